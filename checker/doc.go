@@ -1,0 +1,2 @@
+// Package checker judges a recorded history.
+package checker

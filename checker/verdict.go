@@ -1,0 +1,65 @@
+package checker
+
+import "github.com/lockbench/lockbench/history"
+
+// Result is the three-valued outcome of a judgement, and n/a for what does not apply.
+type Result string
+
+// The results.
+const (
+	Pass          Result = "pass"
+	Fail          Result = "fail"
+	Inconclusive  Result = "inconclusive"
+	NotApplicable Result = "n/a"
+)
+
+// Verdict is what a history was found to be.
+type Verdict struct {
+	Verdict     Result      `json:"verdict"`
+	Properties  []Property  `json:"properties"` // in the order of DESIGN's table
+	Operations  Operations  `json:"operations"` // by operation, by outcome
+	NotSearched int         `json:"not_searched"`
+	Damage      *Damage     `json:"damage,omitempty"`
+	Notes       []string    `json:"notes,omitempty"` // warnings that must be shown
+	Violations  []Violation `json:"-"`               // all of them up to Options.MaxViolations, by time
+}
+
+// Operations counts operations by name and outcome.
+type Operations map[string]map[string]int
+
+// Property is the judgement of one property.
+type Property struct {
+	Name          history.Property      `json:"name"`
+	Verdict       Result                `json:"verdict"`
+	Violations    int                   `json:"violations"`
+	Opportunities int                   `json:"opportunities"` // hand-overs, uses, writes, …: what could have gone wrong
+	MetFault      int                   `json:"met_fault"`     // of these, how many met a fault window
+	Rate          float64               `json:"rate"`
+	CI95          [2]float64            `json:"ci95"` // Clopper–Pearson; with no violation the upper bound is about 3/n
+	Causes        map[history.Cause]int `json:"causes,omitempty"`
+	First         *Violation            `json:"first,omitempty"`
+	Note          string                `json:"note,omitempty"` // why n/a or inconclusive
+}
+
+// Violation is one way in which a property was seen broken.
+type Violation struct {
+	Property         history.Property    `json:"property"`
+	Cause            history.Cause       `json:"cause"`
+	At               int64               `json:"at"`      // nanoseconds on the run's base
+	Lasted           int64               `json:"lasted"`  // how long the overlap lasted, where it is one
+	Clients          []string            `json:"clients"` // the one wronged first
+	Key              string              `json:"key"`
+	Story            []string            `json:"story"`           // five to twelve lines of plain words
+	Lanes            []string            `json:"lanes,omitempty"` // ASCII drawing
+	Operations       []history.Operation `json:"-"`               // the smallest set that shows it
+	WithinClockError bool                `json:"within_clock_error,omitempty"`
+}
+
+// Damage is what the guarded store lost.
+type Damage struct {
+	LostUpdates int   `json:"lost_updates"`
+	StaleWrites int   `json:"stale_writes"`
+	Expected    int64 `json:"expected"` // the value that the store would hold had no write been lost
+	Final       int64 `json:"final"`    // what it holds
+	Missing     int64 `json:"missing"`  // expected - final
+}

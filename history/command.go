@@ -1,0 +1,36 @@
+package history
+
+// Command is one request that a client sent to a node and the reply it saw. Commands are what a cause is
+// attributed from: they say which request freed or changed which key.
+//
+// Only the first [MaxArgs] arguments are kept, each cut to [MaxArg] bytes. Scripts are recorded by the name
+// their first comment line gives ("-- name: release.lua"), or by digest.
+type Command struct {
+	Client  string   `json:"client"`
+	Node    int      `json:"node"`
+	Conn    uint64   `json:"conn"`            // unique within the run; orders commands of one connection
+	Sent    int64    `json:"sent"`            // nanoseconds on the run's base
+	Replied int64    `json:"replied"`         // 0 = no reply was seen
+	Name    string   `json:"name"`            // upper case: SET, DEL, EVALSHA
+	Args    []string `json:"args,omitempty"`  // without the name
+	Reply   string   `json:"reply,omitempty"` // one line: OK, (nil), 1, "value", -ERR …, [n items]
+}
+
+// Bounds on what is kept of one command.
+const (
+	MaxArgs = 12
+	MaxArg  = 128
+)
+
+// Window is the measured time in which an injected fault was active. What the checker needs to know of a
+// fault is in here; the package faults makes them.
+type Window struct {
+	Fault     string `json:"fault"`            // name from the fault vocabulary, e.g. pause-client
+	Client    string `json:"client,omitempty"` // the client it was done to
+	Node      int    `json:"node"`             // the node it was done to; -1 = none
+	Start     int64  `json:"start"`            // nanoseconds on the run's base
+	End       int64  `json:"end"`              // 0 = never healed in this run
+	Confirmed bool   `json:"confirmed"`        // it was seen to take
+	Moment    string `json:"moment,omitempty"` // where it was placed, in words
+	Note      string `json:"note,omitempty"`   // what was measured, or why it did not take
+}

@@ -1,0 +1,102 @@
+package history
+
+// Schema is the schema name in the header line of a history file.
+const Schema = "lockbench/history/v1"
+
+// Kind is the sort of lock a history is about; it decides which overlaps of holds conflict.
+type Kind string
+
+// The kinds of lock.
+const (
+	Mutex     Kind = "mutex"     // one holder, not re-entrant
+	Reentrant Kind = "reentrant" // one holder, who may acquire again
+	RW        Kind = "rw"        // many shared holders or one exclusive
+	Semaphore Kind = "semaphore" // at most Permits holders
+)
+
+// Header is the first line of a history file.
+type Header struct {
+	Lock       string // name of the variant, for people
+	Kind       Kind
+	Lease      int64 // nanoseconds; 0 = never expires
+	Drift      int64 // nanoseconds taken off every claimed validity
+	Permits    int   // for semaphores; 1 otherwise
+	ClockError int64 // nanoseconds by which two recorders' clocks may disagree
+}
+
+// Op is what an operation did.
+type Op uint8
+
+// The operations. Use spans the critical section; Write goes to the guarded store; Lost is the instant at
+// which the lock told its owner that the hold is gone.
+const (
+	OpInvalid Op = iota
+	Acquire
+	Extend
+	Release
+	Use
+	Write
+	Lost
+)
+
+var opNames = [...]string{"invalid", "acquire", "extend", "release", "use", "write", "lost"}
+
+// String gives the name used in files.
+func (o Op) String() string { return opNames[min(int(o), len(opNames)-1)] }
+
+// Mode is shared or exclusive.
+type Mode uint8
+
+// The modes; the zero value is Exclusive.
+const (
+	Exclusive Mode = iota
+	Shared
+)
+
+// String gives the name used in files.
+func (m Mode) String() string {
+	if m == Shared {
+		return "shared"
+	}
+	return "exclusive"
+}
+
+// Outcome is how an operation ended.
+type Outcome uint8
+
+// The outcomes. None is for operations that have none (use, lost).
+const (
+	None     Outcome = iota
+	OK               // it took effect
+	Busy             // acquire: held by another
+	NotHeld          // release, extend: refused, the caller does not hold
+	LostHold         // extend: refused, the hold had been lost
+	Rejected         // write: the store refused a stale fence
+	Fail             // definitely no effect
+	Unknown          // it may have taken effect, then or later
+)
+
+var outcomeNames = [...]string{"", "ok", "busy", "not_held", "lost", "rejected", "fail", "unknown"}
+
+// String gives the name used in files; empty for None.
+func (o Outcome) String() string { return outcomeNames[min(int(o), len(outcomeNames)-1)] }
+
+// Operation is one line of a history. Call and Return are nanoseconds on the run's monotonic base; the
+// interval is closed. Return of an unknown outcome is when the client gave up.
+type Operation struct {
+	ID         uint64
+	Client     string
+	Op         Op
+	Key        string
+	Mode       Mode
+	Call       int64
+	Return     int64
+	Outcome    Outcome
+	Token      string // "" where the lock has no unique tokens
+	ValidUntil int64  // 0 = the lock gave none
+	Fence      uint64 // 0 = none
+	HasValue   bool   // Read and Wrote mean something
+	Read       int64  // write: the value the client had read before
+	Wrote      int64  // write: the value it stored
+	Err        string // text of the error, for people; never judged
+}

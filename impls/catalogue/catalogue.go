@@ -1,0 +1,36 @@
+// Package catalogue is the one list of every lock variant that lockbench ships, and of the planted bugs.
+package catalogue
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Locks lists every variant that may be shown to a reader, in the order of the documentation.
+func Locks() []impls.Variant { return slices.Concat[[]impls.Variant]() }
+
+// Planted lists the mutants with which the tester tests itself.
+func Planted() []impls.Variant { return slices.Concat[[]impls.Variant]() }
+
+// Find looks a name up among the locks and the planted bugs.
+func Find(name string) (impls.Variant, bool) {
+	for _, v := range append(Locks(), Planted()...) {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return impls.Variant{}, false
+}
+
+// ScriptNames maps the digest of every script to its name, for recorders of commands.
+func ScriptNames() map[string]string {
+	names := map[string]string{}
+	for _, v := range append(Locks(), Planted()...) {
+		for _, s := range v.Scripts {
+			names[s.Digest()] = s.Name
+			names[s.Millis().Digest()] = s.Name
+		}
+	}
+	return names
+}

@@ -1,0 +1,73 @@
+package impls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The outcomes of a call on a lock that are not success.
+var (
+	// ErrBusy: the server answered that another client holds the lock.
+	ErrBusy = errors.New("busy")
+	// ErrNotHeld: this handle holds nothing, or the server answered that the caller is not the holder.
+	ErrNotHeld = errors.New("not held")
+	// ErrLost: this handle did hold the lock, and the server answered that the hold is gone or another's.
+	ErrLost = errors.New("lost")
+	// ErrUnavailable: the server could not be asked, or refused to answer; the call had no effect.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrCancelled: the context ended before the lock was granted; the call had no lasting effect.
+	ErrCancelled = errors.New("cancelled")
+	// ErrUnknownOutcome: a request was sent and its reply never seen; it may take effect, now or later.
+	ErrUnknownOutcome = errors.New("unknown outcome")
+	// ErrUnsupported: the variant, or the server, cannot do this.
+	ErrUnsupported = errors.New("unsupported")
+)
+
+// Classify wraps an error of the Redis client with the sentinel that says what is known about the request:
+// ErrUnavailable when it cannot have had an effect, ErrUnknownOutcome when it was sent and not answered, joined with
+// ErrCancelled when the context ended as well. what names the thing that failed, such as "acquire job". An error
+// that already matches a sentinel is only wrapped with the noun. nil stays nil.
+func Classify(what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case classified(err):
+		return fmt.Errorf("%s: %w", what, err)
+	case refusedByServer(err), neverSent(err):
+		return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: %w: %w: %w", what, ErrUnknownOutcome, ErrCancelled, err)
+	}
+	return fmt.Errorf("%s: %w: %w", what, ErrUnknownOutcome, err)
+}
+
+func classified(err error) bool {
+	for _, s := range []error{ErrBusy, ErrNotHeld, ErrLost, ErrUnavailable, ErrCancelled, ErrUnknownOutcome, ErrUnsupported} {
+		if errors.Is(err, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// refusedByServer tells a reply that is an error (LOADING, READONLY, WRONGTYPE, CROSSSLOT, …): the server was
+// reached and did nothing. A script that fails halfway keeps its writes, but such errors name the script.
+func refusedByServer(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && !errors.Is(err, redis.Nil)
+}
+
+// neverSent tells a failure to get a connection: no byte of the request left the client.
+func neverSent(err error) bool {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return true
+	}
+	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) ||
+		errors.Is(err, redis.ErrClosed) || strings.Contains(err.Error(), "connection pool")
+}

@@ -1,0 +1,83 @@
+// Package servers brings up Redis in the shape that a lock needs (standalone, replicated pair, N independent
+// masters, cluster) and does to it what a scenario asks: kill, restart, pause, promote, set the clock.
+//
+// A [Provider] says where the servers come from: redis-server processes, containers, or somebody's own Redis by
+// URL. It knows nothing of locks. It refuses to touch what it did not start: against a URL no server
+// fault is possible and nothing outside the run's key prefix is written or deleted.
+//
+// Clients dial a node by its index through [Deployment.Dial], which finds the node's present address, so that a container
+// that comes back on another port is still the same node.
+package servers
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// The errors of this package, always wrapped with what was being done and how to get what is missing.
+var (
+	// ErrMissing: this machine lacks what the provider needs.
+	ErrMissing = errors.New("not available on this machine")
+	// ErrRefused: the provider will not do this (a server fault on somebody's Redis, a topology it has not got).
+	ErrRefused = errors.New("refused")
+)
+
+// Persistence is what a server keeps of its data when it is killed and started again.
+type Persistence string
+
+// The persistence settings.
+const (
+	PersistNone     Persistence = "none"     // nothing
+	PersistEverySec Persistence = "everysec" // append-only file, written out every second
+	PersistAlways   Persistence = "always"   // append-only file, written out before every reply
+)
+
+// Spec says what to bring up.
+type Spec struct {
+	Topology    impls.Topology
+	Nodes       int         // of Independent; 0 means 5. Other topologies fix their own number.
+	Persistence Persistence // "" means PersistNone
+	MaxMemory   int64       // bytes with allkeys-lru eviction; 0 means unlimited
+	ClockFaults bool        // the server's clock must be settable (SetClock)
+	Name        string      // for logs and container names; letters, digits, hyphens
+}
+
+// NodeInfo describes one node, for the run record.
+type NodeInfo struct {
+	Name    string            `json:"name"`
+	Version string            `json:"version"`          // redis_version
+	Config  map[string]string `json:"config,omitempty"` // save, appendonly, appendfsync, maxmemory, maxmemory-policy
+	Image   string            `json:"image,omitempty"`  // with its digest
+	PID     int               `json:"pid,omitempty"`
+}
+
+// Provider brings up deployments.
+type Provider interface {
+	Name() string                                             // process, docker, url, miniredis
+	Available(ctx context.Context) error                      // nil, or ErrMissing with how to get it
+	Start(ctx context.Context, spec Spec) (Deployment, error) // up, empty and answering when it returns
+}
+
+// Deployment is a running set of nodes. Its methods may be called from several goroutines. Server faults return ErrRefused
+// where they cannot be had, ErrMissing where the machine lacks the means. Each returns once the effect is confirmed.
+type Deployment interface {
+	Topology() impls.Topology
+	Len() int                                                           // number of nodes
+	Addr(node int) string                                               // present host:port, an IP literal
+	Dial(ctx context.Context, node int) (net.Conn, error)               // a new connection to the node's present address
+	Info(ctx context.Context) ([]NodeInfo, error)                       // for the run record
+	Kill(ctx context.Context, node int) error                           // SIGKILL, confirmed dead
+	Restart(ctx context.Context, node int) error                        // start a killed node again, confirmed answering
+	Pause(ctx context.Context, node int) error                          // stop without killing, confirmed stopped
+	Resume(ctx context.Context, node int) error                         // confirmed running
+	Promote(ctx context.Context) (primary int, err error)               // replicated pair: make the replica the primary; Dial(0) then leads to it
+	SetReplication(ctx context.Context, flowing bool) error             // replicated pair: cut or restore the replication link
+	SetClock(ctx context.Context, node int, offset time.Duration) error // shift the server's clock from the machine's
+	FlushScripts(ctx context.Context, node int) error                   // SCRIPT FLUSH
+	DeleteKeys(ctx context.Context, node int, keys ...string) error     // DEL, by an operator
+	Close() error                                                       // everything that was started is gone when it returns
+}
