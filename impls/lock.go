@@ -37,11 +37,15 @@ type Grant struct {
 	// Fence grows with every grant; 0 where the variant has none.
 	Fence uint64
 	// ValidUntil is the instant, by the client's own clock, up to which the lock promises that nobody
-	// else is granted it. Zero: the lock promises nothing better than lease after the call.
+	// else is granted it. Zero: the lock promises nothing better than lease after the call. UntilTold:
+	// it promises to close Lost when the hold is gone, and no instant.
 	ValidUntil time.Time
 	// Lost is closed when the lock learns that the hold is gone. nil: it never tells.
 	Lost <-chan struct{}
 }
+
+// UntilTold is the ValidUntil of a lock that says "until I close Lost" and no instant.
+var UntilTold = time.Unix(1<<40, 0)
 
 // Renewal is one extend that a lock did by itself.
 type Renewal struct {

@@ -4,11 +4,15 @@
 // A workload talks to the lock and the store through a [Client], which records every call. It knows nothing of faults: it
 // only announces moments, and whoever runs it may stall or kill the client there. It refuses to
 // help the lock: the guarded store is plain keys of the same Redis, written without a look at the lock, except that a
-// fenced lock's store compares fences.
+// fenced lock's store compares fences. It reads no clock of its own: a Client carries one.
+//
+// The flow: a world (real or simulated) fills in an [Access] for each client, [Connect] turns it into a Client with its own
+// connections, and [Workload.Run] drives the Client until its rounds are done or its context ends.
 package workloads
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -19,31 +23,52 @@ import (
 // Moment is a named step of a client at which a fault can be placed.
 type Moment string
 
-// The moments that workloads announce, in the order of one round.
+// The moments that clients announce, in the order of one round.
 const (
 	Calling       Moment = "calling"        // about to acquire
 	Granted       Moment = "granted"        // the acquire returned and the client knows it holds
+	Refused       Moment = "refused"        // the acquire returned without a grant
 	Entered       Moment = "entered"        // inside the critical section, the store has been read
 	BeforeRelease Moment = "before-release" // out of the section, about to release
 	Released      Moment = "released"       // the release returned
 )
 
+// ErrCrashed is returned by whatever a client touches after it was killed. A workload that meets it ends at once.
+var ErrCrashed = errors.New("client crashed")
+
+// Recorder takes what a client does. *history.ClientRecorder is wrapped to be one.
+type Recorder interface {
+	// Begin tells that an operation was called; what is known of it counts if the client dies before it returns.
+	Begin(op history.Operation)
+	// Add records an operation that has returned.
+	Add(op history.Operation)
+}
+
 // Client is one client of a run, with everything it may touch.
 type Client struct {
-	Name     string // c1, c2, …
-	Index    int    // from 0
-	Clients  int    // how many there are
-	Config   Config
-	Open     func(key string) (impls.Lock, error) // makes the client's handle on a key
+	Name    string // c1, c2, …
+	Index   int    // from 0
+	Clients int    // how many there are
+	Config  Config
+	Fenced  bool // the store is to compare fences
+	// Open makes the client's handle on a key; onRenew is told of every extend that the lock does by itself.
+	Open     func(key string, onRenew func(impls.Renewal)) (impls.Lock, error)
 	Store    Store
 	Clock    impls.Clock
 	Timeline func() int64 // nanoseconds on the run's base
-	Record   *history.ClientRecorder
+	Record   Recorder
 	Rand     *rand.Rand
-	// At announces a moment. It returns after any stall that was placed there, and an error when the client was killed.
+	// At announces a moment. It returns after any stall that was placed there, and ErrCrashed when the client was killed.
 	At func(ctx context.Context, m Moment, key string) error
-	// Pace gives the intended start of the client's n-th round (from 0), for open loops; nil means closed loop.
-	Pace func(n int) time.Duration
+	// Pace gives the intended start of the client's n-th round (from 0) on the timeline, for open loops; nil means closed loop.
+	Pace func(n int) int64
+	// Stop is closed when no new round is to begin; what is under way is finished. nil means never.
+	Stop <-chan struct{}
+	// Observe, when set, is given the latency of every operation: intended start, call and return on the timeline.
+	Observe func(op history.Op, outcome history.Outcome, intended, call, ret int64)
+
+	handles  map[string]*handle
+	intended int64 // of the round under way
 }
 
 // Config is what a scenario sets of a workload. Durations are already resolved.
@@ -51,18 +76,22 @@ type Config struct {
 	Ops         int           // rounds per client; 0 means until ctx ends
 	Lease       time.Duration // of the lock
 	Think       time.Duration // inside the critical section, between read and write back
-	SlowEvery   int           // every n-th round of the run's first client is slow; 0 means none
-	Slow        time.Duration // how long the slow ones think
+	Slow        time.Duration // think of the slow client's rounds (the first client); 0 means there is none
+	SlowEvery   int           // every n-th round of the slow client is slow; 0 means every one
 	Pause       time.Duration // between rounds
 	AcquireWait time.Duration // deadline of a waiting acquire; 0 means Try instead of Acquire
 	Keys        int           // for workloads with many; 0 means 1
-	Amounts     [2]int64      // for transfer: payment and remittance
+	Amounts     [2]int64      // transfer: payment and remittance; zero means 100 and 10
+	Initial     int64         // transfer: balance at the start
 }
 
-// Store is the guarded store.
-type Store interface {
-	// Read gives the value now stored under a key; 0 when there is none.
-	Read(ctx context.Context, key string) (int64, error)
-	// Write stores a value. With fence > 0 the store refuses (ErrStale) when it has seen a higher fence.
-	Write(ctx context.Context, key string, value int64, fence uint64) error
+// think is how long the client's n-th round works inside its critical section.
+func (c *Client) think(n int) time.Duration {
+	if c.Index != 0 || c.Config.Slow == 0 {
+		return c.Config.Think
+	}
+	if c.Config.SlowEvery > 1 && (n+1)%c.Config.SlowEvery != 0 {
+		return c.Config.Think
+	}
+	return c.Config.Slow
 }

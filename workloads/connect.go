@@ -1,0 +1,136 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Access is what a world gives to one client: ways to the servers, time, and a place for faults.
+type Access struct {
+	Addrs     []string // one IP literal and port per node of the lock
+	StoreAddr string   // of the server that keeps the guarded store
+	// Dial opens a connection of this client. Everything that the client sends goes through it.
+	Dial     func(ctx context.Context, network, addr string) (net.Conn, error)
+	Clock    impls.Clock
+	Timeline func() int64
+	At       func(ctx context.Context, m Moment, key string) error
+	Record   Recorder
+	// Seed makes the client's tokens, jitter and choices.
+	Seed [32]byte
+	// Timeout bounds the wait for one reply; 0 means three seconds.
+	Timeout time.Duration
+}
+
+// Setup is what the clients of a run have in common, and the client's place among them.
+type Setup struct {
+	Variant   impls.Variant
+	Config    Config
+	Index     int
+	Clients   int
+	Owner     string        // "" means the client's name
+	Prefix    string        // of every key that the run touches
+	Poll      time.Duration // between tries of waiters that poll
+	Permits   int
+	Settings  map[string]string
+	NodeLimit time.Duration // per-node time-out of quorum locks; 0 means their default
+}
+
+// Connect makes a client with connections of its own. The returned close ends its locks and its connections.
+func Connect(a Access, s Setup) (*Client, func() error) {
+	name := ClientName(s.Index)
+	nodes, closeNodes := connectNodes(a, s.Variant.Topology)
+	storage := redis.NewClient(options(a, a.StoreAddr))
+	source := rand.NewChaCha8(a.Seed)
+	c := &Client{
+		Name: name, Index: s.Index, Clients: s.Clients, Config: s.Config, Fenced: s.Variant.Traits.Fenced,
+		Store: RedisStore{Client: storage, Prefix: s.Prefix + "store:"},
+		Clock: a.Clock, Timeline: a.Timeline, Record: a.Record, At: a.At,
+		Rand: rand.New(rand.NewChaCha8(shift(a.Seed))),
+	}
+	c.Open = func(key string, onRenew func(impls.Renewal)) (impls.Lock, error) {
+		env := environment(a, s, source)
+		env.Key, env.Nodes, env.OnRenew = s.Prefix+key, nodes, onRenew
+		return s.Variant.New(env)
+	}
+	return c, func() error { return errors.Join(c.Close(), closeNodes(), storage.Close()) }
+}
+
+// ClientName is the name of the client with an index: c1, c2, …
+func ClientName(index int) string { return "c" + strconv.Itoa(index+1) }
+
+func environment(a Access, s Setup, source io.Reader) impls.Env {
+	owner := s.Owner
+	if owner == "" {
+		owner = ClientName(s.Index)
+	}
+	return impls.Env{
+		Owner: owner, Lease: s.Config.Lease, Poll: s.Poll, Permits: s.Permits, NodeTimeout: s.NodeLimit,
+		Addrs: a.Addrs, Dial: a.Dial, Clock: a.Clock, Rand: source, Settings: s.Settings,
+	}
+}
+
+// shift gives another seed, so that the order in which a lock and a workload draw does not mix.
+func shift(seed [32]byte) [32]byte {
+	seed[0] ^= 0x55
+	return seed
+}
+
+func connectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() error) {
+	if t == impls.Cluster {
+		c := redis.NewClusterClient(clusterOptions(a))
+		return []redis.UniversalClient{c}, c.Close
+	}
+	nodes := make([]redis.UniversalClient, len(a.Addrs))
+	for i, addr := range a.Addrs {
+		nodes[i] = redis.NewClient(options(a, addr))
+	}
+	return nodes, func() error {
+		var errs []error
+		for _, n := range nodes {
+			errs = append(errs, n.Close())
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// poolSize is enough for the client's own call, its lock's watchdog and a subscription.
+const poolSize = 4
+
+const defaultTimeout = 3 * time.Second
+
+// options switch everything off that the Redis client would do behind the lock's back: a retry turns a lost reply into
+// "busy", and a notification handshake sends commands that nobody asked for.
+func options(a Access, addr string) *redis.Options {
+	return &redis.Options{
+		Addr: addr, Dialer: a.Dial, MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
+		DialTimeout: a.timeout(), ReadTimeout: a.timeout(), WriteTimeout: a.timeout(), PoolTimeout: a.timeout(),
+		PoolSize: poolSize, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+func clusterOptions(a Access) *redis.ClusterOptions {
+	return &redis.ClusterOptions{
+		Addrs: a.Addrs, Dialer: a.Dial, MaxRetries: -1, ContextTimeoutEnabled: true,
+		DialTimeout: a.timeout(), ReadTimeout: a.timeout(), WriteTimeout: a.timeout(), PoolTimeout: a.timeout(),
+		PoolSize: poolSize, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+func (a Access) timeout() time.Duration {
+	if a.Timeout > 0 {
+		return a.Timeout
+	}
+	return defaultTimeout
+}

@@ -1,0 +1,259 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// handle is the client's lock on one key together with the record of what it does.
+type handle struct {
+	client *Client
+	key    string
+	lock   impls.Lock
+	grants []impls.Grant // innermost last; more than one only on re-entry
+	modes  []history.Mode
+	watch  *lossWatch
+}
+
+// handle gives the client's handle on a key, opened at first use.
+func (c *Client) handle(key string) (*handle, error) {
+	if h, ok := c.handles[key]; ok {
+		return h, nil
+	}
+	h := &handle{client: c, key: key}
+	lock, err := c.Open(key, h.renewed)
+	if err != nil {
+		return nil, fmt.Errorf("open lock %s: %w", key, err)
+	}
+	h.lock = lock
+	if c.handles == nil {
+		c.handles = map[string]*handle{}
+	}
+	c.handles[key] = h
+	return h, nil
+}
+
+// Close closes every handle that was opened.
+func (c *Client) Close() error {
+	var errs []error
+	for _, h := range c.handles {
+		h.unwatch()
+		errs = append(errs, h.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// acquire asks for the lock, waiting as the configuration says, and records what came of it. ok tells a grant. The error is
+// nil for every outcome that a client survives: only a crash, or an outcome the lock may not have, ends a round.
+func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err error) {
+	c := h.client
+	if err := c.At(ctx, Calling, h.key); err != nil {
+		return false, err
+	}
+	op := history.Operation{Op: history.Acquire, Key: h.key, Mode: mode, Call: c.Timeline()}
+	c.Record.Begin(op)
+	g, err := h.ask(ctx, mode)
+	op.Return, op.Outcome = c.Timeline(), acquireOutcome(err)
+	if err != nil {
+		h.finish(op, err)
+		return false, c.refused(ctx, h.key, err)
+	}
+	op.Token, op.Fence, op.ValidUntil = g.Token, g.Fence, c.instant(g.ValidUntil)
+	h.finish(op, nil)
+	h.grants, h.modes = append(h.grants, g), append(h.modes, mode)
+	h.watchLoss(g)
+	return true, c.At(ctx, Granted, h.key)
+}
+
+// refused announces that an acquire ended without a grant, and passes on what ends the client.
+func (c *Client) refused(ctx context.Context, key string, err error) error {
+	if errors.Is(err, ErrCrashed) {
+		return err
+	}
+	if errors.Is(err, impls.ErrUnsupported) {
+		return err
+	}
+	return c.At(ctx, Refused, key)
+}
+
+func (h *handle) ask(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	wait := h.client.Config.AcquireWait
+	if wait == 0 {
+		return h.lock.Try(ctx, mode)
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return h.lock.Acquire(waiting, mode)
+}
+
+// release ends the innermost hold and records it.
+func (h *handle) release(ctx context.Context) error {
+	c := h.client
+	if err := c.At(ctx, BeforeRelease, h.key); err != nil {
+		return err
+	}
+	g := h.pop()
+	op := history.Operation{Op: history.Release, Key: h.key, Mode: g.mode, Token: g.Token, Fence: g.Fence, Call: c.Timeline()}
+	c.Record.Begin(op)
+	err := h.lock.Release(ctx)
+	op.Return, op.Outcome = c.Timeline(), endOutcome(err)
+	h.finish(op, err)
+	if errors.Is(err, ErrCrashed) {
+		return err
+	}
+	return c.At(ctx, Released, h.key)
+}
+
+// extend restarts the lease and records it.
+func (h *handle) extend(ctx context.Context) error {
+	c := h.client
+	g := h.grants[len(h.grants)-1]
+	op := history.Operation{Op: history.Extend, Key: h.key, Token: g.Token, Call: c.Timeline()}
+	g, err := h.lock.Extend(ctx)
+	op.Return, op.Outcome = c.Timeline(), extendOutcome(err)
+	if err == nil {
+		op.ValidUntil = c.instant(g.ValidUntil)
+	}
+	h.finish(op, err)
+	return err
+}
+
+// renewed records an extend that the lock did by itself.
+func (h *handle) renewed(r impls.Renewal) {
+	now := h.client.Timeline()
+	op := history.Operation{Op: history.Extend, Key: h.key, Token: r.Token, Call: now - int64(r.Return.Sub(r.Call)), Return: now, Outcome: extendOutcome(r.Err)}
+	if r.Err == nil {
+		op.ValidUntil = h.client.instant(r.ValidUntil)
+	}
+	h.finish(op, r.Err)
+}
+
+func (h *handle) finish(op history.Operation, err error) {
+	if err != nil {
+		op.Err = err.Error()
+	}
+	h.client.Record.Add(op)
+	if h.client.Observe != nil {
+		h.client.Observe(op.Op, op.Outcome, h.client.intended, op.Call, op.Return)
+	}
+}
+
+type held struct {
+	impls.Grant
+	mode history.Mode
+}
+
+func (h *handle) pop() held {
+	last := len(h.grants) - 1
+	g := held{h.grants[last], h.modes[last]}
+	h.grants, h.modes = h.grants[:last], h.modes[:last]
+	if last == 0 {
+		h.unwatch()
+	}
+	return g
+}
+
+// lost tells whether the lock has told the client that the hold is gone.
+func (h *handle) lost() bool {
+	if len(h.grants) == 0 || h.grants[0].Lost == nil {
+		return false
+	}
+	select {
+	case <-h.grants[0].Lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// fence is the fence of the innermost hold, when the store is to compare fences.
+func (h *handle) fence() uint64 {
+	if !h.client.Fenced || len(h.grants) == 0 {
+		return 0
+	}
+	return h.grants[len(h.grants)-1].Fence
+}
+
+// lossWatch is the goroutine that records the loss notice of one hold; stop ends it and waits.
+type lossWatch struct {
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+func (h *handle) watchLoss(g impls.Grant) {
+	if g.Lost == nil || h.watch != nil {
+		return
+	}
+	w := &lossWatch{stop: make(chan struct{})}
+	h.watch = w
+	c := h.client
+	w.done.Go(func() {
+		select {
+		case <-g.Lost:
+			now := c.Timeline()
+			c.Record.Add(history.Operation{Op: history.Lost, Key: h.key, Token: g.Token, Call: now, Return: now})
+		case <-w.stop:
+		}
+	})
+}
+
+func (h *handle) unwatch() {
+	if h.watch == nil {
+		return
+	}
+	close(h.watch.stop)
+	h.watch.done.Wait()
+	h.watch = nil
+}
+
+// UntilTold is the valid-until of a lock that promises to tell when the hold is gone, and no instant.
+const UntilTold = math.MaxInt64
+
+// instant turns an instant of the client's own clock into one of the run's timeline; 0 for none.
+func (c *Client) instant(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	if t.Equal(impls.UntilTold) {
+		return UntilTold
+	}
+	return c.Timeline() + int64(t.Sub(c.Clock.Now()))
+}
+
+func acquireOutcome(err error) history.Outcome {
+	switch {
+	case err == nil:
+		return history.OK
+	case errors.Is(err, impls.ErrUnknownOutcome), errors.Is(err, ErrCrashed):
+		return history.Unknown
+	case errors.Is(err, impls.ErrBusy):
+		return history.Busy
+	}
+	return history.Fail
+}
+
+func endOutcome(err error) history.Outcome {
+	switch {
+	case err == nil:
+		return history.OK
+	case errors.Is(err, impls.ErrUnknownOutcome), errors.Is(err, ErrCrashed):
+		return history.Unknown
+	case errors.Is(err, impls.ErrNotHeld), errors.Is(err, impls.ErrLost):
+		return history.NotHeld
+	}
+	return history.Fail
+}
+
+func extendOutcome(err error) history.Outcome {
+	if errors.Is(err, impls.ErrLost) {
+		return history.LostHold
+	}
+	return endOutcome(err)
+}

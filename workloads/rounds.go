@@ -1,0 +1,168 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// Workload is what the clients of a run do. Its methods keep no state: one value serves all clients.
+type Workload interface {
+	// Name is how scenarios call it; About is one sentence.
+	Name() string
+	About() string
+	// Prepare fills the guarded store before the first client starts.
+	Prepare(ctx context.Context, s Store, cfg Config) error
+	// Run drives one client until its rounds are done, c.Stop is closed or ctx ends. A crashed client's is ErrCrashed.
+	Run(ctx context.Context, c *Client) error
+	// Guarded lists the store keys that the workload writes with their value at the start, for the audit at the end.
+	Guarded(cfg Config) map[string]int64
+}
+
+// All lists the workloads in the order of the documentation.
+func All() []Workload {
+	return []Workload{counter{}, transfer{}, lottery{}, hot, spread{}, readMostly{}, nested{}, handoff}
+}
+
+// Find looks a workload up by name.
+func Find(name string) (Workload, bool) {
+	for _, w := range All() {
+		if w.Name() == name {
+			return w, true
+		}
+	}
+	return nil, false
+}
+
+// rounds runs a client's rounds one after the other, each from its intended start, with a pause between.
+func (c *Client) rounds(ctx context.Context, round func(ctx context.Context, n int) error) error {
+	for n := 0; c.Config.Ops == 0 || n < c.Config.Ops; n++ {
+		if err := c.awaitTurn(ctx, n); err != nil {
+			return ended(err)
+		}
+		if c.stopped(ctx) {
+			return nil
+		}
+		if err := round(ctx, n); err != nil {
+			return ended(err)
+		}
+		if err := c.Clock.Sleep(ctx, c.Config.Pause); err != nil {
+			return ended(err)
+		}
+	}
+	return nil
+}
+
+// ended passes on what went wrong; the end of the context is not wrong.
+func ended(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+func (c *Client) stopped(ctx context.Context) bool {
+	select {
+	case <-c.Stop:
+		return true
+	default:
+		return ctx.Err() != nil
+	}
+}
+
+// awaitTurn sleeps until the intended start of round n. A client that is late starts at once; its latencies count from the
+// intended start all the same.
+func (c *Client) awaitTurn(ctx context.Context, n int) error {
+	if c.Pace == nil {
+		c.intended = c.Timeline()
+		return nil
+	}
+	c.intended = c.Pace(n)
+	return c.Clock.Sleep(ctx, time.Duration(c.intended-c.Timeline()))
+}
+
+// guarded is one round of a client that updates a stored value under the lock: acquire, read, think, write back, release.
+type guarded struct {
+	key    string
+	mode   history.Mode
+	think  time.Duration
+	update func(read int64) (wrote int64, write bool)
+}
+
+func (c *Client) guardedRound(ctx context.Context, g guarded) error {
+	h, err := c.handle(g.key)
+	if err != nil {
+		return err
+	}
+	ok, err := h.acquire(ctx, g.mode)
+	if err != nil || !ok {
+		return err
+	}
+	if err := h.section(ctx, g); err != nil {
+		return err
+	}
+	return h.release(ctx)
+}
+
+// section is the critical section of a guarded round. A client that is told meanwhile that its hold is gone leaves
+// without writing.
+func (h *handle) section(ctx context.Context, g guarded) error {
+	return h.using(g.mode, func() error { return h.work(ctx, g) })
+}
+
+// using records the time spent inside the critical section, to its end or to the client's death.
+func (h *handle) using(mode history.Mode, work func() error) error {
+	c := h.client
+	use := history.Operation{Op: history.Use, Key: h.key, Mode: mode, Token: h.grants[len(h.grants)-1].Token, Call: c.Timeline()}
+	c.Record.Begin(use)
+	err := work()
+	use.Return = c.Timeline()
+	c.Record.Add(use)
+	return err
+}
+
+func (h *handle) work(ctx context.Context, g guarded) error {
+	c := h.client
+	read, err := c.Store.Read(ctx, g.key)
+	if err != nil {
+		return survivable(err)
+	}
+	if err := c.At(ctx, Entered, g.key); err != nil {
+		return err
+	}
+	if err := c.Clock.Sleep(ctx, g.think); err != nil {
+		return survivable(err)
+	}
+	wrote, write := g.update(read)
+	if !write || h.lost() {
+		return nil
+	}
+	return h.write(ctx, read, wrote)
+}
+
+func (h *handle) write(ctx context.Context, read, wrote int64) error {
+	c := h.client
+	op := history.Operation{Op: history.Write, Key: h.key, HasValue: true, Read: read, Wrote: wrote, Fence: h.fence(), Call: c.Timeline()}
+	c.Record.Begin(op)
+	err := c.Store.Write(ctx, h.key, wrote, op.Fence)
+	op.Return, op.Outcome = c.Timeline(), writeOutcome(err)
+	h.finish(op, err)
+	return survivable(err)
+}
+
+// survivable keeps what ends a client, a crash, and drops what its user would log and go on from.
+func survivable(err error) error {
+	if errors.Is(err, ErrCrashed) {
+		return err
+	}
+	return nil
+}
+
+func writeOutcome(err error) history.Outcome {
+	if errors.Is(err, ErrStale) {
+		return history.Rejected
+	}
+	return endOutcome(err)
+}

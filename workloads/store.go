@@ -1,0 +1,67 @@
+package workloads
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// ErrStale: the store has accepted a write with a higher fence and refuses this one.
+var ErrStale = errors.New("stale fence")
+
+// Store is the guarded store: what the lock is there to protect.
+type Store interface {
+	// Read gives the value now stored under a key; 0 when there is none.
+	Read(ctx context.Context, key string) (int64, error)
+	// Write stores a value. With fence > 0 the store refuses (ErrStale) once it has seen a higher fence.
+	Write(ctx context.Context, key string, value int64, fence uint64) error
+}
+
+//go:embed fenced_write.lua
+var fencedWriteSource string
+
+// FencedWrite is the script by which the store compares a fence and writes in one step.
+var fencedWrite = impls.NewScript("fenced_write.lua", fencedWriteSource)
+
+// Scripts are the scripts of this package, for recorders that name them.
+func Scripts() []*impls.Script { return []*impls.Script{fencedWrite} }
+
+// RedisStore keeps the guarded values as plain keys of a Redis, under a prefix.
+type RedisStore struct {
+	Client redis.UniversalClient
+	Prefix string
+}
+
+var _ Store = RedisStore{}
+
+// Read is GET.
+func (s RedisStore) Read(ctx context.Context, key string) (int64, error) {
+	v, err := s.Client.Get(ctx, s.name(key)).Int64()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	return v, impls.Classify("read store "+key, err)
+}
+
+// Write is SET, or, for a fenced lock, a script that compares the fence first.
+func (s RedisStore) Write(ctx context.Context, key string, value int64, fence uint64) error {
+	if fence == 0 {
+		return impls.Classify("write store "+key, s.Client.Set(ctx, s.name(key), value, 0).Err())
+	}
+	took, err := fencedWrite.Run(ctx, s.Client, []string{s.name(key), s.name(key) + ":fence"}, value, fence).Int()
+	if err != nil {
+		return impls.Classify("write store "+key, err)
+	}
+	if took == 0 {
+		return fmt.Errorf("write store %s with fence %d: %w", key, fence, ErrStale)
+	}
+	return nil
+}
+
+// name puts the value and its fence into one hash slot.
+func (s RedisStore) name(key string) string { return s.Prefix + "{" + key + "}" }
