@@ -26,6 +26,9 @@ var (
 	ErrUnknownOutcome = errors.New("unknown outcome")
 	// ErrUnsupported: the variant, or the server, cannot do this.
 	ErrUnsupported = errors.New("unsupported")
+	// ErrCrashed is not an outcome of a lock: it is what a client's connections and clock answer after the client was
+	// killed. What was under way then has an unknown outcome.
+	ErrCrashed = errors.New("client crashed")
 )
 
 // Classify wraps an error of the Redis client with the sentinel that says what is known about the request:

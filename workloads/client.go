@@ -12,29 +12,12 @@ package workloads
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
-
-// Moment is a named step of a client at which a fault can be placed.
-type Moment string
-
-// The moments that clients announce, in the order of one round.
-const (
-	Calling       Moment = "calling"        // about to acquire
-	Granted       Moment = "granted"        // the acquire returned and the client knows it holds
-	Refused       Moment = "refused"        // the acquire returned without a grant
-	Entered       Moment = "entered"        // inside the critical section, the store has been read
-	BeforeRelease Moment = "before-release" // out of the section, about to release
-	Released      Moment = "released"       // the release returned
-)
-
-// ErrCrashed is returned by whatever a client touches after it was killed. A workload that meets it ends at once.
-var ErrCrashed = errors.New("client crashed")
 
 // Recorder takes what a client does. *history.ClientRecorder is wrapped to be one.
 type Recorder interface {
@@ -58,8 +41,8 @@ type Client struct {
 	Timeline func() int64 // nanoseconds on the run's base
 	Record   Recorder
 	Rand     *rand.Rand
-	// At announces a moment. It returns after any stall that was placed there, and ErrCrashed when the client was killed.
-	At func(ctx context.Context, m Moment, key string) error
+	// At announces a moment. It returns after any stall that was placed there, and impls.ErrCrashed when the client was killed.
+	At func(ctx context.Context, m history.Moment, key string) error
 	// Pace gives the intended start of the client's n-th round (from 0) on the timeline, for open loops; nil means closed loop.
 	Pace func(n int) int64
 	// Stop is closed when no new round is to begin; what is under way is finished. nil means never.

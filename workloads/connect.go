@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -23,7 +24,7 @@ type Access struct {
 	Dial     func(ctx context.Context, network, addr string) (net.Conn, error)
 	Clock    impls.Clock
 	Timeline func() int64
-	At       func(ctx context.Context, m Moment, key string) error
+	At       func(ctx context.Context, m history.Moment, key string) error
 	Record   Recorder
 	// Seed makes the client's tokens, jitter and choices.
 	Seed [32]byte

@@ -54,7 +54,7 @@ func (c *Client) Close() error {
 // nil for every outcome that a client survives: only a crash, or an outcome the lock may not have, ends a round.
 func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err error) {
 	c := h.client
-	if err := c.At(ctx, Calling, h.key); err != nil {
+	if err := c.At(ctx, history.Calling, h.key); err != nil {
 		return false, err
 	}
 	op := history.Operation{Op: history.Acquire, Key: h.key, Mode: mode, Call: c.Timeline()}
@@ -69,18 +69,18 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 	h.finish(op, nil)
 	h.grants, h.modes = append(h.grants, g), append(h.modes, mode)
 	h.watchLoss(g)
-	return true, c.At(ctx, Granted, h.key)
+	return true, c.At(ctx, history.Granted, h.key)
 }
 
 // refused announces that an acquire ended without a grant, and passes on what ends the client.
 func (c *Client) refused(ctx context.Context, key string, err error) error {
-	if errors.Is(err, ErrCrashed) {
+	if errors.Is(err, impls.ErrCrashed) {
 		return err
 	}
 	if errors.Is(err, impls.ErrUnsupported) {
 		return err
 	}
-	return c.At(ctx, Refused, key)
+	return c.At(ctx, history.Refused, key)
 }
 
 func (h *handle) ask(ctx context.Context, mode history.Mode) (impls.Grant, error) {
@@ -96,7 +96,7 @@ func (h *handle) ask(ctx context.Context, mode history.Mode) (impls.Grant, error
 // release ends the innermost hold and records it.
 func (h *handle) release(ctx context.Context) error {
 	c := h.client
-	if err := c.At(ctx, BeforeRelease, h.key); err != nil {
+	if err := c.At(ctx, history.BeforeRelease, h.key); err != nil {
 		return err
 	}
 	g := h.pop()
@@ -105,10 +105,10 @@ func (h *handle) release(ctx context.Context) error {
 	err := h.lock.Release(ctx)
 	op.Return, op.Outcome = c.Timeline(), endOutcome(err)
 	h.finish(op, err)
-	if errors.Is(err, ErrCrashed) {
+	if errors.Is(err, impls.ErrCrashed) {
 		return err
 	}
-	return c.At(ctx, Released, h.key)
+	return c.At(ctx, history.Released, h.key)
 }
 
 // extend restarts the lease and records it.
@@ -231,7 +231,7 @@ func acquireOutcome(err error) history.Outcome {
 	switch {
 	case err == nil:
 		return history.OK
-	case errors.Is(err, impls.ErrUnknownOutcome), errors.Is(err, ErrCrashed):
+	case errors.Is(err, impls.ErrUnknownOutcome), errors.Is(err, impls.ErrCrashed):
 		return history.Unknown
 	case errors.Is(err, impls.ErrBusy):
 		return history.Busy
@@ -243,7 +243,7 @@ func endOutcome(err error) history.Outcome {
 	switch {
 	case err == nil:
 		return history.OK
-	case errors.Is(err, impls.ErrUnknownOutcome), errors.Is(err, ErrCrashed):
+	case errors.Is(err, impls.ErrUnknownOutcome), errors.Is(err, impls.ErrCrashed):
 		return history.Unknown
 	case errors.Is(err, impls.ErrNotHeld), errors.Is(err, impls.ErrLost):
 		return history.NotHeld

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
 )
 
 // Workload is what the clients of a run do. Its methods keep no state: one value serves all clients.
@@ -15,7 +16,7 @@ type Workload interface {
 	About() string
 	// Prepare fills the guarded store before the first client starts.
 	Prepare(ctx context.Context, s Store, cfg Config) error
-	// Run drives one client until its rounds are done, c.Stop is closed or ctx ends. A crashed client's is ErrCrashed.
+	// Run drives one client until its rounds are done, c.Stop is closed or ctx ends. A crashed client's is impls.ErrCrashed.
 	Run(ctx context.Context, c *Client) error
 	// Guarded lists the store keys that the workload writes with their value at the start, for the audit at the end.
 	Guarded(cfg Config) map[string]int64
@@ -129,7 +130,7 @@ func (h *handle) work(ctx context.Context, g guarded) error {
 	if err != nil {
 		return survivable(err)
 	}
-	if err := c.At(ctx, Entered, g.key); err != nil {
+	if err := c.At(ctx, history.Entered, g.key); err != nil {
 		return err
 	}
 	if err := c.Clock.Sleep(ctx, g.think); err != nil {
@@ -154,7 +155,7 @@ func (h *handle) write(ctx context.Context, read, wrote int64) error {
 
 // survivable keeps what ends a client, a crash, and drops what its user would log and go on from.
 func survivable(err error) error {
-	if errors.Is(err, ErrCrashed) {
+	if errors.Is(err, impls.ErrCrashed) {
 		return err
 	}
 	return nil
