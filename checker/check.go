@@ -22,14 +22,15 @@ type Input struct {
 
 // Options tunes a check; the zero value is the documented default of each field.
 type Options struct {
-	Plain            bool   // unwindowed Porcupine instead of windows, for comparison
-	Budget           int64  // nanoseconds that Porcupine may take in all; 0 means 10 s
-	Seed             uint64 // draws the random sample of clean windows
-	MaxViolations    int    // how many are kept with their story per property; 0 means 20
-	Grace            int64  // nanoseconds beyond the lease within which a free lock must be obtained; 0 means one lease, at least 1 s
-	MinOpportunities int    // below which a clean mutual-exclusion is inconclusive; 0 means 1
-	Initial          *int64 // value of the guarded store before the first write; nil: the first read
-	Final            *int64 // value found in the guarded store at the end; nil: not known
+	Plain            bool     // unwindowed Porcupine instead of windows, for comparison
+	Budget           int64    // nanoseconds that Porcupine may take in all; 0 means 10 s
+	Seed             uint64   // draws the random sample of clean windows
+	MaxViolations    int      // how many are kept with their story per property; 0 means 20
+	Grace            int64    // nanoseconds beyond the lease within which a free lock must be obtained; 0 means one lease, at least 1 s
+	MinOpportunities int      // below which a clean mutual-exclusion is inconclusive; 0 means 1
+	Leftovers        []string // what was found left behind after everybody was done, in words; nil: nobody looked
+	Initial          *int64   // value of the guarded store before the first write; nil: the first read
+	Final            *int64   // value found in the guarded store at the end; nil: not known
 }
 
 // Check judges a history. An error is a broken assumption about the record (*history.SyntaxError or ErrAssumption),

@@ -1,0 +1,16 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// explain completes a violation that a property found: its operations in order, its cause, its story.
+// Every violation that leaves the checker with a story has passed here.
+func explain(v *Violation, ev *evidence) {
+	slices.SortStableFunc(v.Operations, func(a, b history.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	v.Cause = attribute(v, ev)
+	tell(v, ev)
+}
