@@ -2,6 +2,7 @@ package impls
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"time"
@@ -57,4 +58,12 @@ func (e Env) PollInterval() time.Duration {
 		return e.Poll
 	}
 	return DefaultPoll
+}
+
+// CheckLease refuses a lease that Redis cannot keep: it counts whole milliseconds, and takes none below one.
+func (e Env) CheckLease() error {
+	if e.Lease < time.Millisecond || e.Lease%time.Millisecond != 0 {
+		return fmt.Errorf("lease %v: want whole milliseconds, at least one", e.Lease)
+	}
+	return nil
 }

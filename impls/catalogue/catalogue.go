@@ -5,10 +5,15 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/mutex"
 )
 
 // Locks lists every variant that may be shown to a reader, in the order of the documentation.
-func Locks() []impls.Variant { return slices.Concat[[]impls.Variant]() }
+func Locks() []impls.Variant {
+	return slices.Concat(
+		mutex.Variants(),
+	)
+}
 
 // Planted lists the mutants with which the tester tests itself.
 func Planted() []impls.Variant { return slices.Concat[[]impls.Variant]() }

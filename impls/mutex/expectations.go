@@ -1,0 +1,73 @@
+package mutex
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
+)
+
+// expectExistsSet: two clients find the key missing and both write it; everything else that a lock without a lease
+// suffers comes on top.
+func expectExistsSet() expect.Table {
+	race := slices.Concat(expect.TwoHolders("double-grant"), expect.AnyMisUnlock())
+	stuck := slices.Concat(expect.Stuck(), expect.StuckLuck())
+	return expect.Unleased().
+		With(expect.Table{
+			"contended": impls.Breaks("mutual-exclusion/double-grant", "exclusive-use/double-grant"),
+			// Dead between EXISTS and SET nothing was written; dead behind SET the key stays.
+			"crash-mid-acquire": impls.Safe().Or(stuck...),
+			"crash-holder":      impls.Safe().Or(stuck...),
+			// The reply may be that of EXISTS.
+			"lost-reply-acquire": impls.Safe().Or(stuck...),
+		}).
+		Luck(race)
+}
+
+// expectSetnxExpire: whatever comes between SETNX and EXPIRE leaves a key without a lease.
+func expectSetnxExpire() expect.Table {
+	stuck := impls.Breaks(expect.Stuck()...).Or(expect.StuckLuck()...)
+	return expect.Blind().
+		With(expect.Table{
+			"crash-mid-acquire":  stuck,
+			"lost-reply-acquire": stuck,
+		}).
+		Luck(slices.Concat(expect.Stuck(), expect.StuckLuck()),
+			"cancel-acquire", "lost-request", "blackhole-client", "crash-waiter", "kill-server", "pause-server")
+}
+
+// expectGetsetTimestamp: the deadline in the value frees a key without a lease, one second late; and it lets a client
+// in whose clock is ahead of the others' by more than the lease and that second.
+func expectGetsetTimestamp() expect.Table {
+	late := impls.Safe().Or("progress/no-expiry", "progress/orphan")
+	return expect.Blind().
+		With(expect.Table{
+			"crash-mid-acquire":  late,
+			"lost-reply-acquire": late,
+			"lost-request":       late,
+			"cancel-acquire":     late,
+			"client-clock-skew": impls.Breaks("mutual-exclusion/clock-skew").
+				Or(slices.Concat(expect.Damage("clock-skew"), expect.AnyMisUnlock())...),
+		})
+}
+
+// expectLuaSetnxExpire is a blind lock that sends a script.
+func expectLuaSetnxExpire() expect.Table {
+	return expect.Blind().With(expect.Table{"script-flush": impls.Safe()})
+}
+
+// expectTokenGetDel: the comparison keeps a late client from deleting another's key, unless the key passes on between
+// its GET and its DEL.
+func expectTokenGetDel() expect.Table {
+	return expect.Leased().
+		With(expect.Table{
+			"pause-before-release": impls.Breaks(expect.MisUnlock()...).Or(expect.MisUnlockDamage()...),
+			"script-flush":         impls.NotApplicable("sends no script"),
+		}).
+		Luck(expect.AnyMisUnlock(), "slow-work", "pause-holder", "pause-after-grant", "pause-server", "blackhole-client")
+}
+
+// expectSession: a release that is lost cannot be repeated, and the key stays until its lease ends.
+func expectSession() expect.Table {
+	return expect.Leased().Luck([]string{"hygiene/orphan"}, "lost-request", "blackhole-client", "pause-server", "kill-server")
+}

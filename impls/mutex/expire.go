@@ -1,0 +1,64 @@
+package mutex
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// setnxExpire gives the lease in a second command, which a client that dies in between never sends.
+var setnxExpire = protocol{
+	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
+		ok, err := setnx(ctx, env, "1")
+		if err != nil || !ok {
+			return hold{}, false, err
+		}
+		return hold{value: "1"}, true, unsettled(expire(ctx, env))
+	},
+	release: del,
+}
+
+// clockTolerance is what the source adds to the deadline in the value, for clients whose clocks differ.
+const clockTolerance = time.Second
+
+// getsetTimestamp stores its own deadline by the client's clock, so that a later client can take over a key
+// that was left without an expiry. The source stores the milliseconds as eight bytes; here they are decimal digits.
+var getsetTimestamp = protocol{
+	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
+		now := env.Clock.Now()
+		deadline := strconv.FormatInt(now.Add(env.Lease+clockTolerance).UnixMilli(), 10)
+		h := hold{value: deadline}
+		ok, err := setnx(ctx, env, deadline)
+		if err != nil {
+			return hold{}, false, err
+		}
+		if ok {
+			return h, true, unsettled(expire(ctx, env))
+		}
+		ok, err = takeOver(ctx, env, now, deadline)
+		return h, ok, err
+	},
+	release: del,
+}
+
+// takeOver replaces the deadline of a key whose own has passed, and wins when the one that it replaced is the one that it
+// had read. A loser has by then moved the winner's deadline: the source knows and accepts it.
+func takeOver(ctx context.Context, env impls.Env, now time.Time, deadline string) (bool, error) {
+	read, there, err := text(env.Redis().Do(ctx, "get", env.Key))
+	if err != nil || !there || !past(read, now) {
+		return false, err
+	}
+	replaced, there, err := text(env.Redis().Do(ctx, "getset", env.Key, deadline))
+	if err != nil || !there || replaced != read {
+		return false, err
+	}
+	return true, unsettled(expire(ctx, env))
+}
+
+// past tells whether a stored deadline lies before now. A value that is no deadline never does.
+func past(value string, now time.Time) bool {
+	ms, err := strconv.ParseInt(value, 10, 64)
+	return err == nil && ms < now.UnixMilli()
+}

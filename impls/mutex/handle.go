@@ -1,0 +1,110 @@
+package mutex
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// hold is one grant as its handle remembers it.
+type hold struct {
+	value string // what was stored under the key
+	grant impls.Grant
+}
+
+// protocol is one variant's way of talking to the server. Its functions answer errors as the Redis client gives
+// them, or unsettled ones; the handle classifies. They keep no state of their own.
+type protocol struct {
+	// acquire asks once; false is a refusal.
+	acquire func(ctx context.Context, env impls.Env) (hold, bool, error)
+	// release ends a hold; false says that the server did not find it.
+	release func(ctx context.Context, env impls.Env, h hold) (bool, error)
+	// extend restarts the lease of a hold; false says that the server did not find it. nil: unsupported.
+	extend func(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error)
+}
+
+// open makes handles that speak the protocol and need a lease.
+func (p protocol) open(env impls.Env) (impls.Lock, error) {
+	if err := env.CheckLease(); err != nil {
+		return nil, err
+	}
+	return p.openUnleased(env)
+}
+
+// openUnleased makes handles that speak the protocol of a lock without a lease.
+func (p protocol) openUnleased(env impls.Env) (impls.Lock, error) {
+	return &handle{env: env, how: p}, nil
+}
+
+// handle is one client's lock object: a protocol and the hold it was last granted.
+type handle struct {
+	env  impls.Env
+	how  protocol
+	held *hold // nil: nothing is held
+}
+
+var _ impls.Lock = (*handle)(nil)
+
+// Try asks once.
+func (l *handle) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	if mode == history.Shared {
+		return impls.Grant{}, fmt.Errorf("acquire %s shared: %w", l.env.Key, impls.ErrUnsupported)
+	}
+	h, ok, err := l.how.acquire(ctx, l.env)
+	if err != nil {
+		return impls.Grant{}, impls.Classify("acquire "+l.env.Key, err)
+	}
+	if !ok {
+		return impls.Grant{}, fmt.Errorf("acquire %s: %w", l.env.Key, impls.ErrBusy)
+	}
+	l.held = &h
+	return h.grant, nil
+}
+
+// Acquire polls.
+func (l *handle) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	return impls.PollUntilGranted(ctx, l.env, func(ctx context.Context) (impls.Grant, error) {
+		return l.Try(ctx, mode)
+	})
+}
+
+// Extend restarts the lease, for protocols that can. A hold that is found to be lost is forgotten.
+func (l *handle) Extend(ctx context.Context) (impls.Grant, error) {
+	if l.how.extend == nil {
+		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrUnsupported)
+	}
+	if l.held == nil {
+		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrNotHeld)
+	}
+	g, ok, err := l.how.extend(ctx, l.env, *l.held)
+	if err != nil {
+		return impls.Grant{}, impls.Classify("extend "+l.env.Key, err)
+	}
+	if !ok {
+		l.held = nil
+		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrLost)
+	}
+	l.held.grant = g
+	return g, nil
+}
+
+// Release ends the hold. While its outcome is unknown the hold is remembered, so that the caller may try again.
+func (l *handle) Release(ctx context.Context) error {
+	if l.held == nil {
+		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)
+	}
+	ok, err := l.how.release(ctx, l.env, *l.held)
+	if err != nil {
+		return impls.Classify("release "+l.env.Key, err)
+	}
+	l.held = nil
+	if !ok {
+		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrLost)
+	}
+	return nil
+}
+
+// Close has nothing to end: these locks run nothing in the background.
+func (l *handle) Close() error { return nil }

@@ -1,0 +1,85 @@
+package mutex
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+var (
+	//go:embed lua/session_release.lua
+	sessionReleaseSource string
+
+	sessionReleaseScript = impls.NewScript("session_release.lua", sessionReleaseSource)
+)
+
+// session is the lock object of the source's last listing: one value for the life of the object and a flag that says
+// whether it is locked. The flag is what the object knows of itself; it never asks the server.
+type session struct {
+	env    impls.Env
+	value  string
+	locked bool
+}
+
+var _ impls.Lock = (*session)(nil)
+
+// openSession draws the value, an identifier and the client's time, once for all grants.
+func openSession(env impls.Env) (impls.Lock, error) {
+	if err := env.CheckLease(); err != nil {
+		return nil, err
+	}
+	id, err := impls.NewToken(env.Rand)
+	if err != nil {
+		return nil, err
+	}
+	return &session{env: env, value: fmt.Sprintf("%s.%d", id, env.Clock.Now().UnixMilli())}, nil
+}
+
+// Try refuses without asking when the flag is set: the source throws there, and its own caller turns that into a
+// refusal. A try that fails leaves the flag down, though the key may have been written.
+func (s *session) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	if mode == history.Shared {
+		return impls.Grant{}, fmt.Errorf("acquire %s shared: %w", s.env.Key, impls.ErrUnsupported)
+	}
+	if s.locked {
+		return impls.Grant{}, fmt.Errorf("acquire %s: already locked by this object: %w", s.env.Key, impls.ErrBusy)
+	}
+	ok, err := yes(setnxExpireScript.run(ctx, s.env, s.value))
+	if err != nil {
+		return impls.Grant{}, impls.Classify("acquire "+s.env.Key, err)
+	}
+	if !ok {
+		return impls.Grant{}, fmt.Errorf("acquire %s: %w", s.env.Key, impls.ErrBusy)
+	}
+	s.locked = true
+	return impls.Grant{}, nil
+}
+
+// Acquire polls.
+func (s *session) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	return impls.PollUntilGranted(ctx, s.env, func(ctx context.Context) (impls.Grant, error) {
+		return s.Try(ctx, mode)
+	})
+}
+
+// Extend is not in the source.
+func (s *session) Extend(context.Context) (impls.Grant, error) {
+	return impls.Grant{}, fmt.Errorf("extend %s: %w", s.env.Key, impls.ErrUnsupported)
+}
+
+// Release takes the flag down first and drops the script's answer, as printed: a release that never arrives cannot
+// be tried again, and a hold that was lost is released without a word.
+func (s *session) Release(ctx context.Context) error {
+	if !s.locked {
+		return fmt.Errorf("release %s: %w", s.env.Key, impls.ErrNotHeld)
+	}
+	s.locked = false
+	_, err := yes(sessionReleaseScript.Run(ctx, s.env.Redis(), []string{s.env.Key}, s.value))
+	return impls.Classify("release "+s.env.Key, err)
+}
+
+// Close has nothing to end.
+func (s *session) Close() error { return nil }

@@ -1,0 +1,74 @@
+package mutex
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+var (
+	//go:embed lua/token_release.lua
+	tokenReleaseSource string
+	//go:embed lua/token_extend.lua
+	tokenExtendSource string
+
+	tokenReleaseScript = impls.NewScript("token_release.lua", tokenReleaseSource)
+	tokenExtendScript  = impls.NewScript("token_extend.lua", tokenExtendSource)
+)
+
+// tokenGetDel compares in the client: between its GET and its DEL the key may pass to another.
+var tokenGetDel = protocol{
+	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
+		h, err := newHold(env)
+		if err != nil {
+			return hold{}, false, err
+		}
+		ok, err := setIfMissing(ctx, env, h.value)
+		return h, ok, err
+	},
+	release: func(ctx context.Context, env impls.Env, h hold) (bool, error) {
+		found, _, err := text(env.Redis().Do(ctx, "get", env.Key))
+		if err != nil || found != h.value {
+			return false, err
+		}
+		return del(ctx, env, h)
+	},
+}
+
+// token is the pattern of the Redis documentation. Its grants are valid for a lease from the moment the request was
+// sent, which is never later than the moment the server counts from.
+var token = protocol{
+	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
+		h, err := newHold(env)
+		if err != nil {
+			return hold{}, false, err
+		}
+		h.grant.ValidUntil = env.Clock.Now().Add(env.Lease)
+		ok, err := yes(env.Redis().Do(ctx, "set", env.Key, h.value, "nx", "px", env.Lease.Milliseconds()))
+		return h, ok, err
+	},
+	release: releaseToken,
+	extend:  extendToken,
+}
+
+// newHold draws the token of a hold that is about to be asked for.
+func newHold(env impls.Env) (hold, error) {
+	t, err := impls.NewToken(env.Rand)
+	if err != nil {
+		return hold{}, fmt.Errorf("%w: %w", impls.ErrUnavailable, err)
+	}
+	return hold{value: t, grant: impls.Grant{Token: t}}, nil
+}
+
+func releaseToken(ctx context.Context, env impls.Env, h hold) (bool, error) {
+	return yes(tokenReleaseScript.Run(ctx, env.Redis(), []string{env.Key}, h.value))
+}
+
+func extendToken(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error) {
+	g := h.grant
+	g.ValidUntil = env.Clock.Now().Add(env.Lease)
+	ok, err := yes(tokenExtendScript.Run(ctx, env.Redis(), []string{env.Key}, h.value, env.Lease.Milliseconds()))
+	return g, ok, err
+}

@@ -1,0 +1,59 @@
+package mutex
+
+import (
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
+)
+
+func tokenGetDelVariant() impls.Variant {
+	return impls.Variant{
+		Name: "token-get-del", Summary: "SET NX EX with a unique token; release reads the key, compares in the client and deletes.",
+		Kind: history.Mutex, Topology: impls.Standalone,
+		Source: impls.Source{Article: "003", Where: "work past the lease deletes by mistake"},
+		Traits: impls.Traits{UniqueToken: true},
+		Claims: []impls.Claim{
+			{Text: "A value of one's own, compared before deleting, prevents deleting another's lock by mistake.",
+				Holds: false, Command: command("token-get-del", "pause-before-release")},
+			{Text: "Comparing and deleting in two commands is not atomic.",
+				Holds: true, Command: command("token-get-del", "pause-before-release")},
+		},
+		Expect: expectTokenGetDel().Map(), New: tokenGetDel.open,
+	}
+}
+
+func tokenVariant() impls.Variant {
+	return impls.Variant{
+		Name: "token", Summary: "SET NX PX with a unique token; a script compares and deletes.",
+		Kind: history.Mutex, Topology: impls.Standalone,
+		Source:  impls.Source{Article: "Redis documentation", Where: "the lock pattern on one instance; 000, 002 and 003, release by script"},
+		Traits:  impls.Traits{UniqueToken: true, Validity: true, Extends: true},
+		Scripts: []*impls.Script{tokenReleaseScript, tokenExtendScript},
+		Claims: []impls.Claim{
+			{Text: "Only the client that set the key deletes it, in one atomic step.",
+				Holds: true, Command: command("token", "pause-before-release")},
+			{Text: "Work that outlasts the lease races with the next holder: data may be damaged.",
+				Holds: true, Command: command("token", "pause-holder")},
+			{Text: "A primary that dies before its replica has the key lets a second client in.",
+				Holds: true, Command: command("token", "failover")},
+		},
+		Expect: expect.Leased().Map(), New: token.open,
+	}
+}
+
+func sessionVariant() impls.Variant {
+	return impls.Variant{
+		Name:    "token-session",
+		Summary: "SETNX and EXPIRE by script with one value per lock object and a local flag; release drops the flag, then compares and deletes.",
+		Kind:    history.Mutex, Topology: impls.Standalone,
+		Source:  impls.Source{Article: "001", Where: "the release hole, last listing"},
+		Scripts: []*impls.Script{setnxExpireScript.seconds, sessionReleaseScript},
+		Claims: []impls.Claim{
+			{Text: "A value that is unique to the lock object keeps a late client from deleting another's lock.",
+				Holds: true, Command: command("token-session", "pause-before-release")},
+			{Text: "Whether the lock was really released can be ignored.",
+				Holds: false, Command: command("token-session", "lost-request")},
+		},
+		Expect: expectSession().Map(), New: openSession,
+	}
+}
