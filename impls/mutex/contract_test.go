@@ -1,0 +1,226 @@
+package mutex
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/internal/redistest"
+)
+
+// wantErr fails unless err matches the sentinel and no other of the given ones.
+func wantErr(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
+func TestOneHolderAtATime(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+		for _, v := range granted() {
+			a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
+			a.hold(t)
+			_, err := b.try(t)
+			wantErr(t, v.Name+": second client's try", err, impls.ErrBusy)
+			wantErr(t, v.Name+": second client's release", b.lock.Release(t.Context()), impls.ErrNotHeld)
+			wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
+			wantErr(t, v.Name+": release again", a.lock.Release(t.Context()), impls.ErrNotHeld)
+			b.hold(t)
+			wantErr(t, v.Name+": second client's own release", b.lock.Release(t.Context()), nil)
+		}
+	})
+}
+
+func TestTraitsAreTrue(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+		for _, v := range granted() {
+			a := join(t, s, v.Name, "a")
+			first := a.hold(t)
+			_, extendErr := a.lock.Extend(t.Context())
+			if got := extendErr == nil; got != v.Traits.Extends {
+				t.Errorf("%s: extend: %v, but Traits.Extends is %v", v.Name, extendErr, v.Traits.Extends)
+			}
+			if !v.Traits.Extends {
+				wantErr(t, v.Name+": extend", extendErr, impls.ErrUnsupported)
+			}
+			if got := !first.ValidUntil.IsZero(); got != v.Traits.Validity {
+				t.Errorf("%s: ValidUntil %v, but Traits.Validity is %v", v.Name, first.ValidUntil, v.Traits.Validity)
+			}
+			wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
+			second := a.hold(t)
+			if got := first.Token != "" && first.Token != second.Token; got != v.Traits.UniqueToken {
+				t.Errorf("%s: tokens %q and %q, but Traits.UniqueToken is %v", v.Name, first.Token, second.Token, v.Traits.UniqueToken)
+			}
+			_, err := a.lock.Try(t.Context(), history.Shared)
+			wantErr(t, v.Name+": shared", err, impls.ErrUnsupported)
+			wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
+		}
+	})
+}
+
+func TestLeaseEndsAHold(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		for _, v := range granted() {
+			a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
+			a.hold(t)
+			time.Sleep(lease - time.Millisecond)
+			_, err := b.try(t)
+			wantErr(t, v.Name+": try one millisecond before the lease ends", err, impls.ErrBusy)
+			time.Sleep(time.Millisecond)
+			_, err = b.try(t)
+			if v.Traits.NoLease {
+				wantErr(t, v.Name+": try after any time", err, impls.ErrBusy)
+			} else {
+				wantErr(t, v.Name+": try when the lease has ended", err, nil)
+			}
+			s.Mini.FlushAll()
+		}
+	})
+}
+
+func TestReleaseAfterTheLease(t *testing.T) {
+	// token-session drops the script's answer, so it does not notice.
+	silent := map[string]bool{"token-session": true}
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		for _, v := range granted() {
+			if v.Traits.NoLease {
+				continue
+			}
+			a := join(t, s, v.Name, "a")
+			a.hold(t)
+			time.Sleep(lease)
+			var want error = impls.ErrLost
+			if silent[v.Name] {
+				want = nil
+			}
+			wantErr(t, v.Name+": release after the lease", a.lock.Release(t.Context()), want)
+			wantErr(t, v.Name+": and once more", a.lock.Release(t.Context()), impls.ErrNotHeld)
+		}
+	})
+}
+
+// TestLateRelease is the mis-unlock of the sources: a's lease ends, b is granted, a releases.
+func TestLateRelease(t *testing.T) {
+	blind := map[string]bool{"setnx-expire": true, "getset-timestamp": true, "lua-setnx-expire": true, "set-nx-ex": true}
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		for _, v := range granted() {
+			if v.Traits.NoLease {
+				continue
+			}
+			a, b, c := join(t, s, v.Name, "a"), join(t, s, v.Name, "b"), join(t, s, v.Name, "c")
+			a.hold(t)
+			time.Sleep(lease)
+			b.hold(t)
+			_ = a.lock.Release(t.Context())
+			_, err := c.try(t)
+			if freed := err == nil; freed != blind[v.Name] {
+				t.Errorf("%s: after a's late release c's try gives %v; want b's hold ended: %v", v.Name, err, blind[v.Name])
+			}
+			s.Mini.FlushAll()
+		}
+	})
+}
+
+// writes is the text of the request with which each variant takes the lock.
+var writes = map[string]string{
+	"exists-set": "\nset\r", "setnx": "setnx", "setnx-expire": "setnx", "getset-timestamp": "setnx", "lua-nil": "eval",
+	"lua-setnx-expire": "eval", "set-nx-ex": "set", "token-get-del": "set", "token": "set", "token-session": "eval",
+}
+
+func TestLostReplyIsUnknownNeverBusy(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+		for _, v := range Variants() {
+			a := join(t, s, v.Name, "a")
+			if _, err := a.try(t); err == nil { // the script is known from here on
+				wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
+			}
+			a.LoseReply(writes[v.Name])
+			_, err := a.lock.Acquire(t.Context(), history.Exclusive)
+			wantErr(t, v.Name+": acquire whose reply is lost", err, impls.ErrUnknownOutcome)
+			if errors.Is(err, impls.ErrBusy) || errors.Is(err, impls.ErrUnavailable) {
+				t.Errorf("%s: acquire whose reply is lost says more than it knows: %v", v.Name, err)
+			}
+			left := a.Redis.Exists(t.Context(), a.env.Key).Val() == 1
+			if left != (v.Name != "lua-nil") {
+				t.Errorf("%s: key left behind: %v", v.Name, left)
+			}
+			a.Redis.Del(t.Context(), a.env.Key)
+		}
+	})
+}
+
+func TestLostReleaseReplyIsUnknown(t *testing.T) {
+	release := map[string]string{"token-get-del": "\nget\r", "token": "eval", "token-session": "eval"}
+	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+		for _, v := range granted() {
+			text := release[v.Name]
+			if text == "" {
+				text = "\ndel\r"
+			}
+			a := join(t, s, v.Name, "a")
+			a.hold(t)
+			a.LoseReply(text)
+			wantErr(t, v.Name+": release whose reply is lost", a.lock.Release(t.Context()), impls.ErrUnknownOutcome)
+			a.Redis.Del(t.Context(), a.env.Key)
+		}
+	})
+}
+
+func TestWaiting(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		for _, v := range Variants() {
+			if v.Name != "lua-nil" {
+				join(t, s, v.Name, "a").hold(t)
+			}
+			c := s.Client(t)
+			env := c.Env(t, "b", lease)
+			env.Poll, env.MaxTries = 10*time.Millisecond, 5
+			b := open(t, c, v.Name, env)
+			start := time.Now()
+			_, err := b.lock.Acquire(t.Context(), history.Exclusive)
+			wantErr(t, v.Name+": acquire with five tries", err, impls.ErrBusy)
+			if waited := time.Since(start); waited != 40*time.Millisecond {
+				t.Errorf("%s: five tries took %v, want four intervals of 10ms", v.Name, waited)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 25*time.Millisecond)
+			_, err = b.lock.Acquire(ctx, history.Exclusive)
+			cancel()
+			wantErr(t, v.Name+": acquire past its deadline", err, impls.ErrCancelled)
+			s.Mini.FlushAll()
+		}
+	})
+}
+
+func TestWaiterGetsTheLockOfADeadHolder(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		for _, v := range granted() {
+			if v.Traits.NoLease {
+				continue
+			}
+			join(t, s, v.Name, "a").hold(t)
+			start := time.Now()
+			if _, err := join(t, s, v.Name, "b").lock.Acquire(t.Context(), history.Exclusive); err != nil {
+				t.Errorf("%s: acquire behind a dead holder: %v", v.Name, err)
+			}
+			if waited := time.Since(start); waited != lease {
+				t.Errorf("%s: waited %v, want the lease %v", v.Name, waited, lease)
+			}
+			s.Mini.FlushAll()
+		}
+	})
+}
+
+func TestLeasesThatRedisCannotKeep(t *testing.T) {
+	for _, v := range Variants() {
+		for _, d := range []time.Duration{0, -time.Second, time.Microsecond, 1500 * time.Microsecond} {
+			_, err := v.New(impls.Env{Key: "k", Lease: d, Rand: nil, Clock: impls.SystemClock{}})
+			if refused := err != nil; refused == v.Traits.NoLease {
+				t.Errorf("%s: lease %v: error %v, want one: %v", v.Name, d, err, !v.Traits.NoLease)
+			}
+		}
+	}
+}
