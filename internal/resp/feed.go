@@ -1,0 +1,120 @@
+package resp
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// feed holds the bytes of one direction that have not been returned as frames.
+type feed struct {
+	data []byte // what is left: of the slice last added, or of kept
+	kept []byte // own storage for what an incomplete frame leaves behind
+}
+
+// add puts p behind what is left. p is only copied when something is left.
+func (f *feed) add(p []byte) {
+	if len(f.data) == 0 {
+		f.data = p[:len(p):len(p)]
+		return
+	}
+	f.kept = append(f.data, p...)
+	f.data = f.kept
+}
+
+// take removes the first n bytes.
+func (f *feed) take(n int) []byte {
+	frame := f.data[:n:n]
+	f.data = f.data[n:]
+	return frame
+}
+
+// keep moves what is left to own storage, so that the slice last added may be used again by its owner.
+func (f *feed) keep() {
+	if len(f.data) == 0 {
+		f.data = nil
+		if cap(f.kept) > maxIdle {
+			f.kept = nil
+		}
+		return
+	}
+	if len(f.kept) > 0 && &f.kept[0] == &f.data[0] {
+		return
+	}
+	f.kept = append(f.kept[:0], f.data...)
+	f.data = f.kept
+}
+
+// maxIdle is how much storage an idle feed may hold on to after a large frame.
+const maxIdle = 1 << 20
+
+// cursor is how far a frame has been understood. It is kept between calls, so that a frame which comes a byte at a time
+// is not read again from its start each time.
+type cursor struct {
+	pos  int // bytes of the frame that are understood
+	seen int // bytes behind pos in which there is no end of line
+}
+
+// line gives the line at the cursor without its CR LF, and where the bytes behind it begin. The text is nil when
+// the line is not all there.
+func (c *cursor) line(buf []byte) (text []byte, next int, err error) {
+	end, err := c.newline(buf)
+	if end < 0 || err != nil {
+		return nil, 0, err
+	}
+	if end == c.pos || buf[end-1] != '\r' {
+		return nil, 0, fmt.Errorf("%w: a line ends without CR", ErrSyntax)
+	}
+	return buf[c.pos : end-1], end + 1, nil
+}
+
+// newline gives the place of the next LF from the cursor on, -1 when there is none yet.
+func (c *cursor) newline(buf []byte) (int, error) {
+	i := bytes.IndexByte(buf[c.pos+c.seen:], '\n')
+	if i < 0 {
+		c.seen = len(buf) - c.pos
+		if c.seen > MaxLine {
+			return -1, fmt.Errorf("%w: a line of more than %d bytes", ErrLimit, MaxLine)
+		}
+		return -1, nil
+	}
+	end := c.pos + c.seen + i
+	c.seen = 0
+	if end-c.pos > MaxLine {
+		return -1, fmt.Errorf("%w: a line of %d bytes", ErrLimit, end-c.pos)
+	}
+	return end, nil
+}
+
+// payload gives the place behind n bytes and their CR LF that begin at from; 0 when they are not all there.
+func payload(buf []byte, from, n int) (next int, err error) {
+	if from+n+2 > MaxFrame {
+		return 0, fmt.Errorf("%w: a frame of more than %d bytes", ErrLimit, MaxFrame)
+	}
+	if len(buf) < from+n+2 {
+		return 0, nil
+	}
+	if buf[from+n] != '\r' || buf[from+n+1] != '\n' {
+		return 0, fmt.Errorf("%w: %d bytes of a string are not followed by CR LF", ErrSyntax, n)
+	}
+	return from + n + 2, nil
+}
+
+// length reads the number in the head of a string or an aggregate: digits, or -1 for null.
+func length(digits []byte, limit int) (int, error) {
+	if string(digits) == "-1" {
+		return -1, nil
+	}
+	n := 0
+	for _, d := range digits {
+		if d < '0' || d > '9' {
+			return 0, fmt.Errorf("%w: length %.20q", ErrSyntax, digits)
+		}
+		if n = n*10 + int(d-'0'); n > limit {
+			return 0, fmt.Errorf("%w: length %.20q", ErrLimit, digits)
+		}
+	}
+	if len(digits) == 0 {
+		return 0, fmt.Errorf("%w: a length is missing", ErrSyntax)
+	}
+	return n, nil
+}

@@ -1,0 +1,96 @@
+package resp
+
+import "bytes"
+
+// inline reads a request that is one line of words, as somebody types it into a terminal. LF alone ends it, as on the server.
+func (s *requestScan) inline(buf []byte) (int, error) {
+	end, err := s.newline(buf)
+	if end < 0 || err != nil {
+		return 0, err
+	}
+	s.split(bytes.TrimSuffix(buf[:end], []byte("\r")))
+	s.cursor = cursor{}
+	return end + 1, nil
+}
+
+// split cuts a line into words. A line whose quotes do not balance is one word: the server answers it with an error.
+func (s *requestScan) split(line []byte) {
+	s.args, s.text = s.args[:0], make([]byte, 0, len(line))
+	rest := line
+	for {
+		rest = bytes.TrimLeft(rest, " \t\r\n\v\f\x00")
+		if len(rest) == 0 {
+			return
+		}
+		from, ok := len(s.text), false
+		if s.text, rest, ok = word(s.text, rest); !ok {
+			s.text = append(s.text[:0], line...)
+			s.args = append(s.args[:0], span{0, len(line)})
+			return
+		}
+		s.args = append(s.args, span{from, len(s.text)})
+	}
+}
+
+// word appends the first word of line to dst without its quotes, and gives what is behind it.
+func word(dst, line []byte) (word, rest []byte, ok bool) {
+	for len(line) > 0 {
+		switch c := line[0]; {
+		case isSpace(c):
+			return dst, line, true
+		case c == '"' || c == '\'':
+			if dst, line, ok = quoted(dst, line[1:], c); !ok {
+				return dst, nil, false
+			}
+		default:
+			dst, line = append(dst, c), line[1:]
+		}
+	}
+	return dst, nil, true
+}
+
+// quoted appends what is inside the quotes; a closing quote must be followed by a space or by nothing.
+func quoted(dst, line []byte, quote byte) (word, rest []byte, ok bool) {
+	for len(line) > 0 {
+		c := line[0]
+		if c == quote {
+			rest = line[1:]
+			return dst, rest, len(rest) == 0 || isSpace(rest[0])
+		}
+		n := 1
+		if c == '\\' && len(line) > 1 {
+			c, n = escaped(line, quote)
+		}
+		dst, line = append(dst, c), line[n:]
+	}
+	return dst, nil, false
+}
+
+// escaped gives the byte that the escape at the start of line means, and how long the escape is.
+func escaped(line []byte, quote byte) (byte, int) {
+	c := line[1]
+	if quote == '\'' {
+		if c == '\'' {
+			return c, 2
+		}
+		return '\\', 1
+	}
+	if c == 'x' && len(line) > 3 && isHex(line[2]) && isHex(line[3]) {
+		return hex(line[2])<<4 | hex(line[3]), 4
+	}
+	if i := bytes.IndexByte([]byte("nrtba"), c); i >= 0 {
+		return "\n\r\t\b\a"[i], 2
+	}
+	return c, 2
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == 0 || '\t' <= c && c <= '\r' }
+
+func isHex(c byte) bool { return bytes.IndexByte([]byte("0123456789abcdefABCDEF"), c) >= 0 }
+
+func hex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c | 0x20 - 'a' + 10
+}

@@ -1,0 +1,125 @@
+package resp
+
+// Replies frames the replies and pushes on one connection. The zero value is ready for use.
+type Replies struct {
+	in   feed
+	scan replyScan
+	err  error
+}
+
+// Feed adds bytes that the node sent. p is not kept beyond the next call of Next that returns false, which must come
+// before p is used again or more is fed.
+func (s *Replies) Feed(p []byte) { s.in.add(p) }
+
+// Next gives the next complete reply or push; false when more bytes are needed. It is valid until the next call of Next or Feed.
+// Once framing has ended, see [Replies.Err], each is whatever is there.
+func (s *Replies) Next() (Reply, bool) {
+	if s.err == nil && len(s.in.data) > 0 {
+		var n int
+		if n, s.err = s.scan.next(s.in.data); n > 0 {
+			return Reply{Raw: s.in.take(n), body: s.scan.body}, true
+		}
+	}
+	if s.err != nil && len(s.in.data) > 0 {
+		return Reply{Raw: s.in.take(len(s.in.data)), opaque: true}, true
+	}
+	s.in.keep()
+	return Reply{}, false
+}
+
+// Err tells why framing has ended; nil while it goes on.
+func (s *Replies) Err() error { return s.err }
+
+// Rest gives the bytes of the incomplete reply that are there, to be passed on when the connection ends.
+func (s *Replies) Rest() []byte { return s.in.data }
+
+// Reply is one reply, or one push, with the attributes before it.
+type Reply struct {
+	Raw    []byte // all its bytes, as they came
+	body   int    // where the value begins, behind attributes
+	opaque bool
+}
+
+// ParseReply gives the reply that raw consists of; false when raw is anything but one complete reply.
+func ParseReply(raw []byte) (Reply, bool) {
+	var s replyScan
+	if len(raw) == 0 {
+		return Reply{}, false
+	}
+	n, err := s.next(raw)
+	return Reply{Raw: raw, body: s.body}, err == nil && n == len(raw)
+}
+
+// Opaque tells bytes that are passed on without being understood.
+func (r Reply) Opaque() bool { return r.opaque }
+
+// Type is the byte that the value begins with, such as '+', '$' or '>'; 0 for opaque bytes.
+func (r Reply) Type() byte {
+	if r.opaque || r.body >= len(r.Raw) {
+		return 0
+	}
+	return r.Raw[r.body]
+}
+
+// IsError tells a reply that is an error.
+func (r Reply) IsError() bool { return r.Type() == '-' || r.Type() == '!' }
+
+// IsPush tells a RESP3 push. In RESP2 a message looks like any array; [Pairing] tells it from a reply.
+func (r Reply) IsPush() bool { return r.Type() == '>' }
+
+// IsNil tells a null of any kind.
+func (r Reply) IsNil() bool {
+	v := r.value()
+	return v.kind == '_' || v.null
+}
+
+// Str gives the bytes of a string, number or error without its type; nil for null and for aggregates.
+func (r Reply) Str() []byte {
+	v := r.value()
+	if v.null || v.aggregate() {
+		return nil
+	}
+	return v.text
+}
+
+// Elem gives the bytes of element i of an aggregate; nil when there is none or when it is itself an aggregate. It walks the
+// aggregate from its start.
+func (r Reply) Elem(i int) []byte {
+	v := r.value()
+	if !v.aggregate() || i < 0 || i >= v.count {
+		return nil
+	}
+	at := r.body + v.size
+	for range i {
+		n, ok := size(r.Raw[at:])
+		if !ok {
+			return nil
+		}
+		at += n
+	}
+	e := read(r.Raw[at:])
+	if e.aggregate() {
+		return nil
+	}
+	return e.text
+}
+
+// size gives the length of the complete value at the start of b, attributes included.
+func size(b []byte) (int, bool) {
+	var s replyScan
+	if len(b) == 0 {
+		return 0, false
+	}
+	n, err := s.next(b)
+	return n, n > 0 && err == nil
+}
+
+func (r Reply) value() value {
+	if r.Type() == 0 {
+		return value{}
+	}
+	return read(r.Raw[r.body:])
+}
+
+// Len is the number of elements of an aggregate, keys and values counted apart; 0 for anything else.
+func (r Reply) Len() int { return r.value().count }

@@ -1,0 +1,157 @@
+package resp
+
+import "fmt"
+
+// Requests frames the requests on one connection. The zero value is ready for use.
+type Requests struct {
+	in   feed
+	scan requestScan
+	err  error
+}
+
+// Feed adds bytes that the client sent. p is not kept beyond the next call of Next that returns false, which must come
+// before p is used again or more is fed.
+func (s *Requests) Feed(p []byte) { s.in.add(p) }
+
+// Next gives the next complete request; false when more bytes are needed. The request is valid until the next call of Next or
+// Feed. Once framing has ended, see [Requests.Err], each request is whatever is there, with no arguments.
+func (s *Requests) Next() (Request, bool) {
+	if s.err == nil && len(s.in.data) > 0 {
+		var n int
+		if n, s.err = s.scan.next(s.in.data); n > 0 {
+			return s.scan.request(s.in.take(n)), true
+		}
+	}
+	if s.err != nil && len(s.in.data) > 0 {
+		return Request{Raw: s.in.take(len(s.in.data)), opaque: true}, true
+	}
+	s.in.keep()
+	return Request{}, false
+}
+
+// Err tells why framing has ended; nil while it goes on.
+func (s *Requests) Err() error { return s.err }
+
+// Rest gives the bytes of the incomplete request that are there, to be passed on when the connection ends.
+func (s *Requests) Rest() []byte { return s.in.data }
+
+// Request is one request: an array of bulk strings, or an inline command.
+type Request struct {
+	Raw    []byte // all its bytes, as they came
+	text   []byte // what args are spans of: Raw, or an inline command without its quotes
+	args   []span
+	opaque bool
+}
+
+type span struct{ from, to int }
+
+// Opaque tells bytes that are passed on without being understood.
+func (r Request) Opaque() bool { return r.opaque }
+
+// Len is the number of arguments, the command's name included. A request without any is legal; it is not answered.
+func (r Request) Len() int { return len(r.args) }
+
+// Arg gives argument i, 0 being the command's name; nil when there is none. Its storage is the request's.
+func (r Request) Arg(i int) []byte {
+	if i < 0 || i >= len(r.args) {
+		return nil
+	}
+	return r.text[r.args[i].from:r.args[i].to:r.args[i].to]
+}
+
+// Strings gives the arguments behind the name for a log: at most count of them, each as [Text] cuts it.
+func (r Request) Strings(count, size int) []string {
+	n := min(count, len(r.args)-1)
+	if n <= 0 {
+		return nil
+	}
+	out := make([]string, n)
+	for i := range out {
+		out[i] = Text(r.Arg(i+1), size)
+	}
+	return out
+}
+
+// AppendRequest appends a request with these arguments to dst.
+func AppendRequest(dst []byte, args ...string) []byte {
+	dst = fmt.Appendf(dst, "*%d\r\n", len(args))
+	for _, a := range args {
+		dst = fmt.Appendf(dst, "$%d\r\n%s\r\n", len(a), a)
+	}
+	return dst
+}
+
+// requestScan finds the end of the request at the start of a growing buffer.
+type requestScan struct {
+	cursor
+	begun bool
+	want  int // arguments still to come, once begun
+	args  []span
+	text  []byte // of an inline command
+}
+
+// next gives the length of the request at the start of buf; 0 when it is not complete.
+func (s *requestScan) next(buf []byte) (int, error) {
+	if buf[0] != '*' {
+		return s.inline(buf)
+	}
+	if !s.begun {
+		if err := s.begin(buf); err != nil || !s.begun {
+			return 0, err
+		}
+	}
+	for s.want > 0 {
+		if done, err := s.argument(buf); err != nil || !done {
+			return 0, err
+		}
+	}
+	n := s.pos
+	s.cursor, s.begun = cursor{}, false
+	return n, nil
+}
+
+func (s *requestScan) begin(buf []byte) error {
+	text, next, err := s.line(buf)
+	if text == nil || err != nil {
+		return err
+	}
+	n, err := length(text[1:], MaxItems)
+	if err != nil {
+		return err
+	}
+	s.pos, s.want, s.begun, s.args, s.text = next, n, true, s.args[:0], nil
+	return nil
+}
+
+// argument reads one bulk string; false when it is not all there.
+func (s *requestScan) argument(buf []byte) (bool, error) {
+	text, from, err := s.line(buf)
+	if text == nil || err != nil {
+		return false, err
+	}
+	if len(text) == 0 || text[0] != '$' {
+		return false, fmt.Errorf("%w: an argument begins with %.1q", ErrSyntax, text)
+	}
+	n, err := length(text[1:], MaxFrame)
+	if err != nil {
+		return false, err
+	}
+	if n < 0 {
+		return false, fmt.Errorf("%w: an argument is null", ErrSyntax)
+	}
+	next, err := payload(buf, from, n)
+	if next == 0 || err != nil {
+		return false, err
+	}
+	s.args = append(s.args, span{from, from + n})
+	s.pos, s.want = next, s.want-1
+	return true, nil
+}
+
+// request makes the view of the frame that was found.
+func (s *requestScan) request(raw []byte) Request {
+	if s.text != nil {
+		return Request{Raw: raw, text: s.text, args: s.args}
+	}
+	return Request{Raw: raw, text: raw, args: s.args}
+}

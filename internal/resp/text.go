@@ -1,0 +1,73 @@
+package resp
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// Text gives b as text for a log: cut to size bytes and, where it is not printable UTF-8, with Go's escapes. A cut text
+// ends with "…", which is not counted.
+func Text(b []byte, size int) string {
+	cut := ""
+	if len(b) > size {
+		b, cut = b[:runeStart(b, size)], "…"
+	}
+	if printable(b) {
+		return string(b) + cut
+	}
+	q := strconv.Quote(string(b))
+	return q[1:len(q)-1] + cut
+}
+
+// runeStart gives the last place at or before n that does not split a rune.
+func runeStart(b []byte, n int) int {
+	for i := n; i > max(0, n-utf8.UTFMax); i-- {
+		if utf8.RuneStart(b[i]) {
+			return i
+		}
+	}
+	return n
+}
+
+func printable(b []byte) bool {
+	for _, r := range string(b) {
+		if r == utf8.RuneError || !strconv.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// Line gives the reply in one line for a log: OK, (nil), 1, "value", -ERR …, true, [n items]. Text is cut to size bytes.
+func (r Reply) Line(size int) string {
+	v := r.value()
+	switch {
+	case r.opaque:
+		return "(not RESP)"
+	case v.kind == '_' || v.null:
+		return "(nil)"
+	case v.aggregate() && v.streamed:
+		return "[items]"
+	case v.aggregate():
+		return "[" + strconv.Itoa(v.items()) + " items]"
+	case v.kind == '-' || v.kind == '!':
+		return "-" + Text(v.text, size)
+	case v.kind == '$':
+		return quote(v.text, size)
+	case v.kind == '=' && len(v.text) > 3:
+		return quote(v.text[4:], size)
+	case v.kind == '#':
+		return strconv.FormatBool(len(v.text) > 0 && v.text[0] == 't')
+	}
+	return Text(v.text, size)
+}
+
+// items is how many elements a reader sees: pairs count once.
+func (v value) items() int {
+	if v.kind == '%' {
+		return v.count / 2
+	}
+	return v.count
+}
+
+func quote(b []byte, size int) string { return `"` + Text(b, size) + `"` }
