@@ -1,0 +1,247 @@
+package latency_test
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"pgregory.net/rapid"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results/latency"
+)
+
+const ms = int64(time.Millisecond)
+
+func hist(t *testing.T, s *latency.Set, tag latency.Tag) *hdr.Histogram {
+	t.Helper()
+	one, ok := s.Get(tag)
+	if !ok {
+		t.Fatalf("no series %s", tag)
+	}
+	return one.Hist
+}
+
+// within tells whether a value is what a histogram of three digits makes of want.
+func within(got, want int64) bool {
+	return math.Abs(float64(got-want)) <= math.Max(float64(want)/1000, 1024)
+}
+
+// TestStallCountsFromTheIntendedStart is the coordinated-omission test: a client that should start every millisecond stalls
+// for one second in its tenth operation. Everything that was due meanwhile starts late, and only the response latency says so.
+func TestStallCountsFromTheIntendedStart(t *testing.T) {
+	r := latency.NewRecorder()
+	now := int64(0)
+	for i := range int64(1000) {
+		intended := i * ms
+		call := max(now, intended)
+		now = call + ms/10
+		if i == 10 {
+			now = call + 1000*ms
+		}
+		r.Record(latency.Acquire, intended, call, now)
+	}
+	set := latency.Merge(nil, r)
+	service := hist(t, set, latency.Tag{Op: latency.Acquire, Basis: latency.Service, Place: latency.Outside})
+	response := hist(t, set, latency.Tag{Op: latency.Acquire, Basis: latency.Response, Place: latency.Outside})
+	if got := service.ValueAtPercentile(99); !within(got, ms/10) {
+		t.Errorf("service p99 = %d ns, want 100 µs: the call itself was quick", got)
+	}
+	if got := response.ValueAtPercentile(50); got < 400*ms {
+		t.Errorf("response p50 = %d ns, want more than 400 ms: half of the operations started that late", got)
+	}
+	if got := response.Max(); !within(got, 1000*ms) {
+		t.Errorf("response max = %d ns, want 1 s", got)
+	}
+}
+
+// TestOutOfRangeIsCounted: what redis-benchmark clamps at 3 s is at home here, and what does not fit is counted.
+func TestOutOfRangeIsCounted(t *testing.T) {
+	tests := []struct {
+		name    string
+		value   int64
+		dropped int64
+		worst   int64
+	}{
+		{"zero is a sample", 0, 0, 0},
+		{"below the resolution is a sample", 10, 0, 0},
+		{"ten minutes fit", 600_000 * ms, 0, 0},
+		{"an hour fits", latency.Highest, 0, 0},
+		{"a nanosecond more does not", latency.Highest + 1, 1, latency.Highest + 1},
+		{"time does not run backwards", -5, 1, -5},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := latency.NewRecorder()
+			r.Record(latency.Acquire, 100, 100, 100+tt.value)
+			set := latency.Merge(nil, r)
+			all := set.Both(latency.Acquire, latency.Response)
+			if all.Dropped != tt.dropped || all.Worst != tt.worst || set.Dropped() != tt.dropped {
+				t.Errorf("dropped %d (set: %d), worst %d; want %d, %d", all.Dropped, set.Dropped(), all.Worst, tt.dropped, tt.worst)
+			}
+			if got := all.Hist.TotalCount(); got != 1-tt.dropped {
+				t.Errorf("histogram holds %d samples, want %d", got, 1-tt.dropped)
+			}
+		})
+	}
+}
+
+func TestFaultWindowsSplitTheSamples(t *testing.T) {
+	windows := []history.Window{
+		{Start: 100, End: 200, Confirmed: true},
+		{Start: 150, End: 300, Confirmed: true},
+		{Start: 0, End: 0, Confirmed: false}, // did not take: must not swallow the run
+		{Start: 900, Confirmed: true},        // never healed
+	}
+	tests := []struct {
+		name           string
+		intended, call int64
+		ret            int64
+		want           latency.Place
+	}{
+		{"before the first", 10, 10, 99, latency.Outside},
+		{"touches its start", 10, 10, 100, latency.Inside},
+		{"within the overlap of two", 160, 160, 170, latency.Inside},
+		{"touches the end of the second", 300, 300, 310, latency.Inside},
+		{"between", 301, 301, 899, latency.Outside},
+		{"spans one", 50, 50, 400, latency.Inside},
+		{"was due in one, and called after it", 290, 305, 310, latency.Inside},
+		{"in the one that never ends", 5000, 5000, 5001, latency.Inside},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := latency.NewRecorder()
+			r.Record(latency.Acquire, tt.intended, tt.call, tt.ret)
+			set := latency.Merge(windows, r)
+			for _, place := range []latency.Place{latency.Outside, latency.Inside} {
+				_, got := set.Get(latency.Tag{Op: latency.Acquire, Basis: latency.Response, Place: place})
+				if got != (place == tt.want) {
+					t.Errorf("%s: %v, want %v", place, got, place == tt.want)
+				}
+			}
+		})
+	}
+}
+
+// TestFoldingChangesNothing: filing early, in any number of steps, gives what filing at the end gives.
+func TestFoldingChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		windows := []history.Window{{Start: 2000, End: 4000, Confirmed: true}}
+		early, late := latency.NewRecorder(), latency.NewRecorder()
+		for range rapid.IntRange(0, 40).Draw(t, "n") {
+			op := rapid.SampledFrom([]string{latency.Acquire, latency.Release}).Draw(t, "op")
+			intended := rapid.Int64Range(0, 10_000).Draw(t, "intended")
+			call := intended + rapid.Int64Range(0, 50).Draw(t, "lag")
+			ret := call + rapid.Int64Range(-10, 5000).Draw(t, "took")
+			early.Record(op, intended, call, ret)
+			late.Record(op, intended, call, ret)
+			if rapid.Bool().Draw(t, "fold") {
+				early.Fold(windows, rapid.Int64Range(0, 12_000).Draw(t, "before"))
+			}
+		}
+		a, b := latency.Merge(windows, early), latency.Merge(windows, late)
+		var x, y bytes.Buffer
+		if err := a.WriteLog(&x, time.Unix(0, 0), time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.WriteLog(&y, time.Unix(0, 0), time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if x.String() != y.String() || a.Dropped() != b.Dropped() {
+			t.Fatalf("folded:\n%s\nat the end:\n%s", x.String(), y.String())
+		}
+	})
+}
+
+func TestRecorderServesTheWatchdogToo(t *testing.T) {
+	r := latency.NewRecorder()
+	var wg sync.WaitGroup
+	for _, op := range []string{latency.Acquire, latency.Extend} {
+		wg.Go(func() {
+			for i := range int64(1000) {
+				r.Record(op, i, i, i+ms)
+			}
+		})
+	}
+	wg.Wait()
+	set := latency.Merge(nil, r)
+	for _, op := range set.Ops() {
+		if n := set.Both(op, latency.Service).Hist.TotalCount(); n != 1000 {
+			t.Errorf("%s: %d samples, want 1000", op, n)
+		}
+	}
+}
+
+// TestLogIsReadByTheReader reads the .hlog back with the library's own reader.
+func TestLogIsReadByTheReader(t *testing.T) {
+	r := latency.NewRecorder()
+	for i := int64(1); i <= 1000; i++ {
+		r.Record(latency.Acquire, i*ms, i*ms+ms/2, i*ms+i*ms)
+	}
+	r.Record(latency.Release, 5000*ms, 5000*ms, 5001*ms)
+	set := latency.Merge([]history.Window{{Start: 4900 * ms, End: 5100 * ms, Confirmed: true}}, r)
+	var b bytes.Buffer
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	if err := set.WriteLog(&b, start, start.Add(10*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	type row struct{ count, max int64 }
+	got := map[string]row{}
+	reader := hdr.NewHistogramLogReader(&b)
+	for {
+		h, err := reader.NextIntervalHistogram()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h == nil {
+			break
+		}
+		got[h.Tag()] = row{h.TotalCount(), h.Max()}
+		if h.StartTimeMs() != start.UnixMilli() || h.EndTimeMs() != start.UnixMilli()+10_000 {
+			t.Errorf("%s: from %d to %d", h.Tag(), h.StartTimeMs(), h.EndTimeMs())
+		}
+	}
+	want := map[string]row{"acquire": {1000, 1000 * ms}, "acquire.service": {1000, 1000*ms - ms/2},
+		"release.inside": {1, ms}, "release.service.inside": {1, ms}}
+	if len(got) != len(want) {
+		t.Errorf("tags %v, want %v", got, want)
+	}
+	for tag, w := range want {
+		if g := got[tag]; g.count != w.count || !within(g.max, w.max) {
+			t.Errorf("%s: %+v, want %+v", tag, g, w)
+		}
+	}
+}
+
+func TestSpectrumIsInMilliseconds(t *testing.T) {
+	r := latency.NewRecorder()
+	for range 10 {
+		r.Record(latency.Acquire, 0, 0, 250*ms)
+	}
+	set := latency.Merge(nil, r)
+	var b strings.Builder
+	if err := set.WriteSpectrum(&b, latency.Acquire); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Value\tPercentile\tTotalCount\t1/(1-Percentile)", "250.", "Total count    =           10"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	b.Reset()
+	if err := set.WriteSpectrum(&b, latency.Extend); err != nil || b.Len() != 0 {
+		t.Errorf("without a sample: %q, %v", b.String(), err)
+	}
+}
+
+func BenchmarkRecord(b *testing.B) {
+	r := latency.NewRecorder()
+	b.ReportAllocs()
+	for i := range int64(b.N) {
+		r.Record(latency.Acquire, i*ms, i*ms, i*ms+ms/7)
+	}
+}

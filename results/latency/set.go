@@ -1,0 +1,150 @@
+package latency
+
+import (
+	"maps"
+	"slices"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// The range of every histogram, in nanoseconds, and its precision in decimal digits. A lock is waited for
+// longer than other things are: an hour fits.
+const (
+	Lowest  = 1_000
+	Highest = 3_600_000_000_000
+	Digits  = 3
+)
+
+// Series is one distribution: a histogram, and what did not fit it.
+type Series struct {
+	Hist    *hdr.Histogram
+	Dropped int64 // samples below 0 or above Highest
+	Worst   int64 // the one furthest out, in nanoseconds; 0 when none was dropped
+}
+
+func newSeries() *Series { return &Series{Hist: hdr.New(Lowest, Highest, Digits)} }
+
+func (s *Series) add(v int64) {
+	if v >= 0 && v <= Highest && s.Hist.RecordValue(v) == nil {
+		return
+	}
+	s.drop(1, v)
+}
+
+// drop counts what did not fit. Any value above the range is worse than any below zero.
+func (s *Series) drop(n, v int64) {
+	s.Dropped += n
+	if v > Highest && v > s.Worst || v < 0 && s.Worst <= 0 && v < s.Worst {
+		s.Worst = v
+	}
+}
+
+func (s *Series) merge(o *Series) {
+	lost := s.Hist.Merge(o.Hist) // 0 between histograms of one range; counted all the same
+	if n := o.Dropped + lost; n > 0 {
+		s.drop(n, o.Worst)
+	}
+}
+
+// Basis is the instant from which a latency counts.
+type Basis string
+
+// The bases. Response is what somebody waits who comes at the time of the plan, late starts of the generator and the queue before the
+// call included; Service is the call alone.
+const (
+	Response Basis = "response" // from the intended start
+	Service  Basis = "service"  // from the call
+)
+
+// Place says which samples a series holds, by fault windows: [intended start, return] has a point in common with one, or none.
+type Place string
+
+// The places.
+const (
+	Outside Place = "outside"
+	Inside  Place = "inside"
+)
+
+// Tag names one series of a set.
+type Tag struct {
+	Op    string
+	Basis Basis
+	Place Place
+}
+
+// Set is all series of a run. A series that got no sample is not in it.
+type Set struct{ series map[Tag]*Series }
+
+// NewSet makes an empty set.
+func NewSet() *Set { return &Set{series: map[Tag]*Series{}} }
+
+// Get finds a series.
+func (s *Set) Get(t Tag) (*Series, bool) {
+	one, ok := s.series[t]
+	return one, ok
+}
+
+// Both joins the samples outside and inside the fault windows; nil when there are none.
+func (s *Set) Both(op string, basis Basis) *Series {
+	var all *Series
+	for _, place := range []Place{Outside, Inside} {
+		one, ok := s.series[Tag{op, basis, place}]
+		if !ok {
+			continue
+		}
+		if all == nil {
+			all = newSeries()
+		}
+		all.merge(one)
+	}
+	return all
+}
+
+// Ops lists the operations that have samples, by name.
+func (s *Set) Ops() []string {
+	seen := map[string]bool{}
+	for t := range s.series {
+		seen[t.Op] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// Dropped is the number of samples of all series that did not fit, each operation counted once.
+func (s *Set) Dropped() int64 {
+	var n int64
+	for _, op := range s.Ops() {
+		n += max(dropped(s.Both(op, Response)), dropped(s.Both(op, Service)))
+	}
+	return n
+}
+
+func dropped(s *Series) int64 {
+	if s == nil {
+		return 0
+	}
+	return s.Dropped
+}
+
+func (s *Set) add(op string, one sample, faults spans) {
+	place := Outside
+	if faults.meet(min(one.intended, one.call), one.ret) {
+		place = Inside
+	}
+	s.at(Tag{op, Response, place}).add(one.ret - one.intended)
+	s.at(Tag{op, Service, place}).add(one.ret - one.call)
+}
+
+func (s *Set) at(t Tag) *Series {
+	one, ok := s.series[t]
+	if !ok {
+		one = newSeries()
+		s.series[t] = one
+	}
+	return one
+}
+
+func (s *Set) merge(o *Set) {
+	for t, one := range o.series {
+		s.at(t).merge(one)
+	}
+}
