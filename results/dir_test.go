@@ -1,0 +1,191 @@
+package results_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/servers"
+)
+
+var noon = time.Date(2026, 3, 1, 13, 0, 0, 0, time.FixedZone("one hour east", 3600))
+
+func create(t *testing.T, base, id string) *results.Dir {
+	t.Helper()
+	d, err := results.Create(base, "pause-holder", "set-nx-ex", noon, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestThreeSavesReadBack(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "results", "runs")
+	d := create(t, base, "0a1b2c")
+	if got := filepath.Base(d.Path()); got != "pause-holder-set-nx-ex-20260301T120000Z-0a1b2c" {
+		t.Errorf("directory is %s", got)
+	}
+	run := aRun()
+	run.Nodes = []servers.NodeInfo{{Name: "n1", Version: "7.0.15", Config: map[string]string{"appendonly": "no"}}}
+	for _, phase := range []results.Phase{results.Started, results.Driven, results.Checked} {
+		run.Phase = phase
+		if err := d.SaveRun(run); err != nil {
+			t.Fatal(err)
+		}
+		want := results.NewResult(run, aVerdict())
+		if phase == results.Checked {
+			if err := d.SaveResult(want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, got, result, err := results.Load(base) // by way of latest
+		if err != nil {
+			t.Fatal(err)
+		}
+		run.Schema = results.RunSchema
+		if diff := cmp.Diff(run, got); diff != "" {
+			t.Errorf("%s: run (-want +got)\n%s", phase, diff)
+		}
+		if (result != nil) != (phase == results.Checked) {
+			t.Errorf("%s: result %v", phase, result)
+		}
+		if result != nil {
+			if diff := cmp.Diff(want, *result); diff != "" {
+				t.Errorf("result (-want +got)\n%s", diff)
+			}
+		}
+	}
+}
+
+func TestLatestFollowsTheNewestRun(t *testing.T) {
+	base := t.TempDir()
+	for _, id := range []string{"aaa", "bbb"} {
+		create(t, base, id)
+		target, err := os.Readlink(filepath.Join(base, "latest"))
+		if err != nil || !strings.HasSuffix(target, "-"+id) || filepath.IsAbs(target) {
+			t.Errorf("latest leads to %q (%v), want the run %s, relative", target, err, id)
+		}
+	}
+	if _, err := results.Create(base, "pause-holder", "set-nx-ex", noon, "bbb"); !errors.Is(err, os.ErrExist) {
+		t.Errorf("same directory again: %v, want that it exists", err)
+	}
+	left, err := filepath.Glob(filepath.Join(base, ".*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestLatestIsNotTakenFromSomebody(t *testing.T) {
+	base := t.TempDir()
+	if err := os.WriteFile(filepath.Join(base, "latest"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := results.Create(base, "s", "l", noon, "x"); err == nil || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("error %v, want one that says what to do", err)
+	}
+	if data, _ := os.ReadFile(filepath.Join(base, "latest")); string(data) != "mine" {
+		t.Errorf("the file now says %q", data)
+	}
+}
+
+func TestNamesCannotLeaveTheBase(t *testing.T) {
+	base := t.TempDir()
+	d, err := results.Create(base, "../../etc/passwd", "a/b c", noon, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Dir(d.Path()) != base {
+		t.Errorf("made %s outside %s", d.Path(), base)
+	}
+}
+
+// TestSaveIsAllOrNothing: a writer that fails half-way leaves the old file whole and nothing else.
+func TestSaveIsAllOrNothing(t *testing.T) {
+	d := create(t, t.TempDir(), "x")
+	if err := d.Save("latency/acquire.hgrm", []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("disk full")
+	err := d.SaveFunc("latency/acquire.hgrm", func(w io.Writer) error {
+		fmt.Fprint(w, "half of the n")
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("error %v, want the writer's", err)
+	}
+	data, err := os.ReadFile(d.File("latency", "acquire.hgrm"))
+	if err != nil || !bytes.Equal(data, []byte("old")) {
+		t.Errorf("the file holds %q, %v", data, err)
+	}
+	entries, err := os.ReadDir(d.File("latency"))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+func TestSaveRefusesWhatCouldNotBeTold(t *testing.T) {
+	d := create(t, t.TempDir(), "x")
+	for name, change := range map[string]func(*results.Run){
+		"a phase that is none": func(r *results.Run) { r.Phase = "done" },
+		"no lock":              func(r *results.Run) { r.Lock = "" },
+	} {
+		run := aRun()
+		change(&run)
+		if err := d.SaveRun(run); err == nil {
+			t.Errorf("%s was saved", name)
+		}
+	}
+}
+
+func TestLoadSaysWhatIsWrong(t *testing.T) {
+	tests := []struct {
+		name, file, text, want string
+	}{
+		{"no run at all", "other", "", "no run here"},
+		{"broken JSON", results.RunFile, "{\n \"schema\": ,\n}", "line 2, column"},
+		{"another schema", results.RunFile, `{"schema":"lockbench/run/v9"}`, `want "lockbench/run/v1"`},
+		{"wrong type", results.RunFile, "{\n\"seed\": \"x\"}", "line 2"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			base := t.TempDir()
+			if err := os.WriteFile(filepath.Join(base, tt.file), []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, _, err := results.Load(base); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q in it", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestSecretsAreNotSaved(t *testing.T) {
+	d := create(t, t.TempDir(), "x")
+	run := aRun()
+	run.Argv = append(run.Argv, "--server", "redis://:hunter2@10.0.0.1:6379")
+	if err := d.SaveRun(run); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(d.File(results.RunFile)); err != nil || bytes.Contains(data, []byte("hunter2")) {
+		t.Errorf("saved %s, %v", data, err)
+	}
+}
+
+func TestNewID(t *testing.T) {
+	id, err := results.NewID(bytes.NewReader([]byte{0x0a, 0x1b, 0x2c, 0xff}))
+	if err != nil || id != "0a1b2c" {
+		t.Errorf("id %q, %v", id, err)
+	}
+	if _, err := results.NewID(bytes.NewReader(nil)); err == nil {
+		t.Error("an id without randomness")
+	}
+}

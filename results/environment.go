@@ -1,0 +1,170 @@
+package results
+
+import (
+	"context"
+	"io/fs"
+	"os/exec"
+	"path"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// Environment is where a run took place, as far as it can change a verdict or a latency. What could not be found out is
+// empty. Redis' own version and settings are in the run's nodes.
+type Environment struct {
+	Lockbench   string            `json:"lockbench"`              // version of the main module, or "(devel)"
+	Go          string            `json:"go"`                     // go1.26.8
+	Platform    string            `json:"platform"`               // linux/amd64
+	Modules     map[string]string `json:"modules,omitempty"`      // version by path, of what a lock or a measurement rests on
+	GOMAXPROCS  int               `json:"gomaxprocs"`             // goroutines that run at once
+	CPU         string            `json:"cpu,omitempty"`          // model name
+	CPUs        int               `json:"cpus"`                   // that this process may use
+	CPUQuota    float64           `json:"cpu_quota,omitempty"`    // cores that the control group grants; 0 = no limit
+	MemoryLimit int64             `json:"memory_limit,omitempty"` // bytes that the control group grants; 0 = no limit
+	Kernel      string            `json:"kernel,omitempty"`       // release
+	ClockSource string            `json:"clock_source,omitempty"` // tsc, kvm-clock, …
+	Git         string            `json:"git,omitempty"`          // commit of the working directory's checkout
+	Dirty       bool              `json:"dirty,omitempty"`        // which had uncommitted changes
+}
+
+// Machine is what CaptureEnvironment looks at.
+type Machine struct {
+	Root  fs.FS            // the file system's root, for /proc and /sys; nil: not looked at
+	Build *debug.BuildInfo // of this binary; nil: not known
+	Dir   string           // working directory, for git; "" = not looked at
+}
+
+// CaptureEnvironment finds out what it can and never fails: a run on a machine that hides something is still a run.
+func CaptureEnvironment(ctx context.Context, m Machine) Environment {
+	e := Environment{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		GOMAXPROCS: runtime.GOMAXPROCS(0), CPUs: runtime.NumCPU()}
+	e.build(m.Build)
+	if m.Root != nil {
+		e.machine(m.Root)
+	}
+	if m.Dir != "" {
+		e.checkout(ctx, m.Dir)
+	}
+	return e
+}
+
+// build takes the versions of what a lock or a measurement rests on.
+func (e *Environment) build(info *debug.BuildInfo) {
+	if info == nil {
+		return
+	}
+	e.Lockbench = info.Main.Version
+	e.Modules = map[string]string{}
+	for _, dep := range info.Deps {
+		if dep.Replace != nil {
+			dep = dep.Replace
+		}
+		if relevant(dep.Path) {
+			e.Modules[dep.Path] = dep.Version
+		}
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			e.Git = s.Value
+		case "vcs.modified":
+			e.Dirty = s.Value == "true"
+		}
+	}
+}
+
+func relevant(module string) bool {
+	for _, part := range []string{"redis", "redsync", "redislock", "rueidis", "porcupine", "hdrhistogram", "testcontainers"} {
+		if strings.Contains(strings.ToLower(module), part) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Environment) machine(root fs.FS) {
+	e.CPU = cpuModel(root)
+	e.Kernel = firstLine(root, "proc/sys/kernel/osrelease")
+	e.ClockSource = firstLine(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")
+	e.CPUQuota, e.MemoryLimit = controlGroup(root)
+}
+
+func cpuModel(root fs.FS) string {
+	for line := range strings.SplitSeq(read(root, "proc/cpuinfo"), "\n") {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// controlGroup reads the limits of the process's own group, second version of the interface, or of the root group of the first.
+func controlGroup(root fs.FS) (cores float64, bytes int64) {
+	group := ""
+	for line := range strings.SplitSeq(read(root, "proc/self/cgroup"), "\n") {
+		if p, ok := strings.CutPrefix(line, "0::"); ok {
+			group = p
+		}
+	}
+	base := path.Join("sys/fs/cgroup", group)
+	quota, period, _ := strings.Cut(firstLine(root, path.Join(base, "cpu.max")), " ")
+	if quota == "" {
+		quota = firstLine(root, "sys/fs/cgroup/cpu/cpu.cfs_quota_us")
+		period = firstLine(root, "sys/fs/cgroup/cpu/cpu.cfs_period_us")
+	}
+	limit := firstLine(root, path.Join(base, "memory.max"))
+	if limit == "" {
+		limit = firstLine(root, "sys/fs/cgroup/memory/memory.limit_in_bytes")
+	}
+	return ratio(quota, period), size(limit)
+}
+
+// ratio is 0 for "max", for -1, and for what is not a number: no limit is known.
+func ratio(quota, period string) float64 {
+	q, err1 := strconv.ParseFloat(quota, 64)
+	p, err2 := strconv.ParseFloat(period, 64)
+	if err1 != nil || err2 != nil || q <= 0 || p <= 0 {
+		return 0
+	}
+	return q / p
+}
+
+// size is 0 for "max" and for the huge number that the first version of the interface uses for it.
+func size(limit string) int64 {
+	n, err := strconv.ParseInt(limit, 10, 64)
+	if err != nil || n >= 1<<60 {
+		return 0
+	}
+	return n
+}
+
+func read(root fs.FS, name string) string {
+	data, err := fs.ReadFile(root, strings.TrimPrefix(name, "/"))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func firstLine(root fs.FS, name string) string {
+	line, _, _ := strings.Cut(read(root, name), "\n")
+	return strings.TrimSpace(line)
+}
+
+// checkout asks git about the working directory. "go run" leaves no revision in the binary, and who builds a lock in
+// a checkout of his own wants to know which state of it was run.
+func (e *Environment) checkout(ctx context.Context, dir string) {
+	head, err := git(ctx, dir, "rev-parse", "HEAD")
+	if err != nil {
+		return
+	}
+	status, err := git(ctx, dir, "status", "--porcelain", "--untracked-files=no")
+	e.Git, e.Dirty = head, err != nil || status != ""
+}
+
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).Output()
+	return strings.TrimSpace(string(out)), err
+}

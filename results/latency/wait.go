@@ -1,0 +1,200 @@
+package latency
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// Wait is what the time of the granted acquires was spent on, in nanoseconds, summed over all of them. The four parts add
+// up to the time from intended start to return. At each instant the first that applies counts: the generator had
+// not called yet; another client held the lock, so that no lock could have granted it; a command of this client was under
+// way; none of these, so that the client slept between two tries or missed its wake-up.
+type Wait struct {
+	Acquires     int64 `json:"acquires"`      // how many were granted
+	GeneratorLag int64 `json:"generator_lag"` // from the intended start to the call
+	BehindHolder int64 `json:"behind_holder"`
+	RoundTrips   int64 `json:"round_trips"`
+	RetrySleep   int64 `json:"retry_sleep"`
+}
+
+// Total is the sum of the parts.
+func (w Wait) Total() int64 { return w.GeneratorLag + w.BehindHolder + w.RoundTrips + w.RetrySleep }
+
+// SplitWait divides the waiting for exclusive locks. lease ends the hold of a client that never released; 0 means
+// that nothing does. lag is the generator's part, which a history does not hold.
+func SplitWait(ops []history.Operation, commands []history.Command, lease, lag int64) Wait {
+	held, flights := holdsByKey(ops, lease), flightsByClient(commands)
+	w := Wait{GeneratorLag: lag}
+	for i := range ops {
+		op := &ops[i]
+		if !granted(op) {
+			continue
+		}
+		w.Acquires++
+		free := held[op.Key].freeFor(op.Client, span{op.Call, op.Return})
+		idle := free.length()
+		flying := flights[op.Client].common(free)
+		w.BehindHolder += op.Return - op.Call - idle
+		w.RoundTrips += flying
+		w.RetrySleep += idle - flying
+	}
+	return w
+}
+
+// HandOvers adds, to a recorder, the hand-overs to clients that were waiting: from the call of a release to the return of
+// the next grant of that key, where that grant is another client's and was called before.
+func HandOvers(r *Recorder, ops []history.Operation) {
+	grants := map[string][]*history.Operation{}
+	for i := range ops {
+		if granted(&ops[i]) {
+			grants[ops[i].Key] = append(grants[ops[i].Key], &ops[i])
+		}
+	}
+	for _, g := range grants {
+		slices.SortFunc(g, func(a, b *history.Operation) int { return cmp.Compare(a.Return, b.Return) })
+	}
+	for i := range ops {
+		op := &ops[i]
+		if op.Op != history.Release || op.Outcome != history.OK {
+			continue
+		}
+		g := grants[op.Key]
+		n := sort.Search(len(g), func(n int) bool { return g[n].Return > op.Call })
+		if n < len(g) && g[n].Client != op.Client && g[n].Call < op.Call {
+			r.Record(HandOver, op.Call, op.Call, g[n].Return)
+		}
+	}
+}
+
+func granted(op *history.Operation) bool {
+	return op.Op == history.Acquire && op.Outcome == history.OK
+}
+
+// hold is the time in which one client kept a key from the others.
+type hold struct {
+	client string
+	span
+}
+
+// holdings is the holds of one key by their start, with reach[i] = the latest end of the first i+1.
+type holdings struct {
+	holds []hold
+	reach []int64
+}
+
+// holdsByKey gathers the holds: from the return of a grant to the return of its release, and no longer than a lease after
+// the latest grant or extend.
+func holdsByKey(ops []history.Operation, lease int64) map[string]holdings {
+	byActor := map[[2]string][]*history.Operation{}
+	for i := range ops {
+		switch op := &ops[i]; op.Op {
+		case history.Acquire, history.Extend, history.Release:
+			actor := [2]string{op.Key, op.Client}
+			byActor[actor] = append(byActor[actor], op)
+		}
+	}
+	out := map[string]holdings{}
+	for actor, theirs := range byActor {
+		slices.SortFunc(theirs, func(a, b *history.Operation) int { return cmp.Compare(a.Return, b.Return) })
+		h := out[actor[0]]
+		h.holds = append(h.holds, holdsOf(actor[1], theirs, lease)...)
+		out[actor[0]] = h
+	}
+	for key, h := range out {
+		out[key] = h.index()
+	}
+	return out
+}
+
+func holdsOf(client string, ops []*history.Operation, lease int64) []hold {
+	expiry := func(at int64) int64 {
+		if lease == 0 {
+			return math.MaxInt64
+		}
+		return at + lease
+	}
+	var out []hold
+	open := false
+	for _, op := range ops {
+		switch {
+		case granted(op):
+			out, open = append(out, hold{client, span{op.Return, expiry(op.Return)}}), true
+		case open && op.Op == history.Extend && op.Outcome == history.OK:
+			out[len(out)-1].to = expiry(op.Return)
+		case open && op.Op == history.Release:
+			last := &out[len(out)-1]
+			last.to, open = min(last.to, op.Return), false
+		}
+	}
+	return out
+}
+
+func (h holdings) index() holdings {
+	slices.SortFunc(h.holds, func(a, b hold) int { return cmp.Compare(a.from, b.from) })
+	h.reach = make([]int64, len(h.holds))
+	latest := int64(math.MinInt64)
+	for i, one := range h.holds {
+		latest = max(latest, one.to)
+		h.reach[i] = latest
+	}
+	return h
+}
+
+// freeFor gives the parts of an interval in which no other client held the key.
+func (h holdings) freeFor(client string, in span) spans {
+	var free spans
+	at := in.from
+	first := sort.Search(len(h.reach), func(i int) bool { return h.reach[i] >= in.from })
+	for _, one := range h.holds[first:] {
+		if one.from >= in.to {
+			break
+		}
+		if one.client == client {
+			continue
+		}
+		if one.from > at {
+			free = append(free, span{at, one.from})
+		}
+		at = max(at, one.to)
+	}
+	if at < in.to {
+		free = append(free, span{at, in.to})
+	}
+	return free
+}
+
+// flightsByClient gathers when each client had a command under way.
+func flightsByClient(commands []history.Command) map[string]spans {
+	out := map[string]spans{}
+	for _, c := range commands {
+		if c.Replied > 0 {
+			out[c.Client] = append(out[c.Client], span{c.Sent, c.Replied})
+		}
+	}
+	for client, all := range out {
+		out[client] = all.union()
+	}
+	return out
+}
+
+func (all spans) length() (n int64) {
+	for _, s := range all {
+		n += s.to - s.from
+	}
+	return n
+}
+
+// common is the length of what two unions share; other is short.
+func (all spans) common(other spans) (n int64) {
+	for _, o := range other {
+		i := sort.Search(len(all), func(i int) bool { return all[i].to >= o.from })
+		for ; i < len(all) && all[i].from < o.to; i++ {
+			n += min(all[i].to, o.to) - max(all[i].from, o.from)
+		}
+	}
+	return n
+}

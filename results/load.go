@@ -1,0 +1,84 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// Load reads a run back, from its directory, from a directory of runs with a latest one, or from a file in it. The result is nil when the
+// run was not checked.
+func Load(path string) (*Dir, Run, *Result, error) {
+	d, err := Open(path)
+	if err != nil {
+		return nil, Run{}, nil, err
+	}
+	run, err := d.LoadRun()
+	if err != nil {
+		return nil, Run{}, nil, err
+	}
+	result, err := d.LoadResult()
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, run, nil, nil
+	}
+	return d, run, result, err
+}
+
+// LoadRun reads run.json.
+func (d *Dir) LoadRun() (Run, error) {
+	var r Run
+	if err := d.loadJSON(RunFile, &r); err != nil {
+		return Run{}, err
+	}
+	if err := r.validate(); err != nil {
+		return Run{}, fmt.Errorf("%s: %w", d.File(RunFile), err)
+	}
+	return r, nil
+}
+
+// LoadResult reads result.json. The error is fs.ErrNotExist when the run was not checked.
+func (d *Dir) LoadResult() (*Result, error) {
+	var r Result
+	if err := d.loadJSON(ResultFile, &r); err != nil {
+		return nil, err
+	}
+	if r.Schema != ResultSchema {
+		return nil, fmt.Errorf("%s: schema is %q, want %q", d.File(ResultFile), r.Schema, ResultSchema)
+	}
+	return &r, nil
+}
+
+func (d *Dir) loadJSON(name string, v any) error {
+	data, err := os.ReadFile(d.File(name))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s: %w", d.File(name), describe(data, err))
+	}
+	return nil
+}
+
+// describe adds the line to an error of the JSON decoder, which knows only the byte.
+func describe(data []byte, err error) error {
+	var at int64
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		at = syntax.Offset
+	case errors.As(err, &kind):
+		at = kind.Offset
+	default:
+		return err
+	}
+	line, column := 1, 1
+	for _, b := range data[:min(int(at), len(data))] {
+		if column++; b == '\n' {
+			line, column = line+1, 1
+		}
+	}
+	return fmt.Errorf("line %d, column %d: %w", line, column, err)
+}

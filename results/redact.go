@@ -1,0 +1,63 @@
+package results
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Redact replaces the password of every URL in a command line, which may hold several separated by commas, so that the line
+// can be stored and shown. A thing that looks like a URL with credentials and does not parse is replaced whole.
+func Redact(argv []string) []string {
+	out := make([]string, len(argv))
+	for i, arg := range argv {
+		out[i] = redactArg(arg)
+	}
+	return out
+}
+
+func redactArg(arg string) string {
+	if !strings.Contains(arg, "://") {
+		return arg
+	}
+	flag, value := "", arg
+	if name, rest, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
+		flag, value = name+"=", rest
+	}
+	parts := strings.Split(value, ",")
+	for i, part := range parts {
+		parts[i] = redactURL(part)
+	}
+	return flag + strings.Join(parts, ",")
+}
+
+func redactURL(text string) string {
+	if !strings.Contains(text, "@") && !strings.Contains(text, "?") {
+		return text
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return "REDACTED"
+	}
+	if _, ok := u.User.Password(); ok {
+		u.User = url.UserPassword(u.User.Username(), "REDACTED")
+	}
+	query := u.Query()
+	for name := range query {
+		if strings.Contains(strings.ToLower(name), "pass") {
+			query.Set(name, "REDACTED")
+			u.RawQuery = query.Encode()
+		}
+	}
+	return u.String()
+}
+
+// CommandLine writes a command line so that a shell reads it back, passwords redacted.
+func CommandLine(argv []string) string {
+	words := Redact(argv)
+	for i, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`*?[]{}()<>|&;!#~") {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}

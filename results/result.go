@@ -1,0 +1,159 @@
+package results
+
+import (
+	"math"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results/latency"
+)
+
+// ResultSchema is the schema name of result.json.
+const ResultSchema = "lockbench/result/v1"
+
+// NoLatency is what stands where latencies would, when a run has none to show.
+const NoLatency = "virtual time: no latency figures"
+
+// Result is result.json: what a run was found to be.
+type Result struct {
+	Schema     string               `json:"schema"`
+	Verdict    checker.Result       `json:"verdict"`
+	Lock       string               `json:"lock"`
+	Scenario   string               `json:"scenario"`
+	Server     string               `json:"server"`
+	Seed       uint64               `json:"seed"`
+	Properties []checker.Property   `json:"properties"`
+	Operations checker.Operations   `json:"operations"`
+	Damage     *checker.Damage      `json:"damage,omitempty"`
+	Latency    map[string]Operation `json:"latency"`                  // by operation; empty when there are no figures
+	NoLatency  string               `json:"latency_absent,omitempty"` // why there are none
+	Load       Throughput           `json:"load"`
+	Wait       *latency.Wait        `json:"wait,omitempty"` // what the waiting of all acquires was spent on
+	Health     Health               `json:"health"`
+	Notes      []string             `json:"notes,omitempty"` // warnings that must be shown
+	Rerun      string               `json:"rerun"`
+}
+
+// Throughput is what was asked of the lock and what was done.
+type Throughput struct {
+	Clients  int           `json:"clients"`
+	Open     bool          `json:"open"`     // rounds began by a plan, not when the last one ended
+	Offered  float64       `json:"offered"`  // rounds per second by that plan; 0 in a closed loop
+	Achieved float64       `json:"achieved"` // rounds per second that were finished
+	Duration time.Duration `json:"duration"` // nanoseconds under load
+}
+
+// Health is how well the harness itself did its part. A run whose harness was not well is inconclusive at best.
+type Health struct {
+	LateStarts  int64         `json:"late_starts"`        // rounds that began more than a millisecond late, of Starts
+	Starts      int64         `json:"starts"`             // rounds that had an intended start
+	MaxLag      time.Duration `json:"max_lag"`            // nanoseconds, the latest of them
+	Dropped     int64         `json:"histogram_dropped"`  // samples that did not fit the histograms
+	NotSearched int           `json:"not_searched"`       // windows of the history that the second opinion left out
+	GCMax       time.Duration `json:"gc_max"`             // longest stop of the collector, nanoseconds
+	Unconfirmed int           `json:"faults_unconfirmed"` // faults that were not seen to take
+}
+
+// Operation is the latency of one operation. Response and Service hold every sample; the two others the same samples, split by
+// whether the operation met a fault window, and are absent when the run had none.
+type Operation struct {
+	Response Spread `json:"response"` // from the intended start
+	Service  Spread `json:"service"`  // from the call
+	Outside  *Split `json:"outside_faults,omitempty"`
+	Inside   *Split `json:"inside_faults,omitempty"`
+}
+
+// Split is one side of an operation's samples.
+type Split struct {
+	Response Spread `json:"response"`
+	Service  Spread `json:"service"`
+}
+
+// Spread is a distribution in figures, nanoseconds. Without samples all are 0.
+type Spread struct {
+	P50   int64 `json:"p50"`
+	P90   int64 `json:"p90"`
+	P99   int64 `json:"p99"`
+	P999  int64 `json:"p99.9"`
+	Max   int64 `json:"max"`
+	Count int64 `json:"count"`
+}
+
+// NewResult makes the result of a verdict. What describes the run (lock, scenario, server, seed, rerun) is copied from the run record;
+// latencies, load and health are the caller's to add, see SetLatency.
+func NewResult(run Run, v checker.Verdict) Result {
+	r := Result{
+		Schema: ResultSchema, Verdict: v.Verdict,
+		Lock: run.Lock, Scenario: run.Scenario, Server: run.Server, Seed: run.Seed,
+		Properties: sound(v.Properties), Operations: v.Operations, Damage: v.Damage,
+		Latency: map[string]Operation{}, Notes: v.Notes,
+		Health: Health{NotSearched: v.NotSearched},
+		Rerun:  CommandLine(run.Argv),
+	}
+	if r.Operations == nil {
+		r.Operations = checker.Operations{}
+	}
+	return r
+}
+
+// sound replaces what JSON cannot hold. A rate over no opportunity is 0, and its interval is everything: nothing is known.
+func sound(in []checker.Property) []checker.Property {
+	out := make([]checker.Property, len(in))
+	for i, p := range in {
+		if !finite(p.Rate) {
+			p.Rate = 0
+		}
+		if !finite(p.CI95[0]) || !finite(p.CI95[1]) {
+			p.CI95 = [2]float64{0, 1}
+		}
+		out[i] = p
+	}
+	return out
+}
+
+func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
+
+// SetLatency fills in the figures of a set and counts what did not fit. nil takes all figures away, and why says why.
+func (r *Result) SetLatency(set *latency.Set, why string) {
+	r.Latency, r.NoLatency = map[string]Operation{}, why
+	if set == nil {
+		r.Health.Dropped = 0
+		return
+	}
+	r.NoLatency, r.Health.Dropped = "", set.Dropped()
+	faulty := anyInside(set)
+	for _, op := range set.Ops() {
+		one := Operation{Response: spread(set.Both(op, latency.Response)), Service: spread(set.Both(op, latency.Service))}
+		if faulty {
+			outside, inside := split(set, op, latency.Outside), split(set, op, latency.Inside)
+			one.Outside, one.Inside = &outside, &inside
+		}
+		r.Latency[op] = one
+	}
+}
+
+func anyInside(set *latency.Set) bool {
+	for _, op := range set.Ops() {
+		if _, ok := set.Get(latency.Tag{Op: op, Basis: latency.Service, Place: latency.Inside}); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func split(set *latency.Set, op string, place latency.Place) Split {
+	get := func(b latency.Basis) Spread {
+		s, _ := set.Get(latency.Tag{Op: op, Basis: b, Place: place})
+		return spread(s)
+	}
+	return Split{Response: get(latency.Response), Service: get(latency.Service)}
+}
+
+func spread(s *latency.Series) Spread {
+	if s == nil || s.Hist.TotalCount() == 0 {
+		return Spread{}
+	}
+	h := s.Hist
+	return Spread{P50: h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90), P99: h.ValueAtPercentile(99),
+		P999: h.ValueAtPercentile(99.9), Max: h.Max(), Count: h.TotalCount()}
+}
