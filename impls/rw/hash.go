@@ -1,0 +1,91 @@
+package rw
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+//go:embed hash_read.lua
+var hashReadSource string
+
+//go:embed hash_write.lua
+var hashWriteSource string
+
+//go:embed hash_read_release.lua
+var hashReadReleaseSource string
+
+//go:embed hash_write_release.lua
+var hashWriteReleaseSource string
+
+// The article's time-outs: a hold of the writer is respected for 3 s, one of a reader for 1 s, and the server forgets
+// the hash 10 s after the last grant.
+const (
+	HashWrite = 3 * time.Second
+	HashRead  = time.Second
+	HashKey   = 10 * time.Second
+)
+
+// hash keeps one read mark and one write mark, each the time at which it was set by its client's clock.
+type hash struct {
+	env      impls.Env
+	acquire  byMode
+	release  byMode
+	timeouts timeouts
+}
+
+// timeouts are the three times of the article.
+type timeouts struct{ key, read, write time.Duration }
+
+// timeoutsFor scales the article's times so that a writer's hold is respected for the lease: "lease" is how long a hold lasts, and
+// the article's key lease only sweeps up. A lease of 3 s, or none, gives the article's own figures. Whole milliseconds.
+func timeoutsFor(lease time.Duration) timeouts {
+	if lease <= 0 {
+		lease = HashWrite
+	}
+	scaled := func(d time.Duration) time.Duration {
+		return (lease * (d / time.Millisecond) / (HashWrite / time.Millisecond)).Truncate(time.Millisecond)
+	}
+	return timeouts{scaled(HashKey), scaled(HashRead), scaled(HashWrite)}
+}
+
+func hashScripts() (acquire, release byMode) {
+	return byMode{impls.NewScript("hash_read.lua", hashReadSource), impls.NewScript("hash_write.lua", hashWriteSource)},
+		byMode{impls.NewScript("hash_read_release.lua", hashReadReleaseSource), impls.NewScript("hash_write_release.lua", hashWriteReleaseSource)}
+}
+
+func newHash(acquire, release byMode) func(impls.Env) (impls.Lock, error) {
+	return func(env impls.Env) (impls.Lock, error) {
+		return &lock{env: env, protocol: hash{env, acquire, release, timeoutsFor(env.Lease)}}, nil
+	}
+}
+
+// take marks the hash with the client's time. What others respect is that time plus the mode's time-out, so this is until
+// when the lock promises anything.
+func (h hash) take(ctx context.Context, mode history.Mode) (hold, bool, error) {
+	now, t := h.env.Clock.Now().Truncate(time.Millisecond), h.timeouts
+	mark := strconv.FormatInt(now.UnixMilli(), 10)
+	n, err := h.acquire.of(mode).Run(ctx, h.env.Redis(), []string{h.env.Key},
+		t.key.Milliseconds(), t.read.Milliseconds(), t.write.Milliseconds(), mark).Int()
+	limit := t.write
+	if mode == history.Shared {
+		limit = t.read
+	}
+	return hold{mode: mode, mark: mark, until: now.Add(limit)}, n == 1, err
+}
+
+// give answers that it released whatever the server did: the article's scripts reply nothing.
+func (h hash) give(ctx context.Context, held hold) (bool, error) {
+	err := h.release.of(held.mode).Run(ctx, h.env.Redis(), []string{h.env.Key}, held.mark).Err()
+	if errors.Is(err, redis.Nil) {
+		err = nil
+	}
+	return true, err
+}

@@ -1,0 +1,102 @@
+package rw
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// protocol is what sets the variants apart.
+type protocol interface {
+	// take asks the server for a hold. ok is false when it refused.
+	take(ctx context.Context, mode history.Mode) (h hold, ok bool, err error)
+	// give hands a hold back. ok is false when the server no longer knew it.
+	give(ctx context.Context, h hold) (ok bool, err error)
+}
+
+// hold is one grant that the handle believes in.
+type hold struct {
+	mode  history.Mode
+	mark  string    // what the server keeps of this hold, where that differs from hold to hold
+	until time.Time // by the client's clock; zero where the variant promises no instant
+}
+
+// lock is one client's handle.
+type lock struct {
+	env      impls.Env
+	protocol protocol
+	holds    []hold // innermost last
+}
+
+var _ impls.Lock = (*lock)(nil)
+
+// Try asks once. A client that holds already asks all the same: the server decides.
+func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	h, ok, err := l.protocol.take(ctx, mode)
+	if err != nil {
+		return impls.Grant{}, impls.Classify(l.what("acquire", mode), err)
+	}
+	if !ok {
+		return impls.Grant{}, fmt.Errorf("%s: %w", l.what("acquire", mode), impls.ErrBusy)
+	}
+	l.holds = append(l.holds, h)
+	return impls.Grant{ValidUntil: h.until}, nil
+}
+
+// Acquire polls: the articles say nothing of waiting.
+func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	return impls.PollUntilGranted(ctx, l.env, func(ctx context.Context) (impls.Grant, error) { return l.Try(ctx, mode) })
+}
+
+// Extend is not in the articles.
+func (l *lock) Extend(context.Context) (impls.Grant, error) {
+	return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrUnsupported)
+}
+
+// Release gives the innermost hold back. After an error that leaves its fate open the hold is kept, so that the caller
+// may try again.
+func (l *lock) Release(ctx context.Context) error {
+	if len(l.holds) == 0 {
+		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)
+	}
+	last := len(l.holds) - 1
+	h := l.holds[last]
+	ok, err := l.protocol.give(ctx, h)
+	if err != nil {
+		return impls.Classify(l.what("release", h.mode), err)
+	}
+	l.holds = l.holds[:last]
+	if !ok {
+		return fmt.Errorf("%s: %w", l.what("release", h.mode), impls.ErrLost)
+	}
+	return nil
+}
+
+// Close has nothing to end.
+func (l *lock) Close() error { return nil }
+
+func (l *lock) what(verb string, mode history.Mode) string {
+	return fmt.Sprintf("%s %s %s", verb, mode, l.env.Key)
+}
+
+// byMode is a pair of scripts, one for each mode.
+type byMode struct{ shared, exclusive *impls.Script }
+
+func (b byMode) of(mode history.Mode) *impls.Script {
+	if mode == history.Shared {
+		return b.shared
+	}
+	return b.exclusive
+}
+
+// inLeaseUnit gives the scripts and the lease argument: seconds, as the articles have it, when the lease is whole
+// seconds, else milliseconds.
+func (b byMode) inLeaseUnit(lease time.Duration) (byMode, int64) {
+	if impls.WholeSeconds(lease) {
+		return b, int64(lease / time.Second)
+	}
+	return byMode{b.shared.Millis(), b.exclusive.Millis()}, lease.Milliseconds()
+}

@@ -1,0 +1,63 @@
+package rw
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+//go:embed owner_read.lua
+var ownerReadSource string
+
+//go:embed owner_write.lua
+var ownerWriteSource string
+
+//go:embed owner_read_release.lua
+var ownerReadReleaseSource string
+
+//go:embed owner_write_release.lua
+var ownerWriteReleaseSource string
+
+//go:embed owner_fixed_read.lua
+var ownerFixedReadSource string
+
+//go:embed owner_fixed_write.lua
+var ownerFixedWriteSource string
+
+// owner keeps the readers as fields of a hash and the writer as a string, both named by the owner, without a lease.
+type owner struct {
+	env     impls.Env
+	acquire byMode
+	release byMode
+}
+
+func ownerPrinted() byMode {
+	return byMode{impls.NewScript("owner_read.lua", ownerReadSource), impls.NewScript("owner_write.lua", ownerWriteSource)}
+}
+
+func ownerFixed() byMode {
+	return byMode{impls.NewScript("owner_fixed_read.lua", ownerFixedReadSource), impls.NewScript("owner_fixed_write.lua", ownerFixedWriteSource)}
+}
+
+func ownerRelease() byMode {
+	return byMode{impls.NewScript("owner_read_release.lua", ownerReadReleaseSource), impls.NewScript("owner_write_release.lua", ownerWriteReleaseSource)}
+}
+
+func newOwner(acquire byMode) func(impls.Env) (impls.Lock, error) {
+	release := ownerRelease()
+	return func(env impls.Env) (impls.Lock, error) {
+		return &lock{env: env, protocol: owner{env, acquire, release}}, nil
+	}
+}
+
+func (o owner) take(ctx context.Context, mode history.Mode) (hold, bool, error) {
+	n, err := o.acquire.of(mode).Run(ctx, o.env.Redis(), []string{o.env.Key}, o.env.Owner).Int()
+	return hold{mode: mode}, n == 1, err
+}
+
+func (o owner) give(ctx context.Context, h hold) (bool, error) {
+	n, err := o.release.of(h.mode).Run(ctx, o.env.Redis(), []string{o.env.Key}, o.env.Owner).Int()
+	return n == 1, err
+}

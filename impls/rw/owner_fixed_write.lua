@@ -1,0 +1,8 @@
+-- name: owner_fixed_write.lua
+-- Takes the write lock as the article means it: refused while there are readers.
+-- KEYS[1] the lock; ARGV[1] the owner
+-- Replies 0 when somebody reads or writes, else 1.
+if redis.call("hlen", KEYS[1]..":read") > 0 then
+	return 0
+end
+return redis.call("setnx", KEYS[1]..":write", ARGV[1])

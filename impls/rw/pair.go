@@ -1,0 +1,65 @@
+package rw
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+//go:embed pair_read.lua
+var pairReadSource string
+
+//go:embed pair_write.lua
+var pairWriteSource string
+
+// pair keeps one mark for all readers and one for the writer, under two unrelated names; whoever leaves deletes the mark.
+type pair struct {
+	env         impls.Env
+	acquire     byMode
+	lease       int64 // in the unit of the scripts
+	read, write string
+}
+
+func pairScripts() byMode {
+	return byMode{impls.NewScript("pair_read.lua", pairReadSource), impls.NewScript("pair_write.lua", pairWriteSource)}
+}
+
+// newPair refuses a cluster, as the cluster would refuse the scripts.
+func newPair(scripts byMode) func(impls.Env) (impls.Lock, error) {
+	return func(env impls.Env) (impls.Lock, error) {
+		p := pair{env: env}
+		p.read, p.write = pairKeys(env.Key)
+		if _, cluster := env.Redis().(*redis.ClusterClient); cluster && impls.Slot(p.read) != impls.Slot(p.write) {
+			return nil, fmt.Errorf("rw-pair on a cluster: %w: CROSSSLOT: its scripts use %s (slot %d) and %s (slot %d)",
+				impls.ErrUnsupported, p.read, impls.Slot(p.read), p.write, impls.Slot(p.write))
+		}
+		p.acquire, p.lease = scripts.inLeaseUnit(env.Lease)
+		return &lock{env: env, protocol: p}, nil
+	}
+}
+
+// pairKeys makes the article's two plain names. Braces are left out: a hash tag would be a cure that the article does not have.
+func pairKeys(key string) (read, write string) {
+	plain := strings.NewReplacer("{", "", "}", "").Replace(key)
+	return plain + ":read", plain + ":write"
+}
+
+func (p pair) take(ctx context.Context, mode history.Mode) (hold, bool, error) {
+	n, err := p.acquire.of(mode).Run(ctx, p.env.Redis(), []string{p.read, p.write}, p.lease).Int()
+	return hold{mode: mode}, n == 1, err
+}
+
+func (p pair) give(ctx context.Context, h hold) (bool, error) {
+	key := p.write
+	if h.mode == history.Shared {
+		key = p.read
+	}
+	n, err := p.env.Redis().Del(ctx, key).Result()
+	return n == 1, err
+}
