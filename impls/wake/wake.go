@@ -1,0 +1,147 @@
+// Package wake lets a waiting client be woken by a publication instead of polling: a lock's release publishes, and whoever
+// waits listens while it waits.
+//
+// A publication is a hint and never a grant. It may be lost with a connection, or come before the listener was ready; so a
+// [Listener] also wakes its client when the subscription begins and whenever the connection is lost, and every sleep has a limit.
+// The package refuses to answer questions about the lock: a woken client asks the server.
+//
+// The goroutine that receives belongs to the Listener, and Close waits for it. It sleeps by the client's clock, so that a
+// stalled client stays asleep.
+package wake
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Subscriber is the part of a Redis client that is used.
+type Subscriber interface {
+	Subscribe(ctx context.Context, channels ...string) *redis.PubSub
+}
+
+// Listener waits for publications on one channel.
+type Listener struct {
+	redis   Subscriber
+	clock   impls.Clock
+	channel string
+	retry   time.Duration
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+
+	mu        sync.Mutex // the receiving goroutine against the client's own
+	current   *redis.PubSub
+	connected bool
+	closed    bool
+	pending   bool               // a wake-up that nobody has slept on yet
+	alert     context.CancelFunc // ends the sleep under way
+}
+
+// Listen begins to listen; it does not wait for the subscription. A lost connection is tried again after retry. The listener
+// ends with ctx or by Close, which must be called.
+func Listen(ctx context.Context, r Subscriber, clock impls.Clock, channel string, retry time.Duration) *Listener {
+	ctx, cancel := context.WithCancel(ctx)
+	l := &Listener{redis: r, clock: clock, channel: channel, retry: retry, cancel: cancel}
+	l.done.Go(func() { l.run(ctx) })
+	return l
+}
+
+// Sleep returns nil after limit or at a wake-up, whichever is first, and ctx.Err() when ctx ends. A wake-up that came
+// since the last Sleep counts. While the subscription is down it sleeps at most the retry interval.
+func (l *Listener) Sleep(ctx context.Context, limit time.Duration) error {
+	sleeping, alert := context.WithCancel(ctx)
+	defer alert()
+	limit, woken := l.beginSleep(alert, limit)
+	if woken {
+		return ctx.Err()
+	}
+	_ = l.clock.Sleep(sleeping, limit) // ended by the alert or by ctx: the latter is asked below
+	l.endSleep()
+	return ctx.Err()
+}
+
+// Close ends the subscription and waits for the goroutine.
+func (l *Listener) Close() {
+	l.cancel()
+	l.mu.Lock()
+	l.closed = true
+	current := l.current
+	l.mu.Unlock()
+	if current != nil {
+		_ = current.Close()
+	}
+	l.done.Wait()
+}
+
+func (l *Listener) beginSleep(alert context.CancelFunc, limit time.Duration) (time.Duration, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pending {
+		l.pending = false
+		return 0, true
+	}
+	if !l.connected {
+		limit = min(limit, l.retry)
+	}
+	l.alert = alert
+	return limit, false
+}
+
+func (l *Listener) endSleep() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.alert, l.pending = nil, false
+}
+
+// wake ends the sleep under way, or the next one. connected is what is now known of the subscription.
+func (l *Listener) wake(connected bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.connected, l.pending = connected, true
+	if l.alert != nil {
+		l.alert()
+	}
+}
+
+func (l *Listener) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		p := l.redis.Subscribe(ctx)
+		if err := p.Subscribe(ctx, l.channel); err == nil && l.offer(p) {
+			receive(p, l.wake)
+		}
+		l.offer(nil)
+		_ = p.Close() // a second close is of no matter
+		if ctx.Err() != nil {
+			return
+		}
+		l.wake(false)
+		_ = l.clock.Sleep(ctx, l.retry) // the loop asks ctx
+	}
+}
+
+// offer makes p the subscription that Close ends. false: the listener is closed already, and p is the caller's to close.
+func (l *Listener) offer(p *redis.PubSub) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.current = p
+	return !l.closed
+}
+
+// receive wakes at every message, the confirmation of the subscription first, until the connection is lost or closed.
+//
+// It reads under a context that has ended. The Redis client asks the context only when it connects, and it would otherwise
+// connect anew inside Receive, under the mutex that Close needs.
+func receive(p *redis.PubSub, wake func(connected bool)) {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	for {
+		if _, err := p.Receive(ended); err != nil {
+			return
+		}
+		wake(true)
+	}
+}

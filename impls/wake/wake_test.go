@@ -1,0 +1,163 @@
+package wake_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/wake"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const retry = 50 * time.Millisecond
+
+// world is one miniredis and a client whose connections can be cut.
+type world struct {
+	server *miniredis.Miniredis
+	client *redis.Client
+	mu     sync.Mutex
+	conns  []net.Conn
+	refuse bool
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{server: miniredis.NewMiniRedis()}
+	w.client = redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: w.dial, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
+	t.Cleanup(w.server.Close)
+	t.Cleanup(func() { _ = w.client.Close() })
+	return w
+}
+
+func (w *world) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if w.refuse {
+		return nil, &net.OpError{Op: "dial", Err: net.ErrClosed}
+	}
+	c, err := w.server.Dial()
+	w.conns = append(w.conns, c)
+	return c, err
+}
+
+// cut closes every connection, and refuses new ones while refuse is true.
+func (w *world) cut(refuse bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.conns {
+		_ = c.Close()
+	}
+	w.conns, w.refuse = nil, refuse
+}
+
+func (w *world) listen(t *testing.T) *wake.Listener {
+	l := wake.Listen(t.Context(), w.client, impls.SystemClock{}, "bell", retry)
+	t.Cleanup(l.Close)
+	return l
+}
+
+// slept is how long a Sleep with a limit of a minute lasts.
+func slept(t *testing.T, l *wake.Listener) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	if err := l.Sleep(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(begin)
+}
+
+func TestTheBeginningOfTheSubscriptionWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		l := w.listen(t)
+		if d := slept(t, l); d != 0 {
+			t.Errorf("slept %v; what was published before the subscription began would be missed", d)
+		}
+	})
+}
+
+func TestAPublicationEndsTheSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		l := w.listen(t)
+		slept(t, l)
+		time.AfterFunc(7*time.Second, func() { w.server.Publish("bell", "") })
+		if d := slept(t, l); d != 7*time.Second {
+			t.Errorf("slept %v, want 7s", d)
+		}
+		w.server.Publish("bell", "")
+		synctest.Wait()
+		if d := slept(t, l); d != 0 {
+			t.Errorf("slept %v over a publication that came between two sleeps", d)
+		}
+		if d := slept(t, l); d != time.Minute {
+			t.Errorf("slept %v, want the limit: every wake-up counts once", d)
+		}
+	})
+}
+
+func TestALostConnectionWakesAndIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		l := w.listen(t)
+		slept(t, l)
+		time.AfterFunc(3*time.Second, func() { w.cut(true) })
+		if d := slept(t, l); d != 3*time.Second {
+			t.Errorf("slept %v, want 3s: a message may have been lost with the connection", d)
+		}
+		if d := slept(t, l); d > retry {
+			t.Errorf("slept %v without a subscription, want at most %v", d, retry)
+		}
+		w.cut(false)
+		for slept(t, l) < time.Minute {
+		}
+		time.AfterFunc(time.Second, func() { w.server.Publish("bell", "") })
+		if d := slept(t, l); d != time.Second {
+			t.Errorf("slept %v after the connection came back, want 1s", d)
+		}
+	})
+}
+
+func TestTheEndOfTheContextEndsTheSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		l := w.listen(t)
+		slept(t, l)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		begin := time.Now()
+		if err := l.Sleep(ctx, time.Minute); err != context.DeadlineExceeded || time.Since(begin) != 2*time.Second {
+			t.Errorf("%v after %v, want the deadline after 2s", err, time.Since(begin))
+		}
+	})
+}
+
+// Close must not hang, whatever the listener is at: connecting, refused, subscribed, cut.
+func TestCloseAtAnyTime(t *testing.T) {
+	for _, delay := range []time.Duration{0, time.Microsecond, time.Millisecond, 100 * time.Millisecond} {
+		for _, refuse := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				l := wake.Listen(t.Context(), w.client, impls.SystemClock{}, "bell", retry)
+				w.cut(refuse)
+				time.Sleep(delay)
+				l.Close()
+				synctest.Wait() // the server notices
+				if n := len(w.server.PubSubChannels("*")); n != 0 {
+					t.Errorf("%d channels are still subscribed to", n)
+				}
+			})
+		}
+	}
+}
