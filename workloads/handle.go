@@ -85,6 +85,11 @@ func (c *Client) refused(ctx context.Context, key string, err error) error {
 
 func (h *handle) ask(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	wait := h.client.Config.AcquireWait
+	if h.client.Scope != nil {
+		scoped, cancel := h.client.Scope(ctx)
+		defer cancel()
+		ctx = scoped
+	}
 	if wait == 0 {
 		return h.lock.Try(ctx, mode)
 	}

@@ -1,0 +1,281 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Body is what a client is made of, and what can be done to it.
+type Body interface {
+	// Stop stops everything of the client, calls wait, and lets it go on. It returns whether the stop was seen to take.
+	Stop(wait func()) (confirmed bool)
+	// Kill ends the client. Whatever it touches afterwards answers impls.ErrCrashed.
+	Kill() (confirmed bool)
+}
+
+// Body makes a Body of an in-process client.
+func (g *Gate) Body() Body { return gateBody{g} }
+
+type gateBody struct{ gate *Gate }
+
+func (b gateBody) Stop(wait func()) bool {
+	b.gate.Pause()
+	wait()
+	b.gate.Resume()
+	return true
+}
+
+func (b gateBody) Kill() bool { return b.gate.Crash() == nil }
+
+// Director does the client faults of a plan: it hears what every client does (its moments, its commands) and, at the moment
+// that a fault names, does it to the client in the client's own goroutine, so that the placement does not depend on the
+// machine's speed. One Director serves all clients of a run that live in one process.
+type Director struct {
+	lease    time.Duration
+	timeline func() int64
+	windows  func(history.Window)
+	bodies   map[int]Body // by client index
+	// Inject does a fault of the network or of a server that is placed at a client's moment. It returns when the fault is in
+	// force and sees to its end itself. nil when the run has none.
+	Inject func(ctx context.Context, s Spec, where string)
+
+	mu      sync.Mutex // protects what follows
+	clients map[int]*directed
+	last    map[int]int64 // when each client last entered its section
+	waiting bool          // somebody has waited on entered
+	entered chan struct{} // closed and replaced at an entry that somebody waits for
+}
+
+// directed is what the Director knows of one client.
+type directed struct {
+	phase  Phase
+	faults []*armed
+	cancel context.CancelFunc // of the acquire under way
+}
+
+// armed is a fault of one client that has not struck as often as it is to.
+type armed struct {
+	Spec
+	on    pattern
+	seen  int
+	times int
+}
+
+// NewDirector arms the client faults of a resolved plan, in which no client is left to be drawn.
+func NewDirector(lease time.Duration, timeline func() int64, windows func(history.Window)) *Director {
+	return &Director{lease: lease, timeline: timeline, windows: windows,
+		bodies: map[int]Body{}, clients: map[int]*directed{}, last: map[int]int64{}, entered: make(chan struct{})}
+}
+
+// Enlist adds a client with the faults of the plan that strike at its moments. It must be called for every client before the first
+// of them moves.
+func (d *Director) Enlist(client int, body Body, plan []Spec) {
+	c := &directed{phase: Idle}
+	for _, s := range plan {
+		if s.Client == client+1 && s.When.After == (Span{}) {
+			c.faults = append(c.faults, &armed{Spec: s, on: parsePattern(s.When.Request + s.When.Reply), times: max(s.Times, 1)})
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.bodies[client], d.clients[client] = body, c
+}
+
+// IsClientFault tells the faults that a Director does by itself.
+func IsClientFault(name string) bool {
+	switch name {
+	case PauseClient, CrashClient, CancelClient, SlowWork:
+		return true
+	}
+	return false
+}
+
+// At hears a moment of a client and does what is placed there. It returns impls.ErrCrashed when the client was killed.
+func (d *Director) At(ctx context.Context, client int, m history.Moment) error {
+	due := d.moment(client, m)
+	for _, f := range due {
+		if err := d.strike(ctx, client, f, string(m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Director) moment(client int, m history.Moment) []*armed {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.clients[client]
+	c.phase = after(m)
+	if m == history.Entered {
+		d.last[client] = d.timeline()
+		if d.waiting {
+			close(d.entered)
+			d.entered = make(chan struct{})
+		}
+	}
+	return c.due(func(f *armed) bool { return f.When.Moment == string(m) })
+}
+
+// due counts a match of each fault's trigger, and gives those that strike now. mu is held.
+func (c *directed) due(match func(*armed) bool) []*armed {
+	var due []*armed
+	for _, f := range c.faults {
+		if f.times == 0 || !match(f) {
+			continue
+		}
+		f.seen++
+		if f.seen >= max(f.When.Nth, 1) {
+			f.times--
+			due = append(due, f)
+		}
+	}
+	return due
+}
+
+// Phase is the operation that a client is in.
+func (d *Director) Phase(client int) Phase {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.clients[client].phase
+}
+
+// request and reply hear a command of a client.
+func (d *Director) request(ctx context.Context, client int, cmd *history.Command, write bool) error {
+	return d.command(ctx, client, "before "+cmd.Name,
+		func(f *armed, p Phase) bool { return f.When.Request != "" && f.on.matches(p, cmd, write) })
+}
+
+func (d *Director) reply(ctx context.Context, client int, cmd *history.Command, write bool) error {
+	return d.command(ctx, client, "after "+cmd.Name+" was applied, before its reply was seen",
+		func(f *armed, p Phase) bool { return f.When.Reply != "" && f.on.matches(p, cmd, write) })
+}
+
+func (d *Director) command(ctx context.Context, client int, where string, match func(*armed, Phase) bool) error {
+	d.mu.Lock()
+	c := d.clients[client]
+	due := c.due(func(f *armed) bool { return match(f, c.phase) })
+	d.mu.Unlock()
+	for _, f := range due {
+		if err := d.strike(ctx, client, f, where); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tap is the ear of the Director on the connections of one client; done is told of every command.
+func (d *Director) Tap(ctx context.Context, client int, done func(history.Command)) Tap {
+	return tap{d, ctx, client, done}
+}
+
+type tap struct {
+	director *Director
+	ctx      context.Context // of the run: a connection's reads and writes carry none
+	client   int
+	done     func(history.Command)
+}
+
+func (t tap) Request(cmd *history.Command, write bool) error {
+	return t.director.request(t.ctx, t.client, cmd, write)
+}
+
+func (t tap) Reply(cmd *history.Command, write bool) error {
+	return t.director.reply(t.ctx, t.client, cmd, write)
+}
+
+func (t tap) Done(cmd history.Command) { t.done(cmd) }
+
+// strike does one fault to a client, and measures it.
+func (d *Director) strike(ctx context.Context, client int, f *armed, where string) error {
+	if !IsClientFault(f.Fault) {
+		if d.Inject != nil {
+			d.Inject(ctx, f.Spec, where)
+		}
+		return nil
+	}
+	w := history.Window{Fault: f.Fault, Client: fmt.Sprintf("c%d", client+1), Node: -1, Start: d.timeline(), Moment: where}
+	var err error
+	switch f.Fault {
+	case PauseClient:
+		w.Confirmed = d.bodies[client].Stop(func() { d.Wait(ctx, client, f.Spec, w.Start) })
+	case SlowWork:
+		err = impls.SystemClock{}.Sleep(ctx, f.For.Of(d.lease))
+		w.Confirmed = err == nil
+	case CancelClient:
+		w.Confirmed = d.cancelCall(client)
+	case CrashClient:
+		w.Confirmed = d.bodies[client].Kill()
+		err = impls.ErrCrashed
+	}
+	w.End = d.timeline()
+	if f.Fault == CrashClient {
+		w.End = 0
+	}
+	d.windows(w)
+	return err
+}
+
+// Wait is the length of a stall that began at since: For, and then, where Until says so, until another client is inside its section.
+func (d *Director) Wait(ctx context.Context, client int, s Spec, since int64) {
+	clock := impls.SystemClock{}
+	if clock.Sleep(ctx, s.For.Of(d.lease)) != nil || s.Until != OtherEntered {
+		return
+	}
+	limit, cancel := context.WithTimeout(ctx, untilLeases*d.lease)
+	defer cancel()
+	for {
+		entered, next := d.watch(client, since)
+		if entered {
+			return
+		}
+		select {
+		case <-next:
+		case <-limit.Done():
+			return
+		}
+	}
+}
+
+// watch tells whether another client has entered its section since, and gives what is closed at the next entry.
+func (d *Director) watch(client int, since int64) (bool, <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for other, at := range d.last {
+		if other != client && at >= since {
+			return true, nil
+		}
+	}
+	d.waiting = true // from now on entries are announced; a wait is rare and its cost small
+	return false, d.entered
+}
+
+// OtherEntered is the Until of a fault that lasts until another client is inside its critical section.
+const OtherEntered = "other-entered"
+
+// untilLeases bounds the wait for Until.
+const untilLeases = 10
+
+// Scope gives the context under which a client's next acquire runs, so that a fault can cancel it.
+func (d *Director) Scope(ctx context.Context, client int) (context.Context, context.CancelFunc) {
+	scoped, cancel := context.WithCancel(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.clients[client].cancel = cancel
+	return scoped, cancel
+}
+
+func (d *Director) cancelCall(client int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.clients[client]
+	if c.cancel == nil {
+		return false
+	}
+	c.cancel()
+	return true
+}

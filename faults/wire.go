@@ -1,0 +1,182 @@
+package faults
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
+)
+
+// Tap is told of every command of a client at the two instants at which a fault can be placed. It may stall the caller; an error
+// ends the connection and reaches the client.
+type Tap interface {
+	// Request is called before a request leaves the client. Sent is not yet set.
+	Request(cmd *history.Command, write bool) error
+	// Reply is called when a reply has arrived and the client has not seen it.
+	Reply(cmd *history.Command, write bool) error
+	// Done is called when the client is about to see the reply, or when the connection ended without one (Replied is 0).
+	Done(cmd history.Command)
+}
+
+// Wire makes the connections of one client: each goes through the client's gate, and what passes is understood and told to the
+// tap.
+type Wire struct {
+	Gate     *Gate
+	Tap      Tap
+	Timeline func() int64
+	Names    map[string]string // of scripts, by digest
+	Dial     func(ctx context.Context, network, addr string) (net.Conn, error)
+	Node     func(addr string) int // which node an address is; -1 for the guarded store's own server
+
+	mu   sync.Mutex // protects last
+	last uint64
+}
+
+// Open dials an address.
+func (w *Wire) Open(ctx context.Context, network, addr string) (net.Conn, error) {
+	if err := w.Gate.Pass(); err != nil {
+		return nil, err
+	}
+	raw, err := w.Dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	if !w.Gate.hold(raw) {
+		raw.Close()
+		return nil, w.Gate.Pass()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last++
+	return &wired{Conn: raw, wire: w, node: w.Node(addr), id: w.last}, nil
+}
+
+// wired is one connection of a client. One goroutine writes at a time and one reads at a time; the two share pending.
+type wired struct {
+	net.Conn
+	wire     *Wire
+	node     int
+	id       uint64
+	requests resp.Requests // the writer's
+	replies  resp.Replies  // the reader's
+
+	mu      sync.Mutex // protects pending
+	pending []sent     // requests whose replies have not come, oldest first
+}
+
+type sent struct {
+	cmd   history.Command
+	write bool
+}
+
+// Write lets the requests in p pass one gate together: a pipeline is stalled or lost as a whole, as one packet would be.
+func (c *wired) Write(p []byte) (int, error) {
+	if err := c.wire.Gate.Pass(); err != nil {
+		return 0, err
+	}
+	c.requests.Feed(p)
+	for req, ok := c.requests.Next(); ok; req, ok = c.requests.Next() {
+		if err := c.request(req); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *wired) request(req resp.Request) error {
+	s := sent{cmd: c.command(req), write: req.IsWrite()}
+	if err := c.wire.Tap.Request(&s.cmd, s.write); err != nil {
+		return err
+	}
+	s.cmd.Sent = c.wire.Timeline()
+	c.mu.Lock()
+	c.pending = append(c.pending, s)
+	c.mu.Unlock()
+	return nil
+}
+
+func (c *wired) command(req resp.Request) history.Command {
+	cmd := history.Command{Node: c.node, Conn: c.id, Name: req.Name()}
+	args := req.Strings(history.MaxArgs+1, history.MaxArg)
+	if len(args) > 1 {
+		cmd.Args = args[1:]
+	}
+	if name, ok := c.script(cmd); ok {
+		cmd.Args[0] = name
+	}
+	return cmd
+}
+
+// script names the script of an EVALSHA by its digest and of an EVAL by its header, so that nobody has to read either.
+func (c *wired) script(cmd history.Command) (string, bool) {
+	switch {
+	case len(cmd.Args) == 0:
+		return "", false
+	case cmd.Name == "EVALSHA":
+		name, ok := c.wire.Names[cmd.Args[0]]
+		return name, ok
+	case cmd.Name == "EVAL":
+		line, _, _ := strings.Cut(cmd.Args[0], "\n")
+		return strings.CutPrefix(line, "-- name: ")
+	}
+	return "", false
+}
+
+// Read hands on what the server sent once every reply in it may be seen.
+func (c *wired) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.replies.Feed(p[:n])
+		for reply, ok := c.replies.Next(); ok; reply, ok = c.replies.Next() {
+			if err := c.reply(reply); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if gone := c.wire.Gate.Pass(); gone != nil {
+		return 0, gone
+	}
+	return n, err
+}
+
+func (c *wired) reply(r resp.Reply) error {
+	if r.IsPush() {
+		return nil
+	}
+	s, ok := c.answered()
+	if !ok {
+		return nil
+	}
+	s.cmd.Reply = r.Line(history.MaxArg)
+	if err := c.wire.Tap.Reply(&s.cmd, s.write); err != nil {
+		c.wire.Tap.Done(s.cmd)
+		return err
+	}
+	s.cmd.Replied = c.wire.Timeline()
+	c.wire.Tap.Done(s.cmd)
+	return nil
+}
+
+func (c *wired) answered() (sent, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.pending) == 0 {
+		return sent{}, false
+	}
+	s := c.pending[0]
+	c.pending = c.pending[:copy(c.pending, c.pending[1:])]
+	return s, true
+}
+
+// Close records what was never answered.
+func (c *wired) Close() error {
+	c.wire.Gate.forget(c.Conn)
+	err := c.Conn.Close()
+	for s, ok := c.answered(); ok; s, ok = c.answered() {
+		c.wire.Tap.Done(s.cmd)
+	}
+	return err
+}
