@@ -39,20 +39,22 @@ type Director struct {
 	lease    time.Duration
 	timeline func() int64
 	windows  func(history.Window)
-	bodies   map[int]Body // by client index
 	// Inject does a fault of the network or of a server that is placed at a client's moment. It returns when the fault is in
 	// force and sees to its end itself. nil when the run has none.
 	Inject func(ctx context.Context, s Spec, where string)
 
-	mu      sync.Mutex // protects what follows
-	clients map[int]*directed
+	tracking bool              // some fault's end depends on another client
+	clients  map[int]*directed // by client index; complete before the first client moves
+
+	mu      sync.Mutex    // protects what follows
 	last    map[int]int64 // when each client last entered its section
-	waiting bool          // somebody has waited on entered
-	entered chan struct{} // closed and replaced at an entry that somebody waits for
+	entered chan struct{} // closed and replaced at every entry
 }
 
 // directed is what the Director knows of one client.
 type directed struct {
+	body   Body
+	mu     sync.Mutex // protects what follows: the client's goroutine against its lock's
 	phase  Phase
 	faults []*armed
 	cancel context.CancelFunc // of the acquire under way
@@ -69,21 +71,20 @@ type armed struct {
 // NewDirector arms the client faults of a resolved plan, in which no client is left to be drawn.
 func NewDirector(lease time.Duration, timeline func() int64, windows func(history.Window)) *Director {
 	return &Director{lease: lease, timeline: timeline, windows: windows,
-		bodies: map[int]Body{}, clients: map[int]*directed{}, last: map[int]int64{}, entered: make(chan struct{})}
+		clients: map[int]*directed{}, last: map[int]int64{}, entered: make(chan struct{})}
 }
 
 // Enlist adds a client with the faults of the plan that strike at its moments. It must be called for every client before the first
 // of them moves.
 func (d *Director) Enlist(client int, body Body, plan []Spec) {
-	c := &directed{phase: Idle}
+	c := &directed{body: body, phase: Idle}
 	for _, s := range plan {
+		d.tracking = d.tracking || s.Until != ""
 		if s.Client == client+1 && s.When.After == (Span{}) {
 			c.faults = append(c.faults, &armed{Spec: s, on: parsePattern(s.When.Request + s.When.Reply), times: max(s.Times, 1)})
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.bodies[client], d.clients[client] = body, c
+	d.clients[client] = c
 }
 
 // IsClientFault tells the faults that a Director does by itself.
@@ -107,21 +108,29 @@ func (d *Director) At(ctx context.Context, client int, m history.Moment) error {
 }
 
 func (d *Director) moment(client int, m history.Moment) []*armed {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	c := d.clients[client]
-	c.phase = after(m)
 	if m == history.Entered {
-		d.last[client] = d.timeline()
-		if d.waiting {
-			close(d.entered)
-			d.entered = make(chan struct{})
-		}
+		d.announce(client)
 	}
+	c := d.clients[client]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.phase = after(m)
 	return c.due(func(f *armed) bool { return f.When.Moment == string(m) })
 }
 
-// due counts a match of each fault's trigger, and gives those that strike now. mu is held.
+// announce lets those know who wait for another client to enter its section.
+func (d *Director) announce(client int) {
+	if !d.tracking {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last[client] = d.timeline()
+	close(d.entered)
+	d.entered = make(chan struct{})
+}
+
+// due counts a match of each fault's trigger, and gives those that strike now. c.mu is held.
 func (c *directed) due(match func(*armed) bool) []*armed {
 	var due []*armed
 	for _, f := range c.faults {
@@ -139,9 +148,10 @@ func (c *directed) due(match func(*armed) bool) []*armed {
 
 // Phase is the operation that a client is in.
 func (d *Director) Phase(client int) Phase {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.clients[client].phase
+	c := d.clients[client]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.phase
 }
 
 // request and reply hear a command of a client.
@@ -156,10 +166,10 @@ func (d *Director) reply(ctx context.Context, client int, cmd *history.Command, 
 }
 
 func (d *Director) command(ctx context.Context, client int, where string, match func(*armed, Phase) bool) error {
-	d.mu.Lock()
 	c := d.clients[client]
+	c.mu.Lock()
 	due := c.due(func(f *armed) bool { return match(f, c.phase) })
-	d.mu.Unlock()
+	c.mu.Unlock()
 	for _, f := range due {
 		if err := d.strike(ctx, client, f, where); err != nil {
 			return err
@@ -202,14 +212,14 @@ func (d *Director) strike(ctx context.Context, client int, f *armed, where strin
 	var err error
 	switch f.Fault {
 	case PauseClient:
-		w.Confirmed = d.bodies[client].Stop(func() { d.Wait(ctx, client, f.Spec, w.Start) })
+		w.Confirmed = d.clients[client].body.Stop(func() { d.Wait(ctx, client, f.Spec, w.Start) })
 	case SlowWork:
 		err = impls.SystemClock{}.Sleep(ctx, f.For.Of(d.lease))
 		w.Confirmed = err == nil
 	case CancelClient:
 		w.Confirmed = d.cancelCall(client)
 	case CrashClient:
-		w.Confirmed = d.bodies[client].Kill()
+		w.Confirmed = d.clients[client].body.Kill()
 		err = impls.ErrCrashed
 	}
 	w.End = d.timeline()
@@ -250,7 +260,6 @@ func (d *Director) watch(client int, since int64) (bool, <-chan struct{}) {
 			return true, nil
 		}
 	}
-	d.waiting = true // from now on entries are announced; a wait is rare and its cost small
 	return false, d.entered
 }
 
@@ -263,16 +272,17 @@ const untilLeases = 10
 // Scope gives the context under which a client's next acquire runs, so that a fault can cancel it.
 func (d *Director) Scope(ctx context.Context, client int) (context.Context, context.CancelFunc) {
 	scoped, cancel := context.WithCancel(ctx)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.clients[client].cancel = cancel
+	c := d.clients[client]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cancel = cancel
 	return scoped, cancel
 }
 
 func (d *Director) cancelCall(client int) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	c := d.clients[client]
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.cancel == nil {
 		return false
 	}
