@@ -22,16 +22,19 @@ type Input struct {
 
 // Options tunes a check; the zero value is the documented default of each field.
 type Options struct {
-	Plain            bool     // unwindowed Porcupine instead of windows, for comparison
-	Budget           int64    // nanoseconds that Porcupine may take in all; 0 means 10 s
-	Seed             uint64   // draws the random sample of clean windows
-	MaxViolations    int      // how many are kept with their story per property; 0 means 20
-	Grace            int64    // nanoseconds beyond the lease within which a free lock must be obtained; 0 means one lease, at least 1 s
-	MinOpportunities int      // below which a clean mutual-exclusion is inconclusive; 0 means 1
-	Leftovers        []string // what was found left behind after everybody was done, in words; nil: nobody looked
-	Initial          *int64   // value of the guarded store before the first write; nil: the first read
-	Final            *int64   // value found in the guarded store at the end; nil: not known
+	Plain            bool                 // unwindowed Porcupine instead of windows, for comparison
+	Budget           int64                // nanoseconds that Porcupine may take in all; 0 means 10 s
+	Seed             uint64               // draws the random sample of clean windows
+	MaxViolations    int                  // how many are kept with their story per property; 0 means 20
+	Grace            int64                // nanoseconds beyond the lease within which a free lock must be obtained; 0 means one lease, at least 1 s
+	MinOpportunities int                  // below which a clean mutual-exclusion is inconclusive; 0 means 1
+	Leftovers        []string             // what was found left behind after everybody was done, in words; nil: nobody looked
+	Store            map[string]StoreEnds // what the guarded store held before the first write and at the end, by key
+	Leftovers        []string             // what was found in Redis or in the process after everybody was done; hygiene
 }
+
+// StoreEnds are the values of one guarded key. nil: not known; the first read then stands for Initial.
+type StoreEnds struct{ Initial, Final *int64 }
 
 // Check judges a history. An error is a broken assumption about the record (*history.SyntaxError or ErrAssumption),
 // never a verdict.
