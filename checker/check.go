@@ -30,7 +30,6 @@ type Options struct {
 	MinOpportunities int                  // below which a clean mutual-exclusion is inconclusive; 0 means 1
 	Leftovers        []string             // what was found left behind after everybody was done, in words; nil: nobody looked
 	Store            map[string]StoreEnds // what the guarded store held before the first write and at the end, by key
-	Leftovers        []string             // what was found in Redis or in the process after everybody was done; hygiene
 }
 
 // StoreEnds are the values of one guarded key. nil: not known; the first read then stands for Initial.
