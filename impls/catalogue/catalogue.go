@@ -6,12 +6,14 @@ import (
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/mutex"
+	"github.com/lockbench/lockbench/impls/rw"
 )
 
 // Locks lists every variant that may be shown to a reader, in the order of the documentation.
 func Locks() []impls.Variant {
 	return slices.Concat(
 		mutex.Variants(),
+		rw.Variants(),
 	)
 }
 

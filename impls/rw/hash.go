@@ -13,16 +13,16 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-//go:embed hash_read.lua
+//go:embed lua/hash_read.lua
 var hashReadSource string
 
-//go:embed hash_write.lua
+//go:embed lua/hash_write.lua
 var hashWriteSource string
 
-//go:embed hash_read_release.lua
+//go:embed lua/hash_read_release.lua
 var hashReadReleaseSource string
 
-//go:embed hash_write_release.lua
+//go:embed lua/hash_write_release.lua
 var hashWriteReleaseSource string
 
 // The article's time-outs: a hold of the writer is respected for 3 s, one of a reader for 1 s, and the server forgets

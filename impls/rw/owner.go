@@ -8,22 +8,22 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-//go:embed owner_read.lua
+//go:embed lua/owner_read.lua
 var ownerReadSource string
 
-//go:embed owner_write.lua
+//go:embed lua/owner_write.lua
 var ownerWriteSource string
 
-//go:embed owner_read_release.lua
+//go:embed lua/owner_read_release.lua
 var ownerReadReleaseSource string
 
-//go:embed owner_write_release.lua
+//go:embed lua/owner_write_release.lua
 var ownerWriteReleaseSource string
 
-//go:embed owner_fixed_read.lua
+//go:embed lua/owner_fixed_read.lua
 var ownerFixedReadSource string
 
-//go:embed owner_fixed_write.lua
+//go:embed lua/owner_fixed_write.lua
 var ownerFixedWriteSource string
 
 // owner keeps the readers as fields of a hash and the writer as a string, both named by the owner, without a lease.
@@ -45,9 +45,13 @@ func ownerRelease() byMode {
 	return byMode{impls.NewScript("owner_read_release.lua", ownerReadReleaseSource), impls.NewScript("owner_write_release.lua", ownerWriteReleaseSource)}
 }
 
-func newOwner(acquire byMode) func(impls.Env) (impls.Lock, error) {
+// newOwner refuses a cluster on which the keys that the scripts make up lie elsewhere than the key they are given.
+func newOwner(name string, acquire byMode) func(impls.Env) (impls.Lock, error) {
 	release := ownerRelease()
 	return func(env impls.Env) (impls.Lock, error) {
+		if err := oneSlot(env, name, env.Key, env.Key+":read", env.Key+":write"); err != nil {
+			return nil, err
+		}
 		return &lock{env: env, protocol: owner{env, acquire, release}}, nil
 	}
 }

@@ -3,19 +3,16 @@ package rw
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
-//go:embed pair_read.lua
+//go:embed lua/pair_read.lua
 var pairReadSource string
 
-//go:embed pair_write.lua
+//go:embed lua/pair_write.lua
 var pairWriteSource string
 
 // pair keeps one mark for all readers and one for the writer, under two unrelated names; whoever leaves deletes the mark.
@@ -35,9 +32,11 @@ func newPair(scripts byMode) func(impls.Env) (impls.Lock, error) {
 	return func(env impls.Env) (impls.Lock, error) {
 		p := pair{env: env}
 		p.read, p.write = pairKeys(env.Key)
-		if _, cluster := env.Redis().(*redis.ClusterClient); cluster && impls.Slot(p.read) != impls.Slot(p.write) {
-			return nil, fmt.Errorf("rw-pair on a cluster: %w: CROSSSLOT: its scripts use %s (slot %d) and %s (slot %d)",
-				impls.ErrUnsupported, p.read, impls.Slot(p.read), p.write, impls.Slot(p.write))
+		if err := oneSlot(env, "rw-pair", p.read, p.write); err != nil {
+			return nil, err
+		}
+		if err := env.CheckLease(); err != nil {
+			return nil, err
 		}
 		p.acquire, p.lease = scripts.inLeaseUnit(env.Lease)
 		return &lock{env: env, protocol: p}, nil

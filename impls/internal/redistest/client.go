@@ -63,6 +63,9 @@ func (c *Client) take(request []byte) rule {
 
 // Dial opens a connection of this client.
 func (c *Client) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err // as net.Dialer does
+	}
 	conn, err := c.server.dial(ctx)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,137 @@
+package rw
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/internal/redistest"
+)
+
+// The rows of the comparison table in article 004 for its two editions, each with what the server did. A row's test fails
+// when the variant's Claim says otherwise.
+var rows = map[string]func(t *testing.T, s *redistest.Server, name string) bool{
+	"A client that reads may acquire for reading again.": func(t *testing.T, s *redistest.Server, name string) bool {
+		a := join(t, s, name, "a")
+		a.asks(t, "reader", read, nil)
+		return errOf(a.Try(t.Context(), read)) == nil
+	},
+	"A hold that is read again lasts until its last release.": func(t *testing.T, s *redistest.Server, name string) bool {
+		a, w := join(t, s, name, "a"), join(t, s, name, "w")
+		a.asks(t, "outer reader", read, nil)
+		time.Sleep(2 * time.Millisecond)
+		a.asks(t, "inner reader", read, nil)
+		a.leaves(t, "inner reader", nil)
+		return errOf(w.Try(t.Context(), write)) != nil
+	},
+	"A lock can be deleted by others than its owner.": func(t *testing.T, s *redistest.Server, name string) bool {
+		return strangerEnds(t, s, name)
+	},
+	"A lock can be deleted only by its owner.": func(t *testing.T, s *redistest.Server, name string) bool {
+		return !strangerEnds(t, s, name)
+	},
+	"A hold ends by itself after a time-out.": func(t *testing.T, s *redistest.Server, name string) bool {
+		ended := true
+		for _, mode := range []history.Mode{read, write} {
+			a, w := join(t, s, name, "a"), join(t, s, name, "w")
+			a.asks(t, "holder that dies", mode, nil)
+			time.Sleep(lease + 5*time.Millisecond)
+			ended = ended && errOf(w.Try(t.Context(), write)) == nil
+			w.leaves(t, "writer", nil)
+		}
+		return ended
+	},
+	"A client that writes may not acquire for writing again.": func(t *testing.T, s *redistest.Server, name string) bool {
+		a := join(t, s, name, "a")
+		a.asks(t, "writer", write, nil)
+		return errOf(a.Try(t.Context(), write)) != nil
+	},
+}
+
+// strangerEnds tells whether a reader's hold is over when another reader, who came later, has left.
+func strangerEnds(t *testing.T, s *redistest.Server, name string) bool {
+	a, b, w := join(t, s, name, "a"), join(t, s, name, "b"), join(t, s, name, "w")
+	a.asks(t, "first reader", read, nil)
+	time.Sleep(2 * time.Millisecond)
+	b.asks(t, "second reader", read, nil)
+	b.leaves(t, "second reader", nil)
+	return errOf(w.Try(t.Context(), write)) == nil
+}
+
+func TestTheRowsOf004(t *testing.T) {
+	for _, v := range Variants() {
+		for _, claim := range v.Claims {
+			check, ok := rows[claim.Text]
+			if !ok {
+				continue
+			}
+			t.Run(v.Name+"/"+claim.Text, func(t *testing.T) {
+				redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+					if got := check(t, s, v.Name); got != claim.Holds {
+						t.Errorf("observed %v, but the claim says %v", got, claim.Holds)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Two readers of the same millisecond have the same mark, and the first to leave takes it from the other.
+func TestTheSameMillisecondIsTheSameOwner(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		a, b, w := join(t, s, "rw-hash", "a"), join(t, s, "rw-hash", "b"), join(t, s, "rw-hash", "w")
+		a.asks(t, "first reader", read, nil)
+		b.asks(t, "reader of the same millisecond", read, nil)
+		a.leaves(t, "first reader", nil)
+		w.asks(t, "writer while b reads", write, nil)
+	})
+}
+
+// A client whose clock is ahead takes a young mark for an old one.
+func TestAClockAheadLetsASecondWriterIn(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+		a, c := join(t, s, "rw-hash", "a"), s.Client(t)
+		env := c.Env(t, "b", lease)
+		env.Clock = ahead{lease + 10*time.Millisecond}
+		a.asks(t, "writer", write, nil)
+		wantErr(t, "writer with a clock ahead", errOf(open(t, "rw-hash", env).Try(t.Context(), write)), nil)
+	})
+}
+
+// A late writer of rw-pair deletes the next writer's mark; rw-owner-fixed and rw-hash compare first.
+func TestALateWriter(t *testing.T) {
+	for name, blind := range map[string]bool{"rw-pair": true, "rw-hash": false} {
+		t.Run(name, func(t *testing.T) {
+			redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+				a, b, c := join(t, s, name, "a"), join(t, s, name, "b"), join(t, s, name, "c")
+				a.asks(t, "writer", write, nil)
+				time.Sleep(lease + 2*time.Millisecond)
+				b.asks(t, "writer after the lease", write, nil)
+				_ = a.Release(t.Context())
+				want := error(impls.ErrBusy)
+				if blind {
+					want = nil
+				}
+				c.asks(t, "third writer", write, want)
+			})
+		})
+	}
+}
+
+// A lost reply is unknown, and the mark stays.
+func TestALostReplyIsUnknown(t *testing.T) {
+	for _, name := range granting {
+		t.Run(name, func(t *testing.T) {
+			redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+				a, b := join(t, s, name, "a"), join(t, s, name, "b")
+				a.asks(t, "writer", write, nil)
+				a.leaves(t, "writer", nil)
+				time.Sleep(2 * time.Millisecond)
+				a.LoseReply("eval")
+				a.asks(t, "writer whose reply is lost", write, impls.ErrUnknownOutcome)
+				b.asks(t, "reader", read, impls.ErrBusy)
+			})
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package rw
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
+)
+
+// evicted is what follows when a reader's release takes the mark away that stands for other readers too.
+func evicted() []string {
+	return append(expect.TwoHolders("reader-evicted"), "release-safety/reader-evicted", "release-safety/mis-unlock")
+}
+
+// left is what is seen of a hold that nobody ever ends.
+func left() []string { return slices.Concat(expect.Stuck(), expect.StuckLuck()) }
+
+// expectOwner: readers come and go, writers never get in, and a reader that asks again after a lost reply is told that
+// the lock is busy.
+func expectOwner() expect.Table {
+	return expect.Never().
+		With(expect.Table{"cluster-slots": impls.NotApplicable("unsupported, CROSSSLOT: its scripts make the names of keys in other slots")}).
+		Luck(append(left(), "refusal/ambiguous-reply"))
+}
+
+// expectOwnerFixed: no lease to outlive and no foreign release; what a lost client holds stays held.
+func expectOwnerFixed() expect.Table {
+	stuck, perhaps := impls.Breaks(expect.Stuck()...).Or(expect.StuckLuck()...), impls.Safe().Or(left()...)
+	return expect.Leased().With(expect.Table{
+		"slow-work":          impls.Safe(),
+		"pause-holder":       impls.Safe(),
+		"pause-after-grant":  impls.Safe(),
+		"crash-holder":       stuck,
+		"crash-waiter":       perhaps,
+		"cancel-acquire":     perhaps,
+		"lost-reply-acquire": perhaps, // a reader asks again under its own name and is let in
+		"lost-request":       perhaps,
+		"blackhole-client":   perhaps,
+		"pause-server":       perhaps,
+		"restart-delayed":    impls.Safe().Or(expect.TwoHolders("restart-loss")...),
+		"clock-jump":         impls.Safe(),
+		"cluster-slots":      impls.NotApplicable("unsupported, CROSSSLOT: its scripts make the names of keys in other slots"),
+	})
+}
+
+// expectPair: whoever leaves deletes the mark of all.
+func expectPair() expect.Table {
+	return expect.Blind().
+		With(expect.Table{
+			"contended":     impls.Breaks("mutual-exclusion/reader-evicted"),
+			"script-flush":  impls.Safe(),
+			"cluster-slots": impls.NotApplicable("unsupported, CROSSSLOT: its scripts use two keys in two slots"),
+		}).
+		Luck(evicted())
+}
+
+// expectHash: the last reader to come owns the mark of all; a client whose clock is ahead sees young marks as old ones. Readers are
+// respected for a third of the lease only, so that a slow one overruns.
+func expectHash() expect.Table {
+	return expect.Leased().
+		With(expect.Table{
+			"contended": impls.Breaks("mutual-exclusion/reader-evicted"),
+			"client-clock-skew": impls.Breaks("mutual-exclusion/clock-skew").
+				Or(append(expect.Damage("clock-skew"), "refusal/clock-skew", "progress/clock-skew")...),
+			"clock-jump": impls.Safe().Or(expect.TwoHolders("clock-jump")...),
+		}).
+		Luck(slices.Concat(evicted(), expect.Overrun()))
+}

@@ -1,0 +1,98 @@
+package rw
+
+import (
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Variants lists the family in the order of the sources.
+func Variants() []impls.Variant {
+	return []impls.Variant{ownerVariant(), ownerFixedVariant(), pairVariant(), hashVariant()}
+}
+
+// command is the lockbench command that runs a variant of the family under a scenario.
+func command(lock, scenario string) string {
+	return "lockbench run --lock " + lock + " --scenario " + scenario + " --workload read-mostly"
+}
+
+func ownerVariant() impls.Variant {
+	acquire, release := ownerPrinted(), ownerRelease()
+	return impls.Variant{
+		Name: "rw-owner", Summary: "Scripts over a hash of readers and a string for the writer, no lease; the writer's test is true for no readers too.",
+		Kind: history.RW, Topology: impls.Standalone,
+		Source:  impls.Source{Article: "000", Where: "read-write lock, as printed"},
+		Traits:  impls.Traits{NoLease: true, Shared: true},
+		Scripts: []*impls.Script{acquire.shared, acquire.exclusive, release.shared, release.exclusive},
+		Claims: []impls.Claim{
+			{Text: "A writer gets the lock when nobody reads.", Holds: false, Command: command("rw-owner", "steady")},
+			{Text: "Many may read at once.", Holds: true, Command: command("rw-owner", "contended")},
+		},
+		Expect: expectOwner().Map(), New: newOwner("rw-owner", acquire),
+	}
+}
+
+func ownerFixedVariant() impls.Variant {
+	acquire, release := ownerFixed(), ownerRelease()
+	return impls.Variant{
+		Name: "rw-owner-fixed", Summary: "rw-owner as it was meant: the writer's test counts the readers, and a reader may read again.",
+		Kind: history.RW, Topology: impls.Standalone,
+		Source:  impls.Source{Article: "000", Where: "read-write lock, as meant"},
+		Traits:  impls.Traits{NoLease: true, Shared: true},
+		Scripts: []*impls.Script{acquire.shared, acquire.exclusive, release.shared, release.exclusive},
+		Claims: []impls.Claim{
+			{Text: "Many may read at once, one may write, and never both.", Holds: true, Command: command("rw-owner-fixed", "contended")},
+			{Text: "Only its owner takes a hold away.", Holds: true, Command: command("rw-owner-fixed", "pause-before-release")},
+			{Text: "The lock comes free when a holder dies.", Holds: false, Command: command("rw-owner-fixed", "crash-holder")},
+		},
+		Expect: expectOwnerFixed().Map(), New: newOwner("rw-owner-fixed", acquire),
+	}
+}
+
+func pairVariant() impls.Variant {
+	scripts := pairScripts()
+	return impls.Variant{
+		Name: "rw-pair", Summary: "One leased mark for all readers and one for the writer, in two keys; DEL releases.",
+		Kind: history.RW, Topology: impls.Standalone,
+		Source:  impls.Source{Article: "004", Where: "single-node edition"},
+		Traits:  impls.Traits{Shared: true},
+		Scripts: []*impls.Script{scripts.shared, scripts.exclusive},
+		Claims: append(rowsOf004("rw-pair", false),
+			impls.Claim{Text: "A hold that is read again lasts until its last release.", Holds: false, Command: command("rw-pair", "contended")},
+			impls.Claim{Text: "On a cluster the two keys may lie in two places, and then the scripts do not run.", Holds: true, Command: command("rw-pair", "cluster-slots")},
+			impls.Claim{Text: "One reader may delete the mark of another.", Holds: true, Command: command("rw-pair", "contended")},
+		),
+		Expect: expectPair().Map(), New: newPair(scripts),
+	}
+}
+
+func hashVariant() impls.Variant {
+	acquire, release := hashScripts()
+	return impls.Variant{
+		Name: "rw-hash", Summary: "One hash with the client's time for the readers and one for the writer, judged by each client's own time-outs; release compares the time.",
+		Kind: history.RW, Topology: impls.Standalone,
+		Source:  impls.Source{Article: "004", Where: "cluster edition"},
+		Traits:  impls.Traits{Shared: true, Validity: true, ClientClock: true},
+		Scripts: []*impls.Script{acquire.shared, acquire.exclusive, release.shared, release.exclusive},
+		Claims: append(rowsOf004("rw-hash", true),
+			impls.Claim{Text: "A hold that is read again lasts until its last release.", Holds: false, Command: command("rw-hash", "contended")},
+			impls.Claim{Text: "All its state is one key, so that it runs on a cluster.", Holds: true, Command: command("rw-hash", "cluster-slots")},
+		),
+		Expect: expectHash().Map(), New: newHash(acquire, release),
+	}
+}
+
+// rowsOf004 are the rows of the comparison table in article 004, for one of its two columns. onlyOwner is what the second row
+// says of the column: "no" for the pair, which is so, and "yes" for the hash, which is not: readers share a mark, and
+// two that came in the same millisecond, or one after the other, take it from each other.
+func rowsOf004(lock string, onlyOwner bool) []impls.Claim {
+	second := impls.Claim{Text: "A lock can be deleted by others than its owner.", Holds: true, Command: command(lock, "contended")}
+	if onlyOwner {
+		second = impls.Claim{Text: "A lock can be deleted only by its owner.", Holds: false, Command: command(lock, "contended")}
+	}
+	return []impls.Claim{
+		{Text: "A client that reads may acquire for reading again.", Holds: true, Command: command(lock, "steady")},
+		second,
+		{Text: "A hold ends by itself after a time-out.", Holds: true, Command: command(lock, "crash-holder")},
+		{Text: "A client that writes may not acquire for writing again.", Holds: true, Command: "lockbench run --lock " + lock + " --scenario steady --workload nested"},
+	}
+}
