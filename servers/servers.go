@@ -24,6 +24,8 @@ var (
 	ErrMissing = errors.New("not available on this machine")
 	// ErrRefused: the provider will not do this (a server fault on somebody's Redis, a topology it has not got).
 	ErrRefused = errors.New("refused")
+	// ErrState: the node is not in the state that the fault starts from (killing a dead node, restarting a live one).
+	ErrState = errors.New("wrong state")
 )
 
 // Persistence is what a server keeps of its data when it is killed and started again.
@@ -36,14 +38,19 @@ const (
 	PersistAlways   Persistence = "always"   // append-only file, written out before every reply
 )
 
+// A killed process, unlike a machine that lost its power, loses nothing that it had handed to the kernel, and Redis hands
+// the append-only file to the kernel before it replies. Under Kill both append-only settings therefore keep everything
+// that was acknowledged; they differ in what a reply costs.
+
 // Spec says what to bring up.
 type Spec struct {
-	Topology    impls.Topology
-	Nodes       int         // of Independent; 0 means 5. Other topologies fix their own number.
-	Persistence Persistence // "" means PersistNone
-	MaxMemory   int64       // bytes with allkeys-lru eviction; 0 means unlimited
-	ClockFaults bool        // the server's clock must be settable (SetClock)
-	Name        string      // for logs and container names; letters, digits, hyphens
+	Topology    impls.Topology // "" means Standalone
+	Nodes       int            // of Independent, 1 to 16; 0 means 5. Other topologies fix their own number.
+	Persistence Persistence    // "" means PersistNone
+	MaxMemory   int64          // bytes with allkeys-lru eviction; 0 means unlimited
+	ClockFaults bool           // the server's clock must be settable (SetClock, DriftClock)
+	Name        string         // for directories and container names; letters, digits, hyphens; "" means redis
+	Prefix      string         // of the run's keys: on somebody's Redis, DeleteKeys deletes no others
 }
 
 // NodeInfo describes one node, for the run record.
@@ -62,21 +69,27 @@ type Provider interface {
 	Start(ctx context.Context, spec Spec) (Deployment, error) // up, empty and answering when it returns
 }
 
-// Deployment is a running set of nodes. Its methods may be called from several goroutines. Server faults return ErrRefused
-// where they cannot be had, ErrMissing where the machine lacks the means. Each returns once the effect is confirmed.
+// Deployment is a running set of nodes, numbered from 0. Its methods may be called from several goroutines. Server faults
+// return ErrRefused where they cannot be had, ErrMissing where the machine lacks the means, and ErrState where the node
+// is not in the state that the fault starts from. Each returns once the effect is confirmed.
+//
+// In a replicated pair, what goes over a connection follows the roles: Addr, Dial, FlushScripts and DeleteKeys mean the
+// primary of the moment by 0 and the other server by 1. What is done to a machine names the machine: Kill, Restart, Pause,
+// Resume, SetClock, DriftClock and Info mean by 0 the server that was the primary at first, whatever it is by now.
 type Deployment interface {
 	Topology() impls.Topology
 	Len() int                                                           // number of nodes
-	Addr(node int) string                                               // present host:port, an IP literal
-	Dial(ctx context.Context, node int) (net.Conn, error)               // a new connection to the node's present address
-	Info(ctx context.Context) ([]NodeInfo, error)                       // for the run record
+	Addr(node int) string                                               // present host:port, an IP literal unless the user's URL names a host; "" while the node is down
+	Dial(ctx context.Context, node int) (net.Conn, error)               // a new connection to the node's present address, logged in and in the right database
+	Info(ctx context.Context) ([]NodeInfo, error)                       // for the run record; a node that is down has its name alone
 	Kill(ctx context.Context, node int) error                           // SIGKILL, confirmed dead
 	Restart(ctx context.Context, node int) error                        // start a killed node again, confirmed answering
 	Pause(ctx context.Context, node int) error                          // stop without killing, confirmed stopped
-	Resume(ctx context.Context, node int) error                         // confirmed running
-	Promote(ctx context.Context) (primary int, err error)               // replicated pair: make the replica the primary; Dial(0) then leads to it
-	SetReplication(ctx context.Context, flowing bool) error             // replicated pair: cut or restore the replication link
-	SetClock(ctx context.Context, node int, offset time.Duration) error // shift the server's clock from the machine's
+	Resume(ctx context.Context, node int) error                         // confirmed running; a node that is not paused is left alone
+	Promote(ctx context.Context) (primary int, err error)               // replicated pair: make the replica the primary; Dial(0) then leads to it. The other is not stopped: kill or pause it first
+	SetReplication(ctx context.Context, flowing bool) error             // replicated pair: cut the link, or make the other server a replica of the present primary
+	SetClock(ctx context.Context, node int, offset time.Duration) error // set the server's clock offset from the machine's, and its rate to 1
+	DriftClock(ctx context.Context, node int, rate float64) error       // from its present offset on, the server's clock runs at rate (0.01 to 100; 1 = true)
 	FlushScripts(ctx context.Context, node int) error                   // SCRIPT FLUSH
 	DeleteKeys(ctx context.Context, node int, keys ...string) error     // DEL, by an operator
 	Close() error                                                       // everything that was started is gone when it returns

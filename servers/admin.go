@@ -1,0 +1,110 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// adminTimeout bounds one command of ours to a server, so that a node that hangs cannot hang the run.
+const adminTimeout = 5 * time.Second
+
+// dialer opens a connection to one server.
+type dialer func(ctx context.Context) (net.Conn, error)
+
+// admin is our own connection to a server: one connection, no retries. Lock clients never pass through here.
+type admin struct{ *redis.Client }
+
+// newAdmin connects. What it gives must be closed after use.
+func newAdmin(ctx context.Context, dial dialer) (admin, error) {
+	conn, err := dial(ctx)
+	if err != nil {
+		return admin{}, err
+	}
+	// Dialled before the client exists, because go-redis goes on dialling in the background, for a while even after Close,
+	// when all the connections that its pool may have could not be dialled. For the same reason the pool may have many.
+	once := make(chan net.Conn, 1)
+	once <- conn
+	return admin{redis.NewClient(&redis.Options{
+		Addr:                     "127.0.0.1:0", // never dialled: Dialer ignores it
+		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return only(once) },
+		Protocol:                 2,
+		PoolSize:                 100,
+		MaxRetries:               -1,
+		DialerRetries:            1,
+		ReadTimeout:              adminTimeout,
+		WriteTimeout:             adminTimeout,
+		ContextTimeoutEnabled:    true,
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})}, nil
+}
+
+// only hands out the one connection there is.
+func only(once <-chan net.Conn) (net.Conn, error) {
+	select {
+	case conn := <-once:
+		return conn, nil
+	default:
+		return nil, errors.New("the connection was lost")
+	}
+}
+
+// do sends one command and waits for its reply.
+func do(ctx context.Context, dial dialer, words ...any) (any, error) {
+	a, err := newAdmin(ctx, dial)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	reply, err := a.Do(ctx, words...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", words[0], err)
+	}
+	return reply, nil
+}
+
+// infoFields reads the name:value lines of INFO.
+func infoFields(ctx context.Context, dial dialer, section string) (map[string]string, error) {
+	reply, err := do(ctx, dial, "INFO", section)
+	if err != nil {
+		return nil, err
+	}
+	text, _ := reply.(string)
+	fields := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields, nil
+}
+
+// recordedSettings are the settings of a server that the run record keeps.
+var recordedSettings = [...]string{"save", "appendonly", "appendfsync", "maxmemory", "maxmemory-policy"}
+
+// describe asks a server of ours for its version and settings.
+func describe(ctx context.Context, dial dialer, into *NodeInfo) error {
+	a, err := newAdmin(ctx, dial)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	into.Config = map[string]string{}
+	for _, name := range recordedSettings {
+		got, err := a.ConfigGet(ctx, name).Result()
+		if err != nil {
+			return fmt.Errorf("CONFIG GET %s: %w", name, err)
+		}
+		into.Config[name] = got[name]
+	}
+	fields, err := infoFields(ctx, dial, "server")
+	into.Version = fields["redis_version"]
+	return err
+}

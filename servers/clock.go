@@ -1,0 +1,81 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	clockSlack = time.Millisecond // how far a server's clock may be from where it was set, besides the round trip
+	slowestRun = 0.01             // the range of rates
+	fastestRun = 100
+)
+
+// shift is how a server's clock differs from the machine's: by offset at the moment since, and by drift more for every
+// second that has passed from then on. The zero value is a true clock.
+type shift struct {
+	since  time.Time // of the machine's wall clock
+	offset time.Duration
+	drift  float64 // rate - 1
+}
+
+// at is what the shifted clock shows when the machine's shows t.
+func (s shift) at(t time.Time) time.Time {
+	return t.Add(s.offset + time.Duration(float64(t.Sub(s.since))*s.drift))
+}
+
+// SetClock sets the offset of a server's clock from the machine's.
+func (f *fleet) SetClock(ctx context.Context, i int, offset time.Duration) error {
+	return f.shiftClock(ctx, i, func(_ shift, now time.Time) shift { return shift{since: now, offset: offset} })
+}
+
+// DriftClock lets a server's clock run at a rate from where it stands.
+func (f *fleet) DriftClock(ctx context.Context, i int, rate float64) error {
+	if !(rate >= slowestRun && rate <= fastestRun) {
+		return fmt.Errorf("clock rate %v: must be %v to %v", rate, slowestRun, fastestRun)
+	}
+	return f.shiftClock(ctx, i, func(s shift, now time.Time) shift {
+		return shift{since: now, offset: s.at(now).Sub(now), drift: rate - 1}
+	})
+}
+
+// shiftClock writes a new shift for the server's clock and confirms it by what the server itself says the time is.
+func (f *fleet) shiftClock(ctx context.Context, i int, next func(shift, time.Time) shift) error {
+	return f.on(i, func(n *node) error {
+		if n.clockPath() == "" {
+			return fmt.Errorf("set the clock of %s: the servers were started without clock faults: %w", n.name, ErrRefused)
+		}
+		if err := n.expect("set the clock of", running); err != nil {
+			return err
+		}
+		// Round drops the monotonic reading: the server lives by the wall clock, and so must the base.
+		s := next(n.clock, time.Now().Round(0))
+		if err := writeShift(n.clockPath(), s); err != nil {
+			return fmt.Errorf("set the clock of %s: %w", n.name, err)
+		}
+		n.clock = s
+		return n.confirmClock(ctx)
+	})
+}
+
+// confirmClock compares the server's clock with where it should be, as closely as a round trip allows.
+func (n *node) confirmClock(ctx context.Context) error {
+	a, err := newAdmin(ctx, n.dial)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	var before, shown, after time.Time
+	err = poll(ctx, "show the new time", func() (_ bool, err error) {
+		before = time.Now().Round(0)
+		shown, err = a.Time(ctx).Result()
+		after = time.Now().Round(0)
+		low, high := n.clock.at(before).Add(-clockSlack), n.clock.at(after).Add(clockSlack)
+		return !shown.Before(low) && !shown.After(high), err
+	})
+	if err != nil {
+		return fmt.Errorf("set the clock of %s: it shows %s from the machine's: %w", n.name, shown.Sub(before), err)
+	}
+	return nil
+}

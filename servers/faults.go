@@ -1,0 +1,89 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// on does a fault to the machine with this number, one fault at a time.
+func (f *fleet) on(i int, fault func(*node) error) error {
+	n, err := f.byNumber(i)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return fault(n)
+}
+
+// Kill ends the server with SIGKILL and confirms that it is dead. A paused one can be killed too.
+func (f *fleet) Kill(ctx context.Context, i int) error {
+	return f.on(i, func(n *node) error {
+		if err := n.expect("kill", running, paused); err != nil {
+			return err
+		}
+		if err := n.kill(ctx); err != nil {
+			return fmt.Errorf("kill %s: %w", n.name, err)
+		}
+		n.state = dead
+		return nil
+	})
+}
+
+// Restart starts a killed server with what its persistence setting kept, and confirms that it answers.
+func (f *fleet) Restart(ctx context.Context, i int) error {
+	err := f.on(i, func(n *node) error {
+		if err := n.expect("restart", dead); err != nil {
+			return err
+		}
+		return n.up(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	return f.rejoin(ctx, i)
+}
+
+// rejoin gives a restarted server its place in the topology again; its address may have changed.
+func (f *fleet) rejoin(ctx context.Context, i int) error {
+	switch f.spec.Topology {
+	case impls.Replicated:
+		return f.rejoinPair(ctx)
+	case impls.Cluster:
+		return f.rejoinCluster(ctx, i)
+	}
+	return nil
+}
+
+// Pause stops the server without killing it, and confirms that it has stopped.
+func (f *fleet) Pause(ctx context.Context, i int) error {
+	return f.on(i, func(n *node) error {
+		if err := n.expect("pause", running); err != nil {
+			return err
+		}
+		if err := n.pause(ctx); err != nil {
+			return fmt.Errorf("pause %s: %w", n.name, err)
+		}
+		n.state = paused
+		return nil
+	})
+}
+
+// Resume lets a paused server go on, and confirms that it does.
+func (f *fleet) Resume(ctx context.Context, i int) error {
+	return f.on(i, func(n *node) error {
+		if n.state == running {
+			return nil
+		}
+		if err := n.expect("resume", paused); err != nil {
+			return err
+		}
+		if err := n.resume(ctx); err != nil {
+			return fmt.Errorf("resume %s: %w", n.name, err)
+		}
+		n.state = running
+		return nil
+	})
+}

@@ -1,0 +1,105 @@
+package servers_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// providers are the ones that can do every server fault; each test of a fault runs on both.
+func providers() map[string]servers.Provider {
+	return map[string]servers.Provider{
+		"process": servers.NewProcess(servers.ProcessOptions{}),
+	}
+}
+
+// onEach runs a test on every provider that this machine has. A missing one is skipped, or is a failure where
+// LOCKBENCH_REQUIRE names it.
+func onEach(t *testing.T, test func(*testing.T, servers.Provider)) {
+	for name, p := range providers() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := p.Available(t.Context()); err != nil {
+				if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), name) {
+					t.Fatal(err)
+				}
+				t.Skip(err)
+			}
+			test(t, p)
+		})
+	}
+}
+
+// start brings up servers that are closed with the test.
+func start(t *testing.T, p servers.Provider, spec servers.Spec) servers.Deployment {
+	t.Helper()
+	d, err := p.Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return d
+}
+
+// client is a go-redis client of one node, without retries, so that a test sees every refusal.
+func client(t *testing.T, d servers.Deployment, node int) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{
+		Dialer:     func(ctx context.Context, _, _ string) (net.Conn, error) { return d.Dial(ctx, node) },
+		MaxRetries: -1, DialerRetries: 1, Protocol: 2, DisableIdentity: true,
+		DialTimeout: time.Second, ReadTimeout: time.Second, ContextTimeoutEnabled: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// set writes a key or fails.
+func set(t *testing.T, d servers.Deployment, node int, key string, ttl time.Duration) {
+	t.Helper()
+	if err := client(t, d, node).Set(t.Context(), key, "v", ttl).Err(); err != nil {
+		t.Fatalf("SET %s on node %d: %v", key, node, err)
+	}
+}
+
+// has says whether a key is there.
+func has(t *testing.T, d servers.Deployment, node int, key string) bool {
+	t.Helper()
+	n, err := client(t, d, node).Exists(t.Context(), key).Result()
+	if err != nil {
+		t.Fatalf("EXISTS %s on node %d: %v", key, node, err)
+	}
+	return n == 1
+}
+
+// eventually waits for something that happens by itself soon.
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !happened(); {
+		if time.Now().After(end) {
+			t.Fatalf("did not happen within 10s: %s", what)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+// pair, cluster and alone are specs that many tests start from.
+var (
+	alone   = servers.Spec{}
+	pair    = servers.Spec{Topology: impls.Replicated}
+	cluster = servers.Spec{Topology: impls.Cluster}
+)

@@ -1,0 +1,96 @@
+package servers
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxReplyLine bounds the reply to AUTH and SELECT, which is one line.
+const maxReplyLine = 512
+
+// dial gives a connection on which commands can be sent at once. The login happens here so that lock clients, proxies and
+// child processes need not know the password.
+func (t target) dial(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	conn, err := t.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	deadline, _ := ctx.Deadline()
+	err = errors.Join(conn.SetDeadline(deadline), t.enter(conn), conn.SetDeadline(time.Time{}))
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// connect opens the connection.
+func (t target) connect(ctx context.Context) (net.Conn, error) {
+	if t.tls != nil {
+		d := tls.Dialer{Config: t.tls}
+		return d.DialContext(ctx, "tcp", t.addr)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", t.addr)
+}
+
+// enter sends AUTH and SELECT where the URL asks for them.
+func (t target) enter(conn net.Conn) error {
+	if user, password := t.login(); password != "" {
+		words := []string{"AUTH", password}
+		if user != "" {
+			words = []string{"AUTH", user, password}
+		}
+		if err := exchange(conn, words...); err != nil {
+			return err
+		}
+	}
+	if t.database != 0 {
+		return exchange(conn, "SELECT", strconv.Itoa(t.database))
+	}
+	return nil
+}
+
+// exchange sends one command and reads its one-line reply, not a byte further: what follows belongs to the client. Of an
+// error reply only the first word is told, because a server may repeat arguments in the rest.
+func exchange(conn net.Conn, words ...string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(words))
+	for _, w := range words {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
+	}
+	if _, err := conn.Write([]byte(b.String())); err != nil {
+		return fmt.Errorf("%s: %w", words[0], err)
+	}
+	line, err := readLine(conn)
+	if err != nil {
+		return fmt.Errorf("%s: %w", words[0], err)
+	}
+	if !strings.HasPrefix(line, "+OK") {
+		code, _, _ := strings.Cut(strings.TrimPrefix(line, "-"), " ")
+		return fmt.Errorf("%s refused by the server (%s)", words[0], code)
+	}
+	return nil
+}
+
+// readLine reads up to the end of a line byte by byte.
+func readLine(conn net.Conn) (string, error) {
+	var line []byte
+	for one := make([]byte, 1); len(line) < maxReplyLine; line = append(line, one[0]) {
+		if _, err := io.ReadFull(conn, one); err != nil {
+			return "", err
+		}
+		if one[0] == '\n' {
+			return strings.TrimSuffix(string(line), "\r"), nil
+		}
+	}
+	return "", fmt.Errorf("reply is longer than %d bytes", maxReplyLine)
+}

@@ -1,0 +1,69 @@
+package servers_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/servers"
+)
+
+// own brings up servers in a process of its own, says where they are, and waits to be killed.
+func own(provider string) {
+	p := providers()[provider]
+	d, err := p.Start(context.Background(), servers.Spec{Name: "owned"})
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	// One node is paused: a stopped process must die, too.
+	if err := d.Pause(context.Background(), 0); err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	fmt.Println("up", d.Addr(0))
+	time.Sleep(time.Minute)
+	os.Exit(1)
+}
+
+// A run that is killed without a chance to clear away leaves no server and no directory.
+func TestNothingOutlivesItsOwner(t *testing.T) {
+	onEach(t, func(t *testing.T, p servers.Provider) {
+		temp := t.TempDir()
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), ownerEnv+"="+p.Name(), "TMPDIR="+temp)
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		var word, addr string
+		line, _ := bufio.NewReader(out).ReadString('\n')
+		if fmt.Sscan(line, &word, &addr); word != "up" {
+			t.Fatalf("the owner says: %s", line)
+		}
+		if len(entries(t, temp)) == 0 {
+			t.Fatal("the owner has no directory: this test would prove nothing")
+		}
+		must(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		eventually(t, "the server is gone", func() bool {
+			conn, err := net.Dial("tcp", addr)
+			if err == nil {
+				conn.Close()
+			}
+			return err != nil
+		})
+		eventually(t, "the directory is gone", func() bool { return len(entries(t, temp)) == 0 })
+	})
+}
+
+func entries(t *testing.T, dir string) []os.DirEntry {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	must(t, err)
+	return all
+}

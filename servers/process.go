@@ -1,0 +1,106 @@
+//go:build unix
+
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// ProcessOptions are the settings of the process provider. The zero value is ready for use.
+type ProcessOptions struct {
+	Binary  string // the server; "" means redis-server on PATH
+	TempDir string // where the servers' directories are made; "" means the system's temp directory
+}
+
+// Process starts redis-server processes on free ports of 127.0.0.1, each with a directory of its own. They die with us:
+// at Close, and when we are killed.
+type Process struct{ options ProcessOptions }
+
+var _ Provider = (*Process)(nil)
+
+// NewProcess makes the provider. Whether there is a redis-server is asked by Available and Start.
+func NewProcess(options ProcessOptions) *Process {
+	if options.Binary == "" {
+		options.Binary = "redis-server"
+	}
+	return &Process{options: options}
+}
+
+// Name is "process".
+func (*Process) Name() string { return "process" }
+
+// Available says how to get redis-server when there is none.
+func (p *Process) Available(context.Context) error {
+	_, err := p.binary()
+	return err
+}
+
+// binary finds the server.
+func (p *Process) binary() (string, error) {
+	path, err := exec.LookPath(p.options.Binary)
+	if err != nil {
+		return "", fmt.Errorf("%w: no %s (%w): apt-get install redis-server, or brew install redis, or dnf install redis",
+			ErrMissing, p.options.Binary, err)
+	}
+	return path, nil
+}
+
+// Start brings up the servers.
+func (p *Process) Start(ctx context.Context, spec Spec) (Deployment, error) {
+	spec, err := spec.fill()
+	if err != nil {
+		return nil, err
+	}
+	binary, err := p.binary()
+	if err != nil {
+		return nil, err
+	}
+	for attempt := 1; ; attempt++ {
+		d, err := p.start(ctx, spec, binary)
+		if err == nil || attempt == startAttempts || !errors.Is(err, errPortTaken) {
+			return d, err
+		}
+	}
+}
+
+// start is one attempt with ports that were free when they were looked at.
+func (p *Process) start(ctx context.Context, spec Spec, binary string) (Deployment, error) {
+	estate, err := newEstate(p.options.TempDir)
+	if err != nil {
+		return nil, err
+	}
+	machines := make([]*processMachine, spec.Nodes)
+	for i := range machines {
+		if machines[i], err = newProcessMachine(spec, estate, binary, i); err != nil {
+			return nil, errors.Join(err, estate.Close())
+		}
+	}
+	if spec.ClockFaults {
+		if err := preload(ctx, estate, machines); err != nil {
+			return nil, errors.Join(err, estate.Close())
+		}
+	}
+	return launch(ctx, spec, estate, func(i int) machine { return machines[i] })
+}
+
+// newProcessMachine prepares one server without starting it.
+func newProcessMachine(spec Spec, estate *estate, binary string, i int) (*processMachine, error) {
+	dir, err := estate.room(fmt.Sprintf("node-%d", i))
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	args := append(spec.args(), "--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", dir, "--pidfile", dir+"/redis.pid")
+	if spec.Topology == impls.Cluster {
+		args = append(args, "--cluster-announce-ip", "127.0.0.1")
+	}
+	return &processMachine{binary: binary, args: args, dir: dir, port: port}, nil
+}

@@ -1,0 +1,100 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// needPair refuses what only a replicated pair has.
+func (f *fleet) needPair(what string) error {
+	if f.spec.Topology != impls.Replicated {
+		return fmt.Errorf("%s: %s has no replica: %w", what, f.spec.Topology, ErrRefused)
+	}
+	return nil
+}
+
+// Promote makes the replica the primary, without asking the other server, and points Dial(0) at it. Replication is cut from
+// then on: an old primary that comes back stays by itself until SetReplication(true).
+func (f *fleet) Promote(ctx context.Context) (int, error) {
+	if err := f.needPair("promote"); err != nil {
+		return 0, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next := 1 - f.primary
+	err := f.on(next, func(n *node) error {
+		if err := n.expect("promote", running); err != nil {
+			return err
+		}
+		return n.detach(ctx)
+	})
+	if err != nil {
+		return f.primary, err
+	}
+	f.primary, f.flowing = next, false
+	return next, nil
+}
+
+// SetReplication cuts the link or restores it. Cut means that the replica stops following and keeps what it has; restored means
+// that the server that is not the primary follows it again and has caught up with it, losing what it had for itself.
+func (f *fleet) SetReplication(ctx context.Context, flowing bool) error {
+	if err := f.needPair("set replication"); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	replica := 1 - f.primary
+	if flowing {
+		f.flowing = true
+		return f.follow(ctx, replica, f.primary)
+	}
+	f.flowing = false
+	return f.on(replica, func(n *node) error {
+		if err := n.expect("cut replication of", running); err != nil {
+			return err
+		}
+		return n.detach(ctx)
+	})
+}
+
+// rejoinPair lets the replica follow again after either server was restarted, unless the link is cut.
+func (f *fleet) rejoinPair(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	replica, primary := f.nodes[1-f.primary], f.nodes[f.primary]
+	if !f.flowing || !replica.isRunning() || !primary.isRunning() {
+		return nil
+	}
+	return f.follow(ctx, 1-f.primary, f.primary)
+}
+
+// follow makes one server the replica of another and waits until it has the other's data.
+func (f *fleet) follow(ctx context.Context, replica, primary int) error {
+	host, port := f.nodes[primary].peer()
+	return f.on(replica, func(n *node) error {
+		if err := n.expect("replicate to", running); err != nil {
+			return err
+		}
+		if _, err := do(ctx, n.dial, "REPLICAOF", host, port); err != nil {
+			return fmt.Errorf("%s: %w", n.name, err)
+		}
+		return poll(ctx, "catch up with its primary", func() (bool, error) {
+			fields, err := infoFields(ctx, n.dial, "replication")
+			return fields["master_link_status"] == "up" && fields["master_port"] == strconv.Itoa(port), err
+		})
+	})
+}
+
+// detach makes a server a primary of its own, and confirms it.
+func (n *node) detach(ctx context.Context) error {
+	if _, err := do(ctx, n.dial, "REPLICAOF", "NO", "ONE"); err != nil {
+		return fmt.Errorf("%s: %w", n.name, err)
+	}
+	return poll(ctx, "become a primary", func() (bool, error) {
+		fields, err := infoFields(ctx, n.dial, "replication")
+		return fields["role"] == "master", err
+	})
+}

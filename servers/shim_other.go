@@ -1,0 +1,18 @@
+//go:build !linux
+
+package servers
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+)
+
+// errNoShim says why clocks cannot be shifted here.
+func errNoShim() error {
+	return fmt.Errorf("%w: clock faults preload a shim into redis-server, which works on Linux only, not on %s", ErrMissing, runtime.GOOS)
+}
+
+func compiler() (string, error)                                 { return "", errNoShim() }
+func preload(context.Context, *estate, []*processMachine) error { return errNoShim() }
+func writeShift(string, shift) error                            { return errNoShim() }

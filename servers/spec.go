@@ -1,0 +1,84 @@
+package servers
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+const (
+	defaultIndependent = 5
+	maxIndependent     = 16
+	clusterNodes       = 3
+)
+
+// fill checks a spec and puts the documented defaults into what was left zero.
+func (s Spec) fill() (Spec, error) {
+	if s.Topology == "" {
+		s.Topology = impls.Standalone
+	}
+	if s.Persistence == "" {
+		s.Persistence = PersistNone
+	}
+	if s.Name == "" {
+		s.Name = "redis"
+	}
+	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,62}$`).MatchString(s.Name) {
+		return s, fmt.Errorf("server name %q: letters, digits and hyphens, at most 63", s.Name)
+	}
+	if s.MaxMemory < 0 {
+		return s, fmt.Errorf("max memory %d: must not be negative", s.MaxMemory)
+	}
+	switch s.Persistence {
+	case PersistNone, PersistEverySec, PersistAlways:
+	default:
+		return s, fmt.Errorf("persistence %q: none, everysec or always", s.Persistence)
+	}
+	return s.fillNodes()
+}
+
+// fillNodes sets the number of nodes that the topology asks for.
+func (s Spec) fillNodes() (Spec, error) {
+	fixed := map[impls.Topology]int{impls.Standalone: 1, impls.Replicated: 2, impls.Cluster: clusterNodes}
+	if n, ok := fixed[s.Topology]; ok {
+		if s.Nodes != 0 && s.Nodes != n {
+			return s, fmt.Errorf("%d nodes: %s has %d", s.Nodes, s.Topology, n)
+		}
+		s.Nodes = n
+		return s, nil
+	}
+	if s.Topology != impls.Independent {
+		return s, fmt.Errorf("unknown topology %q", s.Topology)
+	}
+	if s.Nodes == 0 {
+		s.Nodes = defaultIndependent
+	}
+	if s.Nodes < 1 || s.Nodes > maxIndependent {
+		return s, fmt.Errorf("%d independent nodes: 1 to %d", s.Nodes, maxIndependent)
+	}
+	return s, nil
+}
+
+// args are the settings of one redis-server, as words of its command line.
+func (s Spec) args() []string {
+	args := []string{"--save", "", "--daemonize", "no", "--protected-mode", "no"}
+	switch s.Persistence {
+	case PersistEverySec, PersistAlways:
+		args = append(args, "--appendonly", "yes", "--appendfsync", string(s.Persistence))
+	default:
+		args = append(args, "--appendonly", "no")
+	}
+	if s.MaxMemory > 0 {
+		args = append(args, "--maxmemory", fmt.Sprint(s.MaxMemory), "--maxmemory-policy", "allkeys-lru")
+	}
+	switch s.Topology {
+	case impls.Cluster:
+		// A cluster that refuses every key while one master is down would turn one fault into three.
+		args = append(args, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+			"--cluster-require-full-coverage", "no")
+	case impls.Replicated:
+		args = append(args, "--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0")
+	}
+	return args
+}

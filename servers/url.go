@@ -1,0 +1,175 @@
+package servers
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// URL is somebody's Redis. lockbench is a guest there: it uses keys under the run's prefix, deletes no others, and never
+// sends FLUSHALL, FLUSHDB, CONFIG, SHUTDOWN or SCRIPT FLUSH. Every server fault is refused. User names and passwords are
+// spoken to the server by Dial and to nobody else: they are in no error, no log and no String.
+type URL struct{ targets []target }
+
+var _ Provider = (*URL)(nil)
+
+// NewURL takes redis:// and rediss:// addresses: one for a standalone server, several for independent masters.
+func NewURL(addresses ...string) (*URL, error) {
+	if len(addresses) == 0 || len(addresses) > maxIndependent {
+		return nil, fmt.Errorf("%d Redis URLs: 1 to %d", len(addresses), maxIndependent)
+	}
+	u := &URL{}
+	for i, address := range addresses {
+		t, err := parseTarget(address)
+		if err != nil {
+			return nil, fmt.Errorf("Redis URL %d: %w", i+1, err)
+		}
+		u.targets = append(u.targets, t)
+	}
+	return u, nil
+}
+
+// Name is "url".
+func (*URL) Name() string { return "url" }
+
+// String lists the servers without what opens them.
+func (u *URL) String() string {
+	words := make([]string, len(u.targets))
+	for i, t := range u.targets {
+		words[i] = t.String()
+	}
+	return strings.Join(words, ",")
+}
+
+// Available asks every server for a PING.
+func (u *URL) Available(ctx context.Context) error {
+	for _, t := range u.targets {
+		if _, err := do(ctx, t.dial, "PING"); err != nil {
+			return fmt.Errorf("%s: %w: %w", t, ErrMissing, err)
+		}
+	}
+	return nil
+}
+
+// Start asks every server for a PING and starts nothing. The servers need not be empty.
+func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
+	if spec.Topology == impls.Independent && spec.Nodes == 0 {
+		spec.Nodes = len(u.targets)
+	}
+	spec, err := spec.fill()
+	if err != nil {
+		return nil, err
+	}
+	d := &guest{refuser: refuser{"it is not ours to break: " + u.String()}, spec: spec, targets: u.targets}
+	if err := d.needless(spec); err != nil {
+		return nil, err
+	}
+	if spec.Topology != impls.Standalone && spec.Topology != impls.Independent {
+		return nil, d.refuse(string(spec.Topology) + " topology")
+	}
+	if spec.Nodes != len(u.targets) {
+		return nil, fmt.Errorf("%s needs %d Redis URLs, there are %d: %w", spec.Topology, spec.Nodes, len(u.targets), ErrRefused)
+	}
+	return d, u.Available(ctx)
+}
+
+// guest is a deployment on somebody's servers.
+type guest struct {
+	refuser
+	spec    Spec
+	targets []target
+}
+
+// Topology is what was asked for.
+func (d *guest) Topology() impls.Topology { return d.spec.Topology }
+
+// Len is the number of servers.
+func (d *guest) Len() int { return len(d.targets) }
+
+// Addr is the address as the user wrote it.
+func (d *guest) Addr(i int) string {
+	if i < 0 || i >= len(d.targets) {
+		return ""
+	}
+	return d.targets[i].addr
+}
+
+// Dial connects, over TLS for rediss, logs in and selects the database.
+func (d *guest) Dial(ctx context.Context, i int) (net.Conn, error) {
+	if i < 0 || i >= len(d.targets) {
+		return nil, fmt.Errorf("node %d: there are %d, from 0", i, len(d.targets))
+	}
+	return d.targets[i].dial(ctx)
+}
+
+// Info reads what INFO tells; CONFIG is not asked here.
+func (d *guest) Info(ctx context.Context) ([]NodeInfo, error) {
+	infos := make([]NodeInfo, len(d.targets))
+	for i, t := range d.targets {
+		infos[i].Name = t.String()
+		fields, err := infoFields(ctx, t.dial, "default")
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t, err)
+		}
+		infos[i].Version = fields["redis_version"]
+		infos[i].Config = map[string]string{"maxmemory": fields["maxmemory"], "maxmemory-policy": fields["maxmemory_policy"]}
+		if on, ok := fields["aof_enabled"]; ok {
+			infos[i].Config["appendonly"] = map[string]string{"0": "no", "1": "yes"}[on]
+		}
+	}
+	return infos, nil
+}
+
+// FlushScripts is refused: the scripts are everybody's.
+func (d *guest) FlushScripts(context.Context, int) error { return d.refuse("flush scripts") }
+
+// DeleteKeys deletes keys of this run, and refuses all others before it deletes any.
+func (d *guest) DeleteKeys(ctx context.Context, i int, keys ...string) error {
+	for _, key := range keys {
+		if d.spec.Prefix == "" || !strings.HasPrefix(key, d.spec.Prefix) {
+			return d.refuse(fmt.Sprintf("delete %q, which does not begin with the run's prefix %q", key, d.spec.Prefix))
+		}
+	}
+	return deleteKeys(ctx, to(d, i), keys)
+}
+
+// Close leaves the servers alone.
+func (*guest) Close() error { return nil }
+
+// target is one server of somebody's. The login is a function because fmt cannot print what a function returns: fmt does not
+// ask the String method of a field that it may not call.
+type target struct {
+	addr     string
+	login    func() (user, password string)
+	database int
+	tls      *tls.Config
+}
+
+// parseTarget never repeats the address in its errors: the address may hold a password, and url.Parse quotes it.
+func parseTarget(address string) (target, error) {
+	scheme, _, _ := strings.Cut(address, "://")
+	if scheme != "redis" && scheme != "rediss" {
+		return target{}, fmt.Errorf("it must look like redis://[user:password@]host[:port][/database], or rediss:// for TLS")
+	}
+	o, err := redis.ParseURL(address)
+	if err != nil {
+		return target{}, fmt.Errorf("it cannot be read (not shown: it may hold a password); it must look like redis://[user:password@]host[:port][/database], special characters percent-encoded")
+	}
+	login := func() (string, string) { return o.Username, o.Password }
+	return target{addr: o.Addr, login: login, database: o.DB, tls: o.TLSConfig}, nil
+}
+
+// String is the address without user and password.
+func (t target) String() string {
+	scheme := "redis"
+	if t.tls != nil {
+		scheme = "rediss"
+	}
+	return fmt.Sprintf("%s://%s/%d", scheme, t.addr, t.database)
+}
