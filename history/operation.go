@@ -22,6 +22,9 @@ type Header struct {
 	Drift      int64 // nanoseconds taken off every claimed validity
 	Permits    int   // for semaphores; 1 otherwise
 	ClockError int64 // nanoseconds by which two recorders' clocks may disagree
+	// Votes says that an attempt may be refused because of another client's attempt that was not granted: several nodes
+	// vote and the votes split, or attempts queue. A refusal then needs no holder to be honest.
+	Votes bool
 }
 
 // Op is what an operation did.
@@ -54,12 +57,9 @@ const (
 )
 
 // String gives the name used in files.
-func (m Mode) String() string {
-	if m == Shared {
-		return "shared"
-	}
-	return "exclusive"
-}
+func (m Mode) String() string { return modeNames[min(int(m), len(modeNames)-1)] }
+
+var modeNames = [...]string{Exclusive: "exclusive", Shared: "shared"}
 
 // Outcome is how an operation ended.
 type Outcome uint8
@@ -93,7 +93,7 @@ type Operation struct {
 	Return     int64
 	Outcome    Outcome
 	Token      string // "" where the lock has no unique tokens
-	ValidUntil int64  // 0 = the lock gave none
+	ValidUntil int64  // 0 = the lock gave none; math.MaxInt64 = until it tells of a loss
 	Fence      uint64 // 0 = none
 	HasValue   bool   // Read and Wrote mean something
 	Read       int64  // write: the value the client had read before

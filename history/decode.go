@@ -1,0 +1,229 @@
+package history
+
+import "slices"
+
+// fields that a line must have; bits of a set.
+const (
+	hasSchema = 1 << iota
+	hasKind
+	hasClient
+	hasOp
+	hasKey
+	hasCall
+	hasReturn
+	hasOutcome
+	hasRead
+	hasWrote
+)
+
+// operation reads one operation line into op, which it overwrites.
+func (s *scanner) operation(op *Operation) {
+	*op = Operation{}
+	var has int
+	s.object("an operation", func(name []byte) { has |= s.operationField(op, name) })
+	s.end()
+	if s.msg == "" {
+		s.checkOperation(op, has)
+	}
+}
+
+func (s *scanner) operationField(op *Operation, name []byte) int {
+	switch string(name) {
+	case "id":
+		op.ID = s.unsigned()
+	case "client":
+		op.Client = s.pool.of(s.text())
+		return hasClient
+	case "op":
+		op.Op = s.op()
+		return hasOp
+	case "key":
+		op.Key = s.pool.of(s.text())
+		return hasKey
+	case "mode":
+		op.Mode = s.mode()
+	case "call":
+		op.Call = s.instant()
+		return hasCall
+	case "return":
+		op.Return = s.instant()
+		return hasReturn
+	case "outcome":
+		op.Outcome = s.outcome()
+		return hasOutcome
+	default:
+		return s.operationDetail(op, name)
+	}
+	return 0
+}
+
+func (s *scanner) operationDetail(op *Operation, name []byte) int {
+	switch string(name) {
+	case "token":
+		op.Token = s.pool.of(s.text())
+	case "valid_until":
+		op.ValidUntil = s.integer()
+	case "fence":
+		op.Fence = s.unsigned()
+	case "read":
+		op.Read = s.integer()
+		return hasRead
+	case "wrote":
+		op.Wrote = s.integer()
+		return hasWrote
+	case "err":
+		op.Err = s.pool.of(s.text())
+	default:
+		s.skip(0)
+	}
+	return 0
+}
+
+// word reads a string that must be one of the words, and gives its index.
+func (s *scanner) word(words []string, what string) int {
+	s.peek()
+	start := s.at
+	text := s.text()
+	if s.msg != "" {
+		return 0
+	}
+	for i, w := range words {
+		if w == string(text) && w != "" {
+			return i
+		}
+	}
+	s.at = start
+	s.fail(start, "expected %s, found %s", what, s.found())
+	return 0
+}
+
+func (s *scanner) op() Op {
+	return Op(s.word(opNames[1:], "one of acquire, extend, release, use, write, lost") + 1)
+}
+
+func (s *scanner) mode() Mode {
+	return Mode(s.word(modeNames[:], "exclusive or shared"))
+}
+
+func (s *scanner) outcome() Outcome {
+	return Outcome(s.word(outcomeNames[:], "one of ok, busy, not_held, lost, rejected, fail, unknown"))
+}
+
+// outcomesOf says which outcomes an operation can have; none is a possible outcome of use and lost alone.
+func outcomesOf(op Op) (allowed []Outcome, what string) {
+	switch op {
+	case Acquire:
+		return []Outcome{OK, Busy, Fail, Unknown}, "ok, busy, fail or unknown"
+	case Extend:
+		return []Outcome{OK, NotHeld, LostHold, Busy, Fail, Unknown}, "ok, not_held, lost, fail or unknown"
+	case Release:
+		return []Outcome{OK, NotHeld, LostHold, Busy, Fail, Unknown}, "ok, not_held, lost, fail or unknown"
+	case Write:
+		return []Outcome{OK, Rejected, Fail, Unknown}, "ok, rejected, fail or unknown"
+	}
+	return []Outcome{None, OK, Fail, Unknown}, "none"
+}
+
+// checkOperation judges what can be judged of one line alone.
+func (s *scanner) checkOperation(op *Operation, has int) {
+	for _, field := range []struct {
+		bit  int
+		name string
+	}{{hasClient, "client"}, {hasOp, "op"}, {hasKey, "key"}, {hasCall, "call"}, {hasReturn, "return"}} {
+		if has&field.bit == 0 {
+			s.failLine("expected the field %q", field.name)
+			return
+		}
+	}
+	if op.Client == "" {
+		s.failLine("expected the name of a client, found an empty one")
+	}
+	if op.Return < op.Call {
+		s.failLine("return %d is before call %d", op.Return, op.Call)
+	}
+	if op.ValidUntil < 0 {
+		s.failLine("expected valid_until of at least 0, found %d", op.ValidUntil)
+	}
+	if has&(hasRead|hasWrote) == hasRead || has&(hasRead|hasWrote) == hasWrote {
+		s.failLine("expected read and wrote together: the value read before and the value stored")
+	}
+	op.HasValue = has&hasRead != 0
+	if allowed, what := outcomesOf(op.Op); !slices.Contains(allowed, op.Outcome) {
+		s.failLine("expected the outcome of %s to be %s, found %q", op.Op, what, op.Outcome)
+	}
+}
+
+// failLine reports an error of the line as a whole.
+func (s *scanner) failLine(format string, args ...any) {
+	if s.msg == "" {
+		s.fail(0, format, args...)
+		s.col = 0
+	}
+}
+
+// header reads the header line.
+func (s *scanner) header() (h Header) {
+	var has int
+	s.object("the header", func(name []byte) { has |= s.headerField(&h, name) })
+	s.end()
+	if s.msg == "" && has&hasSchema == 0 {
+		s.failLine("expected a header line with \"schema\":%q first", Schema)
+	}
+	if s.msg == "" && has&hasKind == 0 {
+		s.failLine("expected the field \"kind\" in the header: mutex, reentrant, rw or semaphore")
+	}
+	if h.Permits == 0 {
+		h.Permits = 1
+	}
+	if h.Drift > h.Lease {
+		s.failLine("drift %d is more than the lease %d", h.Drift, h.Lease)
+	}
+	return h
+}
+
+func (s *scanner) headerField(h *Header, name []byte) int {
+	switch string(name) {
+	case "schema":
+		s.schema(Schema)
+		return hasSchema
+	case "lock":
+		h.Lock = string(s.text())
+	case "kind":
+		kinds := []string{string(Mutex), string(Reentrant), string(RW), string(Semaphore)}
+		h.Kind = Kind(kinds[s.word(kinds, "one of mutex, reentrant, rw, semaphore")])
+		return hasKind
+	case "lease":
+		h.Lease = s.duration()
+	case "drift":
+		h.Drift = s.duration()
+	case "permits":
+		h.Permits = s.permits()
+	case "clock_error":
+		h.ClockError = s.duration()
+	case "votes":
+		h.Votes = s.boolean()
+	default:
+		s.skip(0)
+	}
+	return 0
+}
+
+// permits reads a number of permits; 0, like none, means 1.
+func (s *scanner) permits() int {
+	s.peek()
+	start := s.at
+	n := s.integer()
+	if n < 0 || n > 1<<20 {
+		s.fail(start, "expected from 1 to %d permits, found %d", 1<<20, n)
+	}
+	return int(n)
+}
+
+func (s *scanner) schema(want string) {
+	s.peek()
+	start := s.at
+	if text := s.text(); s.msg == "" && string(text) != want {
+		s.at = start
+		s.fail(start, "expected the schema %q, found %s", want, s.found())
+	}
+}

@@ -1,0 +1,105 @@
+package history
+
+// command reads one command line into c, which it overwrites.
+func (s *scanner) command(c *Command) {
+	*c = Command{}
+	s.object("a command", func(name []byte) { s.commandField(c, name) })
+	s.end()
+	if c.Name == "" {
+		s.failLine("expected the field \"name\": the command in upper case")
+	}
+	if c.Replied != 0 && c.Replied < c.Sent {
+		s.failLine("replied %d is before sent %d", c.Replied, c.Sent)
+	}
+}
+
+func (s *scanner) commandField(c *Command, name []byte) {
+	switch string(name) {
+	case "client":
+		c.Client = s.pool.of(s.text())
+	case "node":
+		c.Node = s.node()
+	case "conn":
+		c.Conn = s.unsigned()
+	case "sent":
+		c.Sent = s.instant()
+	case "replied":
+		c.Replied = s.instant()
+	case "name":
+		c.Name = s.pool.of(s.text())
+	case "args":
+		s.list(func() {
+			if arg := s.pool.of(s.text()); len(c.Args) < MaxArgs {
+				c.Args = append(c.Args, arg)
+			}
+		})
+	case "reply":
+		c.Reply = s.pool.of(s.text())
+	default:
+		s.skip(0)
+	}
+}
+
+// window reads one fault window line into w, which it overwrites.
+func (s *scanner) window(w *Window) {
+	*w = Window{Node: -1}
+	s.object("a fault window", func(name []byte) { s.windowField(w, name) })
+	s.end()
+	if w.Fault == "" {
+		s.failLine("expected the field \"fault\": a name such as pause-client")
+	}
+	if w.End != 0 && w.End < w.Start {
+		s.failLine("end %d is before start %d", w.End, w.Start)
+	}
+}
+
+func (s *scanner) windowField(w *Window, name []byte) {
+	switch string(name) {
+	case "fault":
+		w.Fault = string(s.text())
+	case "client":
+		w.Client = s.pool.of(s.text())
+	case "node":
+		w.Node = s.node()
+	case "start":
+		w.Start = s.instant()
+	case "end":
+		w.End = s.instant()
+	case "confirmed":
+		w.Confirmed = s.boolean()
+	case "moment":
+		w.Moment = string(s.text())
+	case "note":
+		w.Note = string(s.text())
+	default:
+		s.skip(0)
+	}
+}
+
+// node reads the number of a node; -1 means none.
+func (s *scanner) node() int {
+	s.peek()
+	start := s.at
+	n := s.integer()
+	if n < -1 || n > 1<<20 {
+		s.fail(start, "expected the number of a node, found %d", n)
+	}
+	return int(n)
+}
+
+// sidecarHeader reads the header line of a commands or faults file.
+func (s *scanner) sidecarHeader(schema string) {
+	found := false
+	s.object("the header", func(name []byte) {
+		if string(name) != "schema" {
+			s.skip(0)
+			return
+		}
+		found = true
+		s.schema(schema)
+	})
+	s.end()
+	if !found {
+		s.failLine("expected a header line with \"schema\":%q first", schema)
+	}
+}

@@ -1,0 +1,140 @@
+package history
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// AppendOperation appends the operation as one line of the schema, newline included. Fields at their zero value that the schema
+// lets be absent are left out.
+func AppendOperation(b []byte, op *Operation) []byte {
+	b = append(b, `{"id":`...)
+	b = strconv.AppendUint(b, op.ID, 10)
+	b = appendText(b, `,"client":`, op.Client)
+	b = appendText(b, `,"op":`, op.Op.String())
+	b = appendText(b, `,"key":`, op.Key)
+	if op.Mode == Shared || op.Op == Acquire {
+		b = appendText(b, `,"mode":`, op.Mode.String())
+	}
+	b = appendInt(b, `,"call":`, op.Call)
+	b = appendInt(b, `,"return":`, op.Return)
+	if op.Outcome != None {
+		b = appendText(b, `,"outcome":`, op.Outcome.String())
+	}
+	return append(appendDetails(b, op), '}', '\n')
+}
+
+func appendDetails(b []byte, op *Operation) []byte {
+	if op.Token != "" {
+		b = appendText(b, `,"token":`, op.Token)
+	}
+	if op.ValidUntil != 0 {
+		b = appendInt(b, `,"valid_until":`, op.ValidUntil)
+	}
+	if op.Fence != 0 {
+		b = strconv.AppendUint(append(b, `,"fence":`...), op.Fence, 10)
+	}
+	if op.HasValue {
+		b = appendInt(b, `,"read":`, op.Read)
+		b = appendInt(b, `,"wrote":`, op.Wrote)
+	}
+	if op.Err != "" {
+		b = appendText(b, `,"err":`, op.Err)
+	}
+	return b
+}
+
+// AppendHeader appends the header line of a history file, newline included.
+func AppendHeader(b []byte, h Header) []byte {
+	b = appendText(b, `{"schema":`, Schema)
+	b = appendText(b, `,"lock":`, h.Lock)
+	b = appendText(b, `,"kind":`, string(h.Kind))
+	b = appendInt(b, `,"lease":`, h.Lease)
+	b = appendInt(b, `,"drift":`, h.Drift)
+	b = appendInt(b, `,"permits":`, int64(h.Permits))
+	b = appendInt(b, `,"clock_error":`, h.ClockError)
+	if h.Votes {
+		b = append(b, `,"votes":true`...)
+	}
+	return append(b, '}', '\n')
+}
+
+// AppendCommand appends the command as one line of the commands schema, newline included.
+func AppendCommand(b []byte, c *Command) []byte {
+	b = appendText(b, `{"client":`, c.Client)
+	b = appendInt(b, `,"node":`, int64(c.Node))
+	b = strconv.AppendUint(append(b, `,"conn":`...), c.Conn, 10)
+	b = appendInt(b, `,"sent":`, c.Sent)
+	if c.Replied != 0 {
+		b = appendInt(b, `,"replied":`, c.Replied)
+	}
+	b = appendText(b, `,"name":`, c.Name)
+	for i, arg := range c.Args {
+		b = appendText(b, separator(i, `,"args":[`), arg)
+	}
+	if len(c.Args) > 0 {
+		b = append(b, ']')
+	}
+	if c.Reply != "" {
+		b = appendText(b, `,"reply":`, c.Reply)
+	}
+	return append(b, '}', '\n')
+}
+
+func separator(i int, first string) string {
+	if i == 0 {
+		return first
+	}
+	return ","
+}
+
+// AppendWindow appends the fault window as one line of the faults schema, newline included.
+func AppendWindow(b []byte, w *Window) []byte {
+	b = appendText(b, `{"fault":`, w.Fault)
+	if w.Client != "" {
+		b = appendText(b, `,"client":`, w.Client)
+	}
+	b = appendInt(b, `,"node":`, int64(w.Node))
+	b = appendInt(b, `,"start":`, w.Start)
+	if w.End != 0 {
+		b = appendInt(b, `,"end":`, w.End)
+	}
+	b = strconv.AppendBool(append(b, `,"confirmed":`...), w.Confirmed)
+	if w.Moment != "" {
+		b = appendText(b, `,"moment":`, w.Moment)
+	}
+	if w.Note != "" {
+		b = appendText(b, `,"note":`, w.Note)
+	}
+	return append(b, '}', '\n')
+}
+
+func appendInt(b []byte, field string, n int64) []byte {
+	return strconv.AppendInt(append(b, field...), n, 10)
+}
+
+// appendText appends s as a JSON string. Bytes that are no UTF-8 become U+FFFD, as JSON cannot hold them.
+func appendText(b []byte, field, s string) []byte {
+	b = append(append(b, field...), '"')
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return append(appendEscaped(append(b, s[:i]...), s[i:]), '"')
+		}
+	}
+	return append(append(b, s...), '"')
+}
+
+func appendEscaped(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	for _, r := range s { // ranging turns each bad byte into U+FFFD
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r < ' ':
+			b = append(b, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		default:
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return b
+}

@@ -1,0 +1,134 @@
+package history
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// Reader reads a history file. It is used by one goroutine at a time.
+type Reader struct {
+	lines  *lines
+	scan   *scanner
+	header Header
+	err    error // what Next answers for good
+}
+
+// NewReader reads the header line of a history, plain or zstd: it looks at the first bytes. The caller closes the Reader
+// when done, and r afterwards.
+func NewReader(r io.Reader) (*Reader, error) { return newReader(r, "") }
+
+// Open opens a history file, .jsonl or .jsonl.zst by content. Close closes it.
+func Open(path string) (*Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newReader(f, path)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r.lines.closer = f
+	return r, nil
+}
+
+func newReader(in io.Reader, file string) (*Reader, error) {
+	l, err := newLines(in, file)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{lines: l, scan: new(scanner)}
+	if err := r.readHeader(); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	return r, nil
+}
+
+func (r *Reader) readHeader() error {
+	line, err := r.lines.next()
+	if errors.Is(err, io.EOF) {
+		return &SyntaxError{File: r.lines.file, Line: 1, Msg: "expected a header line with \"schema\":\"" + Schema + "\", found an empty file"}
+	}
+	if err != nil {
+		return err
+	}
+	r.scan.reset(line)
+	r.header = r.scan.header()
+	return r.lines.syntax(r.scan)
+}
+
+// Header gives the header line.
+func (r *Reader) Header() Header { return r.header }
+
+// File gives the name that errors carry; "" when the Reader was not made by Open.
+func (r *Reader) File() string { return r.lines.file }
+
+// Salvage makes a text that was cut in the middle of a compressed frame or of its last line end before the cut, instead of
+// in an error. It is for the record of a run that was killed.
+func (r *Reader) Salvage() { r.lines.salvage = true }
+
+// Truncated tells whether Next ended at a cut. It means something after Next answered io.EOF.
+func (r *Reader) Truncated() bool { return r.lines.cut }
+
+// Next reads the next operation into op, and answers io.EOF after the last. An error other than io.EOF is a *SyntaxError or of
+// the underlying reader; it is answered for good. Operation n of a file is its line n+1: empty lines are errors, except at the
+// end.
+func (r *Reader) Next(op *Operation) error {
+	if r.err == nil {
+		r.err = r.lines.decode(r.scan, func() { r.scan.operation(op) })
+	}
+	return r.err
+}
+
+// Close releases the decompressor and waits for what it runs. It closes the file when Open opened it.
+func (r *Reader) Close() error {
+	if r.err == nil {
+		r.err = os.ErrClosed
+	}
+	return r.lines.close()
+}
+
+// decode reads the next line into the scanner and calls parse.
+func (l *lines) decode(scan *scanner, parse func()) error {
+	line, err := l.next()
+	if err != nil {
+		return err
+	}
+	if len(line) == 0 {
+		return l.emptyLine()
+	}
+	scan.reset(line)
+	parse()
+	err = l.syntax(scan)
+	var syntax *SyntaxError
+	if errors.As(err, &syntax) && l.lastLine() && line[len(line)-1] != '}' {
+		if l.salvage {
+			l.cut = true
+			return io.EOF
+		}
+		syntax.Err = ErrTruncated
+	}
+	return err
+}
+
+// emptyLine passes over empty lines at the end of the text.
+func (l *lines) emptyLine() error {
+	at := l.line
+	for {
+		line, err := l.next()
+		if err != nil {
+			return err
+		}
+		if len(line) > 0 {
+			return &SyntaxError{File: l.file, Line: at, Msg: "an empty line; expected one object per line"}
+		}
+	}
+}
+
+// syntax turns the scanner's error, if any, into a *SyntaxError.
+func (l *lines) syntax(scan *scanner) error {
+	if scan.msg == "" {
+		return nil
+	}
+	return &SyntaxError{File: l.file, Line: l.line, Col: scan.col, Msg: scan.msg}
+}

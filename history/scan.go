@@ -1,0 +1,308 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// scanner walks over one line of JSON. It stops at the first error and stays there: fail keeps the first message, and
+// every method returns zero afterwards, so that callers need to look once, at the end.
+type scanner struct {
+	line []byte
+	at   int
+	msg  string // first error; "" = none
+	col  int    // where, from 1
+	pool textPool
+}
+
+// maxDepth bounds the nesting of values that are skipped.
+const maxDepth = 32
+
+func (s *scanner) reset(line []byte) { s.line, s.at, s.msg, s.col = line, 0, "", 0 }
+
+func (s *scanner) fail(at int, format string, args ...any) {
+	if s.msg == "" {
+		s.msg, s.col = fmt.Sprintf(format, args...), at+1
+	}
+	s.at = len(s.line)
+}
+
+// peek gives the next byte that is not white space; 0 at the end of the line.
+func (s *scanner) peek() byte {
+	for s.at < len(s.line) {
+		switch c := s.line[s.at]; c {
+		case ' ', '\t', '\r':
+			s.at++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// object reads an object and calls field for each name, with the scanner before the value.
+func (s *scanner) object(what string, field func(name []byte)) {
+	if s.peek() != '{' {
+		s.fail(s.at, "expected %s as a JSON object, found %s", what, s.found())
+		return
+	}
+	s.at++
+	for first := true; ; first = false {
+		switch c := s.peek(); {
+		case c == '}':
+			s.at++
+			return
+		case !first && c == ',':
+			s.at++
+			s.peek()
+		case !first:
+			s.fail(s.at, "expected , or } after a field, found %s", s.found())
+			return
+		}
+		name := s.text()
+		if s.peek() != ':' {
+			s.fail(s.at, "expected : after a field name, found %s", s.found())
+			return
+		}
+		s.at++
+		field(name)
+		if s.msg != "" {
+			return
+		}
+	}
+}
+
+// end checks that nothing but white space follows.
+func (s *scanner) end() {
+	if s.peek() != 0 || s.at < len(s.line) {
+		s.fail(s.at, "expected the end of the line, found %s", s.found())
+	}
+}
+
+// text reads a string. The result is valid until the line is overwritten.
+func (s *scanner) text() []byte {
+	if s.peek() != '"' {
+		s.fail(s.at, "expected a string, found %s", s.found())
+		return nil
+	}
+	start := s.at + 1
+	for i := start; i < len(s.line); i++ {
+		switch c := s.line[i]; {
+		case c == '"':
+			s.at = i + 1
+			return s.line[start:i]
+		case c == '\\' || c < ' ' || c >= utf8.RuneSelf:
+			return s.oddText(start - 1)
+		}
+	}
+	s.fail(start-1, "a string that does not end")
+	return nil
+}
+
+// oddText reads a string that has escapes or bytes beyond ASCII. quote is where its opening quote is.
+func (s *scanner) oddText(quote int) []byte {
+	i := quote + 1
+	for i < len(s.line) && s.line[i] != '"' {
+		if s.line[i] == '\\' {
+			i++
+		}
+		i++
+	}
+	if i >= len(s.line) {
+		s.fail(quote, "a string that does not end")
+		return nil
+	}
+	raw := s.line[quote : i+1]
+	if !utf8.Valid(raw) {
+		s.fail(quote, "a string that is not UTF-8")
+		return nil
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		s.fail(quote, "expected a string: %v", err)
+		return nil
+	}
+	s.at = i + 1
+	return []byte(text)
+}
+
+// number gives the bytes of a number, and where it starts.
+func (s *scanner) number() (digits []byte, start int) {
+	s.peek()
+	start = s.at
+	i := start
+	for i < len(s.line) && (s.line[i]-'0' < 10 || s.line[i] == '-') {
+		i++
+	}
+	if i == start || i < len(s.line) && (s.line[i] == '.' || s.line[i]|0x20 == 'e') {
+		s.fail(start, "expected an integer, found %s", s.found())
+		return nil, start
+	}
+	s.at = i
+	return s.line[start:i], start
+}
+
+// integer reads a signed integer.
+func (s *scanner) integer() int64 {
+	digits, start := s.number()
+	var n int64
+	for i, c := range digits {
+		if c < '0' || i > 17 {
+			return s.longInteger(digits, start)
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if len(digits) > 1 && digits[0] == '0' {
+		return s.longInteger(nil, start)
+	}
+	return n
+}
+
+// longInteger reads what has a sign, or more digits than surely fit.
+func (s *scanner) longInteger(digits []byte, start int) int64 {
+	n, err := strconv.ParseInt(string(digits), 10, 64)
+	if err != nil {
+		s.at = start
+		s.fail(start, "expected an integer of at most 64 bits, found %s", s.found())
+	}
+	return n
+}
+
+// unsigned reads an integer of at least 0.
+func (s *scanner) unsigned() uint64 {
+	digits, start := s.number()
+	if s.msg != "" {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(digits), 10, 64)
+	if err != nil {
+		s.at = start
+		s.fail(start, "expected an integer from 0 to 2^64-1, found %s", s.found())
+	}
+	return n
+}
+
+// boundedTime is the largest time or duration that is accepted: sums of two stay clear of overflow. It is 73 years.
+const boundedTime = math.MaxInt64 / 4
+
+// instant reads a time in nanoseconds.
+func (s *scanner) instant() int64 {
+	s.peek()
+	start := s.at
+	t := s.integer()
+	if t > boundedTime || t < -boundedTime {
+		s.fail(start, "expected nanoseconds since the start of the run, found %d, which is beyond %d", t, int64(boundedTime))
+	}
+	return t
+}
+
+// duration reads nanoseconds of at least 0.
+func (s *scanner) duration() int64 {
+	s.peek()
+	start := s.at
+	d := s.instant()
+	if d < 0 {
+		s.fail(start, "expected nanoseconds of at least 0, found %d", d)
+	}
+	return d
+}
+
+// boolean reads true or false.
+func (s *scanner) boolean() bool {
+	s.peek()
+	for _, word := range []string{"true", "false"} {
+		if bytes.HasPrefix(s.line[s.at:], []byte(word)) {
+			s.at += len(word)
+			return word == "true"
+		}
+	}
+	s.fail(s.at, "expected true or false, found %s", s.found())
+	return false
+}
+
+// skip passes over a value of any type.
+func (s *scanner) skip(depth int) {
+	switch c := s.peek(); {
+	case depth > maxDepth:
+		s.fail(s.at, "values nested deeper than %d", maxDepth)
+	case c == '"':
+		s.text()
+	case c == '{':
+		s.object("a value", func([]byte) { s.skip(depth + 1) })
+	case c == '[':
+		s.list(func() { s.skip(depth + 1) })
+	default:
+		s.skipWord()
+	}
+}
+
+// list reads an array and calls item before each element.
+func (s *scanner) list(item func()) {
+	if s.peek() != '[' {
+		s.fail(s.at, "expected a list, found %s", s.found())
+		return
+	}
+	s.at++
+	for first := true; s.msg == ""; first = false {
+		switch c := s.peek(); {
+		case c == ']':
+			s.at++
+			return
+		case !first && c == ',':
+			s.at++
+		case !first:
+			s.fail(s.at, "expected , or ] in a list, found %s", s.found())
+			return
+		}
+		item()
+	}
+}
+
+// skipWord passes over a number, true, false or null.
+func (s *scanner) skipWord() {
+	start := s.at
+	for s.at < len(s.line) && !bytes.ContainsRune([]byte(" \t\r,}]:"), rune(s.line[s.at])) {
+		s.at++
+	}
+	if !json.Valid(s.line[start:s.at]) {
+		s.at = start
+		s.fail(start, "expected a JSON value, found %s", s.found())
+	}
+}
+
+// found describes what stands at the scanner, for messages.
+func (s *scanner) found() string {
+	if s.at >= len(s.line) {
+		return "the end of the line"
+	}
+	rest := s.line[s.at:]
+	if i := bytes.IndexAny(rest[1:], ",}] \t"); i >= 0 {
+		rest = rest[:i+1]
+	}
+	return strconv.Quote(string(rest[:min(len(rest), 24)]))
+}
+
+// textPool hands out the same string for the same bytes, most of the time: a direct-mapped cache, so that memory stays
+// bounded whatever the file holds. Clients, keys and recent tokens repeat, everything else is rare.
+type textPool struct {
+	slots [1 << 12]string
+}
+
+func (p *textPool) of(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	h := uint32(2166136261) // FNV-1a
+	for _, c := range b {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	slot := &p.slots[(h^h>>15)%uint32(len(p.slots))]
+	if *slot != string(b) {
+		*slot = string(b)
+	}
+	return *slot
+}

@@ -1,0 +1,137 @@
+package history
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// The schemas of the files beside a history. Their first line is a header with the schema alone.
+const (
+	CommandsSchema = "lockbench/commands/v1"
+	FaultsSchema   = "lockbench/faults/v1"
+)
+
+// CommandWriter writes a commands file. It is used by one goroutine at a time.
+type CommandWriter struct{ out *frames }
+
+// NewCommandWriter makes a CommandWriter; compress chooses zstd.
+func NewCommandWriter(w io.Writer, compress bool) (*CommandWriter, error) {
+	f, err := newFrames(w, compress)
+	if err != nil {
+		return nil, err
+	}
+	f.text = sidecarHeader(CommandsSchema)
+	return &CommandWriter{f}, nil
+}
+
+// CreateCommands makes a commands file, compressed when its name ends in .zst. Close closes it.
+func CreateCommands(path string) (*CommandWriter, error) {
+	f, err := create(path)
+	if err != nil {
+		return nil, err
+	}
+	f.text = sidecarHeader(CommandsSchema)
+	return &CommandWriter{f}, nil
+}
+
+// Write adds a command. It is in the file after the next Flush, or earlier.
+func (w *CommandWriter) Write(c *Command) error { return w.out.line(AppendCommand(w.out.text, c)) }
+
+// Flush writes what was gathered as one complete frame of complete lines, with a single write.
+func (w *CommandWriter) Flush() error { return w.out.flush() }
+
+// Close flushes, and closes the file when CreateCommands made it.
+func (w *CommandWriter) Close() error { return w.out.close() }
+
+func sidecarHeader(schema string) []byte {
+	return append(appendText(nil, `{"schema":`, schema), '}', '\n')
+}
+
+// ReadCommands calls each with every command of a commands file, plain or zstd. The command is the callee's to keep.
+func ReadCommands(r io.Reader, each func(Command) error) error {
+	return readSidecar(r, "", CommandsSchema, func(s *scanner) func() error {
+		var c Command
+		s.command(&c)
+		return func() error { return each(c) }
+	})
+}
+
+// LoadCommands reads a whole commands file, plain or zstd.
+func LoadCommands(path string) (out []Command, err error) {
+	err = loadSidecar(path, CommandsSchema, func(s *scanner) func() error {
+		var c Command
+		s.command(&c)
+		return func() error { out = append(out, c); return nil }
+	})
+	return out, err
+}
+
+// WriteWindows writes a faults file, as plain JSON Lines.
+func WriteWindows(w io.Writer, windows []Window) error {
+	text := sidecarHeader(FaultsSchema)
+	for i := range windows {
+		text = AppendWindow(text, &windows[i])
+	}
+	_, err := w.Write(text)
+	return err
+}
+
+// ReadWindows reads a faults file, plain or zstd.
+func ReadWindows(r io.Reader) (out []Window, err error) {
+	err = readSidecar(r, "", FaultsSchema, collectWindows(&out))
+	return out, err
+}
+
+// LoadWindows reads a faults file, plain or zstd.
+func LoadWindows(path string) (out []Window, err error) {
+	err = loadSidecar(path, FaultsSchema, collectWindows(&out))
+	return out, err
+}
+
+func collectWindows(out *[]Window) func(s *scanner) func() error {
+	return func(s *scanner) func() error {
+		var w Window
+		s.window(&w)
+		return func() error { *out = append(*out, w); return nil }
+	}
+}
+
+func loadSidecar(path, schema string, parse func(s *scanner) func() error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(readSidecar(f, path, schema, parse), f.Close())
+}
+
+// readSidecar parses each line after the header, and then calls what parse gave. A text that was cut ends before the cut: what
+// lies beside a history is evidence, and less evidence is better than none.
+func readSidecar(r io.Reader, file, schema string, parse func(s *scanner) func() error) error {
+	l, err := newLines(r, file)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	l.salvage = true
+	scan := new(scanner)
+	if err := l.decode(scan, func() { scan.sidecarHeader(schema) }); err != nil {
+		if errors.Is(err, io.EOF) {
+			return &SyntaxError{File: file, Line: 1, Msg: "expected a header line with \"schema\":\"" + schema + "\", found an empty file"}
+		}
+		return err
+	}
+	for {
+		var take func() error
+		err := l.decode(scan, func() { take = parse(scan) })
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := take(); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package history_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+func TestCommandsAreReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		commands := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) history.Command {
+			c := history.Command{
+				Client: rapid.String().Draw(t, "client"), Node: rapid.IntRange(-1, 9).Draw(t, "node"),
+				Conn: rapid.Uint64().Draw(t, "conn"), Sent: rapid.Int64Range(-9, 1<<40).Draw(t, "sent"),
+				Name: rapid.StringN(1, 9, -1).Draw(t, "name"), Reply: rapid.String().Draw(t, "reply"),
+			}
+			if rapid.Bool().Draw(t, "replied") {
+				c.Replied = max(c.Sent, 0) + 1
+			}
+			c.Args = rapid.SliceOfN(rapid.String(), 0, history.MaxArgs).Draw(t, "args")
+			if len(c.Args) == 0 {
+				c.Args = nil
+			}
+			return c
+		}), 1, 20).Draw(t, "commands")
+		var file bytes.Buffer
+		w, err := history.NewCommandWriter(&file, rapid.Bool().Draw(t, "zstd"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range commands {
+			if err := w.Write(&commands[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var got []history.Command
+		if err := history.ReadCommands(&file, func(c history.Command) error { got = append(got, c); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if !cmp.Equal(commands, got) {
+			t.Fatal(cmp.Diff(commands, got))
+		}
+	})
+}
+
+func TestWindowsAreReadBack(t *testing.T) {
+	windows := []history.Window{
+		{Fault: "pause-client", Client: "c1", Node: -1, Start: 5, End: 9, Confirmed: true, Moment: "granted", Note: "SIGSTOP"},
+		{Fault: "kill-server", Node: 2, Start: -5},
+	}
+	path := filepath.Join(t.TempDir(), "faults.jsonl")
+	var file bytes.Buffer
+	if err := history.WriteWindows(&file, windows); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := history.LoadWindows(path)
+	if err != nil || !cmp.Equal(windows, got) {
+		t.Fatal(err, cmp.Diff(windows, got))
+	}
+}
+
+func TestBadSidecars(t *testing.T) {
+	rows := []struct{ name, text, want string }{
+		{"a history instead", header, `history:1:11: expected the schema "lockbench/faults/v1", found "\"lockbench/history/v1\""`},
+		{"empty", "", `history:1: expected a header line with "schema":"lockbench/faults/v1", found an empty file`},
+		{"a header without schema", "{}\n", `history:1: expected a header line with "schema":"lockbench/faults/v1" first`},
+		{"a window that ends before it starts", `{"schema":"lockbench/faults/v1"}` + "\n" + `{"fault":"x","start":5,"end":4}` + "\n", `history:2: end 4 is before start 5`},
+		{"a window without a fault", `{"schema":"lockbench/faults/v1"}` + "\n" + `{"start":5}` + "\n", `history:2: expected the field "fault": a name such as pause-client`},
+		{"a node out of range", `{"schema":"lockbench/faults/v1"}` + "\n" + `{"fault":"x","node":-2}` + "\n", `history:2:21: expected the number of a node, found -2`},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			if _, err := history.ReadWindows(strings.NewReader(row.text)); err == nil || err.Error() != row.want {
+				t.Errorf("got  %v\nwant %s", err, row.want)
+			}
+		})
+	}
+}

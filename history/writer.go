@@ -1,0 +1,125 @@
+package history
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// frameSize is how much text is gathered before it is written out, compressed as one frame.
+const frameSize = 1 << 20
+
+// frames gathers lines and hands them on as whole frames of whole lines, each with a single Write: what is in the file at
+// any moment can be read.
+type frames struct {
+	w      io.Writer
+	zip    *zstd.Encoder // nil: plain text
+	text   []byte
+	packed []byte
+	err    error // the first; nothing is written after it
+	closer io.Closer
+}
+
+func newFrames(w io.Writer, compress bool) (*frames, error) {
+	f := &frames{w: w}
+	if !compress {
+		return f, nil
+	}
+	var err error
+	f.zip, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(frameSize))
+	return f, err
+}
+
+// line is called with the text after a line was appended to it.
+func (f *frames) line(text []byte) error {
+	f.text = text
+	if len(f.text) < frameSize {
+		return f.err
+	}
+	return f.flush()
+}
+
+// flush ends the frame and writes it.
+func (f *frames) flush() error {
+	if f.err != nil || len(f.text) == 0 {
+		return f.err
+	}
+	out := f.text
+	if f.zip != nil {
+		f.packed = f.zip.EncodeAll(f.text, f.packed[:0])
+		out = f.packed
+	}
+	f.text = f.text[:0]
+	_, f.err = f.w.Write(out)
+	return f.err
+}
+
+func (f *frames) close() error {
+	err := f.flush()
+	if f.zip != nil {
+		_ = f.zip.Close() // it has written nothing by itself
+	}
+	if f.closer == nil {
+		return err
+	}
+	closer := f.closer
+	f.closer = nil
+	if closeErr := closer.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// create makes a file for frames, compressed when its name ends in .zst.
+func create(path string) (*frames, error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFrames(file, strings.HasSuffix(path, ".zst"))
+	if err != nil {
+		_ = file.Close() // the error that matters is err
+		return nil, err
+	}
+	f.closer = file
+	return f, nil
+}
+
+// Writer writes a history file. It is used by one goroutine at a time.
+type Writer struct{ out *frames }
+
+// NewWriter makes a Writer of plain JSON Lines; the header is written with the first frame.
+func NewWriter(w io.Writer, h Header) *Writer {
+	return &Writer{&frames{w: w, text: AppendHeader(nil, h)}}
+}
+
+// NewZstdWriter makes a Writer of JSON Lines compressed with zstd.
+func NewZstdWriter(w io.Writer, h Header) (*Writer, error) {
+	f, err := newFrames(w, true)
+	if err != nil {
+		return nil, err
+	}
+	f.text = AppendHeader(nil, h)
+	return &Writer{f}, nil
+}
+
+// Create makes a history file, compressed when its name ends in .zst. Close closes it.
+func Create(path string, h Header) (*Writer, error) {
+	f, err := create(path)
+	if err != nil {
+		return nil, err
+	}
+	f.text = AppendHeader(nil, h)
+	return &Writer{f}, nil
+}
+
+// Write adds an operation. It is in the file after the next Flush, or earlier.
+func (w *Writer) Write(op *Operation) error { return w.out.line(AppendOperation(w.out.text, op)) }
+
+// Flush writes what was gathered as one complete frame of complete lines, with a single write.
+func (w *Writer) Flush() error { return w.out.flush() }
+
+// Close flushes, and closes the file when Create made it.
+func (w *Writer) Close() error { return w.out.close() }
