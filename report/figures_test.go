@@ -1,0 +1,34 @@
+package report
+
+import (
+	"testing"
+	"time"
+)
+
+func TestFigures(t *testing.T) {
+	tests := []struct{ name, got, want string }{
+		{"thousands", count(48213), "48,213"},
+		{"three digits need no comma", count(999), "999"},
+		{"below zero", count(-1234567), "-1,234,567"},
+		{"nothing lasts no time", span(time.Duration(0)), "0ns"},
+		{"nanoseconds", span(999 * time.Nanosecond), "999ns"},
+		{"three digits", span(3144 * time.Microsecond), "3.14ms"},
+		{"two before the point", span(31440 * time.Microsecond), "31.4ms"},
+		{"whole figures have no point", span(2 * time.Second), "2s"},
+		{"a share", percent(0.0073), "0.73 %"},
+		{"all", percent(1), "100 %"},
+		{"nearly all", percent(0.994), "99 %"},
+		{"a very small share", percent(6.2e-7), "6.2e-5 %"},
+		{"a probability", small(6.2e-5), "6.2e-5"},
+		{"a rate", rate(1234.6), "1,235/s"},
+		{"a low rate", rate(12.345), "12.3/s"},
+		{"one", plural(1, "re-entry"), "1 re-entry"},
+		{"several", plural(2000, "re-entry"), "2,000 re-entries"},
+		{"several of another ending", plural(0, "key"), "0 keys"},
+	}
+	for _, tt := range tests {
+		if tt.got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, tt.got, tt.want)
+		}
+	}
+}

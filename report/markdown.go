@@ -1,0 +1,96 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
+)
+
+// RunMarkdown writes the summary of a run for a pull request or a job's page.
+func RunMarkdown(w io.Writer, r results.Result) error {
+	lines := []string{fmt.Sprintf("## %s: %s × %s", headline(r.Verdict), md(r.Lock), md(r.Scenario)), "",
+		fmt.Sprintf("on %s, seed %d", md(r.Server), r.Seed), "", "| property | verdict | violations | of | 95 % | causes |", "|---|---|--:|--:|--:|---|"}
+	for _, p := range r.Properties {
+		lines = append(lines, propertyRow(p))
+	}
+	if first := firstViolation(r); first != nil {
+		lines = append(lines, "", fmt.Sprintf("First violation, at %s: %s by %s", instant(first.At), first.Property, first.Cause), "", "```text")
+		lines = append(lines, append(append(append([]string{}, first.Story...), first.Lanes...), "```")...)
+	}
+	for _, d := range damageLines(r.Damage) {
+		lines = append(lines, "", strings.TrimPrefix(d, "damage    "))
+	}
+	lines = append(lines, latencyMarkdown(r)...)
+	for _, n := range r.Notes {
+		lines = append(lines, "", "> "+md(n))
+	}
+	return write(w, append(lines, "", "Run again: `"+r.Rerun+"`"))
+}
+
+func propertyRow(p checker.Property) string {
+	if p.Verdict == checker.NotApplicable || p.Verdict == checker.Inconclusive {
+		return fmt.Sprintf("| %s | %s | | | | %s |", p.Name, p.Verdict, md(p.Note))
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s – %s | %s |", p.Name, p.Verdict, count(p.Violations), count(p.Opportunities),
+		percent(p.CI95[0]), percent(p.CI95[1]), causes(p.Causes))
+}
+
+func latencyMarkdown(r results.Result) []string {
+	if r.NoLatency != "" {
+		return []string{"", r.NoLatency}
+	}
+	var rows []string
+	for _, op := range latencyOrder {
+		for _, p := range places(r.Latency[op]) {
+			rows = append(rows, spreadRow(strings.TrimSpace(op+" "+p.name), p.split))
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return append([]string{"", "| latency from the intended start | count | p50 | p90 | p99 | p99.9 | max | p99 from the call |",
+		"|---|--:|--:|--:|--:|--:|--:|--:|"}, rows...)
+}
+
+func spreadRow(name string, s results.Split) string {
+	row := "| " + name + " | " + count(s.Response.Count)
+	for _, v := range []int64{s.Response.P50, s.Response.P90, s.Response.P99, s.Response.P999, s.Response.Max, s.Service.P99} {
+		row += " | " + span(v)
+	}
+	return row + " |"
+}
+
+// SuiteMarkdown writes the matrix of a suite, with the scenarios' names, and the cells that are not as expected.
+func SuiteMarkdown(w io.Writer, suite results.Suite) error {
+	m := newMatrix(suite.Cells)
+	lines := []string{"## " + headline(suite.Verdict) + ": " + suiteSummary(suite), "",
+		"| | " + strings.Join(m.scenarios, " | ") + " |", "|---" + strings.Repeat("|:-:", len(m.scenarios)) + "|"}
+	for _, lock := range m.locks {
+		row := "| " + md(lock)
+		for _, scenario := range m.scenarios {
+			mark := " "
+			if c, ok := m.cells[[2]string{lock, scenario}]; ok {
+				mark = symbol(c)
+			}
+			row += " | " + mark
+		}
+		lines = append(lines, row+" |")
+	}
+	lines = append(lines, "", "`"+legend+"`")
+	for _, c := range suite.Cells {
+		if c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive {
+			lines = append(lines, "", fmt.Sprintf("- **%s × %s** (%s): %s. Expected `%s`, observed `%s`.", md(c.Lock), md(c.Scenario), c.Verdict,
+				md(strings.TrimSuffix(c.Why, ".")), c.Expected, c.Observed))
+		}
+	}
+	lines = append(lines, "", "Sensitivity: "+sensitivityText(suite.Sensitivity)+".")
+	return write(w, append(lines, "", "Run again: `"+suite.Rerun+"`"))
+}
+
+// md keeps a text from being taken for markup.
+func md(text string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(text)
+}

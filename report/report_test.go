@@ -1,0 +1,197 @@
+package report_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/latency"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares with a file in testdata, or writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-want +got)\n%s", name, diff)
+	}
+}
+
+func spread(p50, max time.Duration, n int64) results.Spread {
+	return results.Spread{P50: int64(p50), P90: int64(p50) * 2, P99: int64(max) / 2, P999: int64(max), Max: int64(max), Count: n}
+}
+
+func splits(p50, max time.Duration, n int64) *results.Split {
+	return &results.Split{Response: spread(p50, max, n), Service: spread(p50/2, max/2, n)}
+}
+
+func misUnlock(storyLines int) *checker.Violation {
+	v := &checker.Violation{Property: history.MutualExclusion, Cause: history.MisUnlock, At: 12_418_000_000, Lasted: 81_000_000,
+		Clients: []string{"c7", "c3"}, Key: "job",
+		Lanes:      []string{"c7 |====####======|", "c3       |=====|   "},
+		Operations: []history.Operation{{Client: "c7", Op: history.Acquire, Call: 1000, Return: 2000, Outcome: history.OK, Token: "t1", Fence: 41}}}
+	for i := range storyLines {
+		v.Story = append(v.Story, fmt.Sprintf("%2d. line of the story, in plain words, about who held and who entered", i+1))
+	}
+	return v
+}
+
+func failing(story int) results.Result {
+	first := misUnlock(story)
+	return results.Result{Verdict: checker.Fail, Lock: "set-nx-ex", Scenario: "pause-holder", Server: "process", Seed: 8341,
+		Properties: []checker.Property{
+			{Name: history.MutualExclusion, Verdict: checker.Fail, Violations: 3, Opportunities: 412, MetFault: 9, Rate: 0.0073,
+				CI95: [2]float64{0.0015, 0.0211}, Causes: map[history.Cause]int{history.MisUnlock: 2, history.LeaseOverrun: 1}, First: first},
+			{Name: history.ReleaseSafety, Verdict: checker.Fail, Violations: 1, Opportunities: 1, Rate: 1, CI95: [2]float64{0.025, 1},
+				Causes: map[history.Cause]int{history.MisUnlock: 1}, First: &checker.Violation{At: 13_000_000_000}},
+			{Name: history.ExclusiveUse, Verdict: checker.Pass, Opportunities: 412, CI95: [2]float64{0, 0.0073}},
+			{Name: history.Linearizability, Verdict: checker.Inconclusive, Note: "2 windows not searched: the budget of 10s was spent"},
+			{Name: history.FencingOrder, Verdict: checker.NotApplicable}, {Name: history.Reentrancy, Verdict: checker.NotApplicable}},
+		Operations: checker.Operations{"acquire": {"ok": 412, "busy": 9120, "unknown": 14}, "release": {"ok": 410, "unknown": 1}},
+		Damage:     &checker.Damage{LostUpdates: 3, StaleWrites: 1, Expected: 45_678, Final: 45_378, Missing: 300},
+		Latency: map[string]results.Operation{
+			"acquire":   {Response: spread(1, 2, 412), Outside: splits(900*time.Microsecond, 7*time.Millisecond, 398), Inside: splits(1100*time.Microsecond, 2310*time.Millisecond, 14)},
+			"hand-over": {Response: spread(1, 2, 10), Outside: splits(2*time.Millisecond, 30*time.Millisecond, 10), Inside: &results.Split{}},
+			"release":   {Response: spread(1, 2, 411), Outside: splits(300*time.Microsecond, 4*time.Millisecond, 411), Inside: &results.Split{}}},
+		Load:   results.Throughput{Clients: 8, Open: true, Offered: 500, Achieved: 212.4, Duration: 20 * time.Second},
+		Wait:   &latency.Wait{Acquires: 412, BehindHolder: 820, RoundTrips: 110, RetrySleep: 60, GeneratorLag: 10},
+		Health: results.Health{LateStarts: 2, Starts: 10_000, MaxLag: 1_100_000, GCMax: 400_000, Dropped: 1, NotSearched: 2},
+		Notes:  []string{"the second opinion left out 2 windows", "another", "a third"},
+		Rerun:  "lockbench run --lock set-nx-ex --scenario pause-holder --server process --seed 8341"}
+}
+
+func passing() results.Result {
+	return results.Result{Verdict: checker.Pass, Lock: "token", Scenario: "steady", Server: "miniredis", Seed: 1,
+		Properties: []checker.Property{{Name: history.MutualExclusion, Verdict: checker.Pass, Opportunities: 48_213, MetFault: 120, CI95: [2]float64{0, 6.2e-5}},
+			{Name: history.StoreIntegrity, Verdict: checker.Pass, Opportunities: 48_000, CI95: [2]float64{0, 6.3e-5}}},
+		Operations: checker.Operations{"acquire": {"ok": 48_214}},
+		Damage:     &checker.Damage{Expected: 5, Final: 5},
+		NoLatency:  results.NoLatency,
+		Load:       results.Throughput{Clients: 1, Achieved: 12.345, Duration: 1500 * time.Millisecond},
+		Rerun:      "lockbench run --lock token --scenario steady --seed 1"}
+}
+
+func text(t *testing.T, write func(*strings.Builder) error) string {
+	t.Helper()
+	var b strings.Builder
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func runText(t *testing.T, r results.Result, path string, s report.Style) string {
+	t.Helper()
+	return text(t, func(b *strings.Builder) error { return report.Run(b, r, path, s) })
+}
+
+func TestRunGolden(t *testing.T) {
+	tests := []struct {
+		name   string
+		result results.Result
+		path   string
+	}{
+		{"run-fail.txt", failing(9), "results/runs/latest"},
+		{"run-pass.txt", passing(), ""},
+		{"run-empty.txt", results.Result{Verdict: checker.Inconclusive, Lock: "token", Scenario: "steady", Server: "process",
+			Properties: []checker.Property{{Name: history.MutualExclusion, Verdict: checker.Inconclusive, Note: "no hand-over took place"}},
+			Rerun:      "lockbench run"}, "results/runs/x"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { golden(t, tt.name, runText(t, tt.result, tt.path, report.Style{})) })
+	}
+}
+
+// TestRunFitsTheScreen: a long story is cut, says so, and says where the rest is.
+func TestRunFitsTheScreen(t *testing.T) {
+	for _, n := range []int{0, 5, 7, 12, 200} {
+		out := runText(t, failing(n), "results/runs/x", report.Style{})
+		if lines := strings.Count(out, "\n"); lines > report.MaxLines {
+			t.Errorf("story of %d lines: %d lines, want at most %d\n%s", n, lines, report.MaxLines, out)
+		}
+		if told := strings.Count(out, "line of the story"); told < min(n, 4) || n == 200 && !strings.Contains(out, "more lines in results/runs/x/violations") {
+			t.Errorf("story of %d lines: %d told\n%s", n, told, out)
+		}
+	}
+}
+
+// TestColoursAreAskedFor: no escape byte by itself, and colours change nothing else.
+func TestColoursAreAskedFor(t *testing.T) {
+	plain, dressed := runText(t, failing(5), "x", report.Style{}), runText(t, failing(5), "x", report.Style{Colour: true})
+	if strings.Contains(plain, "\x1b") {
+		t.Error("escape bytes in plain text")
+	}
+	if !strings.HasPrefix(dressed, "\x1b[1;31mFAIL\x1b[0m") {
+		t.Errorf("dressed: %q", dressed[:20])
+	}
+	for _, code := range []string{"\x1b[1;34m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[2m", "\x1b[0m"} {
+		dressed = strings.ReplaceAll(dressed, code, "")
+	}
+	if diff := cmp.Diff(plain, dressed); diff != "" {
+		t.Errorf("colours change the text:\n%s", diff)
+	}
+}
+
+func aSuite() results.Suite {
+	safe, broken := impls.Safe(), impls.Breaks("mutual-exclusion/mis-unlock").Or("store-integrity/mis-unlock")
+	cell := func(r results.Result, want impls.Expectation, planted bool) results.Cell {
+		c := results.NewCell(r, want)
+		c.Planted, c.Run = planted, "results/runs/"+r.Scenario+"-"+r.Lock
+		return c
+	}
+	as := func(r results.Result, lock, scenario string) results.Result {
+		r.Lock, r.Scenario = lock, scenario
+		return r
+	}
+	lone := failing(5)
+	lone.Properties = lone.Properties[:1]
+	lone.Properties[0].Causes = map[history.Cause]int{history.MisUnlock: 3}
+	s := results.Suite{Server: "process", Seed: 7, Duration: 41_300 * time.Millisecond, Rerun: "lockbench suite --server process --seed 7",
+		Notes: []string{"2 scenarios need Docker and were left out"},
+		Cells: []results.Cell{
+			cell(as(passing(), "set-nx-ex", "steady"), safe, false), cell(as(lone, "set-nx-ex", "pause-holder"), broken, false),
+			results.NACell("set-nx-ex", "crash-mid-acquire", "one command acquires"),
+			cell(as(passing(), "token", "steady"), safe, false), cell(as(lone, "token", "pause-holder"), safe, false),
+			results.ErrorCell("token", "crash-mid-acquire", safe, errors.New("no server came up")),
+			cell(as(lone, "release-blind", "pause-holder"), broken, true), cell(as(passing(), "quorum-of-half", "steady"), safe, true),
+		}}
+	s.Judge()
+	return s
+}
+
+func TestSuiteGolden(t *testing.T) {
+	golden(t, "suite.txt", text(t, func(b *strings.Builder) error { return report.Suite(b, aSuite(), report.Style{}) }))
+	golden(t, "suite.md", text(t, func(b *strings.Builder) error { return report.SuiteMarkdown(b, aSuite()) }))
+}
+
+func TestMarkdownGolden(t *testing.T) {
+	golden(t, "run-fail.md", text(t, func(b *strings.Builder) error { return report.RunMarkdown(b, failing(6)) }))
+	golden(t, "run-pass.md", text(t, func(b *strings.Builder) error { return report.RunMarkdown(b, passing()) }))
+}
+
+func TestViolationGolden(t *testing.T) {
+	golden(t, "violation.txt", text(t, func(b *strings.Builder) error { return report.Violation(b, *misUnlock(6)) }))
+}

@@ -1,0 +1,154 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+)
+
+// MaxLines is how many lines the end of a run takes at most: what one screen shows together with the command that was typed.
+const MaxLines = 25
+
+// minStory is how many lines of a story are shown however full the screen is.
+const minStory = 5
+
+// Run writes the end of a run: verdict first, then the story of the first violation, the strength of what passed, what was lost, latencies,
+// the harness's own health, where the run lies (path, "" = nowhere) and how to run it again.
+func Run(w io.Writer, r results.Result, path string, s Style) error {
+	first := firstViolation(r)
+	need := 0
+	if first != nil {
+		need = min(minStory, len(first.Story)+1)
+	}
+	head, tail := verdictLines(r, s), figureLines(r, path, s, len(latencyOrder))
+	for ops := len(latencyOrder) - 1; ops > 0 && len(head)+need+len(tail) > MaxLines; ops-- {
+		tail = figureLines(r, path, s, ops) // result.json has the others
+	}
+	var story []string
+	if first != nil {
+		story = storyLines(first, MaxLines-len(head)-len(tail), path)
+	}
+	return write(w, head, story, tail)
+}
+
+func write(w io.Writer, parts ...[]string) error {
+	var b strings.Builder
+	for _, lines := range parts {
+		for _, line := range lines {
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// verdictLines is the headline, a line for each property that failed, and one line for all others by verdict.
+func verdictLines(r results.Result, s Style) []string {
+	lines := []string{fmt.Sprintf("%s  %s × %s  on %s, seed %d", s.verdict(r.Verdict, headline(r.Verdict)), r.Lock, r.Scenario, r.Server, r.Seed)}
+	var passed, not []string
+	for _, p := range r.Properties {
+		switch p.Verdict {
+		case checker.Fail:
+			lines = append(lines, s.verdict(p.Verdict, word(p.Verdict))+fmt.Sprintf("  %-18s ", p.Name)+failure(p))
+		case checker.Inconclusive:
+			lines = append(lines, s.verdict(p.Verdict, word(p.Verdict))+fmt.Sprintf("  %-18s ", p.Name)+p.Note)
+		case checker.Pass:
+			passed = append(passed, string(p.Name))
+		case checker.NotApplicable:
+			not = append(not, string(p.Name))
+		}
+	}
+	if others := rest(passed, not, s); others != "" {
+		lines = append(lines, others)
+	}
+	return lines
+}
+
+// rest is one line for the properties that held and for those that do not apply.
+func rest(passed, not []string, s Style) string {
+	var parts []string
+	if len(passed) > 0 {
+		parts = append(parts, s.verdict(checker.Pass, word(checker.Pass))+"  "+strings.Join(passed, " · "))
+	}
+	if len(not) > 0 {
+		parts = append(parts, s.verdict(checker.NotApplicable, word(checker.NotApplicable)+" "+strings.Join(not, " · ")))
+	}
+	return strings.Join(parts, "   ")
+}
+
+func failure(p checker.Property) string {
+	text := plural(p.Violations, "violation")
+	if p.Opportunities > 0 {
+		text = fmt.Sprintf("%s of %s (%s; 95 %%: %s to %s)", count(p.Violations), plural(p.Opportunities, Opportunity(p.Name)), percent(p.Rate),
+			percent(p.CI95[0]), percent(p.CI95[1]))
+	}
+	return text + "  " + causes(p.Causes)
+}
+
+// Opportunity is the noun, in the singular, for what could have broken a property.
+func Opportunity(name history.Property) string {
+	switch name {
+	case history.MutualExclusion:
+		return "hand-over"
+	case history.ExclusiveUse:
+		return "use"
+	case history.StoreIntegrity:
+		return "write"
+	case history.ReleaseSafety:
+		return "release"
+	case history.Linearizability:
+		return "window"
+	case history.FencingOrder:
+		return "grant"
+	case history.Progress:
+		return "wait"
+	case history.Refusal:
+		return "refusal"
+	case history.Reentrancy:
+		return "re-entry"
+	case history.Renewal:
+		return "renewal"
+	}
+	return "key"
+}
+
+// causes lists causes, the most frequent first.
+func causes(all map[history.Cause]int) string {
+	words := make([]string, 0, len(all))
+	for _, c := range byCount(all) {
+		words = append(words, fmt.Sprintf("%s %s", c, count(all[c])))
+	}
+	return strings.Join(words, ", ")
+}
+
+// firstViolation is the one that came first in time, of all properties; of those at the same instant, the one whose property comes first.
+func firstViolation(r results.Result) *checker.Violation {
+	var first *checker.Violation
+	for _, p := range r.Properties {
+		if p.First != nil && (first == nil || p.First.At < first.At) {
+			first = p.First
+		}
+	}
+	return first
+}
+
+// storyLines tells a violation in at most room lines, but never in fewer than minStory.
+func storyLines(v *checker.Violation, room int, path string) []string {
+	lines := []string{fmt.Sprintf("first, at %s: %s by %s of %s on %q", instant(v.At), v.Property, v.Cause, strings.Join(v.Clients, " and "), v.Key)}
+	story := v.Story
+	if room = max(room, minStory) - 1; len(story) > room {
+		rest := plural(len(story)-room+1, "more line")
+		if path != "" {
+			rest += " in " + path + "/" + results.ViolationsPath
+		}
+		story = append(append([]string{}, story[:room-1]...), "… "+rest)
+	}
+	for _, one := range story {
+		lines = append(lines, "  "+one)
+	}
+	return lines
+}

@@ -1,0 +1,187 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+)
+
+// figureLines is everything below the story, with the latencies of the first so many operations of latencyOrder.
+func figureLines(r results.Result, path string, s Style, ops int) []string {
+	lines := slices.Concat(strengthLines(r), damageLines(r.Damage), latencyLines(r, ops), loadLines(r), []string{healthLine(r, s)},
+		noteLines(r.Notes, s))
+	if path != "" {
+		lines = append(lines, "run       "+path)
+	}
+	return append(lines, "again     "+r.Rerun)
+}
+
+// noteLines shows the warnings: all when they are few, else the first and how many there are.
+func noteLines(notes []string, s Style) []string {
+	const most = 2
+	var lines []string
+	for i, n := range notes {
+		if i == most-1 && len(notes) > most {
+			n = fmt.Sprintf("%s more in %s", count(len(notes)-i), results.ResultFile)
+		}
+		if i < most {
+			lines = append(lines, s.paint(orange, "note")+"      "+n)
+		}
+	}
+	return lines
+}
+
+// strengthLines says what a pass of the main property is worth.
+func strengthLines(r results.Result) []string {
+	for _, p := range r.Properties {
+		if p.Name == history.MutualExclusion && p.Verdict == checker.Pass {
+			return []string{"strength  " + Strength(p)}
+		}
+	}
+	return nil
+}
+
+// Strength says what a property without a violation is worth: how often it could have broken, how often under a fault, and how
+// often it may still break, with 95 % confidence.
+func Strength(p checker.Property) string {
+	text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), plural(p.Opportunities, Opportunity(p.Name)), small(p.CI95[1]))
+	if p.MetFault > 0 {
+		text += fmt.Sprintf("; %s met a fault", count(p.MetFault))
+	}
+	return text
+}
+
+func damageLines(d *checker.Damage) []string {
+	if d == nil || d.LostUpdates == 0 && d.StaleWrites == 0 && d.Missing == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("damage    %s, %s", plural(d.LostUpdates, "lost update"), plural(d.StaleWrites, "stale write"))
+	switch {
+	case d.Missing > 0:
+		text += fmt.Sprintf(": %s of %s are missing, the store holds %s", count(d.Missing), count(d.Expected), count(d.Final))
+	case d.Missing < 0:
+		text += fmt.Sprintf(": the store holds %s, %s more than the %s that it should", count(d.Final), count(-d.Missing), count(d.Expected))
+	}
+	return []string{text}
+}
+
+// latencyOrder is the order of the table's rows; other operations are left to result.json.
+var latencyOrder = [...]string{"acquire", "hand-over", "release", "extend"}
+
+func latencyLines(r results.Result, ops int) []string {
+	if r.NoLatency != "" {
+		return []string{"latency   " + r.NoLatency}
+	}
+	var rows []string
+	for _, op := range latencyOrder[:ops] {
+		rows = append(rows, latencyRows(op, r.Latency[op])...)
+	}
+	if len(rows) == 0 {
+		return []string{"latency   no samples"}
+	}
+	header := fmt.Sprintf("%-10s%-15s%9s%9s%9s%9s%9s%9s   %s", "latency", "", "count", "p50", "p90", "p99", "p99.9", "max", "p99 from the call")
+	return append([]string{header}, rows...)
+}
+
+// latencyRows is one row, or two where fault windows divide the samples. What one reads first is from the intended start.
+func latencyRows(op string, o results.Operation) []string {
+	var rows []string
+	for _, p := range places(o) {
+		rows = append(rows, latencyRow(op, p.name, p.split))
+		op = ""
+	}
+	return rows
+}
+
+// place is the samples of one operation on one side of the fault windows.
+type place struct {
+	name  string
+	split results.Split
+}
+
+// places lists the sides that have samples; without fault windows there is one, and it has no name.
+func places(o results.Operation) []place {
+	all := []place{{"", results.Split{Response: o.Response, Service: o.Service}}}
+	if o.Outside != nil && o.Inside != nil {
+		all = []place{{"outside faults", *o.Outside}, {"inside faults", *o.Inside}}
+	}
+	return slices.DeleteFunc(all, func(p place) bool { return p.split.Response.Count == 0 })
+}
+
+func latencyRow(op, place string, s results.Split) string {
+	row := fmt.Sprintf("%-10s%-15s%9s", op, place, count(s.Response.Count))
+	for _, v := range []int64{s.Response.P50, s.Response.P90, s.Response.P99, s.Response.P999, s.Response.Max} {
+		row += fmt.Sprintf("%9s", span(v))
+	}
+	return row + "   " + span(s.Service.P99)
+}
+
+// loadLines says what was asked and done, what waiting was spent on, and how many outcomes nobody knows.
+func loadLines(r results.Result) []string {
+	var lines []string
+	if l := r.Load; l.Clients > 0 {
+		text := fmt.Sprintf("load      %s, closed loop: %s for %s", plural(l.Clients, "client"), rate(l.Achieved), span(l.Duration))
+		if l.Open {
+			text = fmt.Sprintf("load      %s, open loop: %s offered, %s achieved for %s", plural(l.Clients, "client"), rate(l.Offered), rate(l.Achieved), span(l.Duration))
+		}
+		lines = append(lines, text)
+	}
+	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" {
+		share := func(part int64) string { return percent(float64(part) / float64(w.Total())) }
+		lines = append(lines, fmt.Sprintf("waiting   %s behind holders, %s round trips, %s between tries, %s generator lag",
+			share(w.BehindHolder), share(w.RoundTrips), share(w.RetrySleep), share(w.GeneratorLag)))
+	}
+	if unknown := unknowns(r.Operations); unknown != "" {
+		lines = append(lines, "unknown   "+unknown+": no reply came, each may have taken effect")
+	}
+	return lines
+}
+
+func unknowns(ops checker.Operations) string {
+	var words []string
+	for _, op := range slices.Sorted(maps.Keys(ops)) {
+		if n := ops[op][history.Unknown.String()]; n > 0 {
+			words = append(words, plural(n, op))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// healthLine says whether the harness did its part, and shouts what was lost.
+func healthLine(r results.Result, s Style) string {
+	h := r.Health
+	text := fmt.Sprintf("harness   late starts %s, max lag %s, GC max %s", lateShare(h), span(h.MaxLag), span(h.GCMax))
+	var bad []string
+	if h.Dropped > 0 {
+		bad = append(bad, plural(h.Dropped, "sample")+" out of the histograms' range")
+	}
+	if h.NotSearched > 0 {
+		bad = append(bad, plural(h.NotSearched, "window")+" not searched")
+	}
+	if h.Unconfirmed > 0 {
+		bad = append(bad, plural(h.Unconfirmed, "fault")+" not seen to take")
+	}
+	if len(bad) > 0 {
+		text += "  " + s.paint(orange, strings.Join(bad, ", "))
+	}
+	return text
+}
+
+func lateShare(h results.Health) string {
+	if h.Starts == 0 {
+		return count(h.LateStarts)
+	}
+	return percent(float64(h.LateStarts) / float64(h.Starts))
+}
+
+func byCount[K cmp.Ordered](all map[K]int) []K {
+	return slices.SortedFunc(maps.Keys(all), func(a, b K) int {
+		return cmp.Or(cmp.Compare(all[b], all[a]), cmp.Compare(a, b))
+	})
+}

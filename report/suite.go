@@ -1,0 +1,149 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
+)
+
+// The symbols of the matrix.
+const (
+	symbolSafe    = "."
+	symbolBroken  = "x"
+	symbolDiffers = "!"
+	symbolUnclear = "?"
+	symbolNA      = "-"
+)
+
+const legend = symbolSafe + " holds, as expected   " + symbolBroken + " breaks, as expected   " + symbolDiffers +
+	" differs from the expectation   " + symbolUnclear + " inconclusive   " + symbolNA + " does not apply"
+
+// Suite writes a suite's verdict, its matrix, the cells that are not as expected by name, and its sensitivity.
+func Suite(w io.Writer, suite results.Suite, s Style) error {
+	m := newMatrix(suite.Cells)
+	lines := []string{s.verdict(suite.Verdict, headline(suite.Verdict)) + "  " + suiteSummary(suite), ""}
+	lines = append(lines, m.text(s)...)
+	lines = append(lines, "", legend)
+	lines = append(lines, m.columnNames()...)
+	lines = append(lines, oddCells(suite.Cells, s)...)
+	lines = append(lines, "", "sensitivity  "+sensitivityText(suite.Sensitivity))
+	for _, n := range suite.Notes {
+		lines = append(lines, s.paint(orange, "note")+"         "+n)
+	}
+	return write(w, append(lines, "again        "+suite.Rerun))
+}
+
+func suiteSummary(suite results.Suite) string {
+	n := map[checker.Result]int{}
+	for _, c := range suite.Cells {
+		n[c.Verdict]++
+	}
+	run := len(suite.Cells) - n[checker.NotApplicable]
+	return fmt.Sprintf("%s of %s as expected, %s not, %s inconclusive  (%s, seed %d, %s)", count(n[checker.Pass]), plural(run, "cell"),
+		count(n[checker.Fail]), count(n[checker.Inconclusive]), suite.Server, suite.Seed, span(suite.Duration))
+}
+
+func sensitivityText(x results.Sensitivity) string {
+	if x.Planted == 0 {
+		return "no planted bugs were run"
+	}
+	text := fmt.Sprintf("caught %d of %d planted bugs", x.Caught, x.Planted)
+	if len(x.Missed) > 0 {
+		text += "; missed " + strings.Join(x.Missed, ", ")
+	}
+	return text
+}
+
+// oddCells lists what is not as expected, each with both sides and where it lies.
+func oddCells(cells []results.Cell, s Style) []string {
+	var lines []string
+	for _, c := range cells {
+		if c.Verdict != checker.Fail && c.Verdict != checker.Inconclusive {
+			continue
+		}
+		lines = append(lines, "", fmt.Sprintf("%s  %s × %s: %s", s.verdict(c.Verdict, word(c.Verdict)), c.Lock, c.Scenario, c.Why),
+			"      expected  "+c.Expected, "      observed  "+c.Observed)
+		if c.Run != "" {
+			lines = append(lines, "      run       "+c.Run)
+		}
+	}
+	return lines
+}
+
+// matrix lays cells out by variant and scenario, in the order in which they first come.
+type matrix struct {
+	locks, scenarios []string
+	cells            map[[2]string]results.Cell
+}
+
+func newMatrix(cells []results.Cell) matrix {
+	m := matrix{cells: map[[2]string]results.Cell{}}
+	for _, c := range cells {
+		if !slices.Contains(m.locks, c.Lock) {
+			m.locks = append(m.locks, c.Lock)
+		}
+		if !slices.Contains(m.scenarios, c.Scenario) {
+			m.scenarios = append(m.scenarios, c.Scenario)
+		}
+		m.cells[[2]string{c.Lock, c.Scenario}] = c
+	}
+	return m
+}
+
+func symbol(c results.Cell) string {
+	switch c.Verdict {
+	case checker.Pass:
+		if c.Observed == "safe" {
+			return symbolSafe
+		}
+		return symbolBroken
+	case checker.Fail:
+		return symbolDiffers
+	case checker.NotApplicable:
+		return symbolNA
+	}
+	return symbolUnclear
+}
+
+// text is a row for each variant under numbered columns: the names of thirty scenarios would not fit a screen.
+func (m matrix) text(s Style) []string {
+	width := 0
+	for _, lock := range m.locks {
+		width = max(width, len(lock))
+	}
+	header := strings.Repeat(" ", width)
+	for i := range m.scenarios {
+		header += fmt.Sprintf("%3d", i+1)
+	}
+	lines := []string{header}
+	for _, lock := range m.locks {
+		line := fmt.Sprintf("%-*s", width, lock)
+		for _, scenario := range m.scenarios {
+			c, ok := m.cells[[2]string{lock, scenario}]
+			mark := " "
+			if ok {
+				mark = s.verdict(c.Verdict, symbol(c))
+			}
+			line += "  " + mark
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// columnNames explains the numbers, a few to a line.
+func (m matrix) columnNames() []string {
+	const perLine = 4
+	var lines []string
+	for i, name := range m.scenarios {
+		if i%perLine == 0 {
+			lines = append(lines, "")
+		}
+		lines[len(lines)-1] += fmt.Sprintf("%2d %-22s", i+1, name)
+	}
+	return lines
+}

@@ -1,0 +1,43 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+)
+
+// Violation writes one violation in full: what broke, why, the story, the drawing, and the operations that show it.
+func Violation(w io.Writer, v checker.Violation) error {
+	lines := []string{fmt.Sprintf("%s broken by %s", v.Property, v.Cause),
+		fmt.Sprintf("at %s, clients %s, key %q", instant(v.At), strings.Join(v.Clients, ", "), v.Key)}
+	if v.Lasted > 0 {
+		lines = append(lines, "lasted "+span(v.Lasted))
+	}
+	if v.WithinClockError {
+		lines = append(lines, "shorter than the recorders' clocks can tell apart")
+	}
+	lines = append(append(lines, ""), v.Story...)
+	if len(v.Lanes) > 0 {
+		lines = append(append(lines, ""), v.Lanes...)
+	}
+	if len(v.Operations) > 0 {
+		lines = append(lines, "", "operations (call to return, nanoseconds on the run's base)")
+	}
+	for _, op := range v.Operations {
+		lines = append(lines, fmt.Sprintf("%16d %16d  %-4s %-8s %-9s %s", op.Call, op.Return, op.Client, op.Op, op.Outcome, detail(op.Token, op.Fence)))
+	}
+	return write(w, lines)
+}
+
+func detail(token string, fence uint64) string {
+	var words []string
+	if token != "" {
+		words = append(words, "token "+token)
+	}
+	if fence > 0 {
+		words = append(words, fmt.Sprintf("fence %d", fence))
+	}
+	return strings.Join(words, ", ")
+}

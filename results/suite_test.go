@@ -1,0 +1,102 @@
+package results_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/results"
+)
+
+// showing makes a result with the given "property/cause" breaks.
+func showing(verdict checker.Result, breaks ...string) results.Result {
+	r := results.Result{Lock: "l", Scenario: "s", Verdict: verdict}
+	for _, b := range breaks {
+		property, cause, _ := strings.Cut(b, "/")
+		causes := map[history.Cause]int{}
+		if cause != "" {
+			causes[history.Cause(cause)] = 1
+		}
+		r.Properties = append(r.Properties, checker.Property{Name: history.Property(property), Verdict: checker.Fail, Causes: causes})
+	}
+	return r
+}
+
+func TestNewCell(t *testing.T) {
+	const me, ex = "mutual-exclusion/mis-unlock", "exclusive-use/lease-overrun"
+	tests := []struct {
+		name     string
+		result   results.Result
+		want     impls.Expectation
+		verdict  checker.Result
+		observed string
+		why      string
+	}{
+		{"safe as expected", showing(checker.Pass), impls.Safe(), checker.Pass, "safe", ""},
+		{"broken as expected", showing(checker.Fail, me), impls.Breaks(me), checker.Pass, me, ""},
+		{"broken, and one that may be seen", showing(checker.Fail, me, ex), impls.Breaks(me).Or(ex), checker.Pass, me + " " + ex, ""},
+		{"the expected break was not seen", showing(checker.Pass), impls.Breaks(me), checker.Fail, "safe", "not seen: " + me},
+		{"another cause is another break", showing(checker.Fail, "mutual-exclusion/unknown"), impls.Breaks(me), checker.Fail,
+			"mutual-exclusion/unknown", "not expected: mutual-exclusion/unknown"},
+		{"an optional break alone is not enough", showing(checker.Fail, ex), impls.Breaks(me).Or(ex), checker.Fail, ex, "not seen: " + me},
+		{"broken though expected safe", showing(checker.Fail, ex), impls.Safe(), checker.Fail, ex, "not expected: " + ex},
+		{"inconclusive is no pass", showing(checker.Inconclusive), impls.Safe(), checker.Inconclusive, "safe", ""},
+		{"inconclusive excuses a break that was not seen", showing(checker.Inconclusive), impls.Breaks(me), checker.Inconclusive, "safe", ""},
+		{"inconclusive excuses no break that was", showing(checker.Inconclusive, ex), impls.Safe(), checker.Fail, ex, "not expected: " + ex},
+		{"the second opinion says the same", showing(checker.Fail, me, "linearizability/mis-unlock"), impls.Breaks(me), checker.Pass, me, ""},
+		{"the second opinion says more", showing(checker.Fail, "linearizability/unknown"), impls.Safe(), checker.Fail,
+			"linearizability/unknown", "not expected: linearizability/unknown"},
+		{"a failure without a cause", showing(checker.Fail, "progress"), impls.Safe(), checker.Fail, "progress/unknown", "not expected: progress/unknown"},
+		{"does not apply", showing(checker.Pass), impls.NotApplicable("no lease"), checker.NotApplicable, "safe", "no lease"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := results.NewCell(tt.result, tt.want)
+			if got.Verdict != tt.verdict || got.Observed != tt.observed || got.Why != tt.why || got.Expected != tt.want.String() {
+				t.Errorf("%+v\nwant %s, observed %q, why %q", got, tt.verdict, tt.observed, tt.why)
+			}
+		})
+	}
+}
+
+func TestSuiteVerdictAndSensitivity(t *testing.T) {
+	ok, broke := results.Cell{Lock: "a", Verdict: checker.Pass, Observed: "safe"}, results.Cell{Lock: "b", Verdict: checker.Pass, Observed: "progress/no-expiry"}
+	planted := func(lock, observed string, v checker.Result) results.Cell {
+		return results.Cell{Lock: lock, Observed: observed, Verdict: v, Planted: true}
+	}
+	tests := []struct {
+		name    string
+		cells   []results.Cell
+		verdict checker.Result
+		caught  int
+		missed  []string
+	}{
+		{"all as expected", []results.Cell{ok, broke, results.NACell("a", "s", "why")}, checker.Pass, 0, []string{}},
+		{"one differs", []results.Cell{ok, {Lock: "c", Verdict: checker.Fail}}, checker.Fail, 0, []string{}},
+		{"one came to nothing", []results.Cell{ok, results.ErrorCell("c", "s", impls.Safe(), errors.New("no server"))}, checker.Inconclusive, 0, []string{}},
+		{"nothing was run", []results.Cell{results.NACell("a", "s", "why")}, checker.Inconclusive, 0, []string{}},
+		{"no cells", nil, checker.Inconclusive, 0, []string{}},
+		{"a planted bug is caught in one of its cells", []results.Cell{planted("p", "safe", checker.Pass), planted("p", "renewal/orphan", checker.Pass)},
+			checker.Pass, 1, []string{}},
+		{"a planted bug is missed", []results.Cell{planted("p", "safe", checker.Pass), planted("q", "renewal/orphan", checker.Pass)},
+			checker.Fail, 1, []string{"p"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := results.Suite{Cells: tt.cells}
+			s.Judge()
+			if s.Verdict != tt.verdict || s.Sensitivity.Caught != tt.caught || !slices.Equal(s.Sensitivity.Missed, tt.missed) {
+				t.Errorf("%s, %+v; want %s, caught %d, missed %v", s.Verdict, s.Sensitivity, tt.verdict, tt.caught, tt.missed)
+			}
+			data, err := json.Marshal(s)
+			if err != nil || !strings.Contains(string(data), `"schema":"lockbench/suite/v1"`) || strings.Contains(string(data), `:null`) {
+				t.Errorf("%s, %v", data, err)
+			}
+		})
+	}
+}
