@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/beyond"
 	"github.com/lockbench/lockbench/impls/mutex"
 	"github.com/lockbench/lockbench/impls/rw"
 )
@@ -14,6 +15,7 @@ func Locks() []impls.Variant {
 	return slices.Concat(
 		mutex.Variants(),
 		rw.Variants(),
+		beyond.Variants(),
 	)
 }
 
