@@ -20,7 +20,6 @@ import (
 func providers() map[string]servers.Provider {
 	return map[string]servers.Provider{
 		"process": servers.NewProcess(servers.ProcessOptions{}),
-		"docker":  servers.NewDocker(servers.DockerOptions{}),
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/beyond"
 	"github.com/lockbench/lockbench/impls/mutex"
 	"github.com/lockbench/lockbench/impls/rw"
 )
@@ -15,7 +14,6 @@ func Locks() []impls.Variant {
 	return slices.Concat(
 		mutex.Variants(),
 		rw.Variants(),
-		beyond.Variants(),
 	)
 }
 
