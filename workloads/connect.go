@@ -58,9 +58,10 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 		Clock: a.Clock, Timeline: a.Timeline, Record: a.Record, At: a.At,
 		Rand: rand.New(rand.NewChaCha8(shift(a.Seed))),
 	}
+	shared := &impls.Shared{}
 	c.Open = func(key string, onRenew func(impls.Renewal)) (impls.Lock, error) {
 		env := environment(a, s, source)
-		env.Key, env.Nodes, env.OnRenew = s.Prefix+key, nodes, onRenew
+		env.Key, env.Nodes, env.OnRenew, env.Shared = s.Prefix+key, nodes, onRenew, shared
 		return s.Variant.New(env)
 	}
 	return c, func() error { return errors.Join(c.Close(), closeNodes(), storage.Close()) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/mutex"
+	"github.com/lockbench/lockbench/impls/reentrant"
 	"github.com/lockbench/lockbench/impls/rw"
 )
 
@@ -13,6 +14,7 @@ import (
 func Locks() []impls.Variant {
 	return slices.Concat(
 		mutex.Variants(),
+		reentrant.Variants(),
 		rw.Variants(),
 	)
 }
