@@ -109,8 +109,8 @@ func TestScriptsHaveHeaders(t *testing.T) {
 			if header != "-- name: "+s.Name {
 				t.Errorf("%s: %s begins with %q, want its name", v.Name, s.Name, header)
 			}
-			for _, word := range []string{"\n-- KEYS", "\n-- replies"} {
-				if !strings.Contains(s.Source, word) {
+			for _, word := range []string{"\n-- keys", "\n-- replies"} {
+				if !strings.Contains(strings.ToLower(s.Source), word) {
 					t.Errorf("%s: the header of %s has no line %q", v.Name, s.Name, strings.TrimSpace(word))
 				}
 			}
