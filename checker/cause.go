@@ -1,7 +1,215 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"slices"
 
-// attribute names why a violation happened, from the commands and fault windows around it. history.CauseUnknown when the
-// evidence does not tell.
-func attribute(v *Violation, ev *evidence) history.Cause { return history.CauseUnknown }
+	"github.com/lockbench/lockbench/history"
+)
+
+// attribute names why a violation happened, from the commands and fault windows around it. It answers
+// history.CauseUnknown rather than guess: each rule demands the command, or the measured window, that did it. What a
+// variant is called plays no part.
+//
+// It looks at little of the record first, and at more of it while that does not tell.
+//
+// The rules of one family are in one file, cause_*.go. Within a family they are asked in the order in which they are
+// listed, from what leaves a mark of its own to what is concluded because nothing else is left.
+func attribute(v *Violation, ev *evidence) history.Cause {
+	margin := max(4*ev.header.Lease, 2*second)
+	for range widenings {
+		s := sceneOf(v, ev, margin)
+		if cause := s.cause(v); cause != history.CauseUnknown {
+			return cause
+		}
+		if len(s.ops) > sceneLimit {
+			break
+		}
+		margin *= 8
+	}
+	return history.CauseUnknown
+}
+
+// Bounds on how much of the record is looked at for one violation.
+const (
+	widenings  = 4
+	sceneLimit = 20_000 // operations after which no more are asked for
+)
+
+// sceneOf arranges what lies within a margin of a violation and of the operations that show it.
+func sceneOf(v *Violation, ev *evidence, margin int64) *scene {
+	from, to := v.At, plus(v.At, v.Lasted)
+	for _, op := range v.Operations {
+		from, to = min(from, op.Call), max(to, op.Call)
+	}
+	return newScene(ev, v.Key, from-margin, plus(to, margin))
+}
+
+// cause dispatches by what was violated.
+func (s *scene) cause(v *Violation) history.Cause {
+	switch v.Property {
+	case history.MutualExclusion, history.Linearizability:
+		return s.overlapCause(v, (*hold).believed)
+	case history.ExclusiveUse:
+		return s.overlapCause(v, (*hold).inUse)
+	case history.StoreIntegrity:
+		return s.damageCause(v)
+	case history.ReleaseSafety:
+		return s.wrongfulEndCause(v)
+	case history.FencingOrder:
+		return s.fenceCause(v)
+	case history.Progress, history.Refusal, history.Hygiene:
+		return s.stuckCause(v)
+	case history.Reentrancy:
+		return s.reentryCause(v)
+	case history.Renewal:
+		return s.renewalCause(v)
+	}
+	return history.CauseUnknown
+}
+
+// overlapCause explains two holds that were in force at once. What in force means is the property's affair.
+func (s *scene) overlapCause(v *Violation, inForce func(*hold, int64) bool) history.Cause {
+	current := s.inForce(v, inForce)
+	for i, second := range current {
+		for _, first := range current[:i] {
+			if !conflict(first, second) {
+				continue
+			}
+			if cause := s.pairCause(first, second); cause != history.CauseUnknown {
+				return cause
+			}
+		}
+	}
+	return history.CauseUnknown
+}
+
+// inForce gives the holds of the violation's clients that were in force at its instant, by the time of their grant.
+func (s *scene) inForce(v *Violation, inForce func(*hold, int64) bool) []*hold {
+	var out []*hold
+	for _, h := range s.holds {
+		if slices.Contains(v.Clients, h.client()) && inForce(h, v.At) {
+			out = append(out, h)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *hold) int { return compareGranted(a, b) })
+	return out
+}
+
+func compareGranted(a, b *hold) int {
+	switch {
+	case a.granted() < b.granted():
+		return -1
+	case a.granted() > b.granted():
+		return 1
+	}
+	return 0
+}
+
+// conflict tells whether two holds must not be in force at once. Of a semaphore any two may be the ones too many.
+func conflict(a, b *hold) bool {
+	return a.client() != b.client() && !(a.shared() && b.shared())
+}
+
+// maxChain bounds how many violations back a cause is followed: an overlap that came from an overlap that came from …
+const maxChain = 8
+
+// pairCause explains how second could be granted while first was held. It must be asked in the order of the grants.
+func (s *scene) pairCause(first, second *hold) history.Cause {
+	return s.chainCause(first, second, maxChain)
+}
+
+func (s *scene) chainCause(first, second *hold, depth int) history.Cause {
+	if depth == 0 {
+		return history.CauseUnknown
+	}
+	p := pair{scene: s, first: first, second: second, depth: depth}
+	for _, rule := range s.rules {
+		if cause := rule(&p); cause != history.CauseUnknown {
+			return cause
+		}
+	}
+	return history.CauseUnknown
+}
+
+// pair is two holds that came to overlap, in the order in which they were granted.
+type pair struct {
+	*scene
+	first, second *hold
+	depth         int
+}
+
+// from is the earliest instant at which the first can have been granted.
+func (p *pair) from() int64 { return p.first.granted() }
+
+// to is the latest instant at which the second can have been granted.
+func (p *pair) to() int64 {
+	to := p.second.start()
+	if n := len(p.second.grants); n > 0 {
+		to = min(to, p.second.grants[n-1].latest())
+	}
+	return to
+}
+
+// pairRule tells why a pair came about, or that it does not know.
+type pairRule func(*pair) history.Cause
+
+// pairRules are asked in order. A rule that is certain comes before a rule that only fits.
+func pairRules() []pairRule {
+	return []pairRule{
+		(*pair).byQuorum,
+		(*pair).byReentry,
+		(*pair).byFreeing,
+		(*pair).byServerFault,
+		(*pair).byExtend,
+		(*pair).byBlindGrant,
+		(*pair).byLease,
+		(*pair).byLostReader,
+		(*pair).byDelayedFreeing,
+		(*pair).byNothing,
+	}
+}
+
+// damageCause explains harm to the guarded store by the overlap of uses that it came from.
+func (s *scene) damageCause(v *Violation) history.Cause {
+	var inside []*hold
+	for _, h := range s.holds {
+		if slices.Contains(v.Clients, h.client()) && len(h.uses) > 0 {
+			inside = append(inside, h)
+		}
+	}
+	slices.SortStableFunc(inside, compareGranted)
+	for i, second := range inside {
+		for _, first := range inside[:i] {
+			if at, met := usesMeet(first, second); met && conflict(first, second) && near(v.At, at, first, second) {
+				if cause := s.pairCause(first, second); cause != history.CauseUnknown {
+					return cause
+				}
+			}
+		}
+	}
+	return history.CauseUnknown
+}
+
+// usesMeet gives the first instant at which two holds were both in use.
+func usesMeet(a, b *hold) (int64, bool) {
+	for _, ua := range a.uses {
+		for _, ub := range b.uses {
+			if ua.Call <= ub.Return && ub.Call <= ua.Return {
+				return max(ua.Call, ub.Call), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// near tells whether an instant lies within the uses of either hold, where a write of theirs can have done the damage.
+func near(at, met int64, a, b *hold) bool {
+	last := met
+	for _, h := range []*hold{a, b} {
+		for _, u := range h.uses {
+			last = max(last, u.Return)
+		}
+	}
+	first := min(a.uses[0].Call, b.uses[0].Call)
+	return first <= at && at <= last
+}

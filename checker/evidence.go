@@ -77,6 +77,20 @@ func (e *evidence) commandsOn(key string, from, to int64) []history.Command {
 	return out
 }
 
+// everGranted tells whether any acquire of key in a mode was granted in the whole run.
+func (e *evidence) everGranted(key string, mode history.Mode) bool {
+	granted := func(op history.Operation) bool {
+		return op.Op == history.Acquire && op.Outcome == history.OK && op.Mode == mode
+	}
+	for from, to := int64(0), second; from < math.MaxInt64; { // in growing parts, because most runs tell in the first
+		if slices.ContainsFunc(e.operations(key, from, to), granted) {
+			return true
+		}
+		from, to = to, plus(to, min(to, math.MaxInt64/4)*3)
+	}
+	return false
+}
+
 // names tells whether an argument of the command contains key.
 func names(c history.Command, key string) bool {
 	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.Contains(arg, key) })

@@ -20,6 +20,7 @@ import (
 func providers() map[string]servers.Provider {
 	return map[string]servers.Provider{
 		"process": servers.NewProcess(servers.ProcessOptions{}),
+		"docker":  servers.NewDocker(servers.DockerOptions{}),
 	}
 }
 

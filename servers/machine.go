@@ -21,11 +21,11 @@ type machine interface {
 	resume(ctx context.Context) error
 	close() error // gone for good when it returns, whatever state it was in
 
-	addr() string        // host:port for clients; "" while it is down
-	peer() (string, int) // host and port at which the other servers reach it
-	identity() NodeInfo  // what can be said without asking the server: image, process id
-	alive() error        // why the server is gone, if it is
-	clockPath() string   // the file of its shifted clock; "" without one
+	addr() string                    // host:port for clients; "" while it is down
+	peer() (string, int)             // host and port at which the other servers reach it
+	identity() NodeInfo              // what can be said without asking the server: image, process id
+	alive(ctx context.Context) error // why the server is gone, if it is
+	clockPath() string               // the file of its shifted clock; "" without one
 }
 
 // state is what has been done to a node.
@@ -91,7 +91,7 @@ func (n *node) up(ctx context.Context) error {
 // waitAnswering returns when the server answers, has loaded its data, and is the one that was started.
 func (n *node) waitAnswering(ctx context.Context) error {
 	return poll(ctx, "answer", func() (bool, error) {
-		if err := n.alive(); err != nil {
+		if err := n.alive(ctx); err != nil {
 			return false, err
 		}
 		fields, err := infoFields(ctx, n.dial, "everything")

@@ -64,7 +64,7 @@ func (m *processMachine) current() *child {
 
 // addr is the same for as long as the machine exists.
 func (m *processMachine) addr() string {
-	if m.alive() != nil {
+	if m.ended() != nil {
 		return ""
 	}
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(m.port))
@@ -74,14 +74,16 @@ func (m *processMachine) peer() (string, int) { return "127.0.0.1", m.port }
 func (m *processMachine) clockPath() string   { return m.clock }
 
 func (m *processMachine) identity() NodeInfo {
-	if m.alive() != nil {
+	if m.ended() != nil {
 		return NodeInfo{}
 	}
 	return NodeInfo{PID: m.current().process.Pid}
 }
 
-// alive tells why the process is gone from the last lines of its log.
-func (m *processMachine) alive() error {
+func (m *processMachine) alive(context.Context) error { return m.ended() }
+
+// ended tells why the process is gone from the last lines of its log; it is nil while the process runs.
+func (m *processMachine) ended() error {
 	c := m.current()
 	if c == nil {
 		return errors.New("not started")

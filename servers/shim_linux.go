@@ -96,3 +96,24 @@ func preload(ctx context.Context, estate *estate, machines []*processMachine) er
 	}
 	return nil
 }
+
+// preloadContainers builds the shim and mounts it with a clock into each container.
+func preloadContainers(ctx context.Context, estate *estate, machines []*dockerMachine) error {
+	object, err := buildShim(ctx, estate.dir)
+	if err != nil {
+		return err
+	}
+	const inside = "/lockbench-"
+	for i, m := range machines {
+		dir, err := estate.room(fmt.Sprintf("node-%d", i))
+		if err != nil {
+			return err
+		}
+		if m.clock, err = newClockFile(dir); err != nil {
+			return err
+		}
+		m.binds = []string{object + ":" + inside + clockObject + ":ro", m.clock + ":" + inside + clockFile + ":ro"}
+		m.env = map[string]string{"LD_PRELOAD": inside + clockObject, clockEnv: inside + clockFile}
+	}
+	return nil
+}

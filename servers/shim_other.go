@@ -13,6 +13,7 @@ func errNoShim() error {
 	return fmt.Errorf("%w: clock faults preload a shim into redis-server, which works on Linux only, not on %s", ErrMissing, runtime.GOOS)
 }
 
-func compiler() (string, error)                                 { return "", errNoShim() }
-func preload(context.Context, *estate, []*processMachine) error { return errNoShim() }
-func writeShift(string, shift) error                            { return errNoShim() }
+func compiler() (string, error)                                          { return "", errNoShim() }
+func preload(context.Context, *estate, []*processMachine) error          { return errNoShim() }
+func preloadContainers(context.Context, *estate, []*dockerMachine) error { return errNoShim() }
+func writeShift(string, shift) error                                     { return errNoShim() }

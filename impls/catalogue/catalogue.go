@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/beyond"
 	"github.com/lockbench/lockbench/impls/mutex"
 	"github.com/lockbench/lockbench/impls/reentrant"
 	"github.com/lockbench/lockbench/impls/rw"
@@ -16,6 +17,7 @@ func Locks() []impls.Variant {
 		mutex.Variants(),
 		reentrant.Variants(),
 		rw.Variants(),
+		beyond.Variants(),
 	)
 }
 

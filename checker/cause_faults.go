@@ -1,0 +1,119 @@
+package checker
+
+import "github.com/lockbench/lockbench/history"
+
+// The names of the faults that a cause can rest on. The vocabulary is the package faults', which this one must not
+// import; a test of the whole program holds the two together.
+const (
+	faultSkewClient  = "skew-client"
+	faultDriftClock  = "drift-clock"
+	faultJumpClock   = "jump-clock"
+	faultKillServer  = "kill-server"
+	faultFailover    = "failover"
+	faultCrashClient = "crash-client"
+	faultPauseClient = "pause-client"
+	faultLoseReply   = "lose-reply"
+	faultDeleteKey   = "delete-key"
+)
+
+// causeOf maps the faults that take a key from a server before its time to the cause they are.
+func causeOf(fault string) (history.Cause, bool) {
+	switch fault {
+	case faultKillServer:
+		return history.RestartLoss, true
+	case faultFailover:
+		return history.FailoverLoss, true
+	case faultJumpClock:
+		return history.ClockJump, true
+	case faultDriftClock:
+		return history.ClockSkew, true
+	case faultDeleteKey: // a release by one who is not the holder
+		return history.MisUnlock, true
+	}
+	return history.CauseUnknown, false
+}
+
+// byServerFault finds a fault that took the first hold's key from a node between the two grants. It cannot be the
+// reason when the second grant did not ask whether the key was there, nor when the key was to end by then anyway.
+func (p *pair) byServerFault() history.Cause {
+	if p.grantedBlindly() || p.ranOut() {
+		return history.CauseUnknown
+	}
+	last, at := history.CauseUnknown, int64(-1)
+	for i := range p.faults {
+		w := &p.faults[i]
+		cause, ok := causeOf(w.Fault)
+		if ok && w.Confirmed && p.grantedOn(w.Node) && p.strikes(w) && w.Start > at {
+			last, at = cause, w.Start
+		}
+	}
+	return last
+}
+
+// strikes tells whether a fault fell between the two grants. A clock does harm at the instants at which it jumps,
+// which are the edges of its window; a server that is away, from its end to its return.
+func (p *pair) strikes(w *history.Window) bool {
+	inside := func(at int64) bool { return p.from() <= at && at <= p.to() }
+	if w.Fault == faultJumpClock {
+		return inside(w.Start) || w.End != 0 && inside(w.End)
+	}
+	return w.Start <= p.to() && windowEnd(*w) >= p.from()
+}
+
+// grantedOn tells whether the first hold rested on a node. Without commands it may have.
+func (p *pair) grantedOn(node int) bool {
+	if node < 0 || len(p.first.grants) == 0 {
+		return true
+	}
+	for _, g := range p.first.grants {
+		if g.Node == node {
+			return true
+		}
+	}
+	return p.has(faultFailover) // the node that answered is known by the number it had
+}
+
+// has tells whether a fault of this name was confirmed between the two grants.
+func (p *pair) has(fault string) bool {
+	for i := range p.faults {
+		w := &p.faults[i]
+		if w.Fault == fault && w.Confirmed && w.Start <= p.to() && windowEnd(*w) >= p.from() {
+			return true
+		}
+	}
+	return false
+}
+
+// skewed tells whether a client's wall clock was off in the time of the pair.
+func (p *pair) skewed(client string) bool {
+	for i := range p.faults {
+		w := &p.faults[i]
+		if w.Fault == faultSkewClient && w.Confirmed && w.Client == client && w.Start <= p.to() && windowEnd(*w) >= p.from() {
+			return true
+		}
+	}
+	return false
+}
+
+// crashed gives the instant at which a client died.
+func (s *scene) crashed(client string) (int64, bool) {
+	for i := range s.faults {
+		if w := &s.faults[i]; w.Fault == faultCrashClient && w.Client == client && w.Confirmed {
+			return w.Start, true
+		}
+	}
+	return 0, false
+}
+
+// fenceCause explains a fence that did not grow: the counter went with the server's data, or two grants had the same
+// standing.
+func (s *scene) fenceCause(v *Violation) history.Cause {
+	for i := len(s.faults) - 1; i >= 0; i-- {
+		w := &s.faults[i]
+		cause, ok := causeOf(w.Fault)
+		if ok && (cause == history.RestartLoss || cause == history.FailoverLoss) && w.Confirmed && w.Start <= v.At {
+			return cause
+		}
+	}
+	return s.overlapCause(v, (*hold).believed)
+}

@@ -1,0 +1,161 @@
+package checker
+
+import "github.com/lockbench/lockbench/history"
+
+// byFreeing finds the command of another client that took the first hold's key away between the two grants.
+// mis-unlock and reader-evicted leave this mark.
+func (p *pair) byFreeing() history.Cause {
+	for i := range p.steps {
+		f := &p.steps[i]
+		if f.effect != effectFree || f.implied || f.Client == p.first.client() || !p.between(f) || !p.concerns(f) {
+			continue
+		}
+		if cause := p.freedBy(f); cause != history.CauseUnknown {
+			return cause
+		}
+	}
+	return history.CauseUnknown
+}
+
+// between tells whether a step can have taken effect after the first grant and before the second.
+func (p *pair) between(s *step) bool {
+	after := p.first.acquire.Call
+	if n := len(p.first.grants); n > 0 {
+		after = p.first.grants[0].Sent
+	}
+	return s.latest() >= after && s.Sent <= p.to()
+}
+
+// concerns tells whether a step was on a key that the first hold rests on. Readers and writers may keep keys of their
+// own: there, only a call of the same mode touches the same one.
+func (p *pair) concerns(s *step) bool {
+	if s.during == history.Release && p.header.Kind == history.RW && s.mode != p.first.acquire.Mode {
+		return false
+	}
+	return p.onGrantedKeys(s)
+}
+
+func (p *pair) onGrantedKeys(s *step) bool {
+	for _, g := range p.first.grants {
+		if g.Node == s.Node && share(redisKeys(&g.Command), redisKeys(&s.Command)) {
+			return true
+		}
+	}
+	return len(p.first.grants) == 0
+}
+
+func share(a, b []string) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x == y {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// freedBy says what it means that f took the first hold's key away. A client that was itself holding, by its own
+// lights, was let in beside the first hold before: then that is where it began.
+func (p *pair) freedBy(f *step) history.Cause {
+	own := p.holdOf(f)
+	switch {
+	case own == nil && p.first.shared() && f.mode == history.Shared:
+		return history.ReaderEvicted
+	case own == nil:
+		return history.MisUnlock
+	case p.first.shared() && own.shared():
+		if f.wholeKey() {
+			return history.ReaderEvicted
+		}
+		return history.CauseUnknown // the caller's own part of the key, as it should be
+	case p.header.Kind == history.Semaphore || p.header.Kind == history.RW && !f.wholeKey():
+		return history.CauseUnknown
+	}
+	return p.chainBack(own)
+}
+
+// chainBack follows an overlap to the earlier one between the first hold and the hold that freed it.
+func (p *pair) chainBack(own *hold) history.Cause {
+	a, b := p.first, own
+	if compareGranted(a, b) > 0 {
+		a, b = b, a
+	}
+	if b == p.second || a.end() <= b.start() {
+		return history.MisUnlock
+	}
+	return p.chainCause(a, b, p.depth-1)
+}
+
+// holdOf finds the hold that a client believed in, up to the release, when it sent a step.
+func (s *scene) holdOf(st *step) *hold {
+	for _, h := range s.holds {
+		if h.client() == st.Client && h.start() <= st.Sent && st.Sent < h.until && (h.lost == 0 || st.Sent < h.lost) &&
+			(h.release == nil || st.Sent <= h.release.Return) {
+			return h
+		}
+	}
+	return nil
+}
+
+// byLostReader explains a writer that came in beside a reader: of locks that keep one mark for all readers, another
+// reader's acquire wrote over the mark, or its release took it away. Both may answer without a sign of it, so
+// this is concluded when nothing else is left.
+func (p *pair) byLostReader() history.Cause {
+	if !p.first.shared() || p.second.shared() {
+		return history.CauseUnknown
+	}
+	for _, h := range p.holds {
+		other := h != p.first && h.shared() && h.client() != p.first.client()
+		if other && h.acquire.Call <= p.to() && h.granted() >= p.from() && h.release != nil && h.release.Call <= p.to() {
+			return history.ReaderEvicted
+		}
+	}
+	return history.CauseUnknown
+}
+
+// byDelayedFreeing explains an overlap by an unconditional DEL that no reply was seen of: it can have arrived at any
+// time after it was sent, and nothing else is left that could have taken the key away.
+func (p *pair) byDelayedFreeing() history.Cause {
+	for i := range p.steps {
+		f := &p.steps[i]
+		if f.effect == effectMaybe && f.wholeKey() && f.Client != p.first.client() && p.between(f) && p.concerns(f) {
+			return history.MisUnlock
+		}
+	}
+	return history.CauseUnknown
+}
+
+// wrongfulEndCause explains a release or extend that ended or changed the hold of another.
+func (s *scene) wrongfulEndCause(v *Violation) history.Cause {
+	wronged := s.wronged(v)
+	if wronged == nil {
+		return history.CauseUnknown
+	}
+	for i := range s.steps {
+		f := &s.steps[i]
+		if f.Client == wronged.client() || f.latest() < v.At || f.Sent > max(v.At+v.Lasted, v.At) || !changes(f) {
+			continue
+		}
+		if wronged.shared() && f.mode == history.Shared {
+			return history.ReaderEvicted
+		}
+		return history.MisUnlock
+	}
+	return history.CauseUnknown
+}
+
+// wronged is the hold of the violation's first client that was in force at its instant.
+func (s *scene) wronged(v *Violation) *hold {
+	for _, h := range s.holds {
+		if len(v.Clients) > 0 && h.client() == v.Clients[0] && h.granted() <= v.At && (v.At <= h.end() || h.inUse(v.At)) {
+			return h
+		}
+	}
+	return nil
+}
+
+// changes tells whether a step ended a hold or moved its end.
+func changes(s *step) bool {
+	return s.effect == effectFree && !s.implied || s.effect == effectLease || s.effect == effectOverwrite && s.during != history.Acquire
+}

@@ -1,0 +1,195 @@
+package checker
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// stuckCause explains a lock that was not to be had although nobody could be holding it: a progress, refusal or hygiene
+// violation. It follows the key on the server from command to command, and asks who left there what was found.
+func (s *scene) stuckCause(v *Violation) history.Cause {
+	left := s.leftover(v.At)
+	if left.taker == nil && !s.grantedWithin(v) {
+		left = s.leftover(plus(v.At, v.Lasted))
+	}
+	if left.taker != nil {
+		return s.leftoverCause(left)
+	}
+	switch {
+	case left.expired && s.jumped(v.At):
+		return history.ClockJump
+	case v.Property == history.Hygiene:
+		return history.CauseUnknown
+	case s.neverGranted(v):
+		return history.NeverGranted
+	case s.deadWaiter(v.At) && len(s.steps) > 0:
+		return history.Orphan
+	case v.Property == history.Progress && s.asleep(v):
+		return history.LostWakeup
+	}
+	return history.CauseUnknown
+}
+
+// grantedWithin tells whether anybody was granted the lock while the violation lasted.
+func (s *scene) grantedWithin(v *Violation) bool {
+	return slices.ContainsFunc(s.holds, func(h *hold) bool { return v.At <= h.start() && h.granted() <= plus(v.At, v.Lasted) })
+}
+
+// leftover is the state of a lock's key on the server, as the commands up to an instant leave it.
+type leftover struct {
+	taker   *step // who took the key that is there; nil when there is none
+	freeing *step // an attempt to free it that no reply was seen of
+	leased  bool  // it ends by itself
+	ends    int64 // when, if it does
+	expired bool  // a key that was there has ended by itself
+}
+
+// leftover replays the steps that were sent up to an instant.
+func (s *scene) leftover(at int64) leftover {
+	var k leftover
+	for i := range s.steps {
+		st := &s.steps[i]
+		if st.Sent > at {
+			break
+		}
+		k.age(st.Sent)
+		s.apply(&k, st)
+	}
+	k.age(at)
+	return k
+}
+
+// age lets the key end by itself.
+func (k *leftover) age(now int64) {
+	if k.taker != nil && k.leased && k.ends < now {
+		*k = leftover{expired: true}
+	}
+}
+
+func (s *scene) apply(k *leftover, st *step) {
+	switch {
+	case st.effect == effectFree:
+		*k = leftover{}
+	case st.takes() || st.effect == effectMaybe && st.during == history.Acquire && k.taker == nil && mayTake(st):
+		*k = leftover{taker: st}
+		k.lease(st, s.ttl(st))
+	case st.effect == effectLease && k.taker != nil:
+		k.lease(st, s.ttl(st))
+	case st.effect == effectMaybe && st.during == history.Release && k.taker != nil:
+		k.freeing = st
+	}
+}
+
+// mayTake tells whether a command whose reply was not seen is one that takes a lock, not one that sets a lease.
+func mayTake(st *step) bool {
+	return st.script() || st.Name == "SET" || st.Name == "SETNX" || st.Name == "GETSET"
+}
+
+// lease sets when the key ends: at the latest a lease after the reply.
+func (k *leftover) lease(st *step, ttl int64) {
+	k.leased = ttl > 0
+	if k.leased {
+		k.ends = max(st.Sent, st.Replied) + ttl
+	}
+}
+
+// leftoverCause says why a key is still there that no client believes in.
+func (s *scene) leftoverCause(k leftover) history.Cause {
+	_, dead := s.crashed(k.taker.Client)
+	h := s.grantedBy(k.taker)
+	switch {
+	case h == nil && k.taker.during != history.Acquire:
+		return history.Resurrection
+	case !k.leased:
+		return history.NoExpiry
+	case h == nil && !dead && k.taker.effect == effectMaybe:
+		return history.AmbiguousReply
+	case h == nil && k.taker.outcome == history.Unknown:
+		return history.Orphan
+	case h != nil && (dead || k.freeing != nil || h.release != nil):
+		return history.Orphan
+	}
+	return history.CauseUnknown
+}
+
+// grantedBy is the hold that a step granted.
+func (s *scene) grantedBy(st *step) *hold {
+	for _, h := range s.holds {
+		if slices.Contains(h.grants, st) {
+			return h
+		}
+	}
+	return nil
+}
+
+// jumped tells whether a server's clock was set before an instant.
+func (s *scene) jumped(at int64) bool {
+	return slices.ContainsFunc(s.faults, func(w history.Window) bool {
+		return w.Fault == faultJumpClock && w.Confirmed && w.Start <= at
+	})
+}
+
+// neverGranted tells whether nobody was ever granted the lock in the mode that the violation's clients asked for, though
+// the server answered them. An acquire of unknown outcome may have been granted, unless the
+// commands show that no key was left by it; a single refusal is no rule.
+func (s *scene) neverGranted(v *Violation) bool {
+	refusals := 0
+	for _, op := range s.ops {
+		if op.Op != history.Acquire {
+			continue
+		}
+		if op.Outcome == history.Unknown && len(s.steps) == 0 || slices.Contains(v.Clients, op.Client) && s.everGranted(op.Mode) {
+			return false
+		}
+		if op.Outcome == history.Busy {
+			refusals += 1 + s.refusedSteps(op)
+		}
+	}
+	return refusals > 1
+}
+
+// refusedSteps counts the commands of an acquire that were refused, beyond the first.
+func (s *scene) refusedSteps(op history.Operation) int {
+	n := -1
+	for i := range s.steps {
+		st := &s.steps[i]
+		if st.Client == op.Client && op.Call <= st.Sent && st.Sent <= op.Return && st.effect == effectRefuse {
+			n++
+		}
+	}
+	return max(n, 0)
+}
+
+// deadWaiter tells whether a client died while it waited for the lock, before an instant.
+func (s *scene) deadWaiter(at int64) bool {
+	return slices.ContainsFunc(s.ops, func(op history.Operation) bool {
+		died, dead := s.crashed(op.Client)
+		return dead && died <= at && op.Op == history.Acquire && op.Call <= died && died <= op.Return && op.Outcome == history.Unknown
+	})
+}
+
+// asleep tells whether a client waited through the violation without asking, and nothing kept it from asking.
+func (s *scene) asleep(v *Violation) bool {
+	return slices.ContainsFunc(s.ops, func(op history.Operation) bool {
+		waits := op.Op == history.Acquire && slices.Contains(v.Clients, op.Client) && op.Call <= v.At && op.Return >= v.At+v.Lasted
+		return waits && s.askedIn(op) && !s.askedWithin(op.Client, v.At, v.At+v.Lasted) && !s.hindered(op.Client, v.At)
+	})
+}
+
+// askedIn tells whether an acquire sent any command: else the record of commands does not cover it.
+func (s *scene) askedIn(op history.Operation) bool {
+	return s.askedWithin(op.Client, op.Call, op.Return)
+}
+
+// askedWithin tells whether a client sent a command for the lock strictly between two instants.
+func (s *scene) askedWithin(client string, from, to int64) bool {
+	return slices.ContainsFunc(s.steps, func(st step) bool { return st.Client == client && from < st.Sent && st.Sent < to })
+}
+
+// hindered tells whether a fault was done to a client at an instant.
+func (s *scene) hindered(client string, at int64) bool {
+	return slices.ContainsFunc(s.faults, func(w history.Window) bool {
+		return w.Client == client && w.Fault != faultSkewClient && w.Start <= at && at <= windowEnd(w)
+	})
+}

@@ -1,0 +1,341 @@
+package beyond
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
+	"github.com/lockbench/lockbench/impls/internal/redistest"
+)
+
+func TestOneHolderThenTheNext(t *testing.T) {
+	each(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
+		a.leaves(t, "release of nothing", impls.ErrNotHeld)
+		_, err := a.Extend(t.Context())
+		wantErr(t, "extend of nothing", err, impls.ErrNotHeld)
+		first := a.asks(t, "first", write, nil)
+		b.asks(t, "second beside the first", write, impls.ErrBusy)
+		b.leaves(t, "second's release", impls.ErrNotHeld)
+		_, err = a.Extend(t.Context())
+		wantErr(t, "extend", err, nil)
+		a.leaves(t, "first's release", nil)
+		a.leaves(t, "first's release again", impls.ErrNotHeld)
+		second := b.asks(t, "second alone", write, nil)
+		if first.Token == "" || first.Token == second.Token {
+			t.Errorf("tokens %q and %q, want two different ones", first.Token, second.Token)
+		}
+		if v.Traits.Fenced && (first.Fence == 0 || second.Fence <= first.Fence) {
+			t.Errorf("fences %d and %d, want them to grow", first.Fence, second.Fence)
+		}
+	})
+}
+
+// An acquire that meets nobody, and a release, are one request each.
+func TestOneRoundTrip(t *testing.T) {
+	each(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		a := join(t, s, v.Name, "a")
+		a.asks(t, "the scripts are known from here on", write, nil)
+		a.leaves(t, "release", nil)
+		sent := a.Record()
+		if _, err := a.Acquire(t.Context(), write); err != nil {
+			t.Fatal(err)
+		}
+		a.leaves(t, "release", nil)
+		if lines := sent.Take(); len(lines) != 2 {
+			t.Errorf("%d requests, want 2: %q", len(lines), lines)
+		}
+	})
+}
+
+func TestTheLeaseEndsAHold(t *testing.T) {
+	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
+		g := a.asks(t, "first", write, nil)
+		if left := time.Until(g.ValidUntil); left > lease || left < lease*9/10 {
+			t.Errorf("valid for %v of a lease of %v", left, lease)
+		}
+		time.Sleep(lease - time.Millisecond)
+		b.asks(t, "a millisecond before the end", write, impls.ErrBusy)
+		time.Sleep(time.Millisecond)
+		b.asks(t, "at the end", write, nil)
+		_, err := a.Extend(t.Context())
+		wantErr(t, "extend after the end", err, impls.ErrLost)
+		a.leaves(t, "release after a loss that is known", impls.ErrNotHeld)
+		b.leaves(t, "the second's hold is whole", nil)
+	})
+}
+
+func TestAReleaseAfterTheLeaseIsALoss(t *testing.T) {
+	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
+		a.asks(t, "first", write, nil)
+		time.Sleep(lease)
+		b.asks(t, "second", write, nil)
+		a.leaves(t, "first's late release", impls.ErrLost)
+		a.leaves(t, "and again", impls.ErrNotHeld)
+		b.leaves(t, "the second's hold is whole", nil)
+	})
+}
+
+// Extending starts the lease anew; it does not add one.
+func TestExtendStartsTheLeaseAnew(t *testing.T) {
+	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
+		a.asks(t, "first", write, nil)
+		time.Sleep(lease / 2)
+		if _, err := a.Extend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(lease - time.Millisecond)
+		b.asks(t, "before the extended end", write, impls.ErrBusy)
+		time.Sleep(time.Millisecond)
+		b.asks(t, "at the extended end", write, nil)
+	})
+}
+
+// A waiter is woken by the release: it does not wait for a poll or a lease to end.
+func TestAReleaseWakesTheWaiter(t *testing.T) {
+	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
+		a.asks(t, "holder", write, nil)
+		got := b.waits(t, t.Context(), write)
+		time.Sleep(lease / 7)
+		synctest.Wait()
+		released := time.Now()
+		a.leaves(t, "holder", nil)
+		o := <-got
+		wantErr(t, "waiter", o.err, nil)
+		if wait := o.at.Sub(released); wait != 0 {
+			t.Errorf("hand-over took %v of virtual time, want none", wait)
+		}
+	})
+}
+
+// When nothing can be published, a third of the lease is all that is lost.
+func TestALostWakeupCostsAThirdOfTheLease(t *testing.T) {
+	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
+		a.asks(t, "holder", write, nil)
+		got := b.waits(t, t.Context(), write)
+		time.Sleep(lease / 2)
+		synctest.Wait()
+		for _, k := range s.Mini.Keys() { // an operator deletes the holder, which publishes nothing
+			if !strings.Contains(k, QueueKey) && !strings.Contains(k, PlacesKey) {
+				s.Mini.Del(k)
+			}
+		}
+		lost := time.Now()
+		o := <-got
+		wantErr(t, "waiter", o.err, nil)
+		if wait := o.at.Sub(lost); wait > lease/3 {
+			t.Errorf("waited %v, want at most %v", wait, lease/3)
+		}
+	})
+}
+
+func TestTheLockOfADeadHolderIsFreeAtTheEndOfItsLease(t *testing.T) {
+	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		begin := time.Now()
+		join(t, s, v.Name, "a").asks(t, "holder that dies", write, nil)
+		o := <-join(t, s, v.Name, "b").waits(t, t.Context(), write)
+		wantErr(t, "waiter", o.err, nil)
+		if wait := o.at.Sub(begin); wait < lease || wait > lease+2*time.Millisecond {
+			t.Errorf("granted after %v, want the lease of %v", wait, lease)
+		}
+	})
+}
+
+// Whoever gives up leaves nothing: no hold, no place, no claim, no subscription, no goroutine.
+func TestGivingUpLeavesNothing(t *testing.T) {
+	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		a, b, c := join(t, s, v.Name, "a"), join(t, s, v.Name, "b"), join(t, s, v.Name, "c")
+		a.asks(t, "holder", write, nil)
+		before := s.Mini.Dump()
+		ctx, cancel := context.WithCancel(t.Context())
+		got := b.waits(t, ctx, write)
+		time.Sleep(lease / 5)
+		begin := time.Now()
+		cancel()
+		o := <-got
+		wantErr(t, "waiter", o.err, impls.ErrCancelled)
+		if errors.Is(o.err, impls.ErrUnknownOutcome) {
+			t.Errorf("every request was answered, yet: %v", o.err)
+		}
+		if o.at.Sub(begin) != 0 {
+			t.Errorf("cancelled after %v", o.at.Sub(begin))
+		}
+		synctest.Wait()
+		if after := s.Mini.Dump(); withoutCounter(after) != withoutCounter(before) {
+			t.Errorf("left behind:\n%s\nbefore:\n%s", after, before)
+		}
+		if n := len(s.Mini.PubSubChannels("*")); n != 0 {
+			t.Errorf("%d channels are still listened to", n)
+		}
+		a.leaves(t, "holder", nil)
+		c.asks(t, "next", write, nil)
+	})
+}
+
+// withoutCounter cuts the fence counter out of a dump: tickets come from it.
+func withoutCounter(dump string) string {
+	var out []string
+	lines := strings.Split(dump, "\n")
+	for i := 0; i < len(lines); i++ {
+		if strings.Contains(lines[i], FenceKey) {
+			i++
+			continue
+		}
+		out = append(out, lines[i])
+	}
+	return strings.Join(out, "\n")
+}
+
+// After everybody is done the fence counter is all that is left.
+func TestOnlyTheFenceCounterStays(t *testing.T) {
+	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
+		a.asks(t, "holder", write, nil)
+		got := b.waits(t, t.Context(), write)
+		time.Sleep(lease / 5)
+		a.leaves(t, "holder", nil)
+		wantErr(t, "waiter", (<-got).err, nil)
+		b.leaves(t, "waiter", nil)
+		for _, k := range s.Mini.Keys() {
+			if !strings.HasSuffix(k, FenceKey) {
+				t.Errorf("key %q is left", k)
+			}
+		}
+	})
+}
+
+// A reply that is lost is asked for again under the same token.
+func TestALostReplyIsAskedForAgain(t *testing.T) {
+	each(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
+		a.asks(t, "the scripts are known from here on", write, nil)
+		for _, lose := range []func(string){a.LoseReply, a.LoseRequest} {
+			lose("eval")
+			a.leaves(t, "release whose reply is lost", nil)
+			lose("eval")
+			a.asks(t, "acquire whose reply is lost", write, nil)
+			lose("eval")
+			if _, err := a.Extend(t.Context()); err != nil {
+				t.Errorf("extend whose reply is lost: %v", err)
+			}
+			b.asks(t, "the hold is there", write, impls.ErrBusy)
+		}
+		a.leaves(t, "release", nil)
+		b.asks(t, "once and no more: the lock is free", write, nil)
+	})
+}
+
+// When the second reply is lost too the outcome is unknown, and nothing is left of it.
+func TestTwoLostRepliesAreUnknown(t *testing.T) {
+	each(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
+		a.LoseReply("eval")
+		a.LoseReply("eval")
+		a.asks(t, "acquire", write, impls.ErrUnknownOutcome)
+		b.asks(t, "the token was withdrawn", write, nil)
+		b.LoseReply("eval")
+		b.LoseReply("eval")
+		b.leaves(t, "release", impls.ErrUnknownOutcome)
+		b.leaves(t, "release again: the first one took effect, so nothing was lost", nil)
+	})
+}
+
+// A busy answer to the second asking does not settle the first.
+func TestBusyAfterALostReplyIsUnknown(t *testing.T) {
+	each(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
+		a.asks(t, "holder", write, nil)
+		b.LoseReply("eval")
+		g, err := b.Try(t.Context(), write)
+		wantErr(t, "try", err, impls.ErrUnknownOutcome)
+		if errors.Is(err, impls.ErrBusy) || g.Token != "" {
+			t.Errorf("%+v, %v: says more than is known", g, err)
+		}
+		a.leaves(t, "holder", nil)
+	})
+}
+
+// stall is a clock that a test can make stand still: the client sleeps through the lease between sending and reading.
+func TestAReplyAfterTheLeaseIsNoGrant(t *testing.T) {
+	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		late := &lateClock{}
+		a := joinWith(t, s, v.Name, "a", func(e *impls.Env) { e.Clock = late })
+		late.add = lease
+		a.asks(t, "try whose reply comes a lease later", write, impls.ErrUnavailable)
+		late.add = lease
+		g, err := a.Acquire(t.Context(), write)
+		if err != nil || !late.Now().Before(g.ValidUntil) {
+			t.Errorf("acquire: %+v, %v; want a grant that is still good", g, err)
+		}
+		a.leaves(t, "release", nil)
+	})
+}
+
+// lateClock jumps ahead by add after it was read once.
+type lateClock struct{ ahead, add time.Duration }
+
+func (c *lateClock) Now() time.Time {
+	now := time.Now().Add(c.ahead)
+	c.ahead, c.add = c.ahead+c.add, 0
+	return now
+}
+
+func (c *lateClock) Sleep(ctx context.Context, d time.Duration) error {
+	return impls.SystemClock{}.Sleep(ctx, d)
+}
+
+func TestLeasesThatCannotBeKeptAreRefused(t *testing.T) {
+	for _, d := range []time.Duration{0, -time.Second, 9 * time.Millisecond, 10*time.Millisecond + time.Microsecond} {
+		for _, v := range Variants() {
+			if _, err := v.New(impls.Env{Key: "job", Lease: d}); err == nil {
+				t.Errorf("%s accepts a lease of %v", v.Name, d)
+			}
+		}
+	}
+}
+
+func TestAllKeysOfALockAreInOneSlot(t *testing.T) {
+	for _, p := range []protocol{fenced(), rwLease(), fair(), semaphore()} {
+		for _, key := range []string{"job", "run:7:job", "run:{job}:x"} {
+			for _, k := range p.names(key).keys {
+				if impls.Slot(k) != impls.Slot(key) {
+					t.Errorf("%q is in slot %d, %q in %d", k, impls.Slot(k), key, impls.Slot(key))
+				}
+			}
+		}
+	}
+}
+
+func TestModesThatALockHasNot(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		for _, v := range Variants() {
+			want := impls.ErrUnsupported
+			if v.Traits.Shared {
+				want = nil
+			}
+			join(t, s, v.Name, "a").asks(t, v.Name+": shared", history.Shared, want)
+			s.Mini.FlushAll()
+		}
+	})
+}
+
+func TestEveryScenarioHasAnExpectation(t *testing.T) {
+	for _, v := range Variants() {
+		for _, name := range expect.Scenarios() {
+			if _, ok := v.Expect[name]; !ok {
+				t.Errorf("%s says nothing of %s", v.Name, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,31 @@
+-- name: fair_release.lua
+-- Ends the token's hold and then wakes the first of the queue that has a place, and nobody else.
+-- KEYS[1] the holder's token; KEYS[2] the counter of fences and tickets, which never expires
+-- KEYS[3] the queue: tokens by ticket; KEYS[4] the places: tokens by their end in ms
+-- ARGV[1] token; ARGV[3] channel of a waiter, but for its token
+-- Replies 1 when released, 0 when the hold was gone.
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+	return 0
+end
+redis.call('DEL', KEYS[1])
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local function first()
+	while true do
+		local token = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
+		if not token then
+			return nil
+		end
+		local ends = redis.call('ZSCORE', KEYS[4], token)
+		if ends and tonumber(ends) > now then
+			return token
+		end
+		redis.call('ZREM', KEYS[3], token)
+		redis.call('ZREM', KEYS[4], token)
+	end
+end
+local head = first()
+if head then
+	redis.call('PUBLISH', ARGV[3] .. head, '')
+end
+return 1

@@ -1,0 +1,31 @@
+-- name: fair_withdraw.lua
+-- Leaves nothing of a token behind: no hold and no place in the queue. When the lock is free then, whose turn it is is woken.
+-- KEYS[1] the holder's token; KEYS[2] the counter of fences and tickets, which never expires
+-- KEYS[3] the queue: tokens by ticket; KEYS[4] the places: tokens by their end in ms
+-- ARGV[1] token; ARGV[3] channel of a waiter, but for its token
+-- Replies how many traces there were.
+local traces = redis.call('ZREM', KEYS[3], ARGV[1]) + redis.call('ZREM', KEYS[4], ARGV[1])
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+	traces = traces + redis.call('DEL', KEYS[1])
+end
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local function first()
+	while true do
+		local token = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
+		if not token then
+			return nil
+		end
+		local ends = redis.call('ZSCORE', KEYS[4], token)
+		if ends and tonumber(ends) > now then
+			return token
+		end
+		redis.call('ZREM', KEYS[3], token)
+		redis.call('ZREM', KEYS[4], token)
+	end
+end
+local head = first()
+if head and redis.call('EXISTS', KEYS[1]) == 0 then
+	redis.call('PUBLISH', ARGV[3] .. head, '')
+end
+return traces

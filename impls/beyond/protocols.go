@@ -1,0 +1,86 @@
+package beyond
+
+import (
+	_ "embed"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+var (
+	//go:embed lua/fenced_take.lua
+	fencedTakeSource string
+	//go:embed lua/fenced_extend.lua
+	fencedExtendSource string
+	//go:embed lua/fenced_release.lua
+	fencedReleaseSource string
+
+	//go:embed lua/semaphore_take.lua
+	semaphoreTakeSource string
+	//go:embed lua/semaphore_extend.lua
+	semaphoreExtendSource string
+	//go:embed lua/semaphore_release.lua
+	semaphoreReleaseSource string
+
+	//go:embed lua/rw_take_read.lua
+	rwTakeReadSource string
+	//go:embed lua/rw_take_write.lua
+	rwTakeWriteSource string
+	//go:embed lua/rw_extend_read.lua
+	rwExtendReadSource string
+	//go:embed lua/rw_release_read.lua
+	rwReleaseReadSource string
+	//go:embed lua/rw_withdraw.lua
+	rwWithdrawSource string
+
+	//go:embed lua/fair_take.lua
+	fairTakeSource string
+	//go:embed lua/fair_release.lua
+	fairReleaseSource string
+	//go:embed lua/fair_withdraw.lua
+	fairWithdrawSource string
+)
+
+func fenced() protocol {
+	release := impls.NewScript("fenced_release.lua", fencedReleaseSource)
+	return protocol{
+		take:     byMode{impls.NewScript("fenced_take.lua", fencedTakeSource)},
+		renew:    byMode{impls.NewScript("fenced_extend.lua", fencedExtendSource)},
+		end:      byMode{release},
+		withdraw: release,
+	}
+}
+
+func semaphore() protocol {
+	release := impls.NewScript("semaphore_release.lua", semaphoreReleaseSource)
+	return protocol{
+		take:     byMode{impls.NewScript("semaphore_take.lua", semaphoreTakeSource)},
+		renew:    byMode{impls.NewScript("semaphore_extend.lua", semaphoreExtendSource)},
+		end:      byMode{release},
+		withdraw: release,
+		many:     true,
+	}
+}
+
+// rwLease has the writer's key in common with fenced, and its scripts for it.
+func rwLease() protocol {
+	writer := fenced()
+	return protocol{
+		take:     byMode{impls.NewScript("rw_take_write.lua", rwTakeWriteSource), impls.NewScript("rw_take_read.lua", rwTakeReadSource)},
+		renew:    byMode{writer.renew[0], impls.NewScript("rw_extend_read.lua", rwExtendReadSource)},
+		end:      byMode{writer.end[0], impls.NewScript("rw_release_read.lua", rwReleaseReadSource)},
+		withdraw: impls.NewScript("rw_withdraw.lua", rwWithdrawSource),
+		suffixes: []string{ReadersKey, WritersKey},
+	}
+}
+
+// fair has the holder's key in common with fenced, and its script that extends.
+func fair() protocol {
+	return protocol{
+		take:     byMode{impls.NewScript("fair_take.lua", fairTakeSource)},
+		renew:    fenced().renew,
+		end:      byMode{impls.NewScript("fair_release.lua", fairReleaseSource)},
+		withdraw: impls.NewScript("fair_withdraw.lua", fairWithdrawSource),
+		suffixes: []string{QueueKey, PlacesKey},
+		turns:    true,
+	}
+}

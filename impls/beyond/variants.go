@@ -1,0 +1,83 @@
+package beyond
+
+import (
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Variants lists the family.
+func Variants() []impls.Variant {
+	return []impls.Variant{fencedVariant(), rwLeaseVariant(), fairVariant(), semaphoreVariant()}
+}
+
+// traits are what all of the family can do.
+func traits() impls.Traits {
+	return impls.Traits{UniqueToken: true, Validity: true, Extends: true, Wakeups: true}
+}
+
+func command(lock, scenario string) string {
+	return "lockbench run --lock " + lock + " --scenario " + scenario
+}
+
+func fencedVariant() impls.Variant {
+	p, can := fenced(), traits()
+	can.Fenced = true
+	return impls.Variant{
+		Name: "fenced", Summary: "A token with a lease and a fence from a counter, in one script; the store refuses lower fences.",
+		Kind: history.Mutex, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
+		Source: impls.Source{Article: "lockbench", Where: "beyond the sources"},
+		Claims: []impls.Claim{
+			{Text: "No client fault damages a store that compares fences.", Holds: true, Command: command("fenced", "pause-holder")},
+			{Text: "A server that loses its data keeps the order of fences.", Holds: false, Command: command("fenced", "kill-server")},
+		},
+		Expect: guarded().Map(), New: p.open,
+	}
+}
+
+func rwLeaseVariant() impls.Variant {
+	p, can := rwLease(), traits()
+	can.Fenced, can.Shared = true, true
+	return impls.Variant{
+		Name: "rw-lease", Summary: "A lease for every reader in a sorted set by the server's time, a key for the writer, claims of waiting writers that keep new readers out, fences.",
+		Kind: history.RW, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
+		Source: impls.Source{Article: "lockbench", Where: "beyond the sources"},
+		Claims: []impls.Claim{
+			{Text: "A reader's release ends its own hold alone.", Holds: true, Command: command("rw-lease", "contended") + " --workload read-mostly"},
+			{Text: "A dead reader keeps writers out for a lease at the most, though others go on reading.", Holds: true, Command: command("rw-lease", "crash-holder") + " --workload read-mostly"},
+			{Text: "A steady stream of readers does not keep a writer out.", Holds: true, Command: command("rw-lease", "steady") + " --workload read-mostly"},
+			{Text: "A steady stream of writers does not keep a reader out.", Holds: false, Command: command("rw-lease", "contended") + " --workload read-mostly"},
+		},
+		Expect: guarded().Map(), New: p.open,
+	}
+}
+
+func fairVariant() impls.Variant {
+	p, can := fair(), traits()
+	can.Fenced, can.FIFO = true, true
+	return impls.Variant{
+		Name: "fair", Summary: "fenced with a queue of waiters, each with a lease by the server's time; a release wakes the head alone.",
+		Kind: history.Mutex, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
+		Source: impls.Source{Article: "lockbench", Where: "beyond the sources"},
+		Claims: []impls.Claim{
+			{Text: "Waiters are granted in the order in which they came.", Holds: true, Command: command("fair", "contended")},
+			{Text: "A dead waiter at the head holds the others up for a lease at the most.", Holds: true, Command: command("fair", "crash-waiter")},
+			{Text: "A waiter that gives up leaves no place behind.", Holds: true, Command: command("fair", "cancel-acquire")},
+		},
+		Expect: guarded().Map(), New: p.open,
+	}
+}
+
+func semaphoreVariant() impls.Variant {
+	p, can := semaphore(), traits()
+	can.Permits = true
+	return impls.Variant{
+		Name: "semaphore", Summary: "n permits in a sorted set, each with a lease by the server's time.",
+		Kind: history.Semaphore, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
+		Source: impls.Source{Article: "lockbench", Where: "beyond the sources"},
+		Claims: []impls.Claim{
+			{Text: "There are never more holders than permits.", Holds: true, Command: command("semaphore", "contended")},
+			{Text: "The permit of a dead holder comes back once, after its lease.", Holds: true, Command: command("semaphore", "crash-holder")},
+		},
+		Expect: counted().Map(), New: p.open,
+	}
+}

@@ -1,0 +1,76 @@
+package servers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// offset is how far a server's clock is from ours, to about a round trip.
+func offset(t *testing.T, d servers.Deployment, node int) time.Duration {
+	t.Helper()
+	shown, err := client(t, d, node).Time(t.Context()).Result()
+	must(t, err)
+	return time.Until(shown)
+}
+
+func near(t *testing.T, what string, got, want time.Duration) {
+	t.Helper()
+	if (got - want).Abs() > 250*time.Millisecond {
+		t.Errorf("%s: %s, want %s", what, got, want)
+	}
+}
+
+// A clock that jumps forward ends leases at once; one that jumps back makes them longer. Only the named node is struck, and
+// the offset outlives a restart, as a machine's would.
+func TestClockJump(t *testing.T) {
+	onEach(t, func(t *testing.T, p servers.Provider) {
+		d, ctx := start(t, p, servers.Spec{Topology: impls.Independent, Nodes: 2, ClockFaults: true}), t.Context()
+		near(t, "before", offset(t, d, 0), 0)
+		set(t, d, 0, "lease", 5*time.Second)
+		set(t, d, 1, "lease", 5*time.Second)
+		must(t, d.SetClock(ctx, 0, 10*time.Second))
+		near(t, "after a jump forward", offset(t, d, 0), 10*time.Second)
+		if has(t, d, 0, "lease") || !has(t, d, 1, "lease") {
+			t.Error("the lease must have ended on node 0 and on no other")
+		}
+		set(t, d, 0, "lease", 5*time.Second)
+		must(t, d.SetClock(ctx, 0, -time.Hour))
+		near(t, "after a jump back", offset(t, d, 0), -time.Hour)
+		ttl, err := client(t, d, 0).PTTL(ctx, "lease").Result()
+		must(t, err)
+		near(t, "lease after a jump back", ttl, time.Hour+15*time.Second)
+
+		must(t, d.Kill(ctx, 0))
+		wantErr(t, "clock of a dead node", d.SetClock(ctx, 0, 0), servers.ErrState)
+		must(t, d.Restart(ctx, 0))
+		near(t, "after a restart", offset(t, d, 0), -time.Hour)
+	})
+}
+
+// A clock that runs tenfold gains nine seconds a second from where it stood.
+func TestClockDrift(t *testing.T) {
+	onEach(t, func(t *testing.T, p servers.Provider) {
+		d, ctx := start(t, p, servers.Spec{ClockFaults: true}), t.Context()
+		must(t, d.SetClock(ctx, 0, time.Minute))
+		must(t, d.DriftClock(ctx, 0, 10))
+		begin := time.Now()
+		set(t, d, 0, "lease", 2*time.Second)
+		eventually(t, "the lease of 2s ends", func() bool { return !has(t, d, 0, "lease") })
+		lasted := time.Since(begin)
+		if lasted < 150*time.Millisecond || lasted > time.Second {
+			t.Errorf("a lease of 2s on a tenfold clock lasted %s, want about 200ms", lasted)
+		}
+		// The event loop's clock is true: a client that waits for 300ms waits for about 300ms.
+		begin = time.Now()
+		client(t, d, 0).Do(ctx, "BLPOP", "nothing", "0.3")
+		near(t, "a blocking command", time.Since(begin), 300*time.Millisecond)
+		for _, rate := range []float64{0, -1, 1000} {
+			if d.DriftClock(ctx, 0, rate) == nil {
+				t.Errorf("rate %v was accepted", rate)
+			}
+		}
+	})
+}

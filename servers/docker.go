@@ -1,0 +1,245 @@
+//go:build unix
+
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	tclog "github.com/testcontainers/testcontainers-go/log"
+)
+
+const (
+	// DefaultImage is used where neither DockerOptions nor the environment names one.
+	DefaultImage = "redis:7.4"
+	// ImageEnv names the image in the environment.
+	ImageEnv = "LOCKBENCH_REDIS_IMAGE"
+
+	estateLabel = "lockbench.estate" // the directory of the deployment that a container belongs to
+	hostLabel   = "lockbench.host"   // the machine of that directory
+
+	// containersMark in the directory tells the undertaker that there may be containers.
+	containersMark = "containers"
+	clearingTime   = 30 * time.Second // for removing containers when the run's own context is over
+)
+
+// DockerOptions are the settings of the docker provider. The zero value is ready for use.
+type DockerOptions struct {
+	Image   string // "" means LOCKBENCH_REDIS_IMAGE, or else redis:7.4
+	TempDir string // where directories are made; "" means the system's temp directory
+}
+
+// Docker starts one container per server with testcontainers-go, whose environment variables (DOCKER_HOST,
+// TESTCONTAINERS_HOST_OVERRIDE, TESTCONTAINERS_RYUK_DISABLED...) apply. A container that was killed and is started again
+// comes back on another port.
+//
+// Containers are removed at Close, also when the run was cancelled. When we are killed they are removed by Ryuk, where that
+// is enabled, and by our own undertaker, where there is a docker command; the next start removes what is left even then.
+type Docker struct{ options DockerOptions }
+
+var _ Provider = (*Docker)(nil)
+
+// NewDocker makes the provider. Whether there is a Docker engine is asked by Available and Start.
+func NewDocker(options DockerOptions) *Docker {
+	if options.Image == "" {
+		options.Image = os.Getenv(ImageEnv)
+	}
+	if options.Image == "" {
+		options.Image = DefaultImage
+	}
+	return &Docker{options: options}
+}
+
+// Name is "docker".
+func (*Docker) Name() string { return "docker" }
+
+// Image is the name of the image that is used.
+func (d *Docker) Image() string { return d.options.Image }
+
+// Available asks the engine and pulls the image where it is not there yet, which may take a while the first time.
+func (d *Docker) Available(ctx context.Context) error {
+	e, err := newEngine(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	return errors.Join(e.needImage(ctx, d.options.Image), e.needReaper(ctx))
+}
+
+// Start brings up the containers.
+func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
+	spec, err := spec.fill()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Available(ctx); err != nil {
+		return nil, err
+	}
+	e, err := newEngine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	site, err := e.newSite(ctx, d.options)
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	machines := make([]*dockerMachine, spec.Nodes)
+	for i := range machines {
+		machines[i] = &dockerMachine{site: site, spec: spec, number: i}
+	}
+	if spec.ClockFaults {
+		if err := preloadContainers(ctx, site.estate, machines); err != nil {
+			return nil, errors.Join(err, site.Close())
+		}
+	}
+	return launch(ctx, spec, site, func(i int) machine { return machines[i] })
+}
+
+// engine is a Docker engine that answers.
+type engine struct {
+	*testcontainers.DockerProvider
+	api  client.APIClient
+	host netip.Addr // where published ports are reached
+}
+
+// hush keeps testcontainers from printing a description of the engine on standard error. That line goes through its
+// process-wide logger, whatever logger a provider is given, and setting that twice at once would be a race.
+var hush = sync.OnceFunc(func() { tclog.SetDefault(tclog.NewNoopLogger()) })
+
+// newEngine says how to get an engine when none answers.
+func newEngine(ctx context.Context) (*engine, error) {
+	missing := func(err error) error {
+		return fmt.Errorf("%w: no Docker engine answers (%w): start Docker (systemctl start docker), or set DOCKER_HOST", ErrMissing, err)
+	}
+	hush()
+	p, err := testcontainers.NewDockerProvider(testcontainers.WithLogger(tclog.NewNoopLogger()))
+	if err != nil {
+		return nil, missing(err)
+	}
+	e := &engine{DockerProvider: p, api: p.Client()}
+	if _, err := e.api.Ping(ctx, client.PingOptions{}); err != nil {
+		return nil, errors.Join(missing(err), e.Close())
+	}
+	name, err := p.DaemonHost(ctx)
+	if err == nil {
+		e.host, err = resolve(ctx, name)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("address of the Docker engine: %w", err), e.Close())
+	}
+	return e, nil
+}
+
+// needImage pulls an image that is not there, once: where the registry cannot be reached, trying again does not help.
+func (e *engine) needImage(ctx context.Context, image string) error {
+	if _, err := e.api.ImageInspect(ctx, image); err == nil {
+		return nil
+	}
+	pull, err := e.api.ImagePull(ctx, image, client.ImagePullOptions{})
+	if err == nil {
+		_, err = io.Copy(io.Discard, pull)
+		err = errors.Join(err, pull.Close())
+	}
+	if err == nil {
+		_, err = e.api.ImageInspect(ctx, image)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: image %s is not there and cannot be pulled (%w): name another in %s, or make one from this machine's redis-server with scripts/redis-image.sh",
+			ErrMissing, image, err, ImageEnv)
+	}
+	return nil
+}
+
+// needReaper looks whether testcontainers can start Ryuk, for which it would otherwise try a quarter of an hour.
+func (e *engine) needReaper(ctx context.Context) error {
+	if e.Config().Config.RyukDisabled {
+		return nil
+	}
+	const ryuk = "testcontainers/ryuk"
+	images, err := e.api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("reference", "*/ryuk", "*/*/ryuk")})
+	if err == nil && len(images.Items) > 0 {
+		return nil
+	}
+	if _, err := e.api.DistributionInspect(ctx, ryuk, client.DistributionInspectOptions{}); err != nil {
+		return fmt.Errorf("%w: image %s is not there and cannot be pulled (%w): set TESTCONTAINERS_RYUK_DISABLED=true; lockbench removes its containers without it",
+			ErrMissing, ryuk, err)
+	}
+	return nil
+}
+
+// imageDigest names an image with its digest, or with its id where it never was in a registry.
+func (e *engine) imageDigest(ctx context.Context, image string) (string, error) {
+	i, err := e.api.ImageInspect(ctx, image)
+	if err != nil {
+		return "", fmt.Errorf("image %s: %w", image, err)
+	}
+	if len(i.RepoDigests) > 0 {
+		_, digest, _ := strings.Cut(i.RepoDigests[0], "@")
+		return image + "@" + digest, nil
+	}
+	return image + "@" + i.ID, nil
+}
+
+// site is what the containers of one deployment have in common.
+type site struct {
+	engine *engine
+	estate *estate
+	image  string
+	digest string
+	labels map[string]string
+}
+
+// newSite clears away what dead runs left and makes a directory.
+func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, error) {
+	digest, err := e.imageDigest(ctx, options.Image)
+	if err != nil {
+		return nil, err
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	e.sweep(ctx, machine)
+	estate, err := newEstate(options.TempDir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(estate.dir, containersMark), nil, 0o600); err != nil {
+		return nil, errors.Join(err, estate.Close())
+	}
+	labels := map[string]string{estateLabel: estate.dir, hostLabel: machine}
+	return &site{engine: e, estate: estate, image: options.Image, digest: digest, labels: labels}, nil
+}
+
+// sweep removes containers of this machine whose directory has no owner any more. What it cannot remove, it leaves to the next
+// run: a leftover must not keep anybody from working.
+func (e *engine) sweep(ctx context.Context, machine string) (removed []string) {
+	list, err := e.api.ContainerList(ctx, client.ContainerListOptions{
+		All: true, Filters: make(client.Filters).Add("label", hostLabel+"="+machine),
+	})
+	if err != nil {
+		return nil
+	}
+	for _, c := range list.Items {
+		if dir := c.Labels[estateLabel]; dir == "" || !orphaned(dir) {
+			continue
+		}
+		if _, err := e.api.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{RemoveVolumes: true, Force: true}); err == nil {
+			removed = append(removed, c.ID)
+		}
+	}
+	return removed
+}
+
+// Close removes the directory and lets the engine go. The containers must be gone before.
+func (s *site) Close() error { return errors.Join(s.estate.Close(), s.engine.Close()) }

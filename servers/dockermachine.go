@@ -1,0 +1,207 @@
+//go:build unix
+
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	tclog "github.com/testcontainers/testcontainers-go/log"
+)
+
+const (
+	redisPort = 6379
+	logLines  = "20" // of a container that ended by itself
+)
+
+// dockerMachine is one container, which is kept when its server is killed.
+type dockerMachine struct {
+	site   *site
+	spec   Spec
+	number int
+	clock  string   // file of the shifted clock on this side, "" without one
+	binds  []string // files for the container
+	env    map[string]string
+
+	container *testcontainers.DockerContainer // nil until created
+
+	mu        sync.Mutex // protects the addresses, which others ask for while a fault changes them
+	published string     // host:port for clients, "" while it is down
+	inside    string     // address among the containers
+}
+
+// start creates the container, or starts the one there is, and looks up where it is reached now.
+func (m *dockerMachine) start(ctx context.Context) error {
+	if m.container == nil {
+		if err := m.create(ctx); err != nil {
+			return err
+		}
+	} else if err := m.container.Start(ctx); err != nil {
+		return err
+	}
+	return poll(ctx, "publish its port", func() (bool, error) { return m.lookUp(ctx) })
+}
+
+// create makes and starts the container. One that was created and did not start is remembered, so that close removes it.
+func (m *dockerMachine) create(ctx context.Context) error {
+	c, err := testcontainers.Run(ctx, m.site.image,
+		testcontainers.WithLogger(tclog.NewNoopLogger()),
+		testcontainers.WithExposedPorts(fmt.Sprintf("%d/tcp", redisPort)),
+		testcontainers.WithLabels(m.site.labels),
+		testcontainers.WithEnv(m.env),
+		testcontainers.WithCmd(append([]string{"redis-server"}, m.spec.args()...)...),
+		testcontainers.WithHostConfigModifier(m.configure),
+	)
+	m.container = c
+	return err
+}
+
+// configure publishes the port to this machine alone where the engine runs on it: the server asks for no password.
+func (m *dockerMachine) configure(h *container.HostConfig) {
+	h.Binds = m.binds
+	listen := netip.IPv4Unspecified()
+	if m.site.engine.host.IsLoopback() {
+		listen = m.site.engine.host
+	}
+	port, _ := network.PortFrom(redisPort, network.TCP)
+	h.PortBindings = network.PortMap{port: {{HostIP: listen}}}
+}
+
+// lookUp reads the addresses of the moment from the engine. They appear shortly after the start.
+func (m *dockerMachine) lookUp(ctx context.Context) (bool, error) {
+	state, err := m.container.Inspect(ctx)
+	if err != nil {
+		return false, err
+	}
+	if !state.State.Running {
+		return false, m.ended(ctx, state.State)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for port, bindings := range state.NetworkSettings.Ports {
+		if port.Num() == redisPort && len(bindings) > 0 {
+			m.published = net.JoinHostPort(m.site.engine.host.String(), bindings[0].HostPort)
+		}
+	}
+	for _, endpoint := range state.NetworkSettings.Networks {
+		m.inside = endpoint.IPAddress.String()
+	}
+	return m.published != "" && m.inside != "", nil
+}
+
+func (m *dockerMachine) addr() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.published
+}
+
+func (m *dockerMachine) peer() (string, int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.inside, redisPort
+}
+
+func (m *dockerMachine) clockPath() string  { return m.clock }
+func (m *dockerMachine) identity() NodeInfo { return NodeInfo{Image: m.site.digest} }
+
+// alive asks the engine.
+func (m *dockerMachine) alive(ctx context.Context) error {
+	state, err := m.container.Inspect(ctx)
+	if err != nil || state.State.Running {
+		return err
+	}
+	return m.ended(ctx, state.State)
+}
+
+// ended tells why the container is gone from the last lines of its log.
+func (m *dockerMachine) ended(ctx context.Context, state *container.State) error {
+	var text strings.Builder
+	logs, err := m.site.engine.api.ContainerLogs(ctx, m.container.ID,
+		client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Tail: logLines})
+	if err == nil {
+		_, err = stdcopy.StdCopy(&text, &text, logs)
+		err = errors.Join(err, logs.Close())
+	}
+	if err != nil {
+		fmt.Fprintf(&text, "(no log: %v)", err)
+	}
+	return fmt.Errorf("container ended with code %d %s; its log ends in:\n%s", state.ExitCode, state.Error, text.String())
+}
+
+// kill is confirmed by the engine.
+func (m *dockerMachine) kill(ctx context.Context) error {
+	_, err := m.site.engine.api.ContainerKill(ctx, m.container.ID, client.ContainerKillOptions{Signal: "SIGKILL"})
+	if err != nil {
+		return err
+	}
+	if err := m.until(ctx, "die", func(s *container.State) bool { return !s.Running }); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.published = ""
+	return nil
+}
+
+// pause freezes the container's processes.
+func (m *dockerMachine) pause(ctx context.Context) error {
+	if _, err := m.site.engine.api.ContainerPause(ctx, m.container.ID, client.ContainerPauseOptions{}); err != nil {
+		return err
+	}
+	return m.until(ctx, "stop", func(s *container.State) bool { return s.Paused })
+}
+
+func (m *dockerMachine) resume(ctx context.Context) error {
+	if _, err := m.site.engine.api.ContainerUnpause(ctx, m.container.ID, client.ContainerUnpauseOptions{}); err != nil {
+		return err
+	}
+	return m.until(ctx, "run again", func(s *container.State) bool { return !s.Paused })
+}
+
+// until waits for the engine to say what was asked for.
+func (m *dockerMachine) until(ctx context.Context, what string, so func(*container.State) bool) error {
+	return poll(ctx, what, func() (bool, error) {
+		state, err := m.container.Inspect(ctx)
+		return err == nil && so(state.State), err
+	})
+}
+
+// close removes the container in whatever state it is, on a context of its own: the run's may be over.
+func (m *dockerMachine) close() error {
+	if m.container == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), clearingTime)
+	defer cancel()
+	err := m.container.Terminate(ctx, testcontainers.StopTimeout(0))
+	if err != nil && !errdefs.IsNotFound(err) {
+		return fmt.Errorf("remove container %s: %w", m.container.ID[:12], err)
+	}
+	return nil
+}
+
+// resolve finds the address of a host, the loopback address for the machine itself.
+func resolve(ctx context.Context, name string) (netip.Addr, error) {
+	if name == "localhost" {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
+	}
+	if a, err := netip.ParseAddr(name); err == nil {
+		return a, nil
+	}
+	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", name)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	return all[0], nil
+}

@@ -1,0 +1,145 @@
+package servers_test
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// The story of failover: a key that the replica has not got when it is promoted is lost, one that it has got is not.
+func TestFailover(t *testing.T) {
+	onEach(t, func(t *testing.T, p servers.Provider) {
+		d, ctx := start(t, p, pair), t.Context()
+		set(t, d, 0, "early", 0)
+		eventually(t, "the replica gets the key", func() bool { return has(t, d, 1, "early") })
+		must(t, d.SetReplication(ctx, false))
+		set(t, d, 0, "late", 0)
+		must(t, d.Kill(ctx, 0))
+		before := d.Addr(1)
+		primary, err := d.Promote(ctx)
+		must(t, err)
+		if primary != 1 || d.Addr(0) != before {
+			t.Errorf("primary %d at %s, want 1 at %s", primary, d.Addr(0), before)
+		}
+		if !has(t, d, 0, "early") || has(t, d, 0, "late") {
+			t.Error("the promoted replica must have the early key and not the late one")
+		}
+		set(t, d, 0, "new", 0) // it takes writes
+
+		must(t, d.Restart(ctx, 0)) // the old primary, by its machine number
+		if has(t, d, 1, "new") {
+			t.Error("the old primary follows before replication was restored")
+		}
+		must(t, d.SetReplication(ctx, true))
+		if !has(t, d, 1, "new") {
+			t.Error("replication was restored, but the old primary has not caught up")
+		}
+	})
+}
+
+// A replica that is restarted follows its primary again, wherever that is by now.
+func TestReplicationSurvivesRestarts(t *testing.T) {
+	onEach(t, func(t *testing.T, p servers.Provider) {
+		d, ctx := start(t, p, servers.Spec{Topology: impls.Replicated, Persistence: servers.PersistAlways}), t.Context()
+		set(t, d, 0, "k", 0)
+		for _, machine := range []int{1, 0} {
+			must(t, d.Kill(ctx, machine))
+			must(t, d.Restart(ctx, machine))
+		}
+		if !has(t, d, 0, "k") || !has(t, d, 1, "k") {
+			t.Error("a key was lost")
+		}
+		set(t, d, 0, "k2", 0)
+		eventually(t, "the replica gets the new key", func() bool { return has(t, d, 1, "k2") })
+	})
+}
+
+// Independent masters know nothing of each other, and a fault strikes the one that is named.
+func TestIndependent(t *testing.T) {
+	onEach(t, func(t *testing.T, p servers.Provider) {
+		d, ctx := start(t, p, servers.Spec{Topology: impls.Independent, Nodes: 3}), t.Context()
+		set(t, d, 1, "k", 0)
+		for node, want := range []bool{false, true, false} {
+			if got := has(t, d, node, "k"); got != want {
+				t.Errorf("node %d has the key: %v, want %v", node, got, want)
+			}
+		}
+		must(t, d.Kill(ctx, 1))
+		must(t, client(t, d, 0).Ping(ctx).Err())
+		must(t, client(t, d, 2).Ping(ctx).Err())
+		if client(t, d, 1).Ping(ctx).Err() == nil {
+			t.Error("the killed node answers")
+		}
+	})
+}
+
+// clusterClient knows the cluster by one address and learns the others from the cluster itself.
+func clusterClient(t *testing.T, d servers.Deployment) *redis.ClusterClient {
+	t.Helper()
+	c := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs:                    []string{d.Addr(0)},
+		Protocol:                 2,
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// Keys of all slots are served, at addresses that clients can reach, before and after a restart.
+func TestCluster(t *testing.T) {
+	onEach(t, func(t *testing.T, p servers.Provider) {
+		d, ctx := start(t, p, cluster), t.Context()
+		must(t, writeEverySlot(ctx, clusterClient(t, d)))
+		checkAddresses(t, d)
+		err := clusterClient(t, d).MSet(ctx, "{a}k", 1, "{b}k", 2).Err()
+		if err == nil || !strings.Contains(err.Error(), "CROSSSLOT") {
+			t.Errorf("keys of two slots in one command: %v, want CROSSSLOT", err)
+		}
+		must(t, d.Kill(ctx, 1))
+		must(t, d.Restart(ctx, 1))
+		must(t, writeEverySlot(ctx, clusterClient(t, d)))
+		checkAddresses(t, d)
+	})
+}
+
+// writeEverySlot writes enough keys that each of three masters gets some.
+func writeEverySlot(ctx context.Context, c *redis.ClusterClient) error {
+	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
+		if err := c.Set(ctx, key, "v", time.Minute).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkAddresses compares what the cluster tells clients with where the nodes are.
+func checkAddresses(t *testing.T, d servers.Deployment) {
+	t.Helper()
+	slots, err := client(t, d, 2).ClusterSlots(t.Context()).Result()
+	must(t, err)
+	var told, want []string
+	for _, s := range slots {
+		told = append(told, s.Nodes[0].Addr)
+	}
+	for node := range d.Len() {
+		want = append(want, d.Addr(node))
+		if host, _, _ := net.SplitHostPort(d.Addr(node)); net.ParseIP(host) == nil {
+			t.Errorf("address %s is not an IP literal", d.Addr(node))
+		}
+	}
+	slices.Sort(told)
+	slices.Sort(want)
+	if !slices.Equal(told, want) {
+		t.Errorf("the cluster sends clients to %v, the nodes are at %v", told, want)
+	}
+}
