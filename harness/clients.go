@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -20,16 +21,23 @@ import (
 // drive is one run under way: what the clients, the faults and the recorders share.
 type drive struct {
 	Experiment
-	field    *field
-	prefix   string
-	timeline func() int64
-	recorder *history.Recorder
-	latency  []*latency.Recorder
-	counts   counts
-	windows  faults.Windows
-	director *faults.Director
-	injected *injections
-	names    map[string]string
+	field      *field
+	prefix     string
+	base       timebase
+	timeline   func() int64 // nanoseconds since base
+	clockError int64        // nanoseconds by which clients that are processes may disagree
+	recorder   *history.Recorder
+	latency    []*latency.Recorder
+	lags       []*lag
+	counts     counts
+	windows    faults.Windows
+	director   *faults.Director
+	injected   *injections
+	names      map[string]string // of scripts, by digest
+
+	ended int64                        // when the last client was done
+	store map[string]checker.StoreEnds // what the audit found
+	notes []string                     // warnings that must be shown
 }
 
 // goroutines runs every client as a goroutine until all are done.
@@ -69,8 +77,7 @@ type member struct {
 // join makes the client with an index: its gate, its wires, its recorders.
 func (d *drive) join(ctx context.Context, index int) *member {
 	gate := faults.NewGate()
-	rec := record{d.recorder.Client(workloads.ClientName(index)), latency.NewRecorder(), &d.counts}
-	d.latency = append(d.latency, rec.latency)
+	rec := d.newRecord(index)
 	d.director.Enlist(index, gate.Body(), d.Scenario.Faults)
 	wire := &faults.Wire{Gate: gate, Tap: d.director.Tap(ctx, index, rec.AddCommand), Timeline: d.timeline,
 		Names: d.names, Dial: d.dialer(index), Node: d.field.node}

@@ -54,7 +54,7 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 	source := rand.NewChaCha8(a.Seed)
 	c := &Client{
 		Name: name, Index: s.Index, Clients: s.Clients, Config: s.Config, Fenced: s.Variant.Traits.Fenced,
-		Store: RedisStore{Client: storage, Prefix: s.Prefix + "store:"},
+		Store: RedisStore{Client: storage, Prefix: storePrefix(s.Prefix)},
 		Clock: a.Clock, Timeline: a.Timeline, Record: a.Record, At: a.At,
 		Rand: rand.New(rand.NewChaCha8(shift(a.Seed))),
 	}
@@ -136,3 +136,11 @@ func (a Access) timeout() time.Duration {
 	}
 	return defaultTimeout
 }
+
+// OpenStore opens the guarded store of a run for somebody who is not one of its clients. The returned close ends the connection.
+func OpenStore(a Access, prefix string) (Store, func() error) {
+	c := redis.NewClient(options(a, a.StoreAddr))
+	return RedisStore{Client: c, Prefix: storePrefix(prefix)}, c.Close
+}
+
+func storePrefix(prefix string) string { return prefix + "store:" }
