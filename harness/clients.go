@@ -87,7 +87,7 @@ func (d *drive) join(ctx context.Context, index int) *member {
 		At: d.moments(index, gate),
 	}
 	client, closeClient := workloads.Connect(access, d.setup(index))
-	client.Observe, client.Stop, client.Pace = rec.observe, d.Stop, d.pace(index)
+	client.Observe, client.Stop, client.Pace = rec.observe, d.Stop, pace(d.Scenario.Rate, d.Scenario.Clients, index)
 	client.Scope = func(ctx context.Context) (context.Context, context.CancelFunc) { return d.director.Scope(ctx, index) }
 	return &member{client, gate, func() error { return d.closing(gate, closeClient) }}
 }
@@ -136,13 +136,13 @@ func (d *drive) skew(index int) time.Duration {
 	return 0
 }
 
-// pace gives the intended starts of an open loop: the clients take turns at the rate of the run.
-func (d *drive) pace(index int) func(int) int64 {
-	if d.Scenario.Rate == 0 {
+// pace gives the intended starts of an open loop: the clients take turns at the rate of the run. nil is a closed loop.
+func pace(rate float64, clients, index int) func(int) int64 {
+	if rate == 0 {
 		return nil
 	}
-	gap := float64(time.Second) / d.Scenario.Rate
-	return func(n int) int64 { return int64(gap * float64(n*d.Scenario.Clients+index)) }
+	gap := float64(time.Second) / rate
+	return func(n int) int64 { return int64(gap * float64(n*clients+index)) }
 }
 
 // replyTimeout bounds the wait for one reply: long enough for a stalled server to come back, short enough for a run to end.
