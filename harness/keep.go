@@ -10,10 +10,11 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
-	"github.com/lockbench/lockbench/scenarios"
 )
 
 // keeper saves a run: when it started, when it was driven, when it was checked. Without a directory it keeps nothing.
@@ -40,7 +41,7 @@ func (e Experiment) open(ctx context.Context) (*keeper, error) {
 	if k.dir, err = results.Create(e.Base, e.Scenario.Name, e.Variant.Name, e.Now(), id); err != nil {
 		return nil, err
 	}
-	text, err := scenarios.Marshal(e.Scenario)
+	text, err := e.Scenario.YAML()
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +61,6 @@ func (k *keeper) failed(cause error, now time.Time) error {
 	k.run.Failure = cause.Error()
 	return k.saveRun(k.run.Phase, now)
 }
-
-func (k *keeper) close() error { return nil }
 
 func (k *keeper) path() string {
 	if k.dir == nil {
@@ -92,4 +91,25 @@ func (k *keeper) saveLatency(set *latency.Set, start, end time.Time) error {
 		errs = append(errs, k.dir.SaveFunc(results.LatencyFolder+"/"+op+".hgrm", func(w io.Writer) error { return set.WriteSpectrum(w, op) }))
 	}
 	return errors.Join(errs...)
+}
+
+// saveResult writes what came out: the violations first, the result, then the record that the run was checked.
+func (k *keeper) saveResult(out *Outcome, now time.Time) error {
+	if k.dir == nil {
+		k.run.Phase = results.Checked
+		return nil
+	}
+	var errs []error
+	for i, v := range out.Verdict.Violations {
+		errs = append(errs, k.saveViolation(i+1, v, out))
+	}
+	errs = append(errs, k.dir.SaveResult(out.Result),
+		k.dir.SaveFunc(results.SummaryFile, func(w io.Writer) error { return report.RunMarkdown(w, out.Result) }))
+	return errors.Join(append(errs, k.saveRun(results.Checked, now))...)
+}
+
+// saveViolation writes the story of one violation.
+func (k *keeper) saveViolation(n int, v checker.Violation, out *Outcome) error {
+	name := fmt.Sprintf("%s/%03d", results.ViolationsPath, n)
+	return k.dir.SaveFunc(name+".txt", func(w io.Writer) error { return report.Violation(w, v) })
 }

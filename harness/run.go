@@ -36,7 +36,7 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	if err != nil {
 		err = errors.Join(err, keep.failed(err, e.Now()))
 	}
-	return out, errors.Join(err, keep.close())
+	return out, err
 }
 
 func (e Experiment) run(ctx context.Context, keep *keeper) (out *Outcome, err error) {
