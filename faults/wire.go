@@ -99,11 +99,7 @@ func (c *wired) request(req resp.Request) error {
 }
 
 func (c *wired) command(req resp.Request) history.Command {
-	cmd := history.Command{Node: c.node, Conn: c.id, Name: req.Name()}
-	args := req.Strings(history.MaxArgs+1, history.MaxArg)
-	if len(args) > 1 {
-		cmd.Args = args[1:]
-	}
+	cmd := history.Command{Node: c.node, Conn: c.id, Name: req.Name(), Args: req.Strings(history.MaxArgs, history.MaxArg)}
 	if name, ok := c.script(cmd); ok {
 		cmd.Args[0] = name
 	}
