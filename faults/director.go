@@ -167,6 +167,9 @@ func (d *Director) reply(ctx context.Context, client int, cmd *history.Command, 
 
 func (d *Director) command(ctx context.Context, client int, where string, match func(*armed, Phase) bool) error {
 	c := d.clients[client]
+	if len(c.faults) == 0 {
+		return nil
+	}
 	c.mu.Lock()
 	due := c.due(func(f *armed) bool { return match(f, c.phase) })
 	c.mu.Unlock()

@@ -88,7 +88,9 @@ func (d *drive) join(ctx context.Context, index int) *member {
 	}
 	client, closeClient := workloads.Connect(access, d.setup(index))
 	client.Observe, client.Stop, client.Pace = rec.observe, d.Stop, pace(d.Scenario.Rate, d.Scenario.Clients, index)
-	client.Scope = func(ctx context.Context) (context.Context, context.CancelFunc) { return d.director.Scope(ctx, index) }
+	if d.has(faults.CancelClient) {
+		client.Scope = func(ctx context.Context) (context.Context, context.CancelFunc) { return d.director.Scope(ctx, index) }
+	}
 	return &member{client, gate, func() error { return d.closing(gate, closeClient) }}
 }
 

@@ -50,7 +50,7 @@ type Setup struct {
 func Connect(a Access, s Setup) (*Client, func() error) {
 	name := ClientName(s.Index)
 	nodes, closeNodes := connectNodes(a, s.Variant.Topology)
-	storage := redis.NewClient(options(a, a.StoreAddr))
+	storage := redis.NewClient(ClientOptions(a, a.StoreAddr))
 	source := rand.NewChaCha8(a.Seed)
 	c := &Client{
 		Name: name, Index: s.Index, Clients: s.Clients, Config: s.Config, Fenced: s.Variant.Traits.Fenced,
@@ -94,7 +94,7 @@ func connectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() e
 	}
 	nodes := make([]redis.UniversalClient, len(a.Addrs))
 	for i, addr := range a.Addrs {
-		nodes[i] = redis.NewClient(options(a, addr))
+		nodes[i] = redis.NewClient(ClientOptions(a, addr))
 	}
 	return nodes, func() error {
 		var errs []error
@@ -110,9 +110,9 @@ const poolSize = 4
 
 const defaultTimeout = 3 * time.Second
 
-// options switch everything off that the Redis client would do behind the lock's back: a retry turns a lost reply into
+// ClientOptions switch everything off that the Redis client would do behind the lock's back: a retry turns a lost reply into
 // "busy", and a notification handshake sends commands that nobody asked for.
-func options(a Access, addr string) *redis.Options {
+func ClientOptions(a Access, addr string) *redis.Options {
 	return &redis.Options{
 		Addr: addr, Dialer: a.Dial, MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
 		DialTimeout: a.timeout(), ReadTimeout: a.timeout(), WriteTimeout: a.timeout(), PoolTimeout: a.timeout(),
@@ -139,7 +139,7 @@ func (a Access) timeout() time.Duration {
 
 // OpenStore opens the guarded store of a run for somebody who is not one of its clients. The returned close ends the connection.
 func OpenStore(a Access, prefix string) (Store, func() error) {
-	c := redis.NewClient(options(a, a.StoreAddr))
+	c := redis.NewClient(ClientOptions(a, a.StoreAddr))
 	return RedisStore{Client: c, Prefix: storePrefix(prefix)}, c.Close
 }
 
