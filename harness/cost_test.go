@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/workloads"
@@ -19,7 +20,7 @@ import (
 const chunk = 500
 
 // BenchmarkCostOfTheHarness runs the same commands, on the same server, through a run's client path (gate, wires, moments,
-// recorders, latencies) and through a bare go-redis loop, in turn, and prints the ratio of their throughputs.
+// recorders, latencies, the spooling of the history) and through a bare go-redis loop, in turn, and prints the ratio of their throughputs.
 func BenchmarkCostOfTheHarness(b *testing.B) {
 	for _, clients := range []int{1, 8} {
 		b.Run(map[int]string{1: "1-client", 8: "8-clients"}[clients], func(b *testing.B) { costOf(b, clients) })
@@ -83,7 +84,12 @@ func newOurs(b *testing.B, e Experiment, f *field) *side {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &side{}
+	dir, err := results.Create(b.TempDir(), "cost", "token", e.Now(), "0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	spool := (&keeper{dir: dir}).startSpool(d)
+	s := &side{closes: []func() error{spool.end}}
 	hot, _ := workloads.Find("hot")
 	for i := range e.Scenario.Clients {
 		d.prefix = workloads.ClientName(i) + ":"
