@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -108,6 +107,3 @@ func eachVirtual(t *testing.T, test func(t *testing.T, s *redistest.Server, v im
 		})
 	}
 }
-
-// inBubble hides testing.T's Deadline, which may not be called inside a bubble.
-type inBubble struct{ rapid.TB }
