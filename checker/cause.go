@@ -15,18 +15,21 @@ import (
 // The rules of one family are in one file, cause_*.go. Within a family they are asked in the order in which they are
 // listed, from what leaves a mark of its own to what is concluded because nothing else is left.
 func attribute(v *Violation, ev *evidence) history.Cause {
+	_, cause := investigate(v, ev)
+	return cause
+}
+
+// investigate gives the cause together with the scene that shows it.
+func investigate(v *Violation, ev *evidence) (s *scene, cause history.Cause) {
 	margin := max(4*ev.header.Lease, 2*second)
 	for range widenings {
-		s := sceneOf(v, ev, margin)
-		if cause := s.cause(v); cause != history.CauseUnknown {
-			return cause
-		}
-		if len(s.ops) > sceneLimit {
+		s = sceneOf(v, ev, margin)
+		if cause = s.cause(v); cause != history.CauseUnknown || len(s.ops) > sceneLimit {
 			break
 		}
 		margin *= 8
 	}
-	return history.CauseUnknown
+	return s, cause
 }
 
 // Bounds on how much of the record is looked at for one violation.
@@ -78,6 +81,7 @@ func (s *scene) overlapCause(v *Violation, inForce func(*hold, int64) bool) hist
 			if cause := s.pairCause(first, second); cause != history.CauseUnknown {
 				return cause
 			}
+			s.reason = reason{first: first, second: second}
 		}
 	}
 	return history.CauseUnknown
@@ -122,20 +126,29 @@ func (s *scene) chainCause(first, second *hold, depth int) history.Cause {
 	if depth == 0 {
 		return history.CauseUnknown
 	}
-	p := pair{scene: s, first: first, second: second, depth: depth}
+	p := pair{scene: s, reason: reason{first: first, second: second}, depth: depth}
 	for _, rule := range s.rules {
 		if cause := rule(&p); cause != history.CauseUnknown {
+			s.reason = p.reason
 			return cause
 		}
 	}
 	return history.CauseUnknown
 }
 
+// reason is what a cause was concluded from. Fields that play no part are nil.
+type reason struct {
+	first, second *hold           // the holds that met; first alone is the one that was wronged or lost
+	culprit       *hold           // a third hold, without which it would not have happened
+	step          *step           // the command that did it
+	window        *history.Window // the fault that did it
+}
+
 // pair is two holds that came to overlap, in the order in which they were granted.
 type pair struct {
 	*scene
-	first, second *hold
-	depth         int
+	reason
+	depth int
 }
 
 // from is the earliest instant at which the first can have been granted.

@@ -44,7 +44,7 @@ func (p *pair) byServerFault() history.Cause {
 		w := &p.faults[i]
 		cause, ok := causeOf(w.Fault)
 		if ok && w.Confirmed && p.grantedOn(w.Node) && p.strikes(w) && w.Start > at {
-			last, at = cause, w.Start
+			last, at, p.window = cause, w.Start, w
 		}
 	}
 	return last
@@ -112,6 +112,7 @@ func (s *scene) fenceCause(v *Violation) history.Cause {
 		w := &s.faults[i]
 		cause, ok := causeOf(w.Fault)
 		if ok && (cause == history.RestartLoss || cause == history.FailoverLoss) && w.Confirmed && w.Start <= v.At {
+			s.reason = reason{window: w}
 			return cause
 		}
 	}

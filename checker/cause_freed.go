@@ -11,10 +11,19 @@ func (p *pair) byFreeing() history.Cause {
 			continue
 		}
 		if cause := p.freedBy(f); cause != history.CauseUnknown {
+			p.step, p.culprit = f, p.lastHoldBefore(f)
 			return cause
 		}
 	}
 	return history.CauseUnknown
+}
+
+// lastHoldBefore is the last hold that the sender of a step was granted before it, other than the two of the pair.
+func (p *pair) lastHoldBefore(st *step) *hold {
+	if h := p.latestHold(st.Client, st.Sent); h != p.first && h != p.second {
+		return h
+	}
+	return nil
 }
 
 // between tells whether a step can have taken effect after the first grant and before the second.
@@ -108,6 +117,7 @@ func (p *pair) byLostReader() history.Cause {
 	for _, h := range p.holds {
 		other := h != p.first && h.shared() && h.client() != p.first.client()
 		if other && h.acquire.Call <= p.to() && h.granted() >= p.from() && h.release != nil && h.release.Call <= p.to() {
+			p.culprit = h
 			return history.ReaderEvicted
 		}
 	}
@@ -120,6 +130,7 @@ func (p *pair) byDelayedFreeing() history.Cause {
 	for i := range p.steps {
 		f := &p.steps[i]
 		if f.effect == effectMaybe && f.wholeKey() && f.Client != p.first.client() && p.between(f) && p.concerns(f) {
+			p.step, p.culprit = f, p.lastHoldBefore(f)
 			return history.MisUnlock
 		}
 	}
@@ -137,6 +148,7 @@ func (s *scene) wrongfulEndCause(v *Violation) history.Cause {
 		if f.Client == wronged.client() || f.latest() < v.At || f.Sent > max(v.At+v.Lasted, v.At) || !changes(f) {
 			continue
 		}
+		s.reason = reason{first: wronged, step: f, culprit: s.latestHold(f.Client, f.Sent)}
 		if wronged.shared() && f.mode == history.Shared {
 			return history.ReaderEvicted
 		}

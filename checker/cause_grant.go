@@ -45,6 +45,7 @@ func confirmed(h *hold) int {
 func (p *pair) byReentry() history.Cause {
 	for _, h := range []*hold{p.first, p.second} {
 		if p.stale(h) {
+			p.culprit = h
 			return history.StaleReentry
 		}
 	}
@@ -69,6 +70,7 @@ func (p *pair) wentInAgain() bool {
 	for _, h := range p.holds {
 		again := h.client() == p.first.client() && h.start() > p.first.start() && h.start() < p.second.end()
 		if again && p.stale(h) {
+			p.culprit = h
 			return true
 		}
 	}
@@ -186,6 +188,7 @@ func (s *scene) reentryCause(v *Violation) history.Cause {
 	for _, h := range s.holds {
 		near := len(v.Clients) > 0 && h.client() == v.Clients[0] && h.acquire.Call <= v.At && v.At <= h.start()
 		if near && s.stale(h) {
+			s.reason = reason{first: h, culprit: h}
 			return history.StaleReentry
 		}
 	}

@@ -11,6 +11,7 @@ func (p *pair) byExtend() history.Cause {
 			other = p.first
 		}
 		if st := p.lateExtend(h); st != nil {
+			p.step = st
 			return p.extendCause(st, other)
 		}
 	}
@@ -65,6 +66,7 @@ func (s *scene) renewalCause(v *Violation) history.Cause {
 		return history.CauseUnknown
 	}
 	if st := s.renewedAfterRelease(v); st != nil {
+		s.reason = reason{first: s.latestHold(st.Client, st.Sent), step: st}
 		return s.strayRenewal(st)
 	}
 	h := s.latestHold(v.Clients[0], v.At)
@@ -72,7 +74,11 @@ func (s *scene) renewalCause(v *Violation) history.Cause {
 		return history.CauseUnknown
 	}
 	end := &hold{acquire: history.Operation{Return: v.At, Call: v.At}}
-	p := pair{scene: s, first: h, second: end, depth: 1}
+	p := pair{scene: s, reason: reason{first: h, second: end}, depth: 1}
+	defer func() {
+		s.reason = p.reason
+		s.reason.second = nil // it was made up
+	}()
 	for _, rule := range [...]func(*pair) history.Cause{(*pair).byFreeing, (*pair).byServerFault, (*pair).byLease} {
 		if cause := rule(&p); cause != history.CauseUnknown {
 			return cause

@@ -14,6 +14,7 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 		left = s.leftover(plus(v.At, v.Lasted))
 	}
 	if left.taker != nil {
+		s.reason = reason{step: left.taker, first: s.grantedBy(left.taker)}
 		return s.leftoverCause(left)
 	}
 	switch {

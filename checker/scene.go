@@ -24,6 +24,7 @@ type scene struct {
 	// everGranted tells by mode whether any acquire was granted in the whole run, the part that is not in ops included.
 	everGranted func(history.Mode) bool
 	rules       []pairRule // asked of two holds that overlapped, in order
+	reason      reason     // of the cause that was found last
 }
 
 // hold is one grant and what became of it, from its holder's point of view.

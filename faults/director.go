@@ -13,9 +13,9 @@ import (
 // Body is what a client is made of, and what can be done to it.
 type Body interface {
 	// Stop stops everything of the client, calls wait, and lets it go on. It returns whether the stop was seen to take.
-	Stop(wait func()) (confirmed bool)
+	Stop(f Spec, moment string, wait func()) (confirmed bool)
 	// Kill ends the client. Whatever it touches afterwards answers impls.ErrCrashed.
-	Kill() (confirmed bool)
+	Kill(f Spec, moment string) (confirmed bool)
 }
 
 // Body makes a Body of an in-process client.
@@ -23,14 +23,14 @@ func (g *Gate) Body() Body { return gateBody{g} }
 
 type gateBody struct{ gate *Gate }
 
-func (b gateBody) Stop(wait func()) bool {
+func (b gateBody) Stop(_ Spec, _ string, wait func()) bool {
 	b.gate.Pause()
 	wait()
 	b.gate.Resume()
 	return true
 }
 
-func (b gateBody) Kill() bool { return b.gate.Crash() == nil }
+func (b gateBody) Kill(Spec, string) bool { return b.gate.Crash() == nil }
 
 // Director does the client faults of a plan: it hears what every client does (its moments, its commands) and, at the moment
 // that a fault names, does it to the client in the client's own goroutine, so that the placement does not depend on the
@@ -167,6 +167,9 @@ func (d *Director) reply(ctx context.Context, client int, cmd *history.Command, 
 
 func (d *Director) command(ctx context.Context, client int, where string, match func(*armed, Phase) bool) error {
 	c := d.clients[client]
+	if len(c.faults) == 0 {
+		return nil
+	}
 	c.mu.Lock()
 	due := c.due(func(f *armed) bool { return match(f, c.phase) })
 	c.mu.Unlock()
@@ -212,14 +215,14 @@ func (d *Director) strike(ctx context.Context, client int, f *armed, where strin
 	var err error
 	switch f.Fault {
 	case PauseClient:
-		w.Confirmed = d.clients[client].body.Stop(func() { d.Wait(ctx, client, f.Spec, w.Start) })
+		w.Confirmed = d.clients[client].body.Stop(f.Spec, where, func() { d.Wait(ctx, client, f.Spec, w.Start) })
 	case SlowWork:
 		err = impls.SystemClock{}.Sleep(ctx, f.For.Of(d.lease))
 		w.Confirmed = err == nil
 	case CancelClient:
 		w.Confirmed = d.cancelCall(client)
 	case CrashClient:
-		w.Confirmed = d.clients[client].body.Kill()
+		w.Confirmed = d.clients[client].body.Kill(f.Spec, where)
 		err = impls.ErrCrashed
 	}
 	w.End = d.timeline()

@@ -16,8 +16,8 @@ type Spec struct {
 	Client int `yaml:"client,omitempty" json:"client,omitempty"`
 	// Node is the number of the node it is done to, from 1; 0 means drawn from the seed, for faults of nodes.
 	Node int `yaml:"node,omitempty" json:"node,omitempty"`
-	// When is the moment at which it strikes.
-	When Trigger `yaml:"when" json:"when"`
+	// When is the moment at which it strikes. Empty means that it is in force from the start, for faults that can be.
+	When Trigger `yaml:"when,omitempty,flow" json:"when,omitzero"`
 	// For is how long it lasts; zero means for ever, or that the fault is instantaneous.
 	For Span `yaml:"for,omitempty" json:"for,omitzero"`
 	// Until names an event that must also have happened before it ends: other-entered (another client is inside
@@ -31,7 +31,7 @@ type Spec struct {
 	Times int `yaml:"times,omitempty" json:"times,omitempty"`
 }
 
-// Trigger names a moment. Exactly one of Moment, Request, Reply and After is set.
+// Trigger names a moment. Exactly one of Moment, Request, Reply, After and Within is set.
 type Trigger struct {
 	// Moment is a step that workloads announce: calling, granted, entered, before-release, released.
 	Moment string `yaml:"moment,omitempty" json:"moment,omitempty"`
@@ -42,6 +42,9 @@ type Trigger struct {
 	Reply   string `yaml:"reply,omitempty" json:"reply,omitempty"`
 	// After strikes at a time after the start of the run.
 	After Span `yaml:"after,omitempty" json:"after,omitzero"`
+	// Within strikes at a time after the start of the run that is drawn from the seed, up to this. A resolved plan has
+	// After instead.
+	Within Span `yaml:"within,omitempty" json:"within,omitzero"`
 	// Nth is which match of Moment, Request or Reply, counted per client from 1; 0 means 1.
 	Nth int `yaml:"nth,omitempty" json:"nth,omitempty"`
 }

@@ -1,9 +1,9 @@
 package faults
 
 import (
+	"bytes"
 	"context"
 	"net"
-	"strings"
 	"sync"
 
 	"github.com/lockbench/lockbench/history"
@@ -60,8 +60,10 @@ type wired struct {
 	wire     *Wire
 	node     int
 	id       uint64
-	requests resp.Requests // the writer's
-	replies  resp.Replies  // the reader's
+	requests resp.Requests       // the writer's
+	before   map[string][]string // the writer's: the arguments last sent, by command
+	replies  resp.Replies        // the reader's
+	said     string              // the reader's: the last reply
 
 	mu      sync.Mutex // protects pending
 	pending []sent     // requests whose replies have not come, oldest first
@@ -98,29 +100,45 @@ func (c *wired) request(req resp.Request) error {
 	return nil
 }
 
+// command makes the record of a request. Most of what a client sends it has sent before, so an argument that is the same as last
+// time shares its string: recording must not cost the client its speed.
 func (c *wired) command(req resp.Request) history.Command {
 	cmd := history.Command{Node: c.node, Conn: c.id, Name: req.Name()}
-	args := req.Strings(history.MaxArgs+1, history.MaxArg)
-	if len(args) > 1 {
-		cmd.Args = args[1:]
+	n := min(req.Len()-1, history.MaxArgs)
+	if n <= 0 {
+		return cmd
 	}
-	if name, ok := c.script(cmd); ok {
-		cmd.Args[0] = name
+	before := c.before[cmd.Name]
+	cmd.Args = make([]string, n)
+	for i := range cmd.Args {
+		raw := req.Arg(i + 1)
+		if name, ok := c.script(cmd.Name, i, raw); ok {
+			cmd.Args[i] = name
+		} else if i < len(before) && before[i] == string(raw) {
+			cmd.Args[i] = before[i]
+		} else {
+			cmd.Args[i] = resp.Text(raw, history.MaxArg)
+		}
 	}
+	if c.before == nil {
+		c.before = map[string][]string{}
+	}
+	c.before[cmd.Name] = cmd.Args
 	return cmd
 }
 
 // script names the script of an EVALSHA by its digest and of an EVAL by its header, so that nobody has to read either.
-func (c *wired) script(cmd history.Command) (string, bool) {
+func (c *wired) script(command string, arg int, raw []byte) (string, bool) {
 	switch {
-	case len(cmd.Args) == 0:
+	case arg != 0:
 		return "", false
-	case cmd.Name == "EVALSHA":
-		name, ok := c.wire.Names[cmd.Args[0]]
+	case command == "EVALSHA":
+		name, ok := c.wire.Names[string(raw)]
 		return name, ok
-	case cmd.Name == "EVAL":
-		line, _, _ := strings.Cut(cmd.Args[0], "\n")
-		return strings.CutPrefix(line, "-- name: ")
+	case command == "EVAL":
+		line, _, _ := bytes.Cut(raw, []byte("\n"))
+		name, ok := bytes.CutPrefix(line, []byte("-- name: "))
+		return string(name), ok
 	}
 	return "", false
 }
@@ -150,7 +168,7 @@ func (c *wired) reply(r resp.Reply) error {
 	if !ok {
 		return nil
 	}
-	s.cmd.Reply = r.Line(history.MaxArg)
+	s.cmd.Reply = c.line(r)
 	if err := c.wire.Tap.Reply(&s.cmd, s.write); err != nil {
 		c.wire.Tap.Done(s.cmd)
 		return err
@@ -158,6 +176,15 @@ func (c *wired) reply(r resp.Reply) error {
 	s.cmd.Replied = c.wire.Timeline()
 	c.wire.Tap.Done(s.cmd)
 	return nil
+}
+
+// line is the text of a reply; the same reply as last time shares its string.
+func (c *wired) line(r resp.Reply) string {
+	if short := r.Raw; len(short) > 3 && len(c.said)+3 == len(short) && (short[0] == ':' || short[0] == '+') && c.said == string(short[1:len(short)-2]) {
+		return c.said
+	}
+	c.said = r.Line(history.MaxArg)
+	return c.said
 }
 
 func (c *wired) answered() (sent, bool) {

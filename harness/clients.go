@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -20,16 +21,23 @@ import (
 // drive is one run under way: what the clients, the faults and the recorders share.
 type drive struct {
 	Experiment
-	field    *field
-	prefix   string
-	timeline func() int64
-	recorder *history.Recorder
-	latency  []*latency.Recorder
-	counts   counts
-	windows  faults.Windows
-	director *faults.Director
-	injected *injections
-	names    map[string]string
+	field      *field
+	prefix     string
+	base       timebase
+	timeline   func() int64 // nanoseconds since base
+	clockError int64        // nanoseconds by which clients that are processes may disagree
+	recorder   *history.Recorder
+	latency    []*latency.Recorder
+	lags       []*lag
+	counts     counts
+	windows    faults.Windows
+	director   *faults.Director
+	injected   *injections
+	names      map[string]string // of scripts, by digest
+
+	ended int64                        // when the last client was done
+	store map[string]checker.StoreEnds // what the audit found
+	notes []string                     // warnings that must be shown
 }
 
 // goroutines runs every client as a goroutine until all are done.
@@ -69,8 +77,7 @@ type member struct {
 // join makes the client with an index: its gate, its wires, its recorders.
 func (d *drive) join(ctx context.Context, index int) *member {
 	gate := faults.NewGate()
-	rec := record{d.recorder.Client(workloads.ClientName(index)), latency.NewRecorder(), &d.counts}
-	d.latency = append(d.latency, rec.latency)
+	rec := d.newRecord(index)
 	d.director.Enlist(index, gate.Body(), d.Scenario.Faults)
 	wire := &faults.Wire{Gate: gate, Tap: d.director.Tap(ctx, index, rec.AddCommand), Timeline: d.timeline,
 		Names: d.names, Dial: d.dialer(index), Node: d.field.node}
@@ -80,8 +87,10 @@ func (d *drive) join(ctx context.Context, index int) *member {
 		At: d.moments(index, gate),
 	}
 	client, closeClient := workloads.Connect(access, d.setup(index))
-	client.Observe, client.Stop, client.Pace = rec.observe, d.Stop, d.pace(index)
-	client.Scope = func(ctx context.Context) (context.Context, context.CancelFunc) { return d.director.Scope(ctx, index) }
+	client.Observe, client.Stop, client.Pace = rec.observe, d.Stop, pace(d.Scenario.Rate, d.Scenario.Clients, index)
+	if d.has(faults.CancelClient) {
+		client.Scope = func(ctx context.Context) (context.Context, context.CancelFunc) { return d.director.Scope(ctx, index) }
+	}
 	return &member{client, gate, func() error { return d.closing(gate, closeClient) }}
 }
 
@@ -129,13 +138,13 @@ func (d *drive) skew(index int) time.Duration {
 	return 0
 }
 
-// pace gives the intended starts of an open loop: the clients take turns at the rate of the run.
-func (d *drive) pace(index int) func(int) int64 {
-	if d.Scenario.Rate == 0 {
+// pace gives the intended starts of an open loop: the clients take turns at the rate of the run. nil is a closed loop.
+func pace(rate float64, clients, index int) func(int) int64 {
+	if rate == 0 {
 		return nil
 	}
-	gap := float64(time.Second) / d.Scenario.Rate
-	return func(n int) int64 { return int64(gap * float64(n*d.Scenario.Clients+index)) }
+	gap := float64(time.Second) / rate
+	return func(n int) int64 { return int64(gap * float64(n*clients+index)) }
 }
 
 // replyTimeout bounds the wait for one reply: long enough for a stalled server to come back, short enough for a run to end.

@@ -114,3 +114,12 @@ func (f *field) node(addr string) int {
 	}
 	return -1
 }
+
+// where lists the present addresses behind the lasting ones, for clients in other processes.
+func (f *field) where() map[string]string {
+	out := map[string]string{storeAddr: f.store.Addr(0)}
+	for i := range f.lock.Len() {
+		out[nodeAddr(i)] = f.lock.Addr(i)
+	}
+	return out
+}

@@ -2,9 +2,11 @@ package harness
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results/latency"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // record takes what one client does: its history, its latencies, and the counts for the progress line.
@@ -12,6 +14,31 @@ type record struct {
 	*history.ClientRecorder
 	latency *latency.Recorder
 	counts  *counts
+	lag     *lag
+}
+
+// newRecord makes the record of the client with an index.
+func (d *drive) newRecord(index int) record {
+	r := record{d.recorder.Client(workloads.ClientName(index)), latency.NewRecorder(), &d.counts, &lag{}}
+	d.latency, d.lags = append(d.latency, r.latency), append(d.lags, r.lag)
+	return r
+}
+
+// lag is how late one client's rounds began. Only the client's own goroutine touches it while it runs.
+type lag struct {
+	starts, late, latest, total int64
+}
+
+// lateBy is the lag from which a start counts as late.
+const lateBy = int64(time.Millisecond)
+
+func (l *lag) add(by int64) {
+	l.starts++
+	l.total += max(by, 0)
+	l.latest = max(l.latest, by)
+	if by > lateBy {
+		l.late++
+	}
 }
 
 // counts are what the progress line shows. They are the only thing that clients share, and only three additions.
@@ -38,6 +65,9 @@ func (r record) Add(op history.Operation) {
 
 // observe records the latency of an operation that had a definite end.
 func (r record) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
+	if op == history.Acquire {
+		r.lag.add(call - intended)
+	}
 	if outcome == history.OK {
 		r.latency.Record(op.String(), intended, call, ret)
 	}

@@ -2,7 +2,6 @@ package impls
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"time"
@@ -42,6 +41,8 @@ type Env struct {
 	Rand io.Reader
 	// OnRenew, when set, is told of every extend that the lock does by itself. It must not block.
 	OnRenew func(Renewal)
+	// Shared is common to all handles of this client. nil: every handle is on its own.
+	Shared *Shared
 	// Settings holds variant-specific settings by name ("defaults" = "library", …); unknown names are ignored.
 	Settings map[string]string
 }
@@ -58,12 +59,4 @@ func (e Env) PollInterval() time.Duration {
 		return e.Poll
 	}
 	return DefaultPoll
-}
-
-// CheckLease refuses a lease that Redis cannot keep: it counts whole milliseconds, and takes none below one.
-func (e Env) CheckLease() error {
-	if e.Lease < time.Millisecond || e.Lease%time.Millisecond != 0 {
-		return fmt.Errorf("lease %v: want whole milliseconds, at least one", e.Lease)
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -65,12 +66,39 @@ func refusedByServer(err error) bool {
 	return errors.As(err, &reply) && !errors.Is(err, redis.Nil)
 }
 
-// neverSent tells a failure to get a connection: no byte of the request left the client.
+// neverSent tells a failure to get a connection, or to hand the whole request to it: the Redis client then closes the
+// connection, and a server does nothing for half a request.
 func neverSent(err error) bool {
 	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	if errors.As(err, &op) && (op.Op == "dial" || op.Op == "write") {
 		return true
 	}
 	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) ||
 		errors.Is(err, redis.ErrClosed) || strings.Contains(err.Error(), "connection pool")
+}
+
+// ClassifyIn is Classify for a call under ctx: when ctx is over, a request that cannot have had an effect was
+// cancelled (ErrCancelled alone), and one that was sent and not answered is cancelled and unknown.
+func ClassifyIn(ctx context.Context, what string, err error) error {
+	return endedBy(ctx, Classify(what, err))
+}
+
+// endedBy says of a classified error that the context ended the call.
+func endedBy(ctx context.Context, err error) error {
+	switch {
+	case err == nil, errors.Is(err, ErrCancelled), !over(ctx):
+		return err
+	case errors.Is(err, ErrUnknownOutcome):
+		return fmt.Errorf("%w: %w", ErrCancelled, err)
+	case errors.Is(err, ErrUnavailable):
+		return fmt.Errorf("%w: %v", ErrCancelled, err)
+	}
+	return err
+}
+
+// over tells whether ctx has ended or is past its deadline: a connection's deadline, which is the context's, may strike
+// before the context's own timer.
+func over(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }

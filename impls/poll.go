@@ -16,7 +16,7 @@ func PollUntilGranted(ctx context.Context, env Env, try func(context.Context) (G
 		}
 		g, err := try(ctx)
 		if err == nil || !errors.Is(err, ErrBusy) || n == env.MaxTries {
-			return g, err
+			return g, endedBy(ctx, err)
 		}
 		if err := env.Clock.Sleep(ctx, env.PollInterval()); err != nil {
 			return Grant{}, fmt.Errorf("acquire %s: %w: %w", env.Key, ErrCancelled, err)

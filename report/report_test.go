@@ -192,6 +192,12 @@ func TestMarkdownGolden(t *testing.T) {
 	golden(t, "run-pass.md", text(t, func(b *strings.Builder) error { return report.RunMarkdown(b, passing()) }))
 }
 
+func TestHistoryGolden(t *testing.T) {
+	r := failing(12)
+	r.Server, r.Rerun = "", "lockbench check history.jsonl"
+	golden(t, "history-fail.txt", text(t, func(b *strings.Builder) error { return report.History(b, r, report.Style{}) }))
+}
+
 func TestViolationGolden(t *testing.T) {
 	golden(t, "violation.txt", text(t, func(b *strings.Builder) error { return report.Violation(b, *misUnlock(6)) }))
 }

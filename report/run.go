@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
@@ -35,6 +36,16 @@ func Run(w io.Writer, r results.Result, path string, s Style) error {
 	return write(w, head, story, tail)
 }
 
+// History writes the verdict on a stored history: what Run says, less what only a run knows.
+func History(w io.Writer, r results.Result, s Style) error {
+	var story []string
+	if first := firstViolation(r); first != nil {
+		story = storyLines(first, MaxLines, "")
+	}
+	tail := slices.Concat(strengthLines(r), damageLines(r.Damage), noteLines(r.Notes, len(r.Notes), s))
+	return write(w, verdictLines(r, s), story, append(tail, "again     "+r.Rerun))
+}
+
 func write(w io.Writer, parts ...[]string) error {
 	var b strings.Builder
 	for _, lines := range parts {
@@ -48,7 +59,7 @@ func write(w io.Writer, parts ...[]string) error {
 
 // verdictLines is the headline, a line for each property that failed, and one line for all others by verdict.
 func verdictLines(r results.Result, s Style) []string {
-	lines := []string{fmt.Sprintf("%s  %s × %s  on %s, seed %d", s.verdict(r.Verdict, headline(r.Verdict)), r.Lock, r.Scenario, r.Server, r.Seed)}
+	lines := []string{s.verdict(r.Verdict, headline(r.Verdict)) + "  " + title(r)}
 	var passed, not []string
 	for _, p := range r.Properties {
 		switch p.Verdict {
@@ -78,6 +89,15 @@ func rest(passed, not []string, s Style) string {
 		parts = append(parts, s.verdict(checker.NotApplicable, word(checker.NotApplicable)+" "+strings.Join(not, " · ")))
 	}
 	return strings.Join(parts, "   ")
+}
+
+// title says what was run; a history from elsewhere says nothing of where.
+func title(r results.Result) string {
+	text := r.Lock + " × " + r.Scenario
+	if r.Server == "" {
+		return text
+	}
+	return fmt.Sprintf("%s  on %s, seed %d", text, r.Server, r.Seed)
 }
 
 func failure(p checker.Property) string {

@@ -15,16 +15,18 @@ import (
 // figureLines is everything below the story, with the latencies of the first so many operations of latencyOrder.
 func figureLines(r results.Result, path string, s Style, ops int) []string {
 	lines := slices.Concat(strengthLines(r), damageLines(r.Damage), latencyLines(r, ops), loadLines(r), []string{healthLine(r, s)},
-		noteLines(r.Notes, s))
+		noteLines(r.Notes, maxNotes, s))
 	if path != "" {
 		lines = append(lines, "run       "+path)
 	}
 	return append(lines, "again     "+r.Rerun)
 }
 
+// maxNotes is how many lines of warnings the end of a run shows.
+const maxNotes = 2
+
 // noteLines shows the warnings: all when they are few, else the first and how many there are.
-func noteLines(notes []string, s Style) []string {
-	const most = 2
+func noteLines(notes []string, most int, s Style) []string {
 	var lines []string
 	for i, n := range notes {
 		if i == most-1 && len(notes) > most {

@@ -3,6 +3,10 @@
 // The built-in scenarios are embedded and can be printed; a user's own is a file of the same form. Loading is strict: an
 // unknown field, a wrong type or a value out of range is an error with file, line, column, the source line and a caret.
 // The package only reads and resolves; running is the harness's.
+//
+// The flow: [Load] gives a scenario, [Scenario.With] changes it as --set asks, [Scenario.Resolve] makes a plan of it, in which
+// nothing is left to choose, and [Scenario.Hash] names the plan. A resolved scenario written by [Scenario.YAML] and loaded again
+// is the same plan.
 package scenarios
 
 import (
@@ -30,12 +34,18 @@ type Scenario struct {
 	Rate    float64     `yaml:"rate,omitempty" json:"rate,omitempty"`        // rounds per second of all clients, open loop; 0 means closed loop
 	Keys    int         `yaml:"keys,omitempty" json:"keys,omitempty"`        // for workloads with many keys
 	Permits int         `yaml:"permits,omitempty" json:"permits,omitempty"`  // for semaphores
-	Amounts [2]int64    `yaml:"amounts,omitempty" json:"amounts,omitzero"`   // transfer: payment, remittance
+	Amounts Amounts     `yaml:"amounts,omitempty" json:"amounts,omitzero"`   // transfer: payment, remittance
 
 	Persistence servers.Persistence `yaml:"persistence,omitempty" json:"persistence,omitempty"`
 	MaxMemory   int64               `yaml:"maxmemory,omitempty" json:"maxmemory,omitempty"` // bytes, allkeys-lru
 
 	Faults []faults.Spec `yaml:"faults,omitempty" json:"faults,omitempty"`
-	// Needs says which variants it applies to: "unfenced", "reentrant", "client-clock", "multi-command", "wakeups", "local-owner", "shared".
+	// Needs says which variants it applies to; [Needs] lists the words.
 	Needs []string `yaml:"needs,omitempty" json:"needs,omitempty"`
 }
+
+// Amounts are the two sums of the transfer workload: what a payment takes, what a remittance brings. Zero means the workload's own.
+type Amounts [2]int64
+
+// IsZero tells amounts that were left out.
+func (a Amounts) IsZero() bool { return a == Amounts{} }

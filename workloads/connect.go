@@ -30,9 +30,6 @@ type Access struct {
 	Seed [32]byte
 	// Timeout bounds the wait for one reply; 0 means three seconds.
 	Timeout time.Duration
-	// Buffer is the size in bytes of the buffers of each connection; 0 means the Redis client's own, 32 KiB each way. A world
-	// that makes thousands of clients a second spends its time on clearing them.
-	Buffer int
 }
 
 // Setup is what the clients of a run have in common, and the client's place among them.
@@ -53,17 +50,18 @@ type Setup struct {
 func Connect(a Access, s Setup) (*Client, func() error) {
 	name := ClientName(s.Index)
 	nodes, closeNodes := connectNodes(a, s.Variant.Topology)
-	storage := redis.NewClient(options(a, a.StoreAddr))
+	storage := redis.NewClient(ClientOptions(a, a.StoreAddr))
 	source := rand.NewChaCha8(a.Seed)
 	c := &Client{
 		Name: name, Index: s.Index, Clients: s.Clients, Config: s.Config, Fenced: s.Variant.Traits.Fenced,
-		Store: RedisStore{Client: storage, Prefix: s.Prefix + "store:"},
+		Store: RedisStore{Client: storage, Prefix: storePrefix(s.Prefix)},
 		Clock: a.Clock, Timeline: a.Timeline, Record: a.Record, At: a.At,
 		Rand: rand.New(rand.NewChaCha8(shift(a.Seed))),
 	}
+	shared := &impls.Shared{}
 	c.Open = func(key string, onRenew func(impls.Renewal)) (impls.Lock, error) {
 		env := environment(a, s, source)
-		env.Key, env.Nodes, env.OnRenew = s.Prefix+key, nodes, onRenew
+		env.Key, env.Nodes, env.OnRenew, env.Shared = s.Prefix+key, nodes, onRenew, shared
 		return s.Variant.New(env)
 	}
 	return c, func() error { return errors.Join(c.Close(), closeNodes(), storage.Close()) }
@@ -96,7 +94,7 @@ func connectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() e
 	}
 	nodes := make([]redis.UniversalClient, len(a.Addrs))
 	for i, addr := range a.Addrs {
-		nodes[i] = redis.NewClient(options(a, addr))
+		nodes[i] = redis.NewClient(ClientOptions(a, addr))
 	}
 	return nodes, func() error {
 		var errs []error
@@ -112,13 +110,13 @@ const poolSize = 4
 
 const defaultTimeout = 3 * time.Second
 
-// options switch everything off that the Redis client would do behind the lock's back: a retry turns a lost reply into
+// ClientOptions switch everything off that the Redis client would do behind the lock's back: a retry turns a lost reply into
 // "busy", and a notification handshake sends commands that nobody asked for.
-func options(a Access, addr string) *redis.Options {
+func ClientOptions(a Access, addr string) *redis.Options {
 	return &redis.Options{
 		Addr: addr, Dialer: a.Dial, MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
 		DialTimeout: a.timeout(), ReadTimeout: a.timeout(), WriteTimeout: a.timeout(), PoolTimeout: a.timeout(),
-		PoolSize: poolSize, DisableIdentity: true, ReadBufferSize: a.Buffer, WriteBufferSize: a.Buffer,
+		PoolSize: poolSize, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
@@ -127,7 +125,7 @@ func clusterOptions(a Access) *redis.ClusterOptions {
 	return &redis.ClusterOptions{
 		Addrs: a.Addrs, Dialer: a.Dial, MaxRetries: -1, ContextTimeoutEnabled: true,
 		DialTimeout: a.timeout(), ReadTimeout: a.timeout(), WriteTimeout: a.timeout(), PoolTimeout: a.timeout(),
-		PoolSize: poolSize, DisableIdentity: true, ReadBufferSize: a.Buffer, WriteBufferSize: a.Buffer,
+		PoolSize: poolSize, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
@@ -138,3 +136,11 @@ func (a Access) timeout() time.Duration {
 	}
 	return defaultTimeout
 }
+
+// OpenStore opens the guarded store of a run for somebody who is not one of its clients. The returned close ends the connection.
+func OpenStore(a Access, prefix string) (Store, func() error) {
+	c := redis.NewClient(ClientOptions(a, a.StoreAddr))
+	return RedisStore{Client: c, Prefix: storePrefix(prefix)}, c.Close
+}
+
+func storePrefix(prefix string) string { return prefix + "store:" }

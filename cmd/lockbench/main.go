@@ -1,3 +1,49 @@
+// Command lockbench answers whether a Redis lock keeps its promise, under which faults it breaks, and what it costs.
+//
+// Each verb is one file. A verb reads its flags, calls the packages that do the work, and writes its result to stdout; everything
+// else that is said goes to stderr. No verb exits: it returns an error, and exitcode.go alone turns errors into exit codes.
 package main
 
-func main() {}
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/lockbench/lockbench/harness"
+)
+
+func main() { os.Exit(realMain()) }
+
+// realMain lets deferred calls run before the process exits.
+func realMain() int {
+	if os.Getenv(harness.ClientVariable) != "" {
+		return clientMain()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	return execute(ctx, os.Args, world{
+		out: os.Stdout, err: os.Stderr, now: time.Now, random: rand.Reader, env: os.Getenv, signals: signals,
+		providers: providers, runner: harness.Run, suiteRunner: harness.Suite,
+		outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+	})
+}
+
+// clientMain is the program as one client of another lockbench. The interrupt that a terminal sends to all of a job is the parent's to
+// answer: it tells its clients to stop.
+func clientMain() int {
+	signal.Ignore(os.Interrupt)
+	if err := harness.ClientMain(context.Background(), os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "lockbench client:", err)
+		return exitInternal
+	}
+	return exitOK
+}

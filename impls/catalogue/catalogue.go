@@ -7,6 +7,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/beyond"
 	"github.com/lockbench/lockbench/impls/mutex"
+	"github.com/lockbench/lockbench/impls/reentrant"
 	"github.com/lockbench/lockbench/impls/rw"
 )
 
@@ -14,6 +15,7 @@ import (
 func Locks() []impls.Variant {
 	return slices.Concat(
 		mutex.Variants(),
+		reentrant.Variants(),
 		rw.Variants(),
 		beyond.Variants(),
 	)

@@ -13,14 +13,14 @@ var (
 	//go:embed lua/setnx_expire.lua
 	setnxExpireSource string
 
-	luaNilScript      = newLeaseScript("lua_nil.lua", luaNilSource)
-	setnxExpireScript = newLeaseScript("setnx_expire.lua", setnxExpireSource)
+	luaNilScript      = impls.NewLeaseScript("lua_nil.lua", luaNilSource)
+	setnxExpireScript = impls.NewLeaseScript("setnx_expire.lua", setnxExpireSource)
 )
 
 // luaNil asks Lua whether GET answers nil, which it never does: a missing key is false there.
 var luaNil = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
-		ok, err := yes(luaNilScript.run(ctx, env, "lock"))
+		ok, err := impls.Yes(luaNilScript.Run(ctx, env, "lock"))
 		return hold{value: "lock"}, ok, err
 	},
 	release: del,
@@ -29,7 +29,7 @@ var luaNil = protocol{
 // luaSetnxExpire makes SETNX and EXPIRE one step by a script, and still deletes whatever it finds.
 var luaSetnxExpire = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
-		ok, err := yes(setnxExpireScript.run(ctx, env, "1"))
+		ok, err := impls.Yes(setnxExpireScript.Run(ctx, env, "1"))
 		return hold{value: "1"}, ok, err
 	},
 	release: del,
@@ -38,7 +38,7 @@ var luaSetnxExpire = protocol{
 // setNxEx makes them one step by the options of SET.
 var setNxEx = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
-		ok, err := setIfMissing(ctx, env, "1")
+		ok, err := impls.SetMissing(ctx, env, "1")
 		return hold{value: "1"}, ok, err
 	},
 	release: del,

@@ -15,7 +15,7 @@ var setnxExpire = protocol{
 		if err != nil || !ok {
 			return hold{}, false, err
 		}
-		return hold{value: "1"}, true, unsettled(expire(ctx, env))
+		return hold{value: "1"}, true, impls.Unsettled(expire(ctx, env))
 	},
 	release: del,
 }
@@ -35,7 +35,7 @@ var getsetTimestamp = protocol{
 			return hold{}, false, err
 		}
 		if ok {
-			return h, true, unsettled(expire(ctx, env))
+			return h, true, impls.Unsettled(expire(ctx, env))
 		}
 		ok, err = takeOver(ctx, env, now, deadline)
 		return h, ok, err
@@ -54,7 +54,7 @@ func takeOver(ctx context.Context, env impls.Env, now time.Time, deadline string
 	if err != nil || !there || replaced != read {
 		return false, err
 	}
-	return true, unsettled(expire(ctx, env))
+	return true, impls.Unsettled(expire(ctx, env))
 }
 
 // past tells whether a stored deadline lies before now. A value that is no deadline never does.

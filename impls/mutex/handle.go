@@ -54,7 +54,7 @@ func (l *handle) Try(ctx context.Context, mode history.Mode) (impls.Grant, error
 	}
 	h, ok, err := l.how.acquire(ctx, l.env)
 	if err != nil {
-		return impls.Grant{}, impls.Classify("acquire "+l.env.Key, err)
+		return impls.Grant{}, impls.ClassifyIn(ctx, "acquire "+l.env.Key, err)
 	}
 	if !ok {
 		return impls.Grant{}, fmt.Errorf("acquire %s: %w", l.env.Key, impls.ErrBusy)
@@ -80,7 +80,7 @@ func (l *handle) Extend(ctx context.Context) (impls.Grant, error) {
 	}
 	g, ok, err := l.how.extend(ctx, l.env, *l.held)
 	if err != nil {
-		return impls.Grant{}, impls.Classify("extend "+l.env.Key, err)
+		return impls.Grant{}, impls.ClassifyIn(ctx, "extend "+l.env.Key, err)
 	}
 	if !ok {
 		l.held = nil
@@ -97,7 +97,7 @@ func (l *handle) Release(ctx context.Context) error {
 	}
 	ok, err := l.how.release(ctx, l.env, *l.held)
 	if err != nil {
-		return impls.Classify("release "+l.env.Key, err)
+		return impls.ClassifyIn(ctx, "release "+l.env.Key, err)
 	}
 	l.held = nil
 	if !ok {

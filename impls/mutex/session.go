@@ -47,9 +47,9 @@ func (s *session) Try(ctx context.Context, mode history.Mode) (impls.Grant, erro
 	if s.locked {
 		return impls.Grant{}, fmt.Errorf("acquire %s: already locked by this object: %w", s.env.Key, impls.ErrBusy)
 	}
-	ok, err := yes(setnxExpireScript.run(ctx, s.env, s.value))
+	ok, err := impls.Yes(setnxExpireScript.Run(ctx, s.env, s.value))
 	if err != nil {
-		return impls.Grant{}, impls.Classify("acquire "+s.env.Key, err)
+		return impls.Grant{}, impls.ClassifyIn(ctx, "acquire "+s.env.Key, err)
 	}
 	if !ok {
 		return impls.Grant{}, fmt.Errorf("acquire %s: %w", s.env.Key, impls.ErrBusy)
@@ -77,8 +77,8 @@ func (s *session) Release(ctx context.Context) error {
 		return fmt.Errorf("release %s: %w", s.env.Key, impls.ErrNotHeld)
 	}
 	s.locked = false
-	_, err := yes(sessionReleaseScript.Run(ctx, s.env.Redis(), []string{s.env.Key}, s.value))
-	return impls.Classify("release "+s.env.Key, err)
+	_, err := impls.Yes(sessionReleaseScript.Run(ctx, s.env.Redis(), []string{s.env.Key}, s.value))
+	return impls.ClassifyIn(ctx, "release "+s.env.Key, err)
 }
 
 // Close has nothing to end.

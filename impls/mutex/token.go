@@ -25,7 +25,7 @@ var tokenGetDel = protocol{
 		if err != nil {
 			return hold{}, false, err
 		}
-		ok, err := setIfMissing(ctx, env, h.value)
+		ok, err := impls.SetMissing(ctx, env, h.value)
 		return h, ok, err
 	},
 	release: func(ctx context.Context, env impls.Env, h hold) (bool, error) {
@@ -46,7 +46,7 @@ var token = protocol{
 			return hold{}, false, err
 		}
 		h.grant.ValidUntil = env.Clock.Now().Add(env.Lease)
-		ok, err := yes(env.Redis().Do(ctx, "set", env.Key, h.value, "nx", "px", env.Lease.Milliseconds()))
+		ok, err := impls.Yes(env.Redis().Do(ctx, "set", env.Key, h.value, "nx", "px", env.Lease.Milliseconds()))
 		return h, ok, err
 	},
 	release: releaseToken,
@@ -63,12 +63,12 @@ func newHold(env impls.Env) (hold, error) {
 }
 
 func releaseToken(ctx context.Context, env impls.Env, h hold) (bool, error) {
-	return yes(tokenReleaseScript.Run(ctx, env.Redis(), []string{env.Key}, h.value))
+	return impls.Yes(tokenReleaseScript.Run(ctx, env.Redis(), []string{env.Key}, h.value))
 }
 
 func extendToken(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error) {
 	g := h.grant
 	g.ValidUntil = env.Clock.Now().Add(env.Lease)
-	ok, err := yes(tokenExtendScript.Run(ctx, env.Redis(), []string{env.Key}, h.value, env.Lease.Milliseconds()))
+	ok, err := impls.Yes(tokenExtendScript.Run(ctx, env.Redis(), []string{env.Key}, h.value, env.Lease.Milliseconds()))
 	return g, ok, err
 }

@@ -10,11 +10,11 @@ import (
 // same.
 var existsSet = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
-		there, err := yes(env.Redis().Do(ctx, "exists", env.Key))
+		there, err := impls.Yes(env.Redis().Do(ctx, "exists", env.Key))
 		if err != nil || there {
 			return hold{}, false, err
 		}
-		ok, err := yes(env.Redis().Do(ctx, "set", env.Key, "1"))
+		ok, err := impls.Yes(env.Redis().Do(ctx, "set", env.Key, "1"))
 		return hold{value: "1"}, ok, err
 	},
 	release: del,

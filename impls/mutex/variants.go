@@ -89,7 +89,7 @@ func luaNilVariant() impls.Variant {
 		Name: "lua-nil", Summary: "A script that asks whether GET is nil before SETNX and EXPIRE; DEL releases.",
 		Kind: history.Mutex, Topology: impls.Standalone,
 		Source:  impls.Source{Article: "000", Where: "simple lock, first listing"},
-		Scripts: []*impls.Script{luaNilScript.seconds},
+		Scripts: []*impls.Script{luaNilScript.Seconds},
 		Claims: []impls.Claim{
 			{Text: "The script takes the lock when the key is missing.",
 				Holds: false, Command: command("lua-nil", "steady")},
@@ -103,7 +103,7 @@ func luaSetnxExpireVariant() impls.Variant {
 		Name: "lua-setnx-expire", Summary: "One script does SETNX and EXPIRE; DEL releases.",
 		Kind: history.Mutex, Topology: impls.Standalone,
 		Source:  impls.Source{Article: "001", Where: "the optimised lock"},
-		Scripts: []*impls.Script{setnxExpireScript.seconds},
+		Scripts: []*impls.Script{setnxExpireScript.Seconds},
 		Claims: []impls.Claim{
 			{Text: "One script leaves no moment in which a crash could leave a key without a lease.",
 				Holds: true, Command: command("lua-setnx-expire", "crash-holder")},

@@ -47,7 +47,7 @@ func sessionVariant() impls.Variant {
 		Summary: "SETNX and EXPIRE by script with one value per lock object and a local flag; release drops the flag, then compares and deletes.",
 		Kind:    history.Mutex, Topology: impls.Standalone,
 		Source:  impls.Source{Article: "001", Where: "the release hole, last listing"},
-		Scripts: []*impls.Script{setnxExpireScript.seconds, sessionReleaseScript},
+		Scripts: []*impls.Script{setnxExpireScript.Seconds, sessionReleaseScript},
 		Claims: []impls.Claim{
 			{Text: "A value that is unique to the lock object keeps a late client from deleting another's lock.",
 				Holds: true, Command: command("token-session", "pause-before-release")},

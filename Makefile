@@ -1,0 +1,37 @@
+# Every target works on a fresh clone with Go alone; servers and Docker are used where they are.
+.PHONY: build test race lint fuzz bench suite image
+
+build:
+	go build -o lockbench ./cmd/lockbench
+
+test:
+	go test ./...
+
+# What runs goroutines against each other, under the race detector.
+race:
+	go test -race -short -timeout 10m ./faults/... ./harness/... ./history/... ./impls/... ./results/... ./workloads/...
+
+lint:
+	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
+	go mod tidy -diff
+	go vet ./...
+	go tool staticcheck ./...
+
+# Each fuzz target for a little while.
+FUZZTIME ?= 10s
+fuzz:
+	@go list ./... | while read -r p; do \
+		go test -list '^Fuzz' "$$p" | grep '^Fuzz' | while read -r f; do \
+			echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) "$$p" || exit 1; \
+		done || exit 1; \
+	done
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+
+suite:
+	go run ./cmd/lockbench suite
+
+# The small Redis image that the docker provider can use where no registry is reached.
+image:
+	scripts/redis-image.sh

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// exactly wants as many arguments as it is given names for them.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		return fmt.Errorf("%w: %s takes %s, and was given %d", errUsage, c.CommandPath(), strings.Join(names, " and "), len(args))
+	}
+}
+
+// oneOf wants at most one argument, and that a known word.
+func oneOf(words []string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 || len(args) == 1 && slices.Contains(words, args[0]) {
+			return nil
+		}
+		return fmt.Errorf("%w: %s takes one of %s, and was given %s", errUsage, c.CommandPath(), strings.Join(words, ", "), strings.Join(args, " "))
+	}
+}
+
+// nothing wants no argument.
+func nothing(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s takes no argument, and was given %s; options begin with --", errUsage, c.CommandPath(), strings.Join(args, " "))
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// The exit codes. Scripts rest on them.
+const (
+	exitOK           = 0
+	exitViolated     = 1
+	exitGate         = 2
+	exitInconclusive = 3
+	exitUsage        = 4
+	exitEnvironment  = 5
+	exitInternal     = 70
+	exitInterrupted  = 130
+)
+
+// What a verb may end in, beside success and internal errors. The first three are results, and already on stdout.
+var (
+	errViolated     = errors.New("a property was violated")
+	errGate         = errors.New("a performance gate failed")
+	errInconclusive = errors.New("inconclusive")
+	errUsage        = errors.New("usage")
+	errInterrupted  = errors.New("interrupted")
+)
+
+// precedence lists the codes by what decides when several apply. A usage error stands alone: nothing was run.
+var precedence = []int{exitViolated, exitInternal, exitUsage, exitEnvironment, exitInconclusive, exitGate, exitInterrupted}
+
+// exitCode is the one place where errors become exit codes.
+func exitCode(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	applies := codes(err)
+	for _, code := range precedence {
+		if applies[code] {
+			return code
+		}
+	}
+	return exitInternal
+}
+
+// codes walks an error's whole tree: what was joined are several things that went wrong, each with a code of its own. A node that
+// has a meaning covers what it wraps.
+func codes(err error) map[int]bool {
+	if code, ok := meaning(err); ok {
+		return map[int]bool{code: true}
+	}
+	out := map[int]bool{}
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		known := false
+		for _, one := range e.Unwrap() {
+			for code := range codes(one) {
+				out[code] = true
+				known = known || code != exitInternal
+			}
+		}
+		if known && !isJoin(err) {
+			delete(out, exitInternal) // fmt.Errorf("%w: %w") says what the other one is
+		}
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return codes(inner)
+		}
+		out[exitInternal] = true
+	default:
+		out[exitInternal] = true
+	}
+	return out
+}
+
+// isJoin tells independent failures (errors.Join) from one failure described by several errors (fmt.Errorf).
+func isJoin(err error) bool {
+	return fmt.Sprintf("%T", err) == "*errors.joinError"
+}
+
+// meaning is the exit code of a sentinel.
+func meaning(err error) (int, bool) {
+	switch err {
+	case errViolated:
+		return exitViolated, true
+	case errGate:
+		return exitGate, true
+	case errInconclusive:
+		return exitInconclusive, true
+	case errUsage, harness.ErrUsage, harness.ErrNotApplicable:
+		return exitUsage, true
+	case servers.ErrMissing, servers.ErrRefused:
+		return exitEnvironment, true
+	case errInterrupted, context.Canceled:
+		return exitInterrupted, true
+	}
+	return 0, false
+}
+
+// verdictError is the error that stands for a verdict; nil for a pass.
+func verdictError(v checker.Result) error {
+	switch v {
+	case checker.Pass:
+		return nil
+	case checker.Fail:
+		return errViolated
+	}
+	return errInconclusive
+}
+
+// said tells the errors that were shown as a result, so that nothing more needs saying.
+func said(err error) bool {
+	switch err {
+	case errViolated, errGate, errInconclusive, errInterrupted:
+		return true
+	}
+	if join, ok := err.(interface{ Unwrap() []error }); ok && isJoin(err) {
+		for _, one := range join.Unwrap() {
+			if !said(one) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+const exitCodesHelp = `lockbench exits with
+
+  0    every property held and every gate passed
+       (suite: every cell matches its expectation)
+  1    a property was violated
+       (suite: a cell differs from its expectation, or a planted bug was missed)
+  2    a performance gate or regression failed
+  3    inconclusive: too few operations, generator too late, part of the history
+       not searched, environments differ
+  4    usage, scenario or input file wrong
+  5    environment: a server, Docker or a fault injector is not to be had
+  70   internal error; the run directory is kept
+  130  interrupted; what was recorded is kept. A violation that was already found
+       still exits 1
+
+When several apply, the first of 1, 70, 5, 3, 2, 130, 0 is taken. An error of usage
+is found before anything runs and stands alone.`
+
+func newExitCodesTopic() *cobra.Command {
+	return &cobra.Command{Use: "exit-codes", Short: "What each exit code means", Long: exitCodesHelp}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// interruption turns signals into the two ways of ending: the first lets what is under way finish and be judged, the second
+// abandons it. Either way servers and clients are taken down before the program ends.
+type interruption struct {
+	stop   chan struct{} // closed by the first
+	count  atomic.Int32
+	cancel context.CancelFunc
+	quit   chan struct{}
+	done   sync.WaitGroup
+}
+
+// listen begins to take signals; end must be called.
+func (a *app) listen(ctx context.Context) (context.Context, *interruption) {
+	ctx, cancel := context.WithCancel(ctx)
+	i := &interruption{stop: make(chan struct{}), cancel: cancel, quit: make(chan struct{})}
+	i.done.Go(func() { i.take(a) })
+	return ctx, i
+}
+
+// take runs until end, on a goroutine that end waits for.
+func (i *interruption) take(a *app) {
+	for {
+		select {
+		case <-a.signals:
+		case <-i.quit:
+			return
+		}
+		switch i.count.Add(1) {
+		case 1:
+			a.say("interrupted: finishing what is under way and judging what was recorded; once more to quit now")
+			close(i.stop)
+		case 2:
+			a.say("interrupted again: taking everything down")
+			i.cancel()
+		}
+	}
+}
+
+// end stops listening. The error is errInterrupted when there was a signal.
+func (i *interruption) end() error {
+	close(i.quit)
+	i.done.Wait()
+	i.cancel()
+	if i.count.Load() > 0 {
+		return errInterrupted
+	}
+	return nil
+}

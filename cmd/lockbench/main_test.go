@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "write the golden parts of the scripts")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"lockbench": main})
+}
+
+// TestScripts runs the program as people do. The command "exits N lockbench …" wants an exact exit code.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Condition: func(name string) (bool, error) {
+			if name == "redis" {
+				_, err := exec.LookPath("redis-server")
+				return err == nil, nil
+			}
+			return false, fmt.Errorf("unknown condition %s", name)
+		},
+	})
+}
+
+// exits runs a command and wants its exit code: exits 4 lockbench check nothing.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARGUMENT…]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		// ts.Exec hides the *exec.ExitError behind its own text, which ends in "exit status N".
+		if _, scanErr := fmt.Sscanf(err.Error(), "exit status %d", &got); scanErr != nil {
+			ts.Fatalf("%s: %v", args[1], err)
+		}
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// call runs a command line in this process, for what needs a world of its own.
+func call(t *testing.T, w world, args ...string) int {
+	t.Helper()
+	if w.env == nil {
+		w.env = func(string) string { return "" }
+	}
+	return execute(context.WithoutCancel(t.Context()), append([]string{"lockbench"}, args...), w)
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// statusLine owns stderr: lines of chatter scroll by, and below them one line, on a terminal only, is redrawn in place. Into a
+// pipe nothing is redrawn and no escape byte is written.
+type statusLine struct {
+	mu   sync.Mutex // verbs, harness and signal handler all speak
+	w    io.Writer
+	live bool // a terminal
+	text string
+}
+
+const eraseLine = "\r\x1b[K"
+
+// show redraws the line.
+func (s *statusLine) show(text string) {
+	if !s.live {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text = text
+	io.WriteString(s.w, eraseLine+text)
+}
+
+// clear takes the line away, before the result is printed.
+func (s *statusLine) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.text != "" {
+		s.text = ""
+		io.WriteString(s.w, eraseLine)
+	}
+}
+
+// print lets a line scroll by above.
+func (s *statusLine) print(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.text == "" {
+		io.WriteString(s.w, line+"\n")
+		return
+	}
+	io.WriteString(s.w, eraseLine+line+"\n"+s.text)
+}
+
+// seconds shows how long something has taken.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
+
+// facts joins the parts that say something.
+func facts(parts ...string) string {
+	var out []string
+	for _, p := range parts {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, "  ")
+}
+
+// number shows how many there are of a thing, and nothing for none.
+func number[T ~int | ~int64](n T, noun string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

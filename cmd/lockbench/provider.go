@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lockbench/lockbench/servers"
+)
+
+// serverWords are what --server takes beside URLs.
+var serverWords = [...]string{"auto", "process", "docker", "miniredis", "sim"}
+
+// providers are the sources of servers in the order in which auto asks for them. The last one is always there.
+func providers() []servers.Provider {
+	return []servers.Provider{
+		servers.NewProcess(servers.ProcessOptions{}), servers.NewDocker(servers.DockerOptions{}), servers.Miniredis{},
+	}
+}
+
+// provider finds what --server asks for, and says why when it was left to us.
+func provider(ctx context.Context, word string, all []servers.Provider) (p servers.Provider, why string, err error) {
+	switch {
+	case strings.Contains(word, "://"):
+		url, err := servers.NewURL(strings.Split(word, ",")...)
+		if err != nil {
+			return nil, "", asInput(err)
+		}
+		return url, "", nil
+	case word == "auto":
+		return automatic(ctx, all)
+	case word == "sim":
+		return nil, "", fmt.Errorf("--server sim: %w: this version has no simulator; --server miniredis is a Redis look-alike inside this process",
+			servers.ErrMissing)
+	}
+	for _, p := range all {
+		if p.Name() == word {
+			return p, "", p.Available(ctx)
+		}
+	}
+	return nil, "", fmt.Errorf("%w: --server %s: must be one of %s, or redis:// URLs separated by commas", errUsage, word, strings.Join(serverWords[:], ", "))
+}
+
+// automatic takes the first provider that this machine has.
+func automatic(ctx context.Context, all []servers.Provider) (servers.Provider, string, error) {
+	var missing []error
+	for _, p := range all {
+		err := p.Available(ctx)
+		if err == nil {
+			return p, because(p.Name(), missing), nil
+		}
+		missing = append(missing, fmt.Errorf("%s: %w", p.Name(), err))
+	}
+	return nil, "", errors.Join(missing...)
+}
+
+func because(name string, missing []error) string {
+	if len(missing) == 0 {
+		return name + " is the first choice and is there"
+	}
+	words := make([]string, len(missing))
+	for i, err := range missing {
+		words[i] = strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	return strings.Join(words, "; ")
+}
+
+// announce says what the clients will talk to.
+func (a *app) announce(p servers.Provider, why string) {
+	if why != "" {
+		a.say("server: %s (%s)", p.Name(), why)
+	}
+	if p.Name() == "miniredis" {
+		a.say("miniredis is not Redis: verdicts are about the lock's own code, and there are no latency figures")
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// world is everything of the process that the program touches. Tests make their own.
+type world struct {
+	out, err                 io.Writer
+	outTerminal, errTerminal bool // somebody reads it
+	now                      func() time.Time
+	random                   io.Reader
+	env                      func(string) string
+	signals                  <-chan os.Signal
+
+	providers   func() []servers.Provider
+	runner      func(context.Context, harness.Experiment) (*harness.Outcome, error)
+	suiteRunner func(context.Context, harness.SuiteConfig) (results.Suite, error)
+}
+
+// app is one call of the program.
+type app struct {
+	world
+	argv   []string
+	line   *statusLine
+	format choice // of -o
+	quiet  bool   // -q
+	ran    bool   // flags and arguments were right
+}
+
+// execute runs one command line to its exit code.
+func execute(ctx context.Context, argv []string, w world) (code int) {
+	a := &app{world: w, argv: argv, line: &statusLine{w: w.err}, format: choice{value: "text", allowed: []string{"text", "json"}}}
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(w.err, "lockbench: internal error: %v\n%s", p, debug.Stack())
+			code = exitInternal
+		}
+	}()
+	root := newRoot(a)
+	root.SetArgs(argv[1:])
+	root.SetOut(w.out)
+	root.SetErr(w.err)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !a.ran && !errors.Is(err, errUsage) {
+		err = fmt.Errorf("%w: %w", errUsage, err) // cobra's own: unknown command, wrong number of arguments
+	}
+	a.complain(err)
+	return exitCode(err)
+}
+
+// complain says an error on stderr, unless it is a result that was shown.
+func (a *app) complain(err error) {
+	if err == nil || said(err) {
+		return
+	}
+	text := strings.TrimPrefix(err.Error(), errUsage.Error()+": ")
+	a.line.clear()
+	a.line.print("lockbench: " + text)
+	if !a.ran {
+		a.line.print("run 'lockbench help' for the commands, 'lockbench help COMMAND' for its flags")
+	}
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "lockbench",
+		Short: "Does this Redis lock keep its promise, under which faults does it break, and what does it cost?",
+		Long: "lockbench runs implementations of Redis locks under concurrent clients and injected faults, records what every\n" +
+			"client saw, proves from that record whether the lock kept its promise, and tells the shortest story of how it broke.\n\n" +
+			"The result goes to stdout and everything else to stderr.",
+		Example:       "  lockbench suite\n  lockbench run --lock set-nx-ex --scenario pause-holder\n  lockbench list locks",
+		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			a.ran = true
+			a.line.live = a.errTerminal && !a.quiet && a.env("TERM") != "dumb"
+		},
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w: %s: %w", errUsage, c.CommandPath(), err)
+	})
+	flags := root.PersistentFlags()
+	flags.VarP(&a.format, "output", "o", "form of the result: text or json")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing on stderr but errors")
+	complete(root, "output", a.format.allowed...)
+	root.AddCommand(newRun(a), newSuite(a), newCheck(a), newList(a), newExitCodesTopic())
+	return root
+}
+
+// complete offers words for a flag in shells.
+func complete(c *cobra.Command, flag string, words ...string) {
+	// The only error is a flag that does not exist, which the tests of the command would show first.
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// choice is a flag that takes one of several words.
+type choice struct {
+	value   string
+	allowed []string
+}
+
+// String gives the word chosen.
+func (c *choice) String() string { return c.value }
+
+// Type names the value in help texts.
+func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
+
+// Set takes one of the allowed words.
+func (c *choice) Set(word string) error {
+	for _, w := range c.allowed {
+		if w == word {
+			c.value = word
+			return nil
+		}
+	}
+	return fmt.Errorf("must be one of %s", strings.Join(c.allowed, ", "))
+}
+
+// json tells that the result is wanted for a program.
+func (a *app) json() bool { return a.format.value == "json" }
+
+// style is how text on stdout is dressed.
+func (a *app) style() report.Style { return report.Style{Colour: a.outTerminal && a.colours()} }
+
+// colours follows https://no-color.org.
+func (a *app) colours() bool { return a.env("NO_COLOR") == "" && a.env("TERM") != "dumb" }
+
+// say puts a line of chatter on stderr.
+func (a *app) say(format string, args ...any) {
+	if !a.quiet {
+		a.line.print(fmt.Sprintf(format, args...))
+	}
+}

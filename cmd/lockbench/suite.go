@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// planted is the word that stands for all planted bugs where locks are named.
+const planted = "planted"
+
+// suiteSeed is the seed of a suite that is given none: a suite is held against expectations, and is the same every day.
+const suiteSeed = 1
+
+type suiteFlags struct {
+	locks, scenarios []string
+	server, out      string
+	seed             uint64
+	side             int
+}
+
+func newSuite(a *app) *cobra.Command {
+	var f suiteFlags
+	c := &cobra.Command{
+		Use:   "suite",
+		Short: "Run every lock in every scenario against its expectation",
+		Long: "suite runs locks × scenarios, each cell on servers of its own and several side by side, and holds each against what the\n" +
+			"catalogue expects of it: that the lock holds, or that it breaks in a known way. It ends in a matrix.",
+		Example: "  lockbench suite\n  lockbench suite --locks token,set-nx-ex --scenarios steady,pause-holder\n  lockbench suite --locks planted -o json",
+		Args:    nothing,
+		RunE:    func(c *cobra.Command, _ []string) error { return a.suite(c.Context(), f, c.Flags()) },
+	}
+	s := c.Flags()
+	s.StringSliceVar(&f.locks, "locks", nil, "which locks; 'planted' means the planted bugs (default: all but those)")
+	s.StringSliceVar(&f.scenarios, "scenarios", nil, "which scenarios (default: all)")
+	s.StringVar(&f.server, "server", "auto", "auto, process, docker, miniredis, or redis:// URLs separated by commas")
+	s.Uint64Var(&f.seed, "seed", suiteSeed, "of every choice that is drawn")
+	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
+	s.IntVar(&f.side, "side-by-side", 4*runtime.GOMAXPROCS(0), "how many cells run at once")
+	complete(c, "locks", append(lockNames(), planted)...)
+	complete(c, "scenarios", scenarioNames()...)
+	complete(c, "server", serverWords[:]...)
+	return c
+}
+
+// variants are the locks that were named, or all of them.
+func (f suiteFlags) variants() ([]impls.Variant, error) {
+	if len(f.locks) == 0 {
+		return catalogue.Locks(), nil
+	}
+	var out []impls.Variant
+	for _, name := range f.locks {
+		if name == planted {
+			out = append(out, catalogue.Planted()...)
+			continue
+		}
+		v, err := variant(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%w: --locks %s: there are none", errUsage, strings.Join(f.locks, ","))
+	}
+	return out, nil
+}
+
+// plan is the scenarios that were named, or all that the catalogue expects something of.
+func (f suiteFlags) plan(variants []impls.Variant) ([]scenarios.Scenario, error) {
+	if len(f.scenarios) == 0 {
+		return slices.DeleteFunc(scenarios.Builtin(), func(s scenarios.Scenario) bool { return !expected(s.Name, variants) }), nil
+	}
+	var out []scenarios.Scenario
+	for _, name := range f.scenarios {
+		s, err := scenarios.Load(name)
+		if err != nil {
+			return nil, asInput(err)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func expected(scenario string, variants []impls.Variant) bool {
+	return slices.ContainsFunc(variants, func(v impls.Variant) bool {
+		_, ok := v.Expect[scenario]
+		return ok
+	})
+}
+
+func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) error {
+	variants, err := f.variants()
+	if err != nil {
+		return err
+	}
+	plan, err := f.plan(variants)
+	if err != nil {
+		return err
+	}
+	p, why, err := provider(ctx, f.server, a.providers())
+	if err != nil {
+		return err
+	}
+	a.announce(p, why)
+	ctx, interrupts := a.listen(ctx)
+	suite, err := a.suiteRunner(ctx, harness.SuiteConfig{
+		Variants: variants, Scenarios: plan, Server: p.Name(), Seed: f.seed, Side: f.side, Rerun: rerun(flags, "suite", p, f.seed),
+		Cell: a.cell(p, why, f), Stop: interrupts.stop, Now: a.now, Each: a.suiteProgress,
+	})
+	a.line.clear()
+	if err != nil {
+		return errors.Join(err, interrupts.end())
+	}
+	return errors.Join(a.showSuite(suite), verdictError(suite.Verdict), interrupts.end())
+}
+
+// cell makes one run of a suite.
+func (a *app) cell(p servers.Provider, why string, f suiteFlags) func(context.Context, impls.Variant, scenarios.Scenario) (results.Result, string, error) {
+	return func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
+		e := harness.Experiment{Variant: v, Scenario: s.Resolve(f.seed, v.Topology), Provider: p, Chosen: why, Seed: f.seed, Base: f.out,
+			Argv: a.argv, Now: a.now, Random: a.random, Checkout: "."}
+		e.Rerun = results.CommandLine([]string{"lockbench", "run", "--lock", v.Name, "--scenario", s.Name, "--server", p.Name(),
+			"--seed", fmt.Sprint(f.seed)})
+		var err error
+		if e.PlanHash, err = e.Scenario.Hash(f.seed); err != nil {
+			return results.Result{}, "", err
+		}
+		out, err := a.runner(ctx, e)
+		if out == nil {
+			return results.Result{}, "", err
+		}
+		if err == nil {
+			err = saveViews(out)
+		}
+		return out.Result, out.Dir, err
+	}
+}
+
+// suiteProgress counts on the status line, and lets what is not as expected scroll by.
+func (a *app) suiteProgress(done, all int, c results.Cell) {
+	if c.Verdict == "fail" || c.Verdict == "inconclusive" {
+		a.say("%s × %s: %s: %s", c.Lock, c.Scenario, c.Verdict, c.Why)
+	}
+	a.line.show(fmt.Sprintf("%d of %d cells  %s × %s", done, all, c.Lock, c.Scenario))
+}
+
+func (a *app) showSuite(s results.Suite) error {
+	if a.json() {
+		return a.writeJSON(s)
+	}
+	return report.Suite(a.out, s, a.style())
+}

@@ -1,0 +1,133 @@
+package faults
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// scriptedServer answers every request, read as RESP arrays of bulk strings, with the next reply.
+func scriptedServer(t *testing.T, replies ...string) (dial func(context.Context, string, string) (net.Conn, error), requests chan string) {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { ours.Close(); theirs.Close() })
+	requests = make(chan string, 10)
+	go func() {
+		in := bufio.NewReader(theirs)
+		for _, reply := range replies {
+			head, err := in.ReadString('\n')
+			if err != nil {
+				return
+			}
+			var words []string
+			for range int(head[1] - '0') {
+				_, _ = in.ReadString('\n')
+				w, _ := in.ReadString('\n')
+				words = append(words, strings.TrimSpace(w))
+			}
+			requests <- strings.Join(words, " ")
+			if _, err := io.WriteString(theirs, reply); err != nil {
+				return
+			}
+		}
+	}()
+	return func(context.Context, string, string) (net.Conn, error) { return ours, nil }, requests
+}
+
+const (
+	setRequest = "*3\r\n$5\r\nSETNX\r\n$3\r\njob\r\n$1\r\n1\r\n"
+	getRequest = "*2\r\n$3\r\nGET\r\n$3\r\njob\r\n"
+)
+
+func openWire(t *testing.T, s *stage, dial func(context.Context, string, string) (net.Conn, error)) (net.Conn, *[]history.Command) {
+	t.Helper()
+	var seen []history.Command
+	w := &Wire{Gate: s.gates[0], Tap: s.Tap(t.Context(), 0, func(c history.Command) { seen = append(seen, c) }),
+		Timeline: func() int64 { return int64(time.Since(s.start)) }, Dial: dial, Node: func(string) int { return 3 }}
+	c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, &seen
+}
+
+func TestWireRecordsCommands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dial, _ := scriptedServer(t, ":1\r\n", "$5\r\nhello\r\n")
+		c, seen := openWire(t, newStage(1), dial)
+		buf := make([]byte, 100)
+		for _, req := range []string{setRequest, getRequest} {
+			if _, err := io.WriteString(c, req); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(buf); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Close()
+		if len(*seen) != 2 {
+			t.Fatalf("recorded %+v, want two commands", *seen)
+		}
+		first, second := (*seen)[0], (*seen)[1]
+		if first.Name != "SETNX" || strings.Join(first.Args, " ") != "job 1" || first.Reply != "1" || first.Node != 3 {
+			t.Errorf("recorded %+v", first)
+		}
+		if second.Name != "GET" || second.Reply != `"hello"` {
+			t.Errorf("recorded %+v", second)
+		}
+	})
+}
+
+func TestWireCrashAfterApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dial, requests := scriptedServer(t, ":1\r\n")
+		s := newStage(1, Spec{Fault: CrashClient, Client: 1, When: Trigger{Reply: "acquire *w"}})
+		c, seen := openWire(t, s, dial)
+		_ = s.At(t.Context(), 0, history.Calling)
+		if _, err := io.WriteString(c, setRequest); err != nil {
+			t.Fatal(err)
+		}
+		n, err := c.Read(make([]byte, 100))
+		if n != 0 || !errors.Is(err, impls.ErrCrashed) {
+			t.Errorf("the dead client read %d bytes, %v; want none and ErrCrashed", n, err)
+		}
+		if got := <-requests; got != "SETNX job 1" {
+			t.Errorf("the server saw %q", got)
+		}
+		if len(*seen) != 1 || (*seen)[0].Replied != 0 || (*seen)[0].Reply != "1" {
+			t.Errorf("recorded %+v; want the reply that came and was not seen", *seen)
+		}
+		if _, err := io.WriteString(c, getRequest); !errors.Is(err, impls.ErrCrashed) {
+			t.Errorf("the dead client wrote: %v", err)
+		}
+	})
+}
+
+func TestWirePauseHoldsTheRequestBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dial, requests := scriptedServer(t, ":1\r\n")
+		s := newStage(1, Spec{Fault: PauseClient, Client: 1, When: Trigger{Request: "acquire SETNX"}, For: Span{Leases: 1}})
+		c, _ := openWire(t, s, dial)
+		_ = s.At(t.Context(), 0, history.Calling)
+		go func() { _, _ = io.WriteString(c, setRequest) }()
+		synctest.Wait()
+		select {
+		case got := <-requests:
+			t.Fatalf("the server saw %q while the client was stopped", got)
+		default:
+		}
+		<-requests
+		if got := time.Since(s.start); got != testLease {
+			t.Errorf("the request arrived after %v, want %v", got, testLease)
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/latency"
+)
+
+// judge has the record checked, and saves what came out. A checker that fails loses nothing: the record is on disk.
+func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
+	d.tell(Progress{Phase: "checking", Elapsed: time.Duration(d.ended)})
+	out := &Outcome{Run: k.run, Windows: d.windows.List(), Dir: k.path()}
+	ops, commands, err := d.record(k)
+	if err != nil {
+		return out, err
+	}
+	in := checker.Input{Header: d.header(), Ops: history.NewSlice(ops), Commands: commands, Faults: out.Windows}
+	out.Verdict, err = checker.Check(context.WithoutCancel(ctx), in, checker.Options{Seed: d.Seed, Store: d.store})
+	if err != nil {
+		return out, fmt.Errorf("check the history: %w", err)
+	}
+	d.weigh(out)
+	set := latency.Merge(out.Windows, d.latencies(ops)...)
+	out.Result = d.result(k, out, set)
+	wait := latency.SplitWait(ops, commands, int64(d.claimedLease()), d.totalLag())
+	out.Result.Wait = &wait
+	err = errors.Join(k.saveLatency(set, k.run.Start, k.run.Start.Add(time.Duration(d.ended))), k.saveResult(out, d.Now()))
+	out.Run = k.run
+	return out, err
+}
+
+// record gives the history back: from the files that were spooled, or from memory when nothing is saved.
+func (d *drive) record(k *keeper) ([]history.Operation, []history.Command, error) {
+	if k.dir == nil {
+		return d.recorder.Operations(), d.recorder.Commands(), nil
+	}
+	commands, err := history.LoadCommands(k.dir.File(results.CommandsFile))
+	if err != nil {
+		return nil, nil, err
+	}
+	ops, err := loadOperations(k.dir.File(results.HistoryFile))
+	return ops, commands, err
+}
+
+// weigh lowers a pass to inconclusive when a fault of the plan did not take: nothing was shown then.
+func (d *drive) weigh(out *Outcome) {
+	out.Verdict.Notes = append(out.Verdict.Notes, d.notes...)
+	struck := map[string]int{}
+	for _, w := range out.Windows {
+		if !w.Confirmed {
+			d.doubt(out.Verdict, fmt.Sprintf("%s on %s did not take: %s", w.Fault, w.Client, w.Note))
+		}
+		struck[w.Fault]++
+	}
+	for _, f := range d.Scenario.Faults {
+		if struck[f.Fault] == 0 && !d.standing(f.Fault) {
+			d.doubt(out.Verdict, fmt.Sprintf("%s never struck: its moment did not come", f.Fault))
+		}
+	}
+}
+
+func (d *drive) doubt(v *checker.Verdict, why string) {
+	v.Notes = append(v.Notes, why)
+	if v.Verdict == checker.Pass {
+		v.Verdict = checker.Inconclusive
+	}
+}
+
+// latencies adds the hand-overs to what the clients recorded.
+func (d *drive) latencies(ops []history.Operation) []*latency.Recorder {
+	handOvers := latency.NewRecorder()
+	latency.HandOvers(handOvers, ops)
+	return append(d.latency, handOvers)
+}
+
+// result is what result.json will say.
+func (d *drive) result(k *keeper, out *Outcome, set *latency.Set) results.Result {
+	r := results.NewResult(k.run, *out.Verdict)
+	r.Rerun = d.Rerun
+	if d.Provider.Name() == "miniredis" {
+		set = nil
+	}
+	r.SetLatency(set, results.NoLatency)
+	r.Load = results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0, Offered: d.Scenario.Rate,
+		Achieved: float64(d.counts.granted.Load()) / time.Duration(max(d.ended, 1)).Seconds(), Duration: time.Duration(d.ended)}
+	for _, w := range out.Windows {
+		if !w.Confirmed {
+			r.Health.Unconfirmed++
+		}
+	}
+	for _, l := range d.lags {
+		r.Health.Starts += l.starts
+		r.Health.LateStarts += l.late
+		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(l.latest))
+	}
+	return r
+}
+
+func (d *drive) totalLag() (sum int64) {
+	for _, l := range d.lags {
+		sum += l.total
+	}
+	return sum
+}
+
+// loadOperations reads a whole history that this run has just written.
+func loadOperations(path string) ([]history.Operation, error) {
+	r, err := history.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var ops []history.Operation
+	for {
+		var op history.Operation
+		if err := r.Next(&op); errors.Is(err, io.EOF) {
+			return ops, nil
+		} else if err != nil {
+			return nil, err
+		}
+		ops = append(ops, op)
+	}
+}

@@ -1,0 +1,115 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/latency"
+)
+
+// keeper saves a run: when it started, when it was driven, when it was checked. Without a directory it keeps nothing.
+type keeper struct {
+	run results.Run
+	dir *results.Dir // nil: nothing is saved
+}
+
+// open makes the run directory and saves what is known before anything runs.
+func (e Experiment) open(ctx context.Context) (*keeper, error) {
+	id, err := results.NewID(e.Random)
+	if err != nil {
+		return nil, err
+	}
+	k := &keeper{run: results.Run{
+		Schema: results.RunSchema, ID: id, Argv: e.Argv, Seed: e.Seed, PlanHash: e.PlanHash,
+		Lock: e.Variant.Name, Scenario: e.Scenario.Name, Server: e.Provider.Name(), Chosen: e.Chosen, Start: e.Now().UTC(),
+	}}
+	if e.Base == "" {
+		return k, nil
+	}
+	build, _ := debug.ReadBuildInfo()
+	k.run.Environment = results.CaptureEnvironment(ctx, results.Machine{Root: os.DirFS("/"), Build: build, Dir: e.Checkout})
+	if k.dir, err = results.Create(e.Base, e.Scenario.Name, e.Variant.Name, e.Now(), id); err != nil {
+		return nil, err
+	}
+	text, err := e.Scenario.YAML()
+	if err != nil {
+		return nil, err
+	}
+	return k, errors.Join(k.dir.Save(results.ScenarioFile, text), k.saveRun(results.Started, e.Now()))
+}
+
+func (k *keeper) saveRun(p results.Phase, now time.Time) error {
+	k.run.Phase, k.run.Duration = p, now.Sub(k.run.Start)
+	if k.dir == nil {
+		return nil
+	}
+	return k.dir.SaveRun(k.run)
+}
+
+// failed records why a run got no further.
+func (k *keeper) failed(cause error, now time.Time) error {
+	k.run.Failure = cause.Error()
+	return k.saveRun(k.run.Phase, now)
+}
+
+func (k *keeper) path() string {
+	if k.dir == nil {
+		return ""
+	}
+	return k.dir.Path()
+}
+
+// driven saves what was measured: faults and latencies. The history has been spooled already.
+func (k *keeper) driven(d *drive, now time.Time) error {
+	if k.dir == nil {
+		return nil
+	}
+	var windows bytes.Buffer
+	if err := history.WriteWindows(&windows, d.windows.List()); err != nil {
+		return fmt.Errorf("save faults: %w", err)
+	}
+	return errors.Join(k.dir.Save(results.FaultsFile, windows.Bytes()), k.saveRun(results.Driven, now))
+}
+
+// saveLatency writes the log and the spectra.
+func (k *keeper) saveLatency(set *latency.Set, start, end time.Time) error {
+	if k.dir == nil || set == nil {
+		return nil
+	}
+	errs := []error{k.dir.SaveFunc(results.LatencyLog, func(w io.Writer) error { return set.WriteLog(w, start, end) })}
+	for _, op := range set.Ops() {
+		errs = append(errs, k.dir.SaveFunc(results.LatencyFolder+"/"+op+".hgrm", func(w io.Writer) error { return set.WriteSpectrum(w, op) }))
+	}
+	return errors.Join(errs...)
+}
+
+// saveResult writes what came out: the violations first, the result, then the record that the run was checked.
+func (k *keeper) saveResult(out *Outcome, now time.Time) error {
+	if k.dir == nil {
+		k.run.Phase = results.Checked
+		return nil
+	}
+	var errs []error
+	for i, v := range out.Verdict.Violations {
+		errs = append(errs, k.saveViolation(i+1, v, out))
+	}
+	errs = append(errs, k.dir.SaveResult(out.Result),
+		k.dir.SaveFunc(results.SummaryFile, func(w io.Writer) error { return report.RunMarkdown(w, out.Result) }))
+	return errors.Join(append(errs, k.saveRun(results.Checked, now))...)
+}
+
+// saveViolation writes the story of one violation.
+func (k *keeper) saveViolation(n int, v checker.Violation, out *Outcome) error {
+	name := fmt.Sprintf("%s/%03d", results.ViolationsPath, n)
+	return k.dir.SaveFunc(name+".txt", func(w io.Writer) error { return report.Violation(w, v) })
+}

@@ -1,0 +1,69 @@
+package harness
+
+import (
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// A client process is told its job on standard input, one JSON object a line, and tells what it does on standard output, likewise.
+// The end of its input is its end: it does not outlive the run.
+
+// order is a line to a client process. The first is its job.
+type order struct {
+	Job   *job              `json:"job,omitempty"`
+	Where map[string]string `json:"where,omitempty"` // present addresses, by the addresses that mean a node
+	Stop  bool              `json:"stop,omitempty"`  // begin no new round
+}
+
+// job is everything a client process has to know.
+type job struct {
+	Variant  string            `json:"variant"`
+	Workload string            `json:"workload"`
+	Config   workloads.Config  `json:"config"`
+	Index    int               `json:"index"`
+	Clients  int               `json:"clients"`
+	Owner    string            `json:"owner,omitempty"`
+	Prefix   string            `json:"prefix"`
+	PollNS   int64             `json:"poll_ns"`
+	Permits  int               `json:"permits"`
+	Settings map[string]string `json:"settings,omitempty"`
+	Addrs    []string          `json:"addrs"`
+	Seed     uint64            `json:"seed"`
+	SkewNS   int64             `json:"skew_ns,omitempty"`
+	Rate     float64           `json:"rate,omitempty"`
+	LeaseNS  int64             `json:"lease_ns"`
+	Faults   []faults.Spec     `json:"faults,omitempty"`
+	Base     int64             `json:"base"` // the run's base on the machine's monotonic clock
+}
+
+// news is a line from a client process. Exactly one field but At is set; At is the time on the run's base.
+type news struct {
+	At       int64              `json:"at"`
+	Begin    *history.Operation `json:"begin,omitempty"`
+	Op       *history.Operation `json:"op,omitempty"`
+	Observed *observed          `json:"observed,omitempty"`
+	Command  *history.Command   `json:"command,omitempty"`
+	Moment   history.Moment     `json:"moment,omitempty"`
+	Window   *history.Window    `json:"window,omitempty"` // of a fault that the client did to itself without stopping
+	Stopping *stopping          `json:"stopping,omitempty"`
+	Inject   *stopping          `json:"inject,omitempty"` // a fault of the network or of a server is due
+	ClockGap int64              `json:"clock_gap,omitempty"`
+	Failed   string             `json:"failed,omitempty"`
+	Done     bool               `json:"done,omitempty"`
+}
+
+// stopping tells that the client has reached the moment of a fault and is about to stop, or to kill, itself.
+type stopping struct {
+	Spec   faults.Spec `json:"spec"`
+	Moment string      `json:"moment"`
+}
+
+// observed is a latency: what was done, when it was meant to start, when it was called and when it returned.
+type observed struct {
+	Op       history.Op      `json:"op"`
+	Outcome  history.Outcome `json:"outcome"`
+	Intended int64           `json:"intended"`
+	Call     int64           `json:"call"`
+	Return   int64           `json:"return"`
+}

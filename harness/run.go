@@ -1,0 +1,131 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// Outcome is a finished run.
+type Outcome struct {
+	Run     results.Run
+	Result  results.Result
+	Verdict *checker.Verdict
+	Windows []history.Window
+	Dir     string // of the run; "" when nothing was saved
+}
+
+// Run makes one experiment. When it returns an error with an Outcome, the run got as far as the Outcome says and what was
+// recorded is saved. Closing e.Stop ends a run early and is no error; the end of ctx abandons it.
+func Run(ctx context.Context, e Experiment) (*Outcome, error) {
+	if err := e.Validate(); err != nil {
+		return nil, err
+	}
+	keep, err := e.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := e.run(ctx, keep)
+	if err != nil {
+		err = errors.Join(err, keep.failed(err, e.Now()))
+	}
+	return out, err
+}
+
+func (e Experiment) run(ctx context.Context, keep *keeper) (out *Outcome, err error) {
+	e.tell(Progress{Phase: "servers"})
+	f, err := e.deploy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	if keep.run.Nodes, err = f.lock.Info(ctx); err != nil {
+		return nil, fmt.Errorf("ask the servers who they are: %w", err)
+	}
+	if err := keep.saveRun(results.Started, e.Now()); err != nil {
+		return nil, err
+	}
+	d, err := e.drive(ctx, f, keep)
+	if err != nil {
+		return nil, err
+	}
+	return d.judge(ctx, keep)
+}
+
+// drive lets the clients run, and saves what they did whatever became of them.
+func (e Experiment) drive(ctx context.Context, f *field, keep *keeper) (*drive, error) {
+	d, err := e.newDrive(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	stop, release := d.stopping()
+	defer release()
+	d.Stop = stop
+	spool := keep.startSpool(d)
+	d.injected, err = d.arm(ctx)
+	if err == nil {
+		err = errors.Join(d.clients(ctx), d.injected.heal())
+	}
+	d.ended = d.timeline()
+	err = errors.Join(err, spool.end(), d.audit(ctx))
+	return d, errors.Join(err, keep.driven(d, e.Now()))
+}
+
+// newDrive sets the run's base of time, prepares the guarded store, and makes what the clients share.
+func (e Experiment) newDrive(ctx context.Context, f *field) (*drive, error) {
+	base := newTimebase()
+	d := &drive{Experiment: e, field: f, prefix: e.Prefix, base: base, timeline: base.now,
+		recorder: history.NewRecorder(), names: scriptNames()}
+	d.director = faults.NewDirector(e.lease(), d.timeline, d.windows.Add)
+	w, _ := workloads.Find(e.Scenario.Workload)
+	store, end := d.openStore()
+	err := w.Prepare(ctx, store, e.config())
+	if err = errors.Join(err, end()); err != nil {
+		return nil, fmt.Errorf("prepare workload %s: %w", w.Name(), err)
+	}
+	return d, nil
+}
+
+// clients runs them as what they are to be.
+func (d *drive) clients(ctx context.Context) error {
+	if d.As == Processes {
+		return d.processes(ctx)
+	}
+	return d.goroutines(ctx)
+}
+
+// stopping closes a channel when the run's length is over or somebody asks for its end, whichever is first.
+func (d *drive) stopping() (stop <-chan struct{}, release func()) {
+	length := d.Scenario.Length.Of(d.lease())
+	if length == 0 {
+		return d.Stop, func() {}
+	}
+	ch, quit := make(chan struct{}), make(chan struct{})
+	done := make(chan struct{})
+	go func() { // owned by release
+		defer close(done)
+		t := time.NewTimer(length)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			close(ch)
+		case <-d.Experiment.Stop:
+			close(ch)
+		case <-quit:
+		}
+	}()
+	return ch, func() { close(quit); <-done }
+}
+
+func (e Experiment) tell(p Progress) {
+	if e.Progress != nil {
+		e.Progress(p)
+	}
+}

@@ -1,0 +1,82 @@
+package harness
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+)
+
+// spoolEvery is how much of a run can be lost when lockbench itself is killed.
+const spoolEvery = 200 * time.Millisecond
+
+// spool writes the history out while the run goes on, and tells the progress. One goroutine, owned by end.
+type spool struct {
+	drive    *drive
+	ops      *history.Writer
+	commands *history.CommandWriter
+	quit     chan struct{}
+	done     sync.WaitGroup
+	err      error // of the goroutine; read after it has ended
+}
+
+// startSpool opens the files and starts the goroutine. What goes wrong with a file is reported by end: the run goes on.
+func (k *keeper) startSpool(d *drive) *spool {
+	s := &spool{drive: d, quit: make(chan struct{})}
+	if k.dir != nil {
+		var ops, commands error
+		s.ops, ops = history.Create(k.dir.File(results.HistoryFile), d.header())
+		s.commands, commands = history.CreateCommands(k.dir.File(results.CommandsFile))
+		s.err = errors.Join(ops, commands)
+	}
+	s.done.Go(s.loop)
+	return s
+}
+
+func (s *spool) loop() {
+	tick := time.NewTicker(spoolEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.quit:
+			return
+		case <-tick.C:
+			s.write()
+			s.drive.tell(s.drive.progress())
+		}
+	}
+}
+
+func (s *spool) write() {
+	if s.ops != nil && s.err == nil {
+		s.err = s.drive.recorder.Spool(s.ops, s.commands)
+	}
+}
+
+// end writes what is left and closes the files.
+func (s *spool) end() error {
+	close(s.quit)
+	s.done.Wait()
+	s.write()
+	if s.ops == nil {
+		return s.err
+	}
+	return errors.Join(s.err, s.ops.Close(), s.commands.Close())
+}
+
+// progress is what the run has come to.
+func (d *drive) progress() Progress {
+	p := Progress{Phase: "clients", Elapsed: time.Duration(d.timeline()), Rounds: d.counts.granted.Load(),
+		Refused: d.counts.refused.Load(), Unknown: d.counts.unknown.Load(), Expected: int64(d.Scenario.Ops * d.Scenario.Clients)}
+	windows := d.windows.List()
+	p.Faults = len(windows)
+	return p
+}
+
+// header describes the history to whoever reads it.
+func (d *drive) header() history.Header {
+	return history.Header{Lock: d.Variant.Name, Kind: d.Variant.Kind, Lease: int64(d.claimedLease()),
+		Permits: max(d.Scenario.Permits, 1), ClockError: d.clockError}
+}

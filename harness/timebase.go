@@ -1,0 +1,15 @@
+package harness
+
+import "time"
+
+// timebase is the run's one monotonic base. Its nanoseconds count from the moment the run made it; a process that shares it knows
+// that moment on the machine's monotonic clock.
+type timebase struct {
+	start time.Time
+	ahead int64 // nanoseconds on the base at start
+}
+
+func newTimebase() timebase { return timebase{start: time.Now()} }
+
+// now is nanoseconds since the base.
+func (b timebase) now() int64 { return b.ahead + int64(time.Since(b.start)) }

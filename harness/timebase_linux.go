@@ -1,0 +1,44 @@
+package harness
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tries is how often the two clocks are read together; the closest pair counts.
+const tries = 16
+
+// onMachine gives the base on the machine's monotonic clock, which every process of the machine reads alike, and by how much
+// the answer may be wrong: the time between two readings of Go's own clock, which is the same clock.
+func (b timebase) onMachine() (base, gap int64, err error) {
+	gap = int64(time.Hour)
+	for range tries {
+		before := b.now()
+		machine, err := monotonic()
+		if err != nil {
+			return 0, 0, err
+		}
+		if after := b.now(); after-before < gap {
+			base, gap = machine-before, after-before
+		}
+	}
+	return base, gap, nil
+}
+
+// sharedTimebase makes a base that agrees with one of another process of this machine.
+func sharedTimebase(machineBase int64) (timebase, int64, error) {
+	local := newTimebase()
+	base, gap, err := local.onMachine()
+	local.ahead = base - machineBase
+	return local, gap, err
+}
+
+func monotonic() (int64, error) {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		return 0, fmt.Errorf("read the monotonic clock: %w", err)
+	}
+	return ts.Nano(), nil
+}

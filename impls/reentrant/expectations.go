@@ -1,0 +1,72 @@
+package reentrant
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
+)
+
+// halfReleased is what a hash of counts shows when a reply or a request is lost: the owner's count stays one too high, the
+// owner enters again for ever, and the others wait until it stays away for a lease.
+func halfReleased() []string {
+	return []string{"progress/ambiguous-reply", "progress/orphan", "refusal/ambiguous-reply", "refusal/orphan",
+		"reentrancy/ambiguous-reply", "hygiene/ambiguous-reply", "hygiene/orphan"}
+}
+
+// collide expects two clients with one owner id to be let in together.
+func collide() impls.Expectation {
+	return impls.Breaks("mutual-exclusion/double-grant", "exclusive-use/double-grant").
+		Or("store-integrity/double-grant", "release-safety/mis-unlock", "reentrancy/double-grant",
+			"mutual-exclusion/mis-unlock", "exclusive-use/mis-unlock", "store-integrity/mis-unlock")
+}
+
+// expectHash is a leased lock whose scripts ask for the owner, and take two clients of one name for one.
+func expectHash() expect.Table {
+	return expect.Leased().
+		With(expect.Table{"owner-collision": collide()}).
+		Luck(halfReleased(), "lost-reply-acquire", "lost-reply-release", "lost-request", "cancel-acquire", "blackhole-client",
+			"pause-server", "kill-server", "restart-delayed")
+}
+
+// expectTimer: work longer than the lease is safe as long as the watchdog runs, which it does not in a stalled process
+// or behind a dead network.
+func expectTimer() expect.Table {
+	lost := []string{"renewal/restart-loss", "renewal/failover-loss", "renewal/clock-jump", "renewal/mis-unlock",
+		"renewal/lease-overrun"}
+	return expectHash().
+		With(expect.Table{"slow-work": impls.Safe()}).
+		Luck(lost, "kill-server", "restart-delayed", "failover", "clock-jump", "key-deleted", "pause-holder",
+			"pause-after-grant", "pause-server", "blackhole-client")
+}
+
+// expectRedisson is watchdog-timer with owners that are unique and waiters that are woken; a cut subscription costs
+// them time, at most what is left of the lease.
+func expectRedisson() expect.Table {
+	return expectTimer().With(expect.Table{
+		"owner-collision": impls.Safe(),
+		"pubsub-cut":      impls.Safe(),
+	})
+}
+
+// expectLocal is a leased lock that lets a client in again on the strength of its own count, and does not notice when a
+// hold is gone.
+func expectLocal() expect.Table {
+	stale := append(expect.TwoHolders("stale-reentry"), "reentrancy/stale-reentry")
+	return expect.Leased().
+		Luck(stale, "slow-work", "pause-holder", "pause-after-grant", "pause-server", "blackhole-client", "kill-server",
+			"failover", "clock-jump", "key-deleted").
+		Luck([]string{"hygiene/orphan"}, "lost-request", "blackhole-client", "pause-server", "kill-server")
+}
+
+// expectBounded: the renewal comes when the lease has just ended, so that work longer than the lease is no safer than
+// without it.
+func expectBounded() expect.Table {
+	gap := slices.Concat(expect.TwoHolders("renewal-gap"), expect.Overrun(), []string{"renewal/renewal-gap"})
+	return expectLocal().
+		With(expect.Table{
+			"slow-work": impls.Breaks("exclusive-use/renewal-gap").Or(gap...),
+		}).
+		Luck(gap, "pause-holder", "pause-after-grant", "pause-before-release", "pause-server", "blackhole-client",
+			"kill-server", "restart-delayed", "failover", "clock-jump", "key-deleted", "slow-network")
+}

@@ -1,0 +1,191 @@
+package reentrant
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// hashProtocol is how one variant keeps its hash of owner and count.
+type hashProtocol struct {
+	// acquire asks once. When refused, it says how long the present hold may last; 0 when it does not know.
+	acquire func(ctx context.Context, env impls.Env, owner string) (ok bool, left time.Duration, err error)
+	release func(ctx context.Context, env impls.Env, owner string) (released, error)
+	// renew restarts the lease; false: the owner does not hold. nil: the variant cannot.
+	renew func(ctx context.Context, env impls.Env, owner string) (bool, error)
+	// watched: a watchdog renews every third of the lease.
+	watched bool
+	// woken: waiters listen for releases instead of polling.
+	woken bool
+}
+
+// released is what a release found.
+type released int
+
+const (
+	foreign released = iota // the owner does not hold
+	inner                   // the owner still holds
+	outer                   // the last hold ended
+)
+
+// hashLock is one client's handle. It counts its own grants only to know when to start and stop the watchdog; who holds is
+// for the server to say.
+type hashLock struct {
+	env    impls.Env
+	how    hashProtocol
+	owner  string
+	depth  int
+	unsure bool      // the outermost release was sent and not answered: it may be sent again
+	watch  *watchdog // nil: none was started for the present hold
+	ended  sync.WaitGroup
+}
+
+var _ impls.Lock = (*hashLock)(nil)
+
+// open makes handles whose owner is the client's own id, as the sources use a thread's name.
+func (p hashProtocol) open(env impls.Env) (impls.Lock, error) {
+	return p.openAs(env, env.Owner)
+}
+
+// openUnique makes handles whose owner is unique even where two clients have one id: a random prefix, as the source's
+// library gives each of its instances.
+func (p hashProtocol) openUnique(env impls.Env) (impls.Lock, error) {
+	instance, err := impls.NewToken(env.Rand)
+	if err != nil {
+		return nil, err
+	}
+	return p.openAs(env, instance+":"+env.Owner)
+}
+
+func (p hashProtocol) openAs(env impls.Env, owner string) (impls.Lock, error) {
+	if err := env.CheckLease(); err != nil {
+		return nil, err
+	}
+	return &hashLock{env: env, how: p, owner: owner}, nil
+}
+
+// Try asks once.
+func (l *hashLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	g, _, err := l.ask(ctx, mode)
+	return g, err
+}
+
+// ask is Try that also tells how long the present hold may last.
+func (l *hashLock) ask(ctx context.Context, mode history.Mode) (impls.Grant, time.Duration, error) {
+	if mode == history.Shared {
+		return impls.Grant{}, 0, fmt.Errorf("acquire %s shared: %w", l.env.Key, impls.ErrUnsupported)
+	}
+	ok, left, err := l.how.acquire(ctx, l.env, l.owner)
+	if err != nil {
+		return impls.Grant{}, 0, impls.ClassifyIn(ctx, "acquire "+l.env.Key, err)
+	}
+	if !ok {
+		return impls.Grant{}, left, fmt.Errorf("acquire %s: %w", l.env.Key, impls.ErrBusy)
+	}
+	l.depth++
+	l.unsure = false
+	return impls.Grant{Lost: l.guard()}, 0, nil
+}
+
+// guard sees to it that a watchdog runs for the present hold, and gives its notice of loss.
+func (l *hashLock) guard() <-chan struct{} {
+	if !l.how.watched {
+		return nil
+	}
+	if l.watch == nil || l.watch.over() {
+		l.watch = newWatchdog(l.env, func(ctx context.Context) (bool, error) { return l.how.renew(ctx, l.env, l.owner) })
+		l.ended.Go(l.watch.run)
+	}
+	return l.watch.lost
+}
+
+// Acquire polls, or listens.
+func (l *hashLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	if l.how.woken {
+		return l.acquireWoken(ctx, mode)
+	}
+	return impls.PollUntilGranted(ctx, l.env, func(ctx context.Context) (impls.Grant, error) {
+		return l.Try(ctx, mode)
+	})
+}
+
+// Extend restarts the lease by the watchdog's own script.
+func (l *hashLock) Extend(ctx context.Context) (impls.Grant, error) {
+	if l.how.renew == nil {
+		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrUnsupported)
+	}
+	if l.depth == 0 {
+		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrNotHeld)
+	}
+	ok, err := l.how.renew(ctx, l.env, l.owner)
+	if err != nil {
+		return impls.Grant{}, impls.ClassifyIn(ctx, "extend "+l.env.Key, err)
+	}
+	if !ok {
+		l.forget()
+		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrLost)
+	}
+	g := impls.Grant{}
+	if l.watch != nil {
+		g.Lost = l.watch.lost
+	}
+	return g, nil
+}
+
+// Release ends the innermost hold. The watchdog is stopped before the outermost release is sent: one that fails
+// leaves a lock that its lease ends, and none that lives for ever.
+func (l *hashLock) Release(ctx context.Context) error {
+	if l.depth == 0 && !l.unsure {
+		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)
+	}
+	if l.depth <= 1 {
+		l.stopWatch()
+	}
+	found, err := l.how.release(ctx, l.env, l.owner)
+	if err != nil {
+		return l.unreleased(impls.ClassifyIn(ctx, "release "+l.env.Key, err))
+	}
+	l.unsure = false
+	if found == foreign {
+		l.forget()
+		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrLost)
+	}
+	l.depth = max(l.depth-1, 0)
+	if found == outer {
+		l.stopWatch()
+	}
+	return nil
+}
+
+// unreleased notes that a release may or may not have happened. The outermost may be repeated, yet counts as done: else
+// the next acquire would be counted as a second hold and its watchdog would outlive it.
+func (l *hashLock) unreleased(err error) error {
+	if l.depth == 1 {
+		l.depth, l.unsure = 0, true
+	}
+	return err
+}
+
+// forget drops what was held.
+func (l *hashLock) forget() {
+	l.depth, l.unsure = 0, false
+	l.stopWatch()
+}
+
+func (l *hashLock) stopWatch() {
+	if l.watch != nil {
+		l.watch.stop()
+		l.watch = nil
+	}
+}
+
+// Close ends the watchdog and waits for it.
+func (l *hashLock) Close() error {
+	l.stopWatch()
+	l.ended.Wait()
+	return nil
+}

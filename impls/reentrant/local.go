@@ -1,0 +1,129 @@
+package reentrant
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"sync"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+var (
+	//go:embed lua/local_release.lua
+	localReleaseSource string
+	//go:embed lua/local_renew.lua
+	localRenewSource string
+
+	localReleaseScript = impls.NewScript("local_release.lua", localReleaseSource)
+	localRenewScript   = impls.NewLeaseScript("local_renew.lua", localRenewSource)
+)
+
+// localLock counts in the client and asks the server only for the outermost hold: whoever has counted one is let
+// in again, whatever has become of the key.
+type localLock struct {
+	env    impls.Env
+	count  int
+	value  string   // of the present hold
+	object *object  // nil: never renews
+	loops  loopPool // the renewals, ended by Close
+}
+
+var _ impls.Lock = (*localLock)(nil)
+
+// openLocal makes handles that do not renew.
+func openLocal(env impls.Env) (impls.Lock, error) { return newLocal(env, nil) }
+
+// openBounded makes handles that renew, at most four times, while their object's flag is up.
+func openBounded(env impls.Env) (impls.Lock, error) {
+	o := env.Shared.Get("watchdog-bounded", func() any { return &object{} }).(*object)
+	return newLocal(env, o)
+}
+
+func newLocal(env impls.Env, o *object) (impls.Lock, error) {
+	if err := env.CheckLease(); err != nil {
+		return nil, err
+	}
+	l := &localLock{env: env, object: o}
+	l.loops.ctx, l.loops.cancel = context.WithCancel(context.Background()) // ended by Close
+	return l, nil
+}
+
+// Try counts up when the count says that the client holds, and asks the server otherwise.
+func (l *localLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	if mode == history.Shared {
+		return impls.Grant{}, fmt.Errorf("acquire %s shared: %w", l.env.Key, impls.ErrUnsupported)
+	}
+	if l.count == 0 {
+		if err := l.take(ctx); err != nil {
+			return impls.Grant{}, impls.ClassifyIn(ctx, "acquire "+l.env.Key, err)
+		}
+	}
+	l.count++
+	return impls.Grant{Token: l.value}, nil
+}
+
+// take asks the server for the outermost hold.
+func (l *localLock) take(ctx context.Context) error {
+	value, err := impls.NewToken(l.env.Rand)
+	if err != nil {
+		return fmt.Errorf("%w: %w", impls.ErrUnavailable, err)
+	}
+	ok, err := impls.SetMissing(ctx, l.env, value)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return impls.ErrBusy
+	}
+	l.value = value
+	if l.object != nil {
+		l.object.renewing.Store(true)
+		l.loops.Go(func() { l.renewBounded(l.loops.ctx, value) })
+	}
+	return nil
+}
+
+// Acquire polls.
+func (l *localLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	return impls.PollUntilGranted(ctx, l.env, func(ctx context.Context) (impls.Grant, error) {
+		return l.Try(ctx, mode)
+	})
+}
+
+// Extend is not in the source.
+func (l *localLock) Extend(context.Context) (impls.Grant, error) {
+	return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrUnsupported)
+}
+
+// Release counts down. At zero it takes the renewal's flag down and compares and deletes, and drops the answer, as
+// printed: a hold that was lost is released without a word, and a release that is lost cannot be repeated.
+func (l *localLock) Release(ctx context.Context) error {
+	if l.count == 0 {
+		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)
+	}
+	l.count--
+	if l.count > 0 {
+		return nil
+	}
+	if l.object != nil {
+		l.object.renewing.Store(false)
+	}
+	_, err := impls.Yes(localReleaseScript.Run(ctx, l.env.Redis(), []string{l.env.Key}, l.value))
+	return impls.ClassifyIn(ctx, "release "+l.env.Key, err)
+}
+
+// Close ends the renewals and waits for them.
+func (l *localLock) Close() error {
+	l.loops.cancel()
+	l.loops.Wait()
+	return nil
+}
+
+// loopPool owns the goroutines of a handle.
+type loopPool struct {
+	sync.WaitGroup
+	ctx    context.Context
+	cancel context.CancelFunc
+}

@@ -1,0 +1,77 @@
+package reentrant
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/wake"
+)
+
+var (
+	//go:embed lua/redisson_acquire.lua
+	redissonAcquireSource string
+	//go:embed lua/redisson_release.lua
+	redissonReleaseSource string
+	//go:embed lua/redisson_renew.lua
+	redissonRenewSource string
+
+	redissonAcquireScript = impls.NewScript("redisson_acquire.lua", redissonAcquireSource)
+	redissonReleaseScript = impls.NewScript("redisson_release.lua", redissonReleaseSource)
+	redissonRenewScript   = impls.NewScript("redisson_renew.lua", redissonRenewSource)
+)
+
+// redisson answers a refusal with the time that the present hold may last, and publishes its releases.
+var redisson = hashProtocol{
+	acquire: redissonAcquire, release: redissonRelease, renew: redissonRenew, watched: true, woken: true,
+}
+
+func redissonAcquire(ctx context.Context, env impls.Env, owner string) (bool, time.Duration, error) {
+	left, err := redissonAcquireScript.Run(ctx, env.Redis(), []string{env.Key}, owner, env.Lease.Milliseconds()).Int64()
+	if errors.Is(err, redis.Nil) {
+		return true, 0, nil
+	}
+	return false, time.Duration(left) * time.Millisecond, err
+}
+
+func redissonRelease(ctx context.Context, env impls.Env, owner string) (released, error) {
+	keys := []string{env.Key, channel(env)}
+	return found(redissonReleaseScript.Run(ctx, env.Redis(), keys, owner, env.Lease.Milliseconds()))
+}
+
+func redissonRenew(ctx context.Context, env impls.Env, owner string) (bool, error) {
+	return impls.Yes(redissonRenewScript.Run(ctx, env.Redis(), []string{env.Key}, owner, env.Lease.Milliseconds()))
+}
+
+// channel is where the releases of a lock are published.
+func channel(env impls.Env) string { return impls.Derived(env.Key, ":released") }
+
+// acquireWoken tries, and when refused listens for a release, for at most as long as the present hold may last. A lock that is
+// free costs no subscription. The subscription's own beginning wakes once, so that a release that came before it is not missed.
+func (l *hashLock) acquireWoken(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	if ctx.Err() != nil {
+		return impls.Grant{}, fmt.Errorf("acquire %s: %w: %w", l.env.Key, impls.ErrCancelled, ctx.Err())
+	}
+	g, left, err := l.ask(ctx, mode)
+	if err == nil || !errors.Is(err, impls.ErrBusy) {
+		return g, err
+	}
+	ear := wake.Listen(ctx, l.env.Redis(), l.env.Clock, channel(l.env), l.env.PollInterval())
+	defer ear.Close()
+	for {
+		// A hold that ends within this millisecond is answered as 0 left.
+		if err := ear.Sleep(ctx, max(left, time.Millisecond)); err != nil {
+			return impls.Grant{}, fmt.Errorf("acquire %s: %w: %w", l.env.Key, impls.ErrCancelled, err)
+		}
+		g, left, err = l.ask(ctx, mode)
+		if err == nil || !errors.Is(err, impls.ErrBusy) {
+			return g, err
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package reentrant
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls/internal/redistest"
+)
+
+// acquireAsync waits for the lock in a goroutine; the channel gives the time it took.
+func acquireAsync(t *testing.T, p party) <-chan time.Duration {
+	t.Helper()
+	took := make(chan time.Duration, 1)
+	start := time.Now()
+	go func() {
+		_, err := p.lock.Acquire(t.Context(), history.Exclusive)
+		if err != nil {
+			t.Errorf("acquire: %v", err)
+		}
+		took <- time.Since(start)
+	}()
+	return took
+}
+
+func TestRedissonWakesItsWaiters(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
+		a.hold(t)
+		took := acquireAsync(t, b)
+		time.Sleep(lease / 10)
+		if err := a.lock.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		// The poll interval is a millisecond: a waiter that polled could be this quick, but would have asked dozens of times.
+		if d := <-took; d != lease/10 {
+			t.Errorf("the waiter was granted %v after it began, want at the release, %v", d, lease/10)
+		}
+	})
+}
+
+func TestRedissonAsksOnceWhileTheHolderHolds(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
+		a.hold(t)
+		sent := b.Record()
+		took := acquireAsync(t, b)
+		time.Sleep(lease / 2)
+		synctest.Wait()
+		asked := 0
+		for _, line := range sent.Take() {
+			if strings.HasPrefix(line, "eval") {
+				asked++
+			}
+		}
+		// Once at first, once more when the subscription has begun; a script that is not known yet costs one more each.
+		if asked > 3 {
+			t.Errorf("the waiter asked %d times in half a lease", asked)
+		}
+		_ = a.lock.Release(t.Context())
+		<-took
+	})
+}
+
+func TestRedissonWaiterOutlivesADeadHolderAndADeadChannel(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
+		a.hold(t)
+		if err := a.lock.Close(); err != nil { // its watchdog dies with it, and nobody publishes
+			t.Fatal(err)
+		}
+		if d := <-acquireAsync(t, b); d < lease || d > lease+2*time.Millisecond {
+			t.Errorf("the waiter was granted after %v, want at the end of the lease %v", d, lease)
+		}
+	})
+}
+
+func TestRedissonLeavesNoSubscription(t *testing.T) {
+	redistest.Real(t, func(t *testing.T, s *redistest.Server) {
+		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
+		a.hold(t)
+		took := acquireAsync(t, b)
+		time.Sleep(20 * time.Millisecond)
+		if got := a.Redis.PubSubChannels(t.Context(), "*").Val(); !slices.Contains(got, channel(a.env)) {
+			t.Errorf("channels while one waits: %q, want %q", got, channel(a.env))
+		}
+		if err := a.lock.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-took; d > lease/2 {
+			t.Errorf("the waiter needed %v", d)
+		}
+		deadline := time.Now().Add(5 * time.Second)
+		for len(a.Redis.PubSubChannels(t.Context(), "*").Val()) > 0 {
+			if time.Now().After(deadline) {
+				t.Fatal("a subscription is left")
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package reentrant
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+var (
+	//go:embed lua/reentrant_acquire.lua
+	acquireSource string
+	//go:embed lua/reentrant_release.lua
+	releaseSource string
+	//go:embed lua/reentrant_renew.lua
+	renewSource string
+
+	acquireScript = impls.NewLeaseScript("reentrant_acquire.lua", acquireSource)
+	releaseScript = impls.NewScript("reentrant_release.lua", releaseSource)
+	renewScript   = impls.NewLeaseScript("reentrant_renew.lua", renewSource)
+)
+
+// counted is the hash of the source, without and with its timer.
+var (
+	counted = hashProtocol{acquire: acquireCounted, release: releaseCounted}
+	timed   = hashProtocol{acquire: acquireCounted, release: releaseCounted, renew: renewCounted, watched: true}
+)
+
+func acquireCounted(ctx context.Context, env impls.Env, owner string) (bool, time.Duration, error) {
+	ok, err := impls.Yes(acquireScript.Run(ctx, env, owner))
+	return ok, 0, err
+}
+
+func releaseCounted(ctx context.Context, env impls.Env, owner string) (released, error) {
+	return found(releaseScript.Run(ctx, env.Redis(), []string{env.Key}, owner))
+}
+
+func renewCounted(ctx context.Context, env impls.Env, owner string) (bool, error) {
+	return impls.Yes(renewScript.Run(ctx, env, owner))
+}
+
+// found reads the reply of a release: nil, 0 or 1.
+func found(cmd *redis.Cmd) (released, error) {
+	n, err := cmd.Int64()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return foreign, nil
+	case err != nil:
+		return foreign, err
+	case n == 1:
+		return outer, nil
+	}
+	return inner, nil
+}

@@ -1,0 +1,109 @@
+package reentrant
+
+import (
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Variants lists the family.
+func Variants() []impls.Variant {
+	return []impls.Variant{
+		hashVariant(), localVariant(), timerVariant(), boundedVariant(), redissonVariant(),
+	}
+}
+
+// command is the lockbench command that runs a variant under a scenario.
+func command(lock, scenario string) string {
+	return "lockbench run --lock " + lock + " --scenario " + scenario
+}
+
+func hashVariant() impls.Variant {
+	return impls.Variant{
+		Name: "reentrant-hash", Summary: "A hash of owner and count, changed by scripts; entering again resets the lease.",
+		Kind: history.Reentrant, Topology: impls.Standalone,
+		Source:  impls.Source{Article: "002", Where: "re-entrant lock, acquire and release scripts"},
+		Traits:  impls.Traits{Reentrant: true, LocalOwner: true},
+		Scripts: []*impls.Script{acquireScript.Seconds, releaseScript},
+		Claims: []impls.Claim{
+			{Text: "The holder enters again and the lock is free after as many releases.",
+				Holds: true, Command: "lockbench run --lock reentrant-hash --workload nested"},
+			{Text: "A release by one who does not hold is refused.",
+				Holds: true, Command: command("reentrant-hash", "pause-before-release")},
+			{Text: "The field of the hash identifies the holder.",
+				Holds: false, Command: command("reentrant-hash", "owner-collision")},
+		},
+		Expect: expectHash().Map(), New: counted.open,
+	}
+}
+
+func localVariant() impls.Variant {
+	return impls.Variant{
+		Name: "reentrant-local", Summary: "The count is kept in the client; SET NX EX when it is 0, compare and delete when it is 0 again.",
+		Kind: history.Reentrant, Topology: impls.Standalone,
+		Source:  impls.Source{Article: "003", Where: "Java implementation"},
+		Traits:  impls.Traits{Reentrant: true, UniqueToken: true},
+		Scripts: []*impls.Script{localReleaseScript},
+		Claims: []impls.Claim{
+			{Text: "Who has counted a hold need not ask Redis again.",
+				Holds: false, Command: command("reentrant-local", "slow-work") + " --workload nested"},
+			{Text: "Redis alone cannot keep a re-entrant lock, because it cannot tell threads apart.",
+				Holds: false, Command: "lockbench run --lock redisson --workload nested"},
+		},
+		Expect: expectLocal().Map(), New: openLocal,
+	}
+}
+
+func timerVariant() impls.Variant {
+	return impls.Variant{
+		Name: "watchdog-timer", Summary: "reentrant-hash and a timer that restarts the lease while the owner's field is there.",
+		Kind: history.Reentrant, Topology: impls.Standalone,
+		Source:  impls.Source{Article: "002", Where: "automatic renewal 1.0, timer and script"},
+		Traits:  impls.Traits{Reentrant: true, LocalOwner: true, Extends: true, SelfRenewing: true, NotifiesLoss: true},
+		Scripts: []*impls.Script{acquireScript.Seconds, releaseScript, renewScript.Seconds},
+		Claims: []impls.Claim{
+			{Text: "The lock stays valid until its owner releases it, however long the work takes.",
+				Holds: true, Command: command("watchdog-timer", "slow-work")},
+			{Text: "Renewal removes the concurrency problem of work that outlasts the lease.",
+				Holds: false, Command: command("watchdog-timer", "pause-holder")},
+		},
+		Expect: expectTimer().Map(), New: timed.open,
+	}
+}
+
+func boundedVariant() impls.Variant {
+	return impls.Variant{
+		Name:    "watchdog-bounded",
+		Summary: "reentrant-local and a loop that renews at once, then after each whole lease, at most four times, on a flag of the object.",
+		Kind:    history.Reentrant, Topology: impls.Standalone,
+		Source:  impls.Source{Article: "003", Where: "Java implementation, persistent expiry"},
+		Traits:  impls.Traits{Reentrant: true, UniqueToken: true, SelfRenewing: true},
+		Scripts: []*impls.Script{localReleaseScript, localRenewScript.Seconds},
+		Claims: []impls.Claim{
+			{Text: "A background thread goes on extending the lease until the lock is released.",
+				Holds: false, Command: command("watchdog-bounded", "slow-work")},
+		},
+		Expect: expectBounded().Map(), New: openBounded,
+	}
+}
+
+func redissonVariant() impls.Variant {
+	return impls.Variant{
+		Name:    "redisson",
+		Summary: "A hash of owner and count; refusals tell the time left; releases are published; the lease is renewed every third of it.",
+		Kind:    history.Reentrant, Topology: impls.Standalone,
+		Source: impls.Source{Article: "003", Where: "the distributed lock of Redisson"},
+		Traits: impls.Traits{Reentrant: true, Extends: true, SelfRenewing: true, NotifiesLoss: true, Wakeups: true},
+		Scripts: []*impls.Script{
+			redissonAcquireScript, redissonReleaseScript, redissonRenewScript,
+		},
+		Claims: []impls.Claim{
+			{Text: "Each step is one script, so nothing comes between checking and taking.",
+				Holds: true, Command: command("redisson", "contended")},
+			{Text: "The background thread keeps the lock for as long as the work takes.",
+				Holds: true, Command: command("redisson", "slow-work")},
+			{Text: "A primary that dies can hand the lock to a second holder.",
+				Holds: true, Command: command("redisson", "failover")},
+		},
+		Expect: expectRedisson().Map(), New: redisson.openUnique,
+	}
+}

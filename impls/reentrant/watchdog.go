@@ -1,0 +1,82 @@
+package reentrant
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// renewalsPerLease is how often a watchdog renews within one lease.
+const renewalsPerLease = 3
+
+// watchdog restarts the lease of one hold until it is stopped or learns that the hold is gone. A renewal that fails
+// is tried again at the next tick.
+type watchdog struct {
+	env   impls.Env
+	renew func(ctx context.Context) (bool, error)
+	lost  chan struct{} // closed when the server said that the hold is gone
+	ctx   context.Context
+	stop  context.CancelFunc
+}
+
+// newWatchdog makes a watchdog; the caller runs it.
+func newWatchdog(env impls.Env, renew func(ctx context.Context) (bool, error)) *watchdog {
+	w := &watchdog{env: env, renew: renew, lost: make(chan struct{})}
+	w.ctx, w.stop = context.WithCancel(context.Background()) // ended by the hold, not by the call that was granted
+	return w
+}
+
+// over tells whether it has nothing left to do.
+func (w *watchdog) over() bool {
+	select {
+	case <-w.lost:
+		return true
+	default:
+		return w.ctx.Err() != nil
+	}
+}
+
+func (w *watchdog) run() {
+	for w.env.Clock.Sleep(w.ctx, w.env.Lease/renewalsPerLease) == nil {
+		if !w.tick() {
+			return
+		}
+	}
+}
+
+// tick renews once and tells whether to go on. A renewal that was under way when the watchdog was stopped is nobody's
+// business any more: it came before the release or found nothing.
+func (w *watchdog) tick() bool {
+	call := w.env.Clock.Now()
+	ok, err := w.renew(w.ctx)
+	if w.ctx.Err() != nil {
+		return false
+	}
+	gone := err == nil && !ok
+	if gone {
+		close(w.lost)
+	}
+	w.report(renewal(w.env, call, ok, err))
+	return !gone
+}
+
+func (w *watchdog) report(r impls.Renewal) {
+	if w.env.OnRenew != nil {
+		w.env.OnRenew(r)
+	}
+}
+
+// renewal describes one renewal: a lease from the moment it was sent, or why not.
+func renewal(env impls.Env, call time.Time, ok bool, err error) impls.Renewal {
+	r := impls.Renewal{Call: call, Return: env.Clock.Now(), Err: impls.Classify("renew "+env.Key, err)}
+	switch {
+	case err != nil:
+	case ok:
+		r.ValidUntil = call.Add(env.Lease)
+	default:
+		r.Err = fmt.Errorf("renew %s: %w", env.Key, impls.ErrLost)
+	}
+	return r
+}

@@ -1,0 +1,73 @@
+package scenarios
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+)
+
+// ErrUnknown: there is no built-in scenario of this name.
+var ErrUnknown = errors.New("unknown scenario")
+
+//go:embed builtin/*.yaml
+var files embed.FS
+
+// order is the order of the documentation. Every file in builtin is named once here.
+var order = []string{
+	"steady", "contended", "slow-work",
+	"pause-holder", "pause-after-grant", "pause-before-release",
+	"crash-holder", "crash-mid-acquire", "crash-waiter", "cancel-acquire", "client-clock-skew", "owner-collision",
+	"lost-reply-acquire", "lost-reply-release", "lost-request", "slow-network", "blackhole-client", "partition-minority", "pubsub-cut",
+	"kill-server", "restart-delayed", "pause-server", "failover", "clock-jump", "script-flush", "key-deleted", "cluster-slots",
+	"transfer", "lottery", "hot",
+	"K1", "K2", "K3", "K4", "K5",
+}
+
+// Builtin lists the built-in scenarios in the order of the documentation.
+func Builtin() []Scenario {
+	all, _ := builtin() // that there is no error is tested
+	return all
+}
+
+func builtin() ([]Scenario, error) {
+	var all []Scenario
+	var errs []error
+	for _, name := range order {
+		data, err := Source(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		s, err := Parse("builtin/"+name+".yaml", data)
+		if err == nil && s.Name != name {
+			err = fmt.Errorf("builtin/%s.yaml is named %s", name, s.Name)
+		}
+		all, errs = append(all, s), append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+// Find gives a built-in scenario by its name.
+func Find(name string) (Scenario, bool) {
+	if !slices.Contains(order, name) {
+		return Scenario{}, false
+	}
+	data, err := Source(name)
+	if err != nil {
+		return Scenario{}, false
+	}
+	s, err := Parse("builtin/"+name+".yaml", data)
+	return s, err == nil
+}
+
+// Source gives the file of a built-in scenario as it was written, comments included, to print or to begin one's own from.
+func Source(name string) ([]byte, error) {
+	data, err := fs.ReadFile(files, path.Join("builtin", name+".yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("%w %q", ErrUnknown, name)
+	}
+	return data, nil
+}

@@ -1,0 +1,50 @@
+package scenarios
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// YAML gives the scenario as a file that [Parse] reads back to the same scenario.
+func (s Scenario) YAML() ([]byte, error) {
+	data, err := yaml.MarshalWithOptions(s, yaml.IndentSequence(false))
+	if err != nil {
+		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	return data, nil
+}
+
+// Hash names a plan: the SHA-256, in hexadecimal, of the resolved scenario's YAML and the seed. Two runs with the same hash
+// were given the same workload, faults and choices.
+func (s Scenario) Hash(seed uint64) (string, error) {
+	data, err := s.YAML()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(fmt.Appendf(data, "seed: %d\n", seed))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// tree gives the scenario as maps, lists and scalars.
+func (s Scenario) tree() (map[string]any, error) {
+	data, err := s.YAML()
+	if err != nil {
+		return nil, err
+	}
+	var tree map[string]any
+	return tree, unmarshal(string(data), &tree)
+}
+
+func unmarshal(text string, v any) error {
+	if err := yaml.Unmarshal([]byte(text), v); err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return fmt.Errorf("%s", first)
+	}
+	return nil
+}
+
+func marshal(v any) ([]byte, error) { return yaml.Marshal(v) }

@@ -1,0 +1,145 @@
+package scenarios
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Load gives a built-in scenario by its name, or reads the file of that name. What contains a path separator or ends
+// in .yaml or .yml is a file. The errors are *Error, joined, or say that there is no such scenario or file.
+func Load(nameOrPath string) (Scenario, error) {
+	if isPath(nameOrPath) {
+		data, err := os.ReadFile(nameOrPath)
+		if err != nil {
+			return Scenario{}, fmt.Errorf("scenario: %w", err)
+		}
+		return Parse(nameOrPath, data)
+	}
+	if s, ok := Find(nameOrPath); ok {
+		return s, nil
+	}
+	return Scenario{}, fmt.Errorf("%w %q%s", ErrUnknown, nameOrPath, suggest(nameOrPath, order))
+}
+
+func isPath(s string) bool {
+	ext := filepath.Ext(s)
+	return ext == ".yaml" || ext == ".yml" || strings.ContainsRune(s, filepath.Separator)
+}
+
+// Parse reads one scenario. file is how errors call it.
+func Parse(file string, data []byte) (Scenario, error) {
+	s, d := decode(file, data)
+	if len(d.errs) == 0 {
+		s.validate(d.problem)
+	}
+	return s, d.err()
+}
+
+// problem notes an error at the value of a path, or at the nearest thing around it that is in the file.
+func (d *decoder) problem(path, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	for at := path; ; at = parent(at) {
+		if tok, ok := d.at[at]; ok || at == "" {
+			if at != path && lastOf(path) != "" {
+				message = path + ": " + message
+			}
+			d.fail(path, tok, "%s", message)
+			return
+		}
+	}
+}
+
+func parent(path string) string {
+	i := strings.LastIndexByte(path, '.')
+	return path[:max(0, i)]
+}
+
+// With gives the scenario with values set from "path=value", as --set has them. A path goes through fields and, for lists,
+// positions from 0: "lease=2s", "faults.0.when.nth=3". The value is YAML. The position behind a list's last appends. The same
+// strictness holds as for files; errors are *Error.
+func (s Scenario) With(sets []string) (Scenario, error) {
+	for _, set := range sets {
+		var err error
+		if s, err = s.with(set); err != nil {
+			return Scenario{}, err
+		}
+	}
+	return s, nil
+}
+
+func (s Scenario) with(set string) (Scenario, error) {
+	path, value, ok := strings.Cut(set, "=")
+	path, value = strings.TrimSpace(path), strings.TrimSpace(value)
+	if !ok || path == "" {
+		return s, setError(set, path, 1, "an override looks like lease=2s or faults.0.for=\"2 lease\"")
+	}
+	tree, err := s.tree()
+	if err != nil {
+		return s, err
+	}
+	var leaf any
+	if err := unmarshal(value, &leaf); err != nil {
+		return s, setError(set, path, len(path)+2, "the value is not YAML: "+err.Error())
+	}
+	if _, err := assign(tree, strings.Split(path, "."), leaf); err != nil {
+		return s, setError(set, path, 1, err.Error())
+	}
+	return s.reload(set, path, tree)
+}
+
+// reload reads the changed tree. What is wrong now is the override's doing.
+func (s Scenario) reload(set, path string, tree any) (Scenario, error) {
+	data, err := marshal(tree)
+	if err != nil {
+		return s, err
+	}
+	changed, d := decode("--set", data)
+	if len(d.errs) == 0 {
+		changed.validate(d.problem)
+	}
+	if len(d.errs) == 0 {
+		return changed, nil
+	}
+	e := d.errs[0]
+	column := strings.IndexByte(set, '=') + 2
+	if strings.HasPrefix(e.Message, "unknown field") {
+		column = 1
+	}
+	return s, setError(set, e.Path, column, e.Message)
+}
+
+func setError(set, path string, column int, message string) error {
+	return &Error{File: "--set", Line: 1, Column: column, Path: path, Message: message, Source: set}
+}
+
+// assign puts leaf at a path below node, and gives the node that is to stand there.
+func assign(node any, path []string, leaf any) (any, error) {
+	if len(path) == 0 {
+		return leaf, nil
+	}
+	switch n := node.(type) {
+	case nil:
+		if path[0] == "0" {
+			return assign([]any{}, path, leaf)
+		}
+		return assign(map[string]any{}, path, leaf)
+	case map[string]any:
+		child, err := assign(n[path[0]], path[1:], leaf)
+		n[path[0]] = child
+		return n, err
+	case []any:
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i < 0 || i > len(n) {
+			return n, fmt.Errorf("%q is not a position in a list of %d", path[0], len(n))
+		}
+		if i == len(n) {
+			n = append(n, nil)
+		}
+		n[i], err = assign(n[i], path[1:], leaf)
+		return n, err
+	}
+	return node, fmt.Errorf("there is nothing below a single value to set %q in", strings.Join(path, "."))
+}

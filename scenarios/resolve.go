@@ -1,0 +1,110 @@
+package scenarios
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// DefaultNodes is the number of independent masters when a scenario gives none.
+const DefaultNodes = 5
+
+// Resolve gives the scenario as it will be run for a variant of this topology: every default filled in, every span fixed,
+// every choice that was left to the seed drawn. Resolving it again, with any seed, changes nothing; resolving the same scenario with
+// the same seed gives the same plan.
+func (s Scenario) Resolve(seed uint64, topology impls.Topology) Scenario {
+	s.Topology = cmp.Or(s.Topology, topology, impls.Standalone)
+	s.Nodes = nodes(s)
+	s.Keys, s.Permits = max(s.Keys, 1), max(s.Permits, 1)
+	s.Persistence = cmp.Or(s.Persistence, servers.PersistNone)
+	lease := s.Lease.Fixed
+	for _, span := range []*faults.Span{&s.Length, &s.Think, &s.Pause, &s.Wait, &s.Poll} {
+		fix(span, lease)
+	}
+	if s.Poll.Fixed == 0 {
+		s.Poll.Fixed = impls.DefaultPoll
+	}
+	draw := drawer{rng: rand.New(rand.NewPCG(seed, planStream)), scenario: s, taken: map[string]map[int]bool{}}
+	resolved := make([]faults.Spec, 0, len(s.Faults))
+	for _, f := range s.Faults {
+		resolved = append(resolved, draw.fault(f, lease))
+	}
+	s.Faults = resolved
+	return s
+}
+
+// planStream keeps the plan's random numbers apart from those that clients draw from the same seed.
+const planStream = 0x706c616e
+
+// nodes is the number of nodes that a topology has.
+func nodes(s Scenario) int {
+	switch s.Topology {
+	case impls.Independent:
+		return cmp.Or(s.Nodes, DefaultNodes)
+	case impls.Replicated:
+		return 2
+	case impls.Cluster:
+		return 3
+	}
+	return 1
+}
+
+func fix(span *faults.Span, lease time.Duration) { *span = faults.Span{Fixed: span.Of(lease)} }
+
+// drawer makes the random choices of a plan.
+type drawer struct {
+	rng      *rand.Rand
+	scenario Scenario
+	taken    map[string]map[int]bool // by fault and target: who has been chosen or named already
+}
+
+// fault draws one fault's choices. The draws that a fault does not need are made all the same, so that naming a client in
+// one fault does not change who is drawn for the next.
+func (d *drawer) fault(f faults.Spec, lease time.Duration) faults.Spec {
+	client, node, within := d.rng.Uint64(), d.rng.Uint64(), d.rng.Float64()
+	kind, _ := faults.FindKind(f.Fault)
+	if f.Client == 0 && (kind.On == faults.OneClient || placedAtClient(f)) {
+		f.Client = d.choose(f.Fault+"/client", client, d.scenario.Clients)
+	}
+	if f.Node == 0 && kind.On == faults.OneNode {
+		f.Node = d.choose(f.Fault+"/node", node, d.scenario.Nodes)
+	}
+	d.take(f.Fault+"/client", f.Client)
+	d.take(f.Fault+"/node", f.Node)
+	if f.When.Within != (faults.Span{}) {
+		f.When.After = faults.Span{Fixed: time.Duration(within * float64(f.When.Within.Of(lease))).Round(time.Millisecond)}
+		f.When.Within = faults.Span{}
+	}
+	for _, span := range []*faults.Span{&f.For, &f.By, &f.When.After} {
+		fix(span, lease)
+	}
+	return f
+}
+
+// placedAtClient tells a trigger that is one client's step, and not a time.
+func placedAtClient(f faults.Spec) bool { return f.When.Moment+f.When.Request+f.When.Reply != "" }
+
+// choose picks one of 1 … n that no fault of the same name has been done to, while there is one.
+func (d *drawer) choose(what string, number uint64, n int) int {
+	var free []int
+	for i := 1; i <= n; i++ {
+		if !d.taken[what][i] {
+			free = append(free, i)
+		}
+	}
+	if len(free) == 0 {
+		return int(number%uint64(n)) + 1
+	}
+	return free[number%uint64(len(free))]
+}
+
+func (d *drawer) take(what string, i int) {
+	if d.taken[what] == nil {
+		d.taken[what] = map[int]bool{}
+	}
+	d.taken[what][i] = true
+}
