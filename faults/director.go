@@ -39,6 +39,8 @@ type Director struct {
 	lease    time.Duration
 	timeline func() int64
 	windows  func(history.Window)
+	// NilGrants is the lock's trait of that name: which replies mean that an acquire took effect.
+	NilGrants bool
 	// Inject does a fault of the network or of a server that is placed at a client's moment. It returns when the fault is in
 	// force and sees to its end itself. nil when the run has none.
 	Inject func(ctx context.Context, s Spec, where string)
@@ -63,7 +65,7 @@ type directed struct {
 // armed is a fault of one client that has not struck as often as it is to.
 type armed struct {
 	Spec
-	on    pattern
+	on    Pattern
 	seen  int
 	times int
 }
@@ -81,7 +83,7 @@ func (d *Director) Enlist(client int, body Body, plan []Spec) {
 	for _, s := range plan {
 		d.tracking = d.tracking || s.Until != ""
 		if s.Client == client+1 && s.When.After == (Span{}) {
-			c.faults = append(c.faults, &armed{Spec: s, on: parsePattern(s.When.Request + s.When.Reply), times: max(s.Times, 1)})
+			c.faults = append(c.faults, &armed{Spec: s, on: ParsePattern(s.When.Request + s.When.Reply), times: max(s.Times, 1)})
 		}
 	}
 	d.clients[client] = c
@@ -157,12 +159,14 @@ func (d *Director) Phase(client int) Phase {
 // request and reply hear a command of a client.
 func (d *Director) request(ctx context.Context, client int, cmd *history.Command, write bool) error {
 	return d.command(ctx, client, "before "+cmd.Name,
-		func(f *armed, p Phase) bool { return f.When.Request != "" && f.on.matches(p, cmd, write) })
+		func(f *armed, p Phase) bool { return f.When.Request != "" && f.on.Matches(p, cmd, write) })
 }
 
 func (d *Director) reply(ctx context.Context, client int, cmd *history.Command, write bool) error {
 	return d.command(ctx, client, "after "+cmd.Name+" was applied, before its reply was seen",
-		func(f *armed, p Phase) bool { return f.When.Reply != "" && f.on.matches(p, cmd, write) })
+		func(f *armed, p Phase) bool {
+			return f.When.Reply != "" && f.on.MatchesReply(p, cmd, write, d.NilGrants)
+		})
 }
 
 func (d *Director) command(ctx context.Context, client int, where string, match func(*armed, Phase) bool) error {

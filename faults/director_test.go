@@ -95,12 +95,12 @@ func TestCrashEndsTheClient(t *testing.T) {
 		s := newStage(1, Spec{Fault: CrashClient, Client: 1, When: Trigger{Reply: "acquire *w", Nth: 2}})
 		tap := s.Tap(t.Context(), 0, func(history.Command) {})
 		_ = s.At(t.Context(), 0, history.Calling)
-		set, get := &history.Command{Name: "SETNX"}, &history.Command{Name: "GET"}
+		set, refused, get := &history.Command{Name: "SETNX", Reply: "1"}, &history.Command{Name: "SETNX", Reply: "0"}, &history.Command{Name: "GET", Reply: "1"}
 		for i, step := range []struct {
 			cmd   *history.Command
 			write bool
 			dead  bool
-		}{{set, true, false}, {get, false, false}, {set, true, true}} {
+		}{{set, true, false}, {refused, true, false}, {get, false, false}, {set, true, true}} {
 			err := tap.Reply(step.cmd, step.write)
 			if dead := errors.Is(err, impls.ErrCrashed); dead != step.dead {
 				t.Fatalf("reply %d (%s): dead %v, want %v", i, step.cmd.Name, dead, step.dead)
@@ -149,7 +149,7 @@ func TestPatternMatches(t *testing.T) {
 		{"any", Idle, "HELLO", false, false}, // handshakes belong to no operation
 	}
 	for _, r := range rows {
-		if got := parsePattern(r.pattern).matches(r.phase, &history.Command{Name: r.command}, r.write); got != r.want {
+		if got := ParsePattern(r.pattern).Matches(r.phase, &history.Command{Name: r.command}, r.write); got != r.want {
 			t.Errorf("%q on %s in %s: %v, want %v", r.pattern, r.command, r.phase, got, r.want)
 		}
 	}

@@ -32,19 +32,20 @@ func after(m history.Moment) Phase {
 	return Idle
 }
 
-// pattern is the text of Trigger.Request or Trigger.Reply: an operation and, optionally, a command.
-type pattern struct {
+// Pattern is the text of Trigger.Request or Trigger.Reply: an operation and, optionally, a command.
+type Pattern struct {
 	operation string
 	command   string
 }
 
-func parsePattern(text string) pattern {
+// ParsePattern reads "acquire", "acquire SET" or "acquire *w".
+func ParsePattern(text string) Pattern {
 	op, cmd, _ := strings.Cut(strings.TrimSpace(text), " ")
-	return pattern{op, strings.TrimSpace(cmd)}
+	return Pattern{op, strings.TrimSpace(cmd)}
 }
 
-// matches tells whether a command of a client in a phase fits. Handshakes never do: they belong to no operation.
-func (p pattern) matches(phase Phase, cmd *history.Command, write bool) bool {
+// Matches tells whether a command of a client in a phase fits. Handshakes never do: they belong to no operation.
+func (p Pattern) Matches(phase Phase, cmd *history.Command, write bool) bool {
 	if handshake[cmd.Name] || p.operation != anyOperation && p.operation != string(phase) {
 		return false
 	}
@@ -55,6 +56,20 @@ func (p pattern) matches(phase Phase, cmd *history.Command, write bool) bool {
 		return write
 	}
 	return strings.EqualFold(p.command, cmd.Name)
+}
+
+// MatchesReply is Matches for a command whose reply is there. A pattern for commands that write asks, besides, that the command
+// did write: a refused SET NX changed nothing, and no fault is placed after it. nilGrants turns the meaning of a script's nil.
+func (p Pattern) MatchesReply(phase Phase, cmd *history.Command, write, nilGrants bool) bool {
+	return p.Matches(phase, cmd, write) && (p.command != anyWrite || tookEffect(cmd, nilGrants))
+}
+
+// tookEffect tells, from the reply, whether a command that writes did.
+func tookEffect(cmd *history.Command, nilGrants bool) bool {
+	if script := strings.HasPrefix(cmd.Name, "EVAL"); script && nilGrants {
+		return cmd.Reply == "(nil)"
+	}
+	return cmd.Reply != "(nil)" && cmd.Reply != "0" && !strings.HasPrefix(cmd.Reply, "-")
 }
 
 var handshake = map[string]bool{"HELLO": true, "CLIENT": true, "AUTH": true, "SELECT": true, "COMMAND": true, "CLUSTER": true}

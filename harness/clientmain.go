@@ -91,6 +91,7 @@ func (c *clientProcess) listen(lines *json.Decoder, end context.CancelFunc) {
 
 func (c *clientProcess) run(ctx context.Context) error {
 	d := faults.NewDirector(time.Duration(c.job.LeaseNS), c.base.now, func(w history.Window) { c.out.window(w) })
+	d.NilGrants = c.variant.Traits.NilGrants
 	d.Inject = func(_ context.Context, s faults.Spec, where string) { c.out.tell(news{Inject: &stopping{s, where}}) }
 	d.Enlist(c.job.Index, selfBody{c.out.tell}, c.job.Faults)
 	client, end := c.connect(ctx, d)

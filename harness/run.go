@@ -84,6 +84,7 @@ func (e Experiment) newDrive(ctx context.Context, f *field) (*drive, error) {
 	d := &drive{Experiment: e, field: f, prefix: e.Prefix, base: base, timeline: base.now,
 		recorder: history.NewRecorder(), names: scriptNames()}
 	d.director = faults.NewDirector(e.lease(), d.timeline, d.windows.Add)
+	d.director.NilGrants = e.Variant.Traits.NilGrants
 	w, _ := workloads.Find(e.Scenario.Workload)
 	store, end := d.openStore()
 	err := w.Prepare(ctx, store, e.config())

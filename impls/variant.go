@@ -59,6 +59,7 @@ type Traits struct {
 	FIFO         bool // grants in order of arrival
 	ClientClock  bool // decides by the client's wall clock
 	MultiCommand bool // one acquire needs more than one command
+	NilGrants    bool // the script of an acquire answers nil when it grants, and something else when it refuses
 	LocalOwner   bool // identifies owners in a way that is unique only inside one process
 }
 

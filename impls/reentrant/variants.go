@@ -92,7 +92,7 @@ func redissonVariant() impls.Variant {
 		Summary: "A hash of owner and count; refusals tell the time left; releases are published; the lease is renewed every third of it.",
 		Kind:    history.Reentrant, Topology: impls.Standalone,
 		Source: impls.Source{Article: "003", Where: "the distributed lock of Redisson"},
-		Traits: impls.Traits{Reentrant: true, Extends: true, SelfRenewing: true, NotifiesLoss: true, Wakeups: true},
+		Traits: impls.Traits{Reentrant: true, Extends: true, SelfRenewing: true, NotifiesLoss: true, Wakeups: true, NilGrants: true},
 		Scripts: []*impls.Script{
 			redissonAcquireScript, redissonReleaseScript, redissonRenewScript,
 		},
