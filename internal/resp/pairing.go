@@ -1,0 +1,194 @@
+package resp
+
+import "strconv"
+
+// Pairing tells which request a reply belongs to, for one connection. T is what the caller wants to remember of a
+// request. It knows what is not answered at all (an empty request, CLIENT REPLY OFF), what is answered more than once
+// (SUBSCRIBE to several channels) and what answers nothing (pushes, and in RESP2 the messages that look like replies). It is
+// not for use by several goroutines at once. The zero value is ready for use.
+type Pairing[T any] struct {
+	ring       []entry[T]
+	first, len int
+	subscribed int  // channels and patterns, as the node last said
+	subscribes bool // the connection has ever asked to subscribe
+	muted      bool // CLIENT REPLY OFF
+	skip       int  // requests that CLIENT REPLY SKIP leaves unanswered, itself included
+}
+
+type entry[T any] struct {
+	value T
+	left  int    // replies still to come; anyNumber for an unsubscription from everything
+	sub   string // answered by confirmations of this command; "" for ordinary requests
+	seen  bool   // a confirmation has come
+}
+
+const anyNumber = -1
+
+// Expect notes a request that is about to be sent, and gives the place to keep what is to be remembered of it: what an earlier request
+// left there, to be overwritten. It is nil when no reply will come.
+func (p *Pairing[T]) Expect(r Request) *T {
+	if r.Opaque() || r.Len() == 0 || p.unanswered(r) {
+		return nil
+	}
+	if p.len == len(p.ring) {
+		p.grow()
+	}
+	e := &p.ring[(p.first+p.len)%len(p.ring)]
+	p.len++
+	e.left, e.sub = replies(r)
+	e.seen = false
+	p.subscribes = p.subscribes || e.sub != ""
+	return &e.value
+}
+
+// Len is the number of requests that are not answered yet.
+func (p *Pairing[T]) Len() int { return p.len }
+
+// Subscribed tells a connection on which messages may come.
+func (p *Pairing[T]) Subscribed() bool { return p.subscribed > 0 }
+
+// Answer gives the request that a reply answers, and whether this is its last reply; nil when it answers none. What it
+// points to is valid until the next Expect.
+func (p *Pairing[T]) Answer(r Reply) (value *T, last bool) {
+	kind := p.confirmation(r)
+	if kind == "" && (r.Opaque() || r.IsPush() || p.message(r)) {
+		return nil, false
+	}
+	p.settle(kind)
+	if p.len == 0 {
+		return nil, false
+	}
+	e := &p.ring[p.first]
+	if kind != "" && kind != e.sub {
+		return nil, false
+	}
+	if kind != "" && p.goesOn(e) {
+		return &e.value, false
+	}
+	p.drop()
+	return &e.value, true
+}
+
+// goesOn counts a confirmation, and tells whether more will come.
+func (p *Pairing[T]) goesOn(e *entry[T]) bool {
+	e.seen = true
+	if e.left == anyNumber {
+		return p.subscribed > 0
+	}
+	e.left--
+	return e.left > 0
+}
+
+// Abandon gives the oldest request that is not answered, and forgets it: the connection has ended. nil when there is none.
+func (p *Pairing[T]) Abandon() *T {
+	if p.len == 0 {
+		return nil
+	}
+	e := &p.ring[p.first]
+	p.drop()
+	return &e.value
+}
+
+// settle drops an unsubscription from everything when something else than its confirmations comes.
+func (p *Pairing[T]) settle(kind string) {
+	if p.len == 0 {
+		return
+	}
+	if e := p.ring[p.first]; e.left == anyNumber && e.seen && kind != e.sub {
+		p.drop()
+	}
+}
+
+func (p *Pairing[T]) drop() {
+	p.first = (p.first + 1) % len(p.ring)
+	p.len--
+}
+
+func (p *Pairing[T]) grow() {
+	ring := make([]entry[T], max(8, 2*len(p.ring)))
+	for i := range p.len {
+		ring[i] = p.ring[(p.first+i)%len(p.ring)]
+	}
+	p.ring, p.first = ring, 0
+}
+
+// unanswered tells a request to which the node says nothing, because it was told so.
+func (p *Pairing[T]) unanswered(r Request) bool {
+	if r.Name() == "CLIENT" && r.Len() == 3 && fold(r.Arg(1), "REPLY") {
+		p.muted = fold(r.Arg(2), "OFF") || p.muted && !fold(r.Arg(2), "ON")
+		if fold(r.Arg(2), "SKIP") {
+			p.skip = 2
+		}
+	}
+	if p.skip > 0 {
+		p.skip--
+		return true
+	}
+	return p.muted
+}
+
+func fold(b []byte, word string) bool {
+	if len(b) != len(word) {
+		return false
+	}
+	for i := range b {
+		if b[i]&^0x20 != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// replies is how often a request is answered, and whose confirmations these are.
+func replies(r Request) (left int, sub string) {
+	switch name := r.Name(); name {
+	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE":
+		return max(1, r.Len()-1), name
+	case "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE":
+		if r.Len() == 1 {
+			return anyNumber, name
+		}
+		return r.Len() - 1, name
+	}
+	return 1, ""
+}
+
+var confirmations = [...]string{"SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"}
+
+// confirms gives the command that a word confirms, whatever the case; "" for any other word.
+func confirms(word []byte) string {
+	for _, c := range confirmations {
+		if fold(word, c) {
+			return c
+		}
+	}
+	return ""
+}
+
+// confirmation gives the command that a reply confirms, "" for any other reply, and notes how many
+// subscriptions there are now.
+func (p *Pairing[T]) confirmation(r Reply) string {
+	if t := r.Type(); !p.subscribes || t != '*' && t != '>' {
+		return ""
+	}
+	kind := confirms(r.Elem(0))
+	if kind == "" {
+		return ""
+	}
+	if n, err := strconv.Atoi(string(r.Elem(2))); err == nil {
+		p.subscribed = n
+	}
+	return kind
+}
+
+// message tells a RESP2 message, which looks like any array.
+func (p *Pairing[T]) message(r Reply) bool {
+	if p.subscribed == 0 || r.Type() != '*' {
+		return false
+	}
+	switch string(r.Elem(0)) {
+	case "message", "pmessage", "smessage":
+		return true
+	}
+	return false
+}
