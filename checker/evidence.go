@@ -17,6 +17,8 @@ type evidence struct {
 	index    operationIndex
 	commands map[string][]history.Command // by client, each by time sent
 	faults   []history.Window             // by start
+
+	faultsEnd []int64 // the latest end of faults[:i+1]
 }
 
 // operationIndex finds operations by key and time.
@@ -36,6 +38,11 @@ func newEvidence(in Input, index operationIndex) *evidence {
 	}
 	ev.faults = slices.Clone(in.Faults)
 	slices.SortStableFunc(ev.faults, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
+	last := int64(math.MinInt64)
+	for _, w := range ev.faults {
+		last = max(last, windowEnd(w))
+		ev.faultsEnd = append(ev.faultsEnd, last)
+	}
 	return ev
 }
 

@@ -1,0 +1,207 @@
+package checker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// ErrAssumption is matched when a record breaks what every judgement rests on, and the history did not come from a file that
+// could be named by line: a client that did two things at once, a token that was granted twice, an interval that ends
+// before it starts.
+var ErrAssumption = errors.New("broken assumption about the record")
+
+// archive is a history in compact form, by key. It is an operationIndex.
+type archive struct {
+	header  history.Header
+	file    string // "" = not a file
+	named   bool   // the source can name lines
+	clients dictionary
+	tokens  dictionary
+	grantee []uint32 // by token number: number+1 of the key it was granted on last
+	keys    []*keyLog
+	byName  map[string]*keyLog
+	lines   uint32
+	ids     []uint64 // by position, from the first operation whose id is not its position; nil before that
+}
+
+// named is a Source that knows which file it reads.
+type named interface{ File() string }
+
+// load reads a source to its end. Memory is 32 bytes for each operation, 40 more for each grant, extend and write, and
+// the bytes of distinct clients, keys and tokens.
+func load(ctx context.Context, header history.Header, src Source) (*archive, error) {
+	a := &archive{header: header, byName: map[string]*keyLog{}}
+	if n, ok := src.(named); ok {
+		a.file, a.named = n.File(), true
+	}
+	var op history.Operation
+	for {
+		if a.lines%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		err := src.Next(&op)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = a.add(&op)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range a.keys {
+		k.finish()
+	}
+	return a, nil
+}
+
+func (a *archive) add(op *history.Operation) error {
+	a.lines++
+	if op.Return < op.Call {
+		return a.broken(a.lines, "return %d is before call %d", op.Return, op.Call)
+	}
+	k := a.key(op.Key)
+	r := record{call: op.Call, ret: op.Return, client: a.clients.number(op.Client), line: a.lines,
+		op: op.Op, outcome: op.Outcome, mode: op.Mode}
+	if err := a.addDetail(k, &r, op); err != nil {
+		return err
+	}
+	a.keepID(op.ID)
+	k.add(r)
+	return nil
+}
+
+// keepID remembers ids, which histories of our own need not: there they are positions.
+func (a *archive) keepID(id uint64) {
+	if a.ids == nil && id == uint64(a.lines) {
+		return
+	}
+	for n := uint64(len(a.ids)) + 1; n < uint64(a.lines); n++ {
+		a.ids = append(a.ids, n)
+	}
+	a.ids = append(a.ids, id)
+}
+
+func (a *archive) key(name string) *keyLog {
+	k := a.byName[name]
+	if k == nil {
+		k = &keyLog{name: name, number: len(a.keys)}
+		a.keys = append(a.keys, k)
+		a.byName[name] = k
+	}
+	return k
+}
+
+// addDetail keeps what the record has no room for, of the operations whose details are judged.
+func (a *archive) addDetail(k *keyLog, r *record, op *history.Operation) error {
+	var token uint32
+	if op.Token != "" {
+		token = a.tokens.number(op.Token) + 1
+	}
+	if !r.detailed() {
+		r.detail = token
+		return nil
+	}
+	d := detail{token: token, fence: op.Fence, until: op.ValidUntil}
+	if op.Op == history.Write && op.HasValue {
+		d.role, d.until, d.end = valued, op.Read, op.Wrote
+	}
+	k.details = append(k.details, d)
+	r.detail = uint32(len(k.details))
+	if !r.granted() {
+		return nil
+	}
+	k.lastOK = max(k.lastOK, r.call)
+	k.longestWait = max(k.longestWait, r.ret-r.call)
+	k.fenced = k.fenced || op.Fence != 0
+	return a.checkToken(k, token, op)
+}
+
+// checkToken refuses a token that was granted twice on a key. The owner of a re-entrant lock is granted again under the
+// same name, so there it says nothing.
+func (a *archive) checkToken(k *keyLog, token uint32, op *history.Operation) error {
+	if token == 0 || a.header.Kind == history.Reentrant {
+		return nil
+	}
+	for uint32(len(a.grantee)) < token {
+		a.grantee = append(a.grantee, 0)
+	}
+	if a.grantee[token-1] == uint32(k.number)+1 {
+		return a.broken(a.lines, "token %q is granted a second time on key %q; a token names one grant", op.Token, op.Key)
+	}
+	a.grantee[token-1] = uint32(k.number) + 1
+	return nil
+}
+
+// broken is the error for an assumption that the operation at a position breaks. Operation n of a file is its line n+1.
+func (a *archive) broken(line uint32, format string, args ...any) error {
+	msg := fmt.Sprintf(format, args...)
+	if a.named {
+		return &history.SyntaxError{File: a.file, Line: int(line) + 1, Msg: msg, Err: ErrAssumption}
+	}
+	return fmt.Errorf("operation %d: %s: %w", line, msg, ErrAssumption)
+}
+
+// operation makes the operation of a record again. Texts of errors are not kept.
+func (a *archive) operation(k *keyLog, r *record) history.Operation {
+	op := history.Operation{ID: uint64(r.line), Client: a.clients.text(r.client), Op: r.op, Key: k.name, Mode: r.mode,
+		Call: r.call, Return: r.ret, Outcome: r.outcome}
+	if int(r.line) <= len(a.ids) {
+		op.ID = a.ids[r.line-1]
+	}
+	token := r.detail
+	if r.detailed() {
+		d := k.detailOf(r)
+		token, op.Fence = d.token, d.fence
+		switch {
+		case d.role == valued:
+			op.HasValue, op.Read, op.Wrote = true, d.until, d.end
+		case r.op != history.Write:
+			op.ValidUntil = d.until
+		}
+	}
+	if token != 0 {
+		op.Token = a.tokens.text(token - 1)
+	}
+	return op
+}
+
+// records calls each with the records of k whose interval meets [from, to], in no order.
+func (k *keyLog) records(from, to int64, each func(r *record)) {
+	for i := range k.chunks {
+		c := &k.chunks[i]
+		if c.last < from || c.records[0].call > to {
+			continue
+		}
+		for j := range c.records {
+			if c.records[j].call > to {
+				break
+			}
+			if c.records[j].ret >= from {
+				each(&c.records[j])
+			}
+		}
+	}
+}
+
+// between gives the operations on key whose interval meets [from, to], by call.
+func (a *archive) between(key string, from, to int64) []history.Operation {
+	k := a.byName[key]
+	if k == nil {
+		return nil
+	}
+	var found []*record
+	k.records(from, to, func(r *record) { found = append(found, r) })
+	slices.SortFunc(found, func(x, y *record) int { return byCall(*x, *y) })
+	out := make([]history.Operation, len(found))
+	for i, r := range found {
+		out[i] = a.operation(k, r)
+	}
+	return out
+}

@@ -1,0 +1,163 @@
+package checker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// row is a small history and the properties that must be found broken in it, as "property×count"; all others must hold or not apply.
+type row struct {
+	name  string
+	rule  string // the rule that finds it: switched off, the row must fail
+	head  history.Header
+	ops   string
+	opt   Options
+	extra Input // commands and faults
+	want  string
+}
+
+const msec = 1_000_000
+
+var (
+	forever = history.Header{Kind: history.Mutex}
+	leased  = history.Header{Kind: history.Mutex, Lease: 100 * msec}
+)
+
+func broken(v *Verdict) string {
+	var out []string
+	for _, p := range v.Properties {
+		if p.Verdict == Fail {
+			out = append(out, fmt.Sprintf("%s×%d", p.Name, p.Violations))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func (r row) check(t *testing.T, off ...string) *Verdict {
+	t.Helper()
+	in := r.extra
+	in.Header = r.head
+	r.opt.rules.off = map[string]bool{}
+	for _, rule := range off {
+		r.opt.rules.off[rule] = true
+	}
+	return check(t, in, parse(t, r.ops), r.opt)
+}
+
+func TestProperties(t *testing.T) {
+	for _, r := range rows() {
+		t.Run(r.name, func(t *testing.T) {
+			v := r.check(t)
+			if got := broken(v); got != r.want {
+				t.Errorf("got %q, want %q", got, r.want)
+			}
+			for _, violation := range v.Violations {
+				if len(violation.Operations) == 0 && violation.Property != history.Hygiene {
+					t.Errorf("%s has no operations", violation.Property)
+				}
+			}
+		})
+	}
+}
+
+// TestEveryRuleIsNeeded switches each rule off in turn: the histories it is there for must then be judged otherwise.
+func TestEveryRuleIsNeeded(t *testing.T) {
+	for _, r := range rows() {
+		if r.rule == "" {
+			continue
+		}
+		t.Run(r.rule+"/"+r.name, func(t *testing.T) {
+			if got := broken(r.check(t, r.rule)); got == r.want {
+				t.Errorf("without the rule %s it is %q all the same", r.rule, got)
+			}
+		})
+	}
+}
+
+func TestBrokenAssumptions(t *testing.T) {
+	rows := []struct{ name, ops, want string }{
+		{"return before call", "a acquire 5 4 ok", "operation 1: return 4000000 is before call 5000000: broken assumption about the record"},
+		{"two operations of one client at once", "a acquire 0 5 ok\na release 4 6 ok",
+			`operation 2: client "a" calls release at 4000000 while its operation of line 2 on the same key is not over before 5000000; one client does one thing at a time: broken assumption about the record`},
+		{"a token twice", "a acquire 0 1 ok token=x\na release 2 3 ok\nb acquire 4 5 ok token=x",
+			`operation 3: token "x" is granted a second time on key "k"; a token names one grant: broken assumption about the record`},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			_, err := Check(t.Context(), Input{Header: forever, Ops: history.NewSlice(parse(t, r.ops))}, Options{})
+			if !errors.Is(err, ErrAssumption) || err.Error() != r.want {
+				t.Errorf("got  %v\nwant %s", err, r.want)
+			}
+		})
+	}
+}
+
+func TestAssumptionsOfFilesAreNamedByLine(t *testing.T) {
+	text := `{"schema":"lockbench/history/v1","kind":"mutex"}
+{"client":"a","op":"acquire","key":"k","call":0,"return":5,"outcome":"ok"}
+{"client":"a","op":"extend","key":"k","call":4,"return":6,"outcome":"ok"}
+{"client":"a","op":"release","key":"k","call":4,"return":6,"outcome":"ok"}
+`
+	in, err := history.NewReader(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Check(t.Context(), Input{Header: in.Header(), Ops: in}, Options{})
+	var syntax *history.SyntaxError
+	if !errors.As(err, &syntax) || syntax.Line != 4 || !errors.Is(err, ErrAssumption) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSpanningOperationsMayOverlapAnything(t *testing.T) {
+	v := check(t, Input{Header: forever}, parse(t, `
+		a acquire 0 1 ok
+		a use 1 9
+		a write 2 3 ok read=0 wrote=1
+		a extend 2 8 ok
+		a extend 4 5 ok
+		a lost 3 3
+		a release 6 7 not_held`), Options{})
+	if got := broken(v); got != "" {
+		t.Error(got)
+	}
+}
+
+func TestCancelledCheckSaysSo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Check(ctx, Input{Header: forever, Ops: history.NewSlice(nil)}, Options{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestEmptyHistoryIsInconclusive(t *testing.T) {
+	if v := check(t, Input{Header: forever}, nil, Options{}); v.Verdict != Inconclusive {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestStrength(t *testing.T) {
+	v := check(t, Input{Header: forever, Faults: []history.Window{{Fault: "slow-network", Start: 5 * msec, End: 6 * msec}}}, parse(t, `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 3 4 ok
+		b release 5 6 ok
+		a acquire 7 8 ok
+		a release 9 10 ok
+		a acquire 11 12 ok
+		a release 13 14 ok`), Options{})
+	p := v.property(history.MutualExclusion)
+	if p.Opportunities != 2 || p.MetFault != 1 || p.Verdict != Pass || v.Verdict != Pass {
+		t.Errorf("%+v", p)
+	}
+	v = check(t, Input{Header: forever}, parse(t, "a acquire 0 1 ok"), Options{})
+	if p := v.property(history.MutualExclusion); p.Verdict != Inconclusive || v.Verdict != Inconclusive {
+		t.Errorf("one client alone: %+v", p)
+	}
+}

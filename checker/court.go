@@ -1,0 +1,221 @@
+package checker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// order is that of the properties in a verdict.
+var order = [...]history.Property{
+	history.MutualExclusion, history.ExclusiveUse, history.StoreIntegrity, history.ReleaseSafety, history.Linearizability,
+	history.FencingOrder, history.Progress, history.Refusal, history.Reentrancy, history.Renewal, history.Hygiene,
+}
+
+// finding is what was found out about one key.
+type finding struct {
+	tallies []tally
+	damage  Damage
+	stored  bool // damage means something
+	err     error
+}
+
+// judgeAll judges every key, as many at once as there are processors.
+func (a *archive) judgeAll(ctx context.Context, ev *evidence, opt Options) ([]tally, *Damage, error) {
+	findings := make([]finding, len(a.keys))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(a.keys)) {
+		workers.Go(func() {
+			for i := range next {
+				findings[i] = a.judgeKey(ctx, a.keys[i], ev, opt)
+			}
+		})
+	}
+	for i := range a.keys {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return join(findings, opt)
+}
+
+func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Options) (f finding) {
+	if f.err = ctx.Err(); f.err != nil {
+		return f
+	}
+	if f.err = a.follow(k, ev.faults); f.err != nil {
+		return f
+	}
+	d := &docket{a: a, k: k, ev: ev, opt: opt, rules: opt.rules}
+	store := newStoreIntegrity(d)
+	judges := []tallier{
+		newMutualExclusion(d), newExclusiveUse(d), store, newReleaseSafety(d), newFencingOrder(d),
+		newProgress(d), newRefusal(d), newReentrancy(d), newRenewal(d),
+	}
+	d.try(judges)
+	for _, j := range judges {
+		f.tallies = append(f.tallies, *j.result())
+	}
+	f.damage, f.stored = store.damage, store.known
+	return f
+}
+
+// tallier is a judge with its result.
+type tallier interface {
+	judge
+	result() *tally
+}
+
+func (t *tally) result() *tally { return t }
+
+// join adds up what was found out about the keys.
+func join(findings []finding, opt Options) ([]tally, *Damage, error) {
+	var total []tally
+	var damage *Damage
+	for _, f := range findings {
+		if f.err != nil {
+			return nil, nil, f.err
+		}
+		if total == nil {
+			total = make([]tally, len(f.tallies))
+		}
+		for i := range f.tallies {
+			total[i].join(&f.tallies[i], opt.MaxViolations)
+		}
+		if f.stored {
+			if damage == nil {
+				damage = &Damage{}
+			}
+			damage.add(f.damage)
+		}
+	}
+	return total, damage, nil
+}
+
+func (t *tally) join(other *tally, most int) {
+	t.property = other.property
+	t.applies = t.applies || other.applies
+	t.note = other.note
+	t.opportunities += other.opportunities
+	t.met += other.met
+	t.violations += other.violations
+	t.within += other.within
+	t.kept = append(t.kept, other.kept...)
+	slices.SortStableFunc(t.kept, func(x, y Violation) int { return cmp.Compare(x.At, y.At) })
+	t.kept = t.kept[:min(len(t.kept), most)]
+}
+
+func (d *Damage) add(other Damage) {
+	d.LostUpdates += other.LostUpdates
+	d.StaleWrites += other.StaleWrites
+	d.Expected += other.Expected
+	d.Final += other.Final
+	d.Missing += other.Missing
+}
+
+// verdict puts everything together.
+func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Options) *Verdict {
+	v := &Verdict{Operations: a.operations(), Damage: damage}
+	tallies = append(tallies, hygiene(opt))
+	for _, name := range order {
+		i := slices.IndexFunc(tallies, func(t tally) bool { return t.property == name })
+		if i < 0 {
+			continue
+		}
+		v.Properties = append(v.Properties, tallies[i].judged(ev, opt))
+		v.Violations = append(v.Violations, tallies[i].kept...)
+		if n := tallies[i].within; n > 0 {
+			v.Notes = append(v.Notes, fmt.Sprintf("%s: %d within the clock error of %d ns, not counted", name, n, a.header.ClockError))
+		}
+	}
+	slices.SortStableFunc(v.Violations, func(x, y Violation) int { return cmp.Compare(x.At, y.At) })
+	v.Verdict = overall(v.Properties)
+	if a.lines == 0 {
+		v.Verdict = Inconclusive
+		v.Notes = append(v.Notes, "the history is empty")
+	}
+	return v
+}
+
+// overall: one failure fails; what was not decided leaves the whole undecided.
+func overall(properties []Property) Result {
+	result := Pass
+	for _, p := range properties {
+		switch {
+		case p.Verdict == Fail:
+			return Fail
+		case p.Verdict == Inconclusive:
+			result = Inconclusive
+		}
+	}
+	return result
+}
+
+// judged makes the judgement of a property and explains its violations.
+func (t *tally) judged(ev *evidence, opt Options) Property {
+	p := Property{Name: t.property, Violations: t.violations, Opportunities: max(t.opportunities, t.violations), MetFault: t.met, Note: t.note}
+	for i := range t.kept {
+		explain(&t.kept[i], ev)
+	}
+	switch {
+	case !t.applies:
+		p.Verdict = NotApplicable
+		return p
+	case t.violations > 0:
+		p.Verdict, p.Note = Fail, ""
+	case t.property == history.MutualExclusion && t.opportunities < opt.MinOpportunities:
+		p.Verdict = Inconclusive
+		p.Note = fmt.Sprintf("%d hand-overs between clients, at least %d are needed", t.opportunities, opt.MinOpportunities)
+	default:
+		p.Verdict, p.Note = Pass, ""
+	}
+	p.CI95 = confidence(p.Violations, p.Opportunities)
+	if p.Opportunities > 0 {
+		p.Rate = float64(p.Violations) / float64(p.Opportunities)
+	}
+	t.summarise(&p)
+	return p
+}
+
+// summarise counts causes and picks the first violation.
+func (t *tally) summarise(p *Property) {
+	for i := range t.kept {
+		v := &t.kept[i]
+		if v.WithinClockError {
+			continue
+		}
+		if p.First == nil {
+			first := *v
+			p.First, p.Causes = &first, map[history.Cause]int{}
+		}
+		p.Causes[v.Cause]++
+	}
+}
+
+// operations counts by operation and outcome. Operations without one count as "done".
+func (a *archive) operations() Operations {
+	out := Operations{}
+	for _, k := range a.keys {
+		for op := history.Acquire; op <= history.Lost; op++ {
+			for outcome := history.None; outcome <= history.Unknown; outcome++ {
+				if n := k.counts[op][outcome]; n > 0 {
+					out.add(op.String(), cmp.Or(outcome.String(), "done"), n)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (o Operations) add(op, outcome string, n int) {
+	if o[op] == nil {
+		o[op] = map[string]int{}
+	}
+	o[op][outcome] += n
+}

@@ -1,0 +1,123 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// fencingOrder: the fencing tokens of exclusive grants strictly increase in the order of the grants.
+//
+// Grant 1 came before grant 2 for certain when it had returned before 2 was called. Where at most one client can hold, it did so already
+// when it returned before 2 returned and less than a lease after 2 was called: had 2 been granted first, its hold would have had to end before 1
+// was granted, and it was neither released, for it had not returned, nor could it expire. With
+// no lease that is the order of the returns. Equal fences of two grants are a violation in any order.
+//
+// Opportunities are fenced grants that come after another.
+//
+// Limits: grants whose order is not certain are compared for equality alone, and only with grants that overlap them.
+type fencingOrder struct {
+	tally
+	d      *docket
+	recent []fenced // by return, with the highest fence up to each
+	before fenced   // the highest fence among the grants dropped from recent
+}
+
+// fenced is a grant and the highest fence of the grants returned up to it.
+type fenced struct {
+	r       *record
+	ret     int64
+	highest *record
+	fence   uint64
+}
+
+func newFencingOrder(d *docket) *fencingOrder {
+	f := &fencingOrder{tally: tally{property: history.FencingOrder, applies: d.k.fenced}, d: d}
+	if !f.applies {
+		f.note = "no fencing tokens were recorded"
+	}
+	return f
+}
+
+func (f *fencingOrder) called(*record) {}
+
+func (f *fencingOrder) returned(r *record) {
+	if !f.applies || !r.granted() || r.mode == history.Shared || f.d.k.detailOf(r).role != starts {
+		return
+	}
+	fence := f.d.k.detailOf(r).fence
+	if fence == 0 {
+		return
+	}
+	if n := len(f.recent); n > 0 {
+		f.opportunity(f.d, f.recent[n-1].ret, r.ret)
+	}
+	if earlier := f.highestBefore(r); earlier.highest != nil && fence <= earlier.fence && f.d.rules.on("fence-order") {
+		f.report(earlier.highest, r)
+	} else if twin := f.twin(r, fence); twin != nil && f.d.rules.on("fence-twice") {
+		f.report(twin, r)
+	}
+	f.remember(r, fence)
+}
+
+// highestBefore gives the highest fence among the grants that certainly came before r.
+func (f *fencingOrder) highestBefore(r *record) fenced {
+	by := r.call // returned before this instant
+	if h := f.d.a.header; h.Kind == history.Mutex || h.Kind == history.Reentrant {
+		by = plus(r.ret, 1)
+		if h.Lease > 0 {
+			by = min(by, plus(r.call, h.Lease-h.Drift))
+		}
+	}
+	n, _ := slices.BinarySearchFunc(f.recent, by, func(e fenced, t int64) int {
+		if e.ret < t {
+			return -1
+		}
+		return 1
+	})
+	if n == 0 {
+		return f.before
+	}
+	return f.recent[n-1]
+}
+
+// twin gives a recent grant with the same fence.
+func (f *fencingOrder) twin(r *record, fence uint64) *record {
+	for i := len(f.recent) - 1; i >= 0 && f.recent[i].ret >= r.call; i-- {
+		if f.d.k.detailOf(f.recent[i].r).fence == fence {
+			return f.recent[i].r
+		}
+	}
+	return nil
+}
+
+func (f *fencingOrder) remember(r *record, fence uint64) {
+	e := fenced{r: r, ret: r.ret, highest: r, fence: fence}
+	last := f.before
+	if n := len(f.recent); n > 0 {
+		last = f.recent[n-1]
+	}
+	if last.highest != nil && last.fence > fence {
+		e.highest, e.fence = last.highest, last.fence
+	}
+	f.recent = append(f.recent, e)
+	// A grant that is yet to come returned after now and may have been called up to a longest wait before: what returned long before that
+	// is needed only as a maximum. Half of the list goes at a time, so that the cost is spread.
+	if n := len(f.recent) / 2; n > 512 && f.recent[n].ret < r.ret-f.d.k.longestWait {
+		f.before = f.recent[n-1]
+		f.recent = append(f.recent[:0], f.recent[n:]...)
+	}
+}
+
+func (f *fencingOrder) report(earlier, r *record) {
+	v := Violation{At: r.ret, Clients: []string{f.d.clientName(earlier), f.d.clientName(r)}}
+	v.WithinClockError = earlier.ret >= r.call-f.d.a.header.ClockError && f.d.k.detailOf(earlier).fence != f.d.k.detailOf(r).fence && f.d.a.header.ClockError > 0
+	f.found(f.d, v, func() []history.Operation {
+		ops := append(f.d.episode(earlier), f.d.episode(r)...)
+		slices.SortFunc(ops, func(a, b history.Operation) int { return cmp.Compare(a.Call, b.Call) })
+		return ops
+	})
+}
+
+func (f *fencingOrder) done() {}

@@ -1,0 +1,197 @@
+package checker
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// judge looks at one property of one key while the key's records pass by twice: once as they are called and once as they
+// return, each in order of time. A record is called before it returns, and everything that is called up to
+// an instant has been called before what ends at that instant returns.
+type judge interface {
+	called(r *record)
+	returned(r *record)
+	done()
+}
+
+// tally is what a judge found.
+type tally struct {
+	property      history.Property
+	applies       bool
+	note          string // why it does not apply, or is inconclusive
+	opportunities int
+	met           int // opportunities that met a fault window
+	violations    int
+	within        int // violations smaller than the clock error, not counted in violations
+	kept          []Violation
+}
+
+// docket is what the judges of one key share.
+type docket struct {
+	a     *archive
+	k     *keyLog
+	ev    *evidence
+	opt   Options
+	rules rules
+}
+
+// rules switches single rules of the checker off, so that a test can show what each is for.
+type rules struct{ off map[string]bool }
+
+func (r rules) on(name string) bool { return !r.off[name] }
+
+// found counts a violation and keeps it while there is room. ops makes the operations that show it.
+func (t *tally) found(d *docket, v Violation, ops func() []history.Operation) {
+	v.Property, v.Key = t.property, d.k.name
+	v.WithinClockError = v.WithinClockError && d.rules.on("clock-error")
+	if v.WithinClockError {
+		t.within++
+	} else {
+		t.violations++
+	}
+	if len(t.kept) < d.opt.MaxViolations {
+		v.Operations = ops()
+		t.kept = append(t.kept, v)
+	}
+}
+
+// opportunity counts something that could have gone wrong in [from, to].
+func (t *tally) opportunity(d *docket, from, to int64) {
+	t.opportunities++
+	if d.ev.metFault(from, to) {
+		t.met++
+	}
+}
+
+// clientName gives the name of a record's client.
+func (d *docket) clientName(r *record) string { return d.a.clients.text(r.client) }
+
+// operation makes the operation of a record.
+func (d *docket) operation(r *record) history.Operation { return d.a.operation(d.k, r) }
+
+// episode gives what a client did with one hold: from the grant, or the operation r that stands for one, to the release that
+// ended it. What lies between, refusals excepted, belongs to it.
+func (d *docket) episode(r *record) []history.Operation {
+	out := []history.Operation{d.operation(r)}
+	if r.op == history.Extend {
+		out = append(d.grantBefore(r), out...)
+	}
+	span := max(2*d.a.header.Lease, 2*(r.ret-r.call), 1_000_000)
+	for {
+		more, over := d.episodeUntil(r, plus(r.ret, span))
+		if over || plus(r.ret, span) >= d.k.last() {
+			return append(out, more...)
+		}
+		span = plus(span, 3*span)
+	}
+}
+
+// episodeUntil gives what r's client did after r up to time t, and whether the hold was over by then.
+func (d *docket) episodeUntil(r *record, t int64) (out []history.Operation, over bool) {
+	var found []*record
+	d.k.records(r.call, t, func(other *record) {
+		if other.client == r.client && other != r && byCall(*r, *other) < 0 {
+			found = append(found, other)
+		}
+	})
+	slices.SortFunc(found, func(x, y *record) int { return byCall(*x, *y) })
+	for _, other := range found {
+		if other.op == history.Acquire && d.a.header.Kind != history.Reentrant {
+			return out, true
+		}
+		out = append(out, d.operation(other))
+		if other.op == history.Release && d.a.header.Kind != history.Reentrant || len(out) == maxEpisode {
+			return out, true
+		}
+	}
+	return out, false
+}
+
+// maxEpisode bounds the operations of one hold that a violation carries.
+const maxEpisode = 32
+
+// grantBefore gives the last grant of r's client before r.
+func (d *docket) grantBefore(r *record) []history.Operation {
+	var last *record
+	d.k.records(r.call-max(d.a.header.Lease, 1_000_000)*64, r.call, func(other *record) {
+		if other.client == r.client && other.granted() && (last == nil || byCall(*last, *other) < 0) {
+			last = other
+		}
+	})
+	if last == nil {
+		return nil
+	}
+	return []history.Operation{d.operation(last)}
+}
+
+// last is the latest return on the key.
+func (k *keyLog) last() (t int64) {
+	for i := range k.chunks {
+		t = max(t, k.chunks[i].last)
+	}
+	return t
+}
+
+// try lets the judges see every record of the docket's key.
+func (d *docket) try(judges []tallier) {
+	var open pending
+	for c := d.k.walk(); ; {
+		r := c.next()
+		for len(open) > 0 && (r == nil || open[0].ret < r.call) {
+			first := open.pop()
+			for _, j := range judges {
+				j.returned(first)
+			}
+		}
+		if r == nil {
+			break
+		}
+		for _, j := range judges {
+			j.called(r)
+		}
+		open.push(r)
+	}
+	for _, j := range judges {
+		j.done()
+	}
+}
+
+// pending is a heap of records that were called and have not returned, by return.
+type pending []*record
+
+func (p pending) before(i, j int) bool {
+	if p[i].ret != p[j].ret {
+		return p[i].ret < p[j].ret
+	}
+	return p[i].line < p[j].line
+}
+
+func (p *pending) push(r *record) {
+	*p = append(*p, r)
+	h := *p
+	for i := len(h) - 1; i > 0 && h.before(i, (i-1)/2); i = (i - 1) / 2 {
+		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
+	}
+}
+
+func (p *pending) pop() *record {
+	h := *p
+	first, last := h[0], len(h)-1
+	h[0] = h[last]
+	h = h[:last]
+	*p = h
+	for i := 0; ; {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
+			if h.before(child, least) {
+				least = child
+			}
+		}
+		if least == i {
+			return first
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+}

@@ -1,0 +1,175 @@
+package checker
+
+import (
+	"math"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// progress: a free lock is obtained by somebody who wants it within a lease and the grace.
+//
+// The lock counts as taken from the call of a grant until its release returned, or, if it was not released for certain, until its
+// lease had surely ended; where nothing expires, until the holder is known to be dead or to have given up. The rest is free time. It is
+// a violation when attempts go on being refused, or fail, for a lease and the grace within free time, when a waiting
+// acquire is granted that long after the lock became free, and when a lock that was wanted was never granted to anybody.
+//
+// Time in which a server or the client was stopped, down or cut off, as measured fault windows say, does not count.
+//
+// Opportunities are acquires with a known outcome.
+//
+// Limits: holders that never release and are not known to have crashed are believed to be at work. How long clients really wanted the lock
+// between two attempts is not seen.
+type progress struct {
+	tally
+	d        *docket
+	limit    int64
+	taken    int64   // until when the lock counts as taken by what was granted
+	inFlight int     // grants that were called and have not returned
+	since    *record // first attempt of the present streak of failures
+	from     int64   // when that streak began within free time
+	told     bool    // the streak has been reported
+	tries    int     // refusals
+	first    *record // the first refusal
+	last     *record // the last refusal
+}
+
+func newProgress(d *docket) *progress {
+	p := &progress{tally: tally{property: history.Progress, applies: true}, d: d, taken: math.MinInt64}
+	p.limit = plus(d.a.header.Lease, d.opt.Grace)
+	return p
+}
+
+func (p *progress) called(r *record) {
+	if r.op != history.Acquire {
+		return
+	}
+	switch {
+	case r.granted() && p.d.k.detailOf(r).role == starts:
+		p.inFlight++
+	case r.outcome == history.Unknown:
+		p.take(plus(r.ret, p.d.a.header.Lease+leaseSlack(p.d.a.header)))
+	}
+}
+
+// take lets the lock count as taken up to t.
+func (p *progress) take(t int64) { p.taken = max(p.taken, t) }
+
+func (p *progress) returned(r *record) {
+	if r.op != history.Acquire && r.op != history.Extend || r.outcome == history.Unknown {
+		return
+	}
+	switch {
+	case r.outcome == history.OK && p.d.k.detailOf(r).role == starts:
+		p.granted(r)
+	case r.outcome == history.OK && r.op == history.Extend:
+		p.take(p.takenUntil(r))
+	case r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail):
+		p.failed(r)
+	}
+}
+
+func (p *progress) granted(r *record) {
+	if r.op == history.Acquire {
+		p.inFlight--
+		p.opportunity(p.d, r.call, r.ret)
+		free := max(p.taken, r.call)
+		if r.ret-free >= p.limit && !p.d.ev.metFault(free, r.ret) && p.d.rules.on("late-grant") {
+			p.report(r, r, free)
+		}
+	}
+	p.take(p.takenUntil(r))
+	p.since, p.told = nil, false
+}
+
+// takenUntil gives until when a grant counts as taken.
+func (p *progress) takenUntil(r *record) int64 {
+	d := p.d.k.detailOf(r)
+	if t, ok := p.d.k.orphans[r.detail]; ok {
+		return plus(t, p.d.a.header.Lease+leaseSlack(p.d.a.header))
+	}
+	return max(d.gone, d.end)
+}
+
+func (p *progress) failed(r *record) {
+	p.opportunity(p.d, r.call, r.ret)
+	if r.outcome == history.Busy {
+		p.tries++
+		if p.first == nil {
+			p.first = r
+		}
+		p.last = r
+	}
+	free := max(p.taken, p.ghost(r), r.call)
+	if t, ok := p.d.ev.unavailable(p.d.clientName(r), r.ret); ok {
+		free = max(free, t)
+		if p.since != nil && t > p.from {
+			p.since = nil
+		}
+	}
+	if p.inFlight > 0 || free >= r.ret {
+		return
+	}
+	if p.since == nil || p.from < min(p.taken, r.ret) {
+		p.since, p.from = r, free
+	}
+	if r.ret-p.from >= p.limit && !p.told && p.d.rules.on("free-but-refused") {
+		p.told = true
+		p.report(p.since, r, p.from)
+	}
+}
+
+// ghost gives until when a crashed client may hold the lock by a request that nobody recorded. Where nothing expires that
+// is the crash: a lock that its dead holder keeps for ever makes no progress.
+func (p *progress) ghost(r *record) (t int64) {
+	t = math.MinInt64
+	for _, g := range p.d.k.ghosts {
+		if g.from > r.ret {
+			continue
+		}
+		if g.to == never {
+			g.to = plus(g.died, leaseSlack(p.d.a.header))
+		}
+		t = max(t, g.to)
+	}
+	return t
+}
+
+// report tells of attempts from first to last in time that was free since an instant.
+func (p *progress) report(first, last *record, since int64) {
+	v := Violation{At: since, Lasted: last.ret - since, Clients: []string{p.d.clientName(last)}}
+	p.found(p.d, v, func() []history.Operation {
+		ops := p.d.holdBefore(last, since)
+		if first != last {
+			ops = append(ops, p.d.operation(first))
+		}
+		return append(ops, p.d.operation(last))
+	})
+}
+
+// holdBefore gives the last grant that had returned by t, with what followed it; nothing when r is the first of all.
+func (d *docket) holdBefore(r *record, t int64) []history.Operation {
+	var grant *record
+	d.k.records(d.k.chunks[0].records[0].call, t, func(o *record) {
+		if o != r && o.granted() && o.ret <= t && (grant == nil || byCall(*grant, *o) < 0) {
+			grant = o
+		}
+	})
+	if grant == nil {
+		return nil
+	}
+	return d.episode(grant)
+}
+
+// done looks for a lock that nobody ever obtained.
+func (p *progress) done() {
+	k := p.d.k
+	if k.count(history.Acquire, history.OK, history.Unknown) > 0 || p.tries < 2 || p.violations > 0 || !p.d.rules.on("never-granted") {
+		return
+	}
+	// Votes may split, and a client that crashed may have held: then only lasting refusal is proof.
+	long := p.last.ret-p.first.call >= p.limit
+	if (p.d.a.header.Votes || len(p.d.ev.faults) > 0) && !long {
+		return
+	}
+	p.report(p.first, p.last, p.first.call)
+}

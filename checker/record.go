@@ -1,0 +1,188 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// record is an operation in 32 bytes without pointers. What only grants, extends and writes have is in a detail.
+type record struct {
+	call, ret int64
+	client    uint32
+	line      uint32 // its position among the operations of the history, from 1
+	detail    uint32 // index+1 into the key's details where detailed, else number+1 of the token; 0 = none
+	op        history.Op
+	outcome   history.Outcome
+	mode      history.Mode
+	_         uint8
+}
+
+// granted tells a successful acquire.
+func (r *record) granted() bool { return r.op == history.Acquire && r.outcome == history.OK }
+
+// detailed tells which records have a detail: grants, extends that were granted, and writes.
+func (r *record) detailed() bool {
+	return r.op == history.Write || r.outcome == history.OK && (r.op == history.Acquire || r.op == history.Extend)
+}
+
+// spanning tells operations that may overlap others of their client: the critical section, what a watchdog does, and what a
+// client is told.
+func (r *record) spanning() bool {
+	return r.op == history.Use || r.op == history.Extend || r.op == history.Lost
+}
+
+// byCall orders records by time. In virtual time many share an instant: then what ended first comes first, and after that the
+// order of the file, in which a client's operations are as it did them.
+func byCall(a, b record) int {
+	switch {
+	case a.call != b.call:
+		return cmp.Compare(a.call, b.call)
+	case a.ret != b.ret:
+		return cmp.Compare(a.ret, b.ret)
+	}
+	return cmp.Compare(a.line, b.line)
+}
+
+// detail is the rest of a record. Which fields mean something depends on the operation.
+type detail struct {
+	fence uint64
+	token uint32 // number+1 in the dictionary; 0 = none
+	role  role
+
+	until int64 // grants and extends: as the history has it, 0 = none; writes: the value read
+	end   int64 // grants and extends: where the belief that starts here ends; writes: the value stored
+	gone  int64 // grants: the last instant at which the server may still have held it
+}
+
+// role is what a detail was found to be when holds were followed.
+type role uint8
+
+const (
+	plain  role = iota
+	starts      // a belief starts when the operation returns, and ends at end
+	nested      // a re-entry or an extend within a belief
+	valued      // a write whose read and wrote mean something
+)
+
+// chunkSize is how many records are sorted at once. 2 MiB of them stay in a processor's cache.
+const chunkSize = 1 << 16
+
+// chunk is a run of records, by call once it is sealed.
+type chunk struct {
+	records []record
+	last    int64 // latest return
+}
+
+// keyLog is everything that was recorded about one key.
+type keyLog struct {
+	name        string
+	number      int
+	chunks      []chunk
+	details     []detail
+	counts      [history.Lost + 1][history.Unknown + 1]int
+	lastOK      int64 // latest call of a grant
+	longestWait int64 // longest call-to-return of a grant
+	fenced      bool
+
+	// What following the clients found.
+	reentries int              // acquires and releases within a hold
+	cleanups  bool             // a client released after an acquire of unknown outcome
+	orphans   map[uint32]int64 // by grant: since when nobody will release it, where no lease ends it either
+	ghosts    []ghost          // times in which a crashed client may have held without a record
+}
+
+func (k *keyLog) add(r record) {
+	if n := len(k.chunks); n == 0 || len(k.chunks[n-1].records) == chunkSize {
+		k.seal()
+		k.chunks = append(k.chunks, chunk{})
+	}
+	c := &k.chunks[len(k.chunks)-1]
+	if len(k.chunks) > 1 && c.records == nil {
+		c.records = make([]record, 0, chunkSize)
+	}
+	c.records = append(c.records, r)
+	c.last = max(c.last, r.ret)
+	k.counts[r.op][r.outcome]++
+}
+
+// seal sorts the last chunk, which is full or the end.
+func (k *keyLog) seal() {
+	if len(k.chunks) == 0 {
+		return
+	}
+	records := k.chunks[len(k.chunks)-1].records
+	if !slices.IsSortedFunc(records, byCall) {
+		slices.SortFunc(records, byCall)
+	}
+}
+
+// finish puts the chunks in order, after the last add.
+func (k *keyLog) finish() {
+	k.seal()
+	slices.SortStableFunc(k.chunks, func(a, b chunk) int { return byCall(a.records[0], b.records[0]) })
+}
+
+// detailOf gives the detail of a record that has one.
+func (k *keyLog) detailOf(r *record) *detail { return &k.details[r.detail-1] }
+
+// count gives how many operations had an outcome.
+func (k *keyLog) count(op history.Op, outcomes ...history.Outcome) (n int) {
+	for _, o := range outcomes {
+		n += k.counts[op][o]
+	}
+	return n
+}
+
+// cursor walks over a key's records by call: a merge of the sorted chunks. Chunks join the merge when time reaches them,
+// so that a history which is nearly in order costs nearly nothing.
+type cursor struct {
+	waiting []chunk    // by first record, not reached yet
+	active  [][]record // heap by first record
+}
+
+func (k *keyLog) walk() *cursor { return &cursor{waiting: k.chunks} }
+
+// next gives the next record, nil after the last. It is valid until the key's log is changed.
+func (c *cursor) next() *record {
+	for len(c.waiting) > 0 && (len(c.active) == 0 || byCall(c.waiting[0].records[0], c.active[0][0]) < 0) {
+		c.active = append(c.active, c.waiting[0].records)
+		c.waiting = c.waiting[1:]
+		c.up(len(c.active) - 1)
+	}
+	if len(c.active) == 0 {
+		return nil
+	}
+	r := &c.active[0][0]
+	if c.active[0] = c.active[0][1:]; len(c.active[0]) == 0 {
+		last := len(c.active) - 1
+		c.active[0] = c.active[last]
+		c.active = c.active[:last]
+	}
+	c.down()
+	return r
+}
+
+func (c *cursor) up(i int) {
+	for i > 0 && byCall(c.active[i][0], c.active[(i-1)/2][0]) < 0 {
+		c.active[i], c.active[(i-1)/2] = c.active[(i-1)/2], c.active[i]
+		i = (i - 1) / 2
+	}
+}
+
+func (c *cursor) down() {
+	for i := 0; ; {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(c.active); child++ {
+			if byCall(c.active[child][0], c.active[least][0]) < 0 {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		c.active[i], c.active[least] = c.active[least], c.active[i]
+		i = least
+	}
+}

@@ -1,0 +1,220 @@
+package checker
+
+import (
+	"math"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// refusal: no attempt is answered busy while nobody can have held the lock.
+//
+// A hold may have begun as early as its acquire was called, and lasted until its release returned, or, if it was not released for
+// certain, until its lease had surely ended on the server. It may not have lasted beyond the next grant of a conflicting
+// hold. A refusal needs one such possible hold that meets its [call, return]; for permits, as many as there are permits.
+//
+// Why no finer test is needed for a mutex: between two consecutive holds only the instants between the release R of the first and the acquire A of
+// the second are free. R and A can be chosen so that these are as few as possible, independently for each pair: both
+// at one instant when [release.call, release.return] and [acquire.call, acquire.return] meet, else R = release.return and A =
+// acquire.call. So all refusals are honest together exactly when each of them has a witness.
+//
+// What may excuse a refusal besides: an acquire of unknown outcome, which may take effect at any later time (where nothing expires
+// and nobody cleans up, not before the last grant, for it would have prevented that one); a client that crashed, whose last request nobody
+// recorded; and, when the header says that votes can split, any attempt.
+//
+// Opportunities are refusals.
+//
+// Limits: for permits and shared holds the test is necessary, not sufficient. A server clock that is set back makes holds longer than the
+// test allows; that is reported, and is a clock-jump.
+type refusal struct {
+	tally
+	d       *docket
+	shared  witness // possible shared holds: they refuse exclusive attempts
+	writers witness // possible exclusive holds: they refuse everybody
+	permits *largest
+	unsure  bool
+	votes   latest
+}
+
+func newRefusal(d *docket) *refusal {
+	r := &refusal{tally: tally{property: history.Refusal, applies: d.k.count(history.Acquire, history.Busy) > 0}, d: d}
+	r.shared.gone, r.writers.gone = math.MinInt64, math.MinInt64
+	if d.a.header.Kind == history.Semaphore && d.a.header.Permits > 1 {
+		r.permits = &largest{n: d.a.header.Permits}
+	}
+	if !r.applies {
+		r.note = "nobody was refused"
+	}
+	return r
+}
+
+// witness is what is known, at an instant of the walk, about the possible holds that refuse a mode.
+type witness struct {
+	inFlight int   // grants that were called and have not returned
+	gone     int64 // until when the holds that have started may last
+	end      int64 // until when the last of them surely does
+}
+
+// cut takes note that a conflicting hold started: those before it have ended by now, unless they overlap.
+func (w *witness) cut(now int64) {
+	if w.end <= now {
+		w.gone = min(w.gone, now)
+	}
+}
+
+// start takes a hold that has started.
+func (w *witness) start(d *detail) { w.gone, w.end = max(w.gone, d.gone), max(w.end, d.end) }
+
+// of gives the witness that holds of a mode count for.
+func (f *refusal) of(m history.Mode) *witness {
+	if m == history.Shared {
+		return &f.shared
+	}
+	return &f.writers
+}
+
+func (f *refusal) called(r *record) {
+	if !f.applies || r.op != history.Acquire {
+		return
+	}
+	switch {
+	case r.granted() && f.d.k.detailOf(r).role == starts:
+		f.of(r.mode).inFlight++
+	case r.outcome == history.Unknown:
+		f.unsure = true
+	}
+	if f.d.a.header.Votes {
+		f.votes.add(r, plus(r.ret, f.d.a.header.Lease+leaseSlack(f.d.a.header)))
+	}
+}
+
+func (f *refusal) returned(r *record) {
+	if !f.applies || r.op != history.Acquire && r.op != history.Extend {
+		return
+	}
+	switch {
+	case r.outcome == history.Busy && r.op == history.Acquire:
+		f.opportunity(f.d, r.call, r.ret)
+		if f.d.rules.on("busy-witness") && !f.witnessed(r) {
+			v := Violation{At: r.ret, Clients: []string{f.d.clientName(r)}}
+			f.found(f.d, v, func() []history.Operation { return f.lastHold(r) })
+		}
+	case r.outcome == history.OK && f.d.k.detailOf(r).role == starts:
+		f.started(r)
+	}
+}
+
+func (f *refusal) started(r *record) {
+	d := f.d.k.detailOf(r)
+	if r.op == history.Acquire {
+		f.of(r.mode).inFlight--
+	}
+	f.writers.cut(r.ret)
+	if r.mode == history.Exclusive {
+		f.shared.cut(r.ret)
+	}
+	f.of(r.mode).start(d)
+	if f.permits != nil {
+		f.permits.add(d.gone)
+	}
+}
+
+func (f *refusal) witnessed(b *record) bool {
+	if f.d.k.excused(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call {
+		return true
+	}
+	if f.unsure && (f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret) {
+		return true
+	}
+	if f.permits != nil {
+		return f.writers.inFlight+f.permits.atLeast(b.call) >= f.permits.n
+	}
+	w := &f.writers
+	if b.mode == history.Exclusive && (f.shared.inFlight > 0 || f.shared.gone >= b.call) {
+		return true
+	}
+	return w.inFlight > 0 || w.gone >= b.call
+}
+
+// excused tells whether a crashed client may have held when b was refused.
+func (k *keyLog) excused(b *record) bool {
+	for _, g := range k.ghosts {
+		if g.from <= b.ret && b.call <= g.to {
+			return true
+		}
+	}
+	return false
+}
+
+// lastHold gives the refused attempt and the last hold before it.
+func (f *refusal) lastHold(b *record) []history.Operation {
+	out := []history.Operation{f.d.operation(b)}
+	var last *record
+	f.d.k.records(b.call-4*max(f.d.a.header.Lease, 1_000_000), b.call, func(r *record) {
+		if r.granted() && (last == nil || byCall(*last, *r) < 0) {
+			last = r
+		}
+	})
+	if last != nil {
+		out = append(f.d.episode(last), out...)
+	}
+	return out
+}
+
+func (f *refusal) done() {}
+
+// largest keeps the n largest of the values it is given.
+type largest struct {
+	n      int
+	values []int64 // in no order
+}
+
+func (l *largest) add(v int64) {
+	if len(l.values) < l.n {
+		l.values = append(l.values, v)
+		return
+	}
+	least := 0
+	for i := range l.values {
+		if l.values[i] < l.values[least] {
+			least = i
+		}
+	}
+	l.values[least] = max(l.values[least], v)
+}
+
+// atLeast counts those that are at least v.
+func (l *largest) atLeast(v int64) (n int) {
+	for _, x := range l.values {
+		if x >= v {
+			n++
+		}
+	}
+	return n
+}
+
+// latest keeps the two records with the largest times.
+type latest struct {
+	first, second   *record
+	until, runnerUp int64
+}
+
+func (l *latest) add(r *record, t int64) {
+	switch {
+	case l.first == nil || t > l.until:
+		l.second, l.runnerUp = l.first, l.until
+		l.first, l.until = r, t
+	case l.second == nil || t > l.runnerUp:
+		l.second, l.runnerUp = r, t
+	}
+}
+
+// but gives the largest time of a record other than r.
+func (l *latest) but(r *record) int64 {
+	switch {
+	case l.first != nil && l.first != r:
+		return l.until
+	case l.second != nil:
+		return l.runnerUp
+	}
+	return math.MinInt64
+}
