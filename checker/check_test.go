@@ -46,7 +46,7 @@ func (r row) check(t *testing.T, off ...string) *Verdict {
 	for _, rule := range off {
 		r.opt.rules.off[rule] = true
 	}
-	return check(t, in, parse(t, r.ops), r.opt)
+	return verdictOf(t, in, parse(t, r.ops), r.opt)
 }
 
 func TestProperties(t *testing.T) {
@@ -115,7 +115,7 @@ func TestAssumptionsOfFilesAreNamedByLine(t *testing.T) {
 }
 
 func TestSpanningOperationsMayOverlapAnything(t *testing.T) {
-	v := check(t, Input{Header: forever}, parse(t, `
+	v := verdictOf(t, Input{Header: forever}, parse(t, `
 		a acquire 0 1 ok
 		a use 1 9
 		a write 2 3 ok read=0 wrote=1
@@ -137,13 +137,13 @@ func TestCancelledCheckSaysSo(t *testing.T) {
 }
 
 func TestEmptyHistoryIsInconclusive(t *testing.T) {
-	if v := check(t, Input{Header: forever}, nil, Options{}); v.Verdict != Inconclusive {
+	if v := verdictOf(t, Input{Header: forever}, nil, Options{}); v.Verdict != Inconclusive {
 		t.Errorf("%+v", v)
 	}
 }
 
 func TestStrength(t *testing.T) {
-	v := check(t, Input{Header: forever, Faults: []history.Window{{Fault: "slow-network", Start: 5 * msec, End: 6 * msec}}}, parse(t, `
+	v := verdictOf(t, Input{Header: forever, Faults: []history.Window{{Fault: "slow-network", Start: 5 * msec, End: 6 * msec}}}, parse(t, `
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 3 4 ok
@@ -156,7 +156,7 @@ func TestStrength(t *testing.T) {
 	if p.Opportunities != 2 || p.MetFault != 1 || p.Verdict != Pass || v.Verdict != Pass {
 		t.Errorf("%+v", p)
 	}
-	v = check(t, Input{Header: forever}, parse(t, "a acquire 0 1 ok"), Options{})
+	v = verdictOf(t, Input{Header: forever}, parse(t, "a acquire 0 1 ok"), Options{})
 	if p := v.property(history.MutualExclusion); p.Verdict != Inconclusive || v.Verdict != Inconclusive {
 		t.Errorf("one client alone: %+v", p)
 	}

@@ -161,7 +161,9 @@ func overall(properties []Property) Result {
 func (t *tally) judged(ev *evidence, opt Options) Property {
 	p := Property{Name: t.property, Violations: t.violations, Opportunities: max(t.opportunities, t.violations), MetFault: t.met, Note: t.note}
 	for i := range t.kept {
-		explain(&t.kept[i], ev)
+		if len(t.kept[i].Operations) > 0 {
+			explain(&t.kept[i], ev)
+		}
 	}
 	switch {
 	case !t.applies:

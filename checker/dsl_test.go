@@ -93,8 +93,8 @@ func outcomeNamed(t testing.TB, name string) history.Outcome {
 	return 0
 }
 
-// check judges operations and fails the test on an error.
-func check(t testing.TB, in Input, ops []history.Operation, opt Options) *Verdict {
+// verdictOf judges operations and fails the test on an error.
+func verdictOf(t testing.TB, in Input, ops []history.Operation, opt Options) *Verdict {
 	t.Helper()
 	in.Ops = history.NewSlice(ops)
 	v, err := Check(t.Context(), in, opt)

@@ -10,13 +10,9 @@ import (
 
 // The faults whose windows change what can be expected of a lock. The words are those of the fault vocabulary.
 const (
-	faultCrash     = "crash-client"
-	faultPause     = "pause-client"
 	faultBlackhole = "blackhole-client"
 	faultPartition = "partition-nodes"
-	faultKill      = "kill-server"
 	faultStop      = "pause-server"
-	faultFailover  = "failover"
 )
 
 // metFault tells whether any fault window meets [from, to].
@@ -43,8 +39,8 @@ func (e *evidence) unavailable(client string, t int64) (last int64, ok bool) {
 			break
 		}
 		switch w.Fault {
-		case faultKill, faultStop, faultFailover, faultPartition:
-		case faultPause, faultBlackhole:
+		case faultKillServer, faultStop, faultFailover, faultPartition:
+		case faultPauseClient, faultBlackhole:
 			if w.Client != client {
 				continue
 			}

@@ -7,9 +7,6 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// never is the instant that does not come.
-const never = math.MaxInt64
-
 // follower goes through a key's records once and finds out, for every grant, when its belief ended and until when the server may
 // have kept it. One client is sequential, so its own order tells which release ends which grant: the one with the same token, else
 // the innermost. Beliefs end at the first of release called, loss told, valid-until; a lease that is extended too late
@@ -63,7 +60,7 @@ func leaseSlack(h history.Header) int64 {
 func (a *archive) follow(k *keyLog, faults []history.Window) error {
 	f := &follower{a: a, k: k, slack: leaseSlack(a.header), crash: map[string]history.Window{}}
 	for _, w := range faults {
-		if w.Fault == faultCrash && w.Client != "" {
+		if w.Fault == faultCrashClient && w.Client != "" {
 			f.crash[w.Client] = w
 		}
 	}

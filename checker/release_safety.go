@@ -2,7 +2,6 @@ package checker
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -176,12 +175,6 @@ func wrote(c history.Command) bool {
 		return len(c.Args) > 0 && (c.Reply == "OK" || positive(c.Reply))
 	}
 	return false
-}
-
-// positive tells an integer reply of at least 1.
-func positive(reply string) bool {
-	n, err := strconv.ParseInt(reply, 10, 64)
-	return err == nil && n > 0
 }
 
 // split tells whether the nodes may have disagreed at some time up to to.

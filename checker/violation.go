@@ -12,7 +12,5 @@ import (
 func explain(v *Violation, ev *evidence) {
 	slices.SortStableFunc(v.Operations, func(a, b history.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	v.Cause = attribute(v, ev)
-	if len(v.Operations) > 0 {
-		tell(v, ev)
-	}
+	tell(v, ev)
 }
