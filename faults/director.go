@@ -100,13 +100,7 @@ func IsClientFault(name string) bool {
 
 // At hears a moment of a client and does what is placed there. It returns impls.ErrCrashed when the client was killed.
 func (d *Director) At(ctx context.Context, client int, m history.Moment) error {
-	due := d.moment(client, m)
-	for _, f := range due {
-		if err := d.strike(ctx, client, f, string(m)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.strikeAll(ctx, client, d.moment(client, m), string(m))
 }
 
 func (d *Director) moment(client int, m history.Moment) []*armed {
@@ -115,9 +109,9 @@ func (d *Director) moment(client int, m history.Moment) []*armed {
 	}
 	c := d.clients[client]
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.phase = after(m)
-	return c.due(func(f *armed) bool { return f.When.Moment == string(m) })
+	c.mu.Unlock()
+	return c.dueAt(func(f *armed) bool { return f.When.Moment == string(m) })
 }
 
 // announce lets those know who wait for another client to enter its section.
@@ -132,8 +126,10 @@ func (d *Director) announce(client int) {
 	d.entered = make(chan struct{})
 }
 
-// due counts a match of each fault's trigger, and gives those that strike now. c.mu is held.
-func (c *directed) due(match func(*armed) bool) []*armed {
+// dueAt counts a match of each fault's trigger, and gives those that strike now. match is called with c.mu held.
+func (c *directed) dueAt(match func(*armed) bool) []*armed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var due []*armed
 	for _, f := range c.faults {
 		if f.times == 0 || !match(f) {
@@ -156,27 +152,29 @@ func (d *Director) Phase(client int) Phase {
 	return c.phase
 }
 
-// request and reply hear a command of a client.
+// request hears a command that is about to leave a client.
 func (d *Director) request(ctx context.Context, client int, cmd *history.Command, write bool) error {
-	return d.command(ctx, client, "before "+cmd.Name,
-		func(f *armed, p Phase) bool { return f.When.Request != "" && f.on.Matches(p, cmd, write) })
-}
-
-func (d *Director) reply(ctx context.Context, client int, cmd *history.Command, write bool) error {
-	return d.command(ctx, client, "after "+cmd.Name+" was applied, before its reply was seen",
-		func(f *armed, p Phase) bool {
-			return f.When.Reply != "" && f.on.MatchesReply(p, cmd, write, d.NilGrants)
-		})
-}
-
-func (d *Director) command(ctx context.Context, client int, where string, match func(*armed, Phase) bool) error {
 	c := d.clients[client]
 	if len(c.faults) == 0 {
 		return nil
 	}
-	c.mu.Lock()
-	due := c.due(func(f *armed) bool { return match(f, c.phase) })
-	c.mu.Unlock()
+	due := c.dueAt(func(f *armed) bool { return f.When.Request != "" && f.on.Matches(c.phase, cmd, write) })
+	return d.strikeAll(ctx, client, due, "before "+cmd.Name)
+}
+
+// reply hears a command whose reply the client is about to see.
+func (d *Director) reply(ctx context.Context, client int, cmd *history.Command, write bool) error {
+	c := d.clients[client]
+	if len(c.faults) == 0 {
+		return nil
+	}
+	due := c.dueAt(func(f *armed) bool {
+		return f.When.Reply != "" && f.on.MatchesReply(c.phase, cmd, write, d.NilGrants)
+	})
+	return d.strikeAll(ctx, client, due, "after "+cmd.Name+" was applied, before its reply was seen")
+}
+
+func (d *Director) strikeAll(ctx context.Context, client int, due []*armed, where string) error {
 	for _, f := range due {
 		if err := d.strike(ctx, client, f, where); err != nil {
 			return err
