@@ -7,6 +7,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/beyond"
 	"github.com/lockbench/lockbench/impls/mutex"
+	"github.com/lockbench/lockbench/impls/quorum"
 	"github.com/lockbench/lockbench/impls/reentrant"
 	"github.com/lockbench/lockbench/impls/rw"
 )
@@ -16,6 +17,7 @@ func Locks() []impls.Variant {
 	return slices.Concat(
 		mutex.Variants(),
 		reentrant.Variants(),
+		quorum.Variants(),
 		rw.Variants(),
 		beyond.Variants(),
 	)

@@ -1,0 +1,287 @@
+package quorum
+
+import (
+	"context"
+	"math/bits"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/internal/redistest"
+)
+
+func TestOneHolderAtATime(t *testing.T) {
+	check := func(t *testing.T, servers []*redistest.Server) {
+		a, b := join(t, servers, "a"), join(t, servers, "b")
+		g := a.hold(t)
+		_, err := b.try(t)
+		wantErr(t, "another's try", err, impls.ErrBusy)
+		wantErr(t, "another's release", b.lock.Release(t.Context()), impls.ErrNotHeld)
+		wantErr(t, "release", a.lock.Release(t.Context()), nil)
+		wantErr(t, "release again", a.lock.Release(t.Context()), impls.ErrNotHeld)
+		second, err := b.lock.Acquire(t.Context(), history.Exclusive)
+		wantErr(t, "another's acquire", err, nil)
+		if g.Token == "" || g.Token == second.Token {
+			t.Errorf("tokens %q and %q", g.Token, second.Token)
+		}
+		_, err = b.lock.Try(t.Context(), history.Shared)
+		wantErr(t, "shared", err, impls.ErrUnsupported)
+		wantErr(t, "another's own release", b.lock.Release(t.Context()), nil)
+	}
+	t.Run("virtual", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { check(t, nodes(t, 5)) })
+	})
+	t.Run("real", func(t *testing.T) {
+		check(t, []*redistest.Server{redistest.NewReal(t), redistest.NewReal(t), redistest.NewReal(t)})
+	})
+}
+
+// TestEveryMask goes through every way in which some of 1 to 5 nodes are taken by somebody or down. The lock must be granted
+// exactly when a majority is left, and a failed attempt must leave nothing behind.
+func TestEveryMask(t *testing.T) {
+	for n := 1; n <= 5; n++ {
+		for mask := range uint(1) << n {
+			for _, down := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) { checkMask(t, n, mask, down) })
+			}
+		}
+	}
+}
+
+func checkMask(t *testing.T, n int, mask uint, down bool) {
+	t.Helper()
+	servers := nodes(t, n)
+	a := join(t, servers, "a")
+	for i, s := range servers {
+		switch {
+		case mask>>i&1 == 0:
+		case down:
+			s.Mini.SetError("LOADING the dataset")
+		default:
+			_ = s.Mini.Set(a.env.Key, "somebody")
+		}
+	}
+	_, err := a.try(t)
+	free := n - bits.OnesCount(mask)
+	if granted := err == nil; granted != (free >= n/2+1) {
+		t.Errorf("%d nodes, mask %b, down %v: %v with %d left", n, mask, down, err, free)
+	}
+	want := impls.ErrBusy
+	if down {
+		want = impls.ErrUnavailable
+	}
+	if err != nil {
+		wantErr(t, "refusal", err, want)
+	} else {
+		wantErr(t, "release", a.lock.Release(t.Context()), nil)
+	}
+	wantErr(t, "close", a.lock.Close(), nil)
+	for i, there := range a.keys(t, servers) {
+		if there != (mask>>i&1 == 1 && !down) {
+			t.Errorf("%d nodes, mask %b, down %v: node %d has the key: %v", n, mask, down, i, there)
+		}
+	}
+}
+
+func TestValidity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := join(t, nodes(t, 5), "a")
+		for _, c := range a.to {
+			c.Before("\nset\r", func() { time.Sleep(20 * time.Millisecond) })
+		}
+		start := time.Now()
+		g := a.hold(t)
+		if want := start.Add(lease - lease/100 - 2*time.Millisecond); !g.ValidUntil.Equal(want) {
+			t.Errorf("valid for %v from the first request, want %v", g.ValidUntil.Sub(start), want.Sub(start))
+		}
+		time.Sleep(100 * time.Millisecond)
+		start = time.Now()
+		g, err := a.lock.Extend(t.Context())
+		wantErr(t, "extend", err, nil)
+		if want := start.Add(lease - Drift(lease)); !g.ValidUntil.Equal(want) {
+			t.Errorf("extended for %v, want %v", g.ValidUntil.Sub(start), want.Sub(start))
+		}
+	})
+}
+
+// TestStalledBetweenAskingAndLearning: every node granted, and the client learns it when the lease is over.
+func TestStalledBetweenAskingAndLearning(t *testing.T) {
+	for _, row := range []struct {
+		stall time.Duration
+		want  error
+	}{
+		{lease - Drift(lease) - time.Millisecond, nil},   // one millisecond of validity is left
+		{lease - Drift(lease), impls.ErrUnavailable},     // none
+		{lease - time.Millisecond, impls.ErrUnavailable}, // the keys are still there, but within the drift
+		{10 * lease, impls.ErrUnavailable},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			servers := nodes(t, 5)
+			clock := &stalling{by: row.stall}
+			a := joinWith(t, servers, "a", func(e *impls.Env) { e.Clock = clock })
+			_, err := a.try(t)
+			wantErr(t, "stalled for "+row.stall.String(), err, row.want)
+			if left := slices.Contains(a.keys(t, servers), true); left != (row.want == nil) {
+				t.Errorf("stalled for %v: keys left: %v", row.stall, left)
+			}
+		})
+	}
+}
+
+// stalling is a clock on which a time passes between the first reading and the second.
+type stalling struct {
+	impls.SystemClock
+	by    time.Duration
+	reads int
+}
+
+func (s *stalling) Now() time.Time {
+	s.reads++
+	if s.reads == 1 {
+		return time.Now()
+	}
+	return time.Now().Add(s.by)
+}
+
+func TestAHungMinorityIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := nodes(t, 5)
+		a := join(t, servers, "a")
+		hang := func(text string) {
+			for _, c := range a.to[:2] {
+				c.Before(text, func() { time.Sleep(lease / 2) })
+			}
+		}
+		hang("\nset\r")
+		start := time.Now()
+		a.hold(t)
+		hang("eval")
+		wantErr(t, "release", a.lock.Release(t.Context()), nil)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("acquire and release took %v, want no time", took)
+		}
+		wantErr(t, "close", a.lock.Close(), nil)
+		if slices.Contains(a.keys(t, servers), true) {
+			t.Errorf("a node that answered after the release keeps the key: %v", a.keys(t, servers))
+		}
+	})
+}
+
+// TestLateGrantsAreTakenBack: three nodes are slow beyond their time-out, so the attempt fails and is taken back; then they
+// apply the request after all.
+func TestLateGrantsAreTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := nodes(t, 5)
+		a := join(t, servers, "a")
+		for _, c := range a.to[:3] {
+			c.Before("\nset\r", func() { time.Sleep(10 * time.Millisecond) })
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		_, err := a.lock.Try(ctx, history.Exclusive)
+		cancel()
+		wantErr(t, "try past its deadline", err, impls.ErrCancelled)
+		wantErr(t, "close", a.lock.Close(), nil)
+		if slices.Contains(a.keys(t, servers), true) {
+			t.Errorf("keys left by a cancelled attempt: %v", a.keys(t, servers))
+		}
+	})
+}
+
+func TestExtendAndReleaseAfterTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := nodes(t, 5)
+		a, b := join(t, servers, "a"), join(t, servers, "b")
+		_, err := a.lock.Extend(t.Context())
+		wantErr(t, "extend without a hold", err, impls.ErrNotHeld)
+		a.hold(t)
+		time.Sleep(lease)
+		b.hold(t)
+		_, err = a.lock.Extend(t.Context())
+		wantErr(t, "extend after the lease", err, impls.ErrLost)
+		wantErr(t, "release of what is lost", a.lock.Release(t.Context()), impls.ErrNotHeld)
+		_, err = join(t, servers, "c").try(t)
+		wantErr(t, "a third client", err, impls.ErrBusy)
+		wantErr(t, "the second's release", b.lock.Release(t.Context()), nil)
+		a.hold(t)
+		time.Sleep(lease)
+		wantErr(t, "release after the lease", a.lock.Release(t.Context()), impls.ErrLost)
+	})
+}
+
+func TestReleaseWithoutAMajorityIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := nodes(t, 5)
+		a := join(t, servers, "a")
+		a.hold(t)
+		synctest.Wait() // for nodes that the majority did not wait for
+		wantErr(t, "first release, which makes the script known", a.lock.Release(t.Context()), nil)
+		synctest.Wait()
+		a.hold(t)
+		synctest.Wait()
+		for _, c := range a.to[:3] {
+			c.LoseReply("eval")
+		}
+		wantErr(t, "release", a.lock.Release(t.Context()), impls.ErrUnknownOutcome)
+		_, err := a.lock.Extend(t.Context())
+		wantErr(t, "extend", err, impls.ErrLost) // the requests had arrived
+	})
+}
+
+// TestQuorumErosion is how Redlock fails: two of the holder's five nodes are out of reach, and one of the three that it holds
+// forgets (K4), or lets the lease run out early (K3).
+func TestQuorumErosion(t *testing.T) {
+	for name, erode := range map[string]func(s *redistest.Server){
+		"restart without data": func(s *redistest.Server) { s.Mini.FlushAll() },
+		"clock jump":           func(s *redistest.Server) { s.Mini.SetTime(time.Now().Add(2 * lease)) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			servers := nodes(t, 5)
+			a, b := join(t, servers, "a"), join(t, servers, "b")
+			for _, c := range a.to[3:] {
+				c.LoseRequest("\nset\r")
+			}
+			a.hold(t)
+			wantErr(t, name+": close", a.lock.Close(), nil)
+			_, err := b.try(t)
+			wantErr(t, name+": another's try before", err, impls.ErrBusy)
+			erode(servers[2])
+			b.hold(t)
+		})
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := nodes(t, 5)
+		a := join(t, servers, "a")
+		b := joinWith(t, servers, "b", func(e *impls.Env) { e.MaxTries = 4; e.Poll = 10 * time.Millisecond })
+		c := join(t, servers, "c")
+		a.hold(t)
+		start := time.Now()
+		_, err := b.lock.Acquire(t.Context(), history.Exclusive)
+		wantErr(t, "four tries", err, impls.ErrBusy)
+		if took := time.Since(start); took < 15*time.Millisecond || took > 45*time.Millisecond {
+			t.Errorf("four tries took %v, want three delays of 5 to 15ms", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		_, err = c.lock.Acquire(ctx, history.Exclusive)
+		cancel()
+		wantErr(t, "acquire past its deadline", err, impls.ErrCancelled)
+		_, err = c.lock.Acquire(t.Context(), history.Exclusive)
+		wantErr(t, "acquire until the lease ends", err, nil)
+		if took := time.Since(start); took < lease {
+			t.Errorf("granted after %v, inside another's lease", took)
+		}
+	})
+}
+
+func TestLeasesThatLeaveNothing(t *testing.T) {
+	for _, d := range []time.Duration{0, -lease, time.Millisecond, 2 * time.Millisecond, 1500 * time.Microsecond} {
+		if _, err := open(impls.Env{Lease: d}); err == nil {
+			t.Errorf("lease %v was accepted", d)
+		}
+	}
+}

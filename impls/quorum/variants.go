@@ -1,0 +1,53 @@
+package quorum
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
+)
+
+// Variants lists the family.
+func Variants() []impls.Variant { return []impls.Variant{redlockVariant()} }
+
+func redlockVariant() impls.Variant {
+	return impls.Variant{
+		Name:    "redlock",
+		Summary: "The same key and token on N independent masters at once; held by a majority within the lease, less drift; released everywhere.",
+		Kind:    history.Mutex, Topology: impls.Independent,
+		Source:  impls.Source{Article: "003", Where: "RedLock; Redis documentation, the Redlock algorithm"},
+		Traits:  impls.Traits{UniqueToken: true, Validity: true, Extends: true, MultiCommand: true},
+		Scripts: []*impls.Script{releaseScript, extendScript},
+		Claims: []impls.Claim{
+			{Text: "A minority of the masters may be down.",
+				Holds: true, Command: "lockbench run --lock redlock --scenario partition-minority"},
+			{Text: "A client that is stalled between asking and learning is not told that it holds.",
+				Holds: true, Command: "lockbench run --lock redlock --scenario pause-after-grant"},
+			{Text: "A master that dies no longer endangers the lock.",
+				Holds: false, Command: "lockbench repro redlock-restart"},
+			{Text: "Work that outlasts the validity is protected.",
+				Holds: false, Command: "lockbench run --lock redlock --scenario pause-holder"},
+		},
+		Expect: expectRedlock().Map(), New: open,
+	}
+}
+
+// expectRedlock: one node out of five changes nothing, whatever happens to it, unless others are missing already; the second
+// clock read saves the client that learns too late; work past the validity is as unsafe as with any lease.
+func expectRedlock() expect.Table {
+	erosion := slices.Concat(expect.TwoHolders("quorum-erosion"), expect.TwoHolders("restart-loss"))
+	return expect.Leased().With(expect.Table{
+		"pause-after-grant":  impls.Safe(),
+		"crash-mid-acquire":  impls.Safe(),
+		"slow-network":       impls.Safe().Or("progress/unknown", "progress/quorum-erosion"),
+		"partition-minority": impls.Safe(),
+		"kill-server":        impls.Safe().Or(erosion...),
+		"restart-delayed":    impls.Safe(),
+		"pause-server":       impls.Safe(),
+		"failover":           impls.NotApplicable("the masters have no replicas"),
+		"clock-jump":         impls.Safe().Or(slices.Concat(expect.TwoHolders("clock-jump"), expect.TwoHolders("quorum-erosion"))...),
+		"key-deleted":        impls.Safe().Or(slices.Concat(expect.TwoHolders(expect.KeyDeleted), expect.TwoHolders("quorum-erosion"))...),
+		"cluster-slots":      impls.NotApplicable("runs on masters that know nothing of each other"),
+	})
+}
