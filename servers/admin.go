@@ -33,7 +33,7 @@ func newAdmin(ctx context.Context, dial dialer) (admin, error) {
 	once <- conn
 	return admin{redis.NewClient(&redis.Options{
 		Addr:                     "127.0.0.1:0", // never dialled: Dialer ignores it
-		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return only(once) },
+		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return theOne(once) },
 		Protocol:                 2,
 		PoolSize:                 100,
 		MaxRetries:               -1,
@@ -46,8 +46,8 @@ func newAdmin(ctx context.Context, dial dialer) (admin, error) {
 	})}, nil
 }
 
-// only hands out the one connection there is.
-func only(once <-chan net.Conn) (net.Conn, error) {
+// theOne hands out the one connection there is.
+func theOne(once <-chan net.Conn) (net.Conn, error) {
 	select {
 	case conn := <-once:
 		return conn, nil

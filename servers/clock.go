@@ -25,6 +25,11 @@ func (s shift) at(t time.Time) time.Time {
 	return t.Add(s.offset + time.Duration(float64(t.Sub(s.since))*s.drift))
 }
 
+// drifting is a clock that shows the same now and runs at another rate from now on.
+func (s shift) drifting(now time.Time, rate float64) shift {
+	return shift{since: now, offset: s.at(now).Sub(now), drift: rate - 1}
+}
+
 // SetClock sets the offset of a server's clock from the machine's.
 func (f *fleet) SetClock(ctx context.Context, i int, offset time.Duration) error {
 	return f.shiftClock(ctx, i, func(_ shift, now time.Time) shift { return shift{since: now, offset: offset} })
@@ -35,9 +40,7 @@ func (f *fleet) DriftClock(ctx context.Context, i int, rate float64) error {
 	if !(rate >= slowestRun && rate <= fastestRun) {
 		return fmt.Errorf("clock rate %v: must be %v to %v", rate, slowestRun, fastestRun)
 	}
-	return f.shiftClock(ctx, i, func(s shift, now time.Time) shift {
-		return shift{since: now, offset: s.at(now).Sub(now), drift: rate - 1}
-	})
+	return f.shiftClock(ctx, i, func(s shift, now time.Time) shift { return s.drifting(now, rate) })
 }
 
 // shiftClock writes a new shift for the server's clock and confirms it by what the server itself says the time is.

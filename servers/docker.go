@@ -6,17 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/moby/moby/client"
-	"github.com/testcontainers/testcontainers-go"
-	tclog "github.com/testcontainers/testcontainers-go/log"
 )
 
 const (
@@ -47,7 +41,7 @@ type DockerOptions struct {
 // is enabled, and by our own undertaker, where there is a docker command; the next start removes what is left even then.
 type Docker struct{ options DockerOptions }
 
-var _ Provider = (*Docker)(nil)
+var _ surveyor = (*Docker)(nil)
 
 // NewDocker makes the provider. Whether there is a Docker engine is asked by Available and Start.
 func NewDocker(options DockerOptions) *Docker {
@@ -76,6 +70,38 @@ func (d *Docker) Available(ctx context.Context) error {
 	return errors.Join(e.needImage(ctx, d.options.Image), e.needReaper(ctx))
 }
 
+// found describes the engine and the image.
+func (d *Docker) found(ctx context.Context) (string, error) {
+	e, err := newEngine(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer e.Close()
+	version, err := e.api.ServerVersion(ctx, client.ServerVersionOptions{})
+	if err != nil {
+		return "", fmt.Errorf("version of the Docker engine: %w", err)
+	}
+	there, err := e.hasImage(ctx, d.options.Image)
+	state := "is there"
+	if !there {
+		state = "will be pulled"
+	}
+	return fmt.Sprintf("Docker engine %s, image %s %s", version.Version, d.options.Image, state), errors.Join(err, e.needReaper(ctx))
+}
+
+// ability is everything, but for the clock, which needs a compiler here and an engine that can see our files.
+func (d *Docker) ability(ctx context.Context, name string) error {
+	if !isClock(name) {
+		return nil
+	}
+	e, err := newEngine(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	return errors.Join(e.needLocal(), tryShim(ctx))
+}
+
 // Start brings up the containers.
 func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	spec, err := spec.fill()
@@ -98,96 +124,11 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 		machines[i] = &dockerMachine{site: site, spec: spec, number: i}
 	}
 	if spec.ClockFaults {
-		if err := preloadContainers(ctx, site.estate, machines); err != nil {
+		if err := errors.Join(e.needLocal(), preloadContainers(ctx, site.estate, machines)); err != nil {
 			return nil, errors.Join(err, site.Close())
 		}
 	}
 	return launch(ctx, spec, site, func(i int) machine { return machines[i] })
-}
-
-// engine is a Docker engine that answers.
-type engine struct {
-	*testcontainers.DockerProvider
-	api  client.APIClient
-	host netip.Addr // where published ports are reached
-}
-
-// hush keeps testcontainers from printing a description of the engine on standard error. That line goes through its
-// process-wide logger, whatever logger a provider is given, and setting that twice at once would be a race.
-var hush = sync.OnceFunc(func() { tclog.SetDefault(tclog.NewNoopLogger()) })
-
-// newEngine says how to get an engine when none answers.
-func newEngine(ctx context.Context) (*engine, error) {
-	missing := func(err error) error {
-		return fmt.Errorf("%w: no Docker engine answers (%w): start Docker (systemctl start docker), or set DOCKER_HOST", ErrMissing, err)
-	}
-	hush()
-	p, err := testcontainers.NewDockerProvider(testcontainers.WithLogger(tclog.NewNoopLogger()))
-	if err != nil {
-		return nil, missing(err)
-	}
-	e := &engine{DockerProvider: p, api: p.Client()}
-	if _, err := e.api.Ping(ctx, client.PingOptions{}); err != nil {
-		return nil, errors.Join(missing(err), e.Close())
-	}
-	name, err := p.DaemonHost(ctx)
-	if err == nil {
-		e.host, err = resolve(ctx, name)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("address of the Docker engine: %w", err), e.Close())
-	}
-	return e, nil
-}
-
-// needImage pulls an image that is not there, once: where the registry cannot be reached, trying again does not help.
-func (e *engine) needImage(ctx context.Context, image string) error {
-	if _, err := e.api.ImageInspect(ctx, image); err == nil {
-		return nil
-	}
-	pull, err := e.api.ImagePull(ctx, image, client.ImagePullOptions{})
-	if err == nil {
-		_, err = io.Copy(io.Discard, pull)
-		err = errors.Join(err, pull.Close())
-	}
-	if err == nil {
-		_, err = e.api.ImageInspect(ctx, image)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: image %s is not there and cannot be pulled (%w): name another in %s, or make one from this machine's redis-server with scripts/redis-image.sh",
-			ErrMissing, image, err, ImageEnv)
-	}
-	return nil
-}
-
-// needReaper looks whether testcontainers can start Ryuk, for which it would otherwise try a quarter of an hour.
-func (e *engine) needReaper(ctx context.Context) error {
-	if e.Config().Config.RyukDisabled {
-		return nil
-	}
-	const ryuk = "testcontainers/ryuk"
-	images, err := e.api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("reference", "*/ryuk", "*/*/ryuk")})
-	if err == nil && len(images.Items) > 0 {
-		return nil
-	}
-	if _, err := e.api.DistributionInspect(ctx, ryuk, client.DistributionInspectOptions{}); err != nil {
-		return fmt.Errorf("%w: image %s is not there and cannot be pulled (%w): set TESTCONTAINERS_RYUK_DISABLED=true; lockbench removes its containers without it",
-			ErrMissing, ryuk, err)
-	}
-	return nil
-}
-
-// imageDigest names an image with its digest, or with its id where it never was in a registry.
-func (e *engine) imageDigest(ctx context.Context, image string) (string, error) {
-	i, err := e.api.ImageInspect(ctx, image)
-	if err != nil {
-		return "", fmt.Errorf("image %s: %w", image, err)
-	}
-	if len(i.RepoDigests) > 0 {
-		_, digest, _ := strings.Cut(i.RepoDigests[0], "@")
-		return image + "@" + digest, nil
-	}
-	return image + "@" + i.ID, nil
 }
 
 // site is what the containers of one deployment have in common.

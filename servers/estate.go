@@ -92,7 +92,9 @@ func (e *estate) Close() error {
 	err := os.RemoveAll(e.dir)
 	if e.undertaker != nil {
 		_, werr := io.WriteString(e.orders, "dismissed\n")
-		err = errors.Join(err, werr, e.orders.Close(), e.undertaker.Wait())
+		if uerr := errors.Join(werr, e.orders.Close(), e.undertaker.Wait()); uerr != nil {
+			err = errors.Join(err, fmt.Errorf("dismiss the undertaker: %w", uerr))
+		}
 	}
 	if e.lock != nil {
 		err = errors.Join(err, e.lock.Close())

@@ -24,21 +24,28 @@ func providers() map[string]servers.Provider {
 	}
 }
 
-// onEach runs a test on every provider that this machine has. A missing one is skipped, or is a failure where
-// LOCKBENCH_REQUIRE names it.
+// onEach runs a test on every provider that this machine has.
 func onEach(t *testing.T, test func(*testing.T, servers.Provider)) {
 	for name, p := range providers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := p.Available(t.Context()); err != nil {
-				if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), name) {
-					t.Fatal(err)
-				}
-				t.Skip(err)
-			}
+			need(t, p)
 			test(t, p)
 		})
 	}
+}
+
+// need skips the test without the provider, or fails it where LOCKBENCH_REQUIRE names the provider.
+func need(t *testing.T, p servers.Provider) {
+	t.Helper()
+	err := p.Available(t.Context())
+	if err == nil {
+		return
+	}
+	if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), p.Name()) {
+		t.Fatal(err)
+	}
+	t.Skip(err)
 }
 
 // start brings up servers that are closed with the test.

@@ -14,7 +14,10 @@ import (
 // No latency measured against it means anything, and no server fault can be had.
 type Miniredis struct{}
 
-var _ Provider = Miniredis{}
+var _ surveyor = Miniredis{}
+
+// miniFaults refuses what miniredis cannot do.
+func miniFaults() refuser { return refuser{"miniredis is not Redis; use a redis-server or Docker"} }
 
 // MiniredisVersion is what Info says in place of a Redis version.
 const MiniredisVersion = "miniredis (not Redis)"
@@ -25,13 +28,19 @@ func (Miniredis) Name() string { return "miniredis" }
 // Available is always nil.
 func (Miniredis) Available(context.Context) error { return nil }
 
+func (Miniredis) found(context.Context) (string, error) { return MiniredisVersion, nil }
+
+func (Miniredis) ability(_ context.Context, name string) error {
+	return miniFaults().only(name, string(impls.Standalone), string(impls.Independent), CanFlush, CanDelete)
+}
+
 // Start serves on ports of 127.0.0.1. It has standalone and independent nodes only.
 func (Miniredis) Start(_ context.Context, spec Spec) (Deployment, error) {
 	spec, err := spec.fill()
 	if err != nil {
 		return nil, err
 	}
-	d := &minis{refuser: refuser{"miniredis is not Redis; use a redis-server or Docker"}, spec: spec}
+	d := &minis{refuser: miniFaults(), spec: spec}
 	if err := d.needless(spec); err != nil {
 		return nil, err
 	}

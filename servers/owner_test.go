@@ -48,6 +48,9 @@ func TestNothingOutlivesItsOwner(t *testing.T) {
 		if len(entries(t, temp)) == 0 {
 			t.Fatal("the owner has no directory: this test would prove nothing")
 		}
+		if p.Name() == "docker" && len(containers(t, temp)) != 1 {
+			t.Fatal("the owner's container is not labelled: this test would prove nothing")
+		}
 		must(t, cmd.Process.Kill())
 		_ = cmd.Wait()
 		eventually(t, "the server is gone", func() bool {
@@ -58,6 +61,9 @@ func TestNothingOutlivesItsOwner(t *testing.T) {
 			return err != nil
 		})
 		eventually(t, "the directory is gone", func() bool { return len(entries(t, temp)) == 0 })
+		if p.Name() == "docker" {
+			eventually(t, "the container is gone", func() bool { return len(containers(t, temp)) == 0 })
+		}
 	})
 }
 

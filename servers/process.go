@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strings"
 
 	"github.com/lockbench/lockbench/impls"
 )
@@ -21,7 +22,7 @@ type ProcessOptions struct {
 // at Close, and when we are killed.
 type Process struct{ options ProcessOptions }
 
-var _ Provider = (*Process)(nil)
+var _ surveyor = (*Process)(nil)
 
 // NewProcess makes the provider. Whether there is a redis-server is asked by Available and Start.
 func NewProcess(options ProcessOptions) *Process {
@@ -48,6 +49,28 @@ func (p *Process) binary() (string, error) {
 			ErrMissing, p.options.Binary, err)
 	}
 	return path, nil
+}
+
+// found gives the first line of redis-server --version and its place.
+func (p *Process) found(ctx context.Context) (string, error) {
+	path, err := p.binary()
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s does not run (%w): apt-get install redis-server", ErrMissing, path, err)
+	}
+	version, _, _ := strings.Cut(string(out), "\n")
+	return fmt.Sprintf("%s (%s)", version, path), nil
+}
+
+// ability is everything, but for the clock, which needs a compiler.
+func (*Process) ability(ctx context.Context, name string) error {
+	if !isClock(name) {
+		return nil
+	}
+	return tryShim(ctx)
 }
 
 // Start brings up the servers.

@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -56,6 +57,16 @@ func buildShim(ctx context.Context, dir string) (object string, err error) {
 		return "", fmt.Errorf("%w: the C compiler cannot build the clock shim (%w): apt-get install gcc libc6-dev\n%s", ErrMissing, err, out)
 	}
 	return object, nil
+}
+
+// tryShim builds the shim and throws it away.
+func tryShim(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", estatePrefix+"shim-")
+	if err != nil {
+		return err
+	}
+	_, err = buildShim(ctx, dir)
+	return errors.Join(err, os.RemoveAll(dir))
 }
 
 // newClockFile makes the file of a clock that is true until told otherwise.

@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build unix && !linux
 
 package servers
 
@@ -13,7 +13,7 @@ func errNoShim() error {
 	return fmt.Errorf("%w: clock faults preload a shim into redis-server, which works on Linux only, not on %s", ErrMissing, runtime.GOOS)
 }
 
-func compiler() (string, error)                                          { return "", errNoShim() }
+func tryShim(context.Context) error                                      { return errNoShim() }
 func preload(context.Context, *estate, []*processMachine) error          { return errNoShim() }
 func preloadContainers(context.Context, *estate, []*dockerMachine) error { return errNoShim() }
 func writeShift(string, shift) error                                     { return errNoShim() }

@@ -17,7 +17,7 @@ import (
 // spoken to the server by Dial and to nobody else: they are in no error, no log and no String.
 type URL struct{ targets []target }
 
-var _ Provider = (*URL)(nil)
+var _ surveyor = (*URL)(nil)
 
 // NewURL takes redis:// and rediss:// addresses: one for a standalone server, several for independent masters.
 func NewURL(addresses ...string) (*URL, error) {
@@ -28,7 +28,7 @@ func NewURL(addresses ...string) (*URL, error) {
 	for i, address := range addresses {
 		t, err := parseTarget(address)
 		if err != nil {
-			return nil, fmt.Errorf("Redis URL %d: %w", i+1, err)
+			return nil, fmt.Errorf("URL %d of a Redis: %w", i+1, err)
 		}
 		u.targets = append(u.targets, t)
 	}
@@ -57,6 +57,18 @@ func (u *URL) Available(ctx context.Context) error {
 	return nil
 }
 
+func (u *URL) refuser() refuser { return refuser{"it is not ours to break: " + u.String()} }
+
+func (u *URL) found(ctx context.Context) (string, error) { return u.String(), u.Available(ctx) }
+
+func (u *URL) ability(_ context.Context, name string) error {
+	topology := string(impls.Standalone)
+	if len(u.targets) > 1 {
+		topology = string(impls.Independent)
+	}
+	return u.refuser().only(name, topology, CanDelete)
+}
+
 // Start asks every server for a PING and starts nothing. The servers need not be empty.
 func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	if spec.Topology == impls.Independent && spec.Nodes == 0 {
@@ -66,7 +78,7 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &guest{refuser: refuser{"it is not ours to break: " + u.String()}, spec: spec, targets: u.targets}
+	d := &guest{refuser: u.refuser(), spec: spec, targets: u.targets}
 	if err := d.needless(spec); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,108 @@
+package servers_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/api/types/container"
+	moby "github.com/moby/moby/client"
+
+	"github.com/lockbench/lockbench/servers"
+)
+
+// docker is the provider, where there is one.
+func docker(t *testing.T, options servers.DockerOptions) *servers.Docker {
+	t.Helper()
+	p := servers.NewDocker(options)
+	need(t, p)
+	return p
+}
+
+// engine is a client of the Docker engine.
+func engine(t *testing.T) *moby.Client {
+	t.Helper()
+	c, err := moby.New(moby.FromEnv)
+	must(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// containers lists those, running or not, that belong to directories under a place.
+func containers(t *testing.T, under string) (ids []string) {
+	t.Helper()
+	list, err := engine(t).ContainerList(t.Context(), moby.ContainerListOptions{All: true, Filters: make(moby.Filters).Add("label", "lockbench.estate")})
+	must(t, err)
+	for _, c := range list.Items {
+		if strings.HasPrefix(c.Labels["lockbench.estate"], under) {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// A killed container comes back on another port and is still the same node.
+func TestContainerChangesItsPort(t *testing.T) {
+	t.Parallel()
+	p := docker(t, servers.DockerOptions{})
+	d, ctx := start(t, p, servers.Spec{Persistence: servers.PersistAlways}), t.Context()
+	set(t, d, 0, "k", 0)
+	ports := map[string]bool{d.Addr(0): true}
+	for range 3 {
+		must(t, d.Kill(ctx, 0))
+		must(t, d.Restart(ctx, 0))
+		ports[d.Addr(0)] = true
+		if !has(t, d, 0, "k") {
+			t.Fatal("it is not the same server")
+		}
+	}
+	if len(ports) < 2 {
+		t.Skipf("the engine gave the same port four times (%v): nothing was tested", ports)
+	}
+}
+
+// A run that was cancelled is cleared away like any other, also when it was cancelled while it started.
+func TestContainersOfACancelledRun(t *testing.T) {
+	t.Parallel()
+	temp := t.TempDir()
+	p := docker(t, servers.DockerOptions{TempDir: temp})
+	ctx, cancel := context.WithCancel(t.Context())
+	d, err := p.Start(ctx, alone)
+	must(t, err)
+	if len(containers(t, temp)) != 1 {
+		t.Fatal("there is no container: this test would prove nothing")
+	}
+	cancel()
+	must(t, d.Close())
+	must(t, d.Close()) // a second time is no error
+	if _, err := p.Start(ctx, alone); !errors.Is(err, context.Canceled) {
+		t.Errorf("start on a cancelled context: %v", err)
+	}
+	if left := containers(t, temp); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if left := entries(t, temp); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Should even the undertaker be killed, the next start removes containers whose directory has no owner. Not in parallel: any
+// other test's start would do it, too.
+func TestContainersOfADeadRunAreSwept(t *testing.T) {
+	temp := t.TempDir()
+	p := docker(t, servers.DockerOptions{TempDir: temp})
+	host, err := os.Hostname()
+	must(t, err)
+	labels := map[string]string{"lockbench.host": host, "lockbench.estate": temp + "/gone"}
+	leftover, err := engine(t).ContainerCreate(t.Context(), moby.ContainerCreateOptions{
+		Config: &container.Config{Image: p.Image(), Labels: labels},
+	})
+	must(t, err)
+	start(t, p, alone)
+	left := containers(t, temp)
+	if len(left) != 1 || left[0] == leftover.ID {
+		t.Errorf("containers %v, want the one that was just started and not %s", left, leftover.ID)
+	}
+}

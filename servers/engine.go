@@ -1,0 +1,129 @@
+//go:build unix
+
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	tclog "github.com/testcontainers/testcontainers-go/log"
+)
+
+// engine is a Docker engine that answers.
+type engine struct {
+	*testcontainers.DockerProvider
+	api  client.APIClient
+	host netip.Addr // where published ports are reached
+}
+
+// hush keeps testcontainers from printing a description of the engine on standard error. That line goes through its
+// process-wide logger, whatever logger a provider is given, and setting that twice at once would be a race.
+var hush = sync.OnceFunc(func() { tclog.SetDefault(tclog.NewNoopLogger()) })
+
+// newEngine says how to get an engine when none answers.
+func newEngine(ctx context.Context) (*engine, error) {
+	missing := func(err error) error {
+		return fmt.Errorf("%w: no Docker engine answers (%w): start Docker (systemctl start docker), or set DOCKER_HOST", ErrMissing, err)
+	}
+	hush()
+	p, err := testcontainers.NewDockerProvider(testcontainers.WithLogger(tclog.NewNoopLogger()))
+	if err != nil {
+		return nil, missing(err)
+	}
+	e := &engine{DockerProvider: p, api: p.Client()}
+	if _, err := e.api.Ping(ctx, client.PingOptions{}); err != nil {
+		if ctx.Err() != nil {
+			return nil, errors.Join(ctx.Err(), e.Close())
+		}
+		return nil, errors.Join(missing(err), e.Close())
+	}
+	name, err := p.DaemonHost(ctx)
+	if err == nil {
+		e.host, err = resolve(ctx, name)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("address of the Docker engine: %w", err), e.Close())
+	}
+	return e, nil
+}
+
+// needLocal refuses an engine on another machine, which cannot map the file that a shifted clock reads.
+func (e *engine) needLocal() error {
+	if e.host.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("clock faults: the Docker engine is at %s, and must be on this machine: %w", e.host, ErrRefused)
+}
+
+// hasImage looks whether an image is there, or could be pulled, without pulling it.
+func (e *engine) hasImage(ctx context.Context, image string) (bool, error) {
+	if _, err := e.api.ImageInspect(ctx, image); err == nil {
+		return true, nil
+	}
+	if _, err := e.api.DistributionInspect(ctx, image, client.DistributionInspectOptions{}); err != nil {
+		return false, noImage(image, err)
+	}
+	return false, nil
+}
+
+// noImage says how to get an image.
+func noImage(image string, err error) error {
+	return fmt.Errorf("%w: image %s is not there and cannot be pulled (%w): name another in %s, or make one from this machine's redis-server with scripts/redis-image.sh",
+		ErrMissing, image, err, ImageEnv)
+}
+
+// needImage pulls an image that is not there, once: where the registry cannot be reached, trying again does not help.
+func (e *engine) needImage(ctx context.Context, image string) error {
+	if _, err := e.api.ImageInspect(ctx, image); err == nil {
+		return nil
+	}
+	pull, err := e.api.ImagePull(ctx, image, client.ImagePullOptions{})
+	if err == nil {
+		_, err = io.Copy(io.Discard, pull)
+		err = errors.Join(err, pull.Close())
+	}
+	if err == nil {
+		_, err = e.api.ImageInspect(ctx, image)
+	}
+	if err != nil {
+		return noImage(image, err)
+	}
+	return nil
+}
+
+// needReaper looks whether testcontainers can start Ryuk, for which it would otherwise try a quarter of an hour.
+func (e *engine) needReaper(ctx context.Context) error {
+	if e.Config().Config.RyukDisabled {
+		return nil
+	}
+	const ryuk = "testcontainers/ryuk"
+	images, err := e.api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("reference", "*/ryuk", "*/*/ryuk")})
+	if err == nil && len(images.Items) > 0 {
+		return nil
+	}
+	if _, err := e.api.DistributionInspect(ctx, ryuk, client.DistributionInspectOptions{}); err != nil {
+		return fmt.Errorf("%w: image %s is not there and cannot be pulled (%w): set TESTCONTAINERS_RYUK_DISABLED=true; lockbench removes its containers without it",
+			ErrMissing, ryuk, err)
+	}
+	return nil
+}
+
+// imageDigest names an image with its digest, or with its id where it never was in a registry.
+func (e *engine) imageDigest(ctx context.Context, image string) (string, error) {
+	i, err := e.api.ImageInspect(ctx, image)
+	if err != nil {
+		return "", fmt.Errorf("image %s: %w", image, err)
+	}
+	if len(i.RepoDigests) > 0 {
+		_, digest, _ := strings.Cut(i.RepoDigests[0], "@")
+		return image + "@" + digest, nil
+	}
+	return image + "@" + i.ID, nil
+}

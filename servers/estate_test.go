@@ -1,0 +1,74 @@
+//go:build unix
+
+package servers
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A directory is swept when it is one of ours, old enough, and its lock is held by nobody.
+func TestSweep(t *testing.T) {
+	base := t.TempDir()
+	old, young := time.Now().Add(-time.Hour), time.Now()
+	rows := []struct {
+		name  string
+		made  time.Time
+		held  bool
+		swept bool
+	}{
+		{estatePrefix + "dead", old, false, true},   // its owner is dead
+		{estatePrefix + "alive", old, true, false},  // its owner holds the lock
+		{estatePrefix + "new", young, false, false}, // its owner may be about to take the lock
+		{"somebody-elses", old, false, false},       // not ours
+	}
+	for _, row := range rows {
+		dir := filepath.Join(base, row.name)
+		if err := os.MkdirAll(filepath.Join(dir, "node-0"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if row.held {
+			lock, err := holdLock(filepath.Join(dir, lockFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lock.Close()
+		}
+		if err := os.Chtimes(dir, row.made, row.made); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep(base, time.Now().Add(-estateGrace))
+	for _, row := range rows {
+		_, err := os.Stat(filepath.Join(base, row.name))
+		if swept := os.IsNotExist(err); swept != row.swept {
+			t.Errorf("%s: swept %v, want %v", row.name, swept, row.swept)
+		}
+	}
+}
+
+// Close dismisses the undertaker and leaves nothing; an undertaker whose owner just goes away clears up.
+func TestUndertaker(t *testing.T) {
+	base := t.TempDir()
+	closed, err := newEstate(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	abandoned, err := newEstate(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	abandoned.orders.Close() // as the kernel does when we die
+	if err := abandoned.undertaker.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	abandoned.lock.Close()
+	if left, _ := os.ReadDir(base); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

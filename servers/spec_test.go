@@ -1,0 +1,48 @@
+package servers
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+func TestSpecFill(t *testing.T) {
+	rows := []struct {
+		name  string
+		spec  Spec
+		nodes int
+		err   string
+	}{
+		{"the zero value is one server", Spec{}, 1, ""},
+		{"a pair", Spec{Topology: impls.Replicated}, 2, ""},
+		{"a cluster", Spec{Topology: impls.Cluster}, 3, ""},
+		{"five masters unless told otherwise", Spec{Topology: impls.Independent}, 5, ""},
+		{"told otherwise", Spec{Topology: impls.Independent, Nodes: 3}, 3, ""},
+		{"the number that it has anyway", Spec{Topology: impls.Cluster, Nodes: 3}, 3, ""},
+		{"a number that it cannot have", Spec{Topology: impls.Cluster, Nodes: 4}, 0, "cluster has 3"},
+		{"too many", Spec{Topology: impls.Independent, Nodes: 17}, 0, "1 to 16"},
+		{"negative", Spec{Topology: impls.Independent, Nodes: -1}, 0, "1 to 16"},
+		{"unknown topology", Spec{Topology: "ring"}, 0, "ring"},
+		{"unknown persistence", Spec{Persistence: "sometimes"}, 0, "sometimes"},
+		{"negative memory", Spec{MaxMemory: -1}, 0, "negative"},
+		{"a name that leads elsewhere", Spec{Name: "../etc"}, 0, "../etc"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			got, err := row.spec.fill()
+			if row.err != "" {
+				if err == nil || !strings.Contains(err.Error(), row.err) {
+					t.Fatalf("error %v, want one that says %q", err, row.err)
+				}
+				return
+			}
+			if err != nil || got.Nodes != row.nodes {
+				t.Fatalf("%d nodes, %v; want %d", got.Nodes, err, row.nodes)
+			}
+			if again, err := got.fill(); err != nil || again != got {
+				t.Errorf("filling twice gives %+v, %v", again, err)
+			}
+		})
+	}
+}

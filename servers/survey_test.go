@@ -1,0 +1,81 @@
+package servers_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/servers"
+)
+
+// find gives the answer for one ability.
+func find(t *testing.T, all []servers.Capability, ability string) servers.Capability {
+	t.Helper()
+	for _, c := range all {
+		if c.Ability == ability {
+			return c
+		}
+	}
+	t.Fatalf("no answer for %s", ability)
+	return servers.Capability{}
+}
+
+// Where there is no redis-server and no compiler, the survey says how to get them. It may not be parallel: it takes PATH away.
+func TestSurveyOfABareMachine(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("CC", "")
+	t.Setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+	t.Setenv("LOCKBENCH_REDIS_IMAGE", "")
+	bare := servers.NewProcess(servers.ProcessOptions{})
+	all := servers.Survey(t.Context(), bare, servers.Miniredis{})
+	if got, want := len(all), 2*len(servers.Abilities()); got != want {
+		t.Fatalf("%d answers, want %d", got, want)
+	}
+	for _, c := range all[:len(servers.Abilities())] {
+		if c.OK || c.Refused || !strings.Contains(c.Reason, "apt-get install redis-server") {
+			t.Errorf("%s: %+v", c.Ability, c)
+		}
+	}
+	mini := all[len(servers.Abilities()):]
+	if c := find(t, mini, servers.CanKill); c.OK || !c.Refused {
+		t.Errorf("miniredis can be killed: %+v", c)
+	}
+	if c := find(t, mini, servers.CanServe); !c.OK || c.Detail == "" {
+		t.Errorf("miniredis: %+v", c)
+	}
+	_, err := bare.Start(t.Context(), alone)
+	wantErr(t, "start without redis-server", err, servers.ErrMissing)
+}
+
+// A machine without a compiler can do everything but shift clocks, and says how to get one.
+func TestSurveyWithoutCompiler(t *testing.T) {
+	p := servers.NewProcess(servers.ProcessOptions{Binary: "/usr/bin/redis-server"})
+	need(t, p)
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("CC", "")
+	all := servers.Survey(t.Context(), p)
+	for _, c := range all {
+		clock := c.Ability == servers.CanJumpClock || c.Ability == servers.CanDriftClock
+		if c.OK == clock {
+			t.Errorf("%+v", c)
+		}
+		if clock && !strings.Contains(c.Reason, "apt-get install gcc") {
+			t.Errorf("how to get a compiler: %s", c.Reason)
+		}
+	}
+	_, err := p.Start(t.Context(), servers.Spec{ClockFaults: true})
+	wantErr(t, "clock faults without a compiler", err, servers.ErrMissing)
+}
+
+// What the survey promises on this machine can be started: the tests of faults are the proof, this is the list.
+func TestSurveyOfThisMachine(t *testing.T) {
+	onEach(t, func(t *testing.T, p servers.Provider) {
+		for _, c := range servers.Survey(t.Context(), p) {
+			if !c.OK {
+				t.Errorf("%s: %s", c.Ability, c.Reason)
+			}
+			if c.Ability == servers.CanServe && c.Detail == "" {
+				t.Error("it does not say what was found")
+			}
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package servers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
+)
+
+const secret = "s3cret-w0rd"
+
+// somebodys is a Redis with a password and a user, with a key of its owner in database 2.
+func somebodys(t *testing.T) (addr string, owner *redis.Client) {
+	t.Helper()
+	p := servers.NewProcess(servers.ProcessOptions{})
+	need(t, p)
+	d := start(t, p, alone)
+	c := client(t, d, 0)
+	must(t, c.Do(t.Context(), "SELECT", 2).Err())
+	must(t, c.Set(t.Context(), "salary", 1, 0).Err())
+	must(t, c.Do(t.Context(), "ACL", "SETUSER", "guest", "on", ">"+secret, "~*", "&*", "+@all").Err())
+	must(t, c.ConfigSet(t.Context(), "requirepass", secret).Err())
+	return d.Addr(0), c
+}
+
+// A connection is logged in and in the right database before the client sees it; the client knows no password.
+func TestURLDialLogsIn(t *testing.T) {
+	t.Parallel()
+	addr, _ := somebodys(t)
+	for _, login := range []string{":" + secret, "guest:" + secret} {
+		u, err := servers.NewURL("redis://" + login + "@" + addr + "/2")
+		must(t, err)
+		must(t, u.Available(t.Context()))
+		d := start(t, u, servers.Spec{Prefix: "lb:"})
+		if !has(t, d, 0, "salary") {
+			t.Errorf("%s: not in database 2", strings.Split(login, ":")[0])
+		}
+	}
+}
+
+// Nothing is done to somebody's Redis but what the run's own keys need.
+func TestURLRefusesToHarm(t *testing.T) {
+	t.Parallel()
+	addr, _ := somebodys(t)
+	u, err := servers.NewURL("redis://:" + secret + "@" + addr + "/2")
+	must(t, err)
+	d, ctx := start(t, u, servers.Spec{Prefix: "lb:"}), t.Context()
+	set(t, d, 0, "lb:k", 0)
+	_, promote := d.Promote(ctx)
+	refusals := map[string]error{
+		"kill": d.Kill(ctx, 0), "restart": d.Restart(ctx, 0), "pause": d.Pause(ctx, 0), "resume": d.Resume(ctx, 0),
+		"promote": promote, "replication": d.SetReplication(ctx, false), "clock": d.SetClock(ctx, 0, time.Second),
+		"drift": d.DriftClock(ctx, 0, 2), "scripts": d.FlushScripts(ctx, 0),
+		"a key of its owner": d.DeleteKeys(ctx, 0, "salary"),
+		"one among ours":     d.DeleteKeys(ctx, 0, "lb:k", "salary"),
+	}
+	for what, err := range refusals {
+		wantErr(t, what, err, servers.ErrRefused)
+	}
+	if !has(t, d, 0, "salary") || !has(t, d, 0, "lb:k") {
+		t.Error("a refused deletion deleted something")
+	}
+	must(t, d.DeleteKeys(ctx, 0, "lb:k"))
+	if has(t, d, 0, "lb:k") {
+		t.Error("a key of the run was not deleted")
+	}
+	infos, err := d.Info(ctx)
+	must(t, err)
+	if infos[0].Version == "" || infos[0].Config["appendonly"] != "no" {
+		t.Errorf("info: %+v", infos[0])
+	}
+	must(t, d.Close())
+	must(t, u.Available(ctx)) // it is still there
+}
+
+// What a run record, a log line or an error may hold never holds a password.
+func TestURLKeepsSecrets(t *testing.T) {
+	t.Parallel()
+	addr, owner := somebodys(t)
+	good, err := servers.NewURL("redis://guest:" + secret + "@" + addr)
+	must(t, err)
+	d := start(t, good, alone)
+	infos, err := d.Info(t.Context())
+	must(t, err)
+	must(t, owner.Do(t.Context(), "ACL", "DELUSER", "guest").Err())
+	wrong := good.Available(t.Context())
+	_, started := good.Start(t.Context(), alone)
+	_, unread := servers.NewURL("redis://guest:" + secret + "@ho st/x")
+	_, scheme := servers.NewURL("http://guest:" + secret + "@host")
+	_, number := servers.NewURL("redis://guest:" + secret + "@host/notanumber")
+	for _, err := range []error{wrong, started, unread, scheme, number} {
+		if err == nil {
+			t.Error("no error")
+		}
+	}
+	wantErr(t, "wrong password", wrong, servers.ErrMissing)
+	for _, shown := range []any{good, d, infos, wrong, started, unread, scheme, number} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+			if text := fmt.Sprintf(verb, shown); strings.Contains(text, secret) || strings.Contains(text, "guest:") {
+				t.Errorf("%s of %T shows the login: %s", verb, shown, text)
+			}
+		}
+	}
+}
+
+func TestURLShapes(t *testing.T) {
+	t.Parallel()
+	two, err := servers.NewURL("redis://127.0.0.1:1", "rediss://127.0.0.1:2/3")
+	must(t, err)
+	if got, want := two.String(), "redis://127.0.0.1:1/0,rediss://127.0.0.1:2/3"; got != want {
+		t.Errorf("String: %s, want %s", got, want)
+	}
+	rows := []struct {
+		name string
+		spec servers.Spec
+	}{
+		{"two servers are not one", alone},
+		{"nor a pair that we could fail over", pair},
+		{"nor three of a cluster", cluster},
+		{"nor five masters", servers.Spec{Topology: impls.Independent, Nodes: 5}},
+		{"clocks are the owner's", servers.Spec{Topology: impls.Independent, ClockFaults: true}},
+		{"so is memory", servers.Spec{Topology: impls.Independent, MaxMemory: 1}},
+		{"so is persistence", servers.Spec{Topology: impls.Independent, Persistence: servers.PersistAlways}},
+	}
+	for _, row := range rows {
+		_, err := two.Start(t.Context(), row.spec)
+		wantErr(t, row.name, err, servers.ErrRefused)
+	}
+	if _, err := two.Start(t.Context(), servers.Spec{Topology: impls.Independent}); !errors.Is(err, servers.ErrMissing) {
+		t.Errorf("nobody listens there: %v", err)
+	}
+	if _, err := servers.NewURL(); err == nil {
+		t.Error("no URL at all was accepted")
+	}
+}
+
+// A server that accepts and says nothing does not hang the run.
+func TestURLSilentServer(t *testing.T) {
+	t.Parallel()
+	p := servers.NewProcess(servers.ProcessOptions{})
+	need(t, p)
+	d := start(t, p, alone)
+	u, err := servers.NewURL("redis://:x@" + d.Addr(0))
+	must(t, err)
+	must(t, d.Pause(t.Context(), 0))
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	wantErr(t, "silent", u.Available(ctx), servers.ErrMissing)
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
