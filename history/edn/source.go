@@ -1,0 +1,241 @@
+package edn
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// Options say what a Jepsen history does not: which lock it is about. The zero value is a mutex without a lease.
+type Options struct {
+	Lock    string        // name of the lock, for people; "" means "jepsen"
+	Kind    history.Kind  // "" means history.Mutex
+	Lease   time.Duration // 0 = never expires
+	Permits int           // of a semaphore; 0 means 1
+	Key     string        // of operations that name none; "" means "lock"
+}
+
+// Source yields the operations of a Jepsen history, each when it is complete. It is used by one goroutine at a time.
+type Source struct {
+	parse   *parser
+	closer  io.Closer
+	opt     Options
+	vector  bool             // the text is one vector of operations
+	began   bool             // its first form was looked for
+	pending map[string]event // by process, what was invoked and has not ended
+	timed   bool             // the history has times
+	last    int64            // the latest time
+	events  int64            // how many were read
+	ops     uint64
+	skipped int
+	rest    []history.Operation // after the end: what never ended
+	err     error               // what Next answers for good
+}
+
+// NewSource reads a Jepsen history. An unknown kind in the options is an error.
+func NewSource(r io.Reader, opt Options) (history.Header, *Source, error) {
+	return newSource(r, "", opt)
+}
+
+// Open opens a Jepsen history file. The caller closes the Source.
+func Open(path string, opt Options) (history.Header, *Source, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return history.Header{}, nil, err
+	}
+	h, s, err := newSource(f, path, opt)
+	if err != nil {
+		return h, nil, errors.Join(err, f.Close())
+	}
+	s.closer = f
+	return h, s, nil
+}
+
+func newSource(r io.Reader, file string, opt Options) (history.Header, *Source, error) {
+	opt.Kind = cmp.Or(opt.Kind, history.Mutex)
+	opt.Lock, opt.Key = cmp.Or(opt.Lock, "jepsen"), cmp.Or(opt.Key, "lock")
+	opt.Permits = cmp.Or(opt.Permits, 1)
+	switch opt.Kind {
+	case history.Mutex, history.Reentrant, history.Semaphore:
+	default:
+		return history.Header{}, nil, fmt.Errorf("kind %q: a Jepsen lock history is of a mutex, reentrant or semaphore", opt.Kind)
+	}
+	if opt.Lease < 0 || opt.Permits < 1 {
+		return history.Header{}, nil, fmt.Errorf("lease %v, permits %d: neither can be negative", opt.Lease, opt.Permits)
+	}
+	h := history.Header{Lock: opt.Lock, Kind: opt.Kind, Lease: int64(opt.Lease), Permits: opt.Permits}
+	return h, &Source{parse: newParser(r, file), opt: opt, pending: map[string]event{}}, nil
+}
+
+// Skipped counts the operations of the nemesis that were passed over so far.
+func (s *Source) Skipped() int { return s.skipped }
+
+// Close closes the file that Open opened.
+func (s *Source) Close() error {
+	if s.closer == nil {
+		return nil
+	}
+	return s.closer.Close()
+}
+
+// Next gives the next operation that is complete, and io.EOF after the last. Operations that never ended come last, as
+// unknown. An error other than io.EOF is a *history.SyntaxError or of the reader, and is answered for good.
+func (s *Source) Next(op *history.Operation) error {
+	for s.err == nil {
+		f, err := s.form()
+		if errors.Is(err, io.EOF) {
+			s.rest, s.err = s.unfinished(), io.EOF
+			break
+		}
+		if err != nil {
+			s.err = err
+			break
+		}
+		var done bool
+		if done, s.err = s.take(&f, op); done && s.err == nil {
+			return nil
+		}
+	}
+	if len(s.rest) > 0 {
+		*op, s.rest = s.rest[0], s.rest[1:]
+		return nil
+	}
+	return s.err
+}
+
+// form reads the next operation, within the vector if the text is one.
+func (s *Source) form() (form, error) {
+	s.parse.size = 0
+	if !s.began {
+		s.began = true
+		c, err := s.parse.skip()
+		if err != nil {
+			return form{}, err
+		}
+		if s.vector = c == '['; s.vector {
+			_, _ = s.parse.next() // it was seen
+		}
+	}
+	if s.vector {
+		return s.element()
+	}
+	return s.parse.form()
+}
+
+// element reads the next item of the vector. After its end nothing may follow.
+func (s *Source) element() (form, error) {
+	c, err := s.parse.skip()
+	if errors.Is(err, io.EOF) {
+		return form{}, s.parse.fail(s.parse.pos, "expected ] at the end of the vector, found the end")
+	}
+	if err != nil {
+		return form{}, err
+	}
+	if c != ']' {
+		return s.parse.form()
+	}
+	_, _ = s.parse.next()
+	if c, err = s.parse.skip(); err == nil {
+		return form{}, s.parse.fail(s.parse.pos, "expected nothing after the vector, found %q", c)
+	}
+	return form{}, err
+}
+
+// take reads a form as an event, and gives the operation that it completes.
+func (s *Source) take(f *form, op *history.Operation) (done bool, err error) {
+	e, ok, err := s.parse.event(f)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		s.skipped++
+		return false, nil
+	}
+	if err := s.setTime(&e); err != nil {
+		return false, err
+	}
+	begun, open := s.pending[e.process]
+	if e.typ == "invoke" {
+		if open {
+			return false, s.parse.fail(e.pos, "process %s invokes again before what it invoked at line %d has ended", e.process[1:], begun.pos.line)
+		}
+		s.pending[e.process] = e
+		return false, nil
+	}
+	if !open || begun.op != e.op {
+		return false, s.parse.fail(e.pos, "process %s ends a %s that it did not invoke", e.process[1:], e.op)
+	}
+	if e.time < begun.time {
+		return false, s.parse.fail(e.pos, ":time %d of process %s is before its invocation at %d", e.time, e.process[1:], begun.time)
+	}
+	delete(s.pending, e.process)
+	*op = s.operation(&begun, &e)
+	return true, nil
+}
+
+// setTime gives an event of a history without times the time of its place: a microsecond for each.
+func (s *Source) setTime(e *event) error {
+	if s.events == 0 {
+		s.timed = e.timed
+	}
+	if s.timed != e.timed {
+		return s.parse.fail(e.pos, "expected :time in all operations or in none")
+	}
+	if e.timed && e.time < 0 {
+		return s.parse.fail(e.pos, "expected :time from the start of the test, found %d", e.time)
+	}
+	if !e.timed {
+		e.time = s.events * int64(time.Microsecond)
+	}
+	s.events++
+	s.last = max(s.last, e.time)
+	return nil
+}
+
+// operation joins an invocation and what ended it.
+func (s *Source) operation(begun, end *event) history.Operation {
+	s.ops++
+	op := history.Operation{
+		ID: s.ops, Client: begun.process, Op: begun.op, Key: cmp.Or(end.key, begun.key, s.opt.Key),
+		Call: begun.time, Return: end.time, Fence: end.fence, Err: end.err,
+	}
+	switch end.typ {
+	case "ok":
+		op.Outcome = history.OK
+	case "fail":
+		op.Outcome = failed(end)
+	default:
+		op.Outcome = history.Unknown
+	}
+	return op
+}
+
+// failed is the outcome of what definitely had no effect.
+func failed(e *event) history.Outcome {
+	text := strings.ToLower(strings.ReplaceAll(e.err, "-", " "))
+	if e.op == history.Release && (strings.Contains(text, "not held") || strings.Contains(text, "not lock owner") || strings.Contains(text, "not owner")) {
+		return history.NotHeld
+	}
+	return history.Fail
+}
+
+// unfinished gives what never ended, by the time of its invocation.
+func (s *Source) unfinished() []history.Operation {
+	var open []event
+	for _, e := range s.pending {
+		open = append(open, e)
+	}
+	slices.SortFunc(open, func(a, b event) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.process, b.process)) })
+	var out []history.Operation
+	for i := range open {
+		out = append(out, s.operation(&open[i], &event{typ: "info", time: s.last, key: open[i].key}))
+	}
+	return out
+}
