@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/schematest"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 	"github.com/lockbench/lockbench/results/schema"
@@ -70,7 +71,7 @@ func TestResultKeepsTheContract(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, problem := range checkSchema(t, schema.Result, data) {
+			for _, problem := range schematest.Check(t, schema.Result, data) {
 				t.Error(problem)
 			}
 			if !strings.Contains(string(data), tt.has) {
@@ -94,7 +95,7 @@ func TestSchemaCanFail(t *testing.T) {
 		if doc == string(good) {
 			t.Errorf("no %s to break", old)
 		}
-		if errs := checkSchema(t, schema.Result, []byte(doc)); len(errs) == 0 {
+		if errs := schematest.Check(t, schema.Result, []byte(doc)); len(errs) == 0 {
 			t.Errorf("%s was accepted", broken)
 		}
 	}

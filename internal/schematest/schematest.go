@@ -1,4 +1,5 @@
-package results_test
+// Package schematest checks documents against the JSON Schemas of this repository, in tests.
+package schematest
 
 import (
 	"encoding/json"
@@ -17,10 +18,10 @@ type validator struct {
 }
 
 var knownKeywords = []string{"$schema", "$id", "$defs", "$ref", "title", "description", "type", "const", "enum", "required",
-	"properties", "additionalProperties", "items", "minimum"}
+	"properties", "additionalProperties", "items", "minimum", "minLength", "maxItems", "oneOf", "dependentRequired"}
 
-// checkSchema says what is wrong with a document, one line each.
-func checkSchema(t *testing.T, schemaText, document []byte) []string {
+// Check says what is wrong with a document, one line each.
+func Check(t *testing.T, schemaText, document []byte) []string {
 	t.Helper()
 	var s validator
 	if err := json.Unmarshal(schemaText, &s.root); err != nil {
@@ -64,12 +65,47 @@ func (s *validator) check(at string, rule map[string]any, v any) {
 			s.failf("%s is %v, want at least %v", at, v, low)
 		}
 	}
+	if text, ok := v.(string); ok && float64(len(text)) < limit(rule, "minLength", 0) {
+		s.failf("%s is %q, want at least %v letters", at, text, rule["minLength"])
+	}
+	s.checkOneOf(at, rule, v)
 	s.checkInside(at, rule, v)
+}
+
+// checkOneOf demands that exactly one of several rules is met.
+func (s *validator) checkOneOf(at string, rule map[string]any, v any) {
+	rules, ok := rule["oneOf"].([]any)
+	if !ok {
+		return
+	}
+	met := 0
+	var errs []string
+	for _, r := range rules {
+		one := validator{root: s.root}
+		one.check(at, r.(map[string]any), v)
+		errs = append(errs, one.errs...)
+		if len(one.errs) == 0 {
+			met++
+		}
+	}
+	if met != 1 {
+		s.failf("%s meets %d of %d forms: %s", at, met, len(rules), strings.Join(errs, "; "))
+	}
+}
+
+func limit(rule map[string]any, keyword string, otherwise float64) float64 {
+	if n, ok := rule[keyword].(float64); ok {
+		return n
+	}
+	return otherwise
 }
 
 func (s *validator) checkInside(at string, rule map[string]any, v any) {
 	switch v := v.(type) {
 	case []any:
+		if float64(len(v)) > limit(rule, "maxItems", math.Inf(1)) {
+			s.failf("%s has %d items, want at most %v", at, len(v), rule["maxItems"])
+		}
 		if item, ok := rule["items"].(map[string]any); ok {
 			for i, one := range v {
 				s.check(fmt.Sprintf("%s[%d]", at, i), item, one)
@@ -80,6 +116,17 @@ func (s *validator) checkInside(at string, rule map[string]any, v any) {
 		for _, name := range required {
 			if _, ok := v[name.(string)]; !ok {
 				s.failf("%s.%s is missing", at, name)
+			}
+		}
+		dependent, _ := rule["dependentRequired"].(map[string]any)
+		for name, needs := range dependent {
+			if _, ok := v[name]; !ok {
+				continue
+			}
+			for _, need := range needs.([]any) {
+				if _, ok := v[need.(string)]; !ok {
+					s.failf("%s.%s is missing, which %s needs", at, need, name)
+				}
 			}
 		}
 		named, _ := rule["properties"].(map[string]any)

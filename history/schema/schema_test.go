@@ -1,0 +1,104 @@
+package schema_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/history/schema"
+	"github.com/lockbench/lockbench/internal/schematest"
+)
+
+// full sets every field, so that a field which is written and not in a schema fails.
+func full() (h history.Header, op history.Operation, c history.Command, w history.Window) {
+	h = history.Header{Lock: "token", Kind: history.RW, Lease: 5, Drift: 1, Permits: 2, ClockError: 3, Votes: true}
+	op = history.Operation{
+		ID: 1, Client: "c1", Op: history.Write, Key: "job", Mode: history.Shared, Call: 1, Return: 2, Outcome: history.OK,
+		Token: "t", ValidUntil: 9, Fence: 4, HasValue: true, Read: 7, Wrote: 8, Err: "e",
+	}
+	c = history.Command{Client: "c1", Node: 1, Conn: 2, Sent: 3, Replied: 4, Name: "SET", Args: []string{"k", "v"}, Reply: "OK"}
+	w = history.Window{Fault: "pause-client", Client: "c1", Node: 2, Start: 1, End: 2, Confirmed: true, Moment: "m", Note: "n"}
+	return h, op, c, w
+}
+
+func TestSchemasDescribeWhatIsWritten(t *testing.T) {
+	h, op, c, w := full()
+	var ops, commands, faults bytes.Buffer
+	hw := history.NewWriter(&ops, h)
+	_ = hw.Write(&op) // a bytes.Buffer does not fail
+	_ = hw.Close()
+	cw, err := history.NewCommandWriter(&commands, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = cw.Write(&c)
+	_ = cw.Close()
+	_ = history.WriteWindows(&faults, []history.Window{w})
+	for name, file := range map[string]struct{ text, rule []byte }{
+		"history": {ops.Bytes(), schema.History}, "commands": {commands.Bytes(), schema.Commands}, "faults": {faults.Bytes(), schema.Faults},
+	} {
+		if n := validate(t, name, file.rule, file.text); n != 2 {
+			t.Errorf("%s: %d lines, want a header and one more", name, n)
+		}
+	}
+}
+
+// TestSchemasDescribeTheCorpus holds the schemas to stored files.
+func TestSchemasDescribeTheCorpus(t *testing.T) {
+	for name, rule := range map[string][]byte{"history": schema.History, "commands": schema.Commands, "faults": schema.Faults} {
+		files, err := filepath.Glob("../../checker/testdata/corpus/*/*/" + name + ".jsonl")
+		if err != nil || len(files) < 60 {
+			t.Fatalf("%d files, %v", len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			validate(t, file, rule, text)
+		}
+	}
+}
+
+func validate(t *testing.T, name string, rule, text []byte) (n int) {
+	t.Helper()
+	for line := range strings.Lines(string(text)) {
+		n++
+		for _, problem := range schematest.Check(t, rule, []byte(line)) {
+			t.Errorf("%s:%d: %s", name, n, problem)
+		}
+	}
+	return n
+}
+
+// TestReaderRefusesWhatTheSchemaRefuses: a line that breaks the schema is an error of the reader too. The reverse does not hold: a
+// schema sees one line, and no order of two numbers.
+func TestReaderRefusesWhatTheSchemaRefuses(t *testing.T) {
+	const header = `{"schema":"lockbench/history/v1","kind":"mutex"}` + "\n"
+	for name, line := range map[string]string{
+		"no client":        `{"op":"use","key":"k","call":1,"return":2}`,
+		"empty client":     `{"client":"","op":"use","key":"k","call":1,"return":2}`,
+		"strange op":       `{"client":"c","op":"lock","key":"k","call":1,"return":2}`,
+		"strange outcome":  `{"client":"c","op":"acquire","key":"k","call":1,"return":2,"outcome":"maybe"}`,
+		"time with point":  `{"client":"c","op":"use","key":"k","call":1.5,"return":2}`,
+		"time in text":     `{"client":"c","op":"use","key":"k","call":"1","return":2}`,
+		"read alone":       `{"client":"c","op":"write","key":"k","call":1,"return":2,"outcome":"ok","read":1}`,
+		"negative fence":   `{"client":"c","op":"acquire","key":"k","call":1,"return":2,"outcome":"ok","fence":-1}`,
+		"negative horizon": `{"client":"c","op":"acquire","key":"k","call":1,"return":2,"outcome":"ok","valid_until":-1}`,
+	} {
+		if len(schematest.Check(t, schema.History, []byte(line))) == 0 {
+			t.Errorf("%s: the schema accepts %s", name, line)
+		}
+		r, err := history.NewReader(strings.NewReader(header + line + "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var op history.Operation
+		if err := r.Next(&op); err == nil {
+			t.Errorf("%s: the reader accepts %s", name, line)
+		}
+	}
+}
