@@ -34,8 +34,8 @@ func (i *interruption) take(a *app) {
 		}
 		switch i.count.Add(1) {
 		case 1:
-			a.say("interrupted: finishing what is under way and judging what was recorded; once more to quit now")
 			close(i.stop)
+			a.say("interrupted: finishing what is under way and judging what was recorded; once more to quit now")
 		case 2:
 			a.say("interrupted again: taking everything down")
 			i.cancel()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os/exec"
@@ -51,13 +50,4 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
-}
-
-// call runs a command line in this process, for what needs a world of its own.
-func call(t *testing.T, w world, args ...string) int {
-	t.Helper()
-	if w.env == nil {
-		w.env = func(string) string { return "" }
-	}
-	return execute(context.WithoutCancel(t.Context()), append([]string{"lockbench"}, args...), w)
 }

@@ -85,10 +85,6 @@ func newRoot(a *app) *cobra.Command {
 			"The result goes to stdout and everything else to stderr.",
 		Example:       "  lockbench suite\n  lockbench run --lock set-nx-ex --scenario pause-holder\n  lockbench list locks",
 		SilenceErrors: true, SilenceUsage: true,
-		PersistentPreRun: func(*cobra.Command, []string) {
-			a.ran = true
-			a.line.live = a.errTerminal && !a.quiet && a.env("TERM") != "dumb"
-		},
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %s: %w", errUsage, c.CommandPath(), err)
@@ -96,16 +92,33 @@ func newRoot(a *app) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.VarP(&a.format, "output", "o", "form of the result: text or json")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing on stderr but errors")
-	complete(root, "output", a.format.allowed...)
-	root.AddCommand(newRun(a), newSuite(a), newCheck(a), newList(a), newExitCodesTopic())
+	complete(root, "output", words(a.format.allowed...))
+	for _, c := range []*cobra.Command{newRun(a), newSuite(a), newCheck(a), newList(a)} {
+		c.RunE = a.begin(c.RunE)
+		root.AddCommand(c)
+	}
+	root.AddCommand(newExitCodesTopic())
 	return root
 }
 
-// complete offers words for a flag in shells.
-func complete(c *cobra.Command, flag string, words ...string) {
-	// The only error is a flag that does not exist, which the tests of the command would show first.
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+// begin marks the point from which an error is no longer one of usage: cobra has looked at flags and arguments.
+func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		a.ran = true
+		a.line.live = a.errTerminal && !a.quiet && a.env("TERM") != "dumb"
+		return verb(c, args)
+	}
 }
+
+// complete offers words for a flag in shells. They are asked for only then.
+func complete(c *cobra.Command, flag string, known func() []string) {
+	// The only error is a flag that does not exist, which the tests of the command would show first.
+	_ = c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return known(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func words(known ...string) func() []string { return func() []string { return known } }
 
 // choice is a flag that takes one of several words.
 type choice struct {

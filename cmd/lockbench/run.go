@@ -69,11 +69,11 @@ func (f *runFlags) register(c *cobra.Command) {
 	s.IntVar(&f.reps, "reps", 1, "how often, each time with the next seed")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	c.MarkFlagsMutuallyExclusive("duration", "ops")
-	complete(c, "clients-as", f.clientsAs.allowed...)
-	complete(c, "server", serverWords[:]...)
-	complete(c, "lock", lockNames()...)
-	complete(c, "scenario", scenarioNames()...)
-	complete(c, "workload", workloadNames()...)
+	complete(c, "clients-as", words(f.clientsAs.allowed...))
+	complete(c, "server", words(serverWords[:]...))
+	complete(c, "lock", lockNames)
+	complete(c, "scenario", scenarioNames)
+	complete(c, "workload", workloadNames)
 }
 
 func lockNames() []string {
@@ -278,18 +278,26 @@ func rerun(flags *pflag.FlagSet, verb string, p servers.Provider, seed uint64) s
 				return
 			}
 		}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			for _, v := range list.GetSlice() {
-				words = append(words, "--"+flag.Name, v)
-			}
-			return
+		for _, v := range values(flag) {
+			words = append(words, "--"+flag.Name, v)
 		}
-		words = append(words, "--"+flag.Name, flag.Value.String())
 	})
 	if p.Name() != "url" {
 		words = append(words, "--server", p.Name())
 	}
 	return results.CommandLine(append(words, "--seed", strconv.FormatUint(seed, 10)))
+}
+
+// values gives what is to stand behind each --flag: a list of words stands behind one, other lists repeat the flag.
+func values(flag *pflag.Flag) []string {
+	list, ok := flag.Value.(pflag.SliceValue)
+	switch {
+	case !ok:
+		return []string{flag.Value.String()}
+	case flag.Value.Type() == "stringSlice":
+		return []string{strings.Join(list.GetSlice(), ",")}
+	}
+	return list.GetSlice()
 }
 
 // runProgress is what stands on the status line of a run.

@@ -51,9 +51,9 @@ func newSuite(a *app) *cobra.Command {
 	s.Uint64Var(&f.seed, "seed", suiteSeed, "of every choice that is drawn")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	s.IntVar(&f.side, "side-by-side", 4*runtime.GOMAXPROCS(0), "how many cells run at once")
-	complete(c, "locks", append(lockNames(), planted)...)
-	complete(c, "scenarios", scenarioNames()...)
-	complete(c, "server", serverWords[:]...)
+	complete(c, "locks", func() []string { return append(lockNames(), planted) })
+	complete(c, "scenarios", scenarioNames)
+	complete(c, "server", words(serverWords[:]...))
 	return c
 }
 

@@ -1,0 +1,339 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/servers"
+)
+
+func TestRunExitCodes(t *testing.T) {
+	broken := errors.New("the recorder lost its file")
+	tests := []struct {
+		name    string
+		verdict checker.Result
+		err     error // of the run, beside its outcome
+		args    []string
+		want    int
+	}{
+		{"every property held", checker.Pass, nil, nil, 0},
+		{"a violation", checker.Fail, nil, nil, 1},
+		{"inconclusive", checker.Inconclusive, nil, nil, 3},
+		{"the harness broke after a pass", checker.Pass, broken, nil, 70},
+		{"the harness broke after a violation", checker.Fail, broken, nil, 1},
+		{"the server went away", checker.Pass, fmt.Errorf("restart: %w", servers.ErrMissing), nil, 5},
+		{"no lock", checker.Pass, nil, []string{"--lock", ""}, 4},
+		{"no such lock", checker.Pass, nil, []string{"--lock", "nope"}, 4},
+		{"no such scenario", checker.Pass, nil, []string{"--scenario", "nope"}, 4},
+		{"no such scenario file", checker.Pass, nil, []string{"--scenario", "nope.yaml"}, 4},
+		{"no such workload", checker.Pass, nil, []string{"--workload", "nope"}, 4},
+		{"no clients", checker.Pass, nil, []string{"--clients", "0"}, 4},
+		{"two lengths", checker.Pass, nil, []string{"--ops", "5", "--duration", "1s"}, 4},
+		{"an override of nothing", checker.Pass, nil, []string{"--set", "colour=red"}, 4},
+		{"a word too many", checker.Pass, nil, []string{"steady"}, 4},
+		{"no repetition", checker.Pass, nil, []string{"--reps", "0"}, 4},
+		{"no such server", checker.Pass, nil, []string{"--server", "mainframe"}, 4},
+		{"a URL that is none", checker.Pass, nil, []string{"--server", "http://x"}, 4},
+		{"no simulator yet", checker.Pass, nil, []string{"--server", "sim"}, 5},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(tt.verdict)
+			w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
+				return outcome(e, tt.verdict), tt.err
+			}
+			args := append([]string{"run", "--lock", "token", "--seed", "5"}, tt.args...)
+			if got := w.call(t, args...); got != tt.want {
+				t.Errorf("exit code %d, want %d\n%s%s", got, tt.want, w.out, w.err)
+			}
+			if usage := tt.want == 4 || tt.want == 5 && tt.err == nil; usage != (len(w.ran) == 0) {
+				t.Errorf("%d runs were made", len(w.ran))
+			}
+		})
+	}
+}
+
+// TestRunWithoutAnOutcome: a run that did not begin has no result to show, and says why.
+func TestRunWithoutAnOutcome(t *testing.T) {
+	w := newWorld(checker.Pass)
+	w.runner = func(context.Context, harness.Experiment) (*harness.Outcome, error) {
+		return nil, fmt.Errorf("start standalone: %w: install redis-server", servers.ErrMissing)
+	}
+	if got := w.call(t, "run", "--lock", "token"); got != 5 || w.out.String() != "" {
+		t.Errorf("exit code %d, stdout %q", got, w.out)
+	}
+	want(t, "stderr", w.err.String(), "install redis-server")
+}
+
+// TestFlagsReachTheExperiment: every flag of run changes what is run.
+func TestFlagsReachTheExperiment(t *testing.T) {
+	fixed := func(d time.Duration) faults.Span { return faults.Span{Fixed: d} }
+	tests := []struct {
+		name string
+		args []string
+		ok   func(e harness.Experiment) bool
+	}{
+		{"defaults", nil, func(e harness.Experiment) bool {
+			return e.Scenario.Name == "steady" && e.As == harness.Goroutines && e.Base == results.DefaultBase && e.PlanHash != "" && e.Seed == 5
+		}},
+		{"scenario", []string{"--scenario", "pause-holder"}, func(e harness.Experiment) bool {
+			return e.Scenario.Name == "pause-holder" && len(e.Scenario.Faults) > 0 && e.Scenario.Faults[0].Client > 0
+		}},
+		{"clients", []string{"--clients", "17"}, func(e harness.Experiment) bool { return e.Scenario.Clients == 17 }},
+		{"workload", []string{"--workload", "hot"}, func(e harness.Experiment) bool { return e.Scenario.Workload == "hot" }},
+		{"rounds take the place of time", []string{"--ops", "9"}, func(e harness.Experiment) bool {
+			return e.Scenario.Ops == 9 && e.Scenario.Length.Fixed == 0
+		}},
+		{"time takes the place of rounds", []string{"--duration", "90ms"}, func(e harness.Experiment) bool {
+			return e.Scenario.Ops == 0 && e.Scenario.Length == fixed(90*time.Millisecond)
+		}},
+		{"rate", []string{"--rate", "12.5"}, func(e harness.Experiment) bool { return e.Scenario.Rate == 12.5 }},
+		{"lease", []string{"--lease", "750ms"}, func(e harness.Experiment) bool { return e.Scenario.Lease == fixed(750*time.Millisecond) }},
+		{"processes", []string{"--clients-as", "processes"}, func(e harness.Experiment) bool { return e.As == harness.Processes }},
+		{"a value of the scenario", []string{"--set", "think=3 lease", "--lease", "100ms"}, func(e harness.Experiment) bool {
+			return e.Scenario.Think == fixed(300*time.Millisecond)
+		}},
+		{"a setting of the lock", []string{"--set", "lock.defaults=library"}, func(e harness.Experiment) bool { return e.Settings["defaults"] == "library" }},
+		{"out", []string{"--out", "elsewhere"}, func(e harness.Experiment) bool { return e.Base == "elsewhere" }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(checker.Pass)
+			if got := w.call(t, append([]string{"run", "--lock", "token", "--seed", "5"}, tt.args...)...); got != 0 {
+				t.Fatalf("exit code %d\n%s", got, w.err)
+			}
+			if len(w.ran) != 1 || !tt.ok(w.ran[0]) {
+				t.Errorf("ran %+v", w.ran[0].Scenario)
+			}
+		})
+	}
+}
+
+// TestRerunRunsTheSameAgain: the line that a run prints makes the same experiment.
+func TestRerunRunsTheSameAgain(t *testing.T) {
+	w := newWorld(checker.Pass)
+	if got := w.call(t, "run", "--lock", "token", "--scenario", "pause-holder", "--clients", "3", "--set", "think=7ms", "--clients-as=processes"); got != 0 {
+		t.Fatalf("exit code %d\n%s", got, w.err)
+	}
+	first := w.ran[0]
+	if want := "lockbench run --clients 3 --clients-as processes --lock token --scenario pause-holder --set think=7ms --server process --seed "; !strings.HasPrefix(first.Rerun, want) {
+		t.Errorf("rerun is %s", first.Rerun)
+	}
+	if got := w.call(t, strings.Fields(first.Rerun)[1:]...); got != 0 {
+		t.Fatalf("exit code %d\n%s", got, w.err)
+	}
+	if again := w.ran[1]; again.PlanHash != first.PlanHash || again.Seed != first.Seed || again.As != first.As || again.Rerun != first.Rerun {
+		t.Errorf("first %+v\nagain %+v", first, again)
+	}
+}
+
+func TestRepetitionsHaveTheNextSeed(t *testing.T) {
+	w := newWorld(checker.Pass)
+	if got := w.call(t, "run", "--lock", "token", "--seed", "40", "--reps", "3", "-o", "json"); got != 0 {
+		t.Fatalf("exit code %d\n%s", got, w.err)
+	}
+	var all []results.Result
+	if err := json.Unmarshal([]byte(w.out.String()), &all); err != nil || len(all) != 3 || all[2].Seed != 42 || w.ran[2].Seed != 42 {
+		t.Errorf("%v: %s", err, w.out)
+	}
+	want(t, "rerun", all[2].Rerun, "--seed 42")
+}
+
+func TestRunJSONIsOneResult(t *testing.T) {
+	w := newWorld(checker.Fail)
+	if got := w.call(t, "run", "--lock", "token", "-o", "json"); got != 1 {
+		t.Fatalf("exit code %d\n%s", got, w.err)
+	}
+	var r results.Result
+	if err := json.Unmarshal([]byte(w.out.String()), &r); err != nil || r.Schema != results.ResultSchema || r.Verdict != checker.Fail {
+		t.Errorf("%v: %s", err, w.out)
+	}
+}
+
+// TestRunKeepsItsViews: what people read lies in the run directory, of a run that failed above all.
+func TestRunKeepsItsViews(t *testing.T) {
+	base := t.TempDir()
+	w := newWorld(checker.Fail)
+	w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
+		out := outcome(e, checker.Fail)
+		d, err := results.Create(base, "s", "l", e.Now(), "x")
+		if err != nil {
+			return nil, err
+		}
+		out.Dir, out.Run.Phase = d.Path(), results.Checked
+		return out, d.SaveRun(out.Run)
+	}
+	if got := w.call(t, "run", "--lock", "token"); got != 1 {
+		t.Fatalf("exit code %d\n%s", got, w.err)
+	}
+	for name, part := range map[string]string{results.SummaryFile: "## FAIL", results.ViolationsPath + "/001.txt": "broken by mis-unlock"} {
+		data, err := os.ReadFile(filepath.Join(base, "latest", name))
+		if err != nil {
+			t.Error(err)
+		}
+		want(t, name, string(data), part)
+	}
+	want(t, "stdout", w.out.String(), "run       "+base)
+}
+
+// TestAutoSaysWhatItTook and why, and takes the first that is there.
+func TestAutoSaysWhatItTook(t *testing.T) {
+	gone := fmt.Errorf("redis-server: %w: apt install redis-server", servers.ErrMissing)
+	tests := []struct {
+		name      string
+		providers []servers.Provider
+		code      int
+		took      string
+		says      []string
+	}{
+		{"the first", []servers.Provider{fakeProvider{name: "process"}, fakeProvider{name: "docker"}}, 0, "process", []string{"server: process"}},
+		{"the second", []servers.Provider{fakeProvider{"process", gone}, fakeProvider{name: "docker"}}, 0, "docker",
+			[]string{"server: docker", "apt install redis-server"}},
+		{"what is left", []servers.Provider{fakeProvider{"process", gone}, fakeProvider{"docker", gone}, fakeProvider{name: "miniredis"}}, 0, "miniredis",
+			[]string{"miniredis is not Redis", "no latency figures"}},
+		{"none", []servers.Provider{fakeProvider{"process", gone}}, 5, "", []string{"process: ", "apt install redis-server"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(checker.Pass)
+			w.providers = func() []servers.Provider { return tt.providers }
+			if got := w.call(t, "run", "--lock", "token"); got != tt.code {
+				t.Fatalf("exit code %d, want %d\n%s", got, tt.code, w.err)
+			}
+			if len(w.ran) > 0 && (w.ran[0].Provider.Name() != tt.took || w.ran[0].Chosen == "") {
+				t.Errorf("ran on %s, because %q", w.ran[0].Provider.Name(), w.ran[0].Chosen)
+			}
+			want(t, "stderr", w.err.String(), tt.says...)
+		})
+	}
+}
+
+func TestInterrupts(t *testing.T) {
+	tests := []struct {
+		name    string
+		signals int
+		verdict checker.Result
+		want    int
+	}{
+		{"the first drains and judges", 1, checker.Pass, 130},
+		{"a violation that was found still counts", 1, checker.Fail, 1},
+		{"the second quits", 2, checker.Pass, 130},
+		{"more change nothing", 3, checker.Pass, 130},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(tt.verdict)
+			w.runner = func(ctx context.Context, e harness.Experiment) (*harness.Outcome, error) {
+				for range tt.signals {
+					w.signals <- os.Interrupt
+				}
+				<-e.Stop
+				if tt.signals > 1 {
+					<-ctx.Done()
+					return nil, fmt.Errorf("drive: %w", ctx.Err())
+				}
+				if ctx.Err() != nil {
+					t.Error("the first interrupt abandoned the run")
+				}
+				return outcome(e, tt.verdict), nil
+			}
+			if got := w.call(t, "run", "--lock", "token", "--reps", "5"); got != tt.want {
+				t.Errorf("exit code %d, want %d", got, tt.want)
+			}
+			if len(w.ran) != 1 {
+				t.Errorf("%d runs, want no other after an interrupt", len(w.ran))
+			}
+			want(t, "stderr", w.err.String(), "once more to quit")
+			if tt.signals == 1 {
+				want(t, "stdout", w.out.String(), "token × steady")
+			}
+		})
+	}
+}
+
+// TestProgress: one line, redrawn, on a terminal; nothing of it in a pipe.
+func TestProgress(t *testing.T) {
+	tests := []struct {
+		name     string
+		terminal bool
+		args     []string
+		env      map[string]string
+		drawn    bool
+	}{
+		{"a terminal", true, nil, nil, true},
+		{"a pipe", false, nil, nil, false},
+		{"a terminal that wants quiet", true, []string{"-q"}, nil, false},
+		{"a terminal that cannot", true, nil, map[string]string{"TERM": "dumb"}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(checker.Pass)
+			w.errTerminal, w.env = tt.terminal, func(k string) string { return tt.env[k] }
+			w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
+				e.Progress(harness.Progress{Phase: "clients", Elapsed: 2 * time.Second, Rounds: 500, Unknown: 3, Faults: 1, Current: "pause-client"})
+				return outcome(e, checker.Pass), nil
+			}
+			if got := w.call(t, append([]string{"run", "--lock", "token"}, tt.args...)...); got != 0 {
+				t.Fatalf("exit code %d", got)
+			}
+			said := w.err.String()
+			if strings.Contains(said, "\x1b") != tt.drawn {
+				t.Errorf("stderr %q", said)
+			}
+			if tt.drawn {
+				want(t, "stderr", said, "\r\x1b[Ktoken × steady  clients  2.0s  500 granted  250/s  3 unknown  1 faults  now: pause-client")
+				if !strings.HasSuffix(said, "\r\x1b[K") {
+					t.Errorf("the line was left standing: %q", said)
+				}
+			}
+			if strings.Contains(w.out.String(), "\x1b") {
+				t.Errorf("escape bytes on stdout: %q", w.out)
+			}
+		})
+	}
+}
+
+func TestColours(t *testing.T) {
+	tests := []struct {
+		name     string
+		terminal bool
+		env      map[string]string
+		want     bool
+	}{
+		{"a terminal", true, nil, true},
+		{"a pipe", false, nil, false},
+		{"NO_COLOR", true, map[string]string{"NO_COLOR": "1"}, false},
+		{"a terminal without", true, map[string]string{"TERM": "dumb"}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(checker.Pass)
+			w.outTerminal, w.env = tt.terminal, func(k string) string { return tt.env[k] }
+			w.call(t, "run", "--lock", "token")
+			if got := strings.Contains(w.out.String(), "\x1b["); got != tt.want {
+				t.Errorf("colours %v, want %v: %q", got, tt.want, w.out)
+			}
+		})
+	}
+}
+
+// TestPanicIsAnInternalError: it exits 70, with the stack on stderr.
+func TestPanicIsAnInternalError(t *testing.T) {
+	w := newWorld(checker.Pass)
+	w.runner = func(context.Context, harness.Experiment) (*harness.Outcome, error) { panic("impossible") }
+	if got := w.call(t, "run", "--lock", "token"); got != 70 {
+		t.Errorf("exit code %d, want 70", got)
+	}
+	want(t, "stderr", w.err.String(), "internal error: impossible", "run_test.go")
+}
