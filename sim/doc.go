@@ -1,1 +1,17 @@
+// Package sim is the deterministic world: real lock code, virtual time, a simulated network whose every request and reply
+// is released by a scheduler, and Redis nodes in memory whose clocks, data and lives the scheduler owns.
+//
+// One schedule is one run of a [Program] in a testing/synctest bubble of its own. Clients are goroutines that run a workload over
+// the shipped lock code, third-party libraries included; they dial conns of this package instead of sockets. The driver
+// waits until every goroutine of the bubble is blocked (synctest.Wait), lists what could happen next in an order that
+// depends on names alone, asks a [Strategy] to choose, and lets exactly that happen. What was chosen is the [Tape]; the
+// same program and tape give the same trace, byte for byte.
+//
+// Data flows: Program and Strategy in, [Outcome] (history, commands, fault windows, tape, trace) out; the package checker
+// judges the outcome. [Explore] repeats this over many schedules in worker processes, so that a crash, a deadlock or an
+// endless loop of the lock under test is a finding and not the end of lockbench; [Shrink] makes a failing tape small;
+// [Replay] runs a tape again.
+//
+// It refuses to report latencies: time here is made up. It is not Redis: the nodes are miniredis with Lua, publish and
+// subscribe, persistence and replication added here, and every script is compared with a real server elsewhere.
 package sim

@@ -1,0 +1,210 @@
+package sim
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// actor is one client of a world: the goroutine that runs the workload, its clock, its connections and its record. Fields are
+// protected by world.mu, except those that are set before the goroutine starts.
+type actor struct {
+	world  *world
+	index  int
+	name   string
+	gate   *faults.Gate
+	skew   time.Duration
+	cancel context.CancelFunc
+
+	paused  bool
+	crashed bool
+	frozen  bool // its record is closed
+	done    bool
+	err     error // what the workload returned
+	links   int   // dialled so far
+	sent    int   // commands sent so far
+
+	open     []history.Operation // begun, not yet added; innermost last
+	ops      []history.Operation
+	commands []history.Command
+	traced   int    // of ops, how many are in the trace
+	seen     uint64 // hash of everything the client has been told, and when
+	sleeps   int
+}
+
+// access is what the client may touch.
+func (a *actor) access() workloads.Access {
+	w := a.world
+	return workloads.Access{
+		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: a.dial, Clock: a, Timeline: w.timeline,
+		At: a.at, Record: a, Seed: w.seedOf(a.index), Timeout: w.program.Timeout, Buffer: connBuffer,
+	}
+}
+
+// connBuffer is enough for every request and reply of a lock; a longer one is read in pieces.
+const connBuffer = 1 << 10
+
+// run is the client's goroutine.
+func (a *actor) run(ctx context.Context) {
+	c, closeClient := workloads.Connect(a.access(), a.world.setup(a.index))
+	c.Stop = a.world.stop
+	err := a.world.program.Workload.Run(ctx, c)
+	if e := closeClient(); err == nil && !a.crashed {
+		err = e
+	}
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	a.done, a.err = true, err
+	a.world.active()
+}
+
+var _ workloads.Recorder = (*actor)(nil)
+
+// Begin notes an operation that was called.
+func (a *actor) Begin(op history.Operation) {
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	a.open = append(a.open, op)
+	if op.Op == history.Use {
+		a.world.enter(a)
+	}
+}
+
+// Add records an operation that has returned.
+func (a *actor) Add(op history.Operation) {
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	for i := len(a.open) - 1; i >= 0; i-- {
+		if a.open[i].Op == op.Op && a.open[i].Call == op.Call {
+			a.open = append(a.open[:i], a.open[i+1:]...)
+			break
+		}
+	}
+	a.record(op)
+}
+
+// clientIDs is the distance between the first operation numbers of two clients.
+const clientIDs = 1 << 40
+
+func (a *actor) record(op history.Operation) {
+	if a.frozen {
+		return
+	}
+	op.Client = a.name
+	op.ID = uint64(a.index)*clientIDs + uint64(len(a.ops)) + 1
+	a.ops = append(a.ops, op)
+}
+
+// operation names what the client is doing for whom a request to a node is sent. What a lock sends when nobody called it is
+// an extend.
+func (a *actor) operation(node int) string {
+	if node == a.world.storeIndex() {
+		return "use"
+	}
+	for i := len(a.open) - 1; i >= 0; i-- {
+		if op := a.open[i].Op; op != history.Use {
+			return op.String()
+		}
+	}
+	return history.Extend.String()
+}
+
+// dial opens a connection to a node.
+func (a *actor) dial(ctx context.Context, _, addr string) (net.Conn, error) {
+	i, err := nodeOf(addr)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "sim", Err: err}
+	}
+	for {
+		l, wait, err := a.connect(i)
+		if l != nil || err != nil {
+			if err != nil {
+				return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: err}
+			}
+			return l, nil
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: ctx.Err()}
+		}
+	}
+}
+
+// connect makes the link, or says why not, or gives a channel that is closed when it is worth trying again.
+func (a *actor) connect(node int) (*link, <-chan struct{}, error) {
+	w := a.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	server := w.serverAt(node)
+	switch {
+	case a.crashed:
+		return nil, nil, impls.ErrCrashed
+	case w.cut[cutKey{a.index, server.index}]:
+		return nil, w.healed, nil
+	case server.down:
+		return nil, nil, syscall.ECONNREFUSED
+	}
+	l := &link{world: w, actor: a, node: node, server: server, changed: make(chan struct{}, 1)}
+	l.session = server.newSession(l)
+	w.addLink(l)
+	return l, nil, nil
+}
+
+// at is a moment that the workload announces: faults placed there strike, and a stopped client waits.
+func (a *actor) at(ctx context.Context, m history.Moment, key string) error {
+	a.world.moment(a, m)
+	if err := a.gate.Pass(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+var _ impls.Clock = (*actor)(nil)
+
+// Now is the client's clock: the bubble's, off by the client's skew.
+func (a *actor) Now() time.Time { return time.Now().Add(a.skew) }
+
+// Sleep waits in virtual time. Sleeps of different clients never end at the same nanosecond, because the order in
+// which timers of one instant fire is the runtime's secret.
+func (a *actor) Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return a.gate.Clock(0).Sleep(ctx, d)
+	}
+	a.world.mu.Lock()
+	a.sleeps++
+	apart := time.Duration(1 + a.index + maxClients*(a.sleeps%8))
+	a.world.mu.Unlock()
+	err := a.gate.Clock(0).Sleep(ctx, d+apart)
+	a.world.mu.Lock()
+	a.seen = mix(a.seen, uint64(a.world.now()/grain))
+	a.world.active()
+	a.world.mu.Unlock()
+	return err
+}
+
+// seedOf makes the seed of one client from the program's.
+func (w *world) seedOf(index int) (seed [32]byte) {
+	binary.LittleEndian.PutUint64(seed[:], w.program.Seed)
+	binary.LittleEndian.PutUint64(seed[8:], uint64(index)+1)
+	return seed
+}
+
+// setup is what all clients have in common, and one's place.
+func (w *world) setup(index int) workloads.Setup {
+	p := w.program
+	return workloads.Setup{
+		Variant: p.Variant, Config: p.Config, Index: index, Clients: p.Clients, Owner: w.owner(index), Prefix: keyPrefix,
+		Poll: p.Poll, Permits: p.Permits, Settings: p.Settings,
+	}
+}
+
+// keyPrefix begins every key of a simulated run.
+const keyPrefix = "lb:"

@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"hash/fnv"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// dataset is a copy of all that a node holds, with the instants (by the node's own clock) at which keys expire, as Redis
+// writes them to disk and to replicas.
+type dataset struct {
+	entries []entry // in order of key
+	at      time.Time
+}
+
+type entry struct {
+	key     string
+	kind    string
+	text    string
+	fields  map[string]string
+	items   []string
+	scores  map[string]float64
+	expires time.Time // zero = never
+}
+
+// copy reads everything the node holds at bubble time t.
+func (n *node) copy(t time.Time) dataset {
+	n.tick(t)
+	db := n.redis.DB(0)
+	own := n.clock.now(t)
+	d := dataset{at: t}
+	for _, key := range db.Keys() {
+		e := entry{key: key, kind: db.Type(key)}
+		switch e.kind {
+		case "string":
+			e.text, _ = db.Get(key)
+		case "hash":
+			names, _ := db.HKeys(key)
+			e.fields = make(map[string]string, len(names))
+			for _, f := range names {
+				e.fields[f] = db.HGet(key, f)
+			}
+		case "list":
+			e.items, _ = db.List(key)
+			e.items = slices.Clone(e.items)
+		case "set":
+			e.items, _ = db.Members(key)
+		case "zset":
+			e.scores, _ = db.SortedSet(key)
+		}
+		if left := db.TTL(key); left > 0 {
+			e.expires = own.Add(left)
+		}
+		d.entries = append(d.entries, e)
+	}
+	return d
+}
+
+// load replaces everything the node holds by a copy; what has expired meanwhile is left out.
+func (n *node) load(d dataset, t time.Time) {
+	n.redis.FlushAll()
+	n.tick(t)
+	db := n.redis.DB(0)
+	own := n.clock.now(t)
+	for _, e := range d.entries {
+		if !e.expires.IsZero() && !e.expires.After(own) {
+			continue
+		}
+		switch e.kind {
+		case "string":
+			_ = db.Set(e.key, e.text) // fails only for a key of another type, and the node is empty
+		case "hash":
+			for _, f := range slices.Sorted(maps.Keys(e.fields)) {
+				db.HSet(e.key, f, e.fields[f])
+			}
+		case "list":
+			_, _ = db.Push(e.key, e.items...)
+		case "set":
+			_, _ = n.redis.SetAdd(e.key, e.items...)
+		case "zset":
+			for _, m := range slices.Sorted(maps.Keys(e.scores)) {
+				_, _ = db.ZAdd(e.key, e.scores[m], m)
+			}
+		}
+		if !e.expires.IsZero() {
+			db.SetTTL(e.key, e.expires.Sub(own))
+		}
+	}
+}
+
+// digest is a hash of the data, with what is left of each lease rounded to grain: states that differ by less are one to a
+// search that prunes.
+func (d dataset) digest(own time.Time, grain time.Duration) uint64 {
+	h := fnv.New64a()
+	put := func(parts ...string) {
+		for _, p := range parts {
+			_, _ = io.WriteString(h, p)
+			_, _ = h.Write([]byte{0})
+		}
+	}
+	for _, e := range d.entries {
+		put(e.key, e.kind, e.text)
+		for _, f := range slices.Sorted(maps.Keys(e.fields)) {
+			put(f, e.fields[f])
+		}
+		put(e.items...)
+		for _, m := range slices.Sorted(maps.Keys(e.scores)) {
+			put(m, strconv.FormatFloat(e.scores[m], 'g', -1, 64))
+		}
+		if !e.expires.IsZero() {
+			put(strconv.FormatInt(int64(e.expires.Sub(own)/grain), 10))
+		}
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,235 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls/catalogue"
+)
+
+// ExploreSchema is the schema name of an exploration's result.
+const ExploreSchema = "lockbench/explore/v1"
+
+// ExploreConfig is a search through the schedules of a program.
+type ExploreConfig struct {
+	Program   Program
+	Bounds    Bounds
+	Strategy  string        // "" means Mixed
+	Seed      uint64        // of the search
+	Schedules int           // at most so many; 0 means no limit
+	Budget    time.Duration // of real time; 0 means no limit. Without a limit an unsuccessful random search ends with its context
+	Workers   int           // processes; 0 means one for each core
+	All       bool          // go on after a finding, to count
+	// Command starts a worker; nil means this program again, which must call WorkerMain when IsWorker says so.
+	Command []string
+	// Env is added to a worker's environment.
+	Env []string
+	// Find finds the variant in this process; nil means the catalogue's. A worker has its own, see WorkerMain.
+	Find Finder
+}
+
+// Stats is how far an exploration has come.
+type Stats struct {
+	Schedules int
+	Steps     int
+	States    int // distinct states, of an exhaustive search
+	Virtual   time.Duration
+	Elapsed   time.Duration
+	Findings  int
+}
+
+// Found is the first finding of an exploration.
+type Found struct {
+	Schedule int              `json:"schedule"`
+	Property history.Property `json:"property"`
+	Cause    history.Cause    `json:"cause"`
+	Steps    []string         `json:"steps"`
+	TapeFile string           `json:"tape,omitempty"` // set by whoever saves the tape
+	Tape     Tape             `json:"-"`
+}
+
+// ExploreResult is what an exploration found.
+type ExploreResult struct {
+	Schema    string         `json:"schema"`
+	Lock      string         `json:"lock"`
+	Verdict   string         `json:"verdict"` // pass or fail; inconclusive when nothing was run
+	Schedules int            `json:"schedules"`
+	Exhausted bool           `json:"exhausted"` // every schedule within the bounds was run or shown to be equal to one that was
+	Strategy  string         `json:"strategy"`
+	Bounds    Bounds         `json:"bounds"`
+	Seconds   float64        `json:"seconds"`
+	Virtual   float64        `json:"virtual_seconds"` // what the same schedules would have taken
+	States    int            `json:"states,omitempty"`
+	Steps     int            `json:"events"`
+	Violated  map[string]int `json:"violated,omitempty"` // schedules by "property/cause"
+	Excepted  map[string]int `json:"excepted,omitempty"` // schedules that broke what no lock with a lease can keep when its client stalls
+	First     *Found         `json:"first,omitempty"`
+	Warnings  []string       `json:"warnings,omitempty"`
+}
+
+// Explore searches with worker processes until the bounds are exhausted, a finding is made, the limits are reached or ctx ends. The
+// end of ctx is no error: what was found by then is the result. progress is called from one goroutine; it may be nil.
+func Explore(ctx context.Context, cfg ExploreConfig, progress func(Stats)) (ExploreResult, error) {
+	e, err := newExploration(cfg, progress)
+	if err != nil {
+		return ExploreResult{}, err
+	}
+	if cfg.Budget > 0 {
+		limited, cancel := context.WithTimeout(ctx, cfg.Budget)
+		defer cancel()
+		ctx = limited
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e.cancel = cancel
+	var workers sync.WaitGroup
+	for part := range e.workers {
+		workers.Go(func() { e.drive(ctx, part) })
+	}
+	workers.Wait()
+	return e.result()
+}
+
+// exploration is a search under way.
+type exploration struct {
+	cfg     ExploreConfig
+	job     job
+	workers int
+	started time.Time
+	cancel  context.CancelFunc
+	tell    func(Stats)
+
+	mu       sync.Mutex // protects what follows against the goroutines that listen to workers
+	parts    []progress
+	first    *finding
+	findings int
+	errs     []error
+	warnings []string
+}
+
+func newExploration(cfg ExploreConfig, tell func(Stats)) (*exploration, error) {
+	if cfg.Find == nil {
+		cfg.Find = catalogue.Find
+	}
+	p, err := cfg.Program.resolve(cfg.Find)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Strategy == "" {
+		cfg.Strategy = Mixed
+	}
+	workers := cfg.Workers
+	if workers == 0 {
+		workers = runtime.NumCPU()
+	}
+	if tell == nil {
+		tell = func(Stats) {}
+	}
+	j := job{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cfg.Strategy, Seed: cfg.Seed, Parts: workers, All: cfg.All,
+		Schedules: cfg.Schedules}
+	return &exploration{cfg: cfg, job: j, workers: workers, started: time.Now(), tell: tell, parts: make([]progress, workers)}, j.check()
+}
+
+// drive runs one worker, and the next one when it dies of the lock under test.
+func (e *exploration) drive(ctx context.Context, part int) {
+	j := e.job
+	j.Part = part
+	j.First = part
+	if j.Schedules > 0 {
+		j.Schedules -= part
+		if j.Schedules <= 0 {
+			return
+		}
+	}
+	died, err := e.attend(ctx, j)
+	if err != nil {
+		e.fail(err)
+	}
+	if died != nil {
+		e.found(e.autopsy(ctx, j, *died))
+	}
+}
+
+func (e *exploration) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.errs = append(e.errs, err)
+	e.cancel()
+}
+
+// found takes a finding; the one with the lowest number is reported.
+func (e *exploration) found(f finding) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.findings++
+	if e.first == nil || f.Schedule < e.first.Schedule {
+		e.first = &f
+	}
+	if !e.cfg.All {
+		e.cancel()
+	}
+}
+
+// heard takes a worker's progress.
+func (e *exploration) heard(part int, p progress) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.parts[part] = p
+	sum := e.sum()
+	e.tell(Stats{Schedules: sum.Schedules, Steps: sum.Steps, States: sum.States, Virtual: sum.Virtual,
+		Elapsed: time.Since(e.started), Findings: e.findings})
+}
+
+func (e *exploration) sum() progress {
+	all := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Exhausted: true}
+	for _, p := range e.parts {
+		all.Schedules += p.Schedules
+		all.Steps += p.Steps
+		all.States += p.States
+		all.Pruned += p.Pruned
+		all.Virtual += p.Virtual
+		all.Exhausted = all.Exhausted && p.Exhausted
+		for k, n := range p.Violated {
+			all.Violated[k] += n
+		}
+		for k, n := range p.Excepted {
+			all.Excepted[k] += n
+		}
+	}
+	return all
+}
+
+// result is what came of it.
+func (e *exploration) result() (ExploreResult, error) {
+	sum := e.sum()
+	r := ExploreResult{
+		Schema: ExploreSchema, Lock: e.job.Program.Lock, Verdict: "pass", Schedules: sum.Schedules, Exhausted: sum.Exhausted,
+		Strategy: e.job.Strategy, Bounds: e.job.Bounds, Seconds: time.Since(e.started).Seconds(), Virtual: sum.Virtual.Seconds(),
+		States: sum.States, Steps: sum.Steps, Violated: sum.Violated, Excepted: sum.Excepted, Warnings: e.warnings,
+	}
+	if sum.Schedules == 0 {
+		r.Verdict = "inconclusive"
+	}
+	if f := e.first; f != nil {
+		r.Verdict, r.Exhausted = "fail", false
+		r.First = &Found{Schedule: f.Schedule, Property: f.Broken.Property, Cause: f.Broken.Cause, Steps: f.Tape.Steps, Tape: f.Tape}
+	}
+	return r, errors.Join(e.errs...)
+}
+
+// Exceptions says in words what was seen and is no finding; "" when nothing was.
+func (r ExploreResult) Exceptions() string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(r.Excepted)) {
+		parts = append(parts, fmt.Sprintf("%s in %d schedules", k, r.Excepted[k]))
+	}
+	return strings.Join(parts, ", ")
+}

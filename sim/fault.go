@@ -1,0 +1,297 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// open begins a fault window and gives what ends it.
+func (w *world) open(fault, client string, node int, moment string) (end func()) {
+	i := len(w.windows)
+	w.windows = append(w.windows, history.Window{Fault: fault, Client: client, Node: node, Start: w.timeline(), Confirmed: true, Moment: moment})
+	return func() {
+		if w.windows[i].End == 0 {
+			w.windows[i].End = w.timeline()
+		}
+	}
+}
+
+// instant records a fault that is over as soon as it is done.
+func (w *world) instant(fault, client string, node int, moment string) {
+	w.open(fault, client, node, moment)()
+}
+
+// extent is how long a fault lasts: for d, and until ready says so, at most ten leases more. Without ready, d 0 is for ever.
+type extent struct {
+	d     time.Duration
+	ready func() bool
+}
+
+// longestWait is how many leases an event is waited for before a fault ends all the same.
+const longestWait = 10
+
+// lasting arranges the end of a fault.
+func (w *world) lasting(e extent, end func()) {
+	over := false
+	finish := func() {
+		if !over {
+			over = true
+			end()
+			w.event(arranged, nil, nil, func() string { return "a fault ends" })
+		}
+	}
+	switch {
+	case e.ready != nil:
+		earliest := time.Now().Add(e.d)
+		try := func() {
+			if !over && !time.Now().Before(earliest) && e.ready() {
+				finish()
+			}
+		}
+		w.onEnter = append(w.onEnter, try)
+		w.after(e.d, try)
+		w.after(e.d+longestWait*w.program.Config.Lease, finish)
+	case e.d > 0:
+		w.after(e.d, finish)
+	}
+}
+
+// otherEnters makes an extent that ends when another client than a has entered its critical section, counted from now.
+func (w *world) otherEnters(a *actor, d time.Duration) extent {
+	before, own := w.entered, w.entries[a.index]
+	return extent{d, func() bool { return w.entered-before > w.entries[a.index]-own }}
+}
+
+// pauseClient stops everything of a client.
+func (w *world) pauseClient(a *actor, e extent, moment string) {
+	if a.paused || a.crashed || a.done {
+		return
+	}
+	a.paused = true
+	a.gate.Pause()
+	end := w.open(faults.PauseClient, a.name, -1, moment)
+	w.lasting(e, func() { w.resumeClient(a); end() })
+	w.active()
+}
+
+// resumeClient lets a client go on. What came for it meanwhile lies in its sockets: it is read first.
+func (w *world) resumeClient(a *actor) {
+	if !a.paused {
+		return
+	}
+	a.paused = false
+	for _, l := range w.links {
+		if l.actor != a {
+			continue
+		}
+		for len(l.replies) > 0 && w.canAnswer(l) && l.replies[0].free() {
+			r := l.replies[0]
+			l.replies = l.replies[1:]
+			w.event(deliverReply, l, r.bytes, func() string { return "<- " + r.String() })
+			w.hand(r)
+		}
+		l.wake()
+	}
+	a.gate.Resume()
+	w.active()
+}
+
+// crashClient kills a client; its machine closes its connections.
+func (w *world) crashClient(a *actor, moment string) {
+	if a.crashed || a.done {
+		return
+	}
+	a.crashed, a.paused = true, false
+	for _, l := range w.links {
+		if l.actor == a {
+			l.replies, l.arrived, l.parked = nil, nil, nil
+			l.server.subs.forget(l)
+			l.wake()
+		}
+	}
+	_ = a.gate.Crash() // the gate holds no connection here: nothing can fail
+	w.open(faults.CrashClient, a.name, -1, moment)
+	w.active()
+}
+
+// cancelClient cancels the context of whatever the client is doing.
+func (w *world) cancelClient(a *actor, moment string) {
+	w.instant(faults.CancelClient, a.name, -1, moment)
+	a.cancel()
+}
+
+// cutLink breaks a connection.
+func (w *world) cutLink(l *link) {
+	l.requests = nil
+	l.breakOff(errCut)
+}
+
+// loseRequest drops the oldest request of a link, and its connection.
+func (w *world) loseRequest(l *link, moment string) {
+	w.instant(faults.LoseRequest, l.actor.name, l.server.index, moment)
+	w.cutLink(l)
+}
+
+// loseReply drops the oldest reply of a link, and its connection.
+func (w *world) loseReply(l *link, moment string) {
+	w.instant(faults.LoseReply, l.actor.name, l.server.index, moment)
+	w.cutLink(l)
+}
+
+// delayRequest holds the oldest request of a link back.
+func (w *world) delayRequest(l *link, e extent, moment string) {
+	if len(l.requests) > 0 {
+		w.holdRequest(l.requests[0], e, moment)
+	}
+}
+
+func (w *world) holdRequest(q *request, e extent, moment string) {
+	q.kept = true
+	end := w.open(faults.DelayRequest, q.link.actor.name, q.link.server.index, moment)
+	w.lasting(e, func() { q.kept = false; end() })
+}
+
+// delayReply holds the oldest reply of a link back.
+func (w *world) delayReply(l *link, e extent, moment string) {
+	if len(l.replies) > 0 {
+		w.holdReply(l.replies[0], e, moment)
+	}
+}
+
+func (w *world) holdReply(r *reply, e extent, moment string) {
+	r.kept = true
+	end := w.open(faults.DelayReply, r.link.actor.name, r.link.server.index, moment)
+	w.lasting(e, func() { r.kept = false; end() })
+}
+
+// sever lets nothing pass between clients and nodes; a nil actor means every client, a nil node every node.
+func (w *world) sever(fault string, a *actor, n *node, e extent, moment string) {
+	var keys []cutKey
+	for _, other := range w.actors {
+		for _, server := range w.nodes {
+			if (a == nil || a == other) && (n == nil || n == server) && !w.cut[cutKey{other.index, server.index}] {
+				keys = append(keys, cutKey{other.index, server.index})
+			}
+		}
+	}
+	for _, k := range keys {
+		w.cut[k] = true
+	}
+	client, node := "", -1
+	if a != nil {
+		client = a.name
+	}
+	if n != nil {
+		node = n.index
+	}
+	end := w.open(fault, client, node, moment)
+	w.lasting(e, func() {
+		end()
+		for _, k := range keys {
+			delete(w.cut, k)
+		}
+		close(w.healed)
+		w.healed = make(chan struct{})
+	})
+}
+
+// killServer kills a node; after d it is started again with what its persistence kept. d 0 means never.
+func (w *world) killServer(n *node, d time.Duration, moment string) {
+	if n.down {
+		return
+	}
+	kept := w.saved(n)
+	n.down, n.still = true, false
+	w.dropLinks(n)
+	end := w.open(faults.KillServer, "", n.index, moment)
+	w.lasting(extent{d: d}, func() {
+		end()
+		n.down = false
+		clear(n.scripts)
+		n.load(kept, time.Now())
+	})
+}
+
+// dropLinks ends every connection of a node. What it had sent is lost with it.
+func (w *world) dropLinks(n *node) {
+	for _, l := range w.links {
+		if l.server == n && l.lost == nil {
+			l.requests = nil
+			l.breakOff(errGone)
+		}
+	}
+}
+
+// pauseServer stops a node for d.
+func (w *world) pauseServer(n *node, d time.Duration, moment string) {
+	n.still = true
+	end := w.open(faults.PauseServer, "", n.index, moment)
+	w.lasting(extent{d: d}, func() { end(); n.still = false; w.active() })
+}
+
+// failover kills the primary and makes the replica, with the writes that reached it, the primary.
+func (w *world) failover(moment string) {
+	if w.program.Topology != impls.Replicated || w.pair.stopped {
+		return
+	}
+	old := w.nodes[w.primary]
+	old.down = true
+	w.dropLinks(old)
+	w.primary = 1 - w.primary
+	w.pair.stopped, w.pair.stream = true, nil
+	clear(w.nodes[w.primary].scripts)
+	w.instant(faults.Failover, "", 0, moment)
+}
+
+// jumpClock moves a node's clock.
+func (w *world) jumpClock(n *node, by time.Duration, moment string) {
+	n.jump(time.Now(), by)
+	w.instant(faults.JumpClock, "", n.index, moment)
+}
+
+// driftClock lets a node's clock run at another rate from now on, for d or for ever.
+func (w *world) driftClock(n *node, rate float64, d time.Duration, moment string) {
+	n.setRate(time.Now(), rate)
+	end := w.open(faults.DriftClock, "", n.index, moment)
+	w.lasting(extent{d: d}, func() { end(); n.setRate(time.Now(), 1) })
+}
+
+// flushScripts lets a node forget its scripts.
+func (w *world) flushScripts(n *node, moment string) {
+	clear(n.scripts)
+	w.instant(faults.FlushScripts, "", n.index, moment)
+}
+
+// deleteKeys is an operator who deletes the lock's keys.
+func (w *world) deleteKeys(n *node, moment string) {
+	n.tick(time.Now())
+	db := n.redis.DB(0)
+	for _, key := range db.Keys() {
+		db.Del(key)
+	}
+	w.written(n)
+	w.instant(faults.DeleteKey, "", n.index, moment)
+}
+
+// cutPubSub cuts every connection that subscribes.
+func (w *world) cutPubSub(moment string) {
+	for _, l := range w.links {
+		if l.server.subs.has(l) {
+			w.cutLink(l)
+		}
+	}
+	w.instant(faults.CutPubSub, "", -1, moment)
+}
+
+// slowNetwork delays every request and reply by d from now on, for as long as it lasts.
+func (w *world) slowNetwork(by, d time.Duration, moment string) {
+	w.slow += by
+	end := w.open(faults.SlowNetwork, "", -1, moment)
+	w.lasting(extent{d: d}, func() { end(); w.slow -= by })
+}
+
+// lockNodes are the nodes of the lock, without the guarded store's.
+func (w *world) lockNodes() []*node { return w.nodes[:w.storeIndex()] }

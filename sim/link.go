@@ -1,0 +1,291 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/resp"
+)
+
+// link is one simulated connection, both ends of it: the client's end is the net.Conn, the server's end is a session of a
+// node, and in between lie the requests and replies that the scheduler has not released. Nothing moves by itself, except the
+// handshake of Redis clients, which no lock cares about.
+//
+// All fields are protected by world.mu: the client's goroutines read and write, the driver moves bytes.
+type link struct {
+	world   *world
+	actor   *actor
+	node    int // index of the address that was dialled
+	seq     int // which connection of this client to this node, from 0
+	number  uint64
+	server  *node // the server that answered the dial
+	session *session
+	frames  resp.Requests
+
+	requests []*request // sent, not yet at the server
+	replies  []*reply   // made, not yet at the client
+	parked   *request   // at the server, which will answer later (WAIT, BLPOP)
+	arrived  []byte     // at the client, not yet read
+
+	shut    bool  // closed by the client
+	lost    error // the connection broke; read once arrived is empty
+	readBy  time.Time
+	writeBy time.Time
+	changed chan struct{} // cap 1: something a reader waits for has changed
+}
+
+var _ net.Conn = (*link)(nil)
+
+// request is one command on its way.
+type request struct {
+	link    *link
+	name    string
+	args    []string
+	op      string // the operation of the client that sent it
+	nth     int    // of the client, from 1
+	sent    int64  // on the timeline
+	ready   int    // the step at which it became pending
+	held    time.Time
+	command int // index into the actor's commands
+
+	withheld bool                            // the client was stopped before it left
+	kept     bool                            // held back until a fault ends
+	doomed   bool                            // it will be lost
+	answer   func(force bool) ([]byte, bool) // of a parked request
+}
+
+// reply is what comes back for a request, or a message to a subscriber, whose request is nil.
+type reply struct {
+	link    *link
+	request *request
+	bytes   []byte
+	ready   int
+	held    time.Time
+	kept    bool // held back until a fault ends
+}
+
+// String names a link in traces: client, node and number.
+func (l *link) String() string {
+	s := fmt.Sprintf("%s-n%d", l.actor.name, l.node+1)
+	if l.node == l.world.storeIndex() {
+		s = l.actor.name + "-store"
+	}
+	if l.seq > 0 {
+		s += fmt.Sprintf("#%d", l.seq+1)
+	}
+	return s
+}
+
+// Write takes requests. It never blocks: a network that is slow is slow to deliver, not to accept.
+func (l *link) Write(b []byte) (int, error) {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	if err := l.unusable("write"); err != nil {
+		return 0, err
+	}
+	l.frames.Feed(b)
+	for {
+		r, ok := l.frames.Next()
+		if !ok {
+			return len(b), nil
+		}
+		if r.Opaque() || r.Len() == 0 {
+			return 0, l.opError("write", errors.New("the client sent what is not RESP"))
+		}
+		l.send(r)
+	}
+}
+
+func (l *link) send(r resp.Request) {
+	args := make([]string, r.Len())
+	for i := range args {
+		args[i] = string(r.Arg(i))
+	}
+	q := &request{link: l, name: strings.ToUpper(args[0]), args: args}
+	if handshake[q.name] && len(l.requests) == 0 && l.world.reachable(l) && !l.server.still {
+		l.arrive(l.server.execute(l.session, args, time.Now()))
+		return
+	}
+	l.world.pend(q)
+}
+
+// handshake are the commands with which Redis clients open and keep a connection. They are answered at once and are no
+// events: no lock depends on when they happen.
+var handshake = map[string]bool{
+	"HELLO": true, "AUTH": true, "CLIENT": true, "SELECT": true, "READONLY": true, "PING": true, "COMMAND": true, "QUIT": true,
+}
+
+// Read waits for bytes, the end of the connection or the deadline. Bytes that have arrived come before a deadline that has passed:
+// a client that was stopped finds in its socket what came meanwhile.
+func (l *link) Read(b []byte) (int, error) {
+	var timer *time.Timer
+	for {
+		n, wait, err := l.take(b)
+		if n > 0 || err != nil {
+			return n, err
+		}
+		if wait < 0 {
+			<-l.changed
+			continue
+		}
+		if timer == nil {
+			timer = time.NewTimer(wait)
+			defer timer.Stop()
+		} else {
+			timer.Reset(wait)
+		}
+		select {
+		case <-l.changed:
+		case <-timer.C:
+		}
+	}
+}
+
+// take reads without waiting; wait is how long to wait at most when there is nothing, negative for ever.
+func (l *link) take(b []byte) (n int, wait time.Duration, err error) {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	switch {
+	case l.actor.crashed:
+		return 0, 0, l.opError("read", impls.ErrCrashed)
+	case l.shut:
+		return 0, 0, l.opError("read", net.ErrClosed)
+	case len(l.arrived) > 0:
+		n = copy(b, l.arrived)
+		l.arrived = l.arrived[n:]
+		return n, 0, nil
+	case l.lost != nil:
+		return 0, 0, l.lost
+	case l.readBy.IsZero(), l.actor.paused:
+		return 0, -1, nil
+	}
+	wait = time.Until(l.readBy)
+	if wait <= 0 {
+		return 0, 0, l.opError("read", os.ErrDeadlineExceeded)
+	}
+	return 0, wait, nil
+}
+
+// unusable is the error of a connection on which nothing can be written any more.
+func (l *link) unusable(op string) error {
+	switch {
+	case l.actor.crashed:
+		return l.opError(op, impls.ErrCrashed)
+	case l.shut:
+		return l.opError(op, net.ErrClosed)
+	case l.lost != nil:
+		return l.opError(op, syscall.EPIPE)
+	}
+	return nil
+}
+
+func (l *link) opError(op string, err error) error {
+	return &net.OpError{Op: op, Net: "sim", Addr: l.RemoteAddr(), Err: err}
+}
+
+// Close ends the client's end. What was sent is still on its way; what comes back is thrown away.
+func (l *link) Close() error {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	if l.shut {
+		return l.opError("close", net.ErrClosed)
+	}
+	l.shut = true
+	l.replies, l.arrived = nil, nil
+	l.parked = nil
+	l.server.subs.forget(l)
+	l.wake()
+	return nil
+}
+
+// wake lets a waiting reader look again.
+func (l *link) wake() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// arrive puts bytes before the reader.
+func (l *link) arrive(b []byte) {
+	if l.shut {
+		return
+	}
+	l.arrived = append(l.arrived, b...)
+	l.wake()
+}
+
+// breakOff ends the connection from the network's side. Replies that are on their way are dropped with it.
+func (l *link) breakOff(err error) {
+	if l.lost == nil {
+		l.lost = l.opError("read", err)
+	}
+	l.replies, l.parked = nil, nil
+	l.server.subs.forget(l)
+	l.wake()
+}
+
+// push queues a message to a subscriber.
+func (l *link) push(words ...string) {
+	if l.shut || l.lost != nil {
+		return
+	}
+	l.world.pendReply(&reply{link: l, bytes: pushed(l.session.peer.Resp3, words)})
+}
+
+// LocalAddr is a made-up address.
+func (l *link) LocalAddr() net.Addr { return simAddr("10.0.0." + l.actor.name[1:] + ":1") }
+
+// RemoteAddr is the address that was dialled.
+func (l *link) RemoteAddr() net.Addr { return simAddr(nodeAddr(l.node)) }
+
+// SetDeadline sets both deadlines.
+func (l *link) SetDeadline(t time.Time) error {
+	l.writeBy = t
+	return l.SetReadDeadline(t)
+}
+
+// SetReadDeadline sets when a waiting Read gives up.
+func (l *link) SetReadDeadline(t time.Time) error {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	l.readBy = t
+	l.wake()
+	return nil
+}
+
+// SetWriteDeadline does nothing: Write never waits.
+func (l *link) SetWriteDeadline(time.Time) error { return nil }
+
+type simAddr string
+
+func (simAddr) Network() string  { return "sim" }
+func (a simAddr) String() string { return string(a) }
+
+// nodeAddr is the address of a node as clients dial it: an IP literal, because a host name would start a resolver.
+func nodeAddr(i int) string { return fmt.Sprintf("127.0.0.%d:6379", i+1) }
+
+// nodeOf is the node that an address leads to.
+func nodeOf(addr string) (int, error) {
+	host, _, err := net.SplitHostPort(addr)
+	var i int
+	if err != nil {
+		return 0, err
+	}
+	if _, err := fmt.Sscanf(host, "127.0.0.%d", &i); err != nil {
+		return 0, fmt.Errorf("address %s is not one of this world", addr)
+	}
+	return i - 1, nil
+}
+
+// What a client sees of a connection that broke: the network cut it, or the node is gone.
+const errCut = syscall.ECONNRESET
+
+var errGone = io.EOF

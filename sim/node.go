@@ -1,0 +1,169 @@
+package sim
+
+import (
+	"bufio"
+	"bytes"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// node is one Redis server of a world. Registering miniredis' commands is a fifth of the cost of a short schedule, so a
+// node outlives its world: reset empties it for the next one. Only the driver calls a node.
+type node struct {
+	index int
+	redis *miniredis.Miniredis
+	srv   *server.Server
+	lua   *luaHost
+	clock nodeClock
+	down  bool // killed: connections are refused
+	still bool // paused: nothing is answered
+	reply bytes.Buffer
+	out   *bufio.Writer
+	subs  subscriptions
+	// scripts are the sources by digest that this server knows; a restart forgets them, as Redis does.
+	scripts map[string]string
+}
+
+// nodeClock turns the bubble's time into the node's own: it may be off and it may run at another rate.
+type nodeClock struct {
+	offset time.Duration
+	rate   float64   // 1 = true
+	since  time.Time // the instant from which rate counts
+}
+
+func (c nodeClock) now(t time.Time) time.Time {
+	drift := time.Duration(float64(t.Sub(c.since)) * (c.rate - 1))
+	return t.Add(c.offset + drift)
+}
+
+// newNode starts a node. It must be called outside every bubble: the node serves many.
+func newNode(index int) (*node, error) {
+	m := miniredis.NewMiniRedis()
+	m.ClockTTL(true)
+	conn, err := m.Dial() // starts the server without a listener; the conn itself is of no use
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.Close(); err != nil {
+		return nil, err
+	}
+	n := &node{index: index, redis: m, srv: m.Server(), scripts: map[string]string{}}
+	n.out = bufio.NewWriterSize(&n.reply, 512)
+	n.lua = newLuaHost(n)
+	return n, nil
+}
+
+// close ends the node for good.
+func (n *node) close() {
+	n.lua.close()
+	n.redis.Close()
+}
+
+// reset empties the node for a new world that starts at t.
+func (n *node) reset(t time.Time) {
+	n.redis.FlushAll()
+	n.clock = nodeClock{rate: 1, since: t}
+	n.redis.SetTime(t)
+	n.down, n.still = false, false
+	n.subs = subscriptions{}
+	clear(n.scripts)
+}
+
+// session is what the server keeps of one connection.
+type session struct {
+	peer *server.Peer
+	link *link // nil inside a script
+}
+
+func (n *node) newSession(l *link) *session { return &session{peer: server.NewPeer(n.out), link: l} }
+
+// tick sets the server's clock from the bubble's time; leases end here.
+func (n *node) tick(t time.Time) { n.redis.SetTime(n.clock.now(t)) }
+
+// execute runs one command at bubble time t and returns the bytes of its reply; they stay good until the next call.
+func (n *node) execute(s *session, args []string, t time.Time) []byte {
+	n.tick(t)
+	n.reply.Reset()
+	n.dispatch(s, args)
+	s.peer.Flush()
+	return n.reply.Bytes()
+}
+
+// dispatch runs what this package does itself and gives the rest to miniredis.
+func (n *node) dispatch(s *session, args []string) {
+	name := strings.ToUpper(args[0])
+	switch name {
+	case "HELLO":
+		n.hello(s, args[1:])
+	case "EVAL", "EVAL_RO":
+		n.eval(s, args[1:])
+	case "EVALSHA", "EVALSHA_RO":
+		n.evalSHA(s, args[1:])
+	case "SCRIPT":
+		n.script(s, args[1:])
+	default:
+		n.command(s, name, args)
+	}
+}
+
+// hello answers the handshake. It is here because each schedule opens its connections anew.
+func (n *node) hello(s *session, args []string) {
+	if len(args) == 0 || (args[0] != "2" && args[0] != "3") {
+		s.peer.WriteError("NOPROTO unsupported protocol version")
+		return
+	}
+	s.peer.Resp3 = args[0] == "3"
+	s.peer.Block(func(w *server.Writer) {
+		w.WriteMapLen(3)
+		w.WriteBulk("server")
+		w.WriteBulk("redis")
+		w.WriteBulk("version")
+		w.WriteBulk(version)
+		w.WriteBulk("proto")
+		w.WriteInt(2 + boolInt(s.peer.Resp3))
+	})
+}
+
+// version is the Redis that these nodes are compared with.
+const version = "7.0.15"
+
+// command runs what is neither a script nor about scripts.
+func (n *node) command(s *session, name string, args []string) {
+	switch name {
+	case "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE":
+		n.subscribe(s, name, args[1:])
+	case "PUBLISH":
+		n.publish(s, args[1:])
+	case "PUBSUB":
+		n.pubsub(s, args[1:])
+	default:
+		n.srv.Dispatch(s.peer, args)
+	}
+}
+
+// setRate lets the clock run at another rate from now on, without a jump.
+func (n *node) setRate(t time.Time, rate float64) {
+	n.clock.offset = n.clock.now(t).Sub(t)
+	n.clock.rate, n.clock.since = rate, t
+}
+
+// jump moves the node's clock. Redis keeps the instant at which a key expires, miniredis the time that is left: a jump back
+// must therefore lengthen what is left.
+func (n *node) jump(t time.Time, by time.Duration) {
+	n.tick(t)
+	n.clock.offset += by
+	if by >= 0 {
+		n.tick(t)
+		return
+	}
+	db := n.redis.DB(0)
+	for _, key := range db.Keys() {
+		if left := db.TTL(key); left > 0 {
+			db.SetTTL(key, left-by)
+		}
+	}
+	n.tick(t)
+}

@@ -1,0 +1,172 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// optionKind is what sort of thing could happen next.
+type optionKind uint8
+
+const (
+	deliverRequest optionKind = iota // a request reaches its node and is executed
+	deliverReply                     // a reply reaches its client
+	replicate                        // the replica takes over what the primary has written
+	waitForTime                      // nothing arrives for a while
+	strike                           // a fault
+	arranged                         // something that was arranged for an instant
+	giveUp                           // nothing: the rest of this schedule is known
+)
+
+// option is one thing that could happen next.
+type option struct {
+	kind  optionKind
+	link  *link
+	fault *possible
+	ready int // the step at which it became possible: the oldest is the default
+}
+
+// name identifies the option among those of one step, in tapes.
+func (o option) name() string {
+	switch o.kind {
+	case deliverRequest:
+		return "request " + o.link.String()
+	case deliverReply:
+		return "reply " + o.link.String()
+	case replicate:
+		return "replicate"
+	case waitForTime:
+		return "wait"
+	}
+	return o.fault.name()
+}
+
+// owner is who the option belongs to, for strategies that give priorities: the client's index, or a number beyond all clients.
+func (o option) owner() int {
+	if o.link != nil {
+		return o.link.actor.index
+	}
+	return maxClients
+}
+
+// options lists what could happen next, in an order that depends on names alone: requests and replies by client, node and
+// connection, then replication. Faults and waiting are added by choose.
+func (w *world) options() []option {
+	out := w.possible[:0]
+	for _, l := range w.links {
+		if len(l.requests) > 0 && w.canReach(l) && l.requests[0].free() {
+			out = append(out, option{kind: deliverRequest, link: l, ready: l.requests[0].ready})
+		}
+		if len(l.replies) > 0 && w.canAnswer(l) && l.replies[0].free() {
+			out = append(out, option{kind: deliverReply, link: l, ready: l.replies[0].ready})
+		}
+	}
+	if w.program.Topology == impls.Replicated && w.pair.pending() {
+		out = append(out, option{kind: replicate, ready: w.pair.ready})
+	}
+	w.possible = out
+	return out
+}
+
+// reachable tells whether the network carries anything between a link's ends.
+func (w *world) reachable(l *link) bool {
+	return !w.cut[cutKey{l.actor.index, l.server.index}]
+}
+
+// canReach tells whether a request on the link can be delivered now. A stopped client's requests had left before it stopped.
+func (w *world) canReach(l *link) bool {
+	return l.lost == nil && !l.server.still && !l.server.down && l.parked == nil && w.reachable(l)
+}
+
+// canAnswer tells whether a reply on the link can be delivered now.
+func (w *world) canAnswer(l *link) bool {
+	return l.lost == nil && !l.actor.paused && w.reachable(l)
+}
+
+// apply lets the chosen thing happen.
+func (w *world) apply(o option) {
+	switch o.kind {
+	case deliverRequest:
+		q := o.link.requests[0]
+		o.link.requests = o.link.requests[1:]
+		w.event(o.kind, o.link, []byte(q.name), func() string { return "-> " + q.String() })
+		w.executeNow(q)
+	case deliverReply:
+		r := o.link.replies[0]
+		o.link.replies = o.link.replies[1:]
+		w.event(o.kind, o.link, r.bytes, func() string { return "<- " + r.String() })
+		w.hand(r)
+	case replicate:
+		w.event(o.kind, nil, nil, func() string { return "the replica takes over a write" })
+		w.replicateOne()
+	case strike:
+		w.event(o.kind, nil, []byte(o.fault.name()), func() string { return "!! " + o.fault.name() })
+		o.fault.strike()
+	}
+	w.step++
+}
+
+func (w *world) event(kind optionKind, l *link, content []byte, what func() string) {
+	number := uint64(0)
+	if l != nil {
+		number = l.number
+	}
+	w.trace.event(w.now(), kind, number, content, what)
+}
+
+// executeNow runs a request at its node and makes its reply an event, unless a fault is placed on it.
+func (w *world) executeNow(q *request) {
+	if q.doomed {
+		w.loseRequest(q.link, "before it arrives")
+		return
+	}
+	if bytes, ok := w.execute(q); ok {
+		w.answered(q, bytes)
+	}
+}
+
+// answered makes the reply to a request an event, unless nobody is there to see it or it is lost.
+func (w *world) answered(q *request, bytes []byte) {
+	l := q.link
+	if l.shut || l.lost != nil || l.actor.crashed {
+		return
+	}
+	r := &reply{link: l, request: q, bytes: append([]byte(nil), bytes...)}
+	if !w.plan.onReply(r) {
+		w.pendReply(r)
+	}
+}
+
+// free tells whether a request is held back by nothing of its own.
+func (q *request) free() bool {
+	return !q.kept && !q.held.After(time.Now()) && !(q.withheld && q.link.actor.paused)
+}
+
+// hand gives a reply to its client.
+func (w *world) hand(r *reply) {
+	l := r.link
+	if r.request != nil {
+		c := &l.actor.commands[r.request.command]
+		c.Replied, c.Reply = w.timeline(), replyText(r.bytes)
+	}
+	l.actor.seen = mixText(mix(l.actor.seen, uint64(w.now()/grain)), r.bytes)
+	l.arrive(r.bytes)
+}
+
+func (r *reply) free() bool { return !r.kept && !r.held.After(time.Now()) }
+
+// String describes a request in a trace.
+func (q *request) String() string {
+	c := commandOf(q)
+	return fmt.Sprintf("%s %s %v", q.link, c.Name, c.Args)
+}
+
+// String describes a reply in a trace.
+func (r *reply) String() string {
+	if r.request == nil {
+		return fmt.Sprintf("%s message %s", r.link, replyText(r.bytes))
+	}
+	return fmt.Sprintf("%s %s: %s", r.link, r.request.name, replyText(r.bytes))
+}

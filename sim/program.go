@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// Program is what is run: a lock, what its clients do, the servers under it, and the faults that are placed by script. Together
+// with a tape it determines a run completely.
+//
+// Lock and Load are the names under which the variant and the workload are found again when a program is read from a file
+// or handed to a worker process; a program that stays in its process may do without them. Durations are in nanoseconds there.
+type Program struct {
+	Lock     string             `json:"lock"`
+	Load     string             `json:"workload"`
+	Variant  impls.Variant      `json:"-"`
+	Workload workloads.Workload `json:"-"`
+	Config   workloads.Config   `json:"config"`
+	Clients  int                `json:"clients"` // 1 to 64; 0 means 2
+
+	Topology impls.Topology    `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
+	Nodes    int               `json:"nodes,omitempty"`    // of independent masters; 0 means 5
+	Poll     time.Duration     `json:"poll,omitempty"`     // between tries of waiters that poll; 0 means a fifth of the lease
+	Permits  int               `json:"permits,omitempty"`  // of a semaphore; 0 means 1
+	Settings map[string]string `json:"settings,omitempty"` // of the variant
+	Timeout  time.Duration     `json:"timeout,omitempty"`  // for one reply; 0 means three seconds
+
+	Persistence servers.Persistence `json:"persistence,omitempty"` // "" means none
+	Faults      []faults.Spec       `json:"faults,omitempty"`      // placed by script; what a strategy may add is in its Bounds
+	Length      time.Duration       `json:"length,omitempty"`      // after which no new round begins; 0 means never
+	Horizon     time.Duration       `json:"horizon,omitempty"`     // of virtual time, after which clients that still run are stuck; 0 means 60 leases, at least a minute
+	Seed        uint64              `json:"seed"`                  // of tokens, jitter and what faults leave open
+}
+
+// Limits on programs.
+const (
+	maxClients  = 64
+	defaultPoll = 5 // polls in a lease
+)
+
+// withDefaults fills in what was left open.
+func (p Program) withDefaults() Program {
+	if p.Clients == 0 {
+		p.Clients = 2
+	}
+	if p.Topology == "" {
+		p.Topology = p.Variant.Topology
+	}
+	if p.Topology == "" {
+		p.Topology = impls.Standalone
+	}
+	if p.Topology != impls.Independent {
+		p.Nodes = 1
+	} else if p.Nodes == 0 {
+		p.Nodes = 5
+	}
+	if p.Poll == 0 {
+		p.Poll = p.Config.Lease / defaultPoll
+	}
+	if p.Permits == 0 {
+		p.Permits = 1
+	}
+	if p.Horizon == 0 {
+		p.Horizon = max(60*p.Config.Lease, time.Minute)
+	}
+	return p
+}
+
+// Finder finds a variant by its name.
+type Finder func(name string) (impls.Variant, bool)
+
+// resolve finds the variant and the workload by their names.
+func (p Program) resolve(find Finder) (Program, error) {
+	if p.Variant.New == nil {
+		v, ok := find(p.Lock)
+		if !ok {
+			return p, fmt.Errorf("program: no lock is called %q", p.Lock)
+		}
+		p.Variant = v
+	}
+	if p.Workload == nil {
+		w, ok := workloads.Find(p.Load)
+		if !ok {
+			return p, fmt.Errorf("program: no workload is called %q", p.Load)
+		}
+		p.Workload = w
+	}
+	p.Lock, p.Load = p.Variant.Name, p.Workload.Name()
+	return p.withDefaults(), p.check()
+}
+
+// check tells what is wrong with a program.
+func (p Program) check() error {
+	switch {
+	case p.Variant.New == nil:
+		return fmt.Errorf("program: no lock")
+	case p.Workload == nil:
+		return fmt.Errorf("program: no workload")
+	case p.Clients < 1 || p.Clients > maxClients:
+		return fmt.Errorf("program: %d clients, want 1 to %d", p.Clients, maxClients)
+	case p.Config.Lease <= 0:
+		return fmt.Errorf("program: lease %v, want more than 0", p.Config.Lease)
+	}
+	return nil
+}

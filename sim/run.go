@@ -1,0 +1,265 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// Outcome is what came of one schedule.
+type Outcome struct {
+	Header   history.Header
+	Ops      []history.Operation
+	Commands []history.Command
+	Windows  []history.Window
+	Initial  *int64 // of the guarded store, for workloads that say
+	Final    *int64
+	Steps    int           // events that the scheduler released
+	Virtual  time.Duration // how long it would have taken
+	Hash     uint64        // of the trace
+	Trace    []string      // when it was asked for
+	Tape     []Choice
+	Missed   int      // choices of a tape that were not possible
+	Pruned   bool     // given up on the way: its state had been seen
+	Stuck    []string // clients that had not ended at the horizon
+	Crash    string   // a panic, a deadlock or goroutines left behind, with its stack
+	Errors   []string // what workloads returned, by client, but for crashes that were placed
+}
+
+// host keeps what outlives a schedule: the nodes.
+type host struct {
+	nodes   []*node
+	find    Finder
+	scripts map[string]string // names of scripts by digest
+	echo    func(Choice)      // told of every choice that is not the default, as it is made; nil means nobody is
+}
+
+// newHost makes a host whose programs name variants that find knows; nil means the catalogue's.
+func newHost(find Finder) *host {
+	if find == nil {
+		find = catalogue.Find
+	}
+	names := catalogue.ScriptNames()
+	for _, s := range workloads.Scripts() {
+		names[s.Digest()] = s.Name
+	}
+	return &host{find: find, scripts: names}
+}
+
+func (h *host) close() {
+	for _, n := range h.nodes {
+		n.close()
+	}
+}
+
+// take gives n nodes. It must be called outside bubbles.
+func (h *host) take(n int) ([]*node, error) {
+	for len(h.nodes) < n {
+		one, err := newNode(len(h.nodes))
+		if err != nil {
+			return nil, err
+		}
+		h.nodes = append(h.nodes, one)
+	}
+	return h.nodes[:n], nil
+}
+
+// run runs one schedule of a program.
+func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome, err error) {
+	p, err = p.resolve(h.find)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if p.Topology == impls.Cluster {
+		return Outcome{}, fmt.Errorf("simulated cluster: %w", impls.ErrUnsupported)
+	}
+	nodes, err := h.take(nodesOf(p) + 1)
+	if err != nil {
+		return Outcome{}, err
+	}
+	w := &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, echo: h.echo, trace: newTrace(keepTrace)}
+	w.live()
+	return w.outcome(), nil
+}
+
+// nodesOf is how many nodes the lock has: of a replicated pair, both.
+func nodesOf(p Program) int {
+	if p.Topology == impls.Replicated {
+		return 2
+	}
+	return p.Nodes
+}
+
+// live runs the world in a bubble of its own. A bubble that cannot end is abandoned, and that is an outcome. synctest.Test wants a
+// *testing.T only to report failures to, and this one never fails: an empty one does, in any process.
+func (w *world) live() {
+	defer func() {
+		if r := recover(); r != nil {
+			w.crash = fmt.Sprintf("%v", r)
+		}
+	}()
+	synctest.Test(new(testing.T), func(*testing.T) { w.inside() })
+}
+
+// begin fills the world; it runs inside the bubble, where channels belong to it.
+func (w *world) begin() {
+	p := w.program
+	w.start = time.Now()
+	w.rand = rand.New(rand.NewPCG(p.Seed, 3))
+	w.activity, w.healed, w.stop = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	w.cut = map[cutKey]bool{}
+	w.disk = make([]disk, len(w.nodes))
+	w.entries = make([]int, p.Clients)
+	w.budget = w.bounds.MaxFaults
+	for i, n := range w.nodes {
+		n.index = i
+		n.reset(w.start)
+	}
+	for i := range p.Nodes {
+		w.addrs = append(w.addrs, nodeAddr(i))
+	}
+	for i := range p.Clients {
+		w.actors = append(w.actors, &actor{world: w, index: i, name: "c" + strconv.Itoa(i+1), gate: faults.NewGate()})
+	}
+	if p.Length > 0 {
+		w.after(p.Length, func() { close(w.stop) })
+	}
+	w.plan = w.newPlan(p.Faults)
+	if err := p.Workload.Prepare(context.Background(), directStore{w.nodes[w.storeIndex()]}, w.program.Config); err != nil {
+		w.crash = "prepare the guarded store: " + err.Error()
+	}
+}
+
+// guarded runs a client and turns a panic of its goroutine into an outcome.
+func (a *actor) guarded(ctx context.Context) {
+	defer func() {
+		if r := recover(); r != nil {
+			a.world.mu.Lock()
+			defer a.world.mu.Unlock()
+			a.done = true
+			a.world.crash = fmt.Sprintf("client %s: panic: %v\n%s", a.name, r, debug.Stack())
+			a.world.active()
+		}
+	}()
+	a.run(ctx)
+}
+
+// patience is how much virtual time clients get to unwind when the world ends before they do.
+const patience = time.Hour
+
+// end stops what still runs: contexts end, connections break, clocks answer that the client is dead.
+func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
+	w.mu.Lock()
+	w.virtual = w.now()
+	for _, a := range w.actors {
+		if !a.done {
+			w.stuck = append(w.stuck, a.name)
+			a.unwind()
+		}
+	}
+	w.traceOps()
+	w.mu.Unlock()
+	cancel()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-ended:
+	case <-late.C:
+		w.crash = "goroutines of the lock are left behind and do not end"
+	}
+}
+
+// unwind lets a client that is stuck end: what it did not finish is recorded as not finished.
+func (a *actor) unwind() {
+	for _, op := range slices.Backward(a.open) {
+		op.Return = a.world.timeline()
+		if op.Op != history.Use {
+			op.Outcome = history.Unknown
+		}
+		a.record(op)
+	}
+	a.open = nil
+	a.frozen = true
+	a.crashed, a.paused = true, false
+	for _, l := range a.world.links {
+		if l.actor == a {
+			l.wake()
+		}
+	}
+	_ = a.gate.Crash() // holds no connection
+}
+
+// outcome collects what the world leaves behind.
+func (w *world) outcome() Outcome {
+	p := w.program
+	out := Outcome{
+		Header:  history.Header{Lock: p.Variant.Name, Kind: p.Variant.Kind, Lease: int64(p.Config.Lease), Permits: p.Permits},
+		Windows: w.windows, Steps: w.step, Virtual: w.virtual, Hash: w.trace.hash, Trace: w.trace.lines, Tape: w.tape,
+		Stuck: w.stuck, Crash: w.crash, Pruned: w.pruned,
+	}
+	if p.Variant.Traits.NoLease {
+		out.Header.Lease = 0
+	}
+	if f, ok := w.strategy.(*follow); ok {
+		out.Missed = f.missed + len(f.choices)
+	}
+	for _, a := range w.actors {
+		out.Ops = append(out.Ops, a.ops...)
+		out.Commands = append(out.Commands, a.commands...)
+		if a.err != nil && !errors.Is(a.err, impls.ErrCrashed) {
+			out.Errors = append(out.Errors, a.name+": "+a.err.Error())
+		}
+	}
+	slices.SortStableFunc(out.Commands, func(a, b history.Command) int { return int(a.Sent - b.Sent) })
+	out.Initial, out.Final = w.audit()
+	return out
+}
+
+// audit reads the guarded store before and after, when the workload guards one value.
+func (w *world) audit() (initial, final *int64) {
+	guarded := w.program.Workload.Guarded(w.program.Config)
+	if len(guarded) != 1 {
+		return nil, nil
+	}
+	for key := range maps.Keys(guarded) {
+		first := guarded[key]
+		last, err := directStore{w.nodes[w.storeIndex()]}.Read(context.Background(), key)
+		if err == nil {
+			initial, final = &first, &last
+		}
+	}
+	return initial, final
+}
+
+// directStore is the guarded store without the network, for filling and auditing it.
+type directStore struct{ node *node }
+
+func (s directStore) name(key string) string { return keyPrefix + "store:{" + key + "}" }
+
+// Read gives the value of a key; 0 when there is none.
+func (s directStore) Read(_ context.Context, key string) (int64, error) {
+	text, err := s.node.redis.DB(0).Get(s.name(key))
+	if err != nil {
+		return 0, nil //nolint:nilerr // a missing key is the value 0
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+// Write stores a value.
+func (s directStore) Write(_ context.Context, key string, value int64, _ uint64) error {
+	return s.node.redis.DB(0).Set(s.name(key), strconv.FormatInt(value, 10))
+}

@@ -1,0 +1,308 @@
+package sim
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+
+	luajson "github.com/alicebob/miniredis/v2/gopher-json"
+	"github.com/alicebob/miniredis/v2/server"
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// luaHost runs the scripts of one node. miniredis opens a fresh Lua state with all its libraries for every call, about
+// 100 µs; here one state serves all calls. What a script may not do in Redis either (make a global) is refused, so
+// that no call can see another's leavings. Errors keep the code that the server gave, as Redis 7 does and miniredis does not.
+type luaHost struct {
+	node     *node
+	state    *lua.LState
+	globals  *lua.LTable
+	compiled map[string]*lua.FunctionProto // by digest
+	buf      bytes.Buffer
+	peer     *server.Peer
+	reader   bytes.Reader
+	bufread  *bufio.Reader
+	session  *session
+}
+
+// strictGlobals makes reading an unknown global and writing any global an error, with Redis' words.
+const strictGlobals = `
+setmetatable(_G, {
+  __newindex = function(_, name) error("Script attempted to create global variable '" .. tostring(name) .. "'", 2) end,
+  __index = function(_, name) error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2) end,
+})`
+
+func newLuaHost(n *node) *luaHost {
+	h := &luaHost{node: n, compiled: map[string]*lua.FunctionProto{}}
+	h.peer = server.NewPeer(bufio.NewWriter(&h.buf))
+	h.bufread = bufio.NewReader(&h.reader)
+	h.session = &session{peer: h.peer}
+	h.open()
+	return h
+}
+
+// open makes a fresh state.
+func (h *luaHost) open() {
+	l := lua.NewState(lua.Options{SkipOpenLibs: true})
+	libs := []struct {
+		name string
+		open lua.LGFunction
+	}{
+		{lua.LoadLibName, lua.OpenPackage}, {lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable},
+		{lua.StringLibName, lua.OpenString}, {lua.MathLibName, lua.OpenMath},
+	}
+	for _, lib := range libs {
+		l.Push(l.NewFunction(lib.open))
+		l.Push(lua.LString(lib.name))
+		l.Call(1, 0)
+	}
+	l.Push(l.NewFunction(luajson.Loader))
+	l.Call(0, 1)
+	l.SetGlobal("cjson", l.Get(-1))
+	l.Pop(1)
+	api := l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
+		"call": h.call, "pcall": h.pcall, "error_reply": errorReply, "status_reply": statusReply,
+		"sha1hex": sha1hex, "log": func(*lua.LState) int { return 0 },
+		"replicate_commands": func(l *lua.LState) int { l.Push(lua.LTrue); return 1 },
+	})
+	for i, level := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
+		api.RawSetString(level, lua.LNumber(i))
+	}
+	l.SetGlobal("redis", api)
+	for _, gone := range []string{"dofile", "loadfile", "print", "require", "module", "package", "newproxy"} {
+		l.SetGlobal(gone, lua.LNil)
+	}
+	if err := l.DoString(strictGlobals); err != nil {
+		panic("unreachable: the strict prologue is a constant: " + err.Error())
+	}
+	h.state, h.globals = l, l.Get(lua.GlobalsIndex).(*lua.LTable)
+}
+
+func (h *luaHost) close() { h.state.Close() }
+
+// digest is the name of a script for EVALSHA.
+func digest(source string) string {
+	sum := sha1.Sum([]byte(source))
+	return hex.EncodeToString(sum[:])
+}
+
+// compile gives the compiled form of a script, from the cache when it was seen before.
+func (h *luaHost) compile(sha, source string) (*lua.FunctionProto, error) {
+	if p, ok := h.compiled[sha]; ok {
+		return p, nil
+	}
+	chunk, err := parse.Parse(strings.NewReader(source), "user_script")
+	if err != nil {
+		return nil, err
+	}
+	p, err := lua.Compile(chunk, "user_script")
+	if err != nil {
+		return nil, err
+	}
+	h.compiled[sha] = p
+	return p, nil
+}
+
+// run calls a compiled script and writes its reply.
+func (h *luaHost) run(out *server.Peer, sha string, p *lua.FunctionProto, keys, argv []string) {
+	l := h.state
+	h.globals.RawSetString("KEYS", stringTable(l, keys))
+	h.globals.RawSetString("ARGV", stringTable(l, argv))
+	l.SetTop(0)
+	l.Push(l.NewFunctionFromProto(p))
+	if err := l.PCall(0, 1, nil); err != nil {
+		out.WriteError(scriptError(err, sha))
+		return
+	}
+	value := l.Get(-1)
+	l.SetTop(0)
+	writeLua(out, value)
+}
+
+func stringTable(l *lua.LState, items []string) *lua.LTable {
+	t := l.CreateTable(len(items), 0)
+	for _, s := range items {
+		t.Append(lua.LString(s))
+	}
+	return t
+}
+
+// scriptError is the reply to a script that failed: the code of the command that failed, or ERR with the Lua message.
+func scriptError(err error, sha string) string {
+	var api *lua.ApiError
+	if !errors.As(err, &api) {
+		return "ERR " + err.Error()
+	}
+	if t, ok := api.Object.(*lua.LTable); ok {
+		return t.RawGetString("err").String() + " script: " + sha + ", on @user_script."
+	}
+	return "ERR " + api.Object.String() + " script: " + sha + ", on @user_script."
+}
+
+// call is redis.call: a reply that is an error ends the script.
+func (h *luaHost) call(l *lua.LState) int {
+	v := h.command(l)
+	if t, ok := v.(*lua.LTable); ok && t.RawGetString("err") != lua.LNil {
+		l.Error(t, 0)
+	}
+	l.Push(v)
+	return 1
+}
+
+// pcall is redis.pcall: a reply that is an error is a value.
+func (h *luaHost) pcall(l *lua.LState) int {
+	l.Push(h.command(l))
+	return 1
+}
+
+// notInScripts are the commands that Redis refuses inside a script and that would block or confuse this host.
+var notInScripts = map[string]bool{
+	"EVAL": true, "EVALSHA": true, "SCRIPT": true, "BLPOP": true, "BRPOP": true, "BLMOVE": true, "WAIT": true,
+	"SUBSCRIBE": true, "PSUBSCRIBE": true, "UNSUBSCRIBE": true, "MULTI": true, "EXEC": true, "WATCH": true,
+}
+
+func (h *luaHost) command(l *lua.LState) lua.LValue {
+	args := make([]string, 0, l.GetTop())
+	for i := 1; i <= l.GetTop(); i++ {
+		switch a := l.Get(i).(type) {
+		case lua.LNumber, lua.LString:
+			args = append(args, a.String())
+		default:
+			return errorTable(l, "ERR Lua redis lib command arguments must be strings or integers")
+		}
+	}
+	if len(args) == 0 {
+		return errorTable(l, "ERR Please specify at least one argument for this redis lib call")
+	}
+	name := strings.ToUpper(args[0])
+	if notInScripts[name] {
+		return errorTable(l, "ERR This Redis command is not allowed from script")
+	}
+	h.buf.Reset()
+	h.node.command(h.session, name, args)
+	h.peer.Flush()
+	h.reader.Reset(h.buf.Bytes())
+	h.bufread.Reset(&h.reader)
+	v, err := readLua(l, h.bufread)
+	if err != nil {
+		return errorTable(l, "ERR reply of "+name+" not understood: "+err.Error())
+	}
+	return v
+}
+
+func errorTable(l *lua.LState, text string) *lua.LTable {
+	t := l.CreateTable(0, 1)
+	t.RawSetString("err", lua.LString(text))
+	return t
+}
+
+func errorReply(l *lua.LState) int {
+	text := strings.TrimPrefix(l.CheckString(1), "-")
+	if !strings.Contains(text, " ") {
+		text = "ERR " + text
+	}
+	l.Push(errorTable(l, text))
+	return 1
+}
+
+func statusReply(l *lua.LState) int {
+	t := l.CreateTable(0, 1)
+	t.RawSetString("ok", lua.LString(l.CheckString(1)))
+	l.Push(t)
+	return 1
+}
+
+func sha1hex(l *lua.LState) int {
+	l.Push(lua.LString(digest(l.CheckString(1))))
+	return 1
+}
+
+// eval is EVAL source numkeys key … arg ….
+func (n *node) eval(s *session, args []string) {
+	if len(args) < 2 {
+		s.peer.WriteError("ERR wrong number of arguments for 'eval' command")
+		return
+	}
+	sha := digest(args[0])
+	n.runScript(s, sha, args[0], args[1:])
+}
+
+// evalSHA is EVALSHA digest numkeys key … arg ….
+func (n *node) evalSHA(s *session, args []string) {
+	if len(args) < 2 {
+		s.peer.WriteError("ERR wrong number of arguments for 'evalsha' command")
+		return
+	}
+	sha := strings.ToLower(args[0])
+	source, ok := n.scripts[sha]
+	if !ok {
+		s.peer.WriteError("NOSCRIPT No matching script. Please use EVAL.")
+		return
+	}
+	n.runScript(s, sha, source, args[1:])
+}
+
+func (n *node) runScript(s *session, sha, source string, args []string) {
+	count, err := strconv.Atoi(args[0])
+	switch {
+	case err != nil:
+		s.peer.WriteError("ERR value is not an integer or out of range")
+		return
+	case count < 0:
+		s.peer.WriteError("ERR Number of keys can't be negative")
+		return
+	case count > len(args)-1:
+		s.peer.WriteError("ERR Number of keys can't be greater than number of args")
+		return
+	}
+	p, err := n.lua.compile(sha, source)
+	if err != nil {
+		s.peer.WriteError("ERR Error compiling script (new function): " + oneLine(err.Error()))
+		return
+	}
+	n.scripts[sha] = source
+	n.lua.run(s.peer, sha, p, args[1:1+count], args[1+count:])
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// script is SCRIPT LOAD, EXISTS and FLUSH.
+func (n *node) script(s *session, args []string) {
+	sub := ""
+	if len(args) > 0 {
+		sub = strings.ToUpper(args[0])
+	}
+	switch {
+	case sub == "LOAD" && len(args) == 2:
+		sha := digest(args[1])
+		if _, err := n.lua.compile(sha, args[1]); err != nil {
+			s.peer.WriteError("ERR Error compiling script (new function): " + oneLine(err.Error()))
+			return
+		}
+		n.scripts[sha] = args[1]
+		s.peer.WriteBulk(sha)
+	case sub == "EXISTS" && len(args) > 1:
+		s.peer.WriteLen(len(args) - 1)
+		for _, sha := range args[1:] {
+			_, known := n.scripts[strings.ToLower(sha)]
+			s.peer.WriteInt(boolInt(known))
+		}
+	case sub == "FLUSH":
+		clear(n.scripts)
+		s.peer.WriteOK()
+	default:
+		s.peer.WriteError("ERR unknown subcommand or wrong number of arguments for 'script' command")
+	}
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/resp"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// execute runs a request at its node. answered is false when the server will answer later, or the request is not one that
+// is answered now.
+func (w *world) execute(q *request) (reply []byte, answered bool) {
+	n := q.link.server
+	switch q.name {
+	case "WAIT":
+		return w.wait(q)
+	case "BLPOP", "BRPOP":
+		return w.blockingPop(q)
+	case "ROLE", "INFO", "CONFIG", "CLUSTER":
+		// miniredis knows little of these; what it answers is passed on.
+	}
+	reply = n.execute(q.link.session, q.args, time.Now())
+	if resp.IsWrite(q.name) {
+		w.written(n)
+		reply = append([]byte(nil), reply...)
+		w.retryParked(n)
+	}
+	return reply, true
+}
+
+// written keeps what persistence and replication will need of a node's data after a write.
+func (w *world) written(n *node) {
+	if w.program.Persistence == servers.PersistEverySec {
+		w.disk[n.index] = append(w.disk[n.index], n.copy(time.Now()))
+	}
+	if w.program.Topology == impls.Replicated && n.index == w.primary {
+		w.pair.push(n.copy(time.Now()), w.step)
+	}
+}
+
+// disk is what a node has written to its append-only file, in order.
+type disk []dataset
+
+// syncEvery is how often a node with persistence everysec makes its file safe.
+const syncEvery = time.Second
+
+// saved is what is left of a node's data when its machine fails now.
+func (w *world) saved(n *node) dataset {
+	switch w.program.Persistence {
+	case servers.PersistAlways:
+		return n.copy(time.Now())
+	case servers.PersistEverySec:
+		return w.disk[n.index].asOf(w.start.Add(w.now().Truncate(syncEvery)))
+	}
+	return dataset{}
+}
+
+// asOf is the last state at or before an instant.
+func (d disk) asOf(t time.Time) dataset {
+	for i := len(d) - 1; i >= 0; i-- {
+		if !d[i].at.After(t) {
+			return d[i]
+		}
+	}
+	return dataset{}
+}
+
+// replication is the stream from the primary to the replica: the state after each write that the replica has not got.
+type replication struct {
+	stream  []dataset
+	ready   int
+	written int // writes of the primary so far
+	applied int // of these, how many the replica has
+	stopped bool
+}
+
+func (r *replication) push(d dataset, step int) {
+	if len(r.stream) == 0 {
+		r.ready = step
+	}
+	r.stream = append(r.stream, d)
+	r.written++
+}
+
+func (r *replication) pending() bool { return len(r.stream) > 0 && !r.stopped }
+
+// replicateOne gives the replica the oldest write it has not got.
+func (w *world) replicateOne() {
+	d := w.pair.stream[0]
+	w.pair.stream = w.pair.stream[1:]
+	w.pair.applied++
+	w.pair.ready = w.step
+	w.nodes[1-w.primary].load(d, time.Now())
+	w.retryParked(w.nodes[w.primary])
+}
+
+// replicas is how many replicas of a node have everything up to the given write.
+func (w *world) replicas(n *node, upTo int) int {
+	if w.program.Topology != impls.Replicated || n.index != w.primary || w.pair.stopped {
+		return 0
+	}
+	return boolInt(w.pair.applied >= upTo)
+}
+
+// wait is WAIT numreplicas timeout.
+func (w *world) wait(q *request) ([]byte, bool) {
+	if len(q.args) != 3 {
+		return []byte("-ERR wrong number of arguments for 'wait' command\r\n"), true
+	}
+	want, _ := strconv.Atoi(q.args[1])
+	millis, _ := strconv.Atoi(q.args[2])
+	upTo := w.pair.written
+	answer := func(force bool) ([]byte, bool) {
+		got := w.replicas(q.link.server, upTo)
+		return []byte(":" + strconv.Itoa(got) + "\r\n"), force || got >= want
+	}
+	return w.park(q, time.Duration(millis)*time.Millisecond, answer)
+}
+
+// blockingPop is BLPOP or BRPOP key … timeout.
+func (w *world) blockingPop(q *request) ([]byte, bool) {
+	if len(q.args) < 3 {
+		return []byte("-ERR wrong number of arguments for '" + q.name + "' command\r\n"), true
+	}
+	keys := q.args[1 : len(q.args)-1]
+	seconds, err := strconv.ParseFloat(q.args[len(q.args)-1], 64)
+	if err != nil {
+		return []byte("-ERR timeout is not a float or out of range\r\n"), true
+	}
+	answer := func(force bool) ([]byte, bool) {
+		for _, key := range keys {
+			b := q.link.server.execute(q.link.session, []string{q.name[1:], key}, time.Now())
+			if r, ok := resp.ParseReply(b); ok && !r.IsNil() {
+				if r.IsError() {
+					return append([]byte(nil), b...), true
+				}
+				return pushed(false, []string{key, string(r.Str())}), true
+			}
+		}
+		return []byte("*-1\r\n"), force
+	}
+	return w.park(q, time.Duration(seconds*float64(time.Second)), answer)
+}
+
+// park keeps a request at the server until it can be answered, or until d is over; d 0 means for ever.
+func (w *world) park(q *request, d time.Duration, answer func(force bool) ([]byte, bool)) ([]byte, bool) {
+	if b, ok := answer(false); ok {
+		return b, true
+	}
+	q.answer = answer
+	q.link.parked = q
+	if d > 0 {
+		w.after(d, func() {
+			if q.link.parked == q {
+				w.unpark(q, true)
+			}
+		})
+	}
+	return nil, false
+}
+
+// unpark answers a parked request if it can be answered.
+func (w *world) unpark(q *request, force bool) {
+	b, ok := q.answer(force)
+	if !ok {
+		return
+	}
+	q.link.parked = nil
+	w.answered(q, b)
+}
+
+// retryParked looks again at what waits at a node.
+func (w *world) retryParked(n *node) {
+	for _, l := range w.links {
+		if l.parked != nil && l.server == n {
+			w.unpark(l.parked, false)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Bounds is what a search may do besides ordering messages.
+type Bounds struct {
+	Faults    []string      `json:"faults,omitempty"`     // names of the faults it may place
+	MaxFaults int           `json:"max_faults"`           // in one schedule
+	MaxWaits  int           `json:"max_waits"`            // how often it may let time pass while messages are on their way
+	MaxDelay  time.Duration `json:"max_delay,omitempty"`  // how long at most each time, nanoseconds; 0 means a twentieth of the lease
+	MaxSteps  int           `json:"max_steps,omitempty"`  // after which everything goes by the default; 0 means 2,000
+	Clients   int           `json:"clients,omitempty"`    // of the program, for the reader
+	Ops       int           `json:"operations,omitempty"` // rounds of each client, for the reader
+}
+
+const defaultMaxSteps = 2000
+
+func (b Bounds) withDefaults(p Program) Bounds {
+	if b.MaxDelay == 0 {
+		b.MaxDelay = p.Config.Lease / 20
+	}
+	if b.MaxSteps == 0 {
+		b.MaxSteps = defaultMaxSteps
+	}
+	if len(b.Faults) == 0 {
+		b.MaxFaults = 0
+	}
+	b.Faults = slices.Sorted(slices.Values(b.Faults))
+	b.Clients, b.Ops = p.Clients, p.Config.Ops
+	return b
+}
+
+// moves is what could happen at one step.
+type moves struct {
+	step    int
+	options []option        // at least one; requests, replies, replication
+	wait    bool            // time may pass instead
+	faults  func() []option // what may strike instead; empty when no more may
+	state   func() uint64   // hash of the world's state
+}
+
+// chooser picks what happens next.
+type chooser interface {
+	choose(m moves) option
+}
+
+// oldest is the default: what has been possible for the longest time, in order of names among equals.
+func oldest(options []option) option {
+	best := options[0]
+	for _, o := range options[1:] {
+		if o.ready < best.ready {
+			best = o
+		}
+	}
+	return best
+}
+
+// byDefault always takes the oldest.
+type byDefault struct{}
+
+func (byDefault) choose(m moves) option { return oldest(m.options) }
+
+// random picks uniformly among the messages. Where its faults strike is drawn before the schedule begins, over its
+// expected length: a fault for each step with equal chance would nearly always strike early.
+type random struct {
+	rand   *rand.Rand
+	waits  float64 // chance of letting time pass at a step
+	calm   float64 // chance of taking the default at a step
+	faults []int   // steps at which a fault strikes, in order
+}
+
+// newRandom draws a random schedule. length is the expected number of steps.
+func newRandom(seed uint64, b Bounds, length int) *random {
+	r := rand.New(rand.NewPCG(seed, 1))
+	waits := []float64{0, 0, 0.03, 0.15}
+	calm := []float64{0, 0.5, 0.9}
+	return &random{rand: r, waits: waits[r.IntN(len(waits))], calm: calm[r.IntN(len(calm))], faults: faultSteps(r, b, length)}
+}
+
+// faultSteps draws where faults strike: mostly as many as are allowed.
+func faultSteps(r *rand.Rand, b Bounds, length int) []int {
+	n := b.MaxFaults
+	if n > 0 && r.IntN(4) == 0 {
+		n = r.IntN(n)
+	}
+	steps := make([]int, n)
+	for i := range steps {
+		steps[i] = r.IntN(max(length, 1))
+	}
+	slices.Sort(steps)
+	return steps
+}
+
+func (s *random) choose(m moves) option {
+	if o, ok := dueFault(s.rand, &s.faults, m); ok {
+		return o
+	}
+	if m.wait && s.rand.Float64() < s.waits {
+		return option{kind: waitForTime}
+	}
+	if s.rand.Float64() < s.calm {
+		return oldest(m.options)
+	}
+	return m.options[s.rand.IntN(len(m.options))]
+}
+
+// dueFault picks a fault when one is due at this step.
+func dueFault(r *rand.Rand, steps *[]int, m moves) (option, bool) {
+	if len(*steps) == 0 || m.step < (*steps)[0] {
+		return option{}, false
+	}
+	possible := m.faults()
+	if len(possible) == 0 {
+		return option{}, false
+	}
+	*steps = (*steps)[1:]
+	return possible[r.IntN(len(possible))], true
+}
+
+// pct is probabilistic concurrency testing: every client has a priority, the highest goes first, and at a few steps drawn beforehand
+// the client that would go falls to the lowest. A bug that needs d ordering constraints is met with a chance of at least
+// 1/(n·k^(d-1)) for n clients and k steps.
+type pct struct {
+	rand    *rand.Rand
+	rank    map[int]int // by owner; higher goes first
+	lowest  int
+	changes []int
+	waits   float64
+	faults  []int
+}
+
+// depth is the number of ordering constraints that PCT aims at.
+const depth = 3
+
+func newPCT(seed uint64, b Bounds, clients, length int) *pct {
+	r := rand.New(rand.NewPCG(seed, 2))
+	s := &pct{rand: r, rank: map[int]int{}, waits: []float64{0, 0.05}[r.IntN(2)], faults: faultSteps(r, b, length)}
+	order := r.Perm(clients + 1)
+	for i := range clients {
+		s.rank[i] = order[i]
+	}
+	s.rank[maxClients] = order[clients]
+	for range depth - 1 {
+		s.changes = append(s.changes, r.IntN(max(length, 1)))
+	}
+	slices.Sort(s.changes)
+	return s
+}
+
+func (s *pct) choose(m moves) option {
+	if o, ok := dueFault(s.rand, &s.faults, m); ok {
+		return o
+	}
+	if m.wait && s.rand.Float64() < s.waits {
+		return option{kind: waitForTime}
+	}
+	best := s.highest(m.options)
+	if len(s.changes) > 0 && m.step >= s.changes[0] {
+		s.changes = s.changes[1:]
+		s.lowest--
+		s.rank[best.owner()] = s.lowest
+		best = s.highest(m.options)
+	}
+	return best
+}
+
+func (s *pct) highest(options []option) option {
+	best := options[0]
+	for _, o := range options[1:] {
+		if s.rank[o.owner()] > s.rank[best.owner()] || (o.owner() == best.owner() && o.ready < best.ready) {
+			best = o
+		}
+	}
+	return best
+}

@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// possible is a fault that a strategy may place now.
+type possible struct {
+	what   string // fault, to whom, how long
+	strike func()
+}
+
+func (p *possible) name() string { return p.what }
+
+// strikes lists the faults that may be placed now, by name of fault, then client, then node.
+func (w *world) strikes() []option {
+	var out []option
+	add := func(f func(moment string), format string, args ...any) {
+		what := fmt.Sprintf(format, args...)
+		out = append(out, option{kind: strike, fault: &possible{what, func() { f("chosen by the search") }}})
+	}
+	long, short := w.program.Config.Lease*3/2, w.program.Config.Lease/10
+	for _, fault := range w.bounds.Faults {
+		w.clientStrikes(fault, long, add)
+		w.linkStrikes(fault, long, add)
+		w.nodeStrikes(fault, long, short, add)
+	}
+	return out
+}
+
+// untilOther says in an option's name that the fault ends when another client has entered its critical section.
+const untilOther = "until " + otherEntered
+
+type adder func(f func(moment string), format string, args ...any)
+
+func (w *world) clientStrikes(fault string, long time.Duration, add adder) {
+	for _, a := range w.actors {
+		if a.done || a.crashed || a.paused {
+			continue
+		}
+		switch fault {
+		case faults.PauseClient:
+			add(func(m string) { w.pauseClient(a, extent{d: long}, m) }, "%s %s %v", fault, a.name, long)
+			add(func(m string) { w.pauseClient(a, w.otherEnters(a, 0), m) }, "%s %s %s", fault, a.name, untilOther)
+		case faults.CrashClient:
+			add(func(m string) { w.crashClient(a, m) }, "%s %s", fault, a.name)
+		case faults.CancelClient:
+			add(func(m string) { w.cancelClient(a, m) }, "%s %s", fault, a.name)
+		case faults.BlackholeClient:
+			add(func(m string) { w.sever(fault, a, nil, extent{d: long}, m) }, "%s %s %v", fault, a.name, long)
+		}
+	}
+}
+
+func (w *world) linkStrikes(fault string, long time.Duration, add adder) {
+	for _, l := range w.links {
+		request, reply := len(l.requests) > 0 && w.canReach(l), len(l.replies) > 0 && w.canAnswer(l)
+		switch {
+		case fault == faults.LoseRequest && request:
+			add(func(m string) { w.loseRequest(l, m) }, "%s %s", fault, l)
+		case fault == faults.DelayRequest && request:
+			add(func(m string) { w.delayRequest(l, extent{d: long}, m) }, "%s %s %v", fault, l, long)
+			add(func(m string) { w.delayRequest(l, w.otherEnters(l.actor, 0), m) }, "%s %s %s", fault, l, untilOther)
+		case fault == faults.LoseReply && reply:
+			add(func(m string) { w.loseReply(l, m) }, "%s %s", fault, l)
+		case fault == faults.DelayReply && reply:
+			add(func(m string) { w.delayReply(l, extent{d: long}, m) }, "%s %s %v", fault, l, long)
+			add(func(m string) { w.delayReply(l, w.otherEnters(l.actor, 0), m) }, "%s %s %s", fault, l, untilOther)
+		}
+	}
+}
+
+func (w *world) nodeStrikes(fault string, long, short time.Duration, add adder) {
+	for i, n := range w.lockNodes() {
+		if n.down {
+			continue
+		}
+		switch fault {
+		case faults.KillServer:
+			add(func(m string) { w.killServer(n, short, m) }, "%s n%d %v", fault, i+1, short)
+		case faults.PauseServer:
+			add(func(m string) { w.pauseServer(n, long, m) }, "%s n%d %v", fault, i+1, long)
+		case faults.PartitionNodes:
+			add(func(m string) { w.sever(fault, nil, n, extent{d: long}, m) }, "%s n%d %v", fault, i+1, long)
+		case faults.JumpClock:
+			add(func(m string) { w.jumpClock(n, 2*w.program.Config.Lease, m) }, "%s n%d %v", fault, i+1, 2*w.program.Config.Lease)
+		case faults.FlushScripts:
+			add(func(m string) { w.flushScripts(n, m) }, "%s n%d", fault, i+1)
+		case faults.DeleteKey:
+			add(func(m string) { w.deleteKeys(n, m) }, "%s n%d", fault, i+1)
+		}
+	}
+	switch {
+	case fault == faults.Failover && w.program.Topology == impls.Replicated && !w.pair.stopped:
+		add(w.failover, "%s", fault)
+	case fault == faults.CutPubSub && slices.ContainsFunc(w.links, func(l *link) bool { return l.server.subs.has(l) }):
+		add(w.cutPubSub, "%s", fault)
+	}
+}

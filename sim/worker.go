@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+)
+
+// workerEnv marks a worker process: the same binary, started again.
+const workerEnv = "LOCKBENCH_SIM_WORKER"
+
+// IsWorker tells whether this process was started as a worker. main and every TestMain whose binary explores must ask it
+// before anything else, and call [WorkerMain].
+func IsWorker() bool { return os.Getenv(workerEnv) != "" }
+
+// line is one line that a worker writes. A schedule is announced before it runs, so that one that kills the process is known.
+type line struct {
+	Begin    *int      `json:"begin,omitempty"`
+	Prefix   []int     `json:"prefix,omitempty"`
+	Choice   *Choice   `json:"choice,omitempty"`
+	Finding  *finding  `json:"finding,omitempty"`
+	Progress *progress `json:"progress,omitempty"`
+	Done     bool      `json:"done,omitempty"`
+	Error    string    `json:"error,omitempty"`
+}
+
+// WorkerMain is a worker of variants that find knows (nil: the catalogue's): it reads one job from in, searches, and writes what it finds to out, one JSON line each. It ends when
+// the job is done or in ends. The result is the exit code of the process.
+func WorkerMain(in io.Reader, out io.Writer, find Finder) int {
+	quiet()
+	runtime.GOMAXPROCS(1) // one schedule at a time: a second thread would only wake up late
+	debug.SetGCPercent(400)
+	r := bufio.NewReader(in)
+	text, err := r.ReadBytes('\n')
+	if err != nil {
+		return 1
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { // ends with the process: reading stdin cannot be interrupted
+		_, _ = io.Copy(io.Discard, r)
+		cancel()
+	}()
+	if err := work(ctx, text, out, find); err != nil {
+		_ = json.NewEncoder(out).Encode(line{Error: err.Error()}) // nobody is left to tell
+		return 1
+	}
+	return 0
+}
+
+// work does a job.
+func work(ctx context.Context, text []byte, out io.Writer, find Finder) error {
+	var j job
+	if err := json.Unmarshal(text, &j); err != nil {
+		return fmt.Errorf("job: %w", err)
+	}
+	h := newHost(find)
+	defer h.close()
+	s, err := newSearch(j, h)
+	if err != nil {
+		return err
+	}
+	say := json.NewEncoder(out)
+	if j.Echo {
+		h.echo = func(c Choice) { _ = say.Encode(line{Choice: &c}) }
+	}
+	s.begin = announcer(out)
+	s.found = func(f finding) { _ = say.Encode(line{Finding: &f}) }
+	last := time.Now()
+	s.every = func(p progress) {
+		if now := time.Now(); now.Sub(last) >= reportEvery {
+			last = now
+			_ = say.Encode(line{Progress: &p})
+		}
+	}
+	if err := s.run(ctx); err != nil {
+		return err
+	}
+	return say.Encode(line{Progress: &s.progress, Done: true})
+}
+
+// reportEvery is how often a worker tells how far it has come.
+const reportEvery = 100 * time.Millisecond
+
+// announcer says which schedule is about to run. It is called thousands of times a second and so writes its line by hand.
+func announcer(out io.Writer) func(int, []int) {
+	var buf []byte
+	return func(n int, prefix []int) {
+		buf = fmt.Appendf(buf[:0], `{"begin":%d`, n)
+		if len(prefix) > 0 {
+			buf = append(buf, `,"prefix":[`...)
+			for i, p := range prefix {
+				if i > 0 {
+					buf = append(buf, ',')
+				}
+				buf = fmt.Appendf(buf, "%d", p)
+			}
+			buf = append(buf, ']')
+		}
+		_, _ = out.Write(append(buf, "}\n"...)) // when nobody listens, stdin has ended, too
+	}
+}

@@ -1,0 +1,343 @@
+package sim
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// tick is the time that one event takes. It keeps events apart in the record; nothing in a lock depends on a microsecond.
+const tick = time.Microsecond
+
+// grain is the difference in time below which two states are one to a search that prunes.
+const grain = time.Millisecond
+
+// world is one run: nodes, clients, the network between them, and the driver that lets one thing happen at a time.
+type world struct {
+	program  Program
+	strategy chooser
+	bounds   Bounds
+	nodes    []*node // of the lock; of a replicated pair both; behind them the guarded store's
+	primary  int     // of a replicated pair: where address 0 leads
+	addrs    []string
+	start    time.Time
+	stop     chan struct{}
+	rand     *rand.Rand // what scripted faults leave open
+
+	mu       sync.Mutex // protects what follows, actors and links; the driver holds it while it works
+	actors   []*actor
+	links    []*link // in order of client, node, number
+	step     int
+	activity chan struct{} // cap 1: something happened that the driver must see
+	timed    []timed       // what the driver will do at an instant, soonest first
+	cut      map[cutKey]bool
+	healed   chan struct{} // closed and made anew when a cut is healed
+	windows  []history.Window
+	plan     plan
+	budget   int // faults that the strategy may still place
+	pair     replication
+	disk     []disk
+	trace    trace
+	tape     []Choice
+	waits    int
+	entered  int           // critical sections that were entered
+	entries  []int         // of these, by client
+	onEnter  []func()      // told of each
+	slow     time.Duration // of every request and reply, one way
+	collide  bool          // all clients have one owner id
+	possible []option      // storage of options
+	names    map[string]string
+	stuck    []string
+	crash    string
+	echo     func(Choice)
+	pruned   bool
+	virtual  time.Duration
+}
+
+type cutKey struct{ actor, node int }
+
+// timed is something that happens at an instant. Of two at the same instant the older is first.
+type timed struct {
+	at time.Time
+	do func()
+}
+
+// storeIndex is the index of the node that keeps the guarded store.
+func (w *world) storeIndex() int { return len(w.nodes) - 1 }
+
+// serverAt is the node that an address leads to now.
+func (w *world) serverAt(address int) *node {
+	if address == 0 && w.program.Topology == impls.Replicated {
+		return w.nodes[w.primary]
+	}
+	return w.nodes[address]
+}
+
+func (w *world) now() time.Duration { return time.Since(w.start) }
+
+// timeline is the run's base: nanoseconds since the world began.
+func (w *world) timeline() int64 { return int64(w.now()) }
+
+// active tells the driver that there is something to see.
+func (w *world) active() {
+	select {
+	case w.activity <- struct{}{}:
+	default:
+	}
+}
+
+// addLink puts a link in its place in the order of names.
+func (w *world) addLink(l *link) {
+	for _, o := range w.links {
+		if o.actor == l.actor && o.node == l.node {
+			l.seq++
+		}
+	}
+	l.number = uint64(l.actor.index)<<32 | uint64(l.node)<<16 | uint64(l.seq)
+	i, _ := slices.BinarySearchFunc(w.links, l, func(a, b *link) int { return int(int64(a.number) - int64(b.number)) })
+	w.links = slices.Insert(w.links, i, l)
+	l.actor.links++
+}
+
+// pend makes a request an event that can happen.
+func (w *world) pend(q *request) {
+	a := q.link.actor
+	a.sent++
+	q.nth, q.op, q.sent, q.ready = a.sent, a.operation(q.link.node), w.timeline(), w.step
+	q.command = len(a.commands)
+	a.commands = append(a.commands, commandOf(q))
+	q.link.requests = append(q.link.requests, q)
+	q.withheld = a.paused
+	if w.slow > 0 {
+		q.held = time.Now().Add(w.slow)
+		w.after(w.slow, func() {})
+	}
+	w.plan.onSend(q)
+	w.active()
+}
+
+// pendReply makes a reply or a message an event that can happen.
+func (w *world) pendReply(r *reply) {
+	r.ready = w.step
+	if w.slow > 0 {
+		r.held = time.Now().Add(w.slow)
+		w.after(w.slow, func() {})
+	}
+	r.link.replies = append(r.link.replies, r)
+	w.active()
+}
+
+// at arranges for something to happen after d.
+func (w *world) after(d time.Duration, do func()) {
+	t := timed{time.Now().Add(d), do}
+	i := len(w.timed)
+	for i > 0 && w.timed[i-1].at.After(t.at) {
+		i--
+	}
+	w.timed = slices.Insert(w.timed, i, t)
+}
+
+// inside starts the clients and drives the world to its end. It is the body of the bubble.
+func (w *world) inside() {
+	w.begin()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var running sync.WaitGroup
+	for _, a := range w.actors {
+		own, cancelOne := context.WithCancel(ctx)
+		a.cancel = cancelOne
+		running.Go(func() { a.guarded(own) })
+		synctest.Wait() // one after the other: the order in which clients connect is theirs, not the runtime's
+	}
+	w.drive()
+	ended := make(chan struct{})
+	go func() { running.Wait(); close(ended) }()
+	w.end(cancel, ended)
+}
+
+// drive lets one thing happen at a time until every client is done.
+func (w *world) drive() {
+	for w.crash == "" {
+		synctest.Wait()
+		w.mu.Lock()
+		w.due()
+		w.traceOps()
+		options := w.options()
+		if len(options) == 0 {
+			over := w.over()
+			w.mu.Unlock()
+			if over || !w.pass() {
+				return
+			}
+			continue
+		}
+		chosen := w.choose(options)
+		w.mu.Unlock()
+		if chosen.kind == giveUp {
+			w.pruned = true
+			return
+		}
+		if chosen.kind == waitForTime {
+			w.passAtMost(w.bounds.MaxDelay)
+			continue
+		}
+		time.Sleep(tick)
+		w.mu.Lock()
+		w.apply(chosen)
+		w.mu.Unlock()
+	}
+}
+
+// traceOps puts what clients have recorded since the last step into the trace, client by client: those who were woken by the
+// same event record in whatever order the runtime ran them.
+func (w *world) traceOps() {
+	for _, a := range w.actors {
+		for ; a.traced < len(a.ops); a.traced++ {
+			w.trace.op(a.ops[a.traced])
+		}
+	}
+}
+
+// choose asks the strategy, and keeps on the tape what the default would not have done. What is on its way when all
+// clients are done arrives by default: nobody is left to see it.
+func (w *world) choose(options []option) option {
+	usual := oldest(options)
+	if w.over() || w.step >= w.bounds.MaxSteps {
+		return usual
+	}
+	o := w.strategy.choose(moves{
+		step: w.step, options: options, wait: w.waits < w.bounds.MaxWaits, faults: w.affordable, state: w.state,
+	})
+	if o.kind == giveUp {
+		return o
+	}
+	if o.kind != usual.kind || o.link != usual.link {
+		c := Choice{w.step, o.name()}
+		w.tape = append(w.tape, c)
+		if w.echo != nil {
+			w.echo(c)
+		}
+	}
+	switch o.kind {
+	case waitForTime:
+		w.waits++
+		w.event(o.kind, nil, nil, func() string { return "time passes" })
+		w.step++
+	case strike:
+		w.budget--
+	}
+	return o
+}
+
+// affordable lists the faults that may strike now, none when the strategy has placed as many as it may.
+func (w *world) affordable() []option {
+	if w.budget == 0 {
+		return nil
+	}
+	return w.strikes()
+}
+
+// over tells whether all clients are done.
+func (w *world) over() bool {
+	for _, a := range w.actors {
+		if !a.done {
+			return false
+		}
+	}
+	return true
+}
+
+// due does what was arranged for now or before. Each of them is an event of its own.
+func (w *world) due() {
+	for len(w.timed) > 0 && !w.timed[0].at.After(time.Now()) {
+		t := w.timed[0]
+		w.timed = w.timed[1:]
+		t.do()
+		w.mu.Unlock()
+		synctest.Wait()
+		w.mu.Lock()
+	}
+}
+
+// pass lets time pass until somebody does something; false when the horizon is reached first.
+func (w *world) pass() bool {
+	left := w.program.Horizon - w.now()
+	if left <= 0 {
+		return false
+	}
+	w.passAtMost(left)
+	return true
+}
+
+// passAtMost lets time pass until somebody does something, something was arranged, or d is over.
+func (w *world) passAtMost(d time.Duration) {
+	w.mu.Lock()
+	select {
+	case <-w.activity: // what has been seen already
+	default:
+	}
+	if len(w.timed) > 0 {
+		d = min(d, time.Until(w.timed[0].at))
+	}
+	w.mu.Unlock()
+	t := time.NewTimer(max(d, 0))
+	defer t.Stop()
+	select {
+	case <-w.activity:
+	case <-t.C:
+	}
+}
+
+// enter notes that a client is inside its critical section.
+func (w *world) enter(a *actor) {
+	w.entered++
+	w.entries[a.index]++
+	for _, try := range w.onEnter {
+		w.after(0, try)
+	}
+	w.active()
+}
+
+// scriptName is how a record calls a script: its name when it is known, else its digest.
+func (w *world) scriptName(command, arg string) string {
+	sha := arg
+	if !strings.HasPrefix(command, "EVALSHA") {
+		sha = digest(arg)
+	}
+	if name, ok := w.names[strings.ToLower(sha)]; ok {
+		return name
+	}
+	return sha
+}
+
+// state is a hash of everything that what comes next depends on: the data of every node, what each client has been told and
+// when, and what is on its way. Times count by the grain.
+func (w *world) state() uint64 {
+	h := uint64(hashStart)
+	now := time.Now()
+	for _, n := range w.nodes {
+		h = mix(h, n.copy(now).digest(n.clock.now(now), grain))
+		h = mix(h, uint64(n.clock.offset)<<2|uint64(boolInt(n.down))<<1|uint64(boolInt(n.still)))
+	}
+	for _, a := range w.actors {
+		h = mix(mix(h, a.seen), uint64(a.sent)<<3|uint64(boolInt(a.done))<<2|uint64(boolInt(a.paused))<<1|uint64(boolInt(a.crashed)))
+	}
+	for _, l := range w.links {
+		h = mix(mix(h, uint64(len(l.requests))<<16|uint64(len(l.replies))<<1|uint64(boolInt(l.lost != nil))), l.number)
+		for _, r := range l.replies {
+			h = mixText(h, r.bytes)
+		}
+	}
+	for _, t := range w.timed {
+		h = mix(h, uint64(t.at.Sub(now)/grain))
+	}
+	h = mix(mix(h, uint64(w.budget)<<16|uint64(w.waits)), uint64(len(w.pair.stream)))
+	return mix(h, uint64(w.now()/grain))
+}
