@@ -53,10 +53,10 @@ func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Opt
 		return f
 	}
 	d := &docket{a: a, k: k, ev: ev, opt: opt, rules: opt.rules}
-	store := newStoreIntegrity(d)
+	store, refused := newStoreIntegrity(d), newRefusal(d)
 	judges := []tallier{
 		newMutualExclusion(d), newExclusiveUse(d), store, newReleaseSafety(d), newFencingOrder(d),
-		newProgress(d), newRefusal(d), newReentrancy(d), newRenewal(d),
+		newProgress(d), refused, newReentrancy(d), newRenewal(d), newLinearizability(d, refused),
 	}
 	d.try(judges)
 	for _, j := range judges {
@@ -100,12 +100,16 @@ func join(findings []finding, opt Options) ([]tally, *Damage, error) {
 
 func (t *tally) join(other *tally, most int) {
 	t.property = other.property
+	if t.note == "" || !t.applies {
+		t.note = other.note
+	}
 	t.applies = t.applies || other.applies
-	t.note = other.note
 	t.opportunities += other.opportunities
 	t.met += other.met
 	t.violations += other.violations
 	t.within += other.within
+	t.skipped += other.skipped
+	t.inconclusive = t.inconclusive || other.inconclusive
 	t.kept = append(t.kept, other.kept...)
 	slices.SortStableFunc(t.kept, func(x, y Violation) int { return cmp.Compare(x.At, y.At) })
 	t.kept = t.kept[:min(len(t.kept), most)]
@@ -130,6 +134,7 @@ func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Opt
 		}
 		v.Properties = append(v.Properties, tallies[i].judged(ev, opt))
 		v.Violations = append(v.Violations, tallies[i].kept...)
+		v.NotSearched += tallies[i].skipped
 		if n := tallies[i].within; n > 0 {
 			v.Notes = append(v.Notes, fmt.Sprintf("%s: %d within the clock error of %d ns, not counted", name, n, a.header.ClockError))
 		}
@@ -171,11 +176,13 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 		return p
 	case t.violations > 0:
 		p.Verdict, p.Note = Fail, ""
+	case t.inconclusive:
+		p.Verdict = Inconclusive
 	case t.property == history.MutualExclusion && t.opportunities < opt.MinOpportunities:
 		p.Verdict = Inconclusive
 		p.Note = fmt.Sprintf("%d hand-overs between clients, at least %d are needed", t.opportunities, opt.MinOpportunities)
 	default:
-		p.Verdict, p.Note = Pass, ""
+		p.Verdict = Pass
 	}
 	p.CI95 = confidence(p.Violations, p.Opportunities)
 	if p.Opportunities > 0 {

@@ -64,7 +64,7 @@ func (f *fencingOrder) returned(r *record) {
 // highestBefore gives the highest fence among the grants that certainly came before r.
 func (f *fencingOrder) highestBefore(r *record) fenced {
 	by := r.call // returned before this instant
-	if h := f.d.a.header; h.Kind == history.Mutex || h.Kind == history.Reentrant {
+	if h := f.d.a.header; h.Kind != history.Semaphore {
 		by = plus(r.ret, 1)
 		if h.Lease > 0 {
 			by = min(by, plus(r.call, h.Lease-h.Drift))

@@ -24,6 +24,8 @@ type tally struct {
 	met           int // opportunities that met a fault window
 	violations    int
 	within        int // violations smaller than the clock error, not counted in violations
+	inconclusive  bool
+	skipped       int // windows that should have been searched and were not
 	kept          []Violation
 }
 
@@ -34,6 +36,8 @@ type docket struct {
 	ev    *evidence
 	opt   Options
 	rules rules
+
+	suspect *Violation // the first of the window that has no order if a violation is one
 }
 
 // rules switches single rules of the checker off, so that a test can show what each is for.
@@ -54,6 +58,14 @@ func (t *tally) found(d *docket, v Violation, ops func() []history.Operation) {
 		v.Operations = ops()
 		t.kept = append(t.kept, v)
 	}
+	if searchable(t.property) && (d.suspect == nil || d.suspect.WithinClockError && !v.WithinClockError) {
+		d.suspect = &v
+	}
+}
+
+// searchable tells which properties a search for an order decides as well.
+func searchable(p history.Property) bool {
+	return p == history.MutualExclusion || p == history.Refusal || p == history.FencingOrder
 }
 
 // opportunity counts something that could have gone wrong in [from, to].

@@ -119,10 +119,7 @@ func (f *refusal) started(r *record) {
 }
 
 func (f *refusal) witnessed(b *record) bool {
-	if f.d.k.excused(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call {
-		return true
-	}
-	if f.unsure && (f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret) {
+	if f.excused(b) {
 		return true
 	}
 	if f.permits != nil {
@@ -135,8 +132,16 @@ func (f *refusal) witnessed(b *record) bool {
 	return w.inFlight > 0 || w.gone >= b.call
 }
 
-// excused tells whether a crashed client may have held when b was refused.
-func (k *keyLog) excused(b *record) bool {
+// excused tells whether something other than a recorded hold excuses refusal b.
+func (f *refusal) excused(b *record) bool {
+	if f.d.k.haunted(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call {
+		return true
+	}
+	return f.unsure && (f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret)
+}
+
+// haunted tells whether a crashed client may have held when b was refused.
+func (k *keyLog) haunted(b *record) bool {
 	for _, g := range k.ghosts {
 		if g.from <= b.ret && b.call <= g.to {
 			return true

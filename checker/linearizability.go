@@ -1,0 +1,99 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// linearizability: Porcupine finds an order of the operations under the lease model. It is the second opinion on mutual exclusion,
+// refusals and fences, by a search that knows nothing of the sweep's reasoning; see leaseModel and windows.
+//
+// Every window in which the sweep found a violation is searched, up to a number for each key, and a random sample of the others. Opportunities
+// are windows searched.
+//
+// Limits: windows that are not searched are not judged: those too long, those beyond the number, and those whose search did not end within
+// its part of the budget. They are counted. The windows rest on the holds as they were followed, so an error there is not found here;
+// the differential tests against models that read the plain operations are for that.
+type linearizability struct {
+	tally
+	windows
+	suspicious []window
+	clean      sample
+	skipped    int
+}
+
+func newLinearizability(d *docket, refused *refusal) *linearizability {
+	l := &linearizability{tally: tally{property: history.Linearizability, applies: true}}
+	l.windows = windows{d: d, cover: math.MinInt64, refused: refused, keep: l.sort, now: window{from: math.MinInt64}}
+	l.clean = sample{n: max(1, samples/len(d.a.keys)), rand: rand.New(rand.NewPCG(d.opt.Seed, uint64(d.k.number)))}
+	return l
+}
+
+func (l *linearizability) sort(w window) {
+	switch {
+	case w.cause == nil:
+		l.clean.offer(w)
+	case len(l.suspicious) < suspects:
+		l.suspicious = append(l.suspicious, w)
+	default:
+		l.skipped++
+	}
+}
+
+func (l *linearizability) done() {
+	l.close(l.now)
+	all := append(l.suspicious, l.clean.kept...)
+	share := l.d.opt.Budget / int64(max(1, len(all))) / int64(len(l.d.a.keys))
+	for i := range all {
+		l.judge(&all[i], share)
+	}
+	l.skipped += l.dropped
+	l.applies = l.cuts+l.dropped > 0
+	switch {
+	case !l.applies:
+		l.note = "nothing was granted or refused"
+	case l.opportunities == 0:
+		l.inconclusive = true
+		fallthrough
+	default:
+		l.note = fmt.Sprintf("%d of %d windows searched", l.opportunities, l.cuts+l.dropped)
+	}
+}
+
+func (l *linearizability) judge(w *window, budget int64) {
+	switch w.search(l.d.a.header, l.d.k, budget) {
+	case porcupine.Unknown:
+		l.skipped++
+	case porcupine.Illegal:
+		l.opportunity(l.d, w.ops[0].call, w.ops[len(w.ops)-1].ret)
+		if l.d.rules.on("search") {
+			l.illegal(w)
+		}
+	case porcupine.Ok:
+		l.opportunity(l.d, w.ops[0].call, w.ops[len(w.ops)-1].ret)
+	}
+}
+
+// illegal reports a window without an order, by the violation that the sweep found in it, or by what is in it.
+func (l *linearizability) illegal(w *window) {
+	if w.cause != nil {
+		v := *w.cause
+		l.found(l.d, v, func() []history.Operation { return slices.Clone(w.cause.Operations) })
+		return
+	}
+	v := Violation{At: w.ops[0].call, Lasted: w.ops[len(w.ops)-1].ret - w.ops[0].call}
+	l.found(l.d, v, func() (out []history.Operation) {
+		for _, r := range append(slices.Clone(w.held), w.ops[:min(len(w.ops), maxEpisode)]...) {
+			out = append(out, l.d.episode(r)...)
+		}
+		slices.SortStableFunc(out, func(a, b history.Operation) int { return cmp.Compare(a.Call, b.Call) })
+		return distinct(out)
+	})
+}

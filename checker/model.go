@@ -1,0 +1,180 @@
+package checker
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// The lease model. Porcupine's Step knows no time, so the ends of holds are operations of their own: a hold with belief [acquire.return,
+// end] that the server may have kept until gone ends at some instant of [end, gone]. That is its release, when it was released for
+// certain; its expiry, when it lapsed; and anything from the release on, when that has no known outcome. Which of
+// these it is was found by following the clients, and only the order is left to search.
+//
+//	acquire(h)  legal when no conflicting hold is in force and its fence is higher than any before; h is then in force
+//	end(h)      legal when h is in force; it is not any more
+//	busy        legal when a conflicting hold is in force, for permits when all are taken
+//
+// Acquires of unknown outcome are left out: they may be read as no effect, and what they excuse is excused before the search.
+type act uint8
+
+const (
+	actAcquire act = iota
+	actEnd
+	actBusy
+)
+
+// move is the input of one operation of the model.
+type move struct {
+	act    act
+	hold   uint32 // number of the hold within the window
+	mode   history.Mode
+	client uint32
+	fence  uint64
+}
+
+// lockState is which holds are in force and the highest fence granted. It is comparable.
+type lockState struct {
+	holds string // numbers of the holds, four bytes each, ascending
+	fence uint64
+}
+
+// leaseModel makes the model for one window. moves are the window's acquires by number of their hold.
+func leaseModel(h history.Header, acquires []move, initial lockState) porcupine.Model {
+	m := &modelOf{kind: h.Kind, permits: max(h.Permits, 1), acquires: acquires}
+	if h.Kind != history.Semaphore {
+		m.permits = 1
+	}
+	return porcupine.Model{
+		Init: func() any { return initial },
+		StepContext: func(ctx context.Context, state, input, _ any) (bool, any) {
+			if ctx.Err() != nil {
+				return false, state
+			}
+			return m.step(state.(lockState), input.(move))
+		},
+		Equal: func(a, b any) bool { return a.(lockState) == b.(lockState) },
+		Hash:  func(state any) uint64 { return state.(lockState).hash() },
+		DescribeOperation: func(input, _ any) string {
+			in := input.(move)
+			return fmt.Sprintf("%s hold %d", [...]string{"acquire", "end of", "busy beside"}[in.act], in.hold)
+		},
+	}
+}
+
+type modelOf struct {
+	kind     history.Kind
+	permits  int
+	acquires []move
+}
+
+func (m *modelOf) step(s lockState, in move) (bool, any) {
+	switch in.act {
+	case actAcquire:
+		if m.taken(s, in) || in.fence != 0 && in.fence <= s.fence {
+			return false, s
+		}
+		return true, lockState{s.with(in.hold), max(s.fence, in.fence)}
+	case actEnd:
+		rest, found := s.without(in.hold)
+		return found, lockState{rest, s.fence}
+	}
+	return m.taken(s, in), s
+}
+
+// taken tells whether the holds in force leave no room for in.
+func (m *modelOf) taken(s lockState, in move) bool {
+	n := 0
+	for i := 0; i < len(s.holds); i += 4 {
+		other := m.acquires[binary.BigEndian.Uint32([]byte(s.holds[i:i+4]))]
+		if m.kind == history.RW && (in.mode == history.Shared && other.mode == history.Shared || in.client == other.client && in.act == actAcquire) {
+			continue
+		}
+		n++
+	}
+	return n >= m.permits
+}
+
+func (s lockState) with(hold uint32) string {
+	at := 0
+	for at < len(s.holds) && binary.BigEndian.Uint32([]byte(s.holds[at:at+4])) < hold {
+		at += 4
+	}
+	return s.holds[:at] + string(binary.BigEndian.AppendUint32(nil, hold)) + s.holds[at:]
+}
+
+func (s lockState) without(hold uint32) (string, bool) {
+	for at := 0; at < len(s.holds); at += 4 {
+		if binary.BigEndian.Uint32([]byte(s.holds[at:at+4])) == hold {
+			return s.holds[:at] + s.holds[at+4:], true
+		}
+	}
+	return s.holds, false
+}
+
+func (s lockState) hash() uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s.holds)) // a hash does not fail
+	return h.Sum64() ^ s.fence*0x9e3779b97f4a7c15
+}
+
+// operations makes what Porcupine searches of a window.
+func (w *window) operations(k *keyLog) (acquires []move, ops []porcupine.Operation, initial lockState) {
+	initial.fence = w.fence
+	for _, r := range w.held {
+		acquires = append(acquires, moveOf(k, r, uint32(len(acquires))))
+		initial.holds = initial.with(uint32(len(acquires) - 1))
+		if !w.stays(r) {
+			ops = append(ops, endOf(k, r, acquires[len(acquires)-1], w.from))
+		}
+	}
+	for _, r := range w.ops {
+		if r.outcome == history.Busy {
+			ops = append(ops, operationOf(r, move{act: actBusy, mode: r.mode, client: r.client}, w.from))
+			continue
+		}
+		in := moveOf(k, r, uint32(len(acquires)))
+		acquires = append(acquires, in)
+		ops = append(ops, operationOf(r, in, w.from))
+		if !w.stays(r) {
+			ops = append(ops, endOf(k, r, in, w.from))
+		}
+	}
+	return acquires, ops, initial
+}
+
+func moveOf(k *keyLog, r *record, hold uint32) move {
+	in := move{act: actAcquire, hold: hold, mode: r.mode, client: r.client}
+	if r.mode == history.Exclusive {
+		in.fence = k.detailOf(r).fence
+	}
+	return in
+}
+
+func operationOf(r *record, in move, from int64) porcupine.Operation {
+	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: max(r.call, from), Return: r.ret}
+}
+
+// endOf makes the operation that ends a hold.
+func endOf(k *keyLog, r *record, in move, from int64) porcupine.Operation {
+	d := k.detailOf(r)
+	in.act, in.fence = actEnd, 0
+	end := max(d.end, r.call, from)
+	if end == never {
+		end-- // Porcupine sorts calls before returns; an end that never comes comes after everything
+	}
+	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: end, Return: max(d.gone, end)}
+}
+
+// search asks Porcupine whether the window's operations have an order.
+func (w *window) search(h history.Header, k *keyLog, budget int64) porcupine.CheckResult {
+	acquires, ops, initial := w.operations(k)
+	return porcupine.CheckOperationsTimeout(leaseModel(h, acquires, initial), ops, time.Duration(min(max(budget, 1_000_000), math.MaxInt64/2)))
+}
