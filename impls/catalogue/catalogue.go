@@ -20,6 +20,7 @@ func Locks() []impls.Variant {
 		quorum.Variants(),
 		rw.Variants(),
 		beyond.Variants(),
+		mutex.ServerVariants(),
 	)
 }
 

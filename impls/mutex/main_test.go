@@ -19,7 +19,7 @@ const lease = 300 * time.Millisecond
 // variant finds a variant of the family.
 func variant(t *testing.T, name string) impls.Variant {
 	t.Helper()
-	for _, v := range Variants() {
+	for _, v := range append(Variants(), ServerVariants()...) {
 		if v.Name == name {
 			return v
 		}

@@ -1,0 +1,94 @@
+package mutex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// dialect is the compare-and-delete command that a server has.
+type dialect string
+
+const (
+	undecided dialect = ""
+	delex     dialect = "delex"   // Redis 8.4, Valkey 9.2: DELEX key IFEQ value
+	delifeq   dialect = "delifeq" // Valkey 9.0: DELIFEQ key value
+)
+
+// command compares and deletes.
+func (d dialect) command(key, value string) []any {
+	if d == delifeq {
+		return []any{"delifeq", key, value}
+	}
+	return []any{"delex", key, "ifeq", value}
+}
+
+// native is token without scripts: the server's own commands compare. Which it has is asked once, by deleting a key that
+// is not there.
+type native struct {
+	handle
+	speaks dialect
+}
+
+var _ impls.Lock = (*native)(nil)
+
+func openNative(env impls.Env) (impls.Lock, error) {
+	if err := env.CheckLease(); err != nil {
+		return nil, err
+	}
+	n := &native{handle: handle{env: env}}
+	n.how = protocol{acquire: n.acquire, release: n.release, extend: extendNative}
+	return n, nil
+}
+
+func (n *native) acquire(ctx context.Context, env impls.Env) (hold, bool, error) {
+	if n.speaks == undecided {
+		d, err := probe(ctx, env)
+		if err != nil {
+			return hold{}, false, err
+		}
+		n.speaks = d
+	}
+	return token.acquire(ctx, env)
+}
+
+func (n *native) release(ctx context.Context, env impls.Env, h hold) (bool, error) {
+	return impls.Yes(env.Redis().Do(ctx, n.speaks.command(env.Key, h.value)...))
+}
+
+// probe finds the server's dialect, or ErrUnsupported.
+func probe(ctx context.Context, env impls.Env) (dialect, error) {
+	for _, d := range []dialect{delex, delifeq} {
+		err := env.Redis().Do(ctx, d.command(impls.Derived(env.Key, ":probe"), "")...).Err()
+		if err == nil {
+			return d, nil
+		}
+		if !refusal(err, "ERR unknown command") {
+			return undecided, err
+		}
+	}
+	return undecided, fmt.Errorf("%w: the server has neither DELEX nor DELIFEQ", impls.ErrUnsupported)
+}
+
+// extendNative sets the token where the token is, with a new lease. miniredis deletes by comparison but does not set by
+// comparison; such a server is sent the script.
+func extendNative(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error) {
+	g := h.grant
+	g.ValidUntil = env.Clock.Now().Add(env.Lease)
+	ok, err := impls.Yes(env.Redis().Do(ctx, "set", env.Key, h.value, "ifeq", h.value, "px", env.Lease.Milliseconds()))
+	if refusal(err, "ERR syntax error") {
+		return extendToken(ctx, env, h)
+	}
+	return g, ok, err
+}
+
+// refusal tells an error reply that begins with some words.
+func refusal(err error, words string) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), words)
+}

@@ -1,0 +1,59 @@
+package mutex
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
+)
+
+// ServerVariants lists the forms of token that lean on more of the server than one old node has: replicas that confirm,
+// commands that compare.
+func ServerVariants() []impls.Variant {
+	return []impls.Variant{waitVariant(), nativeVariant()}
+}
+
+func waitVariant() impls.Variant {
+	return impls.Variant{
+		Name: "token-wait", Summary: "token, granted only when WAIT says that enough replicas have the key, and undone otherwise.",
+		Kind: history.Mutex, Topology: impls.Replicated,
+		Source:  impls.Source{Article: "lockbench", Where: "beyond the sources"},
+		Traits:  impls.Traits{UniqueToken: true, Validity: true, Extends: true, MultiCommand: true},
+		Scripts: []*impls.Script{tokenReleaseScript, tokenExtendScript},
+		Claims: []impls.Claim{
+			{Text: "A replica that is promoted knows the holders that were told.",
+				Holds: true, Command: command("token-wait", "failover")},
+			{Text: "Confirmed replicas survive a primary that restarts without its data.",
+				Holds: false, Command: command("token-wait", "kill-server")},
+		},
+		Expect: expectWait().Map(), New: tokenWait.open,
+	}
+}
+
+func nativeVariant() impls.Variant {
+	return impls.Variant{
+		Name: "token-native", Summary: "token whose release and extend are the server's own compare-and-delete and compare-and-set, without scripts.",
+		Kind: history.Mutex, Topology: impls.Standalone,
+		Source: impls.Source{Article: "lockbench", Where: "beyond the sources: Redis 8.4 DELEX and SET IFEQ, Valkey 9.0 DELIFEQ"},
+		Traits: impls.Traits{UniqueToken: true, Validity: true, Extends: true},
+		Claims: []impls.Claim{
+			{Text: "Compare-and-delete needs no script where the server has the command.",
+				Holds: true, Command: command("token-native", "pause-before-release")},
+		},
+		Expect: expect.Leased().With(expect.Table{"script-flush": impls.NotApplicable("sends no script")}).Map(),
+		New:    openNative,
+	}
+}
+
+// expectWait: the replica that confirmed knows the key; one that is gone confirms nothing, and nobody is granted.
+func expectWait() expect.Table {
+	nobody := []string{"progress/failover-loss", "progress/restart-loss", "progress/unknown", "progress/never-granted"}
+	return expect.Leased().
+		With(expect.Table{
+			"crash-mid-acquire": impls.Safe(),
+			"failover":          impls.Safe().Or(expect.TwoHolders("failover-loss")...),
+			"cluster-slots":     impls.NotApplicable("needs a primary and its replica"),
+		}).
+		Luck(slices.Clone(nobody), "failover", "kill-server", "restart-delayed", "pause-server")
+}

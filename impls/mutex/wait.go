@@ -1,0 +1,106 @@
+package mutex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// tokenWait is token that is granted only when WAIT says that enough replicas have the key, and takes the key back when
+// they have not. It narrows the hole of a failover; WAIT is no transaction, and a replica that has not confirmed may be
+// the one that is promoted.
+var tokenWait = protocol{acquire: acquireConfirmed, release: releaseToken, extend: extendConfirmed}
+
+// errUnconfirmed: too few replicas confirmed in time.
+var errUnconfirmed = errors.New("too few replicas confirmed")
+
+// sticky is a Redis client that can keep to one connection. WAIT speaks of the writes of its own connection only: on
+// another it answers at once, and means nothing.
+type sticky interface{ Conn() *redis.Conn }
+
+func acquireConfirmed(ctx context.Context, env impls.Env) (hold, bool, error) {
+	h, err := newHold(env)
+	if err != nil {
+		return hold{}, false, err
+	}
+	conn, err := stick(env)
+	if err != nil {
+		return hold{}, false, err
+	}
+	defer conn.Close()
+	h.grant.ValidUntil = env.Clock.Now().Add(env.Lease)
+	ok, err := impls.Yes(conn.Do(ctx, "set", env.Key, h.value, "nx", "px", env.Lease.Milliseconds()))
+	if err != nil || !ok {
+		return hold{}, false, err
+	}
+	if err := confirm(ctx, conn, env, h.grant.ValidUntil); err != nil {
+		return hold{}, false, undo(ctx, env, h, err)
+	}
+	return h, true, nil
+}
+
+func stick(env impls.Env) (*redis.Conn, error) {
+	c, ok := env.Redis().(sticky)
+	if !ok {
+		return nil, fmt.Errorf("%w: WAIT needs a client of one server", impls.ErrUnsupported)
+	}
+	return c.Conn(), nil
+}
+
+// confirm waits until enough replicas have this connection's writes, and the lease is not over.
+func confirm(ctx context.Context, conn *redis.Conn, env impls.Env, validUntil time.Time) error {
+	n, err := conn.Wait(ctx, replicas(env), waitLimit(env)).Result()
+	switch {
+	case err != nil:
+		return err
+	case n < int64(replicas(env)):
+		return fmt.Errorf("%w: %d of %d", errUnconfirmed, n, replicas(env))
+	case !env.Clock.Now().Before(validUntil):
+		return fmt.Errorf("%w: the lease was over", errUnconfirmed)
+	}
+	return nil
+}
+
+// replicas is how many must confirm.
+func replicas(env impls.Env) int { return max(env.WaitReplicas, 1) }
+
+// waitLimit bounds the wait for the replicas: the time-out of one node, or a quarter of the lease.
+func waitLimit(env impls.Env) time.Duration {
+	if env.NodeTimeout > 0 {
+		return env.NodeTimeout
+	}
+	return max(env.Lease/4, time.Millisecond)
+}
+
+// undo takes back what was written, even for a caller who has gone. When that succeeds the failed call had no effect, and
+// when it does not, the key may stay until its lease ends.
+func undo(ctx context.Context, env impls.Env, h hold, cause error) error {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), env.Lease)
+	defer cancel()
+	if _, err := releaseToken(bounded, env, h); err != nil {
+		return impls.Unsettled(cause)
+	}
+	return fmt.Errorf("%w: %w", impls.ErrUnavailable, cause)
+}
+
+// extendConfirmed restarts the lease and waits for the replicas likewise. Unconfirmed, the lease runs anew on the primary and
+// perhaps nowhere else: the caller has what it had before.
+func extendConfirmed(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error) {
+	conn, err := stick(env)
+	if err != nil {
+		return impls.Grant{}, false, err
+	}
+	defer conn.Close()
+	g := h.grant
+	g.ValidUntil = env.Clock.Now().Add(env.Lease)
+	ok, err := impls.Yes(tokenExtendScript.Run(ctx, conn, []string{env.Key}, h.value, env.Lease.Milliseconds()))
+	if err != nil || !ok {
+		return impls.Grant{}, false, err
+	}
+	return g, true, impls.Unsettled(confirm(ctx, conn, env, g.ValidUntil))
+}
