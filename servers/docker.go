@@ -151,7 +151,8 @@ func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, err
 		return nil, err
 	}
 	e.sweep(ctx, machine)
-	estate, err := newEstate(options.TempDir)
+	// The docker command must talk to the engine that testcontainers has found, which need not be the one it would choose.
+	estate, err := newEstate(options.TempDir, "DOCKER_HOST="+e.api.DaemonHost())
 	if err != nil {
 		return nil, err
 	}

@@ -42,8 +42,9 @@ type estate struct {
 	orders     io.WriteCloser // the undertaker's standard input
 }
 
-// newEstate sweeps what dead runs left in base ("" means the system's temp directory) and makes a directory.
-func newEstate(base string) (*estate, error) {
+// newEstate sweeps what dead runs left in base ("" means the system's temp directory) and makes a directory. The undertaker gets
+// env besides our own environment.
+func newEstate(base string, env ...string) (*estate, error) {
 	if base == "" {
 		base = os.TempDir()
 	}
@@ -56,16 +57,17 @@ func newEstate(base string) (*estate, error) {
 	if e.lock, err = holdLock(filepath.Join(dir, lockFile)); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	if err := e.hire(); err != nil {
+	if err := e.hire(env); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
 // hire starts the undertaker, in a session of its own so that what kills us by terminal or group does not reach it.
-func (e *estate) hire() error {
+func (e *estate) hire(env []string) error {
 	cmd := exec.Command("/bin/sh", "-c", undertakerScript, "lockbench-undertaker", e.dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Env = append(os.Environ(), env...)
 	orders, err := cmd.StdinPipe()
 	if err != nil {
 		return fmt.Errorf("undertaker: %w", err)

@@ -56,7 +56,7 @@ func buildShim(ctx context.Context, dir string) (object string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: the C compiler cannot build the clock shim (%w): apt-get install gcc libc6-dev\n%s", ErrMissing, err, out)
 	}
-	return object, nil
+	return object, os.Chmod(object, 0o755) // a container's redis runs under another user id
 }
 
 // tryShim builds the shim and throws it away.
@@ -72,7 +72,8 @@ func tryShim(ctx context.Context) error {
 // newClockFile makes the file of a clock that is true until told otherwise.
 func newClockFile(dir string) (string, error) {
 	path := filepath.Join(dir, clockFile)
-	return path, os.WriteFile(path, make([]byte, unsafe.Sizeof(clockPage{})), 0o644)
+	err := os.WriteFile(path, make([]byte, unsafe.Sizeof(clockPage{})), 0o644)
+	return path, errors.Join(err, os.Chmod(path, 0o644)) // whatever the umask says
 }
 
 // writeShift changes the clock under a sequence count, so that no reader ever sees half of a change.
