@@ -137,15 +137,17 @@ func (p *pair) byDelayedFreeing() history.Cause {
 	return history.CauseUnknown
 }
 
-// wrongfulEndCause explains a release or extend that ended or changed the hold of another.
+// wrongfulEndCause explains a release or extend that ended or changed the hold of another: the command that did it is one
+// that the second client's call sent.
 func (s *scene) wrongfulEndCause(v *Violation) history.Cause {
-	wronged := s.wronged(v)
+	from, to := s.callAt(v)
+	wronged := s.wronged(v, to)
 	if wronged == nil {
 		return history.CauseUnknown
 	}
 	for i := range s.steps {
 		f := &s.steps[i]
-		if f.Client == wronged.client() || f.latest() < v.At || f.Sent > max(v.At+v.Lasted, v.At) || !changes(f) {
+		if f.Client == wronged.client() || f.latest() < from || f.Sent > to || !changes(f) {
 			continue
 		}
 		s.reason = reason{first: wronged, step: f, culprit: s.latestHold(f.Client, f.Sent)}
@@ -157,10 +159,21 @@ func (s *scene) wrongfulEndCause(v *Violation) history.Cause {
 	return history.CauseUnknown
 }
 
-// wronged is the hold of the violation's first client that was in force at its instant.
-func (s *scene) wronged(v *Violation) *hold {
+// callAt gives the time of the second client's call that a violation is about, or else the violation's own.
+func (s *scene) callAt(v *Violation) (from, to int64) {
+	for _, op := range s.ops {
+		ends := op.Op == history.Release || op.Op == history.Extend
+		if ends && len(v.Clients) > 1 && op.Client == v.Clients[1] && op.Call <= v.At && v.At <= op.Return {
+			return op.Call, op.Return
+		}
+	}
+	return v.At, plus(v.At, v.Lasted)
+}
+
+// wronged is the hold of the violation's first client that was in force at some instant from the violation to another.
+func (s *scene) wronged(v *Violation, to int64) *hold {
 	for _, h := range s.holds {
-		if len(v.Clients) > 0 && h.client() == v.Clients[0] && h.granted() <= v.At && (v.At <= h.end() || h.inUse(v.At)) {
+		if len(v.Clients) > 0 && h.client() == v.Clients[0] && h.granted() <= to && (v.At <= h.end() || h.inUse(v.At)) {
 			return h
 		}
 	}

@@ -65,6 +65,9 @@ func (s *scene) renewalCause(v *Violation) history.Cause {
 	if len(v.Clients) == 0 {
 		return history.CauseUnknown
 	}
+	if len(v.Clients) > 1 {
+		return s.renewedAnother(v)
+	}
 	if st := s.renewedAfterRelease(v); st != nil {
 		s.reason = reason{first: s.latestHold(st.Client, st.Sent), step: st}
 		return s.strayRenewal(st)
@@ -85,6 +88,20 @@ func (s *scene) renewalCause(v *Violation) history.Cause {
 		}
 	}
 	return history.CauseUnknown
+}
+
+// renewedAnother explains an extend that was accepted while another client held, by a later grant.
+func (s *scene) renewedAnother(v *Violation) history.Cause {
+	other, own := s.latestHold(v.Clients[0], v.At), s.latestHold(v.Clients[1], v.At)
+	if other == nil || own == nil {
+		return history.CauseUnknown
+	}
+	p := pair{scene: s, reason: reason{first: own, second: other}, depth: 1}
+	defer func() { s.reason = p.reason }()
+	if cause := p.byExtend(); cause != history.CauseUnknown {
+		return cause
+	}
+	return p.byLease()
 }
 
 // renewedAfterRelease finds a renewal of the first client that was sent after it had released and was granted, at or

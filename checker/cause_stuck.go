@@ -170,22 +170,30 @@ func (s *scene) deadWaiter(at int64) bool {
 	})
 }
 
-// asleep tells whether a client waited through the violation without asking, and nothing kept it from asking.
+// asleep tells whether a client waited through the violation and hardly asked, and nothing kept it from asking.
 func (s *scene) asleep(v *Violation) bool {
 	return slices.ContainsFunc(s.ops, func(op history.Operation) bool {
 		waits := op.Op == history.Acquire && slices.Contains(v.Clients, op.Client) && op.Call <= v.At && op.Return >= v.At+v.Lasted
-		return waits && s.askedIn(op) && !s.askedWithin(op.Client, v.At, v.At+v.Lasted) && !s.hindered(op.Client, v.At)
+		return waits && s.askedIn(op) && s.silence(op.Client, v.At, v.At+v.Lasted) >= v.Lasted*3/4 && !s.hindered(op.Client, v.At)
 	})
+}
+
+// silence is the longest time between two instants in which a client sent no command for the lock.
+func (s *scene) silence(client string, from, to int64) (longest int64) {
+	last := from
+	for i := range s.steps {
+		if st := &s.steps[i]; st.Client == client && from < st.Sent && st.Sent < to {
+			longest, last = max(longest, st.Sent-last), st.Sent
+		}
+	}
+	return max(longest, to-last)
 }
 
 // askedIn tells whether an acquire sent any command: else the record of commands does not cover it.
 func (s *scene) askedIn(op history.Operation) bool {
-	return s.askedWithin(op.Client, op.Call, op.Return)
-}
-
-// askedWithin tells whether a client sent a command for the lock strictly between two instants.
-func (s *scene) askedWithin(client string, from, to int64) bool {
-	return slices.ContainsFunc(s.steps, func(st step) bool { return st.Client == client && from < st.Sent && st.Sent < to })
+	return slices.ContainsFunc(s.steps, func(st step) bool {
+		return st.Client == op.Client && op.Call <= st.Sent && st.Sent <= op.Return
+	})
 }
 
 // hindered tells whether a fault was done to a client at an instant.

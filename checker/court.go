@@ -126,7 +126,7 @@ func (d *Damage) add(other Damage) {
 // verdict puts everything together.
 func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Options) *Verdict {
 	v := &Verdict{Operations: a.operations(), Damage: damage}
-	tallies = append(tallies, hygiene(opt))
+	tallies = append(tallies, a.explained(hygiene(opt), ev))
 	for _, name := range order {
 		i := slices.IndexFunc(tallies, func(t tally) bool { return t.property == name })
 		if i < 0 {

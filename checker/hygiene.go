@@ -1,6 +1,10 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"strings"
+
+	"github.com/lockbench/lockbench/history"
+)
 
 // hygiene: when everybody is done, no key, queue entry, subscription or goroutine is left behind.
 //
@@ -15,4 +19,29 @@ func hygiene(opt Options) tally {
 		t.kept = append(t.kept, Violation{Property: history.Hygiene, Story: []string{"left behind: " + what}})
 	}
 	return t
+}
+
+// explained attributes what was left behind: to the key that its words name, as the record leaves it at its end.
+func (a *archive) explained(t tally, ev *evidence) tally {
+	for i := range t.kept {
+		v := &t.kept[i]
+		for _, k := range a.keys {
+			if strings.Contains(v.Story[0], k.name) && len(k.name) > len(v.Key) {
+				v.Key, v.At = k.name, ev.lastCommand()
+			}
+		}
+		v.Cause = history.CauseUnknown
+		if v.Key != "" {
+			v.Cause = attribute(v, ev)
+		}
+	}
+	return t
+}
+
+// lastCommand is when the last command of the record was sent.
+func (e *evidence) lastCommand() (at int64) {
+	for _, list := range e.commands {
+		at = max(at, list[len(list)-1].Sent)
+	}
+	return at
 }
