@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
 	"golang.org/x/term"
 
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/results"
 )
 
 func main() { os.Exit(realMain()) }
@@ -46,4 +48,10 @@ func clientMain() int {
 		return exitInternal
 	}
 	return exitOK
+}
+
+// thisMachine is where the program runs, as far as it can be looked at.
+func thisMachine() results.Machine {
+	build, _ := debug.ReadBuildInfo()
+	return results.Machine{Root: os.DirFS("/"), Build: build, Dir: "."}
 }

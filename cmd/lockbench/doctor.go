@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// doctorSchema is the schema name of "doctor -o json".
+const doctorSchema = "lockbench/doctor/v1"
+
+// diagnosis is what doctor finds.
+type diagnosis struct {
+	Schema       string               `json:"schema"`
+	Environment  results.Environment  `json:"environment"`
+	Auto         string               `json:"auto"` // the provider that --server auto takes; "" = none
+	Capabilities []servers.Capability `json:"capabilities"`
+}
+
+func newDoctor(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Show what this machine can run, and how to get what is missing",
+		Long: "doctor asks every source of servers what it can do here: topologies, server faults, clock faults. What cannot be had is\n" +
+			"shown with the reason and the way to get it. It starts no server. It exits with 5 when not even one server is to be had.",
+		Example: "  lockbench doctor\n  lockbench doctor -o json",
+		Args:    nothing,
+		RunE:    func(c *cobra.Command, _ []string) error { return a.doctor(c.Context()) },
+	}
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	d := diagnosis{Schema: doctorSchema, Environment: results.CaptureEnvironment(ctx, thisMachine()),
+		Capabilities: servers.Survey(ctx, a.providers()...)}
+	p, _, err := automatic(ctx, a.providers())
+	if err == nil {
+		d.Auto = p.Name()
+	}
+	show := func() error { return a.table(d.rows()...) }
+	if a.json() {
+		show = func() error { return a.writeJSON(d) }
+	}
+	return errors.Join(show(), err)
+}
+
+// rows is a line about the machine, then a line for each provider, and below it what it cannot do and why.
+func (d diagnosis) rows() [][]string {
+	e := d.Environment
+	rows := [][]string{
+		{"machine", fmt.Sprintf("%s, %d CPUs, %s, kernel %s, clock %s", e.Platform, e.CPUs, orUnknown(e.CPU), orUnknown(e.Kernel), orUnknown(e.ClockSource))},
+		{"go", e.Go},
+		{"auto", "takes " + orNone(d.Auto)},
+	}
+	for _, name := range d.providers() {
+		rows = append(rows, nil, d.summary(name))
+		rows = append(rows, d.shortcomings(name)...)
+	}
+	return rows
+}
+
+func (d diagnosis) providers() []string {
+	var names []string
+	for _, c := range d.Capabilities {
+		if !slices.Contains(names, c.Provider) {
+			names = append(names, c.Provider)
+		}
+	}
+	return names
+}
+
+// summary names what a provider can do, and what was found of it.
+func (d diagnosis) summary(name string) []string {
+	var able []string
+	detail := ""
+	for _, c := range d.Capabilities {
+		switch {
+		case c.Provider != name || !c.OK:
+		case c.Ability == servers.CanServe:
+			detail = c.Detail
+		default:
+			able = append(able, c.Ability)
+		}
+	}
+	if detail == "" && len(able) == 0 {
+		return []string{name, "nothing"}
+	}
+	if detail != "" {
+		detail += ": "
+	}
+	return []string{name, detail + strings.Join(able, ", ")}
+}
+
+// shortcomings has the reasons, each with all that it rules out: one missing thing is usually behind many. Where no server can be had
+// nothing else needs saying.
+func (d diagnosis) shortcomings(name string) [][]string {
+	var reasons []string
+	lost := map[string][]string{}
+	for _, c := range d.Capabilities {
+		if c.Provider != name || c.OK {
+			continue
+		}
+		reason := strings.TrimPrefix(c.Reason, c.Ability+": ")
+		if !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+		lost[reason] = append(lost[reason], c.Ability)
+		if c.Ability == servers.CanServe {
+			lost[reason] = []string{"servers"}
+			break
+		}
+	}
+	var rows [][]string
+	for _, r := range reasons {
+		rows = append(rows, []string{"", "no " + strings.Join(lost[r], ", ")})
+		for line := range strings.Lines(r) {
+			rows = append(rows, []string{"", "  " + strings.TrimSpace(line)})
+		}
+	}
+	return rows
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "nothing: there is no server to be had"
+	}
+	return s
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/servers"
+)
+
+func TestDoctor(t *testing.T) {
+	gone := fmt.Errorf("redis-server: %w: apt install redis-server", servers.ErrMissing)
+	tests := []struct {
+		name      string
+		providers []servers.Provider
+		code      int
+		says      []string
+	}{
+		{"one is there", []servers.Provider{fakeProvider{"process", gone}, servers.Miniredis{}}, 0,
+			[]string{"auto     takes miniredis", "process  nothing", "no servers", "apt install redis-server", "miniredis  miniredis (not Redis): standalone"}},
+		{"none is there", []servers.Provider{fakeProvider{"process", gone}}, 5, []string{"takes nothing", "apt install redis-server"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(checker.Pass)
+			w.providers = func() []servers.Provider { return tt.providers }
+			if got := w.call(t, "doctor"); got != tt.code {
+				t.Errorf("exit code %d, want %d", got, tt.code)
+			}
+			want(t, "stdout", w.out.String(), tt.says...)
+		})
+	}
+}
+
+func TestDoctorJSON(t *testing.T) {
+	w := newWorld(checker.Pass)
+	w.providers = func() []servers.Provider { return []servers.Provider{servers.Miniredis{}} }
+	if got := w.call(t, "doctor", "-o", "json"); got != 0 {
+		t.Errorf("exit code %d", got)
+	}
+	var d diagnosis
+	if err := json.Unmarshal([]byte(w.out.String()), &d); err != nil || d.Auto != "miniredis" || d.Environment.Go == "" {
+		t.Errorf("%v: %s", err, w.out)
+	}
+	if !slices.ContainsFunc(d.Capabilities, func(c servers.Capability) bool { return c.Ability == servers.CanKill && !c.OK && c.Reason != "" }) {
+		t.Error("nothing says that miniredis cannot be killed")
+	}
+}
+
+// TestReasonsAreGrouped: one missing thing is said once, with all that it rules out.
+func TestReasonsAreGrouped(t *testing.T) {
+	d := diagnosis{Capabilities: []servers.Capability{
+		{Provider: "p", Ability: servers.CanServe, OK: true, Detail: "redis 7"},
+		{Provider: "p", Ability: "jump-clock", Reason: "jump-clock: a C compiler is missing\napt install gcc"},
+		{Provider: "p", Ability: "drift-clock", Reason: "drift-clock: a C compiler is missing\napt install gcc"},
+		{Provider: "p", Ability: "failover", OK: true}, {Provider: "q", Ability: servers.CanServe, Reason: "gone"},
+	}}
+	got := fmt.Sprint(d.summary("p"), d.shortcomings("p"), d.shortcomings("q"))
+	const want = "[p redis 7: failover] [[ no jump-clock, drift-clock] [   a C compiler is missing] [   apt install gcc]] [[ no servers] [   gone]]"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
