@@ -7,6 +7,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/beyond"
 	"github.com/lockbench/lockbench/impls/mutex"
+	"github.com/lockbench/lockbench/impls/planted"
 	"github.com/lockbench/lockbench/impls/quorum"
 	"github.com/lockbench/lockbench/impls/reentrant"
 	"github.com/lockbench/lockbench/impls/rw"
@@ -25,7 +26,7 @@ func Locks() []impls.Variant {
 }
 
 // Planted lists the mutants with which the tester tests itself.
-func Planted() []impls.Variant { return slices.Concat[[]impls.Variant]() }
+func Planted() []impls.Variant { return planted.Variants() }
 
 // Find looks a name up among the locks and the planted bugs.
 func Find(name string) (impls.Variant, bool) {

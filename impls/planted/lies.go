@@ -1,0 +1,119 @@
+package planted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// answering is a lock whose answers may be changed on their way to the client.
+type answering struct {
+	impls.Lock
+	granted func(g impls.Grant, err error) (impls.Grant, error) // of Try and Acquire
+	extend  func(g impls.Grant, err error) (impls.Grant, error)
+}
+
+// Try asks the honest lock.
+func (a answering) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	return through(a.granted)(a.Lock.Try(ctx, mode))
+}
+
+// Acquire asks the honest lock.
+func (a answering) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	return through(a.granted)(a.Lock.Acquire(ctx, mode))
+}
+
+// Extend asks the honest lock.
+func (a answering) Extend(ctx context.Context) (impls.Grant, error) {
+	return through(a.extend)(a.Lock.Extend(ctx))
+}
+
+func through(change func(impls.Grant, error) (impls.Grant, error)) func(impls.Grant, error) (impls.Grant, error) {
+	if change == nil {
+		return func(g impls.Grant, err error) (impls.Grant, error) { return g, err }
+	}
+	return change
+}
+
+// namelessGrants hides tokens that are not unique: a record may not hold the same one twice.
+func namelessGrants(_ impls.Env, honest impls.Lock) impls.Lock {
+	return answering{Lock: honest, granted: func(g impls.Grant, err error) (impls.Grant, error) {
+		g.Token = ""
+		return g, err
+	}}
+}
+
+// extendAlwaysYes says that a lease was restarted, whatever the server said.
+func extendAlwaysYes(env impls.Env, honest impls.Lock) impls.Lock {
+	return answering{Lock: honest, extend: func(g impls.Grant, err error) (impls.Grant, error) {
+		if err != nil {
+			return impls.Grant{ValidUntil: env.Clock.Now().Add(env.Lease)}, nil
+		}
+		return g, nil
+	}}
+}
+
+// busyIsUnavailable takes a refusal for a failure of the server.
+func busyIsUnavailable(env impls.Env, honest impls.Lock) impls.Lock {
+	return instead(honest, impls.ErrBusy, fmt.Errorf("acquire %s: %w", env.Key, impls.ErrUnavailable))
+}
+
+// unknownIsBusy takes a lost reply for a refusal.
+func unknownIsBusy(env impls.Env, honest impls.Lock) impls.Lock {
+	return instead(honest, impls.ErrUnknownOutcome, fmt.Errorf("acquire %s: %w", env.Key, impls.ErrBusy))
+}
+
+func instead(honest impls.Lock, of, say error) impls.Lock {
+	return answering{Lock: honest, granted: func(g impls.Grant, err error) (impls.Grant, error) {
+		if errors.Is(err, of) {
+			return impls.Grant{}, say
+		}
+		return g, err
+	}}
+}
+
+// countedFromReply counts the lease from the reply instead of from the request.
+func countedFromReply(env impls.Env, honest impls.Lock) impls.Lock {
+	restart := func(g impls.Grant, err error) (impls.Grant, error) {
+		if err == nil {
+			g.ValidUntil = env.Clock.Now().Add(env.Lease)
+		}
+		return g, err
+	}
+	return answering{Lock: honest, granted: restart, extend: restart}
+}
+
+// oneLook is a clock that answers every second reading with the one before: an attempt reads it once where it should
+// read it twice.
+type oneLook struct {
+	impls.Clock
+	last *time.Time // zero: the next reading is a true one
+}
+
+func (c oneLook) Now() time.Time {
+	if last := *c.last; !last.IsZero() {
+		*c.last = time.Time{}
+		return last
+	}
+	*c.last = c.Clock.Now()
+	return *c.last
+}
+
+func lookOnce(env *impls.Env) { env.Clock = oneLook{env.Clock, new(time.Time)} }
+
+// sameToken makes every client draw the same token.
+func sameToken(env *impls.Env) { env.Rand = zeros{} }
+
+type zeros struct{}
+
+var _ io.Reader = zeros{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}

@@ -1,0 +1,61 @@
+package planted
+
+import (
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
+)
+
+func tokenBugs() []mutant {
+	misUnlock := impls.Breaks(expect.MisUnlock()...).Or(expect.MisUnlockDamage()...)
+	return []mutant{
+		{
+			name: "blind-release", report: "laravel/framework#26213",
+			bug:    "The release deletes the key whoever holds it.",
+			edits:  []edit{{"token_release.lua", "redis.call('get', KEYS[1]) == ARGV[1]", "true"}},
+			expect: map[string]impls.Expectation{"pause-before-release": misUnlock},
+		},
+		{
+			name: "expire-apart", report: "redis/redis-py#818",
+			bug:    "The lease is given in a second command, which a client that dies in between never sends.",
+			detour: expireApart,
+			traits: func(t *impls.Traits) { t.MultiCommand = true },
+			expect: map[string]impls.Expectation{"crash-mid-acquire": impls.Breaks(expect.Stuck()...).Or(expect.StuckLuck()...)},
+		},
+		{
+			name: "same-token", report: "redis/redis-py#416",
+			bug:    "Two clients hold under the same token, so that comparing it tells nothing.",
+			env:    sameToken,
+			lie:    namelessGrants,
+			traits: func(t *impls.Traits) { t.UniqueToken = false },
+			expect: map[string]impls.Expectation{"pause-before-release": misUnlock},
+		},
+		{
+			name: "extend-always-yes", report: "go-redsync/redsync#61",
+			bug: "Extend says yes though the hold is gone.",
+			lie: extendAlwaysYes,
+		},
+		{
+			name: "extend-recreates", report: "leandromoreira/redlock-rb#36",
+			bug: "Extend makes a lock anew that is gone, and overwrites one that is another's.",
+			edits: []edit{
+				{"token_extend.lua", "redis.call('get', KEYS[1]) == ARGV[1]", "true"},
+				{"token_extend.lua", "return redis.call('pexpire', KEYS[1], ARGV[2])", "redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])\n  return 1"},
+			},
+		},
+		{
+			name: "busy-is-unavailable", report: "CortexReach/memory-lancedb-pro#879",
+			bug: "A refusal is taken for a failure of the server.",
+			lie: busyIsUnavailable,
+		},
+		{
+			name: "unknown-is-busy", report: "redis/go-redis#2985",
+			bug: "A reply that was lost is taken for a refusal, while the key holds the caller's own token.",
+			lie: unknownIsBusy,
+		},
+		{
+			name: "lease-from-reply", report: "mike-marcacci/node-redlock#369",
+			bug: "The validity is counted from the reply, so that it outlasts the lease by the time the reply took.",
+			lie: countedFromReply,
+		},
+	}
+}
