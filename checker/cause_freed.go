@@ -91,7 +91,7 @@ func (p *pair) chainBack(own *hold) history.Cause {
 		a, b = b, a
 	}
 	if b == p.second || a.end() <= b.start() {
-		return history.MisUnlock
+		return history.CauseUnknown // each held in its own time, and this was the end of the freeing client's own hold
 	}
 	return p.chainCause(a, b, p.depth-1)
 }
