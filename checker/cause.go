@@ -50,8 +50,10 @@ func sceneOf(v *Violation, ev *evidence, margin int64) *scene {
 // cause dispatches by what was violated.
 func (s *scene) cause(v *Violation) history.Cause {
 	switch v.Property {
-	case history.MutualExclusion, history.Linearizability:
+	case history.MutualExclusion:
 		return s.overlapCause(v, (*hold).believed)
+	case history.Linearizability:
+		return s.orderCause(v)
 	case history.ExclusiveUse:
 		return s.overlapCause(v, (*hold).inUse)
 	case history.StoreIntegrity:
@@ -68,6 +70,18 @@ func (s *scene) cause(v *Violation) history.Cause {
 		return s.renewalCause(v)
 	}
 	return history.CauseUnknown
+}
+
+// orderCause explains that the operations have no order, by which of the things that take it away is there: two holds at once, a
+// fence that fell, a refusal of a free lock.
+func (s *scene) orderCause(v *Violation) history.Cause {
+	if cause := s.overlapCause(v, (*hold).believed); cause != history.CauseUnknown {
+		return cause
+	}
+	if s.fenceFell(v.At) {
+		return s.fenceCause(v)
+	}
+	return s.stuckCause(v)
 }
 
 // overlapCause explains two holds that were in force at once. What in force means is the property's affair.

@@ -105,6 +105,18 @@ func (s *scene) crashed(client string) (int64, bool) {
 	return 0, false
 }
 
+// fenceFell tells whether a grant that returned at an instant came with a fence no higher than one before.
+func (s *scene) fenceFell(at int64) bool {
+	highest := uint64(0)
+	for _, h := range s.holds {
+		if h.start() == at && h.acquire.Fence != 0 && h.acquire.Fence <= highest {
+			return true
+		}
+		highest = max(highest, h.acquire.Fence)
+	}
+	return false
+}
+
 // fenceCause explains a fence that did not grow: the counter went with the server's data, or two grants had the same
 // standing.
 func (s *scene) fenceCause(v *Violation) history.Cause {

@@ -15,7 +15,7 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 	}
 	if left.taker != nil {
 		s.reason = reason{step: left.taker, first: s.grantedBy(left.taker)}
-		return s.leftoverCause(left)
+		return s.leftoverCause(left, v.At)
 	}
 	switch {
 	case left.expired && s.jumped(v.At):
@@ -96,7 +96,7 @@ func (k *leftover) lease(st *step, ttl int64) {
 }
 
 // leftoverCause says why a key is still there that no client believes in.
-func (s *scene) leftoverCause(k leftover) history.Cause {
+func (s *scene) leftoverCause(k leftover, at int64) history.Cause {
 	_, dead := s.crashed(k.taker.Client)
 	h := s.grantedBy(k.taker)
 	switch {
@@ -104,6 +104,8 @@ func (s *scene) leftoverCause(k leftover) history.Cause {
 		return history.Resurrection
 	case !k.leased:
 		return history.NoExpiry
+	case h != nil && !dead && h.believed(at):
+		return history.CauseUnknown // it is held, and rightly so
 	case h == nil && !dead && k.taker.effect == effectMaybe:
 		return history.AmbiguousReply
 	case h == nil && k.taker.outcome == history.Unknown:

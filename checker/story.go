@@ -24,6 +24,7 @@ func tell(v *Violation, ev *evidence) {
 	t.narrate()
 	v.Story = t.lines()
 	v.Lanes = t.draw()
+	v.Around = t.surroundings()
 }
 
 // teller puts a story together.

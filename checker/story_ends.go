@@ -103,6 +103,7 @@ func (t *teller) about() []string {
 	}
 	return []string{
 		fmt.Sprintf("the lock %q (%s) %s", t.s.header.Lock, t.s.header.Kind, lease),
+		fmt.Sprintf("0 ms is %s after the start of the run", span(t.base)),
 		fmt.Sprintf("the record around it: %d operations, %d commands on the lock's keys, %d faults", len(t.s.ops), len(t.s.steps), len(t.s.faults)),
 	}
 }

@@ -21,7 +21,10 @@ func (t *teller) narrate() {
 		t.sayWrites()
 	case history.Progress, history.Refusal, history.Hygiene:
 		t.sayWaiting()
-	case history.MutualExclusion, history.ExclusiveUse, history.Linearizability:
+	case history.Linearizability:
+		t.sayMeeting()
+		t.sayWaiting()
+	case history.MutualExclusion, history.ExclusiveUse:
 		t.sayMeeting()
 	}
 }

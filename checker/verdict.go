@@ -53,6 +53,7 @@ type Violation struct {
 	Lanes            []string            `json:"lanes,omitempty"` // ASCII drawing
 	Operations       []history.Operation `json:"-"`               // the smallest set that shows it
 	WithinClockError bool                `json:"within_clock_error,omitempty"`
+	Around           *Surroundings       `json:"-"` // what its picture shows; nil when it did not come from a check
 }
 
 // Damage is what the guarded store lost.

@@ -1,0 +1,177 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// picture is what Porcupine is given to draw. Times are from the first operation.
+type picture struct {
+	header   history.Header
+	v        *Violation
+	base     int64
+	end      int64 // of what has no end
+	clients  []string
+	holders  []string // by number of the hold
+	acquires []move
+	ops      []porcupine.Operation
+	notes    []porcupine.Annotation
+}
+
+// Colours of the annotations: blue, orange and pink are told apart by most who do not see red and green.
+const (
+	colourHold      = "#6DB6FE"
+	colourUse       = "#B9DBFF"
+	colourFault     = "#FFAA26"
+	colourViolation = "#FEB5DA"
+	colourOther     = "#E0E0E0"
+)
+
+func newPicture(v *Violation) *picture {
+	a := v.Around
+	p := &picture{header: a.Header, v: v, base: a.Operations[0].Call}
+	for _, op := range a.Operations {
+		p.base, p.end = min(p.base, op.Call), max(p.end, op.Return)
+		p.client(op.Client)
+	}
+	p.end = max(p.end, v.At)
+	slices.Sort(p.clients)
+	s := &scene{header: a.Header, key: v.Key, ops: a.Operations}
+	for _, client := range p.clients {
+		s.addHolds(byClient(a.Operations)[client])
+	}
+	slices.SortStableFunc(s.holds, compareGranted)
+	for _, h := range s.holds {
+		p.addHold(h)
+	}
+	for i := range a.Operations {
+		p.addOperation(&a.Operations[i])
+	}
+	p.addFaults(a.Faults)
+	p.note("violation", v.At, v.At+v.Lasted, string(v.Property), v.Story, colourViolation)
+	return p
+}
+
+func (p *picture) client(name string) int {
+	i := slices.Index(p.clients, name)
+	if i < 0 {
+		i, p.clients = len(p.clients), append(p.clients, name)
+	}
+	return i
+}
+
+// at maps an instant into the picture.
+func (p *picture) at(t int64) int64 { return min(max(t, p.base), p.end+1) - p.base }
+
+// addHold adds a grant and the end of its hold, as operations of the model, and the hold as an annotation.
+func (p *picture) addHold(h *hold) {
+	in := move{
+		act: actAcquire, hold: uint32(len(p.acquires)), mode: h.acquire.Mode, client: uint32(p.client(h.client())), fence: h.acquire.Fence,
+	}
+	if h.shared() {
+		in.fence = 0
+	}
+	p.acquires, p.holders = append(p.acquires, in), append(p.holders, h.client())
+	granted := fmt.Sprintf("%s acquire → granted", h.client())
+	if h.acquire.Fence > 0 {
+		granted += fmt.Sprintf(", fence %d", h.acquire.Fence)
+	}
+	p.operation(in, h.acquire.Call, h.start(), granted)
+	p.note(h.client()+" holds", h.start(), h.end(), "holds", nil, colourHold)
+	for _, u := range h.uses {
+		p.note(h.client()+" is inside", u.Call, u.Return, "critical section", nil, colourUse)
+	}
+	if h.end() > p.end {
+		return
+	}
+	in.act, in.fence = actEnd, 0
+	end, how := h.end(), "'s lease ended"
+	if h.release != nil && h.release.Call <= end {
+		how = " released: " + h.release.Outcome.String()
+	}
+	p.operation(in, end, max(end, releasedBy(h)), h.client()+how)
+}
+
+// releasedBy is the latest instant at which a hold that was released is over.
+func releasedBy(h *hold) int64 {
+	if h.release == nil || h.release.Call > h.end() {
+		return h.end()
+	}
+	return h.release.Return
+}
+
+func (p *picture) operation(in move, from, to int64, text string) {
+	p.ops = append(p.ops, porcupine.Operation{ClientId: int(in.client), Input: in, Output: text, Call: p.at(from), Return: p.at(to)})
+}
+
+// addOperation adds what is neither a grant nor the end of a hold. A refusal is judged where refusals are what the violation is about;
+// elsewhere, and for what has an unknown outcome, an annotation shows that it was there.
+func (p *picture) addOperation(op *history.Operation) {
+	if op.Op == history.Use || op.Op == history.Release || op.Op == history.Acquire && op.Outcome == history.OK {
+		return
+	}
+	text := fmt.Sprintf("%s %s → %s", op.Client, op.Op, op.Outcome)
+	refused := op.Op == history.Acquire && op.Outcome == history.Busy
+	if refused && (p.v.Property == history.Refusal || p.v.Property == history.Progress) {
+		p.operation(move{act: actBusy, mode: op.Mode, client: uint32(p.client(op.Client))}, op.Call, op.Return, text)
+		return
+	}
+	if op.Op == history.Write && op.HasValue {
+		text = fmt.Sprintf("%s wrote %d, having read %d → %s", op.Client, op.Wrote, op.Read, op.Outcome)
+	}
+	p.note(op.Client+" "+op.Op.String(), op.Call, op.Return, text, nil, colourOther)
+}
+
+func (p *picture) addFaults(faults []history.Window) {
+	for i := range faults {
+		w := &faults[i]
+		details := []string{w.Moment, w.Note}
+		if !w.Confirmed {
+			details = append(details, "it was not seen to take")
+		}
+		p.note(faultLabel(w), w.Start, windowEnd(*w), w.Fault, details, colourFault)
+	}
+}
+
+// note adds an annotation in a lane of its own.
+func (p *picture) note(tag string, from, to int64, text string, details []string, colour string) {
+	if from > p.end || to < p.base {
+		return
+	}
+	p.notes = append(p.notes, porcupine.Annotation{
+		Tag: tag, Start: p.at(from), End: p.at(max(from, to)), Description: text, Details: joinLines(details),
+		TextColor: "#000000", BackgroundColor: colour,
+	})
+}
+
+func joinLines(lines []string) string {
+	out := ""
+	for _, l := range lines {
+		if l != "" {
+			out += l + "\n"
+		}
+	}
+	return out
+}
+
+// describeState says who holds.
+func (p *picture) describeState(state any) string {
+	s := state.(lockState)
+	if s.holds == "" {
+		return "free"
+	}
+	text := "held by"
+	for i := range p.acquires {
+		if _, found := s.without(uint32(i)); found {
+			text += " " + p.holders[i]
+		}
+	}
+	if s.fence > 0 {
+		text += fmt.Sprintf(", highest fence %d", s.fence)
+	}
+	return text
+}
