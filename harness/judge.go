@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
@@ -87,9 +88,10 @@ func (d *drive) result(k *keeper, out *Outcome, set *latency.Set) results.Result
 	if d.Provider.Name() == "miniredis" {
 		set = nil
 	}
-	r.SetLatency(set, results.NoLatency)
+	r.SetLatency(set, results.NotRedis)
 	r.Load = results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0, Offered: d.Scenario.Rate,
 		Achieved: float64(d.counts.granted.Load()) / time.Duration(max(d.ended, 1)).Seconds(), Duration: time.Duration(d.ended)}
+	r.Health.GCMax = longestCollection(k.run.Start)
 	for _, w := range out.Windows {
 		if !w.Confirmed {
 			r.Health.Unconfirmed++
@@ -101,6 +103,19 @@ func (d *drive) result(k *keeper, out *Outcome, set *latency.Set) results.Result
 		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(l.latest))
 	}
 	return r
+}
+
+// longestCollection is the longest stop of this process by the garbage collector since an instant, of those that the runtime
+// remembers.
+func longestCollection(since time.Time) (longest time.Duration) {
+	var s debug.GCStats
+	debug.ReadGCStats(&s)
+	for i, end := range s.PauseEnd {
+		if i < len(s.Pause) && end.After(since) {
+			longest = max(longest, s.Pause[i])
+		}
+	}
+	return longest
 }
 
 func (d *drive) totalLag() (sum int64) {

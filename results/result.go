@@ -11,8 +11,11 @@ import (
 // ResultSchema is the schema name of result.json.
 const ResultSchema = "lockbench/result/v1"
 
-// NoLatency is what stands where latencies would, when a run has none to show.
-const NoLatency = "virtual time: no latency figures"
+// What stands where latencies would, when a run has none to show.
+const (
+	NoLatency = "virtual time: no latency figures"
+	NotRedis  = "miniredis is not Redis: no latency figures"
+)
 
 // Result is result.json: what a run was found to be.
 type Result struct {

@@ -49,11 +49,13 @@ type Client struct {
 	Pace func(n int) int64
 	// Stop is closed when no new round is to begin; what is under way is finished. nil means never.
 	Stop <-chan struct{}
-	// Observe, when set, is given the latency of every operation: intended start, call and return on the timeline.
+	// Observe, when set, is given the latency of every operation: intended start, call and return on the timeline. Only a
+	// round's first acquire has an intended start of its own; what comes after it is meant to start when it is called.
 	Observe func(op history.Op, outcome history.Outcome, intended, call, ret int64)
 
 	handles  map[string]*handle
-	intended int64 // of the round under way
+	intended int64 // start of the round under way
+	due      bool  // its first acquire has not been called yet
 }
 
 // Config is what a scenario sets of a workload. Durations are already resolved.

@@ -146,7 +146,7 @@ func (h *handle) finish(op history.Operation, err error) {
 	}
 	h.client.Record.Add(op)
 	if h.client.Observe != nil {
-		h.client.Observe(op.Op, op.Outcome, h.client.intended, op.Call, op.Return)
+		h.client.Observe(op.Op, op.Outcome, h.client.intendedStart(op), op.Call, op.Return)
 	}
 }
 

@@ -76,12 +76,23 @@ func (c *Client) stopped(ctx context.Context) bool {
 // awaitTurn sleeps until the intended start of round n. A client that is late starts at once; its latencies count from the
 // intended start all the same.
 func (c *Client) awaitTurn(ctx context.Context, n int) error {
+	c.due = true
 	if c.Pace == nil {
 		c.intended = c.Timeline()
 		return nil
 	}
 	c.intended = c.Pace(n)
 	return c.Clock.Sleep(ctx, time.Duration(c.intended-c.Timeline()))
+}
+
+// intendedStart is when an operation was meant to start. Renewals come from other goroutines than the client's, and have no part in
+// its rounds.
+func (c *Client) intendedStart(op history.Operation) int64 {
+	if op.Op != history.Acquire || !c.due {
+		return op.Call
+	}
+	c.due = false
+	return c.intended
 }
 
 // guarded is one round of a client that updates a stored value under the lock: acquire, read, think, write back, release.

@@ -207,6 +207,8 @@ func TestOpenLoopCountsFromTheIntendedStart(t *testing.T) {
 			if call < at {
 				t.Errorf("called at %d, before its intended start %d", call, at)
 			}
+		} else if at != call {
+			t.Errorf("%s was meant to start at %d and called at %d: the round's plan is its acquire's alone", op, at, call)
 		}
 	}
 	w, _ := Find("hot")
