@@ -65,7 +65,7 @@ func (f *fencingOrder) returned(r *record) {
 func (f *fencingOrder) highestBefore(r *record) fenced {
 	by := r.call // returned before this instant
 	if h := f.d.a.header; h.Kind != history.Semaphore {
-		by = plus(r.ret, 1)
+		by = r.ret
 		if h.Lease > 0 {
 			by = min(by, plus(r.call, h.Lease-h.Drift))
 		}

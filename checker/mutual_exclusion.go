@@ -59,7 +59,7 @@ func overlapViolation(d *docket, i interval, with []interval) Violation {
 		v.Lasted = min(v.Lasted, w.end-i.start)
 	}
 	v.Clients = append(v.Clients, d.clientName(i.r))
-	v.WithinClockError = v.Lasted <= d.a.header.ClockError
+	v.WithinClockError = d.a.header.ClockError > 0 && v.Lasted <= d.a.header.ClockError
 	return v
 }
 

@@ -12,6 +12,12 @@ type interval struct {
 	start, end int64
 }
 
+// covers tells whether i, which started no earlier, starts within other. Of two that start together, one that is an instant
+// may have come first.
+func (other interval) covers(i interval) bool {
+	return other.end > i.start && (other.start < i.start || i.end > i.start)
+}
+
 // overlaps finds conflicting intervals that arrive by start.
 //
 // Exclusive: intervals I1, I2, … by start are pairwise disjoint exactly when each starts at or after the largest end so far,
@@ -35,9 +41,10 @@ func newOverlaps(h history.Header, same bool) *overlaps {
 	return o
 }
 
-// add takes the next interval and gives those it conflicts with, the longest first; none when it conflicts with none.
+// add takes the next interval and gives those it conflicts with, the longest first; none when it conflicts with none. One that
+// ends before it starts is empty; one that ends when it starts is an instant, and conflicts with what it lies within.
 func (o *overlaps) add(i interval) (with []interval) {
-	if i.end <= i.start {
+	if i.end < i.start {
 		return nil
 	}
 	if o.permits > 1 {
@@ -53,7 +60,7 @@ func (o *overlaps) add(i interval) (with []interval) {
 			conflict = s
 		}
 	}
-	if conflict.r != nil && conflict.end > i.start {
+	if conflict.r != nil && conflict.covers(i) {
 		with = []interval{conflict}
 	}
 	if i.r.mode == history.Shared {
@@ -68,8 +75,13 @@ func (o *overlaps) addPermit(i interval) (with []interval) {
 	for len(o.inForce) > 0 && o.inForce[0].end <= i.start {
 		heap.Pop(&o.inForce)
 	}
-	if len(o.inForce) >= o.permits {
-		with = append(with, o.inForce[:min(len(o.inForce), maxEpisode)]...)
+	for _, other := range o.inForce {
+		if other.covers(i) {
+			with = append(with, other)
+		}
+	}
+	if len(with) < o.permits {
+		with = nil
 	}
 	heap.Push(&o.inForce, i)
 	return with

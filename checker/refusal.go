@@ -15,7 +15,7 @@ import (
 // Why no finer test is needed for a mutex: between two consecutive holds only the instants between the release R of the first and the acquire A of
 // the second are free. R and A can be chosen so that these are as few as possible, independently for each pair: both
 // at one instant when [release.call, release.return] and [acquire.call, acquire.return] meet, else R = release.return and A =
-// acquire.call. So all refusals are honest together exactly when each of them has a witness.
+// acquire.call. A grant that has not returned can be a witness only if it is the next to return. So all refusals are honest together exactly when each of them has a witness.
 //
 // What may excuse a refusal besides: an acquire of unknown outcome, which may take effect at any later time (where nothing expires
 // and nobody cleans up, not before the last grant, for it would have prevented that one); a client that crashed, whose last request nobody
@@ -33,6 +33,7 @@ type refusal struct {
 	permits *largest
 	unsure  bool
 	votes   latest
+	open    []*record // refusals whose only witness can be the next grant to return
 }
 
 func newRefusal(d *docket) *refusal {
@@ -94,17 +95,47 @@ func (f *refusal) returned(r *record) {
 	switch {
 	case r.outcome == history.Busy && r.op == history.Acquire:
 		f.opportunity(f.d, r.call, r.ret)
-		if f.d.rules.on("busy-witness") && !f.witnessed(r) {
-			v := Violation{At: r.ret, Clients: []string{f.d.clientName(r)}}
-			f.found(f.d, v, func() []history.Operation { return f.lastHold(r) })
-		}
+		f.refused(r)
 	case r.outcome == history.OK && f.d.k.detailOf(r).role == starts:
 		f.started(r)
 	}
 }
 
+// refused decides about a refusal, or leaves it to the next grant.
+func (f *refusal) refused(b *record) {
+	switch {
+	case f.witnessed(b):
+	case f.single() && f.writers.inFlight > 0:
+		f.open = append(f.open, b)
+	default:
+		f.report(b)
+	}
+}
+
+// single tells that holds follow one another, so that of the grants that have not returned only the first to do so can have held.
+func (f *refusal) single() bool { return f.permits == nil && f.d.a.header.Kind != history.RW }
+
+// settle decides about the refusals that wait for a grant: it may have been granted before they were refused, or not.
+func (f *refusal) settle(call int64) {
+	for _, b := range f.open {
+		if call > b.ret {
+			f.report(b)
+		}
+	}
+	f.open = f.open[:0]
+}
+
+func (f *refusal) report(b *record) {
+	if !f.d.rules.on("busy-witness") {
+		return
+	}
+	v := Violation{At: b.ret, Clients: []string{f.d.clientName(b)}}
+	f.found(f.d, v, func() []history.Operation { return f.lastHold(b) })
+}
+
 func (f *refusal) started(r *record) {
 	d := f.d.k.detailOf(r)
+	f.settle(r.call)
 	if r.op == history.Acquire {
 		f.of(r.mode).inFlight--
 	}
@@ -129,7 +160,7 @@ func (f *refusal) witnessed(b *record) bool {
 	if b.mode == history.Exclusive && (f.shared.inFlight > 0 || f.shared.gone >= b.call) {
 		return true
 	}
-	return w.inFlight > 0 || w.gone >= b.call
+	return !f.single() && w.inFlight > 0 || w.gone >= b.call
 }
 
 // excused tells whether something other than a recorded hold excuses refusal b.
@@ -137,7 +168,7 @@ func (f *refusal) excused(b *record) bool {
 	if f.d.k.haunted(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call {
 		return true
 	}
-	return f.unsure && (f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret)
+	return f.unsure && (f.d.a.header.Kind != history.Mutex || f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret)
 }
 
 // haunted tells whether a crashed client may have held when b was refused.
@@ -165,7 +196,7 @@ func (f *refusal) lastHold(b *record) []history.Operation {
 	return out
 }
 
-func (f *refusal) done() {}
+func (f *refusal) done() { f.settle(never) }
 
 // largest keeps the n largest of the values it is given.
 type largest struct {

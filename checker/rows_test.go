@@ -256,7 +256,7 @@ var fenceRows = []row{
 	{name: "the order of two grants with leases is not certain", head: history.Header{Kind: history.Mutex, Lease: msec}, ops: `
 		b acquire 0 5 ok fence=3
 		a acquire 0 4 ok fence=7`},
-	{name: "a fence twice", rule: "fence-twice", head: history.Header{Kind: history.Mutex, Lease: msec}, ops: `
+	{name: "a fence twice", rule: "fence-twice", head: history.Header{Kind: history.Semaphore, Permits: 2}, ops: `
 		b acquire 0 5 ok fence=7
 		a acquire 0 4 ok fence=7`, want: "fencing-order×1"},
 }

@@ -72,7 +72,7 @@ func (k *keyLog) matters(r *record) bool {
 		return false
 	}
 	d := k.detailOf(r)
-	return d.role == starts && d.end > r.ret
+	return d.role == starts && d.end >= r.ret
 }
 
 func (w *windows) add(r *record) {
@@ -133,7 +133,7 @@ func (w *windows) start(r *record) {
 	}
 	w.cover = max(w.cover, d.gone, r.ret)
 	w.belief = append(slices.DeleteFunc(w.belief, func(b interval) bool { return b.end <= r.ret }), interval{r, r.ret, d.end})
-	full := len(w.belief) == w.permits() && (r.mode == history.Exclusive || w.d.a.header.Kind != history.RW)
+	full := d.end > r.ret && len(w.belief) == w.permits() && (r.mode == history.Exclusive || w.d.a.header.Kind != history.RW)
 	if full && len(w.now.ops) >= minWindow && !w.d.opt.Plain {
 		var held []*record
 		for _, b := range w.belief {

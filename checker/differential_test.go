@@ -1,0 +1,261 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// setting is a kind of lock and what happens in its random histories.
+type setting struct {
+	name  string
+	head  history.Header
+	fence bool
+	// A refusal needs a search where several may hold: there the sweep's test is necessary, not sufficient, and is compared in
+	// one direction.
+	lax bool
+	// refusals are only made of settings in which the plain model has them.
+	refusals bool
+}
+
+var settings = []setting{
+	{name: "mutex", head: history.Header{Kind: history.Mutex}, refusals: true},
+	{name: "fenced", head: history.Header{Kind: history.Mutex}, fence: true},
+	{name: "fenced with refusals", head: history.Header{Kind: history.Mutex}, fence: true, refusals: true},
+	{name: "shared and exclusive", head: history.Header{Kind: history.RW}},
+	{name: "shared and exclusive with refusals", head: history.Header{Kind: history.RW}, refusals: true, lax: true},
+	{name: "permits", head: history.Header{Kind: history.Semaphore, Permits: 2}},
+	{name: "permits with refusals", head: history.Header{Kind: history.Semaphore, Permits: 2}, refusals: true, lax: true},
+	{name: "re-entrant", head: history.Header{Kind: history.Reentrant}},
+	{name: "re-entrant with refusals", head: history.Header{Kind: history.Reentrant}, refusals: true, lax: true},
+}
+
+// TestSweepAgreesWithPorcupine compares the exact sweep with Porcupine on a textbook model, on random small histories: legal and
+// illegal, with unknown acquires and releases, refusals and equal instants. LOCKBENCH_SOAK=1 compares a million of each kind.
+func TestSweepAgreesWithPorcupine(t *testing.T) {
+	n := 20_000
+	if raceDetector {
+		n = 2_000
+	}
+	if os.Getenv("LOCKBENCH_SOAK") != "" {
+		n = 1_000_000
+	}
+	for i, s := range settings {
+		t.Run(s.name, func(t *testing.T) {
+			base := uint64(i) << 40
+			t.Logf("seeds %d to %d", base, base+uint64(n)-1)
+			legal, missed := compareMany(t, s, base, n)
+			t.Logf("%d histories: %d legal, %d illegal, %d of these seen only by the search", n, legal, n-legal, missed)
+			if legal == 0 || legal == n {
+				t.Error("the histories are all of one sort")
+			}
+			if missed > 0 && !s.lax {
+				t.Errorf("%d illegal histories pass the sweep", missed)
+			}
+		})
+	}
+}
+
+func compareMany(t *testing.T, s setting, base uint64, n int) (legal, missed int) {
+	var next, nLegal, nMissed atomic.Int64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n) && !t.Failed(); i = next.Add(1) - 1 {
+				ops := randomHistory(s, base+uint64(i))
+				want := plainSearch(s.head, ops, clientNumbers)
+				got, ordered, text := sweepAndSearch(t.Context(), s.head, ops, i%5 == 0)
+				if i%5 == 0 && ordered != want && !(s.lax && ordered) {
+					t.Errorf("seed %d: plain Porcupine says legal=%v, windowed legal=%v\n%s", base+uint64(i), want, ordered, draw(ops))
+				}
+				switch {
+				case want:
+					nLegal.Add(1)
+				case got:
+					nMissed.Add(1)
+				}
+				if want && !got || !want && got && !s.lax {
+					t.Errorf("seed %d: Porcupine says legal=%v, the sweep says legal=%v%s\n%s", base+uint64(i), want, got, text, draw(ops))
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return int(nLegal.Load()), int(nMissed.Load())
+}
+
+// sweepAndSearch tells whether the sweep finds nothing that an order decides, and whether the windowed search finds an order.
+func sweepAndSearch(ctx context.Context, h history.Header, ops []history.Operation, search bool) (legal, ordered bool, found string) {
+	h.Permits = max(h.Permits, 1)
+	in := Input{Header: h, Ops: history.NewSlice(ops)}
+	a, err := load(ctx, h, in.Ops)
+	if err != nil {
+		return false, false, " " + err.Error()
+	}
+	legal, ordered = true, true
+	for _, k := range a.keys {
+		if err := a.follow(k, nil); err != nil {
+			return false, false, " " + err.Error()
+		}
+		d := &docket{a: a, k: k, ev: newEvidence(in, a), opt: Options{MaxViolations: 1}.withDefaults(h)}
+		refused := newRefusal(d)
+		judges := []tallier{newMutualExclusion(d), newFencingOrder(d), refused, newReentrancy(d)}
+		searcher := newLinearizability(d, refused)
+		if search {
+			judges = append(judges, searcher)
+		}
+		d.try(judges)
+		ordered = searcher.violations == 0
+		for _, j := range judges {
+			if r := j.result(); r.violations > 0 && r != &searcher.tally {
+				legal, found = false, found+" "+string(r.property)
+			}
+		}
+	}
+	return legal, ordered, found
+}
+
+var clientNumbers = map[string]int{"a": 0, "b": 1, "c": 2, "d": 3}
+
+// randomHistory draws a small history of up to four clients: what a real lock did, every operation with a point at which it took effect
+// within its interval. Most are then changed at up to three places, which makes some illegal.
+func randomHistory(s setting, seed uint64) []history.Operation {
+	g := &generator{setting: s, rand: rand.New(rand.NewPCG(seed, 1)), lock: plainState{}}
+	g.width = 1 + g.rand.Int64N(12)
+	clients := 2 + g.rand.IntN(maxPlainClients-1)
+	for range 4 + g.rand.IntN(16) {
+		g.now += g.rand.Int64N(4)
+		g.step(g.rand.IntN(clients))
+	}
+	for range g.rand.IntN(4) {
+		if len(g.ops) > 0 {
+			g.spoil(g.rand.IntN(len(g.ops)))
+		}
+	}
+	return g.ops
+}
+
+type generator struct {
+	setting
+	rand  *rand.Rand
+	width int64
+	now   int64
+	lock  plainState
+	idle  [maxPlainClients]int64 // when each client's last operation returned
+	depth [maxPlainClients]int   // grants that the client knows of and has not released
+	mode  [maxPlainClients]history.Mode
+	dead  [maxPlainClients]bool
+	ops   []history.Operation
+}
+
+// step lets a client do something that takes effect now, if it is not busy with its last operation.
+func (g *generator) step(client int) {
+	if g.idle[client] > g.now || g.dead[client] {
+		return
+	}
+	op := history.Operation{ID: uint64(len(g.ops)) + 1, Client: string(rune('a' + client)), Key: "k"}
+	op.Call = g.now - g.rand.Int64N(1+min(g.width, g.now-g.idle[client]))
+	op.Return = g.now + g.rand.Int64N(g.width)
+	again := g.head.Kind == history.Reentrant && g.depth[client] < 3 && g.rand.IntN(3) == 0
+	if g.depth[client] == 0 || again {
+		if !g.acquire(client, &op) {
+			return
+		}
+	} else {
+		g.release(client, &op)
+	}
+	g.idle[client] = op.Return + 1 // at one instant Porcupine would not know a client's own order
+	g.ops = append(g.ops, op)
+}
+
+// acquire tells whether there is something to record: settings without refusals have locks that wait.
+func (g *generator) acquire(client int, op *history.Operation) bool {
+	op.Op = history.Acquire
+	if g.depth[client] == 0 {
+		g.mode[client] = history.Exclusive
+		if g.head.Kind == history.RW && g.rand.IntN(2) == 0 {
+			g.mode[client] = history.Shared
+		}
+	}
+	op.Mode = g.mode[client]
+	in := plainInput{op: history.Acquire, client: client, shared: op.Mode == history.Shared}
+	next, ok := plainAcquire(g.head, g.lock, in)
+	if g.rand.IntN(8) == 0 && g.depth[client] == 0 {
+		op.Outcome = history.Unknown
+		if ok && g.rand.IntN(2) == 0 {
+			g.lock, g.dead[client] = next, true
+		}
+		return true
+	}
+	if !ok {
+		op.Outcome = history.Busy
+		return g.refusals
+	}
+	op.Outcome = history.OK
+	g.lock = next
+	if g.fence {
+		g.lock.fence++
+		op.Fence = g.lock.fence
+	}
+	g.depth[client]++
+	return true
+}
+
+func (g *generator) release(client int, op *history.Operation) {
+	op.Op, op.Outcome, op.Mode = history.Release, history.OK, g.mode[client]
+	g.depth[client]--
+	in := plainInput{op: history.Release, client: client, shared: op.Mode == history.Shared}
+	unknown := g.rand.IntN(8) == 0
+	if !unknown || g.rand.IntN(2) == 0 {
+		_, next := plainRelease(g.lock, in)
+		g.lock = next.(plainState)
+	}
+	if unknown {
+		op.Outcome = history.Unknown
+		g.dead[client] = g.head.Kind == history.Reentrant // the model's count is not the client's any more
+	}
+}
+
+// spoil changes one operation so that the history stays well formed but may be illegal.
+func (g *generator) spoil(i int) {
+	op := &g.ops[i]
+	switch g.rand.IntN(4) {
+	case 0:
+		op.Return = op.Call
+	case 1:
+		op.Call = op.Return
+	case 2:
+		op.Fence += min(op.Fence, g.rand.Uint64N(3))
+	default:
+		g.spoilOutcome(i)
+	}
+}
+
+// spoilOutcome makes a refusal or an unknown acquire a grant that is never released, and a release one that never was.
+func (g *generator) spoilOutcome(i int) {
+	op := g.ops[i]
+	after := func(o history.Operation) bool { return o.Client == op.Client && o.Call > op.Call }
+	switch {
+	case op.Op == history.Acquire && op.Outcome != history.OK:
+		g.ops[i].Outcome = history.OK
+		g.ops = slices.DeleteFunc(g.ops, after)
+	case op.Op == history.Release:
+		g.ops = slices.DeleteFunc(g.ops, func(o history.Operation) bool { return after(o) || o == op })
+	}
+}
+
+// draw shows a history, for messages.
+func draw(ops []history.Operation) (text string) {
+	for _, op := range ops {
+		text += fmt.Sprintf("%s %s %d %d %s %s fence=%d\n", op.Client, op.Op, op.Call, op.Return, op.Outcome, op.Mode, op.Fence)
+	}
+	return text
+}
