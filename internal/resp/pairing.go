@@ -47,6 +47,19 @@ func (p *Pairing[T]) Len() int { return p.len }
 // Subscribed tells a connection on which messages may come.
 func (p *Pairing[T]) Subscribed() bool { return p.subscribed > 0 }
 
+// Subscribes tells a connection that subscribes, or has asked to and is not answered.
+func (p *Pairing[T]) Subscribes() bool {
+	if p.subscribed > 0 {
+		return true
+	}
+	for i := range p.len {
+		if p.ring[(p.first+i)%len(p.ring)].sub != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // Answer gives the request that a reply answers, and whether this is its last reply; nil when it answers none. What it
 // points to is valid until the next Expect.
 func (p *Pairing[T]) Answer(r Reply) (value *T, last bool) {

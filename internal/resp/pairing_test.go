@@ -90,27 +90,3 @@ func TestPairingAbandon(t *testing.T) {
 		t.Errorf("abandoned %v %v %v", a, b, c)
 	}
 }
-
-func TestWrote(t *testing.T) {
-	for _, tt := range []struct {
-		name, reply string
-		want        bool
-	}{
-		{"SET", "+OK\r\n", true},
-		{"SET", "$-1\r\n", false}, // NX, and there was one
-		{"SETNX", ":0\r\n", false},
-		{"SETNX", ":1\r\n", true},
-		{"DEL", ":0\r\n", false},
-		{"EVALSHA", "-NOSCRIPT no\r\n", false},
-		{"EVALSHA", ":0\r\n", true}, // nobody knows
-		{"EVAL", "$-1\r\n", true},   // some scripts answer a grant with null
-		{"GET", "$1\r\nx\r\n", false},
-		{"INCR", ":0\r\n", true},
-		{"GETSET", "$-1\r\n", true}, // there was none before, there is now
-	} {
-		r, ok := ParseReply([]byte(tt.reply))
-		if got := Wrote(tt.name, r); !ok || got != tt.want {
-			t.Errorf("%s answered %q: %v, want %v", tt.name, tt.reply, got, tt.want)
-		}
-	}
-}

@@ -1,0 +1,261 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// Proxy passes on what clients and nodes say to each other, byte for byte, and does to single requests and replies what its
+// rules ask, and to whole links what its conditions ask. It understands RESP, so that it can run a command and lose its
+// reply; bytes that are not RESP pass untouched.
+//
+//	client ── Link (a loopback listener, one per client and node) ── passage (one connection) ── node
+//
+// A Link knows which client dials it, so "by client" works for any client library. Every goroutine belongs to the Proxy and has
+// ended when Close returns.
+type Proxy struct {
+	cfg  ProxyConfig
+	ctx  context.Context // ends with Close
+	stop context.CancelFunc
+	work sync.WaitGroup // accept loops and passages
+	last atomic.Uint64  // number of the last connection
+
+	mu         sync.Mutex // protects what follows
+	links      []*Link
+	rules      []*rule
+	conditions []*Condition
+}
+
+// ProxyConfig is what a Proxy may be given; the zero value is a proxy that records nothing.
+type ProxyConfig struct {
+	// Timeline gives nanoseconds on the run's base, for strikes and records. nil means they are 0.
+	Timeline func() int64
+	// Record, when set, is told of every command: when its last reply was passed on, or lost, or when the connection ended without one
+	// (Replied is 0). It is called from several goroutines and must not block.
+	Record func(history.Command)
+	// Names are the names of scripts by their digest, for Record.
+	Names map[string]string
+}
+
+// NewProxy makes a proxy without links.
+func NewProxy(cfg ProxyConfig) *Proxy {
+	if cfg.Timeline == nil {
+		cfg.Timeline = func() int64 { return 0 }
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	return &Proxy{cfg: cfg, ctx: ctx, stop: stop}
+}
+
+// LinkConfig says between whom a Link is.
+type LinkConfig struct {
+	Client string                                      // c1, c2, …
+	Node   int                                         // from 0
+	Dial   func(ctx context.Context) (net.Conn, error) // to the node's present address
+	// Phase is the operation that the client is in, for rules that name one. nil means not known: only rules for any
+	// operation match.
+	Phase func() Phase
+}
+
+// Link is the way between one client and one node.
+type Link struct {
+	LinkConfig
+	proxy    *Proxy
+	listener net.Listener
+	state    atomic.Pointer[linkState]
+	rules    atomic.Pointer[[]*rule]
+	passing  atomic.Int64 // writes under way that no condition has stopped
+
+	mu       sync.Mutex // protects what follows
+	closed   bool
+	passages map[*passage]struct{}
+	dialled  map[string]net.Conn // connections to the node that Dial made, by the address of the client's end
+}
+
+// Open starts a link: it listens on a port of its own until the proxy is closed.
+func (p *Proxy) Open(cfg LinkConfig) (*Link, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("proxy of %s and node %d: %w", cfg.Client, cfg.Node+1, err)
+	}
+	l := &Link{LinkConfig: cfg, proxy: p, listener: listener, passages: map[*passage]struct{}{}, dialled: map[string]net.Conn{}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ctx.Err() != nil {
+		return nil, errors.Join(fmt.Errorf("proxy of %s and node %d: %w", cfg.Client, cfg.Node+1, net.ErrClosed), listener.Close())
+	}
+	p.links = append(p.links, l)
+	p.refresh()
+	p.work.Go(l.accept)
+	return l, nil
+}
+
+// Addr is where the client is to dial: host:port, an IP literal.
+func (l *Link) Addr() string { return l.listener.Addr().String() }
+
+// Dial connects an in-process client. Unlike a client that dials Addr, it is told when the node cannot be reached, and its
+// dialling takes as long as the link is blocked.
+func (l *Link) Dial(ctx context.Context) (net.Conn, error) {
+	if err := l.open(ctx); err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
+	}
+	node, err := l.LinkConfig.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var d net.Dialer
+	client, err := d.DialContext(ctx, "tcp4", l.Addr())
+	if err != nil {
+		return nil, errors.Join(err, node.Close())
+	}
+	l.dialled[client.LocalAddr().String()] = node
+	return client, nil
+}
+
+// open waits until nothing blocks the link.
+func (l *Link) open(ctx context.Context) error {
+	for {
+		s := l.state.Load()
+		if !s.blocked[toNode] && !s.blocked[toClient] {
+			return nil
+		}
+		select {
+		case <-s.changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.proxy.ctx.Done():
+			return net.ErrClosed
+		}
+	}
+}
+
+// accept makes a passage of every connection, until the listener is closed.
+func (l *Link) accept() {
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		l.proxy.work.Go(func() { l.serve(client) })
+	}
+}
+
+func (l *Link) serve(client net.Conn) {
+	node, err := l.reach(client)
+	if err != nil {
+		reset(client)
+		return
+	}
+	c := newPassage(l, client, node)
+	if !l.enter(c) {
+		c.end()
+		return
+	}
+	l.proxy.work.Go(c.carryReplies)
+	c.carryRequests()
+}
+
+// reach gives the connection to the node that belongs to a client's connection.
+func (l *Link) reach(client net.Conn) (net.Conn, error) {
+	key := client.RemoteAddr().String()
+	l.mu.Lock()
+	node, ok := l.dialled[key]
+	delete(l.dialled, key)
+	l.mu.Unlock()
+	if ok {
+		return node, nil
+	}
+	if err := l.open(l.proxy.ctx); err != nil {
+		return nil, err
+	}
+	return l.LinkConfig.Dial(l.proxy.ctx)
+}
+
+// reset closes a connection as a node does that is not there.
+func reset(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // the close below is what matters
+	}
+	_ = conn.Close()
+}
+
+func (l *Link) enter(c *passage) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.passages[c] = struct{}{}
+	}
+	return !l.closed
+}
+
+func (l *Link) leave(c *passage) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.passages, c)
+}
+
+// open connections of a link, at this moment.
+func (l *Link) present() []*passage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make([]*passage, 0, len(l.passages))
+	for c := range l.passages {
+		out = append(out, c)
+	}
+	return out
+}
+
+func (l *Link) close() error {
+	err := l.listener.Close()
+	l.mu.Lock()
+	l.closed = true
+	for key, node := range l.dialled {
+		delete(l.dialled, key)
+		err = errors.Join(err, node.Close())
+	}
+	l.mu.Unlock()
+	for _, c := range l.present() {
+		c.end()
+	}
+	return err
+}
+
+// Close ends all links and their connections, and waits for what works on them.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.stop()
+	links := slices.Clone(p.links)
+	p.links = nil
+	p.mu.Unlock()
+	var errs []error
+	for _, l := range links {
+		errs = append(errs, l.close())
+	}
+	p.work.Wait()
+	return errors.Join(errs...)
+}
+
+// CutSubscribed cuts the connections of a client ("" for all) that subscribe or have asked to, and tells how many there were.
+func (p *Proxy) CutSubscribed(client string) int {
+	p.mu.Lock()
+	links := slices.Clone(p.links)
+	p.mu.Unlock()
+	n := 0
+	for _, l := range links {
+		for _, c := range l.present() {
+			if (client == "" || client == l.Client) && c.subscribes() {
+				c.end()
+				n++
+			}
+		}
+	}
+	return n
+}
