@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/history/edn"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 )
@@ -22,8 +23,8 @@ func newCheck(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check HISTORY",
 		Short: "Judge a stored history, ours or another tool's",
-		Long: "check reads a history (.jsonl or .jsonl.zst, schema lockbench/history/v1, from any source) or a run directory, and\n" +
-			"gives its verdict. Commands and fault windows that lie beside a history of ours make the causes more certain.",
+		Long: "check reads a history (.jsonl or .jsonl.zst, schema lockbench/history/v1, from any source; .edn, as Jepsen writes it) or a run\n" +
+			"directory, and gives its verdict. Commands and fault windows that lie beside a history of ours make the causes more certain.",
 		Example: "  lockbench check results/runs/latest\n  lockbench check history.jsonl.zst -o json\n  lockbench check --plain history.jsonl",
 		Args:    exactly("HISTORY"),
 		RunE:    func(c *cobra.Command, args []string) error { return a.check(c.Context(), args[0], plain) },
@@ -33,14 +34,13 @@ func newCheck(a *app) *cobra.Command {
 }
 
 func (a *app) check(ctx context.Context, path string, plain bool) (err error) {
-	r, err := history.Open(historyIn(path))
+	h, err := openHistory(historyIn(path))
 	if err != nil {
 		return asInput(err)
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	r.Salvage()
-	in := checker.Input{Header: r.Header(), Ops: r}
-	if in.Commands, in.Faults, err = beside(r.File()); err != nil {
+	defer func() { err = errors.Join(err, h.ops.Close()) }()
+	in := checker.Input{Header: h.header, Ops: h.ops}
+	if in.Commands, in.Faults, err = beside(h.path); err != nil {
 		return asInput(err)
 	}
 	v, err := checker.Check(ctx, in, checker.Options{Plain: plain})
@@ -50,8 +50,33 @@ func (a *app) check(ctx context.Context, path string, plain bool) (err error) {
 	if err != nil {
 		return asInput(err)
 	}
-	cut(v, r.Truncated())
-	return a.showCheck(describe(r), *v)
+	cut(v, h.truncated())
+	return a.showCheck(describe(h), *v)
+}
+
+// stored is an open history file.
+type stored struct {
+	path   string
+	header history.Header
+	ops    interface {
+		checker.Source
+		Close() error
+	}
+	truncated func() bool // known at the end
+}
+
+// openHistory opens our own format, or by its name a history of Jepsen's.
+func openHistory(path string) (stored, error) {
+	if filepath.Ext(path) == ".edn" {
+		header, ops, err := edn.Open(path, edn.Options{})
+		return stored{path, header, ops, func() bool { return false }}, err
+	}
+	r, err := history.Open(path)
+	if err != nil {
+		return stored{}, err
+	}
+	r.Salvage()
+	return stored{path, r.Header(), r, r.Truncated}, nil
 }
 
 // historyIn finds the history of a run directory; any other path is the history itself.
@@ -67,10 +92,10 @@ func asInput(err error) error { return fmt.Errorf("%w: %w", errUsage, err) }
 
 // beside loads what a run keeps beside its history. A history that is alone is judged alone.
 func beside(path string) (commands []history.Command, windows []history.Window, err error) {
-	dir := filepath.Dir(path)
-	if filepath.Base(path) != results.HistoryFile && filepath.Base(path) != strings.TrimSuffix(results.HistoryFile, ".zst") {
-		return nil, nil, nil // somebody else's, in a folder that may hold anything
+	if !ours(path) {
+		return nil, nil, nil
 	}
+	dir := filepath.Dir(path)
 	commands, err1 := optional(history.LoadCommands(filepath.Join(dir, results.CommandsFile)))
 	windows, err2 := optional(history.LoadWindows(filepath.Join(dir, results.FaultsFile)))
 	return commands, windows, errors.Join(err1, err2)
@@ -95,15 +120,31 @@ func cut(v *checker.Verdict, truncated bool) {
 }
 
 // describe says what the history is of: from the run record beside it, or from its header and its name.
-func describe(r *history.Reader) results.Run {
-	if d, err := results.Open(r.File()); err == nil {
-		if run, err := d.LoadRun(); err == nil {
-			run.Argv = []string{"lockbench", "check", r.File()}
-			return run
-		}
+func describe(h stored) results.Run {
+	argv := []string{"lockbench", "check", h.path}
+	if run, err := recordBeside(h.path); err == nil {
+		run.Argv = argv
+		return run
 	}
-	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(r.File()), ".zst"), ".jsonl")
-	return results.Run{Lock: r.Header().Lock, Scenario: name, Argv: []string{"lockbench", "check", r.File()}}
+	name, _, _ := strings.Cut(filepath.Base(h.path), ".")
+	return results.Run{Lock: h.header.Lock, Scenario: name, Argv: argv}
+}
+
+// recordBeside loads the run record of a history that lies in its run directory.
+func recordBeside(path string) (results.Run, error) {
+	if !ours(path) {
+		return results.Run{}, fs.ErrNotExist
+	}
+	d, err := results.Open(path)
+	if err != nil {
+		return results.Run{}, err
+	}
+	return d.LoadRun()
+}
+
+// ours tells a history that lies where a run puts it from somebody else's, in a folder that may hold anything.
+func ours(path string) bool {
+	return strings.TrimSuffix(filepath.Base(path), ".zst") == strings.TrimSuffix(results.HistoryFile, ".zst")
 }
 
 func (a *app) showCheck(run results.Run, v checker.Verdict) error {
