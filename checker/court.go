@@ -167,7 +167,7 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 	p := Property{Name: t.property, Violations: t.violations, Opportunities: max(t.opportunities, t.violations), MetFault: t.met, Note: t.note}
 	for i := range t.kept {
 		if len(t.kept[i].Operations) > 0 {
-			explain(&t.kept[i], ev)
+			explain(&t.kept[i], ev, opt.Bare)
 		}
 	}
 	switch {

@@ -48,6 +48,10 @@ func (l *linearizability) sort(w window) {
 }
 
 func (l *linearizability) done() {
+	if l.d.opt.Bare {
+		l.applies, l.note = false, "not asked for"
+		return
+	}
 	l.close(l.now)
 	all := append(l.suspicious, l.clean.kept...)
 	share := l.d.opt.Budget / int64(max(1, len(all))) / int64(len(l.d.a.keys))

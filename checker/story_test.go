@@ -19,7 +19,7 @@ func TestStories(t *testing.T) {
 		var got strings.Builder
 		ev := c.evidence()
 		for _, v := range c.violations {
-			explain(&v, ev)
+			explain(&v, ev, false)
 			for _, line := range slices.Concat(v.Story, []string{""}, v.Lanes, []string{""}) {
 				fmt.Fprintln(&got, line)
 			}
@@ -45,7 +45,7 @@ func TestStoriesAreShort(t *testing.T) {
 	for _, c := range loadCorpus(t) {
 		ev := c.evidence()
 		for _, v := range c.violations {
-			explain(&v, ev)
+			explain(&v, ev, false)
 			if n := len(v.Story); n < storyMin || n > storyMax {
 				t.Errorf("%s %s: a story of %d lines:\n%s", c.name, v.Property, n, strings.Join(v.Story, "\n"))
 			}
@@ -75,7 +75,7 @@ func TestStoryTellsWhatTheCauseRestsOn(t *testing.T) {
 	} {
 		c := loadCase(t, filepath.Join(corpusDir, name))
 		v := c.violations[0]
-		explain(&v, c.evidence())
+		explain(&v, c.evidence(), false)
 		if story := strings.Join(v.Story, "\n"); !strings.Contains(story, want) {
 			t.Errorf("%s: the story does not say %q:\n%s", name, want, story)
 		}
@@ -92,7 +92,7 @@ func TestShrinkKeepsOnlyWhatShows(t *testing.T) {
 		})
 	}
 	v := c.violations[0]
-	explain(&v, c.evidence())
+	explain(&v, c.evidence(), false)
 	if len(v.Operations) > 6 {
 		t.Errorf("%d operations are left: %v", len(v.Operations), v.Operations)
 	}

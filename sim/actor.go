@@ -44,12 +44,16 @@ func (a *actor) access() workloads.Access {
 	w := a.world
 	return workloads.Access{
 		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: a.dial, Clock: a, Timeline: w.timeline,
-		At: a.at, Record: a, Seed: w.seedOf(a.index), Timeout: w.program.Timeout, Buffer: connBuffer,
+		At: a.at, Record: a, Seed: w.seedOf(a.index), Timeout: w.program.Timeout, Buffer: connBuffer, Pool: connPool,
 	}
 }
 
 // connBuffer is enough for every request and reply of a lock; a longer one is read in pieces.
 const connBuffer = 1 << 10
+
+// connPool is more connections than any lock uses at once. A client that waits for a connection uses a timer that the Redis client keeps
+// for the next one who waits, and a timer of one bubble must not be used in another.
+const connPool = 64
 
 // run is the client's goroutine.
 func (a *actor) run(ctx context.Context) {
@@ -145,7 +149,7 @@ func (a *actor) connect(node int) (*link, <-chan struct{}, error) {
 	defer w.mu.Unlock()
 	server := w.serverAt(node)
 	switch {
-	case a.crashed:
+	case a.crashed, w.gone:
 		return nil, nil, impls.ErrCrashed
 	case w.cut[cutKey{a.index, server.index}]:
 		return nil, w.healed, nil

@@ -201,7 +201,8 @@ func (e *exploration) autopsy(ctx context.Context, j job, d death) finding {
 	j.First, j.Prefix, j.Echo, j.Schedules = d.schedule, d.prefix, true, 1
 	scratch := &exploration{cfg: e.cfg, job: j, cancel: func() {}, tell: func(Stats) {}, parts: make([]progress, e.workers)}
 	again, err := scratch.attend(context.WithoutCancel(ctx), j)
-	b := broken{history.Progress, history.CauseUnknown, []string{"the lock under test took its process down", firstLines(d.why, 12)}}
+	b := broken{Property: history.Progress, Cause: history.CauseUnknown,
+		Story: []string{"the lock under test took its process down", firstLines(d.why, 12)}}
 	t := Tape{Schema: TapeSchema, Program: j.Program, Bounds: j.Bounds, Property: b.Property, Cause: b.Cause, Steps: b.Story}
 	switch {
 	case err == nil && again != nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
@@ -14,45 +15,58 @@ type broken struct {
 	Property history.Property `json:"property"`
 	Cause    history.Cause    `json:"cause"`
 	Story    []string         `json:"story,omitempty"`
+	Excepted bool             `json:"excepted,omitempty"` // no lock with a lease can prevent it when its client stalls
+	at       int64
 }
 
 // key is "property/cause".
 func (b broken) key() string { return string(b.Property) + "/" + string(b.Cause) }
 
-// excepted are the violations that no lock with a lease can prevent when its client stalls: they are counted and listed, and are
-// no finding against the lock.
-func (b broken) excepted() bool {
-	if b.Cause != history.LeaseOverrun {
-		return false
-	}
-	return b.Property == history.ExclusiveUse || b.Property == history.StoreIntegrity
-}
-
-// judge tells what an outcome broke. A panic, a deadlock and goroutines left behind are progress broken, too.
-func judge(ctx context.Context, out Outcome, key string) ([]broken, error) {
+// judge tells what an outcome broke. A panic and a client that does not end are progress broken, goroutines left behind are hygiene. Stories take longer than
+// the schedule: they are told of what is found, not of what is looked at.
+func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
 	if out.Crash != "" {
-		return []broken{{history.Progress, history.CauseUnknown, []string{out.Crash}}}, nil
+		return []broken{{Property: history.Progress, Cause: history.CauseUnknown, Story: []string{out.Crash}}}, nil
 	}
-	v, err := check(ctx, out, key)
+	if out.Left != "" {
+		return []broken{{Property: history.Hygiene, Cause: history.Orphan, Story: []string{"goroutines are left behind: " + out.Left}}}, nil
+	}
+	v, err := check(ctx, out, guardedKey(p), stories)
 	if err != nil {
 		return nil, err
 	}
 	var all []broken
 	for _, x := range v.Violations {
-		all = append(all, broken{x.Property, x.Cause, x.Story})
+		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, at: x.At + x.Lasted})
 	}
-	return all, nil
+	return except(all, p.Variant.Traits.Fenced), nil
+}
+
+// except marks the violations that are nobody's fault: two clients were inside, or the store was damaged, though no two were told at
+// the same time that they hold and no release ended another's hold. A client outlived its lease. A lock with fences must save the
+// store all the same.
+func except(all []broken, fenced bool) []broken {
+	for _, b := range all {
+		if b.Property == history.MutualExclusion || b.Property == history.ReleaseSafety {
+			return all
+		}
+	}
+	for i, b := range all {
+		all[i].Excepted = b.Property == history.ExclusiveUse || b.Property == history.StoreIntegrity && !fenced
+	}
+	return all
 }
 
 // Check judges an outcome with the package checker.
 func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdict, error) {
+	ofLock := slices.DeleteFunc(slices.Clone(o.Commands), func(c history.Command) bool { return c.Node == storeNode })
 	return checker.Check(ctx, checker.Input{
-		Header: o.Header, Ops: &operations{o.Ops}, Commands: o.Commands, Faults: o.Windows,
+		Header: o.Header, Ops: &operations{o.Ops}, Commands: ofLock, Faults: o.Windows,
 	}, opt)
 }
 
-func check(ctx context.Context, out Outcome, key string) (*checker.Verdict, error) {
-	opt := checker.Options{MaxViolations: 4, Budget: quickBudget}
+func check(ctx context.Context, out Outcome, key string, stories bool) (*checker.Verdict, error) {
+	opt := checker.Options{MaxViolations: 1, Bare: !stories}
 	if out.Final != nil {
 		opt.Store = map[string]checker.StoreEnds{key: {Initial: out.Initial, Final: out.Final}}
 	}
@@ -62,9 +76,6 @@ func check(ctx context.Context, out Outcome, key string) (*checker.Verdict, erro
 	}
 	return v, nil
 }
-
-// quickBudget is what the second opinion may take for one schedule, in nanoseconds.
-const quickBudget = 20_000_000
 
 // operations is a history in memory.
 type operations struct{ left []history.Operation }

@@ -85,27 +85,36 @@ func (w *world) canAnswer(l *link) bool {
 	return l.lost == nil && !l.actor.paused && w.reachable(l)
 }
 
-// apply lets the chosen thing happen.
+// apply lets the chosen thing happen, if it still can: a timer that ended within the last tick may have closed the connection.
 func (w *world) apply(o option) {
+	w.step++
 	switch o.kind {
 	case deliverRequest:
+		if len(o.link.requests) == 0 {
+			return
+		}
 		q := o.link.requests[0]
 		o.link.requests = o.link.requests[1:]
 		w.event(o.kind, o.link, []byte(q.name), func() string { return "-> " + q.String() })
 		w.executeNow(q)
 	case deliverReply:
+		if len(o.link.replies) == 0 {
+			return
+		}
 		r := o.link.replies[0]
 		o.link.replies = o.link.replies[1:]
 		w.event(o.kind, o.link, r.bytes, func() string { return "<- " + r.String() })
 		w.hand(r)
 	case replicate:
+		if !w.pair.pending() {
+			return
+		}
 		w.event(o.kind, nil, nil, func() string { return "the replica takes over a write" })
 		w.replicateOne()
 	case strike:
 		w.event(o.kind, nil, []byte(o.fault.name()), func() string { return "!! " + o.fault.name() })
 		o.fault.strike()
 	}
-	w.step++
 }
 
 func (w *world) event(kind optionKind, l *link, content []byte, what func() string) {

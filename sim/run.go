@@ -36,7 +36,8 @@ type Outcome struct {
 	Missed   int      // choices of a tape that were not possible
 	Pruned   bool     // given up on the way: its state had been seen
 	Stuck    []string // clients that had not ended at the horizon
-	Crash    string   // a panic, a deadlock or goroutines left behind, with its stack
+	Crash    string   // a panic of a client, or clients that do not end, with the stack
+	Left     string   // goroutines that the lock left behind for ever
 	Errors   []string // what workloads returned, by client, but for crashes that were placed
 }
 
@@ -109,7 +110,7 @@ func nodesOf(p Program) int {
 func (w *world) live() {
 	defer func() {
 		if r := recover(); r != nil {
-			w.crash = fmt.Sprintf("%v", r)
+			w.left = fmt.Sprintf("%v", r)
 		}
 	}()
 	synctest.Test(new(testing.T), func(*testing.T) { w.inside() })
@@ -179,9 +180,25 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	select {
 	case <-ended:
 	case <-late.C:
-		w.crash = "goroutines of the lock are left behind and do not end"
+		w.crash = "clients do not end when their contexts, clocks and connections do"
 	}
+	w.settle()
 }
+
+// settle lets what still runs in the background of clients that are gone come to its end, such as a dial that waits for its deadline.
+func (w *world) settle() {
+	w.mu.Lock()
+	w.gone = true
+	close(w.healed)
+	w.mu.Unlock()
+	time.Sleep(settling)
+	w.mu.Lock()
+	w.healed = make(chan struct{})
+	w.mu.Unlock()
+}
+
+// settling is longer than every time-out that a Redis client has by default.
+const settling = time.Minute
 
 // unwind lets a client that is stuck end: what it did not finish is recorded as not finished.
 func (a *actor) unwind() {
@@ -209,7 +226,7 @@ func (w *world) outcome() Outcome {
 	out := Outcome{
 		Header:  history.Header{Lock: p.Variant.Name, Kind: p.Variant.Kind, Lease: int64(p.Config.Lease), Permits: p.Permits},
 		Windows: w.windows, Steps: w.step, Virtual: w.virtual, Hash: w.trace.hash, Trace: w.trace.lines, Tape: w.tape,
-		Stuck: w.stuck, Crash: w.crash, Pruned: w.pruned,
+		Stuck: w.stuck, Crash: w.crash, Left: w.left, Pruned: w.pruned,
 	}
 	if p.Variant.Traits.NoLease {
 		out.Header.Lease = 0

@@ -132,3 +132,19 @@ func BenchmarkSchedule(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkJudge measures the judgement of one clean schedule.
+func BenchmarkJudge(b *testing.B) {
+	h := newTestHost(b)
+	p := program(b, "token", "counter", 2)
+	out, err := h.run(p, byDefault{}, Bounds{}, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		all, err := judge(b.Context(), out, p, false)
+		if err != nil || len(all) > 0 {
+			b.Fatal(all, err)
+		}
+	}
+}

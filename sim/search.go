@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -30,12 +31,12 @@ type search struct {
 	job    job
 	host   *host
 	length int // steps of the default schedule
-	key    string
 	walk   *exhaust
-	judge  func(ctx context.Context, out Outcome, key string) ([]broken, error)
+	judge  func(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error)
 	only   func(broken) bool // what counts as a finding
 
 	progress progress
+	findings int
 	begin    func(n int, prefix []int) // told before each schedule
 	found    func(finding)             // told of each finding
 	every    func(progress)            // told of progress, after each schedule
@@ -51,9 +52,8 @@ func newSearch(j job, h *host) (*search, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	s := &search{job: j, host: h, judge: judge, only: func(b broken) bool { return !b.excepted() }, begin: func(int, []int) {}, found: func(finding) {}, every: func(progress) {}}
+	s := &search{job: j, host: h, judge: judge, only: func(b broken) bool { return !b.Excepted }, begin: func(int, []int) {}, found: func(finding) {}, every: func(progress) {}}
 	s.progress.Violated, s.progress.Excepted = map[string]int{}, map[string]int{}
-	s.key = guardedKey(p)
 	if j.Strategy == Exhaustive {
 		s.walk = newExhaust(j.Part, j.Parts, j.Prefix)
 	}
@@ -111,13 +111,13 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 		s.every(s.progress)
 		return false, nil
 	}
-	all, err := s.judge(ctx, out, s.key)
+	all, err := s.judge(context.WithoutCancel(ctx), out, c.program, false)
 	if err != nil {
 		return true, err
 	}
-	done = s.note(n, c, out, all)
+	done, err = s.note(ctx, n, c, out, all)
 	s.every(s.progress)
-	return done, nil
+	return done, err
 }
 
 func (s *search) count(out Outcome) {
@@ -130,24 +130,44 @@ func (s *search) count(out Outcome) {
 }
 
 // note counts what a schedule broke and reports the first thing that is a finding.
-func (s *search) note(n int, c schedule, out Outcome, all []broken) (done bool) {
+func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all []broken) (done bool, err error) {
 	seen := map[string]bool{}
-	reported := false
 	for _, b := range all {
-		tally := s.progress.Violated
-		if b.excepted() {
-			tally = s.progress.Excepted
-		}
-		if !seen[b.key()] {
-			tally[b.key()]++
+		if seen[b.key()] {
+			continue
 		}
 		seen[b.key()] = true
-		if s.only(b) && !reported {
-			reported = true
-			s.found(finding{n, b, newTape(c, out, b)})
+		if b.Excepted {
+			s.progress.Excepted[b.key()]++
+			continue
+		}
+		s.progress.Violated[b.key()]++
+	}
+	i := slices.IndexFunc(all, s.only)
+	if i < 0 {
+		return false, nil
+	}
+	s.findings++
+	if s.findings > maxFindings {
+		return false, nil
+	}
+	b, err := s.told(ctx, c, out, all[i])
+	s.found(finding{n, b, newTape(c, out, b)})
+	return !s.job.All, err
+}
+
+// maxFindings is how many findings a search tells of; it goes on counting.
+const maxFindings = 20
+
+// told judges an outcome once more, for the story of what it broke.
+func (s *search) told(ctx context.Context, c schedule, out Outcome, b broken) (broken, error) {
+	all, err := s.judge(context.WithoutCancel(ctx), out, c.program, true)
+	for _, x := range all {
+		if x.key() == b.key() {
+			return x, err
 		}
 	}
-	return reported && !s.job.All
+	return b, err
 }
 
 // newTape makes the tape of a schedule that was run.

@@ -9,7 +9,7 @@ import (
 )
 
 // overlaps is a judge that looks at beliefs alone.
-func overlaps(_ context.Context, out Outcome, _ string) ([]broken, error) {
+func overlaps(_ context.Context, out Outcome, _ Program, _ bool) ([]broken, error) {
 	type belief struct{ from, to int64 }
 	var all []belief
 	for i, o := range out.Ops {

@@ -147,7 +147,11 @@ func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	all, err := judge(h.ctx, out, guardedKey(p))
+	p, err = p.resolve(h.host.find)
+	if err != nil {
+		return false, err
+	}
+	all, err := judge(context.WithoutCancel(h.ctx), out, p, true)
 	if err != nil {
 		return false, err
 	}

@@ -61,10 +61,17 @@ func (t *trace) op(op history.Operation) {
 	}
 }
 
+// storeNode is the node of commands to the guarded store, which is none of the lock's.
+const storeNode = -1
+
 // commandOf makes the record of a request that was sent.
 func commandOf(q *request) history.Command {
 	args := q.args[1:]
-	c := history.Command{Client: q.link.actor.name, Node: q.link.node, Conn: q.link.number, Sent: q.sent, Name: q.name}
+	node := q.link.node
+	if node == q.link.world.storeIndex() {
+		node = storeNode
+	}
+	c := history.Command{Client: q.link.actor.name, Node: node, Conn: q.link.number, Sent: q.sent, Name: q.name}
 	for i, a := range args {
 		if i == history.MaxArgs {
 			break

@@ -56,6 +56,8 @@ type world struct {
 	names    map[string]string
 	stuck    []string
 	crash    string
+	left     string
+	gone     bool // all clients have ended
 	echo     func(Choice)
 	pruned   bool
 	virtual  time.Duration

@@ -33,6 +33,8 @@ type Access struct {
 	// Buffer is the size in bytes of the buffers of each connection; 0 means the Redis client's own, 32 KiB each way. A world
 	// that makes thousands of clients a second spends its time on clearing them.
 	Buffer int
+	// Pool is how many connections to one node the client may have; 0 means four.
+	Pool int
 }
 
 // Setup is what the clients of a run have in common, and the client's place among them.
@@ -119,7 +121,7 @@ func ClientOptions(a Access, addr string) *redis.Options {
 	return &redis.Options{
 		Addr: addr, Dialer: a.Dial, MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
 		DialTimeout: a.timeout(), ReadTimeout: a.timeout(), WriteTimeout: a.timeout(), PoolTimeout: a.timeout(),
-		PoolSize: poolSize, DisableIdentity: true, ReadBufferSize: a.Buffer, WriteBufferSize: a.Buffer,
+		PoolSize: a.pool(), DisableIdentity: true, ReadBufferSize: a.Buffer, WriteBufferSize: a.Buffer,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
@@ -128,9 +130,16 @@ func clusterOptions(a Access) *redis.ClusterOptions {
 	return &redis.ClusterOptions{
 		Addrs: a.Addrs, Dialer: a.Dial, MaxRetries: -1, ContextTimeoutEnabled: true,
 		DialTimeout: a.timeout(), ReadTimeout: a.timeout(), WriteTimeout: a.timeout(), PoolTimeout: a.timeout(),
-		PoolSize: poolSize, DisableIdentity: true, ReadBufferSize: a.Buffer, WriteBufferSize: a.Buffer,
+		PoolSize: a.pool(), DisableIdentity: true, ReadBufferSize: a.Buffer, WriteBufferSize: a.Buffer,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
+}
+
+func (a Access) pool() int {
+	if a.Pool > 0 {
+		return a.Pool
+	}
+	return poolSize
 }
 
 func (a Access) timeout() time.Duration {
