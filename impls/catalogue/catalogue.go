@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/adapters"
 	"github.com/lockbench/lockbench/impls/beyond"
 	"github.com/lockbench/lockbench/impls/mutex"
 	"github.com/lockbench/lockbench/impls/planted"
@@ -22,6 +23,7 @@ func Locks() []impls.Variant {
 		rw.Variants(),
 		beyond.Variants(),
 		mutex.ServerVariants(),
+		adapters.Variants(),
 	)
 }
 

@@ -1,0 +1,34 @@
+package adapters
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// exclusive refuses what none of the libraries has.
+func exclusive(env impls.Env, mode history.Mode) error {
+	if mode == history.Shared {
+		return fmt.Errorf("acquire %s shared: %w", env.Key, impls.ErrUnsupported)
+	}
+	return nil
+}
+
+// named wraps a sentinel, and the library's own words, with what failed.
+func named(what string, sentinel, err error) error {
+	return fmt.Errorf("%s: %w: %v", what, sentinel, err)
+}
+
+// ended tells whether the caller's context is over; libraries that were waiting then do not always say so.
+func ended(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
+}
+
+// byClientsClock turns an instant of the machine's clock, which the libraries read, into one of the client's.
+func byClientsClock(env impls.Env, t time.Time) time.Time {
+	return env.Clock.Now().Add(time.Until(t))
+}

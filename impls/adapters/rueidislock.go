@@ -1,0 +1,180 @@
+package adapters
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// rueidisLock is rueidislock with a Redis client of its own to the first address, connected at the first acquire. Its Redis
+// keys are the lock's key with a number and "lock".
+type rueidisLock struct {
+	env      impls.Env
+	majority int32 // 0: the library's default, two of three keys
+	locker   rueidislock.Locker
+	held     *rueidisHold
+}
+
+// rueidisHold is one hold: the library's context, which ends with it, and what ends it.
+type rueidisHold struct {
+	ctx       context.Context
+	end       context.CancelFunc
+	lost      chan struct{}
+	releasing atomic.Bool
+}
+
+var _ impls.Lock = (*rueidisLock)(nil)
+
+// rueidisName is the name of the lock under the prefix, which is the lock's key.
+const rueidisName = "lock"
+
+// openRueidislock keeps the library's defaults: three keys, of which two must be held, renewed at half the lease.
+func openRueidislock(env impls.Env) (impls.Lock, error) { return newRueidislock(env, 0) }
+
+// openRueidislockNormalised uses one key, as all other locks do.
+func openRueidislockNormalised(env impls.Env) (impls.Lock, error) { return newRueidislock(env, 1) }
+
+func newRueidislock(env impls.Env, majority int32) (impls.Lock, error) {
+	if err := env.CheckLease(); err != nil {
+		return nil, err
+	}
+	return &rueidisLock{env: env, majority: majority}, nil
+}
+
+// connect makes the locker. Where the server has no client-side caching, the library is told to poll.
+func (l *rueidisLock) connect() error {
+	if l.locker != nil {
+		return nil
+	}
+	locker, err := rueidislock.NewLocker(l.option(false))
+	if errors.Is(err, rueidis.ErrNoCache) {
+		locker, err = rueidislock.NewLocker(l.option(true))
+	}
+	l.locker = locker
+	if err != nil {
+		return named("connect to "+l.env.Addrs[0], impls.ErrUnavailable, err) // no lock has been asked for yet
+	}
+	return nil
+}
+
+func (l *rueidisLock) option(noCache bool) rueidislock.LockerOption {
+	return rueidislock.LockerOption{
+		KeyPrefix: l.env.Key, KeyValidity: l.env.Lease, KeyMajority: l.majority,
+		ClientOption: rueidis.ClientOption{
+			InitAddress: l.env.Addrs[:1], ForceSingleClient: true, DisableCache: noCache,
+			DialCtxFn: func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+				return l.env.Dial(ctx, "tcp", addr)
+			},
+		},
+	}
+}
+
+// Try is the library's TryWithContext.
+func (l *rueidisLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	return l.lock(ctx, mode, func(life context.Context) (context.Context, context.CancelFunc, error) {
+		return l.locker.TryWithContext(life, rueidisName)
+	})
+}
+
+// Acquire is the library's WithContext.
+func (l *rueidisLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	return l.lock(ctx, mode, func(life context.Context) (context.Context, context.CancelFunc, error) {
+		return l.locker.WithContext(life, rueidisName)
+	})
+}
+
+// lock asks the library under a context that ends with the caller's only until the grant: the library gives a lock up when
+// the context that it was asked with ends.
+func (l *rueidisLock) lock(ctx context.Context, mode history.Mode,
+	ask func(life context.Context) (context.Context, context.CancelFunc, error)) (impls.Grant, error) {
+	what := "acquire " + l.env.Key
+	if err := exclusive(l.env, mode); err != nil {
+		return impls.Grant{}, err
+	}
+	if l.held != nil && l.held.ctx.Err() == nil {
+		return impls.Grant{}, named(what, impls.ErrBusy, errors.New("held by this handle"))
+	}
+	if err := l.connect(); err != nil {
+		return impls.Grant{}, err
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	detach := context.AfterFunc(ctx, end)
+	held, release, err := ask(life)
+	if err != nil || !detach() {
+		end()
+		if err == nil {
+			release()
+			err = ctx.Err()
+		}
+		return impls.Grant{}, rueidisRefusal(ctx, what, err)
+	}
+	l.held = newRueidisHold(held, func() { release(); end() })
+	return impls.Grant{ValidUntil: impls.UntilTold, Lost: l.held.lost}, nil
+}
+
+// newRueidisHold watches the library's context, which ends with a release as well as with a loss.
+func newRueidisHold(ctx context.Context, end context.CancelFunc) *rueidisHold {
+	h := &rueidisHold{ctx: ctx, end: end, lost: make(chan struct{})}
+	context.AfterFunc(ctx, func() {
+		if !h.releasing.Load() {
+			close(h.lost)
+		}
+	})
+	return h
+}
+
+// rueidisRefusal reads the error of an acquire. The library takes back what an attempt may have written before it returns,
+// yet does not tell whether that worked; its own time-out for one request looks like the caller's.
+func rueidisRefusal(ctx context.Context, what string, err error) error {
+	switch {
+	case errors.Is(err, rueidislock.ErrNotLocked):
+		return named(what, impls.ErrBusy, err)
+	case errors.Is(err, rueidislock.ErrLockerClosed):
+		return named(what, impls.ErrUnavailable, err)
+	case ctx.Err() != nil:
+		return named(what, impls.ErrCancelled, err)
+	}
+	return named(what, impls.ErrUnknownOutcome, err)
+}
+
+// Extend is not offered by the library, which extends by itself.
+func (l *rueidisLock) Extend(context.Context) (impls.Grant, error) {
+	return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrUnsupported)
+}
+
+// Release ends the library's context and waits until it has deleted its keys, or has given up: it does not say which.
+func (l *rueidisLock) Release(context.Context) error {
+	if l.held == nil {
+		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)
+	}
+	h := l.held
+	l.held = nil
+	h.releasing.Store(true)
+	err := h.ctx.Err()
+	h.end()
+	if err != nil {
+		return named("release "+l.env.Key, impls.ErrLost, err)
+	}
+	return nil
+}
+
+// Close closes the library's connections and waits for what renews a hold. The library may still delete its keys
+// before that.
+func (l *rueidisLock) Close() error {
+	if l.locker != nil {
+		l.locker.Close()
+	}
+	if l.held != nil {
+		l.held.end()
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package adapters
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
+)
+
+// Variants lists the libraries, each with its defaults and normalised.
+func Variants() []impls.Variant {
+	const same = " Retries at the poll interval of all other locks."
+	sync := redsyncVariant()
+	bsm := redislockVariant()
+	rueidis := rueidislockVariant()
+	quorum := as(sync, "redsync-quorum", " On N independent masters, retrying at the poll interval of all other locks.", openRedsyncNormalised)
+	quorum.Topology, quorum.Expect = impls.Independent, expectRedsyncQuorum().Map()
+	return []impls.Variant{
+		sync, as(sync, "redsync-normalised", same, openRedsyncNormalised), quorum,
+		bsm, as(bsm, "redislock-normalised", same, openRedislockNormalised),
+		rueidis, as(rueidis, "rueidislock-normalised", " One key instead of three.", openRueidislockNormalised),
+	}
+}
+
+// as is a variant under another name and with other settings.
+func as(v impls.Variant, name, summary string, open func(impls.Env) (impls.Lock, error)) impls.Variant {
+	claims := slices.Clone(v.Claims)
+	for i, c := range claims {
+		claims[i].Command = command(name, c.Command[len(command(v.Name, "")):])
+	}
+	v.Name, v.Claims, v.New = name, claims, open
+	v.Summary += summary
+	return v
+}
+
+// command is the lockbench command that runs a variant under a scenario.
+func command(lock, scenario string) string {
+	return "lockbench run --lock " + lock + " --scenario " + scenario
+}
+
+func redsyncVariant() impls.Variant {
+	const name = "redsync"
+	return impls.Variant{
+		Name: name, Summary: "The library redsync, a majority of its pools within the expiry less one hundredth.",
+		Kind: history.Mutex, Topology: impls.Standalone,
+		Source: impls.Source{Article: "github.com/go-redsync/redsync/v4 v4.18.1", Where: "Mutex"},
+		Traits: impls.Traits{UniqueToken: true, Validity: true, Extends: true},
+		Claims: []impls.Claim{
+			{Text: "A mutex over one or several Redis nodes: one holder at a time within the validity.", Holds: true, Command: command(name, "contended")},
+		},
+		Expect: expectRedsync().Map(), New: openRedsync,
+	}
+}
+
+func redislockVariant() impls.Variant {
+	const name = "redislock"
+	return impls.Variant{
+		Name: name, Summary: "The library bsm/redislock, one script that takes the key and one that compares and deletes.",
+		Kind: history.Mutex, Topology: impls.Standalone,
+		Source: impls.Source{Article: "github.com/bsm/redislock v0.10.0", Where: "Client.Obtain"},
+		Traits: impls.Traits{UniqueToken: true, Extends: true},
+		Claims: []impls.Claim{
+			{Text: "One holder at a time; a release by one who does not hold is refused.", Holds: true, Command: command(name, "pause-before-release")},
+		},
+		Expect: expect.Leased().Map(), New: openRedislock,
+	}
+}
+
+func rueidislockVariant() impls.Variant {
+	const name = "rueidislock"
+	return impls.Variant{
+		Name: name, Summary: "The library rueidislock, a majority of keys on one server, renewed at half the validity, waiters woken by invalidation.",
+		Kind: history.Mutex, Topology: impls.Standalone,
+		Source: impls.Source{Article: "github.com/redis/rueidis v1.0.79", Where: "rueidislock"},
+		Traits: impls.Traits{Validity: true, SelfRenewing: true, NotifiesLoss: true, Wakeups: true, MultiCommand: true},
+		Claims: []impls.Claim{
+			{Text: "The returned context is cancelled at once when the majority of keys is not held any more.",
+				Holds: false, Command: command(name, "pause-holder")},
+		},
+		Expect: expectRueidislock().Map(), New: openRueidislock,
+	}
+}
+
+// expectRedsync: like redlock, redsync reads the clock again before it grants, and gives a node a twentieth of the expiry.
+func expectRedsync() expect.Table {
+	return expect.Leased().
+		With(expect.Table{"pause-after-grant": impls.Safe().Or(expect.Overrun()...)}).
+		Luck([]string{"progress/unknown", "refusal/unknown"}, "slow-network")
+}
+
+// expectRedsyncQuorum: one node out of five changes nothing, unless others are missing already.
+func expectRedsyncQuorum() expect.Table {
+	erosion := slices.Concat(expect.TwoHolders("quorum-erosion"), expect.TwoHolders("restart-loss"), expect.TwoHolders("clock-jump"),
+		expect.TwoHolders(expect.KeyDeleted))
+	return expectRedsync().With(expect.Table{
+		"crash-mid-acquire":  impls.Safe(),
+		"partition-minority": impls.Safe(),
+		"kill-server":        impls.Safe().Or(erosion...),
+		"restart-delayed":    impls.Safe(),
+		"pause-server":       impls.Safe().Or(expect.Overrun()...),
+		"failover":           impls.NotApplicable("the masters have no replicas"),
+		"clock-jump":         impls.Safe().Or(erosion...),
+		"key-deleted":        impls.Safe().Or(erosion...),
+		"cluster-slots":      impls.NotApplicable("runs on masters that know nothing of each other"),
+	})
+}
+
+// expectRueidislock: work longer than the validity is renewed; a stalled process learns of its loss when it runs again, which
+// is later than at once. The operator who deletes the lock's key hits none of its three.
+func expectRueidislock() expect.Table {
+	late := slices.Concat(expect.Overrun(), []string{"mutual-exclusion/lease-overrun", "renewal/lease-overrun"})
+	return expect.Leased().
+		With(expect.Table{
+			"slow-work":         impls.Safe(),
+			"crash-mid-acquire": impls.Safe(),
+			"pause-after-grant": impls.Safe().Or(late...),
+			"pubsub-cut":        impls.NotApplicable("waiters are woken by invalidations, not by a subscription"),
+			"key-deleted":       impls.NotApplicable("keeps keys of other names"),
+			"kill-server":       impls.Safe().Or(expect.TwoHolders("restart-loss")...),
+			"failover":          impls.Safe().Or(expect.TwoHolders("failover-loss")...),
+		}).
+		Luck(late, "pause-holder", "pause-before-release", "pause-server", "blackhole-client", "clock-jump", "kill-server",
+			"restart-delayed", "failover")
+}
