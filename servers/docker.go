@@ -39,7 +39,10 @@ type DockerOptions struct {
 //
 // Containers are removed at Close, also when the run was cancelled. When we are killed they are removed by Ryuk, where that
 // is enabled, and by our own undertaker, where there is a docker command; the next start removes what is left even then.
-type Docker struct{ options DockerOptions }
+type Docker struct {
+	options DockerOptions
+	shim    shim
+}
 
 var _ surveyor = (*Docker)(nil)
 
@@ -99,7 +102,7 @@ func (d *Docker) ability(ctx context.Context, name string) error {
 		return err
 	}
 	defer e.Close()
-	return errors.Join(e.needLocal(), tryShim(ctx))
+	return errors.Join(e.needLocal(), d.shim.try(ctx))
 }
 
 // Start brings up the containers.
@@ -124,7 +127,7 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 		machines[i] = &dockerMachine{site: site, spec: spec, number: i}
 	}
 	if spec.ClockFaults {
-		if err := errors.Join(e.needLocal(), preloadContainers(ctx, site.estate, machines)); err != nil {
+		if err := errors.Join(e.needLocal(), d.shim.preloadContainers(ctx, site.estate, machines)); err != nil {
 			return nil, errors.Join(err, site.Close())
 		}
 	}

@@ -20,7 +20,10 @@ type ProcessOptions struct {
 
 // Process starts redis-server processes on free ports of 127.0.0.1, each with a directory of its own. They die with us:
 // at Close, and when we are killed.
-type Process struct{ options ProcessOptions }
+type Process struct {
+	options ProcessOptions
+	shim    shim
+}
 
 var _ surveyor = (*Process)(nil)
 
@@ -66,11 +69,11 @@ func (p *Process) found(ctx context.Context) (string, error) {
 }
 
 // ability is everything, but for the clock, which needs a compiler.
-func (*Process) ability(ctx context.Context, name string) error {
+func (p *Process) ability(ctx context.Context, name string) error {
 	if !isClock(name) {
 		return nil
 	}
-	return tryShim(ctx)
+	return p.shim.try(ctx)
 }
 
 // Start brings up the servers.
@@ -104,7 +107,7 @@ func (p *Process) start(ctx context.Context, spec Spec, binary string) (Deployme
 		}
 	}
 	if spec.ClockFaults {
-		if err := preload(ctx, estate, machines); err != nil {
+		if err := p.shim.preload(ctx, estate, machines); err != nil {
 			return nil, errors.Join(err, estate.Close())
 		}
 	}

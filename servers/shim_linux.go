@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -40,32 +41,53 @@ func compiler() (string, error) {
 	return "", fmt.Errorf("%w: clock faults need a C compiler: apt-get install gcc libc6-dev", ErrMissing)
 }
 
-// buildShim compiles the preload object into a directory.
-func buildShim(ctx context.Context, dir string) (object string, err error) {
+// shim is the preload object, compiled once for all deployments of a provider. The zero value is ready for use.
+type shim struct {
+	mu     sync.Mutex
+	object []byte // nil until compiled
+}
+
+// write puts the object into a directory and gives its path.
+func (s *shim) write(ctx context.Context, dir string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.object == nil {
+		object, err := compileShim(ctx, dir)
+		if err != nil {
+			return "", err
+		}
+		s.object = object
+	}
+	path := filepath.Join(dir, clockObject)
+	// A container's redis runs under another user id, hence the rights, whatever the umask says.
+	return path, errors.Join(os.WriteFile(path, s.object, 0o755), os.Chmod(path, 0o755))
+}
+
+// compileShim compiles the preload object with the help of a directory.
+func compileShim(ctx context.Context, dir string) ([]byte, error) {
 	cc, err := compiler()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	source := filepath.Join(dir, "clock.c")
+	source, object := filepath.Join(dir, "clock.c"), filepath.Join(dir, clockObject)
 	if err := os.WriteFile(source, clockSource, 0o600); err != nil {
-		return "", err
+		return nil, err
 	}
-	object = filepath.Join(dir, clockObject)
 	out, err := exec.CommandContext(ctx, cc, "-shared", "-fPIC", "-O2", "-nostdlib", "-fno-stack-protector",
 		"-o", object, source).CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("%w: the C compiler cannot build the clock shim (%w): apt-get install gcc libc6-dev\n%s", ErrMissing, err, out)
+		return nil, fmt.Errorf("%w: the C compiler cannot build the clock shim (%w): apt-get install gcc libc6-dev\n%s", ErrMissing, err, out)
 	}
-	return object, os.Chmod(object, 0o755) // a container's redis runs under another user id
+	return os.ReadFile(object)
 }
 
-// tryShim builds the shim and throws it away.
-func tryShim(ctx context.Context) error {
+// try compiles the object and throws the files away.
+func (s *shim) try(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", estatePrefix+"shim-")
 	if err != nil {
 		return err
 	}
-	_, err = buildShim(ctx, dir)
+	_, err = s.write(ctx, dir)
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
@@ -94,9 +116,9 @@ func writeShift(path string, s shift) error {
 	return syscall.Munmap(bytes)
 }
 
-// preload builds the shim and gives each process a clock of its own.
-func preload(ctx context.Context, estate *estate, machines []*processMachine) error {
-	object, err := buildShim(ctx, estate.dir)
+// preload gives each process a clock of its own.
+func (s *shim) preload(ctx context.Context, estate *estate, machines []*processMachine) error {
+	object, err := s.write(ctx, estate.dir)
 	if err != nil {
 		return err
 	}
@@ -109,9 +131,9 @@ func preload(ctx context.Context, estate *estate, machines []*processMachine) er
 	return nil
 }
 
-// preloadContainers builds the shim and mounts it with a clock into each container.
-func preloadContainers(ctx context.Context, estate *estate, machines []*dockerMachine) error {
-	object, err := buildShim(ctx, estate.dir)
+// preloadContainers mounts the object and a clock into each container.
+func (s *shim) preloadContainers(ctx context.Context, estate *estate, machines []*dockerMachine) error {
+	object, err := s.write(ctx, estate.dir)
 	if err != nil {
 		return err
 	}

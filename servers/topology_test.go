@@ -47,6 +47,22 @@ func TestFailover(t *testing.T) {
 	})
 }
 
+// An old primary that comes back after a promotion is by itself until somebody makes it a replica.
+func TestOldPrimaryStaysAlone(t *testing.T) {
+	onEach(t, func(t *testing.T, p servers.Provider) {
+		d, ctx := start(t, p, pair), t.Context()
+		must(t, d.Kill(ctx, 0))
+		_, err := d.Promote(ctx)
+		must(t, err)
+		must(t, d.Restart(ctx, 0))
+		set(t, d, 0, "new", 0)
+		set(t, d, 1, "old", 0) // a replica would refuse to be written to
+		if has(t, d, 1, "new") {
+			t.Error("the old primary follows the new one")
+		}
+	})
+}
+
 // A replica that is restarted follows its primary again, wherever that is by now.
 func TestReplicationSurvivesRestarts(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
