@@ -30,9 +30,6 @@ func (d *drive) standingWindow(fault string, client int, note string) {
 	d.windows.Add(history.Window{Fault: fault, Client: workloads.ClientName(client), Node: -1, Confirmed: true, Note: note})
 }
 
-// standing tells faults that need not be seen to strike.
-func (d *drive) standing(fault string) bool { return fault == faults.SlowWork && d.config().Slow > 0 }
-
 func (i *injections) heal() error { return nil }
 
 // dialer is how one client reaches the servers.

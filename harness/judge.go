@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
@@ -27,7 +29,8 @@ func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 	if err != nil {
 		return out, fmt.Errorf("check the history: %w", err)
 	}
-	d.weigh(out)
+	out.Verdict.Notes = append(out.Verdict.Notes, d.notes...)
+	doubts(out.Verdict, d.Experiment, out.Windows)
 	set := latency.Merge(out.Windows, d.latencies(ops)...)
 	out.Result = d.result(k, out, set)
 	wait := latency.SplitWait(ops, commands, int64(d.claimedLease()), d.totalLag())
@@ -50,24 +53,23 @@ func (d *drive) record(k *keeper) ([]history.Operation, []history.Command, error
 	return ops, commands, err
 }
 
-// weigh lowers a pass to inconclusive when a fault of the plan did not take: nothing was shown then.
-func (d *drive) weigh(out *Outcome) {
-	out.Verdict.Notes = append(out.Verdict.Notes, d.notes...)
-	struck := map[string]int{}
-	for _, w := range out.Windows {
+// doubts lowers a pass to inconclusive when a fault of the plan did not take or never struck: nothing was shown then.
+func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
+	struck := map[string]bool{}
+	for _, w := range windows {
+		struck[w.Fault] = true
 		if !w.Confirmed {
-			d.doubt(out.Verdict, fmt.Sprintf("%s on %s did not take: %s", w.Fault, w.Client, w.Note))
+			doubt(v, strings.TrimSuffix(fmt.Sprintf("%s did not take: %s", strings.TrimSpace(w.Fault+" "+w.Client), w.Note), ": "))
 		}
-		struck[w.Fault]++
 	}
-	for _, f := range d.Scenario.Faults {
-		if struck[f.Fault] == 0 && !d.standing(f.Fault) {
-			d.doubt(out.Verdict, fmt.Sprintf("%s never struck: its moment did not come", f.Fault))
+	for _, f := range e.Scenario.Faults {
+		if !struck[f.Fault] && !(f.Fault == faults.SlowWork && e.config().Slow > 0) {
+			doubt(v, f.Fault+" never struck: its moment did not come")
 		}
 	}
 }
 
-func (d *drive) doubt(v *checker.Verdict, why string) {
+func doubt(v *checker.Verdict, why string) {
 	v.Notes = append(v.Notes, why)
 	if v.Verdict == checker.Pass {
 		v.Verdict = checker.Inconclusive

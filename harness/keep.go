@@ -10,9 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 )
@@ -93,23 +91,11 @@ func (k *keeper) saveLatency(set *latency.Set, start, end time.Time) error {
 	return errors.Join(errs...)
 }
 
-// saveResult writes what came out: the violations first, the result, then the record that the run was checked.
+// saveResult writes what came out, and then that the run was checked. What people read is derived from it, and not made here.
 func (k *keeper) saveResult(out *Outcome, now time.Time) error {
 	if k.dir == nil {
 		k.run.Phase = results.Checked
 		return nil
 	}
-	var errs []error
-	for i, v := range out.Verdict.Violations {
-		errs = append(errs, k.saveViolation(i+1, v, out))
-	}
-	errs = append(errs, k.dir.SaveResult(out.Result),
-		k.dir.SaveFunc(results.SummaryFile, func(w io.Writer) error { return report.RunMarkdown(w, out.Result) }))
-	return errors.Join(append(errs, k.saveRun(results.Checked, now))...)
-}
-
-// saveViolation writes the story of one violation.
-func (k *keeper) saveViolation(n int, v checker.Violation, out *Outcome) error {
-	name := fmt.Sprintf("%s/%03d", results.ViolationsPath, n)
-	return k.dir.SaveFunc(name+".txt", func(w io.Writer) error { return report.Violation(w, v) })
+	return errors.Join(k.dir.SaveResult(out.Result), k.saveRun(results.Checked, now))
 }

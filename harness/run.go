@@ -32,7 +32,12 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := e.run(ctx, keep)
+	var out *Outcome
+	if s, ok := e.Provider.(*Sim); ok {
+		out, err = e.simulate(ctx, keep, s)
+	} else {
+		out, err = e.run(ctx, keep)
+	}
 	if err != nil {
 		err = errors.Join(err, keep.failed(err, e.Now()))
 	}

@@ -18,14 +18,19 @@ import (
 
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/sim"
 )
 
 func main() { os.Exit(realMain()) }
 
 // realMain lets deferred calls run before the process exits.
 func realMain() int {
+	quietRedis()
 	if os.Getenv(harness.ClientVariable) != "" {
 		return clientMain()
+	}
+	if sim.IsWorker() {
+		return sim.WorkerMain(os.Stdin, os.Stdout, nil)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

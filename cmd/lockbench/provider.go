@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -15,7 +16,7 @@ var serverWords = [...]string{"auto", "process", "docker", "miniredis", "sim"}
 // providers are the sources of servers in the order in which auto asks for them. The last one is always there.
 func providers() []servers.Provider {
 	return []servers.Provider{
-		servers.NewProcess(servers.ProcessOptions{}), servers.NewDocker(servers.DockerOptions{}), servers.Miniredis{},
+		servers.NewProcess(servers.ProcessOptions{}), servers.NewDocker(servers.DockerOptions{}), &harness.Sim{},
 	}
 }
 
@@ -30,9 +31,8 @@ func provider(ctx context.Context, word string, all []servers.Provider) (p serve
 		return url, "", nil
 	case word == "auto":
 		return automatic(ctx, all)
-	case word == "sim":
-		return nil, "", fmt.Errorf("--server sim: %w: this version has no simulator; --server miniredis is a Redis look-alike inside this process",
-			servers.ErrMissing)
+	case word == "miniredis":
+		return servers.Miniredis{}, "", nil
 	}
 	for _, p := range all {
 		if p.Name() == word {
@@ -70,6 +70,9 @@ func because(name string, missing []error) string {
 func (a *app) announce(p servers.Provider, why string) {
 	if why != "" {
 		a.say("server: %s (%s)", p.Name(), why)
+	}
+	if p.Name() == "sim" {
+		a.say("virtual time: no latency figures")
 	}
 	if p.Name() == "miniredis" {
 		a.say("miniredis is not Redis: verdicts are about the lock's own code, and there are no latency figures")

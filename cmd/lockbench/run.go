@@ -57,7 +57,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	s.StringVar(&f.lock, "lock", "", "the lock to run; 'lockbench list locks' shows them")
 	s.StringVar(&f.scenario, "scenario", "steady", "name of a built-in scenario, or a YAML file")
 	s.StringVar(&f.workload, "workload", "", "what clients do, in place of the scenario's")
-	s.StringVar(&f.server, "server", "auto", "auto, process, docker, miniredis, or redis:// URLs separated by commas")
+	s.StringVar(&f.server, "server", "auto", "auto, sim, process, docker, or redis:// URLs separated by commas")
 	s.IntVar(&f.clients, "clients", 0, "how many clients, in place of the scenario's")
 	s.Var(&f.clientsAs, "clients-as", "what a client is: processes are really stopped and really killed")
 	s.DurationVar(&f.duration, "duration", 0, "how long, in place of the scenario's length")

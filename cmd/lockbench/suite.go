@@ -47,7 +47,7 @@ func newSuite(a *app) *cobra.Command {
 	s := c.Flags()
 	s.StringSliceVar(&f.locks, "locks", nil, "which locks; 'planted' means the planted bugs (default: all but those)")
 	s.StringSliceVar(&f.scenarios, "scenarios", nil, "which scenarios (default: all)")
-	s.StringVar(&f.server, "server", "auto", "auto, process, docker, miniredis, or redis:// URLs separated by commas")
+	s.StringVar(&f.server, "server", "sim", "sim, auto, process, docker, or redis:// URLs separated by commas")
 	s.Uint64Var(&f.seed, "seed", suiteSeed, "of every choice that is drawn")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	s.IntVar(&f.side, "side-by-side", 4*runtime.GOMAXPROCS(0), "how many cells run at once")

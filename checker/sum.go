@@ -1,0 +1,80 @@
+package checker
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// Sum adds up the verdicts of two histories of the same lock in the same setting, as if they had been one history of unrelated keys. It
+// changes neither. The damage is that of a, or of b when a has none.
+func Sum(a, b *Verdict) *Verdict {
+	out := *a
+	out.Verdict = together(a.Verdict, b.Verdict)
+	out.Properties = slices.Clone(a.Properties)
+	for i := range out.Properties {
+		if j := slices.IndexFunc(b.Properties, func(p Property) bool { return p.Name == out.Properties[i].Name }); j >= 0 {
+			out.Properties[i] = sumProperty(out.Properties[i], b.Properties[j])
+		}
+	}
+	out.Operations = sumOperations(a.Operations, b.Operations)
+	out.NotSearched = a.NotSearched + b.NotSearched
+	if a.Damage == nil || *a.Damage == (Damage{Expected: a.Damage.Expected, Final: a.Damage.Final}) {
+		out.Damage = b.Damage
+	}
+	out.Notes = slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.Notes, b.Notes))))
+	out.Violations = slices.Concat(a.Violations, b.Violations)
+	return &out
+}
+
+// together is the verdict of two: a violation anywhere is a violation; one that came to nothing takes nothing from one that passed.
+func together(a, b Result) Result {
+	for _, r := range []Result{Fail, Pass, Inconclusive} {
+		if a == r || b == r {
+			return r
+		}
+	}
+	return NotApplicable
+}
+
+func sumProperty(a, b Property) Property {
+	out := a
+	out.Verdict = together(a.Verdict, b.Verdict)
+	if out.Verdict != a.Verdict {
+		out.Note = b.Note
+	}
+	out.Violations += b.Violations
+	out.Opportunities += b.Opportunities
+	out.MetFault += b.MetFault
+	if a.Causes != nil || b.Causes != nil {
+		out.Causes = map[history.Cause]int{}
+		maps.Copy(out.Causes, a.Causes)
+		for cause, n := range b.Causes {
+			out.Causes[cause] += n
+		}
+	}
+	if out.First == nil {
+		out.First = b.First
+	}
+	if out.Opportunities > 0 {
+		out.Rate = float64(min(out.Violations, out.Opportunities)) / float64(out.Opportunities)
+	}
+	out.CI95 = confidence(out.Violations, out.Opportunities)
+	return out
+}
+
+func sumOperations(a, b Operations) Operations {
+	out := Operations{}
+	for _, ops := range []Operations{a, b} {
+		for op, outcomes := range ops {
+			if out[op] == nil {
+				out[op] = map[string]int{}
+			}
+			for outcome, n := range outcomes {
+				out[op][outcome] += n
+			}
+		}
+	}
+	return out
+}
