@@ -45,7 +45,6 @@ func TestRunExitCodes(t *testing.T) {
 		{"no repetition", checker.Pass, nil, []string{"--reps", "0"}, 4},
 		{"no such server", checker.Pass, nil, []string{"--server", "mainframe"}, 4},
 		{"a URL that is none", checker.Pass, nil, []string{"--server", "http://x"}, 4},
-		{"no simulator yet", checker.Pass, nil, []string{"--server", "sim"}, 5},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
