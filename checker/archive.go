@@ -118,6 +118,7 @@ func (a *archive) addDetail(k *keyLog, r *record, op *history.Operation) error {
 		return nil
 	}
 	k.lastOK = max(k.lastOK, r.call)
+	k.modes[r.mode] = true
 	k.longestWait = max(k.longestWait, r.ret-r.call)
 	k.fenced = k.fenced || op.Fence != 0
 	return a.checkToken(k, token, op)
@@ -190,18 +191,49 @@ func (k *keyLog) records(from, to int64, each func(r *record)) {
 	}
 }
 
-// between gives the operations on key whose interval meets [from, to], by call.
+// maxContext bounds how many operations are looked at around one violation, so that an illegal history costs little more than a legal
+// one: a lease of seconds may span a million of them.
+const maxContext = 4096
+
+// between gives the operations on key whose interval meets [from, to], by call; when there are more than maxContext, those that meet a
+// narrower interval with the same middle.
 func (a *archive) between(key string, from, to int64) []history.Operation {
 	k := a.byName[key]
 	if k == nil {
 		return nil
 	}
-	var found []*record
-	k.records(from, to, func(r *record) { found = append(found, r) })
+	from, to = max(from, k.first()), min(to, k.last())
+	found := k.around(from, to)
 	slices.SortFunc(found, func(x, y *record) int { return byCall(*x, *y) })
 	out := make([]history.Operation, len(found))
 	for i, r := range found {
 		out[i] = a.operation(k, r)
 	}
 	return out
+}
+
+// around collects the records that meet [from, to], from a small interval around its middle outwards until there are enough.
+func (k *keyLog) around(from, to int64) (found []*record) {
+	middle := from + (to-from)/2
+	for part := int64(1 << 20); part >= 1; part /= 4 {
+		half := (to - from) / 2 / part
+		lo, hi := middle-half, middle+half
+		if part == 1 {
+			lo, hi = from, to
+		}
+		var wider []*record
+		k.records(lo, hi, func(r *record) { wider = append(wider, r) })
+		if len(wider) > maxContext && len(found) > 0 {
+			return found
+		}
+		if found = wider; len(found) > maxContext {
+			return found[:maxContext]
+		}
+	}
+	return found
+}
+
+func (a *archive) granted(key string, mode history.Mode) bool {
+	k := a.byName[key]
+	return k != nil && k.modes[mode]
 }

@@ -23,8 +23,11 @@ type evidence struct {
 
 // operationIndex finds operations by key and time.
 type operationIndex interface {
-	// between gives the operations on key whose [Call, Return] meets [from, to], by call.
+	// between gives the operations on key whose [Call, Return] meets [from, to], by call. When they are very many it gives those
+	// around the middle.
 	between(key string, from, to int64) []history.Operation
+	// granted tells whether anybody was ever granted key in a mode.
+	granted(key string, mode history.Mode) bool
 }
 
 // newEvidence arranges commands and faults for look-up. It keeps no reference to the slices.
@@ -85,18 +88,7 @@ func (e *evidence) commandsOn(key string, from, to int64) []history.Command {
 }
 
 // everGranted tells whether any acquire of key in a mode was granted in the whole run.
-func (e *evidence) everGranted(key string, mode history.Mode) bool {
-	granted := func(op history.Operation) bool {
-		return op.Op == history.Acquire && op.Outcome == history.OK && op.Mode == mode
-	}
-	for from, to := int64(0), second; from < math.MaxInt64; { // in growing parts, because most runs tell in the first
-		if slices.ContainsFunc(e.operations(key, from, to), granted) {
-			return true
-		}
-		from, to = to, plus(to, min(to, math.MaxInt64/4)*3)
-	}
-	return false
-}
+func (e *evidence) everGranted(key string, mode history.Mode) bool { return e.index.granted(key, mode) }
 
 // names tells whether an argument of the command contains key.
 func names(c history.Command, key string) bool {
@@ -144,6 +136,12 @@ func plus(t, d int64) int64 {
 
 // sliceIndex is an operationIndex over a plain slice, for small histories.
 type sliceIndex []history.Operation
+
+func (s sliceIndex) granted(key string, mode history.Mode) bool {
+	return slices.ContainsFunc(s, func(op history.Operation) bool {
+		return op.Key == key && op.Op == history.Acquire && op.Outcome == history.OK && op.Mode == mode
+	})
+}
 
 func (s sliceIndex) between(key string, from, to int64) []history.Operation {
 	var out []history.Operation

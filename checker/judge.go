@@ -137,6 +137,9 @@ func (d *docket) grantBefore(r *record) []history.Operation {
 	return []history.Operation{d.operation(last)}
 }
 
+// first is the earliest call on the key; it has at least one record.
+func (k *keyLog) first() int64 { return k.chunks[0].records[0].call }
+
 // last is the latest return on the key.
 func (k *keyLog) last() (t int64) {
 	for i := range k.chunks {

@@ -85,6 +85,7 @@ type keyLog struct {
 	lastOK      int64 // latest call of a grant
 	longestWait int64 // longest call-to-return of a grant
 	fenced      bool
+	modes       [2]bool // in which modes it was granted
 
 	// What following the clients found.
 	reentries int              // acquires and releases within a hold

@@ -111,8 +111,11 @@ func (w *windows) idle(r *record) bool {
 }
 
 func (w *windows) drop(r *record) {
-	if i := slices.Index(w.now.ops, r); i >= 0 {
-		w.now.ops = slices.Delete(w.now.ops, i, i+1)
+	for i := len(w.now.ops) - 1; i >= 0; i-- { // it was added lately
+		if w.now.ops[i] == r {
+			w.now.ops = slices.Delete(w.now.ops, i, i+1)
+			return
+		}
 	}
 }
 
@@ -134,7 +137,8 @@ func (w *windows) start(r *record) {
 	w.cover = max(w.cover, d.gone, r.ret)
 	w.belief = append(slices.DeleteFunc(w.belief, func(b interval) bool { return b.end <= r.ret }), interval{r, r.ret, d.end})
 	full := d.end > r.ret && len(w.belief) == w.permits() && (r.mode == history.Exclusive || w.d.a.header.Kind != history.RW)
-	if full && len(w.now.ops) >= minWindow && !w.d.opt.Plain {
+	// What is waiting is carried over: with twice as many done, carrying costs less than searching.
+	if full && len(w.now.ops) >= minWindow+2*len(w.flying) && !w.d.opt.Plain {
 		var held []*record
 		for _, b := range w.belief {
 			held = append(held, b.r)

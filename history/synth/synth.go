@@ -1,0 +1,115 @@
+// Package synth makes histories of any length, for benchmarks and tests: a lock on one key that is handed from client to client, with
+// or without refusals, legal or with a violation now and then.
+//
+// It runs no lock and no client. Every operation follows from the configuration, so the same one gives the same history,
+// and a history of ten million operations needs no memory.
+package synth
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// Config says what a history is like.
+type Config struct {
+	Ops      int  // operations; rounds are not cut short, so there may be a few more
+	Clients  int  // at least 2; 0 means 64
+	Refusals bool // while one client holds, others are refused; else they wait in a queue, each in one long acquire
+	Illegal  bool // in every 500th round the next client is granted the lock before the release
+}
+
+// Times of one round, in nanoseconds.
+const (
+	lease    = 10_000_000_000
+	round    = 10_000 // from one grant to the next
+	grant    = 300    // an acquire that need not wait
+	held     = 8_000  // from the grant to the call of the release
+	release  = 200
+	refused  = 150  // a refusal
+	early    = 3000 // how long before the release an illegal grant is
+	busy     = 6    // refusals in a round
+	badRound = 500
+)
+
+// Source is a history that is made as it is read. It satisfies the checker's Source.
+type Source struct {
+	config  Config
+	names   []string
+	made    int
+	rounds  int
+	pending []history.Operation // of the present round, by return
+	next    int
+}
+
+// New makes a source.
+func New(c Config) *Source {
+	if c.Clients == 0 {
+		c.Clients = 64
+	}
+	s := &Source{config: c}
+	for i := range c.Clients {
+		s.names = append(s.names, "c"+strconv.Itoa(i+1))
+	}
+	return s
+}
+
+// Header gives the header of the history.
+func (s *Source) Header() history.Header {
+	return history.Header{Lock: "synthetic", Kind: history.Mutex, Lease: lease, Permits: 1}
+}
+
+// Violations gives how many overlaps of beliefs the operations read so far contain.
+func (s *Source) Violations() int {
+	if !s.config.Illegal {
+		return 0
+	}
+	return (s.rounds - 1) / badRound
+}
+
+// Next makes the next operation, and answers io.EOF after the last.
+func (s *Source) Next(op *history.Operation) error {
+	if s.next == len(s.pending) {
+		if s.made >= s.config.Ops {
+			return io.EOF
+		}
+		s.makeRound()
+	}
+	*op = s.pending[s.next]
+	s.next++
+	s.made++
+	op.ID, op.Key = uint64(s.made), "job"
+	return nil
+}
+
+// makeRound makes one hold and what happens meanwhile.
+func (s *Source) makeRound() {
+	s.pending, s.next = s.pending[:0], 0
+	at := int64(s.rounds) * round
+	holder := s.names[s.rounds%len(s.names)]
+	returned := at + grant
+	if s.config.Illegal && s.rounds > 0 && s.rounds%badRound == 0 {
+		returned = at - (round - grant - held) - early
+	}
+	call := returned - grant
+	if waited := s.rounds - len(s.names) + 1; !s.config.Refusals && waited > 0 {
+		call = int64(waited) * round // it has queued since its last release
+	}
+	token := "t" + strconv.Itoa(s.rounds)
+	s.add(history.Operation{Client: holder, Op: history.Acquire, Call: min(call, returned), Return: returned, Outcome: history.OK,
+		Token: token, ValidUntil: returned + lease})
+	if s.config.Refusals {
+		for i := range busy {
+			from := at + grant + 1 + int64(i+1)*refused
+			client := s.names[(s.rounds+1+i)%len(s.names)]
+			if client != holder {
+				s.add(history.Operation{Client: client, Op: history.Acquire, Call: from, Return: from + refused - 1, Outcome: history.Busy})
+			}
+		}
+	}
+	s.add(history.Operation{Client: holder, Op: history.Release, Call: at + grant + held, Return: at + grant + held + release, Outcome: history.OK, Token: token})
+	s.rounds++
+}
+
+func (s *Source) add(op history.Operation) { s.pending = append(s.pending, op) }
