@@ -31,10 +31,15 @@ func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 	}
 	out.Verdict.Notes = append(out.Verdict.Notes, d.notes...)
 	doubts(out.Verdict, d.Experiment, out.Windows)
-	set := latency.Merge(out.Windows, d.latencies(ops)...)
+	var set *latency.Set // nil: what was measured against a look-alike is not to be seen anywhere
+	if d.Provider.Name() != "miniredis" {
+		set = latency.Merge(out.Windows, d.latencies(ops)...)
+	}
 	out.Result = d.result(k, out, set)
-	wait := latency.SplitWait(ops, commands, int64(d.claimedLease()), d.totalLag())
-	out.Result.Wait = &wait
+	if set != nil {
+		wait := latency.SplitWait(ops, commands, int64(d.claimedLease()), d.totalLag())
+		out.Result.Wait = &wait
+	}
 	err = errors.Join(k.saveLatency(set, k.run.Start, k.run.Start.Add(time.Duration(d.ended))), k.saveResult(out, d.Now()))
 	out.Run = k.run
 	return out, err
@@ -87,9 +92,6 @@ func (d *drive) latencies(ops []history.Operation) []*latency.Recorder {
 func (d *drive) result(k *keeper, out *Outcome, set *latency.Set) results.Result {
 	r := results.NewResult(k.run, *out.Verdict)
 	r.Rerun = d.Rerun
-	if d.Provider.Name() == "miniredis" {
-		set = nil
-	}
 	r.SetLatency(set, results.NotRedis)
 	r.Load = results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0, Offered: d.Scenario.Rate,
 		Achieved: float64(d.counts.granted.Load()) / time.Duration(max(d.ended, 1)).Seconds(), Duration: time.Duration(d.ended)}

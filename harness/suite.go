@@ -116,9 +116,19 @@ const attempts = 3
 func (s *suite) attempt(ctx context.Context, v impls.Variant, sc scenarios.Scenario, want impls.Expectation) (r results.Result, dir string, err error) {
 	for range attempts {
 		r, dir, err = s.cfg.Cell(ctx, v, sc)
-		if err != nil || results.NewCell(r, want).Verdict != checker.Inconclusive {
+		if err != nil || results.NewCell(r, want).Verdict != checker.Inconclusive || closed(s.cfg.Stop) {
 			return r, dir, err
 		}
 	}
 	return r, dir, err
+}
+
+// closed tells whether somebody asked for the end. A nil channel is never closed.
+func closed(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	default:
+		return false
+	}
 }

@@ -1,6 +1,7 @@
 package impls
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
@@ -104,7 +105,12 @@ func Breaks(pairs ...string) Expectation { return Expectation{Breaks: parse(pair
 
 // Or adds "property/cause" pairs that may be observed as well.
 func (e Expectation) Or(pairs ...string) Expectation {
-	e.May = append(append([]Break(nil), e.May...), parse(pairs)...)
+	e.May = slices.Clone(e.May)
+	for _, b := range parse(pairs) {
+		if !slices.Contains(e.Breaks, b) && !slices.Contains(e.May, b) {
+			e.May = append(e.May, b)
+		}
+	}
 	return e
 }
 

@@ -66,7 +66,7 @@ func (a *actor) run(ctx context.Context) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	a.done, a.err = true, err
-	a.world.retryExtents()
+	a.world.active()
 }
 
 var _ workloads.Recorder = (*actor)(nil)

@@ -301,11 +301,6 @@ func (w *world) passAtMost(d time.Duration) {
 func (w *world) enter(a *actor) {
 	w.entered++
 	w.entries[a.index]++
-	w.retryExtents()
-}
-
-// retryExtents looks again at the faults that wait for other clients to enter.
-func (w *world) retryExtents() {
 	for _, try := range w.onEnter {
 		w.after(0, try)
 	}

@@ -115,21 +115,14 @@ func verdictError(v checker.Result) error {
 	return errInconclusive
 }
 
-// said tells the errors that were shown as a result, so that nothing more needs saying.
+// said tells what needs no saying on stderr: a verdict was shown on stdout, an interrupt when it came, and what an interrupt brought
+// down is no news.
 func said(err error) bool {
 	switch err {
-	case errViolated, errGate, errInconclusive, errInterrupted:
+	case nil, errViolated, errGate, errInconclusive, errInterrupted:
 		return true
 	}
-	if join, ok := err.(interface{ Unwrap() []error }); ok && isJoin(err) {
-		for _, one := range join.Unwrap() {
-			if !said(one) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
+	return errors.Is(err, context.Canceled)
 }
 
 const exitCodesHelp = `lockbench exits with

@@ -63,17 +63,30 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 	return exitCode(err)
 }
 
-// complain says an error on stderr, unless it is a result that was shown.
+// complain says on stderr what went wrong, one line for each thing, save what is a result and was shown.
 func (a *app) complain(err error) {
-	if err == nil || said(err) {
-		return
-	}
-	text := strings.TrimPrefix(err.Error(), errUsage.Error()+": ")
 	a.line.clear()
-	a.line.print("lockbench: " + text)
-	if !a.ran {
+	for _, one := range separate(err) {
+		if !said(one) {
+			a.line.print("lockbench: " + strings.TrimPrefix(one.Error(), errUsage.Error()+": "))
+		}
+	}
+	if err != nil && !a.ran {
 		a.line.print("run 'lockbench help' for the commands, 'lockbench help COMMAND' for its flags")
 	}
+}
+
+// separate takes apart what was joined.
+func separate(err error) []error {
+	join, ok := err.(interface{ Unwrap() []error })
+	if !ok || !isJoin(err) {
+		return []error{err}
+	}
+	var all []error
+	for _, one := range join.Unwrap() {
+		all = append(all, separate(one)...)
+	}
+	return all
 }
 
 func newRoot(a *app) *cobra.Command {
