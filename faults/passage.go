@@ -128,15 +128,10 @@ func (l *lane) request(req resp.Request) bool {
 	if len(rules) > 0 && l.link.Phase != nil {
 		phase = l.link.Phase()
 	}
-	for _, r := range rules {
-		if r.Request == "" || !r.fits(req, phase) || !r.due() {
-			continue
-		}
+	for _, r := range due(rules, func(r *rule) bool { return r.Request != "" && r.fits(req, phase) }) {
 		cmd := l.command(req)
-		if pass, live := l.strike(r, cmd); !pass || !live {
-			if !live {
-				l.record(cmd)
-			}
+		if pass, live := l.strike(r, cmd); !pass {
+			l.record(cmd)
 			return live
 		}
 	}
@@ -182,11 +177,8 @@ func (l *lane) reply(reply resp.Reply) bool {
 		return true
 	}
 	a.cmd.Reply = ReplyLine(reply)
-	for _, r := range a.rules {
-		if !r.on.MatchesReply(a.phase, &a.cmd, a.write, r.NilGrants) || !r.due() {
-			continue
-		}
-		if pass, live := l.strike(r, a.cmd); !pass || !live {
+	for _, r := range due(a.rules, func(r *rule) bool { return r.on.MatchesReply(a.phase, &a.cmd, a.write, r.NilGrants) }) {
+		if pass, live := l.strike(r, a.cmd); !pass {
 			a.cmd.Reply = ""
 			l.record(a.cmd)
 			return live

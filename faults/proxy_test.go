@@ -337,7 +337,7 @@ func TestProxyDelaysAndLimits(t *testing.T) {
 	}{
 		{"another client's", Condition{Client: "c2", Delay: time.Second}, "PING\r\n", 7, 0, 500 * time.Millisecond},
 		{"each way once", Condition{Delay: 30 * time.Millisecond}, "PING\r\n", 7, 60 * time.Millisecond, 500 * time.Millisecond},
-		{"a pipeline as one", Condition{Delay: 30 * time.Millisecond}, "PING\r\nPING\r\nPING\r\n", 21, 60 * time.Millisecond, 85 * time.Millisecond},
+		{"a pipeline as one", Condition{Delay: 150 * time.Millisecond}, "PING\r\nPING\r\nPING\r\n", 21, 300 * time.Millisecond, 590 * time.Millisecond},
 		{"1000 bytes at 10 kB/s", Condition{Rate: 10_000}, "PING " + strings.Repeat("x", 993) + "\r\n", 1001, 200 * time.Millisecond, 800 * time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -96,3 +96,13 @@ func (r *rule) due() bool {
 	}
 	return true
 }
+
+// due lists the rules that strike a frame. Every rule counts its matches, whatever the others do to the frame.
+func due(rules []*rule, matches func(*rule) bool) (strike []*rule) {
+	for _, r := range rules {
+		if matches(r) && r.due() {
+			strike = append(strike, r)
+		}
+	}
+	return strike
+}

@@ -2,7 +2,12 @@ package harness
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -10,10 +15,61 @@ import (
 )
 
 // injections are the faults of the network and of servers of one run.
-type injections struct{}
+type injections struct {
+	network *network // nil when the run has no fault of the network: a latency is measured without a proxy
+	placed  *faults.Injections
+}
 
 // arm makes ready what the plan does to the network and to servers, and records what is in force from the start.
 func (d *drive) arm(ctx context.Context) (*injections, error) {
+	d.standingWindows()
+	i := &injections{}
+	if d.anyFault(faults.NeedsProxy) {
+		var err error
+		if i.network, err = d.openNetwork(); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	i.placed, err = faults.NewInjections(faults.InjectionsConfig{
+		Field: d.faultField(i.network), Timeline: d.timeline, Windows: d.windows.Add, Wait: d.director.Wait,
+	}, d.Scenario.Faults)
+	if err != nil {
+		return nil, errors.Join(err, i.heal())
+	}
+	d.director.Inject = i.placed.Strike
+	i.placed.Start(ctx, d.Scenario.Faults)
+	return i, nil
+}
+
+func (d *drive) anyFault(is func(name string) bool) bool {
+	for _, f := range d.Scenario.Faults {
+		if is(f.Fault) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *drive) faultField(n *network) faults.Field {
+	f := faults.Field{Servers: d.field.lock, Lease: d.lease(), Keys: d.lockKeys, NilGrants: d.Variant.Traits.NilGrants}
+	if n != nil {
+		f.Proxy = n.proxy
+	}
+	return f
+}
+
+// heal ends every fault, and then the network that they were done to.
+func (i *injections) heal() error {
+	err := i.placed.Close()
+	if i.network != nil {
+		err = errors.Join(err, i.network.proxy.Close())
+	}
+	return err
+}
+
+// standingWindows records the faults that are in force for the whole run.
+func (d *drive) standingWindows() {
 	for i := range d.Scenario.Clients {
 		if skew := d.skew(i); skew != 0 {
 			d.standingWindow(faults.SkewClient, i, "clock off by "+skew.String())
@@ -22,17 +78,29 @@ func (d *drive) arm(ctx context.Context) (*injections, error) {
 			d.standingWindow(faults.CollideOwners, i, "owner id "+owner)
 		}
 	}
-	return &injections{}, nil
 }
+
+// lockKeys lists what the lock keeps on a node: what bears the run's prefix and is not the guarded store's.
+func (d *drive) lockKeys(ctx context.Context, node int) ([]string, error) {
+	c := redis.NewClient(&redis.Options{MaxRetries: -1, DisableIdentity: true, Protocol: 2,
+		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return d.field.lock.Dial(ctx, node) }})
+	defer c.Close()
+	var keys []string
+	scan := c.Scan(ctx, 0, "*"+d.prefix+"*", scanCount).Iterator()
+	for scan.Next(ctx) {
+		if !strings.Contains(scan.Val(), workloads.StorePrefix(d.prefix)) {
+			keys = append(keys, scan.Val())
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return nil, fmt.Errorf("list the lock's keys on node %d: %w", node+1, err)
+	}
+	return keys, nil
+}
+
+const scanCount = 1000
 
 // standingWindow records a fault that is in force for the whole run.
 func (d *drive) standingWindow(fault string, client int, note string) {
 	d.windows.Add(history.Window{Fault: fault, Client: workloads.ClientName(client), Node: -1, Confirmed: true, Note: note})
-}
-
-func (i *injections) heal() error { return nil }
-
-// dialer is how one client reaches the servers.
-func (d *drive) dialer(index int) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	return d.field.dial
 }

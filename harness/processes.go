@@ -93,7 +93,7 @@ func (p *process) start(j job) (io.Reader, error) {
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("client process: %w", err)
 	}
-	return out, p.order(order{Job: &j, Where: p.drive.field.where()})
+	return out, p.order(order{Job: &j, Where: p.drive.where(p.index)})
 }
 
 func (p *process) order(o order) error {

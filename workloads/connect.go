@@ -59,7 +59,7 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 	source := rand.NewChaCha8(a.Seed)
 	c := &Client{
 		Name: name, Index: s.Index, Clients: s.Clients, Config: s.Config, Fenced: s.Variant.Traits.Fenced,
-		Store: RedisStore{Client: storage, Prefix: storePrefix(s.Prefix)},
+		Store: RedisStore{Client: storage, Prefix: StorePrefix(s.Prefix)},
 		Clock: a.Clock, Timeline: a.Timeline, Record: a.Record, At: a.At,
 		Rand: rand.New(rand.NewChaCha8(shift(a.Seed))),
 	}
@@ -152,7 +152,8 @@ func (a Access) timeout() time.Duration {
 // OpenStore opens the guarded store of a run for somebody who is not one of its clients. The returned close ends the connection.
 func OpenStore(a Access, prefix string) (Store, func() error) {
 	c := redis.NewClient(ClientOptions(a, a.StoreAddr))
-	return RedisStore{Client: c, Prefix: storePrefix(prefix)}, c.Close
+	return RedisStore{Client: c, Prefix: StorePrefix(prefix)}, c.Close
 }
 
-func storePrefix(prefix string) string { return prefix + "store:" }
+// StorePrefix is what every key of the guarded store begins with, under a run's prefix.
+func StorePrefix(prefix string) string { return prefix + "store:" }

@@ -1,0 +1,139 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// killServer kills a node; healing starts it again, with what its persistence kept.
+type killServer struct{}
+
+func (killServer) Name() string          { return KillServer }
+func (killServer) Available(Field) error { return nil }
+
+func (killServer) Inject(ctx context.Context, f Field, s Spec) (Effect, error) {
+	node := oneNode(s)
+	e := Effect{Node: node, Heal: func(ctx context.Context) error { return f.Servers.Restart(ctx, node) }}
+	if err := f.Servers.Kill(ctx, node); err != nil {
+		return e, err
+	}
+	e.Confirmed = true
+	return e, nil
+}
+
+// pauseServer stops a node without killing it.
+type pauseServer struct{}
+
+func (pauseServer) Name() string          { return PauseServer }
+func (pauseServer) Available(Field) error { return nil }
+
+func (pauseServer) Inject(ctx context.Context, f Field, s Spec) (Effect, error) {
+	node := oneNode(s)
+	e := Effect{Node: node, Heal: func(ctx context.Context) error { return f.Servers.Resume(ctx, node) }}
+	if err := f.Servers.Pause(ctx, node); err != nil {
+		return e, err
+	}
+	e.Confirmed = true
+	return e, nil
+}
+
+// failover cuts the replication of a pair; what is granted from then on the replica does not learn. Healing kills the
+// primary and promotes the replica, which ends the fault: For and Until say how much is lost.
+type failover struct{}
+
+func (failover) Name() string { return Failover }
+
+func (failover) Available(f Field) error {
+	if f.Servers != nil && f.Servers.Topology() != impls.Replicated {
+		return fmt.Errorf("%w: a failover needs a replicated pair, this is %s", servers.ErrRefused, f.Servers.Topology())
+	}
+	return nil
+}
+
+func (failover) Inject(ctx context.Context, f Field, _ Spec) (Effect, error) {
+	if err := f.Servers.SetReplication(ctx, false); err != nil {
+		return Effect{Node: 0}, err
+	}
+	return Effect{Node: 0, Confirmed: true, Note: "from the end of replication to the promotion of the replica", Heal: func(ctx context.Context) error {
+		if err := f.Servers.Kill(ctx, 0); err != nil {
+			return err
+		}
+		_, err := f.Servers.Promote(ctx)
+		return err
+	}}, nil
+}
+
+// jumpClock sets a node's clock off from the machine's.
+type jumpClock struct{}
+
+func (jumpClock) Name() string          { return JumpClock }
+func (jumpClock) Available(Field) error { return nil }
+
+func (jumpClock) Inject(ctx context.Context, f Field, s Spec) (Effect, error) {
+	node, by := oneNode(s), s.By.Of(f.Lease)
+	err := f.Servers.SetClock(ctx, node, by)
+	return Effect{Node: node, Confirmed: err == nil, Note: "clock off by " + by.String(), Heal: setClockRight(f, node)}, err
+}
+
+// driftClock makes a node's clock run fast or slow.
+type driftClock struct{}
+
+func (driftClock) Name() string          { return DriftClock }
+func (driftClock) Available(Field) error { return nil }
+
+func (driftClock) Inject(ctx context.Context, f Field, s Spec) (Effect, error) {
+	node := oneNode(s)
+	err := f.Servers.DriftClock(ctx, node, s.Rate)
+	return Effect{Node: node, Confirmed: err == nil, Note: fmt.Sprintf("clock at rate %g", s.Rate), Heal: setClockRight(f, node)}, err
+}
+
+func setClockRight(f Field, node int) func(context.Context) error {
+	return func(ctx context.Context) error { return f.Servers.SetClock(ctx, node, 0) }
+}
+
+// flushScripts makes nodes forget their scripts.
+type flushScripts struct{}
+
+func (flushScripts) Name() string          { return FlushScripts }
+func (flushScripts) Available(Field) error { return nil }
+
+func (flushScripts) Inject(ctx context.Context, f Field, s Spec) (Effect, error) {
+	var errs []error
+	for _, node := range nodesOf(f, s) {
+		errs = append(errs, f.Servers.FlushScripts(ctx, node))
+	}
+	err := errors.Join(errs...)
+	return Effect{Node: s.Node - 1, Confirmed: err == nil}, err
+}
+
+// deleteKey deletes what the lock keeps, as an operator would.
+type deleteKey struct{}
+
+func (deleteKey) Name() string { return DeleteKey }
+
+func (deleteKey) Available(f Field) error {
+	if f.Keys == nil {
+		return fmt.Errorf("%w: nobody knows the lock's keys", servers.ErrMissing)
+	}
+	return nil
+}
+
+func (deleteKey) Inject(ctx context.Context, f Field, s Spec) (Effect, error) {
+	e, deleted := Effect{Node: s.Node - 1}, 0
+	for _, node := range nodesOf(f, s) {
+		keys, err := f.Keys(ctx, node)
+		if err == nil && len(keys) > 0 {
+			err = f.Servers.DeleteKeys(ctx, node, keys...)
+		}
+		if err != nil {
+			return e, err
+		}
+		deleted += len(keys)
+	}
+	e.Confirmed, e.Note = deleted > 0, fmt.Sprintf("%d keys deleted", deleted)
+	return e, nil
+}

@@ -1,0 +1,263 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// theatre is a deployment with a proxy before each node, one client, and what was measured.
+type theatre struct {
+	servers servers.Deployment
+	proxy   *Proxy
+	links   []*Link
+	inject  *Injections
+	mu      sync.Mutex
+	windows []history.Window
+}
+
+func newTheatre(t *testing.T, spec servers.Spec, plan []Spec) *theatre {
+	t.Helper()
+	s := &theatre{servers: startServer(t, spec), proxy: NewProxy(ProxyConfig{})}
+	for node := range s.servers.Len() {
+		link, err := s.proxy.Open(LinkConfig{Client: "c1", Node: node, Dial: func(ctx context.Context) (net.Conn, error) { return s.servers.Dial(ctx, node) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.links = append(s.links, link)
+	}
+	start := time.Now()
+	var err error
+	s.inject, err = NewInjections(InjectionsConfig{
+		Field:    Field{Servers: s.servers, Proxy: s.proxy, Lease: 100 * time.Millisecond, Keys: s.keys},
+		Timeline: func() int64 { return int64(time.Since(start)) },
+		Windows:  s.window,
+		Wait:     func(ctx context.Context, _ int, f Spec, _ int64) { sleep(ctx.Done(), f.For.Of(100*time.Millisecond)) },
+	}, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.close(t) })
+	s.inject.Start(t.Context(), plan)
+	return s
+}
+
+func (s *theatre) close(t *testing.T) {
+	if err := errors.Join(s.inject.Close(), s.proxy.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func (s *theatre) keys(ctx context.Context, node int) ([]string, error) {
+	return s.client(node).Keys(ctx, "lock*").Result()
+}
+
+func (s *theatre) window(w history.Window) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.windows = append(s.windows, w)
+}
+
+// measured waits for a number of windows.
+func (s *theatre) measured(t *testing.T, n int) []history.Window {
+	t.Helper()
+	var got []history.Window
+	eventually(t, "the window of the fault", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		got = slices.Clone(s.windows)
+		return len(got) >= n
+	})
+	return got
+}
+
+// client is a client of a node, past the proxy.
+func (s *theatre) client(node int) *redis.Client {
+	return redis.NewClient(&redis.Options{MaxRetries: -1, Protocol: 2, DisableIdentity: true, ReadTimeout: time.Second,
+		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.servers.Dial(ctx, node) }})
+}
+
+func (s *theatre) ping(ctx context.Context, node int) error {
+	conn, err := s.links[node].Dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return err
+		}
+	}
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return err
+	}
+	_, err = conn.Read(make([]byte, 7))
+	return err
+}
+
+var span100 = Span{Fixed: 100 * time.Millisecond}
+
+// Each fault is seen in force while it lasts, seen gone after it, and measured.
+func TestInjectAndHeal(t *testing.T) {
+	for _, tt := range []struct {
+		spec    Spec
+		server  servers.Spec
+		inForce func(s *theatre, t *testing.T) bool
+		node    int
+	}{
+		{Spec{Fault: BlackholeClient, Client: 1, For: span100}, servers.Spec{}, (*theatre).silent, -1},
+		{Spec{Fault: PartitionNodes, Node: 1, For: span100}, servers.Spec{}, (*theatre).silent, 0},
+		{Spec{Fault: SlowNetwork, By: span100, For: span100}, servers.Spec{}, (*theatre).silent, -1},
+		{Spec{Fault: PauseServer, Node: 1, For: span100}, servers.Spec{}, (*theatre).silent, 0},
+		{Spec{Fault: KillServer, Node: 1, For: span100}, servers.Spec{}, (*theatre).refused, 0},
+		{Spec{Fault: JumpClock, Node: 1, By: Span{Fixed: time.Hour}, For: span100}, servers.Spec{ClockFaults: true}, (*theatre).ahead, 0},
+	} {
+		t.Run(tt.spec.Fault, func(t *testing.T) {
+			tt.server.Topology, tt.server.Name = impls.Standalone, "inject"
+			s := newTheatre(t, tt.server, nil)
+			s.inject.Strike(t.Context(), tt.spec, "now")
+			if !tt.inForce(s, t) {
+				t.Error("not in force when Strike returned")
+			}
+			w := s.measured(t, 1)[0]
+			if tt.inForce(s, t) {
+				t.Error("still in force after its window")
+			}
+			if !w.Confirmed || w.Fault != tt.spec.Fault || w.Node != tt.node || w.Moment != "now" || time.Duration(w.End-w.Start) < 100*time.Millisecond {
+				t.Errorf("window %+v", w)
+			}
+		})
+	}
+}
+
+// silent tells that nothing is answered within 60 ms.
+func (s *theatre) silent(t *testing.T) bool {
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
+	defer cancel()
+	return s.ping(ctx, 0) != nil
+}
+
+func (s *theatre) refused(t *testing.T) bool {
+	var op *net.OpError
+	err := s.ping(t.Context(), 0)
+	return errors.As(err, &op)
+}
+
+// ahead tells that the node's clock is ahead by more than half an hour.
+func (s *theatre) ahead(t *testing.T) bool {
+	now, err := s.client(0).Time(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Until(now) > 30*time.Minute
+}
+
+func TestInjectAtOnce(t *testing.T) {
+	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject"}, nil)
+	ctx := t.Context()
+	c := s.client(0)
+	digest := c.ScriptLoad(ctx, "return 1").Val()
+	for _, key := range []string{"lock", "lock:fence", "other"} {
+		c.Set(ctx, key, "v", 0)
+	}
+	s.inject.Strike(ctx, Spec{Fault: FlushScripts}, "now")
+	s.inject.Strike(ctx, Spec{Fault: DeleteKey}, "now")
+	if known := c.ScriptExists(ctx, digest).Val(); known[0] {
+		t.Error("the script is still known")
+	}
+	if left := c.Keys(ctx, "*").Val(); !slices.Equal(left, []string{"other"}) {
+		t.Errorf("keys left: %q", left)
+	}
+	s.inject.Strike(ctx, Spec{Fault: DeleteKey}, "again")
+	w := s.measured(t, 3)
+	if !w[0].Confirmed || !w[1].Confirmed || w[1].Note != "2 keys deleted" || w[2].Confirmed || w[2].Moment != "again" {
+		t.Errorf("windows %+v", w)
+	}
+}
+
+// What is granted after the trigger is not there after the promotion.
+func TestInjectFailover(t *testing.T) {
+	s := newTheatre(t, servers.Spec{Topology: impls.Replicated, Name: "inject"}, nil)
+	ctx := t.Context()
+	s.inject.Strike(ctx, Spec{Fault: Failover, For: span100}, "now")
+	if err := s.client(0).Set(ctx, "lock", "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if w := s.measured(t, 1)[0]; !w.Confirmed {
+		t.Fatalf("window %+v", w)
+	}
+	if n, err := s.client(0).Exists(ctx, "lock").Result(); err != nil || n != 0 {
+		t.Errorf("the promoted replica has %d, %v", n, err)
+	}
+}
+
+// A plan: one fault from the start, one at a time, one of a single reply; the end of the run ends them.
+func TestInjectPlan(t *testing.T) {
+	s := newTheatre(t, servers.Spec{Topology: impls.Independent, Nodes: 2, Name: "inject"}, []Spec{
+		{Fault: PartitionNodes, Node: 2},
+		{Fault: FlushScripts, Node: 1, When: Trigger{After: Span{Fixed: 20 * time.Millisecond}}},
+		{Fault: LoseReply, Client: 1, When: Trigger{Reply: "any PING"}},
+		{Fault: DelayReply, Client: 1, When: Trigger{Reply: "any PING", Nth: 2}, For: span100},
+		{Fault: PauseClient, Client: 1, When: Trigger{Moment: "entered"}, For: span100}, // the Director's
+	})
+	if err := s.ping(t.Context(), 0); err == nil {
+		t.Error("the first reply is to be lost")
+	}
+	start := time.Now()
+	if err := s.ping(t.Context(), 0); err != nil || time.Since(start) < 100*time.Millisecond {
+		t.Errorf("the second reply is to be late: %v after %s", err, time.Since(start))
+	}
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.ping(short, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the other node: %v", err)
+	}
+	var names []string
+	for _, w := range s.measured(t, 4) {
+		names = append(names, w.Fault)
+		if !w.Confirmed || w.Fault == PartitionNodes && w.End != 0 {
+			t.Errorf("window %+v", w)
+		}
+	}
+	slices.Sort(names)
+	if want := []string{DelayReply, FlushScripts, LoseReply, PartitionNodes}; !slices.Equal(names, want) {
+		t.Errorf("measured %q, want %q", names, want)
+	}
+}
+
+func TestInjectWhatCannotBe(t *testing.T) {
+	cfg := InjectionsConfig{Field: Field{Servers: startServer(t, servers.Spec{Topology: impls.Standalone, Name: "inject"})}}
+	_, err := NewInjections(cfg, []Spec{{Fault: LoseReply}, {Fault: DeleteKey}})
+	if !errors.Is(err, servers.ErrMissing) {
+		t.Errorf("without a proxy and without keys: %v", err)
+	}
+	if _, err := NewInjections(cfg, []Spec{{Fault: Failover}}); !errors.Is(err, servers.ErrRefused) {
+		t.Errorf("failover of one server: %v", err)
+	}
+}
+
+// Every fault of the vocabulary is done by exactly one of: an injector, a rule of the proxy, the Director, the run itself.
+func TestEveryFaultIsDoneBySomebody(t *testing.T) {
+	for _, k := range Kinds() {
+		_, injected := FindInjector(k.Name)
+		n := 0
+		for _, by := range []bool{injected, IsFrameFault(k.Name), IsClientFault(k.Name), k.Name == SkewClient || k.Name == CollideOwners} {
+			if by {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s is done by %d", k.Name, n)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// network is the proxy between every client and every server of a run, the guarded store's included.
+type network struct {
+	proxy *faults.Proxy
+	links []map[int]*faults.Link // by client, by node; storeNode is the store
+}
+
+// storeNode is the number that stands for the guarded store's server among the lock's nodes.
+const storeNode = -1
+
+// openNetwork makes a link for every client and server.
+func (d *drive) openNetwork() (*network, error) {
+	n := &network{proxy: faults.NewProxy(faults.ProxyConfig{Timeline: d.timeline, Names: d.names})}
+	for client := range d.Scenario.Clients {
+		links := map[int]*faults.Link{}
+		for node := storeNode; node < d.field.lock.Len(); node++ {
+			link, err := n.proxy.Open(faults.LinkConfig{
+				Client: workloads.ClientName(client), Node: node,
+				Dial:  func(ctx context.Context) (net.Conn, error) { return d.field.reach(ctx, node) },
+				Phase: func() faults.Phase { return d.director.Phase(client) },
+			})
+			if err != nil {
+				return nil, errors.Join(err, n.proxy.Close())
+			}
+			links[node] = link
+		}
+		n.links = append(n.links, links)
+	}
+	return n, nil
+}
+
+// reach opens a connection to a server: one of the lock's nodes, or the store's.
+func (f *field) reach(ctx context.Context, node int) (net.Conn, error) {
+	if node == storeNode {
+		return f.store.Dial(ctx, 0)
+	}
+	return f.lock.Dial(ctx, node)
+}
+
+// dialer is how one client reaches the servers.
+func (d *drive) dialer(index int) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	if d.injected.network == nil {
+		return d.field.dial
+	}
+	links := d.injected.network.links[index]
+	return func(ctx context.Context, _, addr string) (net.Conn, error) {
+		return links[d.field.node(addr)].Dial(ctx)
+	}
+}
+
+// where lists the addresses behind the lasting ones for a client in another process.
+func (d *drive) where(index int) map[string]string {
+	if d.injected.network == nil {
+		return d.field.where()
+	}
+	links := d.injected.network.links[index]
+	out := map[string]string{storeAddr: links[storeNode].Addr()}
+	for node := range d.field.lock.Len() {
+		out[nodeAddr(node)] = links[node].Addr()
+	}
+	return out
+}
