@@ -129,7 +129,7 @@ func conflict(a, b *hold) bool {
 }
 
 // maxChain bounds how many violations back a cause is followed: an overlap that came from an overlap that came from …
-const maxChain = 8
+const maxChain = 64
 
 // pairCause explains how second could be granted while first was held. It must be asked in the order of the grants.
 func (s *scene) pairCause(first, second *hold) history.Cause {
@@ -196,25 +196,46 @@ func pairRules() []pairRule {
 	}
 }
 
-// damageCause explains harm to the guarded store by the overlap of uses that it came from.
+// damageCause explains harm to the guarded store by the overlap of uses that it came from: the last before it was found, of the two
+// clients that it names or else of one of them with another.
 func (s *scene) damageCause(v *Violation) history.Cause {
-	var inside []*hold
-	for _, h := range s.holds {
-		if slices.Contains(v.Clients, h.client()) && len(h.uses) > 0 {
-			inside = append(inside, h)
-		}
+	if cause := s.meetingCause(v, len(v.Clients)); cause != history.CauseUnknown {
+		return cause
 	}
-	slices.SortStableFunc(inside, compareGranted)
-	for i, second := range inside {
-		for _, first := range inside[:i] {
-			if at, met := usesMeet(first, second); met && conflict(first, second) && near(v.At, at, first, second) {
-				if cause := s.pairCause(first, second); cause != history.CauseUnknown {
-					return cause
-				}
+	return s.meetingCause(v, 1)
+}
+
+// meetingCause explains the last overlap of uses before the violation in which as many as named of its clients took part.
+func (s *scene) meetingCause(v *Violation, named int) history.Cause {
+	var first, second *hold
+	last := int64(-1)
+	holds := slices.Clone(s.holds)
+	slices.SortStableFunc(holds, compareGranted)
+	for i, b := range holds {
+		for _, a := range holds[:i] {
+			if among(v.Clients, a, b) < named || !conflict(a, b) {
+				continue
+			}
+			if at, met := usesMeet(a, b); met && at > last && at <= v.At+v.Lasted {
+				first, second, last = a, b, at
 			}
 		}
 	}
-	return history.CauseUnknown
+	if first == nil {
+		return history.CauseUnknown
+	}
+	s.reason = reason{first: first, second: second}
+	return s.pairCause(first, second)
+}
+
+// among counts the holds that belong to one of the clients.
+func among(clients []string, holds ...*hold) (n int) {
+	for _, h := range holds {
+		if slices.Contains(clients, h.client()) {
+			n++
+		}
+	}
+	return n
 }
 
 // usesMeet gives the first instant at which two holds were both in use.
@@ -227,16 +248,4 @@ func usesMeet(a, b *hold) (int64, bool) {
 		}
 	}
 	return 0, false
-}
-
-// near tells whether an instant lies within the uses of either hold, where a write of theirs can have done the damage.
-func near(at, met int64, a, b *hold) bool {
-	last := met
-	for _, h := range []*hold{a, b} {
-		for _, u := range h.uses {
-			last = max(last, u.Return)
-		}
-	}
-	first := min(a.uses[0].Call, b.uses[0].Call)
-	return first <= at && at <= last
 }

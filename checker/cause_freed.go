@@ -81,19 +81,42 @@ func (p *pair) freedBy(f *step) history.Cause {
 	case p.header.Kind == history.Semaphore || p.header.Kind == history.RW && !f.wholeKey():
 		return history.CauseUnknown
 	}
-	return p.chainBack(own)
+	return p.chainBack(own, f)
 }
 
-// chainBack follows an overlap to the earlier one between the first hold and the hold that freed it.
-func (p *pair) chainBack(own *hold) history.Cause {
+// chainBack follows an overlap to the earlier one between the first hold and the hold that freed it. Where the chain is lost, its last
+// link stands: one client deleted what was another's.
+func (p *pair) chainBack(own *hold, f *step) history.Cause {
 	a, b := p.first, own
 	if compareGranted(a, b) > 0 {
 		a, b = b, a
 	}
 	if b == p.second || a.end() <= b.start() {
+		if p.takenFrom(own, f) {
+			return history.MisUnlock
+		}
 		return history.CauseUnknown // each held in its own time, and this was the end of the freeing client's own hold
 	}
-	return p.chainCause(a, b, p.depth-1)
+	if cause := p.chainCause(a, b, p.depth-1); cause != history.CauseUnknown {
+		return cause
+	}
+	return history.MisUnlock
+}
+
+// takenFrom tells whether a hold's key had been deleted by another before its own client deleted a key: what that deleted was then
+// another's.
+func (p *pair) takenFrom(own *hold, f *step) bool {
+	if len(own.grants) == 0 {
+		return false
+	}
+	granted := own.grants[len(own.grants)-1].latest()
+	for i := range p.steps {
+		g := &p.steps[i]
+		if g.effect == effectFree && g.wholeKey() && g.Client != f.Client && g.Node == f.Node && g.Sent >= granted && g.latest() <= f.Sent {
+			return true
+		}
+	}
+	return false
 }
 
 // holdOf finds the hold that a client believed in, up to the release, when it sent a step.

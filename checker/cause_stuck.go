@@ -2,6 +2,7 @@ package checker
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -10,12 +11,8 @@ import (
 // violation. It follows the key on the server from command to command, and asks who left there what was found.
 func (s *scene) stuckCause(v *Violation) history.Cause {
 	left := s.leftover(v.At)
-	if left.taker == nil && !s.grantedWithin(v) {
-		left = s.leftover(plus(v.At, v.Lasted))
-	}
 	if left.taker != nil {
-		s.reason = reason{step: left.taker, first: s.grantedBy(left.taker)}
-		return s.leftoverCause(left, v.At)
+		return s.blame(left, v.At)
 	}
 	switch {
 	case left.expired && s.jumped(v.At):
@@ -29,7 +26,16 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 	case v.Property == history.Progress && s.asleep(v):
 		return history.LostWakeup
 	}
+	if left = s.leftover(plus(v.At, v.Lasted)); left.taker != nil && !s.grantedWithin(v) {
+		return s.blame(left, v.At)
+	}
 	return history.CauseUnknown
+}
+
+// blame notes what was left and gives its cause.
+func (s *scene) blame(left leftover, at int64) history.Cause {
+	s.reason = reason{step: left.taker, first: s.grantedBy(left.taker)}
+	return s.leftoverCause(left, at)
 }
 
 // grantedWithin tells whether anybody was granted the lock while the violation lasted.
@@ -145,23 +151,23 @@ func (s *scene) neverGranted(v *Violation) bool {
 		if op.Outcome == history.Unknown && len(s.steps) == 0 || slices.Contains(v.Clients, op.Client) && s.everGranted(op.Mode) {
 			return false
 		}
-		if op.Outcome == history.Busy {
-			refusals += 1 + s.refusedSteps(op)
-		}
+		refusals += s.refusals(&op)
 	}
 	return refusals > 1
 }
 
-// refusedSteps counts the commands of an acquire that were refused, beyond the first.
-func (s *scene) refusedSteps(op history.Operation) int {
-	n := -1
+// refusals counts how often an acquire was refused: by command, or as a whole where no command is known.
+func (s *scene) refusals(op *history.Operation) (n int) {
 	for i := range s.steps {
 		st := &s.steps[i]
-		if st.Client == op.Client && op.Call <= st.Sent && st.Sent <= op.Return && st.effect == effectRefuse {
+		if st.Client == op.Client && op.Call <= st.Sent && st.Sent <= op.Return && st.effect == effectRefuse && !strings.HasPrefix(st.Reply, "-") {
 			n++
 		}
 	}
-	return max(n, 0)
+	if n == 0 && op.Outcome == history.Busy {
+		return 1
+	}
+	return n
 }
 
 // deadWaiter tells whether a client died while it waited for the lock, before an instant.

@@ -149,6 +149,9 @@ func (s *step) interpretSet() {
 // own affair. A script that a call sends to undo what it did is known by its name.
 func (s *step) interpretScript() {
 	s.ttl = unknownLease
+	if containsAny(s.scriptName(), "withdraw", "leave") {
+		return // it takes back a place in a queue, which is no hold
+	}
 	switch s.role() {
 	case history.Release:
 		s.implied = s.Reply == "(nil)" && s.outcome == history.OK
@@ -163,12 +166,17 @@ func (s *step) interpretScript() {
 	}
 }
 
+// scriptName is what a script is called, or its digest.
+func (s *step) scriptName() string {
+	if len(s.Args) == 0 {
+		return ""
+	}
+	return strings.ToLower(s.Args[0])
+}
+
 // role is what a script is for: what its name says, else the call it was sent in.
 func (s *step) role() history.Op {
-	name := ""
-	if len(s.Args) > 0 {
-		name = strings.ToLower(s.Args[0])
-	}
+	name := s.scriptName()
 	switch {
 	case containsAny(name, "release", "unlock", "undo", "free"):
 		return history.Release

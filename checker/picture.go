@@ -25,8 +25,8 @@ type Surroundings struct {
 
 // Bounds on a picture.
 const (
-	pictureReach = 50              // operations on either side of the violation
-	pictureTime  = 2 * time.Second // that the search for the longest orders may take
+	pictureReach = 50                     // operations on either side of the violation
+	pictureTime  = 200 * time.Millisecond // that the search for the longest orders may take
 )
 
 // ErrNoPicture is answered for a violation that does not come from a check of this process, or that concerns no key.
