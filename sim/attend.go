@@ -3,6 +3,7 @@ package sim
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,10 +26,10 @@ type death struct {
 	choices  []Choice // of the schedule, when they were echoed
 }
 
-// A worker that says nothing for this long is taken to be in an endless loop: a schedule takes milliseconds.
+// A worker that says nothing for longSilence is taken to be in an endless loop: a schedule takes milliseconds.
 const (
-	longSilence = 5 * time.Second
-	lastWords   = 64 << 10 // bytes of a worker's stderr that are kept
+	longSilence = 5 * time.Second // unless the search sets its own
+	lastWords   = 64 << 10        // bytes of a worker's stderr that are kept
 	graceToStop = 5 * time.Second
 )
 
@@ -39,7 +40,8 @@ func (e *exploration) attend(ctx context.Context, j job) (died *death, err error
 		return nil, err
 	}
 	defer w.stop()
-	quietFor := time.NewTimer(longSilence)
+	limit := cmp.Or(e.cfg.Silence, longSilence)
+	quietFor := time.NewTimer(limit)
 	defer quietFor.Stop()
 	now := death{schedule: j.First}
 	for {
@@ -47,14 +49,14 @@ func (e *exploration) attend(ctx context.Context, j job) (died *death, err error
 		case <-ctx.Done():
 			return nil, w.finish(e, j.Part)
 		case <-quietFor.C:
-			now.why = "the worker has not answered for " + longSilence.String() + ": an endless loop that time does not end"
+			now.why = "the worker has not answered for " + limit.String() + ": an endless loop that time does not end"
 			return &now, nil
 		case l, ok := <-w.lines:
 			if !ok {
 				now.why = w.words()
 				return &now, nil
 			}
-			quietFor.Reset(longSilence)
+			quietFor.Reset(limit)
 			done, err := e.listen(l, j.Part, &now)
 			if done || err != nil {
 				return nil, err
@@ -87,6 +89,7 @@ type process struct {
 	lines  chan line
 	stderr *tail
 	done   chan struct{} // closed when nothing more comes
+	waited sync.Once
 }
 
 func (e *exploration) start(j job) (*process, error) {
@@ -183,12 +186,16 @@ func (w *process) stop() {
 	for range w.lines {      // let read come to its end
 	}
 	<-w.done
-	_ = w.cmd.Wait() // how it ended is told by its last words
+	w.wait()
 }
+
+// wait waits for the process, and so for all that it wrote to stderr. How it ended is told by its last words.
+func (w *process) wait() { w.waited.Do(func() { _ = w.cmd.Wait() }) }
 
 // words are the last words of a worker that died.
 func (w *process) words() string {
 	<-w.done
+	w.wait()
 	text := strings.TrimSpace(w.stderr.String())
 	if text == "" {
 		text = "the worker ended without a word"

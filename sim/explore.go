@@ -28,6 +28,8 @@ type ExploreConfig struct {
 	Budget    time.Duration // of real time; 0 means no limit. Without a limit an unsuccessful random search ends with its context
 	Workers   int           // processes; 0 means one for each core
 	All       bool          // go on after a finding, to count
+	// Silence is how long a worker may say nothing before it is taken to be in an endless loop; 0 means five seconds.
+	Silence time.Duration
 	// Command starts a worker; nil means this program again, which must call WorkerMain when IsWorker says so.
 	Command []string
 	// Env is added to a worker's environment.

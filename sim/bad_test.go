@@ -1,0 +1,53 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
+)
+
+// findWithBad knows the catalogue and locks that take their process down.
+func findWithBad(name string) (impls.Variant, bool) {
+	if harm, ok := harms[name]; ok {
+		return impls.Variant{Name: name, Kind: history.Mutex, Topology: impls.Standalone, New: func(impls.Env) (impls.Lock, error) {
+			return badLock{harm}, nil
+		}}, true
+	}
+	return catalogue.Find(name)
+}
+
+// harms are what bad locks do when they are acquired.
+var harms = map[string]func(){
+	"panics":   func() { panic("the lock is broken") },
+	"crashes":  func() { go func() { panic("a goroutine of the lock is broken") }(); time.Sleep(time.Second) },
+	"spins":    spin,
+	"leaves":   func() { go func() { select {} }() },
+	"deadlock": func() { select {} },
+}
+
+// spin never ends, and no compiler can tell.
+func spin() {
+	for n := uint64(1); n != 0; n |= 1 {
+		n *= 3
+	}
+}
+
+// badLock grants everything and does harm.
+type badLock struct{ harm func() }
+
+func (l badLock) Try(context.Context, history.Mode) (impls.Grant, error) {
+	l.harm()
+	return impls.Grant{}, nil
+}
+func (l badLock) Acquire(context.Context, history.Mode) (impls.Grant, error) {
+	l.harm()
+	return impls.Grant{}, nil
+}
+func (badLock) Extend(context.Context) (impls.Grant, error) {
+	return impls.Grant{}, impls.ErrUnsupported
+}
+func (badLock) Release(context.Context) error { return nil }
+func (badLock) Close() error                  { return nil }

@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls/catalogue"
+)
+
+// TestExploreSurvivesBadLocks: what a lock does to its process is a finding, and never the end of the search.
+func TestExploreSurvivesBadLocks(t *testing.T) {
+	rows := []struct {
+		lock string
+		says string
+		prop history.Property
+	}{
+		{"panics", "the lock is broken", history.Progress},                 // in the client's own goroutine
+		{"crashes", "a goroutine of the lock is broken", history.Progress}, // in one of its own: the process dies
+		{"spins", "endless loop", history.Progress},                        // time never goes on
+		{"leaves", "left behind", history.Hygiene},                         // a goroutine that nobody can end
+		{"deadlock", "do not end", history.Progress},                       // the client itself
+	}
+	for _, row := range rows {
+		t.Run(row.lock, func(t *testing.T) {
+			t.Parallel()
+			p := program(t, "token", "hot", 1)
+			p.Lock = row.lock
+			p.Variant, _ = findWithBad(row.lock)
+			r, err := Explore(t.Context(), ExploreConfig{Program: p, Schedules: 4, Workers: 1, Find: findWithBad, Silence: 2 * time.Second}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Verdict != "fail" || r.First == nil || r.First.Property != row.prop {
+				t.Fatalf("result %+v, want a violation of %s", r, row.prop)
+			}
+			if text := strings.Join(r.First.Steps, "\n"); !strings.Contains(text, row.says) {
+				t.Errorf("the story does not say %q:\n%s", row.says, text)
+			}
+		})
+	}
+}
+
+// TestExploreFindsShrinksAndReplays is the whole way of a finding: found by two workers, made small, run again, written and read.
+func TestExploreFindsShrinksAndReplays(t *testing.T) {
+	v, _ := catalogue.Find("setnx-expire")
+	var told int
+	r, err := Explore(t.Context(), ExploreConfig{
+		Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Workers: 2, Budget: 20 * time.Second,
+	}, func(Stats) { told++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.First == nil {
+		t.Fatalf("nothing found: %+v", r)
+	}
+	s := New(nil)
+	defer s.Close()
+	if _, err := s.Replay(r.First.Tape); err != nil {
+		t.Fatal(err)
+	}
+	small, err := s.Shrink(t.Context(), r.First.Tape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if small.Property != r.First.Property || small.Cause != r.First.Cause {
+		t.Errorf("shrunk to another violation: %s/%s, was %s/%s", small.Property, small.Cause, r.First.Property, r.First.Cause)
+	}
+	if len(small.Choices) > len(r.First.Tape.Choices) || len(small.Steps) > maxStory {
+		t.Errorf("shrunk from %d choices to %d, a story of %d lines; want at most %d", len(r.First.Tape.Choices), len(small.Choices), len(small.Steps), maxStory)
+	}
+	var file bytes.Buffer
+	if _, err := small.WriteTo(&file); err != nil {
+		t.Fatal(err)
+	}
+	read, err := ReadTape(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.Replay(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Trace) == 0 {
+		t.Error("a replay has no trace")
+	}
+}
+
+// maxStory is how long the story of a shrunk tape may be.
+const maxStory = 12
+
+// TestExhaustedIsSaidOfAllWorkers: a walk within its bounds ends, and says so.
+func TestExhaustedIsSaidOfAllWorkers(t *testing.T) {
+	r, err := Explore(t.Context(), ExploreConfig{
+		Program: program(t, "token", "hot", 1), Bounds: Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: Exhaustive, Workers: 2,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Exhausted || r.Verdict != "pass" || r.Schedules < 100 {
+		t.Errorf("%+v, want an exhausted walk that passes", r)
+	}
+}
+
+// TestReplayOfAnotherTraceDiverges: the hash is looked at.
+func TestReplayOfAnotherTraceDiverges(t *testing.T) {
+	s := New(nil)
+	defer s.Close()
+	tape := Tape{Schema: TapeSchema, Program: program(t, "token", "hot", 1), Hash: "1"}
+	if _, err := s.Replay(tape); err == nil || !strings.Contains(err.Error(), "diverged") {
+		t.Errorf("error %v, want ErrDiverged", err)
+	}
+}
