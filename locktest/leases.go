@@ -1,0 +1,183 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+func leaseLasts(c *C) {
+	a, b := c.client("a"), c.client("b")
+	begin := time.Now()
+	a.mustHold("the lock is free", exclusive)
+	c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
+	b.mustBeRefused("nine tenths of a's lease have passed", exclusive)
+}
+
+func leaseEnds(c *C) {
+	a, b := c.client("a"), c.client("b")
+	begin := time.Now()
+	a.mustHold("the lock is free", exclusive)
+	a.dies()
+	w := b.waits(exclusive)
+	if w.result() != nil {
+		c.fatalf("a died, and b is not granted the lock within ten leases: %v", w.err)
+	}
+	if took := w.at.Sub(begin); c.late(took, c.lease+c.lease/10) {
+		c.errorf("a died, and b was granted the lock after %v, want a lease of %v", took, c.lease)
+	}
+}
+
+func extendRestarts(c *C) {
+	a, b := c.client("a"), c.client("b")
+	a.mustHold("the lock is free", exclusive)
+	for range 3 { // were the lease added each time, it would not end for three leases
+		if _, err := a.extend(); err != nil {
+			c.fatalf("a holds and extends: %v", err)
+		}
+	}
+	c.sleep(c.lease / 2)
+	begin := time.Now()
+	if _, err := a.extend(); err != nil {
+		c.fatalf("a holds and extends: %v", err)
+	}
+	c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
+	b.mustBeRefused("nine tenths of the extended lease have passed", exclusive)
+	a.dies()
+	c.sleep(c.lease/10 + c.lease/20 + 2*c.slack)
+	b.mustHold("the extended lease has ended", exclusive)
+}
+
+func validUntil(c *C) {
+	a := c.client("a")
+	a.mustHold("the connection is open from here on", exclusive)
+	a.mustRelease("a holds")
+	a.wires.slow(c.lease / 4)
+	begin := time.Now()
+	g := a.mustHold("the lock is free", exclusive)
+	if g.ValidUntil.After(begin.Add(c.lease)) {
+		c.errorf("asked at 0, granted after %v, and valid until %v of a lease of %v", time.Since(begin), g.ValidUntil.Sub(begin), c.lease)
+	}
+}
+
+func slowReply(c *C) {
+	a, b := c.client("a"), c.client("b")
+	a.mustHold("the connection is open from here on", exclusive)
+	a.mustRelease("a holds")
+	a.wires.slow(c.lease + c.lease/5)
+	if g, err := a.try(exclusive); err == nil {
+		c.errorf("a is granted the lock with %v to go", time.Until(g.ValidUntil))
+	}
+	b.mustHold("nothing of a is left", exclusive)
+}
+
+func lostGrant(c *C) {
+	a, b := c.client("a"), c.client("b")
+	a.mustHold("the connection is open from here on", exclusive)
+	a.mustRelease("a holds")
+	for n := 1; n <= 3; n++ { // a lock may ask again by itself
+		a.wires.loseReplies(n)
+		begin := time.Now()
+		_, err := a.try(exclusive)
+		a.wires.loseReplies(0)
+		if errors.Is(err, impls.ErrBusy) {
+			c.errorf("%d replies are lost, nobody else holds, and a hears %v", n, err)
+		}
+		if err == nil {
+			a.mustRelease("a was granted the lock in spite of a lost reply")
+		}
+		w := b.waits(exclusive)
+		if w.result() != nil {
+			c.fatalf("%d replies of a were lost, and b is not granted the lock within ten leases: %v", n, w.err)
+		}
+		if took := w.at.Sub(begin); c.late(took, c.lease+c.lease/10) {
+			c.errorf("%d replies of a were lost, and b was granted the lock after %v, want a lease of %v at the most", n, took, c.lease)
+		}
+		b.mustRelease("b holds")
+	}
+}
+
+func lostRelease(c *C) {
+	a, b, other := c.client("a"), c.client("b"), c.client("other")
+	a.mustHold("the lock is free", exclusive)
+	a.wires.loseReplies(2)
+	err := a.release()
+	a.wires.loseReplies(0)
+	if errors.Is(err, impls.ErrBusy) {
+		c.errorf("a release whose reply is lost hears %v", err)
+	}
+	b.mustHold("a has released, though it may not know", exclusive)
+	_ = a.release()
+	other.mustBeRefused("b holds, and a has released a second time", exclusive)
+}
+
+func diedOnTheWay(c *C) {
+	for n := 1; n <= 4; n++ {
+		a, b := c.client(fmt.Sprint("a", n)), c.client(fmt.Sprint("b", n))
+		a.wires.dieAfter(n)
+		begin := time.Now()
+		_, _ = a.try(exclusive) // whatever it hears, it is dead or has nothing more to send
+		a.dies()
+		w := b.waits(exclusive)
+		if w.result() != nil {
+			c.fatalf("a died after its request no. %d, and b is not granted the lock within ten leases: %v", n, w.err)
+		}
+		if took := w.at.Sub(begin); c.late(took, c.lease+c.lease/10) {
+			c.errorf("a died after its request no. %d, and b was granted the lock after %v, want a lease of %v at the most", n, took, c.lease)
+		}
+		b.mustRelease("b holds")
+	}
+}
+
+// off is a clock that is off by a constant.
+type off struct{ by time.Duration }
+
+func (o off) Now() time.Time { return time.Now().Add(o.by) }
+func (o off) Sleep(ctx context.Context, d time.Duration) error {
+	return impls.SystemClock{}.Sleep(ctx, d)
+}
+
+func skewedClock(c *C) {
+	for _, leases := range []time.Duration{2, -2} {
+		skew := func(e *impls.Env) { e.Clock = off{leases * c.lease} }
+		a, wrong := c.client("a"), c.client("wrong", skew)
+		a.mustHold("the lock is free", exclusive)
+		wrong.mustBeRefused(fmt.Sprintf("a holds, and the other's clock is %d leases off", leases), exclusive)
+		a.mustRelease("a holds")
+		wrong.mustHold("the lock is free", exclusive)
+		wrong.dies()
+		c.sleep(c.lease + c.lease/20 + c.slack)
+		a.mustHold(fmt.Sprintf("the lease of a dead client has ended whose clock is %d leases off", leases), exclusive)
+		a.mustRelease("a holds")
+	}
+}
+
+func leaseIsSane(c *C) {
+	for _, d := range []time.Duration{0, -time.Second, 400 * time.Microsecond, time.Millisecond + time.Microsecond} {
+		if _, err := c.open("a", func(e *impls.Env) { e.Lease = d }); err == nil {
+			c.errorf("a lease of %v is accepted", d)
+		}
+	}
+}
+
+func scriptsForgotten(c *C) {
+	a := c.client("a")
+	a.mustHold("the lock is free", exclusive)
+	a.mustRelease("a holds")
+	cost := func() int {
+		a.wires.requests()
+		a.mustHold("the lock is free", exclusive)
+		a.mustRelease("a holds")
+		return a.wires.requests()
+	}
+	usual := cost()
+	for _, n := range c.nodes {
+		n.admin.ScriptFlush(context.Background())
+	}
+	if after := cost(); after > usual+2*len(c.nodes) {
+		c.errorf("acquire and release take %d requests, and %d when the scripts are forgotten", usual, after)
+	}
+}

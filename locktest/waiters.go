@@ -1,0 +1,216 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+func waits(c *C) {
+	a, b := c.client("a"), c.client("b")
+	a.mustHold("the lock is free", exclusive)
+	w := b.waits(exclusive)
+	c.sleep(c.lease / 5)
+	if w.over() {
+		c.fatalf("a holds, and b's acquire has ended: %s", say(w.err))
+	}
+	a.mustRelease("a holds")
+	if w.result() != nil {
+		c.fatalf("a has released, and b is not granted the lock: %v", w.err)
+	}
+	b.mustRelease("b holds")
+}
+
+func deadline(c *C) {
+	a, b, next := c.client("a"), c.client("b"), c.client("next")
+	a.mustHold("the lock is free", exclusive)
+	w := b.waits(exclusive)
+	c.sleep(c.lease / 5)
+	begin := time.Now()
+	w.cancel()
+	if !errors.Is(w.result(), impls.ErrCancelled) {
+		c.errorf("b's context has ended, and its acquire hears %s, want cancelled", say(w.err))
+	}
+	if took := w.at.Sub(begin); c.late(took, c.lease/10) {
+		c.errorf("b's acquire ended %v after its context", took)
+	}
+	if errors.Is(w.err, impls.ErrUnknownOutcome) && c.slack == 0 {
+		c.errorf("every request of b was answered, and yet: %v", w.err)
+	}
+	a.mustRelease("a holds")
+	next.mustHold("a has released and b has given up", exclusive)
+	c.noSubscription()
+}
+
+// noSubscription looks for channels that are still listened to. What the client closed the server may learn a little later.
+func (c *C) noSubscription() {
+	c.settle()
+	for _, n := range c.nodes {
+		if left := n.admin.PubSubChannels(context.Background(), "*").Val(); len(left) > 0 {
+			c.errorf("still listened to: %q", left)
+		}
+	}
+}
+
+// settle lets what is under way arrive.
+func (c *C) settle() { time.Sleep(time.Millisecond + c.slack) }
+
+func deadWaiter(c *C) {
+	a, dead, next := c.client("a"), c.client("dead"), c.client("next")
+	a.mustHold("the lock is free", exclusive)
+	w := dead.waits(exclusive)
+	c.sleep(c.lease / 5)
+	died := time.Now()
+	dead.wires.die()
+	w.cancel()
+	_ = w.result()
+	after := next.waits(exclusive)
+	c.sleep(c.lease / 10)
+	a.mustRelease("a holds")
+	if after.result() != nil {
+		c.fatalf("a waiter has died, a has released, and the next waiter is not granted the lock: %v", after.err)
+	}
+	if took := after.at.Sub(died); c.late(took, c.lease+c.lease/10) {
+		c.errorf("the next waiter was granted the lock %v after the first had died, want a lease of %v at the most", took, c.lease)
+	}
+}
+
+func keysDeleted(c *C) {
+	a, b := c.client("a"), c.client("b")
+	a.mustHold("the lock is free", exclusive)
+	w := b.waits(exclusive)
+	c.sleep(c.lease / 5)
+	begin := time.Now()
+	c.deleteKeys()
+	if w.result() != nil {
+		c.fatalf("the keys are deleted, and the waiter is not granted the lock: %v", w.err)
+	}
+	if took := w.at.Sub(begin); c.late(took, c.lease) {
+		c.errorf("the waiter was granted the lock %v after the keys were deleted, want a lease of %v at the most", took, c.lease)
+	}
+}
+
+func woken(c *C) {
+	a, b := c.client("a"), c.client("b")
+	holder, waiter := a, b
+	holder.mustHold("the lock is free", exclusive)
+	for i := range 20 {
+		w := waiter.waits(exclusive)
+		c.sleep(c.lease/20 + time.Duration(i)*c.lease/1000)
+		begin := time.Now()
+		holder.mustRelease("it holds")
+		if w.result() != nil {
+			c.fatalf("hand-over no. %d: the waiter is not granted the lock: %v", i+1, w.err)
+		}
+		if took := w.at.Sub(begin); c.late(took, c.lease/50) {
+			c.errorf("hand-over no. %d took %v", i+1, took)
+		}
+		holder, waiter = waiter, holder
+	}
+}
+
+func fifo(c *C) {
+	const waiters = 6
+	holder := c.client("holder")
+	holder.mustHold("the lock is free", exclusive)
+	all, got := make([]*client, waiters), make([]*waiting, waiters)
+	for i := range all {
+		all[i] = c.client(fmt.Sprint("w", i))
+		got[i] = all[i].waits(exclusive)
+		c.sleep(c.lease/100 + c.slack/4)
+	}
+	barger := c.client("barger")
+	for i := range all {
+		holder.mustRelease("it holds")
+		if _, err := barger.try(exclusive); err == nil {
+			c.errorf("with %d waiters a client that has just come is granted the lock", waiters-i)
+			_ = barger.release()
+		}
+		if got[i].result() != nil {
+			c.fatalf("waiter no. %d is not granted the lock: %v", i+1, got[i].err)
+		}
+		for j := i + 1; j < waiters; j++ {
+			if got[j].over() {
+				c.fatalf("waiter no. %d is granted the lock before no. %d has released it", j+1, i+1)
+			}
+		}
+		holder = all[i]
+	}
+}
+
+func noDrift(c *C) {
+	holder := c.client("holder")
+	holder.mustHold("the lock is free", exclusive)
+	for i := range 4 {
+		dead := c.client(fmt.Sprint("dead", i))
+		w := dead.waits(exclusive)
+		c.sleep(c.lease/100 + c.slack/4)
+		dead.wires.die()
+		w.cancel()
+		_ = w.result()
+	}
+	died := time.Now()
+	next := c.client("next").waits(exclusive)
+	c.sleep(c.lease/100 + c.slack/4)
+	holder.mustRelease("it holds")
+	if next.result() != nil {
+		c.fatalf("four waiters have died, and the next is not granted the lock: %v", next.err)
+	}
+	if took := next.at.Sub(died); c.late(took, c.lease+c.lease/10) {
+		c.errorf("granted %v after the last of four waiters had died, want a lease of %v at the most", took, c.lease)
+	}
+}
+
+// counterSuffix is the ending of the one sort of key that may outlive all holds.
+const counterSuffix = ":fence"
+
+func clean(c *C) {
+	a, b := c.client("a"), c.client("b")
+	a.mustHold("the lock is free", exclusive)
+	w := b.waits(exclusive)
+	c.sleep(c.lease / 5)
+	a.mustRelease("a holds")
+	if w.result() != nil {
+		c.fatalf("b is not granted the lock: %v", w.err)
+	}
+	b.mustRelease("b holds")
+	c.noSubscription()
+	for _, n := range c.nodes {
+		for _, k := range c.keysOf(n) {
+			if !strings.HasSuffix(k, counterSuffix) {
+				c.errorf("key %s is left", k)
+			}
+		}
+	}
+}
+
+func oneSlot(c *C) {
+	a, b := c.client("a"), c.client("b")
+	slots := map[int]string{}
+	look := func() {
+		for _, n := range c.nodes {
+			for _, k := range c.keysOf(n) {
+				slots[impls.Slot(k)] = k
+			}
+		}
+	}
+	mode := exclusive
+	if c.cfg.traits.Shared {
+		a.mustHold("the lock is free", shared)
+		look()
+		a.mustRelease("a reads")
+	}
+	a.mustHold("the lock is free", mode)
+	w := b.waits(mode)
+	c.sleep(c.lease / 5)
+	look()
+	w.cancel()
+	_ = w.result()
+	if len(slots) > 1 {
+		c.errorf("keys in %d slots: %v", len(slots), slots)
+	}
+}
