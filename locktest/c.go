@@ -38,6 +38,10 @@ type C struct {
 	clients  []*client
 }
 
+// poolLinger is how long a goroutine of the Redis client's pool sleeps on after the pool is closed, when nodes could not be
+// reached. A bubble may not end before it.
+const poolLinger = 2 * time.Second
+
 // giveUp ends a rule that cannot go on.
 type giveUp struct{}
 
@@ -57,6 +61,9 @@ func (c *C) run(r Rule) []string {
 	}()
 	for _, cl := range c.clients {
 		cl.close()
+	}
+	if c.slack == 0 {
+		time.Sleep(poolLinger) // costs nothing in virtual time
 	}
 	return c.problems
 }

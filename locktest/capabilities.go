@@ -161,6 +161,7 @@ func renews(c *C) {
 func renewsOwn(c *C) {
 	a, b := c.client("a"), c.client("b")
 	g := a.mustHold("the lock is free", exclusive)
+	c.settle() // a watchdog may renew at once
 	c.deleteKeys()
 	a.renewals()
 	c.sleep(c.lease + c.slack)
@@ -176,6 +177,7 @@ func renewsOwn(c *C) {
 	}
 	a2 := c.client("a2")
 	a2.mustHold("nobody holds", exclusive)
+	c.settle()
 	c.deleteKeys()
 	b.mustHold("the keys were deleted", exclusive)
 	a2.renewals()
@@ -191,8 +193,7 @@ func quorum(c *C) {
 	}
 	a, b := c.client("a"), c.client("b")
 	minority := (len(c.nodes) - 1) / 2
-	g := a.mustHold("all nodes are there", exclusive)
-	_ = g
+	a.mustHold("all nodes are there", exclusive)
 	a.mustRelease("a holds")
 	a.down(c.nodes[:minority], func() {
 		a.mustHold("a minority of the nodes is out of reach", exclusive)

@@ -53,7 +53,7 @@ func oneWins(c *C) {
 	}
 	for range rounds {
 		winners := c.race(all)
-		if len(winners) != 1 {
+		if len(winners) > 1 || len(winners) == 0 && len(c.nodes) == 1 { // the votes of several nodes may be split
 			c.errorf("%d of %d clients that asked at once hold the lock, want 1", len(winners), racers)
 		}
 		for _, w := range winners {
@@ -131,7 +131,7 @@ func (c *C) endLease(cl *client) {
 		c.deleteKeys()
 		return
 	}
-	c.sleep(c.lease + c.slack)
+	c.sleep(c.lease + 2*time.Millisecond + c.slack)
 }
 
 func lateReleaseTold(c *C) {

@@ -32,7 +32,7 @@ func leases() []Rule {
 	return []Rule{
 		{"lease-lasts", "Nobody else gets in before the lease has ended.", leased, leaseLasts},
 		{"lease-ends", "The lock of a client that died is free when its lease has ended.", leased, leaseEnds},
-		{"extend-restarts", "An extend starts the lease anew; it adds nothing to it.", both(extends, leased), extendRestarts},
+		{"extend-restarts", "An extend starts the lease anew; it adds nothing to it.", both(extends, both(leased, unwatched)), extendRestarts},
 		{"valid-until", "ValidUntil is never later than the end of the lease on the server.", validity, validUntil},
 		{"slow-reply", "A grant whose reply comes after the lease is none, and nothing is left of it.", validity, slowReply},
 		{"lost-grant", "An acquire whose reply is lost is never ErrBusy, and what is left of it ends with the lease.", leased, lostGrant},
@@ -118,6 +118,10 @@ func sharing(t impls.Traits) string {
 
 func watched(t impls.Traits) string {
 	return has(func(t impls.Traits) bool { return t.SelfRenewing }, "it does not renew by itself")(t)
+}
+
+func unwatched(t impls.Traits) string {
+	return has(func(t impls.Traits) bool { return !t.SelfRenewing }, "it renews by itself")(t)
 }
 
 func fifoOnly(t impls.Traits) string {

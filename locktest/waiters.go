@@ -29,7 +29,7 @@ func deadline(c *C) {
 	a, b, next := c.client("a"), c.client("b"), c.client("next")
 	a.mustHold("the lock is free", exclusive)
 	w := b.waits(exclusive)
-	c.sleep(c.lease / 5)
+	c.sleep(c.lease/5 + c.lease/150) // between two tries of a lock that polls
 	begin := time.Now()
 	w.cancel()
 	if !errors.Is(w.result(), impls.ErrCancelled) {

@@ -1,0 +1,60 @@
+package locktest_test
+
+import (
+	"testing"
+
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/locktest"
+)
+
+// caughtBy names the rules by which the kit catches each planted bug. Those made from token break slow-reply as it does.
+var caughtBy = map[string][]string{
+	"bug-blind-release":       {"late-release", "lost-release", "slow-reply"},
+	"bug-expire-apart":        {"died-on-the-way", "lost-grant", "slow-reply"},
+	"bug-same-token":          {"late-extend", "late-release", "lost-release", "slow-reply"},
+	"bug-extend-always-yes":   {"late-extend", "release-needs-a-hold", "slow-reply"},
+	"bug-extend-recreates":    {"late-extend", "slow-reply"},
+	"bug-busy-is-unavailable": {"busy-is-busy", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-release", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply"},
+	"bug-unknown-is-busy":     {"busy-is-busy", "lost-grant", "slow-reply"},
+	"bug-lease-from-reply":    {"slow-reply", "valid-until"},
+	"bug-fence-apart":         {"fences-grow"},
+	"bug-wake-early":          {"lost-release", "woken"},
+	"bug-no-wake":             {"woken"},
+	"bug-one-look":            {"slow-reply"},
+	"bug-dead-head":           {"dead-waiter", "no-drift"},
+	"bug-chained-deadlines":   {"no-drift"},
+	"bug-barging":             {"fifo"},
+	"bug-clean-up-cancelled":  {"deadline"},
+	"bug-readers-cleared":     {"reader-leaves-alone", "readers-share"},
+	"bug-upgrade-race":        {"reader-leaves-alone", "readers-share"},
+	"bug-common-reader-lease": {"dead-reader"},
+	"bug-eternal-claim":       {"dead-writer-waits"},
+	"bug-client-clock":        {"skewed-clock"},
+	"bug-over-release":        {"deadline", "late-release", "lost-release"},
+	"bug-one-too-many":        {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-release", "no-lost-update", "one-wins", "permits", "release-needs-a-hold", "release-once", "skewed-clock", "waits"},
+	"bug-inner-release":       {"counts-entries", "inner-release"},
+	"bug-renews-anothers":     {"late-extend", "renews-own"},
+	"bug-loss-ignored":        {"late-extend", "renews-own"},
+	"bug-resurrects":          {"keys-deleted", "late-extend", "renews-own"},
+	"bug-never-renews":        {"renews"},
+	"bug-short-inner-lease":   {"inner-release"},
+}
+
+// byChanceOf are rules that a planted bug breaks by a race, besides those that always catch it.
+var byChanceOf = map[string][]string{
+	"bug-over-release": {"permits"}, // whose permit is the first to end is a matter of one millisecond
+}
+
+// Every planted bug breaks the rules that it should, and no other: a kit that let one pass would prove nothing by passing,
+// and one that cried at everything would not either.
+func TestEveryPlantedBugIsCaught(t *testing.T) {
+	for _, v := range catalogue.Planted() {
+		t.Run(v.Name, func(t *testing.T) {
+			rules := caughtBy[v.Name]
+			if len(rules) == 0 {
+				t.Errorf("no rule is said to catch %q", v.Planted.Bug)
+			}
+			locktest.Run(t, v.New, append(options(v), locktest.Breaks(rules...), locktest.MayBreak(byChanceOf[v.Name]...))...)
+		})
+	}
+}
