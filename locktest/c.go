@@ -104,7 +104,7 @@ func (c *C) client(name string, changes ...func(*impls.Env)) *client {
 func (c *C) open(name string, changes ...func(*impls.Env)) (*client, error) {
 	cl := &client{c: c, name: name, wires: &wires{}}
 	env := impls.Env{
-		Key: c.key, Owner: name, Lease: c.lease, Poll: c.lease / 100, Permits: 1, Clock: impls.SystemClock{},
+		Key: c.key, Owner: name, Lease: c.lease, Poll: c.lease / 40, Permits: 1, Clock: impls.SystemClock{},
 		Rand: rand.NewChaCha8(sha256.Sum256([]byte(name))), OnRenew: cl.onRenew, Dial: cl.dial, Shared: &impls.Shared{},
 	}
 	for _, n := range c.nodes {

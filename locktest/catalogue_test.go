@@ -60,11 +60,21 @@ var byDesign = map[string][]string{
 	// One mark for all readers, the clients' clocks, and a release whose script answers nothing. In virtual time a and b
 	// hold in the same millisecond, which makes their marks the same. A lease of zero is the article's own.
 	"rw-hash": {"late-release-told", "lease-is-sane", "lost-release", "reader-leaves-alone", "skewed-clock", "slow-reply"},
+	// By default it asks once and does not wait.
+	"redislock": {"clean", "dead-waiter", "deadline", "keys-deleted", "lease-ends", "no-lost-update", "waits"},
+	// Three keys without a tag by default; losing a hold is told by the context and not by the release; a lost
+	// reply is "held by others".
+	"rueidislock":            {"late-release-told", "lost-grant", "one-slot"},
+	"rueidislock-normalised": {"late-release-told", "lost-grant"},
 }
 
-// byChance are rules that a variant breaks by a race.
+// byChance are rules that a variant breaks by a race, or by a random or fixed waiting time of a library that may or may not
+// fit into the rule's limit.
 var byChance = map[string][]string{
-	"exists-set": {"no-lost-update", "one-wins"}, // between EXISTS and SET
+	"redsync":     {"died-on-the-way", "lost-grant", "dead-waiter", "lease-ends", "keys-deleted", "deadline"}, // polls every 50 to 250 ms
+	"redislock":   {"died-on-the-way", "lost-grant"},
+	"rueidislock": {"died-on-the-way", "valid-until", "dead-waiter", "lease-ends", "keys-deleted", "slow-reply"}, // a lease of its own
+	"exists-set":  {"no-lost-update", "one-wins"},                                                                // between EXISTS and SET
 }
 
 // neverGranted are the rules that ask for a grant, of every lock.

@@ -140,6 +140,16 @@ func fifo(c *C) {
 		}
 		holder = all[i]
 	}
+	first := c.client("first")
+	gone := first.waits(exclusive)
+	c.sleep(c.lease/100 + c.slack/4)
+	first.wires.die() // it stands first until its place ends
+	gone.cancel()
+	_ = gone.result()
+	holder.mustRelease("it holds")
+	if _, err := barger.try(exclusive); err == nil {
+		c.errorf("a waiter stands first, and a client that has just come is granted the lock")
+	}
 }
 
 func noDrift(c *C) {
