@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -91,7 +92,7 @@ func (a *archive) keepID(id uint64) {
 func (a *archive) key(name string) *keyLog {
 	k := a.byName[name]
 	if k == nil {
-		k = &keyLog{name: name, number: len(a.keys)}
+		k = &keyLog{name: name, number: len(a.keys), lastOK: math.MinInt64}
 		a.keys = append(a.keys, k)
 		a.byName[name] = k
 	}

@@ -109,7 +109,7 @@ func (t *tally) join(other *tally, most int) {
 	t.violations += other.violations
 	t.within += other.within
 	t.skipped += other.skipped
-	t.inconclusive = t.inconclusive || other.inconclusive
+	t.windowed += other.windowed
 	t.kept = append(t.kept, other.kept...)
 	slices.SortStableFunc(t.kept, func(x, y Violation) int { return cmp.Compare(x.At, y.At) })
 	t.kept = t.kept[:min(len(t.kept), most)]
@@ -170,13 +170,16 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 			explain(&t.kept[i], ev, opt.Bare)
 		}
 	}
+	if t.windowed > 0 {
+		p.Note = fmt.Sprintf("%d of %d windows searched", t.opportunities, t.windowed)
+	}
 	switch {
 	case !t.applies:
 		p.Verdict = NotApplicable
 		return p
 	case t.violations > 0:
 		p.Verdict, p.Note = Fail, ""
-	case t.inconclusive:
+	case t.windowed > 0 && t.opportunities == 0:
 		p.Verdict = Inconclusive
 	case t.property == history.MutualExclusion && t.opportunities < opt.MinOpportunities:
 		p.Verdict = Inconclusive

@@ -1,2 +1,34 @@
-// Package checker judges a recorded history.
+// Package checker decides from the record of a run whether a lock kept its promise, and says how it broke.
+//
+// It refuses to look at anything but the record: it knows no Redis, no variant's name and no expectation, reads no clock and draws no
+// global random number. What it cannot decide it calls inconclusive, and what breaks the assumptions about a record is an error
+// with a line number, never a verdict.
+//
+// # How a history flows through
+//
+//  1. load reads the source once into an archive: 32 bytes for each operation (record), about 40 more for each grant, extend and
+//     write (detail), strings as numbers (dictionary), sorted in chunks by call. Operations may come in any order.
+//  2. follow walks over the records of a key in order of time and finds for every grant where its belief ended and until when the
+//     server may have kept it. It checks that each client does one thing at a time.
+//  3. try walks over them again and shows every record to the judges, once as it is called and once as it returns. Each judge
+//     looks at one property, in a file of its own that gives the definition, the reason why it is right, and its limits.
+//  4. The judge of linearizability cuts the key's history into windows, and has Porcupine search those with a violation and a
+//     random sample of the others.
+//  5. explain gives each violation that is kept its cause and its story, from the evidence around it.
+//
+// Keys are judged side by side. Time and memory grow linearly with the history, legal or not; BenchmarkCheck measures both
+// beside plain Porcupine.
+//
+// # Three views of a hold
+//
+//	belief   what the lock had told the client: from the return of the acquire to the first of release called, loss told,
+//	         valid-until. Two that conflict break mutual-exclusion: the algorithm's fault.
+//	use      what the client did: its critical section. Two that overlap break exclusive-use: somebody outlived the lease.
+//	possible from the call of the acquire to the last instant at which the server may have kept the hold. A refusal that
+//	         meets none breaks refusal.
+//
+// # Trust
+//
+// TestSweepAgreesWithPorcupine compares the sweep, and the windowed search, with textbook models on random histories;
+// TestEveryRuleIsNeeded switches each rule off and sees a history judged otherwise; TestMetamorphic changes what must not matter.
 package checker

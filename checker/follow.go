@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -17,7 +18,7 @@ import (
 type follower struct {
 	a      *archive
 	k      *keyLog
-	actors []*actor // by client number; nil = not seen
+	actors map[uint32]*actor // by client number
 	slack  int64
 	crash  map[string]history.Window
 }
@@ -64,7 +65,7 @@ func (a *archive) follow(k *keyLog, faults []history.Window) error {
 			f.crash[w.Client] = w
 		}
 	}
-	f.actors = make([]*actor, len(a.clients.at))
+	f.actors = map[uint32]*actor{}
 	k.orphans = map[uint32]int64{}
 	for c := k.walk(); ; {
 		r := c.next()
@@ -75,10 +76,8 @@ func (a *archive) follow(k *keyLog, faults []history.Window) error {
 			return err
 		}
 	}
-	for client, who := range f.actors {
-		if who != nil {
-			f.leave(uint32(client), who)
-		}
+	for _, client := range slices.Sorted(maps.Keys(f.actors)) {
+		f.leave(client, f.actors[client])
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type tally struct {
 	met           int // opportunities that met a fault window
 	violations    int
 	within        int // violations smaller than the clock error, not counted in violations
-	inconclusive  bool
+	windowed      int // windows there are
 	skipped       int // windows that should have been searched and were not
 	kept          []Violation
 }

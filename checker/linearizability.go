@@ -2,7 +2,6 @@ package checker
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -60,14 +59,9 @@ func (l *linearizability) done() {
 	}
 	l.skipped += l.dropped
 	l.applies = l.cuts+l.dropped > 0
-	switch {
-	case !l.applies:
+	l.windowed = l.cuts + l.dropped
+	if !l.applies {
 		l.note = "nothing was granted or refused"
-	case l.opportunities == 0:
-		l.inconclusive = true
-		fallthrough
-	default:
-		l.note = fmt.Sprintf("%d of %d windows searched", l.opportunities, l.cuts+l.dropped)
 	}
 }
 

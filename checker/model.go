@@ -173,8 +173,11 @@ func endOf(k *keyLog, r *record, in move, from int64) porcupine.Operation {
 	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: end, Return: max(d.gone, end)}
 }
 
+// leastBudget is what a window gets however many there are; most need microseconds.
+const leastBudget = 50_000_000
+
 // search asks Porcupine whether the window's operations have an order.
 func (w *window) search(h history.Header, k *keyLog, budget int64) porcupine.CheckResult {
 	acquires, ops, initial := w.operations(k)
-	return porcupine.CheckOperationsTimeout(leaseModel(h, acquires, initial), ops, time.Duration(min(max(budget, 1_000_000), math.MaxInt64/2)))
+	return porcupine.CheckOperationsTimeout(leaseModel(h, acquires, initial), ops, time.Duration(min(max(budget, leastBudget), math.MaxInt64/2)))
 }

@@ -1,0 +1,30 @@
+package checker
+
+import (
+	"math"
+	"testing"
+)
+
+func TestConfidence(t *testing.T) {
+	rows := []struct {
+		k, n int
+		want [2]float64
+	}{
+		{0, 0, [2]float64{0, 1}},                           // nothing is known
+		{0, 48213, [2]float64{0, 6.2133e-5}},               // about 3/n
+		{3, 412, [2]float64{0.001504, 0.021128}},           // the example of the result schema
+		{10, 10, [2]float64{0.741134, 1}},                  // one-sided: 0.05^(1/10)
+		{5, 10, [2]float64{0.187086, 0.812914}},            // as in every table
+		{1, 1_000_000, [2]float64{2.5318e-8, 5.5716e-6}},   // Poisson: 0.025318 and 5.5716
+		{7, 3, [2]float64{math.Exp(math.Log(.05) / 3), 1}}, // more violations than opportunities count as all
+	}
+	for _, r := range rows {
+		got := confidence(r.k, r.n)
+		for i := range got {
+			if math.Abs(got[i]-r.want[i]) > 2e-4*max(r.want[i], 1e-9) {
+				t.Errorf("%d of %d: got %v, want %v", r.k, r.n, got, r.want)
+				break
+			}
+		}
+	}
+}

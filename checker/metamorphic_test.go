@@ -1,0 +1,119 @@
+package checker
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// TestMetamorphic changes random histories in ways that must not change the judgement, or may change it in one direction only.
+func TestMetamorphic(t *testing.T) {
+	for i, s := range settings {
+		t.Run(s.name, func(t *testing.T) {
+			for n := range 500 {
+				seed := uint64(i)<<40 + 1<<39 + uint64(n)
+				ops := randomHistory(s, seed)
+				want, ordered, _ := sweepAndSearch(t.Context(), s.head, ops, true)
+				for _, change := range metamorphoses() {
+					got, gotOrdered, found := sweepAndSearch(t.Context(), s.head, change.make(ops, rand.New(rand.NewPCG(seed, 2))), true)
+					same := got == want && gotOrdered == ordered
+					if !same && !(change.mayHeal && !want) && !(change.mayHeal && got) {
+						t.Fatalf("seed %d, %s: legal %v and ordered %v become %v and %v%s\n%s", seed, change.name, want, ordered, got, gotOrdered, found, draw(ops))
+					}
+				}
+			}
+		})
+	}
+}
+
+// change is a way to change a history.
+type change struct {
+	name    string
+	mayHeal bool // an illegal history may become legal, never the other way round
+	make    func(ops []history.Operation, r *rand.Rand) []history.Operation
+}
+
+func each(f func(op *history.Operation)) func([]history.Operation, *rand.Rand) []history.Operation {
+	return func(ops []history.Operation, _ *rand.Rand) []history.Operation {
+		out := append([]history.Operation(nil), ops...)
+		for i := range out {
+			f(&out[i])
+		}
+		return out
+	}
+}
+
+func metamorphoses() []change {
+	return []change{
+		{name: "clients are renamed", make: each(func(op *history.Operation) { op.Client = string('z' - op.Client[0] + 'a') })},
+		{name: "time is shifted", make: each(func(op *history.Operation) { op.Call, op.Return = op.Call-1_000_000_007, op.Return-1_000_000_007 })},
+		{name: "time is stretched", make: each(func(op *history.Operation) { op.Call, op.Return = 7*op.Call, 7*op.Return })},
+		{name: "ids are changed", make: each(func(op *history.Operation) { op.ID = ^op.ID })},
+		{name: "the key is renamed", make: each(func(op *history.Operation) { op.Key = "another" })},
+		{name: "lines are shuffled", make: func(ops []history.Operation, r *rand.Rand) []history.Operation {
+			out := append([]history.Operation(nil), ops...)
+			r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+			return out
+		}},
+		{name: "a legal life on another key is added", make: func(ops []history.Operation, _ *rand.Rand) []history.Operation {
+			return append([]history.Operation{
+				{ID: 100, Client: "a", Op: history.Acquire, Key: "apart", Call: 0, Return: 3, Outcome: history.OK},
+				{ID: 101, Client: "a", Op: history.Release, Key: "apart", Call: 4, Return: 5, Outcome: history.OK},
+			}, ops...)
+		}},
+		{name: "a hold before everything is added", make: func(ops []history.Operation, _ *rand.Rand) []history.Operation {
+			return append([]history.Operation{
+				{ID: 100, Client: "early", Op: history.Acquire, Key: "k", Call: -1000, Return: -990, Outcome: history.OK},
+				{ID: 101, Client: "early", Op: history.Release, Key: "k", Call: -980, Return: -970, Outcome: history.OK},
+			}, ops...)
+		}},
+		{name: "an interval is widened", mayHeal: true, make: widen},
+	}
+}
+
+// widen lets one operation be called earlier or return later, as far as its client's own order allows.
+func widen(ops []history.Operation, r *rand.Rand) []history.Operation {
+	out := append([]history.Operation(nil), ops...)
+	if len(out) == 0 {
+		return out
+	}
+	op := &out[r.IntN(len(out))]
+	call, ret := op.Call-1-r.Int64N(20), op.Return+1+r.Int64N(20)
+	for _, other := range ops {
+		if other.Client == op.Client && other.Call != op.Call {
+			if other.Call < op.Call {
+				call = max(call, other.Return+1)
+			} else {
+				ret = min(ret, other.Call-1)
+			}
+		}
+	}
+	op.Call, op.Return = min(op.Call, call), max(op.Return, ret)
+	return out
+}
+
+// TestSplittingKeysChangesNothing judges two histories on two keys of one file as it judges each by itself.
+func TestSplittingKeysChangesNothing(t *testing.T) {
+	s := settings[0]
+	for seed := range uint64(500) {
+		one, two := randomHistory(s, seed), randomHistory(s, seed+1<<20)
+		for i := range two {
+			two[i].Key = "other"
+		}
+		both := violationsOf(t, t.Context(), s.head, append(append([]history.Operation(nil), one...), two...))
+		if apart := violationsOf(t, t.Context(), s.head, one) + violationsOf(t, t.Context(), s.head, two); both != apart {
+			t.Fatalf("seed %d: %d violations together, %d apart", seed, both, apart)
+		}
+	}
+}
+
+func violationsOf(t *testing.T, ctx context.Context, h history.Header, ops []history.Operation) (n int) {
+	t.Helper()
+	v, err := Check(ctx, Input{Header: h, Ops: history.NewSlice(ops)}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.property(history.MutualExclusion).Violations + v.property(history.Refusal).Violations
+}
