@@ -33,7 +33,8 @@ func pair(t *testing.T) (primary, replica *redistest.Server) {
 func TestTokenWaitIsGrantedWhenTheReplicaHasTheKey(t *testing.T) {
 	primary, replica := pair(t)
 	c := primary.Client(t)
-	env := c.Env(t, "a", 2*time.Second)
+	env := c.Env(t, "a", time.Minute)
+	env.NodeTimeout = 20 * time.Second // the replica acknowledges once a second, later on a busy machine
 	a := open(t, c, "token-wait", env)
 	a.hold(t)
 	// No waiting here: that the key has arrived is what the grant says.
