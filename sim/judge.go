@@ -39,7 +39,7 @@ func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken,
 	for _, x := range v.Violations {
 		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, at: x.At + x.Lasted})
 	}
-	return except(all, p.Variant.Traits.Fenced), nil
+	return byWeight(except(all, p.Variant.Traits.Fenced)), nil
 }
 
 // except marks the violations that are nobody's fault: two clients were inside, or the store was damaged, though no two were told at

@@ -39,7 +39,7 @@ func realMain() int {
 	defer signal.Stop(signals)
 	return execute(ctx, os.Args, world{
 		out: os.Stdout, err: os.Stderr, now: time.Now, random: rand.Reader, env: os.Getenv, signals: signals,
-		providers: providers, runner: harness.Run, suiteRunner: harness.Suite,
+		providers: providers, runner: harness.Run, suiteRunner: harness.Suite, explorer: sim.Explore,
 		outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/sim"
 )
 
 // world is everything of the process that the program touches. Tests make their own.
@@ -30,6 +31,7 @@ type world struct {
 	providers   func() []servers.Provider
 	runner      func(context.Context, harness.Experiment) (*harness.Outcome, error)
 	suiteRunner func(context.Context, harness.SuiteConfig) (results.Suite, error)
+	explorer    func(context.Context, sim.ExploreConfig, func(sim.Stats)) (sim.ExploreResult, error)
 }
 
 // app is one call of the program.
@@ -106,7 +108,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.VarP(&a.format, "output", "o", "form of the result: text or json")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing on stderr but errors")
 	complete(root, "output", words(a.format.allowed...))
-	for _, c := range []*cobra.Command{newRun(a), newSuite(a), newCheck(a), newList(a), newDoctor(a)} {
+	for _, c := range []*cobra.Command{newRun(a), newSuite(a), newExplore(a), newCheck(a), newList(a), newDoctor(a)} {
 		c.RunE = a.begin(c.RunE)
 		root.AddCommand(c)
 	}

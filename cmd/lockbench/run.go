@@ -268,13 +268,21 @@ func saveViews(out *harness.Outcome) error {
 
 // rerun is the command that does the same again: the flags that were given, the server that was used, the seed.
 func rerun(flags *pflag.FlagSet, verb string, p servers.Provider, seed uint64) string {
+	if p.Name() == "url" {
+		return again(flags, verb, "", seed)
+	}
+	return again(flags, verb, p.Name(), seed)
+}
+
+// again is rerun with a server that was settled by its name; "" leaves the flag as it was given.
+func again(flags *pflag.FlagSet, verb, server string, seed uint64) string {
 	words := []string{"lockbench", verb}
 	flags.Visit(func(flag *pflag.Flag) {
 		switch flag.Name {
 		case "seed", "reps", "out", "output", "quiet":
 			return
 		case "server":
-			if p.Name() != "url" {
+			if server != "" {
 				return
 			}
 		}
@@ -282,8 +290,8 @@ func rerun(flags *pflag.FlagSet, verb string, p servers.Provider, seed uint64) s
 			words = append(words, "--"+flag.Name, v)
 		}
 	})
-	if p.Name() != "url" {
-		words = append(words, "--server", p.Name())
+	if server != "" {
+		words = append(words, "--server", server)
 	}
 	return results.CommandLine(append(words, "--seed", strconv.FormatUint(seed, 10)))
 }

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/sim"
+)
+
+// exploreSeed is the seed of a search that is given none.
+const exploreSeed = 1
+
+// The search that is made when nothing is said about it.
+const (
+	exploreBudget = 10 * time.Second
+	exploreFaults = 2 // in one schedule; one in an exhaustive search
+	exploreWaits  = 2 // none in an exhaustive search: each multiplies the schedules
+	shrinkBudget  = 10 * time.Second
+)
+
+// noFaults is the word that stands for an empty list of faults.
+const noFaults = "none"
+
+type exploreFlags struct {
+	lock, out                         string
+	clients, ops, maxFaults, maxWaits int
+	faults                            []string
+	strategy                          choice
+	budget                            time.Duration
+	schedules                         int
+	seed                              uint64
+}
+
+func newExplore(a *app) *cobra.Command {
+	f := exploreFlags{strategy: choice{value: sim.Mixed, allowed: []string{sim.Exhaustive, sim.Random, sim.PCT, sim.Mixed}}}
+	c := &cobra.Command{
+		Use:   "explore --lock NAME [flags]",
+		Short: "Search the schedules of a lock in the simulator for one that breaks it",
+		Long: "explore runs a small setting of the lock over and over in virtual time, each time with another order of messages and other\n" +
+			"faults, until a property breaks, the budget is used up, or every schedule within the bounds has been run. What it finds is\n" +
+			"made small, told as a story, printed as a Go test, and saved as a tape that 'lockbench replay' runs again.\n\n" +
+			"An exhaustive search has one round per client, at most one fault and no time limit, unless flags say otherwise; it is\n" +
+			"called exhausted only when nothing within its bounds is left. The other strategies have three rounds, two faults and 10 s.",
+		Example: "  lockbench explore --lock set-nx-ex\n  lockbench explore --lock token --strategy exhaustive --faults pause-client\n" +
+			"  lockbench explore --lock redlock --faults kill-server,jump-clock --budget 30s -o json",
+		Args: nothing,
+		RunE: func(c *cobra.Command, _ []string) error { return a.explore(c.Context(), f, c.Flags()) },
+	}
+	f.register(c)
+	return c
+}
+
+func (f *exploreFlags) register(c *cobra.Command) {
+	s := c.Flags()
+	s.StringVar(&f.lock, "lock", "", "the lock to explore; 'lockbench list locks' and 'lockbench list planted' show them")
+	s.IntVar(&f.clients, "clients", 0, "how many clients, in place of what suits the lock's kind")
+	s.IntVar(&f.ops, "ops", 0, "rounds per client, in place of what suits the lock's kind")
+	s.StringSliceVar(&f.faults, "faults", nil, "which faults a schedule may have; 'none' for none (default: those that a lock of its kind is to survive)")
+	s.IntVar(&f.maxFaults, "max-faults", exploreFaults, "how many faults a schedule may have")
+	s.IntVar(&f.maxWaits, "max-waits", exploreWaits, "how often a schedule may let time pass while messages are on their way")
+	s.Var(&f.strategy, "strategy", "how schedules are chosen; mixed is random and pct in turn")
+	s.DurationVar(&f.budget, "budget", exploreBudget, "how long to search; 0 for no limit")
+	s.IntVar(&f.schedules, "schedules", 0, "how many schedules to run, in place of a budget")
+	s.Uint64Var(&f.seed, "seed", exploreSeed, "of every choice that is drawn")
+	s.StringVar(&f.out, "out", results.DefaultBase, "where the run directory of a finding is made")
+	c.MarkFlagsMutuallyExclusive("budget", "schedules")
+	complete(c, "lock", lockNames)
+	complete(c, "strategy", words(f.strategy.allowed...))
+	complete(c, "faults", sim.Placeable)
+}
+
+// config turns flags into a search. Nothing has been started when it fails.
+func (f exploreFlags) config(flags *pflag.FlagSet) (sim.ExploreConfig, error) {
+	v, err := variant(f.lock)
+	if err != nil {
+		return sim.ExploreConfig{}, err
+	}
+	if err := f.inRange(flags); err != nil {
+		return sim.ExploreConfig{}, err
+	}
+	p := sim.DefaultProgram(v)
+	b := sim.Bounds{MaxFaults: f.maxFaults, MaxWaits: f.maxWaits}
+	budget := f.budget
+	if f.strategy.value == sim.Exhaustive {
+		p.Config.Ops = 1
+		b.MaxFaults, b.MaxWaits = given(flags, "max-faults", f.maxFaults, 1), given(flags, "max-waits", f.maxWaits, 0)
+		budget = given(flags, "budget", f.budget, 0)
+	}
+	if flags.Changed("schedules") {
+		budget = 0
+	}
+	p.Clients, p.Config.Ops = given(flags, "clients", f.clients, p.Clients), given(flags, "ops", f.ops, p.Config.Ops)
+	if b.Faults, err = f.placed(v, flags.Changed("faults")); err != nil {
+		return sim.ExploreConfig{}, err
+	}
+	return sim.ExploreConfig{Program: p, Bounds: b, Strategy: f.strategy.value, Seed: f.seed, Schedules: f.schedules, Budget: budget}, nil
+}
+
+// given is a flag's value when it was given, and otherwise a default that depends on other flags.
+func given[T any](flags *pflag.FlagSet, name string, value, otherwise T) T {
+	if flags.Changed(name) {
+		return value
+	}
+	return otherwise
+}
+
+// inRange checks the numbers. A number that was not given is not looked at.
+func (f exploreFlags) inRange(flags *pflag.FlagSet) error {
+	for _, n := range []struct {
+		name             string
+		value, least, to int
+	}{
+		{"clients", f.clients, 1, 64}, {"ops", f.ops, 1, 1000}, {"max-faults", f.maxFaults, 0, 100}, {"max-waits", f.maxWaits, 0, 1000},
+		{"schedules", f.schedules, 1, 1 << 40},
+	} {
+		if flags.Changed(n.name) && (n.value < n.least || n.value > n.to) {
+			return fmt.Errorf("%w: --%s %d: must be %d to %d", errUsage, n.name, n.value, n.least, n.to)
+		}
+	}
+	if f.budget < 0 {
+		return fmt.Errorf("%w: --budget %v: must not be negative", errUsage, f.budget)
+	}
+	return nil
+}
+
+// placed is the faults that a schedule may have: those that were named, or those that a lock like this one is to survive.
+func (f exploreFlags) placed(v impls.Variant, named bool) ([]string, error) {
+	exhaustive := f.strategy.value == sim.Exhaustive
+	if !named {
+		return slices.DeleteFunc(sim.DefaultFaults(v), func(name string) bool { return exhaustive && sim.IsStanding(name) }), nil
+	}
+	if slices.Equal(f.faults, []string{noFaults}) {
+		return nil, nil
+	}
+	for _, name := range f.faults {
+		switch {
+		case !slices.Contains(sim.Placeable(), name):
+			return nil, fmt.Errorf("%w: --faults %s: must be %s, or of %s", errUsage, name, noFaults, strings.Join(sim.Placeable(), ", "))
+		case exhaustive && sim.IsStanding(name):
+			return nil, fmt.Errorf("%w: --faults %s: an exhaustive search cannot place what is there from the start", errUsage, name)
+		}
+	}
+	return f.faults, nil
+}
+
+func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet) error {
+	cfg, err := f.config(flags)
+	if err != nil {
+		return err
+	}
+	a.say("virtual time: no latency figures")
+	ctx, interrupts := a.listen(ctx)
+	searching, stop := untilStopped(ctx, interrupts)
+	r, err := a.explorer(searching, cfg, func(s sim.Stats) { a.line.show(exploreProgress(cfg, s)) })
+	stop()
+	if r.Schema == "" {
+		return errors.Join(err, interrupts.end())
+	}
+	x := report.Exploration{ExploreResult: r, Seed: f.seed, Rerun: again(flags, "explore", "", f.seed)}
+	if r.First != nil {
+		err = errors.Join(err, a.keepFinding(ctx, f, &x))
+	}
+	a.line.clear()
+	return errors.Join(err, a.showExplore(x), verdictError(checker.Result(r.Verdict)), interrupts.end())
+}
+
+// untilStopped gives a context that ends with the first interrupt: a search has nothing to finish. stop must be called.
+func untilStopped(ctx context.Context, i *interruption) (searching context.Context, stop func()) {
+	searching, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() { // owned by stop
+		defer close(done)
+		select {
+		case <-i.stop:
+			cancel()
+		case <-searching.Done():
+		}
+	}()
+	return searching, func() { cancel(); <-done }
+}
+
+// keepFinding saves the tape that was found, makes it small, and saves what became of it in its place.
+func (a *app) keepFinding(ctx context.Context, f exploreFlags, x *report.Exploration) error {
+	d, run, err := a.createExploration(f)
+	if err != nil {
+		return err
+	}
+	first := x.First
+	first.TapeFile = d.File(results.ViolationsPath, "001.tape")
+	err = saveTape(d, first.Tape)
+	if first.Tape.Hash != "" { // without a trace the lock took its process down, and would take this one, too
+		a.line.show("making the tape smaller")
+		err = errors.Join(err, shrinkFinding(ctx, first), saveTape(d, first.Tape))
+	}
+	run.Phase, run.Duration = results.Driven, a.now().Sub(run.Start)
+	x.GoTest = first.Tape.GoTest()
+	return errors.Join(err, d.Save(results.ViolationsPath+"/001.txt", []byte(strings.Join(first.Steps, "\n")+"\n")),
+		d.Save(results.ViolationsPath+"/001_test.go.txt", []byte(x.GoTest)), d.SaveRun(run))
+}
+
+func (a *app) createExploration(f exploreFlags) (*results.Dir, results.Run, error) {
+	id, err := results.NewID(a.random)
+	if err != nil {
+		return nil, results.Run{}, err
+	}
+	run := results.Run{ID: id, Argv: a.argv, Seed: f.seed, Lock: f.lock, Scenario: "explore", Server: "sim", Start: a.now().UTC(), Phase: results.Started}
+	d, err := results.Create(f.out, run.Scenario, f.lock, a.now(), id)
+	if err != nil {
+		return nil, run, err
+	}
+	return d, run, d.SaveRun(run)
+}
+
+// shrinkFinding makes the tape of a finding small, in this process.
+func shrinkFinding(ctx context.Context, first *sim.Found) error {
+	ctx, cancel := context.WithTimeout(ctx, shrinkBudget)
+	defer cancel()
+	s := sim.New(nil)
+	small, err := s.Shrink(ctx, first.Tape)
+	if len(small.Steps) > 0 {
+		first.Tape, first.Steps = small, small.Steps
+	}
+	return errors.Join(err, s.Close())
+}
+
+func saveTape(d *results.Dir, t sim.Tape) error {
+	return d.SaveFunc(results.ViolationsPath+"/001.tape", func(w io.Writer) error {
+		_, err := t.WriteTo(w)
+		return err
+	})
+}
+
+func (a *app) showExplore(x report.Exploration) error {
+	if a.json() {
+		return a.writeJSON(x)
+	}
+	return report.Explore(a.out, x, a.style())
+}
+
+// exploreProgress is what stands on the status line of a search.
+func exploreProgress(cfg sim.ExploreConfig, s sim.Stats) string {
+	rate := ""
+	if s.Elapsed > 0 {
+		rate = fmt.Sprintf("%.0f/s", float64(s.Schedules)/s.Elapsed.Seconds())
+	}
+	return facts("explore "+cfg.Program.Lock, cfg.Strategy, seconds(s.Elapsed), number(s.Schedules, "schedules"), rate,
+		number(s.States, "states"), number(s.Findings, "findings"))
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/sim"
+)
+
+func TestExploreEnds(t *testing.T) {
+	result := func(verdict string, schedules int) sim.ExploreResult {
+		return sim.ExploreResult{Schema: sim.ExploreSchema, Lock: "token", Verdict: verdict, Schedules: schedules, Strategy: sim.Mixed}
+	}
+	broken := errors.New("a worker could not be started")
+	tests := []struct {
+		name string
+		r    sim.ExploreResult
+		err  error
+		want int
+	}{
+		{"nothing found", result("pass", 100), nil, 0},
+		{"nothing run", result("inconclusive", 0), nil, 3},
+		{"the search broke before it began", sim.ExploreResult{}, broken, 70},
+		{"the search broke on its way", result("pass", 10), broken, 70},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld("")
+			w.explorer = func(context.Context, sim.ExploreConfig, func(sim.Stats)) (sim.ExploreResult, error) {
+				return tt.r, tt.err
+			}
+			if got := w.call(t, "explore", "--lock", "token"); got != tt.want {
+				t.Errorf("exit code %d, want %d\n%s%s", got, tt.want, w.out, w.err)
+			}
+		})
+	}
+}
+
+// An interrupted search shows what it has.
+func TestExploreInterrupted(t *testing.T) {
+	w := newWorld("")
+	w.explorer = func(ctx context.Context, _ sim.ExploreConfig, _ func(sim.Stats)) (sim.ExploreResult, error) {
+		w.signals <- os.Interrupt
+		<-ctx.Done()
+		return sim.ExploreResult{Schema: sim.ExploreSchema, Lock: "token", Verdict: "pass", Schedules: 12, Strategy: sim.Exhaustive}, nil
+	}
+	if got := w.call(t, "explore", "--lock", "token", "--strategy", "exhaustive"); got != 130 {
+		t.Errorf("exit code %d, want 130", got)
+	}
+	want(t, "stdout", w.out.String(), "no violation in 12 schedules", "exhausted    no")
+}
+
+// What is searched when little is said.
+func TestExploreDefaults(t *testing.T) {
+	ask := func(args ...string) sim.ExploreConfig {
+		var got sim.ExploreConfig
+		w := newWorld("")
+		w.explorer = func(_ context.Context, cfg sim.ExploreConfig, _ func(sim.Stats)) (sim.ExploreResult, error) {
+			got = cfg
+			return sim.ExploreResult{}, nil
+		}
+		if code := w.call(t, append([]string{"explore", "--lock", "token"}, args...)...); code != 0 {
+			t.Fatalf("%v: exit code %d\n%s", args, code, w.err)
+		}
+		return got
+	}
+	if c := ask(); c.Budget != 10*time.Second || c.Bounds.MaxFaults != 2 || c.Bounds.MaxWaits != 2 || c.Program.Config.Ops != 3 ||
+		!slices.Contains(c.Bounds.Faults, faults.SlowWork) {
+		t.Errorf("mixed: %+v", c)
+	}
+	if c := ask("--strategy", "exhaustive"); c.Budget != 0 || c.Bounds.MaxFaults != 1 || c.Bounds.MaxWaits != 0 || c.Program.Config.Ops != 1 ||
+		slices.Contains(c.Bounds.Faults, faults.SlowWork) {
+		t.Errorf("exhaustive: %+v", c)
+	}
+	if c := ask("--strategy", "exhaustive", "--ops", "2", "--max-faults", "3", "--budget", "1m"); c.Budget != time.Minute || c.Bounds.MaxFaults != 3 ||
+		c.Program.Config.Ops != 2 {
+		t.Errorf("exhaustive with flags: %+v", c)
+	}
+	if c := ask("--schedules", "7", "--faults", "none", "--clients", "4", "--seed", "9"); c.Budget != 0 || c.Schedules != 7 || len(c.Bounds.Faults) != 0 ||
+		c.Program.Clients != 4 || c.Seed != 9 {
+		t.Errorf("with flags: %+v", c)
+	}
+}

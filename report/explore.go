@@ -1,0 +1,91 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/sim"
+)
+
+// Exploration is the result of a search through schedules as it is shown.
+type Exploration struct {
+	sim.ExploreResult
+	Seed   uint64 `json:"seed"`
+	GoTest string `json:"go_test,omitempty"` // of the shrunk tape
+	Rerun  string `json:"rerun"`
+}
+
+// Explore writes what a search found: the verdict, how much was looked at, and the story of the first finding with its Go test.
+func Explore(w io.Writer, x Exploration, s Style) error {
+	verdict := checker.Result(x.Verdict)
+	lines := []string{s.verdict(verdict, headline(verdict)) + "  " + exploreSummary(x), "", "looked at    " + lookedAt(x), "within       " + within(x.Bounds)}
+	if x.Strategy == sim.Exhaustive {
+		lines = append(lines, "exhausted    "+exhausted(x))
+	}
+	if text := x.Exceptions(); text != "" {
+		lines = append(lines, "not counted  "+text+": a client outlived its lease, which no lease prevents")
+	}
+	for _, note := range x.Warnings {
+		lines = append(lines, s.paint(orange, "note")+"         "+note)
+	}
+	if x.First != nil {
+		lines = append(lines, finding(x)...)
+	}
+	return write(w, append(lines, "again        "+x.Rerun))
+}
+
+func exploreSummary(x Exploration) string {
+	switch {
+	case x.First != nil:
+		return fmt.Sprintf("%s: %s broken by %s in schedule %s", x.Lock, x.First.Property, x.First.Cause, count(x.First.Schedule))
+	case x.Schedules == 0:
+		return x.Lock + ": no schedule was run"
+	}
+	return fmt.Sprintf("%s: no violation in %s", x.Lock, plural(x.Schedules, "schedule"))
+}
+
+func lookedAt(x Exploration) string {
+	text := fmt.Sprintf("%s (%s, seed %d) in %s", plural(x.Schedules, "schedule"), x.Strategy, x.Seed, span(seconds(x.Seconds)))
+	if x.Seconds > 0 && x.Schedules > 0 {
+		text += fmt.Sprintf(", %s/s", count(int(float64(x.Schedules)/x.Seconds)))
+	}
+	if x.States > 0 {
+		text += ", " + plural(x.States, "state")
+	}
+	return text + "; they would have taken " + seconds(x.Virtual).Round(time.Second).String()
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func within(b sim.Bounds) string {
+	text := fmt.Sprintf("%s × %s, ", plural(b.Clients, "client"), plural(b.Ops, "operation"))
+	if b.MaxFaults == 0 {
+		return text + "no fault"
+	}
+	return text + fmt.Sprintf("up to %s of %s", plural(b.MaxFaults, "fault"), strings.Join(b.Faults, ", "))
+}
+
+// exhausted says that nothing is left only when nothing is.
+func exhausted(x Exploration) string {
+	switch {
+	case x.Exhausted:
+		return fmt.Sprintf("yes, up to %s: every schedule was run or comes to a state that was gone into", within(x.Bounds))
+	case x.First != nil:
+		return "no: the search ended with the first finding"
+	}
+	return "no: the search ended before all schedules were run"
+}
+
+func finding(x Exploration) []string {
+	f := x.First
+	lines := []string{"", fmt.Sprintf("the story, in %s of %s × %s", plural(len(f.Steps), "step"), plural(f.Tape.Program.Clients, "client"),
+		plural(f.Tape.Program.Config.Ops, "operation"))}
+	lines = append(lines, f.Steps...)
+	if f.Tape.Hash != "" {
+		lines = append(lines, "", "as a Go test", strings.TrimRight(x.GoTest, "\n"))
+	}
+	return append(lines, "", "tape         "+f.TapeFile, "replay       lockbench replay "+f.TapeFile)
+}
