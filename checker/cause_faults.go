@@ -6,6 +6,7 @@ import "github.com/lockbench/lockbench/history"
 // import; a test of the whole program holds the two together.
 const (
 	faultSkewClient  = "skew-client"
+	faultSlowWork    = "slow-work"
 	faultDriftClock  = "drift-clock"
 	faultJumpClock   = "jump-clock"
 	faultKillServer  = "kill-server"

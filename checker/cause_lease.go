@@ -26,12 +26,12 @@ func (p *pair) serverEnd() (int64, bool) {
 }
 
 // sets tells whether a step set the lease of the first hold: its own grant or renewal, or the renewal of another that
-// did not compare.
+// did not compare, and that has no hold of its own to renew.
 func (p *pair) sets(st *step) bool {
 	if st.Client == p.first.client() {
 		return st.effect == effectLease || st.takes()
 	}
-	return st.effect == effectLease && st.during != history.Acquire
+	return st.effect == effectLease && st.during != history.Acquire && p.holdOf(st) == nil
 }
 
 // byLease explains an overlap by the end of the first hold's lease. That its holder went on is lease-overrun, unless it
@@ -80,7 +80,7 @@ func (p *pair) renewing() bool { return len(p.first.renewals) > 0 }
 func (p *pair) stalled(end int64) bool {
 	for i := range p.faults {
 		w := &p.faults[i]
-		if w.Client != p.first.client() || !w.Confirmed || w.Fault == faultSkewClient {
+		if w.Client != p.first.client() || !w.Confirmed || w.Fault == faultSkewClient || w.Fault == faultSlowWork {
 			continue
 		}
 		if w.Start <= end && windowEnd(*w) >= p.from() {

@@ -103,16 +103,17 @@ func (f *follower) step(r *record) error {
 	case history.Release:
 		f.release(who, r)
 	case history.Lost:
-		if h := who.find(f.tokenOf(r), r.mode); h != nil {
+		if h := who.find(f.k.tokenOf(r), r.mode); h != nil {
 			h.notices = append(h.notices, notice{at: r.call, until: r.call})
 		}
 	}
 	return nil
 }
 
-func (f *follower) tokenOf(r *record) uint32 {
+// tokenOf is the number+1 of an operation's token in the dictionary; 0 when it has none.
+func (k *keyLog) tokenOf(r *record) uint32 {
 	if r.detailed() {
-		return f.k.detailOf(r).token
+		return k.detailOf(r).token
 	}
 	return r.detail
 }
@@ -199,7 +200,7 @@ func (f *follower) dropLapsed(who *actor, t int64) {
 }
 
 func (f *follower) extend(who *actor, r *record) {
-	h := who.find(f.tokenOf(r), r.mode)
+	h := who.find(f.k.tokenOf(r), r.mode)
 	if h == nil {
 		return
 	}
@@ -217,7 +218,7 @@ func (f *follower) extend(who *actor, r *record) {
 
 func (f *follower) release(who *actor, r *record) {
 	who.settle(f, r.call)
-	h := who.find(f.tokenOf(r), r.mode)
+	h := who.find(f.k.tokenOf(r), r.mode)
 	if h == nil {
 		f.k.cleanups = f.k.cleanups || who.unsure
 		return

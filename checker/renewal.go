@@ -76,6 +76,9 @@ func (w *renewal) until(r *record) int64 {
 
 func (w *renewal) told(h *renewed, r *record) {
 	gone := r.op == history.Lost || r.outcome == history.LostHold || r.outcome == history.NotHeld
+	if gone && w.ofAnother(h, r) {
+		return // a renewal that was too late for the hold before this one, and was refused: nothing is lost
+	}
 	switch {
 	case gone && h.released == nil && h.until > r.ret && h.until != never && !w.d.ev.metFault(h.grant.call, r.ret):
 		w.report("healthy-lost", h, r, nil)
@@ -90,6 +93,12 @@ func (w *renewal) told(h *renewed, r *record) {
 	if gone {
 		h.until = min(h.until, r.ret)
 	}
+}
+
+// ofAnother tells whether the tokens say that r is not about the hold h.
+func (w *renewal) ofAnother(h *renewed, r *record) bool {
+	mine, its := w.d.k.tokenOf(h.grant), w.d.k.tokenOf(r)
+	return mine != 0 && its != 0 && mine != its
 }
 
 // another tells whether a client whose grant is later than h held from the call of r to its return.
