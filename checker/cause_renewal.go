@@ -77,7 +77,7 @@ func (s *scene) renewalCause(v *Violation) history.Cause {
 		return history.CauseUnknown
 	}
 	end := &hold{acquire: history.Operation{Return: v.At, Call: v.At}}
-	p := pair{scene: s, reason: reason{first: h, second: end}}
+	p := pair{scene: s, reason: reason{first: h, second: end}, depth: 1}
 	defer func() {
 		s.reason = p.reason
 		s.reason.second = nil // it was made up
@@ -96,7 +96,7 @@ func (s *scene) renewedAnother(v *Violation) history.Cause {
 	if other == nil || own == nil {
 		return history.CauseUnknown
 	}
-	p := pair{scene: s, reason: reason{first: own, second: other}}
+	p := pair{scene: s, reason: reason{first: own, second: other}, depth: 1}
 	defer func() { s.reason = p.reason }()
 	if cause := p.byExtend(); cause != history.CauseUnknown {
 		return cause

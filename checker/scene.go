@@ -25,7 +25,6 @@ type scene struct {
 	everGranted func(history.Mode) bool
 	rules       []pairRule // asked of two holds that overlapped, in order
 	reason      reason     // of the cause that was found last
-	pairs       map[[2]*hold]explained
 }
 
 // hold is one grant and what became of it, from its holder's point of view.
