@@ -21,7 +21,7 @@ func attribute(v *Violation, ev *evidence) history.Cause {
 
 // investigate gives the cause together with the scene that shows it.
 func investigate(v *Violation, ev *evidence) (s *scene, cause history.Cause) {
-	margin := max(4*ev.header.Lease, 2*second)
+	margin := reach(v, ev)
 	for range widenings {
 		s = sceneOf(v, ev, margin)
 		if cause = s.cause(v); cause != history.CauseUnknown || len(s.ops) > sceneLimit {
@@ -32,10 +32,19 @@ func investigate(v *Violation, ev *evidence) (s *scene, cause history.Cause) {
 	return s, cause
 }
 
+// reach is how far around a violation is looked first: some leases, and less where the record is so dense that this would be more
+// operations than a scene is made for.
+func reach(v *Violation, ev *evidence) int64 {
+	const probe = 5 * milli
+	near := int64(len(ev.operations(v.Key, v.At-probe, plus(v.At, probe)))) + 1
+	return min(max(4*ev.header.Lease, 2*second), max(sceneLimit*probe/near, milli))
+}
+
 // Bounds on how much of the record is looked at for one violation.
 const (
 	widenings  = 4
 	sceneLimit = 20_000 // operations after which no more are asked for
+	meetings   = 256    // grants before damage among which its origin is looked for
 )
 
 // sceneOf arranges what lies within a margin of a violation and of the operations that show it.
@@ -211,6 +220,8 @@ func (s *scene) meetingCause(v *Violation, named int) history.Cause {
 	last := int64(-1)
 	holds := slices.Clone(s.holds)
 	slices.SortStableFunc(holds, compareGranted)
+	holds = slices.DeleteFunc(holds, func(h *hold) bool { return h.granted() > v.At+v.Lasted })
+	holds = holds[max(0, len(holds)-meetings):] // nobody waits longer with a write than this many grants
 	for i, b := range holds {
 		for _, a := range holds[:i] {
 			if among(v.Clients, a, b) < named || !conflict(a, b) {

@@ -77,7 +77,7 @@ func (t *teller) shows(ev *evidence, ops []history.Operation) bool {
 		st := &t.s.steps[i]
 		less.commands[st.Client] = append(less.commands[st.Client], st.Command)
 	}
-	s := sceneOf(t.v, less, max(4*ev.header.Lease, 2*second))
+	s := sceneOf(t.v, less, reach(t.v, ev))
 	return s.cause(t.v) == t.cause && s.broken(t.v)
 }
 
