@@ -56,7 +56,7 @@ func Kinds() []Kind {
 		{Name: CutPubSub, About: "connections that subscribe are cut", On: AllClients, Uses: []Uses{mayFor}},
 		{Name: KillServer, About: "the node is killed, and started again after a while", On: OneNode, Uses: []Uses{mayFor}},
 		{Name: PauseServer, About: "the node stops for a while", On: OneNode, Uses: []Uses{mustFor}},
-		{Name: Failover, About: "the primary is killed and its replica promoted", On: AllNodes, Uses: []Uses{mayFor, mayUntil}},
+		{Name: Failover, About: "the primary is killed and its replica promoted", On: AllNodes, FromStart: true, Uses: []Uses{mayFor, mayUntil}},
 		{Name: JumpClock, About: "the node's clock jumps", On: OneNode, Uses: []Uses{mustBy, mayFor}},
 		{Name: DriftClock, About: "the node's clock runs fast or slow", On: OneNode, FromStart: true, Uses: []Uses{mustRate, mayFor}},
 		{Name: FlushScripts, About: "the node forgets all scripts", On: AllNodes},
