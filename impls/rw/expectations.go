@@ -43,11 +43,11 @@ func expectOwnerFixed() expect.Table {
 	})
 }
 
-// expectPair: whoever leaves deletes the mark of all.
+// expectPair: whoever leaves deletes the mark of all. The built-in scenarios have writers alone; with readers among them
+// (workload read-mostly) evictions are sure under contention.
 func expectPair() expect.Table {
 	return expect.Blind().
 		With(expect.Table{
-			"contended":     impls.Breaks("mutual-exclusion/reader-evicted"),
 			"script-flush":  impls.Safe(),
 			"cluster-slots": impls.NotApplicable("unsupported, CROSSSLOT: its scripts use two keys in two slots"),
 		}).
@@ -59,7 +59,6 @@ func expectPair() expect.Table {
 func expectHash() expect.Table {
 	return expect.Leased().
 		With(expect.Table{
-			"contended": impls.Breaks("mutual-exclusion/reader-evicted"),
 			"client-clock-skew": impls.Breaks("mutual-exclusion/clock-skew").
 				Or(append(expect.Damage("clock-skew"), "refusal/clock-skew", "progress/clock-skew")...),
 			"clock-jump": impls.Safe().Or(expect.TwoHolders("clock-jump")...),
