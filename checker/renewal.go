@@ -24,6 +24,7 @@ type renewed struct {
 	grant    *record
 	until    int64
 	released *record
+	inner    int // grants inside the outermost that have not been released
 }
 
 func newRenewal(d *docket) *renewal {
@@ -49,7 +50,7 @@ func (w *renewal) returned(r *record) {
 		w.acquire(r)
 	case history.Release:
 		if h != nil {
-			h.released = r
+			h.release(r)
 		}
 	case history.Extend, history.Lost:
 		w.opportunity(w.d, r.call, r.ret)
@@ -63,10 +64,24 @@ func (w *renewal) acquire(r *record) {
 	if !r.granted() {
 		return
 	}
+	if h := w.holder[r.client]; h != nil && h.released == nil && w.d.a.header.Kind == history.Reentrant {
+		h.inner++
+		h.until = w.until(r)
+		return
+	}
 	w.holder[r.client] = &renewed{grant: r, until: w.until(r)}
 	if d := w.d.k.detailOf(r); r.mode == history.Exclusive && d.role == starts {
 		w.newest = interval{r, r.ret, d.end}
 	}
+}
+
+// release ends the innermost grant; with the outermost the renewals must end.
+func (h *renewed) release(r *record) {
+	if h.inner > 0 && r.outcome == history.OK {
+		h.inner--
+		return
+	}
+	h.released = r
 }
 
 func (w *renewal) until(r *record) int64 {

@@ -26,7 +26,7 @@ func (d *drive) audit(ctx context.Context) error {
 	store, end := d.openStore()
 	d.store = map[string]checker.StoreEnds{}
 	for key, initial := range w.Guarded(d.config()) {
-		final, err := store.Read(ctx, key)
+		final, err := store.Read(ctx, key, 0)
 		if err != nil {
 			d.notes = append(d.notes, fmt.Sprintf("the guarded store could not be read at the end: %v", err))
 			break

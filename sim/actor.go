@@ -66,7 +66,7 @@ func (a *actor) run(ctx context.Context) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	a.done, a.err = true, err
-	a.world.active()
+	a.world.retryExtents()
 }
 
 var _ workloads.Recorder = (*actor)(nil)

@@ -235,3 +235,29 @@ func (r ExploreResult) Exceptions() string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// Explore searches in this process, on one core. It is for tests of a lock that lives in the test itself; what such a lock does to
+// its process it does to the test.
+func (s *Simulator) Explore(ctx context.Context, cfg ExploreConfig) (ExploreResult, error) {
+	cfg.Workers, cfg.Find = 1, s.host.find
+	e, err := newExploration(cfg, nil)
+	if err != nil {
+		return ExploreResult{}, err
+	}
+	if cfg.Budget > 0 {
+		limited, cancel := context.WithTimeout(ctx, cfg.Budget)
+		defer cancel()
+		ctx = limited
+	}
+	e.cancel = func() {}
+	one, err := newSearch(e.job, s.host)
+	if err != nil {
+		return ExploreResult{}, err
+	}
+	one.found = e.found
+	if err := one.run(ctx); err != nil {
+		return ExploreResult{}, err
+	}
+	e.parts[0] = one.progress
+	return e.result()
+}

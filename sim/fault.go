@@ -62,7 +62,17 @@ func (w *world) lasting(e extent, end func()) {
 // otherEnters makes an extent that ends when another client than a has entered its critical section, counted from now.
 func (w *world) otherEnters(a *actor, d time.Duration) extent {
 	before, own := w.entered, w.entries[a.index]
-	return extent{d, func() bool { return w.entered-before > w.entries[a.index]-own }}
+	return extent{d, func() bool { return w.entered-before > w.entries[a.index]-own || w.alone(a) }}
+}
+
+// alone tells whether all other clients are done or dead: nobody is left to enter.
+func (w *world) alone(a *actor) bool {
+	for _, other := range w.actors {
+		if other != a && !other.done && !other.crashed {
+			return false
+		}
+	}
+	return true
 }
 
 // pauseClient stops everything of a client.
@@ -113,6 +123,7 @@ func (w *world) crashClient(a *actor, moment string) {
 		}
 	}
 	_ = a.gate.Crash() // the gate holds no connection here: nothing can fail
+	w.retryExtents()
 	w.open(faults.CrashClient, a.name, -1, moment)
 	w.active()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 )
 
@@ -16,6 +17,7 @@ type broken struct {
 	Cause    history.Cause    `json:"cause"`
 	Story    []string         `json:"story,omitempty"`
 	Excepted bool             `json:"excepted,omitempty"` // no lock with a lease can prevent it when its client stalls
+	client   string           // the one wronged first
 	at       int64
 }
 
@@ -37,22 +39,45 @@ func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken,
 	}
 	var all []broken
 	for _, x := range v.Violations {
-		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, at: x.At + x.Lasted})
+		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: first(x.Clients), at: x.At + x.Lasted})
 	}
-	return byWeight(except(all, p.Variant.Traits.Fenced)), nil
+	return byWeight(except(all, out.Windows, p.Variant.Traits.Fenced)), nil
+}
+
+func first(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0]
+}
+
+// hindrances are the faults with which a client cannot get a lock however good it is.
+var hindrances = []string{faults.PauseClient, faults.BlackholeClient, faults.DelayRequest, faults.DelayReply, faults.LoseRequest,
+	faults.LoseReply, faults.PartitionNodes, faults.PauseServer, faults.KillServer, faults.CutPubSub}
+
+// hindered tells whether a client itself met a fault that kept it from getting the lock.
+func hindered(client string, windows []history.Window) bool {
+	return slices.ContainsFunc(windows, func(w history.Window) bool {
+		return (w.Client == client || w.Client == "") && slices.Contains(hindrances, w.Fault)
+	})
 }
 
 // except marks the violations that are nobody's fault: two clients were inside, or the store was damaged, though no two were told at
 // the same time that they hold and no release ended another's hold. A client outlived its lease. A lock with fences must save the
-// store all the same.
-func except(all []broken, fenced bool) []broken {
+// store all the same. Nor is it the lock's fault that a client whose own messages are held up does not get it.
+func except(all []broken, windows []history.Window, fenced bool) []broken {
+	for i, b := range all {
+		all[i].Excepted = b.Property == history.Progress && b.Cause == history.CauseUnknown && hindered(b.client, windows)
+	}
 	for _, b := range all {
 		if b.Property == history.MutualExclusion || b.Property == history.ReleaseSafety {
 			return all
 		}
 	}
 	for i, b := range all {
-		all[i].Excepted = b.Property == history.ExclusiveUse || b.Property == history.StoreIntegrity && !fenced
+		if b.Property == history.ExclusiveUse || b.Property == history.StoreIntegrity && !fenced {
+			all[i].Excepted = true
+		}
 	}
 	return all
 }

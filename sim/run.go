@@ -254,7 +254,7 @@ func (w *world) audit() (initial, final *int64) {
 	}
 	for key := range maps.Keys(guarded) {
 		first := guarded[key]
-		last, err := directStore{w.nodes[w.storeIndex()]}.Read(context.Background(), key)
+		last, err := directStore{w.nodes[w.storeIndex()]}.Read(context.Background(), key, 0)
 		if err == nil {
 			initial, final = &first, &last
 		}
@@ -268,7 +268,7 @@ type directStore struct{ node *node }
 func (s directStore) name(key string) string { return keyPrefix + "store:{" + key + "}" }
 
 // Read gives the value of a key; 0 when there is none.
-func (s directStore) Read(_ context.Context, key string) (int64, error) {
+func (s directStore) Read(_ context.Context, key string, _ uint64) (int64, error) {
 	text, err := s.node.redis.DB(0).Get(s.name(key))
 	if err != nil {
 		return 0, nil //nolint:nilerr // a missing key is the value 0

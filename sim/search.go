@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/lockbench/lockbench/history"
 )
 
 // finding is a schedule that broke something.
@@ -143,7 +145,7 @@ func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all [
 		}
 		s.progress.Violated[b.key()]++
 	}
-	i := slices.IndexFunc(all, s.only)
+	i := strongest(all, s.only)
 	if i < 0 {
 		return false, nil
 	}
@@ -154,6 +156,18 @@ func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all [
 	b, err := s.told(ctx, c, out, all[i])
 	s.found(finding{n, b, newTape(c, out, b)})
 	return !s.job.All, err
+}
+
+// strongest gives the first finding that blames the lock itself, or else the first; -1 when there is none. Two clients inside at once may
+// be a stall that no lock prevents, in a schedule that went wrong for another reason later.
+func strongest(all []broken, only func(broken) bool) int {
+	blames := func(b broken) bool {
+		return only(b) && b.Property != history.ExclusiveUse && b.Property != history.StoreIntegrity
+	}
+	if i := slices.IndexFunc(all, blames); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(all, only)
 }
 
 // maxFindings is how many findings a search tells of; it goes on counting.

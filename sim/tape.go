@@ -48,8 +48,8 @@ func (t Tape) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// compact is the tape on one line.
-func (t Tape) compact() string {
+// String is the tape as JSON on one line.
+func (t Tape) String() string {
 	b, err := json.Marshal(t)
 	if err != nil {
 		return "" // unreachable: a tape has nothing that JSON cannot say

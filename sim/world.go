@@ -301,6 +301,11 @@ func (w *world) passAtMost(d time.Duration) {
 func (w *world) enter(a *actor) {
 	w.entered++
 	w.entries[a.index]++
+	w.retryExtents()
+}
+
+// retryExtents looks again at the faults that wait for other clients to enter.
+func (w *world) retryExtents() {
 	for _, try := range w.onEnter {
 		w.after(0, try)
 	}

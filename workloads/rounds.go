@@ -137,7 +137,7 @@ func (h *handle) using(mode history.Mode, work func() error) error {
 
 func (h *handle) work(ctx context.Context, g guarded) error {
 	c := h.client
-	read, err := c.Store.Read(ctx, g.key)
+	read, err := c.Store.Read(ctx, g.key, h.fence())
 	if err != nil {
 		return survivable(err)
 	}

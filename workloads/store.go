@@ -16,8 +16,8 @@ var ErrStale = errors.New("stale fence")
 
 // Store is the guarded store: what the lock is there to protect.
 type Store interface {
-	// Read gives the value now stored under a key; 0 when there is none.
-	Read(ctx context.Context, key string) (int64, error)
+	// Read gives the value now stored under a key; 0 when there is none. With fence > 0 the store refuses older fences from now on.
+	Read(ctx context.Context, key string, fence uint64) (int64, error)
 	// Write stores a value. With fence > 0 the store refuses (ErrStale) once it has seen a higher fence.
 	Write(ctx context.Context, key string, value int64, fence uint64) error
 }
@@ -25,11 +25,17 @@ type Store interface {
 //go:embed fenced_write.lua
 var fencedWriteSource string
 
-// FencedWrite is the script by which the store compares a fence and writes in one step.
-var fencedWrite = impls.NewScript("fenced_write.lua", fencedWriteSource)
+//go:embed fenced_read.lua
+var fencedReadSource string
+
+// The scripts by which the store compares fences, each in one step with the read or the write.
+var (
+	fencedWrite = impls.NewScript("fenced_write.lua", fencedWriteSource)
+	fencedRead  = impls.NewScript("fenced_read.lua", fencedReadSource)
+)
 
 // Scripts are the scripts of this package, for recorders that name them.
-func Scripts() []*impls.Script { return []*impls.Script{fencedWrite} }
+func Scripts() []*impls.Script { return []*impls.Script{fencedRead, fencedWrite} }
 
 // RedisStore keeps the guarded values as plain keys of a Redis, under a prefix.
 type RedisStore struct {
@@ -39,13 +45,20 @@ type RedisStore struct {
 
 var _ Store = RedisStore{}
 
-// Read is GET.
-func (s RedisStore) Read(ctx context.Context, key string) (int64, error) {
-	v, err := s.Client.Get(ctx, s.name(key)).Int64()
+// Read is GET, or, for a fenced lock, a script that notes the fence as well.
+func (s RedisStore) Read(ctx context.Context, key string, fence uint64) (int64, error) {
+	v, err := s.value(ctx, key, fence)
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
 	}
 	return v, impls.Classify("read store "+key, err)
+}
+
+func (s RedisStore) value(ctx context.Context, key string, fence uint64) (int64, error) {
+	if fence == 0 {
+		return s.Client.Get(ctx, s.name(key)).Int64()
+	}
+	return fencedRead.Run(ctx, s.Client, []string{s.name(key), s.name(key) + ":fence"}, fence).Int64()
 }
 
 // Write is SET, or, for a fenced lock, a script that compares the fence first.

@@ -179,7 +179,7 @@ func TestStoreRefusesStaleFences(t *testing.T) {
 		if !errors.Is(err, row.want) {
 			t.Errorf("write %d with fence %d: %v, want %v", row.value, row.fence, err, row.want)
 		}
-		got, _ := r.Store.Read(t.Context(), "k")
+		got, _ := r.Store.Read(t.Context(), "k", 0)
 		if (got == row.value) != (row.want == nil) {
 			t.Errorf("after write %d with fence %d the store holds %d", row.value, row.fence, got)
 		}
