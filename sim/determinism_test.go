@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
 // everyFault is what a search may place on a single node.
@@ -69,4 +71,41 @@ func at(lines []string, i int) string {
 		return lines[i]
 	}
 	return ""
+}
+
+// uncontrolled are the locks whose randomness or goroutines nobody can pass in: their tapes repeat what happens, not every byte.
+var uncontrolled = map[string]string{
+	"rueidislock":            "draws its tokens from the process's random source",
+	"rueidislock-normalised": "draws its tokens from the process's random source",
+	"redsync-quorum":         "asks its nodes from goroutines that wake at one instant",
+}
+
+// TestEveryLockIsDeterministic runs a few seeds of every lock of the catalogue twice, in its own default setting.
+func TestEveryLockIsDeterministic(t *testing.T) {
+	n := max(seeds(t)/25, 2)
+	for _, v := range append(catalogue.Locks(), catalogue.Planted()...) {
+		if v.Topology == impls.Cluster {
+			continue
+		}
+		t.Run(v.Name, func(t *testing.T) {
+			if why, ok := uncontrolled[v.Name]; ok {
+				t.Skip(why)
+			}
+			j := job{Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Strategy: Mixed}
+			one, two := newTestHost(t), newTestHost(t)
+			for seed := range n {
+				a, b := j.settle(seed, 60), j.settle(seed, 60)
+				first, second := simulate(t, one, a.program, a.strategy, a.bounds), simulate(t, two, b.program, b.strategy, b.bounds)
+				if first.Hash == second.Hash {
+					continue
+				}
+				for i := range max(len(first.Trace), len(second.Trace)) {
+					if x, y := at(first.Trace, i), at(second.Trace, i); x != y {
+						t.Fatalf("seed %d, event %d:\n%s\n%s", seed, i, x, y)
+					}
+				}
+				t.Fatalf("seed %d: two hashes of the same lines", seed)
+			}
+		})
+	}
 }

@@ -71,16 +71,12 @@ type reply struct {
 	kept    bool // held back until a fault ends
 }
 
-// String names a link in traces: client, node and number.
+// String names the way of a link: client and node.
 func (l *link) String() string {
-	s := fmt.Sprintf("%s-n%d", l.actor.name, l.node+1)
 	if l.node == l.world.storeIndex() {
-		s = l.actor.name + "-store"
+		return l.actor.name + "-store"
 	}
-	if l.seq > 0 {
-		s += fmt.Sprintf("#%d", l.seq+1)
-	}
-	return s
+	return fmt.Sprintf("%s-n%d", l.actor.name, l.node+1)
 }
 
 // Write takes requests. It never blocks: a network that is slow is slow to deliver, not to accept.

@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/impls"
@@ -26,21 +29,59 @@ type option struct {
 	link  *link
 	fault *possible
 	ready int // the step at which it became possible: the oldest is the default
+	rank  int // among the options of its kind between one client and one node, by content
 }
 
 // name identifies the option among those of one step, in tapes.
 func (o option) name() string {
 	switch o.kind {
 	case deliverRequest:
-		return "request " + o.link.String()
+		return "request " + o.where()
 	case deliverReply:
-		return "reply " + o.link.String()
+		return "reply " + o.where()
 	case replicate:
 		return "replicate"
 	case waitForTime:
 		return "wait"
 	}
 	return o.fault.name()
+}
+
+// where names the way of a message: client, node and, when there are several of its kind, which. It does not name the connection: which of
+// a client's goroutines gets which connection of a pool is the runtime's secret.
+func (o option) where() string {
+	if o.rank == 0 {
+		return o.link.String()
+	}
+	return fmt.Sprintf("%s#%d", o.link, o.rank+1)
+}
+
+// content is what a message says, by which those on the same way are ordered.
+func (o option) content() string {
+	q := (*request)(nil)
+	if o.kind == deliverRequest {
+		q = o.link.requests[0]
+	} else if r := o.link.replies[0]; r.request != nil {
+		q = r.request
+	} else {
+		return string(r.bytes)
+	}
+	return strings.Join(q.args, "\x00")
+}
+
+// inOrder orders the messages between one client and one node by kind and content, and ranks them.
+func inOrder(messages []option) {
+	if len(messages) < 2 {
+		return
+	}
+	slices.SortStableFunc(messages, func(a, b option) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), strings.Compare(a.content(), b.content()))
+	})
+	for i := 1; i < len(messages); i++ {
+		if messages[i].kind == messages[i-1].kind {
+			messages[i].rank = messages[i-1].rank + 1
+		}
+	}
 }
 
 // owner is who the option belongs to, for strategies that give priorities: the client's index, or a number beyond all clients.
@@ -51,11 +92,16 @@ func (o option) owner() int {
 	return maxClients
 }
 
-// options lists what could happen next, in an order that depends on names alone: requests and replies by client, node and
-// connection, then replication. Faults and waiting are added by choose.
+// options lists what could happen next, in an order that depends on names and contents alone: requests and replies by client and
+// node, then replication. Faults and waiting are added by choose.
 func (w *world) options() []option {
 	out := w.possible[:0]
-	for _, l := range w.links {
+	from := 0
+	for i, l := range w.links {
+		if i > 0 && (l.actor != w.links[i-1].actor || l.node != w.links[i-1].node) {
+			inOrder(out[from:])
+			from = len(out)
+		}
 		if len(l.requests) > 0 && w.canReach(l) && l.requests[0].free() {
 			out = append(out, option{kind: deliverRequest, link: l, ready: l.requests[0].ready})
 		}
@@ -63,6 +109,7 @@ func (w *world) options() []option {
 			out = append(out, option{kind: deliverReply, link: l, ready: l.replies[0].ready})
 		}
 	}
+	inOrder(out[from:])
 	if w.program.Topology == impls.Replicated && w.pair.pending() {
 		out = append(out, option{kind: replicate, ready: w.pair.ready})
 	}
@@ -95,7 +142,7 @@ func (w *world) apply(o option) {
 		}
 		q := o.link.requests[0]
 		o.link.requests = o.link.requests[1:]
-		w.event(o.kind, o.link, []byte(q.name), func() string { return "-> " + q.String() })
+		w.event(o.kind, o.link, []byte(q.name+strings.Join(q.args[1:], "\x00")), func() string { return "-> " + q.String() })
 		w.executeNow(q)
 	case deliverReply:
 		if len(o.link.replies) == 0 {
@@ -120,7 +167,7 @@ func (w *world) apply(o option) {
 func (w *world) event(kind optionKind, l *link, content []byte, what func() string) {
 	number := uint64(0)
 	if l != nil {
-		number = l.number
+		number = l.number >> 16
 	}
 	w.trace.event(w.now(), kind, number, content, what)
 }

@@ -57,20 +57,24 @@ func (w *world) clientStrikes(fault string, long time.Duration, add adder) {
 	}
 }
 
+// linkStrikes lists what may be done to the messages that could be delivered at this step.
 func (w *world) linkStrikes(fault string, long time.Duration, add adder) {
-	for _, l := range w.links {
-		request, reply := len(l.requests) > 0 && w.canReach(l), len(l.replies) > 0 && w.canAnswer(l)
+	for _, o := range w.possible {
+		if o.link == nil {
+			continue
+		}
+		l, request, reply := o.link, o.kind == deliverRequest, o.kind == deliverReply
 		switch {
 		case fault == faults.LoseRequest && request:
-			add(func(m string) { w.loseRequest(l, m) }, "%s %s", fault, l)
+			add(func(m string) { w.loseRequest(l, m) }, "%s %s", fault, o.where())
 		case fault == faults.DelayRequest && request:
-			add(func(m string) { w.delayRequest(l, extent{d: long}, m) }, "%s %s %v", fault, l, long)
-			add(func(m string) { w.delayRequest(l, w.otherEnters(l.actor, 0), m) }, "%s %s %s", fault, l, untilOther)
+			add(func(m string) { w.delayRequest(l, extent{d: long}, m) }, "%s %s %v", fault, o.where(), long)
+			add(func(m string) { w.delayRequest(l, w.otherEnters(l.actor, 0), m) }, "%s %s %s", fault, o.where(), untilOther)
 		case fault == faults.LoseReply && reply:
-			add(func(m string) { w.loseReply(l, m) }, "%s %s", fault, l)
+			add(func(m string) { w.loseReply(l, m) }, "%s %s", fault, o.where())
 		case fault == faults.DelayReply && reply:
-			add(func(m string) { w.delayReply(l, extent{d: long}, m) }, "%s %s %v", fault, l, long)
-			add(func(m string) { w.delayReply(l, w.otherEnters(l.actor, 0), m) }, "%s %s %s", fault, l, untilOther)
+			add(func(m string) { w.delayReply(l, extent{d: long}, m) }, "%s %s %v", fault, o.where(), long)
+			add(func(m string) { w.delayReply(l, w.otherEnters(l.actor, 0), m) }, "%s %s %s", fault, o.where(), untilOther)
 		}
 	}
 }
