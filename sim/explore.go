@@ -28,6 +28,7 @@ type ExploreConfig struct {
 	Budget    time.Duration // of real time; 0 means no limit. Without a limit an unsuccessful random search ends with its context
 	Workers   int           // processes; 0 means one for each core
 	All       bool          // go on after a finding, to count
+	Seek      []string      // "property" or "property/cause": nothing else is a finding, though it is counted; nil means everything
 	// Silence is how long a worker may say nothing before it is taken to be in an endless loop; 0 means five seconds.
 	Silence time.Duration
 	// Command starts a worker; nil means this program again, which must call WorkerMain when IsWorker says so.
@@ -135,7 +136,7 @@ func newExploration(cfg ExploreConfig, tell func(Stats)) (*exploration, error) {
 	if tell == nil {
 		tell = func(Stats) {}
 	}
-	j := job{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cfg.Strategy, Seed: cfg.Seed, Parts: workers, All: cfg.All,
+	j := job{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cfg.Strategy, Seed: cfg.Seed, Parts: workers, All: cfg.All, Seek: cfg.Seek,
 		Schedules: cfg.Schedules}
 	return &exploration{cfg: cfg, job: j, workers: workers, started: time.Now(), tell: tell, parts: make([]progress, workers)}, j.check()
 }

@@ -248,13 +248,29 @@ func (w *world) failover(moment string) {
 	if w.program.Topology != impls.Replicated || w.pair.stopped {
 		return
 	}
+	w.promote()
+	w.instant(faults.Failover, "", 0, moment)
+}
+
+func (w *world) promote() {
 	old := w.nodes[w.primary]
 	old.down = true
 	w.dropLinks(old)
 	w.primary = 1 - w.primary
 	w.pair.stopped, w.pair.stream = true, nil
 	clear(w.nodes[w.primary].scripts)
-	w.instant(faults.Failover, "", 0, moment)
+}
+
+// failoverAfter ends the replication of the pair now, and kills the primary when the fault is over: how much the new primary has not got is
+// what happens in between.
+func (w *world) failoverAfter(e extent, moment string) {
+	if e.d == 0 && e.ready == nil || w.program.Topology != impls.Replicated || w.pair.stopped {
+		w.failover(moment)
+		return
+	}
+	w.pair.cut = true
+	end := w.open(faults.Failover, "", 0, moment)
+	w.lasting(e, func() { w.promote(); end() })
 }
 
 // jumpClock moves a node's clock.

@@ -20,17 +20,26 @@ const (
 
 // job is a search, or the part of one that a worker does.
 type job struct {
-	Program   Program `json:"program"`
-	Bounds    Bounds  `json:"bounds"`
-	Strategy  string  `json:"strategy"`
-	Seed      uint64  `json:"seed"`
-	Part      int     `json:"part"`  // this worker's number, from 0
-	Parts     int     `json:"parts"` // of so many
-	Schedules int     `json:"schedules,omitempty"`
-	First     int     `json:"first,omitempty"`  // number of the first schedule; later ones are Parts apart
-	Prefix    []int   `json:"prefix,omitempty"` // of an exhaustive schedule that is run again
-	Echo      bool    `json:"echo,omitempty"`   // report every choice as it is made: a schedule that kills its process is run again so
-	All       bool    `json:"all,omitempty"`    // go on after a finding
+	Program   Program  `json:"program"`
+	Bounds    Bounds   `json:"bounds"`
+	Strategy  string   `json:"strategy"`
+	Seed      uint64   `json:"seed"`
+	Part      int      `json:"part"`  // this worker's number, from 0
+	Parts     int      `json:"parts"` // of so many
+	Schedules int      `json:"schedules,omitempty"`
+	First     int      `json:"first,omitempty"`  // number of the first schedule; later ones are Parts apart
+	Prefix    []int    `json:"prefix,omitempty"` // of an exhaustive schedule that is run again
+	Echo      bool     `json:"echo,omitempty"`   // report every choice as it is made: a schedule that kills its process is run again so
+	All       bool     `json:"all,omitempty"`    // go on after a finding
+	Seek      []string `json:"seek,omitempty"`   // what alone is a finding: "property" or "property/cause"
+}
+
+// seeks tells whether something broken is a finding of the job.
+func (j job) seeks(b broken) bool {
+	if b.Excepted {
+		return false
+	}
+	return len(j.Seek) == 0 || slices.Contains(j.Seek, b.key()) || slices.Contains(j.Seek, string(b.Property))
 }
 
 // schedule is one schedule of a job, settled by the job's seed and its number.

@@ -41,7 +41,7 @@ func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken,
 	for _, x := range v.Violations {
 		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: first(x.Clients), at: x.At + x.Lasted})
 	}
-	return byWeight(except(all, out.Windows, p.Variant.Traits.Fenced)), nil
+	return except(all, out.Windows, p.Variant.Traits.Fenced), nil
 }
 
 func first(names []string) string {

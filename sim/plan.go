@@ -148,7 +148,7 @@ func (p *plan) onReply(r *reply) (lost bool) {
 		return false
 	}
 	for _, f := range p.pending {
-		if !names(f.When.Reply, r.request) || !f.matches(r.link.actor) {
+		if !p.fits(f, r) || !f.matches(r.link.actor) {
 			continue
 		}
 		switch f.Fault {
@@ -162,6 +162,17 @@ func (p *plan) onReply(r *reply) (lost bool) {
 		}
 	}
 	return lost
+}
+
+// fits tells whether a reply is one that the trigger of a fault names. A trigger that asks for a command that writes passes over one that
+// changed nothing, such as a refused SET NX.
+func (p *plan) fits(f *placed, r *reply) bool {
+	if f.When.Reply == "" {
+		return false
+	}
+	c := r.link.actor.commands[r.request.command]
+	c.Reply = replyText(r.bytes)
+	return faults.ParsePattern(f.When.Reply).MatchesReply(faults.Phase(r.request.op), &c, resp.IsWrite(r.request.name), p.world.program.Variant.Traits.NilGrants)
 }
 
 func (f *placed) moment() string {
@@ -196,7 +207,7 @@ func (w *world) strike(f *placed) {
 	case faults.PauseServer:
 		w.pauseServer(f.node, d, m)
 	case faults.Failover:
-		w.failover(m)
+		w.failoverAfter(w.extent(f), m)
 	case faults.JumpClock:
 		w.jumpClock(f.node, by, m)
 	case faults.DriftClock:

@@ -54,7 +54,7 @@ func newSearch(j job, h *host) (*search, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	s := &search{job: j, host: h, judge: judge, only: func(b broken) bool { return !b.Excepted }, begin: func(int, []int) {}, found: func(finding) {}, every: func(progress) {}}
+	s := &search{job: j, host: h, judge: judge, only: j.seeks, begin: func(int, []int) {}, found: func(finding) {}, every: func(progress) {}}
 	s.progress.Violated, s.progress.Excepted = map[string]int{}, map[string]int{}
 	if j.Strategy == Exhaustive {
 		s.walk = newExhaust(j.Part, j.Parts, j.Prefix)

@@ -74,6 +74,7 @@ type replication struct {
 	written int // writes of the primary so far
 	applied int // of these, how many the replica has
 	stopped bool
+	cut     bool // a failover is under way: nothing reaches the replica any more
 }
 
 func (r *replication) push(d dataset, step int) {
@@ -84,7 +85,7 @@ func (r *replication) push(d dataset, step int) {
 	r.written++
 }
 
-func (r *replication) pending() bool { return len(r.stream) > 0 && !r.stopped }
+func (r *replication) pending() bool { return len(r.stream) > 0 && !r.stopped && !r.cut }
 
 // replicateOne gives the replica the oldest write it has not got.
 func (w *world) replicateOne() {

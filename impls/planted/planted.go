@@ -6,13 +6,14 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/beyond"
 	"github.com/lockbench/lockbench/impls/mutex"
+	"github.com/lockbench/lockbench/impls/quorum"
 	"github.com/lockbench/lockbench/impls/reentrant"
 )
 
 // Variants lists the planted bugs, by the lock they were planted in.
 func Variants() []impls.Variant {
 	correct := map[string]impls.Variant{}
-	for _, v := range slices.Concat(mutex.Variants(), reentrant.Variants(), beyond.Variants()) {
+	for _, v := range slices.Concat(mutex.Variants(), reentrant.Variants(), quorum.Variants(), beyond.Variants()) {
 		correct[v.Name] = v
 	}
 	var out []impls.Variant
@@ -27,6 +28,7 @@ func Variants() []impls.Variant {
 		{"semaphore", semaphoreBugs()},
 		{"reentrant-hash", reentrantBugs()},
 		{"redisson", redissonBugs()},
+		{"redlock", redlockBugs()},
 	} {
 		for _, b := range family.bugs {
 			out = append(out, b.plant(correct[family.of]))

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/repro"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/sim"
+)
+
+// reproSeed is the seed of a reproduction that is given none: it is to show the same every day.
+const reproSeed = 1
+
+// everyBug is the word that stands for all bugs.
+const everyBug = "all"
+
+type reproFlags struct {
+	server, out string
+	seed        uint64
+}
+
+func newRepro(a *app) *cobra.Command {
+	var f reproFlags
+	c := &cobra.Command{
+		Use:   "repro [NAME|all]",
+		Short: "Reproduce a named bug; without a name, list them",
+		Long: "repro shows one bug: a claim of a published recipe that does not hold, a case of the argument about Redlock, or a bug that a\n" +
+			"library was reported to have. It exits 0 only when the bug was seen, and seen for the reason that it is named after.\n" +
+			"Without a name it lists them; 'all' runs every one that the server can show.\n\n" +
+			"Bugs with a scenario run on real servers as well; those that are found by searching need the simulator.",
+		Example: "  lockbench repro\n  lockbench repro plain-del-mis-unlock\n  lockbench repro K5 --server process\n  lockbench repro all -o json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.listBugs()
+			}
+			return a.repro(c.Context(), args[0], f)
+		},
+		ValidArgs: append(bugNames(), everyBug),
+	}
+	s := c.Flags()
+	s.StringVar(&f.server, "server", "sim", "sim, auto, process, docker, or redis:// URLs separated by commas")
+	s.Uint64Var(&f.seed, "seed", reproSeed, "of every choice that is drawn")
+	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
+	complete(c, "server", words(serverWords[:]...))
+	return c
+}
+
+func bugNames() []string {
+	var names []string
+	for _, b := range repro.Bugs() {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+// bugItem is one bug in JSON.
+type bugItem struct {
+	Name     string   `json:"name"`
+	What     string   `json:"what"`
+	Source   string   `json:"source"`
+	Lock     string   `json:"lock"`
+	Scenario string   `json:"scenario,omitempty"`
+	Shows    []string `json:"shows"`
+	Spares   string   `json:"spares,omitempty"`
+	Command  string   `json:"command"`
+}
+
+func (a *app) listBugs() error {
+	rows, items := [][]string{{"BUG", "LOCK", "SCENARIO", "SOURCE", "WHAT HAPPENS"}}, []bugItem{}
+	for _, b := range repro.Bugs() {
+		items = append(items, bugItem{b.Name, b.What, b.Source, b.Lock, b.Scenario, b.Shows, b.Spares, b.Command()})
+		scenario := b.Scenario
+		if b.Searches() {
+			scenario = "(search)"
+		}
+		rows = append(rows, []string{b.Name, b.Lock, scenario, b.Source, b.What})
+	}
+	if a.json() {
+		return a.writeJSON(items)
+	}
+	return a.table(rows...)
+}
+
+// bugs are those that were asked for.
+func bugs(name string) ([]repro.Bug, error) {
+	if name == everyBug {
+		return repro.Bugs(), nil
+	}
+	b, ok := repro.Find(name)
+	if !ok {
+		return nil, fmt.Errorf("%w: there is no bug %q; 'lockbench repro' lists them", errUsage, name)
+	}
+	return []repro.Bug{b}, nil
+}
+
+func (a *app) repro(ctx context.Context, name string, f reproFlags) error {
+	wanted, err := bugs(name)
+	if err != nil {
+		return err
+	}
+	cfg, err := a.reproConfig(ctx, f)
+	if err != nil {
+		return err
+	}
+	ctx, interrupts := a.listen(ctx)
+	running, stop := untilStopped(ctx, interrupts)
+	var all []repro.Result
+	for i, b := range wanted {
+		if running.Err() != nil || name == everyBug && b.Searches() && cfg.Base.Provider.Name() != "sim" {
+			continue
+		}
+		a.line.show(fmt.Sprintf("%d of %d  %s", i+1, len(wanted), b.Name))
+		r, runErr := repro.Run(running, b, cfg)
+		if errors.Is(runErr, repro.ErrSimOnly) {
+			runErr = asInput(runErr)
+		}
+		err = errors.Join(err, runErr)
+		if runErr == nil {
+			all = append(all, r)
+			err = errors.Join(err, reproduced(r))
+		}
+	}
+	stop()
+	a.line.clear()
+	return errors.Join(err, a.showRepro(all, name == everyBug), interrupts.end())
+}
+
+// reproduced is nil when the bug was seen.
+func reproduced(r repro.Result) error {
+	if r.Reproduced {
+		return nil
+	}
+	return errViolated
+}
+
+func (a *app) reproConfig(ctx context.Context, f reproFlags) (repro.Config, error) {
+	p, why, err := provider(ctx, f.server, a.providers())
+	if err != nil {
+		return repro.Config{}, err
+	}
+	a.announce(p, why)
+	base := harness.Experiment{Provider: p, Chosen: why, Base: f.out, Argv: a.argv, Now: a.now, Random: a.random, Checkout: "."}
+	return repro.Config{Base: base, Seed: f.seed, Run: a.kept, Explore: func(ctx context.Context, c sim.ExploreConfig) (sim.ExploreResult, error) {
+		return a.explorer(ctx, c, func(s sim.Stats) { a.line.show(exploreProgress(c, s)) })
+	}}, nil
+}
+
+// kept makes a run and keeps what people read beside it.
+func (a *app) kept(ctx context.Context, e harness.Experiment) (*harness.Outcome, error) {
+	e.Rerun = results.CommandLine(a.argv)
+	out, err := a.runner(ctx, e)
+	if err != nil {
+		return out, err
+	}
+	return out, saveViews(out)
+}
+
+// showRepro shows one bug with its story, and several as a table.
+func (a *app) showRepro(all []repro.Result, table bool) error {
+	switch {
+	case a.json() && table:
+		return a.writeJSON(append([]repro.Result{}, all...))
+	case len(all) == 0:
+		return nil
+	case a.json():
+		return a.writeJSON(all[0])
+	case table:
+		return a.reproTable(all)
+	}
+	return report.Repro(a.out, all[0], a.style())
+}
+
+func (a *app) reproTable(all []repro.Result) error {
+	rows, seen := [][]string{{"BUG", "REPRODUCED", "SEEN", "IN"}}, 0
+	for _, r := range all {
+		verdict := "NO: " + r.Why
+		if r.Reproduced {
+			verdict = "yes"
+			seen++
+		}
+		rows = append(rows, []string{r.Name, verdict, strings.Join(r.Observed, " "), fmt.Sprintf("%.1f s", r.Seconds)})
+	}
+	return a.table(append(rows, []string{fmt.Sprintf("%d of %d reproduced on %s", seen, len(all), all[0].Server)})...)
+}

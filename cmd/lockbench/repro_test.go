@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/sim"
+)
+
+func TestReproExitCodes(t *testing.T) {
+	found := sim.ExploreResult{Schema: sim.ExploreSchema, First: &sim.Found{Property: history.MutualExclusion, Cause: history.MisUnlock}}
+	tests := []struct {
+		name    string
+		bug     string
+		verdict checker.Result // of every run
+		search  sim.ExploreResult
+		err     error // of every run and search
+		want    int
+	}{
+		{"seen", "plain-del-mis-unlock", checker.Fail, sim.ExploreResult{}, nil, 0},
+		{"not seen", "plain-del-mis-unlock", checker.Pass, sim.ExploreResult{}, nil, 1},
+		{"seen, but by another name", "setnx-no-expiry", checker.Fail, sim.ExploreResult{}, nil, 1},
+		{"the run broke", "plain-del-mis-unlock", checker.Pass, sim.ExploreResult{}, errors.New("no file"), 70},
+		{"found", "blind-release", checker.Pass, found, nil, 0},
+		{"not found", "blind-release", checker.Pass, sim.ExploreResult{Schema: sim.ExploreSchema, Schedules: 9}, nil, 1},
+		{"the search broke", "blind-release", checker.Pass, sim.ExploreResult{}, errors.New("no worker"), 70},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(tt.verdict)
+			w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
+				return outcome(e, tt.verdict), tt.err
+			}
+			w.explorer = func(context.Context, sim.ExploreConfig, func(sim.Stats)) (sim.ExploreResult, error) {
+				return tt.search, tt.err
+			}
+			if got := w.call(t, "repro", tt.bug); got != tt.want {
+				t.Errorf("exit code %d, want %d\n%s%s", got, tt.want, w.out, w.err)
+			}
+		})
+	}
+}
+
+// One bug of a list that does not show is enough for 1, and the others are shown all the same.
+func TestReproAll(t *testing.T) {
+	w := newWorld(checker.Fail)
+	w.explorer = func(context.Context, sim.ExploreConfig, func(sim.Stats)) (sim.ExploreResult, error) {
+		return sim.ExploreResult{Schema: sim.ExploreSchema, First: &sim.Found{Property: history.MutualExclusion, Cause: history.MisUnlock}}, nil
+	}
+	if got := w.call(t, "repro", "all"); got != 1 {
+		t.Errorf("exit code %d, want 1", got)
+	}
+	want(t, "stdout", w.out.String(), "plain-del-mis-unlock", "yes", "NO: none of [progress/no-expiry] was seen in 4 runs", "reproduced on sim")
+}

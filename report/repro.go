@@ -1,0 +1,48 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/repro"
+)
+
+// Repro writes what became of a named bug: whether it was seen, what was seen, and its story.
+func Repro(w io.Writer, r repro.Result, s Style) error {
+	head := s.verdict(checker.Fail, "NOT REPRODUCED")
+	if r.Reproduced {
+		head = s.verdict(checker.Pass, "REPRODUCED")
+	}
+	lines := []string{head + "  " + r.Name + ": " + r.What, "", "source       " + r.Source, "lock         " + r.Lock, "where        " + where(r),
+		"expected     " + strings.Join(r.Expected, " or "), "seen         " + orNothing(strings.Join(r.Observed, " "))}
+	if r.Spared != "" {
+		lines = append(lines, "spared       "+r.Spared+" met the same and kept its promise")
+	}
+	if r.Why != "" {
+		lines = append(lines, s.paint(orange, "why")+"          "+r.Why)
+	}
+	if len(r.Story) > 0 {
+		lines = append(append(lines, "", "the story"), r.Story...)
+		lines = append(lines, "")
+	}
+	for _, dir := range r.Runs {
+		lines = append(lines, "run          "+dir)
+	}
+	return write(w, append(lines, "by hand      "+r.Command))
+}
+
+func where(r repro.Result) string {
+	if r.Scenario == "" {
+		return fmt.Sprintf("a search through the simulator's schedules, %s", plural(r.Attempts, "schedule"))
+	}
+	return fmt.Sprintf("scenario %s on %s, %s", r.Scenario, r.Server, plural(r.Attempts, "run"))
+}
+
+func orNothing(text string) string {
+	if text == "" {
+		return "nothing"
+	}
+	return text
+}

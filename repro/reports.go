@@ -1,0 +1,45 @@
+package repro
+
+import (
+	"strings"
+
+	"github.com/lockbench/lockbench/impls/catalogue"
+)
+
+// shows says by which property each planted bug is known. Those that are not named here break none in the small setting of a search:
+// they need a client that extends by hand, a longer queue, or a property that is no property, such as the order of grants.
+func shows() map[string]string {
+	return map[string]string{
+		"bug-blind-release":     "mutual-exclusion/mis-unlock",
+		"bug-expire-apart":      "progress",
+		"bug-same-token":        "mutual-exclusion/mis-unlock",
+		"bug-unknown-is-busy":   "progress",
+		"bug-lease-from-reply":  "mutual-exclusion",
+		"bug-fence-apart":       "fencing-order",
+		"bug-readers-cleared":   "mutual-exclusion/reader-evicted",
+		"bug-upgrade-race":      "mutual-exclusion/double-grant",
+		"bug-eternal-claim":     "progress",
+		"bug-client-clock":      "mutual-exclusion",
+		"bug-over-release":      "mutual-exclusion",
+		"bug-one-too-many":      "mutual-exclusion/double-grant",
+		"bug-inner-release":     "mutual-exclusion",
+		"bug-renews-anothers":   "renewal",
+		"bug-loss-ignored":      "renewal",
+		"bug-resurrects":        "renewal",
+		"bug-never-renews":      "renewal",
+		"bug-short-inner-lease": "reentrancy",
+	}
+}
+
+// reports are the bugs that were reported of libraries, planted in the correct locks.
+func reports() []Bug {
+	known := shows()
+	var out []Bug
+	for _, v := range catalogue.Planted() {
+		if property, ok := known[v.Name]; ok {
+			out = append(out, Bug{Name: strings.TrimPrefix(v.Name, "bug-"), What: v.Planted.Bug, Source: v.Planted.Report, Lock: v.Name,
+				Shows: []string{property}})
+		}
+	}
+	return out
+}

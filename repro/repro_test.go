@@ -1,0 +1,152 @@
+package repro_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/repro"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/sim"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// config reproduces in the simulator, inside this process, with as few schedules as show every bug.
+func config(t *testing.T) repro.Config {
+	t.Helper()
+	provider := &harness.Sim{Schedules: 2}
+	one := sim.New(nil)
+	t.Cleanup(func() {
+		if err := errors.Join(provider.Close(), one.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	base := harness.Experiment{Provider: provider, Now: time.Now, Random: bytes.NewReader(bytes.Repeat([]byte{1}, 1<<12))}
+	return repro.Config{Base: base, Seed: 1, Run: harness.Run, Explore: one.Explore}
+}
+
+// TestEveryBugIsReproduced runs the whole list.
+func TestEveryBugIsReproduced(t *testing.T) {
+	cfg := config(t)
+	for _, b := range repro.Bugs() {
+		t.Run(b.Name, func(t *testing.T) {
+			r, err := repro.Run(t.Context(), b, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.Reproduced || r.Why != "" || len(r.Observed) == 0 || len(r.Story) == 0 || r.Spared != b.Spares {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// TestTheListIsWhatItPromises: names that can be typed, sentences, known locks and scenarios, real properties; the five cases of
+// the argument and at least fifteen public reports.
+func TestTheListIsWhatItPromises(t *testing.T) {
+	seen, reports := map[string]bool{}, 0
+	for _, b := range repro.Bugs() {
+		if seen[b.Name] || strings.ContainsAny(b.Name, " _/") || !strings.HasSuffix(b.What, ".") || b.Source == "" || len(b.Shows) == 0 {
+			t.Errorf("%+v", b)
+		}
+		seen[b.Name] = true
+		if _, ok := catalogue.Find(b.Lock); !ok {
+			t.Errorf("%s: no lock %s", b.Name, b.Lock)
+		}
+		if s, ok := scenarios.Find(b.Scenario); !b.Searches() && !ok {
+			t.Errorf("%s: no scenario %s", b.Name, b.Scenario)
+		} else if _, err := s.With(b.Set); !b.Searches() && err != nil {
+			t.Errorf("%s: %v", b.Name, err)
+		}
+		for _, s := range b.Shows {
+			property, _, _ := strings.Cut(s, "/")
+			if !slices.Contains(properties, history.Property(property)) {
+				t.Errorf("%s: no property %s", b.Name, property)
+			}
+		}
+		if strings.Contains(b.Source, "#") {
+			reports++
+		}
+	}
+	for _, name := range []string{"K1", "K2", "K3", "K4", "K5", "redlock-restart"} {
+		if !seen[name] {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if reports < 15 {
+		t.Errorf("%d public reports, want at least 15", reports)
+	}
+}
+
+// properties are those that a bug may be known by.
+var properties = []history.Property{history.MutualExclusion, history.ExclusiveUse, history.StoreIntegrity, history.ReleaseSafety,
+	history.FencingOrder, history.Progress, history.Reentrancy, history.Renewal}
+
+// fake is a run that breaks what it is told to, by lock.
+func fake(breaks map[string]history.Property, windows []history.Window) func(context.Context, harness.Experiment) (*harness.Outcome, error) {
+	return func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
+		v := checker.Verdict{Verdict: checker.Pass}
+		if p, ok := breaks[e.Variant.Name]; ok {
+			v.Verdict = checker.Fail
+			v.Properties = []checker.Property{{Name: p, Verdict: checker.Fail, Violations: 1, Causes: map[history.Cause]int{history.MisUnlock: 1}}}
+		}
+		run := results.Run{Lock: e.Variant.Name, Scenario: e.Scenario.Name}
+		return &harness.Outcome{Run: run, Result: results.NewResult(run, v), Verdict: &v, Windows: windows}, nil
+	}
+}
+
+func TestWhatCountsAsReproduced(t *testing.T) {
+	stalled := []history.Window{{Fault: "pause-client"}}
+	tests := []struct {
+		name    string
+		bug     string
+		breaks  map[string]history.Property
+		windows []history.Window
+		want    bool
+		why     string
+	}{
+		{"the bug is seen", "plain-del-mis-unlock", map[string]history.Property{"set-nx-ex": history.MutualExclusion}, stalled, true, ""},
+		{"nothing is seen", "plain-del-mis-unlock", nil, stalled, false, "was seen in 4 runs"},
+		{"something else is seen", "plain-del-mis-unlock", map[string]history.Property{"set-nx-ex": history.Progress}, stalled, false, "was seen in 4 runs"},
+		{"the twin survives", "K5", map[string]history.Property{"bug-redlock-one-look": history.MutualExclusion}, stalled, true, ""},
+		{"the twin breaks, too", "K5", map[string]history.Property{"bug-redlock-one-look": history.MutualExclusion, "redlock": history.MutualExclusion},
+			stalled, false, "was to survive and did not"},
+		{"the twin met nothing", "K5", map[string]history.Property{"bug-redlock-one-look": history.MutualExclusion}, nil, false, "survived nothing"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b, ok := repro.Find(tt.bug)
+			if !ok {
+				t.Fatal("no such bug")
+			}
+			cfg := config(t)
+			cfg.Run = fake(tt.breaks, tt.windows)
+			r, err := repro.Run(t.Context(), b, cfg)
+			if err != nil || r.Reproduced != tt.want || !strings.Contains(r.Why, tt.why) || tt.want != (r.Why == "") {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+}
+
+func TestSearchesNeedTheSimulator(t *testing.T) {
+	b, _ := repro.Find("blind-release")
+	cfg := config(t)
+	cfg.Base.Provider = servers.Miniredis{}
+	if _, err := repro.Run(t.Context(), b, cfg); !errors.Is(err, repro.ErrSimOnly) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,199 @@
+package repro
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/sim"
+)
+
+// Schema is the schema name of a reproduction's result.
+const Schema = "lockbench/repro/v1"
+
+// ErrSimOnly: the bug is found by searching schedules, which real servers cannot be made to run.
+var ErrSimOnly = errors.New("only the simulator can search schedules")
+
+// Config is where and how bugs are reproduced.
+type Config struct {
+	// Base is the experiment of every run but for the lock, the scenario and the seed: provider, folder, clock, randomness.
+	Base harness.Experiment
+	// Seed is the first run's; those after it have the next ones.
+	Seed uint64
+	// Run makes one run; harness.Run.
+	Run func(context.Context, harness.Experiment) (*harness.Outcome, error)
+	// Explore searches; sim.Explore, or a simulator's own.
+	Explore func(context.Context, sim.ExploreConfig) (sim.ExploreResult, error)
+	// Budget bounds a search in real time; 0 means DefaultBudget.
+	Budget time.Duration
+}
+
+// DefaultBudget bounds a search that is told no budget.
+const DefaultBudget = 30 * time.Second
+
+// attempts is how many runs a bug gets to show itself in. Which client is drawn, and who comes second, is a matter of the seed; on real
+// servers a busy machine misses a moment now and then.
+const attempts = 4
+
+// Result is what became of a bug.
+type Result struct {
+	Schema     string   `json:"schema"`
+	Name       string   `json:"name"`
+	What       string   `json:"what"`
+	Source     string   `json:"source"`
+	Lock       string   `json:"lock"`
+	Scenario   string   `json:"scenario,omitempty"` // "" for a search
+	Server     string   `json:"server"`
+	Expected   []string `json:"expected"`         // one of them must be seen
+	Observed   []string `json:"observed"`         // all that was seen, "property/cause"
+	Spared     string   `json:"spared,omitempty"` // the lock that was to survive the same, and did
+	Reproduced bool     `json:"reproduced"`       // the bug was seen, and its twin, if any, survived
+	Attempts   int      `json:"attempts"`         // runs of the lock, or schedules of a search
+	Why        string   `json:"why,omitempty"`    // it was not reproduced
+	Story      []string `json:"story,omitempty"`  // of what was seen
+	Runs       []string `json:"runs,omitempty"`   // run directories
+	Seconds    float64  `json:"seconds"`
+	Command    string   `json:"command"`
+}
+
+// Run reproduces one bug. An error is a run or a search that could not be made; that the bug did not show is a result.
+func Run(ctx context.Context, b Bug, cfg Config) (Result, error) {
+	start := cfg.Base.Now()
+	r := Result{Schema: Schema, Name: b.Name, What: b.What, Source: b.Source, Lock: b.Lock, Scenario: b.Scenario, Server: cfg.Base.Provider.Name(),
+		Expected: b.Shows, Observed: []string{}, Command: b.Command()}
+	var err error
+	if b.Searches() {
+		err = search(ctx, b, cfg, &r)
+	} else {
+		err = runs(ctx, b, cfg, &r)
+	}
+	r.Seconds = cfg.Base.Now().Sub(start).Seconds()
+	return r, err
+}
+
+// search looks for the bug in the schedules of the setting that suits the lock's kind.
+func search(ctx context.Context, b Bug, cfg Config, r *Result) error {
+	if r.Server != "sim" {
+		return fmt.Errorf("%s on %s: %w", b.Name, r.Server, ErrSimOnly)
+	}
+	v, ok := catalogue.Find(b.Lock)
+	if !ok {
+		return fmt.Errorf("%s: no lock is called %q", b.Name, b.Lock)
+	}
+	budget := cfg.Budget
+	if budget == 0 {
+		budget = DefaultBudget
+	}
+	found, err := cfg.Explore(ctx, sim.ExploreConfig{
+		Program: sim.DefaultProgram(v), Bounds: sim.Bounds{Faults: sim.DefaultFaults(v), MaxFaults: 2, MaxWaits: 2},
+		Seed: cfg.Seed, Budget: budget, Seek: b.Shows,
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", b.Name, err)
+	}
+	r.Attempts = found.Schedules
+	if found.First == nil {
+		r.Why = fmt.Sprintf("it did not show in %d schedules", found.Schedules)
+		return nil
+	}
+	r.Observed = append(r.Observed, fmt.Sprintf("%s/%s", found.First.Property, found.First.Cause))
+	r.Story, r.Reproduced = found.First.Steps, true
+	return nil
+}
+
+// runs makes the scenario's runs until the bug shows, and then those of the twin that must survive.
+func runs(ctx context.Context, b Bug, cfg Config, r *Result) error {
+	for i := range attempts {
+		r.Attempts++
+		out, seen, err := one(ctx, b, b.Lock, cfg, cfg.Seed+uint64(i))
+		if err != nil {
+			return err
+		}
+		r.note(out, seen)
+		if len(b.shown(seen)) > 0 {
+			r.Reproduced, r.Story = true, story(b, out)
+			return spare(ctx, b, cfg, cfg.Seed+uint64(i), r)
+		}
+	}
+	r.Why = fmt.Sprintf("none of %v was seen in %d runs", b.Shows, r.Attempts)
+	return nil
+}
+
+// spare runs the twin that must survive what the bug did not. A run in which the fault did not come about shows nothing.
+func spare(ctx context.Context, b Bug, cfg Config, seed uint64, r *Result) error {
+	if b.Spares == "" {
+		return nil
+	}
+	out, seen, err := one(ctx, b, b.Spares, cfg, seed)
+	if err != nil {
+		return err
+	}
+	switch broke := b.shown(seen); {
+	case len(broke) > 0:
+		r.Reproduced, r.Why = false, fmt.Sprintf("%s was to survive and did not: %v", b.Spares, broke)
+	case len(out.Windows) == 0:
+		r.Reproduced, r.Why = false, fmt.Sprintf("%s met no fault, and so survived nothing", b.Spares)
+	default:
+		r.Spared = b.Spares
+	}
+	return nil
+}
+
+// note keeps what a run showed.
+func (r *Result) note(out *harness.Outcome, seen []string) {
+	r.Observed = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Observed, seen))))
+	if out.Dir != "" {
+		r.Runs = append(r.Runs, out.Dir)
+	}
+}
+
+// one makes one run of a lock in the bug's scenario and lists what it broke.
+func one(ctx context.Context, b Bug, lock string, cfg Config, seed uint64) (*harness.Outcome, []string, error) {
+	e, err := experiment(b, lock, cfg, seed)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", b.Name, err)
+	}
+	out, err := cfg.Run(ctx, e)
+	if err != nil {
+		return out, nil, fmt.Errorf("%s: %w", b.Name, err)
+	}
+	var seen []string
+	for _, broken := range results.Observed(out.Result) {
+		seen = append(seen, broken.String())
+	}
+	return out, seen, nil
+}
+
+func experiment(b Bug, lock string, cfg Config, seed uint64) (harness.Experiment, error) {
+	e := cfg.Base
+	v, ok := catalogue.Find(lock)
+	if !ok {
+		return e, fmt.Errorf("no lock is called %q", lock)
+	}
+	s, err := scenarios.Load(b.Scenario)
+	if err != nil {
+		return e, err
+	}
+	if s, err = s.With(b.Set); err != nil {
+		return e, err
+	}
+	e.Variant, e.Seed, e.Scenario = v, seed, s.Resolve(seed, v.Topology)
+	e.PlanHash, err = e.Scenario.Hash(seed)
+	return e, err
+}
+
+// story is that of the first violation which the bug announces.
+func story(b Bug, out *harness.Outcome) []string {
+	for _, v := range out.Verdict.Violations {
+		if len(b.shown([]string{string(v.Property) + "/" + string(v.Cause)})) > 0 {
+			return v.Story
+		}
+	}
+	return nil
+}
