@@ -92,6 +92,11 @@ func (e Experiment) simulate(ctx context.Context, keep *keeper, s *Sim) (*Outcom
 		}
 		total.add(run)
 	}
+	if total.verdict != nil && total.verdict.Verdict == checker.Fail {
+		if err := e.told(ctx, &total); err != nil {
+			return &Outcome{Run: keep.run, Dir: keep.path()}, err
+		}
+	}
 	return e.simulated(keep, &total)
 }
 
@@ -119,13 +124,34 @@ func (e Experiment) schedule(ctx context.Context, one *sim.Simulator, seed uint6
 	if out.Crash != "" {
 		return scheduled{}, fmt.Errorf("simulate %s × %s, seed %d: %s", e.Variant.Name, e.Scenario.Name, seed, out.Crash)
 	}
-	v, err := out.Check(ctx, checker.Options{Seed: seed, Store: e.ends(out)})
+	v, err := out.Check(ctx, checker.Options{Seed: seed, Store: e.ends(out), Bare: true})
 	if err != nil {
 		return scheduled{}, fmt.Errorf("check the history: %w", err)
 	}
 	doubts(v, e, out.Windows)
 	return scheduled{out, v}, nil
 }
+
+// told is the verdict of the schedule that is kept with its stories, which take longer than the schedule itself, and the search for
+// an order. Its first violations stand for those of the sum.
+func (e Experiment) told(ctx context.Context, t *tally) error {
+	v, err := t.kept.Check(ctx, checker.Options{Seed: e.Seed, Store: e.ends(t.kept.Outcome), MaxViolations: keptViolations})
+	if err != nil {
+		return fmt.Errorf("check the history: %w", err)
+	}
+	t.verdict.Violations = v.Violations
+	for i, p := range t.verdict.Properties {
+		for _, q := range v.Properties {
+			if q.Name == p.Name && q.First != nil {
+				t.verdict.Properties[i].First = q.First
+			}
+		}
+	}
+	return nil
+}
+
+// keptViolations is how many violations of a property are told of a simulated schedule.
+const keptViolations = 3
 
 // program is the experiment as the simulator wants it.
 func (e Experiment) program(seed uint64) sim.Program {
