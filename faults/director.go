@@ -77,12 +77,12 @@ func NewDirector(lease time.Duration, timeline func() int64, windows func(histor
 }
 
 // Enlist adds a client with the faults of the plan that strike at its moments. It must be called for every client before the first
-// of them moves.
+// of them moves. A client without a body is only heard: what strikes it, it does to itself.
 func (d *Director) Enlist(client int, body Body, plan []Spec) {
 	c := &directed{body: body, phase: Idle}
 	for _, s := range plan {
 		d.tracking = d.tracking || s.Until != ""
-		if s.Client == client+1 && s.When.After == (Span{}) {
+		if body != nil && s.Client == client+1 && s.When.After == (Span{}) {
 			c.faults = append(c.faults, &armed{Spec: s, on: ParsePattern(s.When.Request + s.When.Reply), times: max(s.Times, 1)})
 		}
 	}

@@ -29,7 +29,7 @@ func (d *drive) processes(ctx context.Context) error {
 	all := make([]*process, d.Scenario.Clients)
 	for i := range all {
 		all[i] = &process{drive: d, index: i, rec: d.newRecord(i)}
-		d.director.Enlist(i, nil, nil)
+		d.director.Enlist(i, nil, d.Scenario.Faults)
 	}
 	errs := make([]error, len(all))
 	var group sync.WaitGroup

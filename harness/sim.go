@@ -27,6 +27,9 @@ type Sim struct {
 	idle []*sim.Simulator
 }
 
+// enoughCommands ends an experiment early: a schedule in which clients poll for seconds shows as much as ten short ones, and takes longer.
+const enoughCommands = 4000
+
 // DefaultSchedules is how many schedules of an experiment are simulated unless somebody says otherwise.
 const DefaultSchedules = 10
 
@@ -82,7 +85,7 @@ func (e Experiment) simulate(ctx context.Context, keep *keeper, s *Sim) (*Outcom
 		n = DefaultSchedules
 	}
 	var total tally
-	for i := range n {
+	for i := 0; i < n && total.commands < enoughCommands; i++ {
 		if err := e.stopped(ctx); err != nil {
 			break
 		}
@@ -177,13 +180,15 @@ func (e Experiment) ends(out sim.Outcome) map[string]checker.StoreEnds {
 
 // tally adds up schedules.
 type tally struct {
-	runs    int
-	kept    scheduled // the first that broke something, or the last
-	verdict *checker.Verdict
+	runs     int
+	commands int
+	kept     scheduled // the first that broke something, or the last
+	verdict  *checker.Verdict
 }
 
 func (t *tally) add(s scheduled) {
 	t.runs++
+	t.commands += len(s.Commands)
 	if t.verdict == nil {
 		t.kept, t.verdict = s, s.verdict
 		return

@@ -98,7 +98,7 @@ func (s *suite) cell(ctx context.Context, v impls.Variant, sc scenarios.Scenario
 	}
 	r, dir, err := s.attempt(ctx, v, sc, want)
 	switch {
-	case errors.Is(err, ErrNotApplicable):
+	case errors.Is(err, ErrNotApplicable), errors.Is(err, impls.ErrUnsupported):
 		return results.NACell(v.Name, sc.Name, err.Error())
 	case err != nil:
 		c = results.ErrorCell(v.Name, sc.Name, want, err)

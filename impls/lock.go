@@ -40,6 +40,9 @@ type Grant struct {
 	// else is granted it. Zero: the lock promises nothing better than lease after the call. UntilTold:
 	// it promises to close Lost when the hold is gone, and no instant.
 	ValidUntil time.Time
+	// Asked is when, by the client's own clock, the try that was granted began: a lease runs from there and not from the
+	// call of an Acquire that waited. Zero: from the call.
+	Asked time.Time
 	// Lost is closed when the lock learns that the hold is gone. nil: it never tells.
 	Lost <-chan struct{}
 }

@@ -14,7 +14,11 @@ func PollUntilGranted(ctx context.Context, env Env, try func(context.Context) (G
 		if ctx.Err() != nil {
 			return Grant{}, fmt.Errorf("acquire %s: %w: %w", env.Key, ErrCancelled, ctx.Err())
 		}
+		asked := env.Clock.Now()
 		g, err := try(ctx)
+		if err == nil && g.Asked.IsZero() {
+			g.Asked = asked
+		}
 		if err == nil || !errors.Is(err, ErrBusy) || n == env.MaxTries {
 			return g, endedBy(ctx, err)
 		}

@@ -33,6 +33,7 @@ type Client struct {
 	Index   int    // from 0
 	Clients int    // how many there are
 	Config  Config
+	Leased  bool // the server ends a hold after Config.Lease
 	Fenced  bool // the store is to compare fences
 	// Open makes the client's handle on a key; onRenew is told of every extend that the lock does by itself.
 	Open     func(key string, onRenew func(impls.Renewal)) (impls.Lock, error)

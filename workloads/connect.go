@@ -58,7 +58,7 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 	storage := redis.NewClient(ClientOptions(a, a.StoreAddr))
 	source := rand.NewChaCha8(a.Seed)
 	c := &Client{
-		Name: name, Index: s.Index, Clients: s.Clients, Config: s.Config, Fenced: s.Variant.Traits.Fenced,
+		Name: name, Index: s.Index, Clients: s.Clients, Config: s.Config, Leased: !s.Variant.Traits.NoLease, Fenced: s.Variant.Traits.Fenced,
 		Store: RedisStore{Client: storage, Prefix: StorePrefix(s.Prefix)},
 		Clock: a.Clock, Timeline: a.Timeline, Record: a.Record, At: a.At,
 		Rand: rand.New(rand.NewChaCha8(shift(a.Seed))),
@@ -110,8 +110,9 @@ func connectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() e
 	}
 }
 
-// poolSize is enough for the client's own call, its lock's watchdog and a subscription.
-const poolSize = 4
+// poolSize is more than a client's own call, its lock's watchdog, its subscriptions and its clean-ups will ever use at once: nobody is
+// to wait for a connection, which would be a wait for the harness and not for the lock.
+const poolSize = 64
 
 const defaultTimeout = 3 * time.Second
 

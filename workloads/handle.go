@@ -65,7 +65,7 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 		h.finish(op, err)
 		return false, c.refused(ctx, h.key, err)
 	}
-	op.Token, op.Fence, op.ValidUntil = g.Token, g.Fence, c.instant(g.ValidUntil)
+	op.Token, op.Fence, op.ValidUntil = g.Token, g.Fence, c.validUntil(g)
 	h.finish(op, nil)
 	h.grants, h.modes = append(h.grants, g), append(h.modes, mode)
 	h.watchLoss(g)
@@ -220,6 +220,15 @@ func (h *handle) unwatch() {
 
 // UntilTold is the valid-until of a lock that promises to tell when the hold is gone, and no instant.
 const UntilTold = math.MaxInt64
+
+// validUntil is what the client may believe of a grant: what the lock says, or else a lease from the try that was granted. 0 leaves it to
+// the call and the lease of the history, or to a lock without a lease.
+func (c *Client) validUntil(g impls.Grant) int64 {
+	if g.ValidUntil.IsZero() && c.Leased && !g.Asked.IsZero() {
+		return c.instant(g.Asked.Add(c.Config.Lease))
+	}
+	return c.instant(g.ValidUntil)
+}
 
 // instant turns an instant of the client's own clock into one of the run's timeline; 0 for none.
 func (c *Client) instant(t time.Time) int64 {
