@@ -217,7 +217,7 @@ func (d *Director) strike(ctx context.Context, client int, f *armed, where strin
 	var err error
 	switch f.Fault {
 	case PauseClient:
-		w.Confirmed = d.clients[client].body.Stop(f.Spec, where, func() { d.Wait(ctx, client, f.Spec, w.Start) })
+		w.Confirmed = d.clients[client].body.Stop(f.Spec, where, func() { d.Wait(ctx, client, f.Spec) })
 	case SlowWork:
 		err = impls.SystemClock{}.Sleep(ctx, f.For.Of(d.lease))
 		w.Confirmed = err == nil
@@ -235,17 +235,20 @@ func (d *Director) strike(ctx context.Context, client int, f *armed, where strin
 	return err
 }
 
-// Wait is the length of a stall that began at since: For, and then, where Until says so, until another client is inside its section.
-func (d *Director) Wait(ctx context.Context, client int, s Spec, since int64) {
+// Wait is the length of a stall: For, and then, where Until says so, until another client enters its section. One that entered
+// before may be about to leave it.
+func (d *Director) Wait(ctx context.Context, client int, s Spec) {
 	clock := impls.SystemClock{}
 	if clock.Sleep(ctx, s.For.Of(d.lease)) != nil || s.Until != OtherEntered {
 		return
 	}
+	since := d.timeline()
 	limit, cancel := context.WithTimeout(ctx, untilLeases*d.lease)
 	defer cancel()
 	for {
 		entered, next := d.watch(client, since)
 		if entered {
+			_ = clock.Sleep(ctx, Settle)
 			return
 		}
 		select {
@@ -270,6 +273,9 @@ func (d *Director) watch(client int, since int64) (bool, <-chan struct{}) {
 
 // OtherEntered is the Until of a fault that lasts until another client is inside its critical section.
 const OtherEntered = "other-entered"
+
+// Settle is how long after the entry the fault lasts, so that what comes next is clearly inside the other's section.
+const Settle = time.Millisecond
 
 // untilLeases bounds the wait for Until.
 const untilLeases = 10

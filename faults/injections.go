@@ -29,7 +29,7 @@ type InjectionsConfig struct {
 	Timeline func() int64         // nanoseconds on the run's base
 	Windows  func(history.Window) // takes what was measured; may be called from several goroutines
 	// Wait is how long a fault that began at since lasts: Spec.For, and until Spec.Until. It returns early when ctx ends.
-	Wait func(ctx context.Context, client int, s Spec, since int64)
+	Wait func(ctx context.Context, client int, s Spec)
 }
 
 // NewInjections checks that every fault of a resolved plan can be done to the field. Nothing is done yet.
@@ -134,7 +134,7 @@ func (i *Injections) atEnd(e Effect) {
 
 // end waits for the fault's time, heals it and records it.
 func (i *Injections) end(s Spec, e Effect, w history.Window) {
-	i.cfg.Wait(i.ctx, s.Client-1, s, w.Start)
+	i.cfg.Wait(i.ctx, s.Client-1, s)
 	if e.Heal != nil {
 		if err := i.heal(e); err != nil {
 			w.Confirmed, w.Note = false, "not healed: "+err.Error()
@@ -185,7 +185,7 @@ func (i *Injections) hold(s Spec, done <-chan struct{}) {
 		case <-over:
 		}
 	})
-	i.cfg.Wait(ctx, s.Client-1, s, i.cfg.Timeline())
+	i.cfg.Wait(ctx, s.Client-1, s)
 	close(over)
 }
 

@@ -42,7 +42,7 @@ func newTheatre(t *testing.T, spec servers.Spec, plan []Spec) *theatre {
 		Field:    Field{Servers: s.servers, Proxy: s.proxy, Lease: 100 * time.Millisecond, Keys: s.keys},
 		Timeline: func() int64 { return int64(time.Since(start)) },
 		Windows:  s.window,
-		Wait:     func(ctx context.Context, _ int, f Spec, _ int64) { sleep(ctx.Done(), f.For.Of(100*time.Millisecond)) },
+		Wait:     func(ctx context.Context, _ int, f Spec) { sleep(ctx.Done(), f.For.Of(100*time.Millisecond)) },
 	}, plan)
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,8 @@ type Spec struct {
 	When Trigger `yaml:"when,omitempty,flow" json:"when,omitzero"`
 	// For is how long it lasts; zero means for ever, or that the fault is instantaneous.
 	For Span `yaml:"for,omitempty" json:"for,omitzero"`
-	// Until names an event that must also have happened before it ends: other-entered (another client is inside
-	// its critical section). It is waited for at most ten leases.
+	// Until names an event that must happen after For before it ends: other-entered (another client enters its critical
+	// section). It is waited for at most ten leases.
 	Until string `yaml:"until,omitempty" json:"until,omitempty"`
 	// By is the size of a clock fault, of a delay, or of a limit, by fault.
 	By Span `yaml:"by,omitempty" json:"by,omitzero"`

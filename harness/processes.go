@@ -189,7 +189,7 @@ func (p *process) stopped(ctx context.Context, s stopping) {
 	}
 	p.faults.Go(func() {
 		w.Confirmed = awaitState(p.cmd.Process.Pid, stateStopped, stateLimit)
-		d.director.Wait(ctx, p.index, s.Spec, w.Start)
+		d.director.Wait(ctx, p.index, s.Spec)
 		w.End = d.timeline()
 		w.Confirmed = resume(p.cmd.Process) == nil && w.Confirmed
 		d.windows.Add(w)

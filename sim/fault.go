@@ -48,7 +48,7 @@ func (w *world) lasting(e extent, end func()) {
 		earliest := time.Now().Add(e.d)
 		try := func() {
 			if !over && !time.Now().Before(earliest) && e.ready() {
-				finish()
+				w.after(faults.Settle, finish)
 			}
 		}
 		w.onEnter = append(w.onEnter, try)
@@ -59,10 +59,16 @@ func (w *world) lasting(e extent, end func()) {
 	}
 }
 
-// otherEnters makes an extent that ends when another client than a has entered its critical section, counted from now.
+// otherEnters makes an extent that ends when, after d, another client than a enters its critical section: one that entered before may
+// be about to leave it. The first look is at d.
 func (w *world) otherEnters(a *actor, d time.Duration) extent {
-	before, own := w.entered, w.entries[a.index]
-	return extent{d, func() bool { return w.entered-before > w.entries[a.index]-own || w.alone(a) }}
+	looked, before, own := false, 0, 0
+	return extent{d, func() bool {
+		if !looked {
+			looked, before, own = true, w.entered, w.entries[a.index]
+		}
+		return w.entered-before > w.entries[a.index]-own || w.alone(a)
+	}}
 }
 
 // alone tells whether all other clients are done or dead: nobody is left to enter.
