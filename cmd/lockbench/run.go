@@ -25,13 +25,13 @@ import (
 
 // runFlags are the flags of run, as they were given.
 type runFlags struct {
-	lock, scenario, workload, server, out string
-	clients, ops, reps                    int
-	clientsAs                             choice
-	duration, lease                       time.Duration
-	rate                                  float64
-	set                                   []string
-	seed                                  uint64
+	lock, scenario, workload, server, out, sweep string
+	clients, ops, reps                           int
+	clientsAs                                    choice
+	duration, lease                              time.Duration
+	rate                                         float64
+	set                                          []string
+	seed                                         uint64
 }
 
 func newRun(a *app) *cobra.Command {
@@ -44,9 +44,15 @@ func newRun(a *app) *cobra.Command {
 			"--set changes a value of the scenario (--set think=50ms, --set faults.0.for=\"2 lease\"), or with the prefix lock. a\n" +
 			"setting of the lock (--set lock.defaults=library).",
 		Example: "  lockbench run --lock token\n  lockbench run --lock set-nx-ex --scenario pause-holder --seed 8341\n" +
-			"  lockbench run --lock token --workload hot --clients 16 --duration 10s --rate 500 -o json",
+			"  lockbench run --lock token --workload hot --clients 16 --duration 10s --rate 500 -o json\n" +
+			"  lockbench run --lock token --scenario pause-holder --sweep pause/lease=0.2..3.0 --server sim",
 		Args: nothing,
-		RunE: func(c *cobra.Command, _ []string) error { return a.run(c.Context(), f, c.Flags()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.sweep != "" {
+				return a.sweep(c.Context(), f, c.Flags())
+			}
+			return a.run(c.Context(), f, c.Flags())
+		},
 	}
 	f.register(c)
 	return c
@@ -68,6 +74,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	s.Uint64Var(&f.seed, "seed", 0, "of every choice that is drawn; without it one is drawn and shown")
 	s.IntVar(&f.reps, "reps", 1, "how often, each time with the next seed")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
+	s.StringVar(&f.sweep, "sweep", "", sweepHelp)
 	c.MarkFlagsMutuallyExclusive("duration", "ops")
 	complete(c, "clients-as", words(f.clientsAs.allowed...))
 	complete(c, "server", words(serverWords[:]...))

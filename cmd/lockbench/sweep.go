@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/scenarios"
+)
+
+const sweepHelp = "run at several sizes of a fault: NAME=FROM..TO[/POINTS], such as pause/lease=0.2..3.0, failover-lag=10ms..1s, clock-jump=100ms..2s"
+
+// sweep runs the scenario at each size and shows how often the lock broke.
+func (a *app) sweep(ctx context.Context, f runFlags, flags *pflag.FlagSet) error {
+	sweep, err := scenarios.ParseSweep(f.sweep)
+	if err != nil {
+		return asInput(err)
+	}
+	e, err := a.experiment(ctx, &f, flags)
+	if err != nil {
+		return err
+	}
+	plan, err := sizes(e.Scenario, sweep)
+	if err != nil {
+		return err
+	}
+	ctx, interrupts := a.listen(ctx)
+	e.Stop = interrupts.stop
+	out := results.Sweep{Schema: results.SweepSchema, Lock: e.Variant.Name, Scenario: e.Scenario.Name, Server: e.Provider.Name(), Seed: f.seed,
+		Parameter: sweep.Parameter, Asked: len(sweep.Points), Points: []results.SweepPoint{}, Rerun: rerun(flags, "run", e.Provider, f.seed)}
+	for i, size := range sweep.Points {
+		if interrupts.count.Load() > 0 || ctx.Err() != nil {
+			break
+		}
+		e.Scenario = plan[i]
+		e.Progress = func(p harness.Progress) {
+			a.line.show(facts(fmt.Sprintf("%s %s, %d of %d", sweep.Parameter, size, i+1, len(plan)), runProgress(e, p)))
+		}
+		p, pointErr := a.sweepPoint(ctx, e, f, size)
+		err = errors.Join(err, pointErr)
+		if p.Runs > 0 {
+			out.Points = append(out.Points, p)
+		}
+		if pointErr != nil {
+			break
+		}
+	}
+	a.line.clear()
+	out.Judge()
+	return errors.Join(err, a.showSweep(out), verdictError(out.Verdict), interrupts.end())
+}
+
+// sizes are the scenarios of a sweep. What is wrong with them is known before the first one runs.
+func sizes(s scenarios.Scenario, sweep scenarios.Sweep) ([]scenarios.Scenario, error) {
+	out := make([]scenarios.Scenario, len(sweep.Points))
+	for i, size := range sweep.Points {
+		var err error
+		if out[i], err = s.At(sweep, size); err != nil {
+			return nil, asInput(err)
+		}
+	}
+	return out, nil
+}
+
+// sweepPoint makes the runs of one size. Runs that were made before one failed count.
+func (a *app) sweepPoint(ctx context.Context, e harness.Experiment, f runFlags, size faults.Span) (results.SweepPoint, error) {
+	var sum *checker.Verdict
+	var dirs []string
+	runs, violated := 0, 0
+	plan := e.Scenario
+	var err error
+	for rep := range f.reps {
+		if rep > 0 && interrupted(e.Stop) {
+			break
+		}
+		e.Seed = f.seed + uint64(rep)
+		e.Scenario = plan.Resolve(e.Seed, e.Variant.Topology)
+		var out *harness.Outcome
+		if out, err = a.sweepRun(ctx, e); err != nil {
+			break
+		}
+		runs++
+		if out.Verdict.Verdict == checker.Fail {
+			violated++
+		}
+		if out.Dir != "" {
+			dirs = append(dirs, out.Dir)
+		}
+		if sum == nil {
+			sum = out.Verdict
+			continue
+		}
+		sum = checker.Sum(sum, out.Verdict)
+	}
+	if sum == nil {
+		return results.SweepPoint{}, err
+	}
+	p := results.NewSweepPoint(size.String(), int64(size.Of(e.Scenario.Lease.Of(0))), sum)
+	p.Runs, p.Violated, p.Dirs, p.Notes = runs, violated, dirs, slices.Compact(p.Notes)
+	return p, err
+}
+
+func (a *app) sweepRun(ctx context.Context, e harness.Experiment) (*harness.Outcome, error) {
+	hash, err := e.Scenario.Hash(e.Seed)
+	if err != nil {
+		return nil, err
+	}
+	e.PlanHash = hash
+	return a.kept(ctx, e)
+}
+
+func interrupted(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	default:
+		return false
+	}
+}
+
+func (a *app) showSweep(x results.Sweep) error {
+	if a.json() {
+		return a.writeJSON(x)
+	}
+	return report.Sweep(a.out, x, a.style())
+}

@@ -1,0 +1,55 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+)
+
+// Sweep writes a table of how often a lock broke by the size of a fault: the rate of each property with its 95 % interval.
+func Sweep(w io.Writer, x results.Sweep, s Style) error {
+	lines := []string{s.verdict(x.Verdict, headline(x.Verdict)) + fmt.Sprintf("  %s × %s by %s  (%s, seed %d)", x.Lock, x.Scenario, x.Parameter, x.Server, x.Seed), ""}
+	lines = append(lines, sweepTable(x)...)
+	lines = append(lines, "", "rate of violations among what could have gone wrong, with its 95 % interval; runs violated of runs made")
+	if len(x.Points) < x.Asked {
+		lines = append(lines, fmt.Sprintf("stopped after %d of %s", len(x.Points), plural(x.Asked, "point")))
+	}
+	for _, n := range x.Notes {
+		lines = append(lines, s.paint(orange, "note")+"         "+n)
+	}
+	return write(w, append(lines, "again        "+x.Rerun))
+}
+
+func sweepTable(x results.Sweep) []string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, x.Parameter)
+	for _, name := range results.SweptProperties() {
+		fmt.Fprintf(t, "\t%s", name)
+	}
+	fmt.Fprintln(t, "\truns")
+	for _, p := range x.Points {
+		fmt.Fprint(t, p.Size)
+		for _, name := range results.SweptProperties() {
+			fmt.Fprintf(t, "\t%s", sweepCell(p, name))
+		}
+		fmt.Fprintf(t, "\t%d of %d\n", p.Violated, p.Runs)
+	}
+	_ = t.Flush() // into memory
+	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+}
+
+func sweepCell(p results.SweepPoint, name history.Property) string {
+	i := slices.IndexFunc(p.Properties, func(one checker.Property) bool { return one.Name == name })
+	if i < 0 || p.Properties[i].Verdict == checker.NotApplicable {
+		return "n/a"
+	}
+	one := p.Properties[i]
+	return fmt.Sprintf("%s (%s to %s)", percent(one.Rate), percent(one.CI95[0]), percent(one.CI95[1]))
+}
