@@ -13,7 +13,7 @@ race:
 
 lint:
 	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
-	go mod tidy -diff
+	go mod verify
 	go vet ./...
 	go tool staticcheck ./...
 

@@ -90,7 +90,7 @@ func TestGateClock(t *testing.T) {
 				if r.want == nil && time.Since(start) != r.sleep {
 					t.Errorf("slept %v, want %v", time.Since(start), r.sleep)
 				}
-				if got := clock.Now().Sub(time.Now()); got != r.skew {
+				if got := time.Until(clock.Now()); got != r.skew {
 					t.Errorf("the clock is off by %v, want %v", got, r.skew)
 				}
 			})

@@ -121,6 +121,7 @@ func (h *handle) extend(ctx context.Context) error {
 	c := h.client
 	g := h.grants[len(h.grants)-1]
 	op := history.Operation{Op: history.Extend, Key: h.key, Token: g.Token, Call: c.Timeline()}
+	c.Record.Begin(op)
 	g, err := h.lock.Extend(ctx)
 	op.Return, op.Outcome = c.Timeline(), extendOutcome(err)
 	if err == nil {

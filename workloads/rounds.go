@@ -24,7 +24,7 @@ type Workload interface {
 
 // All lists the workloads in the order of the documentation.
 func All() []Workload {
-	return []Workload{counter{}, transfer{}, lottery{}, hot, spread{}, readMostly{}, nested{}, handoff}
+	return []Workload{counter{}, transfer{}, lottery{}, hot, spread{}, readMostly{}, nested{}, handoff, longHold{}}
 }
 
 // Find looks a workload up by name.
@@ -101,6 +101,8 @@ type guarded struct {
 	mode   history.Mode
 	think  time.Duration
 	update func(read int64) (wrote int64, write bool)
+	// while, when set, is what the client does in place of thinking. It tells whether the client still holds as far as it knows.
+	while func(h *handle, ctx context.Context) (holds bool, err error)
 }
 
 func (c *Client) guardedRound(ctx context.Context, g guarded) error {
@@ -144,7 +146,8 @@ func (h *handle) work(ctx context.Context, g guarded) error {
 	if err := c.At(ctx, history.Entered, g.key); err != nil {
 		return err
 	}
-	if err := c.Clock.Sleep(ctx, g.think); err != nil {
+	holds, err := h.think(ctx, g)
+	if err != nil || !holds {
 		return survivable(err)
 	}
 	wrote, write := g.update(read)
@@ -152,6 +155,14 @@ func (h *handle) work(ctx context.Context, g guarded) error {
 		return nil
 	}
 	return h.write(ctx, read, wrote)
+}
+
+// think is the work between read and write back.
+func (h *handle) think(ctx context.Context, g guarded) (holds bool, err error) {
+	if g.while != nil {
+		return g.while(h, ctx)
+	}
+	return true, h.client.Clock.Sleep(ctx, g.think)
 }
 
 func (h *handle) write(ctx context.Context, read, wrote int64) error {

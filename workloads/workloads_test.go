@@ -85,22 +85,34 @@ func newRig(t *testing.T, lock string, cfg Config) *rig {
 	return r
 }
 
+type roundRow struct {
+	workload string
+	lock     string
+	want     string
+	wrote    []int64
+}
+
+// rounds is one for the workload that takes leases, else two.
+func (r roundRow) rounds() int {
+	if r.workload == "long-hold" {
+		return 1
+	}
+	return 2
+}
+
 func TestRoundsAreRecorded(t *testing.T) {
-	rows := []struct {
-		workload string
-		lock     string
-		want     string
-		wrote    []int64
-	}{
+	rows := []roundRow{
 		{"counter", "token", "acquire:ok write:ok use release:ok acquire:ok write:ok use release:ok", []int64{1, 2}},
 		{"transfer", "token", "acquire:ok write:ok use release:ok acquire:ok write:ok use release:ok", []int64{900, 800}}, // the only client pays
 		{"lottery", "token", "acquire:ok write:ok use release:ok acquire:ok write:ok use release:ok", []int64{10, 10}},    // a new draw each round
 		{"hot", "token", "acquire:ok use release:ok acquire:ok use release:ok", nil},                                      // nothing is stored
-		{"counter", "lua-nil", "acquire:busy acquire:busy", nil},                                                          // refused: no section
+		{"long-hold", "token", "acquire:ok extend:ok extend:ok extend:ok extend:ok extend:ok extend:ok write:ok use release:ok", []int64{1}},
+		{"long-hold", "set-nx-ex", "acquire:ok extend:fail write:ok use release:ok", []int64{1}}, // cannot extend
+		{"counter", "lua-nil", "acquire:busy acquire:busy", nil},                                 // refused: no section
 	}
 	for _, row := range rows {
 		t.Run(row.workload+" "+row.lock, func(t *testing.T) {
-			r := newRig(t, row.lock, Config{Ops: 2})
+			r := newRig(t, row.lock, Config{Ops: row.rounds()})
 			w, _ := Find(row.workload)
 			if err := w.Prepare(t.Context(), r.Store, r.Config); err != nil {
 				t.Fatal(err)
