@@ -72,7 +72,7 @@ func TestScenarioAtASize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _ := Find("pause-holder")
+	s, _ := Find("pause-before-release")
 	got, err := s.At(sweep, sweep.Points[2])
 	if err != nil || got.Faults[0].For != (faults.Span{Leases: 1}) || got.Faults[0].Until != "" {
 		t.Errorf("%+v, %v", got.Faults, err)
