@@ -41,6 +41,11 @@ func (s *Sim) Name() string { return "sim" }
 // Available is always nil: the simulator needs nothing but this program.
 func (s *Sim) Available(context.Context) error { return nil }
 
+// Describe says what it can do.
+func (s *Sim) Describe() string {
+	return "in this process, in virtual time: every topology but the cluster, every fault"
+}
+
 // Start refuses: the simulator's nodes live inside a schedule.
 func (s *Sim) Start(context.Context, servers.Spec) (servers.Deployment, error) {
 	return nil, fmt.Errorf("servers of the simulator outside a schedule: %w", servers.ErrRefused)

@@ -11,11 +11,11 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// MaxLines is how many lines the end of a run takes at most: what one screen shows together with the command that was typed.
-const MaxLines = 25
+// MaxLines is how many lines the end of a run takes at most.
+const MaxLines = 36
 
-// minStory is how many lines of a story are shown however full the screen is.
-const minStory = 5
+// minStory is how many lines of a story are shown however full the screen is: a whole one, and what it is about.
+const minStory = 13
 
 // Run writes the end of a run: verdict first, then the story of the first violation, the strength of what passed, what was lost, latencies,
 // the harness's own health, where the run lies (path, "" = nowhere) and how to run it again.
@@ -145,15 +145,14 @@ func causes(all map[history.Cause]int) string {
 	return strings.Join(words, ", ")
 }
 
-// firstViolation is the one that came first in time, of all properties; of those at the same instant, the one whose property comes first.
+// firstViolation is the one to tell: the first of the gravest property that failed, in the order of the verdict.
 func firstViolation(r results.Result) *checker.Violation {
-	var first *checker.Violation
 	for _, p := range r.Properties {
-		if p.First != nil && (first == nil || p.First.At < first.At) {
-			first = p.First
+		if p.First != nil {
+			return p.First
 		}
 	}
-	return first
+	return nil
 }
 
 // storyLines tells a violation in at most room lines, but never in fewer than minStory.

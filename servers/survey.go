@@ -42,6 +42,9 @@ type surveyor interface {
 	ability(ctx context.Context, name string) error
 }
 
+// describer is a provider of another room that says in a sentence what it can do.
+type describer interface{ Describe() string }
+
 // Abilities lists all that a survey asks for, in the order of its answer.
 func Abilities() []string {
 	return []string{
@@ -57,7 +60,11 @@ func Survey(ctx context.Context, providers ...Provider) []Capability {
 		s, ok := p.(surveyor)
 		if !ok {
 			err := p.Available(ctx)
-			all = append(all, capability(p, CanServe, "", err))
+			detail := ""
+			if d, ok := p.(describer); ok {
+				detail = d.Describe()
+			}
+			all = append(all, capability(p, CanServe, detail, err))
 			continue
 		}
 		all = append(all, survey(ctx, s)...)

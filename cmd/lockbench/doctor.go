@@ -91,7 +91,7 @@ func (d diagnosis) summary(name string) []string {
 	if detail == "" && len(able) == 0 {
 		return []string{name, "nothing"}
 	}
-	if detail != "" {
+	if detail != "" && len(able) > 0 {
 		detail += ": "
 	}
 	return []string{name, detail + strings.Join(able, ", ")}
