@@ -14,6 +14,7 @@ const (
 	faultCrashClient = "crash-client"
 	faultPauseClient = "pause-client"
 	faultLoseReply   = "lose-reply"
+	faultLoseRequest = "lose-request"
 	faultDeleteKey   = "delete-key"
 )
 
@@ -104,6 +105,24 @@ func (s *scene) crashed(client string) (int64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// dropLost takes from a step whose request is known to have been lost, before it reached the server, the effect that it may have had: the last
+// that its client sent to the node before the fault, and that no reply was seen of.
+func (s *scene) dropLost(w *history.Window) {
+	if w.Fault != faultLoseRequest || !w.Confirmed {
+		return
+	}
+	for i := len(s.steps) - 1; i >= 0; i-- {
+		st := &s.steps[i]
+		if st.Client != w.Client || st.Sent > w.Start || w.Node >= 0 && st.Node != w.Node {
+			continue
+		}
+		if st.Replied == 0 {
+			st.effect = effectNone
+		}
+		return
+	}
 }
 
 // fenceFell tells whether a grant that returned at an instant came with a fence no higher than one before.

@@ -92,7 +92,7 @@ func (p *pair) chainBack(own *hold, f *step) history.Cause {
 		a, b = b, a
 	}
 	if b == p.second || a.end() <= b.start() {
-		if p.takenFrom(own, f) {
+		if p.takenFrom(own, f) || f.wholeKey() && p.ranOutUnder(own, f) {
 			return history.MisUnlock
 		}
 		return history.CauseUnknown // each held in its own time, and this was the end of the freeing client's own hold
@@ -117,6 +117,25 @@ func (p *pair) takenFrom(own *hold, f *step) bool {
 		}
 	}
 	return false
+}
+
+// ranOutUnder tells whether a hold's lease ended on the server before the first was granted, while a delete of its own client
+// was still on its way: a server that was stopped found both in its queue, and what was deleted was the first's.
+func (p *pair) ranOutUnder(own *hold, f *step) bool {
+	if len(p.first.grants) == 0 || own.granted() > p.first.granted() {
+		return false
+	}
+	end, ok := int64(0), false
+	for i := range p.steps {
+		st := &p.steps[i]
+		if st.Client != own.client() || st.Sent < own.granted() || st.Sent >= f.Sent || !st.takes() && st.effect != effectLease {
+			continue
+		}
+		if ttl := p.ttl(st); ttl > 0 {
+			end, ok = st.Sent+ttl, true
+		}
+	}
+	return ok && end <= p.first.grants[len(p.first.grants)-1].latest() && end <= f.latest()
 }
 
 // holdOf finds the hold that a client believed in, up to the release, when it sent a step.

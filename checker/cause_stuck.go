@@ -11,7 +11,7 @@ import (
 // violation. It follows the key on the server from command to command, and asks who left there what was found.
 func (s *scene) stuckCause(v *Violation) history.Cause {
 	left := s.leftover(v.At)
-	if left.taker != nil {
+	if left.taker != nil && !s.refusedBefore(left.taker) {
 		return s.blame(left, v.At)
 	}
 	switch {
@@ -19,8 +19,10 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 		return history.ClockJump
 	case v.Property == history.Hygiene:
 		return history.CauseUnknown
-	case s.neverGranted(v):
+	case s.neverGranted(v) || left.taker != nil:
 		return history.NeverGranted
+	case s.deadWaiter(v.At) && s.keyAlone(v):
+		return history.NoExpiry
 	case s.deadWaiter(v.At) && len(s.steps) > 0:
 		return history.Orphan
 	case v.Property == history.Progress && s.asleep(v):
@@ -46,6 +48,7 @@ func (s *scene) grantedWithin(v *Violation) bool {
 // leftover is the state of a lock's key on the server, as the commands up to an instant leave it.
 type leftover struct {
 	taker   *step // who took the key that is there; nil when there is none
+	before  *step // who had taken it when the taker asked
 	freeing *step // an attempt to free it that no reply was seen of
 	leased  bool  // it ends by itself
 	ends    int64 // when, if it does
@@ -76,16 +79,24 @@ func (k *leftover) age(now int64) {
 
 func (s *scene) apply(k *leftover, st *step) {
 	switch {
+	case st.effect == effectFree && k.follows(st):
 	case st.effect == effectFree:
 		*k = leftover{}
 	case st.takes() || st.effect == effectMaybe && st.during == history.Acquire && k.taker == nil && mayTake(st):
-		*k = leftover{taker: st}
+		*k = leftover{taker: st, before: k.taker}
 		k.lease(st, s.ttl(st))
 	case st.effect == effectLease && k.taker != nil:
 		k.lease(st, s.ttl(st))
 	case st.effect == effectMaybe && st.during == history.Release && k.taker != nil:
 		k.freeing = st
 	}
+}
+
+// follows tells whether the key was taken after a step that freed it, though it was asked for before: the two were under way
+// together, the key was the freeing client's, and the taker's condition was that nobody held it.
+func (k *leftover) follows(free *step) bool {
+	return k.taker != nil && k.taker.effect == effectCreate && k.before != nil && k.before.Client == free.Client &&
+		k.taker.Client != free.Client && free.Sent <= k.taker.latest()
 }
 
 // mayTake tells whether a command whose reply was not seen is one that takes a lock, not one that sets a lease.
@@ -156,6 +167,24 @@ func (s *scene) neverGranted(v *Violation) bool {
 	return refusals > 1
 }
 
+// refusedBefore tells whether the lock was refused before anybody can have taken it, when the one that may have is a request that no
+// reply was seen of, and nobody was ever granted the lock.
+func (s *scene) refusedBefore(taker *step) bool {
+	if taker.effect != effectMaybe || s.everGranted(history.Exclusive) || s.everGranted(history.Shared) {
+		return false
+	}
+	for i := range s.steps {
+		st := &s.steps[i]
+		switch {
+		case st.Sent >= taker.Sent || st.takes() || st.effect == effectMaybe:
+			return false
+		case st.effect == effectRefuse && st.during == history.Acquire && !strings.HasPrefix(st.Reply, "-") && st.latest() < taker.Sent:
+			return true
+		}
+	}
+	return false
+}
+
 // refusals counts how often an acquire was refused: by command, or as a whole where no command is known.
 func (s *scene) refusals(op *history.Operation) (n int) {
 	for i := range s.steps {
@@ -176,6 +205,23 @@ func (s *scene) deadWaiter(at int64) bool {
 		died, dead := s.crashed(op.Client)
 		return dead && died <= at && op.Op == history.Acquire && op.Call <= died && died <= op.Return && op.Outcome == history.Unknown
 	})
+}
+
+// keyAlone tells whether clients were refused for longer than a lease by plain commands on one key. There is no queue then that a
+// dead client may stand in: it left the key, and left it without a lease.
+func (s *scene) keyAlone(v *Violation) bool {
+	refused := 0
+	for i := range s.steps {
+		st := &s.steps[i]
+		if st.Sent < v.At || st.Sent > plus(v.At, v.Lasted) || st.during != history.Acquire || st.effect != effectRefuse {
+			continue
+		}
+		if st.Name != "SETNX" && st.Name != "SET" {
+			return false
+		}
+		refused++
+	}
+	return refused > 1 && v.Lasted > s.header.Lease
 }
 
 // asleep tells whether a client waited through the violation and hardly asked, and nothing kept it from asking.

@@ -81,6 +81,9 @@ func newScene(ev *evidence, key string, from, to int64) *scene {
 	s.everGranted = func(m history.Mode) bool { return ev.everGranted(key, m) }
 	calls := byClient(s.ops)
 	s.steps = lockSteps(key, calls, ev.commandsOn(key, from, to))
+	for i := range s.faults {
+		s.dropLost(&s.faults[i])
+	}
 	for _, ops := range calls {
 		s.addHolds(ops)
 	}

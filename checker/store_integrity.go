@@ -216,7 +216,7 @@ func (s *storeIntegrity) apply(r *record) {
 // lost reports a write that overwrote a value which its writer had not read.
 func (s *storeIntegrity) lost(w *record) {
 	s.damage.LostUpdates++
-	v := Violation{At: w.call, Clients: []string{s.d.clientName(w)}}
+	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}} // it may have arrived at any time of the call
 	records := []*record{w}
 	if s.last != nil {
 		v.Clients = []string{s.d.clientName(s.last), s.d.clientName(w)}

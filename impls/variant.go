@@ -71,6 +71,12 @@ type Claim struct {
 	Command string // the lockbench command that shows it
 }
 
+// Votes tells whether an attempt of the variant may be refused because of another's that was not granted: the votes of several nodes
+// split, attempts queue in order of arrival, or one of several permits is counted before it is taken. See history.Header.
+func (v Variant) Votes() bool {
+	return v.Topology == Independent || v.Traits.FIFO || v.Traits.Permits && v.Traits.MultiCommand
+}
+
 // Planted describes a mutant.
 type Planted struct {
 	Of     string // the correct variant it was made from

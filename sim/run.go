@@ -224,7 +224,8 @@ func (a *actor) unwind() {
 func (w *world) outcome() Outcome {
 	p := w.program
 	out := Outcome{
-		Header:  history.Header{Lock: p.Variant.Name, Kind: p.Variant.Kind, Lease: int64(p.Config.Lease), Permits: p.Permits},
+		Header: history.Header{Lock: p.Variant.Name, Kind: p.Variant.Kind, Lease: int64(p.Config.Lease), Permits: p.Permits,
+			Votes: p.Variant.Votes()},
 		Windows: w.windows, Steps: w.step, Virtual: w.virtual, Hash: w.trace.hash, Trace: w.trace.lines, Tape: w.tape,
 		Stuck: w.stuck, Crash: w.crash, Left: w.left, Pruned: w.pruned,
 	}
