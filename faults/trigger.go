@@ -72,4 +72,7 @@ func tookEffect(cmd *history.Command, nilGrants bool) bool {
 	return cmd.Reply != "(nil)" && cmd.Reply != "0" && !strings.HasPrefix(cmd.Reply, "-")
 }
 
+// IsHandshake tells the commands with which a connection begins. They belong to no operation, and no trigger matches or counts them.
+func IsHandshake(command string) bool { return handshake[command] }
+
 var handshake = map[string]bool{"HELLO": true, "CLIENT": true, "AUTH": true, "SELECT": true, "COMMAND": true, "CLUSTER": true}

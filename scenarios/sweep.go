@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lockbench/lockbench/faults"
 )
@@ -133,10 +134,18 @@ func spread(from, to faults.Span, n int) []faults.Span {
 		leases := from.Leases + share*(to.Leases-from.Leases)
 		out[i] = faults.Span{
 			Leases: float64(int64(leases*1000+sign(leases)/2)) / 1000,
-			Fixed:  from.Fixed + faults.Span{Leases: share}.Of(to.Fixed-from.Fixed),
+			Fixed:  (from.Fixed + faults.Span{Leases: share}.Of(to.Fixed-from.Fixed)).Round(grain(to.Fixed - from.Fixed)),
 		}
 	}
 	return out
+}
+
+// grain is what sizes of a range are rounded to, so that they can be read.
+func grain(of time.Duration) time.Duration {
+	if of < maxPoints*time.Millisecond {
+		return time.Microsecond
+	}
+	return time.Millisecond
 }
 
 func sign(v float64) float64 {

@@ -72,7 +72,7 @@ func TestScenarioAtASize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _ := Find("pause-before-release")
+	s := Scenario{Name: "stall", Faults: []faults.Spec{{Fault: faults.PauseClient, For: faults.Span{Leases: 1.5}, Until: "other-entered"}}}
 	got, err := s.At(sweep, sweep.Points[2])
 	if err != nil || got.Faults[0].For != (faults.Span{Leases: 1}) || got.Faults[0].Until != "" {
 		t.Errorf("%+v, %v", got.Faults, err)

@@ -22,7 +22,7 @@ func (w *world) strikes() []option {
 	var out []option
 	add := func(f func(moment string), format string, args ...any) {
 		what := fmt.Sprintf(format, args...)
-		out = append(out, option{kind: strike, fault: &possible{what, func() { f("chosen by the search") }}})
+		out = append(out, option{kind: strike, fault: &possible{what, func() { f(bySearch) }}})
 	}
 	long, short := w.program.Config.Lease*3/2, w.program.Config.Lease/10
 	for _, fault := range w.bounds.Faults {

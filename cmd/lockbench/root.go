@@ -108,7 +108,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.VarP(&a.format, "output", "o", "form of the result: text or json")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing on stderr but errors")
 	complete(root, "output", words(a.format.allowed...))
-	for _, c := range []*cobra.Command{newRun(a), newSuite(a), newExplore(a), newRepro(a), newCheck(a), newList(a), newDoctor(a)} {
+	for _, c := range []*cobra.Command{newRun(a), newSuite(a), newExplore(a), newReplay(a), newRepro(a), newCheck(a), newList(a), newDoctor(a)} {
 		c.RunE = a.begin(c.RunE)
 		root.AddCommand(c)
 	}

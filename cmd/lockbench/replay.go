@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/sim"
+)
+
+// replaySchema is the schema name of a replayed tape's result.
+const replaySchema = "lockbench/replay/v1"
+
+type replayFlags struct {
+	server, out string
+	tries       int
+	trace       bool
+}
+
+func newReplay(a *app) *cobra.Command {
+	var f replayFlags
+	c := &cobra.Command{
+		Use:   "replay TAPE|RUN",
+		Short: "Run a tape or a stored run again",
+		Long: "replay runs a tape of 'lockbench explore' again in the simulator, event for event, and says whether what broke is broken still.\n" +
+			"When the trace is not the tape's, the lock or lockbench has changed since: that is said, and what came about is judged.\n\n" +
+			"With another --server it runs the tape's program there and places the tape's faults at the same commands and steps of the\n" +
+			"same clients, up to --tries times, until what broke breaks there, too. The order of messages is the servers' own there.\n\n" +
+			"A run directory is run again from its scenario and its seed, on the kind of server that it ran on.",
+		Example: "  lockbench replay results/runs/latest\n  lockbench replay results/runs/latest/violations/001.tape\n" +
+			"  lockbench replay results/runs/latest/violations/001.tape --server process",
+		Args: exactly("TAPE|RUN"),
+		RunE: func(c *cobra.Command, args []string) error { return a.replay(c.Context(), args[0], f) },
+	}
+	s := c.Flags()
+	s.StringVar(&f.server, "server", "", "auto, sim, process, docker, or redis:// URLs separated by commas (default: sim for a tape, the run's own for a run)")
+	s.IntVar(&f.tries, "tries", 3, "how often a tape is tried on real servers")
+	s.BoolVar(&f.trace, "trace", false, "show every event of a tape that is replayed in the simulator")
+	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
+	complete(c, "server", words(serverWords[:]...))
+	return c
+}
+
+// replay tells a tape from a run. The directory of a search that found something holds a tape and no scenario.
+func (a *app) replay(ctx context.Context, path string, f replayFlags) error {
+	if f.tries < 1 {
+		return fmt.Errorf("%w: --tries %d: must be at least 1", errUsage, f.tries)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return asInput(err)
+	case !info.IsDir():
+		return a.replayTape(ctx, path, f)
+	}
+	d, err := results.Open(path)
+	if err != nil {
+		return asInput(err)
+	}
+	if _, err := os.Stat(d.File(results.ScenarioFile)); err != nil {
+		return a.replayTape(ctx, d.File(results.ViolationsPath, "001.tape"), f)
+	}
+	return a.replayRun(ctx, d, f)
+}
+
+// replayRun runs the scenario of a run directory again.
+func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) error {
+	run, err := d.LoadRun()
+	if err != nil {
+		return asInput(err)
+	}
+	e := harness.Experiment{Seed: run.Seed, PlanHash: run.PlanHash, Settings: lockSettings(run.Argv)}
+	if e.Variant, err = variant(run.Lock); err != nil {
+		return err
+	}
+	if e.Scenario, err = scenarios.Load(d.File(results.ScenarioFile)); err != nil {
+		return asInput(err)
+	}
+	if run.Server == "url" && f.server == "" {
+		return fmt.Errorf("%w: the run used servers of its own; name some with --server", errUsage)
+	}
+	out, err := a.onServers(ctx, e, orWord(f.server, run.Server), f)
+	if out == nil || out.Result.Schema == "" {
+		return err
+	}
+	return errors.Join(err, a.showRun(out))
+}
+
+func (a *app) showRun(out *harness.Outcome) error {
+	show := func() error { return report.Run(a.out, out.Result, out.Dir, a.style()) }
+	if a.json() {
+		show = func() error { return a.writeJSON(out.Result) }
+	}
+	return errors.Join(show(), verdictError(out.Result.Verdict))
+}
+
+func orWord(word, otherwise string) string {
+	if word == "" {
+		return otherwise
+	}
+	return word
+}
+
+// lockSettings finds the settings of the lock in the command line of a run, which are not part of its scenario.
+func lockSettings(argv []string) map[string]string {
+	out := map[string]string{}
+	for i, word := range argv {
+		set, ok := strings.CutPrefix(word, "--set=")
+		if word == "--set" && i+1 < len(argv) {
+			set, ok = argv[i+1], true
+		}
+		if of, isLock := strings.CutPrefix(set, "lock."); ok && isLock {
+			name, value, _ := strings.Cut(of, "=")
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// onServers makes one run on the servers that a word names.
+func (a *app) onServers(ctx context.Context, e harness.Experiment, word string, f replayFlags) (out *harness.Outcome, err error) {
+	p, why, err := provider(ctx, word, a.providers())
+	if err != nil {
+		return nil, err
+	}
+	a.announce(p, why)
+	ctx, interrupts := a.listen(ctx)
+	e.Stop, e.Progress = interrupts.stop, func(p harness.Progress) { a.line.show(runProgress(e, p)) }
+	e.Provider, e.Chosen, e.Base, e.Argv, e.Now, e.Random, e.Checkout = p, why, f.out, a.argv, a.now, a.random, "."
+	out, err = a.kept(ctx, e)
+	a.line.clear()
+	return out, errors.Join(err, interrupts.end())
+}
+
+func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error {
+	t, err := readTape(path)
+	if err != nil {
+		return asInput(err)
+	}
+	if _, err := variant(t.Program.Lock); err != nil {
+		return err
+	}
+	if t.Hash == "" {
+		return fmt.Errorf("%w: %s: along this tape the lock takes its process down; 'lockbench explore' shows it in a process of its own", errUsage, path)
+	}
+	r := report.Replay{Schema: replaySchema, Tape: path, Lock: t.Program.Lock, Property: t.Property, Cause: t.Cause, Server: orWord(f.server, "sim")}
+	if r.Server == "sim" {
+		err = a.inSim(ctx, t, f, &r)
+	} else {
+		err = a.onReal(ctx, t, f, &r)
+	}
+	if r.Verdict == "" {
+		return err
+	}
+	return errors.Join(err, a.showReplay(r), verdictError(r.Verdict))
+}
+
+func readTape(path string) (sim.Tape, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return sim.Tape{}, err
+	}
+	t, err := sim.ReadTape(file)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return t, errors.Join(err, file.Close())
+}
+
+// inSim replays a tape event for event. A trace that is not the tape's is judged all the same: what came about did come about.
+func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *report.Replay) error {
+	s := sim.New(nil)
+	defer s.Close() // never fails
+	out, err := s.Replay(t)
+	r.Identical = err == nil
+	if err != nil && !errors.Is(err, sim.ErrDiverged) {
+		return asInput(err)
+	}
+	if err != nil {
+		r.Notes = append(r.Notes, err.Error(), "the lock, its workload or lockbench is not what it was when the tape was made, or the lock is not deterministic")
+	}
+	if f.trace {
+		r.Trace = out.Trace
+	}
+	broken, story, err := s.Breaks(ctx, t)
+	if err != nil {
+		return asInput(err)
+	}
+	r.Story = story
+	switch {
+	case broken:
+		r.Verdict = checker.Fail
+	case r.Identical:
+		r.Verdict = checker.Pass
+	default:
+		r.Verdict = checker.Inconclusive
+	}
+	return nil
+}
+
+// onReal runs the tape's program and faults on real servers until what broke breaks there.
+func (a *app) onReal(ctx context.Context, t sim.Tape, f replayFlags, r *report.Replay) error {
+	e, err := ofTape(t)
+	if err != nil {
+		return err
+	}
+	r.Notes = append(r.Notes, "the order of messages is the servers' own here: the tape's program was run, and its faults were placed at the same commands and steps of the same clients")
+	for _, spec := range e.Scenario.Faults {
+		r.Placed = append(r.Placed, report.Placement(spec))
+	}
+	for i := range f.tries {
+		e.Seed = t.Program.Seed + uint64(i)
+		out, err := a.onServers(ctx, e, f.server, f)
+		if out == nil || out.Verdict == nil {
+			return err
+		}
+		r.Runs = append(r.Runs, filepath.Clean(out.Dir))
+		r.Server = out.Run.Server
+		if seen := sameViolation(t, out); seen != nil {
+			r.Verdict, r.Story = checker.Fail, seen
+			return err
+		}
+		r.Verdict = out.Verdict.Verdict
+		if err != nil || r.Verdict == checker.Fail {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s was not broken there; what was is in the run directory", t.Property))
+			return err
+		}
+	}
+	return nil
+}
+
+// sameViolation is the story of what broke the tape's property; nil when nothing did.
+func sameViolation(t sim.Tape, out *harness.Outcome) []string {
+	for _, v := range out.Verdict.Violations {
+		if v.Property == t.Property {
+			return v.Story
+		}
+	}
+	return nil
+}
+
+// ofTape makes the experiment of a tape's program and faults. That it makes sense is checked as a scenario's file is.
+func ofTape(t sim.Tape) (harness.Experiment, error) {
+	s := sim.New(nil)
+	defer s.Close() // never fails
+	placed, err := s.Placed(t)
+	if err != nil {
+		return harness.Experiment{}, fmt.Errorf("%w: %w", errInconclusive, err)
+	}
+	v, _ := catalogue.Find(t.Program.Lock) // it was found before
+	scenario := harness.OfTape(t, placed)
+	text, err := scenario.YAML()
+	if err != nil {
+		return harness.Experiment{}, err
+	}
+	if scenario, err = scenarios.Parse("tape", text); err != nil {
+		return harness.Experiment{}, asInput(err)
+	}
+	e := harness.Experiment{Variant: v, Settings: t.Program.Settings, Scenario: scenario.Resolve(t.Program.Seed, impls.Topology(t.Program.Topology))}
+	e.PlanHash, err = e.Scenario.Hash(t.Program.Seed)
+	return e, err
+}
+
+func (a *app) showReplay(r report.Replay) error {
+	if a.json() {
+		return a.writeJSON(r)
+	}
+	return report.Replayed(a.out, r, a.style())
+}
