@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
@@ -188,12 +190,23 @@ func experiment(b Bug, lock string, cfg Config, seed uint64) (harness.Experiment
 	return e, err
 }
 
-// story is that of the first violation which the bug announces.
+// story is that of the first violation which the bug announces. A simulated run tells stories of one of its schedules only: where the bug
+// showed in another, a violation of the same property speaks for it.
 func story(b Bug, out *harness.Outcome) []string {
+	var beside []string
 	for _, v := range out.Verdict.Violations {
-		if len(b.shown([]string{string(v.Property) + "/" + string(v.Cause)})) > 0 {
+		switch {
+		case len(v.Story) == 0:
+		case len(b.shown([]string{string(v.Property) + "/" + string(v.Cause)})) > 0:
 			return v.Story
+		case beside == nil && b.about(v.Property):
+			beside = v.Story
 		}
 	}
-	return nil
+	return beside
+}
+
+// about tells whether the bug is known by a property, whatever the cause.
+func (b Bug) about(p history.Property) bool {
+	return slices.ContainsFunc(b.Shows, func(s string) bool { return s == string(p) || strings.HasPrefix(s, string(p)+"/") })
 }
