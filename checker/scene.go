@@ -211,7 +211,7 @@ func enclosing(ops []history.Operation, at int64) (history.Operation, bool) {
 
 // addGrants joins a hold with the commands that granted it.
 func (s *scene) addGrants(h *hold) {
-	scripts := map[int]*step{} // by node, the last that may have granted
+	var scripts []*step // that may have granted, or taken back
 	first, _ := slices.BinarySearchFunc(s.steps, h.acquire.Call, func(st step, at int64) int { return cmp.Compare(st.Sent, at) })
 	for i := first; i < len(s.steps) && s.steps[i].Sent <= h.acquire.Return; i++ {
 		st := &s.steps[i]
@@ -220,21 +220,40 @@ func (s *scene) addGrants(h *hold) {
 		}
 		h.asked = true
 		switch {
-		case st.script() && st.role() == history.Acquire && !strings.HasPrefix(st.Reply, "-") && st.Replied != 0:
-			scripts[st.Node] = st
+		case st.script() && !strings.HasPrefix(st.Reply, "-") && st.Replied != 0:
+			scripts = append(scripts, st)
 		case st.takes():
 			h.grants = append(h.grants, st)
 		}
 	}
-	h.addScripts(scripts)
+	if len(h.grants) == 0 {
+		h.addScripts(scripts)
+	} else {
+		h.dropTakenBack(scripts)
+	}
 	if len(h.grants) > 0 && h.acquire.ValidUntil == 0 && s.header.Lease > 0 {
 		h.until = max(h.until, h.grants[0].Sent+s.header.Lease-s.header.Drift) // of an acquire that waited, not from its call
 	}
 }
 
+// dropTakenBack leaves out the grants of rounds in which too few nodes granted. A lock that takes with plain commands sends scripts
+// only to take back, which it has done on every node when it begins the next round.
+func (h *hold) dropTakenBack(scripts []*step) {
+	last := h.grants[len(h.grants)-1].Sent
+	h.grants = slices.DeleteFunc(h.grants, func(g *step) bool {
+		return slices.ContainsFunc(scripts, func(st *step) bool { return st.Node == g.Node && g.Sent < st.Sent && st.Sent < last })
+	})
+}
+
 // addScripts adds the scripts that granted. On one node the last script of a granted acquire did it, whatever it
 // replied; of several nodes some may have refused, and those that said so did not.
-func (h *hold) addScripts(byNode map[int]*step) {
+func (h *hold) addScripts(scripts []*step) {
+	byNode := map[int]*step{} // the last
+	for _, st := range scripts {
+		if st.role() == history.Acquire {
+			byNode[st.Node] = st
+		}
+	}
 	for _, st := range byNode {
 		if len(byNode) > 1 && !positive(st.Reply) && st.Reply != "OK" {
 			continue
