@@ -78,6 +78,8 @@ func (p *pair) freedBy(f *step) history.Cause {
 			return history.ReaderEvicted
 		}
 		return history.CauseUnknown // the caller's own part of the key, as it should be
+	case p.outlived(own, f):
+		return history.MisUnlock
 	case p.header.Kind == history.Semaphore || p.header.Kind == history.RW && !f.wholeKey():
 		return history.CauseUnknown
 	}
@@ -101,6 +103,19 @@ func (p *pair) chainBack(own *hold, f *step) history.Cause {
 		return cause
 	}
 	return history.MisUnlock
+}
+
+// outlived tells whether a writer's release of a read-write lock removed something when its own lease had ended: then it was the next
+// writer's.
+func (p *pair) outlived(own *hold, f *step) bool {
+	return p.header.Kind == history.RW && !own.shared() && !p.first.shared() && own != p.second && p.leaseOverBefore(f)
+}
+
+// leaseOverBefore tells whether the lease of the client that freed had certainly ended before the first was granted. What it freed
+// afterwards, having stalled or waited on the network, was not its own.
+func (p *pair) leaseOverBefore(f *step) bool {
+	end, ok := p.leaseEnd(f.Client, f.Sent)
+	return ok && end <= p.first.start()
 }
 
 // takenFrom tells whether a hold's key had been deleted by another before its own client deleted a key: what that deleted was then

@@ -31,7 +31,7 @@ func (e *evidence) metFault(from, to int64) bool {
 }
 
 // unavailable gives the latest instant, up to t, until which a client could not be served for a reason that is not the lock's: the
-// node was down or out of reach, or the client itself was stopped.
+// node was down or out of reach, or the client itself was stopped or dead.
 func (e *evidence) unavailable(client string, t int64) (last int64, ok bool) {
 	last = math.MinInt64
 	for _, w := range e.faults {
@@ -40,7 +40,7 @@ func (e *evidence) unavailable(client string, t int64) (last int64, ok bool) {
 		}
 		switch w.Fault {
 		case faultKillServer, faultStop, faultFailover, faultPartition:
-		case faultPauseClient, faultBlackhole:
+		case faultPauseClient, faultBlackhole, faultCrashClient: // what a library reports of a dead client's wait is nobody's wait
 			if w.Client != client {
 				continue
 			}

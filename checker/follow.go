@@ -288,7 +288,11 @@ func (f *follower) leave(client uint32, who *actor) {
 	crash, crashed := f.crash[f.a.clients.text(client)]
 	for i := range who.holds {
 		h := &who.holds[i]
-		f.close(h, never, h.gone)
+		end := never
+		if crashed && h.until == never && f.a.header.Lease != 0 {
+			end = max(crash.Start, who.idleAt) // who dies renews no more, and nobody can tell it of its loss
+		}
+		f.close(h, end, h.gone)
 		if crashed && h.gone == never {
 			f.k.orphans[h.grant] = max(crash.Start, who.idleAt)
 		}

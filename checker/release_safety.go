@@ -87,7 +87,8 @@ func (s *releaseSafety) victim(r *record) *record {
 		return s.holder(r, r.call, r.ret, nil)
 	}
 	for _, c := range s.d.ev.commandsOf(client, r.call, r.ret) {
-		if !removed(c) {
+		next := c.Sent == r.ret && c.Sent > r.call // sent by the call that came at the same instant
+		if next || !removed(c) {
 			continue
 		}
 		if victim := s.holder(r, c.Sent, c.Replied, &c); victim != nil {

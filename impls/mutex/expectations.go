@@ -20,6 +20,12 @@ func expectExistsSet() expect.Table {
 			"crash-holder":      impls.Safe().Or(stuck...),
 			// The reply may be that of EXISTS.
 			"lost-reply-acquire": impls.Safe().Or(stuck...),
+			// The waiter may die behind its SET.
+			"crash-waiter": impls.Safe().Or(stuck...),
+			// Two may hold from the start, so that it is not the fault that let the second in.
+			"kill-server": impls.Safe().Or(expect.TwoHolders("restart-loss")...),
+			"failover":    impls.Safe().Or(expect.TwoHolders("failover-loss")...),
+			"key-deleted": impls.Safe().Or(expect.TwoHolders(expect.KeyDeleted)...),
 		}).
 		Luck(race)
 }
@@ -61,7 +67,7 @@ func expectLuaSetnxExpire() expect.Table {
 func expectTokenGetDel() expect.Table {
 	return expect.Leased().
 		With(expect.Table{
-			"pause-before-release": impls.Breaks(expect.MisUnlock()...).Or(expect.MisUnlockDamage()...),
+			"pause-before-release": expect.LateRelease(),
 			"script-flush":         impls.NotApplicable("sends no script"),
 		}).
 		Luck(expect.AnyMisUnlock(), "slow-work", "pause-holder", "pause-after-grant", "pause-server", "blackhole-client")
