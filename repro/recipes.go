@@ -50,7 +50,7 @@ func recipes() []Bug {
 		{Name: "rw-pair-mis-unlock", Source: "004", Lock: "rw-pair", Scenario: "pause-holder", Shows: []string{"mutual-exclusion/mis-unlock"},
 			What: "A writer that stalls past its lease deletes the next writer's key."},
 		{Name: "rw-hash-overwritten", Source: "004", Lock: "rw-hash", Scenario: "contended", Set: []string{"workload=read-mostly"},
-			Shows: []string{"mutual-exclusion/reader-evicted"},
+			Shows: []string{"mutual-exclusion/reader-evicted", "mutual-exclusion/double-grant"},
 			What:  "The second reader overwrites the mark of the first, and its release takes both away."},
 		{Name: "transfer-loses-money", Source: "000", Lock: "token", Scenario: "transfer", Shows: []string{"store-integrity/lease-overrun"},
 			What: "A payment of 2.1 s under a lease of 2.0 s overwrites the remittance that came in between."},

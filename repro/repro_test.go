@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // config reproduces in the simulator, inside this process, with as few schedules as show every bug.
 func config(t *testing.T) repro.Config {
 	t.Helper()
-	provider := &harness.Sim{Schedules: 2}
+	provider := &harness.Sim{Schedules: 1}
 	one := sim.New(nil)
 	t.Cleanup(func() {
 		if err := errors.Join(provider.Close(), one.Close()); err != nil {
@@ -49,6 +50,31 @@ func TestEveryBugIsReproduced(t *testing.T) {
 			}
 			if !r.Reproduced || r.Why != "" || len(r.Observed) == 0 || len(r.Story) == 0 || r.Spared != b.Spares {
 				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// TestEveryBugOnRealServers takes minutes: LOCKBENCH_SOAK asks for it.
+func TestEveryBugOnRealServers(t *testing.T) {
+	if os.Getenv("LOCKBENCH_SOAK") == "" {
+		t.Skip("takes minutes; set LOCKBENCH_SOAK")
+	}
+	cfg := config(t)
+	cfg.Base.Provider = servers.NewProcess(servers.ProcessOptions{})
+	if err := cfg.Base.Provider.Available(t.Context()); err != nil {
+		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "process") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	for _, b := range repro.Bugs() {
+		if b.Searches() {
+			continue
+		}
+		t.Run(b.Name, func(t *testing.T) {
+			if r, err := repro.Run(t.Context(), b, cfg); err != nil || !r.Reproduced {
+				t.Errorf("%+v, %v", r, err)
 			}
 		})
 	}

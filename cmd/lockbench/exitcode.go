@@ -128,12 +128,14 @@ func said(err error) bool {
 const exitCodesHelp = `lockbench exits with
 
   0    every property held and every gate passed
-       (suite: every cell matches its expectation)
+       (suite: every cell matches its expectation; explore: nothing was found;
+       repro: the bug was reproduced; replay: nothing is broken any more)
   1    a property was violated
-       (suite: a cell differs from its expectation, or a planted bug was missed)
+       (suite: a cell differs from its expectation, or a planted bug was missed;
+       explore: a schedule broke the lock; repro: the bug was not reproduced)
   2    a performance gate or regression failed
   3    inconclusive: too few operations, generator too late, part of the history
-       not searched, environments differ
+       not searched, environments differ, a replay that is not what its tape was
   4    usage, scenario or input file wrong
   5    environment: a server, Docker or a fault injector is not to be had
   70   internal error; the run directory is kept
