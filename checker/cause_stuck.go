@@ -119,6 +119,8 @@ func (s *scene) leftoverCause(k leftover, at int64) history.Cause {
 	switch {
 	case h == nil && k.taker.during != history.Acquire:
 		return history.Resurrection
+	case k.taker.effect == effectMaybe && k.taker.script() && !s.granted():
+		return history.CauseUnknown // what its reply would have been, no other reply tells
 	case !k.leased:
 		return history.NoExpiry
 	case h != nil && !dead && h.believed(at):
@@ -170,7 +172,7 @@ func (s *scene) neverGranted(v *Violation) bool {
 // refusedBefore tells whether the lock was refused before anybody can have taken it, when the one that may have is a request that no
 // reply was seen of, and nobody was ever granted the lock.
 func (s *scene) refusedBefore(taker *step) bool {
-	if taker.effect != effectMaybe || s.everGranted(history.Exclusive) || s.everGranted(history.Shared) {
+	if taker.effect != effectMaybe || s.granted() {
 		return false
 	}
 	for i := range s.steps {
@@ -183,6 +185,11 @@ func (s *scene) refusedBefore(taker *step) bool {
 		}
 	}
 	return false
+}
+
+// granted tells whether anybody was ever granted the lock, in whatever mode.
+func (s *scene) granted() bool {
+	return s.everGranted(history.Exclusive) || s.everGranted(history.Shared)
 }
 
 // refusals counts how often an acquire was refused: by command, or as a whole where no command is known.

@@ -51,3 +51,22 @@ func TestInstantsOfVirtualTime(t *testing.T) {
 		t.Errorf("%q, %+v", got, v.property(history.Linearizability))
 	}
 }
+
+// TestAnswerOfTheNextCallIsNotTheRelease has a client ask again at the very instant at which its release returned: what that script
+// answers, a time to wait, is not a removal.
+func TestAnswerOfTheNextCallIsNotTheRelease(t *testing.T) {
+	commands := []history.Command{
+		{Client: "a", Sent: 5 * msec, Replied: 7 * msec, Name: "EVALSHA", Args: []string{"release.lua", "1", "k"}, Reply: "1"},
+		{Client: "b", Sent: 5 * msec, Replied: 6 * msec, Name: "EVALSHA", Args: []string{"acquire.lua", "1", "k"}, Reply: "1"},
+		{Client: "a", Sent: 7 * msec, Replied: 8 * msec, Name: "EVALSHA", Args: []string{"acquire.lua", "1", "k"}, Reply: "299"},
+	}
+	v := verdictOf(t, Input{Header: leased, Commands: commands}, parse(t, `
+		a acquire 0 1 ok
+		a release 5 7 ok
+		b acquire 2 6 ok
+		a acquire 7 8 busy
+		b release 9 10 ok`), Options{})
+	if got := broken(v); got != "" {
+		t.Error(got)
+	}
+}
