@@ -19,7 +19,7 @@ import (
 //
 // What may excuse a refusal besides: an acquire of unknown outcome, which may take effect at any later time (where nothing expires
 // and nobody cleans up, not before the last grant, for it would have prevented that one); a client that crashed, whose last request nobody
-// recorded; and, when the header says that votes can split, any attempt.
+// recorded; a grant whose reply came after its lease, which held, and ended, before it was the next to return; and, when the header says that votes can split, any attempt.
 //
 // Opportunities are refusals.
 //
@@ -33,12 +33,13 @@ type refusal struct {
 	permits *largest
 	unsure  bool
 	votes   latest
+	late    int64     // until when a grant is under way whose reply comes after its lease
 	open    []*record // refusals whose only witness can be the next grant to return
 }
 
 func newRefusal(d *docket) *refusal {
 	r := &refusal{tally: tally{property: history.Refusal, applies: d.k.count(history.Acquire, history.Busy) > 0}, d: d}
-	r.shared.gone, r.writers.gone = math.MinInt64, math.MinInt64
+	r.shared.gone, r.writers.gone, r.late = math.MinInt64, math.MinInt64, math.MinInt64
 	if d.a.header.Kind == history.Semaphore && d.a.header.Permits > 1 {
 		r.permits = &largest{n: d.a.header.Permits}
 	}
@@ -80,6 +81,9 @@ func (f *refusal) called(r *record) {
 	switch {
 	case r.granted() && f.d.k.detailOf(r).role == starts:
 		f.of(r.mode).inFlight++
+		if f.d.k.detailOf(r).end < r.ret {
+			f.late = max(f.late, r.ret)
+		}
 	case r.outcome == history.Unknown:
 		f.unsure = true
 	}
@@ -165,7 +169,7 @@ func (f *refusal) witnessed(b *record) bool {
 
 // excused tells whether something other than a recorded hold excuses refusal b.
 func (f *refusal) excused(b *record) bool {
-	if f.d.k.haunted(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call {
+	if f.late >= b.call || f.d.k.haunted(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call {
 		return true
 	}
 	return f.unsure && (f.d.a.header.Kind != history.Mutex || f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret)

@@ -61,7 +61,7 @@ func (p Pattern) Matches(phase Phase, cmd *history.Command, write bool) bool {
 // MatchesReply is Matches for a command whose reply is there. A pattern for commands that write asks, besides, that the command
 // did write: a refused SET NX changed nothing, and no fault is placed after it. nilGrants turns the meaning of a script's nil.
 func (p Pattern) MatchesReply(phase Phase, cmd *history.Command, write, nilGrants bool) bool {
-	return p.Matches(phase, cmd, write) && (p.command != anyWrite || tookEffect(cmd, nilGrants))
+	return p.Matches(phase, cmd, write) && (p.command != anyWrite || tookEffect(cmd, nilGrants && phase == InAcquire))
 }
 
 // tookEffect tells, from the reply, whether a command that writes did.
