@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -162,16 +163,19 @@ func (d *Director) request(ctx context.Context, client int, cmd *history.Command
 	return d.strikeAll(ctx, client, due, "before "+cmd.Name)
 }
 
-// reply hears a command whose reply the client is about to see.
-func (d *Director) reply(ctx context.Context, client int, cmd *history.Command, write bool) error {
-	c := d.clients[client]
+// Reply hears a command whose reply the client is about to see.
+func (t tap) Reply(cmd *history.Command, write bool) error {
+	d, c := t.director, t.director.clients[t.client]
 	if len(c.faults) == 0 {
 		return nil
 	}
 	due := c.dueAt(func(f *armed) bool {
 		return f.When.Reply != "" && f.on.MatchesReply(c.phase, cmd, write, d.NilGrants)
 	})
-	return d.strikeAll(ctx, client, due, "after "+cmd.Name+" was applied, before its reply was seen")
+	if slices.ContainsFunc(due, func(f *armed) bool { return f.Fault == CrashClient }) {
+		t.done(*cmd) // a process that kills itself records nothing afterwards
+	}
+	return d.strikeAll(t.ctx, t.client, due, "after "+cmd.Name+" was applied, before its reply was seen")
 }
 
 func (d *Director) strikeAll(ctx context.Context, client int, due []*armed, where string) error {
@@ -197,10 +201,6 @@ type tap struct {
 
 func (t tap) Request(cmd *history.Command, write bool) error {
 	return t.director.request(t.ctx, t.client, cmd, write)
-}
-
-func (t tap) Reply(cmd *history.Command, write bool) error {
-	return t.director.reply(t.ctx, t.client, cmd, write)
 }
 
 func (t tap) Done(cmd history.Command) { t.done(cmd) }

@@ -15,7 +15,8 @@ import (
 type Tap interface {
 	// Request is called before a request leaves the client. Sent is not yet set.
 	Request(cmd *history.Command, write bool) error
-	// Reply is called when a reply has arrived and the client has not seen it.
+	// Reply is called when a reply has arrived and the client has not seen it. With an error the client never will, and Done
+	// is not called: who kills a client there has recorded the command before.
 	Reply(cmd *history.Command, write bool) error
 	// Done is called when the client is about to see the reply, or when the connection ended without one (Replied is 0).
 	Done(cmd history.Command)
@@ -170,7 +171,6 @@ func (c *wired) reply(r resp.Reply) error {
 	}
 	s.cmd.Reply = c.line(r)
 	if err := c.wire.Tap.Reply(&s.cmd, s.write); err != nil {
-		c.wire.Tap.Done(s.cmd)
 		return err
 	}
 	s.cmd.Replied = c.wire.Timeline()

@@ -113,6 +113,7 @@ func (d *drive) stopping() (stop <-chan struct{}, release func()) {
 	if length == 0 {
 		return d.Stop, func() {}
 	}
+	asked := d.Stop
 	ch, quit := make(chan struct{}), make(chan struct{})
 	done := make(chan struct{})
 	go func() { // owned by release
@@ -122,7 +123,7 @@ func (d *drive) stopping() (stop <-chan struct{}, release func()) {
 		select {
 		case <-t.C:
 			close(ch)
-		case <-d.Experiment.Stop:
+		case <-asked:
 			close(ch)
 		case <-quit:
 		}

@@ -1,0 +1,271 @@
+package harness
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// experiment is a lock in a built-in scenario, saved under a test's own folder.
+func experiment(t *testing.T, lock, scenario string, p servers.Provider, as ClientsAs) Experiment {
+	t.Helper()
+	v, ok := catalogue.Find(lock)
+	s, err := scenarios.Load(scenario)
+	if !ok || err != nil {
+		t.Fatal(lock, scenario, err)
+	}
+	const seed = 7
+	return Experiment{Variant: v, Scenario: s.Resolve(seed, v.Topology), Provider: p, Seed: seed, As: as, Base: t.TempDir(),
+		Now: time.Now, Random: rand.Reader}
+}
+
+// provider gives a source of real servers, or skips the test where the machine has none and nobody requires it.
+func provider(t *testing.T, name string) servers.Provider {
+	t.Helper()
+	p := map[string]servers.Provider{
+		"process": servers.NewProcess(servers.ProcessOptions{}), "docker": servers.NewDocker(servers.DockerOptions{}),
+	}[name]
+	if err := p.Available(t.Context()); err != nil {
+		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), name) {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	return p
+}
+
+// verdicts are what the sources' first locks must show on a real Redis, whatever clients are.
+var verdicts = []struct {
+	lock, scenario string
+	breaks         []string // property/cause, each of which must be seen
+	holds          []history.Property
+}{
+	{"token", "steady", nil, []history.Property{history.MutualExclusion, history.ExclusiveUse, history.StoreIntegrity}},
+	{"set-nx-ex", "pause-holder", []string{"mutual-exclusion/mis-unlock"}, nil},
+	{"token", "pause-holder", []string{"exclusive-use/lease-overrun"}, []history.Property{history.MutualExclusion, history.ReleaseSafety}},
+	{"exists-set", "contended", []string{"mutual-exclusion/double-grant"}, nil},
+	{"setnx", "crash-holder", []string{"progress/no-expiry"}, []history.Property{history.MutualExclusion}},
+	{"setnx-expire", "crash-mid-acquire", []string{"progress/no-expiry"}, nil},
+	{"lua-nil", "steady", []string{"progress/never-granted"}, nil},
+	{"setnx", "pause-holder", nil, []history.Property{history.MutualExclusion, history.ExclusiveUse, history.StoreIntegrity}},
+}
+
+func TestVerdictsOnRealServers(t *testing.T) {
+	for _, as := range []ClientsAs{Goroutines, Processes} {
+		for _, row := range verdicts {
+			t.Run(string(as)+" "+row.lock+" "+row.scenario, func(t *testing.T) {
+				t.Parallel()
+				e := experiment(t, row.lock, row.scenario, provider(t, "process"), as)
+				if row.lock == "lua-nil" {
+					e.Scenario.Ops = 2 // each waits in vain for two seconds
+				}
+				out, err := Run(t.Context(), e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				expectVerdict(t, out, row.breaks, row.holds)
+			})
+		}
+	}
+}
+
+// On containers the same two verdicts that tell a blind release from a compared one.
+func TestVerdictsOnContainers(t *testing.T) {
+	for _, row := range verdicts[1:3] {
+		t.Run(row.lock+" "+row.scenario, func(t *testing.T) {
+			out, err := Run(t.Context(), experiment(t, row.lock, row.scenario, provider(t, "docker"), Goroutines))
+			if err != nil {
+				t.Fatal(err)
+			}
+			expectVerdict(t, out, row.breaks, row.holds)
+		})
+	}
+}
+
+func expectVerdict(t *testing.T, out *Outcome, breaks []string, holds []history.Property) {
+	t.Helper()
+	var seen []string
+	for _, b := range results.Observed(out.Result) {
+		seen = append(seen, b.String())
+	}
+	for _, want := range breaks {
+		if !slices.Contains(seen, want) {
+			t.Errorf("%s was not seen, only %v; notes %v", want, seen, out.Result.Notes)
+		}
+	}
+	for _, p := range out.Result.Properties {
+		if slices.Contains(holds, p.Name) && p.Verdict != checker.Pass {
+			t.Errorf("%s: %s %v, want pass; notes %v", p.Name, p.Verdict, p.Causes, out.Result.Notes)
+		}
+	}
+	if len(breaks) == 0 && out.Result.Verdict != checker.Pass {
+		t.Errorf("verdict %s %v, want pass", out.Result.Verdict, seen)
+	}
+}
+
+// A payment that takes longer than the lease overwrites what others remitted meanwhile, and the report says how much.
+func TestTransferLosesMoney(t *testing.T) {
+	for _, lock := range []string{"token", "set-nx-ex"} {
+		t.Run(lock, func(t *testing.T) {
+			t.Parallel()
+			out, err := Run(t.Context(), experiment(t, lock, "transfer", provider(t, "process"), Goroutines))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := out.Result.Damage; d == nil || d.Missing == 0 || d.LostUpdates == 0 {
+				t.Errorf("damage %+v, want money missing", d)
+			}
+		})
+	}
+}
+
+func TestRunDirectoryIsComplete(t *testing.T) {
+	out, err := Run(t.Context(), experiment(t, "token", "pause-holder", provider(t, "process"), Goroutines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{results.RunFile, results.ScenarioFile, results.HistoryFile, results.CommandsFile, results.FaultsFile,
+		results.ResultFile, results.LatencyLog, "latency/acquire.hgrm"} {
+		if info, err := os.Stat(filepath.Join(out.Dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if out.Run.Phase != results.Checked || len(out.Run.Nodes) == 0 || out.Run.Nodes[0].Version == "" {
+		t.Errorf("run record %+v", out.Run)
+	}
+	again := recheck(t, out.Dir)
+	if again.Verdict != out.Verdict.Verdict {
+		t.Errorf("checked again: %s, was %s", again.Verdict, out.Verdict.Verdict)
+	}
+}
+
+// recheck judges what a run directory holds.
+func recheck(t *testing.T, dir string) *checker.Verdict {
+	t.Helper()
+	r, err := history.Open(filepath.Join(dir, results.HistoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	commands, err := history.LoadCommands(filepath.Join(dir, results.CommandsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	windows, err := history.LoadWindows(filepath.Join(dir, results.FaultsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := checker.Check(t.Context(), checker.Input{Header: r.Header(), Ops: r, Commands: commands, Faults: windows}, checker.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestStopKeepsWhatWasRecorded(t *testing.T) {
+	e := experiment(t, "token", "steady", provider(t, "process"), Goroutines)
+	e.Scenario.Ops, e.Scenario.Length.Fixed = 0, time.Minute
+	stop := make(chan struct{})
+	e.Stop = stop
+	time.AfterFunc(500*time.Millisecond, func() { close(stop) })
+	start := time.Now()
+	out, err := Run(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > 20*time.Second || out.Result.Operations["acquire"]["ok"] == 0 {
+		t.Errorf("stopped after %v with %v", took, out.Result.Operations)
+	}
+}
+
+func TestSimulatedRunIsTheSameTwice(t *testing.T) {
+	read := func() []byte {
+		out, err := Run(t.Context(), experiment(t, "set-nx-ex", "pause-holder", &Sim{}, Goroutines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Result.Verdict != checker.Fail || len(out.Result.Latency) != 0 {
+			t.Errorf("verdict %s, latencies %v; want fail and none", out.Result.Verdict, out.Result.Latency)
+		}
+		r, err := history.Open(filepath.Join(out.Dir, results.HistoryFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		var text []byte
+		for {
+			var op history.Operation
+			if err := r.Next(&op); errors.Is(err, io.EOF) {
+				return text
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			text = history.AppendOperation(text, &op)
+		}
+	}
+	if a, b := read(), read(); string(a) != string(b) || len(a) == 0 {
+		t.Errorf("the same seed gave histories of %d and %d bytes that differ", len(a), len(b))
+	}
+}
+
+func TestSuiteHoldsCellsAgainstExpectations(t *testing.T) {
+	right, _ := catalogue.Find("token")
+	wrong := right
+	wrong.Name, wrong.Expect = "wrong", map[string]impls.Expectation{"steady": impls.Breaks("mutual-exclusion/mis-unlock")}
+	steady, _ := scenarios.Find("steady")
+	cluster, _ := scenarios.Find("cluster-slots")
+	simulated := &Sim{}
+	out, err := Suite(t.Context(), SuiteConfig{Variants: []impls.Variant{right, wrong}, Scenarios: []scenarios.Scenario{steady, cluster}, Side: 2, Now: time.Now,
+		Cell: func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
+			e := Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: simulated, Seed: 1, Now: time.Now, Random: rand.Reader}
+			o, err := Run(ctx, e)
+			if err != nil {
+				return results.Result{}, "", err
+			}
+			return o.Result, o.Dir, nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range out.Cells {
+		got = append(got, c.Lock+" "+c.Scenario+" "+string(c.Verdict))
+	}
+	want := []string{"token steady pass", "token cluster-slots n/a", "wrong steady fail", "wrong cluster-slots n/a"}
+	if !slices.Equal(got, want) || out.Verdict != checker.Fail {
+		t.Errorf("cells %q, verdict %s; want %q and fail", got, out.Verdict, want)
+	}
+}
+
+func TestRefusedBeforeAnythingStarts(t *testing.T) {
+	e := experiment(t, "token", "steady", &Sim{}, Goroutines)
+	for name, change := range map[string]func(*Experiment){
+		"a scenario that does not apply": func(e *Experiment) { e.Scenario.Name = "pubsub-cut" },
+		"a workload that is none":        func(e *Experiment) { e.Scenario.Workload = "juggle" },
+		"no clients":                     func(e *Experiment) { e.Scenario.Clients = 0 },
+	} {
+		bad := e
+		change(&bad)
+		if _, err := Run(t.Context(), bad); !errors.Is(err, ErrUsage) && !errors.Is(err, ErrNotApplicable) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left, _ := os.ReadDir(bad.Base); len(left) != 0 {
+			t.Errorf("%s: a run directory was made", name)
+		}
+	}
+}
