@@ -201,6 +201,7 @@ func pairRules() []pairRule {
 		(*pair).byLease,
 		(*pair).byLostReader,
 		(*pair).byDelayedFreeing,
+		(*pair).byServerClock,
 		(*pair).byNothing,
 	}
 }

@@ -52,6 +52,22 @@ func (p *pair) byServerFault() history.Cause {
 	return last
 }
 
+// byServerClock explains a key that the server ended early: the client sent the time at which it was to end, and the server's
+// clock had been set before.
+func (p *pair) byServerClock() history.Cause {
+	if !p.byClientClock(p.first) {
+		return history.CauseUnknown
+	}
+	for i := range p.faults {
+		w := &p.faults[i]
+		if w.Fault == faultJumpClock && w.Confirmed && p.grantedOn(w.Node) && w.Start <= p.to() {
+			p.window = w
+			return history.ClockJump
+		}
+	}
+	return history.CauseUnknown
+}
+
 // strikes tells whether a fault fell between the two grants. A clock does harm at the instants at which it jumps,
 // which are the edges of its window; a server that is away, from its end to its return.
 func (p *pair) strikes(w *history.Window) bool {
@@ -137,13 +153,14 @@ func (s *scene) fenceFell(at int64) bool {
 	return false
 }
 
-// fenceCause explains a fence that did not grow: the counter went with the server's data, or two grants had the same
+// fenceCause explains a fence that did not grow: the counter went with the server's data or with the lock's keys, or two grants had the same
 // standing.
 func (s *scene) fenceCause(v *Violation) history.Cause {
 	for i := len(s.faults) - 1; i >= 0; i-- {
 		w := &s.faults[i]
 		cause, ok := causeOf(w.Fault)
-		if ok && (cause == history.RestartLoss || cause == history.FailoverLoss) && w.Confirmed && w.Start <= v.At {
+		counter := cause == history.RestartLoss || cause == history.FailoverLoss || w.Fault == faultDeleteKey
+		if ok && counter && w.Confirmed && w.Start <= v.At {
 			s.reason = reason{window: w}
 			return cause
 		}
