@@ -26,7 +26,8 @@ type Bug struct {
 	Set      []string
 	// Shows lists "property" or "property/cause"; one of them must be seen.
 	Shows []string
-	// Spares is a lock without the bug, which must break none of Shows in the same scenario; "" means that none is run.
+	// Spares is a lock without the bug, which must break none of Shows in the same scenario, or along the tape that a search found; "" means that
+	// none is run. A search has always one.
 	Spares string
 }
 

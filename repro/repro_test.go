@@ -36,7 +36,7 @@ func config(t *testing.T) repro.Config {
 		}
 	})
 	base := harness.Experiment{Provider: provider, Now: time.Now, Random: bytes.NewReader(bytes.Repeat([]byte{1}, 1<<12))}
-	return repro.Config{Base: base, Seed: 1, Run: harness.Run, Explore: one.Explore}
+	return repro.Config{Base: base, Seed: 1, Run: harness.Run, Explore: one.Explore, Breaks: one.Breaks}
 }
 
 // TestEveryBugIsReproduced runs the whole list.
@@ -165,6 +165,18 @@ func TestWhatCountsAsReproduced(t *testing.T) {
 				t.Errorf("%+v, %v", r, err)
 			}
 		})
+	}
+}
+
+// A finding that the correct lock shares is not the bug.
+func TestSearchSparesTheCorrectLock(t *testing.T) {
+	b, _ := repro.Find("blind-release")
+	cfg := config(t)
+	cfg.Breaks = func(_ context.Context, tape sim.Tape) (bool, []string, error) {
+		return tape.Program.Lock == "token", nil, nil
+	}
+	if r, err := repro.Run(t.Context(), b, cfg); err != nil || r.Reproduced || !strings.Contains(r.Why, "token, which has not got the bug") {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
@@ -32,6 +33,8 @@ type Config struct {
 	Run func(context.Context, harness.Experiment) (*harness.Outcome, error)
 	// Explore searches; sim.Explore, or a simulator's own.
 	Explore func(context.Context, sim.ExploreConfig) (sim.ExploreResult, error)
+	// Breaks tells whether a tape still breaks what it broke; a simulator's own.
+	Breaks func(context.Context, sim.Tape) (bool, []string, error)
 	// Budget bounds a search in real time; 0 means DefaultBudget.
 	Budget time.Duration
 }
@@ -105,7 +108,22 @@ func search(ctx context.Context, b Bug, cfg Config, r *Result) error {
 		return nil
 	}
 	r.Observed = append(r.Observed, fmt.Sprintf("%s/%s", found.First.Property, found.First.Cause))
-	r.Story, r.Reproduced = found.First.Steps, true
+	r.Story = found.First.Steps
+	return spareTape(ctx, b, cfg, found.First.Tape, r)
+}
+
+// spareTape runs the tape of a search along the lock without the bug. What breaks that, too, is not what the bug is named after.
+func spareTape(ctx context.Context, b Bug, cfg Config, t sim.Tape, r *Result) error {
+	t.Program.Lock, t.Program.Variant = b.Spares, impls.Variant{}
+	broken, _, err := cfg.Breaks(ctx, t)
+	if err != nil {
+		return fmt.Errorf("%s along the tape of %s: %w", b.Spares, b.Lock, err)
+	}
+	if broken {
+		r.Why = fmt.Sprintf("%s, which has not got the bug, breaks along the same tape", b.Spares)
+		return nil
+	}
+	r.Reproduced, r.Spared = true, b.Spares
 	return nil
 }
 

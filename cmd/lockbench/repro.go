@@ -150,7 +150,14 @@ func (a *app) reproConfig(ctx context.Context, f reproFlags) (repro.Config, erro
 	base := harness.Experiment{Provider: p, Chosen: why, Base: f.out, Argv: a.argv, Now: a.now, Random: a.random, Checkout: "."}
 	return repro.Config{Base: base, Seed: f.seed, Run: a.kept, Explore: func(ctx context.Context, c sim.ExploreConfig) (sim.ExploreResult, error) {
 		return a.explorer(ctx, c, func(s sim.Stats) { a.line.show(exploreProgress(c, s)) })
-	}}, nil
+	}, Breaks: breaks}, nil
+}
+
+// breaks runs one tape in a simulator of its own.
+func breaks(ctx context.Context, t sim.Tape) (bool, []string, error) {
+	s := sim.New(nil)
+	defer s.Close() // never fails
+	return s.Breaks(ctx, t)
 }
 
 // kept makes a run and keeps what people read beside it.

@@ -8,11 +8,19 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/sim"
 )
 
+// foundIn is a search that found something, whose tape breaks nothing in a correct lock.
+func foundIn() sim.ExploreResult {
+	v, _ := catalogue.Find("token")
+	return sim.ExploreResult{Schema: sim.ExploreSchema, First: &sim.Found{Property: history.MutualExclusion, Cause: history.MisUnlock,
+		Tape: sim.Tape{Program: sim.DefaultProgram(v), Property: history.MutualExclusion, Cause: history.MisUnlock}}}
+}
+
 func TestReproExitCodes(t *testing.T) {
-	found := sim.ExploreResult{Schema: sim.ExploreSchema, First: &sim.Found{Property: history.MutualExclusion, Cause: history.MisUnlock}}
+	found := foundIn()
 	tests := []struct {
 		name    string
 		bug     string
@@ -49,7 +57,7 @@ func TestReproExitCodes(t *testing.T) {
 func TestReproAll(t *testing.T) {
 	w := newWorld(checker.Fail)
 	w.explorer = func(context.Context, sim.ExploreConfig, func(sim.Stats)) (sim.ExploreResult, error) {
-		return sim.ExploreResult{Schema: sim.ExploreSchema, First: &sim.Found{Property: history.MutualExclusion, Cause: history.MisUnlock}}, nil
+		return foundIn(), nil
 	}
 	if got := w.call(t, "repro", "all"); got != 1 {
 		t.Errorf("exit code %d, want 1", got)
