@@ -94,7 +94,7 @@ func (p *pair) chainBack(own *hold, f *step) history.Cause {
 		a, b = b, a
 	}
 	if b == p.second || a.end() <= b.start() {
-		if p.takenFrom(own, f) || f.wholeKey() && p.ranOutUnder(own, f) {
+		if p.takenFrom(own, f) || f.wholeKey() && p.ranOutUnder(own, f) || p.leaseOverBefore(f) {
 			return history.MisUnlock
 		}
 		return history.CauseUnknown // each held in its own time, and this was the end of the freeing client's own hold
@@ -111,11 +111,11 @@ func (p *pair) outlived(own *hold, f *step) bool {
 	return p.header.Kind == history.RW && !own.shared() && !p.first.shared() && own != p.second && p.leaseOverBefore(f)
 }
 
-// leaseOverBefore tells whether the lease of the client that freed had certainly ended before the first was granted. What it freed
+// leaseOverBefore tells whether the lease of the client that freed had certainly ended when the first asked. What it freed
 // afterwards, having stalled or waited on the network, was not its own.
 func (p *pair) leaseOverBefore(f *step) bool {
 	end, ok := p.leaseEnd(f.Client, f.Sent)
-	return ok && end <= p.first.start()
+	return ok && end <= p.first.granted()
 }
 
 // takenFrom tells whether a hold's key had been deleted by another before its own client deleted a key: what that deleted was then

@@ -6,13 +6,12 @@ import (
 )
 
 func tokenBugs() []mutant {
-	misUnlock := impls.Breaks(expect.MisUnlock()...).Or(expect.MisUnlockDamage()...)
 	return []mutant{
 		{
 			name: "blind-release", report: "laravel/framework#26213",
 			bug:    "The release deletes the key whoever holds it.",
 			edits:  []edit{{"token_release.lua", "redis.call('get', KEYS[1]) == ARGV[1]", "true"}},
-			expect: map[string]impls.Expectation{"pause-before-release": misUnlock},
+			expect: map[string]impls.Expectation{"pause-before-release": expect.LateRelease()},
 		},
 		{
 			name: "expire-apart", report: "redis/redis-py#818",
@@ -27,7 +26,7 @@ func tokenBugs() []mutant {
 			env:    sameToken,
 			lie:    namelessGrants,
 			traits: func(t *impls.Traits) { t.UniqueToken = false },
-			expect: map[string]impls.Expectation{"pause-before-release": misUnlock},
+			expect: map[string]impls.Expectation{"pause-before-release": expect.LateRelease()},
 		},
 		{
 			name: "extend-always-yes", report: "go-redsync/redsync#61",
