@@ -61,7 +61,8 @@ func (p Pattern) Matches(phase Phase, cmd *history.Command, write bool) bool {
 // MatchesReply is Matches for a command whose reply is there. A pattern for commands that write asks, besides, that the command
 // did write: a refused SET NX changed nothing, and no fault is placed after it. nilGrants turns the meaning of a script's nil.
 func (p Pattern) MatchesReply(phase Phase, cmd *history.Command, write, nilGrants bool) bool {
-	return p.Matches(phase, cmd, write) && (p.command != anyWrite || tookEffect(cmd, nilGrants && phase == InAcquire))
+	return p.Matches(phase, cmd, write) && (p.command != anyWrite ||
+		tookEffect(cmd, nilGrants && phase == InAcquire) || phase == InRelease && nilScript(cmd))
 }
 
 // tookEffect tells, from the reply, whether a command that writes did.
@@ -70,6 +71,11 @@ func tookEffect(cmd *history.Command, nilGrants bool) bool {
 		return cmd.Reply == "(nil)"
 	}
 	return cmd.Reply != "(nil)" && cmd.Reply != "0" && !strings.HasPrefix(cmd.Reply, "-")
+}
+
+// nilScript tells a script that answers nothing. One that releases may do so whether or not it released.
+func nilScript(cmd *history.Command) bool {
+	return strings.HasPrefix(cmd.Name, "EVAL") && cmd.Reply == "(nil)"
 }
 
 // IsHandshake tells the commands with which a connection begins. They belong to no operation, and no trigger matches or counts them.
