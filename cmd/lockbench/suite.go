@@ -50,11 +50,22 @@ func newSuite(a *app) *cobra.Command {
 	s.StringVar(&f.server, "server", "sim", "sim, auto, process, docker, or redis:// URLs separated by commas")
 	s.Uint64Var(&f.seed, "seed", suiteSeed, "of every choice that is drawn")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
-	s.IntVar(&f.side, "side-by-side", 4*runtime.GOMAXPROCS(0), "how many cells run at once")
+	s.IntVar(&f.side, "side-by-side", 0, "how many cells run at once; 0: one for each processor in the simulator, four on real servers, which mostly wait")
 	complete(c, "locks", func() []string { return append(lockNames(), planted) })
 	complete(c, "scenarios", scenarioNames)
 	complete(c, "server", words(serverWords[:]...))
 	return c
+}
+
+// sideBySide is how many cells run at once.
+func (f suiteFlags) sideBySide(p servers.Provider) int {
+	switch {
+	case f.side > 0:
+		return f.side
+	case p.Name() == "sim":
+		return runtime.GOMAXPROCS(0)
+	}
+	return 4 * runtime.GOMAXPROCS(0)
 }
 
 // variants are the locks that were named, or all of them.
@@ -119,7 +130,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	a.announce(p, why)
 	ctx, interrupts := a.listen(ctx)
 	suite, err := a.suiteRunner(ctx, harness.SuiteConfig{
-		Variants: variants, Scenarios: plan, Server: p.Name(), Seed: f.seed, Side: f.side, Rerun: rerun(flags, "suite", p, f.seed),
+		Variants: variants, Scenarios: plan, Server: p.Name(), Seed: f.seed, Side: f.sideBySide(p), Rerun: rerun(flags, "suite", p, f.seed),
 		Cell: a.cell(p, why, f), Stop: interrupts.stop, Now: a.now, Each: a.suiteProgress,
 	})
 	a.line.clear()
