@@ -84,6 +84,9 @@ func newOurs(b *testing.B, e Experiment, f *field) *side {
 	if err != nil {
 		b.Fatal(err)
 	}
+	if d.injected, err = d.arm(b.Context()); err != nil {
+		b.Fatal(err)
+	}
 	dir, err := results.Create(b.TempDir(), "cost", "token", e.Now(), "0")
 	if err != nil {
 		b.Fatal(err)
