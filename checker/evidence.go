@@ -54,11 +54,6 @@ func (e *evidence) operations(key string, from, to int64) []history.Operation {
 	return e.index.between(key, from, to)
 }
 
-// operationsOf is operations of one client.
-func (e *evidence) operationsOf(client, key string, from, to int64) []history.Operation {
-	return slices.DeleteFunc(e.operations(key, from, to), func(op history.Operation) bool { return op.Client != client })
-}
-
 // commandsOf gives the commands that client sent in [from, to], by time sent.
 func (e *evidence) commandsOf(client string, from, to int64) []history.Command {
 	list := e.commands[client]
@@ -93,17 +88,6 @@ func (e *evidence) everGranted(key string, mode history.Mode) bool { return e.in
 // names tells whether an argument of the command contains key.
 func names(c history.Command, key string) bool {
 	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.Contains(arg, key) })
-}
-
-// windows gives the fault windows that meet [from, to], by start.
-func (e *evidence) windows(from, to int64) []history.Window {
-	var out []history.Window
-	for _, w := range e.faults {
-		if w.Start <= to && windowEnd(w) >= from {
-			out = append(out, w)
-		}
-	}
-	return out
 }
 
 // windowEnd is the end of a fault window; one that never healed ends never.
