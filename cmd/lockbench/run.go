@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
@@ -243,6 +244,7 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	if out.Result.Schema == "" {
 		return nil, err
 	}
+	a.savePictures(out)
 	err = errors.Join(err, saveViews(out), verdictError(out.Result.Verdict))
 	if !a.json() {
 		err = errors.Join(err, report.Run(a.out, out.Result, out.Dir, a.style()))
@@ -271,6 +273,27 @@ func saveViews(out *harness.Outcome) error {
 		err = errors.Join(err, d.SaveFunc(name, func(w io.Writer) error { return report.Violation(w, v) }))
 	}
 	return err
+}
+
+// pictures is how many of a run's violations are drawn as pages; every one is told as text.
+const pictures = 5
+
+// savePictures draws the first violations. A picture that cannot be had changes nothing about the verdict, and is said.
+func (a *app) savePictures(out *harness.Outcome) {
+	if out.Dir == "" {
+		return
+	}
+	d, err := results.Open(out.Dir)
+	for i := 0; err == nil && i < min(pictures, len(out.Verdict.Violations)); i++ {
+		v := &out.Verdict.Violations[i]
+		err = d.SaveFunc(fmt.Sprintf("%s/%03d.html", results.ViolationsPath, i+1), func(w io.Writer) error { return checker.WritePicture(w, v) })
+		if errors.Is(err, checker.ErrNoPicture) {
+			err = nil
+		}
+	}
+	if err != nil {
+		a.say("pictures of the violations: %v", err)
+	}
 }
 
 // rerun is the command that does the same again: the flags that were given, the server that was used, the seed.
