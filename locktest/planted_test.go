@@ -21,6 +21,7 @@ var caughtBy = map[string][]string{
 	"bug-wake-early":          {"lost-release", "woken"},
 	"bug-no-wake":             {"woken"},
 	"bug-one-look":            {"slow-reply"},
+	"bug-redlock-one-look":    {"slow-reply", "valid-until"},
 	"bug-dead-head":           {"dead-waiter", "no-drift"},
 	"bug-chained-deadlines":   {"no-drift"},
 	"bug-barging":             {"fifo"},
