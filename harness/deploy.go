@@ -22,7 +22,7 @@ type field struct {
 func (e Experiment) deploy(ctx context.Context) (*field, error) {
 	spec := servers.Spec{
 		Topology: e.topology(), Nodes: e.Scenario.Nodes, Persistence: e.Scenario.Persistence,
-		MaxMemory: e.Scenario.MaxMemory, ClockFaults: e.has(faults.JumpClock, faults.DriftClock), Name: "lock",
+		Prefix: e.Prefix, MaxMemory: e.Scenario.MaxMemory, ClockFaults: e.has(faults.JumpClock, faults.DriftClock), Name: "lock",
 	}
 	if spec.Topology != impls.Independent {
 		spec.Nodes = 0

@@ -51,8 +51,8 @@ type Experiment struct {
 	Stop <-chan struct{}
 	// Progress, when set, is called from time to time while the clients run, from one goroutine.
 	Progress func(Progress)
-	// KeepAll also saves the record of a run in which nothing was violated. Runs by hand do, suites do not.
-	Prefix string // of every key; "" means one drawn for the run
+	// Prefix is that of every key; "" means none on servers of the run's own, and one of the run's own on somebody's Redis.
+	Prefix string
 }
 
 // Progress is how far a run has got.

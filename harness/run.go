@@ -32,6 +32,9 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.Prefix == "" && e.Provider.Name() == "url" {
+		e.Prefix = "lockbench:" + keep.run.ID + ":" // nothing of its owner's may be touched
+	}
 	var out *Outcome
 	if s, ok := e.Provider.(*Sim); ok {
 		out, err = e.simulate(ctx, keep, s)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -266,6 +268,41 @@ func TestRefusedBeforeAnythingStarts(t *testing.T) {
 		}
 		if left, _ := os.ReadDir(bad.Base); len(left) != 0 {
 			t.Errorf("%s: a run directory was made", name)
+		}
+	}
+}
+
+// On somebody's Redis a run touches nothing but keys under a prefix of its own: a key of the owner's that happens to bear the lock's name
+// stays as it was.
+func TestKeysOnSomebodysRedisBearTheRunsPrefix(t *testing.T) {
+	owner, err := provider(t, "process").Start(t.Context(), servers.Spec{Topology: impls.Standalone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close()
+	c := redis.NewClient(&redis.Options{Addr: owner.Addr(0)})
+	defer c.Close()
+	if err := c.Set(t.Context(), "job", "the owner's", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	url, err := servers.NewURL("redis://" + owner.Addr(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := Run(t.Context(), experiment(t, "fenced", "steady", url, Goroutines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Result.Verdict != checker.Pass {
+		t.Errorf("verdict %s, want pass: the owner's key was in the way", out.Result.Verdict)
+	}
+	keys, err := c.Keys(t.Context(), "*").Result()
+	if err != nil || c.Get(t.Context(), "job").Val() != "the owner's" {
+		t.Errorf("the owner's key is %q, %v", c.Get(t.Context(), "job").Val(), err)
+	}
+	for _, key := range keys {
+		if key != "job" && !strings.Contains(key, "lockbench:"+out.Run.ID+":") {
+			t.Errorf("key %q does not bear the run's prefix", key)
 		}
 	}
 }
