@@ -75,6 +75,9 @@ func (e Experiment) Validate() error {
 	if _, ok := workloads.Find(e.Scenario.Workload); !ok {
 		return fmt.Errorf("workload %q: %w: no such workload", e.Scenario.Workload, ErrUsage)
 	}
+	if e.Provider.Name() == "url" && e.has(faults.KillServer, faults.PauseServer, faults.Failover, faults.JumpClock, faults.DriftClock, faults.FlushScripts) {
+		return fmt.Errorf("server faults of %s on somebody's Redis: %w; --server process or docker has servers of its own", e.Scenario.Name, servers.ErrRefused)
+	}
 	if e.Scenario.Clients < 1 {
 		return fmt.Errorf("clients %d: %w: at least 1", e.Scenario.Clients, ErrUsage)
 	}

@@ -289,6 +289,9 @@ func TestKeysOnSomebodysRedisBearTheRunsPrefix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := Run(t.Context(), experiment(t, "fenced", "kill-server", url, Goroutines)); !errors.Is(err, servers.ErrRefused) {
+		t.Errorf("kill-server on somebody's Redis: %v, want refused", err)
+	}
 	out, err := Run(t.Context(), experiment(t, "fenced", "steady", url, Goroutines))
 	if err != nil {
 		t.Fatal(err)
