@@ -178,8 +178,33 @@ func TestStrength(t *testing.T) {
 	if p.Opportunities != 2 || p.MetFault != 1 || p.Verdict != Pass || v.Verdict != Pass {
 		t.Errorf("%+v", p)
 	}
-	v = verdictOf(t, Input{Header: forever}, parse(t, "a acquire 0 1 ok"), Options{})
-	if p := v.property(history.MutualExclusion); p.Verdict != Inconclusive || v.Verdict != Inconclusive {
-		t.Errorf("one client alone: %+v", p)
+}
+
+// TestWhatTestsExclusion: a clean history is worth a pass when it gave the lock a chance to break.
+func TestWhatTestsExclusion(t *testing.T) {
+	again := history.Header{Kind: history.Reentrant}
+	for _, row := range []struct {
+		name   string
+		header history.Header
+		text   string
+		want   Result
+	}{
+		// nobody to keep out
+		{"one client alone", forever, "a acquire 0 1 ok", Inconclusive},
+		// kept out
+		{"another is refused", forever, "a acquire 0 1 ok\nb acquire 2 3 busy", Pass},
+		// let in once
+		{"another is not answered", forever, "a acquire 0 1 unknown\nb acquire 2 3 ok", Pass},
+		// counted
+		{"the holder enters again", again, "a acquire 0 1 ok token=x\na acquire 2 3 ok token=x", Pass},
+		// nobody was in
+		{"nobody is answered", forever, "a acquire 0 1 unknown\nb acquire 0 1 unknown", Inconclusive},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			v := verdictOf(t, Input{Header: row.header}, parse(t, row.text), Options{})
+			if p := v.property(history.MutualExclusion); p.Verdict != row.want || v.Verdict != row.want {
+				t.Errorf("%s: %+v, want %s", v.Verdict, p, row.want)
+			}
+		})
 	}
 }

@@ -105,6 +105,7 @@ func (t *tally) join(other *tally, most int) {
 	}
 	t.applies = t.applies || other.applies
 	t.opportunities += other.opportunities
+	t.contested += other.contested
 	t.met += other.met
 	t.violations += other.violations
 	t.within += other.within
@@ -181,9 +182,9 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 		p.Verdict, p.Note = Fail, ""
 	case t.windowed > 0 && t.opportunities == 0:
 		p.Verdict = Inconclusive
-	case t.property == history.MutualExclusion && t.opportunities < opt.MinOpportunities:
+	case t.property == history.MutualExclusion && t.opportunities+t.contested < opt.MinOpportunities:
 		p.Verdict = Inconclusive
-		p.Note = fmt.Sprintf("%d hand-overs between clients, at least %d are needed", t.opportunities, opt.MinOpportunities)
+		p.Note = fmt.Sprintf("%d hand-overs and refusals between clients, at least %d are needed", t.opportunities+t.contested, opt.MinOpportunities)
 	default:
 		p.Verdict = Pass
 	}

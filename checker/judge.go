@@ -21,6 +21,7 @@ type tally struct {
 	applies       bool
 	note          string // why it does not apply, or is inconclusive
 	opportunities int
+	contested     int // turns from one client to another that tested the property without being opportunities
 	met           int // opportunities that met a fault window
 	violations    int
 	within        int // violations smaller than the clock error, not counted in violations

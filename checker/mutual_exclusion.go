@@ -13,7 +13,9 @@ import "github.com/lockbench/lockbench/history"
 // merged to the outermost; for shared and exclusive holds only pairs with an exclusive one count; for permits the number in force.
 // Checked against Porcupine in TestSweepAgreesWithPorcupine.
 //
-// Opportunities are hand-overs: two consecutive beliefs of different clients.
+// Opportunities are hand-overs: two consecutive beliefs of different clients. A history with a grant and without a hand-over has tested
+// exclusion when another client asked as well and was refused or not answered, or when the holder of a re-entrant lock asked again;
+// with one client alone it has not, and is inconclusive.
 //
 // Limits: a lock that gives no valid-until is held to lease - drift from the call. An overlap no longer than the clock error between
 // recorders is reported apart.
@@ -22,6 +24,7 @@ type mutualExclusion struct {
 	d    *docket
 	over *overlaps
 	last interval
+	asks *record // the latest acquire, whatever came of it
 }
 
 func newMutualExclusion(d *docket) *mutualExclusion {
@@ -32,6 +35,7 @@ func newMutualExclusion(d *docket) *mutualExclusion {
 func (m *mutualExclusion) called(*record) {}
 
 func (m *mutualExclusion) returned(r *record) {
+	m.asked(r)
 	if r.op != history.Acquire && r.op != history.Extend || r.outcome != history.OK {
 		return
 	}
@@ -49,7 +53,23 @@ func (m *mutualExclusion) returned(r *record) {
 	}
 }
 
-func (m *mutualExclusion) done() {}
+// asked counts the turns from one asking client to another, and to itself where it may enter again.
+func (m *mutualExclusion) asked(r *record) {
+	if r.op != history.Acquire {
+		return
+	}
+	if m.asks != nil && (m.asks.client != r.client || m.d.a.header.Kind == history.Reentrant) {
+		m.contested++
+	}
+	m.asks = r
+}
+
+// done forgets the contest for a key that nobody was granted: it tells nothing of exclusion.
+func (m *mutualExclusion) done() {
+	if m.last.r == nil {
+		m.contested = 0
+	}
+}
 
 // overlapViolation describes interval i, which began while others were in force.
 func overlapViolation(d *docket, i interval, with []interval) Violation {
