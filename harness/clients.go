@@ -36,6 +36,7 @@ type drive struct {
 	names      map[string]string // of scripts, by digest
 
 	ended int64                        // when the last client was done
+	stall time.Duration                // longest that the machine kept this process waiting
 	store map[string]checker.StoreEnds // what the audit found
 	notes []string                     // warnings that must be shown
 }

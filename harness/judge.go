@@ -36,6 +36,8 @@ func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 		set = latency.Merge(out.Windows, d.latencies(ops)...)
 	}
 	out.Result = d.result(k, out, set)
+	out.Result.Health.MaxStall = max(d.stall, slowestReply(commands, out.Windows))
+	out.Result.Health.Stalled = out.Result.Health.MaxStall > d.lease()/stallShare
 	if set != nil {
 		wait := latency.SplitWait(ops, commands, int64(d.claimedLease()), d.totalLag())
 		out.Result.Wait = &wait

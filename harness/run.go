@@ -77,11 +77,12 @@ func (e Experiment) drive(ctx context.Context, f *field, keep *keeper) (*drive, 
 	defer release()
 	d.Stop = stop
 	spool := keep.startSpool(d)
+	stalls := watchStalls(time.Now)
 	d.injected, err = d.arm(ctx)
 	if err == nil {
 		err = errors.Join(d.clients(ctx), d.injected.heal())
 	}
-	d.ended = d.timeline()
+	d.ended, d.stall = d.timeline(), stalls.end()
 	err = errors.Join(err, spool.end(), d.audit(ctx))
 	return d, errors.Join(err, keep.driven(d, e.Now()))
 }

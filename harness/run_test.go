@@ -254,6 +254,40 @@ func TestSuiteHoldsCellsAgainstExpectations(t *testing.T) {
 	}
 }
 
+// TestSuiteRunsUnclearCellsAgain: one that came to no verdict is run again when the others are done, until it does; one whose run
+// failed is not.
+func TestSuiteRunsUnclearCellsAgain(t *testing.T) {
+	tests := []struct {
+		name  string
+		clear int // the run that comes to a verdict; 0 for none
+		err   error
+		runs  int
+		want  checker.Result
+	}{
+		{"the first run does", 1, nil, 1, checker.Pass},
+		{"the third run does", 3, nil, 3, checker.Pass},
+		{"no run does", 0, nil, attempts, checker.Inconclusive},
+		{"the run fails", 0, errors.New("the port was taken"), 1, checker.Inconclusive},
+	}
+	token, _ := catalogue.Find("token")
+	steady, _ := scenarios.Find("steady")
+	for _, tt := range tests {
+		runs := 0
+		out, err := Suite(t.Context(), SuiteConfig{Variants: []impls.Variant{token}, Scenarios: []scenarios.Scenario{steady}, Now: time.Now,
+			Cell: func(context.Context, impls.Variant, scenarios.Scenario) (results.Result, string, error) {
+				runs++
+				r := results.Result{Lock: "token", Scenario: "steady", Verdict: checker.Inconclusive}
+				if runs == tt.clear {
+					r.Verdict = checker.Pass
+				}
+				return r, "", tt.err
+			}})
+		if err != nil || runs != tt.runs || out.Cells[0].Verdict != tt.want {
+			t.Errorf("%s: %d runs, verdict %s, error %v; want %d runs and %s", tt.name, runs, out.Cells[0].Verdict, err, tt.runs, tt.want)
+		}
+	}
+}
+
 func TestRefusedBeforeAnythingStarts(t *testing.T) {
 	e := experiment(t, "token", "steady", &Sim{}, Goroutines)
 	for name, change := range map[string]func(*Experiment){

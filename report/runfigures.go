@@ -169,6 +169,9 @@ func healthLine(r results.Result, s Style) string {
 	if h.Unconfirmed > 0 {
 		bad = append(bad, plural(h.Unconfirmed, "fault")+" not seen to take")
 	}
+	if h.Stalled {
+		bad = append(bad, "the machine stalled for "+span(h.MaxStall))
+	}
 	if len(bad) > 0 {
 		text += "  " + s.paint(orange, strings.Join(bad, ", "))
 	}

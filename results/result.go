@@ -55,6 +55,8 @@ type Health struct {
 	NotSearched int           `json:"not_searched"`       // windows of the history that the second opinion left out
 	GCMax       time.Duration `json:"gc_max"`             // longest stop of the collector, nanoseconds
 	Unconfirmed int           `json:"faults_unconfirmed"` // faults that were not seen to take
+	MaxStall    time.Duration `json:"max_stall"`          // longest that the machine kept the harness, or a request outside any fault, waiting; nanoseconds
+	Stalled     bool          `json:"stalled"`            // MaxStall is more than a tenth of the lease: a fault that nobody placed
 }
 
 // Operation is the latency of one operation. Response and Service hold every sample; the two others the same samples, split by

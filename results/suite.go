@@ -1,6 +1,7 @@
 package results
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ type Cell struct {
 	Lock     string         `json:"lock"`
 	Scenario string         `json:"scenario"`
 	Expected string         `json:"expected"` // "safe", or property/cause pairs; those in parentheses may be missing
-	Observed string         `json:"observed"` // "safe", pairs, "n/a", or "nothing" when no verdict came about
+	Observed string         `json:"observed"` // "safe", pairs, "n/a", or NothingObserved when no verdict came about
 	Verdict  checker.Result `json:"verdict"`
 	Why      string         `json:"why,omitempty"`     // of what differs, is inconclusive, or does not apply
 	Planted  bool           `json:"planted,omitempty"` // the variant is a planted bug
@@ -47,7 +48,8 @@ type Sensitivity struct {
 	Missed  []string `json:"missed"`
 }
 
-// NewCell compares what a run showed with what was expected of it.
+// NewCell compares what a run showed with what was expected of it. What differs while the machine itself stalled a client is
+// inconclusive: it cannot be told from the lock's doing.
 func NewCell(r Result, want impls.Expectation) Cell {
 	c := Cell{Lock: r.Lock, Scenario: r.Scenario, Expected: want.String(), Verdict: checker.Pass}
 	seen := Observed(r)
@@ -63,6 +65,10 @@ func NewCell(r Result, want impls.Expectation) Cell {
 	case len(missing) > 0:
 		c.Verdict, c.Why = checker.Fail, "not seen: "+breaksText(missing)
 	}
+	if c.Verdict == checker.Fail && r.Health.Stalled {
+		c.Verdict = checker.Inconclusive
+		c.Why = fmt.Sprintf("the machine stalled for %v, which is a fault that nobody placed; %s", r.Health.MaxStall.Round(time.Millisecond), c.Why)
+	}
 	return c
 }
 
@@ -71,9 +77,12 @@ func NACell(lock, scenario, why string) Cell {
 	return Cell{Lock: lock, Scenario: scenario, Expected: "n/a: " + why, Observed: "n/a", Verdict: checker.NotApplicable, Why: why}
 }
 
+// NothingObserved is the Observed of a cell whose run came to no verdict.
+const NothingObserved = "nothing"
+
 // ErrorCell is the cell of a run that came to no verdict.
 func ErrorCell(lock, scenario string, want impls.Expectation, err error) Cell {
-	return Cell{Lock: lock, Scenario: scenario, Expected: want.String(), Observed: "nothing", Verdict: checker.Inconclusive, Why: err.Error()}
+	return Cell{Lock: lock, Scenario: scenario, Expected: want.String(), Observed: NothingObserved, Verdict: checker.Inconclusive, Why: err.Error()}
 }
 
 // Observed lists the breaks that a run showed, in the order of the properties. The second opinion is not a break of its

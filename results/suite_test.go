@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
@@ -24,6 +25,11 @@ func showing(verdict checker.Result, breaks ...string) results.Result {
 		}
 		r.Properties = append(r.Properties, checker.Property{Name: history.Property(property), Verdict: checker.Fail, Causes: causes})
 	}
+	return r
+}
+
+func stalled(r results.Result) results.Result {
+	r.Health.MaxStall, r.Health.Stalled = 120*time.Millisecond, true
 	return r
 }
 
@@ -52,6 +58,11 @@ func TestNewCell(t *testing.T) {
 		{"the second opinion says more", showing(checker.Fail, "linearizability/unknown"), impls.Safe(), checker.Fail,
 			"linearizability/unknown", "not expected: linearizability/unknown"},
 		{"a failure without a cause", showing(checker.Fail, "progress"), impls.Safe(), checker.Fail, "progress/unknown", "not expected: progress/unknown"},
+		{"a machine that stalls is no finding", stalled(showing(checker.Fail, ex)), impls.Safe(), checker.Inconclusive, ex,
+			"the machine stalled for 120ms, which is a fault that nobody placed; not expected: " + ex},
+		{"a machine that stalls misses moments", stalled(showing(checker.Pass)), impls.Breaks(me), checker.Inconclusive, "safe",
+			"the machine stalled for 120ms, which is a fault that nobody placed; not seen: " + me},
+		{"as expected, though the machine stalled", stalled(showing(checker.Fail, me)), impls.Breaks(me), checker.Pass, me, ""},
 		{"does not apply", showing(checker.Pass), impls.NotApplicable("no lease"), checker.NotApplicable, "safe", "no lease"},
 	}
 	for _, tt := range tests {
