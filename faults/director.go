@@ -112,6 +112,9 @@ func (d *Director) moment(client int, m history.Moment) []*armed {
 	c.mu.Lock()
 	c.phase = after(m)
 	c.mu.Unlock()
+	if len(c.faults) == 0 {
+		return nil
+	}
 	return c.dueAt(func(f *armed) bool { return f.When.Moment == string(m) })
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockbench/lockbench/impls"
@@ -17,8 +18,9 @@ import (
 // It is the in-process stand-in for SIGSTOP and SIGKILL. What a library does between two touches of the gate (a computation, a timer
 // of its own) is not stopped; clients that run as processes are stopped whole.
 type Gate struct {
-	mu     sync.Mutex // protects what follows
-	moved  *sync.Cond // signalled when shut changes or the client dies
+	open   atomic.Bool // nothing is in the way: what almost every touch finds
+	mu     sync.Mutex  // protects what follows, and every change of open
+	moved  *sync.Cond  // signalled when shut changes or the client dies
 	shut   bool
 	killed bool
 	dead   chan struct{} // closed when the client dies
@@ -29,11 +31,15 @@ type Gate struct {
 func NewGate() *Gate {
 	g := &Gate{dead: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	g.moved = sync.NewCond(&g.mu)
+	g.open.Store(true)
 	return g
 }
 
 // Pass returns nil when the gate is open, at once or when it opens, and impls.ErrCrashed when the client is dead.
 func (g *Gate) Pass() error {
+	if g.open.Load() {
+		return nil
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.shut && !g.killed {
@@ -55,6 +61,7 @@ func (g *Gate) set(shut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.shut = shut
+	g.open.Store(!shut && !g.killed)
 	g.moved.Broadcast()
 }
 
@@ -66,6 +73,7 @@ func (g *Gate) Crash() error {
 		return nil
 	}
 	g.killed = true
+	g.open.Store(false)
 	close(g.dead)
 	g.moved.Broadcast()
 	var errs []error

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/lockbench/lockbench/history"
@@ -18,7 +19,8 @@ type Tap interface {
 	// Reply is called when a reply has arrived and the client has not seen it. With an error the client never will, and Done
 	// is not called: who kills a client there has recorded the command before.
 	Reply(cmd *history.Command, write bool) error
-	// Done is called when the client is about to see the reply, or when the connection ended without one (Replied is 0).
+	// Done is called when the client is about to see the reply, or when the connection ended without one (Replied is 0). The
+	// arguments' storage is the caller's: they are copied or forgotten before Done returns.
 	Done(cmd history.Command)
 }
 
@@ -66,10 +68,12 @@ type wired struct {
 	replies  resp.Replies        // the reader's
 	said     string              // the reader's: the last reply
 
-	mu      sync.Mutex // protects pending
-	pending []sent     // requests whose replies have not come, oldest first
+	mu      sync.Mutex // protects what follows
+	pending []*sent    // requests whose replies have not come, oldest first
+	idle    []*sent    // to be used again: a client that waits for each reply needs one
 }
 
+// sent is a request under way. Its storage, the arguments' included, is used again once the tap was told that it is done.
 type sent struct {
 	cmd   history.Command
 	write bool
@@ -90,7 +94,9 @@ func (c *wired) Write(p []byte) (int, error) {
 }
 
 func (c *wired) request(req resp.Request) error {
-	s := sent{cmd: c.command(req), write: req.IsWrite()}
+	s := c.spare()
+	c.describe(&s.cmd, req)
+	s.write = req.IsWrite()
 	if err := c.wire.Tap.Request(&s.cmd, s.write); err != nil {
 		return err
 	}
@@ -101,31 +107,41 @@ func (c *wired) request(req resp.Request) error {
 	return nil
 }
 
-// command makes the record of a request. Most of what a client sends it has sent before, so an argument that is the same as last
-// time shares its string: recording must not cost the client its speed.
-func (c *wired) command(req resp.Request) history.Command {
-	cmd := history.Command{Node: c.node, Conn: c.id, Name: req.Name()}
-	n := min(req.Len()-1, history.MaxArgs)
-	if n <= 0 {
-		return cmd
+func (c *wired) spare() *sent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := len(c.idle) - 1
+	if last < 0 {
+		return new(sent)
 	}
+	s := c.idle[last]
+	c.idle = c.idle[:last]
+	return s
+}
+
+// describe makes the record of a request. Most of what a client sends it has sent before, so an argument that is the same as last
+// time shares its string: recording must not cost the client its speed.
+func (c *wired) describe(cmd *history.Command, req resp.Request) {
+	*cmd = history.Command{Node: c.node, Conn: c.id, Name: req.Name(), Args: cmd.Args[:0]}
 	before := c.before[cmd.Name]
-	cmd.Args = make([]string, n)
-	for i := range cmd.Args {
+	for i := range min(req.Len()-1, history.MaxArgs) {
 		raw := req.Arg(i + 1)
 		if name, ok := c.script(cmd.Name, i, raw); ok {
-			cmd.Args[i] = name
+			cmd.Args = append(cmd.Args, name)
 		} else if i < len(before) && before[i] == string(raw) {
-			cmd.Args[i] = before[i]
+			cmd.Args = append(cmd.Args, before[i])
 		} else {
-			cmd.Args[i] = resp.Text(raw, history.MaxArg)
+			cmd.Args = append(cmd.Args, resp.Text(raw, history.MaxArg))
 		}
 	}
 	if c.before == nil {
 		c.before = map[string][]string{}
 	}
-	c.before[cmd.Name] = cmd.Args
-	return cmd
+	if len(before) != len(cmd.Args) {
+		c.before[cmd.Name] = slices.Clone(cmd.Args)
+	} else {
+		copy(before, cmd.Args)
+	}
 }
 
 // script names the script of an EVALSHA by its digest and of an EVAL by its header, so that nobody has to read either.
@@ -165,8 +181,8 @@ func (c *wired) reply(r resp.Reply) error {
 	if r.IsPush() {
 		return nil
 	}
-	s, ok := c.answered()
-	if !ok {
+	s := c.answered()
+	if s == nil {
 		return nil
 	}
 	s.cmd.Reply = c.line(r)
@@ -175,6 +191,9 @@ func (c *wired) reply(r resp.Reply) error {
 	}
 	s.cmd.Replied = c.wire.Timeline()
 	c.wire.Tap.Done(s.cmd)
+	c.mu.Lock()
+	c.idle = append(c.idle, s)
+	c.mu.Unlock()
 	return nil
 }
 
@@ -187,22 +206,23 @@ func (c *wired) line(r resp.Reply) string {
 	return c.said
 }
 
-func (c *wired) answered() (sent, bool) {
+// answered takes the oldest request that has no reply yet; nil when there is none.
+func (c *wired) answered() *sent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.pending) == 0 {
-		return sent{}, false
+		return nil
 	}
 	s := c.pending[0]
 	c.pending = c.pending[:copy(c.pending, c.pending[1:])]
-	return s, true
+	return s
 }
 
 // Close records what was never answered.
 func (c *wired) Close() error {
 	c.wire.Gate.forget(c.Conn)
 	err := c.Conn.Close()
-	for s, ok := c.answered(); ok; s, ok = c.answered() {
+	for s := c.answered(); s != nil; s = c.answered() {
 		c.wire.Tap.Done(s.cmd)
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -51,7 +52,7 @@ const (
 func openWire(t *testing.T, s *stage, dial func(context.Context, string, string) (net.Conn, error)) (net.Conn, *[]history.Command) {
 	t.Helper()
 	var seen []history.Command
-	w := &Wire{Gate: s.gates[0], Tap: s.Tap(t.Context(), 0, func(c history.Command) { seen = append(seen, c) }),
+	w := &Wire{Gate: s.gates[0], Tap: s.Tap(t.Context(), 0, func(c history.Command) { c.Args = slices.Clone(c.Args); seen = append(seen, c) }),
 		Timeline: func() int64 { return int64(time.Since(s.start)) }, Dial: dial, Node: func(string) int { return 3 }}
 	c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
 	if err != nil {

@@ -35,10 +35,11 @@ type drive struct {
 	injected   *injections
 	names      map[string]string // of scripts, by digest
 
-	ended int64                        // when the last client was done
-	stall time.Duration                // longest that the machine kept this process waiting
-	store map[string]checker.StoreEnds // what the audit found
-	notes []string                     // warnings that must be shown
+	ended    int64                        // when the last client was done
+	stall    time.Duration                // longest that the machine kept this process waiting
+	recorded history.Recorded             // what they did, once they are done
+	store    map[string]checker.StoreEnds // what the audit found
+	notes    []string                     // warnings that must be shown
 }
 
 // goroutines runs every client as a goroutine until all are done.

@@ -3,12 +3,21 @@ package harness
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sys/unix"
 
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
@@ -16,50 +25,71 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// chunk is how many rounds one side does before it is the other's turn: short enough that both meet the same machine.
-const chunk = 500
+// chunk is how many rounds each client of a side does before it is the other's turn: long enough to pay for garbage and for spilling,
+// short enough that both sides meet the same machine.
+const chunk = 2000
 
-// BenchmarkCostOfTheHarness runs the same commands, on the same server, through a run's client path (gate, wires, moments,
-// recorders, latencies, the spooling of the history) and through a bare go-redis loop, in turn, and prints the ratio of their throughputs.
+// BenchmarkCostOfTheHarness runs the same commands, on the same server, over as many connections, through a run's client path (gate,
+// wires, moments, recorders, latencies, the spilling of the record) and through a bare go-redis loop, in turn. It prints the ratio of
+// their throughputs, the processor time that each takes for a round, and the ratio of those with the server's own added: what
+// the throughput comes to on a machine without an idle processor.
 func BenchmarkCostOfTheHarness(b *testing.B) {
 	for _, clients := range []int{1, 8} {
-		b.Run(map[int]string{1: "1-client", 8: "8-clients"}[clients], func(b *testing.B) { costOf(b, clients) })
+		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) { costOf(b, clients) })
 	}
 }
 
 func costOf(b *testing.B, clients int) {
 	v, _ := catalogue.Find("token")
-	e := Experiment{Variant: v, Scenario: scenarios.Scenario{Name: "cost", Workload: "spread", Clients: clients, Ops: chunk},
+	e := Experiment{Variant: v, Scenario: scenarios.Scenario{Name: "cost", Workload: "hot", Clients: clients, Ops: chunk},
 		Provider: servers.NewProcess(servers.ProcessOptions{}), Now: time.Now, Random: rand.Reader}
-	e.Scenario.Workload, e.Scenario.Lease.Fixed = "hot", 10*time.Second
+	e.Scenario.Lease.Fixed = 10 * time.Second
 	f, err := e.deploy(b.Context())
 	if err != nil {
 		b.Skip(err)
 	}
 	defer f.close()
-	var harnessTime, bareTime time.Duration
+	meter := redis.NewClient(workloads.ClientOptions(workloads.Access{Dial: f.dial}, nodeAddr(0)))
+	defer meter.Close()
 	ours, theirs := newOurs(b, e, f), newBare(b, e, f)
 	defer ours.close()
 	defer theirs.close()
-	ours.turn(b)
-	theirs.turn(b)
+	ours.turn(b, meter)
+	theirs.turn(b, meter)
+	var harness, bare spent
 	for b.Loop() {
-		harnessTime += ours.turn(b)
-		bareTime += theirs.turn(b)
+		harness.add(ours.turn(b, meter))
+		bare.add(theirs.turn(b, meter))
 	}
-	b.ReportMetric(bareTime.Seconds()/harnessTime.Seconds(), "harness/bare")
-	b.ReportMetric(float64(b.N*chunk*clients)/harnessTime.Seconds(), "rounds/s")
+	rounds := float64(b.N * chunk * clients)
+	b.ReportMetric(bare.wall.Seconds()/harness.wall.Seconds(), "harness/bare")
+	b.ReportMetric((bare.cpu+bare.server).Seconds()/(harness.cpu+harness.server).Seconds(), "cpu-bound")
+	b.ReportMetric(rounds/harness.wall.Seconds(), "rounds/s")
+	b.ReportMetric(float64(harness.cpu)/rounds, "cpu-ns/round")
+	b.ReportMetric(float64(bare.cpu)/rounds, "bare-cpu-ns/round")
+	b.ReportMetric(float64(bare.server)/rounds, "server-cpu-ns/round")
+	b.ReportMetric(0, "ns/op") // of both sides together: says nothing
+}
+
+// spent is what turns took: time, and processor time of this process and of the server.
+type spent struct{ wall, cpu, server time.Duration }
+
+func (s *spent) add(o spent) {
+	s.wall, s.cpu, s.server = s.wall+o.wall, s.cpu+o.cpu, s.server+o.server
 }
 
 // side is one way to do a chunk of rounds with every client, each on a key of its own.
 type side struct {
 	run    []func(context.Context) error
+	after  func() // what belongs to a turn besides; may be nil
 	closes []func() error
 }
 
-func (s *side) turn(b *testing.B) time.Duration {
+// turn does one chunk. The garbage of the other side's turn is cleared away first.
+func (s *side) turn(b *testing.B, meter *redis.Client) spent {
 	b.Helper()
-	start := time.Now()
+	runtime.GC()
+	server, cpu, start := serverTime(b, meter), processTime(b), time.Now()
 	var group sync.WaitGroup
 	for _, run := range s.run {
 		group.Go(func() {
@@ -69,7 +99,40 @@ func (s *side) turn(b *testing.B) time.Duration {
 		})
 	}
 	group.Wait()
-	return time.Since(start)
+	if s.after != nil {
+		s.after()
+	}
+	took := spent{wall: time.Since(start), cpu: processTime(b) - cpu}
+	took.server = serverTime(b, meter) - server
+	return took
+}
+
+// processTime is the processor time that this process has had.
+func processTime(b *testing.B) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// serverTime is the processor time that the server says it has had.
+func serverTime(b *testing.B, c *redis.Client) (sum time.Duration) {
+	text, err := c.Info(b.Context(), "cpu").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, line := range strings.Split(text, "\r\n") {
+		name, value, _ := strings.Cut(line, ":")
+		if name == "used_cpu_sys" || name == "used_cpu_user" {
+			seconds, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			sum += time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return sum
 }
 
 func (s *side) close() {
@@ -87,12 +150,12 @@ func newOurs(b *testing.B, e Experiment, f *field) *side {
 	if d.injected, err = d.arm(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	dir, err := results.Create(b.TempDir(), "cost", "token", e.Now(), "0")
+	file, err := history.CreateRecording(filepath.Join(b.TempDir(), results.RecordingFile), d.header())
 	if err != nil {
 		b.Fatal(err)
 	}
-	spool := (&keeper{dir: dir}).startSpool(d)
-	s := &side{closes: []func() error{spool.end}}
+	spool := &spool{drive: d, file: file, quit: make(chan struct{})} // not by the clock: a turn writes what it recorded, not the other side's
+	s := &side{after: spool.write, closes: []func() error{spool.end}}
 	hot, _ := workloads.Find("hot")
 	for i := range e.Scenario.Clients {
 		d.prefix = workloads.ClientName(i) + ":"
@@ -103,21 +166,21 @@ func newOurs(b *testing.B, e Experiment, f *field) *side {
 	return s
 }
 
-// newBare does what the token lock does with nothing around it.
+// newBare does what the token lock does with nothing around it, to the byte.
 func newBare(b *testing.B, e Experiment, f *field) *side {
 	b.Helper()
 	s := &side{}
 	release := e.Variant.Scripts[0]
 	for i := range e.Scenario.Clients {
 		c := redis.NewClient(workloads.ClientOptions(workloads.Access{Dial: f.dial}, nodeAddr(0)))
-		key := "bare" + workloads.ClientName(i)
-		token := make([]byte, 20)
+		key := workloads.ClientName(i) + ":bare"
+		token, lease := make([]byte, impls.TokenBytes), e.lease().Milliseconds()
 		s.closes = append(s.closes, c.Close)
 		s.run = append(s.run, func(ctx context.Context) error {
 			for range chunk {
 				_, _ = rand.Read(token)
-				value := string(token)
-				if ok, err := c.SetNX(ctx, key, value, e.lease()).Result(); err != nil || !ok {
+				value := hex.EncodeToString(token)
+				if ok, err := c.Do(ctx, "set", key, value, "nx", "px", lease).Text(); err != nil || ok != "OK" {
 					b.Error("set", ok, err)
 				}
 				if n, err := release.Run(ctx, c, []string{key}, value).Int(); err != nil || n != 1 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -20,11 +19,9 @@ import (
 func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 	d.tell(Progress{Phase: "checking", Elapsed: time.Duration(d.ended)})
 	out := &Outcome{Run: k.run, Windows: d.windows.List(), Dir: k.path()}
-	ops, commands, err := d.record(k)
-	if err != nil {
-		return out, err
-	}
+	ops, commands := d.recorded.Ops, d.recorded.Commands
 	in := checker.Input{Header: d.header(), Ops: history.NewSlice(ops), Commands: commands, Faults: out.Windows}
+	var err error
 	out.Verdict, err = checker.Check(context.WithoutCancel(ctx), in, checker.Options{Seed: d.Seed, Store: d.store})
 	if err != nil {
 		return out, fmt.Errorf("check the history: %w", err)
@@ -45,19 +42,6 @@ func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 	err = errors.Join(k.saveLatency(set, k.run.Start, k.run.Start.Add(time.Duration(d.ended))), k.saveResult(out, d.Now()))
 	out.Run = k.run
 	return out, err
-}
-
-// record gives the history back: from the files that were spooled, or from memory when nothing is saved.
-func (d *drive) record(k *keeper) ([]history.Operation, []history.Command, error) {
-	if k.dir == nil {
-		return d.recorder.Operations(), d.recorder.Commands(), nil
-	}
-	commands, err := history.LoadCommands(k.dir.File(results.CommandsFile))
-	if err != nil {
-		return nil, nil, err
-	}
-	ops, err := loadOperations(k.dir.File(results.HistoryFile))
-	return ops, commands, err
 }
 
 // doubts lowers a pass to inconclusive when a fault of the plan did not take or never struck: nothing was shown then.
@@ -129,23 +113,4 @@ func (d *drive) totalLag() (sum int64) {
 		sum += l.total
 	}
 	return sum
-}
-
-// loadOperations reads a whole history that this run has just written.
-func loadOperations(path string) ([]history.Operation, error) {
-	r, err := history.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	var ops []history.Operation
-	for {
-		var op history.Operation
-		if err := r.Next(&op); errors.Is(err, io.EOF) {
-			return ops, nil
-		} else if err != nil {
-			return nil, err
-		}
-		ops = append(ops, op)
-	}
 }

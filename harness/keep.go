@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
@@ -67,7 +69,32 @@ func (k *keeper) path() string {
 	return k.dir.Path()
 }
 
-// driven saves what was measured: faults and latencies. The history has been spooled already.
+// settle makes of the recording what people and programs read. It is not done while clients run, whose time it would take.
+func (k *keeper) settle(d *drive) (history.Recorded, error) {
+	if k.dir == nil {
+		return d.recorder.Recorded(), nil
+	}
+	recording := k.dir.File(results.RecordingFile)
+	r, err := history.LoadRecording(recording)
+	if err != nil {
+		return r, err
+	}
+	r.Header = d.header()
+	if err := k.saveHistory(r); err != nil {
+		return r, err
+	}
+	return r, os.Remove(recording)
+}
+
+// saveHistory writes a run's history and its commands, each on a processor of its own.
+func (k *keeper) saveHistory(r history.Recorded) error {
+	var both errgroup.Group
+	both.Go(func() error { return history.Save(k.dir.File(results.HistoryFile), r.Header, r.Ops) })
+	both.Go(func() error { return history.SaveCommands(k.dir.File(results.CommandsFile), r.Commands) })
+	return both.Wait()
+}
+
+// driven saves what was measured: faults and latencies. The history has been saved already.
 func (k *keeper) driven(d *drive, now time.Time) error {
 	if k.dir == nil {
 		return nil

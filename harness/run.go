@@ -84,7 +84,9 @@ func (e Experiment) drive(ctx context.Context, f *field, keep *keeper) (*drive, 
 	}
 	d.ended, d.stall = d.timeline(), stalls.end()
 	err = errors.Join(err, spool.end(), d.audit(ctx))
-	return d, errors.Join(err, keep.driven(d, e.Now()))
+	var unsettled error
+	d.recorded, unsettled = keep.settle(d)
+	return d, errors.Join(err, unsettled, keep.driven(d, e.Now()))
 }
 
 // newDrive sets the run's base of time, prepares the guarded store, and makes what the clients share.

@@ -227,26 +227,9 @@ func (k *keeper) simulated(out sim.Outcome, now time.Time) error {
 		return nil
 	}
 	var windows bytes.Buffer
-	err := errors.Join(k.writeHistory(out), history.WriteWindows(&windows, out.Windows))
-	return errors.Join(err, k.dir.Save(results.FaultsFile, windows.Bytes()), k.saveRun(results.Driven, now))
-}
-
-func (k *keeper) writeHistory(out sim.Outcome) error {
-	ops, err := history.Create(k.dir.File(results.HistoryFile), out.Header)
-	if err != nil {
-		return err
-	}
 	for i := range out.Ops {
-		op := out.Ops[i]
-		op.ID = uint64(i) + 1
-		err = errors.Join(err, ops.Write(&op))
+		out.Ops[i].ID = uint64(i) + 1
 	}
-	commands, cerr := history.CreateCommands(k.dir.File(results.CommandsFile))
-	if cerr != nil {
-		return errors.Join(err, ops.Close(), cerr)
-	}
-	for i := range out.Commands {
-		err = errors.Join(err, commands.Write(&out.Commands[i]))
-	}
-	return errors.Join(err, ops.Close(), commands.Close())
+	err := errors.Join(k.saveHistory(history.Recorded{Header: out.Header, Ops: out.Ops, Commands: out.Commands}), history.WriteWindows(&windows, out.Windows))
+	return errors.Join(err, k.dir.Save(results.FaultsFile, windows.Bytes()), k.saveRun(results.Driven, now))
 }

@@ -12,24 +12,20 @@ import (
 // spoolEvery is how much of a run can be lost when lockbench itself is killed.
 const spoolEvery = 200 * time.Millisecond
 
-// spool writes the history out while the run goes on, and tells the progress. One goroutine, owned by end.
+// spool writes the record out while the run goes on, and tells the progress. One goroutine, owned by end.
 type spool struct {
-	drive    *drive
-	ops      *history.Writer
-	commands *history.CommandWriter
-	quit     chan struct{}
-	done     sync.WaitGroup
-	err      error // of the goroutine; read after it has ended
+	drive *drive
+	file  *history.Recording // nil: nothing is saved
+	quit  chan struct{}
+	done  sync.WaitGroup
+	err   error // of the goroutine; read after it has ended
 }
 
-// startSpool opens the files and starts the goroutine. What goes wrong with a file is reported by end: the run goes on.
+// startSpool opens the file and starts the goroutine. What goes wrong with the file is reported by end: the run goes on.
 func (k *keeper) startSpool(d *drive) *spool {
 	s := &spool{drive: d, quit: make(chan struct{})}
 	if k.dir != nil {
-		var ops, commands error
-		s.ops, ops = history.Create(k.dir.File(results.HistoryFile), d.header())
-		s.commands, commands = history.CreateCommands(k.dir.File(results.CommandsFile))
-		s.err = errors.Join(ops, commands)
+		s.file, s.err = history.CreateRecording(k.dir.File(results.RecordingFile), d.header())
 	}
 	s.done.Go(s.loop)
 	return s
@@ -50,20 +46,20 @@ func (s *spool) loop() {
 }
 
 func (s *spool) write() {
-	if s.ops != nil && s.err == nil {
-		s.err = s.drive.recorder.Spool(s.ops, s.commands)
+	if s.file != nil && s.err == nil {
+		s.err = s.drive.recorder.Spill(s.file)
 	}
 }
 
-// end writes what is left and closes the files.
+// end writes what is left and closes the file.
 func (s *spool) end() error {
 	close(s.quit)
 	s.done.Wait()
 	s.write()
-	if s.ops == nil {
+	if s.file == nil {
 		return s.err
 	}
-	return errors.Join(s.err, s.ops.Close(), s.commands.Close())
+	return errors.Join(s.err, s.file.Close())
 }
 
 // progress is what the run has come to.

@@ -6,9 +6,9 @@
 // monotonic base that all recorders of a run share (or whose disagreement the header's clock error bounds).
 //
 // Data flows one way. A [Recorder] hands one [ClientRecorder] to each client; nothing that a client does on
-// its hot path is shared with another client. Buffers are spooled as whole compressed frames, so that a run which is
-// killed leaves a file that can be read to its last frame. The codec ([Writer], [Reader]) is JSON Lines, plain
-// or zstd, schema "lockbench/history/v1"; the package checker reads what comes out.
+// its hot path is shared with another client. What it does is packed into a few bytes and spilled as whole blocks to a [Recording], so
+// that a run which is killed leaves a file that can be read to its last block. When the clients are done it becomes a history. The codec
+// ([Writer], [Reader]) is JSON Lines, plain or zstd, schema "lockbench/history/v1"; the package checker reads what comes out.
 //
 // # Glossary
 //

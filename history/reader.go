@@ -46,11 +46,8 @@ func newReader(in io.Reader, file string) (*Reader, error) {
 
 func (r *Reader) readHeader() error {
 	line, err := r.lines.next()
-	if errors.Is(err, io.EOF) {
-		return &SyntaxError{File: r.lines.file, Line: 1, Msg: "expected a header line with \"schema\":\"" + Schema + "\", found an empty file"}
-	}
 	if err != nil {
-		return err
+		return emptyFile(r.lines.file, Schema, err)
 	}
 	r.scan.reset(line)
 	r.header = r.scan.header()

@@ -2,39 +2,60 @@ package history_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"github.com/lockbench/lockbench/history"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// oneWrite counts the writes it sees and keeps what came with each.
-type oneWrite struct{ parts [][]byte }
-
-func (w *oneWrite) Write(p []byte) (int, error) {
-	w.parts = append(w.parts, slices.Clone(p))
-	return len(p), nil
+// spilled makes a recording whose clients spill when the caller says, and gives what is in the file.
+type spilled struct {
+	*history.Recorder
+	path string
+	file *history.Recording
 }
 
-func TestSpoolLeavesAReadableFileAfterEveryWrite(t *testing.T) {
-	var file oneWrite
-	var side bytes.Buffer
-	w, err := history.NewZstdWriter(&file, history.Header{Kind: history.Mutex})
-	if err != nil {
+func newSpilled(t testing.TB) *spilled {
+	t.Helper()
+	s := &spilled{Recorder: history.NewRecorder(), path: filepath.Join(t.TempDir(), "recording")}
+	var err error
+	if s.file, err = history.CreateRecording(s.path, recordedHeader); err != nil {
 		t.Fatal(err)
 	}
-	commands, err := history.NewCommandWriter(&side, true)
-	if err != nil {
+	t.Cleanup(func() { _ = s.file.Close() })
+	return s
+}
+
+var recordedHeader = history.Header{Lock: "token", Kind: history.Mutex, Lease: 5, Permits: 1}
+
+func (s *spilled) spill(t testing.TB) history.Recorded {
+	t.Helper()
+	if err := s.Spill(s.file); err != nil {
 		t.Fatal(err)
 	}
-	r := history.NewRecorder()
-	a, b := r.Client("a"), r.Client("b")
+	r, err := history.LoadRecording(s.path)
+	if err != nil || r.Header != recordedHeader {
+		t.Fatal(r.Header, err)
+	}
+	return r
+}
+
+func TestSpillLeavesAReadableFileAfterEveryWrite(t *testing.T) {
+	s := newSpilled(t)
+	a, b := s.Client("a"), s.Client("b")
 	for round := range 3 {
 		for i := range 10 {
 			at := int64(round*100 + i)
@@ -42,41 +63,123 @@ func TestSpoolLeavesAReadableFileAfterEveryWrite(t *testing.T) {
 			b.Add(history.Operation{Op: history.Use, Key: "k", Call: at, Return: at})
 			b.AddCommand(history.Command{Name: "GET", Sent: at})
 		}
-		if err := r.Spool(w, commands); err != nil {
-			t.Fatal(err)
+		got := s.spill(t)
+		if len(got.Ops) != 20*(round+1) || len(got.Commands) != 10*(round+1) || got.Truncated {
+			t.Fatalf("after spill %d: %d operations, %d commands, truncated %v", round+1, len(got.Ops), len(got.Commands), got.Truncated)
 		}
-		if len(file.parts) != round+1 {
-			t.Fatalf("%d writes after %d spools", len(file.parts), round+1)
-		}
-		_, ops, err := readAll(bytes.NewReader(bytes.Join(file.parts, nil)))
-		if err != nil || len(ops) != 20*(round+1) {
-			t.Fatalf("after spool %d: %d operations, %v", round+1, len(ops), err)
-		}
-		for i, op := range ops {
+		for i, op := range got.Ops {
 			if op.ID != uint64(i)+1 || op.Client == "" {
 				t.Fatalf("operation %d: %+v", i, op)
 			}
 		}
 	}
-	if n := len(r.Operations()); n != 0 {
-		t.Errorf("%d operations kept after they were spooled", n)
-	}
-	n := 0
-	if err := history.ReadCommands(&side, func(c history.Command) error { n++; return nil }); err != nil || n != 30 {
-		t.Errorf("%d commands, %v", n, err)
+	if n := len(s.Recorded().Ops); n != 0 {
+		t.Errorf("%d operations kept after they were spilled", n)
 	}
 }
 
-func TestNothingIsLostBetweenAddAndSpool(t *testing.T) {
-	var file bytes.Buffer
-	w, err := history.NewZstdWriter(&file, history.Header{Kind: history.Mutex})
-	if err != nil {
-		t.Fatal(err)
+// TestACutRecordingEndsBeforeTheCut cuts a recording at every byte: what stands in whole blocks is read, and nothing is made up.
+func TestACutRecordingEndsBeforeTheCut(t *testing.T) {
+	s := newSpilled(t)
+	a := s.Client("a")
+	var ends []int64 // of the file after each spill
+	for i := range int64(3) {
+		a.Add(history.Operation{Op: history.Use, Key: "k", Call: i, Return: i})
+		s.spill(t)
+		info, err := os.Stat(s.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, info.Size())
 	}
-	r := history.NewRecorder()
+	for size := ends[2]; size > ends[0]; size-- {
+		if err := os.Truncate(s.path, size); err != nil {
+			t.Fatal(err)
+		}
+		got, err := history.LoadRecording(s.path)
+		want := 1
+		for want < 3 && size >= ends[want] {
+			want++
+		}
+		if whole := slices.Contains(ends, size); err != nil || len(got.Ops) != want || got.Truncated == whole {
+			t.Fatalf("cut to %d bytes: %d operations, want %d; truncated %v; %v", size, len(got.Ops), want, got.Truncated, err)
+		}
+	}
+}
+
+func drawCommand(t *rapid.T) history.Command {
+	c := history.Command{
+		Node: rapid.IntRange(-1, 4).Draw(t, "node"), Conn: rapid.Uint64().Draw(t, "conn"), Sent: rapid.Int64Range(0, 1<<60).Draw(t, "sent"),
+		Name: rapid.StringMatching("[A-Z]{1,3}").Draw(t, "name"), Reply: rapid.String().Draw(t, "reply"),
+		Args: rapid.SliceOfN(rapid.String(), 0, history.MaxArgs).Draw(t, "args"),
+	}
+	if len(c.Args) == 0 {
+		c.Args = nil
+	}
+	if rapid.Bool().Draw(t, "replied") {
+		c.Replied = c.Sent + rapid.Int64Range(1, 1<<59).Draw(t, "took")
+	}
+	return c
+}
+
+// TestARecordingSaysWhatJSONSays: what a client recorded comes out of a recording as it went in, whatever was spilled when, and the
+// JSON Lines made of it are those that the codec makes of the operations themselves.
+func TestARecordingSaysWhatJSONSays(t *testing.T) {
+	file := newSpilled(t).path
+	rapid.Check(t, func(t *rapid.T) {
+		r := history.NewRecorder()
+		out, err := history.CreateRecording(file, recordedHeader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := r.Client("c1")
+		var want history.Recorded
+		for range rapid.IntRange(0, 20).Draw(t, "n") {
+			if rapid.Bool().Draw(t, "command") {
+				c := drawCommand(t)
+				client.AddCommand(c)
+				c.Client = "c1"
+				want.Commands = append(want.Commands, c)
+			} else {
+				op := drawOperation(t)
+				client.Add(op)
+				op.Client, op.ID = "c1", uint64(len(want.Ops))+1
+				want.Ops = append(want.Ops, op)
+			}
+			if rapid.Bool().Draw(t, "spill") {
+				err = errors.Join(err, r.Spill(out))
+			}
+		}
+		if err := errors.Join(err, r.Spill(out), out.Close()); err != nil {
+			t.Fatal(err)
+		}
+		got, err := history.LoadRecording(file)
+		want.Header = recordedHeader
+		if err != nil || !cmp.Equal(want, got) {
+			t.Fatal(err, cmp.Diff(want, got))
+		}
+		if a, b := lines(want), lines(got); !bytes.Equal(a, b) {
+			t.Fatalf("JSON of what was recorded:\n%s\nand of what was read:\n%s", a, b)
+		}
+	})
+}
+
+// lines is the JSON of a record.
+func lines(r history.Recorded) (text []byte) {
+	for i := range r.Ops {
+		text = history.AppendOperation(text, &r.Ops[i])
+	}
+	for i := range r.Commands {
+		text = history.AppendCommand(text, &r.Commands[i])
+	}
+	return text
+}
+
+func TestNothingIsLostBetweenAddAndSpill(t *testing.T) {
+	s := newSpilled(t)
 	var clients sync.WaitGroup
 	for c := range 4 {
-		rec := r.Client(fmt.Sprint("c", c))
+		rec := s.Client(fmt.Sprint("c", c))
 		clients.Go(func() {
 			for i := range 1000 {
 				rec.Add(history.Operation{Op: history.Use, Key: "k", Call: int64(i), Return: int64(i)})
@@ -84,25 +187,46 @@ func TestNothingIsLostBetweenAddAndSpool(t *testing.T) {
 		})
 	}
 	for range 50 {
-		if err := r.Spool(w, nil); err != nil {
+		if err := s.Spill(s.file); err != nil {
 			t.Fatal(err)
 		}
 	}
 	clients.Wait()
-	if err := r.Spool(w, nil); err != nil {
-		t.Fatal(err)
-	}
-	_, ops, err := readAll(&file)
-	if err != nil || len(ops) != 4000 {
-		t.Fatalf("%d operations, %v", len(ops), err)
+	got := s.spill(t)
+	if len(got.Ops) != 4000 {
+		t.Fatalf("%d operations", len(got.Ops))
 	}
 	next := map[string]int64{}
-	for _, op := range ops {
+	for _, op := range got.Ops {
 		if op.Call != next[op.Client] {
 			t.Fatalf("%s: operation %d where %d was due", op.Client, op.Call, next[op.Client])
 		}
 		next[op.Client]++
 	}
+}
+
+// FuzzRecording: no bytes crash the reader.
+func FuzzRecording(f *testing.F) {
+	s := newSpilled(f)
+	c := s.Client("c")
+	c.Add(history.Operation{Op: history.Acquire, Outcome: history.OK, Key: "k", Token: "t", Return: 5, ValidUntil: 9, Fence: 1})
+	c.AddCommand(history.Command{Name: "SET", Args: []string{"k", "t"}, Sent: 1, Replied: 2, Reply: "OK"})
+	s.spill(f)
+	seed, err := os.ReadFile(s.path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(seed)
+	f.Add(append(slices.Clone(seed), seed[len(seed)-20:]...))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "recording")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := history.LoadRecording(path); err != nil && !strings.Contains(err.Error(), "recording") {
+			t.Errorf("an error that does not name the file: %v", err)
+		}
+	})
 }
 
 func TestOperationsInMemoryAreInCallOrder(t *testing.T) {
@@ -114,10 +238,11 @@ func TestOperationsInMemoryAreInCallOrder(t *testing.T) {
 	a.AddCommand(history.Command{Sent: 2})
 	b.AddCommand(history.Command{Sent: 1})
 	var got string
-	for _, op := range r.Operations() {
+	recorded := r.Recorded()
+	for _, op := range recorded.Ops {
 		got += fmt.Sprint(op.ID, op.Client, op.Call, " ")
 	}
-	for _, c := range r.Commands() {
+	for _, c := range recorded.Commands {
 		got += c.Client
 	}
 	if want := "1b3 2a5 3b12 ba"; got != want {
@@ -128,18 +253,13 @@ func TestOperationsInMemoryAreInCallOrder(t *testing.T) {
 func BenchmarkAdd(b *testing.B) {
 	r := history.NewRecorder()
 	c := r.Client("c")
-	w := history.NewWriter(discard{}, history.Header{Kind: history.Mutex})
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		c.Add(history.Operation{Op: history.Acquire, Key: "job", Call: int64(i), Return: int64(i)})
+		c.Add(history.Operation{Op: history.Acquire, Key: "job", Call: int64(i), Return: int64(i), Token: "0123456789abcdef0123456789abcdef01234567"})
 		if i%10_000 == 9_999 {
 			b.StopTimer()
-			_ = r.Spool(w, nil)
+			_ = r.Spill(io.Discard)
 			b.StartTimer()
 		}
 	}
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }

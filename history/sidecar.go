@@ -67,6 +67,20 @@ func LoadCommands(path string) (out []Command, err error) {
 	return out, err
 }
 
+// SaveCommands writes a whole commands file, compressed when its name ends in .zst.
+func SaveCommands(path string, commands []Command) error {
+	w, err := CreateCommands(path)
+	if err != nil {
+		return err
+	}
+	for i := range commands {
+		if err = w.Write(&commands[i]); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, w.Close())
+}
+
 // WriteWindows writes a faults file, as plain JSON Lines.
 func WriteWindows(w io.Writer, windows []Window) error {
 	text := sidecarHeader(FaultsSchema)
@@ -116,10 +130,7 @@ func readSidecar(r io.Reader, file, schema string, parse func(s *scanner) func()
 	l.salvage = true
 	scan := new(scanner)
 	if err := l.decode(scan, func() { scan.sidecarHeader(schema) }); err != nil {
-		if errors.Is(err, io.EOF) {
-			return &SyntaxError{File: file, Line: 1, Msg: "expected a header line with \"schema\":\"" + schema + "\", found an empty file"}
-		}
-		return err
+		return emptyFile(file, schema, err)
 	}
 	for {
 		var take func() error
@@ -134,4 +145,12 @@ func readSidecar(r io.Reader, file, schema string, parse func(s *scanner) func()
 			return err
 		}
 	}
+}
+
+// emptyFile says what an end before the header line means.
+func emptyFile(file, schema string, err error) error {
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	return &SyntaxError{File: file, Line: 1, Msg: "expected a header line with \"schema\":\"" + schema + "\", found an empty file"}
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -113,6 +114,20 @@ func Create(path string, h Header) (*Writer, error) {
 	}
 	f.text = AppendHeader(nil, h)
 	return &Writer{f}, nil
+}
+
+// Save writes a whole history file, compressed when its name ends in .zst.
+func Save(path string, h Header, ops []Operation) error {
+	w, err := Create(path, h)
+	if err != nil {
+		return err
+	}
+	for i := range ops {
+		if err = w.Write(&ops[i]); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, w.Close())
 }
 
 // Write adds an operation. It is in the file after the next Flush, or earlier.

@@ -20,6 +20,7 @@ const (
 	ScenarioFile   = "scenario.yaml"
 	HistoryFile    = "history.jsonl.zst"
 	CommandsFile   = "commands.jsonl.zst"
+	RecordingFile  = "recording" // instead of the two, while the clients run
 	FaultsFile     = "faults.jsonl"
 	LatencyLog     = "latency.hlog"
 	LatencyFolder  = "latency"

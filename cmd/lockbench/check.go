@@ -40,7 +40,7 @@ func (a *app) check(ctx context.Context, path string, plain bool) (err error) {
 	}
 	defer func() { err = errors.Join(err, h.ops.Close()) }()
 	in := checker.Input{Header: h.header, Ops: h.ops}
-	if in.Commands, in.Faults, err = beside(h.path); err != nil {
+	if in.Commands, in.Faults, err = beside(h); err != nil {
 		return asInput(err)
 	}
 	v, err := checker.Check(ctx, in, checker.Options{Plain: plain})
@@ -56,49 +56,73 @@ func (a *app) check(ctx context.Context, path string, plain bool) (err error) {
 
 // stored is an open history file.
 type stored struct {
-	path   string
-	header history.Header
-	ops    interface {
-		checker.Source
-		Close() error
-	}
-	truncated func() bool // known at the end
+	path      string
+	header    history.Header
+	ops       closingSource
+	truncated func() bool       // known at the end
+	commands  []history.Command // of a recording, which has both in one file
 }
 
-// openHistory opens our own format, or by its name a history of Jepsen's.
+type closingSource interface {
+	checker.Source
+	Close() error
+}
+
+// openHistory opens our own formats, or by its name a history of Jepsen's.
 func openHistory(path string) (stored, error) {
-	if filepath.Ext(path) == ".edn" {
+	switch {
+	case filepath.Ext(path) == ".edn":
 		header, ops, err := edn.Open(path, edn.Options{})
-		return stored{path, header, ops, func() bool { return false }}, err
+		return stored{path: path, header: header, ops: ops, truncated: func() bool { return false }}, err
+	case filepath.Base(path) == results.RecordingFile:
+		r, err := history.LoadRecording(path)
+		return stored{path: path, header: r.Header, ops: inMemory{history.NewSlice(r.Ops)}, truncated: func() bool { return true },
+			commands: r.Commands}, err
 	}
 	r, err := history.Open(path)
 	if err != nil {
 		return stored{}, err
 	}
 	r.Salvage()
-	return stored{path, r.Header(), r, r.Truncated}, nil
+	return stored{path: path, header: r.Header(), ops: r, truncated: r.Truncated}, nil
 }
 
-// historyIn finds the history of a run directory; any other path is the history itself.
+// inMemory is a history that has no file to close.
+type inMemory struct{ *history.Slice }
+
+func (inMemory) Close() error { return nil }
+
+// historyIn finds the history of a run directory; any other path is the history itself. A recording is there when the run was killed:
+// a history beside it would be one that was not finished.
 func historyIn(path string) string {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return filepath.Join(path, results.HistoryFile)
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return path
 	}
-	return path
+	if recording := filepath.Join(path, results.RecordingFile); exists(recording) {
+		return recording
+	}
+	return filepath.Join(path, results.HistoryFile)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // asInput marks an error as the input's: the file is not there, cannot be read, or says what cannot be.
 func asInput(err error) error { return fmt.Errorf("%w: %w", errUsage, err) }
 
 // beside loads what a run keeps beside its history. A history that is alone is judged alone.
-func beside(path string) (commands []history.Command, windows []history.Window, err error) {
-	if !ours(path) {
+func beside(h stored) (commands []history.Command, windows []history.Window, err error) {
+	if !ours(h.path) {
 		return nil, nil, nil
 	}
-	dir := filepath.Dir(path)
-	commands, err1 := optional(history.LoadCommands(filepath.Join(dir, results.CommandsFile)))
-	windows, err2 := optional(history.LoadWindows(filepath.Join(dir, results.FaultsFile)))
-	return commands, windows, errors.Join(err1, err2)
+	dir := filepath.Dir(h.path)
+	if commands = h.commands; commands == nil {
+		commands, err = optional(history.LoadCommands(filepath.Join(dir, results.CommandsFile)))
+	}
+	windows, windowsErr := optional(history.LoadWindows(filepath.Join(dir, results.FaultsFile)))
+	return commands, windows, errors.Join(err, windowsErr)
 }
 
 func optional[T any](v []T, err error) ([]T, error) {
@@ -144,7 +168,8 @@ func recordBeside(path string) (results.Run, error) {
 
 // ours tells a history that lies where a run puts it from somebody else's, in a folder that may hold anything.
 func ours(path string) bool {
-	return strings.TrimSuffix(filepath.Base(path), ".zst") == strings.TrimSuffix(results.HistoryFile, ".zst")
+	name := filepath.Base(path)
+	return name == results.RecordingFile || strings.TrimSuffix(name, ".zst") == strings.TrimSuffix(results.HistoryFile, ".zst")
 }
 
 func (a *app) showCheck(run results.Run, v checker.Verdict) error {

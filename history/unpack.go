@@ -1,0 +1,136 @@
+package history
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// errPacked: bytes that no packer wrote.
+var errPacked = errors.New("not a packed record")
+
+// unpacker reads back what a packer wrote. Like the scanner it stops at the first error and stays there: every method returns zero
+// afterwards, so that callers need to look once, at the end.
+type unpacker struct {
+	buf   []byte
+	last  int64
+	texts textTable
+	err   error
+}
+
+// unpack calls one of the two with every record of a block. What they are given is theirs to keep.
+func unpack(block []byte, operation func(Operation), command func(Command)) error {
+	u := unpacker{buf: block}
+	for len(u.buf) > 0 && u.err == nil {
+		kind := u.byte()
+		if kind&packedKind == packedCommand {
+			if c := u.command(kind); u.err == nil {
+				command(c)
+			}
+		} else if op := u.operation(kind); u.err == nil {
+			operation(op)
+		}
+	}
+	return u.err
+}
+
+func (u *unpacker) operation(kind byte) Operation {
+	flags := u.byte()
+	op := Operation{Op: Op(kind & packedKind), Outcome: Outcome(flags & packedOutcome), HasValue: flags&packedValue != 0, Key: u.text()}
+	if kind&packedShared != 0 {
+		op.Mode = Shared
+	}
+	op.Call = u.last + u.varint()
+	op.Return = op.Call + u.varint()
+	u.last = op.Return
+	if flags&packedToken != 0 {
+		op.Token = u.text()
+	}
+	if flags&packedValid != 0 {
+		op.ValidUntil = op.Return + u.varint()
+	}
+	if flags&packedFence != 0 {
+		op.Fence = u.uvarint()
+	}
+	if op.HasValue {
+		op.Read, op.Wrote = u.varint(), u.varint()
+	}
+	if flags&packedErr != 0 {
+		op.Err = u.text()
+	}
+	return op
+}
+
+func (u *unpacker) command(kind byte) Command {
+	c := Command{Node: int(u.varint()), Conn: u.uvarint(), Sent: u.last + u.varint()}
+	u.last = c.Sent
+	if kind&packedReplied != 0 {
+		c.Replied = c.Sent + u.varint()
+		u.last = c.Replied
+	}
+	c.Name = u.text()
+	if n := u.uvarint(); n > uint64(len(u.buf)) { // each takes a byte or more
+		u.fail("%d arguments", n)
+	} else if n > 0 {
+		c.Args = make([]string, n)
+	}
+	for i := range c.Args {
+		c.Args[i] = u.text()
+	}
+	c.Reply = u.text()
+	return c
+}
+
+func (u *unpacker) text() string {
+	switch n := u.uvarint(); {
+	case n == 0:
+		return ""
+	case n <= textSlots:
+		return u.texts[n-1]
+	case n-textSlots > uint64(len(u.buf)):
+		u.fail("a text of %d bytes", n-textSlots)
+		return ""
+	default:
+		s := string(u.buf[:n-textSlots])
+		u.buf = u.buf[n-textSlots:]
+		u.texts[slot(s)] = s
+		return s
+	}
+}
+
+func (u *unpacker) byte() byte {
+	if len(u.buf) == 0 {
+		u.fail("it ends early")
+		return 0
+	}
+	b := u.buf[0]
+	u.buf = u.buf[1:]
+	return b
+}
+
+func (u *unpacker) varint() int64 {
+	v, n := binary.Varint(u.buf)
+	return v * int64(u.took(n))
+}
+
+func (u *unpacker) uvarint() uint64 {
+	v, n := binary.Uvarint(u.buf)
+	return v * uint64(u.took(n))
+}
+
+// took passes over the n bytes of a number: 1 when there was one, and otherwise 0.
+func (u *unpacker) took(n int) int {
+	if n <= 0 {
+		u.fail("a number of %d bytes", n)
+		return 0
+	}
+	u.buf = u.buf[n:]
+	return 1
+}
+
+func (u *unpacker) fail(format string, args ...any) {
+	if u.err == nil {
+		u.err = fmt.Errorf("%w: %s", errPacked, fmt.Sprintf(format, args...))
+	}
+	u.buf = nil
+}
