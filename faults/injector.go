@@ -76,6 +76,12 @@ func NeedsProxy(name string) bool {
 	return IsFrameFault(name)
 }
 
+// IsServerFault tells the faults that are done to servers.
+func IsServerFault(name string) bool {
+	_, injected := FindInjector(name)
+	return injected && !NeedsProxy(name)
+}
+
 // clientName is the name of the client with a number from 1.
 func clientName(number int) string {
 	if number == 0 {

@@ -75,7 +75,7 @@ type Link struct {
 	mu       sync.Mutex // protects what follows
 	closed   bool
 	passages map[*passage]struct{}
-	dialled  map[string]net.Conn // connections to the node that Dial made, by the address of the client's end
+	ready    []net.Conn // connections to the node that Prepare made, oldest first
 }
 
 // Open starts a link: it listens on a port of its own until the proxy is closed.
@@ -84,7 +84,7 @@ func (p *Proxy) Open(cfg LinkConfig) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proxy of %s and node %d: %w", cfg.Client, cfg.Node+1, err)
 	}
-	l := &Link{LinkConfig: cfg, proxy: p, listener: listener, passages: map[*passage]struct{}{}, dialled: map[string]net.Conn{}}
+	l := &Link{LinkConfig: cfg, proxy: p, listener: listener, passages: map[*passage]struct{}{}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ctx.Err() != nil {
@@ -99,25 +99,57 @@ func (p *Proxy) Open(cfg LinkConfig) (*Link, error) {
 // Addr is where the client is to dial: host:port, an IP literal.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// Dial connects an in-process client. Unlike a client that dials Addr, it is told when the node cannot be reached, and its
-// dialling takes as long as the link is blocked.
+// Dial connects an in-process client: Prepare, and then a connection to Addr.
 func (l *Link) Dial(ctx context.Context) (net.Conn, error) {
-	if err := l.open(ctx); err != nil {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
-	}
-	node, err := l.LinkConfig.Dial(ctx)
-	if err != nil {
+	if err := l.Prepare(ctx); err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	var d net.Dialer
 	client, err := d.DialContext(ctx, "tcp4", l.Addr())
 	if err != nil {
-		return nil, errors.Join(err, node.Close())
+		return nil, errors.Join(err, l.discard())
 	}
-	l.dialled[client.LocalAddr().String()] = node
 	return client, nil
+}
+
+// Prepare connects to the node for the next connection that the client makes to Addr. A client that has this done first is told
+// when the node cannot be reached, and its dialling takes as long as the link is blocked, as if there were no proxy; one that
+// does not is accepted and cut off. Connections that are ready are all alike: it does not matter which of them a client gets.
+func (l *Link) Prepare(ctx context.Context) error {
+	if err := l.open(ctx); err != nil {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: err}
+	}
+	node, err := l.LinkConfig.Dial(ctx)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return errors.Join(&net.OpError{Op: "dial", Net: "tcp", Err: net.ErrClosed}, node.Close())
+	}
+	l.ready = append(l.ready, node)
+	return nil
+}
+
+// takeReady gives the oldest connection that Prepare made, nil when there is none.
+func (l *Link) takeReady() net.Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ready) == 0 {
+		return nil
+	}
+	node := l.ready[0]
+	l.ready = l.ready[1:]
+	return node
+}
+
+// discard closes a connection that nobody came for.
+func (l *Link) discard() error {
+	if node := l.takeReady(); node != nil {
+		return node.Close()
+	}
+	return nil
 }
 
 // open waits until nothing blocks the link.
@@ -149,7 +181,7 @@ func (l *Link) accept() {
 }
 
 func (l *Link) serve(client net.Conn) {
-	node, err := l.reach(client)
+	node, err := l.reach()
 	if err != nil {
 		reset(client)
 		return
@@ -163,14 +195,9 @@ func (l *Link) serve(client net.Conn) {
 	c.carryRequests()
 }
 
-// reach gives the connection to the node that belongs to a client's connection.
-func (l *Link) reach(client net.Conn) (net.Conn, error) {
-	key := client.RemoteAddr().String()
-	l.mu.Lock()
-	node, ok := l.dialled[key]
-	delete(l.dialled, key)
-	l.mu.Unlock()
-	if ok {
+// reach gives the connection to the node for a client's connection.
+func (l *Link) reach() (net.Conn, error) {
+	if node := l.takeReady(); node != nil {
 		return node, nil
 	}
 	if err := l.open(l.proxy.ctx); err != nil {
@@ -217,10 +244,10 @@ func (l *Link) close() error {
 	err := l.listener.Close()
 	l.mu.Lock()
 	l.closed = true
-	for key, node := range l.dialled {
-		delete(l.dialled, key)
+	for _, node := range l.ready {
 		err = errors.Join(err, node.Close())
 	}
+	l.ready = nil
 	l.mu.Unlock()
 	for _, c := range l.present() {
 		c.end()

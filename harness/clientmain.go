@@ -30,7 +30,7 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := lines.Decode(&first); err != nil || first.Job == nil {
 		return errors.Join(errors.New("client process: the first line is no job"), err)
 	}
-	c, err := newClientProcess(*first.Job, first.Where, out)
+	c, err := newClientProcess(*first.Job, out)
 	if err != nil {
 		return err
 	}
@@ -47,13 +47,11 @@ type clientProcess struct {
 	workload workloads.Workload
 	base     timebase
 	out      *teller
+	asker    *asker
 	stop     chan struct{}
-
-	mu    sync.Mutex // protects where
-	where map[string]string
 }
 
-func newClientProcess(j job, where map[string]string, out io.Writer) (*clientProcess, error) {
+func newClientProcess(j job, out io.Writer) (*clientProcess, error) {
 	base, gap, err := sharedTimebase(j.Base)
 	if err != nil {
 		return nil, err
@@ -63,8 +61,9 @@ func newClientProcess(j job, where map[string]string, out io.Writer) (*clientPro
 	if !ok || !known {
 		return nil, fmt.Errorf("client process: lock %q or workload %q is not known", j.Variant, j.Workload)
 	}
-	c := &clientProcess{job: j, variant: v, workload: w, base: base, where: where, stop: make(chan struct{})}
+	c := &clientProcess{job: j, variant: v, workload: w, base: base, stop: make(chan struct{})}
 	c.out = &teller{out: json.NewEncoder(out), now: base.now}
+	c.asker = newAsker(c.out.tell)
 	c.out.tell(news{ClockGap: gap})
 	return c, nil
 }
@@ -72,15 +71,14 @@ func newClientProcess(j job, where map[string]string, out io.Writer) (*clientPro
 // listen takes orders until the input ends, which is the end of the client.
 func (c *clientProcess) listen(lines *json.Decoder, end context.CancelFunc) {
 	defer end()
+	defer close(c.asker.gone)
 	for stopped := false; ; {
 		var o order
 		if lines.Decode(&o) != nil {
 			return
 		}
-		if o.Where != nil {
-			c.mu.Lock()
-			c.where = o.Where
-			c.mu.Unlock()
+		if o.Answer != nil {
+			c.asker.answered(*o.Answer)
 		}
 		if o.Stop && !stopped {
 			stopped = true
@@ -92,7 +90,7 @@ func (c *clientProcess) listen(lines *json.Decoder, end context.CancelFunc) {
 func (c *clientProcess) run(ctx context.Context) error {
 	d := faults.NewDirector(time.Duration(c.job.LeaseNS), c.base.now, func(w history.Window) { c.out.window(w) })
 	d.NilGrants = c.variant.Traits.NilGrants
-	d.Inject = func(_ context.Context, s faults.Spec, where string) { c.out.tell(news{Inject: &stopping{s, where}}) }
+	d.Inject = c.inject
 	d.Enlist(c.job.Index, selfBody{c.out.tell}, c.job.Faults)
 	client, end := c.connect(ctx, d)
 	err := c.workload.Run(ctx, client)
@@ -111,9 +109,11 @@ func (c *clientProcess) connect(ctx context.Context, d *faults.Director) (*workl
 	access := workloads.Access{
 		Addrs: j.Addrs, StoreAddr: storeAddr, Dial: wire.Open, Clock: gate.Clock(time.Duration(j.SkewNS)), Timeline: c.base.now,
 		Record: c.out, Seed: clientSeed(j.Seed, j.Index), Timeout: replyTimeout(time.Duration(j.LeaseNS)),
-		At: func(ctx context.Context, m history.Moment, _ string) error {
-			c.out.tell(news{Moment: m})
-			return d.At(ctx, j.Index, m)
+		At: func(at context.Context, m history.Moment, _ string) error {
+			if err := c.announce(ctx, m); err != nil {
+				return err
+			}
+			return d.At(at, j.Index, m)
 		},
 	}
 	client, end := workloads.Connect(access, workloads.Setup{
@@ -125,15 +125,39 @@ func (c *clientProcess) connect(ctx context.Context, d *faults.Director) (*workl
 	return client, end
 }
 
-// dial finds the present address of what an address means.
-func (c *clientProcess) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	c.mu.Lock()
-	if now, ok := c.where[addr]; ok {
-		addr = now
+// announce tells the run of a moment. Where the run's own side depends on it, such as a fault of the network that is placed in an
+// operation, the client goes on when the run has heard. ctx is the process's: a cancelled call has its moments, too.
+func (c *clientProcess) announce(ctx context.Context, m history.Moment) error {
+	if !c.job.Wait {
+		c.out.tell(news{Moment: m})
+		return nil
 	}
-	c.mu.Unlock()
+	_, err := c.asker.ask(ctx, news{Moment: m})
+	return err
+}
+
+// inject has a fault of the network or of a server done. It is in force when it returns, unless the run has ended: then nobody minds.
+func (c *clientProcess) inject(ctx context.Context, s faults.Spec, where string) {
+	if !faults.IsFrameFault(s.Fault) { // those are the proxy's, from the start
+		_, _ = c.asker.ask(ctx, news{Inject: &stopping{s, where}})
+	}
+}
+
+// dial has the run make the way to what an address means, and goes it.
+func (c *clientProcess) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	ask := dialling{Addr: addr}
+	if deadline, ok := ctx.Deadline(); ok {
+		ask.Within = max(int64(time.Until(deadline)), 1)
+	}
+	way, err := c.asker.ask(ctx, news{Dial: &ask})
+	if err == nil && way.Error != "" {
+		err = errors.New(way.Error)
+	}
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
 	var d net.Dialer
-	return d.DialContext(ctx, network, addr)
+	return d.DialContext(ctx, network, way.Addr)
 }
 
 func (c *clientProcess) node(addr string) int {

@@ -115,11 +115,17 @@ func (f *field) node(addr string) int {
 	return -1
 }
 
-// where lists the present addresses behind the lasting ones, for clients in other processes.
-func (f *field) where() map[string]string {
-	out := map[string]string{storeAddr: f.store.Addr(0)}
-	for i := range f.lock.Len() {
-		out[nodeAddr(i)] = f.lock.Addr(i)
+// present is where an address leads now, for clients in other processes.
+func (f *field) present(addr string) (string, error) {
+	now, node := addr, f.node(addr)
+	switch {
+	case addr == storeAddr:
+		now = f.store.Addr(0)
+	case node >= 0:
+		now = f.lock.Addr(node)
 	}
-	return out
+	if now == "" {
+		return "", fmt.Errorf("node %d is down", node+1)
+	}
+	return now, nil
 }

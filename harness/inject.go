@@ -16,7 +16,7 @@ import (
 
 // injections are the faults of the network and of servers of one run.
 type injections struct {
-	network *network // nil when the run has no fault of the network: a latency is measured without a proxy
+	network *network // nil when nothing needs it, see needsNetwork
 	placed  *faults.Injections
 }
 
@@ -24,7 +24,7 @@ type injections struct {
 func (d *drive) arm(ctx context.Context) (*injections, error) {
 	d.standingWindows()
 	i := &injections{}
-	if d.anyFault(faults.NeedsProxy) {
+	if d.needsNetwork() {
 		var err error
 		if i.network, err = d.openNetwork(); err != nil {
 			return nil, err
@@ -40,6 +40,12 @@ func (d *drive) arm(ctx context.Context) (*injections, error) {
 	d.director.Inject = i.placed.Strike
 	i.placed.Start(ctx, d.Scenario.Faults)
 	return i, nil
+}
+
+// needsNetwork tells a run whose clients dial through a proxy: where the network is to fail; and clients in other processes also where a
+// server may move to another address, or wants a password. Otherwise there is none: a latency is measured without a proxy.
+func (d *drive) needsNetwork() bool {
+	return d.anyFault(faults.NeedsProxy) || d.As == Processes && (d.anyFault(faults.IsServerFault) || d.Provider.Name() == "url")
 }
 
 func (d *drive) anyFault(is func(name string) bool) bool {

@@ -47,26 +47,32 @@ func (f *field) reach(ctx context.Context, node int) (net.Conn, error) {
 	return f.lock.Dial(ctx, node)
 }
 
-// dialer is how one client reaches the servers.
+// dialer is how one client of this process reaches the servers.
 func (d *drive) dialer(index int) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	if d.injected.network == nil {
-		return d.field.dial
-	}
-	links := d.injected.network.links[index]
-	return func(ctx context.Context, _, addr string) (net.Conn, error) {
-		return links[d.field.node(addr)].Dial(ctx)
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if link := d.link(index, addr); link != nil {
+			return link.Dial(ctx)
+		}
+		return d.field.dial(ctx, network, addr)
 	}
 }
 
-// where lists the addresses behind the lasting ones for a client in another process.
-func (d *drive) where(index int) map[string]string {
+// way makes the way to what an address means ready for a client in another process, and gives the address at which it begins.
+func (d *drive) way(ctx context.Context, index int, addr string) (string, error) {
+	if link := d.link(index, addr); link != nil {
+		return link.Addr(), link.Prepare(ctx)
+	}
+	return d.field.present(addr)
+}
+
+// link is a client's way through the proxy to what an address means; nil where there is none.
+func (d *drive) link(index int, addr string) *faults.Link {
 	if d.injected.network == nil {
-		return d.field.where()
+		return nil
 	}
-	links := d.injected.network.links[index]
-	out := map[string]string{storeAddr: links[storeNode].Addr()}
-	for node := range d.field.lock.Len() {
-		out[nodeAddr(node)] = links[node].Addr()
+	node := d.field.node(addr)
+	if node == storeNode && addr != storeAddr {
+		return nil // an address that a cluster's node has no more
 	}
-	return out
+	return d.injected.network.links[index][node]
 }

@@ -44,18 +44,19 @@ func (d *drive) job(index int, base int64) job {
 	s := d.setup(index)
 	return job{Variant: d.Variant.Name, Workload: d.Scenario.Workload, Config: s.Config, Index: index, Clients: s.Clients, Owner: s.Owner,
 		Prefix: s.Prefix, PollNS: int64(s.Poll), Permits: s.Permits, Settings: s.Settings, Addrs: d.field.addrs(), Seed: d.Seed,
-		SkewNS: int64(d.skew(index)), Rate: d.Scenario.Rate, LeaseNS: int64(d.lease()), Faults: d.Scenario.Faults, Base: base}
+		SkewNS: int64(d.skew(index)), Rate: d.Scenario.Rate, LeaseNS: int64(d.lease()), Faults: d.Scenario.Faults, Base: base,
+		Wait: d.injected.network != nil}
 }
 
 // process is one client process as the run sees it.
 type process struct {
-	drive  *drive
-	index  int
-	rec    record
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	under  []history.Operation // begun and not returned, outermost first
-	faults sync.WaitGroup      // stops that are being measured
+	drive *drive
+	index int
+	rec   record
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	under []history.Operation // begun and not returned, outermost first
+	work  sync.WaitGroup      // stops that are being measured, and ways that are being made
 }
 
 // run starts the process and follows it to its end. The thread that starts it stays with it: a child that is to die with its
@@ -67,10 +68,13 @@ func (p *process) run(ctx context.Context, j job) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	quit := p.watch(ctx)
 	err = p.follow(ctx, out)
 	close(quit)
-	p.faults.Wait()
+	cancel() // who still dials for it need not
+	p.work.Wait()
 	return errors.Join(err, p.finish())
 }
 
@@ -93,7 +97,7 @@ func (p *process) start(j job) (io.Reader, error) {
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("client process: %w", err)
 	}
-	return out, p.order(order{Job: &j, Where: p.drive.where(p.index)})
+	return out, p.order(order{Job: &j})
 }
 
 func (p *process) order(o order) error {
@@ -106,7 +110,7 @@ func (p *process) order(o order) error {
 // watch passes on the run's stop, and ends the process with the run. It is over when quit is closed.
 func (p *process) watch(ctx context.Context) chan struct{} {
 	quit := make(chan struct{})
-	p.faults.Go(func() {
+	p.work.Go(func() {
 		select {
 		case <-p.drive.Stop:
 			_ = p.order(order{Stop: true}) // a process that is gone has stopped
@@ -156,15 +160,41 @@ func (p *process) hear(ctx context.Context, n news) error {
 	case n.Window != nil:
 		d.windows.Add(*n.Window)
 	case n.Moment != "":
-		return d.director.At(ctx, p.index, n.Moment)
+		err := d.director.At(ctx, p.index, n.Moment)
+		p.answer(n.Ask, answer{})
+		return err
 	case n.Stopping != nil:
 		p.stopped(ctx, *n.Stopping)
-	case n.Inject != nil && d.director.Inject != nil:
+	case n.Inject != nil:
 		d.director.Inject(ctx, n.Inject.Spec, n.Inject.Moment)
+		p.answer(n.Ask, answer{})
+	case n.Dial != nil:
+		p.work.Go(func() { p.answer(n.Ask, p.way(ctx, *n.Dial)) })
 	case n.Failed != "":
 		return fmt.Errorf("client c%d: %s", p.index+1, n.Failed)
 	}
 	return nil
+}
+
+// answer lets the process go on that asked, if it did. A process that is gone needs none.
+func (p *process) answer(ask uint64, a answer) {
+	if a.To = ask; ask > 0 {
+		_ = p.order(order{Answer: &a})
+	}
+}
+
+// way makes the way that the process asks for.
+func (p *process) way(ctx context.Context, to dialling) answer {
+	if to.Within > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(to.Within))
+		defer cancel()
+	}
+	addr, err := p.drive.way(ctx, p.index, to.Addr)
+	if err != nil {
+		return answer{Error: err.Error()}
+	}
+	return answer{Addr: addr}
 }
 
 func (p *process) returned(op history.Operation) {
@@ -187,7 +217,7 @@ func (p *process) stopped(ctx context.Context, s stopping) {
 		d.windows.Add(w)
 		return
 	}
-	p.faults.Go(func() {
+	p.work.Go(func() {
 		w.Confirmed = awaitState(p.cmd.Process.Pid, stateStopped, stateLimit)
 		d.director.Wait(ctx, p.index, s.Spec)
 		w.End = d.timeline()

@@ -11,9 +11,16 @@ import (
 
 // order is a line to a client process. The first is its job.
 type order struct {
-	Job   *job              `json:"job,omitempty"`
-	Where map[string]string `json:"where,omitempty"` // present addresses, by the addresses that mean a node
-	Stop  bool              `json:"stop,omitempty"`  // begin no new round
+	Job    *job    `json:"job,omitempty"`
+	Answer *answer `json:"answer,omitempty"`
+	Stop   bool    `json:"stop,omitempty"` // begin no new round
+}
+
+// answer is what the run says to news that the client waits on.
+type answer struct {
+	To    uint64 `json:"to"`              // Ask of the news
+	Addr  string `json:"addr,omitempty"`  // of a dial: where to connect
+	Error string `json:"error,omitempty"` // of a dial: why there is nothing to connect to
 }
 
 // job is everything a client process has to know.
@@ -34,12 +41,16 @@ type job struct {
 	Rate     float64           `json:"rate,omitempty"`
 	LeaseNS  int64             `json:"lease_ns"`
 	Faults   []faults.Spec     `json:"faults,omitempty"`
-	Base     int64             `json:"base"` // the run's base on the machine's monotonic clock
+	Base     int64             `json:"base"`           // the run's base on the machine's monotonic clock
+	Wait     bool              `json:"wait,omitempty"` // at every moment, until the run has heard of it
 }
 
-// news is a line from a client process. Exactly one field but At is set; At is the time on the run's base.
+// news is a line from a client process. Exactly one field but At and Ask is set; At is the time on the run's base. The client goes
+// on when news with an Ask is answered: a fault that is placed at one of its moments is in force by then.
 type news struct {
 	At       int64              `json:"at"`
+	Ask      uint64             `json:"ask,omitempty"` // counts from 1; 0 = nobody waits
+	Dial     *dialling          `json:"dial,omitempty"`
 	Begin    *history.Operation `json:"begin,omitempty"`
 	Op       *history.Operation `json:"op,omitempty"`
 	Observed *observed          `json:"observed,omitempty"`
@@ -51,6 +62,12 @@ type news struct {
 	ClockGap int64              `json:"clock_gap,omitempty"`
 	Failed   string             `json:"failed,omitempty"`
 	Done     bool               `json:"done,omitempty"`
+}
+
+// dialling asks for a way to a node or to the guarded store.
+type dialling struct {
+	Addr   string `json:"addr"`             // that means it, see nodeAddr
+	Within int64  `json:"within,omitempty"` // nanoseconds that the client has for it; 0 = no limit
 }
 
 // stopping tells that the client has reached the moment of a fault and is about to stop, or to kill, itself.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lockbench/lockbench/harness"
 )
 
 // exactly wants as many arguments as it is given names for them.
@@ -34,4 +36,11 @@ func nothing(c *cobra.Command, args []string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s takes no argument, and was given %s; options begin with --", errUsage, c.CommandPath(), strings.Join(args, " "))
+}
+
+const clientsAsUsage = "what a client is: processes are really stopped and really killed"
+
+// newClientsAs makes the value of --clients-as.
+func newClientsAs() choice {
+	return choice{value: string(harness.Goroutines), allowed: []string{string(harness.Goroutines), string(harness.Processes)}}
 }

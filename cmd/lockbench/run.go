@@ -36,7 +36,7 @@ type runFlags struct {
 }
 
 func newRun(a *app) *cobra.Command {
-	f := runFlags{clientsAs: choice{value: string(harness.Goroutines), allowed: []string{string(harness.Goroutines), string(harness.Processes)}}}
+	f := runFlags{clientsAs: newClientsAs()}
 	c := &cobra.Command{
 		Use:   "run --lock NAME [flags]",
 		Short: "Run one lock in one scenario and judge it",
@@ -66,7 +66,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	s.StringVar(&f.workload, "workload", "", "what clients do, in place of the scenario's")
 	s.StringVar(&f.server, "server", "auto", "auto, sim, process, docker, or redis:// URLs separated by commas")
 	s.IntVar(&f.clients, "clients", 0, "how many clients, in place of the scenario's")
-	s.Var(&f.clientsAs, "clients-as", "what a client is: processes are really stopped and really killed")
+	s.Var(&f.clientsAs, "clients-as", clientsAsUsage)
 	s.DurationVar(&f.duration, "duration", 0, "how long, in place of the scenario's length")
 	s.IntVar(&f.ops, "ops", 0, "rounds per client, in place of the scenario's length")
 	s.Float64Var(&f.rate, "rate", 0, "rounds per second of all clients, begun by plan (open loop); 0: each when the last one ended")

@@ -31,10 +31,11 @@ type suiteFlags struct {
 	server, out      string
 	seed             uint64
 	side             int
+	clientsAs        choice
 }
 
 func newSuite(a *app) *cobra.Command {
-	var f suiteFlags
+	f := suiteFlags{clientsAs: newClientsAs()}
 	c := &cobra.Command{
 		Use:   "suite",
 		Short: "Run every lock in every scenario against its expectation",
@@ -51,6 +52,8 @@ func newSuite(a *app) *cobra.Command {
 	s.Uint64Var(&f.seed, "seed", suiteSeed, "of every choice that is drawn")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	s.IntVar(&f.side, "side-by-side", 0, "how many cells run at once; 0: one for each processor in the simulator, four on real servers, which mostly wait")
+	s.Var(&f.clientsAs, "clients-as", clientsAsUsage)
+	complete(c, "clients-as", words(f.clientsAs.allowed...))
 	complete(c, "locks", func() []string { return append(lockNames(), planted) })
 	complete(c, "scenarios", scenarioNames)
 	complete(c, "server", words(serverWords[:]...))
@@ -143,10 +146,9 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 // cell makes one run of a suite.
 func (a *app) cell(p servers.Provider, why string, f suiteFlags) func(context.Context, impls.Variant, scenarios.Scenario) (results.Result, string, error) {
 	return func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
-		e := harness.Experiment{Variant: v, Scenario: s.Resolve(f.seed, v.Topology), Provider: p, Chosen: why, Seed: f.seed, Base: f.out,
+		e := harness.Experiment{Variant: v, Scenario: s.Resolve(f.seed, v.Topology), Provider: p, Chosen: why, Seed: f.seed, Base: f.out, As: harness.ClientsAs(f.clientsAs.value),
 			Argv: a.argv, Now: a.now, Random: a.random, Checkout: "."}
-		e.Rerun = results.CommandLine([]string{"lockbench", "run", "--lock", v.Name, "--scenario", s.Name, "--server", p.Name(),
-			"--seed", fmt.Sprint(f.seed)})
+		e.Rerun = results.CommandLine(f.rerunCell(v.Name, s.Name, p))
 		var err error
 		if e.PlanHash, err = e.Scenario.Hash(f.seed); err != nil {
 			return results.Result{}, "", err
@@ -160,6 +162,15 @@ func (a *app) cell(p servers.Provider, why string, f suiteFlags) func(context.Co
 		}
 		return out.Result, out.Dir, err
 	}
+}
+
+// rerunCell is the command that runs one cell again.
+func (f suiteFlags) rerunCell(lock, scenario string, p servers.Provider) []string {
+	words := []string{"lockbench", "run", "--lock", lock, "--scenario", scenario, "--server", p.Name(), "--seed", fmt.Sprint(f.seed)}
+	if f.clientsAs.value == string(harness.Processes) {
+		words = append(words, "--clients-as", f.clientsAs.value)
+	}
+	return words
 }
 
 // suiteProgress counts on the status line, and lets what is not as expected scroll by.

@@ -1,0 +1,131 @@
+package harness
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// shortest is a lease that a client does not outlive because the machine is busy.
+const shortest = time.Second
+
+// cells runs locks in scenarios on servers of a provider and holds each cell against what the catalogue expects, as a suite does.
+func cells(t *testing.T, p servers.Provider, as ClientsAs, side int, rows map[string][]string) {
+	t.Helper()
+	for lock, names := range rows {
+		v, ok := catalogue.Find(lock)
+		if !ok {
+			t.Fatalf("no lock %s", lock)
+		}
+		var all []scenarios.Scenario
+		for _, name := range names {
+			s, err := scenarios.Load(name)
+			if err == nil && s.Lease.Fixed < shortest {
+				s, err = s.With([]string{"lease=" + shortest.String()})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, s)
+		}
+		t.Run(lock, func(t *testing.T) {
+			t.Parallel()
+			out, err := Suite(t.Context(), SuiteConfig{Variants: []impls.Variant{v}, Scenarios: all, Side: side, Now: time.Now,
+				Cell: func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
+					o, err := Run(ctx, Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: p, Seed: 1, As: as,
+						Now: time.Now, Random: rand.Reader})
+					if err != nil {
+						return results.Result{}, "", err
+					}
+					return o.Result, o.Dir, nil
+				}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range out.Cells {
+				if c.Verdict != checker.Pass {
+					t.Errorf("%s: %s: %s; expected %s, observed %s", c.Scenario, c.Verdict, c.Why, c.Expected, c.Observed)
+				}
+			}
+		})
+	}
+}
+
+// Faults of the network and of servers strike clients in other processes at the same places as goroutines: every scenario shows the
+// verdicts that the catalogue expects of any client.
+func TestClientProcessesMeetNetworkAndServerFaults(t *testing.T) {
+	cells(t, provider(t, "process"), Processes, 2, map[string][]string{
+		"token": {"lost-request", "lost-reply-release", "slow-network", "blackhole-client", "kill-server", "failover", "clock-jump",
+			"key-deleted"},
+		"set-nx-ex": {"lost-reply-acquire", "restart-delayed"},
+		"redisson":  {"pubsub-cut", "pause-server", "script-flush"},
+		"redlock":   {"partition-minority", "lost-request"},
+	})
+}
+
+// A client process goes on after a moment when the run has heard of it, and not before: what the run does at its side of the
+// network depends on it.
+func TestClientProcessWaitsUntilItsMomentIsHeard(t *testing.T) {
+	in, orders := io.Pipe()
+	said, out := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- ClientMain(ctx, in, out); out.Close() }()
+	base, _, err := newTimebase().onMachine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	give := json.NewEncoder(orders)
+	must(t, give.Encode(order{Job: &job{Variant: "token", Workload: "counter", Config: workloads.Config{Ops: 1, Lease: time.Second}, Clients: 1,
+		Addrs: []string{nodeAddr(0)}, LeaseNS: int64(time.Second), Base: base, Wait: true}}))
+	heard := make(chan news)
+	go func() {
+		defer close(heard)
+		for lines := json.NewDecoder(said); ; {
+			var n news
+			if lines.Decode(&n) != nil {
+				return
+			}
+			if n.ClockGap == 0 && n.Begin == nil {
+				heard <- n
+			}
+		}
+	}()
+	first := <-heard
+	if first.Moment != history.Calling || first.Ask == 0 {
+		t.Errorf("the first news is %+v, want the moment at which it calls", first)
+	}
+	select {
+	case n := <-heard:
+		t.Errorf("it did not wait: %+v", n)
+	case <-time.After(50 * time.Millisecond):
+	}
+	must(t, give.Encode(order{Answer: &answer{To: first.Ask}}))
+	if next := <-heard; next.Dial == nil || next.Dial.Addr != nodeAddr(0) {
+		t.Errorf("then it says %+v, want that it dials", next)
+	}
+	cancel()
+	must(t, orders.Close())
+	for range heard { // until it has ended
+	}
+	must(t, <-ended)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
