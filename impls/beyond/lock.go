@@ -20,6 +20,7 @@ type lock struct {
 	env   impls.Env
 	how   protocol
 	names names
+	args  arguments
 	holds []hold // the last is the one that Extend and Release mean; more than one only of a semaphore
 }
 
@@ -51,7 +52,9 @@ func (p protocol) open(env impls.Env) (impls.Lock, error) {
 	if env.Lease < MinLease {
 		return nil, fmt.Errorf("lease %v: want at least %v", env.Lease, MinLease)
 	}
-	return &lock{env: env, how: p, names: p.names(env.Key)}, nil
+	l := &lock{env: env, how: p, names: p.names(env.Key)}
+	l.args = l.arguments()
+	return l, nil
 }
 
 // Try asks once.

@@ -14,12 +14,13 @@ type byMode [2]*impls.Script
 //
 // All scripts of the package are called alike. KEYS are the lock's own key, the fence counter, and what the variant adds.
 // ARGV are the token, the lease in milliseconds, the channel of the wake-ups, whether the client will wait, and the number
-// of permits; each uses what it needs.
+// of permits, as far as the variant needs them; each script uses what it needs.
 type protocol struct {
 	take     byMode
 	renew    byMode
 	end      byMode
 	withdraw *impls.Script
+	args     int      // how many of the arguments are sent
 	suffixes []string // of the keys after the lock's own and the fence counter
 	turns    bool     // a wake-up is for one waiter: each has a channel of its own
 	many     bool     // a handle may hold more than once

@@ -47,6 +47,7 @@ func fenced() protocol {
 		renew:    byMode{impls.NewScript("fenced_extend.lua", fencedExtendSource)},
 		end:      byMode{release},
 		withdraw: release,
+		args:     3,
 	}
 }
 
@@ -57,6 +58,7 @@ func semaphore() protocol {
 		renew:    byMode{impls.NewScript("semaphore_extend.lua", semaphoreExtendSource)},
 		end:      byMode{release},
 		withdraw: release,
+		args:     5,
 		many:     true,
 	}
 }
@@ -69,6 +71,7 @@ func rwLease() protocol {
 		renew:    byMode{writer.renew[0], impls.NewScript("rw_extend_read.lua", rwExtendReadSource)},
 		end:      byMode{writer.end[0], impls.NewScript("rw_release_read.lua", rwReleaseReadSource)},
 		withdraw: impls.NewScript("rw_withdraw.lua", rwWithdrawSource),
+		args:     4,
 		suffixes: []string{ReadersKey, WritersKey},
 	}
 }
@@ -80,6 +83,7 @@ func fair() protocol {
 		renew:    fenced().renew,
 		end:      byMode{impls.NewScript("fair_release.lua", fairReleaseSource)},
 		withdraw: impls.NewScript("fair_withdraw.lua", fairWithdrawSource),
+		args:     4,
 		suffixes: []string{QueueKey, PlacesKey},
 		turns:    true,
 	}

@@ -4,9 +4,10 @@
 -- KEYS[1] the holder's token; KEYS[2] the fence counter, which never expires
 -- ARGV[1] token; ARGV[2] lease in ms
 -- Replies {1, fence} when granted, {0, ms left of the other's lease} when not.
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then
-	return {0, redis.call('PTTL', KEYS[1])}
+if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+	if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+		return {0, redis.call('PTTL', KEYS[1])}
+	end
+	redis.call('PEXPIRE', KEYS[1], ARGV[2])
 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return {1, redis.call('INCR', KEYS[2])}
