@@ -69,6 +69,8 @@ func share(a, b []string) bool {
 func (p *pair) freedBy(f *step) history.Cause {
 	own := p.holdOf(f)
 	switch {
+	case own == nil && p.ownMark(f):
+		return history.CauseUnknown // its belief had ended, or it gave back what was not enough for a grant
 	case own == nil && p.first.shared() && f.mode == history.Shared:
 		return history.ReaderEvicted
 	case own == nil:
@@ -105,6 +107,31 @@ func (p *pair) chainBack(own *hold, f *step) history.Cause {
 	return history.MisUnlock
 }
 
+// ownMark tells whether a key that is one holder's alone was still its own client's when f deleted it: nobody had taken it since, and the
+// lease, counted from the last reply, had not ended.
+func (p *pair) ownMark(f *step) bool {
+	if p.header.Kind != history.Mutex && p.header.Kind != history.Reentrant {
+		return false
+	}
+	var taken, leased *step
+	for i := range p.steps {
+		g := &p.steps[i]
+		if g.Sent >= f.Sent || g.Node != f.Node || !share(redisKeys(&g.Command), redisKeys(&f.Command)) {
+			continue
+		}
+		if beside := g.Client != f.Client && g.latest() >= f.Sent; g.takes() && !(beside && g.effect == effectCreate) {
+			taken, leased = g, g // one that asks whether the lock is free, and ran beside f, came after it
+		} else if g.effect == effectLease && taken != nil && g.Client == taken.Client {
+			leased = g
+		}
+	}
+	if taken == nil || taken.Client != f.Client {
+		return false
+	}
+	ttl := p.ttl(leased)
+	return ttl == noLease || f.Sent < plus(leased.latest(), ttl)
+}
+
 // outlived tells whether a writer's release of a read-write lock removed something when its own lease had ended: then it was the next
 // writer's.
 func (p *pair) outlived(own *hold, f *step) bool {
@@ -118,8 +145,8 @@ func (p *pair) leaseOverBefore(f *step) bool {
 	return ok && end <= p.first.granted()
 }
 
-// takenFrom tells whether a hold's key had been deleted by another before its own client deleted a key: what that deleted was then
-// another's.
+// takenFrom tells whether another had begun to delete a hold's key before its own client deleted a key: of two deletes that both found
+// one, the later found another's.
 func (p *pair) takenFrom(own *hold, f *step) bool {
 	if len(own.grants) == 0 {
 		return false
@@ -127,7 +154,7 @@ func (p *pair) takenFrom(own *hold, f *step) bool {
 	granted := own.grants[len(own.grants)-1].latest()
 	for i := range p.steps {
 		g := &p.steps[i]
-		if g.effect == effectFree && g.wholeKey() && g.Client != f.Client && g.Node == f.Node && g.Sent >= granted && g.latest() <= f.Sent {
+		if g.effect == effectFree && g.wholeKey() && g.Client != f.Client && g.Node == f.Node && g.Sent >= granted && g.Sent <= f.Sent {
 			return true
 		}
 	}

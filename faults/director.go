@@ -83,7 +83,7 @@ func (d *Director) Enlist(client int, body Body, plan []Spec) {
 	c := &directed{body: body, phase: Idle}
 	for _, s := range plan {
 		d.tracking = d.tracking || s.Until != ""
-		if body != nil && s.Client == client+1 && s.When.After == (Span{}) {
+		if body != nil && (s.Client == client+1 || s.When.Anyone) && s.When.After == (Span{}) {
 			c.faults = append(c.faults, &armed{Spec: s, on: ParsePattern(s.When.Request + s.When.Reply), times: max(s.Times, 1)})
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/servers"
 )
@@ -125,15 +127,24 @@ func (deleteKey) Available(f Field) error {
 func (deleteKey) Inject(ctx context.Context, f Field, s Spec) (Effect, error) {
 	e, deleted := Effect{Node: s.Node - 1}, 0
 	for _, node := range nodesOf(f, s) {
-		keys, err := f.Keys(ctx, node)
-		if err == nil && len(keys) > 0 {
-			err = f.Servers.DeleteKeys(ctx, node, keys...)
-		}
-		if err != nil {
+		n, err := deleteOn(ctx, f, node)
+		if err != nil && !redis.IsReadOnlyError(err) { // a replica that has not followed its primary yet will
 			return e, err
 		}
-		deleted += len(keys)
+		deleted += n
 	}
 	e.Confirmed, e.Note = deleted > 0, fmt.Sprintf("%d keys deleted", deleted)
 	return e, nil
+}
+
+// deleteOn deletes the lock's keys from one node and tells how many there were.
+func deleteOn(ctx context.Context, f Field, node int) (int, error) {
+	keys, err := f.Keys(ctx, node)
+	if err != nil || len(keys) == 0 {
+		return 0, err
+	}
+	if err := f.Servers.DeleteKeys(ctx, node, keys...); err != nil {
+		return 0, err
+	}
+	return len(keys), nil
 }

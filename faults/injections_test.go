@@ -183,6 +183,36 @@ func TestInjectAtOnce(t *testing.T) {
 	}
 }
 
+// A replica that still has the key when its primary has not is no reason for doubt: it may not be written to, and will follow.
+func TestInjectDeleteKeyOnAReplicatedPair(t *testing.T) {
+	s := newTheatre(t, servers.Spec{Topology: impls.Replicated, Name: "inject"}, nil)
+	s.inject.cfg.Field.Keys = func(context.Context, int) ([]string, error) { return []string{"lock"}, nil } // on both
+	if err := s.client(0).Set(t.Context(), "lock", "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.inject.Strike(t.Context(), Spec{Fault: DeleteKey}, "now")
+	if w := s.measured(t, 1)[0]; !w.Confirmed || w.Note != "1 keys deleted" {
+		t.Errorf("window %+v", w)
+	}
+	if n, err := s.client(0).Exists(t.Context(), "lock").Result(); err != nil || n != 0 {
+		t.Errorf("the primary has %d, %v", n, err)
+	}
+}
+
+// A fault that is placed at whoever comes first strikes once, however many come.
+func TestInjectAtWhoeverComesFirst(t *testing.T) {
+	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject"}, nil)
+	once := Spec{Fault: FlushScripts, When: Trigger{Moment: "entered", Anyone: true}}
+	each := Spec{Fault: FlushScripts, When: Trigger{Moment: "entered"}}
+	for _, f := range []Spec{once, once, each, each} {
+		s.inject.Strike(t.Context(), f, "entered")
+	}
+	time.Sleep(10 * time.Millisecond)
+	if w := s.measured(t, 3); len(w) != 3 {
+		t.Errorf("%d windows, want 3: %+v", len(w), w)
+	}
+}
+
 // What is granted after the trigger is not there after the promotion.
 func TestInjectFailover(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Replicated, Name: "inject"}, nil)

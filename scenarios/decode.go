@@ -213,6 +213,13 @@ func (d *decoder) scalar(n ast.Node, v reflect.Value, path string) {
 			return
 		}
 		v.SetFloat(f)
+	case reflect.Bool:
+		b, ok := n.(*ast.BoolNode)
+		if !ok {
+			d.fail(path, n.GetToken(), "want true or false, got %s", describe(n))
+			return
+		}
+		v.SetBool(b.Value)
 	default:
 		d.fail(path, n.GetToken(), "this field cannot be set from a file")
 	}

@@ -99,7 +99,7 @@ func (w *world) moment(a *actor, m history.Moment) {
 
 // matches counts a match of the trigger by a client, and tells whether the fault strikes now.
 func (f *placed) matches(a *actor) bool {
-	if f.actor != a {
+	if f.actor != a && !f.When.Anyone {
 		return false
 	}
 	f.seen++

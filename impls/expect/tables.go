@@ -79,7 +79,7 @@ func Unleased() Table {
 		"slow-work":            impls.Safe(),
 		"pause-holder":         impls.Safe(),
 		"pause-after-grant":    impls.Safe(),
-		"pause-before-release": impls.Safe(),
+		"pause-before-release": perhaps, // nobody can enter and end the stall, which outlasts the client's patience with its own request
 		"crash-holder":         stuck,
 		"cancel-acquire":       perhaps,
 		"lost-reply-acquire":   stuck,
