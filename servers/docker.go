@@ -38,7 +38,7 @@ type DockerOptions struct {
 // comes back on another port.
 //
 // Containers are removed at Close, also when the run was cancelled. When we are killed they are removed by Ryuk, where that
-// is enabled, and by our own undertaker, where there is a docker command; the next start removes what is left even then.
+// is enabled, and by our own undertaker, where there is a docker command or curl; the next start removes what is left even then.
 type Docker struct {
 	options DockerOptions
 	shim    shim

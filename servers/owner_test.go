@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -33,38 +34,57 @@ func own(provider string) {
 
 // A run that is killed without a chance to clear away leaves no server and no directory.
 func TestNothingOutlivesItsOwner(t *testing.T) {
-	onEach(t, func(t *testing.T, p servers.Provider) {
-		temp := t.TempDir()
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), ownerEnv+"="+p.Name(), "TMPDIR="+temp)
-		out, err := cmd.StdoutPipe()
-		must(t, err)
-		must(t, cmd.Start())
-		var word, addr string
-		line, _ := bufio.NewReader(out).ReadString('\n')
-		if fmt.Sscan(line, &word, &addr); word != "up" {
-			t.Fatalf("the owner says: %s", line)
+	onEach(t, func(t *testing.T, p servers.Provider) { outlived(t, p) })
+}
+
+// Nor does a container stay where there is no docker command to remove it with, only curl.
+func TestContainersGoWithoutADockerCommand(t *testing.T) {
+	t.Parallel()
+	p := docker(t, servers.DockerOptions{})
+	tools := t.TempDir()
+	for _, tool := range []string{"sh", "curl", "grep", "ps", "rm", "sleep"} {
+		path, err := exec.LookPath(tool)
+		if err != nil {
+			t.Skip(err)
 		}
-		if len(entries(t, temp)) == 0 {
-			t.Fatal("the owner has no directory: this test would prove nothing")
+		must(t, os.Symlink(path, filepath.Join(tools, tool)))
+	}
+	outlived(t, p, "PATH="+tools)
+}
+
+// outlived kills the owner of a server and waits for the end of what it had.
+func outlived(t *testing.T, p servers.Provider, env ...string) {
+	t.Helper()
+	temp := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), append(env, ownerEnv+"="+p.Name(), "TMPDIR="+temp)...)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	var word, addr string
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	if fmt.Sscan(line, &word, &addr); word != "up" {
+		t.Fatalf("the owner says: %s", line)
+	}
+	if len(entries(t, temp)) == 0 {
+		t.Fatal("the owner has no directory: this test would prove nothing")
+	}
+	if p.Name() == "docker" && len(containers(t, temp)) != 1 {
+		t.Fatal("the owner's container is not labelled: this test would prove nothing")
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	eventually(t, "the server is gone", func() bool {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
 		}
-		if p.Name() == "docker" && len(containers(t, temp)) != 1 {
-			t.Fatal("the owner's container is not labelled: this test would prove nothing")
-		}
-		must(t, cmd.Process.Kill())
-		_ = cmd.Wait()
-		eventually(t, "the server is gone", func() bool {
-			conn, err := net.Dial("tcp", addr)
-			if err == nil {
-				conn.Close()
-			}
-			return err != nil
-		})
-		eventually(t, "the directory is gone", func() bool { return len(entries(t, temp)) == 0 })
-		if p.Name() == "docker" {
-			eventually(t, "the container is gone", func() bool { return len(containers(t, temp)) == 0 })
-		}
+		return err != nil
 	})
+	eventually(t, "the directory is gone", func() bool { return len(entries(t, temp)) == 0 })
+	if p.Name() == "docker" {
+		eventually(t, "the container is gone", func() bool { return len(containers(t, temp)) == 0 })
+	}
 }
 
 func entries(t *testing.T, dir string) []os.DirEntry {
