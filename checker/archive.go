@@ -23,7 +23,7 @@ type archive struct {
 	named   bool   // the source can name lines
 	clients dictionary
 	tokens  dictionary
-	grantee []uint32 // by token number: number+1 of the key it was granted on last
+	grantee paged[uint32] // by token number: number+1 of the key it was granted on last
 	keys    []*keyLog
 	byName  map[string]*keyLog
 	lines   uint32
@@ -113,8 +113,7 @@ func (a *archive) addDetail(k *keyLog, r *record, op *history.Operation) error {
 	if op.Op == history.Write && op.HasValue {
 		d.role, d.until, d.end = valued, op.Read, op.Wrote
 	}
-	k.details = append(k.details, d)
-	r.detail = uint32(len(k.details))
+	r.detail = uint32(k.details.add(d))
 	if !r.granted() {
 		return nil
 	}
@@ -131,13 +130,14 @@ func (a *archive) checkToken(k *keyLog, token uint32, op *history.Operation) err
 	if token == 0 || a.header.Kind == history.Reentrant {
 		return nil
 	}
-	for uint32(len(a.grantee)) < token {
-		a.grantee = append(a.grantee, 0)
+	for a.grantee.n < int(token) {
+		a.grantee.add(0)
 	}
-	if a.grantee[token-1] == uint32(k.number)+1 {
+	last := a.grantee.at(int(token) - 1)
+	if *last == uint32(k.number)+1 {
 		return a.broken(a.lines, "token %q is granted a second time on key %q; a token names one grant", op.Token, op.Key)
 	}
-	a.grantee[token-1] = uint32(k.number) + 1
+	*last = uint32(k.number) + 1
 	return nil
 }
 

@@ -23,8 +23,12 @@ func attribute(v *Violation, ev *evidence) history.Cause {
 func investigate(v *Violation, ev *evidence) (s *scene, cause history.Cause) {
 	margin := reach(v, ev)
 	for range widenings {
-		s = sceneOf(v, ev, margin)
-		if cause = s.cause(v); cause != history.CauseUnknown || len(s.ops) > sceneLimit {
+		wider := sceneOf(v, ev, margin)
+		if s != nil && len(wider.ops) == len(s.ops) && len(wider.steps) == len(s.steps) {
+			break // there is no more to be seen
+		}
+		s = wider
+		if cause = s.cause(v); cause != history.CauseUnknown {
 			break
 		}
 		margin *= 8
@@ -43,7 +47,7 @@ func reach(v *Violation, ev *evidence) int64 {
 // Bounds on how much of the record is looked at for one violation.
 const (
 	widenings  = 4
-	sceneLimit = 20_000 // operations after which no more are asked for
+	sceneLimit = 20_000 // operations that the first look is made for
 	meetings   = 256    // grants before damage among which its origin is looked for
 )
 

@@ -1,39 +1,48 @@
 package checker
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"hash/maphash"
+)
 
 // dictionary gives each distinct string a number, counted from 0. Ten million tokens cost a map of strings close to a gigabyte; here
-// they cost their bytes and about 16 more each, none of which the garbage collector has to look at.
+// they cost their bytes and about 25 more each, none of which the garbage collector has to look at.
 type dictionary struct {
-	blocks [][]byte // each string as its length (uvarint) and its bytes; blocks never move
-	at     []uint64 // by number: block<<32 | offset
-	table  []uint32 // open addressing, number+1; 0 = empty; its length is a power of two
+	blocks [][]byte      // each string as its length (uvarint) and its bytes; blocks never move
+	where  paged[uint64] // by number: block<<32 | offset
+	table  []uint64      // open addressing: high half of the hash << 32 | number+1; 0 = empty; its length is a power of two
+	seed   maphash.Seed  // drawn anew each time, so that no file can be made whose strings collide; numbers do not depend on it
 }
 
 const nameBlock = 1 << 18
 
 // number gives the number of s.
 func (n *dictionary) number(s string) uint32 {
-	if 4*len(n.at) >= 3*len(n.table) {
+	if 4*n.where.n >= 3*len(n.table) {
 		n.grow()
 	}
-	slot := hash(s) & uint32(len(n.table)-1)
-	for n.table[slot] != 0 {
-		if id := n.table[slot] - 1; string(n.bytes(id)) == s {
-			return id
+	h := maphash.String(n.seed, s)
+	slot := n.slot(uint32(h >> 32))
+	for ; n.table[slot] != 0; slot = (slot + 1) & (len(n.table) - 1) {
+		// The bytes are far away: they are looked at only when half of the hash is the same.
+		if e := n.table[slot]; e>>32 == h>>32 && string(n.bytes(uint32(e)-1)) == s {
+			return uint32(e) - 1
 		}
-		slot = (slot + 1) & uint32(len(n.table)-1)
 	}
-	n.at = append(n.at, n.store(s))
-	n.table[slot] = uint32(len(n.at))
-	return uint32(len(n.at) - 1)
+	n.where.add(n.store(s))
+	n.table[slot] = h>>32<<32 | uint64(n.where.n)
+	return uint32(n.where.n) - 1
 }
+
+// slot is where the search for a string starts.
+func (n *dictionary) slot(hash uint32) int { return int(hash) & (len(n.table) - 1) }
 
 // text gives the string of a number.
 func (n *dictionary) text(id uint32) string { return string(n.bytes(id)) }
 
 func (n *dictionary) bytes(id uint32) []byte {
-	b := n.blocks[n.at[id]>>32][uint32(n.at[id]):]
+	at := *n.where.at(int(id))
+	b := n.blocks[at>>32][uint32(at):]
 	size, w := binary.Uvarint(b)
 	return b[w : w+int(size)]
 }
@@ -54,21 +63,19 @@ func (n *dictionary) store(s string) uint64 {
 }
 
 func (n *dictionary) grow() {
-	n.table = make([]uint32, max(16, 2*len(n.table)))
-	for id := range n.at {
-		slot := hash(n.text(uint32(id))) & uint32(len(n.table)-1)
-		for n.table[slot] != 0 {
-			slot = (slot + 1) & uint32(len(n.table)-1)
+	old := n.table
+	if old == nil {
+		n.seed = maphash.MakeSeed()
+	}
+	n.table = make([]uint64, max(16, 2*len(old)))
+	for _, e := range old {
+		if e == 0 {
+			continue
 		}
-		n.table[slot] = uint32(id) + 1
+		slot := n.slot(uint32(e >> 32))
+		for n.table[slot] != 0 {
+			slot = (slot + 1) & (len(n.table) - 1)
+		}
+		n.table[slot] = e
 	}
-}
-
-// hash is FNV-1a with a final mix. Its collisions cost time, never correctness: number compares the bytes.
-func hash(s string) uint32 {
-	h := uint64(14695981039346656037)
-	for i := 0; i < len(s); i++ {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return uint32(h ^ h>>29 ^ h>>43)
 }

@@ -266,8 +266,8 @@ func (f *follower) settle(h *openHold, t int64) {
 		case n.at <= h.until:
 			h.until = n.until
 		default: // too late: the belief had ended, and another starts
-			f.k.details[h.belief-1].end = h.until
-			f.k.details[n.detail-1].role = starts
+			f.k.details.at(int(h.belief) - 1).end = h.until
+			f.k.details.at(int(n.detail) - 1).role = starts
 			h.belief, h.until = n.detail, n.until
 		}
 	}
@@ -277,9 +277,9 @@ func (f *follower) settle(h *openHold, t int64) {
 // close ends a hold at the first of t and its until.
 func (f *follower) close(h *openHold, t, gone int64) {
 	f.settle(h, t)
-	f.k.details[h.belief-1].end = min(t, h.until)
-	f.k.details[h.belief-1].gone = gone
-	f.k.details[h.grant-1].gone = gone
+	f.k.details.at(int(h.belief) - 1).end = min(t, h.until)
+	f.k.details.at(int(h.belief) - 1).gone = gone
+	f.k.details.at(int(h.grant) - 1).gone = gone
 }
 
 // leave closes what a client left open at the end of the history. The holder of a lock that never expires may be at work still,

@@ -40,7 +40,7 @@ func (l *linearizability) sort(w window) {
 	case w.cause == nil:
 		l.clean.offer(w)
 	case len(l.suspicious) < suspects:
-		l.suspicious = append(l.suspicious, w)
+		l.suspicious = append(l.suspicious, w.clone())
 	default:
 		l.skipped++
 	}

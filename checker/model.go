@@ -58,7 +58,7 @@ func leaseModel(h history.Header, acquires []move, initial lockState) porcupine.
 			if ctx.Err() != nil {
 				return false, state
 			}
-			return m.step(state.(lockState), input.(move))
+			return m.step(state, input.(move))
 		},
 		Equal: func(a, b any) bool { return a.(lockState) == b.(lockState) },
 		Hash:  func(state any) uint64 { return state.(lockState).hash() },
@@ -75,18 +75,24 @@ type modelOf struct {
 	acquires []move
 }
 
-func (m *modelOf) step(s lockState, in move) (bool, any) {
+// step gives the state itself where it does not change: most of what a search tries is not legal, and a lockState that is put into an
+// interface is copied to the heap.
+func (m *modelOf) step(state any, in move) (bool, any) {
+	s := state.(lockState)
 	switch in.act {
 	case actAcquire:
 		if m.taken(s, in) || in.fence != 0 && in.fence <= s.fence {
-			return false, s
+			return false, state
 		}
 		return true, lockState{s.with(in.hold), max(s.fence, in.fence)}
 	case actEnd:
 		rest, found := s.without(in.hold)
-		return found, lockState{rest, s.fence}
+		if !found {
+			return false, state
+		}
+		return true, lockState{rest, s.fence}
 	}
-	return m.taken(s, in), s
+	return m.taken(s, in), state
 }
 
 // taken tells whether the holds in force leave no room for in.

@@ -80,7 +80,7 @@ type keyLog struct {
 	name        string
 	number      int
 	chunks      []chunk
-	details     []detail
+	details     paged[detail]
 	counts      [history.Lost + 1][history.Unknown + 1]int
 	lastOK      int64 // latest call of a grant
 	longestWait int64 // longest call-to-return of a grant
@@ -126,7 +126,7 @@ func (k *keyLog) finish() {
 }
 
 // detailOf gives the detail of a record that has one.
-func (k *keyLog) detailOf(r *record) *detail { return &k.details[r.detail-1] }
+func (k *keyLog) detailOf(r *record) *detail { return k.details.at(int(r.detail) - 1) }
 
 // count gives how many operations had an outcome.
 func (k *keyLog) count(op history.Op, outcomes ...history.Outcome) (n int) {

@@ -96,8 +96,15 @@ func newScene(ev *evidence, key string, from, to int64) *scene {
 	return s
 }
 
+// byClient sorts operations by client; each client's are in the order of ops.
 func byClient(ops []history.Operation) map[string][]history.Operation {
-	out := map[string][]history.Operation{}
+	count, out := map[string]int{}, map[string][]history.Operation{}
+	for i := range ops {
+		count[ops[i].Client]++
+	}
+	for client, n := range count {
+		out[client] = make([]history.Operation, 0, n)
+	}
 	for _, op := range ops {
 		out[op.Client] = append(out[op.Client], op)
 	}

@@ -13,11 +13,10 @@ const (
 	storyMax = 12
 )
 
-// tell fills the violation's story and lanes, and reduces its operations to the smallest set that still shows it. It
-// adds to a violation and never takes one back: what it cannot explain it leaves out.
-func tell(v *Violation, ev *evidence) {
-	s, cause := investigate(v, ev)
-	t := teller{v: v, s: s, cause: cause}
+// tell fills the violation's story and lanes from the scene that shows its cause, and reduces its operations to the smallest set that
+// still shows it. It adds to a violation and never takes one back: what it cannot explain it leaves out.
+func tell(v *Violation, ev *evidence, s *scene) {
+	t := teller{v: v, s: s, cause: v.Cause}
 	t.cast = t.choose()
 	v.Operations = t.shrink(ev)
 	t.setSpan()

@@ -11,8 +11,9 @@ import (
 // Every violation that leaves the checker with a story has passed here.
 func explain(v *Violation, ev *evidence, bare bool) {
 	slices.SortStableFunc(v.Operations, func(a, b history.Operation) int { return cmp.Compare(a.Call, b.Call) })
-	v.Cause = attribute(v, ev)
+	s, cause := investigate(v, ev)
+	v.Cause = cause
 	if !bare {
-		tell(v, ev)
+		tell(v, ev, s)
 	}
 }

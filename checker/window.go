@@ -17,6 +17,12 @@ type window struct {
 	cause *Violation
 }
 
+// clone makes a copy that can be kept.
+func (w window) clone() window {
+	w.ops = slices.Clone(w.ops)
+	return w
+}
+
 func (w *window) stays(r *record) bool { return slices.Contains(w.stay, r) }
 
 // Bounds on windows.
@@ -47,7 +53,7 @@ type windows struct {
 	cover   int64      // until when a hold is possible
 	lost    bool       // the window is too long and was dropped
 	refused *refusal   // knows which refusals are excused
-	keep    func(w window)
+	keep    func(w window) // its operations are overwritten after that: what is kept must be cloned
 	dropped int
 	cuts    int
 }
@@ -151,9 +157,9 @@ func (w *windows) start(r *record) {
 func (w *windows) cut(t int64, held []*record) {
 	done := w.now
 	done.stay = held
-	done.ops = slices.DeleteFunc(slices.Clone(w.now.ops), func(r *record) bool { return slices.Contains(w.flying, r) })
+	done.ops = slices.DeleteFunc(done.ops, func(r *record) bool { return slices.Contains(w.flying, r) })
 	w.close(done)
-	w.now = window{from: t, held: held, fence: w.fence}
+	w.now = window{from: t, held: held, fence: w.fence, ops: done.ops[:0]}
 	for _, r := range w.flying {
 		if r.outcome == history.OK { // a refusal has found the lock full
 			w.now.ops = append(w.now.ops, r)
@@ -184,8 +190,8 @@ type sample struct {
 func (s *sample) offer(w window) {
 	s.seen++
 	if len(s.kept) < s.n {
-		s.kept = append(s.kept, w)
+		s.kept = append(s.kept, w.clone())
 	} else if i := s.rand.IntN(s.seen); i < s.n {
-		s.kept[i] = w
+		s.kept[i] = w.clone()
 	}
 }
