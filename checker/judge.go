@@ -90,7 +90,7 @@ func (d *docket) episode(r *record) []history.Operation {
 	if r.op == history.Extend {
 		out = append(d.grantBefore(r), out...)
 	}
-	span := max(2*d.a.header.Lease, 2*(r.ret-r.call), 1_000_000)
+	span := max(2*(r.ret-r.call), 1_000_000) // most holds end soon, and a lease may span a million operations
 	for {
 		more, over := d.episodeUntil(r, plus(r.ret, span))
 		if over || plus(r.ret, span) >= d.k.last() {

@@ -47,12 +47,12 @@ const (
 type windows struct {
 	d       *docket
 	now     window
-	belief  []interval // beliefs that have started and may still be in force
-	flying  []*record  // called and not returned: those of the window
-	fence   uint64     // highest of the grants that have returned
-	cover   int64      // until when a hold is possible
-	lost    bool       // the window is too long and was dropped
-	refused *refusal   // knows which refusals are excused
+	belief  []interval     // beliefs that have started and may still be in force
+	flying  []*record      // called and not returned: those of the window
+	fence   uint64         // highest of the grants that have returned
+	cover   int64          // until when a hold is possible
+	lost    bool           // the window is too long and was dropped
+	refused *refusal       // knows which refusals are excused
 	keep    func(w window) // its operations are overwritten after that: what is kept must be cloned
 	dropped int
 	cuts    int
