@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -60,6 +61,7 @@ type directed struct {
 	mu     sync.Mutex // protects what follows: the client's goroutine against its lock's
 	phase  Phase
 	faults []*armed
+	timed  []*armed           // those that are placed at a time; not changed later
 	cancel context.CancelFunc // of the acquire under way
 }
 
@@ -83,8 +85,15 @@ func (d *Director) Enlist(client int, body Body, plan []Spec) {
 	c := &directed{body: body, phase: Idle}
 	for _, s := range plan {
 		d.tracking = d.tracking || s.Until != ""
-		if body != nil && (s.Client == client+1 || s.When.Anyone) && s.When.After == (Span{}) {
-			c.faults = append(c.faults, &armed{Spec: s, on: ParsePattern(s.When.Request + s.When.Reply), times: max(s.Times, 1)})
+		if body == nil || s.Client != client+1 && !s.When.Anyone {
+			continue
+		}
+		own := &armed{Spec: s, on: ParsePattern(s.When.Request + s.When.Reply), times: max(s.Times, 1)}
+		switch {
+		case s.When.After == (Span{}):
+			c.faults = append(c.faults, own)
+		case IsClientFault(s.Fault):
+			c.timed = append(c.timed, own)
 		}
 	}
 	d.clients[client] = c
@@ -146,6 +155,27 @@ func (c *directed) dueAt(match func(*armed) bool) []*armed {
 		}
 	}
 	return due
+}
+
+// Timed does the faults of a client that are placed at a time, one after the other and each as often as it says, at multiples of its
+// time. It is run beside the client, and returns when they are done or ctx ends.
+func (d *Director) Timed(ctx context.Context, client int) {
+	type due struct {
+		fault *armed
+		at    time.Duration
+	}
+	var all []due
+	for _, f := range d.clients[client].timed {
+		for n := range f.times {
+			all = append(all, due{f, time.Duration(n+1) * f.When.After.Of(d.lease)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b due) int { return cmp.Compare(a.at, b.at) })
+	for _, next := range all {
+		if !sleep(ctx.Done(), next.at-time.Duration(d.timeline())) || d.strike(ctx, client, next.fault, "at "+next.at.String()) != nil {
+			return
+		}
+	}
 }
 
 // Phase is the operation that a client is in.

@@ -3,6 +3,8 @@ package faults
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,4 +155,27 @@ func TestPatternMatches(t *testing.T) {
 			t.Errorf("%q on %s in %s: %v, want %v", r.pattern, r.command, r.phase, got, r.want)
 		}
 	}
+}
+
+// Faults that name a time strike then, whatever the client is doing, and again at its multiples.
+func TestTimedFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(2,
+			Spec{Fault: PauseClient, Client: 1, When: Trigger{After: Span{Leases: 2}}, For: Span{Leases: 0.5}, Times: 2},
+			Spec{Fault: CrashClient, Client: 1, When: Trigger{After: Span{Leases: 3}}},
+			Spec{Fault: KillServer, Client: 1, When: Trigger{After: Span{Leases: 1}}}) // the Injections'
+		s.Timed(t.Context(), 1) // has none
+		s.Timed(t.Context(), 0)
+		var got []string
+		for _, w := range s.windows.List() {
+			got = append(got, fmt.Sprintf("%s %v %v", w.Fault, time.Duration(w.Start), time.Duration(w.End)))
+		}
+		// The crash at 300 ms leaves nobody for the second pause, at 400 ms.
+		if want := []string{"pause-client 200ms 250ms", "crash-client 300ms 0s"}; !slices.Equal(got, want) {
+			t.Errorf("windows %q, want %q", got, want)
+		}
+		if err := s.gates[0].Pass(); !errors.Is(err, impls.ErrCrashed) {
+			t.Errorf("the gate of a killed client: %v", err)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/servers"
 )
 
 // Injections does the network's and the servers' faults of one plan: those in force from the start, those placed at a time,
@@ -161,7 +162,7 @@ func (i *Injections) heal(e Effect) error {
 	ctx, cancel := context.WithTimeout(context.Background(), healLimit) // Close must not keep a fault from being healed
 	defer cancel()
 	err := e.Heal(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, servers.ErrState) { // another fault has struck the node meanwhile: this one is not confirmed, and no more
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		i.errs = append(i.errs, err)

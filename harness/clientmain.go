@@ -93,10 +93,13 @@ func (c *clientProcess) run(ctx context.Context) error {
 	d.Inject = c.inject
 	d.Enlist(c.job.Index, selfBody{c.out.tell}, c.job.Faults)
 	client, end := c.connect(ctx, d)
+	during, over := context.WithCancel(ctx)
+	defer over()
+	go d.Timed(during, c.job.Index) // ends with the process at the latest
 	err := c.workload.Run(ctx, client)
 	err = errors.Join(err, end())
 	if err != nil {
-		c.out.tell(news{Failed: err.Error()})
+		c.out.tell(news{Failed: err.Error(), Lacks: errors.Is(err, impls.ErrUnsupported)})
 	}
 	c.out.tell(news{Done: true})
 	return err

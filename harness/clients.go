@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -49,15 +50,28 @@ func (d *drive) goroutines(ctx context.Context) error {
 		clients[i] = d.join(ctx, i)
 	}
 	w, _ := workloads.Find(d.Scenario.Workload)
+	timed, over := d.besides(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, m := range clients {
 		group.Go(func() error { return d.work(ctx, w, m) })
 	}
 	err := group.Wait()
+	over()
+	timed.Wait()
 	for _, m := range clients {
 		err = errors.Join(err, m.close())
 	}
 	return err
+}
+
+// besides does to the clients what is placed at a time, until over is called.
+func (d *drive) besides(ctx context.Context) (timed *sync.WaitGroup, over context.CancelFunc) {
+	ctx, over = context.WithCancel(ctx)
+	timed = &sync.WaitGroup{}
+	for i := range d.Scenario.Clients {
+		timed.Go(func() { d.director.Timed(ctx, i) })
+	}
+	return timed, over
 }
 
 // work drives one client. A client that was killed by its plan has done what it was there for.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -55,6 +56,7 @@ type process struct {
 	rec   record
 	cmd   *exec.Cmd
 	in    io.WriteCloser
+	told  bool                // it has said why it failed
 	under []history.Operation // begun and not returned, outermost first
 	work  sync.WaitGroup      // stops that are being measured, and ways that are being made
 }
@@ -171,6 +173,10 @@ func (p *process) hear(ctx context.Context, n news) error {
 	case n.Dial != nil:
 		p.work.Go(func() { p.answer(n.Ask, p.way(ctx, *n.Dial)) })
 	case n.Failed != "":
+		p.told = true
+		if n.Lacks {
+			return fmt.Errorf("client c%d: %w: %s", p.index+1, impls.ErrUnsupported, n.Failed)
+		}
 		return fmt.Errorf("client c%d: %s", p.index+1, n.Failed)
 	}
 	return nil
@@ -242,7 +248,7 @@ func (p *process) finish() error {
 		}
 		p.rec.Add(op)
 	}
-	if killed(err) {
+	if killed(err) || p.told {
 		return nil
 	}
 	if err != nil {

@@ -61,6 +61,7 @@ type news struct {
 	Inject   *stopping          `json:"inject,omitempty"` // a fault of the network or of a server is due
 	ClockGap int64              `json:"clock_gap,omitempty"`
 	Failed   string             `json:"failed,omitempty"`
+	Lacks    bool               `json:"lacks,omitempty"` // with Failed: the server has not got what the lock needs
 	Done     bool               `json:"done,omitempty"`
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/workloads"
@@ -130,112 +129,5 @@ func (s Scenario) validateSpans(bad problems) {
 func notNegative(bad problems, path string, span faults.Span, s Scenario) {
 	if span.Of(s.Lease.Fixed) < 0 {
 		bad(path, "%s is negative", span)
-	}
-}
-
-func validateFault(f faults.Spec, s Scenario, bad problems) {
-	kind, ok := faults.FindKind(f.Fault)
-	if !ok {
-		var known []string
-		for _, k := range faults.Kinds() {
-			known = append(known, k.Name)
-		}
-		oneOf(bad, "fault", f.Fault, known)
-		return
-	}
-	between(bad, "client", f.Client, 0, s.Clients)
-	between(bad, "node", f.Node, 0, maxNodes)
-	if f.Client != 0 && kind.On != faults.OneClient && !placedAtClient(f) {
-		bad("client", "%s is not done to one client", f.Fault)
-	}
-	if f.Node != 0 && !isNode(kind) {
-		bad("node", "%s is not done to a node", f.Fault)
-	}
-	if f.Times < 0 {
-		bad("times", "%d is negative", f.Times)
-	}
-	validateUses(f, kind, s, bad)
-	validateTrigger(f.When, kind, s, func(path, format string, args ...any) { bad(join("when", path), format, args...) })
-}
-
-func isNode(k faults.Kind) bool { return k.On == faults.OneNode || k.On == faults.AllNodes }
-
-// validateUses holds the fields that are set against those that the fault uses.
-func validateUses(f faults.Spec, kind faults.Kind, s Scenario, bad problems) {
-	set := map[string]bool{
-		"for": f.For != (faults.Span{}), "by": f.By != (faults.Span{}), "rate": f.Rate != 0, "until": f.Until != "",
-	}
-	used := map[string]faults.Uses{}
-	for _, u := range kind.Uses {
-		used[u.Field] = u
-	}
-	for _, field := range []string{"for", "by", "rate", "until"} {
-		u, known := used[field]
-		switch {
-		case set[field] && !known:
-			bad(field, "%s has no use for it", f.Fault)
-		case known && u.Required && !set[field]:
-			bad(field, "%s needs it", f.Fault)
-		}
-	}
-	notNegative(bad, "for", f.For, s)
-	if f.Rate < 0 {
-		bad("rate", "%v is negative", f.Rate)
-	}
-	if f.Until != "" {
-		oneOf(bad, "until", f.Until, []string{"other-entered"})
-	}
-}
-
-// Moments lists the moments that workloads announce.
-func Moments() []history.Moment {
-	return []history.Moment{history.Calling, history.Granted, history.Refused, history.Entered, history.BeforeRelease, history.Released}
-}
-
-func validateTrigger(t faults.Trigger, kind faults.Kind, s Scenario, bad problems) {
-	n := 0
-	for _, set := range []bool{t.Moment != "", t.Request != "", t.Reply != "", t.After != (faults.Span{}), t.Within != (faults.Span{})} {
-		if set {
-			n++
-		}
-	}
-	switch {
-	case n > 1:
-		bad("", "want exactly one of moment, request, reply, after and within")
-	case n == 0 && !kind.FromStart:
-		bad("", "%s needs one of moment, request, reply, after and within", kind.Name)
-	case n == 1 && kind.OnlyStart:
-		bad("", "%s can only be in force from the start", kind.Name)
-	}
-	if t.Moment != "" {
-		oneOf(bad, "moment", history.Moment(t.Moment), Moments())
-	}
-	validatePattern(bad, "request", t.Request)
-	validatePattern(bad, "reply", t.Reply)
-	notNegative(bad, "after", t.After, s)
-	notNegative(bad, "within", t.Within, s)
-	if t.Nth < 0 {
-		bad("nth", "%d is negative; the first match is 1", t.Nth)
-	}
-	if t.Anyone && (t.Moment == "" || t.Nth > 1 || kind.On == faults.OneClient) {
-		bad("anyone", "goes with a fault of servers at the first moment of some client")
-	}
-}
-
-// Operations lists what the request or reply of a trigger may name.
-func Operations() []string { return []string{"acquire", "use", "release", "any"} }
-
-var commandForm = regexp.MustCompile(`^(\*w|[A-Za-z_.]+)$`)
-
-func validatePattern(bad problems, path, text string) {
-	if text == "" {
-		return
-	}
-	op, command, both := strings.Cut(text, " ")
-	if !slices.Contains(Operations(), op) {
-		bad(path, "unknown operation %q; known are %s", op, list(Operations()))
-	}
-	if both && !commandForm.MatchString(command) {
-		bad(path, "%q: behind the operation comes one command, or *w for those that write", text)
 	}
 }

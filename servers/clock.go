@@ -6,11 +6,14 @@ import (
 	"time"
 )
 
+// The range of rates at which a server's clock can be made to run.
 const (
-	clockSlack = time.Millisecond // how far a server's clock may be from where it was set, besides the round trip
-	slowestRun = 0.01             // the range of rates
-	fastestRun = 100
+	SlowestClock = 0.01
+	FastestClock = 100.0
 )
+
+// clockSlack is how far a server's clock may be from where it was set, besides the round trip.
+const clockSlack = time.Millisecond
 
 // shift is how a server's clock differs from the machine's: by offset at the moment since, and by drift more for every
 // second that has passed from then on. The zero value is a true clock.
@@ -37,8 +40,8 @@ func (f *fleet) SetClock(ctx context.Context, i int, offset time.Duration) error
 
 // DriftClock lets a server's clock run at a rate from where it stands.
 func (f *fleet) DriftClock(ctx context.Context, i int, rate float64) error {
-	if !(rate >= slowestRun && rate <= fastestRun) {
-		return fmt.Errorf("clock rate %v: must be %v to %v", rate, slowestRun, fastestRun)
+	if !(rate >= SlowestClock && rate <= FastestClock) {
+		return fmt.Errorf("clock rate %v: must be %v to %v", rate, SlowestClock, FastestClock)
 	}
 	return f.shiftClock(ctx, i, func(s shift, now time.Time) shift { return s.drifting(now, rate) })
 }

@@ -14,10 +14,10 @@ func TestShiftIsContinuous(t *testing.T) {
 		s := shift{
 			since:  begin,
 			offset: time.Duration(rapid.Int64Range(-int64(time.Hour), int64(time.Hour)).Draw(t, "offset")),
-			drift:  rapid.Float64Range(slowestRun-1, 10).Draw(t, "drift"),
+			drift:  rapid.Float64Range(SlowestClock-1, 10).Draw(t, "drift"),
 		}
 		now := begin.Add(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "later")))
-		rate := rapid.Float64Range(slowestRun, 10).Draw(t, "rate")
+		rate := rapid.Float64Range(SlowestClock, 10).Draw(t, "rate")
 		next := s.drifting(now, rate)
 		if got, want := next.at(now), s.at(now); !got.Equal(want) {
 			t.Fatalf("the clock jumped from %s to %s", want, got)

@@ -94,7 +94,7 @@ func next(out Outcome, client string, w history.Window) faults.Trigger {
 	switch {
 	case w.Fault == faults.LoseRequest || w.Fault == faults.DelayRequest:
 		return faults.Trigger{Request: pattern(last), Nth: last.nth}
-	case last.name != "" && last.open:
+	case w.Fault == faults.LoseReply || w.Fault == faults.DelayReply || last.name != "" && last.open:
 		return faults.Trigger{Reply: pattern(last), Nth: last.nth}
 	}
 	if n, inside := section(out, client, w.Start); inside {

@@ -1,0 +1,175 @@
+package scenarios
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
+)
+
+func validateFault(f faults.Spec, s Scenario, bad problems) {
+	kind, ok := faults.FindKind(f.Fault)
+	if !ok {
+		var known []string
+		for _, k := range faults.Kinds() {
+			known = append(known, k.Name)
+		}
+		oneOf(bad, "fault", f.Fault, known)
+		return
+	}
+	between(bad, "client", f.Client, 0, s.Clients)
+	between(bad, "node", f.Node, 0, mostNodes(s))
+	if f.Client != 0 && kind.On != faults.OneClient && !placedAtClient(f) {
+		bad("client", "%s is not done to one client", f.Fault)
+	}
+	if f.Node != 0 && !isNode(kind) {
+		bad("node", "%s is not done to a node", f.Fault)
+	}
+	if f.Times < 0 {
+		bad("times", "%d is negative", f.Times)
+	}
+	if f.Fault == faults.Failover && s.Topology != "" && s.Topology != impls.Replicated {
+		bad("fault", "a failover needs topology replicated, this is %s", s.Topology)
+	}
+	validateUses(f, kind, s, bad)
+	validateTrigger(f.When, kind, s, func(path, format string, args ...any) { bad(join("when", path), format, args...) })
+	validateRepeats(f, bad)
+}
+
+// mostNodes is the number of the last node that a fault may name. A topology that is left to the variant may have any number.
+func mostNodes(s Scenario) int {
+	if s.Topology == "" {
+		return maxNodes
+	}
+	return nodes(s)
+}
+
+// validateRepeats finds counts of what happens once.
+func validateRepeats(f faults.Spec, bad problems) {
+	t := f.When
+	if t.Nth != 0 && t.Moment+t.Request+t.Reply == "" {
+		bad("when.nth", "there is no moment, request or reply to count")
+	}
+	if f.Times > 1 && t == (faults.Trigger{}) {
+		bad("times", "%s is in force from the start, which comes once", f.Fault)
+	}
+}
+
+func isNode(k faults.Kind) bool { return k.On == faults.OneNode || k.On == faults.AllNodes }
+
+// validateUses holds the fields that are set against those that the fault uses.
+func validateUses(f faults.Spec, kind faults.Kind, s Scenario, bad problems) {
+	set := map[string]bool{
+		"for": f.For != (faults.Span{}), "by": f.By != (faults.Span{}), "rate": f.Rate != 0, "until": f.Until != "",
+	}
+	used := map[string]faults.Uses{}
+	for _, u := range kind.Uses {
+		used[u.Field] = u
+	}
+	for _, field := range []string{"for", "by", "rate", "until"} {
+		u, known := used[field]
+		switch {
+		case set[field] && !known:
+			bad(field, "%s has no use for it", f.Fault)
+		case known && u.Required && !set[field]:
+			bad(field, "%s needs it", f.Fault)
+		}
+	}
+	validateSizes(f, s, bad)
+	if f.Until != "" {
+		oneOf(bad, "until", f.Until, []string{faults.OtherEntered})
+	}
+	if f.Until == faults.OtherEntered && s.Clients == 1 {
+		bad("until", "there is no other client")
+	}
+}
+
+// validateSizes holds the sizes of a fault against what can be done.
+func validateSizes(f faults.Spec, s Scenario, bad problems) {
+	notNegative(bad, "for", f.For, s)
+	if f.Fault == faults.SlowNetwork {
+		notNegative(bad, "by", f.By, s)
+	}
+	if f.Rate < 0 {
+		bad("rate", "%v is negative", f.Rate)
+	}
+	if f.Fault == faults.DriftClock && f.Rate != 0 && (f.Rate < servers.SlowestClock || f.Rate > servers.FastestClock) {
+		bad("rate", "%v is not between %v and %v", f.Rate, servers.SlowestClock, servers.FastestClock)
+	}
+}
+
+// Moments lists the moments that workloads announce.
+func Moments() []history.Moment {
+	return []history.Moment{history.Calling, history.Granted, history.Refused, history.Entered, history.BeforeRelease, history.Released}
+}
+
+func validateTrigger(t faults.Trigger, kind faults.Kind, s Scenario, bad problems) {
+	n := 0
+	for _, set := range []bool{t.Moment != "", t.Request != "", t.Reply != "", t.After != (faults.Span{}), t.Within != (faults.Span{})} {
+		if set {
+			n++
+		}
+	}
+	switch {
+	case n > 1:
+		bad("", "want exactly one of moment, request, reply, after and within")
+	case n == 0 && !kind.FromStart && !faults.IsFrameFault(kind.Name):
+		bad("", "%s needs one of moment, request, reply, after and within", kind.Name)
+	case n == 1 && kind.OnlyStart:
+		bad("", "%s can only be in force from the start", kind.Name)
+	}
+	validateReach(t, kind, bad)
+	if t.Moment != "" {
+		oneOf(bad, "moment", history.Moment(t.Moment), Moments())
+	}
+	validatePattern(bad, "request", t.Request)
+	validatePattern(bad, "reply", t.Reply)
+	notNegative(bad, "after", t.After, s)
+	notNegative(bad, "within", t.Within, s)
+	if t.Nth < 0 {
+		bad("nth", "%d is negative; the first match is 1", t.Nth)
+	}
+	if t.Anyone && (t.Moment == "" || t.Nth > 1 || kind.On == faults.OneClient) {
+		bad("anyone", "goes with a fault of servers at the first moment of some client")
+	}
+}
+
+// validateReach finds triggers that a fault cannot strike at: single requests and replies are named, and work is slow inside a section.
+func validateReach(t faults.Trigger, kind faults.Kind, bad problems) {
+	switch kind.Name {
+	case faults.LoseRequest, faults.DelayRequest:
+		if t.Request == "" {
+			bad("", "%s needs request, which names what is lost or held", kind.Name)
+		}
+	case faults.LoseReply, faults.DelayReply:
+		if t.Reply == "" {
+			bad("", "%s needs reply, which names what is lost or held", kind.Name)
+		}
+	case faults.SlowWork:
+		if t != (faults.Trigger{}) && t.Moment == "" {
+			bad("", "%s strikes at a moment, or is in force from the start", kind.Name)
+		}
+	}
+}
+
+// Operations lists what the request or reply of a trigger may name.
+func Operations() []string { return []string{"acquire", "use", "release", "any"} }
+
+var commandForm = regexp.MustCompile(`^(\*w|[A-Za-z_.]+)$`)
+
+func validatePattern(bad problems, path, text string) {
+	if text == "" {
+		return
+	}
+	op, command, both := strings.Cut(text, " ")
+	if !slices.Contains(Operations(), op) {
+		bad(path, "unknown operation %q; known are %s", op, list(Operations()))
+	}
+	if both && !commandForm.MatchString(command) {
+		bad(path, "%q: behind the operation comes one command, or *w for those that write", text)
+	}
+}
