@@ -3,11 +3,8 @@ package harness
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
+	"slices"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -88,23 +85,9 @@ func (d *drive) standingWindows() {
 
 // lockKeys lists what the lock keeps on a node: what bears the run's prefix and is not the guarded store's.
 func (d *drive) lockKeys(ctx context.Context, node int) ([]string, error) {
-	c := redis.NewClient(&redis.Options{MaxRetries: -1, DisableIdentity: true, Protocol: 2,
-		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return d.field.lock.Dial(ctx, node) }})
-	defer c.Close()
-	var keys []string
-	scan := c.Scan(ctx, 0, "*"+d.prefix+"*", scanCount).Iterator()
-	for scan.Next(ctx) {
-		if !strings.Contains(scan.Val(), workloads.StorePrefix(d.prefix)) {
-			keys = append(keys, scan.Val())
-		}
-	}
-	if err := scan.Err(); err != nil {
-		return nil, fmt.Errorf("list the lock's keys on node %d: %w", node+1, err)
-	}
-	return keys, nil
+	keys, err := d.field.keys(ctx, node, d.prefix)
+	return slices.DeleteFunc(keys, func(k string) bool { return strings.Contains(k, workloads.StorePrefix(d.prefix)) }), err
 }
-
-const scanCount = 1000
 
 // standingWindow records a fault that is in force for the whole run.
 func (d *drive) standingWindow(fault string, client int, note string) {

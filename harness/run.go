@@ -53,7 +53,7 @@ func (e Experiment) run(ctx context.Context, keep *keeper) (out *Outcome, err er
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
+	defer func() { err = errors.Join(err, e.clearAway(ctx, f), f.close()) }()
 	if keep.run.Nodes, err = f.lock.Info(ctx); err != nil {
 		return nil, fmt.Errorf("ask the servers who they are: %w", err)
 	}

@@ -15,6 +15,9 @@ func Derived(key, suffix string) string {
 	return "{" + key + "}" + suffix
 }
 
+// Under tells a key that begins with a prefix, or that Derived made of one which does.
+func Under(prefix, key string) bool { return strings.HasPrefix(strings.TrimPrefix(key, "{"), prefix) }
+
 // Slot is the hash slot that a cluster keeps a key in: CRC16 (XMODEM) of its hash tag modulo Slots.
 func Slot(key string) int {
 	var crc uint16

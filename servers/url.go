@@ -144,7 +144,7 @@ func (d *guest) FlushScripts(context.Context, int) error { return d.refuse("flus
 // DeleteKeys deletes keys of this run, and refuses all others before it deletes any.
 func (d *guest) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 	for _, key := range keys {
-		if d.spec.Prefix == "" || !strings.HasPrefix(key, d.spec.Prefix) {
+		if d.spec.Prefix == "" || !impls.Under(d.spec.Prefix, key) {
 			return d.refuse(fmt.Sprintf("delete %q, which does not begin with the run's prefix %q", key, d.spec.Prefix))
 		}
 	}

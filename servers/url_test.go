@@ -60,6 +60,7 @@ func TestURLRefusesToHarm(t *testing.T) {
 		"drift": d.DriftClock(ctx, 0, 2), "scripts": d.FlushScripts(ctx, 0),
 		"a key of its owner": d.DeleteKeys(ctx, 0, "salary"),
 		"one among ours":     d.DeleteKeys(ctx, 0, "lb:k", "salary"),
+		"one like ours":      d.DeleteKeys(ctx, 0, "a{lb:k}"),
 	}
 	for what, err := range refusals {
 		wantErr(t, what, err, servers.ErrRefused)
@@ -67,8 +68,9 @@ func TestURLRefusesToHarm(t *testing.T) {
 	if !has(t, d, 0, "salary") || !has(t, d, 0, "lb:k") {
 		t.Error("a refused deletion deleted something")
 	}
-	must(t, d.DeleteKeys(ctx, 0, "lb:k"))
-	if has(t, d, 0, "lb:k") {
+	set(t, d, 0, "{lb:k}:queue", 0) // derived from a key of the run
+	must(t, d.DeleteKeys(ctx, 0, "lb:k", "{lb:k}:queue"))
+	if has(t, d, 0, "lb:k") || has(t, d, 0, "{lb:k}:queue") {
 		t.Error("a key of the run was not deleted")
 	}
 	infos, err := d.Info(ctx)
