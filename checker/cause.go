@@ -205,6 +205,7 @@ func pairRules() []pairRule {
 		(*pair).byLease,
 		(*pair).byLostReader,
 		(*pair).byDelayedFreeing,
+		(*pair).byOwnDelayedRelease,
 		(*pair).byServerClock,
 		(*pair).byNothing,
 	}

@@ -1,6 +1,10 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
 
 // byFreeing finds the command of another client that took the first hold's key away between the two grants.
 // mis-unlock and reader-evicted leave this mark.
@@ -220,6 +224,36 @@ func (p *pair) byDelayedFreeing() history.Cause {
 	}
 	return history.CauseUnknown
 }
+
+// byOwnDelayedRelease explains an overlap by a release of the first client itself that was sent before its grant, on another connection,
+// and that no reply was seen of: a client that gives up waiting for it and asks again under the same token is granted, and then
+// the release arrives and ends that grant.
+func (p *pair) byOwnDelayedRelease() history.Cause {
+	for _, g := range p.first.grants {
+		for i := range p.steps {
+			f := &p.steps[i]
+			own := f.effect == effectMaybe && f.Client == g.Client && f.Conn != g.Conn && f.Node == g.Node && f.Sent < g.Sent
+			if own && f.role() == history.Release && p.onGrantedKeys(f) && shareToken(f, g) {
+				p.step, p.culprit = f, p.first
+				return history.AmbiguousReply
+			}
+		}
+	}
+	return history.CauseUnknown
+}
+
+// shareToken tells whether two commands name the same token, which is any word beside their keys.
+func shareToken(a, b *step) bool {
+	for _, word := range a.Args[min(len(a.Args), 1):] {
+		if len(word) >= tokenLength && !slices.Contains(redisKeys(&a.Command), word) && slices.Contains(b.Args, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// tokenLength is more than any number, name or option that a lock sends has.
+const tokenLength = 16
 
 // wrongfulEndCause explains a release or extend that ended or changed the hold of another: the command that did it is one
 // that the second client's call sent.

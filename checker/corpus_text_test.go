@@ -28,7 +28,8 @@ type corpusCase struct {
 //	fault pause-client c1 12-480
 //	violation exclusive-use 303 c1 c2
 //
-// Times are milliseconds. The commands of a call share its time evenly unless they say when; n2:SET goes to node 2; a
+// Times are milliseconds. The commands of a call share its time evenly unless they say when; n2:SET goes to node 2, n2+a:SET over
+// another connection of the client; a
 // reply of ? was never seen. A violation's cause is the first part of the case's name unless cause= says otherwise.
 func parseCorpus(text string) ([]corpusCase, error) {
 	var cases []corpusCase
@@ -217,6 +218,8 @@ func fillCommand(cmd *history.Command, text string) (err error) {
 	words := strings.Fields(request)
 	if node, name, ok := strings.Cut(words[0], ":"); ok {
 		words[0] = name
+		node, other, _ := strings.Cut(node, "+")
+		cmd.Conn += uint64(100 * len(other))
 		if cmd.Node, err = strconv.Atoi(node[1:]); err != nil {
 			return err
 		}

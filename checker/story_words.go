@@ -88,6 +88,12 @@ func (t *teller) moral() string {
 		history.QuorumErosion:  "a grant rested on fewer nodes than a majority",
 		history.CauseUnknown:   "the recorded commands and faults do not tell",
 	}[t.cause]
+	switch r := t.s.reason; {
+	case t.cause == history.AmbiguousReply && r.step != nil && r.step.role() == history.Release:
+		text = "a release that had been given up was still on its way: it came after the next grant under the same token, and ended that"
+	case t.cause == history.MisUnlock && r.window != nil && r.window.Fault == faultDeleteKey:
+		text = "somebody who is no client of the lock deleted the key under its holder"
+	}
 	return "why: " + text
 }
 

@@ -3,6 +3,7 @@ package adapters
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -221,6 +222,32 @@ func TestKeysStayUnderTheLocksKey(t *testing.T) {
 				}
 			}
 			wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
+		}
+	})
+}
+
+// TestScriptNames: every digest that has a name is that of a script which its library sends, and no library sends one without.
+func TestScriptNames(t *testing.T) {
+	redistest.Real(t, func(t *testing.T, s *redistest.Server) {
+		for _, v := range Variants() {
+			a := join(t, s, v, "a")
+			a.hold(t)
+			if isRueidis(v) {
+				time.Sleep(lease * 3 / 4) // renews
+			} else if _, err := a.lock.Extend(t.Context()); err != nil {
+				t.Errorf("%s: extend: %v", v.Name, err)
+			}
+			wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
+		}
+		c := s.Client(t).Redis
+		for digest, name := range ScriptNames() {
+			if known, err := c.ScriptExists(t.Context(), digest).Result(); err != nil || !known[0] {
+				t.Errorf("%s: the server has not been sent %s (%v)", name, digest, err)
+			}
+		}
+		info := c.Info(t.Context(), "memory").Val()
+		if want := fmt.Sprintf("number_of_cached_scripts:%d\r", len(ScriptNames())); !strings.Contains(info, want) {
+			t.Errorf("the server has been sent scripts without a name: want %s in\n%s", want, info)
 		}
 	})
 }

@@ -42,7 +42,7 @@ func Find(name string) (impls.Variant, bool) {
 
 // ScriptNames maps the digest of every script to its name, for recorders of commands.
 func ScriptNames() map[string]string {
-	names := map[string]string{}
+	names := adapters.ScriptNames()
 	for _, v := range append(Locks(), Planted()...) {
 		for _, s := range v.Scripts {
 			names[s.Digest()] = s.Name
