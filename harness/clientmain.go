@@ -61,6 +61,7 @@ func newClientProcess(j job, out io.Writer) (*clientProcess, error) {
 	if !ok || !known {
 		return nil, fmt.Errorf("client process: lock %q or workload %q is not known", j.Variant, j.Workload)
 	}
+	v.Topology = j.Topology
 	c := &clientProcess{job: j, variant: v, workload: w, base: base, stop: make(chan struct{})}
 	c.out = &teller{out: json.NewEncoder(out), now: base.now}
 	c.asker = newAsker(c.out.tell)

@@ -130,8 +130,10 @@ func (d *drive) moments(index int, gate *faults.Gate) func(context.Context, hist
 }
 
 func (d *drive) setup(index int) workloads.Setup {
+	v := d.Variant
+	v.Topology = d.topology() // the scenario's, when it has one: on a cluster clients are the cluster's
 	return workloads.Setup{
-		Variant: d.Variant, Config: d.config(), Index: index, Clients: d.Scenario.Clients, Owner: d.owner(),
+		Variant: v, Config: d.config(), Index: index, Clients: d.Scenario.Clients, Owner: d.owner(),
 		Prefix: d.prefix, Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits, Settings: d.Settings,
 	}
 }

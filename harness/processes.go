@@ -43,7 +43,7 @@ func (d *drive) processes(ctx context.Context) error {
 
 func (d *drive) job(index int, base int64) job {
 	s := d.setup(index)
-	return job{Variant: d.Variant.Name, Workload: d.Scenario.Workload, Config: s.Config, Index: index, Clients: s.Clients, Owner: s.Owner,
+	return job{Variant: d.Variant.Name, Topology: s.Variant.Topology, Workload: d.Scenario.Workload, Config: s.Config, Index: index, Clients: s.Clients, Owner: s.Owner,
 		Prefix: s.Prefix, PollNS: int64(s.Poll), Permits: s.Permits, Settings: s.Settings, Addrs: d.field.addrs(), Seed: d.Seed,
 		SkewNS: int64(d.skew(index)), Rate: d.Scenario.Rate, LeaseNS: int64(d.lease()), Faults: d.Scenario.Faults, Base: base,
 		Wait: d.injected.network != nil}

@@ -3,6 +3,7 @@ package harness
 import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -26,6 +27,7 @@ type answer struct {
 // job is everything a client process has to know.
 type job struct {
 	Variant  string            `json:"variant"`
+	Topology impls.Topology    `json:"topology"`
 	Workload string            `json:"workload"`
 	Config   workloads.Config  `json:"config"`
 	Index    int               `json:"index"`
