@@ -166,7 +166,7 @@ func (s *scene) follow(open []*hold, op history.Operation) {
 // named; a command on one of them that was sent outside any call is the lock's own doing in the background. Extends
 // do not count, because a watchdog's extend overlaps the holder's work, and the guarded store's commands are part of that.
 func lockSteps(key string, calls map[string][]history.Operation, commands []history.Command) []step {
-	var steps []step
+	steps := make([]step, 0, len(commands))
 	owned := map[string]bool{}
 	for _, c := range commands {
 		st := step{Command: c}

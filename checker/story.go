@@ -36,6 +36,8 @@ type teller struct {
 	from   int64   // what the story spans
 	to     int64
 	events []event
+
+	commands map[string][]history.Command // see commandsByClient
 }
 
 // event is one thing that happened, as one line.

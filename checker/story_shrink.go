@@ -72,13 +72,21 @@ func (t *teller) anchor(op *history.Operation) bool {
 
 // shows tells whether some operations alone show the violation for its cause.
 func (t *teller) shows(ev *evidence, ops []history.Operation) bool {
-	less := &evidence{header: ev.header, index: sliceIndex(ops), commands: map[string][]history.Command{}, faults: ev.faults}
-	for i := range t.s.steps {
-		st := &t.s.steps[i]
-		less.commands[st.Client] = append(less.commands[st.Client], st.Command)
-	}
+	less := &evidence{header: ev.header, index: sliceIndex(ops), commands: t.commandsByClient(), faults: ev.faults}
 	s := sceneOf(t.v, less, reach(t.v, ev))
 	return s.cause(t.v) == t.cause && s.broken(t.v)
+}
+
+// commandsByClient are the commands of the scene. They are the same for every try.
+func (t *teller) commandsByClient() map[string][]history.Command {
+	if t.commands == nil {
+		t.commands = map[string][]history.Command{}
+		for i := range t.s.steps {
+			st := &t.s.steps[i]
+			t.commands[st.Client] = append(t.commands[st.Client], st.Command)
+		}
+	}
+	return t.commands
 }
 
 // broken tells whether a scene still shows the overlap that a violation is about. Other properties show in their operations.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/workloads"
@@ -44,6 +45,9 @@ type Experiment struct {
 	Argv     []string          // for the record
 	Rerun    string            // the command that runs it again
 	Checkout string            // folder of the source checkout, for the record; "" means none
+	// Environment is what the run is made on. Who makes many runs looks once, because asking git takes longer than many a
+	// simulated run; nil means that the run looks for itself, and at Checkout.
+	Environment *results.Environment
 
 	Now    func() time.Time // the wall clock, for names and records
 	Random io.Reader        // for the run's name and, with Seed, nothing else

@@ -36,8 +36,7 @@ func (e Experiment) open(ctx context.Context) (*keeper, error) {
 	if e.Base == "" {
 		return k, nil
 	}
-	build, _ := debug.ReadBuildInfo()
-	k.run.Environment = results.CaptureEnvironment(ctx, results.Machine{Root: os.DirFS("/"), Build: build, Dir: e.Checkout})
+	k.run.Environment = e.environment(ctx)
 	if k.dir, err = results.Create(e.Base, e.Scenario.Name, e.Variant.Name, e.Now(), id); err != nil {
 		return nil, err
 	}
@@ -46,6 +45,15 @@ func (e Experiment) open(ctx context.Context) (*keeper, error) {
 		return nil, err
 	}
 	return k, errors.Join(k.dir.Save(results.ScenarioFile, text), k.saveRun(results.Started, e.Now()))
+}
+
+// environment is what the run is made on.
+func (e Experiment) environment(ctx context.Context) results.Environment {
+	if e.Environment != nil {
+		return *e.Environment
+	}
+	build, _ := debug.ReadBuildInfo()
+	return results.CaptureEnvironment(ctx, results.Machine{Root: os.DirFS("/"), Build: build, Dir: e.Checkout})
 }
 
 func (k *keeper) saveRun(p results.Phase, now time.Time) error {

@@ -28,6 +28,7 @@ type Sim struct {
 }
 
 // enoughCommands ends an experiment early: a schedule in which clients poll for seconds shows as much as ten short ones, and takes longer.
+// Within a schedule no round begins after so many, either: a lock that is never granted would be polled for to the end.
 const enoughCommands = 4000
 
 // DefaultSchedules is how many schedules of an experiment are simulated unless somebody says otherwise.
@@ -168,6 +169,7 @@ func (e Experiment) program(seed uint64) sim.Program {
 		Variant: e.Variant, Workload: w, Config: e.config(), Clients: e.Scenario.Clients, Topology: e.topology(), Nodes: e.Scenario.Nodes,
 		Poll: e.Scenario.Poll.Of(e.lease()), Permits: e.Scenario.Permits, Settings: e.Settings, Timeout: replyTimeout(e.lease()),
 		Persistence: e.Scenario.Persistence, Faults: e.Scenario.Faults, Length: e.Scenario.Length.Of(e.lease()), Seed: seed,
+		Enough: enoughCommands,
 	}
 }
 

@@ -39,6 +39,7 @@ type link struct {
 	readBy  time.Time
 	writeBy time.Time
 	changed chan struct{} // cap 1: something a reader waits for has changed
+	timer   *time.Timer   // of the reader, of which there is one at a time; nil until it has waited
 }
 
 var _ net.Conn = (*link)(nil)
@@ -100,16 +101,32 @@ func (l *link) Write(b []byte) (int, error) {
 }
 
 func (l *link) send(r resp.Request) {
-	args := make([]string, r.Len())
-	for i := range args {
-		args[i] = string(r.Arg(i))
-	}
+	args := texts(r)
 	q := &request{link: l, name: strings.ToUpper(args[0]), args: args}
 	if handshake[q.name] && len(l.requests) == 0 && l.world.reachable(l) && !l.server.still {
 		l.arrive(l.server.execute(l.session, args, time.Now()))
 		return
 	}
 	l.world.pend(q)
+}
+
+// texts gives the words of a request as strings that share their storage.
+func texts(r resp.Request) []string {
+	size := 0
+	for i := range r.Len() {
+		size += len(r.Arg(i))
+	}
+	var all strings.Builder
+	all.Grow(size)
+	for i := range r.Len() {
+		all.Write(r.Arg(i)) // a builder takes everything
+	}
+	args, text := make([]string, r.Len()), all.String()
+	for i := range args {
+		n := len(r.Arg(i))
+		args[i], text = text[:n], text[n:]
+	}
+	return args
 }
 
 // handshake are the commands with which Redis clients open and keep a connection. They are answered at once and are no
@@ -121,7 +138,6 @@ var handshake = map[string]bool{
 // Read waits for bytes, the end of the connection or the deadline. Bytes that have arrived come before a deadline that has passed:
 // a client that was stopped finds in its socket what came meanwhile.
 func (l *link) Read(b []byte) (int, error) {
-	var timer *time.Timer
 	for {
 		n, wait, err := l.take(b)
 		if n > 0 || err != nil {
@@ -131,16 +147,21 @@ func (l *link) Read(b []byte) (int, error) {
 			<-l.changed
 			continue
 		}
-		if timer == nil {
-			timer = time.NewTimer(wait)
-			defer timer.Stop()
-		} else {
-			timer.Reset(wait)
-		}
-		select {
-		case <-l.changed:
-		case <-timer.C:
-		}
+		l.waitAtMost(wait)
+	}
+}
+
+// waitAtMost waits for a change, or until d is over.
+func (l *link) waitAtMost(d time.Duration) {
+	if l.timer == nil {
+		l.timer = time.NewTimer(d)
+	} else {
+		l.timer.Reset(d)
+	}
+	defer l.timer.Stop()
+	select {
+	case <-l.changed:
+	case <-l.timer.C:
 	}
 }
 

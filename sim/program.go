@@ -33,6 +33,7 @@ type Program struct {
 	Persistence servers.Persistence `json:"persistence,omitempty"` // "" means none
 	Faults      []faults.Spec       `json:"faults,omitempty"`      // placed by script; what a strategy may add is in its Bounds
 	Length      time.Duration       `json:"length,omitempty"`      // after which no new round begins; 0 means never
+	Enough      int                 `json:"enough,omitempty"`      // commands, of all clients, after which no new round begins once no fault is under way; 0 means never
 	Horizon     time.Duration       `json:"horizon,omitempty"`     // of virtual time, after which clients that still run are stuck; 0 means 60 leases, at least a minute
 	Seed        uint64              `json:"seed"`                  // of tokens, jitter and what faults leave open
 }

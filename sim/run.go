@@ -122,6 +122,8 @@ func (w *world) begin() {
 	w.start = time.Now()
 	w.rand = rand.New(rand.NewPCG(p.Seed, 3))
 	w.activity, w.healed, w.stop = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	w.timer = time.NewTimer(0)
+	w.timer.Stop()
 	w.cut = map[cutKey]bool{}
 	w.disk = make([]disk, len(w.nodes))
 	w.entries = make([]int, p.Clients)
@@ -134,16 +136,34 @@ func (w *world) begin() {
 		w.addrs = append(w.addrs, nodeAddr(i))
 	}
 	for i := range p.Clients {
-		w.actors = append(w.actors, &actor{world: w, index: i, name: "c" + strconv.Itoa(i+1), gate: faults.NewGate()})
+		w.actors = append(w.actors, &actor{world: w, index: i, name: "c" + strconv.Itoa(i+1), gate: faults.NewGate(),
+			ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, usualOps)})
 	}
 	if p.Length > 0 {
-		w.after(p.Length, func() { close(w.stop) })
+		w.after(p.Length, w.lastRound)
 	}
 	w.plan = w.newPlan(p.Faults)
 	if err := p.Workload.Prepare(context.Background(), directStore{w.nodes[w.storeIndex()]}, w.program.Config); err != nil {
 		w.crash = "prepare the guarded store: " + err.Error()
 	}
 }
+
+// lastRound lets clients begin no further round.
+func (w *world) lastRound() {
+	select {
+	case <-w.stop:
+	default:
+		close(w.stop)
+	}
+}
+
+// stricken tells whether a fault is under way.
+func (w *world) stricken() bool {
+	return slices.ContainsFunc(w.windows, func(f history.Window) bool { return f.End == 0 })
+}
+
+// usualOps is how many operations, and how many commands, a client has in a short schedule.
+const usualOps = 16
 
 // guarded runs a client and turns a panic of its goroutine into an outcome.
 func (a *actor) guarded(ctx context.Context) {
@@ -237,14 +257,33 @@ func (w *world) outcome() Outcome {
 	}
 	for _, a := range w.actors {
 		out.Ops = append(out.Ops, a.ops...)
-		out.Commands = append(out.Commands, a.commands...)
 		if a.err != nil && !errors.Is(a.err, impls.ErrCrashed) {
 			out.Errors = append(out.Errors, a.name+": "+a.err.Error())
 		}
 	}
-	slices.SortStableFunc(out.Commands, func(a, b history.Command) int { return int(a.Sent - b.Sent) })
+	out.Commands = w.commands()
 	out.Initial, out.Final = w.audit()
 	return out
+}
+
+// commands merges what the clients have sent, each in order, by when it was sent; of two at the same instant the first client's comes first.
+func (w *world) commands() []history.Command {
+	n := 0
+	for _, a := range w.actors {
+		n += len(a.commands)
+	}
+	all := make([]history.Command, 0, n)
+	for next := make([]int, len(w.actors)); len(all) < n; {
+		first := -1
+		for i, a := range w.actors {
+			if next[i] < len(a.commands) && (first < 0 || a.commands[next[i]].Sent < w.actors[first].commands[next[first]].Sent) {
+				first = i
+			}
+		}
+		all = append(all, w.actors[first].commands[next[first]])
+		next[first]++
+	}
+	return all
 }
 
 // audit reads the guarded store before and after, when the workload guards one value.

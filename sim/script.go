@@ -104,6 +104,7 @@ func (h *luaHost) compile(sha, source string) (*lua.FunctionProto, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.IsVarArg &^= lua.VarArgNeedsArg // the table arg of a chunk, which Redis does not make either
 	h.compiled[sha] = p
 	return p, nil
 }

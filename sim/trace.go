@@ -71,7 +71,8 @@ func commandOf(q *request) history.Command {
 	if node == q.link.world.storeIndex() {
 		node = storeNode
 	}
-	c := history.Command{Client: q.link.actor.name, Node: node, Conn: q.link.number, Sent: q.sent, Name: q.name}
+	c := history.Command{Client: q.link.actor.name, Node: node, Conn: q.link.number, Sent: q.sent, Name: q.name,
+		Args: make([]string, 0, min(len(args), history.MaxArgs))}
 	for i, a := range args {
 		if i == history.MaxArgs {
 			break

@@ -35,7 +35,7 @@ type line struct {
 func WorkerMain(in io.Reader, out io.Writer, find Finder) int {
 	quiet()
 	runtime.GOMAXPROCS(1) // one schedule at a time: a second thread would only wake up late
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(collectLate)
 	r := bufio.NewReader(in)
 	text, err := r.ReadBytes('\n')
 	if err != nil {
@@ -53,6 +53,10 @@ func WorkerMain(in io.Reader, out io.Writer, find Finder) int {
 	}
 	return 0
 }
+
+// collectLate lets garbage grow to 16 times what lives, which is a few megabytes of nodes: a collection costs what lives, and a
+// schedule leaves nothing but garbage.
+const collectLate = 1600
 
 // work does a job.
 func work(ctx context.Context, text []byte, out io.Writer, find Finder) error {

@@ -36,6 +36,7 @@ type world struct {
 	links    []*link // in order of client, node, number
 	step     int
 	activity chan struct{} // cap 1: something happened that the driver must see
+	timer    *time.Timer   // the driver's own; set whenever it waits
 	timed    []timed       // what the driver will do at an instant, soonest first
 	cut      map[cutKey]bool
 	healed   chan struct{} // closed and made anew when a cut is healed
@@ -47,6 +48,7 @@ type world struct {
 	trace    trace
 	tape     []Choice
 	waits    int
+	sent     int           // commands, by all clients
 	entered  int           // critical sections that were entered
 	entries  []int         // of these, by client
 	onEnter  []func()      // told of each
@@ -115,6 +117,9 @@ func (w *world) pend(q *request) {
 	q.nth, q.op, q.sent, q.ready = a.sent, a.operation(q.link.node), w.timeline(), w.step
 	q.command = len(a.commands)
 	a.commands = append(a.commands, commandOf(q))
+	if w.sent++; w.program.Enough > 0 && w.sent >= w.program.Enough && !w.stricken() {
+		w.lastRound()
+	}
 	q.link.requests = append(q.link.requests, q)
 	q.withheld = a.paused
 	if w.slow > 0 {
@@ -289,11 +294,11 @@ func (w *world) passAtMost(d time.Duration) {
 		d = min(d, time.Until(w.timed[0].at))
 	}
 	w.mu.Unlock()
-	t := time.NewTimer(max(d, 0))
-	defer t.Stop()
+	w.timer.Reset(max(d, 0))
+	defer w.timer.Stop()
 	select {
 	case <-w.activity:
-	case <-t.C:
+	case <-w.timer.C:
 	}
 }
 
