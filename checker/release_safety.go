@@ -125,19 +125,21 @@ func (s *releaseSafety) holder(r *record, from, to int64, c *history.Command) *r
 	return nil
 }
 
-// sameNode tells whether the grant was given on the node that command c went to.
+// sameNode tells whether the grant was given on the node that command c went to, by a command on a key that c names: of a lock that is several
+// keys, one that the next holder has not taken yet is still the last one's to remove.
 func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
 	if c == nil {
 		return true
 	}
-	nodes, here := map[int]bool{}, false
+	nodes, here, sameKey := map[int]bool{}, false, false
 	for _, g := range s.d.ev.commandsOf(s.d.clientName(grant), grant.call, grant.ret) {
 		if names(g, s.d.k.name) {
 			nodes[g.Node] = true
 			here = here || g.Node == c.Node && (g.Reply == "OK" || positive(g.Reply))
+			sameKey = sameKey || g.Node == c.Node && share(redisKeys(&g), redisKeys(c))
 		}
 	}
-	return here || len(nodes) == 1 && nodes[c.Node]
+	return sameKey && (here || len(nodes) == 1)
 }
 
 // reader gives a shared hold of another client that had written a key which the plain command c removed.

@@ -98,7 +98,7 @@ func (w *renewal) told(h *renewed, r *record) {
 	case gone && h.released == nil && h.until > r.ret && h.until != never && !w.d.ev.metFault(h.grant.call, r.ret):
 		w.report("healthy-lost", h, r, nil)
 	case r.outcome != history.OK || r.op != history.Extend:
-	case h.released != nil && r.call > h.released.ret && h.released.outcome == history.OK:
+	case h.released != nil && r.call > h.released.ret && h.released.outcome == history.OK && !w.ofAnother(h, r): // or of the next hold, whose acquire is to return
 		w.report("outlived-release", h, r, nil)
 	case w.another(h, r):
 		w.report("renewed-another", h, r, w.newest.r)

@@ -230,6 +230,13 @@ var releaseRows = []row{
 		b release 130 131 ok`, extra: commands(
 		history.Command{Client: "b", Node: 1, Name: "SET", Args: []string{"k", "tb"}, Sent: 110 * msec, Replied: 111 * msec, Reply: "OK"},
 		history.Command{Client: "a", Node: 0, Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "ta"}, Sent: 120 * msec, Replied: 121 * msec, Reply: "1"})},
+	{name: "of three keys, removed one that the next holder has not taken", head: forever, ops: `
+		a acquire 0 1 ok
+		b acquire 50 110 ok
+		a release 100 130 ok`, extra: commands(
+		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"acquire", "1", "k:0", "tb"}, Sent: 102 * msec, Replied: 103 * msec, Reply: "OK"},
+		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"acquire", "1", "k:1", "tb"}, Sent: 104 * msec, Replied: 105 * msec, Reply: "OK"},
+		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release", "1", "k:2", "ta"}, Sent: 120 * msec, Replied: 121 * msec, Reply: "1"})},
 	{name: "a reader removes the mark of all", rule: "mis-unlock", head: history.Header{Kind: history.RW}, ops: `
 		a acquire 0 1 ok shared
 		b acquire 2 3 ok shared
@@ -391,6 +398,11 @@ var renewalRows = []row{
 		a acquire 0 1 ok
 		a release 10 11 ok
 		a extend 20 21 ok`, want: "renewal×1"},
+	{name: "an extend of the next hold, whose grant is not told yet", head: leased, ops: `
+		a acquire 0 1 ok token=t1
+		a release 10 11 ok token=t1
+		a extend 20 21 ok token=t2
+		a acquire 15 25 ok token=t2`},
 	{name: "an extend of another's hold", rule: "renewed-another", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 110 111 ok
