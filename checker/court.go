@@ -14,7 +14,8 @@ import (
 // order is that of the properties in a verdict.
 var order = [...]history.Property{
 	history.MutualExclusion, history.ExclusiveUse, history.StoreIntegrity, history.ReleaseSafety, history.Linearizability,
-	history.FencingOrder, history.Progress, history.Refusal, history.Reentrancy, history.Renewal, history.Hygiene,
+	history.FencingOrder, history.Progress, history.Refusal, history.Reentrancy, history.Renewal, history.Fairness,
+	history.Hygiene,
 }
 
 // finding is what was found out about one key.
@@ -56,7 +57,7 @@ func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Opt
 	store, refused := newStoreIntegrity(d), newRefusal(d)
 	judges := []tallier{
 		newMutualExclusion(d), newExclusiveUse(d), store, newReleaseSafety(d), newFencingOrder(d),
-		newProgress(d), refused, newReentrancy(d), newRenewal(d), newLinearizability(d, refused),
+		newProgress(d), refused, newReentrancy(d), newRenewal(d), newFairness(d), newLinearizability(d, refused),
 	}
 	d.try(judges)
 	for _, j := range judges {

@@ -13,6 +13,9 @@ import (
 // a violation when attempts go on being refused, or fail, for a lease and the grace within free time, when a waiting
 // acquire is granted that long after the lock became free, and when a lock that was wanted was never granted to anybody.
 //
+// Of a lock that wakes its waiters (Header.Wakeups) one second is enough, as long as no fault struck within a lease before: then nothing
+// but a message keeps a waiter from a free lock.
+//
 // Time in which a server or the client was stopped, down or cut off, as measured fault windows say, does not count.
 //
 // Opportunities are acquires with a known outcome.
@@ -31,6 +34,18 @@ type progress struct {
 	tries    int     // refusals
 	first    *record // the first refusal
 	last     *record // the last refusal
+}
+
+// promptly is how many nanoseconds a lock that wakes its waiters may be free and wanted. A message and a request take far less; a busy machine
+// does not take longer to run a process that is ready.
+const promptly = 1_000_000_000
+
+// limitFrom is how long the lock may be free and wanted from an instant on, when it is still so at another.
+func (p *progress) limitFrom(free, now int64) int64 {
+	if !p.d.a.header.Wakeups || p.d.ev.metFault(free-p.d.a.header.Lease, now) {
+		return p.limit
+	}
+	return min(p.limit, promptly)
 }
 
 func newProgress(d *docket) *progress {
@@ -73,7 +88,7 @@ func (p *progress) granted(r *record) {
 		p.inFlight--
 		p.opportunity(p.d, r.call, r.ret)
 		free := max(p.taken, r.call)
-		if r.ret-free >= p.limit && !p.d.ev.metFault(free, r.ret) && p.d.rules.on("late-grant") {
+		if r.ret-free >= p.limitFrom(free, r.ret) && !p.d.ev.metFault(free, r.ret) && p.d.rules.on("late-grant") {
 			p.report(r, r, free)
 		}
 	}
@@ -112,7 +127,7 @@ func (p *progress) failed(r *record) {
 	if p.since == nil || p.from < min(p.taken, r.ret) {
 		p.since, p.from = r, free
 	}
-	if r.ret-p.from >= p.limit && !p.told && p.d.rules.on("free-but-refused") {
+	if r.ret-p.from >= p.limitFrom(p.from, r.ret) && !p.told && p.d.rules.on("free-but-refused") {
 		p.told = true
 		p.report(p.since, r, p.from)
 	}

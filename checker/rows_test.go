@@ -10,6 +10,7 @@ func rows() []row {
 	all = append(all, fenceRows...)
 	all = append(all, waitRows...)
 	all = append(all, reentrantRows...)
+	all = append(all, turnRows...)
 	return append(all, renewalRows...)
 }
 

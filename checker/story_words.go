@@ -42,6 +42,7 @@ func (t *teller) headline() string {
 		history.Refusal:         fmt.Sprintf("%s was told that %q is busy when nobody can have held it", who, v.Key),
 		history.Reentrancy:      fmt.Sprintf("%s re-entered %q wrongly", who, v.Key),
 		history.Renewal:         fmt.Sprintf("the renewal of %q by %s went wrong", v.Key, who),
+		history.Fairness:        fmt.Sprintf("of %s the second overtook the first in the queue for %q", who, v.Key),
 		history.Hygiene:         fmt.Sprintf("%q was left behind after everybody was done", v.Key),
 	}[v.Property]
 	return fmt.Sprintf("%s broken: %s (%s)", v.Property, what, t.cause)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/results"
@@ -53,6 +54,8 @@ type Experiment struct {
 	Random io.Reader        // for the run's name and, with Seed, nothing else
 	// Stop, when closed, ends the run early: rounds under way are finished and what was recorded is judged.
 	Stop <-chan struct{}
+	// Enough, when set, ends a simulated experiment as soon as it is content with what its schedules have shown together.
+	Enough func(checker.Verdict) bool
 	// Progress, when set, is called from time to time while the clients run, from one goroutine.
 	Progress func(Progress)
 	// Prefix is that of every key; "" means none on servers of the run's own, and one of the run's own on somebody's Redis.

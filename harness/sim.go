@@ -100,6 +100,9 @@ func (e Experiment) simulate(ctx context.Context, keep *keeper, s *Sim) (*Outcom
 			return &Outcome{Run: keep.run, Dir: keep.path()}, err
 		}
 		total.add(run)
+		if e.Enough != nil && e.Enough(*total.verdict) {
+			break
+		}
 	}
 	if total.verdict != nil && total.verdict.Verdict == checker.Fail {
 		if err := e.told(ctx, &total); err != nil {

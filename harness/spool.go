@@ -74,5 +74,6 @@ func (d *drive) progress() Progress {
 // header describes the history to whoever reads it.
 func (d *drive) header() history.Header {
 	return history.Header{Lock: d.Variant.Name, Kind: d.Variant.Kind, Lease: int64(d.claimedLease()),
-		Permits: max(d.Scenario.Permits, 1), ClockError: d.clockError, Votes: d.Variant.Votes()}
+		Permits: max(d.Scenario.Permits, 1), ClockError: d.clockError, Votes: d.Variant.Votes(),
+		Wakeups: d.Variant.Traits.Wakeups, FIFO: d.Variant.Traits.FIFO}
 }

@@ -202,6 +202,10 @@ func (s *scanner) headerField(h *Header, name []byte) int {
 		h.ClockError = s.duration()
 	case "votes":
 		h.Votes = s.boolean()
+	case "wakeups":
+		h.Wakeups = s.boolean()
+	case "fifo":
+		h.FIFO = s.boolean()
 	default:
 		s.skip(0)
 	}

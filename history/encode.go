@@ -56,6 +56,12 @@ func AppendHeader(b []byte, h Header) []byte {
 	if h.Votes {
 		b = append(b, `,"votes":true`...)
 	}
+	if h.Wakeups {
+		b = append(b, `,"wakeups":true`...)
+	}
+	if h.FIFO {
+		b = append(b, `,"fifo":true`...)
+	}
 	return append(b, '}', '\n')
 }
 

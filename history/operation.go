@@ -25,6 +25,10 @@ type Header struct {
 	// Votes says that an attempt may be refused because of another client's attempt that was not granted: several nodes
 	// vote and the votes split, or attempts queue. A refusal then needs no holder to be honest.
 	Votes bool
+	// Wakeups says that whoever waits is told when the lock comes free, so that it is not left free for long.
+	Wakeups bool
+	// FIFO says that the lock is granted in the order of arrival.
+	FIFO bool
 }
 
 // Op is what an operation did.

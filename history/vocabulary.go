@@ -15,6 +15,7 @@ const (
 	Refusal         Property = "refusal"
 	Reentrancy      Property = "reentrancy"
 	Renewal         Property = "renewal"
+	Fairness        Property = "fairness"
 	Hygiene         Property = "hygiene"
 )
 

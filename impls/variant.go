@@ -84,14 +84,21 @@ type Planted struct {
 	Report string // the public report it follows, e.g. "redis/redis-py#1031"
 }
 
-// Break is one way in which a property can break.
+// Break is one way in which a property can break. That of a planted bug may leave its cause open: "".
 type Break struct {
 	Property history.Property
 	Cause    history.Cause
 }
 
-// String gives "property/cause".
-func (b Break) String() string { return string(b.Property) + "/" + string(b.Cause) }
+// String gives "property/cause", or the property alone.
+func (b Break) String() string {
+	return strings.TrimSuffix(string(b.Property)+"/"+string(b.Cause), "/")
+}
+
+// Covers tells whether b is what was seen, or leaves open what that says more.
+func (b Break) Covers(seen Break) bool {
+	return b.Property == seen.Property && (b.Cause == "" || b.Cause == seen.Cause)
+}
 
 // Expectation is what a scenario must show for a variant. The zero value expects every property to hold.
 type Expectation struct {

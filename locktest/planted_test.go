@@ -14,7 +14,7 @@ var caughtBy = map[string][]string{
 	"bug-same-token":          {"late-extend", "late-release", "lost-release", "slow-reply"},
 	"bug-extend-always-yes":   {"late-extend", "release-needs-a-hold", "slow-reply"},
 	"bug-extend-recreates":    {"late-extend", "slow-reply"},
-	"bug-busy-is-unavailable": {"busy-is-busy", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-release", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply"},
+	"bug-busy-is-unavailable": {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-release", "no-lost-update", "one-wins", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply", "waits"},
 	"bug-unknown-is-busy":     {"busy-is-busy", "lost-grant", "slow-reply"},
 	"bug-lease-from-reply":    {"slow-reply", "valid-until"},
 	"bug-fence-apart":         {"fences-grow"},

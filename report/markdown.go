@@ -63,11 +63,28 @@ func spreadRow(name string, s results.Split) string {
 	return row + " |"
 }
 
-// SuiteMarkdown writes the matrix of a suite, with the scenarios' names, and the cells that are not as expected.
+// SuiteMarkdown writes the matrix of a suite, with the scenarios' names, the planted bugs, and the cells that are not as expected.
 func SuiteMarkdown(w io.Writer, suite results.Suite) error {
-	m := newMatrix(suite.Cells)
-	lines := []string{"## " + headline(suite.Verdict) + ": " + suiteSummary(suite), "",
-		"| | " + strings.Join(m.scenarios, " | ") + " |", "|---" + strings.Repeat("|:-:", len(m.scenarios)) + "|"}
+	locks, planted := locksAndPlanted(suite.Cells)
+	lines := []string{"## " + headline(suite.Verdict) + ": " + suiteSummary(suite)}
+	if len(locks) > 0 {
+		lines = append(append(lines, ""), newMatrix(locks).markdown()...)
+		lines = append(lines, "", "`"+legend+"`")
+	}
+	lines = append(lines, plantedMarkdown(planted)...)
+	for _, c := range suite.Cells {
+		if c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive {
+			lines = append(lines, "", fmt.Sprintf("- **%s × %s** (%s): %s. Expected `%s`, observed `%s`.", md(c.Lock), md(c.Scenario), c.Verdict,
+				md(strings.TrimSuffix(c.Why, ".")), c.Expected, c.Observed))
+		}
+	}
+	lines = append(lines, "", "Sensitivity: "+sensitivityText(suite.Sensitivity)+".")
+	return write(w, append(lines, "", "Run again: `"+suite.Rerun+"`"))
+}
+
+// markdown is the matrix as one table.
+func (m matrix) markdown() []string {
+	lines := []string{"| | " + strings.Join(m.scenarios, " | ") + " |", "|---" + strings.Repeat("|:-:", len(m.scenarios)) + "|"}
 	for _, lock := range m.locks {
 		row := "| " + md(lock)
 		for _, scenario := range m.scenarios {
@@ -79,15 +96,19 @@ func SuiteMarkdown(w io.Writer, suite results.Suite) error {
 		}
 		lines = append(lines, row+" |")
 	}
-	lines = append(lines, "", "`"+legend+"`")
-	for _, c := range suite.Cells {
-		if c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive {
-			lines = append(lines, "", fmt.Sprintf("- **%s × %s** (%s): %s. Expected `%s`, observed `%s`.", md(c.Lock), md(c.Scenario), c.Verdict,
-				md(strings.TrimSuffix(c.Why, ".")), c.Expected, c.Observed))
-		}
+	return lines
+}
+
+// plantedMarkdown is the list of planted bugs as a table.
+func plantedMarkdown(planted []results.Cell) []string {
+	if len(planted) == 0 {
+		return nil
 	}
-	lines = append(lines, "", "Sensitivity: "+sensitivityText(suite.Sensitivity)+".")
-	return write(w, append(lines, "", "Run again: `"+suite.Rerun+"`"))
+	lines := []string{"", "| planted bug | scenario | |", "|---|---|---|"}
+	for _, c := range planted {
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s |", md(c.Lock), md(c.Scenario), md(caught(c))))
+	}
+	return lines
 }
 
 // md keeps a text from being taken for markup.

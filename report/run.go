@@ -132,6 +132,8 @@ func Opportunity(name history.Property) string {
 		return "re-entry"
 	case history.Renewal:
 		return "renewal"
+	case history.Fairness:
+		return "turn"
 	}
 	return "key"
 }

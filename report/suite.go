@@ -24,11 +24,14 @@ const legend = symbolSafe + " holds, as expected   " + symbolBroken + " breaks, 
 
 // Suite writes a suite's verdict, its matrix, the cells that are not as expected by name, and its sensitivity.
 func Suite(w io.Writer, suite results.Suite, s Style) error {
-	m := newMatrix(suite.Cells)
-	lines := []string{s.verdict(suite.Verdict, headline(suite.Verdict)) + "  " + suiteSummary(suite), ""}
-	lines = append(lines, m.text(s)...)
-	lines = append(lines, "", legend)
-	lines = append(lines, m.columnNames()...)
+	locks, planted := locksAndPlanted(suite.Cells)
+	lines := []string{s.verdict(suite.Verdict, headline(suite.Verdict)) + "  " + suiteSummary(suite)}
+	if m := newMatrix(locks); len(locks) > 0 {
+		lines = append(lines, m.text(s)...)
+		lines = append(lines, "", legend)
+		lines = append(lines, m.columnNames()...)
+	}
+	lines = append(lines, plantedLines(planted, s)...)
 	lines = append(lines, oddCells(suite.Cells, s)...)
 	lines = append(lines, "", "sensitivity  "+sensitivityText(suite.Sensitivity))
 	for _, n := range suite.Notes {
@@ -45,17 +48,6 @@ func suiteSummary(suite results.Suite) string {
 	run := len(suite.Cells) - n[checker.NotApplicable]
 	return fmt.Sprintf("%s of %s as expected, %s not, %s inconclusive  (%s, seed %d, %s)", count(n[checker.Pass]), plural(run, "cell"),
 		count(n[checker.Fail]), count(n[checker.Inconclusive]), suite.Server, suite.Seed, span(suite.Duration))
-}
-
-func sensitivityText(x results.Sensitivity) string {
-	if x.Planted == 0 {
-		return "no planted bugs were run"
-	}
-	text := fmt.Sprintf("caught %d of %d planted bugs", x.Caught, x.Planted)
-	if len(x.Missed) > 0 {
-		text += "; missed " + strings.Join(x.Missed, ", ")
-	}
-	return text
 }
 
 // oddCells lists what is not as expected, each with both sides and where it lies.
@@ -109,30 +101,49 @@ func symbol(c results.Cell) string {
 	return symbolUnclear
 }
 
-// text is a row for each variant under numbered columns: the names of thirty scenarios would not fit a screen.
-func (m matrix) text(s Style) []string {
+// columns is how many scenarios stand side by side: more would not fit a screen.
+const columns = 27
+
+// text is a row for each variant under numbered columns: the names of the scenarios would not fit a screen. Of scenarios beyond the first
+// columns there is a second matrix, of the variants that have to do with them.
+func (m matrix) text(s Style) (lines []string) {
+	for from := 0; from < len(m.scenarios); from += columns {
+		lines = append(lines, "")
+		lines = append(lines, m.block(from, min(from+columns, len(m.scenarios)), s)...)
+	}
+	return lines
+}
+
+// block is the matrix of some scenarios, by their numbers.
+func (m matrix) block(from, to int, s Style) []string {
 	width := 0
 	for _, lock := range m.locks {
 		width = max(width, len(lock))
 	}
 	header := strings.Repeat(" ", width)
-	for i := range m.scenarios {
+	for i := from; i < to; i++ {
 		header += fmt.Sprintf("%3d", i+1)
 	}
 	lines := []string{header}
 	for _, lock := range m.locks {
-		line := fmt.Sprintf("%-*s", width, lock)
-		for _, scenario := range m.scenarios {
-			c, ok := m.cells[[2]string{lock, scenario}]
-			mark := " "
-			if ok {
-				mark = s.verdict(c.Verdict, symbol(c))
-			}
-			line += "  " + mark
+		if row := m.row(lock, m.scenarios[from:to], s); row != "" {
+			lines = append(lines, fmt.Sprintf("%-*s", width, lock)+row)
 		}
-		lines = append(lines, line)
 	}
 	return lines
+}
+
+// row is a variant's marks; "" when it has none.
+func (m matrix) row(lock string, scenarios []string, s Style) (line string) {
+	for _, scenario := range scenarios {
+		c, ok := m.cells[[2]string{lock, scenario}]
+		mark := " "
+		if ok {
+			mark = s.verdict(c.Verdict, symbol(c))
+		}
+		line += "  " + mark
+	}
+	return strings.TrimRight(line, " ")
 }
 
 // columnNames explains the numbers, a few to a line.

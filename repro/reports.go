@@ -3,11 +3,12 @@ package repro
 import (
 	"strings"
 
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// shows says by which property each planted bug is known. Those that are not named here break none in the small setting of a search:
-// they need a client that extends by hand, a longer queue, a waiter of more than a lease, or a property that is none, such as the order of grants.
+// shows says by which property a search knows each planted bug. Those that are not named here break none in the small setting of a search:
+// they need a client that extends by hand, a longer queue, a waiter of more than a lease. They are shown by a scenario.
 func shows() map[string]string {
 	return map[string]string{
 		"bug-blind-release":     "mutual-exclusion/mis-unlock",
@@ -35,10 +36,23 @@ func reports() []Bug {
 	known := shows()
 	var out []Bug
 	for _, v := range catalogue.Planted() {
+		b := Bug{Name: strings.TrimPrefix(v.Name, "bug-"), What: v.Planted.Bug, Source: v.Planted.Report, Lock: v.Name, Spares: v.Planted.Of}
 		if property, ok := known[v.Name]; ok {
-			out = append(out, Bug{Name: strings.TrimPrefix(v.Name, "bug-"), What: v.Planted.Bug, Source: v.Planted.Report, Lock: v.Name,
-				Shows: []string{property}, Spares: v.Planted.Of})
+			b.Shows = []string{property}
+		} else {
+			b.Scenario, b.Shows = inScenario(v)
 		}
+		out = append(out, b)
 	}
 	return out
+}
+
+// inScenario gives the scenario that must show a planted bug, and by what. There is one.
+func inScenario(v impls.Variant) (scenario string, shows []string) {
+	for name, e := range v.Expect {
+		for _, b := range e.Breaks {
+			scenario, shows = name, append(shows, b.String())
+		}
+	}
+	return scenario, shows
 }

@@ -119,7 +119,7 @@ func TestTheListIsWhatItPromises(t *testing.T) {
 
 // properties are those that a bug may be known by.
 var properties = []history.Property{history.MutualExclusion, history.ExclusiveUse, history.StoreIntegrity, history.ReleaseSafety,
-	history.FencingOrder, history.Progress, history.Reentrancy, history.Renewal}
+	history.FencingOrder, history.Progress, history.Refusal, history.Reentrancy, history.Renewal, history.Fairness}
 
 // fake is a run that breaks what it is told to, by lock.
 func fake(breaks map[string]history.Property, windows []history.Window) func(context.Context, harness.Experiment) (*harness.Outcome, error) {

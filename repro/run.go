@@ -157,12 +157,18 @@ func spare(ctx context.Context, b Bug, cfg Config, seed uint64, r *Result) error
 	switch broke := b.shown(seen); {
 	case len(broke) > 0:
 		r.Reproduced, r.Why = false, fmt.Sprintf("%s was to survive and did not: %v", b.Spares, broke)
-	case len(out.Windows) == 0:
+	case len(out.Windows) == 0 && plansFaults(b):
 		r.Reproduced, r.Why = false, fmt.Sprintf("%s met no fault, and so survived nothing", b.Spares)
 	default:
 		r.Spared = b.Spares
 	}
 	return nil
+}
+
+// plansFaults tells whether a run of the bug's scenario must meet a fault.
+func plansFaults(b Bug) bool {
+	s, ok := scenarios.Find(b.Scenario)
+	return !ok || len(s.Faults) > 0
 }
 
 // note keeps what a run showed.

@@ -3,6 +3,7 @@ package results_test
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,44 @@ func TestNewCell(t *testing.T) {
 	}
 }
 
+func TestPlantedCell(t *testing.T) {
+	const me = "mutual-exclusion/mis-unlock"
+	tests := []struct {
+		name    string
+		result  results.Result
+		want    impls.Expectation
+		verdict checker.Result
+	}{
+		{"what must show does", showing(checker.Fail, me), impls.Breaks(me), checker.Pass},
+		{"by any cause", showing(checker.Fail, me), impls.Breaks("mutual-exclusion"), checker.Pass},
+		{"what shows besides is no matter", showing(checker.Fail, me, "progress/orphan"), impls.Breaks(me), checker.Pass},
+		{"something else shows", showing(checker.Fail, "progress/orphan"), impls.Breaks(me), checker.Fail},
+		{"another cause", showing(checker.Fail, "mutual-exclusion/double-grant"), impls.Breaks(me), checker.Fail},
+		{"nothing shows", showing(checker.Pass), impls.Breaks(me), checker.Fail},
+		{"nothing was shown", showing(checker.Inconclusive), impls.Breaks(me), checker.Inconclusive},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := results.PlantedCell(tt.result, tt.want); got.Verdict != tt.verdict || got.Expected != tt.want.String() {
+				t.Errorf("%+v, want %s", got, tt.verdict)
+			}
+		})
+	}
+}
+
+// The median is of the cells that caught a bug, each bug's first.
+func TestSensitivityMedian(t *testing.T) {
+	caught := func(lock string, took time.Duration) results.Cell {
+		return results.Cell{Lock: lock, Observed: "renewal/orphan", Verdict: checker.Pass, Planted: true, Duration: took}
+	}
+	s := results.Suite{Cells: []results.Cell{caught("a", 9), caught("b", 2), caught("c", 4), caught("c", 1),
+		{Lock: "d", Observed: "safe", Verdict: checker.Fail, Planted: true, Duration: 1}}}
+	s.Judge()
+	if want := (results.Sensitivity{Planted: 4, Caught: 3, Missed: []string{"d"}, Median: 4}); !reflect.DeepEqual(s.Sensitivity, want) {
+		t.Errorf("%+v, want %+v", s.Sensitivity, want)
+	}
+}
+
 func TestSuiteVerdictAndSensitivity(t *testing.T) {
 	ok, broke := results.Cell{Lock: "a", Verdict: checker.Pass, Observed: "safe"}, results.Cell{Lock: "b", Verdict: checker.Pass, Observed: "progress/no-expiry"}
 	planted := func(lock, observed string, v checker.Result) results.Cell {
@@ -93,6 +132,8 @@ func TestSuiteVerdictAndSensitivity(t *testing.T) {
 		{"nothing was run", []results.Cell{results.NACell("a", "s", "why")}, checker.Inconclusive, 0, []string{}},
 		{"no cells", nil, checker.Inconclusive, 0, []string{}},
 		{"a planted bug is caught in one of its cells", []results.Cell{planted("p", "safe", checker.Pass), planted("p", "renewal/orphan", checker.Pass)},
+			checker.Pass, 1, []string{}},
+		{"a bug that shows twice is caught once", []results.Cell{planted("p", "renewal/orphan", checker.Pass), planted("p", "renewal/orphan", checker.Pass)},
 			checker.Pass, 1, []string{}},
 		{"a planted bug is missed", []results.Cell{planted("p", "safe", checker.Pass), planted("q", "renewal/orphan", checker.Pass)},
 			checker.Fail, 1, []string{"p"}},

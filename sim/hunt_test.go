@@ -15,7 +15,6 @@ var notFound = map[string]string{
 	"bug-extend-always-yes":   "no workload extends by itself",
 	"bug-extend-recreates":    "no workload extends by itself",
 	"bug-common-reader-lease": "no workload extends by itself",
-	"bug-busy-is-unavailable": "a wrong word for a refusal breaks no property",
 	"bug-wake-early":          "a waiter that is not woken looks again within a lease, which progress allows",
 	"bug-no-wake":             "a waiter that is not woken looks again within a lease, which progress allows",
 	"bug-one-look":            "the quorum's clients are not stopped between the reply and the second look often enough",

@@ -245,7 +245,7 @@ func (w *world) outcome() Outcome {
 	p := w.program
 	out := Outcome{
 		Header: history.Header{Lock: p.Variant.Name, Kind: p.Variant.Kind, Lease: int64(p.Config.Lease), Permits: p.Permits,
-			Votes: p.Variant.Votes()},
+			Votes: p.Variant.Votes(), Wakeups: p.Variant.Traits.Wakeups, FIFO: p.Variant.Traits.FIFO},
 		Windows: w.windows, Steps: w.step, Virtual: w.virtual, Hash: w.trace.hash, Trace: w.trace.lines, Tape: w.tape,
 		Stuck: w.stuck, Crash: w.crash, Left: w.left, Pruned: w.pruned,
 	}

@@ -21,12 +21,13 @@ func (readMostly) Prepare(context.Context, Store, Config) error { return nil }
 func (readMostly) Guarded(Config) map[string]int64              { return map[string]int64{counterKey: 0} }
 
 func (readMostly) Run(ctx context.Context, c *Client) error {
-	return c.rounds(ctx, func(ctx context.Context, n int) error {
-		if (n+c.Index)%writeEvery == 0 {
-			return c.guardedRound(ctx, guarded{key: counterKey, think: c.think(n),
-				update: func(read int64) (int64, bool) { return read + 1, true }})
-		}
-		return c.guardedRound(ctx, guarded{key: counterKey, mode: history.Shared, think: c.think(n),
-			update: func(read int64) (int64, bool) { return read, false }})
-	})
+	return c.rounds(ctx, func(ctx context.Context, n int) error { return c.guardedRound(ctx, c.readOrWrite(n)) })
+}
+
+// readOrWrite is what the client's n-th round does: most read.
+func (c *Client) readOrWrite(n int) guarded {
+	if (n+c.Index)%writeEvery == 0 {
+		return guarded{key: counterKey, think: c.think(n), update: func(read int64) (int64, bool) { return read + 1, true }}
+	}
+	return guarded{key: counterKey, mode: history.Shared, think: c.think(n), update: func(read int64) (int64, bool) { return read, false }}
 }

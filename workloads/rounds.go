@@ -24,7 +24,7 @@ type Workload interface {
 
 // All lists the workloads in the order of the documentation.
 func All() []Workload {
-	return []Workload{counter{}, transfer{}, lottery{}, hot, spread{}, readMostly{}, nested{}, handoff, longHold{}}
+	return []Workload{counter{}, transfer{}, lottery{}, hot, spread{}, readMostly{}, nested{}, handoff, longHold{}, longReads{}}
 }
 
 // Find looks a workload up by name.

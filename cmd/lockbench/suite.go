@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
@@ -45,13 +46,14 @@ func newSuite(a *app) *cobra.Command {
 		Use:   "suite",
 		Short: "Run every lock in every scenario against its expectation",
 		Long: "suite runs locks × scenarios, each cell on servers of its own and several side by side, and holds each against what the\n" +
-			"catalogue expects of it: that the lock holds, or that it breaks in a known way. It ends in a matrix.",
+			"catalogue expects of it: that the lock holds, or that it breaks in a known way. It ends in a matrix. Beside the locks it runs\n" +
+			"the planted bugs, each where it must show, and says how many it caught: a suite that misses one proves nothing by passing.",
 		Example: "  lockbench suite\n  lockbench suite --locks token,set-nx-ex --scenarios steady,pause-holder\n  lockbench suite --locks planted -o json",
 		Args:    nothing,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.suite(c.Context(), f, c.Flags()) },
 	}
 	s := c.Flags()
-	s.StringSliceVar(&f.locks, "locks", nil, "which locks; 'planted' means the planted bugs (default: all but those)")
+	s.StringSliceVar(&f.locks, "locks", nil, "which locks; 'planted' means the planted bugs (default: all, and those)")
 	s.StringSliceVar(&f.scenarios, "scenarios", nil, "which scenarios (default: all)")
 	s.StringVar(&f.server, "server", "sim", "sim, auto, process, docker, or redis:// URLs separated by commas")
 	s.Uint64Var(&f.seed, "seed", suiteSeed, "of every choice that is drawn")
@@ -79,7 +81,7 @@ func (f suiteFlags) sideBySide(p servers.Provider) int {
 // variants are the locks that were named, or all of them.
 func (f suiteFlags) variants() ([]impls.Variant, error) {
 	if len(f.locks) == 0 {
-		return catalogue.Locks(), nil
+		return slices.Concat(catalogue.Locks(), catalogue.Planted()), nil
 	}
 	var out []impls.Variant
 	for _, name := range f.locks {
@@ -161,6 +163,7 @@ func (a *app) cell(p servers.Provider, why string, f suiteFlags, environment *re
 		e := harness.Experiment{Variant: v, Scenario: s.Resolve(f.seed, v.Topology), Provider: p, Chosen: why, Seed: f.seed, Base: f.out, As: harness.ClientsAs(f.clientsAs.value),
 			Argv: a.argv, Now: a.now, Random: a.random, Environment: environment}
 		e.Rerun = results.CommandLine(f.rerunCell(v.Name, s.Name, p))
+		e.Enough = enough(v, s)
 		var err error
 		if e.PlanHash, err = e.Scenario.Hash(f.seed); err != nil {
 			return results.Result{}, "", err
@@ -183,6 +186,17 @@ func (f suiteFlags) rerunCell(lock, scenario string, p servers.Provider) []strin
 		words = append(words, "--clients-as", f.clientsAs.value)
 	}
 	return words
+}
+
+// enough ends a planted bug's cell once what must show has shown; nil for a lock, of which every schedule counts.
+func enough(v impls.Variant, s scenarios.Scenario) func(checker.Verdict) bool {
+	if v.Planted == nil {
+		return nil
+	}
+	want := v.Expect[s.Name]
+	return func(seen checker.Verdict) bool {
+		return results.Shows(results.Result{Properties: seen.Properties}, want)
+	}
 }
 
 // suiteProgress counts on the status line, and lets what is not as expected scroll by.

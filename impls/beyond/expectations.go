@@ -28,6 +28,9 @@ func guarded() expect.Table {
 	})
 }
 
+// waking adds what all locks of this package can: they wake their waiters, and extend.
+func waking(t expect.Table) expect.Table { return t.With(expect.Wakes()).With(expect.Extends()) }
+
 // serverLoss is a server that forgets who holds, and with the fence counter which fence was the last.
 func serverLoss(cause string) impls.Expectation {
 	return impls.Breaks("mutual-exclusion/" + cause).Or(expect.Damage(cause)...).Or("fencing-order/" + cause)
@@ -38,6 +41,7 @@ func counted() expect.Table {
 	return expect.Leased().With(expect.Table{
 		"pause-after-grant": impls.Safe(),
 		"pubsub-cut":        impls.Safe(),
+		"client-clock-skew": impls.Safe(), // the sorted set is by the server's time
 		"restart-delayed":   impls.Safe().Or(slices.Concat(expect.Overrun(), expect.Damage("restart-loss"))...),
 	})
 }

@@ -3,6 +3,7 @@ package beyond
 import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
 )
 
 // Variants lists the family.
@@ -30,7 +31,7 @@ func fencedVariant() impls.Variant {
 			{Text: "No client fault damages a store that compares fences.", Holds: true, Command: command("fenced", "pause-holder")},
 			{Text: "A server that loses its data keeps the order of fences.", Holds: false, Command: command("fenced", "kill-server")},
 		},
-		Expect: guarded().Map(), New: p.open,
+		Expect: waking(guarded()).Map(), New: p.open,
 	}
 }
 
@@ -47,7 +48,7 @@ func rwLeaseVariant() impls.Variant {
 			{Text: "A steady stream of readers does not keep a writer out.", Holds: true, Command: command("rw-lease", "steady") + " --workload read-mostly"},
 			{Text: "A steady stream of writers does not keep a reader out.", Holds: false, Command: command("rw-lease", "contended") + " --workload read-mostly"},
 		},
-		Expect: guarded().Map(), New: p.open,
+		Expect: waking(guarded()).With(expect.Shares()).Map(), New: p.open,
 	}
 }
 
@@ -63,7 +64,7 @@ func fairVariant() impls.Variant {
 			{Text: "A dead waiter at the head holds the others up for a lease at the most.", Holds: true, Command: command("fair", "crash-waiter")},
 			{Text: "A waiter that gives up leaves no place behind.", Holds: true, Command: command("fair", "cancel-acquire")},
 		},
-		Expect: guarded().Map(), New: p.open,
+		Expect: waking(guarded()).With(expect.Table{"crash-queue": impls.Safe()}).Map(), New: p.open,
 	}
 }
 
@@ -78,6 +79,6 @@ func semaphoreVariant() impls.Variant {
 			{Text: "There are never more holders than permits.", Holds: true, Command: command("semaphore", "contended")},
 			{Text: "The permit of a dead holder comes back once, after its lease.", Holds: true, Command: command("semaphore", "crash-holder")},
 		},
-		Expect: counted().Map(), New: p.open,
+		Expect: waking(counted()).Map(), New: p.open,
 	}
 }

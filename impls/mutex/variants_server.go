@@ -41,7 +41,7 @@ func nativeVariant() impls.Variant {
 			{Text: "Compare-and-delete needs no script where the server has the command.",
 				Holds: true, Command: command("token-native", "pause-before-release")},
 		},
-		Expect: expect.Leased().With(expect.Table{"script-flush": impls.NotApplicable("sends no script")}).Map(),
+		Expect: expect.Leased().With(expect.Extends()).With(expect.Table{"script-flush": impls.NotApplicable("sends no script")}).Map(),
 		New:    openNative,
 	}
 }

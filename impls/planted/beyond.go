@@ -11,6 +11,7 @@ func fencedBugs(of impls.Variant) []mutant {
 	return []mutant{
 		{
 			name: "fence-apart", report: "bsm/redislock#93",
+			in: "crash-holder", shows: "fencing-order",
 			bug: "The fence is counted by the release and not by the grant: a holder that dies leaves its fence to the next.",
 			edits: []edit{
 				{"fenced_take.lua", "redis.call('INCR', KEYS[2])}", "tonumber(redis.call('GET', KEYS[2]) or 0) + 1}"},
@@ -19,17 +20,20 @@ func fencedBugs(of impls.Variant) []mutant {
 		},
 		{
 			name: "wake-early", report: "redisson/redisson#5761",
+			in: "long-lease", shows: "progress",
 			bug:    "The release wakes the waiters first and frees the lock then: who was quick finds it held and sleeps on.",
 			edits:  []edit{{"fenced_release.lua", "redis.call('PUBLISH', ARGV[3], '')", ""}},
 			detour: wakeEarly(digest(of, "fenced_release.lua")),
 		},
 		{
 			name: "no-wake", report: "redisson/redisson#3829",
+			in: "long-lease", shows: "progress",
 			bug:   "The release wakes nobody.",
 			edits: []edit{{"fenced_release.lua", "redis.call('PUBLISH', ARGV[3], '')", ""}},
 		},
 		{
 			name: "one-look", report: "mike-marcacci/node-redlock#296",
+			in: "pause-after-grant", shows: "exclusive-use",
 			bug: "The clock is not read again when the reply is there: a grant is given whose lease is over.",
 			env: lookOnce,
 		},
@@ -41,11 +45,13 @@ func fairBugs(of impls.Variant) []mutant {
 	return []mutant{
 		{
 			name: "dead-head", report: "Yogdunana/StarByte#127",
+			in: "crash-waiter", shows: "progress",
 			bug:   "A head of the queue that died is never passed over.",
 			edits: []edit{{"fair_take.lua", alive, "true"}, {"fair_release.lua", alive, "true"}, {"fair_withdraw.lua", alive, "true"}},
 		},
 		{
 			name: "chained-deadlines", report: "redisson/redisson#3730",
+			in: "crash-queue", shows: "progress",
 			bug: "A place ends a lease after the place before it, so that the deadlines of the dead add up.",
 			edits: []edit{{"fair_take.lua", "redis.call('ZADD', KEYS[4], now + ARGV[2], ARGV[1])",
 				"local before = redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')\n" +
@@ -54,11 +60,13 @@ func fairBugs(of impls.Variant) []mutant {
 		},
 		{
 			name: "barging", report: "ionelmc/python-redis-lock#58",
+			in: "contended", shows: "fairness",
 			bug:   "Who asks when the lock is free gets it, whoever waits.",
 			edits: []edit{{"fair_take.lua", "not holder and (not head or head == ARGV[1])", "not holder"}},
 		},
 		{
 			name: "clean-up-cancelled", report: "livekit/livekit#1859",
+			in: "give-up", shows: "progress",
 			bug:    "A waiter that gives up cleans up under its own cancelled context: its place stays in the queue.",
 			detour: cleanUpCancelled(digest(of, "fair_withdraw.lua")),
 		},
@@ -69,23 +77,27 @@ func rwLeaseBugs() []mutant {
 	return []mutant{
 		{
 			name: "readers-cleared", report: "symfony/symfony#65116",
+			in: "read-mostly", shows: "mutual-exclusion",
 			bug:   "The release of one reader clears all readers.",
 			edits: []edit{{"rw_release_read.lua", "redis.call('ZREM', KEYS[3], ARGV[1])", "redis.call('DEL', KEYS[3])"}},
 		},
 		{
 			name: "upgrade-race", report: "redisson/redisson#891",
+			in: "read-mostly", shows: "mutual-exclusion",
 			bug: "A writer takes the last reader for itself and gets in beside it.",
 			edits: []edit{{"rw_take_write.lua", "left = reader[2] and reader[2] - now",
 				"left = redis.call('ZCARD', KEYS[3]) > 1 and reader[2] - now"}},
 		},
 		{
 			name: "common-reader-lease", report: "redisson/redisson#7251",
+			in: "crash-reader", shows: "refusal",
 			bug: "A reader that extends its lease extends all readers', the dead ones' too.",
 			edits: []edit{{"rw_extend_read.lua", "redis.call('ZADD', KEYS[3], now + ARGV[2], ARGV[1])",
 				"for _, reader in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do\n\tredis.call('ZADD', KEYS[3], now + ARGV[2], reader)\nend"}},
 		},
 		{
 			name: "eternal-claim", report: "redisson/redisson#3254",
+			in: "crash-writer-waiting", shows: "progress",
 			bug: "The claim of a writer that died while it waited keeps readers out for ever.",
 			edits: []edit{{"rw_take_write.lua", "redis.call('ZADD', KEYS[4], now + ARGV[2], ARGV[1])",
 				"redis.call('ZADD', KEYS[4], now + ARGV[2] * 1000, ARGV[1])"}},
@@ -99,6 +111,7 @@ func semaphoreBugs() []mutant {
 	return []mutant{
 		{
 			name: "client-clock", report: "bbangert/retools#18",
+			in: "client-clock-skew", shows: "mutual-exclusion/clock-skew",
 			bug:    "Leases are counted by the clients' clocks: one that is ahead ends the others' permits.",
 			edits:  []edit{{"semaphore_take.lua", clock, given}, {"semaphore_extend.lua", clock, given}, {"semaphore_release.lua", clock, given}},
 			detour: clientTime,
@@ -106,6 +119,7 @@ func semaphoreBugs() []mutant {
 		},
 		{
 			name: "over-release", report: "dv/redis-semaphore#49",
+			in: "pause-before-release", shows: "mutual-exclusion",
 			bug: "A release gives back whatever permit there is: one that comes too late gives back another's.",
 			edits: []edit{
 				{"semaphore_release.lua", "if not ends then\n\treturn 0\nend", "ends = ends or '0'"},
@@ -114,6 +128,7 @@ func semaphoreBugs() []mutant {
 		},
 		{
 			name: "one-too-many", report: "redisson/redisson#6664",
+			in: "contended", shows: "mutual-exclusion",
 			bug: "The permits are counted before the newcomer: there is one holder too many.",
 			edits: []edit{{"semaphore_take.lua", "redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[5])",
 				"redis.call('ZCARD', KEYS[1]) > tonumber(ARGV[5])"}},

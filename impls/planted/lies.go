@@ -58,11 +58,6 @@ func extendAlwaysYes(env impls.Env, honest impls.Lock) impls.Lock {
 	}}
 }
 
-// busyIsUnavailable takes a refusal for a failure of the server.
-func busyIsUnavailable(env impls.Env, honest impls.Lock) impls.Lock {
-	return instead(honest, impls.ErrBusy, fmt.Errorf("acquire %s: %w", env.Key, impls.ErrUnavailable))
-}
-
 // unknownIsBusy takes a lost reply for a refusal.
 func unknownIsBusy(env impls.Env, honest impls.Lock) impls.Lock {
 	return instead(honest, impls.ErrUnknownOutcome, fmt.Errorf("acquire %s: %w", env.Key, impls.ErrBusy))

@@ -2,7 +2,6 @@ package planted
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -20,7 +19,8 @@ type mutant struct {
 	lie    func(env impls.Env, honest impls.Lock) impls.Lock
 	env    func(env *impls.Env)
 	traits func(t *impls.Traits)
-	expect map[string]impls.Expectation // scenarios that must show it
+	in     string // the scenario that must show it
+	shows  string // by what: "property", or "property/cause"
 }
 
 // edit changes one script in one place.
@@ -31,7 +31,7 @@ func (m mutant) plant(of impls.Variant) impls.Variant {
 	out := of
 	out.Name, out.Summary = "bug-"+m.name, m.bug
 	out.Planted = &impls.Planted{Of: of.Name, Bug: m.bug, Report: m.report}
-	out.Claims, out.Expect = nil, maps.Clone(m.expect)
+	out.Claims, out.Expect = nil, map[string]impls.Expectation{m.in: impls.Breaks(m.shows)}
 	if m.traits != nil {
 		m.traits(&out.Traits)
 	}

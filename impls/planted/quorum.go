@@ -11,6 +11,7 @@ func redlockBugs() []mutant {
 	return []mutant{
 		{
 			name: "redlock-one-look", report: "mike-marcacci/node-redlock#369",
+			in: "pause-after-grant", shows: "mutual-exclusion",
 			bug: "The clock is not read again when the masters' answers are there, and the lease is counted from then on.",
 			env: onceATry,
 			lie: countedWhenRead,

@@ -4,6 +4,7 @@ func reentrantBugs() []mutant {
 	return []mutant{
 		{
 			name: "inner-release", report: "redisson/redisson#4178",
+			in: "nested", shows: "mutual-exclusion",
 			bug: "The first release frees the lock, whatever the count.",
 			edits: []edit{{"reentrant_release.lua", "redis.call('hincrby', KEYS[1], ARGV[1], -1) == 0",
 				"redis.call('hincrby', KEYS[1], ARGV[1], -1) >= 0"}},
@@ -16,27 +17,32 @@ func redissonBugs() []mutant {
 	return []mutant{
 		{
 			name: "renews-anothers", report: "redisson/redisson#597",
+			in: "pause-holder", shows: "mutual-exclusion",
 			bug:   "The watchdog renews the key whoever holds it.",
 			edits: []edit{{"redisson_renew.lua", mine, "redis.call('exists', KEYS[1]) == 1"}},
 		},
 		{
 			name: "loss-ignored", report: "linagora/cozy-stack#4911",
+			in: "pause-holder", shows: "mutual-exclusion",
 			bug:   "A renewal that found the hold gone counts as done: the holder is never told.",
 			edits: []edit{{"redisson_renew.lua", "return 0", "return 1"}},
 		},
 		{
 			name: "resurrects", report: "swarthy/redis-semaphore#175",
+			in: "late-renewal", shows: "exclusive-use/mis-unlock",
 			bug: "A renewal that finds the hold gone takes the lock again without a word.",
 			edits: []edit{{"redisson_renew.lua", "return 0",
 				"if redis.call('exists', KEYS[1]) == 0 then\n  redis.call('hset', KEYS[1], ARGV[1], 1)\n  redis.call('pexpire', KEYS[1], ARGV[2])\n  return 1\nend\nreturn 0"}},
 		},
 		{
 			name: "never-renews", report: "smilecc/node-redisson#8",
+			in: "slow-work", shows: "exclusive-use",
 			bug:   "The watchdog says that it renewed and does not.",
 			edits: []edit{{"redisson_renew.lua", "redis.call('pexpire', KEYS[1], ARGV[2])", ""}},
 		},
 		{
 			name: "short-inner-lease", report: "redisson/redisson#1110",
+			in: "nested", shows: "renewal",
 			bug: "Each release shortens the lease of the holds that remain.",
 			edits: []edit{{"redisson_release.lua", "redis.call('pexpire', KEYS[1], ARGV[2])",
 				"redis.call('pexpire', KEYS[1], math.floor(ARGV[2] / 10))"}},

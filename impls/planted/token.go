@@ -2,39 +2,40 @@ package planted
 
 import (
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/expect"
 )
 
 func tokenBugs() []mutant {
 	return []mutant{
 		{
 			name: "blind-release", report: "laravel/framework#26213",
-			bug:    "The release deletes the key whoever holds it.",
-			edits:  []edit{{"token_release.lua", "redis.call('get', KEYS[1]) == ARGV[1]", "true"}},
-			expect: map[string]impls.Expectation{"pause-before-release": expect.LateRelease()},
+			in: "pause-before-release", shows: "mutual-exclusion/mis-unlock",
+			bug:   "The release deletes the key whoever holds it.",
+			edits: []edit{{"token_release.lua", "redis.call('get', KEYS[1]) == ARGV[1]", "true"}},
 		},
 		{
 			name: "expire-apart", report: "redis/redis-py#818",
+			in: "crash-mid-acquire", shows: "progress/no-expiry",
 			bug:    "The lease is given in a second command, which a client that dies in between never sends.",
 			detour: expireApart,
 			traits: func(t *impls.Traits) { t.MultiCommand = true },
-			expect: map[string]impls.Expectation{"crash-mid-acquire": impls.Breaks(expect.Stuck()...).Or(expect.StuckLuck()...)},
 		},
 		{
 			name: "same-token", report: "redis/redis-py#416",
+			in: "pause-before-release", shows: "mutual-exclusion/mis-unlock",
 			bug:    "Two clients hold under the same token, so that comparing it tells nothing.",
 			env:    sameToken,
 			lie:    namelessGrants,
 			traits: func(t *impls.Traits) { t.UniqueToken = false },
-			expect: map[string]impls.Expectation{"pause-before-release": expect.LateRelease()},
 		},
 		{
 			name: "extend-always-yes", report: "go-redsync/redsync#61",
+			in: "pause-extend", shows: "mutual-exclusion",
 			bug: "Extend says yes though the hold is gone.",
 			lie: extendAlwaysYes,
 		},
 		{
 			name: "extend-recreates", report: "leandromoreira/redlock-rb#36",
+			in: "pause-extend", shows: "mutual-exclusion",
 			bug: "Extend makes a lock anew that is gone, and overwrites one that is another's.",
 			edits: []edit{
 				{"token_extend.lua", "redis.call('get', KEYS[1]) == ARGV[1]", "true"},
@@ -43,16 +44,19 @@ func tokenBugs() []mutant {
 		},
 		{
 			name: "busy-is-unavailable", report: "CortexReach/memory-lancedb-pro#879",
-			bug: "A refusal is taken for a failure of the server.",
-			lie: busyIsUnavailable,
+			in: "contended", shows: "mutual-exclusion",
+			bug: "A refusal is taken for a failure of the server, and the client falls back to a lock of its own process.",
+			lie: fallBack,
 		},
 		{
 			name: "unknown-is-busy", report: "redis/go-redis#2985",
+			in: "lost-reply-acquire", shows: "refusal/ambiguous-reply",
 			bug: "A reply that was lost is taken for a refusal, while the key holds the caller's own token.",
 			lie: unknownIsBusy,
 		},
 		{
 			name: "lease-from-reply", report: "mike-marcacci/node-redlock#369",
+			in: "pause-after-grant", shows: "mutual-exclusion",
 			bug: "The validity is counted from the reply, so that it outlasts the lease by the time the reply took.",
 			lie: countedFromReply,
 		},

@@ -3,6 +3,7 @@ package reentrant
 import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
 )
 
 // Variants lists the family.
@@ -32,7 +33,7 @@ func hashVariant() impls.Variant {
 			{Text: "The field of the hash identifies the holder.",
 				Holds: false, Command: command("reentrant-hash", "owner-collision")},
 		},
-		Expect: expectHash().Map(), New: counted.open,
+		Expect: expectHash().With(expect.Reenters()).Map(), New: counted.open,
 	}
 }
 
@@ -49,7 +50,7 @@ func localVariant() impls.Variant {
 			{Text: "Redis alone cannot keep a re-entrant lock, because it cannot tell threads apart.",
 				Holds: false, Command: "lockbench run --lock redisson --workload nested"},
 		},
-		Expect: expectLocal().Map(), New: openLocal,
+		Expect: expectLocal().With(expect.Reenters()).Map(), New: openLocal,
 	}
 }
 
@@ -66,7 +67,7 @@ func timerVariant() impls.Variant {
 			{Text: "Renewal removes the concurrency problem of work that outlasts the lease.",
 				Holds: false, Command: command("watchdog-timer", "pause-holder")},
 		},
-		Expect: expectTimer().Map(), New: timed.open,
+		Expect: expectTimer().With(expect.Reenters()).With(expect.Renews()).Map(), New: timed.open,
 	}
 }
 
@@ -82,7 +83,7 @@ func boundedVariant() impls.Variant {
 			{Text: "A background thread goes on extending the lease until the lock is released.",
 				Holds: false, Command: command("watchdog-bounded", "slow-work")},
 		},
-		Expect: expectBounded().Map(), New: openBounded,
+		Expect: expectBounded().With(expect.Reenters()).Map(), New: openBounded,
 	}
 }
 
@@ -104,6 +105,6 @@ func redissonVariant() impls.Variant {
 			{Text: "A primary that dies can hand the lock to a second holder.",
 				Holds: true, Command: command("redisson", "failover")},
 		},
-		Expect: expectRedisson().Map(), New: redisson.openUnique,
+		Expect: expectRedisson().With(expect.Reenters()).With(expect.Renews()).With(expect.Wakes()).Map(), New: redisson.openUnique,
 	}
 }

@@ -1,0 +1,94 @@
+package checker
+
+import "github.com/lockbench/lockbench/history"
+
+// fairness: a lock that grants in the order of arrival (Header.FIFO) lets nobody overtake.
+//
+// A client stands in the queue from the reply to the first request of its acquire. It is a violation when another is granted before it
+// whose acquire was called later than that. Of two holds of one lock that was granted first which returned first, unless a reply took longer
+// than a lease, and then the grant is worth nothing.
+//
+// A place in the queue is held by asking again. A client that asked nothing for half a lease may have lost its place, and one that met a
+// fault may have lost anything: neither is judged.
+//
+// Opportunities are grants that return while others wait which were called earlier.
+//
+// Limits: only clients whose commands were recorded, and that were granted in the end, are seen to wait.
+type fairness struct {
+	tally
+	d       *docket
+	waiting []*record // grants that were called and have not returned, by call
+}
+
+func newFairness(d *docket) *fairness {
+	f := &fairness{tally: tally{property: history.Fairness, applies: d.a.header.FIFO && len(d.ev.commands) > 0}, d: d}
+	if !f.applies {
+		f.note = "no order of grants is promised"
+	}
+	return f
+}
+
+func (f *fairness) called(r *record) {
+	if f.applies && r.op == history.Acquire && r.granted() {
+		f.waiting = append(f.waiting, r)
+	}
+}
+
+func (f *fairness) returned(r *record) {
+	if !f.applies || r.op != history.Acquire || !r.granted() {
+		return
+	}
+	kept := f.waiting[:0]
+	for _, w := range f.waiting {
+		if w != r {
+			kept = append(kept, w)
+		}
+	}
+	f.waiting = kept
+	if len(kept) == 0 || kept[0].call >= r.call {
+		return
+	}
+	f.opportunity(f.d, kept[0].call, r.ret)
+	for _, w := range kept {
+		if f.overtaken(w, r) && f.d.rules.on("overtaken") {
+			f.report(w, r)
+			return
+		}
+	}
+}
+
+// overtaken tells whether w certainly stood in the queue when r was called, which has been granted first.
+func (f *fairness) overtaken(w, r *record) bool {
+	return w.call < r.call && !f.d.ev.metFault(w.call, r.ret) && f.queued(w, r.call, r.ret)
+}
+
+// queued tells whether w had a reply to its first request by an instant, and asked again in time until another.
+func (f *fairness) queued(w *record, by, until int64) bool {
+	last := int64(-1)
+	for _, c := range f.d.ev.commandsOf(f.d.clientName(w), w.call, until) {
+		if !names(c, f.d.k.name) {
+			continue
+		}
+		if last < 0 && (c.Replied == 0 || c.Replied > by) {
+			return false
+		}
+		if last >= 0 && f.lapsed(last, c.Sent) {
+			return false
+		}
+		last = c.Sent
+	}
+	return last >= 0 && !f.lapsed(last, until)
+}
+
+// lapsed tells whether a place may have ended between two instants.
+func (f *fairness) lapsed(from, to int64) bool {
+	lease := f.d.a.header.Lease
+	return lease > 0 && to-from > lease/2
+}
+
+func (f *fairness) report(w, r *record) {
+	v := Violation{At: r.ret, Lasted: w.ret - r.ret, Clients: []string{f.d.clientName(w), f.d.clientName(r)}}
+	f.found(f.d, v, func() []history.Operation { return []history.Operation{f.d.operation(w), f.d.operation(r)} })
+}
+
+func (f *fairness) done() {}

@@ -1,0 +1,53 @@
+package checker
+
+import "github.com/lockbench/lockbench/history"
+
+var (
+	inTurn = history.Header{Kind: history.Mutex, Lease: 1000 * msec, FIFO: true}
+	woken  = history.Header{Kind: history.Mutex, Lease: 10_000 * msec, Wakeups: true}
+)
+
+// overtaking is a that waits behind c, and b that comes later and is granted first.
+const overtaking = `
+		c acquire 0 1 ok
+		a acquire 2 50 ok
+		b acquire 10 30 ok
+		c release 20 21 ok
+		b release 40 41 ok
+		a release 60 61 ok`
+
+// asks is a request of a client for k, and its reply a millisecond later.
+func asks(client string, at int64) history.Command {
+	return history.Command{Client: client, Name: "EVALSHA", Args: []string{"take.lua", "1", "k"}, Sent: at * msec, Replied: (at + 1) * msec, Reply: "0"}
+}
+
+// turnRows are about whose turn it is, and how soon.
+var turnRows = []row{
+	{name: "overtaken in the queue", rule: "overtaken", head: inTurn, ops: overtaking, extra: commands(asks("a", 2), asks("b", 10)), want: "fairness×1"},
+	{name: "no order is promised", head: history.Header{Kind: history.Mutex, Lease: 1000 * msec}, ops: overtaking, extra: commands(asks("a", 2), asks("b", 10))},
+	{name: "what was not recorded may have come later", head: inTurn, ops: overtaking, extra: commands(asks("b", 10))},
+	{name: "who was slow to ask was not there yet", head: inTurn, ops: overtaking, extra: commands(asks("a", 10), asks("b", 11))},
+	{name: "a place that may have ended", head: history.Header{Kind: history.Mutex, Lease: 40 * msec, FIFO: true}, ops: overtaking,
+		extra: commands(asks("a", 2), asks("b", 10))},
+	{name: "a place that was kept", rule: "overtaken", head: history.Header{Kind: history.Mutex, Lease: 40 * msec, FIFO: true}, ops: overtaking,
+		extra: commands(asks("a", 2), asks("a", 15), asks("b", 10)), want: "fairness×1"},
+	{name: "a waiter met a fault", head: inTurn, ops: overtaking,
+		extra: Input{Commands: []history.Command{asks("a", 2), asks("b", 10)}, Faults: []history.Window{{Fault: "pause-client", Client: "a", Start: 3 * msec, End: 4 * msec}}}},
+
+	{name: "a waiter slept on", rule: "late-grant", head: woken, ops: lateBy1100, want: "progress×1"},
+	{name: "a lock that wakes nobody may be left free for a lease", head: history.Header{Kind: history.Mutex, Lease: 10_000 * msec}, ops: lateBy1100},
+	{name: "a message may have been lost", head: woken, ops: lateBy1100,
+		extra: Input{Faults: []history.Window{{Fault: "cut-pubsub", Client: "b", Start: 60 * msec, End: 61 * msec}}}},
+	{name: "who gave up was kept from a free lock", rule: "free-but-refused", head: woken, ops: `
+		a acquire 0 1 ok
+		a release 100 101 ok
+		b acquire 50 1201 fail
+		b acquire 1300 1301 ok`, want: "progress×1"},
+}
+
+// lateBy1100 is a release and a waiter that is granted 1,099 ms later.
+const lateBy1100 = `
+		a acquire 0 1 ok
+		b acquire 50 1200 ok
+		a release 100 101 ok
+		b release 1300 1301 ok`

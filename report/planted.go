@@ -1,0 +1,72 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
+)
+
+// locksAndPlanted takes the planted bugs apart: they are never shown among the locks.
+func locksAndPlanted(cells []results.Cell) (locks, planted []results.Cell) {
+	for _, c := range cells {
+		if c.Planted {
+			planted = append(planted, c)
+		} else {
+			locks = append(locks, c)
+		}
+	}
+	return locks, planted
+}
+
+// plantedLines lists the planted bugs, each with the scenario that must show it and by what it was caught.
+func plantedLines(planted []results.Cell, s Style) []string {
+	if len(planted) == 0 {
+		return nil
+	}
+	lock, scenario := 0, 0
+	for _, c := range planted {
+		lock, scenario = max(lock, len(c.Lock)), max(scenario, len(c.Scenario))
+	}
+	lines := []string{"", "planted bugs, where each must show"}
+	for _, c := range planted {
+		lines = append(lines, fmt.Sprintf("%-*s  %-*s  %s", lock, c.Lock, scenario, c.Scenario, s.verdict(c.Verdict, caught(c))))
+	}
+	return lines
+}
+
+// caught says by what a planted bug was caught: by what must show of it, and not by everything that it breaks.
+func caught(c results.Cell) string {
+	switch c.Verdict {
+	case checker.Pass:
+		return "caught by " + expectedOf(c)
+	case checker.NotApplicable:
+		return "not run: " + c.Why
+	}
+	return "missed"
+}
+
+// expectedOf gives what was observed of what was expected: the causes that an expectation leaves open are filled in.
+func expectedOf(c results.Cell) string {
+	wanted := strings.Fields(c.Expected)
+	seen := slices.DeleteFunc(strings.Fields(c.Observed), func(o string) bool {
+		return !slices.ContainsFunc(wanted, func(w string) bool { return o == w || strings.HasPrefix(o, w+"/") })
+	})
+	return strings.Join(seen, " ")
+}
+
+func sensitivityText(x results.Sensitivity) string {
+	if x.Planted == 0 {
+		return "no planted bugs were run"
+	}
+	text := fmt.Sprintf("caught %d/%d planted bugs", x.Caught, x.Planted)
+	if x.Caught > 0 {
+		text += ", median " + span(x.Median)
+	}
+	if len(x.Missed) > 0 {
+		text += "; missed " + strings.Join(x.Missed, ", ")
+	}
+	return text
+}
