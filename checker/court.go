@@ -111,6 +111,8 @@ func (t *tally) join(other *tally, most int) {
 	t.violations += other.violations
 	t.within += other.within
 	t.skipped += other.skipped
+	t.undecided += other.undecided
+	t.excused += other.excused
 	t.windowed += other.windowed
 	t.kept = append(t.kept, other.kept...)
 	slices.SortStableFunc(t.kept, func(x, y Violation) int { return cmp.Compare(x.At, y.At) })
@@ -173,7 +175,7 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 		}
 	}
 	if t.windowed > 0 {
-		p.Note = fmt.Sprintf("%d of %d windows searched", t.opportunities, t.windowed)
+		p.Note = t.searched()
 	}
 	switch {
 	case !t.applies:
@@ -181,7 +183,7 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 		return p
 	case t.violations > 0:
 		p.Verdict, p.Note = Fail, ""
-	case t.windowed > 0 && t.opportunities == 0:
+	case t.windowed > 0 && t.opportunities == 0 || t.undecided > 0:
 		p.Verdict = Inconclusive
 	case t.property == history.MutualExclusion && t.opportunities+t.contested < opt.MinOpportunities:
 		p.Verdict = Inconclusive
@@ -195,6 +197,19 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 	}
 	t.summarise(&p)
 	return p
+}
+
+// searched says what a search has covered, and what it leaves open. A window that was not searched is a second opinion less, unless it
+// has refusals that the sweep does not decide: then the property stays inconclusive.
+func (t *tally) searched() string {
+	note := fmt.Sprintf("%d of %d windows searched", t.opportunities, t.windowed)
+	if t.undecided > 0 {
+		note += fmt.Sprintf("; %d of the others have refusals that nothing else decides", t.undecided)
+	}
+	if t.excused > 0 {
+		note += fmt.Sprintf("; %d refusals not judged, which more than %d acquires of unknown outcome may excuse", t.excused, maxMaybe)
+	}
+	return note
 }
 
 // summarise counts causes and picks the first violation.

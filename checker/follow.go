@@ -38,7 +38,8 @@ type openHold struct {
 	token   uint32
 	mode    history.Mode
 	depth   int
-	loose   bool // the depth is not certain
+	loose   bool // the depth is not certain, for a release may not have taken effect
+	shaky   bool // the depth is not certain, for an acquire of unknown outcome may have
 	until   int64
 	gone    int64 // the last instant at which the server may keep it, if it is not released
 	notices []notice
@@ -150,7 +151,7 @@ func (f *follower) acquire(who *actor, r *record) {
 	if r.outcome == history.Unknown {
 		who.unsure = true
 		for i := range who.holds {
-			who.holds[i].loose = true
+			who.holds[i].shaky = true
 		}
 		return
 	}
@@ -171,7 +172,7 @@ func (f *follower) acquire(who *actor, r *record) {
 	d.role = starts
 	end := f.untilOf(r)
 	who.holds = append(who.holds, openHold{grant: r.detail, belief: r.detail, token: d.token, mode: r.mode, depth: 1,
-		loose: who.unsure && f.a.header.Kind == history.Reentrant, until: end, gone: f.leaseEnd(r.ret, end)})
+		shaky: who.unsure && f.a.header.Kind == history.Reentrant, until: end, gone: f.leaseEnd(r.ret, end)})
 	who.unsure = false
 }
 
@@ -227,18 +228,19 @@ func (f *follower) release(who *actor, r *record) {
 	h.loose = h.loose || uncertain
 	h.depth--
 	if r.outcome == history.NotHeld || r.outcome == history.LostHold {
-		h.depth, h.loose = 0, false
+		h.depth, h.loose, h.shaky = 0, false, false
 	}
 	if h.depth > 0 {
 		f.k.reentries++
 		return
 	}
 	gone := r.ret
-	if h.loose {
+	if h.loose || h.shaky {
 		gone = max(gone, h.gone)
 		if gone == never {
 			f.k.orphans[h.grant] = r.ret
 		}
+		f.k.details.at(int(h.belief) - 1).released = !h.loose
 	}
 	f.close(h, r.call, gone)
 	who.holds = slices.Delete(who.holds, who.index(h), who.index(h)+1)

@@ -27,6 +27,8 @@ type tally struct {
 	within        int // violations smaller than the clock error, not counted in violations
 	windowed      int // windows there are
 	skipped       int // windows that should have been searched and were not
+	undecided     int // of these, how many the sweep does not decide
+	excused       int // refusals that were not judged, because many acquires of unknown outcome may excuse them
 	kept          []Violation
 }
 

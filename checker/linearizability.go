@@ -14,22 +14,26 @@ import (
 // linearizability: Porcupine finds an order of the operations under the lease model. It is the second opinion on mutual exclusion,
 // refusals and fences, by a search that knows nothing of the sweep's reasoning; see leaseModel and windows.
 //
-// Every window in which the sweep found a violation is searched, up to a number for each key, and a random sample of the others. Opportunities
-// are windows searched.
+// Every window is searched that has a refusal which the sweep does not decide: of shared and exclusive locks, permits and re-entrant locks, one that
+// met no certain holder. Together with the sweep that decides as plain Porcupine does. Of the others, those in which the sweep found a
+// violation are searched, up to a number for each key, and a random sample. Opportunities are windows searched.
 //
-// Limits: windows that are not searched are not judged: those too long, those beyond the number, and those whose search did not end within
-// its part of the budget. They are counted. The windows rest on the holds as they were followed, so an error there is not found here;
-// the differential tests against models that read the plain operations are for that.
+// Limits: windows are not searched when they are too long, beyond the number, or not done within their part of the budget. They are
+// counted. Where the sweep decides, a second opinion is missing and the property passes with a note; where it does not, the property is
+// inconclusive. Refusals that more than maxMaybe acquires of unknown outcome may excuse are left out, and the note says how many. The
+// windows rest on the holds as they were followed, so an error there is not found here; the differential tests against
+// models that read the plain operations are for that.
 type linearizability struct {
 	tally
 	windows
 	suspicious []window
 	clean      sample
-	skipped    int
+	moves      int64 // that may yet be tried in the windows that only the search decides
 }
 
 func newLinearizability(d *docket, refused *refusal) *linearizability {
 	l := &linearizability{tally: tally{property: history.Linearizability, applies: true}}
+	l.moves = d.opt.Budget / stepTime / int64(len(d.a.keys))
 	l.windows = windows{d: d, cover: math.MinInt64, refused: refused, keep: l.sort, now: window{from: math.MinInt64}}
 	l.clean = sample{n: max(1, samples/len(d.a.keys)), rand: rand.New(rand.NewPCG(d.opt.Seed, uint64(d.k.number)))}
 	return l
@@ -37,13 +41,26 @@ func newLinearizability(d *docket, refused *refusal) *linearizability {
 
 func (l *linearizability) sort(w window) {
 	switch {
-	case w.cause == nil:
-		l.clean.offer(w)
-	case len(l.suspicious) < suspects:
+	case l.d.opt.Bare:
+	case w.cause != nil && len(l.suspicious) < suspects:
 		l.suspicious = append(l.suspicious, w.clone())
-	default:
+	case w.cause != nil:
 		l.skipped++
+	case w.open:
+		l.decide(&w)
+	default:
+		l.clean.offer(w)
 	}
+}
+
+// decide searches a window that the sweep does not decide. What is not searched for want of moves stays undecided.
+func (l *linearizability) decide(w *window) {
+	before, most := l.skipped, min(maxSteps, l.moves)
+	if l.d.opt.Plain {
+		most = math.MaxInt64
+	}
+	l.moves -= l.judge(w, l.d.opt.Budget, most)
+	l.tally.undecided += l.skipped - before
 }
 
 func (l *linearizability) done() {
@@ -55,9 +72,11 @@ func (l *linearizability) done() {
 	all := append(l.suspicious, l.clean.kept...)
 	share := l.d.opt.Budget / int64(max(1, len(all))) / int64(len(l.d.a.keys))
 	for i := range all {
-		l.judge(&all[i], share)
+		l.judge(&all[i], share, math.MaxInt64)
 	}
 	l.skipped += l.dropped
+	l.tally.undecided += l.windows.undecided
+	l.tally.excused = l.windows.excused
 	l.applies = l.cuts+l.dropped > 0
 	l.windowed = l.cuts + l.dropped
 	if !l.applies {
@@ -65,8 +84,10 @@ func (l *linearizability) done() {
 	}
 }
 
-func (l *linearizability) judge(w *window, budget int64) {
-	switch w.search(l.d.a.header, l.d.k, budget) {
+// judge searches a window and gives the moves that were tried.
+func (l *linearizability) judge(w *window, budget, moves int64) (tried int64) {
+	found, tried := w.search(l.d.a.header, l.d.k, budget, moves)
+	switch found {
 	case porcupine.Unknown:
 		l.skipped++
 	case porcupine.Illegal:
@@ -77,6 +98,7 @@ func (l *linearizability) judge(w *window, budget int64) {
 	case porcupine.Ok:
 		l.opportunity(l.d, w.ops[0].call, w.ops[len(w.ops)-1].ret)
 	}
+	return tried
 }
 
 // illegal reports a window without an order, by the violation that the sweep found in it, or by what is in it.

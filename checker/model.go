@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -21,14 +22,16 @@ import (
 //	acquire(h)  legal when no conflicting hold is in force and its fence is higher than any before; h is then in force
 //	end(h)      legal when h is in force; it is not any more
 //	busy        legal when a conflicting hold is in force, for permits when all are taken
+//	maybe(h)    legal at any time: h is then in force if there is room
 //
-// Acquires of unknown outcome are left out: they may be read as no effect, and what they excuse is excused before the search.
+// The last is an acquire of unknown outcome where its hold would be for good; elsewhere they are left out: see windows.
 type act uint8
 
 const (
 	actAcquire act = iota
 	actEnd
 	actBusy
+	actMaybe
 )
 
 // move is the input of one operation of the model.
@@ -38,6 +41,8 @@ type move struct {
 	mode   history.Mode
 	client uint32
 	fence  uint64
+
+	start, end int64 // of acquires: the belief
 }
 
 // lockState is which holds are in force and the highest fence granted. It is comparable.
@@ -48,14 +53,22 @@ type lockState struct {
 
 // leaseModel makes the model for one window. moves are the window's acquires by number of their hold.
 func leaseModel(h history.Header, acquires []move, initial lockState) porcupine.Model {
-	m := &modelOf{kind: h.Kind, permits: max(h.Permits, 1), acquires: acquires}
+	return newModel(h, acquires).porcupine(initial)
+}
+
+func newModel(h history.Header, acquires []move) *modelOf {
+	m := &modelOf{kind: h.Kind, permits: max(h.Permits, 1), acquires: acquires, most: math.MaxInt64}
 	if h.Kind != history.Semaphore {
 		m.permits = 1
 	}
+	return m
+}
+
+func (m *modelOf) porcupine(initial lockState) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return initial },
 		StepContext: func(ctx context.Context, state, input, _ any) (bool, any) {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || m.steps.Add(1) > m.most {
 				return false, state
 			}
 			return m.step(state, input.(move))
@@ -64,7 +77,7 @@ func leaseModel(h history.Header, acquires []move, initial lockState) porcupine.
 		Hash:  func(state any) uint64 { return state.(lockState).hash() },
 		DescribeOperation: func(input, _ any) string {
 			in := input.(move)
-			return fmt.Sprintf("%s hold %d", [...]string{"acquire", "end of", "busy beside"}[in.act], in.hold)
+			return fmt.Sprintf("%s hold %d", [...]string{"acquire", "end of", "busy beside", "perhaps acquire"}[in.act], in.hold)
 		},
 	}
 }
@@ -73,6 +86,9 @@ type modelOf struct {
 	kind     history.Kind
 	permits  int
 	acquires []move
+
+	steps atomic.Int64 // moves tried; a search that timed out may go on for a moment
+	most  int64        // moves after which the search is given up
 }
 
 // step gives the state itself where it does not change: most of what a search tries is not legal, and a lockState that is put into an
@@ -91,6 +107,11 @@ func (m *modelOf) step(state any, in move) (bool, any) {
 			return false, state
 		}
 		return true, lockState{rest, s.fence}
+	case actMaybe:
+		if m.taken(s, in) {
+			return true, state
+		}
+		return true, lockState{s.with(in.hold), s.fence}
 	}
 	return m.taken(s, in), state
 }
@@ -100,12 +121,23 @@ func (m *modelOf) taken(s lockState, in move) bool {
 	n := 0
 	for i := 0; i < len(s.holds); i += 4 {
 		other := m.acquires[binary.BigEndian.Uint32([]byte(s.holds[i:i+4]))]
-		if m.kind == history.RW && (in.mode == history.Shared && other.mode == history.Shared || in.client == other.client && in.act == actAcquire) {
+		if m.kind == history.RW && in.mode == history.Shared && other.mode == history.Shared || m.ofItself(in, other) {
 			continue
 		}
 		n++
 	}
 	return n >= m.permits
+}
+
+// ofItself tells that in is of the client of another move, whose hold does not stand in its way: a re-entrant lock, and some that are
+// shared and exclusive, let their holder in again. That a holder is refused re-entry is judged as re-entrancy, except
+// where nobody knows whether it holds.
+func (m *modelOf) ofItself(in, other move) bool {
+	if in.client != other.client {
+		return false
+	}
+	within := in.act == actAcquire && other.end >= in.start // else it had given up the other before
+	return m.kind == history.Reentrant && (in.act != actBusy || other.act == actMaybe) || m.kind == history.RW && within
 }
 
 func (s lockState) with(hold uint32) string {
@@ -138,8 +170,13 @@ func (w *window) operations(k *keyLog) (acquires []move, ops []porcupine.Operati
 		acquires = append(acquires, moveOf(k, r, uint32(len(acquires))))
 		initial.holds = initial.with(uint32(len(acquires) - 1))
 		if !w.stays(r) {
-			ops = append(ops, endOf(k, r, acquires[len(acquires)-1], w.from))
+			ops = append(ops, w.endOf(k, r, acquires[len(acquires)-1]))
 		}
+	}
+	for _, r := range w.maybe {
+		in := move{act: actMaybe, hold: uint32(len(acquires)), mode: r.mode, client: r.client, end: never}
+		acquires = append(acquires, in)
+		ops = append(ops, porcupine.Operation{ClientId: int(r.client), Input: in, Call: max(r.call, w.from), Return: never})
 	}
 	for _, r := range w.ops {
 		if r.outcome == history.Busy {
@@ -150,16 +187,17 @@ func (w *window) operations(k *keyLog) (acquires []move, ops []porcupine.Operati
 		acquires = append(acquires, in)
 		ops = append(ops, operationOf(r, in, w.from))
 		if !w.stays(r) {
-			ops = append(ops, endOf(k, r, in, w.from))
+			ops = append(ops, w.endOf(k, r, in))
 		}
 	}
 	return acquires, ops, initial
 }
 
 func moveOf(k *keyLog, r *record, hold uint32) move {
-	in := move{act: actAcquire, hold: hold, mode: r.mode, client: r.client}
+	d := k.detailOf(r)
+	in := move{act: actAcquire, hold: hold, mode: r.mode, client: r.client, start: r.ret, end: d.end}
 	if r.mode == history.Exclusive {
-		in.fence = k.detailOf(r).fence
+		in.fence = d.fence
 	}
 	return in
 }
@@ -168,22 +206,33 @@ func operationOf(r *record, in move, from int64) porcupine.Operation {
 	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: max(r.call, from), Return: r.ret}
 }
 
-// endOf makes the operation that ends a hold.
-func endOf(k *keyLog, r *record, in move, from int64) porcupine.Operation {
+// endOf makes the operation that ends a hold. Where acquires of unknown outcome are moves of their own, they make no release uncertain.
+func (w *window) endOf(k *keyLog, r *record, in move) porcupine.Operation {
 	d := k.detailOf(r)
 	in.act, in.fence = actEnd, 0
-	end := max(d.end, r.call, from)
+	end, gone := max(d.end, r.call, w.from), d.gone
+	if t, ok := k.orphans[r.detail]; ok && d.released && len(w.maybe) > 0 {
+		gone = t
+	}
 	if end == never {
 		end-- // Porcupine sorts calls before returns; an end that never comes comes after everything
 	}
-	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: end, Return: max(d.gone, end)}
+	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: end, Return: max(gone, end)}
 }
 
 // leastBudget is what a window gets however many there are; most need microseconds.
 const leastBudget = 50_000_000
 
-// search asks Porcupine whether the window's operations have an order.
-func (w *window) search(h history.Header, k *keyLog, budget int64) porcupine.CheckResult {
+// search asks Porcupine whether the window's operations have an order, within a budget of nanoseconds and a number of moves. It
+// gives the moves tried as well.
+func (w *window) search(h history.Header, k *keyLog, budget, moves int64) (porcupine.CheckResult, int64) {
 	acquires, ops, initial := w.operations(k)
-	return porcupine.CheckOperationsTimeout(leaseModel(h, acquires, initial), ops, time.Duration(min(max(budget, leastBudget), math.MaxInt64/2)))
+	m := newModel(h, acquires)
+	m.most = moves
+	found := porcupine.CheckOperationsTimeout(m.porcupine(initial), ops, time.Duration(min(max(budget, leastBudget), math.MaxInt64/2)))
+	tried := m.steps.Load()
+	if found == porcupine.Illegal && tried > moves {
+		found = porcupine.Unknown
+	}
+	return found, tried
 }

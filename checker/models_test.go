@@ -10,7 +10,9 @@ import (
 
 // plainState is the state of every plain model: how often each client holds, in which mode, and the highest fence.
 type plainState struct {
-	holds [maxPlainClients]int8 // re-entrant and permits: how often; negative: shared
+	holds [maxPlainClients]int8 // exclusive; re-entrant and permits: how often
+	reads [maxPlainClients]int8 // shared
+	maybe [maxPlainClients]int8 // of these, by acquires of unknown outcome
 	fence uint64
 }
 
@@ -36,7 +38,7 @@ func plainModel(h history.Header) porcupine.Model {
 			case in.op == history.Release:
 				return plainRelease(s, in)
 			case in.outcome == history.Busy:
-				return !free(h, s, in), s
+				return !free(h, s, in), s // of shared and exclusive locks one's own hold is a reason
 			}
 			next, ok := plainAcquire(h, s, in)
 			return ok || in.outcome == history.Unknown, next
@@ -44,8 +46,8 @@ func plainModel(h history.Header) porcupine.Model {
 		Hash: func(state any) uint64 {
 			s := state.(plainState)
 			sum := s.fence
-			for _, n := range s.holds {
-				sum = sum*31 + uint64(uint8(n))
+			for i, n := range s.holds {
+				sum = sum*31 + uint64(uint8(n))*7 + uint64(uint8(s.reads[i]))*3 + uint64(uint8(s.maybe[i]))
 			}
 			return sum
 		},
@@ -56,12 +58,14 @@ func plainModel(h history.Header) porcupine.Model {
 func free(h history.Header, s plainState, in plainInput) bool {
 	taken := 0
 	for client, n := range s.holds {
+		readers := s.reads[client] > 0 && !in.shared
+		// Some locks that are shared and exclusive are re-entrant, and let in whose own request was lost.
+		lost := h.Kind == history.RW && in.outcome != history.Busy && s.maybe[client] == n+s.reads[client]
+		itself := client == in.client && (h.Kind == history.Reentrant || lost)
 		switch {
-		case n == 0:
+		case n == 0 && !readers || itself:
 		case h.Kind == history.Semaphore:
 			taken += int(n)
-		case h.Kind == history.Reentrant && client == in.client:
-		case n < 0 && in.shared:
 		default:
 			return false
 		}
@@ -70,14 +74,13 @@ func free(h history.Header, s plainState, in plainInput) bool {
 }
 
 func plainAcquire(h history.Header, s plainState, in plainInput) (plainState, bool) {
-	outer := s.holds[in.client] == 0
+	outer := s.holds[in.client] == 0 && s.reads[in.client] == 0
 	if !free(h, s, in) || in.fence != 0 && outer && in.fence <= s.fence {
 		return s, false
 	}
-	if in.shared {
-		s.holds[in.client]--
-	} else {
-		s.holds[in.client]++
+	*s.count(in)++
+	if in.outcome == history.Unknown {
+		s.maybe[in.client]++
 	}
 	if outer {
 		s.fence = max(s.fence, in.fence)
@@ -86,15 +89,21 @@ func plainAcquire(h history.Header, s plainState, in plainInput) (plainState, bo
 }
 
 func plainRelease(s plainState, in plainInput) (bool, any) {
-	switch n := s.holds[in.client]; {
-	case n > 0 && !in.shared:
-		s.holds[in.client]--
-	case n < 0 && in.shared:
-		s.holds[in.client]++
-	default:
+	n := s.count(in)
+	if *n == 0 {
 		return in.outcome == history.Unknown, s
 	}
+	*n--
+	s.maybe[in.client] = min(s.maybe[in.client], s.holds[in.client]+s.reads[in.client])
 	return true, s
+}
+
+// count is how often the input's client holds in the input's mode.
+func (s *plainState) count(in plainInput) *int8 {
+	if in.shared {
+		return &s.reads[in.client]
+	}
+	return &s.holds[in.client]
 }
 
 // plainSearch asks Porcupine about the operations as they were recorded.

@@ -50,6 +50,8 @@ type detail struct {
 	fence uint64
 	token uint32 // number+1 in the dictionary; 0 = none
 	role  role
+	// released: of the release of a grant's hold, only an acquire of unknown outcome makes uncertain whether it freed the lock.
+	released bool
 
 	until int64 // grants and extends: as the history has it, 0 = none; writes: the value read
 	end   int64 // grants and extends: where the belief that starts here ends; writes: the value stored

@@ -23,8 +23,11 @@ import (
 //
 // Opportunities are refusals.
 //
-// Limits: for permits and shared holds the test is necessary, not sufficient. A server clock that is set back makes holds longer than the
-// test allows; that is reported, and is a clock-jump.
+// Limits: for shared and exclusive locks, permits and re-entrant locks the test is necessary, not sufficient: each refusal has a witness by
+// itself, and no order may give all of them theirs, as when two refusals need a hold to end early and late. Such refusals are decided
+// by the search of their window; see linearizability, which says so when it could not. Where leases end, an acquire of unknown
+// outcome excuses every refusal after it. A server clock that is set back makes holds longer than the test allows; that is reported, and is a
+// clock-jump.
 type refusal struct {
 	tally
 	d       *docket
@@ -168,10 +171,15 @@ func (f *refusal) witnessed(b *record) bool {
 }
 
 // excused tells whether something other than a recorded hold excuses refusal b.
-func (f *refusal) excused(b *record) bool {
-	if f.late >= b.call || f.d.k.haunted(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call {
-		return true
-	}
+func (f *refusal) excused(b *record) bool { return f.excusedByRecord(b) || f.excusedByUnknown(b) }
+
+// excusedByRecord tells whether a grant whose reply came late, a crash or a split vote excuses refusal b.
+func (f *refusal) excusedByRecord(b *record) bool {
+	return f.late >= b.call || f.d.k.haunted(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call
+}
+
+// excusedByUnknown tells whether an acquire of unknown outcome excuses refusal b.
+func (f *refusal) excusedByUnknown(b *record) bool {
 	return f.unsure && (f.d.a.header.Kind != history.Mutex || f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret)
 }
 

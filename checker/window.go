@@ -14,6 +14,8 @@ type window struct {
 	fence uint64    // highest fence granted before from
 	ops   []*record // grants and refusals
 	stay  []*record // grants still in force at the end of the window, which the next one ends
+	maybe []*record // acquires of unknown outcome that may still take effect, once and for good
+	open  bool      // it has a refusal that the sweep does not decide
 	cause *Violation
 }
 
@@ -27,10 +29,13 @@ func (w *window) stays(r *record) bool { return slices.Contains(w.stay, r) }
 
 // Bounds on windows.
 const (
-	minWindow = 48   // operations below which a full lock does not end a window
-	maxWindow = 2000 // operations beyond which a window is not searched
-	suspects  = 64   // windows with a violation that are searched, per key
-	samples   = 64   // windows without one that are searched, in all
+	minWindow = 48      // operations below which a full lock does not end a window
+	maxWindow = 2000    // operations beyond which a window is not searched
+	maxMaybe  = 4       // acquires of unknown outcome in a window beyond which what they excuse is not searched
+	maxSteps  = 200_000 // moves tried in a window that only the search decides; at most some 60 MB of states
+	stepTime  = 1000    // nanoseconds that a move is taken to cost, so that what is searched does not depend on the machine
+	suspects  = 64      // windows with a violation that are searched, per key
+	samples   = 64      // windows without one that are searched, in all
 )
 
 // windows cuts a key's history into windows while it passes by. There are two places to cut.
@@ -42,9 +47,23 @@ const (
 // force at it, one too many. So its call may be moved there. Refusals that are waiting have found the lock full.
 // Under contention there is no quiet instant, but there is a full lock in every hand-over.
 //
-// Refusals that lie wholly within a belief that fills the lock are left out: they are legal in any order. So are grants with an empty belief,
-// whose reply came after their lease, and refusals that something else excuses.
+// Refusals that met, at any instant between call and return, beliefs that fill the lock are left out. A hold is in force during its whole
+// belief in every order, so such a refusal can be put at that instant into any order of the others. The instant can be taken to be
+// its call or the start of a belief. So are grants with an empty belief, whose reply came after their lease, and refusals that
+// something else excuses.
+//
+// # Acquires of unknown outcome
+//
+// Where nothing expires and nobody cleans up, such an acquire takes effect once, at any instant from its call on, and then holds for good; or
+// never. It is part of every window from its call on, as a move that is always legal, and takes the lock if there is room. That loses
+// nothing and adds nothing: when the lock is full of beliefs it has not taken effect before, since it would be one hold too many,
+// so a cut there leaves it as open as it was, and after its call there are no cuts at quiet instants. The search places the first maxMaybe
+// of them; refusals that a later one may excuse are left out, which raises no false alarm, and are counted.
+//
+// Where leases end, or somebody cleans up, it may take effect at any later time and be gone at any time after that: it excuses every later
+// refusal, and no grant needs it. So it is left out, and the refusals too. A mutex needs none of this: see refusal.
 type windows struct {
+	maybe   []*record // acquires of unknown outcome so far, where they are searched
 	d       *docket
 	now     window
 	belief  []interval     // beliefs that have started and may still be in force
@@ -56,13 +75,20 @@ type windows struct {
 	keep    func(w window) // its operations are overwritten after that: what is kept must be cloned
 	dropped int
 	cuts    int
+	excused int // refusals left out because too many acquires of unknown outcome may excuse them
+
+	undecided int // windows with a refusal that the sweep does not decide, which were not searched
 }
 
 func (w *windows) called(r *record) {
-	if r.op != history.Acquire && r.op != history.Extend || !w.d.k.matters(r) {
+	if r.op == history.Acquire && r.outcome == history.Unknown && w.forGood() {
+		w.maybe = append(w.maybe, r)
+		w.now.maybe = w.searchedMaybe()
+	}
+	if r.op != history.Acquire && r.op != history.Extend || !w.d.k.matters(r) || r.outcome == history.Busy && w.full(r, r.call) {
 		return
 	}
-	if len(w.flying) == 0 && w.cover < r.call && !w.d.opt.Plain {
+	if len(w.flying) == 0 && w.cover < r.call && len(w.maybe) == 0 && !w.d.opt.Plain {
 		w.cut(r.call, nil)
 	}
 	w.flying = append(w.flying, r)
@@ -93,11 +119,16 @@ func (w *windows) returned(r *record) {
 		return
 	}
 	i := slices.Index(w.flying, r)
+	if i < 0 {
+		return // a refusal that met a full lock
+	}
 	w.flying[i] = w.flying[len(w.flying)-1]
 	w.flying = w.flying[:len(w.flying)-1]
 	if r.outcome == history.Busy {
 		if w.idle(r) {
 			w.drop(r)
+		} else {
+			w.now.open = w.now.open || w.sweepIsLax()
 		}
 		w.cover = max(w.cover, r.ret)
 		return
@@ -105,15 +136,57 @@ func (w *windows) returned(r *record) {
 	w.start(r)
 }
 
-// idle tells that refusal r cannot make a difference.
+// idle tells that refusal r is excused without a search.
 func (w *windows) idle(r *record) bool {
-	if w.refused.excused(r) {
+	switch {
+	case w.refused.excusedByRecord(r):
 		return true
+	case w.forGood() && len(w.maybe) <= maxMaybe:
+		return false // the search places the acquires of unknown outcome
+	case !w.refused.excusedByUnknown(r):
+		return false
+	case w.forGood():
+		w.excused++
 	}
-	within := func(b interval) bool {
-		return b.start < r.call && r.ret < b.end && (b.r.mode == history.Exclusive || r.mode == history.Exclusive)
+	return true
+}
+
+// searchedMaybe gives the acquires of unknown outcome that a search places. A refusal that has returned before a further one was called
+// needs no more of them, and no grant needs any.
+func (w *windows) searchedMaybe() []*record { return w.maybe[:min(len(w.maybe), maxMaybe)] }
+
+// sweepIsLax tells whether the sweep's test of refusals is necessary only: see refusal.
+func (w *windows) sweepIsLax() bool {
+	return w.d.a.header.Kind != history.Mutex && w.d.rules.on("open-windows")
+}
+
+// forGood tells whether an acquire of unknown outcome holds for good, if it takes effect, and the search has to place it.
+func (w *windows) forGood() bool {
+	return w.sweepIsLax() && w.d.a.header.Lease == 0 && !w.d.k.cleanups
+}
+
+// full tells whether the beliefs at time t refuse r in any order.
+func (w *windows) full(r *record, t int64) bool {
+	n := 0
+	for _, b := range w.belief {
+		conflict := b.r.mode == history.Exclusive || r.mode == history.Exclusive
+		own := w.d.a.header.Kind == history.Reentrant && b.r.client == r.client
+		if b.start <= t && t <= b.end && conflict && !own {
+			n++
+		}
 	}
-	return w.permits() == 1 && slices.ContainsFunc(w.belief, within)
+	return n >= w.permits()
+}
+
+// settle leaves out the refusals under way that meet a full lock at time t.
+func (w *windows) settle(t int64) {
+	w.flying = slices.DeleteFunc(w.flying, func(r *record) bool {
+		idle := r.outcome == history.Busy && w.full(r, t)
+		if idle {
+			w.drop(r)
+		}
+		return idle
+	})
 }
 
 func (w *windows) drop(r *record) {
@@ -142,6 +215,7 @@ func (w *windows) start(r *record) {
 	}
 	w.cover = max(w.cover, d.gone, r.ret)
 	w.belief = append(slices.DeleteFunc(w.belief, func(b interval) bool { return b.end <= r.ret }), interval{r, r.ret, d.end})
+	w.settle(r.ret)
 	full := d.end > r.ret && len(w.belief) == w.permits() && (r.mode == history.Exclusive || w.d.a.header.Kind != history.RW)
 	// What is waiting is carried over: with twice as many done, carrying costs less than searching.
 	if full && len(w.now.ops) >= minWindow+2*len(w.flying) && !w.d.opt.Plain {
@@ -159,7 +233,7 @@ func (w *windows) cut(t int64, held []*record) {
 	done.stay = held
 	done.ops = slices.DeleteFunc(done.ops, func(r *record) bool { return slices.Contains(w.flying, r) })
 	w.close(done)
-	w.now = window{from: t, held: held, fence: w.fence, ops: done.ops[:0]}
+	w.now = window{from: t, held: held, fence: w.fence, ops: done.ops[:0], maybe: w.searchedMaybe()}
 	for _, r := range w.flying {
 		if r.outcome == history.OK { // a refusal has found the lock full
 			w.now.ops = append(w.now.ops, r)
@@ -173,6 +247,9 @@ func (w *windows) close(done window) {
 	switch {
 	case w.lost:
 		w.dropped++
+		if done.open {
+			w.undecided++
+		}
 	case len(done.ops) > 0:
 		w.cuts++
 		w.keep(done)
