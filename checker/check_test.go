@@ -79,14 +79,6 @@ func ordered(v *Verdict) bool {
 	return false
 }
 
-// TestSearchIsNeeded switches the search off: it then finds nothing.
-func TestSearchIsNeeded(t *testing.T) {
-	r := row{head: forever, ops: "a acquire 0 1 ok\nb acquire 0 2 ok"}
-	if v := r.check(t, "search"); v.property(history.Linearizability).Verdict == Fail {
-		t.Error("still searched")
-	}
-}
-
 // TestEveryRuleIsNeeded switches each rule off in turn: the histories it is there for must then be judged otherwise.
 func TestEveryRuleIsNeeded(t *testing.T) {
 	for _, r := range rows() {

@@ -24,7 +24,7 @@ import (
 // Opportunities are refusals.
 //
 // Limits: for shared and exclusive locks, permits and re-entrant locks the test is necessary, not sufficient: each refusal has a witness by
-// itself, and no order may give all of them theirs, as when two refusals need a hold to end early and late. Such refusals are decided
+// itself, and no order may give all of them theirs, as when a refusal needs two permits taken that were taken one after the other. Such refusals are decided
 // by the search of their window; see linearizability, which says so when it could not. Where leases end, an acquire of unknown
 // outcome excuses every refusal after it. A server clock that is set back makes holds longer than the test allows; that is reported, and is a
 // clock-jump.

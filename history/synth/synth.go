@@ -17,7 +17,7 @@ type Config struct {
 	Ops      int  // operations; rounds are not cut short, so there may be a few more
 	Clients  int  // at least 2; 0 means 64
 	Refusals bool // while one client holds, others are refused; else they wait in a queue, each in one long acquire
-	Illegal  bool // in every 500th round the next client is granted the lock before the release
+	Illegal  bool // in every 500th round, from the 50th on, the next client is granted the lock before the release
 }
 
 // Times of one round, in nanoseconds.
@@ -31,6 +31,7 @@ const (
 	early    = 3000 // how long before the release an illegal grant is
 	busy     = 6    // refusals in a round
 	badRound = 500
+	firstBad = 50
 )
 
 // Source is a history that is made as it is read. It satisfies the checker's Source.
@@ -62,10 +63,10 @@ func (s *Source) Header() history.Header {
 
 // Violations gives how many overlaps of beliefs the operations read so far contain.
 func (s *Source) Violations() int {
-	if !s.config.Illegal {
+	if !s.config.Illegal || s.rounds <= firstBad {
 		return 0
 	}
-	return (s.rounds - 1) / badRound
+	return 1 + (s.rounds-1-firstBad)/badRound
 }
 
 // Next makes the next operation, and answers io.EOF after the last.
@@ -89,7 +90,7 @@ func (s *Source) makeRound() {
 	at := int64(s.rounds) * round
 	holder := s.names[s.rounds%len(s.names)]
 	returned := at + grant
-	if s.config.Illegal && s.rounds > 0 && s.rounds%badRound == 0 {
+	if s.config.Illegal && s.rounds%badRound == firstBad {
 		returned = at - (round - grant - held) - early
 	}
 	call := returned - grant

@@ -1,0 +1,133 @@
+package checker
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// searchRows are histories in which each refusal has a witness, so that the sweep finds nothing, and no order gives all of them theirs.
+var searchRows = []row{
+	// b's writer is the only one that can refuse a, who reads, and if it had taken the lock d would not have been let in.
+	{name: "shared: the lost writer cannot have held", rule: "open-windows", head: history.Header{Kind: history.RW}, ops: `
+		b acquire 1 1 unknown
+		d acquire 3 9 ok shared
+		a acquire 6 11 busy shared`},
+	// With a's permit and c's the lock was full, and then b cannot have had one.
+	{name: "permits: the lost permit is one too many", rule: "open-windows", head: history.Header{Kind: history.Semaphore, Permits: 2}, ops: `
+		c acquire 0 8 unknown
+		a acquire 2 9 ok
+		b acquire 1 7 busy
+		b acquire 8 18 ok`},
+	// Only b can have refused a, and it would have refused it for good.
+	{name: "re-entrant: the lost owner never let go", rule: "open-windows", head: history.Header{Kind: history.Reentrant}, ops: `
+		b acquire 2 3 unknown
+		a acquire 5 11 busy
+		a acquire 13 15 ok`},
+	// A re-entrant lock does not refuse its own client, whatever became of its first request.
+	{name: "re-entrant: refused by one's own lost acquire", rule: "open-windows", head: history.Header{Kind: history.Reentrant}, ops: `
+		b acquire 0 7 ok
+		a acquire 1 4 unknown
+		b release 11 14 ok
+		a acquire 15 15 busy`},
+	// The same for the search as a whole, which is the second opinion on every kind.
+	{name: "shared: lost, and refused by nobody else", rule: "search", head: history.Header{Kind: history.RW}, ops: `
+		b acquire 1 1 unknown
+		d acquire 3 9 ok
+		a acquire 1 2 busy`},
+}
+
+// TestSearchDecides: what only the search sees breaks linearizability, and the verdict is a failure.
+func TestSearchDecides(t *testing.T) {
+	for _, r := range searchRows {
+		t.Run(r.name, func(t *testing.T) {
+			v := r.check(t)
+			if v.Verdict != Fail || v.property(history.Linearizability).Violations != 1 || broken(v) != "" {
+				t.Errorf("%s, %q, %+v", v.Verdict, broken(v), v.property(history.Linearizability))
+			}
+			if v := r.check(t, r.rule); v.property(history.Linearizability).Verdict == Fail {
+				t.Errorf("without the rule %s it is seen all the same", r.rule)
+			}
+		})
+	}
+}
+
+// TestManyUnknowns has more acquires of unknown outcome than a search places: what they may excuse is not judged, and the note says so.
+func TestManyUnknowns(t *testing.T) {
+	ops := "z acquire 0 1 ok\nz release 2 3 ok\n"
+	for i := range maxMaybe + 1 {
+		ops += fmt.Sprintf("u%d acquire 4 5 unknown\n", i)
+	}
+	ops += "d acquire 7 9 ok shared\na acquire 11 12 busy shared"
+	v := row{head: history.Header{Kind: history.RW}, ops: ops}.check(t)
+	p := v.property(history.Linearizability)
+	if p.Verdict != Pass || !strings.Contains(p.Note, "1 refusals not judged") {
+		t.Errorf("%+v", p)
+	}
+	fewer := strings.Replace(ops, "u0 acquire 4 5 unknown\n", "", 1)
+	if v := (row{head: history.Header{Kind: history.RW}, ops: fewer}).check(t); v.Verdict != Fail {
+		t.Errorf("with %d of them: %s", maxMaybe, v.Verdict)
+	}
+}
+
+// TestNotSearched: a window that is too long is counted. Where the sweep decides the refusals in it, a second opinion is missing and no more; where it does
+// not, the verdict is inconclusive.
+func TestNotSearched(t *testing.T) {
+	for _, c := range []struct {
+		kind history.Kind
+		want Result
+	}{{history.Mutex, Pass}, {history.Reentrant, Inconclusive}} {
+		ops := "z acquire 0 1 ok\nz release 2 3 ok\ny acquire 5 6 ok\ny release 7 900 ok\n" // a window of its own, and one with a long release
+		for i := range maxWindow + 1 {
+			ops += fmt.Sprintf("x acquire %f %f busy\n", 8+float64(i)/10, 8.05+float64(i)/10)
+		}
+		v := row{head: history.Header{Kind: c.kind}, ops: ops}.check(t)
+		p := v.property(history.Linearizability)
+		if v.Verdict != c.want || p.Verdict != c.want || v.NotSearched != 1 || !strings.HasPrefix(p.Note, "1 of 2 windows searched") {
+			t.Errorf("%s: %s, %d not searched, %+v", c.kind, v.Verdict, v.NotSearched, p)
+		}
+	}
+}
+
+// TestEveryRuleHasARow reads the names of the rules out of the checker's own source: a rule without a history that needs it is not tested,
+// and neither is a property that no history breaks.
+func TestEveryRuleHasARow(t *testing.T) {
+	tested, broken := map[string]bool{}, string(history.Linearizability)
+	for _, r := range append(rows(), searchRows...) {
+		tested[r.rule] = true
+		broken += " " + r.want
+	}
+	named := regexp.MustCompile(`(?:rules\.on|\.report)\("([a-z-]+)"`)
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range named.FindAllSubmatch(text, -1) {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			if found++; !tested[string(m[1])] {
+				t.Errorf("%s: no row needs the rule %s", file, m[1])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d rules were found in the source", found)
+	}
+	for _, p := range order {
+		if !strings.Contains(broken, string(p)) {
+			t.Errorf("no row breaks %s", p)
+		}
+	}
+}
