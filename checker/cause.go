@@ -7,8 +7,8 @@ import (
 )
 
 // attribute names why a violation happened, from the commands and fault windows around it. It answers
-// history.CauseUnknown rather than guess: each rule demands the command, or the measured window, that did it. What a
-// variant is called plays no part.
+// history.CauseUnknown rather than guess: each rule demands the command, or the measured window, that did it, or
+// in a history that has neither the operation. What a variant is called plays no part.
 //
 // It looks at little of the record first, and at more of it while that does not tell.
 //
@@ -208,6 +208,7 @@ func pairRules() []pairRule {
 		(*pair).byOwnDelayedRelease,
 		(*pair).byServerClock,
 		(*pair).byNothing,
+		(*pair).byAcceptedRelease,
 	}
 }
 

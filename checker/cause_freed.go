@@ -274,7 +274,7 @@ func (s *scene) wrongfulEndCause(v *Violation) history.Cause {
 		}
 		return history.MisUnlock
 	}
-	return history.CauseUnknown
+	return s.acceptedReleaseCause(wronged)
 }
 
 // callAt gives the time of the second client's call that a violation is about, or else the violation's own.
