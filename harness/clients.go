@@ -28,6 +28,7 @@ type drive struct {
 	timeline   func() int64 // nanoseconds since base
 	clockError int64        // nanoseconds by which clients that are processes may disagree
 	recorder   *history.Recorder
+	joining    sync.Mutex // protects latency and lags while clients join
 	latency    []*latency.Recorder
 	lags       []*lag
 	counts     counts

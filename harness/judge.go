@@ -28,8 +28,8 @@ func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 	}
 	out.Verdict.Notes = append(out.Verdict.Notes, d.notes...)
 	doubts(out.Verdict, d.Experiment, out.Windows)
-	var set *latency.Set // nil: what was measured against a look-alike is not to be seen anywhere
-	if d.Provider.Name() != "miniredis" {
+	var set *latency.Set // nil: not to be seen anywhere
+	if d.measures() {
 		set = latency.Merge(out.Windows, d.latencies(ops)...)
 	}
 	out.Result = d.result(k, out, set)
@@ -43,6 +43,9 @@ func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 	out.Run = k.run
 	return out, err
 }
+
+// measures tells whether latencies mean something: what is measured against a look-alike does not.
+func (d *drive) measures() bool { return d.Provider.Name() != "miniredis" }
 
 // doubts lowers a pass to inconclusive when a fault of the plan did not take or never struck: nothing was shown then.
 func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {

@@ -20,6 +20,8 @@ type record struct {
 // newRecord makes the record of the client with an index.
 func (d *drive) newRecord(index int) record {
 	r := record{d.recorder.Client(workloads.ClientName(index)), latency.NewRecorder(), &d.counts, &lag{}}
+	d.joining.Lock()
+	defer d.joining.Unlock()
 	d.latency, d.lags = append(d.latency, r.latency), append(d.lags, r.lag)
 	return r
 }

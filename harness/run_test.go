@@ -185,6 +185,12 @@ func TestStopKeepsWhatWasRecorded(t *testing.T) {
 	e.Scenario.Ops, e.Scenario.Length.Fixed = 0, time.Minute
 	stop := make(chan struct{})
 	e.Stop = stop
+	var last Progress
+	e.Progress = func(p Progress) {
+		if p.Phase == "clients" {
+			last = p
+		}
+	}
 	time.AfterFunc(500*time.Millisecond, func() { close(stop) })
 	start := time.Now()
 	out, err := Run(t.Context(), e)
@@ -193,6 +199,9 @@ func TestStopKeepsWhatWasRecorded(t *testing.T) {
 	}
 	if took := time.Since(start); took > 20*time.Second || out.Result.Operations["acquire"]["ok"] == 0 {
 		t.Errorf("stopped after %v with %v", took, out.Result.Operations)
+	}
+	if last.Rounds == 0 || last.P50 <= 0 || last.P99 < last.P50 {
+		t.Errorf("the last progress was %+v, want the latencies so far", last)
 	}
 }
 

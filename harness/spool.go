@@ -2,11 +2,13 @@ package harness
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/latency"
 )
 
 // spoolEvery is how much of a run can be lost when lockbench itself is killed.
@@ -66,8 +68,14 @@ func (s *spool) end() error {
 func (d *drive) progress() Progress {
 	p := Progress{Phase: "clients", Elapsed: time.Duration(d.timeline()), Rounds: d.counts.granted.Load(),
 		Refused: d.counts.refused.Load(), Unknown: d.counts.unknown.Load(), Expected: int64(d.Scenario.Ops * d.Scenario.Clients)}
-	windows := d.windows.List()
-	p.Faults = len(windows)
+	p.Faults = len(d.windows.List())
+	if d.measures() {
+		d.joining.Lock()
+		joined := slices.Clone(d.latency)
+		d.joining.Unlock()
+		waits := latency.Live(latency.Acquire, joined...)
+		p.P50, p.P99 = waits.Quantile(0.5), waits.Quantile(0.99)
+	}
 	return p
 }
 

@@ -48,7 +48,7 @@ func exploreSummary(x Exploration) string {
 }
 
 func lookedAt(x Exploration) string {
-	text := fmt.Sprintf("%s (%s, seed %d) in %s", plural(x.Schedules, "schedule"), x.Strategy, x.Seed, span(seconds(x.Seconds)))
+	text := fmt.Sprintf("%s (%s, seed %d) in %s", plural(x.Schedules, "schedule"), x.Strategy, x.Seed, Span(seconds(x.Seconds)))
 	if x.Seconds > 0 && x.Schedules > 0 {
 		text += fmt.Sprintf(", %s/s", count(int(float64(x.Schedules)/x.Seconds)))
 	}

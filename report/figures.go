@@ -21,8 +21,8 @@ func count[T ~int | ~int64](n T) string {
 	return sign + text
 }
 
-// span shows nanoseconds with three digits: 850µs, 3.14ms, 2.02s.
-func span[T ~int64](ns T) string {
+// Span shows nanoseconds with three digits: 850µs, 3.14ms, 2.02s.
+func Span[T ~int64](ns T) string {
 	v, unit := float64(ns), "ns"
 	for _, next := range []struct {
 		size float64

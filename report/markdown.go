@@ -58,7 +58,7 @@ func latencyMarkdown(r results.Result) []string {
 func spreadRow(name string, s results.Split) string {
 	row := "| " + name + " | " + count(s.Response.Count)
 	for _, v := range []int64{s.Response.P50, s.Response.P90, s.Response.P99, s.Response.P999, s.Response.Max, s.Service.P99} {
-		row += " | " + span(v)
+		row += " | " + Span(v)
 	}
 	return row + " |"
 }

@@ -119,18 +119,18 @@ func places(o results.Operation) []place {
 func latencyRow(op, place string, s results.Split) string {
 	row := fmt.Sprintf("%-10s%-15s%9s", op, place, count(s.Response.Count))
 	for _, v := range []int64{s.Response.P50, s.Response.P90, s.Response.P99, s.Response.P999, s.Response.Max} {
-		row += fmt.Sprintf("%9s", span(v))
+		row += fmt.Sprintf("%9s", Span(v))
 	}
-	return row + "   " + span(s.Service.P99)
+	return row + "   " + Span(s.Service.P99)
 }
 
 // loadLines says what was asked and done, what waiting was spent on, and how many outcomes nobody knows.
 func loadLines(r results.Result) []string {
 	var lines []string
 	if l := r.Load; l.Clients > 0 {
-		text := fmt.Sprintf("load      %s, closed loop: %s for %s", plural(l.Clients, "client"), rate(l.Achieved), span(l.Duration))
+		text := fmt.Sprintf("load      %s, closed loop: %s for %s", plural(l.Clients, "client"), rate(l.Achieved), Span(l.Duration))
 		if l.Open {
-			text = fmt.Sprintf("load      %s, open loop: %s offered, %s achieved for %s", plural(l.Clients, "client"), rate(l.Offered), rate(l.Achieved), span(l.Duration))
+			text = fmt.Sprintf("load      %s, open loop: %s offered, %s achieved for %s", plural(l.Clients, "client"), rate(l.Offered), rate(l.Achieved), Span(l.Duration))
 		}
 		lines = append(lines, text)
 	}
@@ -158,7 +158,7 @@ func unknowns(ops checker.Operations) string {
 // healthLine says whether the harness did its part, and shouts what was lost.
 func healthLine(r results.Result, s Style) string {
 	h := r.Health
-	text := fmt.Sprintf("harness   late starts %s, max lag %s, GC max %s", lateShare(h), span(h.MaxLag), span(h.GCMax))
+	text := fmt.Sprintf("harness   late starts %s, max lag %s, GC max %s", lateShare(h), Span(h.MaxLag), Span(h.GCMax))
 	var bad []string
 	if h.Dropped > 0 {
 		bad = append(bad, plural(h.Dropped, "sample")+" out of the histograms' range")
@@ -170,7 +170,7 @@ func healthLine(r results.Result, s Style) string {
 		bad = append(bad, plural(h.Unconfirmed, "fault")+" not seen to take")
 	}
 	if h.Stalled {
-		bad = append(bad, "the machine stalled for "+span(h.MaxStall))
+		bad = append(bad, "the machine stalled for "+Span(h.MaxStall))
 	}
 	if len(bad) > 0 {
 		text += "  " + s.paint(orange, strings.Join(bad, ", "))

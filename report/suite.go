@@ -47,7 +47,7 @@ func suiteSummary(suite results.Suite) string {
 	}
 	run := len(suite.Cells) - n[checker.NotApplicable]
 	return fmt.Sprintf("%s of %s as expected, %s not, %s inconclusive  (%s, seed %d, %s)", count(n[checker.Pass]), plural(run, "cell"),
-		count(n[checker.Fail]), count(n[checker.Inconclusive]), suite.Server, suite.Seed, span(suite.Duration))
+		count(n[checker.Fail]), count(n[checker.Inconclusive]), suite.Server, suite.Seed, Span(suite.Duration))
 }
 
 // oddCells lists what is not as expected, each with both sides and where it lies.

@@ -13,7 +13,7 @@ func Violation(w io.Writer, v checker.Violation) error {
 	lines := []string{fmt.Sprintf("%s broken by %s", v.Property, v.Cause),
 		fmt.Sprintf("at %s, clients %s, key %q", instant(v.At), strings.Join(v.Clients, ", "), v.Key)}
 	if v.Lasted > 0 {
-		lines = append(lines, "lasted "+span(v.Lasted))
+		lines = append(lines, "lasted "+Span(v.Lasted))
 	}
 	if v.WithinClockError {
 		lines = append(lines, "shorter than the recorders' clocks can tell apart")

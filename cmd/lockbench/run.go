@@ -344,6 +344,9 @@ func runProgress(e harness.Experiment, p harness.Progress) string {
 	if p.Elapsed > 0 && p.Rounds > 0 {
 		parts = append(parts, fmt.Sprintf("%.0f/s", float64(p.Rounds)/p.Elapsed.Seconds()))
 	}
+	if p.P99 > 0 {
+		parts = append(parts, "acquire p50 "+report.Span(p.P50)+" p99 "+report.Span(p.P99))
+	}
 	parts = append(parts, number(p.Refused, "refused"), number(p.Unknown, "unknown"), number(p.Faults, "faults"))
 	if p.Current != "" {
 		parts = append(parts, "now: "+p.Current)

@@ -280,7 +280,8 @@ func TestProgress(t *testing.T) {
 			w := newWorld(checker.Pass)
 			w.errTerminal, w.env = tt.terminal, func(k string) string { return tt.env[k] }
 			w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
-				e.Progress(harness.Progress{Phase: "clients", Elapsed: 2 * time.Second, Rounds: 500, Unknown: 3, Faults: 1, Current: "pause-client"})
+				e.Progress(harness.Progress{Phase: "clients", Elapsed: 2 * time.Second, Rounds: 500, Unknown: 3, Faults: 1, Current: "pause-client",
+					P50: 1300 * time.Microsecond, P99: 2100 * time.Millisecond})
 				return outcome(e, checker.Pass), nil
 			}
 			if got := w.call(t, append([]string{"run", "--lock", "token"}, tt.args...)...); got != 0 {
@@ -291,7 +292,7 @@ func TestProgress(t *testing.T) {
 				t.Errorf("stderr %q", said)
 			}
 			if tt.drawn {
-				want(t, "stderr", said, "\r\x1b[Ktoken × steady  clients  2.0s  500 granted  250/s  3 unknown  1 faults  now: pause-client")
+				want(t, "stderr", said, "\r\x1b[Ktoken × steady  clients  2.0s  500 granted  250/s  acquire p50 1.30ms p99 2.10s  3 unknown  1 faults  now: pause-client")
 				if !strings.HasSuffix(said, "\r\x1b[K") {
 					t.Errorf("the line was left standing: %q", said)
 				}

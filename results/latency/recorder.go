@@ -21,6 +21,7 @@ const (
 type Recorder struct {
 	mu   sync.Mutex // the client's goroutine against its watchdog's
 	ops  []string   // names by the number that stands for them in packed
+	live []*Rough   // by the same number
 	last int64      // return of the latest sample
 	// packed holds, for each sample: op number, return less the return before it, return less intended start, and
 	// call less intended start, as varints. It is kept in chunks, so that it grows without being copied.
@@ -45,8 +46,9 @@ func (r *Recorder) Record(op string, intended, call, ret int64) {
 	n := slices.Index(r.ops, op)
 	if n < 0 {
 		n = len(r.ops)
-		r.ops = append(r.ops, op)
+		r.ops, r.live = append(r.ops, op), append(r.live, &Rough{})
 	}
+	r.live[n].add(ret - intended)
 	r.put(uint64(n), intended, call, ret)
 }
 

@@ -1,0 +1,69 @@
+package latency
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Rough is a distribution to look at while a run goes on: eight steps to every power of two, so that a value is known to within an
+// eighth of itself. It costs a client one addition. What is reported at the end is counted anew, from the samples.
+type Rough struct {
+	counts [roughSteps]uint32
+	total  uint64
+}
+
+const (
+	roughBits  = 3 // of precision below the highest
+	roughSteps = (64 - roughBits) << roughBits
+)
+
+func (r *Rough) add(v int64) {
+	r.counts[roughStep(uint64(max(v, 0)))]++
+	r.total++
+}
+
+// roughStep is v itself below 8; above, its power of two and the three bits behind the highest.
+func roughStep(v uint64) int {
+	shift := max(bits.Len64(v)-roughBits-1, 0)
+	return shift<<roughBits + int(v>>shift)
+}
+
+// roughFloor is the smallest value of a step.
+func roughFloor(step int) uint64 {
+	shift := max(step>>roughBits-1, 0)
+	return uint64(step-shift<<roughBits) << shift
+}
+
+func (r *Rough) merge(o *Rough) {
+	for i, n := range o.counts {
+		r.counts[i] += n
+	}
+	r.total += o.total
+}
+
+// Quantile is the value that a share q of the samples does not exceed, 0 without samples.
+func (r *Rough) Quantile(q float64) time.Duration {
+	rank := uint64(q * float64(r.total))
+	var seen uint64
+	for i, n := range r.counts {
+		if seen += uint64(n); n > 0 && seen >= max(rank, 1) {
+			return time.Duration(roughFloor(i))
+		}
+	}
+	return 0
+}
+
+// Live joins what the recorders of a run have so far of one operation, from its intended start. It may be called while they record.
+func Live(op string, recorders ...*Recorder) *Rough {
+	all := &Rough{}
+	for _, r := range recorders {
+		r.mu.Lock()
+		for n, name := range r.ops {
+			if name == op {
+				all.merge(r.live[n])
+			}
+		}
+		r.mu.Unlock()
+	}
+	return all
+}
