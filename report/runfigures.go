@@ -14,7 +14,7 @@ import (
 
 // figureLines is everything below the story, with the latencies of the first so many operations of latencyOrder.
 func figureLines(r results.Result, path string, s Style, ops int) []string {
-	lines := slices.Concat(strengthLines(r), damageLines(r.Damage), latencyLines(r, ops), loadLines(r), []string{healthLine(r, s)},
+	lines := slices.Concat(strengthLines(r), damageLines(r.Damage), latencyLines(r, ops), loadLines(r), healthLines(r, s),
 		noteLines(r.Notes, maxNotes, s))
 	if path != "" {
 		lines = append(lines, "run       "+path)
@@ -127,7 +127,7 @@ func latencyRow(op, place string, s results.Split) string {
 // loadLines says what was asked and done, what waiting was spent on, and how many outcomes nobody knows.
 func loadLines(r results.Result) []string {
 	var lines []string
-	if l := r.Load; l.Clients > 0 {
+	if l := r.Load; l.Clients > 0 && !virtual(r) {
 		text := fmt.Sprintf("load      %s, closed loop: %s for %s", plural(l.Clients, "client"), rate(l.Achieved), Span(l.Duration))
 		if l.Open {
 			text = fmt.Sprintf("load      %s, open loop: %s offered, %s achieved for %s", plural(l.Clients, "client"), rate(l.Offered), rate(l.Achieved), Span(l.Duration))
@@ -155,11 +155,16 @@ func unknowns(ops checker.Operations) string {
 	return strings.Join(words, ", ")
 }
 
-// healthLine says whether the harness did its part, and shouts what was lost.
-func healthLine(r results.Result, s Style) string {
+// virtual tells a run whose time was not real: how fast it was and how late says nothing of anything.
+func virtual(r results.Result) bool { return r.NoLatency == results.NoLatency }
+
+// healthLines says whether the harness did its part, and shouts what was lost.
+func healthLines(r results.Result, s Style) []string {
 	h := r.Health
-	text := fmt.Sprintf("harness   late starts %s, max lag %s, GC max %s", lateShare(h), Span(h.MaxLag), Span(h.GCMax))
-	var bad []string
+	var parts, bad []string
+	if !virtual(r) {
+		parts = append(parts, fmt.Sprintf("late starts %s, max lag %s, GC max %s", lateShare(h), Span(h.MaxLag), Span(h.GCMax)))
+	}
 	if h.Dropped > 0 {
 		bad = append(bad, plural(h.Dropped, "sample")+" out of the histograms' range")
 	}
@@ -173,9 +178,12 @@ func healthLine(r results.Result, s Style) string {
 		bad = append(bad, "the machine stalled for "+Span(h.MaxStall))
 	}
 	if len(bad) > 0 {
-		text += "  " + s.paint(orange, strings.Join(bad, ", "))
+		parts = append(parts, s.paint(orange, strings.Join(bad, ", ")))
 	}
-	return text
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{"harness   " + strings.Join(parts, "  ")}
 }
 
 func lateShare(h results.Health) string {
