@@ -38,7 +38,10 @@ type Options struct {
 }
 
 // StoreEnds are the values of one guarded key. nil: not known; the first read then stands for Initial.
-type StoreEnds struct{ Initial, Final *int64 }
+type StoreEnds struct {
+	Initial *int64 `json:"initial,omitempty"`
+	Final   *int64 `json:"final,omitempty"`
+}
 
 // withDefaults fills in what was left at zero.
 func (o Options) withDefaults(h history.Header) Options {

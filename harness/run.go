@@ -86,6 +86,7 @@ func (e Experiment) drive(ctx context.Context, f *field, keep *keeper) (*drive, 
 	err = errors.Join(err, spool.end(), d.audit(ctx))
 	var unsettled error
 	d.recorded, unsettled = keep.settle(d)
+	keep.run.Store = d.store
 	return d, errors.Join(err, unsettled, keep.driven(d, e.Now()))
 }
 

@@ -215,6 +215,7 @@ func (e Experiment) simulated(keep *keeper, t *tally) (*Outcome, error) {
 	if t.runs == 0 {
 		return out, context.Canceled
 	}
+	keep.run.Store = e.ends(t.kept.Outcome)
 	err := keep.simulated(t.kept.Outcome, e.Now())
 	out.Result = results.NewResult(keep.run, *t.verdict)
 	out.Result.Rerun = e.Rerun

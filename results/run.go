@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -39,6 +40,9 @@ type Run struct {
 	Start       time.Time          `json:"start"`             // UTC
 	Duration    time.Duration      `json:"duration"`          // nanoseconds from Start to the end of the last phase reached
 	Interrupted bool               `json:"interrupted"`       // somebody stopped it before its end
+	// Store is what the guarded store held before and after, by key; none until the clients are done. The history cannot tell what a
+	// write of unknown outcome came to.
+	Store map[string]checker.StoreEnds `json:"store,omitempty"`
 	Failure     string             `json:"failure,omitempty"` // why it got no further, when that was an error
 }
 

@@ -45,7 +45,8 @@ func (a *app) check(ctx context.Context, path string, plain bool) (err error) {
 	if in.Commands, in.Faults, err = beside(h); err != nil {
 		return asInput(err)
 	}
-	v, err := checker.Check(ctx, in, checker.Options{Plain: plain})
+	run := describe(h)
+	v, err := checker.Check(ctx, in, checker.Options{Plain: plain, Seed: run.Seed, Store: run.Store})
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
@@ -53,7 +54,7 @@ func (a *app) check(ctx context.Context, path string, plain bool) (err error) {
 		return asInput(err)
 	}
 	cut(v, h.truncated())
-	return a.showCheck(describe(h), *v)
+	return a.showCheck(run, *v)
 }
 
 // stored is an open history file.
