@@ -37,13 +37,13 @@ type Run struct {
 	Nodes       []servers.NodeInfo `json:"nodes,omitempty"`  // version and persistence settings of each
 	Environment Environment        `json:"environment"`
 	Phase       Phase              `json:"phase"`
-	Start       time.Time          `json:"start"`             // UTC
-	Duration    time.Duration      `json:"duration"`          // nanoseconds from Start to the end of the last phase reached
-	Interrupted bool               `json:"interrupted"`       // somebody stopped it before its end
+	Start       time.Time          `json:"start"`       // UTC
+	Duration    time.Duration      `json:"duration"`    // nanoseconds from Start to the end of the last phase reached
+	Interrupted bool               `json:"interrupted"` // somebody stopped it before its end
 	// Store is what the guarded store held before and after, by key; none until the clients are done. The history cannot tell what a
 	// write of unknown outcome came to.
-	Store map[string]checker.StoreEnds `json:"store,omitempty"`
-	Failure     string             `json:"failure,omitempty"` // why it got no further, when that was an error
+	Store   map[string]checker.StoreEnds `json:"store,omitempty"`
+	Failure string                       `json:"failure,omitempty"` // why it got no further, when that was an error
 }
 
 // validate refuses what could not be told from a good record later.

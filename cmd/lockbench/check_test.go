@@ -1,0 +1,81 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+)
+
+// TestCheckKnowsWhatTheStoreHeld: a write that was answered and is not in the store at the end shows in no operation of the history, only in what
+// the run found when its clients were done. A run that was killed has its recording instead of a history, and no such knowledge.
+func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
+	ops := []history.Operation{
+		{ID: 1, Client: "c1", Op: history.Acquire, Key: "job", Call: 1, Return: 2, Outcome: history.OK, Token: "t1", ValidUntil: 1000},
+		{ID: 2, Client: "c1", Op: history.Write, Key: "job", Call: 3, Return: 4, Outcome: history.OK, HasValue: true, Read: 0, Wrote: 5},
+		{ID: 3, Client: "c1", Op: history.Release, Key: "job", Call: 5, Return: 6, Outcome: history.OK, Token: "t1"},
+		{ID: 4, Client: "c2", Op: history.Acquire, Key: "job", Call: 7, Return: 8, Outcome: history.OK, Token: "t2", ValidUntil: 1000},
+		{ID: 5, Client: "c2", Op: history.Release, Key: "job", Call: 9, Return: 10, Outcome: history.OK, Token: "t2"},
+	}
+	zero, five := int64(0), int64(5)
+	tests := []struct {
+		name  string
+		final *int64
+		save  func(dir string, h history.Header) error
+		code  int
+		says  string
+	}{
+		{"it holds what was written", &five, saveHistory(ops), 0, "PASS"},
+		{"it lost what was written", &zero, saveHistory(ops), 1, "5 of 5 are missing, the store holds 0"},
+		{"nobody looked", nil, saveHistory(ops), 0, "PASS"},
+		{"the run was killed", nil, saveRecording(ops), 3, "the end of the history is cut off"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := results.Create(t.TempDir(), "steady", "token", time.Unix(0, 0), "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			run := results.Run{Lock: "token", Scenario: "steady", Phase: results.Driven}
+			if tt.final != nil {
+				run.Store = map[string]checker.StoreEnds{"job": {Initial: &zero, Final: tt.final}}
+			}
+			if err := d.SaveRun(run); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.save(d.Path(), history.Header{Lock: "token", Kind: history.Mutex, Lease: 1000, Permits: 1}); err != nil {
+				t.Fatal(err)
+			}
+			w := newWorld(checker.Pass)
+			if got := w.call(t, "check", d.Path()); got != tt.code {
+				t.Errorf("exit code %d, want %d\n%s%s", got, tt.code, w.out, w.err)
+			}
+			want(t, "stdout", w.out.String(), tt.says)
+		})
+	}
+}
+
+func saveHistory(ops []history.Operation) func(string, history.Header) error {
+	return func(dir string, h history.Header) error {
+		return history.Save(filepath.Join(dir, results.HistoryFile), h, ops)
+	}
+}
+
+func saveRecording(ops []history.Operation) func(string, history.Header) error {
+	return func(dir string, h history.Header) error {
+		out, err := history.CreateRecording(filepath.Join(dir, results.RecordingFile), h)
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		r := history.NewRecorder()
+		c1, c2 := r.Client("c1"), r.Client("c2")
+		for _, op := range ops {
+			map[string]*history.ClientRecorder{"c1": c1, "c2": c2}[op.Client].Add(op)
+		}
+		return r.Spill(out)
+	}
+}
