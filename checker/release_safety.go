@@ -131,11 +131,14 @@ func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
 	if c == nil {
 		return true
 	}
-	nodes, here, sameKey := map[int]bool{}, false, false
+	nodes, here, sameKey, plain := map[int]bool{}, false, false, false
 	for _, g := range s.d.ev.commandsOf(s.d.clientName(grant), grant.call, grant.ret) {
 		if names(g, s.d.k.name) {
 			nodes[g.Node] = true
-			here = here || g.Node == c.Node && (g.Reply == "OK" || positive(g.Reply))
+			if g.Node == c.Node && (!scripted(g.Name) || !plain) { // beside plain commands, scripts only give back
+				plain = !scripted(g.Name)
+				here = (g.Reply == "OK" || positive(g.Reply)) || here && !plain
+			}
 			sameKey = sameKey || g.Node == c.Node && share(redisKeys(&g), redisKeys(c))
 		}
 	}

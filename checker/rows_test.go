@@ -238,6 +238,15 @@ var releaseRows = []row{
 		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"acquire", "1", "k:0", "tb"}, Sent: 102 * msec, Replied: 103 * msec, Reply: "OK"},
 		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"acquire", "1", "k:1", "tb"}, Sent: 104 * msec, Replied: 105 * msec, Reply: "OK"},
 		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release", "1", "k:2", "ta"}, Sent: 120 * msec, Replied: 121 * msec, Reply: "1"})},
+	{name: "removed on a node that the next holder was given and gave back before", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 50 110 ok
+		a release 90 130 ok`, extra: commands(
+		history.Command{Client: "b", Node: 1, Name: "SET", Args: []string{"k", "tb"}, Sent: 51 * msec, Replied: 52 * msec, Reply: "OK"},
+		history.Command{Client: "b", Node: 1, Name: "EVALSHA", Args: []string{"release", "1", "k", "tb"}, Sent: 53 * msec, Replied: 54 * msec, Reply: "1"},
+		history.Command{Client: "b", Node: 1, Name: "SET", Args: []string{"k", "tb"}, Sent: 105 * msec, Replied: 106 * msec, Reply: "(nil)"},
+		history.Command{Client: "b", Node: 2, Name: "SET", Args: []string{"k", "tb"}, Sent: 105 * msec, Replied: 106 * msec, Reply: "OK"},
+		history.Command{Client: "a", Node: 1, Name: "EVAL", Args: []string{"release", "1", "k", "ta"}, Sent: 120 * msec, Replied: 121 * msec, Reply: "1"})},
 	{name: "a reader removes the mark of all", rule: "mis-unlock", head: history.Header{Kind: history.RW}, ops: `
 		a acquire 0 1 ok shared
 		b acquire 2 3 ok shared

@@ -34,7 +34,10 @@ func Repro(w io.Writer, r repro.Result, s Style) error {
 }
 
 func where(r repro.Result) string {
-	if r.Scenario == "" {
+	switch {
+	case r.Tape != "":
+		return "along a tape, in the simulator"
+	case r.Scenario == "":
 		return fmt.Sprintf("a search through the simulator's schedules, %s", plural(r.Attempts, "schedule"))
 	}
 	return fmt.Sprintf("scenario %s on %s, %s", r.Scenario, r.Server, plural(r.Attempts, "run"))

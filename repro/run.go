@@ -20,8 +20,8 @@ import (
 // Schema is the schema name of a reproduction's result.
 const Schema = "lockbench/repro/v1"
 
-// ErrSimOnly: the bug is found by searching schedules, which real servers cannot be made to run.
-var ErrSimOnly = errors.New("only the simulator can search schedules")
+// ErrSimOnly: the bug is found by searching schedules, or along one of them, which real servers cannot be made to run.
+var ErrSimOnly = errors.New("only the simulator can search schedules or follow one")
 
 // Config is where and how bugs are reproduced.
 type Config struct {
@@ -53,7 +53,8 @@ type Result struct {
 	What       string   `json:"what"`
 	Source     string   `json:"source"`
 	Lock       string   `json:"lock"`
-	Scenario   string   `json:"scenario,omitempty"` // "" for a search
+	Scenario   string   `json:"scenario,omitempty"` // "" for a search or a tape
+	Tape       string   `json:"tape,omitempty"`
 	Server     string   `json:"server"`
 	Expected   []string `json:"expected"`         // one of them must be seen
 	Observed   []string `json:"observed"`         // all that was seen, "property/cause"
@@ -70,12 +71,15 @@ type Result struct {
 // Run reproduces one bug. An error is a run or a search that could not be made; that the bug did not show is a result.
 func Run(ctx context.Context, b Bug, cfg Config) (Result, error) {
 	start := cfg.Base.Now()
-	r := Result{Schema: Schema, Name: b.Name, What: b.What, Source: b.Source, Lock: b.Lock, Scenario: b.Scenario, Server: cfg.Base.Provider.Name(),
+	r := Result{Schema: Schema, Name: b.Name, What: b.What, Source: b.Source, Lock: b.Lock, Scenario: b.Scenario, Tape: b.Tape, Server: cfg.Base.Provider.Name(),
 		Expected: b.Shows, Observed: []string{}, Command: b.Command()}
 	var err error
-	if b.Searches() {
+	switch {
+	case b.Searches():
 		err = search(ctx, b, cfg, &r)
-	} else {
+	case b.Tape != "":
+		err = follow(ctx, b, cfg, &r)
+	default:
 		err = runs(ctx, b, cfg, &r)
 	}
 	r.Seconds = cfg.Base.Now().Sub(start).Seconds()
