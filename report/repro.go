@@ -36,7 +36,7 @@ func Repro(w io.Writer, r repro.Result, s Style) error {
 func where(r repro.Result) string {
 	switch {
 	case r.Tape != "":
-		return "along a tape, in the simulator"
+		return "along the tape " + r.Tape + ", in the simulator"
 	case r.Scenario == "":
 		return fmt.Sprintf("a search through the simulator's schedules, %s", plural(r.Attempts, "schedule"))
 	}

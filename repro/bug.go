@@ -2,8 +2,8 @@
 // five cases of the argument about Redlock, bugs that libraries were reported to have, planted again in locks without them, and bugs that
 // were found in libraries as they are.
 //
-// A [Bug] is data: a lock, and a scenario in which it must break in a known way, a search through schedules that must find it
-// broken, or the tape of one such schedule. [Run] runs it and says whether what was seen is what was announced. The package neither injects nor
+// A [Bug] is data: a lock, and either a scenario in which it must break in a known way, or a search through schedules that must find
+// it broken. One that a search found first has the tape of that schedule, too. [Run] runs it and says whether what was seen is what was announced. The package neither injects nor
 // judges: harness and sim do. It refuses to call a bug reproduced for another violation than the one that it is named
 // after, and, where a bug has a twin that must survive the same treatment, without having seen the twin survive.
 package repro
@@ -25,12 +25,12 @@ type Bug struct {
 	// setting are searched, which only the simulator can do.
 	Scenario string
 	Set      []string
-	// Tape is the embedded tape of a schedule that shows the bug, in place of a scenario or a search; "" for none.
+	// Tape is the embedded tape of a schedule that shows the bug, which the simulator follows in place of the scenario; "" for none.
 	Tape string
 	// Shows lists "property" or "property/cause"; one of them must be seen.
 	Shows []string
 	// Spares is a lock without the bug, which must break none of Shows in the same scenario, or along the tape that a search found; "" means that
-	// none is run. A search has always one, a tape none: its choices mean something else to another lock.
+	// none is run. A search has always one.
 	Spares string
 }
 
@@ -49,16 +49,10 @@ func Find(name string) (Bug, bool) {
 }
 
 // Searches tells whether the bug is found by searching, and so in the simulator alone.
-func (b Bug) Searches() bool { return b.Scenario == "" && b.Tape == "" }
-
-// SimOnly tells whether only the simulator can show the bug: it is found by searching, or along a tape.
-func (b Bug) SimOnly() bool { return b.Scenario == "" }
+func (b Bug) Searches() bool { return b.Scenario == "" }
 
 // Command is the lockbench command that shows the same without this list.
 func (b Bug) Command() string {
-	if b.Tape != "" {
-		return results.CommandLine([]string{"lockbench", "replay", "repro/" + b.Tape})
-	}
 	if b.Searches() {
 		return results.CommandLine([]string{"lockbench", "explore", "--lock", b.Lock})
 	}

@@ -69,7 +69,7 @@ func TestEveryBugOnRealServers(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, b := range repro.Bugs() {
-		if b.SimOnly() {
+		if b.Searches() {
 			continue
 		}
 		t.Run(b.Name, func(t *testing.T) {
@@ -92,9 +92,9 @@ func TestTheListIsWhatItPromises(t *testing.T) {
 		if _, ok := catalogue.Find(b.Lock); !ok {
 			t.Errorf("%s: no lock %s", b.Name, b.Lock)
 		}
-		if s, ok := scenarios.Find(b.Scenario); !b.SimOnly() && !ok {
+		if s, ok := scenarios.Find(b.Scenario); !b.Searches() && !ok {
 			t.Errorf("%s: no scenario %s", b.Name, b.Scenario)
-		} else if _, err := s.With(b.Set); !b.SimOnly() && err != nil {
+		} else if _, err := s.With(b.Set); !b.Searches() && err != nil {
 			t.Errorf("%s: %v", b.Name, err)
 		}
 		for _, s := range b.Shows {

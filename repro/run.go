@@ -20,8 +20,8 @@ import (
 // Schema is the schema name of a reproduction's result.
 const Schema = "lockbench/repro/v1"
 
-// ErrSimOnly: the bug is found by searching schedules, or along one of them, which real servers cannot be made to run.
-var ErrSimOnly = errors.New("only the simulator can search schedules or follow one")
+// ErrSimOnly: the bug is found by searching schedules, which real servers cannot be made to run.
+var ErrSimOnly = errors.New("only the simulator can search schedules")
 
 // Config is where and how bugs are reproduced.
 type Config struct {
@@ -53,8 +53,8 @@ type Result struct {
 	What       string   `json:"what"`
 	Source     string   `json:"source"`
 	Lock       string   `json:"lock"`
-	Scenario   string   `json:"scenario,omitempty"` // "" for a search or a tape
-	Tape       string   `json:"tape,omitempty"`
+	Scenario   string   `json:"scenario,omitempty"` // "" for a search
+	Tape       string   `json:"tape,omitempty"`     // that was followed in place of the scenario
 	Server     string   `json:"server"`
 	Expected   []string `json:"expected"`         // one of them must be seen
 	Observed   []string `json:"observed"`         // all that was seen, "property/cause"
@@ -71,13 +71,13 @@ type Result struct {
 // Run reproduces one bug. An error is a run or a search that could not be made; that the bug did not show is a result.
 func Run(ctx context.Context, b Bug, cfg Config) (Result, error) {
 	start := cfg.Base.Now()
-	r := Result{Schema: Schema, Name: b.Name, What: b.What, Source: b.Source, Lock: b.Lock, Scenario: b.Scenario, Tape: b.Tape, Server: cfg.Base.Provider.Name(),
+	r := Result{Schema: Schema, Name: b.Name, What: b.What, Source: b.Source, Lock: b.Lock, Scenario: b.Scenario, Server: cfg.Base.Provider.Name(),
 		Expected: b.Shows, Observed: []string{}, Command: b.Command()}
 	var err error
 	switch {
 	case b.Searches():
 		err = search(ctx, b, cfg, &r)
-	case b.Tape != "":
+	case b.Tape != "" && r.Server == "sim":
 		err = follow(ctx, b, cfg, &r)
 	default:
 		err = runs(ctx, b, cfg, &r)

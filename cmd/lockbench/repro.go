@@ -80,8 +80,6 @@ func (a *app) listBugs() error {
 		scenario := b.Scenario
 		if b.Searches() {
 			scenario = "(search)"
-		} else if b.Tape != "" {
-			scenario = "(tape)"
 		}
 		rows = append(rows, []string{b.Name, b.Lock, scenario, b.Source, b.What})
 	}
@@ -116,7 +114,7 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags) error {
 	running, stop := untilStopped(ctx, interrupts)
 	var all []repro.Result
 	for i, b := range wanted {
-		if running.Err() != nil || name == everyBug && b.SimOnly() && cfg.Base.Provider.Name() != "sim" {
+		if running.Err() != nil || name == everyBug && b.Searches() && cfg.Base.Provider.Name() != "sim" {
 			continue
 		}
 		a.line.show(fmt.Sprintf("%d of %d  %s", i+1, len(wanted), b.Name))

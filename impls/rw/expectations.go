@@ -32,19 +32,21 @@ func expectOwner() expect.Table {
 func expectOwnerFixed() expect.Table {
 	stuck, perhaps := impls.Breaks(expect.Stuck()...).Or(expect.StuckLuck()...), impls.Safe().Or(left()...)
 	return expect.Leased().With(expect.Table{
-		"slow-work":          impls.Safe(),
-		"pause-holder":       impls.Safe(),
-		"pause-after-grant":  impls.Safe(),
-		"crash-holder":       stuck,
-		"crash-waiter":       perhaps,
-		"cancel-acquire":     perhaps,
-		"lost-reply-acquire": perhaps, // a reader asks again under its own name and is let in
-		"lost-request":       perhaps,
-		"blackhole-client":   perhaps,
-		"pause-server":       perhaps,
-		"restart-delayed":    impls.Safe().Or(expect.TwoHolders("restart-loss")...),
-		"clock-jump":         impls.Safe(),
-		"cluster-slots":      impls.NotApplicable("unsupported, CROSSSLOT: its scripts make the names of keys in other slots"),
+		"slow-work":         impls.Safe(),
+		"pause-holder":      impls.Safe(),
+		"pause-after-grant": impls.Safe(),
+		// Nobody can enter and end the stall, which outlasts the client's patience with its own request.
+		"pause-before-release": perhaps,
+		"crash-holder":         stuck,
+		"crash-waiter":         perhaps,
+		"cancel-acquire":       perhaps,
+		"lost-reply-acquire":   perhaps, // a reader asks again under its own name and is let in
+		"lost-request":         perhaps,
+		"blackhole-client":     perhaps,
+		"pause-server":         perhaps,
+		"restart-delayed":      impls.Safe().Or(expect.TwoHolders("restart-loss")...),
+		"clock-jump":           impls.Safe(),
+		"cluster-slots":        impls.NotApplicable("unsupported, CROSSSLOT: its scripts make the names of keys in other slots"),
 	})
 }
 
