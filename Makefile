@@ -9,7 +9,7 @@ test:
 
 # What runs goroutines against each other, under the race detector.
 race:
-	go test -race -short -timeout 10m ./faults/... ./history/... ./impls/... ./results/... ./workloads/...
+	go test -race -short -timeout 10m ./faults/... ./history/... ./impls/... ./locktest ./results/... ./workloads/...
 	go test -race -timeout 10m -run 'Stop|Suite|Refused|Directory' ./harness
 
 lint:

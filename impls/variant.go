@@ -58,6 +58,8 @@ type Traits struct {
 	NotifiesLoss bool // closes Grant.Lost
 	Wakeups      bool // waiters are woken, not only polling
 	FIFO         bool // grants in order of arrival
+	WritersFirst bool // a waiting writer keeps new readers out
+	Repeatable   bool // an acquire that reaches the server twice grants twice, so that a client may send it again
 	ClientClock  bool // decides by the client's wall clock
 	MultiCommand bool // one acquire needs more than one command
 	NilGrants    bool // the script of an acquire answers nil when it grants, and something else when it refuses

@@ -9,7 +9,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,7 +24,6 @@ const (
 
 // C is the world of one rule: nodes, clients, and what was found wrong.
 type C struct {
-	t       *testing.T
 	newLock New
 	cfg     config
 	nodes   []*node
@@ -45,8 +43,9 @@ const poolLinger = 2 * time.Second
 // giveUp ends a rule that cannot go on.
 type giveUp struct{}
 
-func newC(t *testing.T, newLock New, cfg config, nodes []*node) *C {
-	return &C{t: t, newLock: newLock, cfg: cfg, nodes: nodes, lease: cfg.lease, key: strings.ReplaceAll(t.Name(), "/", ":")}
+// newC makes a world whose lock is named after the test. The dot at the end keeps one test's keys from looking like another's.
+func newC(test string, newLock New, cfg config, nodes []*node) *C {
+	return &C{newLock: newLock, cfg: cfg, nodes: nodes, lease: cfg.lease, key: strings.ReplaceAll(test, "/", ":") + "."}
 }
 
 // run checks a rule and gives what was found wrong.
@@ -102,13 +101,20 @@ func (c *C) client(name string, changes ...func(*impls.Env)) *client {
 
 // open makes a client and its handle, in an environment that may be changed first.
 func (c *C) open(name string, changes ...func(*impls.Env)) (*client, error) {
+	return c.openRetrying(name, -1, changes...)
+}
+
+// openRetrying is open for a client whose Redis client sends a request again by itself, up to so many times.
+func (c *C) openRetrying(name string, retries int, changes ...func(*impls.Env)) (*client, error) {
 	cl := &client{c: c, name: name, wires: &wires{}}
 	env := impls.Env{
-		Key: c.key, Owner: name, Lease: c.lease, Poll: c.lease / 40, Permits: 1, Clock: impls.SystemClock{},
+		Key: c.key, Owner: name, Lease: c.lease, Poll: c.lease / 40, Permits: 1, NodeTimeout: c.slack, Clock: impls.SystemClock{},
 		Rand: rand.NewChaCha8(sha256.Sum256([]byte(name))), OnRenew: cl.onRenew, Dial: cl.dial, Shared: &impls.Shared{},
 	}
 	for _, n := range c.nodes {
-		r := redis.NewClient(clientOptions(n.addr, cl.dial))
+		options := clientOptions(n.addr, cl.dial)
+		options.MaxRetries = retries
+		r := redis.NewClient(options)
 		cl.redis = append(cl.redis, r)
 		env.Nodes, env.Addrs = append(env.Nodes, r), append(env.Addrs, n.addr)
 	}
@@ -273,11 +279,16 @@ func (c *C) deleteKeys() {
 func (c *C) keysOf(n *node) []string {
 	var out []string
 	for _, k := range n.admin.Keys(context.Background(), "*").Val() {
-		if strings.Contains(strings.NewReplacer("{", "", "}", "").Replace(k), c.key) {
+		if c.mine(k) {
 			out = append(out, k)
 		}
 	}
 	return out
+}
+
+// mine tells whether a key or a channel is one of the rule's lock.
+func (c *C) mine(name string) bool {
+	return strings.Contains(strings.NewReplacer("{", "", "}", "").Replace(name), c.key)
 }
 
 func say(err error) string {

@@ -57,6 +57,28 @@ func innerRelease(c *C) {
 	b.mustBeRefused("six tenths of a lease have passed since the inner release", exclusive)
 }
 
+func lostEntry(c *C) {
+	a, b := c.client("a"), c.client("b")
+	a.mustHold("the scripts are known from here on", exclusive)
+	a.mustRelease("a holds")
+	a.mustHold("the lock is free", exclusive)
+	begin := time.Now()
+	a.wires.loseReplies(1)
+	if _, err := a.try(exclusive); errors.Is(err, impls.ErrBusy) {
+		c.errorf("a holds and enters again, the reply is lost, and a hears %v", err)
+	}
+	a.wires.loseReplies(0)
+	b.mustBeRefused("a holds, and the reply to its second entry was lost", exclusive)
+	a.mustRelease("a holds")
+	w := b.waits(exclusive)
+	if w.result() != nil {
+		c.fatalf("a has released, and b is not granted the lock within ten leases: %v", w.err)
+	}
+	if took := w.at.Sub(begin); c.late(took, c.lease+c.lease/10) {
+		c.errorf("b was granted the lock %v after a's second entry, want a lease of %v at the most", took, c.lease)
+	}
+}
+
 func readersShare(c *C) {
 	a, b, w := c.client("a"), c.client("b"), c.client("w")
 	a.mustHold("the lock is free", shared)
@@ -117,6 +139,64 @@ func deadWriterWaits(c *C) {
 	next.mustHold("a lease has passed since a waiting writer died", shared)
 }
 
+func readersWake(c *C) {
+	w := c.client("w")
+	w.mustHold("the lock is free", exclusive)
+	all := make([]*waiting, 3)
+	for i := range all {
+		all[i] = c.client(fmt.Sprint("r", i)).waits(shared)
+	}
+	c.sleep(c.lease / 10)
+	begin := time.Now()
+	w.mustRelease("w writes")
+	c.together(all, begin, "readers")
+}
+
+// together looks whether all that wait get in within two poll intervals. Nobody releases meanwhile.
+func (c *C) together(all []*waiting, begin time.Time, who string) {
+	for i, r := range all {
+		if r.result() != nil {
+			c.fatalf("no. %d of %d %s that wait is not granted the lock: %v", i+1, len(all), who, r.err)
+		}
+		if took := r.at.Sub(begin); c.late(took, c.lease/20) {
+			c.errorf("no. %d of %d %s that wait was granted the lock after %v", i+1, len(all), who, took)
+		}
+	}
+}
+
+func writerFirst(c *C) {
+	r, w, late := c.client("r"), c.client("w"), c.client("late")
+	r.mustHold("the lock is free", shared)
+	writes := w.waits(exclusive)
+	c.sleep(c.lease / 10)
+	late.mustBeRefused("one client reads and a writer waits", shared)
+	comes := late.waits(shared)
+	r.mustRelease("it reads")
+	if writes.result() != nil {
+		c.fatalf("the reader has left, and the writer is not granted the lock: %v", writes.err)
+	}
+	if comes.over() {
+		c.errorf("the writer was waiting, and a reader that came later has got in before it or beside it")
+	}
+	w.mustRelease("it writes")
+	if comes.result() != nil {
+		c.errorf("the writer has left, and the reader is not granted the lock: %v", comes.err)
+	}
+}
+
+func permitsWake(c *C) {
+	two := func(e *impls.Env) { e.Permits = 2 }
+	a, b := c.client("a", two), c.client("b", two)
+	a.mustHold("both permits are free", exclusive)
+	b.mustHold("one permit is free", exclusive)
+	all := []*waiting{c.client("c", two).waits(exclusive), c.client("d", two).waits(exclusive)}
+	c.sleep(c.lease / 10)
+	begin := time.Now()
+	a.mustRelease("it holds")
+	b.mustRelease("it holds")
+	c.together(all, begin, "clients")
+}
+
 func permits(c *C) {
 	const n = 3
 	three := func(e *impls.Env) { e.Permits = n }
@@ -137,71 +217,4 @@ func permits(c *C) {
 	}
 	all[n].mustHold("one permit has come back", exclusive)
 	all[n+1].mustBeRefused("one permit has come back, though it was released twice", exclusive)
-}
-
-func renews(c *C) {
-	a, b := c.client("a"), c.client("b")
-	a.mustHold("the lock is free", exclusive)
-	for i := range 4 {
-		c.sleep(c.lease*3/4 + c.slack/4)
-		b.mustBeRefused(fmt.Sprintf("a has worked for %d quarters of a lease", 3*(i+1)), exclusive)
-	}
-	a.mustRelease("a holds")
-	a.renewals()
-	b.mustHold("a has released", exclusive)
-	c.sleep(c.lease + c.slack)
-	if n := a.renewals(); n > 0 {
-		c.errorf("%d renewals after the release", n)
-	}
-}
-
-func renewsOwn(c *C) {
-	a, b := c.client("a"), c.client("b")
-	g := a.mustHold("the lock is free", exclusive)
-	c.settle() // a watchdog may renew at once
-	c.deleteKeys()
-	a.renewals()
-	c.sleep(c.lease + c.slack)
-	if n := a.renewals(); n > 0 {
-		c.errorf("the keys were deleted, and %d renewals say that they succeeded", n)
-	}
-	if c.cfg.traits.NotifiesLoss {
-		select {
-		case <-g.Lost:
-		default:
-			c.errorf("the keys were deleted a lease ago, and Lost is not closed")
-		}
-	}
-	a2 := c.client("a2")
-	a2.mustHold("nobody holds", exclusive)
-	c.settle()
-	c.deleteKeys()
-	b.mustHold("the keys were deleted", exclusive)
-	a2.renewals()
-	c.sleep(c.lease + c.slack)
-	if n := a2.renewals(); n > 0 {
-		c.errorf("b holds, and %d renewals of a2 succeeded", n)
-	}
-}
-
-func quorum(c *C) {
-	if len(c.nodes) < 3 {
-		return // one node is its own majority
-	}
-	a, b := c.client("a"), c.client("b")
-	minority := (len(c.nodes) - 1) / 2
-	a.mustHold("all nodes are there", exclusive)
-	a.mustRelease("a holds")
-	a.down(c.nodes[:minority], func() {
-		a.mustHold("a minority of the nodes is out of reach", exclusive)
-		b.mustBeRefused("a holds a majority", exclusive)
-		a.mustRelease("a holds")
-	})
-	a.down(c.nodes[:minority+1], func() {
-		if _, err := a.try(exclusive); err == nil || errors.Is(err, impls.ErrBusy) {
-			c.errorf("a majority of the nodes is out of reach, and a hears %s", say(err))
-		}
-	})
-	c.settle()
-	b.mustHold("a's attempt has failed", exclusive)
 }

@@ -13,6 +13,62 @@
 // off. By default a node is a miniredis inside a testing/synctest bubble, where time costs nothing and leases end to the millisecond;
 // [OnRedisServer] runs the rules on redis-server from PATH as well, in real time.
 //
+// The rules, and the [Cases] that they try:
+//
+//   - excludes (C1): A holder keeps others out until it releases, and then the next client gets in.
+//   - release-needs-a-hold (C2): Who holds nothing can neither release nor extend: it hears ErrNotHeld, and the holder keeps the lock.
+//   - release-once (C2): A second release hears ErrNotHeld and does nothing.
+//   - one-wins (C6): Of many clients that ask at once as many get in as may.
+//   - no-lost-update (C6): Clients that read, think and write back under the lock lose no update.
+//   - late-release (C3): A release that comes after the lease leaves the next client's hold alone.
+//   - late-release-told (C2 C25): A release that comes after the lease hears that the hold was lost.
+//   - late-extend (C2 C3 C4): An extend that comes after the lease hears that the hold was lost, whether another holds by then or has come and gone, and makes no lock anew.
+//   - busy-is-busy (C25): Held by another is ErrBusy and nothing else; a server that is gone is not ErrBusy.
+//   - unique-tokens (C2): Every grant has a token of its own.
+//   - lease-lasts (C5): Nobody else gets in before the lease has ended.
+//   - lease-ends (C5 C8): The lock of a client that died is free when its lease has ended.
+//   - extend-restarts (C5): An extend starts the lease anew; it adds nothing to it.
+//   - valid-until (C19): ValidUntil is never later than the end of the lease on the server.
+//   - slow-reply (C19): A grant whose reply comes after the lease is none, and nothing is left of it.
+//   - lost-grant (C20): An acquire whose reply is lost is never ErrBusy, and what is left of it ends with the lease.
+//   - retried-grant (C20): An acquire that the Redis client sends again by itself is never ErrBusy while nobody else holds, and is free after its release.
+//   - lost-release (C20): A release whose reply is lost has released, and may be sent again.
+//   - lost-extend (C20): An extend whose reply is lost leaves the hold alone, and may be sent again.
+//   - died-on-the-way (C8): A client that dies anywhere on its way through an acquire locks nobody out for longer than a lease.
+//   - skewed-clock (C23): A client whose clock is two leases off neither gets in beside a holder nor keeps others out.
+//   - lease-is-sane (C5): A lease of zero, below zero or of a part of a millisecond is refused.
+//   - scripts-forgotten (C21): A server that has forgotten the scripts costs two more requests at the most.
+//   - waits (C7): A waiting acquire is granted after the release.
+//   - deadline (C7 C25): A waiting acquire ends with its context, with ErrCancelled, and leaves nothing behind.
+//   - dead-waiter (C9): A waiter that died holds nobody up for longer than a lease.
+//   - keys-deleted (C10): When the keys are deleted a waiter gets in within a lease.
+//   - woken (C11): A release wakes a waiter at once, every time.
+//   - subscription-cut (C11): A waiter whose subscription is cut gets in soon after the release all the same.
+//   - fifo (C16): Waiters get in in the order in which they came.
+//   - no-drift (C9 C16): Dead waiters hold the others up for one lease in all, however many they are.
+//   - clean (C7): When everybody is done there is no key left but a counter, and no subscription.
+//   - one-slot (C24): All keys of one lock are in one hash slot.
+//   - fences-grow (C17): Every grant has a higher fence than every grant before it.
+//   - counts-entries (C13): A holder that acquires again keeps the lock until its last release, and no release too many is heard.
+//   - inner-release (C13): An inner release leaves the outer hold a whole lease.
+//   - lost-entry (C13): An entry whose reply is lost leaves the outer hold alone, and what is left of it ends with the lease.
+//   - readers-share (C14): Readers share; a writer is alone.
+//   - reader-leaves-alone (C14): A reader that leaves ends its own hold and no other reader's.
+//   - dead-reader (C14): A dead reader keeps a writer out for a lease at the most, though others read on.
+//   - dead-writer-waits (C9 C14): A writer that died while it waited keeps readers out for a lease at the most.
+//   - readers-wake (C14): Readers that wait for a writer get in together.
+//   - writer-first (C14): A waiting writer keeps new readers out, and gets in when the present ones have left.
+//   - permits (C15): There are never more holders than permits, and a release too many makes none.
+//   - permits-wake (C15): Permits that come back at once let as many waiters in.
+//   - renews (C12): A watchdog keeps the lock for as long as the work takes, and stops at the release.
+//   - renews-own (C10 C12): A watchdog whose hold is gone tells it, and neither renews another's hold nor takes the lock again.
+//   - renewal-fails (C12): A watchdog survives one renewal whose reply is lost.
+//   - one-watchdog (C12 C13): A holder that entered again is renewed as often as one that entered once.
+//   - gave-up-unrenewed (C12): An acquire that was given up renews nothing.
+//   - quorum (C18): A lock on several nodes works without the minority of them, and not without the majority; a failed attempt leaves nothing.
+//   - quorum-masks (C18): Whatever some nodes are, taken, down, hanging or losing replies, a lock on several is granted if and only if the others are a majority, and a failed attempt and a release leave nothing on any node that is there.
+//   - replica-missing (C22): A lock that replicas must confirm is refused without them, not as busy, and nothing of it is left.
+//
 // A broken rule is a broken lock. A rule that holds is none that holds always: the kit tries each situation a few times, not every
 // schedule, and it does not look at what a server forgets by failover, restart or a jump of its clock. That is what the
 // scenarios are for.

@@ -61,7 +61,7 @@ func validUntil(c *C) {
 	if g.ValidUntil.Equal(impls.UntilTold) {
 		return // it promises to tell of a loss, and no instant
 	}
-	if g.ValidUntil.After(begin.Add(c.lease)) {
+	if g.ValidUntil.After(begin.Add(c.lease + c.slack)) {
 		c.errorf("asked at 0, granted after %v, and valid until %v of a lease of %v", time.Since(begin), g.ValidUntil.Sub(begin), c.lease)
 	}
 }
@@ -102,6 +102,43 @@ func lostGrant(c *C) {
 		b.mustRelease("b holds")
 		c.settle() // a lock of several nodes may release some of them in the background
 	}
+}
+
+func retriedGrant(c *C) {
+	a, err := c.openRetrying("a", 2)
+	if err != nil {
+		c.fatalf("the lock cannot be made: %v", err)
+	}
+	b := c.client("b")
+	a.mustHold("the connection is open from here on", exclusive)
+	a.mustRelease("a holds")
+	a.wires.loseReplies(1)
+	_, err = a.try(exclusive)
+	if errors.Is(err, impls.ErrBusy) {
+		c.errorf("a reply is lost, the Redis client sends the request again, nobody else holds, and a hears %v", err)
+	}
+	if err == nil {
+		a.mustRelease("a was granted the lock")
+		b.mustHold("a has released", exclusive)
+	}
+}
+
+func lostExtend(c *C) {
+	a, b := c.client("a"), c.client("b")
+	a.mustHold("the scripts are known from here on", exclusive)
+	if _, err := a.extend(); err != nil {
+		c.fatalf("a holds and extends: %v", err)
+	}
+	a.wires.loseReplies(1)
+	if _, err := a.extend(); errors.Is(err, impls.ErrLost) || errors.Is(err, impls.ErrNotHeld) {
+		c.errorf("a holds, the reply to its extend is lost, and it hears %v", err)
+	}
+	a.wires.loseReplies(0)
+	b.mustBeRefused("a holds, and the reply to its extend was lost", exclusive)
+	if _, err := a.extend(); err != nil {
+		c.errorf("a holds, and extends again after a lost reply: %v", err)
+	}
+	a.mustRelease("a holds")
 }
 
 func lostRelease(c *C) {
@@ -173,10 +210,12 @@ func scriptsForgotten(c *C) {
 	a := c.client("a")
 	a.mustHold("the lock is free", exclusive)
 	a.mustRelease("a holds")
+	c.settle()
 	cost := func() int {
 		a.wires.requests()
 		a.mustHold("the lock is free", exclusive)
 		a.mustRelease("a holds")
+		c.settle() // a lock of several nodes may still ask some of them
 		return a.wires.requests()
 	}
 	usual := cost()

@@ -21,7 +21,11 @@ type config struct {
 	breaks map[string]bool // must be broken
 	may    map[string]bool // may be broken
 	real   bool
-	only   map[string]bool
+	// noVirtual leaves virtual time out.
+	noVirtual bool
+	// replicas is how many each node has; only a real one can.
+	replicas int
+	only     map[string]bool
 }
 
 // Can says what the lock can do, and by that which rules apply to it. Without it a lock is one with a lease and nothing else.
@@ -32,6 +36,9 @@ func Kind(k history.Kind) Option { return func(c *config) { c.kind = k } }
 
 // Nodes gives the lock n independent masters instead of one.
 func Nodes(n int) Option { return func(c *config) { c.nodes = n } }
+
+// Replicas gives each node n replicas. Such a lock runs on redis-server alone: see OnRedisServer.
+func Replicas(n int) Option { return func(c *config) { c.replicas = n } }
 
 // Lease sets the lease of every hold in virtual time; the default is DefaultLease.
 func Lease(d time.Duration) Option { return func(c *config) { c.lease = d } }
@@ -46,13 +53,16 @@ func MayBreak(rules ...string) Option { return func(c *config) { add(c.may, rule
 // environment variable LOCKBENCH_REQUIRE names "process".
 func OnRedisServer() Option { return func(c *config) { c.real = true } }
 
+// OnlyReal leaves virtual time out, for a lock that has been through it already.
+func OnlyReal() Option { return func(c *config) { c.noVirtual = true } }
+
 // Only runs the named rules alone.
 func Only(rules ...string) Option { return func(c *config) { add(c.only, rules) } }
 
 // DefaultLease is the lease in virtual time; on a real server it is RealLease.
 const (
 	DefaultLease = time.Second
-	RealLease    = 200 * time.Millisecond
+	RealLease    = 400 * time.Millisecond
 )
 
 func add(set map[string]bool, names []string) {

@@ -46,7 +46,7 @@ func releaseOnce(c *C) {
 }
 
 func oneWins(c *C) {
-	const racers, rounds = 12, 5
+	const racers, rounds = 100, 2
 	all := make([]*client, racers)
 	for i := range all {
 		all[i] = c.client(fmt.Sprint("c", i))

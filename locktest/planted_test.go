@@ -12,9 +12,9 @@ var caughtBy = map[string][]string{
 	"bug-blind-release":       {"late-release", "lost-release", "slow-reply"},
 	"bug-expire-apart":        {"died-on-the-way", "lost-grant", "slow-reply"},
 	"bug-same-token":          {"late-extend", "late-release", "lost-release", "slow-reply"},
-	"bug-extend-always-yes":   {"late-extend", "release-needs-a-hold", "slow-reply"},
-	"bug-extend-recreates":    {"late-extend", "slow-reply"},
-	"bug-busy-is-unavailable": {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-release", "no-lost-update", "one-wins", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply", "waits"},
+	"bug-extend-always-yes":   {"keys-deleted", "late-extend", "release-needs-a-hold", "slow-reply"},
+	"bug-extend-recreates":    {"keys-deleted", "late-extend", "slow-reply"},
+	"bug-busy-is-unavailable": {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply", "waits"},
 	"bug-unknown-is-busy":     {"busy-is-busy", "lost-grant", "slow-reply"},
 	"bug-lease-from-reply":    {"slow-reply", "valid-until"},
 	"bug-fence-apart":         {"fences-grow"},
@@ -32,23 +32,26 @@ var caughtBy = map[string][]string{
 	"bug-eternal-claim":       {"dead-writer-waits"},
 	"bug-client-clock":        {"skewed-clock"},
 	"bug-over-release":        {"deadline", "late-release", "lost-release"},
-	"bug-one-too-many":        {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-release", "no-lost-update", "one-wins", "permits", "release-needs-a-hold", "release-once", "skewed-clock", "waits"},
+	"bug-one-too-many":        {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "permits", "release-needs-a-hold", "release-once", "skewed-clock", "waits"},
 	"bug-inner-release":       {"counts-entries", "inner-release"},
 	"bug-renews-anothers":     {"late-extend", "renews-own"},
-	"bug-loss-ignored":        {"late-extend", "renews-own"},
+	"bug-loss-ignored":        {"keys-deleted", "late-extend", "renews-own"},
 	"bug-resurrects":          {"keys-deleted", "late-extend", "renews-own"},
-	"bug-never-renews":        {"renews"},
+	"bug-never-renews":        {"one-watchdog", "renewal-fails", "renews"},
 	"bug-short-inner-lease":   {"inner-release"},
 }
 
 // byChanceOf are rules that a planted bug breaks by a race, besides those that always catch it.
 var byChanceOf = map[string][]string{
-	"bug-over-release": {"permits"}, // whose permit is the first to end is a matter of one millisecond
+	"bug-over-release": {"permits", "permits-wake"}, // whose permit is the first to end is a matter of one millisecond
 }
 
 // Every planted bug breaks the rules that it should, and no other: a kit that let one pass would prove nothing by passing,
 // and one that cried at everything would not either.
 func TestEveryPlantedBugIsCaught(t *testing.T) {
+	if raceDetector {
+		t.Skip("one client at a time meets a planted bug: there is nothing to race")
+	}
 	for _, v := range catalogue.Planted() {
 		t.Run(v.Name, func(t *testing.T) {
 			rules := caughtBy[v.Name]

@@ -14,65 +14,77 @@ func Rules() []Rule {
 // Who may hold, and who may end a hold.
 func ownership() []Rule {
 	return []Rule{
-		{"excludes", "A holder keeps others out until it releases, and then the next client gets in.", nil, excludes},
-		{"release-needs-a-hold", "Who holds nothing can neither release nor extend: it hears ErrNotHeld, and the holder keeps the lock.", nil, releaseNeedsAHold},
-		{"release-once", "A second release hears ErrNotHeld and does nothing.", nil, releaseOnce},
-		{"one-wins", "Of many clients that ask at once as many get in as may.", nil, oneWins},
-		{"no-lost-update", "Clients that read, think and write back under the lock lose no update.", nil, noLostUpdate},
-		{"late-release", "A release that comes after the lease leaves the next client's hold alone.", leased, lateRelease},
-		{"late-release-told", "A release that comes after the lease hears that the hold was lost.", leased, lateReleaseTold},
-		{"late-extend", "An extend that comes after the lease hears that the hold was lost, whether another holds by then or has come and gone, and makes no lock anew.", extends, lateExtend},
-		{"busy-is-busy", "Held by another is ErrBusy and nothing else; a server that is gone is not ErrBusy.", nil, busyIsBusy},
-		{"unique-tokens", "Every grant has a token of its own.", has(func(t impls.Traits) bool { return t.UniqueToken }, "it has no tokens"), uniqueTokens},
+		{"excludes", "C1", "A holder keeps others out until it releases, and then the next client gets in.", nil, excludes},
+		{"release-needs-a-hold", "C2", "Who holds nothing can neither release nor extend: it hears ErrNotHeld, and the holder keeps the lock.", nil, releaseNeedsAHold},
+		{"release-once", "C2", "A second release hears ErrNotHeld and does nothing.", nil, releaseOnce},
+		{"one-wins", "C6", "Of many clients that ask at once as many get in as may.", nil, oneWins},
+		{"no-lost-update", "C6", "Clients that read, think and write back under the lock lose no update.", nil, noLostUpdate},
+		{"late-release", "C3", "A release that comes after the lease leaves the next client's hold alone.", leased, lateRelease},
+		{"late-release-told", "C2 C25", "A release that comes after the lease hears that the hold was lost.", leased, lateReleaseTold},
+		{"late-extend", "C2 C3 C4", "An extend that comes after the lease hears that the hold was lost, whether another holds by then or has come and gone, and makes no lock anew.", extends, lateExtend},
+		{"busy-is-busy", "C25", "Held by another is ErrBusy and nothing else; a server that is gone is not ErrBusy.", nil, busyIsBusy},
+		{"unique-tokens", "C2", "Every grant has a token of its own.", has(func(t impls.Traits) bool { return t.UniqueToken }, "it has no tokens"), uniqueTokens},
 	}
 }
 
 // Leases, clocks and replies that come late or not at all.
 func leases() []Rule {
 	return []Rule{
-		{"lease-lasts", "Nobody else gets in before the lease has ended.", leased, leaseLasts},
-		{"lease-ends", "The lock of a client that died is free when its lease has ended.", leased, leaseEnds},
-		{"extend-restarts", "An extend starts the lease anew; it adds nothing to it.", both(extends, both(leased, unwatched)), extendRestarts},
-		{"valid-until", "ValidUntil is never later than the end of the lease on the server.", validity, validUntil},
-		{"slow-reply", "A grant whose reply comes after the lease is none, and nothing is left of it.", validity, slowReply},
-		{"lost-grant", "An acquire whose reply is lost is never ErrBusy, and what is left of it ends with the lease.", leased, lostGrant},
-		{"lost-release", "A release whose reply is lost has released, and may be sent again.", leased, lostRelease},
-		{"died-on-the-way", "A client that dies anywhere on its way through an acquire locks nobody out for longer than a lease.", leased, diedOnTheWay},
-		{"skewed-clock", "A client whose clock is two leases off neither gets in beside a holder nor keeps others out.", leased, skewedClock},
-		{"lease-is-sane", "A lease of zero, below zero or of a part of a millisecond is refused.", leased, leaseIsSane},
-		{"scripts-forgotten", "A server that has forgotten the scripts costs two more requests at the most.", nil, scriptsForgotten},
+		{"lease-lasts", "C5", "Nobody else gets in before the lease has ended.", leased, leaseLasts},
+		{"lease-ends", "C5 C8", "The lock of a client that died is free when its lease has ended.", leased, leaseEnds},
+		{"extend-restarts", "C5", "An extend starts the lease anew; it adds nothing to it.", both(extends, both(leased, unwatched)), extendRestarts},
+		{"valid-until", "C19", "ValidUntil is never later than the end of the lease on the server.", validity, validUntil},
+		{"slow-reply", "C19", "A grant whose reply comes after the lease is none, and nothing is left of it.", validity, slowReply},
+		{"lost-grant", "C20", "An acquire whose reply is lost is never ErrBusy, and what is left of it ends with the lease.", leased, lostGrant},
+		{"retried-grant", "C20", "An acquire that the Redis client sends again by itself is never ErrBusy while nobody else holds, and is free after its release.", has(func(t impls.Traits) bool { return t.Repeatable }, "its acquire may not be sent twice"), retriedGrant},
+		{"lost-release", "C20", "A release whose reply is lost has released, and may be sent again.", leased, lostRelease},
+		{"lost-extend", "C20", "An extend whose reply is lost leaves the hold alone, and may be sent again.", both(extends, leased), lostExtend},
+		{"died-on-the-way", "C8", "A client that dies anywhere on its way through an acquire locks nobody out for longer than a lease.", leased, diedOnTheWay},
+		{"skewed-clock", "C23", "A client whose clock is two leases off neither gets in beside a holder nor keeps others out.", leased, skewedClock},
+		{"lease-is-sane", "C5", "A lease of zero, below zero or of a part of a millisecond is refused.", leased, leaseIsSane},
+		{"scripts-forgotten", "C21", "A server that has forgotten the scripts costs two more requests at the most.", nil, scriptsForgotten},
 	}
 }
 
 // What waiters may count on.
 func waiters() []Rule {
 	return []Rule{
-		{"waits", "A waiting acquire is granted after the release.", nil, waits},
-		{"deadline", "A waiting acquire ends with its context, with ErrCancelled, and leaves nothing behind.", nil, deadline},
-		{"dead-waiter", "A waiter that died holds nobody up for longer than a lease.", leased, deadWaiter},
-		{"keys-deleted", "When the keys are deleted a waiter gets in within a lease.", leased, keysDeleted},
-		{"woken", "A release wakes a waiter at once, every time.", has(func(t impls.Traits) bool { return t.Wakeups }, "waiters poll"), woken},
-		{"fifo", "Waiters get in in the order in which they came.", fifoOnly, fifo},
-		{"no-drift", "Dead waiters hold the others up for one lease in all, however many they are.", fifoOnly, noDrift},
-		{"clean", "When everybody is done there is no key left but a counter, and no subscription.", nil, clean},
-		{"one-slot", "All keys of one lock are in one hash slot.", nil, oneSlot},
+		{"waits", "C7", "A waiting acquire is granted after the release.", nil, waits},
+		{"deadline", "C7 C25", "A waiting acquire ends with its context, with ErrCancelled, and leaves nothing behind.", nil, deadline},
+		{"dead-waiter", "C9", "A waiter that died holds nobody up for longer than a lease.", leased, deadWaiter},
+		{"keys-deleted", "C10", "When the keys are deleted a waiter gets in within a lease.", leased, keysDeleted},
+		{"woken", "C11", "A release wakes a waiter at once, every time.", has(func(t impls.Traits) bool { return t.Wakeups }, "waiters poll"), woken},
+		{"subscription-cut", "C11", "A waiter whose subscription is cut gets in soon after the release all the same.", has(func(t impls.Traits) bool { return t.Wakeups }, "waiters poll"), subscriptionCut},
+		{"fifo", "C16", "Waiters get in in the order in which they came.", fifoOnly, fifo},
+		{"no-drift", "C9 C16", "Dead waiters hold the others up for one lease in all, however many they are.", fifoOnly, noDrift},
+		{"clean", "C7", "When everybody is done there is no key left but a counter, and no subscription.", nil, clean},
+		{"one-slot", "C24", "All keys of one lock are in one hash slot.", nil, oneSlot},
 	}
 }
 
 // What only some locks can do.
 func capabilities() []Rule {
 	return []Rule{
-		{"fences-grow", "Every grant has a higher fence than every grant before it.", has(func(t impls.Traits) bool { return t.Fenced }, "it has no fences"), fencesGrow},
-		{"counts-entries", "A holder that acquires again keeps the lock until its last release, and no release too many is heard.", reentrant, countsEntries},
-		{"inner-release", "An inner release leaves the outer hold a whole lease.", both(reentrant, leased), innerRelease},
-		{"readers-share", "Readers share; a writer is alone.", sharing, readersShare},
-		{"reader-leaves-alone", "A reader that leaves ends its own hold and no other reader's.", sharing, readerLeavesAlone},
-		{"dead-reader", "A dead reader keeps a writer out for a lease at the most, though others read on.", both(sharing, leased), deadReader},
-		{"dead-writer-waits", "A writer that died while it waited keeps readers out for a lease at the most.", both(sharing, leased), deadWriterWaits},
-		{"permits", "There are never more holders than permits, and a release too many makes none.", has(func(t impls.Traits) bool { return t.Permits }, "it has one permit"), permits},
-		{"renews", "A watchdog keeps the lock for as long as the work takes, and stops at the release.", watched, renews},
-		{"renews-own", "A watchdog whose hold is gone tells it, and neither renews another's hold nor takes the lock again.", watched, renewsOwn},
-		{"quorum", "A lock on several nodes works without the minority of them, and not without the majority; a failed attempt leaves nothing.", nil, quorum},
+		{"fences-grow", "C17", "Every grant has a higher fence than every grant before it.", has(func(t impls.Traits) bool { return t.Fenced }, "it has no fences"), fencesGrow},
+		{"counts-entries", "C13", "A holder that acquires again keeps the lock until its last release, and no release too many is heard.", reentrant, countsEntries},
+		{"inner-release", "C13", "An inner release leaves the outer hold a whole lease.", both(reentrant, leased), innerRelease},
+		{"lost-entry", "C13", "An entry whose reply is lost leaves the outer hold alone, and what is left of it ends with the lease.", both(reentrant, leased), lostEntry},
+		{"readers-share", "C14", "Readers share; a writer is alone.", sharing, readersShare},
+		{"reader-leaves-alone", "C14", "A reader that leaves ends its own hold and no other reader's.", sharing, readerLeavesAlone},
+		{"dead-reader", "C14", "A dead reader keeps a writer out for a lease at the most, though others read on.", both(sharing, leased), deadReader},
+		{"dead-writer-waits", "C9 C14", "A writer that died while it waited keeps readers out for a lease at the most.", both(sharing, leased), deadWriterWaits},
+		{"readers-wake", "C14", "Readers that wait for a writer get in together.", sharing, readersWake},
+		{"writer-first", "C14", "A waiting writer keeps new readers out, and gets in when the present ones have left.", has(func(t impls.Traits) bool { return t.WritersFirst }, "it does not promise that writers come first"), writerFirst},
+		{"permits", "C15", "There are never more holders than permits, and a release too many makes none.", has(func(t impls.Traits) bool { return t.Permits }, "it has one permit"), permits},
+		{"permits-wake", "C15", "Permits that come back at once let as many waiters in.", has(func(t impls.Traits) bool { return t.Permits }, "it has one permit"), permitsWake},
+		{"renews", "C12", "A watchdog keeps the lock for as long as the work takes, and stops at the release.", watched, renews},
+		{"renews-own", "C10 C12", "A watchdog whose hold is gone tells it, and neither renews another's hold nor takes the lock again.", watched, renewsOwn},
+		{"renewal-fails", "C12", "A watchdog survives one renewal whose reply is lost.", watched, renewalFails},
+		{"one-watchdog", "C12 C13", "A holder that entered again is renewed as often as one that entered once.", both(reentrant, watched), oneWatchdog},
+		{"gave-up-unrenewed", "C12", "An acquire that was given up renews nothing.", watched, gaveUpUnrenewed},
+		{"quorum", "C18", "A lock on several nodes works without the minority of them, and not without the majority; a failed attempt leaves nothing.", nil, quorum},
+		{"quorum-masks", "C18", "Whatever some nodes are, taken, down, hanging or losing replies, a lock on several is granted if and only if the others are a majority, and a failed attempt and a release leave nothing on any node that is there.", nil, quorumMasks},
+		{"replica-missing", "C22", "A lock that replicas must confirm is refused without them, not as busy, and nothing of it is left.", nil, replicaMissing},
 	}
 }
 

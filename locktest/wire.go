@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +22,8 @@ type wires struct {
 	delay    time.Duration // every reply is held back
 	sent     int
 	down     []*node // cannot be reached
+	hung     []*node // swallow requests
+	lossy    []*node // do what is asked, and the reply is lost
 }
 
 var errDead = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("the client is dead")}
@@ -69,6 +72,20 @@ func (w *wires) unreachable(nodes []*node) {
 	})
 }
 
+// cutSubscriptions cuts the connections that listen to channels.
+func (w *wires) cutSubscriptions() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.open {
+		if c.subscribed.Load() {
+			_ = c.Conn.Close()
+		}
+	}
+}
+
+// impair makes some nodes hang and some lose every reply, and no others.
+func (w *wires) impair(hung, lossy []*node) { w.set(func() { w.hung, w.lossy = hung, lossy }) }
+
 func (w *wires) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,6 +117,8 @@ type wire struct {
 	all  *wires
 	node *node
 
+	subscribed atomic.Bool
+
 	mu   sync.Mutex // Read and Write come from two goroutines
 	lost bool
 }
@@ -112,10 +131,14 @@ func (c *wire) Write(b []byte) (int, error) {
 	lower := bytes.ToLower(b)
 	for _, h := range handshakes {
 		if bytes.Contains(lower, h) {
+			c.subscribed.Store(bytes.Contains(lower, []byte("subscribe")))
 			return c.Conn.Write(b)
 		}
 	}
-	lose, last := c.all.next()
+	hang, lose, last := c.all.next(c.node)
+	if hang {
+		return len(b), nil
+	}
 	c.mu.Lock()
 	c.lost = lose || last
 	c.mu.Unlock()
@@ -129,11 +152,12 @@ func (c *wire) Write(b []byte) (int, error) {
 
 // await reads the reply, so that the server has done what was asked before the client dies.
 func (c *wire) await() {
-	_, _ = c.Conn.Read(make([]byte, 1<<12)) // an error is as good: nothing will come any more
+	_ = c.Conn.SetReadDeadline(time.Now().Add(time.Second)) // a connection that was closed meanwhile needs none
+	_, _ = c.Conn.Read(make([]byte, 1<<12))                 // an error is as good: nothing will come any more
 }
 
 // next counts a request.
-func (w *wires) next() (lose, last bool) {
+func (w *wires) next(n *node) (hang, lose, last bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent++
@@ -145,7 +169,7 @@ func (w *wires) next() (lose, last bool) {
 		w.countTo--
 		last = w.countTo == 0
 	}
-	return lose, last
+	return slices.Contains(w.hung, n), lose || slices.Contains(w.lossy, n), last
 }
 
 // Read passes a reply on, late or not at all.

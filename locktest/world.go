@@ -23,6 +23,8 @@ type node struct {
 	mini  *miniredis.Miniredis // nil for a real one
 	dial  func(ctx context.Context) (net.Conn, error)
 	admin *redis.Client
+	// replicas copy it; their admin alone is of use.
+	replicas []*node
 }
 
 // realSlack is by how much real time may be late.
@@ -42,23 +44,33 @@ func virtualNodes(t *testing.T, n int) []*node {
 	return out
 }
 
-// realNodes starts n redis-servers without persistence on free ports, and stops them with the test.
-func realNodes(t *testing.T, n int) []*node {
+// realNodes starts redis-servers without persistence on free ports, with their replicas, and stops them with the test.
+func realNodes(t *testing.T, cfg config) []*node {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		missing(t, err)
 	}
-	out := make([]*node, n)
+	out := make([]*node, cfg.nodes)
 	for i := range out {
-		addr := startServer(t, path)
-		out[i] = &node{addr: addr, dial: func(ctx context.Context) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "tcp", addr)
-		}}
-		out[i].open(t)
+		out[i] = realNode(t, path)
+		host, port, _ := net.SplitHostPort(out[i].addr)
+		for range cfg.replicas {
+			out[i].replicas = append(out[i].replicas, realNode(t, path, "--replicaof", host+" "+port))
+		}
 	}
 	return out
+}
+
+func realNode(t *testing.T, path string, more ...string) *node {
+	t.Helper()
+	addr := startServer(t, path, more...)
+	n := &node{addr: addr, dial: func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "tcp", addr)
+	}}
+	n.open(t)
+	return n
 }
 
 func missing(t *testing.T, err error) {
@@ -69,7 +81,7 @@ func missing(t *testing.T, err error) {
 	t.Skipf("redis-server: %v", err)
 }
 
-func startServer(t *testing.T, path string) string {
+func startServer(t *testing.T, path string, more ...string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -78,7 +90,8 @@ func startServer(t *testing.T, path string) string {
 	addr := l.Addr().String()
 	_ = l.Close()
 	_, port, _ := net.SplitHostPort(addr)
-	cmd := exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	cmd := exec.Command(path, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+		"--repl-diskless-sync-delay", "0", "--dir", t.TempDir()}, more...)...)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -61,7 +61,7 @@ func redislockVariant() impls.Variant {
 		Name: name, Summary: "The library bsm/redislock, one script that takes the key and one that compares and deletes.",
 		Kind: history.Mutex, Topology: impls.Standalone,
 		Source: impls.Source{Article: "github.com/bsm/redislock v0.10.0", Where: "Client.Obtain"},
-		Traits: impls.Traits{UniqueToken: true, Extends: true},
+		Traits: impls.Traits{UniqueToken: true, Extends: true, Repeatable: true},
 		Claims: []impls.Claim{
 			{Text: "One holder at a time; a release by one who does not hold is refused.", Holds: true, Command: command(name, "pause-before-release")},
 		},

@@ -13,7 +13,7 @@ func Variants() []impls.Variant {
 
 // traits are what all of the family can do.
 func traits() impls.Traits {
-	return impls.Traits{UniqueToken: true, Validity: true, Extends: true, Wakeups: true}
+	return impls.Traits{UniqueToken: true, Validity: true, Extends: true, Wakeups: true, Repeatable: true}
 }
 
 func command(lock, scenario string) string {
@@ -37,7 +37,7 @@ func fencedVariant() impls.Variant {
 
 func rwLeaseVariant() impls.Variant {
 	p, can := rwLease(), traits()
-	can.Fenced, can.Shared = true, true
+	can.Fenced, can.Shared, can.WritersFirst = true, true, true
 	return impls.Variant{
 		Name: "rw-lease", Summary: "A lease for every reader in a sorted set by the server's time, a key for the writer, claims of waiting writers that keep new readers out, fences.",
 		Kind: history.RW, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),

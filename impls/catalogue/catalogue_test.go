@@ -127,3 +127,30 @@ func TestScriptsHaveHeaders(t *testing.T) {
 		}
 	}
 }
+
+// TestVotes: whose refusal may come of another's attempt that was not granted.
+func TestVotes(t *testing.T) {
+	rows := []struct {
+		lock string
+		want bool
+	}{
+		{"token", false},
+		{"redisson", false},  // waits, and in no order
+		{"redlock", true},    // the nodes' votes split
+		{"fair", true},       // who comes later stands behind who waits
+		{"semaphore", false}, // one script counts and takes
+		{"rw-lease", false},
+		{"redsync-quorum", true},
+		{"redsync", false}, // the same library on one node
+	}
+	for _, r := range rows {
+		v, ok := Find(r.lock)
+		if !ok || v.Votes() != r.want {
+			t.Errorf("%s: votes %v, want %v", r.lock, v.Votes(), r.want)
+		}
+	}
+	counted := impls.Variant{Traits: impls.Traits{Permits: true, MultiCommand: true}}
+	if !counted.Votes() {
+		t.Error("permits that are counted in one command and taken in another do not vote")
+	}
+}

@@ -1,152 +1,163 @@
-package catalogue
+package catalogue_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
 
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/internal/redistest"
+	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// longLease never ends in this test, so that both servers see the same data; whole seconds and not.
+// longLeases never end in this test, so that all parties see the same data; whole seconds and not.
 var longLeases = []time.Duration{20 * time.Second, 20*time.Second + 500*time.Millisecond}
 
-// TestScriptsAnswerAlike runs every lock through the same story on miniredis, and sends what it sent once more to a fresh
-// miniredis and to redis-server, command by command: the replies and the data must agree, or a verdict of the simulator
-// says nothing about Redis.
+// TestScriptsAnswerAlike runs every lock through the same story, and sends what it sent once more to redis-server, to miniredis and to
+// the simulator's node, command by command: the replies and the data must be the same, or a verdict of the simulator says nothing
+// about Redis. After the story as it was told come its commands in random order and with each other's arguments; rapid prints the
+// seed of a failure.
 func TestScriptsAnswerAlike(t *testing.T) {
-	realServer := redistest.NewReal(t)
-	onRedis := realServer.Client(t).Redis
-	mini := miniredis.RunT(t)
-	mini.ClockTTL(true)
-	onMini := redis.NewClient(&redis.Options{Addr: mini.Addr(), MaxRetries: -1})
-	defer onMini.Close()
-	replayed := map[string]bool{}
+	trial := &trial{parties: parties(t), names: catalogue.ScriptNames(), replayed: map[string]bool{}}
+	told := map[string][][]any{}
 	for _, v := range all() {
 		if len(v.Scripts) == 0 {
 			continue
 		}
+		trial.load(t, v)
 		for _, lease := range longLeases {
-			compare(t, v, story(t, v, lease), onMini, onRedis, replayed)
+			told[v.Name] = append(told[v.Name], speakable(story(t, v, lease))...)
 		}
+		trial.compare(t, v.Name, told[v.Name])
 	}
+	names := slices.Sorted(maps.Keys(told))
+	rapid.Check(t, func(r *rapid.T) {
+		lock := rapid.SampledFrom(names).Draw(r, "lock")
+		trial.compare(r, lock, shuffled(r, told[lock]))
+	})
 	for _, v := range all() {
 		for _, s := range v.Scripts {
-			if !replayed[s.Name] {
+			if !trial.replayed[s.Name] {
 				t.Errorf("%s: no call of %s was compared", v.Name, s.Name)
 			}
 		}
 	}
 }
 
-// story is what clients of a lock send while they compete for it, enter again, extend, release, give up waiting, and find the
-// keys gone. Of locks on several nodes it is what the first was sent.
-func story(t *testing.T, v impls.Variant, lease time.Duration) [][]any {
-	t.Helper()
-	sent := &redistest.Commands{}
-	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		servers := []*redistest.Server{s}
-		if v.Topology == impls.Independent {
-			servers = append(servers, redistest.NewVirtual(t), redistest.NewVirtual(t))
-		}
-		a, b := player(t, v, servers, sent, "a", lease), player(t, v, servers, sent, "b", lease)
-		for _, mode := range []history.Mode{history.Exclusive, history.Shared} {
-			act(t, a, mode)
-			act(t, b, mode)
-			_, _ = a.Extend(t.Context())
-			wait(t, b, history.Exclusive)
-			wait(t, b, mode)
-			_ = a.Release(t.Context())
-			_ = a.Release(t.Context())
-			_ = b.Release(t.Context())
-			act(t, a, mode)
-			act(t, b, history.Exclusive)
-			for _, n := range servers {
-				n.Mini.FlushAll()
+func all() []impls.Variant { return append(catalogue.Locks(), catalogue.Planted()...) }
+
+// speakable leaves out a handshake, which tells the server's version, and WAIT, which miniredis answers at once.
+func speakable(story [][]any) [][]any {
+	return slices.DeleteFunc(story, func(args []any) bool { return args[0] == "hello" || args[0] == "wait" })
+}
+
+// shuffled draws a story from the commands of another. Arguments behind the keys of a script change places with those of other calls
+// of the same script.
+func shuffled(r *rapid.T, told [][]any) [][]any {
+	out := make([][]any, rapid.IntRange(1, 12).Draw(r, "commands"))
+	for i := range out {
+		args := slices.Clone(rapid.SampledFrom(told).Draw(r, "command"))
+		if name := fmt.Sprint(args[0]); name == "evalsha" && rapid.Bool().Draw(r, "mixed") {
+			other := rapid.SampledFrom(told).Draw(r, "arguments of")
+			if len(other) == len(args) && other[1] == args[1] {
+				at := rapid.IntRange(3, len(args)-1).Draw(r, "from")
+				copy(args[at:], other[at:])
 			}
-			sent.Mark("flushall")
-			_, _ = a.Extend(t.Context())
-			_ = a.Release(t.Context())
-			_ = a.Release(t.Context())
-			act(t, b, mode)
-			_ = b.Release(t.Context())
 		}
-	})
-	return sent.TakeArgs()
+		out[i] = args
+	}
+	return out
 }
 
-// act tries twice: what a second try by the holder means differs from lock to lock. Refusals and what a lock cannot do are
-// part of the story.
-func act(t *testing.T, l impls.Lock, mode history.Mode) {
+// trial is the comparison of one command after the other.
+type trial struct {
+	parties  []party
+	names    map[string]string // of scripts by digest
+	replayed map[string]bool   // scripts by name
+	spread   time.Duration     // the longest time from the first party's beginning of a command to the last one's end
+}
+
+// load makes a lock's scripts known to all parties.
+func (x *trial) load(t *testing.T, v impls.Variant) {
 	t.Helper()
-	for range 2 {
-		if _, err := l.Try(t.Context(), mode); errors.Is(err, impls.ErrUnknownOutcome) {
-			t.Fatalf("try: %v", err)
+	for _, p := range x.parties {
+		for _, s := range v.Scripts {
+			for _, form := range []*impls.Script{s, s.Millis()} {
+				if err := p.redis.ScriptLoad(t.Context(), form.Source).Err(); err != nil {
+					t.Fatalf("%s: %s: %v", p.name, form.Name, err)
+				}
+			}
 		}
 	}
 }
 
-// wait gives up after a while.
-func wait(t *testing.T, l impls.Lock, mode history.Mode) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	_, _ = l.Acquire(ctx, mode)
+// tester is what testing.T and rapid.T have in common.
+type tester interface {
+	Helper()
+	Fatalf(format string, args ...any)
 }
 
-// player opens a handle of which the first node's commands are recorded.
-func player(t *testing.T, v impls.Variant, servers []*redistest.Server, sent *redistest.Commands, owner string, lease time.Duration) impls.Lock {
+// compare sends a story to all parties, from no data.
+func (x *trial) compare(t tester, lock string, story [][]any) {
 	t.Helper()
-	first := servers[0].Client(t)
-	first.RecordIn(sent)
-	env := first.Env(t, owner, lease)
-	env.Key, env.Permits, env.Poll = "job", 1, 5*time.Millisecond
-	for _, s := range servers[1:] {
-		env.Nodes = append(env.Nodes, s.Client(t).Redis)
-	}
-	l, err := v.New(env)
-	if err != nil {
-		t.Fatalf("open %s: %v", v.Name, err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	return l
-}
-
-// compare sends the story to both servers.
-func compare(t *testing.T, v impls.Variant, story [][]any, mini, real redis.UniversalClient, replayed map[string]bool) {
-	t.Helper()
-	names := ScriptNames()
-	// A handshake tells the server's version, and miniredis answers WAIT at once.
-	story = slices.DeleteFunc(story, func(args []any) bool { return args[0] == "hello" || args[0] == "wait" })
-	for _, args := range append([][]any{{"flushall"}, {"script", "flush"}}, story...) {
-		one, two := reply(t, mini, args), reply(t, real, args)
-		if strings.Contains(two, "unknown command") {
+	x.spread = 0
+	for _, args := range append([][]any{{"flushall"}}, story...) {
+		replies := x.ask(args)
+		if replies[0] == unknownCommand {
 			continue // newer than this server
 		}
-		if !alike(one, two) {
-			t.Errorf("%s: %v\nminiredis answers %s\nRedis answers     %s", v.Name, brief(args), one, two)
+		for i, got := range replies {
+			if !x.alike(x.parties[i].known(replies[0]), got) {
+				t.Fatalf("%s: %s\n%s answers %s\nRedis answers %s", lock, brief(args), x.parties[i].name, got, replies[0])
+			}
 		}
-		if !note(args, names, replayed) {
-			continue // plain commands are for the servers to get right
+		if x.note(args) { // plain commands are for the servers to get right
+			x.compareData(t, lock, args)
 		}
-		if x, y := dump(t, mini), dump(t, real); !slices.EqualFunc(x, y, alike) {
-			t.Fatalf("%s: after %v\nminiredis holds %q\nRedis holds     %q", v.Name, brief(args), x, y)
+	}
+}
+
+// ask sends a command to all parties, and notes how far apart they did it.
+func (x *trial) ask(args []any) []string {
+	begin := time.Now()
+	replies := make([]string, len(x.parties))
+	for i, p := range x.parties {
+		replies[i] = p.reply(args)
+	}
+	x.spread = max(x.spread, time.Since(begin))
+	return replies
+}
+
+// known is what of a reply of Redis a party can be expected to know: miniredis does not keep the codes of errors.
+func (p party) known(reply string) string {
+	if !p.codes && strings.HasPrefix(reply, failed) && reply != failed+"NOSCRIPT" {
+		return failed + "ERR"
+	}
+	return reply
+}
+
+func (x *trial) compareData(t tester, lock string, args []any) {
+	t.Helper()
+	begin := time.Now()
+	dumps := make([][]string, len(x.parties))
+	for i, p := range x.parties {
+		dumps[i] = p.dump()
+	}
+	x.spread = max(x.spread, time.Since(begin))
+	for i, d := range dumps {
+		if !slices.EqualFunc(dumps[0], d, x.alike) {
+			t.Fatalf("%s: after %s\n%s holds %q\nRedis holds %q", lock, brief(args), x.parties[i].name, d, dumps[0])
 		}
 	}
 }
 
 // note marks the script of a call as compared, and tells whether it is one.
-func note(args []any, names map[string]string, replayed map[string]bool) bool {
+func (x *trial) note(args []any) bool {
 	digest := ""
 	switch fmt.Sprint(args[0]) {
 	case "evalsha":
@@ -154,7 +165,7 @@ func note(args []any, names map[string]string, replayed map[string]bool) bool {
 	case "eval":
 		digest = impls.NewScript("", fmt.Sprint(args[1])).Digest()
 	}
-	replayed[names[digest]] = true
+	x.replayed[x.names[digest]] = true
 	return digest != ""
 }
 
@@ -163,88 +174,53 @@ func brief(args []any) string {
 	return text[:min(len(text), 300)]
 }
 
-// reply is one line; of errors only that they are: the wordings differ.
-func reply(t *testing.T, c redis.UniversalClient, args []any) string {
-	t.Helper()
-	v, err := c.Do(t.Context(), args...).Result()
-	switch {
-	case errors.Is(err, redis.Nil):
-		return "(nil)"
-	case err != nil && strings.Contains(err.Error(), "unknown command"):
-		return "unknown command"
-	case err != nil:
-		return "error"
-	}
-	return fmt.Sprint(v)
-}
-
-// alike compares two lines word by word. Numbers above a thousand, which are times, may differ by two seconds.
-func alike(one, two string) bool {
+// alike compares two lines word by word, exactly but for times. A time is a number above a thousand; two may differ by as much as
+// the parties were apart when it was made and when it was read, and by a millisecond of rounding each time.
+func (x *trial) alike(one, two string) bool {
 	return slices.EqualFunc(strings.Fields(one), strings.Fields(two), func(a, b string) bool {
-		if a == b {
-			return true
-		}
-		x, errX := strconv.ParseFloat(strings.Trim(a, "[]"), 64)
-		y, errY := strconv.ParseFloat(strings.Trim(b, "[]"), 64)
-		limit := 2000.0 // milliseconds, and microseconds of today's date
-		if x > 1e14 {
-			limit *= 1000
-		}
-		return errX == nil && errY == nil && x > 1000 && y > 1000 && max(x-y, y-x) <= limit
+		return a == b || apart(a, b) <= 2*x.spread+2*time.Millisecond
 	})
 }
 
-// dump is all keys with their type, content and remaining milliseconds, by name.
-func dump(t *testing.T, c redis.UniversalClient) []string {
-	t.Helper()
-	ctx := t.Context()
-	keys := c.Keys(ctx, "*").Val()
-	slices.Sort(keys)
-	out := make([]string, 0, len(keys))
-	for _, k := range keys {
-		content := ""
-		switch c.Type(ctx, k).Val() {
-		case "string":
-			content = c.Get(ctx, k).Val()
-		case "hash":
-			content = fmt.Sprint(c.HGetAll(ctx, k).Val())
-		case "list":
-			content = fmt.Sprint(c.LRange(ctx, k, 0, -1).Val())
-		case "set":
-			members := c.SMembers(ctx, k).Val()
-			slices.Sort(members)
-			content = fmt.Sprint(members)
-		case "zset":
-			var members []string // by name: scores are times, which differ
-			for _, z := range c.ZRangeWithScores(ctx, k, 0, -1).Val() {
-				members = append(members, fmt.Sprintf("%v %.0f", z.Member, z.Score))
-			}
-			slices.Sort(members)
-			content = strings.Join(members, " ")
-		}
-		out = append(out, fmt.Sprintf("%s %s %s %d", k, c.Type(ctx, k).Val(), content, c.PTTL(ctx, k).Val().Milliseconds()))
+// never is further apart than any two times.
+const never = time.Duration(1<<63 - 1)
+
+// apart is the time between two words that are times: milliseconds left or of the date, microseconds of the date.
+func apart(a, b string) time.Duration {
+	m, errA := strconv.ParseInt(strings.Trim(a, `"`), 10, 64)
+	n, errB := strconv.ParseInt(strings.Trim(b, `"`), 10, 64)
+	if errA != nil || errB != nil || min(m, n) <= 1000 {
+		return never
 	}
-	return out
+	unit := time.Millisecond
+	if min(m, n) > 1e14 {
+		unit = time.Microsecond
+	}
+	return time.Duration(max(m-n, n-m)) * unit
 }
 
 func TestAlike(t *testing.T) {
 	rows := []struct {
 		one, two string
+		spread   time.Duration
 		want     bool
 	}{
-		{"1", "1", true},
-		{"1", "0", false},
-		{"job string tok 20000", "job string tok 19990", true}, // the remaining lease
-		{"job string tok 20000", "job string tok -1", false},   // none
-		{"job string tok 20000", "job string tok 500", false},
-		{"1795175074950", "1795175075100", true},  // two clocks of the same machine
-		{"1795175074950", "1795175099950", false}, // 25 s apart
-		{"(nil)", "1", false},
-		{"error", "(nil)", false},
+		{"1", "1", 0, true},
+		{"1", "0", time.Hour, false},
+		{"1", `"1"`, time.Hour, false}, // an integer and a string
+		{"job string tok left 20000", "job string tok left 19990", 4 * time.Millisecond, true},
+		{"job string tok left 20000", "job string tok left 19989", 4 * time.Millisecond, false},
+		{"job string tok left 20000", "job string tok left -1", time.Hour, false},
+		{"1795175074950", "1795175074952", 0, true}, // rounded to milliseconds, twice
+		{"1795175074950", "1795175074953", 0, false},
+		{"1795175074950000", "1795175074952001", 0, false}, // microseconds
+		{"nil", "1", time.Hour, false},
+		{failed + "ERR", failed + "WRONGTYPE", time.Hour, false},
 	}
 	for _, r := range rows {
-		if alike(r.one, r.two) != r.want {
-			t.Errorf("%q and %q: alike %v, want %v", r.one, r.two, !r.want, r.want)
+		x := &trial{spread: r.spread}
+		if x.alike(r.one, r.two) != r.want {
+			t.Errorf("%q and %q, %v apart: alike %v, want %v", r.one, r.two, r.spread, !r.want, r.want)
 		}
 	}
 }

@@ -1,0 +1,85 @@
+package catalogue_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/internal/redistest"
+)
+
+// story is what clients of a lock send while they compete for it, enter again, extend, release, give up waiting, and find the
+// keys gone. Of locks on several nodes it is what the first was sent.
+func story(t *testing.T, v impls.Variant, lease time.Duration) [][]any {
+	t.Helper()
+	sent := &redistest.Commands{}
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		servers := []*redistest.Server{s}
+		if v.Topology == impls.Independent {
+			servers = append(servers, redistest.NewVirtual(t), redistest.NewVirtual(t))
+		}
+		a, b := player(t, v, servers, sent, "a", lease), player(t, v, servers, sent, "b", lease)
+		for _, mode := range []history.Mode{history.Exclusive, history.Shared} {
+			act(t, a, mode)
+			act(t, b, mode)
+			_, _ = a.Extend(t.Context())
+			wait(t, b, history.Exclusive)
+			wait(t, b, mode)
+			_ = a.Release(t.Context())
+			_ = a.Release(t.Context())
+			_ = b.Release(t.Context())
+			act(t, a, mode)
+			act(t, b, history.Exclusive)
+			for _, n := range servers {
+				n.Mini.FlushAll()
+			}
+			sent.Mark("flushall")
+			_, _ = a.Extend(t.Context())
+			_ = a.Release(t.Context())
+			_ = a.Release(t.Context())
+			act(t, b, mode)
+			_ = b.Release(t.Context())
+		}
+	})
+	return sent.TakeArgs()
+}
+
+// act tries twice: what a second try by the holder means differs from lock to lock. Refusals and what a lock cannot do are
+// part of the story.
+func act(t *testing.T, l impls.Lock, mode history.Mode) {
+	t.Helper()
+	for range 2 {
+		if _, err := l.Try(t.Context(), mode); errors.Is(err, impls.ErrUnknownOutcome) {
+			t.Fatalf("try: %v", err)
+		}
+	}
+}
+
+// wait gives up after a while.
+func wait(t *testing.T, l impls.Lock, mode history.Mode) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, _ = l.Acquire(ctx, mode)
+}
+
+// player opens a handle of which the first node's commands are recorded.
+func player(t *testing.T, v impls.Variant, servers []*redistest.Server, sent *redistest.Commands, owner string, lease time.Duration) impls.Lock {
+	t.Helper()
+	first := servers[0].Client(t)
+	first.RecordIn(sent)
+	env := first.Env(t, owner, lease)
+	env.Key, env.Permits, env.Poll = "job", 1, 5*time.Millisecond
+	for _, s := range servers[1:] {
+		env.Nodes = append(env.Nodes, s.Client(t).Redis)
+	}
+	l, err := v.New(env)
+	if err != nil {
+		t.Fatalf("open %s: %v", v.Name, err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}

@@ -1,0 +1,41 @@
+package locktest
+
+// Case is a situation in which locks have failed, as their bug reports tell.
+type Case struct {
+	ID       string // "C1" …
+	Sentence string
+	// Elsewhere says where in lockbench the part is tried that no rule can try; "" when the rules do it all.
+	Elsewhere string
+}
+
+// Cases lists every situation that a lock must be tried in. [Rule.Cases] says which rules try it.
+func Cases() []Case {
+	return []Case{
+		{"C1", "Lock, compete, unlock: the competitor gets in.", ""},
+		{"C2", "Unlock and extend by one who does not hold, by nobody, twice, and after the lease: told apart, and without effect.", ""},
+		{"C3", "The lease ends, another holds, and the first unlocks or extends: the other's hold stays.", ""},
+		{"C4", "The lease ends, another comes and goes, and the first extends: it must fail.", ""},
+		{"C5", "The lease is as long as asked for, an extend starts it anew, and nonsense is refused.", ""},
+		{"C6", "A hundred ask at once and one wins; a counter loses no update.", "clients as processes: lockbench run --clients-as processes --workload counter"},
+		{"C7", "A blocking acquire waits, honours its deadline, and leaves no key, no place, no subscription and no goroutine.", ""},
+		{"C8", "The holder is killed: a waiter gets in within the lease.", ""},
+		{"C9", "A waiter is killed: the next one gets in.", ""},
+		{"C10", "The keys are deleted under holder and waiters: the holder is told, the waiters get in.", ""},
+		{"C11", "A release wakes a waiter, every time, and though its subscription was cut.", "scenario pubsub-cut"},
+		{"C12", "A watchdog keeps the lock, stops when it should, survives one failure, and renews no other's.", "scenarios slow-work and cancel-acquire"},
+		{"C13", "Entries are counted, an inner release and a lost reply leave the outer hold alone.", "scenario owner-collision"},
+		{"C14", "Readers share, a writer is alone, the dead of either sort end with their leases, writers come first where that is claimed.", "workload read-mostly"},
+		{"C15", "Never more holders than permits; permits come back once, and wake as many.", ""},
+		{"C16", "Order of arrival, whatever the waiters' clocks say, without drift and without ghosts.", ""},
+		{"C17", "Fences grow by grant, and a store refuses what is stale.", "the store: workload counter under pause-holder; lost data: lockbench repro fence-reset"},
+		{"C18", "Every mask of nodes taken, down, hanging or losing replies: granted if and only if a majority is left.", ""},
+		{"C19", "What comes too late is no grant, and nobody is told of more time than there is.", "scenario pause-after-grant"},
+		{"C20", "The reply to an acquire, an extend or a release is lost, with the client's retries and without.", "scenarios lost-reply-acquire and lost-reply-release"},
+		{"C21", "The server forgets its scripts.", "scenario script-flush; a restart: restart-delayed"},
+		{"C22", "A lock that replicas must confirm is refused and undone without them.", "failover that loses the key: scenario failover"},
+		{"C23", "A client's clock is off by two leases.", "scenario client-clock-skew"},
+		{"C24", "All keys of a lock are in one slot.", "a cluster: scenario cluster-slots"},
+		{"C25", "Busy, lost, unavailable and cancelled are told apart.", ""},
+		{"C26", "A lock broken on purpose is caught, one for each sort of bug.", "go test ./locktest -run Planted; lockbench suite --locks planted"},
+	}
+}

@@ -1,0 +1,134 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+func quorum(c *C) {
+	if len(c.nodes) < 3 {
+		return // one node is its own majority
+	}
+	a, b := c.client("a"), c.client("b")
+	minority := (len(c.nodes) - 1) / 2
+	a.mustHold("all nodes are there", exclusive)
+	a.mustRelease("a holds")
+	a.down(c.nodes[:minority], func() {
+		a.mustHold("a minority of the nodes is out of reach", exclusive)
+		b.mustBeRefused("a holds a majority", exclusive)
+		a.mustRelease("a holds")
+	})
+	a.down(c.nodes[:minority+1], func() {
+		if _, err := a.try(exclusive); err == nil || errors.Is(err, impls.ErrBusy) {
+			c.errorf("a majority of the nodes is out of reach, and a hears %s", say(err))
+		}
+	})
+	c.settle()
+	b.mustHold("a's attempt has failed", exclusive)
+}
+
+// ailments are what may be wrong with a node, from one client's point of view.
+var ailments = []string{"taken", "down", "hanging", "losing replies"}
+
+// quorumMasks runs in virtual time alone: many of its attempts last as long as a node may take.
+func quorumMasks(c *C) {
+	if len(c.nodes) < 3 || c.slack > 0 {
+		return
+	}
+	for _, ailment := range ailments {
+		for mask := range 1 << len(c.nodes) {
+			c.tryMask(ailment, mask)
+		}
+	}
+}
+
+// tryMask acquires while the nodes of the mask have an ailment.
+func (c *C) tryMask(ailment string, mask int) {
+	what := fmt.Sprintf("nodes %0*b are %s", len(c.nodes), mask, ailment)
+	a, b := c.client("a"), c.client("b")
+	defer b.close()
+	defer a.close()
+	var ill, well []*node
+	for i, n := range c.nodes {
+		if mask>>i&1 == 1 {
+			ill = append(ill, n)
+		} else {
+			well = append(well, n)
+		}
+	}
+	a.mustHold("all nodes are there", exclusive) // the scripts are known from here on
+	a.mustRelease("a holds")
+	c.settle()
+	c.fallIll(a, ailment, ill)
+	_, err := a.try(exclusive)
+	if granted, want := err == nil, len(well) > len(c.nodes)/2; granted != want {
+		c.errorf("%s, and a hears %s, want a grant: %v", what, say(err), want)
+	}
+	if err == nil {
+		b.mustBeRefused(what+", and a holds", exclusive)
+		_ = a.release()
+	}
+	a.wires.unreachable(nil)
+	a.wires.impair(nil, nil)
+	c.sleep(c.lease / 5) // for what goes on in the background
+	for _, n := range c.nodes {
+		if left := c.keysOf(n); len(left) > 0 && (ailment != "taken" || !isIn(n, ill)) {
+			c.errorf("%s: %q is left on %s", what, left, n.addr)
+		}
+	}
+	c.deleteKeys()
+}
+
+func isIn(n *node, all []*node) bool {
+	for _, x := range all {
+		if x == n {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *C) fallIll(cl *client, ailment string, ill []*node) {
+	switch ailment {
+	case "taken":
+		for _, n := range ill {
+			n.admin.Set(context.Background(), c.key, "another's", c.lease)
+		}
+	case "down":
+		cl.wires.unreachable(ill)
+	case "hanging":
+		cl.wires.impair(ill, nil)
+	case "losing replies":
+		cl.wires.impair(nil, ill)
+	}
+}
+
+// confirmation is how long the replicas may take: they report once a second on an idle machine.
+const confirmation = 20 * time.Second
+
+func replicaMissing(c *C) {
+	if c.cfg.replicas == 0 {
+		return // nobody is asked
+	}
+	patient := func(limit time.Duration) func(*impls.Env) {
+		return func(e *impls.Env) { e.Lease, e.NodeTimeout = time.Minute, limit }
+	}
+	a, b := c.client("a", patient(confirmation)), c.client("b", patient(c.lease/4))
+	a.mustHold("the replicas follow", exclusive)
+	a.mustRelease("a holds")
+	for _, n := range c.nodes {
+		for _, r := range n.replicas {
+			if err := r.admin.SlaveOf(context.Background(), "NO", "ONE").Err(); err != nil {
+				c.fatalf("the replica at %s cannot be parted: %v", r.addr, err)
+			}
+		}
+	}
+	if _, err := b.try(exclusive); err == nil || errors.Is(err, impls.ErrBusy) || errors.Is(err, impls.ErrUnknownOutcome) {
+		c.errorf("no replica confirms, and b hears %s", say(err))
+	}
+	c.noKeys()
+}
