@@ -22,11 +22,14 @@ type Input struct {
 
 // Options tunes a check; the zero value is the documented default of each field.
 type Options struct {
-	Plain            bool                 // unwindowed Porcupine instead of windows, for comparison
-	Budget           int64                // nanoseconds that Porcupine may take in all; 0 means 10 s
-	Seed             uint64               // draws the random sample of clean windows
-	MaxViolations    int                  // how many are kept with their story per property; 0 means 20
-	Grace            int64                // nanoseconds beyond the lease within which a free lock must be obtained; 0 means one lease, at least 1 s
+	Plain         bool   // unwindowed Porcupine instead of windows, for comparison
+	Budget        int64  // nanoseconds that Porcupine may take in all; 0 means 10 s
+	Seed          uint64 // draws the random sample of clean windows
+	MaxViolations int    // how many are kept with their story per property; 0 means 20
+	Grace         int64  // nanoseconds beyond the lease within which a free lock must be obtained; 0 means one lease, at least 1 s
+	// HandOver is within how many nanoseconds one who waits for a lock that promises to wake its waiters must have what was given
+	// back; 0 means a second.
+	HandOver         int64
 	MinOpportunities int                  // below which a clean mutual-exclusion is inconclusive; 0 means 1
 	Leftovers        []string             // what was found left behind after everybody was done, in words; nil: nobody looked
 	Store            map[string]StoreEnds // what the guarded store held before the first write and at the end, by key

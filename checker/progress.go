@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/lockbench/lockbench/history"
@@ -45,7 +46,7 @@ func (p *progress) limitFrom(free, now int64) int64 {
 	if !p.d.a.header.Wakeups || p.d.ev.metFault(free-p.d.a.header.Lease, now) {
 		return p.limit
 	}
-	return min(p.limit, promptly)
+	return min(p.limit, cmp.Or(p.d.opt.HandOver, promptly))
 }
 
 func newProgress(d *docket) *progress {

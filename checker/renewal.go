@@ -25,6 +25,9 @@ type renewed struct {
 	until    int64
 	released *record
 	inner    int // grants inside the outermost that have not been released
+	// doubt: the outcome of an entry or of a release within the hold is unknown. The server may then count more entries than the
+	// client, and a renewal after the client's last release is of what the server still counts.
+	doubt bool
 }
 
 func newRenewal(d *docket) *renewal {
@@ -45,6 +48,9 @@ func (w *renewal) returned(r *record) {
 		return
 	}
 	h := w.holder[r.client]
+	if h != nil && r.outcome == history.Unknown && r.op != history.Extend && w.reentrant() {
+		h.doubt = true
+	}
 	switch r.op {
 	case history.Acquire:
 		w.acquire(r)
@@ -60,16 +66,19 @@ func (w *renewal) returned(r *record) {
 	}
 }
 
+func (w *renewal) reentrant() bool { return w.d.a.header.Kind == history.Reentrant }
+
 func (w *renewal) acquire(r *record) {
 	if !r.granted() {
 		return
 	}
-	if h := w.holder[r.client]; h != nil && h.released == nil && w.d.a.header.Kind == history.Reentrant {
+	h := w.holder[r.client]
+	if h != nil && h.released == nil && w.reentrant() {
 		h.inner++
 		h.until = w.until(r)
 		return
 	}
-	w.holder[r.client] = &renewed{grant: r, until: w.until(r)}
+	w.holder[r.client] = &renewed{grant: r, until: w.until(r), doubt: h != nil && h.doubt && h.until >= r.call}
 	if d := w.d.k.detailOf(r); r.mode == history.Exclusive && d.role == starts {
 		w.newest = interval{r, r.ret, d.end}
 	}
@@ -98,7 +107,7 @@ func (w *renewal) told(h *renewed, r *record) {
 	case gone && h.released == nil && h.until > r.ret && h.until != never && !w.d.ev.metFault(h.grant.call, r.ret):
 		w.report("healthy-lost", h, r, nil)
 	case r.outcome != history.OK || r.op != history.Extend:
-	case h.released != nil && r.call > h.released.ret && h.released.outcome == history.OK && !w.ofAnother(h, r): // or of the next hold, whose acquire is to return
+	case h.released != nil && r.call > h.released.ret && h.released.outcome == history.OK && !w.ofAnother(h, r) && !h.doubt: // or of the next hold, whose acquire is to return
 		w.report("outlived-release", h, r, nil)
 	case w.another(h, r):
 		w.report("renewed-another", h, r, w.newest.r)

@@ -151,6 +151,11 @@ var storeRows = []row{
 		a write 0 1 ok read=0 wrote=1
 		b write 2 3 unknown read=1 wrote=2
 		c write 4 5 ok read=2 wrote=3`},
+	{name: "two unknown writes in a row that happened", rule: "unknown-write", head: forever, ops: `
+		a write 0 1 ok read=0 wrote=1
+		b write 2 3 unknown read=1 wrote=2
+		c write 4 5 unknown read=2 wrote=3
+		c write 6 7 ok read=3 wrote=4`},
 	{name: "an unknown write that did not happen", head: forever, ops: `
 		a write 0 1 ok read=0 wrote=1
 		b write 2 3 unknown read=1 wrote=2
@@ -413,6 +418,19 @@ var renewalRows = []row{
 		a release 10 11 ok token=t1
 		a extend 20 21 ok token=t2
 		a acquire 15 25 ok token=t2`},
+	{name: "an extend of an entry whose release was not answered", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 ok
+		a release 4 5 unknown
+		a release 6 7 ok
+		a acquire 12 13 ok
+		a release 14 15 ok
+		a extend 20 21 ok`},
+	{name: "an extend of an entry that was not answered", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 unknown
+		a release 6 7 ok
+		a extend 20 21 ok`},
 	{name: "an extend of another's hold", rule: "renewed-another", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 110 111 ok

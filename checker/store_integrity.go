@@ -190,20 +190,30 @@ func (s *storeIntegrity) useUnsure(first *record) {
 	if !s.known || !s.d.rules.on("unknown-write") {
 		return
 	}
-	for i, u := range s.unsure {
+	for _, u := range s.unsure {
 		stored := s.d.k.detailOf(u).end
 		read := func(r *record) bool {
 			return r.call <= first.ret && u.call <= r.ret && s.d.k.detailOf(r).until == stored
 		}
 		if slices.ContainsFunc(s.open, read) {
-			if s.d.k.detailOf(u).until != s.value && s.d.rules.on("lost-update") {
-				s.lost(u)
-			}
-			s.apply(u)
-			s.unsure = slices.Delete(s.unsure, i, i+1)
+			s.supply(u)
 			return
 		}
 	}
+}
+
+// supply applies a write of unknown outcome, and before it those of unknown outcome that stored what it read.
+func (s *storeIntegrity) supply(u *record) {
+	s.unsure = slices.DeleteFunc(s.unsure, func(r *record) bool { return r == u })
+	read := s.d.k.detailOf(u).until
+	stored := func(r *record) bool { return r.call <= u.ret && s.d.k.detailOf(r).end == read }
+	if i := slices.IndexFunc(s.unsure, stored); read != s.value && i >= 0 {
+		s.supply(s.unsure[i])
+	}
+	if read != s.value && s.d.rules.on("lost-update") {
+		s.lost(u)
+	}
+	s.apply(u)
 }
 
 func (s *storeIntegrity) apply(r *record) {

@@ -9,7 +9,8 @@ import (
 )
 
 // DefaultProgram is the small setting in which a lock of this kind shows what it does: two clients, three rounds each, a lease of a
-// second, work of a fifth of it, and waiters that look often enough to come in when the lease ends.
+// second, work of a fifth of it, and waiters that look often enough to come in when the lease ends. A lock that can extend is also
+// held for longer than its lease; a queue has three clients, without which nobody could wait before another.
 func DefaultProgram(v impls.Variant) Program {
 	lease := time.Second
 	p := Program{Lock: v.Name, Load: "counter", Variant: v, Clients: 2, Config: workloads.Config{
@@ -22,6 +23,12 @@ func DefaultProgram(v impls.Variant) Program {
 		p.Load = "nested"
 	case history.Semaphore:
 		p.Load, p.Clients, p.Permits = "hot", 3, 2
+	}
+	if v.Traits.Extends && v.Kind == history.Mutex {
+		p.Also = []string{"long-hold"}
+	}
+	if v.Traits.FIFO {
+		p.Clients = 3
 	}
 	return p
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // Strategies by name.
@@ -65,8 +66,9 @@ func (j job) settle(n, length int) schedule {
 // standing are the faults that are a state of affairs from the start; a search draws them before the schedule begins.
 var standing = []string{faults.SkewClient, faults.CollideOwners, faults.SlowWork}
 
-// vary draws the standing faults of a schedule. Each counts as one of the faults that the schedule may have.
+// vary draws the workload of a schedule, and its standing faults. Each of these counts as one of the faults that the schedule may have.
 func vary(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
+	p = draw(p, r)
 	var strikes []string
 	for _, f := range b.Faults {
 		if !slices.Contains(standing, f) {
@@ -80,6 +82,21 @@ func vary(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
 	}
 	b.Faults = strikes
 	return p, b
+}
+
+// draw picks one of the workloads of a program, all with equal chance.
+func draw(p Program, r *rand.Rand) Program {
+	also := p.Also
+	p.Also = nil
+	if len(also) == 0 {
+		return p
+	}
+	if i := r.IntN(len(also) + 1); i < len(also) {
+		if w, ok := workloads.Find(also[i]); ok {
+			p.Load, p.Workload = also[i], w
+		}
+	}
+	return p
 }
 
 // stand makes one standing fault.
@@ -123,6 +140,11 @@ func DefaultFaults(v impls.Variant) []string {
 }
 
 func (j job) check() error {
+	for _, name := range j.Program.Also {
+		if _, ok := workloads.Find(name); !ok {
+			return fmt.Errorf("explore: no workload is called %q", name)
+		}
+	}
 	switch j.Strategy {
 	case Exhaustive, Random, PCT, Mixed:
 	default:

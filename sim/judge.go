@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
@@ -33,7 +34,7 @@ func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken,
 	if out.Left != "" {
 		return []broken{{Property: history.Hygiene, Cause: history.Orphan, Story: []string{"goroutines are left behind: " + out.Left}}}, nil
 	}
-	v, err := check(ctx, out, guardedKey(p), stories)
+	v, err := check(ctx, out, p, stories)
 	if err != nil {
 		return nil, err
 	}
@@ -90,16 +91,25 @@ func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdi
 	}, opt)
 }
 
-func check(ctx context.Context, out Outcome, key string, stories bool) (*checker.Verdict, error) {
-	opt := checker.Options{MaxViolations: 1, Bare: !stories}
+func check(ctx context.Context, out Outcome, p Program, stories bool) (*checker.Verdict, error) {
+	opt := checker.Options{MaxViolations: 1, Bare: !stories, HandOver: int64(handOver(out, p))}
 	if out.Final != nil {
-		opt.Store = map[string]checker.StoreEnds{key: {Initial: out.Initial, Final: out.Final}}
+		opt.Store = map[string]checker.StoreEnds{guardedKey(p): {Initial: out.Initial, Final: out.Final}}
 	}
 	v, err := out.Check(ctx, opt)
 	if err != nil {
 		return nil, fmt.Errorf("judge a schedule: %w", err)
 	}
 	return v, nil
+}
+
+// handOver is within what time a waiter must have a lock that was given back, where that is promised: half the time after which a waiter that
+// nobody wakes looks again, for a lock that wakes its waiters, in a schedule without faults. Time that the search let pass does not count.
+func handOver(out Outcome, p Program) time.Duration {
+	if !p.Variant.Traits.Wakeups || len(out.Windows) > 0 {
+		return 0
+	}
+	return out.Waited + p.Poll/2
 }
 
 // operations is a history in memory.

@@ -18,6 +18,7 @@ import (
 type Program struct {
 	Lock     string             `json:"lock"`
 	Load     string             `json:"workload"`
+	Also     []string           `json:"also,omitempty"` // workloads that a schedule of a random search may run instead
 	Variant  impls.Variant      `json:"-"`
 	Workload workloads.Workload `json:"-"`
 	Config   workloads.Config   `json:"config"`

@@ -30,6 +30,7 @@ type Outcome struct {
 	Final    *int64
 	Steps    int           // events that the scheduler released
 	Virtual  time.Duration // how long it would have taken
+	Waited   time.Duration // of that, what the strategy let pass while messages were on their way
 	Hash     uint64        // of the trace
 	Trace    []string      // when it was asked for
 	Tape     []Choice
@@ -246,7 +247,7 @@ func (w *world) outcome() Outcome {
 	out := Outcome{
 		Header: history.Header{Lock: p.Variant.Name, Kind: p.Variant.Kind, Lease: int64(p.Config.Lease), Permits: p.Permits,
 			Votes: p.Variant.Votes(), Wakeups: p.Variant.Traits.Wakeups, FIFO: p.Variant.Traits.FIFO},
-		Windows: w.windows, Steps: w.step, Virtual: w.virtual, Hash: w.trace.hash, Trace: w.trace.lines, Tape: w.tape,
+		Windows: w.windows, Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, Tape: w.tape,
 		Stuck: w.stuck, Crash: w.crash, Left: w.left, Pruned: w.pruned,
 	}
 	if p.Variant.Traits.NoLease {

@@ -48,6 +48,7 @@ type world struct {
 	trace    trace
 	tape     []Choice
 	waits    int
+	waited   time.Duration // in them
 	sent     int           // commands, by all clients
 	entered  int           // critical sections that were entered
 	entries  []int         // of these, by client
@@ -192,7 +193,9 @@ func (w *world) drive() {
 			return
 		}
 		if chosen.kind == waitForTime {
+			from := w.now()
 			w.passAtMost(w.bounds.MaxDelay)
+			w.waited += w.now() - from
 			continue
 		}
 		time.Sleep(tick)
