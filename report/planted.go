@@ -63,7 +63,7 @@ func sensitivityText(x results.Sensitivity) string {
 	}
 	text := fmt.Sprintf("caught %d/%d planted bugs", x.Caught, x.Planted)
 	if x.Caught > 0 {
-		text += ", median " + span(x.Median)
+		text += ", median " + Span(x.Median)
 	}
 	if len(x.Missed) > 0 {
 		text += "; missed " + strings.Join(x.Missed, ", ")
