@@ -339,3 +339,15 @@ func TestEveryScenarioHasAnExpectation(t *testing.T) {
 		}
 	}
 }
+
+// An extend that is answered when its own validity is over is none: the holder must not be told that all is well.
+func TestAnExtendThatComesTooLateIsNone(t *testing.T) {
+	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
+		a := join(t, s, v.Name, "a")
+		a.asks(t, "the lock is free", write, nil)
+		a.Before("evalsha", func() { time.Sleep(lease - 2*time.Millisecond) }) // within the lease, and after the validity
+		_, err := a.Extend(t.Context())
+		wantErr(t, "extend answered two milliseconds before the end of the lease", err, impls.ErrUnavailable)
+		a.leaves(t, "the hold is still there", nil)
+	})
+}

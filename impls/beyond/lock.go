@@ -42,7 +42,7 @@ type request struct {
 	doubt bool // a reply was lost: the token may hold without the client's knowing
 }
 
-// errTooLate is a grant whose reply came when its validity was over. It has been handed back.
+// errTooLate is a grant whose reply came when its validity was over. It has been handed back, unless it was an extend.
 var errTooLate = fmt.Errorf("the reply came after the end of the lease: %w", impls.ErrUnavailable)
 
 func (p protocol) open(env impls.Env) (impls.Lock, error) {
@@ -93,7 +93,8 @@ func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, err
 	}
 }
 
-// Extend starts the lease of the last hold anew.
+// Extend starts the lease of the last hold anew. An extend whose reply comes when the new validity is over is ErrUnavailable, like such
+// a grant; the hold is kept for Release.
 func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 	if len(l.holds) == 0 {
 		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrNotHeld)
@@ -112,6 +113,9 @@ func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrLost)
 	}
 	h.until = until
+	if !l.env.Clock.Now().Before(until) {
+		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, errTooLate)
+	}
 	return impls.Grant{Token: h.token, ValidUntil: until}, nil
 }
 

@@ -2,6 +2,7 @@ package beyond
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/lockbench/lockbench/impls"
 )
@@ -32,6 +33,8 @@ var (
 	//go:embed lua/rw_withdraw.lua
 	rwWithdrawSource string
 
+	//go:embed lua/fair_first.lua
+	fairFirstSource string
 	//go:embed lua/fair_take.lua
 	fairTakeSource string
 	//go:embed lua/fair_release.lua
@@ -79,12 +82,17 @@ func rwLease() protocol {
 // fair has the holder's key in common with fenced, and its script that extends.
 func fair() protocol {
 	return protocol{
-		take:     byMode{impls.NewScript("fair_take.lua", fairTakeSource)},
+		take:     byMode{fairScript("fair_take.lua", fairTakeSource)},
 		renew:    fenced().renew,
-		end:      byMode{impls.NewScript("fair_release.lua", fairReleaseSource)},
-		withdraw: impls.NewScript("fair_withdraw.lua", fairWithdrawSource),
+		end:      byMode{fairScript("fair_release.lua", fairReleaseSource)},
+		withdraw: fairScript("fair_withdraw.lua", fairWithdrawSource),
 		args:     4,
 		suffixes: []string{QueueKey, PlacesKey},
 		turns:    true,
 	}
+}
+
+// fairScript puts in what the scripts of fair have in common: Lua on a server has no include.
+func fairScript(name, source string) *impls.Script {
+	return impls.NewScript(name, strings.Replace(source, "-- include fair_first.lua\n", fairFirstSource, 1))
 }

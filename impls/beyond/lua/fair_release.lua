@@ -8,22 +8,7 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then
 	return 0
 end
 redis.call('DEL', KEYS[1])
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local function first()
-	while true do
-		local token = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
-		if not token then
-			return nil
-		end
-		local ends = redis.call('ZSCORE', KEYS[4], token)
-		if ends and tonumber(ends) > now then
-			return token
-		end
-		redis.call('ZREM', KEYS[3], token)
-		redis.call('ZREM', KEYS[4], token)
-	end
-end
+-- include fair_first.lua
 local head = first()
 if head then
 	redis.call('PUBLISH', ARGV[3] .. head, '')

@@ -7,24 +7,7 @@
 -- ARGV[1] token; ARGV[2] lease in ms, of a hold and of a place; ARGV[3] channel of a waiter, but for its token
 -- ARGV[4] 1 when the client will wait, else 0
 -- Replies {1, fence} when granted, {0, ms until it is worth asking again} when not.
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local struck = false
-local function first()
-	while true do
-		local token = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
-		if not token then
-			return nil
-		end
-		local ends = redis.call('ZSCORE', KEYS[4], token)
-		if ends and tonumber(ends) > now then
-			return token
-		end
-		redis.call('ZREM', KEYS[3], token)
-		redis.call('ZREM', KEYS[4], token)
-		struck = true
-	end
-end
+-- include fair_first.lua
 local holder = redis.call('GET', KEYS[1])
 local head = first()
 if holder == ARGV[1] or not holder and (not head or head == ARGV[1]) then

@@ -8,22 +8,7 @@ local traces = redis.call('ZREM', KEYS[3], ARGV[1]) + redis.call('ZREM', KEYS[4]
 if redis.call('GET', KEYS[1]) == ARGV[1] then
 	traces = traces + redis.call('DEL', KEYS[1])
 end
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local function first()
-	while true do
-		local token = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
-		if not token then
-			return nil
-		end
-		local ends = redis.call('ZSCORE', KEYS[4], token)
-		if ends and tonumber(ends) > now then
-			return token
-		end
-		redis.call('ZREM', KEYS[3], token)
-		redis.call('ZREM', KEYS[4], token)
-	end
-end
+-- include fair_first.lua
 local head = first()
 if head and redis.call('EXISTS', KEYS[1]) == 0 then
 	redis.call('PUBLISH', ARGV[3] .. head, '')
