@@ -20,8 +20,7 @@ const (
 func (s *scanner) operation(op *Operation) {
 	*op = Operation{}
 	var has int
-	s.object("an operation", func(name []byte) { has |= s.operationField(op, name) })
-	s.end()
+	s.record("an operation", func(name []byte) { has |= s.operationField(op, name) })
 	if s.msg == "" {
 		s.checkOperation(op, has)
 	}
@@ -164,8 +163,7 @@ func (s *scanner) failLine(format string, args ...any) {
 // header reads the header line.
 func (s *scanner) header() (h Header) {
 	var has int
-	s.object("the header", func(name []byte) { has |= s.headerField(&h, name) })
-	s.end()
+	s.record("the header", func(name []byte) { has |= s.headerField(&h, name) })
 	if s.msg == "" && has&hasSchema == 0 {
 		s.failLine("expected a header line with \"schema\":%q first", Schema)
 	}

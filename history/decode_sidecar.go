@@ -3,8 +3,7 @@ package history
 // command reads one command line into c, which it overwrites.
 func (s *scanner) command(c *Command) {
 	*c = Command{}
-	s.object("a command", func(name []byte) { s.commandField(c, name) })
-	s.end()
+	s.record("a command", func(name []byte) { s.commandField(c, name) })
 	if c.Name == "" {
 		s.failLine("expected the field \"name\": the command in upper case")
 	}
@@ -43,8 +42,7 @@ func (s *scanner) commandField(c *Command, name []byte) {
 // window reads one fault window line into w, which it overwrites.
 func (s *scanner) window(w *Window) {
 	*w = Window{Node: -1}
-	s.object("a fault window", func(name []byte) { s.windowField(w, name) })
-	s.end()
+	s.record("a fault window", func(name []byte) { s.windowField(w, name) })
 	if w.Fault == "" {
 		s.failLine("expected the field \"fault\": a name such as pause-client")
 	}
@@ -90,7 +88,7 @@ func (s *scanner) node() int {
 // sidecarHeader reads the header line of a commands or faults file.
 func (s *scanner) sidecarHeader(schema string) {
 	found := false
-	s.object("the header", func(name []byte) {
+	s.record("the header", func(name []byte) {
 		if string(name) != "schema" {
 			s.skip(0)
 			return
@@ -98,7 +96,6 @@ func (s *scanner) sidecarHeader(schema string) {
 		found = true
 		s.schema(schema)
 	})
-	s.end()
 	if !found {
 		s.failLine("expected a header line with \"schema\":%q first", schema)
 	}

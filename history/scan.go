@@ -76,6 +76,12 @@ func (s *scanner) object(what string, field func(name []byte)) {
 	}
 }
 
+// record reads a line that is one object and nothing else.
+func (s *scanner) record(what string, field func(name []byte)) {
+	s.object(what, field)
+	s.end()
+}
+
 // end checks that nothing but white space follows.
 func (s *scanner) end() {
 	if s.peek() != 0 || s.at < len(s.line) {

@@ -73,12 +73,7 @@ func SaveCommands(path string, commands []Command) error {
 	if err != nil {
 		return err
 	}
-	for i := range commands {
-		if err = w.Write(&commands[i]); err != nil {
-			break
-		}
-	}
-	return errors.Join(err, w.Close())
+	return writeAll(w, commands)
 }
 
 // WriteWindows writes a faults file, as plain JSON Lines.

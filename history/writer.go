@@ -122,8 +122,16 @@ func Save(path string, h Header, ops []Operation) error {
 	if err != nil {
 		return err
 	}
-	for i := range ops {
-		if err = w.Write(&ops[i]); err != nil {
+	return writeAll(w, ops)
+}
+
+// writeAll writes records and closes the file, whatever came of it.
+func writeAll[T any](w interface {
+	Write(*T) error
+	Close() error
+}, all []T) (err error) {
+	for i := range all {
+		if err = w.Write(&all[i]); err != nil {
 			break
 		}
 	}
