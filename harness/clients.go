@@ -26,7 +26,8 @@ type drive struct {
 	prefix     string
 	base       timebase
 	timeline   func() int64 // nanoseconds since base
-	clockError int64        // nanoseconds by which clients that are processes may disagree
+	machine    int64        // base on the machine's monotonic clock, for clients that are processes
+	clockError int64        // nanoseconds by which those may disagree
 	recorder   *history.Recorder
 	joining    sync.Mutex // protects latency and lags while clients join
 	latency    []*latency.Recorder

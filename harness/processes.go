@@ -22,11 +22,6 @@ import (
 // processes runs every client as a process of its own until all are done. A client that reaches a fault's moment says so and stops
 // or kills itself; the run sees it stopped, measures, and lets it go on.
 func (d *drive) processes(ctx context.Context) error {
-	base, gap, err := d.base.onMachine()
-	if err != nil {
-		return err
-	}
-	d.clockError = 2 * gap
 	all := make([]*process, d.Scenario.Clients)
 	for i := range all {
 		all[i] = &process{drive: d, index: i, rec: d.newRecord(i)}
@@ -35,7 +30,7 @@ func (d *drive) processes(ctx context.Context) error {
 	errs := make([]error, len(all))
 	var group sync.WaitGroup
 	for i, p := range all {
-		group.Go(func() { errs[i] = p.run(ctx, d.job(i, base)) })
+		group.Go(func() { errs[i] = p.run(ctx, d.job(i, d.machine)) })
 	}
 	group.Wait()
 	return errors.Join(errs...)

@@ -103,7 +103,18 @@ func (e Experiment) newDrive(ctx context.Context, f *field) (*drive, error) {
 	if err = errors.Join(err, end()); err != nil {
 		return nil, fmt.Errorf("prepare workload %s: %w", w.Name(), err)
 	}
-	return d, nil
+	return d, d.shareBase()
+}
+
+// shareBase finds the base for clients in other processes, before the header is written that says how far they may disagree.
+func (d *drive) shareBase() (err error) {
+	if d.As != Processes {
+		return nil
+	}
+	var gap int64
+	d.machine, gap, err = d.base.onMachine()
+	d.clockError = 2 * gap
+	return err
 }
 
 // clients runs them as what they are to be.
