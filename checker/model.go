@@ -136,8 +136,14 @@ func (m *modelOf) ofItself(in, other move) bool {
 	if in.client != other.client {
 		return false
 	}
-	within := in.act == actAcquire && other.end >= in.start // else it had given up the other before
-	return m.kind == history.Reentrant && (in.act != actBusy || other.act == actMaybe) || m.kind == history.RW && within
+	switch m.kind {
+	case history.Reentrant:
+		return in.act != actBusy || other.act == actMaybe
+	case history.RW:
+		within := in.act == actAcquire && other.end >= in.start // else it had given up the other before
+		return within || in.act == actMaybe && other.act == actMaybe
+	}
+	return false
 }
 
 func (s lockState) with(hold uint32) string {

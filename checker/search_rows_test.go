@@ -57,6 +57,30 @@ func TestSearchDecides(t *testing.T) {
 	}
 }
 
+// TestSearchFindsTheOrder: what a search might take for a violation and is none.
+func TestSearchFindsTheOrder(t *testing.T) {
+	for _, r := range []row{
+		// Both lost acquires are a's: the first, shared, kept the writer out, and the second kept everybody out.
+		{name: "shared: a lost upgrade", head: history.Header{Kind: history.RW}, ops: `
+			a acquire 0 4 unknown shared
+			a acquire 8 8 unknown
+			b acquire 7 7 busy
+			b acquire 11 11 busy shared`},
+		// The release that may not have taken effect keeps c out for good.
+		{name: "permits: a lost release", head: history.Header{Kind: history.Semaphore, Permits: 2}, ops: `
+			a acquire 0 1 ok
+			b acquire 2 3 ok
+			a release 4 5 unknown
+			c acquire 900 901 busy`},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			if v := r.check(t); v.property(history.Linearizability).Verdict != Pass || broken(v) != "" {
+				t.Errorf("%q, %+v", broken(v), v.property(history.Linearizability))
+			}
+		})
+	}
+}
+
 // TestManyUnknowns has more acquires of unknown outcome than a search places: what they may excuse is not judged, and the note says so.
 func TestManyUnknowns(t *testing.T) {
 	ops := "z acquire 0 1 ok\nz release 2 3 ok\n"
