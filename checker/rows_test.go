@@ -14,6 +14,11 @@ func rows() []row {
 	return append(all, renewalRows...)
 }
 
+// crashOf is the record of a client's end.
+func crashOf(client string, at int64) Input {
+	return Input{Faults: []history.Window{{Fault: faultCrashClient, Client: client, Start: at, Confirmed: true}}}
+}
+
 var exclusionRows = []row{
 	{name: "one after the other", head: forever, ops: `
 		a acquire 0 1 ok
@@ -323,6 +328,20 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 40 41 busy`},
+	// The reply told a of a hold that had ended on the way; while it was under way, it held, and refused b.
+	{name: "refused by a grant whose reply came after its lease", head: leased, ops: `
+		a acquire 0 300 ok until=120
+		b acquire 10 11 busy
+		c acquire 150 160 ok`},
+	// What a's library reports at the end of a wait that a did not live to see is nobody's wait.
+	{name: "a dead client waits for nothing", head: leased, extra: crashOf("a", 400*msec), ops: `
+		b acquire 0 1 ok
+		b release 2 3 ok
+		a acquire 4 1900 fail`},
+	// a was to be told when its hold is lost, and died: from then on it believes nothing.
+	{name: "the dead believe nothing", head: leased, extra: crashOf("a", 30*msec), ops: `
+		a acquire 0 1 ok until=told
+		b acquire 100 200 ok`},
 	{name: "a reader refused beside readers", rule: "busy-witness", head: history.Header{Kind: history.RW}, ops: `
 		a acquire 0 1 ok shared
 		b acquire 2 3 busy shared`, want: "refusal×1"},
