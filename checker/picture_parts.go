@@ -52,7 +52,7 @@ func newPicture(v *Violation) *picture {
 		p.addOperation(&a.Operations[i])
 	}
 	p.addFaults(a.Faults)
-	p.note("violation", v.At, v.At+v.Lasted, string(v.Property), v.Story, colourViolation)
+	p.note(v.At, v.At+v.Lasted, annotation("violation", colourViolation, string(v.Property), v.Story...))
 	return p
 }
 
@@ -81,9 +81,9 @@ func (p *picture) addHold(h *hold) {
 		granted += fmt.Sprintf(", fence %d", h.acquire.Fence)
 	}
 	p.operation(in, h.acquire.Call, h.start(), granted)
-	p.note(h.client()+" holds", h.start(), h.end(), "holds", nil, colourHold)
+	p.note(h.start(), h.end(), annotation(h.client()+" holds", colourHold, "holds"))
 	for _, u := range h.uses {
-		p.note(h.client()+" is inside", u.Call, u.Return, "critical section", nil, colourUse)
+		p.note(u.Call, u.Return, annotation(h.client()+" is inside", colourUse, "critical section"))
 	}
 	if h.end() > p.end {
 		return
@@ -123,7 +123,7 @@ func (p *picture) addOperation(op *history.Operation) {
 	if op.Op == history.Write && op.HasValue {
 		text = fmt.Sprintf("%s wrote %d, having read %d → %s", op.Client, op.Wrote, op.Read, op.Outcome)
 	}
-	p.note(op.Client+" "+op.Op.String(), op.Call, op.Return, text, nil, colourOther)
+	p.note(op.Call, op.Return, annotation(op.Client+" "+op.Op.String(), colourOther, text))
 }
 
 func (p *picture) addFaults(faults []history.Window) {
@@ -133,19 +133,22 @@ func (p *picture) addFaults(faults []history.Window) {
 		if !w.Confirmed {
 			details = append(details, "it was not seen to take")
 		}
-		p.note(faultLabel(w), w.Start, windowEnd(*w), w.Fault, details, colourFault)
+		p.note(w.Start, windowEnd(*w), annotation(faultLabel(w), colourFault, w.Fault, details...))
 	}
 }
 
-// note adds an annotation in a lane of its own.
-func (p *picture) note(tag string, from, to int64, text string, details []string, colour string) {
+// annotation makes one in a lane of its own, which has no place in time yet. The details are lines.
+func annotation(tag, colour, text string, details ...string) porcupine.Annotation {
+	return porcupine.Annotation{Tag: tag, Description: text, Details: joinLines(details), TextColor: "#000000", BackgroundColor: colour}
+}
+
+// note adds an annotation from an instant to another, unless that is outside the picture.
+func (p *picture) note(from, to int64, a porcupine.Annotation) {
 	if from > p.end || to < p.base {
 		return
 	}
-	p.notes = append(p.notes, porcupine.Annotation{
-		Tag: tag, Start: p.at(from), End: p.at(max(from, to)), Description: text, Details: joinLines(details),
-		TextColor: "#000000", BackgroundColor: colour,
-	})
+	a.Start, a.End = p.at(from), p.at(max(from, to))
+	p.notes = append(p.notes, a)
 }
 
 func joinLines(lines []string) string {
