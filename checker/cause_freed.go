@@ -171,17 +171,12 @@ func (p *pair) ranOutUnder(own *hold, f *step) bool {
 	if len(p.first.grants) == 0 || own.granted() > p.first.granted() {
 		return false
 	}
-	end, ok := int64(0), false
-	for i := range p.steps {
-		st := &p.steps[i]
-		if st.Client != own.client() || st.Sent < own.granted() || st.Sent >= f.Sent || !st.takes() && st.effect != effectLease {
-			continue
-		}
-		if ttl := p.ttl(st); ttl > 0 {
-			end, ok = st.Sent+ttl, true
-		}
+	set := p.lastLease(own.client(), own.granted(), f.Sent)
+	if set == nil {
+		return false
 	}
-	return ok && end <= p.first.grants[len(p.first.grants)-1].latest() && end <= f.latest()
+	end := set.Sent + p.ttl(set)
+	return end <= p.first.grants[len(p.first.grants)-1].latest() && end <= f.latest()
 }
 
 // holdOf finds the hold that a client believed in, up to the release, when it sent a step.

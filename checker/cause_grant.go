@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/lockbench/lockbench/history"
@@ -89,17 +90,23 @@ func (s *scene) stale(h *hold) bool {
 // leaseEnd is the latest instant at which the server can have ended what a client took or extended before an
 // instant. Not known when the client set no lease.
 func (s *scene) leaseEnd(client string, before int64) (int64, bool) {
-	end, ok := int64(0), false
+	set := s.lastLease(client, math.MinInt64, before)
+	if set == nil {
+		return 0, false
+	}
+	return set.Replied + s.ttl(set), true
+}
+
+// lastLease is the last step with a reply that a client set a lease with, sent from an instant on and before another; nil when there is none.
+func (s *scene) lastLease(client string, from, before int64) (last *step) {
 	for i := range s.steps {
 		st := &s.steps[i]
-		if st.Client != client || st.Sent >= before || !st.takes() && st.effect != effectLease {
-			continue
-		}
-		if ttl := s.ttl(st); ttl > 0 && st.Replied != 0 {
-			end, ok = st.Replied+ttl, true
+		sets := st.takes() || st.effect == effectLease
+		if sets && st.Client == client && from <= st.Sent && st.Sent < before && st.Replied != 0 && s.ttl(st) > 0 {
+			last = st
 		}
 	}
-	return end, ok
+	return last
 }
 
 // ttl is the lease that a step set; the header's, when its arguments do not show it.
