@@ -23,11 +23,17 @@ type spool struct {
 	err   error // of the goroutine; read after it has ended
 }
 
+// startRecording makes the recording, and a history that is empty until the clients are done: check, given its name, reads the recording.
+func (k *keeper) startRecording(h history.Header) (*history.Recording, error) {
+	file, err := history.CreateRecording(k.dir.File(results.RecordingFile), h)
+	return file, errors.Join(err, history.Save(k.dir.File(results.HistoryFile), h, nil))
+}
+
 // startSpool opens the file and starts the goroutine. What goes wrong with the file is reported by end: the run goes on.
 func (k *keeper) startSpool(d *drive) *spool {
 	s := &spool{drive: d, quit: make(chan struct{})}
 	if k.dir != nil {
-		s.file, s.err = history.CreateRecording(k.dir.File(results.RecordingFile), d.header())
+		s.file, s.err = k.startRecording(d.header())
 	}
 	s.done.Go(s.loop)
 	return s

@@ -107,15 +107,16 @@ type inMemory struct{ *history.Slice }
 func (inMemory) Close() error { return nil }
 
 // historyIn finds the history of a run directory; any other path is the history itself. A recording is there when the run was killed:
-// a history beside it would be one that was not finished.
+// the history beside it is not finished.
 func historyIn(path string) string {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return path
+	dir, file := filepath.Split(path)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		dir, file = path, results.HistoryFile
 	}
-	if recording := filepath.Join(path, results.RecordingFile); exists(recording) {
+	if recording := filepath.Join(dir, results.RecordingFile); file == results.HistoryFile && exists(recording) {
 		return recording
 	}
-	return filepath.Join(path, results.HistoryFile)
+	return filepath.Join(dir, file)
 }
 
 func exists(path string) bool {

@@ -49,11 +49,13 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 			if err := tt.save(d.Path(), history.Header{Lock: "token", Kind: history.Mutex, Lease: 1000, Permits: 1}); err != nil {
 				t.Fatal(err)
 			}
-			w := newWorld(checker.Pass)
-			if got := w.call(t, "check", d.Path()); got != tt.code {
-				t.Errorf("exit code %d, want %d\n%s%s", got, tt.code, w.out, w.err)
+			for _, path := range []string{d.Path(), d.File(results.HistoryFile)} {
+				w := newWorld(checker.Pass)
+				if got := w.call(t, "check", path); got != tt.code {
+					t.Errorf("%s: exit code %d, want %d\n%s%s", path, got, tt.code, w.out, w.err)
+				}
+				want(t, "stdout", w.out.String(), tt.says)
 			}
-			want(t, "stdout", w.out.String(), tt.says)
 		})
 	}
 }
