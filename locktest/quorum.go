@@ -17,6 +17,7 @@ func quorum(c *C) {
 	minority := (len(c.nodes) - 1) / 2
 	a.mustHold("all nodes are there", exclusive)
 	a.mustRelease("a holds")
+	c.settle() // the release has returned at the majority's answers
 	a.down(c.nodes[:minority], func() {
 		a.mustHold("a minority of the nodes is out of reach", exclusive)
 		b.mustBeRefused("a holds a majority", exclusive)
