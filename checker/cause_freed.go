@@ -129,7 +129,7 @@ func (p *pair) ownMark(f *step) bool {
 			leased = g
 		}
 	}
-	if taken == nil || taken.Client != f.Client {
+	if taken == nil || taken.Client != f.Client || taken.effect != effectCreate { // a blind write leaves the hold before it in doubt
 		return false
 	}
 	ttl := p.ttl(leased)

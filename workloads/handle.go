@@ -69,13 +69,7 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 	h.finish(op, nil)
 	h.grants, h.modes = append(h.grants, g), append(h.modes, mode)
 	h.watchLoss(g)
-	return true, c.whileHolding(ctx, history.Granted, h.key)
-}
-
-// whileHolding announces a moment of a client that holds. The end of its context is no reason to leave a hold behind: the client goes
-// on to its release, as callers do that defer it, and the release finds the context ended.
-func (c *Client) whileHolding(ctx context.Context, m history.Moment, key string) error {
-	return survivable(c.At(ctx, m, key))
+	return true, c.At(ctx, history.Granted, h.key)
 }
 
 // refused announces that an acquire ended without a grant, and passes on what ends the client.
@@ -107,7 +101,7 @@ func (h *handle) ask(ctx context.Context, mode history.Mode) (impls.Grant, error
 // release ends the innermost hold and records it.
 func (h *handle) release(ctx context.Context) error {
 	c := h.client
-	if err := c.whileHolding(ctx, history.BeforeRelease, h.key); err != nil {
+	if err := c.At(ctx, history.BeforeRelease, h.key); err != nil {
 		return err
 	}
 	g := h.pop()

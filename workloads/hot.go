@@ -43,7 +43,7 @@ func (c *Client) bareRound(ctx context.Context, n int) error {
 func (h *handle) hold(ctx context.Context, n int) error {
 	return h.using(history.Exclusive, func() error {
 		c := h.client
-		if err := c.whileHolding(ctx, history.Entered, h.key); err != nil {
+		if err := c.At(ctx, history.Entered, h.key); err != nil {
 			return err
 		}
 		return survivable(c.Clock.Sleep(ctx, c.think(n)))

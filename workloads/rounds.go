@@ -143,7 +143,7 @@ func (h *handle) work(ctx context.Context, g guarded) error {
 	if err != nil {
 		return survivable(err)
 	}
-	if err := c.whileHolding(ctx, history.Entered, g.key); err != nil {
+	if err := c.At(ctx, history.Entered, g.key); err != nil {
 		return err
 	}
 	holds, err := h.think(ctx, g)
