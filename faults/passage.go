@@ -27,6 +27,7 @@ type asked struct {
 	phase Phase
 	write bool
 	rules []*rule         // those that its reply may be struck by
+	turn  int             // the step of a score that it was; 0 = none
 	cmd   history.Command // filled in when somebody records
 }
 
@@ -123,6 +124,10 @@ func (c *passage) carryReplies() {
 
 // request does to one request what the rules ask, and queues it; false when the passage is to end.
 func (l *lane) request(req resp.Request) bool {
+	turn, pass := l.requestTurn(req)
+	if !pass {
+		return false
+	}
 	rules := *l.link.rules.Load()
 	var phase Phase
 	if len(rules) > 0 && l.link.Phase != nil {
@@ -135,26 +140,26 @@ func (l *lane) request(req resp.Request) bool {
 			return live
 		}
 	}
-	l.expect(req, rules, phase)
+	l.expect(req, rules, phase, turn)
 	l.out = append(l.out, req.Raw...)
-	return true
+	return turn == 0 || l.flush()
 }
 
 // expect notes a request before it is written, so that its reply cannot come first.
-func (l *lane) expect(req resp.Request, rules []*rule, phase Phase) {
+func (l *lane) expect(req resp.Request, rules []*rule, phase Phase, turn int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.pairs.Expect(req)
 	if a == nil {
 		return
 	}
-	a.phase, a.write, a.rules = phase, req.IsWrite(), nil
+	a.phase, a.write, a.rules, a.turn = phase, req.IsWrite(), nil, turn
 	for _, r := range rules {
 		if r.Reply != "" && r.fits(req, phase) {
 			a.rules = append(a.rules, r)
 		}
 	}
-	if l.link.proxy.cfg.Record != nil || len(a.rules) > 0 {
+	if l.link.proxy.cfg.Record != nil || len(a.rules) > 0 || turn > 0 {
 		a.cmd = l.command(req)
 		a.cmd.Sent = l.link.proxy.cfg.Timeline()
 	}
@@ -172,6 +177,9 @@ func (l *lane) command(req resp.Request) history.Command {
 // reply does to one reply what the rules ask, and queues it; false when the passage is to end.
 func (l *lane) reply(reply resp.Reply) bool {
 	a, known := l.answered(reply)
+	if known && a.turn > 0 {
+		return l.replyTurn(a, reply)
+	}
 	if !known || len(a.rules) == 0 && l.link.proxy.cfg.Record == nil {
 		l.out = append(l.out, reply.Raw...)
 		return true

@@ -40,6 +40,8 @@ type ProxyConfig struct {
 	// Record, when set, is told of every command: when its last reply was passed on, or lost, or when the connection ended without one
 	// (Replied is 0). It is called from several goroutines and must not block.
 	Record func(history.Command)
+	// Conductor, when set, gives every request and reply its turn.
+	Conductor *Conductor
 	// Names are the names of scripts by their digest, for Record.
 	Names map[string]string
 }

@@ -52,6 +52,7 @@ func (d *drive) goroutines(ctx context.Context) error {
 		clients[i] = d.join(ctx, i)
 	}
 	w, _ := workloads.Find(d.Scenario.Workload)
+	d.injected.begin(ctx, d)
 	timed, over := d.besides(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, m := range clients {
@@ -124,6 +125,9 @@ func (d *drive) closing(gate *faults.Gate, end func() error) error {
 // moments tells the director of a client's moments, and holds the client at its gate.
 func (d *drive) moments(index int, gate *faults.Gate) func(context.Context, history.Moment, string) error {
 	return func(ctx context.Context, m history.Moment, key string) error {
+		if c := d.injected.conductor; c != nil {
+			c.Moment(ctx, workloads.ClientName(index), m)
+		}
 		if err := d.director.At(ctx, index, m); err != nil {
 			return err
 		}

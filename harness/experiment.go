@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
@@ -52,6 +53,8 @@ type Experiment struct {
 
 	Now    func() time.Time // the wall clock, for names and records
 	Random io.Reader        // for the run's name and, with Seed, nothing else
+	// Score, when set, is what the run is led through, message by message, on servers of its own; clients are goroutines then.
+	Score faults.Score
 	// Stop, when closed, ends the run early: rounds under way are finished and what was recorded is judged.
 	Stop <-chan struct{}
 	// Enough, when set, ends a simulated experiment as soon as it is content with what its schedules have shown together.
@@ -119,14 +122,13 @@ func (e Experiment) config() workloads.Config {
 	return cfg
 }
 
-// has tells whether the plan has a fault of one of the names.
+// anyFault tells whether the plan has a fault of a kind.
+func (e Experiment) anyFault(is func(name string) bool) bool {
+	return slices.ContainsFunc(e.Scenario.Faults, func(f faults.Spec) bool { return is(f.Fault) })
+}
+
+// has tells whether the plan, or the score, has a fault of one of the names.
 func (e Experiment) has(names ...string) bool {
-	for _, f := range e.Scenario.Faults {
-		for _, n := range names {
-			if f.Fault == n {
-				return true
-			}
-		}
-	}
-	return false
+	is := func(fault string) bool { return slices.Contains(names, fault) }
+	return e.anyFault(is) || e.Score.Has(is)
 }

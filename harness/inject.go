@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -15,15 +16,22 @@ import (
 type injections struct {
 	network *network // nil when nothing needs it, see needsNetwork
 	placed  *faults.Injections
+
+	conductor *faults.Conductor // nil: messages pass as they come
+	conduct   context.CancelFunc
+	conducted sync.WaitGroup
 }
 
 // arm makes ready what the plan does to the network and to servers, and records what is in force from the start.
 func (d *drive) arm(ctx context.Context) (*injections, error) {
 	d.standingWindows()
 	i := &injections{}
+	if d.Score != nil {
+		i.conductor = faults.NewConductor(d.Score, d.timeline, d.windows.Add)
+	}
 	if d.needsNetwork() {
 		var err error
-		if i.network, err = d.openNetwork(); err != nil {
+		if i.network, err = d.openNetwork(i.conductor); err != nil {
 			return nil, err
 		}
 	}
@@ -39,19 +47,18 @@ func (d *drive) arm(ctx context.Context) (*injections, error) {
 	return i, nil
 }
 
+// begin lets the conductor lead, once every client has been enlisted.
+func (i *injections) begin(ctx context.Context, d *drive) {
+	ctx, i.conduct = context.WithCancel(ctx)
+	if i.conductor != nil {
+		i.conducted.Go(func() { i.conductor.Run(ctx, d.faultField(i.network), d.director) })
+	}
+}
+
 // needsNetwork tells a run whose clients dial through a proxy: where the network is to fail; and clients in other processes also where a
 // server may move to another address, or wants a password. Otherwise there is none: a latency is measured without a proxy.
 func (d *drive) needsNetwork() bool {
-	return d.anyFault(faults.NeedsProxy) || d.As == Processes && (d.anyFault(faults.IsServerFault) || d.Provider.Name() == "url")
-}
-
-func (d *drive) anyFault(is func(name string) bool) bool {
-	for _, f := range d.Scenario.Faults {
-		if is(f.Fault) {
-			return true
-		}
-	}
-	return false
+	return d.Score != nil || d.anyFault(faults.NeedsProxy) || d.As == Processes && (d.anyFault(faults.IsServerFault) || d.Provider.Name() == "url")
 }
 
 func (d *drive) faultField(n *network) faults.Field {
@@ -64,6 +71,10 @@ func (d *drive) faultField(n *network) faults.Field {
 
 // heal ends every fault, and then the network that they were done to.
 func (i *injections) heal() error {
+	if i.conduct != nil {
+		i.conduct()
+	}
+	i.conducted.Wait()
 	err := i.placed.Close()
 	if i.network != nil {
 		err = errors.Join(err, i.network.proxy.Close())

@@ -19,6 +19,10 @@ import (
 func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 	d.tell(Progress{Phase: "checking", Elapsed: time.Duration(d.ended)})
 	out := &Outcome{Run: k.run, Windows: d.windows.List(), Dir: k.path()}
+	if c := d.injected.conductor; c != nil {
+		order := c.Order()
+		out.Order = &order
+	}
 	ops, commands := d.recorded.Ops, d.recorded.Commands
 	in := checker.Input{Header: d.header(), Ops: history.NewSlice(ops), Commands: commands, Faults: out.Windows}
 	var err error

@@ -19,8 +19,8 @@ type network struct {
 const storeNode = -1
 
 // openNetwork makes a link for every client and server.
-func (d *drive) openNetwork() (*network, error) {
-	n := &network{proxy: faults.NewProxy(faults.ProxyConfig{Timeline: d.timeline, Names: d.names})}
+func (d *drive) openNetwork(c *faults.Conductor) (*network, error) {
+	n := &network{proxy: faults.NewProxy(faults.ProxyConfig{Timeline: d.timeline, Names: d.names, Conductor: c})}
 	for client := range d.Scenario.Clients {
 		links := map[int]*faults.Link{}
 		for node := storeNode; node < d.field.lock.Len(); node++ {

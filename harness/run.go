@@ -19,7 +19,8 @@ type Outcome struct {
 	Result  results.Result
 	Verdict *checker.Verdict
 	Windows []history.Window
-	Dir     string // of the run; "" when nothing was saved
+	Dir     string        // of the run; "" when nothing was saved
+	Order   *faults.Order // of a run that was led through a score
 }
 
 // Run makes one experiment. When it returns an error with an Outcome, the run got as far as the Outcome says and what was

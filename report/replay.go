@@ -21,6 +21,7 @@ type Replay struct {
 	Property  history.Property `json:"property,omitempty"`
 	Cause     history.Cause    `json:"cause,omitempty"`
 	Placed    []string         `json:"placed,omitempty"` // on real servers: the tape's faults and where they were placed
+	Order     *faults.Order    `json:"order,omitempty"`  // on real servers: how far the last run was led through the tape
 	Story     []string         `json:"story,omitempty"`
 	Trace     []string         `json:"trace,omitempty"`
 	Runs      []string         `json:"runs,omitempty"`
@@ -70,40 +71,36 @@ func likeTheTape(r Replay) string {
 		return "event for event as on the tape"
 	case r.Server == "sim":
 		return "not as on the tape"
+	case r.Order != nil && r.Order.Left == "":
+		return fmt.Sprintf("all %d steps in the order of the tape, %s", r.Order.Steps, plural(len(r.Runs), "run"))
+	case r.Order != nil:
+		return fmt.Sprintf("%d of %d steps in the order of the tape, %s; %s", r.Order.Passed, r.Order.Steps, plural(len(r.Runs), "run"), r.Order.Left)
 	}
 	return plural(len(r.Runs), "run")
 }
 
-// Placement says in words where a scenario places a fault.
-func Placement(f faults.Spec) string {
-	words := []string{f.Fault}
-	if f.Client > 0 {
-		words = append(words, fmt.Sprintf("c%d", f.Client))
+// Placements says in words which faults a tape has from the start, and between which steps of its score the others are.
+func Placements(standing []faults.Spec, score faults.Score) []string {
+	var out []string
+	for _, f := range standing {
+		out = append(out, f.Fault+" from the start")
 	}
-	if f.Node > 0 {
-		words = append(words, fmt.Sprintf("node %d", f.Node))
+	ends := map[int]int{}
+	for i, s := range score {
+		ends[s.Of] = i + 1 // only those of faults are looked up
 	}
-	words = append(words, when(f.When))
-	if f.For != (faults.Span{}) {
-		words = append(words, "for "+f.For.String())
+	for i, s := range score {
+		if s.Kind != faults.StepBegin {
+			continue
+		}
+		text := fmt.Sprintf("%s as step %d", strings.Join(strings.Fields(s.Fault.Fault+" "+s.Client), " "), i+1)
+		if s.Client == "" && s.Fault.Node > 0 {
+			text = fmt.Sprintf("%s node %d as step %d", s.Fault.Fault, s.Fault.Node, i+1)
+		}
+		if end := ends[s.ID]; end > i+2 {
+			text += fmt.Sprintf(", until step %d", end)
+		}
+		out = append(out, text)
 	}
-	if f.Until != "" {
-		words = append(words, "until "+f.Until)
-	}
-	return strings.Join(words, " ")
-}
-
-func when(t faults.Trigger) string {
-	nth := max(t.Nth, 1)
-	switch {
-	case t.Moment != "":
-		return fmt.Sprintf("at moment %s, number %d", t.Moment, nth)
-	case t.Request != "":
-		return fmt.Sprintf("before request %d of %s leaves", nth, t.Request)
-	case t.Reply != "":
-		return fmt.Sprintf("when reply %d to %s is there", nth, t.Reply)
-	case t.After != (faults.Span{}):
-		return "after " + t.After.String()
-	}
-	return "from the start"
+	return out
 }

@@ -178,6 +178,7 @@ func (a *actor) connect(node int) (*link, <-chan struct{}, error) {
 
 // at is a moment that the workload announces: faults placed there strike, and a stopped client waits.
 func (a *actor) at(ctx context.Context, m history.Moment, key string) error {
+	a.world.noteMoment(a, m)
 	a.world.moment(a, m)
 	if err := a.gate.Pass(); err != nil {
 		return err

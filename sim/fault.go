@@ -10,11 +10,12 @@ import (
 
 // open begins a fault window and gives what ends it.
 func (w *world) open(fault, client string, node int, moment string) (end func()) {
-	i := len(w.windows)
+	i, begin := len(w.windows), w.noteFault(fault, client, node)
 	w.windows = append(w.windows, history.Window{Fault: fault, Client: client, Node: node, Start: w.timeline(), Confirmed: true, Moment: moment})
 	return func() {
 		if w.windows[i].End == 0 {
 			w.windows[i].End = w.timeline()
+			w.note(faults.Step{Kind: faults.StepEnd, Of: begin, Fault: faults.Spec{Fault: fault}})
 		}
 	}
 }
@@ -146,14 +147,18 @@ func (w *world) cutLink(l *link) {
 	l.breakOff(errCut)
 }
 
-// loseRequest drops the oldest request of a link, and its connection.
-func (w *world) loseRequest(l *link, moment string) {
+// loseRequest drops a request, and its connection.
+func (w *world) loseRequest(q *request, moment string) {
+	l := q.link
+	w.noteRequest(q, true)
 	w.instant(faults.LoseRequest, l.actor.name, l.server.index, moment)
 	w.cutLink(l)
 }
 
-// loseReply drops the oldest reply of a link, and its connection.
-func (w *world) loseReply(l *link, moment string) {
+// loseReply drops a reply, and its connection.
+func (w *world) loseReply(r *reply, moment string) {
+	l := r.link
+	w.noteReply(r, true)
 	w.instant(faults.LoseReply, l.actor.name, l.server.index, moment)
 	w.cutLink(l)
 }

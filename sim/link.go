@@ -55,6 +55,7 @@ type request struct {
 	ready   int    // the step at which it became pending
 	held    time.Time
 	command int // index into the actor's commands
+	noted   int // the step of the score that it became; 0 = none
 
 	withheld bool                            // the client was stopped before it left
 	kept     bool                            // held back until a fault ends

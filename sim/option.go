@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -157,6 +158,7 @@ func (w *world) apply(o option) {
 			return
 		}
 		w.event(o.kind, nil, nil, func() string { return "the replica takes over a write" })
+		w.note(faults.Step{Kind: faults.StepReplicate})
 		w.replicateOne()
 	case strike:
 		w.event(o.kind, nil, []byte(o.fault.name()), func() string { return "!! " + o.fault.name() })
@@ -175,9 +177,10 @@ func (w *world) event(kind optionKind, l *link, content []byte, what func() stri
 // executeNow runs a request at its node and makes its reply an event, unless a fault is placed on it.
 func (w *world) executeNow(q *request) {
 	if q.doomed {
-		w.loseRequest(q.link, "before it arrives")
+		w.loseRequest(q, "before it arrives")
 		return
 	}
+	w.noteRequest(q, false)
 	if bytes, ok := w.execute(q); ok {
 		w.answered(q, bytes)
 	}
@@ -203,6 +206,7 @@ func (q *request) free() bool {
 // hand gives a reply to its client.
 func (w *world) hand(r *reply) {
 	l := r.link
+	w.noteReply(r, false)
 	if r.request != nil {
 		c := &l.actor.commands[r.request.command]
 		c.Replied, c.Reply = w.timeline(), replyText(r.bytes)

@@ -153,7 +153,7 @@ func (p *plan) onReply(r *reply) (lost bool) {
 		}
 		switch f.Fault {
 		case faults.LoseReply:
-			p.world.loseReply(r.link, f.moment())
+			p.world.loseReply(r, f.moment())
 			lost = true
 		case faults.DelayReply:
 			p.world.holdReply(r, p.world.extent(f), f.moment())

@@ -39,11 +39,11 @@ type Program struct {
 	Seed        uint64              `json:"seed"`                  // of tokens, jitter and what faults leave open
 }
 
-// Limits on programs.
-const (
-	maxClients  = 64
-	defaultPoll = 5 // polls in a lease
-)
+// PollsPerLease is how often waiters look in a lease, unless the program says otherwise.
+const PollsPerLease = 5
+
+// maxClients bounds a program.
+const maxClients = 64
 
 // withDefaults fills in what was left open.
 func (p Program) withDefaults() Program {
@@ -62,7 +62,7 @@ func (p Program) withDefaults() Program {
 		p.Nodes = 5
 	}
 	if p.Poll == 0 {
-		p.Poll = p.Config.Lease / defaultPoll
+		p.Poll = p.Config.Lease / PollsPerLease
 	}
 	if p.Permits == 0 {
 		p.Permits = 1

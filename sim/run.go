@@ -33,6 +33,7 @@ type Outcome struct {
 	Waited   time.Duration // of that, what the strategy let pass while messages were on their way
 	Hash     uint64        // of the trace
 	Trace    []string      // when it was asked for
+	Score    faults.Score  // likewise
 	Tape     []Choice
 	Missed   int      // choices of a tape that were not possible
 	Pruned   bool     // given up on the way: its state had been seen
@@ -248,7 +249,7 @@ func (w *world) outcome() Outcome {
 		Header: history.Header{Lock: p.Variant.Name, Kind: p.Variant.Kind, Lease: int64(p.Config.Lease), Permits: p.Permits,
 			Votes: p.Variant.Votes(), Wakeups: p.Variant.Traits.Wakeups, FIFO: p.Variant.Traits.FIFO},
 		Windows: w.windows, Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, Tape: w.tape,
-		Stuck: w.stuck, Crash: w.crash, Left: w.left, Pruned: w.pruned,
+		Stuck: w.stuck, Crash: w.crash, Left: w.left, Pruned: w.pruned, Score: w.score,
 	}
 	if p.Variant.Traits.NoLease {
 		out.Header.Lease = 0

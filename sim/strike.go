@@ -36,6 +36,9 @@ func (w *world) strikes() []option {
 // untilOther says in an option's name that the fault ends when another client has entered its critical section.
 const untilOther = "until " + otherEntered
 
+// bySearch is the moment that the windows of a search's faults name.
+const bySearch = "chosen by the search"
+
 type adder func(f func(moment string), format string, args ...any)
 
 func (w *world) clientStrikes(fault string, long time.Duration, add adder) {
@@ -66,12 +69,12 @@ func (w *world) linkStrikes(fault string, long time.Duration, add adder) {
 		l, request, reply := o.link, o.kind == deliverRequest, o.kind == deliverReply
 		switch {
 		case fault == faults.LoseRequest && request:
-			add(func(m string) { w.loseRequest(l, m) }, "%s %s", fault, o.where())
+			add(func(m string) { w.loseRequest(l.requests[0], m) }, "%s %s", fault, o.where())
 		case fault == faults.DelayRequest && request:
 			add(func(m string) { w.delayRequest(l, extent{d: long}, m) }, "%s %s %v", fault, o.where(), long)
 			add(func(m string) { w.delayRequest(l, w.otherEnters(l.actor, 0), m) }, "%s %s %s", fault, o.where(), untilOther)
 		case fault == faults.LoseReply && reply:
-			add(func(m string) { w.loseReply(l, m) }, "%s %s", fault, o.where())
+			add(func(m string) { w.loseReply(l.replies[0], m) }, "%s %s", fault, o.where())
 		case fault == faults.DelayReply && reply:
 			add(func(m string) { w.delayReply(l, extent{d: long}, m) }, "%s %s %v", fault, o.where(), long)
 			add(func(m string) { w.delayReply(l, w.otherEnters(l.actor, 0), m) }, "%s %s %s", fault, o.where(), untilOther)

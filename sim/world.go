@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
@@ -46,6 +47,7 @@ type world struct {
 	pair     replication
 	disk     []disk
 	trace    trace
+	score    faults.Score
 	tape     []Choice
 	waits    int
 	waited   time.Duration // in them

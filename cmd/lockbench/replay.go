@@ -36,8 +36,9 @@ func newReplay(a *app) *cobra.Command {
 		Short: "Run a tape or a stored run again",
 		Long: "replay runs a tape of 'lockbench explore' again in the simulator, event for event, and says whether what broke is broken still.\n" +
 			"When the trace is not the tape's, the lock or lockbench has changed since: that is said, and what came about is judged.\n\n" +
-			"With another --server it runs the tape's program there and places the tape's faults at the same commands and steps of the\n" +
-			"same clients, up to --tries times, until what broke breaks there, too. The order of messages is the servers' own there.\n\n" +
+			"With another --server it runs the tape's program there. Every request and every reply waits in a proxy until it is its turn\n" +
+			"on the tape, and the tape's faults are done between the same messages; what the tape waited for takes its time. A run that\n" +
+			"does something else than the tape says where; it is tried up to --tries times, until what broke breaks there, too.\n\n" +
 			"A run directory is run again from its scenario and its seed, on the kind of server that it ran on.",
 		Example: "  lockbench replay results/runs/latest\n  lockbench replay results/runs/latest/violations/001.tape\n" +
 			"  lockbench replay results/runs/latest/violations/001.tape --server process",
@@ -210,24 +211,20 @@ func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *report.Re
 	return nil
 }
 
-// onReal runs the tape's program and faults on real servers until what broke breaks there.
+// onReal leads the tape's program through the tape's messages and faults on real servers, until what broke breaks there.
 func (a *app) onReal(ctx context.Context, t sim.Tape, f replayFlags, r *report.Replay) error {
 	e, err := ofTape(t)
 	if err != nil {
 		return err
 	}
-	r.Notes = append(r.Notes, "the order of messages is the servers' own here: the tape's program was run, and its faults were placed at the same commands and steps of the same clients")
-	for _, spec := range e.Scenario.Faults {
-		r.Placed = append(r.Placed, report.Placement(spec))
-	}
-	for i := range f.tries {
-		e.Seed = t.Program.Seed + uint64(i)
+	r.Placed = report.Placements(e.Scenario.Faults, e.Score)
+	for range f.tries {
 		out, err := a.onServers(ctx, e, f.server, f)
 		if out == nil || out.Verdict == nil {
 			return err
 		}
 		r.Runs = append(r.Runs, filepath.Clean(out.Dir))
-		r.Server = out.Run.Server
+		r.Server, r.Order = out.Run.Server, out.Order
 		if seen := sameViolation(t, out); seen != nil {
 			r.Verdict, r.Story = checker.Fail, seen
 			return err
@@ -251,16 +248,16 @@ func sameViolation(t sim.Tape, out *harness.Outcome) []string {
 	return nil
 }
 
-// ofTape makes the experiment of a tape's program and faults. That it makes sense is checked as a scenario's file is.
+// ofTape makes the experiment of a tape's program and score. That it makes sense is checked as a scenario's file is.
 func ofTape(t sim.Tape) (harness.Experiment, error) {
 	s := sim.New(nil)
 	defer s.Close() // never fails
-	placed, err := s.Placed(t)
+	score, err := s.Score(t)
 	if err != nil {
 		return harness.Experiment{}, fmt.Errorf("%w: %w", errInconclusive, err)
 	}
 	v, _ := catalogue.Find(t.Program.Lock) // it was found before
-	scenario := harness.OfTape(t, placed)
+	scenario := harness.OfTape(t)
 	text, err := scenario.YAML()
 	if err != nil {
 		return harness.Experiment{}, err
@@ -268,7 +265,7 @@ func ofTape(t sim.Tape) (harness.Experiment, error) {
 	if scenario, err = scenarios.Parse("tape", text); err != nil {
 		return harness.Experiment{}, asInput(err)
 	}
-	e := harness.Experiment{Variant: v, Settings: t.Program.Settings, Scenario: scenario.Resolve(t.Program.Seed, impls.Topology(t.Program.Topology))}
+	e := harness.Experiment{Variant: v, Score: score, Seed: t.Program.Seed, Settings: t.Program.Settings, Scenario: scenario.Resolve(t.Program.Seed, impls.Topology(t.Program.Topology))}
 	e.PlanHash, err = e.Scenario.Hash(t.Program.Seed)
 	return e, err
 }
