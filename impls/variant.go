@@ -84,6 +84,8 @@ type Planted struct {
 	Of     string // the correct variant it was made from
 	Bug    string // what was changed, in one sentence
 	Report string // the public report it follows, e.g. "redis/redis-py#1031"
+	// LooseStore says that it is the guarded store that has the bug: it compares fences in a step of its own.
+	LooseStore bool
 }
 
 // Break is one way in which a property can break. That of a planted bug may leave its cause open: "".

@@ -38,12 +38,26 @@ var caughtBy = map[string][]string{
 	"bug-loss-ignored":        {"keys-deleted", "late-extend", "renews-own"},
 	"bug-resurrects":          {"keys-deleted", "late-extend", "renews-own"},
 	"bug-never-renews":        {"one-watchdog", "renewal-fails", "renews"},
+	"bug-quorum-of-half":      {"quorum-masks"},
+	"bug-outlives-release":    {"lost-entry", "lost-grant"},
 	"bug-short-inner-lease":   {"inner-release"},
+}
+
+// onlyInScenarios are planted bugs that break no rule of the kit, and why. The suite shows them.
+var onlyInScenarios = map[string]string{
+	"bug-store-apart": "the store is not the lock's, and the kit has none that compares fences",
 }
 
 // byChanceOf are rules that a planted bug breaks by a race, besides those that always catch it.
 var byChanceOf = map[string][]string{
-	"bug-over-release": {"permits", "permits-wake"}, // whose permit is the first to end is a matter of one millisecond
+	"bug-quorum-of-half": quorumOfHalf(),
+	"bug-over-release":   {"permits", "permits-wake"}, // whose permit is the first to end is a matter of one millisecond
+}
+
+// quorumOfHalf are the rules by which two clients that share the nodes are seen.
+func quorumOfHalf() []string {
+	return []string{"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins",
+		"quorum", "release-needs-a-hold", "release-once", "skewed-clock", "waits"}
 }
 
 // Every planted bug breaks the rules that it should, and no other: a kit that let one pass would prove nothing by passing,
@@ -55,7 +69,7 @@ func TestEveryPlantedBugIsCaught(t *testing.T) {
 	for _, v := range catalogue.Planted() {
 		t.Run(v.Name, func(t *testing.T) {
 			rules := caughtBy[v.Name]
-			if len(rules) == 0 {
+			if len(rules) == 0 && onlyInScenarios[v.Name] == "" {
 				t.Errorf("no rule is said to catch %q", v.Planted.Bug)
 			}
 			locktest.Run(t, v.New, append(options(v), locktest.Breaks(rules...), locktest.MayBreak(byChanceOf[v.Name]...))...)

@@ -19,6 +19,7 @@ import (
 var notFound = map[string]string{
 	"bug-one-look":            "slow-reply: the grant says itself that its lease is over, so that nobody is believed to hold",
 	"bug-common-reader-lease": "dead-reader: a reader that died keeps writers out for a lease more, which progress allows",
+	"bug-outlives-release":    "lost-grant: no client of the small setting stays away for longer than a lease",
 }
 
 // kept are the locks with a defect that these settings do not show, and why.

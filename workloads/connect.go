@@ -59,7 +59,7 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 	source := rand.NewChaCha8(a.Seed)
 	c := &Client{
 		Name: name, Index: s.Index, Clients: s.Clients, Config: s.Config, Leased: !s.Variant.Traits.NoLease, Fenced: s.Variant.Traits.Fenced,
-		Store: RedisStore{Client: storage, Prefix: StorePrefix(s.Prefix)},
+		Store: RedisStore{Client: storage, Prefix: StorePrefix(s.Prefix), Loose: loose(s.Variant)},
 		Clock: a.Clock, Timeline: a.Timeline, Record: a.Record, At: a.At,
 		Rand: rand.New(rand.NewChaCha8(shift(a.Seed))),
 	}

@@ -41,7 +41,11 @@ func Scripts() []*impls.Script { return []*impls.Script{fencedRead, fencedWrite}
 type RedisStore struct {
 	Client redis.UniversalClient
 	Prefix string
+	Loose  bool // a planted bug: a write compares its fence in a step of its own
 }
+
+// loose tells whether the store of a variant is to have the bug.
+func loose(v impls.Variant) bool { return v.Planted != nil && v.Planted.LooseStore }
 
 var _ Store = RedisStore{}
 
@@ -66,6 +70,9 @@ func (s RedisStore) Write(ctx context.Context, key string, value int64, fence ui
 	if fence == 0 {
 		return impls.Classify("write store "+key, s.Client.Set(ctx, s.name(key), value, 0).Err())
 	}
+	if s.Loose {
+		return s.writeLoosely(ctx, key, value, fence)
+	}
 	took, err := fencedWrite.Run(ctx, s.Client, []string{s.name(key), s.name(key) + ":fence"}, value, fence).Int()
 	if err != nil {
 		return impls.Classify("write store "+key, err)
@@ -74,6 +81,19 @@ func (s RedisStore) Write(ctx context.Context, key string, value int64, fence ui
 		return fmt.Errorf("write store %s with fence %d: %w", key, fence, ErrStale)
 	}
 	return nil
+}
+
+// writeLoosely compares the fence, and then writes whatever has happened since.
+func (s RedisStore) writeLoosely(ctx context.Context, key string, value int64, fence uint64) error {
+	seen, err := s.Client.Get(ctx, s.name(key)+":fence").Uint64()
+	switch {
+	case errors.Is(err, redis.Nil):
+	case err != nil:
+		return impls.Classify("read the fence of store "+key, err)
+	case seen > fence:
+		return fmt.Errorf("write store %s with fence %d: %w", key, fence, ErrStale)
+	}
+	return impls.Classify("write store "+key, s.Client.MSet(ctx, s.name(key), value, s.name(key)+":fence", fence).Err())
 }
 
 // name puts the value and its fence into one hash slot.

@@ -5,7 +5,7 @@ import "github.com/lockbench/lockbench/impls"
 // Special lists the scenarios that need something which not every lock has: a variant that has it has an expectation for them.
 func Special() []string {
 	return []string{
-		"pause-extend", "long-lease", "give-up", "crash-queue", "nested", "late-renewal", "lost-release",
+		"pause-extend", "long-lease", "give-up", "crash-queue", "nested", "late-renewal", "lost-release", "late-write",
 		"read-mostly", "crash-reader", "crash-writer-waiting",
 	}
 }

@@ -32,6 +32,12 @@ func fencedBugs(of impls.Variant) []mutant {
 			edits: []edit{{"fenced_release.lua", "redis.call('PUBLISH', ARGV[3], '')", ""}},
 		},
 		{
+			name: "store-apart", report: "etcd-io/etcd#11457",
+			in: "late-write", shows: "store-integrity",
+			bug:   "The store compares the fence in one step and writes in the next: what came in between is overwritten.",
+			loose: true,
+		},
+		{
 			name: "one-look", report: "mike-marcacci/node-redlock#296",
 			in: "pause-after-grant", shows: "exclusive-use",
 			bug: "The clock is not read again when the reply is there: a grant is given whose lease is over.",

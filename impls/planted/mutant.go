@@ -19,6 +19,7 @@ type mutant struct {
 	lie    func(env impls.Env, honest impls.Lock) impls.Lock
 	env    func(env *impls.Env)
 	traits func(t *impls.Traits)
+	loose  bool   // the store that compares fences has the bug
 	in     string // the scenario that must show it
 	shows  string // by what: "property", or "property/cause"
 }
@@ -30,7 +31,7 @@ type edit struct{ script, old, new string }
 func (m mutant) plant(of impls.Variant) impls.Variant {
 	out := of
 	out.Name, out.Summary = "bug-"+m.name, m.bug
-	out.Planted = &impls.Planted{Of: of.Name, Bug: m.bug, Report: m.report}
+	out.Planted = &impls.Planted{Of: of.Name, Bug: m.bug, Report: m.report, LooseStore: m.loose}
 	out.Claims, out.Expect = nil, map[string]impls.Expectation{m.in: impls.Breaks(m.shows)}
 	if m.traits != nil {
 		m.traits(&out.Traits)

@@ -27,7 +27,7 @@ func Variants() []impls.Variant {
 		{"rw-lease", rwLeaseBugs()},
 		{"semaphore", semaphoreBugs()},
 		{"reentrant-hash", reentrantBugs()},
-		{"redisson", redissonBugs()},
+		{"redisson", redissonBugs(correct["redisson"])},
 		{"redlock", redlockBugs()},
 	} {
 		for _, b := range family.bugs {

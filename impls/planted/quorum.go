@@ -16,6 +16,12 @@ func redlockBugs() []mutant {
 			env: onceATry,
 			lie: countedWhenRead,
 		},
+		{
+			name: "quorum-of-half", report: "SPSCommerce/redlock-py#6",
+			in: "contended", shows: "mutual-exclusion",
+			bug: "Half of the nodes are a quorum: one vote is counted that nobody gave.",
+			env: assumedVote,
+		},
 	}
 }
 

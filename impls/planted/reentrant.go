@@ -1,5 +1,7 @@
 package planted
 
+import "github.com/lockbench/lockbench/impls"
+
 func reentrantBugs() []mutant {
 	return []mutant{
 		{
@@ -12,7 +14,8 @@ func reentrantBugs() []mutant {
 	}
 }
 
-func redissonBugs() []mutant {
+func redissonBugs(of impls.Variant) []mutant {
+	renew := find(of.Scripts, "redisson_renew.lua")
 	const mine = "redis.call('hexists', KEYS[1], ARGV[1]) == 1"
 	return []mutant{
 		{
@@ -39,6 +42,12 @@ func redissonBugs() []mutant {
 			in: "slow-work", shows: "exclusive-use",
 			bug:   "The watchdog says that it renewed and does not.",
 			edits: []edit{{"redisson_renew.lua", "redis.call('pexpire', KEYS[1], ARGV[2])", ""}},
+		},
+		{
+			name: "outlives-release", report: "redisson/redisson#1966",
+			in: "lost-release", shows: "progress",
+			bug: "The watchdog goes on after the release: a hold whose release was lost never ends.",
+			env: watchOwner, lie: outlive(renew),
 		},
 		{
 			name: "short-inner-lease", report: "redisson/redisson#1110",
