@@ -1,0 +1,25 @@
+package checker
+
+import "github.com/lockbench/lockbench/history"
+
+// fenceRows are about the order of the fences.
+var fenceRows = []row{
+	{name: "fences grow", head: forever, ops: `
+		a acquire 0 1 ok fence=1
+		a release 2 3 ok
+		b acquire 4 5 ok fence=7`},
+	{name: "a fence goes back", rule: "fence-order", head: forever, ops: `
+		a acquire 0 1 ok fence=7
+		a release 2 3 ok
+		b acquire 4 5 ok fence=3`, want: "fencing-order×1"},
+	{name: "a fence goes back while grants wait", rule: "fence-order", head: forever, ops: `
+		b acquire 0 5 ok fence=3
+		a acquire 0 1 ok fence=7
+		a release 2 3 ok`, want: "fencing-order×1"},
+	{name: "the order of two grants with leases is not certain", head: history.Header{Kind: history.Mutex, Lease: msec}, ops: `
+		b acquire 0 5 ok fence=3
+		a acquire 0 4 ok fence=7`},
+	{name: "a fence twice", rule: "fence-twice", head: history.Header{Kind: history.Semaphore, Permits: 2}, ops: `
+		b acquire 0 5 ok fence=7
+		a acquire 0 4 ok fence=7`, want: "fencing-order×1"},
+}

@@ -1,0 +1,41 @@
+package checker
+
+import "github.com/lockbench/lockbench/history"
+
+var reentrant = history.Header{Kind: history.Reentrant, Lease: 100 * msec}
+
+// reentrantRows are about the entries of one owner.
+var reentrantRows = []row{
+	{name: "in and out twice", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 ok
+		a release 4 5 ok
+		b acquire 5 6 busy
+		a release 6 7 ok
+		b acquire 7 8 ok`},
+	{name: "the inner release frees the lock", rule: "belief-overlap", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 ok
+		a release 4 5 ok
+		b acquire 5 6 ok
+		a release 7 8 not_held
+		b release 9 10 ok`, want: "mutual-exclusion×1 reentrancy×1"},
+	{name: "the owner is refused", rule: "owner-refused", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 busy
+		a release 4 5 ok`, want: "reentrancy×1"},
+	{name: "a release too many is accepted", rule: "release-of-nothing", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		a release 4 5 ok`, want: "reentrancy×1"},
+	{name: "the outer release is refused", rule: "owner-not-held", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 ok
+		a release 4 5 ok
+		a release 6 7 not_held`, want: "reentrancy×1"},
+	{name: "re-entry after the lease, while another holds", rule: "belief-overlap", head: reentrant, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		a acquire 120 121 ok
+		b release 130 131 ok`, want: "mutual-exclusion×1"},
+}

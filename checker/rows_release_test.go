@@ -1,0 +1,73 @@
+package checker
+
+import "github.com/lockbench/lockbench/history"
+
+// releaseRows are about whose hold a release ended.
+var releaseRows = []row{
+	{name: "a release of another's hold", rule: "mis-unlock", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		a release 120 121 ok
+		b release 130 131 ok`, want: "release-safety×1"},
+	{name: "a late release that is refused", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		a release 120 121 not_held
+		b release 130 131 ok`},
+	{name: "a late release of a free lock", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		b release 112 113 ok
+		a release 120 121 ok`},
+	{name: "two holds and an honest release", rule: "belief-overlap", head: forever, ops: `
+		a acquire 0 1 ok
+		b acquire 2 3 ok
+		b release 4 5 ok
+		a release 6 7 ok`, want: "mutual-exclusion×1"},
+	{name: "compared, then deleted too late", rule: "mis-unlock", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 105 110 ok
+		a release 90 121 ok
+		b release 130 131 ok`, extra: commands(
+		history.Command{Client: "b", Name: "SET", Args: []string{"k", "tb"}, Sent: 106 * msec, Replied: 109 * msec, Reply: "OK"},
+		history.Command{Client: "a", Name: "GET", Args: []string{"k"}, Sent: 91 * msec, Replied: 92 * msec, Reply: "ta"},
+		history.Command{Client: "a", Name: "DEL", Args: []string{"k"}, Sent: 115 * msec, Replied: 116 * msec, Reply: "1"}), want: "release-safety×1"},
+	{name: "accepted, but nothing was removed", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		a release 120 121 ok
+		b release 130 131 ok`, extra: commands(
+		history.Command{Client: "b", Name: "SET", Args: []string{"k", "tb"}, Sent: 110 * msec, Replied: 111 * msec, Reply: "OK"},
+		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "ta"}, Sent: 120 * msec, Replied: 121 * msec, Reply: "0"})},
+	{name: "removed on the node that lost the failover", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		a release 120 121 ok
+		b release 130 131 ok`, extra: commands(
+		history.Command{Client: "b", Node: 1, Name: "SET", Args: []string{"k", "tb"}, Sent: 110 * msec, Replied: 111 * msec, Reply: "OK"},
+		history.Command{Client: "a", Node: 0, Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "ta"}, Sent: 120 * msec, Replied: 121 * msec, Reply: "1"})},
+	{name: "of three keys, removed one that the next holder has not taken", head: forever, ops: `
+		a acquire 0 1 ok
+		b acquire 50 110 ok
+		a release 100 130 ok`, extra: commands(
+		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"acquire", "1", "k:0", "tb"}, Sent: 102 * msec, Replied: 103 * msec, Reply: "OK"},
+		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"acquire", "1", "k:1", "tb"}, Sent: 104 * msec, Replied: 105 * msec, Reply: "OK"},
+		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release", "1", "k:2", "ta"}, Sent: 120 * msec, Replied: 121 * msec, Reply: "1"})},
+	{name: "removed on a node that the next holder was given and gave back before", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 50 110 ok
+		a release 90 130 ok`, extra: commands(
+		history.Command{Client: "b", Node: 1, Name: "SET", Args: []string{"k", "tb"}, Sent: 51 * msec, Replied: 52 * msec, Reply: "OK"},
+		history.Command{Client: "b", Node: 1, Name: "EVALSHA", Args: []string{"release", "1", "k", "tb"}, Sent: 53 * msec, Replied: 54 * msec, Reply: "1"},
+		history.Command{Client: "b", Node: 1, Name: "SET", Args: []string{"k", "tb"}, Sent: 105 * msec, Replied: 106 * msec, Reply: "(nil)"},
+		history.Command{Client: "b", Node: 2, Name: "SET", Args: []string{"k", "tb"}, Sent: 105 * msec, Replied: 106 * msec, Reply: "OK"},
+		history.Command{Client: "a", Node: 1, Name: "EVAL", Args: []string{"release", "1", "k", "ta"}, Sent: 120 * msec, Replied: 121 * msec, Reply: "1"})},
+	{name: "a reader removes the mark of all", rule: "mis-unlock", head: history.Header{Kind: history.RW}, ops: `
+		a acquire 0 1 ok shared
+		b acquire 2 3 ok shared
+		a release 4 5 ok shared
+		b release 6 7 ok shared`, extra: commands(
+		history.Command{Client: "a", Name: "SET", Args: []string{"k:read", "1"}, Sent: 0, Replied: msec, Reply: "OK"},
+		history.Command{Client: "b", Name: "SET", Args: []string{"k:read", "1"}, Sent: 2 * msec, Replied: 3 * msec, Reply: "OK"},
+		history.Command{Client: "a", Name: "DEL", Args: []string{"k:read"}, Sent: 4 * msec, Replied: 5 * msec, Reply: "1"}), want: "release-safety×1"},
+}

@@ -1,0 +1,42 @@
+package checker
+
+// renewalRows are about extends, and about what is left behind.
+var renewalRows = []row{
+	{name: "a healthy hold is reported lost", rule: "healthy-lost", head: leased, ops: `
+		a acquire 0 1 ok
+		a extend 50 51 lost`, want: "renewal×1"},
+	{name: "an extend after the release", rule: "outlived-release", head: leased, ops: `
+		a acquire 0 1 ok
+		a release 10 11 ok
+		a extend 20 21 ok`, want: "renewal×1"},
+	{name: "an extend of the next hold, whose grant is not told yet", head: leased, ops: `
+		a acquire 0 1 ok token=t1
+		a release 10 11 ok token=t1
+		a extend 20 21 ok token=t2
+		a acquire 15 25 ok token=t2`},
+	{name: "an extend of an entry whose release was not answered", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 ok
+		a release 4 5 unknown
+		a release 6 7 ok
+		a acquire 12 13 ok
+		a release 14 15 ok
+		a extend 20 21 ok`},
+	{name: "an extend of an entry that was not answered", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 unknown
+		a release 6 7 ok
+		a extend 20 21 ok`},
+	{name: "an extend of another's hold", rule: "renewed-another", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		a extend 120 121 ok
+		b release 130 131 ok`, want: "mutual-exclusion×1 renewal×1"},
+	{name: "an extend of a lock that is free again", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		b release 118 119 ok
+		a extend 120 121 ok`},
+	{name: "left behind", head: leased, opt: Options{Leftovers: []string{"key k"}}, want: "hygiene×1"},
+	{name: "nothing left behind", head: leased, opt: Options{Leftovers: []string{}}},
+}

@@ -1,0 +1,56 @@
+package checker
+
+// storeRows are about what the guarded store took and kept.
+var storeRows = []row{
+	{name: "a chain of updates", head: forever, ops: `
+		a write 0 1 ok read=0 wrote=1
+		b write 2 3 ok read=1 wrote=2`},
+	{name: "an update is lost", rule: "lost-update", head: forever, ops: `
+		a write 0 1 ok read=0 wrote=1
+		b write 2 3 ok read=0 wrote=1`, want: "store-integrity×1"},
+	{name: "concurrent writes that chain", head: forever, ops: `
+		a write 0 9 ok read=1 wrote=2
+		b write 1 3 ok read=0 wrote=1`, opt: Options{Store: map[string]StoreEnds{"k": {Initial: new(int64)}}}},
+	{name: "an unknown write that happened", rule: "unknown-write", head: forever, ops: `
+		a write 0 1 ok read=0 wrote=1
+		b write 2 3 unknown read=1 wrote=2
+		c write 4 5 ok read=2 wrote=3`},
+	{name: "two unknown writes in a row that happened", rule: "unknown-write", head: forever, ops: `
+		a write 0 1 ok read=0 wrote=1
+		b write 2 3 unknown read=1 wrote=2
+		c write 4 5 unknown read=2 wrote=3
+		c write 6 7 ok read=3 wrote=4`},
+	{name: "an unknown write that did not happen", head: forever, ops: `
+		a write 0 1 ok read=0 wrote=1
+		b write 2 3 unknown read=1 wrote=2
+		c write 4 5 ok read=1 wrote=2`},
+	{name: "the store ends with another value", rule: "final-value", head: forever, ops: `
+		a write 0 1 ok read=0 wrote=1
+		b write 2 3 ok read=1 wrote=2`, opt: Options{Store: map[string]StoreEnds{"k": {Final: new(int64)}}}, want: "store-integrity×1"},
+	{name: "a rejected write has no effect", head: forever, ops: `
+		a write 0 1 ok read=0 wrote=1
+		b write 2 3 rejected read=0 wrote=1
+		c write 4 5 ok read=1 wrote=2`},
+	{name: "a stale write is accepted", rule: "stale-write", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		b release 112 113 ok
+		a write 120 121 ok
+		a release 122 123 not_held`, want: "store-integrity×1"},
+	{name: "a late write that met nobody", head: leased, ops: `
+		a acquire 0 1 ok
+		a write 120 121 ok
+		b acquire 130 131 ok
+		b write 132 133 ok`},
+	{name: "a lower fence is accepted", rule: "stale-fence", head: leased, ops: `
+		a acquire 0 1 ok fence=1
+		b acquire 110 111 ok fence=2
+		b write 112 113 ok fence=2
+		b release 114 115 ok
+		a write 120 121 ok fence=1`, want: "store-integrity×1"},
+	{name: "a lower fence before the store has seen the higher", head: leased, ops: `
+		a acquire 0 1 ok fence=1
+		b acquire 110 111 ok fence=2
+		a write 112 113 ok fence=1
+		b write 114 115 ok fence=2`},
+}

@@ -1,0 +1,103 @@
+package checker
+
+import "github.com/lockbench/lockbench/history"
+
+// waitRows are about refusals, and about grants that do not come.
+var waitRows = []row{
+	{name: "refused by a holder", head: forever, ops: `
+		a acquire 0 1 ok
+		b acquire 2 3 busy
+		a release 4 6 ok
+		c acquire 5 6 busy`},
+	{name: "refused by nobody", rule: "busy-witness", head: forever, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 4 5 busy`, want: "refusal×1"},
+	{name: "refused by a hold that a later grant proves to be over", rule: "busy-witness", head: forever, ops: `
+		a acquire 0 1 ok
+		a release 2 50 ok
+		b acquire 10 20 ok
+		b release 21 22 ok
+		c acquire 30 31 busy`, want: "refusal×1"},
+	{name: "refused by an unknown acquire", head: forever, ops: `
+		a acquire 0 1 unknown
+		b acquire 4 5 busy`},
+	{name: "refused by an unknown acquire that cannot have been", rule: "busy-witness", head: forever, ops: `
+		a acquire 0 1 unknown
+		b acquire 4 5 busy
+		b acquire 6 7 ok`, want: "refusal×1"},
+	{name: "refused by an unknown release", head: forever, ops: `
+		a acquire 0 1 ok
+		a release 2 3 unknown
+		b acquire 4 5 busy`},
+	{name: "refused by a lease that nobody released", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 99 101 busy`},
+	{name: "refused by a lease that is over", rule: "busy-witness", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 130 131 busy`, want: "refusal×1"},
+	{name: "refused by another's attempt, where votes split", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, Votes: true}, ops: `
+		a acquire 0 5 busy
+		b acquire 2 4 busy`},
+	{name: "refused by the request of a client that crashed", head: leased, extra: Input{Faults: []history.Window{{Fault: "crash-client", Client: "a", Start: 30 * msec, Confirmed: true}}}, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 40 41 busy`},
+	// The reply told a of a hold that had ended on the way; while it was under way, it held, and refused b.
+	{name: "refused by a grant whose reply came after its lease", head: leased, ops: `
+		a acquire 0 300 ok until=120
+		b acquire 10 11 busy
+		c acquire 150 160 ok`},
+	// What a's library reports at the end of a wait that a did not live to see is nobody's wait.
+	{name: "a dead client waits for nothing", head: leased, extra: crashOf("a", 400*msec), ops: `
+		b acquire 0 1 ok
+		b release 2 3 ok
+		a acquire 4 1900 fail`},
+	// a was to be told when its hold is lost, and died: from then on it believes nothing.
+	{name: "the dead believe nothing", head: leased, extra: crashOf("a", 30*msec), ops: `
+		a acquire 0 1 ok until=told
+		b acquire 100 200 ok`},
+	{name: "a reader refused beside readers", rule: "busy-witness", head: history.Header{Kind: history.RW}, ops: `
+		a acquire 0 1 ok shared
+		b acquire 2 3 busy shared`, want: "refusal×1"},
+	{name: "a writer refused by an older reader", head: history.Header{Kind: history.RW}, ops: `
+		a acquire 0 1 ok shared
+		a release 2 3 unknown shared
+		b acquire 4 5 ok shared
+		b release 6 7 ok shared
+		c acquire 8 9 busy`},
+	{name: "a permit refused while one is free", rule: "busy-witness", head: history.Header{Kind: history.Semaphore, Permits: 2}, ops: `
+		a acquire 0 1 ok
+		b acquire 2 3 busy`, want: "refusal×1"},
+	{name: "a waiter gets nothing for a lease and the grace", rule: "free-but-refused", head: leased, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 4 1200 fail`, want: "progress×1"},
+	{name: "many short attempts get nothing", rule: "free-but-refused", head: leased, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 4 500 fail
+		c acquire 500 900 fail
+		b acquire 901 1200 fail`, want: "progress×1"},
+	{name: "the server was down meanwhile", head: leased, extra: Input{Faults: []history.Window{{Fault: "kill-server", Start: 5 * msec, End: 900 * msec}}}, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 4 1200 fail`},
+	{name: "granted long after it was free", rule: "late-grant", head: leased, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 1 1200 ok`, want: "progress×1"},
+	{name: "never granted", rule: "never-granted", head: leased, ops: `
+		a acquire 0 1 busy
+		a acquire 2 3 busy`, want: "progress×1 refusal×2"},
+	{name: "a dead holder and no lease", rule: "free-but-refused", head: forever, extra: Input{Faults: []history.Window{{Fault: "crash-client", Client: "a", Start: 2 * msec, Confirmed: true}}}, ops: `
+		a acquire 0 1 ok
+		b acquire 4 1200 busy`, want: "progress×1"},
+	{name: "a holder at work and no lease", head: forever, ops: `
+		a acquire 0 1 ok
+		b acquire 4 1200 busy`},
+	{name: "a lost release and no lease", rule: "free-but-refused", head: forever, ops: `
+		a acquire 0 1 ok
+		a release 2 3 unknown
+		b acquire 4 1200 busy`, want: "progress×1"},
+}
