@@ -33,6 +33,7 @@ func Suite(w io.Writer, suite results.Suite, s Style) error {
 	}
 	lines = append(lines, plantedLines(planted, s)...)
 	lines = append(lines, oddCells(suite.Cells, s)...)
+	lines = append(lines, changeLines(suite, s)...)
 	lines = append(lines, "", "sensitivity  "+sensitivityText(suite.Sensitivity))
 	for _, n := range suite.Notes {
 		lines = append(lines, s.paint(orange, "note")+"         "+n)

@@ -25,6 +25,8 @@ type Suite struct {
 	Sensitivity Sensitivity    `json:"sensitivity"`
 	Notes       []string       `json:"notes,omitempty"` // warnings that must be shown
 	Rerun       string         `json:"rerun"`
+	Baseline    string         `json:"baseline,omitempty"` // the stored suite that this one was compared with
+	Changes     []Change       `json:"changes,omitempty"`  // against it
 }
 
 // Cell is one variant in one scenario. Its verdict is pass when the observation is as expected, whether that is a lock that

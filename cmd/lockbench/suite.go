@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -35,6 +36,7 @@ const collectLate = 800
 type suiteFlags struct {
 	locks, scenarios []string
 	server, out      string
+	baseline         string
 	seed             uint64
 	side             int
 	clientsAs        choice
@@ -57,6 +59,7 @@ func newSuite(a *app) *cobra.Command {
 	s.StringSliceVar(&f.scenarios, "scenarios", nil, "which scenarios (default: all)")
 	s.StringVar(&f.server, "server", "sim", "sim, auto, process, docker, or redis:// URLs separated by commas")
 	s.Uint64Var(&f.seed, "seed", suiteSeed, "of every choice that is drawn")
+	s.StringVar(&f.baseline, "baseline", "", "a stored suite (suite.json) to compare with: exit 1 when a cell got worse or is gone")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	s.IntVar(&f.side, "side-by-side", 0, "how many cells run at once; 0: one for each processor in the simulator, four on real servers, which mostly wait")
 	s.Var(&f.clientsAs, "clients-as", clientsAsUsage)
@@ -133,6 +136,10 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
+	base, err := f.base()
+	if err != nil {
+		return err
+	}
 	p, why, err := provider(ctx, f.server, a.providers())
 	if err != nil {
 		return err
@@ -151,7 +158,31 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return errors.Join(err, interrupts.end())
 	}
-	return errors.Join(a.showSuite(suite), verdictError(suite.Verdict), interrupts.end())
+	if base != nil {
+		suite.Baseline = f.baseline
+		suite.Against(*base, len(f.locks)+len(f.scenarios) == 0)
+	}
+	return errors.Join(keepSuite(f.out, suite), a.showSuite(suite), verdictError(suite.Verdict), interrupts.end())
+}
+
+// base is the stored suite to compare with; nil for none.
+func (f suiteFlags) base() (*results.Suite, error) {
+	if f.baseline == "" {
+		return nil, nil
+	}
+	s, err := results.LoadSuite(f.baseline)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	return &s, nil
+}
+
+// keepSuite writes the suite beside its runs, when there are any.
+func keepSuite(folder string, s results.Suite) error {
+	if !slices.ContainsFunc(s.Cells, func(c results.Cell) bool { return c.Run != "" }) {
+		return nil
+	}
+	return results.SaveSuite(folder, s, func(w io.Writer) error { return report.SuiteMarkdown(w, s) })
 }
 
 // cellRunner makes one run of a suite and gives its result and its run directory.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -65,6 +66,30 @@ func TestSuiteShowsItsMatrix(t *testing.T) {
 		if e.Seed != 9 || !strings.Contains(e.Rerun, "lockbench run --lock "+e.Variant.Name) {
 			t.Errorf("cell %+v", e)
 		}
+	}
+}
+
+// TestSuiteAgainstABaseline: what got worse since then fails the suite, whether it is expected by now or not.
+func TestSuiteAgainstABaseline(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "base.json")
+	text := `{"schema":"lockbench/suite/v1","cells":[{"lock":"token","scenario":"steady","expected":"safe","observed":"safe","verdict":"pass"},
+		{"lock":"set-nx-ex","scenario":"pause-before-release","expected":"safe","observed":"safe","verdict":"pass"}]}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(checker.Pass)
+	if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady", "--baseline", file); got != 0 {
+		t.Errorf("nothing changed: exit code %d\n%s", got, w.out)
+	}
+	want(t, "stdout", w.out.String(), "against "+file+": 0 changes")
+	w = newWorld(checker.Pass)
+	w.runner = cells(map[string]checker.Result{"set-nx-ex pause-before-release": checker.Fail})
+	if got := w.call(t, "suite", "--locks", "set-nx-ex", "--scenarios", "pause-before-release", "--baseline", file); got != 1 {
+		t.Errorf("a cell got worse: exit code %d\n%s", got, w.out)
+	}
+	want(t, "stdout", w.out.String(), "1 of 1 cell as expected", "newly broken  set-nx-ex × pause-before-release: was safe, is mutual-exclusion/mis-unlock")
+	if got := newWorld(checker.Pass).call(t, "suite", "--baseline", "nothing.json"); got != 4 {
+		t.Errorf("no such baseline: exit code %d, want 4", got)
 	}
 }
 

@@ -1,0 +1,142 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+)
+
+// The files of a suite in the folder of its runs, of the last suite there.
+const (
+	SuiteFile    = "suite.json"
+	SuiteSummary = "summary.md"
+)
+
+// ErrBaseline: a file is no stored suite.
+var ErrBaseline = errors.New("not a stored suite")
+
+// ChangeKind says how a cell differs from what it was.
+type ChangeKind string
+
+// The kinds of change.
+const (
+	Broken ChangeKind = "newly broken" // it held, or broke as expected, and does not any more; a planted bug was caught and is missed
+	Fixed  ChangeKind = "newly fixed"
+	Added  ChangeKind = "new"
+	Gone   ChangeKind = "gone" // it came to a verdict, and was not run or came to none
+)
+
+// Change is a cell that is not what it was.
+type Change struct {
+	Lock     string     `json:"lock"`
+	Scenario string     `json:"scenario"`
+	Change   ChangeKind `json:"change"`
+	Was      string     `json:"was,omitempty"` // observed then
+	Is       string     `json:"is,omitempty"`  // observed now
+}
+
+// LoadSuite reads a stored suite, the output of "suite -o json". The errors are ErrBaseline and those of the file system.
+func LoadSuite(path string) (Suite, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Suite{}, fmt.Errorf("baseline: %w", err)
+	}
+	var s Suite
+	if err := json.Unmarshal(data, &s); err != nil {
+		return Suite{}, fmt.Errorf("%s: %w: %w", path, ErrBaseline, err)
+	}
+	if s.Schema != SuiteSchema {
+		return Suite{}, fmt.Errorf("%s: %w: its schema is %q, want %s", path, ErrBaseline, s.Schema, SuiteSchema)
+	}
+	return s, nil
+}
+
+// SaveSuite writes a suite, and what people read of it, into the folder of its runs. Each file is there whole or not at all.
+func SaveSuite(folder string, s Suite, summary func(io.Writer) error) error {
+	data, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return fmt.Errorf("save %s: %w", SuiteFile, err)
+	}
+	return errors.Join(
+		replace(filepath.Join(folder, SuiteFile), func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err }),
+		replace(filepath.Join(folder, SuiteSummary), summary))
+}
+
+// Against compares the suite with an earlier one and fails when a cell got worse. whole tells that no cell was left out on purpose: only
+// then is a cell of the earlier suite that was not run a change.
+func (s *Suite) Against(base Suite, whole bool) {
+	s.Changes = []Change{}
+	before := byPlace(base.Cells)
+	for _, c := range s.Cells {
+		was, known := before[place(c)]
+		delete(before, place(c))
+		if kind := change(was, c, known); kind != "" && (kind != Gone || whole) {
+			s.Changes = append(s.Changes, Change{c.Lock, c.Scenario, kind, was.Observed, c.Observed})
+		}
+	}
+	for _, was := range base.Cells {
+		if _, left := before[place(was)]; left && whole && standing(was) > unknown {
+			s.Changes = append(s.Changes, Change{Lock: was.Lock, Scenario: was.Scenario, Change: Gone, Was: was.Observed})
+		}
+	}
+	for _, c := range s.Changes {
+		if c.Change == Broken || c.Change == Gone {
+			s.Verdict = checker.Fail
+		}
+	}
+}
+
+func place(c Cell) [2]string { return [2]string{c.Lock, c.Scenario} }
+
+func byPlace(cells []Cell) map[[2]string]Cell {
+	out := map[[2]string]Cell{}
+	for _, c := range cells {
+		out[place(c)] = c
+	}
+	return out
+}
+
+// change tells how a cell differs; "" when it does not, or when neither came to a verdict.
+func change(was, is Cell, known bool) ChangeKind {
+	then, now := standing(was), standing(is)
+	switch {
+	case now == unknown && known && then > unknown:
+		return Gone
+	case now == unknown:
+		return ""
+	case !known || then == unknown:
+		return Added
+	case now < then:
+		return Broken
+	case now > then:
+		return Fixed
+	}
+	return ""
+}
+
+// How good a cell is. That a lock is expected to break, and does, is worse than that it is expected to hold, and does: an expectation that
+// was lowered to what is seen is a change for the worse as well.
+const (
+	unknown = iota
+	differs
+	breaks
+	holds
+)
+
+func standing(c Cell) int {
+	switch {
+	case c.Verdict == checker.Fail:
+		return differs
+	case c.Verdict != checker.Pass:
+		return unknown
+	case c.Planted || strings.HasPrefix(c.Expected, "safe"):
+		return holds
+	}
+	return breaks
+}
