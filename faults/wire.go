@@ -57,7 +57,8 @@ func (w *Wire) Open(ctx context.Context, network, addr string) (net.Conn, error)
 	return &wired{Conn: raw, wire: w, node: w.Node(addr), id: w.last}, nil
 }
 
-// wired is one connection of a client. One goroutine writes at a time and one reads at a time; the two share pending.
+// wired is one connection of a client. One goroutine writes at a time and one reads at a time; the two share
+// what mu protects.
 type wired struct {
 	net.Conn
 	wire     *Wire
@@ -68,9 +69,9 @@ type wired struct {
 	replies  resp.Replies        // the reader's
 	said     string              // the reader's: the last reply
 
-	mu      sync.Mutex // protects what follows
-	pending []*sent    // requests whose replies have not come, oldest first
-	idle    []*sent    // to be used again: a client that waits for each reply needs one
+	mu    sync.Mutex // protects what follows
+	pairs resp.Pairing[*sent]
+	idle  []*sent // to be used again: a client that waits for each reply needs one
 }
 
 // sent is a request under way. Its storage, the arguments' included, is used again once the tap was told that it is done.
@@ -101,10 +102,19 @@ func (c *wired) request(req resp.Request) error {
 		return err
 	}
 	s.cmd.Sent = c.wire.Timeline()
-	c.mu.Lock()
-	c.pending = append(c.pending, s)
-	c.mu.Unlock()
+	c.expect(req, s)
 	return nil
+}
+
+// expect notes a request before it is written, so that its reply cannot come first. One that the node was told not to answer leaves no record.
+func (c *wired) expect(req resp.Request, s *sent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at := c.pairs.Expect(req); at != nil {
+		*at = s
+	} else {
+		c.idle = append(c.idle, s)
+	}
 }
 
 func (c *wired) spare() *sent {
@@ -178,10 +188,7 @@ func (c *wired) Read(p []byte) (int, error) {
 }
 
 func (c *wired) reply(r resp.Reply) error {
-	if r.IsPush() {
-		return nil
-	}
-	s := c.answered()
+	s := c.answered(r)
 	if s == nil {
 		return nil
 	}
@@ -206,23 +213,32 @@ func (c *wired) line(r resp.Reply) string {
 	return c.said
 }
 
-// answered takes the oldest request that has no reply yet; nil when there is none.
-func (c *wired) answered() *sent {
+// answered gives the request whose last reply this is; nil when there is none.
+func (c *wired) answered(r resp.Reply) *sent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.pending) == 0 {
+	s, last := c.pairs.Answer(r)
+	if s == nil || !last {
 		return nil
 	}
-	s := c.pending[0]
-	c.pending = c.pending[:copy(c.pending, c.pending[1:])]
-	return s
+	return *s
+}
+
+// abandoned takes the oldest request that was not answered; nil when there is none.
+func (c *wired) abandoned() *sent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.pairs.Abandon(); s != nil {
+		return *s
+	}
+	return nil
 }
 
 // Close records what was never answered.
 func (c *wired) Close() error {
 	c.wire.Gate.forget(c.Conn)
 	err := c.Conn.Close()
-	for s := c.answered(); s != nil; s = c.answered() {
+	for s := c.abandoned(); s != nil; s = c.abandoned() {
 		c.wire.Tap.Done(s.cmd)
 	}
 	return err

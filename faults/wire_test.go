@@ -88,6 +88,32 @@ func TestWireRecordsCommands(t *testing.T) {
 	})
 }
 
+// A client of RESP3 may subscribe on the connection that it asks on: what confirms is a push, and what comes next answers the next request.
+func TestWireGivesRepliesToTheirRequests(t *testing.T) {
+	const subscribe, confirmed = "*2\r\n$9\r\nSUBSCRIBE\r\n$4\r\nfree\r\n", ">3\r\n$9\r\nsubscribe\r\n$4\r\nfree\r\n:1\r\n"
+	const message = ">3\r\n$7\r\nmessage\r\n$4\r\nfree\r\n$1\r\n1\r\n"
+	synctest.Test(t, func(t *testing.T) {
+		dial, _ := scriptedServer(t, confirmed, message+"$5\r\nhello\r\n", ":1\r\n")
+		c, seen := openWire(t, newStage(1), dial)
+		for _, req := range []string{subscribe, getRequest, setRequest} {
+			if _, err := io.WriteString(c, req); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Close()
+		var got []string
+		for _, cmd := range *seen {
+			got = append(got, cmd.Name+" "+cmd.Reply)
+		}
+		if want := []string{"SUBSCRIBE [3 items]", `GET "hello"`, "SETNX 1"}; !slices.Equal(got, want) {
+			t.Errorf("recorded %q, want %q", got, want)
+		}
+	})
+}
+
 func TestWireCrashAfterApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dial, requests := scriptedServer(t, ":1\r\n")

@@ -7,26 +7,14 @@ func argument() []Bug {
 			What: "A client stalls between its last look at the lock and its write: both sides agree that no lease survives it."},
 		{Name: "K2", Source: "Kleppmann 2016", Lock: "redlock", Scenario: "K2", Shows: []string{"store-integrity", "exclusive-use"},
 			What: "A write is held up on its way to the store and arrives when the lock is another's."},
-		{Name: "K3", Source: "Kleppmann 2016", Lock: "redlock", Scenario: "K3",
-			Set: secondMajority, Shows: []string{"mutual-exclusion"},
+		{Name: "K3", Source: "Kleppmann 2016", Lock: "redlock", Scenario: "K3", Shows: []string{"mutual-exclusion"},
 			What: "The clock of one of the three masters that granted jumps, and a second majority comes about."},
-		{Name: "K4", Source: "Kleppmann 2016", Lock: "redlock", Scenario: "K4",
-			Set: secondMajority, Shows: []string{"mutual-exclusion"},
+		{Name: "K4", Source: "Kleppmann 2016", Lock: "redlock", Scenario: "K4", Shows: []string{"mutual-exclusion"},
 			What: "One of the three masters that granted restarts without its data, and a second majority comes about."},
 		{Name: "K5", Source: "Kleppmann 2016, Sanfilippo's reply", Lock: "bug-redlock-one-look", Scenario: "K5", Spares: "redlock",
 			Shows: []string{"mutual-exclusion"},
 			What:  "A client stalls while the answers are on their way: without the second reading of its clock it believes them, and Redlock, which has it, does not."},
-		{Name: "redlock-restart", Source: "003", Lock: "redlock", Scenario: "K4",
-			Set: secondMajority, Shows: []string{"mutual-exclusion"},
+		{Name: "redlock-restart", Source: "003", Lock: "redlock", Scenario: "K4", Shows: []string{"mutual-exclusion"},
 			What: "A master that dies and comes back empty endangers the lock that was to survive it."},
 	}
-}
-
-// secondMajority changes K3 and K4 so that nodes 4 and 5 are away, not cut off, until the second section is well under way: a request that
-// a partition holds back would reach them when it ends, and complete the first client's majority. The sections are longer than the
-// second for which a Redis client does not dial a node that was away, and the pause between two of a client lets the other one in.
-var secondMajority = []string{
-	"lease=4s", "think=1500ms", "poll=50ms", "pause=300ms",
-	"faults.0={fault: kill-server, node: 4, when: {after: 1us}, for: 1700ms}",
-	"faults.1={fault: kill-server, node: 5, when: {after: 1us}, for: 1700ms}",
 }

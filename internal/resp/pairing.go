@@ -127,7 +127,7 @@ func (p *Pairing[T]) grow() {
 
 // unanswered tells a request to which the node says nothing, because it was told so.
 func (p *Pairing[T]) unanswered(r Request) bool {
-	if r.Name() == "CLIENT" && r.Len() == 3 && fold(r.Arg(1), "REPLY") {
+	if r.Len() == 3 && fold(r.Arg(0), "CLIENT") && fold(r.Arg(1), "REPLY") {
 		p.muted = fold(r.Arg(2), "OFF") || p.muted && !fold(r.Arg(2), "ON")
 		if fold(r.Arg(2), "SKIP") {
 			p.skip = 2
@@ -154,7 +154,7 @@ func fold(b []byte, word string) bool {
 
 // replies is how often a request is answered, and whose confirmations these are.
 func replies(r Request) (left int, sub string) {
-	switch name := r.Name(); name {
+	switch name := confirms(r.Arg(0)); name {
 	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE":
 		return max(1, r.Len()-1), name
 	case "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE":
