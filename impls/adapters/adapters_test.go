@@ -2,7 +2,6 @@ package adapters
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -20,52 +19,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // lease is short enough for real time and long beside one round trip; redsync gives a node a twentieth of it.
 const lease = 400 * time.Millisecond
 
-type party struct {
-	*redistest.Client
-	lock impls.Lock
-	env  impls.Env
-}
-
-func join(t *testing.T, s *redistest.Server, v impls.Variant, owner string) party {
+// join opens a handle for a client of its own, on a key of the variant's own.
+func join(t *testing.T, s *redistest.Server, v impls.Variant, owner string) redistest.Party {
 	t.Helper()
 	c := s.Client(t)
-	return open(t, c, v, c.Env(t, owner, lease))
-}
-
-func open(t *testing.T, c *redistest.Client, v impls.Variant, env impls.Env) party {
-	t.Helper()
+	env := c.Env(t, owner, lease)
 	env.Key += ":" + v.Name
-	l, err := v.New(env)
-	if err != nil {
-		t.Fatalf("open %s: %v", v.Name, err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Errorf("close %s: %v", v.Name, err)
-		}
-	})
-	return party{c, l, env}
-}
-
-func (p party) try(t *testing.T) (impls.Grant, error) {
-	t.Helper()
-	return p.lock.Try(t.Context(), history.Exclusive)
-}
-
-func (p party) hold(t *testing.T) impls.Grant {
-	t.Helper()
-	g, err := p.try(t)
-	if err != nil {
-		t.Fatalf("try: %v, want a grant", err)
-	}
-	return g
-}
-
-func wantErr(t *testing.T, what string, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: %v, want %v", what, err, want)
-	}
+	return c.Open(t, v, env)
 }
 
 func isRueidis(v impls.Variant) bool { return strings.HasPrefix(v.Name, "rueidislock") }
@@ -88,26 +48,26 @@ func notRueidis(v impls.Variant) bool { return !isRueidis(v) }
 func TestOneHolderAtATime(t *testing.T) {
 	each(t, all, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b := join(t, s, v, "a"), join(t, s, v, "b")
-		g := a.hold(t)
-		_, err := b.try(t)
-		wantErr(t, v.Name+": another's try", err, impls.ErrBusy)
-		wantErr(t, v.Name+": another's release", b.lock.Release(t.Context()), impls.ErrNotHeld)
-		_, err = b.lock.Try(t.Context(), history.Shared)
-		wantErr(t, v.Name+": shared", err, impls.ErrUnsupported)
-		wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
-		wantErr(t, v.Name+": release again", a.lock.Release(t.Context()), impls.ErrNotHeld)
-		second := b.hold(t)
+		g := a.Hold(t)
+		_, err := b.Ask(t)
+		redistest.WantErr(t, v.Name+": another's try", err, impls.ErrBusy)
+		redistest.WantErr(t, v.Name+": another's release", b.Release(t.Context()), impls.ErrNotHeld)
+		_, err = b.Try(t.Context(), history.Shared)
+		redistest.WantErr(t, v.Name+": shared", err, impls.ErrUnsupported)
+		redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
+		redistest.WantErr(t, v.Name+": release again", a.Release(t.Context()), impls.ErrNotHeld)
+		second := b.Hold(t)
 		if got := g.Token != "" && g.Token != second.Token; got != v.Traits.UniqueToken {
 			t.Errorf("%s: tokens %q and %q, but Traits.UniqueToken is %v", v.Name, g.Token, second.Token, v.Traits.UniqueToken)
 		}
 		if got := !g.ValidUntil.IsZero(); got != v.Traits.Validity {
 			t.Errorf("%s: valid until %v, but Traits.Validity is %v", v.Name, g.ValidUntil, v.Traits.Validity)
 		}
-		_, err = b.lock.Extend(t.Context())
+		_, err = b.Extend(t.Context())
 		if got := err == nil; got != v.Traits.Extends {
 			t.Errorf("%s: extend: %v, but Traits.Extends is %v", v.Name, err, v.Traits.Extends)
 		}
-		wantErr(t, v.Name+": release", b.lock.Release(t.Context()), nil)
+		redistest.WantErr(t, v.Name+": release", b.Release(t.Context()), nil)
 	})
 }
 
@@ -123,18 +83,18 @@ func late(t *testing.T, extend bool) {
 				continue // renews
 			}
 			a, b, c := join(t, s, v, "a"), join(t, s, v, "b"), join(t, s, v, "c")
-			a.hold(t)
+			a.Hold(t)
 			time.Sleep(lease)
-			b.hold(t)
+			b.Hold(t)
 			if extend { // one or the other: a hold that is found lost is forgotten
-				_, err := a.lock.Extend(t.Context())
-				wantErr(t, v.Name+": late extend", err, impls.ErrLost)
+				_, err := a.Extend(t.Context())
+				redistest.WantErr(t, v.Name+": late extend", err, impls.ErrLost)
 			} else {
-				wantErr(t, v.Name+": late release", a.lock.Release(t.Context()), impls.ErrLost)
+				redistest.WantErr(t, v.Name+": late release", a.Release(t.Context()), impls.ErrLost)
 			}
-			_, err := c.try(t)
-			wantErr(t, v.Name+": a third client", err, impls.ErrBusy)
-			wantErr(t, v.Name+": the next holder's release", b.lock.Release(t.Context()), nil)
+			_, err := c.Ask(t)
+			redistest.WantErr(t, v.Name+": a third client", err, impls.ErrBusy)
+			redistest.WantErr(t, v.Name+": the next holder's release", b.Release(t.Context()), nil)
 		}
 	})
 }
@@ -142,37 +102,37 @@ func late(t *testing.T, extend bool) {
 func TestLostReplies(t *testing.T) {
 	each(t, notRueidis, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a := join(t, s, v, "a")
-		a.hold(t)
+		a.Hold(t)
 		a.LoseReply("eval")
-		wantErr(t, v.Name+": release whose reply is lost", a.lock.Release(t.Context()), impls.ErrUnknownOutcome)
-		a.Redis.Del(t.Context(), a.env.Key)
+		redistest.WantErr(t, v.Name+": release whose reply is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)
+		a.Redis.Del(t.Context(), a.In.Key)
 		take := "eval"
 		if strings.HasPrefix(v.Name, "redsync") {
 			take = "\nset\r"
 		}
 		a.LoseReply(take)
-		_, err := a.try(t)
-		wantErr(t, v.Name+": acquire whose reply is lost", err, impls.ErrUnknownOutcome)
-		a.Redis.Del(t.Context(), a.env.Key)
+		_, err := a.Ask(t)
+		redistest.WantErr(t, v.Name+": acquire whose reply is lost", err, impls.ErrUnknownOutcome)
+		a.Redis.Del(t.Context(), a.In.Key)
 	})
 }
 
 func TestWaiting(t *testing.T) {
 	each(t, all, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b := join(t, s, v, "a"), join(t, s, v, "b")
-		a.hold(t)
+		a.Hold(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
-		_, err := b.lock.Acquire(ctx, history.Exclusive)
+		_, err := b.Acquire(ctx, history.Exclusive)
 		cancel()
 		want := impls.ErrCancelled
 		if v.Name == "redislock" { // does not wait
 			want = impls.ErrBusy
 		}
-		wantErr(t, v.Name+": acquire past its deadline", err, want)
-		wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
-		_, err = b.lock.Acquire(t.Context(), history.Exclusive)
-		wantErr(t, v.Name+": acquire of a free lock", err, nil)
-		wantErr(t, v.Name+": release", b.lock.Release(t.Context()), nil)
+		redistest.WantErr(t, v.Name+": acquire past its deadline", err, want)
+		redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
+		_, err = b.Acquire(t.Context(), history.Exclusive)
+		redistest.WantErr(t, v.Name+": acquire of a free lock", err, nil)
+		redistest.WantErr(t, v.Name+": release", b.Release(t.Context()), nil)
 	})
 }
 
@@ -180,13 +140,13 @@ func TestRueidislockRenewsAndOutlivesTheCallersContext(t *testing.T) {
 	each(t, isRueidis, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b := join(t, s, v, "a"), join(t, s, v, "b")
 		ctx, cancel := context.WithTimeout(t.Context(), lease)
-		g, err := a.lock.Acquire(ctx, history.Exclusive)
+		g, err := a.Acquire(ctx, history.Exclusive)
 		cancel()
-		wantErr(t, v.Name+": acquire", err, nil)
+		redistest.WantErr(t, v.Name+": acquire", err, nil)
 		time.Sleep(2 * lease)
-		_, err = b.try(t)
-		wantErr(t, v.Name+": another's try after two leases", err, impls.ErrBusy)
-		wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
+		_, err = b.Ask(t)
+		redistest.WantErr(t, v.Name+": another's try after two leases", err, impls.ErrBusy)
+		redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
 		select {
 		case <-g.Lost:
 			t.Errorf("%s: a lock that was released was reported lost", v.Name)
@@ -198,16 +158,16 @@ func TestRueidislockRenewsAndOutlivesTheCallersContext(t *testing.T) {
 func TestRueidislockTellsTheLoss(t *testing.T) {
 	each(t, isRueidis, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a := join(t, s, v, "a")
-		g := a.hold(t)
+		g := a.Hold(t)
 		for _, k := range []string{"0", "1", "2"} {
-			a.Redis.Del(t.Context(), a.env.Key+":"+k+":"+rueidisName)
+			a.Redis.Del(t.Context(), a.In.Key+":"+k+":"+rueidisName)
 		}
 		select {
 		case <-g.Lost:
 		case <-time.After(2 * lease):
 			t.Errorf("%s: the loss was not told within two leases", v.Name)
 		}
-		wantErr(t, v.Name+": release", a.lock.Release(t.Context()), impls.ErrLost)
+		redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), impls.ErrLost)
 	})
 }
 
@@ -215,13 +175,13 @@ func TestKeysStayUnderTheLocksKey(t *testing.T) {
 	redistest.Real(t, func(t *testing.T, s *redistest.Server) {
 		for _, v := range Variants() {
 			a := join(t, s, v, "a")
-			a.hold(t)
+			a.Hold(t)
 			for _, k := range a.Redis.Keys(t.Context(), "*").Val() {
-				if !strings.HasPrefix(k, a.env.Key) {
-					t.Errorf("%s: key %q is not under %q", v.Name, k, a.env.Key)
+				if !strings.HasPrefix(k, a.In.Key) {
+					t.Errorf("%s: key %q is not under %q", v.Name, k, a.In.Key)
 				}
 			}
-			wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
+			redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
 		}
 	})
 }
@@ -231,13 +191,13 @@ func TestScriptNames(t *testing.T) {
 	redistest.Real(t, func(t *testing.T, s *redistest.Server) {
 		for _, v := range Variants() {
 			a := join(t, s, v, "a")
-			a.hold(t)
+			a.Hold(t)
 			if isRueidis(v) {
 				time.Sleep(lease * 3 / 4) // renews
-			} else if _, err := a.lock.Extend(t.Context()); err != nil {
+			} else if _, err := a.Extend(t.Context()); err != nil {
 				t.Errorf("%s: extend: %v", v.Name, err)
 			}
-			wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
+			redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
 		}
 		c := s.Client(t).Redis
 		for digest, name := range ScriptNames() {

@@ -17,17 +17,17 @@ import (
 func TestOneHolderThenTheNext(t *testing.T) {
 	each(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
-		a.leaves(t, "release of nothing", impls.ErrNotHeld)
+		a.Leaves(t, "release of nothing", impls.ErrNotHeld)
 		_, err := a.Extend(t.Context())
-		wantErr(t, "extend of nothing", err, impls.ErrNotHeld)
-		first := a.asks(t, "first", write, nil)
-		b.asks(t, "second beside the first", write, impls.ErrBusy)
-		b.leaves(t, "second's release", impls.ErrNotHeld)
+		redistest.WantErr(t, "extend of nothing", err, impls.ErrNotHeld)
+		first := a.Asks(t, "first", write, nil)
+		b.Asks(t, "second beside the first", write, impls.ErrBusy)
+		b.Leaves(t, "second's release", impls.ErrNotHeld)
 		_, err = a.Extend(t.Context())
-		wantErr(t, "extend", err, nil)
-		a.leaves(t, "first's release", nil)
-		a.leaves(t, "first's release again", impls.ErrNotHeld)
-		second := b.asks(t, "second alone", write, nil)
+		redistest.WantErr(t, "extend", err, nil)
+		a.Leaves(t, "first's release", nil)
+		a.Leaves(t, "first's release again", impls.ErrNotHeld)
+		second := b.Asks(t, "second alone", write, nil)
 		if first.Token == "" || first.Token == second.Token {
 			t.Errorf("tokens %q and %q, want two different ones", first.Token, second.Token)
 		}
@@ -41,13 +41,13 @@ func TestOneHolderThenTheNext(t *testing.T) {
 func TestOneRoundTrip(t *testing.T) {
 	each(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a := join(t, s, v.Name, "a")
-		a.asks(t, "the scripts are known from here on", write, nil)
-		a.leaves(t, "release", nil)
+		a.Asks(t, "the scripts are known from here on", write, nil)
+		a.Leaves(t, "release", nil)
 		sent := a.Record()
 		if _, err := a.Acquire(t.Context(), write); err != nil {
 			t.Fatal(err)
 		}
-		a.leaves(t, "release", nil)
+		a.Leaves(t, "release", nil)
 		if lines := sent.Take(); len(lines) != 2 {
 			t.Errorf("%d requests, want 2: %q", len(lines), lines)
 		}
@@ -57,30 +57,30 @@ func TestOneRoundTrip(t *testing.T) {
 func TestTheLeaseEndsAHold(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
-		g := a.asks(t, "first", write, nil)
+		g := a.Asks(t, "first", write, nil)
 		if left := time.Until(g.ValidUntil); left > lease || left < lease*9/10 {
 			t.Errorf("valid for %v of a lease of %v", left, lease)
 		}
 		time.Sleep(lease - time.Millisecond)
-		b.asks(t, "a millisecond before the end", write, impls.ErrBusy)
+		b.Asks(t, "a millisecond before the end", write, impls.ErrBusy)
 		time.Sleep(time.Millisecond)
-		b.asks(t, "at the end", write, nil)
+		b.Asks(t, "at the end", write, nil)
 		_, err := a.Extend(t.Context())
-		wantErr(t, "extend after the end", err, impls.ErrLost)
-		a.leaves(t, "release after a loss that is known", impls.ErrNotHeld)
-		b.leaves(t, "the second's hold is whole", nil)
+		redistest.WantErr(t, "extend after the end", err, impls.ErrLost)
+		a.Leaves(t, "release after a loss that is known", impls.ErrNotHeld)
+		b.Leaves(t, "the second's hold is whole", nil)
 	})
 }
 
 func TestAReleaseAfterTheLeaseIsALoss(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
-		a.asks(t, "first", write, nil)
+		a.Asks(t, "first", write, nil)
 		time.Sleep(lease)
-		b.asks(t, "second", write, nil)
-		a.leaves(t, "first's late release", impls.ErrLost)
-		a.leaves(t, "and again", impls.ErrNotHeld)
-		b.leaves(t, "the second's hold is whole", nil)
+		b.Asks(t, "second", write, nil)
+		a.Leaves(t, "first's late release", impls.ErrLost)
+		a.Leaves(t, "and again", impls.ErrNotHeld)
+		b.Leaves(t, "the second's hold is whole", nil)
 	})
 }
 
@@ -88,15 +88,15 @@ func TestAReleaseAfterTheLeaseIsALoss(t *testing.T) {
 func TestExtendStartsTheLeaseAnew(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
-		a.asks(t, "first", write, nil)
+		a.Asks(t, "first", write, nil)
 		time.Sleep(lease / 2)
 		if _, err := a.Extend(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(lease - time.Millisecond)
-		b.asks(t, "before the extended end", write, impls.ErrBusy)
+		b.Asks(t, "before the extended end", write, impls.ErrBusy)
 		time.Sleep(time.Millisecond)
-		b.asks(t, "at the extended end", write, nil)
+		b.Asks(t, "at the extended end", write, nil)
 	})
 }
 
@@ -104,14 +104,14 @@ func TestExtendStartsTheLeaseAnew(t *testing.T) {
 func TestAReleaseWakesTheWaiter(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
-		a.asks(t, "holder", write, nil)
+		a.Asks(t, "holder", write, nil)
 		got := b.waits(t, t.Context(), write)
 		time.Sleep(lease / 7)
 		synctest.Wait()
 		released := time.Now()
-		a.leaves(t, "holder", nil)
+		a.Leaves(t, "holder", nil)
 		o := <-got
-		wantErr(t, "waiter", o.err, nil)
+		redistest.WantErr(t, "waiter", o.err, nil)
 		if wait := o.at.Sub(released); wait != 0 {
 			t.Errorf("hand-over took %v of virtual time, want none", wait)
 		}
@@ -122,7 +122,7 @@ func TestAReleaseWakesTheWaiter(t *testing.T) {
 func TestALostWakeupCostsAThirdOfTheLease(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
-		a.asks(t, "holder", write, nil)
+		a.Asks(t, "holder", write, nil)
 		got := b.waits(t, t.Context(), write)
 		time.Sleep(lease / 2)
 		synctest.Wait()
@@ -133,7 +133,7 @@ func TestALostWakeupCostsAThirdOfTheLease(t *testing.T) {
 		}
 		lost := time.Now()
 		o := <-got
-		wantErr(t, "waiter", o.err, nil)
+		redistest.WantErr(t, "waiter", o.err, nil)
 		if wait := o.at.Sub(lost); wait > lease/3 {
 			t.Errorf("waited %v, want at most %v", wait, lease/3)
 		}
@@ -143,9 +143,9 @@ func TestALostWakeupCostsAThirdOfTheLease(t *testing.T) {
 func TestTheLockOfADeadHolderIsFreeAtTheEndOfItsLease(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		begin := time.Now()
-		join(t, s, v.Name, "a").asks(t, "holder that dies", write, nil)
+		join(t, s, v.Name, "a").Asks(t, "holder that dies", write, nil)
 		o := <-join(t, s, v.Name, "b").waits(t, t.Context(), write)
-		wantErr(t, "waiter", o.err, nil)
+		redistest.WantErr(t, "waiter", o.err, nil)
 		if wait := o.at.Sub(begin); wait < lease || wait > lease+2*time.Millisecond {
 			t.Errorf("granted after %v, want the lease of %v", wait, lease)
 		}
@@ -156,7 +156,7 @@ func TestTheLockOfADeadHolderIsFreeAtTheEndOfItsLease(t *testing.T) {
 func TestGivingUpLeavesNothing(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b, c := join(t, s, v.Name, "a"), join(t, s, v.Name, "b"), join(t, s, v.Name, "c")
-		a.asks(t, "holder", write, nil)
+		a.Asks(t, "holder", write, nil)
 		before := s.Mini.Dump()
 		ctx, cancel := context.WithCancel(t.Context())
 		got := b.waits(t, ctx, write)
@@ -164,7 +164,7 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 		begin := time.Now()
 		cancel()
 		o := <-got
-		wantErr(t, "waiter", o.err, impls.ErrCancelled)
+		redistest.WantErr(t, "waiter", o.err, impls.ErrCancelled)
 		if errors.Is(o.err, impls.ErrUnknownOutcome) {
 			t.Errorf("every request was answered, yet: %v", o.err)
 		}
@@ -178,8 +178,8 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 		if n := len(s.Mini.PubSubChannels("*")); n != 0 {
 			t.Errorf("%d channels are still listened to", n)
 		}
-		a.leaves(t, "holder", nil)
-		c.asks(t, "next", write, nil)
+		a.Leaves(t, "holder", nil)
+		c.Asks(t, "next", write, nil)
 	})
 }
 
@@ -201,12 +201,12 @@ func withoutCounter(dump string) string {
 func TestOnlyTheFenceCounterStays(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
-		a.asks(t, "holder", write, nil)
+		a.Asks(t, "holder", write, nil)
 		got := b.waits(t, t.Context(), write)
 		time.Sleep(lease / 5)
-		a.leaves(t, "holder", nil)
-		wantErr(t, "waiter", (<-got).err, nil)
-		b.leaves(t, "waiter", nil)
+		a.Leaves(t, "holder", nil)
+		redistest.WantErr(t, "waiter", (<-got).err, nil)
+		b.Leaves(t, "waiter", nil)
 		for _, k := range s.Mini.Keys() {
 			if !strings.HasSuffix(k, FenceKey) {
 				t.Errorf("key %q is left", k)
@@ -219,20 +219,20 @@ func TestOnlyTheFenceCounterStays(t *testing.T) {
 func TestALostReplyIsAskedForAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
-		a.asks(t, "the scripts are known from here on", write, nil)
+		a.Asks(t, "the scripts are known from here on", write, nil)
 		for _, lose := range []func(string){a.LoseReply, a.LoseRequest} {
 			lose("eval")
-			a.leaves(t, "release whose reply is lost", nil)
+			a.Leaves(t, "release whose reply is lost", nil)
 			lose("eval")
-			a.asks(t, "acquire whose reply is lost", write, nil)
+			a.Asks(t, "acquire whose reply is lost", write, nil)
 			lose("eval")
 			if _, err := a.Extend(t.Context()); err != nil {
 				t.Errorf("extend whose reply is lost: %v", err)
 			}
-			b.asks(t, "the hold is there", write, impls.ErrBusy)
+			b.Asks(t, "the hold is there", write, impls.ErrBusy)
 		}
-		a.leaves(t, "release", nil)
-		b.asks(t, "once and no more: the lock is free", write, nil)
+		a.Leaves(t, "release", nil)
+		b.Asks(t, "once and no more: the lock is free", write, nil)
 	})
 }
 
@@ -242,12 +242,12 @@ func TestTwoLostRepliesAreUnknown(t *testing.T) {
 		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
 		a.LoseReply("eval")
 		a.LoseReply("eval")
-		a.asks(t, "acquire", write, impls.ErrUnknownOutcome)
-		b.asks(t, "the token was withdrawn", write, nil)
+		a.Asks(t, "acquire", write, impls.ErrUnknownOutcome)
+		b.Asks(t, "the token was withdrawn", write, nil)
 		b.LoseReply("eval")
 		b.LoseReply("eval")
-		b.leaves(t, "release", impls.ErrUnknownOutcome)
-		b.leaves(t, "release again: the first one took effect, so nothing was lost", nil)
+		b.Leaves(t, "release", impls.ErrUnknownOutcome)
+		b.Leaves(t, "release again: the first one took effect, so nothing was lost", nil)
 	})
 }
 
@@ -255,14 +255,14 @@ func TestTwoLostRepliesAreUnknown(t *testing.T) {
 func TestBusyAfterALostReplyIsUnknown(t *testing.T) {
 	each(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
-		a.asks(t, "holder", write, nil)
+		a.Asks(t, "holder", write, nil)
 		b.LoseReply("eval")
 		g, err := b.Try(t.Context(), write)
-		wantErr(t, "try", err, impls.ErrUnknownOutcome)
+		redistest.WantErr(t, "try", err, impls.ErrUnknownOutcome)
 		if errors.Is(err, impls.ErrBusy) || g.Token != "" {
 			t.Errorf("%+v, %v: says more than is known", g, err)
 		}
-		a.leaves(t, "holder", nil)
+		a.Leaves(t, "holder", nil)
 	})
 }
 
@@ -272,13 +272,13 @@ func TestAReplyAfterTheLeaseIsNoGrant(t *testing.T) {
 		late := &lateClock{}
 		a := joinWith(t, s, v.Name, "a", func(e *impls.Env) { e.Clock = late })
 		late.add = lease
-		a.asks(t, "try whose reply comes a lease later", write, impls.ErrUnavailable)
+		a.Asks(t, "try whose reply comes a lease later", write, impls.ErrUnavailable)
 		late.add = lease
 		g, err := a.Acquire(t.Context(), write)
 		if err != nil || !late.Now().Before(g.ValidUntil) {
 			t.Errorf("acquire: %+v, %v; want a grant that is still good", g, err)
 		}
-		a.leaves(t, "release", nil)
+		a.Leaves(t, "release", nil)
 	})
 }
 
@@ -324,7 +324,7 @@ func TestModesThatALockHasNot(t *testing.T) {
 			if v.Traits.Shared {
 				want = nil
 			}
-			join(t, s, v.Name, "a").asks(t, v.Name+": shared", history.Shared, want)
+			join(t, s, v.Name, "a").Asks(t, v.Name+": shared", history.Shared, want)
 			s.Mini.FlushAll()
 		}
 	})
@@ -344,10 +344,10 @@ func TestEveryScenarioHasAnExpectation(t *testing.T) {
 func TestAnExtendThatComesTooLateIsNone(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a := join(t, s, v.Name, "a")
-		a.asks(t, "the lock is free", write, nil)
+		a.Asks(t, "the lock is free", write, nil)
 		a.Before("evalsha", func() { time.Sleep(lease - 2*time.Millisecond) }) // within the lease, and after the validity
 		_, err := a.Extend(t.Context())
-		wantErr(t, "extend answered two milliseconds before the end of the lease", err, impls.ErrUnavailable)
-		a.leaves(t, "the hold is still there", nil)
+		redistest.WantErr(t, "extend answered two milliseconds before the end of the lease", err, impls.ErrUnavailable)
+		a.Leaves(t, "the hold is still there", nil)
 	})
 }

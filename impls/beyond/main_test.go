@@ -2,7 +2,6 @@ package beyond
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -15,8 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// lease is short enough for real time and long beside one round trip.
-const lease = 300 * time.Millisecond
+const lease = redistest.Lease
 
 const (
 	read  = history.Shared
@@ -24,11 +22,7 @@ const (
 )
 
 // party is one client with its handle.
-type party struct {
-	*redistest.Client
-	impls.Lock
-	env impls.Env
-}
+type party struct{ redistest.Party }
 
 func join(t testing.TB, s *redistest.Server, name, owner string) party {
 	t.Helper()
@@ -41,29 +35,7 @@ func joinWith(t testing.TB, s *redistest.Server, name, owner string, change func
 	c := s.Client(t)
 	env := c.Env(t, owner, lease)
 	change(&env)
-	for _, v := range Variants() {
-		if v.Name == name {
-			l, err := v.New(env)
-			if err != nil {
-				t.Fatalf("open %s: %v", name, err)
-			}
-			return party{c, l, env}
-		}
-	}
-	t.Fatalf("no variant %q", name)
-	return party{}
-}
-
-func (p party) asks(t testing.TB, what string, mode history.Mode, want error) impls.Grant {
-	t.Helper()
-	g, err := p.Try(t.Context(), mode)
-	wantErr(t, what, err, want)
-	return g
-}
-
-func (p party) leaves(t testing.TB, what string, want error) {
-	t.Helper()
-	wantErr(t, what, p.Release(t.Context()), want)
+	return party{c.Open(t, redistest.Find(t, Variants(), name), env)}
 }
 
 // waits acquires in the background; the channel gives the error and when it came.
@@ -81,13 +53,6 @@ type outcome struct {
 	grant impls.Grant
 	err   error
 	at    time.Time
-}
-
-func wantErr(t testing.TB, what string, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: %v, want %v", what, err, want)
-	}
 }
 
 // each runs a test for every variant, on miniredis and on redis-server.

@@ -11,26 +11,18 @@ import (
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
-// wantErr fails unless err matches the sentinel and no other of the given ones.
-func wantErr(t *testing.T, what string, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: %v, want %v", what, err, want)
-	}
-}
-
 func TestOneHolderAtATime(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		for _, v := range granted() {
 			a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
-			a.hold(t)
-			_, err := b.try(t)
-			wantErr(t, v.Name+": second client's try", err, impls.ErrBusy)
-			wantErr(t, v.Name+": second client's release", b.lock.Release(t.Context()), impls.ErrNotHeld)
-			wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
-			wantErr(t, v.Name+": release again", a.lock.Release(t.Context()), impls.ErrNotHeld)
-			b.hold(t)
-			wantErr(t, v.Name+": second client's own release", b.lock.Release(t.Context()), nil)
+			a.Hold(t)
+			_, err := b.Ask(t)
+			redistest.WantErr(t, v.Name+": second client's try", err, impls.ErrBusy)
+			redistest.WantErr(t, v.Name+": second client's release", b.Release(t.Context()), impls.ErrNotHeld)
+			redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
+			redistest.WantErr(t, v.Name+": release again", a.Release(t.Context()), impls.ErrNotHeld)
+			b.Hold(t)
+			redistest.WantErr(t, v.Name+": second client's own release", b.Release(t.Context()), nil)
 		}
 	})
 }
@@ -39,25 +31,25 @@ func TestTraitsAreTrue(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		for _, v := range granted() {
 			a := join(t, s, v.Name, "a")
-			first := a.hold(t)
-			_, extendErr := a.lock.Extend(t.Context())
+			first := a.Hold(t)
+			_, extendErr := a.Extend(t.Context())
 			if got := extendErr == nil; got != v.Traits.Extends {
 				t.Errorf("%s: extend: %v, but Traits.Extends is %v", v.Name, extendErr, v.Traits.Extends)
 			}
 			if !v.Traits.Extends {
-				wantErr(t, v.Name+": extend", extendErr, impls.ErrUnsupported)
+				redistest.WantErr(t, v.Name+": extend", extendErr, impls.ErrUnsupported)
 			}
 			if got := !first.ValidUntil.IsZero(); got != v.Traits.Validity {
 				t.Errorf("%s: ValidUntil %v, but Traits.Validity is %v", v.Name, first.ValidUntil, v.Traits.Validity)
 			}
-			wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
-			second := a.hold(t)
+			redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
+			second := a.Hold(t)
 			if got := first.Token != "" && first.Token != second.Token; got != v.Traits.UniqueToken {
 				t.Errorf("%s: tokens %q and %q, but Traits.UniqueToken is %v", v.Name, first.Token, second.Token, v.Traits.UniqueToken)
 			}
-			_, err := a.lock.Try(t.Context(), history.Shared)
-			wantErr(t, v.Name+": shared", err, impls.ErrUnsupported)
-			wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
+			_, err := a.Try(t.Context(), history.Shared)
+			redistest.WantErr(t, v.Name+": shared", err, impls.ErrUnsupported)
+			redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
 		}
 	})
 }
@@ -66,16 +58,16 @@ func TestLeaseEndsAHold(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		for _, v := range granted() {
 			a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
-			a.hold(t)
+			a.Hold(t)
 			time.Sleep(lease - time.Millisecond)
-			_, err := b.try(t)
-			wantErr(t, v.Name+": try one millisecond before the lease ends", err, impls.ErrBusy)
+			_, err := b.Ask(t)
+			redistest.WantErr(t, v.Name+": try one millisecond before the lease ends", err, impls.ErrBusy)
 			time.Sleep(time.Millisecond)
-			_, err = b.try(t)
+			_, err = b.Ask(t)
 			if v.Traits.NoLease {
-				wantErr(t, v.Name+": try after any time", err, impls.ErrBusy)
+				redistest.WantErr(t, v.Name+": try after any time", err, impls.ErrBusy)
 			} else {
-				wantErr(t, v.Name+": try when the lease has ended", err, nil)
+				redistest.WantErr(t, v.Name+": try when the lease has ended", err, nil)
 			}
 			s.Mini.FlushAll()
 		}
@@ -91,14 +83,14 @@ func TestReleaseAfterTheLease(t *testing.T) {
 				continue
 			}
 			a := join(t, s, v.Name, "a")
-			a.hold(t)
+			a.Hold(t)
 			time.Sleep(lease)
 			var want error = impls.ErrLost
 			if silent[v.Name] {
 				want = nil
 			}
-			wantErr(t, v.Name+": release after the lease", a.lock.Release(t.Context()), want)
-			wantErr(t, v.Name+": and once more", a.lock.Release(t.Context()), impls.ErrNotHeld)
+			redistest.WantErr(t, v.Name+": release after the lease", a.Release(t.Context()), want)
+			redistest.WantErr(t, v.Name+": and once more", a.Release(t.Context()), impls.ErrNotHeld)
 		}
 	})
 }
@@ -112,11 +104,11 @@ func TestLateRelease(t *testing.T) {
 				continue
 			}
 			a, b, c := join(t, s, v.Name, "a"), join(t, s, v.Name, "b"), join(t, s, v.Name, "c")
-			a.hold(t)
+			a.Hold(t)
 			time.Sleep(lease)
-			b.hold(t)
-			_ = a.lock.Release(t.Context())
-			_, err := c.try(t)
+			b.Hold(t)
+			_ = a.Release(t.Context())
+			_, err := c.Ask(t)
 			if freed := err == nil; freed != blind[v.Name] {
 				t.Errorf("%s: after a's late release c's try gives %v; want b's hold ended: %v", v.Name, err, blind[v.Name])
 			}
@@ -135,20 +127,20 @@ func TestLostReplyIsUnknownNeverBusy(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		for _, v := range Variants() {
 			a := join(t, s, v.Name, "a")
-			if _, err := a.try(t); err == nil { // the script is known from here on
-				wantErr(t, v.Name+": release", a.lock.Release(t.Context()), nil)
+			if _, err := a.Ask(t); err == nil { // the script is known from here on
+				redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
 			}
 			a.LoseReply(writes[v.Name])
-			_, err := a.lock.Acquire(t.Context(), history.Exclusive)
-			wantErr(t, v.Name+": acquire whose reply is lost", err, impls.ErrUnknownOutcome)
+			_, err := a.Acquire(t.Context(), history.Exclusive)
+			redistest.WantErr(t, v.Name+": acquire whose reply is lost", err, impls.ErrUnknownOutcome)
 			if errors.Is(err, impls.ErrBusy) || errors.Is(err, impls.ErrUnavailable) {
 				t.Errorf("%s: acquire whose reply is lost says more than it knows: %v", v.Name, err)
 			}
-			left := a.Redis.Exists(t.Context(), a.env.Key).Val() == 1
+			left := a.Redis.Exists(t.Context(), a.In.Key).Val() == 1
 			if left != (v.Name != "lua-nil") {
 				t.Errorf("%s: key left behind: %v", v.Name, left)
 			}
-			a.Redis.Del(t.Context(), a.env.Key)
+			a.Redis.Del(t.Context(), a.In.Key)
 		}
 	})
 }
@@ -162,10 +154,10 @@ func TestLostReleaseReplyIsUnknown(t *testing.T) {
 				text = "\ndel\r"
 			}
 			a := join(t, s, v.Name, "a")
-			a.hold(t)
+			a.Hold(t)
 			a.LoseReply(text)
-			wantErr(t, v.Name+": release whose reply is lost", a.lock.Release(t.Context()), impls.ErrUnknownOutcome)
-			a.Redis.Del(t.Context(), a.env.Key)
+			redistest.WantErr(t, v.Name+": release whose reply is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)
+			a.Redis.Del(t.Context(), a.In.Key)
 		}
 	})
 }
@@ -174,22 +166,22 @@ func TestWaiting(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		for _, v := range Variants() {
 			if v.Name != "lua-nil" {
-				join(t, s, v.Name, "a").hold(t)
+				join(t, s, v.Name, "a").Hold(t)
 			}
 			c := s.Client(t)
 			env := c.Env(t, "b", lease)
 			env.Poll, env.MaxTries = 10*time.Millisecond, 5
 			b := open(t, c, v.Name, env)
 			start := time.Now()
-			_, err := b.lock.Acquire(t.Context(), history.Exclusive)
-			wantErr(t, v.Name+": acquire with five tries", err, impls.ErrBusy)
+			_, err := b.Acquire(t.Context(), history.Exclusive)
+			redistest.WantErr(t, v.Name+": acquire with five tries", err, impls.ErrBusy)
 			if waited := time.Since(start); waited != 40*time.Millisecond {
 				t.Errorf("%s: five tries took %v, want four intervals of 10ms", v.Name, waited)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 25*time.Millisecond)
-			_, err = b.lock.Acquire(ctx, history.Exclusive)
+			_, err = b.Acquire(ctx, history.Exclusive)
 			cancel()
-			wantErr(t, v.Name+": acquire past its deadline", err, impls.ErrCancelled)
+			redistest.WantErr(t, v.Name+": acquire past its deadline", err, impls.ErrCancelled)
 			s.Mini.FlushAll()
 		}
 	})
@@ -201,9 +193,9 @@ func TestWaiterGetsTheLockOfADeadHolder(t *testing.T) {
 			if v.Traits.NoLease {
 				continue
 			}
-			join(t, s, v.Name, "a").hold(t)
+			join(t, s, v.Name, "a").Hold(t)
 			start := time.Now()
-			if _, err := join(t, s, v.Name, "b").lock.Acquire(t.Context(), history.Exclusive); err != nil {
+			if _, err := join(t, s, v.Name, "b").Acquire(t.Context(), history.Exclusive); err != nil {
 				t.Errorf("%s: acquire behind a dead holder: %v", v.Name, err)
 			}
 			if waited := time.Since(start); waited != lease {

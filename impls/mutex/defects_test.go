@@ -14,17 +14,17 @@ import (
 func TestExistsSetLetsTwoInBetweenItsCommands(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "exists-set", "a"), join(t, s, "exists-set", "b")
-		a.Before("\nset\r", func() { b.hold(t) })
-		a.hold(t)
+		a.Before("\nset\r", func() { b.Hold(t) })
+		a.Hold(t)
 	})
 }
 
 func TestLuaNilIsNeverGranted(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		a := join(t, s, "lua-nil", "a")
-		_, err := a.try(t)
-		wantErr(t, "try of a free lock", err, impls.ErrBusy)
-		if n := a.Redis.Exists(t.Context(), a.env.Key).Val(); n != 0 {
+		_, err := a.Ask(t)
+		redistest.WantErr(t, "try of a free lock", err, impls.ErrBusy)
+		if n := a.Redis.Exists(t.Context(), a.In.Key).Val(); n != 0 {
 			t.Errorf("the key was written")
 		}
 	})
@@ -42,11 +42,11 @@ func TestCrashBetweenSetnxAndExpire(t *testing.T) {
 		redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 			a, b := join(t, s, row.name, "a"), join(t, s, row.name, "b")
 			a.LoseRequest("pexpire")
-			_, err := a.try(t)
-			wantErr(t, row.name+": acquire that dies in the middle", err, impls.ErrUnknownOutcome)
+			_, err := a.Ask(t)
+			redistest.WantErr(t, row.name+": acquire that dies in the middle", err, impls.ErrUnknownOutcome)
 			var waited time.Duration
 			for ; waited < time.Minute; waited += time.Millisecond {
-				if _, err := b.try(t); err == nil {
+				if _, err := b.Ask(t); err == nil {
 					break
 				}
 				time.Sleep(time.Millisecond)
@@ -70,11 +70,11 @@ func TestGetsetTimestampTrustsTheClientsClock(t *testing.T) {
 		{lease + clockTolerance + time.Millisecond, true}, // and a millisecond more
 	} {
 		redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-			join(t, s, "getset-timestamp", "a").hold(t)
+			join(t, s, "getset-timestamp", "a").Hold(t)
 			c := s.Client(t)
 			env := c.Env(t, "b", lease)
 			env.Clock = skewed{ahead: row.ahead}
-			_, err := open(t, c, "getset-timestamp", env).try(t)
+			_, err := open(t, c, "getset-timestamp", env).Ask(t)
 			if stole := err == nil; stole != row.stole {
 				t.Errorf("a client %v ahead: %v, want the held lock granted: %v", row.ahead, err, row.stole)
 			}
@@ -94,13 +94,13 @@ func TestGetsetLoserMovesTheWinnersDeadline(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "getset-timestamp", "a"), join(t, s, "getset-timestamp", "b")
 		past := strconv.FormatInt(time.Now().Add(-time.Hour).UnixMilli(), 10)
-		a.Redis.Set(t.Context(), a.env.Key, past, 0)
-		b.Before("getset", func() { a.hold(t); time.Sleep(100 * time.Millisecond) })
+		a.Redis.Set(t.Context(), a.In.Key, past, 0)
+		b.Before("getset", func() { a.Hold(t); time.Sleep(100 * time.Millisecond) })
 		before := time.Now()
-		_, err := b.try(t)
-		wantErr(t, "the one who came second", err, impls.ErrBusy)
+		_, err := b.Ask(t)
+		redistest.WantErr(t, "the one who came second", err, impls.ErrBusy)
 		want := strconv.FormatInt(before.Add(lease+clockTolerance).UnixMilli(), 10)
-		if got := b.Redis.Get(t.Context(), b.env.Key).Val(); got != want {
+		if got := b.Redis.Get(t.Context(), b.In.Key).Val(); got != want {
 			t.Errorf("the key holds %s, want the loser's deadline %s", got, want)
 		}
 	})
@@ -109,44 +109,44 @@ func TestGetsetLoserMovesTheWinnersDeadline(t *testing.T) {
 func TestTokenGetDelBetweenItsCommands(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b, c := join(t, s, "token-get-del", "a"), join(t, s, "token-get-del", "b"), join(t, s, "token-get-del", "c")
-		a.hold(t)
-		a.Before("\ndel\r", func() { time.Sleep(lease); b.hold(t) })
-		wantErr(t, "release", a.lock.Release(t.Context()), nil)
-		c.hold(t) // while b believes it holds
+		a.Hold(t)
+		a.Before("\ndel\r", func() { time.Sleep(lease); b.Hold(t) })
+		redistest.WantErr(t, "release", a.Release(t.Context()), nil)
+		c.Hold(t) // while b believes it holds
 	})
 }
 
 func TestTokenReleaseMayBeRepeatedWhileItsOutcomeIsUnknown(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		a := join(t, s, "token", "a")
-		a.hold(t)
+		a.Hold(t)
 		a.LoseRequest("eval")
-		wantErr(t, "release whose request is lost", a.lock.Release(t.Context()), impls.ErrUnknownOutcome)
-		wantErr(t, "release again", a.lock.Release(t.Context()), nil)
+		redistest.WantErr(t, "release whose request is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)
+		redistest.WantErr(t, "release again", a.Release(t.Context()), nil)
 	})
 }
 
 func TestTokenExtend(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "token", "a"), join(t, s, "token", "b")
-		a.hold(t)
+		a.Hold(t)
 		time.Sleep(lease / 2)
-		g, err := a.lock.Extend(t.Context())
-		wantErr(t, "extend at half the lease", err, nil)
+		g, err := a.Extend(t.Context())
+		redistest.WantErr(t, "extend at half the lease", err, nil)
 		if want := time.Now().Add(lease); !g.ValidUntil.Equal(want) {
 			t.Errorf("valid until %v, want %v", g.ValidUntil, want)
 		}
 		time.Sleep(lease - time.Millisecond)
-		_, err = b.try(t)
-		wantErr(t, "another's try one millisecond before the new end", err, impls.ErrBusy)
+		_, err = b.Ask(t)
+		redistest.WantErr(t, "another's try one millisecond before the new end", err, impls.ErrBusy)
 		time.Sleep(time.Millisecond)
-		_, err = a.lock.Extend(t.Context())
-		wantErr(t, "extend after the end", err, impls.ErrLost)
-		if n := a.Redis.Exists(t.Context(), a.env.Key).Val(); n != 0 {
+		_, err = a.Extend(t.Context())
+		redistest.WantErr(t, "extend after the end", err, impls.ErrLost)
+		if n := a.Redis.Exists(t.Context(), a.In.Key).Val(); n != 0 {
 			t.Errorf("extend made the lost key again")
 		}
-		_, err = a.lock.Extend(t.Context())
-		wantErr(t, "extend of what is lost", err, impls.ErrNotHeld)
+		_, err = a.Extend(t.Context())
+		redistest.WantErr(t, "extend of what is lost", err, impls.ErrNotHeld)
 	})
 }
 
@@ -155,7 +155,7 @@ func TestTokenValidityNeverOutlivesTheKey(t *testing.T) {
 		a := join(t, s, "token", "a")
 		a.Before("\nset\r", func() { time.Sleep(50 * time.Millisecond) }) // a slow request
 		sent := time.Now()
-		if g := a.hold(t); !g.ValidUntil.Equal(sent.Add(lease)) {
+		if g := a.Hold(t); !g.ValidUntil.Equal(sent.Add(lease)) {
 			t.Errorf("valid until %v after the call, want the lease %v", g.ValidUntil.Sub(sent), lease)
 		}
 	})
@@ -165,19 +165,19 @@ func TestSessionFlag(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "token-session", "a"), join(t, s, "token-session", "b")
 		sent := a.Record()
-		a.hold(t)
+		a.Hold(t)
 		sent.Take()
-		_, err := a.try(t)
-		wantErr(t, "locking twice", err, impls.ErrBusy)
+		_, err := a.Ask(t)
+		redistest.WantErr(t, "locking twice", err, impls.ErrBusy)
 		if lines := sent.Take(); len(lines) != 0 {
 			t.Errorf("locking twice asked the server: %q", lines)
 		}
 		a.LoseRequest("eval")
-		wantErr(t, "release whose request is lost", a.lock.Release(t.Context()), impls.ErrUnknownOutcome)
-		wantErr(t, "release again", a.lock.Release(t.Context()), impls.ErrNotHeld)
-		_, err = b.try(t)
-		wantErr(t, "another's try: the key is orphaned", err, impls.ErrBusy)
+		redistest.WantErr(t, "release whose request is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)
+		redistest.WantErr(t, "release again", a.Release(t.Context()), impls.ErrNotHeld)
+		_, err = b.Ask(t)
+		redistest.WantErr(t, "another's try: the key is orphaned", err, impls.ErrBusy)
 		time.Sleep(lease)
-		b.hold(t)
+		b.Hold(t)
 	})
 }

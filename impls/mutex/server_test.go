@@ -36,23 +36,23 @@ func TestTokenWaitIsGrantedWhenTheReplicaHasTheKey(t *testing.T) {
 	env := c.Env(t, "a", time.Minute)
 	env.NodeTimeout = 20 * time.Second // the replica acknowledges once a second, later on a busy machine
 	a := open(t, c, "token-wait", env)
-	a.hold(t)
+	a.Hold(t)
 	// No waiting here: that the key has arrived is what the grant says.
 	if n := replica.Client(t).Redis.Exists(t.Context(), env.Key).Val(); n != 1 {
 		t.Error("granted, and the replica does not have the key")
 	}
-	_, err := a.lock.Extend(t.Context())
-	wantErr(t, "extend", err, nil)
+	_, err := a.Extend(t.Context())
+	redistest.WantErr(t, "extend", err, nil)
 	b := join(t, primary, "token-wait", "b")
-	_, err = b.try(t)
-	wantErr(t, "another's try", err, impls.ErrBusy)
-	wantErr(t, "release", a.lock.Release(t.Context()), nil)
+	_, err = b.Ask(t)
+	redistest.WantErr(t, "another's try", err, impls.ErrBusy)
+	redistest.WantErr(t, "release", a.Release(t.Context()), nil)
 	if err := replica.Client(t).Redis.Do(t.Context(), "replicaof", "no", "one").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.try(t)
-	wantErr(t, "try without a replica", err, impls.ErrUnavailable)
-	if n := b.Redis.Exists(t.Context(), b.env.Key).Val(); n != 0 {
+	_, err = b.Ask(t)
+	redistest.WantErr(t, "try without a replica", err, impls.ErrUnavailable)
+	if n := b.Redis.Exists(t.Context(), b.In.Key).Val(); n != 0 {
 		t.Error("what was not confirmed was not undone")
 	}
 }
@@ -60,16 +60,16 @@ func TestTokenWaitIsGrantedWhenTheReplicaHasTheKey(t *testing.T) {
 func TestTokenWaitThatCannotUndoIsUnknown(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) { // neither server has a replica
 		a := join(t, s, "token-wait", "a")
-		_, err := a.try(t)
-		wantErr(t, "try without a replica", err, impls.ErrUnavailable)
+		_, err := a.Ask(t)
+		redistest.WantErr(t, "try without a replica", err, impls.ErrUnavailable)
 		a.LoseRequest("eval")
-		_, err = a.try(t)
-		wantErr(t, "try whose undo is lost", err, impls.ErrUnknownOutcome)
-		a.Redis.Del(t.Context(), a.env.Key)
+		_, err = a.Ask(t)
+		redistest.WantErr(t, "try whose undo is lost", err, impls.ErrUnknownOutcome)
+		a.Redis.Del(t.Context(), a.In.Key)
 		a.LoseReply("\nwait\r")
-		_, err = a.try(t)
-		wantErr(t, "try whose WAIT is not answered, undone", err, impls.ErrUnavailable)
-		if n := a.Redis.Exists(t.Context(), a.env.Key).Val(); n != 0 {
+		_, err = a.Ask(t)
+		redistest.WantErr(t, "try whose WAIT is not answered, undone", err, impls.ErrUnavailable)
+		if n := a.Redis.Exists(t.Context(), a.In.Key).Val(); n != 0 {
 			t.Error("what was not confirmed was not undone")
 		}
 	})
@@ -79,16 +79,16 @@ func TestTokenNativeWithoutScripts(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b, c := join(t, s, "token-native", "a"), join(t, s, "token-native", "b"), join(t, s, "token-native", "c")
 		sent := a.Record()
-		a.hold(t)
-		_, err := b.try(t)
-		wantErr(t, "another's try", err, impls.ErrBusy)
-		wantErr(t, "release", a.lock.Release(t.Context()), nil)
-		a.hold(t)
+		a.Hold(t)
+		_, err := b.Ask(t)
+		redistest.WantErr(t, "another's try", err, impls.ErrBusy)
+		redistest.WantErr(t, "release", a.Release(t.Context()), nil)
+		a.Hold(t)
 		time.Sleep(lease)
-		b.hold(t)
-		wantErr(t, "late release", a.lock.Release(t.Context()), impls.ErrLost)
-		_, err = c.try(t)
-		wantErr(t, "a third client", err, impls.ErrBusy)
+		b.Hold(t)
+		redistest.WantErr(t, "late release", a.Release(t.Context()), impls.ErrLost)
+		_, err = c.Ask(t)
+		redistest.WantErr(t, "a third client", err, impls.ErrBusy)
 		probes := 0
 		for _, line := range sent.Take() {
 			if strings.Contains(line, "eval") {
@@ -101,11 +101,11 @@ func TestTokenNativeWithoutScripts(t *testing.T) {
 		if probes != 1 {
 			t.Errorf("asked the server %d times what it can, want once", probes)
 		}
-		_, err = b.lock.Extend(t.Context())
-		wantErr(t, "extend", err, nil)
+		_, err = b.Extend(t.Context())
+		redistest.WantErr(t, "extend", err, nil)
 		time.Sleep(lease)
-		_, err = b.lock.Extend(t.Context())
-		wantErr(t, "extend after the lease", err, impls.ErrLost)
+		_, err = b.Extend(t.Context())
+		redistest.WantErr(t, "extend after the lease", err, impls.ErrLost)
 	})
 }
 
@@ -116,9 +116,9 @@ func TestTokenNativeOnAnOldServer(t *testing.T) {
 		if a.Redis.Do(t.Context(), "delex", "nothing").Err() == nil {
 			t.Skip("this server has DELEX")
 		}
-		_, err := a.lock.Acquire(t.Context(), history.Exclusive)
-		wantErr(t, "acquire", err, impls.ErrUnsupported)
-		if n := a.Redis.Exists(t.Context(), a.env.Key).Val(); n != 0 {
+		_, err := a.Acquire(t.Context(), history.Exclusive)
+		redistest.WantErr(t, "acquire", err, impls.ErrUnsupported)
+		if n := a.Redis.Exists(t.Context(), a.In.Key).Val(); n != 0 {
 			t.Error("the key was written")
 		}
 	})

@@ -31,11 +31,11 @@ func TestCommands(t *testing.T) {
 				env := c.Env(t, "a", lease)
 				env.Key = "K"
 				p := open(t, c, row.name, env)
-				p.hold(t) // the scripts are known from here on
-				_ = p.lock.Release(t.Context())
+				p.Hold(t) // the scripts are known from here on
+				_ = p.Release(t.Context())
 				sent := c.Record()
-				p.hold(t)
-				_ = p.lock.Release(t.Context())
+				p.Hold(t)
+				_ = p.Release(t.Context())
 				if diff := cmp.Diff(strings.Split(want, "; "), anonymous(sent.Take())); diff != "" {
 					t.Errorf("%s, lease %v (-want +got):\n%s", row.name, lease, diff)
 				}

@@ -16,20 +16,20 @@ import (
 func TestOneHolderAtATime(t *testing.T) {
 	check := func(t *testing.T, servers []*redistest.Server) {
 		a, b := join(t, servers, "a"), join(t, servers, "b")
-		g := a.hold(t)
-		_, err := b.try(t)
-		wantErr(t, "another's try", err, impls.ErrBusy)
-		wantErr(t, "another's release", b.lock.Release(t.Context()), impls.ErrNotHeld)
-		wantErr(t, "release", a.lock.Release(t.Context()), nil)
-		wantErr(t, "release again", a.lock.Release(t.Context()), impls.ErrNotHeld)
-		second, err := b.lock.Acquire(t.Context(), history.Exclusive)
-		wantErr(t, "another's acquire", err, nil)
+		g := a.Hold(t)
+		_, err := b.Ask(t)
+		redistest.WantErr(t, "another's try", err, impls.ErrBusy)
+		redistest.WantErr(t, "another's release", b.Release(t.Context()), impls.ErrNotHeld)
+		redistest.WantErr(t, "release", a.Release(t.Context()), nil)
+		redistest.WantErr(t, "release again", a.Release(t.Context()), impls.ErrNotHeld)
+		second, err := b.Acquire(t.Context(), history.Exclusive)
+		redistest.WantErr(t, "another's acquire", err, nil)
 		if g.Token == "" || g.Token == second.Token {
 			t.Errorf("tokens %q and %q", g.Token, second.Token)
 		}
-		_, err = b.lock.Try(t.Context(), history.Shared)
-		wantErr(t, "shared", err, impls.ErrUnsupported)
-		wantErr(t, "another's own release", b.lock.Release(t.Context()), nil)
+		_, err = b.Try(t.Context(), history.Shared)
+		redistest.WantErr(t, "shared", err, impls.ErrUnsupported)
+		redistest.WantErr(t, "another's own release", b.Release(t.Context()), nil)
 	}
 	t.Run("virtual", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { check(t, nodes(t, 5)) })
@@ -61,10 +61,10 @@ func checkMask(t *testing.T, n int, mask uint, down bool) {
 		case down:
 			s.Mini.SetError("LOADING the dataset")
 		default:
-			_ = s.Mini.Set(a.env.Key, "somebody")
+			_ = s.Mini.Set(a.In.Key, "somebody")
 		}
 	}
-	_, err := a.try(t)
+	_, err := a.Ask(t)
 	free := n - bits.OnesCount(mask)
 	if granted := err == nil; granted != (free >= n/2+1) {
 		t.Errorf("%d nodes, mask %b, down %v: %v with %d left", n, mask, down, err, free)
@@ -74,11 +74,11 @@ func checkMask(t *testing.T, n int, mask uint, down bool) {
 		want = impls.ErrUnavailable
 	}
 	if err != nil {
-		wantErr(t, "refusal", err, want)
+		redistest.WantErr(t, "refusal", err, want)
 	} else {
-		wantErr(t, "release", a.lock.Release(t.Context()), nil)
+		redistest.WantErr(t, "release", a.Release(t.Context()), nil)
 	}
-	wantErr(t, "close", a.lock.Close(), nil)
+	redistest.WantErr(t, "close", a.Close(), nil)
 	for i, there := range a.keys(t, servers) {
 		if there != (mask>>i&1 == 1 && !down) {
 			t.Errorf("%d nodes, mask %b, down %v: node %d has the key: %v", n, mask, down, i, there)
@@ -93,14 +93,14 @@ func TestValidity(t *testing.T) {
 			c.Before("\nset\r", func() { time.Sleep(20 * time.Millisecond) })
 		}
 		start := time.Now()
-		g := a.hold(t)
+		g := a.Hold(t)
 		if want := start.Add(lease - lease/100 - 2*time.Millisecond); !g.ValidUntil.Equal(want) {
 			t.Errorf("valid for %v from the first request, want %v", g.ValidUntil.Sub(start), want.Sub(start))
 		}
 		time.Sleep(100 * time.Millisecond)
 		start = time.Now()
-		g, err := a.lock.Extend(t.Context())
-		wantErr(t, "extend", err, nil)
+		g, err := a.Extend(t.Context())
+		redistest.WantErr(t, "extend", err, nil)
 		if want := start.Add(lease - Drift(lease)); !g.ValidUntil.Equal(want) {
 			t.Errorf("extended for %v, want %v", g.ValidUntil.Sub(start), want.Sub(start))
 		}
@@ -122,8 +122,8 @@ func TestStalledBetweenAskingAndLearning(t *testing.T) {
 			servers := nodes(t, 5)
 			clock := &stalling{by: row.stall}
 			a := joinWith(t, servers, "a", func(e *impls.Env) { e.Clock = clock })
-			_, err := a.try(t)
-			wantErr(t, "stalled for "+row.stall.String(), err, row.want)
+			_, err := a.Ask(t)
+			redistest.WantErr(t, "stalled for "+row.stall.String(), err, row.want)
 			if left := slices.Contains(a.keys(t, servers), true); left != (row.want == nil) {
 				t.Errorf("stalled for %v: keys left: %v", row.stall, left)
 			}
@@ -157,13 +157,13 @@ func TestAHungMinorityIsNotWaitedFor(t *testing.T) {
 		}
 		hang("\nset\r")
 		start := time.Now()
-		a.hold(t)
+		a.Hold(t)
 		hang("eval")
-		wantErr(t, "release", a.lock.Release(t.Context()), nil)
+		redistest.WantErr(t, "release", a.Release(t.Context()), nil)
 		if took := time.Since(start); took != 0 {
 			t.Errorf("acquire and release took %v, want no time", took)
 		}
-		wantErr(t, "close", a.lock.Close(), nil)
+		redistest.WantErr(t, "close", a.Close(), nil)
 		if slices.Contains(a.keys(t, servers), true) {
 			t.Errorf("a node that answered after the release keeps the key: %v", a.keys(t, servers))
 		}
@@ -180,10 +180,10 @@ func TestLateGrantsAreTakenBack(t *testing.T) {
 			c.Before("\nset\r", func() { time.Sleep(10 * time.Millisecond) })
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-		_, err := a.lock.Try(ctx, history.Exclusive)
+		_, err := a.Try(ctx, history.Exclusive)
 		cancel()
-		wantErr(t, "try past its deadline", err, impls.ErrCancelled)
-		wantErr(t, "close", a.lock.Close(), nil)
+		redistest.WantErr(t, "try past its deadline", err, impls.ErrCancelled)
+		redistest.WantErr(t, "close", a.Close(), nil)
 		if slices.Contains(a.keys(t, servers), true) {
 			t.Errorf("keys left by a cancelled attempt: %v", a.keys(t, servers))
 		}
@@ -194,20 +194,20 @@ func TestExtendAndReleaseAfterTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := nodes(t, 5)
 		a, b := join(t, servers, "a"), join(t, servers, "b")
-		_, err := a.lock.Extend(t.Context())
-		wantErr(t, "extend without a hold", err, impls.ErrNotHeld)
-		a.hold(t)
+		_, err := a.Extend(t.Context())
+		redistest.WantErr(t, "extend without a hold", err, impls.ErrNotHeld)
+		a.Hold(t)
 		time.Sleep(lease)
-		b.hold(t)
-		_, err = a.lock.Extend(t.Context())
-		wantErr(t, "extend after the lease", err, impls.ErrLost)
-		wantErr(t, "release of what is lost", a.lock.Release(t.Context()), impls.ErrNotHeld)
-		_, err = join(t, servers, "c").try(t)
-		wantErr(t, "a third client", err, impls.ErrBusy)
-		wantErr(t, "the second's release", b.lock.Release(t.Context()), nil)
-		a.hold(t)
+		b.Hold(t)
+		_, err = a.Extend(t.Context())
+		redistest.WantErr(t, "extend after the lease", err, impls.ErrLost)
+		redistest.WantErr(t, "release of what is lost", a.Release(t.Context()), impls.ErrNotHeld)
+		_, err = join(t, servers, "c").Ask(t)
+		redistest.WantErr(t, "a third client", err, impls.ErrBusy)
+		redistest.WantErr(t, "the second's release", b.Release(t.Context()), nil)
+		a.Hold(t)
 		time.Sleep(lease)
-		wantErr(t, "release after the lease", a.lock.Release(t.Context()), impls.ErrLost)
+		redistest.WantErr(t, "release after the lease", a.Release(t.Context()), impls.ErrLost)
 	})
 }
 
@@ -215,18 +215,18 @@ func TestReleaseWithoutAMajorityIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := nodes(t, 5)
 		a := join(t, servers, "a")
-		a.hold(t)
+		a.Hold(t)
 		synctest.Wait() // for nodes that the majority did not wait for
-		wantErr(t, "first release, which makes the script known", a.lock.Release(t.Context()), nil)
+		redistest.WantErr(t, "first release, which makes the script known", a.Release(t.Context()), nil)
 		synctest.Wait()
-		a.hold(t)
+		a.Hold(t)
 		synctest.Wait()
 		for _, c := range a.to[:3] {
 			c.LoseReply("eval")
 		}
-		wantErr(t, "release", a.lock.Release(t.Context()), impls.ErrUnknownOutcome)
-		_, err := a.lock.Extend(t.Context())
-		wantErr(t, "extend", err, impls.ErrLost) // the requests had arrived
+		redistest.WantErr(t, "release", a.Release(t.Context()), impls.ErrUnknownOutcome)
+		_, err := a.Extend(t.Context())
+		redistest.WantErr(t, "extend", err, impls.ErrLost) // the requests had arrived
 	})
 }
 
@@ -243,12 +243,12 @@ func TestQuorumErosion(t *testing.T) {
 			for _, c := range a.to[3:] {
 				c.LoseRequest("\nset\r")
 			}
-			a.hold(t)
-			wantErr(t, name+": close", a.lock.Close(), nil)
-			_, err := b.try(t)
-			wantErr(t, name+": another's try before", err, impls.ErrBusy)
+			a.Hold(t)
+			redistest.WantErr(t, name+": close", a.Close(), nil)
+			_, err := b.Ask(t)
+			redistest.WantErr(t, name+": another's try before", err, impls.ErrBusy)
 			erode(servers[2])
-			b.hold(t)
+			b.Hold(t)
 		})
 	}
 }
@@ -259,19 +259,19 @@ func TestWaiting(t *testing.T) {
 		a := join(t, servers, "a")
 		b := joinWith(t, servers, "b", func(e *impls.Env) { e.MaxTries = 4; e.Poll = 10 * time.Millisecond })
 		c := join(t, servers, "c")
-		a.hold(t)
+		a.Hold(t)
 		start := time.Now()
-		_, err := b.lock.Acquire(t.Context(), history.Exclusive)
-		wantErr(t, "four tries", err, impls.ErrBusy)
+		_, err := b.Acquire(t.Context(), history.Exclusive)
+		redistest.WantErr(t, "four tries", err, impls.ErrBusy)
 		if took := time.Since(start); took < 15*time.Millisecond || took > 45*time.Millisecond {
 			t.Errorf("four tries took %v, want three delays of 5 to 15ms", took)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		_, err = c.lock.Acquire(ctx, history.Exclusive)
+		_, err = c.Acquire(ctx, history.Exclusive)
 		cancel()
-		wantErr(t, "acquire past its deadline", err, impls.ErrCancelled)
-		_, err = c.lock.Acquire(t.Context(), history.Exclusive)
-		wantErr(t, "acquire until the lease ends", err, nil)
+		redistest.WantErr(t, "acquire past its deadline", err, impls.ErrCancelled)
+		_, err = c.Acquire(t.Context(), history.Exclusive)
+		redistest.WantErr(t, "acquire until the lease ends", err, nil)
 		if took := time.Since(start); took < lease {
 			t.Errorf("granted after %v, inside another's lease", took)
 		}

@@ -17,7 +17,7 @@ func acquireAsync(t *testing.T, p party) <-chan time.Duration {
 	took := make(chan time.Duration, 1)
 	start := time.Now()
 	go func() {
-		_, err := p.lock.Acquire(t.Context(), history.Exclusive)
+		_, err := p.Acquire(t.Context(), history.Exclusive)
 		if err != nil {
 			t.Errorf("acquire: %v", err)
 		}
@@ -29,10 +29,10 @@ func acquireAsync(t *testing.T, p party) <-chan time.Duration {
 func TestRedissonWakesItsWaiters(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
-		a.hold(t)
+		a.Hold(t)
 		took := acquireAsync(t, b)
 		time.Sleep(lease / 10)
-		if err := a.lock.Release(t.Context()); err != nil {
+		if err := a.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		// The poll interval is a millisecond: a waiter that polled could be this quick, but would have asked dozens of times.
@@ -45,7 +45,7 @@ func TestRedissonWakesItsWaiters(t *testing.T) {
 func TestRedissonAsksOnceWhileTheHolderHolds(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
-		a.hold(t)
+		a.Hold(t)
 		sent := b.Record()
 		took := acquireAsync(t, b)
 		time.Sleep(lease / 2)
@@ -60,7 +60,7 @@ func TestRedissonAsksOnceWhileTheHolderHolds(t *testing.T) {
 		if asked > 3 {
 			t.Errorf("the waiter asked %d times in half a lease", asked)
 		}
-		_ = a.lock.Release(t.Context())
+		_ = a.Release(t.Context())
 		<-took
 	})
 }
@@ -68,8 +68,8 @@ func TestRedissonAsksOnceWhileTheHolderHolds(t *testing.T) {
 func TestRedissonWaiterOutlivesADeadHolderAndADeadChannel(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
-		a.hold(t)
-		if err := a.lock.Close(); err != nil { // its watchdog dies with it, and nobody publishes
+		a.Hold(t)
+		if err := a.Close(); err != nil { // its watchdog dies with it, and nobody publishes
 			t.Fatal(err)
 		}
 		if d := <-acquireAsync(t, b); d < lease || d > lease+2*time.Millisecond {
@@ -81,13 +81,13 @@ func TestRedissonWaiterOutlivesADeadHolderAndADeadChannel(t *testing.T) {
 func TestRedissonLeavesNoSubscription(t *testing.T) {
 	redistest.Real(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
-		a.hold(t)
+		a.Hold(t)
 		took := acquireAsync(t, b)
 		time.Sleep(20 * time.Millisecond)
-		if got := a.Redis.PubSubChannels(t.Context(), "*").Val(); !slices.Contains(got, channel(a.env)) {
-			t.Errorf("channels while one waits: %q, want %q", got, channel(a.env))
+		if got := a.Redis.PubSubChannels(t.Context(), "*").Val(); !slices.Contains(got, channel(a.In)) {
+			t.Errorf("channels while one waits: %q, want %q", got, channel(a.In))
 		}
-		if err := a.lock.Release(t.Context()); err != nil {
+		if err := a.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if d := <-took; d > lease/2 {

@@ -26,12 +26,12 @@ func TestWatchdogHoldsForTenLeasesAndStops(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		for _, name := range watched {
 			a, b := join(t, s, name, "a"), join(t, s, name, "b")
-			g := a.hold(t)
-			a.hold(t) // entering again arms no second watchdog
+			g := a.Hold(t)
+			a.Hold(t) // entering again arms no second watchdog
 			start := time.Now()
 			time.Sleep(10*lease + time.Millisecond)
-			_, err := b.try(t)
-			wantErr(t, name+": another's try after ten leases", err, impls.ErrBusy)
+			_, err := b.Ask(t)
+			redistest.WantErr(t, name+": another's try after ten leases", err, impls.ErrBusy)
 			list := a.seen.take()
 			if len(list) != 10*renewalsPerLease {
 				t.Errorf("%s: %d renewals in ten leases, want %d", name, len(list), 10*renewalsPerLease)
@@ -42,13 +42,13 @@ func TestWatchdogHoldsForTenLeasesAndStops(t *testing.T) {
 					t.Fatalf("%s: renewal %d at %v until %v: %v; want it at %v, valid for a lease", name, i+1, r.Call, r.ValidUntil, r.Err, at)
 				}
 			}
-			wantErr(t, name+": inner release", a.lock.Release(t.Context()), nil)
+			redistest.WantErr(t, name+": inner release", a.Release(t.Context()), nil)
 			time.Sleep(lease)
 			if n := len(a.seen.take()); n != renewalsPerLease {
 				t.Errorf("%s: %d renewals in a lease after the inner release, want %d", name, n, renewalsPerLease)
 			}
-			wantErr(t, name+": release", a.lock.Release(t.Context()), nil)
-			b.hold(t)
+			redistest.WantErr(t, name+": release", a.Release(t.Context()), nil)
+			b.Hold(t)
 			time.Sleep(lease)
 			if list := a.seen.take(); len(list) != 0 {
 				t.Errorf("%s: renewals after the release: %v", name, list)
@@ -56,7 +56,7 @@ func TestWatchdogHoldsForTenLeasesAndStops(t *testing.T) {
 			if closed(g.Lost) {
 				t.Errorf("%s: a lock that was released was reported lost", name)
 			}
-			_ = b.lock.Release(t.Context())
+			_ = b.Release(t.Context())
 		}
 	})
 }
@@ -65,7 +65,7 @@ func TestWatchdogSurvivesAFailedRenewal(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		for _, name := range watched {
 			a := join(t, s, name, "a")
-			g := a.hold(t)
+			g := a.Hold(t)
 			time.Sleep(lease / 2) // the first renewal is through
 			a.LoseReply("eval")
 			time.Sleep(2 * lease)
@@ -78,7 +78,7 @@ func TestWatchdogSurvivesAFailedRenewal(t *testing.T) {
 			if failed != 1 || closed(g.Lost) {
 				t.Errorf("%s: %d renewals failed, lost: %v; want one failure and no loss", name, failed, closed(g.Lost))
 			}
-			wantErr(t, name+": release", a.lock.Release(t.Context()), nil)
+			redistest.WantErr(t, name+": release", a.Release(t.Context()), nil)
 		}
 	})
 }
@@ -87,9 +87,9 @@ func TestWatchdogTellsTheLossAndLeavesTheNextHolderAlone(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		for _, name := range watched {
 			a, b := join(t, s, name, "a"), join(t, s, name, "b")
-			g := a.hold(t)
-			a.Redis.Del(t.Context(), a.env.Key)
-			b.hold(t)
+			g := a.Hold(t)
+			a.Redis.Del(t.Context(), a.In.Key)
+			b.Hold(t)
 			time.Sleep(lease/renewalsPerLease + time.Millisecond)
 			if !closed(g.Lost) {
 				t.Errorf("%s: the loss was not told at the next renewal", name)
@@ -97,13 +97,13 @@ func TestWatchdogTellsTheLossAndLeavesTheNextHolderAlone(t *testing.T) {
 			if list := a.seen.take(); len(list) != 1 || !errors.Is(list[0].Err, impls.ErrLost) {
 				t.Errorf("%s: renewals %v, want one that found the lock lost", name, list)
 			}
-			wantErr(t, name+": the next holder's release", b.lock.Release(t.Context()), nil)
-			again := a.hold(t) // a hold after the loss has a watchdog of its own
+			redistest.WantErr(t, name+": the next holder's release", b.Release(t.Context()), nil)
+			again := a.Hold(t) // a hold after the loss has a watchdog of its own
 			time.Sleep(2*lease + time.Millisecond)
 			if closed(again.Lost) || len(a.seen.take()) != 2*renewalsPerLease {
 				t.Errorf("%s: the hold after a loss is not renewed", name)
 			}
-			wantErr(t, name+": release", a.lock.Release(t.Context()), nil)
+			redistest.WantErr(t, name+": release", a.Release(t.Context()), nil)
 		}
 	})
 }
@@ -112,15 +112,15 @@ func TestCloseEndsTheWatchdogOfAHeldLock(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		for _, name := range []string{"watchdog-timer", "redisson", "watchdog-bounded"} {
 			a, b := join(t, s, name, "a"), join(t, s, name, "b")
-			a.hold(t)
-			wantErr(t, name+": close", a.lock.Close(), nil)
+			a.Hold(t)
+			redistest.WantErr(t, name+": close", a.Close(), nil)
 			a.seen.take()
 			time.Sleep(lease)
-			b.hold(t) // closing does not release, but the lease ends
+			b.Hold(t) // closing does not release, but the lease ends
 			if list := a.seen.take(); len(list) != 0 {
 				t.Errorf("%s: renewals after close: %v", name, list)
 			}
-			_ = b.lock.Release(t.Context())
+			_ = b.Release(t.Context())
 			time.Sleep(2 * lease)
 		}
 	})
@@ -129,14 +129,14 @@ func TestCloseEndsTheWatchdogOfAHeldLock(t *testing.T) {
 func TestBoundedWatchdogRenewsWhenTheLeaseIsOver(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "watchdog-bounded", "a"), join(t, s, "watchdog-bounded", "b")
-		a.hold(t)
+		a.Hold(t)
 		synctest.Wait()
 		if list := a.seen.take(); len(list) != 1 || list[0].Err != nil {
 			t.Fatalf("renewals at once: %v, want one", list)
 		}
 		time.Sleep(lease - time.Millisecond)
-		_, err := b.try(t)
-		wantErr(t, "another's try a millisecond before the lease ends", err, impls.ErrBusy)
+		_, err := b.Ask(t)
+		redistest.WantErr(t, "another's try a millisecond before the lease ends", err, impls.ErrBusy)
 		// In virtual time the request takes no time, so the end of the lease and the renewal fall together and
 		// the server must look at the key to notice; on the wire the renewal is a round trip late.
 		a.Before("eval", func() { time.Sleep(time.Millisecond) })
@@ -144,18 +144,18 @@ func TestBoundedWatchdogRenewsWhenTheLeaseIsOver(t *testing.T) {
 		if list := a.seen.take(); len(list) != 1 || !errors.Is(list[0].Err, impls.ErrLost) {
 			t.Errorf("renewals after one lease: %v, want one that found the lock lost", list)
 		}
-		b.hold(t)
-		wantErr(t, "the first holder's release, which notices nothing", a.lock.Release(t.Context()), nil)
+		b.Hold(t)
+		redistest.WantErr(t, "the first holder's release, which notices nothing", a.Release(t.Context()), nil)
 	})
 }
 
 func TestBoundedWatchdogStopsAfterFour(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a := join(t, s, "watchdog-bounded", "a")
-		a.hold(t)
+		a.Hold(t)
 		for range 2 * maxRenewals {
 			synctest.Wait()
-			a.Redis.PExpire(t.Context(), a.env.Key, 10*lease) // somebody keeps the key alive, so that only the count can end it
+			a.Redis.PExpire(t.Context(), a.In.Key, 10*lease) // somebody keeps the key alive, so that only the count can end it
 			time.Sleep(lease)
 		}
 		if n := len(a.seen.take()); n != maxRenewals {
@@ -172,11 +172,11 @@ func TestUnlockingOneKeyStopsRenewingTheOthers(t *testing.T) {
 		one := open(t, c, "watchdog-bounded", env)
 		env.Key += ":other"
 		other := open(t, c, "watchdog-bounded", env)
-		one.hold(t)
-		other.hold(t)
+		one.Hold(t)
+		other.Hold(t)
 		synctest.Wait()
 		other.seen.take()
-		wantErr(t, "unlock of the one key", one.lock.Release(t.Context()), nil)
+		redistest.WantErr(t, "unlock of the one key", one.Release(t.Context()), nil)
 		time.Sleep(3 * lease)
 		if list := other.seen.take(); len(list) != 0 {
 			t.Errorf("the other key was renewed: %v; want that its renewal has ended", list)
@@ -187,9 +187,9 @@ func TestUnlockingOneKeyStopsRenewingTheOthers(t *testing.T) {
 func TestStaleReentry(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "reentrant-local", "a"), join(t, s, "reentrant-local", "b")
-		a.hold(t)
+		a.Hold(t)
 		time.Sleep(lease)
-		b.hold(t)
-		a.hold(t) // on the strength of its own count
+		b.Hold(t)
+		a.Hold(t) // on the strength of its own count
 	})
 }

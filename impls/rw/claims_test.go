@@ -14,15 +14,15 @@ import (
 var rows = map[string]func(t *testing.T, s *redistest.Server, name string) bool{
 	"A client that reads may acquire for reading again.": func(t *testing.T, s *redistest.Server, name string) bool {
 		a := join(t, s, name, "a")
-		a.asks(t, "reader", read, nil)
+		a.Asks(t, "reader", read, nil)
 		return errOf(a.Try(t.Context(), read)) == nil
 	},
 	"A hold that is read again lasts until its last release.": func(t *testing.T, s *redistest.Server, name string) bool {
 		a, w := join(t, s, name, "a"), join(t, s, name, "w")
-		a.asks(t, "outer reader", read, nil)
+		a.Asks(t, "outer reader", read, nil)
 		time.Sleep(2 * time.Millisecond)
-		a.asks(t, "inner reader", read, nil)
-		a.leaves(t, "inner reader", nil)
+		a.Asks(t, "inner reader", read, nil)
+		a.Leaves(t, "inner reader", nil)
 		return errOf(w.Try(t.Context(), write)) != nil
 	},
 	"A lock can be deleted by others than its owner.": func(t *testing.T, s *redistest.Server, name string) bool {
@@ -35,16 +35,16 @@ var rows = map[string]func(t *testing.T, s *redistest.Server, name string) bool{
 		ended := true
 		for _, mode := range []history.Mode{read, write} {
 			a, w := join(t, s, name, "a"), join(t, s, name, "w")
-			a.asks(t, "holder that dies", mode, nil)
+			a.Asks(t, "holder that dies", mode, nil)
 			time.Sleep(lease + 5*time.Millisecond)
 			ended = ended && errOf(w.Try(t.Context(), write)) == nil
-			w.leaves(t, "writer", nil)
+			w.Leaves(t, "writer", nil)
 		}
 		return ended
 	},
 	"A client that writes may not acquire for writing again.": func(t *testing.T, s *redistest.Server, name string) bool {
 		a := join(t, s, name, "a")
-		a.asks(t, "writer", write, nil)
+		a.Asks(t, "writer", write, nil)
 		return errOf(a.Try(t.Context(), write)) != nil
 	},
 }
@@ -52,10 +52,10 @@ var rows = map[string]func(t *testing.T, s *redistest.Server, name string) bool{
 // strangerEnds tells whether a reader's hold is over when another reader, who came later, has left.
 func strangerEnds(t *testing.T, s *redistest.Server, name string) bool {
 	a, b, w := join(t, s, name, "a"), join(t, s, name, "b"), join(t, s, name, "w")
-	a.asks(t, "first reader", read, nil)
+	a.Asks(t, "first reader", read, nil)
 	time.Sleep(2 * time.Millisecond)
-	b.asks(t, "second reader", read, nil)
-	b.leaves(t, "second reader", nil)
+	b.Asks(t, "second reader", read, nil)
+	b.Leaves(t, "second reader", nil)
 	return errOf(w.Try(t.Context(), write)) == nil
 }
 
@@ -81,10 +81,10 @@ func TestTheRowsOf004(t *testing.T) {
 func TestTheSameMillisecondIsTheSameOwner(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b, w := join(t, s, "rw-hash", "a"), join(t, s, "rw-hash", "b"), join(t, s, "rw-hash", "w")
-		a.asks(t, "first reader", read, nil)
-		b.asks(t, "reader of the same millisecond", read, nil)
-		a.leaves(t, "first reader", nil)
-		w.asks(t, "writer while b reads", write, nil)
+		a.Asks(t, "first reader", read, nil)
+		b.Asks(t, "reader of the same millisecond", read, nil)
+		a.Leaves(t, "first reader", nil)
+		w.Asks(t, "writer while b reads", write, nil)
 	})
 }
 
@@ -94,8 +94,8 @@ func TestAClockAheadLetsASecondWriterIn(t *testing.T) {
 		a, c := join(t, s, "rw-hash", "a"), s.Client(t)
 		env := c.Env(t, "b", lease)
 		env.Clock = ahead{lease + 10*time.Millisecond}
-		a.asks(t, "writer", write, nil)
-		wantErr(t, "writer with a clock ahead", errOf(open(t, "rw-hash", env).Try(t.Context(), write)), nil)
+		a.Asks(t, "writer", write, nil)
+		redistest.WantErr(t, "writer with a clock ahead", errOf(c.Open(t, redistest.Find(t, Variants(), "rw-hash"), env).Try(t.Context(), write)), nil)
 	})
 }
 
@@ -105,15 +105,15 @@ func TestALateWriter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 				a, b, c := join(t, s, name, "a"), join(t, s, name, "b"), join(t, s, name, "c")
-				a.asks(t, "writer", write, nil)
+				a.Asks(t, "writer", write, nil)
 				time.Sleep(lease + 2*time.Millisecond)
-				b.asks(t, "writer after the lease", write, nil)
+				b.Asks(t, "writer after the lease", write, nil)
 				_ = a.Release(t.Context())
 				want := error(impls.ErrBusy)
 				if blind {
 					want = nil
 				}
-				c.asks(t, "third writer", write, want)
+				c.Asks(t, "third writer", write, want)
 			})
 		})
 	}
@@ -125,12 +125,12 @@ func TestALostReplyIsUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 				a, b := join(t, s, name, "a"), join(t, s, name, "b")
-				a.asks(t, "writer", write, nil)
-				a.leaves(t, "writer", nil)
+				a.Asks(t, "writer", write, nil)
+				a.Leaves(t, "writer", nil)
 				time.Sleep(2 * time.Millisecond)
 				a.LoseReply("eval")
-				a.asks(t, "writer whose reply is lost", write, impls.ErrUnknownOutcome)
-				b.asks(t, "reader", read, impls.ErrBusy)
+				a.Asks(t, "writer whose reply is lost", write, impls.ErrUnknownOutcome)
+				b.Asks(t, "reader", read, impls.ErrBusy)
 			})
 		})
 	}

@@ -27,18 +27,18 @@ func TestReadersShareAndAWriterExcludes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 				a, b, c := join(t, s, name, "a"), join(t, s, name, "b"), join(t, s, name, "c")
-				a.leaves(t, "release of nothing", impls.ErrNotHeld)
-				a.asks(t, "first reader", read, nil)
-				c.asks(t, "writer beside a reader", write, impls.ErrBusy)
-				a.leaves(t, "reader", nil)
-				c.asks(t, "writer alone", write, nil)
-				b.asks(t, "reader beside a writer", read, impls.ErrBusy)
-				b.asks(t, "writer beside a writer", write, impls.ErrBusy)
-				c.leaves(t, "writer", nil)
-				c.leaves(t, "writer again", impls.ErrNotHeld)
-				a.asks(t, "reader", read, nil)
-				b.asks(t, "second reader", read, nil)
-				wantErr(t, "extend", errOf(a.Extend(t.Context())), impls.ErrUnsupported)
+				a.Leaves(t, "release of nothing", impls.ErrNotHeld)
+				a.Asks(t, "first reader", read, nil)
+				c.Asks(t, "writer beside a reader", write, impls.ErrBusy)
+				a.Leaves(t, "reader", nil)
+				c.Asks(t, "writer alone", write, nil)
+				b.Asks(t, "reader beside a writer", read, impls.ErrBusy)
+				b.Asks(t, "writer beside a writer", write, impls.ErrBusy)
+				c.Leaves(t, "writer", nil)
+				c.Leaves(t, "writer again", impls.ErrNotHeld)
+				a.Asks(t, "reader", read, nil)
+				b.Asks(t, "second reader", read, nil)
+				redistest.WantErr(t, "extend", errOf(a.Extend(t.Context())), impls.ErrUnsupported)
 			})
 		})
 	}
@@ -49,30 +49,30 @@ func TestReadersShareAndAWriterExcludes(t *testing.T) {
 func TestTheOwnerScriptsAsPrinted(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		a := join(t, s, "rw-owner", "a")
-		a.asks(t, "writer on an empty server", write, impls.ErrBusy)
-		a.asks(t, "reader", read, nil)
-		a.asks(t, "the same reader again", read, impls.ErrBusy)
-		a.leaves(t, "reader", nil)
-		a.asks(t, "writer after the reader", write, impls.ErrBusy)
+		a.Asks(t, "writer on an empty server", write, impls.ErrBusy)
+		a.Asks(t, "reader", read, nil)
+		a.Asks(t, "the same reader again", read, impls.ErrBusy)
+		a.Leaves(t, "reader", nil)
+		a.Asks(t, "writer after the reader", write, impls.ErrBusy)
 	})
 }
 
 func TestAnOwnerThatReadsMayReadAgain(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		a := join(t, s, "rw-owner-fixed", "a")
-		a.asks(t, "reader", read, nil)
-		a.asks(t, "the same reader again", read, nil)
-		a.leaves(t, "inner", nil)
-		a.leaves(t, "outer, which went with the inner", impls.ErrLost)
+		a.Asks(t, "reader", read, nil)
+		a.Asks(t, "the same reader again", read, nil)
+		a.Leaves(t, "inner", nil)
+		a.Leaves(t, "outer, which went with the inner", impls.ErrLost)
 	})
 }
 
 // A dead owner of the locks without a lease is for ever.
 func TestNoLeaseMeansForEver(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		join(t, s, "rw-owner-fixed", "a").asks(t, "writer that dies", write, nil)
+		join(t, s, "rw-owner-fixed", "a").Asks(t, "writer that dies", write, nil)
 		time.Sleep(24 * time.Hour)
-		join(t, s, "rw-owner-fixed", "b").asks(t, "reader a day later", read, impls.ErrBusy)
+		join(t, s, "rw-owner-fixed", "b").Asks(t, "reader a day later", read, impls.ErrBusy)
 	})
 }
 

@@ -1,0 +1,103 @@
+package redistest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Lease is short enough for real time and long beside one round trip.
+const Lease = 300 * time.Millisecond
+
+// Handle is a lock as one client of a test uses it.
+type Handle struct {
+	impls.Lock
+	In impls.Env // what the lock was opened in
+}
+
+// Open opens a handle, which is closed with the test.
+func Open(t testing.TB, v impls.Variant, env impls.Env) Handle {
+	t.Helper()
+	l, err := v.New(env)
+	if err != nil {
+		t.Fatalf("open %s: %v", v.Name, err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Errorf("close %s: %v", v.Name, err)
+		}
+	})
+	return Handle{Lock: l, In: env}
+}
+
+// Ask tries once, for the exclusive mode.
+func (h Handle) Ask(t testing.TB) (impls.Grant, error) {
+	t.Helper()
+	return h.Try(t.Context(), history.Exclusive)
+}
+
+// Hold asks and must be granted.
+func (h Handle) Hold(t testing.TB) impls.Grant {
+	t.Helper()
+	g, err := h.Ask(t)
+	if err != nil {
+		t.Fatalf("try: %v, want a grant", err)
+	}
+	return g
+}
+
+// Asks tries once; want is what it must come to, nil for a grant.
+func (h Handle) Asks(t testing.TB, what string, mode history.Mode, want error) impls.Grant {
+	t.Helper()
+	g, err := h.Try(t.Context(), mode)
+	WantErr(t, what, err, want)
+	return g
+}
+
+// Leaves releases; want is what that must come to.
+func (h Handle) Leaves(t testing.TB, what string, want error) {
+	t.Helper()
+	WantErr(t, what, h.Release(t.Context()), want)
+}
+
+// Party is one client with its handle.
+type Party struct {
+	*Client
+	Handle
+}
+
+// Join opens a handle for a client of its own.
+func (s *Server) Join(t testing.TB, v impls.Variant, owner string, lease time.Duration) Party {
+	t.Helper()
+	c := s.Client(t)
+	return c.Open(t, v, c.Env(t, owner, lease))
+}
+
+// Open opens a handle of this client in an environment that the test may have changed.
+func (c *Client) Open(t testing.TB, v impls.Variant, env impls.Env) Party {
+	t.Helper()
+	return Party{Client: c, Handle: Open(t, v, env)}
+}
+
+// Find is the variant of that name.
+func Find(t testing.TB, variants []impls.Variant, name string) impls.Variant {
+	t.Helper()
+	for _, v := range variants {
+		if v.Name == name {
+			return v
+		}
+	}
+	t.Fatalf("no variant %q", name)
+	return impls.Variant{}
+}
+
+// WantErr fails the test unless err matches want; a want of nil is no error.
+func WantErr(t testing.TB, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
