@@ -24,6 +24,19 @@ var storeRows = []row{
 		a write 0 1 ok read=0 wrote=1
 		b write 2 3 unknown read=1 wrote=2
 		c write 4 5 ok read=1 wrote=2`},
+	{name: "of two unknown writes of the value that was read, the one that read the value before it", rule: "unknown-write", head: forever, ops: `
+		a write 0 1 ok read=0 wrote=1
+		b write 2 3 unknown read=5 wrote=2
+		c write 4 5 unknown read=1 wrote=2
+		d write 6 7 ok read=2 wrote=3`},
+	{name: "unknown writes in a row at the end, called in another order", head: forever, ops: `
+		a write 0 1 ok read=0 wrote=1
+		c write 2 3 unknown read=2 wrote=3
+		b write 4 5 unknown read=1 wrote=2`, opt: Options{Store: map[string]StoreEnds{"k": {Final: new(int64(3))}}}},
+	{name: "an unknown write takes the store back at the end", rule: "lost-update", head: forever, ops: `
+		a write 0 1 ok read=0 wrote=1
+		c write 2 3 unknown read=0 wrote=1
+		b write 4 5 ok read=1 wrote=2`, opt: Options{Store: map[string]StoreEnds{"k": {Final: new(int64(1))}}}, want: "store-integrity×1"},
 	{name: "the store ends with another value", rule: "final-value", head: forever, ops: `
 		a write 0 1 ok read=0 wrote=1
 		b write 2 3 ok read=1 wrote=2`, opt: Options{Store: map[string]StoreEnds{"k": {Final: new(int64)}}}, want: "store-integrity×1"},

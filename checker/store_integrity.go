@@ -13,7 +13,8 @@ import (
 // call is not after the earliest return of those left, and among these one that read the current value, if
 // there is one. If the writes were done one after the other, as under a lock that works, the true next write is always such a
 // candidate, so no false alarm is raised. If no candidate read the current value, the one that returned first overwrote a value that
-// its writer had not read. A write of unknown outcome is taken to have happened when it supplies a missing value, and only then.
+// its writer had not read. Writes of unknown outcome are taken to have happened when they lead to a missing value or to the one found at the
+// end, and only then; a way on which nothing is lost comes first.
 //
 // Stale write. Without fences: accepted although another client had been granted the lock exclusively after the writer's own grant and
 // before the write. With fences: accepted after a write with a higher fence had returned, or a second time round; a store that
@@ -185,35 +186,66 @@ func (s *storeIntegrity) reader(first *record) *record {
 	return best
 }
 
-// useUnsure applies a write of unknown outcome that stored what a candidate has read.
+// useUnsure applies the writes of unknown outcome that lead to what a candidate has read, without a loss if there is such a way.
 func (s *storeIntegrity) useUnsure(first *record) {
 	if !s.known || !s.d.rules.on("unknown-write") {
 		return
 	}
-	for _, u := range s.unsure {
-		stored := s.d.k.detailOf(u).end
-		read := func(r *record) bool {
-			return r.call <= first.ret && u.call <= r.ret && s.d.k.detailOf(r).until == stored
+	var lossy []*record
+	for _, r := range s.open {
+		if r.call > first.ret {
+			continue
 		}
-		if slices.ContainsFunc(s.open, read) {
-			s.supply(u)
+		way, whole := s.way(s.d.k.detailOf(r).until, r.ret)
+		if whole {
+			s.supply(way)
 			return
 		}
+		if lossy == nil {
+			lossy = way
+		}
 	}
+	s.supply(lossy)
 }
 
-// supply applies a write of unknown outcome, and before it those of unknown outcome that stored what it read.
-func (s *storeIntegrity) supply(u *record) {
-	s.unsure = slices.DeleteFunc(s.unsure, func(r *record) bool { return r == u })
-	read := s.d.k.detailOf(u).until
-	stored := func(r *record) bool { return r.call <= u.ret && s.d.k.detailOf(r).end == read }
-	if i := slices.IndexFunc(s.unsure, stored); read != s.value && i >= 0 {
-		s.supply(s.unsure[i])
+// way gives writes of unknown outcome that end with the value to, each of which reads what the one before it stored, and tells whether the
+// first of them reads the current value. An effect may come at any time after its call, so the order of the calls says nothing; only those
+// called by a time count. Without a whole way it gives one whose first write overwrites a value unread; nil when nobody stored to.
+func (s *storeIntegrity) way(to, by int64) (way []*record, whole bool) {
+	tried := map[int64]bool{}
+	var back func(to int64) ([]*record, bool)
+	back = func(to int64) (way []*record, whole bool) {
+		if to == s.value {
+			return nil, true
+		}
+		tried[to] = true
+		for _, u := range s.unsure {
+			d := s.d.k.detailOf(u)
+			if d.end != to || u.call > by || tried[d.until] {
+				continue
+			}
+			before, whole := back(d.until)
+			if whole {
+				return append(before, u), true
+			}
+			if way == nil {
+				way = append(before, u)
+			}
+		}
+		return way, false
 	}
-	if read != s.value && s.d.rules.on("lost-update") {
-		s.lost(u)
+	return back(to)
+}
+
+// supply applies writes of unknown outcome, one after the other.
+func (s *storeIntegrity) supply(way []*record) {
+	for _, u := range way {
+		if s.d.k.detailOf(u).until != s.value && s.d.rules.on("lost-update") {
+			s.lost(u)
+		}
+		s.apply(u)
 	}
-	s.apply(u)
+	s.unsure = slices.DeleteFunc(s.unsure, func(r *record) bool { return slices.Contains(way, r) })
 }
 
 func (s *storeIntegrity) apply(r *record) {
@@ -254,14 +286,11 @@ func (s *storeIntegrity) done() {
 	s.damage.Missing = s.damage.Expected - s.damage.Final
 }
 
-// final compares with the value that was found in the store at the end.
+// final compares with the value that was found in the store at the end, which writes of unknown outcome may have left there.
 func (s *storeIntegrity) final(found int64) {
-	for _, u := range s.unsure {
-		if s.d.k.detailOf(u).end == found && s.value != found {
-			s.apply(u)
-			s.damage.Expected, s.damage.Final = s.initial+s.gained, s.value
-		}
-	}
+	way, _ := s.way(found, never)
+	s.supply(way)
+	s.damage.Expected = s.initial + s.gained
 	s.damage.Final = found
 	if found == s.value || s.last == nil || !s.d.rules.on("final-value") {
 		return
