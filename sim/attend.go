@@ -23,12 +23,14 @@ type death struct {
 	schedule int
 	prefix   []int
 	why      string
+	silent   bool     // it lived and said nothing
 	choices  []Choice // of the schedule, when they were echoed
 }
 
-// A worker that says nothing for longSilence is taken to be in an endless loop: a schedule takes milliseconds.
+// A worker that says nothing for longSilence is taken to be in an endless loop, if it does so again: a schedule takes milliseconds.
 const (
 	longSilence = 5 * time.Second // unless the search sets its own
+	secondTime  = 3               // times as long may the second run be silent, on a machine that had no time for the first
 	lastWords   = 64 << 10        // bytes of a worker's stderr that are kept
 	graceToStop = 5 * time.Second
 )
@@ -49,6 +51,7 @@ func (e *exploration) attend(ctx context.Context, j job) (died *death, err error
 		case <-ctx.Done():
 			return nil, w.finish(e, j.Part)
 		case <-quietFor.C:
+			now.silent = true
 			now.why = "the worker has not answered for " + limit.String() + ": an endless loop that time does not end"
 			return &now, nil
 		case l, ok := <-w.lines:
@@ -161,12 +164,12 @@ func begun(b []byte) (line, bool) {
 // finish lets a worker end by itself and takes what it still has to say.
 func (w *process) finish(e *exploration, part int) error {
 	_ = w.stdin.Close() // a worker that has ended has closed it
-	patience := time.NewTimer(graceToStop)
-	defer patience.Stop()
+	grace := time.NewTimer(graceToStop)
+	defer grace.Stop()
 	var now death
 	for {
 		select {
-		case <-patience.C:
+		case <-grace.C:
 			return nil
 		case l, ok := <-w.lines:
 			if !ok {
@@ -203,25 +206,35 @@ func (w *process) words() string {
 	return text
 }
 
-// autopsy runs the schedule that killed a worker once more, with every choice echoed, to get its tape.
-func (e *exploration) autopsy(ctx context.Context, j job, d death) finding {
+// autopsy runs the schedule that killed a worker once more, with every choice echoed, to get its tape; again when it killed that one, too.
+func (e *exploration) autopsy(ctx context.Context, j job, d death) (f finding, again bool) {
 	j.First, j.Prefix, j.Echo, j.Schedules = d.schedule, d.prefix, true, 1
 	scratch := &exploration{cfg: e.cfg, job: j, cancel: func() {}, tell: func(Stats) {}, parts: make([]progress, e.workers)}
-	again, err := scratch.attend(context.WithoutCancel(ctx), j)
+	scratch.cfg.Silence = secondTime * cmp.Or(e.cfg.Silence, longSilence)
+	second, err := scratch.attend(context.WithoutCancel(ctx), j)
 	b := broken{Property: history.Progress, Cause: history.CauseUnknown,
 		Story: []string{"the lock under test took its process down", firstLines(d.why, 12)}}
 	t := Tape{Schema: TapeSchema, Program: j.Program, Bounds: j.Bounds, Property: b.Property, Cause: b.Cause, Steps: b.Story}
-	switch {
-	case err == nil && again != nil:
-		t.Choices = again.choices
+	again = err == nil && second != nil
+	if again {
+		t.Choices = second.choices
 		c := j.settle(d.schedule, 0)
 		t.Program, t.Bounds = c.program, c.bounds
-	default:
-		e.mu.Lock()
-		e.warnings = append(e.warnings, fmt.Sprintf("schedule %d killed its worker once and not again", d.schedule))
-		e.mu.Unlock()
+	} else {
+		e.warn(d)
 	}
-	return finding{d.schedule, b, t}
+	return finding{d.schedule, b, t}, again
+}
+
+// warn notes a death that did not come again.
+func (e *exploration) warn(d death) {
+	what := "killed its worker once and not again"
+	if d.silent {
+		what = "took long once and not again: the machine is busy"
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.warnings = append(e.warnings, fmt.Sprintf("schedule %d %s", d.schedule, what))
 }
 
 func firstLines(s string, n int) string {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
@@ -26,6 +27,18 @@ var harms = map[string]func(){
 	"spins":    spin,
 	"leaves":   func() { go func() { select {} }() },
 	"deadlock": func() { select {} },
+	"starves":  func() { once(spin) },
+}
+
+// onceEnv names a file that marks that harm was done, for harm that is done by one process only.
+const onceEnv = "LOCKBENCH_TEST_ONCE"
+
+// once does harm in the first process that comes to it.
+func once(harm func()) {
+	if f, err := os.OpenFile(os.Getenv(onceEnv), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		_ = f.Close() // nothing was written
+		harm()
+	}
 }
 
 // spin never ends, and no compiler can tell.

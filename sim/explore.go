@@ -111,7 +111,8 @@ type exploration struct {
 	tell    func(Stats)
 
 	mu       sync.Mutex // protects what follows against the goroutines that listen to workers
-	parts    []progress
+	parts    []progress // by worker
+	ended    []progress // of workers that have a successor
 	first    *finding
 	findings int
 	errs     []error
@@ -141,24 +142,45 @@ func newExploration(cfg ExploreConfig, tell func(Stats)) (*exploration, error) {
 	return &exploration{cfg: cfg, job: j, workers: workers, started: time.Now(), tell: tell, parts: make([]progress, workers)}, j.check()
 }
 
-// drive runs one worker, and the next one when it dies of the lock under test.
+// drive runs one worker, and another when it fell silent though its schedule ends: a machine with too little time for it is no finding.
 func (e *exploration) drive(ctx context.Context, part int) {
 	j := e.job
 	j.Part = part
-	j.First = part
-	if j.Schedules > 0 {
-		j.Schedules -= part
-		if j.Schedules <= 0 {
+	for j.First = part; ; {
+		if e.job.Schedules > 0 {
+			j.Schedules = e.job.Schedules - j.First
+			if j.Schedules <= 0 {
+				return
+			}
+		}
+		died, err := e.attend(ctx, j)
+		if err != nil {
+			e.fail(err)
+		}
+		if died == nil {
 			return
 		}
+		f, again := e.autopsy(ctx, j, *died)
+		if again || !died.silent {
+			e.found(f)
+			return
+		}
+		j.First = e.resume(part, died.schedule)
 	}
-	died, err := e.attend(ctx, j)
-	if err != nil {
-		e.fail(err)
+}
+
+// resume says with which schedule a worker's successor begins: the one its predecessor was busy with, or the first when what a walk
+// has seen died with it.
+func (e *exploration) resume(part, schedule int) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.job.Strategy == Exhaustive {
+		e.parts[part] = progress{}
+		return part
 	}
-	if died != nil {
-		e.found(e.autopsy(ctx, j, *died))
-	}
+	e.ended = append(e.ended, e.parts[part])
+	e.parts[part] = progress{}
+	return schedule
 }
 
 func (e *exploration) fail(err error) {
@@ -193,7 +215,7 @@ func (e *exploration) heard(part int, p progress) {
 
 func (e *exploration) sum() progress {
 	all := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Exhausted: true}
-	for _, p := range e.parts {
+	for _, p := range slices.Concat(e.parts, e.ended) {
 		all.Schedules += p.Schedules
 		all.Steps += p.Steps
 		all.States += p.States

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"bytes"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +32,7 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 			p := program(t, "token", "hot", 1)
 			p.Lock = row.lock
 			p.Variant, _ = findWithBad(row.lock)
-			r, err := Explore(t.Context(), ExploreConfig{Program: p, Schedules: 4, Workers: 1, Find: findWithBad, Silence: 2 * time.Second}, nil)
+			r, err := Explore(t.Context(), ExploreConfig{Program: p, Schedules: 4, Workers: 1, Find: findWithBad, Silence: time.Second}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,6 +41,31 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 			}
 			if text := strings.Join(r.First.Steps, "\n"); !strings.Contains(text, row.says) {
 				t.Errorf("the story does not say %q:\n%s", row.says, text)
+			}
+		})
+	}
+}
+
+// TestStarvedWorkerIsNoFinding: a worker that falls silent in a schedule that ends when it is run again has a successor, which does the rest.
+func TestStarvedWorkerIsNoFinding(t *testing.T) {
+	for _, strategy := range []string{Random, Exhaustive} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			p := program(t, "token", "hot", 1)
+			p.Lock, p.Clients = "starves", 1
+			p.Variant, _ = findWithBad("starves")
+			r, err := Explore(t.Context(), ExploreConfig{
+				Program: p, Bounds: Bounds{MaxWaits: 1}, Strategy: strategy, Schedules: 9, Workers: 2, Find: findWithBad, Silence: time.Second,
+				Env: []string{onceEnv + "=" + filepath.Join(t.TempDir(), "done")},
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Verdict != "pass" || strategy == Random && r.Schedules != 9 || strategy == Exhaustive && !r.Exhausted {
+				t.Errorf("%+v, want all schedules and a pass", r)
+			}
+			if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "took long once and not again") }) {
+				t.Errorf("warnings %q, want one of the silence", r.Warnings)
 			}
 		})
 	}
