@@ -79,6 +79,12 @@ func SuiteMarkdown(w io.Writer, suite results.Suite) error {
 		}
 	}
 	lines = append(lines, "", "Sensitivity: "+sensitivityText(suite.Sensitivity)+".")
+	if a := suite.Agreement; a != nil {
+		lines = append(lines, "", "Agreement "+agreementText(*a)+".")
+		for _, d := range a.Differences {
+			lines = append(lines, fmt.Sprintf("- **%s × %s**: `%s` there, `%s` here.", md(d.Lock), md(d.Scenario), d.First, d.Second))
+		}
+	}
 	return write(w, append(lines, "", "Run again: `"+suite.Rerun+"`"))
 }
 

@@ -35,6 +35,7 @@ func Suite(w io.Writer, suite results.Suite, s Style) error {
 	lines = append(lines, oddCells(suite.Cells, s)...)
 	lines = append(lines, changeLines(suite, s)...)
 	lines = append(lines, "", "sensitivity  "+sensitivityText(suite.Sensitivity))
+	lines = append(lines, agreementLines(suite.Agreement, s)...)
 	for _, n := range suite.Notes {
 		lines = append(lines, s.paint(orange, "note")+"         "+n)
 	}
@@ -65,6 +66,31 @@ func oddCells(cells []results.Cell, s Style) []string {
 		}
 	}
 	return lines
+}
+
+// agreementLines says in how many cells a suite agrees with another, and names those in which it does not.
+func agreementLines(a *results.Agreement, s Style) []string {
+	if a == nil {
+		return nil
+	}
+	lines := []string{"agreement    " + agreementText(*a)}
+	for _, d := range a.Differences {
+		lines = append(lines, "", fmt.Sprintf("%s  %s × %s, expected %s", s.paint(orange, "differ"), d.Lock, d.Scenario, d.Expected),
+			"        there  "+d.First, "        here   "+d.Second)
+	}
+	if len(a.Differences) > 0 {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+func agreementText(a results.Agreement) string {
+	text := fmt.Sprintf("with the suite on %s: %s in both, %s hold in both or break in both, %s of them by the same properties and causes", a.With,
+		plural(a.Cells, "cell"), count(a.Agree), count(a.Alike))
+	if n := len(a.Differences); n > 0 {
+		text += fmt.Sprintf("; %s", plural(n, "difference"))
+	}
+	return text
 }
 
 // matrix lays cells out by variant and scenario, in the order in which they first come.

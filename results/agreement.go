@@ -1,6 +1,7 @@
 package results
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
@@ -8,6 +9,7 @@ import (
 
 // Agreement is what two suites, of which one ran in the simulator and one on real servers, say of the same cells.
 type Agreement struct {
+	With        string       `json:"with"`  // the other suite's servers and seed
 	Cells       int          `json:"cells"` // that came to a verdict in both
 	Agree       int          `json:"agree"` // of them: both hold, or both break
 	Alike       int          `json:"alike"` // of those that agree: the same properties broke for the same causes
@@ -24,9 +26,9 @@ type Difference struct {
 	Second   string `json:"second"`
 }
 
-// Agree compares two suites cell by cell. Cells that one of them has not got, or that came to no verdict in one, are left out.
+// Agree compares two suites cell by cell; the first is the one that is compared with. Cells that one of them has not got, or that came to no verdict in one, are left out.
 func Agree(first, second Suite) Agreement {
-	a := Agreement{Differences: []Difference{}}
+	a := Agreement{With: fmt.Sprintf("%s, seed %d", first.Server, first.Seed), Differences: []Difference{}}
 	for _, c := range first.Cells {
 		i := slices.IndexFunc(second.Cells, func(o Cell) bool { return o.Lock == c.Lock && o.Scenario == c.Scenario })
 		if i < 0 || !decided(c) || !decided(second.Cells[i]) {

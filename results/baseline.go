@@ -45,7 +45,7 @@ type Change struct {
 func LoadSuite(path string) (Suite, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return Suite{}, fmt.Errorf("baseline: %w", err)
+		return Suite{}, fmt.Errorf("stored suite: %w", err)
 	}
 	var s Suite
 	if err := json.Unmarshal(data, &s); err != nil {

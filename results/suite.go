@@ -23,7 +23,8 @@ type Suite struct {
 	Duration    time.Duration  `json:"duration"` // nanoseconds
 	Cells       []Cell         `json:"cells"`
 	Sensitivity Sensitivity    `json:"sensitivity"`
-	Notes       []string       `json:"notes,omitempty"` // warnings that must be shown
+	Agreement   *Agreement     `json:"agreement,omitempty"` // with a stored suite, when there was one to compare with
+	Notes       []string       `json:"notes,omitempty"`     // warnings that must be shown
 	Rerun       string         `json:"rerun"`
 	Baseline    string         `json:"baseline,omitempty"` // the stored suite that this one was compared with
 	Changes     []Change       `json:"changes,omitempty"`  // against it

@@ -37,6 +37,7 @@ type suiteFlags struct {
 	locks, scenarios []string
 	server, out      string
 	baseline         string
+	against          string // a stored suite to agree with
 	seed             uint64
 	side             int
 	clientsAs        choice
@@ -50,9 +51,10 @@ func newSuite(a *app) *cobra.Command {
 		Long: "suite runs locks × scenarios, each cell on servers of its own and several side by side, and holds each against what the\n" +
 			"catalogue expects of it: that the lock holds, or that it breaks in a known way. It ends in a matrix. Beside the locks it runs\n" +
 			"the planted bugs, each where it must show, and says how many it caught: a suite that misses one proves nothing by passing.",
-		Example: "  lockbench suite\n  lockbench suite --locks token,set-nx-ex --scenarios steady,pause-holder\n  lockbench suite --locks planted -o json",
-		Args:    nothing,
-		RunE:    func(c *cobra.Command, _ []string) error { return a.suite(c.Context(), f, c.Flags()) },
+		Example: "  lockbench suite\n  lockbench suite --locks token,set-nx-ex --scenarios steady,pause-holder\n  lockbench suite --locks planted -o json\n" +
+			"  lockbench suite --server process --against results/baseline/suite-sim.json",
+		Args: nothing,
+		RunE: func(c *cobra.Command, _ []string) error { return a.suite(c.Context(), f, c.Flags()) },
 	}
 	s := c.Flags()
 	s.StringSliceVar(&f.locks, "locks", nil, "which locks; 'planted' means the planted bugs (default: all, and those)")
@@ -61,6 +63,7 @@ func newSuite(a *app) *cobra.Command {
 	s.Uint64Var(&f.seed, "seed", suiteSeed, "of every choice that is drawn")
 	s.StringVar(&f.baseline, "baseline", "", "a stored suite (suite.json) to compare with: exit 1 when a cell got worse or is gone")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
+	s.StringVar(&f.against, "against", "", "a stored suite, such as the simulator's: says in which cells the two agree, and names the others")
 	s.IntVar(&f.side, "side-by-side", 0, "how many cells run at once; 0: one for each processor in the simulator, four on real servers, which mostly wait")
 	s.Var(&f.clientsAs, "clients-as", clientsAsUsage)
 	complete(c, "clients-as", words(f.clientsAs.allowed...))
@@ -136,7 +139,11 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
-	base, err := f.base()
+	base, err := storedSuite(f.baseline)
+	if err != nil {
+		return err
+	}
+	other, err := storedSuite(f.against)
 	if err != nil {
 		return err
 	}
@@ -162,15 +169,19 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 		suite.Baseline = f.baseline
 		suite.Against(*base, len(f.locks)+len(f.scenarios) == 0)
 	}
+	if other != nil {
+		agreement := results.Agree(*other, suite)
+		suite.Agreement = &agreement
+	}
 	return errors.Join(keepSuite(f.out, suite), a.showSuite(suite), verdictError(suite.Verdict), interrupts.end())
 }
 
-// base is the stored suite to compare with; nil for none.
-func (f suiteFlags) base() (*results.Suite, error) {
-	if f.baseline == "" {
+// storedSuite is a suite to compare with; nil when none was named.
+func storedSuite(path string) (*results.Suite, error) {
+	if path == "" {
 		return nil, nil
 	}
-	s, err := results.LoadSuite(f.baseline)
+	s, err := results.LoadSuite(path)
 	if err != nil {
 		return nil, asInput(err)
 	}
