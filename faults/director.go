@@ -46,6 +46,8 @@ type Director struct {
 	// Inject does a fault of the network or of a server that is placed at a client's moment. It returns when the fault is in
 	// force and sees to its end itself. nil when the run has none.
 	Inject func(ctx context.Context, s Spec, where string)
+	// Claim asks whether a fault of whoever comes first may still strike. nil: this Director knows, as it serves all clients.
+	Claim func(ctx context.Context, s Spec) bool
 
 	tracking bool              // some fault's end depends on another client
 	clients  map[int]*directed // by client index; complete before the first client moves
@@ -53,6 +55,7 @@ type Director struct {
 	mu      sync.Mutex    // protects what follows
 	last    map[int]int64 // when each client last entered its section
 	entered chan struct{} // closed and replaced at every entry
+	claimed map[Spec]int  // of the faults of whoever comes first, how often each has struck
 }
 
 // directed is what the Director knows of one client.
@@ -76,7 +79,7 @@ type armed struct {
 // NewDirector arms the client faults of a resolved plan, in which no client is left to be drawn.
 func NewDirector(lease time.Duration, timeline func() int64, windows func(history.Window)) *Director {
 	return &Director{lease: lease, timeline: timeline, windows: windows,
-		clients: map[int]*directed{}, last: map[int]int64{}, entered: make(chan struct{})}
+		clients: map[int]*directed{}, last: map[int]int64{}, entered: make(chan struct{}), claimed: map[Spec]int{}}
 }
 
 // Enlist adds a client with the faults of the plan that strike at its moments. It must be called for every client before the first
@@ -238,11 +241,40 @@ func (t tap) Request(cmd *history.Command, write bool) error {
 
 func (t tap) Done(cmd history.Command) { t.done(cmd) }
 
-// strike does one fault to a client, and measures it.
+// First tells whether a fault of whoever comes first may strike now, and counts it.
+func (d *Director) First(s Spec) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.claimed[s]++
+	return d.claimed[s] <= max(s.Times, 1)
+}
+
+// becomes gives a fault as this client's. One of whoever comes first is done to the client that did, while it may still strike.
+func (d *Director) becomes(ctx context.Context, client int, s Spec) (own Spec, strikes bool) {
+	switch {
+	case !s.When.Anyone:
+		return s, true
+	case d.Claim != nil && !d.Claim(ctx, s), d.Claim == nil && !d.First(s):
+		return s, false
+	}
+	if s.OfOneClient() {
+		s.Client = client + 1
+	}
+	return s, true
+}
+
+// strike does one fault to a client, and measures it. Faults of single requests and replies are the proxy's.
 func (d *Director) strike(ctx context.Context, client int, f *armed, where string) error {
+	if IsFrameFault(f.Fault) {
+		return nil
+	}
+	own, strikes := d.becomes(ctx, client, f.Spec)
+	if !strikes {
+		return nil
+	}
 	if !IsClientFault(f.Fault) {
 		if d.Inject != nil {
-			d.Inject(ctx, f.Spec, where)
+			d.Inject(ctx, own, where)
 		}
 		return nil
 	}

@@ -179,3 +179,54 @@ func TestTimedFaults(t *testing.T) {
 		}
 	})
 }
+
+// A fault of whoever comes first strikes that client, as often as it says over all of them.
+func TestDirectorTakesWhoeverComesFirst(t *testing.T) {
+	once := Trigger{Moment: "entered", Anyone: true}
+	rows := []struct {
+		name string
+		spec Spec
+		want []string // clients that were stopped, in order; each of three comes twice, the second first
+	}{
+		{"the first alone", Spec{Fault: PauseClient, When: once, For: Span{Leases: 1}}, []string{"c2"}},
+		{"twice, the same client", Spec{Fault: PauseClient, When: once, For: Span{Leases: 1}, Times: 2}, []string{"c2", "c2"}},
+		{"four times", Spec{Fault: PauseClient, When: once, For: Span{Leases: 1}, Times: 4}, []string{"c2", "c2", "c1", "c1"}},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(3, r.spec)
+				for _, client := range []int{1, 1, 0, 0, 2, 2} {
+					if err := s.At(t.Context(), client, history.Entered); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var got []string
+				for _, w := range s.windows.List() {
+					got = append(got, w.Client)
+				}
+				if !slices.Equal(got, r.want) {
+					t.Errorf("stopped %q, want %q", got, r.want)
+				}
+			})
+		})
+	}
+}
+
+// A fault of the network knows whose moment it was; one of a server is nobody's, and clients in processes ask their run who was first.
+func TestDirectorHandsOnWhoCameFirst(t *testing.T) {
+	hole := Spec{Fault: BlackholeClient, When: Trigger{Moment: "entered", Anyone: true}, For: Span{Leases: 1}}
+	flush := Spec{Fault: FlushScripts, When: Trigger{Moment: "entered", Anyone: true}}
+	s, asked := newStage(2, hole, flush), 0
+	s.Claim = func(context.Context, Spec) bool { asked++; return asked != 3 }
+	var got []string
+	s.Inject = func(_ context.Context, f Spec, _ string) { got = append(got, fmt.Sprintf("%s %d", f.Fault, f.Client)) }
+	for _, client := range []int{1, 0} {
+		if err := s.At(t.Context(), client, history.Entered); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"blackhole-client 2", "flush-scripts 0", "flush-scripts 0"}; !slices.Equal(got, want) {
+		t.Errorf("injected %q, want %q", got, want)
+	}
+}

@@ -22,7 +22,6 @@ type Injections struct {
 
 	mu   sync.Mutex // protects what follows
 	errs []error
-	once map[Spec]bool // of those that strike once for all clients
 }
 
 // InjectionsConfig is what Injections need.
@@ -41,7 +40,7 @@ func NewInjections(cfg InjectionsConfig, plan []Spec) (*Injections, error) {
 		errs = append(errs, available(cfg.Field, s.Fault))
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Injections{cfg: cfg, ctx: ctx, stop: stop, once: map[Spec]bool{}}, errors.Join(errs...)
+	return &Injections{cfg: cfg, ctx: ctx, stop: stop}, errors.Join(errs...)
 }
 
 func available(f Field, name string) error {
@@ -93,7 +92,7 @@ func (i *Injections) later(s Spec) {
 // requests and replies are armed from the start and not struck.
 func (i *Injections) Strike(ctx context.Context, s Spec, where string) {
 	injector, ok := FindInjector(s.Fault)
-	if !ok || IsFrameFault(s.Fault) || s.When.Anyone && !i.isFirst(s) {
+	if !ok || IsFrameFault(s.Fault) {
 		return
 	}
 	since := i.cfg.Timeline()
@@ -112,15 +111,6 @@ func (i *Injections) Strike(ctx context.Context, s Spec, where string) {
 		return
 	}
 	i.work.Go(func() { i.end(s, e, w) })
-}
-
-// isFirst tells whether nobody has come to the moment of a fault that strikes once for all clients.
-func (i *Injections) isFirst(s Spec) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	first := !i.once[s]
-	i.once[s] = true
-	return first
 }
 
 // instant is the end of a fault that is not healed: now for one that is over as soon as it is done, and never otherwise.

@@ -199,20 +199,6 @@ func TestInjectDeleteKeyOnAReplicatedPair(t *testing.T) {
 	}
 }
 
-// A fault that is placed at whoever comes first strikes once, however many come.
-func TestInjectAtWhoeverComesFirst(t *testing.T) {
-	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject"}, nil)
-	once := Spec{Fault: FlushScripts, When: Trigger{Moment: "entered", Anyone: true}}
-	each := Spec{Fault: FlushScripts, When: Trigger{Moment: "entered"}}
-	for _, f := range []Spec{once, once, each, each} {
-		s.inject.Strike(t.Context(), f, "entered")
-	}
-	time.Sleep(10 * time.Millisecond)
-	if w := s.measured(t, 3); len(w) != 3 {
-		t.Errorf("%d windows, want 3: %+v", len(w), w)
-	}
-}
-
 // What is granted after the trigger is not there after the promotion.
 func TestInjectFailover(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Replicated, Name: "inject"}, nil)

@@ -64,6 +64,12 @@ func Kinds() []Kind {
 	}
 }
 
+// OfOneClient tells a fault that is done to one client.
+func (s Spec) OfOneClient() bool {
+	k, _ := FindKind(s.Fault)
+	return k.On == OneClient
+}
+
 // FindKind looks a fault up by its name.
 func FindKind(name string) (Kind, bool) {
 	for _, k := range Kinds() {

@@ -48,8 +48,8 @@ type Trigger struct {
 	// Nth is which match of Moment, Request or Reply, counted per client from 1; 0 means 1.
 	Nth int `yaml:"nth,omitempty" json:"nth,omitempty"`
 	// Anyone takes the first match of whichever client, in place of one client's: who comes when is luck on real servers, and a
-	// client that had to wait for its turn too long would find nobody left to harm. For faults of servers, whose client is
-	// only the one that tells the moment. The fault strikes once for all clients.
+	// client that had to wait for its turn too long would find nobody left to harm, or never get it. A fault of one client is done to
+	// the client that came first. Times counts over all clients.
 	Anyone bool `yaml:"anyone,omitempty" json:"anyone,omitempty"`
 }
 

@@ -59,7 +59,7 @@ func (p Pattern) Matches(phase Phase, cmd *history.Command, write bool) bool {
 }
 
 // MatchesReply is Matches for a command whose reply is there. A pattern for commands that write asks, besides, that the command
-// did write: a refused SET NX changed nothing, and no fault is placed after it. nilGrants turns the meaning of a script's nil.
+// did write: a refused SET NX changed nothing, and no fault is placed after it. A script that answers several values says so in the first. nilGrants turns the meaning of a script's nil.
 func (p Pattern) MatchesReply(phase Phase, cmd *history.Command, write, nilGrants bool) bool {
 	return p.Matches(phase, cmd, write) && (p.command != anyWrite ||
 		tookEffect(cmd, nilGrants && phase == InAcquire) || phase == InRelease && nilScript(cmd))
@@ -70,7 +70,7 @@ func tookEffect(cmd *history.Command, nilGrants bool) bool {
 	if script := strings.HasPrefix(cmd.Name, "EVAL"); script && nilGrants {
 		return cmd.Reply == "(nil)"
 	}
-	return cmd.Reply != "(nil)" && cmd.Reply != "0" && !strings.HasPrefix(cmd.Reply, "-")
+	return cmd.Reply != "(nil)" && cmd.Reply != "0" && !strings.HasPrefix(cmd.Reply, "[0, ") && !strings.HasPrefix(cmd.Reply, "-")
 }
 
 // nilScript tells a script that answers nothing. One that releases may do so whether or not it released.

@@ -91,7 +91,7 @@ func (c *clientProcess) listen(lines *json.Decoder, end context.CancelFunc) {
 func (c *clientProcess) run(ctx context.Context) error {
 	d := faults.NewDirector(time.Duration(c.job.LeaseNS), c.base.now, func(w history.Window) { c.out.window(w) })
 	d.NilGrants = c.variant.Traits.NilGrants
-	d.Inject = c.inject
+	d.Inject, d.Claim = c.inject, c.claim
 	d.Enlist(c.job.Index, selfBody{c.out.tell}, c.job.Faults)
 	client, end := c.connect(ctx, d)
 	during, over := context.WithCancel(ctx)
@@ -145,6 +145,12 @@ func (c *clientProcess) inject(ctx context.Context, s faults.Spec, where string)
 	if !faults.IsFrameFault(s.Fault) { // those are the proxy's, from the start
 		_, _ = c.asker.ask(ctx, news{Inject: &stopping{s, where}})
 	}
+}
+
+// claim asks the run whether no other client has come to the moment of a fault before.
+func (c *clientProcess) claim(ctx context.Context, s faults.Spec) bool {
+	got, err := c.asker.ask(ctx, news{Claim: &s})
+	return err == nil && got.Yes
 }
 
 // dial has the run make the way to what an address means, and goes it.

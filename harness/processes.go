@@ -165,6 +165,8 @@ func (p *process) hear(ctx context.Context, n news) error {
 	case n.Inject != nil:
 		d.director.Inject(ctx, n.Inject.Spec, n.Inject.Moment)
 		p.answer(n.Ask, answer{})
+	case n.Claim != nil:
+		p.answer(n.Ask, answer{Yes: d.director.First(*n.Claim)})
 	case n.Dial != nil:
 		p.work.Go(func() { p.answer(n.Ask, p.way(ctx, *n.Dial)) })
 	case n.Failed != "":

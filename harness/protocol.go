@@ -22,6 +22,7 @@ type answer struct {
 	To    uint64 `json:"to"`              // Ask of the news
 	Addr  string `json:"addr,omitempty"`  // of a dial: where to connect
 	Error string `json:"error,omitempty"` // of a dial: why there is nothing to connect to
+	Yes   bool   `json:"yes,omitempty"`   // to a claim
 }
 
 // job is everything a client process has to know.
@@ -61,6 +62,7 @@ type news struct {
 	Window   *history.Window    `json:"window,omitempty"` // of a fault that the client did to itself without stopping
 	Stopping *stopping          `json:"stopping,omitempty"`
 	Inject   *stopping          `json:"inject,omitempty"` // a fault of the network or of a server is due
+	Claim    *faults.Spec       `json:"claim,omitempty"`  // whether a fault of whoever comes first may still strike
 	ClockGap int64              `json:"clock_gap,omitempty"`
 	Failed   string             `json:"failed,omitempty"`
 	Lacks    bool               `json:"lacks,omitempty"` // with Failed: the server has not got what the lock needs

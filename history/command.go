@@ -13,7 +13,7 @@ type Command struct {
 	Replied int64    `json:"replied"`         // 0 = no reply was seen
 	Name    string   `json:"name"`            // upper case: SET, DEL, EVALSHA
 	Args    []string `json:"args,omitempty"`  // without the name
-	Reply   string   `json:"reply,omitempty"` // one line: OK, (nil), 1, "value", -ERR …, [n items]
+	Reply   string   `json:"reply,omitempty"` // one line: OK, (nil), 1, "value", -ERR …, [n items], [1, … n items]
 }
 
 // Bounds on what is kept of one command.

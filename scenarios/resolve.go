@@ -67,7 +67,7 @@ type drawer struct {
 func (d *drawer) fault(f faults.Spec, lease time.Duration) faults.Spec {
 	client, node, within := d.rng.Uint64(), d.rng.Uint64(), d.rng.Float64()
 	kind, _ := faults.FindKind(f.Fault)
-	if f.Client == 0 && (kind.On == faults.OneClient || placedAtClient(f) && !f.When.Anyone) {
+	if f.Client == 0 && !f.When.Anyone && (kind.On == faults.OneClient || placedAtClient(f)) {
 		f.Client = d.choose(f.Fault+"/client", client, d.scenario.Clients)
 	}
 	if f.Node == 0 && kind.On == faults.OneNode {

@@ -69,7 +69,7 @@ func TestResolvedIsFixed(t *testing.T) {
 func checkDrawn(t *testing.T, s Scenario, f faults.Spec) {
 	t.Helper()
 	kind, _ := faults.FindKind(f.Fault)
-	if kind.On == faults.OneClient && f.Client == 0 || kind.On == faults.OneNode && f.Node == 0 || f.Client > s.Clients || f.Node > s.Nodes {
+	if kind.On == faults.OneClient && (f.Client == 0) != f.When.Anyone || kind.On == faults.OneNode && f.Node == 0 || f.Client > s.Clients || f.Node > s.Nodes {
 		t.Errorf("%s: not drawn, or beyond what there is: %+v", s.Name, f)
 	}
 	if f.For.Leases != 0 || f.By.Leases != 0 || f.When.After.Leases != 0 || f.When.Within != (faults.Span{}) {

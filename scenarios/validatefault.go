@@ -133,8 +133,8 @@ func validateTrigger(t faults.Trigger, kind faults.Kind, s Scenario, bad problem
 	if t.Nth < 0 {
 		bad("nth", "%d is negative; the first match is 1", t.Nth)
 	}
-	if t.Anyone && (t.Moment == "" || t.Nth > 1 || kind.On == faults.OneClient) {
-		bad("anyone", "goes with a fault of servers at the first moment of some client")
+	if t.Anyone && (t.Moment+t.Request+t.Reply == "" || t.Nth > 1) {
+		bad("anyone", "goes with the first match of a moment, a request or a reply")
 	}
 }
 

@@ -22,7 +22,7 @@ type actor struct {
 	name   string
 	gate   *faults.Gate
 	skew   time.Duration
-	cancel context.CancelFunc
+	cancel context.CancelFunc // of its last acquire; nil before the first
 
 	paused  bool
 	crashed bool
@@ -72,7 +72,7 @@ func grow() byte {
 func (a *actor) run(ctx context.Context) {
 	grow()
 	c, closeClient := workloads.Connect(a.access(), a.world.setup(a.index))
-	c.Stop = a.world.stop
+	c.Stop, c.Scope = a.world.stop, a.scope
 	err := a.world.program.Workload.Run(ctx, c)
 	if e := closeClient(); err == nil && !a.crashed {
 		err = e

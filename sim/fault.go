@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
@@ -135,10 +137,26 @@ func (w *world) crashClient(a *actor, moment string) {
 	w.active()
 }
 
-// cancelClient cancels the context of whatever the client is doing.
+// cancelClient cancels the context of the client's acquire, if one is under way.
 func (w *world) cancelClient(a *actor, moment string) {
 	w.instant(faults.CancelClient, a.name, -1, moment)
-	a.cancel()
+	if a.cancel != nil {
+		a.cancel()
+	}
+}
+
+// asks tells whether the client has an acquire under way.
+func (a *actor) asks() bool {
+	return slices.ContainsFunc(a.open, func(op history.Operation) bool { return op.Op == history.Acquire })
+}
+
+// scope gives the context under which the client's next acquire runs, so that a fault can cancel it and nothing else.
+func (a *actor) scope(ctx context.Context) (context.Context, context.CancelFunc) {
+	scoped, cancel := context.WithCancel(ctx)
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	a.cancel = cancel
+	return scoped, cancel
 }
 
 // cutLink breaks a connection.

@@ -107,6 +107,9 @@ func (f *placed) matches(a *actor) bool {
 		return false
 	}
 	f.struck++
+	if f.When.Anyone && f.OfOneClient() {
+		f.actor = a
+	}
 	return true
 }
 

@@ -53,6 +53,9 @@ func (w *world) clientStrikes(fault string, long time.Duration, add adder) {
 		case faults.CrashClient:
 			add(func(m string) { w.crashClient(a, m) }, "%s %s", fault, a.name)
 		case faults.CancelClient:
+			if !a.asks() {
+				continue
+			}
 			add(func(m string) { w.cancelClient(a, m) }, "%s %s", fault, a.name)
 		case faults.BlackholeClient:
 			add(func(m string) { w.sever(fault, a, nil, extent{d: long}, m) }, "%s %s %v", fault, a.name, long)

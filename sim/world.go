@@ -161,9 +161,7 @@ func (w *world) inside() {
 	defer cancel()
 	var running sync.WaitGroup
 	for _, a := range w.actors {
-		own, cancelOne := context.WithCancel(ctx)
-		a.cancel = cancelOne
-		running.Go(func() { a.guarded(own) })
+		running.Go(func() { a.guarded(ctx) })
 		synctest.Wait() // one after the other: the order in which clients connect is theirs, not the runtime's
 	}
 	w.drive()

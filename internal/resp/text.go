@@ -38,7 +38,8 @@ func printable(b []byte) bool {
 	return true
 }
 
-// Line gives the reply in one line for a log: OK, (nil), 1, "value", -ERR …, true, [n items]. Text is cut to size bytes.
+// Line gives the reply in one line for a log: OK, (nil), 1, "value", -ERR …, true, [n items], and
+// [first, … n items] when the first is a number: scripts tell in it what they did. Text is cut to size bytes.
 func (r Reply) Line(size int) string {
 	v := r.value()
 	switch {
@@ -49,7 +50,7 @@ func (r Reply) Line(size int) string {
 	case v.aggregate() && v.streamed:
 		return "[items]"
 	case v.aggregate():
-		return "[" + strconv.Itoa(v.items()) + " items]"
+		return "[" + r.firstNumber() + strconv.Itoa(v.items()) + " items]"
 	case v.kind == '-' || v.kind == '!':
 		return "-" + Text(v.text, size)
 	case v.kind == '$':
@@ -60,6 +61,15 @@ func (r Reply) Line(size int) string {
 		return strconv.FormatBool(len(v.text) > 0 && v.text[0] == 't')
 	}
 	return Text(v.text, size)
+}
+
+// firstNumber gives the number that an array begins with, as Line does; "" when it begins with anything else.
+func (r Reply) firstNumber() string {
+	v := r.value()
+	if at := r.body + v.size; v.kind == '*' && v.count > 0 && r.Raw[at] == ':' {
+		return string(read(r.Raw[at:]).text) + ", … "
+	}
+	return ""
 }
 
 // items is how many elements a reader sees: pairs count once.
