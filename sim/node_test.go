@@ -1,0 +1,294 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// testNode is an empty node whose clock starts at t.
+func testNode(t *testing.T, start time.Time) *node {
+	t.Helper()
+	n, err := newNode(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.close)
+	n.reset(start)
+	return n
+}
+
+// asked sends commands, one line each, over one connection at a time t and gives the text of each reply.
+func asked(n *node, t time.Time, lines ...string) []string {
+	s := n.newSession(nil)
+	var out []string
+	for _, line := range lines {
+		out = append(out, strings.ReplaceAll(strings.TrimSpace(string(n.execute(s, strings.Fields(line), t))), "\r\n", " "))
+	}
+	return out
+}
+
+// TestNodeClocks: a lease ends by the node's own clock.
+func TestNodeClocks(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	rows := []struct {
+		name  string
+		upset func(n *node)
+		left  string // of a lease of 1,000 ms, 400 ms after it began
+	}{
+		{"a true clock", func(*node) {}, ":600"},
+		{"a clock that jumps ahead", func(n *node) { n.jump(start, 500*time.Millisecond) }, ":100"},
+		{"a jump ahead over the end of the lease", func(n *node) { n.jump(start, time.Second) }, ":-2"},
+		{"a clock that jumps back", func(n *node) { n.jump(start, -500*time.Millisecond) }, ":1100"},
+		{"a clock that runs twice as fast", func(n *node) { n.setRate(start, 2) }, ":200"},
+		{"a clock that runs half as fast", func(n *node) { n.setRate(start, 0.5) }, ":800"},
+		{"a clock that stands still", func(n *node) { n.setRate(start, 0) }, ":1000"},
+		{"a rate that changes does not jump", func(n *node) {
+			n.setRate(start, 2)
+			n.setRate(start.Add(200*time.Millisecond), 1)
+		}, ":400"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			n := testNode(t, start)
+			asked(n, start, "SET k v PX 1000")
+			row.upset(n)
+			if got := asked(n, start.Add(400*time.Millisecond), "PTTL k")[0]; got != row.left {
+				t.Errorf("PTTL %s, want %s", got, row.left)
+			}
+		})
+	}
+}
+
+// TestNodeTransactions: EXEC runs what was queued unless a watched key has changed.
+func TestNodeTransactions(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	rows := []struct {
+		name   string
+		before []string // of the connection that watches
+		other  []string // of another one
+		after  []string
+		want   string // the last reply
+		value  string
+	}{
+		{"nobody comes between", []string{"WATCH k"}, nil, []string{"MULTI", "SET k mine", "EXEC"}, "*1 +OK", "$4 mine"},
+		{"a watched key is written", []string{"WATCH k"}, []string{"SET k yours"}, []string{"MULTI", "SET k mine", "EXEC"}, "*-1", "$5 yours"},
+		{"the watch was given up", []string{"WATCH k", "UNWATCH"}, []string{"SET k yours"}, []string{"MULTI", "SET k mine", "EXEC"}, "*1 +OK", "$4 mine"},
+		{"what is queued is thrown away", nil, nil, []string{"MULTI", "SET k mine", "DISCARD"}, "+OK", "$-1"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			n := testNode(t, start)
+			s, got := n.newSession(nil), ""
+			run := func(lines []string) {
+				for _, line := range lines {
+					got = strings.ReplaceAll(strings.TrimSpace(string(n.execute(s, strings.Fields(line), start))), "\r\n", " ")
+				}
+			}
+			run(row.before)
+			asked(n, start, row.other...)
+			run(row.after)
+			if got != row.want {
+				t.Errorf("the last reply is %q, want %q", got, row.want)
+			}
+			if value := asked(n, start, "GET k")[0]; value != row.value {
+				t.Errorf("k is %q, want %q", value, row.value)
+			}
+		})
+	}
+}
+
+// inWorld runs body in a world of nodes without clients.
+func inWorld(t *testing.T, p Program, body func(w *world)) {
+	t.Helper()
+	h := newTestHost(t)
+	nodes, err := h.take(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(*testing.T) {
+		w := &world{program: p, nodes: nodes, start: time.Now(), disk: make([]disk, len(nodes)), trace: newTrace(false), activity: make(chan struct{}, 1)}
+		for _, n := range nodes {
+			n.reset(w.start)
+		}
+		w.mu.Lock() // as the driver does while it works
+		defer w.mu.Unlock()
+		body(w)
+	})
+}
+
+// sendsTo gives a client's connection to a node.
+func (w *world) sendsTo(n *node) *link {
+	l := &link{world: w, actor: &actor{name: "c1"}, server: n, changed: make(chan struct{}, 1)}
+	l.session = n.newSession(l)
+	w.links = append(w.links, l)
+	return l
+}
+
+// sends lets a request arrive and gives its reply; "" when the server will answer later.
+func (l *link) sends(line string) string {
+	args := strings.Fields(line)
+	l.world.executeNow(&request{link: l, name: strings.ToUpper(args[0]), args: args})
+	return l.answers()
+}
+
+// answers takes the replies that are on their way.
+func (l *link) answers() string {
+	var b strings.Builder
+	for _, r := range l.replies {
+		b.Write(r.bytes)
+	}
+	l.replies = nil
+	return strings.ReplaceAll(strings.TrimSpace(b.String()), "\r\n", " ")
+}
+
+// passes lets time pass and does what was arranged for it.
+func (w *world) passes(d time.Duration) {
+	time.Sleep(d)
+	w.due()
+}
+
+// TestNodePersistence: a node that is killed comes back with what its persistence kept, and its leases go on ending by the clock.
+func TestNodePersistence(t *testing.T) {
+	rows := []struct {
+		mode servers.Persistence
+		kept []string // of a, written 0.5 s after the start, b at 1.2 s and c, which ends while the node is down
+	}{
+		{"", []string{"$-1", "$-1", "$-1"}},
+		{servers.PersistNone, []string{"$-1", "$-1", "$-1"}},
+		{servers.PersistEverySec, []string{"$1 1", "$-1", "$-1"}}, // the second that began at 1 s is lost
+		{servers.PersistAlways, []string{"$1 1", "$1 2", "$-1"}},
+	}
+	for _, row := range rows {
+		t.Run("persistence "+string(row.mode), func(t *testing.T) {
+			inWorld(t, Program{Persistence: row.mode}, func(w *world) {
+				l := w.sendsTo(w.nodes[0])
+				w.passes(500 * time.Millisecond)
+				l.sends("SET a 1")
+				l.sends("SET c 3 PX 2000")
+				w.passes(700 * time.Millisecond)
+				l.sends("SET b 2")
+				w.passes(500 * time.Millisecond)
+				w.killServer(w.nodes[0], time.Second, "")
+				if !w.nodes[0].down || l.lost == nil {
+					t.Error("the node lives, or its connections do")
+				}
+				w.passes(time.Second)
+				if got := asked(w.nodes[0], time.Now(), "GET a", "GET b", "GET c"); w.nodes[0].down || !slices.Equal(got, row.kept) {
+					t.Errorf("down %v, holds %q, want %q", w.nodes[0].down, got, row.kept)
+				}
+			})
+		})
+	}
+}
+
+// TestNodeReplication: the replica has what reached it, WAIT says so, and a promoted replica has no more.
+func TestNodeReplication(t *testing.T) {
+	rows := []struct {
+		name    string
+		reaches int // of two writes
+		waited  string
+		holds   []string // the new primary
+	}{
+		{"nothing reaches the replica", 0, ":0", []string{"$-1", "$-1"}},
+		{"one of two writes does", 1, ":0", []string{"$1 1", "$-1"}},
+		{"both do", 2, ":1", []string{"$1 1", "$1 2"}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			program := Program{Topology: impls.Replicated}
+			inWorld(t, program, func(w *world) {
+				l := w.sendsTo(w.nodes[0])
+				l.sends("SET a 1")
+				l.sends("SET b 2")
+				if got := l.sends("WAIT 1 100"); got != "" {
+					t.Errorf("WAIT answers %q at once", got)
+				}
+				for range row.reaches {
+					w.replicateOne()
+				}
+				w.passes(100 * time.Millisecond)
+				if got := l.answers(); got != row.waited {
+					t.Errorf("WAIT answers %q, want %q", got, row.waited)
+				}
+				w.failover("")
+				if w.serverAt(0) != w.nodes[1] || !w.nodes[0].down {
+					t.Error("address 0 does not lead to the replica, or the old primary lives")
+				}
+				if got := asked(w.nodes[1], time.Now(), "GET a", "GET b"); !slices.Equal(got, row.holds) {
+					t.Errorf("the new primary holds %q, want %q", got, row.holds)
+				}
+			})
+		})
+	}
+}
+
+// TestNodeBlocking: BLPOP answers at once, when somebody pushes, or when its time is over.
+func TestNodeBlocking(t *testing.T) {
+	rows := []struct {
+		name                  string
+		before, pop, then     string
+		first, after, expired string // replies to BLPOP at once, after what another client did, and after a second
+	}{
+		{"there is one", "RPUSH q x", "BLPOP q 1", "", "*2 $1 q $1 x", "", ""},
+		{"one comes", "", "BLPOP q 1", "RPUSH q x", "", "*2 $1 q $1 x", ""},
+		{"one comes on another list", "", "BLPOP p q 1", "RPUSH q x", "", "*2 $1 q $1 x", ""},
+		{"none comes", "", "BLPOP q 1", "RPUSH other x", "", "", "*-1"},
+		{"for ever", "", "BLPOP q 0", "", "", "", ""},
+		{"from the other end", "RPUSH q x y", "BRPOP q 1", "", "*2 $1 q $1 y", "", ""},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			inWorld(t, Program{}, func(w *world) {
+				one, two := w.sendsTo(w.nodes[0]), w.sendsTo(w.nodes[0])
+				if row.before != "" {
+					two.sends(row.before)
+				}
+				first := one.sends(row.pop)
+				if row.then != "" {
+					two.sends(row.then)
+				}
+				after := one.answers()
+				w.passes(time.Second)
+				if expired := one.answers(); first != row.first || after != row.after || expired != row.expired {
+					t.Errorf("%q at once, %q then, %q at the end; want %q, %q, %q", first, after, expired, row.first, row.after, row.expired)
+				}
+			})
+		})
+	}
+}
+
+// TestNodePubSub: a message goes to who listens at that moment, by channel or by pattern.
+func TestNodePubSub(t *testing.T) {
+	rows := []struct {
+		name   string
+		listen []string
+		reach  string // the reply to PUBLISH news.a hi
+		gets   string
+	}{
+		{"nobody listens", nil, ":0", ""},
+		{"by channel", []string{"SUBSCRIBE news.a"}, ":1", "*3 $7 message $6 news.a $2 hi"},
+		{"another channel", []string{"SUBSCRIBE news.b"}, ":0", ""},
+		{"by pattern", []string{"PSUBSCRIBE news.*"}, ":1", "*4 $8 pmessage $6 news.* $6 news.a $2 hi"},
+		{"no more", []string{"SUBSCRIBE news.a", "UNSUBSCRIBE news.a"}, ":0", ""},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			inWorld(t, Program{}, func(w *world) {
+				one, two := w.sendsTo(w.nodes[0]), w.sendsTo(w.nodes[0])
+				for _, line := range row.listen {
+					one.sends(line)
+				}
+				reach := two.sends("PUBLISH news.a hi")
+				if gets := one.answers(); reach != row.reach || gets != row.gets {
+					t.Errorf("reaches %s, gets %q; want %s, %q", reach, gets, row.reach, row.gets)
+				}
+			})
+		})
+	}
+}
