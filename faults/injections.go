@@ -136,6 +136,7 @@ func (i *Injections) atEnd(e Effect) {
 // end waits for the fault's time, heals it and records it.
 func (i *Injections) end(s Spec, e Effect, w history.Window) {
 	i.cfg.Wait(i.ctx, s.Client-1, s)
+	w.Ending = i.cfg.Timeline()
 	if e.Heal != nil {
 		if err := i.heal(e); err != nil {
 			w.Confirmed, w.Note = false, "not healed: "+err.Error()

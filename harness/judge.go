@@ -38,7 +38,7 @@ func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 	}
 	out.Result = d.result(k, out, set)
 	out.Result.Health.MaxStall = max(d.stall, slowestReply(commands, out.Windows))
-	out.Result.Health.Stalled = out.Result.Health.MaxStall > d.lease()/stallShare
+	out.Result.Health.Stalled = out.Result.Health.MaxStall > d.lease()/stallShare || len(lateServers(d.Experiment, out.Windows)) > 0
 	if set != nil {
 		wait := latency.SplitWait(ops, commands, int64(d.claimedLease()), d.totalLag())
 		out.Result.Wait = &wait
@@ -51,7 +51,7 @@ func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 // measures tells whether latencies mean something: what is measured against a look-alike does not.
 func (d *drive) measures() bool { return d.Provider.Name() != "miniredis" }
 
-// doubts lowers a pass to inconclusive when a fault of the plan did not take or never struck: nothing was shown then.
+// doubts lowers a pass to inconclusive when a fault of the plan did not take, took too long to end, or never struck: nothing was shown then.
 func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
 	struck := map[string]bool{}
 	for _, w := range windows {
@@ -59,6 +59,9 @@ func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
 		if !w.Confirmed {
 			doubt(v, strings.TrimSuffix(fmt.Sprintf("%s did not take: %s", strings.TrimSpace(w.Fault+" "+w.Client), w.Note), ": "))
 		}
+	}
+	for _, w := range lateServers(e, windows) {
+		doubt(v, fmt.Sprintf("%s took %v to end: a section had passed before the node was there", w.Fault, time.Duration(w.End-w.Ending).Round(time.Millisecond)))
 	}
 	for _, f := range e.Scenario.Faults {
 		if !struck[f.Fault] && !(f.Fault == faults.SlowWork && e.config().Slow > 0) {

@@ -75,6 +75,15 @@ func TestClientProcessesMeetNetworkAndServerFaults(t *testing.T) {
 	})
 }
 
+// Containers meet the faults of servers as processes do. Killing and starting one takes its engine a good part of a second.
+func TestContainersMeetServerFaults(t *testing.T) {
+	cells(t, provider(t, "docker"), Goroutines, 2, map[string][]string{
+		"token":     {"kill-server", "failover", "clock-jump"},
+		"set-nx-ex": {"pause-server", "key-deleted"},
+		"redlock":   {"partition-minority"},
+	})
+}
+
 // A client process goes on after a moment when the run has heard of it, and not before: what the run does at its side of the
 // network depends on it.
 func TestClientProcessWaitsUntilItsMomentIsHeard(t *testing.T) {

@@ -29,7 +29,8 @@ type Window struct {
 	Client    string `json:"client,omitempty"` // the client it was done to
 	Node      int    `json:"node"`             // the node it was done to; -1 = none
 	Start     int64  `json:"start"`            // nanoseconds on the run's base
-	End       int64  `json:"end"`              // 0 = never healed in this run
+	Ending    int64  `json:"ending,omitempty"` // when its end was asked for; 0 = never
+	End       int64  `json:"end"`              // when its end was seen; 0 = never healed in this run
 	Confirmed bool   `json:"confirmed"`        // it was seen to take
 	Moment    string `json:"moment,omitempty"` // where it was placed, in words
 	Note      string `json:"note,omitempty"`   // what was measured, or why it did not take

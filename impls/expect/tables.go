@@ -14,6 +14,7 @@ const (
 	oneNode     = "one node has no minority"
 	nobodyWakes = "waiters poll: there is no subscription to cut"
 	noScript    = "sends no script"
+	nothingHeld = "is granted to nobody: there is no hold that a replica could miss"
 )
 
 // Leased is a mutex on one node whose key has a lease and is deleted only by the client that wrote it: right as long as
@@ -99,6 +100,7 @@ func Never() Table {
 			t[name] = impls.Breaks("progress/never-granted").Or("refusal/never-granted")
 		}
 	}
+	t["failover"] = impls.NotApplicable(nothingHeld)
 	return t
 }
 
