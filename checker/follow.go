@@ -203,6 +203,7 @@ func (f *follower) dropLapsed(who *actor, t int64) {
 func (f *follower) extend(who *actor, r *record) {
 	h := who.find(f.k.tokenOf(r), r.mode)
 	if h == nil {
+		f.extendUnknown(r)
 		return
 	}
 	switch r.outcome {
@@ -214,6 +215,14 @@ func (f *follower) extend(who *actor, r *record) {
 		h.gone = max(h.gone, f.leaseEnd(r.ret, r.ret))
 	case history.LostHold, history.NotHeld:
 		h.notices = append(h.notices, notice{at: r.ret, until: r.ret})
+	}
+}
+
+// extendUnknown notes until when the server keeps what was extended, though no belief is left: one that waited for longer than the lease, and
+// states no valid-until, ends before it begins, and a re-entry that is released then ends all that is known.
+func (f *follower) extendUnknown(r *record) {
+	if r.outcome == history.OK {
+		f.k.detailOf(r).gone = f.leaseEnd(r.ret, f.untilOf(r))
 	}
 }
 

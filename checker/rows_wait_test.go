@@ -19,6 +19,19 @@ var waitRows = []row{
 		b acquire 10 20 ok
 		b release 21 22 ok
 		c acquire 30 31 busy`, want: "refusal×1"},
+	{name: "refused by a hold that is extended, of a grant that came a lease after its call",
+		head: history.Header{Kind: history.Reentrant, Lease: 1000 * msec, Wakeups: true}, ops: `
+		c acquire 0 1 ok
+		c extend 900 901 ok until=1900
+		c release 1499 1500 ok
+		a acquire 0 1501 ok
+		a acquire 1501 1502 ok
+		a release 1600 1601 ok
+		a extend 2300 2301 ok until=3300
+		a extend 3200 3201 ok until=4200
+		a extend 4100 4101 ok until=5100
+		b acquire 1570 4570 fail
+		a release 4600 4601 ok`},
 	{name: "refused by an unknown acquire", head: forever, ops: `
 		a acquire 0 1 unknown
 		b acquire 4 5 busy`},
