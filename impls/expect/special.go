@@ -5,7 +5,7 @@ import "github.com/lockbench/lockbench/impls"
 // Special lists the scenarios that need something which not every lock has: a variant that has it has an expectation for them.
 func Special() []string {
 	return []string{
-		"pause-extend", "long-lease", "give-up", "crash-queue", "nested", "late-renewal", "lost-release", "late-write",
+		"pause-extend", "long-lease", "give-up", "crash-queue", "nested", "late-renewal", "lost-release", "late-write", "failover-held",
 		"read-mostly", "crash-reader", "crash-writer-waiting",
 	}
 }
@@ -21,6 +21,12 @@ func Wakes() Table { return Table{"long-lease": impls.Safe(), "give-up": impls.S
 
 // Reenters is a lock that counts its holder's entries on the server.
 func Reenters() Table { return Table{"nested": impls.Safe()} }
+
+// Confirms is what a lock shows that may be on a replica which takes over while it is held: nothing when the replica has it, and
+// otherwise what a failover shows that loses it.
+func Confirms() Table {
+	return Table{"failover-held": impls.Safe().Or("mutual-exclusion/failover-loss").Or(Damage("failover-loss")...)}
+}
 
 // Renews is a lock that restarts its lease in the background as long as it is held, and no longer.
 func Renews() Table {
