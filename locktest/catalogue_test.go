@@ -48,6 +48,20 @@ func TestEveryCatalogueLock(t *testing.T) {
 	}
 }
 
+// TestQuorumMasksOfThreeNodes asks of three nodes what TestEveryCatalogueLock asks of five: a majority that is counted for
+// five alone is seen here.
+func TestQuorumMasksOfThreeNodes(t *testing.T) {
+	for _, v := range some(catalogue.Locks()) {
+		if v.Topology != impls.Independent {
+			continue
+		}
+		t.Run(v.Name, func(t *testing.T) {
+			locktest.Run(t, v.New, locktest.Can(v.Traits), locktest.Nodes(3), locktest.Only("quorum-masks"),
+				locktest.Breaks(byDesign[v.Name]...), locktest.MayBreak(byChance[v.Name]...))
+		})
+	}
+}
+
 // TestEveryCatalogueLockOnRedis runs the same rules on redis-server, in real time.
 func TestEveryCatalogueLockOnRedis(t *testing.T) {
 	for _, v := range some(catalogue.Locks()) {
