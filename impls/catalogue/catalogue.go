@@ -1,4 +1,6 @@
-// Package catalogue is the one list of every lock variant that lockbench ships, and of the planted bugs.
+// Package catalogue is the one list of every lock variant that lockbench ships, and of the planted bugs. The families under
+// impls each list their own; this package puts the lists in the order of the documentation and finds a variant or a script by
+// its name. It refuses to mix the two: a planted bug is never among the locks that a reader is shown. It opens no lock.
 package catalogue
 
 import (

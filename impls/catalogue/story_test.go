@@ -21,7 +21,8 @@ func story(t *testing.T, v impls.Variant, lease time.Duration) [][]any {
 		if v.Topology == impls.Independent {
 			servers = append(servers, redistest.NewVirtual(t), redistest.NewVirtual(t))
 		}
-		a, b := player(t, v, servers, sent, "a", lease), player(t, v, servers, sent, "b", lease)
+		on := stage{servers, sent, lease}
+		a, b := on.player(t, v, "a"), on.player(t, v, "b")
 		for _, mode := range []history.Mode{history.Exclusive, history.Shared} {
 			act(t, a, mode)
 			act(t, b, mode)
@@ -66,20 +67,22 @@ func wait(t *testing.T, l impls.Lock, mode history.Mode) {
 	_, _ = l.Acquire(ctx, mode)
 }
 
+// stage is what the clients of a story have in common.
+type stage struct {
+	servers []*redistest.Server
+	sent    *redistest.Commands
+	lease   time.Duration
+}
+
 // player opens a handle of which the first node's commands are recorded.
-func player(t *testing.T, v impls.Variant, servers []*redistest.Server, sent *redistest.Commands, owner string, lease time.Duration) impls.Lock {
+func (s stage) player(t *testing.T, v impls.Variant, owner string) impls.Lock {
 	t.Helper()
-	first := servers[0].Client(t)
-	first.RecordIn(sent)
-	env := first.Env(t, owner, lease)
+	first := s.servers[0].Client(t)
+	first.RecordIn(s.sent)
+	env := first.Env(t, owner, s.lease)
 	env.Key, env.Permits, env.Poll = "job", 1, 5*time.Millisecond
-	for _, s := range servers[1:] {
-		env.Nodes = append(env.Nodes, s.Client(t).Redis)
+	for _, node := range s.servers[1:] {
+		env.Nodes = append(env.Nodes, node.Client(t).Redis)
 	}
-	l, err := v.New(env)
-	if err != nil {
-		t.Fatalf("open %s: %v", v.Name, err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	return l
+	return redistest.Open(t, v, env)
 }

@@ -1,4 +1,6 @@
-// Package schematest checks documents against the JSON Schemas of this repository, in tests.
+// Package schematest checks documents against the JSON Schemas of this repository, in tests. A test passes a schema and a
+// document; what does not fit fails it, with the place in the document. It refuses a schema with a keyword that it does not know:
+// it is no general validator, and nothing that runs outside of tests uses it.
 package schematest
 
 import (
