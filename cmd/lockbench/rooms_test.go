@@ -95,7 +95,7 @@ func TestForbiddenImportsAreSeen(t *testing.T) {
 		{"sim", "github.com/spf13/cobra", true},          // no flags below the top
 		{"cmd", "github.com/spf13/cobra", false},         // where they belong
 		{"attic", module + "history", true},              // a folder that has no floor
-		{"checker", "network", false},                      // a name that only begins like a stranger's
+		{"checker", "network", false},                    // a name that only begins like a stranger's
 		{"report", module + "harness", true},             // down, to a stranger
 		{"report", "github.com/redis/go-redis/v9", true}, // a stranger's own packages
 	} {
