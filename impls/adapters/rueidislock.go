@@ -71,7 +71,10 @@ func (l *rueidisLock) option(noCache bool) rueidislock.LockerOption {
 		KeyPrefix: l.env.Key, KeyValidity: l.env.Lease, KeyMajority: l.majority,
 		ClientOption: rueidis.ClientOption{
 			InitAddress: l.env.Addrs[:1], ForceSingleClient: true, DisableCache: noCache,
-			DialCtxFn: func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			// The library dials without a deadline and leaves it to the dialer to give a node up that does not answer.
+			DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+				ctx, cancel := context.WithTimeout(ctx, d.Timeout)
+				defer cancel()
 				return l.env.Dial(ctx, "tcp", addr)
 			},
 		},
