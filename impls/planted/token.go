@@ -50,7 +50,7 @@ func tokenBugs() []mutant {
 		},
 		{
 			name: "unknown-is-busy", report: "redis/go-redis#2985",
-			in: "lost-reply-acquire", shows: "refusal/ambiguous-reply",
+			in: "lost-reply-alone", shows: "refusal/ambiguous-reply",
 			bug: "A reply that was lost is taken for a refusal, while the key holds the caller's own token.",
 			lie: unknownIsBusy,
 		},
