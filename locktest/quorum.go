@@ -123,7 +123,7 @@ func replicaMissing(c *C) {
 	a.mustRelease("a holds")
 	for _, n := range c.nodes {
 		for _, r := range n.replicas {
-			if err := r.admin.SlaveOf(context.Background(), "NO", "ONE").Err(); err != nil {
+			if err := r.admin.ReplicaOf(context.Background(), "NO", "ONE").Err(); err != nil {
 				c.fatalf("the replica at %s cannot be parted: %v", r.addr, err)
 			}
 		}
