@@ -187,6 +187,8 @@ func TestWhatTestsExclusion(t *testing.T) {
 		{"another is refused", forever, "a acquire 0 1 ok\nb acquire 2 3 busy", Pass},
 		// let in once
 		{"another is not answered", forever, "a acquire 0 1 unknown\nb acquire 2 3 ok", Pass},
+		// kept out by a grant of its own, as far as anybody knows
+		{"a client alone is not answered", forever, "a acquire 0 1 unknown\na acquire 2 3 ok", Pass},
 		// counted
 		{"the holder enters again", again, "a acquire 0 1 ok token=x\na acquire 2 3 ok token=x", Pass},
 		// nobody was in

@@ -14,8 +14,8 @@ import "github.com/lockbench/lockbench/history"
 // Checked against Porcupine in TestSweepAgreesWithPorcupine.
 //
 // Opportunities are hand-overs: two consecutive beliefs of different clients. A history with a grant and without a hand-over has tested
-// exclusion when another client asked as well and was refused or not answered, or when the holder of a re-entrant lock asked again;
-// with one client alone it has not, and is inconclusive.
+// exclusion when another client asked as well and was refused or not answered, when the holder of a re-entrant lock asked again, or
+// when a client that was not answered did. With one client alone and all answered it has not, and is inconclusive.
 //
 // Limits: a lock that gives no valid-until is held to lease - drift from the call. An overlap no longer than the clock error between
 // recorders is reported apart.
@@ -53,12 +53,13 @@ func (m *mutualExclusion) returned(r *record) {
 	}
 }
 
-// asked counts the turns from one asking client to another, and to itself where it may enter again.
+// asked counts the turns from one asking client to another, and to itself where it may enter again or contends with a grant of its own
+// that it was not told of.
 func (m *mutualExclusion) asked(r *record) {
 	if r.op != history.Acquire {
 		return
 	}
-	if m.asks != nil && (m.asks.client != r.client || m.d.a.header.Kind == history.Reentrant) {
+	if m.asks != nil && (m.asks.client != r.client || m.asks.outcome == history.Unknown || m.d.a.header.Kind == history.Reentrant) {
 		m.contested++
 	}
 	m.asks = r

@@ -29,8 +29,9 @@ func TestRealServersAreLedThroughATape(t *testing.T) {
 		{"set-nx-ex", "mutual-exclusion/mis-unlock", []string{faults.PauseClient}, ""},           // a stall in the section
 		{"token-get-del", "mutual-exclusion/mis-unlock", []string{faults.PauseClient}, ""},       // a stall between two commands
 		{"setnx", "progress/no-expiry", []string{faults.CrashClient}, ""},                        // a death
-		{"bug-blind-release", "mutual-exclusion/mis-unlock", []string{faults.DelayRequest}, ""},  // a planted bug; a release that is late
-		{"bug-unknown-is-busy", "progress", nil, ""},                                             // a lost reply
+		{"bug-blind-release", "mutual-exclusion/mis-unlock", []string{faults.PauseClient}, ""},   // a planted bug
+		{"lua-setnx-expire", "mutual-exclusion/mis-unlock", []string{faults.DelayRequest}, ""},   // a release that is late
+		{"bug-unknown-is-busy", "refusal/ambiguous-reply", []string{faults.LoseReply}, ""},       // a lost reply
 		{"bug-readers-cleared", "mutual-exclusion/reader-evicted", nil, ""},                      // three clients
 		{"token", "mutual-exclusion/restart-loss", []string{faults.KillServer}, ""},              // a server that forgets
 		{"token", "mutual-exclusion/failover-loss", []string{faults.Failover}, impls.Replicated}, // a replica that did not know

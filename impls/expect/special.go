@@ -5,7 +5,8 @@ import "github.com/lockbench/lockbench/impls"
 // Special lists the scenarios that need something which not every lock has: a variant that has it has an expectation for them.
 func Special() []string {
 	return []string{
-		"pause-extend", "long-lease", "give-up", "crash-queue", "nested", "late-renewal", "lost-release", "late-write", "failover-held",
+		"pause-extend", "long-lease", "give-up", "crash-queue", "nested", "late-renewal", "lost-release", "late-write",
+		"failover-held", "lost-reply-alone",
 		"read-mostly", "crash-reader", "crash-writer-waiting",
 	}
 }
@@ -27,6 +28,9 @@ func Reenters() Table { return Table{"nested": impls.Safe()} }
 func Confirms() Table {
 	return Table{"failover-held": impls.Safe().Or("mutual-exclusion/failover-loss").Or(Damage("failover-loss")...)}
 }
+
+// Alone is a lock that never takes its own grant for another's: one whose reply is lost is not a refusal.
+func Alone() Table { return Table{"lost-reply-alone": impls.Safe()} }
 
 // Renews is a lock that restarts its lease in the background as long as it is held, and no longer.
 func Renews() Table {

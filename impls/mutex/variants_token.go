@@ -37,7 +37,7 @@ func tokenVariant() impls.Variant {
 			{Text: "A primary that dies before its replica has the key lets a second client in.",
 				Holds: true, Command: command("token", "failover")},
 		},
-		Expect: expect.Leased().With(expect.Extends()).With(expect.Confirms()).Map(), New: token.open,
+		Expect: expect.Leased().With(expect.Extends()).With(expect.Confirms()).With(expect.Alone()).Map(), New: token.open,
 	}
 }
 
