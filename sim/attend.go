@@ -73,6 +73,7 @@ func (e *exploration) listen(l line, part int, now *death) (done bool, err error
 	switch {
 	case l.Begin != nil:
 		now.schedule, now.prefix, now.choices = *l.Begin, l.Prefix, nil
+		e.begun(part, now.schedule)
 	case l.Choice != nil:
 		now.choices = append(now.choices, *l.Choice)
 	case l.Finding != nil:
@@ -209,7 +210,8 @@ func (w *process) words() string {
 // autopsy runs the schedule that killed a worker once more, with every choice echoed, to get its tape; again when it killed that one, too.
 func (e *exploration) autopsy(ctx context.Context, j job, d death) (f finding, again bool) {
 	j.First, j.Prefix, j.Echo, j.Schedules = d.schedule, d.prefix, true, 1
-	scratch := &exploration{cfg: e.cfg, job: j, cancel: func() {}, tell: func(Stats) {}, parts: make([]progress, e.workers)}
+	scratch := &exploration{cfg: e.cfg, job: j, cancel: func() {}, tell: func(Stats) {}, parts: make([]progress, e.workers),
+		at: make([]int, e.workers)}
 	scratch.cfg.Silence = secondTime * cmp.Or(e.cfg.Silence, longSilence)
 	second, err := scratch.attend(context.WithoutCancel(ctx), j)
 	b := broken{Property: history.Progress, Cause: history.CauseUnknown,

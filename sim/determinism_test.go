@@ -73,11 +73,15 @@ func at(lines []string, i int) string {
 	return ""
 }
 
-// uncontrolled are the locks whose randomness or goroutines nobody can pass in: their tapes repeat what happens, not every byte.
+// uncontrolled are the locks whose randomness or goroutines nobody can pass in: their tapes repeat what happens, not every byte. Of the
+// last three it is only known that requests of two clients whose timers end at one instant come in either order, in a few runs of a hundred.
 var uncontrolled = map[string]string{
 	"rueidislock":            "draws its tokens from the process's random source",
 	"rueidislock-normalised": "draws its tokens from the process's random source",
 	"redsync-quorum":         "asks its nodes from goroutines that wake at one instant",
+	"bug-dead-head":          "two clients withdraw at one instant",
+	"bug-eternal-claim":      "two clients withdraw at one instant",
+	"bug-outlives-release":   "two watchdogs renew at one instant",
 }
 
 // TestEveryLockIsDeterministic runs a few seeds of every lock of the catalogue twice, in its own default setting.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -95,7 +96,10 @@ func Explore(ctx context.Context, cfg ExploreConfig, progress func(Stats)) (Expl
 	e.cancel = cancel
 	var workers sync.WaitGroup
 	for part := range e.workers {
-		workers.Go(func() { e.drive(ctx, part) })
+		workers.Go(func() {
+			e.drive(ctx, part)
+			e.begun(part, math.MaxInt)
+		})
 	}
 	workers.Wait()
 	return e.result()
@@ -112,6 +116,7 @@ type exploration struct {
 
 	mu       sync.Mutex // protects what follows against the goroutines that listen to workers
 	parts    []progress // by worker
+	at       []int      // by worker: the schedule that it has begun
 	ended    []progress // of workers that have a successor
 	first    *finding
 	findings int
@@ -139,7 +144,8 @@ func newExploration(cfg ExploreConfig, tell func(Stats)) (*exploration, error) {
 	}
 	j := job{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cfg.Strategy, Seed: cfg.Seed, Parts: workers, All: cfg.All, Seek: cfg.Seek,
 		Schedules: cfg.Schedules}
-	return &exploration{cfg: cfg, job: j, workers: workers, started: time.Now(), tell: tell, parts: make([]progress, workers)}, j.check()
+	return &exploration{cfg: cfg, job: j, workers: workers, started: time.Now(), tell: tell, parts: make([]progress, workers),
+		at: slices.Repeat([]int{-1}, workers)}, j.check()
 }
 
 // drive runs one worker, and another when it fell silent though its schedule ends: a machine with too little time for it is no finding.
@@ -190,6 +196,25 @@ func (e *exploration) fail(err error) {
 	e.cancel()
 }
 
+// begun notes which schedule a worker has come to; math.MaxInt when it is done.
+func (e *exploration) begun(part, schedule int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.at[part] = schedule
+	e.stopBehindFirst()
+}
+
+// stopBehindFirst ends a search that has a finding once every worker is past it, so that the same seed reports the same finding whichever
+// worker is quicker. In an exhaustive walk the numbers say nothing of an order among workers.
+func (e *exploration) stopBehindFirst() {
+	if e.first == nil || e.cfg.All {
+		return
+	}
+	if e.job.Strategy == Exhaustive || slices.Min(e.at) >= e.first.Schedule {
+		e.cancel()
+	}
+}
+
 // found takes a finding; the one with the lowest number is reported.
 func (e *exploration) found(f finding) {
 	e.mu.Lock()
@@ -198,9 +223,7 @@ func (e *exploration) found(f finding) {
 	if e.first == nil || f.Schedule < e.first.Schedule {
 		e.first = &f
 	}
-	if !e.cfg.All {
-		e.cancel()
-	}
+	e.stopBehindFirst()
 }
 
 // heard takes a worker's progress.

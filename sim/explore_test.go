@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -139,5 +140,33 @@ func TestReplayOfAnotherTraceDiverges(t *testing.T) {
 	tape := Tape{Schema: TapeSchema, Program: program(t, "token", "hot", 1), Hash: "1"}
 	if _, err := s.Replay(tape); err == nil || !strings.Contains(err.Error(), "diverged") {
 		t.Errorf("error %v, want ErrDiverged", err)
+	}
+}
+
+// TestSearchEndsBehindItsFirstFinding: whichever worker is quicker, the finding with the lowest number is reported.
+func TestSearchEndsBehindItsFirstFinding(t *testing.T) {
+	ended := false
+	e := &exploration{at: []int{-1, -1}, cancel: func() { ended = true }}
+	steps := []struct {
+		what string
+		do   func()
+		ends bool
+	}{
+		{"the quick worker finds something", func() { e.begun(1, 11); e.found(finding{Schedule: 11}) }, false},
+		{"the slow one is not as far", func() { e.begun(0, 10) }, false},
+		{"it finds something, too", func() { e.found(finding{Schedule: 10}) }, true},
+	}
+	for _, s := range steps {
+		if s.do(); ended != s.ends {
+			t.Errorf("%s: the search has ended: %v, want %v", s.what, ended, s.ends)
+		}
+	}
+	if e.first.Schedule != 10 {
+		t.Errorf("reported schedule %d, want 10", e.first.Schedule)
+	}
+	ended, e = false, &exploration{at: []int{-1, 4}, cancel: func() { ended = true }}
+	e.found(finding{Schedule: 4})
+	if e.begun(0, math.MaxInt); !ended {
+		t.Error("a worker that is done holds the search up")
 	}
 }
