@@ -75,7 +75,7 @@ func (p *pair) strikes(w *history.Window) bool {
 	if w.Fault == faultJumpClock {
 		return inside(w.Start) || w.End != 0 && inside(w.End)
 	}
-	return w.Start <= p.to() && windowEnd(*w) >= p.from()
+	return w.Start <= p.to() && w.Last() >= p.from()
 }
 
 // grantedOn tells whether the first hold rested on a node. Without commands it may have.
@@ -95,7 +95,7 @@ func (p *pair) grantedOn(node int) bool {
 func (p *pair) has(fault string) bool {
 	for i := range p.faults {
 		w := &p.faults[i]
-		if w.Fault == fault && w.Confirmed && w.Start <= p.to() && windowEnd(*w) >= p.from() {
+		if w.Fault == fault && w.Confirmed && w.Start <= p.to() && w.Last() >= p.from() {
 			return true
 		}
 	}
@@ -106,7 +106,7 @@ func (p *pair) has(fault string) bool {
 func (p *pair) skewed(client string) bool {
 	for i := range p.faults {
 		w := &p.faults[i]
-		if w.Fault == faultSkewClient && w.Confirmed && w.Client == client && w.Start <= p.to() && windowEnd(*w) >= p.from() {
+		if w.Fault == faultSkewClient && w.Confirmed && w.Client == client && w.Start <= p.to() && w.Last() >= p.from() {
 			return true
 		}
 	}

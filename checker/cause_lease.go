@@ -83,7 +83,7 @@ func (p *pair) stalled(end int64) bool {
 		if w.Client != p.first.client() || !w.Confirmed || w.Fault == faultSkewClient || w.Fault == faultSlowWork {
 			continue
 		}
-		if w.Start <= end && windowEnd(*w) >= p.from() {
+		if w.Start <= end && w.Last() >= p.from() {
 			return true
 		}
 	}

@@ -43,7 +43,7 @@ func newEvidence(in Input, index operationIndex) *evidence {
 	slices.SortStableFunc(ev.faults, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
 	last := int64(math.MinInt64)
 	for _, w := range ev.faults {
-		last = max(last, windowEnd(w))
+		last = max(last, w.Last())
 		ev.faultsEnd = append(ev.faultsEnd, last)
 	}
 	return ev
@@ -88,14 +88,6 @@ func (e *evidence) everGranted(key string, mode history.Mode) bool { return e.in
 // names tells whether an argument of the command contains key.
 func names(c history.Command, key string) bool {
 	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.Contains(arg, key) })
-}
-
-// windowEnd is the end of a fault window; one that never healed ends never.
-func windowEnd(w history.Window) int64 {
-	if w.End == 0 {
-		return math.MaxInt64
-	}
-	return w.End
 }
 
 // until is the instant up to which a granted acquire or extend protects its holder: what the lock said, or else call + lease -

@@ -47,7 +47,7 @@ func (e *evidence) unavailable(client string, t int64) (last int64, ok bool) {
 		default:
 			continue
 		}
-		last, ok = max(last, min(windowEnd(w), t)), true
+		last, ok = max(last, min(w.Last(), t)), true
 	}
 	return last, ok
 }

@@ -81,7 +81,7 @@ func (t *teller) surroundings() *Surroundings {
 		last = max(last, op.Return)
 	}
 	for _, w := range t.s.faults {
-		if w.Start <= last && windowEnd(w) >= first {
+		if w.Start <= last && w.Last() >= first {
 			a.Faults = append(a.Faults, w)
 		}
 	}

@@ -133,7 +133,7 @@ func (p *picture) addFaults(faults []history.Window) {
 		if !w.Confirmed {
 			details = append(details, "it was not seen to take")
 		}
-		p.note(w.Start, windowEnd(*w), annotation(faultLabel(w), colourFault, w.Fault, details...))
+		p.note(w.Start, w.Last(), annotation(faultLabel(w), colourFault, w.Fault, details...))
 	}
 }
 

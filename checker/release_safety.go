@@ -186,7 +186,7 @@ func wrote(c history.Command) bool {
 // split tells whether the nodes may have disagreed at some time up to to.
 func (e *evidence) split(from, to int64) bool {
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
-		return w.Start <= to && (w.Fault == faultFailover || w.Fault == faultPartition && windowEnd(w) >= from)
+		return w.Start <= to && (w.Fault == faultFailover || w.Fault == faultPartition && w.Last() >= from)
 	})
 }
 

@@ -25,9 +25,9 @@ func (t *teller) draw() []string {
 	}
 	for i := range t.s.faults {
 		w := &t.s.faults[i]
-		if w.Start <= d.to && windowEnd(*w) >= d.from && t.matters(w) {
+		if w.Start <= d.to && w.Last() >= d.from && t.matters(w) {
 			row := blank()
-			d.fill(row, w.Start, windowEnd(*w), '~')
+			d.fill(row, w.Start, w.Last(), '~')
 			d.lane(faultLabel(w), row)
 		}
 	}

@@ -152,7 +152,7 @@ func (t *teller) victim(st *step) string {
 func (t *teller) sayFaults() {
 	for i := range t.s.faults {
 		w := &t.s.faults[i]
-		if w.Start > t.to || windowEnd(*w) < t.from || !t.matters(w) {
+		if w.Start > t.to || w.Last() < t.from || !t.matters(w) {
 			continue
 		}
 		t.say(max(w.Start, t.from), 2, w == t.s.reason.window || w.Client != "", t.fault(w))

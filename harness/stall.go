@@ -87,10 +87,5 @@ func lateServers(e Experiment, windows []history.Window) (late []history.Window)
 var waits = map[string]bool{"WAIT": true, "BLPOP": true, "BRPOP": true, "BLMOVE": true, "BLMPOP": true, "BZPOPMIN": true}
 
 func meetsFault(c history.Command, windows []history.Window) bool {
-	for _, w := range windows {
-		if w.Start <= c.Replied && (w.End == 0 || c.Sent <= w.End) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(windows, func(w history.Window) bool { return w.Start <= c.Replied && c.Sent <= w.Last() })
 }

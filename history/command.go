@@ -1,5 +1,7 @@
 package history
 
+import "math"
+
 // Command is one request that a client sent to a node and the reply it saw. Commands are what a cause is
 // attributed from: they say which request freed or changed which key.
 //
@@ -34,4 +36,12 @@ type Window struct {
 	Confirmed bool   `json:"confirmed"`        // it was seen to take
 	Moment    string `json:"moment,omitempty"` // where it was placed, in words
 	Note      string `json:"note,omitempty"`   // what was measured, or why it did not take
+}
+
+// Last is the instant up to which the fault lasted; math.MaxInt64 for one that was never healed.
+func (w Window) Last() int64 {
+	if w.End == 0 {
+		return math.MaxInt64
+	}
+	return w.End
 }

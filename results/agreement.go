@@ -1,11 +1,6 @@
 package results
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/lockbench/lockbench/checker"
-)
+import "fmt"
 
 // Agreement is what two suites, of which one ran in the simulator and one on real servers, say of the same cells.
 type Agreement struct {
@@ -29,12 +24,12 @@ type Difference struct {
 // Agree compares two suites cell by cell; the first is the one that is compared with. Cells that one of them has not got, or that came to no verdict in one, are left out.
 func Agree(first, second Suite) Agreement {
 	a := Agreement{With: fmt.Sprintf("%s, seed %d", first.Server, first.Seed), Differences: []Difference{}}
+	others := byPlace(second.Cells)
 	for _, c := range first.Cells {
-		i := slices.IndexFunc(second.Cells, func(o Cell) bool { return o.Lock == c.Lock && o.Scenario == c.Scenario })
-		if i < 0 || !decided(c) || !decided(second.Cells[i]) {
+		o, known := others[place(c)]
+		if !known || !decided(c) || !decided(o) {
 			continue
 		}
-		o := second.Cells[i]
 		a.Cells++
 		if c.Observed == o.Observed {
 			a.Alike++
@@ -51,4 +46,4 @@ func Agree(first, second Suite) Agreement {
 // held is the Observed of a cell in which nothing broke.
 const held = "safe"
 
-func decided(c Cell) bool { return c.Verdict == checker.Pass || c.Verdict == checker.Fail }
+func decided(c Cell) bool { return standing(c) > unknown }

@@ -81,7 +81,7 @@ func (s *Suite) Against(base Suite, whole bool) {
 		}
 	}
 	for _, was := range base.Cells {
-		if _, left := before[place(was)]; left && whole && standing(was) > unknown {
+		if _, left := before[place(was)]; left && whole && decided(was) {
 			s.Changes = append(s.Changes, Change{Lock: was.Lock, Scenario: was.Scenario, Change: Gone, Was: was.Observed})
 		}
 	}

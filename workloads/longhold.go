@@ -9,7 +9,7 @@ import (
 
 // longHold: work that takes two leases, by a client that extends its lease by hand every third of it and stops working when it is
 // refused. A lock that cannot extend is held for the think time only.
-type longHold struct{}
+type longHold struct{ oneNumber }
 
 // extendsPerLease is how often the holder extends in a lease; holdLeases how many leases the work takes.
 const (
@@ -21,13 +21,11 @@ func (longHold) Name() string { return "long-hold" }
 func (longHold) About() string {
 	return "work of two leases under a lease that is extended by hand every third of it"
 }
-func (longHold) Prepare(context.Context, Store, Config) error { return nil }
-func (longHold) Guarded(Config) map[string]int64              { return map[string]int64{counterKey: 0} }
 
 func (longHold) Run(ctx context.Context, c *Client) error {
 	return c.rounds(ctx, func(ctx context.Context, n int) error {
 		return c.guardedRound(ctx, guarded{key: counterKey, think: c.think(n), while: (*handle).keepExtending,
-			update: func(read int64) (int64, bool) { return read + 1, true }})
+			update: increment})
 	})
 }
 

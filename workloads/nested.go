@@ -8,14 +8,12 @@ import (
 
 // nested: acquire, and acquire again while holding; update the store in the inner section and again in the outer one after the
 // inner release. A lock that gives the outer hold away with the inner release loses the second update.
-type nested struct{}
+type nested struct{ oneNumber }
 
 func (nested) Name() string { return "nested" }
 func (nested) About() string {
 	return "acquire again while holding; the outer hold must outlive the inner release"
 }
-func (nested) Prepare(context.Context, Store, Config) error { return nil }
-func (nested) Guarded(Config) map[string]int64              { return map[string]int64{counterKey: 0} }
 
 func (nested) Run(ctx context.Context, c *Client) error {
 	return c.rounds(ctx, func(ctx context.Context, n int) error { return c.nestedRound(ctx, n) })
@@ -30,20 +28,20 @@ func (c *Client) nestedRound(ctx context.Context, n int) error {
 	if err != nil || !ok {
 		return err
 	}
-	increment := guarded{key: counterKey, think: c.think(n) / 2, update: func(read int64) (int64, bool) { return read + 1, true }}
+	counted := guarded{key: counterKey, think: c.think(n) / 2, update: increment}
 	again, err := h.acquire(ctx, history.Exclusive)
 	if err != nil {
 		return err
 	}
 	if again {
-		if err := h.section(ctx, increment); err != nil {
+		if err := h.section(ctx, counted); err != nil {
 			return err
 		}
 		if err := h.release(ctx); err != nil {
 			return err
 		}
 	}
-	if err := h.section(ctx, increment); err != nil {
+	if err := h.section(ctx, counted); err != nil {
 		return err
 	}
 	return h.release(ctx)

@@ -30,7 +30,7 @@ func (spread) Run(ctx context.Context, c *Client) error {
 	z := newZipf(max(c.Config.Keys, 1), zipfExponent)
 	return c.rounds(ctx, func(ctx context.Context, n int) error {
 		return c.guardedRound(ctx, guarded{key: spreadKey(z.draw(c.Rand)), think: c.think(n),
-			update: func(read int64) (int64, bool) { return read + 1, true }})
+			update: increment})
 	})
 }
 
