@@ -6,12 +6,21 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/servers"
 )
 
 // serverWords are what --server takes beside URLs.
 var serverWords = [...]string{"auto", "process", "docker", "miniredis", "sim"}
+
+// serverFlag declares --server, which says on which servers a command runs. Where the value depends on what is run, it is "" and
+// otherwise says what is taken.
+func serverFlag(c *cobra.Command, word *string, value, otherwise string) {
+	c.Flags().StringVar(word, "server", value, "auto, sim, process, docker, or redis:// URLs separated by commas"+otherwise)
+	complete(c, "server", words(serverWords[:]...))
+}
 
 // providers are the sources of servers in the order in which auto asks for them. The last one is always there.
 func providers() []servers.Provider {

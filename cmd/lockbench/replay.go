@@ -46,11 +46,10 @@ func newReplay(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return a.replay(c.Context(), args[0], f) },
 	}
 	s := c.Flags()
-	s.StringVar(&f.server, "server", "", "auto, sim, process, docker, or redis:// URLs separated by commas (default: sim for a tape, the run's own for a run)")
+	serverFlag(c, &f.server, "", " (default: sim for a tape, the run's own for a run)")
 	s.IntVar(&f.tries, "tries", 3, "how often a tape is tried on real servers")
 	s.BoolVar(&f.trace, "trace", false, "show every event of a tape that is replayed in the simulator")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
-	complete(c, "server", words(serverWords[:]...))
 	return c
 }
 

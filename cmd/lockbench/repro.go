@@ -46,10 +46,9 @@ func newRepro(a *app) *cobra.Command {
 		ValidArgs: append(bugNames(), everyBug),
 	}
 	s := c.Flags()
-	s.StringVar(&f.server, "server", "sim", "sim, auto, process, docker, or redis:// URLs separated by commas")
+	serverFlag(c, &f.server, "sim", "")
 	s.Uint64Var(&f.seed, "seed", reproSeed, "of every choice that is drawn")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
-	complete(c, "server", words(serverWords[:]...))
 	return c
 }
 

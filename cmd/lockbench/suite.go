@@ -59,7 +59,7 @@ func newSuite(a *app) *cobra.Command {
 	s := c.Flags()
 	s.StringSliceVar(&f.locks, "locks", nil, "which locks; 'planted' means the planted bugs (default: all, and those)")
 	s.StringSliceVar(&f.scenarios, "scenarios", nil, "which scenarios (default: all)")
-	s.StringVar(&f.server, "server", "sim", "sim, auto, process, docker, or redis:// URLs separated by commas")
+	serverFlag(c, &f.server, "sim", "")
 	s.Uint64Var(&f.seed, "seed", suiteSeed, "of every choice that is drawn")
 	s.StringVar(&f.baseline, "baseline", "", "a stored suite (suite.json) to compare with: exit 1 when a cell got worse or is gone")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
@@ -69,7 +69,6 @@ func newSuite(a *app) *cobra.Command {
 	complete(c, "clients-as", words(f.clientsAs.allowed...))
 	complete(c, "locks", func() []string { return append(lockNames(), planted) })
 	complete(c, "scenarios", scenarioNames)
-	complete(c, "server", words(serverWords[:]...))
 	return c
 }
 
