@@ -1,0 +1,125 @@
+package harness
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	moby "github.com/moby/moby/client"
+)
+
+// held is what this process holds of the machine.
+type held struct {
+	goroutines, files, children, containers, directories int
+}
+
+// holdings counts; containers and directories are those of deployments under a place.
+func holdings(t *testing.T, under string) held {
+	t.Helper()
+	containers := containers(t, under) // first: asking costs connections
+	directories, err := os.ReadDir(under)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return held{runtime.NumGoroutine(), len(files), len(children(t)), containers, len(directories)}
+}
+
+// children lists the processes that this one started and that are there still.
+func children(t *testing.T) []string {
+	t.Helper()
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Skip(err)
+	}
+	var pids []string
+	for _, task := range tasks {
+		text, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children") // a thread that has ended has none
+		pids = append(pids, strings.Fields(string(text))...)
+	}
+	return pids
+}
+
+// containers counts those of deployments under a place, running or not; none where there is no engine.
+func containers(t *testing.T, under string) (n int) {
+	t.Helper()
+	engine, err := moby.New(moby.FromEnv)
+	if err != nil {
+		return 0
+	}
+	defer engine.Close()
+	list, err := engine.ContainerList(t.Context(), moby.ContainerListOptions{All: true, Filters: make(moby.Filters).Add("label", "lockbench.estate")})
+	if err != nil {
+		return 0
+	}
+	for _, c := range list.Items {
+		if strings.HasPrefix(c.Labels["lockbench.estate"], under) {
+			n++
+		}
+	}
+	return n
+}
+
+// settleTime is how long what ends by itself may take: the connections of a Redis client that was closed.
+const settleTime = 5 * time.Second
+
+func (h held) exceeds(before held) bool {
+	return h.goroutines > before.goroutines || h.files > before.files || h.children > before.children || h.containers > before.containers || h.directories > before.directories
+}
+
+func (h held) expectNoMore(t *testing.T, under string) {
+	t.Helper()
+	now := holdings(t, under)
+	for end := time.Now().Add(settleTime); now.exceeds(h) && time.Now().Before(end); now = holdings(t, under) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Logf("before %+v, after %+v", h, now)
+	if now.exceeds(h) {
+		t.Errorf("left behind: %+v, there was %+v; children %v", now, h, children(t))
+	}
+}
+
+// heap is how much was live in the heap, in bytes, at even distances of time.
+type heap []uint64
+
+// heapLooks is how often the heap is looked at.
+const heapLooks = 60
+
+// heapUntil looks at the heap from now on to an instant.
+func heapUntil(end time.Time) (h heap) {
+	every := time.NewTicker(max(time.Until(end)/heapLooks, time.Millisecond))
+	defer every.Stop()
+	for time.Now().Before(end) {
+		<-every.C
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		h = append(h, m.HeapAlloc)
+	}
+	return h
+}
+
+// heapRoom is how much the heap of a soak may grow, in bytes: pools and caches, not experiments.
+const heapRoom = 16 << 20
+
+// expectFlat compares the least of the last third with the least of the first: in between experiments come and go.
+func (h heap) expectFlat(t *testing.T) {
+	t.Helper()
+	third := len(h) / 3
+	if third == 0 {
+		t.Fatal("the heap was not looked at")
+	}
+	first, last := slices.Min(h[:third]), slices.Min(h[2*third:])
+	t.Logf("least heap: %.1f MiB in the first third, %.1f in the last; most %.1f", mib(first), mib(last), mib(slices.Max(h)))
+	if last > first+heapRoom {
+		t.Errorf("the heap grew from %.1f to %.1f MiB", mib(first), mib(last))
+	}
+}
+
+func mib(n uint64) float64 { return float64(n) / (1 << 20) }
