@@ -14,6 +14,7 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 	if left.taker != nil && !s.refusedBefore(left.taker) {
 		return s.blame(left, v.At)
 	}
+	own := s.unseenGrant(v)
 	switch {
 	case left.expired && s.jumped(v.At):
 		return history.ClockJump
@@ -25,6 +26,9 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 		return history.NoExpiry
 	case s.deadWaiter(v.At) && len(s.steps) > 0:
 		return history.Orphan
+	case own != nil:
+		s.reason = reason{step: own}
+		return history.NoExpiry
 	case v.Property == history.Progress && s.asleep(v):
 		return history.LostWakeup
 	}
@@ -32,6 +36,28 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 		return s.blame(left, v.At)
 	}
 	return history.CauseUnknown
+}
+
+// unseenGrant is a request of the very client that waits, which no reply was seen of and which it has not released since: in a lock that has no
+// lease, what it was granted then stays, and shuts it out where others that share the lock come and go.
+func (s *scene) unseenGrant(v *Violation) *step {
+	if v.Property != history.Progress || s.header.Lease != 0 {
+		return nil
+	}
+	var own *step
+	for i := range s.steps {
+		st := &s.steps[i]
+		switch {
+		case st.Sent >= v.At+v.Lasted:
+			return own
+		case !slices.Contains(v.Clients, st.Client):
+		case st.during == history.Acquire && st.effect == effectMaybe && mayTake(st):
+			own = st
+		case st.during == history.Release && st.effect == effectFree:
+			own = nil
+		}
+	}
+	return own
 }
 
 // blame notes what was left and gives its cause.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ const soakSide = 3
 // TestSoak runs any lock under any faults, drawn from a seed: for three seconds on processes and on containers each, or as long as
 // LOCKBENCH_SOAK says ("30m") on processes and a fifth of that on containers. No run may fail for a reason of its own, no fault may go unconfirmed in
 // a run that passes, no violation may be without a cause, no lock may break what its drawn faults cannot break, and nothing may be left behind.
+// go test -artifacts keeps the runs at which it stumbles.
 func TestSoak(t *testing.T) {
 	length := 3 * time.Second
 	long := length
@@ -87,7 +89,7 @@ func (s *soak) run(t *testing.T, length time.Duration) {
 // one runs the experiment of a seed.
 func (s *soak) one(t *testing.T, seed uint64) {
 	e := soakExperiment(t, seed)
-	e.Provider = s.provider
+	e.Provider, e.Base = s.provider, filepath.Join(t.ArtifactDir(), fmt.Sprint(seed))
 	what := fmt.Sprintf("seed %d: %s, %s, %+v", seed, e.Variant.Name, e.As, e.Scenario.Faults)
 	out, err := Run(t.Context(), e)
 	if errors.Is(err, impls.ErrUnsupported) {
@@ -100,11 +102,17 @@ func (s *soak) one(t *testing.T, seed uint64) {
 	if out.Verdict.Verdict == checker.Pass && !allConfirmed(e.Scenario, out.Windows) {
 		t.Errorf("%s: passed, and not every fault was confirmed: %+v", what, out.Windows)
 	}
-	must := mustHold(e)
+	must, odd := mustHold(e), false
 	for _, b := range results.Observed(out.Result) {
 		property, cause, _ := strings.Cut(b.String(), "/")
 		if cause == string(history.CauseUnknown) || slices.Contains(must, history.Property(property)) {
 			t.Errorf("%s: %s; %+v", what, b, out.Windows)
+			odd = true
+		}
+	}
+	if !odd {
+		if err := os.RemoveAll(e.Base); err != nil {
+			t.Error(err)
 		}
 	}
 	s.count(out, len(must) > 0)
