@@ -16,6 +16,7 @@ const (
 	faultLoseReply   = "lose-reply"
 	faultLoseRequest = "lose-request"
 	faultDeleteKey   = "delete-key"
+	faultEvictKeys   = "evict-keys"
 )
 
 // causeOf maps the faults that take a key from a server before its time to the cause they are.
@@ -29,7 +30,7 @@ func causeOf(fault string) (history.Cause, bool) {
 		return history.ClockJump, true
 	case faultDriftClock:
 		return history.ClockSkew, true
-	case faultDeleteKey: // a release by one who is not the holder
+	case faultDeleteKey, faultEvictKeys: // a release by one who is not the holder
 		return history.MisUnlock, true
 	}
 	return history.CauseUnknown, false
@@ -159,7 +160,7 @@ func (s *scene) fenceCause(v *Violation) history.Cause {
 	for i := len(s.faults) - 1; i >= 0; i-- {
 		w := &s.faults[i]
 		cause, ok := causeOf(w.Fault)
-		counter := cause == history.RestartLoss || cause == history.FailoverLoss || w.Fault == faultDeleteKey
+		counter := cause == history.RestartLoss || cause == history.FailoverLoss || w.Fault == faultDeleteKey || w.Fault == faultEvictKeys
 		if ok && counter && w.Confirmed && w.Start <= v.At {
 			s.reason = reason{window: w}
 			return cause

@@ -188,7 +188,7 @@ func (t *teller) fault(w *history.Window) string {
 	what := map[string]string{
 		faultPauseClient: "was paused", faultCrashClient: "crashed", faultSkewClient: "had a clock that was off",
 		faultKillServer: "was killed and away", faultFailover: "was lost and its replica promoted", faultJumpClock: "had its clock set",
-		faultDriftClock: "counted time at another rate", faultDeleteKey: "had the key deleted by somebody", faultLoseReply: "lost a reply",
+		faultDriftClock: "counted time at another rate", faultDeleteKey: "had the key deleted by somebody", faultEvictKeys: "ran out of memory and evicted the key", faultLoseReply: "lost a reply",
 	}[w.Fault]
 	if what == "" {
 		what = "met " + w.Fault

@@ -94,6 +94,8 @@ func (t *teller) moral() string {
 		text = "a release that had been given up was still on its way: it came after the next grant under the same token, and ended that"
 	case t.cause == history.MisUnlock && r.window != nil && r.window.Fault == faultDeleteKey:
 		text = "somebody who is no client of the lock deleted the key under its holder"
+	case t.cause == history.MisUnlock && r.window != nil && r.window.Fault == faultEvictKeys:
+		text = "the server, out of memory, evicted the key under its holder"
 	case t.cause == history.LeaseOverrun && r.first != nil && t.s.header.Lease > 0 && until(t.s.header, &r.first.acquire) == never:
 		text = "the lock promises to tell its holder when the hold is gone, and told it later than that"
 	}

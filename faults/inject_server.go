@@ -117,7 +117,9 @@ type deleteKey struct{}
 
 func (deleteKey) Name() string { return DeleteKey }
 
-func (deleteKey) Available(f Field) error {
+func (deleteKey) Available(f Field) error { return needKeys(f) }
+
+func needKeys(f Field) error {
 	if f.Keys == nil {
 		return fmt.Errorf("%w: nobody knows the lock's keys", servers.ErrMissing)
 	}

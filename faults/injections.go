@@ -116,7 +116,7 @@ func (i *Injections) Strike(ctx context.Context, s Spec, where string) {
 // instant is the end of a fault that is not healed: now for one that is over as soon as it is done, and never otherwise.
 func (i *Injections) instant(s Spec, err error) int64 {
 	switch s.Fault {
-	case FlushScripts, DeleteKey, CutPubSub:
+	case FlushScripts, DeleteKey, EvictKeys, CutPubSub:
 		return i.cfg.Timeline()
 	}
 	if err != nil {

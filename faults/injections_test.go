@@ -183,6 +183,23 @@ func TestInjectAtOnce(t *testing.T) {
 	}
 }
 
+// A fault that finds nothing to evict did not take.
+func TestInjectEviction(t *testing.T) {
+	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject"}, nil)
+	ctx, c := t.Context(), s.client(0)
+	c.Set(ctx, "lock", "v", time.Minute)
+	c.Set(ctx, "lock:fence", "1", 0)
+	s.inject.Strike(ctx, Spec{Fault: EvictKeys}, "now")
+	if left := c.Keys(ctx, "*").Val(); len(left) != 0 {
+		t.Errorf("keys left: %q", left)
+	}
+	s.inject.Strike(ctx, Spec{Fault: EvictKeys}, "again")
+	w := s.measured(t, 2)
+	if !w[0].Confirmed || w[0].Note != "2 keys of the lock, 2 evictions of them" || w[0].End <= w[0].Start || w[1].Confirmed {
+		t.Errorf("windows %+v", w)
+	}
+}
+
 // A replica that still has the key when its primary has not is no reason for doubt: it may not be written to, and will follow.
 func TestInjectDeleteKeyOnAReplicatedPair(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Replicated, Name: "inject"}, nil)

@@ -13,7 +13,7 @@ type Field struct {
 	Servers servers.Deployment // the lock's
 	Proxy   *Proxy             // between every client and every node; nil when the run has no fault of the network
 	Lease   time.Duration
-	// Keys lists what the lock keeps on a node, for delete-key.
+	// Keys lists what the lock keeps on a node, for delete-key and evict-keys.
 	Keys func(ctx context.Context, node int) ([]string, error)
 	// NilGrants tells that a script of the lock answers nil when it did write.
 	NilGrants bool
@@ -44,7 +44,7 @@ type Injector interface {
 func Injectors() []Injector {
 	return []Injector{
 		slowNetwork{}, blackholeClient{}, partitionNodes{}, cutPubSub{},
-		killServer{}, pauseServer{}, failover{}, jumpClock{}, driftClock{}, flushScripts{}, deleteKey{},
+		killServer{}, pauseServer{}, failover{}, jumpClock{}, driftClock{}, flushScripts{}, deleteKey{}, evictKeys{},
 	}
 }
 

@@ -61,6 +61,7 @@ func Kinds() []Kind {
 		{Name: DriftClock, About: "the node's clock runs fast or slow", On: OneNode, FromStart: true, Uses: []Uses{mustRate, mayFor}},
 		{Name: FlushScripts, About: "the node forgets all scripts", On: AllNodes},
 		{Name: DeleteKey, About: "somebody deletes the lock's keys", On: AllNodes},
+		{Name: EvictKeys, About: "the node runs out of memory and evicts the lock's keys", On: OneNode},
 	}
 }
 

@@ -23,4 +23,5 @@ const (
 	DriftClock      = "drift-clock"      // the node's clock runs at Rate
 	FlushScripts    = "flush-scripts"    // the node forgets all scripts
 	DeleteKey       = "delete-key"       // somebody deletes the lock's keys
+	EvictKeys       = "evict-keys"       // the node runs out of memory and evicts the lock's keys
 )

@@ -51,7 +51,7 @@ func (e Experiment) topology() impls.Topology {
 
 func (e Experiment) harmsServers() bool {
 	return e.Scenario.MaxMemory > 0 || e.has(faults.KillServer, faults.PauseServer, faults.Failover, faults.JumpClock,
-		faults.DriftClock, faults.PartitionNodes)
+		faults.DriftClock, faults.PartitionNodes, faults.EvictKeys)
 }
 
 func (f *field) close() error {

@@ -87,7 +87,7 @@ func (e Experiment) Validate() error {
 	if _, ok := workloads.Find(e.Scenario.Workload); !ok {
 		return fmt.Errorf("workload %q: %w: no such workload", e.Scenario.Workload, ErrUsage)
 	}
-	if e.Provider.Name() == "url" && e.has(faults.KillServer, faults.PauseServer, faults.Failover, faults.JumpClock, faults.DriftClock, faults.FlushScripts) {
+	if e.Provider.Name() == "url" && e.has(faults.KillServer, faults.PauseServer, faults.Failover, faults.JumpClock, faults.DriftClock, faults.FlushScripts, faults.EvictKeys) {
 		return fmt.Errorf("server faults of %s on somebody's Redis: %w; --server process or docker has servers of its own", e.Scenario.Name, servers.ErrRefused)
 	}
 	if e.Scenario.Clients < 1 {

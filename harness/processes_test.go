@@ -68,7 +68,7 @@ func cells(t *testing.T, p servers.Provider, as ClientsAs, side int, rows map[st
 func TestClientProcessesMeetNetworkAndServerFaults(t *testing.T) {
 	cells(t, provider(t, "process"), Processes, 2, map[string][]string{
 		"token": {"lost-request", "lost-reply-release", "slow-network", "blackhole-client", "kill-server", "failover", "clock-jump",
-			"key-deleted"},
+			"key-deleted", "eviction"},
 		"set-nx-ex": {"lost-reply-acquire", "restart-delayed"},
 		"redisson":  {"pubsub-cut", "pause-server", "script-flush"},
 		"redlock":   {"partition-minority", "lost-request"},
@@ -79,7 +79,7 @@ func TestClientProcessesMeetNetworkAndServerFaults(t *testing.T) {
 func TestContainersMeetServerFaults(t *testing.T) {
 	cells(t, provider(t, "docker"), Goroutines, 2, map[string][]string{
 		"token":     {"kill-server", "failover", "clock-jump"},
-		"set-nx-ex": {"pause-server", "key-deleted"},
+		"set-nx-ex": {"pause-server", "key-deleted", "eviction"},
 		"redlock":   {"partition-minority"},
 	})
 }

@@ -351,8 +351,10 @@ func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(t.Context(), experiment(t, "fenced", "kill-server", url, Goroutines)); !errors.Is(err, servers.ErrRefused) {
-		t.Errorf("kill-server on somebody's Redis: %v, want refused", err)
+	for _, scenario := range []string{"kill-server", "eviction"} {
+		if _, err := Run(t.Context(), experiment(t, "fenced", scenario, url, Goroutines)); !errors.Is(err, servers.ErrRefused) {
+			t.Errorf("%s on somebody's Redis: %v, want refused", scenario, err)
+		}
 	}
 	t.Run("runs", func(t *testing.T) {
 		for _, row := range []struct{ lock, scenario string }{

@@ -77,13 +77,17 @@ func infoFields(ctx context.Context, dial dialer, section string) (map[string]st
 		return nil, err
 	}
 	text, _ := reply.(string)
+	return infoLines(text), nil
+}
+
+func infoLines(text string) map[string]string {
 	fields := map[string]string{}
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
 			fields[name] = value
 		}
 	}
-	return fields, nil
+	return fields
 }
 
 // recordedSettings are the settings of a server that the run record keeps.

@@ -35,6 +35,11 @@ func (r refuser) SetClock(context.Context, int, time.Duration) error { return r.
 // DriftClock is refused.
 func (r refuser) DriftClock(context.Context, int, float64) error { return r.refuse("drift clock") }
 
+// EvictKeys is refused: a limit of the memory is everybody's.
+func (r refuser) EvictKeys(context.Context, int, ...string) (int, error) {
+	return 0, r.refuse("evict keys")
+}
+
 // needless refuses a spec that asks for what only servers of our own can have.
 func (r refuser) needless(spec Spec) error {
 	switch {

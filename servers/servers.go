@@ -73,7 +73,7 @@ type Provider interface {
 // return ErrRefused where they cannot be had, ErrMissing where the machine lacks the means, and ErrState where the node
 // is not in the state that the fault starts from. Each returns once the effect is confirmed.
 //
-// In a replicated pair, what goes over a connection follows the roles: Addr, Dial, FlushScripts and DeleteKeys mean the
+// In a replicated pair, what goes over a connection follows the roles: Addr, Dial, FlushScripts, DeleteKeys and EvictKeys mean the
 // primary of the moment by 0 and the other server by 1. What is done to a machine names the machine: Kill, Restart, Pause,
 // Resume, SetClock, DriftClock and Info mean by 0 the server that was the primary at first, whatever it is by now.
 type Deployment interface {
@@ -92,5 +92,9 @@ type Deployment interface {
 	DriftClock(ctx context.Context, node int, rate float64) error       // from its present offset on, the server's clock runs at rate (0.01 to 100; 1 = true)
 	FlushScripts(ctx context.Context, node int) error                   // SCRIPT FLUSH
 	DeleteKeys(ctx context.Context, node int, keys ...string) error     // DEL, by an operator
-	Close() error                                                       // everything that was started is gone when it returns
+	// EvictKeys makes the server run out of memory under a policy that may evict any key, until each of the keys was evicted. It tells how
+	// many of them were: more than once, a key that was written again; fewer, one that went for another reason. Then the server's settings
+	// are what they were, and nothing is left of what filled it.
+	EvictKeys(ctx context.Context, node int, keys ...string) (evicted int, err error)
+	Close() error // everything that was started is gone when it returns
 }

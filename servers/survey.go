@@ -18,6 +18,7 @@ const (
 	CanDriftClock  = "drift-clock"
 	CanFlush       = "flush-scripts"
 	CanDelete      = "delete-key"
+	CanEvict       = "evict-keys"
 	CanPersist     = "persistence"
 	CanLimitMemory = "max-memory"
 )
@@ -49,7 +50,7 @@ type describer interface{ Describe() string }
 func Abilities() []string {
 	return []string{
 		CanServe, string(impls.Standalone), string(impls.Replicated), string(impls.Independent), string(impls.Cluster),
-		CanPersist, CanLimitMemory, CanKill, CanPause, CanFailover, CanJumpClock, CanDriftClock, CanFlush, CanDelete,
+		CanPersist, CanLimitMemory, CanKill, CanPause, CanFailover, CanJumpClock, CanDriftClock, CanFlush, CanDelete, CanEvict,
 	}
 }
 

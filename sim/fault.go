@@ -321,15 +321,15 @@ func (w *world) flushScripts(n *node, moment string) {
 	w.instant(faults.FlushScripts, "", n.index, moment)
 }
 
-// deleteKeys is an operator who deletes the lock's keys.
-func (w *world) deleteKeys(n *node, moment string) {
+// loseKeys takes the lock's keys from a node: an operator deletes them, or the node evicts them because its memory is full.
+func (w *world) loseKeys(fault string, n *node, moment string) {
 	n.tick(time.Now())
 	db := n.redis.DB(0)
 	for _, key := range db.Keys() {
 		db.Del(key)
 	}
 	w.written(n)
-	w.instant(faults.DeleteKey, "", n.index, moment)
+	w.instant(fault, "", n.index, moment)
 }
 
 // cutPubSub cuts every connection that subscribes.

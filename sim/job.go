@@ -169,5 +169,6 @@ func (j job) check() error {
 var explorable = []string{
 	faults.PauseClient, faults.CrashClient, faults.CancelClient, faults.BlackholeClient, faults.LoseRequest, faults.LoseReply,
 	faults.DelayRequest, faults.DelayReply, faults.KillServer, faults.PauseServer, faults.PartitionNodes, faults.JumpClock,
-	faults.FlushScripts, faults.DeleteKey, faults.Failover, faults.CutPubSub, faults.SkewClient, faults.CollideOwners, faults.SlowWork,
+	faults.FlushScripts, faults.DeleteKey, faults.EvictKeys, faults.Failover, faults.CutPubSub, faults.SkewClient, faults.CollideOwners,
+	faults.SlowWork,
 }

@@ -217,8 +217,8 @@ func (w *world) strike(f *placed) {
 		w.driftClock(f.node, f.Rate, d, m)
 	case faults.FlushScripts:
 		w.flushScripts(f.node, m)
-	case faults.DeleteKey:
-		w.deleteKeys(f.node, m)
+	case faults.DeleteKey, faults.EvictKeys:
+		w.loseKeys(f.Fault, f.node, m)
 	case faults.CutPubSub:
 		w.cutPubSub(m)
 	case faults.SlowNetwork:

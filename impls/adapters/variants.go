@@ -104,6 +104,7 @@ func expectRedislockDefaults() expect.Table {
 		"failover":           either(expect.TwoHolders("failover-loss")),
 		"clock-jump":         either(expect.TwoHolders("clock-jump")),
 		"key-deleted":        either(expect.TwoHolders(expect.KeyDeleted)),
+		"eviction":           either(expect.TwoHolders(expect.KeyDeleted)),
 	})
 }
 
@@ -127,6 +128,7 @@ func expectRedsyncQuorum() expect.Table {
 		"failover":           impls.NotApplicable("the masters have no replicas"),
 		"clock-jump":         impls.Safe().Or(erosion...),
 		"key-deleted":        impls.Safe().Or(erosion...),
+		"eviction":           impls.Safe().Or(erosion...),
 		"cluster-slots":      impls.NotApplicable("runs on masters that know nothing of each other"),
 	})
 }
@@ -150,6 +152,7 @@ func expectRueidislock() expect.Table {
 			"pause-after-grant": impls.Safe().Or(late...),
 			"pubsub-cut":        impls.NotApplicable("waiters are woken by invalidations, not by a subscription"),
 			"key-deleted":       impls.NotApplicable("keeps keys of other names"),
+			"eviction":          impls.NotApplicable("keeps keys of other names"),
 			"kill-server":       impls.Safe().Or(expect.TwoHolders("restart-loss")...),
 			"failover":          impls.Safe().Or(expect.TwoHolders("failover-loss")...),
 		}).

@@ -48,6 +48,6 @@ func Scenarios() []string {
 		"lost-reply-acquire", "lost-reply-release", "lost-request", "slow-network", "blackhole-client",
 		"partition-minority", "pubsub-cut",
 		"kill-server", "restart-delayed", "pause-server", "failover", "clock-jump", "script-flush", "key-deleted",
-		"cluster-slots",
+		"eviction", "cluster-slots",
 	}
 }

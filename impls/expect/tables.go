@@ -50,12 +50,13 @@ func Leased() Table {
 		"clock-jump":      twoHolders("clock-jump"),
 		"script-flush":    impls.Safe(),
 		"key-deleted":     twoHolders(KeyDeleted),
+		"eviction":        twoHolders(KeyDeleted),
 		"cluster-slots":   impls.Safe(),
 	}
 }
 
-// KeyDeleted is the cause of what follows when an operator deletes a lock's key under its holder: a release by one who is
-// not the holder.
+// KeyDeleted is the cause of what follows when an operator deletes a lock's key under its holder, or the server evicts it: a release by
+// one who is not the holder.
 const KeyDeleted = "mis-unlock"
 
 // Blind is a leased mutex whose release deletes whatever it finds: everything that makes a client outlive its lease, or
@@ -64,7 +65,7 @@ func Blind() Table {
 	late := impls.Breaks(slices.Concat(MisUnlock(), Overrun())...).Or(MisUnlockDamage()...)
 	return Leased().
 		Luck(AnyMisUnlock(), "slow-work", "pause-after-grant", "blackhole-client", "kill-server", "restart-delayed",
-			"pause-server", "failover", "clock-jump", "key-deleted").
+			"pause-server", "failover", "clock-jump", "key-deleted", "eviction").
 		With(Table{
 			"pause-holder":         late,
 			"pause-before-release": LateRelease(),

@@ -40,7 +40,7 @@ func expectTimer() expect.Table {
 			// The client is told of its loss when it runs again, and mostly leaves without writing.
 			"pause-holder": impls.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun"),
 		}).
-		Luck(lost, "kill-server", "restart-delayed", "failover", "clock-jump", "key-deleted", "pause-holder",
+		Luck(lost, "kill-server", "restart-delayed", "failover", "clock-jump", "key-deleted", "eviction", "pause-holder",
 			"pause-after-grant", "pause-server", "blackhole-client")
 }
 
@@ -59,7 +59,7 @@ func expectLocal() expect.Table {
 	stale := append(expect.TwoHolders("stale-reentry"), "reentrancy/stale-reentry")
 	return expect.Leased().
 		Luck(stale, "slow-work", "pause-holder", "pause-after-grant", "pause-server", "blackhole-client", "kill-server",
-			"failover", "clock-jump", "key-deleted").
+			"failover", "clock-jump", "key-deleted", "eviction").
 		Luck([]string{"hygiene/orphan"}, "lost-request", "blackhole-client", "pause-server", "kill-server")
 }
 
@@ -72,5 +72,5 @@ func expectBounded() expect.Table {
 			"slow-work": impls.Breaks("exclusive-use/renewal-gap").Or(gap...),
 		}).
 		Luck(gap, "pause-holder", "pause-after-grant", "pause-before-release", "pause-server", "blackhole-client",
-			"kill-server", "restart-delayed", "failover", "clock-jump", "key-deleted", "slow-network")
+			"kill-server", "restart-delayed", "failover", "clock-jump", "key-deleted", "eviction", "slow-network")
 }

@@ -1,0 +1,49 @@
+package servers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/servers"
+)
+
+// Keys are evicted whether or not they have a lease, and the server is afterwards as it was: nothing else is missing, nothing is left.
+func TestEvictKeys(t *testing.T) {
+	onEach(t, func(t *testing.T, p servers.Provider) {
+		for name, spec := range map[string]servers.Spec{"standalone": {MaxMemory: 64 << 20}, "pair": pair} {
+			t.Run(name, func(t *testing.T) {
+				d, ctx := start(t, p, spec), t.Context()
+				settings := func() [2]string {
+					infos, err := d.Info(ctx)
+					must(t, err)
+					return [2]string{infos[0].Config["maxmemory"], infos[0].Config["maxmemory-policy"]}
+				}
+				before := settings()
+				set(t, d, 0, "lock", time.Minute)
+				set(t, d, 0, "lock:fence", 0)
+				evicted, err := d.EvictKeys(ctx, 0, "lock", "lock:fence")
+				must(t, err)
+				if evicted != 2 {
+					t.Errorf("%d evictions, want 2", evicted)
+				}
+				if left := client(t, d, 0).DBSize(ctx).Val(); left != 0 {
+					t.Errorf("%d keys are left", left)
+				}
+				if after := settings(); after != before {
+					t.Errorf("settings: %q, were %q", after, before)
+				}
+				// A key that is gone for another reason was not evicted.
+				if evicted, err := d.EvictKeys(ctx, 0, "never-was"); evicted != 0 || err != nil {
+					t.Errorf("%d evictions of a key that was not there, %v", evicted, err)
+				}
+			})
+		}
+	})
+}
+
+func TestEvictKeysOfACluster(t *testing.T) {
+	p := servers.NewProcess(servers.ProcessOptions{})
+	need(t, p)
+	_, err := start(t, p, cluster).EvictKeys(t.Context(), 0, "lock")
+	wantErr(t, "evict from a cluster's node", err, servers.ErrRefused)
+}
