@@ -100,6 +100,9 @@ func (s *scene) orderCause(v *Violation) history.Cause {
 // overlapCause explains two holds that were in force at once. What in force means is the property's affair.
 func (s *scene) overlapCause(v *Violation, inForce func(*hold, int64) bool) history.Cause {
 	current := s.inForce(v, inForce)
+	if s.header.Kind == history.Semaphore {
+		return s.tooManyCause(current)
+	}
 	for i, second := range current {
 		for _, first := range current[:i] {
 			if !conflict(first, second) {
@@ -112,6 +115,30 @@ func (s *scene) overlapCause(v *Violation, inForce func(*hold, int64) bool) hist
 		}
 	}
 	return history.CauseUnknown
+}
+
+// tooManyCause explains that more holds were in force than there are permits, from the newest pair to the oldest. Some of them are rightly in
+// force beside each other: that nothing ended one of two before the other was granted counts only when it is so of all.
+func (s *scene) tooManyCause(current []*hold) history.Cause {
+	granted := history.CauseUnknown
+	var why reason
+	for i, second := range slices.Backward(current) {
+		for _, first := range current[:i] {
+			if !conflict(first, second) {
+				continue
+			}
+			switch cause := s.pairCause(first, second); cause {
+			case history.CauseUnknown, history.DoubleGrant:
+				if why.first == nil || granted == history.CauseUnknown {
+					granted, why = cause, reason{first: first, second: second}
+				}
+			default:
+				return cause
+			}
+		}
+	}
+	s.reason = why
+	return granted
 }
 
 // inForce gives the holds of the violation's clients that were in force at its instant, by the time of their grant.
@@ -144,12 +171,23 @@ func conflict(a, b *hold) bool {
 // maxChain bounds how many violations back a cause is followed: an overlap that came from an overlap that came from …
 const maxChain = 64
 
-// pairCause explains how second could be granted while first was held. It must be asked in the order of the grants.
+// pairCause explains how second could be granted while first was held. It must be asked in the order of the grants, as far as that is
+// known: by when they were asked for.
 func (s *scene) pairCause(first, second *hold) history.Cause {
 	return s.chainCause(first, second, maxChain)
 }
 
+// chainCause asks in the other order, too, when the first was asked for earlier and may have been granted later: its request was
+// on its way for long.
 func (s *scene) chainCause(first, second *hold, depth int) history.Cause {
+	cause := s.orderedCause(first, second, depth)
+	if cause == history.CauseUnknown && len(first.grants) > 0 && first.grantedLatest() > second.grantedLatest() {
+		return s.orderedCause(second, first, depth)
+	}
+	return cause
+}
+
+func (s *scene) orderedCause(first, second *hold, depth int) history.Cause {
 	if depth == 0 {
 		return history.CauseUnknown
 	}
@@ -182,13 +220,7 @@ type pair struct {
 func (p *pair) from() int64 { return p.first.granted() }
 
 // to is the latest instant at which the second can have been granted.
-func (p *pair) to() int64 {
-	to := p.second.start()
-	if n := len(p.second.grants); n > 0 {
-		to = min(to, p.second.grants[n-1].latest())
-	}
-	return to
-}
+func (p *pair) to() int64 { return p.second.grantedLatest() }
 
 // pairRule tells why a pair came about, or that it does not know.
 type pairRule func(*pair) history.Cause

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -86,6 +87,8 @@ func (p *pair) freedBy(f *step) history.Cause {
 		return history.CauseUnknown // the caller's own part of the key, as it should be
 	case p.outlived(own, f):
 		return history.MisUnlock
+	case p.first.grantedLatest() > f.Sent && !f.wholeKey() && p.ownMark(f):
+		return history.CauseUnknown // it gave back its own, and the first was granted after that
 	case p.header.Kind == history.Semaphore || p.header.Kind == history.RW && !f.wholeKey():
 		return history.CauseUnknown
 	}
@@ -114,7 +117,10 @@ func (p *pair) chainBack(own *hold, f *step) history.Cause {
 // ownMark tells whether a key that is one holder's alone was still its own client's when f deleted it: nobody had taken it since, and the
 // lease, counted from the last reply, had not ended.
 func (p *pair) ownMark(f *step) bool {
-	if p.header.Kind != history.Mutex && p.header.Kind != history.Reentrant {
+	switch p.header.Kind {
+	case history.Semaphore:
+		return p.takesBack(f)
+	case history.RW:
 		return false
 	}
 	var taken, leased *step
@@ -123,8 +129,8 @@ func (p *pair) ownMark(f *step) bool {
 		if g.Sent >= f.Sent || g.Node != f.Node || !share(redisKeys(&g.Command), redisKeys(&f.Command)) {
 			continue
 		}
-		if beside := g.Client != f.Client && g.latest() >= f.Sent; g.takes() && !(beside && g.effect == effectCreate) {
-			taken, leased = g, g // one that asks whether the lock is free, and ran beside f, came after it
+		if g.takes() && !p.elsewhen(g, taken, f) {
+			taken, leased = g, g
 		} else if g.effect == effectLease && taken != nil && g.Client == taken.Client {
 			leased = g
 		}
@@ -134,6 +140,33 @@ func (p *pair) ownMark(f *step) bool {
 	}
 	ttl := p.ttl(leased)
 	return ttl == noLease || f.Sent < plus(leased.latest(), ttl)
+}
+
+// takesBack tells whether a step gave back, within the acquire that took it, a permit whose lease, counted from the last reply, had not ended.
+func (p *pair) takesBack(f *step) bool {
+	if f.during != history.Acquire {
+		return false
+	}
+	for i := len(p.steps) - 1; i >= 0; i-- {
+		g := &p.steps[i]
+		asked := g.Client == f.Client && g.Node == f.Node && g.Sent < f.Sent && g.during == history.Acquire && g.role() == history.Acquire
+		if asked && !strings.HasPrefix(g.Reply, "-") {
+			return f.Sent < plus(g.latest(), p.ttl(g))
+		}
+	}
+	return false
+}
+
+// elsewhen tells whether a step by which another took the key on the condition that it was free can have been before f's client took
+// it with own, which was under way until the lease that the step began had ended, or after f, beside which it ran. A delete that does not compare
+// proves nothing of whose key it was.
+func (s *scene) elsewhen(g, own, f *step) bool {
+	if g.effect != effectCreate || g.Client == f.Client {
+		return false
+	}
+	ttl := s.ttl(g)
+	before := !f.wholeKey() && own != nil && own.Client == f.Client && own.effect == effectCreate && ttl != noLease && plus(g.Sent, ttl) <= own.latest()
+	return before || g.latest() >= f.Sent
 }
 
 // outlived tells whether a writer's release of a read-write lock removed something when its own lease had ended: then it was the next

@@ -67,6 +67,14 @@ func (h *hold) granted() int64 {
 	return at
 }
 
+// grantedLatest is the latest instant at which a server can have granted the hold.
+func (h *hold) grantedLatest() int64 {
+	if n := len(h.grants); n > 0 {
+		return min(h.grants[n-1].latest(), h.start())
+	}
+	return h.start()
+}
+
 // believed tells whether the holder believed at an instant that it held.
 func (h *hold) believed(at int64) bool { return h.start() <= at && at < h.end() }
 
