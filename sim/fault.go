@@ -315,21 +315,37 @@ func (w *world) driftClock(n *node, rate float64, d time.Duration, moment string
 	w.lasting(extent{d: d}, func() { end(); n.setRate(time.Now(), 1) })
 }
 
-// flushScripts lets a node forget its scripts.
-func (w *world) flushScripts(n *node, moment string) {
-	clear(n.scripts)
-	w.instant(faults.FlushScripts, "", n.index, moment)
+// flushScripts lets nodes forget their scripts.
+func (w *world) flushScripts(nodes []*node, moment string) {
+	for _, n := range nodes {
+		clear(n.scripts)
+	}
+	w.instant(faults.FlushScripts, "", numberOf(nodes), moment)
 }
 
-// loseKeys takes the lock's keys from a node: an operator deletes them, or the node evicts them because its memory is full.
-func (w *world) loseKeys(fault string, n *node, moment string) {
-	n.tick(time.Now())
-	db := n.redis.DB(0)
-	for _, key := range db.Keys() {
-		db.Del(key)
+// loseKeys takes the lock's keys from those of the nodes that take writes: an operator deletes them, or a node evicts them because its
+// memory is full.
+func (w *world) loseKeys(fault string, nodes []*node, moment string) {
+	for _, n := range nodes {
+		if n.down || w.program.Topology == impls.Replicated && n != w.serverAt(0) {
+			continue
+		}
+		n.tick(time.Now())
+		db := n.redis.DB(0)
+		for _, key := range db.Keys() {
+			db.Del(key)
+		}
+		w.written(n)
 	}
-	w.written(n)
-	w.instant(fault, "", n.index, moment)
+	w.instant(fault, "", numberOf(nodes), moment)
+}
+
+// numberOf is the place of a single node, -1 for several.
+func numberOf(nodes []*node) int {
+	if len(nodes) == 1 {
+		return nodes[0].index
+	}
+	return -1
 }
 
 // cutPubSub cuts every connection that subscribes.

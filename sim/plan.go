@@ -216,9 +216,9 @@ func (w *world) strike(f *placed) {
 	case faults.DriftClock:
 		w.driftClock(f.node, f.Rate, d, m)
 	case faults.FlushScripts:
-		w.flushScripts(f.node, m)
+		w.flushScripts(w.targets(f), m)
 	case faults.DeleteKey, faults.EvictKeys:
-		w.loseKeys(f.Fault, f.node, m)
+		w.loseKeys(f.Fault, w.targets(f), m)
 	case faults.CutPubSub:
 		w.cutPubSub(m)
 	case faults.SlowNetwork:
@@ -226,6 +226,14 @@ func (w *world) strike(f *placed) {
 	default:
 		w.windows = append(w.windows, history.Window{Fault: f.Fault, Node: -1, Start: w.timeline(), Moment: m, Note: "not possible at this trigger"})
 	}
+}
+
+// targets are the nodes to which a fault of a plan is done: the one that it names, else one that is drawn, or all if that is its kind.
+func (w *world) targets(f *placed) []*node {
+	if kind, _ := faults.FindKind(f.Fault); kind.On == faults.AllNodes && f.Node == 0 {
+		return w.lockNodes()
+	}
+	return []*node{f.node}
 }
 
 // otherEntered is the one event that a fault's Until may name.

@@ -100,9 +100,9 @@ func (w *world) nodeStrikes(fault string, long, short time.Duration, add adder) 
 		case faults.JumpClock:
 			add(func(m string) { w.jumpClock(n, 2*w.program.Config.Lease, m) }, "%s n%d %v", fault, i+1, 2*w.program.Config.Lease)
 		case faults.FlushScripts:
-			add(func(m string) { w.flushScripts(n, m) }, "%s n%d", fault, i+1)
+			add(func(m string) { w.flushScripts([]*node{n}, m) }, "%s n%d", fault, i+1)
 		case faults.DeleteKey, faults.EvictKeys:
-			add(func(m string) { w.loseKeys(fault, n, m) }, "%s n%d", fault, i+1)
+			add(func(m string) { w.loseKeys(fault, []*node{n}, m) }, "%s n%d", fault, i+1)
 		}
 	}
 	switch {

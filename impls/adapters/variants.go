@@ -127,7 +127,6 @@ func expectRedsyncQuorum() expect.Table {
 		"pause-server":       impls.Safe().Or(expect.Overrun()...),
 		"failover":           impls.NotApplicable("the masters have no replicas"),
 		"clock-jump":         impls.Safe().Or(erosion...),
-		"key-deleted":        impls.Safe().Or(erosion...),
 		"eviction":           impls.Safe().Or(erosion...),
 		"cluster-slots":      impls.NotApplicable("runs on masters that know nothing of each other"),
 	})

@@ -47,7 +47,6 @@ func expectRedlock() expect.Table {
 		"pause-server":       impls.Safe(),
 		"failover":           impls.NotApplicable("the masters have no replicas"),
 		"clock-jump":         impls.Safe().Or(slices.Concat(expect.TwoHolders("clock-jump"), expect.TwoHolders("quorum-erosion"))...),
-		"key-deleted":        impls.Safe().Or(slices.Concat(expect.TwoHolders(expect.KeyDeleted), expect.TwoHolders("quorum-erosion"))...),
 		"eviction":           impls.Safe().Or(slices.Concat(expect.TwoHolders(expect.KeyDeleted), expect.TwoHolders("quorum-erosion"))...),
 		"cluster-slots":      impls.NotApplicable("runs on masters that know nothing of each other"),
 	})
