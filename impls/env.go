@@ -53,6 +53,12 @@ const DefaultPoll = 10 * time.Millisecond
 // Redis is the first node's client: the only one of a standalone server, a replicated pair's primary, a cluster.
 func (e Env) Redis() redis.UniversalClient { return e.Nodes[0] }
 
+// OnCluster tells an Env whose Redis is a cluster, which keeps a key on the node that its slot belongs to.
+func (e Env) OnCluster() bool {
+	_, cluster := e.Redis().(*redis.ClusterClient)
+	return cluster
+}
+
 // PollInterval is Poll or its default.
 func (e Env) PollInterval() time.Duration {
 	if e.Poll > 0 {

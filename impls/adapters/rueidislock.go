@@ -15,8 +15,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// rueidisLock is rueidislock with a Redis client of its own to the first address, connected at the first acquire. Its Redis
-// keys are the lock's key with a number and "lock".
+// rueidisLock is rueidislock with a Redis client of its own, connected at the first acquire: to the first address, or to all nodes of a
+// cluster, over which its keys are spread. Its Redis keys are the lock's key with a number and "lock".
 type rueidisLock struct {
 	env      impls.Env
 	majority int32 // 0: the library's default, two of three keys
@@ -67,10 +67,14 @@ func (l *rueidisLock) connect() error {
 }
 
 func (l *rueidisLock) option(noCache bool) rueidislock.LockerOption {
+	addrs, single := l.env.Addrs[:1], true
+	if l.env.OnCluster() {
+		addrs, single = l.env.Addrs, false
+	}
 	return rueidislock.LockerOption{
 		KeyPrefix: l.env.Key, KeyValidity: l.env.Lease, KeyMajority: l.majority,
 		ClientOption: rueidis.ClientOption{
-			InitAddress: l.env.Addrs[:1], ForceSingleClient: true, DisableCache: noCache,
+			InitAddress: addrs, ForceSingleClient: single, DisableCache: noCache,
 			// The library dials without a deadline and leaves it to the dialer to give a node up that does not answer.
 			DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 				ctx, cancel := context.WithTimeout(ctx, d.Timeout)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
@@ -106,7 +104,7 @@ func (b byMode) inLeaseUnit(lease time.Duration) (byMode, int64) {
 
 // oneSlot refuses, on a cluster, keys that lie in different slots: the cluster would answer CROSSSLOT to every script.
 func oneSlot(env impls.Env, name string, keys ...string) error {
-	if _, cluster := env.Redis().(*redis.ClusterClient); !cluster {
+	if !env.OnCluster() {
 		return nil
 	}
 	slots := make([]string, len(keys))
