@@ -44,7 +44,7 @@ func (s *Sim) Available(context.Context) error { return nil }
 
 // Describe says what it can do.
 func (s *Sim) Describe() string {
-	return "in this process, in virtual time: every topology but the cluster, every fault"
+	return "in this process, in virtual time: every topology, every fault"
 }
 
 // Start refuses: the simulator's nodes live inside a schedule.

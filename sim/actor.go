@@ -218,9 +218,10 @@ func (w *world) seedOf(index int) (seed [32]byte) {
 
 // setup is what all clients have in common, and one's place.
 func (w *world) setup(index int) workloads.Setup {
-	p := w.program
+	p, v := w.program, w.program.Variant
+	v.Topology = p.Topology // on a cluster clients are the cluster's, whatever the lock is made for
 	return workloads.Setup{
-		Variant: p.Variant, Config: p.Config, Index: index, Clients: p.Clients, Owner: w.owner(index), Prefix: keyPrefix,
+		Variant: v, Config: p.Config, Index: index, Clients: p.Clients, Owner: w.owner(index), Prefix: keyPrefix,
 		Poll: p.Poll, Permits: p.Permits, Settings: p.Settings,
 	}
 }

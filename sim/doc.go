@@ -13,5 +13,5 @@
 // [Replay] runs a tape again.
 //
 // It refuses to report latencies: time here is made up. It is not Redis: the nodes are miniredis with Lua, publish and
-// subscribe, persistence and replication added here, and every script is compared with a real server elsewhere.
+// subscribe, persistence, replication and the slots of a cluster added here, and every script is compared with a real server elsewhere.
 package sim

@@ -133,7 +133,7 @@ func texts(r resp.Request) []string {
 // handshake are the commands with which Redis clients open and keep a connection. They are answered at once and are no
 // events: no lock depends on when they happen.
 var handshake = map[string]bool{
-	"HELLO": true, "AUTH": true, "CLIENT": true, "SELECT": true, "READONLY": true, "PING": true, "COMMAND": true, "QUIT": true,
+	"HELLO": true, "AUTH": true, "CLIENT": true, "SELECT": true, "READONLY": true, "PING": true, "COMMAND": true, "QUIT": true, "CLUSTER": true,
 }
 
 // Read waits for bytes, the end of the connection or the deadline. Bytes that have arrived come before a deadline that has passed:

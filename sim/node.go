@@ -18,8 +18,9 @@ type node struct {
 	srv   *server.Server
 	lua   *luaHost
 	clock nodeClock
-	down  bool // killed: connections are refused
-	still bool // paused: nothing is answered
+	down  bool   // killed: connections are refused
+	still bool   // paused: nothing is answered
+	shard *shard // its place in a cluster; nil: it is in none
 	reply bytes.Buffer
 	out   *bufio.Writer
 	subs  subscriptions
@@ -67,7 +68,7 @@ func (n *node) reset(t time.Time) {
 	n.redis.FlushAll()
 	n.clock = nodeClock{rate: 1, since: t}
 	n.redis.SetTime(t)
-	n.down, n.still = false, false
+	n.down, n.still, n.shard = false, false, nil
 	n.subs = subscriptions{}
 	clear(n.scripts)
 }
@@ -94,10 +95,16 @@ func (n *node) execute(s *session, args []string, t time.Time) []byte {
 
 // dispatch runs what this package does itself and gives the rest to miniredis.
 func (n *node) dispatch(s *session, args []string) {
+	if text := n.misplaced(args); text != "" {
+		s.peer.WriteError(text)
+		return
+	}
 	name := strings.ToUpper(args[0])
 	switch name {
 	case "HELLO":
 		n.hello(s, args[1:])
+	case "CLUSTER":
+		n.cluster(s, args[1:])
 	case "EVAL", "EVAL_RO":
 		n.eval(s, args[1:])
 	case "EVALSHA", "EVALSHA_RO":

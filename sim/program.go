@@ -25,7 +25,7 @@ type Program struct {
 	Clients  int                `json:"clients"` // 1 to 64; 0 means 2
 
 	Topology impls.Topology    `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
-	Nodes    int               `json:"nodes,omitempty"`    // of independent masters; 0 means 5
+	Nodes    int               `json:"nodes,omitempty"`    // of independent masters; 0 means 5; a cluster has three
 	Poll     time.Duration     `json:"poll,omitempty"`     // between tries of waiters that poll; 0 means a fifth of the lease
 	Permits  int               `json:"permits,omitempty"`  // of a semaphore; 0 means 1
 	Settings map[string]string `json:"settings,omitempty"` // of the variant
@@ -56,9 +56,12 @@ func (p Program) withDefaults() Program {
 	if p.Topology == "" {
 		p.Topology = impls.Standalone
 	}
-	if p.Topology != impls.Independent {
+	switch {
+	case p.Topology == impls.Cluster:
+		p.Nodes = clusterNodes
+	case p.Topology != impls.Independent:
 		p.Nodes = 1
-	} else if p.Nodes == 0 {
+	case p.Nodes == 0:
 		p.Nodes = 5
 	}
 	if p.Poll == 0 {

@@ -103,14 +103,30 @@ func confirm(p *server.Peer, word, channel string, count int) {
 	})
 }
 
-// publish queues a message at every listening link, in order of subscription, and answers how many there were.
+// publish queues a message at every listening link, in order of subscription, and answers how many there were on this node.
 func (n *node) publish(s *session, args []string) {
 	if len(args) != 2 {
 		s.peer.WriteError("ERR wrong number of arguments for 'publish' command")
 		return
 	}
-	channel, message := args[0], args[1]
-	count := 0
+	s.peer.WriteInt(n.spread(args[0], args[1]))
+}
+
+// spread queues a message for the subscribers of every node of a cluster, and tells how many of them are this node's.
+func (n *node) spread(channel, message string) (count int) {
+	if n.shard == nil {
+		return n.tell(channel, message)
+	}
+	for _, other := range n.shard.nodes {
+		if told := other.tell(channel, message); other == n {
+			count = told
+		}
+	}
+	return count
+}
+
+// tell queues a message at every link that listens on this node, and tells how many there are.
+func (n *node) tell(channel, message string) (count int) {
 	for _, l := range n.subs.channels[channel] {
 		l.push("message", channel, message)
 		count++
@@ -124,7 +140,7 @@ func (n *node) publish(s *session, args []string) {
 			count++
 		}
 	}
-	s.peer.WriteInt(count)
+	return count
 }
 
 // pubsub answers PUBSUB NUMSUB and PUBSUB CHANNELS.

@@ -87,9 +87,6 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
-	if p.Topology == impls.Cluster {
-		return Outcome{}, fmt.Errorf("simulated cluster: %w", impls.ErrUnsupported)
-	}
 	nodes, err := h.take(nodesOf(p) + 1)
 	if err != nil {
 		return Outcome{}, err
@@ -133,6 +130,9 @@ func (w *world) begin() {
 	for i, n := range w.nodes {
 		n.index = i
 		n.reset(w.start)
+	}
+	if p.Topology == impls.Cluster {
+		join(w.lockNodes())
 	}
 	for i := range p.Nodes {
 		w.addrs = append(w.addrs, nodeAddr(i))

@@ -184,6 +184,9 @@ func (h *luaHost) command(l *lua.LState) lua.LValue {
 	if notInScripts[name] {
 		return errorTable(l, "ERR This Redis command is not allowed from script")
 	}
+	if text := h.node.misplacedInScript(args); text != "" {
+		return errorTable(l, text)
+	}
 	h.buf.Reset()
 	h.node.command(h.session, name, args)
 	h.peer.Flush()

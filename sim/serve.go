@@ -18,7 +18,7 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 		return w.wait(q)
 	case "BLPOP", "BRPOP":
 		return w.blockingPop(q)
-	case "ROLE", "INFO", "CONFIG", "CLUSTER":
+	case "ROLE", "INFO", "CONFIG":
 		// miniredis knows little of these; what it answers is passed on.
 	}
 	reply = n.execute(q.link.session, q.args, time.Now())
@@ -124,6 +124,9 @@ func (w *world) wait(q *request) ([]byte, bool) {
 func (w *world) blockingPop(q *request) ([]byte, bool) {
 	if len(q.args) < 3 {
 		return []byte("-ERR wrong number of arguments for '" + q.name + "' command\r\n"), true
+	}
+	if text := q.link.server.misplaced(q.args); text != "" {
+		return []byte("-" + text + "\r\n"), true
 	}
 	keys := q.args[1 : len(q.args)-1]
 	seconds, err := strconv.ParseFloat(q.args[len(q.args)-1], 64)

@@ -24,7 +24,7 @@ func (s *Simulator) Close() error {
 }
 
 // Run runs a program once. Its faults are those of the program alone; the order of messages is drawn from the seed. An
-// error is a program that makes no sense, or one whose topology cannot be simulated (impls.ErrUnsupported).
+// error is a program that makes no sense.
 func (s *Simulator) Run(p Program) (Outcome, error) {
 	return s.host.run(p, newRandom(p.Seed, Bounds{}, 0), Bounds{}, false)
 }

@@ -1,0 +1,99 @@
+package resp
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// run is where the keys lie of a command that names several: from its first key to an argument, every step-th.
+type run struct {
+	last int // negative: counted from the end, -1 is the last argument
+	step int
+}
+
+// runs are the commands whose keys follow each other. Of any other command that has a key, the first is the only one.
+var runs = merge(
+	keyRuns("COPY GEOSEARCHSTORE LCS LMOVE BLMOVE RENAME RENAMENX RPOPLPUSH BRPOPLPUSH SMOVE ZRANGESTORE", run{2, 1}),
+	keyRuns(`DEL EXISTS MGET PFCOUNT PFMERGE SDIFF SDIFFSTORE SINTER SINTERSTORE SSUBSCRIBE SUNION SUNIONSTORE SUNSUBSCRIBE TOUCH UNLINK WATCH
+		BITOP`, run{-1, 1}),
+	keyRuns("BLPOP BRPOP BZPOPMAX BZPOPMIN", run{-2, 1}),
+	keyRuns("MSET MSETNX", run{-1, 2}),
+)
+
+// stores are the commands that name the key of their result before the number of their keys.
+var stores = []string{"ZDIFFSTORE", "ZINTERSTORE", "ZUNIONSTORE"}
+
+// channels are the commands whose first argument is a channel, or a pattern of channels, which any node of a cluster takes.
+var channels = []string{"PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE"}
+
+func keyRuns(names string, r run) map[string]run {
+	all := map[string]run{}
+	for name := range strings.FieldsSeq(names) {
+		all[name] = r
+	}
+	return all
+}
+
+func merge(tables ...map[string]run) map[string]run {
+	all := map[string]run{}
+	for _, t := range tables {
+		for name, r := range t {
+			all[name] = r
+		}
+	}
+	return all
+}
+
+// Keys gives the keys that a request names, by which a node of a cluster knows whether it is its own. It is nil for a request that names
+// none, for one that says wrongly how many it has, and for commands whose keys lie behind options, such as XREAD.
+func Keys(args []string) []string {
+	c := commands[strings.ToUpper(args[0])]
+	switch {
+	case c.key == 0 || slices.Contains(channels, c.name):
+		return nil
+	case c.key == numKeys:
+		return counted(args, 2)
+	case slices.Contains(stores, c.name):
+		if more := counted(args, 2); more != nil {
+			return append([]string{args[1]}, more...)
+		}
+		return nil
+	}
+	r, ok := runs[c.name]
+	if !ok {
+		r = run{c.key, 1}
+	}
+	return r.of(args, c.key)
+}
+
+// of gives the keys of a run that begins at first.
+func (r run) of(args []string, first int) []string {
+	last := r.last
+	if last < 0 {
+		last += len(args)
+	}
+	if last >= len(args) {
+		return nil
+	}
+	if r.step == 1 {
+		return args[min(first, last+1) : last+1]
+	}
+	var keys []string
+	for i := first; i <= last; i += r.step {
+		keys = append(keys, args[i])
+	}
+	return keys
+}
+
+// counted gives the keys behind their number, which is the argument at.
+func counted(args []string, at int) []string {
+	if len(args) <= at {
+		return nil
+	}
+	n, err := strconv.Atoi(args[at])
+	if err != nil || n < 1 || n > len(args)-at-1 {
+		return nil
+	}
+	return args[at+1 : at+1+n]
+}

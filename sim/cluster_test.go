@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
+)
+
+// testCluster is a cluster of empty nodes whose clocks start at t.
+func testCluster(t *testing.T, start time.Time) []*node {
+	t.Helper()
+	nodes := make([]*node, clusterNodes)
+	for i := range nodes {
+		nodes[i] = testNode(t, start)
+	}
+	join(nodes)
+	return nodes
+}
+
+// onCluster is the program of a lock whose clients are a cluster's.
+func onCluster(t *testing.T, lock string) Program {
+	t.Helper()
+	p := program(t, lock, "counter", 3)
+	p.Topology, p.Clients = impls.Cluster, 3
+	return p
+}
+
+// TestEveryLockOnACluster runs every lock that a cluster is for: it is granted, nobody is refused a slot, and the same seed gives the same trace.
+func TestEveryLockOnACluster(t *testing.T) {
+	one, two := newTestHost(t), newTestHost(t)
+	for _, v := range catalogue.Locks() {
+		if want := v.Expect["cluster-slots"]; want.NA != "" {
+			continue
+		}
+		t.Run(v.Name, func(t *testing.T) {
+			for seed := range uint64(3) {
+				p := onCluster(t, v.Name)
+				p.Seed = seed
+				first := simulate(t, one, p, newRandom(seed, Bounds{}, 0), Bounds{})
+				if first.Left != "" || len(first.Errors) > 0 {
+					t.Fatalf("left %q, errors %v", first.Left, first.Errors)
+				}
+				if len(v.Expect["cluster-slots"].Breaks) == 0 && count(first, history.Acquire, history.OK) == 0 {
+					t.Error("granted to nobody")
+				}
+				for _, c := range first.Commands {
+					if strings.Contains(c.Reply, "MOVED") || strings.Contains(c.Reply, "CROSSSLOT") {
+						t.Fatalf("%s %v answers %s", c.Name, c.Args, c.Reply)
+					}
+				}
+				if _, ok := uncontrolled[v.Name]; ok {
+					continue
+				}
+				if again := simulate(t, two, p, newRandom(seed, Bounds{}, 0), Bounds{}); again.Hash != first.Hash {
+					t.Errorf("seed %d: two traces", seed)
+				}
+			}
+		})
+	}
+}
+
+// TestClusterPublishes: a message reaches the subscribers of every node, and its sender is told how many are at its own.
+func TestClusterPublishes(t *testing.T) {
+	inWorld(t, Program{}, func(w *world) {
+		join(w.nodes)
+		here, there := w.sendsTo(w.nodes[0]), w.sendsTo(w.nodes[1])
+		here.sends("SUBSCRIBE ch")
+		there.sends("SUBSCRIBE ch")
+		if got := asked(w.nodes[0], time.Now(), "PUBLISH ch hello", "PUBLISH other hello"); !slices.Equal(got, []string{":1", ":0"}) {
+			t.Errorf("PUBLISH answers %q", got)
+		}
+		for _, l := range []*link{here, there} {
+			if got := l.answers(); !strings.Contains(got, "hello") {
+				t.Errorf("a subscriber got %q", got)
+			}
+		}
+	})
+}
