@@ -206,6 +206,7 @@ func (f *follower) extend(who *actor, r *record) {
 		f.extendUnknown(r)
 		return
 	}
+	r.mode = h.mode // an extend says nothing of its own; a belief that it starts is of the hold's
 	switch r.outcome {
 	case history.OK:
 		h.notices = append(h.notices, notice{r.ret, f.untilOf(r), r.detail})

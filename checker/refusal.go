@@ -2,6 +2,7 @@ package checker
 
 import (
 	"math"
+	"slices"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -19,7 +20,8 @@ import (
 //
 // What may excuse a refusal besides: an acquire of unknown outcome, which may take effect at any later time (where nothing expires
 // and nobody cleans up, not before the last grant, for it would have prevented that one); a client that crashed, whose last request nobody
-// recorded; a grant whose reply came after its lease, which held, and ended, before it was the next to return; and, when the header says that votes can split, any attempt.
+// recorded; a grant whose reply came after its lease, which held, and ended, before it was the next to return, or which was taken back then and
+// came to nothing; and, when the header says that votes can split, any attempt.
 //
 // Opportunities are refusals.
 //
@@ -50,6 +52,17 @@ func newRefusal(d *docket) *refusal {
 		r.note = "nobody was refused"
 	}
 	return r
+}
+
+// takenBack tells whether an attempt that came to nothing may have held for a while: a reply was on its way for longer than the lease, and a lock
+// that looks at the clock then takes back what it was granted.
+func (f *refusal) takenBack(r *record) bool {
+	valid := f.d.a.header.Lease - leaseSlack(f.d.a.header) // a lock gives some of the lease away for drift
+	if f.d.a.header.Lease == 0 || r.ret-r.call < valid {
+		return false
+	}
+	sent := f.d.ev.commandsOf(f.d.clientName(r), r.call, r.ret)
+	return len(sent) == 0 || slices.ContainsFunc(sent, func(c history.Command) bool { return c.Replied == 0 || c.Replied-c.Sent >= valid })
 }
 
 // witness is what is known, at an instant of the walk, about the possible holds that refuse a mode.
@@ -89,6 +102,8 @@ func (f *refusal) called(r *record) {
 		}
 	case r.outcome == history.Unknown:
 		f.unsure = true
+	case (r.outcome == history.Busy || r.outcome == history.Fail) && f.takenBack(r):
+		f.late = max(f.late, r.ret)
 	}
 	if f.d.a.header.Votes {
 		f.votes.add(r, plus(r.ret, f.d.a.header.Lease+leaseSlack(f.d.a.header)))

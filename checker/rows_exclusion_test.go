@@ -103,6 +103,10 @@ var exclusionRows = []row{
 	{name: "a reader beside a writer", rule: "belief-overlap", head: history.Header{Kind: history.RW}, ops: `
 		a acquire 0 1 ok
 		b acquire 2 3 ok shared`, want: "mutual-exclusion×1"},
+	{name: "a reader's extend that comes too late starts a reader's belief", head: history.Header{Kind: history.RW, Lease: 100 * msec}, ops: `
+		a acquire 0 1 ok shared
+		b acquire 110 111 ok shared
+		a extend 90 121 ok`},
 	{name: "two permits", head: history.Header{Kind: history.Semaphore, Permits: 2}, ops: `
 		a acquire 0 1 ok
 		b acquire 2 3 ok

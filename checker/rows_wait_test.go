@@ -70,6 +70,14 @@ var waitRows = []row{
 	{name: "the dead believe nothing", head: leased, extra: crashOf("a", 30*msec), ops: `
 		a acquire 0 1 ok until=told
 		b acquire 100 200 ok`},
+	{name: "refused by a grant that was taken back, for its reply came after the lease", head: leased, ops: `
+		a acquire 0 160 fail
+		b acquire 50 51 busy
+		b acquire 170 171 ok`},
+	{name: "refused after an attempt that failed at once", rule: "busy-witness", head: leased, ops: `
+		a acquire 0 60 fail
+		b acquire 50 51 busy
+		b acquire 170 171 ok`, want: "refusal×1"},
 	{name: "a reader refused beside readers", rule: "busy-witness", head: history.Header{Kind: history.RW}, ops: `
 		a acquire 0 1 ok shared
 		b acquire 2 3 busy shared`, want: "refusal×1"},

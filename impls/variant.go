@@ -49,6 +49,7 @@ type Traits struct {
 	NoLease      bool // the server never ends a hold by itself
 	UniqueToken  bool // every grant has a token of its own
 	Validity     bool // grants carry ValidUntil
+	LooksTwice   bool // reads the clock again when the reply is there, and gives no grant that is over by its own ValidUntil
 	Extends      bool // Extend is supported
 	Fenced       bool // grants carry a fence
 	Reentrant    bool // the holder may acquire again

@@ -68,7 +68,7 @@ var standing = []string{faults.SkewClient, faults.CollideOwners, faults.SlowWork
 
 // vary draws the workload of a schedule, and its standing faults. Each of these counts as one of the faults that the schedule may have.
 func vary(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
-	p = draw(p, r)
+	p = drawHabit(draw(p, r), r)
 	var strikes []string
 	for _, f := range b.Faults {
 		if !slices.Contains(standing, f) {
@@ -99,6 +99,19 @@ func draw(p Program, r *rand.Rand) Program {
 	return p
 }
 
+// drawHabit settles in which manner the clients of a schedule go about their rounds. See Program.Hasty and Program.Rests.
+func drawHabit(p Program, r *rand.Rand) Program {
+	if p.Hasty && r.IntN(3) == 0 {
+		p.Config.AcquireWait, p.Config.Pause = 0, 2*p.Config.Lease/3
+		p.Config.Ops *= 2
+	}
+	if p.Rests && r.IntN(3) == 0 {
+		p.Config.Pause = 5 * p.Config.Lease
+	}
+	p.Hasty, p.Rests = false, false
+	return p
+}
+
 // stand makes one standing fault.
 func stand(fault string, p Program, r *rand.Rand) faults.Spec {
 	s := faults.Spec{Fault: fault, Client: 1 + r.IntN(p.Clients)}
@@ -117,7 +130,7 @@ func stand(fault string, p Program, r *rand.Rand) faults.Spec {
 }
 
 // DefaultFaults are the faults under which a lock of these traits is to keep its promise: whatever may happen to its clients and to
-// its messages, and to a minority of its nodes. Faults that no lock of its kind survives, such as the loss of the data of a single
+// its messages, and to a minority of its nodes, or to the primary of a pair. Faults that no lock of its kind survives, such as the loss of the data of a single
 // server, must be asked for.
 func DefaultFaults(v impls.Variant) []string {
 	out := []string{
@@ -135,6 +148,9 @@ func DefaultFaults(v impls.Variant) []string {
 	}
 	if v.Traits.Wakeups {
 		out = append(out, faults.CutPubSub)
+	}
+	if v.Topology == impls.Replicated { // its replica is what it needs more than one node for
+		out = append(out, faults.Failover)
 	}
 	return out
 }

@@ -18,6 +18,7 @@ type broken struct {
 	Cause    history.Cause    `json:"cause"`
 	Story    []string         `json:"story,omitempty"`
 	Excepted bool             `json:"excepted,omitempty"` // no lock with a lease can prevent it when its client stalls
+	overdue  bool             // a client was inside by a grant that was over when it was told, of a lock that promises to give none
 	client   string           // the one wronged first
 	at       int64
 }
@@ -40,7 +41,8 @@ func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken,
 	}
 	var all []broken
 	for _, x := range v.Violations {
-		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: first(x.Clients), at: x.At + x.Lasted})
+		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: first(x.Clients), at: x.At + x.Lasted,
+			overdue: p.Variant.Traits.LooksTwice && x.Property == history.ExclusiveUse && toldTooLate(out.Ops, x)})
 	}
 	return except(all, out.Windows, p.Variant.Traits.Fenced), nil
 }
@@ -64,8 +66,8 @@ func hindered(client string, windows []history.Window) bool {
 }
 
 // except marks the violations that are nobody's fault: two clients were inside, or the store was damaged, though no two were told at
-// the same time that they hold and no release ended another's hold. A client outlived its lease. A lock with fences must save the
-// store all the same. Nor is it the lock's fault that a client whose own messages are held up does not get it.
+// the same time that they hold and no release ended another's hold. A client outlived its lease; one that was told of its hold when that
+// was over outlived nothing. A lock with fences must save the store all the same. Nor is it the lock's fault that a client whose own messages are held up does not get it.
 func except(all []broken, windows []history.Window, fenced bool) []broken {
 	for i, b := range all {
 		all[i].Excepted = b.Property == history.Progress && b.Cause == history.CauseUnknown && hindered(b.client, windows)
@@ -76,7 +78,7 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 		}
 	}
 	for i, b := range all {
-		if b.Property == history.ExclusiveUse || b.Property == history.StoreIntegrity && !fenced {
+		if b.Property == history.ExclusiveUse && !b.overdue || b.Property == history.StoreIntegrity && !fenced {
 			all[i].Excepted = true
 		}
 	}

@@ -18,7 +18,9 @@ import (
 type Program struct {
 	Lock     string             `json:"lock"`
 	Load     string             `json:"workload"`
-	Also     []string           `json:"also,omitempty"` // workloads that a schedule of a random search may run instead
+	Also     []string           `json:"also,omitempty"`  // workloads that a schedule of a random search may run instead
+	Hasty    bool               `json:"hasty,omitempty"` // in a third of those nobody waits: who is refused goes away, so that it is seen whether with reason
+	Rests    bool               `json:"rests,omitempty"` // in a third of those clients stay away for leases after each round, so that it is seen what their holds leave behind
 	Variant  impls.Variant      `json:"-"`
 	Workload workloads.Workload `json:"-"`
 	Config   workloads.Config   `json:"config"`

@@ -47,7 +47,7 @@ func redsyncVariant() impls.Variant {
 		Name: name, Summary: "The library redsync, a majority of its pools within the expiry less one hundredth.",
 		Kind: history.Mutex, Topology: impls.Standalone,
 		Source: impls.Source{Article: "github.com/go-redsync/redsync/v4 v4.18.1", Where: "Mutex"},
-		Traits: impls.Traits{UniqueToken: true, Validity: true, Extends: true},
+		Traits: impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true},
 		Claims: []impls.Claim{
 			{Text: "A mutex over one or several Redis nodes: one holder at a time within the validity.", Holds: true, Command: command(name, "contended")},
 		},

@@ -13,7 +13,7 @@ func Variants() []impls.Variant {
 
 // traits are what all of the family can do.
 func traits() impls.Traits {
-	return impls.Traits{UniqueToken: true, Validity: true, Extends: true, Wakeups: true, Repeatable: true}
+	return impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, Wakeups: true, Repeatable: true}
 }
 
 func command(lock, scenario string) string {

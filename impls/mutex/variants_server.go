@@ -19,7 +19,7 @@ func waitVariant() impls.Variant {
 		Name: "token-wait", Summary: "token, granted only when WAIT says that enough replicas have the key, and undone otherwise.",
 		Kind: history.Mutex, Topology: impls.Replicated,
 		Source:  impls.Source{Article: "lockbench", Where: "beyond the sources"},
-		Traits:  impls.Traits{UniqueToken: true, Validity: true, Extends: true, MultiCommand: true},
+		Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true},
 		Scripts: []*impls.Script{tokenReleaseScript, tokenExtendScript},
 		Claims: []impls.Claim{
 			{Text: "A replica that is promoted knows the holders that were told.",

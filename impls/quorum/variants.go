@@ -17,7 +17,7 @@ func redlockVariant() impls.Variant {
 		Summary: "The same key and token on N independent masters at once; held by a majority within the lease, less drift; released everywhere.",
 		Kind:    history.Mutex, Topology: impls.Independent,
 		Source:  impls.Source{Article: "003", Where: "RedLock; Redis documentation, the Redlock algorithm"},
-		Traits:  impls.Traits{UniqueToken: true, Validity: true, Extends: true, MultiCommand: true},
+		Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true},
 		Scripts: []*impls.Script{releaseScript, extendScript},
 		Claims: []impls.Claim{
 			{Text: "A minority of the masters may be down.",
