@@ -213,8 +213,13 @@ func (a *archive) between(key string, from, to int64) []history.Operation {
 	return out
 }
 
-// around collects the records that meet [from, to], from a small interval around its middle outwards until there are enough.
+// around collects the records that meet [from, to], from a small interval around its middle outwards until there are enough. Where all
+// of them would not be too many there is nothing to narrow.
 func (k *keyLog) around(from, to int64) (found []*record) {
+	if len(k.chunks) == 1 && len(k.chunks[0].records) <= maxContext {
+		k.records(from, to, func(r *record) { found = append(found, r) })
+		return found
+	}
 	middle := from + (to-from)/2
 	for part := int64(1 << 20); part >= 1; part /= 4 {
 		half := (to - from) / 2 / part

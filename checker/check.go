@@ -33,8 +33,8 @@ type Options struct {
 	MinOpportunities int                  // below which a clean mutual-exclusion is inconclusive; 0 means 1
 	Leftovers        []string             // what was found left behind after everybody was done, in words; nil: nobody looked
 	Store            map[string]StoreEnds // what the guarded store held before the first write and at the end, by key
-	// Bare leaves out the stories and the second opinion, which take most of the time of a check of a small history. A search that
-	// judges thousands of schedules a second asks for them once it has found something.
+	// Bare leaves out the stories, the second opinion and the confidence intervals, which take most of the time of a check of a small
+	// history. A search that judges thousands of schedules a second asks for them once it has found something.
 	Bare bool
 
 	rules rules

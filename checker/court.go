@@ -29,9 +29,16 @@ type finding struct {
 // judgeAll judges every key, as many at once as there are processors.
 func (a *archive) judgeAll(ctx context.Context, ev *evidence, opt Options) ([]tally, *Damage, error) {
 	findings := make([]finding, len(a.keys))
+	atOnce := min(runtime.GOMAXPROCS(0), len(a.keys))
+	if atOnce < 2 {
+		for i, k := range a.keys {
+			findings[i] = a.judgeKey(ctx, k, ev, opt)
+		}
+		return join(findings, opt)
+	}
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(a.keys)) {
+	for range atOnce {
 		workers.Go(func() {
 			for i := range next {
 				findings[i] = a.judgeKey(ctx, a.keys[i], ev, opt)
@@ -60,6 +67,7 @@ func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Opt
 		newProgress(d), refused, newReentrancy(d), newRenewal(d), newFairness(d), newLinearizability(d, refused),
 	}
 	d.try(judges)
+	f.tallies = make([]tally, 0, len(judges)+1) // and that of hygiene
 	for _, j := range judges {
 		f.tallies = append(f.tallies, *j.result())
 	}
@@ -131,6 +139,7 @@ func (d *Damage) add(other Damage) {
 func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Options) *Verdict {
 	v := &Verdict{Operations: a.operations(), Damage: damage}
 	tallies = append(tallies, a.explained(hygiene(opt), ev))
+	v.Properties = make([]Property, 0, len(tallies))
 	for _, name := range order {
 		i := slices.IndexFunc(tallies, func(t tally) bool { return t.property == name })
 		if i < 0 {
@@ -191,7 +200,9 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 	default:
 		p.Verdict = Pass
 	}
-	p.CI95 = confidence(p.Violations, p.Opportunities)
+	if !opt.Bare {
+		p.CI95 = confidence(p.Violations, p.Opportunities)
+	}
 	if p.Opportunities > 0 {
 		p.Rate = float64(p.Violations) / float64(p.Opportunities)
 	}

@@ -33,11 +33,17 @@ type operationIndex interface {
 // newEvidence arranges commands and faults for look-up. It keeps no reference to the slices.
 func newEvidence(in Input, index operationIndex) *evidence {
 	ev := &evidence{header: in.Header, index: index, commands: map[string][]history.Command{}}
+	for client, n := range count(in.Commands) {
+		ev.commands[client] = make([]history.Command, 0, n)
+	}
 	for _, c := range in.Commands {
 		ev.commands[c.Client] = append(ev.commands[c.Client], c)
 	}
+	bySent := func(a, b history.Command) int { return cmp.Compare(a.Sent, b.Sent) }
 	for _, list := range ev.commands {
-		slices.SortStableFunc(list, func(a, b history.Command) int { return cmp.Compare(a.Sent, b.Sent) })
+		if !slices.IsSortedFunc(list, bySent) {
+			slices.SortStableFunc(list, bySent)
+		}
 	}
 	ev.faults = slices.Clone(in.Faults)
 	slices.SortStableFunc(ev.faults, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
@@ -47,6 +53,15 @@ func newEvidence(in Input, index operationIndex) *evidence {
 		ev.faultsEnd = append(ev.faultsEnd, last)
 	}
 	return ev
+}
+
+// count tells how many commands each client sent.
+func count(commands []history.Command) map[string]int {
+	n := map[string]int{}
+	for i := range commands {
+		n[commands[i].Client]++
+	}
+	return n
 }
 
 // operations gives the operations on key whose interval meets [from, to], by call.
