@@ -107,8 +107,7 @@ func (w *world) resumeClient(a *actor) {
 			continue
 		}
 		for len(l.replies) > 0 && w.canAnswer(l) && l.replies[0].free() {
-			r := l.replies[0]
-			l.replies = l.replies[1:]
+			r := takeFirst(&l.replies)
 			w.event(deliverReply, l, r.bytes, func() string { return "<- " + r.String() })
 			w.hand(r)
 		}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -38,6 +40,7 @@ type link struct {
 	lost    error // the connection broke; read once arrived is empty
 	readBy  time.Time
 	writeBy time.Time
+	waiting bool          // a reader waits for bytes
 	changed chan struct{} // cap 1: something a reader waits for has changed
 	timer   *time.Timer   // of the reader, of which there is one at a time; nil until it has waited
 }
@@ -78,7 +81,7 @@ func (l *link) String() string {
 	if l.node == l.world.storeIndex() {
 		return l.actor.name + "-store"
 	}
-	return fmt.Sprintf("%s-n%d", l.actor.name, l.node+1)
+	return l.actor.name + "-n" + strconv.Itoa(l.node+1)
 }
 
 // Write takes requests. It never blocks: a network that is slow is slow to deliver, not to accept.
@@ -177,17 +180,19 @@ func (l *link) take(b []byte) (n int, wait time.Duration, err error) {
 		return 0, 0, l.opError("read", net.ErrClosed)
 	case len(l.arrived) > 0:
 		n = copy(b, l.arrived)
-		l.arrived = l.arrived[n:]
+		l.arrived = slices.Delete(l.arrived, 0, n)
 		return n, 0, nil
 	case l.lost != nil:
 		return 0, 0, l.lost
 	case l.readBy.IsZero(), l.actor.paused:
+		l.waiting = true
 		return 0, -1, nil
 	}
 	wait = time.Until(l.readBy)
 	if wait <= 0 {
 		return 0, 0, l.opError("read", os.ErrDeadlineExceeded)
 	}
+	l.waiting = true
 	return 0, wait, nil
 }
 
@@ -223,8 +228,12 @@ func (l *link) Close() error {
 	return nil
 }
 
-// wake lets a waiting reader look again.
+// wake lets a waiting reader look again. One who does not wait will look anyway.
 func (l *link) wake() {
+	if !l.waiting {
+		return
+	}
+	l.waiting = false
 	select {
 	case l.changed <- struct{}{}:
 	default:
@@ -288,16 +297,19 @@ func (simAddr) Network() string  { return "sim" }
 func (a simAddr) String() string { return string(a) }
 
 // nodeAddr is the address of a node as clients dial it: an IP literal, because a host name would start a resolver.
-func nodeAddr(i int) string { return fmt.Sprintf("127.0.0.%d:6379", i+1) }
+func nodeAddr(i int) string { return nodeNet + strconv.Itoa(i+1) + nodePort }
+
+const (
+	nodeNet  = "127.0.0."
+	nodePort = ":6379"
+)
 
 // nodeOf is the node that an address leads to.
 func nodeOf(addr string) (int, error) {
-	host, _, err := net.SplitHostPort(addr)
-	var i int
-	if err != nil {
-		return 0, err
-	}
-	if _, err := fmt.Sscanf(host, "127.0.0.%d", &i); err != nil {
+	number, ok := strings.CutPrefix(addr, nodeNet)
+	number, of := strings.CutSuffix(number, nodePort)
+	i, err := strconv.Atoi(number)
+	if !ok || !of || err != nil {
 		return 0, fmt.Errorf("address %s is not one of this world", addr)
 	}
 	return i - 1, nil

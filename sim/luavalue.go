@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,59 +10,65 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// readLua reads one RESP2 reply as the value that redis.call gives a script: nil is false, a status is a table with ok, an
+// luaReply is the reply to a command that a script called, as far as it is not read.
+type luaReply struct{ rest []byte }
+
+// value reads one RESP2 reply as the value that redis.call gives a script: nil is false, a status is a table with ok, an
 // error a table with err.
-func readLua(l *lua.LState, r *bufio.Reader) (lua.LValue, error) {
-	kind, rest, err := replyLine(r)
+func (r *luaReply) value(l *lua.LState) (lua.LValue, error) {
+	kind, text, err := r.line()
 	if err != nil {
 		return nil, err
 	}
 	switch kind {
 	case '+':
 		t := l.CreateTable(0, 1)
-		t.RawSetString("ok", lua.LString(rest))
+		t.RawSetString("ok", lua.LString(text))
 		return t, nil
 	case '-':
-		return errorTable(l, rest), nil
+		return errorTable(l, string(text)), nil
 	case ':':
-		n, err := strconv.ParseInt(rest, 10, 64)
+		n, err := strconv.ParseInt(string(text), 10, 64)
 		return lua.LNumber(n), err
 	case '$':
-		return readLuaBulk(r, rest)
+		return r.bulk(text)
 	case '*':
-		return readLuaArray(l, r, rest)
+		return r.array(l, text)
 	}
 	return nil, fmt.Errorf("reply type %q", kind)
 }
 
-func replyLine(r *bufio.Reader) (kind byte, rest string, err error) {
-	line, err := r.ReadString('\n')
-	if err != nil || len(line) < 3 {
-		return 0, "", fmt.Errorf("reply line %q: %w", line, io.ErrUnexpectedEOF)
+func (r *luaReply) line() (kind byte, text []byte, err error) {
+	end := bytes.IndexByte(r.rest, '\n')
+	if end < 2 {
+		return 0, nil, fmt.Errorf("reply line %q: %w", r.rest, io.ErrUnexpectedEOF)
 	}
-	return line[0], line[1 : len(line)-2], nil
+	line := r.rest[:end-1]
+	r.rest = r.rest[end+1:]
+	return line[0], line[1:], nil
 }
 
-func readLuaBulk(r *bufio.Reader, size string) (lua.LValue, error) {
-	n, err := strconv.Atoi(size)
+func (r *luaReply) bulk(size []byte) (lua.LValue, error) {
+	n, err := strconv.Atoi(string(size))
 	if err != nil || n < 0 {
 		return lua.LFalse, err
 	}
-	b := make([]byte, n+2)
-	if _, err := io.ReadFull(r, b); err != nil {
-		return nil, err
+	if n+2 > len(r.rest) {
+		return nil, io.ErrUnexpectedEOF
 	}
-	return lua.LString(b[:n]), nil
+	text := lua.LString(r.rest[:n])
+	r.rest = r.rest[n+2:]
+	return text, nil
 }
 
-func readLuaArray(l *lua.LState, r *bufio.Reader, size string) (lua.LValue, error) {
-	n, err := strconv.Atoi(size)
+func (r *luaReply) array(l *lua.LState, size []byte) (lua.LValue, error) {
+	n, err := strconv.Atoi(string(size))
 	if err != nil || n < 0 {
 		return lua.LFalse, err
 	}
 	t := l.CreateTable(n, 0)
 	for range n {
-		v, err := readLua(l, r)
+		v, err := r.value(l)
 		if err != nil {
 			return nil, err
 		}

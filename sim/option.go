@@ -1,10 +1,10 @@
 package sim
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
@@ -57,17 +57,26 @@ func (o option) where() string {
 	return fmt.Sprintf("%s#%d", o.link, o.rank+1)
 }
 
-// content is what a message says, by which those on the same way are ordered.
-func (o option) content() string {
-	q := (*request)(nil)
+// request is the one that is the message, or that it answers; nil for a message to a subscriber.
+func (o option) request() *request {
 	if o.kind == deliverRequest {
-		q = o.link.requests[0]
-	} else if r := o.link.replies[0]; r.request != nil {
-		q = r.request
-	} else {
-		return string(r.bytes)
+		return o.link.requests[0]
 	}
-	return strings.Join(q.args, "\x00")
+	return o.link.replies[0].request
+}
+
+// byContent compares what two messages of a kind say. A message to a subscriber comes before answers.
+func byContent(a, b option) int {
+	q, r := a.request(), b.request()
+	switch {
+	case q != nil && r != nil:
+		return slices.Compare(q.args, r.args)
+	case q == nil && r == nil:
+		return bytes.Compare(a.link.replies[0].bytes, b.link.replies[0].bytes)
+	case q == nil:
+		return -1
+	}
+	return 1
 }
 
 // inOrder orders the messages between one client and one node by kind and content, and ranks them.
@@ -76,7 +85,7 @@ func inOrder(messages []option) {
 		return
 	}
 	slices.SortStableFunc(messages, func(a, b option) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), strings.Compare(a.content(), b.content()))
+		return cmp.Or(cmp.Compare(a.kind, b.kind), byContent(a, b))
 	})
 	for i := 1; i < len(messages); i++ {
 		if messages[i].kind == messages[i-1].kind {
@@ -141,16 +150,15 @@ func (w *world) apply(o option) {
 		if len(o.link.requests) == 0 {
 			return
 		}
-		q := o.link.requests[0]
-		o.link.requests = o.link.requests[1:]
-		w.event(o.kind, o.link, []byte(q.name+strings.Join(q.args[1:], "\x00")), func() string { return "-> " + q.String() })
+		q := takeFirst(&o.link.requests)
+		w.content = q.appendContent(w.content[:0])
+		w.event(o.kind, o.link, w.content, func() string { return "-> " + q.String() })
 		w.executeNow(q)
 	case deliverReply:
 		if len(o.link.replies) == 0 {
 			return
 		}
-		r := o.link.replies[0]
-		o.link.replies = o.link.replies[1:]
+		r := takeFirst(&o.link.replies)
 		w.event(o.kind, o.link, r.bytes, func() string { return "<- " + r.String() })
 		w.hand(r)
 	case replicate:
@@ -164,6 +172,14 @@ func (w *world) apply(o option) {
 		w.event(o.kind, nil, []byte(o.fault.name()), func() string { return "!! " + o.fault.name() })
 		o.fault.strike()
 	}
+}
+
+// takeFirst takes the first of a queue. The others move up: a queue is short, and one that moved on through its storage would need new
+// storage for every message.
+func takeFirst[T any](queue *[]T) T {
+	first := (*queue)[0]
+	*queue = slices.Delete(*queue, 0, 1)
+	return first
 }
 
 func (w *world) event(kind optionKind, l *link, content []byte, what func() string) {
@@ -196,6 +212,18 @@ func (w *world) answered(q *request, bytes []byte) {
 	if !w.plan.onReply(r) {
 		w.pendReply(r)
 	}
+}
+
+// appendContent appends what a request says, for the trace.
+func (q *request) appendContent(to []byte) []byte {
+	to = append(to, q.name...)
+	for i, arg := range q.args[1:] {
+		if i > 0 {
+			to = append(to, 0)
+		}
+		to = append(to, arg...)
+	}
+	return to
 }
 
 // free tells whether a request is held back by nothing of its own.

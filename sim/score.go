@@ -19,18 +19,24 @@ func (w *world) note(s faults.Step) int {
 }
 
 func (w *world) noteRequest(q *request, lost bool) {
+	if !w.trace.keep {
+		return // before the step is made, which costs more than the event
+	}
 	q.noted = w.note(q.step(faults.Step{Kind: faults.StepRequest, Sent: q.sent, Lost: lost}))
 }
 
 // noteReply passes over messages to subscribers: a score has none.
 func (w *world) noteReply(r *reply, lost bool) {
-	if r.request != nil {
+	if w.trace.keep && r.request != nil {
 		w.note(r.request.step(faults.Step{Kind: faults.StepReply, Of: r.request.noted, Lost: lost}))
 	}
 }
 
 // noteMoment is called by the client's goroutine.
 func (w *world) noteMoment(a *actor, m history.Moment) {
+	if !w.trace.keep {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note(faults.Step{Kind: faults.StepMoment, Client: a.name, Command: string(m)})
@@ -48,6 +54,9 @@ func (q *request) step(s faults.Step) faults.Step {
 
 // noteFault notes that a fault begins.
 func (w *world) noteFault(fault, client string, node int) int {
+	if !w.trace.keep {
+		return 0
+	}
 	spec := faults.Spec{Fault: fault, Client: clientNumber(client)}
 	if node >= 0 && ofNode(fault) {
 		spec.Node = node + 1

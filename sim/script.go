@@ -23,10 +23,9 @@ type luaHost struct {
 	state    *lua.LState
 	globals  *lua.LTable
 	compiled map[string]*lua.FunctionProto // by digest
+	digests  map[string]string             // by source: each schedule sends every script again
 	buf      bytes.Buffer
 	peer     *server.Peer
-	reader   bytes.Reader
-	bufread  *bufio.Reader
 	session  *session
 }
 
@@ -38,9 +37,8 @@ setmetatable(_G, {
 })`
 
 func newLuaHost(n *node) *luaHost {
-	h := &luaHost{node: n, compiled: map[string]*lua.FunctionProto{}}
+	h := &luaHost{node: n, compiled: map[string]*lua.FunctionProto{}, digests: map[string]string{}}
 	h.peer = server.NewPeer(bufio.NewWriter(&h.buf))
-	h.bufread = bufio.NewReader(&h.reader)
 	h.session = &session{peer: h.peer}
 	h.open()
 	return h
@@ -89,6 +87,16 @@ func (h *luaHost) close() { h.state.Close() }
 func digest(source string) string {
 	sum := sha1.Sum([]byte(source))
 	return hex.EncodeToString(sum[:])
+}
+
+// digest is that of a script, worked out once.
+func (h *luaHost) digest(source string) string {
+	sha, ok := h.digests[source]
+	if !ok {
+		sha = digest(source)
+		h.digests[strings.Clone(source)] = sha
+	}
+	return sha
 }
 
 // compile gives the compiled form of a script, from the cache when it was seen before.
@@ -190,9 +198,7 @@ func (h *luaHost) command(l *lua.LState) lua.LValue {
 	h.buf.Reset()
 	h.node.command(h.session, name, args)
 	h.peer.Flush()
-	h.reader.Reset(h.buf.Bytes())
-	h.bufread.Reset(&h.reader)
-	v, err := readLua(l, h.bufread)
+	v, err := (&luaReply{h.buf.Bytes()}).value(l)
 	if err != nil {
 		return errorTable(l, "ERR reply of "+name+" not understood: "+err.Error())
 	}
@@ -232,7 +238,7 @@ func (n *node) eval(s *session, args []string) {
 		s.peer.WriteError("ERR wrong number of arguments for 'eval' command")
 		return
 	}
-	sha := digest(args[0])
+	sha := n.lua.digest(args[0])
 	n.runScript(s, sha, args[0], args[1:])
 }
 

@@ -37,10 +37,15 @@ func (b Bounds) withDefaults(p Program) Bounds {
 // moves is what could happen at one step.
 type moves struct {
 	step    int
-	options []option        // at least one; requests, replies, replication
-	wait    bool            // time may pass instead
-	faults  func() []option // what may strike instead; empty when no more may
-	state   func() uint64   // hash of the world's state
+	options []option // at least one; requests, replies, replication
+	wait    bool     // time may pass instead
+	rest
+}
+
+// rest is what a strategy asks for only when it needs it.
+type rest interface {
+	faults() []option // what may strike instead; empty when no more may
+	state() uint64    // hash of the world's state
 }
 
 // chooser picks what happens next.

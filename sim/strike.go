@@ -11,18 +11,19 @@ import (
 
 // possible is a fault that a strategy may place now.
 type possible struct {
-	what   string // fault, to whom, how long
+	format string // of the name: fault, to whom, how long
+	args   []any
 	strike func()
 }
 
-func (p *possible) name() string { return p.what }
+// name is made when it is asked for: of all the faults that could strike, one does.
+func (p *possible) name() string { return fmt.Sprintf(p.format, p.args...) }
 
 // strikes lists the faults that may be placed now, by name of fault, then client, then node.
 func (w *world) strikes() []option {
 	var out []option
 	add := func(f func(moment string), format string, args ...any) {
-		what := fmt.Sprintf(format, args...)
-		out = append(out, option{kind: strike, fault: &possible{what, func() { f(bySearch) }}})
+		out = append(out, option{kind: strike, fault: &possible{format, args, func() { f(bySearch) }}})
 	}
 	long, short := w.program.Config.Lease*3/2, w.program.Config.Lease/10
 	for _, fault := range w.bounds.Faults {

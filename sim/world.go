@@ -58,6 +58,7 @@ type world struct {
 	slow     time.Duration // of every request and reply, one way
 	collide  bool          // all clients have one owner id
 	possible []option      // storage of options
+	content  []byte        // storage of what a request says
 	names    map[string]string
 	stuck    []string
 	crash    string
@@ -222,9 +223,7 @@ func (w *world) choose(options []option) option {
 	if w.over() || w.step >= w.bounds.MaxSteps {
 		return usual
 	}
-	o := w.strategy.choose(moves{
-		step: w.step, options: options, wait: w.waits < w.bounds.MaxWaits, faults: w.affordable, state: w.state,
-	})
+	o := w.strategy.choose(moves{step: w.step, options: options, wait: w.waits < w.bounds.MaxWaits, rest: w})
 	if o.kind == giveUp {
 		return o
 	}
@@ -246,8 +245,8 @@ func (w *world) choose(options []option) option {
 	return o
 }
 
-// affordable lists the faults that may strike now, none when the strategy has placed as many as it may.
-func (w *world) affordable() []option {
+// faults lists what may strike now, nothing when the strategy has placed as many as it may.
+func (w *world) faults() []option {
 	if w.budget == 0 {
 		return nil
 	}
@@ -324,7 +323,7 @@ func (w *world) retryExtents() {
 func (w *world) scriptName(command, arg string) string {
 	sha := arg
 	if !strings.HasPrefix(command, "EVALSHA") {
-		sha = digest(arg)
+		sha = w.nodes[0].lua.digest(arg)
 	}
 	if name, ok := w.names[strings.ToLower(sha)]; ok {
 		return name
