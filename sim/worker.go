@@ -34,8 +34,7 @@ type line struct {
 // the job is done or in ends. The result is the exit code of the process.
 func WorkerMain(in io.Reader, out io.Writer, find Finder) int {
 	quiet()
-	runtime.GOMAXPROCS(1) // one schedule at a time: a second thread would only wake up late
-	debug.SetGCPercent(collectLate)
+	devote()
 	r := bufio.NewReader(in)
 	text, err := r.ReadBytes('\n')
 	if err != nil {
@@ -52,6 +51,16 @@ func WorkerMain(in io.Reader, out io.Writer, find Finder) int {
 		return 1
 	}
 	return 0
+}
+
+// devote sets up a process that does nothing but run schedules. It gives what to call to set it back.
+func devote() (back func()) {
+	processors := runtime.GOMAXPROCS(1) // one schedule at a time: a second thread would only wake up late
+	percent := debug.SetGCPercent(collectLate)
+	return func() {
+		runtime.GOMAXPROCS(processors)
+		debug.SetGCPercent(percent)
+	}
 }
 
 // collectLate lets garbage grow to 16 times what lives, which is a few megabytes of nodes: a collection costs what lives, and a
