@@ -187,7 +187,8 @@ func (s *scene) neverGranted(v *Violation) bool {
 		if op.Op != history.Acquire {
 			continue
 		}
-		if op.Outcome == history.Unknown && len(s.steps) == 0 || slices.Contains(v.Clients, op.Client) && s.everGranted(op.Mode) {
+		waited := slices.Contains(v.Clients, op.Client) && op.Call <= plus(v.At, v.Lasted) && v.At <= op.Return
+		if op.Outcome == history.Unknown && len(s.steps) == 0 || waited && s.everGranted(op.Mode) {
 			return false
 		}
 		refusals += s.refusals(&op)
