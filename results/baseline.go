@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
@@ -57,15 +58,29 @@ func LoadSuite(path string) (Suite, error) {
 	return s, nil
 }
 
-// SaveSuite writes a suite, and what people read of it, into the folder of its runs. Each file is there whole or not at all.
-func SaveSuite(folder string, s Suite, summary func(io.Writer) error) error {
+// StoreSuite writes of a suite what is the same on every machine and every day, so that the file can be kept beside the code and compared with:
+// cells, verdicts and caught bugs, without run directories, times and what it was compared with itself.
+func StoreSuite(path string, s Suite) error {
+	s.Duration, s.Agreement, s.Baseline, s.Changes, s.Notes = 0, nil, "", nil, nil
+	s.Sensitivity.Median = 0
+	s.Cells = slices.Clone(s.Cells)
+	for i := range s.Cells {
+		s.Cells[i].Run, s.Cells[i].Duration = "", 0
+	}
+	return writeSuite(path, s)
+}
+
+func writeSuite(path string, s Suite) error {
 	data, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
-		return fmt.Errorf("save %s: %w", SuiteFile, err)
+		return fmt.Errorf("save %s: %w", path, err)
 	}
-	return errors.Join(
-		replace(filepath.Join(folder, SuiteFile), func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err }),
-		replace(filepath.Join(folder, SuiteSummary), summary))
+	return replace(path, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
+}
+
+// SaveSuite writes a suite, and what people read of it, into the folder of its runs. Each file is there whole or not at all.
+func SaveSuite(folder string, s Suite, summary func(io.Writer) error) error {
+	return errors.Join(writeSuite(filepath.Join(folder, SuiteFile), s), replace(filepath.Join(folder, SuiteSummary), summary))
 }
 
 // Against compares the suite with an earlier one and fails when a cell got worse. whole tells that no cell was left out on purpose: only

@@ -37,6 +37,7 @@ type suiteFlags struct {
 	locks, scenarios []string
 	server, out      string
 	baseline         string
+	store            string // where the suite is kept to compare with
 	against          string // a stored suite to agree with
 	seed             uint64
 	side             int
@@ -62,6 +63,7 @@ func newSuite(a *app) *cobra.Command {
 	serverFlag(c, &f.server, "sim", "")
 	s.Uint64Var(&f.seed, "seed", suiteSeed, "of every choice that is drawn")
 	s.StringVar(&f.baseline, "baseline", "", "a stored suite (suite.json) to compare with: exit 1 when a cell got worse or is gone")
+	s.StringVar(&f.store, "store", "", "a file to write the suite to, without what differs from day to day, for a later --baseline")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	s.StringVar(&f.against, "against", "", "a stored suite, such as the simulator's: says in which cells the two agree, and names the others")
 	s.IntVar(&f.side, "side-by-side", 0, "how many cells run at once; 0: one for each processor in the simulator, four on real servers, which mostly wait")
@@ -172,7 +174,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 		agreement := results.Agree(*other, suite)
 		suite.Agreement = &agreement
 	}
-	return errors.Join(keepSuite(f.out, suite), a.showSuite(suite), verdictError(suite.Verdict), interrupts.end())
+	return errors.Join(keepSuite(f.out, suite), storeSuite(f.store, suite), a.showSuite(suite), verdictError(suite.Verdict), interrupts.end())
 }
 
 // storedSuite is a suite to compare with; nil when none was named.
@@ -185,6 +187,14 @@ func storedSuite(path string) (*results.Suite, error) {
 		return nil, asInput(err)
 	}
 	return &s, nil
+}
+
+// storeSuite writes the suite to a file of the user's, when one was named.
+func storeSuite(path string, s results.Suite) error {
+	if path == "" {
+		return nil
+	}
+	return results.StoreSuite(path, s)
 }
 
 // keepSuite writes the suite beside its runs, when there are any.
