@@ -216,8 +216,13 @@ type pair struct {
 	depth int
 }
 
-// from is the earliest instant at which the first can have been granted.
-func (p *pair) from() int64 { return p.first.granted() }
+// from is the earliest instant at which the first can have been granted, or what it rests on when its client went in again on its own count.
+func (p *pair) from() int64 {
+	if outer := p.outer(p.first); outer != nil {
+		return outer.granted()
+	}
+	return p.first.granted()
+}
 
 // to is the latest instant at which the second can have been granted.
 func (p *pair) to() int64 { return p.second.grantedLatest() }
@@ -245,12 +250,15 @@ func pairRules() []pairRule {
 }
 
 // damageCause explains harm to the guarded store by the overlap of uses that it came from: the last before it was found, of the two
-// clients that it names or else of one of them with another.
+// clients that it names or else of one of them with another. A write that is stale though no uses met was made beside another's hold.
 func (s *scene) damageCause(v *Violation) history.Cause {
 	if cause := s.meetingCause(v, len(v.Clients)); cause != history.CauseUnknown {
 		return cause
 	}
-	return s.meetingCause(v, 1)
+	if cause := s.meetingCause(v, 1); cause != history.CauseUnknown {
+		return cause
+	}
+	return s.overlapCause(v, (*hold).believed)
 }
 
 // meetingCause explains the last overlap of uses before the violation in which as many as named of its clients took part.

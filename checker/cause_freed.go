@@ -103,7 +103,7 @@ func (p *pair) chainBack(own *hold, f *step) history.Cause {
 		a, b = b, a
 	}
 	if b == p.second || a.end() <= b.start() {
-		if p.takenFrom(own, f) || f.wholeKey() && p.ranOutUnder(own, f) || p.leaseOverBefore(f) {
+		if p.takenFrom(own, f) || f.wholeKey() && (p.ranOutUnder(own, f) || p.gone(own)) || p.leaseOverBefore(f) {
 			return history.MisUnlock
 		}
 		return history.CauseUnknown // each held in its own time, and this was the end of the freeing client's own hold
@@ -196,6 +196,22 @@ func (p *pair) takenFrom(own *hold, f *step) bool {
 		}
 	}
 	return false
+}
+
+// gone tells whether a fault took a hold's key from the server before the first was granted, who was the next to take it.
+func (p *pair) gone(own *hold) bool {
+	return slices.ContainsFunc(p.faults, func(w history.Window) bool {
+		_, takes := causeOf(w.Fault)
+		struck := takes && w.Confirmed && own.granted() <= w.Start && w.Last() <= p.first.grantedLatest()
+		return struck && !p.takenSince(w.Start, own.client())
+	})
+}
+
+// takenSince tells whether anybody but a client and the first holder took the key after an instant and before the first was granted.
+func (p *pair) takenSince(since int64, client string) bool {
+	return slices.ContainsFunc(p.steps, func(st step) bool {
+		return st.takes() && since <= st.Sent && st.Sent < p.first.granted() && st.Client != client && st.Client != p.first.client()
+	})
 }
 
 // ranOutUnder tells whether a hold's lease ended on the server before the first was granted, while a delete of its own client

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/lockbench/lockbench/history"
@@ -87,6 +88,19 @@ func (s *scene) stale(h *hold) bool {
 	return ok && end <= h.acquire.Return
 }
 
+// outer is the hold, asked for and granted, on which a hold rests that its client took without asking; nil when it asked.
+func (s *scene) outer(h *hold) (outer *hold) {
+	if h.asked {
+		return nil
+	}
+	for _, o := range s.holds {
+		if o.client() == h.client() && len(o.grants) > 0 && o.start() <= h.acquire.Call && (outer == nil || o.start() > outer.start()) {
+			outer = o
+		}
+	}
+	return outer
+}
+
 // leaseEnd is the latest instant at which the server can have ended what a client took or extended before an
 // instant. Not known when the client set no lease.
 func (s *scene) leaseEnd(client string, before int64) (int64, bool) {
@@ -141,14 +155,7 @@ func (p *pair) byBlindGrant() history.Cause {
 
 // byClientClock tells whether a grant was decided by a time that the client sent along.
 func (p *pair) byClientClock(h *hold) bool {
-	for _, g := range h.grants {
-		for _, arg := range g.Args {
-			if n, err := strconv.ParseInt(arg, 10, 64); err == nil && n >= epochFloor {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.grants, func(g *step) bool { return endingTime(g) != "" })
 }
 
 // epochFloor is below every wall-clock time since 1999, counted in seconds or in anything smaller, and above

@@ -1,6 +1,10 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"strconv"
+
+	"github.com/lockbench/lockbench/history"
+)
 
 // ranOut tells whether the server can have ended the first hold by itself before the second was granted.
 func (p *pair) ranOut() bool {
@@ -19,10 +23,35 @@ func (p *pair) serverEnd() (int64, bool) {
 		}
 		end, ok = 0, false
 		if ttl := p.ttl(st); ttl > 0 {
-			end, ok = st.Sent+ttl, true
+			end, ok = p.countedFrom(st)+ttl, true
 		}
 	}
 	return end, ok
+}
+
+// countedFrom is when a step's lease began at the earliest: when it was sent or, when the step sets the very time of the clients' clocks at which
+// the key is to end that an earlier step of its client set on another key, when that one was sent.
+func (p *pair) countedFrom(st *step) int64 {
+	at := endingTime(st)
+	if at == "" {
+		return st.Sent
+	}
+	for i := range p.steps {
+		if g := &p.steps[i]; g.Client == st.Client && endingTime(g) == at {
+			return min(g.Sent, st.Sent)
+		}
+	}
+	return st.Sent
+}
+
+// endingTime is the argument by which a step says when its key is to end, "" when it gives none.
+func endingTime(st *step) string {
+	for _, arg := range st.Args {
+		if n, err := strconv.ParseInt(arg, 10, 64); err == nil && n >= epochFloor {
+			return arg
+		}
+	}
+	return ""
 }
 
 // sets tells whether a step set the lease of the first hold: its own grant or renewal, or the renewal of another that
