@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -93,8 +94,32 @@ func (driftClock) Inject(ctx context.Context, f Field, s Spec) (Effect, error) {
 	return Effect{Node: node, Confirmed: err == nil, Note: fmt.Sprintf("clock at rate %g", s.Rate), Heal: setClockRight(f, node)}, err
 }
 
+// clockPatience is how long a clock waits to be set right on a node that another fault has stopped, and clockRetry how often it is tried.
+const (
+	clockPatience = 5 * time.Second
+	clockRetry    = 10 * time.Millisecond
+)
+
 func setClockRight(f Field, node int) func(context.Context) error {
-	return func(ctx context.Context) error { return f.Servers.SetClock(ctx, node, 0) }
+	return func(ctx context.Context) error {
+		again := time.NewTicker(clockRetry)
+		defer again.Stop()
+		enough := time.NewTimer(clockPatience)
+		defer enough.Stop()
+		for {
+			err := f.Servers.SetClock(ctx, node, 0)
+			if !errors.Is(err, servers.ErrState) {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return err
+			case <-enough.C:
+				return err
+			case <-again.C:
+			}
+		}
+	}
 }
 
 // flushScripts makes nodes forget their scripts.

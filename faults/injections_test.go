@@ -160,6 +160,21 @@ func (s *theatre) ahead(t *testing.T) bool {
 	return time.Until(now) > 30*time.Minute
 }
 
+// The clock of a node that another fault has stopped is set right when the node goes on.
+func TestInjectClockOfAStoppedNode(t *testing.T) {
+	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject", ClockFaults: true}, nil)
+	s.inject.Strike(t.Context(), Spec{Fault: JumpClock, Node: 1, By: Span{Fixed: time.Hour}, For: span100}, "now")
+	s.inject.Strike(t.Context(), Spec{Fault: PauseServer, Node: 1, For: span400}, "now")
+	for _, w := range s.measured(t, 2) {
+		if !w.Confirmed {
+			t.Errorf("window %+v", w)
+		}
+	}
+	if s.ahead(t) {
+		t.Error("the clock is still ahead")
+	}
+}
+
 func TestInjectAtOnce(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject"}, nil)
 	ctx := t.Context()
