@@ -201,7 +201,7 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 		p.Verdict = Pass
 	}
 	if !opt.Bare {
-		p.CI95 = confidence(p.Violations, p.Opportunities)
+		p.CI95 = Confidence(p.Violations, p.Opportunities)
 	}
 	if p.Opportunities > 0 {
 		p.Rate = float64(p.Violations) / float64(p.Opportunities)

@@ -60,7 +60,7 @@ func sumProperty(a, b Property) Property {
 	if out.Opportunities > 0 {
 		out.Rate = float64(min(out.Violations, out.Opportunities)) / float64(out.Opportunities)
 	}
-	out.CI95 = confidence(out.Violations, out.Opportunities)
+	out.CI95 = Confidence(out.Violations, out.Opportunities)
 	return out
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -42,32 +41,6 @@ func (pauseServer) Inject(ctx context.Context, f Field, s Spec) (Effect, error) 
 	}
 	e.Confirmed = true
 	return e, nil
-}
-
-// failover cuts the replication of a pair; what is granted from then on the replica does not learn. Healing kills the
-// primary and promotes the replica, which ends the fault: For and Until say how much is lost.
-type failover struct{}
-
-func (failover) Name() string { return Failover }
-
-func (failover) Available(f Field) error {
-	if f.Servers != nil && f.Servers.Topology() != impls.Replicated {
-		return fmt.Errorf("%w: a failover needs a replicated pair, this is %s", servers.ErrRefused, f.Servers.Topology())
-	}
-	return nil
-}
-
-func (failover) Inject(ctx context.Context, f Field, _ Spec) (Effect, error) {
-	if err := f.Servers.SetReplication(ctx, false); err != nil {
-		return Effect{Node: 0}, err
-	}
-	return Effect{Node: 0, Confirmed: true, Note: "from the end of replication to the promotion of the replica", Heal: func(ctx context.Context) error {
-		if err := f.Servers.Kill(ctx, 0); err != nil {
-			return err
-		}
-		_, err := f.Servers.Promote(ctx)
-		return err
-	}}, nil
 }
 
 // jumpClock sets a node's clock off from the machine's.

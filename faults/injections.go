@@ -101,9 +101,8 @@ func (i *Injections) Strike(ctx context.Context, s Spec, where string) {
 	if err != nil {
 		w.Note = err.Error()
 	}
-	lasts := s.For != (Span{}) || s.Until != ""
-	if err != nil || !lasts {
-		w.End = i.instant(s, err)
+	if err != nil || !s.lasts() {
+		w.End, w.Replica = i.instant(s, err), e.replica()
 		i.cfg.Windows(w)
 		if e.Heal != nil && healsAtEnd(s.Fault) {
 			i.work.Go(func() { i.atEnd(e) })
@@ -116,7 +115,7 @@ func (i *Injections) Strike(ctx context.Context, s Spec, where string) {
 // instant is the end of a fault that is not healed: now for one that is over as soon as it is done, and never otherwise.
 func (i *Injections) instant(s Spec, err error) int64 {
 	switch s.Fault {
-	case FlushScripts, DeleteKey, EvictKeys, CutPubSub:
+	case FlushScripts, DeleteKey, EvictKeys, CutPubSub, Failover:
 		return i.cfg.Timeline()
 	}
 	if err != nil {
@@ -142,7 +141,7 @@ func (i *Injections) end(s Spec, e Effect, w history.Window) {
 			w.Confirmed, w.Note = false, "not healed: "+err.Error()
 		}
 	}
-	w.End = i.cfg.Timeline()
+	w.End, w.Replica = i.cfg.Timeline(), e.replica()
 	i.cfg.Windows(w)
 }
 

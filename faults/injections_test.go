@@ -231,19 +231,46 @@ func TestInjectDeleteKeyOnAReplicatedPair(t *testing.T) {
 	}
 }
 
-// What is granted after the trigger is not there after the promotion.
+// What is granted after replication has ended is not there after the promotion, and the window tells of each failover what the replica had.
 func TestInjectFailover(t *testing.T) {
-	s := newTheatre(t, servers.Spec{Topology: impls.Replicated, Name: "inject"}, nil)
-	ctx := t.Context()
-	s.inject.Strike(ctx, Spec{Fault: Failover, For: span100}, "now")
-	if err := s.client(0).Set(ctx, "lock", "v", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if w := s.measured(t, 1)[0]; !w.Confirmed {
-		t.Fatalf("window %+v", w)
-	}
-	if n, err := s.client(0).Exists(ctx, "lock").Result(); err != nil || n != 0 {
-		t.Errorf("the promoted replica has %d, %v", n, err)
+	for _, tt := range []struct {
+		name          string
+		before, after string // what the lock's key is set to before the fault strikes and, where that is not the failover itself, after it
+		spec          Spec
+		replica       string
+		left          int64
+	}{
+		{"a grant after the end of replication", "", "v", Spec{Fault: Failover, For: span100}, history.LackedKey, 0},
+		{"a grant before it", "v", "", Spec{Fault: Failover, For: span100}, history.HadKey, 1},
+		{"an older grant", "old", "v", Spec{Fault: Failover, For: span100}, history.LackedKey, 1},
+		{"no grant", "", "", Spec{Fault: Failover, For: span100}, "", 0},
+		{"at once", "v", "", Spec{Fault: Failover}, history.HadKey, 1},
+		{"at once, without a grant", "", "", Spec{Fault: Failover}, history.LackedKey, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newTheatre(t, servers.Spec{Topology: impls.Replicated, Name: "inject"}, nil)
+			ctx := t.Context()
+			if tt.before != "" {
+				c := s.client(0).Conn()
+				c.Set(ctx, "lock", tt.before, 0)
+				if n := c.Wait(ctx, 1, time.Second).Val(); n != 1 {
+					t.Fatal("the replica does not follow")
+				}
+				c.Close()
+			}
+			s.inject.Strike(ctx, tt.spec, "now")
+			if tt.after != "" {
+				if err := s.client(0).Set(ctx, "lock", tt.after, 0).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if w := s.measured(t, 1)[0]; !w.Confirmed || w.Replica != tt.replica || w.End <= w.Start {
+				t.Errorf("window %+v, want %q", w, tt.replica)
+			}
+			if n, err := s.client(0).Exists(ctx, "lock").Result(); err != nil || n != tt.left {
+				t.Errorf("the promoted replica has %d, %v", n, err)
+			}
+		})
 	}
 }
 

@@ -25,8 +25,18 @@ type Effect struct {
 	Client    string // "" = none
 	Confirmed bool   // it was seen to take
 	Note      string // what was measured
+	// Replica tells of a failover, once the replica has taken over, what it had of the lock: see history.Window. nil for other faults.
+	Replica func() string
 	// Heal ends it and returns when that was seen. nil: there is nothing to end.
 	Heal func(ctx context.Context) error
+}
+
+// replica is what Replica tells.
+func (e Effect) replica() string {
+	if e.Replica == nil {
+		return ""
+	}
+	return e.Replica()
 }
 
 // Injector does one fault of the network or of servers.

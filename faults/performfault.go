@@ -10,9 +10,10 @@ import (
 
 // begun is a fault of a score that is in force.
 type begun struct {
-	spec   Spec
-	window history.Window
-	heal   func(ctx context.Context) error
+	spec    Spec
+	window  history.Window
+	heal    func(ctx context.Context) error
+	replica func() string // see Effect; nil for faults that are not injected
 }
 
 // mark begins or ends a fault.
@@ -39,11 +40,16 @@ func (p *performance) inject(ctx context.Context, b *begun) {
 		b.window.Note = "it cannot be done at a step"
 		return
 	}
-	e, err := injector.Inject(ctx, p.field, b.spec)
+	spec := b.spec
+	if spec.Fault == Failover {
+		spec.Until = OtherEntered // it lasts: the step that ends it is the promotion
+	}
+	e, err := injector.Inject(ctx, p.field, spec)
 	b.window.Node, b.window.Client, b.window.Confirmed, b.window.Note = e.Node, e.Client, e.Confirmed && err == nil, e.Note
 	if err != nil {
 		b.window.Note = err.Error()
 	}
+	b.replica = e.replica
 	if b.heal = e.Heal; b.spec.Fault == JumpClock {
 		b.heal = nil // it stays as it is
 	}
@@ -64,6 +70,9 @@ func (p *performance) end(id int) {
 		}
 	}
 	b.window.End = p.timeline()
+	if b.replica != nil {
+		b.window.Replica = b.replica()
+	}
 	p.windows(b.window)
 }
 

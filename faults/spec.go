@@ -31,6 +31,9 @@ type Spec struct {
 	Times int `yaml:"times,omitempty" json:"times,omitempty"`
 }
 
+// lasts tells a fault that has a time from one that is done at once, or stays.
+func (s Spec) lasts() bool { return s.For != (Span{}) || s.Until != "" }
+
 // Trigger names a moment. Exactly one of Moment, Request, Reply, After and Within is set.
 type Trigger struct {
 	// Moment is a step that workloads announce: calling, granted, entered, before-release, released.

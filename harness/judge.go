@@ -91,6 +91,7 @@ func (d *drive) result(k *keeper, out *Outcome, set *latency.Set) results.Result
 	r.SetLatency(set, results.NotRedis)
 	r.Load = results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0, Offered: d.Scenario.Rate,
 		Achieved: float64(d.counts.granted.Load()) / time.Duration(max(d.ended, 1)).Seconds(), Duration: time.Duration(d.ended)}
+	r.Failovers = results.CountFailovers(out.Windows)
 	r.Health.GCMax = longestCollection(k.run.Start)
 	for _, w := range out.Windows {
 		if !w.Confirmed {

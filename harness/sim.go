@@ -190,15 +190,17 @@ func (e Experiment) ends(out sim.Outcome) map[string]checker.StoreEnds {
 
 // tally adds up schedules.
 type tally struct {
-	runs     int
-	commands int
-	kept     scheduled // the first that broke something, or the last
-	verdict  *checker.Verdict
+	runs      int
+	commands  int
+	failovers *results.Failovers
+	kept      scheduled // the first that broke something, or the last
+	verdict   *checker.Verdict
 }
 
 func (t *tally) add(s scheduled) {
 	t.runs++
 	t.commands += len(s.Commands)
+	t.failovers = results.SumFailovers(t.failovers, results.CountFailovers(s.Windows))
 	if t.verdict == nil {
 		t.kept, t.verdict = s, s.verdict
 		return
@@ -218,7 +220,7 @@ func (e Experiment) simulated(keep *keeper, t *tally) (*Outcome, error) {
 	keep.run.Store = e.ends(t.kept.Outcome)
 	err := keep.simulated(t.kept.Outcome, e.Now())
 	out.Result = results.NewResult(keep.run, *t.verdict)
-	out.Result.Rerun = e.Rerun
+	out.Result.Rerun, out.Result.Failovers = e.Rerun, t.failovers
 	out.Result.SetLatency(nil, results.NoLatency)
 	out.Result.Load = results.Throughput{Clients: e.Scenario.Clients, Open: e.Scenario.Rate > 0, Offered: e.Scenario.Rate}
 	out.Result.Notes = append(out.Result.Notes, fmt.Sprintf("%d simulated schedules; the record kept is of one of them", t.runs))

@@ -36,7 +36,16 @@ type Window struct {
 	Confirmed bool   `json:"confirmed"`        // it was seen to take
 	Moment    string `json:"moment,omitempty"` // where it was placed, in words
 	Note      string `json:"note,omitempty"`   // what was measured, or why it did not take
+	// Replica is, of a failover, what the promoted replica had of the lock when it took over, before anybody wrote to it: HadKey or
+	// LackedKey. "" is not known, or that there was no key to have.
+	Replica string `json:"replica,omitempty"`
 }
+
+// What a replica that is promoted may have of the lock.
+const (
+	HadKey    = "had-key"
+	LackedKey = "lacked-key"
+)
 
 // Last is the instant up to which the fault lasted; math.MaxInt64 for one that was never healed.
 func (w Window) Last() int64 {

@@ -69,6 +69,8 @@ func (s *scanner) windowField(w *Window, name []byte) {
 		w.Moment = string(s.text())
 	case "note":
 		w.Note = string(s.text())
+	case "replica":
+		w.Replica = string(s.text())
 	default:
 		s.skip(0)
 	}

@@ -112,6 +112,9 @@ func AppendWindow(b []byte, w *Window) []byte {
 	if w.Note != "" {
 		b = appendText(b, `,"note":`, w.Note)
 	}
+	if w.Replica != "" {
+		b = appendText(b, `,"replica":`, w.Replica)
+	}
 	return append(b, '}', '\n')
 }
 

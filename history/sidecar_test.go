@@ -57,6 +57,7 @@ func TestWindowsAreReadBack(t *testing.T) {
 	windows := []history.Window{
 		{Fault: "pause-client", Client: "c1", Node: -1, Start: 5, End: 9, Confirmed: true, Moment: "granted", Note: "SIGSTOP"},
 		{Fault: "kill-server", Node: 2, Start: -5},
+		{Fault: "failover", Start: 5, End: 6, Confirmed: true, Replica: history.LackedKey},
 	}
 	path := filepath.Join(t.TempDir(), "faults.jsonl")
 	var file bytes.Buffer

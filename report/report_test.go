@@ -76,6 +76,8 @@ func failing(story int) results.Result {
 			"acquire":   {Response: spread(1, 2, 412), Outside: splits(900*time.Microsecond, 7*time.Millisecond, 398), Inside: splits(1100*time.Microsecond, 2310*time.Millisecond, 14)},
 			"hand-over": {Response: spread(1, 2, 10), Outside: splits(2*time.Millisecond, 30*time.Millisecond, 10), Inside: &results.Split{}},
 			"release":   {Response: spread(1, 2, 411), Outside: splits(300*time.Microsecond, 4*time.Millisecond, 411), Inside: &results.Split{}}},
+		Failovers: &results.Failovers{Count: 20, Had: 13, CI95: [2]float64{0.408, 0.846}},
+
 		Load:   results.Throughput{Clients: 8, Open: true, Offered: 500, Achieved: 212.4, Duration: 20 * time.Second},
 		Wait:   &latency.Wait{Acquires: 412, BehindHolder: 820, RoundTrips: 110, RetrySleep: 60, GeneratorLag: 10},
 		Health: results.Health{LateStarts: 2, Starts: 10_000, MaxLag: 1_100_000, GCMax: 400_000, Dropped: 1, NotSearched: 2, MaxStall: 120_000_000, Stalled: true},

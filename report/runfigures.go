@@ -14,7 +14,7 @@ import (
 
 // figureLines is everything below the story, with the latencies of the first so many operations of latencyOrder.
 func figureLines(r results.Result, path string, s Style, ops int) []string {
-	lines := slices.Concat(strengthLines(r), damageLines(r.Damage), latencyLines(r, ops), loadLines(r), healthLines(r, s),
+	lines := slices.Concat(strengthLines(r), damageLines(r.Damage), failoverLines(r.Failovers), latencyLines(r, ops), loadLines(r), healthLines(r, s),
 		noteLines(r.Notes, maxNotes, s))
 	if path != "" {
 		lines = append(lines, "run       "+path)

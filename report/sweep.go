@@ -33,13 +33,22 @@ func sweepTable(x results.Sweep) []string {
 	for _, name := range results.SweptProperties() {
 		fmt.Fprintf(t, "\t%s", name)
 	}
-	fmt.Fprintln(t, "\truns")
+	fmt.Fprint(t, "\truns")
+	counted := slices.ContainsFunc(x.Points, func(p results.SweepPoint) bool { return p.Failovers != nil })
+	if counted {
+		fmt.Fprint(t, "\treplica had the key")
+	}
+	fmt.Fprintln(t)
 	for _, p := range x.Points {
 		fmt.Fprint(t, p.Size)
 		for _, name := range results.SweptProperties() {
 			fmt.Fprintf(t, "\t%s", sweepCell(p, name))
 		}
-		fmt.Fprintf(t, "\t%d of %d\n", p.Violated, p.Runs)
+		fmt.Fprintf(t, "\t%d of %d", p.Violated, p.Runs)
+		if p.Failovers != nil {
+			fmt.Fprintf(t, "\tof %d in %s", p.Failovers.Count, shareOf(p.Failovers))
+		}
+		fmt.Fprintln(t)
 	}
 	_ = t.Flush() // into memory
 	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")

@@ -31,7 +31,8 @@ type Result struct {
 	Latency    map[string]Operation `json:"latency"`                  // by operation; empty when there are no figures
 	NoLatency  string               `json:"latency_absent,omitempty"` // why there are none
 	Load       Throughput           `json:"load"`
-	Wait       *latency.Wait        `json:"wait,omitempty"` // what the waiting of all acquires was spent on
+	Wait       *latency.Wait        `json:"wait,omitempty"`      // what the waiting of all acquires was spent on
+	Failovers  *Failovers           `json:"failovers,omitempty"` // what promoted replicas had of the lock
 	Health     Health               `json:"health"`
 	Notes      []string             `json:"notes,omitempty"` // warnings that must be shown
 	Rerun      string               `json:"rerun"`

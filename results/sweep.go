@@ -27,14 +27,15 @@ type Sweep struct {
 
 // SweepPoint is one size.
 type SweepPoint struct {
-	Size       string             `json:"size"`            // "0.2 lease", "300ms"
-	Lasted     int64              `json:"size_ns"`         // the same in nanoseconds
-	Verdict    checker.Result     `json:"verdict"`         // of the point's runs together
-	Runs       int                `json:"runs"`            // in the simulator each is several schedules
-	Violated   int                `json:"runs_violated"`   // runs that broke any property
-	Properties []checker.Property `json:"properties"`      // mutual-exclusion, exclusive-use, store-integrity
-	Dirs       []string           `json:"dirs,omitempty"`  // run directories
-	Notes      []string           `json:"notes,omitempty"` // warnings of its runs
+	Size       string             `json:"size"`                // "0.2 lease", "300ms"
+	Lasted     int64              `json:"size_ns"`             // the same in nanoseconds
+	Verdict    checker.Result     `json:"verdict"`             // of the point's runs together
+	Runs       int                `json:"runs"`                // in the simulator each is several schedules
+	Violated   int                `json:"runs_violated"`       // runs that broke any property
+	Properties []checker.Property `json:"properties"`          // mutual-exclusion, exclusive-use, store-integrity
+	Failovers  *Failovers         `json:"failovers,omitempty"` // of all runs
+	Dirs       []string           `json:"dirs,omitempty"`      // run directories
+	Notes      []string           `json:"notes,omitempty"`     // warnings of its runs
 }
 
 // SweptProperties are the properties whose rates a sweep shows.

@@ -54,6 +54,9 @@ func validateRepeats(f faults.Spec, bad problems) {
 	if t.Nth != 0 && t.Moment+t.Request+t.Reply == "" {
 		bad("when.nth", "there is no moment, request or reply to count")
 	}
+	if f.Times > 1 && f.Fault == faults.Failover {
+		bad("times", "a pair fails over once: the old primary does not come back")
+	}
 	if f.Times > 1 && t == (faults.Trigger{}) {
 		bad("times", "%s is in force from the start, which comes once", f.Fault)
 	}

@@ -31,6 +31,7 @@ func TestFaultsThatMakeNoSense(t *testing.T) {
 		// How often.
 		{"the third of nothing", "", "{fault: kill-server, when: {after: 1s, nth: 3}}", "8:47: there is no moment, request or reply to count"},
 		{"the start comes once", "", "{fault: slow-network, by: 1ms, times: 2}", "8:41: slow-network is in force from the start, which comes once"},
+		{"a second failover of a pair", "topology: replicated\n", "{fault: failover, when: {moment: entered}, times: 2}", "9:53: a pair fails over once"},
 		// To whom.
 		{"the other of one client", "clients: 1\n", "{fault: pause-client, when: {moment: entered}, for: 1s, until: other-entered}", "8:66: there is no other client"},
 		{"a node that a lone server has not got", "topology: standalone\n", "{fault: kill-server, node: 2, when: {after: 1s}}", "9:30: 2 is not between 0 and 1"},

@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -89,6 +90,14 @@ func (n *node) load(d dataset, t time.Time) {
 			db.SetTTL(e.key, e.expires.Sub(own))
 		}
 	}
+}
+
+// holdsAs tells whether two nodes hold the same keys with the same values, whenever these end.
+func (d dataset) holdsAs(other dataset) bool {
+	return slices.EqualFunc(d.entries, other.entries, func(a, b entry) bool {
+		a.expires, b.expires = time.Time{}, time.Time{}
+		return reflect.DeepEqual(a, b)
+	})
 }
 
 // digest is a hash of the data, with what is left of each lease rounded to grain: states that differ by less are one to a

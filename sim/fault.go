@@ -276,17 +276,26 @@ func (w *world) failover(moment string) {
 	if w.program.Topology != impls.Replicated || w.pair.stopped {
 		return
 	}
-	w.promote()
+	replica := w.promote()
 	w.instant(faults.Failover, "", 0, moment)
+	w.windows[len(w.windows)-1].Replica = replica
 }
 
-func (w *world) promote() {
+// promote tells what the replica had of the lock.
+func (w *world) promote() (replica string) {
 	old := w.nodes[w.primary]
+	if lock := old.copy(time.Now()); len(lock.entries) > 0 {
+		replica = history.LackedKey
+		if lock.holdsAs(w.nodes[1-w.primary].copy(time.Now())) {
+			replica = history.HadKey
+		}
+	}
 	old.down = true
 	w.dropLinks(old)
 	w.primary = 1 - w.primary
 	w.pair.stopped, w.pair.stream = true, nil
 	clear(w.nodes[w.primary].scripts)
+	return replica
 }
 
 // failoverAfter ends the replication of the pair now, and kills the primary when the fault is over: how much the new primary has not got is
@@ -297,8 +306,8 @@ func (w *world) failoverAfter(e extent, moment string) {
 		return
 	}
 	w.pair.cut = true
-	end := w.open(faults.Failover, "", 0, moment)
-	w.lasting(e, func() { w.promote(); end() })
+	i, end := len(w.windows), w.open(faults.Failover, "", 0, moment)
+	w.lasting(e, func() { w.windows[i].Replica = w.promote(); end() })
 }
 
 // jumpClock moves a node's clock.

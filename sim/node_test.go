@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/servers"
 )
@@ -194,10 +195,11 @@ func TestNodeReplication(t *testing.T) {
 		reaches int // of two writes
 		waited  string
 		holds   []string // the new primary
+		replica string   // what the window of the failover says
 	}{
-		{"nothing reaches the replica", 0, ":0", []string{"$-1", "$-1"}},
-		{"one of two writes does", 1, ":0", []string{"$1 1", "$-1"}},
-		{"both do", 2, ":1", []string{"$1 1", "$1 2"}},
+		{"nothing reaches the replica", 0, ":0", []string{"$-1", "$-1"}, history.LackedKey},
+		{"one of two writes does", 1, ":0", []string{"$1 1", "$-1"}, history.LackedKey},
+		{"both do", 2, ":1", []string{"$1 1", "$1 2"}, history.HadKey},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -219,6 +221,9 @@ func TestNodeReplication(t *testing.T) {
 				w.failover("")
 				if w.serverAt(0) != w.nodes[1] || !w.nodes[0].down {
 					t.Error("address 0 does not lead to the replica, or the old primary lives")
+				}
+				if got := w.windows[0].Replica; got != row.replica {
+					t.Errorf("the replica %q, want %q", got, row.replica)
 				}
 				if got := asked(w.nodes[1], time.Now(), "GET a", "GET b"); !slices.Equal(got, row.holds) {
 					t.Errorf("the new primary holds %q, want %q", got, row.holds)

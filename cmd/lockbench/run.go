@@ -185,10 +185,20 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) error {
 			all = append(all, *r)
 		}
 	}
-	if a.json() && len(all) > 0 {
+	switch {
+	case a.json() && len(all) > 0:
 		err = errors.Join(err, a.writeRuns(all, f.reps))
+	case len(all) > 1:
+		err = errors.Join(err, report.Failovers(a.out, failoversOf(all)))
 	}
 	return errors.Join(err, interrupts.end())
+}
+
+func failoversOf(all []results.Result) (sum *results.Failovers) {
+	for _, r := range all {
+		sum = results.SumFailovers(sum, r.Failovers)
+	}
+	return sum
 }
 
 // writeRuns writes one result as it is, and several as an array.

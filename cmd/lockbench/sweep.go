@@ -74,6 +74,7 @@ func sizes(s scenarios.Scenario, sweep scenarios.Sweep) ([]scenarios.Scenario, e
 func (a *app) sweepPoint(ctx context.Context, e harness.Experiment, f runFlags, size faults.Span) (results.SweepPoint, error) {
 	var sum *checker.Verdict
 	var dirs []string
+	var failovers *results.Failovers
 	runs, violated := 0, 0
 	plan := e.Scenario
 	var err error
@@ -91,6 +92,7 @@ func (a *app) sweepPoint(ctx context.Context, e harness.Experiment, f runFlags, 
 		if out.Verdict.Verdict == checker.Fail {
 			violated++
 		}
+		failovers = results.SumFailovers(failovers, out.Result.Failovers)
 		if out.Dir != "" {
 			dirs = append(dirs, out.Dir)
 		}
@@ -104,6 +106,7 @@ func (a *app) sweepPoint(ctx context.Context, e harness.Experiment, f runFlags, 
 		return results.SweepPoint{}, err
 	}
 	p := results.NewSweepPoint(size.String(), int64(size.Of(e.Scenario.Lease.Of(0))), sum)
+	p.Failovers = failovers
 	p.Runs, p.Violated, p.Dirs, p.Notes = runs, violated, dirs, slices.Compact(p.Notes)
 	return p, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,30 @@ func TestSweepRunsEverySize(t *testing.T) {
 	}
 	if w.ran[0].Seed != 5 || w.ran[1].Seed != 6 || w.ran[2].Seed != 5 || w.ran[0].PlanHash == w.ran[2].PlanHash {
 		t.Error("the seeds or plans of the runs are not what they should be")
+	}
+}
+
+// Several runs, and the runs of each size, add up in how many failovers the replica had the key.
+func TestFailoversAddUp(t *testing.T) {
+	had := map[uint64]int{5: 1, 6: 0, 7: 1}
+	of := func(args ...string) string {
+		w := newWorld(checker.Pass)
+		w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
+			out := outcome(e, checker.Pass)
+			out.Result.Failovers = &results.Failovers{Count: 1, Had: had[e.Seed]}
+			return out, nil
+		}
+		if got := w.call(t, append([]string{"run", "--lock", "token", "--scenario", "failover-held", "--seed", "5", "--reps", "3"}, args...)...); got != 0 {
+			t.Fatalf("exit code %d\n%s", got, w.err)
+		}
+		return w.out.String()
+	}
+	const all = "replica had the key in 2 (67 %; 95 %: 9.4 % to 99 %)"
+	if text := of(); !strings.Contains(text, "failovers 3, "+all) {
+		t.Errorf("three runs:\n%s", text)
+	}
+	if text := of("--sweep", "failover-lag=1ms..9ms/2"); strings.Count(text, "of 3 in 2 (67 %; 95 %: 9.4 % to 99 %)") != 2 {
+		t.Errorf("two sizes:\n%s", text)
 	}
 }
 
