@@ -65,6 +65,8 @@ type Traits struct {
 	MultiCommand bool // one acquire needs more than one command
 	NilGrants    bool // the script of an acquire answers nil when it grants, and something else when it refuses
 	LocalOwner   bool // identifies owners in a way that is unique only inside one process
+	Multiplexes  bool // its goroutines share one connection, over which each sends one command at a time
+	OwnRandom    bool // draws its tokens, which are no text, from the process's random source and not from Env.Rand
 }
 
 // Claim is what the source says of a variant, in our words, and whether the measurements bear it out.

@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/workloads"
@@ -20,7 +19,6 @@ type actor struct {
 	world  *world
 	index  int
 	name   string
-	gate   *faults.Gate
 	skew   time.Duration
 	cancel context.CancelFunc // of its last acquire; nil before the first
 
@@ -28,16 +26,19 @@ type actor struct {
 	crashed bool
 	frozen  bool // its record is closed
 	done    bool
-	err     error // what the workload returned
-	links   int   // dialled so far
-	sent    int   // commands sent so far
+	tokens  *tokens         // nil for a lock whose randomness comes from the seed
+	dead    chan struct{}   // closed when the client is
+	held    []chan struct{} // of goroutines that wait for the end of a pause, in order of arrival; closed one by one
+	reached []*halt         // moments that the driver has not looked at
+	err     error           // what the workload returned
+	links   int             // dialled so far
+	sent    int             // commands sent so far
 
 	open     []history.Operation // begun, not yet added; innermost last
 	ops      []history.Operation
 	commands []history.Command
 	traced   int    // of ops, how many are in the trace
 	seen     uint64 // hash of everything the client has been told, and when
-	sleeps   int
 }
 
 // access is what the client may touch.
@@ -89,6 +90,9 @@ var _ workloads.Recorder = (*actor)(nil)
 func (a *actor) Begin(op history.Operation) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
+	if a.frozen {
+		return
+	}
 	a.open = append(a.open, op)
 	if op.Op == history.Use {
 		a.world.enter(a)
@@ -108,15 +112,12 @@ func (a *actor) Add(op history.Operation) {
 	a.record(op)
 }
 
-// clientIDs is the distance between the first operation numbers of two clients.
-const clientIDs = 1 << 40
-
+// record adds an operation; its number is given when it is traced.
 func (a *actor) record(op history.Operation) {
 	if a.frozen {
 		return
 	}
 	op.Client = a.name
-	op.ID = uint64(a.index)*clientIDs + uint64(len(a.ops)) + 1
 	a.ops = append(a.ops, op)
 }
 
@@ -151,6 +152,7 @@ func (a *actor) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		select {
 		case <-wait:
 		case <-ctx.Done():
+			time.Sleep(lateness(a.index, i, 0)) // who waits for the context alone comes first
 			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: ctx.Err()}
 		}
 	}
@@ -178,9 +180,8 @@ func (a *actor) connect(node int) (*link, <-chan struct{}, error) {
 
 // at is a moment that the workload announces: faults placed there strike, and a stopped client waits.
 func (a *actor) at(ctx context.Context, m history.Moment, key string) error {
-	a.world.noteMoment(a, m)
-	a.world.moment(a, m)
-	if err := a.gate.Pass(); err != nil {
+	a.world.reach(a, m)
+	if err := a.pass(); err != nil {
 		return err
 	}
 	return ctx.Err()
@@ -191,22 +192,83 @@ var _ impls.Clock = (*actor)(nil)
 // Now is the client's clock: the bubble's, off by the client's skew.
 func (a *actor) Now() time.Time { return time.Now().Add(a.skew) }
 
-// Sleep waits in virtual time. Sleeps of different clients never end at the same nanosecond, because the order in
-// which timers of one instant fire is the runtime's secret.
+// Sleep waits in virtual time. Sleeps of different clients never end at the same nanosecond: each ends, a little late, at an instant that
+// belongs to the client. A sleep that ends while the client is stopped does not return, and a dead client's ends at once.
 func (a *actor) Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return a.gate.Clock(0).Sleep(ctx, d)
+	if d > 0 {
+		t := time.NewTimer(a.ownInstant(d))
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		case <-a.dead:
+		}
+		a.world.mu.Lock()
+		a.seen = mix(a.seen, uint64(a.world.now()/grain))
+		a.world.active()
+		a.world.mu.Unlock()
 	}
+	if err := a.pass(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// Instants repeat their owner after sleepers nanoseconds. It is a prime, so that equal distances do not lead from an instant of a client to
+// another of its own, and room for each client to have several: of its goroutines that sleep for different times, too, no two are to wake at once.
+const (
+	sleepers = 8209
+	perOwner = sleepers / maxClients
+)
+
+// ownInstant lengthens a sleep of d to the next instant that belongs to the client and to sleeps of d.
+func (a *actor) ownInstant(d time.Duration) time.Duration {
+	own := time.Duration(uint64(a.index)*perOwner + mix(hashStart, uint64(d))%perOwner)
+	end := (a.world.now() + d) % sleepers
+	return d + (own-end+sleepers)%sleepers
+}
+
+// pass returns nil when the client is not stopped, at once or when it may go on, and impls.ErrCrashed when it is dead.
+func (a *actor) pass() error {
+	for {
+		turn, err := a.queue()
+		if turn == nil || err != nil {
+			return err
+		}
+		<-turn
+	}
+}
+
+// queue gives what a goroutine of a stopped client has to wait for.
+func (a *actor) queue() (chan struct{}, error) {
 	a.world.mu.Lock()
-	a.sleeps++
-	apart := time.Duration(1 + a.index + maxClients*(a.sleeps%8))
-	a.world.mu.Unlock()
-	err := a.gate.Clock(0).Sleep(ctx, d+apart)
-	a.world.mu.Lock()
-	a.seen = mix(a.seen, uint64(a.world.now()/grain))
-	a.world.active()
-	a.world.mu.Unlock()
-	return err
+	defer a.world.mu.Unlock()
+	switch {
+	case a.crashed:
+		return nil, impls.ErrCrashed
+	case !a.paused:
+		return nil, nil
+	}
+	turn := make(chan struct{})
+	a.held = append(a.held, turn)
+	return turn, nil
+}
+
+// die ends whatever the client waits for.
+func (a *actor) die() {
+	if !a.crashed {
+		close(a.dead)
+	}
+	a.crashed, a.paused = true, false
+	for _, turn := range a.held {
+		close(turn)
+	}
+	a.held = nil
+	for _, l := range a.world.links {
+		if l.actor == a {
+			l.wake()
+		}
+	}
 }
 
 // seedOf makes the seed of one client from the program's.

@@ -5,7 +5,9 @@
 // the shipped lock code, third-party libraries included; they dial conns of this package instead of sockets. The driver
 // waits until every goroutine of the bubble is blocked (synctest.Wait), lists what could happen next in an order that
 // depends on names alone, asks a [Strategy] to choose, and lets exactly that happen. What was chosen is the [Tape]; the
-// same program and tape give the same trace, byte for byte.
+// same program and tape give the same trace, byte for byte. What the runtime decides is kept out of it: of several goroutines that run at one
+// instant what they did is sorted by names and contents before it counts, several that are to wake do so one after the other, idle connections
+// of a pool are all one, and what a library draws from the process's random source is called by names that follow from the seed.
 //
 // Data flows: Program and Strategy in, [Outcome] (history, commands, fault windows, tape, trace) out; the package checker
 // judges the outcome. [Explore] repeats this over many schedules in worker processes, so that a crash, a deadlock or an

@@ -90,7 +90,6 @@ func (w *world) pauseClient(a *actor, e extent, moment string) {
 		return
 	}
 	a.paused = true
-	a.gate.Pause()
 	end := w.open(faults.PauseClient, a.name, -1, moment)
 	w.lasting(e, func() { w.resumeClient(a); end() })
 	w.active()
@@ -102,18 +101,23 @@ func (w *world) resumeClient(a *actor) {
 		return
 	}
 	a.paused = false
-	for _, l := range w.links {
-		if l.actor != a {
-			continue
-		}
+	links := slices.DeleteFunc(slices.Clone(w.links), func(l *link) bool { return l.actor != a })
+	w.inTurn(links, func(l *link) {
 		for len(l.replies) > 0 && w.canAnswer(l) && l.replies[0].free() {
 			r := takeFirst(&l.replies)
+			if r.quiet() {
+				l.give(r)
+				continue
+			}
 			w.event(deliverReply, l, r.bytes, func() string { return "<- " + r.String() })
 			w.hand(r)
 		}
 		l.wake()
+	})
+	for _, turn := range a.held {
+		w.after(0, func() { close(turn) })
 	}
-	a.gate.Resume()
+	a.held = nil
 	w.active()
 }
 
@@ -122,15 +126,14 @@ func (w *world) crashClient(a *actor, moment string) {
 	if a.crashed || a.done {
 		return
 	}
-	a.crashed, a.paused = true, false
+	a.closeRecord(impls.ErrCrashed.Error())
 	for _, l := range w.links {
 		if l.actor == a {
 			l.replies, l.arrived, l.parked = nil, nil, nil
 			l.server.subs.forget(l)
-			l.wake()
 		}
 	}
-	_ = a.gate.Crash() // the gate holds no connection here: nothing can fail
+	a.die()
 	w.retryExtents()
 	w.open(faults.CrashClient, a.name, -1, moment)
 	w.active()
@@ -256,12 +259,14 @@ func (w *world) killServer(n *node, d time.Duration, moment string) {
 
 // dropLinks ends every connection of a node. What it had sent is lost with it.
 func (w *world) dropLinks(n *node) {
+	var links []*link
 	for _, l := range w.links {
 		if l.server == n && l.lost == nil {
 			l.requests = nil
-			l.breakOff(errGone)
+			links = append(links, l)
 		}
 	}
+	w.inTurn(links, func(l *link) { l.breakOff(errGone) })
 }
 
 // pauseServer stops a node for d.
@@ -358,11 +363,7 @@ func numberOf(nodes []*node) int {
 
 // cutPubSub cuts every connection that subscribes.
 func (w *world) cutPubSub(moment string) {
-	for _, l := range w.links {
-		if l.server.subs.has(l) {
-			w.cutLink(l)
-		}
-	}
+	w.inTurn(slices.DeleteFunc(slices.Clone(w.links), func(l *link) bool { return !l.server.subs.has(l) }), w.cutLink)
 	w.instant(faults.CutPubSub, "", -1, moment)
 }
 

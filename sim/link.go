@@ -42,6 +42,9 @@ type link struct {
 	writeBy time.Time
 	waiting bool          // a reader waits for bytes
 	changed chan struct{} // cap 1: something a reader waits for has changed
+	lane    int           // of its requests in the record
+	inUse   int           // requests without a reply; with more than none the lane is taken
+	last    uint64        // hash of the request that was sent last
 	timer   *time.Timer   // of the reader, of which there is one at a time; nil until it has waited
 }
 
@@ -53,13 +56,14 @@ type request struct {
 	name    string
 	args    []string
 	op      string // the operation of the client that sent it
-	nth     int    // of the client, from 1
 	sent    int64  // on the timeline
 	ready   int    // the step at which it became pending
 	held    time.Time
 	command int // index into the actor's commands
 	noted   int // the step of the score that it became; 0 = none
 
+	batch    *batch                          // nil for a request that was sent alone
+	quiet    bool                            // a handshake, which is no event
 	withheld bool                            // the client was stopped before it left
 	kept     bool                            // held back until a fault ends
 	doomed   bool                            // it will be lost
@@ -106,9 +110,15 @@ func (l *link) Write(b []byte) (int, error) {
 
 func (l *link) send(r resp.Request) {
 	args := texts(r)
+	if l.actor.tokens != nil {
+		l.actor.tokens.rename(args)
+	}
 	q := &request{link: l, name: strings.ToUpper(args[0]), args: args}
-	if handshake[q.name] && len(l.requests) == 0 && l.world.reachable(l) && !l.server.still {
-		l.arrive(l.server.execute(l.session, args, time.Now()))
+	l.last = hashArgs(args)
+	if handshake[q.name] {
+		q.quiet = true
+		l.requests = append(l.requests, q)
+		l.greet()
 		return
 	}
 	l.world.pend(q)
@@ -133,8 +143,9 @@ func texts(r resp.Request) []string {
 	return args
 }
 
-// handshake are the commands with which Redis clients open and keep a connection. They are answered at once and are no
-// events: no lock depends on when they happen.
+// handshake are the commands with which Redis clients open and keep a connection. They are no events: how many there are is up to the
+// client's pool, and no lock depends on when they happen. They are answered as soon as node and path are there, in turn with what else is on
+// the link.
 var handshake = map[string]bool{
 	"HELLO": true, "AUTH": true, "CLIENT": true, "SELECT": true, "READONLY": true, "PING": true, "COMMAND": true, "QUIT": true, "CLUSTER": true,
 }
@@ -188,7 +199,7 @@ func (l *link) take(b []byte) (n int, wait time.Duration, err error) {
 		l.waiting = true
 		return 0, -1, nil
 	}
-	wait = time.Until(l.readBy)
+	wait = time.Until(l.readBy.Add(lateness(l.actor.index, l.node, l.last)))
 	if wait <= 0 {
 		return 0, 0, l.opError("read", os.ErrDeadlineExceeded)
 	}
@@ -221,6 +232,7 @@ func (l *link) Close() error {
 		return l.opError("close", net.ErrClosed)
 	}
 	l.shut = true
+	l.requests = slices.DeleteFunc(l.requests, func(q *request) bool { return q.quiet })
 	l.replies, l.arrived = nil, nil
 	l.parked = nil
 	l.server.subs.forget(l)

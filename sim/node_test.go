@@ -125,7 +125,7 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 
 // sendsTo gives a client's connection to a node.
 func (w *world) sendsTo(n *node) *link {
-	l := &link{world: w, actor: &actor{name: "c1"}, server: n, changed: make(chan struct{}, 1)}
+	l := &link{world: w, actor: &actor{world: w, name: "c1"}, server: n, changed: make(chan struct{}, 1)}
 	l.session = n.newSession(l)
 	w.links = append(w.links, l)
 	return l
@@ -176,6 +176,7 @@ func TestNodePersistence(t *testing.T) {
 				l.sends("SET b 2")
 				w.passes(500 * time.Millisecond)
 				w.killServer(w.nodes[0], time.Second, "")
+				w.passes(0)
 				if !w.nodes[0].down || l.lost == nil {
 					t.Error("the node lives, or its connections do")
 				}

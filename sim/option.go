@@ -85,7 +85,7 @@ func inOrder(messages []option) {
 		return
 	}
 	slices.SortStableFunc(messages, func(a, b option) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), byContent(a, b))
+		return cmp.Or(cmp.Compare(a.kind, b.kind), byContent(a, b), cmp.Compare(a.ready, b.ready))
 	})
 	for i := 1; i < len(messages); i++ {
 		if messages[i].kind == messages[i-1].kind {
@@ -235,12 +235,8 @@ func (q *request) free() bool {
 func (w *world) hand(r *reply) {
 	l := r.link
 	w.noteReply(r, false)
-	if r.request != nil {
-		c := &l.actor.commands[r.request.command]
-		c.Replied, c.Reply = w.timeline(), replyText(r.bytes)
-	}
 	l.actor.seen = mixText(mix(l.actor.seen, uint64(w.now()/grain)), r.bytes)
-	l.arrive(r.bytes)
+	l.give(r)
 }
 
 func (r *reply) free() bool { return !r.kept && !r.held.After(time.Now()) }

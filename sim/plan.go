@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/faults"
@@ -86,15 +87,18 @@ func (w *world) owner(int) string {
 	return ""
 }
 
-// moment strikes the faults that are placed at a step of a client. It is called by the client's goroutine.
+// moment strikes the faults that are placed at a step of a client.
 func (w *world) moment(a *actor, m history.Moment) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for _, f := range w.plan.pending {
 		if f.When.Moment == string(m) && f.matches(a) {
 			w.strike(f)
 		}
 	}
+}
+
+// watches tells whether a fault is placed at a step of a client.
+func (p *plan) watches(m history.Moment) bool {
+	return slices.ContainsFunc(p.pending, func(f *placed) bool { return f.When.Moment == string(m) })
 }
 
 // matches counts a match of the trigger by a client, and tells whether the fault strikes now.
@@ -128,11 +132,12 @@ func names(trigger string, q *request) bool {
 }
 
 // onSend strikes the faults that are placed before a request leaves its client.
-func (p *plan) onSend(q *request) {
+func (p *plan) onSend(q *request) (struck bool) {
 	for _, f := range p.pending {
 		if !names(f.When.Request, q) || !f.matches(q.link.actor) {
 			continue
 		}
+		struck = true
 		switch f.Fault {
 		case faults.LoseRequest:
 			q.doomed = true
@@ -143,6 +148,7 @@ func (p *plan) onSend(q *request) {
 			p.world.strike(f)
 		}
 	}
+	return struck
 }
 
 // onReply strikes the faults that are placed between a request's effect and its reply; true when the reply is lost.

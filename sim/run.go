@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,8 +139,13 @@ func (w *world) begin() {
 		w.addrs = append(w.addrs, nodeAddr(i))
 	}
 	for i := range p.Clients {
-		w.actors = append(w.actors, &actor{world: w, index: i, name: "c" + strconv.Itoa(i+1), gate: faults.NewGate(),
+		w.actors = append(w.actors, &actor{world: w, index: i, name: "c" + strconv.Itoa(i+1), dead: make(chan struct{}),
 			ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, usualOps)})
+	}
+	if p.Variant.Traits.OwnRandom {
+		for i, a := range w.actors {
+			a.tokens = newTokens(w.seedOf(i))
+		}
 	}
 	if p.Length > 0 {
 		w.after(p.Length, w.lastRound)
@@ -195,6 +201,9 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 		}
 	}
 	w.traceOps()
+	for _, a := range w.actors {
+		a.frozen = true
+	}
 	w.mu.Unlock()
 	cancel()
 	late := time.NewTimer(patience)
@@ -222,24 +231,29 @@ func (w *world) settle() {
 // settling is longer than every time-out that a Redis client has by default.
 const settling = time.Minute
 
-// unwind lets a client that is stuck end: what it did not finish is recorded as not finished.
-func (a *actor) unwind() {
+// closeRecord records what the client has not finished as not finished, and nothing more of it.
+func (a *actor) closeRecord(why string) {
 	for _, op := range slices.Backward(a.open) {
 		op.Return = a.world.timeline()
 		if op.Op != history.Use {
-			op.Outcome = history.Unknown
+			op.Outcome, op.Err = history.Unknown, why
 		}
 		a.record(op)
 	}
 	a.open = nil
 	a.frozen = true
-	a.crashed, a.paused = true, false
-	for _, l := range a.world.links {
-		if l.actor == a {
-			l.wake()
+}
+
+// unwind lets a client that is stuck end.
+func (a *actor) unwind() {
+	a.closeRecord("")
+	a.die()
+	for _, h := range a.reached {
+		if h.pass != nil {
+			close(h.pass)
 		}
 	}
-	_ = a.gate.Crash() // holds no connection
+	a.reached = nil
 }
 
 // outcome collects what the world leaves behind.
@@ -268,23 +282,19 @@ func (w *world) outcome() Outcome {
 	return out
 }
 
-// commands merges what the clients have sent, each in order, by when it was sent; of two at the same instant the first client's comes first.
+// commands merges what the clients have sent by when it was sent; of one instant in order of client, node and content.
 func (w *world) commands() []history.Command {
-	n := 0
+	var all []history.Command
 	for _, a := range w.actors {
-		n += len(a.commands)
+		all = append(all, a.commands...)
 	}
-	all := make([]history.Command, 0, n)
-	for next := make([]int, len(w.actors)); len(all) < n; {
-		first := -1
-		for i, a := range w.actors {
-			if next[i] < len(a.commands) && (first < 0 || a.commands[next[i]].Sent < w.actors[first].commands[next[first]].Sent) {
-				first = i
-			}
+	slices.SortStableFunc(all, func(a, b history.Command) int {
+		if a.Sent != b.Sent {
+			return cmp.Compare(a.Sent, b.Sent)
 		}
-		all = append(all, w.actors[first].commands[next[first]])
-		next[first]++
-	}
+		return cmp.Or(cmp.Compare(len(a.Client), len(b.Client)), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Node, b.Node),
+			cmp.Compare(a.Name, b.Name), slices.Compare(a.Args, b.Args))
+	})
 	return all
 }
 

@@ -32,13 +32,10 @@ func (w *world) noteReply(r *reply, lost bool) {
 	}
 }
 
-// noteMoment is called by the client's goroutine.
 func (w *world) noteMoment(a *actor, m history.Moment) {
 	if !w.trace.keep {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.note(faults.Step{Kind: faults.StepMoment, Client: a.name, Command: string(m)})
 }
 

@@ -54,7 +54,7 @@ func (t *trace) event(now time.Duration, kind optionKind, number uint64, content
 // op adds an operation that a client recorded.
 func (t *trace) op(op history.Operation) {
 	t.hash = mix(mix(mix(t.hash, uint64(op.Call)), uint64(op.Return)), uint64(op.Op)<<8|uint64(op.Outcome))
-	t.hash = mixText(t.hash, op.Token)
+	t.hash = mixText(mixText(t.hash, op.Token), op.Err)
 	if t.keep {
 		t.lines = append(t.lines, fmt.Sprintf("%12.6f  %s %s %s %s", time.Duration(op.Return).Seconds(), op.Client, op.Op, op.Key,
 			strings.TrimSpace(op.Outcome.String()+" "+op.Err)))
@@ -71,7 +71,7 @@ func commandOf(q *request) history.Command {
 	if node == q.link.world.storeIndex() {
 		node = storeNode
 	}
-	c := history.Command{Client: q.link.actor.name, Node: node, Conn: q.link.number, Sent: q.sent, Name: q.name,
+	c := history.Command{Client: q.link.actor.name, Node: node, Sent: q.sent, Name: q.name,
 		Args: make([]string, 0, min(len(args), history.MaxArgs))}
 	for i, a := range args {
 		if i == history.MaxArgs {

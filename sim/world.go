@@ -55,6 +55,7 @@ type world struct {
 	entered  int           // critical sections that were entered
 	entries  []int         // of these, by client
 	onEnter  []func()      // told of each
+	fresh    []*request    // sent, not yet looked at by the driver
 	slow     time.Duration // of every request and reply, one way
 	collide  bool          // all clients have one owner id
 	possible []option      // storage of options
@@ -118,19 +119,16 @@ func (w *world) addLink(l *link) {
 func (w *world) pend(q *request) {
 	a := q.link.actor
 	a.sent++
-	q.nth, q.op, q.sent, q.ready = a.sent, a.operation(q.link.node), w.timeline(), w.step
+	q.op, q.sent, q.ready = a.operation(q.link.node), w.timeline(), w.step
 	q.command = len(a.commands)
 	a.commands = append(a.commands, commandOf(q))
-	if w.sent++; w.program.Enough > 0 && w.sent >= w.program.Enough && !w.stricken() {
-		w.lastRound()
-	}
 	q.link.requests = append(q.link.requests, q)
 	q.withheld = a.paused
 	if w.slow > 0 {
 		q.held = time.Now().Add(w.slow)
 		w.after(w.slow, func() {})
 	}
-	w.plan.onSend(q)
+	w.fresh = append(w.fresh, q)
 	w.active()
 }
 
@@ -176,7 +174,7 @@ func (w *world) drive() {
 	for w.crash == "" {
 		synctest.Wait()
 		w.mu.Lock()
-		w.due()
+		w.catchUp()
 		w.traceOps()
 		options := w.options()
 		if len(options) == 0 {
@@ -200,19 +198,10 @@ func (w *world) drive() {
 			continue
 		}
 		time.Sleep(tick)
+		synctest.Wait() // whose timer ends at this instant comes first
 		w.mu.Lock()
 		w.apply(chosen)
 		w.mu.Unlock()
-	}
-}
-
-// traceOps puts what clients have recorded since the last step into the trace, client by client: those who were woken by the
-// same event record in whatever order the runtime ran them.
-func (w *world) traceOps() {
-	for _, a := range w.actors {
-		for ; a.traced < len(a.ops); a.traced++ {
-			w.trace.op(a.ops[a.traced])
-		}
 	}
 }
 
@@ -261,18 +250,6 @@ func (w *world) over() bool {
 		}
 	}
 	return true
-}
-
-// due does what was arranged for now or before. Each of them is an event of its own.
-func (w *world) due() {
-	for len(w.timed) > 0 && !w.timed[0].at.After(time.Now()) {
-		t := w.timed[0]
-		w.timed = w.timed[1:]
-		t.do()
-		w.mu.Unlock()
-		synctest.Wait()
-		w.mu.Lock()
-	}
 }
 
 // pass lets time pass until somebody does something; false when the horizon is reached first.

@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
@@ -75,6 +77,9 @@ func (l *rueidisLock) option(noCache bool) rueidislock.LockerOption {
 		KeyPrefix: l.env.Key, KeyValidity: l.env.Lease, KeyMajority: l.majority,
 		ClientOption: rueidis.ClientOption{
 			InitAddress: addrs, ForceSingleClient: single, DisableCache: noCache,
+			// With client-side caching the library's connection always works in the background; so it does without.
+			AlwaysPipelining: noCache,
+			RetryDelay:       l.retryDelay,
 			// The library dials without a deadline and leaves it to the dialer to give a node up that does not answer.
 			DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 				ctx, cancel := context.WithTimeout(ctx, d.Timeout)
@@ -83,6 +88,18 @@ func (l *rueidisLock) option(noCache bool) rueidislock.LockerOption {
 			},
 		},
 	}
+}
+
+// retryDelay is the library's own delay, between 2^n and 2^(n+1) microseconds before try n and at most a second, but for where it comes from:
+// the library draws it from the process's random source, here it follows from who tries what.
+func (l *rueidisLock) retryDelay(attempts int, cmd rueidis.Completed, _ error) time.Duration {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(l.env.Owner))                                 // a hash takes everything
+	for _, word := range cmd.Commands()[:min(len(cmd.Commands()), 4)] { // behind the key comes a token
+		_, _ = h.Write([]byte(word))
+	}
+	base := uint64(1) << min(attempts, 20)
+	return min(time.Second, time.Duration(base+h.Sum64()%base)*time.Microsecond)
 }
 
 // Try is the library's TryWithContext.

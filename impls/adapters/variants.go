@@ -75,7 +75,8 @@ func rueidislockVariant() impls.Variant {
 		Name: name, Summary: "The library rueidislock, a majority of keys on one server, renewed at half the validity, waiters woken by invalidation.",
 		Kind: history.Mutex, Topology: impls.Standalone,
 		Source: impls.Source{Article: "github.com/redis/rueidis v1.0.79", Where: "rueidislock"},
-		Traits: impls.Traits{Validity: true, SelfRenewing: true, NotifiesLoss: true, Wakeups: true, MultiCommand: true},
+		Traits: impls.Traits{Validity: true, SelfRenewing: true, NotifiesLoss: true, Wakeups: true, MultiCommand: true,
+			Multiplexes: true, OwnRandom: true},
 		Claims: []impls.Claim{
 			{Text: "The returned context is cancelled at once when the majority of keys is not held any more.",
 				Holds: false, Command: command(name, "pause-holder")},

@@ -1,0 +1,173 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// writes lets the client write requests to its connection, one line each, all at once.
+func (l *link) writes(t *testing.T, lines ...string) {
+	t.Helper()
+	var b strings.Builder
+	for _, line := range lines {
+		words := strings.Fields(line)
+		fmt.Fprintf(&b, "*%d\r\n", len(words))
+		for _, w := range words {
+			fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
+		}
+	}
+	l.world.mu.Unlock()
+	defer l.world.mu.Lock()
+	if _, err := l.Write([]byte(b.String())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// has takes what has arrived at the client.
+func (l *link) has() string {
+	text := strings.ReplaceAll(strings.TrimSpace(string(l.arrived)), "\r\n", " ")
+	l.arrived = nil
+	return text
+}
+
+// steps lets everything happen that can, in the default order, and gives the names of the events.
+func (w *world) steps() (names []string) {
+	for {
+		w.catchUp()
+		options := w.options()
+		if len(options) == 0 {
+			return names
+		}
+		o := oldest(options)
+		what := ""
+		if o.kind == deliverRequest {
+			args := o.link.requests[0].args
+			what = " " + strings.Join(args[1:min(len(args), 2)], "")
+		}
+		names = append(names, o.name()+what)
+		w.apply(o)
+	}
+}
+
+// TestHandshakesAreNoEvents: a handshake is answered without the scheduler, as soon as the node is there, and never before what was sent before it.
+func TestHandshakesAreNoEvents(t *testing.T) {
+	inWorld(t, Program{}, func(w *world) {
+		l := w.sendsTo(w.nodes[0])
+		if l.writes(t, "PING"); l.has() != "+PONG" {
+			t.Error("a node that is there does not answer at once")
+		}
+		w.nodes[0].still = true
+		l.writes(t, "PING", "SET a 1", "PING", "SET b 1")
+		if names := w.steps(); len(names) > 0 || l.has() != "" {
+			t.Errorf("a node that is stopped: %v", names)
+		}
+		w.nodes[0].still = false
+		if w.catchUp(); l.has() != "+PONG" {
+			t.Error("the first handshake is not answered when the node is back")
+		}
+		want := []string{"request c1-n1 a", "reply c1-n1", "request c1-n1 b", "reply c1-n1"}
+		names := w.steps()
+		slices.Sort(names)
+		slices.Sort(want)
+		if !slices.Equal(names, want) {
+			t.Errorf("events %v, want %v", names, want)
+		}
+		if got := l.has(); got != "+OK +PONG +OK" {
+			t.Errorf("the client reads %q, want the replies in the order of its requests", got)
+		}
+		l.writes(t, "PING")
+		if len(l.actor.commands) != 2 {
+			t.Errorf("%d commands are recorded, want 2 and no handshake", len(l.actor.commands))
+		}
+	})
+}
+
+// TestMultiplexedRequestsHaveAnOrder: whichever goroutine writes first, the node sees the same, and each gets the reply to its own request.
+func TestMultiplexedRequestsHaveAnOrder(t *testing.T) {
+	var seen []string
+	for _, rows := range [][2]string{{"SET x 1 GET", "GET y"}, {"GET y", "SET x 1 GET"}} {
+		p := Program{}
+		p.Variant.Traits.Multiplexes = true
+		inWorld(t, p, func(w *world) {
+			l := w.sendsTo(w.nodes[0])
+			asked(w.nodes[0], time.Now(), "SET x old", "SET y yours")
+			l.writes(t, rows[0], "PING", rows[1])
+			seen = append(seen, strings.Join(w.steps(), ", "))
+			replies := map[string]string{"GET y": "$5 yours", "SET x 1 GET": "$3 old"}
+			if got, want := l.has(), replies[rows[0]]+" +PONG "+replies[rows[1]]; got != want {
+				t.Errorf("to %q the client reads %q, want %q", rows, got, want)
+			}
+		})
+	}
+	if seen[0] != seen[1] || !strings.Contains(seen[0], "request") {
+		t.Errorf("two orders: %s; %s", seen[0], seen[1])
+	}
+}
+
+// TestLinksBreakOneByOne: a node that dies ends its connections at one instant, in the order of what was sent over them.
+func TestLinksBreakOneByOne(t *testing.T) {
+	var orders []string
+	for _, lines := range [][]string{{"SET a 1", "SET b 1"}, {"SET b 1", "SET a 1"}} {
+		inWorld(t, Program{}, func(w *world) {
+			for _, line := range lines {
+				w.sendsTo(w.nodes[0]).writes(t, line)
+			}
+			order := ""
+			w.inTurn(slices.Clone(w.links), func(l *link) { order += l.requests[0].args[1] })
+			w.catchUp()
+			orders = append(orders, order)
+		})
+	}
+	if orders[0] != orders[1] || len(orders[0]) != 2 {
+		t.Errorf("orders %q, want one", orders)
+	}
+}
+
+// TestSleepsEndApart: of the clients and of the different sleeps of each, no two end at the same instant, though all begin at once and last alike.
+func TestSleepsEndApart(t *testing.T) {
+	inWorld(t, Program{}, func(w *world) {
+		ends := map[time.Duration]bool{}
+		for i := range maxClients {
+			for _, d := range []time.Duration{time.Second, time.Second + sleepers} {
+				late := (&actor{world: w, index: i}).ownInstant(d) - d
+				if late < 0 || late >= sleepers {
+					t.Fatalf("a sleep of %v is %v late", d, late)
+				}
+				if end := (d + late) % sleepers; ends[end] {
+					t.Errorf("client %d: a sleep of %v ends with another", i, d)
+				} else {
+					ends[end] = true
+				}
+			}
+		}
+	})
+}
+
+// TestTokensAreNamed: what a lock draws from a source of its own is called by names that follow from the seed, and comes back as it was.
+func TestTokensAreNamed(t *testing.T) {
+	named := func(seed byte, words ...string) (*tokens, []string) {
+		names := newTokens([32]byte{seed})
+		args := append([]string{"SET"}, words...)
+		names.rename(args)
+		return names, args[1:]
+	}
+	first, second := "\x00\xff0123456789abcdef012345", "\x01\xfe0123456789abcdef012345"
+	names, one := named(1, "key", first, second, first)
+	_, other := named(1, "key", second, first, second)
+	if !slices.Equal(one, other) || one[1] == one[2] || one[1] != one[3] || one[0] != "key" || len(one[1]) != len(first) {
+		t.Errorf("%q and %q, want the same names in order of appearance", one, other)
+	}
+	if _, seeded := named(2, "key", first); seeded[1] == one[1] {
+		t.Error("two seeds give one name")
+	}
+	if got := string(names.restore([]byte("$24\r\n" + one[2] + "\r\n"))); got != "$24\r\n"+second+"\r\n" {
+		t.Errorf("it comes back as %q, want %q", got, second)
+	}
+	if _, text := named(1, "2f1acc6c3a606b082e5eef5e54414ffb", "return redis.call('GET',\n KEYS[1])", "946684801000"); text[0] != "2f1acc6c3a606b082e5eef5e54414ffb" ||
+		!strings.HasPrefix(text[1], "return") || text[2] != "946684801000" {
+		t.Errorf("text is renamed: %q", text)
+	}
+}
