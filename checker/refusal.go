@@ -39,12 +39,13 @@ type refusal struct {
 	unsure  bool
 	votes   latest
 	late    int64     // until when a grant is under way whose reply comes after its lease
+	empty   int64     // until when a grant may hold whose belief was over when it came
 	open    []*record // refusals whose only witness can be the next grant to return
 }
 
 func newRefusal(d *docket) *refusal {
 	r := &refusal{tally: tally{property: history.Refusal, applies: d.k.count(history.Acquire, history.Busy) > 0}, d: d}
-	r.shared.gone, r.writers.gone, r.late = math.MinInt64, math.MinInt64, math.MinInt64
+	r.shared.gone, r.writers.gone, r.late, r.empty = math.MinInt64, math.MinInt64, math.MinInt64, math.MinInt64
 	if d.a.header.Kind == history.Semaphore && d.a.header.Permits > 1 {
 		r.permits = &largest{n: d.a.header.Permits}
 	}
@@ -166,6 +167,9 @@ func (f *refusal) started(r *record) {
 		f.shared.cut(r.ret)
 	}
 	f.of(r.mode).start(d)
+	if f.empty = min(f.empty, r.ret); d.end < r.ret {
+		f.empty = max(f.empty, d.gone)
+	}
 	if f.permits != nil {
 		f.permits.add(d.gone)
 	}
@@ -192,6 +196,10 @@ func (f *refusal) excused(b *record) bool { return f.excusedByRecord(b) || f.exc
 func (f *refusal) excusedByRecord(b *record) bool {
 	return f.late >= b.call || f.d.k.haunted(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call
 }
+
+// excusedFromSearch tells whether what excuses refusal b is something that no window has: besides that, a grant whose belief was over when it
+// came, for the server counts its lease from when it gave it.
+func (f *refusal) excusedFromSearch(b *record) bool { return f.excusedByRecord(b) || f.empty >= b.call }
 
 // excusedByUnknown tells whether an acquire of unknown outcome excuses refusal b.
 func (f *refusal) excusedByUnknown(b *record) bool {

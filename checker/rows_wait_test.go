@@ -70,6 +70,16 @@ var waitRows = []row{
 	{name: "the dead believe nothing", head: leased, extra: crashOf("a", 30*msec), ops: `
 		a acquire 0 1 ok until=told
 		b acquire 100 200 ok`},
+	// The server was stopped, and gave a the lock when the lease that counts from its call was over; it held all the same until its release.
+	{name: "refused by a grant that the server gave late", head: leased, ops: `
+		a acquire 2 160 ok
+		b acquire 165 166 busy
+		a release 170 171 ok
+		b acquire 180 181 ok`},
+	{name: "refused after the release of a grant that the server gave late", rule: "busy-witness", head: leased, ops: `
+		a acquire 2 160 ok
+		a release 165 166 ok
+		b acquire 170 171 busy`, want: "refusal×1"},
 	{name: "refused by a grant that was taken back, for its reply came after the lease", head: leased, ops: `
 		a acquire 0 160 fail
 		b acquire 50 51 busy

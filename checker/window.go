@@ -139,7 +139,7 @@ func (w *windows) returned(r *record) {
 // idle tells that refusal r is excused without a search.
 func (w *windows) idle(r *record) bool {
 	switch {
-	case w.refused.excusedByRecord(r):
+	case w.refused.excusedFromSearch(r):
 		return true
 	case w.forGood() && len(w.maybe) <= maxMaybe:
 		return false // the search places the acquires of unknown outcome

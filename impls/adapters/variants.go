@@ -98,7 +98,7 @@ func expectRedislockDefaults() expect.Table {
 		"pause-holder":       impls.NotApplicable(noTurn),
 		"crash-holder":       impls.NotApplicable(noTurn),
 		"lost-reply-acquire": impls.NotApplicable(allGone),
-		"pause-server":       impls.NotApplicable(noTurn),
+		"pause-server":       either(expect.Overrun()),
 		"pause-after-grant":  either(expect.Overrun()),
 		"kill-server":        either(expect.TwoHolders("restart-loss")),
 		"restart-delayed":    impls.NotApplicable("does not wait: nobody asks any more when the server is back"),
