@@ -131,6 +131,8 @@ func (p *pair) ownMark(f *step) bool {
 		}
 		if g.takes() && !p.elsewhen(g, taken, f) {
 			taken, leased = g, g
+		} else if taken != nil && deleted(taken, g) {
+			taken = nil
 		} else if g.effect == effectLease && taken != nil && g.Client == taken.Client {
 			leased = g
 		}
@@ -140,6 +142,11 @@ func (p *pair) ownMark(f *step) bool {
 	}
 	ttl := p.ttl(leased)
 	return ttl == noLease || f.Sent < plus(leased.latest(), ttl)
+}
+
+// deleted tells whether g took the key away that another client had taken before, without comparing.
+func deleted(taken, g *step) bool {
+	return g.effect == effectFree && g.wholeKey() && g.Client != taken.Client && g.Sent >= taken.latest()
 }
 
 // takesBack tells whether a step gave back, within the acquire that took it, a permit whose lease, counted from the last reply, had not ended.
