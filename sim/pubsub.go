@@ -61,7 +61,17 @@ func (s *subscriptions) forget(l *link) {
 func (s *subscriptions) has(l *link) bool { return s.count(l) > 0 }
 
 func (s *subscriptions) count(l *link) int {
-	return len(listening(s.channels, l)) + len(listening(s.patterns, l))
+	return subscribed(s.channels, l) + subscribed(s.patterns, l)
+}
+
+// subscribed counts what a link listens to.
+func subscribed(set map[string][]*link, l *link) (n int) {
+	for _, links := range set {
+		if slices.Contains(links, l) {
+			n++
+		}
+	}
+	return n
 }
 
 // subscribe runs SUBSCRIBE, PSUBSCRIBE and their opposites; each channel is confirmed by a reply of its own.

@@ -21,7 +21,7 @@ func (p *possible) name() string { return fmt.Sprintf(p.format, p.args...) }
 
 // strikes lists the faults that may be placed now, by name of fault, then client, then node.
 func (w *world) strikes() []option {
-	var out []option
+	out := w.striking[:0]
 	add := func(f func(moment string), format string, args ...any) {
 		out = append(out, option{kind: strike, fault: &possible{format, args, func() { f(bySearch) }}})
 	}
@@ -31,6 +31,7 @@ func (w *world) strikes() []option {
 		w.linkStrikes(fault, long, add)
 		w.nodeStrikes(fault, long, short, add)
 	}
+	w.striking = out
 	return out
 }
 

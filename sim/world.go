@@ -59,6 +59,7 @@ type world struct {
 	slow     time.Duration // of every request and reply, one way
 	collide  bool          // all clients have one owner id
 	possible []option      // storage of options
+	striking []option      // storage of strikes
 	content  []byte        // storage of what a request says
 	names    map[string]string
 	stuck    []string
