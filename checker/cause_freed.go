@@ -141,7 +141,18 @@ func (p *pair) ownMark(f *step) bool {
 		return false
 	}
 	ttl := p.ttl(leased)
-	return ttl == noLease || f.Sent < plus(leased.latest(), ttl)
+	return ttl == noLease || p.servedFrom(f) < plus(leased.latest(), ttl)
+}
+
+// servedFrom is the earliest instant at which a server can have run a step: when it was sent, or when the server went on that was stopped then.
+func (s *scene) servedFrom(st *step) int64 {
+	from := st.Sent
+	for i := range s.faults {
+		if w := &s.faults[i]; w.Fault == faultStop && w.Confirmed && w.Node == st.Node && w.Start <= from && from <= w.Last() {
+			from = w.Last()
+		}
+	}
+	return from
 }
 
 // deleted tells whether g took the key away that another client had taken before, without comparing.
@@ -168,12 +179,20 @@ func (p *pair) takesBack(f *step) bool {
 // it with own, which was under way until the lease that the step began had ended, or after f, beside which it ran. A delete that does not compare
 // proves nothing of whose key it was.
 func (s *scene) elsewhen(g, own, f *step) bool {
-	if g.effect != effectCreate || g.Client == f.Client {
+	if g.effect != effectCreate || g.Client == f.Client || s.foundGone(g, f) {
 		return false
 	}
 	ttl := s.ttl(g)
 	before := !f.wholeKey() && own != nil && own.Client == f.Client && own.effect == effectCreate && ttl != noLease && plus(g.Sent, ttl) <= own.latest()
 	return before || g.latest() >= f.Sent
+}
+
+// foundGone tells whether the client that took the key with g was told, before f was over, that there is no key to give a lease to: f deleted it, then.
+func (s *scene) foundGone(g, f *step) bool {
+	return slices.ContainsFunc(s.steps, func(st step) bool {
+		lease := st.Name == "EXPIRE" || st.Name == "PEXPIRE"
+		return lease && st.Client == g.Client && st.Node == g.Node && st.Reply == "0" && st.Sent >= g.latest() && st.latest() <= f.latest()
+	})
 }
 
 // outlived tells whether a writer's release of a read-write lock removed something when its own lease had ended: then it was the next

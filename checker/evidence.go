@@ -19,6 +19,7 @@ type evidence struct {
 	faults   []history.Window             // by start
 
 	faultsEnd []int64 // the latest end of faults[:i+1]
+	unserved  []int64 // until when faults[i] kept its client from being served
 }
 
 // operationIndex finds operations by key and time.
@@ -48,9 +49,10 @@ func newEvidence(in Input, index operationIndex) *evidence {
 	ev.faults = slices.Clone(in.Faults)
 	slices.SortStableFunc(ev.faults, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
 	last := int64(math.MinInt64)
-	for _, w := range ev.faults {
-		last = max(last, w.Last())
+	for i := range ev.faults {
+		last = max(last, ev.faults[i].Last())
 		ev.faultsEnd = append(ev.faultsEnd, last)
+		ev.unserved = append(ev.unserved, ev.unservedUntil(&ev.faults[i]))
 	}
 	return ev
 }

@@ -13,6 +13,9 @@ const (
 	faultBlackhole = "blackhole-client"
 	faultPartition = "partition-nodes"
 	faultStop      = "pause-server"
+
+	faultDelayRequest = "delay-request"
+	faultDelayReply   = "delay-reply"
 )
 
 // metFault tells whether any fault window meets [from, to].
@@ -31,23 +34,41 @@ func (e *evidence) metFault(from, to int64) bool {
 }
 
 // unavailable gives the latest instant, up to t, until which a client could not be served for a reason that is not the lock's: the
-// node was down or out of reach, or the client itself was stopped or dead.
+// node was down or out of reach, the client waited for the one message that was held up, or the client itself was stopped or dead.
 func (e *evidence) unavailable(client string, t int64) (last int64, ok bool) {
 	last = math.MinInt64
-	for _, w := range e.faults {
+	for i, w := range e.faults {
 		if w.Start > t {
 			break
 		}
 		switch w.Fault {
 		case faultKillServer, faultStop, faultFailover, faultPartition:
-		case faultPauseClient, faultBlackhole, faultCrashClient: // what a library reports of a dead client's wait is nobody's wait
+		case faultPauseClient, faultBlackhole, faultDelayRequest, faultDelayReply, faultCrashClient: // what a library reports of a dead client's wait is nobody's wait
 			if w.Client != client {
 				continue
 			}
 		default:
 			continue
 		}
-		last, ok = max(last, min(w.Last(), t)), true
+		last, ok = max(last, min(e.unserved[i], t)), true
 	}
 	return last, ok
+}
+
+// unservedUntil is until when a client heard nothing for a fault's sake: a message that is held up is waited for, and holds up what comes behind it
+// on its connection, until the client hears of another. A client whose commands are not recorded is not known to have waited.
+func (e *evidence) unservedUntil(w *history.Window) int64 {
+	if w.Fault != faultDelayRequest && w.Fault != faultDelayReply {
+		return w.Last()
+	}
+	until := w.Start
+	if len(e.commands[w.Client]) > 0 {
+		until = w.Last()
+	}
+	for _, c := range e.commands[w.Client] {
+		if c.Node >= 0 && c.Replied > w.Start {
+			until = min(until, c.Replied)
+		}
+	}
+	return until
 }

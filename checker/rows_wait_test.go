@@ -114,6 +114,14 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 4 1200 fail`},
+	{name: "the answer was held up meanwhile", head: leased, extra: heldUp(1190), ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 4 1200 fail`},
+	{name: "an answer was held up, and another heard", rule: "free-but-refused", head: leased, extra: heldUp(20), ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 4 1200 fail`, want: "progress×1"},
 	{name: "granted long after it was free", rule: "late-grant", head: leased, ops: `
 		a acquire 0 1 ok
 		a release 2 3 ok
@@ -131,4 +139,12 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		a release 2 3 unknown
 		b acquire 4 1200 busy`, want: "progress×1"},
+}
+
+// heldUp is a fault that holds up what b is answered, and what b hears then at an instant, in milliseconds.
+func heldUp(heard int64) Input {
+	heardLater := asks("b", 5)
+	heardLater.Replied = heard * msec
+	return Input{Commands: []history.Command{heardLater},
+		Faults: []history.Window{{Fault: "delay-reply", Client: "b", Start: 6 * msec, End: 1190 * msec, Confirmed: true}}}
 }
