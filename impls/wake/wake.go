@@ -119,7 +119,9 @@ func (l *Listener) run(ctx context.Context) {
 			return
 		}
 		l.wake(false)
-		_ = l.clock.Sleep(ctx, l.retry) // the loop asks ctx
+		if l.clock.Sleep(ctx, l.retry) != nil {
+			return // ctx has ended, or the client is dead
+		}
 	}
 }
 

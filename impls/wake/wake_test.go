@@ -161,3 +161,19 @@ func TestCloseAtAnyTime(t *testing.T) {
 		}
 	}
 }
+
+// dead is the clock of a client that was killed: it sleeps no more.
+type dead struct{ impls.SystemClock }
+
+// Sleep fails at once.
+func (dead) Sleep(context.Context, time.Duration) error { return impls.ErrCrashed }
+
+func TestADeadClientListensNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.refuse = true
+		l := wake.Listen(t.Context(), w.client, dead{}, "bell", retry)
+		synctest.Wait() // never returns while the listener tries again and again
+		l.Close()
+	})
+}
