@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
@@ -77,4 +78,37 @@ func TestClusterPublishes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestClusterClientRepeatsNothing: the reply to an acquire is lost with its connection. A client that asked again with the same token would be told that
+// the lock is taken, by itself.
+func TestClusterClientRepeatsNothing(t *testing.T) {
+	p := onCluster(t, "token")
+	p.Faults = []faults.Spec{{Fault: faults.LoseReply, When: faults.Trigger{Reply: "acquire SET", Anyone: true}}}
+	out := simulate(t, newTestHost(t), p, newRandom(1, Bounds{}, 0), Bounds{})
+	if len(out.Windows) != 1 {
+		t.Fatalf("windows %+v, want one", out.Windows)
+	}
+	seen := map[string]bool{}
+	for _, c := range out.Commands {
+		said := c.Client + strings.Join(c.Args, " ")
+		if c.Name == "SET" && c.Node != storeNode && seen[said] {
+			t.Errorf("%s says twice SET %q", c.Client, c.Args)
+		}
+		seen[said] = true
+	}
+}
+
+// TestClusterUnderFaults: whatever strikes, a schedule on a cluster ends, and nothing is left behind.
+func TestClusterUnderFaults(t *testing.T) {
+	h, bounds := newTestHost(t), Bounds{Faults: everyFault, MaxFaults: 2, MaxWaits: 3}
+	for _, lock := range []string{"token", "fair", "redisson"} {
+		for seed := range uint64(20) {
+			p := onCluster(t, lock)
+			p.Seed = seed
+			if out := simulate(t, h, p, newRandom(seed, bounds, 40), bounds); out.Left != "" {
+				t.Errorf("%s, seed %d: left %s", lock, seed, out.Left)
+			}
+		}
+	}
 }

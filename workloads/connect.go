@@ -127,9 +127,11 @@ func ClientOptions(a Access, addr string) *redis.Options {
 	}
 }
 
+// clusterOptions are the same for a cluster. Its client repeats a request after a broken connection as often as it follows a
+// redirection, so that neither is allowed: the slots never move here, and the client asks for their map before its first request.
 func clusterOptions(a Access) *redis.ClusterOptions {
 	return &redis.ClusterOptions{
-		Addrs: a.Addrs, Dialer: a.Dial, MaxRetries: -1, ContextTimeoutEnabled: true,
+		Addrs: a.Addrs, Dialer: a.Dial, MaxRetries: -1, MaxRedirects: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
 		DialTimeout: a.timeout(), ReadTimeout: a.timeout(), WriteTimeout: a.timeout(), PoolTimeout: a.timeout(),
 		PoolSize: a.pool(), DisableIdentity: true, ReadBufferSize: a.Buffer, WriteBufferSize: a.Buffer,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
