@@ -266,15 +266,15 @@ func (s *scene) holdOf(st *step) *hold {
 }
 
 // byLostReader explains a writer that came in beside a reader: of locks that keep one mark for all readers, another
-// reader's acquire wrote over the mark, or its release took it away. Both may answer without a sign of it, so
-// this is concluded when nothing else is left.
+// reader's acquire wrote over the mark, or its release took it away, however long before it had been granted. Both may answer
+// without a sign of it, so this is concluded when nothing else is left.
 func (p *pair) byLostReader() history.Cause {
 	if !p.first.shared() || p.second.shared() {
 		return history.CauseUnknown
 	}
 	for _, h := range p.holds {
 		other := h != p.first && h.shared() && h.client() != p.first.client()
-		if other && h.acquire.Call <= p.to() && h.granted() >= p.from() && h.release != nil && h.release.Call <= p.to() {
+		if other && h.release != nil && h.release.Call <= p.to() && h.release.Return >= p.from() {
 			p.culprit = h
 			return history.ReaderEvicted
 		}

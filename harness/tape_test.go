@@ -37,19 +37,40 @@ func TestRealServersAreLedThroughATape(t *testing.T) {
 		{"token", "mutual-exclusion/failover-loss", []string{faults.Failover}, impls.Replicated}, // a replica that did not know
 		{"token", "mutual-exclusion/clock-jump", []string{faults.JumpClock}, ""},                 // a clock
 		{"token", "mutual-exclusion/mis-unlock", []string{faults.DeleteKey}, ""},                 // somebody who deletes the key
+		{"token", "mutual-exclusion/mis-unlock", []string{faults.EvictKeys}, ""},                 // a server that is full
 	} {
 		t.Run(tt.lock+" "+tt.breaks, func(t *testing.T) {
 			t.Parallel()
-			tape := shrunk(t, tt.lock, tt.breaks, tt.faults, tt.topology)
-			var out *Outcome
-			for range plays {
-				if out = ledThrough(t, tape, p); out.Order.Left == "" && broke(out, tape) {
-					return
-				}
-			}
-			t.Errorf("%s/%s did not show, but %v; %+v\nchoices %v", tape.Property, tape.Cause, results.Observed(out.Result), *out.Order, tape.Choices)
+			shows(t, shrunk(t, tt.lock, tt.breaks, tt.faults, tt.topology), p)
 		})
 	}
+}
+
+// Containers are led through a tape as processes are: an order of messages, a stalled client, a server that comes back on another port, and
+// one that loses a key.
+func TestContainersAreLedThroughATape(t *testing.T) {
+	p := provider(t, "docker")
+	for _, tt := range []struct{ lock, breaks, fault string }{
+		{"set-nx-ex", "mutual-exclusion/mis-unlock", faults.PauseClient},
+		{"token", "mutual-exclusion/restart-loss", faults.KillServer},
+		{"token", "mutual-exclusion/mis-unlock", faults.EvictKeys},
+	} {
+		t.Run(tt.lock+" "+tt.breaks, func(t *testing.T) {
+			shows(t, shrunk(t, tt.lock, tt.breaks, []string{tt.fault}, ""), p)
+		})
+	}
+}
+
+// shows wants a run on real servers to break what the tape broke, for the same cause.
+func shows(t *testing.T, tape sim.Tape, p servers.Provider) {
+	t.Helper()
+	var out *Outcome
+	for range plays {
+		if out = ledThrough(t, tape, p); out.Order.Left == "" && broke(out, tape) {
+			return
+		}
+	}
+	t.Errorf("%s/%s did not show, but %v; %+v\nchoices %v", tape.Property, tape.Cause, results.Observed(out.Result), *out.Order, tape.Choices)
 }
 
 // plays is how often a tape is played: a machine that is late lets a watchdog look once more, which the tape does not have.
