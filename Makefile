@@ -1,5 +1,5 @@
 # Every target works on a fresh clone with Go alone; servers and Docker are used where they are.
-.PHONY: build test race lint fuzz bench suite image
+.PHONY: build test race lint fuzz bench suite baseline image
 
 build:
 	go build -o lockbench ./cmd/lockbench
@@ -32,6 +32,11 @@ bench:
 
 suite:
 	go run ./cmd/lockbench suite
+
+# The stored suite, and the README's matrix of it, after verdicts were changed on purpose.
+baseline:
+	go run ./cmd/lockbench suite --store results/baseline/suite-sim.json
+	go test ./cmd/lockbench -run Readme -update
 
 # The small Redis image that the docker provider can use where no registry is reached.
 image:

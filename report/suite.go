@@ -48,8 +48,12 @@ func suiteSummary(suite results.Suite) string {
 		n[c.Verdict]++
 	}
 	run := len(suite.Cells) - n[checker.NotApplicable]
-	return fmt.Sprintf("%s of %s as expected, %s not, %s inconclusive  (%s, seed %d, %s)", count(n[checker.Pass]), plural(run, "cell"),
-		count(n[checker.Fail]), count(n[checker.Inconclusive]), suite.Server, suite.Seed, Span(suite.Duration))
+	took := ""
+	if suite.Duration > 0 { // a stored suite has none
+		took = ", " + Span(suite.Duration)
+	}
+	return fmt.Sprintf("%s of %s as expected, %s not, %s inconclusive  (%s, seed %d%s)", count(n[checker.Pass]), plural(run, "cell"),
+		count(n[checker.Fail]), count(n[checker.Inconclusive]), suite.Server, suite.Seed, took)
 }
 
 // oddCells lists what is not as expected, each with both sides and where it lies.

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
@@ -60,6 +63,31 @@ func TestAgainstABaseline(t *testing.T) {
 				t.Errorf("%+v, %s; want %q, %s", s.Changes, s.Verdict, tt.want, tt.verdict)
 			}
 		})
+	}
+}
+
+// A suite is stored without what differs from day to day, and the one that was run stays as it is.
+func TestStoreSuite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mine.json")
+	s := results.Suite{Duration: time.Second, Baseline: "old.json", Changes: []results.Change{{Lock: "token"}}, Notes: []string{"slow"}, Agreement: &results.Agreement{},
+		Cells: []results.Cell{{Lock: "token", Scenario: "steady", Observed: "safe", Verdict: checker.Pass, Run: "runs/1", Duration: time.Second}}}
+	s.Judge()
+	s.Sensitivity.Median = time.Second
+	if err := results.StoreSuite(path, s); err != nil {
+		t.Fatal(err)
+	}
+	got, err := results.LoadSuite(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := results.Suite{Schema: s.Schema, Verdict: s.Verdict, Sensitivity: s.Sensitivity,
+		Cells: []results.Cell{{Lock: "token", Scenario: "steady", Observed: "safe", Verdict: checker.Pass}}}
+	want.Sensitivity.Median = 0
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if s.Cells[0].Run == "" || s.Cells[0].Duration == 0 {
+		t.Errorf("storing changed the suite: %+v", s.Cells[0])
 	}
 }
 

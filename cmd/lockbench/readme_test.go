@@ -11,12 +11,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/repro"
+	"github.com/lockbench/lockbench/results"
 )
 
 const readmeFile = "../../README.md"
 
-// TestReadmeTables holds the tables of the README to the catalogue and to the list of reproductions.
+// TestReadmeTables holds the tables of the README to the catalogue, to the list of reproductions and to the stored suite.
 func TestReadmeTables(t *testing.T) {
 	data, err := os.ReadFile(readmeFile)
 	if err != nil {
@@ -24,6 +26,7 @@ func TestReadmeTables(t *testing.T) {
 	}
 	text := section(t, string(data), "claims", claimsTable())
 	text = section(t, text, "repros", reprosTable())
+	text = section(t, text, "matrix", matrix(t))
 	if *update {
 		if err := os.WriteFile(readmeFile, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -66,6 +69,26 @@ func reprosTable() string {
 		fmt.Fprintf(&b, "| %s | %s | %s | `lockbench repro %s` |\n", r.Name, r.What, r.Source, r.Name)
 	}
 	return b.String()
+}
+
+// matrix is the stored suite as people see it, but for the list of planted bugs, of which the last line gives the sum.
+func matrix(t *testing.T) string {
+	t.Helper()
+	suite, err := results.LoadSuite("../../results/baseline/suite-sim.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := report.Suite(&b, suite, report.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	cells, rest, _ := strings.Cut(b.String(), "\nplanted bugs")
+	_, sum, _ := strings.Cut(rest, "\nsensitivity")
+	sum, _, ok := strings.Cut(sum, ", median")
+	if !ok {
+		t.Fatalf("the stored suite shows no sensitivity:\n%s", b.String())
+	}
+	return "```text\n" + cells + "\nsensitivity" + sum + "\n```"
 }
 
 // TestReadmeCommands runs every "$ lockbench …" of the README, in order, in an empty folder. A command that is to fail says
