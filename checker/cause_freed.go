@@ -266,20 +266,26 @@ func (s *scene) holdOf(st *step) *hold {
 }
 
 // byLostReader explains a writer that came in beside a reader: of locks that keep one mark for all readers, another
-// reader's acquire wrote over the mark, or its release took it away, however long before it had been granted. Both may answer
-// without a sign of it, so this is concluded when nothing else is left.
+// reader's acquire wrote over the mark, or its release took it away. Both may answer without a sign of it, so
+// this is concluded when nothing else is left; and where the other reader had come first, when the one left found its mark gone: most that
+// came before leave in the right way.
 func (p *pair) byLostReader() history.Cause {
 	if !p.first.shared() || p.second.shared() {
 		return history.CauseUnknown
 	}
 	for _, h := range p.holds {
 		other := h != p.first && h.shared() && h.client() != p.first.client()
-		if other && h.release != nil && h.release.Call <= p.to() && h.release.Return >= p.from() {
+		if other && h.release != nil && h.release.Call <= p.to() && (h.granted() >= p.from() || p.first.foundGone() && h.release.Return >= p.from()) {
 			p.culprit = h
 			return history.ReaderEvicted
 		}
 	}
 	return history.CauseUnknown
+}
+
+// foundGone tells whether the holder learnt within its lease that it held no more: from an extend, or from its release.
+func (h *hold) foundGone() bool {
+	return h.lost > 0 && h.lost <= h.until || h.release != nil && h.release.Outcome == history.NotHeld && h.release.Return <= h.until
 }
 
 // byDelayedFreeing explains an overlap by an unconditional DEL that no reply was seen of: it can have arrived at any
