@@ -296,6 +296,6 @@ func (s *scene) askedIn(op history.Operation) bool {
 // hindered tells whether a fault was done to a client at an instant.
 func (s *scene) hindered(client string, at int64) bool {
 	return slices.ContainsFunc(s.faults, func(w history.Window) bool {
-		return w.Client == client && w.Fault != faultSkewClient && w.Start <= at && at <= w.Last()
+		return w.Client == client && w.Fault != faultSkewClient && w.Start <= at && at < w.Last()
 	})
 }

@@ -126,15 +126,20 @@ func needKeys(f Field) error {
 
 func (deleteKey) Inject(ctx context.Context, f Field, s Spec) (Effect, error) {
 	e, deleted := Effect{Node: s.Node - 1}, 0
+	var errs []error
 	for _, node := range nodesOf(f, s) {
 		n, err := deleteOn(ctx, f, node)
 		if err != nil && !redis.IsReadOnlyError(err) { // a replica that has not followed its primary yet will
-			return e, err
+			errs = append(errs, err)
 		}
 		deleted += n
 	}
+	err := errors.Join(errs...)
 	e.Confirmed, e.Note = deleted > 0, fmt.Sprintf("%d keys deleted", deleted)
-	return e, nil
+	if e.Confirmed && err != nil { // a node that is away has no key to lose that anybody could meet
+		e.Note, err = e.Note+"; "+err.Error(), nil
+	}
+	return e, err
 }
 
 // deleteOn deletes the lock's keys from one node and tells how many there were.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -228,6 +229,23 @@ func TestInjectDeleteKeyOnAReplicatedPair(t *testing.T) {
 	}
 	if n, err := s.client(0).Exists(t.Context(), "lock").Result(); err != nil || n != 0 {
 		t.Errorf("the primary has %d, %v", n, err)
+	}
+}
+
+// A node that is away keeps nobody from deleting the key on the others.
+func TestInjectDeleteKeyBesideADeadNode(t *testing.T) {
+	s := newTheatre(t, servers.Spec{Topology: impls.Independent, Nodes: 3, Name: "inject"}, nil)
+	for node := range 3 {
+		if err := s.client(node).Set(t.Context(), "lock", "v", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.servers.Kill(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	s.inject.Strike(t.Context(), Spec{Fault: DeleteKey}, "now")
+	if w := s.measured(t, 1)[0]; !w.Confirmed || !strings.HasPrefix(w.Note, "2 keys deleted; ") {
+		t.Errorf("window %+v", w)
 	}
 }
 
