@@ -14,7 +14,7 @@ func shows() map[string]string {
 		"bug-blind-release":     "mutual-exclusion/mis-unlock",
 		"bug-expire-apart":      "progress",
 		"bug-same-token":        "mutual-exclusion/mis-unlock",
-		"bug-unknown-is-busy":   "progress",
+		"bug-unknown-is-busy":   "refusal/ambiguous-reply",
 		"bug-lease-from-reply":  "mutual-exclusion",
 		"bug-fence-apart":       "fencing-order",
 		"bug-readers-cleared":   "mutual-exclusion/reader-evicted",
