@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"net"
@@ -135,10 +136,11 @@ func (a *actor) operation(node int) string {
 	return history.Extend.String()
 }
 
-// dial opens a connection to a node.
+// dial opens a connection to a node. Like a [net.Dialer] it makes none, and does not wait, under a context that has ended: who dials under
+// a mutex counts on it, and in a bubble time stands still while anybody waits for a mutex.
 func (a *actor) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	i, err := nodeOf(addr)
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, &net.OpError{Op: "dial", Net: "sim", Err: err}
 	}
 	for {

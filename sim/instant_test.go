@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,6 +85,28 @@ func TestHandshakesAreNoEvents(t *testing.T) {
 			t.Errorf("%d commands are recorded, want 2 and no handshake", len(l.actor.commands))
 		}
 	})
+}
+
+// TestNoDialUnderAnEndedContext: a library may dial under a mutex that another goroutine waits for, as a subscription of go-redis does that
+// is read and closed at once. It does so under a context that has ended, and must have its answer before time passes.
+func TestNoDialUnderAnEndedContext(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		inWorld(t, Program{}, func(w *world) {
+			a := &actor{world: w, name: "c1"}
+			w.cut = map[cutKey]bool{{a.index, 0}: cut}
+			w.mu.Unlock()
+			defer w.mu.Lock()
+			ended, end := context.WithCancel(context.Background())
+			end()
+			conn, err := a.dial(ended, "tcp", nodeAddr(0))
+			if !errors.Is(err, context.Canceled) || conn != nil || a.links > 0 {
+				t.Errorf("cut %v: %d connections, error %v; want none and the context's", cut, a.links, err)
+			}
+			if d := w.now(); d > 0 {
+				t.Errorf("cut %v: it took %v, want no time", cut, d)
+			}
+		})
+	}
 }
 
 // TestMultiplexedRequestsHaveAnOrder: whichever goroutine writes first, the node sees the same, and each gets the reply to its own request.
