@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -16,7 +17,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sys/unix"
 
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
@@ -150,7 +150,7 @@ func newOurs(b *testing.B, e Experiment, f *field) *side {
 	if d.injected, err = d.arm(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	file, err := history.CreateRecording(filepath.Join(b.TempDir(), results.RecordingFile), d.header())
+	file, err := os.Create(filepath.Join(b.TempDir(), results.RecordingFile))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,10 +1,8 @@
 package harness
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
@@ -44,7 +42,7 @@ func (e Experiment) open(ctx context.Context) (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k, errors.Join(k.dir.Save(results.ScenarioFile, text), k.saveRun(results.Started, e.Now()))
+	return k, errors.Join(k.saveRun(results.Started, e.Now()), k.dir.Save(results.ScenarioFile, text))
 }
 
 // environment is what the run is made on.
@@ -97,21 +95,13 @@ func (k *keeper) settle(d *drive) (history.Recorded, error) {
 // saveHistory writes a run's history and its commands, each on a processor of its own.
 func (k *keeper) saveHistory(r history.Recorded) error {
 	var both errgroup.Group
-	both.Go(func() error { return history.Save(k.dir.File(results.HistoryFile), r.Header, r.Ops) })
-	both.Go(func() error { return history.SaveCommands(k.dir.File(results.CommandsFile), r.Commands) })
+	both.Go(func() error {
+		return k.dir.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, r.Header, r.Ops) })
+	})
+	both.Go(func() error {
+		return k.dir.SaveFunc(results.CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, r.Commands) })
+	})
 	return both.Wait()
-}
-
-// driven saves what was measured: faults and latencies. The history has been saved already.
-func (k *keeper) driven(d *drive, now time.Time) error {
-	if k.dir == nil {
-		return nil
-	}
-	var windows bytes.Buffer
-	if err := history.WriteWindows(&windows, d.windows.List()); err != nil {
-		return fmt.Errorf("save faults: %w", err)
-	}
-	return errors.Join(k.dir.Save(results.FaultsFile, windows.Bytes()), k.saveRun(results.Driven, now))
 }
 
 // saveLatency writes the log and the spectra.

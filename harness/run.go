@@ -88,7 +88,7 @@ func (e Experiment) drive(ctx context.Context, f *field, keep *keeper) (*drive, 
 	var unsettled error
 	d.recorded, unsettled = keep.settle(d)
 	keep.run.Store = d.store
-	return d, errors.Join(err, unsettled, keep.driven(d, e.Now()))
+	return d, errors.Join(err, unsettled, keep.saveRun(results.Driven, e.Now()))
 }
 
 // newDrive sets the run's base of time, prepares the guarded store, and makes what the clients share.

@@ -1,10 +1,10 @@
 package harness
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -234,10 +234,10 @@ func (k *keeper) simulated(out sim.Outcome, now time.Time) error {
 	if k.dir == nil {
 		return nil
 	}
-	var windows bytes.Buffer
 	for i := range out.Ops {
 		out.Ops[i].ID = uint64(i) + 1
 	}
-	err := errors.Join(k.saveHistory(history.Recorded{Header: out.Header, Ops: out.Ops, Commands: out.Commands}), history.WriteWindows(&windows, out.Windows))
-	return errors.Join(err, k.dir.Save(results.FaultsFile, windows.Bytes()), k.saveRun(results.Driven, now))
+	return errors.Join(k.saveHistory(history.Recorded{Header: out.Header, Ops: out.Ops, Commands: out.Commands}),
+		k.dir.SaveFunc(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, out.Windows) }),
+		k.saveRun(results.Driven, now))
 }

@@ -2,6 +2,9 @@ package harness
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -14,29 +17,39 @@ import (
 // spoolEvery is how much of a run can be lost when lockbench itself is killed.
 const spoolEvery = 200 * time.Millisecond
 
-// spool writes the record out while the run goes on, and tells the progress. One goroutine, owned by end.
+// spool writes out, while the run goes on, what the clients did and the fault windows that have ended, and tells the progress. One
+// goroutine, owned by end.
 type spool struct {
-	drive *drive
-	file  *history.Recording // nil: nothing is saved
-	quit  chan struct{}
-	done  sync.WaitGroup
-	err   error // of the goroutine; read after it has ended
+	drive   *drive
+	file    *os.File // the recording; nil: it is not saved
+	faults  *os.File // nil: they are not saved
+	windows int      // how many of the run's are in faults
+	quit    chan struct{}
+	done    sync.WaitGroup
+	err     error // of the goroutine; read after it has ended
 }
 
-// startRecording makes the recording, and a history that is empty until the clients are done: check, given its name, reads the recording.
-func (k *keeper) startRecording(h history.Header) (*history.Recording, error) {
-	file, err := history.CreateRecording(k.dir.File(results.RecordingFile), h)
-	return file, errors.Join(err, history.Save(k.dir.File(results.HistoryFile), h, nil))
-}
-
-// startSpool opens the file and starts the goroutine. What goes wrong with the file is reported by end: the run goes on.
+// startSpool opens the files and starts the goroutine. What goes wrong with a file is reported by end: the run goes on.
 func (k *keeper) startSpool(d *drive) *spool {
 	s := &spool{drive: d, quit: make(chan struct{})}
 	if k.dir != nil {
-		s.file, s.err = k.startRecording(d.header())
+		s.err = s.begin(k.dir)
 	}
 	s.done.Go(s.loop)
 	return s
+}
+
+// begin makes the files, each with its head from the first instant on; and a history that is empty until the clients are done: check, given
+// its name, reads the recording.
+func (s *spool) begin(dir *results.Dir) (err error) {
+	header := s.drive.header()
+	if s.file, err = dir.Begin(results.RecordingFile, history.RecordingHead(header)); err != nil {
+		return err
+	}
+	if s.faults, err = dir.Begin(results.FaultsFile, history.FaultsHead()); err != nil {
+		return err
+	}
+	return dir.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, header, nil) })
 }
 
 func (s *spool) loop() {
@@ -57,17 +70,40 @@ func (s *spool) write() {
 	if s.file != nil && s.err == nil {
 		s.err = s.drive.recorder.Spill(s.file)
 	}
+	if s.faults != nil && s.err == nil {
+		s.err = s.writeWindows()
+	}
 }
 
-// end writes what is left and closes the file.
+// writeWindows adds the fault windows that were measured since it was called last, with a single write.
+func (s *spool) writeWindows() error {
+	measured := s.drive.windows.List()
+	var text []byte
+	for i := s.windows; i < len(measured); i++ {
+		text = history.AppendWindow(text, &measured[i])
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	s.windows = len(measured)
+	if _, err := s.faults.Write(text); err != nil {
+		return fmt.Errorf("save faults: %w", err)
+	}
+	return nil
+}
+
+// end writes what is left and closes the files.
 func (s *spool) end() error {
 	close(s.quit)
 	s.done.Wait()
 	s.write()
-	if s.file == nil {
-		return s.err
+	err := s.err
+	for _, f := range []*os.File{s.file, s.faults} {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
 	}
-	return errors.Join(s.err, s.file.Close())
+	return err
 }
 
 // progress is what the run has come to.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -313,12 +314,10 @@ func TestGarbageAfterTheMagicIsAnError(t *testing.T) {
 
 func TestOpenNamesTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.jsonl.zst")
-	w, err := history.Create(path, history.Header{Kind: history.Mutex, Lease: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	bad := history.Operation{Client: "c", Op: history.Use, Call: 2, Return: 1}
-	if err := errors.Join(w.Write(&bad), w.Close()); err != nil {
+	var text bytes.Buffer
+	bad := []history.Operation{{Client: "c", Op: history.Use, Call: 2, Return: 1}}
+	err := history.WriteHistory(&text, history.Header{Kind: history.Mutex, Lease: 1}, bad)
+	if err := errors.Join(err, os.WriteFile(path, text.Bytes(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	r, err := history.Open(path)

@@ -6,9 +6,9 @@
 // monotonic base that all recorders of a run share (or whose disagreement the header's clock error bounds).
 //
 // Data flows one way. A [Recorder] hands one [ClientRecorder] to each client; nothing that a client does on
-// its hot path is shared with another client. What it does is packed into a few bytes and spilled as whole blocks to a [Recording], so
-// that a run which is killed leaves a file that can be read to its last block. When the clients are done it becomes a history. The codec
-// ([Writer], [Reader]) is JSON Lines, plain or zstd, schema "lockbench/history/v1"; the package checker reads what comes out.
+// its hot path is shared with another client. What it does is packed into a few bytes and spilled as whole blocks to a recording, so
+// that a run which is killed leaves a file that can be read to its last block ([LoadRecording]). When the clients are done it becomes
+// a history. The codec ([Writer], [Reader]) is JSON Lines, plain or zstd, schema "lockbench/history/v1"; the package checker reads what comes out.
 //
 // # Glossary
 //
@@ -33,6 +33,8 @@
 //   - lost update: a write that overwrote a value which its writer had not read.
 //   - stale write: a write by a client whose hold had ended.
 //   - linearizable: explicable by one order of operations that respects real time.
+//   - eviction: a server deletes a key because its memory is full, whoever holds by it.
+//   - failover: a replica takes the place of its primary, with what had been copied to it by then.
 //   - fault window: the measured time in which an injected fault was active, confirmed or not.
 //   - moment: a named step of a client at which a fault can be placed.
 package history

@@ -25,17 +25,20 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type spilled struct {
 	*history.Recorder
 	path string
-	file *history.Recording
+	file *os.File
 }
 
 func newSpilled(t testing.TB) *spilled {
 	t.Helper()
 	s := &spilled{Recorder: history.NewRecorder(), path: filepath.Join(t.TempDir(), "recording")}
 	var err error
-	if s.file, err = history.CreateRecording(s.path, recordedHeader); err != nil {
+	if s.file, err = os.Create(s.path); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.file.Close() })
+	if _, err := s.file.Write(history.RecordingHead(recordedHeader)); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
@@ -107,6 +110,28 @@ func TestACutRecordingEndsBeforeTheCut(t *testing.T) {
 	}
 }
 
+// A recording that ends before its first block holds nothing, wherever in its head it was cut.
+func TestARecordingCutInItsHead(t *testing.T) {
+	head := history.RecordingHead(recordedHeader)
+	path := filepath.Join(t.TempDir(), "recording")
+	for size := range len(head) {
+		if err := os.WriteFile(path, head[:size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := history.LoadRecording(path)
+		want := history.Recorded{Truncated: true}
+		if err != nil || !cmp.Equal(want, got) {
+			t.Errorf("cut to %d of %d bytes: %v\n%s", size, len(head), err, cmp.Diff(want, got))
+		}
+	}
+	if err := os.WriteFile(path, []byte("no recording"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := history.LoadRecording(path); err == nil || !strings.Contains(err.Error(), path+":1:1: expected the header as a JSON object") {
+		t.Errorf("what is no recording: %v", err)
+	}
+}
+
 func drawCommand(t *rapid.T) history.Command {
 	c := history.Command{
 		Node: rapid.IntRange(-1, 4).Draw(t, "node"), Conn: rapid.Uint64().Draw(t, "conn"), Sent: rapid.Int64Range(0, 1<<60).Draw(t, "sent"),
@@ -125,13 +150,10 @@ func drawCommand(t *rapid.T) history.Command {
 // TestARecordingSaysWhatJSONSays: what a client recorded comes out of a recording as it went in, whatever was spilled when, and the
 // JSON Lines made of it are those that the codec makes of the operations themselves.
 func TestARecordingSaysWhatJSONSays(t *testing.T) {
-	file := newSpilled(t).path
+	file := filepath.Join(t.TempDir(), "recording")
 	rapid.Check(t, func(t *rapid.T) {
-		r := history.NewRecorder()
-		out, err := history.CreateRecording(file, recordedHeader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r, out := history.NewRecorder(), bytes.NewBuffer(history.RecordingHead(recordedHeader))
+		var err error
 		client := r.Client("c1")
 		var want history.Recorded
 		for range rapid.IntRange(0, 20).Draw(t, "n") {
@@ -150,7 +172,7 @@ func TestARecordingSaysWhatJSONSays(t *testing.T) {
 				err = errors.Join(err, r.Spill(out))
 			}
 		}
-		if err := errors.Join(err, r.Spill(out), out.Close()); err != nil {
+		if err := errors.Join(err, r.Spill(out), os.WriteFile(file, out.Bytes(), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		got, err := history.LoadRecording(file)

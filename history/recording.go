@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,31 +10,14 @@ import (
 	"os"
 )
 
-// RecordingSchema is the schema name in the first line of a recording. The header of the history is the second. Blocks follow: the bytes of
-// the block and of its client's name as two little-endian numbers of 32 bits, the name, and packed records.
+// RecordingSchema is the schema name in the first line of a recording, which is a run's record while it goes on: the packed records of all
+// clients, operations and commands, as Spill adds them to the file. It costs a client a fraction of what JSON would, and is turned into a
+// history and a commands file when the clients are done.
 const RecordingSchema = "lockbench/recording/v1"
 
-// Recording is a run's record while it goes on: the packed records of all clients, operations and commands, spilled block by block. It
-// costs a client a fraction of what JSON would, and is turned into a history and a commands file when the clients are done.
-type Recording struct{ file *os.File }
-
-// CreateRecording makes a recording file. Close closes it.
-func CreateRecording(path string, h Header) (*Recording, error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := f.Write(AppendHeader(sidecarHeader(RecordingSchema), h)); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return &Recording{f}, nil
-}
-
-// Write adds whole blocks.
-func (r *Recording) Write(blocks []byte) (int, error) { return r.file.Write(blocks) }
-
-// Close closes the file.
-func (r *Recording) Close() error { return r.file.Close() }
+// RecordingHead is what a recording begins with: two lines, the schema's and the header of the history. Blocks follow: the bytes of the block and
+// of its client's name as two little-endian numbers of 32 bits, the name, and packed records.
+func RecordingHead(h Header) []byte { return AppendHeader(sidecarHeader(RecordingSchema), h) }
 
 // blockHead is what stands before a client's name.
 const blockHead = 8
@@ -76,7 +60,8 @@ type Recorded struct {
 	Header   Header
 	Ops      []Operation // numbered from 1, each client's in the order of their returns
 	Commands []Command
-	// Truncated tells that the last block was cut off, as when the run was killed while it wrote.
+	// Truncated tells that the last block was cut off, as when the run was killed while it wrote; or what stands before the blocks: then
+	// nothing is known, the header included.
 	Truncated bool
 }
 
@@ -95,6 +80,9 @@ func LoadRecording(path string) (Recorded, error) {
 
 func readRecording(r io.Reader, file string) (out Recorded, err error) {
 	in := bufio.NewReaderSize(r, 1<<18)
+	if cutInHead(in) {
+		return Recorded{Truncated: true}, nil
+	}
 	if out.Header, err = recordingHeader(in, file); err != nil {
 		return out, err
 	}
@@ -126,11 +114,18 @@ func (r *Recorded) take(client string, records []byte) error {
 	})
 }
 
+// cutInHead tells whether what begins as a recording does ends before its two lines do.
+func cutInHead(in *bufio.Reader) bool {
+	text, err := in.Peek(in.Size()) // an error other than the end comes again
+	schema := sidecarHeader(RecordingSchema)
+	return errors.Is(err, io.EOF) && bytes.HasPrefix(schema, text[:min(len(text), len(schema))]) && bytes.Count(text, []byte{'\n'}) < 2
+}
+
 // recordingHeader reads the two lines before the blocks.
 func recordingHeader(in *bufio.Reader, file string) (h Header, err error) {
 	l, scan := &lines{file: file, in: in}, new(scanner)
 	if err := l.decode(scan, func() { scan.sidecarHeader(RecordingSchema) }); err != nil {
-		return h, emptyFile(file, RecordingSchema, err)
+		return h, err
 	}
 	return h, l.decode(scan, func() { h = scan.header() })
 }

@@ -25,23 +25,13 @@ func NewCommandWriter(w io.Writer, compress bool) (*CommandWriter, error) {
 	return &CommandWriter{f}, nil
 }
 
-// CreateCommands makes a commands file, compressed when its name ends in .zst. Close closes it.
-func CreateCommands(path string) (*CommandWriter, error) {
-	f, err := create(path)
-	if err != nil {
-		return nil, err
-	}
-	f.text = sidecarHeader(CommandsSchema)
-	return &CommandWriter{f}, nil
-}
-
 // Write adds a command. It is in the file after the next Flush, or earlier.
 func (w *CommandWriter) Write(c *Command) error { return w.out.line(AppendCommand(w.out.text, c)) }
 
 // Flush writes what was gathered as one complete frame of complete lines, with a single write.
 func (w *CommandWriter) Flush() error { return w.out.flush() }
 
-// Close flushes, and closes the file when CreateCommands made it.
+// Close flushes. What was written to is the caller's to close.
 func (w *CommandWriter) Close() error { return w.out.close() }
 
 func sidecarHeader(schema string) []byte {
@@ -67,18 +57,21 @@ func LoadCommands(path string) (out []Command, err error) {
 	return out, err
 }
 
-// SaveCommands writes a whole commands file, compressed when its name ends in .zst.
-func SaveCommands(path string, commands []Command) error {
-	w, err := CreateCommands(path)
+// WriteCommands writes a whole commands file, compressed with zstd.
+func WriteCommands(w io.Writer, commands []Command) error {
+	out, err := NewCommandWriter(w, true)
 	if err != nil {
 		return err
 	}
-	return writeAll(w, commands)
+	return writeAll(out, commands)
 }
 
-// WriteWindows writes a faults file, as plain JSON Lines.
+// FaultsHead is what a faults file begins with: the line of its schema. A window is added to it by AppendWindow.
+func FaultsHead() []byte { return sidecarHeader(FaultsSchema) }
+
+// WriteWindows writes a whole faults file, as plain JSON Lines.
 func WriteWindows(w io.Writer, windows []Window) error {
-	text := sidecarHeader(FaultsSchema)
+	text := FaultsHead()
 	for i := range windows {
 		text = AppendWindow(text, &windows[i])
 	}

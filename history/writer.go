@@ -3,8 +3,6 @@ package history
 import (
 	"errors"
 	"io"
-	"os"
-	"strings"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -20,7 +18,6 @@ type frames struct {
 	text   []byte
 	packed []byte
 	err    error // the first; nothing is written after it
-	closer io.Closer
 }
 
 func newFrames(w io.Writer, compress bool) (*frames, error) {
@@ -62,30 +59,7 @@ func (f *frames) close() error {
 	if f.zip != nil {
 		_ = f.zip.Close() // it has written nothing by itself
 	}
-	if f.closer == nil {
-		return err
-	}
-	closer := f.closer
-	f.closer = nil
-	if closeErr := closer.Close(); err == nil {
-		err = closeErr
-	}
 	return err
-}
-
-// create makes a file for frames, compressed when its name ends in .zst.
-func create(path string) (*frames, error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := newFrames(file, strings.HasSuffix(path, ".zst"))
-	if err != nil {
-		_ = file.Close() // the error that matters is err
-		return nil, err
-	}
-	f.closer = file
-	return f, nil
 }
 
 // Writer writes a history file. It is used by one goroutine at a time.
@@ -106,26 +80,16 @@ func NewZstdWriter(w io.Writer, h Header) (*Writer, error) {
 	return &Writer{f}, nil
 }
 
-// Create makes a history file, compressed when its name ends in .zst. Close closes it.
-func Create(path string, h Header) (*Writer, error) {
-	f, err := create(path)
-	if err != nil {
-		return nil, err
-	}
-	f.text = AppendHeader(nil, h)
-	return &Writer{f}, nil
-}
-
-// Save writes a whole history file, compressed when its name ends in .zst.
-func Save(path string, h Header, ops []Operation) error {
-	w, err := Create(path, h)
+// WriteHistory writes a whole history, compressed with zstd.
+func WriteHistory(w io.Writer, h Header, ops []Operation) error {
+	out, err := NewZstdWriter(w, h)
 	if err != nil {
 		return err
 	}
-	return writeAll(w, ops)
+	return writeAll(out, ops)
 }
 
-// writeAll writes records and closes the file, whatever came of it.
+// writeAll writes records and closes the writer, whatever came of it.
 func writeAll[T any](w interface {
 	Write(*T) error
 	Close() error
@@ -144,5 +108,5 @@ func (w *Writer) Write(op *Operation) error { return w.out.line(AppendOperation(
 // Flush writes what was gathered as one complete frame of complete lines, with a single write.
 func (w *Writer) Flush() error { return w.out.flush() }
 
-// Close flushes, and closes the file when Create made it.
+// Close flushes. What was written to is the caller's to close.
 func (w *Writer) Close() error { return w.out.close() }

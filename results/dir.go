@@ -147,6 +147,15 @@ func (d *Dir) SaveFunc(name string, write func(io.Writer) error) error {
 	return nil
 }
 
+// Begin puts a file into the directory that has its head from the first instant on, and opens it for what is to be added. Each Write adds to
+// what can be read when the process is killed.
+func (d *Dir) Begin(name string, head []byte) (*os.File, error) {
+	if err := d.Save(name, head); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(d.File(name), os.O_WRONLY|os.O_APPEND, 0)
+}
+
 func replace(path string, write func(io.Writer) error) (err error) {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o755); err != nil {

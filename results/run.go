@@ -15,7 +15,7 @@ const RunSchema = "lockbench/run/v1"
 // Phase is how far a run got.
 type Phase string
 
-// The phases, in order. What each promises: started, that run.json and scenario.yaml are there; driven, that history,
+// The phases, in order. What each promises: started, that run.json is there, the first of all files; driven, that history,
 // faults and latencies are complete; checked, that result.json is there.
 const (
 	Started Phase = "started"

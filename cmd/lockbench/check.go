@@ -82,7 +82,8 @@ func (a *app) leanHeap() (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// openHistory opens our own formats, or by its name a history of Jepsen's.
+// openHistory opens our own formats, or by its name a history of Jepsen's. The history of a run that was ended before its clients began is
+// not there, and taken for an empty one.
 func openHistory(path string) (stored, error) {
 	switch {
 	case filepath.Ext(path) == ".edn":
@@ -94,6 +95,9 @@ func openHistory(path string) (stored, error) {
 			commands: r.Commands}, err
 	}
 	r, err := history.Open(path)
+	if _, notRun := recordBeside(path); errors.Is(err, fs.ErrNotExist) && notRun == nil {
+		return stored{path: path, ops: inMemory{history.NewSlice(nil)}, truncated: func() bool { return true }}, nil
+	}
 	if err != nil {
 		return stored{}, err
 	}
@@ -133,7 +137,7 @@ func beside(h stored) (commands []history.Command, windows []history.Window, err
 		return nil, nil, nil
 	}
 	dir := filepath.Dir(h.path)
-	if commands = h.commands; commands == nil {
+	if commands = h.commands; filepath.Base(h.path) != results.RecordingFile {
 		commands, err = optional(history.LoadCommands(filepath.Join(dir, results.CommandsFile)))
 	}
 	windows, windowsErr := optional(history.LoadWindows(filepath.Join(dir, results.FaultsFile)))
@@ -152,7 +156,11 @@ func cut(v *checker.Verdict, truncated bool) {
 	if !truncated {
 		return
 	}
-	v.Notes = append(v.Notes, "the end of the history is cut off; what stands before the cut was judged")
+	note := "the end of the history is cut off; what stands before the cut was judged"
+	if len(v.Operations) == 0 {
+		note = "the run was ended before anything that its clients did was recorded"
+	}
+	v.Notes = append(v.Notes, note)
 	if v.Verdict == checker.Pass {
 		v.Verdict = checker.Inconclusive
 	}

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"path/filepath"
+	"io"
 	"testing"
 	"time"
 
@@ -21,10 +21,11 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 		{ID: 5, Client: "c2", Op: history.Release, Key: "job", Call: 9, Return: 10, Outcome: history.OK, Token: "t2"},
 	}
 	zero, five := int64(0), int64(5)
+	const unrecorded = "the run was ended before anything that its clients did was recorded"
 	tests := []struct {
 		name  string
 		final *int64
-		save  func(dir string, h history.Header) error
+		save  saving
 		code  int
 		says  string
 	}{
@@ -32,6 +33,10 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 		{"it lost what was written", &zero, saveHistory(ops), 1, "5 of 5 are missing, the store holds 0"},
 		{"nobody looked", nil, saveHistory(ops), 0, "PASS"},
 		{"the run was killed", nil, saveRecording(ops), 3, "the end of the history is cut off"},
+		{"killed before anything was done", nil, saveRecording(nil), 3, unrecorded},
+		{"the machine stopped in the head of the recording", nil, cutRecording(20), 3, unrecorded},
+		{"the machine stopped at its first byte", nil, cutRecording(0), 3, unrecorded},
+		{"killed before its clients began", nil, func(*results.Dir, history.Header) error { return nil }, 3, unrecorded},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -46,7 +51,7 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 			if err := d.SaveRun(run); err != nil {
 				t.Fatal(err)
 			}
-			if err := tt.save(d.Path(), history.Header{Lock: "token", Kind: history.Mutex, Lease: 1000, Permits: 1}); err != nil {
+			if err := tt.save(d, history.Header{Lock: "token", Kind: history.Mutex, Lease: 1000, Permits: 1}); err != nil {
 				t.Fatal(err)
 			}
 			for _, path := range []string{d.Path(), d.File(results.HistoryFile)} {
@@ -60,15 +65,25 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 	}
 }
 
-func saveHistory(ops []history.Operation) func(string, history.Header) error {
-	return func(dir string, h history.Header) error {
-		return history.Save(filepath.Join(dir, results.HistoryFile), h, ops)
+// saving puts into a run directory what a run was stopped at.
+type saving func(*results.Dir, history.Header) error
+
+// cutRecording saves so many bytes of the head of a recording, and nothing behind.
+func cutRecording(size int) saving {
+	return func(d *results.Dir, h history.Header) error {
+		return d.Save(results.RecordingFile, history.RecordingHead(h)[:size])
 	}
 }
 
-func saveRecording(ops []history.Operation) func(string, history.Header) error {
-	return func(dir string, h history.Header) error {
-		out, err := history.CreateRecording(filepath.Join(dir, results.RecordingFile), h)
+func saveHistory(ops []history.Operation) saving {
+	return func(d *results.Dir, h history.Header) error {
+		return d.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, h, ops) })
+	}
+}
+
+func saveRecording(ops []history.Operation) saving {
+	return func(d *results.Dir, h history.Header) error {
+		out, err := d.Begin(results.RecordingFile, history.RecordingHead(h))
 		if err != nil {
 			return err
 		}

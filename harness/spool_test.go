@@ -1,0 +1,48 @@
+package harness
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/results"
+)
+
+// What a run leaves when it is killed is what was there after the last write: every record, and every fault window that had ended.
+func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
+	dir, err := results.Create(t.TempDir(), "pause-holder", "token", time.Unix(0, 0), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _ := catalogue.Find("token")
+	d := &drive{Experiment: Experiment{Variant: token}, recorder: history.NewRecorder()}
+	s := &spool{drive: d, quit: make(chan struct{})}
+	if err := s.begin(dir); err != nil {
+		t.Fatal(err)
+	}
+	c1 := d.recorder.Client("c1")
+	for n := range 3 {
+		recorded, err := history.LoadRecording(dir.File(results.RecordingFile))
+		if err != nil || recorded.Header != d.header() || len(recorded.Ops) != n {
+			t.Errorf("after %d writes: %+v, %v", n, recorded, err)
+		}
+		windows, err := history.LoadWindows(dir.File(results.FaultsFile))
+		if diff := cmp.Diff(d.windows.List(), windows); err != nil || diff != "" {
+			t.Errorf("after %d writes: %v\n%s", n, err, diff)
+		}
+		at := int64(n)
+		c1.Add(history.Operation{Op: history.Use, Key: "k", Call: at, Return: at})
+		d.windows.Add(history.Window{Fault: "pause-client", Client: "c1", Node: -1, Start: at, End: at + 1, Confirmed: true})
+		s.write()
+	}
+	if err := s.end(); err != nil {
+		t.Error(err)
+	}
+	if h, err := os.Stat(dir.File(results.HistoryFile)); err != nil || h.Size() == 0 {
+		t.Errorf("the history that is not finished: %v, %v", h, err)
+	}
+}
