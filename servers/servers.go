@@ -1,5 +1,5 @@
 // Package servers brings up Redis in the shape that a lock needs (standalone, replicated pair, N independent
-// masters, cluster) and does to it what a scenario asks: kill, restart, pause, promote, set the clock.
+// masters, cluster) and does to it what a scenario asks: kill, restart, pause, promote, set the clock, fill the memory until keys are evicted.
 //
 // A [Provider] says where the servers come from: redis-server processes, containers, or somebody's own Redis by
 // URL. It knows nothing of locks. It refuses to touch what it did not start: against a URL no server

@@ -7,10 +7,12 @@
 // depends on names alone, asks a [Strategy] to choose, and lets exactly that happen. What was chosen is the [Tape]; the
 // same program and tape give the same trace, byte for byte. What the runtime decides is kept out of it: of several goroutines that run at one
 // instant what they did is sorted by names and contents before it counts, several that are to wake do so one after the other, idle connections
-// of a pool are all one, and what a library draws from the process's random source is called by names that follow from the seed.
+// of a pool are all one, requests that were sent together arrive together, and what a library draws from the process's random source is
+// called by names that follow from the seed.
 //
 // Data flows: Program and Strategy in, [Outcome] (history, commands, fault windows, tape, trace) out; the package checker
-// judges the outcome. [Explore] repeats this over many schedules in worker processes, so that a crash, a deadlock or an
+// judges the outcome. Not every violation is a finding: what befell a client that outlived its lease, or whose own messages were held up, is
+// excused. [Explore] repeats this over many schedules in worker processes, so that a crash, a deadlock or an
 // endless loop of the lock under test is a finding and not the end of lockbench; [Shrink] makes a failing tape small;
 // [Replay] runs a tape again.
 //

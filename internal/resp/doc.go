@@ -6,7 +6,7 @@
 // Data flows in one direction. [Requests] and [Replies] are fed the bytes of one direction of one connection in whatever pieces
 // they come; Next gives the complete frames in order, as views of the caller's bytes where a frame came in one piece. [Pairing] tells
 // which request a reply belongs to. Nothing is allocated for a frame; text is made only when it is asked for
-// ([Request.Strings], [Reply.Line]).
+// ([Request.Strings], [Reply.Line]). [Keys] says which arguments of a request are keys, for whoever stands for a node of a cluster.
 //
 // The package refuses to judge or to repair. A byte that is not RESP ends the framing of that direction: the error is in Err, and
 // from then on every byte is handed back as it came, so that whoever forwards Raw forwards exactly what was sent. It
