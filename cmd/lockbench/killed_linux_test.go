@@ -38,11 +38,11 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			judged := 0
 			for i := range kills {
 				v := &victim{program: program, dir: t.TempDir(), mark: fmt.Sprintf("LOCKBENCH_VICTIM=%s-%d-%d", as, os.Getpid(), i)}
-				after := time.Duration(rand.Int64N(int64(1500 * time.Millisecond)))
+				wait := func() { time.Sleep(time.Duration(rand.Int64N(int64(1500 * time.Millisecond)))) }
 				if i == 0 {
-					after = 1500 * time.Millisecond // when there is something to lose, however slow the machine
+					wait = func() { v.awaitRecording(t) } // when there is something to lose, however slow the machine
 				}
-				judged += v.kill(t, as, after)
+				judged += v.kill(t, as, wait)
 			}
 			if judged == 0 {
 				t.Error("no run got as far as recording anything: nothing was tested")
@@ -54,23 +54,43 @@ func TestKilledAtAnyMoment(t *testing.T) {
 // victim is a run that is to be killed. All that it starts inherits the mark in its environment.
 type victim struct{ program, dir, mark string }
 
-// kill starts a run, kills it after a time, and looks at what is left. It gives 1 when there was a record to judge.
-func (v *victim) kill(t *testing.T, as harness.ClientsAs, after time.Duration) int {
+// out is where its run directory goes.
+func (v *victim) out() string { return filepath.Join(v.dir, "runs") }
+
+// awaitRecording waits until the run records. Its servers are there by then.
+func (v *victim) awaitRecording(t *testing.T) {
 	t.Helper()
-	temp, out := filepath.Join(v.dir, "tmp"), filepath.Join(v.dir, "runs")
+	for end := time.Now().Add(time.Minute); len(v.recordings(t)) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the run records nothing: this test would prove nothing")
+		}
+	}
+	if !slices.Contains(v.alive(t), "redis-server") {
+		t.Errorf("only %v are alive while it records: this test would prove nothing", v.alive(t))
+	}
+}
+
+func (v *victim) recordings(t *testing.T) []string {
+	t.Helper()
+	return glob(t, v.out(), "*-token-*", results.RecordingFile)
+}
+
+// kill starts a run, kills it when the wait is over, and looks at what is left. It gives 1 when there was a record to judge.
+func (v *victim) kill(t *testing.T, as harness.ClientsAs, wait func()) int {
+	t.Helper()
+	temp := filepath.Join(v.dir, "tmp")
 	if err := os.Mkdir(temp, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(v.program, "run", "--lock", "token", "--scenario", "pause-holder", "--server", "process", "--duration", "1m",
-		"--clients-as", string(as), "--out", out)
+		"--clients-as", string(as), "--out", v.out())
 	cmd.Env = append(os.Environ(), v.mark, "TMPDIR="+temp)
+	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(after)
-	if after > time.Second && !slices.Contains(v.alive(t), "redis-server") {
-		t.Errorf("after %v only %v were alive: this test would prove nothing", after, v.alive(t))
-	}
+	wait()
+	after := time.Since(start)
 	_ = cmd.Process.Signal(syscall.SIGKILL)
 	_ = cmd.Wait() // it was killed
 	gone := func() bool { return len(v.alive(t)) == 0 && len(glob(t, temp, "*")) == 0 }
@@ -80,16 +100,16 @@ func (v *victim) kill(t *testing.T, as harness.ClientsAs, after time.Duration) i
 	if !gone() {
 		t.Errorf("killed after %v: left behind %v %v", after, v.alive(t), glob(t, temp, "*"))
 	}
-	return v.check(t, out, after)
+	return v.check(t, after)
 }
 
 // check has the run judged, as soon as there is one. It gives 1 when the run had come to recording.
-func (v *victim) check(t *testing.T, out string, after time.Duration) int {
+func (v *victim) check(t *testing.T, after time.Duration) int {
 	t.Helper()
-	if len(glob(t, out, "*-token-*", results.RunFile)) == 0 {
+	if len(glob(t, v.out(), "*-token-*", results.RunFile)) == 0 {
 		return 0
 	}
-	said, err := exec.Command(v.program, "check", glob(t, out, "*-token-*")[0]).CombinedOutput()
+	said, err := exec.Command(v.program, "check", glob(t, v.out(), "*-token-*")[0]).CombinedOutput()
 	var exit *exec.ExitError
 	if code := 0; err != nil {
 		if errors.As(err, &exit) {
@@ -99,7 +119,7 @@ func (v *victim) check(t *testing.T, out string, after time.Duration) int {
 			t.Errorf("killed after %v: check exits %d (%v)\n%s", after, code, err, said)
 		}
 	}
-	return len(glob(t, out, "*-token-*", results.RecordingFile))
+	return len(v.recordings(t))
 }
 
 // alive lists the commands of the processes that bear the mark or work in the victim's folder: a redis-server overwrites its environment.
