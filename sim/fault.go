@@ -103,6 +103,7 @@ func (w *world) resumeClient(a *actor) {
 	a.paused = false
 	links := slices.DeleteFunc(slices.Clone(w.links), func(l *link) bool { return l.actor != a })
 	w.inTurn(links, func(l *link) {
+		l.giveUp(time.Now())
 		for len(l.replies) > 0 && w.canAnswer(l) && l.replies[0].free() {
 			r := takeFirst(&l.replies)
 			if r.quiet() {

@@ -287,7 +287,9 @@ func (l *link) RemoteAddr() net.Addr { return simAddr(nodeAddr(l.node)) }
 
 // SetDeadline sets both deadlines.
 func (l *link) SetDeadline(t time.Time) error {
-	l.writeBy = t
+	if err := l.SetWriteDeadline(t); err != nil {
+		return err
+	}
 	return l.SetReadDeadline(t)
 }
 
@@ -300,8 +302,21 @@ func (l *link) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline does nothing: Write never waits.
-func (l *link) SetWriteDeadline(time.Time) error { return nil }
+// SetWriteDeadline sets when a request that its client was stopped from sending is given up. Otherwise Write never waits.
+func (l *link) SetWriteDeadline(t time.Time) error {
+	l.world.mu.Lock()
+	defer l.world.mu.Unlock()
+	l.writeBy = t
+	return nil
+}
+
+// giveUp forgets the requests that the client was stopped from sending until their time was over: a socket refuses them then.
+func (l *link) giveUp(now time.Time) {
+	if l.writeBy.IsZero() || now.Before(l.writeBy) {
+		return
+	}
+	l.requests = slices.DeleteFunc(l.requests, func(q *request) bool { return q.withheld })
+}
 
 type simAddr string
 
