@@ -258,7 +258,28 @@ func (s *scene) damageCause(v *Violation) history.Cause {
 	if cause := s.meetingCause(v, 1); cause != history.CauseUnknown {
 		return cause
 	}
-	return s.overlapCause(v, (*hold).believed)
+	if cause := s.overlapCause(v, (*hold).believed); cause != history.CauseUnknown {
+		return cause
+	}
+	return s.supersededCause(v)
+}
+
+// supersededCause explains a write under a hold that another's grant had followed, though that one was over again: how the other could be granted
+// before the writer was done.
+func (s *scene) supersededCause(v *Violation) history.Cause {
+	if len(v.Clients) != 2 {
+		return history.CauseUnknown
+	}
+	writer := s.latestHold(v.Clients[1], v.At)
+	if writer == nil {
+		return history.CauseUnknown
+	}
+	for _, other := range slices.Backward(s.holds) {
+		if other.client() == v.Clients[0] && conflict(writer, other) && writer.granted() < other.granted() && other.start() <= v.At {
+			return s.pairCause(writer, other)
+		}
+	}
+	return history.CauseUnknown
 }
 
 // meetingCause explains the last overlap of uses before the violation in which as many as named of its clients took part.

@@ -195,14 +195,17 @@ func (s *scene) neverGranted(v *Violation) bool {
 	return refusals > 1
 }
 
-// askedFor tells whether a violation may be about an operation: one of its clients asked while it lasted. Where somebody died, who may have left what
-// keeps one mode out and not the other, it may be about whatever its clients ever asked for.
+// askedFor tells whether a violation may be about an operation: one of its clients asked while it lasted. Where somebody died who had asked, and who
+// may have left what keeps one mode out and not the other, it may be about whatever its clients ever asked for.
 func (s *scene) askedFor(v *Violation, op *history.Operation) bool {
 	if !slices.Contains(v.Clients, op.Client) {
 		return false
 	}
-	died := slices.ContainsFunc(s.faults, func(w history.Window) bool { return w.Fault == faultCrashClient })
-	return died || op.Call <= plus(v.At, v.Lasted) && v.At <= op.Return
+	left := slices.ContainsFunc(s.steps, func(st step) bool {
+		_, dead := s.crashed(st.Client)
+		return dead && st.during == history.Acquire
+	})
+	return left || op.Call <= plus(v.At, v.Lasted) && v.At <= op.Return
 }
 
 // refusedBefore tells whether the lock was refused before anybody can have taken it, when the one that may have is a request that no

@@ -72,7 +72,9 @@ func (d draw) fault(k faults.Kind) faults.Spec {
 	f := faults.Spec{Fault: k.Name}
 	if !k.OnlyStart && !(k.FromStart && d.IntN(2) == 0) {
 		f.When = d.trigger(k.Name)
-		f.Times = d.IntN(3)
+		if k.Name != faults.Failover { // the old primary does not come back
+			f.Times = d.IntN(3)
+		}
 	}
 	for _, u := range k.Uses {
 		if !u.Required && d.IntN(2) == 0 {

@@ -92,8 +92,9 @@ func (s *soak) one(t *testing.T, seed uint64) {
 	e.Provider, e.Base = s.provider, filepath.Join(t.ArtifactDir(), fmt.Sprint(seed))
 	what := fmt.Sprintf("seed %d: %s, %s, %+v", seed, e.Variant.Name, e.As, e.Scenario.Faults)
 	out, err := Run(t.Context(), e)
-	if errors.Is(err, impls.ErrUnsupported) {
-		return // this server does not know the lock's commands
+	if errors.Is(err, impls.ErrUnsupported) { // this server does not know the lock's commands
+		s.forget(t, e)
+		return
 	}
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
@@ -112,11 +113,16 @@ func (s *soak) one(t *testing.T, seed uint64) {
 		}
 	}
 	if !odd {
-		if err := os.RemoveAll(e.Base); err != nil {
-			t.Error(err)
-		}
+		s.forget(t, e)
 	}
 	s.count(out, len(must) > 0)
+}
+
+// forget removes what was kept of an experiment.
+func (*soak) forget(t *testing.T, e Experiment) {
+	if err := os.RemoveAll(e.Base); err != nil {
+		t.Error(err)
+	}
 }
 
 func (s *soak) count(out *Outcome, tried bool) {
