@@ -51,7 +51,7 @@ func (p *pair) concerns(s *step) bool {
 
 func (p *pair) onGrantedKeys(s *step) bool {
 	for _, g := range p.first.grants {
-		if g.Node == s.Node && share(redisKeys(&g.Command), redisKeys(&s.Command)) {
+		if samePlace(g, s) {
 			return true
 		}
 	}
@@ -126,7 +126,7 @@ func (p *pair) ownMark(f *step) bool {
 	var taken, leased *step
 	for i := range p.steps {
 		g := &p.steps[i]
-		if g.Sent >= f.Sent || g.Node != f.Node || !share(redisKeys(&g.Command), redisKeys(&f.Command)) {
+		if g.Sent >= f.Sent || !samePlace(g, f) {
 			continue
 		}
 		if g.takes() && !p.elsewhen(g, taken, f) {

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/lockbench/lockbench/history"
@@ -12,36 +13,83 @@ func (p *pair) ranOut() bool {
 	return ok && end <= p.to()
 }
 
-// serverEnd is the earliest instant at which the server can have ended the first hold: the last lease set for
-// it before the second grant, counted from when the command was sent.
-func (p *pair) serverEnd() (int64, bool) {
-	end, ok := int64(0), false
-	for i := range p.steps {
-		st := &p.steps[i]
-		if !p.sets(st) || st.Sent < p.from() || st.Sent > p.to() {
+// serverEnd is the earliest instant at which the server can have ended the first hold: where both grants took the same Redis keys, the last of
+// these to end. A client that holds several keys renews them one by one, and another may be granted enough of them while one has not ended.
+func (p *pair) serverEnd() (end int64, ok bool) {
+	shared := false
+	for _, g := range p.second.grants {
+		st := p.lastSet(func(st *step) bool { return samePlace(st, g) })
+		if st == nil || p.gaveBack(st) {
 			continue
 		}
-		end, ok = 0, false
-		if ttl := p.ttl(st); ttl > 0 {
-			end, ok = p.countedFrom(st)+ttl, true
+		at, ends := p.earliestEnd(st)
+		if !ends {
+			return 0, false
+		}
+		shared, end = true, max(end, at)
+	}
+	if shared {
+		return end, true
+	}
+	if st := p.lastSet(func(*step) bool { return true }); st != nil {
+		return p.earliestEnd(st)
+	}
+	return 0, false
+}
+
+// lastSet is the last step that set the lease of the first hold before the second grant, of those that are asked for; nil when there is none.
+func (p *pair) lastSet(asked func(*step) bool) (last *step) {
+	for i := range p.steps {
+		if st := &p.steps[i]; p.sets(st) && st.Sent >= p.from() && st.Sent <= p.to() && asked(st) {
+			last = st
 		}
 	}
-	return end, ok
+	return last
+}
+
+// gaveBack tells whether the first client itself freed what it had set a lease for, of several keys that it held.
+func (p *pair) gaveBack(set *step) bool {
+	return slices.ContainsFunc(p.steps, func(st step) bool {
+		return st.effect == effectFree && st.Client == p.first.client() && samePlace(&st, set) && set.Sent < st.Sent && st.Sent <= p.to()
+	})
+}
+
+// samePlace tells whether two steps were on the same Redis key of the same node.
+func samePlace(a, b *step) bool {
+	return a.Node == b.Node && share(redisKeys(&a.Command), redisKeys(&b.Command))
+}
+
+// earliestEnd is the earliest instant at which a lease that a step set can have ended; it never ends when it is none.
+func (p *pair) earliestEnd(set *step) (end int64, ok bool) {
+	ttl := p.ttl(set)
+	return p.countedFrom(set) + ttl, ttl > 0
 }
 
 // countedFrom is when a step's lease began at the earliest: when it was sent or, when the step sets the very time of the clients' clocks at which
-// the key is to end that an earlier step of its client set on another key, when that one was sent.
+// the key is to end that an earlier step of its client set on another key, when that one was sent. Such a time is cut off to what it is counted in.
 func (p *pair) countedFrom(st *step) int64 {
 	at := endingTime(st)
 	if at == "" {
 		return st.Sent
 	}
+	from := st.Sent
 	for i := range p.steps {
 		if g := &p.steps[i]; g.Client == st.Client && endingTime(g) == at {
-			return min(g.Sent, st.Sent)
+			from = min(from, g.Sent)
 		}
 	}
-	return st.Sent
+	return from - countedIn(at)
+}
+
+// countedIn is the unit of a wall-clock time since 1970, in nanoseconds: its digits tell.
+func countedIn(at string) int64 {
+	switch {
+	case len(at) <= len("9999999999"):
+		return second
+	case len(at) <= len("9999999999999"):
+		return milli
+	}
+	return milli / 1000
 }
 
 // endingTime is the argument by which a step says when its key is to end, "" when it gives none.
@@ -99,11 +147,19 @@ func (p *pair) renewalsStopped() bool {
 	if !ok {
 		end = p.first.until
 	}
-	return p.renewing() && !p.stalled(end)
+	return p.renewing(end) && !p.stalled(end)
 }
 
-// renewing tells whether the first holder tried to renew the hold, before the second was granted or too late.
-func (p *pair) renewing() bool { return len(p.first.renewals) > 0 }
+// renewing tells whether the first holder tried to renew the hold, before its lease ended or too late, and not what it was granted anew after that.
+func (p *pair) renewing(end int64) bool {
+	anew := never
+	for _, h := range p.holds {
+		if h.client() == p.first.client() && len(h.grants) > 0 && h.granted() >= end {
+			anew = min(anew, h.granted())
+		}
+	}
+	return slices.ContainsFunc(p.first.renewals, func(r history.Operation) bool { return r.Call < anew })
+}
 
 // stalled tells whether the first client was kept from renewing around the end of its lease.
 func (p *pair) stalled(end int64) bool {

@@ -31,6 +31,7 @@ const (
 type step struct {
 	history.Command
 	during  history.Op      // the call of the lock it belongs to; OpInvalid when it was sent in the background
+	called  int64           // when that call began
 	outcome history.Outcome // of that call
 	mode    history.Mode    // of that call
 	effect  effect
@@ -159,10 +160,8 @@ func (s *step) interpretScript() {
 	case history.Extend:
 		s.effect = when(positive(s.Reply) || s.Reply == "OK", effectLease)
 	case history.Acquire:
-		s.effect = effectRefuse // the one that granted is known only from the call: see scene
-		if s.outcome == history.Unknown && s.Replied != 0 {
-			s.effect = when(positive(s.Reply) || s.Reply == "OK", effectCreate)
-		}
+		// OK is what SET says; of a number, the one that granted is known only from the call: see scene.
+		s.effect = when(s.Reply == "OK" || s.outcome == history.Unknown && positive(s.Reply), effectCreate)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
@@ -179,7 +180,7 @@ func lockSteps(key string, calls map[string][]history.Operation, commands []hist
 	for _, c := range commands {
 		st := step{Command: c}
 		if op, ok := enclosing(calls[c.Client], c.Sent); ok {
-			st.during, st.outcome, st.mode = op.Op, op.Outcome, op.Mode
+			st.during, st.called, st.outcome, st.mode = op.Op, op.Call, op.Outcome, op.Mode
 		}
 		names := redisKeys(&c)
 		if (st.during == history.Acquire || st.during == history.Release) && mentions(names, key) {
@@ -230,12 +231,12 @@ func (s *scene) addGrants(h *hold) {
 	first, _ := slices.BinarySearchFunc(s.steps, h.acquire.Call, func(st step, at int64) int { return cmp.Compare(st.Sent, at) })
 	for i := first; i < len(s.steps) && s.steps[i].Sent <= h.acquire.Return; i++ {
 		st := &s.steps[i]
-		if st.Client != h.client() {
+		if st.Client != h.client() || st.during == history.Acquire && st.called != h.acquire.Call { // the next entry's, called as this one returned
 			continue
 		}
 		h.asked = true
 		switch {
-		case st.script() && !strings.HasPrefix(st.Reply, "-") && st.Replied != 0:
+		case st.script() && !strings.HasPrefix(st.Reply, "-"):
 			scripts = append(scripts, st)
 		case st.takes():
 			h.grants = append(h.grants, st)
@@ -252,7 +253,7 @@ func (s *scene) addGrants(h *hold) {
 }
 
 // dropTakenBack leaves out the grants of rounds in which too few nodes granted. A lock that takes with plain commands sends scripts
-// only to take back, which it has done on every node when it begins the next round.
+// only to take back, which it has done on every node when it begins the next round, or has given up.
 func (h *hold) dropTakenBack(scripts []*step) {
 	last := h.grants[len(h.grants)-1].Sent
 	h.grants = slices.DeleteFunc(h.grants, func(g *step) bool {
@@ -261,20 +262,33 @@ func (h *hold) dropTakenBack(scripts []*step) {
 }
 
 // addScripts adds the scripts that granted. On one node the last script of a granted acquire did it, whatever it
-// replied; of several nodes some may have refused, and those that said so did not.
+// replied; of several nodes, or of several keys that it was called for, some may have refused, and those that said so did not.
 func (h *hold) addScripts(scripts []*step) {
-	byNode := map[int]*step{} // the last
+	last := map[int]*step{} // by node
 	for _, st := range scripts {
-		if st.role() == history.Acquire {
-			byNode[st.Node] = st
+		if st.Replied != 0 && st.role() == history.Acquire {
+			last[st.Node] = st
 		}
 	}
-	for _, st := range byNode {
-		if len(byNode) > 1 && !positive(st.Reply) && st.Reply != "OK" {
+	granting := map[string]*step{} // the last, by node and keys
+	for _, st := range scripts {
+		if l := last[st.Node]; l != nil && st.Replied != 0 && st.role() == history.Acquire && st.scriptName() == l.scriptName() {
+			granting[st.place()] = st
+		}
+	}
+	for _, st := range granting {
+		if len(granting) > 1 && !positive(st.Reply) && st.Reply != "OK" {
 			continue
 		}
 		st.effect = effectCreate
 		h.grants = append(h.grants, st)
 	}
-	slices.SortFunc(h.grants, func(a, b *step) int { return cmp.Compare(a.Sent, b.Sent) })
+	slices.SortFunc(h.grants, func(a, b *step) int {
+		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.place(), b.place()))
+	})
+}
+
+// place is the node and the Redis keys that a step was for.
+func (s *step) place() string {
+	return strconv.Itoa(s.Node) + " " + strings.Join(redisKeys(&s.Command), " ")
 }
