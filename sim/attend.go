@@ -25,6 +25,7 @@ type death struct {
 	why      string
 	silent   bool     // it lived and said nothing
 	choices  []Choice // of the schedule, when they were echoed
+	where    string   // what its goroutines did when they were last looked at
 }
 
 // A worker that says nothing for longSilence is taken to be in an endless loop, if it does so again: a schedule takes milliseconds.
@@ -52,12 +53,16 @@ func (e *exploration) attend(ctx context.Context, j job) (died *death, err error
 			return nil, w.finish(e, j.Part)
 		case <-quietFor.C:
 			now.silent = true
-			now.why = "the worker has not answered for " + limit.String() + ": an endless loop that time does not end"
+			now.why = "the worker has not answered for " + limit.String() + ": an endless loop that time does not end\n" + now.where
 			return &now, nil
 		case l, ok := <-w.lines:
 			if !ok {
 				now.why = w.words()
 				return &now, nil
+			}
+			if l.Where != "" {
+				now.where = l.Where
+				continue // that it lasts is no news
 			}
 			quietFor.Reset(limit)
 			done, err := e.listen(l, j.Part, &now)
@@ -72,7 +77,7 @@ func (e *exploration) attend(ctx context.Context, j job) (died *death, err error
 func (e *exploration) listen(l line, part int, now *death) (done bool, err error) {
 	switch {
 	case l.Begin != nil:
-		now.schedule, now.prefix, now.choices = *l.Begin, l.Prefix, nil
+		now.schedule, now.prefix, now.choices, now.where = *l.Begin, l.Prefix, nil, ""
 		e.begun(part, now.schedule)
 	case l.Choice != nil:
 		now.choices = append(now.choices, *l.Choice)

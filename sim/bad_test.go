@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
@@ -28,6 +29,23 @@ var harms = map[string]func(){
 	"leaves":   func() { go func() { select {} }() },
 	"deadlock": func() { select {} },
 	"starves":  func() { once(spin) },
+	"locks":    lockTwice,
+	"queues":   queue,
+}
+
+// lockTwice waits for a mutex of its own.
+func lockTwice() {
+	var mu sync.Mutex
+	mu.Lock()
+	mu.Lock()
+}
+
+// queue waits for a mutex that another goroutine keeps until time has passed.
+func queue() {
+	var mu sync.Mutex
+	mu.Lock()
+	time.AfterFunc(time.Second, mu.Unlock)
+	mu.Lock()
 }
 
 // onceEnv names a file that marks that harm was done, for harm that is done by one process only.

@@ -16,6 +16,10 @@
 // endless loop of the lock under test is a finding and not the end of lockbench; [Shrink] makes a failing tape small;
 // [Replay] runs a tape again.
 //
+// A bubble settles only when nobody in it waits for a mutex. A lock that deadlocks on one, or keeps one while it waits for time or the network and
+// another of its goroutines wants it, would stop a schedule for ever; such a schedule is abandoned, and is a finding that says who waits where.
+// So what libraries do under a mutex must end by itself: a dial under a context that has ended fails at once.
+//
 // It refuses to report latencies: time here is made up. It is not Redis: the nodes are miniredis with Lua, publish and
 // subscribe, persistence, replication and the slots of a cluster added here, and every script is compared with a real server elsewhere.
 package sim

@@ -169,7 +169,10 @@ func (e *exploration) drive(ctx context.Context, part int) {
 		f, again := e.autopsy(ctx, j, *died)
 		if again || !died.silent {
 			e.found(f)
-			return
+			if !e.cfg.All || e.job.Strategy == Exhaustive { // a walk's way past what killed it died with it
+				return
+			}
+			died.schedule += e.workers
 		}
 		j.First = e.resume(part, died.schedule)
 	}

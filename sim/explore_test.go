@@ -24,11 +24,14 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 		{"panics", "the lock is broken", history.Progress},                 // in the client's own goroutine
 		{"crashes", "a goroutine of the lock is broken", history.Progress}, // in one of its own: the process dies
 		{"spins", "endless loop", history.Progress},                        // time never goes on
+		{"spins", "sim.spin (bad_test.go", history.Progress},               // and it says where
+		{"locks", "sim.lockTwice (bad_test.go", history.Progress},          // time never goes on, and nothing runs
+		{"queues", "sim.queue (bad_test.go", history.Progress},             // likewise: time would end it
 		{"leaves", "left behind", history.Hygiene},                         // a goroutine that nobody can end
 		{"deadlock", "do not end", history.Progress},                       // the client itself
 	}
 	for _, row := range rows {
-		t.Run(row.lock, func(t *testing.T) {
+		t.Run(row.lock+" "+row.says, func(t *testing.T) {
 			t.Parallel()
 			p := program(t, "token", "hot", 1)
 			p.Lock = row.lock
@@ -42,6 +45,35 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 			}
 			if text := strings.Join(r.First.Steps, "\n"); !strings.Contains(text, row.says) {
 				t.Errorf("the story does not say %q:\n%s", row.says, text)
+			}
+		})
+	}
+}
+
+// TestSearchGoesOnBehindWhatNeverEnds: each of two schedules that never end is a finding; one whose goroutines only wait has a tape, too.
+func TestSearchGoesOnBehindWhatNeverEnds(t *testing.T) {
+	for _, lock := range []string{"locks", "spins"} {
+		t.Run(lock, func(t *testing.T) {
+			t.Parallel()
+			p := program(t, "token", "hot", 1)
+			p.Lock = lock
+			p.Variant, _ = findWithBad(lock)
+			e, err := newExploration(ExploreConfig{Program: p, Strategy: Random, Schedules: 2, Workers: 1, All: true, Find: findWithBad,
+				Silence: time.Second}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.cancel = func() {}
+			e.drive(t.Context(), 0)
+			r, err := e.result()
+			if err != nil || e.findings != 2 || r.First == nil || r.First.Schedule != 0 {
+				t.Fatalf("%d findings of 2: %+v %v", e.findings, r, err)
+			}
+			if lock == "spins" {
+				return // it would spin in this process, too
+			}
+			if r.First.Tape.Hash == "" || r.Schedules != 2 {
+				t.Errorf("%d schedules, a tape with trace %q; want 2, with a trace", r.Schedules, r.First.Tape.Hash)
 			}
 		})
 	}

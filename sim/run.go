@@ -10,8 +10,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
@@ -50,6 +48,7 @@ type host struct {
 	find    Finder
 	scripts map[string]string // names of scripts by digest
 	echo    func(Choice)      // told of every choice that is not the default, as it is made; nil means nobody is
+	slow    func(string)      // told where a schedule is that takes long
 }
 
 // newHost makes a host whose programs name variants that find knows; nil means the catalogue's.
@@ -61,7 +60,7 @@ func newHost(find Finder) *host {
 	for _, s := range workloads.Scripts() {
 		names[s.Digest()] = s.Name
 	}
-	return &host{find: find, scripts: names}
+	return &host{find: find, scripts: names, slow: func(string) {}}
 }
 
 func (h *host) close() {
@@ -93,8 +92,13 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 		return Outcome{}, err
 	}
 	w := &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, echo: h.echo, trace: newTrace(keepTrace)}
-	w.live()
-	return w.outcome(), nil
+	if !w.live(h.slow) {
+		h.nodes = nil // they are the abandoned bubble's
+		return w.outcome(), nil
+	}
+	out = w.outcome()
+	out.Initial, out.Final = w.audit()
+	return out, nil
 }
 
 // nodesOf is how many nodes the lock has: of a replicated pair, both.
@@ -105,15 +109,11 @@ func nodesOf(p Program) int {
 	return p.Nodes
 }
 
-// live runs the world in a bubble of its own. A bubble that cannot end is abandoned, and that is an outcome. synctest.Test wants a
-// *testing.T only to report failures to, and this one never fails: an empty one does, in any process.
-func (w *world) live() {
-	defer func() {
-		if r := recover(); r != nil {
-			w.left = fmt.Sprintf("%v", r)
-		}
-	}()
-	synctest.Test(new(testing.T), func(*testing.T) { w.inside() })
+// leave keeps what synctest says of goroutines that are left behind. It is deferred.
+func (w *world) leave() {
+	if r := recover(); r != nil {
+		w.left = fmt.Sprintf("%v", r)
+	}
 }
 
 // begin fills the world; it runs inside the bubble, where channels belong to it.
@@ -278,7 +278,6 @@ func (w *world) outcome() Outcome {
 		}
 	}
 	out.Commands = w.commands()
-	out.Initial, out.Final = w.audit()
 	return out
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"time"
 )
 
@@ -24,6 +25,7 @@ type line struct {
 	Begin    *int      `json:"begin,omitempty"`
 	Prefix   []int     `json:"prefix,omitempty"`
 	Choice   *Choice   `json:"choice,omitempty"`
+	Where    string    `json:"where,omitempty"` // of a schedule that takes long: what its goroutines do
 	Finding  *finding  `json:"finding,omitempty"`
 	Progress *progress `json:"progress,omitempty"`
 	Done     bool      `json:"done,omitempty"`
@@ -79,23 +81,38 @@ func work(ctx context.Context, text []byte, out io.Writer, find Finder) error {
 	if err != nil {
 		return err
 	}
-	say := json.NewEncoder(out)
+	out = &serial{to: out}
+	say := func(l line) error { return json.NewEncoder(out).Encode(l) }
 	if j.Echo {
-		h.echo = func(c Choice) { _ = say.Encode(line{Choice: &c}) }
+		h.echo = func(c Choice) { _ = say(line{Choice: &c}) }
 	}
+	h.slow = func(where string) { _ = say(line{Where: where}) }
 	s.begin = announcer(out)
-	s.found = func(f finding) { _ = say.Encode(line{Finding: &f}) }
+	s.found = func(f finding) { _ = say(line{Finding: &f}) }
 	last := time.Now()
 	s.every = func(p progress) {
 		if now := time.Now(); now.Sub(last) >= reportEvery {
 			last = now
-			_ = say.Encode(line{Progress: &p})
+			_ = say(line{Progress: &p})
 		}
 	}
 	if err := s.run(ctx); err != nil {
 		return err
 	}
-	return say.Encode(line{Progress: &s.progress, Done: true})
+	return say(line{Progress: &s.progress, Done: true})
+}
+
+// serial lets one write at a time: what a schedule chooses and where it is are told by two goroutines.
+type serial struct {
+	mu sync.Mutex // protects to
+	to io.Writer
+}
+
+// Write writes all of p, or none of it.
+func (s *serial) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to.Write(p)
 }
 
 // reportEvery is how often a worker tells how far it has come.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -30,7 +31,8 @@ type world struct {
 	addrs    []string
 	start    time.Time
 	stop     chan struct{}
-	rand     *rand.Rand // what scripted faults leave open
+	rand     *rand.Rand             // what scripted faults leave open
+	bubble   atomic.Pointer[string] // the number that the runtime gives the bubble; nil before it is known
 
 	mu       sync.Mutex // protects what follows, actors and links; the driver holds it while it works
 	actors   []*actor
