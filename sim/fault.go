@@ -186,9 +186,7 @@ func (w *world) loseReply(r *reply, moment string) {
 
 // delayRequest holds the oldest request of a link back.
 func (w *world) delayRequest(l *link, e extent, moment string) {
-	if len(l.requests) > 0 {
-		w.holdRequest(l.requests[0], e, moment)
-	}
+	ifAny(l.requests, moment, func(q *request, m string) { w.holdRequest(q, e, m) })
 }
 
 func (w *world) holdRequest(q *request, e extent, moment string) {
@@ -199,9 +197,7 @@ func (w *world) holdRequest(q *request, e extent, moment string) {
 
 // delayReply holds the oldest reply of a link back.
 func (w *world) delayReply(l *link, e extent, moment string) {
-	if len(l.replies) > 0 {
-		w.holdReply(l.replies[0], e, moment)
-	}
+	ifAny(l.replies, moment, func(r *reply, m string) { w.holdReply(r, e, m) })
 }
 
 func (w *world) holdReply(r *reply, e extent, moment string) {

@@ -74,16 +74,24 @@ func (w *world) linkStrikes(fault string, long time.Duration, add adder) {
 		l, request, reply := o.link, o.kind == deliverRequest, o.kind == deliverReply
 		switch {
 		case fault == faults.LoseRequest && request:
-			add(func(m string) { w.loseRequest(l.requests[0], m) }, "%s %s", fault, o.where())
+			add(func(m string) { ifAny(l.requests, m, w.loseRequest) }, "%s %s", fault, o.where())
 		case fault == faults.DelayRequest && request:
 			add(func(m string) { w.delayRequest(l, extent{d: long}, m) }, "%s %s %v", fault, o.where(), long)
 			add(func(m string) { w.delayRequest(l, w.otherEnters(l.actor, 0), m) }, "%s %s %s", fault, o.where(), untilOther)
 		case fault == faults.LoseReply && reply:
-			add(func(m string) { w.loseReply(l.replies[0], m) }, "%s %s", fault, o.where())
+			add(func(m string) { ifAny(l.replies, m, w.loseReply) }, "%s %s", fault, o.where())
 		case fault == faults.DelayReply && reply:
 			add(func(m string) { w.delayReply(l, extent{d: long}, m) }, "%s %s %v", fault, o.where(), long)
 			add(func(m string) { w.delayReply(l, w.otherEnters(l.actor, 0), m) }, "%s %s %s", fault, o.where(), untilOther)
 		}
+	}
+}
+
+// ifAny strikes the oldest message on a way. There may be none any more: between the choice of a strike and the strike, a client's timer may have
+// ended the connection.
+func ifAny[M any](way []M, moment string, do func(M, string)) {
+	if len(way) > 0 {
+		do(way[0], moment)
 	}
 }
 

@@ -1,0 +1,34 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+)
+
+// TestStrikeComesTooLate: a client gives a connection up after a fault of its message was chosen and before it strikes. Nothing happens.
+func TestStrikeComesTooLate(t *testing.T) {
+	for _, fault := range []string{faults.LoseRequest, faults.DelayRequest, faults.LoseReply, faults.DelayReply} {
+		t.Run(fault, func(t *testing.T) {
+			inWorld(t, Program{}, func(w *world) {
+				l := w.sendsTo(w.nodes[0])
+				l.writes(t, "SET a 1")
+				w.catchUp()
+				if fault == faults.LoseReply || fault == faults.DelayReply {
+					w.apply(oldest(w.options()))
+				}
+				w.possible = w.options()
+				struck := 0
+				w.linkStrikes(fault, time.Second, func(strike func(string), _ string, _ ...any) {
+					struck++
+					l.requests, l.replies = nil, nil
+					strike(bySearch)
+				})
+				if struck == 0 || len(w.windows) > 0 {
+					t.Errorf("%d strikes, windows %v; want some, and no windows", struck, w.windows)
+				}
+			})
+		})
+	}
+}
