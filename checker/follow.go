@@ -177,16 +177,21 @@ func (f *follower) acquire(who *actor, r *record) {
 }
 
 // outer gives the hold that an acquire re-enters. A hold that has lapsed is not re-entered: its client may just as well have
-// given it up.
+// given it up, unless it is extending it meanwhile and will succeed.
 func (f *follower) outer(who *actor, r *record) *openHold {
 	for i := range who.holds {
 		h := &who.holds[i]
 		same := f.a.header.Kind == history.Reentrant || f.a.header.Kind == history.RW && h.mode == r.mode
-		if same && h.until > r.call {
+		if same && (h.until > r.call || h.extending(r.call)) {
 			return h
 		}
 	}
 	return nil
+}
+
+// extending tells whether the holder will be told, behind an instant, of an extend that it asked for before and that reaches beyond it.
+func (h *openHold) extending(t int64) bool {
+	return slices.ContainsFunc(h.notices, func(n notice) bool { return n.detail != 0 && n.at > t && n.until > t })
 }
 
 // dropLapsed closes the holds that ended by themselves and were never released.

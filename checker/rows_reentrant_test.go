@@ -38,4 +38,21 @@ var reentrantRows = []row{
 		b acquire 110 111 ok
 		a acquire 120 121 ok
 		b release 130 131 ok`, want: "mutual-exclusion×1"},
+	// The grant came after the lease that its holder counts; the extend that it began before it went in again succeeded.
+	{name: "re-entry while an extend of a hold that had lapsed is under way", head: reentrant, ops: `
+		a acquire 0 120 ok
+		a extend 121 130 ok until=221
+		a acquire 125 126 ok until=221
+		a release 140 141 ok
+		a release 150 151 ok
+		b acquire 160 161 ok
+		b release 170 171 ok`},
+	{name: "the inner release after a late extend frees the lock", rule: "belief-overlap", head: reentrant, ops: `
+		a acquire 0 120 ok
+		a extend 121 130 ok until=221
+		a acquire 125 126 ok until=221
+		a release 140 141 ok
+		b acquire 145 146 ok
+		a release 150 151 not_held
+		b release 160 161 ok`, want: "mutual-exclusion×1 reentrancy×1"},
 }
