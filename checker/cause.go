@@ -242,6 +242,7 @@ func pairRules() []pairRule {
 		(*pair).byLease,
 		(*pair).byLostReader,
 		(*pair).byDelayedFreeing,
+		(*pair).byOnlyFreeing,
 		(*pair).byOwnDelayedRelease,
 		(*pair).byServerClock,
 		(*pair).byNothing,

@@ -288,6 +288,23 @@ func (h *hold) foundGone() bool {
 	return h.lost > 0 && h.lost <= h.until || h.release != nil && h.release.Outcome == history.NotHeld && h.release.Return <= h.until
 }
 
+// byOnlyFreeing explains an overlap by a delete of another client that found a key, and may have found its own: the first's key was gone when the
+// second was granted, its lease had not ended, and nothing else that is recorded can have taken it.
+func (p *pair) byOnlyFreeing() history.Cause {
+	oneMark := p.header.Kind == history.Mutex || p.header.Kind == history.Reentrant
+	if !oneMark || len(p.first.grants) == 0 || p.ranOut() || p.grantedBlindly() {
+		return history.CauseUnknown
+	}
+	for i := range p.steps {
+		f := &p.steps[i]
+		if f.effect == effectFree && !f.implied && f.wholeKey() && f.Client != p.first.client() && p.between(f) && p.onGrantedKeys(f) {
+			p.step, p.culprit = f, p.lastHoldBefore(f)
+			return history.MisUnlock
+		}
+	}
+	return history.CauseUnknown
+}
+
 // byDelayedFreeing explains an overlap by an unconditional DEL that no reply was seen of: it can have arrived at any
 // time after it was sent, and nothing else is left that could have taken the key away.
 func (p *pair) byDelayedFreeing() history.Cause {

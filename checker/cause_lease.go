@@ -129,7 +129,7 @@ func (p *pair) byLease() history.Cause {
 // leaseOver tells whether the first hold was over when the second was granted: by the server's count or, where no
 // command shows it, by what its holder had been told.
 func (p *pair) leaseOver() bool {
-	if len(p.first.grants) > 0 {
+	if len(p.first.grants) > 0 || p.outer(p.first) != nil {
 		return p.ranOut()
 	}
 	return p.first.until <= p.second.start()

@@ -201,10 +201,7 @@ func (s *scene) askedFor(v *Violation, op *history.Operation) bool {
 	if !slices.Contains(v.Clients, op.Client) {
 		return false
 	}
-	left := slices.ContainsFunc(s.steps, func(st step) bool {
-		_, dead := s.crashed(st.Client)
-		return dead && st.during == history.Acquire
-	})
+	left := slices.ContainsFunc(s.faults, func(w history.Window) bool { return w.Fault == faultCrashClient && s.everAsked(w.Client) })
 	return left || op.Call <= plus(v.At, v.Lasted) && v.At <= op.Return
 }
 

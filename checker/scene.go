@@ -24,8 +24,10 @@ type scene struct {
 	holds  []*hold // by start
 	// everGranted tells by mode whether any acquire was granted in the whole run, the part that is not in ops included.
 	everGranted func(history.Mode) bool
-	rules       []pairRule // asked of two holds that overlapped, in order
-	reason      reason     // of the cause that was found last
+	// everAsked tells whether a client sent any command on the key in the whole run.
+	everAsked func(client string) bool
+	rules     []pairRule // asked of two holds that overlapped, in order
+	reason    reason     // of the cause that was found last
 }
 
 // hold is one grant and what became of it, from its holder's point of view.
@@ -88,6 +90,9 @@ func (h *hold) inUse(at int64) bool {
 func newScene(ev *evidence, key string, from, to int64) *scene {
 	s := &scene{header: ev.header, key: key, rules: pairRules(), faults: ev.faults, ops: ev.operations(key, from, to)}
 	s.everGranted = func(m history.Mode) bool { return ev.everGranted(key, m) }
+	s.everAsked = func(client string) bool {
+		return slices.ContainsFunc(ev.commands[client], func(c history.Command) bool { return names(c, key) })
+	}
 	calls := byClient(s.ops)
 	s.steps = lockSteps(key, calls, ev.commandsOn(key, from, to))
 	for i := range s.faults {
