@@ -23,7 +23,7 @@ const lease = 300 * time.Millisecond
 func TestMutantsLookRight(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		for _, v := range Variants() {
-			a, b := join(t, s, v, "a"), join(t, s, v, "b")
+			a, b := s.Join(t, v, "a", lease), s.Join(t, v, "b", lease)
 			_, err := a.Try(t.Context(), history.Exclusive)
 			if err != nil {
 				t.Errorf("%s: %v", v.Name, err)
@@ -45,16 +45,6 @@ func TestMutantsLookRight(t *testing.T) {
 			}
 		}
 	})
-}
-
-func join(t *testing.T, s *redistest.Server, v impls.Variant, owner string) impls.Lock {
-	t.Helper()
-	l, err := v.New(s.Client(t).Env(t, owner, lease))
-	if err != nil {
-		t.Fatalf("open %s: %v", v.Name, err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	return l
 }
 
 func TestThereAreEnough(t *testing.T) {
