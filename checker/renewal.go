@@ -16,7 +16,8 @@ type renewal struct {
 	tally
 	d      *docket
 	holder map[uint32]*renewed
-	newest interval // the exclusive hold that started last
+	asking map[uint32]int // by client: extends that are not answered yet
+	newest interval       // the exclusive hold that started last
 }
 
 // renewed is what the extends of one client are about.
@@ -33,14 +34,18 @@ type renewed struct {
 func newRenewal(d *docket) *renewal {
 	n := d.k.count(history.Extend, history.OK, history.LostHold, history.NotHeld, history.Unknown, history.Fail, history.Busy) +
 		d.k.count(history.Lost, history.None, history.OK)
-	r := &renewal{tally: tally{property: history.Renewal, applies: n > 0}, d: d, holder: map[uint32]*renewed{}}
+	r := &renewal{tally: tally{property: history.Renewal, applies: n > 0}, d: d, holder: map[uint32]*renewed{}, asking: map[uint32]int{}}
 	if !r.applies {
 		r.note = "nothing was extended or reported lost"
 	}
 	return r
 }
 
-func (w *renewal) called(*record) {}
+func (w *renewal) called(r *record) {
+	if r.op == history.Extend {
+		w.asking[r.client]++
+	}
+}
 
 // returned looks at what the client knows: extends count when they are answered.
 func (w *renewal) returned(r *record) {
@@ -59,6 +64,9 @@ func (w *renewal) returned(r *record) {
 			h.release(r)
 		}
 	case history.Extend, history.Lost:
+		if r.op == history.Extend {
+			w.asking[r.client]--
+		}
 		w.opportunity(w.d, r.call, r.ret)
 		if h != nil {
 			w.told(h, r)
@@ -78,7 +86,8 @@ func (w *renewal) acquire(r *record) {
 		h.until = w.until(r)
 		return
 	}
-	w.holder[r.client] = &renewed{grant: r, until: w.until(r), doubt: h != nil && h.doubt && h.until >= r.call}
+	lasts := h != nil && (h.until >= r.call || w.asking[r.client] > 0) // what the server counts of the hold before
+	w.holder[r.client] = &renewed{grant: r, until: w.until(r), doubt: lasts && h.doubt}
 	if d := w.d.k.detailOf(r); r.mode == history.Exclusive && d.role == starts {
 		w.newest = interval{r, r.ret, d.end}
 	}

@@ -22,6 +22,24 @@ var renewalRows = []row{
 		a acquire 12 13 ok
 		a release 14 15 ok
 		a extend 20 21 ok`},
+	// The server still counts the entry whose release was not answered: an extend that keeps it is under way when its client comes back.
+	{name: "an extend of an entry that an extend under way has kept", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 ok
+		a release 4 5 unknown
+		a release 6 7 ok
+		a extend 90 130 ok
+		a acquire 120 121 ok
+		a release 124 125 ok
+		a extend 140 141 ok`},
+	{name: "an extend after the release of a hold that began when none was under way", rule: "outlived-release", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 ok
+		a release 4 5 unknown
+		a release 6 7 ok
+		a acquire 120 121 ok
+		a release 124 125 ok
+		a extend 140 141 ok`, want: "renewal×1"},
 	{name: "an extend of an entry that was not answered", head: reentrant, ops: `
 		a acquire 0 1 ok
 		a acquire 2 3 unknown
