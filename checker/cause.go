@@ -28,7 +28,7 @@ func investigate(v *Violation, ev *evidence) (s *scene, cause history.Cause) {
 			break // there is no more to be seen
 		}
 		s = wider
-		if cause = s.cause(v); cause != history.CauseUnknown {
+		if cause = s.cause(v); cause != history.CauseUnknown && cause != history.NeverGranted { // who took it may have done so long before
 			break
 		}
 		margin *= 8

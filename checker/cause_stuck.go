@@ -14,6 +14,9 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 	if left.taker != nil && !s.refusedBefore(left.taker) {
 		return s.blame(left, v.At)
 	}
+	if later := s.leftover(plus(v.At, v.Lasted)); later.taker != nil && later.taker.takes() && !s.grantedWithin(v) {
+		return s.blame(later, v.At) // who waits may have begun just before the key was taken that nobody is granted
+	}
 	own := s.unseenGrant(v)
 	switch {
 	case left.expired && s.jumped(v.At):
