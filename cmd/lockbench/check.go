@@ -158,7 +158,7 @@ func cut(v *checker.Verdict, truncated bool) {
 	}
 	note := "the end of the history is cut off; what stands before the cut was judged"
 	if len(v.Operations) == 0 {
-		note = "the run was ended before anything that its clients did was recorded"
+		note = "the history is cut off before its first operation: the run was ended before anything that its clients did was recorded"
 	}
 	v.Notes = append(v.Notes, note)
 	if v.Verdict == checker.Pass {
