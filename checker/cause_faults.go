@@ -159,9 +159,9 @@ func (s *scene) fenceFell(at int64) bool {
 func (s *scene) fenceCause(v *Violation) history.Cause {
 	for i := len(s.faults) - 1; i >= 0; i-- {
 		w := &s.faults[i]
-		cause, ok := causeOf(w.Fault)
-		counter := cause == history.RestartLoss || cause == history.FailoverLoss || w.Fault == faultDeleteKey || w.Fault == faultEvictKeys
-		if ok && counter && w.Confirmed && w.Start <= v.At {
+		cause, _ := causeOf(w.Fault)
+		counter := cause == history.RestartLoss || cause == history.FailoverLoss || cause == history.MisUnlock
+		if counter && w.Confirmed && w.Start <= v.At {
 			s.reason = reason{window: w}
 			return cause
 		}

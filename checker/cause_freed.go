@@ -179,7 +179,7 @@ func (p *pair) takesBack(f *step) bool {
 // it with own, which was under way until the lease that the step began had ended, or after f, beside which it ran. A delete that does not compare
 // proves nothing of whose key it was.
 func (s *scene) elsewhen(g, own, f *step) bool {
-	if g.effect != effectCreate || g.Client == f.Client || s.foundGone(g, f) {
+	if g.effect != effectCreate || g.Client == f.Client || s.nothingToLease(g, f) {
 		return false
 	}
 	ttl := s.ttl(g)
@@ -187,8 +187,8 @@ func (s *scene) elsewhen(g, own, f *step) bool {
 	return before || g.latest() >= f.Sent
 }
 
-// foundGone tells whether the client that took the key with g was told, before f was over, that there is no key to give a lease to: f deleted it, then.
-func (s *scene) foundGone(g, f *step) bool {
+// nothingToLease tells whether the client that took the key with g was told, before f was over, that there is no key to give a lease to: f deleted it, then.
+func (s *scene) nothingToLease(g, f *step) bool {
 	return slices.ContainsFunc(s.steps, func(st step) bool {
 		lease := st.Name == "EXPIRE" || st.Name == "PEXPIRE"
 		return lease && st.Client == g.Client && st.Node == g.Node && st.Reply == "0" && st.Sent >= g.latest() && st.latest() <= f.latest()
@@ -295,22 +295,18 @@ func (p *pair) byOnlyFreeing() history.Cause {
 	if !oneMark || len(p.first.grants) == 0 || p.ranOut() || p.grantedBlindly() {
 		return history.CauseUnknown
 	}
-	for i := range p.steps {
-		f := &p.steps[i]
-		if f.effect == effectFree && !f.implied && f.wholeKey() && f.Client != p.first.client() && p.between(f) && p.onGrantedKeys(f) {
-			p.step, p.culprit = f, p.lastHoldBefore(f)
-			return history.MisUnlock
-		}
-	}
-	return history.CauseUnknown
+	return p.byDelete(effectFree)
 }
 
 // byDelayedFreeing explains an overlap by an unconditional DEL that no reply was seen of: it can have arrived at any
 // time after it was sent, and nothing else is left that could have taken the key away.
-func (p *pair) byDelayedFreeing() history.Cause {
+func (p *pair) byDelayedFreeing() history.Cause { return p.byDelete(effectMaybe) }
+
+// byDelete explains an overlap by the first delete of a whole key, with this effect, that another client sent between the two grants.
+func (p *pair) byDelete(e effect) history.Cause {
 	for i := range p.steps {
 		f := &p.steps[i]
-		if f.effect == effectMaybe && f.wholeKey() && f.Client != p.first.client() && p.between(f) && p.concerns(f) {
+		if f.effect == e && f.wholeKey() && f.Client != p.first.client() && p.between(f) && p.concerns(f) {
 			p.step, p.culprit = f, p.lastHoldBefore(f)
 			return history.MisUnlock
 		}

@@ -14,7 +14,9 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 	if left.taker != nil && !s.refusedBefore(left.taker) {
 		return s.blame(left, v.At)
 	}
-	if later := s.leftover(plus(v.At, v.Lasted)); later.taker != nil && later.taker.takes() && !s.grantedWithin(v) {
+	later := s.leftover(plus(v.At, v.Lasted))
+	alone := later.taker != nil && !s.grantedWithin(v)
+	if alone && later.taker.takes() {
 		return s.blame(later, v.At) // who waits may have begun just before the key was taken that nobody is granted
 	}
 	own := s.unseenGrant(v)
@@ -34,9 +36,8 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 		return history.NoExpiry
 	case v.Property == history.Progress && s.asleep(v):
 		return history.LostWakeup
-	}
-	if left = s.leftover(plus(v.At, v.Lasted)); left.taker != nil && !s.grantedWithin(v) {
-		return s.blame(left, v.At)
+	case alone:
+		return s.blame(later, v.At)
 	}
 	return history.CauseUnknown
 }
@@ -51,7 +52,7 @@ func (s *scene) unseenGrant(v *Violation) *step {
 	for i := range s.steps {
 		st := &s.steps[i]
 		switch {
-		case st.Sent >= v.At+v.Lasted:
+		case st.Sent >= plus(v.At, v.Lasted):
 			return own
 		case !slices.Contains(v.Clients, st.Client):
 		case st.during == history.Acquire && st.effect == effectMaybe && mayTake(st):
@@ -185,12 +186,12 @@ func (s *scene) jumped(at int64) bool {
 // the server answered them. An acquire of unknown outcome may have been granted, unless the
 // commands show that no key was left by it; a single refusal is no rule.
 func (s *scene) neverGranted(v *Violation) bool {
-	refusals := 0
+	refusals, left := 0, s.leftByDead()
 	for _, op := range s.ops {
 		if op.Op != history.Acquire {
 			continue
 		}
-		if op.Outcome == history.Unknown && len(s.steps) == 0 || s.askedFor(v, &op) && s.everGranted(op.Mode) {
+		if op.Outcome == history.Unknown && len(s.steps) == 0 || (left || underWay(v, &op)) && slices.Contains(v.Clients, op.Client) && s.everGranted(op.Mode) {
 			return false
 		}
 		refusals += s.refusals(&op)
@@ -198,14 +199,15 @@ func (s *scene) neverGranted(v *Violation) bool {
 	return refusals > 1
 }
 
-// askedFor tells whether a violation may be about an operation: one of its clients asked while it lasted. Where somebody died who had asked, and who
-// may have left what keeps one mode out and not the other, it may be about whatever its clients ever asked for.
-func (s *scene) askedFor(v *Violation, op *history.Operation) bool {
-	if !slices.Contains(v.Clients, op.Client) {
-		return false
-	}
-	left := slices.ContainsFunc(s.faults, func(w history.Window) bool { return w.Fault == faultCrashClient && s.everAsked(w.Client) })
-	return left || op.Call <= plus(v.At, v.Lasted) && v.At <= op.Return
+// leftByDead tells whether somebody died who had asked for the lock. He may have left what keeps one mode out and not the other: a violation
+// may be about whatever its clients ever asked for, then, and not only about what they asked for while it lasted.
+func (s *scene) leftByDead() bool {
+	return slices.ContainsFunc(s.faults, func(w history.Window) bool { return w.Fault == faultCrashClient && s.everAsked(w.Client) })
+}
+
+// underWay tells whether an operation was under way while a violation lasted.
+func underWay(v *Violation, op *history.Operation) bool {
+	return op.Call <= plus(v.At, v.Lasted) && v.At <= op.Return
 }
 
 // refusedBefore tells whether the lock was refused before anybody can have taken it, when the one that may have is a request that no

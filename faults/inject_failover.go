@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
-	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -70,10 +68,7 @@ func (t *takeover) atOnce(ctx context.Context) error {
 		return err
 	}
 	if has, err := t.contents(ctx, theReplica); err == nil {
-		t.replica = history.LackedKey
-		if len(has) > 0 {
-			t.replica = history.HadKey
-		}
+		t.replica = history.ReplicaHad(len(has) > 0)
 	}
 	_, err = t.field.Servers.Promote(ctx)
 	return err
@@ -86,10 +81,7 @@ func (t *takeover) afterCut(ctx context.Context) error {
 		return kerr
 	}
 	if has, rerr := t.contents(ctx, theReplica); err == nil && rerr == nil && len(lock) > 0 {
-		t.replica = history.LackedKey
-		if maps.Equal(lock, has) {
-			t.replica = history.HadKey
-		}
+		t.replica = history.ReplicaHad(maps.Equal(lock, has))
 	}
 	_, err = t.field.Servers.Promote(ctx)
 	return err
@@ -104,11 +96,13 @@ func (t *takeover) contents(ctx context.Context, node int) (map[string]string, e
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	c := redis.NewClient(&redis.Options{MaxRetries: -1, DisableIdentity: true, Protocol: 2,
-		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return t.field.Servers.Dial(ctx, node) }})
+	c, err := servers.Admin(ctx, t.field.Servers, node)
+	if err != nil {
+		return nil, err
+	}
 	defer c.Close()
 	has := map[string]string{}
-	for _, key := range slices.Sorted(slices.Values(keys)) {
+	for _, key := range keys {
 		dump, err := c.Dump(ctx, key).Result()
 		if err != nil && err != redis.Nil { // a lease that has ended meanwhile
 			return nil, fmt.Errorf("DUMP %q: %w", key, err)

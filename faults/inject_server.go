@@ -75,21 +75,17 @@ const (
 
 func setClockRight(f Field, node int) func(context.Context) error {
 	return func(ctx context.Context) error {
-		again := time.NewTicker(clockRetry)
-		defer again.Stop()
-		enough := time.NewTimer(clockPatience)
-		defer enough.Stop()
+		patience, cancel := context.WithTimeout(ctx, clockPatience)
+		defer cancel()
 		for {
 			err := f.Servers.SetClock(ctx, node, 0)
 			if !errors.Is(err, servers.ErrState) {
 				return err
 			}
 			select {
-			case <-ctx.Done():
+			case <-patience.Done():
 				return err
-			case <-enough.C:
-				return err
-			case <-again.C:
+			case <-time.After(clockRetry):
 			}
 		}
 	}

@@ -3,12 +3,10 @@ package harness
 import (
 	"context"
 	"fmt"
-	"net"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
 )
 
 const (
@@ -18,8 +16,10 @@ const (
 
 // keys lists the keys on one of the lock's nodes that lie under a prefix, those of the guarded store included when it is the same server.
 func (f *field) keys(ctx context.Context, node int, prefix string) ([]string, error) {
-	c := redis.NewClient(&redis.Options{MaxRetries: -1, DisableIdentity: true, Protocol: 2,
-		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return f.lock.Dial(ctx, node) }})
+	c, err := servers.Admin(ctx, f.lock, node)
+	if err != nil {
+		return nil, fmt.Errorf("list the run's keys on node %d: %w", node+1, err)
+	}
 	defer c.Close()
 	var keys []string
 	scan := c.Scan(ctx, 0, "*"+prefix+"*", scanCount).Iterator()

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,8 +43,10 @@ func cells(t *testing.T, p servers.Provider, as ClientsAs, side int, rows map[st
 		}
 		t.Run(lock, func(t *testing.T) {
 			t.Parallel()
+			runs := atomic.Int64{}
 			out, err := Suite(t.Context(), SuiteConfig{Variants: []impls.Variant{v}, Scenarios: all, Side: side, Now: time.Now,
 				Cell: func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
+					runs.Add(1)
 					o, err := Run(ctx, Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: p, Seed: 1, As: as,
 						Now: time.Now, Random: rand.Reader})
 					if err != nil {
@@ -54,6 +57,7 @@ func cells(t *testing.T, p servers.Provider, as ClientsAs, side int, rows map[st
 			if err != nil {
 				t.Fatal(err)
 			}
+			t.Logf("%d runs for %d cells", runs.Load(), len(out.Cells))
 			for _, c := range out.Cells {
 				if c.Verdict != checker.Pass {
 					t.Errorf("%s: %s: %s; expected %s, observed %s", c.Scenario, c.Verdict, c.Why, c.Expected, c.Observed)

@@ -47,6 +47,14 @@ const (
 	LackedKey = "lacked-key"
 )
 
+// ReplicaHad gives the word for a promoted replica that has the lock's key, or has not.
+func ReplicaHad(key bool) string {
+	if key {
+		return HadKey
+	}
+	return LackedKey
+}
+
 // Last is the instant up to which the fault lasted; math.MaxInt64 for one that was never healed.
 func (w Window) Last() int64 {
 	if w.End == 0 {

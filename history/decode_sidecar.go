@@ -61,6 +61,8 @@ func (s *scanner) windowField(w *Window, name []byte) {
 		w.Node = s.node()
 	case "start":
 		w.Start = s.instant()
+	case "ending":
+		w.Ending = s.instant()
 	case "end":
 		w.End = s.instant()
 	case "confirmed":

@@ -102,6 +102,9 @@ func AppendWindow(b []byte, w *Window) []byte {
 	}
 	b = appendInt(b, `,"node":`, int64(w.Node))
 	b = appendInt(b, `,"start":`, w.Start)
+	if w.Ending != 0 {
+		b = appendInt(b, `,"ending":`, w.Ending)
+	}
 	if w.End != 0 {
 		b = appendInt(b, `,"end":`, w.End)
 	}

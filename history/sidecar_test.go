@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,9 +57,14 @@ func TestCommandsAreReadBack(t *testing.T) {
 
 func TestWindowsAreReadBack(t *testing.T) {
 	windows := []history.Window{
-		{Fault: "pause-client", Client: "c1", Node: -1, Start: 5, End: 9, Confirmed: true, Moment: "granted", Note: "SIGSTOP"},
+		{Fault: "pause-client", Client: "c1", Node: -1, Start: 5, Ending: 8, End: 9, Confirmed: true, Moment: "granted", Note: "SIGSTOP"},
 		{Fault: "kill-server", Node: 2, Start: -5},
 		{Fault: "failover", Start: 5, End: 6, Confirmed: true, Replica: history.LackedKey},
+	}
+	for field := range reflect.TypeFor[history.Window]().NumField() { // each is written by hand: a new one is in a row here, or it is forgotten
+		if !slices.ContainsFunc(windows, func(w history.Window) bool { return !reflect.ValueOf(w).Field(field).IsZero() }) {
+			t.Errorf("no row sets the field %s", reflect.TypeFor[history.Window]().Field(field).Name)
+		}
 	}
 	path := filepath.Join(t.TempDir(), "faults.jsonl")
 	var file bytes.Buffer

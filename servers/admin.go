@@ -46,6 +46,13 @@ func newAdmin(ctx context.Context, dial dialer) (admin, error) {
 	})}, nil
 }
 
+// Admin opens a connection of our own to a node of a deployment, past every proxy: one connection, no retries. It is to be closed after use.
+// The error is that of Deployment.Dial.
+func Admin(ctx context.Context, d Deployment, node int) (*redis.Client, error) {
+	a, err := newAdmin(ctx, func(ctx context.Context) (net.Conn, error) { return d.Dial(ctx, node) })
+	return a.Client, err
+}
+
 // theOne hands out the one connection there is.
 func theOne(once <-chan net.Conn) (net.Conn, error) {
 	select {

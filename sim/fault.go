@@ -287,10 +287,7 @@ func (w *world) failover(moment string) {
 func (w *world) promote() (replica string) {
 	old := w.nodes[w.primary]
 	if lock := old.copy(time.Now()); len(lock.entries) > 0 {
-		replica = history.LackedKey
-		if lock.holdsAs(w.nodes[1-w.primary].copy(time.Now())) {
-			replica = history.HadKey
-		}
+		replica = history.ReplicaHad(lock.holdsAs(w.nodes[1-w.primary].copy(time.Now())))
 	}
 	old.down = true
 	w.dropLinks(old)
