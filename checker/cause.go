@@ -240,6 +240,7 @@ func pairRules() []pairRule {
 		(*pair).byExtend,
 		(*pair).byBlindGrant,
 		(*pair).byLease,
+		(*pair).byInnerRelease,
 		(*pair).byLostReader,
 		(*pair).byDelayedFreeing,
 		(*pair).byOnlyFreeing,
@@ -266,18 +267,20 @@ func (s *scene) damageCause(v *Violation) history.Cause {
 }
 
 // supersededCause explains a write under a hold that another's grant had followed, though that one was over again: how the other could be granted
-// before the writer was done.
+// before the writer was done. A writer that has entered again may have lost the hold that it entered first.
 func (s *scene) supersededCause(v *Violation) history.Cause {
 	if len(v.Clients) != 2 {
 		return history.CauseUnknown
 	}
-	writer := s.latestHold(v.Clients[1], v.At)
-	if writer == nil {
-		return history.CauseUnknown
-	}
-	for _, other := range slices.Backward(s.holds) {
-		if other.client() == v.Clients[0] && conflict(writer, other) && writer.granted() < other.granted() && other.start() <= v.At {
-			return s.pairCause(writer, other)
+	for _, writer := range slices.Backward(s.holds) {
+		open := writer.client() == v.Clients[1] && writer.start() <= v.At && (writer.release == nil || writer.release.Return >= v.At)
+		if !open {
+			continue
+		}
+		for _, other := range slices.Backward(s.holds) {
+			if other.client() == v.Clients[0] && conflict(writer, other) && writer.granted() < other.granted() && other.start() <= v.At {
+				return s.pairCause(writer, other)
+			}
 		}
 	}
 	return history.CauseUnknown

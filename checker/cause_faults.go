@@ -1,6 +1,10 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
 
 // The names of the faults that a cause can rest on. The vocabulary is the package faults', which this one must not
 // import; a test of the whole program holds the two together.
@@ -89,7 +93,13 @@ func (p *pair) grantedOn(node int) bool {
 			return true
 		}
 	}
-	return p.has(faultFailover) // the node that answered is known by the number it had
+	return p.failedOver()
+}
+
+// failedOver tells whether a replica was promoted before the second was granted: the one server that answers since is known to the clients by the
+// number of the one before it.
+func (p *pair) failedOver() bool {
+	return slices.ContainsFunc(p.faults, func(w history.Window) bool { return w.Fault == faultFailover && w.Confirmed && w.Start <= p.to() })
 }
 
 // has tells whether a fault of this name was confirmed between the two grants.

@@ -45,9 +45,9 @@ func confirmed(h *hold) int {
 // byReentry finds a grant for which nobody asked the server: the client took it from its own count, after
 // the lease that the count stood for had ended.
 func (p *pair) byReentry() history.Cause {
-	for _, h := range []*hold{p.first, p.second} {
-		if p.stale(h) {
-			p.culprit = h
+	for _, two := range [][2]*hold{{p.first, p.second}, {p.second, p.first}} {
+		if p.stale(two[0]) || p.overtaken(two[0], two[1]) {
+			p.culprit = two[0]
 			return history.StaleReentry
 		}
 	}
@@ -70,8 +70,8 @@ func (p *pair) beliefEnded() bool {
 // wentInAgain tells whether the first client went in again, on its own count, while the second held.
 func (p *pair) wentInAgain() bool {
 	for _, h := range p.holds {
-		again := h.client() == p.first.client() && h.start() > p.first.start() && h.start() < p.second.end()
-		if again && p.stale(h) {
+		again := h != p.first && h.client() == p.first.client() && h.start() >= p.first.start() && h.start() < p.second.end()
+		if again && (p.stale(h) || p.overtaken(h, p.second)) {
 			p.culprit = h
 			return true
 		}
@@ -86,6 +86,21 @@ func (s *scene) stale(h *hold) bool {
 	}
 	end, ok := s.leaseEnd(h.client(), h.acquire.Call)
 	return ok && end <= h.acquire.Return
+}
+
+// overtaken tells whether a hold was taken without asking, when the client's lease may have ended and the server had granted the other, on the
+// condition that nobody held the lock: so it had ended.
+func (s *scene) overtaken(h, other *hold) bool {
+	outer := s.outer(h)
+	if outer == nil {
+		return false
+	}
+	if o := s.outer(other); o != nil {
+		other = o
+	}
+	created := len(other.grants) > 0 && !slices.ContainsFunc(other.grants, func(g *step) bool { return g.effect != effectCreate })
+	set := s.lastLease(h.client(), outer.granted(), other.granted())
+	return created && set != nil && set.Sent+s.ttl(set) <= other.grantedLatest() && other.grantedLatest() <= h.acquire.Call
 }
 
 // outer is the hold, asked for and granted, on which a hold rests that its client took without asking; nil when it asked.

@@ -126,6 +126,23 @@ func (p *pair) byLease() history.Cause {
 	return history.LeaseOverrun
 }
 
+// byInnerRelease explains an overlap by the release of an entry within the first hold, made when the first's lease had ended: what the client was
+// granted there was a hold of its own, and to give it back was to give back the lock.
+func (p *pair) byInnerRelease() history.Cause {
+	for _, h := range p.holds {
+		inner := h.client() == p.first.client() && h.asked && h.start() > p.first.start() && h.release != nil && h.release.Call <= p.to()
+		if !inner || len(h.grants) == 0 {
+			continue
+		}
+		set := p.lastLease(h.client(), p.first.granted(), h.granted())
+		if set != nil && set.Sent+p.ttl(set) <= h.grantedLatest() {
+			p.culprit = h
+			return history.LeaseOverrun
+		}
+	}
+	return history.CauseUnknown
+}
+
 // leaseOver tells whether the first hold was over when the second was granted: by the server's count or, where no
 // command shows it, by what its holder had been told.
 func (p *pair) leaseOver() bool {

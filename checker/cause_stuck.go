@@ -19,7 +19,7 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 	if alone && later.taker.takes() {
 		return s.blame(later, v.At) // who waits may have begun just before the key was taken that nobody is granted
 	}
-	own := s.unseenGrant(v)
+	own, undone := s.unended(v), s.undone(v)
 	switch {
 	case left.expired && s.jumped(v.At):
 		return history.ClockJump
@@ -32,8 +32,12 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 	case s.deadWaiter(v.At) && len(s.steps) > 0:
 		return history.Orphan
 	case own != nil:
-		s.reason = reason{step: own}
+		s.reason = reason{step: own, first: s.grantedBy(own)}
 		return history.NoExpiry
+	case undone != nil:
+		s.reason = reason{window: undone}
+		cause, _ := causeOf(undone.Fault)
+		return cause
 	case v.Property == history.Progress && s.asleep(v):
 		return history.LostWakeup
 	case alone:
@@ -42,27 +46,64 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 	return history.CauseUnknown
 }
 
-// unseenGrant is a request of the very client that waits, which no reply was seen of and which it has not released since: in a lock that has no
-// lease, what it was granted then stays, and shuts it out where others that share the lock come and go.
-func (s *scene) unseenGrant(v *Violation) *step {
+// unended is a request that took the lock, or may have, and that nobody is known to have taken back: its client died since, or no reply was seen of it,
+// or none of its release. In a lock that has no lease, what was granted then stays. Where clients share the lock, it shuts one out while others
+// come and go.
+func (s *scene) unended(v *Violation) (st *step) {
 	if v.Property != history.Progress || s.header.Lease != 0 {
 		return nil
 	}
-	var own *step
+	end := plus(v.At, v.Lasted)
+	taken, doubtful := map[string]*step{}, map[string]*step{} // by client
 	for i := range s.steps {
 		st := &s.steps[i]
 		switch {
-		case st.Sent >= plus(v.At, v.Lasted):
-			return own
-		case !slices.Contains(v.Clients, st.Client):
+		case st.Sent >= end:
 		case st.during == history.Acquire && st.effect == effectMaybe && mayTake(st):
-			own = st
+			doubtful[st.Client] = st
+		case st.takes():
+			taken[st.Client] = st
 		case st.during == history.Release && st.effect == effectFree:
-			own = nil
+			delete(taken, st.Client)
+			delete(doubtful, st.Client)
+		case st.during == history.Release && st.Replied == 0 && taken[st.Client] != nil:
+			doubtful[st.Client] = taken[st.Client]
 		}
 	}
-	return own
+	for client, st := range taken {
+		if died, dead := s.crashed(client); dead && died < end {
+			doubtful[client] = st
+		}
+	}
+	for _, left := range doubtful {
+		if st == nil || left.Sent < st.Sent {
+			st = left
+		}
+	}
+	return st
 }
+
+// undone is the fault that may have taken back a release, of a lock that has no lease: the server that is asked now has what it had before, and
+// nobody will release it again.
+func (s *scene) undone(v *Violation) *history.Window {
+	if v.Property != history.Progress || s.header.Lease != 0 {
+		return nil
+	}
+	for i := range s.faults {
+		w := &s.faults[i]
+		cause, _ := causeOf(w.Fault)
+		loses := cause == history.RestartLoss || cause == history.FailoverLoss
+		if loses && w.Confirmed && w.Last() <= plus(v.At, v.Lasted) && slices.ContainsFunc(s.steps, func(st step) bool {
+			return st.effect == effectFree && plus(st.latest(), unwritten) >= w.Start && st.Sent <= w.Last()
+		}) {
+			return w
+		}
+	}
+	return nil
+}
+
+// unwritten is how old a write may be that a server has not written to its disk (appendfsync everysec waits up to two seconds) or sent to its replica.
+const unwritten = 2 * second
 
 // blame notes what was left and gives its cause.
 func (s *scene) blame(left leftover, at int64) history.Cause {
@@ -82,6 +123,7 @@ type leftover struct {
 	freeing *step // an attempt to free it that no reply was seen of
 	leased  bool  // it ends by itself
 	ends    int64 // when, if it does
+	leasing *step // who said so
 	expired bool  // a key that was there has ended by itself
 }
 
@@ -93,11 +135,25 @@ func (s *scene) leftover(at int64) leftover {
 		if st.Sent > at {
 			break
 		}
+		s.losePart(&k, st.Sent)
 		k.age(st.Sent)
 		s.apply(&k, st)
 	}
+	s.losePart(&k, at)
 	k.age(at)
 	return k
+}
+
+// losePart takes away the end of a key that a command of its own had set: a replica that was promoted may have the one and not the other.
+func (s *scene) losePart(k *leftover, at int64) {
+	if k.taker == nil || !k.leased || k.leasing == k.taker {
+		return
+	}
+	for i := range s.faults {
+		if w := &s.faults[i]; w.Fault == faultFailover && w.Confirmed && k.leasing.Sent <= w.Last() && w.Last() <= at {
+			k.leased = false
+		}
+	}
 }
 
 // age lets the key end by itself.
@@ -138,7 +194,7 @@ func mayTake(st *step) bool {
 func (k *leftover) lease(st *step, ttl int64) {
 	k.leased = ttl > 0
 	if k.leased {
-		k.ends = max(st.Sent, st.Replied) + ttl
+		k.ends, k.leasing = max(st.Sent, st.Replied)+ttl, st
 	}
 }
 
@@ -149,7 +205,7 @@ func (s *scene) leftoverCause(k leftover, at int64) history.Cause {
 	switch {
 	case h == nil && k.taker.during != history.Acquire:
 		return history.Resurrection
-	case k.taker.effect == effectMaybe && k.taker.script() && !s.granted():
+	case k.taker.effect == effectMaybe && k.taker.script() && !s.granted() && !(dead && s.header.Lease == 0):
 		return history.CauseUnknown // what its reply would have been, no other reply tells
 	case !k.leased:
 		return history.NoExpiry
@@ -186,7 +242,7 @@ func (s *scene) jumped(at int64) bool {
 // the server answered them. An acquire of unknown outcome may have been granted, unless the
 // commands show that no key was left by it; a single refusal is no rule.
 func (s *scene) neverGranted(v *Violation) bool {
-	refusals, left := 0, s.leftByDead()
+	refusals, left := 0, s.leftByDead(v)
 	for _, op := range s.ops {
 		if op.Op != history.Acquire {
 			continue
@@ -199,10 +255,12 @@ func (s *scene) neverGranted(v *Violation) bool {
 	return refusals > 1
 }
 
-// leftByDead tells whether somebody died who had asked for the lock. He may have left what keeps one mode out and not the other: a violation
+// leftByDead tells whether somebody had died by the end of a violation who had asked for the lock. He may have left what keeps one mode out and not the other: a violation
 // may be about whatever its clients ever asked for, then, and not only about what they asked for while it lasted.
-func (s *scene) leftByDead() bool {
-	return slices.ContainsFunc(s.faults, func(w history.Window) bool { return w.Fault == faultCrashClient && s.everAsked(w.Client) })
+func (s *scene) leftByDead(v *Violation) bool {
+	return slices.ContainsFunc(s.faults, func(w history.Window) bool {
+		return w.Fault == faultCrashClient && w.Start <= plus(v.At, v.Lasted) && s.everAsked(w.Client)
+	})
 }
 
 // underWay tells whether an operation was under way while a violation lasted.

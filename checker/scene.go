@@ -222,7 +222,10 @@ func enclosing(ops []history.Operation, at int64) (history.Operation, bool) {
 	for i := n - 1; i >= 0 && i >= n-depth; i-- {
 		switch ops[i].Op {
 		case history.Acquire, history.Extend, history.Release:
-			if at <= ops[i].Return {
+			// Time may be coarse, and in a simulator it is. What begins at the instant at which a call returns sent the command, and a call
+			// that took no time sent none.
+			next := i+1 < n && ops[i+1].Call == at
+			if at < ops[i].Return || at == ops[i].Return && ops[i].Call < at && !next {
 				return ops[i], true
 			}
 		}
@@ -236,7 +239,7 @@ func (s *scene) addGrants(h *hold) {
 	first, _ := slices.BinarySearchFunc(s.steps, h.acquire.Call, func(st step, at int64) int { return cmp.Compare(st.Sent, at) })
 	for i := first; i < len(s.steps) && s.steps[i].Sent <= h.acquire.Return; i++ {
 		st := &s.steps[i]
-		if st.Client != h.client() || st.during == history.Acquire && st.called != h.acquire.Call { // the next entry's, called as this one returned
+		if st.Client != h.client() || st.during != history.Acquire || st.called != h.acquire.Call { // a watchdog's, or the next entry's
 			continue
 		}
 		h.asked = true

@@ -65,6 +65,9 @@ func (t *teller) anchor(op *history.Operation) bool {
 			return true
 		}
 	}
+	if t.stuck() && op.Op == history.Acquire && slices.Contains(t.v.Clients, op.Client) && op.Call <= t.v.At && op.Return >= plus(t.v.At, t.v.Lasted) {
+		return true // the wait that was in vain
+	}
 	st := t.s.reason.step
 	calls := op.Op == history.Acquire || op.Op == history.Release || op.Op == history.Extend
 	return st != nil && calls && st.Client == op.Client && op.Call <= st.Sent && st.Sent <= op.Return

@@ -38,6 +38,11 @@ func TestSoak(t *testing.T) {
 		}
 		long, length = d, d/5
 	}
+	t.Run("sim", func(t *testing.T) {
+		one := &Sim{Schedules: 1}
+		defer func() { _ = one.Close() }()
+		newSoak(one, t.TempDir()).run(t, length)
+	})
 	t.Run("process", func(t *testing.T) {
 		provider(t, "process")
 		dir := t.TempDir()

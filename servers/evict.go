@@ -18,6 +18,7 @@ const (
 	fillerSize     = 32 << 10 // bytes of one key that fills the memory
 	fillerRoom     = 2 << 20  // bytes that are left when the filling begins: what clients' buffers need must not fill it
 	mostFillers    = 8192     // a key that is still there after so many, a hundred times what fits, is never evicted
+	fillerBatch    = 16       // keys that fill the memory in one go: a container is a good part of a millisecond away
 	fillerPrefix   = "lockbench-fills-memory:"
 )
 
@@ -100,30 +101,39 @@ func (e evictor) limit(ctx context.Context, bytes int64, policy string) error {
 
 // fill writes keys until each of the given ones was seen to be gone. It tells which it wrote.
 func (e evictor) fill(ctx context.Context, keys []string) (fillers []string, err error) {
-	filling, missing := make([]byte, fillerSize), map[string]bool{}
+	missing := map[string]bool{}
 	for len(missing) < len(keys) {
-		if len(fillers) == mostFillers {
+		if len(fillers) >= mostFillers {
 			return fillers, fmt.Errorf("%d of %d keys are still there after %d bytes", len(keys)-len(missing), len(keys), mostFillers*fillerSize)
 		}
-		fillers = append(fillers, fillerPrefix+strconv.Itoa(len(fillers)))
-		there := make([]*redis.IntCmd, len(keys))
-		_, err := e.Pipelined(ctx, func(p redis.Pipeliner) error { // in one go: the server evicts before it runs the next command
-			p.Set(ctx, fillers[len(fillers)-1], filling, 0)
-			for i, key := range keys {
-				there[i] = p.Exists(ctx, key)
-			}
-			return nil
-		})
-		if err != nil {
-			return fillers, fmt.Errorf("fill the memory: %w", err)
+		for range fillerBatch {
+			fillers = append(fillers, fillerPrefix+strconv.Itoa(len(fillers)))
 		}
-		for i, key := range keys {
-			if there[i].Val() == 0 {
-				missing[key] = true
-			}
+		if err := e.batch(ctx, fillers[len(fillers)-fillerBatch:], keys, missing); err != nil {
+			return fillers, fmt.Errorf("fill the memory: %w", err)
 		}
 	}
 	return fillers, nil
+}
+
+// batch writes a few keys and notes which of the given ones were missing after one of them. The server evicts before it runs the next command.
+func (e evictor) batch(ctx context.Context, fillers, keys []string, missing map[string]bool) error {
+	filling, there := make([]byte, fillerSize), map[*redis.IntCmd]string{}
+	_, err := e.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, filler := range fillers {
+			p.Set(ctx, filler, filling, 0)
+			for _, key := range keys {
+				there[p.Exists(ctx, key)] = key
+			}
+		}
+		return nil
+	})
+	for reply, key := range there {
+		if err == nil && reply.Val() == 0 {
+			missing[key] = true
+		}
+	}
+	return err
 }
 
 // deleteAll deletes keys and tells how many there were.

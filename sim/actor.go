@@ -47,16 +47,22 @@ func (a *actor) access() workloads.Access {
 	w := a.world
 	return workloads.Access{
 		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: a.dial, Clock: a, Timeline: w.timeline,
-		At: a.at, Record: a, Seed: w.seedOf(a.index), Timeout: w.program.Timeout, Buffer: connBuffer, Pool: connPool,
+		At: a.at, Record: a, Seed: w.seedOf(a.index), Timeout: w.program.Timeout, Buffer: connBuffer, Pool: w.connPool(),
 	}
 }
 
 // connBuffer is enough for every request and reply of a lock; a longer one is read in pieces.
 const connBuffer = 1 << 10
 
-// connPool is more connections than any lock uses at once. A client that waits for a connection uses a timer that the Redis client keeps
-// for the next one who waits, and a timer of one bubble must not be used in another.
-const connPool = 64
+// connPool is more connections to a node than any lock uses at once. A client that waits for a connection uses a timer that the Redis client
+// keeps for the next one who waits, and a timer of one bubble must not be used in another: the program would end. A lock on several masters
+// leaves a request behind on each that does not answer, in every round, and goes on.
+func (w *world) connPool() int {
+	if w.program.Topology == impls.Independent {
+		return 1024
+	}
+	return 64
+}
 
 // stack is what a client's goroutine needs of it, in bytes. A goroutine starts with little and copies its stack whenever that is not
 // enough; thousands of clients a second would do so three times each.

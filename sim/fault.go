@@ -309,17 +309,22 @@ func (w *world) failoverAfter(e extent, moment string) {
 	w.lasting(e, func() { w.windows[i].Replica = w.promote(); end() })
 }
 
-// jumpClock moves a node's clock.
-func (w *world) jumpClock(n *node, by time.Duration, moment string) {
+// jumpClock moves a node's clock for d, or for ever.
+func (w *world) jumpClock(n *node, by, d time.Duration, moment string) {
 	n.jump(time.Now(), by)
-	w.instant(faults.JumpClock, "", n.index, moment)
+	if d == 0 {
+		w.instant(faults.JumpClock, "", n.index, moment)
+		return
+	}
+	end := w.open(faults.JumpClock, "", n.index, moment)
+	w.lasting(extent{d: d}, func() { end(); n.setRight(time.Now()) })
 }
 
 // driftClock lets a node's clock run at another rate from now on, for d or for ever.
 func (w *world) driftClock(n *node, rate float64, d time.Duration, moment string) {
 	n.setRate(time.Now(), rate)
 	end := w.open(faults.DriftClock, "", n.index, moment)
-	w.lasting(extent{d: d}, func() { end(); n.setRate(time.Now(), 1) })
+	w.lasting(extent{d: d}, func() { end(); n.setRight(time.Now()) })
 }
 
 // flushScripts lets nodes forget their scripts.

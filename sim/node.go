@@ -157,6 +157,12 @@ func (n *node) setRate(t time.Time, rate float64) {
 	n.clock.rate, n.clock.since = rate, t
 }
 
+// setRight sets the clock to the true time, at its rate.
+func (n *node) setRight(t time.Time) {
+	n.setRate(t, 1)
+	n.jump(t, -n.clock.offset)
+}
+
 // jump moves the node's clock. Redis keeps the instant at which a key expires, miniredis the time that is left: a jump back
 // must therefore lengthen what is left.
 func (n *node) jump(t time.Time, by time.Duration) {

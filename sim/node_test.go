@@ -53,6 +53,14 @@ func TestNodeClocks(t *testing.T) {
 			n.setRate(start, 2)
 			n.setRate(start.Add(200*time.Millisecond), 1)
 		}, ":400"},
+		{"a fast clock that is set right", func(n *node) {
+			n.setRate(start, 2)
+			n.setRight(start.Add(200 * time.Millisecond))
+		}, ":600"},
+		{"a clock that is set right after a jump back", func(n *node) {
+			n.jump(start, -500*time.Millisecond)
+			n.setRight(start.Add(200 * time.Millisecond))
+		}, ":600"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

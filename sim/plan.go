@@ -218,7 +218,7 @@ func (w *world) strike(f *placed) {
 	case faults.Failover:
 		w.failoverAfter(w.extent(f), m)
 	case faults.JumpClock:
-		w.jumpClock(f.node, by, m)
+		w.jumpClock(f.node, by, d, m)
 	case faults.DriftClock:
 		w.driftClock(f.node, f.Rate, d, m)
 	case faults.FlushScripts:

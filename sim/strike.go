@@ -108,7 +108,7 @@ func (w *world) nodeStrikes(fault string, long, short time.Duration, add adder) 
 		case faults.PartitionNodes:
 			add(func(m string) { w.sever(fault, nil, n, extent{d: long}, m) }, "%s n%d %v", fault, i+1, long)
 		case faults.JumpClock:
-			add(func(m string) { w.jumpClock(n, 2*w.program.Config.Lease, m) }, "%s n%d %v", fault, i+1, 2*w.program.Config.Lease)
+			add(func(m string) { w.jumpClock(n, 2*w.program.Config.Lease, 0, m) }, "%s n%d %v", fault, i+1, 2*w.program.Config.Lease)
 		case faults.FlushScripts:
 			add(func(m string) { w.flushScripts([]*node{n}, m) }, "%s n%d", fault, i+1)
 		case faults.DeleteKey, faults.EvictKeys:
