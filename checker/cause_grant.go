@@ -123,8 +123,12 @@ func (s *scene) leaseEnd(client string, before int64) (int64, bool) {
 	if set == nil {
 		return 0, false
 	}
-	return set.Replied + s.ttl(set), true
+	return set.Replied + s.ttl(set) + expiryGrain, true
 }
+
+// expiryGrain is how long a key may live on after its time. Redis counts it in milliseconds, lets the key live through the one in which it ends,
+// and reads its clock once for a whole round of requests.
+const expiryGrain = 2 * milli
 
 // lastLease is the last step with a reply that a client set a lease with, sent from an instant on and before another; nil when there is none.
 func (s *scene) lastLease(client string, from, before int64) (last *step) {

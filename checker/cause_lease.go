@@ -108,7 +108,15 @@ func (p *pair) sets(st *step) bool {
 	if st.Client == p.first.client() {
 		return st.effect == effectLease || st.takes()
 	}
-	return st.effect == effectLease && st.during != history.Acquire && p.holdOf(st) == nil
+	return st.effect == effectLease && st.during != history.Acquire && p.holdOf(st) == nil && !p.justGranted(st)
+}
+
+// justGranted tells whether a step's client had been granted the lock and was still to be told: a watchdog may be quicker than the call that
+// started it.
+func (s *scene) justGranted(st *step) bool {
+	return slices.ContainsFunc(s.holds, func(h *hold) bool {
+		return h.client() == st.Client && h.granted() <= st.Sent && st.Sent <= h.start()
+	})
 }
 
 // byLease explains an overlap by the end of the first hold's lease. That its holder went on is lease-overrun, unless it

@@ -30,7 +30,7 @@ func TestTenInARow(t *testing.T) {
 	if len(rows) < 10 {
 		t.Fatalf("%d locks meet a placed fault", len(rows))
 	}
-	cells(t, provider(t, "process"), Goroutines, 1, rows)
+	cells(t, provider(t, "process"), Goroutines, 4, rows)
 }
 
 // placed tells a fault that strikes at a moment of a run, not from its beginning.

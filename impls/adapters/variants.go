@@ -116,6 +116,8 @@ func expectRedsync() expect.Table {
 			"pause-after-grant": impls.Safe().Or(expect.Overrun()...),
 			// The release of a refused try arrives when the server goes on, and ends the grant that a later try of the same token was given.
 			"pause-server": impls.Safe().Or(slices.Concat(expect.Overrun(), expect.TwoHolders("ambiguous-reply"))...),
+			// The same where it has to send its script anew, on a network as slow as a container's.
+			"script-flush": impls.Safe().Or(expect.TwoHolders("ambiguous-reply")...),
 		}).
 		Luck([]string{"progress/unknown", "refusal/unknown"}, "slow-network")
 }
