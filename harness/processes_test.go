@@ -22,14 +22,11 @@ import (
 // shortest is a lease that a client does not outlive because the machine is busy.
 const shortest = time.Second
 
-// cells runs locks in scenarios on servers of a provider and holds each cell against what the catalogue expects, as a suite does.
+// cells runs locks in scenarios on servers of a provider and holds each cell against what the catalogue expects, as a suite does. Leases are at
+// least the shortest that a busy machine is good for.
 func cells(t *testing.T, p servers.Provider, as ClientsAs, side int, rows map[string][]string) {
 	t.Helper()
 	for lock, names := range rows {
-		v, ok := catalogue.Find(lock)
-		if !ok {
-			t.Fatalf("no lock %s", lock)
-		}
 		var all []scenarios.Scenario
 		for _, name := range names {
 			s, err := scenarios.Load(name)
@@ -41,30 +38,40 @@ func cells(t *testing.T, p servers.Provider, as ClientsAs, side int, rows map[st
 			}
 			all = append(all, s)
 		}
-		t.Run(lock, func(t *testing.T) {
-			t.Parallel()
-			runs := atomic.Int64{}
-			out, err := Suite(t.Context(), SuiteConfig{Variants: []impls.Variant{v}, Scenarios: all, Side: side, Now: time.Now,
-				Cell: func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
-					runs.Add(1)
-					o, err := Run(ctx, Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: p, Seed: 1, As: as,
-						Now: time.Now, Random: rand.Reader})
-					if err != nil {
-						return results.Result{}, "", err
-					}
-					return o.Result, o.Dir, nil
-				}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%d runs for %d cells", runs.Load(), len(out.Cells))
-			for _, c := range out.Cells {
-				if c.Verdict != checker.Pass {
-					t.Errorf("%s: %s: %s; expected %s, observed %s", c.Scenario, c.Verdict, c.Why, c.Expected, c.Observed)
-				}
-			}
-		})
+		asExpected(t, p, as, side, lock, all)
 	}
+}
+
+// asExpected runs a lock in scenarios, each on servers of its own.
+func asExpected(t *testing.T, p servers.Provider, as ClientsAs, side int, lock string, all []scenarios.Scenario) {
+	t.Helper()
+	v, ok := catalogue.Find(lock)
+	if !ok {
+		t.Fatalf("no lock %s", lock)
+	}
+	t.Run(lock, func(t *testing.T) {
+		t.Parallel()
+		runs := atomic.Int64{}
+		out, err := Suite(t.Context(), SuiteConfig{Variants: []impls.Variant{v}, Scenarios: all, Side: side, Now: time.Now,
+			Cell: func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
+				runs.Add(1)
+				o, err := Run(ctx, Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: p, Seed: 1, As: as,
+					Now: time.Now, Random: rand.Reader})
+				if err != nil {
+					return results.Result{}, "", err
+				}
+				return o.Result, o.Dir, nil
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d runs for %d cells", runs.Load(), len(out.Cells))
+		for _, c := range out.Cells {
+			if c.Verdict != checker.Pass {
+				t.Errorf("%s: %s: %s; expected %s, observed %s", c.Scenario, c.Verdict, c.Why, c.Expected, c.Observed)
+			}
+		}
+	})
 }
 
 // Faults of the network and of servers strike clients in other processes at the same places as goroutines: every scenario shows the
