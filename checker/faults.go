@@ -61,14 +61,25 @@ func (e *evidence) unservedUntil(w *history.Window) int64 {
 	if w.Fault != faultDelayRequest && w.Fault != faultDelayReply {
 		return w.Last()
 	}
-	until := w.Start
+	until, held := w.Start, e.heldUp(w)
 	if len(e.commands[w.Client]) > 0 {
 		until = w.Last()
 	}
 	for _, c := range e.commands[w.Client] {
-		if c.Node >= 0 && c.Replied > w.Start {
+		if c.Node >= 0 && c.Replied > w.Start && c.Sent >= held {
 			until = min(until, c.Replied)
 		}
 	}
 	return until
+}
+
+// heldUp is when the message was sent that a fault held up: the first that its client had under way then and heard nothing of before the end of the
+// fault. What was sent before it may still be answered, which shows nothing.
+func (e *evidence) heldUp(w *history.Window) int64 {
+	for _, c := range e.commands[w.Client] {
+		if c.Node >= 0 && c.Sent <= w.Start && (c.Replied == 0 || c.Replied >= w.Last()) {
+			return c.Sent
+		}
+	}
+	return w.Start
 }

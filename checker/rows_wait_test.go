@@ -114,14 +114,18 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 4 1200 fail`},
-	{name: "the answer was held up meanwhile", head: leased, extra: heldUp(1190), ops: `
+	{name: "the answer was held up meanwhile", head: leased, extra: heldUp(10, 1190), ops: `
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 4 1200 fail`},
-	{name: "an answer was held up, and another heard", rule: "free-but-refused", head: leased, extra: heldUp(20), ops: `
+	{name: "an answer was held up, and another heard", rule: "free-but-refused", head: leased, extra: heldUp(10, 20), ops: `
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 4 1200 fail`, want: "progress×1"},
+	{name: "an answer was held up, and one to an earlier request heard", head: leased, extra: heldUp(4, 20), ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 4 1200 fail`},
 	{name: "granted long after it was free", rule: "late-grant", head: leased, ops: `
 		a acquire 0 1 ok
 		a release 2 3 ok
@@ -141,10 +145,11 @@ var waitRows = []row{
 		b acquire 4 1200 busy`, want: "progress×1"},
 }
 
-// heldUp is a fault that holds up what b is answered, and what b hears then at an instant, in milliseconds.
-func heldUp(heard int64) Input {
-	heardLater := asks("b", 5)
-	heardLater.Replied = heard * msec
-	return Input{Commands: []history.Command{heardLater},
+// heldUp is a fault that holds up what b is answered to a request of its own, and another that it sends at an instant and is answered at an instant,
+// in milliseconds.
+func heldUp(sent, heard int64) Input {
+	held, other := asks("b", 5), asks("b", sent)
+	held.Replied, other.Replied = 1190*msec, heard*msec
+	return Input{Commands: []history.Command{held, other},
 		Faults: []history.Window{{Fault: "delay-reply", Client: "b", Start: 6 * msec, End: 1190 * msec, Confirmed: true}}}
 }

@@ -70,7 +70,16 @@ func expectBounded() expect.Table {
 	return expectLocal().
 		With(expect.Table{
 			"slow-work": impls.Breaks("exclusive-use/renewal-gap").Or(gap...),
+			// The renewal that comes at once tells the client of its loss when the key goes as quickly: then it works on without believing.
+			"clock-jump":  usesOn("clock-jump"),
+			"key-deleted": usesOn(expect.KeyDeleted),
+			"eviction":    usesOn(expect.KeyDeleted),
 		}).
 		Luck(gap, "pause-holder", "pause-after-grant", "pause-before-release", "pause-server", "blackhole-client",
 			"kill-server", "restart-delayed", "failover", "clock-jump", "key-deleted", "eviction", "slow-network")
+}
+
+// usesOn is a client that is in its section beside another, whether or not it knows.
+func usesOn(cause string) impls.Expectation {
+	return impls.Breaks("exclusive-use/" + cause).Or(expect.TwoHolders(cause)...)
 }
