@@ -12,7 +12,11 @@ import (
 func (s *scene) stuckCause(v *Violation) history.Cause {
 	left := s.leftover(v.At)
 	if left.taker != nil && !s.refusedBefore(left.taker) {
-		return s.blame(left, v.At)
+		cause := s.blame(left, v.At)
+		if cause == history.CauseUnknown && v.Property == history.Progress && s.asleep(v) {
+			return history.LostWakeup // who took it does not matter to one who does not ask
+		}
+		return cause
 	}
 	later := s.leftover(plus(v.At, v.Lasted))
 	alone := later.taker != nil && !s.grantedWithin(v)
@@ -42,8 +46,30 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 		return history.LostWakeup
 	case alone:
 		return s.blame(later, v.At)
+	case v.Property == history.Progress && s.inOwnWay(v):
+		return history.AmbiguousReply
 	}
 	return history.CauseUnknown
+}
+
+// inOwnWay tells whether a client that waits took back, while it waited, what a request of its own had been granted that it saw no reply of: it stands
+// in its own way, however often it asks.
+func (s *scene) inOwnWay(v *Violation) bool {
+	var unseen *step
+	for i := range s.steps {
+		st := &s.steps[i]
+		if st.during != history.Acquire || !slices.Contains(v.Clients, st.Client) || st.Sent < v.At || st.Sent >= plus(v.At, v.Lasted) {
+			continue
+		}
+		switch {
+		case st.effect == effectMaybe && mayTake(st):
+			unseen = st
+		case unseen != nil && st.effect == effectFree:
+			s.reason = reason{step: unseen}
+			return true
+		}
+	}
+	return false
 }
 
 // unended is a request that took the lock, or may have, and that nobody is known to have taken back: its client died since, or no reply was seen of it,

@@ -97,7 +97,7 @@ func (s *step) interpret() {
 	default:
 		s.interpretPlain()
 	}
-	if s.Replied == 0 && s.effect != effectNone && s.effect != effectPublish {
+	if s.Replied == 0 && s.effect != effectNone && s.effect != effectPublish && !strings.HasPrefix(s.Reply, "-") { // an error did nothing, seen or not
 		s.effect = effectMaybe
 	}
 }

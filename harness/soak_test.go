@@ -111,7 +111,7 @@ func (s *soak) one(t *testing.T, seed uint64) {
 	must, odd := mustHold(e), false
 	for _, b := range results.Observed(out.Result) {
 		property, cause, _ := strings.Cut(b.String(), "/")
-		unexplained := cause == string(history.CauseUnknown) && !inCatalogue(e, b)
+		unexplained := cause == string(history.CauseUnknown) && !inCatalogue(e, b) && !slices.ContainsFunc(out.Windows, inDoubt)
 		if unexplained || slices.Contains(must, history.Property(property)) {
 			t.Errorf("%s: %s; %+v", what, b, out.Windows)
 			odd = true
@@ -122,6 +122,10 @@ func (s *soak) one(t *testing.T, seed uint64) {
 	}
 	s.count(out, len(must) > 0)
 }
+
+// inDoubt tells a fault that may have done harm or not: a server that died while it was made to evict a key can no longer be asked. It explains
+// nothing, and what is seen beside it stays without a cause.
+func inDoubt(w history.Window) bool { return !w.Confirmed }
 
 // forget removes what was kept of an experiment.
 func (*soak) forget(t *testing.T, e Experiment) {
