@@ -278,8 +278,11 @@ func (s *scene) supersededCause(v *Violation) history.Cause {
 			continue
 		}
 		for _, other := range slices.Backward(s.holds) {
-			if other.client() == v.Clients[0] && conflict(writer, other) && writer.granted() < other.granted() && other.start() <= v.At {
+			switch followed := other.client() == v.Clients[0] && conflict(writer, other) && other.start() <= v.At; {
+			case followed && writer.granted() < other.granted():
 				return s.pairCause(writer, other)
+			case followed && writer.start() < other.start(): // the reply to the other had been on its way for so long
+				return s.pairCause(other, writer)
 			}
 		}
 	}

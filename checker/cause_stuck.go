@@ -161,23 +161,32 @@ func (s *scene) leftover(at int64) leftover {
 		if st.Sent > at {
 			break
 		}
-		s.losePart(&k, st.Sent)
+		s.loseKey(&k, st.Sent)
 		k.age(st.Sent)
 		s.apply(&k, st)
 	}
-	s.losePart(&k, at)
+	s.loseKey(&k, at)
 	k.age(at)
 	return k
 }
 
-// losePart takes away the end of a key that a command of its own had set: a replica that was promoted may have the one and not the other.
-func (s *scene) losePart(k *leftover, at int64) {
-	if k.taker == nil || !k.leased || k.leasing == k.taker {
-		return
-	}
+// loseKey takes away what faults took from the server by an instant: the key, or of a key whose end a command of its own had set that end, which a
+// replica that was promoted may not have.
+func (s *scene) loseKey(k *leftover, at int64) {
 	for i := range s.faults {
-		if w := &s.faults[i]; w.Fault == faultFailover && w.Confirmed && k.leasing.Sent <= w.Last() && w.Last() <= at {
-			k.leased = false
+		w := &s.faults[i]
+		if k.taker == nil || !w.Confirmed || w.Last() > at {
+			continue
+		}
+		switch w.Fault {
+		case faultDeleteKey, faultEvictKeys:
+			if k.taker.latest() <= w.Start {
+				*k = leftover{}
+			}
+		case faultFailover:
+			if k.leased && k.leasing != k.taker && k.leasing.Sent <= w.Last() {
+				k.leased = false
+			}
 		}
 	}
 }

@@ -181,9 +181,11 @@ func (s *step) role() history.Op {
 		return history.Release
 	case containsAny(name, "extend", "renew", "refresh", "expire_if"):
 		return history.Extend
+	case containsAny(name, "acquire", "obtain"):
+		return history.Acquire
 	case s.during != history.OpInvalid:
 		return s.during
-	case containsAny(name, "acquire", "obtain", "lock"):
+	case strings.Contains(name, "lock"):
 		return history.Acquire
 	}
 	return history.Extend // in the background a lock does nothing but renew

@@ -26,3 +26,25 @@ func TestEffectsOfUnseenReplies(t *testing.T) {
 		}
 	}
 }
+
+// TestRoles: a script is for what its name says; a watchdog's call may overlap the one that it was sent in.
+func TestRoles(t *testing.T) {
+	rows := []struct {
+		script       string
+		during, want history.Op
+	}{
+		{"redisson_acquire.lua", history.Extend, history.Acquire},  // of an acquire that a watchdog's extend overlaps
+		{"redisson_release.lua", history.Acquire, history.Release}, // a try that takes back what it got
+		{"local_renew.lua", history.OpInvalid, history.Extend},
+		{"lua_nil.lua", history.Acquire, history.Acquire}, // the name says nothing
+		{"rueidislock.lua", history.Extend, history.Extend},
+		{"rueidislock.lua", history.OpInvalid, history.Acquire},
+		{"nameless", history.OpInvalid, history.Extend}, // in the background a lock does nothing but renew
+	}
+	for _, row := range rows {
+		st := step{Command: history.Command{Name: "EVAL", Args: []string{row.script, "1", "job", "t1"}}, during: row.during}
+		if got := st.role(); got != row.want {
+			t.Errorf("%s in %v: %v, want %v", row.script, row.during, got, row.want)
+		}
+	}
+}

@@ -186,26 +186,21 @@ func (s *storeIntegrity) reader(first *record) *record {
 	return best
 }
 
-// useUnsure applies the writes of unknown outcome that lead to what a candidate has read, without a loss if there is such a way.
+// useUnsure applies the writes of unknown outcome that lead to what a candidate has read, if there is a way on which nothing is lost. Where something
+// is lost in any case, that is a write which is known to have happened.
 func (s *storeIntegrity) useUnsure(first *record) {
 	if !s.known || !s.d.rules.on("unknown-write") {
 		return
 	}
-	var lossy []*record
 	for _, r := range s.open {
 		if r.call > first.ret {
 			continue
 		}
-		way, whole := s.way(s.d.k.detailOf(r).until, r.ret)
-		if whole {
+		if way, whole := s.way(s.d.k.detailOf(r).until, r.ret); whole {
 			s.supply(way)
 			return
 		}
-		if lossy == nil {
-			lossy = way
-		}
 	}
-	s.supply(lossy)
 }
 
 // way gives writes of unknown outcome that end with the value to, each of which reads what the one before it stored, and tells whether the

@@ -154,7 +154,7 @@ func inCatalogue(e Experiment, b impls.Break) bool {
 			continue
 		}
 		foreign := func(f faults.Spec) bool {
-			return !slices.ContainsFunc(e.Scenario.Faults, func(g faults.Spec) bool { return g.Fault == f.Fault })
+			return !slices.ContainsFunc(e.Scenario.Faults, func(g faults.Spec) bool { return g.Fault == f.Fault || comesTooLate[g.Fault] == f.Fault })
 		}
 		if !slices.ContainsFunc(sc.Faults, foreign) {
 			return true
@@ -162,6 +162,9 @@ func inCatalogue(e Experiment, b impls.Break) bool {
 	}
 	return false
 }
+
+// comesTooLate names the fault that a longer one of its kind amounts to: the client has given up what comes so late.
+var comesTooLate = map[string]string{faults.DelayReply: faults.LoseReply, faults.DelayRequest: faults.LoseRequest}
 
 // sound are the locks that keep their promise whatever happens to clients and to the network.
 var sound = []string{"token", "token-wait", "redlock", "redisson", "fenced", "rw-lease", "fair", "semaphore"}
