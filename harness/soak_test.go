@@ -24,8 +24,8 @@ import (
 // soakSide is how many experiments run at once.
 const soakSide = 3
 
-// TestSoak runs any lock under any faults, drawn from a seed: for three seconds on processes and on containers each, or as long as
-// LOCKBENCH_SOAK says ("30m") on processes and a fifth of that on containers. No run may fail for a reason of its own, no fault may go unconfirmed in
+// TestSoak runs any lock under any faults, drawn from a seed: for three seconds in the simulator, on processes and on containers each, or as long as
+// LOCKBENCH_SOAK says ("30m") on processes and a fifth of that elsewhere. No run may fail for a reason of its own, no fault may go unconfirmed in
 // a run that passes, no violation may be without a cause that the catalogue does not explain, no lock may break what its drawn faults cannot break, and nothing may be left behind.
 // go test -artifacts keeps the runs at which it stumbles.
 func TestSoak(t *testing.T) {
