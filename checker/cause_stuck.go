@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -75,16 +76,25 @@ func (s *scene) inOwnWay(v *Violation) bool {
 // unended is a request that took the lock, or may have, and that nobody is known to have taken back: its client died since, or no reply was seen of it,
 // or none of its release. In a lock that has no lease, what was granted then stays. Where clients share the lock, it shuts one out while others
 // come and go.
-func (s *scene) unended(v *Violation) (st *step) {
+func (s *scene) unended(v *Violation) (first *step) {
 	if v.Property != history.Progress || s.header.Lease != 0 {
 		return nil
 	}
-	end := plus(v.At, v.Lasted)
-	taken, doubtful := map[string]*step{}, map[string]*step{} // by client
+	for _, st := range s.leftBehind(plus(v.At, v.Lasted)) {
+		if first == nil || cmp.Or(cmp.Compare(st.Sent, first.Sent), cmp.Compare(st.Client, first.Client)) < 0 {
+			first = st
+		}
+	}
+	return first
+}
+
+// leftBehind gives, by client, what took the lock before an instant, or may have, and was not taken back for certain.
+func (s *scene) leftBehind(by int64) map[string]*step {
+	taken, doubtful := map[string]*step{}, map[string]*step{}
 	for i := range s.steps {
 		st := &s.steps[i]
 		switch {
-		case st.Sent >= end:
+		case st.Sent >= by:
 		case st.during == history.Acquire && st.effect == effectMaybe && mayTake(st):
 			doubtful[st.Client] = st
 		case st.takes():
@@ -97,16 +107,11 @@ func (s *scene) unended(v *Violation) (st *step) {
 		}
 	}
 	for client, st := range taken {
-		if died, dead := s.crashed(client); dead && died < end {
+		if died, dead := s.crashed(client); dead && died < by {
 			doubtful[client] = st
 		}
 	}
-	for _, left := range doubtful {
-		if st == nil || left.Sent < st.Sent {
-			st = left
-		}
-	}
-	return st
+	return doubtful
 }
 
 // undone is the fault that may have taken back a release, of a lock that has no lease: the server that is asked now has what it had before, and
@@ -290,8 +295,8 @@ func (s *scene) neverGranted(v *Violation) bool {
 	return refusals > 1
 }
 
-// leftByDead tells whether somebody had died by the end of a violation who had asked for the lock. He may have left what keeps one mode out and not the other: a violation
-// may be about whatever its clients ever asked for, then, and not only about what they asked for while it lasted.
+// leftByDead tells whether somebody had died by the end of a violation who had asked for the lock. He may have left what keeps one mode out and not
+// the other: a violation may be about whatever its clients ever asked for, then, and not only about what they asked for while it lasted.
 func (s *scene) leftByDead(v *Violation) bool {
 	return slices.ContainsFunc(s.faults, func(w history.Window) bool {
 		return w.Fault == faultCrashClient && w.Start <= plus(v.At, v.Lasted) && s.everAsked(w.Client)
