@@ -1,367 +1,345 @@
 package faults
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 )
 
-// Body is what a client is made of, and what can be done to it.
-type Body interface {
-	// Stop stops everything of the client, calls wait, and lets it go on. It returns whether the stop was seen to take.
-	Stop(f Spec, moment string, wait func()) (confirmed bool)
-	// Kill ends the client. Whatever it touches afterwards answers impls.ErrCrashed.
-	Kill(f Spec, moment string) (confirmed bool)
-}
-
-// Body makes a Body of an in-process client.
-func (g *Gate) Body() Body { return gateBody{g} }
-
-type gateBody struct{ gate *Gate }
-
-func (b gateBody) Stop(_ Spec, _ string, wait func()) bool {
-	b.gate.Pause()
-	wait()
-	b.gate.Resume()
-	return true
-}
-
-func (b gateBody) Kill(Spec, string) bool { return b.gate.Crash() == nil }
-
-// Director does the client faults of a plan: it hears what every client does (its moments, its commands) and, at the moment
-// that a fault names, does it to the client in the client's own goroutine, so that the placement does not depend on the
-// machine's speed. One Director serves all clients of a run that live in one process.
+// Director does the faults of a plan to a World, ends them, and measures each as a history.Window. It is the same in every world.
+//
+// Who drives it tells it what happens: Start when the run begins, Event at each moment of a client and at each message that the
+// plan watches, Entered and Left of every client. Close ends what is in force.
 type Director struct {
-	lease    time.Duration
-	timeline func() int64
-	windows  func(history.Window)
-	// NilGrants is the lock's trait of that name: which replies mean that an acquire took effect.
-	NilGrants bool
-	// Inject does a fault of the network or of a server that is placed at a client's moment. It returns when the fault is in
-	// force and sees to its end itself. nil when the run has none.
-	Inject func(ctx context.Context, s Spec, where string)
-	// Claim asks whether a fault of whoever comes first may still strike. nil: this Director knows, as it serves all clients.
-	Claim func(ctx context.Context, s Spec) bool
+	cfg  DirectorConfig
+	plan *Plan
 
-	tracking bool              // some fault's end depends on another client
-	clients  map[int]*directed // by client index; complete before the first client moves
-
-	mu      sync.Mutex    // protects what follows
-	last    map[int]int64 // when each client last entered its section
-	entered chan struct{} // closed and replaced at every entry
-	claimed map[Spec]int  // of the faults of whoever comes first, how often each has struck
+	mu     sync.Mutex // protects what follows
+	faults []*Fault   // that have struck, in order
+	gone   []bool     // by client, from 0: it has ended, or was killed
 }
 
-// directed is what the Director knows of one client.
-type directed struct {
-	body   Body
-	mu     sync.Mutex // protects what follows: the client's goroutine against its lock's
-	phase  Phase
-	faults []*armed
-	timed  []*armed           // those that are placed at a time; not changed later
-	cancel context.CancelFunc // of the acquire under way
+// DirectorConfig is what a Director needs.
+type DirectorConfig struct {
+	World   World
+	Lease   time.Duration
+	Clients int
+	// Record, when set, takes each window once, when it is complete: when the fault has ended, or is known to stay.
+	Record func(history.Window)
+	// Began and Ended, when set, learn of the beginning and the end of each fault as it happens.
+	Began, Ended func(*Fault)
 }
 
-// armed is a fault of one client that has not struck as often as it is to.
-type armed struct {
+// Fault is a fault that has struck.
+type Fault struct {
 	Spec
-	on    Pattern
-	seen  int
-	times int
+	ID int // for who learns of its beginning and its end
+
+	kind    Kind
+	message Message // that it is done to; nil for others
+
+	// The Director's mu protects what follows.
+	window   history.Window
+	undo     Undo
+	err      error // why it did not take, or did not end
+	over     bool  // its end has begun
+	waiting  bool  // the next entry of another client ends it
+	recorded bool
 }
 
-// NewDirector arms the client faults of a resolved plan, in which no client is left to be drawn.
-func NewDirector(lease time.Duration, timeline func() int64, windows func(history.Window)) *Director {
-	return &Director{lease: lease, timeline: timeline, windows: windows,
-		clients: map[int]*directed{}, last: map[int]int64{}, entered: make(chan struct{}), claimed: map[Spec]int{}}
-}
+// Window is what was measured so far.
+func (f *Fault) Window() history.Window { return f.window }
 
-// Enlist adds a client with the faults of the plan that strike at its moments. It must be called for every client before the first
-// of them moves. A client without a body is only heard: what strikes it, it does to itself.
-func (d *Director) Enlist(client int, body Body, plan []Spec) {
-	c := &directed{body: body, phase: Idle}
-	for _, s := range plan {
-		d.tracking = d.tracking || s.Until != ""
-		if body == nil || s.Client != client+1 && !s.When.Anyone {
-			continue
-		}
-		own := &armed{Spec: s, on: ParsePattern(s.When.Request + s.When.Reply), times: max(s.Times, 1)}
-		switch {
-		case s.When.After == (Span{}):
-			c.faults = append(c.faults, own)
-		case IsClientFault(s.Fault):
-			c.timed = append(c.timed, own)
-		}
-	}
-	d.clients[client] = c
-}
-
-// IsClientFault tells the faults that a Director does by itself.
-func IsClientFault(name string) bool {
-	switch name {
-	case PauseClient, CrashClient, CancelClient, SlowWork:
-		return true
-	}
-	return false
-}
-
-// At hears a moment of a client and does what is placed there. It returns impls.ErrCrashed when the client was killed.
-func (d *Director) At(ctx context.Context, client int, m history.Moment) error {
-	return d.strikeAll(ctx, client, d.moment(client, m), string(m))
-}
-
-func (d *Director) moment(client int, m history.Moment) []*armed {
-	if m == history.Entered {
-		d.announce(client)
-	}
-	c := d.clients[client]
-	c.mu.Lock()
-	c.phase = after(m)
-	c.mu.Unlock()
-	if len(c.faults) == 0 {
-		return nil
-	}
-	return c.dueAt(func(f *armed) bool { return f.When.Moment == string(m) })
-}
-
-// announce lets those know who wait for another client to enter its section.
-func (d *Director) announce(client int) {
-	if !d.tracking {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.last[client] = d.timeline()
-	close(d.entered)
-	d.entered = make(chan struct{})
-}
-
-// dueAt counts a match of each fault's trigger, and gives those that strike now. match is called with c.mu held.
-func (c *directed) dueAt(match func(*armed) bool) []*armed {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var due []*armed
-	for _, f := range c.faults {
-		if f.times == 0 || !match(f) {
-			continue
-		}
-		f.seen++
-		if f.seen >= max(f.When.Nth, 1) {
-			f.times--
-			due = append(due, f)
-		}
-	}
-	return due
-}
-
-// Timed does the faults of a client that are placed at a time, one after the other and each as often as it says, at multiples of its
-// time. It is run beside the client, and returns when they are done or ctx ends.
-func (d *Director) Timed(ctx context.Context, client int) {
-	type due struct {
-		fault *armed
-		at    time.Duration
-	}
-	var all []due
-	for _, f := range d.clients[client].timed {
-		for n := range f.times {
-			all = append(all, due{f, time.Duration(n+1) * f.When.After.Of(d.lease)})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b due) int { return cmp.Compare(a.at, b.at) })
-	for _, next := range all {
-		if !sleep(ctx.Done(), next.at-time.Duration(d.timeline())) || d.strike(ctx, client, next.fault, "at "+next.at.String()) != nil {
-			return
-		}
-	}
-}
-
-// Phase is the operation that a client is in.
-func (d *Director) Phase(client int) Phase {
-	c := d.clients[client]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.phase
-}
-
-// request hears a command that is about to leave a client.
-func (d *Director) request(ctx context.Context, client int, cmd *history.Command, write bool) error {
-	c := d.clients[client]
-	if len(c.faults) == 0 {
-		return nil
-	}
-	due := c.dueAt(func(f *armed) bool { return f.When.Request != "" && f.on.Matches(c.phase, cmd, write) })
-	return d.strikeAll(ctx, client, due, "before "+cmd.Name)
-}
-
-// Reply hears a command whose reply the client is about to see.
-func (t tap) Reply(cmd *history.Command, write bool) error {
-	d, c := t.director, t.director.clients[t.client]
-	if len(c.faults) == 0 {
-		return nil
-	}
-	due := c.dueAt(func(f *armed) bool {
-		return f.When.Reply != "" && f.on.MatchesReply(c.phase, cmd, write, d.NilGrants)
-	})
-	if slices.ContainsFunc(due, func(f *armed) bool { return f.Fault == CrashClient }) {
-		t.done(*cmd) // a process that kills itself records nothing afterwards
-	}
-	return d.strikeAll(t.ctx, t.client, due, "after "+cmd.Name+" was applied, before its reply was seen")
-}
-
-func (d *Director) strikeAll(ctx context.Context, client int, due []*armed, where string) error {
-	for _, f := range due {
-		if err := d.strike(ctx, client, f, where); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Tap is the ear of the Director on the connections of one client; done is told of every command.
-func (d *Director) Tap(ctx context.Context, client int, done func(history.Command)) Tap {
-	return tap{d, ctx, client, done}
-}
-
-type tap struct {
-	director *Director
-	ctx      context.Context // of the run: a connection's reads and writes carry none
-	client   int
-	done     func(history.Command)
-}
-
-func (t tap) Request(cmd *history.Command, write bool) error {
-	return t.director.request(t.ctx, t.client, cmd, write)
-}
-
-func (t tap) Done(cmd history.Command) { t.done(cmd) }
-
-// First tells whether a fault of whoever comes first may strike now, and counts it.
-func (d *Director) First(s Spec) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.claimed[s]++
-	return d.claimed[s] <= max(s.Times, 1)
-}
-
-// becomes gives a fault as this client's. One of whoever comes first is done to the client that did, while it may still strike.
-func (d *Director) becomes(ctx context.Context, client int, s Spec) (own Spec, strikes bool) {
-	switch {
-	case !s.When.Anyone:
-		return s, true
-	case d.Claim != nil && !d.Claim(ctx, s), d.Claim == nil && !d.First(s):
-		return s, false
-	}
-	if s.OfOneClient() {
-		s.Client = client + 1
-	}
-	return s, true
-}
-
-// strike does one fault to a client, and measures it. Faults of single requests and replies are the proxy's.
-func (d *Director) strike(ctx context.Context, client int, f *armed, where string) error {
-	if IsFrameFault(f.Fault) {
-		return nil
-	}
-	own, strikes := d.becomes(ctx, client, f.Spec)
-	if !strikes {
-		return nil
-	}
-	if !IsClientFault(f.Fault) {
-		if d.Inject != nil {
-			d.Inject(ctx, own, where)
-		}
-		return nil
-	}
-	w := history.Window{Fault: f.Fault, Client: fmt.Sprintf("c%d", client+1), Node: -1, Start: d.timeline(), Moment: where}
-	var err error
-	switch f.Fault {
-	case PauseClient:
-		w.Confirmed = d.clients[client].body.Stop(f.Spec, where, func() { d.Wait(ctx, client, f.Spec) })
-	case SlowWork:
-		err = impls.SystemClock{}.Sleep(ctx, f.For.Of(d.lease))
-		w.Confirmed = err == nil
-	case CancelClient:
-		w.Confirmed = d.cancelCall(client)
-	case CrashClient:
-		w.Confirmed = d.clients[client].body.Kill(f.Spec, where)
-		err = impls.ErrCrashed
-	}
-	w.End = d.timeline()
-	if f.Fault == CrashClient {
-		w.End = 0
-	}
-	d.windows(w)
-	return err
-}
-
-// Wait is the length of a stall: For, and then, where Until says so, until another client enters its section. One that entered
-// before may be about to leave it.
-func (d *Director) Wait(ctx context.Context, client int, s Spec) {
-	clock := impls.SystemClock{}
-	if clock.Sleep(ctx, s.For.Of(d.lease)) != nil || s.Until != OtherEntered {
-		return
-	}
-	since := d.timeline()
-	limit, cancel := context.WithTimeout(ctx, untilLeases*d.lease)
-	defer cancel()
-	for {
-		entered, next := d.watch(client, since)
-		if entered {
-			_ = clock.Sleep(ctx, Settle)
-			return
-		}
-		select {
-		case <-next:
-		case <-limit.Done():
-			return
-		}
-	}
-}
-
-// watch tells whether another client has entered its section since, and gives what is closed at the next entry.
-func (d *Director) watch(client int, since int64) (bool, <-chan struct{}) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for other, at := range d.last {
-		if other != client && at >= since {
-			return true, nil
-		}
-	}
-	return false, d.entered
-}
-
-// OtherEntered is the Until of a fault that lasts until another client is inside its critical section.
-const OtherEntered = "other-entered"
-
-// Settle is how long after the entry the fault lasts, so that what comes next is clearly inside the other's section.
+// Settle is how long after another's entry a fault lasts that waits for it, so that what comes next is clearly inside the other's section.
 const Settle = time.Millisecond
 
-// untilLeases bounds the wait for Until.
+// untilLeases is how many leases an event is waited for before a fault ends all the same.
 const untilLeases = 10
 
-// Scope gives the context under which a client's next acquire runs, so that a fault can cancel it.
-func (d *Director) Scope(ctx context.Context, client int) (context.Context, context.CancelFunc) {
-	scoped, cancel := context.WithCancel(ctx)
-	c := d.clients[client]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.cancel = cancel
-	return scoped, cancel
+// endLimit bounds the end of one fault: a server must come up again.
+const endLimit = 20 * time.Second
+
+// NewDirector makes the Director of a run.
+func NewDirector(plan *Plan, cfg DirectorConfig) *Director {
+	return &Director{cfg: cfg, plan: plan, gone: make([]bool, cfg.Clients)}
 }
 
-func (d *Director) cancelCall(client int) bool {
-	c := d.clients[client]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cancel == nil {
+// Plan is what the Director follows.
+func (d *Director) Plan() *Plan { return d.plan }
+
+// Start puts in force what holds from the start, and arranges what is placed at a time. It must return before clients are connected.
+func (d *Director) Start(ctx context.Context) {
+	d.Event(ctx, Event{Kind: Start}, nil)
+	for _, at := range d.plan.Times() {
+		d.cfg.World.After(at-time.Duration(d.cfg.World.Now()), func() { d.Event(ctx, Event{Kind: Time, At: at}, nil) })
+	}
+}
+
+// Event does what is placed at an event, and returns when it is in force. m is the message of the event, nil when it is none on its way.
+func (d *Director) Event(ctx context.Context, e Event, m Message) {
+	for _, due := range d.plan.Next(e) {
+		d.Strike(ctx, due.Spec, due.Where, m)
+	}
+}
+
+// Strike does a fault now and arranges its end.
+func (d *Director) Strike(ctx context.Context, s Spec, where string, m Message) {
+	f := d.Begin(ctx, s, where, m)
+	switch {
+	case f == nil:
+	case f.err != nil && f.undo == nil, f.kind.Instant && !s.lasts():
+		d.End(f)
+	case f.undo != nil && s.lasts():
+		d.arrangeEnd(f)
+	default:
+		d.record(f) // it stays
+	}
+}
+
+// Begin does a fault now; End ends it. It is nil when nothing is done: the client is gone, or what the fault does is in force already.
+func (d *Director) Begin(ctx context.Context, s Spec, where string, m Message) *Fault {
+	f := &Fault{Spec: s}
+	if f.kind, _ = FindKind(s.Fault); f.kind.In == InMessage {
+		f.message = m
+	}
+	f.window = history.Window{Fault: s.Fault, Client: f.client(), Node: f.node(), Start: d.cfg.World.Now(), Moment: where}
+	if !d.add(f) {
+		return nil
+	}
+	if d.cfg.Began != nil {
+		d.cfg.Began(f)
+	}
+	if f.kind.Name == CrashClient {
+		d.Left(s.Client)
+	}
+	e, err := f.kind.do(ctx, deedAt{d.cfg.World, d, f})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f.undo, f.err = e.undo, err
+	f.window.Confirmed, f.window.Note = err == nil, e.note
+	if err != nil {
+		f.window.Note = err.Error()
+	}
+	return f
+}
+
+// add registers a fault; false when it is not to be done.
+func (d *Director) add(f *Fault) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f.kind.In == InClient && f.Client > 0 && f.Client <= len(d.gone) && d.gone[f.Client-1] {
 		return false
 	}
-	c.cancel()
+	once := f.kind.Instant && !f.lasts() // it may be done again while it is being done
+	if f.kind.In != InMessage && !once && slices.ContainsFunc(d.faults, f.repeats) {
+		return false
+	}
+	d.faults = append(d.faults, f)
 	return true
+}
+
+// repeats reports whether another fault has the same effect on the same target, and has not ended.
+func (f *Fault) repeats(other *Fault) bool {
+	return other.Fault == f.Fault && other.window.Client == f.window.Client && other.window.Node == f.window.Node && !other.over
+}
+
+// client is the name of the client that the fault is done to, "" for none.
+func (f *Fault) client() string {
+	switch {
+	case f.message != nil:
+		return ClientName(f.message.Client())
+	case f.kind.On == OneClient && f.Client > 0:
+		return ClientName(f.Client)
+	}
+	return ""
+}
+
+// node is the node that the fault is done to, from 0; -1 for none, and for all.
+func (f *Fault) node() int {
+	switch {
+	case f.message != nil:
+		return f.message.Node()
+	case f.kind.In == InMessage:
+		return f.Node - 1
+	case f.kind.Name == Failover:
+		return 0 // the primary
+	case f.kind.On == OneNode:
+		return max(f.Node, 1) - 1
+	case f.kind.On == AllNodes:
+		return f.Node - 1
+	}
+	return -1
+}
+
+// ClientName is the name of the client with a number from 1.
+func ClientName(number int) string { return fmt.Sprintf("c%d", number) }
+
+// arrangeEnd arranges the end of a fault that has a length: after For, and after that when another client enters its section. One that
+// entered before may be about to leave it.
+func (d *Director) arrangeEnd(f *Fault) {
+	length, end := f.For.Of(d.cfg.Lease), func() { d.End(f) }
+	if f.Until != OtherEntered {
+		d.cfg.World.After(length, end)
+		return
+	}
+	d.cfg.World.After(length, func() { d.awaitOther(f) })
+	d.cfg.World.After(length+untilLeases*d.cfg.Lease, end)
+}
+
+func (d *Director) awaitOther(f *Fault) {
+	d.mu.Lock()
+	f.waiting = true
+	alone := d.alone(f)
+	d.mu.Unlock()
+	if alone {
+		d.cfg.World.After(Settle, func() { d.End(f) })
+	}
+}
+
+// Entered tells that a client has entered its critical section.
+func (d *Director) Entered(client int) {
+	d.endWaiting(func(f *Fault) bool { return f.Client != client })
+}
+
+// Left tells that a client has ended. Nobody waits for it any more.
+func (d *Director) Left(client int) {
+	d.mu.Lock()
+	if client > 0 && client <= len(d.gone) {
+		d.gone[client-1] = true
+	}
+	d.mu.Unlock()
+	d.endWaiting(d.alone)
+}
+
+// endWaiting arranges the end of the faults that wait for an entry and of which is holds. It is called with mu held.
+func (d *Director) endWaiting(is func(*Fault) bool) {
+	d.mu.Lock()
+	var over []*Fault
+	for _, f := range d.faults {
+		if f.waiting && !f.over && is(f) {
+			f.waiting = false
+			over = append(over, f)
+		}
+	}
+	d.mu.Unlock()
+	for _, f := range over {
+		d.cfg.World.After(Settle, func() { d.End(f) })
+	}
+}
+
+// alone reports whether no other client is left to enter its section. mu is held.
+func (d *Director) alone(f *Fault) bool {
+	for i, gone := range d.gone {
+		if !gone && i+1 != f.Client {
+			return false
+		}
+	}
+	return true
+}
+
+// Release ends the faults of a message whose connection has ended.
+func (d *Director) Release(m Message) {
+	for _, f := range d.struck() {
+		if f.message == m {
+			d.End(f)
+		}
+	}
+}
+
+// End ends a fault, once, and records its window. A nil one has nothing to end.
+func (d *Director) End(f *Fault) {
+	if f == nil {
+		return
+	}
+	d.mu.Lock()
+	again := f.over
+	f.over = true
+	d.mu.Unlock()
+	if again {
+		return
+	}
+	asked := d.cfg.World.Now()
+	var err error
+	if f.undo != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), endLimit) // a fault ends, whatever becomes of the run
+		defer cancel()
+		err = f.undo(ctx)
+	}
+	d.ended(f, asked, err)
+	d.record(f)
+	if d.cfg.Ended != nil {
+		d.cfg.Ended(f)
+	}
+}
+
+// ended measures the end of a fault. One that stayed has none, though it is undone with the run.
+func (d *Director) ended(f *Fault, asked int64, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil {
+		f.err = err
+		f.window.Confirmed, f.window.Note = false, "not healed: "+err.Error()
+	}
+	if f.recorded {
+		return
+	}
+	f.window.End = max(d.cfg.World.Now(), 1) // 0 would mean never
+	if f.undo != nil {
+		f.window.Ending = asked
+	}
+}
+
+// record hands on the window of a fault, once.
+func (d *Director) record(f *Fault) {
+	d.mu.Lock()
+	again, w := f.recorded, f.window
+	f.recorded = true
+	d.mu.Unlock()
+	if !again && d.cfg.Record != nil {
+		d.cfg.Record(w)
+	}
+}
+
+// struck is a copy of the list of faults that have struck.
+func (d *Director) struck() []*Fault {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.faults)
+}
+
+// Windows are those of the faults that have struck, in order of their beginning. It is not to be called while faults begin or end.
+func (d *Director) Windows() []history.Window {
+	var all []history.Window
+	for _, f := range d.faults {
+		all = append(all, f.window)
+	}
+	return all
+}
+
+// InForce reports whether a fault has not ended.
+func (d *Director) InForce() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.faults, func(f *Fault) bool { return f.window.End == 0 })
+}
+
+// Close ends what has a length or must not outlive the run, and records the rest as it is. The world must arrange nothing any more. It
+// returns what could not be ended.
+func (d *Director) Close() error {
+	var errs []error
+	for _, f := range d.struck() {
+		if f.kind.MustEnd || f.undo != nil && f.lasts() {
+			d.End(f)
+		}
+		d.record(f)
+		if f.over && f.err != nil && f.undo != nil && !errors.Is(f.err, ErrNothing) {
+			errs = append(errs, fmt.Errorf("%s: %w", f.Fault, f.err))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -2,231 +2,377 @@ package faults
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 )
 
 const testLease = 100 * time.Millisecond
 
-// stage is a Director with in-process clients, in a bubble.
+// stage is a World that only notes what is done to it, in a bubble, with its Director.
 type stage struct {
 	*Director
-	gates   []*Gate
-	windows Windows
-	start   time.Time
+	start time.Time
+	work  sync.WaitGroup
+
+	mu   sync.Mutex
+	did  []string // what was done, and at which millisecond
+	fail map[string]error
 }
 
-func newStage(clients int, plan ...Spec) *stage {
-	s := &stage{start: time.Now()}
-	s.Director = NewDirector(testLease, func() int64 { return int64(time.Since(s.start)) }, s.windows.Add)
-	for i := range clients {
-		s.gates = append(s.gates, NewGate())
-		s.Enlist(i, s.gates[i].Body(), plan)
-	}
+func newStage(t *testing.T, clients int, plan ...Spec) *stage {
+	s := &stage{start: time.Now(), fail: map[string]error{}}
+	s.Director = NewDirector(NewPlan(plan, testLease, false), DirectorConfig{World: s, Lease: testLease, Clients: clients})
+	s.Director.Start(t.Context())
 	return s
 }
 
-func TestDirectorPlacesAPause(t *testing.T) {
+func (s *stage) does(format string, args ...any) error {
+	what := fmt.Sprintf(format, args...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.did = append(s.did, fmt.Sprintf("%s @%d", what, time.Since(s.start).Milliseconds()))
+	return s.fail[what]
+}
+
+func (s *stage) undo(what string, args ...any) Undo {
+	return func(context.Context) error { return s.does("end "+what, args...) }
+}
+
+func (s *stage) Now() int64 { return int64(time.Since(s.start)) }
+
+func (s *stage) After(d time.Duration, do func()) {
+	s.work.Go(func() { time.Sleep(d); do() })
+}
+
+func (s *stage) PauseClient(_ context.Context, c int) (Undo, error) {
+	return s.undo("pause c%d", c), s.does("pause c%d", c)
+}
+func (s *stage) CrashClient(_ context.Context, c int) error  { return s.does("crash c%d", c) }
+func (s *stage) CancelClient(_ context.Context, c int) error { return s.does("cancel c%d", c) }
+func (s *stage) HoldClient(_ context.Context, c int) (Undo, error) {
+	return s.undo("hold c%d", c), s.does("hold c%d", c)
+}
+func (s *stage) SkewClient(c int, by time.Duration) { _ = s.does("skew c%d %v", c, by) }
+func (s *stage) SlowClient(c int, d time.Duration)  { _ = s.does("slow c%d %v", c, d) }
+func (s *stage) CollideOwners() string              { _ = s.does("collide"); return SharedOwner }
+func (s *stage) Block(_ context.Context, c, n int) (Undo, error) {
+	return s.undo("block c%d n%d", c, n), s.does("block c%d n%d", c, n)
+}
+func (s *stage) Slow(_ context.Context, d time.Duration, rate float64) (Undo, error) {
+	return s.undo("slow"), s.does("slow %v %g", d, rate)
+}
+func (s *stage) CutSubscribers(_ context.Context, stay bool) (int, Undo, error) {
+	return 1, s.undo("cut"), s.does("cut %v", stay)
+}
+func (s *stage) Nodes() int                                { return 3 }
+func (s *stage) KillServer(_ context.Context, n int) error { return s.does("kill n%d", n) }
+func (s *stage) RestartServer(_ context.Context, n int) (e history.Effect, err error) {
+	return e, s.does("restart n%d", n)
+}
+func (s *stage) StopServer(_ context.Context, n int) error     { return s.does("stop n%d", n) }
+func (s *stage) ContinueServer(_ context.Context, n int) error { return s.does("continue n%d", n) }
+func (s *stage) CutReplication(context.Context) error          { return s.does("cut replication") }
+func (s *stage) Failover(context.Context) (had string, e history.Effect, err error) {
+	return history.LackedKey, e, s.does("failover")
+}
+func (s *stage) JumpClock(_ context.Context, n int, by time.Duration) (e history.Effect, err error) {
+	return e, s.does("jump n%d %v", n, by)
+}
+func (s *stage) DriftClock(_ context.Context, n int, rate float64) (e history.Effect, err error) {
+	return e, s.does("drift n%d %g", n, rate)
+}
+func (s *stage) SetClockRight(_ context.Context, n int) ([]history.Effect, error) {
+	return nil, s.does("right n%d", n)
+}
+func (s *stage) FlushScripts(_ context.Context, n int) error { return s.does("flush n%d", n) }
+func (s *stage) DeleteKeys(_ context.Context, n int) (history.Effect, error) {
+	return history.Effect{Node: n, What: history.Deleted, Lost: []string{"lock"}}, s.does("delete n%d", n)
+}
+func (s *stage) EvictKeys(_ context.Context, n int) (history.Effect, int, error) {
+	return history.Effect{Node: n, What: history.Evicted, Lost: []string{"lock"}}, 1, s.does("evict n%d", n)
+}
+
+// at tells the director of a moment of a client.
+func (s *stage) at(client int, m history.Moment) {
+	s.Plan().Reach(client, m)
+	if m == history.Entered {
+		s.Entered(client)
+	}
+	s.Event(context.Background(), Event{Kind: Moment, Client: client, Moment: m}, nil)
+}
+
+func (s *stage) notes() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.did, ", ")
+}
+
+// What a Director does to its world, and when, for every kind of fault.
+func TestDirectorDoesEveryKind(t *testing.T) {
+	at := Trigger{Moment: "entered"}
+	one, two := Span{Leases: 1}, Span{Leases: 2}
+	rows := []struct {
+		spec Spec
+		want string
+		end  time.Duration // of the window; 0 = it stays
+	}{
+		{Spec{Fault: PauseClient, Client: 1, When: at, For: one}, "pause c1 @10, end pause c1 @110", 110 * time.Millisecond},
+		{Spec{Fault: CrashClient, Client: 1, When: at}, "crash c1 @10", 0},
+		{Spec{Fault: CancelClient, Client: 1, When: at}, "cancel c1 @10", 10 * time.Millisecond},
+		{Spec{Fault: SkewClient, Client: 1, By: two}, "skew c1 200ms @0", 0},
+		{Spec{Fault: CollideOwners}, "collide @0", 0},
+		{Spec{Fault: SlowWork, Client: 1, For: two}, "slow c1 200ms @0", 0},                                                                      // every section
+		{Spec{Fault: SlowWork, Client: 1, When: at, For: two}, "hold c1 @10, end hold c1 @210", 210 * time.Millisecond},                          // this one
+		{Spec{Fault: SlowNetwork, By: one, Rate: 5}, "slow 100ms 5 @0, end slow @1000", 0},                                                       // until the run ends
+		{Spec{Fault: SlowNetwork, Client: 1, By: one, When: at, For: one}, "slow 100ms 0 @10, end slow @110", 110 * time.Millisecond},            // for a while
+		{Spec{Fault: BlackholeClient, Client: 1, When: at, For: one}, "block c1 n-1 @10, end block c1 n-1 @110", 110 * time.Millisecond},         // all nodes
+		{Spec{Fault: PartitionNodes, Node: 2, Client: 1, When: at, For: one}, "block c-1 n1 @10, end block c-1 n1 @110", 110 * time.Millisecond}, // all clients
+		{Spec{Fault: CutPubSub, Client: 1, When: at}, "cut false @10, end cut @10", 10 * time.Millisecond},
+		{Spec{Fault: CutPubSub, Client: 1, When: at, For: one}, "cut true @10, end cut @110", 110 * time.Millisecond},
+		{Spec{Fault: KillServer, Node: 3, Client: 1, When: at, For: one}, "kill n2 @10, restart n2 @110", 110 * time.Millisecond},
+		{Spec{Fault: KillServer, Node: 3, Client: 1, When: at}, "kill n2 @10", 0}, // for good
+		{Spec{Fault: PauseServer, Node: 1, Client: 1, When: at, For: one}, "stop n0 @10, continue n0 @110", 110 * time.Millisecond},
+		{Spec{Fault: Failover, Client: 1, When: at}, "failover @10", 10 * time.Millisecond},
+		{Spec{Fault: Failover, For: one}, "cut replication @0, failover @100", 100 * time.Millisecond},
+		{Spec{Fault: JumpClock, Node: 1, Client: 1, By: one, When: at}, "jump n0 100ms @10", 10 * time.Millisecond},
+		{Spec{Fault: JumpClock, Node: 1, Client: 1, By: one, When: at, For: one}, "jump n0 100ms @10, right n0 @110", 110 * time.Millisecond},
+		{Spec{Fault: DriftClock, Node: 1, Rate: 2}, "drift n0 2 @0", 0},
+		{Spec{Fault: FlushScripts, Client: 1, When: at}, "flush n0 @10, flush n1 @10, flush n2 @10", 10 * time.Millisecond}, // no node named: all
+		{Spec{Fault: DeleteKey, Node: 2, Client: 1, When: at}, "delete n1 @10", 10 * time.Millisecond},
+		{Spec{Fault: EvictKeys, Node: 1, Client: 1, When: at}, "evict n0 @10", 10 * time.Millisecond},
+	}
+	seen := map[string]bool{}
+	for _, r := range rows {
+		seen[r.spec.Fault] = true
+		t.Run(fmt.Sprintf("%s %s %s", r.spec.Fault, r.spec.When.Form(), r.spec.For), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t, 2, r.spec)
+				time.Sleep(10 * time.Millisecond)
+				s.at(1, history.Entered)
+				time.Sleep(990 * time.Millisecond)
+				s.work.Wait()
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+				if got := s.notes(); got != r.want {
+					t.Errorf("did %s; want %s", got, r.want)
+				}
+				if w := s.Windows(); len(w) != 1 || time.Duration(w[0].End) != max(r.end, time.Duration(boolToInt(r.end > 0))) || !w[0].Confirmed {
+					t.Errorf("windows %+v, want one that ends at %v", w, r.end)
+				}
+			})
+		})
+	}
+	for _, k := range Kinds() {
+		if k.In != InMessage && !seen[k.Name] {
+			t.Errorf("%s has no row", k.Name)
+		}
+	}
+}
+
+func boolToInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// A trigger strikes at its n-th match and at as many as it says from then on.
+func TestPlanCounts(t *testing.T) {
+	entered, anyone := Trigger{Moment: "entered"}, Trigger{Moment: "entered", Anyone: true}
+	third := Trigger{Moment: "entered", Nth: 3}
 	rows := []struct {
 		name  string
-		spec  Spec
-		visit int // how often the moment is passed
+		when  Trigger
+		times int
+		comes []int  // clients, in order, each entering
+		want  string // who was struck, and at which of these
+	}{
+		{"the first", entered, 0, []int{1, 1, 1}, "c1@0"},
+		{"not another client's", entered, 0, []int{2, 2, 1}, "c1@2"},
+		{"the third", third, 0, []int{1, 1, 1, 1}, "c1@2"},
+		{"the third and the fourth", third, 2, []int{1, 1, 1, 1, 1}, "c1@2 c1@3"},
+		{"not before the third", third, 0, []int{1, 1}, ""},
+		{"another client's do not count", third, 0, []int{1, 2, 1, 2, 1}, "c1@4"},
+		{"whoever comes first", anyone, 0, []int{2, 1, 3}, "c2@0"},
+		{"times count over all clients", anyone, 3, []int{2, 2, 1, 3}, "c2@0 c2@1 c1@2"},
+	}
+	for _, r := range rows {
+		p := NewPlan([]Spec{{Fault: PauseClient, Client: 1, When: r.when, For: Span{Leases: 1}, Times: r.times}}, testLease, false)
+		var got []string
+		for i, client := range r.comes {
+			for _, d := range p.Next(Event{Kind: Moment, Client: client, Moment: history.Entered}) {
+				got = append(got, fmt.Sprintf("c%d@%d", d.Client, i))
+			}
+		}
+		if strings.Join(got, " ") != r.want {
+			t.Errorf("%s: struck %v, want %s", r.name, got, r.want)
+		}
+	}
+}
+
+// Faults that name a time strike then, and again at its multiples; a dead client is not stopped.
+func TestTimedFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, 2,
+			Spec{Fault: PauseClient, Client: 1, When: Trigger{After: Span{Leases: 2}}, For: Span{Leases: 0.5}, Times: 2},
+			Spec{Fault: CrashClient, Client: 1, When: Trigger{After: Span{Leases: 3}}},
+			Spec{Fault: FlushScripts, Node: 1, When: Trigger{After: Span{Leases: 1}}, Times: 2})
+		s.work.Wait()
+		want := "flush n0 @100, flush n0 @200, pause c1 @200, end pause c1 @250, crash c1 @300"
+		got := strings.Split(s.notes(), ", ")
+		slices.SortStableFunc(got, func(a, b string) int { return strings.Compare(a[strings.Index(a, "@"):], b[strings.Index(b, "@"):]) })
+		slices.Sort(got[1:3])
+		if strings.Join(got, ", ") != want {
+			t.Errorf("did %q, want %s", got, want)
+		}
+	})
+}
+
+// A fault lasts until another client has entered after its time: not one that entered before, nor the client itself; when nobody is left it ends,
+// and at the latest ten leases later.
+func TestFaultLastsUntilAnotherEnters(t *testing.T) {
+	const ms = time.Millisecond
+	rows := []struct {
+		name  string
+		enter map[int]time.Duration
+		left  map[int]time.Duration
 		want  time.Duration
 	}{
-		{"at the first", Spec{When: Trigger{Moment: "entered"}, For: Span{Leases: 1.5}}, 1, 150 * time.Millisecond},
-		{"not before the third", Spec{When: Trigger{Moment: "entered", Nth: 3}, For: Span{Leases: 1}}, 2, 0},
-		{"at the third", Spec{When: Trigger{Moment: "entered", Nth: 3}, For: Span{Leases: 1}}, 3, testLease},
-		{"once", Spec{When: Trigger{Moment: "entered"}, For: Span{Leases: 1}}, 5, testLease},
-		{"twice when asked", Spec{When: Trigger{Moment: "entered"}, For: Span{Leases: 1}, Times: 2}, 5, 2 * testLease},
-		{"not at another moment", Spec{When: Trigger{Moment: "granted"}, For: Span{Leases: 1}}, 5, 0},
-		{"not for another client", Spec{Client: 2, When: Trigger{Moment: "entered"}, For: Span{Leases: 1}}, 5, 0},
+		{"another after it", map[int]time.Duration{2: 300 * ms}, nil, 300*ms + Settle},
+		{"one before it does not count", map[int]time.Duration{2: 50 * ms, 3: 400 * ms}, nil, 400*ms + Settle},
+		{"nor does its own", map[int]time.Duration{1: 200 * ms}, nil, 1100 * ms},
+		{"nobody is left", nil, map[int]time.Duration{2: 150 * ms, 3: 250 * ms}, 250*ms + Settle},
+		{"nobody was left", nil, map[int]time.Duration{2: 10 * ms, 3: 20 * ms}, 100*ms + Settle},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r.spec.Fault = PauseClient
-				if r.spec.Client == 0 {
-					r.spec.Client = 1
+				s := newStage(t, 3)
+				s.Strike(t.Context(), Spec{Fault: BlackholeClient, Client: 1, For: Span{Leases: 1}, Until: OtherEntered}, "now", nil)
+				for client, at := range r.enter {
+					s.After(at, func() { s.Entered(client) })
 				}
-				s := newStage(2, r.spec)
-				for range r.visit {
-					if err := s.At(t.Context(), 0, history.Entered); err != nil {
-						t.Fatal(err)
-					}
+				for client, at := range r.left {
+					s.After(at, func() { s.Left(client) })
 				}
-				if got := time.Since(s.start); got != r.want {
-					t.Errorf("the client was stopped for %v, want %v", got, r.want)
-				}
-				if n := len(s.windows.List()); (n > 0) != (r.want > 0) {
-					t.Errorf("%d windows for a stop of %v", n, r.want)
+				s.work.Wait()
+				if w := s.Windows()[0]; time.Duration(w.End) != r.want || w.Ending == 0 {
+					t.Errorf("it ended at %v, want %v", time.Duration(w.End), r.want)
 				}
 			})
 		})
 	}
 }
 
-func TestPauseLastsUntilAnotherEnters(t *testing.T) {
+// What is in force already is not done again, and a fault that does not take, or does not end, is not confirmed.
+func TestDirectorSaysWhatDidNotTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(2, Spec{Fault: PauseClient, Client: 1, When: Trigger{Moment: "entered"}, For: Span{Leases: 1}, Until: OtherEntered})
-		go func() {
-			time.Sleep(3 * testLease)
-			_ = s.At(context.Background(), 1, history.Entered)
-		}()
-		if err := s.At(t.Context(), 0, history.Entered); err != nil {
-			t.Fatal(err)
+		s := newStage(t, 2)
+		s.fail["kill n1"], s.fail["end pause c1"] = fmt.Errorf("no such process"), fmt.Errorf("it is gone")
+		ctx := t.Context()
+		for range 2 {
+			s.Strike(ctx, Spec{Fault: PauseClient, Client: 1, For: Span{Leases: 1}}, "now", nil)
 		}
-		if got := time.Since(s.start); got != 3*testLease+Settle {
-			t.Errorf("the client went on after %v, want a moment after the other entered, at %v", got, 3*testLease)
+		s.Strike(ctx, Spec{Fault: KillServer, Node: 2, For: Span{Leases: 1}}, "now", nil)
+		s.work.Wait()
+		w := s.Windows()
+		if len(w) != 2 || w[0].Confirmed || w[0].Note != "not healed: it is gone" || w[1].Confirmed || w[1].Note != "no such process" || w[1].End == 0 {
+			t.Errorf("windows %+v", w)
 		}
-		w := s.windows.List()
-		if len(w) != 1 || !w[0].Confirmed || w[0].Start != 0 || w[0].End != int64(3*testLease+Settle) {
-			t.Errorf("windows %+v, want one from 0 to %v", w, 3*testLease)
+		if err := s.Close(); err == nil || !strings.Contains(err.Error(), "pause-client: it is gone") {
+			t.Errorf("close: %v, want the one that did not end", err)
+		}
+		if got := s.notes(); strings.Contains(got, "restart") || strings.Count(got, "pause c1 @0") != 1 {
+			t.Errorf("did %s", got)
 		}
 	})
 }
 
-func TestCrashEndsTheClient(t *testing.T) {
+// The end of a run ends what must not outlive it.
+func TestCloseEndsWhatIsInForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(1, Spec{Fault: CrashClient, Client: 1, When: Trigger{Reply: "acquire *w", Nth: 2}})
-		tap := s.Tap(t.Context(), 0, func(history.Command) {})
-		_ = s.At(t.Context(), 0, history.Calling)
-		set, refused, get := &history.Command{Name: "SETNX", Reply: "1"}, &history.Command{Name: "SETNX", Reply: "0"}, &history.Command{Name: "GET", Reply: "1"}
-		for i, step := range []struct {
-			cmd   *history.Command
-			write bool
-			dead  bool
-		}{{set, true, false}, {refused, true, false}, {get, false, false}, {set, true, true}} {
-			err := tap.Reply(step.cmd, step.write)
-			if dead := errors.Is(err, impls.ErrCrashed); dead != step.dead {
-				t.Fatalf("reply %d (%s): dead %v, want %v", i, step.cmd.Name, dead, step.dead)
-			}
+		s := newStage(t, 2)
+		s.cfg.World = quiet{s}
+		for _, f := range []Spec{{Fault: PauseServer, Node: 1, For: Span{Leases: 9}}, {Fault: KillServer, Node: 2}, {Fault: PartitionNodes, Node: 3}} {
+			s.Strike(t.Context(), f, "now", nil)
 		}
-		if err := s.gates[0].Pass(); !errors.Is(err, impls.ErrCrashed) {
-			t.Errorf("the gate of a killed client: %v", err)
+		if err := s.Close(); err != nil {
+			t.Error(err)
 		}
-		if w := s.windows.List(); len(w) != 1 || w[0].End != 0 {
-			t.Errorf("windows %+v, want one without an end", w)
+		if got, want := s.notes(), "stop n0 @0, kill n1 @0, block c-1 n2 @0, continue n0 @0, end block c-1 n2 @0"; got != want {
+			t.Errorf("did %s, want %s", got, want)
+		}
+		if w := s.Windows(); w[0].End == 0 || w[1].End != 0 || w[2].End != 0 {
+			t.Errorf("windows %+v: want an end for what had a length alone", w)
 		}
 	})
 }
 
-func TestCancelReachesTheCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(1, Spec{Fault: CancelClient, Client: 1, When: Trigger{Request: "acquire"}})
-		_ = s.At(t.Context(), 0, history.Calling)
-		ctx, cancel := s.Scope(t.Context(), 0)
-		defer cancel()
-		if err := s.Tap(t.Context(), 0, nil).Request(&history.Command{Name: "SET"}, true); err != nil {
-			t.Fatal(err)
-		}
-		if ctx.Err() == nil {
-			t.Error("the call's context was not cancelled")
-		}
-	})
-}
+// quiet is a world whose run is over: nothing is arranged any more.
+type quiet struct{ World }
+
+func (quiet) After(time.Duration, func()) {}
 
 func TestPatternMatches(t *testing.T) {
 	rows := []struct {
 		pattern string
-		phase   Phase
+		op      Operation
 		command string
 		write   bool
 		want    bool
 	}{
 		{"acquire", InAcquire, "GET", false, true},       // any command of the operation
 		{"acquire", InRelease, "GET", false, false},      // another operation's
+		{"extend", InExtend, "EVALSHA", true, true},      // a renewal
+		{"use", InExtend, "EVALSHA", true, false},        // not what the store is sent
 		{"acquire SET", InAcquire, "SET", true, true},    // by name
 		{"acquire set", InAcquire, "SET", true, true},    // in any case
 		{"acquire SET", InAcquire, "GET", false, false},  // another name
 		{"acquire *w", InAcquire, "EVALSHA", true, true}, // one that writes
 		{"acquire *w", InAcquire, "EXISTS", false, false},
 		{"any", InUse, "GET", false, true},
-		{"any", Idle, "HELLO", false, false}, // handshakes belong to no operation
+		{"any", InExtend, "HELLO", false, false}, // handshakes belong to no operation
 	}
 	for _, r := range rows {
-		if got := ParsePattern(r.pattern).Matches(r.phase, &history.Command{Name: r.command}, r.write); got != r.want {
-			t.Errorf("%q on %s in %s: %v, want %v", r.pattern, r.command, r.phase, got, r.want)
+		if got := parsePattern(r.pattern).matches(r.op, r.command, r.write); got != r.want {
+			t.Errorf("%q on %s in %s: %v, want %v", r.pattern, r.command, r.op, got, r.want)
 		}
 	}
 }
 
-// Faults that name a time strike then, whatever the client is doing, and again at its multiples.
-func TestTimedFaults(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(2,
-			Spec{Fault: PauseClient, Client: 1, When: Trigger{After: Span{Leases: 2}}, For: Span{Leases: 0.5}, Times: 2},
-			Spec{Fault: CrashClient, Client: 1, When: Trigger{After: Span{Leases: 3}}},
-			Spec{Fault: KillServer, Client: 1, When: Trigger{After: Span{Leases: 1}}}) // the Injections'
-		s.Timed(t.Context(), 1) // has none
-		s.Timed(t.Context(), 0)
-		var got []string
-		for _, w := range s.windows.List() {
-			got = append(got, fmt.Sprintf("%s %v %v", w.Fault, time.Duration(w.Start), time.Duration(w.End)))
-		}
-		// The crash at 300 ms leaves nobody for the second pause, at 400 ms.
-		if want := []string{"pause-client 200ms 250ms", "crash-client 300ms 0s"}; !slices.Equal(got, want) {
-			t.Errorf("windows %q, want %q", got, want)
-		}
-		if err := s.gates[0].Pass(); !errors.Is(err, impls.ErrCrashed) {
-			t.Errorf("the gate of a killed client: %v", err)
-		}
-	})
-}
-
-// A fault of whoever comes first strikes that client, as often as it says over all of them.
-func TestDirectorTakesWhoeverComesFirst(t *testing.T) {
-	once := Trigger{Moment: "entered", Anyone: true}
+// A reply to a command that writes matches when the command wrote, while what it was sent for goes on.
+func TestReplyMatches(t *testing.T) {
+	crash := Spec{Fault: CrashClient, Client: 1, When: Trigger{Reply: "acquire *w"}}
 	rows := []struct {
-		name string
-		spec Spec
-		want []string // clients that were stopped, in order; each of three comes twice, the second first
+		name  string
+		reply string
+		in    history.Moment // what the client came to last
+		want  bool
 	}{
-		{"the first alone", Spec{Fault: PauseClient, When: once, For: Span{Leases: 1}}, []string{"c2"}},
-		{"twice, the same client", Spec{Fault: PauseClient, When: once, For: Span{Leases: 1}, Times: 2}, []string{"c2", "c2"}},
-		{"four times", Spec{Fault: PauseClient, When: once, For: Span{Leases: 1}, Times: 4}, []string{"c2", "c2", "c1", "c1"}},
+		{"granted", "1", history.Calling, true},
+		{"refused", "0", history.Calling, false},
+		{"nothing", "(nil)", history.Calling, false},
+		{"an error", "-ERR", history.Calling, false},
+		{"late: a quorum was reached without it", "1", history.Granted, false},
 	}
 	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStage(3, r.spec)
-				for _, client := range []int{1, 1, 0, 0, 2, 2} {
-					if err := s.At(t.Context(), client, history.Entered); err != nil {
-						t.Fatal(err)
-					}
-				}
-				var got []string
-				for _, w := range s.windows.List() {
-					got = append(got, w.Client)
-				}
-				if !slices.Equal(got, r.want) {
-					t.Errorf("stopped %q, want %q", got, r.want)
-				}
-			})
-		})
-	}
-}
-
-// A fault of the network knows whose moment it was; one of a server is nobody's, and clients in processes ask their run who was first.
-func TestDirectorHandsOnWhoCameFirst(t *testing.T) {
-	hole := Spec{Fault: BlackholeClient, When: Trigger{Moment: "entered", Anyone: true}, For: Span{Leases: 1}}
-	flush := Spec{Fault: FlushScripts, When: Trigger{Moment: "entered", Anyone: true}}
-	s, asked := newStage(2, hole, flush), 0
-	s.Claim = func(context.Context, Spec) bool { asked++; return asked != 3 }
-	var got []string
-	s.Inject = func(_ context.Context, f Spec, _ string) { got = append(got, fmt.Sprintf("%s %d", f.Fault, f.Client)) }
-	for _, client := range []int{1, 0} {
-		if err := s.At(t.Context(), client, history.Entered); err != nil {
-			t.Fatal(err)
+		p := NewPlan([]Spec{crash}, testLease, false)
+		p.Reach(1, r.in)
+		e := Event{Kind: Messages, Client: 1, Stage: Returning, Operation: InAcquire, Write: true, Command: &history.Command{Name: "SETNX", Reply: r.reply}}
+		if got := p.Watches(e); got != r.want || len(p.Next(e)) != boolToInt(r.want) {
+			t.Errorf("%s: %v, want %v", r.name, got, r.want)
 		}
-	}
-	if want := []string{"blackhole-client 2", "flush-scripts 0", "flush-scripts 0"}; !slices.Equal(got, want) {
-		t.Errorf("injected %q, want %q", got, want)
+		e.Stage = Answered
+		if p.Watches(e) {
+			t.Errorf("%s: a fault of a client struck on the way", r.name)
+		}
 	}
 }

@@ -1,5 +1,37 @@
 package faults
 
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// The fault vocabulary. A name means the same in every world; [Kinds] says what.
+const (
+	PauseClient     = "pause-client"
+	CrashClient     = "crash-client"
+	CancelClient    = "cancel-client"
+	SkewClient      = "skew-client"
+	CollideOwners   = "collide-owners"
+	SlowWork        = "slow-work"
+	LoseRequest     = "lose-request"
+	LoseReply       = "lose-reply"
+	DelayRequest    = "delay-request"
+	DelayReply      = "delay-reply"
+	SlowNetwork     = "slow-network"
+	BlackholeClient = "blackhole-client"
+	PartitionNodes  = "partition-nodes"
+	CutPubSub       = "cut-pubsub"
+	KillServer      = "kill-server"
+	PauseServer     = "pause-server"
+	Failover        = "failover"
+	JumpClock       = "jump-clock"
+	DriftClock      = "drift-clock"
+	FlushScripts    = "flush-scripts"
+	DeleteKey       = "delete-key"
+	EvictKeys       = "evict-keys"
+)
+
 // Target is what a fault is done to.
 type Target string
 
@@ -11,17 +43,69 @@ const (
 	AllNodes   Target = "all nodes"   // Spec.Node, or all of them when it is 0
 )
 
-// Kind is what is known of a fault by its name: for lists, and for finding a plan that makes no sense before it is run.
-type Kind struct {
-	Name      string
-	About     string // one sentence
-	On        Target
-	FromStart bool   // may be in force from the start, without a trigger
-	OnlyStart bool   // cannot strike later than the start
-	Uses      []Uses // the fields of Spec that mean something to it, beyond target and trigger
+// Layer is the part of a system in which a fault happens.
+type Layer string
+
+// The layers.
+const (
+	InClient  Layer = "client"  // the client's machine or program
+	InMessage Layer = "message" // a single request or reply
+	InNetwork Layer = "network" // the links between clients and nodes
+	InServer  Layer = "server"  // a node and its data
+)
+
+// Form is a set of the forms of trigger at which a fault can strike.
+type Form uint8
+
+// The forms of trigger, see [Trigger].
+const (
+	AtStart Form = 1 << iota // no trigger: in force from the start
+	AtTime
+	AtMoment
+	AtRequest
+	AtReply
+
+	atEvent = AtTime | AtMoment | AtRequest | AtReply
+)
+
+// Placing says how a search of the simulator places a fault.
+type Placing string
+
+// The ways of placing.
+const (
+	NotPlaced    Placing = ""
+	AtStep       Placing = "at a step"      // instead of the delivery of a message
+	BeforeSearch Placing = "before the run" // drawn before a random schedule begins; an exhaustive search cannot place it
+)
+
+// Limit is where a kind of fault cannot be done, and why.
+type Limit struct {
+	World    string         // sim, process, docker, url, miniredis; "" means every world
+	Topology impls.Topology // "" means every topology
+	Why      string
 }
 
-// Uses is a field that a fault uses, and whether it must be set.
+// Kind is everything that is known of a fault by its name. Every list of faults of one sort is a column of [Kinds].
+type Kind struct {
+	Name  string
+	About string // one sentence
+	On    Target
+	In    Layer
+	At    Form   // where it can strike
+	Uses  []Uses // the fields of Spec that mean something to it, beyond target and trigger
+
+	Instant bool // it is over as soon as it is done, unless Spec says how long it lasts
+	MustEnd bool // it must not outlive the run: a stopped server cannot be closed, a blocked link cannot be drained
+	Hinders bool // a client that meets it may fail to get a lock, however good the lock is
+	Harms   bool // it harms the server, and what else is kept there
+	Clock   bool // the servers must be started with clocks that can be set
+	Placed  Placing
+	Not     []Limit
+
+	do deed
+}
+
+// Uses is a field of Spec that a fault uses, and whether it must be set.
 type Uses struct {
 	Field    string // for, by, rate, until
 	Required bool
@@ -36,47 +120,99 @@ var (
 	mustRate = Uses{"rate", true}
 )
 
-// Kinds lists the vocabulary in the order of the documentation.
-func Kinds() []Kind {
-	return []Kind{
-		{Name: PauseClient, About: "everything of the client stops for a while, its watchdog included", On: OneClient, Uses: []Uses{mustFor, mayUntil}},
-		{Name: CrashClient, About: "the client dies and its connections are closed", On: OneClient},
-		{Name: CancelClient, About: "the context of the client's call is cancelled", On: OneClient},
-		{Name: SkewClient, About: "the client's wall clock is off", On: OneClient, FromStart: true, OnlyStart: true, Uses: []Uses{mustBy}},
-		{Name: CollideOwners, About: "all clients share one owner id", On: AllClients, FromStart: true, OnlyStart: true},
-		{Name: SlowWork, About: "the work inside a critical section takes long", On: OneClient, FromStart: true, Uses: []Uses{mustFor}},
-		{Name: LoseRequest, About: "a request never reaches the node, and the connection is cut", On: OneClient},
-		{Name: LoseReply, About: "a request is applied, its reply is lost, and the connection is cut", On: OneClient},
-		{Name: DelayRequest, About: "a request is held back", On: OneClient, Uses: []Uses{mustFor, mayUntil}},
-		{Name: DelayReply, About: "a reply is held back", On: OneClient, Uses: []Uses{mustFor, mayUntil}},
-		{Name: SlowNetwork, About: "every request and reply of all clients is delayed, or the links are narrow", On: AllClients, FromStart: true,
-			Uses: []Uses{mustBy, mayRate, mayFor}},
-		{Name: BlackholeClient, About: "nothing passes between the client and any node", On: OneClient, Uses: []Uses{mustFor, mayUntil}},
-		{Name: PartitionNodes, About: "nothing passes between any client and the node", On: OneNode, FromStart: true, Uses: []Uses{mayFor}},
-		{Name: CutPubSub, About: "connections that subscribe are cut", On: AllClients, Uses: []Uses{mayFor}},
-		{Name: KillServer, About: "the node is killed, and started again after a while", On: OneNode, Uses: []Uses{mayFor}},
-		{Name: PauseServer, About: "the node stops for a while", On: OneNode, Uses: []Uses{mustFor}},
-		{Name: Failover, About: "the primary is killed and its replica promoted", On: AllNodes, FromStart: true, Uses: []Uses{mayFor, mayUntil}},
-		{Name: JumpClock, About: "the node's clock jumps", On: OneNode, Uses: []Uses{mustBy, mayFor}},
-		{Name: DriftClock, About: "the node's clock runs fast or slow", On: OneNode, FromStart: true, Uses: []Uses{mustRate, mayFor}},
-		{Name: FlushScripts, About: "the node forgets all scripts", On: AllNodes},
-		{Name: DeleteKey, About: "somebody deletes the lock's keys", On: AllNodes},
-		{Name: EvictKeys, About: "the node runs out of memory and evicts the lock's keys", On: OneNode},
-	}
+// The reasons of the limits.
+var (
+	notYours   = Limit{World: "url", Why: "it would harm a Redis that is not the run's own; --server process or docker has servers of its own"}
+	noProcess  = Limit{World: "miniredis", Why: "miniredis runs inside this program, where there is no server to do it to"}
+	notPair    = "there is no replica to promote"
+	notSlots   = "a cluster's nodes take no keys but those of their slots, so that nothing can fill their memory"
+	standalone = Limit{Topology: impls.Standalone, Why: notPair}
+)
+
+// kinds is the table, in the order of the documentation. It never changes.
+var kinds = []Kind{
+	{Name: PauseClient, About: "everything of the client stops for a while, its watchdog included", On: OneClient, In: InClient, At: atEvent,
+		Uses: []Uses{mustFor, mayUntil}, MustEnd: true, Hinders: true, Placed: AtStep, do: pauseClient},
+	{Name: CrashClient, About: "the client dies and its connections are closed", On: OneClient, In: InClient, At: atEvent,
+		Placed: AtStep, do: crashClient},
+	{Name: CancelClient, About: "the context of the client's call is cancelled", On: OneClient, In: InClient, At: atEvent,
+		Instant: true, Placed: AtStep, do: cancelClient},
+	{Name: SkewClient, About: "the client's wall clock is off", On: OneClient, In: InClient, At: AtStart,
+		Uses: []Uses{mustBy}, Placed: BeforeSearch, do: skewClient},
+	{Name: CollideOwners, About: "all clients share one owner id", On: AllClients, In: InClient, At: AtStart,
+		Placed: BeforeSearch, do: collideOwners},
+	{Name: SlowWork, About: "the work inside a critical section takes long", On: OneClient, In: InClient, At: AtStart | AtMoment,
+		Uses: []Uses{mustFor}, Placed: BeforeSearch, do: slowWork},
+	{Name: LoseRequest, About: "a request never reaches the node, and the connection is cut", On: OneClient, In: InMessage, At: AtRequest,
+		Instant: true, Hinders: true, Placed: AtStep, do: loseMessage},
+	{Name: LoseReply, About: "a request is applied, its reply is lost, and the connection is cut", On: OneClient, In: InMessage, At: AtReply,
+		Instant: true, Hinders: true, Placed: AtStep, do: loseMessage},
+	{Name: DelayRequest, About: "a request is held back", On: OneClient, In: InMessage, At: AtRequest,
+		Uses: []Uses{mustFor, mayUntil}, MustEnd: true, Hinders: true, Placed: AtStep, do: holdMessage},
+	{Name: DelayReply, About: "a reply is held back", On: OneClient, In: InMessage, At: AtReply,
+		Uses: []Uses{mustFor, mayUntil}, MustEnd: true, Hinders: true, Placed: AtStep, do: holdMessage},
+	{Name: SlowNetwork, About: "every request and reply of all clients is delayed, or the links are narrow", On: AllClients, In: InNetwork, At: AtStart | atEvent,
+		Uses: []Uses{mustBy, mayRate, mayFor}, MustEnd: true, do: slowNetwork},
+	{Name: BlackholeClient, About: "nothing passes between the client and any node", On: OneClient, In: InNetwork, At: atEvent,
+		Uses: []Uses{mustFor, mayUntil}, MustEnd: true, Hinders: true, Placed: AtStep, do: block},
+	{Name: PartitionNodes, About: "nothing passes between any client and the node", On: OneNode, In: InNetwork, At: AtStart | atEvent,
+		Uses: []Uses{mayFor}, MustEnd: true, Hinders: true, Harms: true, Placed: AtStep, do: block},
+	{Name: CutPubSub, About: "connections that subscribe are cut", On: AllClients, In: InNetwork, At: atEvent,
+		Uses: []Uses{mayFor}, Instant: true, MustEnd: true, Hinders: true, Placed: AtStep, do: cutSubscribers},
+	{Name: KillServer, About: "the node is killed, and started again after a while", On: OneNode, In: InServer, At: atEvent,
+		Uses: []Uses{mayFor}, Hinders: true, Harms: true, Placed: AtStep, Not: []Limit{notYours, noProcess}, do: killServer},
+	{Name: PauseServer, About: "the node stops for a while", On: OneNode, In: InServer, At: atEvent,
+		Uses: []Uses{mustFor}, MustEnd: true, Hinders: true, Harms: true, Placed: AtStep, Not: []Limit{notYours, noProcess}, do: pauseServer},
+	{Name: Failover, About: "the primary is killed and its replica promoted", On: AllNodes, In: InServer, At: AtStart | atEvent,
+		Uses: []Uses{mayFor, mayUntil}, Instant: true, Harms: true, Placed: AtStep, do: failover,
+		Not: []Limit{notYours, noProcess, standalone, {Topology: impls.Independent, Why: notPair}, {Topology: impls.Cluster, Why: notPair}}},
+	{Name: JumpClock, About: "the node's clock jumps", On: OneNode, In: InServer, At: atEvent,
+		Uses: []Uses{mustBy, mayFor}, Instant: true, Harms: true, Clock: true, Placed: AtStep, Not: []Limit{notYours, noProcess}, do: jumpClock},
+	{Name: DriftClock, About: "the node's clock runs fast or slow", On: OneNode, In: InServer, At: AtStart | atEvent,
+		Uses: []Uses{mustRate, mayFor}, Harms: true, Clock: true, Not: []Limit{notYours, noProcess}, do: driftClock},
+	{Name: FlushScripts, About: "the node forgets all scripts", On: AllNodes, In: InServer, At: atEvent,
+		Instant: true, Placed: AtStep, Not: []Limit{notYours}, do: flushScripts},
+	{Name: DeleteKey, About: "somebody deletes the lock's keys", On: AllNodes, In: InServer, At: atEvent,
+		Instant: true, Placed: AtStep, do: deleteKeys},
+	{Name: EvictKeys, About: "the node runs out of memory and evicts the lock's keys", On: OneNode, In: InServer, At: atEvent,
+		Instant: true, Harms: true, Placed: AtStep, Not: []Limit{notYours, noProcess, {Topology: impls.Cluster, Why: notSlots}}, do: evictKeys},
 }
 
-// OfOneClient tells a fault that is done to one client.
-func (s Spec) OfOneClient() bool {
-	k, _ := FindKind(s.Fault)
-	return k.On == OneClient
-}
+// Kinds lists the vocabulary in the order of the documentation.
+func Kinds() []Kind { return slices.Clone(kinds) }
 
 // FindKind looks a fault up by its name.
 func FindKind(name string) (Kind, bool) {
-	for _, k := range Kinds() {
-		if k.Name == name {
-			return k, true
+	for i := range kinds {
+		if kinds[i].Name == name {
+			return kinds[i], true
 		}
 	}
 	return Kind{}, false
 }
+
+// Names lists, in the order of the table, the faults of which is holds.
+func Names(is func(Kind) bool) (names []string) {
+	for _, k := range kinds {
+		if is(k) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// Refusal says why a fault of this kind cannot be done in a world, on a topology; "" when nothing is known against it.
+func (k Kind) Refusal(world string, t impls.Topology) string {
+	for _, l := range k.Not {
+		if (l.World == "" || l.World == world) && (l.Topology == "" || l.Topology == t) {
+			return l.Why
+		}
+	}
+	return ""
+}
+
+// NeedsProxy reports whether, on real servers, clients must dial through a proxy for the fault.
+func (k Kind) NeedsProxy() bool { return k.In == InMessage || k.In == InNetwork }
+
+// OnNode reports whether the fault is done to nodes.
+func (k Kind) OnNode() bool { return k.On == OneNode || k.On == AllNodes }

@@ -1,11 +1,6 @@
 package faults
 
-import (
-	"fmt"
-	"strconv"
-	"strings"
-	"time"
-)
+import "strings"
 
 // Spec is one fault of a plan: what is done, to whom, at which moment, for how long. Scenario files are lists of it, and it
 // means the same in the real world and in the simulator.
@@ -31,7 +26,10 @@ type Spec struct {
 	Times int `yaml:"times,omitempty" json:"times,omitempty"`
 }
 
-// lasts tells a fault that has a time from one that is done at once, or stays.
+// OtherEntered is the one event that Spec.Until may name: another client enters its critical section.
+const OtherEntered = "other-entered"
+
+// lasts reports whether the fault has a length. One that has none is over at once, or stays.
 func (s Spec) lasts() bool { return s.For != (Span{}) || s.Until != "" }
 
 // Trigger names a moment. Exactly one of Moment, Request, Reply, After and Within is set.
@@ -39,7 +37,7 @@ type Trigger struct {
 	// Moment is a step that workloads announce: calling, granted, entered, before-release, released.
 	Moment string `yaml:"moment,omitempty" json:"moment,omitempty"`
 	// Request strikes before a request leaves the client. Reply strikes when the request has been applied and its
-	// reply is there, but the client has not seen it. Both name an operation (acquire, extend, release, use, any) and may
+	// reply is there, but the client has not seen it. Both name an operation (see [Operations]) and may
 	// name a command: "acquire", "acquire SET", "release EVALSHA". "acquire *w" means commands that write.
 	Request string `yaml:"request,omitempty" json:"request,omitempty"`
 	Reply   string `yaml:"reply,omitempty" json:"reply,omitempty"`
@@ -56,55 +54,28 @@ type Trigger struct {
 	Anyone bool `yaml:"anyone,omitempty" json:"anyone,omitempty"`
 }
 
-// Span is a time that may be given in leases: "250ms" or "1.5 lease".
-type Span struct {
-	Fixed  time.Duration
-	Leases float64
-}
-
-// Of resolves the span for a lease.
-func (s Span) Of(lease time.Duration) time.Duration {
-	return s.Fixed + time.Duration(s.Leases*float64(lease))
-}
-
-// ParseSpan reads "250ms", "1.5 lease", "1 lease + 20ms" or "-2 lease".
-func ParseSpan(text string) (Span, error) {
-	var s Span
-	for part := range strings.SplitSeq(text, "+") {
-		part = strings.TrimSpace(part)
-		if n, ok := strings.CutSuffix(part, "lease"); ok {
-			f, err := strconv.ParseFloat(strings.TrimSpace(n), 64)
-			if err != nil {
-				return Span{}, fmt.Errorf("%q: a span in leases looks like \"1.5 lease\"", text)
-			}
-			s.Leases += f
-			continue
-		}
-		d, err := time.ParseDuration(part)
-		if err != nil {
-			return Span{}, fmt.Errorf("%q: a span looks like \"250ms\", \"1.5 lease\" or \"1 lease + 20ms\"", text)
-		}
-		s.Fixed += d
-	}
-	return s, nil
-}
-
-// String gives the text that ParseSpan reads back.
-func (s Span) String() string {
+// Form is the form of the trigger.
+func (t Trigger) Form() Form {
 	switch {
-	case s.Leases == 0:
-		return s.Fixed.String()
-	case s.Fixed == 0:
-		return strconv.FormatFloat(s.Leases, 'g', -1, 64) + " lease"
+	case t.Moment != "":
+		return AtMoment
+	case t.Request != "":
+		return AtRequest
+	case t.Reply != "":
+		return AtReply
+	case t.After != (Span{}) || t.Within != (Span{}):
+		return AtTime
 	}
-	return strconv.FormatFloat(s.Leases, 'g', -1, 64) + " lease + " + s.Fixed.String()
+	return AtStart
 }
 
-// UnmarshalText reads the text form.
-func (s *Span) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseSpan(string(text))
-	return err
+// String describes the form for messages.
+func (f Form) String() string {
+	var names []string
+	for i, name := range []string{"the start", "a time", "a moment", "a request", "a reply"} {
+		if f&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
-
-// MarshalText gives the text form.
-func (s Span) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

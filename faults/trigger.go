@@ -6,47 +6,61 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Phase is the operation that a client is in, as far as its moments tell.
-type Phase string
+// Operation is what a request is sent for.
+type Operation string
 
-// The phases. A client between two rounds is Idle.
+// The operations. What a lock sends while its client neither acquires nor releases is an extend.
 const (
-	Idle         Phase = "idle"
-	InAcquire    Phase = "acquire"
-	InUse        Phase = "use"
-	InRelease    Phase = "release"
-	anyOperation       = "any"
-	anyWrite           = "*w"
+	InAcquire Operation = "acquire"
+	InExtend  Operation = "extend"
+	InUse     Operation = "use" // sent to the guarded store
+	InRelease Operation = "release"
+
+	anyOperation = "any"
+	anyWrite     = "*w"
 )
 
-// after is the phase that a moment begins.
-func after(m history.Moment) Phase {
+// Operations lists what the request or reply of a trigger may name.
+func Operations() []string {
+	return []string{string(InAcquire), string(InExtend), string(InUse), string(InRelease), anyOperation}
+}
+
+// after is the operation that a client is in behind a moment.
+func after(m history.Moment) Operation {
 	switch m {
 	case history.Calling:
 		return InAcquire
-	case history.Granted, history.Entered:
-		return InUse
 	case history.BeforeRelease:
 		return InRelease
 	}
-	return Idle
+	return InExtend
 }
 
-// Pattern is the text of Trigger.Request or Trigger.Reply: an operation and, optionally, a command.
-type Pattern struct {
+// Stage is where a request or a reply is.
+type Stage uint8
+
+// The stages of a command. Faults of messages strike on the way, all others at the client.
+const (
+	Leaving   Stage = iota + 1 // the request has not left its client
+	Underway                   // the request is between client and node
+	Answered                   // the reply is between node and client
+	Returning                  // the reply has reached the client, which has not seen it
+)
+
+// pattern is the text of Trigger.Request or Trigger.Reply: an operation and, optionally, a command.
+type pattern struct {
 	operation string
 	command   string
 }
 
-// ParsePattern reads "acquire", "acquire SET" or "acquire *w".
-func ParsePattern(text string) Pattern {
+func parsePattern(text string) pattern {
 	op, cmd, _ := strings.Cut(strings.TrimSpace(text), " ")
-	return Pattern{op, strings.TrimSpace(cmd)}
+	return pattern{op, strings.TrimSpace(cmd)}
 }
 
-// Matches tells whether a command of a client in a phase fits. Handshakes never do: they belong to no operation.
-func (p Pattern) Matches(phase Phase, cmd *history.Command, write bool) bool {
-	if handshake[cmd.Name] || p.operation != anyOperation && p.operation != string(phase) {
+// matches reports whether a command of an operation fits. Handshakes never do: they belong to no operation.
+func (p pattern) matches(op Operation, command string, write bool) bool {
+	if opening[command] || p.operation != anyOperation && p.operation != string(op) {
 		return false
 	}
 	switch p.command {
@@ -55,30 +69,35 @@ func (p Pattern) Matches(phase Phase, cmd *history.Command, write bool) bool {
 	case anyWrite:
 		return write
 	}
-	return strings.EqualFold(p.command, cmd.Name)
+	return strings.EqualFold(p.command, command)
 }
 
-// MatchesReply is Matches for a command whose reply is there. A pattern for commands that write asks, besides, that the command
-// did write: a refused SET NX changed nothing, and no fault is placed after it. A script that answers several values says so in the first. nilGrants turns the meaning of a script's nil.
-func (p Pattern) MatchesReply(phase Phase, cmd *history.Command, write, nilGrants bool) bool {
-	return p.Matches(phase, cmd, write) && (p.command != anyWrite ||
-		tookEffect(cmd, nilGrants && phase == InAcquire) || phase == InRelease && nilScript(cmd))
+// matchesReply is matches for a command whose reply is there. A pattern for commands that write asks, besides, that the command
+// did write: a refused SET NX changed nothing, and no fault is placed after it. A script that answers several values says so in
+// the first. nilGrants turns the meaning of an acquiring script's nil.
+func (p pattern) matchesReply(op Operation, cmd *history.Command, write, nilGrants bool) bool {
+	return p.matches(op, cmd.Name, write) && (p.command != anyWrite ||
+		tookEffect(cmd, nilGrants && op == InAcquire) || op == InRelease && nilScript(cmd))
 }
 
-// tookEffect tells, from the reply, whether a command that writes did.
+// tookEffect reports, from the reply, whether a command that writes did.
 func tookEffect(cmd *history.Command, nilGrants bool) bool {
 	if script := strings.HasPrefix(cmd.Name, "EVAL"); script && nilGrants {
 		return cmd.Reply == "(nil)"
 	}
-	return cmd.Reply != "(nil)" && cmd.Reply != "0" && !strings.HasPrefix(cmd.Reply, "[0, ") && !strings.HasPrefix(cmd.Reply, "-")
+	return cmd.Reply != "(nil)" && cmd.Reply != "0" && !strings.HasPrefix(cmd.Reply, "[0, ") && cmd.Reply != "[0]" && !strings.HasPrefix(cmd.Reply, "-")
 }
 
-// nilScript tells a script that answers nothing. One that releases may do so whether or not it released.
+// nilScript reports whether a script answered nothing. One that releases may do so whether or not it released.
 func nilScript(cmd *history.Command) bool {
 	return strings.HasPrefix(cmd.Name, "EVAL") && cmd.Reply == "(nil)"
 }
 
-// IsHandshake tells the commands with which a connection begins. They belong to no operation, and no trigger matches or counts them.
-func IsHandshake(command string) bool { return handshake[command] }
+// opening are the commands with which a connection begins.
+var opening = map[string]bool{"HELLO": true, "CLIENT": true, "AUTH": true, "SELECT": true, "COMMAND": true, "CLUSTER": true}
 
-var handshake = map[string]bool{"HELLO": true, "CLIENT": true, "AUTH": true, "SELECT": true, "COMMAND": true, "CLUSTER": true}
+// Handshake reports whether a command is one with which Redis clients open and keep a connection: no lock depends on when it happens, and no
+// schedule contains it.
+func Handshake(command string) bool {
+	return opening[command] || command == "PING" || command == "QUIT" || command == "READONLY"
+}

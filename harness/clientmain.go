@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
@@ -48,6 +49,8 @@ type clientProcess struct {
 	base     timebase
 	out      *teller
 	asker    *asker
+	body     *inject.Goroutine // whose gate nothing shuts: the run stops the process
+	plan     *faults.Plan      // for what is watched; the run's counts
 	stop     chan struct{}
 }
 
@@ -62,7 +65,8 @@ func newClientProcess(j job, out io.Writer) (*clientProcess, error) {
 		return nil, fmt.Errorf("client process: lock %q or workload %q is not known", j.Variant, j.Workload)
 	}
 	v.Topology = j.Topology
-	c := &clientProcess{job: j, variant: v, workload: w, base: base, stop: make(chan struct{})}
+	c := &clientProcess{job: j, variant: v, workload: w, base: base, stop: make(chan struct{}), body: inject.NewGoroutine(),
+		plan: faults.NewPlan(j.Faults, time.Duration(j.LeaseNS), v.Traits.NilGrants)}
 	c.out = &teller{out: json.NewEncoder(out), now: base.now}
 	c.asker = newAsker(c.out.tell)
 	c.out.tell(news{ClockGap: gap})
@@ -81,6 +85,9 @@ func (c *clientProcess) listen(lines *json.Decoder, end context.CancelFunc) {
 		if o.Answer != nil {
 			c.asker.answered(*o.Answer)
 		}
+		if o.Cancel {
+			_ = c.body.Cancel(context.Background()) // of an acquire that has returned meanwhile, nothing is left to be cancelled
+		}
 		if o.Stop && !stopped {
 			stopped = true
 			close(c.stop)
@@ -89,14 +96,7 @@ func (c *clientProcess) listen(lines *json.Decoder, end context.CancelFunc) {
 }
 
 func (c *clientProcess) run(ctx context.Context) error {
-	d := faults.NewDirector(time.Duration(c.job.LeaseNS), c.base.now, func(w history.Window) { c.out.window(w) })
-	d.NilGrants = c.variant.Traits.NilGrants
-	d.Inject, d.Claim = c.inject, c.claim
-	d.Enlist(c.job.Index, selfBody{c.out.tell}, c.job.Faults)
-	client, end := c.connect(ctx, d)
-	during, over := context.WithCancel(ctx)
-	defer over()
-	go d.Timed(during, c.job.Index) // ends with the process at the latest
+	client, end := c.connect(ctx)
 	err := c.workload.Run(ctx, client)
 	err = errors.Join(err, end())
 	if err != nil {
@@ -106,51 +106,48 @@ func (c *clientProcess) run(ctx context.Context) error {
 	return err
 }
 
-func (c *clientProcess) connect(ctx context.Context, d *faults.Director) (*workloads.Client, func() error) {
-	gate, j := faults.NewGate(), c.job
-	wire := &faults.Wire{Gate: gate, Tap: d.Tap(ctx, j.Index, func(cmd history.Command) { c.out.tell(news{Command: &cmd}) }),
-		Timeline: c.base.now, Names: scriptNames(), Dial: c.dial, Node: c.node}
+func (c *clientProcess) connect(ctx context.Context) (*workloads.Client, func() error) {
+	j, number := c.job, c.job.Index+1
+	wire := &inject.Wire{Gate: c.body.Gate, Client: number, Done: func(cmd history.Command) { c.out.tell(news{Command: &cmd}) },
+		Timeline: c.base.now, Names: scriptNames(), Dial: c.dial, Node: c.node,
+		Source: func(s history.Script) { c.out.tell(news{Script: &s}) }, First: firstConnection(j.Index)}
+	if c.plan.WatchesMessages(number, faults.Leaving, faults.Returning) {
+		wire.Operation = func(toStore bool) faults.Operation { return c.plan.Operation(number, toStore) }
+		wire.Watch = func(e faults.Event) error { return c.event(ctx, e, c.plan.Watches(e)) }
+	}
 	access := workloads.Access{
-		Addrs: j.Addrs, StoreAddr: storeAddr, Dial: wire.Open, Clock: gate.Clock(time.Duration(j.SkewNS)), Timeline: c.base.now,
+		Addrs: j.Addrs, StoreAddr: storeAddr, Dial: wire.Open, Clock: c.body.Clock(time.Duration(j.SkewNS)), Timeline: c.base.now,
 		Record: c.out, Seed: clientSeed(j.Seed, j.Index), Timeout: replyTimeout(time.Duration(j.LeaseNS)),
-		At: func(at context.Context, m history.Moment, _ string) error {
-			if err := c.announce(ctx, m); err != nil {
-				return err
-			}
-			return d.At(at, j.Index, m)
-		},
+		At: func(_ context.Context, m history.Moment, _ string) error { return c.moment(ctx, m) },
 	}
 	client, end := workloads.Connect(access, workloads.Setup{
 		Variant: c.variant, Config: j.Config, Index: j.Index, Clients: j.Clients, Owner: j.Owner, Prefix: j.Prefix,
-		Poll: time.Duration(j.PollNS), Permits: j.Permits, Settings: j.Settings,
+		Poll: time.Duration(j.PollNS), Permits: j.Permits,
 	})
-	client.Stop, client.Pace, client.Observe = c.stop, pace(j.Rate, j.Clients, j.Index), c.out.observe
-	client.Scope = func(ctx context.Context) (context.Context, context.CancelFunc) { return d.Scope(ctx, j.Index) }
+	client.Stop, client.Pace, client.Observe = c.stop, workloads.ConstantPace(j.Rate, j.Clients, j.Index), c.out.observe
+	client.Scope = c.body.Scope
 	return client, end
 }
 
-// announce tells the run of a moment. Where the run's own side depends on it, such as a fault of the network that is placed in an
-// operation, the client goes on when the run has heard. ctx is the process's: a cancelled call has its moments, too.
-func (c *clientProcess) announce(ctx context.Context, m history.Moment) error {
-	if !c.job.Wait {
-		c.out.tell(news{Moment: m})
-		return nil
+// moment tells the run of a moment. The client goes on when the run has heard of it, where a fault is placed there or where the run's own
+// side of the network depends on it. ctx is the process's: a cancelled call has its moments, too.
+func (c *clientProcess) moment(ctx context.Context, m history.Moment) error {
+	c.plan.Reach(c.job.Index+1, m)
+	e := faults.Event{Kind: faults.Moment, Client: c.job.Index + 1, Moment: m}
+	if c.job.Wait || c.plan.Watches(e) {
+		return c.event(ctx, e, true)
 	}
-	_, err := c.asker.ask(ctx, news{Moment: m})
-	return err
+	c.out.tell(news{Event: &e})
+	return nil
 }
 
-// inject has a fault of the network or of a server done. It is in force when it returns, unless the run has ended: then nobody minds.
-func (c *clientProcess) inject(ctx context.Context, s faults.Spec, where string) {
-	if !faults.IsFrameFault(s.Fault) { // those are the proxy's, from the start
-		_, _ = c.asker.ask(ctx, news{Inject: &stopping{s, where}})
+// event has the run do what is placed at an event, if anything may be: it is in force on return. The run counts; this process only knows what
+// is not to be asked. Nobody minds an error: the run has ended then.
+func (c *clientProcess) event(ctx context.Context, e faults.Event, placed bool) error {
+	if placed {
+		_, _ = c.asker.ask(ctx, news{Event: &e})
 	}
-}
-
-// claim asks the run whether no other client has come to the moment of a fault before.
-func (c *clientProcess) claim(ctx context.Context, s faults.Spec) bool {
-	got, err := c.asker.ask(ctx, news{Claim: &s})
-	return err == nil && got.Yes
+	return nil
 }
 
 // dial has the run make the way to what an address means, and goes it.
@@ -191,12 +188,6 @@ func (t *teller) tell(n news) {
 	defer t.mu.Unlock()
 	n.At = t.now()
 	_ = t.out.Encode(n) // nobody is left to be told when the pipe is gone; the end of the input ends the process
-}
-
-func (t *teller) window(w history.Window) {
-	if w.Fault != faults.PauseClient && w.Fault != faults.CrashClient {
-		t.tell(news{Window: &w})
-	}
 }
 
 // Begin tells that an operation was called.

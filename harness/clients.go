@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
@@ -33,10 +34,11 @@ type drive struct {
 	latency    []*latency.Recorder
 	lags       []*lag
 	counts     counts
-	windows    faults.Windows
-	director   *faults.Director
-	injected   *injections
-	names      map[string]string // of scripts, by digest
+	windows    windows
+	injection
+	children childProcesses    // of a subject; empty for a lock of this process
+	names    map[string]string // of scripts, by digest
+	relay    *workloads.Relay  // nil with one client, and with clients that are processes
 
 	ended    int64                        // when the last client was done
 	stall    time.Duration                // longest that the machine kept this process waiting
@@ -47,39 +49,34 @@ type drive struct {
 
 // goroutines runs every client as a goroutine until all are done.
 func (d *drive) goroutines(ctx context.Context) error {
+	d.relay = workloads.NewRelay(d.Scenario.Clients)
 	clients := make([]*member, d.Scenario.Clients)
 	for i := range clients {
 		clients[i] = d.join(ctx, i)
 	}
 	w, _ := workloads.Find(d.Scenario.Workload)
-	d.injected.begin(ctx, d)
-	timed, over := d.besides(ctx)
+	d.begin(ctx)
 	group, ctx := errgroup.WithContext(ctx)
+	defer context.AfterFunc(ctx, func() { _ = d.endFaults() })() // a run that is abandoned waits for no stopped client; disarm says what went wrong
 	for _, m := range clients {
 		group.Go(func() error { return d.work(ctx, w, m) })
 	}
 	err := group.Wait()
-	over()
-	timed.Wait()
 	for _, m := range clients {
 		err = errors.Join(err, m.close())
 	}
 	return err
 }
 
-// besides does to the clients what is placed at a time, until over is called.
-func (d *drive) besides(ctx context.Context) (timed *sync.WaitGroup, over context.CancelFunc) {
-	ctx, over = context.WithCancel(ctx)
-	timed = &sync.WaitGroup{}
-	for i := range d.Scenario.Clients {
-		timed.Go(func() { d.director.Timed(ctx, i) })
-	}
-	return timed, over
-}
-
 // work drives one client. A client that was killed by its plan has done what it was there for.
 func (d *drive) work(ctx context.Context, w workloads.Workload, m *member) error {
+	over := d.children.watch(ctx, m.client.Index)
 	err := w.Run(ctx, m.client)
+	over()
+	d.director.Left(m.client.Index + 1)
+	if gone := d.children.err(m.client.Index); gone != nil {
+		return gone
+	}
 	if err == nil || errors.Is(err, impls.ErrCrashed) {
 		return nil
 	}
@@ -89,32 +86,44 @@ func (d *drive) work(ctx context.Context, w workloads.Workload, m *member) error
 // member is one in-process client with what has to be ended after it.
 type member struct {
 	client *workloads.Client
-	gate   *faults.Gate
 	close  func() error
 }
 
 // join makes the client with an index: its gate, its wires, its recorders.
 func (d *drive) join(ctx context.Context, index int) *member {
-	gate := faults.NewGate()
-	rec := d.newRecord(index)
-	d.director.Enlist(index, gate.Body(), d.Scenario.Faults)
-	wire := &faults.Wire{Gate: gate, Tap: d.director.Tap(ctx, index, rec.AddCommand), Timeline: d.timeline,
-		Names: d.names, Dial: d.dialer(index), Node: d.field.node}
+	body, rec := inject.NewGoroutine(), d.newRecord(index)
+	d.world.Enlist(index+1, d.children.body(index, body))
+	wire := &inject.Wire{Gate: body.Gate, Client: index + 1, Done: rec.AddCommand, Timeline: d.timeline,
+		Names: d.names, Source: rec.AddScript, First: firstConnection(index), Dial: d.dialer(index), Node: d.field.node}
+	if plan := d.director.Plan(); plan.WatchesMessages(index+1, faults.Leaving, faults.Returning) {
+		wire.Operation = func(toStore bool) faults.Operation { return plan.Operation(index+1, toStore) }
+		wire.Watch = func(e faults.Event) error {
+			d.director.Event(ctx, e, nil)
+			return body.Rest(ctx)
+		}
+	}
+	d.watchChild(index, wire, rec)
 	access := workloads.Access{
-		Addrs: d.field.addrs(), StoreAddr: storeAddr, Dial: wire.Open, Clock: gate.Clock(d.skew(index)),
+		Addrs: d.field.addrs(), StoreAddr: storeAddr, Dial: wire.Open, Clock: body.Clock(d.world.Skew(index + 1)),
 		Timeline: d.timeline, Record: rec, Seed: clientSeed(d.Seed, index), Timeout: replyTimeout(d.lease()),
-		At: d.moments(index, gate),
+		At: d.moments(index, body),
 	}
-	client, closeClient := workloads.Connect(access, d.setup(index))
-	client.Observe, client.Stop, client.Pace = rec.observe, d.Stop, pace(d.Scenario.Rate, d.Scenario.Clients, index)
-	if d.has(faults.CancelClient) {
-		client.Scope = func(ctx context.Context) (context.Context, context.CancelFunc) { return d.director.Scope(ctx, index) }
+	setup := d.setup(index)
+	setup.Variant = d.throughChild(ctx, index, body.Gate, setup.Variant)
+	client, closeClient := workloads.Connect(access, setup)
+	client.Relay = d.relay
+	client.Observe, client.Stop, client.Pace = rec.observe, d.Stop, workloads.ConstantPace(d.Scenario.Rate, d.Scenario.Clients, index)
+	if d.has(named(faults.CancelClient)) {
+		client.Scope = body.Scope
 	}
-	return &member{client, gate, func() error { return d.closing(gate, closeClient) }}
+	return &member{client, func() error { return closing(body.Gate, closeClient) }}
 }
 
+// firstConnection numbers a client's connections apart from all others'.
+func firstConnection(index int) uint64 { return uint64(index+1) << 32 }
+
 // closing ends a client's locks and connections. Whatever a dead client's say is of no interest.
-func (d *drive) closing(gate *faults.Gate, end func() error) error {
+func closing(gate *inject.Gate, end func() error) error {
 	err := end()
 	if gate.Pass() != nil {
 		return nil
@@ -122,53 +131,27 @@ func (d *drive) closing(gate *faults.Gate, end func() error) error {
 	return err
 }
 
-// moments tells the director of a client's moments, and holds the client at its gate.
-func (d *drive) moments(index int, gate *faults.Gate) func(context.Context, history.Moment, string) error {
+// moments does what is placed at a client's moments, and holds the client there as long as that asks.
+func (d *drive) moments(index int, body *inject.Goroutine) func(context.Context, history.Moment, string) error {
 	return func(ctx context.Context, m history.Moment, key string) error {
-		if c := d.injected.conductor; c != nil {
-			c.Moment(ctx, workloads.ClientName(index), m)
+		if d.replayer != nil {
+			d.replayer.Moment(ctx, workloads.ClientName(index), m)
 		}
-		if err := d.director.At(ctx, index, m); err != nil {
-			return err
-		}
-		return gate.Pass()
+		d.reach(index+1, m)
+		d.director.Event(ctx, faults.Event{Kind: faults.Moment, Client: index + 1, Moment: m}, nil)
+		return body.Rest(ctx)
 	}
 }
 
 func (d *drive) setup(index int) workloads.Setup {
 	v := d.Variant
+	cfg := d.config()
+	cfg.Slow = d.world.Work(index + 1)
 	v.Topology = d.topology() // the scenario's, when it has one: on a cluster clients are the cluster's
 	return workloads.Setup{
-		Variant: v, Config: d.config(), Index: index, Clients: d.Scenario.Clients, Owner: d.owner(),
-		Prefix: d.prefix, Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits, Settings: d.Settings,
+		Variant: v, Config: cfg, Index: index, Clients: d.Scenario.Clients, Owner: d.world.Owner(),
+		Prefix: d.prefix, Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits,
 	}
-}
-
-// owner is the owner id that colliding clients share; "" when each has its own.
-func (d *drive) owner() string {
-	if d.has(faults.CollideOwners) {
-		return "thread-1"
-	}
-	return ""
-}
-
-// skew is how far a client's clock is off.
-func (d *drive) skew(index int) time.Duration {
-	for _, f := range d.Scenario.Faults {
-		if f.Fault == faults.SkewClient && f.Client == index+1 {
-			return f.By.Of(d.lease())
-		}
-	}
-	return 0
-}
-
-// pace gives the intended starts of an open loop: the clients take turns at the rate of the run. nil is a closed loop.
-func pace(rate float64, clients, index int) func(int) int64 {
-	if rate == 0 {
-		return nil
-	}
-	gap := float64(time.Second) / rate
-	return func(n int) int64 { return int64(gap * float64(n*clients+index)) }
 }
 
 // replyTimeout bounds the wait for one reply: long enough for a stalled server to come back, short enough for a run to end.

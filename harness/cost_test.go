@@ -147,7 +147,7 @@ func newOurs(b *testing.B, e Experiment, f *field) *side {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if d.injected, err = d.arm(b.Context()); err != nil {
+	if err = d.arm(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	file, err := os.Create(filepath.Join(b.TempDir(), results.RecordingFile))

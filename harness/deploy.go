@@ -22,7 +22,7 @@ type field struct {
 func (e Experiment) deploy(ctx context.Context) (*field, error) {
 	spec := servers.Spec{
 		Topology: e.topology(), Nodes: e.Scenario.Nodes, Persistence: e.Scenario.Persistence,
-		Prefix: e.Prefix, MaxMemory: e.Scenario.MaxMemory, ClockFaults: e.has(faults.JumpClock, faults.DriftClock), Name: "lock",
+		Prefix: e.Prefix, MaxMemory: e.Scenario.MaxMemory, ClockFaults: e.has(func(k faults.Kind) bool { return k.Clock }), Name: "lock",
 	}
 	if spec.Topology != impls.Independent {
 		spec.Nodes = 0
@@ -50,8 +50,7 @@ func (e Experiment) topology() impls.Topology {
 }
 
 func (e Experiment) harmsServers() bool {
-	return e.Scenario.MaxMemory > 0 || e.has(faults.KillServer, faults.PauseServer, faults.Failover, faults.JumpClock,
-		faults.DriftClock, faults.PartitionNodes, faults.EvictKeys)
+	return e.Scenario.MaxMemory > 0 || e.has(func(k faults.Kind) bool { return k.Harms })
 }
 
 func (f *field) close() error {

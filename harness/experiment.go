@@ -13,6 +13,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/subject"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -41,26 +42,29 @@ type Experiment struct {
 	Provider servers.Provider
 	Chosen   string // why this provider, when it was picked by itself
 	Seed     uint64
-	As       ClientsAs         // "" means Goroutines
-	Settings map[string]string // variant-specific
-	Base     string            // folder under which the run directory is made; "" means nothing is saved
-	Argv     []string          // for the record
-	Rerun    string            // the command that runs it again
-	Checkout string            // folder of the source checkout, for the record; "" means none
+	Subject  subject.Fleet // when it has a command, every client's lock is a child process of its own, and Variant what the child says of itself
+	As       ClientsAs     // "" means Goroutines
+	Base     string        // folder under which the run directory is made; "" means nothing is saved
+	Argv     []string      // for the record
+	Rerun    string        // the command that runs it again
+	Checkout string        // folder of the source checkout, for the record; "" means none
 	// Environment is what the run is made on. Who makes many runs looks once, because asking git takes longer than many a
 	// simulated run; nil means that the run looks for itself, and at Checkout.
 	Environment *results.Environment
 
 	Now    func() time.Time // the wall clock, for names and records
 	Random io.Reader        // for the run's name and, with Seed, nothing else
-	// Score, when set, is what the run is led through, message by message, on servers of its own; clients are goroutines then.
-	Score faults.Score
+	// Schedule, when set, is what the run is led through, message by message, on servers of its own; clients are goroutines then.
+	Schedule faults.Schedule
 	// Stop, when closed, ends the run early: rounds under way are finished and what was recorded is judged.
 	Stop <-chan struct{}
 	// Enough, when set, ends a simulated experiment as soon as it is content with what its schedules have shown together.
 	Enough func(checker.Verdict) bool
 	// Progress, when set, is called from time to time while the clients run, from one goroutine.
 	Progress func(Progress)
+	// Measure, when set, is called when the warm-up is over and again when the length is, from one goroutine: whoever compares processor
+	// times looks then.
+	Measure func(over bool)
 	// Prefix is that of every key; "" means none on servers of the run's own, and one of the run's own on somebody's Redis.
 	Prefix string
 }
@@ -87,13 +91,28 @@ func (e Experiment) Validate() error {
 	if _, ok := workloads.Find(e.Scenario.Workload); !ok {
 		return fmt.Errorf("workload %q: %w: no such workload", e.Scenario.Workload, ErrUsage)
 	}
-	if e.Provider.Name() == "url" && e.has(faults.KillServer, faults.PauseServer, faults.Failover, faults.JumpClock, faults.DriftClock, faults.FlushScripts, faults.EvictKeys) {
-		return fmt.Errorf("server faults of %s on somebody's Redis: %w; --server process or docker has servers of its own", e.Scenario.Name, servers.ErrRefused)
+	if err := e.validateSubject(); err != nil {
+		return err
+	}
+	if err := e.refused(); err != nil {
+		return err
 	}
 	if e.Scenario.Clients < 1 {
 		return fmt.Errorf("clients %d: %w: at least 1", e.Scenario.Clients, ErrUsage)
 	}
 	return nil
+}
+
+// refused says which fault of the plan, or of the schedule, cannot be done in the world of the experiment.
+func (e Experiment) refused() (err error) {
+	e.has(func(k faults.Kind) bool {
+		why := k.Refusal(e.Provider.Name(), e.topology())
+		if why != "" && err == nil {
+			err = fmt.Errorf("%s of %s on %s, %s: %w: %s", k.Name, e.Scenario.Name, e.Provider.Name(), e.topology(), servers.ErrRefused, why)
+		}
+		return false
+	})
+	return err
 }
 
 // lease is the lock's lease; 0 for a lock that has none.
@@ -110,25 +129,21 @@ func (e Experiment) claimedLease() time.Duration {
 // config is what the workload is told.
 func (e Experiment) config() workloads.Config {
 	s, lease := e.Scenario, e.lease()
-	cfg := workloads.Config{
+	return workloads.Config{
 		Ops: s.Ops, Lease: lease, Think: s.Think.Of(lease), Pause: s.Pause.Of(lease),
 		AcquireWait: s.Wait.Of(lease), Keys: s.Keys, Amounts: s.Amounts,
 	}
-	for _, f := range s.Faults {
-		if f.Fault == faults.SlowWork && f.When == (faults.Trigger{}) {
-			cfg.Slow = f.For.Of(lease)
-		}
-	}
-	return cfg
 }
 
-// anyFault tells whether the plan has a fault of a kind.
-func (e Experiment) anyFault(is func(name string) bool) bool {
-	return slices.ContainsFunc(e.Scenario.Faults, func(f faults.Spec) bool { return is(f.Fault) })
+// has reports whether the plan, or the schedule, has a fault of which is holds.
+func (e Experiment) has(is func(faults.Kind) bool) bool {
+	return e.Schedule.Has(is) || slices.ContainsFunc(e.Scenario.Faults, func(f faults.Spec) bool {
+		kind, _ := faults.FindKind(f.Fault)
+		return is(kind)
+	})
 }
 
-// has tells whether the plan, or the score, has a fault of one of the names.
-func (e Experiment) has(names ...string) bool {
-	is := func(fault string) bool { return slices.Contains(names, fault) }
-	return e.anyFault(is) || e.Score.Has(is)
+// named is about the fault of a name.
+func named(name string) func(faults.Kind) bool {
+	return func(k faults.Kind) bool { return k.Name == name }
 }

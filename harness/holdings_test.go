@@ -54,12 +54,12 @@ func containers(t *testing.T, under string) (n int) {
 		return 0
 	}
 	defer engine.Close()
-	list, err := engine.ContainerList(t.Context(), moby.ContainerListOptions{All: true, Filters: make(moby.Filters).Add("label", "lockbench.estate")})
+	list, err := engine.ContainerList(t.Context(), moby.ContainerListOptions{All: true, Filters: make(moby.Filters).Add("label", "lockbench.workspace")})
 	if err != nil {
 		return 0
 	}
 	for _, c := range list.Items {
-		if strings.HasPrefix(c.Labels["lockbench.estate"], under) {
+		if strings.HasPrefix(c.Labels["lockbench.workspace"], under) {
 			n++
 		}
 	}

@@ -8,89 +8,84 @@ import (
 	"sync"
 
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// injections are the faults of the network and of servers of one run.
-type injections struct {
-	network *network // nil when nothing needs it, see needsNetwork
-	placed  *faults.Injections
+// injection is what does the faults of one run.
+type injection struct {
+	world    *inject.World
+	director *faults.Director
+	network  *network // nil when nothing needs it, see needsNetwork
 
-	conductor *faults.Conductor // nil: messages pass as they come
-	conduct   context.CancelFunc
-	conducted sync.WaitGroup
+	replayer *inject.Replayer // nil: messages pass as they come
+	stop     context.CancelFunc
+	replays  sync.WaitGroup
 }
 
-// arm makes ready what the plan does to the network and to servers, and records what is in force from the start.
-func (d *drive) arm(ctx context.Context) (*injections, error) {
-	d.standingWindows()
-	i := &injections{}
-	if d.Score != nil {
-		i.conductor = faults.NewConductor(d.Score, d.timeline, d.windows.Add)
+// arm makes ready what the plan does, and puts in force what holds from the start. It comes before clients connect.
+func (d *drive) arm(ctx context.Context) (err error) {
+	d.world = inject.NewWorld(inject.Config{Timeline: d.timeline, Servers: d.field.lock, Keys: d.lockKeys})
+	plan := faults.NewPlan(d.Scenario.Faults, d.lease(), d.Variant.Traits.NilGrants)
+	d.director = faults.NewDirector(plan, faults.DirectorConfig{World: d.world, Lease: d.lease(), Clients: d.Scenario.Clients, Record: d.windows.add})
+	var traffic inject.Traffic
+	switch {
+	case d.Schedule != nil:
+		d.replayer = inject.NewReplayer(d.Schedule, d.timeline)
+		traffic = d.replayer
+	case plan.WatchesMessages(0, faults.Underway, faults.Answered):
+		traffic = inject.Watched{Context: ctx, Director: d.director}
 	}
 	if d.needsNetwork() {
-		var err error
-		if i.network, err = d.openNetwork(i.conductor); err != nil {
-			return nil, err
+		if d.network, err = d.openNetwork(traffic); err != nil {
+			return err
 		}
+		d.world.SetProxy(d.network.proxy)
 	}
-	var err error
-	i.placed, err = faults.NewInjections(faults.InjectionsConfig{
-		Field: d.faultField(i.network), Timeline: d.timeline, Windows: d.windows.Add, Wait: d.director.Wait,
-	}, d.Scenario.Faults)
-	if err != nil {
-		return nil, errors.Join(err, i.heal())
-	}
-	d.director.Inject = i.placed.Strike
-	i.placed.Start(ctx, d.Scenario.Faults)
-	return i, nil
+	d.director.Start(ctx)
+	return nil
 }
 
-// begin lets the conductor lead, once every client has been enlisted.
-func (i *injections) begin(ctx context.Context, d *drive) {
-	ctx, i.conduct = context.WithCancel(ctx)
-	if i.conductor != nil {
-		i.conducted.Go(func() { i.conductor.Run(ctx, d.faultField(i.network), d.director) })
+// begin lets the replayer lead, once every client is there.
+func (d *drive) begin(ctx context.Context) {
+	ctx, d.stop = context.WithCancel(ctx)
+	if d.replayer != nil {
+		d.replays.Go(func() { d.replayer.Run(ctx, d.director) })
 	}
 }
 
-// needsNetwork tells a run whose clients dial through a proxy: where the network is to fail; and clients in other processes also where a
+// needsNetwork reports whether clients dial through a proxy: where the network is to fail; where locks are children, which must be reached; and clients in other processes also where a
 // server may move to another address, or wants a password. Otherwise there is none: a latency is measured without a proxy.
 func (d *drive) needsNetwork() bool {
-	return d.Score != nil || d.anyFault(faults.NeedsProxy) || d.As == Processes && (d.anyFault(faults.IsServerFault) || d.Provider.Name() == "url")
+	return d.Schedule != nil || d.Subject.Exec != "" || d.has(faults.Kind.NeedsProxy) ||
+		d.As == Processes && (d.has(func(k faults.Kind) bool { return k.In == faults.InServer }) || d.Provider.Name() == "url")
 }
 
-func (d *drive) faultField(n *network) faults.Field {
-	f := faults.Field{Servers: d.field.lock, Lease: d.lease(), Keys: d.lockKeys, NilGrants: d.Variant.Traits.NilGrants}
-	if n != nil {
-		f.Proxy = n.proxy
+// endFaults ends every fault that has a length or must not outlive the run.
+func (d *drive) endFaults() error {
+	if d.stop != nil {
+		d.stop()
 	}
-	return f
+	d.replays.Wait()
+	d.world.Stop()
+	return d.director.Close()
 }
 
-// heal ends every fault, and then the network that they were done to.
-func (i *injections) heal() error {
-	if i.conduct != nil {
-		i.conduct()
-	}
-	i.conducted.Wait()
-	err := i.placed.Close()
-	if i.network != nil {
-		err = errors.Join(err, i.network.proxy.Close())
+// disarm ends every fault, and then the network that they were done to.
+func (d *drive) disarm() error {
+	err := d.endFaults()
+	if d.network != nil {
+		err = errors.Join(err, d.network.proxy.Close())
 	}
 	return err
 }
 
-// standingWindows records the faults that are in force for the whole run.
-func (d *drive) standingWindows() {
-	for i := range d.Scenario.Clients {
-		if skew := d.skew(i); skew != 0 {
-			d.standingWindow(faults.SkewClient, i, "clock off by "+skew.String())
-		}
-		if owner := d.owner(); owner != "" {
-			d.standingWindow(faults.CollideOwners, i, "owner id "+owner)
-		}
+// reach tells the director that a client, by its number from 1, has come to a moment.
+func (d *drive) reach(client int, m history.Moment) {
+	d.director.Plan().Reach(client, m)
+	if m == history.Entered {
+		d.director.Entered(client)
 	}
 }
 
@@ -100,7 +95,21 @@ func (d *drive) lockKeys(ctx context.Context, node int) ([]string, error) {
 	return slices.DeleteFunc(keys, func(k string) bool { return strings.Contains(k, workloads.StorePrefix(d.prefix)) }), err
 }
 
-// standingWindow records a fault that is in force for the whole run.
-func (d *drive) standingWindow(fault string, client int, note string) {
-	d.windows.Add(history.Window{Fault: fault, Client: workloads.ClientName(client), Node: -1, Confirmed: true, Note: note})
+// windows collects the measured windows of a run's faults. It may be used from several goroutines.
+type windows struct {
+	mu   sync.Mutex
+	list []history.Window
+}
+
+func (w *windows) add(win history.Window) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, win)
+}
+
+// all is a copy of what was recorded, in order of recording.
+func (w *windows) all() []history.Window {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.list)
 }

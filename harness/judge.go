@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
@@ -18,8 +17,8 @@ import (
 // judge has the record checked, and saves what came out. A checker that fails loses nothing: the record is on disk.
 func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 	d.tell(Progress{Phase: "checking", Elapsed: time.Duration(d.ended)})
-	out := &Outcome{Run: k.run, Windows: d.windows.List(), Dir: k.path()}
-	if c := d.injected.conductor; c != nil {
+	out := &Outcome{Run: k.run, Windows: d.windows.all(), Record: d.recorded, Dir: k.path()}
+	if c := d.replayer; c != nil {
 		order := c.Order()
 		out.Order = &order
 	}
@@ -64,8 +63,8 @@ func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
 		doubt(v, fmt.Sprintf("%s took %v to end: a section had passed before the node was there", w.Fault, time.Duration(w.End-w.Ending).Round(time.Millisecond)))
 	}
 	for _, f := range e.Scenario.Faults {
-		if !struck[f.Fault] && !(f.Fault == faults.SlowWork && e.config().Slow > 0) {
-			doubt(v, f.Fault+" never struck: its moment did not come")
+		if !struck[f.Fault] {
+			doubt(v, f.Fault+" never struck: its trigger never matched")
 		}
 	}
 }
@@ -90,7 +89,9 @@ func (d *drive) result(k *keeper, out *Outcome, set *latency.Set) results.Result
 	r.Rerun = d.Rerun
 	r.SetLatency(set, results.NotRedis)
 	r.Load = results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0, Offered: d.Scenario.Rate,
-		Achieved: float64(d.counts.granted.Load()) / time.Duration(max(d.ended, 1)).Seconds(), Duration: time.Duration(d.ended)}
+		Duration: time.Duration(max(min(d.measuredUntil(), d.ended)-d.warm(), 1)), WarmUp: time.Duration(d.warm())}
+	within, before := d.grants(d.recorded.Ops)
+	r.Load.Achieved, r.Load.Excluded = float64(within)/r.Load.Duration.Seconds(), before
 	r.Failovers = results.CountFailovers(out.Windows)
 	r.Health.GCMax = longestCollection(k.run.Start)
 	for _, w := range out.Windows {

@@ -99,7 +99,7 @@ func (k *keeper) saveHistory(r history.Recorded) error {
 		return k.dir.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, r.Header, r.Ops) })
 	})
 	both.Go(func() error {
-		return k.dir.SaveFunc(results.CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, r.Commands) })
+		return k.dir.SaveFunc(results.CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, r.Commands, r.Scripts) })
 	})
 	return both.Wait()
 }

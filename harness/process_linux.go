@@ -44,6 +44,8 @@ func state(pid int) byte {
 	return 0
 }
 
+func stop(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
+
 func resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
 
 // killed tells a process that died of SIGKILL, which here is the doing of the plan or of the run's end.

@@ -19,6 +19,8 @@ func dieWithParent() *syscall.SysProcAttr { return nil }
 
 func awaitState(int, string, time.Duration) bool { return false }
 
+func stop(*os.Process) error { return os.ErrInvalid }
+
 func resume(*os.Process) error { return os.ErrInvalid }
 
 func killed(error) bool { return false }

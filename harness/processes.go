@@ -10,22 +10,23 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/workloads"
 )
 
-// processes runs every client as a process of its own until all are done. A client that reaches a fault's moment says so and stops
-// or kills itself; the run sees it stopped, measures, and lets it go on.
+// processes runs every client as a process of its own until all are done. A client that reaches an event at which a fault is placed says so
+// and waits; the run does the fault, to the process itself where it is one of clients.
 func (d *drive) processes(ctx context.Context) error {
 	all := make([]*process, d.Scenario.Clients)
 	for i := range all {
 		all[i] = &process{drive: d, index: i, rec: d.newRecord(i)}
-		d.director.Enlist(i, nil, d.Scenario.Faults)
+		d.world.Enlist(i+1, all[i])
 	}
 	errs := make([]error, len(all))
 	var group sync.WaitGroup
@@ -39,9 +40,9 @@ func (d *drive) processes(ctx context.Context) error {
 func (d *drive) job(index int, base int64) job {
 	s := d.setup(index)
 	return job{Variant: d.Variant.Name, Topology: s.Variant.Topology, Workload: d.Scenario.Workload, Config: s.Config, Index: index, Clients: s.Clients, Owner: s.Owner,
-		Prefix: s.Prefix, PollNS: int64(s.Poll), Permits: s.Permits, Settings: s.Settings, Addrs: d.field.addrs(), Seed: d.Seed,
-		SkewNS: int64(d.skew(index)), Rate: d.Scenario.Rate, LeaseNS: int64(d.lease()), Faults: d.Scenario.Faults, Base: base,
-		Wait: d.injected.network != nil}
+		Prefix: s.Prefix, PollNS: int64(s.Poll), Permits: s.Permits, Addrs: d.field.addrs(), Seed: d.Seed,
+		SkewNS: int64(d.world.Skew(index + 1)), Rate: d.Scenario.Rate, LeaseNS: int64(d.lease()), Faults: d.Scenario.Faults, Base: base,
+		Wait: d.network != nil}
 }
 
 // process is one client process as the run sees it.
@@ -51,9 +52,14 @@ type process struct {
 	rec   record
 	cmd   *exec.Cmd
 	in    io.WriteCloser
-	told  bool                // it has said why it failed
+	told  bool           // it has said why it failed
+	work  sync.WaitGroup // events that are being dealt with, and ways that are being made
+
+	mu    sync.Mutex          // protects what follows
 	under []history.Operation // begun and not returned, outermost first
-	work  sync.WaitGroup      // stops that are being measured, and ways that are being made
+	holds []chan struct{}     // closed when it may go on from its event
+	dead  bool
+	last  *history.Command // whose reply it died of
 }
 
 // run starts the process and follows it to its end. The thread that starts it stays with it: a child that is to die with its
@@ -146,7 +152,7 @@ func (p *process) hear(ctx context.Context, n news) error {
 	d := p.drive
 	switch {
 	case n.Begin != nil:
-		p.under = append(p.under, *n.Begin)
+		p.began(*n.Begin)
 	case n.Op != nil:
 		p.returned(*n.Op)
 	case n.Observed != nil:
@@ -154,19 +160,15 @@ func (p *process) hear(ctx context.Context, n news) error {
 		p.rec.observe(o.Op, o.Outcome, o.Intended, o.Call, o.Return)
 	case n.Command != nil:
 		p.rec.AddCommand(*n.Command)
-	case n.Window != nil:
-		d.windows.Add(*n.Window)
-	case n.Moment != "":
-		err := d.director.At(ctx, p.index, n.Moment)
-		p.answer(n.Ask, answer{})
-		return err
-	case n.Stopping != nil:
-		p.stopped(ctx, *n.Stopping)
-	case n.Inject != nil:
-		d.director.Inject(ctx, n.Inject.Spec, n.Inject.Moment)
-		p.answer(n.Ask, answer{})
-	case n.Claim != nil:
-		p.answer(n.Ask, answer{Yes: d.director.First(*n.Claim)})
+	case n.Script != nil:
+		p.rec.AddScript(*n.Script)
+	case n.Event != nil:
+		if n.Event.Kind == faults.Moment {
+			d.reach(p.index+1, n.Event.Moment)
+		}
+		if n.Ask > 0 { // nothing is placed at the others
+			p.work.Go(func() { p.event(ctx, *n.Event); p.answer(n.Ask, answer{}) })
+		}
 	case n.Dial != nil:
 		p.work.Go(func() { p.answer(n.Ask, p.way(ctx, *n.Dial)) })
 	case n.Failed != "":
@@ -200,7 +202,15 @@ func (p *process) way(ctx context.Context, to dialling) answer {
 	return answer{Addr: addr}
 }
 
+func (p *process) began(op history.Operation) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.under = append(p.under, op)
+}
+
 func (p *process) returned(op history.Operation) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for i := len(p.under) - 1; i >= 0; i-- {
 		if p.under[i].Op == op.Op && p.under[i].Call == op.Call {
 			p.under = append(p.under[:i], p.under[i+1:]...)
@@ -210,34 +220,88 @@ func (p *process) returned(op history.Operation) {
 	p.rec.Add(op)
 }
 
-// stopped deals with a process that has announced a fault of its own: a stop is seen, measured and ended; a death is left to
-// finish.
-func (p *process) stopped(ctx context.Context, s stopping) {
-	d := p.drive
-	w := history.Window{Fault: s.Spec.Fault, Client: workloads.ClientName(p.index), Node: -1, Start: d.timeline(), Moment: s.Moment}
-	if s.Spec.Fault == faults.CrashClient {
-		w.Confirmed = p.awaitDeath()
-		d.windows.Add(w)
-		return
+// event does what is placed at an event of the process, and returns when the process may go on.
+func (p *process) event(ctx context.Context, e faults.Event) {
+	p.drive.director.Event(ctx, e, nil)
+	p.mu.Lock()
+	holds := p.holds
+	p.holds = nil
+	if p.dead && e.Stage == faults.Returning {
+		p.last = e.Command
 	}
-	p.work.Go(func() {
-		w.Confirmed = awaitState(p.cmd.Process.Pid, stateStopped, stateLimit)
-		d.director.Wait(ctx, p.index, s.Spec)
-		w.End = d.timeline()
-		w.Confirmed = resume(p.cmd.Process) == nil && w.Confirmed
-		d.windows.Add(w)
-	})
+	p.mu.Unlock()
+	for _, hold := range holds {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+		}
+	}
+}
+
+var _ inject.Client = (*process)(nil)
+
+// Pause stops the process.
+func (p *process) Pause(context.Context) (faults.Undo, error) {
+	if err := stop(p.cmd.Process); err != nil {
+		return nil, err
+	}
+	undo := func(context.Context) error {
+		if err := resume(p.cmd.Process); !errors.Is(err, os.ErrProcessDone) { // the run may have been abandoned meanwhile
+			return err
+		}
+		return nil
+	}
+	if !awaitState(p.cmd.Process.Pid, stateStopped, stateLimit) {
+		return undo, errors.New("the process was not seen to stop")
+	}
+	return undo, nil
+}
+
+// Crash kills the process.
+func (p *process) Crash(context.Context) error {
+	p.mu.Lock()
+	p.dead = true
+	p.mu.Unlock()
+	if err := p.cmd.Process.Kill(); err != nil {
+		return err
+	}
+	if !awaitState(p.cmd.Process.Pid, stateDead, stateLimit) {
+		return errors.New("the process was not seen to die")
+	}
+	return nil
+}
+
+// Cancel has the process cancel its acquire.
+func (p *process) Cancel(context.Context) error {
+	p.mu.Lock()
+	asks := slices.ContainsFunc(p.under, func(op history.Operation) bool { return op.Op == history.Acquire })
+	p.mu.Unlock()
+	if !asks {
+		return fmt.Errorf("%w: no acquire is under way", faults.ErrNothing)
+	}
+	return p.order(order{Cancel: true})
+}
+
+// Hold keeps the process at its event.
+func (p *process) Hold() faults.Undo {
+	hold := make(chan struct{})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holds = append(p.holds, hold)
+	return func(context.Context) error { close(hold); return nil }
 }
 
 // stateLimit bounds the wait for a process to be seen stopped or dead.
 const stateLimit = 5 * time.Second
 
-func (p *process) awaitDeath() bool { return awaitState(p.cmd.Process.Pid, stateDead, stateLimit) }
-
 // finish waits for the process and records what was under way when it died.
 func (p *process) finish() error {
 	err := p.cmd.Wait()
 	died := p.drive.timeline()
+	p.drive.director.Left(p.index + 1)
+	if p.last != nil {
+		p.rec.AddCommand(*p.last)
+	}
 	for _, op := range p.under {
 		op.Return = died
 		if op.Op != history.Use {

@@ -124,7 +124,7 @@ func TestClientProcessWaitsUntilItsMomentIsHeard(t *testing.T) {
 		}
 	}()
 	first := <-heard
-	if first.Moment != history.Calling || first.Ask == 0 {
+	if first.Event == nil || first.Event.Moment != history.Calling || first.Ask == 0 {
 		t.Errorf("the first news is %+v, want the moment at which it calls", first)
 	}
 	select {

@@ -15,11 +15,12 @@ type record struct {
 	latency *latency.Recorder
 	counts  *counts
 	lag     *lag
+	warm    int64 // what was meant to start before is not measured
 }
 
 // newRecord makes the record of the client with an index.
 func (d *drive) newRecord(index int) record {
-	r := record{d.recorder.Client(workloads.ClientName(index)), latency.NewRecorder(), &d.counts, &lag{}}
+	r := record{d.recorder.Client(workloads.ClientName(index)), latency.NewRecorder(), &d.counts, &lag{}, d.warm()}
 	d.joining.Lock()
 	defer d.joining.Unlock()
 	d.latency, d.lags = append(d.latency, r.latency), append(d.lags, r.lag)
@@ -67,6 +68,9 @@ func (r record) Add(op history.Operation) {
 
 // observe records the latency of an operation that had a definite end.
 func (r record) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
+	if intended < r.warm {
+		return
+	}
 	if op == history.Acquire {
 		r.lag.add(call - intended)
 	}

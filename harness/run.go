@@ -19,8 +19,9 @@ type Outcome struct {
 	Result  results.Result
 	Verdict *checker.Verdict
 	Windows []history.Window
-	Dir     string        // of the run; "" when nothing was saved
-	Order   *faults.Order // of a run that was led through a score
+	Record  history.Recorded // what the clients did and sent; nothing when the run was made in the simulator
+	Dir     string           // of the run; "" when nothing was saved
+	Order   *faults.Order    // of a run that was led through a schedule
 }
 
 // Run makes one experiment. When it returns an error with an Outcome, the run got as far as the Outcome says and what was
@@ -63,7 +64,7 @@ func (e Experiment) run(ctx context.Context, keep *keeper) (out *Outcome, err er
 	}
 	d, err := e.drive(ctx, f, keep)
 	if err != nil {
-		return nil, err
+		return &Outcome{Run: keep.run, Dir: keep.path()}, err
 	}
 	return d.judge(ctx, keep)
 }
@@ -72,17 +73,17 @@ func (e Experiment) run(ctx context.Context, keep *keeper) (out *Outcome, err er
 func (e Experiment) drive(ctx context.Context, f *field, keep *keeper) (*drive, error) {
 	d, err := e.newDrive(ctx, f)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.children.close())
 	}
 	stop, release := d.stopping()
 	defer release()
 	d.Stop = stop
 	spool := keep.startSpool(d)
 	stalls := watchStalls(time.Now)
-	d.injected, err = d.arm(ctx)
-	if err == nil {
-		err = errors.Join(d.clients(ctx), d.injected.heal())
+	if err = d.arm(ctx); err == nil {
+		err = d.clients(ctx)
 	}
+	err = errors.Join(err, d.children.close(), d.disarm())
 	d.ended, d.stall = d.timeline(), stalls.end()
 	err = errors.Join(err, spool.end(), d.audit(ctx))
 	var unsettled error
@@ -96,13 +97,14 @@ func (e Experiment) newDrive(ctx context.Context, f *field) (*drive, error) {
 	base := newTimebase()
 	d := &drive{Experiment: e, field: f, prefix: e.Prefix, base: base, timeline: base.now,
 		recorder: history.NewRecorder(), names: scriptNames()}
-	d.director = faults.NewDirector(e.lease(), d.timeline, d.windows.Add)
-	d.director.NilGrants = e.Variant.Traits.NilGrants
 	w, _ := workloads.Find(e.Scenario.Workload)
 	store, end := d.openStore()
 	err := w.Prepare(ctx, store, e.config())
 	if err = errors.Join(err, end()); err != nil {
-		return nil, fmt.Errorf("prepare workload %s: %w", w.Name(), err)
+		return d, fmt.Errorf("prepare workload %s: %w", w.Name(), err)
+	}
+	if d.Subject.Exec != "" {
+		return d, d.startChildren(ctx)
 	}
 	return d, d.shareBase()
 }
@@ -128,8 +130,7 @@ func (d *drive) clients(ctx context.Context) error {
 
 // stopping closes a channel when the run's length is over or somebody asks for its end, whichever is first.
 func (d *drive) stopping() (stop <-chan struct{}, release func()) {
-	length := d.Scenario.Length.Of(d.lease())
-	if length == 0 {
+	if d.length() == 0 {
 		return d.Stop, func() {}
 	}
 	asked := d.Stop
@@ -137,15 +138,20 @@ func (d *drive) stopping() (stop <-chan struct{}, release func()) {
 	done := make(chan struct{})
 	go func() { // owned by release
 		defer close(done)
-		t := time.NewTimer(length)
-		defer t.Stop()
-		select {
-		case <-t.C:
-			close(ch)
-		case <-asked:
-			close(ch)
-		case <-quit:
+		for _, at := range []int64{d.warm(), d.warm() + d.length()} {
+			t := time.NewTimer(time.Duration(at - d.timeline()))
+			defer t.Stop()
+			select {
+			case <-t.C:
+				d.measured(at > d.warm())
+			case <-asked:
+				close(ch)
+				return
+			case <-quit:
+				return
+			}
 		}
+		close(ch)
 	}()
 	return ch, func() { close(quit); <-done }
 }

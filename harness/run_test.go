@@ -173,7 +173,7 @@ func recheck(t *testing.T, dir string) *checker.Verdict {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	commands, err := history.LoadCommands(filepath.Join(dir, results.CommandsFile))
+	commands, _, err := history.LoadCommands(filepath.Join(dir, results.CommandsFile))
 	if err != nil {
 		t.Fatal(err)
 	}

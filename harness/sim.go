@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/sim"
@@ -73,7 +74,7 @@ func (s *Sim) borrow() *sim.Simulator {
 		s.idle = s.idle[:n-1]
 		return one
 	}
-	return sim.New(nil)
+	return sim.New(catalogue.Known{})
 }
 
 func (s *Sim) bring(one *sim.Simulator) {
@@ -170,7 +171,7 @@ func (e Experiment) program(seed uint64) sim.Program {
 	w, _ := workloads.Find(e.Scenario.Workload)
 	return sim.Program{
 		Variant: e.Variant, Workload: w, Config: e.config(), Clients: e.Scenario.Clients, Topology: e.topology(), Nodes: e.Scenario.Nodes,
-		Poll: e.Scenario.Poll.Of(e.lease()), Permits: e.Scenario.Permits, Settings: e.Settings, Timeout: replyTimeout(e.lease()),
+		Poll: e.Scenario.Poll.Of(e.lease()), Permits: e.Scenario.Permits, Timeout: replyTimeout(e.lease()),
 		Persistence: e.Scenario.Persistence, Faults: e.Scenario.Faults, Length: e.Scenario.Length.Of(e.lease()), Seed: seed,
 		Enough: enoughCommands,
 	}

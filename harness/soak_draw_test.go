@@ -13,7 +13,6 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/scenarios"
-	"github.com/lockbench/lockbench/servers"
 )
 
 // soakExperiment draws a lock, what clients are, and up to three faults.
@@ -45,7 +44,7 @@ type draw struct{ *mathrand.Rand }
 func (d draw) scenario(v impls.Variant) scenarios.Scenario {
 	s := scenarios.Scenario{Name: "soak", About: "drawn", Workload: "counter", Topology: v.Topology, Clients: 3, Ops: 3,
 		Lease: span(300 * time.Millisecond), Think: span(30 * time.Millisecond), Pause: span(10 * time.Millisecond), Wait: span(2 * time.Second),
-		Poll: span(5 * time.Millisecond), Persistence: pick(d, servers.PersistNone, servers.PersistEverySec, servers.PersistAlways)}
+		Poll: span(5 * time.Millisecond), Persistence: pick(d, impls.PersistNone, impls.PersistEverySec, impls.PersistAlways)}
 	switch v.Kind {
 	case history.RW:
 		s.Workload = "read-mostly"
@@ -70,8 +69,8 @@ func (d draw) scenario(v impls.Variant) scenarios.Scenario {
 // fault draws a fault of a kind: who, when, how long and how much.
 func (d draw) fault(k faults.Kind) faults.Spec {
 	f := faults.Spec{Fault: k.Name}
-	if !k.OnlyStart && !(k.FromStart && d.IntN(2) == 0) {
-		f.When = d.trigger(k.Name)
+	if k.At != faults.AtStart && !(k.At&faults.AtStart != 0 && d.IntN(2) == 0) {
+		f.When = d.trigger(k)
 		if k.Name != faults.Failover { // the old primary does not come back
 			f.Times = d.IntN(3)
 		}
@@ -101,26 +100,19 @@ func (d draw) size(fault string) faults.Span {
 	return faults.Span{Leases: 4*d.Float64() - 2}
 }
 
-func (d draw) trigger(fault string) faults.Trigger {
-	command := pick(d, "acquire", "acquire *w", "release", "release *w", "use", "any")
-	t := faults.Trigger{Nth: d.IntN(3)}
-	switch fault {
-	case faults.LoseRequest, faults.DelayRequest:
-		t.Request = command
-		return t
-	case faults.LoseReply, faults.DelayReply:
-		t.Reply = command
-		return t
-	case faults.SlowWork:
-		t.Moment = "entered"
-		return t
+func (d draw) trigger(k faults.Kind) faults.Trigger {
+	command := pick(d, "acquire", "acquire *w", "extend", "release", "release *w", "use", "any")
+	form := faults.AtStart
+	for form == faults.AtStart || k.At&form == 0 {
+		form = pick(d, faults.AtTime, faults.AtMoment, faults.AtMoment, faults.AtRequest, faults.AtReply)
 	}
-	switch d.IntN(5) {
-	case 0:
+	t := faults.Trigger{Nth: d.IntN(3)}
+	switch form {
+	case faults.AtRequest:
 		t.Request = command
-	case 1:
+	case faults.AtReply:
 		t.Reply = command
-	case 2:
+	case faults.AtTime:
 		return faults.Trigger{Within: span(500 * time.Millisecond)}
 	default:
 		t.Moment = string(pick(d, history.Calling, history.Granted, history.Entered, history.BeforeRelease))

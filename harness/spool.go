@@ -77,7 +77,7 @@ func (s *spool) write() {
 
 // writeWindows adds the fault windows that were measured since it was called last, with a single write.
 func (s *spool) writeWindows() error {
-	measured := s.drive.windows.List()
+	measured := s.drive.windows.all()
 	var text []byte
 	for i := s.windows; i < len(measured); i++ {
 		text = history.AppendWindow(text, &measured[i])
@@ -110,7 +110,7 @@ func (s *spool) end() error {
 func (d *drive) progress() Progress {
 	p := Progress{Phase: "clients", Elapsed: time.Duration(d.timeline()), Rounds: d.counts.granted.Load(),
 		Refused: d.counts.refused.Load(), Unknown: d.counts.unknown.Load(), Expected: int64(d.Scenario.Ops * d.Scenario.Clients)}
-	p.Faults = len(d.windows.List())
+	p.Faults = len(d.windows.all())
 	if d.measures() {
 		d.joining.Lock()
 		joined := slices.Clone(d.latency)
@@ -125,5 +125,5 @@ func (d *drive) progress() Progress {
 func (d *drive) header() history.Header {
 	return history.Header{Lock: d.Variant.Name, Kind: d.Variant.Kind, Lease: int64(d.claimedLease()),
 		Permits: max(d.Scenario.Permits, 1), ClockError: d.clockError, Votes: d.Variant.Votes(),
-		Wakeups: d.Variant.Traits.Wakeups, FIFO: d.Variant.Traits.FIFO}
+		Wakeups: d.Variant.Traits.Wakeups, FIFO: d.Variant.Traits.FIFO, Epoch: d.base.wall()}
 }

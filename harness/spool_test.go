@@ -31,12 +31,12 @@ func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 			t.Errorf("after %d writes: %+v, %v", n, recorded, err)
 		}
 		windows, err := history.LoadWindows(dir.File(results.FaultsFile))
-		if diff := cmp.Diff(d.windows.List(), windows); err != nil || diff != "" {
+		if diff := cmp.Diff(d.windows.all(), windows); err != nil || diff != "" {
 			t.Errorf("after %d writes: %v\n%s", n, err, diff)
 		}
 		at := int64(n)
 		c1.Add(history.Operation{Op: history.Use, Key: "k", Call: at, Return: at})
-		d.windows.Add(history.Window{Fault: "pause-client", Client: "c1", Node: -1, Start: at, End: at + 1, Confirmed: true})
+		d.windows.add(history.Window{Fault: "pause-client", Client: "c1", Node: -1, Start: at, End: at + 1, Confirmed: true})
 		s.write()
 	}
 	if err := s.end(); err != nil {

@@ -2,6 +2,8 @@ package harness
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,6 +24,7 @@ type SuiteConfig struct {
 	Seed      uint64
 	Side      int // how many cells run side by side
 	Rerun     string
+	Shard     *results.Shard // the part of the cells that is run; nil: all
 	// Cell makes one run on servers of its own and gives its result and its run directory.
 	Cell func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error)
 	// Stop, when closed, lets the cells under way finish and begins no other.
@@ -36,6 +39,7 @@ type SuiteConfig struct {
 func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	start := cfg.Now()
 	pairs, notes := cfg.pairs()
+	pairs, shard := cfg.sharded(pairs)
 	s := &suite{cfg: cfg, pairs: pairs, cells: make([]results.Cell, len(pairs)), work: make(chan int)}
 	var workers sync.WaitGroup
 	for range max(cfg.Side, 1) {
@@ -44,8 +48,9 @@ func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	asked := s.feed(ctx)
 	workers.Wait()
 	s.again(ctx, asked)
-	out := results.Suite{Server: cfg.Server, Seed: cfg.Seed, Duration: cfg.Now().Sub(start), Cells: s.cells[:asked], Notes: notes, Rerun: cfg.Rerun}
-	if asked < len(s.cells) {
+	out := results.Suite{Server: cfg.Server, Seed: cfg.Seed, Duration: cfg.Now().Sub(start), Cells: s.cells[:asked], Notes: notes, Rerun: cfg.Rerun,
+		Start: start.UTC(), Shard: shard, Missing: len(s.cells) - asked}
+	if out.Missing > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("stopped after %d of %d cells", asked, len(s.cells)))
 	}
 	out.Judge()
@@ -73,6 +78,23 @@ func (cfg SuiteConfig) pairs() (out []pair, notes []string) {
 		}
 	}
 	return out, notes
+}
+
+// sharded gives the pairs of the shard that is to be run, and the shard with what it is a part of.
+func (cfg SuiteConfig) sharded(pairs []pair) (out []pair, _ *results.Shard) {
+	if cfg.Shard == nil {
+		return pairs, nil
+	}
+	shard, plan := *cfg.Shard, sha256.New()
+	shard.Of = len(pairs)
+	for i, p := range pairs {
+		fmt.Fprintf(plan, "%s %s %s\n", p.variant.Name, p.scenario.Name, p.variant.Expect[p.scenario.Name])
+		if shard.Has(i) {
+			out = append(out, p)
+		}
+	}
+	shard.Plan = hex.EncodeToString(plan.Sum(nil)[:8])
+	return out, &shard
 }
 
 // suite is a Suite under way.

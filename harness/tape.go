@@ -9,7 +9,7 @@ import (
 )
 
 // OfTape makes a scenario of a tape: the same lock, clients, rounds and times, and of its faults those that are so from the start. The
-// others, and the order of messages, are in the tape's score, see [Experiment.Score].
+// others, and the order of messages, are in the tape's schedule, see [Experiment.Schedule].
 func OfTape(t sim.Tape) scenarios.Scenario {
 	p := t.Program
 	s := scenarios.Scenario{
@@ -20,8 +20,7 @@ func OfTape(t sim.Tape) scenarios.Scenario {
 		Persistence: p.Persistence,
 	}
 	for _, f := range p.Faults {
-		if sim.IsFromStart(f.Fault) {
-			f.When = faults.Trigger{} // so it was simulated
+		if kind, _ := faults.FindKind(f.Fault); kind.In == faults.InClient && f.When.Form() == faults.AtStart {
 			s.Faults = append(s.Faults, f)
 		}
 	}

@@ -41,7 +41,7 @@ func TestRealServersAreLedThroughATape(t *testing.T) {
 	} {
 		t.Run(tt.lock+" "+tt.breaks, func(t *testing.T) {
 			t.Parallel()
-			shows(t, shrunk(t, tt.lock, tt.breaks, tt.faults, tt.topology), p)
+			shows(t, shrunk(t, tt.lock, tt.breaks, tt.faults, tt.topology, 0), p)
 		})
 	}
 }
@@ -56,7 +56,7 @@ func TestContainersAreLedThroughATape(t *testing.T) {
 		{"token", "mutual-exclusion/mis-unlock", faults.EvictKeys},
 	} {
 		t.Run(tt.lock+" "+tt.breaks, func(t *testing.T) {
-			shows(t, shrunk(t, tt.lock, tt.breaks, []string{tt.fault}, ""), p)
+			shows(t, shrunk(t, tt.lock, tt.breaks, []string{tt.fault}, "", containerLease), p)
 		})
 	}
 }
@@ -82,14 +82,20 @@ func broke(out *Outcome, tape sim.Tape) bool {
 	})
 }
 
-// shrunk finds a tape along which a lock breaks something, and makes it short.
-func shrunk(t *testing.T, lock, breaks string, may []string, topology impls.Topology) sim.Tape {
+// containerLease is longer than a container takes to be killed and started again: else what a restart lost had ended before.
+const containerLease = 5 * time.Second
+
+// shrunk finds a tape along which a lock breaks something, and makes it short. A lease of 0 is the program's own.
+func shrunk(t *testing.T, lock, breaks string, may []string, topology impls.Topology, lease time.Duration) sim.Tape {
 	t.Helper()
 	v, _ := catalogue.Find(lock)
-	s := sim.New(nil)
+	s := sim.New(catalogue.Known{})
 	defer s.Close()
 	program := sim.DefaultProgram(v)
 	program.Topology = topology
+	if lease > 0 {
+		program.Config.Lease = lease
+	}
 	if may == nil {
 		may = sim.DefaultFaults(v)
 	}
@@ -108,9 +114,9 @@ func shrunk(t *testing.T, lock, breaks string, may []string, topology impls.Topo
 // ledThrough runs a tape on real servers.
 func ledThrough(t *testing.T, tape sim.Tape, p servers.Provider) *Outcome {
 	t.Helper()
-	s := sim.New(nil)
+	s := sim.New(catalogue.Known{})
 	defer s.Close()
-	score, err := s.Score(tape)
+	schedule, err := s.Schedule(tape)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +129,7 @@ func ledThrough(t *testing.T, tape sim.Tape, p servers.Provider) *Outcome {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	v, _ := catalogue.Find(tape.Program.Lock)
-	out, err := Run(t.Context(), Experiment{Variant: v, Scenario: sc.Resolve(tape.Program.Seed, v.Topology), Provider: p, Score: score,
+	out, err := Run(t.Context(), Experiment{Variant: v, Scenario: sc.Resolve(tape.Program.Seed, v.Topology), Provider: p, Schedule: schedule,
 		Seed: tape.Program.Seed, Now: time.Now, Random: bytes.NewReader(make([]byte, 64))})
 	if err != nil {
 		t.Fatal(err)

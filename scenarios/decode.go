@@ -13,6 +13,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/lockbench/lockbench/internal/suggest"
 )
 
 // decoder turns the syntax tree of one file into a Scenario. It is stricter than a YAML library's own decoder: a number is not
@@ -140,7 +142,7 @@ func hint(word string, fields map[string]int) string {
 	for k := range fields {
 		known = append(known, k)
 	}
-	if s := suggest(word, known); s != "" {
+	if s := suggest.Hint(word, known); s != "" {
 		return s
 	}
 	return "; known are " + list(known)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/lockbench/lockbench/internal/suggest"
 )
 
 // Load gives a built-in scenario by its name, or reads the file of that name. What contains a path separator or ends
@@ -21,7 +23,7 @@ func Load(nameOrPath string) (Scenario, error) {
 	if s, ok := Find(nameOrPath); ok {
 		return s, nil
 	}
-	return Scenario{}, fmt.Errorf("%w %q%s", ErrUnknown, nameOrPath, suggest(nameOrPath, order))
+	return Scenario{}, fmt.Errorf("%w %q%s", ErrUnknown, nameOrPath, suggest.Hint(nameOrPath, order))
 }
 
 func isPath(s string) bool {
@@ -31,6 +33,9 @@ func isPath(s string) bool {
 
 // Parse reads one scenario. file is how errors call it.
 func Parse(file string, data []byte) (Scenario, error) {
+	if err := outOfBounds(file, data); err != nil {
+		return Scenario{}, err
+	}
 	s, d := decode(file, data)
 	if len(d.errs) == 0 {
 		s.validate(d.problem)

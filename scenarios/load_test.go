@@ -28,7 +28,7 @@ faults:
 func TestParseErrors(t *testing.T) {
 	for _, tt := range []struct{ name, old, new, want string }{
 		{"an unknown field", "lease:", "leese:", "f.yaml:6:1: unknown field \"leese\"; did you mean \"lease\"?\n  6 | leese: 300ms\n    | ^"},
-		{"an unknown field like none", "about:", "zzzzzzzzzz:", "f.yaml:2:1: unknown field \"zzzzzzzzzz\"; known are about, amounts, clients, duration, faults, keys, lease, maxmemory, name, needs, nodes, ops, pause, permits, persistence, poll, rate, think, topology, wait, workload\n  2 | zzzzzzzzzz: for tests\n    | ^"},
+		{"an unknown field like none", "about:", "zzzzzzzzzz:", "f.yaml:2:1: unknown field \"zzzzzzzzzz\"; known are about, amounts, clients, duration, faults, keys, lease, maxmemory, name, nodes, ops, pause, permits, persistence, poll, rate, slo, think, topology, wait, warmup, workload\n  2 | zzzzzzzzzz: for tests\n    | ^"},
 		{"an unknown field of a fault", "for:", "four:", "f.yaml:10:3: unknown field \"four\"; did you mean \"for\"?\n  10 |   four: 1.5 lease\n     |   ^"},
 		{"a span that is none", "300ms", "300 parsec", "f.yaml:6:8: \"300 parsec\": a span looks like \"250ms\", \"1.5 lease\" or \"1 lease + 20ms\"\n  6 | lease: 300 parsec\n    |        ^"},
 		{"a lease in leases", "300ms", "2 lease", "f.yaml:6:8: 2 lease: the lease itself is not given in leases\n  6 | lease: 2 lease\n    |        ^"},
@@ -50,7 +50,7 @@ func TestParseErrors(t *testing.T) {
 		{"a field that the fault has no use for", "for: 1.5 lease", "for: 1s\n  by: 3s", "f.yaml:11:7: pause-client has no use for it\n  11 |   by: 3s\n     |       ^"},
 		{"a negative time", "1.5 lease", "-1 lease", "f.yaml:10:8: -1 lease is negative\n  10 |   for: -1 lease\n     |        ^"},
 		{"a client that is not there", "  for:", "  client: 3\n  for:", "f.yaml:10:11: 3 is not between 0 and 2\n  10 |   client: 3\n     |           ^"},
-		{"an unknown operation", "moment: entered", "reply: aquire SET", "f.yaml:9:17: unknown operation \"aquire\"; known are acquire, any, release, use\n  9 |   when: {reply: aquire SET}\n    |                 ^"},
+		{"an unknown operation", "moment: entered", "reply: aquire SET", "f.yaml:9:17: unknown operation \"aquire\"; known are acquire, any, extend, release, use\n  9 |   when: {reply: aquire SET}\n    |                 ^"},
 		{"two commands", "moment: entered", "reply: acquire SET NX", "f.yaml:9:17: \"acquire SET NX\": behind the operation comes one command, or *w for those that write\n  9 |   when: {reply: acquire SET NX}\n    |                 ^"},
 		{"a list for a mapping", "when: {moment: entered}", "when: [entered]", "f.yaml:9:9: want a mapping, got a list\n  9 |   when: [entered]\n    |         ^"},
 		{"an alias", "about: for tests", "about: &a x", "f.yaml:2:8: want text, got an anchor, alias or tag, which scenarios do not use\n  2 | about: &a x\n    |        ^"},
@@ -118,10 +118,10 @@ func TestWith(t *testing.T) {
 	}
 	got, err = base.With([]string{
 		"lease=2s", "faults.0.when={reply: acquire *w, nth: 2}", "faults.0.for = 2 lease",
-		"faults.1={fault: crash-client, when: {moment: granted}}", "needs.0=lease", "rate=2.5",
+		"faults.1={fault: crash-client, when: {moment: granted}}", "rate=2.5",
 	})
 	want := base
-	want.Lease, want.Rate, want.Needs = ms(2000), 2.5, []string{"lease"}
+	want.Lease, want.Rate = ms(2000), 2.5
 	want.Faults = []faults.Spec{
 		{Fault: faults.PauseClient, When: faults.Trigger{Reply: "acquire *w", Nth: 2}, For: faults.Span{Leases: 2}},
 		{Fault: faults.CrashClient, When: faults.Trigger{Moment: "granted"}},
@@ -147,7 +147,7 @@ func TestWithErrors(t *testing.T) {
 		{"faults.x=1", "--set:1:1: \"x\" is not a position in a list of 1\n  1 | faults.x=1\n    | ^"},
 		{"lease.x=1", "--set:1:1: there is nothing below a single value to set \"x\" in\n  1 | lease.x=1\n    | ^"},
 		{"lease", "--set:1:1: an override looks like lease=2s or faults.0.for=\"2 lease\"\n  1 | lease\n    | ^"},
-		{"needs=[a", "--set:1:7: the value is not YAML"},
+		{"keys=[a", "--set:1:6: the value is not YAML"},
 	} {
 		if _, err := base.With([]string{tt.set}); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s:\ngot\n%v\nwant\n%s", tt.set, err, tt.want)

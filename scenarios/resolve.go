@@ -7,7 +7,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/servers"
 )
 
 // DefaultNodes is the number of independent masters when a scenario gives none.
@@ -20,9 +19,9 @@ func (s Scenario) Resolve(seed uint64, topology impls.Topology) Scenario {
 	s.Topology = cmp.Or(s.Topology, topology, impls.Standalone)
 	s.Nodes = nodes(s)
 	s.Keys, s.Permits = max(s.Keys, 1), max(s.Permits, 1)
-	s.Persistence = cmp.Or(s.Persistence, servers.PersistNone)
+	s.Persistence = cmp.Or(s.Persistence, impls.PersistNone)
 	lease := s.Lease.Fixed
-	for _, span := range []*faults.Span{&s.Length, &s.Think, &s.Pause, &s.Wait, &s.Poll} {
+	for _, span := range []*faults.Span{&s.Length, &s.WarmUp, &s.Think, &s.Pause, &s.Wait, &s.Poll} {
 		fix(span, lease)
 	}
 	if s.Poll.Fixed == 0 {
@@ -76,7 +75,7 @@ func (d *drawer) fault(f faults.Spec, lease time.Duration) faults.Spec {
 	d.take(f.Fault+"/client", f.Client)
 	d.take(f.Fault+"/node", f.Node)
 	if f.When.Within != (faults.Span{}) {
-		f.When.After = faults.Span{Fixed: time.Duration(within * float64(f.When.Within.Of(lease))).Round(time.Millisecond)}
+		f.When.After = faults.Span{Fixed: max(time.Duration(within*float64(f.When.Within.Of(lease))).Round(time.Millisecond), time.Millisecond)}
 		f.When.Within = faults.Span{}
 	}
 	for _, span := range []*faults.Span{&f.For, &f.By, &f.When.After} {

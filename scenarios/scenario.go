@@ -12,7 +12,6 @@ package scenarios
 import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/servers"
 )
 
 // Scenario is one scenario file. Spans may be given in leases.
@@ -26,6 +25,7 @@ type Scenario struct {
 	Clients int         `yaml:"clients" json:"clients"`
 	Ops     int         `yaml:"ops,omitempty" json:"ops,omitempty"`          // rounds per client; 0 means until Duration
 	Length  faults.Span `yaml:"duration,omitempty" json:"duration,omitzero"` // 0 means until Ops are done
+	WarmUp  faults.Span `yaml:"warmup,omitempty" json:"warmup,omitzero"`     // before Length, not measured
 	Lease   faults.Span `yaml:"lease" json:"lease"`                          // never in leases
 	Think   faults.Span `yaml:"think,omitempty" json:"think,omitzero"`       // inside the critical section
 	Pause   faults.Span `yaml:"pause,omitempty" json:"pause,omitzero"`       // between rounds
@@ -36,12 +36,12 @@ type Scenario struct {
 	Permits int         `yaml:"permits,omitempty" json:"permits,omitempty"`  // for semaphores
 	Amounts Amounts     `yaml:"amounts,omitempty" json:"amounts,omitzero"`   // transfer: payment, remittance
 
-	Persistence servers.Persistence `yaml:"persistence,omitempty" json:"persistence,omitempty"`
-	MaxMemory   int64               `yaml:"maxmemory,omitempty" json:"maxmemory,omitempty"` // bytes, allkeys-lru
+	Persistence impls.Persistence `yaml:"persistence,omitempty" json:"persistence,omitempty"`
+	MaxMemory   int64             `yaml:"maxmemory,omitempty" json:"maxmemory,omitempty"` // bytes, allkeys-lru
 
 	Faults []faults.Spec `yaml:"faults,omitempty" json:"faults,omitempty"`
-	// Needs says which variants it applies to; [Needs] lists the words.
-	Needs []string `yaml:"needs,omitempty" json:"needs,omitempty"`
+	// SLO is the limits that its figures must keep, such as "acquire.p99 <= 20ms"; see results.ParseGate.
+	SLO []string `yaml:"slo,omitempty" json:"slo,omitempty"`
 }
 
 // Amounts are the two sums of the transfer workload: what a payment takes, what a remittance brings. Zero means the workload's own.

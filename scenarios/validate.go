@@ -8,7 +8,8 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -16,6 +17,7 @@ import (
 const (
 	maxClients = 1024
 	maxNodes   = 9
+	maxName    = 64
 )
 
 // problems collects what is wrong with a scenario, by the path of the value.
@@ -26,6 +28,7 @@ func (s Scenario) validate(bad problems) {
 	s.validateNames(bad)
 	s.validateNumbers(bad)
 	s.validateSpans(bad)
+	s.validateGates(bad)
 	for i, f := range s.Faults {
 		validateFault(f, s, func(path, format string, args ...any) {
 			bad(join(fmt.Sprintf("faults.%d", i), path), format, args...)
@@ -38,6 +41,8 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
 func (s Scenario) validateNames(bad problems) {
 	if !nameForm.MatchString(s.Name) {
 		bad("name", "%q: a name is letters and digits, joined by hyphens", s.Name)
+	} else if len(s.Name) > maxName {
+		bad("name", "a name of %d letters; the run directory is named after it, and it may have %d", len(s.Name), maxName)
 	}
 	var known []string
 	for _, w := range workloads.All() {
@@ -48,16 +53,8 @@ func (s Scenario) validateNames(bad problems) {
 		oneOf(bad, "topology", s.Topology, []impls.Topology{impls.Standalone, impls.Replicated, impls.Independent, impls.Cluster})
 	}
 	if s.Persistence != "" {
-		oneOf(bad, "persistence", s.Persistence, []servers.Persistence{servers.PersistNone, servers.PersistEverySec, servers.PersistAlways})
+		oneOf(bad, "persistence", s.Persistence, []impls.Persistence{impls.PersistNone, impls.PersistEverySec, impls.PersistAlways})
 	}
-	for i, n := range s.Needs {
-		oneOf(bad, fmt.Sprintf("needs.%d", i), n, Needs())
-	}
-}
-
-// Needs lists what a scenario may ask of a variant.
-func Needs() []string {
-	return []string{"unfenced", "reentrant", "client-clock", "multi-command", "wakeups", "local-owner", "shared", "permits", "lease"}
 }
 
 func oneOf[S ~string](bad problems, path string, word S, known []S) {
@@ -72,7 +69,7 @@ func oneOf[S ~string](bad problems, path string, word S, known []S) {
 		bad(path, "is missing; known are %s", list(words))
 		return
 	}
-	if near := suggest(string(word), words); near != "" {
+	if near := suggest.Hint(string(word), words); near != "" {
 		bad(path, "unknown %s %q%s", lastOf(path), word, near)
 		return
 	}
@@ -106,6 +103,18 @@ func (s Scenario) validateNumbers(bad problems) {
 	}
 }
 
+// validateGates reads the limits, so that a misspelt metric is found before anything runs.
+func (s Scenario) validateGates(bad problems) {
+	for i, text := range s.SLO {
+		if _, err := results.ParseGate(text); err != nil {
+			bad(fmt.Sprintf("slo.%d", i), "%v", err)
+		}
+	}
+	if s.WarmUp != (faults.Span{}) && s.Length == (faults.Span{}) {
+		bad("warmup", "needs a duration: a run that ends after so many rounds measures all of them")
+	}
+}
+
 func between(bad problems, path string, n, low, high int) {
 	if n < low || n > high {
 		bad(path, "%d is not between %d and %d", n, low, high)
@@ -121,7 +130,7 @@ func (s Scenario) validateSpans(bad problems) {
 	for _, p := range []struct {
 		path string
 		span faults.Span
-	}{{"duration", s.Length}, {"think", s.Think}, {"pause", s.Pause}, {"wait", s.Wait}, {"poll", s.Poll}} {
+	}{{"duration", s.Length}, {"warmup", s.WarmUp}, {"think", s.Think}, {"pause", s.Pause}, {"wait", s.Wait}, {"poll", s.Poll}} {
 		notNegative(bad, p.path, p.span, s)
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -26,14 +25,14 @@ func validateFault(f faults.Spec, s Scenario, bad problems) {
 	if f.Client != 0 && kind.On != faults.OneClient && !placedAtClient(f) {
 		bad("client", "%s is not done to one client", f.Fault)
 	}
-	if f.Node != 0 && !isNode(kind) {
+	if f.Node != 0 && !kind.OnNode() {
 		bad("node", "%s is not done to a node", f.Fault)
 	}
 	if f.Times < 0 {
 		bad("times", "%d is negative", f.Times)
 	}
-	if f.Fault == faults.Failover && s.Topology != "" && s.Topology != impls.Replicated {
-		bad("fault", "a failover needs topology replicated, this is %s", s.Topology)
+	if why := kind.Refusal("", s.Topology); why != "" && s.Topology != "" {
+		bad("fault", "%s on topology %s: %s", f.Fault, s.Topology, why)
 	}
 	validateUses(f, kind, s, bad)
 	validateTrigger(f.When, kind, s, func(path, format string, args ...any) { bad(join("when", path), format, args...) })
@@ -61,8 +60,6 @@ func validateRepeats(f faults.Spec, bad problems) {
 		bad("times", "%s is in force from the start, which comes once", f.Fault)
 	}
 }
-
-func isNode(k faults.Kind) bool { return k.On == faults.OneNode || k.On == faults.AllNodes }
 
 // validateUses holds the fields that are set against those that the fault uses.
 func validateUses(f faults.Spec, kind faults.Kind, s Scenario, bad problems) {
@@ -117,15 +114,22 @@ func validateTrigger(t faults.Trigger, kind faults.Kind, s Scenario, bad problem
 			n++
 		}
 	}
+	form := t.Form()
 	switch {
 	case n > 1:
 		bad("", "want exactly one of moment, request, reply, after and within")
-	case n == 0 && !kind.FromStart && !faults.IsFrameFault(kind.Name):
+	case kind.At&form != 0:
+	case kind.At == faults.AtRequest:
+		bad("", "%s needs request, which names what is lost or held", kind.Name)
+	case kind.At == faults.AtReply:
+		bad("", "%s needs reply, which names what is lost or held", kind.Name)
+	case n == 0:
 		bad("", "%s needs one of moment, request, reply, after and within", kind.Name)
-	case n == 1 && kind.OnlyStart:
+	case kind.At == faults.AtStart:
 		bad("", "%s can only be in force from the start", kind.Name)
+	default:
+		bad("", "%s strikes at %s, not at %s", kind.Name, kind.At, form)
 	}
-	validateReach(t, kind, bad)
 	if t.Moment != "" {
 		oneOf(bad, "moment", history.Moment(t.Moment), Moments())
 	}
@@ -141,27 +145,6 @@ func validateTrigger(t faults.Trigger, kind faults.Kind, s Scenario, bad problem
 	}
 }
 
-// validateReach finds triggers that a fault cannot strike at: single requests and replies are named, and work is slow inside a section.
-func validateReach(t faults.Trigger, kind faults.Kind, bad problems) {
-	switch kind.Name {
-	case faults.LoseRequest, faults.DelayRequest:
-		if t.Request == "" {
-			bad("", "%s needs request, which names what is lost or held", kind.Name)
-		}
-	case faults.LoseReply, faults.DelayReply:
-		if t.Reply == "" {
-			bad("", "%s needs reply, which names what is lost or held", kind.Name)
-		}
-	case faults.SlowWork:
-		if t != (faults.Trigger{}) && t.Moment == "" {
-			bad("", "%s strikes at a moment, or is in force from the start", kind.Name)
-		}
-	}
-}
-
-// Operations lists what the request or reply of a trigger may name.
-func Operations() []string { return []string{"acquire", "use", "release", "any"} }
-
 var commandForm = regexp.MustCompile(`^(\*w|[A-Za-z_.]+)$`)
 
 func validatePattern(bad problems, path, text string) {
@@ -169,8 +152,8 @@ func validatePattern(bad problems, path, text string) {
 		return
 	}
 	op, command, both := strings.Cut(text, " ")
-	if !slices.Contains(Operations(), op) {
-		bad(path, "unknown operation %q; known are %s", op, list(Operations()))
+	if !slices.Contains(faults.Operations(), op) {
+		bad(path, "unknown operation %q; known are %s", op, list(faults.Operations()))
 	}
 	if both && !commandForm.MatchString(command) {
 		bad(path, "%q: behind the operation comes one command, or *w for those that write", text)

@@ -17,7 +17,7 @@ func TestFaultsThatMakeNoSense(t *testing.T) {
 		{"a delay at a time", "", "{fault: delay-request, when: {after: 1s}, for: 1s}", "8:32: delay-request needs request"},
 		{"a delay after a request", "", "{fault: delay-reply, when: {request: acquire}, for: 1s}", "8:30: delay-reply needs reply"},
 		// Where a fault can strike.
-		{"slow work at a time", "", "{fault: slow-work, when: {after: 1s}, for: 1s}", "8:28: slow-work strikes at a moment, or is in force from the start"},
+		{"slow work at a time", "", "{fault: slow-work, when: {after: 1s}, for: 1s}", "8:28: slow-work strikes at the start, a moment, not at a time"},
 		{"a clock that is skewed later", "", "{fault: skew-client, when: {moment: entered}, by: 1s}", "8:30: skew-client can only be in force from the start"},
 		{"a crash without a moment", "", "{fault: crash-client}", "8:3: faults.0.when: crash-client needs one of moment, request, reply, after and within"},
 		// What it lasts, and how large it is.
@@ -37,7 +37,7 @@ func TestFaultsThatMakeNoSense(t *testing.T) {
 		{"a node that a lone server has not got", "topology: standalone\n", "{fault: kill-server, node: 2, when: {after: 1s}}", "9:30: 2 is not between 0 and 1"},
 		{"a node beyond the pair", "topology: replicated\n", "{fault: pause-server, node: 3, when: {after: 1s}, for: 1s}", "9:31: 3 is not between 0 and 2"},
 		{"a node beyond three masters", "topology: independent\nnodes: 3\n", "{fault: kill-server, node: 4, when: {after: 1s}}", "10:30: 4 is not between 0 and 3"},
-		{"a failover without a replica", "topology: standalone\n", "{fault: failover}", "9:11: a failover needs topology replicated, this is standalone"},
+		{"a failover without a replica", "topology: standalone\n", "{fault: failover}", "9:11: failover on topology standalone: there is no replica to promote"},
 		{"a client of a fault that is nobody's", "", "{fault: slow-network, client: 1, by: 1ms}", "8:33: slow-network is not done to one client"},
 		{"a node of a client's fault", "", "{fault: pause-client, node: 1, when: {moment: entered}, for: 1s}", "8:31: pause-client is not done to a node"},
 	} {

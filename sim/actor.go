@@ -21,6 +21,7 @@ type actor struct {
 	index  int
 	name   string
 	skew   time.Duration
+	slow   time.Duration      // how long its work in a section takes; 0 means as the workload says
 	cancel context.CancelFunc // of its last acquire; nil before the first
 
 	paused  bool
@@ -29,6 +30,8 @@ type actor struct {
 	done    bool
 	tokens  *tokens         // nil for a lock whose randomness comes from the seed
 	dead    chan struct{}   // closed when the client is
+	holds   int             // faults that keep it at its moment
+	kept    chan struct{}   // closed when it may go on from there; nil when nothing keeps it
 	held    []chan struct{} // of goroutines that wait for the end of a pause, in order of arrival; closed one by one
 	reached []*halt         // moments that the driver has not looked at
 	err     error           // what the workload returned
@@ -88,7 +91,8 @@ func (a *actor) run(ctx context.Context) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	a.done, a.err = true, err
-	a.world.retryExtents()
+	a.world.director.Left(a.index + 1)
+	a.world.active()
 }
 
 var _ workloads.Recorder = (*actor)(nil)
@@ -101,9 +105,6 @@ func (a *actor) Begin(op history.Operation) {
 		return
 	}
 	a.open = append(a.open, op)
-	if op.Op == history.Use {
-		a.world.enter(a)
-	}
 }
 
 // Add records an operation that has returned.
@@ -126,20 +127,6 @@ func (a *actor) record(op history.Operation) {
 	}
 	op.Client = a.name
 	a.ops = append(a.ops, op)
-}
-
-// operation names what the client is doing for whom a request to a node is sent. What a lock sends when nobody called it is
-// an extend.
-func (a *actor) operation(node int) string {
-	if node == a.world.storeIndex() {
-		return "use"
-	}
-	for i := len(a.open) - 1; i >= 0; i-- {
-		if op := a.open[i].Op; op != history.Use {
-			return op.String()
-		}
-	}
-	return history.Extend.String()
 }
 
 // dial opens a connection to a node. Like a [net.Dialer] it makes none, and does not wait, under a context that has ended: who dials under
@@ -268,6 +255,7 @@ func (a *actor) die() {
 		close(a.dead)
 	}
 	a.crashed, a.paused = true, false
+	a.goOn()
 	for _, turn := range a.held {
 		close(turn)
 	}
@@ -290,9 +278,10 @@ func (w *world) seedOf(index int) (seed [32]byte) {
 func (w *world) setup(index int) workloads.Setup {
 	p, v := w.program, w.program.Variant
 	v.Topology = p.Topology // on a cluster clients are the cluster's, whatever the lock is made for
+	p.Config.Slow = w.actors[index].slow
 	return workloads.Setup{
-		Variant: v, Config: p.Config, Index: index, Clients: p.Clients, Owner: w.owner(index), Prefix: keyPrefix,
-		Poll: p.Poll, Permits: p.Permits, Settings: p.Settings,
+		Variant: v, Config: p.Config, Index: index, Clients: p.Clients, Owner: w.owner, Prefix: keyPrefix,
+		Poll: p.Poll, Permits: p.Permits,
 	}
 }
 

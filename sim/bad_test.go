@@ -11,8 +11,10 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// findWithBad knows the catalogue and locks that take their process down.
-func findWithBad(name string) (impls.Variant, bool) {
+// withBad knows the catalogue and locks that take their process down.
+type withBad struct{ catalogue.Known }
+
+func (withBad) Find(name string) (impls.Variant, bool) {
 	if harm, ok := harms[name]; ok {
 		return impls.Variant{Name: name, Kind: history.Mutex, Topology: impls.Standalone, New: func(impls.Env) (impls.Lock, error) {
 			return badLock{harm}, nil

@@ -31,7 +31,7 @@ func BenchmarkSchedule(b *testing.B) {
 		for _, strategy := range []string{Random, PCT, Exhaustive} {
 			j := job{Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Strategy: strategy, All: true}
 			if strategy == Exhaustive {
-				j.Bounds.Faults = slices.DeleteFunc(j.Bounds.Faults, func(f string) bool { return slices.Contains(standing, f) })
+				j.Bounds.Faults = slices.DeleteFunc(j.Bounds.Faults, func(f string) bool { return IsStanding(f) })
 				j.Bounds.MaxFaults = 1
 			}
 			b.Run(lock+"/"+strategy, func(b *testing.B) { benchmarkSearch(b, j) })

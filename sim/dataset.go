@@ -15,6 +15,7 @@ import (
 type dataset struct {
 	entries []entry // in order of key
 	at      time.Time
+	turn    uint64 // of the last command that the node executed before
 }
 
 type entry struct {
@@ -32,7 +33,7 @@ func (n *node) copy(t time.Time) dataset {
 	n.tick(t)
 	db := n.redis.DB(0)
 	own := n.clock.now(t)
-	d := dataset{at: t}
+	d := dataset{at: t, turn: n.turn}
 	for _, key := range db.Keys() {
 		e := entry{key: key, kind: db.Type(key)}
 		switch e.kind {
@@ -50,7 +51,8 @@ func (n *node) copy(t time.Time) dataset {
 		case "set":
 			e.items, _ = db.Members(key)
 		case "zset":
-			e.scores, _ = db.SortedSet(key)
+			scores, _ := db.SortedSet(key)
+			e.scores = maps.Clone(scores) // miniredis gives the map in which it keeps them
 		}
 		if left := db.TTL(key); left > 0 {
 			e.expires = own.Add(left)
@@ -90,6 +92,18 @@ func (n *node) load(d dataset, t time.Time) {
 			db.SetTTL(e.key, e.expires.Sub(own))
 		}
 	}
+}
+
+// lostTo gives the keys that d has, by whether later has them.
+func (d dataset) lostTo(later dataset) (kept, lost []string) {
+	for _, e := range d.entries {
+		if slices.ContainsFunc(later.entries, func(o entry) bool { return o.key == e.key }) {
+			kept = append(kept, e.key)
+		} else {
+			lost = append(lost, e.key)
+		}
+	}
+	return kept, lost
 }
 
 // holdsAs tells whether two nodes hold the same keys with the same values, whenever these end.

@@ -78,7 +78,7 @@ func seeded(t *testing.T, h *host, v impls.Variant, seed int) Outcome {
 // fingerprint is a hash of everything that a schedule shows.
 func fingerprint(out Outcome) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintln(h, out.Hash, out.Trace, out.Header, out.Ops, out.Commands, out.Windows, out.Score, out.Tape, out.Stuck, out.Errors, out.Left)
+	fmt.Fprintln(h, out.Hash, out.Trace, out.Header, out.Ops, out.Commands, out.Windows, out.Schedule, out.Tape, out.Stuck, out.Errors, out.Left)
 	return h.Sum64()
 }
 
@@ -91,7 +91,7 @@ func showDifference(t *testing.T, seed int, a, b Outcome) {
 			return
 		}
 	}
-	t.Logf("seed %d: the same lines; hashes %x and %x\n%v\n%v\n%v\n%v\n%v\n%v\n%v\n%v", seed, a.Hash, b.Hash, a.Ops, b.Ops, a.Commands, b.Commands, a.Score, b.Score, a.Errors, b.Errors)
+	t.Logf("seed %d: the same lines; hashes %x and %x\n%v\n%v\n%v\n%v\n%v\n%v\n%v\n%v", seed, a.Hash, b.Hash, a.Ops, b.Ops, a.Commands, b.Commands, a.Schedule, b.Schedule, a.Errors, b.Errors)
 }
 
 func at(lines []string, i int) string {

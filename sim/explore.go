@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
 // ExploreSchema is the schema name of an exploration's result.
@@ -36,8 +35,8 @@ type ExploreConfig struct {
 	Command []string
 	// Env is added to a worker's environment.
 	Env []string
-	// Find finds the variant in this process; nil means the catalogue's. A worker has its own, see WorkerMain.
-	Find Finder
+	// Known finds the variant in this process; nil is for a program that carries it. A worker has its own, see WorkerMain.
+	Known Catalogue
 }
 
 // Stats is how far an exploration has come.
@@ -125,10 +124,10 @@ type exploration struct {
 }
 
 func newExploration(cfg ExploreConfig, tell func(Stats)) (*exploration, error) {
-	if cfg.Find == nil {
-		cfg.Find = catalogue.Find
+	if cfg.Known == nil {
+		cfg.Known = empty{}
 	}
-	p, err := cfg.Program.resolve(cfg.Find)
+	p, err := cfg.Program.resolve(cfg.Known)
 	if err != nil {
 		return nil, err
 	}
@@ -288,7 +287,7 @@ func (r ExploreResult) Exceptions() string {
 // Explore searches in this process, on one core. It is for tests of a lock that lives in the test itself; what such a lock does to
 // its process it does to the test.
 func (s *Simulator) Explore(ctx context.Context, cfg ExploreConfig) (ExploreResult, error) {
-	cfg.Workers, cfg.Find = 1, s.host.find
+	cfg.Workers, cfg.Known = 1, s.host.known
 	e, err := newExploration(cfg, nil)
 	if err != nil {
 		return ExploreResult{}, err

@@ -35,8 +35,8 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 			t.Parallel()
 			p := program(t, "token", "hot", 1)
 			p.Lock = row.lock
-			p.Variant, _ = findWithBad(row.lock)
-			r, err := Explore(t.Context(), ExploreConfig{Program: p, Schedules: 4, Workers: 1, Find: findWithBad, Silence: time.Second}, nil)
+			p.Variant, _ = withBad{}.Find(row.lock)
+			r, err := Explore(t.Context(), ExploreConfig{Program: p, Schedules: 4, Workers: 1, Known: withBad{}, Silence: time.Second}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,8 +57,8 @@ func TestSearchGoesOnBehindWhatNeverEnds(t *testing.T) {
 			t.Parallel()
 			p := program(t, "token", "hot", 1)
 			p.Lock = lock
-			p.Variant, _ = findWithBad(lock)
-			e, err := newExploration(ExploreConfig{Program: p, Strategy: Random, Schedules: 2, Workers: 1, All: true, Find: findWithBad,
+			p.Variant, _ = withBad{}.Find(lock)
+			e, err := newExploration(ExploreConfig{Program: p, Strategy: Random, Schedules: 2, Workers: 1, All: true, Known: withBad{},
 				Silence: time.Second}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -86,9 +86,9 @@ func TestStarvedWorkerIsNoFinding(t *testing.T) {
 			t.Parallel()
 			p := program(t, "token", "hot", 1)
 			p.Lock, p.Clients = "starves", 1
-			p.Variant, _ = findWithBad("starves")
+			p.Variant, _ = withBad{}.Find("starves")
 			r, err := Explore(t.Context(), ExploreConfig{
-				Program: p, Bounds: Bounds{MaxWaits: 1}, Strategy: strategy, Schedules: 9, Workers: 2, Find: findWithBad, Silence: time.Second,
+				Program: p, Bounds: Bounds{MaxWaits: 1}, Strategy: strategy, Schedules: 9, Workers: 2, Known: withBad{}, Silence: time.Second,
 				Env: []string{onceEnv + "=" + filepath.Join(t.TempDir(), "done")},
 			}, nil)
 			if err != nil {
@@ -117,7 +117,7 @@ func TestExploreFindsShrinksAndReplays(t *testing.T) {
 	if r.First == nil {
 		t.Fatalf("nothing found: %+v", r)
 	}
-	s := New(nil)
+	s := New(catalogue.Known{})
 	defer s.Close()
 	if _, err := s.Replay(r.First.Tape); err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestExhaustedIsSaidOfAllWorkers(t *testing.T) {
 
 // TestReplayOfAnotherTraceDiverges: the hash is looked at.
 func TestReplayOfAnotherTraceDiverges(t *testing.T) {
-	s := New(nil)
+	s := New(catalogue.Known{})
 	defer s.Close()
 	tape := Tape{Schema: TapeSchema, Program: program(t, "token", "hot", 1), Hash: "1"}
 	if _, err := s.Replay(tape); err == nil || !strings.Contains(err.Error(), "diverged") {

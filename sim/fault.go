@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,89 +11,48 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// open begins a fault window and gives what ends it.
-func (w *world) open(fault, client string, node int, moment string) (end func()) {
-	i, begin := len(w.windows), w.noteFault(fault, client, node)
-	w.windows = append(w.windows, history.Window{Fault: fault, Client: client, Node: node, Start: w.timeline(), Confirmed: true, Moment: moment})
-	return func() {
-		if w.windows[i].End == 0 {
-			w.windows[i].End = w.timeline()
-			w.note(faults.Step{Kind: faults.StepEnd, Of: begin, Fault: faults.Spec{Fault: fault}})
-		}
+// The world as faults are done to it. A Director calls these methods while the driver works.
+var _ faults.World = (*world)(nil)
+
+// newDirector makes the Director of the program's faults.
+func (w *world) newDirector() *faults.Director {
+	p := w.program
+	plan := faults.NewPlan(p.Faults, p.Config.Lease, p.Variant.Traits.NilGrants)
+	return faults.NewDirector(plan, faults.DirectorConfig{World: w, Lease: p.Config.Lease, Clients: p.Clients, Began: w.began, Ended: w.ended})
+}
+
+// began puts a fault into the trace, unless it is a choice of the search, which is there already, and into the schedule.
+func (w *world) began(f *faults.Fault) {
+	if moment := f.Window().Moment; moment != bySearch {
+		w.trace.event(w.now(), strike, 0, []byte(f.Fault), func() string { return "!! " + f.Fault + ", " + moment })
+	}
+	w.noteFault(f)
+}
+
+func (w *world) ended(f *faults.Fault) {
+	if f.Window().Ending > 0 {
+		w.event(arranged, nil, nil, func() string { return "a fault ends" })
+	}
+	if f.ID > 0 {
+		w.note(faults.Step{Kind: faults.StepEnd, Of: f.ID, Fault: faults.Spec{Fault: f.Fault}})
 	}
 }
 
-// instant records a fault that is over as soon as it is done.
-func (w *world) instant(fault, client string, node int, moment string) {
-	w.open(fault, client, node, moment)()
-}
+// Now is the run's base.
+func (w *world) Now() int64 { return w.timeline() }
 
-// extent is how long a fault lasts: for d, and until ready says so, at most ten leases more. Without ready, d 0 is for ever.
-type extent struct {
-	d     time.Duration
-	ready func() bool
-}
-
-// longestWait is how many leases an event is waited for before a fault ends all the same.
-const longestWait = 10
-
-// lasting arranges the end of a fault.
-func (w *world) lasting(e extent, end func()) {
-	over := false
-	finish := func() {
-		if !over {
-			over = true
-			end()
-			w.event(arranged, nil, nil, func() string { return "a fault ends" })
-		}
-	}
-	switch {
-	case e.ready != nil:
-		earliest := time.Now().Add(e.d)
-		try := func() {
-			if !over && !time.Now().Before(earliest) && e.ready() {
-				w.after(faults.Settle, finish)
-			}
-		}
-		w.onEnter = append(w.onEnter, try)
-		w.after(e.d, try)
-		w.after(e.d+longestWait*w.program.Config.Lease, finish)
-	case e.d > 0:
-		w.after(e.d, finish)
-	}
-}
-
-// otherEnters makes an extent that ends when, after d, another client than a enters its critical section: one that entered before may
-// be about to leave it. The first look is at d.
-func (w *world) otherEnters(a *actor, d time.Duration) extent {
-	looked, before, own := false, 0, 0
-	return extent{d, func() bool {
-		if !looked {
-			looked, before, own = true, w.entered, w.entries[a.index]
-		}
-		return w.entered-before > w.entries[a.index]-own || w.alone(a)
-	}}
-}
-
-// alone tells whether all other clients are done or dead: nobody is left to enter.
-func (w *world) alone(a *actor) bool {
-	for _, other := range w.actors {
-		if other != a && !other.done && !other.crashed {
-			return false
-		}
-	}
-	return true
-}
-
-// pauseClient stops everything of a client.
-func (w *world) pauseClient(a *actor, e extent, moment string) {
-	if a.paused || a.crashed || a.done {
-		return
-	}
-	a.paused = true
-	end := w.open(faults.PauseClient, a.name, -1, moment)
-	w.lasting(e, func() { w.resumeClient(a); end() })
+// After lets the driver do something after d.
+func (w *world) After(d time.Duration, do func()) {
+	w.after(d, do)
 	w.active()
+}
+
+// PauseClient stops everything of a client.
+func (w *world) PauseClient(_ context.Context, client int) (faults.Undo, error) {
+	a := w.actors[client-1]
+	a.paused = true
+	w.active()
+	return func(context.Context) error { w.resumeClient(a); return nil }, nil
 }
 
 // resumeClient lets a client go on. What came for it meanwhile lies in its sockets: it is read first.
@@ -122,11 +82,9 @@ func (w *world) resumeClient(a *actor) {
 	w.active()
 }
 
-// crashClient kills a client; its machine closes its connections.
-func (w *world) crashClient(a *actor, moment string) {
-	if a.crashed || a.done {
-		return
-	}
+// CrashClient kills a client; its machine closes its connections.
+func (w *world) CrashClient(_ context.Context, client int) error {
+	a := w.actors[client-1]
 	a.closeRecord(impls.ErrCrashed.Error())
 	for _, l := range w.links {
 		if l.actor == a {
@@ -135,17 +93,18 @@ func (w *world) crashClient(a *actor, moment string) {
 		}
 	}
 	a.die()
-	w.retryExtents()
-	w.open(faults.CrashClient, a.name, -1, moment)
 	w.active()
+	return nil
 }
 
-// cancelClient cancels the context of the client's acquire, if one is under way.
-func (w *world) cancelClient(a *actor, moment string) {
-	w.instant(faults.CancelClient, a.name, -1, moment)
-	if a.cancel != nil {
-		a.cancel()
+// CancelClient cancels the context of the client's acquire, if one is under way.
+func (w *world) CancelClient(_ context.Context, client int) error {
+	a := w.actors[client-1]
+	if !a.asks() || a.cancel == nil {
+		return fmt.Errorf("%w: no acquire is under way", faults.ErrNothing)
 	}
+	a.cancel()
+	return nil
 }
 
 // asks tells whether the client has an acquire under way.
@@ -162,96 +121,251 @@ func (a *actor) scope(ctx context.Context) (context.Context, context.CancelFunc)
 	return scoped, cancel
 }
 
+// HoldClient keeps a client at the moment that it has reached.
+func (w *world) HoldClient(_ context.Context, client int) (faults.Undo, error) {
+	a := w.actors[client-1]
+	a.holds++
+	return func(context.Context) error {
+		if a.holds--; a.holds == 0 {
+			a.goOn()
+		}
+		return nil
+	}, nil
+}
+
+// goOn lets a client go on that was held at a moment.
+func (a *actor) goOn() {
+	if a.kept != nil {
+		close(a.kept)
+	}
+	a.kept = nil
+}
+
+// SkewClient sets a client's clock off.
+func (w *world) SkewClient(client int, by time.Duration) { w.actors[client-1].skew += by }
+
+// SlowClient makes a client's work long.
+func (w *world) SlowClient(client int, work time.Duration) { w.actors[client-1].slow = work }
+
+// CollideOwners gives all clients one owner id.
+func (w *world) CollideOwners() string {
+	w.owner = faults.SharedOwner
+	return w.owner
+}
+
+// Block lets nothing pass between clients and nodes.
+func (w *world) Block(_ context.Context, client, node int) (faults.Undo, error) {
+	var keys []cutKey
+	for _, a := range w.actors {
+		for _, n := range w.nodes {
+			k := cutKey{a.index, n.index}
+			if (client == faults.All || client == a.index+1) && (node == faults.All || node == n.index) && !w.cut[k] {
+				keys = append(keys, k)
+				w.cut[k] = true
+			}
+		}
+	}
+	return func(context.Context) error {
+		for _, k := range keys {
+			delete(w.cut, k)
+		}
+		close(w.healed)
+		w.healed = make(chan struct{})
+		return nil
+	}, nil
+}
+
+// Slow delays every request and reply, and lets no more than so many bytes a second pass each way of a connection.
+func (w *world) Slow(_ context.Context, delay time.Duration, bytesPerSecond float64) (faults.Undo, error) {
+	before := w.slow
+	w.slow.delay += delay
+	if bytesPerSecond > 0 && (w.slow.rate == 0 || bytesPerSecond < w.slow.rate) {
+		w.slow.rate = bytesPerSecond
+	}
+	return func(context.Context) error { w.slow = before; return nil }, nil
+}
+
+// slowness is what a slow network does to a message. There is one at a time, see [faults.Director].
+type slowness struct {
+	delay time.Duration
+	rate  float64 // bytes per second; 0 means unlimited
+}
+
+// onItsWay returns when a message of so many bytes arrives at the earliest, and arranges that it is looked at then; zero when the
+// network is not slow. free is when the connection has passed what was written before.
+func (w *world) onItsWay(bytes int, free *time.Time) (held time.Time) {
+	if w.slow == (slowness{}) {
+		return time.Time{}
+	}
+	now := time.Now()
+	held = now.Add(w.slow.delay)
+	if w.slow.rate > 0 {
+		if free.Before(now) {
+			*free = now
+		}
+		*free = free.Add(time.Duration(float64(bytes) / w.slow.rate * float64(time.Second)))
+		if free.After(held) {
+			held = *free
+		}
+	}
+	w.after(held.Sub(now), func() {})
+	return held
+}
+
+// sizeOf is how many bytes a request has on the wire, about.
+func sizeOf(args []string) (n int) {
+	for _, a := range args {
+		n += len(a) + len("$00\r\n\r\n")
+	}
+	return n
+}
+
+// CutSubscribers cuts every connection that subscribes, and with stay every one that tries to.
+func (w *world) CutSubscribers(_ context.Context, stay bool) (cut int, undo faults.Undo, err error) {
+	listening := slices.DeleteFunc(slices.Clone(w.links), func(l *link) bool { return !l.server.subs.has(l) })
+	w.inTurn(listening, w.cutLink)
+	if stay {
+		w.noSubscribers++
+		undo = func(context.Context) error { w.noSubscribers--; return nil }
+	}
+	return len(listening), undo, nil
+}
+
+// refusesSubscriber cuts the connection of a request that subscribes while none may.
+func (w *world) refusesSubscriber(q *request) bool {
+	if w.noSubscribers == 0 || q.name != "SUBSCRIBE" && q.name != "PSUBSCRIBE" && q.name != "SSUBSCRIBE" {
+		return false
+	}
+	w.noteRequest(q, true)
+	w.cutLink(q.link)
+	return true
+}
+
 // cutLink breaks a connection.
 func (w *world) cutLink(l *link) {
 	l.requests = nil
 	l.breakOff(errCut)
 }
 
-// loseRequest drops a request, and its connection.
-func (w *world) loseRequest(q *request, moment string) {
-	l := q.link
-	w.noteRequest(q, true)
-	w.instant(faults.LoseRequest, l.actor.name, l.server.index, moment)
-	w.cutLink(l)
-}
-
-// loseReply drops a reply, and its connection.
-func (w *world) loseReply(r *reply, moment string) {
-	l := r.link
-	w.noteReply(r, true)
-	w.instant(faults.LoseReply, l.actor.name, l.server.index, moment)
-	w.cutLink(l)
-}
-
-// delayRequest holds the oldest request of a link back.
-func (w *world) delayRequest(l *link, e extent, moment string) {
-	ifAny(l.requests, moment, func(q *request, m string) { w.holdRequest(q, e, m) })
-}
-
-func (w *world) holdRequest(q *request, e extent, moment string) {
-	q.kept = true
-	end := w.open(faults.DelayRequest, q.link.actor.name, q.link.server.index, moment)
-	w.lasting(e, func() { q.kept = false; end() })
-}
-
-// delayReply holds the oldest reply of a link back.
-func (w *world) delayReply(l *link, e extent, moment string) {
-	ifAny(l.replies, moment, func(r *reply, m string) { w.holdReply(r, e, m) })
-}
-
-func (w *world) holdReply(r *reply, e extent, moment string) {
-	r.kept = true
-	end := w.open(faults.DelayReply, r.link.actor.name, r.link.server.index, moment)
-	w.lasting(e, func() { r.kept = false; end() })
-}
-
-// sever lets nothing pass between clients and nodes; a nil actor means every client, a nil node every node.
-func (w *world) sever(fault string, a *actor, n *node, e extent, moment string) {
-	var keys []cutKey
-	for _, other := range w.actors {
-		for _, server := range w.nodes {
-			if (a == nil || a == other) && (n == nil || n == server) && !w.cut[cutKey{other.index, server.index}] {
-				keys = append(keys, cutKey{other.index, server.index})
-			}
-		}
+// onRequest and onReply are messages as faults are done to them.
+type (
+	onRequest struct {
+		*request
+		now bool // it is lost at once, and not when it would arrive
 	}
-	for _, k := range keys {
-		w.cut[k] = true
-	}
-	client, node := "", -1
-	if a != nil {
-		client = a.name
-	}
-	if n != nil {
-		node = n.index
-	}
-	end := w.open(fault, client, node, moment)
-	w.lasting(e, func() {
-		end()
-		for _, k := range keys {
-			delete(w.cut, k)
-		}
-		close(w.healed)
-		w.healed = make(chan struct{})
-	})
-}
+	onReply struct{ *reply }
+)
 
-// killServer kills a node; after d it is started again with what its persistence kept. d 0 means never.
-func (w *world) killServer(n *node, d time.Duration, moment string) {
-	if n.down {
+var (
+	_ faults.Message = onRequest{}
+	_ faults.Message = onReply{}
+)
+
+// Client is who sent it.
+func (m onRequest) Client() int { return m.link.actor.index + 1 }
+
+// Node is where it goes.
+func (m onRequest) Node() int { return m.link.target() }
+
+// Lose drops the request, and its connection.
+func (m onRequest) Lose() {
+	if !m.now {
+		m.doomed = true
 		return
 	}
-	kept := w.saved(n)
+	m.link.world.lose(m.request)
+}
+
+// lose drops a request, and its connection.
+func (w *world) lose(q *request) {
+	w.noteRequest(q, true)
+	w.cutLink(q.link)
+}
+
+// Hold keeps the request back.
+func (m onRequest) Hold() func() {
+	m.kept = true
+	return func() { m.kept = false }
+}
+
+// Client is who gets it.
+func (m onReply) Client() int { return m.link.actor.index + 1 }
+
+// Node is where it comes from.
+func (m onReply) Node() int { return m.link.target() }
+
+// Lose drops the reply, and its connection.
+func (m onReply) Lose() {
+	m.lost = true
+	m.link.world.noteReply(m.reply, true)
+	m.link.world.cutLink(m.link)
+}
+
+// Hold keeps the reply back.
+func (m onReply) Hold() func() {
+	m.kept = true
+	return func() { m.kept = false }
+}
+
+// target is the number of the node that a link leads to, -1 for the guarded store's.
+func (l *link) target() int {
+	if l.node == l.world.storeIndex() {
+		return -1
+	}
+	return l.node
+}
+
+// Nodes is the number of the lock's nodes.
+func (w *world) Nodes() int { return len(w.lockNodes()) }
+
+// lockNodes are the nodes of the lock, without the guarded store's.
+func (w *world) lockNodes() []*node { return w.nodes[:w.storeIndex()] }
+
+// up is a node that is not down.
+func (w *world) up(node int) (*node, error) {
+	n := w.nodes[node]
+	if n.down {
+		return n, fmt.Errorf("node %d is down", node+1)
+	}
+	return n, nil
+}
+
+// role is the node that a number means where connections follow the roles of a pair: the primary is 0.
+func (w *world) role(node int) int {
+	if w.program.Topology == impls.Replicated && w.primary == 1 {
+		return 1 - node
+	}
+	return node
+}
+
+// KillServer kills a node.
+func (w *world) KillServer(_ context.Context, node int) error {
+	n, err := w.up(node)
+	if err != nil {
+		return err
+	}
+	n.had, n.kept = n.copy(time.Now()), w.saved(n)
 	n.down, n.still = true, false
 	w.dropLinks(n)
-	end := w.open(faults.KillServer, "", n.index, moment)
-	w.lasting(extent{d: d}, func() {
-		end()
-		n.down = false
-		clear(n.scripts)
-		n.load(kept, time.Now())
-	})
+	return nil
+}
+
+// RestartServer starts a node again with what its persistence kept.
+func (w *world) RestartServer(_ context.Context, node int) (history.Effect, error) {
+	n := w.nodes[node]
+	n.down = false
+	clear(n.scripts)
+	n.load(n.kept, time.Now())
+	kept, lost := n.had.lostTo(n.kept)
+	return history.Effect{Node: w.address(node), What: history.Restarted, Turn: n.kept.turn, Known: true, Kept: kept, Lost: lost}, nil
+}
+
+// address is the number under which clients dial a node.
+func (w *world) address(node int) int {
+	if w.program.Topology == impls.Replicated {
+		return 0
+	}
+	return node
 }
 
 // dropLinks ends every connection of a node. What it had sent is lost with it.
@@ -266,112 +380,113 @@ func (w *world) dropLinks(n *node) {
 	w.inTurn(links, func(l *link) { l.breakOff(errGone) })
 }
 
-// pauseServer stops a node for d.
-func (w *world) pauseServer(n *node, d time.Duration, moment string) {
-	n.still = true
-	end := w.open(faults.PauseServer, "", n.index, moment)
-	w.lasting(extent{d: d}, func() { end(); n.still = false; w.active() })
-}
-
-// failover kills the primary and makes the replica, with the writes that reached it, the primary.
-func (w *world) failover(moment string) {
-	if w.program.Topology != impls.Replicated || w.pair.stopped {
-		return
+// StopServer stops a node.
+func (w *world) StopServer(_ context.Context, node int) error {
+	n, err := w.up(node)
+	if err == nil {
+		n.still = true
 	}
-	replica := w.promote()
-	w.instant(faults.Failover, "", 0, moment)
-	w.windows[len(w.windows)-1].Replica = replica
+	return err
 }
 
-// promote tells what the replica had of the lock.
-func (w *world) promote() (replica string) {
+// ContinueServer lets a node go on.
+func (w *world) ContinueServer(_ context.Context, node int) error {
+	w.nodes[node].still = false
+	w.active()
+	return nil
+}
+
+// CutReplication ends the replication of the pair: how much the new primary has not got is what happens until the failover.
+func (w *world) CutReplication(context.Context) error {
+	w.pair.cut = true
+	return nil
+}
+
+// Failover kills the primary and makes the replica, with the writes that reached it, the primary.
+func (w *world) Failover(context.Context) (had string, e history.Effect, err error) {
+	if w.pair.stopped {
+		return "", e, fmt.Errorf("%w: the pair has failed over", faults.ErrNothing)
+	}
 	old := w.nodes[w.primary]
-	if lock := old.copy(time.Now()); len(lock.entries) > 0 {
-		replica = history.ReplicaHad(lock.holdsAs(w.nodes[1-w.primary].copy(time.Now())))
+	lock, has := old.copy(time.Now()), w.nodes[1-w.primary].copy(time.Now())
+	if len(lock.entries) > 0 {
+		had = history.ReplicaHad(lock.holdsAs(has))
 	}
+	e = history.Effect{What: history.Promoted, Turn: w.pair.turn, Known: true}
+	e.Kept, e.Lost = lock.lostTo(has)
 	old.down = true
 	w.dropLinks(old)
 	w.primary = 1 - w.primary
 	w.pair.stopped, w.pair.stream = true, nil
+	w.nodes[w.primary].turn = old.turn
 	clear(w.nodes[w.primary].scripts)
-	return replica
+	return had, e, nil
 }
 
-// failoverAfter ends the replication of the pair now, and kills the primary when the fault is over: how much the new primary has not got is
-// what happens in between.
-func (w *world) failoverAfter(e extent, moment string) {
-	if e.d == 0 && e.ready == nil || w.program.Topology != impls.Replicated || w.pair.stopped {
-		w.failover(moment)
-		return
+// JumpClock moves a node's clock.
+func (w *world) JumpClock(_ context.Context, node int, by time.Duration) (e history.Effect, err error) {
+	n, err := w.up(node)
+	if err != nil {
+		return e, err
 	}
-	w.pair.cut = true
-	i, end := len(w.windows), w.open(faults.Failover, "", 0, moment)
-	w.lasting(e, func() { w.windows[i].Replica = w.promote(); end() })
-}
-
-// jumpClock moves a node's clock for d, or for ever.
-func (w *world) jumpClock(n *node, by, d time.Duration, moment string) {
 	n.jump(time.Now(), by)
-	if d == 0 {
-		w.instant(faults.JumpClock, "", n.index, moment)
-		return
+	return history.Effect{Node: w.address(node), What: history.ClockSet, By: int64(by)}, nil
+}
+
+// DriftClock lets a node's clock run at another rate from now on.
+func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history.Effect, err error) {
+	n, err := w.up(node)
+	if err != nil {
+		return e, err
 	}
-	end := w.open(faults.JumpClock, "", n.index, moment)
-	w.lasting(extent{d: d}, func() { end(); n.setRight(time.Now()) })
-}
-
-// driftClock lets a node's clock run at another rate from now on, for d or for ever.
-func (w *world) driftClock(n *node, rate float64, d time.Duration, moment string) {
 	n.setRate(time.Now(), rate)
-	end := w.open(faults.DriftClock, "", n.index, moment)
-	w.lasting(extent{d: d}, func() { end(); n.setRight(time.Now()) })
+	return history.Effect{Node: w.address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6)}, nil
 }
 
-// flushScripts lets nodes forget their scripts.
-func (w *world) flushScripts(nodes []*node, moment string) {
-	for _, n := range nodes {
+// SetClockRight sets a node's clock to the true time.
+func (w *world) SetClockRight(_ context.Context, node int) ([]history.Effect, error) {
+	n, now := w.nodes[node], time.Now()
+	off := n.clock.now(now).Sub(now)
+	n.setRight(now)
+	return []history.Effect{{Node: w.address(node), What: history.ClockRate}, {Node: w.address(node), What: history.ClockSet, By: -int64(off)}}, nil
+}
+
+// FlushScripts lets a node forget its scripts.
+func (w *world) FlushScripts(_ context.Context, node int) error {
+	n, err := w.up(w.role(node))
+	if err == nil {
 		clear(n.scripts)
 	}
-	w.instant(faults.FlushScripts, "", numberOf(nodes), moment)
+	return err
 }
 
-// loseKeys takes the lock's keys from those of the nodes that take writes: an operator deletes them, or a node evicts them because its
-// memory is full.
-func (w *world) loseKeys(fault string, nodes []*node, moment string) {
-	for _, n := range nodes {
-		if n.down || w.program.Topology == impls.Replicated && n != w.serverAt(0) {
-			continue
-		}
-		n.tick(time.Now())
-		db := n.redis.DB(0)
-		for _, key := range db.Keys() {
-			db.Del(key)
-		}
-		w.written(n)
+// DeleteKeys takes the lock's keys from a node. A replica has none of its own.
+func (w *world) DeleteKeys(_ context.Context, node int) (e history.Effect, err error) {
+	if w.program.Topology == impls.Replicated && node != 0 {
+		return e, nil
 	}
-	w.instant(fault, "", numberOf(nodes), moment)
-}
-
-// numberOf is the place of a single node, -1 for several.
-func numberOf(nodes []*node) int {
-	if len(nodes) == 1 {
-		return nodes[0].index
+	n, err := w.up(w.role(node))
+	if err != nil {
+		return e, err
 	}
-	return -1
+	n.tick(time.Now())
+	db := n.redis.DB(0)
+	keys := db.Keys()
+	if len(keys) == 0 {
+		return e, nil
+	}
+	for _, key := range keys {
+		db.Del(key)
+	}
+	w.written(n)
+	return history.Effect{Node: w.address(node), What: history.Deleted, Lost: keys}, nil
 }
 
-// cutPubSub cuts every connection that subscribes.
-func (w *world) cutPubSub(moment string) {
-	w.inTurn(slices.DeleteFunc(slices.Clone(w.links), func(l *link) bool { return !l.server.subs.has(l) }), w.cutLink)
-	w.instant(faults.CutPubSub, "", -1, moment)
+// EvictKeys takes the lock's keys from a node whose memory is full.
+func (w *world) EvictKeys(ctx context.Context, node int) (e history.Effect, evictions int, err error) {
+	e, err = w.DeleteKeys(ctx, node)
+	if err == nil && e.What != "" {
+		e.What = history.Evicted
+	}
+	return e, len(e.Lost), err
 }
-
-// slowNetwork delays every request and reply by d from now on, for as long as it lasts.
-func (w *world) slowNetwork(by, d time.Duration, moment string) {
-	w.slow += by
-	end := w.open(faults.SlowNetwork, "", -1, moment)
-	w.lasting(extent{d: d}, func() { end(); w.slow -= by })
-}
-
-// lockNodes are the nodes of the lock, without the guarded store's.
-func (w *world) lockNodes() []*node { return w.nodes[:w.storeIndex()] }

@@ -25,7 +25,7 @@ const longest = 12
 // hunt explores a lock in its default setting.
 func hunt(t *testing.T, v impls.Variant, schedules int) ExploreResult {
 	t.Helper()
-	s := New(nil)
+	s := New(catalogue.Known{})
 	defer s.Close()
 	r, err := s.Explore(t.Context(), ExploreConfig{
 		Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Schedules: schedules,
@@ -77,7 +77,7 @@ func smaller(t *testing.T, tape Tape) Tape {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), shrinking)
 	defer cancel()
-	s := New(nil)
+	s := New(catalogue.Known{})
 	defer s.Close()
 	small, err := s.Shrink(ctx, tape)
 	if err != nil {

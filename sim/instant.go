@@ -54,7 +54,11 @@ func (w *world) reach(a *actor, m history.Moment) {
 func (w *world) halt(a *actor, m history.Moment) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	watched := w.plan.watches(m)
+	w.director.Plan().Reach(a.index+1, m)
+	if m == history.Entered && !a.frozen {
+		w.director.Entered(a.index + 1)
+	}
+	watched := w.watches(a, m)
 	if a.frozen || !watched && !w.trace.keep {
 		return nil
 	}
@@ -77,8 +81,11 @@ func (w *world) passMoments() (did bool) {
 			if h.pass == nil {
 				continue
 			}
-			w.moment(a, h.moment)
-			close(h.pass)
+			if w.moment(a, h.moment); a.holds > 0 {
+				a.kept = h.pass
+			} else {
+				close(h.pass)
+			}
 			w.letRun()
 			did = true
 		}
@@ -103,7 +110,7 @@ func (w *world) admit() (did bool) {
 		if w.sent++; w.program.Enough > 0 && w.sent >= w.program.Enough && !w.stricken() {
 			w.lastRound()
 		}
-		did = w.plan.onSend(q) || did
+		did = w.onSend(q) || did
 	}
 	if did {
 		w.letRun()

@@ -63,15 +63,24 @@ func (j job) settle(n, length int) schedule {
 	return schedule{p, b, newRandom(seed, b, length)}
 }
 
-// standing are the faults that are a state of affairs from the start; a search draws them before the schedule begins.
-var standing = []string{faults.SkewClient, faults.CollideOwners, faults.SlowWork}
+// Placeable lists the faults that a search can place, by name.
+func Placeable() []string {
+	return slices.Sorted(slices.Values(faults.Names(func(k faults.Kind) bool { return k.Placed != faults.NotPlaced })))
+}
+
+// IsStanding reports whether a fault is a state of affairs from the start. A random or PCT search draws it before a schedule begins; an
+// exhaustive one cannot place it.
+func IsStanding(fault string) bool {
+	kind, _ := faults.FindKind(fault)
+	return kind.Placed == faults.BeforeSearch
+}
 
 // vary draws the workload of a schedule, and its standing faults. Each of these counts as one of the faults that the schedule may have.
 func vary(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
 	p = drawHabit(draw(p, r), r)
 	var strikes []string
 	for _, f := range b.Faults {
-		if !slices.Contains(standing, f) {
+		if !IsStanding(f) {
 			strikes = append(strikes, f)
 			continue
 		}
@@ -167,24 +176,16 @@ func (j job) check() error {
 		return fmt.Errorf("explore: no strategy is called %q; there are %s, %s, %s and %s", j.Strategy, Exhaustive, Random, PCT, Mixed)
 	}
 	for _, f := range j.Bounds.Faults {
-		if !slices.Contains(explorable, f) {
-			return fmt.Errorf("explore: a search cannot place %q; it can place %v", f, explorable)
+		if kind, _ := faults.FindKind(f); kind.Placed == faults.NotPlaced {
+			return fmt.Errorf("explore: a search cannot place %q; it can place %v", f, Placeable())
 		}
 	}
 	if j.Strategy == Exhaustive {
 		for _, f := range j.Bounds.Faults {
-			if slices.Contains(standing, f) {
+			if IsStanding(f) {
 				return fmt.Errorf("explore: an exhaustive search cannot place %q, which is there from the start", f)
 			}
 		}
 	}
 	return nil
-}
-
-// explorable are the faults that a search can place.
-var explorable = []string{
-	faults.PauseClient, faults.CrashClient, faults.CancelClient, faults.BlackholeClient, faults.LoseRequest, faults.LoseReply,
-	faults.DelayRequest, faults.DelayReply, faults.KillServer, faults.PauseServer, faults.PartitionNodes, faults.JumpClock,
-	faults.FlushScripts, faults.DeleteKey, faults.EvictKeys, faults.Failover, faults.CutPubSub, faults.SkewClient, faults.CollideOwners,
-	faults.SlowWork,
 }

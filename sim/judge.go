@@ -54,14 +54,11 @@ func first(names []string) string {
 	return names[0]
 }
 
-// hindrances are the faults with which a client cannot get a lock however good it is.
-var hindrances = []string{faults.PauseClient, faults.BlackholeClient, faults.DelayRequest, faults.DelayReply, faults.LoseRequest,
-	faults.LoseReply, faults.PartitionNodes, faults.PauseServer, faults.KillServer, faults.CutPubSub}
-
-// hindered tells whether a client itself met a fault that kept it from getting the lock.
+// hindered reports whether a client itself met a fault that kept it from getting the lock.
 func hindered(client string, windows []history.Window) bool {
 	return slices.ContainsFunc(windows, func(w history.Window) bool {
-		return (w.Client == client || w.Client == "") && slices.Contains(hindrances, w.Fault)
+		kind, _ := faults.FindKind(w.Fault)
+		return (w.Client == client || w.Client == "") && kind.Hinders
 	})
 }
 

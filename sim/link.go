@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/resp"
 )
@@ -45,7 +46,9 @@ type link struct {
 	lane    int           // of its requests in the record
 	inUse   int           // requests without a reply; with more than none the lane is taken
 	last    uint64        // hash of the request that was sent last
-	timer   *time.Timer   // of the reader, of which there is one at a time; nil until it has waited
+
+	sentUntil, givenUntil time.Time   // when a narrow link has passed what is on it, each way
+	timer                 *time.Timer // of the reader, of which there is one at a time; nil until it has waited
 }
 
 var _ net.Conn = (*link)(nil)
@@ -55,9 +58,9 @@ type request struct {
 	link    *link
 	name    string
 	args    []string
-	op      string // the operation of the client that sent it
-	sent    int64  // on the timeline
-	ready   int    // the step at which it became pending
+	op      faults.Operation // for which it was sent
+	sent    int64            // on the timeline
+	ready   int              // the step at which it became pending
 	held    time.Time
 	command int // index into the actor's commands
 	noted   int // the step of the score that it became; 0 = none
@@ -78,6 +81,7 @@ type reply struct {
 	ready   int
 	held    time.Time
 	kept    bool // held back until a fault ends
+	lost    bool // a fault has lost it
 }
 
 // String names the way of a link: client and node.

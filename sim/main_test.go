@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if IsWorker() {
-		os.Exit(WorkerMain(os.Stdin, os.Stdout, findWithBad))
+		os.Exit(WorkerMain(os.Stdin, os.Stdout, withBad{}))
 	}
 	quiet()
 	goleak.VerifyTestMain(m)

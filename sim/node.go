@@ -18,9 +18,12 @@ type node struct {
 	srv   *server.Server
 	lua   *luaHost
 	clock nodeClock
-	down  bool   // killed: connections are refused
-	still bool   // paused: nothing is answered
-	shard *shard // its place in a cluster; nil: it is in none
+	turn  uint64  // commands executed so far, handshakes excepted
+	down  bool    // killed: connections are refused
+	still bool    // paused: nothing is answered
+	kept  dataset // of a killed node: what it starts again with
+	had   dataset // and what it had when it was killed
+	shard *shard  // its place in a cluster; nil: it is in none
 	reply bytes.Buffer
 	out   *bufio.Writer
 	subs  subscriptions
@@ -68,7 +71,7 @@ func (n *node) reset(t time.Time) {
 	n.redis.FlushAll()
 	n.clock = nodeClock{rate: 1, since: t}
 	n.redis.SetTime(t)
-	n.down, n.still, n.shard = false, false, nil
+	n.turn, n.down, n.still, n.shard = 0, false, false, nil
 	n.subs = subscriptions{}
 	clear(n.scripts)
 }

@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/servers"
 )
 
 // testNode is an empty node whose clock starts at t.
@@ -121,10 +121,12 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(*testing.T) {
-		w := &world{program: p, nodes: nodes, start: time.Now(), disk: make([]disk, len(nodes)), trace: newTrace(false), activity: make(chan struct{}, 1)}
-		for _, n := range nodes {
+		w := &world{program: p, nodes: nodes, start: time.Now(), trace: newTrace(false), activity: make(chan struct{}, 1)}
+		for i, n := range nodes {
+			n.index = i
 			n.reset(w.start)
 		}
+		w.director = w.newDirector()
 		w.mu.Lock() // as the driver does while it works
 		defer w.mu.Unlock()
 		body(w)
@@ -142,7 +144,7 @@ func (w *world) sendsTo(n *node) *link {
 // sends lets a request arrive and gives its reply; "" when the server will answer later.
 func (l *link) sends(line string) string {
 	args := strings.Fields(line)
-	l.world.executeNow(&request{link: l, name: strings.ToUpper(args[0]), args: args})
+	l.world.executeNow(&request{link: l, name: strings.ToUpper(args[0]), args: args, quiet: true}) // no client sent it: there is no record
 	return l.answers()
 }
 
@@ -165,13 +167,13 @@ func (w *world) passes(d time.Duration) {
 // TestNodePersistence: a node that is killed comes back with what its persistence kept, and its leases go on ending by the clock.
 func TestNodePersistence(t *testing.T) {
 	rows := []struct {
-		mode servers.Persistence
+		mode impls.Persistence
 		kept []string // of a, written 0.5 s after the start, b at 1.2 s and c, which ends while the node is down
 	}{
 		{"", []string{"$-1", "$-1", "$-1"}},
-		{servers.PersistNone, []string{"$-1", "$-1", "$-1"}},
-		{servers.PersistEverySec, []string{"$1 1", "$-1", "$-1"}}, // the second that began at 1 s is lost
-		{servers.PersistAlways, []string{"$1 1", "$1 2", "$-1"}},
+		{impls.PersistNone, []string{"$-1", "$-1", "$-1"}},
+		{impls.PersistEverySec, []string{"$1 1", "$1 2", "$-1"}}, // a process that dies loses nothing that was written
+		{impls.PersistAlways, []string{"$1 1", "$1 2", "$-1"}},
 	}
 	for _, row := range rows {
 		t.Run("persistence "+string(row.mode), func(t *testing.T) {
@@ -183,7 +185,7 @@ func TestNodePersistence(t *testing.T) {
 				w.passes(700 * time.Millisecond)
 				l.sends("SET b 2")
 				w.passes(500 * time.Millisecond)
-				w.killServer(w.nodes[0], time.Second, "")
+				w.director.Strike(t.Context(), faults.Spec{Fault: faults.KillServer, Node: 1, For: faults.Span{Fixed: time.Second}}, "", nil)
 				w.passes(0)
 				if !w.nodes[0].down || l.lost == nil {
 					t.Error("the node lives, or its connections do")
@@ -193,6 +195,30 @@ func TestNodePersistence(t *testing.T) {
 					t.Errorf("down %v, holds %q, want %q", w.nodes[0].down, got, row.kept)
 				}
 			})
+		})
+	}
+}
+
+// TestCopyStaysAsItIs: what a node is told after it was copied does not change the copy, whatever the type.
+func TestCopyStaysAsItIs(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	rows := []struct{ name, before, after, read, want string }{
+		{"string", "SET k old", "SET k new", "GET k", "$3 old"},
+		{"hash", "HSET k f old", "HSET k f new", "HGET k f", "$3 old"},
+		{"list", "RPUSH k old", "RPUSH k new", "LLEN k", ":1"},
+		{"set", "SADD k old", "SADD k new", "SCARD k", ":1"},
+		{"sorted set", "ZADD k 1 old", "ZADD k 2 new", "ZCARD k", ":1"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			n := testNode(t, start)
+			asked(n, start, row.before)
+			kept := n.copy(start)
+			asked(n, start, row.after)
+			n.load(kept, start)
+			if got := asked(n, start, row.read)[0]; got != row.want {
+				t.Errorf("%s after the copy came back: %q, want %q", row.read, got, row.want)
+			}
 		})
 	}
 }
@@ -227,11 +253,11 @@ func TestNodeReplication(t *testing.T) {
 				if got := l.answers(); got != row.waited {
 					t.Errorf("WAIT answers %q, want %q", got, row.waited)
 				}
-				w.failover("")
+				w.director.Strike(t.Context(), faults.Spec{Fault: faults.Failover}, "", nil)
 				if w.serverAt(0) != w.nodes[1] || !w.nodes[0].down {
 					t.Error("address 0 does not lead to the replica, or the old primary lives")
 				}
-				if got := w.windows[0].Replica; got != row.replica {
+				if got := w.director.Windows()[0].Replica; got != row.replica {
 					t.Errorf("the replica %q, want %q", got, row.replica)
 				}
 				if got := asked(w.nodes[1], time.Now(), "GET a", "GET b"); !slices.Equal(got, row.holds) {

@@ -193,7 +193,10 @@ func (w *world) event(kind optionKind, l *link, content []byte, what func() stri
 // executeNow runs a request at its node and makes its reply an event, unless a fault is placed on it.
 func (w *world) executeNow(q *request) {
 	if q.doomed {
-		w.loseRequest(q, "before it arrives")
+		w.lose(q)
+		return
+	}
+	if w.refusesSubscriber(q) {
 		return
 	}
 	w.noteRequest(q, false)
@@ -209,7 +212,7 @@ func (w *world) answered(q *request, bytes []byte) {
 		return
 	}
 	r := &reply{link: l, request: q, bytes: append([]byte(nil), bytes...)}
-	if !w.plan.onReply(r) {
+	if !w.onReply(r) {
 		w.pendReply(r)
 	}
 }

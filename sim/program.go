@@ -6,7 +6,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -26,19 +25,18 @@ type Program struct {
 	Config   workloads.Config   `json:"config"`
 	Clients  int                `json:"clients"` // 1 to 64; 0 means 2
 
-	Topology impls.Topology    `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
-	Nodes    int               `json:"nodes,omitempty"`    // of independent masters; 0 means 5; a cluster has three
-	Poll     time.Duration     `json:"poll,omitempty"`     // between tries of waiters that poll; 0 means a fifth of the lease
-	Permits  int               `json:"permits,omitempty"`  // of a semaphore; 0 means 1
-	Settings map[string]string `json:"settings,omitempty"` // of the variant
-	Timeout  time.Duration     `json:"timeout,omitempty"`  // for one reply; 0 means three seconds
+	Topology impls.Topology `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
+	Nodes    int            `json:"nodes,omitempty"`    // of independent masters; 0 means 5; a cluster has three
+	Poll     time.Duration  `json:"poll,omitempty"`     // between tries of waiters that poll; 0 means a fifth of the lease
+	Permits  int            `json:"permits,omitempty"`  // of a semaphore; 0 means 1
+	Timeout  time.Duration  `json:"timeout,omitempty"`  // for one reply; 0 means three seconds
 
-	Persistence servers.Persistence `json:"persistence,omitempty"` // "" means none
-	Faults      []faults.Spec       `json:"faults,omitempty"`      // placed by script; what a strategy may add is in its Bounds
-	Length      time.Duration       `json:"length,omitempty"`      // after which no new round begins; 0 means never
-	Enough      int                 `json:"enough,omitempty"`      // commands, of all clients, after which no new round begins once no fault is under way; 0 means never
-	Horizon     time.Duration       `json:"horizon,omitempty"`     // of virtual time, after which clients that still run are stuck; 0 means 60 leases, at least a minute
-	Seed        uint64              `json:"seed"`                  // of tokens, jitter and what faults leave open
+	Persistence impls.Persistence `json:"persistence,omitempty"` // "" means none
+	Faults      []faults.Spec     `json:"faults,omitempty"`      // placed by script; what a strategy may add is in its Bounds
+	Length      time.Duration     `json:"length,omitempty"`      // after which no new round begins; 0 means never
+	Enough      int               `json:"enough,omitempty"`      // commands, of all clients, after which no new round begins once no fault is under way; 0 means never
+	Horizon     time.Duration     `json:"horizon,omitempty"`     // of virtual time, after which clients that still run are stuck; 0 means 60 leases, at least a minute
+	Seed        uint64            `json:"seed"`                  // of tokens, jitter and what faults leave open
 }
 
 // PollsPerLease is how often waiters look in a lease, unless the program says otherwise.
@@ -78,13 +76,24 @@ func (p Program) withDefaults() Program {
 	return p
 }
 
-// Finder finds a variant by its name.
-type Finder func(name string) (impls.Variant, bool)
+// Catalogue knows locks by name, so that a program that was read from a file or handed to a worker finds its own again, and names
+// the scripts among recorded commands. impls/catalogue.Known is lockbench's own; a nil Catalogue knows nothing, which is enough for a
+// program that carries its Variant.
+type Catalogue interface {
+	Find(name string) (impls.Variant, bool)
+	ScriptNames() map[string]string // by SHA-1 digest
+}
+
+// empty is the Catalogue that knows nothing.
+type empty struct{}
+
+func (empty) Find(string) (impls.Variant, bool) { return impls.Variant{}, false }
+func (empty) ScriptNames() map[string]string    { return map[string]string{} }
 
 // resolve finds the variant and the workload by their names.
-func (p Program) resolve(find Finder) (Program, error) {
+func (p Program) resolve(known Catalogue) (Program, error) {
 	if p.Variant.New == nil {
-		v, ok := find(p.Lock)
+		v, ok := known.Find(p.Lock)
 		if !ok {
 			return p, fmt.Errorf("program: no lock is called %q", p.Lock)
 		}

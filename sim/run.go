@@ -15,7 +15,6 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -24,15 +23,16 @@ type Outcome struct {
 	Header   history.Header
 	Ops      []history.Operation
 	Commands []history.Command
+	Scripts  map[string]string // the sources of scripts that clients sent, by digest; whoever keeps them copies them
 	Windows  []history.Window
 	Initial  *int64 // of the guarded store, for workloads that say
 	Final    *int64
-	Steps    int           // events that the scheduler released
-	Virtual  time.Duration // how long it would have taken
-	Waited   time.Duration // of that, what the strategy let pass while messages were on their way
-	Hash     uint64        // of the trace
-	Trace    []string      // when it was asked for
-	Score    faults.Score  // likewise
+	Steps    int             // events that the scheduler released
+	Virtual  time.Duration   // how long it would have taken
+	Waited   time.Duration   // of that, what the strategy let pass while messages were on their way
+	Hash     uint64          // of the trace
+	Trace    []string        // when it was asked for
+	Schedule faults.Schedule // likewise
 	Tape     []Choice
 	Missed   int      // choices of a tape that were not possible
 	Pruned   bool     // given up on the way: its state had been seen
@@ -45,22 +45,23 @@ type Outcome struct {
 // host keeps what outlives a schedule: the nodes.
 type host struct {
 	nodes   []*node
-	find    Finder
+	known   Catalogue
 	scripts map[string]string // names of scripts by digest
+	sources map[string]string // of scripts that clients of any schedule sent, by digest
 	echo    func(Choice)      // told of every choice that is not the default, as it is made; nil means nobody is
 	slow    func(string)      // told where a schedule is that takes long
 }
 
-// newHost makes a host whose programs name variants that find knows; nil means the catalogue's.
-func newHost(find Finder) *host {
-	if find == nil {
-		find = catalogue.Find
+// newHost makes a host whose programs name variants of a catalogue; nil knows none.
+func newHost(known Catalogue) *host {
+	if known == nil {
+		known = empty{}
 	}
-	names := catalogue.ScriptNames()
+	names := known.ScriptNames()
 	for _, s := range workloads.Scripts() {
 		names[s.Digest()] = s.Name
 	}
-	return &host{find: find, scripts: names, slow: func(string) {}}
+	return &host{known: known, scripts: names, sources: map[string]string{}, slow: func(string) {}}
 }
 
 func (h *host) close() {
@@ -83,7 +84,7 @@ func (h *host) take(n int) ([]*node, error) {
 
 // run runs one schedule of a program.
 func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome, err error) {
-	p, err = p.resolve(h.find)
+	p, err = p.resolve(h.known)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -91,7 +92,7 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
-	w := &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, echo: h.echo, trace: newTrace(keepTrace)}
+	w := &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, echo: h.echo, trace: newTrace(keepTrace)}
 	if !w.live(h.slow) {
 		h.nodes = nil // they are the abandoned bubble's
 		return w.outcome(), nil
@@ -125,8 +126,6 @@ func (w *world) begin() {
 	w.timer = time.NewTimer(0)
 	w.timer.Stop()
 	w.cut = map[cutKey]bool{}
-	w.disk = make([]disk, len(w.nodes))
-	w.entries = make([]int, p.Clients)
 	w.budget = w.bounds.MaxFaults
 	for i, n := range w.nodes {
 		n.index = i
@@ -150,7 +149,8 @@ func (w *world) begin() {
 	if p.Length > 0 {
 		w.after(p.Length, w.lastRound)
 	}
-	w.plan = w.newPlan(p.Faults)
+	w.director = w.newDirector()
+	w.director.Start(context.Background())
 	if err := p.Workload.Prepare(context.Background(), directStore{w.nodes[w.storeIndex()]}, w.program.Config); err != nil {
 		w.crash = "prepare the guarded store: " + err.Error()
 	}
@@ -167,7 +167,7 @@ func (w *world) lastRound() {
 
 // stricken tells whether a fault is under way.
 func (w *world) stricken() bool {
-	return slices.ContainsFunc(w.windows, func(f history.Window) bool { return f.End == 0 })
+	return w.director.InForce()
 }
 
 // usualOps is how many operations, and how many commands, a client has in a short schedule.
@@ -261,9 +261,9 @@ func (w *world) outcome() Outcome {
 	p := w.program
 	out := Outcome{
 		Header: history.Header{Lock: p.Variant.Name, Kind: p.Variant.Kind, Lease: int64(p.Config.Lease), Permits: p.Permits,
-			Votes: p.Variant.Votes(), Wakeups: p.Variant.Traits.Wakeups, FIFO: p.Variant.Traits.FIFO},
-		Windows: w.windows, Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, Tape: w.tape,
-		Stuck: w.stuck, Crash: w.crash, Left: w.left, Pruned: w.pruned, Score: w.score,
+			Votes: p.Variant.Votes(), Wakeups: p.Variant.Traits.Wakeups, FIFO: p.Variant.Traits.FIFO, Epoch: w.start.UnixNano()},
+		Windows: w.director.Windows(), Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, Tape: w.tape,
+		Stuck: w.stuck, Crash: w.crash, Left: w.left, Pruned: w.pruned, Schedule: w.schedule, Scripts: w.sources,
 	}
 	if p.Variant.Traits.NoLease {
 		out.Header.Lease = 0

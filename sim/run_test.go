@@ -29,7 +29,7 @@ func program(t testing.TB, lock, workload string, ops int) Program {
 // newTestHost is a host that ends with the test.
 func newTestHost(t testing.TB) *host {
 	t.Helper()
-	h := newHost(nil)
+	h := newHost(catalogue.Known{})
 	t.Cleanup(h.close)
 	return h
 }

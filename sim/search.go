@@ -45,7 +45,7 @@ type search struct {
 }
 
 func newSearch(j job, h *host) (*search, error) {
-	p, err := j.Program.resolve(h.find)
+	p, err := j.Program.resolve(h.known)
 	if err != nil {
 		return nil, err
 	}

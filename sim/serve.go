@@ -6,7 +6,6 @@ import (
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/resp"
-	"github.com/lockbench/lockbench/servers"
 )
 
 // execute runs a request at its node. answered is false when the server will answer later, or the request is not one that
@@ -14,14 +13,20 @@ import (
 func (w *world) execute(q *request) (reply []byte, answered bool) {
 	n := q.link.server
 	switch q.name {
-	case "WAIT":
-		return w.wait(q)
-	case "BLPOP", "BRPOP":
-		return w.blockingPop(q)
+	case "WAIT", "BLPOP", "BRPOP":
+		serve := w.blockingPop
+		if q.name == "WAIT" {
+			serve = w.wait
+		}
+		if reply, answered = serve(q); answered {
+			w.ran(q)
+		}
+		return reply, answered
 	case "ROLE", "INFO", "CONFIG":
 		// miniredis knows little of these; what it answers is passed on.
 	}
 	reply = n.execute(q.link.session, q.args, time.Now())
+	w.ran(q)
 	if resp.IsWrite(q.name) {
 		w.written(n)
 		reply = append([]byte(nil), reply...)
@@ -30,49 +35,40 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 	return reply, true
 }
 
-// written keeps what persistence and replication will need of a node's data after a write.
-func (w *world) written(n *node) {
-	if w.program.Persistence == servers.PersistEverySec {
-		w.disk[n.index] = append(w.disk[n.index], n.copy(time.Now()))
+// ran records when and after how many others a node executed a command.
+func (w *world) ran(q *request) {
+	if q.quiet {
+		return
 	}
+	n := q.link.server
+	n.turn++
+	c := &q.link.actor.commands[q.command]
+	c.Turn, c.Ran = n.turn, w.timeline()
+}
+
+// written keeps what replication will need of a node's data after a write.
+func (w *world) written(n *node) {
 	if w.program.Topology == impls.Replicated && n.index == w.primary {
 		w.pair.push(n.copy(time.Now()), w.step)
 	}
 }
 
-// disk is what a node has written to its append-only file, in order.
-type disk []dataset
-
-// syncEvery is how often a node with persistence everysec makes its file safe.
-const syncEvery = time.Second
-
-// saved is what is left of a node's data when its machine fails now.
+// saved is what is left of a node's data when its process is killed now: with persistence everything, because Redis has given it to the
+// operating system, which lives on, before it answers. What everysec risks is lost when the machine fails.
 func (w *world) saved(n *node) dataset {
-	switch w.program.Persistence {
-	case servers.PersistAlways:
-		return n.copy(time.Now())
-	case servers.PersistEverySec:
-		return w.disk[n.index].asOf(w.start.Add(w.now().Truncate(syncEvery)))
+	if w.program.Persistence == impls.PersistNone || w.program.Persistence == "" {
+		return dataset{}
 	}
-	return dataset{}
-}
-
-// asOf is the last state at or before an instant.
-func (d disk) asOf(t time.Time) dataset {
-	for i := len(d) - 1; i >= 0; i-- {
-		if !d[i].at.After(t) {
-			return d[i]
-		}
-	}
-	return dataset{}
+	return n.copy(time.Now())
 }
 
 // replication is the stream from the primary to the replica: the state after each write that the replica has not got.
 type replication struct {
 	stream  []dataset
 	ready   int
-	written int // writes of the primary so far
-	applied int // of these, how many the replica has
+	written int    // writes of the primary so far
+	applied int    // of these, how many the replica has
+	turn    uint64 // the last command of which the replica has the effect
 	stopped bool
 	cut     bool // a failover is under way: nothing reaches the replica any more
 }
@@ -92,6 +88,7 @@ func (w *world) replicateOne() {
 	d := w.pair.stream[0]
 	w.pair.stream = w.pair.stream[1:]
 	w.pair.applied++
+	w.pair.turn = d.turn
 	w.pair.ready = w.step
 	w.nodes[1-w.primary].load(d, time.Now())
 	w.retryParked(w.nodes[w.primary])
@@ -172,6 +169,7 @@ func (w *world) unpark(q *request, force bool) {
 		return
 	}
 	q.link.parked = nil
+	w.ran(q)
 	w.answered(q, b)
 }
 

@@ -125,7 +125,6 @@ func (h *shrinker) choices() error {
 func (h *shrinker) waits() error {
 	for _, change := range []func(*workloads.Config){
 		func(c *workloads.Config) { c.Pause = 0 },
-		func(c *workloads.Config) { c.Slow = 0 },
 	} {
 		p := h.best.Program
 		change(&p.Config)
@@ -147,7 +146,7 @@ func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	p, err = p.resolve(h.host.find)
+	p, err = p.resolve(h.host.known)
 	if err != nil {
 		return false, err
 	}

@@ -14,8 +14,8 @@ var ErrDiverged = errors.New("the replay diverged from the tape")
 // goroutine of its own or spins takes the process with it. [Explore] keeps that in worker processes.
 type Simulator struct{ host *host }
 
-// New makes a simulator of variants that find knows; nil means the catalogue's. Close ends it.
-func New(find Finder) *Simulator { return &Simulator{newHost(find)} }
+// New makes a simulator of programs whose locks the catalogue knows; nil is for programs that carry their Variant. Close ends it.
+func New(known Catalogue) *Simulator { return &Simulator{newHost(known)} }
 
 // Close gives up the nodes. The error is always nil.
 func (s *Simulator) Close() error {
@@ -48,7 +48,7 @@ func (s *Simulator) Breaks(ctx context.Context, t Tape) (bool, []string, error) 
 	if err != nil {
 		return false, nil, err
 	}
-	p, err := t.Program.resolve(s.host.find)
+	p, err := t.Program.resolve(s.host.known)
 	if err != nil {
 		return false, nil, err
 	}

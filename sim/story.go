@@ -106,10 +106,10 @@ func (t Tape) GoTest() string {
 		return r
 	}, t.Program.Lock+"_"+string(t.Property))
 	t.Steps = nil
-	fmt.Fprintf(&b, "// needs: strings, testing, github.com/lockbench/lockbench/sim\nfunc Test_%s(t *testing.T) {\n", name)
+	fmt.Fprintf(&b, "// needs: strings, testing, github.com/lockbench/lockbench/sim, github.com/lockbench/lockbench/impls/catalogue\nfunc Test_%s(t *testing.T) {\n", name)
 	fmt.Fprintf(&b, "\tconst text = `%s`\n", strings.ReplaceAll(t.String(), "`", "` + \"`\" + `"))
 	b.WriteString("\ttape, err := sim.ReadTape(strings.NewReader(text))\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n")
-	b.WriteString("\ts := sim.New(nil)\n\tdefer s.Close()\n")
+	b.WriteString("\ts := sim.New(catalogue.Known{})\n\tdefer s.Close()\n")
 	b.WriteString("\tbroken, story, err := s.Breaks(t.Context(), tape)\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n")
 	b.WriteString("\tif broken {\n\t\tt.Errorf(\"%s/%s:\\n%s\", tape.Property, tape.Cause, strings.Join(story, \"\\n\"))\n\t}\n}\n")
 	return b.String()

@@ -20,13 +20,13 @@ func TestStrikeComesTooLate(t *testing.T) {
 				}
 				w.possible = w.options()
 				struck := 0
-				w.linkStrikes(fault, time.Second, func(strike func(string), _ string, _ ...any) {
+				w.messageStrikes(fault, time.Second, func(s faults.Spec, message func() faults.Message, _ string, _ ...any) {
 					struck++
 					l.requests, l.replies = nil, nil
-					strike(bySearch)
+					w.place(s, message)
 				})
-				if struck == 0 || len(w.windows) > 0 {
-					t.Errorf("%d strikes, windows %v; want some, and no windows", struck, w.windows)
+				if windows := w.director.Windows(); struck == 0 || len(windows) > 0 {
+					t.Errorf("%d strikes, windows %v; want some, and no windows", struck, windows)
 				}
 			})
 		})

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 )
 
@@ -66,7 +66,8 @@ type Choice struct {
 // fault is the name of the fault that a choice placed, if it did.
 func (c Choice) fault() (string, bool) {
 	name, _, _ := strings.Cut(c.Do, " ")
-	return name, slices.Contains(explorable, name)
+	kind, _ := faults.FindKind(name)
+	return name, kind.Placed != faults.NotPlaced
 }
 
 // follow replays choices. A choice that is not possible at its step is passed over: shrinking relies on it, and a replay of

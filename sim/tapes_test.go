@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
 // TestStoredTapesReplay replays the tapes named by LOCKBENCH_TAPES, separated by commas: to see whether a tape that was found elsewhere gives the same
@@ -13,7 +15,7 @@ func TestStoredTapesReplay(t *testing.T) {
 	if names == "" {
 		t.Skip("LOCKBENCH_TAPES names no tape")
 	}
-	s := New(nil)
+	s := New(catalogue.Known{})
 	defer s.Close()
 	for name := range strings.SplitSeq(names, ",") {
 		f, err := os.Open(name)

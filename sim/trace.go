@@ -66,20 +66,24 @@ const storeNode = -1
 
 // commandOf makes the record of a request that was sent.
 func commandOf(q *request) history.Command {
-	args := q.args[1:]
+	w, args := q.link.world, q.args[1:]
 	node := q.link.node
-	if node == q.link.world.storeIndex() {
+	if node == w.storeIndex() {
 		node = storeNode
 	}
 	c := history.Command{Client: q.link.actor.name, Node: node, Sent: q.sent, Name: q.name,
-		Args: make([]string, 0, min(len(args), history.MaxArgs))}
+		Args: make([]string, 0, min(len(args), history.MaxArgs)), Cut: len(args) > history.MaxArgs}
 	for i, a := range args {
 		if i == history.MaxArgs {
 			break
 		}
-		if i == 0 && strings.HasPrefix(q.name, "EVAL") {
-			a = q.link.world.scriptName(q.name, a)
+		switch {
+		case i == 0 && strings.HasPrefix(q.name, "EVAL"):
+			c.Script, a = w.script(q.name, a)
+		case i == 1 && q.name == "SCRIPT" && strings.EqualFold(args[0], "load"):
+			a = w.source(a)
 		}
+		c.Cut = c.Cut || len(a) > history.MaxArg
 		c.Args = append(c.Args, a[:min(len(a), history.MaxArg)])
 	}
 	return c
@@ -91,5 +95,5 @@ func replyText(b []byte) string {
 	if !ok {
 		return ""
 	}
-	return r.Line(history.MaxArg)
+	return r.Line(history.MaxReply)
 }

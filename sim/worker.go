@@ -32,9 +32,9 @@ type line struct {
 	Error    string    `json:"error,omitempty"`
 }
 
-// WorkerMain is a worker of variants that find knows (nil: the catalogue's): it reads one job from in, searches, and writes what it finds to out, one JSON line each. It ends when
+// WorkerMain is a worker of variants that the catalogue knows: it reads one job from in, searches, and writes what it finds to out, one JSON line each. It ends when
 // the job is done or in ends. The result is the exit code of the process.
-func WorkerMain(in io.Reader, out io.Writer, find Finder) int {
+func WorkerMain(in io.Reader, out io.Writer, known Catalogue) int {
 	quiet()
 	devote()
 	r := bufio.NewReader(in)
@@ -48,7 +48,7 @@ func WorkerMain(in io.Reader, out io.Writer, find Finder) int {
 		_, _ = io.Copy(io.Discard, r)
 		cancel()
 	}()
-	if err := work(ctx, text, out, find); err != nil {
+	if err := work(ctx, text, out, known); err != nil {
 		_ = json.NewEncoder(out).Encode(line{Error: err.Error()}) // nobody is left to tell
 		return 1
 	}
@@ -70,12 +70,12 @@ func devote() (back func()) {
 const collectLate = 1600
 
 // work does a job.
-func work(ctx context.Context, text []byte, out io.Writer, find Finder) error {
+func work(ctx context.Context, text []byte, out io.Writer, known Catalogue) error {
 	var j job
 	if err := json.Unmarshal(text, &j); err != nil {
 		return fmt.Errorf("job: %w", err)
 	}
-	h := newHost(find)
+	h := newHost(known)
 	defer h.close()
 	s, err := newSearch(j, h)
 	if err != nil {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -43,34 +43,32 @@ type world struct {
 	timed    []timed       // what the driver will do at an instant, soonest first
 	cut      map[cutKey]bool
 	healed   chan struct{} // closed and made anew when a cut is healed
-	windows  []history.Window
-	plan     plan
+	director *faults.Director
 	budget   int // faults that the strategy may still place
 	pair     replication
-	disk     []disk
 	trace    trace
-	score    faults.Score
+	schedule faults.Schedule
 	tape     []Choice
 	waits    int
 	waited   time.Duration // in them
 	sent     int           // commands, by all clients
-	entered  int           // critical sections that were entered
-	entries  []int         // of these, by client
-	onEnter  []func()      // told of each
 	fresh    []*request    // sent, not yet looked at by the driver
-	slow     time.Duration // of every request and reply, one way
-	collide  bool          // all clients have one owner id
-	possible []option      // storage of options
-	striking []option      // storage of strikes
-	content  []byte        // storage of what a request says
-	names    map[string]string
-	stuck    []string
-	crash    string
-	left     string
-	gone     bool // all clients have ended
-	echo     func(Choice)
-	pruned   bool
-	virtual  time.Duration
+	slow     slowness      // of the network
+	owner    string        // owner id of all clients; "" when each has its own
+
+	noSubscribers int      // faults that let nobody subscribe
+	possible      []option // storage of options
+	striking      []option // storage of strikes
+	content       []byte   // storage of what a request says
+	names         map[string]string
+	sources       map[string]string // of scripts that clients sent, by digest
+	stuck         []string
+	crash         string
+	left          string
+	gone          bool // all clients have ended
+	echo          func(Choice)
+	pruned        bool
+	virtual       time.Duration
 }
 
 type cutKey struct{ actor, node int }
@@ -122,15 +120,12 @@ func (w *world) addLink(l *link) {
 func (w *world) pend(q *request) {
 	a := q.link.actor
 	a.sent++
-	q.op, q.sent, q.ready = a.operation(q.link.node), w.timeline(), w.step
+	q.op, q.sent, q.ready = w.director.Plan().Operation(a.index+1, q.link.target() < 0), w.timeline(), w.step
 	q.command = len(a.commands)
 	a.commands = append(a.commands, commandOf(q))
 	q.link.requests = append(q.link.requests, q)
 	q.withheld = a.paused
-	if w.slow > 0 {
-		q.held = time.Now().Add(w.slow)
-		w.after(w.slow, func() {})
-	}
+	q.held = w.onItsWay(sizeOf(q.args), &q.link.sentUntil)
 	w.fresh = append(w.fresh, q)
 	w.active()
 }
@@ -138,10 +133,7 @@ func (w *world) pend(q *request) {
 // pendReply makes a reply or a message an event that can happen.
 func (w *world) pendReply(r *reply) {
 	r.ready = w.step
-	if w.slow > 0 {
-		r.held = time.Now().Add(w.slow)
-		w.after(w.slow, func() {})
-	}
+	r.held = w.onItsWay(len(r.bytes), &r.link.givenUntil)
 	r.link.replies = append(r.link.replies, r)
 	w.active()
 }
@@ -284,31 +276,23 @@ func (w *world) passAtMost(d time.Duration) {
 	}
 }
 
-// enter notes that a client is inside its critical section.
-func (w *world) enter(a *actor) {
-	w.entered++
-	w.entries[a.index]++
-	w.retryExtents()
+// script gives the digest of the script that a command runs, and its name when it is known, else the digest again.
+func (w *world) script(command, arg string) (digest, name string) {
+	if strings.HasPrefix(command, "EVALSHA") {
+		digest = strings.ToLower(arg)
+	} else {
+		digest = w.source(arg)
+	}
+	return digest, cmp.Or(w.names[digest], digest)
 }
 
-// retryExtents looks again at the faults that wait for other clients to enter.
-func (w *world) retryExtents() {
-	for _, try := range w.onEnter {
-		w.after(0, try)
+// source keeps the source of a script that was sent, and gives its digest.
+func (w *world) source(text string) (digest string) {
+	digest = w.nodes[0].lua.digest(text)
+	if _, known := w.sources[digest]; !known {
+		w.sources[digest] = strings.Clone(text)
 	}
-	w.active()
-}
-
-// scriptName is how a record calls a script: its name when it is known, else its digest.
-func (w *world) scriptName(command, arg string) string {
-	sha := arg
-	if !strings.HasPrefix(command, "EVALSHA") {
-		sha = w.nodes[0].lua.digest(arg)
-	}
-	if name, ok := w.names[strings.ToLower(sha)]; ok {
-		return name
-	}
-	return sha
+	return digest
 }
 
 // state is a hash of everything that what comes next depends on: the data of every node, what each client has been told and

@@ -1,0 +1,244 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// deed does a fault to a world. It returns when the fault is in force; an error is why that was not seen. A fault that is in force all the same
+// has an undo.
+type deed func(ctx context.Context, at deedAt) (effect, error)
+
+// deedAt is what a deed has to know.
+type deedAt struct {
+	World
+	director *Director
+	fault    *Fault
+}
+
+// effect is a fault in force.
+type effect struct {
+	note string // what was measured
+	undo Undo   // nil: there is nothing to end
+}
+
+func (at deedAt) lease() time.Duration { return at.director.cfg.Lease }
+
+// did records what the fault did to nodes.
+func (at deedAt) did(effects ...history.Effect) {
+	d := at.director
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range effects {
+		if e.What != "" { // else nothing was seen
+			e.At = at.Now()
+			at.fault.window.Effects = append(at.fault.window.Effects, e)
+		}
+	}
+}
+
+func (at deedAt) by() time.Duration { return at.fault.By.Of(at.lease()) }
+
+// one is the node that the fault is done to, from 0.
+func (at deedAt) one() int { return max(at.fault.Node, 1) - 1 }
+
+// nodes are the nodes that the fault is done to: the one that it names, or all.
+func (at deedAt) nodes() []int {
+	if at.fault.Node > 0 {
+		return []int{at.fault.Node - 1}
+	}
+	all := make([]int, at.Nodes())
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+func pauseClient(ctx context.Context, at deedAt) (e effect, err error) {
+	e.undo, err = at.PauseClient(ctx, at.fault.Client)
+	return e, err
+}
+
+func crashClient(ctx context.Context, at deedAt) (effect, error) {
+	return effect{}, at.CrashClient(ctx, at.fault.Client)
+}
+
+func cancelClient(ctx context.Context, at deedAt) (effect, error) {
+	return effect{}, at.CancelClient(ctx, at.fault.Client)
+}
+
+func skewClient(_ context.Context, at deedAt) (effect, error) {
+	at.SkewClient(at.fault.Client, at.by())
+	return effect{note: "clock off by " + at.by().String()}, nil
+}
+
+func collideOwners(_ context.Context, at deedAt) (effect, error) {
+	return effect{note: "owner id " + at.CollideOwners()}, nil
+}
+
+// slowWork from the start makes every section of the client as long as For; at a moment, it makes that one longer by For.
+func slowWork(ctx context.Context, at deedAt) (e effect, err error) {
+	if at.fault.When.Form() == AtStart {
+		work := at.fault.For.Of(at.lease())
+		at.SlowClient(at.fault.Client, work)
+		return effect{note: "work of " + work.String()}, nil
+	}
+	e.undo, err = at.HoldClient(ctx, at.fault.Client)
+	return e, err
+}
+
+// loseMessage loses the message. In a schedule that is led, the loss is a step of its own.
+func loseMessage(_ context.Context, at deedAt) (effect, error) {
+	if at.fault.message != nil {
+		at.fault.message.Lose()
+	}
+	return effect{}, nil
+}
+
+func holdMessage(_ context.Context, at deedAt) (e effect, err error) {
+	if at.fault.message != nil {
+		release := at.fault.message.Hold()
+		e.undo = func(context.Context) error { release(); return nil }
+	}
+	return e, nil
+}
+
+func slowNetwork(ctx context.Context, at deedAt) (e effect, err error) {
+	e.note = "each way " + at.by().String()
+	if at.fault.Rate > 0 {
+		e.note += fmt.Sprintf(", %g bytes a second", at.fault.Rate)
+	}
+	e.undo, err = at.Slow(ctx, at.by(), at.fault.Rate)
+	return e, err
+}
+
+// block lets nothing pass between a client and all nodes, or all clients and a node.
+func block(ctx context.Context, at deedAt) (e effect, err error) {
+	client, node := at.fault.Client, All
+	if at.fault.kind.On == OneNode {
+		client, node = All, at.one()
+	}
+	e.undo, err = at.Block(ctx, client, node)
+	return e, err
+}
+
+func cutSubscribers(ctx context.Context, at deedAt) (e effect, err error) {
+	n, undo, err := at.CutSubscribers(ctx, at.fault.lasts())
+	if e.undo = undo; err == nil && n == 0 {
+		err = fmt.Errorf("%w: no connection subscribes", ErrNothing)
+	}
+	e.note = fmt.Sprintf("%d connections cut", n)
+	return e, err
+}
+
+// killServer kills a node. Its end starts it again, with what its persistence kept.
+func killServer(ctx context.Context, at deedAt) (effect, error) {
+	return until(at.KillServer(ctx, at.one()), func(ctx context.Context) error {
+		e, err := at.RestartServer(ctx, at.one())
+		at.did(e)
+		return err
+	})
+}
+
+// until gives the effect of what was done, unless it failed, with what ends it.
+func until(err error, undo Undo) (effect, error) {
+	if err != nil {
+		return effect{}, err
+	}
+	return effect{undo: undo}, nil
+}
+
+func pauseServer(ctx context.Context, at deedAt) (effect, error) {
+	return until(at.StopServer(ctx, at.one()), func(ctx context.Context) error { return at.ContinueServer(ctx, at.one()) })
+}
+
+// failover kills the primary of a pair and promotes its replica. With a length it cuts the replication first: what is granted from
+// then on the replica does not learn, and the end of the fault is the failover. Without, it kills the primary at once, while
+// replication flows, and the replica has what had reached it. Either way it says whether the replica had the lock when it took over.
+func failover(ctx context.Context, at deedAt) (effect, error) {
+	promote := func(ctx context.Context) error {
+		had, e, err := at.Failover(ctx)
+		at.did(e)
+		at.director.mu.Lock()
+		defer at.director.mu.Unlock()
+		at.fault.window.Replica = had
+		return err
+	}
+	if !at.fault.lasts() {
+		return effect{note: "while replication flowed"}, promote(ctx)
+	}
+	e, err := until(at.CutReplication(ctx), promote)
+	e.note = "from the end of replication to the promotion of the replica"
+	return e, err
+}
+
+// jumpClock moves a node's clock. With a length, its end sets the clock right; without, the clock stays where it is.
+func jumpClock(ctx context.Context, at deedAt) (effect, error) {
+	moved, err := at.JumpClock(ctx, at.one(), at.by())
+	at.did(moved)
+	e, err := until(err, at.rightClock())
+	if e.note = "clock off by " + at.by().String(); !at.fault.lasts() {
+		e.undo = nil
+	}
+	return e, err
+}
+
+func driftClock(ctx context.Context, at deedAt) (effect, error) {
+	drifts, err := at.DriftClock(ctx, at.one(), at.fault.Rate)
+	at.did(drifts)
+	e, err := until(err, at.rightClock())
+	e.note = fmt.Sprintf("clock at rate %g", at.fault.Rate)
+	return e, err
+}
+
+func (at deedAt) rightClock() Undo {
+	return func(ctx context.Context) error {
+		effects, err := at.SetClockRight(ctx, at.one())
+		at.did(effects...)
+		return err
+	}
+}
+
+func flushScripts(ctx context.Context, at deedAt) (effect, error) {
+	var errs []error
+	for _, node := range at.nodes() {
+		errs = append(errs, at.FlushScripts(ctx, node))
+	}
+	return effect{}, errors.Join(errs...)
+}
+
+// deleteKeys deletes what the lock keeps, as an operator would. A node that is away has no key to lose that anybody could meet.
+func deleteKeys(ctx context.Context, at deedAt) (effect, error) {
+	deleted := 0
+	var errs []error
+	for _, node := range at.nodes() {
+		gone, err := at.DeleteKeys(ctx, node)
+		at.did(gone)
+		errs = append(errs, err)
+		deleted += len(gone.Lost)
+	}
+	e, err := effect{note: fmt.Sprintf("%d keys deleted", deleted)}, errors.Join(errs...)
+	switch {
+	case deleted > 0 && err != nil:
+		e.note += "; " + err.Error()
+		return e, nil
+	case deleted == 0 && err == nil:
+		err = fmt.Errorf("%w: the lock has no keys there", ErrNothing)
+	}
+	return e, err
+}
+
+// evictKeys fills a node's memory until it has evicted what the lock keeps there. It is confirmed when the server counts an eviction of the
+// lock's keys: clients that go on meanwhile may have deleted the others, and taken them again.
+func evictKeys(ctx context.Context, at deedAt) (effect, error) {
+	gone, evictions, err := at.EvictKeys(ctx, at.one())
+	at.did(gone)
+	if err == nil && evictions == 0 {
+		err = fmt.Errorf("%w: the lock has no keys there", ErrNothing)
+	}
+	return effect{note: fmt.Sprintf("%d keys of the lock, %d evictions of them", len(gone.Lost), evictions)}, err
+}

@@ -1,0 +1,94 @@
+package inject
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Client is what can be done to a client.
+type Client interface {
+	Pause(ctx context.Context) (resume faults.Undo, err error) // nothing of it goes on
+	Crash(ctx context.Context) error                           // whatever it touches afterwards answers impls.ErrCrashed
+	Cancel(ctx context.Context) error                          // of its acquire under way
+	Hold() (release faults.Undo)                               // it does not go on from its moment; its lock's background does
+}
+
+// Goroutine is a client that runs in this process, behind a Gate.
+type Goroutine struct {
+	*Gate
+
+	mu     sync.Mutex         // protects what follows
+	cancel context.CancelFunc // of the acquire under way; nil when there is none
+	holds  []chan struct{}    // closed when released
+}
+
+// NewGoroutine makes a client that nothing stops.
+func NewGoroutine() *Goroutine { return &Goroutine{Gate: NewGate()} }
+
+var _ Client = (*Goroutine)(nil)
+
+// Pause shuts the gate.
+func (g *Goroutine) Pause(context.Context) (faults.Undo, error) {
+	g.Gate.Pause()
+	return func(context.Context) error { g.Resume(); return nil }, nil
+}
+
+// Crash kills the client.
+func (g *Goroutine) Crash(context.Context) error { return g.Gate.Crash() }
+
+// Cancel cancels the acquire under way.
+func (g *Goroutine) Cancel(context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.cancel == nil {
+		return fmt.Errorf("%w: no acquire is under way", faults.ErrNothing)
+	}
+	g.cancel()
+	return nil
+}
+
+// Hold keeps the client at its moment.
+func (g *Goroutine) Hold() faults.Undo {
+	hold := make(chan struct{})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.holds = append(g.holds, hold)
+	return func(context.Context) error { close(hold); return nil }
+}
+
+// Rest returns when nothing keeps the client at its moment and its gate is open; impls.ErrCrashed when it is dead, and the error of ctx
+// when that ends first.
+func (g *Goroutine) Rest(ctx context.Context) error {
+	g.mu.Lock()
+	holds := g.holds
+	g.holds = nil
+	g.mu.Unlock()
+	for _, hold := range holds {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-g.dead:
+			return impls.ErrCrashed
+		}
+	}
+	return g.Pass()
+}
+
+// Scope gives the context under which the client's next acquire runs, so that a fault can cancel it.
+func (g *Goroutine) Scope(ctx context.Context) (context.Context, context.CancelFunc) {
+	scoped, cancel := context.WithCancel(ctx)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.cancel = cancel
+	return scoped, func() {
+		g.mu.Lock()
+		g.cancel = nil
+		g.mu.Unlock()
+		cancel()
+	}
+}

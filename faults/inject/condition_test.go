@@ -1,0 +1,85 @@
+package inject
+
+import (
+	"context"
+	"errors"
+	"github.com/lockbench/lockbench/faults"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a black hole holds is delivered when it is over, and nothing before.
+func TestProxyBlackHole(t *testing.T) {
+	r := newRig(t)
+	conn := r.dial(t)
+	write(t, conn, "PING\r\n")
+	read(t, conn, 7)
+	lift := r.proxy.Impose(Condition{Client: 1, Node: faults.All, BlockRequests: true, BlockReplies: true})
+	if !r.proxy.Settled(t.Context()) {
+		t.Fatal("not settled")
+	}
+	write(t, conn, "SET a 1\r\n")
+	short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	var op *net.OpError
+	if _, err := r.link.Dial(short); !errors.As(err, &op) || op.Op != "dial" || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("dialling meanwhile: %v", err)
+	}
+	if r.node.Exists("a") {
+		t.Error("it reached the node")
+	}
+	lift()
+	lift()
+	if got := read(t, conn, 5); got != "+OK\r\n" || !r.node.Exists("a") {
+		t.Errorf("afterwards %q", got)
+	}
+	r.dial(t)
+}
+
+// Blocked one way: the request is applied, its reply waits.
+func TestProxyBlocksOneWay(t *testing.T) {
+	r := newRig(t)
+	conn := r.dial(t)
+	lift := r.proxy.Impose(Condition{Client: faults.All, BlockReplies: true})
+	write(t, conn, "SET a 1\r\n")
+	eventually(t, "the request is applied", func() bool { return r.node.Exists("a") })
+	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+	lift()
+	if got := read(t, conn, 5); got != "+OK\r\n" {
+		t.Errorf("afterwards %q", got)
+	}
+}
+
+func TestProxyDelaysAndLimits(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		condition Condition
+		request   string
+		reply     int
+		low, high time.Duration
+	}{
+		{"another client's", Condition{Client: 2, Node: faults.All, Delay: time.Second}, "PING\r\n", 7, 0, 500 * time.Millisecond},
+		{"each way once", Condition{Client: 1, Delay: 30 * time.Millisecond}, "PING\r\n", 7, 60 * time.Millisecond, 500 * time.Millisecond},
+		{"a pipeline as one", Condition{Client: 1, Delay: 150 * time.Millisecond}, "PING\r\nPING\r\nPING\r\n", 21, 300 * time.Millisecond, 590 * time.Millisecond},
+		{"1000 bytes at 10 kB/s", Condition{Client: 1, Rate: 10_000}, "PING " + strings.Repeat("x", 993) + "\r\n", 1001, 200 * time.Millisecond, 800 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			conn := r.dial(t)
+			r.proxy.Impose(tt.condition)
+			start := time.Now()
+			write(t, conn, tt.request)
+			read(t, conn, tt.reply)
+			if took := time.Since(start); took < tt.low || took > tt.high {
+				t.Errorf("took %s, want between %s and %s", took, tt.low, tt.high)
+			}
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package inject
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Gate stands between one client and everything it could do: its connections, its clock, its steps. While it is shut
+// nothing of the client goes on, what its lock runs in the background included; once the client is killed whatever it
+// touches answers impls.ErrCrashed and its connections are closed, as its machine would close them.
+//
+// It is the in-process stand-in for SIGSTOP and SIGKILL. What a library does between two touches of the gate (a computation, a timer
+// of its own) is not stopped; clients that run as processes are stopped whole.
+type Gate struct {
+	open   atomic.Bool // nothing is in the way: what almost every touch finds
+	mu     sync.Mutex  // protects what follows, and every change of open
+	moved  *sync.Cond  // signalled when shut changes or the client dies
+	shut   bool
+	killed bool
+	dead   chan struct{} // closed when the client dies
+	conns  map[net.Conn]struct{}
+}
+
+// NewGate makes an open gate.
+func NewGate() *Gate {
+	g := &Gate{dead: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	g.moved = sync.NewCond(&g.mu)
+	g.open.Store(true)
+	return g
+}
+
+// Pass returns nil when the gate is open, at once or when it opens, and impls.ErrCrashed when the client is dead.
+func (g *Gate) Pass() error {
+	if g.open.Load() {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.shut && !g.killed {
+		g.moved.Wait()
+	}
+	if g.killed {
+		return impls.ErrCrashed
+	}
+	return nil
+}
+
+// Pause shuts the gate. Pausing twice is pausing once.
+func (g *Gate) Pause() { g.set(true) }
+
+// Resume opens the gate.
+func (g *Gate) Resume() { g.set(false) }
+
+func (g *Gate) set(shut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = shut
+	g.open.Store(!shut && !g.killed)
+	g.moved.Broadcast()
+}
+
+// Crash kills the client. It cannot be undone.
+func (g *Gate) Crash() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.killed {
+		return nil
+	}
+	g.killed = true
+	g.open.Store(false)
+	close(g.dead)
+	g.moved.Broadcast()
+	var errs []error
+	for c := range g.conns {
+		errs = append(errs, c.Close())
+	}
+	clear(g.conns)
+	return errors.Join(errs...)
+}
+
+// hold registers a connection to be closed with the client; false when the client is dead already.
+func (g *Gate) hold(c net.Conn) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.killed {
+		g.conns[c] = struct{}{}
+	}
+	return !g.killed
+}
+
+func (g *Gate) forget(c net.Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.conns, c)
+}
+
+// Clock is the client's clock behind the gate: a sleep that ends while the gate is shut does not return, and a dead client's sleep
+// ends at once with impls.ErrCrashed. skew is added to what Now says.
+func (g *Gate) Clock(skew time.Duration) impls.Clock { return gatedClock{g, skew} }
+
+type gatedClock struct {
+	gate *Gate
+	skew time.Duration
+}
+
+func (c gatedClock) Now() time.Time { return impls.SystemClock{}.Now().Add(c.skew) }
+
+func (c gatedClock) Sleep(ctx context.Context, d time.Duration) error {
+	if d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		case <-c.gate.dead:
+		}
+	}
+	if err := c.gate.Pass(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}

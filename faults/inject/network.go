@@ -1,0 +1,53 @@
+package inject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// settleLimit bounds the wait for writes that began before a condition.
+const settleLimit = time.Second
+
+var errNotSettled = errors.New("what was being written when it began had not been written a second later")
+
+// impose puts a condition in force and sees to it that nothing passes it any more.
+func (w *World) impose(ctx context.Context, c Condition) (faults.Undo, error) {
+	if w.cfg.Proxy == nil {
+		return nil, fmt.Errorf("%w: no proxy between clients and nodes", servers.ErrMissing)
+	}
+	lift := w.cfg.Proxy.Impose(c)
+	undo := func(context.Context) error { lift(); return nil }
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	if !w.cfg.Proxy.Settled(ctx) {
+		return undo, errNotSettled
+	}
+	return undo, nil
+}
+
+// Block lets nothing pass between clients and nodes.
+func (w *World) Block(ctx context.Context, client, node int) (faults.Undo, error) {
+	return w.impose(ctx, Condition{Client: client, Node: node, BlockRequests: true, BlockReplies: true})
+}
+
+// Slow delays all messages, and makes the links narrow.
+func (w *World) Slow(ctx context.Context, delay time.Duration, bytesPerSecond float64) (faults.Undo, error) {
+	return w.impose(ctx, Condition{Client: faults.All, Node: faults.All, Delay: delay, Rate: bytesPerSecond})
+}
+
+// CutSubscribers cuts the connections that subscribe.
+func (w *World) CutSubscribers(ctx context.Context, stay bool) (cut int, undo faults.Undo, err error) {
+	if stay {
+		if undo, err = w.impose(ctx, Condition{Client: faults.All, Node: faults.All, NoSubscribers: true}); undo == nil {
+			return 0, nil, err
+		}
+	} else if w.cfg.Proxy == nil {
+		return 0, nil, fmt.Errorf("%w: no proxy between clients and nodes", servers.ErrMissing)
+	}
+	return w.cfg.Proxy.CutSubscribed(), undo, err
+}

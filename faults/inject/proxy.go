@@ -1,0 +1,278 @@
+package inject
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Proxy passes on what clients and nodes say to each other, byte for byte. Its [Traffic] decides about single requests and replies, its
+// conditions about whole links. It understands RESP, so that it can run a command and lose its
+// reply; bytes that are not RESP pass untouched.
+//
+//	client ── Link (a loopback listener, one per client and node) ── connection  ── node
+//
+// A Link knows which client dials it, so "by client" works for any client library. Every goroutine belongs to the Proxy and has
+// ended when Close returns.
+type Proxy struct {
+	cfg  ProxyConfig
+	ctx  context.Context // ends with Close
+	stop context.CancelFunc
+	work sync.WaitGroup // accept loops and connections
+	last atomic.Uint64  // number of the last connection
+
+	mu         sync.Mutex // protects what follows
+	links      []*Link
+	conditions []*Condition
+}
+
+// ProxyConfig is what a Proxy may be given; the zero value is a proxy that passes every message.
+type ProxyConfig struct {
+	// Traffic, when set, decides about every request and reply.
+	Traffic Traffic
+	// Host is the address of this machine on which links listen; "" means 127.0.0.1.
+	Host string
+	// Names are the names of scripts by their digest, for what is told of a message.
+	Names map[string]string
+}
+
+// NewProxy makes a proxy without links.
+func NewProxy(cfg ProxyConfig) *Proxy {
+	ctx, stop := context.WithCancel(context.Background())
+	return &Proxy{cfg: cfg, ctx: ctx, stop: stop}
+}
+
+// LinkConfig says between whom a Link is.
+type LinkConfig struct {
+	Client int                                         // from 1
+	Node   int                                         // from 0; -1 for the guarded store's own server
+	Dial   func(ctx context.Context) (net.Conn, error) // to the node's present address
+}
+
+// Link is the way between one client and one node.
+type Link struct {
+	LinkConfig
+	proxy    *Proxy
+	listener net.Listener
+	state    atomic.Pointer[linkState]
+	passing  atomic.Int64 // writes under way that no condition has stopped
+
+	mu          sync.Mutex // protects what follows
+	closed      bool
+	connections map[*connection]struct{}
+	ready       []net.Conn // connections to the node that Prepare made, oldest first
+}
+
+// Open starts a link: it listens on a port of its own until the proxy is closed.
+func (p *Proxy) Open(cfg LinkConfig) (*Link, error) {
+	listener, err := net.Listen("tcp4", net.JoinHostPort(cmp.Or(p.cfg.Host, "127.0.0.1"), "0"))
+	if err != nil {
+		return nil, fmt.Errorf("proxy of client %d and node %d: %w", cfg.Client, cfg.Node+1, err)
+	}
+	l := &Link{LinkConfig: cfg, proxy: p, listener: listener, connections: map[*connection]struct{}{}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ctx.Err() != nil {
+		return nil, errors.Join(fmt.Errorf("proxy of client %d and node %d: %w", cfg.Client, cfg.Node+1, net.ErrClosed), listener.Close())
+	}
+	p.links = append(p.links, l)
+	p.refresh()
+	p.work.Go(l.accept)
+	return l, nil
+}
+
+// Addr is where the client is to dial: host:port, an IP literal.
+func (l *Link) Addr() string { return l.listener.Addr().String() }
+
+// Dial connects an in-process client: Prepare, and then a connection to Addr.
+func (l *Link) Dial(ctx context.Context) (net.Conn, error) {
+	if err := l.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	client, err := d.DialContext(ctx, "tcp4", l.Addr())
+	if err != nil {
+		return nil, errors.Join(err, l.discard())
+	}
+	return client, nil
+}
+
+// Prepare connects to the node for the next connection that the client makes to Addr. A client that has this done first is told
+// when the node cannot be reached, and its dialling takes as long as the link is blocked, as if there were no proxy; one that
+// does not is accepted and cut off. Connections that are ready are all alike: it does not matter which of them a client gets.
+func (l *Link) Prepare(ctx context.Context) error {
+	if err := l.open(ctx); err != nil {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: err}
+	}
+	node, err := l.LinkConfig.Dial(ctx)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return errors.Join(&net.OpError{Op: "dial", Net: "tcp", Err: net.ErrClosed}, node.Close())
+	}
+	l.ready = append(l.ready, node)
+	return nil
+}
+
+// takeReady gives the oldest connection that Prepare made, nil when there is none.
+func (l *Link) takeReady() net.Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ready) == 0 {
+		return nil
+	}
+	node := l.ready[0]
+	l.ready = l.ready[1:]
+	return node
+}
+
+// discard closes a connection that nobody came for.
+func (l *Link) discard() error {
+	if node := l.takeReady(); node != nil {
+		return node.Close()
+	}
+	return nil
+}
+
+// open waits until nothing blocks the link.
+func (l *Link) open(ctx context.Context) error {
+	for {
+		s := l.state.Load()
+		if !s.blocked[toNode] && !s.blocked[toClient] {
+			return nil
+		}
+		select {
+		case <-s.changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.proxy.ctx.Done():
+			return net.ErrClosed
+		}
+	}
+}
+
+// accept makes a connection of every connection, until the listener is closed.
+func (l *Link) accept() {
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		l.proxy.work.Go(func() { l.serve(client) })
+	}
+}
+
+func (l *Link) serve(client net.Conn) {
+	node, err := l.reach()
+	if err != nil {
+		reset(client)
+		return
+	}
+	c := newConnection(l, client, node)
+	if !l.enter(c) {
+		c.end()
+		return
+	}
+	l.proxy.work.Go(c.carryReplies)
+	c.carryRequests()
+}
+
+// reach gives the connection to the node for a client's connection.
+func (l *Link) reach() (net.Conn, error) {
+	if node := l.takeReady(); node != nil {
+		return node, nil
+	}
+	if err := l.open(l.proxy.ctx); err != nil {
+		return nil, err
+	}
+	return l.LinkConfig.Dial(l.proxy.ctx)
+}
+
+// reset closes a connection as a node does that is not there.
+func reset(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // the close below is what matters
+	}
+	_ = conn.Close()
+}
+
+func (l *Link) enter(c *connection) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.connections[c] = struct{}{}
+	}
+	return !l.closed
+}
+
+func (l *Link) leave(c *connection) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.connections, c)
+}
+
+// open connections of a link, at this moment.
+func (l *Link) present() []*connection {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make([]*connection, 0, len(l.connections))
+	for c := range l.connections {
+		out = append(out, c)
+	}
+	return out
+}
+
+func (l *Link) close() error {
+	err := l.listener.Close()
+	l.mu.Lock()
+	l.closed = true
+	for _, node := range l.ready {
+		err = errors.Join(err, node.Close())
+	}
+	l.ready = nil
+	l.mu.Unlock()
+	for _, c := range l.present() {
+		c.end()
+	}
+	return err
+}
+
+// Close ends all links and their connections, and waits for what works on them.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.stop()
+	links := slices.Clone(p.links)
+	p.links = nil
+	p.mu.Unlock()
+	var errs []error
+	for _, l := range links {
+		errs = append(errs, l.close())
+	}
+	p.work.Wait()
+	return errors.Join(errs...)
+}
+
+// CutSubscribed cuts the connections that subscribe or have asked to, and returns how many there were.
+func (p *Proxy) CutSubscribed() int {
+	p.mu.Lock()
+	links := slices.Clone(p.links)
+	p.mu.Unlock()
+	n := 0
+	for _, l := range links {
+		for _, c := range l.present() {
+			if c.subscribes() {
+				c.end()
+				n++
+			}
+		}
+	}
+	return n
+}

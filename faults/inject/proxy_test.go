@@ -1,0 +1,103 @@
+package inject
+
+import (
+	"errors"
+	"github.com/lockbench/lockbench/faults"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestProxyPassesEverything(t *testing.T) {
+	for _, protocol := range []int{2, 3} {
+		r := newRig(t)
+		c := r.client(t, protocol)
+		ctx := t.Context()
+		pipe := c.Pipeline()
+		for range 50 {
+			pipe.Incr(ctx, "n")
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			t.Fatalf("RESP%d pipeline: %v", protocol, err)
+		}
+		big := strings.Repeat("x", 100_000)
+		if err := c.Set(ctx, "big", big, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Get(ctx, "big").Val(); got != big || c.Get(ctx, "n").Val() != "50" {
+			t.Errorf("RESP%d: %d bytes came back, n = %s", protocol, len(got), c.Get(ctx, "n").Val())
+		}
+		sub := c.Subscribe(ctx, "ch")
+		if _, err := sub.Receive(ctx); err != nil {
+			t.Fatal(err)
+		}
+		c.Publish(ctx, "ch", "hello")
+		if m, err := sub.ReceiveMessage(ctx); err != nil || m.Payload != "hello" {
+			t.Errorf("RESP%d message %v, %v", protocol, m, err)
+		}
+		if err := sub.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestProxyCutsSubscribed(t *testing.T) {
+	r := newRig(t)
+	plain, sub := r.dial(t), r.dial(t)
+	write(t, sub, "SUBSCRIBE ch\r\n")
+	read(t, sub, len("*3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n:1\r\n"))
+	if n := r.proxy.CutSubscribed(); n != 1 {
+		t.Errorf("%d connections cut, want 1", n)
+	}
+	if n, err := sub.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("the subscriber still reads %d, %v", n, err)
+	}
+	write(t, plain, "PING\r\n")
+	read(t, plain, 7)
+}
+
+func TestProxyWithoutNode(t *testing.T) {
+	r := newRig(t)
+	r.node.Close()
+	var op *net.OpError
+	if _, err := r.link.Dial(t.Context()); !errors.As(err, &op) || op.Op != "dial" {
+		t.Errorf("an in-process client: %v, want a dial error", err)
+	}
+	conn, err := net.Dial("tcp", r.link.Addr())
+	if errors.Is(err, syscall.ECONNRESET) {
+		return // sooner than the dial was done
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("another client reads %d, %v", n, err)
+	}
+}
+
+// Closing ends what is held, too; TestMain sees that no goroutine is left.
+func TestProxyClosesWhileItHolds(t *testing.T) {
+	r := newRig(t)
+	conn := r.dial(t)
+	held := make(chan struct{})
+	r.decides(func(m *Message, _ bool) {
+		if m.Command.Name == "GET" {
+			m.Hold()
+			close(held)
+		}
+	})
+	r.proxy.Impose(Condition{Client: faults.All, Node: faults.All, BlockReplies: true})
+	write(t, conn, "PING\r\nGET a\r\n")
+	<-held
+	if err := r.proxy.Close(); err != nil {
+		t.Error(err)
+	}
+	if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("read %d, %v", n, err)
+	}
+	if _, err := r.proxy.Open(LinkConfig{}); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("opened after close: %v", err)
+	}
+}

@@ -1,0 +1,46 @@
+package inject
+
+import (
+	"net"
+	"os/exec"
+	"testing"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// A client in another language, unchanged: the release of redis-py's Lock is applied and its reply lost. Its user is told of a
+// lost connection; redis-py has by then forgotten the token, so that a second attempt is refused although the first one did it.
+func TestPythonLockLosesReplyOfRelease(t *testing.T) {
+	python := pythonWithRedis(t)
+	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "python"}, []faults.Spec{
+		// The first write that takes effect is the acquire's SET; the release's script, once it is loaded, is the second.
+		{Fault: faults.LoseReply, Client: 1, When: faults.Trigger{Reply: "any *w", Nth: 2}},
+	})
+	_, port, err := net.SplitHostPort(s.links[0].Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), python, "testdata/lost_release.py", port).CombinedOutput()
+	const want = "acquire True\nrelease ConnectionError\nagain LockError\nkey left 0\n"
+	if err != nil || string(out) != want {
+		t.Errorf("python says %v\n%s\nwant\n%s", err, out, want)
+	}
+	w := s.measured(t, 1)[0]
+	if !w.Confirmed || w.Client != "c1" || w.Moment != "after EVALSHA was applied, before its reply was seen" {
+		t.Errorf("window %+v", w)
+	}
+}
+
+// pythonWithRedis gives a Python that has redis-py: Debian's, or the first on PATH.
+func pythonWithRedis(t *testing.T) string {
+	t.Helper()
+	for _, python := range []string{"/usr/bin/python3", "python3"} {
+		if exec.CommandContext(t.Context(), python, "-c", "import redis.lock").Run() == nil {
+			return python
+		}
+	}
+	missing(t, "python", "no Python with redis-py: apt install python3-redis")
+	return ""
+}

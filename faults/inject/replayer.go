@@ -1,0 +1,265 @@
+package inject
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+)
+
+// Replayer leads the messages and the faults of a real run through a schedule. It is the Traffic of the proxy: every request and
+// every reply waits until it is its turn, and so does every client at its moments; one goroutine, Run, gives the turns. A request's turn is over when
+// its node has answered, so that nodes execute in the order of the schedule. Time passes between two steps as it did in the schedule, at least:
+// what a lock's timers and leases waited for then, they wait for now.
+//
+// A run that does something else than the schedule says leaves it: from then on everything passes as it comes, and [Replayer.Order]
+// says where that was.
+type Replayer struct {
+	schedule faults.Schedule
+	timeline func() int64
+	arrived  chan struct{} // cap 1: somebody waits for a turn who did not
+
+	mu      sync.Mutex // protects what follows
+	waiting map[string][]*arrival
+	open    bool // nobody waits any more
+	order   faults.Order
+}
+
+// arrival is a message that waits for its turn.
+type arrival struct {
+	what string    // for people
+	turn chan turn // cap 1
+}
+
+// turn is what becomes of a message.
+type turn struct {
+	step int // its ID; 0 when it has none
+	lost bool
+}
+
+// The patience of a Replayer.
+const (
+	stepPatience  = 3 * time.Second       // with a message that does not come when it is due
+	applyPatience = 50 * time.Millisecond // with a node that does not answer what it was sent: it may be meant to wait
+	settlePace    = 5 * time.Millisecond  // for clients to come to rest before a fault strikes
+)
+
+// NewReplayer makes a replayer for one run, whose timeline is nanoseconds on its base.
+func NewReplayer(schedule faults.Schedule, timeline func() int64) *Replayer {
+	return &Replayer{schedule: schedule, timeline: timeline, arrived: make(chan struct{}, 1),
+		waiting: map[string][]*arrival{}, order: faults.Order{Steps: len(schedule)}}
+}
+
+// Order is how far the run was led.
+func (c *Replayer) Order() faults.Order {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.order
+}
+
+var _ Traffic = (*Replayer)(nil)
+
+// Request waits for the turn of a request.
+func (c *Replayer) Request(m *Message) bool {
+	if faults.Handshake(m.Command.Name) {
+		return true
+	}
+	s := faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: m.Node(), Command: m.Label}
+	t := c.wait(s.Key(), s.String(), m.gone)
+	m.step = t.step
+	return !t.lost
+}
+
+// Reply waits for the turn of the reply to a request that had one.
+func (c *Replayer) Reply(m *Message) bool {
+	if m.step == 0 {
+		return true
+	}
+	s := faults.Step{Kind: faults.StepReply, Of: m.step, Client: m.Command.Client, Node: m.Node(), Command: m.Command.Name}
+	return !c.wait(s.Key(), s.String(), m.gone).lost
+}
+
+// Moment waits for the turn of a client's moment. A client whose context ends does not wait.
+func (c *Replayer) Moment(ctx context.Context, client string, m history.Moment) {
+	s := faults.Step{Kind: faults.StepMoment, Client: client, Command: string(m)}
+	c.wait(s.Key(), s.String(), ctx.Done())
+}
+
+func (c *Replayer) wait(key, what string, gone <-chan struct{}) turn {
+	a := &arrival{what, make(chan turn, 1)}
+	c.mu.Lock()
+	if c.open {
+		c.mu.Unlock()
+		return turn{}
+	}
+	c.waiting[key] = append(c.waiting[key], a)
+	c.mu.Unlock()
+	select {
+	case c.arrived <- struct{}{}:
+	default:
+	}
+	select {
+	case f := <-a.turn:
+		return f
+	case <-gone:
+		c.forget(key, a)
+		return turn{}
+	}
+}
+
+func (c *Replayer) forget(key string, a *arrival) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting[key] = slices.DeleteFunc(c.waiting[key], func(x *arrival) bool { return x == a })
+}
+
+// Run gives the turns until the schedule is over, the run leaves it, or ctx ends. The director does the faults, and ends those that must not
+// outlive the run.
+func (c *Replayer) Run(ctx context.Context, director *faults.Director) {
+	p := &replay{Replayer: c, director: director, begun: map[int]*faults.Fault{}}
+	defer c.release()
+	for i, s := range c.schedule {
+		if left := p.step(ctx, i, s); left != "" {
+			c.leave(i, left)
+			return
+		}
+		c.mu.Lock()
+		c.order.Passed++
+		c.mu.Unlock()
+	}
+}
+
+// release lets everything pass from now on.
+func (c *Replayer) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = true
+	for _, all := range c.waiting {
+		for _, a := range all {
+			a.turn <- turn{}
+		}
+	}
+	clear(c.waiting)
+}
+
+func (c *Replayer) leave(step int, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var saw []string
+	for _, all := range c.waiting {
+		for _, a := range all {
+			saw = append(saw, a.what)
+		}
+	}
+	slices.Sort(saw)
+	if len(saw) == 0 {
+		saw = []string{"nothing"}
+	}
+	c.order.Left = fmt.Sprintf("the real run left the tape at step %d of %d: expected %s, saw %s%s",
+		step+1, len(c.schedule), c.schedule[step], strings.Join(saw, " and "), why)
+}
+
+// replay is one Run: the pace, and the faults that are in force.
+type replay struct {
+	*Replayer
+	director *faults.Director
+	lastAt   int64 // of the last step, on the schedule's base
+	lastReal int64 // and on the run's
+	begun    map[int]*faults.Fault
+}
+
+// step performs one step; left is why the run diverged from it, in words that follow what was expected and what came.
+func (p *replay) step(ctx context.Context, i int, s faults.Step) (left string) {
+	due := p.lastReal + s.At - p.lastAt
+	if i == 0 {
+		due = 0
+	}
+	defer func() { p.lastAt, p.lastReal = s.At, p.timeline() }()
+	if s.Kind == faults.StepBegin || s.Kind == faults.StepEnd {
+		if s.Kind == faults.StepBegin {
+			p.rest(ctx, i, s)
+		}
+		if !p.until(ctx, due) {
+			return ", and then its end"
+		}
+		p.fault(ctx, s)
+		return ""
+	}
+	a := p.await(ctx, s.Key(), time.Duration(due-p.timeline())+stepPatience)
+	if a == nil || !p.until(ctx, due) {
+		return p.why(ctx)
+	}
+	p.forget(s.Key(), a)
+	a.turn <- turn{s.ID, s.Lost}
+	if s.Kind == faults.StepRequest && !s.Lost {
+		p.await(ctx, faults.Step{Kind: faults.StepReply, Of: s.ID}.Key(), applyPatience)
+	}
+	return ""
+}
+
+// fault begins or ends a fault.
+func (p *replay) fault(ctx context.Context, s faults.Step) {
+	if s.Kind == faults.StepEnd {
+		p.director.End(p.begun[s.Of])
+		return
+	}
+	spec := s.Fault
+	if spec.Fault == faults.Failover {
+		spec.Until = faults.OtherEntered // it lasts: the step that ends it is the promotion
+	}
+	p.begun[s.ID] = p.director.Begin(ctx, spec, "as on the tape", nil)
+}
+
+func (p *replay) why(ctx context.Context) string {
+	if ctx.Err() != nil {
+		return ", and then its end"
+	}
+	return " for " + stepPatience.String()
+}
+
+// until waits for an instant of the run; false when ctx ends first.
+func (p *replay) until(ctx context.Context, at int64) bool {
+	return sleep(ctx.Done(), time.Duration(at-p.timeline())) && ctx.Err() == nil
+}
+
+// await gives the first message that waits under a key, and leaves it there; nil when none comes in time.
+func (p *replay) await(ctx context.Context, key string, limit time.Duration) *arrival {
+	t := time.NewTimer(max(limit, 0))
+	defer t.Stop()
+	for {
+		if a := p.first(key); a != nil {
+			return a
+		}
+		select {
+		case <-p.arrived:
+		case <-t.C:
+			return p.first(key)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (c *Replayer) first(key string) *arrival {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if all := c.waiting[key]; len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// rest lets clients come as far as they had come in the schedule when a fault struck: what had left them by then has left them now.
+func (p *replay) rest(ctx context.Context, i int, s faults.Step) {
+	for _, later := range p.schedule[i+1:] {
+		if later.Kind == faults.StepRequest && later.Sent <= s.At {
+			p.await(ctx, later.Key(), applyPatience)
+		}
+	}
+	sleep(ctx.Done(), settlePace)
+}

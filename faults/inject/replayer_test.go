@@ -1,0 +1,78 @@
+package inject
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+)
+
+// order lets clients come to moments at the times that they are given, under a replayer, and gives the order in which they went on.
+func order(t *testing.T, schedule faults.Schedule, comes map[string]time.Duration) (went []string, o faults.Order, took time.Duration) {
+	t.Helper()
+	start := time.Now()
+	c := NewReplayer(schedule, func() int64 { return int64(time.Since(start)) })
+	ctx, cancel := context.WithCancel(t.Context())
+	var replays, clients sync.WaitGroup
+	replays.Go(func() { c.Run(ctx, nil) })
+	var mu sync.Mutex
+	for name, after := range comes {
+		clients.Go(func() {
+			time.Sleep(after)
+			c.Moment(ctx, name, history.Entered)
+			mu.Lock()
+			defer mu.Unlock()
+			went = append(went, name)
+		})
+	}
+	clients.Wait()
+	took = time.Since(start)
+	cancel()
+	replays.Wait()
+	return went, c.Order(), took
+}
+
+func entered(id int, client string, at time.Duration) faults.Step {
+	return faults.Step{ID: id, Kind: faults.StepMoment, Client: client, Command: "entered", At: int64(at)}
+}
+
+func TestReplayerGivesTurns(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name     string
+		schedule faults.Schedule
+		comes    map[string]time.Duration
+		want     string
+		left     string
+		took     time.Duration
+	}{
+		{"in the order of the schedule, whoever comes first", faults.Schedule{entered(1, "c2", 0), entered(2, "c1", ms)},
+			map[string]time.Duration{"c1": 0, "c2": 10 * ms}, "c2 c1", "", 11 * ms},
+		{"not before as much time has passed", faults.Schedule{entered(1, "c1", 0), entered(2, "c2", 700*ms)},
+			map[string]time.Duration{"c1": 10 * ms, "c2": 10 * ms}, "c1 c2", "", 710 * ms},
+		{"a late one moves those after it", faults.Schedule{entered(1, "c1", 0), entered(2, "c2", 100*ms), entered(3, "c3", 200*ms)},
+			map[string]time.Duration{"c1": 0, "c2": 300 * ms, "c3": 0}, "c1 c2 c3", "", 400 * ms},
+		{"one that the schedule does not know waits until it is over", faults.Schedule{entered(1, "c1", 500*ms), entered(2, "c2", 900*ms)},
+			map[string]time.Duration{"c1": 0, "c2": 0, "c3": 0}, "c1", "", 400 * ms},
+		{"one that does not come ends the order", faults.Schedule{entered(1, "c1", 0), entered(2, "c2", 0), entered(3, "c3", 0)},
+			map[string]time.Duration{"c1": 0, "c3": 0}, "c1 c3",
+			"the real run left the tape at step 2 of 3: expected c2 entered, saw c3 entered for 3s", stepPatience},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				went, o, took := order(t, tt.schedule, tt.comes)
+				if !strings.HasPrefix(strings.Join(went, " "), tt.want) || o.Left != tt.left || took != tt.took {
+					t.Errorf("went %v after %v, %+v; want %s after %v, %q", went, took, o, tt.want, tt.took, tt.left)
+				}
+				if o.Left == "" && o.Passed != len(tt.schedule) {
+					t.Errorf("%d of %d steps passed", o.Passed, o.Steps)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,134 @@
+package inject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// Nodes is the number of the lock's nodes.
+func (w *World) Nodes() int { return w.cfg.Servers.Len() }
+
+// KillServer kills a node.
+func (w *World) KillServer(ctx context.Context, node int) error { return w.cfg.Servers.Kill(ctx, node) }
+
+// RestartServer starts a killed node again, with what its persistence kept.
+func (w *World) RestartServer(ctx context.Context, node int) (history.Effect, error) {
+	return history.Effect{Node: w.address(node), What: history.Restarted}, elsewhere(w.cfg.Servers.Restart(ctx, node))
+}
+
+// address is the number under which clients dial a node.
+func (w *World) address(node int) int {
+	if w.cfg.Servers.Topology() == impls.Replicated {
+		return 0
+	}
+	return node
+}
+
+// StopServer stops a node without killing it.
+func (w *World) StopServer(ctx context.Context, node int) error {
+	return w.cfg.Servers.Pause(ctx, node)
+}
+
+// ContinueServer lets a stopped node go on.
+func (w *World) ContinueServer(ctx context.Context, node int) error {
+	return elsewhere(w.cfg.Servers.Resume(ctx, node))
+}
+
+// elsewhere marks the error of a node that another fault has struck meanwhile: the fault is not confirmed, and the run goes on.
+func elsewhere(err error) error {
+	if errors.Is(err, servers.ErrState) {
+		return fmt.Errorf("%w: %w", faults.ErrNothing, err)
+	}
+	return err
+}
+
+// JumpClock moves a node's clock from where it was moved before.
+func (w *World) JumpClock(ctx context.Context, node int, by time.Duration) (e history.Effect, err error) {
+	w.mu.Lock()
+	w.clocks[node] += by
+	offset := w.clocks[node]
+	w.mu.Unlock()
+	if err := w.cfg.Servers.SetClock(ctx, node, offset); err != nil {
+		return e, err
+	}
+	return history.Effect{Node: w.address(node), What: history.ClockSet, By: int64(by)}, nil
+}
+
+// DriftClock makes a node's clock run fast or slow.
+func (w *World) DriftClock(ctx context.Context, node int, rate float64) (e history.Effect, err error) {
+	if err := w.cfg.Servers.DriftClock(ctx, node, rate); err != nil {
+		return e, err
+	}
+	return history.Effect{Node: w.address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6)}, nil
+}
+
+// clockPatience is how long a clock waits to be set right on a node that another fault has stopped, and clockRetry how often it is tried.
+const (
+	clockPatience = 5 * time.Second
+	clockRetry    = 10 * time.Millisecond
+)
+
+// SetClockRight sets a node's clock to the machine's. How far that moves a clock that drifted was not measured.
+func (w *World) SetClockRight(ctx context.Context, node int) ([]history.Effect, error) {
+	w.mu.Lock()
+	off := w.clocks[node]
+	delete(w.clocks, node)
+	w.mu.Unlock()
+	patience, cancel := context.WithTimeout(ctx, clockPatience)
+	defer cancel()
+	for {
+		err := w.cfg.Servers.SetClock(ctx, node, 0)
+		if !errors.Is(err, servers.ErrState) || !sleep(patience.Done(), clockRetry) {
+			right := history.Effect{Node: w.address(node), What: history.ClockRate}
+			return []history.Effect{right, {Node: right.Node, What: history.ClockSet, By: -int64(off)}}, elsewhere(err)
+		}
+	}
+}
+
+// FlushScripts makes a node forget its scripts.
+func (w *World) FlushScripts(ctx context.Context, node int) error {
+	return w.cfg.Servers.FlushScripts(ctx, node)
+}
+
+// DeleteKeys deletes the lock's keys from a node. A replica refuses, and has none of its own.
+func (w *World) DeleteKeys(ctx context.Context, node int) (e history.Effect, err error) {
+	keys, err := w.keys(ctx, node)
+	if err != nil || len(keys) == 0 {
+		return e, err
+	}
+	switch err := w.cfg.Servers.DeleteKeys(ctx, node, keys...); {
+	case redis.IsReadOnlyError(err):
+		return e, nil
+	case err != nil:
+		return e, err
+	}
+	return history.Effect{Node: w.address(node), What: history.Deleted, Lost: keys}, nil
+}
+
+// EvictKeys fills a node's memory until it has evicted the lock's keys.
+func (w *World) EvictKeys(ctx context.Context, node int) (e history.Effect, evictions int, err error) {
+	w.evicting.Lock()
+	defer w.evicting.Unlock()
+	keys, err := w.keys(ctx, node)
+	if err != nil || len(keys) == 0 {
+		return e, 0, err
+	}
+	evictions, err = w.cfg.Servers.EvictKeys(ctx, node, keys...)
+	return history.Effect{Node: w.address(node), What: history.Evicted, Lost: keys}, evictions, err
+}
+
+func (w *World) keys(ctx context.Context, node int) ([]string, error) {
+	if w.cfg.Keys == nil {
+		return nil, fmt.Errorf("%w: nobody knows the lock's keys", servers.ErrMissing)
+	}
+	return w.cfg.Keys(ctx, node)
+}

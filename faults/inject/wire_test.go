@@ -1,0 +1,226 @@
+package inject
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/resp"
+)
+
+// scriptedServer answers every request, read as RESP arrays of bulk strings, with the next reply.
+func scriptedServer(t *testing.T, replies ...string) (dial func(context.Context, string, string) (net.Conn, error), requests chan string) {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { ours.Close(); theirs.Close() })
+	requests = make(chan string, 10)
+	go func() {
+		in := bufio.NewReader(theirs)
+		for _, reply := range replies {
+			head, err := in.ReadString('\n')
+			if err != nil {
+				return
+			}
+			var words []string
+			for range int(head[1] - '0') {
+				_, _ = in.ReadString('\n')
+				w, _ := in.ReadString('\n')
+				words = append(words, strings.TrimSpace(w))
+			}
+			requests <- strings.Join(words, " ")
+			if _, err := io.WriteString(theirs, reply); err != nil {
+				return
+			}
+		}
+	}()
+	return func(context.Context, string, string) (net.Conn, error) { return ours, nil }, requests
+}
+
+const (
+	setRequest = "*3\r\n$5\r\nSETNX\r\n$3\r\njob\r\n$1\r\n1\r\n"
+	getRequest = "*2\r\n$3\r\nGET\r\n$3\r\njob\r\n"
+)
+
+// solo is one client behind its gate, with the Director of its plan.
+type solo struct {
+	*Goroutine
+	*faults.Director
+	world *World
+	start time.Time
+}
+
+const testLease = 100 * time.Millisecond
+
+func newSolo(plan ...faults.Spec) *solo {
+	s := &solo{Goroutine: NewGoroutine(), start: time.Now()}
+	s.world = NewWorld(Config{Timeline: s.now})
+	s.world.Enlist(1, s.Goroutine)
+	s.Director = faults.NewDirector(faults.NewPlan(plan, testLease, false), faults.DirectorConfig{World: s.world, Lease: testLease, Clients: 1})
+	return s
+}
+
+func (s *solo) now() int64 { return int64(time.Since(s.start)) }
+
+func (s *solo) watch(e faults.Event) error {
+	s.Event(context.Background(), e, nil)
+	return s.Rest(context.Background())
+}
+
+func openWire(t *testing.T, s *solo, dial func(context.Context, string, string) (net.Conn, error)) (net.Conn, *[]history.Command) {
+	t.Helper()
+	var seen []history.Command
+	w := &Wire{Gate: s.Gate, Client: 1, Done: func(c history.Command) { c.Args = slices.Clone(c.Args); seen = append(seen, c) },
+		Watch: s.watch, Operation: func(toStore bool) faults.Operation { return s.Plan().Operation(1, toStore) },
+		Timeline: s.now, Dial: dial, Node: func(string) int { return 3 }}
+	c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, &seen
+}
+
+func TestWireRecordsCommands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dial, _ := scriptedServer(t, ":1\r\n", "$5\r\nhello\r\n")
+		c, seen := openWire(t, newSolo(), dial)
+		buf := make([]byte, 100)
+		for _, req := range []string{setRequest, getRequest} {
+			if _, err := io.WriteString(c, req); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(buf); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Close()
+		if len(*seen) != 2 {
+			t.Fatalf("recorded %+v, want two commands", *seen)
+		}
+		first, second := (*seen)[0], (*seen)[1]
+		if first.Name != "SETNX" || strings.Join(first.Args, " ") != "job 1" || first.Reply != "1" || first.Node != 3 {
+			t.Errorf("recorded %+v", first)
+		}
+		if second.Name != "GET" || second.Reply != `"hello"` {
+			t.Errorf("recorded %+v", second)
+		}
+	})
+}
+
+// A client of RESP3 may subscribe on the connection that it asks on: what confirms is a push, and what comes next answers the next request.
+func TestWireGivesRepliesToTheirRequests(t *testing.T) {
+	const subscribe, confirmed = "*2\r\n$9\r\nSUBSCRIBE\r\n$4\r\nfree\r\n", ">3\r\n$9\r\nsubscribe\r\n$4\r\nfree\r\n:1\r\n"
+	const message = ">3\r\n$7\r\nmessage\r\n$4\r\nfree\r\n$1\r\n1\r\n"
+	synctest.Test(t, func(t *testing.T) {
+		dial, _ := scriptedServer(t, confirmed, message+"$5\r\nhello\r\n", ":1\r\n")
+		c, seen := openWire(t, newSolo(), dial)
+		for _, req := range []string{subscribe, getRequest, setRequest} {
+			if _, err := io.WriteString(c, req); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Close()
+		var got []string
+		for _, cmd := range *seen {
+			got = append(got, cmd.Name+" "+cmd.Reply)
+		}
+		if want := []string{"SUBSCRIBE [\"subscribe\", \"free\", 1]", `GET "hello"`, "SETNX 1"}; !slices.Equal(got, want) {
+			t.Errorf("recorded %q, want %q", got, want)
+		}
+	})
+}
+
+func TestWireCrashAfterApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dial, requests := scriptedServer(t, ":1\r\n")
+		s := newSolo(faults.Spec{Fault: faults.CrashClient, Client: 1, When: faults.Trigger{Reply: "acquire *w"}})
+		c, seen := openWire(t, s, dial)
+		s.Plan().Reach(1, history.Calling)
+		if _, err := io.WriteString(c, setRequest); err != nil {
+			t.Fatal(err)
+		}
+		n, err := c.Read(make([]byte, 100))
+		if n != 0 || !errors.Is(err, impls.ErrCrashed) {
+			t.Errorf("the dead client read %d bytes, %v; want none and ErrCrashed", n, err)
+		}
+		if got := <-requests; got != "SETNX job 1" {
+			t.Errorf("the server saw %q", got)
+		}
+		if len(*seen) != 1 || (*seen)[0].Replied != 0 || (*seen)[0].Reply != "1" {
+			t.Errorf("recorded %+v; want the reply that came and was not seen", *seen)
+		}
+		if _, err := io.WriteString(c, getRequest); !errors.Is(err, impls.ErrCrashed) {
+			t.Errorf("the dead client wrote: %v", err)
+		}
+	})
+}
+
+func TestWirePauseHoldsTheRequestBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dial, requests := scriptedServer(t, ":1\r\n")
+		s := newSolo(faults.Spec{Fault: faults.PauseClient, Client: 1, When: faults.Trigger{Request: "acquire SETNX"}, For: faults.Span{Leases: 1}})
+		c, _ := openWire(t, s, dial)
+		s.Plan().Reach(1, history.Calling)
+		go func() { _, _ = io.WriteString(c, setRequest) }()
+		synctest.Wait()
+		select {
+		case got := <-requests:
+			t.Fatalf("the server saw %q while the client was stopped", got)
+		default:
+		}
+		<-requests
+		if got := time.Since(s.start); got != testLease {
+			t.Errorf("the request arrived after %v, want %v", got, testLease)
+		}
+	})
+}
+
+// TestWireTellsOfScripts: a script is recorded by its digest, whichever way it is called, and its source is told of once.
+func TestWireTellsOfScripts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const source = "return 1"
+		digest := fmt.Sprintf("%x", sha1.Sum([]byte(source)))
+		dial, _ := scriptedServer(t, ":1\r\n", ":1\r\n", ":1\r\n")
+		var seen []history.Command
+		var told []history.Script
+		w := &Wire{Gate: NewGate(), Client: 1, Done: func(c history.Command) { c.Args = slices.Clone(c.Args); seen = append(seen, c) },
+			Timeline: func() int64 { return 0 }, Dial: dial, Node: func(string) int { return 0 }, First: 1 << 32,
+			Source: func(s history.Script) { told = append(told, s) }}
+		c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 100)
+		for _, args := range [][]string{{"EVALSHA", strings.ToUpper(digest), "0"}, {"EVAL", source, "0"}, {"EVAL", source, "0", strings.Repeat("x", history.MaxArg+1)}} {
+			if _, err := c.Write(resp.AppendRequest(nil, args...)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(buf); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Close()
+		if len(told) != 1 || told[0] != (history.Script{Digest: digest, Source: source}) {
+			t.Errorf("told of %v", told)
+		}
+		for i, cut := range []bool{false, false, true} {
+			if got := seen[i]; got.Script != digest || got.Cut != cut || got.Conn != 1<<32+1 || got.Args[0] != digest {
+				t.Errorf("command %d: %+v", i, got)
+			}
+		}
+	})
+}

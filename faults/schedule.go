@@ -1,0 +1,109 @@
+package faults
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Schedule is what happened in a run, step by step, so that it can be made to happen again in the same order: every message between
+// clients and nodes, every moment of a client, and every fault. Handshakes, see [Handshake], and messages to subscribers are not in it.
+type Schedule []Step
+
+// Step is one thing of a Schedule.
+type Step struct {
+	ID   int   // unique in its schedule, from 1
+	At   int64 // nanoseconds on the base of the run that the schedule was taken from
+	Kind StepKind
+	Of   int // of a reply: the ID of its request; of an end: the ID of the fault's beginning
+
+	Client  string // c1, c2, …
+	Node    int    // from 0; -1 for the guarded store's own server
+	Command string // of a message its command, of a moment its name
+	Sent    int64  // of a request: when it left the client
+	Lost    bool   // it never arrives, and the connection is cut
+
+	Fault Spec // of a beginning and of an end
+}
+
+// StepKind is what a step is.
+type StepKind string
+
+// The kinds of step.
+const (
+	StepRequest   StepKind = "request"   // reaches its node
+	StepReply     StepKind = "reply"     // reaches its client
+	StepMoment    StepKind = "moment"    // a client comes to one, see history.Moment, and goes on
+	StepBegin     StepKind = "begin"     // a fault begins
+	StepEnd       StepKind = "end"       // a fault ends
+	StepReplicate StepKind = "replicate" // the replica takes over what the primary has written
+)
+
+// String describes a step for people.
+func (s Step) String() string {
+	where := fmt.Sprintf("node %d", s.Node+1)
+	if s.Node < 0 {
+		where = "the store"
+	}
+	switch s.Kind {
+	case StepRequest:
+		return fmt.Sprintf("%s of %s at %s", s.Command, s.Client, where)
+	case StepReply:
+		return fmt.Sprintf("the reply to %s of %s from %s", s.Command, s.Client, where)
+	case StepMoment:
+		return s.Client + " " + s.Command
+	case StepReplicate:
+		return "a write at the replica"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s of %s", s.Kind, s.Fault.Fault))
+}
+
+// Key names what waits for its turn at a step: a request, the reply to a request that had one, or a moment.
+func (s Step) Key() string {
+	switch s.Kind {
+	case StepReply:
+		return fmt.Sprintf("reply %d", s.Of)
+	case StepMoment:
+		return s.Client + " " + s.Command
+	}
+	return fmt.Sprintf("%s %d %s", s.Client, s.Node, s.Command)
+}
+
+// Playable makes of a schedule one that real servers can be led through. Real replicas follow at once, so that a failover begins where the
+// replica took over its last write: its replication is cut there.
+func (s Schedule) Playable() Schedule {
+	var out Schedule
+	last := 0 // where what the replica has not got begins
+	for _, step := range s {
+		switch {
+		case step.Kind == StepReplicate:
+			last = len(out)
+			continue
+		case step.Kind == StepBegin && step.Fault.Fault == Failover:
+			at := int64(0)
+			if last > 0 {
+				at = out[last-1].At
+			}
+			step.At = min(step.At, at)
+			out = append(out[:last], append(Schedule{step}, out[last:]...)...)
+			continue
+		}
+		out = append(out, step)
+	}
+	return out
+}
+
+// Has reports whether the schedule has a fault of which is holds.
+func (s Schedule) Has(is func(Kind) bool) bool {
+	return slices.ContainsFunc(s, func(step Step) bool {
+		kind, _ := FindKind(step.Fault.Fault)
+		return step.Kind == StepBegin && is(kind)
+	})
+}
+
+// Order is how far a run was led through a schedule.
+type Order struct {
+	Passed int    `json:"passed"` // steps that came to pass in their order
+	Steps  int    `json:"steps"`
+	Left   string `json:"left,omitempty"` // where and how the run left the schedule; "" when it did not
+}

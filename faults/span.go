@@ -1,0 +1,61 @@
+package faults
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Span is a time that may be given in leases: "250ms" or "1.5 lease".
+type Span struct {
+	Fixed  time.Duration
+	Leases float64
+}
+
+// Of resolves the span for a lease.
+func (s Span) Of(lease time.Duration) time.Duration {
+	return s.Fixed + time.Duration(s.Leases*float64(lease))
+}
+
+// ParseSpan reads "250ms", "1.5 lease", "1 lease + 20ms" or "-2 lease".
+func ParseSpan(text string) (Span, error) {
+	var s Span
+	for part := range strings.SplitSeq(text, "+") {
+		part = strings.TrimSpace(part)
+		if n, ok := strings.CutSuffix(part, "lease"); ok {
+			f, err := strconv.ParseFloat(strings.TrimSpace(n), 64)
+			if err != nil {
+				return Span{}, fmt.Errorf("%q: a span in leases looks like \"1.5 lease\"", text)
+			}
+			s.Leases += f
+			continue
+		}
+		d, err := time.ParseDuration(part)
+		if err != nil {
+			return Span{}, fmt.Errorf("%q: a span looks like \"250ms\", \"1.5 lease\" or \"1 lease + 20ms\"", text)
+		}
+		s.Fixed += d
+	}
+	return s, nil
+}
+
+// String gives the text that ParseSpan reads back.
+func (s Span) String() string {
+	switch {
+	case s.Leases == 0:
+		return s.Fixed.String()
+	case s.Fixed == 0:
+		return strconv.FormatFloat(s.Leases, 'g', -1, 64) + " lease"
+	}
+	return strconv.FormatFloat(s.Leases, 'g', -1, 64) + " lease + " + s.Fixed.String()
+}
+
+// UnmarshalText reads the text form.
+func (s *Span) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseSpan(string(text))
+	return err
+}
+
+// MarshalText gives the text form.
+func (s Span) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

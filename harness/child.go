@@ -1,0 +1,259 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/faults/inject"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/resp"
+	"github.com/lockbench/lockbench/subject"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// A client whose lock is a child process has its workload, its clock and the guarded store in this process, and the lock's calls go
+// through the child's pipe. The child dials the proxy, where its commands are recorded and its network faults are done. A
+// stall stops both halves, and a crash kills both.
+
+// child is the process of one client, with what the proxy sees of it.
+type child struct {
+	*subject.Child
+	wire atomic.Pointer[inject.Wire] // between the proxy and the nodes; set before the child is given addresses
+
+	mu   sync.Mutex    // protects sent
+	sent map[int]int64 // when the last request that writes left for each node
+}
+
+// childProcesses are those of a run, by client index.
+type childProcesses []*child
+
+// echoes is how often the way to a child is measured before the run.
+const echoes = 32
+
+// startChildren starts a child for each client, and sets the clock error: a child's calls are timed here, and what it says of its own
+// time is off by no more than the way to it and back.
+func (d *drive) startChildren(ctx context.Context) error {
+	d.children = make(childProcesses, d.Scenario.Clients)
+	ways := make([]time.Duration, d.Scenario.Clients)
+	group, starting := errgroup.WithContext(ctx)
+	for i := range d.children {
+		c := &child{sent: map[int]int64{}}
+		d.children[i] = c
+		group.Go(func() (err error) {
+			c.Child, err = subject.Start(starting, d.Subject.Command(i), subject.Options{Client: workloads.ClientName(i)})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, c := range d.children { // one after the other: they are not to disturb each other
+		var err error
+		if ways[i], err = c.Echo(ctx, echoes); err != nil {
+			return err
+		}
+		d.clockError = max(d.clockError, int64(ways[i]))
+	}
+	return nil
+}
+
+// close ends the children and waits for them.
+func (all childProcesses) close() error {
+	var group sync.WaitGroup
+	errs := make([]error, len(all))
+	for i, c := range all {
+		if c != nil && c.Child != nil {
+			group.Go(func() { errs[i] = c.Close() })
+		}
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// watch kills a client's child when the run is given up, until over is called.
+func (all childProcesses) watch(ctx context.Context, client int) (over func()) {
+	if client >= len(all) {
+		return func() {}
+	}
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		all[client].Kill()
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
+}
+
+// err is why a client's child has ended by itself; nil while it lives, and for a client without one.
+func (all childProcesses) err(client int) error {
+	if client >= len(all) {
+		return nil
+	}
+	return all[client].Err()
+}
+
+// watchChild has the commands of a client's child recorded, and the faults placed that strike at them, as those of own are.
+func (d *drive) watchChild(index int, own *inject.Wire, rec record) {
+	if index >= len(d.children) {
+		return
+	}
+	c := d.children[index]
+	c.wire.Store(&inject.Wire{Gate: own.Gate, Client: own.Client, Watch: own.Watch, Operation: own.Operation, Timeline: own.Timeline, Names: own.Names,
+		Source: own.Source, First: own.First | childConnections, Dial: d.field.dial, Node: own.Node,
+		Done: func(cmd history.Command) {
+			c.note(cmd)
+			rec.AddCommand(cmd)
+		}})
+}
+
+// childConnections numbers a child's connections apart from those that its client has to the guarded store.
+const childConnections = 1 << 31
+
+// note remembers when the child sent what may have been granted.
+func (c *child) note(cmd history.Command) {
+	if cmd.Replied == 0 || !resp.IsWrite(cmd.Name) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent[cmd.Node] = cmd.Sent
+}
+
+// body is what faults are done to: the gate of an in-process client, and with it its child where it has one.
+func (all childProcesses) body(client int, own *inject.Goroutine) inject.Client {
+	if client >= len(all) {
+		return own
+	}
+	return childBody{own, all[client].Child}
+}
+
+type childBody struct {
+	*inject.Goroutine
+	child *subject.Child
+}
+
+// Pause stops both halves of the client.
+func (b childBody) Pause(ctx context.Context) (faults.Undo, error) {
+	resume, err := b.Goroutine.Pause(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !b.child.Stop() {
+		err = errors.New("the child was not seen to stop")
+	}
+	return func(ctx context.Context) error { return errors.Join(b.child.Continue(), resume(ctx)) }, err
+}
+
+// Crash kills both halves of the client.
+func (b childBody) Crash(ctx context.Context) error {
+	if !b.child.Kill() {
+		return errors.Join(errors.New("the child was not seen to die"), b.Goroutine.Crash(ctx))
+	}
+	return b.Goroutine.Crash(ctx)
+}
+
+// throughChild makes the variant's handles the child's, for a client that has one.
+func (d *drive) throughChild(ctx context.Context, index int, gate *inject.Gate, v impls.Variant) impls.Variant {
+	if index >= len(d.children) {
+		return v
+	}
+	c := d.children[index]
+	v.New = func(env impls.Env) (impls.Lock, error) {
+		env.Addrs = slices.Clone(env.Addrs)
+		for node := range env.Addrs {
+			env.Addrs[node] = d.network.links[index][node].Addr()
+		}
+		lock, err := c.Open(ctx, env)
+		return &childLock{Lock: lock, child: c, gate: gate, env: env, timeline: d.timeline}, err
+	}
+	return v
+}
+
+// childLock is a child's handle as its client sees it: nothing is answered to a client that is stopped or dead.
+type childLock struct {
+	impls.Lock
+	child    *child
+	gate     *inject.Gate
+	env      impls.Env
+	timeline func() int64
+}
+
+// Try asks once.
+func (l *childLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	g, err := l.Lock.Try(ctx, mode)
+	return g, l.answer(err)
+}
+
+// Acquire waits for the lock. A lease runs from the try that was granted: where the child does not say when that was, it is when its last
+// request that writes left for the first of its nodes.
+func (l *childLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	g, err := l.Lock.Acquire(ctx, mode)
+	if err == nil && g.Asked.IsZero() && g.ValidUntil.IsZero() {
+		g.Asked = l.asked()
+	}
+	return g, l.answer(err)
+}
+
+func (l *childLock) asked() time.Time {
+	l.child.mu.Lock()
+	defer l.child.mu.Unlock()
+	now, first := l.timeline(), int64(0)
+	for _, at := range l.child.sent {
+		if first == 0 || at < first {
+			first = at
+		}
+	}
+	if first == 0 {
+		return time.Time{}
+	}
+	return l.env.Clock.Now().Add(-time.Duration(now - first))
+}
+
+// Extend restarts the lease.
+func (l *childLock) Extend(ctx context.Context) (impls.Grant, error) {
+	g, err := l.Lock.Extend(ctx)
+	return g, l.answer(err)
+}
+
+// Release gives the lock back.
+func (l *childLock) Release(ctx context.Context) error { return l.answer(l.Lock.Release(ctx)) }
+
+// answer holds the client at its gate, and ends one whose child is gone: it has nothing left to ask.
+func (l *childLock) answer(err error) error {
+	if gate := l.gate.Pass(); gate != nil {
+		return gate
+	}
+	if errors.Is(err, subject.ErrGone) || errors.Is(err, subject.ErrProtocol) {
+		return fmt.Errorf("%w: %w", impls.ErrCrashed, err)
+	}
+	return err
+}
+
+// validateSubject refuses what no child can take part in.
+func (e Experiment) validateSubject() error {
+	switch {
+	case e.Subject.Exec == "":
+		return nil
+	case e.As == Processes:
+		return fmt.Errorf("clients as processes: %w: the lock is a process of its own already", ErrUsage)
+	case e.topology() == impls.Cluster:
+		return fmt.Errorf("%s: %w: a cluster tells its clients addresses past the proxy", e.Scenario.Name, ErrNotApplicable)
+	case e.has(named(faults.SkewClient)):
+		return fmt.Errorf("%s: %w: the clock of a child is its machine's", e.Scenario.Name, ErrNotApplicable)
+	case e.has(named(faults.CancelClient)) && !e.Subject.About.CanCancel():
+		return fmt.Errorf("%s: %w: the child cannot cancel an acquire", e.Scenario.Name, ErrNotApplicable)
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package scenarios
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestFilesThatAreTooMuchForTheParser(t *testing.T) {
+	for _, row := range []struct{ name, text, want string }{
+		{"a sequence in a sequence, 200,000 deep", "faults: " + strings.Repeat("[", 200_000), "f.yaml:1:73: nested more than 64 deep"},
+		{"mappings likewise", "faults: " + strings.Repeat("{a: ", 10_000), "nested more than 64 deep"},
+		{"over several lines", strings.Repeat("[\n", 100), "f.yaml:65:1: nested more than 64 deep"},
+		{"dashes in a line", strings.Repeat("- ", 1000) + "x", "f.yaml:1:129: nested more than 64 deep"},
+		{"complex keys", strings.Repeat("? ", 1000) + "x", "nested more than 64 deep"},
+		{"a large file", strings.Repeat("# comment\n", 30_000), "the file has 300000 bytes"},
+	} {
+		_, err := Parse("f.yaml", []byte(row.text))
+		var e *Error
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: %.200v, want %q", row.name, err, row.want)
+		}
+	}
+	if err := outOfBounds("f.yaml", []byte("---\n- [a, b]\n# "+strings.Repeat("-", 200)+"\n"+strings.Repeat("[a]\n", 100))); err != nil {
+		t.Errorf("an ordinary file: %v", err)
+	}
+}
+
+func TestNamesAreShortEnoughForADirectory(t *testing.T) {
+	text := "name: " + strings.Repeat("a", 65) + "\nabout: x\nworkload: counter\nclients: 2\nops: 2\nlease: 300ms\n"
+	if _, err := Parse("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "f.yaml:1:7: a name of 65 letters") {
+		t.Errorf("a name of 65 letters: %v", err)
+	}
+	if _, err := Parse("f.yaml", []byte(strings.Replace(text, "aa", "a", 1))); err != nil {
+		t.Errorf("a name of 64 letters: %v", err)
+	}
+}
