@@ -9,15 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lockbench/lockbench/checker"
 )
 
-// The files of a suite in the folder of its runs, of the last suite there.
-const (
-	SuiteFile    = "suite.json"
-	SuiteSummary = "summary.md"
-)
+// SuiteFile is the file of a suite in its directory.
+const SuiteFile = "suite.json"
 
 // ErrBaseline: a file is no stored suite.
 var ErrBaseline = errors.New("not a stored suite")
@@ -42,8 +40,11 @@ type Change struct {
 	Is       string     `json:"is,omitempty"`  // observed now
 }
 
-// LoadSuite reads a stored suite, the output of "suite -o json". The errors are ErrBaseline and those of the file system.
+// LoadSuite reads a stored suite: the output of "suite -o json", the directory of a suite, or a directory of runs of which the latest is
+// one. The run directories of its cells are given relative to the working directory. The errors are ErrBaseline and those of
+// the file system.
 func LoadSuite(path string) (Suite, error) {
+	path = suiteFile(path)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return Suite{}, fmt.Errorf("stored suite: %w", err)
@@ -55,17 +56,39 @@ func LoadSuite(path string) (Suite, error) {
 	if s.Schema != SuiteSchema {
 		return Suite{}, fmt.Errorf("%s: %w: its schema is %q, want %s", path, ErrBaseline, s.Schema, SuiteSchema)
 	}
+	for i, c := range s.Cells {
+		if beside := filepath.Join(filepath.Dir(path), c.Run); c.Run != "" && isRun(beside) {
+			s.Cells[i].Run = beside
+		}
+	}
 	return s, nil
+}
+
+// suiteFile finds the file of a suite in its directory, or by the link to the latest run.
+func suiteFile(path string) string {
+	for _, try := range []string{filepath.Join(path, SuiteFile), filepath.Join(path, latest, SuiteFile)} {
+		if _, err := os.Stat(try); err == nil {
+			return try
+		}
+	}
+	return path
+}
+
+// isRun reports whether there is a run directory.
+func isRun(path string) bool {
+	_, err := os.Stat(filepath.Join(path, RunFile))
+	return err == nil
 }
 
 // StoreSuite writes of a suite what is the same on every machine and every day, so that the file can be kept beside the code and compared with:
 // cells, verdicts and caught bugs, without run directories, times and what it was compared with itself.
 func StoreSuite(path string, s Suite) error {
 	s.Duration, s.Agreement, s.Baseline, s.Changes, s.Notes = 0, nil, "", nil, nil
+	s.Start, s.Environment = time.Time{}, nil
 	s.Sensitivity.Median = 0
 	s.Cells = slices.Clone(s.Cells)
 	for i := range s.Cells {
-		s.Cells[i].Run, s.Cells[i].Duration = "", 0
+		s.Cells[i].Run, s.Cells[i].Rerun, s.Cells[i].Duration, s.Cells[i].Properties = "", "", 0, nil
 	}
 	return writeSuite(path, s)
 }
@@ -78,9 +101,24 @@ func writeSuite(path string, s Suite) error {
 	return replace(path, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
 }
 
-// SaveSuite writes a suite, and what people read of it, into the folder of its runs. Each file is there whole or not at all.
-func SaveSuite(folder string, s Suite, summary func(io.Writer) error) error {
-	return errors.Join(writeSuite(filepath.Join(folder, SuiteFile), s), replace(filepath.Join(folder, SuiteSummary), summary))
+// SaveSuite writes a suite into its directory. Runs are named as they are found from there, so that the directory can be
+// moved with them.
+func SaveSuite(folder string, s Suite) error {
+	s.Cells = slices.Clone(s.Cells)
+	for i, c := range s.Cells {
+		if rel, err := filepath.Rel(folder, c.Run); err == nil && c.Run != "" && isRun(c.Run) {
+			s.Cells[i].Run = rel
+		}
+	}
+	return writeSuite(filepath.Join(folder, SuiteFile), s)
+}
+
+// SaveFile puts a file into a directory whole: it is either the old one or the new one, whenever the process is killed.
+func SaveFile(path string, write func(io.Writer) error) error {
+	if err := replace(path, write); err != nil {
+		return fmt.Errorf("save %s: %w", path, err)
+	}
+	return nil
 }
 
 // Against compares the suite with an earlier one and fails when a cell got worse. whole tells that no cell was left out on purpose: only

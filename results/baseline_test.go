@@ -2,17 +2,15 @@ package results_test
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 )
 
@@ -70,7 +68,8 @@ func TestAgainstABaseline(t *testing.T) {
 func TestStoreSuite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.json")
 	s := results.Suite{Duration: time.Second, Baseline: "old.json", Changes: []results.Change{{Lock: "token"}}, Notes: []string{"slow"}, Agreement: &results.Agreement{},
-		Cells: []results.Cell{{Lock: "token", Scenario: "steady", Observed: "safe", Verdict: checker.Pass, Run: "runs/1", Duration: time.Second}}}
+		Cells: []results.Cell{{Lock: "token", Scenario: "steady", Observed: "safe", Verdict: checker.Pass, Run: "runs/1", Rerun: "again", Duration: time.Second,
+			Properties: map[history.Property]checker.Result{history.Progress: checker.Pass}}}, Start: time.Unix(1, 0), Environment: &results.Environment{}}
 	s.Judge()
 	s.Sensitivity.Median = time.Second
 	if err := results.StoreSuite(path, s); err != nil {
@@ -96,15 +95,12 @@ func TestStoredSuites(t *testing.T) {
 	folder := t.TempDir()
 	s := results.Suite{Cells: []results.Cell{{Lock: "token", Scenario: "steady", Verdict: checker.Pass}}}
 	s.Judge()
-	if err := results.SaveSuite(folder, s, func(w io.Writer) error { _, err := fmt.Fprintln(w, "# it passed"); return err }); err != nil {
+	if err := results.SaveSuite(folder, s); err != nil {
 		t.Fatal(err)
 	}
 	got, err := results.LoadSuite(filepath.Join(folder, results.SuiteFile))
-	if err != nil || len(got.Cells) != 1 || got.Cells[0] != s.Cells[0] {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if text, err := os.ReadFile(filepath.Join(folder, results.SuiteSummary)); err != nil || !strings.Contains(string(text), "it passed") {
-		t.Errorf("%q, %v", text, err)
+	if diff := cmp.Diff(s.Cells, got.Cells); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
 	}
 	for _, text := range []string{"{}", "not JSON", `{"schema":"lockbench/run/v1"}`} {
 		path := filepath.Join(folder, "other.json")
@@ -117,5 +113,49 @@ func TestStoredSuites(t *testing.T) {
 	}
 	if _, err := results.LoadSuite(filepath.Join(folder, "nothing.json")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// A suite's directory can be moved: it names its runs by their names in it, and whoever reads it finds them.
+func TestSuiteDirectory(t *testing.T) {
+	base := t.TempDir()
+	var folders []string
+	for _, id := range []string{"a", "b"} { // within one second
+		folder, err := results.CreateSuite(base, time.Unix(100, 0), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folders = append(folders, folder)
+		d, err := results.Create(folder, "steady", "token", time.Unix(100, 0), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.SaveRun(results.Run{Lock: "token", Scenario: "steady", Phase: results.Started}); err != nil {
+			t.Fatal(err)
+		}
+		s := results.Suite{Rerun: id, Cells: []results.Cell{{Lock: "token", Scenario: "steady", Verdict: checker.Fail, Run: d.Path()}, {Lock: "lost", Run: "elsewhere/x"}}}
+		s.Judge()
+		if err := results.SaveSuite(folder, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if folders[0] == folders[1] {
+		t.Fatal("two suites share a directory")
+	}
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := os.Rename(folders[0], moved); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{moved, filepath.Join(moved, results.SuiteFile)} {
+		s, err := results.LoadSuite(path)
+		if err != nil || s.Rerun != "a" || filepath.Dir(s.Cells[0].Run) != moved || s.Cells[1].Run != "elsewhere/x" {
+			t.Errorf("%s: %+v, %v", path, s.Cells, err)
+		}
+		if _, err := os.Stat(filepath.Join(s.Cells[0].Run, results.RunFile)); err != nil {
+			t.Error(err)
+		}
+	}
+	if s, err := results.LoadSuite(base); err != nil || s.Rerun != "b" {
+		t.Errorf("the latest: %q, %v", s.Rerun, err)
 	}
 }

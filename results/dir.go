@@ -26,6 +26,8 @@ const (
 	LatencyFolder  = "latency"
 	ViolationsPath = "violations"
 	SummaryFile    = "summary.md"
+	ReportFile     = "report.html"
+	JUnitFile      = "junit.xml"
 	LogFile        = "lockbench.log"
 
 	latest = "latest"
@@ -49,18 +51,29 @@ func NewID(r io.Reader) (string, error) {
 // Create makes base/<scenario>-<lock>-<UTC time>-<id> and points base/latest to it. An error that says the
 // directory is there already means that the id was not fresh.
 func Create(base, scenario, lock string, at time.Time, id string) (*Dir, error) {
-	name := fmt.Sprintf("%s-%s-%s-%s", plain(scenario), plain(lock), at.UTC().Format("20060102T150405Z"), plain(id))
-	if err := os.MkdirAll(base, 0o755); err != nil {
-		return nil, fmt.Errorf("run directory: %w", err)
-	}
-	path := filepath.Join(base, name)
-	if err := os.Mkdir(path, 0o755); err != nil {
-		return nil, fmt.Errorf("run directory: %w", err)
-	}
-	if err := point(base, name); err != nil {
+	path, err := makeDir(base, plain(scenario)+"-"+plain(lock), at, id)
+	if err != nil {
 		return nil, err
 	}
 	return &Dir{path: path}, nil
+}
+
+// CreateSuite makes base/suite-<UTC time>-<id>, where a suite and its runs lie, and points base/latest to it. Two suites never share one.
+func CreateSuite(base string, at time.Time, id string) (string, error) {
+	return makeDir(base, "suite", at, id)
+}
+
+// makeDir makes base/<name>-<UTC time>-<id>, which must not be there, and points base/latest to it.
+func makeDir(base, name string, at time.Time, id string) (string, error) {
+	name = fmt.Sprintf("%s-%s-%s", name, at.UTC().Format("20060102T150405Z"), plain(id))
+	if err := os.MkdirAll(base, 0o755); err != nil {
+		return "", fmt.Errorf("run directory: %w", err)
+	}
+	path := filepath.Join(base, name)
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return "", fmt.Errorf("run directory: %w", err)
+	}
+	return path, point(base, name)
 }
 
 // plain keeps a name usable as part of a file's name everywhere.

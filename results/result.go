@@ -44,7 +44,9 @@ type Throughput struct {
 	Open     bool          `json:"open"`     // rounds began by a plan, not when the last one ended
 	Offered  float64       `json:"offered"`  // rounds per second by that plan; 0 in a closed loop
 	Achieved float64       `json:"achieved"` // rounds per second that were finished
-	Duration time.Duration `json:"duration"` // nanoseconds under load
+	Duration time.Duration `json:"duration"` // nanoseconds under load that were measured
+	WarmUp   time.Duration `json:"warmup"`   // nanoseconds before, not measured
+	Excluded int64         `json:"excluded"` // rounds of the warm-up
 }
 
 // Health is how well the harness itself did its part. A run whose harness was not well is inconclusive at best.

@@ -23,8 +23,12 @@ type Suite struct {
 	Duration    time.Duration  `json:"duration"` // nanoseconds
 	Cells       []Cell         `json:"cells"`
 	Sensitivity Sensitivity    `json:"sensitivity"`
-	Agreement   *Agreement     `json:"agreement,omitempty"` // with a stored suite, when there was one to compare with
-	Notes       []string       `json:"notes,omitempty"`     // warnings that must be shown
+	Agreement   *Agreement     `json:"agreement,omitempty"`   // with a stored suite, when there was one to compare with
+	Notes       []string       `json:"notes,omitempty"`       // warnings that must be shown
+	Start       time.Time      `json:"start,omitzero"`        // UTC
+	Missing     int            `json:"missing,omitempty"`     // cells that were to be run and were not: the suite was interrupted
+	Shard       *Shard         `json:"shard,omitempty"`       // the part of the plan that was run; nil: the whole
+	Environment *Environment   `json:"environment,omitempty"` // where it was run
 	Rerun       string         `json:"rerun"`
 	Baseline    string         `json:"baseline,omitempty"` // the stored suite that this one was compared with
 	Changes     []Change       `json:"changes,omitempty"`  // against it
@@ -41,13 +45,16 @@ type Cell struct {
 	Why      string         `json:"why,omitempty"`     // of what differs, is inconclusive, or does not apply
 	Planted  bool           `json:"planted,omitempty"` // the variant is a planted bug
 	Run      string         `json:"run,omitempty"`     // run directory
+	Rerun    string         `json:"rerun,omitempty"`   // the command that runs this cell alone
 	Duration time.Duration  `json:"duration"`          // nanoseconds that the cell took
+	// Properties is what each property was found to be in the run.
+	Properties map[history.Property]checker.Result `json:"properties,omitempty"`
 }
 
 // NewCell compares what a run showed with what was expected of it. What differs while the machine itself stalled a client is
 // inconclusive: it cannot be told from the lock's doing.
 func NewCell(r Result, want impls.Expectation) Cell {
-	c := Cell{Lock: r.Lock, Scenario: r.Scenario, Expected: want.String(), Verdict: checker.Pass}
+	c := Cell{Lock: r.Lock, Scenario: r.Scenario, Expected: want.String(), Verdict: checker.Pass, Properties: byProperty(r), Rerun: r.Rerun}
 	seen := Observed(r)
 	c.Observed = breaksText(seen)
 	missing, extra := without(want.Breaks, seen), without(seen, slices.Concat(want.Breaks, want.May))
@@ -70,7 +77,8 @@ func NewCell(r Result, want impls.Expectation) Cell {
 
 // PlantedCell compares what a run of a planted bug showed with what it must show. What it breaks besides is no matter: it is a bug.
 func PlantedCell(r Result, want impls.Expectation) Cell {
-	c := Cell{Lock: r.Lock, Scenario: r.Scenario, Expected: want.String(), Observed: breaksText(Observed(r)), Verdict: checker.Pass}
+	c := Cell{Lock: r.Lock, Scenario: r.Scenario, Expected: want.String(), Observed: breaksText(Observed(r)), Verdict: checker.Pass,
+		Properties: byProperty(r), Rerun: r.Rerun}
 	switch {
 	case Shows(r, want):
 	case r.Verdict == checker.Inconclusive:
@@ -81,7 +89,15 @@ func PlantedCell(r Result, want impls.Expectation) Cell {
 	return c
 }
 
-// Shows tells whether a result has every break that is expected.
+func byProperty(r Result) map[history.Property]checker.Result {
+	out := make(map[history.Property]checker.Result, len(r.Properties))
+	for _, p := range r.Properties {
+		out[p.Name] = p.Verdict
+	}
+	return out
+}
+
+// Shows reports whether a result has every break that is expected.
 func Shows(r Result, want impls.Expectation) bool {
 	seen := Observed(r)
 	return !slices.ContainsFunc(want.Breaks, func(b impls.Break) bool { return !slices.ContainsFunc(seen, b.Covers) })
@@ -154,7 +170,7 @@ func without(all, some []impls.Break) []impls.Break {
 
 func breaksText(breaks []impls.Break) string { return impls.Expectation{Breaks: breaks}.String() }
 
-// Judge fills in the verdict and the sensitivity of a suite from its cells.
+// Judge fills in the verdict and the sensitivity of a suite from its cells. A suite that was interrupted is no pass.
 func (s *Suite) Judge() {
 	s.Schema, s.Verdict, s.Sensitivity = SuiteSchema, checker.Pass, sensitivity(s.Cells)
 	if s.Cells == nil {
@@ -166,7 +182,7 @@ func (s *Suite) Judge() {
 	switch {
 	case has(checker.Fail) || len(s.Sensitivity.Missed) > 0:
 		s.Verdict = checker.Fail
-	case has(checker.Inconclusive) || !has(checker.Pass):
+	case has(checker.Inconclusive) || !has(checker.Pass) || s.Missing > 0:
 		s.Verdict = checker.Inconclusive
 	}
 }

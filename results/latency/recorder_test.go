@@ -26,7 +26,7 @@ func hist(t *testing.T, s *latency.Set, tag latency.Tag) *hdr.Histogram {
 	return one.Hist
 }
 
-// within tells whether a value is what a histogram of three digits makes of want.
+// within reports whether a value is what a histogram of three digits makes of want.
 func within(got, want int64) bool {
 	return math.Abs(float64(got-want)) <= math.Max(float64(want)/1000, 1024)
 }

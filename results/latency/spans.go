@@ -44,7 +44,7 @@ func (all spans) union() spans {
 	return out
 }
 
-// meet tells whether a closed interval has a point in common with one of them.
+// meet reports whether a closed interval has a point in common with one of them.
 func (all spans) meet(from, to int64) bool {
 	i := sort.Search(len(all), func(i int) bool { return all[i].to >= from })
 	return i < len(all) && all[i].from <= to

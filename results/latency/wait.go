@@ -45,9 +45,12 @@ func SplitWait(ops []history.Operation, commands []history.Command, lease, lag i
 	return w
 }
 
-// HandOvers adds, to a recorder, the hand-overs to clients that were waiting: from the call of a release to the return of
-// the next grant of that key, where that grant is another client's and was called before.
-func HandOvers(r *Recorder, ops []history.Operation) {
+// Pair is a release and the grant that a client which was waiting got next.
+type Pair struct{ Release, Grant *history.Operation }
+
+// Pairs gives the hand-overs to clients that were waiting: each release that was accepted with the next grant of its key, where that
+// is another client's and was called before.
+func Pairs(ops []history.Operation) (out []Pair) {
 	grants := map[string][]*history.Operation{}
 	for i := range ops {
 		if granted(&ops[i]) {
@@ -65,8 +68,16 @@ func HandOvers(r *Recorder, ops []history.Operation) {
 		g := grants[op.Key]
 		n := sort.Search(len(g), func(n int) bool { return g[n].Return > op.Call })
 		if n < len(g) && g[n].Client != op.Client && g[n].Call < op.Call {
-			r.Record(HandOver, op.Call, op.Call, g[n].Return)
+			out = append(out, Pair{op, g[n]})
 		}
+	}
+	return out
+}
+
+// HandOvers adds, to a recorder, the hand-overs of a history, from the call of the release to the return of the grant.
+func HandOvers(r *Recorder, ops []history.Operation) {
+	for _, h := range Pairs(ops) {
+		r.Record(HandOver, h.Release.Call, h.Release.Call, h.Grant.Return)
 	}
 }
 

@@ -1,0 +1,168 @@
+package bench
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+)
+
+// Taken is a turn and what came of it.
+type Taken struct {
+	Turn
+	Figures map[string]Sample
+	Verdict *checker.Verdict // nil: the turn was not run, and Err says why
+	Errors  []results.ErrorCount
+	Err     error
+}
+
+// Aggregate makes a cell of every lock in every setting. names are the locks' names by index; the reference's cell is the first of its
+// setting, and the other cells' ratios are to it.
+func Aggregate(taken []Taken, names []string, reference string, settings []results.BenchSetting, repetitions int) []results.BenchCell {
+	var cells []results.BenchCell
+	for _, s := range settings {
+		var row []results.BenchCell
+		for lock, name := range names {
+			c := newCell(name, s, turnsOf(taken, lock, s), repetitions)
+			c.Reference = name == reference
+			row = append(row, c)
+		}
+		slices.SortStableFunc(row, func(a, b results.BenchCell) int { return cmp.Compare(rank(a), rank(b)) })
+		addRatios(row)
+		cells = append(cells, row...)
+	}
+	return cells
+}
+
+// rank puts the reference first.
+func rank(c results.BenchCell) int {
+	if c.Reference {
+		return 0
+	}
+	return 1
+}
+
+func turnsOf(taken []Taken, lock int, s results.BenchSetting) (out []Taken) {
+	for _, t := range taken {
+		if t.Lock == lock && t.Setting == s {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func newCell(lock string, s results.BenchSetting, turns []Taken, repetitions int) results.BenchCell {
+	c := results.BenchCell{Lock: lock, Setting: s, Verdict: checker.NotApplicable, Figures: map[string]results.Figure{}}
+	var verdicts []checker.Result
+	for _, t := range turns {
+		if t.Err != nil {
+			c.Why = t.Err.Error()
+		}
+		if t.Verdict == nil {
+			continue
+		}
+		verdicts = append(verdicts, t.Verdict.Verdict)
+		c.Errors = results.AddErrors(c.Errors, t.Errors)
+		addBreaks(&c, t.Verdict)
+	}
+	if len(verdicts) > 0 {
+		c.Verdict = results.WorstSafety(verdicts)
+	}
+	for name := range metricsOf(turns) {
+		c.Figures[name] = newFigure(name, turns, repetitions)
+	}
+	return c
+}
+
+func metricsOf(turns []Taken) map[string]bool {
+	out := map[string]bool{}
+	for _, t := range turns {
+		for name := range t.Figures {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// newFigure is the median of one metric over the repetitions. A percentile for which no repetition has samples enough is taken of all
+// repetitions' samples together, when those are enough, and has no interval then.
+func newFigure(name string, turns []Taken, repetitions int) results.Figure {
+	m, _ := results.FindMetric(name)
+	f := results.Figure{Unit: m.Unit, Values: make([]*float64, repetitions)}
+	var values []float64
+	var pool []float64
+	for _, t := range turns {
+		s := t.Figures[name]
+		f.Samples += s.Count
+		f.Values[t.Repetition-1] = s.Value
+		if s.Value != nil {
+			values = append(values, *s.Value)
+			f.Highest = max(f.Highest, *s.Value)
+		}
+		pool = append(pool, s.Raw...)
+	}
+	if len(values) == len(turns) || len(values) >= LeastForInterval {
+		f.Value, f.Low, f.High = Summary(values)
+		return f
+	}
+	f.Values, f.Highest = nil, 0
+	q, need, isQuantile := quantileOf(name)
+	if isQuantile && int64(len(pool)) >= need && len(values) == 0 {
+		slices.Sort(pool)
+		v := quantile(pool, q)
+		f.Value, f.Pooled = &v, true
+		return f
+	}
+	f.Need = max(need, 1) * int64(max(len(turns), 1))
+	return f
+}
+
+func quantileOf(metric string) (q float64, need int64, ok bool) {
+	for _, p := range results.Quantiles() {
+		if len(metric) > len(p) && metric[len(metric)-len(p)-1:] == "."+p {
+			return results.Quantile(p)
+		}
+	}
+	return 0, 0, false
+}
+
+func addBreaks(c *results.BenchCell, v *checker.Verdict) {
+	for _, p := range v.Properties {
+		if p.Name == history.MutualExclusion {
+			c.Judged += p.Opportunities
+		}
+		if p.Verdict != checker.Fail {
+			continue
+		}
+		i := slices.IndexFunc(c.Breaks, func(b results.BenchBreak) bool { return b.Property == p.Name })
+		if i < 0 {
+			i = len(c.Breaks)
+			c.Breaks = append(c.Breaks, results.BenchBreak{Property: p.Name, Causes: map[history.Cause]int{}})
+		}
+		b := &c.Breaks[i]
+		b.Violations += p.Violations
+		for _, cause := range slices.Sorted(maps.Keys(p.Causes)) {
+			b.Causes[cause] += p.Causes[cause]
+		}
+		if p.First != nil && len(b.Story) == 0 {
+			b.Story = p.First.Story
+		}
+	}
+}
+
+// addRatios compares the cells of one setting with its reference.
+func addRatios(row []results.BenchCell) {
+	if len(row) == 0 || !row[0].Reference {
+		return
+	}
+	for i := range row[1:] {
+		c := &row[i+1]
+		for name, f := range c.Figures {
+			f.Ratio = Ratio(f.Values, row[0].Figures[name].Values)
+			c.Figures[name] = f
+		}
+	}
+}

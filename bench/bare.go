@@ -1,0 +1,104 @@
+package bench
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Bare is the name of the reference.
+const Bare = "bare"
+
+//go:embed bare_release.lua
+var bareReleaseSource string
+
+// bareRelease is run by go-redis itself, as a program without a lock library would.
+var bareRelease = redis.NewScript(bareReleaseSource)
+
+// Turnstile is what stands in for a lock's waiting in the reference: it lets the clients of one process through one at a time and key,
+// first come, first served, and costs no request.
+type Turnstile struct {
+	mu   sync.Mutex // protects keys
+	keys map[string]chan struct{}
+}
+
+// NewTurnstile makes one for the clients of one turn.
+func NewTurnstile() *Turnstile { return &Turnstile{keys: map[string]chan struct{}{}} }
+
+// of gives what a key's clients queue at: a channel with room for one, whose senders Go serves in the order in which they came.
+func (t *Turnstile) of(key string) chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c, ok := t.keys[key]
+	if !ok {
+		c = make(chan struct{}, 1)
+		t.keys[key] = c
+	}
+	return c
+}
+
+// BareVariant is the reference: the commands that a token lock comes down to, SET NX PX and a compare-and-delete script, called on a plain
+// go-redis client without a lock library. Its waiting costs nothing, so that what a lock takes longer than it is the lock's own.
+func BareVariant(t *Turnstile) impls.Variant {
+	return impls.Variant{
+		Name: Bare, Summary: "The commands of a token lock on a plain client; waiting is free.", Kind: history.Mutex, Topology: impls.Standalone,
+		Traits: impls.Traits{UniqueToken: true},
+		New: func(env impls.Env) (impls.Lock, error) {
+			return &bare{redis: env.Redis(), rand: env.Rand, key: env.Key, turn: t.of(env.Key), ms: env.Lease.Milliseconds()}, nil
+		},
+	}
+}
+
+// bare is one client's handle on one key.
+type bare struct {
+	redis redis.UniversalClient
+	rand  io.Reader
+	key   string
+	turn  chan struct{}
+	ms    int64
+	token string
+}
+
+// Try is Acquire: the bench never asks it to go away.
+func (l *bare) Try(ctx context.Context, m history.Mode) (impls.Grant, error) {
+	return l.Acquire(ctx, m)
+}
+
+// Acquire waits for the client's turn and sends SET NX PX.
+func (l *bare) Acquire(ctx context.Context, _ history.Mode) (g impls.Grant, err error) {
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return g, fmt.Errorf("acquire %s: %w: %w", l.key, impls.ErrCancelled, ctx.Err())
+	}
+	if l.token, err = impls.NewToken(l.rand); err == nil {
+		err = l.redis.Do(ctx, "set", l.key, l.token, "nx", "px", l.ms).Err()
+	}
+	if err != nil {
+		<-l.turn
+		return g, impls.Classify("acquire "+l.key, err)
+	}
+	return impls.Grant{Token: l.token}, nil
+}
+
+// Extend is not needed.
+func (l *bare) Extend(context.Context) (impls.Grant, error) {
+	return impls.Grant{}, impls.ErrUnsupported
+}
+
+// Release sends the script, and lets the next client in.
+func (l *bare) Release(ctx context.Context) error {
+	err := bareRelease.Run(ctx, l.redis, []string{l.key}, l.token).Err()
+	<-l.turn
+	return impls.Classify("release "+l.key, err)
+}
+
+// Close has nothing to end.
+func (l *bare) Close() error { return nil }

@@ -1,0 +1,73 @@
+package bench
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// jain is Jain's index of fairness of what n clients got (Jain, Chiu, Hawe 1984): (Σx)²/(n·Σx²), 1 when all got the same and 1/n when
+// one got everything. 0 when nobody got anything.
+func jain(got []int64) float64 {
+	var sum, squares float64
+	for _, x := range got {
+		sum += float64(x)
+		squares += float64(x) * float64(x)
+	}
+	if squares == 0 {
+		return 0
+	}
+	return sum * sum / (float64(len(got)) * squares)
+}
+
+// bypasses counts the grants to a client that asked for the key after another who asked before and was still waiting when the
+// grant was known.
+func bypasses(ops []history.Operation, from, to int64) (n int64) {
+	waits := waitsByClient(ops)
+	for i := range ops {
+		g := &ops[i]
+		if granted(g) && g.Return >= from && g.Return < to && waits.overtaken(g) {
+			n++
+		}
+	}
+	return n
+}
+
+// waiting are the acquires of one key, by client, in the order of their calls. One client does one thing at a time on a key.
+type waiting map[string]map[string][]*history.Operation
+
+func waitsByClient(ops []history.Operation) waiting {
+	out := waiting{}
+	for i := range ops {
+		op := &ops[i]
+		if op.Op != history.Acquire {
+			continue
+		}
+		if out[op.Key] == nil {
+			out[op.Key] = map[string][]*history.Operation{}
+		}
+		out[op.Key][op.Client] = append(out[op.Key][op.Client], op)
+	}
+	for _, clients := range out {
+		for _, all := range clients {
+			slices.SortFunc(all, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
+		}
+	}
+	return out
+}
+
+// overtaken reports whether a grant passed over a client that was waiting since before.
+func (w waiting) overtaken(g *history.Operation) bool {
+	for client, all := range w[g.Key] {
+		if client == g.Client {
+			continue
+		}
+		i := sort.Search(len(all), func(i int) bool { return all[i].Call >= g.Call }) - 1
+		if i >= 0 && all[i].Return > g.Return {
+			return true
+		}
+	}
+	return false
+}

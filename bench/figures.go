@@ -1,0 +1,301 @@
+package bench
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/latency"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// Slice is what one turn left behind. Every time is in nanoseconds on the run's base.
+type Slice struct {
+	Ops       []history.Operation // by call
+	Commands  []history.Command
+	Windows   []history.Window // of faults
+	From, To  int64            // what was measured: after the warm-up, up to the end of the length
+	Setting   results.BenchSetting
+	RoundTrip time.Duration // of a PING; 0: not known
+	ClientCPU time.Duration // of this process from From to To
+	ServerCPU time.Duration // of the lock's servers; negative: not known
+	Bytes     int64         // to and from the lock's servers
+}
+
+// Sample is one metric of one turn.
+type Sample struct {
+	Value *float64  // nil: too few samples
+	Count int64     // samples
+	Raw   []float64 // kept while they are too few for a highest percentile, to be pooled with other repetitions'
+}
+
+// Measure makes the figures of one turn, by metric. A metric that does not apply is left out.
+func Measure(s Slice) map[string]Sample {
+	m := measuring{Slice: s, out: map[string]Sample{}}
+	m.rounds()
+	m.waits()
+	m.holds()
+	m.handOvers()
+	m.perHold()
+	m.faults()
+	return m.out
+}
+
+type measuring struct {
+	Slice
+	out     map[string]Sample
+	granted int64 // grants within the measured time
+}
+
+// within reports whether an instant lies in the measured time.
+func (m *measuring) within(at int64) bool { return at >= m.From && at < m.To }
+
+func (m *measuring) set(name string, value float64, count int64) {
+	m.out[name] = Sample{Value: &value, Count: count}
+}
+
+// spread sets the percentiles of a distribution; scale divides each value.
+func (m *measuring) spread(name string, values []int64, scale float64) {
+	if len(values) == 0 {
+		return
+	}
+	slices.Sort(values)
+	n := int64(len(values))
+	for _, p := range results.Quantiles() {
+		q, need, _ := results.Quantile(p)
+		s := Sample{Count: n}
+		if n >= need {
+			v := float64(quantile(values, q)) / scale
+			s.Value = &v
+		} else {
+			s.Raw = scaled(values, scale)
+		}
+		m.out[name+"."+p] = s
+	}
+}
+
+func scaled(values []int64, scale float64) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = float64(v) / scale
+	}
+	return out
+}
+
+// rounds counts what was asked and what was done.
+func (m *measuring) rounds() {
+	var asked, errors int64
+	perClient := make([]int64, m.Setting.Clients)
+	for i := range m.Ops {
+		op := &m.Ops[i]
+		if op.Op != history.Acquire {
+			continue
+		}
+		if m.within(op.Call) {
+			asked++
+			if op.Outcome == history.Fail || op.Outcome == history.Unknown {
+				errors++
+			}
+		}
+		if granted(op) && m.within(op.Return) {
+			m.granted++
+			if c := workloads.ClientIndex(op.Client); c >= 0 && c < len(perClient) {
+				perClient[c]++
+			}
+		}
+	}
+	seconds := float64(m.To-m.From) / 1e9
+	if seconds <= 0 {
+		return
+	}
+	m.set("throughput", float64(m.granted)/seconds, m.granted)
+	if asked > 0 {
+		m.set("errors", float64(errors)/float64(asked), asked)
+	}
+	if m.Setting.Rate > 0 {
+		m.set("achieved", float64(m.granted)/seconds/m.Setting.Rate, m.granted)
+	}
+	if m.Setting.Clients > 1 && m.granted > 0 {
+		m.set("jain", jain(perClient), m.granted)
+		m.set("bypasses", float64(bypasses(m.Ops, m.From, m.To))/float64(m.granted), m.granted)
+	}
+}
+
+// lateBy is the lag, in nanoseconds, from which a start counts as late.
+const lateBy = int64(time.Millisecond)
+
+// waits measures the acquires that were meant to start in the measured time.
+func (m *measuring) waits() {
+	var response, service []int64
+	var late, starts, longest int64
+	intended := m.intendedStarts()
+	for i := range m.Ops {
+		op := &m.Ops[i]
+		if op.Op != history.Acquire {
+			continue
+		}
+		start := op.Call
+		if at, known := intended[op]; known {
+			start = at
+		}
+		if !m.within(start) {
+			continue
+		}
+		starts++
+		if op.Call-start > lateBy {
+			late++
+		}
+		longest = max(longest, op.Return-start)
+		if granted(op) {
+			response, service = append(response, op.Return-start), append(service, op.Return-op.Call)
+		}
+	}
+	m.spread("acquire", response, 1)
+	m.spread("acquire.service", service, 1)
+	if starts > 0 {
+		m.set("longest-wait", float64(longest), starts)
+	}
+	if starts > 0 && m.Setting.Rate > 0 {
+		m.set("late", float64(late)/float64(starts), starts)
+	}
+}
+
+// intendedStarts says when each acquire of an open loop was meant to start: the n-th of a client at the n-th turn of its pace.
+func (m *measuring) intendedStarts() map[*history.Operation]int64 {
+	if m.Setting.Rate == 0 {
+		return nil
+	}
+	byClient := map[string][]*history.Operation{}
+	for i := range m.Ops {
+		if op := &m.Ops[i]; op.Op == history.Acquire {
+			byClient[op.Client] = append(byClient[op.Client], op)
+		}
+	}
+	out := map[*history.Operation]int64{}
+	for client, all := range byClient {
+		slices.SortFunc(all, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
+		pace := workloads.ConstantPace(m.Setting.Rate, m.Setting.Clients, workloads.ClientIndex(client))
+		for n, op := range all {
+			out[op] = pace(n)
+		}
+	}
+	return out
+}
+
+// holds measures what lies between a grant and its release, the release, and the extends.
+func (m *measuring) holds() {
+	type place struct{ client, key string }
+	open := map[place]int64{} // return of the grant
+	var holds, releases, extends []int64
+	for i := range m.Ops {
+		op := &m.Ops[i]
+		at := place{op.Client, op.Key}
+		switch {
+		case granted(op):
+			open[at] = op.Return
+		case op.Op == history.Release:
+			if since, held := open[at]; held && m.within(since) {
+				holds = append(holds, op.Call-since)
+			}
+			delete(open, at)
+			if op.Outcome == history.OK && m.within(op.Call) {
+				releases = append(releases, op.Return-op.Call)
+			}
+		case op.Op == history.Extend && op.Outcome == history.OK && m.within(op.Call):
+			extends = append(extends, op.Return-op.Call)
+		}
+	}
+	m.spread("hold", holds, 1)
+	m.spread("release", releases, 1)
+	m.spread("extend", extends, 1)
+}
+
+// handOvers measures how long the lock took from one client to the next, from the call of the release as everywhere in lockbench, and
+// from the server's execution of the command that freed it, in round trips.
+func (m *measuring) handOvers() {
+	commands := indexCommands(m.Commands)
+	var total, unheld []int64
+	for _, h := range latency.Pairs(m.Ops) {
+		if !m.within(h.Release.Call) {
+			continue
+		}
+		total = append(total, h.Grant.Return-h.Release.Call)
+		if at, ok := commands.effect(h.Release); ok && h.Grant.Return > at {
+			unheld = append(unheld, h.Grant.Return-at)
+		}
+	}
+	m.spread("hand-over", total, 1)
+	if m.RoundTrip > 0 {
+		m.spread("hand-over.trips", unheld, float64(m.RoundTrip))
+	}
+}
+
+// perHold divides what the measured time cost by the holds in it.
+func (m *measuring) perHold() {
+	if m.granted == 0 {
+		return
+	}
+	var requests int64
+	for i := range m.Commands {
+		if c := &m.Commands[i]; c.Node >= 0 && m.within(c.Sent) {
+			requests++
+		}
+	}
+	holds := float64(m.granted)
+	m.set("requests", float64(requests)/holds, m.granted)
+	m.set("bytes", float64(m.Bytes)/holds, m.granted)
+	if m.ClientCPU > 0 {
+		m.set("client-cpu", float64(m.ClientCPU)/holds, m.granted)
+	}
+	if m.ServerCPU >= 0 {
+		m.set("server-cpu", float64(m.ServerCPU)/holds, m.granted)
+	}
+}
+
+// faults measures what went on while faults lasted, and how soon it went on again.
+func (m *measuring) faults() {
+	var inside, lasted int64
+	for _, w := range m.Windows {
+		start, end := max(w.Start, m.From), min(w.Last(), m.To)
+		if w.Confirmed && end > start {
+			lasted += end - start
+			inside += m.grantsBetween(start, end)
+		}
+		if w.Fault == crashClient {
+			m.soonest("recovery", w.Start, w.Client)
+		} else if w.Confirmed && w.End > 0 && m.within(w.End) {
+			m.soonest("fault.recovery", w.End, "")
+		}
+	}
+	if lasted > 0 && !m.Setting.Crash {
+		m.set("fault.throughput", float64(inside)/(float64(lasted)/1e9), inside)
+	}
+}
+
+func (m *measuring) grantsBetween(from, to int64) (n int64) {
+	for i := range m.Ops {
+		if op := &m.Ops[i]; granted(op) && op.Return >= from && op.Return < to {
+			n++
+		}
+	}
+	return n
+}
+
+// soonest sets the time from an instant to the next grant of another client. Of several instants the longest counts.
+func (m *measuring) soonest(name string, since int64, but string) {
+	best := int64(-1)
+	for i := range m.Ops {
+		op := &m.Ops[i]
+		if granted(op) && op.Client != but && op.Return > since && (best < 0 || op.Return-since < best) {
+			best = op.Return - since
+		}
+	}
+	if best < 0 {
+		return
+	}
+	if last := m.out[name]; last.Value == nil || *last.Value < float64(best) {
+		m.set(name, float64(best), last.Count+1)
+	}
+}

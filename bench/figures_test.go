@@ -1,0 +1,175 @@
+package bench
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+)
+
+const us = int64(time.Microsecond)
+
+// twoClients is a record in which c1 holds from 100 to 200 µs and c2 waits since 50 µs, is granted at 260 and releases at 300. The script of c1's release
+// takes 20 µs there and 20 µs back.
+func twoClients() Slice {
+	return Slice{
+		From: 0, To: 1000 * us, Setting: results.BenchSetting{Clients: 2, Keys: 1}, RoundTrip: 40 * time.Microsecond,
+		ClientCPU: 400 * time.Microsecond, ServerCPU: 60 * time.Microsecond, Bytes: 1000,
+		Ops: []history.Operation{
+			{Client: "c1", Op: history.Acquire, Key: "job", Call: 0, Return: 100 * us, Outcome: history.OK},
+			{Client: "c2", Op: history.Acquire, Key: "job", Call: 50 * us, Return: 260 * us, Outcome: history.OK},
+			{Client: "c1", Op: history.Release, Key: "job", Call: 200 * us, Return: 245 * us, Outcome: history.OK},
+			{Client: "c2", Op: history.Release, Key: "job", Call: 300 * us, Return: 340 * us, Outcome: history.OK},
+		},
+		Commands: []history.Command{
+			{Client: "c1", Name: "SET", Sent: 10 * us, Replied: 90 * us},
+			{Client: "c2", Name: "SET", Sent: 60 * us, Replied: 110 * us},
+			{Client: "c1", Name: "EVALSHA", Sent: 200 * us, Replied: 240 * us},
+			{Client: "c2", Name: "SET", Sent: 215 * us, Replied: 255 * us},
+			{Client: "c2", Name: "EVALSHA", Sent: 300 * us, Replied: 340 * us},
+			{Client: "c2", Name: "GET", Node: -1, Sent: 310 * us, Replied: 320 * us}, // the guarded store's, which no lock pays for
+		},
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	s := twoClients()
+	got := Measure(s)
+	for _, row := range []struct {
+		metric string
+		want   float64
+	}{
+		{"throughput", 2000}, // 2 in a millisecond
+		{"requests", 2.5},    // 5 for 2 holds
+		{"bytes", 500},
+		{"client-cpu", 200e3},
+		{"server-cpu", 30e3},
+		{"jain", 1},             // one each
+		{"bypasses", 0},         // c1 asked first
+		{"longest-wait", 210e3}, // c2's
+		{"errors", 0},
+	} {
+		if v := got[row.metric].Value; v == nil || math.Abs(*v-row.want) > 1e-6 {
+			t.Errorf("%s is %v, want %v", row.metric, v, row.want)
+		}
+	}
+	if s := got["hand-over.trips.p50"]; s.Value != nil || s.Count != 1 || math.Abs(s.Raw[0]-1) > 1e-9 {
+		t.Errorf("hand-over: %+v, want one sample: from the middle of the script, at 220 µs, to 260 µs, a round trip", s)
+	}
+	if s := got["hand-over.p50"]; s.Count != 1 || s.Raw[0] != float64(60*us) {
+		t.Errorf("hand-over from the call of the release: %+v, want 60 µs", s)
+	}
+	if s := got["hold.p50"]; s.Count != 2 || s.Value != nil {
+		t.Errorf("hold: %+v, want two samples and no figure of so few", s)
+	}
+}
+
+// TestWarmUpIsNotMeasured: what began before From counts for nothing.
+func TestWarmUpIsNotMeasured(t *testing.T) {
+	s := twoClients()
+	s.From = 205 * us
+	got := Measure(s)
+	if v := got["throughput"]; v.Count != 1 {
+		t.Errorf("throughput counts %d grants, want 1", v.Count)
+	}
+	if v := got["hand-over.p50"]; v.Count != 0 {
+		t.Errorf("a hand-over that began in the warm-up is counted: %+v", v)
+	}
+	if v := got["requests"]; *v.Value != 2 {
+		t.Errorf("requests %v, want 2", *v.Value)
+	}
+}
+
+// TestIntendedStarts: a client that comes late waits since its turn, not since its call.
+func TestIntendedStarts(t *testing.T) {
+	s := Slice{From: 0, To: 1e9, Setting: results.BenchSetting{Clients: 1, Keys: 1, Rate: 100}}
+	for n := range int64(10) {
+		call := n * 10_000_000
+		if n == 5 {
+			call += 4_000_000 // late
+		}
+		s.Ops = append(s.Ops, history.Operation{Client: "c1", Op: history.Acquire, Key: "job", Call: call, Return: call + 1_000_000, Outcome: history.OK})
+	}
+	got := Measure(s)
+	if v := *got["longest-wait"].Value; v != 5e6 {
+		t.Errorf("longest wait %v, want 5 ms", v)
+	}
+	if v := *got["late"].Value; v != 0.1 {
+		t.Errorf("late %v, want a tenth", v)
+	}
+	if v := *got["achieved"].Value; v != 0.1 {
+		t.Errorf("achieved %v, want a tenth of 100/s", v)
+	}
+	if v := *got["acquire.service.p90"].Value; v != 1e6 {
+		t.Errorf("service p90 %v, want 1 ms", v)
+	}
+}
+
+func TestRecoveryAfterACrash(t *testing.T) {
+	s := Slice{From: 0, To: 1e9, Setting: results.BenchSetting{Clients: 2, Keys: 1, Crash: true},
+		Windows: []history.Window{{Fault: crashClient, Client: "c1", Start: 100, Confirmed: true}},
+		Ops: []history.Operation{
+			{Client: "c1", Op: history.Acquire, Key: "job", Call: 0, Return: 50, Outcome: history.OK},
+			{Client: "c2", Op: history.Acquire, Key: "job", Call: 60, Return: 2100, Outcome: history.OK},
+		}}
+	if v := Measure(s)["recovery"]; v.Value == nil || *v.Value != 2000 {
+		t.Errorf("recovery %+v, want 2000 ns", v)
+	}
+}
+
+// TestEffectOfARelease: which command freed the lock.
+func TestEffectOfARelease(t *testing.T) {
+	release := history.Operation{Client: "c1", Op: history.Release, Call: 100, Return: 200}
+	command := func(name string, node int, sent, replied int64) history.Command {
+		return history.Command{Client: "c1", Name: name, Node: node, Sent: sent, Replied: replied}
+	}
+	tests := []struct {
+		name string
+		sent []history.Command
+		want int64
+		ok   bool
+	}{
+		{"one script", []history.Command{command("EVALSHA", 0, 110, 130)}, 120, true},
+		{"look, then delete", []history.Command{command("GET", 0, 100, 110), command("DEL", 0, 120, 140)}, 130, true},
+		{"delete, then announce", []history.Command{command("DEL", 0, 110, 120), command("PUBLISH", 0, 130, 150)}, 115, true},
+		{"a transaction frees at its EXEC", []history.Command{command("WATCH", 0, 100, 102), command("MULTI", 0, 110, 112), command("DEL", 0, 114, 116), command("EXEC", 0, 120, 130)}, 125, true},
+		{"three nodes: when most have", []history.Command{command("EVALSHA", 0, 100, 110), command("EVALSHA", 1, 100, 130), command("EVALSHA", 2, 100, 190)}, 115, true},
+		{"before the release", []history.Command{command("DEL", 0, 50, 60)}, 0, false},
+		{"no reply was seen", []history.Command{command("DEL", 0, 110, 0)}, 0, false},
+		{"another server", []history.Command{command("DEL", -1, 110, 120)}, 0, false},
+	}
+	for _, tt := range tests {
+		at, ok := indexCommands(tt.sent).effect(&release)
+		if at != tt.want || ok != tt.ok {
+			t.Errorf("%s: %d, %v, want %d, %v", tt.name, at, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestJain(t *testing.T) {
+	for _, row := range []struct {
+		got  []int64
+		want float64
+	}{
+		{[]int64{5, 5, 5, 5}, 1},     // equal
+		{[]int64{10, 0, 0, 0}, 0.25}, // all to one
+		{[]int64{0, 0}, 0},           // nothing to share
+	} {
+		if got := jain(row.got); math.Abs(got-row.want) > 1e-12 {
+			t.Errorf("jain(%v) = %v, want %v", row.got, got, row.want)
+		}
+	}
+}
+
+func TestBypasses(t *testing.T) {
+	op := func(client string, call, ret int64) history.Operation {
+		return history.Operation{Client: client, Op: history.Acquire, Key: "job", Call: call, Return: ret, Outcome: history.OK}
+	}
+	ops := []history.Operation{op("c1", 0, 10), op("c2", 1, 50), op("c3", 5, 30), op("c1", 60, 70)}
+	// c3 asked after c2 and was granted before it. c1's second came when nobody waited.
+	if got := bypasses(ops, 0, 100); got != 1 {
+		t.Errorf("%d bypasses, want 1", got)
+	}
+}

@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
+)
+
+// Search looks for the highest rate that stays within a limit: it doubles the rate until one does not, and then halves the distance, as
+// a ratio, until the two are within a tenth.
+type Search struct {
+	next      float64
+	within    float64 // highest that did; 0: none yet
+	beyond    float64 // lowest that did not; 0: none yet
+	low, high float64 // never tried below or above; high 0: no bound
+	done      bool
+}
+
+// precision is how near, as a ratio, the two rates around a knee are.
+const precision = 1.1
+
+// NewSearch begins at the lowest rate and tries none above the highest; 0 is no bound.
+func NewSearch(low, high float64) *Search { return &Search{next: low, low: low, high: high} }
+
+// Next gives the rate to try; ok is false when the search is over.
+func (s *Search) Next() (rate float64, ok bool) { return s.next, !s.done }
+
+// Tell says whether the rate of Next stayed within the limit.
+func (s *Search) Tell(within bool) {
+	if within {
+		s.within = max(s.within, s.next)
+	} else {
+		s.beyond = s.next
+	}
+	switch {
+	case s.within == 0: // not even the lowest
+		s.done = true
+	case s.beyond == 0 && s.high > 0 && s.within >= s.high:
+		s.done = true
+	case s.beyond == 0:
+		s.next = 2 * s.within
+		if s.high > 0 {
+			s.next = min(s.next, s.high)
+		}
+	case s.beyond/s.within <= precision:
+		s.done = true
+	default:
+		s.next = threeDigits(math.Sqrt(s.within * s.beyond))
+	}
+}
+
+// Found gives the knee, 0 when not even the lowest rate stayed within; open reports whether no rate that was tried was beyond.
+func (s *Search) Found() (rate float64, open bool) { return s.within, s.within > 0 && s.beyond == 0 }
+
+// typicalSteps is how many rates a search tries, about.
+const typicalSteps = 9
+
+// leastMet is the share of the offered rate that must be finished: a lock that is asked more often than it can answer falls behind, whatever its
+// percentiles say in the first second.
+const leastMet = 0.95
+
+// findAll searches the knee of every lock in every setting, in every repetition.
+func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) error {
+	order := rand.New(rand.NewPCG(b.Seed, orderStream))
+	b.of = b.Repetitions * len(settings) * len(b.Locks) * typicalSteps
+	rates := map[Turn][]results.KneeStep{}
+	found := map[Turn][]float64{}
+	open := map[Turn]bool{}
+	for r := range b.Repetitions {
+		for _, s := range settings {
+			for _, l := range order.Perm(len(b.Locks)) {
+				if b.over(ctx) {
+					break
+				}
+				place := Turn{Lock: l, Setting: s}
+				if b.hopeless(place) {
+					continue
+				}
+				search := b.find(ctx, Turn{Repetition: r + 1, Lock: l, Setting: s}, func(k results.KneeStep) { rates[place] = append(rates[place], k) })
+				rate, unbounded := search.Found()
+				found[place] = append(found[place], rate)
+				open[place] = open[place] || unbounded
+			}
+		}
+	}
+	for _, s := range settings {
+		for l, v := range b.Locks {
+			place := Turn{Lock: l, Setting: s}
+			k := results.Knee{Lock: v.Name, Setting: s, Limit: b.Find.Text, Open: open[place], Steps: rates[place],
+				Rate: results.Figure{Unit: results.PerSecond, Samples: int64(len(found[place]))}}
+			k.Rate.Value, k.Rate.Low, k.Rate.High = Summary(found[place])
+			b.knees = append(b.knees, k)
+		}
+	}
+	return ctx.Err()
+}
+
+// find is one search.
+func (b *bench) find(ctx context.Context, t Turn, tried func(results.KneeStep)) *Search {
+	s := NewSearch(b.lowest(), b.highest())
+	for rate, more := s.Next(); more && !b.over(ctx); rate, more = s.Next() {
+		at := t
+		at.Setting.Rate = rate
+		done := b.take(ctx, at, b.measure())
+		step := b.step(at, done)
+		tried(step)
+		done.Setting.Rate, done.Figures = 0, map[string]Sample{"throughput": done.Figures["throughput"]}
+		b.taken = append(b.taken, done) // for what was checked
+		s.Tell(step.Within)
+		if done.Err != nil {
+			break
+		}
+	}
+	return s
+}
+
+// step holds what was measured at one rate against the limit.
+func (b *bench) step(t Turn, done Taken) results.KneeStep {
+	k := results.KneeStep{Repetition: t.Repetition, Offered: t.Setting.Rate}
+	if v := done.Figures["throughput"].Value; v != nil {
+		k.Achieved = *v
+	}
+	k.Value = done.Figures[b.Find.Metric.Name].Value
+	k.Within = b.Find.Check(k.Value, "").Verdict == checker.Pass && k.Achieved >= leastMet*k.Offered
+	return k
+}
+
+// lowest is the first rate of a search: the lowest that was asked for, and enough for the percentile to have its samples.
+func (b *bench) lowest() float64 {
+	least := 1.2 * float64(b.Find.Metric.Need) / b.measure().Seconds()
+	if len(b.Rates) > 0 {
+		return max(b.Rates[0], least)
+	}
+	return threeDigits(max(50, least))
+}
+
+// highest is the last of --rates; 0: no bound.
+func (b *bench) highest() float64 {
+	if len(b.Rates) > 0 {
+		return b.Rates[len(b.Rates)-1]
+	}
+	return 0
+}

@@ -1,0 +1,80 @@
+package bench
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/lockbench/lockbench/results"
+)
+
+// Turn is one lock in one setting for one repetition.
+type Turn struct {
+	Repetition int // from 1
+	Lock       int // index into the locks
+	Setting    results.BenchSetting
+}
+
+// Turns lists the turns in the order in which they are taken: by repetition, then by setting, and within those every lock once, in an order
+// drawn from the seed.
+func Turns(seed uint64, repetitions, locks int, settings []results.BenchSetting) []Turn {
+	order := rand.New(rand.NewPCG(seed, orderStream))
+	out := make([]Turn, 0, repetitions*locks*len(settings))
+	for r := range repetitions {
+		for _, s := range settings {
+			for _, l := range order.Perm(locks) {
+				out = append(out, Turn{Repetition: r + 1, Lock: l, Setting: s})
+			}
+		}
+	}
+	return out
+}
+
+// orderStream keeps the order's random numbers apart from those that plans and clients draw from the same seed.
+const orderStream = 0x6f726465
+
+// Settings lists every combination of what is varied. No rate means a closed loop.
+func Settings(clients, keys []int, holds []time.Duration, rates []float64) (out []results.BenchSetting) {
+	if len(rates) == 0 {
+		rates = []float64{0}
+	}
+	for _, k := range keys {
+		for _, h := range holds {
+			for _, c := range clients {
+				for _, r := range rates {
+					out = append(out, results.BenchSetting{Clients: c, Keys: k, Hold: h, Rate: r})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Steps spreads n rates from low to high, each the same multiple of the one before, rounded to three digits.
+func Steps(low, high float64, n int) []float64 {
+	out := make([]float64, 0, n)
+	for i := range n {
+		share := 0.0
+		if n > 1 {
+			share = float64(i) / float64(n-1)
+		}
+		out = append(out, threeDigits(low*pow(high/low, share)))
+	}
+	return out
+}
+
+// turnOverhead is about what a turn takes besides warm-up and measuring: connections, and the check of what was recorded.
+const turnOverhead = 250 * time.Millisecond
+
+// Estimate is about how long the turns take.
+func (c Config) Estimate() time.Duration {
+	turns := len(Turns(c.Seed, c.Repetitions, len(c.Locks), c.settings()))
+	each := c.measure() + c.warmUp() + turnOverhead
+	sum := time.Duration(turns) * each
+	if c.Find != nil {
+		sum *= typicalSteps
+	}
+	if c.Crash {
+		sum += time.Duration(c.Repetitions*len(c.Locks)) * (2*crashLease + turnOverhead)
+	}
+	return sum
+}

@@ -1,0 +1,321 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// Config is what is to be measured. The zero value of an optional field means what its comment says.
+type Config struct {
+	Locks       []impls.Variant
+	Reference   string // the name of a lock, or "" for the bare command loop, which is then measured as well
+	Clients     []int
+	Keys        []int
+	Holds       []time.Duration
+	Rates       []float64     // holds per second; none: closed loop
+	Find        *results.Gate // when set, the highest rate that keeps it is looked for
+	Duration    time.Duration // measured, of each lock in each setting, its repetitions together
+	WarmUp      time.Duration // not measured, likewise
+	Repetitions int
+	Lease       time.Duration
+	Poll        time.Duration // between tries of waiters that poll; 0: ten milliseconds
+	Crash       bool          // also measure how soon the lock is granted after its holder crashed
+	Greedy      bool          // a client that released may ask again at once
+	Scenario    string
+	Faults      []faults.Spec // of every turn; with one, clients ask again at once
+	Topology    impls.Topology
+	Seed        uint64
+
+	Provider    servers.Provider
+	Environment results.Environment
+	Random      io.Reader
+	Now         func() time.Time
+	Rerun       string
+	// Runner makes one run; nil means harness.Run.
+	Runner func(context.Context, harness.Experiment) (*harness.Outcome, error)
+	// Stop, when closed, ends the bench after the turn under way. What was measured is kept.
+	Stop <-chan struct{}
+	// Progress, when set, is told of every turn before it is taken, from one goroutine.
+	Progress func(Progress)
+}
+
+// Progress is how far a bench has got.
+type Progress struct {
+	Turn, Turns int // of all; Turn from 1
+	Lock        string
+	Setting     results.BenchSetting
+	Repetition  int
+	Elapsed     time.Duration
+	Left        time.Duration // about
+	Last        string        // what the turn before came to: lock, and holds per second
+	Unsafe      int           // turns that broke a property
+}
+
+// measure and warmUp are of one repetition.
+func (c Config) measure() time.Duration { return c.Duration / time.Duration(c.Repetitions) }
+func (c Config) warmUp() time.Duration  { return c.WarmUp / time.Duration(c.Repetitions) }
+
+// settings are all combinations; a search for the knee varies the rate by itself.
+func (c Config) settings() []results.BenchSetting {
+	if c.Find != nil {
+		return Settings(c.Clients, c.Keys, c.Holds, nil)
+	}
+	return Settings(c.Clients, c.Keys, c.Holds, c.Rates)
+}
+
+// What a crash is measured with: the lease of the lock that the dead client leaves, and in a fifth of which the holder dies.
+const (
+	crashLease  = 2 * time.Second
+	crashClient = faults.CrashClient
+	leastCrowd  = 2 // a dead holder needs somebody who waits
+)
+
+// crashSetting is that of the crashes: as many clients as compete anywhere in the bench.
+func (c Config) crashSetting() results.BenchSetting {
+	most := leastCrowd
+	for _, n := range c.Clients {
+		most = max(most, n)
+	}
+	return results.BenchSetting{Clients: most, Keys: 1, Hold: 10 * time.Millisecond, Crash: true}
+}
+
+// acquireWait is how long a client waits for the lock before it counts an error and asks again.
+const acquireWait = 10 * time.Second
+
+// Run takes every turn. The error is about what kept it from measuring at all; a turn that could not be run is a note in its cell. When
+// ctx ends, what was measured so far is lost; when Stop is closed, it is kept.
+func Run(ctx context.Context, c Config) (results.Bench, error) {
+	if c.Runner == nil {
+		c.Runner = harness.Run
+	}
+	b := &bench{Config: c, servers: hold(c.Provider), begun: c.Now(), reference: c.Reference}
+	if b.reference == "" {
+		b.reference = Bare
+		b.Locks = append([]impls.Variant{BareVariant(NewTurnstile())}, c.Locks...)
+	}
+	err := b.all(ctx)
+	out := b.result()
+	return out, errors.Join(err, b.servers.end())
+}
+
+// bench is a bench under way.
+type bench struct {
+	Config
+	servers   *held
+	reference string
+	begun     time.Time
+	taken     []Taken
+	knees     []results.Knee
+	trips     []float64 // round trips, by turn, in nanoseconds
+	nodes     []servers.NodeInfo
+	turn, of  int
+	last      string
+	unsafe    int
+	stopped   bool
+}
+
+func (b *bench) all(ctx context.Context) error {
+	settings := b.settings()
+	if b.Find != nil {
+		return b.findAll(ctx, settings)
+	}
+	if b.Crash {
+		settings = append(settings, b.crashSetting())
+	}
+	turns := Turns(b.Seed, b.Repetitions, len(b.Locks), settings)
+	b.of = len(turns)
+	for _, t := range turns {
+		if b.over(ctx) {
+			break
+		}
+		if b.hopeless(t) {
+			continue
+		}
+		b.taken = append(b.taken, b.take(ctx, t, b.measure()))
+	}
+	return ctx.Err()
+}
+
+// over reports whether no further turn is to be taken.
+func (b *bench) over(ctx context.Context) bool {
+	select {
+	case <-b.Stop:
+		b.stopped = true
+	default:
+	}
+	return b.stopped || ctx.Err() != nil
+}
+
+// hopeless reports whether an earlier repetition showed that the lock cannot be measured there: it could not be run, or nobody was
+// granted it.
+func (b *bench) hopeless(t Turn) bool {
+	for _, done := range b.taken {
+		if done.Lock == t.Lock && done.Setting == t.Setting && (done.Err != nil || done.Figures["throughput"].Count == 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// take runs one turn.
+func (b *bench) take(ctx context.Context, t Turn, length time.Duration) Taken {
+	b.turn++
+	v := b.Locks[t.Lock]
+	b.tell(t, v.Name)
+	out := Taken{Turn: t}
+	if v.Name == Bare {
+		v = BareVariant(NewTurnstile())
+	}
+	s := Slice{Setting: t.Setting}
+	e, err := b.experiment(v, t, length)
+	if err != nil {
+		out.Err = err
+		return out
+	}
+	meter := meter{held: b.servers, ctx: ctx}
+	e.Measure = meter.mark
+	o, err := b.Runner(ctx, e)
+	if err != nil || o == nil || o.Verdict == nil {
+		out.Err = errors.Join(err, b.servers.end()) // in whatever state they are
+		if out.Err == nil {
+			out.Err = errors.New("the run came to no verdict")
+		}
+		return out
+	}
+	if b.nodes == nil {
+		b.nodes = o.Run.Nodes
+	}
+	s.Ops, s.Commands, s.Windows = o.Record.Ops, o.Record.Commands, o.Windows
+	s.From, s.To = int64(o.Result.Load.WarmUp), int64(o.Result.Load.WarmUp+o.Result.Load.Duration)
+	meter.fill(&s)
+	b.trips = append(b.trips, float64(s.RoundTrip))
+	out.Figures, out.Verdict, out.Errors = Measure(s), o.Verdict, results.CountErrors(s.Ops)
+	if o.Verdict.Verdict == checker.Fail {
+		b.unsafe++
+	}
+	b.last = fmt.Sprintf("%s %.0f/s", v.Name, float64(out.Figures["throughput"].Count)/(float64(s.To-s.From)/1e9))
+	return out
+}
+
+// experiment is the run of one turn.
+func (b *bench) experiment(v impls.Variant, t Turn, length time.Duration) (harness.Experiment, error) {
+	s := scenarios.Scenario{
+		Name: "bench", About: "one turn of a bench", Workload: b.workload(t.Setting), Clients: t.Setting.Clients, Keys: t.Setting.Keys,
+		Length: faults.Span{Fixed: length}, WarmUp: faults.Span{Fixed: b.warmUp()}, Lease: faults.Span{Fixed: b.Lease},
+		Think: faults.Span{Fixed: t.Setting.Hold}, Wait: faults.Span{Fixed: acquireWait}, Poll: faults.Span{Fixed: b.Poll}, Rate: t.Setting.Rate,
+		Topology: b.Topology, Faults: b.Faults,
+	}
+	if t.Setting.Crash {
+		s.Lease, s.Length, s.WarmUp = faults.Span{Fixed: crashLease}, faults.Span{Fixed: 2 * crashLease}, faults.Span{}
+		s.Faults = []faults.Spec{{Fault: crashClient, Client: 1, When: faults.Trigger{Moment: string(history.Entered), Nth: crashAt}}}
+	}
+	seed := b.Seed + uint64(t.Repetition)
+	e := harness.Experiment{Variant: v, Scenario: s.Resolve(seed, v.Topology), Provider: b.servers, Seed: seed,
+		Argv: []string{"lockbench", "bench"}, Now: b.Now, Random: b.Random, Environment: &b.Environment}
+	var err error
+	e.PlanHash, err = e.Scenario.Hash(seed)
+	return e, err
+}
+
+// crashAt is the hold of the client that dies in it: its second, so that everybody is connected.
+const crashAt = 2
+
+// workload is hand-overs from one waiting client to the next where clients compete for one key as fast as they can, and else rounds as they
+// come.
+func (b *bench) workload(s results.BenchSetting) string {
+	if s.Keys == 1 && s.Rate == 0 && !s.Crash && !b.Greedy && len(b.Faults) == 0 {
+		return "handoff"
+	}
+	return "hot"
+}
+
+// meter looks at processor times and bytes when the measured time begins and ends.
+type meter struct {
+	held  *held
+	ctx   context.Context // of the bench: the harness's callback carries none
+	marks [2]mark
+	seen  int
+}
+
+type mark struct {
+	process, server time.Duration
+	bytes           int64
+}
+
+// mark is called twice, from one goroutine.
+func (m *meter) mark(bool) {
+	k := m.held.current()
+	if k == nil || m.seen == len(m.marks) {
+		return
+	}
+	one := mark{process: processTime(), bytes: m.held.bytes.Load()}
+	one.server = k.cpu(m.ctx)
+	m.marks[m.seen] = one
+	m.seen++
+}
+
+// fill puts what was seen into the slice, and measures the round trip: afterwards, on the servers of the turn.
+func (m *meter) fill(s *Slice) {
+	s.ServerCPU = -1
+	if m.seen == len(m.marks) {
+		a, z := m.marks[0], m.marks[1]
+		s.ClientCPU, s.Bytes = z.process-a.process, z.bytes-a.bytes
+		if a.server >= 0 && z.server >= 0 {
+			s.ServerCPU = z.server - a.server
+		}
+	}
+	if k := m.held.current(); k != nil {
+		s.RoundTrip = k.roundTrip(m.ctx)
+	}
+}
+
+func (b *bench) tell(t Turn, lock string) {
+	if b.Progress == nil {
+		return
+	}
+	p := Progress{Turn: b.turn, Turns: b.of, Lock: lock, Setting: t.Setting, Repetition: t.Repetition, Elapsed: b.Now().Sub(b.begun), Last: b.last, Unsafe: b.unsafe}
+	p.Left = max(b.Estimate()-p.Elapsed, 0)
+	if b.turn > b.of/10+1 {
+		p.Left = time.Duration(float64(p.Elapsed) / float64(b.turn-1) * float64(b.of-b.turn+1))
+	}
+	b.Progress(p)
+}
+
+// result is what was measured.
+func (b *bench) result() results.Bench {
+	names := make([]string, len(b.Locks))
+	for i, v := range b.Locks {
+		names[i] = v.Name
+	}
+	settings := b.settings()
+	if b.Crash {
+		settings = append(settings, b.crashSetting())
+	}
+	out := results.Bench{Server: b.Provider.Name(), Seed: b.Seed, Start: b.begun.UTC(), Duration: b.Now().Sub(b.begun), Environment: b.Environment, Nodes: b.nodes,
+		Knees: b.knees, Interrupted: b.stopped, Rerun: b.Rerun,
+		Plan: results.BenchPlan{Locks: names, Reference: b.reference, Settings: settings, Repetitions: b.Repetitions,
+			Measure: b.measure(), WarmUp: b.warmUp(), Lease: b.Lease, Relay: b.workload(results.BenchSetting{Keys: 1}) == "handoff", Scenario: b.Scenario}}
+	out.RoundTrip = results.Figure{Unit: results.Nanoseconds, Samples: int64(len(b.trips) * pings)}
+	out.RoundTrip.Value, out.RoundTrip.Low, out.RoundTrip.High = Summary(b.trips)
+	out.Cells = Aggregate(b.taken, names, b.reference, settings, b.Repetitions)
+	if b.stopped {
+		out.Notes = append(out.Notes, fmt.Sprintf("stopped after %d of %d turns", b.turn, b.of))
+	}
+	if b.Repetitions < LeastForInterval {
+		out.Notes = append(out.Notes, fmt.Sprintf("%d repetitions: no intervals and no comparison; %d are needed", b.Repetitions, LeastForInterval))
+	}
+	out.Judge()
+	return out
+}

@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"crypto/rand"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/servers"
+)
+
+// short is a bench of a second on a real server. It is skipped where there is none.
+func short(t *testing.T, locks ...string) Config {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip(err)
+	}
+	c := Config{Clients: []int{4}, Keys: []int{1}, Holds: []time.Duration{0}, Duration: 400 * time.Millisecond, WarmUp: 100 * time.Millisecond, Repetitions: 2,
+		Lease: 10 * time.Second, Poll: time.Millisecond, Seed: 1, Provider: servers.NewProcess(servers.ProcessOptions{}), Random: rand.Reader, Now: time.Now}
+	for _, name := range locks {
+		v, ok := catalogue.Find(name)
+		if !ok {
+			t.Fatalf("no lock %q", name)
+		}
+		c.Locks = append(c.Locks, v)
+	}
+	return c
+}
+
+func cellOf(t *testing.T, b results.Bench, lock string) results.BenchCell {
+	t.Helper()
+	for _, c := range b.Cells {
+		if c.Lock == lock {
+			return c
+		}
+	}
+	t.Fatalf("no cell of %s", lock)
+	return results.BenchCell{}
+}
+
+// TestRunMeasures: every figure of a closed loop, of the bare loop and of a lock.
+func TestRunMeasures(t *testing.T) {
+	c := short(t, "token")
+	c.Repetitions, c.Duration = 1, time.Second
+	b, err := Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{Bare, "token"} {
+		c := cellOf(t, b, name)
+		if c.Verdict == checker.Fail || c.Why != "" {
+			t.Errorf("%s: %s %s %+v", name, c.Verdict, c.Why, c.Breaks)
+		}
+		for _, m := range []string{"throughput", "requests", "bytes", "client-cpu", "server-cpu", "jain"} {
+			if f := c.Figures[m]; f.Value == nil || *f.Value <= 0 {
+				t.Errorf("%s: %s is %+v", name, m, f)
+			}
+		}
+	}
+	if f := cellOf(t, b, Bare).Figures["requests"]; f.Value == nil || *f.Value < 1.5 || *f.Value > 3 {
+		t.Errorf("the bare loop sends %+v requests a hold, want 2", f)
+	}
+	if b.RoundTrip.Value == nil || *b.RoundTrip.Value <= 0 {
+		t.Errorf("round trip %+v", b.RoundTrip)
+	}
+}
+
+// TestRunChecks: a lock that lets two in says so beside its figures.
+func TestRunChecks(t *testing.T) {
+	c := short(t, "exists-set")
+	c.Clients, c.Greedy, c.Repetitions, c.Duration, c.Holds = []int{8}, true, 1, 2*time.Second, []time.Duration{time.Millisecond}
+	b, err := Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := cellOf(t, b, "exists-set"); c.Verdict != checker.Fail || len(c.Breaks) == 0 || b.Verdict != checker.Fail {
+		t.Errorf("exists-set: %s %+v, want it caught", c.Verdict, c.Breaks)
+	}
+}
+
+// TestRunMeasuresTheRecovery: a dead holder's lock comes free with its lease.
+func TestRunMeasuresTheRecovery(t *testing.T) {
+	c := short(t, "token")
+	c.Clients, c.Repetitions, c.Crash = []int{2}, 1, true
+	b, err := Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cell := range b.Cells {
+		if cell.Lock != "token" || !cell.Setting.Crash {
+			continue
+		}
+		f := cell.Figures["recovery"]
+		if f.Value == nil || *f.Value < float64(crashLease)/2 || *f.Value > float64(crashLease)*1.3 {
+			t.Errorf("recovery %+v, want about a lease of %v", f, crashLease)
+		}
+		return
+	}
+	t.Error("no cell of crashes")
+}
+
+// TestRunFindsAKnee: with a limit that nothing keeps, and one that everything does up to the highest rate.
+func TestRunFindsAKnee(t *testing.T) {
+	for _, row := range []struct {
+		limit string
+		none  bool
+	}{{"acquire.p50<=1ns", true}, {"acquire.p50<=1h", false}} {
+		g, err := results.ParseGate(row.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := short(t, "token")
+		c.Find, c.Rates, c.Clients, c.Repetitions, c.Duration = &g, []float64{40, 80}, []int{2}, 1, 500*time.Millisecond
+		b, err := Run(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range b.Knees {
+			if (*k.Rate.Value == 0) != row.none || k.Open == row.none || len(k.Steps) == 0 {
+				t.Errorf("%s: %+v", row.limit, k)
+			}
+		}
+	}
+}
+
+// TestRunStops: what was measured before is kept.
+func TestRunStops(t *testing.T) {
+	c := short(t, "token")
+	stop := make(chan struct{})
+	c.Stop, c.Progress = stop, func(p Progress) {
+		if p.Turn == 2 {
+			close(stop)
+		}
+	}
+	b, err := Run(t.Context(), c)
+	if err != nil || !b.Interrupted || len(b.Notes) == 0 {
+		t.Errorf("%v %+v", err, b.Notes)
+	}
+}
+
+// TestALockThatCannotBeRunSaysWhy: and the others are measured all the same.
+func TestALockThatCannotBeRunSaysWhy(t *testing.T) {
+	c := short(t, "token")
+	broken := impls.Variant{Name: "broken", Kind: "mutex", Topology: "no such topology", New: func(impls.Env) (impls.Lock, error) { return nil, impls.ErrUnsupported }}
+	c.Locks = append(c.Locks, broken)
+	b, err := Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cell := cellOf(t, b, "broken"); cell.Verdict != checker.NotApplicable || cell.Why == "" {
+		t.Errorf("%+v", cell)
+	}
+	if cell := cellOf(t, b, "token"); cell.Figures["throughput"].Value == nil {
+		t.Errorf("%+v", cell)
+	}
+}

@@ -1,0 +1,80 @@
+package bench
+
+import (
+	"math"
+	"slices"
+
+	"golang.org/x/perf/benchmath"
+
+	"github.com/lockbench/lockbench/results"
+)
+
+// confidence is that of every interval.
+const confidence = 0.95
+
+func pow(x, y float64) float64 { return math.Pow(x, y) }
+
+// threeDigits rounds to three significant digits.
+func threeDigits(v float64) float64 {
+	if v == 0 {
+		return 0
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-2)
+	return math.Round(v/unit) * unit
+}
+
+// Summary is the median of the values with its 95 % interval, both from their order alone (benchmath.AssumeNothing: no
+// distribution is assumed). low and high are nil when there are too few values for an interval, fewer than six; value is nil without any.
+func Summary(values []float64) (value, low, high *float64) {
+	if len(values) == 0 {
+		return nil, nil, nil
+	}
+	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds), confidence)
+	if !math.IsInf(s.Lo, 0) && !math.IsInf(s.Hi, 0) {
+		low, high = &s.Lo, &s.Hi
+	}
+	return &s.Center, low, high
+}
+
+// LeastForInterval is how many repetitions an interval needs.
+const LeastForInterval = 6
+
+// Ratio divides each value by the reference's of the same repetition, and summarises. It is nil when no repetition has both.
+func Ratio(values, reference []*float64) *results.Ratio {
+	var ratios []float64
+	for i := range min(len(values), len(reference)) {
+		if values[i] != nil && reference[i] != nil && *reference[i] > 0 {
+			ratios = append(ratios, *values[i] / *reference[i])
+		}
+	}
+	center, low, high := Summary(ratios)
+	if center == nil {
+		return nil
+	}
+	return &results.Ratio{Value: *center, Low: low, High: high, Differs: low != nil && (*low > 1 || *high < 1)}
+}
+
+// Different is the p-value of the Mann-Whitney U test, two-sided: how likely two samples of one distribution are to differ as
+// much as these. 1 when it cannot be computed.
+func Different(a, b []float64) float64 {
+	t := &benchmath.DefaultThresholds
+	return benchmath.AssumeNothing.Compare(benchmath.NewSample(slices.Clone(a), t), benchmath.NewSample(slices.Clone(b), t)).P
+}
+
+// LeastSamples is how many samples each side needs before the test can show any difference at a level: with n on each side the
+// least p-value is 2·(n!)²/(2n)!.
+func LeastSamples(alpha float64) int {
+	p := 2.0
+	for n := 1; ; n++ {
+		p *= float64(n) / float64(2*(2*n-1)) // (n!)²/(2n)! from that of n-1
+		if p <= alpha {
+			return n
+		}
+	}
+}
+
+// quantile is the smallest value that at least a share q of the sorted values does not exceed.
+func quantile[T int64 | float64](sorted []T, q float64) T {
+	i := int(math.Ceil(q*float64(len(sorted)))) - 1
+	return sorted[min(max(i, 0), len(sorted)-1)]
+}

@@ -1,0 +1,181 @@
+package bench
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lockbench/lockbench/results"
+)
+
+func TestSummary(t *testing.T) {
+	if v, low, high := Summary([]float64{3, 1, 2}); *v != 2 || low != nil || high != nil {
+		t.Errorf("three values: %v, %v, %v, want the median and no interval", *v, low, high)
+	}
+	if v, low, high := Summary([]float64{6, 1, 2, 3, 4, 5}); *v != 3.5 || *low != 1 || *high != 6 {
+		t.Errorf("six values: %v, %v to %v", *v, *low, *high)
+	}
+	if v, _, _ := Summary(nil); v != nil {
+		t.Errorf("of nothing: %v", *v)
+	}
+}
+
+// TestLeastSamples: with so many on each side two samples that do not overlap are different, and with one fewer nothing is.
+func TestLeastSamples(t *testing.T) {
+	apart := func(n int) (a, b []float64) {
+		for i := range n {
+			a, b = append(a, float64(i)), append(b, float64(1000+i))
+		}
+		return a, b
+	}
+	for _, alpha := range []float64{0.05, 0.01, 0.002, 0.0005} {
+		n := LeastSamples(alpha)
+		if p := Different(apart(n)); p > alpha {
+			t.Errorf("alpha %v: %d samples give p=%v", alpha, n, p)
+		}
+		if p := Different(apart(n - 1)); p <= alpha {
+			t.Errorf("alpha %v: %d samples are enough, p=%v", alpha, n-1, p)
+		}
+	}
+}
+
+// TestRatioPairsRepetitions: a machine that is slow in one repetition is slow for both.
+func TestRatioPairsRepetitions(t *testing.T) {
+	var lock, reference []*float64
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 10 {
+		speed := math.Exp(rng.NormFloat64()) // the machine's, which changes a lot
+		a, b := 80*speed, 100*speed
+		lock, reference = append(lock, &a), append(reference, &b)
+	}
+	r := Ratio(lock, reference)
+	if math.Abs(r.Value-0.8) > 1e-9 || !r.Differs || math.Abs(*r.Low-0.8) > 1e-9 {
+		t.Errorf("%+v, want 0.8", r)
+	}
+	if r := Ratio(lock[:3], reference[:3]); r.Differs || r.Low != nil {
+		t.Errorf("three repetitions show a difference: %+v", r)
+	}
+	if r := Ratio(nil, reference); r != nil {
+		t.Errorf("of nothing: %+v", r)
+	}
+}
+
+func TestSearch(t *testing.T) {
+	for _, row := range []struct {
+		name      string
+		low, high float64
+		knee      float64 // rates up to it stay within
+		open      bool
+		none      bool
+	}{
+		{"between", 100, 0, 1700, false, false},
+		{"at the first step", 100, 0, 110, false, false},
+		{"below the first step", 100, 0, 50, false, true},
+		{"above the last", 100, 1000, 5000, true, false},
+		{"just below the last", 100, 1000, 990, false, false},
+	} {
+		s, steps := NewSearch(row.low, row.high), 0
+		for rate, more := s.Next(); more; rate, more = s.Next() {
+			s.Tell(rate <= row.knee)
+			if steps++; steps > 40 {
+				t.Fatalf("%s: no end", row.name)
+			}
+		}
+		found, open := s.Found()
+		if open != row.open || (found == 0) != row.none || found > row.knee || !row.none && !row.open && found*precision*precision < row.knee {
+			t.Errorf("%s: found %v (open: %v) after %d steps, want nearly %v", row.name, found, open, steps, row.knee)
+		}
+	}
+}
+
+// aCell is a cell with a throughput in each repetition.
+func aCell(lock string, reference bool, values ...float64) results.BenchCell {
+	c := results.BenchCell{Lock: lock, Reference: reference, Verdict: "pass", Setting: results.BenchSetting{Clients: 8, Keys: 1}, Figures: map[string]results.Figure{}}
+	f := results.Figure{Unit: results.PerSecond, Samples: int64(len(values))}
+	for _, v := range values {
+		f.Values = append(f.Values, &v)
+	}
+	f.Value, f.Low, f.High = Summary(values)
+	c.Figures["throughput"] = f
+	return c
+}
+
+// noisy draws n values around a center.
+func noisy(rng *rand.Rand, n int, center, noise float64) (out []float64) {
+	for range n {
+		out = append(out, center*(1+noise*rng.NormFloat64()))
+	}
+	return out
+}
+
+func aBench(cells ...results.BenchCell) results.Bench {
+	b := results.Bench{Server: "process", Plan: results.BenchPlan{Reference: Bare, Settings: []results.BenchSetting{{Clients: 8, Keys: 1}}}, Cells: cells}
+	b.Judge()
+	return b
+}
+
+func TestCompareBenches(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	bench := func(n int, bare, lock float64) results.Bench {
+		return aBench(aCell(Bare, true, noisy(rng, n, bare, 0.02)...), aCell("token", false, noisy(rng, n, lock, 0.02)...))
+	}
+	fails := func(b results.Bench) results.Bench { b.Cells[1].Verdict = "fail"; return b }
+	elsewhere := func(b results.Bench) results.Bench { b.Environment.CPU = "another"; return b }
+	tests := []struct {
+		name      string
+		base, now results.Bench
+		options   CompareOptions
+		want      results.CompareVerdict
+		mark      string // of the throughput
+	}{
+		{"nothing changed", bench(10, 1000, 900), bench(10, 1000, 900), CompareOptions{}, results.ComparePass, results.MarkNone},
+		{"a fifth slower", bench(10, 1000, 900), bench(10, 1000, 720), CompareOptions{}, results.CompareSlower, results.MarkWorse},
+		{"a twentieth slower is shown and does not count", bench(10, 1000, 900), bench(10, 1000, 855), CompareOptions{}, results.ComparePass, results.MarkSmall},
+		{"a fifth quicker", bench(10, 1000, 900), bench(10, 1000, 1080), CompareOptions{}, results.ComparePass, results.MarkBetter},
+		{"the machine is a third slower, the lock as before", bench(10, 1000, 900), bench(10, 660, 594), CompareOptions{}, results.ComparePass, results.MarkNone},
+		{"the same, as it was measured", bench(10, 1000, 900), bench(10, 660, 594), CompareOptions{Raw: true}, results.CompareSlower, results.MarkWorse},
+		{"three repetitions show nothing", bench(3, 1000, 900), bench(3, 1000, 450), CompareOptions{}, results.CompareInconclusive, results.MarkFewer},
+		{"it lets two in now", bench(10, 1000, 900), fails(bench(10, 1000, 900)), CompareOptions{}, results.CompareUnsafe, results.MarkNone},
+		{"it let two in before", fails(bench(10, 1000, 900)), fails(bench(10, 1000, 900)), CompareOptions{}, results.ComparePass, results.MarkNone},
+		{"another machine", bench(10, 1000, 900), elsewhere(bench(10, 1000, 900)), CompareOptions{}, results.CompareInconclusive, results.MarkNone},
+		{"another machine, allowed", bench(10, 1000, 900), elsewhere(bench(10, 1000, 900)), CompareOptions{AllowEnvironments: true}, results.ComparePass, results.MarkNone},
+		{"safety goes before the environment", bench(10, 1000, 900), fails(elsewhere(bench(10, 1000, 900))), CompareOptions{}, results.CompareUnsafe, results.MarkNone},
+		{"the lock is gone", bench(10, 1000, 900), aBench(aCell(Bare, true, noisy(rng, 10, 1000, 0.02)...)), CompareOptions{}, results.CompareInconclusive, ""},
+	}
+	for _, tt := range tests {
+		c := CompareBenches(tt.base, tt.now, tt.options)
+		mark := ""
+		for _, r := range c.Rows {
+			if r.Metric == "throughput" {
+				mark = r.Mark
+			}
+		}
+		if c.Verdict != tt.want || mark != tt.mark {
+			t.Errorf("%s: %s, %q, want %s, %q: %+v", tt.name, c.Verdict, mark, tt.want, tt.mark, c)
+		}
+	}
+}
+
+// TestAFileIsEqualToItself: comparing a bench with itself passes however few repetitions it has.
+func TestAFileIsEqualToItself(t *testing.T) {
+	b := aBench(aCell(Bare, true, 10, 11), aCell("token", false, 9, 8))
+	if c := CompareBenches(b, b, CompareOptions{}); c.Verdict != results.ComparePass {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestFewFalseAlarms: of a thousand comparisons of nothing, with a tenth of noise, hardly one says slower.
+func TestFewFalseAlarms(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	alarms := 0
+	for range 1000 {
+		a := aBench(aCell(Bare, true, noisy(rng, 10, 1000, 0.1)...), aCell("token", false, noisy(rng, 10, 900, 0.1)...))
+		b := aBench(aCell(Bare, true, noisy(rng, 10, 1000, 0.1)...), aCell("token", false, noisy(rng, 10, 900, 0.1)...))
+		if c := CompareBenches(a, b, CompareOptions{}); c.Verdict != results.ComparePass {
+			alarms++
+		}
+	}
+	if alarms > 10 {
+		t.Errorf("%d alarms, want at most a hundredth", alarms)
+	}
+}

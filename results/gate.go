@@ -1,0 +1,123 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+)
+
+// ErrGate: an expression is no gate. It is wrapped with what is wrong.
+var ErrGate = errors.New("not a gate")
+
+// Gate is a limit on one metric, as a scenario's slo or a flag sets it.
+type Gate struct {
+	Metric Metric
+	Least  bool    // the value must be at least the limit; otherwise at most
+	Limit  float64 // in the metric's unit
+	Text   string  // as it is shown: "acquire.p99 <= 20ms"
+}
+
+// GateResult is a gate and what was measured.
+type GateResult struct {
+	Gate    string         `json:"gate"` // "acquire.p99 <= 20ms"
+	Metric  string         `json:"metric"`
+	Lock    string         `json:"lock,omitempty"`    // of a bench
+	Setting string         `json:"setting,omitempty"` // of a bench: "8 clients"
+	Limit   float64        `json:"limit"`             // in the metric's unit
+	Value   *float64       `json:"value"`             // null: there is no figure
+	Unit    Unit           `json:"unit"`
+	Verdict checker.Result `json:"verdict"` // pass, fail, or inconclusive without a figure
+	Why     string         `json:"why,omitempty"`
+}
+
+// ParseGate reads "metric<=limit" or "metric>=limit"; < and > mean the same as <= and >=, for no measured value is that exact. A limit of
+// a time has its unit ("20ms"), one of a share may be in percent ("1%").
+func ParseGate(text string) (Gate, error) {
+	for _, op := range []string{"<=", ">=", "<", ">"} {
+		if name, limit, ok := strings.Cut(text, op); ok {
+			return newGate(strings.TrimSpace(name), strings.TrimSpace(limit), op[0] == '>')
+		}
+	}
+	return Gate{}, fmt.Errorf("%w: %q: want a metric, <= or >=, and a limit, such as acquire.p99<=20ms", ErrGate, text)
+}
+
+// ParseBound reads "metric=limit", the form of --max and --min.
+func ParseBound(text string, least bool) (Gate, error) {
+	name, limit, ok := strings.Cut(text, "=")
+	if !ok {
+		return Gate{}, fmt.Errorf("%w: %q: want metric=limit, such as acquire.p99=20ms or throughput=500", ErrGate, text)
+	}
+	return newGate(strings.TrimSpace(name), strings.TrimSpace(limit), least)
+}
+
+func newGate(name, limit string, least bool) (Gate, error) {
+	m, err := FindMetric(name)
+	if err != nil {
+		return Gate{}, fmt.Errorf("%w: %w", ErrGate, err)
+	}
+	value, err := parseLimit(limit, m)
+	if err != nil {
+		return Gate{}, fmt.Errorf("%w: %s: %w", ErrGate, m.Name, err)
+	}
+	sign := "<="
+	if least {
+		sign = ">="
+	}
+	return Gate{Metric: m, Least: least, Limit: value, Text: m.Name + " " + sign + " " + limit}, nil
+}
+
+// parseLimit reads a limit in the unit of its metric.
+func parseLimit(text string, m Metric) (float64, error) {
+	if m.Unit == Nanoseconds {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return 0, fmt.Errorf("limit %q: want a time, such as 20ms", text)
+		}
+		return float64(d), nil
+	}
+	number, percent := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	switch {
+	case err != nil || v < 0 || math.IsNaN(v) || math.IsInf(v, 0):
+		return 0, fmt.Errorf("limit %q: want a number", text)
+	case percent && m.Unit != Share:
+		return 0, fmt.Errorf("limit %q: it is no share, and has no percent", text)
+	case percent:
+		v /= 100
+	}
+	return v, nil
+}
+
+// Check holds a measured value against the gate. nil: there is no figure, and why says why.
+func (g Gate) Check(value *float64, why string) GateResult {
+	r := GateResult{Gate: g.Text, Metric: g.Metric.Name, Limit: g.Limit, Value: value, Unit: g.Metric.Unit, Verdict: checker.Pass}
+	switch {
+	case value == nil:
+		r.Verdict, r.Why = checker.Inconclusive, why
+	case g.Least && *value < g.Limit, !g.Least && *value > g.Limit:
+		r.Verdict = checker.Fail
+	}
+	return r
+}
+
+// GatesVerdict is fail when one was missed, inconclusive when one could not be judged, and pass otherwise.
+func GatesVerdict(all []GateResult) checker.Result {
+	verdict := checker.Pass
+	for _, g := range all {
+		switch {
+		case g.Verdict == checker.Fail:
+			return checker.Fail
+		case g.Verdict == checker.Inconclusive:
+			verdict = checker.Inconclusive
+		}
+	}
+	return verdict
+}
+
+// plainCount says how many samples there are and how many are needed.
+func plainCount(have, need int64) string { return fmt.Sprintf("%d of %d samples needed", have, need) }

@@ -1,0 +1,98 @@
+package results_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
+)
+
+func TestParseGate(t *testing.T) {
+	tests := []struct {
+		text  string
+		limit float64
+		least bool
+		shown string
+		wrong string // part of the error; "" wants none
+	}{
+		{"acquire.p99<=20ms", 20e6, false, "acquire.p99 <= 20ms", ""},              // a time
+		{"acquire.p99 < 1.5s", 1.5e9, false, "acquire.p99 <= 1.5s", ""},            // spaces, and < for <=
+		{"throughput>=500", 500, true, "throughput >= 500", ""},                    // at least
+		{"errors<=1%", 0.01, false, "errors <= 1%", ""},                            // percent of a share
+		{"errors<=0.02", 0.02, false, "errors <= 0.02", ""},                        // a share as it is
+		{"p99<20ms", 20e6, false, "acquire.p99 <= 20ms", ""},                       // a percentile alone is that of acquires
+		{"hand-over.trips.p50<=1.5", 1.5, false, "hand-over.trips.p50 <= 1.5", ""}, // round trips have no unit to write
+		{"acquire.p99<=20", 0, false, "", "want a time"},                           // 20 what?
+		{"throughput>=50%", 0, false, "", "it is no share"},                        // percent of what?
+		{"aquire.p99<=20ms", 0, false, "", `did you mean "acquire.p99"?`},          // a misspelt metric
+		{"zzzzzzzzzz<=20ms", 0, false, "", "known are throughput"},                 // one that is like none
+		{"acquire.p99", 0, false, "", "want a metric, <= or >=, and a limit"},      // no limit at all
+		{"throughput>=NaN", 0, false, "", "want a number"},                         // no value can be at least that
+		{"acquire.p99<=-5ms", 0, false, "", "want a time"},                         // no time is that short
+		{"throughput >= ", 0, false, "", "want a number"},                          // the limit was forgotten
+		{" throughput >=500", 500, true, "throughput >= 500", ""},                  // a stray space is no other metric
+		{"server-cpu<=50us", 50e3, false, "server-cpu <= 50us", ""},                // processor time is a time
+		{"jain>=0.9", 0.9, true, "jain >= 0.9", ""},                                // a number
+		{"acquire.p99.9<=1s", 1e9, false, "acquire.p99.9 <= 1s", ""},               // a percentile with a point
+		{"acquire.p98<=1s", 0, false, "", `did you mean "acquire.p9`},              // not a reported percentile
+	}
+	for _, tt := range tests {
+		g, err := results.ParseGate(tt.text)
+		if tt.wrong != "" {
+			if !errors.Is(err, results.ErrGate) || !strings.Contains(err.Error(), tt.wrong) {
+				t.Errorf("%q: %v, want an ErrGate with %q", tt.text, err, tt.wrong)
+			}
+			continue
+		}
+		if err != nil || math.Abs(g.Limit-tt.limit) > 1e-9 || g.Least != tt.least || g.Text != tt.shown {
+			t.Errorf("%q: %+v, %v", tt.text, g, err)
+		}
+	}
+}
+
+func TestGateCheck(t *testing.T) {
+	at := func(v float64) *float64 { return &v }
+	tests := []struct {
+		text  string
+		value *float64
+		want  checker.Result
+	}{
+		{"acquire.p99<=20ms", at(20e6), checker.Pass},     // on the limit is within it
+		{"acquire.p99<=20ms", at(20e6 + 1), checker.Fail}, // beyond
+		{"throughput>=500", at(500), checker.Pass},        // on the limit
+		{"throughput>=500", at(499.9), checker.Fail},      // below
+		{"throughput>=500", nil, checker.Inconclusive},    // no figure is no pass
+		{"errors<=0%", at(0), checker.Pass},               // none of none allowed
+	}
+	for _, tt := range tests {
+		g, err := results.ParseGate(tt.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g.Check(tt.value, "too few"); got.Verdict != tt.want || got.Gate != g.Text || tt.value == nil && got.Why != "too few" {
+			t.Errorf("%s of %v: %+v, want %s", tt.text, tt.value, got, tt.want)
+		}
+	}
+}
+
+// TestGatesVerdict: a missed gate outweighs one that could not be judged.
+func TestGatesVerdict(t *testing.T) {
+	of := func(all ...checker.Result) (out []results.GateResult) {
+		for _, v := range all {
+			out = append(out, results.GateResult{Verdict: v})
+		}
+		return out
+	}
+	if got := results.GatesVerdict(of(checker.Inconclusive, checker.Fail)); got != checker.Fail {
+		t.Error(got)
+	}
+	if got := results.GatesVerdict(of(checker.Pass, checker.Inconclusive)); got != checker.Inconclusive {
+		t.Error(got)
+	}
+	if got := results.GatesVerdict(nil); got != checker.Pass {
+		t.Error(got)
+	}
+}

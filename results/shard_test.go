@@ -1,0 +1,98 @@
+package results_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
+)
+
+// TestShardsSplitAPlan: every piece is in one shard, and no shard has more than one piece more than another.
+func TestShardsSplitAPlan(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, of := rapid.IntRange(1, 12).Draw(t, "count"), rapid.IntRange(0, 60).Draw(t, "pieces")
+		seen := make([]int, of)
+		for i := 1; i <= n; i++ {
+			s, size := results.Shard{Index: i, Count: n, Of: of}, 0
+			for k := range of {
+				if s.Has(k) {
+					seen[k]++
+					size++
+				}
+			}
+			if size != s.Size() || size < of/n || size > of/n+1 {
+				t.Fatalf("%v has %d of %d, says %d", s, size, of, s.Size())
+			}
+			if back, err := results.ParseShard(s.String()); err != nil || back.Index != i || back.Count != n {
+				t.Fatalf("%v: read back %v, %v", s, back, err)
+			}
+		}
+		if slices.ContainsFunc(seen, func(n int) bool { return n != 1 }) {
+			t.Fatalf("pieces are in so many shards: %v", seen)
+		}
+	})
+}
+
+func TestMergeRefuses(t *testing.T) {
+	part := func(i, n int) results.Suite {
+		return results.Suite{Server: "sim", Seed: 1, Shard: &results.Shard{Index: i, Count: n, Of: 6, Plan: "p"}}
+	}
+	other := func(change func(*results.Suite)) results.Suite {
+		s := part(2, 2)
+		change(&s)
+		return s
+	}
+	tests := []struct {
+		name  string
+		parts []results.Suite
+		says  string
+	}{
+		{"nothing", nil, "there are none"},
+		{"one is missing", []results.Suite{part(1, 3), part(3, 3)}, "2/3 missing"},
+		{"one comes twice", []results.Suite{part(1, 2), part(1, 2)}, "1/2 comes twice"},
+		{"of another split", []results.Suite{part(1, 2), part(2, 3)}, "different plans"},
+		{"of another plan", []results.Suite{part(1, 2), other(func(s *results.Suite) { s.Shard.Plan = "q" })}, "different plans"},
+		{"with another seed", []results.Suite{part(1, 2), other(func(s *results.Suite) { s.Seed = 2 })}, "seed 2"},
+		{"on another server", []results.Suite{part(1, 2), other(func(s *results.Suite) { s.Server = "docker" })}, "docker"},
+		{"a whole among them", []results.Suite{part(1, 2), other(func(s *results.Suite) { s.Shard = nil })}, "without --shard"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := results.MergeSuites(tt.parts)
+			if !errors.Is(err, results.ErrShards) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("%v, want %q", err, tt.says)
+			}
+		})
+	}
+}
+
+// TestMergeOfAnInterruptedShard: what was not run is not as expected.
+func TestMergeOfAnInterruptedShard(t *testing.T) {
+	cell := func(lock string) results.Cell {
+		return results.Cell{Lock: lock, Verdict: checker.Pass, Expected: "safe", Observed: "safe"}
+	}
+	at := time.Unix(1000, 0)
+	first := results.Suite{Shard: &results.Shard{Index: 1, Count: 2, Of: 5}, Cells: []results.Cell{cell("0"), cell("2"), cell("4")}, Start: at, Duration: time.Second}
+	second := results.Suite{Shard: &results.Shard{Index: 2, Count: 2, Of: 5}, Cells: []results.Cell{cell("1")}, Missing: 1, Start: at.Add(time.Second), Duration: 5 * time.Second,
+		Notes: []string{"stopped after 1 of 2 cells"}}
+	got, err := results.MergeSuites([]results.Suite{second, first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks := ""
+	for _, c := range got.Cells {
+		locks += c.Lock
+	}
+	if locks != "0124" || got.Missing != 1 || got.Verdict != checker.Inconclusive || got.Duration != 6*time.Second || got.Shard != nil {
+		t.Errorf("%q %+v", locks, got)
+	}
+	if len(got.Notes) != 1 || !strings.HasPrefix(got.Notes[0], "shard 2/2: ") {
+		t.Errorf("notes %q", got.Notes)
+	}
+}

@@ -1,0 +1,79 @@
+package results
+
+import "strings"
+
+// Measured is a metric's value in one run, and how many samples it is of.
+type Measured struct {
+	Value   *float64 // in the metric's unit; nil: too few samples
+	Samples int64
+}
+
+// Values gives the metrics of a run by name. Where a run measured none (in the simulator), there are only those that need no clock.
+func (r Result) Values() map[string]Measured {
+	out := map[string]Measured{}
+	set := func(name string, v float64, n int64) { out[name] = Measured{&v, n} }
+	asked, failed := int64(0), int64(0)
+	for outcome, n := range r.Operations["acquire"] {
+		asked += int64(n)
+		if outcome == "fail" || outcome == "unknown" {
+			failed += int64(n)
+		}
+	}
+	if asked > 0 {
+		set("errors", float64(failed)/float64(asked), asked)
+	}
+	if r.NoLatency != "" {
+		return out
+	}
+	if r.Load.Duration > 0 {
+		set("throughput", r.Load.Achieved, int64(r.Operations["acquire"]["ok"]))
+	}
+	if r.Load.Open && r.Load.Offered > 0 {
+		set("achieved", r.Load.Achieved/r.Load.Offered, int64(r.Operations["acquire"]["ok"]))
+	}
+	if r.Health.Starts > 0 && r.Load.Open {
+		set("late", float64(r.Health.LateStarts)/float64(r.Health.Starts), r.Health.Starts)
+	}
+	for op, l := range r.Latency {
+		spreadValues(out, op, l.Response)
+		if op == "acquire" {
+			spreadValues(out, op+".service", l.Service)
+		}
+	}
+	if l, ok := r.Latency["acquire"]; ok && l.Response.Count > 0 {
+		set("longest-wait", float64(l.Response.Max), l.Response.Count)
+	}
+	return out
+}
+
+func spreadValues(out map[string]Measured, name string, s Spread) {
+	for p, v := range map[string]int64{"p50": s.P50, "p90": s.P90, "p99": s.P99, "p99.9": s.P999} {
+		m := Measured{Samples: s.Count}
+		if _, need, _ := Quantile(p); s.Count >= need {
+			f := float64(v)
+			m.Value = &f
+		}
+		out[name+"."+p] = m
+	}
+}
+
+// CheckGates holds the run's figures against limits.
+func (r Result) CheckGates(gates []Gate) (out []GateResult) {
+	values := r.Values()
+	for _, g := range gates {
+		m := values[g.Metric.Name]
+		out = append(out, g.Check(m.Value, noFigure(m, g.Metric, r.NoLatency)))
+	}
+	return out
+}
+
+// noFigure says why a metric has no value.
+func noFigure(m Measured, of Metric, absent string) string {
+	switch {
+	case absent != "" && strings.Contains(string(of.Unit), "ns"):
+		return absent
+	case m.Samples > 0:
+		return plainCount(m.Samples, of.Need)
+	}
+	return "it was not measured"
+}
