@@ -6,6 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
 )
 
 // count groups an integer's digits: 48,213.
@@ -84,3 +88,49 @@ func plural[T ~int | ~int64](n T, noun string) string {
 	}
 	return fmt.Sprintf("%s %ss", count(n), noun)
 }
+
+// Count groups an integer's digits: 48,213. What is no integer is shown as it is.
+func Count(n any) string {
+	switch v := n.(type) {
+	case int:
+		return count(v)
+	case int64:
+		return count(v)
+	}
+	return fmt.Sprint(n)
+}
+
+// Percent shows a share of one.
+func Percent(v float64) string { return percent(v) }
+
+// Instant shows a time on the run's base, to the millisecond.
+func Instant(ns int64) string { return instant(ns) }
+
+// Headline is the long form of a verdict.
+func Headline(v checker.Result) string { return headline(v) }
+
+// Failure says how often a property was broken, of how many opportunities, and by what.
+func Failure(p checker.Property) string { return failure(p) }
+
+// Clean is a deep copy of a record in which every text can be seen: control characters and marks that turn text are shown as escapes.
+func Clean[T any](v T) T { return clean(v) }
+
+// Plural puts a number before a noun: 1 hand-over, 2 hand-overs.
+func Plural[T ~int | ~int64](n T, noun string) string { return plural(n, noun) }
+
+// SuiteSummary says how many cells of a suite are as expected.
+func SuiteSummary(s results.Suite) string { return suiteSummary(s) }
+
+// Causes lists causes by how often they were found.
+func Causes(all map[history.Cause]int) string { return causes(all) }
+
+// DamageText says what the guarded store lost; "" for nothing.
+func DamageText(d *checker.Damage) string {
+	for _, line := range damageLines(d) {
+		return strings.TrimSpace(strings.TrimPrefix(line, "damage"))
+	}
+	return ""
+}
+
+// Rate shows so many per second.
+func Rate(v float64) string { return rate(v) }

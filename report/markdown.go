@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
@@ -11,14 +12,18 @@ import (
 
 // RunMarkdown writes the summary of a run for a pull request or a job's page.
 func RunMarkdown(w io.Writer, r results.Result) error {
+	r = clean(r)
 	lines := []string{fmt.Sprintf("## %s: %s × %s", headline(r.Verdict), md(r.Lock), md(r.Scenario)), "",
 		fmt.Sprintf("on %s, seed %d", md(r.Server), r.Seed), "", "| property | verdict | violations | of | 95 % | causes |", "|---|---|--:|--:|--:|---|"}
 	for _, p := range r.Properties {
 		lines = append(lines, propertyRow(p))
 	}
 	if first := firstViolation(r); first != nil {
-		lines = append(lines, "", fmt.Sprintf("First violation, at %s: %s by %s", instant(first.At), first.Property, first.Cause), "", "```text")
-		lines = append(lines, append(append(append([]string{}, first.Story...), first.Lanes...), "```")...)
+		lines = append(lines, "", fmt.Sprintf("First violation, at %s: %s by %s", instant(first.At), first.Property, first.Cause), "", fence+"text")
+		for _, line := range slices.Concat(first.Story, first.Lanes) {
+			lines = append(lines, strings.ReplaceAll(line, fence, "'''"))
+		}
+		lines = append(lines, fence)
 	}
 	for _, d := range damageLines(r.Damage) {
 		lines = append(lines, "", strings.TrimPrefix(d, "damage    "))
@@ -27,7 +32,7 @@ func RunMarkdown(w io.Writer, r results.Result) error {
 	for _, n := range r.Notes {
 		lines = append(lines, "", "> "+md(n))
 	}
-	return write(w, append(lines, "", "Run again: `"+r.Rerun+"`"))
+	return write(w, append(lines, "", "Run again: "+code(r.Rerun)))
 }
 
 func propertyRow(p checker.Property) string {
@@ -65,32 +70,33 @@ func spreadRow(name string, s results.Split) string {
 
 // SuiteMarkdown writes the matrix of a suite, with the scenarios' names, the planted bugs, and the cells that are not as expected.
 func SuiteMarkdown(w io.Writer, suite results.Suite) error {
+	suite = clean(suite)
 	locks, planted := locksAndPlanted(suite.Cells)
-	lines := []string{"## " + headline(suite.Verdict) + ": " + suiteSummary(suite)}
+	lines := []string{"## " + headline(suite.Verdict) + ": " + md(suiteSummary(suite))}
 	if len(locks) > 0 {
 		lines = append(append(lines, ""), newMatrix(locks).markdown()...)
-		lines = append(lines, "", "`"+legend+"`")
+		lines = append(lines, "", "`"+strings.ReplaceAll(legend, "\n", "   ")+"`")
 	}
 	lines = append(lines, plantedMarkdown(planted)...)
 	for _, c := range suite.Cells {
 		if c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive {
-			lines = append(lines, "", fmt.Sprintf("- **%s × %s** (%s): %s. Expected `%s`, observed `%s`.", md(c.Lock), md(c.Scenario), c.Verdict,
-				md(strings.TrimSuffix(c.Why, ".")), c.Expected, c.Observed))
+			lines = append(lines, "", fmt.Sprintf("- **%s × %s** (%s): %s. Expected %s, observed %s.", md(c.Lock), md(c.Scenario), c.Verdict,
+				md(strings.TrimSuffix(c.Why, ".")), code(c.Expected), code(c.Observed)))
 		}
 	}
-	lines = append(lines, "", "Sensitivity: "+sensitivityText(suite.Sensitivity)+".")
+	lines = append(lines, "", "Sensitivity: "+md(sensitivityText(suite.Sensitivity))+".")
 	if a := suite.Agreement; a != nil {
-		lines = append(lines, "", "Agreement "+agreementText(*a)+".")
+		lines = append(lines, "", "Agreement "+md(agreementText(*a))+".")
 		for _, d := range a.Differences {
-			lines = append(lines, fmt.Sprintf("- **%s × %s**: `%s` there, `%s` here.", md(d.Lock), md(d.Scenario), d.First, d.Second))
+			lines = append(lines, fmt.Sprintf("- **%s × %s**: %s there, %s here.", md(d.Lock), md(d.Scenario), code(d.First), code(d.Second)))
 		}
 	}
-	return write(w, append(lines, "", "Run again: `"+suite.Rerun+"`"))
+	return write(w, append(lines, "", "Run again: "+code(suite.Rerun)))
 }
 
 // markdown is the matrix as one table.
 func (m matrix) markdown() []string {
-	lines := []string{"| | " + strings.Join(m.scenarios, " | ") + " |", "|---" + strings.Repeat("|:-:", len(m.scenarios)) + "|"}
+	lines := []string{"| | " + mdJoin(m.scenarios) + " |", "|---" + strings.Repeat("|:-:", len(m.scenarios)) + "|"}
 	for _, lock := range m.locks {
 		row := "| " + md(lock)
 		for _, scenario := range m.scenarios {
@@ -115,6 +121,25 @@ func plantedMarkdown(planted []results.Cell) []string {
 		lines = append(lines, fmt.Sprintf("| %s | %s | %s |", md(c.Lock), md(c.Scenario), md(caught(c))))
 	}
 	return lines
+}
+
+// fence encloses a story, which is rid of the same mark.
+const fence = "```"
+
+// code shows a text as it is.
+func code(text string) string {
+	if strings.Contains(text, "`") {
+		return "`` " + strings.ReplaceAll(text, "``", "` `") + " ``"
+	}
+	return "`" + text + "`"
+}
+
+func mdJoin(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = md(w)
+	}
+	return strings.Join(out, " | ")
 }
 
 // md keeps a text from being taken for markup.

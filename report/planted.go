@@ -32,7 +32,10 @@ func plantedLines(planted []results.Cell, s Style) []string {
 	}
 	lines := []string{"", "planted bugs, where each must show"}
 	for _, c := range planted {
-		lines = append(lines, fmt.Sprintf("%-*s  %-*s  %s", lock, c.Lock, scenario, c.Scenario, s.verdict(c.Verdict, caught(c))))
+		rows := wrapped(fmt.Sprintf("%-*s  %-*s  ", lock, c.Lock, scenario, c.Scenario), caught(c))
+		for _, row := range rows {
+			lines = append(lines, s.verdict(c.Verdict, row))
+		}
 	}
 	return lines
 }
@@ -50,9 +53,9 @@ func caught(c results.Cell) string {
 
 // expectedOf gives what was observed of what was expected: the causes that an expectation leaves open are filled in.
 func expectedOf(c results.Cell) string {
-	wanted := strings.Fields(c.Expected)
+	must, _ := pairs(c.Expected)
 	seen := slices.DeleteFunc(strings.Fields(c.Observed), func(o string) bool {
-		return !slices.ContainsFunc(wanted, func(w string) bool { return o == w || strings.HasPrefix(o, w+"/") })
+		return !slices.ContainsFunc(must, func(want string) bool { return covers(want, o) })
 	})
 	return strings.Join(seen, " ")
 }

@@ -80,16 +80,16 @@ func likeTheTape(r Replay) string {
 }
 
 // Placements says in words which faults a tape has from the start, and between which steps of its score the others are.
-func Placements(standing []faults.Spec, score faults.Score) []string {
+func Placements(standing []faults.Spec, schedule faults.Schedule) []string {
 	var out []string
 	for _, f := range standing {
 		out = append(out, f.Fault+" from the start")
 	}
 	ends := map[int]int{}
-	for i, s := range score {
+	for i, s := range schedule {
 		ends[s.Of] = i + 1 // only those of faults are looked up
 	}
-	for i, s := range score {
+	for i, s := range schedule {
 		if s.Kind != faults.StepBegin {
 			continue
 		}

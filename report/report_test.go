@@ -192,7 +192,9 @@ func aSuite() results.Suite {
 }
 
 func TestSuiteGolden(t *testing.T) {
-	golden(t, "suite.txt", text(t, func(b *strings.Builder) error { return report.Suite(b, aSuite(), report.Style{}) }))
+	golden(t, "suite.txt", text(t, func(b *strings.Builder) error {
+		return report.Suite(b, aSuite(), "results/runs/suite-1/report.html", report.Style{})
+	}))
 	golden(t, "suite.md", text(t, func(b *strings.Builder) error { return report.SuiteMarkdown(b, aSuite()) }))
 }
 

@@ -20,6 +20,7 @@ const minStory = 13
 // Run writes the end of a run: verdict first, then the story of the first violation, the strength of what passed, what was lost, latencies,
 // the harness's own health, where the run lies (path, "" = nowhere) and how to run it again.
 func Run(w io.Writer, r results.Result, path string, s Style) error {
+	r = clean(r)
 	first := firstViolation(r)
 	need := 0
 	if first != nil {
@@ -38,6 +39,7 @@ func Run(w io.Writer, r results.Result, path string, s Style) error {
 
 // History writes the verdict on a stored history: what Run says, less what only a run knows.
 func History(w io.Writer, r results.Result, s Style) error {
+	r = clean(r)
 	var story []string
 	if first := firstViolation(r); first != nil {
 		story = storyLines(first, MaxLines, "")

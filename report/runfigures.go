@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ func figureLines(r results.Result, path string, s Style, ops int) []string {
 	lines := slices.Concat(strengthLines(r), damageLines(r.Damage), failoverLines(r.Failovers), latencyLines(r, ops), loadLines(r), healthLines(r, s),
 		noteLines(r.Notes, maxNotes, s))
 	if path != "" {
-		lines = append(lines, "run       "+path)
+		lines = append(lines, "run       "+path, "report    "+filepath.Join(path, results.ReportFile))
 	}
 	return append(lines, "again     "+r.Rerun)
 }

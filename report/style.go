@@ -12,6 +12,7 @@ const (
 	blue   = "\x1b[1;34m"
 	red    = "\x1b[1;31m"
 	orange = "\x1b[1;33m"
+	bold   = "\x1b[1m"
 	dim    = "\x1b[2m"
 	off    = "\x1b[0m"
 )

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
@@ -19,13 +21,17 @@ const (
 	symbolNA      = "-"
 )
 
-const legend = symbolSafe + " holds, as expected   " + symbolBroken + " breaks, as expected   " + symbolDiffers +
-	" differs from the expectation   " + symbolUnclear + " inconclusive   " + symbolNA + " does not apply"
+// legend explains them.
+const legend = symbolSafe + " holds, as expected   " + symbolBroken + " breaks, as expected   " + symbolNA + " does not apply   " +
+	symbolUnclear + " inconclusive\n" + symbolDiffers + " differs from the expectation"
 
-// Suite writes a suite's verdict, its matrix, the cells that are not as expected by name, and its sensitivity.
-func Suite(w io.Writer, suite results.Suite, s Style) error {
+// Suite writes a suite's verdict, its matrix, the cells that are not as expected by name, its sensitivity, and where its page lies (page, "" =
+// nowhere).
+func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
+	suite = clean(suite)
 	locks, planted := locksAndPlanted(suite.Cells)
-	lines := []string{s.verdict(suite.Verdict, headline(suite.Verdict)) + "  " + suiteSummary(suite)}
+	lines := wrapped(headline(suite.Verdict)+"  ", suiteSummary(suite))
+	lines[0] = s.verdict(suite.Verdict, headline(suite.Verdict)) + strings.TrimPrefix(lines[0], headline(suite.Verdict))
 	if m := newMatrix(locks); len(locks) > 0 {
 		lines = append(lines, m.text(s)...)
 		lines = append(lines, "", legend)
@@ -34,10 +40,15 @@ func Suite(w io.Writer, suite results.Suite, s Style) error {
 	lines = append(lines, plantedLines(planted, s)...)
 	lines = append(lines, oddCells(suite.Cells, s)...)
 	lines = append(lines, changeLines(suite, s)...)
-	lines = append(lines, "", "sensitivity  "+sensitivityText(suite.Sensitivity))
+	lines = append(append(lines, ""), wrapped("sensitivity  ", sensitivityText(suite.Sensitivity))...)
 	lines = append(lines, agreementLines(suite.Agreement, s)...)
 	for _, n := range suite.Notes {
-		lines = append(lines, s.paint(orange, "note")+"         "+n)
+		note := wrapped("note         ", n)
+		note[0] = s.paint(orange, "note") + strings.TrimPrefix(note[0], "note")
+		lines = append(lines, note...)
+	}
+	if page != "" {
+		lines = append(lines, "report       "+page)
 	}
 	return write(w, append(lines, "again        "+suite.Rerun))
 }
@@ -52,8 +63,15 @@ func suiteSummary(suite results.Suite) string {
 	if suite.Duration > 0 { // a stored suite has none
 		took = ", " + Span(suite.Duration)
 	}
-	return fmt.Sprintf("%s of %s as expected, %s not, %s inconclusive  (%s, seed %d%s)", count(n[checker.Pass]), plural(run, "cell"),
-		count(n[checker.Fail]), count(n[checker.Inconclusive]), suite.Server, suite.Seed, took)
+	text := fmt.Sprintf("%s of %s as expected, %s not, %s inconclusive", count(n[checker.Pass]), plural(run, "cell"),
+		count(n[checker.Fail]), count(n[checker.Inconclusive]))
+	if suite.Missing > 0 {
+		text += fmt.Sprintf(", %s not run", count(suite.Missing))
+	}
+	if suite.Shard != nil {
+		text += ", shard " + suite.Shard.String()
+	}
+	return fmt.Sprintf("%s  (%s, seed %d%s)", text, suite.Server, suite.Seed, took)
 }
 
 // oddCells lists what is not as expected, each with both sides and where it lies.
@@ -63,8 +81,10 @@ func oddCells(cells []results.Cell, s Style) []string {
 		if c.Verdict != checker.Fail && c.Verdict != checker.Inconclusive {
 			continue
 		}
-		lines = append(lines, "", fmt.Sprintf("%s  %s × %s: %s", s.verdict(c.Verdict, word(c.Verdict)), c.Lock, c.Scenario, c.Why),
-			"      expected  "+c.Expected, "      observed  "+c.Observed)
+		head := wrapped(word(c.Verdict)+"  ", fmt.Sprintf("%s × %s: %s", c.Lock, c.Scenario, c.Why))
+		head[0] = s.verdict(c.Verdict, word(c.Verdict)) + strings.TrimPrefix(head[0], word(c.Verdict))
+		lines = append(append(append(append(lines, ""), head...), wrapped("      expected  ", c.Expected)...),
+			wrapped("      observed  ", c.Observed)...)
 		if c.Run != "" {
 			lines = append(lines, "      run       "+c.Run)
 		}
@@ -77,10 +97,11 @@ func agreementLines(a *results.Agreement, s Style) []string {
 	if a == nil {
 		return nil
 	}
-	lines := []string{"agreement    " + agreementText(*a)}
+	lines := wrapped("agreement    ", agreementText(*a))
 	for _, d := range a.Differences {
-		lines = append(lines, "", fmt.Sprintf("%s  %s × %s, expected %s", s.paint(orange, "differ"), d.Lock, d.Scenario, d.Expected),
-			"        there  "+d.First, "        here   "+d.Second)
+		head := wrapped("differ  ", fmt.Sprintf("%s × %s, expected %s", d.Lock, d.Scenario, d.Expected))
+		head[0] = s.paint(orange, "differ") + strings.TrimPrefix(head[0], "differ")
+		lines = append(append(append(append(lines, ""), head...), wrapped("        there  ", d.First)...), wrapped("        here   ", d.Second)...)
 	}
 	if len(a.Differences) > 0 {
 		lines = append(lines, "")
@@ -132,30 +153,38 @@ func symbol(c results.Cell) string {
 	return symbolUnclear
 }
 
-// columns is how many scenarios stand side by side: more would not fit a screen.
-const columns = 27
+// mark is how many columns a scenario takes in the matrix.
+const markWidth = 2
 
-// text is a row for each variant under numbered columns: the names of the scenarios would not fit a screen. Of scenarios beyond the first
-// columns there is a second matrix, of the variants that have to do with them.
+// text is a row for each variant under numbered columns: the names of the scenarios would not fit a screen. Of the scenarios that do not fit
+// beside the first there is another block, of the variants that have to do with them.
 func (m matrix) text(s Style) (lines []string) {
+	width := 0
+	for _, lock := range m.locks {
+		width = max(width, utf8.RuneCountInString(lock))
+	}
+	columns := max(1, (screen-width)/markWidth)
 	for from := 0; from < len(m.scenarios); from += columns {
 		lines = append(lines, "")
-		lines = append(lines, m.block(from, min(from+columns, len(m.scenarios)), s)...)
+		lines = append(lines, m.block(from, min(from+columns, len(m.scenarios)), width, s)...)
 	}
 	return lines
 }
 
-// block is the matrix of some scenarios, by their numbers.
-func (m matrix) block(from, to int, s Style) []string {
-	width := 0
-	for _, lock := range m.locks {
-		width = max(width, len(lock))
+// block is the matrix of some scenarios, by their numbers. The numbers stand upright: tens above ones.
+func (m matrix) block(from, to, width int, s Style) []string {
+	tens, ones := strings.Repeat(" ", width), strings.Repeat(" ", width)
+	for i := from + 1; i <= to; i++ {
+		ten := " "
+		if i >= 10 {
+			ten = strconv.Itoa(i / 10 % 10)
+		}
+		tens, ones = tens+" "+ten, ones+" "+strconv.Itoa(i%10)
 	}
-	header := strings.Repeat(" ", width)
-	for i := from; i < to; i++ {
-		header += fmt.Sprintf("%3d", i+1)
+	lines := []string{tens, ones}
+	if to < 10 {
+		lines = lines[1:]
 	}
-	lines := []string{header}
 	for _, lock := range m.locks {
 		if row := m.row(lock, m.scenarios[from:to], s); row != "" {
 			lines = append(lines, fmt.Sprintf("%-*s", width, lock)+row)
@@ -167,25 +196,29 @@ func (m matrix) block(from, to int, s Style) []string {
 // row is a variant's marks; "" when it has none.
 func (m matrix) row(lock string, scenarios []string, s Style) (line string) {
 	for _, scenario := range scenarios {
-		c, ok := m.cells[[2]string{lock, scenario}]
 		mark := " "
-		if ok {
+		if c, ok := m.cells[[2]string{lock, scenario}]; ok {
 			mark = s.verdict(c.Verdict, symbol(c))
 		}
-		line += "  " + mark
+		line += " " + mark
 	}
 	return strings.TrimRight(line, " ")
 }
 
-// columnNames explains the numbers, a few to a line.
+// columnNames explains the numbers, as many to a line as fit.
 func (m matrix) columnNames() []string {
-	const perLine = 4
+	width := 0
+	for _, name := range m.scenarios {
+		width = max(width, utf8.RuneCountInString(name))
+	}
+	width += len("12 ") + 1
+	perLine := max(1, (screen+1)/width)
 	var lines []string
 	for i, name := range m.scenarios {
 		if i%perLine == 0 {
 			lines = append(lines, "")
 		}
-		lines[len(lines)-1] += fmt.Sprintf("%2d %-22s", i+1, name)
+		lines[len(lines)-1] += fmt.Sprintf("%-*s", width, fmt.Sprintf("%2d %s", i+1, name))
 	}
 	return lines
 }

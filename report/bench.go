@@ -1,0 +1,352 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
+)
+
+// Bench writes a bench: verdict and gates first, then for each setting what the locks cost and how they are handed over, what broke, and how to
+// run it again. With details every figure is listed with its interval. It fits 80 columns.
+func Bench(w io.Writer, b results.Bench, path string, details bool, s Style) error {
+	lines := benchHead(b, s)
+	lines = append(lines, gateLines(b.Gates, s)...)
+	for _, cells := range bySetting(b.Cells) {
+		lines = append(lines, "")
+		switch {
+		case details:
+			lines = append(lines, detailLines(cells)...)
+		case len(b.Knees) > 0:
+			lines = lines[:len(lines)-1]
+		case cells[0].Setting.Crash:
+			lines = append(lines, crashTable(cells, s)...)
+		case cells[0].Setting.Rate > 0:
+			lines = append(lines, openTable(cells, b.Plan.Reference, s)...)
+		default:
+			lines = append(lines, costTable(cells, b.Plan.Reference, s)...)
+			lines = append(lines, handOverTable(cells, s)...)
+		}
+		lines = append(lines, faultTable(cells)...)
+	}
+	if len(b.Knees) > 0 {
+		lines = append(lines, kneeTable(b.Knees)...)
+	}
+	lines = append(lines, breakLines(b.Cells, s)...)
+	lines = append(lines, benchFeet(b)...)
+	return write(w, lines, noteLines(b.Notes, len(b.Notes), s), benchTail(b, path))
+}
+
+func benchTail(b results.Bench, path string) []string {
+	var lines []string
+	if path != "" {
+		lines = append(lines, "bench     "+path)
+	}
+	return append(lines, wrapped("again     ", b.Rerun)...)
+}
+
+func benchHead(b results.Bench, s Style) []string {
+	verdict := b.Verdict
+	if results.GatesVerdict(b.Gates) != checker.Pass && verdict == checker.Pass {
+		verdict = results.GatesVerdict(b.Gates)
+	}
+	head := s.verdict(verdict, headline(verdict)) + fmt.Sprintf("  %s × %s × %s of %s  on %s, seed %d", plural(len(b.Plan.Locks), "lock"),
+		plural(len(b.Plan.Settings), "setting"), plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Server, b.Seed)
+	facts := []string{}
+	if b.RoundTrip.Value != nil {
+		facts = append(facts, "round trip "+Span(int64(*b.RoundTrip.Value)))
+	}
+	if len(b.Nodes) > 0 && b.Nodes[0].Version != "" {
+		facts = append(facts, "Redis "+b.Nodes[0].Version)
+	}
+	if b.Environment.CPUs > 0 {
+		facts = append(facts, plural(b.Environment.CPUs, "CPU"))
+	}
+	facts = append(facts, "lease "+Span(b.Plan.Lease), "took "+Span(b.Duration))
+	return []string{head, strings.Join(facts, "   ")}
+}
+
+// gateLines shows each gate with what was measured beside it.
+func gateLines(gates []results.GateResult, s Style) []string {
+	var lines []string
+	for _, g := range gates {
+		place := strings.TrimPrefix(strings.TrimSuffix(g.Lock+" × "+g.Setting, " × "), " × ")
+		text := fmt.Sprintf("  %-30s %12s  %s", g.Gate, Value(g.Value, g.Unit), strings.TrimSuffix(place+"  "+g.Why, "  "))
+		lines = append(lines, s.verdict(g.Verdict, word(g.Verdict))+text)
+	}
+	return lines
+}
+
+func bySetting(cells []results.BenchCell) (out [][]results.BenchCell) {
+	for _, c := range cells {
+		last := len(out) - 1
+		if last >= 0 && out[last][0].Setting == c.Setting {
+			out[last] = append(out[last], c)
+		} else {
+			out = append(out, []results.BenchCell{c})
+		}
+	}
+	return out
+}
+
+// lockColumn is the width of the names; marked names break a property.
+const lockColumn = 23
+
+func lockCell(c results.BenchCell) string {
+	name := c.Lock
+	if c.Verdict == checker.Fail {
+		name += " !"
+	}
+	if n := utf8.RuneCountInString(name); n > lockColumn {
+		name = string([]rune(name)[:lockColumn-1]) + "…"
+	}
+	return fmt.Sprintf("%-*s", lockColumn, name)
+}
+
+func settingTitle(cells []results.BenchCell) string {
+	return fmt.Sprintf("%-*s", lockColumn, cells[0].Setting.String())
+}
+
+// costTable is what a hold costs.
+func costTable(cells []results.BenchCell, reference string, s Style) []string {
+	lines := []string{s.paint(bold, settingTitle(cells)+fmt.Sprintf("%9s%6s%9s%10s%10s%6s%8s", "holds/s", "±", "vs "+short(reference, 5), "wait p50", "wait p99", "reqs", "cpu"))}
+	for _, c := range cells {
+		if c.Verdict == checker.NotApplicable {
+			lines = append(lines, lockCell(c)+"  "+short(firstLine(c.Why), 78-lockColumn))
+			continue
+		}
+		f := c.Figures
+		lines = append(lines, lockCell(c)+fmt.Sprintf("%9s%6s%9s%10s%10s%6s%8s", Figure(f["throughput"]), Spread(f["throughput"]), versus(c, f["throughput"]),
+			Figure(f["acquire.p50"]), Figure(f["acquire.p99"]), Figure(f["requests"]), cpuCell(f)))
+	}
+	return lines
+}
+
+// cpuCell is the processor time of a hold, of this process and of the servers.
+func cpuCell(f map[string]results.Figure) string {
+	client, server := f["client-cpu"].Value, f["server-cpu"].Value
+	if client == nil {
+		return "–"
+	}
+	sum := *client
+	if server != nil {
+		sum += *server
+	}
+	return Span(int64(sum))
+}
+
+// handOverTable is how clients that wait are served.
+func handOverTable(cells []results.BenchCell, s Style) []string {
+	if cells[0].Setting.Clients < 2 {
+		return nil
+	}
+	lines := []string{s.paint(bold, fmt.Sprintf("  %-*s%9s%9s%9s%8s%8s%11s", lockColumn-2, "hand-over", "p50", "p99", "trips", "Jain", "bypass", "longest"))}
+	for _, c := range cells {
+		if c.Verdict == checker.NotApplicable {
+			continue
+		}
+		f := c.Figures
+		lines = append(lines, "  "+lockCell(c)[:len(lockCell(c))-2]+fmt.Sprintf("%9s%9s%9s%8s%8s%11s", Figure(f["hand-over.p50"]), Figure(f["hand-over.p99"]),
+			Figure(f["hand-over.trips.p50"]), Figure(f["jain"]), Figure(f["bypasses"]), longest(f["longest-wait"])))
+	}
+	return lines
+}
+
+func longest(f results.Figure) string {
+	if f.Value == nil {
+		return "–"
+	}
+	return Span(int64(f.Highest))
+}
+
+// openTable is what was offered and achieved.
+func openTable(cells []results.BenchCell, reference string, s Style) []string {
+	lines := []string{s.paint(bold, settingTitle(cells)+fmt.Sprintf("%9s%8s%8s%9s%9s%10s%8s", "achieved", "share", "late", "p50", "p99", "p99 call", "cpu"))}
+	for _, c := range cells {
+		f := c.Figures
+		lines = append(lines, lockCell(c)+fmt.Sprintf("%9s%8s%8s%9s%9s%10s%8s", Figure(f["throughput"]), Figure(f["achieved"]), Figure(f["late"]),
+			Figure(f["acquire.p50"]), Figure(f["acquire.p99"]), Figure(f["acquire.service.p99"]), cpuCell(f)))
+	}
+	return lines
+}
+
+// crashTable is how soon a dead holder's lock is granted again.
+func crashTable(cells []results.BenchCell, s Style) []string {
+	lines := []string{s.paint(bold, fmt.Sprintf("%-*s%12s%8s", lockColumn+12, cells[0].Setting.String(), "recovery", "±"))}
+	for _, c := range cells {
+		f := c.Figures["recovery"]
+		lines = append(lines, fmt.Sprintf("%-*s%12s%8s", lockColumn+12, strings.TrimSpace(lockCell(c)), Figure(f), Spread(f)))
+	}
+	return lines
+}
+
+// faultTable is what went on inside the fault windows of a scenario.
+func faultTable(cells []results.BenchCell) []string {
+	if !slices.ContainsFunc(cells, func(c results.BenchCell) bool {
+		return c.Figures["fault.throughput"].Samples+c.Figures["fault.recovery"].Samples > 0
+	}) {
+		return nil
+	}
+	lines := []string{fmt.Sprintf("  %-*s%12s%14s", lockColumn-2, "inside faults", "holds/s", "recovery")}
+	for _, c := range cells {
+		lines = append(lines, "  "+lockCell(c)[:len(lockCell(c))-2]+fmt.Sprintf("%12s%14s", Figure(c.Figures["fault.throughput"]), Figure(c.Figures["fault.recovery"])))
+	}
+	return lines
+}
+
+func kneeTable(knees []results.Knee) []string {
+	lines := []string{"", fmt.Sprintf("%-*s%-16s%12s%8s  %s", lockColumn, "highest rate with", knees[0].Limit, "holds/s", "±", "")}
+	for _, k := range knees {
+		rate := Figure(k.Rate)
+		note := ""
+		if k.Rate.Value != nil && *k.Rate.Value == 0 {
+			rate, note = "none", "not even the first step"
+		} else if k.Open {
+			note = "and more: the highest that was tried"
+		}
+		lines = append(lines, strings.TrimRight(fmt.Sprintf("%-*s%-16s%12s%8s  %s", lockColumn, k.Lock, k.Setting.String(), rate, Spread(k.Rate), note), " "))
+	}
+	return lines
+}
+
+// detailLines lists every figure.
+func detailLines(cells []results.BenchCell) []string {
+	var lines []string
+	for _, c := range cells {
+		lines = append(lines, c.Lock+" × "+c.Setting.String())
+		lines = append(lines, fmt.Sprintf("  %-22s%10s  %-23s%9s%11s", "metric", "median", "95 % interval", "ratio", "samples"))
+		for _, m := range results.Metrics() {
+			f, known := c.Figures[m.Name]
+			if !known {
+				continue
+			}
+			interval := "–"
+			if f.Low != nil {
+				interval = Value(f.Low, f.Unit) + " to " + Value(f.High, f.Unit)
+			}
+			lines = append(lines, fmt.Sprintf("  %-22s%10s  %-23s%9s%11s", m.Name, Figure(f), interval, versus(c, f), count(f.Samples)))
+		}
+	}
+	return lines
+}
+
+// versus is a figure's ratio to the reference, and ~ where no difference was shown.
+func versus(c results.BenchCell, f results.Figure) string {
+	switch {
+	case c.Reference || f.Ratio == nil:
+		return ""
+	case f.Ratio.Low == nil:
+		return digits(f.Ratio.Value) + "?"
+	case !f.Ratio.Differs:
+		return "~"
+	}
+	return digits(f.Ratio.Value)
+}
+
+// Figure shows the value of a figure in its unit, and – where there is none.
+func Figure(f results.Figure) string { return Value(f.Value, f.Unit) }
+
+// Value shows a value in a metric's unit; nil is –.
+func Value(v *float64, unit results.Unit) string {
+	switch {
+	case v == nil:
+		return "–"
+	case unit == results.Nanoseconds:
+		return Span(int64(math.Round(*v)))
+	case unit == results.Share:
+		return percent(*v)
+	case *v >= 1000:
+		return count(int64(math.Round(*v)))
+	}
+	return digits(math.Round(*v*100) / 100)
+}
+
+// Spread is half of a figure's interval, of its value; – where there is no interval.
+func Spread(f results.Figure) string {
+	if f.Value == nil || f.Low == nil || *f.Value == 0 {
+		return "–"
+	}
+	half := max(*f.High / *f.Value - 1, 1 - *f.Low / *f.Value)
+	return fmt.Sprintf("%.0f%%", 100*half)
+}
+
+// breakLines tells of every lock that broke a property while it was measured.
+func breakLines(cells []results.BenchCell, s Style) []string {
+	var lines []string
+	for _, c := range cells {
+		for i, b := range c.Breaks {
+			text := fmt.Sprintf("! %s × %s: %s, %s: %s", c.Lock, c.Setting, b.Property, plural(b.Violations, "violation"), causes(b.Causes))
+			lines = append(lines, s.paint(red, strings.TrimSuffix(text, ": ")))
+			if i == 0 {
+				lines = append(lines, storyStart(b.Story)...)
+			}
+		}
+		if len(c.Errors) > 0 {
+			e := c.Errors[0]
+			lines = append(lines, s.paint(orange, fmt.Sprintf("! %s × %s: %s ended in an error: %s", c.Lock, c.Setting, plural(e.Count, e.Op), e.Error)))
+		}
+	}
+	if len(lines) > 0 {
+		lines = append([]string{""}, lines...)
+	}
+	return lines
+}
+
+// storyStart is the first lines of a story.
+func storyStart(story []string) (lines []string) {
+	for _, l := range story[:min(len(story), 3)] {
+		lines = append(lines, "    "+short(l, 76))
+	}
+	return lines
+}
+
+// benchFeet explains what stands in place of a figure.
+func benchFeet(b results.Bench) []string {
+	var lines []string
+	notShown, fewer := false, map[string]bool{}
+	for _, c := range b.Cells {
+		for name, f := range c.Figures {
+			notShown = notShown || f.Ratio != nil && !f.Ratio.Differs && f.Ratio.Low != nil && name == "throughput"
+			if f.Value == nil && shown(name) {
+				fewer[fmt.Sprintf("%s of %s × %s has %s samples; it needs %s, as many in each repetition", name, c.Lock, c.Setting, count(f.Samples), count(f.Need))] = true
+			}
+		}
+	}
+	if notShown {
+		lines = append(lines, "~  no difference shown from "+b.Plan.Reference)
+	}
+	for i, text := range slices.Sorted(maps.Keys(fewer)) {
+		if i == 3 {
+			lines = append(lines, fmt.Sprintf("   and %d more; a longer --duration has more samples", len(fewer)-3))
+			break
+		}
+		lines = append(lines, "–  too few samples: "+text)
+	}
+	if len(lines) > 0 {
+		lines = append([]string{""}, lines...)
+	}
+	return lines
+}
+
+// shown reports whether a metric stands in the tables.
+func shown(metric string) bool {
+	return slices.Contains([]string{"acquire.p50", "acquire.p99", "hand-over.p50", "hand-over.p99", "hand-over.trips.p50"}, metric)
+}
+
+func short(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}

@@ -1,0 +1,163 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
+)
+
+// benchSetting names a setting shortly.
+func benchSetting(s results.BenchSetting) string {
+	text := plural(s.Clients, "client")
+	if s.Keys > 1 {
+		text += ", " + plural(s.Keys, "key")
+	}
+	if s.Hold > 0 {
+		text += ", hold " + Span(s.Hold)
+	}
+	if s.Rate > 0 {
+		text += ", " + rate(s.Rate) + " offered"
+	}
+	if s.Crash {
+		text += ", crash"
+	}
+	return text
+}
+
+// BenchMeasures lists the figures of a bench that have a value.
+func BenchMeasures(b results.Bench) []Measure {
+	b = clean(b)
+	out := []Measure{}
+	for _, c := range b.Cells {
+		for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
+			f := c.Figures[name]
+			if f.Value == nil {
+				continue
+			}
+			m := Measure{Of: c.Lock + ", " + benchSetting(c.Setting), Name: name, Value: *f.Value, Unit: string(f.Unit)}
+			if known, err := results.FindMetric(name); err == nil {
+				m.Bigger = known.Higher
+			}
+			if f.Low != nil && f.High != nil {
+				m.Low, m.High, m.HasCI = *f.Low, *f.High, true
+			}
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// BenchCSV writes a row for each figure of a bench.
+func BenchCSV(w io.Writer, b results.Bench) error {
+	b = clean(b)
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'g', -1, 64)
+	}
+	rows := [][]string{{"lock", "clients", "keys", "hold_ns", "rate", "crash", "verdict", "metric", "unit", "value", "low", "high", "samples", "ratio"}}
+	for _, c := range b.Cells {
+		s := c.Setting
+		for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
+			f := c.Figures[name]
+			ratio := ""
+			if f.Ratio != nil {
+				ratio = strconv.FormatFloat(f.Ratio.Value, 'g', -1, 64)
+			}
+			rows = append(rows, []string{c.Lock, strconv.Itoa(s.Clients), strconv.Itoa(s.Keys), strconv.FormatInt(int64(s.Hold), 10), strconv.FormatFloat(s.Rate, 'g', -1, 64),
+				strconv.FormatBool(s.Crash), string(c.Verdict), name, string(f.Unit), number(f.Value), number(f.Low), number(f.High), strconv.FormatInt(f.Samples, 10), ratio})
+		}
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+// BenchJUnit writes a case for the safety of each lock in each setting, and one for each gate.
+func BenchJUnit(w io.Writer, b results.Bench) error {
+	b = clean(b)
+	s := newJUnitSuite("bench", b.Server, b.Duration)
+	for _, c := range b.Cells {
+		one := junitCase{Name: c.Lock + ", " + benchSetting(c.Setting)}
+		switch c.Verdict {
+		case checker.Fail:
+			var broken []string
+			for _, br := range c.Breaks {
+				broken = append(broken, fmt.Sprintf("%s broken by %s", br.Property, causes(br.Causes)))
+			}
+			one.Failure = &junitMessage{Message: strings.Join(broken, "; ")}
+		case checker.Inconclusive, checker.NotApplicable:
+			one.Skipped = &junitMessage{Message: string(c.Verdict) + ": " + c.Why}
+		}
+		s.add(one)
+	}
+	for _, g := range b.Gates {
+		one := junitCase{Name: strings.TrimSpace("gate " + g.Gate + " " + g.Lock + " " + g.Setting)}
+		switch g.Verdict {
+		case checker.Fail:
+			value := "no figure"
+			if g.Value != nil {
+				value = strconv.FormatFloat(*g.Value, 'g', 4, 64) + " " + string(g.Unit)
+			}
+			one.Failure = &junitMessage{Message: "measured " + value}
+		case checker.Inconclusive:
+			one.Skipped = &junitMessage{Message: "inconclusive: " + g.Why}
+		}
+		s.add(one)
+	}
+	return writeJUnit(w, s)
+}
+
+// benchColumns are the figures of a summary.
+var benchColumns = []string{"throughput", "acquire.p50", "acquire.p99", "hand-over.p50", "requests", "jain"}
+
+// BenchSummary writes the main figures of a bench as Markdown: a table for each setting.
+func BenchSummary(w io.Writer, b results.Bench) error {
+	b = clean(b)
+	lines := []string{fmt.Sprintf("## Bench on %s: %s", md(b.Server), headline(b.Verdict)), "",
+		fmt.Sprintf("%s of %s, interleaved; seed %d", plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Seed)}
+	var setting string
+	for _, c := range b.Cells {
+		if s := benchSetting(c.Setting); s != setting {
+			setting = s
+			lines = append(lines, "", "### "+s, "", "| lock | safe | "+strings.Join(benchColumns, " | ")+" |", "|---|---|"+strings.Repeat("--:|", len(benchColumns)))
+		}
+		row := fmt.Sprintf("| %s | %s ", md(c.Lock), c.Verdict)
+		for _, name := range benchColumns {
+			row += "| " + figureText(c.Figures[name]) + " "
+		}
+		lines = append(lines, row+"|")
+	}
+	for _, n := range b.Notes {
+		lines = append(lines, "", "> "+md(n))
+	}
+	return write(w, append(lines, "", "Run again: "+code(b.Rerun)))
+}
+
+// figureText is a figure with half the width of its interval.
+func figureText(f results.Figure) string {
+	if f.Value == nil {
+		return "–"
+	}
+	show := func(v float64) string {
+		switch f.Unit {
+		case results.Nanoseconds:
+			return Span(int64(v))
+		case results.PerSecond:
+			return rate(v)
+		case results.Share:
+			return percent(v)
+		}
+		return digits(v)
+	}
+	if f.Low == nil || f.High == nil {
+		return show(*f.Value)
+	}
+	return show(*f.Value) + " ± " + show((*f.High-*f.Low)/2)
+}

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lockbench/lockbench/results"
+)
+
+// Comparison writes what changed: safety first, then the figures as benchstat has them. It fits 80 columns.
+func Comparison(w io.Writer, c results.Comparison, s Style) error {
+	lines := []string{compareHead(c, s)}
+	for _, e := range c.Environment {
+		lines = append(lines, s.paint(orange, "differs")+fmt.Sprintf("   %s: %s → %s", e.Field, short(e.Base, 30), short(e.New, 30)))
+	}
+	for _, x := range c.Changes {
+		colour := blue
+		if x.Change == results.Broken || x.Change == results.Gone {
+			colour = red
+		}
+		lines = append(lines, s.paint(colour, string(x.Change))+"  "+strings.TrimSuffix(fmt.Sprintf("%s × %s: %s → %s", x.Lock, x.Scenario, x.Was, x.Is), " → "))
+	}
+	last := ""
+	for _, r := range c.Rows {
+		if at := r.Lock + " × " + r.Setting; at != last {
+			last = at
+			lines = append(lines, "", s.paint(bold, fmt.Sprintf("%-31s%14s%14s  %s", short(at, 31), "base", "new", "vs base")))
+		}
+		lines = append(lines, compareRow(r, s))
+	}
+	return write(w, lines, compareFeet(c))
+}
+
+func compareHead(c results.Comparison, s Style) string {
+	words := map[results.CompareVerdict]string{results.CompareUnsafe: s.paint(red, "FAIL") + "  a lock that held does not any more",
+		results.CompareSlower:       s.paint(red, "SLOWER"),
+		results.CompareInconclusive: s.paint(orange, "INCONCLUSIVE"), results.ComparePass: s.paint(blue, "PASS") + "  nothing got worse"}
+	return words[c.Verdict] + fmt.Sprintf("  %s: %s → %s", c.Kind, c.Base, c.New)
+}
+
+func compareRow(r results.ComparisonRow, s Style) string {
+	name := "  " + r.Metric
+	if r.Gated {
+		name = "* " + r.Metric
+	}
+	text := fmt.Sprintf("%-24s%14s%7s%14s%7s  ", name, Figure(r.Base), Spread(r.Base), Figure(r.New), Spread(r.New))
+	return text + deltaCell(r, s)
+}
+
+// deltaCell is the change with its p-value, ~ where none was shown, ≈ before one that is too small to count.
+func deltaCell(r results.ComparisonRow, s Style) string {
+	delta := ""
+	if r.Delta != nil {
+		delta = fmt.Sprintf("%+.1f%%", 100**r.Delta)
+	}
+	size := fmt.Sprintf("n=%d", r.N1)
+	if r.N1 != r.N2 {
+		size = fmt.Sprintf("n=%d+%d", r.N1, r.N2)
+	}
+	switch r.Mark {
+	case results.MarkFewer:
+		return fmt.Sprintf("– (%s, need %d)", size, r.Need)
+	case results.MarkOnlyBase, results.MarkOnlyNew:
+		return r.Mark
+	case results.MarkNone:
+		return "~"
+	case results.MarkSmall:
+		return "≈ " + delta
+	}
+	colour := blue
+	if r.Mark == results.MarkWorse {
+		colour = red
+	}
+	return s.paint(colour, delta+" "+r.Mark)
+}
+
+func compareFeet(c results.Comparison) []string {
+	var lines []string
+	if len(c.Rows) > 0 {
+		lines = append(lines, "", fmt.Sprintf("*  decides; ~ no difference shown (Mann-Whitney U, p > %s);", small(c.Alpha)),
+			fmt.Sprintf("   ≈ shown, and less than %s; ± is half of the 95 %% interval", percent(c.Threshold)))
+	}
+	for _, n := range c.Notes {
+		lines = append(lines, wrapped("note      ", n)...)
+	}
+	return lines
+}

@@ -1,0 +1,197 @@
+package report_test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+)
+
+func aRun() results.Run {
+	return results.Run{Lock: "set-nx-ex", Scenario: "pause-holder", Server: "process", Seed: 8341, Duration: 20 * time.Second,
+		Start: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Argv: []string{"lockbench", "run"}}
+}
+
+func TestJUnitGolden(t *testing.T) {
+	fail, pass := failing(5), passing()
+	golden(t, "run-fail.xml", text(t, func(b *strings.Builder) error { return report.RunJUnit(b, aRun(), &fail) }))
+	golden(t, "run-pass.xml", text(t, func(b *strings.Builder) error { return report.RunJUnit(b, aRun(), &pass) }))
+	golden(t, "suite.xml", text(t, func(b *strings.Builder) error { return report.SuiteJUnit(b, aSuite()) }))
+}
+
+func TestFormatsGolden(t *testing.T) {
+	golden(t, "run-fail.csv", text(t, func(b *strings.Builder) error { return report.RunCSV(b, failing(5)) }))
+	golden(t, "suite.csv", text(t, func(b *strings.Builder) error { return report.SuiteCSV(b, aSuite()) }))
+	golden(t, "run-fail.gha.json", text(t, func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(failing(5))) }))
+	golden(t, "run-fail.bmf.json", text(t, func(b *strings.Builder) error { return report.Bencher(b, report.RunMeasures(failing(5))) }))
+	golden(t, "annotations.txt", text(t, func(b *strings.Builder) error {
+		if err := report.RunAnnotations(b, failing(5)); err != nil {
+			return err
+		}
+		return report.SuiteAnnotations(b, aSuite())
+	}))
+}
+
+// outcome is what a JUnit viewer makes of a case.
+type outcome struct{ failed, errored, skipped bool }
+
+// junitCases reads the cases back by "suite: name", and checks that the counts are those of the cases.
+func junitCases(t *testing.T, text string) map[string]outcome {
+	t.Helper()
+	type testcase struct {
+		Name    string    `xml:"name,attr"`
+		Failure *struct{} `xml:"failure"`
+		Error   *struct{} `xml:"error"`
+		Skipped *struct{} `xml:"skipped"`
+	}
+	var root struct {
+		Tests, Failures, Errors, Skipped int
+		Counts                           []xml.Attr `xml:",any,attr"`
+		Suites                           []struct {
+			Name  string     `xml:"name,attr"`
+			Cases []testcase `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal([]byte(text), &root); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	out, n := map[string]outcome{}, map[string]int{}
+	for _, s := range root.Suites {
+		for _, c := range s.Cases {
+			one := outcome{c.Failure != nil, c.Error != nil, c.Skipped != nil}
+			out[s.Name+": "+c.Name] = one
+			n["tests"]++
+			for name, is := range map[string]bool{"failures": one.failed, "errors": one.errored, "skipped": one.skipped} {
+				if is {
+					n[name]++
+				}
+			}
+		}
+	}
+	for _, a := range root.Counts {
+		var said int
+		if err := json.Unmarshal([]byte(a.Value), &said); err == nil && a.Name.Local != "time" && said != n[a.Name.Local] {
+			t.Errorf("says %d %s, has %d", said, a.Name.Local, n[a.Name.Local])
+		}
+	}
+	return out
+}
+
+// TestJUnitOfACell: what a viewer shows red is what differs from the expectation, and what was not judged is neither red nor green.
+func TestJUnitOfACell(t *testing.T) {
+	const me, si = history.MutualExclusion, history.StoreIntegrity
+	props := func(a, b checker.Result) map[history.Property]checker.Result {
+		return map[history.Property]checker.Result{me: a, si: b}
+	}
+	pass, fail, skip := outcome{}, outcome{failed: true}, outcome{skipped: true}
+	tests := []struct {
+		name string
+		cell results.Cell
+		want map[string]outcome
+	}{
+		{"holds as expected", results.Cell{Expected: "safe", Observed: "safe", Verdict: checker.Pass, Properties: props(checker.Pass, checker.NotApplicable)},
+			map[string]outcome{"mutual-exclusion": pass, "store-integrity": skip}},
+		{"breaks as expected", results.Cell{Expected: "mutual-exclusion/mis-unlock", Observed: "mutual-exclusion/mis-unlock", Verdict: checker.Pass,
+			Properties: props(checker.Fail, checker.Pass)}, map[string]outcome{"mutual-exclusion": pass, "store-integrity": pass}},
+		{"breaks as may be", results.Cell{Expected: "mutual-exclusion (store-integrity/mis-unlock)", Observed: "mutual-exclusion/x store-integrity/mis-unlock",
+			Verdict: checker.Pass, Properties: props(checker.Fail, checker.Fail)}, map[string]outcome{"mutual-exclusion": pass, "store-integrity": pass}},
+		{"breaks for another cause", results.Cell{Expected: "mutual-exclusion/mis-unlock", Observed: "mutual-exclusion/orphan", Verdict: checker.Fail,
+			Properties: props(checker.Fail, checker.Pass)}, map[string]outcome{"mutual-exclusion": fail, "store-integrity": pass}},
+		{"holds against the expectation", results.Cell{Expected: "store-integrity/mis-unlock", Observed: "safe", Verdict: checker.Fail,
+			Properties: props(checker.Pass, checker.Pass)}, map[string]outcome{"mutual-exclusion": pass, "store-integrity": fail}},
+		{"a bug breaks more than it must", results.Cell{Expected: "mutual-exclusion", Observed: "mutual-exclusion/x store-integrity/y", Planted: true,
+			Verdict: checker.Pass, Properties: props(checker.Fail, checker.Fail)}, map[string]outcome{"mutual-exclusion": pass, "store-integrity": pass}},
+		{"not judged", results.Cell{Expected: "safe", Observed: "safe", Verdict: checker.Inconclusive, Properties: props(checker.Inconclusive, checker.Pass)},
+			map[string]outcome{"mutual-exclusion": skip, "store-integrity": pass}},
+		{"the machine stalled", results.Cell{Expected: "safe", Observed: "mutual-exclusion/x", Verdict: checker.Inconclusive, Properties: props(checker.Fail, checker.Pass)},
+			map[string]outcome{"mutual-exclusion": pass, "store-integrity": pass, "expectation": skip}},
+		{"no verdict", results.Cell{Expected: "safe", Observed: results.NothingObserved, Verdict: checker.Inconclusive}, map[string]outcome{"run": {errored: true}}},
+		{"does not apply", results.NACell("l", "s", "no lease"), map[string]outcome{"expectation": skip}},
+		{"of a stored suite, which has no properties", results.Cell{Expected: "safe", Observed: "safe", Verdict: checker.Pass}, map[string]outcome{"expectation": pass}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.cell.Lock, tt.cell.Scenario = "l", "s"
+			got := junitCases(t, text(t, func(b *strings.Builder) error {
+				return report.SuiteJUnit(b, results.Suite{Cells: []results.Cell{tt.cell}})
+			}))
+			if len(got) != len(tt.want) {
+				t.Errorf("cases %v, want %v", got, tt.want)
+			}
+			for name, want := range tt.want {
+				if o, ok := got["l × s: "+name]; !ok || o != want {
+					t.Errorf("%s: %+v (there: %v), want %+v", name, o, ok, want)
+				}
+			}
+		})
+	}
+}
+
+// TestJUnitOfARunWithoutAVerdict: neither a pass nor a failure of the lock.
+func TestJUnitOfARunWithoutAVerdict(t *testing.T) {
+	run := aRun()
+	run.Failure = "the disk is full"
+	got := junitCases(t, text(t, func(b *strings.Builder) error { return report.RunJUnit(b, run, nil) }))
+	if !got["set-nx-ex × pause-holder: run"].errored || len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+	r := results.Result{Verdict: checker.Inconclusive, Lock: "l", Scenario: "s", Notes: []string{"39 of 40 acquires failed"},
+		Properties: []checker.Property{{Name: history.MutualExclusion, Verdict: checker.Pass}}}
+	out := text(t, func(b *strings.Builder) error { return report.RunJUnit(b, aRun(), &r) })
+	if got := junitCases(t, out); !got["set-nx-ex × pause-holder: run"].skipped || !strings.Contains(out, "39 of 40 acquires failed") {
+		t.Errorf("%v\n%s", got, out)
+	}
+}
+
+// hostile is a name that would do harm where it is printed raw.
+const hostile = "evil\x1b[2J</script><script>alert(1)</script>\u202e\n::error::%0A\x00]]>"
+
+// TestHostileNames: nothing that a record holds reaches a terminal, a log or a page raw.
+func TestHostileNames(t *testing.T) {
+	r, run := failing(2), aRun()
+	r.Lock, r.Scenario, r.Server, run.Lock, run.Scenario = hostile, hostile, hostile, hostile, hostile
+	r.Notes, r.Properties[3].Note, r.Rerun = []string{hostile}, hostile, "lockbench run --lock '"+hostile+"'"
+	r.Properties[0].First.Story, r.Properties[0].First.Lanes, r.Properties[0].First.Key = []string{hostile}, []string{hostile}, hostile
+	s := results.Suite{Server: hostile, Notes: []string{hostile}, Rerun: hostile, Cells: []results.Cell{
+		{Lock: hostile, Scenario: hostile, Verdict: checker.Fail, Why: hostile, Expected: hostile, Observed: hostile, Run: hostile},
+		{Lock: hostile, Scenario: "b", Verdict: checker.Pass, Planted: true, Expected: hostile, Observed: hostile}},
+		Changes: []results.Change{{Lock: hostile, Scenario: hostile, Was: hostile, Is: hostile}}, Baseline: hostile,
+		Agreement: &results.Agreement{With: hostile, Differences: []results.Difference{{Lock: hostile, Scenario: hostile, Expected: hostile, First: hostile, Second: hostile}}}}
+	s.Judge()
+	writers := map[string]func(*strings.Builder) error{
+		"run":         func(b *strings.Builder) error { return report.Run(b, r, "x", report.Style{}) },
+		"history":     func(b *strings.Builder) error { return report.History(b, r, report.Style{}) },
+		"run.md":      func(b *strings.Builder) error { return report.RunMarkdown(b, r) },
+		"run.xml":     func(b *strings.Builder) error { return report.RunJUnit(b, run, &r) },
+		"run.csv":     func(b *strings.Builder) error { return report.RunCSV(b, r) },
+		"run.gha":     func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(r)) },
+		"run.bmf":     func(b *strings.Builder) error { return report.Bencher(b, report.RunMeasures(r)) },
+		"annotations": func(b *strings.Builder) error { return report.RunAnnotations(b, r) },
+		"suite":       func(b *strings.Builder) error { return report.Suite(b, s, "", report.Style{}) },
+		"suite.md":    func(b *strings.Builder) error { return report.SuiteMarkdown(b, s) },
+		"suite.xml":   func(b *strings.Builder) error { return report.SuiteJUnit(b, s) },
+		"suite.csv":   func(b *strings.Builder) error { return report.SuiteCSV(b, s) },
+		"suite.gha":   func(b *strings.Builder) error { return report.SuiteAnnotations(b, s) },
+	}
+	for name, write := range writers {
+		t.Run(name, func(t *testing.T) {
+			out := text(t, write)
+			for _, bad := range []string{"\x1b", "\x00", "\u202e", "\n::error::%0A"} {
+				if strings.Contains(out, bad) {
+					t.Errorf("%q is in\n%q", bad, out)
+				}
+			}
+			out = regexp.MustCompile("(?s)```.*?```|`[^`]*`").ReplaceAllString(out, "") // Markdown shows these as they are
+			if (strings.HasSuffix(name, ".md") || strings.HasSuffix(name, ".xml")) && strings.Contains(out, "<script>") {
+				t.Errorf("a script is in\n%s", out)
+			}
+		})
+	}
+}

@@ -1,0 +1,259 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+)
+
+// JUnit has a suite of test cases for each lock × scenario and a case for each property:
+//
+//   - A property that was broken, where that is not expected, is a failure.
+//   - One that was not judged, for whatever reason, is skipped with the reason: it neither holds nor breaks.
+//   - One that does not apply is skipped with the word "n/a".
+//   - A run that came to no verdict is an error of the case "run": it is not the lock's doing.
+//
+// In a suite that is held against expectations, a property that breaks as expected is no failure.
+type junitRoot struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Skipped  int          `xml:"skipped,attr"`
+	Time     string       `xml:"time,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name       string          `xml:"name,attr"`
+	Tests      int             `xml:"tests,attr"`
+	Failures   int             `xml:"failures,attr"`
+	Errors     int             `xml:"errors,attr"`
+	Skipped    int             `xml:"skipped,attr"`
+	Time       string          `xml:"time,attr"`
+	Timestamp  string          `xml:"timestamp,attr,omitempty"`
+	Properties []junitProperty `xml:"properties>property,omitempty"`
+	Cases      []junitCase     `xml:"testcase"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type junitCase struct {
+	Class   string        `xml:"classname,attr"`
+	Name    string        `xml:"name,attr"`
+	Time    string        `xml:"time,attr"`
+	Failure *junitMessage `xml:"failure"`
+	Error   *junitMessage `xml:"error"`
+	Skipped *junitMessage `xml:"skipped"`
+}
+
+type junitMessage struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr,omitempty"`
+	Text    string `xml:",chardata"`
+}
+
+// RunJUnit writes a run as one JUnit suite. result is nil when the run was not checked.
+func RunJUnit(w io.Writer, run results.Run, result *results.Result) error {
+	run, result = clean(run), clean(result)
+	s := newJUnitSuite(run.Lock, run.Scenario, run.Duration)
+	s.Timestamp = run.Start.UTC().Format("2006-01-02T15:04:05")
+	s.Properties = []junitProperty{{"server", run.Server}, {"seed", fmt.Sprint(run.Seed)}, {"again", results.CommandLine(run.Argv)}}
+	if result == nil {
+		s.add(junitCase{Name: "run", Error: &junitMessage{Message: "no verdict: " + orWord(run.Failure, "the run was not judged")}})
+	} else {
+		s.Properties[2].Value = result.Rerun
+		s.judged(*result)
+	}
+	return writeJUnit(w, s)
+}
+
+// SuiteJUnit writes a suite as one JUnit suite for each of its cells.
+func SuiteJUnit(w io.Writer, suite results.Suite) error {
+	suite = clean(suite)
+	all := make([]junitSuite, len(suite.Cells))
+	for i, c := range suite.Cells {
+		all[i] = newJUnitSuite(c.Lock, c.Scenario, c.Duration)
+		if !suite.Start.IsZero() {
+			all[i].Timestamp = suite.Start.Format("2006-01-02T15:04:05")
+		}
+		all[i].Properties = []junitProperty{{"server", suite.Server}, {"seed", fmt.Sprint(suite.Seed)}, {"expected", c.Expected}, {"observed", c.Observed}}
+		all[i].cell(c)
+	}
+	return writeJUnit(w, all...)
+}
+
+func newJUnitSuite(lock, scenario string, took time.Duration) junitSuite {
+	return junitSuite{Name: lock + " × " + scenario, Time: junitTime(took)}
+}
+
+func junitTime(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
+
+// add counts a case. Its class is the lock and the scenario, with a dot between: most viewers fold by dots.
+func (s *junitSuite) add(c junitCase) {
+	lock, scenario, _ := strings.Cut(s.Name, " × ")
+	dotless := strings.NewReplacer(".", "_")
+	c.Class, c.Time = "lockbench."+dotless.Replace(lock)+"."+dotless.Replace(scenario), "0.000"
+	s.Tests++
+	switch {
+	case c.Failure != nil:
+		s.Failures++
+	case c.Error != nil:
+		s.Errors++
+	case c.Skipped != nil:
+		s.Skipped++
+	}
+	s.Cases = append(s.Cases, c)
+}
+
+// judged adds a case for each property of a run. A run that is inconclusive for another reason than a property's has a case more.
+func (s *junitSuite) judged(r results.Result) {
+	told := false
+	for _, p := range r.Properties {
+		c := junitCase{Name: string(p.Name)}
+		switch p.Verdict {
+		case checker.Fail:
+			c.Failure, told = violated(p), true
+		case checker.Inconclusive:
+			c.Skipped, told = &junitMessage{Message: "inconclusive: " + p.Note}, true
+		case checker.NotApplicable:
+			c.Skipped = &junitMessage{Message: strings.TrimSuffix("n/a: "+p.Note, ": ")}
+		}
+		s.add(c)
+	}
+	if r.Verdict == checker.Inconclusive && !told {
+		s.add(junitCase{Name: "run", Skipped: &junitMessage{Message: "inconclusive: " + strings.Join(r.Notes, "; ")}})
+	}
+}
+
+func violated(p checker.Property) *junitMessage {
+	m := &junitMessage{Message: failure(p), Type: causes(p.Causes)}
+	if p.First != nil {
+		m.Text = strings.Join(slices.Concat(p.First.Story, p.First.Lanes), "\n")
+	}
+	return m
+}
+
+// cell adds the cases of one cell: its properties, and one for the whole where no property tells what came of it.
+func (s *junitSuite) cell(c results.Cell) {
+	if c.Observed == results.NothingObserved {
+		s.add(junitCase{Name: "run", Error: &junitMessage{Message: "no verdict: " + c.Why}})
+		return
+	}
+	if c.Verdict == checker.NotApplicable {
+		s.add(junitCase{Name: "expectation", Skipped: &junitMessage{Message: "n/a: " + c.Why}})
+		return
+	}
+	wrong := unlike(c)
+	told := len(c.Properties) > 0 && c.Verdict == checker.Pass
+	for _, name := range slices.Sorted(maps.Keys(c.Properties)) {
+		one := junitCase{Name: string(name)}
+		switch v := c.Properties[name]; {
+		case c.Verdict == checker.Fail && wrong[name] != "":
+			one.Failure, told = &junitMessage{Message: wrong[name]}, true
+		case v == checker.Inconclusive:
+			one.Skipped, told = &junitMessage{Message: "inconclusive: " + c.Why}, told || c.Verdict == checker.Inconclusive
+		case v == checker.NotApplicable:
+			one.Skipped = &junitMessage{Message: "n/a"}
+		}
+		s.add(one)
+	}
+	if !told {
+		s.add(expectation(c))
+	}
+}
+
+// expectation is the case of a cell as a whole.
+func expectation(c results.Cell) junitCase {
+	one := junitCase{Name: "expectation"}
+	switch c.Verdict {
+	case checker.Fail:
+		one.Failure = &junitMessage{Message: c.Why, Text: "expected " + c.Expected + ", observed " + c.Observed}
+	case checker.Inconclusive:
+		one.Skipped = &junitMessage{Message: "inconclusive: " + c.Why}
+	}
+	return one
+}
+
+// unlike says of each property in which a cell is not as expected what was not: it broke though it was not to, or did not though
+// it was. Of a planted bug only the second counts.
+func unlike(c results.Cell) map[history.Property]string {
+	must, may := pairs(c.Expected)
+	seen, _ := pairs(c.Observed)
+	out := map[history.Property]string{}
+	for _, want := range must {
+		if !slices.ContainsFunc(seen, func(o string) bool { return covers(want, o) }) {
+			out[propertyOf(want)] = want + " is expected and was not seen"
+		}
+	}
+	for _, o := range seen {
+		if !c.Planted && !slices.ContainsFunc(slices.Concat(must, may), func(want string) bool { return covers(want, o) }) {
+			out[propertyOf(o)] = o + " is not expected"
+		}
+	}
+	return out
+}
+
+// pairs takes apart what is expected or observed: the pairs of property and cause that must be, and those that may.
+func pairs(text string) (must, may []string) {
+	for _, word := range strings.Fields(text) {
+		if optional, ok := strings.CutPrefix(word, "("); ok {
+			may = append(may, strings.TrimSuffix(optional, ")"))
+		} else if word != "safe" {
+			must = append(must, word)
+		}
+	}
+	return must, may
+}
+
+// covers reports whether an observed pair is what is wanted, which may leave the cause open.
+func covers(want, observed string) bool {
+	return observed == want || strings.HasPrefix(observed, want+"/")
+}
+
+func propertyOf(pair string) history.Property {
+	name, _, _ := strings.Cut(pair, "/")
+	return history.Property(name)
+}
+
+func writeJUnit(w io.Writer, suites ...junitSuite) error {
+	root := junitRoot{Name: "lockbench", Suites: suites}
+	var took float64
+	for _, s := range suites {
+		root.Tests, root.Failures = root.Tests+s.Tests, root.Failures+s.Failures
+		root.Errors, root.Skipped = root.Errors+s.Errors, root.Skipped+s.Skipped
+		var t float64
+		fmt.Sscanf(s.Time, "%f", &t)
+		took += t
+	}
+	root.Time = fmt.Sprintf("%.3f", took)
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", " ")
+	if err := e.Encode(root); err != nil {
+		return fmt.Errorf("junit: %w", err)
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func orWord(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}

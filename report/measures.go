@@ -1,0 +1,168 @@
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
+)
+
+// Measure is one figure of a run or a benchmark, in the form in which dashboards take it.
+type Measure struct {
+	Of     string  // what it was measured of: lock and setting
+	Name   string  // acquire p99, throughput, violations
+	Unit   string  // ms, /s, or "" for a number
+	Value  float64 // in that unit
+	Low    float64 // 95 % interval, where HasCI says so
+	High   float64
+	HasCI  bool
+	Bigger bool // is better
+}
+
+// RunMeasures lists what a run measured. Latencies count from the intended start.
+func RunMeasures(r results.Result) []Measure {
+	r = clean(r)
+	of := r.Lock + " × " + r.Scenario
+	var out []Measure
+	for _, op := range latencyOrder {
+		s := r.Latency[op].Response
+		if s.Count == 0 {
+			continue
+		}
+		for _, q := range []struct {
+			name  string
+			value int64
+		}{{"p50", s.P50}, {"p99", s.P99}, {"p99.9", s.P999}, {"max", s.Max}} {
+			out = append(out, Measure{Of: of, Name: op + " " + q.name, Unit: "ms", Value: float64(q.value) / 1e6})
+		}
+	}
+	if r.Load.Achieved > 0 && !virtual(r) {
+		out = append(out, Measure{Of: of, Name: "throughput", Unit: "/s", Value: r.Load.Achieved, Bigger: true})
+	}
+	violations := 0
+	for _, p := range r.Properties {
+		if p.Verdict == checker.Fail {
+			violations += p.Violations
+		}
+	}
+	return append(out, Measure{Of: of, Name: "violations", Value: float64(violations)})
+}
+
+// GitHubBenchmark writes measures in the form of github-action-benchmark's "customSmallerIsBetter". That file has one direction for all,
+// so that a throughput is written as what one takes, in milliseconds.
+func GitHubBenchmark(w io.Writer, measures []Measure) error {
+	type entry struct {
+		Name  string  `json:"name"`
+		Unit  string  `json:"unit"`
+		Value float64 `json:"value"`
+		Range string  `json:"range,omitempty"`
+	}
+	out := []entry{}
+	for _, m := range measures {
+		if m.Bigger {
+			if m.Value <= 0 {
+				continue
+			}
+			m.Name, m.Unit, m.Value, m.Low, m.High = "time per "+m.Name, "ms", 1e3/m.Value, perOne(m.High), perOne(m.Low)
+		}
+		e := entry{Name: m.Of + ": " + m.Name, Unit: orWord(m.Unit, "count"), Value: m.Value}
+		if m.HasCI {
+			e.Range = fmt.Sprintf("± %s", digits((m.High-m.Low)/2))
+		}
+		out = append(out, e)
+	}
+	return writeIndented(w, out)
+}
+
+func perOne(rate float64) float64 {
+	if rate <= 0 {
+		return 0
+	}
+	return 1e3 / rate
+}
+
+// Bencher writes measures in Bencher's metric format: benchmark, then measure, then value and interval.
+func Bencher(w io.Writer, measures []Measure) error {
+	type metric struct {
+		Value float64  `json:"value"`
+		Lower *float64 `json:"lower_value,omitempty"`
+		Upper *float64 `json:"upper_value,omitempty"`
+	}
+	out := map[string]map[string]metric{}
+	for _, m := range measures {
+		if out[m.Of] == nil {
+			out[m.Of] = map[string]metric{}
+		}
+		one := metric{Value: m.Value}
+		if m.HasCI {
+			one.Lower, one.Upper = &m.Low, &m.High
+		}
+		name := m.Name
+		if m.Unit != "" {
+			name += " (" + m.Unit + ")"
+		}
+		out[m.Of][name] = one
+	}
+	return writeIndented(w, out)
+}
+
+func writeIndented(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// RunCSV writes a run's properties and figures as rows of what, name, value and unit.
+func RunCSV(w io.Writer, r results.Result) error {
+	r = clean(r)
+	rows := [][]string{{"lock", "scenario", "what", "name", "value", "unit"}}
+	add := func(what, name, value, unit string) {
+		rows = append(rows, []string{r.Lock, r.Scenario, what, name, value, unit})
+	}
+	add("verdict", "run", string(r.Verdict), "")
+	for _, p := range r.Properties {
+		add("property", string(p.Name), string(p.Verdict), "")
+		if p.Verdict == checker.Pass || p.Verdict == checker.Fail {
+			add("violations", string(p.Name), strconv.Itoa(p.Violations), "")
+			add("opportunities", string(p.Name), strconv.Itoa(p.Opportunities), "")
+		}
+	}
+	for _, m := range RunMeasures(r) {
+		add("measure", m.Name, strconv.FormatFloat(m.Value, 'g', -1, 64), m.Unit)
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+// SuiteCSV writes a row for each cell of a suite.
+func SuiteCSV(w io.Writer, suite results.Suite) error {
+	suite = clean(suite)
+	rows := [][]string{{"lock", "scenario", "planted", "verdict", "expected", "observed", "why", "seconds", "run"}}
+	for _, c := range suite.Cells {
+		rows = append(rows, []string{c.Lock, c.Scenario, strconv.FormatBool(c.Planted), string(c.Verdict), c.Expected, c.Observed, c.Why,
+			junitTime(c.Duration), c.Run})
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+// SuiteMeasures lists what a suite counted.
+func SuiteMeasures(suite results.Suite) []Measure {
+	suite = clean(suite)
+	n := map[checker.Result]int{}
+	for _, c := range suite.Cells {
+		n[c.Verdict]++
+	}
+	out := []Measure{}
+	for _, v := range []checker.Result{checker.Fail, checker.Inconclusive} {
+		out = append(out, Measure{Of: "suite on " + suite.Server, Name: "cells " + string(v), Value: float64(n[v])})
+	}
+	missed := suite.Sensitivity.Missed
+	return append(out, Measure{Of: out[0].Of, Name: "planted bugs missed", Value: float64(len(slices.Compact(missed)))})
+}

@@ -1,0 +1,292 @@
+package page
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+)
+
+// benchView is what the template of a bench shows.
+type benchView struct {
+	Bench    results.Bench
+	Unsafe   []results.BenchCell
+	Settings []settingView
+	Curves   []figure
+	Knees    []kneeView
+	Gates    []gateView
+	Facts    [][2]string
+}
+
+// settingView is one table: locks side by side in one setting.
+type settingView struct {
+	ID, Name string
+	Metrics  []metricHead
+	Rows     []benchRow
+}
+
+type metricHead struct{ Name, Unit, About string }
+
+type benchRow struct {
+	Lock, Why string
+	Reference bool
+	Verdict   checker.Result
+	Figures   []figureView
+	Runs      []string
+}
+
+// figureView is one figure as text, and where it lies between the smallest and the largest of its column, in percent.
+type figureView struct {
+	Text, CI, Ratio string
+	Dot, Low, Width float64
+	Drawn, Interval bool
+}
+
+type kneeView struct{ Lock, Setting, Limit, Rate string }
+
+type gateView struct {
+	Gate, Of, Value, Why string
+	Verdict              checker.Result
+}
+
+// columns are the metrics of the table, in the order in which one asks for them. Those that no lock has are left out.
+var columns = []string{"throughput", "acquire.p50", "acquire.p99", "acquire.p99.9", "hand-over.p50", "hand-over.trips.p50", "release.p50", "requests", "bytes", "client-cpu",
+	"server-cpu", "jain", "longest-wait", "bypasses", "achieved", "errors", "recovery", "fault.throughput", "fault.recovery"}
+
+// Bench writes the page of a bench. files is the path from where the page will lie to the bench's directory; "" when runs are not to be linked.
+func Bench(w io.Writer, b results.Bench, files string) error {
+	b = report.Clean(b)
+	v := &benchView{Bench: b, Facts: environmentFacts(b.Environment)}
+	for _, n := range b.Nodes {
+		v.Facts = append(v.Facts, nodeFact(n.Name, n.Version, n.Image, n.Config))
+	}
+	for _, c := range b.Cells {
+		if c.Verdict == checker.Fail {
+			v.Unsafe = append(v.Unsafe, c)
+		}
+	}
+	for i, s := range settingsOf(b) {
+		v.Settings = append(v.Settings, newSetting(fmt.Sprintf("setting-%d", i+1), s, b, files))
+	}
+	d := data{Charts: map[string]chart{}}
+	v.curves(d)
+	for _, k := range b.Knees {
+		v.Knees = append(v.Knees, kneeView{k.Lock, settingName(k.Setting), k.Limit, kneeText(k)})
+	}
+	for _, g := range b.Gates {
+		v.Gates = append(v.Gates, gateView{g.Gate, strings.TrimSpace(g.Lock + " " + g.Setting), valueText(g.Value, g.Unit), g.Why, g.Verdict})
+	}
+	return write(w, "Bench on "+b.Server, "bench", v, d)
+}
+
+// settingsOf lists the settings of the cells, in their order.
+func settingsOf(b results.Bench) (out []results.BenchSetting) {
+	for _, c := range b.Cells {
+		if !slices.Contains(out, c.Setting) {
+			out = append(out, c.Setting)
+		}
+	}
+	return out
+}
+
+// settingName says a setting in words.
+func settingName(s results.BenchSetting) string {
+	words := []string{report.Plural(s.Clients, "client")}
+	if s.Keys > 1 {
+		words = append(words, report.Plural(s.Keys, "key"))
+	}
+	if s.Hold > 0 {
+		words = append(words, "held for "+report.Span(s.Hold))
+	}
+	if s.Rate > 0 {
+		words = append(words, "offered "+report.Rate(s.Rate))
+	}
+	if s.Crash {
+		words = append(words, "a holder crashes")
+	}
+	return strings.Join(words, ", ")
+}
+
+func newSetting(id string, s results.BenchSetting, b results.Bench, files string) settingView {
+	v := settingView{ID: id, Name: settingName(s)}
+	cells := slices.DeleteFunc(slices.Clone(b.Cells), func(c results.BenchCell) bool { return c.Setting != s })
+	v.Rows = make([]benchRow, len(cells))
+	for i, c := range cells {
+		v.Rows[i] = benchRow{Lock: c.Lock, Why: c.Why, Reference: c.Reference, Verdict: c.Verdict, Runs: runLinks(c.Runs, files)}
+		for _, br := range c.Breaks {
+			v.Rows[i].Why = strings.TrimPrefix(fmt.Sprintf("%s; %s broken %s", v.Rows[i].Why, br.Property, report.Plural(br.Violations, "time")), "; ")
+		}
+	}
+	for _, name := range columns {
+		m, err := results.FindMetric(name)
+		if err != nil || !slices.ContainsFunc(cells, func(c results.BenchCell) bool { _, ok := c.Figures[name]; return ok }) {
+			continue
+		}
+		v.Metrics = append(v.Metrics, metricHead{name, unitName(m.Unit), m.About})
+		for i, f := range column(cells, name) {
+			v.Rows[i].Figures = append(v.Rows[i].Figures, f)
+		}
+	}
+	return v
+}
+
+func unitName(u results.Unit) string {
+	if u == results.Nanoseconds || u == results.Share || u == results.Number {
+		return ""
+	}
+	return string(u)
+}
+
+// runLinks are the pages of kept runs, which lie in the bench's directory.
+func runLinks(runs []string, files string) (out []string) {
+	for _, r := range runs {
+		if files != "" {
+			out = append(out, path.Join(filepath.ToSlash(files), filepath.Base(r), results.ReportFile))
+		}
+	}
+	return out
+}
+
+// column lays the figures of one metric on one axis that begins with 0.
+func column(cells []results.BenchCell, metric string) []figureView {
+	most := 0.0
+	for _, c := range cells {
+		if f := c.Figures[metric]; f.Value != nil {
+			most = max(most, *f.Value)
+			if f.High != nil {
+				most = max(most, *f.High)
+			}
+		}
+	}
+	out := make([]figureView, len(cells))
+	for i, c := range cells {
+		f, ok := c.Figures[metric]
+		if ok {
+			out[i] = newFigure(f, most)
+		}
+	}
+	return out
+}
+
+func newFigure(f results.Figure, most float64) figureView {
+	if f.Value == nil {
+		v := figureView{Text: "–"}
+		if f.Need > 0 {
+			v.CI = fmt.Sprintf("%s of %s samples", report.Count(f.Samples), report.Count(f.Need))
+		}
+		return v
+	}
+	v := figureView{Text: valueText(f.Value, f.Unit), Drawn: most > 0}
+	at := func(x float64) float64 {
+		if most <= 0 {
+			return 0
+		}
+		return 2 + 96*x/most
+	}
+	v.Dot = at(*f.Value)
+	if f.Low != nil && f.High != nil {
+		v.CI = valueText(f.Low, f.Unit) + " – " + valueText(f.High, f.Unit)
+		v.Interval, v.Low, v.Width = true, at(*f.Low), at(*f.High)-at(*f.Low)
+	}
+	if r := f.Ratio; r != nil {
+		v.Ratio = "~"
+		if r.Differs {
+			v.Ratio = fmt.Sprintf("× %.2f", r.Value)
+		}
+	}
+	return v
+}
+
+// valueText shows a figure in its unit; "–" for none.
+func valueText(v *float64, u results.Unit) string {
+	if v == nil {
+		return "–"
+	}
+	switch u {
+	case results.Nanoseconds:
+		return report.Span(int64(*v))
+	case results.Share:
+		return report.Percent(*v)
+	case results.PerSecond:
+		return report.Rate(*v)
+	}
+	if *v >= 1000 {
+		return report.Count(int64(*v + .5))
+	}
+	return fmt.Sprintf("%.3g", *v)
+}
+
+func kneeText(k results.Knee) string {
+	if k.Rate.Value == nil {
+		return "not even at the first rate"
+	}
+	text := valueText(k.Rate.Value, results.PerSecond)
+	if k.Rate.Low != nil && k.Rate.High != nil {
+		text += " (" + valueText(k.Rate.Low, results.PerSecond) + " – " + valueText(k.Rate.High, results.PerSecond) + ")"
+	}
+	if k.Open {
+		text = "above " + text
+	}
+	return text
+}
+
+// curves draws latency against throughput: a line for each lock, a point for each setting that differs in clients or in rate alone.
+func (v *benchView) curves(d data) {
+	type group struct {
+		keys  int
+		hold  int64
+		crash bool
+	}
+	var order []group
+	points := map[group]map[string][][]float64{}
+	var locks []string
+	for _, c := range v.Bench.Cells {
+		x, y := c.Figures["throughput"], c.Figures["acquire.p99"]
+		if y.Value == nil {
+			y = c.Figures["acquire.p50"]
+		}
+		if x.Value == nil || y.Value == nil || c.Setting.Crash {
+			continue
+		}
+		g := group{c.Setting.Keys, int64(c.Setting.Hold), c.Setting.Crash}
+		if points[g] == nil {
+			points[g] = map[string][][]float64{}
+			order = append(order, g)
+		}
+		if !slices.Contains(locks, c.Lock) {
+			locks = append(locks, c.Lock)
+		}
+		p := []float64{*x.Value, *y.Value}
+		if y.Low != nil && y.High != nil {
+			p = append(p, *y.Low, *y.High)
+		}
+		points[g][c.Lock] = append(points[g][c.Lock], p)
+	}
+	for i, g := range order {
+		c := chart{X: "linear", Y: "log", XFormat: "count", YFormat: "span"}
+		longest := 0
+		for n, lock := range locks {
+			if p := points[g][lock]; len(p) > 0 {
+				c.Series = append(c.Series, series{Name: lock, Cls: classes[n%len(classes)], Dot: true, Points: p})
+				longest = max(longest, len(p))
+			}
+		}
+		if longest < 2 { // a single setting is no curve
+			continue
+		}
+		id := fmt.Sprintf("curve-%d", i)
+		d.Charts[id] = c
+		title := "Wait for the lock (p99) against holds per second"
+		if s := settingName(results.BenchSetting{Clients: 1, Keys: g.keys, Hold: time.Duration(g.hold)}); s != "1 client" {
+			title += strings.TrimPrefix(s, "1 client")
+		}
+		v.Curves = append(v.Curves, figure{ID: id, Title: title, About: "One line for each lock, one point for each number of clients or rate.", Legend: c.Series})
+	}
+}

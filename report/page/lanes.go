@@ -1,0 +1,367 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/report"
+)
+
+// How many rows are drawn.
+const (
+	maxClients   = 24
+	maxFaultRows = 10
+)
+
+// lanes is the picture of holds: what each client was told, did and asked. Times are nanoseconds on the run's base.
+type lanes struct {
+	From  int64    `json:"from"`
+	To    int64    `json:"to"`
+	Focus [2]int64 `json:"focus"`
+	Rows  []row    `json:"rows"`
+	Marks []mark   `json:"marks"`
+	left  []string // what was left out, in words
+}
+
+// row is a fault with its windows, or a client.
+type row struct {
+	Kind     string `json:"kind"` // fault or client
+	Name     string `json:"name"`
+	Spans    []item `json:"spans,omitempty"`
+	Shade    []item `json:"shade,omitempty"` // faults that were done to this client
+	Waits    []item `json:"waits,omitempty"`
+	Holds    []hold `json:"holds,omitempty"`
+	Lost     []item `json:"lost,omitempty"`
+	Commands []item `json:"commands,omitempty"`
+}
+
+// item is a stretch or an instant, what it is in words, and details that depend on the kind of thing.
+type item []any
+
+type hold struct {
+	Belief   [][2]int64 `json:"belief"`
+	Possible *[2]int64  `json:"possible,omitempty"`
+	Kept     string     `json:"kept,omitempty"` // the words for possible
+	Uses     []item     `json:"uses"`
+	Grants   []item     `json:"grants,omitempty"`
+	Release  item       `json:"release,omitempty"`
+	Label    string     `json:"label,omitempty"`
+	Text     string     `json:"text"`
+}
+
+// drawing makes the rows of a window.
+type drawing struct {
+	*lanes
+	g     *digest
+	first map[string]bool // clients of violations
+}
+
+// newLanes draws the window of a digest; nil when there is nothing in it.
+func newLanes(g *digest, holds []checker.Hold, violations []*checker.Violation) *lanes {
+	from, to := g.window.span()
+	if from > to {
+		return nil
+	}
+	d := &drawing{lanes: &lanes{From: from, To: to, Marks: []mark{}}, g: g, first: map[string]bool{}}
+	for _, v := range violations {
+		if v.Key == g.window.key {
+			d.Marks = append(d.Marks, mark{v.At, fmt.Sprintf("%s broken by %s at %s: %s", v.Property, v.Cause, report.Instant(v.At), strings.Join(v.Clients, ", "))})
+			for _, c := range v.Clients {
+				d.first[c] = true
+			}
+		}
+	}
+	slices.SortFunc(d.Marks, func(a, b mark) int { return cmp.Compare(a[0].(int64), b[0].(int64)) })
+	pad := max((to-from)/100, 1000)
+	d.From, d.To = from-pad, to+pad
+	d.setFocus(holds, violations)
+	d.faultRows()
+	d.clientRows(holds)
+	d.say()
+	return d.lanes
+}
+
+// setFocus picks the first view: what led to the first violation, or the beginning.
+func (d *drawing) setFocus(holds []checker.Hold, violations []*checker.Violation) {
+	d.Focus = [2]int64{d.From, d.To}
+	lease := d.g.header.Lease
+	if lease == 0 {
+		lease = (d.To - d.From) / 4
+	}
+	var at int64
+	switch {
+	case len(violations) > 0 && len(d.Marks) > 0:
+		at = violations[0].At
+	case len(d.g.window.at) > 0:
+		at = d.g.window.at[0]
+	default:
+		d.Focus[1] = min(d.To, d.From+6*lease)
+		return
+	}
+	from, to := at-lease, at+lease*3/4
+	for _, h := range holds { // the holds that are about it, whole
+		if d.first[h.Client] && h.Acquire.Call < at && end(h) > at && h.Acquire.Call > at-10*lease {
+			from = min(from, h.Acquire.Call-lease/10)
+		}
+	}
+	d.Focus = [2]int64{max(d.From, from), min(d.To, to)}
+}
+
+// end is when a hold's belief ended for the last time.
+func end(h checker.Hold) int64 {
+	if n := len(h.Belief); n > 0 {
+		return h.Belief[n-1].To
+	}
+	return h.Acquire.Return
+}
+
+// faultRows makes a row for each fault and whom it struck.
+func (d *drawing) faultRows() {
+	rows, left := map[string]int{}, 0
+	for _, f := range d.g.faults {
+		if f.Start > d.To || f.Last() < d.From {
+			continue
+		}
+		name := faultName(f)
+		i, ok := rows[name]
+		if !ok && len(rows) == maxFaultRows {
+			left++
+			continue
+		}
+		if !ok {
+			i = len(d.Rows)
+			rows[name] = i
+			d.Rows = append(d.Rows, row{Kind: "fault", Name: name})
+		}
+		d.Rows[i].Spans = append(d.Rows[i].Spans, item{f.Start, d.within(f.Last()), faultText(f), f.Confirmed})
+	}
+	if left > 0 {
+		d.left = append(d.left, fmt.Sprintf("%d more fault windows", left))
+	}
+}
+
+func faultName(f history.Window) string {
+	switch {
+	case f.Client != "":
+		return f.Fault + " " + f.Client
+	case f.Node >= 0:
+		return fmt.Sprintf("%s node %d", f.Fault, f.Node)
+	}
+	return f.Fault
+}
+
+func faultText(f history.Window) string {
+	text := faultName(f) + " from " + report.Instant(f.Start)
+	if f.End > 0 {
+		text += " to " + report.Instant(f.End) + " (" + report.Span(f.End-f.Start) + ")"
+	} else {
+		text += ", not healed in this run"
+	}
+	if !f.Confirmed {
+		text += ", not seen to take"
+	}
+	for _, more := range []string{f.Moment, f.Note} {
+		if more != "" {
+			text += "; " + more
+		}
+	}
+	return text
+}
+
+// within keeps an instant inside what can be drawn.
+func (d *drawing) within(at int64) int64 { return min(max(at, d.From), d.To) }
+
+// clientRows makes a row for each client that did something, those of violations in any case.
+func (d *drawing) clientRows(holds []checker.Hold) {
+	byClient := map[string]*row{}
+	get := func(name string) *row {
+		r := byClient[name]
+		if r == nil {
+			r = &row{Kind: "client", Name: name}
+			byClient[name] = r
+		}
+		return r
+	}
+	for i := range d.g.drawn {
+		d.operation(get(d.g.drawn[i].Client), &d.g.drawn[i])
+	}
+	for _, h := range holds {
+		if h.Acquire.Call <= d.To && (end(h) >= d.From || h.Possible.To >= d.From) {
+			r := get(h.Client)
+			r.Holds = append(r.Holds, d.hold(h))
+		}
+	}
+	names := make([]string, 0, len(byClient))
+	for name := range byClient {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, d.order)
+	if n := len(names) - maxClients; n > 0 {
+		names = names[:maxClients]
+		d.left = append(d.left, fmt.Sprintf("%d more clients", n))
+	}
+	slices.SortFunc(names, natural)
+	everywhere := d.everywhere()
+	for _, name := range names {
+		r := byClient[name]
+		r.Shade = slices.Clone(everywhere)
+		for _, f := range d.g.faults {
+			if f.Client == name {
+				r.Shade = append(r.Shade, item{f.Start, d.within(f.Last()), faultText(f)})
+			}
+		}
+		for i := range d.g.commands {
+			if c := &d.g.commands[i]; c.Client == name {
+				r.Commands = append(r.Commands, d.command(c))
+			}
+		}
+		d.Rows = append(d.Rows, *r)
+	}
+}
+
+// everywhere gives the stretches in which a fault was in force that was not done to one client: those that overlap are one.
+func (d *drawing) everywhere() (out []item) {
+	all := slices.DeleteFunc(slices.Clone(d.g.faults), func(f history.Window) bool { return f.Client != "" || f.Start > d.To || f.Last() < d.From })
+	slices.SortFunc(all, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
+	for _, f := range all {
+		if n := len(out); n > 0 && f.Start <= out[n-1][1].(int64) {
+			out[n-1][1] = max(out[n-1][1].(int64), d.within(f.Last()))
+			continue
+		}
+		out = append(out, item{f.Start, d.within(f.Last()), "in force: " + faultText(f)})
+	}
+	return out
+}
+
+// order puts the clients of violations first.
+func (d *drawing) order(a, b string) int {
+	if d.first[a] != d.first[b] {
+		if d.first[a] {
+			return -1
+		}
+		return 1
+	}
+	return natural(a, b)
+}
+
+// natural puts c2 before c10.
+func natural(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+func (d *drawing) operation(r *row, op *history.Operation) {
+	took := " (" + report.Span(op.Return-op.Call) + ")"
+	switch op.Op {
+	case history.Acquire:
+		text := fmt.Sprintf("%s asked at %s: %s%s", op.Client, report.Instant(op.Call), outcome(op), took)
+		r.Waits = append(r.Waits, item{op.Call, op.Return, text, op.Outcome.String()})
+	case history.Lost:
+		r.Lost = append(r.Lost, item{op.Call, fmt.Sprintf("%s was told at %s that its hold is gone", op.Client, report.Instant(op.Call))})
+	}
+}
+
+func outcome(op *history.Operation) string {
+	words := map[history.Outcome]string{history.OK: "granted", history.Busy: "refused, held by another", history.Unknown: "no reply; it may have taken effect",
+		history.Fail: "failed, without effect"}
+	text := words[op.Outcome]
+	if text == "" {
+		text = op.Outcome.String()
+	}
+	if op.Err != "" {
+		text += " (" + shortened(op.Err, 80) + ")"
+	}
+	return text
+}
+
+func (d *drawing) hold(h checker.Hold) hold {
+	out := hold{Belief: [][2]int64{}, Uses: []item{}}
+	var words []string
+	if h.Fence > 0 {
+		out.Label = fmt.Sprintf("fence %d", h.Fence)
+	}
+	if h.Mode == history.Shared {
+		out.Label = strings.TrimSpace("shared " + out.Label)
+	}
+	if h.Token != "" {
+		words = append(words, "token "+shortened(h.Token, 40))
+	}
+	if out.Label != "" {
+		words = append(words, out.Label)
+	} else {
+		out.Label = shortened(h.Token, 9)
+	}
+	words = append(words, "granted at "+report.Instant(h.Acquire.Return))
+	for _, b := range h.Belief {
+		out.Belief = append(out.Belief, [2]int64{b.From, d.within(b.To)})
+	}
+	if n := len(h.Belief); n > 0 {
+		words = append(words, "counts on it until "+until(h.Belief[n-1].To))
+	}
+	if h.Possible.To > h.Possible.From {
+		out.Possible = &[2]int64{h.Possible.From, d.within(h.Possible.To)}
+		out.Kept = fmt.Sprintf("the server can have kept %s's hold until %s", h.Client, until(h.Possible.To))
+	}
+	out.Text = h.Client + " holds: " + strings.Join(words, ", ")
+	for _, u := range h.Uses {
+		out.Uses = append(out.Uses, item{u.Call, u.Return, fmt.Sprintf("%s is inside the critical section from %s to %s", h.Client, report.Instant(u.Call), report.Instant(u.Return))})
+	}
+	for _, g := range h.Grants {
+		out.Grants = append(out.Grants, item{g.Return, fmt.Sprintf("%s: %s answered %s at %s", h.Client, g.Op, outcome(&g), report.Instant(g.Return))})
+	}
+	if r := h.Release; r != nil {
+		out.Release = item{r.Call, r.Return, fmt.Sprintf("%s releases at %s: %s", h.Client, report.Instant(r.Call), cmp.Or(r.Outcome.String(), "no answer"))}
+	}
+	return out
+}
+
+func until(at int64) string {
+	if at == math.MaxInt64 {
+		return "it is told otherwise"
+	}
+	return report.Instant(at)
+}
+
+func (d *drawing) command(c *history.Command) item {
+	words := append([]string{c.Name}, c.Args...)
+	for i := range words {
+		words[i] = shortened(words[i], 48)
+	}
+	ends, reply := c.Replied, shortened(c.Reply, 60)
+	if c.Replied == 0 {
+		ends, reply = d.To, "no reply was seen"
+	}
+	text := fmt.Sprintf("%s → node %d at %s: %s → %s", c.Client, c.Node, report.Instant(c.Sent), strings.Join(words, " "), reply)
+	if c.Replied > 0 {
+		text += " (" + report.Span(c.Replied-c.Sent) + ")"
+	}
+	short := c.Name
+	if len(c.Args) > 0 && (strings.HasPrefix(short, "EVAL") || strings.HasPrefix(short, "FCALL")) {
+		short = shortened(c.Args[0], 24)
+	}
+	return item{c.Sent, ends, text, c.Replied == 0 || strings.HasPrefix(c.Reply, "-"), short + " → " + shortened(reply, 12)}
+}
+
+// shortened cuts a text at its end.
+func shortened(text string, most int) string {
+	if r := []rune(text); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return text
+}
+
+// say lists what is not in the picture.
+func (d *drawing) say() {
+	w := d.g.window
+	if w.left > 0 {
+		d.left = append(d.left, fmt.Sprintf("%s operations on the same key further away", report.Count(w.left)))
+	}
+	if w.other > 0 {
+		d.left = append(d.left, fmt.Sprintf("%s operations on other keys", report.Count(w.other)))
+	}
+	if len(d.g.commands) == maxCommands {
+		d.left = append(d.left, fmt.Sprintf("commands beyond the first %s in the picture", report.Count(maxCommands)))
+	}
+}

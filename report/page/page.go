@@ -1,0 +1,117 @@
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	_ "embed" // the style, the script and the templates are part of the program
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"html/template"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/report"
+)
+
+//go:embed assets/page.css
+var style string
+
+//go:embed assets/page.js
+var script string
+
+//go:embed assets/*.html
+var templates embed.FS
+
+// data is what the script draws.
+type data struct {
+	Charts map[string]chart `json:"charts"`
+	Lanes  *lanes           `json:"lanes,omitempty"`
+}
+
+// chart is lines over one axis.
+type chart struct {
+	X       string      `json:"x"` // linear or log
+	Y       string      `json:"y"`
+	XFormat string      `json:"xformat"` // time, span, count, percentile, number
+	YFormat string      `json:"yformat"`
+	XRange  *[2]float64 `json:"xrange,omitempty"`
+	Gap     float64     `json:"gap,omitempty"` // points further apart are not joined
+	Series  []series    `json:"series"`
+	Bands   []band      `json:"bands,omitempty"` // fault windows
+	Marks   []mark      `json:"marks,omitempty"` // violations
+}
+
+// series is one line: points of x, y, and the interval of y where there is one. Cls is its colour and dash in the style.
+type series struct {
+	Name   string      `json:"name"`
+	Cls    string      `json:"cls"`
+	Dot    bool        `json:"dot,omitempty"`
+	Points [][]float64 `json:"points"`
+}
+
+// band is from, to and a name.
+type band [3]any
+
+// mark is an instant and what happened.
+type mark [2]any
+
+// The lines, told apart by colour and by dash.
+var classes = []string{"s-blue", "s-orange dash", "s-pink dots", "s-grey", "s-blue dash", "s-orange", "s-pink", "s-grey dash"}
+
+// write composes a page: the body from a template, the data for the script, and the policy that allows nothing else.
+func write(w io.Writer, title, body string, view any, d data) error {
+	t, err := template.New("").Funcs(functions).ParseFS(templates, "assets/*.html")
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, body, view); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	values, err := json.Marshal(d) // escapes what could end a script element
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	policy := fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'", digestOf(style), digestOf(script))
+	_, err = fmt.Fprintf(w, `<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%s">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>%s</title><link rel="icon" href="data:,">
+<style>%s</style></head>
+<body>
+%s
+<script type="application/json" id="data">%s</script>
+<script>%s</script>
+</body></html>
+`, policy, html.EscapeString(title), style, b.Bytes(), values, script)
+	return err
+}
+
+// digestOf names an inline text in the content security policy.
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// functions are what the templates call.
+var functions = template.FuncMap{
+	"verdict": verdictClass, "headline": report.Headline, "span": func(ns int64) string { return report.Span(ns) },
+	"dur": func(d time.Duration) string { return report.Span(d) }, "count": func(n any) string { return report.Count(n) },
+	"percent": report.Percent, "lines": func(lines []string) string { return strings.Join(lines, "\n") },
+	"when": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }, "secs": func(ns int64) string { return report.Instant(ns) },
+}
+
+// verdictClass is the colour of a verdict in the style.
+func verdictClass(v checker.Result) string {
+	if v == checker.NotApplicable {
+		return "na"
+	}
+	return string(v)
+}

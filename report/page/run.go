@@ -1,0 +1,500 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/latency"
+)
+
+// runView is what the template of a run shows.
+type runView struct {
+	Run                   results.Run
+	Verdict               checker.Result
+	Sections              [][2]string
+	Summary, Damage       string
+	Notes                 []string
+	First                 *checker.Violation   // whose story is told, and whom the picture shows
+	Others                []*checker.Violation // the first of each other property
+	Drawn, Marked         bool
+	Key, LanesAbout, Left string
+	Properties            []propertyRow
+	Outcomes              []string
+	Operations            []operationRow
+	Unknown               bool
+	NoLatency, Load       string
+	Latency               []latencyRow
+	Charts, Spectra       []figure
+	Wait                  []waitRow
+	Fairness, PerHold     string
+	Clients               []clientRow
+	Commands              []commandRow
+	Again, Scenario       string
+	Facts                 [][2]string
+	Files                 []string
+	data                  data
+}
+
+type (
+	propertyRow struct {
+		Name               history.Property
+		Verdict            checker.Result
+		Violations, Of, CI string
+		Why                string
+		Seen               bool
+		At                 int64
+	}
+	operationRow struct {
+		Name   string
+		Counts []string
+	}
+	latencyRow struct {
+		Op, Place string
+		Values    []string
+	}
+	waitRow struct {
+		Name, Share, Sum string
+		Width            int
+	}
+	clientRow struct {
+		Name, Granted, Refused, Unknown, Mean, Longest string
+		Width                                          int
+	}
+	commandRow struct{ Name, Count, Per, P50, P99 string }
+	// figure is a chart's place in the page.
+	figure struct {
+		ID, Title, About string
+		Legend           []series
+		Struck, Marked   bool
+	}
+)
+
+// Run writes the page of a run from its directory alone. files is the path from where the page will lie to the directory, "." for a page in
+// it, and "" when its files are not to be linked.
+func Run(w io.Writer, d *results.Dir, files string) error {
+	run, err := d.LoadRun()
+	if err != nil {
+		return err
+	}
+	result, err := d.LoadResult()
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	g, err := scan(d, result)
+	if err != nil {
+		return err
+	}
+	v := newRunView(run, result, g)
+	if text, err := os.ReadFile(d.File(results.ScenarioFile)); err == nil {
+		v.Scenario = strings.Join(cleanLines(string(text)), "\n")
+	}
+	if files != "" {
+		v.Files = linked(d.Path(), files)
+	}
+	return write(w, fmt.Sprintf("%s: %s × %s", report.Headline(v.Verdict), v.Run.Lock, v.Run.Scenario), "run", v, v.data)
+}
+
+func cleanLines(text string) []string {
+	return report.Clean(strings.Split(strings.TrimRight(text, "\n"), "\n"))
+}
+
+// linked lists the files of a directory as seen from elsewhere.
+func linked(dir, prefix string) (out []string) {
+	_ = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error { // what cannot be listed is not linked
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+			return nil
+		}
+		rel, err := filepath.Rel(dir, p)
+		if err == nil && rel != results.ReportFile && len(out) < 500 {
+			out = append(out, path.Join(filepath.ToSlash(prefix), filepath.ToSlash(rel)))
+		}
+		return nil
+	})
+	return out
+}
+
+func newRunView(run results.Run, result *results.Result, g *digest) *runView {
+	v := &runView{Run: report.Clean(run), Verdict: checker.Inconclusive, Again: results.CommandLine(run.Argv), data: data{Charts: map[string]chart{}}}
+	if result != nil {
+		v.judged(report.Clean(*result))
+	} else {
+		v.Summary = "This run was not judged" + strings.TrimSuffix(": "+v.Run.Failure, ": ") + "."
+	}
+	if g.cut {
+		v.Notes = append(v.Notes, "The end of the history is missing; what is there is shown.")
+	}
+	v.picture(result, g)
+	v.charts(result, g)
+	v.fairness(g)
+	v.commands(g)
+	v.environment()
+	v.data = report.Clean(v.data)
+	v.sections()
+	v.Again = report.Clean(v.Again)
+	return v
+}
+
+func (v *runView) judged(r results.Result) {
+	v.Verdict, v.Notes, v.Again, v.NoLatency = r.Verdict, r.Notes, r.Rerun, r.NoLatency
+	if all := firsts(&r); len(all) > 0 {
+		v.First, v.Others = all[0], all[1:]
+	}
+	v.Damage = report.DamageText(r.Damage)
+	var broken []string
+	for _, p := range r.Properties {
+		row := propertyRow{Name: p.Name, Verdict: p.Verdict, Why: p.Note}
+		if p.Verdict == checker.Pass || p.Verdict == checker.Fail {
+			row.Violations, row.Of = report.Count(p.Violations), report.Count(p.Opportunities)
+			row.CI = report.Percent(p.CI95[0]) + " – " + report.Percent(p.CI95[1])
+		}
+		if p.Verdict == checker.Fail {
+			row.Why = report.Causes(p.Causes)
+			broken = append(broken, string(p.Name))
+			if p.First != nil {
+				row.Seen, row.At = true, p.First.At
+			}
+		}
+		if p.Name == history.MutualExclusion && p.Verdict == checker.Pass {
+			v.Summary = "The lock kept its promise: " + report.Strength(p) + "."
+		}
+		v.Properties = append(v.Properties, row)
+	}
+	if len(broken) > 0 {
+		v.Summary = "Broken: " + strings.Join(broken, ", ") + "."
+	}
+	v.operations(r.Operations)
+	v.load(r)
+	v.latencies(r)
+	if r.Wait != nil && r.NoLatency == "" {
+		v.waits(*r.Wait)
+	}
+}
+
+// operations is a table of operations by outcome.
+func (v *runView) operations(all checker.Operations) {
+	seen := map[string]bool{}
+	for _, by := range all {
+		for outcome := range by {
+			seen[outcome] = true
+		}
+	}
+	v.Outcomes, v.Unknown = slices.Sorted(maps.Keys(seen)), seen[history.Unknown.String()]
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		row := operationRow{Name: name}
+		for _, outcome := range v.Outcomes {
+			text := ""
+			if n := all[name][outcome]; n > 0 {
+				text = report.Count(n)
+			}
+			row.Counts = append(row.Counts, text)
+		}
+		v.Operations = append(v.Operations, row)
+	}
+	for i, o := range v.Outcomes {
+		if o == "" {
+			v.Outcomes[i] = "done"
+		}
+	}
+}
+
+func (v *runView) load(r results.Result) {
+	l := r.Load
+	if l.Clients == 0 || r.NoLatency == results.NoLatency {
+		return
+	}
+	v.Load = fmt.Sprintf("%s, closed loop: %s holds finished in each second, for %s.", report.Plural(l.Clients, "client"), report.Rate(l.Achieved), report.Span(l.Duration))
+	if l.Open {
+		v.Load = fmt.Sprintf("%s, open loop: %s offered, %s achieved, for %s.", report.Plural(l.Clients, "client"), report.Rate(l.Offered), report.Rate(l.Achieved), report.Span(l.Duration))
+	}
+}
+
+// shownOps are the operations whose latencies are shown, most telling first.
+var shownOps = []string{latency.Acquire, latency.HandOver, latency.Release, latency.Extend}
+
+func (v *runView) latencies(r results.Result) {
+	for _, op := range shownOps {
+		o := r.Latency[op]
+		add := func(place string, s results.Split) {
+			if s.Response.Count == 0 {
+				return
+			}
+			row := latencyRow{Op: op, Place: place, Values: []string{report.Count(s.Response.Count)}}
+			for _, n := range []int64{s.Response.P50, s.Response.P90, s.Response.P99, s.Response.P999, s.Response.Max, s.Service.P99} {
+				row.Values = append(row.Values, report.Span(n))
+			}
+			v.Latency = append(v.Latency, row)
+		}
+		if o.Outside != nil && o.Inside != nil {
+			add("outside faults", *o.Outside)
+			add("inside faults", *o.Inside)
+		} else {
+			add("", results.Split{Response: o.Response, Service: o.Service})
+		}
+	}
+}
+
+func (v *runView) waits(w latency.Wait) {
+	total := w.Total()
+	if total == 0 {
+		return
+	}
+	for _, part := range []struct {
+		name string
+		ns   int64
+	}{{"behind a holder", w.BehindHolder}, {"round trips to the server", w.RoundTrips}, {"asleep between tries, or a wake-up that was missed", w.RetrySleep},
+		{"late start of the generator", w.GeneratorLag}} {
+		share := float64(part.ns) / float64(total)
+		v.Wait = append(v.Wait, waitRow{part.name, report.Percent(share), report.Span(part.ns), int(share*120 + .5)})
+	}
+}
+
+// picture draws the lanes around the violations.
+func (v *runView) picture(result *results.Result, g *digest) {
+	violations := firsts(result)
+	l := newLanes(g, holdsOf(g), violations)
+	if l == nil {
+		return
+	}
+	v.Drawn, v.Marked, v.data.Lanes, v.Key = true, len(l.Marks) > 0, l, report.Clean(g.window.key)
+	v.Left = strings.Join(l.left, ", ")
+	switch {
+	case v.Marked:
+		v.LanesAbout = "What led to the violation that is told above; the buttons go to the others."
+	case len(g.window.at) > 0:
+		v.LanesAbout = "Around the first fault."
+	default:
+		v.LanesAbout = "The beginning of the run."
+	}
+	if g.header.Lease > 0 {
+		v.LanesAbout += " The lease is " + report.Span(g.header.Lease) + "."
+	}
+}
+
+// charts makes the lines over time and the spectra.
+func (v *runView) charts(result *results.Result, g *digest) {
+	if g.total == 0 || v.NoLatency != "" {
+		return
+	}
+	t := g.time
+	acquire, release := func(b *bucket) *hdr.Histogram { return b.acquire }, func(b *bucket) *hdr.Histogram { return b.release }
+	over := func(of func(*bucket) *hdr.Histogram) []series {
+		return []series{t.line("p50", classes[0], quantile(of, 50)), t.line("p99", classes[1], quantile(of, 99)), t.line("max", classes[2], quantile(of, 100))}
+	}
+	v.chart("acquire", "Wait for the lock over time", "From the call to the grant: p50, p99 and the longest.", g, result,
+		chart{X: "linear", Y: "log", XFormat: "time", YFormat: "span", Gap: 3 * float64(t.width), Series: over(acquire)})
+	v.chart("release", "Release over time", "From the call to the reply.", g, result,
+		chart{X: "linear", Y: "log", XFormat: "time", YFormat: "span", Gap: 3 * float64(t.width), Series: over(release)})
+	rates := []series{t.line("granted", classes[0], t.rate(func(b *bucket) int64 { return b.granted }))}
+	for _, other := range []struct {
+		name string
+		of   func(*bucket) int64
+	}{{"refused", func(b *bucket) int64 { return b.refused }}, {"failed", func(b *bucket) int64 { return b.failed }}, {"unknown", func(b *bucket) int64 { return b.unknown }}} {
+		if line := t.line(other.name, classes[len(rates)%len(classes)], t.rate(other.of)); slices.ContainsFunc(line.Points, func(p []float64) bool { return p[1] > 0 }) {
+			rates = append(rates, line)
+		}
+	}
+	v.chart("throughput", "Throughput over time, in each second", "Grants, refusals and errors in each second.", g, result,
+		chart{X: "linear", Y: "linear", XFormat: "time", YFormat: "count", Series: rates})
+	for _, op := range shownOps {
+		v.spectrum(op, g)
+	}
+}
+
+func (v *runView) chart(id, title, about string, g *digest, result *results.Result, c chart) {
+	c.Series = slices.DeleteFunc(c.Series, func(s series) bool { return len(s.Points) == 0 })
+	if len(c.Series) == 0 {
+		return
+	}
+	c.XRange = &[2]float64{float64(g.time.low * g.time.width), float64((g.time.high + 1) * g.time.width)}
+	for i, f := range g.faults {
+		if f.Confirmed && i < 500 {
+			c.Bands = append(c.Bands, band{f.Start, min(f.Last(), g.last), faultName(f)})
+		}
+	}
+	for i, s := range c.Series {
+		c.Series[i].Dot = len(s.Points) <= 40
+	}
+	for _, first := range firsts(result) {
+		c.Marks = append(c.Marks, mark{first.At, string(first.Property)})
+	}
+	v.data.Charts[id] = c
+	v.Charts = append(v.Charts, figure{id, title, about, report.Clean(c.Series), len(c.Bands) > 0, len(c.Marks) > 0})
+}
+
+// spectrum draws an operation's percentiles, outside and inside the fault windows.
+func (v *runView) spectrum(op string, g *digest) {
+	c := chart{X: "log", Y: "log", XFormat: "percentile", YFormat: "span"}
+	for _, one := range []struct{ tag, name, class string }{
+		{op, "from the intended start, outside faults", classes[0]}, {op + ".inside", "inside faults", classes[1]}, {op + ".service", "from the call, outside faults", classes[3] + " dots"},
+	} {
+		if h := g.spectra[one.tag]; h != nil && h.TotalCount() > 0 {
+			c.Series = append(c.Series, series{Name: one.name, Cls: one.class, Points: spectrumOf(h)})
+		}
+	}
+	if len(c.Series) == 0 {
+		return
+	}
+	id := "spectrum-" + op
+	v.data.Charts[id] = c
+	v.Spectra = append(v.Spectra, figure{ID: id, Title: op, About: "Latency by percentile.", Legend: c.Series})
+}
+
+// spectrumOf gives points of 1/(1-p) and the value at p, up to the percentile that one sample lies beyond.
+func spectrumOf(h *hdr.Histogram) [][]float64 {
+	points, most := [][]float64{}, float64(h.TotalCount())
+	for _, b := range h.CumulativeDistributionWithTicks(5) {
+		x := most
+		if b.Quantile < 100 {
+			x = min(1/(1-b.Quantile/100), most)
+		}
+		if n := len(points); n > 0 && points[n-1][0] == x {
+			points[n-1][1] = float64(b.ValueAt)
+			continue
+		}
+		points = append(points, []float64{x, float64(b.ValueAt)})
+	}
+	return points
+}
+
+// maxRows is how many rows a table has.
+const maxRows = 40
+
+func (v *runView) fairness(g *digest) {
+	all := slices.SortedFunc(maps.Values(g.clients), func(a, b *client) int { return natural(a.name, b.name) })
+	if len(all) == 0 {
+		return
+	}
+	var most, sum int64
+	var squares float64
+	longest := all[0]
+	for _, c := range all {
+		most, sum, squares = max(most, c.granted), sum+c.granted, squares+float64(c.granted)*float64(c.granted)
+		if c.longest > longest.longest {
+			longest = c
+		}
+	}
+	if sum > 0 {
+		v.Fairness = fmt.Sprintf("Jain's index of the grants is %.3f: 1 when all %s get the same share, %.3f when one gets all.", float64(sum)*float64(sum)/(squares*float64(len(all))),
+			report.Plural(len(all), "client"), 1/float64(len(all)))
+		if v.NoLatency == "" {
+			v.Fairness += fmt.Sprintf(" The longest wait, %s, was %s's.", report.Span(longest.longest), longest.name)
+		}
+	}
+	if len(all) > maxRows {
+		v.Fairness += fmt.Sprintf(" The first %d of %d clients are listed.", maxRows, len(all))
+	}
+	for _, c := range all[:min(len(all), maxRows)] {
+		row := clientRow{Name: c.name, Granted: report.Count(c.granted), Refused: report.Count(c.refused), Unknown: report.Count(c.unknown), Longest: report.Span(c.longest)}
+		if c.granted > 0 {
+			row.Mean, row.Width = report.Span(c.waited/c.granted), int(c.granted*120/most)
+		}
+		v.Clients = append(v.Clients, report.Clean(row))
+	}
+	v.Fairness = report.Clean(v.Fairness)
+}
+
+func (v *runView) commands(g *digest) {
+	var granted int64
+	for _, c := range g.clients {
+		granted += c.granted
+	}
+	if g.requests == 0 || granted == 0 {
+		return
+	}
+	per := func(n int64) string { return fmt.Sprintf("%.2f", float64(n)/float64(granted)) }
+	v.PerHold = fmt.Sprintf("%s commands for %s: %s for each hold, waiting included.", report.Count(g.requests), report.Plural(granted, "hold"), per(g.requests))
+	all := slices.SortedFunc(maps.Values(g.byCommand), func(a, b *commandCount) int {
+		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.name, b.name))
+	})
+	for _, c := range all[:min(len(all), maxRows)] {
+		row := commandRow{Name: shortened(c.name, 60), Count: report.Count(c.count), Per: per(c.count)}
+		if c.trips.TotalCount() > 0 {
+			row.P50, row.P99 = report.Span(c.trips.ValueAtPercentile(50)), report.Span(c.trips.ValueAtPercentile(99))
+		}
+		v.Commands = append(v.Commands, report.Clean(row))
+	}
+}
+
+// environment lists where the run was made.
+func (v *runView) environment() {
+	v.Facts = environmentFacts(v.Run.Environment)
+	if v.Run.Chosen != "" {
+		v.Facts = append(v.Facts, [2]string{"server", v.Run.Server + ": " + v.Run.Chosen})
+	}
+	for _, n := range v.Run.Nodes {
+		v.Facts = append(v.Facts, nodeFact(n.Name, n.Version, n.Image, n.Config))
+	}
+	if v.Run.PlanHash != "" {
+		v.Facts = append(v.Facts, [2]string{"plan", v.Run.PlanHash})
+	}
+	v.Facts = append(v.Facts, [2]string{"run", v.Run.ID + ", phase " + string(v.Run.Phase)})
+}
+
+func nodeFact(name, version, image string, config map[string]string) [2]string {
+	text := "Redis " + version
+	for _, k := range slices.Sorted(maps.Keys(config)) {
+		text += fmt.Sprintf(", %s %q", k, config[k])
+	}
+	if image != "" {
+		text += ", " + image
+	}
+	return [2]string{"node " + name, text}
+}
+
+func environmentFacts(e results.Environment) (out [][2]string) {
+	add := func(name, text string) {
+		if text != "" {
+			out = append(out, [2]string{name, text})
+		}
+	}
+	commit := e.Git
+	if e.Dirty {
+		commit += " (plus uncommitted changes)"
+	}
+	add("lockbench", strings.TrimSpace(e.Lockbench+" "+commit))
+	add("Go", strings.TrimSpace(e.Go+" "+e.Platform))
+	if e.CPUs > 0 {
+		cpu := fmt.Sprintf("%s, %d of them, GOMAXPROCS %d", cmp.Or(e.CPU, "not known"), e.CPUs, e.GOMAXPROCS)
+		if e.CPUQuota > 0 {
+			cpu += fmt.Sprintf(", quota %.2g cores", e.CPUQuota)
+		}
+		add("processors", cpu)
+	}
+	add("kernel", strings.TrimSpace(e.Kernel+strings.TrimSuffix(", clock "+e.ClockSource, ", clock ")))
+	var modules []string
+	for _, m := range slices.Sorted(maps.Keys(e.Modules)) {
+		modules = append(modules, m+" "+e.Modules[m])
+	}
+	add("modules", strings.Join(modules, ", "))
+	return out
+}
+
+// sections lists what the page has, for its head.
+func (v *runView) sections() {
+	add := func(there bool, id, title string) {
+		if there {
+			v.Sections = append(v.Sections, [2]string{id, title})
+		}
+	}
+	add(v.First != nil, "story", "how it broke")
+	add(v.Drawn, "holds", "who held the lock")
+	add(len(v.Properties) > 0, "properties", "what was judged")
+	add(len(v.Operations) > 0, "operations", "operations")
+	add(true, "latency", "latency and throughput")
+	add(len(v.Wait)+len(v.Clients)+len(v.Commands) > 0, "cost", "time and requests")
+	add(true, "environment", "environment")
+}

@@ -1,0 +1,235 @@
+package page
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/latency"
+)
+
+// digest is what a page keeps of a record. Its size does not grow with the record.
+type digest struct {
+	header    history.Header
+	total     int64
+	last      int64 // the latest return
+	time      *timeline
+	window    *window
+	drawn     []history.Operation // of the window, by call
+	clients   map[string]*client
+	commands  []history.Command // in the window
+	byCommand map[string]*commandCount
+	requests  int64
+	faults    []history.Window
+	spectra   map[string]*hdr.Histogram // of the latency log, by tag
+	cut       bool                      // the end of the history is missing
+}
+
+// client is how one client fared.
+type client struct {
+	name                      string
+	granted, refused, unknown int64
+	waited, longest           int64 // nanoseconds, of granted acquires
+}
+
+// commandCount is how often one command was sent.
+type commandCount struct {
+	name  string
+	count int64
+	trips *hdr.Histogram // nanoseconds
+}
+
+// scan reads the record of a run once. A file that is not there is left out: a run may have been ended at any moment.
+func scan(d *results.Dir, result *results.Result) (*digest, error) {
+	out := &digest{time: newTimeline(), window: newWindow(focus(result)), clients: map[string]*client{}, byCommand: map[string]*commandCount{}}
+	var err error
+	if out.faults, err = optional(history.LoadWindows(d.File(results.FaultsFile))); err != nil {
+		return nil, err
+	}
+	if len(out.window.at) == 0 {
+		out.window.at = firstFault(out.faults)
+	}
+	if err := out.read(d); err != nil {
+		return nil, err
+	}
+	out.drawn = out.window.finish()
+	if err := out.readCommands(d); err != nil {
+		return nil, err
+	}
+	out.spectra, err = loadSpectra(d.File(results.LatencyLog))
+	return out, err
+}
+
+func optional[T any](v T, err error) (T, error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		var none T
+		return none, nil
+	}
+	return v, err
+}
+
+// focus gives the key and the instants of the violations; of several keys, the first violation's.
+func focus(r *results.Result) (key string, at []int64) {
+	for i, v := range firsts(r) {
+		if i == 0 {
+			key = v.Key
+		}
+		if v.Key == key {
+			at = append(at, v.At)
+		}
+	}
+	return key, at
+}
+
+// firsts lists the first violation of each property, in the order of the properties: the one whose story a run tells comes first.
+func firsts(r *results.Result) (out []*checker.Violation) {
+	if r == nil {
+		return nil
+	}
+	for _, p := range r.Properties {
+		if p.First != nil && p.Verdict == checker.Fail {
+			out = append(out, p.First)
+		}
+	}
+	return out
+}
+
+// firstFault is what is looked at when nothing was violated.
+func firstFault(faults []history.Window) []int64 {
+	for _, f := range faults {
+		if f.Confirmed && f.Start > 0 {
+			return []int64{f.Start}
+		}
+	}
+	return nil
+}
+
+// read takes every operation, from the history or, of a run that was killed, from the recording.
+func (g *digest) read(d *results.Dir) error {
+	if _, err := os.Stat(d.File(results.RecordingFile)); err == nil {
+		r, err := history.LoadRecording(d.File(results.RecordingFile))
+		if err != nil {
+			return err
+		}
+		g.header, g.cut = r.Header, true
+		for i := range r.Ops {
+			g.take(&r.Ops[i])
+		}
+		for i := range r.Commands {
+			g.command(&r.Commands[i])
+		}
+		return nil
+	}
+	r, err := history.Open(d.File(results.HistoryFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		g.cut = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.Salvage()
+	g.header = r.Header()
+	var op history.Operation
+	for {
+		err := r.Next(&op)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return errors.Join(err, r.Close())
+		}
+		g.take(&op)
+	}
+	g.cut = r.Truncated()
+	return r.Close()
+}
+
+func (g *digest) take(op *history.Operation) {
+	g.total++
+	g.last = max(g.last, op.Return)
+	g.time.take(op)
+	g.window.take(op)
+	if op.Op != history.Acquire {
+		return
+	}
+	c := g.clients[op.Client]
+	if c == nil {
+		c = &client{name: op.Client}
+		g.clients[op.Client] = c
+	}
+	switch op.Outcome {
+	case history.OK:
+		c.granted++
+		c.waited, c.longest = c.waited+op.Return-op.Call, max(c.longest, op.Return-op.Call)
+	case history.Unknown:
+		c.unknown++
+	default:
+		c.refused++
+	}
+}
+
+// readCommands counts the commands and keeps those of the window.
+func (g *digest) readCommands(d *results.Dir) error {
+	f, err := os.Open(d.File(results.CommandsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(history.ReadCommands(f, func(c history.Command) error { g.command(&c); return nil }, nil), f.Close())
+}
+
+func (g *digest) command(c *history.Command) {
+	g.requests++
+	name := c.Name
+	if len(c.Args) > 0 && (strings.HasPrefix(name, "EVAL") || strings.HasPrefix(name, "FCALL")) {
+		name += " " + c.Args[0]
+	}
+	n := g.byCommand[name]
+	if n == nil {
+		if len(g.byCommand) >= 200 { // a foreign record may have any number of names
+			return
+		}
+		n = &commandCount{name: name, trips: hdr.New(latency.Lowest, latency.Highest, 2)}
+		g.byCommand[name] = n
+	}
+	n.count++
+	if c.Replied > c.Sent {
+		_ = n.trips.RecordValue(min(c.Replied-c.Sent, latency.Highest)) // in range
+	}
+	if from, to := g.window.span(); c.Sent <= to && max(c.Replied, c.Sent) >= from && len(g.commands) < maxCommands {
+		g.commands = append(g.commands, *c)
+	}
+}
+
+// loadSpectra reads the histograms of a latency log by their tags.
+func loadSpectra(path string) (map[string]*hdr.Histogram, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*hdr.Histogram{}
+	reader := hdr.NewHistogramLogReader(f)
+	for {
+		h, err := reader.NextIntervalHistogram()
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if h == nil {
+			return out, f.Close()
+		}
+		out[h.Tag()] = joinHistograms(out[h.Tag()], h)
+	}
+}

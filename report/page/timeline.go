@@ -1,0 +1,141 @@
+package page
+
+import (
+	"math"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results/latency"
+)
+
+// maxBuckets is how many points a line over time has at most.
+const maxBuckets = 240
+
+// timeline counts what happened over time, in buckets that grow with the run: whenever there would be more than maxBuckets, two become one.
+type timeline struct {
+	width   int64 // nanoseconds
+	buckets map[int64]*bucket
+	low     int64 // number of the first bucket
+	high    int64
+}
+
+// bucket is what ended in one stretch of time.
+type bucket struct {
+	granted, refused, failed, unknown int64
+	acquire, release                  *hdr.Histogram // nil: none; nanoseconds from the call
+}
+
+func newTimeline() *timeline { return &timeline{width: 1 << 20, buckets: map[int64]*bucket{}} }
+
+// at gives the bucket of an instant, and joins buckets until it is one of at most maxBuckets.
+func (t *timeline) at(when int64) *bucket {
+	n := floorDiv(when, t.width)
+	if len(t.buckets) == 0 {
+		t.low, t.high = n, n
+	}
+	for max(t.high, n)-min(t.low, n) >= maxBuckets {
+		t.double()
+		n = floorDiv(when, t.width)
+	}
+	t.low, t.high = min(t.low, n), max(t.high, n)
+	b := t.buckets[n]
+	if b == nil {
+		b = &bucket{}
+		t.buckets[n] = b
+	}
+	return b
+}
+
+func (t *timeline) double() {
+	t.width *= 2
+	old := t.buckets
+	t.buckets = make(map[int64]*bucket, len(old))
+	t.low, t.high = floorDiv(t.low, 2), floorDiv(t.high, 2)
+	for n, b := range old {
+		if one := t.buckets[floorDiv(n, 2)]; one != nil {
+			one.add(b)
+		} else {
+			t.buckets[floorDiv(n, 2)] = b
+		}
+	}
+}
+
+func floorDiv(a, b int64) int64 { return int64(math.Floor(float64(a) / float64(b))) }
+
+func (b *bucket) add(o *bucket) {
+	b.granted, b.refused = b.granted+o.granted, b.refused+o.refused
+	b.failed, b.unknown = b.failed+o.failed, b.unknown+o.unknown
+	b.acquire, b.release = joinHistograms(b.acquire, o.acquire), joinHistograms(b.release, o.release)
+}
+
+func joinHistograms(a, b *hdr.Histogram) *hdr.Histogram {
+	if a == nil {
+		return b
+	}
+	if b != nil {
+		a.Merge(b) // of the same range: nothing is dropped
+	}
+	return a
+}
+
+// take counts an operation where it ended.
+func (t *timeline) take(op *history.Operation) {
+	if op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost {
+		return
+	}
+	b := t.at(op.Return)
+	switch {
+	case op.Outcome == history.Unknown:
+		b.unknown++
+	case op.Outcome == history.Fail:
+		b.failed++
+	case op.Op == history.Acquire && op.Outcome == history.OK:
+		b.granted++
+		b.acquire = sample(b.acquire, op)
+	case op.Op == history.Acquire:
+		b.refused++
+	case op.Op == history.Release && op.Outcome == history.OK:
+		b.release = sample(b.release, op)
+	}
+}
+
+// sample files a latency. Two digits are enough for a line, and keep a bucket small.
+func sample(h *hdr.Histogram, op *history.Operation) *hdr.Histogram {
+	if h == nil {
+		h = hdr.New(latency.Lowest, latency.Highest, 2)
+	}
+	_ = h.RecordValue(min(op.Return-op.Call, latency.Highest)) // clamped, and so in range; a negative one is refused by the decoder
+	return h
+}
+
+// line makes the points of a line from the buckets in order of time.
+func (t *timeline) line(name, class string, value func(*bucket) (float64, bool)) series {
+	s := series{Name: name, Cls: class, Points: [][]float64{}}
+	for n := t.low; n <= t.high; n++ {
+		b := t.buckets[n]
+		if b == nil {
+			b = &bucket{}
+		}
+		if v, ok := value(b); ok {
+			s.Points = append(s.Points, []float64{(float64(n) + .5) * float64(t.width), v})
+		}
+	}
+	return s
+}
+
+// quantile gives a percentile of a bucket's histogram; the largest value for 100.
+func quantile(of func(*bucket) *hdr.Histogram, percentile float64) func(*bucket) (float64, bool) {
+	return func(b *bucket) (float64, bool) {
+		h := of(b)
+		if h == nil {
+			return 0, false
+		}
+		return float64(h.ValueAtPercentile(percentile)), true
+	}
+}
+
+// rate gives a count as so many per second.
+func (t *timeline) rate(of func(*bucket) int64) func(*bucket) (float64, bool) {
+	return func(b *bucket) (float64, bool) { return float64(of(b)) * 1e9 / float64(t.width), true }
+}

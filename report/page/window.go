@@ -1,0 +1,142 @@
+package page
+
+import (
+	"math"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// maxDrawn is how many operations are drawn at most, and maxCommands how many commands.
+const (
+	maxDrawn    = 4000
+	maxCommands = 6000
+)
+
+// window keeps the operations around the instants that matter. When there are too many, it draws closer to them.
+type window struct {
+	key   string  // "" until the first operation, when no violation names one
+	at    []int64 // what matters, by time; empty: the beginning of the record
+	reach int64   // nanoseconds on either side
+	ops   []history.Operation
+	left  int64 // operations of the key that were not kept
+	held  map[string]*inForce
+	other int64 // operations of other keys
+}
+
+// inForce is what is known of a client before the window: whether it came in holding the lock is seen at the end.
+type inForce struct {
+	acquire, extend history.Operation // the last that were granted before it
+	released        int64             // call of the last release before it; math.MinInt64: none
+}
+
+func newWindow(key string, at []int64) *window {
+	return &window{key: key, at: slices.Sorted(slices.Values(at)), reach: math.MaxInt64, held: map[string]*inForce{}}
+}
+
+// distance is how far an operation is from what matters; 0 when it is under way then.
+func (w *window) distance(op *history.Operation) int64 {
+	if len(w.at) == 0 {
+		return max(op.Call, 0)
+	}
+	least := int64(math.MaxInt64)
+	for _, at := range w.at {
+		switch {
+		case op.Return < at:
+			least = min(least, at-op.Return)
+		case op.Call > at:
+			least = min(least, op.Call-at)
+		default:
+			return 0
+		}
+	}
+	return least
+}
+
+func (w *window) take(op *history.Operation) {
+	if w.key == "" {
+		w.key = op.Key
+	}
+	if op.Key != w.key {
+		w.other++
+		return
+	}
+	if w.distance(op) > w.reach {
+		w.leave(op)
+		return
+	}
+	w.ops = append(w.ops, *op)
+	if len(w.ops) > 2*maxDrawn {
+		w.shrink()
+	}
+}
+
+// shrink keeps the nearer half.
+func (w *window) shrink() {
+	all := make([]int64, len(w.ops))
+	for i := range w.ops {
+		all[i] = w.distance(&w.ops[i])
+	}
+	slices.Sort(all)
+	w.reach = all[min(maxDrawn, len(all)-1)]
+	kept := w.ops[:0]
+	for i := range w.ops {
+		if w.distance(&w.ops[i]) <= w.reach && len(kept) < maxDrawn*3/2 {
+			kept = append(kept, w.ops[i])
+		} else {
+			w.leave(&w.ops[i])
+		}
+	}
+	w.ops = kept
+}
+
+// leave remembers of an operation that is not drawn what tells whether its client held the lock when the window begins.
+func (w *window) leave(op *history.Operation) {
+	w.left++
+	if len(w.at) == 0 || op.Return > w.at[0] {
+		return
+	}
+	f := w.held[op.Client]
+	if f == nil {
+		f = &inForce{released: math.MinInt64}
+		w.held[op.Client] = f
+	}
+	switch {
+	case op.Op == history.Acquire && op.Outcome == history.OK && op.Return >= f.acquire.Return:
+		f.acquire = *op
+	case op.Op == history.Extend && op.Outcome == history.OK && op.Return >= f.extend.Return:
+		f.extend = *op
+	case op.Op == history.Release:
+		f.released = max(f.released, op.Call)
+	}
+}
+
+// finish gives the operations in order of their calls, those included by which clients came in holding the lock.
+func (w *window) finish() []history.Operation {
+	if len(w.ops) > maxDrawn {
+		w.shrink()
+	}
+	for _, f := range w.held {
+		if f.acquire.ID != 0 && f.acquire.Return > f.released {
+			w.ops = append(w.ops, f.acquire)
+			if f.extend.Return > f.acquire.Return {
+				w.ops = append(w.ops, f.extend)
+			}
+		}
+	}
+	slices.SortFunc(w.ops, func(a, b history.Operation) int {
+		return int(min(max(a.Call-b.Call, -1), 1))
+	})
+	return w.ops
+}
+
+// span is what the window covers: all that was kept and began near enough.
+func (w *window) span() (from, to int64) {
+	from, to = math.MaxInt64, math.MinInt64
+	for i := range w.ops {
+		if w.distance(&w.ops[i]) <= w.reach {
+			from, to = min(from, w.ops[i].Call), max(to, w.ops[i].Return)
+		}
+	}
+	return from, to
+}

@@ -1,0 +1,28 @@
+package report
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// screen is how many columns a line takes at most: those of the narrowest terminal that people use.
+const screen = 80
+
+// wrapped breaks a text between words so that no line is wider than a screen, where its words allow that. The first line begins with head,
+// the others with as much space.
+func wrapped(head, text string) []string {
+	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
+	lines, line, width := []string{}, head, len(indent)
+	empty := true
+	for _, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		if !empty && width+1+n > screen {
+			lines, line, width, empty = append(lines, line), indent, len(indent), true
+		}
+		if !empty {
+			line, width = line+" ", width+1
+		}
+		line, width, empty = line+word, width+n, false
+	}
+	return append(lines, line)
+}
