@@ -39,12 +39,10 @@ type Env struct {
 	Clock Clock
 	// Rand is the source of tokens and of jitter. It is this client's own.
 	Rand io.Reader
-	// OnRenew, when set, is told of every extend that the lock does by itself. It must not block.
+	// OnRenew, when set, is called with every extend that the lock does by itself. It must not block.
 	OnRenew func(Renewal)
 	// Shared is common to all handles of this client. nil: every handle is on its own.
 	Shared *Shared
-	// Settings holds variant-specific settings by name ("defaults" = "library", …); unknown names are ignored.
-	Settings map[string]string
 }
 
 // DefaultPoll is the interval between tries when Env.Poll is 0.

@@ -96,7 +96,7 @@ func endedBy(ctx context.Context, err error) error {
 	return err
 }
 
-// over tells whether ctx has ended or is past its deadline: a connection's deadline, which is the context's, may strike
+// over reports whether ctx has ended or is past its deadline: a connection's deadline, which is the context's, may strike
 // before the context's own timer.
 func over(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()

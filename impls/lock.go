@@ -30,7 +30,7 @@ type Lock interface {
 	Close() error
 }
 
-// Grant is what a client is told when it is granted a lock or when its lease is restarted.
+// Grant is what a client learns when it is granted a lock or when its lease is restarted.
 type Grant struct {
 	// Token names the grant; "" where the variant has no unique tokens.
 	Token string

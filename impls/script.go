@@ -35,5 +35,5 @@ func (s *Script) Millis() *Script {
 	return NewScript(strings.TrimSuffix(s.Name, ".lua")+"_ms.lua", src)
 }
 
-// WholeSeconds tells whether a lease can be given in seconds, as the sources do.
+// WholeSeconds reports whether a lease can be given in seconds, as the sources do.
 func WholeSeconds(d time.Duration) bool { return d%time.Second == 0 }

@@ -76,7 +76,7 @@ type Claim struct {
 	Command string // the lockbench command that shows it
 }
 
-// Votes tells whether an attempt of the variant may be refused because of another's that was not granted: the votes of several nodes
+// Votes reports whether an attempt of the variant may be refused because of another's that was not granted: the votes of several nodes
 // split, attempts queue in order of arrival, or one of several permits is counted before it is taken. See history.Header.
 func (v Variant) Votes() bool {
 	return v.Topology == Independent || v.Traits.FIFO || v.Traits.Permits && v.Traits.MultiCommand
@@ -102,7 +102,7 @@ func (b Break) String() string {
 	return strings.TrimSuffix(string(b.Property)+"/"+string(b.Cause), "/")
 }
 
-// Covers tells whether b is what was seen, or leaves open what that says more.
+// Covers reports whether b is what was seen, or leaves open what that says more.
 func (b Break) Covers(seen Break) bool {
 	return b.Property == seen.Property && (b.Cause == "" || b.Cause == seen.Cause)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/locktest"
 )
 
@@ -19,19 +18,11 @@ type myLock struct {
 	lease time.Duration
 }
 
-var errTaken = errors.New("taken")
-
-func (l myLock) Lock(ctx context.Context) error {
-	for {
-		ok, err := l.redis.SetNX(ctx, l.key, "1", l.lease).Result()
-		if ok || err != nil {
-			return err
-		}
-		if err := (impls.SystemClock{}).Sleep(ctx, 10*time.Millisecond); err != nil {
-			return err
-		}
-	}
+func (l myLock) TryLock(ctx context.Context) (bool, error) {
+	return l.redis.SetNX(ctx, l.key, "1", l.lease).Result()
 }
+
+var errTaken = errors.New("taken")
 
 func (l myLock) Unlock(ctx context.Context) error {
 	if n, err := l.redis.Del(ctx, l.key).Result(); n == 1 || err != nil {
@@ -40,20 +31,19 @@ func (l myLock) Unlock(ctx context.Context) error {
 	return errTaken
 }
 
-// Ten lines put a lock of one's own before the kit. This one ends other clients' holds, which the kit must see.
+func newMyLock(c locktest.Config) (any, error) { return myLock{c.Redis, c.Key, c.TTL}, nil }
+
+// TestMyLock puts a lock of one's own before the kit. This one ends other clients' holds, which the kit must see.
 func TestMyLock(t *testing.T) {
-	locktest.Run(t, locktest.Plain(func(env impls.Env) (locktest.Locker, error) {
-		return myLock{env.Redis(), env.Key, env.Lease}, nil
-	}), locktest.Breaks("late-release", "lost-release"))
+	locktest.Run(t, newMyLock, locktest.Breaks("release-needs-a-hold", "release-once", "late-release", "lost-release", "reuse"))
 }
 
-// Example shows the test function that judges a lock.
+// Example is the whole of a test file: ten lines put a lock before the kit.
 func Example() {
 	test := func(t *testing.T) {
-		locktest.Run(t, locktest.Plain(func(env impls.Env) (locktest.Locker, error) {
-			return myLock{env.Redis(), env.Key, env.Lease}, nil
-		}), locktest.Can(impls.Traits{}), locktest.OnRedisServer())
+		locktest.Run(t, func(c locktest.Config) (any, error) {
+			return myLock{c.Redis, c.Key, c.TTL}, nil
+		})
 	}
-	_ = test
-	// Output:
+	_ = test // go test runs it as TestMyLock
 }

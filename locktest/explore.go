@@ -1,6 +1,10 @@
 package locktest
 
 import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -8,75 +12,225 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/workloads"
 )
 
-// ExploreOptions says what is explored. The zero value is the documented default of each field.
-type ExploreOptions struct {
-	Name      string         // of the lock, in messages; "" means the test's name
-	Kind      history.Kind   // "" means history.Mutex
-	Traits    impls.Traits   // what the lock can do; they choose the faults it must stand
-	Topology  impls.Topology // "" means one server
-	Clients   int            // 0 means two
-	Faults    []string       // nil means sim.DefaultFaults of the traits
-	MaxFaults int            // in one schedule; 0 means two, -1 none
-	Schedules int            // 0 means 2,000
-	Budget    time.Duration  // of real time; 0 means ten seconds
-	Seed      uint64
+// exploration is what Explore is asked for beside what Run is.
+type exploration struct {
+	clients   int
+	workload  string
+	faults    []string
+	maxFaults int
+	schedules int
+	budget    time.Duration
+	seed      uint64
+	replay    string
 }
 
-// Explore runs a lock of the caller's in the simulator, under many schedules of its messages and of faults, and fails the test with the
-// story of the first that breaks a promise, and with a tape that runs it again. newLock makes one client's handle; it must take its
-// connections, its clock and its randomness from the Env, or schedules cannot be repeated.
+// The options of Explore.
+const (
+	exploreSchedules = 2000
+	exploreBudget    = 20 * time.Second
+	exploreFaults    = 2
+)
+
+// Clients sets how many clients a schedule has; the default is two.
+func Clients(n int) Option { return func(c *config) { c.explore.clients = n } }
+
+// Workload sets what the clients do, by its name in "lockbench list workloads"; the default follows from what the lock can do.
+func Workload(name string) Option { return func(c *config) { c.explore.workload = name } }
+
+// Faults sets which faults may strike, by their names in "lockbench list faults", and how many in one schedule. The default is two of those that a
+// lock of its kind must stand; Faults(0) is none.
+func Faults(most int, names ...string) Option {
+	return func(c *config) { c.explore.maxFaults, c.explore.faults = most, append([]string{}, names...) }
+}
+
+// Schedules bounds how many schedules are run; the default is 2,000.
+func Schedules(n int) Option { return func(c *config) { c.explore.schedules = n } }
+
+// Budget bounds the real time of a search; the default is twenty seconds.
+func Budget(d time.Duration) Option { return func(c *config) { c.explore.budget = d } }
+
+// Seed chooses the schedules; the default is 0.
+func Seed(seed uint64) Option { return func(c *config) { c.explore.seed = seed } }
+
+// Replay runs the schedule of a tape, which a failed Explore has written, and no other.
+func Replay(tape string) Option { return func(c *config) { c.explore.replay = tape } }
+
+// Explore runs the lock in the simulator, under many schedules of its messages and of faults, and fails the test with the
+// story of the first that breaks a promise. Its tape is written to testdata/locktest, and the failure says how to run it again. The lock must
+// make its connections with Config.Redis or Config.Dial.
 //
-// It runs in the test's own process: a lock that panics in a goroutine of its own ends the test with it.
-func Explore(t *testing.T, newLock func(impls.Env) (impls.Lock, error), o ExploreOptions) {
+// The schedules run in processes of their own, as the rules of Run do.
+func Explore(t *testing.T, newLock Factory, options ...Option) {
 	t.Helper()
-	s := sim.New(nil)
-	defer func() {
-		if err := s.Close(); err != nil {
+	cfg := configure(options)
+	cfg.known(t)
+	j := workerJob(t)
+	t.Run("schedules", func(t *testing.T) {
+		switch {
+		case j == nil && cfg.explore.replay != "":
+			cfg.replay(t, newLock)
+		case j == nil:
+			cfg.search(t, newLock)
+		case j.Test == t.Name():
+			sim.WorkerMain(os.Stdin, os.Stdout, only{cfg.subject(t, newLock)})
+		}
+	})
+}
+
+// only is a catalogue of one lock.
+type only struct{ v impls.Variant }
+
+// Find gives the lock, whatever it is called.
+func (o only) Find(string) (impls.Variant, bool) { return o.v, true }
+
+// ScriptNames knows the scripts of a variant of lockbench's, and no library's.
+func (o only) ScriptNames() map[string]string {
+	names := map[string]string{}
+	for _, s := range o.v.Scripts {
+		names[s.Digest()] = s.Name
+	}
+	return names
+}
+
+// subject is the lock as the simulator knows one.
+func (cfg config) subject(t *testing.T, newLock Factory) impls.Variant {
+	t.Helper()
+	if !cfg.variant {
+		shaped, err := cfg.shape(newLock, nowhere())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg = shaped
+	}
+	mk := cfg.maker(newLock)
+	v := impls.Variant{Name: t.Name(), Kind: cfg.kind, Traits: cfg.traits, Topology: cfg.topology}
+	switch {
+	case v.Kind != history.Mutex:
+	case v.Traits.Shared:
+		v.Kind = history.RW
+	case v.Traits.Reentrant:
+		v.Kind = history.Reentrant
+	}
+	v.New = func(env impls.Env) (impls.Lock, error) {
+		l, _, err := mk(env)
+		return l, err
+	}
+	return v
+}
+
+// nowhere is an environment to look at a lock's methods in; nothing is sent.
+func nowhere() impls.Env {
+	env := impls.Env{Key: "shape", Owner: "shape", Lease: time.Second, Poll: time.Second / 40, Clock: impls.SystemClock{}, Rand: strings.NewReader(strings.Repeat("shape ", 1000))}
+	cl := unconnected()
+	env.Nodes, env.Addrs, env.Dial = append(env.Nodes, cl), []string{"127.0.0.1:1"}, refuseDial
+	return env
+}
+
+// program is what the clients of each schedule do.
+func (cfg config) program(t *testing.T, v impls.Variant) (sim.Program, sim.Bounds) {
+	t.Helper()
+	x := cfg.explore
+	p := sim.DefaultProgram(v)
+	if x.clients > 0 {
+		p.Clients = x.clients
+	}
+	if cfg.lease != virtualLease {
+		p.Config.Lease = cfg.lease
+	}
+	if cfg.nodes > 1 {
+		p.Nodes = cfg.nodes
+	}
+	if x.workload != "" {
+		w, ok := workloads.Find(x.workload)
+		if !ok {
+			t.Fatalf("no workload is called %q: see lockbench list workloads", x.workload)
+		}
+		p.Load, p.Workload, p.Also = w.Name(), w, nil
+	}
+	b := sim.Bounds{Faults: x.faults, MaxFaults: x.maxFaults, MaxWaits: 2}
+	if x.faults == nil {
+		b.Faults, b.MaxFaults = sim.DefaultFaults(v), exploreFaults
+	}
+	return p, b
+}
+
+// search looks for a schedule that breaks a promise.
+func (cfg config) search(t *testing.T, newLock Factory) {
+	v := cfg.subject(t, newLock)
+	p, b := cfg.program(t, v)
+	c := sim.ExploreConfig{Program: p, Bounds: b, Seed: cfg.explore.seed, Schedules: cfg.explore.schedules, Budget: cfg.explore.budget, Known: only{v},
+		Command: append([]string{os.Args[0], "-test.run=" + pattern(t.Name()), "-test.timeout=0", "-test.count=1"}, ownFlags()...),
+		Env:     []string{fmt.Sprintf(`%s={"test":%q,"explore":true}`, jobEnv, t.Name())}}
+	if c.Schedules == 0 {
+		c.Schedules = exploreSchedules
+	}
+	if c.Budget == 0 {
+		c.Budget = exploreBudget
+	}
+	r, err := sim.Explore(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.report(t, r)
+}
+
+// report fails the test with what was found.
+func (cfg config) report(t *testing.T, r sim.ExploreResult) {
+	t.Helper()
+	for _, w := range r.Warnings {
+		t.Log(w)
+	}
+	switch {
+	case r.First != nil:
+		again := "the tape cannot be written"
+		file, err := writeTape(t.Name(), r.First.Tape)
+		if err == nil {
+			again = fmt.Sprintf("run it again: locktest.Explore(t, newLock, locktest.Replay(%q))", file)
+		}
+		t.Errorf("%s broken (%s) in schedule %d:\n%s\n%s", r.First.Property, r.First.Cause, r.First.Schedule, strings.Join(r.First.Steps, "\n"), again)
+		if err != nil {
 			t.Error(err)
 		}
-	}()
-	r, err := s.Explore(t.Context(), o.config(t.Name(), newLock))
-	switch {
-	case err != nil:
-		t.Fatal(err)
-	case r.First != nil:
-		t.Errorf("%s broken (%s) in schedule %d:\n%s\n\ntape, for sim.ReadTape:\n%s", r.First.Property, r.First.Cause, r.First.Schedule,
-			strings.Join(r.First.Steps, "\n"), r.First.Tape)
-	case r.Schedules == 0:
-		t.Errorf("no schedule was run within %v", o.Budget)
+	case r.Verdict != "pass":
+		t.Errorf("%s: %d schedules were run, which shows nothing", r.Verdict, r.Schedules)
 	default:
 		t.Logf("%d schedules, no violation; inherent to leases: %s", r.Schedules, r.Exceptions())
 	}
 }
 
-// config fills in the defaults.
-func (o ExploreOptions) config(test string, newLock func(impls.Env) (impls.Lock, error)) sim.ExploreConfig {
-	v := impls.Variant{Name: o.Name, Kind: o.Kind, Traits: o.Traits, Topology: o.Topology, New: newLock}
-	if v.Name == "" {
-		v.Name = test
+// writeTape keeps a tape where the test's other files are.
+func writeTape(test string, tape sim.Tape) (string, error) {
+	dir := filepath.Join("testdata", "locktest")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
 	}
-	if v.Kind == "" {
-		v.Kind = history.Mutex
+	file := filepath.Join(dir, url.PathEscape(strings.TrimSuffix(test, "/schedules"))+".tape")
+	return filepath.ToSlash(file), os.WriteFile(file, []byte(tape.String()), 0o666)
+}
+
+// replay runs one schedule.
+func (cfg config) replay(t *testing.T, newLock Factory) {
+	f, err := os.Open(cfg.explore.replay)
+	if err != nil {
+		t.Fatal(err)
 	}
-	p := sim.DefaultProgram(v)
-	if o.Clients > 0 {
-		p.Clients = o.Clients
+	defer f.Close()
+	tape, err := sim.ReadTape(f)
+	if err != nil {
+		t.Fatalf("%s: %v", cfg.explore.replay, err)
 	}
-	b := sim.Bounds{Faults: o.Faults, MaxFaults: max(o.MaxFaults, 0), MaxWaits: 2}
-	if o.Faults == nil {
-		b.Faults = sim.DefaultFaults(v)
+	s := sim.New(only{cfg.subject(t, newLock)})
+	defer s.Close()
+	broken, story, err := s.Breaks(t.Context(), tape)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case broken:
+		t.Errorf("%s broken (%s):\n%s", tape.Property, tape.Cause, strings.Join(story, "\n"))
+	default:
+		t.Logf("%s (%s) is no longer broken", tape.Property, tape.Cause)
 	}
-	if o.MaxFaults == 0 {
-		b.MaxFaults = 2
-	}
-	c := sim.ExploreConfig{Program: p, Bounds: b, Seed: o.Seed, Schedules: o.Schedules, Budget: o.Budget}
-	if c.Schedules == 0 {
-		c.Schedules = 2000
-	}
-	if c.Budget == 0 {
-		c.Budget = 10 * time.Second
-	}
-	return c
 }

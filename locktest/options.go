@@ -1,47 +1,104 @@
 package locktest
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/subject"
 )
 
-// New makes one client's handle on the lock that env names. It is called once for each client of each rule.
-type New func(env impls.Env) (impls.Lock, error)
+// Config is what a lock is made of: the connection, the key, the lease, the poll interval and the client's name. A lock that brings its own
+// Redis client dials with Dial an address of Addrs.
+type Config = subject.Config
 
-// Option changes what Run does. The order of options does not matter.
+// Option changes what Run or Explore does. The order of options does not matter.
 type Option func(*config)
 
 type config struct {
-	kind   history.Kind
-	traits impls.Traits
-	nodes  int
-	lease  time.Duration
+	traits   impls.Traits
+	kind     history.Kind
+	topology impls.Topology
+	newLock  func(impls.Env) (impls.Lock, error) // of a variant; nil: the factory's
+	variant  bool
+	waits    bool // the subject has a Lock that waits
+	tries    bool // the subject has a TryLock
+
+	nodes    int
+	replicas int // of each node; only a real one has any
+	lease    time.Duration
+	real     time.Duration // the lease in real time
+	kept     func(time.Duration) time.Duration
+
 	breaks map[string]bool // must be broken
 	may    map[string]bool // may be broken
-	real   bool
-	// noVirtual leaves virtual time out.
+	only   map[string]bool
+
+	onRedis   bool
 	noVirtual bool
-	// replicas is how many each node has; only a real one can.
-	replicas int
-	only     map[string]bool
+	inProcess bool
+	wrong     []string // options that make no sense
+
+	explore exploration
 }
 
-// Can says what the lock can do, and by that which rules apply to it. Without it a lock is one with a lease and nothing else.
-func Can(t impls.Traits) Option { return func(c *config) { c.traits = t } }
+// promises are what the methods of a lock do not show.
+var promises = map[string]func(*impls.Traits){
+	"reentrant":     func(t *impls.Traits) { t.Reentrant = true },
+	"renews":        func(t *impls.Traits) { t.SelfRenewing = true },
+	"fifo":          func(t *impls.Traits) { t.FIFO = true },
+	"wakes":         func(t *impls.Traits) { t.Wakeups = true },
+	"writers-first": func(t *impls.Traits) { t.WritersFirst = true },
+	"repeatable":    func(t *impls.Traits) { t.Repeatable = true },
+	"no-lease":      func(t *impls.Traits) { t.NoLease = true },
+}
 
-// Kind says what sort of lock it is; the default is history.Mutex.
-func Kind(k history.Kind) Option { return func(c *config) { c.kind = k } }
+// Promises says what the lock promises and its methods do not show: "reentrant" (the holder may lock again), "renews" (it extends its
+// lease by itself), "wakes" (a release wakes waiters, who do not only poll), "fifo" (waiters get in in order of arrival),
+// "writers-first" (a waiting writer keeps new readers out), "repeatable" (an acquire that the Redis client sends twice grants as one does),
+// "no-lease" (a hold never ends by itself). Run checks what is promised; that a lock renews it sees without being told.
+func Promises(words ...string) Option {
+	return func(c *config) {
+		for _, w := range words {
+			set, ok := promises[w]
+			if !ok {
+				c.wrong = append(c.wrong, fmt.Sprintf("Promises(%q): want %s", w, strings.Join(slices.Sorted(maps.Keys(promises)), ", ")))
+				continue
+			}
+			set(&c.traits)
+		}
+	}
+}
+
+// Variant runs a lock of lockbench's contract in place of a factory's, which is nil then.
+func Variant(v impls.Variant) Option {
+	return func(c *config) {
+		c.traits, c.kind, c.topology, c.newLock = v.Traits, v.Kind, v.Topology, v.New
+		c.variant, c.waits, c.tries = true, true, true
+		if v.Topology == impls.Replicated {
+			c.replicas = 1
+		}
+	}
+}
 
 // Nodes gives the lock n independent masters instead of one.
 func Nodes(n int) Option { return func(c *config) { c.nodes = n } }
 
-// Replicas gives each node n replicas. Such a lock runs on redis-server alone: see OnRedisServer.
-func Replicas(n int) Option { return func(c *config) { c.replicas = n } }
+// TTL sets the lease of every hold in virtual time; the default is a second.
+func TTL(d time.Duration) Option { return func(c *config) { c.lease = d } }
 
-// Lease sets the lease of every hold in virtual time; the default is DefaultLease.
-func Lease(d time.Duration) Option { return func(c *config) { c.lease = d } }
+// RealLease sets the lease of every hold in real time; the default is 400 ms. A lock that counts in seconds needs one of whole seconds.
+func RealLease(d time.Duration) Option { return func(c *config) { c.real = d } }
+
+// ServerLease says how long the server keeps a hold of a lock that pads or rounds the lease which it is asked for: the rules then expect its
+// end there.
+func ServerLease(kept func(asked time.Duration) time.Duration) Option {
+	return func(c *config) { c.kept = kept }
+}
 
 // Breaks names rules that the lock breaks by design. Each must be seen broken.
 func Breaks(rules ...string) Option { return func(c *config) { add(c.breaks, rules) } }
@@ -49,20 +106,28 @@ func Breaks(rules ...string) Option { return func(c *config) { add(c.breaks, rul
 // MayBreak names rules that the lock breaks now and then, by a race that no test can force.
 func MayBreak(rules ...string) Option { return func(c *config) { add(c.may, rules) } }
 
-// OnRedisServer runs the rules on redis-server from PATH too, in real time. Without one those subtests are skipped, unless the
-// environment variable LOCKBENCH_REQUIRE names "process".
-func OnRedisServer() Option { return func(c *config) { c.real = true } }
-
-// OnlyReal leaves virtual time out, for a lock that has been through it already.
-func OnlyReal() Option { return func(c *config) { c.noVirtual = true } }
-
 // Only runs the named rules alone.
 func Only(rules ...string) Option { return func(c *config) { add(c.only, rules) } }
 
-// DefaultLease is the lease in virtual time; on a real server it is RealLease.
+// OnRedisServer runs the rules on redis-server from PATH too, in real time. Without one those subtests are skipped, unless the
+// environment variable LOCKBENCH_REQUIRE names "process".
+func OnRedisServer() Option { return func(c *config) { c.onRedis = true } }
+
+// OnlyReal leaves virtual time out: for a lock that has been through it already, and for one whose Redis client can use sockets and nothing
+// else. It implies OnRedisServer.
+func OnlyReal() Option { return func(c *config) { c.onRedis, c.noVirtual = true, true } }
+
+// InProcess runs the rules in the test's own process and not in one of their own: for a debugger, or to measure coverage. A lock that
+// panics in a goroutine of its own, or never stops, then ends the test.
+func InProcess() Option { return func(c *config) { c.inProcess = true } }
+
+// independentNodes is how many nodes a variant of several has unless Nodes says otherwise.
+const independentNodes = 5
+
+// The leases unless an option says otherwise.
 const (
-	DefaultLease = time.Second
-	RealLease    = 400 * time.Millisecond
+	virtualLease = time.Second
+	realLease    = 400 * time.Millisecond
 )
 
 func add(set map[string]bool, names []string) {
@@ -72,10 +137,18 @@ func add(set map[string]bool, names []string) {
 }
 
 func configure(options []Option) config {
-	c := config{kind: history.Mutex, nodes: 1, lease: DefaultLease,
+	c := config{kind: history.Mutex, topology: impls.Standalone, lease: virtualLease, real: realLease,
+		kept:   func(d time.Duration) time.Duration { return d },
 		breaks: map[string]bool{}, may: map[string]bool{}, only: map[string]bool{}}
 	for _, o := range options {
 		o(&c)
 	}
+	switch {
+	case c.nodes > 1:
+		c.topology = impls.Independent
+	case c.nodes == 0 && c.topology == impls.Independent:
+		c.nodes = independentNodes
+	}
+	c.nodes = max(c.nodes, 1)
 	return c
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-func quorum(c *C) {
+func quorum(c *trial) {
 	if len(c.nodes) < 3 {
 		return // one node is its own majority
 	}
@@ -36,7 +36,7 @@ func quorum(c *C) {
 var ailments = []string{"taken", "down", "hanging", "losing replies"}
 
 // quorumMasks runs in virtual time alone: many of its attempts last as long as a node may take.
-func quorumMasks(c *C) {
+func quorumMasks(c *trial) {
 	if len(c.nodes) < 3 || c.slack > 0 {
 		return
 	}
@@ -48,7 +48,7 @@ func quorumMasks(c *C) {
 }
 
 // tryMask acquires while the nodes of the mask have an ailment.
-func (c *C) tryMask(ailment string, mask int) {
+func (c *trial) tryMask(ailment string, mask int) {
 	what := fmt.Sprintf("nodes %0*b are %s", len(c.nodes), mask, ailment)
 	a, b := c.client("a"), c.client("b")
 	defer b.close()
@@ -81,7 +81,7 @@ func (c *C) tryMask(ailment string, mask int) {
 			c.errorf("%s: %q is left on %s", what, left, n.addr)
 		}
 	}
-	c.deleteKeys()
+	c.clear()
 }
 
 func isIn(n *node, all []*node) bool {
@@ -93,7 +93,7 @@ func isIn(n *node, all []*node) bool {
 	return false
 }
 
-func (c *C) fallIll(cl *client, ailment string, ill []*node) {
+func (c *trial) fallIll(cl *client, ailment string, ill []*node) {
 	switch ailment {
 	case "taken":
 		for _, n := range ill {
@@ -111,7 +111,7 @@ func (c *C) fallIll(cl *client, ailment string, ill []*node) {
 // confirmation is how long the replicas may take: they report once a second on an idle machine.
 const confirmation = 20 * time.Second
 
-func replicaMissing(c *C) {
+func replicaMissing(c *trial) {
 	if c.cfg.replicas == 0 {
 		return // nobody is asked
 	}

@@ -6,14 +6,14 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Rules lists every rule, in the order in which they are checked.
-func Rules() []Rule {
+// rules lists every rule, in the order in which they are checked.
+func rules() []rule {
 	return slices.Concat(ownership(), leases(), waiters(), capabilities())
 }
 
 // Who may hold, and who may end a hold.
-func ownership() []Rule {
-	return []Rule{
+func ownership() []rule {
+	return []rule{
 		{"excludes", "C1", "A holder keeps others out until it releases, and then the next client gets in.", nil, excludes},
 		{"release-needs-a-hold", "C2", "Who holds nothing can neither release nor extend: it hears ErrNotHeld, and the holder keeps the lock.", nil, releaseNeedsAHold},
 		{"release-once", "C2", "A second release hears ErrNotHeld and does nothing.", nil, releaseOnce},
@@ -22,14 +22,18 @@ func ownership() []Rule {
 		{"late-release", "C3", "A release that comes after the lease leaves the next client's hold alone.", leased, lateRelease},
 		{"late-release-told", "C2 C25", "A release that comes after the lease hears that the hold was lost.", leased, lateReleaseTold},
 		{"late-extend", "C2 C3 C4", "An extend that comes after the lease hears that the hold was lost, whether another holds by then or has come and gone, and makes no lock anew.", extends, lateExtend},
+		{"names-apart", "C1", "Locks of different names are independent, also of names that a hash takes for one another.", nil, namesApart},
+		{"reuse", "C1 C2", "One object may be used for many holds, and a new one for each; a new object of another client releases nothing.", nil, reuse},
+		{"release-frees", "C20 C21", "A release that said ok has freed the lock, whatever became of scripts, requests and replies; one that did not say so leaves it for a lease at the most.", nil, releaseFrees},
+		{"loss-returns", "C7", "A release of a hold that is gone returns with its context.", nil, lossReturns},
 		{"busy-is-busy", "C25", "Held by another is ErrBusy and nothing else; a server that is gone is not ErrBusy.", nil, busyIsBusy},
 		{"unique-tokens", "C2", "Every grant has a token of its own.", has(func(t impls.Traits) bool { return t.UniqueToken }, "it has no tokens"), uniqueTokens},
 	}
 }
 
 // Leases, clocks and replies that come late or not at all.
-func leases() []Rule {
-	return []Rule{
+func leases() []rule {
+	return []rule{
 		{"lease-lasts", "C5", "Nobody else gets in before the lease has ended.", leased, leaseLasts},
 		{"lease-ends", "C5 C8", "The lock of a client that died is free when its lease has ended.", leased, leaseEnds},
 		{"extend-restarts", "C5", "An extend starts the lease anew; it adds nothing to it.", both(extends, both(leased, unwatched)), extendRestarts},
@@ -40,32 +44,38 @@ func leases() []Rule {
 		{"lost-release", "C20", "A release whose reply is lost has released, and may be sent again.", leased, lostRelease},
 		{"lost-extend", "C20", "An extend whose reply is lost leaves the hold alone, and may be sent again.", both(extends, leased), lostExtend},
 		{"died-on-the-way", "C8", "A client that dies anywhere on its way through an acquire locks nobody out for longer than a lease.", leased, diedOnTheWay},
-		{"skewed-clock", "C23", "A client whose clock is two leases off neither gets in beside a holder nor keeps others out.", leased, skewedClock},
+		{"skewed-clock", "C23", "A client whose clock is two leases off neither gets in beside a holder nor keeps others out.", both(leased, ofContract), skewedClock},
 		{"lease-is-sane", "C5", "A lease of zero, below zero or of a part of a millisecond is refused.", leased, leaseIsSane},
+		{"odd-leases", "C5", "Leases that are not whole seconds, below a second or long are kept as they were asked for.", leased, oddLeases},
+		{"cancelled-request", "C7 C20", "An acquire whose context ends during its request leaves nothing behind: at once when the reply arrives, for a lease at the most when it does not.", leased, cancelledRequest},
 		{"scripts-forgotten", "C21", "A server that has forgotten the scripts costs two more requests at the most.", nil, scriptsForgotten},
 	}
 }
 
 // What waiters may count on.
-func waiters() []Rule {
-	return []Rule{
-		{"waits", "C7", "A waiting acquire is granted after the release.", nil, waits},
-		{"deadline", "C7 C25", "A waiting acquire ends with its context, with ErrCancelled, and leaves nothing behind.", nil, deadline},
+func waiters() []rule {
+	return []rule{
+		{"waits", "C7", "A waiting acquire is granted after the release.", waitsItself, waits},
+		{"deadline", "C7 C25", "A waiting acquire ends with its context, with an error, and leaves nothing behind.", waitsItself, deadline},
 		{"dead-waiter", "C9", "A waiter that died holds nobody up for longer than a lease.", leased, deadWaiter},
 		{"keys-deleted", "C10", "When the keys are deleted a waiter gets in within a lease.", leased, keysDeleted},
 		{"woken", "C11", "A release wakes a waiter at once, every time.", has(func(t impls.Traits) bool { return t.Wakeups }, "waiters poll"), woken},
 		{"subscription-cut", "C11", "A waiter whose subscription is cut gets in soon after the release all the same.", has(func(t impls.Traits) bool { return t.Wakeups }, "waiters poll"), subscriptionCut},
 		{"fifo", "C16", "Waiters get in in the order in which they came.", fifoOnly, fifo},
 		{"no-drift", "C9 C16", "Dead waiters hold the others up for one lease in all, however many they are.", fifoOnly, noDrift},
+		{"bounded-requests", "C7 C11", "An acquire, its release and a waiter send a bounded number of requests.", nil, boundedRequests},
+		{"no-stale-signals", "C11", "Wake-ups that nobody took keep no later waiter busy.", waitsItself, noSpinAfterSignals},
+		{"nothing-running", "C7", "When everything is released and closed no goroutine is left.", nil, leavesNothingRunning},
 		{"clean", "C7", "When everybody is done there is no key left but a counter, and no subscription.", nil, clean},
 		{"one-slot", "C24", "All keys of one lock are in one hash slot.", nil, oneSlot},
 	}
 }
 
 // What only some locks can do.
-func capabilities() []Rule {
-	return []Rule{
+func capabilities() []rule {
+	return []rule{
 		{"fences-grow", "C17", "Every grant has a higher fence than every grant before it.", has(func(t impls.Traits) bool { return t.Fenced }, "it has no fences"), fencesGrow},
+		{"fences-race", "C17", "Fences grow in the order of the holds when many clients contend.", has(func(t impls.Traits) bool { return t.Fenced }, "it has no fences"), fencesRace},
 		{"counts-entries", "C13", "A holder that acquires again keeps the lock until its last release, and no release too many is heard.", reentrant, countsEntries},
 		{"inner-release", "C13", "An inner release leaves the outer hold a whole lease.", both(reentrant, leased), innerRelease},
 		{"lost-entry", "C13", "An entry whose reply is lost leaves the outer hold alone, and what is left of it ends with the lease.", both(reentrant, leased), lostEntry},
@@ -73,6 +83,9 @@ func capabilities() []Rule {
 		{"reader-leaves-alone", "C14", "A reader that leaves ends its own hold and no other reader's.", sharing, readerLeavesAlone},
 		{"dead-reader", "C14", "A dead reader keeps a writer out for a lease at the most, though others read on.", both(sharing, leased), deadReader},
 		{"dead-writer-waits", "C9 C14", "A writer that died while it waited keeps readers out for a lease at the most.", both(sharing, leased), deadWriterWaits},
+		{"reader-leaks", "C14", "Readers that come, go and die leave no key and make nobody slower.", both(sharing, leased), readerLeaks},
+		{"mixed-modes", "C14", "One client may read and write by turns; what it is refused changes nothing.", sharing, mixedModes},
+		{"downgrade", "C14", "A writer that goes on as a reader lets waiting readers in at once, and no writer.", both(sharing, notOfContract), downgrade},
 		{"readers-wake", "C14", "Readers that wait for a writer get in together.", sharing, readersWake},
 		{"writer-first", "C14", "A waiting writer keeps new readers out, and gets in when the present ones have left.", has(func(t impls.Traits) bool { return t.WritersFirst }, "it does not promise that writers come first"), writerFirst},
 		{"permits", "C15", "There are never more holders than permits, and a release too many makes none.", has(func(t impls.Traits) bool { return t.Permits }, "it has one permit"), permits},
@@ -81,6 +94,9 @@ func capabilities() []Rule {
 		{"renews-own", "C10 C12", "A watchdog whose hold is gone tells it, and neither renews another's hold nor takes the lock again.", watched, renewsOwn},
 		{"renewal-fails", "C12", "A watchdog survives one renewal whose reply is lost.", watched, renewalFails},
 		{"one-watchdog", "C12 C13", "A holder that entered again is renewed as often as one that entered once.", both(reentrant, watched), oneWatchdog},
+		{"slow-renewals", "C12 C19", "A watchdog keeps the lock though replies are slow, and promises no more time than the server gives.", watched, slowRenewals},
+		{"renewed-again", "C12 C13", "A holder that entered again is renewed after an inner release, and in its next hold.", both(reentrant, watched), renewedAgain},
+		{"released-at-once", "C12", "A release that follows its acquire at once ends the watchdog.", nil, releasedAtOnce},
 		{"gave-up-unrenewed", "C12", "An acquire that was given up renews nothing.", watched, gaveUpUnrenewed},
 		{"quorum", "C18", "A lock on several nodes works without the minority of them, and not without the majority; a failed attempt leaves nothing.", nil, quorum},
 		{"quorum-masks", "C18", "Whatever some nodes are, taken, down, hanging or losing replies, a lock on several is granted if and only if the others are a majority, and a failed attempt and a release leave nothing on any node that is there.", nil, quorumMasks},
@@ -88,11 +104,11 @@ func capabilities() []Rule {
 	}
 }
 
-type need func(t impls.Traits) string
+type need func(cfg config) string
 
 func has(can func(impls.Traits) bool, otherwise string) need {
-	return func(t impls.Traits) string {
-		if can(t) {
+	return func(cfg config) string {
+		if can(cfg.traits) {
 			return ""
 		}
 		return otherwise
@@ -100,42 +116,66 @@ func has(can func(impls.Traits) bool, otherwise string) need {
 }
 
 func both(a, b need) need {
-	return func(t impls.Traits) string {
-		if why := a(t); why != "" {
+	return func(cfg config) string {
+		if why := a(cfg); why != "" {
 			return why
 		}
-		return b(t)
+		return b(cfg)
 	}
 }
 
-func leased(t impls.Traits) string {
-	return has(func(t impls.Traits) bool { return !t.NoLease }, "its holds never end by themselves")(t)
+func leased(cfg config) string {
+	return has(func(t impls.Traits) bool { return !t.NoLease }, "its holds never end by themselves")(cfg)
 }
 
-func extends(t impls.Traits) string {
-	return has(func(t impls.Traits) bool { return t.Extends }, "it cannot extend")(t)
+func extends(cfg config) string {
+	return has(func(t impls.Traits) bool { return t.Extends }, "it has no Extend")(cfg)
 }
 
-func validity(t impls.Traits) string {
-	return has(func(t impls.Traits) bool { return t.Validity }, "its grants say no ValidUntil")(t)
+func validity(cfg config) string {
+	return has(func(t impls.Traits) bool { return t.Validity }, "it has no ValidUntil")(cfg)
 }
 
-func reentrant(t impls.Traits) string {
-	return has(func(t impls.Traits) bool { return t.Reentrant }, "its holder may not acquire again")(t)
+func reentrant(cfg config) string {
+	return has(func(t impls.Traits) bool { return t.Reentrant }, "it does not promise that its holder may lock again")(cfg)
 }
 
-func sharing(t impls.Traits) string {
-	return has(func(t impls.Traits) bool { return t.Shared }, "it has no shared mode")(t)
+func sharing(cfg config) string {
+	return has(func(t impls.Traits) bool { return t.Shared }, "it has no readers")(cfg)
 }
 
-func watched(t impls.Traits) string {
-	return has(func(t impls.Traits) bool { return t.SelfRenewing }, "it does not renew by itself")(t)
+func watched(cfg config) string {
+	return has(func(t impls.Traits) bool { return t.SelfRenewing }, "it does not renew by itself")(cfg)
 }
 
-func unwatched(t impls.Traits) string {
-	return has(func(t impls.Traits) bool { return !t.SelfRenewing }, "it renews by itself")(t)
+func unwatched(cfg config) string {
+	return has(func(t impls.Traits) bool { return !t.SelfRenewing }, "it renews by itself")(cfg)
 }
 
-func fifoOnly(t impls.Traits) string {
-	return has(func(t impls.Traits) bool { return t.FIFO }, "it promises no order")(t)
+func fifoOnly(cfg config) string {
+	return has(func(t impls.Traits) bool { return t.FIFO }, "it promises no order")(cfg)
+}
+
+// ofContract is for what needs more of a lock's surroundings than a Config has.
+func ofContract(cfg config) string {
+	if cfg.variant {
+		return ""
+	}
+	return "its clock is the process's, which cannot be set for one client"
+}
+
+// notOfContract is for what package impls has no word for.
+func notOfContract(cfg config) string {
+	if cfg.variant {
+		return "package impls has no word for it"
+	}
+	return ""
+}
+
+// waitsItself is for what only a Lock that waits can break; the waiting of a lock that has TryLock alone is the kit's.
+func waitsItself(cfg config) string {
+	if cfg.waits {
+		return ""
+	}
+	return "it has no Lock that waits"
 }

@@ -1,171 +1,150 @@
 package locktest
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
-
-	"github.com/lockbench/lockbench/impls"
 )
 
-// Rule is one sentence that a lock must keep.
-type Rule struct {
-	Name string
-	// Cases are the numbers in Cases() of what the rule covers, such as "C2 C25".
-	Cases    string
-	Sentence string
-	// Needs says why the rule does not apply to a lock with these traits; "" when it does.
-	Needs func(t impls.Traits) string
-	check func(c *C)
+// rule is one sentence that a lock must keep.
+type rule struct {
+	name string
+	// cases are the numbers in cases() of what the rule covers, such as "C2 C25".
+	cases    string
+	sentence string
+	// needs says why the rule does not apply to such a lock; "" when it does.
+	needs func(cfg config) string
+	check func(c *trial)
 }
 
 // Run checks the rules that apply to the lock, one subtest for each.
-func Run(t *testing.T, newLock New, options ...Option) {
+//
+// The rules run in a process of their own: this test binary, started again with the same test alone, so that a lock which
+// panics, spins or never returns breaks one rule and not the test. A test's own preparations therefore run once more for
+// each such process. See InProcess.
+func Run(t *testing.T, newLock Factory, options ...Option) {
 	t.Helper()
 	cfg := configure(options)
 	cfg.known(t)
-	if cfg.replicas == 0 && !cfg.noVirtual { // miniredis has no replicas
-		t.Run("virtual", func(t *testing.T) { cfg.inVirtualTime(t, newLock) })
-	}
-	if cfg.real {
-		t.Run("redis-server", func(t *testing.T) { cfg.onRedisServer(t, newLock) })
-	}
-}
-
-func (cfg config) inVirtualTime(t *testing.T, newLock New) {
-	for _, r := range cfg.rules() {
-		t.Run(r.Name, func(t *testing.T) {
-			t.Parallel()
-			cfg.applies(t, r)
-			synctest.Test(t, func(t *testing.T) {
-				cfg.judge(t, r, newC(t.Name(), newLock, cfg, virtualNodes(t, cfg.nodes)).run(r))
-			})
+	j := workerJob(t)
+	world := func(name string, w world) {
+		t.Run(name, func(t *testing.T) {
+			if j == nil {
+				cfg.judgeAll(t, newLock, w)
+			} else if j.Test == t.Name() {
+				cfg.work(t, newLock, *j)
+			}
 		})
 	}
+	if cfg.replicas == 0 && !cfg.noVirtual { // miniredis has no replicas
+		world("virtual", virtual)
+	}
+	if cfg.onRedis {
+		world("redis-server", redisServer)
+	}
 }
 
-// looksAlone is how often a rule that did not come out as expected in real time is looked at again.
+// looksAlone is how often a rule that did not come out as expected in real time is looked at again: on a busy machine an instant may be
+// missed, and a lock that breaks its word breaks it each time.
 const looksAlone = 3
 
-// onRedisServer checks all rules at once, for they mostly sleep. What then is not as expected is checked again by itself: on a busy
-// machine an instant may be missed, and a lock that breaks its word breaks it each time.
-func (cfg config) onRedisServer(t *testing.T, newLock New) {
-	servers := realNodes(t, cfg)
-	cfg.lease = RealLease
-	cfg.supported(t, newLock, servers)
-	check := func(name string, r Rule) []string {
-		c := newC(name, newLock, cfg, servers)
-		c.slack = realSlack
-		return c.run(r)
+func (cfg config) judgeAll(t *testing.T, newLock Factory, w world) {
+	s := &supervisor{cfg: cfg, t: t, newLock: newLock, results: map[string]result{}}
+	if w == redisServer {
+		s.servers = startServers(t, cfg)
 	}
-	found := cfg.together(t.Name(), check)
+	var names []string
 	for _, r := range cfg.rules() {
-		t.Run(r.Name, func(t *testing.T) {
-			cfg.applies(t, r)
-			problems, checked := found[r.Name]
-			for n := 1; n <= looksAlone && (!checked || !cfg.expected(r, problems)); n++ {
-				problems, checked = check(fmt.Sprint(t.Name(), "/alone", n), r), true
+		names = append(names, r.name)
+	}
+	s.supervise(w, names)
+	if s.fatal != "" {
+		t.Fatal(s.fatal)
+	}
+	for _, line := range s.remarks {
+		t.Log(line)
+	}
+	for _, r := range cfg.rules() {
+		t.Run(r.name, func(t *testing.T) {
+			res := s.result(r.name)
+			for n := 0; n < looksAlone && res.realTime && !cfg.expected(r, res.Problems) && res.Skip == ""; n++ {
+				res = s.again(r.name)
 			}
-			cfg.judge(t, r, problems)
+			cfg.judge(t, r, res)
 		})
 	}
 }
 
-// supported skips the test of a lock that needs what the server has not.
-func (cfg config) supported(t *testing.T, newLock New, servers []*node) {
-	t.Helper()
-	c := newC(t.Name(), newLock, cfg, servers)
-	cl, err := c.open("first")
-	if err == nil {
-		defer cl.close()
-		if _, err = cl.try(exclusive); err == nil {
-			_ = cl.release()
-		}
-	}
-	if errors.Is(err, impls.ErrUnsupported) {
-		t.Skipf("redis-server cannot: %v", err)
-	}
-}
-
-// together checks the rules that apply and leave the server to the others, and gives what each found wrong.
-func (cfg config) together(test string, check func(name string, r Rule) []string) map[string][]string {
-	var mu sync.Mutex // protects found
-	found := map[string][]string{}
-	var checking sync.WaitGroup
-	for _, r := range cfg.rules() {
-		if r.Name == forgetting || r.Needs != nil && r.Needs(cfg.traits) != "" {
-			continue
-		}
-		checking.Go(func() {
-			problems := check(test+"/"+r.Name, r)
-			mu.Lock()
-			defer mu.Unlock()
-			found[r.Name] = problems
-		})
-	}
-	checking.Wait()
-	return found
-}
-
-// forgetting is the rule that makes a server forget what the other rules' clients count on.
-const forgetting = "scripts-forgotten"
-
-// expected tells whether a rule came out as it was said to.
-func (cfg config) expected(r Rule, problems []string) bool {
+// expected reports whether a rule came out as it was said to.
+func (cfg config) expected(r rule, problems []string) bool {
 	if len(problems) > 0 {
-		return cfg.breaks[r.Name] || cfg.may[r.Name]
+		return cfg.breaks[r.name] || cfg.may[r.name]
 	}
-	return !cfg.breaks[r.Name]
+	return !cfg.breaks[r.name]
 }
 
 // judge holds what a rule found wrong against what is expected.
-func (cfg config) judge(t *testing.T, r Rule, problems []string) {
+func (cfg config) judge(t *testing.T, r rule, res result) {
 	t.Helper()
+	for _, n := range res.Notes {
+		t.Log(n)
+	}
+	text := strings.Join(res.Problems, "\n\t")
 	switch {
-	case cfg.expected(r, problems) && len(problems) > 0:
-		t.Logf("broken, as expected: %s\n\t%s", r.Sentence, strings.Join(problems, "\n\t"))
-	case len(problems) > 0:
-		t.Errorf("broken: %s\n\t%s", r.Sentence, strings.Join(problems, "\n\t"))
-	case cfg.breaks[r.Name]:
-		t.Errorf("expected to be broken, and was kept: %s", r.Sentence)
+	case res.Skip != "":
+		t.Skipf("does not apply: %s", res.Skip)
+	case len(res.Problems) > 0 && cfg.expected(r, res.Problems):
+		t.Logf("broken, as expected: %s\n\trule: %s", text, r.sentence)
+	case len(res.Problems) > 0:
+		if len(res.Log) > 0 {
+			text += "\n\tthe last requests:\n\t\t" + strings.Join(res.Log, "\n\t\t")
+		}
+		t.Errorf("%s\n\trule: %s", text, r.sentence)
+	case cfg.breaks[r.name] && res.Unjudged != "":
+		t.Errorf("expected to be broken, and not judged: %s", res.Unjudged)
+	case cfg.breaks[r.name]:
+		t.Errorf("expected to be broken, and was kept: %s", r.sentence)
+	case res.Unjudged != "":
+		t.Skipf("not judged: %s", res.Unjudged)
 	}
 }
 
-// known fails on a name that is no rule: a misspelt expectation would expect nothing.
+// known fails on a name that is no rule, and on options that make no sense: a misspelt expectation would expect nothing.
 func (cfg config) known(t *testing.T) {
 	t.Helper()
 	names := map[string]bool{}
-	for _, r := range Rules() {
-		names[r.Name] = true
+	for _, r := range rules() {
+		names[r.name] = true
 	}
 	for _, set := range []map[string]bool{cfg.breaks, cfg.may, cfg.only} {
 		for n := range set {
 			if !names[n] {
-				t.Fatalf("there is no rule %q", n)
+				t.Fatalf("there is no rule %q%s", n, nearest(n, rules()))
 			}
 		}
 	}
+	if len(cfg.wrong) > 0 {
+		t.Fatal(strings.Join(cfg.wrong, "\n"))
+	}
 }
 
-func (cfg config) rules() []Rule {
-	var out []Rule
-	for _, r := range Rules() {
-		if len(cfg.only) == 0 || cfg.only[r.Name] {
+// nearest suggests a rule whose name begins alike.
+func nearest(name string, all []rule) string {
+	head, _, _ := strings.Cut(name, "-")
+	for _, r := range all {
+		if strings.HasPrefix(r.name, head) {
+			return fmt.Sprintf("; is it %q?", r.name)
+		}
+	}
+	return ""
+}
+
+func (cfg config) rules() []rule {
+	var out []rule
+	for _, r := range rules() {
+		if len(cfg.only) == 0 || cfg.only[r.name] {
 			out = append(out, r)
 		}
 	}
 	return out
-}
-
-func (cfg config) applies(t *testing.T, r Rule) {
-	t.Helper()
-	if r.Needs == nil {
-		return
-	}
-	if why := r.Needs(cfg.traits); why != "" {
-		t.Skipf("does not apply: %s", why)
-	}
 }

@@ -5,7 +5,13 @@ import (
 	"time"
 )
 
-func renews(c *C) {
+// background counts what a client has sent by itself since an instant: renewals, told of or not.
+func (c *trial) background(cl *client, since time.Time) int {
+	n, _ := c.log.count(cl.name, since)
+	return n
+}
+
+func renews(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	a.mustHold("the lock is free", exclusive)
 	for i := range 14 { // more than ten leases
@@ -13,44 +19,55 @@ func renews(c *C) {
 		b.mustBeRefused(fmt.Sprintf("a has worked for %d quarters of a lease", 3*(i+1)), exclusive)
 	}
 	a.mustRelease("a holds")
-	a.renewals()
+	c.settle()
+	released := time.Now()
 	b.mustHold("a has released", exclusive)
-	c.sleep(c.lease + c.slack)
-	if n := a.renewals(); n > 0 {
-		c.errorf("%d renewals after the release", n)
+	c.mustBeSilent(a, released, "a has released")
+}
+
+// mustBeSilent looks for requests in the two leases after an instant.
+func (c *trial) mustBeSilent(cl *client, since time.Time, why string) {
+	c.sleep(2*c.lease + c.slack)
+	n, last := c.log.count(cl.name, since)
+	if n > 0 {
+		c.errorf("%s, and it sent %d requests in the two leases after, at last %s", why, n, last)
 	}
 }
 
-func renewsOwn(c *C) {
+// renewsOwn: a hold that is gone is told, is not renewed, and is not made anew; the next client's is left alone, also when that client dies.
+func renewsOwn(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	g := a.mustHold("the lock is free", exclusive)
 	c.settle() // a watchdog may renew at once
 	c.deleteKeys()
-	a.renewals()
 	c.sleep(c.lease + c.slack)
-	if n := a.renewals(); n > 0 {
-		c.errorf("the keys were deleted, and %d renewals say that they succeeded", n)
-	}
 	if c.cfg.traits.NotifiesLoss {
-		select {
-		case <-g.Lost:
-		default:
-			c.errorf("the keys were deleted a lease ago, and Lost is not closed")
+		if !ended(g.Lost) {
+			c.errorf("a's keys were deleted a lease ago, and its Lost is not closed")
 		}
 	}
-	a2 := c.client("a2")
-	a2.mustHold("nobody holds", exclusive)
+	c.mustBeSilent(a, time.Now(), "a's keys were deleted a lease ago")
+	a2, next := c.client("a2"), c.client("next")
+	a2.mustHold("nobody holds: a's keys were deleted, and it has not taken the lock again", exclusive)
 	c.settle()
 	c.deleteKeys()
-	b.mustHold("the keys were deleted", exclusive)
-	a2.renewals()
-	c.sleep(c.lease + c.slack)
-	if n := a2.renewals(); n > 0 {
-		c.errorf("b holds, and %d renewals of a2 succeeded", n)
+	b.mustHold("a2's keys were deleted", exclusive)
+	begin := time.Now()
+	b.dies()
+	c.mustGetIn(next, begin, "a2's keys were deleted, b was granted the lock and died")
+}
+
+// ended reports whether a channel is closed.
+func ended(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
-func renewalFails(c *C) {
+func renewalFails(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	a.mustHold("the scripts are known from here on", exclusive)
 	a.mustRelease("a holds")
@@ -60,37 +77,106 @@ func renewalFails(c *C) {
 		c.sleep(c.lease*3/4 + c.slack/4)
 		b.mustBeRefused(fmt.Sprintf("a has worked for %d quarters of a lease, and one reply to its watchdog was lost", 3*(i+1)), exclusive)
 	}
-	select {
-	case <-g.Lost:
+	if ended(g.Lost) {
 		c.errorf("one renewal's reply was lost, the lock is a's, and a was told that it was lost")
-	default:
 	}
 	a.mustRelease("a holds")
 }
 
-func oneWatchdog(c *C) {
+// slowRenewals: with every reply held back for a quarter of a lease the hold is kept, and nobody is promised more time than the server gives.
+func slowRenewals(c *trial) {
+	a, b := c.client("a"), c.client("b")
+	a.mustHold("the scripts are known from here on", exclusive)
+	a.mustRelease("a holds")
+	g := a.mustHold("the lock is free", exclusive)
+	a.wires.slow(c.lease / 4)
+	for i := range 24 {
+		c.sleep(c.lease / 8)
+		if ended(g.Lost) {
+			c.note("a was told that its hold is lost, though only replies were slow")
+			break
+		}
+		b.mustBeRefused(fmt.Sprintf("a has worked for %d eighths of a lease with slow replies", i+1), exclusive)
+		c.untilIsTrue(a)
+	}
+	a.wires.slow(0)
+}
+
+// untilIsTrue compares what a lock says of its end now with the server's clock.
+func (c *trial) untilIsTrue(a *client) {
+	until, ok := a.until()
+	left := c.remaining()
+	if !ok || left <= 0 {
+		return
+	}
+	if end := time.Now().Add(left + time.Millisecond + c.slack); until.After(end) {
+		c.errorf("a.ValidUntil is %v from now, and the server's lease ends %v from now", time.Until(until), left)
+	}
+}
+
+func oneWatchdog(c *trial) {
 	a := c.client("a")
 	count := func() int {
-		a.renewals()
+		begin := time.Now()
 		c.sleep(2*c.lease + c.lease/20)
-		return a.renewals()
+		return c.background(a, begin)
 	}
 	a.mustHold("the lock is free", exclusive)
 	once := count()
 	a.mustHold("a holds", exclusive)
 	a.mustHold("a holds", exclusive)
 	if n := count(); n > once+1 {
-		c.errorf("%d renewals in two leases when a has entered once, and %d when it has entered three times", once, n)
+		c.errorf("%d requests of the watchdog in two leases when a has entered once, and %d when it has entered three times", once, n)
 	}
 	for range 3 {
 		a.mustRelease("a holds")
 	}
+	c.settle()
 	if n := count(); n > 0 {
-		c.errorf("%d renewals after the last release", n)
+		c.errorf("%d requests of the watchdog after the last release", n)
 	}
 }
 
-func gaveUpUnrenewed(c *C) {
+// renewedAgain: a watchdog that counted entries starts anew with the next hold, and goes on after an inner release.
+func renewedAgain(c *trial) {
+	a, b := c.client("a"), c.client("b")
+	stays := func(when string) {
+		for range 3 {
+			c.sleep(c.lease*3/4 + c.slack/4)
+			b.mustBeRefused(when, exclusive)
+		}
+	}
+	for i := range 2 {
+		a.mustHold("the lock is free", exclusive)
+		a.mustHold("a holds", exclusive)
+		a.mustRelease("a holds twice")
+		stays(fmt.Sprintf("hold no. %d of a, which entered twice and has released once", i+1))
+		a.mustRelease("a holds")
+	}
+	b.mustHold("a has released", exclusive)
+}
+
+// releasedAtOnce: the watchdog that an acquire starts and a release stops must not be started after it is stopped.
+func releasedAtOnce(c *trial) {
+	a, b := c.client("a"), c.client("b")
+	for range 50 {
+		a.mustHold("the lock is free", exclusive)
+		a.mustRelease("a was granted it just now")
+	}
+	c.settle()
+	begin := time.Now()
+	b.mustHold("a has released", exclusive)
+	c.mustBeSilent(a, begin, "a has acquired and released 50 times at once")
+	if c.cfg.traits.NoLease {
+		return
+	}
+	b.dies()
+	c.sleep(c.lease + c.lease/20 + c.slack)
+	next := c.client("next")
+	next.mustHold("b died more than a lease ago", exclusive)
+}
+
+func gaveUpUnrenewed(c *trial) {
 	a, b, next := c.client("a"), c.client("b"), c.client("next")
 	a.mustHold("the lock is free", exclusive)
 	w := b.waits(exclusive)
@@ -99,18 +185,12 @@ func gaveUpUnrenewed(c *C) {
 	_ = w.result()
 	a.mustRelease("a holds")
 	b.wires.loseReplies(1) // the grant may be known to the server and never to b
-	_, _ = b.try(exclusive)
+	_, err := b.try(exclusive)
 	b.wires.loseReplies(0)
+	if err == nil {
+		b.mustRelease("it was granted the lock in spite of a lost reply")
+	}
 	begin := time.Now()
-	got := next.waits(exclusive)
-	if got.result() != nil {
-		c.fatalf("b has given up, and the next client is not granted the lock: %v", got.err)
-	}
-	if took := got.at.Sub(begin); c.late(took, c.lease+c.lease/10) {
-		c.errorf("b has given up, and the next client was granted the lock after %v, want a lease of %v at the most", took, c.lease)
-	}
-	c.sleep(c.lease)
-	if n := b.renewals(); n > 0 {
-		c.errorf("%d renewals of a client that was granted nothing", n)
-	}
+	c.mustGetIn(next, begin, "b has given up")
+	c.mustBeSilent(b, time.Now(), "b was granted nothing and has given up")
 }

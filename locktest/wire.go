@@ -1,7 +1,6 @@
 package locktest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -10,21 +9,36 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // wires are all connections of one client, and what is done to them.
 type wires struct {
-	mu       sync.Mutex // the client's goroutines against the test's
-	open     []*wire
-	dead     bool
-	countTo  int           // the client dies when so many more requests have left; 0: it does not
-	loseNext int           // so many next replies are lost
-	delay    time.Duration // every reply is held back
-	sent     int
-	down     []*node // cannot be reached
-	hung     []*node // swallow requests
-	lossy    []*node // do what is asked, and the reply is lost
+	c    *trial
+	name string // of the client
+
+	mu           sync.Mutex // the client's goroutines against the test's
+	call         string     // the method of the lock that runs
+	open         []*wire
+	dead         bool
+	countTo      int           // the client dies when so many more requests have left; 0: it does not
+	loseRequests int           // so many next requests never arrive
+	loseNext     int           // so many next replies are lost
+	delay        time.Duration // every reply is held back
+	onReply      func()        // called once when the next reply is there, before it is passed on
+	sent         int
+	down         []*node // cannot be reached
+	hung         []*node // swallow requests
+	lossy        []*node // do what is asked, and the reply is lost
+
+	instant time.Time // of the last request
+	burst   int       // requests at that instant since the last call
+	spun    bool
 }
+
+// spinLimit is how many requests of one call, or of the background between calls, may leave at one instant of virtual time.
+const spinLimit = 1000
 
 var errDead = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("the client is dead")}
 
@@ -32,10 +46,6 @@ var errDead = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("the client i
 func (w *wires) die() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.dieLocked()
-}
-
-func (w *wires) dieLocked() {
 	w.dead = true
 	for _, c := range w.open {
 		_ = c.Conn.Close()
@@ -49,14 +59,23 @@ func (w *wires) dieAfter(n int) { w.set(func() { w.countTo = n }) }
 // loseReplies loses the replies of the next n requests; the server has done what they asked.
 func (w *wires) loseReplies(n int) { w.set(func() { w.loseNext = n }) }
 
+// dropRequests loses the next n requests on their way: the connection breaks and the server has done nothing.
+func (w *wires) dropRequests(n int) { w.set(func() { w.loseRequests = n }) }
+
 // slow holds back every reply.
 func (w *wires) slow(d time.Duration) { w.set(func() { w.delay = d }) }
+
+// whenAnswered calls f once, when the server has done what the next request asks and before the client is told.
+func (w *wires) whenAnswered(f func()) { w.set(func() { w.onReply = f }) }
 
 // requests counts what was sent since the last call.
 func (w *wires) requests() (n int) {
 	w.set(func() { n, w.sent = w.sent, 0 })
 	return n
 }
+
+// calling notes which method of the lock runs, "" for none.
+func (w *wires) calling(name string) { w.set(func() { w.call, w.burst = name, 0 }) }
 
 // unreachable cuts the client off from some nodes, and from no others.
 func (w *wires) unreachable(nodes []*node) {
@@ -106,6 +125,11 @@ func (w *wires) dial(ctx context.Context, n *node) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.c.db > 0 {
+		if err := selectDB(conn, w.c.db); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+	}
 	c := &wire{Conn: conn, all: w, node: n}
 	w.set(func() { w.open = append(w.open, c) })
 	return c, nil
@@ -119,35 +143,71 @@ type wire struct {
 
 	subscribed atomic.Bool
 
-	mu   sync.Mutex // Read and Write come from two goroutines
-	lost bool
+	mu      sync.Mutex // Read and Write come from two goroutines
+	lost    bool
+	asked   resp.Requests
+	answers resp.Replies
+	pairs   resp.Pairing[*entry]
 }
 
-// handshakes are requests of the Redis client and not of the lock.
-var handshakes = [][]byte{[]byte("hello"), []byte("client\r\n"), []byte("subscribe")}
+// ofClient are requests of the Redis client and not of the lock.
+var ofClient = map[string]bool{"HELLO": true, "CLIENT": true, "AUTH": true, "SELECT": true, "READONLY": true, "COMMAND": true, "PING": true}
+
+// ofChannels open and close subscriptions.
+var ofChannels = map[string]bool{"SUBSCRIBE": true, "PSUBSCRIBE": true, "SSUBSCRIBE": true, "UNSUBSCRIBE": true, "PUNSUBSCRIBE": true, "SUNSUBSCRIBE": true}
 
 // Write passes a request on and arranges what is to become of its reply.
 func (c *wire) Write(b []byte) (int, error) {
-	lower := bytes.ToLower(b)
-	for _, h := range handshakes {
-		if bytes.Contains(lower, h) {
-			c.subscribed.Store(bytes.Contains(lower, []byte("subscribe")))
-			return c.Conn.Write(b)
-		}
+	if !c.note(b) {
+		return c.Conn.Write(b)
 	}
-	hang, lose, last := c.all.next(c.node)
-	if hang {
+	f := c.all.next(c.node)
+	if f.spins {
+		time.Sleep(c.all.c.lease / 100) // lets time go on, so that the call can end
+	}
+	if f.hang {
 		return len(b), nil
 	}
 	c.mu.Lock()
-	c.lost = lose || last
+	c.lost = f.loseReply || f.last || f.loseRequest
 	c.mu.Unlock()
+	if f.loseRequest {
+		_ = c.Conn.Close()
+		return len(b), nil
+	}
 	n, err := c.Conn.Write(b)
-	if last {
+	if f.last {
 		c.await()
 		c.all.die()
 	}
 	return n, err
+}
+
+// note writes down what is about to be sent, and reports whether there is a request of the lock's among it.
+func (c *wire) note(b []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var call string
+	c.all.set(func() { call = c.all.call })
+	own := false
+	c.asked.Feed(b)
+	for {
+		r, ok := c.asked.Next()
+		if !ok {
+			return own
+		}
+		var e *entry
+		switch name := r.Name(); {
+		case ofChannels[name]:
+			c.subscribed.Store(true)
+		case !ofClient[name]:
+			own = true
+			e = c.all.c.log.sent(c.all.name, call, r)
+		}
+		if place := c.pairs.Expect(r); place != nil {
+			*place = e
+		}
+	}
 }
 
 // await reads the reply, so that the server has done what was asked before the client dies.
@@ -156,25 +216,58 @@ func (c *wire) await() {
 	_, _ = c.Conn.Read(make([]byte, 1<<12))                 // an error is as good: nothing will come any more
 }
 
+// fortune is what becomes of one request.
+type fortune struct {
+	hang, loseRequest, loseReply bool
+	last                         bool // the client dies when the server has done it
+	spins                        bool
+}
+
 // next counts a request.
-func (w *wires) next(n *node) (hang, lose, last bool) {
+func (w *wires) next(n *node) (f fortune) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent++
-	if w.loseNext > 0 {
+	if w.loseRequests > 0 {
+		w.loseRequests--
+		f.loseRequest = true
+	} else if w.loseNext > 0 {
 		w.loseNext--
-		lose = true
+		f.loseReply = true
 	}
 	if w.countTo > 0 {
 		w.countTo--
-		last = w.countTo == 0
+		f.last = w.countTo == 0
 	}
-	return slices.Contains(w.hung, n), lose || slices.Contains(w.lossy, n), last
+	f.hang = slices.Contains(w.hung, n)
+	f.loseReply = f.loseReply || slices.Contains(w.lossy, n)
+	f.spins = w.spins()
+	return f
+}
+
+// spins reports whether so many requests have left without time passing that the lock would never stop.
+func (w *wires) spins() bool {
+	if w.c.slack > 0 {
+		return false
+	}
+	if now := time.Now(); !now.Equal(w.instant) {
+		w.instant, w.burst = now, 0
+	}
+	w.burst++
+	if w.burst <= spinLimit {
+		return false
+	}
+	if !w.spun {
+		w.spun = true
+		w.c.errorf("%s sent %d requests without time passing: %s", w.name, w.burst, w.c.log.tail(1))
+	}
+	return true
 }
 
 // Read passes a reply on, late or not at all.
 func (c *wire) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	c.heard(b[:n])
 	c.mu.Lock()
 	lost := c.lost
 	c.mu.Unlock()
@@ -183,9 +276,37 @@ func (c *wire) Read(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	var d time.Duration
-	c.all.set(func() { d = c.all.delay })
+	var tell func()
+	c.all.set(func() {
+		d = c.all.delay
+		if n > 0 {
+			tell, c.all.onReply = c.all.onReply, nil
+		}
+	})
+	if tell != nil {
+		tell()
+	}
 	if d > 0 && err == nil {
 		time.Sleep(d)
 	}
 	return n, err
+}
+
+// heard writes down what was answered.
+func (c *wire) heard(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers.Feed(b)
+	for {
+		r, ok := c.answers.Next()
+		if !ok {
+			return
+		}
+		if e, _ := c.pairs.Answer(r); e != nil && *e != nil {
+			c.all.c.log.answered(*e, c.node, r.Line(wordSize))
+		}
+	}
 }

@@ -3,11 +3,14 @@ package locktest
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +18,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // node is one Redis. admin reaches it past every fault.
@@ -30,7 +35,7 @@ type node struct {
 // realSlack is by how much real time may be late.
 const realSlack = 60 * time.Millisecond
 
-// virtualNodes makes n miniredis in the present bubble.
+// virtualNodes makes n miniredis: in the present bubble, or in real time.
 func virtualNodes(t *testing.T, n int) []*node {
 	t.Helper()
 	out := make([]*node, n)
@@ -44,33 +49,64 @@ func virtualNodes(t *testing.T, n int) []*node {
 	return out
 }
 
-// realNodes starts redis-servers without persistence on free ports, with their replicas, and stops them with the test.
-func realNodes(t *testing.T, cfg config) []*node {
+// startServers starts redis-servers without persistence on free ports, with their replicas, and stops them with the test. It gives the
+// addresses: of each node, followed by those of its replicas.
+func startServers(t *testing.T, cfg config) [][]string {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		missing(t, err)
 	}
-	out := make([]*node, cfg.nodes)
+	out := make([][]string, cfg.nodes)
 	for i := range out {
-		out[i] = realNode(t, path)
-		host, port, _ := net.SplitHostPort(out[i].addr)
+		out[i] = []string{startServer(t, path)}
+		host, port, _ := net.SplitHostPort(out[i][0])
 		for range cfg.replicas {
-			out[i].replicas = append(out[i].replicas, realNode(t, path, "--replicaof", host+" "+port))
+			out[i] = append(out[i], startServer(t, path, "--replicaof", host+" "+port))
 		}
 	}
 	return out
 }
 
-func realNode(t *testing.T, path string, more ...string) *node {
+// databases is how many rules can share a server, each with a database of its own.
+const databases = 256
+
+// realNodes reaches servers that run.
+func realNodes(t *testing.T, addrs [][]string) []*node {
 	t.Helper()
-	addr := startServer(t, path, more...)
+	out := make([]*node, len(addrs))
+	for i, group := range addrs {
+		out[i] = realNode(t, group[0])
+		for _, replica := range group[1:] {
+			out[i].replicas = append(out[i].replicas, realNode(t, replica))
+		}
+	}
+	return out
+}
+
+func realNode(t *testing.T, addr string) *node {
+	t.Helper()
 	n := &node{addr: addr, dial: func(ctx context.Context) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "tcp", addr)
 	}}
 	n.open(t)
 	return n
+}
+
+// selectDB puts a connection into a database, before the lock's Redis client has it.
+func selectDB(conn net.Conn, db int) error {
+	if _, err := conn.Write(resp.AppendRequest(nil, "SELECT", strconv.Itoa(db))); err != nil {
+		return err
+	}
+	answer := make([]byte, len("+OK\r\n"))
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		return err
+	}
+	if string(answer) != "+OK\r\n" {
+		return fmt.Errorf("SELECT %d: %q", db, answer)
+	}
+	return nil
 }
 
 func missing(t *testing.T, err error) {
@@ -90,7 +126,8 @@ func startServer(t *testing.T, path string, more ...string) string {
 	addr := l.Addr().String()
 	_ = l.Close()
 	_, port, _ := net.SplitHostPort(addr)
-	cmd := exec.Command(path, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+	cmd := exec.Command(path, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--databases", strconv.Itoa(databases), "--appendonly", "no",
+		"--hz", "100", // sixteen databases are searched for expired keys at a time: so all of them within a fifth of a second
 		"--repl-diskless-sync-delay", "0", "--dir", t.TempDir()}, more...)...)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -124,3 +161,11 @@ func clientOptions(addr string, dial func(ctx context.Context, network, addr str
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
+
+// errNotNow: a lock asks for a connection before it is used.
+var errNotNow = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("the kit only looks at the lock's methods")}
+
+func refuseDial(context.Context, string, string) (net.Conn, error) { return nil, errNotNow }
+
+// unconnected is a Redis client that reaches nothing.
+func unconnected() *redis.Client { return redis.NewClient(clientOptions("127.0.0.1:1", refuseDial)) }

@@ -22,7 +22,7 @@ func named(what string, sentinel, err error) error {
 	return fmt.Errorf("%s: %w: %v", what, sentinel, err)
 }
 
-// ended tells whether the caller's context is over; libraries that were waiting then do not always say so.
+// ended reports whether the caller's context is over; libraries that were waiting then do not always say so.
 func ended(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)

@@ -103,7 +103,7 @@ func redsyncRefusal(ctx context.Context, what string, err error) error {
 	return named(what, impls.ErrUnavailable, err)
 }
 
-// taken tells whether a quorum of nodes was taken, or the nodes that were not granted were all taken and none in trouble.
+// taken reports whether a quorum of nodes was taken, or the nodes that were not granted were all taken and none in trouble.
 func taken(err error) bool {
 	var quorum *redsync.ErrTaken
 	var node *redsync.ErrNodeTaken

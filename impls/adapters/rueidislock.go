@@ -157,7 +157,7 @@ func newRueidisHold(ctx context.Context, end context.CancelFunc) *rueidisHold {
 }
 
 // rueidisRefusal reads the error of an acquire. The library takes back what an attempt may have written before it returns,
-// yet does not tell whether that worked; its own time-out for one request looks like the caller's.
+// yet does not report whether that worked; its own time-out for one request looks like the caller's.
 func rueidisRefusal(ctx context.Context, what string, err error) error {
 	switch {
 	case errors.Is(err, rueidislock.ErrNotLocked):

@@ -156,7 +156,7 @@ func (x *trial) compareData(t tester, lock string, args []any) {
 	}
 }
 
-// note marks the script of a call as compared, and tells whether it is one.
+// note marks the script of a call as compared, and reports whether it is one.
 func (x *trial) note(args []any) bool {
 	digest := ""
 	switch fmt.Sprint(args[0]) {

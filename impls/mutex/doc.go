@@ -7,5 +7,5 @@
 // one that extends where the source has it.
 //
 // Two liberties are taken, both invisible on the server: a lease that is not whole seconds is given in milliseconds,
-// and a release that deleted nothing is told to the caller as ErrLost, where the sources drop the reply.
+// and a release that deleted nothing returns ErrLost, where the sources drop the reply.
 package mutex

@@ -57,7 +57,7 @@ func takeOver(ctx context.Context, env impls.Env, now time.Time, deadline string
 	return true, impls.Unsettled(expire(ctx, env))
 }
 
-// past tells whether a stored deadline lies before now. A value that is no deadline never does.
+// past reports whether a stored deadline lies before now. A value that is no deadline never does.
 func past(value string, now time.Time) bool {
 	ms, err := strconv.ParseInt(value, 10, 64)
 	return err == nil && ms < now.UnixMilli()

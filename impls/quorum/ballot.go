@@ -31,7 +31,7 @@ type ballot struct {
 // poll sends the request to all nodes, each under its own time-out and in a goroutine of the pool. The caller's context
 // cancels the counting, not the requests: they are bounded anyway, and one that is let finish is known.
 //
-// late is told of every node that may have granted after end was called.
+// late is called for every node that may have granted after end was called.
 func poll(ctx context.Context, env impls.Env, pool *sync.WaitGroup, ask request, late func(node int)) *ballot {
 	b := &ballot{votes: make(chan vote, len(env.Nodes))}
 	ctx = context.WithoutCancel(ctx)
@@ -48,7 +48,7 @@ func poll(ctx context.Context, env impls.Env, pool *sync.WaitGroup, ask request,
 	return b
 }
 
-// cast hands in a vote and tells whether it came too late to be counted.
+// cast hands in a vote and reports whether it came too late to be counted.
 func (b *ballot) cast(v vote) (late bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,16 +73,16 @@ type tally struct {
 // majority is how many votes decide.
 func (t tally) majority() int { return t.nodes/2 + 1 }
 
-// won tells whether a majority said yes.
+// won reports whether a majority said yes.
 func (t tally) won() bool { return t.yes >= t.majority() }
 
-// refused tells whether so many said no that a majority of yes is impossible.
+// refused reports whether so many said no that a majority of yes is impossible.
 func (t tally) refused() bool { return t.no > t.nodes-t.majority() }
 
-// decided tells whether the votes that are missing cannot change the outcome.
+// decided reports whether the votes that are missing cannot change the outcome.
 func (t tally) decided() bool { return t.won() || t.refused() }
 
-// done tells whether every node has been counted.
+// done reports whether every node has been counted.
 func (t tally) done() bool { return t.yes+t.no+t.none == t.nodes }
 
 func (t *tally) add(v vote) {

@@ -1,192 +1,20 @@
 package reentrant
 
 import (
-	"context"
 	"testing"
-	"time"
 
-	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/internal/redistest"
+	"github.com/lockbench/lockbench/locktest/kit"
 )
 
-func TestHolderEntersAgainAndOthersDoNot(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
-		for _, v := range Variants() {
-			a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
-			for range 3 {
-				a.Hold(t)
-			}
-			for range 3 {
-				_, err := b.Ask(t)
-				redistest.WantErr(t, v.Name+": another's try", err, impls.ErrBusy)
-				redistest.WantErr(t, v.Name+": another's release", b.Release(t.Context()), impls.ErrNotHeld)
-				redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
-			}
-			redistest.WantErr(t, v.Name+": one release too many", a.Release(t.Context()), impls.ErrNotHeld)
-			b.Hold(t)
-			redistest.WantErr(t, v.Name+": release", b.Release(t.Context()), nil)
-		}
-	})
+// exceptions are the rules of the conformance kit that variants break as their sources print them.
+var exceptions = kit.Exceptions{
+	Breaks: map[string][]string{
+		// What the release script answers is dropped.
+		"reentrant-local":  {"late-release-told"},
+		"watchdog-bounded": {"late-release-told", "renews", "renewal-fails", "renews-own", "slow-renewals", "renewed-again"},
+	},
 }
 
-func TestTraitsAreTrue(t *testing.T) {
-	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		for _, v := range Variants() {
-			a := join(t, s, v.Name, "a")
-			g := a.Hold(t)
-			_, err := a.Extend(t.Context())
-			if got := err == nil; got != v.Traits.Extends {
-				t.Errorf("%s: extend: %v, but Traits.Extends is %v", v.Name, err, v.Traits.Extends)
-			}
-			if got := g.Lost != nil; got != v.Traits.NotifiesLoss {
-				t.Errorf("%s: a channel for the loss: %v, but Traits.NotifiesLoss is %v", v.Name, got, v.Traits.NotifiesLoss)
-			}
-			if got := g.Token != ""; got != v.Traits.UniqueToken {
-				t.Errorf("%s: token %q, but Traits.UniqueToken is %v", v.Name, g.Token, v.Traits.UniqueToken)
-			}
-			time.Sleep(2 * lease)
-			if got := len(a.seen.take()) > 0; got != v.Traits.SelfRenewing {
-				t.Errorf("%s: renewed in two leases: %v, but Traits.SelfRenewing is %v", v.Name, got, v.Traits.SelfRenewing)
-			}
-			_, err = a.Try(t.Context(), history.Shared)
-			redistest.WantErr(t, v.Name+": shared", err, impls.ErrUnsupported)
-			_ = a.Release(t.Context())
-			time.Sleep(2 * lease)
-		}
-	})
-}
+func TestContract(t *testing.T) { kit.Run(t, Variants(), exceptions) }
 
-func TestEnteringAgainResetsTheLease(t *testing.T) {
-	// reentrant-local does not ask the server, so its lease runs on.
-	for name, left := range map[string]time.Duration{"reentrant-hash": lease, "reentrant-local": lease / 2} {
-		redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-			a := join(t, s, name, "a")
-			a.Hold(t)
-			time.Sleep(lease / 2)
-			a.Hold(t)
-			if got := a.Redis.PTTL(t.Context(), a.In.Key).Val(); got != left {
-				t.Errorf("%s: %v left after entering again at half the lease, want %v", name, got, left)
-			}
-		})
-	}
-}
-
-func TestReleaseAfterTheLeaseLeavesTheNextHolderAlone(t *testing.T) {
-	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		for _, v := range Variants() {
-			a, b, c := join(t, s, v.Name, "a"), join(t, s, v.Name, "b"), join(t, s, v.Name, "c")
-			a.Hold(t)
-			a.Redis.Del(t.Context(), a.In.Key) // as the end of the lease does
-			b.Hold(t)
-			err := a.Release(t.Context())
-			if v.Name == "reentrant-local" || v.Name == "watchdog-bounded" {
-				redistest.WantErr(t, v.Name+": late release, whose answer is dropped", err, nil)
-			} else {
-				redistest.WantErr(t, v.Name+": late release", err, impls.ErrLost)
-			}
-			redistest.WantErr(t, v.Name+": and again", a.Release(t.Context()), impls.ErrNotHeld)
-			_, err = c.Ask(t)
-			redistest.WantErr(t, v.Name+": a third client", err, impls.ErrBusy)
-			redistest.WantErr(t, v.Name+": the next holder's release", b.Release(t.Context()), nil)
-		}
-	})
-}
-
-// releases are the scripts that release, by variant.
-var releases = map[string]*impls.Script{
-	"reentrant-hash": releaseScript, "watchdog-timer": releaseScript, "redisson": redissonReleaseScript,
-	"reentrant-local": localReleaseScript, "watchdog-bounded": localReleaseScript,
-}
-
-func TestLostRepliesAreUnknown(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
-		for _, v := range Variants() {
-			a := join(t, s, v.Name, "a")
-			a.Hold(t)
-			a.LoseReply(releases[v.Name].Digest()) // and no renewal's
-			redistest.WantErr(t, v.Name+": release whose reply is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)
-			a.Redis.Del(t.Context(), a.In.Key)
-			b := join(t, s, v.Name, "b")
-			take := "eval"
-			if v.Traits.UniqueToken {
-				take = "\nset\r"
-			}
-			b.LoseReply(take)
-			_, err := b.Acquire(t.Context(), history.Exclusive)
-			redistest.WantErr(t, v.Name+": acquire whose reply is lost", err, impls.ErrUnknownOutcome)
-			b.Redis.Del(t.Context(), b.In.Key)
-		}
-	})
-}
-
-func TestWaiterIsCancelled(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
-		for _, v := range Variants() {
-			a, b := join(t, s, v.Name, "a"), join(t, s, v.Name, "b")
-			a.Hold(t)
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-			_, err := b.Acquire(ctx, history.Exclusive)
-			cancel()
-			redistest.WantErr(t, v.Name+": acquire past its deadline", err, impls.ErrCancelled)
-			redistest.WantErr(t, v.Name+": release of what was not granted", b.Release(t.Context()), impls.ErrNotHeld)
-			redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), nil)
-		}
-	})
-}
-
-func TestOwnersThatCollide(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
-		for _, v := range Variants() {
-			a, b := join(t, s, v.Name, "thread-1"), join(t, s, v.Name, "thread-1")
-			// Two processes draw different random numbers even where they name their threads alike.
-			other := b.Env(t, "another process", lease)
-			b.In.Rand = other.Rand
-			b = open(t, b.Client, v.Name, b.In)
-			a.Hold(t)
-			_, err := b.Ask(t)
-			if let := err == nil; let != v.Traits.LocalOwner {
-				t.Errorf("%s: a second process with the same thread name: %v, but Traits.LocalOwner is %v", v.Name, err, v.Traits.LocalOwner)
-			}
-			a.Redis.Del(t.Context(), a.In.Key)
-		}
-	})
-}
-
-// TestReleaseThatIsLostIsCountedAsDone: the owner's count stays one too high on the server, its next hold ends in an inner
-// release, and the lease must end what is left, which a watchdog that went on renewing would prevent.
-func TestReleaseThatIsLostIsCountedAsDone(t *testing.T) {
-	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		for _, name := range []string{"reentrant-hash", "watchdog-timer", "redisson"} {
-			a, b := join(t, s, name, "a"), join(t, s, name, "b")
-			a.Hold(t)
-			a.LoseRequest("eval")
-			redistest.WantErr(t, name+": release whose request is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)
-			a.Hold(t)
-			redistest.WantErr(t, name+": release", a.Release(t.Context()), nil)
-			_, err := b.Ask(t)
-			redistest.WantErr(t, name+": another's try", err, impls.ErrBusy)
-			start := time.Now()
-			if _, err := b.Acquire(t.Context(), history.Exclusive); err != nil {
-				t.Errorf("%s: another waits: %v", name, err)
-			}
-			if waited := time.Since(start); waited > lease {
-				t.Errorf("%s: another waited %v, want at most the lease %v", name, waited, lease)
-			}
-			_ = b.Release(t.Context())
-		}
-	})
-}
-
-func TestReleaseMayBeRepeatedWhileItsOutcomeIsUnknown(t *testing.T) {
-	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		for _, name := range []string{"reentrant-hash", "watchdog-timer", "redisson"} {
-			a := join(t, s, name, "a")
-			a.Hold(t)
-			a.LoseRequest("eval")
-			redistest.WantErr(t, name+": release whose request is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)
-			redistest.WantErr(t, name+": release again", a.Release(t.Context()), nil)
-			redistest.WantErr(t, name+": and a third time", a.Release(t.Context()), impls.ErrNotHeld)
-		}
-	})
-}
+func TestContractOnRedis(t *testing.T) { kit.OnRedis(t, Variants(), exceptions) }

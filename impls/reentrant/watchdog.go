@@ -28,7 +28,7 @@ func newWatchdog(env impls.Env, renew func(ctx context.Context) (bool, error)) *
 	return w
 }
 
-// over tells whether it has nothing left to do.
+// over reports whether it has nothing left to do.
 func (w *watchdog) over() bool {
 	select {
 	case <-w.lost:
@@ -46,7 +46,7 @@ func (w *watchdog) run() {
 	}
 }
 
-// tick renews once and tells whether to go on. A renewal that was under way when the watchdog was stopped is nobody's
+// tick renews once and reports whether to go on. A renewal that was under way when the watchdog was stopped is nobody's
 // business any more: it came before the release or found nothing.
 func (w *watchdog) tick() bool {
 	call := w.env.Clock.Now()

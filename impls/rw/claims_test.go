@@ -49,7 +49,7 @@ var rows = map[string]func(t *testing.T, s *redistest.Server, name string) bool{
 	},
 }
 
-// strangerEnds tells whether a reader's hold is over when another reader, who came later, has left.
+// strangerEnds reports whether a reader's hold is over when another reader, who came later, has left.
 func strangerEnds(t *testing.T, s *redistest.Server, name string) bool {
 	a, b, w := join(t, s, name, "a"), join(t, s, name, "b"), join(t, s, name, "w")
 	a.Asks(t, "first reader", read, nil)

@@ -75,7 +75,7 @@ func lookup(name []byte) (command, bool) {
 	return c, ok
 }
 
-// IsWrite tells whether a command, in upper case, may change what a node holds or wake somebody.
+// IsWrite reports whether a command, in upper case, may change what a node holds or wake somebody.
 func IsWrite(name string) bool { return commands[name].write }
 
 // Name is the command's name in upper case; "" for a request without arguments. It allocates only for names that Redis has not got.
@@ -87,7 +87,7 @@ func (r Request) Name() string {
 	return strings.ToUpper(Text(name, longestName))
 }
 
-// IsWrite tells whether the request may change what the node holds or wake somebody.
+// IsWrite reports whether the request may change what the node holds or wake somebody.
 func (r Request) IsWrite() bool {
 	c, _ := lookup(r.Arg(0))
 	return c.write

@@ -82,7 +82,7 @@ func (p *Pairing[T]) Answer(r Reply) (value *T, last bool) {
 	return &e.value, true
 }
 
-// goesOn counts a confirmation, and tells whether more will come.
+// goesOn counts a confirmation, and reports whether more will come.
 func (p *Pairing[T]) goesOn(e *entry[T]) bool {
 	e.seen = true
 	if e.left == anyNumber {

@@ -171,7 +171,7 @@ func (s *replyScan) end(next int) (step, error) {
 	return step{true, true}, nil
 }
 
-// complete counts the value just read at its level, leaves the levels that this fills, and tells whether it was the frame's last.
+// complete counts the value just read at its level, leaves the levels that this fills, and reports whether it was the frame's last.
 func (s *replyScan) complete() bool {
 	for s.depth > 0 {
 		l := &s.levels[s.depth-1]

@@ -38,19 +38,30 @@ func printable(b []byte) bool {
 	return true
 }
 
-// Line gives the reply in one line for a log: OK, (nil), 1, "value", -ERR …, true, [n items], and
-// [first, … n items] when the first is a number: scripts tell in it what they did. Text is cut to size bytes.
+// Line gives the reply in one line for a log: OK, (nil), 1, "value", -ERR …, true, [1, "a", (nil)]. Text is cut to size bytes. An aggregate
+// of more than that ends after a first number, [1, … 900 items], because scripts tell in it what they did; another is [900 items].
 func (r Reply) Line(size int) string {
-	v := r.value()
-	switch {
-	case r.opaque:
+	if r.opaque {
 		return "(not RESP)"
+	}
+	v := r.value()
+	if !v.aggregate() || v.null {
+		return v.line(size)
+	}
+	if v.streamed {
+		return "[items]"
+	}
+	if text, _, ok := list(nil, r.Raw[r.body:], size, 0); ok && len(text) <= size+2 {
+		return string(text)
+	}
+	return "[" + r.firstNumber() + strconv.Itoa(v.items()) + " items]"
+}
+
+// line is Line of a scalar.
+func (v value) line(size int) string {
+	switch {
 	case v.kind == '_' || v.null:
 		return "(nil)"
-	case v.aggregate() && v.streamed:
-		return "[items]"
-	case v.aggregate():
-		return "[" + r.firstNumber() + strconv.Itoa(v.items()) + " items]"
 	case v.kind == '-' || v.kind == '!':
 		return "-" + Text(v.text, size)
 	case v.kind == '$':
@@ -61,6 +72,31 @@ func (r Reply) Line(size int) string {
 		return strconv.FormatBool(len(v.text) > 0 && v.text[0] == 't')
 	}
 	return Text(v.text, size)
+}
+
+// maxListDepth is how deep lists are written out.
+const maxListDepth = 8
+
+// list appends the element that b begins with and gives what follows it; false when it is too long, too deep or of unknown length.
+func list(to, b []byte, size, depth int) (text, rest []byte, ok bool) {
+	v := read(b)
+	if v.size == 0 || v.kind == '|' || v.streamed || depth > maxListDepth || len(to) > size {
+		return to, nil, false
+	}
+	rest = b[min(v.size, len(b)):]
+	if !v.aggregate() || v.null {
+		return append(to, v.line(size)...), rest, true
+	}
+	to = append(to, '[')
+	for i := range v.count {
+		if i > 0 {
+			to = append(to, ", "...)
+		}
+		if to, rest, ok = list(to, rest, size, depth+1); !ok {
+			return to, nil, false
+		}
+	}
+	return append(to, ']'), rest, true
 }
 
 // firstNumber gives the number that an array begins with, as Line does; "" when it begins with anything else.

@@ -1,0 +1,44 @@
+package expect_test
+
+import (
+	"testing"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
+)
+
+func TestForeign(t *testing.T) {
+	damage := impls.Break{Property: history.StoreIntegrity, Cause: "lease-overrun"}
+	for _, row := range []struct {
+		what     string
+		variant  impls.Variant
+		scenario string
+		seen     impls.Break
+		may      bool
+	}{
+		{"a lease can end under a stalled holder", impls.Variant{}, "pause-holder", impls.Break{Property: history.ExclusiveUse, Cause: "lease-overrun"}, true},
+		{"and its late write does damage", impls.Variant{}, "pause-holder", damage, true},
+		{"which fences prevent", impls.Variant{Traits: impls.Traits{Fenced: true}}, "pause-holder", damage, false},
+		{"nothing excuses a release of another's lock", impls.Variant{}, "pause-holder", impls.Break{Property: history.MutualExclusion, Cause: "mis-unlock"}, false},
+		{"or two holders without a fault", impls.Variant{}, "contended", impls.Break{Property: history.MutualExclusion, Cause: "double-grant"}, false},
+	} {
+		e, ok := expect.Foreign(row.variant)[row.scenario]
+		if !ok || len(e.Breaks) > 0 {
+			t.Errorf("%s: %v, %v: want an expectation in which nothing must be seen", row.what, e, ok)
+		}
+		may := false
+		for _, b := range e.May {
+			may = may || b.Covers(row.seen)
+		}
+		if may != row.may {
+			t.Errorf("%s: %v may be seen: %v, want %v", row.what, row.seen, may, row.may)
+		}
+	}
+	if _, ok := expect.Foreign(impls.Variant{})["read-mostly"]; ok {
+		t.Error("a mutex has readers")
+	}
+	if _, ok := expect.Foreign(impls.Variant{Kind: history.RW})["read-mostly"]; !ok {
+		t.Error("a lock with readers is not run with them")
+	}
+}

@@ -1,0 +1,20 @@
+package quorum
+
+import (
+	"testing"
+
+	"github.com/lockbench/lockbench/locktest"
+	"github.com/lockbench/lockbench/locktest/kit"
+)
+
+// exceptions are the rules of the conformance kit that variants break as their sources print them.
+var exceptions = kit.Exceptions{}
+
+func TestContract(t *testing.T) { kit.Run(t, Variants(), exceptions) }
+
+func TestContractOnRedis(t *testing.T) { kit.OnRedis(t, Variants(), exceptions) }
+
+// TestQuorumMasksOfThreeNodes asks of three nodes what TestContract asks of five: a majority that is counted for five alone is seen here.
+func TestQuorumMasksOfThreeNodes(t *testing.T) {
+	kit.Run(t, Variants(), exceptions, locktest.Nodes(3), locktest.Only("quorum-masks"))
+}

@@ -1,0 +1,112 @@
+package rw
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
+	"github.com/lockbench/lockbench/impls/internal/redistest"
+)
+
+const (
+	read  = history.Shared
+	write = history.Exclusive
+)
+
+// The variants that let a writer in at all.
+var granting = []string{"rw-owner-fixed", "rw-pair", "rw-hash"}
+
+// rw-owner as printed: HLEN's 0 is true, so that no writer ever gets in, and HSET's 0 tells a reader that reads again
+// that it failed.
+func TestTheOwnerScriptsAsPrinted(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+		a := join(t, s, "rw-owner", "a")
+		a.Asks(t, "writer on an empty server", write, impls.ErrBusy)
+		a.Asks(t, "reader", read, nil)
+		a.Asks(t, "the same reader again", read, impls.ErrBusy)
+		a.Leaves(t, "reader", nil)
+		a.Asks(t, "writer after the reader", write, impls.ErrBusy)
+	})
+}
+
+func TestAnOwnerThatReadsMayReadAgain(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
+		a := join(t, s, "rw-owner-fixed", "a")
+		a.Asks(t, "reader", read, nil)
+		a.Asks(t, "the same reader again", read, nil)
+		a.Leaves(t, "inner", nil)
+		a.Leaves(t, "outer, which went with the inner", impls.ErrLost)
+	})
+}
+
+// A dead owner of the locks without a lease is for ever.
+func TestNoLeaseMeansForEver(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		join(t, s, "rw-owner-fixed", "a").Asks(t, "writer that dies", write, nil)
+		time.Sleep(24 * time.Hour)
+		join(t, s, "rw-owner-fixed", "b").Asks(t, "reader a day later", read, impls.ErrBusy)
+	})
+}
+
+func TestPairIsRefusedOnACluster(t *testing.T) {
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	t.Cleanup(func() { _ = cluster.Close() })
+	env := impls.Env{Lease: lease, Nodes: []redis.UniversalClient{cluster}}
+	for _, row := range []struct {
+		variant, key string
+		refused      bool
+	}{
+		{"rw-pair", "job", true},
+		{"rw-pair", "{job}", true}, // the article's names have no tag, so ours must not profit from one
+		{"rw-owner", "job", true},
+		{"rw-owner", "{job}", false}, // the names are made by appending, and a tag is kept
+		{"rw-hash", "job", false},    // one key
+	} {
+		env.Key = row.key
+		for _, v := range Variants() {
+			if v.Name != row.variant {
+				continue
+			}
+			_, err := v.New(env)
+			if refused := errors.Is(err, impls.ErrUnsupported) && strings.Contains(err.Error(), "CROSSSLOT"); refused != row.refused {
+				t.Errorf("%s on key %q: %v, want a refusal with CROSSSLOT: %v", row.variant, row.key, err, row.refused)
+			}
+		}
+	}
+}
+
+func TestTheArticlesTimeoutsAreScaled(t *testing.T) {
+	for _, row := range []struct {
+		lease time.Duration
+		want  timeouts
+	}{
+		{0, timeouts{10 * time.Second, time.Second, 3 * time.Second}}, // the article's own
+		{3 * time.Second, timeouts{10 * time.Second, time.Second, 3 * time.Second}},
+		{300 * time.Millisecond, timeouts{time.Second, 100 * time.Millisecond, 300 * time.Millisecond}},
+		{100 * time.Millisecond, timeouts{333 * time.Millisecond, 33 * time.Millisecond, 100 * time.Millisecond}}, // cut to whole milliseconds
+		{24 * time.Hour, timeouts{80 * time.Hour, 8 * time.Hour, 24 * time.Hour}},                                 // no overflow
+	} {
+		if got := timeoutsFor(row.lease); got != row.want {
+			t.Errorf("lease %v: %+v, want %+v", row.lease, got, row.want)
+		}
+	}
+}
+
+func TestEveryScenarioHasAnExpectation(t *testing.T) {
+	for _, v := range Variants() {
+		for _, name := range expect.Scenarios() {
+			if _, ok := v.Expect[name]; !ok {
+				t.Errorf("%s says nothing of %s", v.Name, name)
+			}
+		}
+		if len(v.Expect) != len(expect.Scenarios()) {
+			t.Errorf("%s: %d expectations for %d scenarios", v.Name, len(v.Expect), len(expect.Scenarios()))
+		}
+	}
+}

@@ -1,0 +1,75 @@
+// Package patience has the context of a call that may last so long and no longer, and whose outcome may outlive it: a lock that ties
+// a hold, or its watchdog, to the context of the acquire keeps it when the call has returned in time.
+package patience
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Context ends after a while, as one of context.WithTimeout does, unless Keep is called first. Its end is a Cancel, the parent's end or
+// context.DeadlineExceeded.
+type Context struct {
+	context.Context // of values, and of the end once the context is kept
+	cancel          context.CancelCauseFunc
+	timer           *time.Timer
+
+	mu       sync.Mutex // protects what follows
+	deadline time.Time  // zero: kept
+	expired  bool
+}
+
+// New makes a context that ends after d. Keep or Cancel must be called.
+func New(parent context.Context, d time.Duration) *Context {
+	c := &Context{deadline: time.Now().Add(d)}
+	c.Context, c.cancel = context.WithCancelCause(parent)
+	c.timer = time.AfterFunc(d, c.expire)
+	return c
+}
+
+func (c *Context) expire() {
+	c.mu.Lock()
+	c.expired = !c.deadline.IsZero()
+	end := c.expired
+	c.mu.Unlock()
+	if end {
+		c.cancel(context.DeadlineExceeded)
+	}
+}
+
+// Keep takes the limit away: the context goes on until it is cancelled or its parent ends. It has no effect after the end.
+func (c *Context) Keep() {
+	c.timer.Stop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deadline = time.Time{}
+}
+
+// Cancel ends the context. It may be called several times.
+func (c *Context) Cancel() {
+	c.timer.Stop()
+	c.cancel(context.Canceled)
+}
+
+// Deadline is the end that is set, or the parent's once the context is kept.
+func (c *Context) Deadline() (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	outer, limited := c.Context.Deadline()
+	if c.deadline.IsZero() || limited && outer.Before(c.deadline) {
+		return outer, limited
+	}
+	return c.deadline, true
+}
+
+// Err is why the context has ended; nil while it goes on.
+func (c *Context) Err() error {
+	err := c.Context.Err()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil && c.expired {
+		return context.DeadlineExceeded
+	}
+	return err
+}

@@ -1,0 +1,22 @@
+package suggest
+
+import "testing"
+
+func TestNear(t *testing.T) {
+	known := []string{"acquire.p50", "acquire.p99", "throughput", "token"}
+	for _, row := range []struct{ word, want string }{
+		{"throughputs", "throughput"},  // one letter too many
+		{"aquire.p99", "acquire.p99"},  // one too few
+		{"acquire.p98", "acquire.p99"}, // one changed
+		{"tokne", "token"},             // two that changed places count as two changes
+		{"latency", ""},                // nothing like it
+		{"", ""},                       // nothing was said
+	} {
+		if got := Near(row.word, known); got != row.want {
+			t.Errorf("Near(%q) = %q, want %q", row.word, got, row.want)
+		}
+	}
+	if got := Hint("tokn", known); got != `; did you mean "token"?` {
+		t.Errorf("Hint = %q", got)
+	}
+}

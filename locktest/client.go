@@ -1,0 +1,414 @@
+package locktest
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/patience"
+)
+
+// client is one client with its handle.
+type client struct {
+	lock  impls.Lock
+	exact bool // the lock answers with the sentinels of package impls
+	c     *trial
+	name  string
+	wires *wires
+	env   impls.Env
+	redis []*redis.Client
+	once  sync.Once
+
+	mu      sync.Mutex // a lock's background tells of renewals
+	renewed []impls.Renewal
+	held    int
+	dead    bool
+	shims   []net.Listener // see shim
+	others  []impls.Lock   // of other names
+	limits  []*patience.Context
+}
+
+// client opens a handle for a client of its own, and gives the rule up when it cannot be had.
+func (c *trial) client(name string, changes ...func(*impls.Env)) *client {
+	cl, err := c.open(name, changes...)
+	if err != nil {
+		c.fatalf("client %s: the lock cannot be made: %v", name, err)
+	}
+	return cl
+}
+
+// open makes a client and its handle, in an environment that may be changed first.
+func (c *trial) open(name string, changes ...func(*impls.Env)) (*client, error) {
+	return c.openRetrying(name, -1, changes...)
+}
+
+// openRetrying is open for a client whose Redis client sends a request again by itself, up to so many times.
+func (c *trial) openRetrying(name string, retries int, changes ...func(*impls.Env)) (*client, error) {
+	cl := c.prepare(name, retries, changes...)
+	return cl, cl.fresh()
+}
+
+// bare makes a client without a handle.
+func (c *trial) bare(name string) *client { return c.prepare(name, -1) }
+
+func (c *trial) prepare(name string, retries int, changes ...func(*impls.Env)) *client {
+	cl := &client{c: c, name: name, wires: &wires{c: c, name: name}}
+	cl.env = impls.Env{
+		Key: c.key, Owner: name, Lease: c.ttl, Poll: c.ttl / 40, Permits: 1, NodeTimeout: c.slack, Clock: impls.SystemClock{},
+		Rand: rand.NewChaCha8(sha256.Sum256([]byte(name))), OnRenew: cl.onRenew, Dial: cl.dial, Shared: &impls.Shared{},
+	}
+	for _, n := range c.nodes {
+		options := clientOptions(n.addr, cl.dial)
+		options.MaxRetries = retries
+		options.MaxRetryBackoff = c.ttl / 100
+		r := redis.NewClient(options)
+		cl.redis = append(cl.redis, r)
+		cl.env.Nodes, cl.env.Addrs = append(cl.env.Nodes, r), append(cl.env.Addrs, cl.address(n))
+	}
+	for _, change := range changes {
+		change(&cl.env)
+	}
+	c.mu.Lock()
+	c.clients = append(c.clients, cl)
+	c.mu.Unlock()
+	return cl
+}
+
+// fresh makes the client a new object for the same lock.
+func (cl *client) fresh() (err error) {
+	cl.do("constructor", func() { cl.lock, cl.exact, err = cl.c.make(cl.env) })
+	return err
+}
+
+// another is a second object of the same client, for a lock of another name.
+func (cl *client) another(key string) (impls.Lock, error) {
+	env := cl.env
+	env.Key = key
+	var l impls.Lock
+	var err error
+	cl.do("constructor", func() { l, _, err = cl.c.make(env) })
+	if err == nil {
+		cl.mu.Lock()
+		cl.others = append(cl.others, l)
+		cl.mu.Unlock()
+	}
+	return l, err
+}
+
+func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
+	for i, n := range cl.c.nodes {
+		if n.addr == addr || i < len(cl.env.Addrs) && cl.env.Addrs[i] == addr {
+			return cl.wires.dial(ctx, n)
+		}
+	}
+	return nil, fmt.Errorf("dial %s: no such node", addr)
+}
+
+func (cl *client) onRenew(r impls.Renewal) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.renewed = append(cl.renewed, r)
+}
+
+// holds reports whether the client was granted the lock and has not released it, as far as it knows.
+func (cl *client) holds() bool {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.held > 0 && !cl.dead
+}
+
+func (cl *client) count(n int) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.held = max(0, cl.held+n)
+	if n > 0 {
+		cl.c.log.granted(cl.name)
+	}
+}
+
+// close ends the handle and the connections, once.
+func (cl *client) close() {
+	cl.once.Do(func() {
+		if cl.lock != nil {
+			cl.do("Close", func() {
+				for _, l := range append(cl.others, cl.lock) {
+					_ = l.Close()
+				}
+			})
+		}
+		cl.mu.Lock()
+		for _, p := range cl.limits {
+			p.Cancel()
+		}
+		cl.mu.Unlock()
+		for _, r := range cl.redis {
+			_ = r.Close()
+		}
+		cl.closeShims()
+	})
+}
+
+// dies is the end of a client: its connections are cut and what it runs in the background goes with it.
+func (cl *client) dies() {
+	cl.mu.Lock()
+	cl.dead = true
+	cl.mu.Unlock()
+	cl.wires.die()
+	cl.close()
+}
+
+// patient is how long a call may take: no lock may need ten leases for anything here.
+func (cl *client) patient() *patience.Context {
+	p := patience.New(context.Background(), 10*cl.c.lease)
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.limits = append(cl.limits, p)
+	return p
+}
+
+// keep lets the context of a call that has ended well go on for as long as the client does: a lock may tie its hold to it.
+func keep(p *patience.Context, err error) {
+	if err == nil {
+		p.Keep()
+		return
+	}
+	p.Cancel()
+}
+
+// names of the methods that the kit calls, as the subject has them.
+func (cl *client) named(method string) string {
+	if cl.exact {
+		return map[string]string{"TryLock": "Try", "Lock": "Acquire", "Unlock": "Release"}[method]
+	}
+	switch {
+	case method == "TryLock" && !cl.c.cfg.tries:
+		return "Lock"
+	case method == "Lock" && !cl.c.cfg.waits:
+		return "TryLock"
+	}
+	return method
+}
+
+// try asks once.
+func (cl *client) try(mode history.Mode) (g impls.Grant, err error) {
+	p := cl.patient()
+	cl.do(cl.named("TryLock"), func() { g, err = cl.lock.Try(p, mode) })
+	keep(p, err)
+	if err == nil {
+		cl.count(1)
+	}
+	return g, err
+}
+
+// acquire waits under a context of the rule's.
+func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant, err error) {
+	cl.do(cl.named("Lock"), func() { g, err = cl.lock.Acquire(ctx, mode) })
+	if err == nil {
+		cl.count(1)
+	}
+	return g, err
+}
+
+// mustHold asks once and gives the rule up when it is not granted.
+func (cl *client) mustHold(when string, mode history.Mode) impls.Grant {
+	g, err := cl.try(mode)
+	if err != nil {
+		cl.c.fatalf("%s.%s failed (%s): %s%s", cl.name, cl.named("TryLock"), when, cl.outcome(err), cl.c.stillThere())
+	}
+	return g
+}
+
+// stillThere names the keys that are there, for a lock that cannot be had.
+func (c *trial) stillThere() string {
+	for _, n := range c.nodes {
+		if keys := c.keysOf(n); len(keys) > 0 && len(keys) < 5 {
+			return fmt.Sprintf("; on the server: %q", keys)
+		}
+	}
+	return ""
+}
+
+// mustBeRefused asks once and must not get in.
+func (cl *client) mustBeRefused(when string, mode history.Mode) {
+	_, err := cl.try(mode)
+	if cl.refusal(err) {
+		return
+	}
+	if err == nil {
+		who := cl.c.holder(cl)
+		if who != "" {
+			who = " while " + who + " held the lock"
+		}
+		cl.c.errorf("%s.%s succeeded%s (%s)%s", cl.name, cl.named("TryLock"), who, when, cl.c.fates(cl))
+		return
+	}
+	cl.c.errorf("%s.%s failed with %q (%s), want a refusal", cl.name, cl.named("TryLock"), err, when)
+}
+
+// refusal reports whether an error of a try means that another holds the lock. A lock with words of its own may say so in any way
+// but with an error of the Redis client.
+func (cl *client) refusal(err error) bool {
+	if err == nil || errors.Is(err, impls.ErrBusy) {
+		return err != nil
+	}
+	return !cl.exact && !errors.Is(err, impls.ErrUnavailable) && !network(err)
+}
+
+// release ends the client's hold.
+func (cl *client) release() (err error) {
+	p := cl.patient()
+	defer p.Cancel()
+	return cl.releaseIn(p)
+}
+
+func (cl *client) releaseIn(ctx context.Context) (err error) {
+	cl.do(cl.named("Unlock"), func() { err = cl.lock.Release(ctx) })
+	cl.count(-1)
+	return err
+}
+
+// releaseMode ends a hold of one mode where the client has both.
+func (cl *client) releaseMode(mode history.Mode) (err error) {
+	l, ok := cl.lock.(interface {
+		ReleaseMode(ctx context.Context, mode history.Mode) error
+	})
+	if !ok {
+		return cl.release()
+	}
+	p := cl.patient()
+	defer p.Cancel()
+	name := cl.named("Unlock")
+	if mode == shared {
+		name = "RUnlock"
+	}
+	cl.do(name, func() { err = l.ReleaseMode(p, mode) })
+	cl.count(-1)
+	return err
+}
+
+func (cl *client) mustRelease(when string) {
+	if err := cl.release(); err != nil {
+		cl.c.errorf("%s.%s failed (%s): %v%s", cl.name, cl.named("Unlock"), when, err, cl.c.fates(nil))
+	}
+}
+
+// mustNotRelease releases without a hold, or one that is gone. A lock of package impls must answer with one of the errors; another may
+// answer as it likes, and silence is noted.
+func (cl *client) mustNotRelease(when string, want ...error) {
+	err := cl.release()
+	for _, w := range want {
+		if errors.Is(err, w) {
+			return
+		}
+	}
+	switch {
+	case cl.exact:
+		cl.c.errorf("%s.%s answered %s (%s), want %v", cl.name, cl.named("Unlock"), say(err), when, want[0])
+	case err == nil:
+		cl.c.note("%s.%s answered nil (%s): it does not tell of a hold that is gone", cl.name, cl.named("Unlock"), when)
+	}
+}
+
+// mustNotExtend is mustNotRelease for Extend, which has nothing to be silent about.
+func (cl *client) mustNotExtend(when string, want ...error) {
+	_, err := cl.extend()
+	for _, w := range want {
+		if errors.Is(err, w) {
+			return
+		}
+	}
+	if err == nil || cl.exact {
+		cl.c.errorf("%s.Extend: %s (%s), want an error%s", cl.name, cl.outcome(err), when, cl.c.fates(cl))
+	}
+}
+
+// until is what the lock says now of the end of its hold, or said last when it tells of renewals.
+func (cl *client) until() (time.Time, bool) {
+	if v, ok := cl.lock.(interface{ Until() (time.Time, bool) }); ok {
+		return v.Until()
+	}
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if n := len(cl.renewed); n > 0 && cl.renewed[n-1].Err == nil && !cl.renewed[n-1].ValidUntil.Equal(impls.UntilTold) {
+		return cl.renewed[n-1].ValidUntil, true
+	}
+	return time.Time{}, false
+}
+
+// saysBusy reports whether a lock says in so many words that another holds it: false, or ErrBusy. A Lock that gave up says nothing.
+func (cl *client) saysBusy(err error) bool {
+	return errors.Is(err, impls.ErrBusy) && (cl.exact || cl.c.cfg.tries)
+}
+
+func (cl *client) extend() (g impls.Grant, err error) {
+	p := cl.patient()
+	cl.do("Extend", func() { g, err = cl.lock.Extend(p) })
+	keep(p, err)
+	return g, err
+}
+
+// waiting is an acquire under way.
+type waiting struct {
+	cl     *client
+	done   chan struct{}
+	grant  impls.Grant
+	err    error
+	at     time.Time
+	cancel context.CancelFunc
+}
+
+// waits acquires in the background.
+func (cl *client) waits(mode history.Mode) *waiting {
+	p := cl.patient()
+	w := &waiting{cl: cl, done: make(chan struct{}), cancel: p.Cancel}
+	go func() {
+		defer close(w.done)
+		defer func() {
+			if p := recover(); p != nil && p != any(giveUp{}) {
+				panic(p)
+			} else if p != nil && w.err == nil {
+				w.err = errStays
+			}
+		}()
+		w.err = errStays
+		g, err := cl.acquire(p, mode)
+		w.grant, w.err, w.at = g, err, time.Now()
+		keep(p, err)
+	}()
+	return w
+}
+
+// errStays is the outcome of a call that did not return.
+var errStays = errors.New("it did not return")
+
+// result waits for the acquire to end.
+func (w *waiting) result() error {
+	<-w.done
+	return w.err
+}
+
+// over reports whether the acquire has ended.
+func (w *waiting) over() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// down lets nothing through between the client and some nodes while f runs.
+func (cl *client) down(nodes []*node, f func()) {
+	cl.wires.unreachable(nodes)
+	defer cl.wires.unreachable(nil)
+	f()
+}

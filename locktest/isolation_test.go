@@ -1,0 +1,91 @@
+package locktest
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// supervised runs rules in worker processes, as Run does, and gives their results.
+func supervised(t *testing.T, newLock Factory, w world, options ...Option) *supervisor {
+	t.Helper()
+	cfg := configure(options)
+	if j := workerJob(t); j != nil {
+		if j.Test == t.Name() {
+			cfg.work(t, newLock, *j)
+		}
+		return nil
+	}
+	var names []string
+	for _, r := range cfg.rules() {
+		names = append(names, r.name)
+	}
+	s := &supervisor{cfg: cfg, t: t, newLock: newLock, results: map[string]result{}}
+	s.supervise(w, names)
+	return s
+}
+
+// loops is a lock whose TryLock never ends and never waits.
+type loops struct{ *lock }
+
+func (loops) TryLock(context.Context) (bool, error) {
+	for n := 0; ; n++ {
+		if n < 0 {
+			return false, nil
+		}
+	}
+}
+
+// TestALockCannotEndTheTest: whatever a lock does to its process is a broken rule with a stack, and the other rules are judged.
+func TestALockCannotEndTheTest(t *testing.T) {
+	good := "excludes"
+	for _, row := range []struct {
+		name   string
+		make   Factory
+		broken string // a rule
+		says   []string
+	}{
+		{"a goroutine of the lock panics", newTestLock(func(l *lock) { l.renew, l.panics = true, "watchdog" }), "lease-lasts",
+			[]string{"the lock ended the process", "the lock is broken in watchdog", "locks_test.go"}},
+		{"a method panics", newTestLock(func(l *lock) { l.panics = "Unlock" }), "late-release", nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := supervised(t, row.make, virtual, Only(good, row.broken, "lease-ends", "waits"))
+			if s == nil {
+				return // a worker
+			}
+			if s.fatal != "" {
+				t.Fatal(s.fatal)
+			}
+			res := s.results[row.broken]
+			for _, want := range row.says {
+				if !strings.Contains(strings.Join(res.Problems, "\n"), want) {
+					t.Errorf("%s: %+v, want %q", row.broken, res, want)
+				}
+			}
+			if _, ok := s.results[good]; !ok {
+				t.Errorf("%s was not judged: %+v", good, s.results)
+			}
+		})
+	}
+}
+
+// TestABusyLoopIsABrokenRule: the one thing that no process can be stopped from inside.
+func TestABusyLoopIsABrokenRule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the time after which a rule is given up")
+	}
+	s := supervised(t, func(c Config) (any, error) {
+		return loops{&lock{Config: c, name: func(s string) string { return s }}}, nil
+	}, virtual, Only("excludes"))
+	if s == nil {
+		return
+	}
+	text := s.fatal
+	for _, r := range s.results {
+		text += strings.Join(r.Problems, "\n")
+	}
+	if !strings.Contains(text, "isolation_test.go") {
+		t.Errorf("%q %+v, want the stack of the loop", s.fatal, s.results)
+	}
+}

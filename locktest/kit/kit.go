@@ -1,0 +1,54 @@
+// Package kit puts the variants of a family before the conformance kit, in the family's own tests.
+package kit
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/locktest"
+)
+
+// Exceptions are the rules that variants break, by the variant's name.
+type Exceptions struct {
+	Breaks map[string][]string // by design: the kit must see each broken
+	May    map[string][]string // by a race, or by a waiting time of a library's that may or may not fit into a rule's limit
+}
+
+// Run checks every rule that applies to a variant, in virtual time. Variants that need replicas have none there and are left out.
+func Run(t *testing.T, all []impls.Variant, e Exceptions, options ...locktest.Option) {
+	for _, v := range few(all) {
+		if v.Topology != impls.Replicated {
+			t.Run(v.Name, func(t *testing.T) { locktest.Run(t, nil, e.options(v, options)...) })
+		}
+	}
+}
+
+// OnRedis checks the same rules on redis-server, in real time: one variant after the other, for the rules of one keep the machine busy, and
+// a late reply counts against a lock.
+func OnRedis(t *testing.T, all []impls.Variant, e Exceptions) {
+	for _, v := range few(all) {
+		t.Run(v.Name, func(t *testing.T) {
+			more := []locktest.Option{locktest.OnlyReal()}
+			if v.Topology == impls.Replicated { // the other rules have no patience for a replica that reports once a second
+				more = append(more, locktest.Only("replica-missing"))
+			}
+			locktest.Run(t, nil, e.options(v, more)...)
+		})
+	}
+}
+
+func (e Exceptions) options(v impls.Variant, more []locktest.Option) []locktest.Option {
+	return append([]locktest.Option{locktest.Variant(v), locktest.Breaks(e.Breaks[v.Name]...), locktest.MayBreak(e.May[v.Name]...)}, more...)
+}
+
+// few is all of them, and under the race detector, which makes everything ten times as slow, one for each way in which goroutines
+// meet: a plain mutex, a watchdog with wake-ups, a quorum, a queue, and a library.
+func few(all []impls.Variant) []impls.Variant {
+	if !raceDetector {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(v impls.Variant) bool {
+		return !slices.Contains([]string{"token", "redisson", "redlock", "fair", "rueidislock"}, v.Name)
+	})
+}

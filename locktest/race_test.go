@@ -1,6 +1,0 @@
-//go:build race
-
-package locktest_test
-
-// raceDetector tells whether the race detector is on.
-const raceDetector = true

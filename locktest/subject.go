@@ -1,0 +1,72 @@
+package locktest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/subject"
+)
+
+// Factory makes one client's handle on the lock that the Config names: a value with Unlock, and Lock or TryLock or both. It may be called several
+// times for one client.
+type Factory = subject.Factory
+
+// maker makes a handle behind the contract of package impls, and reports whether the lock speaks its errors.
+type maker func(env impls.Env) (l impls.Lock, exact bool, err error)
+
+// maker is the variant's, or puts the contract over what the factory makes.
+func (cfg config) maker(newLock Factory) maker {
+	if cfg.newLock != nil {
+		return func(env impls.Env) (impls.Lock, bool, error) {
+			l, err := cfg.newLock(env)
+			return l, true, err
+		}
+	}
+	return func(env impls.Env) (impls.Lock, bool, error) {
+		sc := configOf(env)
+		lock, err := newLock(sc)
+		if err != nil {
+			return nil, false, err
+		}
+		l, err := subject.Adapt(lock, sc)
+		_, exact := lock.(impls.Lock)
+		return l, exact, err
+	}
+}
+
+// configOf is what a factory is given of an environment.
+func configOf(env impls.Env) Config {
+	return Config{Redis: env.Redis(), Nodes: env.Nodes, Addrs: env.Addrs, Dial: env.Dial, Key: env.Key, TTL: env.Lease, Poll: env.Poll, Owner: env.Owner}
+}
+
+// errNoFactory: neither a factory nor a variant was given.
+var errNoFactory = errors.New("a Factory is nil and no Variant is given")
+
+// shape makes one lock and fills in what its methods show.
+func (cfg config) shape(newLock Factory, env impls.Env) (config, error) {
+	if cfg.variant {
+		return cfg, nil
+	}
+	if newLock == nil {
+		return cfg, errNoFactory
+	}
+	sc := configOf(env)
+	lock, err := newLock(sc)
+	if err != nil {
+		return cfg, fmt.Errorf("the factory: %w", err)
+	}
+	handle, err := subject.Adapt(lock, sc)
+	if err != nil {
+		return cfg, err
+	}
+	_, cfg.variant = lock.(impls.Lock)
+	_, cfg.waits = lock.(subject.Locker)
+	_, cfg.tries = lock.(subject.TryLocker)
+	shown, promised := subject.TraitsOf(lock), cfg.traits
+	cfg.traits = shown
+	cfg.traits.Reentrant, cfg.traits.SelfRenewing, cfg.traits.FIFO = promised.Reentrant, promised.SelfRenewing, promised.FIFO
+	cfg.traits.Wakeups, cfg.traits.WritersFirst = promised.Wakeups, promised.WritersFirst
+	cfg.traits.Repeatable, cfg.traits.NoLease = promised.Repeatable, promised.NoLease
+	return cfg, handle.Close()
+}

@@ -1,0 +1,327 @@
+package locktest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// supervisor has rules checked in worker processes, and takes what they tell.
+type supervisor struct {
+	cfg     config
+	t       *testing.T
+	newLock Factory
+	servers [][]string
+
+	mu      sync.Mutex // two workers tell at once
+	results map[string]result
+	fatal   string
+	remarks []string
+	real    string // why virtual time will not do
+	hung    []string
+}
+
+// workers is how many check rules in virtual time at once.
+const workers = 2
+
+// hangsEnough is how many rules may hang in virtual time before the rest goes to real time at once.
+const hangsEnough = 2
+
+// supervise has all rules checked in a world, and in real time those that virtual time cannot judge.
+func (s *supervisor) supervise(w world, names []string) {
+	if s.cfg.inProcess {
+		s.inProcess(w, names)
+		return
+	}
+	if w != virtual {
+		s.drive(w, names)
+		return
+	}
+	var all sync.WaitGroup
+	for i := range workers {
+		var part []string
+		for j := i; j < len(names); j += workers {
+			part = append(part, names[j])
+		}
+		all.Go(func() { s.drive(virtual, part) })
+	}
+	all.Wait()
+	s.fallBack(names)
+}
+
+// fallBack has the rules checked in real time that hung in virtual time or were not checked there.
+func (s *supervisor) fallBack(names []string) {
+	if s.fatal != "" {
+		return
+	}
+	var rest []string
+	stacks := map[string]string{}
+	for _, n := range names {
+		res, ok := s.results[n]
+		if !ok || res.hung {
+			rest = append(rest, n)
+			stacks[n] = strings.Join(res.Problems, "\n")
+			delete(s.results, n)
+		}
+	}
+	if len(rest) == 0 {
+		return
+	}
+	if s.real != "" {
+		s.remarks = append(s.remarks, fmt.Sprintf("%d rules are checked in real time, on miniredis: %s", len(rest), s.real))
+	} else {
+		s.remarks = append(s.remarks, fmt.Sprintf("%q did not end in virtual time and are checked in real time, on miniredis: %s", s.hung, why(stacks, s.hung)))
+	}
+	s.drive(wall, rest)
+}
+
+// why says what stopped the time of a bubble.
+func why(stacks map[string]string, hung []string) string {
+	for _, n := range hung {
+		if strings.Contains(stacks[n], "sync.(*Mutex).Lock") || strings.Contains(stacks[n], "sync.(*RWMutex)") {
+			return "the lock keeps a mutex while it waits for time or the network, and virtual time stands still:\n" + stacks[n]
+		}
+	}
+	if len(hung) == 0 {
+		return ""
+	}
+	return "it waits for something outside the bubble, or never stops:\n" + stacks[hung[0]]
+}
+
+// drive starts workers until every rule has its result.
+func (s *supervisor) drive(w world, names []string) {
+	idle := 0      // rounds without a result
+	blind := false // whether the lock has ended the process, or its time, before the first rule
+	for len(names) > 0 && s.going(w) {
+		begun, err := s.worker(w, names, blind)
+		before := len(names)
+		names = slices.DeleteFunc(slices.Clone(names), s.has)
+		if !blind && len(begun) == 1 && len(names) == before { // it came to no rule
+			blind = true
+			continue
+		}
+		suspects := slices.DeleteFunc(begun, func(n string) bool { return n == acquaintance || s.has(n) })
+		if idle++; len(names) < before {
+			idle = 0
+		}
+		switch {
+		case idle > 2, err == nil && len(suspects) == 0 && len(begun) == 0 && len(names) > 0:
+			s.stop("the worker ended before the rules: does the test reach locktest.Run when it is started again alone?")
+		case err != nil && len(suspects) == 1:
+			s.add(result{Rule: suspects[0], Problems: []string{"the lock ended the process: " + err.Error()}, realTime: w != virtual})
+			names = slices.DeleteFunc(names, s.has)
+		case err != nil && len(suspects) > 1: // each alone
+			for _, n := range suspects {
+				if _, err := s.worker(w, []string{n}, blind); err != nil && !s.has(n) {
+					s.add(result{Rule: n, Problems: []string{"the lock ended the process: " + err.Error()}, realTime: w != virtual})
+				}
+			}
+			names = slices.DeleteFunc(names, s.has)
+		case err != nil && len(names) > 0:
+			s.stop(err.Error())
+		}
+	}
+}
+
+// going reports whether there is a point in another worker.
+func (s *supervisor) going(w world) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fatal == "" && (w != virtual || s.real == "" && len(s.hung) < hangsEnough)
+}
+
+func (s *supervisor) has(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.results[name]
+	return ok
+}
+
+func (s *supervisor) add(r result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.results[r.Rule] = r
+}
+
+func (s *supervisor) stop(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fatal == "" {
+		s.fatal = why
+	}
+}
+
+// result is a rule's, once all are checked.
+func (s *supervisor) result(name string) result {
+	if r, ok := s.results[name]; ok {
+		return r
+	}
+	return result{Rule: name, Problems: []string{"the rule was not checked"}}
+}
+
+// again checks one rule of real time by itself.
+func (s *supervisor) again(name string) result {
+	w := wall
+	if s.servers != nil {
+		w = redisServer
+	}
+	delete(s.results, name)
+	s.drive(w, []string{name})
+	return s.result(name)
+}
+
+// inProcess checks the rules without workers.
+func (s *supervisor) inProcess(w world, names []string) {
+	j := job{Test: s.t.Name(), World: w, Rules: names, Patient: 1000, Servers: s.servers}
+	s.cfg.checkRules(s.t, s.newLock, j, &teller{out: func(m message) { s.take(w, m) }})
+}
+
+// silence is how long a worker may say nothing.
+const silence = 90 * time.Second
+
+// worker starts one process and listens to it. It gives the rules that were begun; the error says how the process ended when it ended by
+// itself.
+func (s *supervisor) worker(w world, names []string, blind bool) (begun []string, err error) {
+	text, err := json.Marshal(job{Test: s.t.Name(), World: w, Rules: names, Patient: 1, Servers: s.servers, Blind: blind})
+	if err != nil {
+		return nil, err
+	}
+	return startWorker(s.t, string(text), func(m message) bool { return s.take(w, m) })
+}
+
+// take notes what a worker tells, and reports whether that worker is of no more use.
+func (s *supervisor) take(w world, m message) (stop bool) {
+	switch {
+	case m.Result != nil:
+		m.Result.realTime = w != virtual
+		s.add(*m.Result)
+	case m.Hung != "":
+		s.mu.Lock()
+		s.hung = append(s.hung, m.Hung)
+		s.mu.Unlock()
+		s.add(result{Rule: m.Hung, Problems: []string{"the rule did not end; the lock's goroutines:\n" + m.Stack}, hung: true, realTime: w != virtual})
+		return w == virtual // in real time the other rules go on
+	case m.Fatal != "":
+		s.stop(m.Fatal)
+		return true
+	case m.Real != "":
+		s.mu.Lock()
+		s.real = m.Real
+		s.mu.Unlock()
+		return true
+	}
+	return m.Leave || m.Done
+}
+
+// startWorker runs this test binary again with the job's test alone, and gives each message to take until that wants no more. The error
+// has the last of what the process printed, when it ended before.
+func startWorker(t *testing.T, jobText string, take func(message) bool) (begun []string, err error) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"-test.run=" + pattern(t.Name()), "-test.timeout=0", "-test.count=1"}, ownFlags()...)...)
+	cmd.Env = append(os.Environ(), jobEnv+"="+jobText)
+	var last tail
+	cmd.Stderr = &last
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start %s again: %w", os.Args[0], err)
+	}
+	watch := time.AfterFunc(silence, func() { _ = cmd.Process.Kill() })
+	defer watch.Stop()
+	stopped := false
+	r := bufio.NewReader(out)
+	for !stopped {
+		line, ended := r.ReadString('\n')
+		if _, text, ok := strings.Cut(line, mark); ok {
+			var m message
+			if json.Unmarshal([]byte(text), &m) == nil {
+				watch.Reset(silence)
+				if m.Begin != "" {
+					begun = append(begun, m.Begin)
+				}
+				stopped = take(m)
+			}
+		} else if strings.TrimSpace(line) != "" {
+			_, _ = last.Write([]byte(line))
+		}
+		if ended != nil {
+			break
+		}
+	}
+	if stopped {
+		_ = cmd.Process.Kill()
+	}
+	_, _ = io.Copy(io.Discard, r)
+	err = cmd.Wait()
+	if stopped {
+		return begun, nil
+	}
+	if err == nil {
+		err = errors.New("it ended early")
+	}
+	return begun, fmt.Errorf("%w\n%s", err, last.String())
+}
+
+// pattern is the -test.run that runs one subtest.
+func pattern(name string) string {
+	parts := strings.Split(name, "/")
+	for i, p := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// ownFlags are the flags of the test's own, which a worker needs, too.
+func ownFlags() []string {
+	return slices.DeleteFunc(slices.Clone(os.Args[1:]), func(a string) bool { return strings.HasPrefix(strings.TrimLeft(a, "-"), "test.") })
+}
+
+// tail keeps the last of what is written to it.
+type tail struct {
+	mu   sync.Mutex // standard output and error arrive at once
+	text bytes.Buffer
+}
+
+const tailSize = 1 << 14
+
+func (w *tail) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.Write(p)
+	if extra := w.text.Len() - 2*tailSize; extra > 0 {
+		w.text.Next(extra)
+	}
+	return len(p), nil
+}
+
+// String is the panic and its first stack, where there is one, or the last lines.
+func (w *tail) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := w.text.String()
+	if i := strings.Index(text, "panic: "); i >= 0 {
+		text = text[i:]
+		if end := strings.Index(text, "\n\ngoroutine "); end >= 0 {
+			if more := strings.Index(text[end+2:], "\n\n"); more >= 0 {
+				text = text[:end+2+more]
+			}
+		}
+	} else if i := strings.Index(text, "fatal error: "); i >= 0 {
+		text = text[i:]
+	}
+	const most = 3000
+	return strings.TrimSpace(text[:min(len(text), most)])
+}
