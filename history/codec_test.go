@@ -70,7 +70,7 @@ func drawOperation(t *rapid.T) history.Operation {
 func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := history.Header{Lock: rapid.String().Draw(t, "lock"), Kind: history.RW, Lease: 5, Drift: 2, Permits: 3, ClockError: 7, Votes: rapid.Bool().Draw(t, "votes"),
-			Wakeups: rapid.Bool().Draw(t, "wakeups"), FIFO: rapid.Bool().Draw(t, "fifo")}
+			Wakeups: rapid.Bool().Draw(t, "wakeups"), FIFO: rapid.Bool().Draw(t, "fifo"), Epoch: rapid.Int64Range(0, 1<<61).Draw(t, "epoch")}
 		ops := rapid.SliceOf(rapid.Custom(drawOperation)).Draw(t, "ops")
 		var file bytes.Buffer
 		w := history.NewWriter(&file, h)
@@ -135,6 +135,8 @@ func TestBadTextIsNamedByLineAndColumn(t *testing.T) {
 		{"an empty line between", header + "\n" + ok, `history:2: an empty line; expected one object per line`},
 		{"an unknown op", header + strings.Replace(ok, "acquire", "grab", 1), `history:2:28: expected one of acquire, extend, release, use, write, lost, found "\"grab\""`},
 		{"an outcome the op cannot have", header + strings.Replace(ok, `"ok"`, `"rejected"`, 1), `history:2: expected the outcome of acquire to be ok, busy, fail or unknown, found "rejected"`},
+		{"a refusal of an extend by another's hold", header + strings.NewReplacer("acquire", "extend", `"ok"`, `"busy"`).Replace(ok), `history:2: expected the outcome of extend to be ok, not_held, lost, fail or unknown, found "busy"`},
+		{"a granted try that began before its call", header + strings.Replace(ok, `"outcome"`, `"asked":-5,"outcome"`, 1), `history:2: expected asked between call 1 and return 2, found -5`},
 		{"an outcome that is missing", header + strings.Replace(ok, `,"outcome":"ok"`, ``, 1), `history:2: expected the outcome of acquire to be ok, busy, fail or unknown, found ""`},
 		{"a field that is missing", header + strings.Replace(ok, `"call":1,`, ``, 1), `history:2: expected the field "call"`},
 		{"an empty client", header + strings.Replace(ok, `"c1"`, `""`, 1), `history:2: expected the name of a client, found an empty one`},
@@ -375,4 +377,26 @@ func readCount(r io.Reader) (h history.Header, n int, err error) {
 		err = nil
 	}
 	return in.Header(), n, err
+}
+
+// TestModeAndAskedComeBack: what a use says of its own mode, and when a granted try began, survive the file and the recording.
+func TestModeAndAskedComeBack(t *testing.T) {
+	want := []history.Operation{
+		{ID: 1, Client: "c1", Op: history.Acquire, Key: "k", Mode: history.Shared, Call: 10, Return: 20, Asked: 15, Outcome: history.OK},
+		{ID: 2, Client: "c1", Op: history.Use, Key: "k", ModeNamed: true, Call: 20, Return: 30},
+		{ID: 3, Client: "c1", Op: history.Release, Key: "k", Call: 30, Return: 40, Outcome: history.OK},
+	}
+	text := history.AppendHeader(nil, history.Header{Kind: history.RW})
+	recorder := history.NewRecorder()
+	for i := range want {
+		text = history.AppendOperation(text, &want[i])
+		recorder.Client("c1").Add(want[i])
+	}
+	_, ops, err := readAll(bytes.NewReader(text))
+	if err != nil || !cmp.Equal(want, ops) {
+		t.Error(err, cmp.Diff(want, ops))
+	}
+	if got := recorder.Recorded().Ops; !cmp.Equal(want, got) {
+		t.Error(cmp.Diff(want, got))
+	}
 }

@@ -1,9 +1,21 @@
 package history
 
-// command reads one command line into c, which it overwrites.
-func (s *scanner) command(c *Command) {
-	*c = Command{}
-	s.record("a command", func(name []byte) { s.commandField(c, name) })
+// command reads one line of a commands file into c or into source, both of which it overwrites. It is a script's when that has a digest.
+func (s *scanner) command(c *Command, source *Script) {
+	*c, *source = Command{}, Script{}
+	s.record("a command", func(name []byte) {
+		switch string(name) {
+		case "digest":
+			source.Digest = string(s.text())
+		case "source":
+			source.Source = string(s.text())
+		default:
+			s.commandField(c, name)
+		}
+	})
+	if source.Digest != "" {
+		return
+	}
 	if c.Name == "" {
 		s.failLine("expected the field \"name\": the command in upper case")
 	}
@@ -20,6 +32,16 @@ func (s *scanner) commandField(c *Command, name []byte) {
 		c.Node = s.node()
 	case "conn":
 		c.Conn = s.unsigned()
+	case "op":
+		c.Op = s.unsigned()
+	case "turn":
+		c.Turn = s.unsigned()
+	case "ran":
+		c.Ran = s.instant()
+	case "script":
+		c.Script = s.pool.of(s.text())
+	case "cut":
+		c.Cut = s.boolean()
 	case "sent":
 		c.Sent = s.instant()
 	case "replied":
@@ -73,6 +95,37 @@ func (s *scanner) windowField(w *Window, name []byte) {
 		w.Note = string(s.text())
 	case "replica":
 		w.Replica = string(s.text())
+	case "effects":
+		s.list(func() {
+			var e Effect
+			s.object("an effect", func(name []byte) { s.effectField(&e, name) })
+			w.Effects = append(w.Effects, e)
+		})
+	default:
+		s.skip(0)
+	}
+}
+
+func (s *scanner) effectField(e *Effect, name []byte) {
+	switch string(name) {
+	case "node":
+		e.Node = s.node()
+	case "at":
+		e.At = s.instant()
+	case "what":
+		e.What = string(s.text())
+	case "by":
+		e.By = s.integer()
+	case "ppm":
+		e.PPM = s.integer()
+	case "turn":
+		e.Turn = s.unsigned()
+	case "known":
+		e.Known = s.boolean()
+	case "kept":
+		s.list(func() { e.Kept = append(e.Kept, string(s.text())) })
+	case "lost":
+		s.list(func() { e.Lost = append(e.Lost, string(s.text())) })
 	default:
 		s.skip(0)
 	}

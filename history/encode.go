@@ -13,11 +13,14 @@ func AppendOperation(b []byte, op *Operation) []byte {
 	b = appendText(b, `,"client":`, op.Client)
 	b = appendText(b, `,"op":`, op.Op.String())
 	b = appendText(b, `,"key":`, op.Key)
-	if op.Mode == Shared || op.Op == Acquire {
+	if op.Mode == Shared || op.Op == Acquire || op.ModeNamed {
 		b = appendText(b, `,"mode":`, op.Mode.String())
 	}
 	b = appendInt(b, `,"call":`, op.Call)
 	b = appendInt(b, `,"return":`, op.Return)
+	if op.Asked != 0 {
+		b = appendInt(b, `,"asked":`, op.Asked)
+	}
 	if op.Outcome != None {
 		b = appendText(b, `,"outcome":`, op.Outcome.String())
 	}
@@ -62,6 +65,9 @@ func AppendHeader(b []byte, h Header) []byte {
 	if h.FIFO {
 		b = append(b, `,"fifo":true`...)
 	}
+	if h.Epoch != 0 {
+		b = appendInt(b, `,"epoch":`, h.Epoch)
+	}
 	return append(b, '}', '\n')
 }
 
@@ -70,11 +76,21 @@ func AppendCommand(b []byte, c *Command) []byte {
 	b = appendText(b, `{"client":`, c.Client)
 	b = appendInt(b, `,"node":`, int64(c.Node))
 	b = strconv.AppendUint(append(b, `,"conn":`...), c.Conn, 10)
+	if c.Op != 0 {
+		b = strconv.AppendUint(append(b, `,"op":`...), c.Op, 10)
+	}
 	b = appendInt(b, `,"sent":`, c.Sent)
 	if c.Replied != 0 {
 		b = appendInt(b, `,"replied":`, c.Replied)
 	}
+	if c.Turn != 0 {
+		b = strconv.AppendUint(append(b, `,"turn":`...), c.Turn, 10)
+		b = appendInt(b, `,"ran":`, c.Ran)
+	}
 	b = appendText(b, `,"name":`, c.Name)
+	if c.Script != "" {
+		b = appendText(b, `,"script":`, c.Script)
+	}
 	for i, arg := range c.Args {
 		b = appendText(b, separator(i, `,"args":[`), arg)
 	}
@@ -84,7 +100,15 @@ func AppendCommand(b []byte, c *Command) []byte {
 	if c.Reply != "" {
 		b = appendText(b, `,"reply":`, c.Reply)
 	}
+	if c.Cut {
+		b = append(b, `,"cut":true`...)
+	}
 	return append(b, '}', '\n')
+}
+
+// AppendScript appends the source of a script as one line of the commands schema, newline included.
+func AppendScript(b []byte, s Script) []byte {
+	return append(appendText(appendText(b, `{"digest":`, s.Digest), `,"source":`, s.Source), '}', '\n')
 }
 
 func separator(i int, first string) string {
@@ -118,7 +142,40 @@ func AppendWindow(b []byte, w *Window) []byte {
 	if w.Replica != "" {
 		b = appendText(b, `,"replica":`, w.Replica)
 	}
+	for i := range w.Effects {
+		b = appendEffect(append(b, separator(i, `,"effects":[`)...), &w.Effects[i])
+	}
+	if len(w.Effects) > 0 {
+		b = append(b, ']')
+	}
 	return append(b, '}', '\n')
+}
+
+func appendEffect(b []byte, e *Effect) []byte {
+	b = appendInt(b, `{"node":`, int64(e.Node))
+	b = appendInt(b, `,"at":`, e.At)
+	b = appendText(b, `,"what":`, e.What)
+	if e.By != 0 {
+		b = appendInt(b, `,"by":`, e.By)
+	}
+	if e.PPM != 0 {
+		b = appendInt(b, `,"ppm":`, e.PPM)
+	}
+	if e.Known {
+		b = strconv.AppendUint(append(b, `,"known":true,"turn":`...), e.Turn, 10)
+	}
+	return append(appendList(appendList(b, `,"kept":[`, e.Kept), `,"lost":[`, e.Lost), '}')
+}
+
+// appendList appends a field with a list of texts; nothing for an empty one.
+func appendList(b []byte, field string, items []string) []byte {
+	for i, item := range items {
+		b = appendText(b, separator(i, field), item)
+	}
+	if len(items) > 0 {
+		b = append(b, ']')
+	}
+	return b
 }
 
 func appendInt(b []byte, field string, n int64) []byte {

@@ -82,13 +82,13 @@ func (l *lines) rest(head []byte) ([]byte, error) {
 	}
 }
 
-// truncated tells whether err is the end of a file in the middle of a frame and may be passed over.
+// truncated reports whether err is the end of a file in the middle of a frame and may be passed over.
 func (l *lines) truncated(err error) bool {
 	l.cut = l.salvage && errors.Is(err, io.ErrUnexpectedEOF)
 	return l.cut
 }
 
-// lastLine tells whether the text ends after the line that next gave last.
+// lastLine reports whether the text ends after the line that next gave last.
 func (l *lines) lastLine() bool {
 	_, err := l.in.Peek(1)
 	return err != nil

@@ -29,6 +29,8 @@ type Header struct {
 	Wakeups bool
 	// FIFO says that the lock is granted in the order of arrival.
 	FIFO bool
+	// Epoch is the wall-clock time of the run's base, in nanoseconds since 1970; 0 = not known. Commands that say times mean those.
+	Epoch int64
 }
 
 // Op is what an operation did.
@@ -93,6 +95,8 @@ type Operation struct {
 	Op         Op
 	Key        string
 	Mode       Mode
+	ModeNamed  bool  // of a use, release, extend or lost: Exclusive was named and is no default
+	Asked      int64 // acquire: when the try that was granted began, within [Call, Return]; 0 = not known
 	Call       int64
 	Return     int64
 	Outcome    Outcome

@@ -23,12 +23,17 @@ func slot(s string) int {
 	return (len(s)*5 + int(s[0])*7 + int(s[len(s)/2])*11 + int(s[len(s)-1])*31) % textSlots
 }
 
-// Kinds of record are the numbers of the operations, and one for a command; the flags stand above them.
+// Kinds of record are the numbers of the operations, one for a command and one for the source of a script; the flags stand above them.
 const (
 	packedCommand = 7
 	packedKind    = 7
 	packedShared  = 1 << 3 // operation: its mode
+	packedAsked   = 1 << 4 // operation: it says when the granted try began
+	packedNamed   = 1 << 5 // operation: its mode Exclusive was named
 	packedReplied = 1 << 3 // command: a reply was seen
+	packedScript  = 1 << 4 // command: it runs a script
+	packedCut     = 1 << 5 // command: it is not whole
+	packedSource  = 1 << 6 // command: it is none, but the source of a script
 )
 
 // The flags of an operation's second byte, above its outcome.
@@ -45,11 +50,14 @@ const (
 func (p *packer) reset(buf []byte) { *p = packer{buf: buf} }
 
 func (p *packer) operation(op *Operation) {
-	b := append(p.buf, byte(op.Op)|byte(op.Mode)*packedShared, byte(op.Outcome)|operationFlags(op))
+	b := append(p.buf, byte(op.Op)|operationKind(op), byte(op.Outcome)|operationFlags(op))
 	b = p.text(b, op.Key)
 	b = binary.AppendVarint(b, op.Call-p.last)
 	b = binary.AppendVarint(b, op.Return-op.Call)
 	p.last = op.Return
+	if op.Asked != 0 {
+		b = binary.AppendVarint(b, op.Asked-op.Call)
+	}
 	if op.Token != "" {
 		b = p.text(b, op.Token)
 	}
@@ -67,6 +75,19 @@ func (p *packer) operation(op *Operation) {
 		b = p.text(b, op.Err)
 	}
 	p.buf = b
+}
+
+func operationKind(op *Operation) (flags byte) {
+	if op.Mode == Shared {
+		flags |= packedShared
+	}
+	if op.Asked != 0 {
+		flags |= packedAsked
+	}
+	if op.ModeNamed {
+		flags |= packedNamed
+	}
+	return flags
 }
 
 func operationFlags(op *Operation) (flags byte) {
@@ -93,6 +114,12 @@ func (p *packer) command(c *Command) {
 	if c.Replied != 0 {
 		kind |= packedReplied
 	}
+	if c.Script != "" {
+		kind |= packedScript
+	}
+	if c.Cut {
+		kind |= packedCut
+	}
 	b := binary.AppendVarint(append(p.buf, kind), int64(c.Node))
 	b = binary.AppendUvarint(b, c.Conn)
 	b = binary.AppendVarint(b, c.Sent-p.last)
@@ -102,11 +129,18 @@ func (p *packer) command(c *Command) {
 		p.last = c.Replied
 	}
 	b = p.text(b, c.Name)
+	if c.Script != "" {
+		b = p.text(b, c.Script)
+	}
 	b = binary.AppendUvarint(b, uint64(len(c.Args)))
 	for _, arg := range c.Args {
 		b = p.text(b, arg)
 	}
 	p.buf = p.text(b, c.Reply)
+}
+
+func (p *packer) source(s Script) {
+	p.buf = p.text(p.text(append(p.buf, packedCommand|packedSource), s.Digest), s.Source)
 }
 
 // text writes 0 for no text, 1 and up for one in the table, and behind those the length of one that follows.

@@ -64,7 +64,7 @@ func (r *Reader) File() string { return r.lines.file }
 // in an error. It is for the record of a run that was killed.
 func (r *Reader) Salvage() { r.lines.salvage = true }
 
-// Truncated tells whether Next ended at a cut. It means something after Next answered io.EOF.
+// Truncated reports whether Next ended at a cut. It means something after Next answered io.EOF.
 func (r *Reader) Truncated() bool { return r.lines.cut }
 
 // Next reads the next operation into op, and answers io.EOF after the last. An error other than io.EOF is a *SyntaxError or of

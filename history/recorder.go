@@ -49,10 +49,10 @@ func (r *Recorder) Spill(w io.Writer) error {
 func (r *Recorder) Recorded() Recorded {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var all Recorded
+	all := Recorded{Scripts: map[string]string{}}
 	for _, c := range r.clients {
 		c.mu.Lock()
-		_ = all.take(c.name, c.pack.buf[blockHead+len(c.name):]) // it was packed here
+		_ = all.unpack(c.pack.buf[blockHead+len(c.name):], c.name) // it was packed here
 		c.mu.Unlock()
 	}
 	slices.SortStableFunc(all.Ops, func(a, b Operation) int { return cmp.Compare(a.Call, b.Call) })
@@ -60,6 +60,7 @@ func (r *Recorder) Recorded() Recorded {
 	for i := range all.Ops {
 		all.Ops[i].ID = uint64(i) + 1
 	}
+	LinkCommands(all.Ops, all.Commands)
 	return all
 }
 
@@ -84,6 +85,13 @@ func (c *ClientRecorder) AddCommand(cmd Command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pack.command(&cmd)
+}
+
+// AddScript records the source of a script that the client sent. Once for each script is enough.
+func (c *ClientRecorder) AddScript(s Script) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pack.source(s)
 }
 
 // take hands out the block of what was recorded. It is the caller's until the next take.

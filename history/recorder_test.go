@@ -119,7 +119,7 @@ func TestARecordingCutInItsHead(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := history.LoadRecording(path)
-		want := history.Recorded{Truncated: true}
+		want := history.Recorded{Truncated: true, Scripts: map[string]string{}}
 		if err != nil || !cmp.Equal(want, got) {
 			t.Errorf("cut to %d of %d bytes: %v\n%s", size, len(head), err, cmp.Diff(want, got))
 		}
@@ -136,7 +136,8 @@ func drawCommand(t *rapid.T) history.Command {
 	c := history.Command{
 		Node: rapid.IntRange(-1, 4).Draw(t, "node"), Conn: rapid.Uint64().Draw(t, "conn"), Sent: rapid.Int64Range(0, 1<<60).Draw(t, "sent"),
 		Name: rapid.StringMatching("[A-Z]{1,3}").Draw(t, "name"), Reply: rapid.String().Draw(t, "reply"),
-		Args: rapid.SliceOfN(rapid.String(), 0, history.MaxArgs).Draw(t, "args"),
+		Args: rapid.SliceOfN(rapid.String(), 0, history.MaxArgs).Draw(t, "args"), Script: rapid.String().Draw(t, "script"),
+		Cut: rapid.Bool().Draw(t, "cut"),
 	}
 	if len(c.Args) == 0 {
 		c.Args = nil
@@ -155,9 +156,12 @@ func TestARecordingSaysWhatJSONSays(t *testing.T) {
 		r, out := history.NewRecorder(), bytes.NewBuffer(history.RecordingHead(recordedHeader))
 		var err error
 		client := r.Client("c1")
-		var want history.Recorded
+		want := history.Recorded{Scripts: map[string]string{}}
 		for range rapid.IntRange(0, 20).Draw(t, "n") {
-			if rapid.Bool().Draw(t, "command") {
+			if s := (history.Script{Digest: rapid.StringN(1, 3, -1).Draw(t, "digest"), Source: rapid.String().Draw(t, "source")}); rapid.Bool().Draw(t, "script") {
+				client.AddScript(s)
+				want.Scripts[s.Digest] = s.Source
+			} else if rapid.Bool().Draw(t, "command") {
 				c := drawCommand(t)
 				client.AddCommand(c)
 				c.Client = "c1"
@@ -177,6 +181,7 @@ func TestARecordingSaysWhatJSONSays(t *testing.T) {
 		}
 		got, err := history.LoadRecording(file)
 		want.Header = recordedHeader
+		history.LinkCommands(want.Ops, want.Commands)
 		if err != nil || !cmp.Equal(want, got) {
 			t.Fatal(err, cmp.Diff(want, got))
 		}

@@ -13,7 +13,7 @@ import (
 // RecordingSchema is the schema name in the first line of a recording, which is a run's record while it goes on: the packed records of all
 // clients, operations and commands, as Spill adds them to the file. It costs a client a fraction of what JSON would, and is turned into a
 // history and a commands file when the clients are done.
-const RecordingSchema = "lockbench/recording/v1"
+const RecordingSchema = "lockbench/recording/v2"
 
 // RecordingHead is what a recording begins with: two lines, the schema's and the header of the history. Blocks follow: the bytes of the block and
 // of its client's name as two little-endian numbers of 32 bits, the name, and packed records.
@@ -60,6 +60,7 @@ type Recorded struct {
 	Header   Header
 	Ops      []Operation // numbered from 1, each client's in the order of their returns
 	Commands []Command
+	Scripts  map[string]string // sources by digest, of scripts that clients sent; not nil
 	// Truncated tells that the last block was cut off, as when the run was killed while it wrote; or what stands before the blocks: then
 	// nothing is known, the header included.
 	Truncated bool
@@ -80,8 +81,10 @@ func LoadRecording(path string) (Recorded, error) {
 
 func readRecording(r io.Reader, file string) (out Recorded, err error) {
 	in := bufio.NewReaderSize(r, 1<<18)
+	out.Scripts = map[string]string{}
 	if cutInHead(in) {
-		return Recorded{Truncated: true}, nil
+		out.Truncated = true
+		return out, nil
 	}
 	if out.Header, err = recordingHeader(in, file); err != nil {
 		return out, err
@@ -89,32 +92,20 @@ func readRecording(r io.Reader, file string) (out Recorded, err error) {
 	for {
 		client, records, err := readBlock(in)
 		switch {
-		case errors.Is(err, io.EOF):
-			return out, nil
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			out.Truncated = true
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			out.Truncated = !errors.Is(err, io.EOF)
+			LinkCommands(out.Ops, out.Commands)
 			return out, nil
 		case err != nil:
 			return out, err
 		}
-		if err := out.take(client, records); err != nil {
+		if err := out.unpack(records, client); err != nil {
 			return out, err
 		}
 	}
 }
 
-// take adds the records of a client's block.
-func (r *Recorded) take(client string, records []byte) error {
-	return unpack(records, func(op Operation) {
-		op.Client, op.ID = client, uint64(len(r.Ops))+1
-		r.Ops = append(r.Ops, op)
-	}, func(c Command) {
-		c.Client = client
-		r.Commands = append(r.Commands, c)
-	})
-}
-
-// cutInHead tells whether what begins as a recording does ends before its two lines do.
+// cutInHead reports whether what begins as a recording does ends before its two lines do.
 func cutInHead(in *bufio.Reader) bool {
 	text, err := in.Peek(in.Size()) // an error other than the end comes again
 	schema := sidecarHeader(RecordingSchema)

@@ -3,12 +3,14 @@ package history
 import (
 	"errors"
 	"io"
+	"maps"
 	"os"
+	"slices"
 )
 
 // The schemas of the files beside a history. Their first line is a header with the schema alone.
 const (
-	CommandsSchema = "lockbench/commands/v1"
+	CommandsSchema = "lockbench/commands/v2" // v1 has no op, turn, script, cut and sources, and cuts arguments at 128 bytes
 	FaultsSchema   = "lockbench/faults/v1"
 )
 
@@ -28,6 +30,9 @@ func NewCommandWriter(w io.Writer, compress bool) (*CommandWriter, error) {
 // Write adds a command. It is in the file after the next Flush, or earlier.
 func (w *CommandWriter) Write(c *Command) error { return w.out.line(AppendCommand(w.out.text, c)) }
 
+// WriteScript adds the source of a script.
+func (w *CommandWriter) WriteScript(s Script) error { return w.out.line(AppendScript(w.out.text, s)) }
+
 // Flush writes what was gathered as one complete frame of complete lines, with a single write.
 func (w *CommandWriter) Flush() error { return w.out.flush() }
 
@@ -38,30 +43,48 @@ func sidecarHeader(schema string) []byte {
 	return append(appendText(nil, `{"schema":`, schema), '}', '\n')
 }
 
-// ReadCommands calls each with every command of a commands file, plain or zstd. The command is the callee's to keep.
-func ReadCommands(r io.Reader, each func(Command) error) error {
-	return readSidecar(r, "", CommandsSchema, func(s *scanner) func() error {
-		var c Command
-		s.command(&c)
-		return func() error { return each(c) }
-	})
+// ReadCommands calls each with every command of a commands file, plain or zstd, and source with every script; nil passes over scripts. The
+// command is the callee's to keep.
+func ReadCommands(r io.Reader, each func(Command) error, source func(Script)) error {
+	return readSidecar(r, "", CommandsSchema, commandLines(each, source))
 }
 
-// LoadCommands reads a whole commands file, plain or zstd.
-func LoadCommands(path string) (out []Command, err error) {
-	err = loadSidecar(path, CommandsSchema, func(s *scanner) func() error {
+// commandLines parses the lines of a commands file.
+func commandLines(each func(Command) error, source func(Script)) func(s *scanner) func() error {
+	return func(s *scanner) func() error {
 		var c Command
-		s.command(&c)
-		return func() error { out = append(out, c); return nil }
-	})
-	return out, err
+		var script Script
+		s.command(&c, &script)
+		return func() error {
+			if script.Digest == "" {
+				return each(c)
+			}
+			if source != nil {
+				source(script)
+			}
+			return nil
+		}
+	}
 }
 
-// WriteCommands writes a whole commands file, compressed with zstd.
-func WriteCommands(w io.Writer, commands []Command) error {
+// LoadCommands reads a whole commands file, plain or zstd, and the sources of scripts by digest that are in it.
+func LoadCommands(path string) (out []Command, scripts map[string]string, err error) {
+	scripts = map[string]string{}
+	err = loadSidecar(path, CommandsSchema, commandLines(
+		func(c Command) error { out = append(out, c); return nil }, func(s Script) { scripts[s.Digest] = s.Source }))
+	return out, scripts, err
+}
+
+// WriteCommands writes a whole commands file, compressed with zstd: the sources of scripts, by digest, and then the commands.
+func WriteCommands(w io.Writer, commands []Command, scripts map[string]string) error {
 	out, err := NewCommandWriter(w, true)
 	if err != nil {
 		return err
+	}
+	for _, digest := range slices.Sorted(maps.Keys(scripts)) {
+		if err := out.WriteScript(Script{digest, scripts[digest]}); err != nil {
+			return err
+		}
 	}
 	return writeAll(out, commands)
 }

@@ -26,6 +26,11 @@ func TestCommandsAreReadBack(t *testing.T) {
 			if rapid.Bool().Draw(t, "replied") {
 				c.Replied = max(c.Sent, 0) + 1
 			}
+			c.Op, c.Turn, c.Cut = rapid.Uint64().Draw(t, "op"), rapid.Uint64().Draw(t, "turn"), rapid.Bool().Draw(t, "cut")
+			if c.Turn != 0 {
+				c.Ran = rapid.Int64Range(0, 1<<40).Draw(t, "ran")
+			}
+			c.Script = rapid.String().Draw(t, "script")
 			c.Args = rapid.SliceOfN(rapid.String(), 0, history.MaxArgs).Draw(t, "args")
 			if len(c.Args) == 0 {
 				c.Args = nil
@@ -46,7 +51,7 @@ func TestCommandsAreReadBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []history.Command
-		if err := history.ReadCommands(&file, func(c history.Command) error { got = append(got, c); return nil }); err != nil {
+		if err := history.ReadCommands(&file, func(c history.Command) error { got = append(got, c); return nil }, nil); err != nil {
 			t.Fatal(err)
 		}
 		if !cmp.Equal(commands, got) {
@@ -59,7 +64,10 @@ func TestWindowsAreReadBack(t *testing.T) {
 	windows := []history.Window{
 		{Fault: "pause-client", Client: "c1", Node: -1, Start: 5, Ending: 8, End: 9, Confirmed: true, Moment: "granted", Note: "SIGSTOP"},
 		{Fault: "kill-server", Node: 2, Start: -5},
-		{Fault: "failover", Start: 5, End: 6, Confirmed: true, Replica: history.LackedKey},
+		{Fault: "failover", Start: 5, End: 6, Confirmed: true, Replica: history.LackedKey, Effects: []history.Effect{
+			{Node: 1, At: 6, What: history.Promoted, Turn: 5, Known: true, Kept: []string{"k"}, Lost: []string{"l", "m"}},
+			{Node: -1, At: -6, What: history.ClockSet, By: -3, PPM: 4},
+		}},
 	}
 	for field := range reflect.TypeFor[history.Window]().NumField() { // each is written by hand: a new one is in a row here, or it is forgotten
 		if !slices.ContainsFunc(windows, func(w history.Window) bool { return !reflect.ValueOf(w).Field(field).IsZero() }) {

@@ -18,17 +18,26 @@ type unpacker struct {
 	err   error
 }
 
-// unpack calls one of the two with every record of a block. What they are given is theirs to keep.
-func unpack(block []byte, operation func(Operation), command func(Command)) error {
+// unpack adds every record of a block to r. What it adds shares nothing with the block.
+func (r *Recorded) unpack(block []byte, client string) error {
 	u := unpacker{buf: block}
 	for len(u.buf) > 0 && u.err == nil {
-		kind := u.byte()
-		if kind&packedKind == packedCommand {
-			if c := u.command(kind); u.err == nil {
-				command(c)
+		switch kind := u.byte(); {
+		case kind&(packedKind|packedSource) == packedCommand|packedSource:
+			digest, source := u.text(), u.text()
+			if u.err == nil {
+				r.Scripts[digest] = source
 			}
-		} else if op := u.operation(kind); u.err == nil {
-			operation(op)
+		case kind&packedKind == packedCommand:
+			if c := u.command(kind); u.err == nil {
+				c.Client = client
+				r.Commands = append(r.Commands, c)
+			}
+		default:
+			if op := u.operation(kind); u.err == nil {
+				op.Client, op.ID = client, uint64(len(r.Ops))+1
+				r.Ops = append(r.Ops, op)
+			}
 		}
 	}
 	return u.err
@@ -40,9 +49,13 @@ func (u *unpacker) operation(kind byte) Operation {
 	if kind&packedShared != 0 {
 		op.Mode = Shared
 	}
+	op.ModeNamed = kind&packedNamed != 0
 	op.Call = u.last + u.varint()
 	op.Return = op.Call + u.varint()
 	u.last = op.Return
+	if kind&packedAsked != 0 {
+		op.Asked = op.Call + u.varint()
+	}
 	if flags&packedToken != 0 {
 		op.Token = u.text()
 	}
@@ -69,6 +82,10 @@ func (u *unpacker) command(kind byte) Command {
 		u.last = c.Replied
 	}
 	c.Name = u.text()
+	if kind&packedScript != 0 {
+		c.Script = u.text()
+	}
+	c.Cut = kind&packedCut != 0
 	if n := u.uvarint(); n > uint64(len(u.buf)) { // each takes a byte or more
 		u.fail("%d arguments", n)
 	} else if n > 0 {

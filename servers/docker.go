@@ -19,10 +19,10 @@ const (
 	// ImageEnv names the image in the environment.
 	ImageEnv = "LOCKBENCH_REDIS_IMAGE"
 
-	estateLabel = "lockbench.estate" // the directory of the deployment that a container belongs to
-	hostLabel   = "lockbench.host"   // the machine of that directory
+	workspaceLabel = "lockbench.workspace" // the directory of the deployment that a container belongs to
+	hostLabel      = "lockbench.host"      // the machine of that directory
 
-	// containersMark in the directory tells the undertaker that there may be containers.
+	// containersMark in the directory tells the reaper that there may be containers.
 	containersMark = "containers"
 	clearingTime   = 30 * time.Second // for removing containers when the run's own context is over
 )
@@ -38,7 +38,7 @@ type DockerOptions struct {
 // comes back on another port.
 //
 // Containers are removed at Close, also when the run was cancelled. When we are killed they are removed by Ryuk, where that
-// is enabled, and by our own undertaker, where there is a docker command or curl; the next start removes what is left even then.
+// is enabled, and by our own reaper, where there is a docker command or curl; the next start removes what is left even then.
 type Docker struct {
 	options DockerOptions
 	shim    shim
@@ -127,7 +127,7 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 		machines[i] = &dockerMachine{site: site, spec: spec, number: i}
 	}
 	if spec.ClockFaults {
-		if err := errors.Join(e.needLocal(), d.shim.preloadContainers(ctx, site.estate, machines)); err != nil {
+		if err := errors.Join(e.needLocal(), d.shim.preloadContainers(ctx, site.workspace, machines)); err != nil {
 			return nil, errors.Join(err, site.Close())
 		}
 	}
@@ -136,11 +136,11 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 
 // site is what the containers of one deployment have in common.
 type site struct {
-	engine *engine
-	estate *estate
-	image  string
-	digest string
-	labels map[string]string
+	engine    *engine
+	workspace *workspace
+	image     string
+	digest    string
+	labels    map[string]string
 }
 
 // newSite clears away what dead runs left and makes a directory.
@@ -155,15 +155,15 @@ func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, err
 	}
 	e.sweep(ctx, machine)
 	// The docker command must talk to the engine that testcontainers has found, which need not be the one it would choose.
-	estate, err := newEstate(options.TempDir, "DOCKER_HOST="+e.api.DaemonHost())
+	workspace, err := newWorkspace(options.TempDir, "DOCKER_HOST="+e.api.DaemonHost())
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(estate.dir, containersMark), nil, 0o600); err != nil {
-		return nil, errors.Join(err, estate.Close())
+	if err := os.WriteFile(filepath.Join(workspace.dir, containersMark), nil, 0o600); err != nil {
+		return nil, errors.Join(err, workspace.Close())
 	}
-	labels := map[string]string{estateLabel: estate.dir, hostLabel: machine}
-	return &site{engine: e, estate: estate, image: options.Image, digest: digest, labels: labels}, nil
+	labels := map[string]string{workspaceLabel: workspace.dir, hostLabel: machine}
+	return &site{engine: e, workspace: workspace, image: options.Image, digest: digest, labels: labels}, nil
 }
 
 // sweep removes containers of this machine whose directory has no owner any more. What it cannot remove, it leaves to the next
@@ -176,7 +176,7 @@ func (e *engine) sweep(ctx context.Context, machine string) (removed []string) {
 		return nil
 	}
 	for _, c := range list.Items {
-		if dir := c.Labels[estateLabel]; dir == "" || !orphaned(dir) {
+		if dir := c.Labels[workspaceLabel]; dir == "" || !orphaned(dir) {
 			continue
 		}
 		if _, err := e.api.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{RemoveVolumes: true, Force: true}); err == nil {
@@ -187,4 +187,4 @@ func (e *engine) sweep(ctx context.Context, machine string) (removed []string) {
 }
 
 // Close removes the directory and lets the engine go. The containers must be gone before.
-func (s *site) Close() error { return errors.Join(s.estate.Close(), s.engine.Close()) }
+func (s *site) Close() error { return errors.Join(s.workspace.Close(), s.engine.Close()) }

@@ -10,6 +10,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	moby "github.com/moby/moby/client"
 
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -33,10 +34,10 @@ func engine(t *testing.T) *moby.Client {
 // containers lists those, running or not, that belong to directories under a place.
 func containers(t *testing.T, under string) (ids []string) {
 	t.Helper()
-	list, err := engine(t).ContainerList(t.Context(), moby.ContainerListOptions{All: true, Filters: make(moby.Filters).Add("label", "lockbench.estate")})
+	list, err := engine(t).ContainerList(t.Context(), moby.ContainerListOptions{All: true, Filters: make(moby.Filters).Add("label", "lockbench.workspace")})
 	must(t, err)
 	for _, c := range list.Items {
-		if strings.HasPrefix(c.Labels["lockbench.estate"], under) {
+		if strings.HasPrefix(c.Labels["lockbench.workspace"], under) {
 			ids = append(ids, c.ID)
 		}
 	}
@@ -47,7 +48,7 @@ func containers(t *testing.T, under string) (ids []string) {
 func TestContainerChangesItsPort(t *testing.T) {
 	t.Parallel()
 	p := docker(t, servers.DockerOptions{})
-	d, ctx := start(t, p, servers.Spec{Persistence: servers.PersistAlways}), t.Context()
+	d, ctx := start(t, p, servers.Spec{Persistence: impls.PersistAlways}), t.Context()
 	set(t, d, 0, "k", 0)
 	ports := map[string]bool{d.Addr(0): true}
 	for range 3 {
@@ -88,14 +89,14 @@ func TestContainersOfACancelledRun(t *testing.T) {
 	}
 }
 
-// Should even the undertaker be killed, the next start removes containers whose directory has no owner. Not in parallel: any
+// Should even the reaper be killed, the next start removes containers whose directory has no owner. Not in parallel: any
 // other test's start would do it, too.
 func TestContainersOfADeadRunAreSwept(t *testing.T) {
 	temp := t.TempDir()
 	p := docker(t, servers.DockerOptions{TempDir: temp})
 	host, err := os.Hostname()
 	must(t, err)
-	labels := map[string]string{"lockbench.host": host, "lockbench.estate": temp + "/gone"}
+	labels := map[string]string{"lockbench.host": host, "lockbench.workspace": temp + "/gone"}
 	leftover, err := engine(t).ContainerCreate(t.Context(), moby.ContainerCreateOptions{
 		Config: &container.Config{Image: p.Image(), Labels: labels},
 	})

@@ -7,17 +7,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/servers"
 )
 
 func TestKillAndRestart(t *testing.T) {
 	rows := []struct {
-		persistence servers.Persistence
+		persistence impls.Persistence
 		kept        bool
 	}{
-		{servers.PersistNone, false},    // nothing survives
-		{servers.PersistEverySec, true}, // a killed process loses nothing that the kernel had
-		{servers.PersistAlways, true},   // nor one that wrote before the reply
+		{impls.PersistNone, false},    // nothing survives
+		{impls.PersistEverySec, true}, // a killed process loses nothing that the kernel had
+		{impls.PersistAlways, true},   // nor one that wrote before the reply
 	}
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		for _, row := range rows {
@@ -114,7 +115,7 @@ func TestEviction(t *testing.T) {
 
 func TestInfo(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
-		d := start(t, p, servers.Spec{Persistence: servers.PersistAlways, MaxMemory: 8 << 20, Name: "bank"})
+		d := start(t, p, servers.Spec{Persistence: impls.PersistAlways, MaxMemory: 8 << 20, Name: "bank"})
 		infos, err := d.Info(t.Context())
 		must(t, err)
 		got := infos[0]

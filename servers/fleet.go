@@ -13,9 +13,9 @@ import (
 
 // fleet is a deployment of servers that lockbench itself started. Processes and containers differ only in the machine.
 type fleet struct {
-	spec   Spec
-	nodes  []*node
-	estate io.Closer // what must be gone after Close besides the machines
+	spec      Spec
+	nodes     []*node
+	workspace io.Closer // what must be gone after Close besides the machines
 
 	mu      sync.Mutex // protects the roles of a replicated pair
 	primary int
@@ -28,8 +28,8 @@ type fleet struct {
 var _ Deployment = (*fleet)(nil)
 
 // launch starts all machines at once, forms the topology, and closes everything again if that fails.
-func launch(ctx context.Context, spec Spec, estate io.Closer, build func(i int) machine) (Deployment, error) {
-	f := &fleet{spec: spec, estate: estate, flowing: true}
+func launch(ctx context.Context, spec Spec, workspace io.Closer, build func(i int) machine) (Deployment, error) {
+	f := &fleet{spec: spec, workspace: workspace, flowing: true}
 	for i := range spec.Nodes {
 		f.nodes = append(f.nodes, &node{machine: build(i), name: fmt.Sprintf("%s-%d", spec.Name, i), state: dead})
 	}
@@ -152,7 +152,7 @@ func (f *fleet) Close() error {
 		f.closeErr = errors.Join(f.each(func(n *node) error {
 			n.state = closed
 			return n.close()
-		}), f.estate.Close())
+		}), f.workspace.Close())
 	})
 	return f.closeErr
 }

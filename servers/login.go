@@ -60,7 +60,7 @@ func (t target) enter(conn net.Conn) error {
 }
 
 // exchange sends one command and reads its one-line reply, not a byte further: what follows belongs to the client. Of an
-// error reply only the first word is told, because a server may repeat arguments in the rest.
+// error reply only the first word is shown, because a server may repeat arguments in the rest.
 func exchange(conn net.Conn, words ...string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(words))

@@ -36,6 +36,6 @@ func TestMiniredis(t *testing.T) {
 	wantErr(t, "kill", d.Kill(ctx, 0), servers.ErrRefused)
 	_, err = servers.Miniredis{}.Start(ctx, cluster)
 	wantErr(t, "cluster", err, servers.ErrRefused)
-	_, err = servers.Miniredis{}.Start(ctx, servers.Spec{Persistence: servers.PersistAlways})
+	_, err = servers.Miniredis{}.Start(ctx, servers.Spec{Persistence: impls.PersistAlways})
 	wantErr(t, "persistence", err, servers.ErrRefused)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // childAttributes keep a server out of our process group: an interrupt from the terminal is for lockbench, which wants to
-// drain its clients against servers that still answer. When we are killed, the undertaker kills the servers.
+// drain its clients against servers that still answer. When we are killed, the reaper kills the servers.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // processStopped says whether a process is stopped.

@@ -96,27 +96,27 @@ func (p *Process) Start(ctx context.Context, spec Spec) (Deployment, error) {
 
 // start is one attempt with ports that were free when they were looked at.
 func (p *Process) start(ctx context.Context, spec Spec, binary string) (Deployment, error) {
-	estate, err := newEstate(p.options.TempDir)
+	workspace, err := newWorkspace(p.options.TempDir)
 	if err != nil {
 		return nil, err
 	}
 	machines := make([]*processMachine, spec.Nodes)
 	for i := range machines {
-		if machines[i], err = newProcessMachine(spec, estate, binary, i); err != nil {
-			return nil, errors.Join(err, estate.Close())
+		if machines[i], err = newProcessMachine(spec, workspace, binary, i); err != nil {
+			return nil, errors.Join(err, workspace.Close())
 		}
 	}
 	if spec.ClockFaults {
-		if err := p.shim.preload(ctx, estate, machines); err != nil {
-			return nil, errors.Join(err, estate.Close())
+		if err := p.shim.preload(ctx, workspace, machines); err != nil {
+			return nil, errors.Join(err, workspace.Close())
 		}
 	}
-	return launch(ctx, spec, estate, func(i int) machine { return machines[i] })
+	return launch(ctx, spec, workspace, func(i int) machine { return machines[i] })
 }
 
 // newProcessMachine prepares one server without starting it.
-func newProcessMachine(spec Spec, estate *estate, binary string, i int) (*processMachine, error) {
-	dir, err := estate.room(fmt.Sprintf("node-%d", i))
+func newProcessMachine(spec Spec, workspace *workspace, binary string, i int) (*processMachine, error) {
+	dir, err := workspace.subdir(fmt.Sprintf("node-%d", i))
 	if err != nil {
 		return nil, err
 	}

@@ -21,20 +21,20 @@ func machines(t *testing.T) (one, two *processMachine) {
 	if err != nil {
 		t.Skip("no redis-server: apt-get install redis-server")
 	}
-	estate, err := newEstate(t.TempDir())
+	workspace, err := newWorkspace(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(one.close(), two.close(), estate.Close()); err != nil {
+		if err := errors.Join(one.close(), two.close(), workspace.Close()); err != nil {
 			t.Error(err)
 		}
 	})
 	spec, _ := Spec{Topology: impls.Standalone}.fill()
-	if one, err = newProcessMachine(spec, estate, binary, 0); err != nil {
+	if one, err = newProcessMachine(spec, workspace, binary, 0); err != nil {
 		t.Fatal(err)
 	}
-	if two, err = newProcessMachine(spec, estate, binary, 1); err != nil {
+	if two, err = newProcessMachine(spec, workspace, binary, 1); err != nil {
 		t.Fatal(err)
 	}
 	return one, two

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/lockbench/lockbench/impls"
 )
 
 // refuser refuses every server fault, for deployments whose servers are not ours to break.
@@ -47,7 +49,7 @@ func (r refuser) needless(spec Spec) error {
 		return r.refuse("clock faults")
 	case spec.MaxMemory > 0:
 		return r.refuse("a memory limit")
-	case spec.Persistence != PersistNone:
+	case spec.Persistence != impls.PersistNone:
 		return r.refuse(fmt.Sprintf("persistence %s", spec.Persistence))
 	}
 	return nil

@@ -28,29 +28,15 @@ var (
 	ErrState = errors.New("wrong state")
 )
 
-// Persistence is what a server keeps of its data when it is killed and started again.
-type Persistence string
-
-// The persistence settings.
-const (
-	PersistNone     Persistence = "none"     // nothing
-	PersistEverySec Persistence = "everysec" // append-only file, written out every second
-	PersistAlways   Persistence = "always"   // append-only file, written out before every reply
-)
-
-// A killed process, unlike a machine that lost its power, loses nothing that it had handed to the kernel, and Redis hands
-// the append-only file to the kernel before it replies. Under Kill both append-only settings therefore keep everything
-// that was acknowledged; they differ in what a reply costs.
-
 // Spec says what to bring up.
 type Spec struct {
-	Topology    impls.Topology // "" means Standalone
-	Nodes       int            // of Independent, 1 to 16; 0 means 5. Other topologies fix their own number.
-	Persistence Persistence    // "" means PersistNone
-	MaxMemory   int64          // bytes with allkeys-lru eviction; 0 means unlimited
-	ClockFaults bool           // the server's clock must be settable (SetClock, DriftClock)
-	Name        string         // for directories and container names; letters, digits, hyphens; "" means redis
-	Prefix      string         // of the run's keys: on somebody's Redis, DeleteKeys deletes no others
+	Topology    impls.Topology    // "" means Standalone
+	Nodes       int               // of Independent, 1 to 16; 0 means 5. Other topologies fix their own number.
+	Persistence impls.Persistence // "" means impls.PersistNone
+	MaxMemory   int64             // bytes with allkeys-lru eviction; 0 means unlimited
+	ClockFaults bool              // the server's clock must be settable (SetClock, DriftClock)
+	Name        string            // for directories and container names; letters, digits, hyphens; "" means redis
+	Prefix      string            // of the run's keys: on somebody's Redis, DeleteKeys deletes no others
 }
 
 // NodeInfo describes one node, for the run record.
@@ -70,7 +56,7 @@ type Provider interface {
 }
 
 // Deployment is a running set of nodes, numbered from 0. Its methods may be called from several goroutines. Server faults
-// return ErrRefused where they cannot be had, ErrMissing where the machine lacks the means, and ErrState where the node
+// return ErrRefused where they are not offered, ErrMissing where the machine lacks the means, and ErrState where the node
 // is not in the state that the fault starts from. Each returns once the effect is confirmed.
 //
 // In a replicated pair, what goes over a connection follows the roles: Addr, Dial, FlushScripts, DeleteKeys and EvictKeys mean the

@@ -83,7 +83,7 @@ func compileShim(ctx context.Context, dir string) ([]byte, error) {
 
 // try compiles the object and throws the files away.
 func (s *shim) try(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", estatePrefix+"shim-")
+	dir, err := os.MkdirTemp("", workspacePrefix+"shim-")
 	if err != nil {
 		return err
 	}
@@ -117,8 +117,8 @@ func writeShift(path string, s shift) error {
 }
 
 // preload gives each process a clock of its own.
-func (s *shim) preload(ctx context.Context, estate *estate, machines []*processMachine) error {
-	object, err := s.write(ctx, estate.dir)
+func (s *shim) preload(ctx context.Context, workspace *workspace, machines []*processMachine) error {
+	object, err := s.write(ctx, workspace.dir)
 	if err != nil {
 		return err
 	}
@@ -132,14 +132,14 @@ func (s *shim) preload(ctx context.Context, estate *estate, machines []*processM
 }
 
 // preloadContainers mounts the object and a clock into each container.
-func (s *shim) preloadContainers(ctx context.Context, estate *estate, machines []*dockerMachine) error {
-	object, err := s.write(ctx, estate.dir)
+func (s *shim) preloadContainers(ctx context.Context, workspace *workspace, machines []*dockerMachine) error {
+	object, err := s.write(ctx, workspace.dir)
 	if err != nil {
 		return err
 	}
 	const inside = "/lockbench-"
 	for i, m := range machines {
-		dir, err := estate.room(fmt.Sprintf("node-%d", i))
+		dir, err := workspace.subdir(fmt.Sprintf("node-%d", i))
 		if err != nil {
 			return err
 		}

@@ -13,11 +13,13 @@ func errNoShim() error {
 	return fmt.Errorf("%w: clock faults preload a shim into redis-server, which works on Linux only, not on %s", ErrMissing, runtime.GOOS)
 }
 
-// shim is the preload object, which cannot be had here.
+// shim is the preload object, which is unavailable here.
 type shim struct{}
 
-func (*shim) try(context.Context) error                                          { return errNoShim() }
-func (*shim) preload(context.Context, *estate, []*processMachine) error          { return errNoShim() }
-func (*shim) preloadContainers(context.Context, *estate, []*dockerMachine) error { return errNoShim() }
+func (*shim) try(context.Context) error                                    { return errNoShim() }
+func (*shim) preload(context.Context, *workspace, []*processMachine) error { return errNoShim() }
+func (*shim) preloadContainers(context.Context, *workspace, []*dockerMachine) error {
+	return errNoShim()
+}
 
 func writeShift(string, shift) error { return errNoShim() }

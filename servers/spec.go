@@ -19,7 +19,7 @@ func (s Spec) fill() (Spec, error) {
 		s.Topology = impls.Standalone
 	}
 	if s.Persistence == "" {
-		s.Persistence = PersistNone
+		s.Persistence = impls.PersistNone
 	}
 	if s.Name == "" {
 		s.Name = "redis"
@@ -31,7 +31,7 @@ func (s Spec) fill() (Spec, error) {
 		return s, fmt.Errorf("max memory %d: must not be negative", s.MaxMemory)
 	}
 	switch s.Persistence {
-	case PersistNone, PersistEverySec, PersistAlways:
+	case impls.PersistNone, impls.PersistEverySec, impls.PersistAlways:
 	default:
 		return s, fmt.Errorf("persistence %q: none, everysec or always", s.Persistence)
 	}
@@ -64,7 +64,7 @@ func (s Spec) fillNodes() (Spec, error) {
 func (s Spec) args() []string {
 	args := []string{"--save", "", "--daemonize", "no", "--protected-mode", "no"}
 	switch s.Persistence {
-	case PersistEverySec, PersistAlways:
+	case impls.PersistEverySec, impls.PersistAlways:
 		args = append(args, "--appendonly", "yes", "--appendfsync", string(s.Persistence))
 	default:
 		args = append(args, "--appendonly", "no")

@@ -39,7 +39,7 @@ type surveyor interface {
 	Provider
 	// found describes what there is, and says what is missing, without changing the machine.
 	found(ctx context.Context) (string, error)
-	// ability says why one thing cannot be had from servers that can be reached; nil when it can.
+	// ability says why servers that can be reached do not offer one thing; nil when they do.
 	ability(ctx context.Context, name string) error
 }
 

@@ -66,7 +66,7 @@ func TestOldPrimaryStaysAlone(t *testing.T) {
 // A replica that is restarted follows its primary again, wherever that is by now.
 func TestReplicationSurvivesRestarts(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
-		d, ctx := start(t, p, servers.Spec{Topology: impls.Replicated, Persistence: servers.PersistAlways}), t.Context()
+		d, ctx := start(t, p, servers.Spec{Topology: impls.Replicated, Persistence: impls.PersistAlways}), t.Context()
 		set(t, d, 0, "k", 0)
 		for _, machine := range []int{1, 0} {
 			must(t, d.Kill(ctx, machine))

@@ -130,7 +130,7 @@ func TestURLShapes(t *testing.T) {
 		{"nor five masters", servers.Spec{Topology: impls.Independent, Nodes: 5}},
 		{"clocks are the owner's", servers.Spec{Topology: impls.Independent, ClockFaults: true}},
 		{"so is memory", servers.Spec{Topology: impls.Independent, MaxMemory: 1}},
-		{"so is persistence", servers.Spec{Topology: impls.Independent, Persistence: servers.PersistAlways}},
+		{"so is persistence", servers.Spec{Topology: impls.Independent, Persistence: impls.PersistAlways}},
 	}
 	for _, row := range rows {
 		_, err := two.Start(t.Context(), row.spec)

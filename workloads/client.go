@@ -11,6 +11,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -35,7 +36,7 @@ type Client struct {
 	Config  Config
 	Leased  bool // the server ends a hold after Config.Lease
 	Fenced  bool // the store is to compare fences
-	// Open makes the client's handle on a key; onRenew is told of every extend that the lock does by itself.
+	// Open makes the client's handle on a key; onRenew is called with every extend that the lock does by itself.
 	Open     func(key string, onRenew func(impls.Renewal)) (impls.Lock, error)
 	Store    Store
 	Clock    impls.Clock
@@ -54,6 +55,10 @@ type Client struct {
 	// round's first acquire has an intended start of its own; what comes after it is meant to start when it is called.
 	Observe func(op history.Op, outcome history.Outcome, intended, call, ret int64)
 
+	// Relay, when set, keeps a client that released from asking again before another was granted: what handoff does. It is common to
+	// the clients of one process; nil: everybody asks at once.
+	Relay *Relay
+
 	handles  map[string]*handle
 	intended int64 // start of the round under way
 	due      bool  // its first acquire has not been called yet
@@ -64,22 +69,14 @@ type Config struct {
 	Ops         int           // rounds per client; 0 means until ctx ends
 	Lease       time.Duration // of the lock
 	Think       time.Duration // inside the critical section, between read and write back
-	Slow        time.Duration // think of the slow client's rounds (the first client); 0 means there is none
-	SlowEvery   int           // every n-th round of the slow client is slow; 0 means every one
+	Slow        time.Duration // this client's, in place of Think; 0 means Think
 	Pause       time.Duration // between rounds
 	AcquireWait time.Duration // deadline of a waiting acquire; 0 means Try instead of Acquire
 	Keys        int           // for workloads with many; 0 means 1
 	Amounts     [2]int64      // transfer: payment and remittance; zero means 100 and 10
-	Initial     int64         // transfer: balance at the start
 }
 
-// think is how long the client's n-th round works inside its critical section.
-func (c *Client) think(n int) time.Duration {
-	if c.Index != 0 || c.Config.Slow == 0 {
-		return c.Config.Think
-	}
-	if c.Config.SlowEvery > 1 && (n+1)%c.Config.SlowEvery != 0 {
-		return c.Config.Think
-	}
-	return c.Config.Slow
+// think is how long a round of the client works inside its critical section.
+func (c *Client) think() time.Duration {
+	return cmp.Or(c.Config.Slow, c.Config.Think)
 }

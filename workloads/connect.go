@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -47,7 +48,6 @@ type Setup struct {
 	Prefix    string        // of every key that the run touches
 	Poll      time.Duration // between tries of waiters that poll
 	Permits   int
-	Settings  map[string]string
 	NodeLimit time.Duration // per-node time-out of quorum locks; 0 means their default
 }
 
@@ -75,6 +75,15 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 // ClientName is the name of the client with an index: c1, c2, …
 func ClientName(index int) string { return "c" + strconv.Itoa(index+1) }
 
+// ClientIndex is the index of the client with a name; -1 for a name that ClientName does not give.
+func ClientIndex(name string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "c"))
+	if err != nil || n < 1 || ClientName(n-1) != name {
+		return -1
+	}
+	return n - 1
+}
+
 func environment(a Access, s Setup, source io.Reader) impls.Env {
 	owner := s.Owner
 	if owner == "" {
@@ -82,7 +91,7 @@ func environment(a Access, s Setup, source io.Reader) impls.Env {
 	}
 	return impls.Env{
 		Owner: owner, Lease: s.Config.Lease, Poll: s.Poll, Permits: s.Permits, NodeTimeout: s.NodeLimit,
-		Addrs: a.Addrs, Dial: a.Dial, Clock: a.Clock, Rand: source, Settings: s.Settings,
+		Addrs: a.Addrs, Dial: a.Dial, Clock: a.Clock, Rand: source,
 	}
 }
 

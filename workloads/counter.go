@@ -23,7 +23,7 @@ func (counter) About() string {
 
 func (counter) Run(ctx context.Context, c *Client) error {
 	return c.rounds(ctx, func(ctx context.Context, n int) error {
-		return c.guardedRound(ctx, guarded{key: counterKey, think: c.think(n),
+		return c.guardedRound(ctx, guarded{key: counterKey, think: c.think(),
 			update: increment})
 	})
 }

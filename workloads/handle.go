@@ -66,6 +66,9 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 		return false, c.refused(ctx, h.key, err)
 	}
 	op.Token, op.Fence, op.ValidUntil = g.Token, g.Fence, c.validUntil(g)
+	if asked := c.instant(g.Asked); asked != 0 {
+		op.Asked = min(max(asked, op.Call), op.Return) // the client's clock may drift a little between two readings
+	}
 	h.finish(op, nil)
 	h.grants, h.modes = append(h.grants, g), append(h.modes, mode)
 	h.watchLoss(g)
@@ -166,7 +169,7 @@ func (h *handle) pop() held {
 	return g
 }
 
-// lost tells whether the lock has told the client that the hold is gone.
+// lost reports whether the lock has told the client that the hold is gone.
 func (h *handle) lost() bool {
 	if len(h.grants) == 0 || h.grants[0].Lost == nil {
 		return false

@@ -6,12 +6,15 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// bare workloads acquire and release one key with nothing stored.
-type bare struct{ name, about string }
+// bare workloads acquire and release with nothing stored: one key, or one of several drawn evenly.
+type bare struct {
+	name, about string
+	relay       bool // who released asks again only when another was granted
+}
 
 var (
-	hot     = bare{"hot", "acquire and release one key, with nothing stored: the lock's own cost"}
-	handoff = bare{"handoff", "all wait for one key all the time: how long the lock takes from one client to the next"}
+	hot     = bare{"hot", "acquire and release, with nothing stored: the lock's own cost", false}
+	handoff = bare{"handoff", "as hot, but who released asks again only when another was granted: how long the lock takes from one client to the next", true}
 )
 
 func (b bare) Name() string                               { return b.name }
@@ -19,13 +22,17 @@ func (b bare) About() string                              { return b.about }
 func (bare) Prepare(context.Context, Store, Config) error { return nil }
 func (bare) Guarded(Config) map[string]int64              { return nil }
 
-func (bare) Run(ctx context.Context, c *Client) error {
-	return c.rounds(ctx, func(ctx context.Context, n int) error { return c.bareRound(ctx, n) })
+func (b bare) Run(ctx context.Context, c *Client) error {
+	relay := c.Relay
+	if !b.relay {
+		relay = nil
+	}
+	return c.rounds(ctx, func(ctx context.Context, n int) error { return c.bareRound(ctx, n, relay) })
 }
 
 // bareRound holds the lock for the think time without a look at the store.
-func (c *Client) bareRound(ctx context.Context, n int) error {
-	h, err := c.handle(counterKey)
+func (c *Client) bareRound(ctx context.Context, n int, relay *Relay) error {
+	h, err := c.handle(c.anyKey())
 	if err != nil {
 		return err
 	}
@@ -33,10 +40,23 @@ func (c *Client) bareRound(ctx context.Context, n int) error {
 	if err != nil || !ok {
 		return err
 	}
+	relay.granted()
 	if err := h.hold(ctx, n); err != nil {
 		return err
 	}
-	return h.release(ctx)
+	if err := h.release(ctx); err != nil {
+		return err
+	}
+	relay.wait(ctx, c.Stop)
+	return nil
+}
+
+// anyKey draws one of the run's keys, all alike.
+func (c *Client) anyKey() string {
+	if c.Config.Keys < 2 {
+		return counterKey
+	}
+	return spreadKey(c.Rand.IntN(c.Config.Keys))
 }
 
 // hold spends the think time inside the critical section.
@@ -46,6 +66,6 @@ func (h *handle) hold(ctx context.Context, n int) error {
 		if err := c.At(ctx, history.Entered, h.key); err != nil {
 			return err
 		}
-		return survivable(c.Clock.Sleep(ctx, c.think(n)))
+		return survivable(c.Clock.Sleep(ctx, c.think()))
 	})
 }

@@ -24,12 +24,12 @@ func (longHold) About() string {
 
 func (longHold) Run(ctx context.Context, c *Client) error {
 	return c.rounds(ctx, func(ctx context.Context, n int) error {
-		return c.guardedRound(ctx, guarded{key: counterKey, think: c.think(n), while: (*handle).keepExtending,
+		return c.guardedRound(ctx, guarded{key: counterKey, think: c.think(), while: (*handle).keepExtending,
 			update: increment})
 	})
 }
 
-// keepExtending works on, extending in time. It tells whether the client still holds as far as it knows.
+// keepExtending works on, extending in time. It reports whether the client still holds as far as it knows.
 func (h *handle) keepExtending(ctx context.Context) (bool, error) {
 	c := h.client
 	pause := c.Config.Lease / extendsPerLease

@@ -27,7 +27,7 @@ func (lottery) Guarded(cfg Config) map[string]int64 {
 
 func (lottery) Run(ctx context.Context, c *Client) error {
 	return c.rounds(ctx, func(ctx context.Context, n int) error {
-		return c.guardedRound(ctx, guarded{key: drawKey(n), think: c.think(n),
+		return c.guardedRound(ctx, guarded{key: drawKey(n), think: c.think(),
 			update: func(drawn int64) (int64, bool) { return drawn + winners, drawn == 0 }})
 	})
 }

@@ -28,7 +28,7 @@ func (c *Client) nestedRound(ctx context.Context, n int) error {
 	if err != nil || !ok {
 		return err
 	}
-	counted := guarded{key: counterKey, think: c.think(n) / 2, update: increment}
+	counted := guarded{key: counterKey, think: c.think() / 2, update: increment}
 	again, err := h.acquire(ctx, history.Exclusive)
 	if err != nil {
 		return err

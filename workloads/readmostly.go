@@ -25,7 +25,7 @@ func (readMostly) Run(ctx context.Context, c *Client) error {
 // readOrWrite is what the client's n-th round does: most read.
 func (c *Client) readOrWrite(n int) guarded {
 	if (n+c.Index)%writeEvery == 0 {
-		return guarded{key: counterKey, think: c.think(n), update: increment}
+		return guarded{key: counterKey, think: c.think(), update: increment}
 	}
-	return guarded{key: counterKey, mode: history.Shared, think: c.think(n), update: func(read int64) (int64, bool) { return read, false }}
+	return guarded{key: counterKey, mode: history.Shared, think: c.think(), update: func(read int64) (int64, bool) { return read, false }}
 }

@@ -101,7 +101,7 @@ type guarded struct {
 	mode   history.Mode
 	think  time.Duration
 	update func(read int64) (wrote int64, write bool)
-	// while, when set, is what the client does in place of thinking. It tells whether the client still holds as far as it knows.
+	// while, when set, is what the client does in place of thinking. It reports whether the client still holds as far as it knows.
 	while func(h *handle, ctx context.Context) (holds bool, err error)
 }
 
@@ -120,7 +120,7 @@ func (c *Client) guardedRound(ctx context.Context, g guarded) error {
 	return h.release(ctx)
 }
 
-// section is the critical section of a guarded round. A client that is told meanwhile that its hold is gone leaves
+// section is the critical section of a guarded round. A client that learns meanwhile that its hold is gone leaves
 // without writing.
 func (h *handle) section(ctx context.Context, g guarded) error {
 	return h.using(g.mode, func() error { return h.work(ctx, g) })

@@ -29,7 +29,7 @@ func (spread) Guarded(cfg Config) map[string]int64 {
 func (spread) Run(ctx context.Context, c *Client) error {
 	z := newZipf(max(c.Config.Keys, 1), zipfExponent)
 	return c.rounds(ctx, func(ctx context.Context, n int) error {
-		return c.guardedRound(ctx, guarded{key: spreadKey(z.draw(c.Rand)), think: c.think(n),
+		return c.guardedRound(ctx, guarded{key: spreadKey(z.draw(c.Rand)), think: c.think(),
 			update: increment})
 	})
 }

@@ -44,7 +44,7 @@ type RedisStore struct {
 	Loose  bool // a planted bug: a write compares its fence in a step of its own
 }
 
-// loose tells whether the store of a variant is to have the bug.
+// loose reports whether the store of a variant is to have the bug.
 func loose(v impls.Variant) bool { return v.Planted != nil && v.Planted.LooseStore }
 
 var _ Store = RedisStore{}

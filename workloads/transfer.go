@@ -19,11 +19,11 @@ func (transfer) About() string {
 }
 
 func (transfer) Prepare(ctx context.Context, s Store, cfg Config) error {
-	return s.Write(ctx, balanceKey, cfg.balance(), 0)
+	return s.Write(ctx, balanceKey, int64(defaultBalance), 0)
 }
 
 func (transfer) Guarded(cfg Config) map[string]int64 {
-	return map[string]int64{balanceKey: cfg.balance()}
+	return map[string]int64{balanceKey: int64(defaultBalance)}
 }
 
 func (transfer) Run(ctx context.Context, c *Client) error {
@@ -33,16 +33,9 @@ func (transfer) Run(ctx context.Context, c *Client) error {
 		delta = -payment
 	}
 	return c.rounds(ctx, func(ctx context.Context, n int) error {
-		return c.guardedRound(ctx, guarded{key: balanceKey, think: c.think(n),
+		return c.guardedRound(ctx, guarded{key: balanceKey, think: c.think(),
 			update: func(read int64) (int64, bool) { return read + delta, true }})
 	})
-}
-
-func (cfg Config) balance() int64 {
-	if cfg.Initial != 0 {
-		return cfg.Initial
-	}
-	return defaultBalance
 }
 
 func (cfg Config) amounts() (payment, remittance int64) {

@@ -12,7 +12,7 @@ var History []byte
 
 // Commands is the JSON Schema of a line of a commands file.
 //
-//go:embed commands-v1.schema.json
+//go:embed commands-v2.schema.json
 var Commands []byte
 
 // Faults is the JSON Schema of a line of a faults file.

@@ -16,71 +16,71 @@ import (
 )
 
 const (
-	estatePrefix = "lockbench-servers-"
-	lockFile     = "owner.lock"
-	// estateGrace is the age below which a directory is never taken for a leftover: between its making and its locking it
+	workspacePrefix = "lockbench-servers-"
+	lockFile        = "owner.lock"
+	// workspaceGrace is the age below which a directory is never taken for a leftover: between its making and its locking it
 	// looks like one.
-	estateGrace = time.Minute
+	workspaceGrace = time.Minute
 )
 
-//go:embed undertaker.sh
-var undertakerScript string
+//go:embed reaper.sh
+var reaperScript string
 
-// estate is what a deployment leaves in the world besides its servers: a temp directory. It sees to it that nothing outlives
+// workspace is what a deployment leaves in the world besides its servers: a temp directory. It sees to it that nothing outlives
 // us, however we end.
 //
 //   - Close removes the directory when all goes well.
-//   - The undertaker, a shell that waits for the end of its standard input, notices our death at once and removes
+//   - The reaper, a shell that waits for the end of its standard input, notices our death at once and removes
 //     processes, containers and the directory.
 //   - Should it be killed as well, the next start sweeps: a directory whose lock nobody holds has no owner. A lock, not a
 //     process id in the name, because ids are used again and mean nothing in another container that shares the
 //     directory.
-type estate struct {
-	dir        string
-	lock       *os.File // held, with flock, for as long as we live
-	undertaker *exec.Cmd
-	orders     io.WriteCloser // the undertaker's standard input
+type workspace struct {
+	dir    string
+	lock   *os.File // held, with flock, for as long as we live
+	reaper *exec.Cmd
+	orders io.WriteCloser // the reaper's standard input
 }
 
-// newEstate sweeps what dead runs left in base ("" means the system's temp directory) and makes a directory. The undertaker gets
+// newWorkspace sweeps what dead runs left in base ("" means the system's temp directory) and makes a directory. The reaper gets
 // env besides our own environment.
-func newEstate(base string, env ...string) (*estate, error) {
+func newWorkspace(base string, env ...string) (*workspace, error) {
 	if base == "" {
 		base = os.TempDir()
 	}
-	sweep(base, time.Now().Add(-estateGrace))
-	dir, err := os.MkdirTemp(base, estatePrefix)
+	sweep(base, time.Now().Add(-workspaceGrace))
+	dir, err := os.MkdirTemp(base, workspacePrefix)
 	if err != nil {
 		return nil, fmt.Errorf("temp directory: %w", err)
 	}
-	e := &estate{dir: dir}
+	e := &workspace{dir: dir}
 	if e.lock, err = holdLock(filepath.Join(dir, lockFile)); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	if err := e.hire(env); err != nil {
+	if err := e.startReaper(env); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
-// hire starts the undertaker, in a session of its own so that what kills us by terminal or group does not reach it.
-func (e *estate) hire(env []string) error {
-	cmd := exec.Command("/bin/sh", "-c", undertakerScript, "lockbench-undertaker", e.dir)
+// startReaper starts the reaper, in a session of its own so that what kills us by terminal or group does not reach it.
+func (e *workspace) startReaper(env []string) error {
+	cmd := exec.Command("/bin/sh", "-c", reaperScript, "lockbench-reaper", e.dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Env = append(os.Environ(), env...)
 	orders, err := cmd.StdinPipe()
 	if err != nil {
-		return fmt.Errorf("undertaker: %w", err)
+		return fmt.Errorf("reaper: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("undertaker: %w", errors.Join(err, orders.Close()))
+		return fmt.Errorf("reaper: %w", errors.Join(err, orders.Close()))
 	}
-	e.undertaker, e.orders = cmd, orders
+	e.reaper, e.orders = cmd, orders
 	return nil
 }
 
-// room makes a directory inside.
-func (e *estate) room(name string) (string, error) {
+// subdir makes a directory inside.
+func (e *workspace) subdir(name string) (string, error) {
 	dir := filepath.Join(e.dir, name)
 	// A container's redis runs under another user id and must get in.
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -89,13 +89,13 @@ func (e *estate) room(name string) (string, error) {
 	return dir, os.Chmod(dir, 0o777)
 }
 
-// Close dismisses the undertaker and removes the directory. The servers must be gone before.
-func (e *estate) Close() error {
+// Close stops the reaper and removes the directory. The servers must be gone before.
+func (e *workspace) Close() error {
 	err := os.RemoveAll(e.dir)
-	if e.undertaker != nil {
-		_, werr := io.WriteString(e.orders, "dismissed\n")
-		if uerr := errors.Join(werr, e.orders.Close(), e.undertaker.Wait()); uerr != nil {
-			err = errors.Join(err, fmt.Errorf("dismiss the undertaker: %w", uerr))
+	if e.reaper != nil {
+		_, werr := io.WriteString(e.orders, "done\n")
+		if uerr := errors.Join(werr, e.orders.Close(), e.reaper.Wait()); uerr != nil {
+			err = errors.Join(err, fmt.Errorf("stop the reaper: %w", uerr))
 		}
 	}
 	if e.lock != nil {
@@ -125,7 +125,7 @@ func sweep(base string, before time.Time) (removed []string) {
 	}
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err != nil || !entry.IsDir() || !strings.HasPrefix(entry.Name(), estatePrefix) || info.ModTime().After(before) {
+		if err != nil || !entry.IsDir() || !strings.HasPrefix(entry.Name(), workspacePrefix) || info.ModTime().After(before) {
 			continue
 		}
 		dir := filepath.Join(base, entry.Name())

@@ -19,10 +19,10 @@ func TestSweep(t *testing.T) {
 		held  bool
 		swept bool
 	}{
-		{estatePrefix + "dead", old, false, true},   // its owner is dead
-		{estatePrefix + "alive", old, true, false},  // its owner holds the lock
-		{estatePrefix + "new", young, false, false}, // its owner may be about to take the lock
-		{"somebody-elses", old, false, false},       // not ours
+		{workspacePrefix + "dead", old, false, true},   // its owner is dead
+		{workspacePrefix + "alive", old, true, false},  // its owner holds the lock
+		{workspacePrefix + "new", young, false, false}, // its owner may be about to take the lock
+		{"somebody-elses", old, false, false},          // not ours
 	}
 	for _, row := range rows {
 		dir := filepath.Join(base, row.name)
@@ -40,7 +40,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sweep(base, time.Now().Add(-estateGrace))
+	sweep(base, time.Now().Add(-workspaceGrace))
 	for _, row := range rows {
 		_, err := os.Stat(filepath.Join(base, row.name))
 		if swept := os.IsNotExist(err); swept != row.swept {
@@ -49,22 +49,22 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Close dismisses the undertaker and leaves nothing; an undertaker whose owner just goes away clears up.
-func TestUndertaker(t *testing.T) {
+// Close stops the reaper and leaves nothing; a reaper whose owner just goes away clears up.
+func TestReaper(t *testing.T) {
 	base := t.TempDir()
-	closed, err := newEstate(base)
+	closed, err := newWorkspace(base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	abandoned, err := newEstate(base)
+	abandoned, err := newWorkspace(base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	abandoned.orders.Close() // as the kernel does when we die
-	if err := abandoned.undertaker.Wait(); err != nil {
+	if err := abandoned.reaper.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	abandoned.lock.Close()

@@ -1,13 +1,13 @@
-# undertaker.sh DIRECTORY
+# reaper.sh DIRECTORY
 #
-# Waits until its standard input ends. The word "dismissed" means that the owner has cleared everything away itself. An end
+# Waits until its standard input ends. The word "done" means that the owner has cleared everything away itself. An end
 # without it means that the owner died: then every redis-server with a pid file in DIRECTORY is killed, every container
 # labelled with DIRECTORY is removed, and DIRECTORY is removed. A container whose creation was under way when the owner died
 # appears a little later, hence the rounds. The engine is the one that DOCKER_HOST names; without a docker command it is asked
 # by curl.
 
 read -r order
-[ "$order" = dismissed ] && exit 0
+[ "$order" = done ] && exit 0
 
 dir=$1
 
@@ -22,11 +22,11 @@ ask() { # PATH CURL-OPTION...: one request to the engine
 
 remove_containers() {
   if command -v docker; then
-    ids=$(docker ps -aq --filter "label=lockbench.estate=$dir")
+    ids=$(docker ps -aq --filter "label=lockbench.workspace=$dir")
     [ -n "$ids" ] && docker rm -f -v $ids
     return
   fi
-  ask /containers/json -G -d all=1 --data-urlencode "filters={\"label\":[\"lockbench.estate=$dir\"]}" |
+  ask /containers/json -G -d all=1 --data-urlencode "filters={\"label\":[\"lockbench.workspace=$dir\"]}" |
     grep -o '"Id":"[0-9a-f]*"' | while IFS=\" read -r _ _ _ id _; do
     ask "/containers/$id?force=1&v=1" -X DELETE
   done

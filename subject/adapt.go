@@ -1,0 +1,230 @@
+package subject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/patience"
+)
+
+// ErrShape: a value has not the methods of a lock.
+var ErrShape = errors.New("not a lock")
+
+// tryShare is the part of a lease that a Try of a lock may last that can only wait.
+const tryShare = 10
+
+// Adapt puts the contract of package impls over a lock. The lock needs Unlock and one of Lock and TryLock; an impls.Lock is
+// returned as it is.
+//
+// A Try of a lock without TryLock is a Lock that may last a tenth of the lease; when that time runs out the lock counts as busy. An
+// Acquire of a lock without Lock tries every cfg.Poll. An error that matches a sentinel of package impls is passed on; another
+// error of Unlock or Extend, unless it is the network's, means that the hold was lost.
+func Adapt(lock any, cfg Config) (impls.Lock, error) {
+	if own, ok := lock.(impls.Lock); ok {
+		return own, nil
+	}
+	a := &adapted{cfg: cfg, lock: lock}
+	a.locker, _ = lock.(Locker)
+	a.trier, _ = lock.(TryLocker)
+	a.shared, _ = lock.(SharedLocker)
+	if a.locker == nil && a.trier == nil {
+		return nil, fmt.Errorf("%T: %w: want Unlock(ctx) error and Lock(ctx) error or TryLock(ctx) (bool, error)", lock, ErrShape)
+	}
+	return a, nil
+}
+
+// TraitsOf gives what the methods of a lock show. The zero value is a lock with a lease and nothing else.
+func TraitsOf(lock any) impls.Traits {
+	_, extends := lock.(Extender)
+	_, tokens := lock.(Tokener)
+	_, fences := lock.(Fencer)
+	_, valid := lock.(Validity)
+	_, losses := lock.(LossNotifier)
+	_, shares := lock.(SharedLocker)
+	return impls.Traits{Extends: extends, UniqueToken: tokens, Fenced: fences, Validity: valid, NotifiesLoss: losses, Shared: shares}
+}
+
+// adapted is a lock behind the contract of package impls.
+type adapted struct {
+	cfg    Config
+	lock   any
+	locker Locker       // nil: it only tries
+	trier  TryLocker    // nil: it only waits
+	shared SharedLocker // nil: it has no readers
+	modes  []history.Mode
+	// patience are the contexts of the holds, to be ended with them.
+	patience []*patience.Context
+}
+
+var _ impls.Lock = (*adapted)(nil)
+
+// Try asks once.
+func (a *adapted) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	if a.trier != nil && mode == history.Exclusive {
+		ok, err := a.trier.TryLock(ctx)
+		if err == nil && !ok {
+			err = impls.ErrBusy
+		}
+		return a.granted(ctx, "try", mode, err)
+	}
+	short := patience.New(ctx, a.cfg.TTL/tryShare)
+	g, err := a.wait(short, mode)
+	if err == nil {
+		short.Keep() // a lock may tie its hold to the context of the acquire
+		a.patience = append(a.patience, short)
+		return g, nil
+	}
+	short.Cancel()
+	if errors.Is(err, impls.ErrCancelled) && !ended(ctx) {
+		err = fmt.Errorf("try %s: %w", a.cfg.Key, impls.ErrBusy)
+	}
+	return g, err
+}
+
+// Acquire waits until the lock is granted or ctx ends.
+func (a *adapted) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	if a.locker != nil || mode == history.Shared {
+		return a.wait(ctx, mode)
+	}
+	env := impls.Env{Key: a.cfg.Key, Poll: a.cfg.Poll, Clock: impls.SystemClock{}}
+	return impls.PollUntilGranted(ctx, env, func(ctx context.Context) (impls.Grant, error) { return a.Try(ctx, mode) })
+}
+
+func (a *adapted) wait(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	if mode == history.Exclusive {
+		return a.granted(ctx, "acquire", mode, a.locker.Lock(ctx))
+	}
+	if a.shared == nil {
+		return impls.Grant{}, fmt.Errorf("acquire %s shared: %w", a.cfg.Key, impls.ErrUnsupported)
+	}
+	return a.granted(ctx, "acquire", mode, a.shared.RLock(ctx))
+}
+
+// granted turns what the lock answered into a grant, or into an error that says what is known.
+func (a *adapted) granted(ctx context.Context, what string, mode history.Mode, err error) (impls.Grant, error) {
+	if err != nil {
+		return impls.Grant{}, impls.ClassifyIn(ctx, what+" "+a.cfg.Key, err)
+	}
+	a.modes = append(a.modes, mode)
+	return a.grant(), nil
+}
+
+// grant is what the lock tells of the hold that it has.
+func (a *adapted) grant() (g impls.Grant) {
+	if l, ok := a.lock.(Tokener); ok {
+		g.Token = l.Token()
+	}
+	if l, ok := a.lock.(Fencer); ok {
+		g.Fence = l.Fence()
+	}
+	if l, ok := a.lock.(LossNotifier); ok {
+		g.Lost, g.ValidUntil = l.Lost(), impls.UntilTold
+	}
+	if l, ok := a.lock.(Validity); ok {
+		g.ValidUntil = l.ValidUntil()
+	}
+	return g
+}
+
+// Until is what the lock says now of the end of its hold; false when it says nothing.
+func (a *adapted) Until() (time.Time, bool) {
+	if l, ok := a.lock.(Validity); ok {
+		return l.ValidUntil(), true
+	}
+	return time.Time{}, false
+}
+
+// Extend restarts the lease of the hold.
+func (a *adapted) Extend(ctx context.Context) (impls.Grant, error) {
+	l, ok := a.lock.(Extender)
+	if !ok {
+		return impls.Grant{}, fmt.Errorf("extend %s: %w", a.cfg.Key, impls.ErrUnsupported)
+	}
+	if err := l.Extend(ctx); err != nil {
+		return impls.Grant{}, a.refused("extend", err)
+	}
+	return a.grant(), nil
+}
+
+// Release unlocks what this handle has locked. It passes a release without a hold on to the lock, which is to refuse it.
+func (a *adapted) Release(ctx context.Context) error {
+	err := a.unlock()(ctx)
+	if err != nil {
+		err = a.refused("release", err)
+	}
+	a.modes = a.modes[:max(len(a.modes)-1, 0)] // whatever came of it, the client goes on without the hold
+	if len(a.modes) == 0 {
+		a.forget()
+	}
+	return err
+}
+
+// forget ends the contexts of the holds that are over.
+func (a *adapted) forget() {
+	for _, p := range a.patience {
+		p.Cancel()
+	}
+	a.patience = nil
+}
+
+// ReleaseMode ends a hold of one mode where the client has both: the write side, when a writer goes on as a reader.
+func (a *adapted) ReleaseMode(ctx context.Context, mode history.Mode) error {
+	for i := len(a.modes) - 1; i >= 0; i-- {
+		if a.modes[i] == mode {
+			a.modes = append(slices.Delete(a.modes, i, i+1), mode) // Release ends the last
+			break
+		}
+	}
+	return a.Release(ctx)
+}
+
+// unlock is the method that ends the innermost hold.
+func (a *adapted) unlock() func(context.Context) error {
+	switch n := len(a.modes); {
+	case n > 0 && a.modes[n-1] == history.Shared:
+		return a.shared.RUnlock
+	case a.locker != nil:
+		return a.locker.Unlock
+	}
+	return a.trier.Unlock
+}
+
+// refused says what is known of a hold whose release or extend failed.
+func (a *adapted) refused(what string, err error) error {
+	known := impls.Classify(what+" "+a.cfg.Key, err)
+	switch {
+	case !errors.Is(known, impls.ErrUnknownOutcome), network(err):
+		return known
+	case len(a.modes) == 0:
+		return fmt.Errorf("%s %s: %w: %w", what, a.cfg.Key, impls.ErrNotHeld, err)
+	}
+	return fmt.Errorf("%s %s: %w: %w", what, a.cfg.Key, impls.ErrLost, err)
+}
+
+// Close ends what the lock runs in the background, where it has a Close.
+func (a *adapted) Close() error {
+	a.forget()
+	if c, ok := a.lock.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// network reports whether an error came from a connection or from the end of a context, so that the outcome is not known.
+func network(err error) bool {
+	var op interface{ Timeout() bool }
+	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, impls.ErrUnknownOutcome) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// ended reports whether ctx is over. At the very instant of a deadline the Redis client may time out before the context does.
+func ended(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return ctx.Err() != nil || limited && time.Until(deadline) <= 0
+}

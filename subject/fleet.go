@@ -1,0 +1,64 @@
+package subject
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Fleet is the children of a run: one command, started where its clients are to run.
+type Fleet struct {
+	Exec   string   // as in Command; "" means that there are no children
+	Launch string   // as in Command
+	Hosts  []string // in turn for the clients; none: one that has no name
+	// Listen is the address of this machine that the children can reach: the servers that they are given listen there. "" means
+	// 127.0.0.1.
+	Listen string
+	About  Description // what a child says of itself, see Probe
+}
+
+// Probe starts the first child, asks what its lock is, and ends it. It fills in About.
+func (f *Fleet) Probe(ctx context.Context) (impls.Variant, error) {
+	c, err := Start(ctx, f.Command(0), Options{Client: "the first child,"})
+	if err != nil {
+		return impls.Variant{}, err
+	}
+	f.About = c.About()
+	v := c.Variant()
+	v.Name = f.name()
+	return v, c.Close()
+}
+
+// name is what the lock is called in files and reports: as it calls itself, or else as its command without the folders, in letters that a
+// file name may have.
+func (f Fleet) name() string {
+	text := f.About.Name
+	if text == "" {
+		for word := range strings.FieldsSeq(f.Exec) {
+			text += " " + path.Base(word)
+		}
+	}
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return r != '.' && r != '_' && (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	name := strings.Join(words, "-")
+	return cmp.Or(strings.Trim(name[:min(len(name), maxName)], ".-"), "subject")
+}
+
+const maxName = 40
+
+// CanCancel reports whether an acquire of the child can be cancelled.
+func (d Description) CanCancel() bool { return slices.Contains(d.Can, canCancel) }
+
+// Command is that of the client with an index from 0.
+func (f Fleet) Command(client int) Command {
+	c := Command{Exec: f.Exec, Launch: f.Launch}
+	if len(f.Hosts) > 0 {
+		c.Host = f.Hosts[client%len(f.Hosts)]
+	}
+	return c
+}

@@ -1,0 +1,153 @@
+package subject
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// The operations of a Request.
+const (
+	OpDescribe = "describe" // what the lock can do; also a call that does nothing, by which the way to the child is measured
+	OpNew      = "new"      // make the client's handle on Key, in place of an older one
+	OpTry      = "try"      // ask for the lock once
+	OpAcquire  = "acquire"  // wait for it, for Wait at most
+	OpExtend   = "extend"   // restart the lease
+	OpRelease  = "release"  // give it back
+	OpClose    = "close"    // end what the handle runs in the background, without a release
+	OpCancel   = "cancel"   // end the acquire Of early; sent only to a child that says it can, and not answered itself
+)
+
+// Request is a line to a child. Requests are answered in any order; the caller sends one for a key when the last is answered, save
+// cancel. The end of the input is the end of the child.
+type Request struct {
+	ID  int64  `json:"id"` // counts from 1
+	Op  string `json:"op"`
+	Key string `json:"key,omitempty"` // of the lock; names the handle
+
+	// Of new.
+	Client  string   `json:"client,omitempty"` // c1, c2, …
+	Owner   string   `json:"owner,omitempty"`  // unique among the clients unless a scenario has them collide
+	Servers []string `json:"servers,omitempty"`
+	Lease   float64  `json:"lease_ms,omitempty"`
+	Poll    float64  `json:"poll_ms,omitempty"` // between the tries of a waiter that polls
+	Permits int      `json:"permits,omitempty"` // of a semaphore
+
+	// Of try and acquire.
+	Mode string  `json:"mode,omitempty"`    // "shared" for a reader; "" is exclusive
+	Wait float64 `json:"wait_ms,omitempty"` // of acquire; 0 = no limit
+
+	Of int64 `json:"of,omitempty"` // of cancel: the ID of the acquire
+}
+
+// Reply is a line from a child: the answer to a request, or, with Lost or Renewed, something that happened by itself.
+type Reply struct {
+	ID    int64  `json:"id,omitempty"`
+	OK    bool   `json:"ok,omitempty"`
+	Error string `json:"error,omitempty"` // one of the words of errorWords; any other text leaves the outcome unknown
+	Text  string `json:"text,omitempty"`  // what went wrong, for people
+
+	// Of a grant, an extend and a renewal; all optional.
+	Token     string   `json:"token,omitempty"`
+	Fence     uint64   `json:"fence,omitempty"`
+	Valid     *float64 `json:"valid_ms,omitempty"`   // how long from now the lock promises the hold; without it a lease from the call
+	UntilLost bool     `json:"until_lost,omitempty"` // it promises the hold until it says lost
+	Asked     *float64 `json:"asked_ms,omitempty"`   // how long ago the try began that was granted
+
+	// Of describe; all optional.
+	Description
+
+	Lost    string `json:"lost,omitempty"`    // unasked: the hold on this key is gone
+	Renewed string `json:"renewed,omitempty"` // unasked: the lock extended its hold on this key by itself
+
+	line int // of the child's output
+}
+
+// Description is what a child says of its lock. The zero value is a mutex with a lease that can neither extend nor tell more.
+type Description struct {
+	Name string   `json:"name,omitempty"` // for reports: library and version
+	Kind string   `json:"kind,omitempty"` // mutex, reentrant, rw, semaphore; "" is mutex
+	Can  []string `json:"can,omitempty"`  // words of canWords
+}
+
+// canWords are the words of Description.Can.
+func canWords() map[string]func(*impls.Traits) {
+	return map[string]func(*impls.Traits){
+		"extend":      func(t *impls.Traits) { t.Extends = true },
+		"token":       func(t *impls.Traits) { t.UniqueToken = true },
+		"fence":       func(t *impls.Traits) { t.Fenced = true },
+		"valid":       func(t *impls.Traits) { t.Validity = true },
+		"lost":        func(t *impls.Traits) { t.NotifiesLoss = true },
+		"renew":       func(t *impls.Traits) { t.SelfRenewing = true },
+		"shared":      func(t *impls.Traits) { t.Shared = true },
+		"wakeups":     func(t *impls.Traits) { t.Wakeups = true },
+		"fifo":        func(t *impls.Traits) { t.FIFO = true },
+		"no-lease":    func(t *impls.Traits) { t.NoLease = true },
+		"nil-grants":  func(t *impls.Traits) { t.NilGrants = true },
+		"independent": func(*impls.Traits) {}, // runs on several masters
+		"cancel":      func(*impls.Traits) {}, // an acquire can be cancelled
+	}
+}
+
+// canCancel is the word of a child whose acquires can be cancelled.
+const (
+	canCancel      = "cancel"
+	canIndependent = "independent"
+)
+
+// errorWords are the words of Reply.Error.
+func errorWords() map[string]error {
+	return map[string]error{
+		"busy": impls.ErrBusy, "not_held": impls.ErrNotHeld, "lost": impls.ErrLost, "unavailable": impls.ErrUnavailable,
+		"cancelled": impls.ErrCancelled, "unknown": impls.ErrUnknownOutcome, "unsupported": impls.ErrUnsupported,
+	}
+}
+
+// errorOrder is errorWords by what decides when an error is several.
+var errorOrder = [...]string{"unknown", "unsupported", "busy", "lost", "not_held", "unavailable", "cancelled"}
+
+// word gives the word for an error of a lock.
+func word(err error) string {
+	words := errorWords()
+	for _, w := range errorOrder {
+		if errors.Is(err, words[w]) {
+			return w
+		}
+	}
+	return "unknown"
+}
+
+// outcome is the error that a reply means; nil for ok.
+func (r Reply) outcome(what string) error {
+	if r.Error == "" {
+		return nil
+	}
+	known, ok := errorWords()[r.Error]
+	text := r.Text
+	if !ok {
+		known, text = impls.ErrUnknownOutcome, r.Error
+	}
+	if text == "" {
+		return fmt.Errorf("%s: %w", what, known)
+	}
+	return fmt.Errorf("%s: %w: %s", what, known, text)
+}
+
+// decodeReply reads one line. Unknown fields are ignored.
+func decodeReply(line []byte) (Reply, error) {
+	var r Reply
+	if err := json.Unmarshal(line, &r); err != nil {
+		return r, fmt.Errorf("want one JSON object a line, as in {\"id\":1,\"ok\":true}: %w", err)
+	}
+	switch {
+	case r.Lost != "" || r.Renewed != "":
+		return r, nil
+	case r.ID <= 0:
+		return r, errors.New(`want the "id" of the request, or "lost"`)
+	case !r.OK && r.Error == "":
+		return r, errors.New(`want "ok":true or an "error"`)
+	}
+	return r, nil
+}

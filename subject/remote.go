@@ -1,0 +1,172 @@
+package subject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// remote is a lock in a child behind the contract of package impls.
+type remote struct {
+	child *Child
+	env   impls.Env
+
+	mu     sync.Mutex    // protects what follows
+	lost   chan struct{} // of the present hold; nil when there is none
+	lostAt int           // the line of the child's last notice: it may be heard before the grant that it takes away is dealt with
+}
+
+var _ impls.Lock = (*remote)(nil)
+
+// Open makes the child's handle on env.Key. Of env it uses what a child is told (Key, Owner, Lease, Poll, Permits, Addrs, Settings), the
+// Clock, and OnRenew.
+func (c *Child) Open(ctx context.Context, env impls.Env) (impls.Lock, error) {
+	l := &remote{child: c, env: env}
+	r, err := c.call(ctx, Request{Op: OpNew, Key: env.Key, Client: c.client, Owner: env.Owner, Servers: env.Addrs, Lease: millis(env.Lease),
+		Poll: millis(env.PollInterval()), Permits: env.Permits})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.outcome("new " + env.Key); err != nil {
+		if !errors.Is(err, impls.ErrUnsupported) {
+			err = fmt.Errorf("%s %s: %w: %w", c.client, c.command, ErrProtocol, err)
+		}
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.locks[env.Key] = l
+	return l, nil
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Try asks once.
+func (l *remote) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	return l.ask(ctx, Request{Op: OpTry}, mode)
+}
+
+// Acquire waits until the lock is granted or ctx ends.
+func (l *remote) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	q := Request{Op: OpAcquire}
+	if deadline, ok := ctx.Deadline(); ok {
+		q.Wait = max(millis(time.Until(deadline)), 1)
+	}
+	return l.ask(ctx, q, mode)
+}
+
+func (l *remote) ask(ctx context.Context, q Request, mode history.Mode) (impls.Grant, error) {
+	if mode == history.Shared {
+		q.Mode = "shared"
+	}
+	q.Key = l.env.Key
+	r, err := l.child.call(ctx, q)
+	if err != nil {
+		return impls.Grant{}, err
+	}
+	if err := r.outcome(q.Op); err != nil {
+		return impls.Grant{}, impls.ClassifyIn(ctx, q.Key, err)
+	}
+	return l.grant(r), nil
+}
+
+// grant is what a reply tells of the hold, by the client's clock.
+func (l *remote) grant(r Reply) impls.Grant {
+	g := impls.Grant{Token: r.Token, Fence: r.Fence}
+	if r.UntilLost {
+		g.ValidUntil = impls.UntilTold
+	}
+	now := l.env.Clock.Now()
+	if r.Valid != nil {
+		g.ValidUntil = now.Add(duration(*r.Valid))
+	}
+	if r.Asked != nil {
+		g.Asked = now.Add(-duration(*r.Asked))
+	}
+	if r.UntilLost || slices.Contains(l.child.about.Can, "lost") {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.lost == nil {
+			l.lost = make(chan struct{})
+		}
+		g.Lost = l.lost
+		if l.lostAt > r.line {
+			close(l.lost)
+			l.lost = nil
+		}
+	}
+	return g
+}
+
+func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+// hear takes in what the child says unasked.
+func (l *remote) hear(r Reply) {
+	if r.Renewed != "" {
+		if l.env.OnRenew != nil {
+			now := l.env.Clock.Now()
+			renewal := impls.Renewal{Token: r.Token, Call: now, Return: now}
+			if r.Asked != nil {
+				renewal.Call = now.Add(-duration(*r.Asked))
+			}
+			if r.Valid != nil {
+				renewal.ValidUntil = now.Add(duration(*r.Valid))
+			}
+			renewal.Err = r.outcome("renewal of " + r.Renewed)
+			l.env.OnRenew(renewal)
+		}
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lostAt = r.line
+	if l.lost != nil {
+		close(l.lost)
+		l.lost = nil
+	}
+}
+
+// Extend restarts the lease.
+func (l *remote) Extend(ctx context.Context) (impls.Grant, error) {
+	r, err := l.child.call(ctx, Request{Op: OpExtend, Key: l.env.Key})
+	if err == nil {
+		err = r.outcome("extend " + l.env.Key)
+	}
+	if err != nil {
+		return impls.Grant{}, err
+	}
+	return l.grant(r), nil
+}
+
+// Release gives the lock back.
+func (l *remote) Release(ctx context.Context) error {
+	r, err := l.child.call(ctx, Request{Op: OpRelease, Key: l.env.Key})
+	if err == nil {
+		err = r.outcome("release " + l.env.Key)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost = nil
+	return err
+}
+
+// Close ends what the handle runs in the background. A child that has ended has ended it, and one that knows no close runs nothing.
+func (l *remote) Close() error {
+	if closed(l.child.gone) {
+		return nil
+	}
+	r, err := l.child.call(context.Background(), Request{Op: OpClose, Key: l.env.Key})
+	if errors.Is(err, impls.ErrCrashed) {
+		return nil
+	}
+	if word := r.Error; err == nil && (word == "unknown" || word == "unavailable") {
+		return r.outcome("close " + l.env.Key)
+	}
+	return err
+}

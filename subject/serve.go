@@ -1,0 +1,301 @@
+package subject
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Serve makes a child of a Go lock: it reads requests from standard input and answers them on standard output until the input ends. A
+// main function with nothing else is a whole child:
+//
+//	func main() {
+//		if err := subject.Serve(newLock); err != nil {
+//			log.Fatal(err)
+//		}
+//	}
+//
+// It returns nil at the end of the input, and otherwise what went wrong with it.
+func Serve(f Factory) error { return ServeOn(os.Stdin, os.Stdout, f) }
+
+// ServeOn is Serve on other streams.
+func ServeOn(in io.Reader, out io.Writer, f Factory) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &server{factory: f, out: json.NewEncoder(out), locks: map[string]*served{}, acquires: map[int64]context.CancelFunc{}}
+	s.about = sync.OnceValue(s.describe)
+	err := s.read(ctx, in)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	cancel()
+	s.work.Wait()
+	return errors.Join(err, s.close())
+}
+
+// server answers the requests of one client.
+type server struct {
+	factory Factory
+	about   func() Description
+	work    sync.WaitGroup // requests under way, and what watches for losses
+
+	writing sync.Mutex // one line at a time
+	out     *json.Encoder
+
+	mu       sync.Mutex // protects what follows
+	locks    map[string]*served
+	acquires map[int64]context.CancelFunc // under way, by ID
+	nodes    []redis.UniversalClient      // nil before the first new
+}
+
+// served is one handle.
+type served struct {
+	impls.Lock
+	release chan struct{}   // closed when the present hold was released; nil when nobody watches
+	watched <-chan struct{} // its loss
+}
+
+func (s *server) read(ctx context.Context, in io.Reader) error {
+	lines := json.NewDecoder(bufio.NewReader(in))
+	for {
+		var q Request
+		if err := lines.Decode(&q); err != nil {
+			return err
+		}
+		if q.Op == OpCancel {
+			s.cancel(q.Of)
+			continue
+		}
+		asking, end := s.begin(ctx, q)
+		s.work.Go(func() {
+			defer end()
+			s.answer(q.ID, s.do(asking, q))
+		})
+	}
+}
+
+// begin gives the context of a request, which a cancel may end.
+func (s *server) begin(ctx context.Context, q Request) (context.Context, func()) {
+	asking, cancel := context.WithCancel(ctx)
+	if q.Wait > 0 {
+		asking, cancel = context.WithTimeout(ctx, duration(q.Wait))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.acquires[q.ID] = cancel
+	return asking, func() {
+		cancel()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.acquires, q.ID)
+	}
+}
+
+func (s *server) cancel(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cancel, ok := s.acquires[id]; ok {
+		cancel()
+	}
+}
+
+func (s *server) answer(id int64, r Reply) {
+	r.ID = id
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	_ = s.out.Encode(r) // nobody is left to be told when the pipe is gone; the end of the input ends the child
+}
+
+// do does one request.
+func (s *server) do(ctx context.Context, q Request) Reply {
+	switch q.Op {
+	case OpDescribe:
+		return Reply{OK: true, Description: s.about()}
+	case OpNew:
+		return s.open(q)
+	}
+	s.mu.Lock()
+	l := s.locks[q.Key]
+	s.mu.Unlock()
+	if l == nil {
+		return Reply{Error: "unsupported", Text: fmt.Sprintf("%s %q without new", q.Op, q.Key)}
+	}
+	switch q.Op {
+	case OpTry, OpAcquire:
+		return s.acquire(ctx, q, l)
+	case OpExtend:
+		g, err := l.Extend(ctx)
+		return replyTo(g, err)
+	case OpRelease:
+		l.unwatch()
+		return replyTo(impls.Grant{}, l.Release(ctx))
+	case OpClose:
+		l.unwatch()
+		return replyTo(impls.Grant{}, l.Close())
+	}
+	return Reply{Error: "unsupported", Text: fmt.Sprintf("no request %q", q.Op)}
+}
+
+func (s *server) acquire(ctx context.Context, q Request, l *served) Reply {
+	mode, call := history.Exclusive, l.Acquire
+	if q.Mode == "shared" {
+		mode = history.Shared
+	}
+	if q.Op == OpTry {
+		call = l.Try
+	}
+	g, err := call(ctx, mode)
+	if err == nil && g.Lost != nil {
+		s.watch(q.Key, l, g)
+	}
+	return replyTo(g, err)
+}
+
+// watch tells of the loss of a hold, until it is released.
+func (s *server) watch(key string, l *served, g impls.Grant) {
+	if l.watched == g.Lost {
+		return // a re-entry: the loss is that of the whole
+	}
+	l.unwatch()
+	released := make(chan struct{})
+	l.release, l.watched = released, g.Lost
+	s.work.Go(func() {
+		select {
+		case <-g.Lost:
+			s.writing.Lock()
+			defer s.writing.Unlock()
+			_ = s.out.Encode(Reply{Lost: key, Token: g.Token})
+		case <-released:
+		}
+	})
+}
+
+func (l *served) unwatch() {
+	if l.release != nil {
+		close(l.release)
+		l.release, l.watched = nil, nil
+	}
+}
+
+// replyTo turns what a lock answered into a line.
+func replyTo(g impls.Grant, err error) Reply {
+	if err != nil {
+		return Reply{Error: word(err), Text: err.Error()}
+	}
+	r := Reply{OK: true, Token: g.Token, Fence: g.Fence}
+	switch {
+	case g.ValidUntil.Equal(impls.UntilTold):
+		r.UntilLost = true
+	case !g.ValidUntil.IsZero():
+		r.Valid = new(millis(time.Until(g.ValidUntil)))
+	}
+	if !g.Asked.IsZero() {
+		r.Asked = new(millis(time.Since(g.Asked)))
+	}
+	return r
+}
+
+// open makes a handle in place of an older one.
+func (s *server) open(q Request) Reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nodes == nil {
+		for _, addr := range q.Servers {
+			s.nodes = append(s.nodes, connect(addr))
+		}
+	}
+	lock, err := s.make(q, s.nodes)
+	if err != nil {
+		return Reply{Error: word(err), Text: err.Error()}
+	}
+	if old := s.locks[q.Key]; old != nil {
+		old.unwatch()
+		_ = old.Close() // it is out of use
+	}
+	s.locks[q.Key] = &served{Lock: lock}
+	return Reply{OK: true}
+}
+
+// make calls the factory for what a request asks.
+func (s *server) make(q Request, nodes []redis.UniversalClient) (impls.Lock, error) {
+	cfg := Config{Nodes: nodes, Addrs: q.Servers, Key: q.Key, TTL: duration(q.Lease), Poll: duration(q.Poll), Owner: q.Owner}
+	if len(nodes) > 0 {
+		cfg.Redis = nodes[0]
+	}
+	lock, err := s.factory(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return Adapt(lock, cfg)
+}
+
+// connect opens a connection that repeats nothing by itself: a repeated acquire answers "busy" of its own first try.
+func connect(addr string) redis.UniversalClient {
+	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
+}
+
+// nowhere is an address at which nobody answers, for a lock that is only looked at.
+const nowhere = "127.0.0.1:1"
+
+// describe says what the methods of the lock show. It makes one that is not connected; a lock that cannot be made like that describes
+// itself by what it does.
+func (s *server) describe() Description {
+	about := Description{Can: []string{canCancel}}
+	node := connect(nowhere)
+	defer node.Close()
+	cfg := Config{Redis: node, Nodes: []redis.UniversalClient{node}, Addrs: []string{nowhere}, Key: "describe", TTL: time.Second, Poll: time.Millisecond, Owner: "describe"}
+	lock, err := s.factory(cfg)
+	if err != nil {
+		return about
+	}
+	if c, ok := lock.(io.Closer); ok {
+		defer c.Close()
+	}
+	about.fill(lock)
+	return about
+}
+
+// Describer is a lock that says more of itself than its methods show.
+type Describer interface{ Describe() Description }
+
+// fill adds what the methods of a lock show, and what it says of itself.
+func (d *Description) fill(lock any) {
+	t := TraitsOf(lock)
+	for word, has := range map[string]bool{"extend": t.Extends, "token": t.UniqueToken, "fence": t.Fenced, "valid": t.Validity, "lost": t.NotifiesLoss, "shared": t.Shared} {
+		if has {
+			d.Can = append(d.Can, word)
+		}
+	}
+	if t.Shared {
+		d.Kind = string(history.RW)
+	}
+	if l, ok := lock.(Describer); ok {
+		more := l.Describe()
+		d.Name, d.Kind, d.Can = more.Name, more.Kind, append(d.Can, more.Can...)
+	}
+}
+
+// close ends all handles and connections.
+func (s *server) close() error {
+	var errs []error
+	for _, l := range s.locks {
+		l.unwatch()
+		errs = append(errs, l.Close())
+	}
+	for _, n := range s.nodes {
+		errs = append(errs, n.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,46 @@
+package subject
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Variant is the entry of a catalogue that a description makes: its kind, what it can do and what it runs on. Name and New are the caller's to
+// set.
+func (c *Child) Variant() impls.Variant {
+	v, _ := c.about.variant() // Start has refused a description that makes none
+	v.Summary = "a lock in another process: " + c.command.String()
+	return v
+}
+
+// variant refuses words that are not of the protocol: a misspelt one would be a promise that is never looked at.
+func (d Description) variant() (impls.Variant, error) {
+	v := impls.Variant{Kind: history.Mutex, Topology: impls.Standalone}
+	switch k := history.Kind(d.Kind); k {
+	case "":
+	case history.Mutex, history.Reentrant, history.RW, history.Semaphore:
+		v.Kind = k
+	default:
+		return v, fmt.Errorf("describe: kind %q: want mutex, reentrant, rw or semaphore", d.Kind)
+	}
+	words := canWords()
+	for _, w := range d.Can {
+		set, ok := words[w]
+		if !ok {
+			return v, fmt.Errorf("describe: can %q: want words of %s", w, strings.Join(slices.Sorted(maps.Keys(words)), ", "))
+		}
+		set(&v.Traits)
+	}
+	v.Traits.Reentrant = v.Kind == history.Reentrant
+	v.Traits.Permits = v.Kind == history.Semaphore
+	v.Traits.Shared = v.Traits.Shared || v.Kind == history.RW
+	if slices.Contains(d.Can, canIndependent) {
+		v.Topology = impls.Independent
+	}
+	return v, nil
+}
