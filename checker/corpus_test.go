@@ -208,7 +208,7 @@ func loadCase(t *testing.T, dir string) corpusCase {
 	c.header, c.ops = readHistory(t, filepath.Join(dir, "history.jsonl"))
 	var errs [3]error
 	var expect []byte
-	c.commands, errs[0] = history.LoadCommands(filepath.Join(dir, "commands.jsonl"))
+	c.commands, _, errs[0] = history.LoadCommands(filepath.Join(dir, "commands.jsonl"))
 	c.faults, errs[1] = history.LoadWindows(filepath.Join(dir, "faults.jsonl"))
 	expect, errs[2] = os.ReadFile(filepath.Join(dir, "expect"))
 	if err := errors.Join(errs[:]...); err != nil {

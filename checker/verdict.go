@@ -52,6 +52,7 @@ type Violation struct {
 	Story            []string            `json:"story"`           // five to twelve lines of plain words
 	Lanes            []string            `json:"lanes,omitempty"` // ASCII drawing
 	Operations       []history.Operation `json:"-"`               // the smallest set that shows it
+	Witness          Witness             `json:"-"`               // the holds and operations that show it
 	WithinClockError bool                `json:"within_clock_error,omitempty"`
 	Around           *Surroundings       `json:"-"` // what its picture shows; nil when it did not come from a check
 }

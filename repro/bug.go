@@ -48,7 +48,7 @@ func Find(name string) (Bug, bool) {
 	return Bug{}, false
 }
 
-// Searches tells whether the bug is found by searching, and so in the simulator alone.
+// Searches reports whether the bug is found by searching, and so in the simulator alone.
 func (b Bug) Searches() bool { return b.Scenario == "" }
 
 // Command is the lockbench command that shows the same without this list.

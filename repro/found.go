@@ -13,7 +13,7 @@ import (
 var tapes embed.FS
 
 // found are the bugs that a search found in released libraries, each kept as the tape of the schedule that shows it, and as a scenario that
-// shows the same on real servers. What they contradict, and the line of the library's source that does it, is told in FINDINGS.md.
+// shows the same on real servers. What they contradict, and the line of the library's source that does it, is told in docs/findings.md.
 func found() []Bug {
 	return []Bug{
 		{

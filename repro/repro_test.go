@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func config(t *testing.T) repro.Config {
 	t.Helper()
 	provider := &harness.Sim{Schedules: 1}
-	one := sim.New(nil)
+	one := sim.New(catalogue.Known{})
 	t.Cleanup(func() {
 		if err := errors.Join(provider.Close(), one.Close()); err != nil {
 			t.Error(err)

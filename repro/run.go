@@ -33,7 +33,7 @@ type Config struct {
 	Run func(context.Context, harness.Experiment) (*harness.Outcome, error)
 	// Explore searches; sim.Explore, or a simulator's own.
 	Explore func(context.Context, sim.ExploreConfig) (sim.ExploreResult, error)
-	// Breaks tells whether a tape still breaks what it broke; a simulator's own.
+	// Breaks reports whether a tape still breaks what it broke; a simulator's own.
 	Breaks func(context.Context, sim.Tape) (bool, []string, error)
 	// Budget bounds a search in real time; 0 means DefaultBudget.
 	Budget time.Duration
@@ -73,6 +73,9 @@ func Run(ctx context.Context, b Bug, cfg Config) (Result, error) {
 	start := cfg.Base.Now()
 	r := Result{Schema: Schema, Name: b.Name, What: b.What, Source: b.Source, Lock: b.Lock, Scenario: b.Scenario, Server: cfg.Base.Provider.Name(),
 		Expected: b.Shows, Observed: []string{}, Command: b.Command()}
+	if cfg.Base.Subject.Exec != "" {
+		r.Lock = cfg.Base.Variant.Name
+	}
 	var err error
 	switch {
 	case b.Searches():
@@ -151,7 +154,7 @@ func runs(ctx context.Context, b Bug, cfg Config, r *Result) error {
 
 // spare runs the twin that must survive what the bug did not. A run in which the fault did not come about shows nothing.
 func spare(ctx context.Context, b Bug, cfg Config, seed uint64, r *Result) error {
-	if b.Spares == "" {
+	if b.Spares == "" || cfg.Base.Subject.Exec != "" {
 		return nil
 	}
 	out, seen, err := one(ctx, b, b.Spares, cfg, seed)
@@ -169,7 +172,7 @@ func spare(ctx context.Context, b Bug, cfg Config, seed uint64, r *Result) error
 	return nil
 }
 
-// plansFaults tells whether a run of the bug's scenario must meet a fault.
+// plansFaults reports whether a run of the bug's scenario must meet a fault.
 func plansFaults(b Bug) bool {
 	s, ok := scenarios.Find(b.Scenario)
 	return !ok || len(s.Faults) > 0
@@ -203,6 +206,9 @@ func one(ctx context.Context, b Bug, lock string, cfg Config, seed uint64) (*har
 func experiment(b Bug, lock string, cfg Config, seed uint64) (harness.Experiment, error) {
 	e := cfg.Base
 	v, ok := catalogue.Find(lock)
+	if e.Subject.Exec != "" { // the command takes the place of the lock that has the bug
+		v, ok = e.Variant, true
+	}
 	if !ok {
 		return e, fmt.Errorf("no lock is called %q", lock)
 	}
@@ -234,7 +240,7 @@ func story(b Bug, out *harness.Outcome) []string {
 	return beside
 }
 
-// about tells whether the bug is known by a property, whatever the cause.
+// about reports whether the bug is known by a property, whatever the cause.
 func (b Bug) about(p history.Property) bool {
 	return slices.ContainsFunc(b.Shows, func(s string) bool { return s == string(p) || strings.HasPrefix(s, string(p)+"/") })
 }

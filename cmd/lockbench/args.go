@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/internal/suggest"
 )
 
 // exactly wants as many arguments as it is given names for them.
@@ -26,7 +27,7 @@ func oneOf(words []string) cobra.PositionalArgs {
 		if len(args) == 0 || len(args) == 1 && slices.Contains(words, args[0]) {
 			return nil
 		}
-		return fmt.Errorf("%w: %s takes one of %s, and was given %s", errUsage, c.CommandPath(), strings.Join(words, ", "), strings.Join(args, " "))
+		return fmt.Errorf("%w: %s takes one of %s, and was given %s%s", errUsage, c.CommandPath(), strings.Join(words, ", "), strings.Join(args, " "), suggest.Hint(args[0], words))
 	}
 }
 

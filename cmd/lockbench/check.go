@@ -42,7 +42,7 @@ func (a *app) check(ctx context.Context, path string, plain bool) (err error) {
 	defer func() { err = errors.Join(err, h.ops.Close()) }()
 	defer a.leanHeap()()
 	in := checker.Input{Header: h.header, Ops: h.ops}
-	if in.Commands, in.Faults, err = beside(h); err != nil {
+	if in.Commands, _, in.Faults, err = beside(h); err != nil {
 		return asInput(err)
 	}
 	run := describe(h)
@@ -64,6 +64,7 @@ type stored struct {
 	ops       closingSource
 	truncated func() bool       // known at the end
 	commands  []history.Command // of a recording, which has both in one file
+	scripts   map[string]string // likewise
 }
 
 type closingSource interface {
@@ -92,7 +93,7 @@ func openHistory(path string) (stored, error) {
 	case filepath.Base(path) == results.RecordingFile:
 		r, err := history.LoadRecording(path)
 		return stored{path: path, header: r.Header, ops: inMemory{history.NewSlice(r.Ops)}, truncated: func() bool { return true },
-			commands: r.Commands}, err
+			commands: r.Commands, scripts: r.Scripts}, err
 	}
 	r, err := history.Open(path)
 	if _, notRun := recordBeside(path); errors.Is(err, fs.ErrNotExist) && notRun == nil {
@@ -132,23 +133,24 @@ func exists(path string) bool {
 func asInput(err error) error { return fmt.Errorf("%w: %w", errUsage, err) }
 
 // beside loads what a run keeps beside its history. A history that is alone is judged alone.
-func beside(h stored) (commands []history.Command, windows []history.Window, err error) {
+func beside(h stored) (commands []history.Command, scripts map[string]string, windows []history.Window, err error) {
 	if !ours(h.path) {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	dir := filepath.Dir(h.path)
-	if commands = h.commands; filepath.Base(h.path) != results.RecordingFile {
-		commands, err = optional(history.LoadCommands(filepath.Join(dir, results.CommandsFile)))
+	if commands, scripts = h.commands, h.scripts; filepath.Base(h.path) != results.RecordingFile {
+		commands, scripts, err = history.LoadCommands(filepath.Join(dir, results.CommandsFile))
 	}
-	windows, windowsErr := optional(history.LoadWindows(filepath.Join(dir, results.FaultsFile)))
-	return commands, windows, errors.Join(err, windowsErr)
+	windows, windowsErr := history.LoadWindows(filepath.Join(dir, results.FaultsFile))
+	return commands, scripts, windows, errors.Join(present(err), present(windowsErr))
 }
 
-func optional[T any](v []T, err error) ([]T, error) {
+// present drops the error of a file that is not there.
+func present(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
-	return v, err
+	return err
 }
 
 // cut lowers a pass when the end of the history is missing: what is not there was not judged.

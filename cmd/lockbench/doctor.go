@@ -28,8 +28,8 @@ func newDoctor(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Show what this machine can run, and how to get what is missing",
-		Long: "doctor asks every source of servers what it can do here: topologies, server faults, clock faults. What cannot be had is\n" +
-			"shown with the reason and the way to get it. It starts no server. It exits with 5 when not even one server is to be had.",
+		Long: "doctor asks every source of servers what it can do here: topologies, server faults, clock faults. What is unavailable is\n" +
+			"shown with the reason and the way to get it. It starts no server. It exits with 5 when no server is available.",
 		Example: "  lockbench doctor\n  lockbench doctor -o json",
 		Args:    nothing,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.doctor(c.Context()) },
@@ -135,7 +135,7 @@ func orUnknown(s string) string {
 
 func orNone(s string) string {
 	if s == "" {
-		return "nothing: there is no server to be had"
+		return "nothing: no server is available"
 	}
 	return s
 }

@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/subject"
 )
 
 // The exit codes. Scripts rest on them.
@@ -94,12 +99,16 @@ func meaning(err error) (int, bool) {
 		return exitGate, true
 	case errInconclusive:
 		return exitInconclusive, true
-	case errUsage, harness.ErrUsage, harness.ErrNotApplicable:
+	case errUsage, harness.ErrUsage, harness.ErrNotApplicable, subject.ErrProtocol:
 		return exitUsage, true
-	case servers.ErrMissing, servers.ErrRefused:
+	case servers.ErrMissing, servers.ErrRefused, subject.ErrGone, impls.ErrUnsupported:
 		return exitEnvironment, true
 	case errInterrupted, context.Canceled:
 		return exitInterrupted, true
+	}
+	switch err.(type) {
+	case *net.OpError, *fs.PathError, *os.LinkError, *os.SyscallError: // a server that stopped; a folder that can't be written, a full disk
+		return exitEnvironment, true
 	}
 	return 0, false
 }
@@ -137,10 +146,11 @@ const exitCodesHelp = `lockbench exits with
   3    inconclusive: too few operations, generator too late, part of the history
        not searched, environments differ, a replay that is not what its tape was
   4    usage, scenario or input file wrong
-  5    environment: a server, Docker or a fault injector is not to be had
+  5    environment: a server, Docker, a fault injector or a command of the
+       server is missing, a server stopped, or a file cannot be written
   70   internal error; the run directory is kept
-  130  interrupted; what was recorded is kept. A violation that was already found
-       still exits 1
+  130  interrupted; what was recorded is kept. A violation that was already
+       found still exits 1
 
 When several apply, the first of 1, 70, 5, 3, 2, 130, 0 is taken. An error of usage
 is found before anything runs and stands alone.`

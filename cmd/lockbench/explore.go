@@ -14,6 +14,8 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/internal/suggest"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim"
@@ -47,7 +49,7 @@ func newExplore(a *app) *cobra.Command {
 	f := exploreFlags{strategy: choice{value: sim.Mixed, allowed: []string{sim.Exhaustive, sim.Random, sim.PCT, sim.Mixed}}}
 	c := &cobra.Command{
 		Use:   "explore --lock NAME [flags]",
-		Short: "Search the schedules of a lock in the simulator for one that breaks it",
+		Short: "Search the schedules of a lock for one that breaks it",
 		Long: "explore runs a small setting of the lock over and over in virtual time, each time with another order of messages and other\n" +
 			"faults, until a property breaks, the budget is used up, or every schedule within the bounds has been run. What it finds is\n" +
 			"made small, told as a story, printed as a Go test, and saved as a tape that 'lockbench replay' runs again.\n\n" +
@@ -73,7 +75,7 @@ func (f *exploreFlags) register(c *cobra.Command) {
 	s.Var(&f.strategy, "strategy", "how schedules are chosen; mixed is random and pct in turn")
 	s.DurationVar(&f.budget, "budget", exploreBudget, "how long to search; 0 for no limit")
 	s.IntVar(&f.schedules, "schedules", 0, "how many schedules to run, in place of a budget")
-	s.Uint64Var(&f.seed, "seed", exploreSeed, "of every choice that is drawn")
+	s.Uint64Var(&f.seed, "seed", exploreSeed, "random seed")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where the run directory of a finding is made")
 	c.MarkFlagsMutuallyExclusive("budget", "schedules")
 	complete(c, "lock", lockNames)
@@ -105,7 +107,7 @@ func (f exploreFlags) config(flags *pflag.FlagSet) (sim.ExploreConfig, error) {
 	if b.Faults, err = f.placed(v, flags.Changed("faults")); err != nil {
 		return sim.ExploreConfig{}, err
 	}
-	return sim.ExploreConfig{Program: p, Bounds: b, Strategy: f.strategy.value, Seed: f.seed, Schedules: f.schedules, Budget: budget}, nil
+	return sim.ExploreConfig{Program: p, Bounds: b, Known: catalogue.Known{}, Strategy: f.strategy.value, Seed: f.seed, Schedules: f.schedules, Budget: budget}, nil
 }
 
 // given is a flag's value when it was given, and otherwise a default that depends on other flags.
@@ -147,7 +149,7 @@ func (f exploreFlags) placed(v impls.Variant, named bool) ([]string, error) {
 	for _, name := range f.faults {
 		switch {
 		case !slices.Contains(sim.Placeable(), name):
-			return nil, fmt.Errorf("%w: --faults %s: must be %s, or of %s", errUsage, name, noFaults, strings.Join(sim.Placeable(), ", "))
+			return nil, fmt.Errorf("%w: --faults %s: no such fault ('lockbench list faults' shows them, and %s means none)%s", errUsage, name, noFaults, suggest.Hint(name, sim.Placeable()))
 		case exhaustive && sim.IsStanding(name):
 			return nil, fmt.Errorf("%w: --faults %s: an exhaustive search cannot place what is there from the start", errUsage, name)
 		}
@@ -227,7 +229,7 @@ func (a *app) createExploration(f exploreFlags) (*results.Dir, results.Run, erro
 func shrinkFinding(ctx context.Context, first *sim.Found) error {
 	ctx, cancel := context.WithTimeout(ctx, shrinkBudget)
 	defer cancel()
-	s := sim.New(nil)
+	s := sim.New(catalogue.Known{})
 	small, err := s.Shrink(ctx, first.Tape)
 	if len(small.Steps) > 0 {
 		first.Tape, first.Steps = small, small.Steps

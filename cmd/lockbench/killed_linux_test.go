@@ -18,7 +18,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// TestKilledAtAnyMoment kills a whole run with SIGKILL. Nothing of it may go on: no server, no client, no undertaker, no temp directory;
+// TestKilledAtAnyMoment kills a whole run with SIGKILL. Nothing of it may go on: no server, no client, no reaper, no temp directory;
 // and what was recorded can be judged. With LOCKBENCH_SOAK=1 it does so 200 times.
 func TestKilledAtAnyMoment(t *testing.T) {
 	if _, err := exec.LookPath("redis-server"); err != nil && !strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "process") {

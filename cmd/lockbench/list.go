@@ -118,9 +118,9 @@ func source(s impls.Source) string {
 }
 
 func lockRows(all []impls.Variant) [][]string {
-	rows := [][]string{{"LOCK", "KIND", "TOPOLOGY", "SOURCE", "HOW"}}
+	rows := [][]string{{"LOCK", "KIND", "SERVERS", "HOW IT WORKS"}}
 	for _, v := range all {
-		rows = append(rows, []string{v.Name, string(v.Kind), string(v.Topology), source(v.Source), v.Summary})
+		rows = append(rows, []string{v.Name, string(v.Kind), string(v.Topology), v.Summary})
 	}
 	return rows
 }
@@ -142,9 +142,9 @@ func plantedItems() any {
 }
 
 func plantedRows() [][]string {
-	rows := [][]string{{"PLANTED", "OF", "REPORT", "BUG"}}
+	rows := [][]string{{"PLANTED", "OF", "BUG"}}
 	for _, v := range catalogue.Planted() {
-		rows = append(rows, []string{v.Name, v.Planted.Of, v.Planted.Report, v.Planted.Bug})
+		rows = append(rows, []string{v.Name, v.Planted.Of, v.Planted.Bug + " (" + v.Planted.Report + ")"})
 	}
 	return rows
 }

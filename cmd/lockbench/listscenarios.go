@@ -11,13 +11,12 @@ type scenarioItem struct {
 	About    string   `json:"about"`
 	Workload string   `json:"workload"`
 	Faults   []string `json:"faults"`
-	Needs    []string `json:"needs"`
 }
 
 func scenarioItems() any {
 	out := []scenarioItem{}
 	for _, s := range scenarios.Builtin() {
-		item := scenarioItem{s.Name, s.About, s.Workload, []string{}, append([]string{}, s.Needs...)}
+		item := scenarioItem{s.Name, s.About, s.Workload, []string{}}
 		for _, f := range s.Faults {
 			item.Faults = append(item.Faults, f.Fault)
 		}

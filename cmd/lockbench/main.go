@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim"
 )
@@ -30,12 +31,12 @@ func realMain() int {
 		return clientMain()
 	}
 	if sim.IsWorker() {
-		return sim.WorkerMain(os.Stdin, os.Stdout, nil)
+		return sim.WorkerMain(os.Stdin, os.Stdout, catalogue.Known{})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	return execute(ctx, os.Args, world{
 		out: os.Stdout, err: os.Stderr, now: time.Now, random: rand.Reader, env: os.Getenv, signals: signals,

@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "write the golden parts of the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"lockbench": main})
+	testscript.Main(m, map[string]func(){"lockbench": main, "good-lock": lockChild(compareAndDelete), "bad-lock": lockChild(deleteWhatever)})
 }
 
 // TestScripts runs the program as people do. The command "exits N lockbench …" wants an exact exit code.

@@ -3,7 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 )
 
 // writeJSON puts a result on stdout.
@@ -16,10 +19,13 @@ func (a *app) writeJSON(v any) error {
 	return err
 }
 
-// table puts aligned columns on stdout, a row for each slice.
+// columns is the width that tables keep to.
+const columns = 80
+
+// table puts aligned columns on stdout, a row for each slice. The last column is wrapped so that a line keeps to [columns].
 func (a *app) table(rows ...[]string) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
+	for _, row := range wrapLast(rows) {
 		for i, cell := range row {
 			if i > 0 {
 				fmt.Fprint(w, "\t")
@@ -29,4 +35,50 @@ func (a *app) table(rows ...[]string) error {
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
+}
+
+// wrapLast continues the last cell of each row in rows of their own, under it.
+func wrapLast(rows [][]string) [][]string {
+	width := []int{}
+	for _, row := range rows {
+		for i, cell := range row[:max(0, len(row)-1)] {
+			if i == len(width) {
+				width = append(width, 0)
+			}
+			width[i] = max(width[i], utf8.RuneCountInString(cell)+2)
+		}
+	}
+	var out [][]string
+	for _, row := range rows {
+		if len(row) == 0 {
+			out = append(out, row)
+			continue
+		}
+		last, left := len(row)-1, columns
+		for _, w := range width[:last] {
+			left -= w
+		}
+		for i, line := range wrap(row[last], max(left, 20)) {
+			next := slices.Concat(row[:last], []string{line})
+			if i > 0 {
+				next = append(make([]string, last), line)
+			}
+			out = append(out, next)
+		}
+	}
+	return out
+}
+
+// wrap breaks text between words into lines of at most width characters; a longer word has a line of its own.
+func wrap(text string, width int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(text) {
+		line := lines[len(lines)-1]
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines = append(lines, word)
+			continue
+		}
+		lines[len(lines)-1] = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return lines
 }

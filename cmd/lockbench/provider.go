@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/internal/suggest"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -18,7 +19,7 @@ var serverWords = [...]string{"auto", "process", "docker", "miniredis", "sim"}
 // serverFlag declares --server, which says on which servers a command runs. Where the value depends on what is run, it is "" and
 // otherwise says what is taken.
 func serverFlag(c *cobra.Command, word *string, value, otherwise string) {
-	c.Flags().StringVar(word, "server", value, "auto, sim, process, docker, or redis:// URLs separated by commas"+otherwise)
+	c.Flags().StringVar(word, "server", value, strings.Join(serverWords[:], ", ")+", or redis:// URLs separated by commas"+otherwise)
 	complete(c, "server", words(serverWords[:]...))
 }
 
@@ -48,7 +49,7 @@ func provider(ctx context.Context, word string, all []servers.Provider) (p serve
 			return p, "", p.Available(ctx)
 		}
 	}
-	return nil, "", fmt.Errorf("%w: --server %s: must be one of %s, or redis:// URLs separated by commas", errUsage, word, strings.Join(serverWords[:], ", "))
+	return nil, "", fmt.Errorf("%w: --server %s: must be one of %s, or redis:// URLs separated by commas%s", errUsage, word, strings.Join(serverWords[:], ", "), suggest.Hint(word, serverWords[:]))
 }
 
 // automatic takes the first provider that this machine has.

@@ -1,122 +1,215 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/lockbench/lockbench/impls/catalogue"
-	"github.com/lockbench/lockbench/report"
-	"github.com/lockbench/lockbench/repro"
-	"github.com/lockbench/lockbench/results"
 )
 
-const readmeFile = "../../README.md"
+const moduleRoot = "../../"
 
-// TestReadmeTables holds the tables of the README to the catalogue, to the list of reproductions and to the stored suite.
-func TestReadmeTables(t *testing.T) {
-	data, err := os.ReadFile(readmeFile)
+// pages are the README and the pages under docs, by path from the root of the module.
+func pages(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(moduleRoot + "docs/*.md")
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no pages under docs: %v", err)
+	}
+	out := []string{"README.md"}
+	for _, path := range found {
+		out = append(out, "docs/"+filepath.Base(path))
+	}
+	return out
+}
+
+// readPage returns the text of a page.
+func readPage(t *testing.T, page string) string {
+	t.Helper()
+	data, err := os.ReadFile(moduleRoot + page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := section(t, string(data), "claims", claimsTable())
-	text = section(t, text, "repros", reprosTable())
-	text = section(t, text, "matrix", matrix(t))
+	return string(data)
+}
+
+// keep compares a page with what it must be, or writes it with -update.
+func keep(t *testing.T, page, is, want string) {
+	t.Helper()
+	if is == want {
+		return
+	}
 	if *update {
-		if err := os.WriteFile(readmeFile, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(moduleRoot+page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if diff := cmp.Diff(string(data), text); diff != "" {
-		t.Errorf("README.md is not what -update would write (- is, + would be):\n%s", diff)
+	t.Errorf("%s is not what -update would write (- is, + would be):\n%s", page, cmp.Diff(is, want))
+}
+
+// TestReadmeTables holds the tables of the pages to the catalogue, the list of reproductions and the stored suite.
+func TestReadmeTables(t *testing.T) {
+	for _, page := range pages(t) {
+		text := readPage(t, page)
+		want := text
+		for _, name := range sectionsOf(text) {
+			write, ok := sections[name]
+			if !ok {
+				t.Errorf("%s: nothing writes section %q", page, name)
+				continue
+			}
+			want = replaceSection(t, page, want, name, write(t))
+		}
+		keep(t, page, text, want)
 	}
 }
 
-// section puts body between the marks of a name.
-func section(t *testing.T, text, name, body string) string {
+var sectionMark = regexp.MustCompile(`(?m)^<!-- ([a-z-]+): written by go test ./cmd/lockbench -run Readme -update -->$`)
+
+// sectionsOf lists the names of the sections of a page that a test writes.
+func sectionsOf(text string) (names []string) {
+	for _, m := range sectionMark.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// replaceSection puts body between the marks of a section.
+func replaceSection(t *testing.T, page, text, name, body string) string {
 	t.Helper()
 	begin := fmt.Sprintf("<!-- %s: written by go test ./cmd/lockbench -run Readme -update -->\n", name)
 	end := fmt.Sprintf("<!-- end of %s -->", name)
-	before, rest, ok := strings.Cut(text, begin)
-	_, after, found := strings.Cut(rest, end)
-	if !ok || !found {
-		t.Fatalf("README.md has no section %q", name)
-	}
-	return before + begin + "\n" + body + "\n" + end + after
-}
-
-func claimsTable() string {
-	var b strings.Builder
-	b.WriteString("| lock | source | claim | holds | command |\n|---|---|---|---|---|\n")
-	for _, v := range catalogue.Locks() {
-		for _, c := range v.Claims {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | `%s` |\n", v.Name, v.Source.Article, c.Text, map[bool]string{true: "yes", false: "**no**"}[c.Holds], c.Command)
-		}
-	}
-	return b.String()
-}
-
-func reprosTable() string {
-	var b strings.Builder
-	b.WriteString("| bug | what happens | source | command |\n|---|---|---|---|\n")
-	for _, r := range repro.Bugs() {
-		fmt.Fprintf(&b, "| %s | %s | %s | `lockbench repro %s` |\n", r.Name, r.What, r.Source, r.Name)
-	}
-	return b.String()
-}
-
-// matrix is the stored suite as people see it, but for the list of planted bugs, of which the last line gives the sum.
-func matrix(t *testing.T) string {
-	t.Helper()
-	suite, err := results.LoadSuite("../../results/baseline/suite-sim.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	if err := report.Suite(&b, suite, report.Style{}); err != nil {
-		t.Fatal(err)
-	}
-	cells, rest, _ := strings.Cut(b.String(), "\nplanted bugs")
-	_, sum, _ := strings.Cut(rest, "\nsensitivity")
-	sum, _, ok := strings.Cut(sum, ", median")
+	before, rest, _ := strings.Cut(text, begin)
+	_, after, ok := strings.Cut(rest, end)
 	if !ok {
-		t.Fatalf("the stored suite shows no sensitivity:\n%s", b.String())
+		t.Fatalf("%s: section %q has no end", page, name)
 	}
-	return "```text\n" + cells + "\nsensitivity" + sum + "\n```"
+	return before + begin + "\n" + strings.TrimRight(body, "\n") + "\n\n" + end + after
 }
 
-// TestReadmeCommands runs every "$ lockbench …" of the README, in order, in an empty folder. A command that is to fail says
-// so with "# exit N".
+// TestReadmeCommands runs every "$ lockbench …" of the pages, page by page in an empty folder, in order. A command that must
+// fail says so with "# exit N". Lines that follow a command are compared with what it prints on stdout; a line "…" stands for
+// any lines.
 func TestReadmeCommands(t *testing.T) {
-	data, err := os.ReadFile(readmeFile)
-	if err != nil {
-		t.Fatal(err)
+	if testing.Short() {
+		t.Skip("runs every command of the documentation")
 	}
-	var script strings.Builder
-	for line := range strings.Lines(string(data)) {
-		command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ lockbench ")
+	for _, page := range pages(t) {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
+			text := readPage(t, page)
+			keep(t, page, text, runPage(t, t.TempDir(), text))
+		})
+	}
+}
+
+// runPage runs the commands of a page in a folder and returns the page with what they printed in place of the output it shows.
+func runPage(t *testing.T, dir, text string) string {
+	t.Helper()
+	var out strings.Builder
+	lines := strings.SplitAfter(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		out.WriteString(lines[i])
+		command, ok := strings.CutPrefix(strings.TrimSpace(lines[i]), "$ lockbench ")
 		if !ok {
 			continue
 		}
-		command, note, _ := strings.Cut(command, "#")
-		code := "0"
-		if n, ok := strings.CutPrefix(strings.TrimSpace(note), "exit "); ok {
-			code = n
+		got := runCommand(t, dir, command)
+		first := i + 1
+		for i+1 < len(lines) && !strings.HasPrefix(lines[i+1], "$ ") && !strings.HasPrefix(lines[i+1], "```") {
+			i++
 		}
-		fmt.Fprintf(&script, "exits %s lockbench %s\n", code, strings.TrimSpace(command))
+		if shown := strings.Join(lines[first:i+1], ""); matches(shown, got) {
+			out.WriteString(shown)
+		} else {
+			out.WriteString(got)
+		}
 	}
-	if strings.Count(script.String(), "\n") < 8 {
-		t.Fatalf("the README shows too few commands:\n%s", script.String())
+	return out.String()
+}
+
+// runCommand runs one command line, holds it to its exit code, and returns its standard output without what differs between
+// two runs: the name of the run directory.
+func runCommand(t *testing.T, dir, line string) string {
+	t.Helper()
+	line, note, _ := strings.Cut(line, "#")
+	want := 0
+	if _, err := fmt.Sscanf(note, " exit %d", &want); note != "" && err != nil {
+		t.Errorf("lockbench %s: the comment %q names no exit code", line, note)
 	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "readme.txtar"), []byte(script.String()), 0o644); err != nil {
-		t.Fatal(err)
+	c := exec.CommandContext(t.Context(), "lockbench", strings.Fields(line)...)
+	c.Dir = dir
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	if err := c.Run(); c.ProcessState.ExitCode() != want {
+		t.Errorf("lockbench %s: %v, want exit code %d\n%s%s", line, err, want, stdout.Bytes(), stderr.Bytes())
 	}
-	testscript.Run(t, testscript.Params{Dir: dir, RequireExplicitExec: true, Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits}})
+	return runName.ReplaceAllString(stdout.String(), "$1-…")
+}
+
+// runName matches the part of a run directory's name that does not differ between two runs, and the part that does.
+var runName = regexp.MustCompile(`(results/runs/[a-z0-9-]+?)-\d{8}T\d{6}Z-[0-9a-f]+`)
+
+// matches reports whether shown is got, where a line "…" of shown stands for any lines. Nothing shown matches anything.
+func matches(shown, got string) bool {
+	if strings.TrimSpace(shown) == "" {
+		return true
+	}
+	parts := strings.Split("\n"+shown, "\n…\n")
+	for i, part := range parts {
+		parts[i] = regexp.QuoteMeta(strings.TrimPrefix(part, "\n"))
+	}
+	return regexp.MustCompile(`\A` + strings.Join(parts, `\n?(?s:.*)`) + `\n?\z`).MatchString(got)
+}
+
+// TestReadmeMatches shows what counts as the same output.
+func TestReadmeMatches(t *testing.T) {
+	for _, row := range []struct {
+		shown, got string
+		want       bool
+	}{
+		{"", "anything\n", true},            // nothing is shown
+		{"a\nb\n", "a\nb\n", true},          // the same
+		{"a\nb\n", "a\nc\n", false},         // another line
+		{"a\n…\nd\n", "a\nb\nc\nd\n", true}, // lines left out
+		{"a\n…\nd\n", "a\nb\nc\n", false},   // the last line is missing
+		{"a\n…\n", "a\nb\n", true},          // the rest left out
+		{"a.c\n", "abc\n", false},           // no pattern
+		{"a\n", "a\nb\n", false},            // more than is shown
+	} {
+		if got := matches(row.shown, row.got); got != row.want {
+			t.Errorf("matches(%q, %q) = %v", row.shown, row.got, got)
+		}
+	}
+}
+
+// TestReadmeIsShort keeps the README to a length that is read.
+func TestReadmeIsShort(t *testing.T) {
+	lines := strings.Split(readPage(t, "README.md"), "\n")
+	if len(lines) > 201 {
+		t.Errorf("README.md has %d lines, want at most 200", len(lines)-1)
+	}
+	for i, line := range lines {
+		if n := len([]rune(line)); n > 140 {
+			t.Errorf("README.md:%d has %d characters, want at most 140", i+1, n)
+		}
+	}
+}
+
+// TestReadmeLinks wants every relative link of the pages to lead to a file.
+func TestReadmeLinks(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`).FindAllStringSubmatch(readPage(t, page), -1) {
+			if _, err := os.Stat(filepath.Join(moduleRoot, filepath.Dir(page), m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+			}
+		}
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +26,7 @@ type replayFlags struct {
 	server, out string
 	tries       int
 	trace       bool
+	exec        execFlags
 }
 
 func newReplay(a *app) *cobra.Command {
@@ -50,6 +50,7 @@ func newReplay(a *app) *cobra.Command {
 	s.IntVar(&f.tries, "tries", 3, "how often a tape is tried on real servers")
 	s.BoolVar(&f.trace, "trace", false, "show every event of a tape that is replayed in the simulator")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
+	f.exec.register(s)
 	return c
 }
 
@@ -81,10 +82,11 @@ func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) erro
 	if err != nil {
 		return asInput(err)
 	}
-	e := harness.Experiment{Seed: run.Seed, PlanHash: run.PlanHash, Settings: lockSettings(run.Argv)}
-	if e.Variant, err = variant(run.Lock); err != nil {
+	e := harness.Experiment{Seed: run.Seed, PlanHash: run.PlanHash}
+	if e.Variant, err = a.storedLock(ctx, run.Lock, &f.exec); err != nil {
 		return err
 	}
+	e.Subject = f.exec.fleet
 	if e.Scenario, err = scenarios.Load(d.File(results.ScenarioFile)); err != nil {
 		return asInput(err)
 	}
@@ -96,6 +98,18 @@ func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) erro
 		return err
 	}
 	return errors.Join(err, a.showRun(out))
+}
+
+// storedLock is the lock of a stored run. A command is given again: none is taken from a file and started.
+func (a *app) storedLock(ctx context.Context, name string, f *execFlags) (impls.Variant, error) {
+	if f.given() {
+		return f.probe(ctx)
+	}
+	v, err := variant(name)
+	if err != nil {
+		err = fmt.Errorf("%w; one that was a command is given again by --exec", err)
+	}
+	return v, err
 }
 
 func (a *app) showRun(out *harness.Outcome) error {
@@ -111,22 +125,6 @@ func orWord(word, otherwise string) string {
 		return otherwise
 	}
 	return word
-}
-
-// lockSettings finds the settings of the lock in the command line of a run, which are not part of its scenario.
-func lockSettings(argv []string) map[string]string {
-	out := map[string]string{}
-	for i, word := range argv {
-		set, ok := strings.CutPrefix(word, "--set=")
-		if word == "--set" && i+1 < len(argv) {
-			set, ok = argv[i+1], true
-		}
-		if of, isLock := strings.CutPrefix(set, "lock."); ok && isLock {
-			name, value, _ := strings.Cut(of, "=")
-			out[name] = value
-		}
-	}
-	return out
 }
 
 // onServers makes one run on the servers that a word names.
@@ -181,7 +179,7 @@ func readTape(path string) (sim.Tape, error) {
 
 // inSim replays a tape event for event. A trace that is not the tape's is judged all the same: what came about did come about.
 func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *report.Replay) error {
-	s := sim.New(nil)
+	s := sim.New(catalogue.Known{})
 	defer s.Close() // never fails
 	out, err := s.Replay(t)
 	r.Identical = err == nil
@@ -216,7 +214,7 @@ func (a *app) onReal(ctx context.Context, t sim.Tape, f replayFlags, r *report.R
 	if err != nil {
 		return err
 	}
-	r.Placed = report.Placements(e.Scenario.Faults, e.Score)
+	r.Placed = report.Placements(e.Scenario.Faults, e.Schedule)
 	for range f.tries {
 		out, err := a.onServers(ctx, e, f.server, f)
 		if out == nil || out.Verdict == nil {
@@ -249,9 +247,9 @@ func sameViolation(t sim.Tape, out *harness.Outcome) []string {
 
 // ofTape makes the experiment of a tape's program and score. That it makes sense is checked as a scenario's file is.
 func ofTape(t sim.Tape) (harness.Experiment, error) {
-	s := sim.New(nil)
+	s := sim.New(catalogue.Known{})
 	defer s.Close() // never fails
-	score, err := s.Score(t)
+	schedule, err := s.Schedule(t)
 	if err != nil {
 		return harness.Experiment{}, fmt.Errorf("%w: %w", errInconclusive, err)
 	}
@@ -264,7 +262,7 @@ func ofTape(t sim.Tape) (harness.Experiment, error) {
 	if scenario, err = scenarios.Parse("tape", text); err != nil {
 		return harness.Experiment{}, asInput(err)
 	}
-	e := harness.Experiment{Variant: v, Score: score, Seed: t.Program.Seed, Settings: t.Program.Settings, Scenario: scenario.Resolve(t.Program.Seed, impls.Topology(t.Program.Topology))}
+	e := harness.Experiment{Variant: v, Schedule: schedule, Seed: t.Program.Seed, Scenario: scenario.Resolve(t.Program.Seed, impls.Topology(t.Program.Topology))}
 	e.PlanHash, err = e.Scenario.Hash(t.Program.Seed)
 	return e, err
 }

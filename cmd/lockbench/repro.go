@@ -7,8 +7,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/internal/suggest"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/repro"
 	"github.com/lockbench/lockbench/results"
@@ -24,6 +27,7 @@ const everyBug = "all"
 type reproFlags struct {
 	server, out string
 	seed        uint64
+	exec        execFlags
 }
 
 func newRepro(a *app) *cobra.Command {
@@ -41,14 +45,15 @@ func newRepro(a *app) *cobra.Command {
 			if len(args) == 0 {
 				return a.listBugs()
 			}
-			return a.repro(c.Context(), args[0], f)
+			return a.repro(c.Context(), args[0], f, c.Flags())
 		},
 		ValidArgs: append(bugNames(), everyBug),
 	}
 	s := c.Flags()
 	serverFlag(c, &f.server, "sim", "")
-	s.Uint64Var(&f.seed, "seed", reproSeed, "of every choice that is drawn")
+	s.Uint64Var(&f.seed, "seed", reproSeed, "random seed")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
+	f.exec.register(s)
 	return c
 }
 
@@ -73,14 +78,10 @@ type bugItem struct {
 }
 
 func (a *app) listBugs() error {
-	rows, items := [][]string{{"BUG", "LOCK", "SCENARIO", "SOURCE", "WHAT HAPPENS"}}, []bugItem{}
+	rows, items := [][]string{{"BUG", "WHAT HAPPENS"}}, []bugItem{}
 	for _, b := range repro.Bugs() {
 		items = append(items, bugItem{b.Name, b.What, b.Source, b.Lock, b.Scenario, b.Shows, b.Spares, b.Command()})
-		scenario := b.Scenario
-		if b.Searches() {
-			scenario = "(search)"
-		}
-		rows = append(rows, []string{b.Name, b.Lock, scenario, b.Source, b.What})
+		rows = append(rows, []string{b.Name, b.What + " (" + b.Source + ")"})
 	}
 	if a.json() {
 		return a.writeJSON(items)
@@ -95,14 +96,20 @@ func bugs(name string) ([]repro.Bug, error) {
 	}
 	b, ok := repro.Find(name)
 	if !ok {
-		return nil, fmt.Errorf("%w: there is no bug %q; 'lockbench repro' lists them", errUsage, name)
+		return nil, fmt.Errorf("%w: there is no bug %q ('lockbench repro' lists them)%s", errUsage, name, suggest.Hint(name, bugNames()))
 	}
 	return []repro.Bug{b}, nil
 }
 
-func (a *app) repro(ctx context.Context, name string, f reproFlags) error {
+func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag.FlagSet) error {
+	if err := f.exec.check(flags, ""); err != nil {
+		return err
+	}
 	wanted, err := bugs(name)
 	if err != nil {
+		return err
+	}
+	if f.server, err = f.exec.server(f.server, flags); err != nil {
 		return err
 	}
 	cfg, err := a.reproConfig(ctx, f)
@@ -141,12 +148,18 @@ func reproduced(r repro.Result) error {
 }
 
 func (a *app) reproConfig(ctx context.Context, f reproFlags) (repro.Config, error) {
-	p, why, err := provider(ctx, f.server, a.providers())
+	p, why, err := provider(ctx, f.server, f.exec.providers(a.providers()))
 	if err != nil {
 		return repro.Config{}, err
 	}
 	a.announce(p, why)
 	base := harness.Experiment{Provider: p, Chosen: why, Base: f.out, Argv: a.argv, Now: a.now, Random: a.random, Checkout: "."}
+	if f.exec.given() {
+		if base.Variant, err = f.exec.probe(ctx); err != nil {
+			return repro.Config{}, err
+		}
+		base.Subject = f.exec.fleet
+	}
 	return repro.Config{Base: base, Seed: f.seed, Run: a.kept, Explore: func(ctx context.Context, c sim.ExploreConfig) (sim.ExploreResult, error) {
 		return a.explorer(ctx, c, func(s sim.Stats) { a.line.show(exploreProgress(c, s)) })
 	}, Breaks: breaks}, nil
@@ -154,7 +167,7 @@ func (a *app) reproConfig(ctx context.Context, f reproFlags) (repro.Config, erro
 
 // breaks runs one tape in a simulator of its own.
 func breaks(ctx context.Context, t sim.Tape) (bool, []string, error) {
-	s := sim.New(nil)
+	s := sim.New(catalogue.Known{})
 	defer s.Close() // never fails
 	return s.Breaks(ctx, t)
 }

@@ -7,12 +7,15 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/internal/suggest"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
@@ -102,18 +105,45 @@ func newRoot(a *app) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w: %s: %w", errUsage, c.CommandPath(), err)
+		return fmt.Errorf("%w: %s: %w%s", errUsage, c.CommandPath(), err, suggestFlag(c, err))
 	})
 	flags := root.PersistentFlags()
 	flags.VarP(&a.format, "output", "o", "form of the result: text or json")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing on stderr but errors")
 	complete(root, "output", words(a.format.allowed...))
-	for _, c := range []*cobra.Command{newRun(a), newSuite(a), newExplore(a), newReplay(a), newRepro(a), newCheck(a), newList(a), newDoctor(a)} {
+	for _, c := range []*cobra.Command{newRun(a), newSuite(a), newExplore(a), newBench(a), newCompare(a), newReplay(a), newRepro(a), newCheck(a), newList(a), newDoctor(a),
+		newReport(a), newLs(a), newPrune(a), newServe(a), newMerge(a)} {
 		c.RunE = a.begin(c.RunE)
 		root.AddCommand(c)
 	}
 	root.AddCommand(newExitCodesTopic())
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", "Flags.FlagUsagesWrapped "+strconv.Itoa(columns)))
+	for _, c := range append(root.Commands(), root) {
+		c.Long = fold(c.Long)
+	}
 	return root
+}
+
+// fold wraps the paragraphs of a text at [columns]; lines that begin with a space stay as they are.
+func fold(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if !strings.HasPrefix(p, " ") {
+			paragraphs[i] = strings.Join(wrap(p, columns), "\n")
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// suggestFlag names the flag that an unknown one was probably meant to be.
+func suggestFlag(c *cobra.Command, err error) string {
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) {
+		return ""
+	}
+	var known []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	return suggest.Hint(missing.GetSpecifiedName(), known)
 }
 
 // begin marks the point from which an error is no longer one of usage: cobra has looked at flags and arguments.

@@ -17,6 +17,7 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/internal/suggest"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
@@ -33,6 +34,7 @@ type runFlags struct {
 	rate                                         float64
 	set                                          []string
 	seed                                         uint64
+	exec                                         execFlags
 }
 
 func newRun(a *app) *cobra.Command {
@@ -42,11 +44,11 @@ func newRun(a *app) *cobra.Command {
 		Short: "Run one lock in one scenario and judge it",
 		Long: "run drives a lock with concurrent clients while the scenario's faults strike, judges what was recorded, and keeps it in a\n" +
 			"run directory. The first interrupt finishes and judges what was recorded; the second quits.\n\n" +
-			"--set changes a value of the scenario (--set think=50ms, --set faults.0.for=\"2 lease\"), or with the prefix lock. a\n" +
-			"setting of the lock (--set lock.defaults=library).",
+			"--set changes a value of the scenario: --set think=50ms, --set faults.0.times=2.",
 		Example: "  lockbench run --lock token\n  lockbench run --lock set-nx-ex --scenario pause-holder --seed 8341\n" +
 			"  lockbench run --lock token --workload hot --clients 16 --duration 10s --rate 500 -o json\n" +
-			"  lockbench run --lock token --scenario pause-holder --sweep pause/lease=0.2..3.0 --server sim",
+			"  lockbench run --lock token --scenario pause-holder --sweep pause/lease=0.2..3.0 --server sim\n" +
+			"  lockbench run --exec 'python3 mylock.py' --scenario pause-holder",
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.sweep != "" {
@@ -71,11 +73,12 @@ func (f *runFlags) register(c *cobra.Command) {
 	s.IntVar(&f.ops, "ops", 0, "rounds per client, in place of the scenario's length")
 	s.Float64Var(&f.rate, "rate", 0, "rounds per second of all clients, begun by plan (open loop); 0: each when the last one ended")
 	s.DurationVar(&f.lease, "lease", 0, "the lock's lease, in place of the scenario's")
-	s.StringArrayVar(&f.set, "set", nil, "k=v: change a value of the scenario, or of the lock with the prefix lock.")
-	s.Uint64Var(&f.seed, "seed", 0, "of every choice that is drawn; without it one is drawn and shown")
+	s.StringArrayVar(&f.set, "set", nil, "k=v: change a value of the scenario")
+	s.Uint64Var(&f.seed, "seed", 0, "random seed (default: random, printed)")
 	s.IntVar(&f.reps, "reps", 1, "how often, each time with the next seed")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	s.StringVar(&f.sweep, "sweep", "", sweepHelp)
+	f.exec.register(s)
 	c.MarkFlagsMutuallyExclusive("duration", "ops")
 	complete(c, "clients-as", words(f.clientsAs.allowed...))
 	complete(c, "lock", lockNames)
@@ -86,6 +89,14 @@ func (f *runFlags) register(c *cobra.Command) {
 func lockNames() []string {
 	var names []string
 	for _, v := range catalogue.Locks() {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+func plantedNames() []string {
+	var names []string
+	for _, v := range catalogue.Planted() {
 		names = append(names, v.Name)
 	}
 	return names
@@ -114,48 +125,55 @@ func variant(name string) (impls.Variant, error) {
 	}
 	v, ok := catalogue.Find(name)
 	if !ok {
-		return impls.Variant{}, fmt.Errorf("%w: there is no lock %q; 'lockbench list locks' shows them", errUsage, name)
+		return impls.Variant{}, fmt.Errorf("%w: there is no lock %q ('lockbench list locks' shows them)%s", errUsage, name, suggest.Hint(name, append(lockNames(), plantedNames()...)))
 	}
 	return v, nil
 }
 
-// scenarioOf loads the scenario and changes what flags change; settings are those of the lock.
-func (f runFlags) scenarioOf(flags *pflag.FlagSet) (s scenarios.Scenario, settings map[string]string, err error) {
+// scenarioOf loads the scenario and changes what flags change.
+func (f runFlags) scenarioOf(flags *pflag.FlagSet) (s scenarios.Scenario, err error) {
 	if s, err = scenarios.Load(f.scenario); err != nil {
-		return s, nil, asInput(err)
+		return s, asInput(err)
 	}
-	sets, settings := f.changes(flags)
-	if s, err = s.With(sets); err != nil {
-		return s, nil, asInput(err)
+	for _, c := range f.changes(flags) {
+		if s, err = s.With(c.sets); err != nil {
+			return s, asInput(c.blame(err))
+		}
 	}
-	return s, settings, nil
+	return s, nil
 }
 
-// changes turns flags into changes of the scenario. A length by time takes the place of one by rounds, and the other way round.
-func (f runFlags) changes(flags *pflag.FlagSet) (sets []string, settings map[string]string) {
-	for name, value := range map[string]string{
-		"workload": f.workload, "clients": strconv.Itoa(f.clients), "lease": f.lease.String(), "rate": strconv.FormatFloat(f.rate, 'g', -1, 64),
-	} {
-		if flags.Changed(name) {
-			sets = append(sets, name+"="+value)
-		}
+// change is what one flag changes of a scenario.
+type change struct {
+	flag string // as it was given, such as --clients -3
+	sets []string
+}
+
+// blame names the flag in an error of its change. What --set changes is shown with a caret as it is.
+func (c change) blame(err error) error {
+	var wrong *scenarios.Error
+	if c.flag != "" && errors.As(err, &wrong) {
+		return fmt.Errorf("%s: %s", c.flag, wrong.Message)
 	}
-	if flags.Changed("duration") {
-		sets = append(sets, "duration="+f.duration.String(), "ops=0")
-	}
-	if flags.Changed("ops") {
-		sets = append(sets, "ops="+strconv.Itoa(f.ops), "duration=0s")
-	}
-	settings = map[string]string{}
-	for _, set := range f.set {
-		if of, ok := strings.CutPrefix(set, "lock."); ok {
-			name, value, _ := strings.Cut(of, "=")
-			settings[name] = value
+	return err
+}
+
+// changes turns flags into changes of the scenario, --set last. A length by time takes the place of one by rounds, and the other way
+// round.
+func (f runFlags) changes(flags *pflag.FlagSet) (all []change) {
+	also := map[string]string{"duration": "ops=0", "ops": "duration=0s"}
+	for _, name := range []string{"workload", "clients", "lease", "rate", "duration", "ops"} {
+		if !flags.Changed(name) {
 			continue
 		}
-		sets = append(sets, set)
+		value := flags.Lookup(name).Value.String()
+		c := change{flag: "--" + name + " " + value, sets: []string{name + "=" + value}}
+		if other, ok := also[name]; ok {
+			c.sets = append(c.sets, other)
+		}
+		all = append(all, c)
 	}
-	return sets, settings
+	return append(all, change{sets: f.set})
 }
 
 // drawSeed draws one that is short enough to be typed again.
@@ -214,10 +232,14 @@ func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet)
 	if f.reps < 1 {
 		return e, fmt.Errorf("%w: --reps %d: must be at least 1", errUsage, f.reps)
 	}
-	if e.Variant, err = variant(f.lock); err != nil {
+	if f.server, err = f.exec.server(f.server, flags); err != nil {
 		return e, err
 	}
-	if e.Scenario, e.Settings, err = f.scenarioOf(flags); err != nil {
+	if e.Variant, err = a.lockOrCommand(ctx, f, flags); err != nil {
+		return e, err
+	}
+	e.Subject = f.exec.fleet
+	if e.Scenario, err = f.scenarioOf(flags); err != nil {
 		return e, err
 	}
 	if !flags.Changed("seed") {
@@ -225,12 +247,23 @@ func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet)
 			return e, err
 		}
 	}
-	if e.Provider, e.Chosen, err = provider(ctx, f.server, a.providers()); err != nil {
+	if e.Provider, e.Chosen, err = provider(ctx, f.server, f.exec.providers(a.providers())); err != nil {
 		return e, err
 	}
 	a.announce(e.Provider, e.Chosen)
 	e.As, e.Base, e.Argv, e.Now, e.Random, e.Checkout = harness.ClientsAs(f.clientsAs.value), f.out, a.argv, a.now, a.random, "."
 	return e, nil
+}
+
+// lockOrCommand is the lock that was named, or what the command says of itself that takes its place.
+func (a *app) lockOrCommand(ctx context.Context, f *runFlags, flags *pflag.FlagSet) (impls.Variant, error) {
+	if err := f.exec.check(flags, "lock"); err != nil {
+		return impls.Variant{}, err
+	}
+	if f.exec.given() {
+		return f.exec.probe(ctx)
+	}
+	return variant(f.lock)
 }
 
 // once makes one run and shows it. The result is nil when there is none.
@@ -281,13 +314,13 @@ func saveViews(out *harness.Outcome) error {
 		name := fmt.Sprintf("%s/%03d.txt", results.ViolationsPath, i+1)
 		err = errors.Join(err, d.SaveFunc(name, func(w io.Writer) error { return report.Violation(w, v) }))
 	}
-	return err
+	return errors.Join(err, saveRunViews(d, &out.Result))
 }
 
-// pictures is how many of a run's violations are drawn as pages; every one is told as text.
+// pictures is how many of a run's violations are drawn as pages; every one is written as text.
 const pictures = 5
 
-// savePictures draws the first violations. A picture that cannot be had changes nothing about the verdict, and is said.
+// savePictures draws the first violations. A picture that fails changes nothing about the verdict, and a note says so.
 func (a *app) savePictures(out *harness.Outcome) {
 	if out.Dir == "" {
 		return
@@ -318,8 +351,12 @@ func again(flags *pflag.FlagSet, verb, server string, seed uint64) string {
 	words := []string{"lockbench", verb}
 	flags.Visit(func(flag *pflag.Flag) {
 		switch flag.Name {
-		case "seed", "reps", "out", "output", "quiet":
+		case "seed", "out", "output", "quiet", "keep-all":
 			return
+		case "reps":
+			if verb == "run" { // each repetition has a seed of its own
+				return
+			}
 		case "server":
 			if server != "" {
 				return
@@ -335,13 +372,13 @@ func again(flags *pflag.FlagSet, verb, server string, seed uint64) string {
 	return results.CommandLine(append(words, "--seed", strconv.FormatUint(seed, 10)))
 }
 
-// values gives what is to stand behind each --flag: a list of words stands behind one, other lists repeat the flag.
+// values gives what is to stand behind each --flag: a list stands behind one, except that of a flag which takes one value each time.
 func values(flag *pflag.Flag) []string {
 	list, ok := flag.Value.(pflag.SliceValue)
 	switch {
 	case !ok:
 		return []string{flag.Value.String()}
-	case flag.Value.Type() == "stringSlice":
+	case flag.Value.Type() != "stringArray":
 		return []string{strings.Join(list.GetSlice(), ",")}
 	}
 	return list.GetSlice()

@@ -103,7 +103,6 @@ func TestFlagsReachTheExperiment(t *testing.T) {
 		{"a value of the scenario", []string{"--set", "think=3 lease", "--lease", "100ms"}, func(e harness.Experiment) bool {
 			return e.Scenario.Think == fixed(300*time.Millisecond)
 		}},
-		{"a setting of the lock", []string{"--set", "lock.defaults=library"}, func(e harness.Experiment) bool { return e.Settings["defaults"] == "library" }},
 		{"out", []string{"--out", "elsewhere"}, func(e harness.Experiment) bool { return e.Base == "elsewhere" }},
 	}
 	for _, tt := range tests {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -42,6 +43,9 @@ type suiteFlags struct {
 	seed             uint64
 	side             int
 	clientsAs        choice
+	keepAll          bool
+	shard            shardFlag
+	exec             execFlags
 }
 
 func newSuite(a *app) *cobra.Command {
@@ -61,13 +65,16 @@ func newSuite(a *app) *cobra.Command {
 	s.StringSliceVar(&f.locks, "locks", nil, "which locks; 'planted' means the planted bugs (default: all, and those)")
 	s.StringSliceVar(&f.scenarios, "scenarios", nil, "which scenarios (default: all)")
 	serverFlag(c, &f.server, "sim", "")
-	s.Uint64Var(&f.seed, "seed", suiteSeed, "of every choice that is drawn")
+	s.Uint64Var(&f.seed, "seed", suiteSeed, "random seed")
 	s.StringVar(&f.baseline, "baseline", "", "a stored suite (suite.json) to compare with: exit 1 when a cell got worse or is gone")
 	s.StringVar(&f.store, "store", "", "a file to write the suite to, without what differs from day to day, for a later --baseline")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	s.StringVar(&f.against, "against", "", "a stored suite, such as the simulator's: says in which cells the two agree, and names the others")
 	s.IntVar(&f.side, "side-by-side", 0, "how many cells run at once; 0: one for each processor in the simulator, four on real servers, which mostly wait")
 	s.Var(&f.clientsAs, "clients-as", clientsAsUsage)
+	s.BoolVar(&f.keepAll, "keep-all", false, "keep the run directory of every cell, not only of those that are not as expected")
+	s.Var(&f.shard, "shard", "i/n: run the i-th of n equal parts; 'lockbench merge' joins them")
+	f.exec.register(s)
 	complete(c, "clients-as", words(f.clientsAs.allowed...))
 	complete(c, "locks", func() []string { return append(lockNames(), planted) })
 	complete(c, "scenarios", scenarioNames)
@@ -86,7 +93,11 @@ func (f suiteFlags) sideBySide(p servers.Provider) int {
 }
 
 // variants are the locks that were named, or all of them.
-func (f suiteFlags) variants() ([]impls.Variant, error) {
+func (f *suiteFlags) variants(ctx context.Context) ([]impls.Variant, error) {
+	if f.exec.given() {
+		v, err := f.exec.probe(ctx)
+		return []impls.Variant{v}, err
+	}
 	if len(f.locks) == 0 {
 		return slices.Concat(catalogue.Locks(), catalogue.Planted()), nil
 	}
@@ -132,7 +143,14 @@ func expected(scenario string, variants []impls.Variant) bool {
 }
 
 func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) error {
-	variants, err := f.variants()
+	if err := f.exec.check(flags, "locks"); err != nil {
+		return err
+	}
+	word, err := f.exec.server(f.server, flags)
+	if err != nil {
+		return err
+	}
+	variants, err := f.variants(ctx)
 	if err != nil {
 		return err
 	}
@@ -148,7 +166,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
-	p, why, err := provider(ctx, f.server, a.providers())
+	p, why, err := provider(ctx, word, f.exec.providers(a.providers()))
 	if err != nil {
 		return err
 	}
@@ -157,10 +175,15 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 		defer debug.SetGCPercent(debug.SetGCPercent(collectLate))
 	}
 	environment := results.CaptureEnvironment(ctx, thisMachine())
+	dir, err := a.createSuite(f.out, f.keepAll)
+	if err != nil {
+		return err
+	}
 	ctx, interrupts := a.listen(ctx)
 	suite, err := a.suiteRunner(ctx, harness.SuiteConfig{
 		Variants: variants, Scenarios: plan, Server: p.Name(), Seed: f.seed, Side: f.sideBySide(p), Rerun: rerun(flags, "suite", p, f.seed),
-		Cell: a.cell(p, why, f, &environment), Stop: interrupts.stop, Now: a.now, Each: a.suiteProgress,
+		Cell: a.cell(p, why, f, dir, &environment), Stop: interrupts.stop, Now: a.now, Shard: f.shard.given,
+		Each: func(done, all int, c results.Cell) { dir.done(c); a.suiteProgress(done, all, c) },
 	})
 	a.line.clear()
 	if err != nil {
@@ -174,7 +197,15 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 		agreement := results.Agree(*other, suite)
 		suite.Agreement = &agreement
 	}
-	return errors.Join(keepSuite(f.out, suite), storeSuite(f.store, suite), a.showSuite(suite), verdictError(suite.Verdict), interrupts.end())
+	suite.Environment = &environment
+	return errors.Join(a.endSuite(dir, suite), storeSuite(f.store, suite), verdictOf(suite), interrupts.end())
+}
+
+// endSuite saves a suite and shows it.
+func (a *app) endSuite(dir *suiteDir, suite results.Suite) error {
+	return errors.Join(dir.settle(&suite), dir.save(suite), a.showSuite(suite, filepath.Join(dir.path, results.ReportFile)),
+		a.tellGitHub(func(w io.Writer) error { return report.SuiteMarkdown(w, suite) }),
+		a.annotate(func(w io.Writer) error { return report.SuiteAnnotations(w, suite) }))
 }
 
 // storedSuite is a suite to compare with; nil when none was named.
@@ -197,24 +228,16 @@ func storeSuite(path string, s results.Suite) error {
 	return results.StoreSuite(path, s)
 }
 
-// keepSuite writes the suite beside its runs, when there are any.
-func keepSuite(folder string, s results.Suite) error {
-	if !slices.ContainsFunc(s.Cells, func(c results.Cell) bool { return c.Run != "" }) {
-		return nil
-	}
-	return results.SaveSuite(folder, s, func(w io.Writer) error { return report.SuiteMarkdown(w, s) })
-}
-
 // cellRunner makes one run of a suite and gives its result and its run directory.
 type cellRunner = func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error)
 
 // cell makes one run of a suite.
-func (a *app) cell(p servers.Provider, why string, f suiteFlags, environment *results.Environment) cellRunner {
+func (a *app) cell(p servers.Provider, why string, f suiteFlags, dir *suiteDir, environment *results.Environment) cellRunner {
 	return func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
-		e := harness.Experiment{Variant: v, Scenario: s.Resolve(f.seed, v.Topology), Provider: p, Chosen: why, Seed: f.seed, Base: f.out, As: harness.ClientsAs(f.clientsAs.value),
+		e := harness.Experiment{Variant: v, Scenario: s.Resolve(f.seed, v.Topology), Provider: p, Chosen: why, Seed: f.seed, Base: dir.path, As: harness.ClientsAs(f.clientsAs.value),
 			Argv: a.argv, Now: a.now, Random: a.random, Environment: environment}
 		e.Rerun = results.CommandLine(f.rerunCell(v.Name, s.Name, p))
-		e.Enough = enough(v, s)
+		e.Enough, e.Subject = enough(v, s), f.exec.fleet
 		var err error
 		if e.PlanHash, err = e.Scenario.Hash(f.seed); err != nil {
 			return results.Result{}, "", err
@@ -223,8 +246,8 @@ func (a *app) cell(p servers.Provider, why string, f suiteFlags, environment *re
 		if out == nil {
 			return results.Result{}, "", err
 		}
-		if err == nil {
-			err = saveViews(out)
+		if err != nil || dir.keepsRun(v, s.Name, out.Result) {
+			err = errors.Join(err, saveViews(out))
 		}
 		return out.Result, out.Dir, err
 	}
@@ -232,7 +255,11 @@ func (a *app) cell(p servers.Provider, why string, f suiteFlags, environment *re
 
 // rerunCell is the command that runs one cell again.
 func (f suiteFlags) rerunCell(lock, scenario string, p servers.Provider) []string {
-	words := []string{"lockbench", "run", "--lock", lock, "--scenario", scenario, "--server", p.Name(), "--seed", fmt.Sprint(f.seed)}
+	which := []string{"--lock", lock}
+	if f.exec.given() {
+		which = f.exec.words()
+	}
+	words := append([]string{"lockbench", "run"}, append(which, "--scenario", scenario, "--server", p.Name(), "--seed", fmt.Sprint(f.seed))...)
 	if f.clientsAs.value == string(harness.Processes) {
 		words = append(words, "--clients-as", f.clientsAs.value)
 	}
@@ -258,9 +285,9 @@ func (a *app) suiteProgress(done, all int, c results.Cell) {
 	a.line.show(fmt.Sprintf("%d of %d cells  %s × %s", done, all, c.Lock, c.Scenario))
 }
 
-func (a *app) showSuite(s results.Suite) error {
+func (a *app) showSuite(s results.Suite, page string) error {
 	if a.json() {
 		return a.writeJSON(s)
 	}
-	return report.Suite(a.out, s, a.style())
+	return report.Suite(a.out, s, page, a.style())
 }

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/report/page"
+	"github.com/lockbench/lockbench/results"
+)
+
+// browser serves a folder of runs: an index, and the files of each run. It reads through an os.Root, so that neither a path nor a link
+// leads out of the folder.
+type browser struct {
+	base  string
+	root  *os.Root
+	hosts []string // under which it may be asked for
+}
+
+func newBrowser(base string, port int) (*browser, error) {
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return nil, err
+	}
+	at := ":" + strconv.Itoa(port)
+	return &browser{base: base, root: root, hosts: []string{"127.0.0.1" + at, "localhost" + at, "[::1]" + at}}, nil
+}
+
+// Close lets go of the folder.
+func (b *browser) Close() error { return b.root.Close() }
+
+// ServeHTTP answers GET of the index, and of the files below it. A page elsewhere that had its own name lead here would send that name.
+func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	switch {
+	case !slices.Contains(b.hosts, r.Host):
+		http.Error(w, "this server answers to its loopback address alone", http.StatusMisdirectedRequest)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "only to be read", http.StatusMethodNotAllowed)
+	case r.URL.Path == "/":
+		b.index(w)
+	default:
+		b.file(w, r)
+	}
+}
+
+// index lists what is there.
+func (b *browser) index(w http.ResponseWriter) {
+	all, err := storedIn(b.base)
+	if err != nil {
+		http.Error(w, "the folder of runs cannot be read", http.StatusInternalServerError)
+		return
+	}
+	entries := make([]page.Entry, len(all))
+	for i, r := range all {
+		name := filepath.Base(r.Dir)
+		entries[i] = page.Entry{Kind: r.Kind, When: r.When, What: r.What, Server: r.Server, Verdict: r.Verdict, Name: name}
+	}
+	var text bytes.Buffer
+	if err := page.Index(&text, entries); err != nil {
+		http.Error(w, "the index cannot be made", http.StatusInternalServerError)
+		return
+	}
+	b.html(w, text.Bytes())
+}
+
+func (b *browser) html(w http.ResponseWriter, text []byte) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(text) // the client has gone
+}
+
+// file serves one file of a run; a report that was not made yet is made.
+func (b *browser) file(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/")
+	if !filepath.IsLocal(filepath.FromSlash(name)) || hiddenPath(name) {
+		http.NotFound(w, r)
+		return
+	}
+	f, err := b.root.Open(filepath.FromSlash(name))
+	if err != nil {
+		if path.Base(name) == results.ReportFile {
+			b.report(w, r, path.Dir(name))
+			return
+		}
+		http.NotFound(w, r)
+		return
+	}
+	defer f.Close() // read only
+	info, err := f.Stat()
+	if err != nil || info.IsDir() {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", contentType(name))
+	http.ServeContent(w, r, "", info.ModTime(), f)
+}
+
+// hiddenPath reports whether a part of a path is hidden: a file that is being written.
+func hiddenPath(name string) bool {
+	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.HasPrefix(part, ".") })
+}
+
+// report makes the page of a record that has none.
+func (b *browser) report(w http.ResponseWriter, r *http.Request, dir string) {
+	if info, err := b.root.Lstat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
+		http.NotFound(w, r)
+		return
+	}
+	rec, err := openRecord(filepath.Join(b.base, filepath.FromSlash(dir)))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	var text bytes.Buffer
+	if err := inForm(rec, &text, "html", ".", report.Style{}); err != nil {
+		http.Error(w, "the report cannot be made", http.StatusInternalServerError)
+		return
+	}
+	b.html(w, text.Bytes())
+}
+
+// contentType says what a file of a run is. Nothing but a page of ours is taken for a page.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".json", ".jsonl":
+		return "application/json"
+	case ".xml":
+		return "application/xml"
+	case ".zst", "":
+		return "application/octet-stream"
+	}
+	return "text/plain; charset=utf-8"
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/results"
+)
+
+// aFolder is a folder of runs with one run, a secret beside it, and a link that leads out of it.
+func aFolder(t *testing.T) string {
+	t.Helper()
+	top := t.TempDir()
+	base := filepath.Join(top, "runs")
+	d, err := results.Create(base, "steady", "token", time.Unix(100, 0), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.SaveRun(results.Run{Lock: "token", Scenario: "steady", Server: "sim", Phase: results.Started, Failure: "it was killed"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"secret": os.WriteFile(filepath.Join(top, "secret"), []byte("the secret"), 0o600), "link": os.Symlink(filepath.Join(top, "secret"), filepath.Join(d.Path(), "link.txt")),
+		"page": d.Save("violations/001.txt", []byte("a story <b>")), "hidden": os.WriteFile(filepath.Join(d.Path(), ".partial"), []byte("half"), 0o600),
+	} {
+		if err != nil {
+			t.Fatal(name, err)
+		}
+	}
+	return base
+}
+
+func TestServe(t *testing.T) {
+	b, err := newBrowser(aFolder(t), 8080)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	const run = "/steady-token-19700101T000140Z-a/"
+	tests := []struct {
+		name, method, host, path string
+		code                     int
+		has                      string
+	}{
+		{"the index", "GET", "127.0.0.1:8080", "/", 200, "token × steady"},
+		{"by the name of the machine", "GET", "localhost:8080", "/", 200, "token × steady"},
+		{"by the other loopback address", "HEAD", "[::1]:8080", "/", 200, ""},
+		{"under a name that somebody had lead here", "GET", "evil.example:8080", "/", 421, ""},
+		{"under another port", "GET", "127.0.0.1:80", "/", 421, ""},
+		{"without a name", "GET", "", "/", 421, ""},
+		{"a page that was not made yet", "GET", "127.0.0.1:8080", run + "report.html", 200, "it was killed"},
+		{"a file of a run", "GET", "127.0.0.1:8080", run + "run.json", 200, `"lockbench/run/v1"`},
+		{"a file in a folder", "GET", "127.0.0.1:8080", run + "violations/001.txt", 200, "a story"},
+		{"what is not there", "GET", "127.0.0.1:8080", run + "nothing.txt", 404, ""},
+		{"no run", "GET", "127.0.0.1:8080", "/nothing/report.html", 404, ""},
+		{"a folder", "GET", "127.0.0.1:8080", run, 404, ""},
+		{"out of the folder", "GET", "127.0.0.1:8080", "/../secret", 404, ""},
+		{"out of the folder, escaped", "GET", "127.0.0.1:8080", "/%2e%2e/secret", 404, ""},
+		{"out of the folder, escaped twice over", "GET", "127.0.0.1:8080", run + "..%2f..%2fsecret", 404, ""},
+		{"by an absolute path", "GET", "127.0.0.1:8080", "//etc/passwd", 404, ""},
+		{"along a link that leads out", "GET", "127.0.0.1:8080", run + "link.txt", 404, ""},
+		{"along a link to the report of elsewhere", "GET", "127.0.0.1:8080", "/../report.html", 404, ""},
+		{"a file that is being written", "GET", "127.0.0.1:8080", run + ".partial", 404, ""},
+		{"to change something", "POST", "127.0.0.1:8080", "/", 405, ""},
+		{"to delete something", "DELETE", "127.0.0.1:8080", run + "run.json", 405, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest(tt.method, "http://127.0.0.1:8080/", nil)
+			u := *r.URL
+			u.Path, u.RawPath = strings.NewReplacer("%2e", ".", "%2f", "/").Replace(tt.path), tt.path // as the server takes it apart
+			r.URL, r.Host = &u, tt.host
+			w := httptest.NewRecorder()
+			b.ServeHTTP(w, r)
+			body := w.Body.String()
+			if w.Code != tt.code || !strings.Contains(body, tt.has) || strings.Contains(body, "the secret") || strings.Contains(body, "root:") {
+				t.Errorf("%d, want %d with %q:\n%.400s", w.Code, tt.code, tt.has, body)
+			}
+			if w.Header().Get("X-Content-Type-Options") != "nosniff" {
+				t.Error("the type of what is sent may be guessed")
+			}
+			if strings.HasSuffix(tt.path, ".txt") && w.Code == 200 && !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+				t.Errorf("a text is sent as %s", w.Header().Get("Content-Type"))
+			}
+		})
+	}
+}
+
+// TestServeUntilInterrupted: it says where it listens, answers there, and ends with the first interrupt as a success.
+func TestServeUntilInterrupted(t *testing.T) {
+	w := newWorld("")
+	base := aFolder(t)
+	ended := make(chan int, 1)
+	go func() { ended <- w.call(t, "serve", "--out", base) }()
+	var url string
+	for end := time.Now().Add(10 * time.Second); url == "" && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		url = strings.TrimSpace(w.out.String())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(answer.Body)
+	if answer.Body.Close() != nil || err != nil || !strings.Contains(string(body), "token × steady") {
+		t.Errorf("%v\n%s", err, body)
+	}
+	w.signals <- os.Interrupt
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d\n%s", code, w.err)
+	}
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockbench/lockbench/bench"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+)
+
+func newCompare(a *app) *cobra.Command {
+	var o bench.CompareOptions
+	c := &cobra.Command{
+		Use:   "compare BASE NEW",
+		Short: "Compare two runs, benches, suites, or directories of runs",
+		Long: "compare says what changed from BASE to NEW. Safety comes first: what held and does\n" +
+			"not any more exits 1. A figure that is slower beyond --threshold and beyond the noise\n" +
+			"(Mann-Whitney U test, corrected for the number of comparisons) exits 2. Too few\n" +
+			"samples, or environments that differ, exit 3.\n\n" +
+			"Benches are compared by their ratio to the reference of the same repetition, so\n" +
+			"that a machine that is slower today is slower for both; --raw compares the figures\n" +
+			"themselves. Of directories of runs, the runs of one lock in one scenario are the\n" +
+			"samples.",
+		Example: "  lockbench compare base.json new.json\n  lockbench compare results/main results/branch",
+		Args:    exactly("BASE", "NEW"),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.compare(args[0], args[1], o) },
+	}
+	s := c.Flags()
+	s.Float64Var(&o.Threshold, "threshold", bench.DefaultThreshold, "least relative change that counts as slower")
+	s.BoolVar(&o.AllowEnvironments, "allow-env-diff", false, "compare figures of environments that differ")
+	s.BoolVar(&o.Raw, "raw", false, "compare a bench's figures as they were measured, not by their ratio to the reference")
+	return c
+}
+
+func (a *app) compare(base, now string, o bench.CompareOptions) error {
+	if !(o.Threshold > 0 && o.Threshold < 10) {
+		return fmt.Errorf("%w: --threshold %v: want a share such as 0.1", errUsage, o.Threshold)
+	}
+	before, err := loadCompared(base)
+	if err != nil {
+		return err
+	}
+	after, err := loadCompared(now)
+	if err != nil {
+		return err
+	}
+	var c results.Comparison
+	switch {
+	case before.bench != nil && after.bench != nil:
+		c = bench.CompareBenches(*before.bench, *after.bench, o)
+	case before.suite != nil && after.suite != nil:
+		c = bench.CompareSuites(*before.suite, *after.suite, o)
+	case before.runs != nil && after.runs != nil:
+		c = bench.CompareRuns(before.runs, after.runs, o)
+	default:
+		return fmt.Errorf("%w: %s is %s and %s is %s: both must be the same", errUsage, base, before.what(), now, after.what())
+	}
+	c.Base, c.New = base, now
+	if a.json() {
+		err = a.writeJSON(c)
+	} else {
+		err = report.Comparison(a.out, c, a.style())
+	}
+	return errors.Join(err, compareError(c))
+}
+
+// compareError is what a comparison ends in.
+func compareError(c results.Comparison) error {
+	switch c.Verdict {
+	case results.CompareUnsafe:
+		return errViolated
+	case results.CompareInconclusive:
+		return errInconclusive
+	case results.CompareSlower:
+		return errGate
+	}
+	return nil
+}
+
+// comparable is one side: one of the three is set.
+type comparable struct {
+	bench *results.Bench
+	suite *results.Suite
+	runs  []bench.Ran
+}
+
+func (c comparable) what() string {
+	switch {
+	case c.bench != nil:
+		return "a bench"
+	case c.suite != nil:
+		return "a suite"
+	}
+	return "a run"
+}
+
+// loadCompared finds out what a path is: a file by its schema, a directory by the files in it.
+func loadCompared(path string) (c comparable, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return c, asInput(err)
+	}
+	if !info.IsDir() {
+		return loadComparedFile(path)
+	}
+	for _, name := range []string{results.BenchFile, results.SuiteFile} {
+		if file := filepath.Join(path, name); exists(file) {
+			return loadComparedFile(file)
+		}
+	}
+	if c.runs, err = loadRuns(path); err != nil {
+		return c, asInput(err)
+	}
+	if len(c.runs) == 0 {
+		return c, fmt.Errorf("%w: %s: no run, bench or suite in it", errUsage, path)
+	}
+	return c, nil
+}
+
+func loadComparedFile(path string) (c comparable, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return c, asInput(err)
+	}
+	var head struct{ Schema string }
+	if err := json.Unmarshal(data, &head); err != nil {
+		return c, fmt.Errorf("%w: %s: %w", errUsage, path, err)
+	}
+	switch head.Schema {
+	case results.BenchSchema:
+		b, err := storedBench(path)
+		return comparable{bench: b}, err
+	case results.SuiteSchema:
+		s, err := storedSuite(path)
+		return comparable{suite: s}, err
+	case results.RunSchema, results.ResultSchema:
+		return loadCompared(filepath.Dir(path))
+	}
+	return c, fmt.Errorf("%w: %s: its schema is %q, want %s, %s or %s", errUsage, path, head.Schema, results.BenchSchema, results.SuiteSchema, results.RunSchema)
+}
+
+// loadRuns reads the run of a directory, or all runs in it.
+func loadRuns(path string) (out []bench.Ran, err error) {
+	if exists(filepath.Join(path, results.RunFile)) {
+		_, run, r, err := results.Load(path)
+		return []bench.Ran{{Run: run, Result: r}}, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		inside := filepath.Join(path, e.Name())
+		if !e.IsDir() || !exists(filepath.Join(inside, results.RunFile)) {
+			continue
+		}
+		_, run, r, err := results.Load(inside)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, bench.Ran{Run: run, Result: r})
+	}
+	return out, nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/expect"
+	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/subject"
+)
+
+// execFlags name a lock in another process in place of one of the catalogue.
+type execFlags struct{ fleet subject.Fleet }
+
+func (f *execFlags) register(s *pflag.FlagSet) {
+	s.StringVar(&f.fleet.Exec, "exec", "", "a command whose process is each client's lock, in place of a lock of the catalogue; see docs/your-lock.md")
+	s.StringVar(&f.fleet.Launch, "launch", "", "what is put before --exec to reach another machine: 'ssh {host}', 'docker exec -i {container}'")
+	s.StringSliceVar(&f.fleet.Hosts, "hosts", nil, "what takes the place of the word in braces, in turn for the clients")
+	s.StringVar(&f.fleet.Listen, "listen", "", "address of this machine that --exec can reach from there (default 127.0.0.1)")
+}
+
+// given reports whether the lock is a command.
+func (f execFlags) given() bool { return f.fleet.Exec != "" }
+
+// check finds flags that contradict each other. named is what names a lock of the catalogue: "--lock".
+func (f execFlags) check(flags *pflag.FlagSet, named string) error {
+	braces := subject.HasPlaceholder(f.fleet.Launch)
+	switch {
+	case !f.given() && (f.fleet.Launch != "" || len(f.fleet.Hosts) > 0 || f.fleet.Listen != ""):
+		return fmt.Errorf("%w: --launch, --hosts and --listen are for the command of --exec, which is missing", errUsage)
+	case f.given() && flags.Changed(named):
+		return fmt.Errorf("%w: --exec takes the place of --%s: give one of them", errUsage, named)
+	case braces && len(f.fleet.Hosts) == 0:
+		return fmt.Errorf("%w: --launch %q: --hosts is missing, to take the place of the braces", errUsage, f.fleet.Launch)
+	case !braces && len(f.fleet.Hosts) > 0:
+		return fmt.Errorf("%w: --hosts: --launch has no word in braces, such as {host}, that they could take the place of", errUsage)
+	}
+	return nil
+}
+
+// probe starts the command once, and makes an entry of what it says of itself.
+func (f *execFlags) probe(ctx context.Context) (impls.Variant, error) {
+	v, err := f.fleet.Probe(ctx)
+	if err == nil {
+		v.Expect = expect.Foreign(v).Map()
+	}
+	return v, err
+}
+
+// server is the word for the provider: a process needs servers that can be dialled, so that what defaults to the simulator does not.
+func (f execFlags) server(word string, flags *pflag.FlagSet) (string, error) {
+	switch {
+	case !f.given():
+	case !flags.Changed("server"):
+		return "auto", nil
+	case word == "sim":
+		return "", fmt.Errorf("%w: --exec --server sim: a process runs in real time; use process, docker or a redis:// URL", errUsage)
+	}
+	return word, nil
+}
+
+// words are the flags as they were given.
+func (f execFlags) words() []string {
+	out := []string{"--exec", f.fleet.Exec}
+	if f.fleet.Launch != "" {
+		out = append(out, "--launch", f.fleet.Launch)
+	}
+	if len(f.fleet.Hosts) > 0 {
+		out = append(out, "--hosts", strings.Join(f.fleet.Hosts, ","))
+	}
+	if f.fleet.Listen != "" {
+		out = append(out, "--listen", f.fleet.Listen)
+	}
+	return out
+}
+
+// providers are those that a command can be run on.
+func (f execFlags) providers(all []servers.Provider) []servers.Provider {
+	if !f.given() {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(p servers.Provider) bool { return p.Name() == "sim" })
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+)
+
+// stored is a run, a suite or a bench in the folder of runs.
+type storedRecord struct {
+	Kind    string         `json:"kind"` // run, suite, bench
+	When    time.Time      `json:"when"` // UTC
+	What    string         `json:"what"` // lock × scenario, and how many cells or locks
+	Server  string         `json:"server"`
+	Verdict checker.Result `json:"verdict"` // "" when it was not judged
+	Dir     string         `json:"dir"`
+}
+
+func newLs(a *app) *cobra.Command {
+	var base string
+	c := &cobra.Command{
+		Use:     "ls",
+		Short:   "List the runs, suites and benches that were kept",
+		Long:    "ls lists what lies in the folder of runs, the latest first: when it was made, what it was, on which servers, and its verdict.",
+		Example: "  lockbench ls\n  lockbench ls -o json",
+		Args:    nothing,
+		RunE:    func(*cobra.Command, []string) error { return a.ls(base) },
+	}
+	c.Flags().StringVar(&base, "out", results.DefaultBase, "the folder of runs")
+	return c
+}
+
+func (a *app) ls(base string) error {
+	all, err := storedIn(base)
+	if err != nil {
+		return err
+	}
+	if a.json() {
+		return a.writeJSON(all)
+	}
+	if len(all) == 0 {
+		a.say("no runs in %s", base)
+		return nil
+	}
+	rows := [][]string{{"when (UTC)", "what", "server", "verdict"}}
+	for _, r := range all {
+		verdict := string(r.Verdict)
+		if verdict == "" {
+			verdict = "not judged"
+		}
+		rows = append(rows, []string{r.When.Format("2006-01-02 15:04:05"), r.Kind + " " + report.Clean(r.What), report.Clean(r.Server), verdict}, []string{"", "  " + filepath.Base(r.Dir)})
+	}
+	return a.table(rows...)
+}
+
+// storedIn lists a folder of runs, the latest first. A folder that is not there has none; what is no run is passed over.
+func storedIn(base string) ([]storedRecord, error) {
+	all := []storedRecord{}
+	entries, err := os.ReadDir(base)
+	if errors.Is(err, os.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, asInput(err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() { // a link is not: latest leads to one that is listed anyway
+			continue
+		}
+		if r, ok := storedAt(filepath.Join(base, e.Name())); ok {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b storedRecord) int {
+		if d := b.When.Compare(a.When); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Dir, b.Dir)
+	})
+	return all, nil
+}
+
+// storedAt describes what a directory holds; false when that is none of ours, or cannot be read.
+func storedAt(dir string) (storedRecord, bool) {
+	switch {
+	case exists(filepath.Join(dir, results.SuiteFile)):
+		s, err := results.LoadSuite(dir)
+		return storedRecord{"suite", s.Start, report.Plural(len(s.Cells), "cell"), s.Server, s.Verdict, dir}, err == nil
+	case exists(filepath.Join(dir, results.BenchFile)):
+		b, err := results.LoadBench(dir)
+		return storedRecord{"bench", b.Start, strings.Join(b.Plan.Locks, ", "), b.Server, b.Verdict, dir}, err == nil
+	case !exists(filepath.Join(dir, results.RunFile)):
+		return storedRecord{}, false
+	}
+	_, run, result, err := results.Load(dir)
+	r := storedRecord{"run", run.Start, fmt.Sprintf("%s × %s", run.Lock, run.Scenario), run.Server, "", dir}
+	if result != nil {
+		r.Verdict = result.Verdict
+	}
+	return r, err == nil
+}

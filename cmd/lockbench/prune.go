@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockbench/lockbench/results"
+)
+
+// pruneKeep is how many are kept when nothing is said.
+const pruneKeep = 20
+
+func newPrune(a *app) *cobra.Command {
+	var base string
+	var keep int
+	var dry bool
+	c := &cobra.Command{
+		Use:   "prune",
+		Short: "Delete old runs, suites and benches",
+		Long: "prune keeps the latest in the folder of runs, deletes the others, and says which. What is no run of lockbench's, and what a\n" +
+			"link leads to, is never deleted.",
+		Example: "  lockbench prune --keep 5\n  lockbench prune --keep 0 --dry-run",
+		Args:    nothing,
+		RunE:    func(*cobra.Command, []string) error { return a.prune(base, keep, dry) },
+	}
+	s := c.Flags()
+	s.StringVar(&base, "out", results.DefaultBase, "the folder of runs")
+	s.IntVar(&keep, "keep", pruneKeep, "how many are kept, the latest")
+	s.BoolVar(&dry, "dry-run", false, "only say what would be deleted")
+	return c
+}
+
+// pruned is the result of prune.
+type pruned struct {
+	Deleted []string `json:"deleted"`
+	Kept    int      `json:"kept"`
+	DryRun  bool     `json:"dry_run,omitempty"`
+}
+
+func (a *app) prune(base string, keep int, dry bool) error {
+	if keep < 0 {
+		return fmt.Errorf("%w: --keep %d: must not be negative", errUsage, keep)
+	}
+	all, err := storedIn(base)
+	if err != nil {
+		return err
+	}
+	keep = min(keep, len(all))
+	out := pruned{Deleted: []string{}, Kept: keep, DryRun: dry}
+	for _, r := range all[keep:] {
+		if !dry {
+			if rmErr := os.RemoveAll(r.Dir); rmErr != nil {
+				err = errors.Join(err, rmErr)
+				continue
+			}
+		}
+		out.Deleted = append(out.Deleted, r.Dir)
+	}
+	if !dry {
+		err = errors.Join(err, dropDangling(filepath.Join(base, "latest")))
+	}
+	return errors.Join(err, a.showPruned(out))
+}
+
+// dropDangling removes a link that leads nowhere any more.
+func dropDangling(link string) error {
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 || exists(link) {
+		return nil
+	}
+	return os.Remove(link)
+}
+
+func (a *app) showPruned(p pruned) error {
+	if a.json() {
+		return a.writeJSON(p)
+	}
+	verb := "deleted"
+	if p.DryRun {
+		verb = "would delete"
+	}
+	for _, dir := range p.Deleted {
+		if _, err := fmt.Fprintln(a.out, verb, dir); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(a.out, "%s %d, kept %d\n", verb, len(p.Deleted), p.Kept)
+	return err
+}

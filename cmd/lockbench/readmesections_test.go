@@ -1,0 +1,288 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/repro"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// sections are the parts of the pages that are made from the catalogue, the scenarios or the stored suite.
+var sections = map[string]func(*testing.T) string{
+	"choose":    chooseTable,
+	"survives":  survivesTable,
+	"matrix":    matrix,
+	"claims":    claimsTable,
+	"repros":    reprosTable,
+	"faults":    faultsTable,
+	"scenarios": scenariosTable,
+	"workloads": workloadsTable,
+	"locks":     lockPages,
+	"picture":   picture,
+}
+
+// baselineSuite is the suite that the repository keeps.
+func baselineSuite(t *testing.T) results.Suite {
+	t.Helper()
+	suite, err := results.LoadSuite(moduleRoot + "results/baseline/suite-sim.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return suite
+}
+
+// ending is what a cell comes to in words, worst first. Data is called safe only where fences make it so.
+func ending(lock, observed string) string {
+	safe := "late"
+	if v, ok := catalogue.Find(lock); ok && v.Traits.Fenced {
+		safe = "late, data safe"
+	}
+	for _, row := range []struct{ seen, says string }{
+		{string(history.Progress) + "/", "**stuck**"},
+		{string(history.MutualExclusion) + "/", "**two holders**"},
+		{string(history.StoreIntegrity) + "/", "late"},
+		{string(history.ExclusiveUse) + "/", safe},
+	} {
+		if strings.Contains(observed, row.seen) {
+			return row.says
+		}
+	}
+	switch observed {
+	case "safe":
+		return "holds"
+	case "n/a":
+		return "–"
+	}
+	return observed
+}
+
+// questions are the scenarios that somebody who chooses a lock asks about, with the head of their column.
+var questions = [][2]string{
+	{"crash-holder", "holder crashes"}, {"pause-holder", "stalls past its lease"}, {"slow-work", "long work"},
+	{"lost-reply-acquire", "reply lost"}, {"kill-server", "server loses data"}, {"failover", "failover"}, {"clock-jump", "clock jumps"},
+}
+
+// chooseTable gives the locks that one may adopt; survivesTable all of them.
+func chooseTable(t *testing.T) string {
+	return endings(t, []string{"set-nx-ex", "token", "fenced", "fair", "redisson", "redlock", "rw-lease",
+		"redsync", "redislock-normalised", "rueidislock"})
+}
+
+func survivesTable(t *testing.T) string {
+	var all []string
+	for _, v := range catalogue.Locks() {
+		all = append(all, v.Name)
+	}
+	return endings(t, all)
+}
+
+func endings(t *testing.T, locks []string) string {
+	t.Helper()
+	observed := map[[2]string]string{}
+	for _, c := range baselineSuite(t).Cells {
+		observed[[2]string{c.Lock, c.Scenario}] = ending(c.Lock, c.Observed)
+	}
+	head, rule := []string{"lock"}, []string{"---"}
+	for _, q := range questions {
+		head, rule = append(head, q[1]), append(rule, "---")
+	}
+	rows := [][]string{head, rule}
+	for _, lock := range locks {
+		row := []string{"`" + lock + "`"}
+		for _, q := range questions {
+			cell, ok := observed[[2]string{lock, q[0]}]
+			if !ok {
+				t.Errorf("the stored suite has no cell %s × %s", lock, q[0])
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	return table(rows)
+}
+
+// table writes a Markdown table; the first two rows are its head and its rule.
+func table(rows [][]string) string {
+	var b strings.Builder
+	for _, row := range rows {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+	}
+	return b.String()
+}
+
+func claimsTable(*testing.T) string {
+	rows := [][]string{{"lock", "source", "claim", "holds", "command"}, {"---", "---", "---", "---", "---"}}
+	for _, v := range catalogue.Locks() {
+		for _, c := range v.Claims {
+			rows = append(rows, []string{"`" + v.Name + "`", v.Source.Article, c.Text,
+				map[bool]string{true: "yes", false: "**no**"}[c.Holds], "`" + c.Command + "`"})
+		}
+	}
+	return table(rows)
+}
+
+func reprosTable(*testing.T) string {
+	rows := [][]string{{"bug", "what happens", "source", "command"}, {"---", "---", "---", "---"}}
+	for _, r := range repro.Bugs() {
+		rows = append(rows, []string{r.Name, r.What, r.Source, "`lockbench repro " + r.Name + "`"})
+	}
+	return table(rows)
+}
+
+func faultsTable(*testing.T) string {
+	rows := [][]string{{"fault", "what happens"}, {"---", "---"}}
+	for _, k := range faults.Kinds() {
+		rows = append(rows, []string{"`" + k.Name + "`", k.About})
+	}
+	return table(rows)
+}
+
+func scenariosTable(*testing.T) string {
+	rows := [][]string{{"scenario", "workload", "what is done"}, {"---", "---", "---"}}
+	for _, s := range scenarios.Builtin() {
+		rows = append(rows, []string{"`" + s.Name + "`", s.Workload, strings.TrimSpace(s.About)})
+	}
+	return table(rows)
+}
+
+func workloadsTable(*testing.T) string {
+	rows := [][]string{{"workload", "what clients do"}, {"---", "---"}}
+	for _, w := range workloads.All() {
+		rows = append(rows, []string{"`" + w.Name() + "`", w.About()})
+	}
+	return table(rows)
+}
+
+// matrix is the stored suite as people see it, but for the list of planted bugs, of which the last line gives the sum.
+func matrix(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	if err := report.Suite(&b, baselineSuite(t), "", report.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	cells, rest, _ := strings.Cut(b.String(), "\nplanted bugs")
+	_, sum, _ := strings.Cut(rest, "\nsensitivity")
+	sum, _, ok := strings.Cut(sum, ", median")
+	if !ok {
+		t.Fatalf("the stored suite shows no sensitivity:\n%s", b.String())
+	}
+	return "```text\n" + cells + "\nsensitivity" + sum + "\n```"
+}
+
+// picture is the drawing of the first violation of the README's example.
+func picture(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	runCommand(t, dir, "run --lock set-nx-ex --scenario pause-holder --server sim --seed 1 # exit 1")
+	return "```text\n" + firstDrawing(t, dir+"/results/runs/latest/violations") + "\n```"
+}
+
+// firstDrawing is the story and the drawing of the violation of mutual-exclusion that was found first.
+func firstDrawing(t *testing.T, dir string) string {
+	t.Helper()
+	paths, err := filepath.Glob(dir + "/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, story, _ := strings.Cut(string(data), "\n\n")
+		story, _, ok := strings.Cut(story, "\n\noperations")
+		if ok && strings.HasPrefix(string(data), string(history.MutualExclusion)) {
+			return story
+		}
+	}
+	t.Fatal("the run has no story of a violation of mutual-exclusion")
+	return ""
+}
+
+// lockPages is a section for each lock: how it works, its protocol as two clients see it, its claims and its row of the matrix.
+func lockPages(t *testing.T) string {
+	t.Helper()
+	s := sim.New(catalogue.Known{})
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	row := map[string][]string{}
+	for _, c := range baselineSuite(t).Cells {
+		if e := ending(c.Lock, c.Observed); e != "holds" && e != "–" {
+			row[c.Lock] = append(row[c.Lock], c.Scenario+" ("+strings.Trim(e, "*")+")")
+		}
+	}
+	var b strings.Builder
+	for _, v := range catalogue.Locks() {
+		fmt.Fprintf(&b, "## %s\n\n%s\n\nKind: %s, on: %s. Source: %s.\n\n", v.Name, v.Summary, v.Kind, v.Topology, source(v.Source))
+		fmt.Fprintf(&b, "```text\n%s```\n\n", protocol(t, s, v))
+		for _, c := range v.Claims {
+			fmt.Fprintf(&b, "- %s: %q\n", map[bool]string{true: "Holds", false: "**Does not hold**"}[c.Holds], c.Text)
+		}
+		if len(row[v.Name]) == 0 {
+			b.WriteString("- Holds in every scenario.\n\n")
+			continue
+		}
+		fmt.Fprintf(&b, "- Breaks in: %s.\n\n", strings.Join(row[v.Name], ", "))
+	}
+	return b.String()
+}
+
+// protocol draws what two clients of a lock send and are answered: the first acquires, the second asks meanwhile, the first releases.
+func protocol(t *testing.T, s *sim.Simulator, v impls.Variant) string {
+	t.Helper()
+	load, ok := workloads.Find("hot")
+	if !ok {
+		t.Fatal("no workload hot")
+	}
+	out, err := s.Run(sim.Program{Lock: v.Name, Load: "hot", Variant: v, Workload: load, Clients: 2, Seed: 1,
+		Config: workloads.Config{Ops: 1, Lease: time.Second, Think: 100 * time.Millisecond, AcquireWait: time.Millisecond}})
+	if err != nil {
+		t.Fatalf("%s: %v", v.Name, err)
+	}
+	var b strings.Builder
+	for _, c := range out.Commands {
+		if c.Node > 0 || !visible(c) {
+			continue
+		}
+		words := append([]string{c.Name}, c.Args...)
+		for i, w := range words {
+			words[i] = shorten(w)
+		}
+		fmt.Fprintf(&b, "%s %6.0f ms  %s -> %s\n", c.Client, float64(c.Sent)/1e6, strings.Join(words, " "), shorten(c.Reply))
+		if strings.Count(b.String(), "\n") == 14 {
+			b.WriteString("…\n")
+			break
+		}
+	}
+	return b.String()
+}
+
+// visible reports whether a command is part of a lock's protocol rather than of a connection, and the server knew its script.
+func visible(c history.Command) bool {
+	return !strings.HasPrefix(c.Reply, "-NOSCRIPT") && !slices.Contains([]string{"HELLO", "CLIENT", "PING", "SELECT", "COMMAND"}, c.Name)
+}
+
+// shorten cuts what nobody reads of a token or a script.
+func shorten(word string) string {
+	if r := []rune(word); len(r) > 24 {
+		return string(r[:21]) + "…"
+	}
+	return word
+}

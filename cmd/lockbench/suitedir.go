@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/report/page"
+	"github.com/lockbench/lockbench/results"
+)
+
+// suiteDir is the directory of a suite that is under way. Runs lie in it; of those that were as expected nothing is kept, unless all are to be:
+// the command that makes one again stands in the suite.
+type suiteDir struct {
+	path string // "" until the first cell needs it
+	all  bool   // --keep-all
+
+	mu   sync.Mutex // cells run side by side; protects errs
+	errs []error
+}
+
+// createSuite makes the directory.
+func (a *app) createSuite(base string, all bool) (*suiteDir, error) {
+	id, err := results.NewID(a.random)
+	if err != nil {
+		return nil, err
+	}
+	path, err := results.CreateSuite(base, a.now(), id)
+	return &suiteDir{path: path, all: all}, err
+}
+
+// keeps reports whether the run of a cell is kept.
+func (d *suiteDir) keeps(c results.Cell) bool {
+	return d.all || c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive
+}
+
+// keepsRun reports it of a run that has just been made.
+func (d *suiteDir) keepsRun(v impls.Variant, scenario string, r results.Result) bool {
+	if v.Planted != nil {
+		return d.keeps(results.PlantedCell(r, v.Expect[scenario]))
+	}
+	return d.keeps(results.NewCell(r, v.Expect[scenario]))
+}
+
+// done clears away the run of a cell that is not kept.
+func (d *suiteDir) done(c results.Cell) {
+	if c.Run != "" && !d.keeps(c) {
+		d.failed(os.RemoveAll(c.Run))
+	}
+}
+
+func (d *suiteDir) failed(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.errs = append(d.errs, err)
+}
+
+// settle clears away what a cell that was run again left of its earlier tries, and forgets runs that are gone.
+func (d *suiteDir) settle(s *results.Suite) error {
+	kept := map[string]bool{}
+	for i, c := range s.Cells {
+		if !d.keeps(c) {
+			s.Cells[i].Run = ""
+		}
+		kept[s.Cells[i].Run] = true
+	}
+	entries, err := os.ReadDir(d.path)
+	errs := append(d.errs, err)
+	for _, e := range entries {
+		if path := filepath.Join(d.path, e.Name()); !d.all && !kept[path] {
+			errs = append(errs, os.RemoveAll(path)) // the link to the latest run, too
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// save writes the suite into its directory, and what people and programs read of it.
+func (d *suiteDir) save(s results.Suite) error {
+	views := map[string]func(io.Writer) error{
+		results.SummaryFile: func(w io.Writer) error { return report.SuiteMarkdown(w, s) },
+		results.JUnitFile:   func(w io.Writer) error { return report.SuiteJUnit(w, s) },
+		results.ReportFile:  func(w io.Writer) error { return page.Suite(w, s, d.path, ".") },
+	}
+	err := results.SaveSuite(d.path, s)
+	for name, write := range views {
+		err = errors.Join(err, results.SaveFile(filepath.Join(d.path, name), write))
+	}
+	return err
+}
+
+// tellGitHub appends a summary to the page of a job of GitHub's, when that is where the program runs.
+func (a *app) tellGitHub(summary func(io.Writer) error) error {
+	path := a.env("GITHUB_STEP_SUMMARY")
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("GITHUB_STEP_SUMMARY: %w", err)
+	}
+	return errors.Join(summary(f), f.Close())
+}
+
+// annotate writes workflow commands of GitHub's to stderr, which its runner reads like stdout.
+func (a *app) annotate(annotations func(io.Writer) error) error {
+	if a.env("GITHUB_ACTIONS") != "true" {
+		return nil
+	}
+	a.line.clear()
+	return annotations(a.err)
+}
+
+// verdictOf is the error that stands for a suite's verdict. A suite that is inconclusive for an interrupt alone ends as interrupted.
+func verdictOf(s results.Suite) error {
+	odd := slices.ContainsFunc(s.Cells, func(c results.Cell) bool { return c.Verdict == checker.Inconclusive })
+	if s.Verdict == checker.Inconclusive && s.Missing > 0 && !odd {
+		return nil
+	}
+	return verdictError(s.Verdict)
+}
