@@ -41,8 +41,8 @@ func exploreSummary(x Exploration) string {
 	switch {
 	case x.First != nil:
 		return fmt.Sprintf("%s: %s broken by %s in schedule %s", x.Lock, x.First.Property, x.First.Cause, count(x.First.Schedule))
-	case x.Schedules == 0:
-		return x.Lock + ": no schedule was run"
+	case x.Reason != "":
+		return x.Lock + ": " + x.Reason
 	}
 	return fmt.Sprintf("%s: no violation in %s", x.Lock, plural(x.Schedules, "schedule"))
 }
@@ -72,7 +72,11 @@ func within(b sim.Bounds) string {
 func exhausted(x Exploration) string {
 	switch {
 	case x.Exhausted:
-		return fmt.Sprintf("yes, up to %s: every schedule was run or comes to a state that was gone into", within(x.Bounds))
+		text := fmt.Sprintf("yes, up to %s: every schedule was run or comes to a state that was gone into", within(x.Bounds))
+		if x.Unhashed > 0 {
+			text += fmt.Sprintf("; %s could not be told from others, and nothing was left out there", plural(x.Unhashed, "state"))
+		}
+		return text
 	case x.First != nil:
 		return "no: the search ended with the first finding"
 	}

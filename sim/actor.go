@@ -41,8 +41,11 @@ type actor struct {
 	open     []history.Operation // begun, not yet added; innermost last
 	ops      []history.Operation
 	commands []history.Command
-	traced   int    // of ops, how many are in the trace
-	seen     uint64 // hash of everything the client has been told, and when
+	traced   int // of ops, how many are in the trace
+
+	seen, sum uint64 // hashes of everything the client has been told, and when: up to an event, and at it
+	learnt    int    // that event
+	order     uint64 // hash of which operations of others had returned when its own were called
 }
 
 // access is what the client may touch.
@@ -126,6 +129,9 @@ func (a *actor) record(op history.Operation) {
 		return
 	}
 	op.Client = a.name
+	if a.world.bounds.Instant {
+		a.order = mix(a.order, a.before(op))
+	}
 	a.ops = append(a.ops, op)
 }
 
@@ -164,7 +170,9 @@ func (a *actor) connect(node int) (*link, <-chan struct{}, error) {
 		return nil, nil, impls.ErrCrashed
 	case w.cut[cutKey{a.index, server.index}]:
 		return nil, w.healed, nil
-	case server.down:
+	}
+	a.learn(uint64(node), bits(server.down))
+	if server.down {
 		return nil, nil, syscall.ECONNREFUSED
 	}
 	l := &link{world: w, actor: a, node: node, server: server, changed: make(chan struct{}, 1)}
@@ -199,7 +207,7 @@ func (a *actor) Sleep(ctx context.Context, d time.Duration) error {
 		case <-a.dead:
 		}
 		a.world.mu.Lock()
-		a.seen = mix(a.seen, uint64(a.world.now()/grain))
+		a.learn(0, uint64(d))
 		a.world.active()
 		a.world.mu.Unlock()
 	}

@@ -34,6 +34,14 @@ func (b *batch) add(r *reply) []*reply {
 	return b.replies
 }
 
+// asked is a hash of the request that a reply answers; 0 for a message to a subscriber.
+func (r *reply) asked() uint64 {
+	if r.request == nil {
+		return 0
+	}
+	return hashArgs(r.request.args)
+}
+
 // give gives a reply to the client, or what a batch has kept back with it.
 func (l *link) give(r *reply) {
 	whole := []*reply{r}
@@ -41,6 +49,7 @@ func (l *link) give(r *reply) {
 		whole = r.request.batch.add(r)
 	}
 	for _, r := range whole {
+		l.actor.learn(l.place(), mix(r.asked(), mixText(hashStart, r.bytes)))
 		if r.request != nil && !r.request.quiet {
 			l.leaveLane(r.request)
 			c := &l.actor.commands[r.request.command]

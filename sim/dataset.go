@@ -1,12 +1,10 @@
 package sim
 
 import (
-	"hash/fnv"
-	"io"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -114,28 +112,26 @@ func (d dataset) holdsAs(other dataset) bool {
 	})
 }
 
-// digest is a hash of the data, with what is left of each lease rounded to grain: states that differ by less are one to a
-// search that prunes.
-func (d dataset) digest(own time.Time, grain time.Duration) uint64 {
-	h := fnv.New64a()
-	put := func(parts ...string) {
-		for _, p := range parts {
-			_, _ = io.WriteString(h, p)
-			_, _ = h.Write([]byte{0})
-		}
-	}
+// complete reports whether a copy has everything that the node holds.
+func (d dataset) complete() bool {
+	return !slices.ContainsFunc(d.entries, func(e entry) bool { return e.kind == "stream" || e.kind == "hll" })
+}
+
+// digest is a hash of the data and of the instants at which they end.
+func (d dataset) digest() uint64 {
+	h := uint64(hashStart)
 	for _, e := range d.entries {
-		put(e.key, e.kind, e.text)
+		h = mixText(mixText(mixText(h, e.key), e.kind), e.text)
 		for _, f := range slices.Sorted(maps.Keys(e.fields)) {
-			put(f, e.fields[f])
+			h = mixText(mixText(h, f), e.fields[f])
 		}
-		put(e.items...)
+		for _, i := range e.items {
+			h = mixText(h, i)
+		}
 		for _, m := range slices.Sorted(maps.Keys(e.scores)) {
-			put(m, strconv.FormatFloat(e.scores[m], 'g', -1, 64))
+			h = mix(mixText(h, m), math.Float64bits(e.scores[m]))
 		}
-		if !e.expires.IsZero() {
-			put(strconv.FormatInt(int64(e.expires.Sub(own)/grain), 10))
-		}
+		h = mix(mix(h, uint64(len(e.fields)+len(e.items)+len(e.scores))), instant(e.expires))
 	}
-	return h.Sum64()
+	return h
 }

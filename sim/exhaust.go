@@ -1,8 +1,7 @@
 package sim
 
 // exhaust walks all schedules within its bounds, depth first, by running the program again for each with a longer prefix of
-// choices. A state that has been seen is not gone into again: what comes next depends on the state alone, and what
-// came before is part of it (each client's state is the hash of all it was told).
+// choices. A state that has been seen is not gone into again, see state.go. A state that cannot be hashed always is.
 //
 // Two workers share the walk by its first decisions: each goes only into what is its own.
 type exhaust struct {
@@ -12,13 +11,18 @@ type exhaust struct {
 	part    int // of parts
 	parts   int
 	pruned  int
+	unknown int  // states that could not be hashed
+	whole   bool // nothing is pruned
 	begun   bool
 	stopped bool // the walk is over
 	broken  bool // a prefix did not lead where it led before: the program is not deterministic
 }
 
-// branch is one decision: which of how many ways was taken last.
-type branch struct{ taken, ways int }
+// branch is one decision: which of how many ways was taken last, and what had happened before it.
+type branch struct {
+	taken, ways int
+	past        uint64 // 0: not known
+}
 
 // shared is how many decisions deep the workers' parts divide.
 const shared = 3
@@ -27,7 +31,7 @@ const shared = 3
 func newExhaust(part, parts int, prefix []int) *exhaust {
 	e := &exhaust{seen: map[uint64]struct{}{}, part: part, parts: max(parts, 1)}
 	for _, taken := range prefix {
-		e.path = append(e.path, branch{taken, taken})
+		e.path = append(e.path, branch{taken: taken, ways: taken})
 	}
 	return e
 }
@@ -65,13 +69,13 @@ func (e *exhaust) choose(m moves) option {
 		return ways[0]
 	}
 	if e.at == len(e.path) {
-		if e.known(m.state()) {
+		if e.known(m) {
 			return option{kind: giveUp}
 		}
-		e.path = append(e.path, branch{0, len(ways)})
+		e.path = append(e.path, branch{ways: len(ways), past: m.past()})
 	}
 	e.at++
-	if e.path[e.at-1].taken >= len(ways) {
+	if b := e.path[e.at-1]; b.taken >= len(ways) || b.past != 0 && b.past != m.past() {
 		e.broken = true
 		return option{kind: giveUp}
 	}
@@ -82,8 +86,13 @@ func (e *exhaust) choose(m moves) option {
 }
 
 // known tells whether a state has been gone into, and notes it. Decisions that the workers share out are not pruned.
-func (e *exhaust) known(state uint64) bool {
-	if e.at < shared {
+func (e *exhaust) known(m moves) bool {
+	if e.at < shared || e.whole {
+		return false
+	}
+	state, ok := m.state()
+	if !ok {
+		e.unknown++
 		return false
 	}
 	if _, ok := e.seen[state]; ok {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,8 @@ type Found struct {
 type ExploreResult struct {
 	Schema    string         `json:"schema"`
 	Lock      string         `json:"lock"`
-	Verdict   string         `json:"verdict"` // pass or fail; inconclusive when nothing was run
+	Verdict   string         `json:"verdict"`          // pass or fail; inconclusive when less was run than was asked for
+	Reason    string         `json:"reason,omitempty"` // why it is inconclusive
 	Schedules int            `json:"schedules"`
 	Exhausted bool           `json:"exhausted"` // every schedule within the bounds was run or shown to be equal to one that was
 	Strategy  string         `json:"strategy"`
@@ -71,6 +73,7 @@ type ExploreResult struct {
 	Seconds   float64        `json:"seconds"`
 	Virtual   float64        `json:"virtual_seconds"` // what the same schedules would have taken
 	States    int            `json:"states,omitempty"`
+	Unhashed  int            `json:"unhashed_states,omitempty"` // at which nothing was pruned: a node kept a type of which there is no copy, or watched keys
 	Steps     int            `json:"events"`
 	Violated  map[string]int `json:"violated,omitempty"` // schedules by "property/cause"
 	Excepted  map[string]int `json:"excepted,omitempty"` // schedules that broke what no lock with a lease can keep when its client stalls
@@ -143,6 +146,7 @@ func newExploration(cfg ExploreConfig, tell func(Stats)) (*exploration, error) {
 	}
 	j := job{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cfg.Strategy, Seed: cfg.Seed, Parts: workers, All: cfg.All, Seek: cfg.Seek,
 		Schedules: cfg.Schedules}
+	j.Bounds.Instant = j.Bounds.Instant || j.Strategy == Exhaustive
 	return &exploration{cfg: cfg, job: j, workers: workers, started: time.Now(), tell: tell, parts: make([]progress, workers),
 		at: slices.Repeat([]int{-1}, workers)}, j.check()
 }
@@ -173,19 +177,20 @@ func (e *exploration) drive(ctx context.Context, part int) {
 			}
 			died.schedule += e.workers
 		}
-		j.First = e.resume(part, died.schedule)
+		j.First = e.resume(part, j.First, died.schedule)
 	}
 }
 
 // resume says with which schedule a worker's successor begins: the one its predecessor was busy with, or the first when what a walk
 // has seen died with it.
-func (e *exploration) resume(part, schedule int) int {
+func (e *exploration) resume(part, first, schedule int) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.job.Strategy == Exhaustive {
 		e.parts[part] = progress{}
 		return part
 	}
+	e.parts[part].Schedules = (schedule - first) / e.workers // it tells how far it has come only now and then
 	e.ended = append(e.ended, e.parts[part])
 	e.parts[part] = progress{}
 	return schedule
@@ -246,6 +251,8 @@ func (e *exploration) sum() progress {
 		all.States += p.States
 		all.Pruned += p.Pruned
 		all.Virtual += p.Virtual
+		all.Unhashed += p.Unhashed
+		all.Why = cmp.Or(all.Why, p.Why)
 		all.Exhausted = all.Exhausted && p.Exhausted
 		for k, n := range p.Violated {
 			all.Violated[k] += n
@@ -263,9 +270,9 @@ func (e *exploration) result() (ExploreResult, error) {
 	r := ExploreResult{
 		Schema: ExploreSchema, Lock: e.job.Program.Lock, Verdict: "pass", Schedules: sum.Schedules, Exhausted: sum.Exhausted,
 		Strategy: e.job.Strategy, Bounds: e.job.Bounds, Seconds: time.Since(e.started).Seconds(), Virtual: sum.Virtual.Seconds(),
-		States: sum.States, Steps: sum.Steps, Violated: sum.Violated, Excepted: sum.Excepted, Warnings: e.warnings,
+		States: sum.States, Unhashed: sum.Unhashed, Steps: sum.Steps, Violated: sum.Violated, Excepted: sum.Excepted, Warnings: e.warnings,
 	}
-	if sum.Schedules == 0 {
+	if r.Reason = e.short(sum); r.Reason != "" {
 		r.Verdict = "inconclusive"
 	}
 	if f := e.first; f != nil {
@@ -273,6 +280,24 @@ func (e *exploration) result() (ExploreResult, error) {
 		r.First = &Found{Schedule: f.Schedule, Property: f.Broken.Property, Cause: f.Broken.Cause, Steps: f.Tape.Steps, Tape: f.Tape}
 	}
 	return r, errors.Join(e.errs...)
+}
+
+// short says why the search did less than it was asked to; "" when it did not, or found something.
+func (e *exploration) short(sum progress) string {
+	elapsed := time.Since(e.started)
+	switch {
+	case e.first != nil, sum.Exhausted:
+		return ""
+	case sum.Schedules == 0:
+		return "no schedule was run"
+	case e.job.Schedules > 0 && sum.Schedules < e.job.Schedules:
+		return fmt.Sprintf("the search ended after %d of %d schedules", sum.Schedules, e.job.Schedules)
+	case e.job.Schedules == 0 && elapsed < e.cfg.Budget:
+		return cmp.Or(sum.Why, fmt.Sprintf("the search ended after %v of %v", elapsed.Round(time.Millisecond), e.cfg.Budget))
+	case e.job.Schedules == 0 && e.cfg.Budget == 0 && e.job.Strategy == Exhaustive:
+		return cmp.Or(sum.Why, "the search ended before all schedules were run")
+	}
+	return ""
 }
 
 // Exceptions says in words what was seen and is no finding; "" when nothing was.

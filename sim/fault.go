@@ -27,9 +27,11 @@ func (w *world) began(f *faults.Fault) {
 		w.trace.event(w.now(), strike, 0, []byte(f.Fault), func() string { return "!! " + f.Fault + ", " + moment })
 	}
 	w.noteFault(f)
+	w.noteState(f.Fault, f.Window().Client, f.Window().Node)
 }
 
 func (w *world) ended(f *faults.Fault) {
+	w.noteState("end of "+f.Fault, f.Window().Client, f.Window().Node)
 	if f.Window().Ending > 0 {
 		w.event(arranged, nil, nil, func() string { return "a fault ends" })
 	}

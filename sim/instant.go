@@ -135,11 +135,13 @@ func (l *link) greet() (did bool) {
 	for len(l.requests) > 0 && l.requests[0].quiet && w.canReach(l) {
 		q := takeFirst(&l.requests)
 		if len(l.replies) == 0 && q.batch == nil && w.canAnswer(l) {
-			l.arrive(l.server.execute(l.session, q.args, time.Now()))
+			answer := w.perform(l, q.args)
+			l.actor.learn(l.place(), mixText(hashArgs(q.args), answer))
+			l.arrive(answer)
 			did = true
 			continue
 		}
-		l.replies = append(l.replies, &reply{link: l, request: q, bytes: slices.Clone(l.server.execute(l.session, q.args, time.Now()))})
+		l.replies = append(l.replies, &reply{link: l, request: q, bytes: slices.Clone(w.perform(l, q.args))})
 	}
 	for len(l.replies) > 0 && l.replies[0].quiet() && w.canAnswer(l) {
 		l.give(takeFirst(&l.replies))

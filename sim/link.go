@@ -46,6 +46,8 @@ type link struct {
 	lane    int           // of its requests in the record
 	inUse   int           // requests without a reply; with more than none the lane is taken
 	last    uint64        // hash of the request that was sent last
+	asked   uint64        // hash of what the node was asked over it, see state
+	watches bool          // the node watches keys for it
 
 	sentUntil, givenUntil time.Time   // when a narrow link has passed what is on it, each way
 	timer                 *time.Timer // of the reader, of which there is one at a time; nil until it has waited
@@ -65,12 +67,15 @@ type request struct {
 	command int // index into the actor's commands
 	noted   int // the step of the score that it became; 0 = none
 
-	batch    *batch                          // nil for a request that was sent alone
-	quiet    bool                            // a handshake, which is no event
-	withheld bool                            // the client was stopped before it left
-	kept     bool                            // held back until a fault ends
-	doomed   bool                            // it will be lost
+	batch    *batch // nil for a request that was sent alone
+	quiet    bool   // a handshake, which is no event
+	withheld bool   // the client was stopped before it left
+	kept     bool   // held back until a fault ends
+	doomed   bool   // it will be lost
+
 	answer   func(force bool) ([]byte, bool) // of a parked request
+	parkedAt int64                           // on the timeline
+	upTo     int                             // the write that a WAIT waits for
 }
 
 // reply is what comes back for a request, or a message to a subscriber, whose request is nil.
@@ -269,6 +274,7 @@ func (l *link) arrive(b []byte) {
 func (l *link) breakOff(err error) {
 	if l.lost == nil {
 		l.lost = l.opError("read", err)
+		l.actor.learn(l.place(), mixText(l.asked, err.Error()))
 	}
 	l.replies, l.parked = nil, nil
 	l.server.subs.forget(l)

@@ -27,6 +27,10 @@ type node struct {
 	reply bytes.Buffer
 	out   *bufio.Writer
 	subs  subscriptions
+
+	waiting []*request // requests that it will answer later, the one that has waited longest first; those that are gone may be among them
+	changes uint64     // hash of the commands that changed data, in order; kept for states alone
+
 	// scripts are the sources by digest that this server knows; a restart forgets them, as Redis does.
 	scripts map[string]string
 }
@@ -72,7 +76,7 @@ func (n *node) reset(t time.Time) {
 	n.clock = nodeClock{rate: 1, since: t}
 	n.redis.SetTime(t)
 	n.turn, n.down, n.still, n.shard = 0, false, false, nil
-	n.subs = subscriptions{}
+	n.subs, n.waiting, n.changes = subscriptions{}, nil, 0
 	clear(n.scripts)
 }
 

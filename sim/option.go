@@ -238,7 +238,6 @@ func (q *request) free() bool {
 func (w *world) hand(r *reply) {
 	l := r.link
 	w.noteReply(r, false)
-	l.actor.seen = mixText(mix(l.actor.seen, uint64(w.now()/grain)), r.bytes)
 	l.give(r)
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -121,7 +120,6 @@ func (w *world) leave() {
 func (w *world) begin() {
 	p := w.program
 	w.start = time.Now()
-	w.rand = rand.New(rand.NewPCG(p.Seed, 3))
 	w.activity, w.healed, w.stop = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	w.timer = time.NewTimer(0)
 	w.timer.Stop()

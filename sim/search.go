@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -26,6 +27,8 @@ type progress struct {
 	Violated  map[string]int `json:"violated,omitempty"` // schedules by what they broke, "property/cause"
 	Excepted  map[string]int `json:"excepted,omitempty"` // the same, of what no lease can prevent
 	Exhausted bool           `json:"exhausted,omitempty"`
+	Unhashed  int            `json:"unhashed,omitempty"` // states of a walk at which nothing was pruned, because they could not be hashed
+	Why       string         `json:"why,omitempty"`      // a walk that came to its end has not run everything
 }
 
 // search runs the schedules of a job, one after the other, in this process.
@@ -57,6 +60,7 @@ func newSearch(j job, h *host) (*search, error) {
 	s := &search{job: j, host: h, judge: judge, only: j.seeks, begin: func(int, []int) {}, found: func(finding) {}, every: func(progress) {}}
 	s.progress.Violated, s.progress.Excepted = map[string]int{}, map[string]int{}
 	if j.Strategy == Exhaustive {
+		s.job.Bounds.Instant = true
 		s.walk = newExhaust(j.Part, j.Parts, j.Prefix)
 	}
 	return s, nil
@@ -84,7 +88,10 @@ func (s *search) run(ctx context.Context) error {
 			return nil
 		}
 		if s.walk != nil && !s.walk.next() {
-			s.progress.Exhausted = !s.walk.broken
+			if s.walk.broken {
+				s.progress.Why = "the same choices did not always lead to the same: the program is not deterministic"
+			}
+			s.progress.Exhausted = s.progress.Why == ""
 			return nil
 		}
 		done, err := s.one(ctx, n)
@@ -127,7 +134,10 @@ func (s *search) count(out Outcome) {
 	s.progress.Steps += out.Steps
 	s.progress.Virtual += out.Virtual
 	if s.walk != nil {
-		s.progress.States, s.progress.Pruned = len(s.walk.seen), s.walk.pruned
+		s.progress.States, s.progress.Pruned, s.progress.Unhashed = len(s.walk.seen), s.walk.pruned, s.walk.unknown
+		if out.Steps > s.job.Bounds.MaxSteps {
+			s.progress.Why = fmt.Sprintf("a schedule has more than %d events, behind which one order was run", s.job.Bounds.MaxSteps)
+		}
 	}
 }
 

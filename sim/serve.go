@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,10 +23,14 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 			w.ran(q)
 		}
 		return reply, answered
-	case "ROLE", "INFO", "CONFIG":
-		// miniredis knows little of these; what it answers is passed on.
 	}
-	reply = n.execute(q.link.session, q.args, time.Now())
+	reply = w.perform(q.link, q.args)
+	switch q.name {
+	case "WATCH":
+		q.link.watches = true
+	case "UNWATCH", "EXEC", "DISCARD":
+		q.link.watches = false
+	}
 	w.ran(q)
 	if resp.IsWrite(q.name) {
 		w.written(n)
@@ -109,9 +114,9 @@ func (w *world) wait(q *request) ([]byte, bool) {
 	}
 	want, _ := strconv.Atoi(q.args[1])
 	millis, _ := strconv.Atoi(q.args[2])
-	upTo := w.pair.written
+	q.upTo = w.pair.written
 	answer := func(force bool) ([]byte, bool) {
-		got := w.replicas(q.link.server, upTo)
+		got := w.replicas(q.link.server, q.upTo)
 		return []byte(":" + strconv.Itoa(got) + "\r\n"), force || got >= want
 	}
 	return w.park(q, time.Duration(millis)*time.Millisecond, answer)
@@ -132,7 +137,7 @@ func (w *world) blockingPop(q *request) ([]byte, bool) {
 	}
 	answer := func(force bool) ([]byte, bool) {
 		for _, key := range keys {
-			b := q.link.server.execute(q.link.session, []string{q.name[1:], key}, time.Now())
+			b := w.perform(q.link, []string{q.name[1:], key})
 			if r, ok := resp.ParseReply(b); ok && !r.IsNil() {
 				if r.IsError() {
 					return append([]byte(nil), b...), true
@@ -150,8 +155,10 @@ func (w *world) park(q *request, d time.Duration, answer func(force bool) ([]byt
 	if b, ok := answer(false); ok {
 		return b, true
 	}
-	q.answer = answer
+	q.answer, q.parkedAt = answer, w.timeline()
 	q.link.parked = q
+	n := q.link.server
+	n.waiting = append(slices.DeleteFunc(n.waiting, gone), q)
 	if d > 0 {
 		w.after(d, func() {
 			if q.link.parked == q {
@@ -173,11 +180,15 @@ func (w *world) unpark(q *request, force bool) {
 	w.answered(q, b)
 }
 
-// retryParked looks again at what waits at a node.
+// retryParked looks again at what waits at a node, at what has waited longest first.
 func (w *world) retryParked(n *node) {
-	for _, l := range w.links {
-		if l.parked != nil && l.server == n {
-			w.unpark(l.parked, false)
+	for _, q := range slices.Clone(n.waiting) {
+		if !gone(q) {
+			w.unpark(q, false)
 		}
 	}
+	n.waiting = slices.DeleteFunc(n.waiting, gone)
 }
+
+// gone reports whether a request waits no more: it was answered, or its connection has ended.
+func gone(q *request) bool { return q.link.parked != q }

@@ -15,6 +15,7 @@ type Bounds struct {
 	MaxSteps  int           `json:"max_steps,omitempty"`  // after which everything goes by the default; 0 means 2,000
 	Clients   int           `json:"clients,omitempty"`    // of the program, for the reader
 	Ops       int           `json:"operations,omitempty"` // rounds of each client, for the reader
+	Instant   bool          `json:"instant,omitempty"`    // events take no time, as in an exhaustive search, instead of a microsecond each
 }
 
 const defaultMaxSteps = 2000
@@ -44,8 +45,9 @@ type moves struct {
 
 // rest is what a strategy asks for only when it needs it.
 type rest interface {
-	faults() []option // what may strike instead; empty when no more may
-	state() uint64    // hash of the world's state
+	faults() []option              // what may strike instead; empty when no more may
+	state() (hash uint64, ok bool) // of the world; without ok it cannot be told from others
+	past() uint64                  // hash of what has happened so far
 }
 
 // chooser picks what happens next.

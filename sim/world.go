@@ -3,7 +3,6 @@ package sim
 import (
 	"cmp"
 	"context"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -15,11 +14,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// tick is the time that one event takes. It keeps events apart in the record; nothing in a lock depends on a microsecond.
+// tick is the time that one event takes, unless Bounds.Instant says none. It keeps events apart in the record; nothing in a lock depends on a microsecond.
 const tick = time.Microsecond
-
-// grain is the difference in time below which two states are one to a search that prunes.
-const grain = time.Millisecond
 
 // world is one run: nodes, clients, the network between them, and the driver that lets one thing happen at a time.
 type world struct {
@@ -31,7 +27,6 @@ type world struct {
 	addrs    []string
 	start    time.Time
 	stop     chan struct{}
-	rand     *rand.Rand             // what scripted faults leave open
 	bubble   atomic.Pointer[string] // the number that the runtime gives the bubble; nil before it is known
 
 	mu       sync.Mutex // protects what follows, actors and links; the driver holds it while it works
@@ -69,6 +64,8 @@ type world struct {
 	echo          func(Choice)
 	pruned        bool
 	virtual       time.Duration
+	faultLog      uint64       // hash of the faults so far, see state
+	stamp         atomic.Int64 // the least that the timeline shows, when events take no time
 }
 
 type cutKey struct{ actor, node int }
@@ -92,8 +89,21 @@ func (w *world) serverAt(address int) *node {
 
 func (w *world) now() time.Duration { return time.Since(w.start) }
 
-// timeline is the run's base: nanoseconds since the world began.
-func (w *world) timeline() int64 { return int64(w.now()) }
+// timeline is the run's base: nanoseconds since the world began. Where events take no time each is a nanosecond behind the one before, so that the
+// record has an order.
+func (w *world) timeline() int64 { return max(int64(w.now()), w.stamp.Load()) }
+
+// spend is the time that an event takes. Timers that end by then come first.
+func (w *world) spend() {
+	if w.bounds.Instant {
+		w.stamp.Store(w.timeline() + 1)
+		w.timer.Reset(0)
+		<-w.timer.C
+	} else {
+		time.Sleep(tick)
+	}
+	synctest.Wait()
+}
 
 // active tells the driver that there is something to see.
 func (w *world) active() {
@@ -192,22 +202,21 @@ func (w *world) drive() {
 			w.waited += w.now() - from
 			continue
 		}
-		time.Sleep(tick)
-		synctest.Wait() // whose timer ends at this instant comes first
+		w.spend()
 		w.mu.Lock()
 		w.apply(chosen)
 		w.mu.Unlock()
 	}
 }
 
-// choose asks the strategy, and keeps on the tape what the default would not have done. What is on its way when all
-// clients are done arrives by default: nobody is left to see it.
+// choose asks the strategy, and keeps on the tape what the default would not have done. What is on its way when all clients are done arrives by
+// default, but in a walk of all schedules: nobody is left to see it, though data may depend on it.
 func (w *world) choose(options []option) option {
 	usual := oldest(options)
-	if w.over() || w.step >= w.bounds.MaxSteps {
+	if w.over() && !w.bounds.Instant || w.step >= w.bounds.MaxSteps {
 		return usual
 	}
-	o := w.strategy.choose(moves{step: w.step, options: options, wait: w.waits < w.bounds.MaxWaits, rest: w})
+	o := w.strategy.choose(moves{step: w.step, options: options, wait: w.waits < w.bounds.MaxWaits && !w.over(), rest: w})
 	if o.kind == giveUp {
 		return o
 	}
@@ -229,9 +238,12 @@ func (w *world) choose(options []option) option {
 	return o
 }
 
+// past is the hash of the trace, and never 0.
+func (w *world) past() uint64 { return w.trace.hash | 1 }
+
 // faults lists what may strike now, nothing when the strategy has placed as many as it may.
 func (w *world) faults() []option {
-	if w.budget == 0 {
+	if w.budget == 0 || w.over() {
 		return nil
 	}
 	return w.strikes()
@@ -293,29 +305,4 @@ func (w *world) source(text string) (digest string) {
 		w.sources[digest] = strings.Clone(text)
 	}
 	return digest
-}
-
-// state is a hash of everything that what comes next depends on: the data of every node, what each client has been told and
-// when, and what is on its way. Times count by the grain.
-func (w *world) state() uint64 {
-	h := uint64(hashStart)
-	now := time.Now()
-	for _, n := range w.nodes {
-		h = mix(h, n.copy(now).digest(n.clock.now(now), grain))
-		h = mix(h, uint64(n.clock.offset)<<2|uint64(boolInt(n.down))<<1|uint64(boolInt(n.still)))
-	}
-	for _, a := range w.actors {
-		h = mix(mix(h, a.seen), uint64(a.sent)<<3|uint64(boolInt(a.done))<<2|uint64(boolInt(a.paused))<<1|uint64(boolInt(a.crashed)))
-	}
-	for _, l := range w.links {
-		h = mix(mix(h, uint64(len(l.requests))<<16|uint64(len(l.replies))<<1|uint64(boolInt(l.lost != nil))), l.number)
-		for _, r := range l.replies {
-			h = mixText(h, r.bytes)
-		}
-	}
-	for _, t := range w.timed {
-		h = mix(h, uint64(t.at.Sub(now)/grain))
-	}
-	h = mix(mix(h, uint64(w.budget)<<16|uint64(w.waits)), uint64(len(w.pair.stream)))
-	return mix(h, uint64(w.now()/grain))
 }

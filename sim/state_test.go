@@ -1,0 +1,219 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// small is a program of which all schedules can be run, one by one.
+type small struct {
+	lock    string
+	clients int
+	fault   string // "" for none
+	waits   int
+	shape   shape
+}
+
+// shape is what a program has besides a lock and clients of which nobody waits.
+type shape struct {
+	name   string
+	change func(*Program)
+}
+
+var (
+	plain      = shape{"nobody waits", func(*Program) {}}
+	waiting    = shape{"who is refused waits", func(p *Program) { p.Config.AcquireWait, p.Poll = p.Config.Lease, p.Config.Lease*3/5 }}
+	replicated = shape{"a pair", func(p *Program) { p.Topology = impls.Replicated }}
+	oneMaster  = shape{"one master", func(p *Program) { p.Nodes, p.Topology = 1, impls.Independent }}
+	twoMasters = shape{"two masters", func(p *Program) { p.Nodes, p.Topology = 2, impls.Independent }}
+)
+
+func (s small) name() string {
+	return fmt.Sprintf("%s × %d, %s, %d waits, %s", s.lock, s.clients, cmp.Or(s.fault, "no fault"), s.waits, s.shape.name)
+}
+
+// job is the walk of all schedules of a program. Nobody waits for a lock that is taken, so that schedules are short.
+func (s small) job(t *testing.T) job {
+	t.Helper()
+	p := program(t, s.lock, "hot", 1)
+	p.Clients, p.Config.AcquireWait = s.clients, 0
+	s.shape.change(&p)
+	b := Bounds{MaxWaits: s.waits}
+	if s.fault != "" {
+		b.Faults, b.MaxFaults = []string{s.fault}, 1
+	}
+	return job{Program: p, Bounds: b, Strategy: Exhaustive, Parts: 1}
+}
+
+// smalls are the programs: every fault that a walk can place, on locks of one server, of a pair and of several masters.
+func smalls() []small {
+	var all []small
+	for _, name := range placed() {
+		if name == faults.Failover {
+			all = append(all, small{"token", 2, name, 0, replicated}, small{"token-wait", 1, name, 0, replicated})
+			continue
+		}
+		all = append(all, small{"token", 1, name, 1, plain}, small{"token", 2, name, 0, plain},
+			small{"token", 2, name, 0, waiting})
+	}
+	for _, name := range []string{faults.PartitionNodes, faults.CrashClient, faults.LoseRequest, faults.KillServer} {
+		all = append(all, small{"redlock", 1, name, 0, twoMasters})
+	}
+	return append(all,
+		small{"token", 2, "", 2, plain},
+		small{"set-nx-ex", 2, faults.PauseClient, 0, plain},
+		small{"set-nx-ex", 2, "", 1, waiting},
+		small{"redlock", 2, "", 0, oneMaster},
+		small{"token", 2, "", 0, replicated},
+		small{"redisson", 2, "", 0, waiting},
+		small{"fair", 2, "", 0, waiting},
+		small{"semaphore", 2, "", 0, waiting},
+		small{"rw-lease", 2, "", 0, waiting},
+		small{"fenced", 2, "", 0, plain},
+		small{"token-native", 2, "", 0, plain},
+		small{"redisson", 1, "", 0, plain},
+	)
+}
+
+// placed are the faults that a walk can place.
+func placed() []string { return slices.DeleteFunc(Placeable(), IsStanding) }
+
+// reach walks a program and gives every end that a schedule came to: what it broke, what each client did and was told, and what the nodes keep.
+func reach(t *testing.T, h *host, j job, whole bool) (ends map[string]int, p progress) {
+	t.Helper()
+	s, err := newSearch(j, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.walk.whole = whole
+	ends = map[string]int{}
+	s.judge = func(ctx context.Context, out Outcome, p Program, _ bool) ([]broken, error) {
+		all, err := judge(ctx, out, p, false)
+		ends[end(h, out, all)]++
+		return nil, err
+	}
+	if err := s.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !s.progress.Exhausted {
+		t.Fatalf("the walk ended before all schedules were run: %+v", s.progress)
+	}
+	return ends, s.progress
+}
+
+// end describes an outcome. Instants are the bubble's: of the order of events within one, only what the judge made of it counts.
+func end(h *host, out Outcome, all []broken) string {
+	var b strings.Builder
+	for _, x := range all {
+		fmt.Fprintf(&b, "%s excepted %v\n", x.key(), x.Excepted)
+	}
+	slices.SortStableFunc(out.Ops, func(x, y history.Operation) int { return strings.Compare(x.Client, y.Client) })
+	for _, o := range out.Ops {
+		fmt.Fprintf(&b, "%s %s %s %s %d-%d\n", o.Client, o.Op, o.Outcome, o.Err, o.Call/1000, o.Return/1000)
+	}
+	slices.SortStableFunc(out.Commands, func(x, y history.Command) int { return strings.Compare(x.Client, y.Client) })
+	for _, c := range out.Commands {
+		fmt.Fprintf(&b, "%s n%d %s %s\n", c.Client, c.Node+1, c.Name, c.Reply)
+	}
+	for _, n := range h.nodes {
+		fmt.Fprintf(&b, "%x %v ", n.copy(time.Now()).digest(), n.down)
+	}
+	return b.String() + strings.Join(out.Stuck, " ")
+}
+
+// TestPruningLosesNothing compares the walk that prunes with the enumeration of every schedule, one by one: they come to the same ends.
+func TestPruningLosesNothing(t *testing.T) {
+	h, saved := newTestHost(t), 0
+	for _, s := range smalls() {
+		t.Run(s.name(), func(t *testing.T) {
+			begun := time.Now()
+			whole, all := reach(t, h, s.job(t), true)
+			took := time.Since(begun)
+			pruned, some := reach(t, h, s.job(t), false)
+			saved += some.Pruned
+			for e, times := range whole {
+				if pruned[e] == 0 {
+					t.Errorf("pruning lost an end that %d schedules come to:\n%s", times, e)
+				}
+			}
+			for e := range pruned {
+				if whole[e] == 0 {
+					t.Errorf("pruning made an end up:\n%s", e)
+				}
+			}
+			t.Logf("%d schedules one by one in %v, %d when %d are pruned in %v; %d ends", all.Schedules, took, some.Schedules, some.Pruned, time.Since(begun)-took, len(whole))
+		})
+	}
+	if saved == 0 {
+		t.Error("nothing was pruned")
+	}
+}
+
+// probe follows choices and takes the state behind the last of them.
+type probe struct {
+	follow
+	state uint64
+	known bool
+}
+
+func (p *probe) choose(m moves) option {
+	if len(p.choices) == 0 && !p.known {
+		p.state, p.known = m.state()
+	}
+	return p.follow.choose(m)
+}
+
+// TestStatesApart: what differs in one thing alone is two states.
+func TestStatesApart(t *testing.T) {
+	cases := []struct {
+		lock  string
+		shape shape
+		a, b  string
+	}{
+		{"redlock", twoMasters, "partition-nodes n1 1.5s", "partition-nodes n2 1.5s"},
+		{"redlock", twoMasters, "kill-server n1 100ms", "kill-server n2 100ms"},
+		{"redlock", twoMasters, "pause-server n1 1.5s", "pause-server n2 1.5s"},
+		{"redlock", twoMasters, "jump-clock n1 2s", "jump-clock n2 2s"},
+		{"redlock", twoMasters, "lose-request c1-n1", "lose-request c1-n2"},
+		{"redlock", twoMasters, "delay-request c1-n1 1.5s", "delay-request c1-n2 1.5s"},
+		{"redlock", twoMasters, "request c1-n1", "request c1-n2"},
+		{"token", plain, "pause-client c1 1.5s", "pause-client c2 1.5s"},
+		{"token", plain, "blackhole-client c1 1.5s", "blackhole-client c2 1.5s"},
+		{"token", plain, "crash-client c1", "crash-client c2"},
+		{"token", plain, "cancel-client c1", "cancel-client c2"},
+		{"token", plain, "pause-client c1 1.5s", "pause-client c1 until other-entered"},
+		{"token", plain, "flush-scripts n1", "delete-key n1"},
+		{"token", plain, "wait", "request c1-n1"},
+	}
+	h := newTestHost(t)
+	for _, c := range cases {
+		t.Run(c.a+" and "+c.b, func(t *testing.T) {
+			var states []uint64
+			for _, do := range []string{c.a, c.b, c.a} {
+				p := program(t, c.lock, "hot", 1)
+				c.shape.change(&p)
+				s := &probe{follow: follow{choices: []Choice{{0, do}}}}
+				out := simulate(t, h, p, s, Bounds{Faults: placed(), MaxFaults: 1, MaxWaits: 1, Instant: true})
+				if out.Missed > 0 || !s.known {
+					t.Fatalf("%q could not be chosen", do)
+				}
+				states = append(states, s.state)
+			}
+			if states[0] == states[1] {
+				t.Error("one state")
+			}
+			if states[0] != states[2] {
+				t.Error("the same schedule gives two states")
+			}
+		})
+	}
+}
