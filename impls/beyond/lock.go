@@ -8,7 +8,6 @@ import (
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/wake"
 )
 
 // MinLease is the shortest lease that is accepted: below it the milliseconds of the server's clock and the drift that is
@@ -22,6 +21,8 @@ type lock struct {
 	names names
 	args  arguments
 	holds []hold // the last is the one that Extend and Release mean; more than one only of a semaphore
+
+	blocked connection // of a lock whose waiters block on a list
 }
 
 var _ impls.Lock = (*lock)(nil)
@@ -39,7 +40,8 @@ type request struct {
 	token string
 	mode  history.Mode
 	waits bool
-	doubt bool // a reply was lost: the token may hold without the client's knowing
+	until time.Time // by the client's clock: what a grant is good for that was given since the last asking
+	doubt bool      // a reply was lost: the token may hold without the client's knowing
 }
 
 // errTooLate is a grant whose reply came when its validity was over. It has been handed back, unless it was an extend.
@@ -76,8 +78,8 @@ func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, err
 	if err != nil {
 		return impls.Grant{}, err
 	}
-	bell := l.bell(r)
-	defer bell.close()
+	between := l.waiter(r)
+	defer between.close()
 	for n := 1; ; n++ {
 		g, wait, err := l.ask(ctx, r)
 		if err == nil {
@@ -87,8 +89,12 @@ func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, err
 		if !retry || n == l.env.MaxTries {
 			return impls.Grant{}, l.giveUp(ctx, r, err)
 		}
-		if err := bell.sleep(ctx, wait); err != nil {
+		fence, err := between.wait(ctx, wait)
+		if err != nil {
 			return impls.Grant{}, l.giveUp(ctx, r, l.cancelled(r, err))
+		}
+		if fence > 0 && l.env.Clock.Now().Before(r.until) {
+			return l.keep(r, fence), nil
 		}
 	}
 }
@@ -139,8 +145,8 @@ func (l *lock) Release(ctx context.Context) error {
 	return nil
 }
 
-// Close has nothing to end: what waits belongs to Acquire.
-func (l *lock) Close() error { return nil }
+// Close ends the connection that waits, where there is one. What else waits belongs to Acquire.
+func (l *lock) Close() error { return l.blocked.close() }
 
 func (l *lock) drop() { l.holds = l.holds[:len(l.holds)-1] }
 
@@ -162,9 +168,8 @@ func (l *lock) ask(ctx context.Context, r *request) (g impls.Grant, wait time.Du
 		return g, 0, l.cancelled(r, ctx.Err())
 	}
 	var answer reply
-	var until time.Time
 	_, doubt, err := l.twice(ctx, func() (bool, error) {
-		until = l.validUntil()
+		r.until = l.validUntil()
 		answer, err = l.how.ask(ctx, l, r)
 		return answer.granted, err
 	})
@@ -174,18 +179,18 @@ func (l *lock) ask(ctx context.Context, r *request) (g impls.Grant, wait time.Du
 		return g, 0, impls.Classify("acquire "+l.env.Key, err)
 	case !answer.granted:
 		return g, l.patience(answer.wait), fmt.Errorf("acquire %s: %w", l.env.Key, impls.ErrBusy)
-	case !l.env.Clock.Now().Before(until):
+	case !l.env.Clock.Now().Before(r.until):
 		return g, 0, l.tooLate(ctx, r)
 	}
-	return l.keep(r, answer.fence, until), 0, nil
+	return l.keep(r, answer.fence), 0, nil
 }
 
-func (l *lock) keep(r *request, fence uint64, until time.Time) impls.Grant {
+func (l *lock) keep(r *request, fence uint64) impls.Grant {
 	if !l.how.many {
 		l.holds = l.holds[:0]
 	}
-	l.holds = append(l.holds, hold{token: r.token, mode: r.mode, until: until})
-	return impls.Grant{Token: r.token, Fence: fence, ValidUntil: until}
+	l.holds = append(l.holds, hold{token: r.token, mode: r.mode, until: r.until})
+	return impls.Grant{Token: r.token, Fence: fence, ValidUntil: r.until}
 }
 
 // tooLate hands a grant back that is worth nothing any more.
@@ -252,28 +257,4 @@ func (l *lock) patience(wait time.Duration) time.Duration {
 		return third
 	}
 	return min(wait+time.Millisecond, third)
-}
-
-// bell is what wakes one Acquire. It begins to listen at the first sleep, so that an acquire which meets nobody opens no
-// connection for it.
-type bell struct {
-	lock     *lock
-	request  *request
-	listener *wake.Listener
-}
-
-func (l *lock) bell(r *request) *bell { return &bell{lock: l, request: r} }
-
-func (b *bell) sleep(ctx context.Context, limit time.Duration) error {
-	if b.listener == nil {
-		env := b.lock.env
-		b.listener = wake.Listen(ctx, env.Redis(), env.Clock, b.lock.channel(b.request.token), env.PollInterval())
-	}
-	return b.listener.Sleep(ctx, limit)
-}
-
-func (b *bell) close() {
-	if b.listener != nil {
-		b.listener.Close()
-	}
 }

@@ -23,6 +23,7 @@ type protocol struct {
 	args     int      // how many of the arguments are sent
 	suffixes []string // of the keys after the lock's own and the fence counter
 	turns    bool     // a wake-up is for one waiter: each has a channel of its own
+	blocks   bool     // a release grants the lock to the first waiter, which blocks on a list of its own until it is told its fence
 	many     bool     // a handle may hold more than once
 }
 

@@ -41,6 +41,15 @@ var (
 	fairReleaseSource string
 	//go:embed lua/fair_withdraw.lua
 	fairWithdrawSource string
+
+	//go:embed lua/handoff_first.lua
+	handoffFirstSource string
+	//go:embed lua/handoff_take.lua
+	handoffTakeSource string
+	//go:embed lua/handoff_release.lua
+	handoffReleaseSource string
+	//go:embed lua/handoff_withdraw.lua
+	handoffWithdrawSource string
 )
 
 func fenced() protocol {
@@ -82,17 +91,31 @@ func rwLease() protocol {
 // fair has the holder's key in common with fenced, and its script that extends.
 func fair() protocol {
 	return protocol{
-		take:     byMode{fairScript("fair_take.lua", fairTakeSource)},
+		take:     byMode{including("fair_first.lua", fairFirstSource, "fair_take.lua", fairTakeSource)},
 		renew:    fenced().renew,
-		end:      byMode{fairScript("fair_release.lua", fairReleaseSource)},
-		withdraw: fairScript("fair_withdraw.lua", fairWithdrawSource),
+		end:      byMode{including("fair_first.lua", fairFirstSource, "fair_release.lua", fairReleaseSource)},
+		withdraw: including("fair_first.lua", fairFirstSource, "fair_withdraw.lua", fairWithdrawSource),
 		args:     4,
 		suffixes: []string{QueueKey, PlacesKey},
 		turns:    true,
 	}
 }
 
-// fairScript puts in what the scripts of fair have in common: Lua on a server has no include.
-func fairScript(name, source string) *impls.Script {
-	return impls.NewScript(name, strings.Replace(source, "-- include fair_first.lua\n", fairFirstSource, 1))
+// handoff has the holder's key in common with fenced, and its script that extends; its waiters block on lists instead of listening.
+func handoff() protocol {
+	return protocol{
+		take:     byMode{including("handoff_first.lua", handoffFirstSource, "handoff_take.lua", handoffTakeSource)},
+		renew:    fenced().renew,
+		end:      byMode{including("handoff_first.lua", handoffFirstSource, "handoff_release.lua", handoffReleaseSource)},
+		withdraw: including("handoff_first.lua", handoffFirstSource, "handoff_withdraw.lua", handoffWithdrawSource),
+		args:     4,
+		suffixes: []string{QueueKey, PlacesKey},
+		turns:    true,
+		blocks:   true,
+	}
+}
+
+// including makes a script in which the line that includes a part is replaced by the part: Lua on a server has no include.
+func including(part, partSource, name, source string) *impls.Script {
+	return impls.NewScript(name, strings.Replace(source, "-- include "+part+"\n", partSource, 1))
 }

@@ -8,7 +8,7 @@ import (
 
 // Variants lists the family.
 func Variants() []impls.Variant {
-	return []impls.Variant{fencedVariant(), rwLeaseVariant(), fairVariant(), semaphoreVariant()}
+	return []impls.Variant{fencedVariant(), rwLeaseVariant(), fairVariant(), handoffVariant(), semaphoreVariant()}
 }
 
 // traits are what all of the family can do.
@@ -66,6 +66,35 @@ func fairVariant() impls.Variant {
 		},
 		Expect: waking(guarded()).With(expect.Table{"crash-queue": impls.Safe()}).Map(), New: p.open,
 	}
+}
+
+func handoffVariant() impls.Variant {
+	p, can := handoff(), traits()
+	can.Fenced, can.FIFO = true, true
+	return impls.Variant{
+		Name: "handoff", Summary: "fair, whose release grants the lock to the first waiter in the same script and tells it through the list on which it blocks.",
+		Kind: history.Mutex, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
+		Source: impls.Source{Article: "lockbench", Where: "beyond the sources"},
+		Claims: []impls.Claim{
+			{Text: "Waiters are granted in the order in which they came.", Holds: true, Command: command("handoff", "contended")},
+			{Text: "A dead waiter at the head holds the others up for a lease at the most.", Holds: true, Command: command("handoff", "crash-waiter")},
+			{Text: "A waiter that gives up leaves no place behind, and no lock that was granted to it meanwhile.", Holds: true, Command: command("handoff", "cancel-acquire")},
+		},
+		Expect: handoffExpectations().Map(), New: p.open,
+	}
+}
+
+// handoffExpectations are those of fair. Who was granted the lock by another's release has sent no command that took it, and the cause of
+// an overrun beside such a grant has no name yet.
+func handoffExpectations() expect.Table {
+	unnamed := "exclusive-use/unknown"
+	return waking(guarded()).With(expect.Table{
+		"crash-queue":      impls.Safe(),
+		"pubsub-cut":       impls.NotApplicable("waiters block on lists: there is no subscription to cut"),
+		"slow-work":        impls.Breaks(overrun).Or(unnamed),
+		"pause-holder":     impls.Breaks(overrun).Or(unnamed),
+		"blackhole-client": impls.Safe().Or(overrun, unnamed),
+	})
 }
 
 func semaphoreVariant() impls.Variant {

@@ -1,0 +1,83 @@
+package beyond
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/internal/redistest"
+)
+
+// The release grants the lock to the waiter: between the two the waiter sends nothing, and its fence is the one on the list.
+func TestAReleaseHandsOver(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		a, b, c := join(t, s, "handoff", "a"), join(t, s, "handoff", "b"), join(t, s, "handoff", "c")
+		a.Asks(t, "holder", write, nil)
+		got := b.waits(t, t.Context(), write)
+		synctest.Wait()
+		sent := b.Record()
+		released := time.Now()
+		a.Leaves(t, "holder", nil)
+		o := <-got
+		redistest.WantErr(t, "waiter", o.err, nil)
+		c.Asks(t, "it is the waiter's", write, impls.ErrBusy)
+		if o.at != released {
+			t.Errorf("the hand-over took %v of virtual time, want none", o.at.Sub(released))
+		}
+		if lines := sent.Take(); len(lines) != 0 {
+			t.Errorf("the waiter sent %q, want nothing", lines)
+		}
+		if o.grant.Fence == 0 {
+			t.Error("the grant has no fence")
+		}
+		b.Leaves(t, "waiter", nil)
+		for _, k := range s.Mini.Keys() {
+			if !strings.HasSuffix(k, FenceKey) {
+				t.Errorf("%s is left behind", k)
+			}
+		}
+	})
+}
+
+// What is handed over lasts until the waiter's place ends, a lease after its last asking: the waiter knows that, and no more.
+func TestAHandOverIsGoodFromTheLastAsking(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		a, b := join(t, s, "handoff", "a"), join(t, s, "handoff", "b")
+		a.Asks(t, "holder", write, nil)
+		asked := time.Now()
+		got := b.waits(t, t.Context(), write)
+		time.Sleep(lease / 4)
+		a.Leaves(t, "holder", nil)
+		o := <-got
+		if o.grant.ValidUntil.After(asked.Add(lease)) || o.grant.ValidUntil.Before(asked.Add(lease*9/10)) {
+			t.Errorf("valid for %v from the asking, want about %v", o.grant.ValidUntil.Sub(asked), lease)
+		}
+		b.Leaves(t, "waiter", nil)
+	})
+}
+
+// A wait that is cancelled while the server blocks ends at once, and the lock that was granted to it meanwhile goes to the next.
+func TestACancelledWaitHandsOn(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		a, b, c := join(t, s, "handoff", "a"), join(t, s, "handoff", "b"), join(t, s, "handoff", "c")
+		a.Asks(t, "holder", write, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		first := b.waits(t, ctx, write)
+		synctest.Wait()
+		second := c.waits(t, t.Context(), write)
+		synctest.Wait()
+		began := time.Now()
+		cancel()
+		o := <-first
+		redistest.WantErr(t, "cancelled waiter", o.err, impls.ErrCancelled)
+		if waited := o.at.Sub(began); waited != 0 {
+			t.Errorf("the cancelled wait went on for %v", waited)
+		}
+		a.Leaves(t, "holder", nil)
+		redistest.WantErr(t, "next waiter", (<-second).err, nil)
+		c.Leaves(t, "next waiter", nil)
+	})
+}
