@@ -337,9 +337,17 @@ func (d *Director) Close() error {
 			d.End(f)
 		}
 		d.record(f)
-		if f.over && f.err != nil && f.undo != nil && !errors.Is(f.err, ErrNothing) {
-			errs = append(errs, fmt.Errorf("%s: %w", f.Fault, f.err))
-		}
+		errs = append(errs, d.unended(f))
 	}
 	return errors.Join(errs...)
+}
+
+// unended is why a fault that was to end did not.
+func (d *Director) unended(f *Fault) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f.over && f.err != nil && f.undo != nil && !errors.Is(f.err, ErrNothing) {
+		return fmt.Errorf("%s: %w", f.Fault, f.err)
+	}
+	return nil
 }

@@ -57,11 +57,16 @@ func (d *drive) goroutines(ctx context.Context) error {
 	w, _ := workloads.Find(d.Scenario.Workload)
 	d.begin(ctx)
 	group, ctx := errgroup.WithContext(ctx)
-	defer context.AfterFunc(ctx, func() { _ = d.endFaults() })() // a run that is abandoned waits for no stopped client; disarm says what went wrong
+	ended := make(chan struct{})
+	context.AfterFunc(ctx, func() { // a run that is abandoned waits for no stopped client; disarm says what went wrong
+		defer close(ended)
+		_ = d.endFaults()
+	})
 	for _, m := range clients {
 		group.Go(func() error { return d.work(ctx, w, m) })
 	}
-	err := group.Wait()
+	err := group.Wait() // which ends ctx
+	<-ended
 	for _, m := range clients {
 		err = errors.Join(err, m.close())
 	}

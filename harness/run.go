@@ -133,17 +133,18 @@ func (d *drive) stopping() (stop <-chan struct{}, release func()) {
 	if d.length() == 0 {
 		return d.Stop, func() {}
 	}
-	asked := d.Stop
+	asked, warm := d.Stop, d.warm()
+	over := warm + d.length()
 	ch, quit := make(chan struct{}), make(chan struct{})
 	done := make(chan struct{})
 	go func() { // owned by release
 		defer close(done)
-		for _, at := range []int64{d.warm(), d.warm() + d.length()} {
+		for _, at := range []int64{warm, over} {
 			t := time.NewTimer(time.Duration(at - d.timeline()))
 			defer t.Stop()
 			select {
 			case <-t.C:
-				d.measured(at > d.warm())
+				d.measured(at > warm)
 			case <-asked:
 				close(ch)
 				return

@@ -98,15 +98,13 @@ func bySetting(cells []results.BenchCell) (out [][]results.BenchCell) {
 // lockColumn is the width of the names; marked names break a property.
 const lockColumn = 23
 
-func lockCell(c results.BenchCell) string {
-	name := c.Lock
+// lockCell is a lock's name in width characters, with a mark when a property broke.
+func lockCell(c results.BenchCell, width int) string {
+	mark := ""
 	if c.Verdict == checker.Fail {
-		name += " !"
+		mark = " !"
 	}
-	if n := utf8.RuneCountInString(name); n > lockColumn {
-		name = string([]rune(name)[:lockColumn-1]) + "…"
-	}
-	return fmt.Sprintf("%-*s", lockColumn, name)
+	return fmt.Sprintf("%-*s", width, short(c.Lock, width-len(mark))+mark)
 }
 
 func settingTitle(cells []results.BenchCell) string {
@@ -118,11 +116,11 @@ func costTable(cells []results.BenchCell, reference string, s Style) []string {
 	lines := []string{s.paint(bold, settingTitle(cells)+fmt.Sprintf("%9s%6s%9s%10s%10s%6s%8s", "holds/s", "±", "vs "+short(reference, 5), "wait p50", "wait p99", "reqs", "cpu"))}
 	for _, c := range cells {
 		if c.Verdict == checker.NotApplicable {
-			lines = append(lines, lockCell(c)+"  "+short(firstLine(c.Why), 78-lockColumn))
+			lines = append(lines, lockCell(c, lockColumn)+"  "+short(firstLine(c.Why), 78-lockColumn))
 			continue
 		}
 		f := c.Figures
-		lines = append(lines, lockCell(c)+fmt.Sprintf("%9s%6s%9s%10s%10s%6s%8s", Figure(f["throughput"]), Spread(f["throughput"]), versus(c, f["throughput"]),
+		lines = append(lines, lockCell(c, lockColumn)+fmt.Sprintf("%9s%6s%9s%10s%10s%6s%8s", Figure(f["throughput"]), Spread(f["throughput"]), versus(c, f["throughput"]),
 			Figure(f["acquire.p50"]), Figure(f["acquire.p99"]), Figure(f["requests"]), cpuCell(f)))
 	}
 	return lines
@@ -152,7 +150,7 @@ func handOverTable(cells []results.BenchCell, s Style) []string {
 			continue
 		}
 		f := c.Figures
-		lines = append(lines, "  "+lockCell(c)[:len(lockCell(c))-2]+fmt.Sprintf("%9s%9s%9s%8s%8s%11s", Figure(f["hand-over.p50"]), Figure(f["hand-over.p99"]),
+		lines = append(lines, "  "+lockCell(c, lockColumn-2)+fmt.Sprintf("%9s%9s%9s%8s%8s%11s", Figure(f["hand-over.p50"]), Figure(f["hand-over.p99"]),
 			Figure(f["hand-over.trips.p50"]), Figure(f["jain"]), Figure(f["bypasses"]), longest(f["longest-wait"])))
 	}
 	return lines
@@ -170,7 +168,7 @@ func openTable(cells []results.BenchCell, reference string, s Style) []string {
 	lines := []string{s.paint(bold, settingTitle(cells)+fmt.Sprintf("%9s%8s%8s%9s%9s%10s%8s", "achieved", "share", "late", "p50", "p99", "p99 call", "cpu"))}
 	for _, c := range cells {
 		f := c.Figures
-		lines = append(lines, lockCell(c)+fmt.Sprintf("%9s%8s%8s%9s%9s%10s%8s", Figure(f["throughput"]), Figure(f["achieved"]), Figure(f["late"]),
+		lines = append(lines, lockCell(c, lockColumn)+fmt.Sprintf("%9s%8s%8s%9s%9s%10s%8s", Figure(f["throughput"]), Figure(f["achieved"]), Figure(f["late"]),
 			Figure(f["acquire.p50"]), Figure(f["acquire.p99"]), Figure(f["acquire.service.p99"]), cpuCell(f)))
 	}
 	return lines
@@ -181,7 +179,7 @@ func crashTable(cells []results.BenchCell, s Style) []string {
 	lines := []string{s.paint(bold, fmt.Sprintf("%-*s%12s%8s", lockColumn+12, cells[0].Setting.String(), "recovery", "±"))}
 	for _, c := range cells {
 		f := c.Figures["recovery"]
-		lines = append(lines, fmt.Sprintf("%-*s%12s%8s", lockColumn+12, strings.TrimSpace(lockCell(c)), Figure(f), Spread(f)))
+		lines = append(lines, fmt.Sprintf("%-*s%12s%8s", lockColumn+12, strings.TrimSpace(lockCell(c, lockColumn)), Figure(f), Spread(f)))
 	}
 	return lines
 }
@@ -195,7 +193,7 @@ func faultTable(cells []results.BenchCell) []string {
 	}
 	lines := []string{fmt.Sprintf("  %-*s%12s%14s", lockColumn-2, "inside faults", "holds/s", "recovery")}
 	for _, c := range cells {
-		lines = append(lines, "  "+lockCell(c)[:len(lockCell(c))-2]+fmt.Sprintf("%12s%14s", Figure(c.Figures["fault.throughput"]), Figure(c.Figures["fault.recovery"])))
+		lines = append(lines, "  "+lockCell(c, lockColumn-2)+fmt.Sprintf("%12s%14s", Figure(c.Figures["fault.throughput"]), Figure(c.Figures["fault.recovery"])))
 	}
 	return lines
 }

@@ -3,6 +3,9 @@ package report
 import (
 	"testing"
 	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
 )
 
 func TestFigures(t *testing.T) {
@@ -29,6 +32,24 @@ func TestFigures(t *testing.T) {
 	for _, tt := range tests {
 		if tt.got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, tt.got, tt.want)
+		}
+	}
+}
+
+// A name that is too long is cut between characters, and keeps its mark and the width of its column.
+func TestLockCell(t *testing.T) {
+	for _, row := range []struct {
+		lock    string
+		verdict checker.Result
+		want    string
+	}{
+		{"token", checker.Pass, "token     "},       // filled up
+		{"token", checker.Fail, "token !   "},       // marked
+		{"rueidislock", checker.Pass, "rueidislo…"}, // cut
+		{"rueidislock", checker.Fail, "rueidis… !"}, // the mark is what must be seen
+	} {
+		if got := lockCell(results.BenchCell{Lock: row.lock, Verdict: row.verdict}, 10); got != row.want {
+			t.Errorf("%s, %s: %q, want %q", row.lock, row.verdict, got, row.want)
 		}
 	}
 }
