@@ -27,6 +27,7 @@ type archive struct {
 	keys    []*keyLog
 	byName  map[string]*keyLog
 	lines   uint32
+	holdOf  []uint32 // by position: index+1, among the details of its key, of the hold that the operation belongs to or begins; 0 = none
 	ids     []uint64 // by position, from the first operation whose id is not its position; nil before that
 }
 
@@ -59,6 +60,7 @@ func load(ctx context.Context, header history.Header, src Source) (*archive, err
 	for _, k := range a.keys {
 		k.finish()
 	}
+	a.holdOf = make([]uint32, a.lines)
 	return a, nil
 }
 
@@ -69,7 +71,8 @@ func (a *archive) add(op *history.Operation) error {
 	}
 	k := a.key(op.Key)
 	r := record{call: op.Call, ret: op.Return, client: a.clients.number(op.Client), line: a.lines,
-		op: op.Op, outcome: op.Outcome, mode: op.Mode}
+		op: op.Op, outcome: op.Outcome, mode: op.Mode,
+		modeNamed: op.ModeNamed || op.Mode == history.Shared}
 	if err := a.addDetail(k, &r, op); err != nil {
 		return err
 	}
@@ -113,6 +116,9 @@ func (a *archive) addDetail(k *keyLog, r *record, op *history.Operation) error {
 	if op.Op == history.Write && op.HasValue {
 		d.role, d.until, d.end = valued, op.Read, op.Wrote
 	}
+	if op.Asked != 0 {
+		d.rare = uint32(k.rares.add(rare{asked: op.Asked}))
+	}
 	r.detail = uint32(k.details.add(d))
 	if !r.granted() {
 		return nil
@@ -152,7 +158,7 @@ func (a *archive) broken(line uint32, format string, args ...any) error {
 
 // operation makes the operation of a record again. Texts of errors are not kept.
 func (a *archive) operation(k *keyLog, r *record) history.Operation {
-	op := history.Operation{ID: uint64(r.line), Client: a.clients.text(r.client), Op: r.op, Key: k.name, Mode: r.mode,
+	op := history.Operation{ID: uint64(r.line), Client: a.clients.text(r.client), Op: r.op, Key: k.name, Mode: r.mode, ModeNamed: r.modeNamed && r.mode == history.Exclusive && r.op != history.Acquire,
 		Call: r.call, Return: r.ret, Outcome: r.outcome}
 	if int(r.line) <= len(a.ids) {
 		op.ID = a.ids[r.line-1]
@@ -166,6 +172,7 @@ func (a *archive) operation(k *keyLog, r *record) history.Operation {
 			op.HasValue, op.Read, op.Wrote = true, d.until, d.end
 		case r.op != history.Write:
 			op.ValidUntil = d.until
+			op.Asked = k.asked(r)
 		}
 	}
 	if token != 0 {

@@ -57,7 +57,7 @@ func TestProperties(t *testing.T) {
 			if got := broken(v); got != r.want {
 				t.Errorf("got %q, want %q", got, r.want)
 			}
-			if got, want := v.property(history.Linearizability).Verdict == Fail, ordered(v); got != want {
+			if got, want := v.property(history.Linearizability).Verdict == Fail, ordered(v); got && !want {
 				t.Errorf("Porcupine finds no order: %v; the sweep expects that: %v", got, want)
 			}
 			for _, violation := range v.Violations {
@@ -157,7 +157,7 @@ func TestEmptyHistoryIsInconclusive(t *testing.T) {
 }
 
 func TestStrength(t *testing.T) {
-	v := verdictOf(t, Input{Header: forever, Faults: []history.Window{{Fault: "slow-network", Start: 5 * msec, End: 6 * msec}}}, parse(t, `
+	v := verdictOf(t, Input{Header: forever, Faults: []history.Window{{Fault: "slow-network", Start: 5 * msec, End: 6 * msec, Confirmed: true}}}, parse(t, `
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 3 4 ok
@@ -167,7 +167,7 @@ func TestStrength(t *testing.T) {
 		a acquire 11 12 ok
 		a release 13 14 ok`), Options{})
 	p := v.property(history.MutualExclusion)
-	if p.Opportunities != 2 || p.MetFault != 1 || p.Verdict != Pass || v.Verdict != Pass {
+	if p.Opportunities != 3 || p.Judged != 3 || p.MetFault != 1 || p.Verdict != Pass || v.Verdict != Pass {
 		t.Errorf("%+v", p)
 	}
 }
@@ -181,17 +181,12 @@ func TestWhatTestsExclusion(t *testing.T) {
 		text   string
 		want   Result
 	}{
-		// nobody to keep out
 		{"one client alone", forever, "a acquire 0 1 ok", Inconclusive},
-		// kept out
-		{"another is refused", forever, "a acquire 0 1 ok\nb acquire 2 3 busy", Pass},
-		// let in once
-		{"another is not answered", forever, "a acquire 0 1 unknown\nb acquire 2 3 ok", Pass},
-		// kept out by a grant of its own, as far as anybody knows
-		{"a client alone is not answered", forever, "a acquire 0 1 unknown\na acquire 2 3 ok", Pass},
-		// counted
-		{"the holder enters again", again, "a acquire 0 1 ok token=x\na acquire 2 3 ok token=x", Pass},
-		// nobody was in
+		{"another is refused", forever, "a acquire 0 1 ok\nb acquire 2 3 busy", Inconclusive},
+		{"another is granted it", forever, "a acquire 0 1 ok\na release 2 3 ok\nb acquire 4 5 ok", Pass},
+		{"the holder enters again", again, "a acquire 0 1 ok token=x\na acquire 2 3 ok token=x", Inconclusive},
+		{"readers only", history.Header{Kind: history.RW}, "a acquire 0 1 ok shared\nb acquire 2 3 ok shared", Inconclusive},
+		{"no more grants than permits", history.Header{Kind: history.Semaphore, Permits: 2}, "a acquire 0 1 ok\nb acquire 2 3 ok", Inconclusive},
 		{"nobody is answered", forever, "a acquire 0 1 unknown\nb acquire 0 1 unknown", Inconclusive},
 	} {
 		t.Run(row.name, func(t *testing.T) {

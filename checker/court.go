@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/lockbench/lockbench/history"
@@ -57,7 +59,7 @@ func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Opt
 	if f.err = ctx.Err(); f.err != nil {
 		return f
 	}
-	if f.err = a.follow(k, ev.faults); f.err != nil {
+	if f.err = a.findHolds(k, ev); f.err != nil {
 		return f
 	}
 	d := &docket{a: a, k: k, ev: ev, opt: opt, rules: opt.rules}
@@ -71,7 +73,7 @@ func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Opt
 	for _, j := range judges {
 		f.tallies = append(f.tallies, *j.result())
 	}
-	f.damage, f.stored = store.damage, store.known
+	f.damage, f.stored = store.damage, store.chain.ways[0].started
 	return f
 }
 
@@ -114,7 +116,6 @@ func (t *tally) join(other *tally, most int) {
 	}
 	t.applies = t.applies || other.applies
 	t.opportunities += other.opportunities
-	t.contested += other.contested
 	t.met += other.met
 	t.violations += other.violations
 	t.within += other.within
@@ -122,6 +123,9 @@ func (t *tally) join(other *tally, most int) {
 	t.undecided += other.undecided
 	t.excused += other.excused
 	t.windowed += other.windowed
+	for why, n := range other.notJudged {
+		t.notJudged = increased(t.notJudged, why, n)
+	}
 	t.kept = append(t.kept, other.kept...)
 	slices.SortStableFunc(t.kept, func(x, y Violation) int { return cmp.Compare(x.At, y.At) })
 	t.kept = t.kept[:min(len(t.kept), most)]
@@ -148,8 +152,8 @@ func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Opt
 		v.Properties = append(v.Properties, tallies[i].judged(ev, opt))
 		v.Violations = append(v.Violations, tallies[i].kept...)
 		v.NotSearched += tallies[i].skipped
-		if n := tallies[i].within; n > 0 {
-			v.Notes = append(v.Notes, fmt.Sprintf("%s: %d within the clock error of %d ns, not counted", name, n, a.header.ClockError))
+		if n := tallies[i].within; n > 0 && tallies[i].violations > 0 {
+			v.Notes = append(v.Notes, fmt.Sprintf("%s: %d more within the clock error of %d ns, not counted", name, n, a.header.ClockError))
 		}
 	}
 	slices.SortStableFunc(v.Violations, func(x, y Violation) int { return cmp.Compare(x.At, y.At) })
@@ -177,7 +181,8 @@ func overall(properties []Property) Result {
 
 // judged makes the judgement of a property and explains its violations.
 func (t *tally) judged(ev *evidence, opt Options) Property {
-	p := Property{Name: t.property, Violations: t.violations, Opportunities: max(t.opportunities, t.violations), MetFault: t.met, Note: t.note}
+	n := max(t.opportunities, t.violations)
+	p := Property{Name: t.property, Violations: t.violations, Opportunities: n, Judged: n, NotJudged: t.notJudged, MetFault: t.met, Note: t.note}
 	for i := range t.kept {
 		if len(t.kept[i].Operations) > 0 {
 			explain(&t.kept[i], ev, opt.Bare)
@@ -192,11 +197,19 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 		return p
 	case t.violations > 0:
 		p.Verdict, p.Note = Fail, ""
-	case t.windowed > 0 && t.opportunities == 0 || t.undecided > 0:
+	case t.within > 0:
+		p.Verdict, p.Note = Inconclusive, fmt.Sprintf("%d within the clock error of %d ns, none beyond it", t.within, ev.header.ClockError)
+	case t.undecided > 0:
 		p.Verdict = Inconclusive
-	case t.property == history.MutualExclusion && t.opportunities+t.contested < opt.MinOpportunities:
+	case n == 0 && len(t.notJudged) > 0:
+		p.Verdict, p.Note = Inconclusive, "nothing was judged: "+NotJudgedText(t.notJudged)
+	case t.property == history.MutualExclusion && n < opt.MinOpportunities:
 		p.Verdict = Inconclusive
-		p.Note = fmt.Sprintf("%d hand-overs and refusals between clients, at least %d are needed", t.opportunities+t.contested, opt.MinOpportunities)
+		p.Note = fmt.Sprintf("nobody met: %d grants after another that they would conflict with, at least %d are needed", n, opt.MinOpportunities)
+	case t.windowed > 0 && n == 0:
+		p.Verdict = Inconclusive
+	case n == 0:
+		p.Verdict = NotApplicable
 	default:
 		p.Verdict = Pass
 	}
@@ -208,6 +221,15 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 	}
 	t.summarise(&p)
 	return p
+}
+
+// NotJudgedText lists the reasons for which opportunities were not judged, the most frequent first: "12 met a fault, 1 not searched".
+func NotJudgedText(reasons map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b)) })
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", reasons[name], name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // searched says what a search has covered, and what it leaves open. A window that was not searched is a second opinion less, unless it

@@ -128,10 +128,11 @@ func sweepAndSearch(ctx context.Context, h history.Header, ops []history.Operati
 	}
 	out := opinion{legal: true, ordered: true}
 	for _, k := range a.keys {
-		if err := a.follow(k, nil); err != nil {
+		ev := newEvidence(in, a)
+		if err := a.findHolds(k, ev); err != nil {
 			return opinion{found: " " + err.Error()}
 		}
-		d := &docket{a: a, k: k, ev: newEvidence(in, a), opt: Options{MaxViolations: 1}.withDefaults(h)}
+		d := &docket{a: a, k: k, ev: ev, opt: Options{MaxViolations: 1}.withDefaults(h)}
 		refused := newRefusal(d)
 		judges := []tallier{newMutualExclusion(d), newFencingOrder(d), refused, newReentrancy(d)}
 		searcher := newLinearizability(d, refused)

@@ -50,7 +50,9 @@ func newEvidence(in Input, index operationIndex) *evidence {
 	slices.SortStableFunc(ev.faults, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
 	last := int64(math.MinInt64)
 	for i := range ev.faults {
-		last = max(last, ev.faults[i].Last())
+		if ev.faults[i].Confirmed {
+			last = max(last, ev.faults[i].Last())
+		}
 		ev.faultsEnd = append(ev.faultsEnd, last)
 		ev.unserved = append(ev.unserved, ev.unservedUntil(&ev.faults[i]))
 	}

@@ -2,40 +2,47 @@ package checker
 
 import "github.com/lockbench/lockbench/history"
 
-// exclusiveUse: no two conflicting critical sections overlap. A use is [entered, left], what the client really did, whether or not it was
-// still entitled to. A lock with a lease cannot keep this promise when a client stalls for longer than the lease: the sections then
+// exclusiveUse: no two conflicting critical sections overlap for longer than the clock error. A use is [entered, left], what the client really did, whether
+// or not it was still entitled to. A lock with a lease cannot keep this promise when a client stalls for longer than the lease: the sections then
 // overlap although the beliefs do not. That is inherent, and what fencing is for.
 //
-// The definition is the overlap of closed intervals of different clients (see overlaps), so the sweep is its own proof.
+// Each use counts as its hold does; one that lies in none as one of its own. The definition is the overlap of intervals, so the sweep is its own proof.
 //
-// Opportunities are hand-overs of use: consecutive uses by different clients.
-//
-// Limits: what a client does after it left, or before it entered, is not seen. An overlap no longer than the clock error
-// between recorders is reported apart.
+// An opportunity is an entry. Limits: what a client does after it left, or before it entered, is not seen.
 type exclusiveUse struct {
 	tally
 	d    *docket
 	over *overlaps
-	last interval
 }
 
 func newExclusiveUse(d *docket) *exclusiveUse {
-	return &exclusiveUse{tally: tally{property: history.ExclusiveUse}, d: d, over: newOverlaps(d.a.header, false)}
+	u := &exclusiveUse{tally: tally{property: history.ExclusiveUse, applies: d.k.count(history.Use, history.None, history.OK, history.Fail, history.Unknown) > 0}, d: d,
+		over: newOverlaps(d.a.header)}
+	if !u.applies {
+		u.note = "no critical sections were recorded"
+	}
+	return u
 }
 
 func (u *exclusiveUse) called(r *record) {
 	if r.op != history.Use {
 		return
 	}
-	u.applies = true
-	i := interval{r, r.call, r.ret}
-	if u.last.r != nil && u.last.r.client != r.client {
-		u.opportunity(u.d, u.last.start, i.start)
+	hold := u.d.a.holdOf[r.line-1]
+	if hold == 0 {
+		hold = ^r.line // one of its own
 	}
-	u.last = i
-	if with := u.over.add(i); len(with) > 0 && u.d.rules.on("use-overlap") {
-		u.found(u.d, overlapViolation(u.d, i, with), func() []history.Operation { return u.sections(i, with) })
+	i := interval{r, hold, r.call, r.ret}
+	with, lasted := u.over.add(i)
+	v := overlapViolation(u.d, i, with, lasted)
+	if len(with) > 0 && u.d.rules.on("use-overlap") {
+		u.found(u.d, v, func() []history.Operation { return u.sections(i, with) })
 	}
+	if len(with) > 0 && v.WithinClockError {
+		u.unjudged(true, withinClockError)
+		return
+	}
+	u.opportunity(u.d, r.call, r.ret)
 }
 
 // sections gives the uses and the holds that they were done under.
@@ -49,11 +56,7 @@ func (u *exclusiveUse) sections(i interval, with []interval) []history.Operation
 
 func (u *exclusiveUse) returned(*record) {}
 
-func (u *exclusiveUse) done() {
-	if !u.applies {
-		u.note = "no critical sections were recorded"
-	}
-}
+func (u *exclusiveUse) done() {}
 
 // holdAround gives the hold under which r's client did r: its last grant before r and what followed it; r alone when there is none.
 func (d *docket) holdAround(r *record) []history.Operation {

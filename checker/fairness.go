@@ -59,7 +59,7 @@ func (f *fairness) returned(r *record) {
 
 // overtaken tells whether w certainly stood in the queue when r was called, which has been granted first.
 func (f *fairness) overtaken(w, r *record) bool {
-	return w.call < r.call && !f.d.ev.metFault(w.call, r.ret) && f.queued(w, r.call, r.ret)
+	return w.call < r.call && !f.d.ev.excused(f.d.clientName(w), w.call, r.ret) && f.queued(w, r.call, r.ret)
 }
 
 // queued tells whether w had a reply to its first request by an instant, and asked again in time until another.

@@ -14,7 +14,7 @@ import (
 // was granted, and it was neither released, for it had not returned, nor could it expire. With
 // no lease that is the order of the returns. Equal fences of two grants are a violation in any order.
 //
-// Opportunities are fenced grants that come after another.
+// An opportunity is an exclusive grant with a fence.
 //
 // Limits: grants whose order is not certain are compared for equality alone, and only with grants that overlap them.
 type fencingOrder struct {
@@ -50,12 +50,13 @@ func (f *fencingOrder) returned(r *record) {
 	if fence == 0 {
 		return
 	}
-	if n := len(f.recent); n > 0 {
-		f.opportunity(f.d, f.recent[n-1].ret, r.ret)
+	f.opportunity(f.d, r.call, r.ret)
+	again := func(o *record) bool { // a re-entry of the same hold, or what may be one
+		return f.d.a.header.Kind == history.Reentrant && o.client == r.client && f.d.k.detailOf(o).fence == fence
 	}
-	if earlier := f.highestBefore(r); earlier.highest != nil && fence <= earlier.fence && f.d.rules.on("fence-order") {
+	if earlier := f.highestBefore(r); earlier.highest != nil && fence <= earlier.fence && !again(earlier.highest) && f.d.rules.on("fence-order") {
 		f.report(earlier.highest, r)
-	} else if twin := f.twin(r, fence); twin != nil && f.d.rules.on("fence-twice") {
+	} else if twin := f.twin(r, fence); twin != nil && !again(twin) && f.d.rules.on("fence-twice") {
 		f.report(twin, r)
 	}
 	f.remember(r, fence)
@@ -64,10 +65,10 @@ func (f *fencingOrder) returned(r *record) {
 // highestBefore gives the highest fence among the grants that certainly came before r.
 func (f *fencingOrder) highestBefore(r *record) fenced {
 	by := r.call // returned before this instant
-	if h := f.d.a.header; h.Kind != history.Semaphore {
+	if h := f.d.a.header; h.Kind != history.Semaphore || h.Permits < 2 {
 		by = r.ret
 		if h.Lease > 0 {
-			by = min(by, plus(r.call, h.Lease-h.Drift))
+			by = min(by, plus(f.d.k.from(r), h.Lease))
 		}
 	}
 	n, _ := slices.BinarySearchFunc(f.recent, by, func(e fenced, t int64) int {
@@ -112,7 +113,11 @@ func (f *fencingOrder) remember(r *record, fence uint64) {
 
 func (f *fencingOrder) report(earlier, r *record) {
 	v := Violation{At: r.ret, Clients: []string{f.d.clientName(earlier), f.d.clientName(r)}}
-	v.WithinClockError = earlier.ret >= r.call-f.d.a.header.ClockError && f.d.k.detailOf(earlier).fence != f.d.k.detailOf(r).fence && f.d.a.header.ClockError > 0
+	v.WithinClockError = earlier.client != r.client && earlier.ret+f.d.a.header.ClockError >= r.call && f.d.k.detailOf(earlier).fence != f.d.k.detailOf(r).fence && f.d.a.header.ClockError > 0
+	if v.WithinClockError {
+		f.opportunities--
+		f.unjudged(true, withinClockError)
+	}
 	f.found(f.d, v, func() []history.Operation {
 		ops := append(f.d.episode(earlier), f.d.episode(r)...)
 		slices.SortFunc(ops, func(a, b history.Operation) int { return cmp.Compare(a.Call, b.Call) })

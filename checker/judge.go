@@ -21,14 +21,14 @@ type tally struct {
 	applies       bool
 	note          string // why it does not apply, or is inconclusive
 	opportunities int
-	contested     int // turns from one client to another that tested the property without being opportunities
 	met           int // opportunities that met a fault window
 	violations    int
-	within        int // violations smaller than the clock error, not counted in violations
-	windowed      int // windows there are
-	skipped       int // windows that should have been searched and were not
-	undecided     int // of these, how many the sweep does not decide
-	excused       int // refusals that were not judged, because many acquires of unknown outcome may excuse them
+	within        int            // violations smaller than the clock error, not counted in violations
+	windowed      int            // windows there are
+	skipped       int            // windows that should have been searched and were not
+	undecided     int            // of these, how many the sweep does not decide
+	excused       int            // refusals that were not judged, because many acquires of unknown outcome may excuse them
+	notJudged     map[string]int // opportunities that were not judged, by reason
 	kept          []Violation
 }
 
@@ -77,6 +77,23 @@ func (t *tally) opportunity(d *docket, from, to int64) {
 	if d.ev.metFault(from, to) {
 		t.met++
 	}
+}
+
+// unjudged counts, if it is one, an opportunity that was not judged.
+func (t *tally) unjudged(opportunity bool, why string) {
+	if !opportunity {
+		return
+	}
+	t.notJudged = increased(t.notJudged, why, 1)
+}
+
+// increased adds to a count in a map that may be nil.
+func increased(counts map[string]int, name string, n int) map[string]int {
+	if counts == nil {
+		counts = map[string]int{}
+	}
+	counts[name] += n
+	return counts
 }
 
 // clientName gives the name of a record's client.

@@ -2,85 +2,151 @@ package checker
 
 import "github.com/lockbench/lockbench/history"
 
-// mutualExclusion: no two conflicting beliefs overlap. A belief is the time in which the lock had told a client that it holds: from
-// the return of the acquire to the first of release called, loss told, valid-until. Its violation is a broken promise of the
-// algorithm, or of the server under it, whatever the clients did with their time.
+// mutualExclusion: no two beliefs conflict for longer than the clock error. A belief is what the lock had told a client; two that conflict are a broken
+// promise of the algorithm, or of the server under it, whatever the clients did with their time.
 //
-// Why it is exact for locks that are not re-entrant: any linearization puts the grant A into [acquire.call, acquire.return] and the release
-// R into [release.call, release.return], so the lock is held at least during H = [acquire.return, release.call]. If
-// the H are disjoint, A = acquire.return and R = release.call is a linearization; an acquire of unknown
-// outcome may be read as no effect and is never needed. If two overlap there is none. Re-entrant holds are
-// merged to the outermost; for shared and exclusive holds only pairs with an exclusive one count; for permits the number in force.
-// Checked against Porcupine in TestSweepAgreesWithPorcupine.
+// Why that is exact: any execution of VERDICTS §2 has a hold in force from the return of its acquire to the call of its release or until it lapses, that
+// is during its belief. If beliefs do not conflict, the order of their starts is an execution. An acquire of unknown outcome may be read as
+// no effect and is never needed.
 //
-// Opportunities are hand-overs: two consecutive beliefs of different clients. A history with a grant and without a hand-over has tested
-// exclusion when another client asked as well and was refused or not answered, when the holder of a re-entrant lock asked again, or
-// when a client that was not answered did. With one client alone and all answered it has not, and is inconclusive.
-//
-// Limits: a lock that gives no valid-until is held to lease - drift from the call. An overlap no longer than the clock error between
-// recorders is reported apart.
+// An opportunity is a grant after another that it would conflict with. It is not judged when its belief, or the end of the one before, depends on a
+// time that is missing, when it was over before its client was told, or when the overlap is within the clock error.
+// No opportunity is inconclusive: nobody met.
 type mutualExclusion struct {
 	tally
-	d    *docket
-	over *overlaps
-	last interval
-	asks *record // the latest acquire, whatever came of it
+	d     *docket
+	over  *overlaps
+	maybe *overlaps // where the ends of beliefs are not all known: each as late as it can have been
+	met   rivals
+	last  int64 // when the latest grant was told
 }
 
+// The reasons for which an opportunity isn't judged.
+const (
+	withinClockError = "within the clock error"
+	endNotKnown      = "the end of a belief is not known"
+	overWhenTold     = "over when its client was told"
+	metAFault        = "met a fault"
+	sharedWrites     = "beside writes under shared holds"
+	unknownOutcomes  = "an operation of unknown outcome may explain it"
+	notSearched      = "not searched"
+)
+
 func newMutualExclusion(d *docket) *mutualExclusion {
-	same := d.a.header.Kind == history.Mutex || d.a.header.Kind == history.Semaphore
-	return &mutualExclusion{tally: tally{property: history.MutualExclusion, applies: true}, d: d, over: newOverlaps(d.a.header, same)}
+	m := &mutualExclusion{tally: tally{property: history.MutualExclusion, applies: d.k.count(history.Acquire, history.OK, history.Busy, history.Fail, history.Unknown) > 0}, d: d,
+		over: newOverlaps(d.a.header), met: rivals{h: d.a.header}}
+	if d.k.doubts {
+		m.maybe = newOverlaps(d.a.header)
+	}
+	if !m.applies {
+		m.note = "nobody asked for it"
+	}
+	return m
 }
 
 func (m *mutualExclusion) called(*record) {}
 
 func (m *mutualExclusion) returned(r *record) {
-	m.asked(r)
 	if r.op != history.Acquire && r.op != history.Extend || r.outcome != history.OK {
 		return
 	}
 	d := m.d.k.detailOf(r)
-	if d.role != starts {
+	if d.role != starts && r.op == history.Extend {
 		return
 	}
-	i := interval{r, r.ret, d.end}
-	if m.last.r != nil && m.last.r.client != r.client {
-		m.opportunity(m.d, m.last.start, i.start)
+	hold := m.d.a.holdOf[r.line-1]
+	i := interval{r, hold, r.ret, d.end}
+	with, lasted := m.over.add(i)
+	open := false
+	if m.maybe != nil {
+		i.end = m.d.k.perhaps(d)
+		more, longer := m.maybe.add(i)
+		open = len(more) > 0 && longer > m.d.a.header.ClockError && lasted <= m.d.a.header.ClockError
 	}
-	m.last = i
-	if with := m.over.add(i); len(with) > 0 && m.d.rules.on("belief-overlap") {
-		m.found(m.d, overlapViolation(m.d, i, with), func() []history.Operation { return m.d.episodes(i, with) })
+	if d.role == nested { // within a belief of its client, which was judged
+		return
+	}
+	grant := m.d.k.details.at(int(hold)-1) == d
+	since := max(m.last, 0)
+	m.last = r.ret
+	meets := m.met.add(r, d.end > r.ret || i.end > r.ret)
+	switch {
+	case len(with) > 0 && m.d.rules.on("belief-overlap"):
+		v := overlapViolation(m.d, interval{r, hold, r.ret, d.end}, with, lasted)
+		m.found(m.d, v, func() []history.Operation { return m.d.episodes(i, with) })
+		if v.WithinClockError {
+			m.unjudged(grant && meets, withinClockError)
+		} else {
+			m.opportunity(m.d, since, r.ret)
+		}
+	case open:
+		m.unjudged(grant && meets, endNotKnown)
+	case !grant || !meets:
+	case d.end <= r.ret && i.end > r.ret:
+		m.unjudged(true, endNotKnown)
+	case d.end <= r.ret:
+		m.unjudged(true, overWhenTold)
+	default:
+		m.opportunity(m.d, since, r.ret)
 	}
 }
 
-// asked counts the turns from one asking client to another, and to itself where it may enter again or contends with a grant of its own
-// that it was not told of.
-func (m *mutualExclusion) asked(r *record) {
-	if r.op != history.Acquire {
-		return
-	}
-	if m.asks != nil && (m.asks.client != r.client || m.asks.outcome == history.Unknown || m.d.a.header.Kind == history.Reentrant) {
-		m.contested++
-	}
-	m.asks = r
+func (m *mutualExclusion) done() {}
+
+// rivals tells whether a grant came after others that it would conflict with.
+type rivals struct {
+	h         history.Header
+	grants    int
+	exclusive parties
+	shared    parties
 }
 
-// done forgets the contest for a key that nobody was granted: it tells nothing of exclusion.
-func (m *mutualExclusion) done() {
-	if m.last.r == nil {
-		m.contested = 0
+// parties are the clients of some grants: none, one, or more than one.
+type parties struct {
+	n   int
+	one uint32
+}
+
+func (p *parties) add(client uint32) {
+	if p.n == 0 || p.n == 1 && p.one != client {
+		p.n, p.one = p.n+1, client
 	}
+}
+
+func (p *parties) other(client uint32) bool { return p.n > 1 || p.n == 1 && p.one != client }
+
+// add takes the next grant; one with a belief is what later ones meet.
+func (m *rivals) add(r *record, believed bool) (meets bool) {
+	shared := m.h.Kind == history.RW && r.mode == history.Shared
+	switch {
+	case m.h.Kind == history.Semaphore:
+		meets = m.grants >= max(m.h.Permits, 1)
+	case m.h.Kind == history.Reentrant || shared:
+		meets = m.exclusive.other(r.client)
+	case m.h.Kind == history.RW:
+		meets = m.exclusive.n > 0 || m.shared.other(r.client)
+	default:
+		meets = m.grants > 0
+	}
+	if !believed {
+		return meets
+	}
+	m.grants++
+	if shared {
+		m.shared.add(r.client)
+	} else {
+		m.exclusive.add(r.client)
+	}
+	return meets
 }
 
 // overlapViolation describes interval i, which began while others were in force.
-func overlapViolation(d *docket, i interval, with []interval) Violation {
-	v := Violation{At: i.start, Lasted: i.end - i.start}
+func overlapViolation(d *docket, i interval, with []interval, lasted int64) Violation {
+	v := Violation{At: i.start, Lasted: lasted, WithinClockError: lasted <= d.a.header.ClockError}
 	for _, w := range with {
 		v.Clients = append(v.Clients, d.clientName(w.r))
-		v.Lasted = min(v.Lasted, w.end-i.start)
 	}
 	v.Clients = append(v.Clients, d.clientName(i.r))
-	v.WithinClockError = d.a.header.ClockError > 0 && v.Lasted <= d.a.header.ClockError
 	return v
 }
 

@@ -1,7 +1,7 @@
 package checker
 
 import (
-	"container/heap"
+	"slices"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -9,119 +9,116 @@ import (
 // interval is a belief or a use.
 type interval struct {
 	r          *record
+	hold       uint32 // index of the hold that it is of
 	start, end int64
 }
 
-// covers tells whether i, which started no earlier, starts within other. Of two that start together, one that is an instant
-// may have come first.
-func (other interval) covers(i interval) bool {
-	return other.end > i.start && (other.start < i.start || i.end > i.start)
-}
-
-// overlaps finds conflicting intervals that arrive by start.
+// overlaps finds conflicting intervals that arrive by start: conflict as VERDICTS §1 defines it.
 //
-// Exclusive: intervals I1, I2, … by start are pairwise disjoint exactly when each starts at or after the largest end so far,
-// so one number is enough. Shared and exclusive: two numbers, one for each mode. Where a client does not conflict with itself, the
-// largest end of any other client is wanted, and that is known from the two largest ends of different clients.
-// Permits k: at the start of an interval, those that have not ended are all in force together; a heap of ends
-// counts them. Intervals are closed, so touching is no overlap: the grant may have been the instant after the release.
+// Two intervals conflict when one starts before the other ends, and the one that ends last among those that started earlier overlaps the longest. So the
+// largest end of those that an interval would conflict with is enough: of other holds for a mutex, of other clients for a re-entrant lock, of other
+// exclusive holds and of other clients' shared ones for shared and exclusive holds. That of all but one is known from the two largest of different ones.
+// Permits: at the start of an interval those that have not ended are in force together.
+//
+// Touching is no overlap, and what has no length overlaps nothing.
 type overlaps struct {
+	kind      history.Kind
 	permits   int
-	same      bool // a client conflicts with itself
-	exclusive ends
-	shared    ends
-	inForce   endHeap // permits > 1
+	exclusive ends // by hold
+	owners    ends // exclusive, by client
+	shared    ends // by client
+
+	inForce []interval // permits > 1
+	since   int64      // since when more than permits are in force, if they are
 }
 
-func newOverlaps(h history.Header, same bool) *overlaps {
-	o := &overlaps{permits: 1, same: same}
+func newOverlaps(h history.Header) *overlaps {
+	o := &overlaps{kind: h.Kind, permits: 1}
 	if h.Kind == history.Semaphore {
 		o.permits = max(h.Permits, 1)
 	}
 	return o
 }
 
-// add takes the next interval and gives those it conflicts with, the longest first; none when it conflicts with none. One that
-// ends before it starts is empty; one that ends when it starts is an instant, and conflicts with what it lies within.
-func (o *overlaps) add(i interval) (with []interval) {
-	if i.end < i.start {
-		return nil
+// add takes the next interval. It gives those that it conflicts with, none if there are none, and for how long it does in one stretch.
+func (o *overlaps) add(i interval) (with []interval, lasted int64) {
+	if i.end <= i.start {
+		return nil, 0
 	}
 	if o.permits > 1 {
 		return o.addPermit(i)
 	}
-	who := i.r.client
-	if o.same {
-		who = ^uint32(0)
-	}
-	conflict := o.exclusive.longestBut(who)
-	if i.r.mode == history.Exclusive {
-		if s := o.shared.longestBut(who); s.r != nil && (conflict.r == nil || s.end > conflict.end) {
-			conflict = s
+	var longest interval
+	switch {
+	case o.kind == history.Reentrant:
+		longest = o.owners.longestBut(i.r.client)
+	case o.kind == history.RW && i.r.mode == history.Shared:
+		longest = o.owners.longestBut(i.r.client)
+	default:
+		longest = o.exclusive.longestBut(i.hold)
+		if s := o.shared.longestBut(i.r.client); s.r != nil && (longest.r == nil || s.end > longest.end) {
+			longest = s
 		}
 	}
-	if conflict.r != nil && conflict.covers(i) {
-		with = []interval{conflict}
-	}
-	if i.r.mode == history.Shared {
-		o.shared.add(i)
+	if o.kind == history.RW && i.r.mode == history.Shared {
+		o.shared.add(i, i.r.client)
 	} else {
-		o.exclusive.add(i)
+		o.exclusive.add(i, i.hold)
+		o.owners.add(i, i.r.client)
 	}
-	return with
+	if longest.r == nil || longest.end <= i.start {
+		return nil, 0
+	}
+	return []interval{longest}, min(longest.end, i.end) - i.start
 }
 
-func (o *overlaps) addPermit(i interval) (with []interval) {
-	for len(o.inForce) > 0 && o.inForce[0].end <= i.start {
-		heap.Pop(&o.inForce)
+// addPermit counts. Intervals of one hold are one permit.
+func (o *overlaps) addPermit(i interval) (with []interval, lasted int64) {
+	full := len(o.inForce) > o.permits
+	o.inForce = slices.DeleteFunc(o.inForce, func(other interval) bool { return other.end <= i.start })
+	full = full && len(o.inForce) > o.permits
+	if at := slices.IndexFunc(o.inForce, func(other interval) bool { return other.hold == i.hold }); at >= 0 {
+		o.inForce[at].end = max(o.inForce[at].end, i.end)
+	} else {
+		with = slices.Clone(o.inForce)
+		o.inForce = append(o.inForce, i)
 	}
+	if !full {
+		o.since = i.start
+	}
+	if len(o.inForce) <= o.permits {
+		return nil, 0
+	}
+	var endings []int64
 	for _, other := range o.inForce {
-		if other.covers(i) {
-			with = append(with, other)
-		}
+		endings = append(endings, other.end)
 	}
-	if len(with) < o.permits {
-		with = nil
-	}
-	heap.Push(&o.inForce, i)
-	return with
+	slices.Sort(endings)
+	return with, endings[len(endings)-1-o.permits] - o.since
 }
 
-// ends keeps the two largest ends of different clients.
-type ends struct{ first, second interval }
+// ends keeps the two intervals with the largest ends of different owners.
+type ends struct {
+	first, second           interval
+	firstOwner, secondOwner uint32
+}
 
-func (e *ends) add(i interval) {
+func (e *ends) add(i interval, owner uint32) {
 	switch {
 	case e.first.r == nil || i.end >= e.first.end:
-		if e.first.r != nil && e.first.r.client != i.r.client {
-			e.second = e.first
+		if e.first.r != nil && e.firstOwner != owner {
+			e.second, e.secondOwner = e.first, e.firstOwner
 		}
-		e.first = i
-	case i.r.client != e.first.r.client && (e.second.r == nil || i.end > e.second.end):
-		e.second = i
+		e.first, e.firstOwner = i, owner
+	case owner != e.firstOwner && (e.second.r == nil || i.end > e.second.end):
+		e.second, e.secondOwner = i, owner
 	}
 }
 
-// longestBut gives the interval with the largest end among those of other clients.
-func (e *ends) longestBut(client uint32) interval {
-	if e.first.r != nil && e.first.r.client == client {
+// longestBut gives the interval with the largest end among those of other owners.
+func (e *ends) longestBut(owner uint32) interval {
+	if e.first.r != nil && e.firstOwner == owner {
 		return e.second
 	}
 	return e.first
-}
-
-// endHeap is a heap of intervals by end.
-type endHeap []interval
-
-func (h endHeap) Len() int           { return len(h) }
-func (h endHeap) Less(i, j int) bool { return h[i].end < h[j].end }
-func (h endHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *endHeap) Push(x any)        { *h = append(*h, x.(interval)) }
-
-// Pop removes the last, as container/heap asks.
-func (h *endHeap) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	*h = (*h)[:last]
-	return x
 }

@@ -63,7 +63,7 @@ func (p *progress) called(r *record) {
 	case r.granted() && p.d.k.detailOf(r).role == starts:
 		p.inFlight++
 	case r.outcome == history.Unknown:
-		p.take(plus(r.ret, p.d.a.header.Lease+leaseSlack(p.d.a.header)))
+		p.take(plus(r.ret, p.d.a.header.Lease+slack(p.d.a.header)))
 	}
 }
 
@@ -77,7 +77,7 @@ func (p *progress) returned(r *record) {
 	switch {
 	case r.outcome == history.OK && p.d.k.detailOf(r).role == starts:
 		p.granted(r)
-	case r.outcome == history.OK && r.op == history.Extend:
+	case r.outcome == history.OK && r.op == history.Extend && p.d.holdOf(r) != nil:
 		p.take(p.takenUntil(r))
 	case r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail):
 		p.failed(r)
@@ -89,7 +89,7 @@ func (p *progress) granted(r *record) {
 		p.inFlight--
 		p.opportunity(p.d, r.call, r.ret)
 		free := max(p.taken, r.call)
-		if r.ret-free >= p.limitFrom(free, r.ret) && !p.d.ev.metFault(free, r.ret) && p.d.rules.on("late-grant") {
+		if r.ret-free >= p.limitFrom(free, r.ret) && !p.d.ev.excused(p.d.clientName(r), free, r.ret) && p.d.rules.on("late-grant") {
 			p.report(r, r, free)
 		}
 	}
@@ -99,11 +99,15 @@ func (p *progress) granted(r *record) {
 
 // takenUntil gives until when a grant counts as taken.
 func (p *progress) takenUntil(r *record) int64 {
-	d := p.d.k.detailOf(r)
-	if t, ok := p.d.k.orphans[r.detail]; ok {
-		return plus(t, p.d.a.header.Lease+leaseSlack(p.d.a.header))
+	hold := p.d.a.holdOf[r.line-1]
+	if t, ok := p.d.k.orphans[hold]; ok {
+		return plus(t, p.d.a.header.Lease+slack(p.d.a.header))
 	}
-	return max(d.gone, d.end)
+	d := p.d.k.details.at(int(hold) - 1)
+	if r.op == history.Extend && d.gone < never {
+		return d.gone
+	}
+	return max(d.gone, p.d.k.detailOf(r).end)
 }
 
 func (p *progress) failed(r *record) {
@@ -143,7 +147,7 @@ func (p *progress) ghost(r *record) (t int64) {
 			continue
 		}
 		if g.to == never {
-			g.to = plus(g.died, leaseSlack(p.d.a.header))
+			g.to = plus(g.died, slack(p.d.a.header))
 		}
 		t = max(t, g.to)
 	}

@@ -16,7 +16,7 @@ type record struct {
 	op        history.Op
 	outcome   history.Outcome
 	mode      history.Mode
-	_         uint8
+	modeNamed bool // it says its mode
 }
 
 // granted tells a successful acquire.
@@ -33,32 +33,44 @@ func (r *record) spanning() bool {
 	return r.op == history.Use || r.op == history.Extend || r.op == history.Lost
 }
 
-// byCall orders records by time. In virtual time many share an instant: then what ended first comes first, and after that the
-// order of the file, in which a client's operations are as it did them.
+// byCall orders records by time. In virtual time many share an instant: then what ended first comes first, and of what ended together an
+// acquire before what may be done under it, and a release after that. The order of lines decides only between records that differ in nothing else.
 func byCall(a, b record) int {
 	switch {
 	case a.call != b.call:
 		return cmp.Compare(a.call, b.call)
 	case a.ret != b.ret:
 		return cmp.Compare(a.ret, b.ret)
+	case a.op != b.op:
+		return cmp.Compare(rank[a.op], rank[b.op])
+	case a.outcome != b.outcome:
+		return cmp.Compare(a.outcome, b.outcome)
+	case a.mode != b.mode:
+		return cmp.Compare(a.mode, b.mode)
 	}
 	return cmp.Compare(a.line, b.line)
 }
 
-// detail is the rest of a record. Which fields mean something depends on the operation.
+// rank is the order of operations that were called and returned together.
+var rank = [...]int{history.Acquire: 1, history.Use: 2, history.Write: 3, history.Extend: 4, history.Lost: 5, history.Release: 6}
+
+// detail is the rest of a record. Which fields mean something depends on the operation. That of the operation which began a hold is the hold.
 type detail struct {
 	fence uint64
 	token uint32 // number+1 in the dictionary; 0 = none
+	rare  uint32 // index+1 of what few details have
 	role  role
-	// released: of the release of a grant's hold, only an acquire of unknown outcome makes uncertain whether it freed the lock.
+	// released: an operation of the hold was answered so that it is gone. Else it ends by its lease, or not at all.
 	released bool
 
-	until int64 // grants and extends: as the history has it, 0 = none; writes: the value read
-	end   int64 // grants and extends: where the belief that starts here ends; writes: the value stored
-	gone  int64 // grants: the last instant at which the server may still have held it
+	until   int64   // grants and extends: valid-until as recorded, 0 = none; writes: the value read
+	end     int64   // grants and extends: where the belief that starts here surely ends; writes: the value stored
+	gone    int64   // holds: the last instant at which the server can have kept it
+	began   *record // beliefs: the operation at whose return it starts; of holds the one they began with
+	release *record // holds: the first release of it
 }
 
-// role is what a detail was found to be when holds were followed.
+// role is what a detail was found to be when holds were found.
 type role uint8
 
 const (
@@ -79,17 +91,22 @@ type chunk struct {
 
 // keyLog is everything that was recorded about one key.
 type keyLog struct {
-	name        string
-	number      int
-	chunks      []chunk
-	details     paged[detail]
-	counts      [history.Lost + 1][history.Unknown + 1]int
-	lastOK      int64 // latest call of a grant
-	longestWait int64 // longest call-to-return of a grant
-	fenced      bool
-	modes       [2]bool // in which modes it was granted
+	name         string
+	number       int
+	chunks       []chunk
+	details      paged[detail]
+	rares        paged[rare]
+	sharedWrites bool // a write under a hold that may be one of several
+	doubts       bool // the end of some belief is not known
+	counts       [history.Lost + 1][history.Unknown + 1]int
+	lastOK       int64 // latest call of a grant
+	longestWait  int64 // longest call-to-return of a grant
+	fenced       bool
+	modes        [2]bool // in which modes it was granted
 
-	// What following the clients found.
+	// What the pass over its holds found.
+	denials   []denial
+	claims    []claim
 	reentries int              // acquires and releases within a hold
 	cleanups  bool             // a client released after an acquire of unknown outcome
 	orphans   map[uint32]int64 // by grant: since when nobody will release it, where no lease ends it either

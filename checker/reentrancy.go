@@ -5,39 +5,43 @@ import "github.com/lockbench/lockbench/history"
 // reentrancy: the owner of a re-entrant lock may acquire it again, must release it as often as it acquired it, and holds until the
 // last of these releases.
 //
-// A refusal of the owner within its own belief is a violation, as is a release that is refused while an outer hold is still in
-// force, and a release that is accepted from a client that holds nothing. Each compares an answer with the count that the client's
-// own accepted operations give, which is exact because a client is sequential; clients with an operation of unknown outcome, a
-// hold that lapsed, or a fault that met the hold are not judged. An inner release that frees the lock shows as
-// a violation of mutual exclusion as well.
+// It is broken when the owner is refused within its own belief, when a release is refused although its hold's lease was running, and when a release is
+// accepted from a client that has no open hold. An inner release that frees the lock shows as a violation of mutual exclusion as well.
 //
-// Opportunities are re-entries and releases.
+// An opportunity is a re-entry, granted or refused, and a release. What met a confirmed fault of the client, or of a node that its commands went to, since the
+// hold began is not judged. A client that went in again after its lease had ended without asking the server has lapsed: its releases are not judged
+// until it is granted a hold that it asked the server for. A release that no open hold explains is not judged after an acquire of unknown outcome.
 //
 // Limits: the server's count is not read, only its effects.
 type reentrancy struct {
 	tally
-	d     *docket
-	owner map[uint32]*owner
+	d      *docket
+	owner  map[uint32]*owner
+	denied map[*record]*detail
 }
 
-// owner is the count of one client.
+// owner is what is known of one client.
 type owner struct {
-	depth  int
-	since  *record // the outermost grant
-	until  int64   // the belief's end as far as it is known
-	unsure bool
+	believes interval // the belief that lasts longest
+	lapsed   bool
+	unsure   bool // an acquire of unknown outcome, and no grant since
 }
 
 func newReentrancy(d *docket) *reentrancy {
 	r := &reentrancy{tally: tally{property: history.Reentrancy, applies: d.a.header.Kind == history.Reentrant}, d: d, owner: map[uint32]*owner{}}
 	if !r.applies {
 		r.note = "the lock is not re-entrant"
+		return r
+	}
+	r.denied = map[*record]*detail{}
+	for _, x := range d.k.denials {
+		r.denied[x.r] = x.h
 	}
 	return r
 }
 
 func (e *reentrancy) called(r *record) {
-	if !e.applies || r.op == history.Use || r.op == history.Write {
+	if !e.applies || r.op != history.Acquire && r.op != history.Release {
 		return
 	}
 	o := e.owner[r.client]
@@ -45,84 +49,77 @@ func (e *reentrancy) called(r *record) {
 		o = &owner{}
 		e.owner[r.client] = o
 	}
-	switch r.op {
-	case history.Acquire:
+	if r.op == history.Acquire {
 		e.acquire(o, r)
-	case history.Release:
+	} else {
 		e.release(o, r)
-	case history.Extend:
-		e.extend(o, r)
-	case history.Lost:
-		o.depth, o.unsure = 0, true
 	}
 }
 
 func (e *reentrancy) acquire(o *owner, r *record) {
 	switch r.outcome {
 	case history.OK:
-		if o.depth > 0 && o.until <= r.call {
-			o.depth, o.unsure = 0, true // lapsed: it may have been given up
-		}
-		if o.depth > 0 {
+		d := e.d.k.detailOf(r)
+		if d.role == nested {
 			e.opportunity(e.d, r.call, r.ret)
-		} else {
-			o.since = r
 		}
-		o.depth++
-		o.until = e.until(r)
+		o.lapsed = o.lapsed && !e.d.asked(r) || o.believes.r != nil && d.role != nested && !e.d.asked(r)
+		o.unsure = false
+		if o.believes.r == nil || d.end > o.believes.end {
+			o.believes = interval{r: r, start: r.ret, end: d.end}
+		}
 	case history.Busy:
-		if e.healthy(o, r) && e.d.rules.on("owner-refused") {
-			e.report(o, r)
+		if b := o.believes; b.r != nil && b.start <= r.call && r.ret < b.end {
+			e.judge("owner-refused", o, b.r, r)
 		}
 	case history.Unknown:
 		o.unsure = true
 	}
 }
 
-func (e *reentrancy) until(r *record) int64 {
-	op := history.Operation{Call: r.call, ValidUntil: e.d.k.detailOf(r).until}
-	return until(e.d.a.header, &op)
-}
-
-// healthy tells whether the client holds for certain until r has returned.
-func (e *reentrancy) healthy(o *owner, r *record) bool {
-	return o.depth > 0 && !o.unsure && o.until > r.ret && !e.d.ev.metFault(o.since.call, r.ret)
+// asked tells whether the client sent the server anything for an acquire; where no commands are recorded, it did.
+func (d *docket) asked(r *record) bool {
+	client := d.clientName(r)
+	return len(d.ev.commands[client]) == 0 || len(d.ev.commandsOf(client, r.call, r.ret)) > 0
 }
 
 func (e *reentrancy) release(o *owner, r *record) {
-	e.opportunity(e.d, r.call, r.ret)
+	h := e.denied[r]
 	switch {
-	case r.outcome == history.OK && o.depth == 0 && !o.unsure:
-		if e.d.rules.on("release-of-nothing") {
-			e.report(o, r)
-		}
-	case r.outcome == history.NotHeld || r.outcome == history.LostHold:
-		if e.healthy(o, r) && e.d.rules.on("owner-not-held") {
-			e.report(o, r)
-		}
-		o.depth, o.unsure = 0, true
-	case r.outcome == history.Unknown || r.outcome == history.Fail:
-		o.unsure = true
-	case r.outcome == history.Busy:
-	}
-	o.depth = max(o.depth-1, 0)
-}
-
-func (e *reentrancy) extend(o *owner, r *record) {
-	switch r.outcome {
-	case history.OK:
-		o.until = max(o.until, e.until(r))
-	case history.LostHold, history.NotHeld:
-		o.depth, o.unsure = 0, true
+	case h != nil:
+		e.judge("owner-not-held", o, h.began, r)
+	case r.outcome == history.OK && e.d.holdOf(r) == nil && !o.unsure:
+		e.judge("release-of-nothing", o, nil, r)
+	case r.outcome == history.OK && e.d.holdOf(r) == nil:
+		e.unjudged(true, unknownOutcomes)
+	case r.outcome == history.OK || r.outcome == history.NotHeld || r.outcome == history.LostHold:
+		e.opportunity(e.d, r.call, r.ret)
 	}
 }
 
-func (e *reentrancy) report(o *owner, r *record) {
+// judge reports what an answer breaks, unless a fault or a lapse explains it.
+func (e *reentrancy) judge(rule string, o *owner, since, r *record) {
+	from := r.call
+	if since != nil {
+		from = since.call
+	}
+	switch {
+	case e.d.ev.excused(e.d.clientName(r), from, r.ret):
+		e.unjudged(true, metAFault)
+		return
+	case o.lapsed:
+		e.unjudged(true, "the client went in again after its lease had ended")
+		return
+	}
+	e.opportunity(e.d, r.call, r.ret)
+	if !e.d.rules.on(rule) {
+		return
+	}
 	v := Violation{At: r.ret, Clients: []string{e.d.clientName(r)}}
 	e.found(e.d, v, func() []history.Operation {
 		out := []history.Operation{e.d.operation(r)}
-		if o.since != nil {
-			out = append(e.d.episode(o.since), out...)
+		if since != nil {
+			out = append(e.d.episode(since), out...)
 		}
 		return distinct(out)
 	})

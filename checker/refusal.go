@@ -58,7 +58,7 @@ func newRefusal(d *docket) *refusal {
 // takenBack tells whether an attempt that came to nothing may have held for a while: a reply was on its way for longer than the lease, and a lock
 // that looks at the clock then takes back what it was granted.
 func (f *refusal) takenBack(r *record) bool {
-	valid := f.d.a.header.Lease - leaseSlack(f.d.a.header) // a lock gives some of the lease away for drift
+	valid := f.d.a.header.Lease - slack(f.d.a.header) // a lock gives some of the lease away for drift
 	if f.d.a.header.Lease == 0 || r.ret-r.call < valid {
 		return false
 	}
@@ -81,7 +81,7 @@ func (w *witness) cut(now int64) {
 }
 
 // start takes a hold that has started.
-func (w *witness) start(d *detail) { w.gone, w.end = max(w.gone, d.gone), max(w.end, d.end) }
+func (w *witness) start(d, h *detail) { w.gone, w.end = max(w.gone, h.gone), max(w.end, d.end) }
 
 // of gives the witness that holds of a mode count for.
 func (f *refusal) of(m history.Mode) *witness {
@@ -107,7 +107,7 @@ func (f *refusal) called(r *record) {
 		f.late = max(f.late, r.ret)
 	}
 	if f.d.a.header.Votes {
-		f.votes.add(r, plus(r.ret, f.d.a.header.Lease+leaseSlack(f.d.a.header)))
+		f.votes.add(r, plus(r.ret, f.d.a.header.Lease+slack(f.d.a.header)))
 	}
 }
 
@@ -166,12 +166,13 @@ func (f *refusal) started(r *record) {
 	if r.mode == history.Exclusive {
 		f.shared.cut(r.ret)
 	}
-	f.of(r.mode).start(d)
+	h := f.d.holdOf(r)
+	f.of(r.mode).start(d, h)
 	if f.empty = min(f.empty, r.ret); d.end < r.ret {
-		f.empty = max(f.empty, d.gone)
+		f.empty = max(f.empty, h.gone)
 	}
 	if f.permits != nil {
-		f.permits.add(d.gone)
+		f.permits.add(h.gone)
 	}
 }
 

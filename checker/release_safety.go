@@ -6,37 +6,44 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// releaseSafety: a release ends no hold but the releaser's own.
+// releaseSafety: a release or extend that was accepted was the holder's own.
 //
-// Without commands: a release that is accepted although, from its call to its return, another client believed that it held, by a grant
-// that came after the releaser's own belief had ended. The lock cannot then have been the releaser's any more, so the release either ended the
-// other's hold or was accepted for nothing. The nodes of a deployment may disagree during a failover or
-// partition, so releases that meet one are not judged without commands.
+// An extend is broken when its hold cannot have been there. A release is broken when its hold cannot have been there and a hold with another token, that was
+// there throughout the release, is shown to be gone before its lease can have ended: its next operation is answered not_held or lost, or a
+// conflicting grant comes first. Without that the answer was lenient, and no violation. A hold cannot have been there when its lease had ended by any count,
+// and, where one excludes the other, once a later grant to another client has returned.
 //
-// With commands the question is put to the request that removed something, and to the node that answered: a DEL that removed a key, or a
+// With commands the question is put also to the request that removed something, and to the node that answered: a DEL that removed a key, or a
 // script within an accepted release that answered that it did, sent and answered while another client held by a later grant that it was
 // given on the same node. A compare-and-delete never does that: the key holds the other's token. A plain DEL of a key that
 // another client's shared hold had written ends that hold, whosever grant is later.
 //
-// Opportunities are releases that were accepted.
+// An opportunity is a release or extend that was accepted. What met a confirmed fault of the client, or of a node that its commands went to, since the
+// hold began is not judged without commands: the nodes may disagree.
 //
 // Limits: a release without a reply is not judged, because nobody knows when it took effect; what it destroys shows as a violation of
-// mutual exclusion. Semaphores of several permits are not judged. Extends of others' holds are a matter of renewal.
+// mutual exclusion. For semaphores of several permits only the end of the lease shows that a hold was gone.
 type releaseSafety struct {
 	tally
-	d      *docket
-	grants map[uint32]*record // last grant of each client
-	recent []interval         // beliefs that started last, of any client
+	d       *docket
+	recent  []interval // beliefs that started last, of any client
+	lapsed  map[*record]*detail
+	several bool
 }
 
 // maxRecent is how many beliefs are looked at: more cannot have started within one release of a lock that excludes.
 const maxRecent = 64
 
 func newReleaseSafety(d *docket) *releaseSafety {
-	s := &releaseSafety{tally: tally{property: history.ReleaseSafety, applies: true}, d: d, grants: map[uint32]*record{}}
-	if d.a.header.Kind == history.Semaphore && d.a.header.Permits > 1 {
-		s.applies, s.note = false, "a semaphore of several permits has many holders"
+	n := d.k.count(history.Release, history.OK) + d.k.count(history.Extend, history.OK)
+	s := &releaseSafety{tally: tally{property: history.ReleaseSafety, applies: n > 0}, d: d, lapsed: map[*record]*detail{}}
+	if !s.applies {
+		s.note = "nothing was released or extended"
 	}
+	for _, c := range d.k.claims {
+		s.lapsed[c.r] = c.h
+	}
+	s.several = d.a.header.Kind == history.Semaphore && d.a.header.Permits > 1
 	return s
 }
 
@@ -45,16 +52,106 @@ func (s *releaseSafety) called(*record) {}
 func (s *releaseSafety) returned(r *record) {
 	switch {
 	case !s.applies:
-	case r.granted() && s.d.k.detailOf(r).role == starts:
-		s.grants[r.client] = r
-		s.believe(interval{r, r.ret, s.d.k.detailOf(r).end})
-	case r.op == history.Release && r.outcome == history.OK:
-		s.opportunity(s.d, r.call, r.ret)
-		if victim := s.victim(r); victim != nil && s.d.rules.on("mis-unlock") {
-			v := Violation{At: r.call, Clients: []string{s.d.clientName(victim), s.d.clientName(r)}}
-			s.found(s.d, v, func() []history.Operation { return s.both(victim, r) })
+	case r.outcome == history.OK && (r.op == history.Release || r.op == history.Extend):
+		s.judge(r)
+	}
+	if r.outcome == history.OK && (r.op == history.Acquire || r.op == history.Extend) && s.d.k.detailOf(r).role == starts {
+		s.believe(interval{r: r, hold: s.d.a.holdOf[r.line-1], start: r.ret, end: s.d.k.detailOf(r).end})
+	}
+}
+
+func (s *releaseSafety) judge(r *record) {
+	victim := s.victim(r)
+	if victim == nil && (r.op == history.Extend || !s.commands(r)) && s.cannotHaveBeen(r) {
+		from := r.call
+		if h := s.d.holdOf(r); h != nil {
+			from = h.began.call
+		}
+		if s.d.ev.excused(s.d.clientName(r), from, r.ret) {
+			s.unjudged(true, metAFault)
+			return
+		}
+		victim = r
+		if r.op == history.Release {
+			victim = s.shownGone(r)
 		}
 	}
+	s.opportunity(s.d, r.call, r.ret)
+	if victim == nil || !s.d.rules.on("mis-unlock") {
+		return
+	}
+	v := Violation{At: r.call, Clients: []string{s.d.clientName(r)}}
+	if victim == r {
+		if g := s.later(r); g != nil {
+			victim = g
+		}
+	}
+	if victim != r {
+		v.Clients = []string{s.d.clientName(victim), s.d.clientName(r)}
+	}
+	s.found(s.d, v, func() []history.Operation { return s.both(victim, r) })
+}
+
+// commands tells whether the commands of r's client were recorded.
+func (s *releaseSafety) commands(r *record) bool { return len(s.d.ev.commands[s.d.clientName(r)]) > 0 }
+
+// cannotHaveBeen tells whether r's hold was gone by r's call, whatever happened.
+func (s *releaseSafety) cannotHaveBeen(r *record) bool {
+	_, lapsed := s.lapsed[r]
+	return lapsed || s.later(r) != nil
+}
+
+// later gives a conflicting grant to another client, after that of r's hold, which had returned by r's call.
+func (s *releaseSafety) later(r *record) *record {
+	own := s.d.holdOf(r)
+	if own == nil || s.several {
+		return nil
+	}
+	for i := len(s.recent) - 1; i >= 0; i-- {
+		g := s.recent[i]
+		conflict := own.began.mode == history.Exclusive || g.r.mode == history.Exclusive
+		if conflict && g.r.client != r.client && g.start+s.d.a.header.ClockError < r.call && s.d.k.from(g.r) > own.began.ret+s.d.a.header.ClockError {
+			return g.r
+		}
+	}
+	return nil
+}
+
+// shownGone gives a hold with another token that was there throughout release r and is shown to be gone before its lease can have ended.
+func (s *releaseSafety) shownGone(r *record) *record {
+	for _, i := range s.recent {
+		v := s.d.k.details.at(int(i.hold) - 1)
+		if own := s.d.holdOf(r); own == v || own != nil && own.token != 0 && own.token == v.token || i.start > r.call || i.end < r.ret {
+			continue
+		}
+		if s.endedEarly(v, i, r) {
+			return v.began
+		}
+	}
+	return nil
+}
+
+// endedEarly tells whether a hold that was there until release r was then gone before its lease can have ended.
+func (s *releaseSafety) endedEarly(v *detail, i interval, r *record) (gone bool) {
+	end := never
+	if lease := s.d.a.header.Lease; lease > 0 {
+		end = plus(s.d.k.from(i.r), lease)
+	}
+	next, taken := never, never
+	s.d.k.records(r.call, end, func(o *record) {
+		its := s.d.holdOf(o) == v
+		switch {
+		case o.op == history.Use || o.op == history.Write || o.op == history.Lost:
+		case its && o.call >= r.call && o.call < next:
+			refused := o.outcome == history.NotHeld || o.outcome == history.LostHold
+			next, gone = o.call, refused && o.ret <= end
+		case o.granted() && !its && !s.several && o.client != v.began.client && (o.mode == history.Exclusive || v.began.mode == history.Exclusive):
+			if o.ret < end && s.d.k.from(o) > i.start {
+				taken = min(taken, o.ret)
+			}
+		}
+	})
+	return gone || taken < next
 }
 
 func (s *releaseSafety) believe(i interval) {
@@ -67,26 +164,22 @@ func (s *releaseSafety) believe(i interval) {
 
 // both gives the holds of the victim and of the releaser, and the release.
 func (s *releaseSafety) both(victim, r *record) []history.Operation {
-	out := s.d.episode(victim)
-	if own := s.grants[r.client]; own != nil {
-		out = append(out, s.d.episode(own)...)
+	var out []history.Operation
+	if victim != r {
+		out = s.d.episode(victim)
+	}
+	if own := s.d.holdOf(r); own != nil {
+		out = append(out, s.d.episode(own.began)...)
 	}
 	return distinct(append(out, s.d.operation(r)))
 }
 
-// victim gives the grant whose hold release r ended, nil if it ended none.
+// victim gives the grant whose hold the commands of release r ended, nil if they ended none.
 func (s *releaseSafety) victim(r *record) *record {
-	if s.alone(r) {
+	if r.op != history.Release || s.several || s.alone(r) {
 		return nil
 	}
-	client := s.d.clientName(r)
-	if len(s.d.ev.commands[client]) == 0 {
-		if s.d.ev.split(r.call, r.ret) {
-			return nil
-		}
-		return s.holder(r, r.call, r.ret, nil)
-	}
-	for _, c := range s.d.ev.commandsOf(client, r.call, r.ret) {
+	for _, c := range s.d.ev.commandsOf(s.d.clientName(r), r.call, r.ret) {
 		next := c.Sent == r.ret && c.Sent > r.call // sent by the call that came at the same instant
 		if next || !removed(c) {
 			continue
@@ -108,17 +201,16 @@ func (s *releaseSafety) alone(r *record) bool {
 	})
 }
 
-// holder gives the grant of another client by which it held, from one instant to another, and which came after r's client had
-// ceased to. Where both believe at once the lock has two holders, and who may release is not the question.
+// holder gives the grant of another client by which it held, from one instant to another, and which came after that of r's own hold: what was
+// removed then was the other's, whether the own hold was gone or overwritten.
 func (s *releaseSafety) holder(r *record, from, to int64, c *history.Command) *record {
-	own := s.grants[r.client]
+	own := s.d.holdOf(r)
 	if own == nil {
 		return nil
 	}
 	for _, i := range s.recent {
-		conflict := own.mode == history.Exclusive || i.r.mode == history.Exclusive
-		later := i.start >= s.d.k.detailOf(own).end && i.start > own.ret
-		if conflict && later && i.r.client != r.client && i.start < from && i.end >= to && s.sameNode(i.r, c) {
+		conflict := own.began.mode == history.Exclusive || i.r.mode == history.Exclusive
+		if conflict && i.start > own.began.ret && i.r.client != r.client && i.start < from && i.end >= to && s.sameNode(i.r, c) {
 			return i.r
 		}
 	}
@@ -135,8 +227,8 @@ func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
 	for _, g := range s.d.ev.commandsOf(s.d.clientName(grant), grant.call, grant.ret) {
 		if names(g, s.d.k.name) {
 			nodes[g.Node] = true
-			if g.Node == c.Node && (!scripted(g.Name) || !plain) { // beside plain commands, scripts only give back
-				plain = !scripted(g.Name)
+			if g.Node == c.Node && (!isScript(g.Name) || !plain) { // beside plain commands, scripts only give back
+				plain = !isScript(g.Name)
 				here = (g.Reply == "OK" || positive(g.Reply)) || here && !plain
 			}
 			sameKey = sameKey || g.Node == c.Node && share(redisKeys(&g), redisKeys(c))
@@ -147,7 +239,7 @@ func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
 
 // reader gives a shared hold of another client that had written a key which the plain command c removed.
 func (s *releaseSafety) reader(r *record, c *history.Command) *record {
-	if scripted(c.Name) {
+	if isScript(c.Name) {
 		return nil
 	}
 	for _, i := range s.recent {
@@ -166,13 +258,11 @@ func (s *releaseSafety) reader(r *record, c *history.Command) *record {
 // removed tells a command that says it removed something.
 func removed(c history.Command) bool {
 	switch c.Name {
-	case "DEL", "UNLINK", "DELEX", "DELIFEQ", "EVAL", "EVALSHA":
+	case "DEL", "UNLINK", "DELEX", "DELIFEQ":
 		return c.Replied != 0 && positive(c.Reply)
 	}
-	return false
+	return isScript(c.Name) && c.Replied != 0 && positive(c.Reply)
 }
-
-func scripted(name string) bool { return name == "EVAL" || name == "EVALSHA" }
 
 // wrote tells a plain command that wrote its first argument.
 func wrote(c history.Command) bool {
@@ -181,13 +271,6 @@ func wrote(c history.Command) bool {
 		return len(c.Args) > 0 && (c.Reply == "OK" || positive(c.Reply))
 	}
 	return false
-}
-
-// split tells whether the nodes may have disagreed at some time up to to.
-func (e *evidence) split(from, to int64) bool {
-	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
-		return w.Start <= to && (w.Fault == faultFailover || w.Fault == faultPartition && w.Last() >= from)
-	})
 }
 
 func (s *releaseSafety) done() {}

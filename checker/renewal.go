@@ -2,160 +2,71 @@ package checker
 
 import "github.com/lockbench/lockbench/history"
 
-// renewal: a lease that is extended in time goes on, and nobody extends what is not his.
+// renewal: a lease that is extended in time goes on, and nobody renews what has been given back.
 //
-// It is a violation when an extend, or a loss notice, says that the hold is gone while its lease was running and no fault met it; when an
-// extend is accepted that was called after the release of its hold had returned; and when an extend is accepted all the
-// while another client holds, whose grant came later.
+// It is broken when an extend is refused, or a loss told, while the lease of the hold was running by what its client had been told; and when an
+// extend is accepted that belongs to no hold: called after the release of its hold had returned, or after an acquire that ended without a grant.
+// That an extend renews what another holds is a matter of release-safety.
 //
-// Opportunities are extends and loss notices.
+// An opportunity is an extend that was answered, and a notice of a loss. What met a confirmed fault of the client, or of a node that its commands went to,
+// since the hold began is not judged.
 //
 // Limits: an extend that the lock does by itself is judged only if it was recorded. A self-renewing lock that loses a hold without saying
 // so shows as a violation of mutual exclusion.
 type renewal struct {
 	tally
-	d      *docket
-	holder map[uint32]*renewed
-	asking map[uint32]int // by client: extends that are not answered yet
-	newest interval       // the exclusive hold that started last
-}
-
-// renewed is what the extends of one client are about.
-type renewed struct {
-	grant    *record
-	until    int64
-	released *record
-	inner    int // grants inside the outermost that have not been released
-	// doubt: the outcome of an entry or of a release within the hold is unknown. The server may then count more entries than the
-	// client, and a renewal after the client's last release is of what the server still counts.
-	doubt bool
+	d *docket
 }
 
 func newRenewal(d *docket) *renewal {
-	n := d.k.count(history.Extend, history.OK, history.LostHold, history.NotHeld, history.Unknown, history.Fail, history.Busy) +
+	n := d.k.count(history.Extend, history.OK, history.LostHold, history.NotHeld, history.Unknown, history.Fail) +
 		d.k.count(history.Lost, history.None, history.OK)
-	r := &renewal{tally: tally{property: history.Renewal, applies: n > 0}, d: d, holder: map[uint32]*renewed{}, asking: map[uint32]int{}}
-	if !r.applies {
-		r.note = "nothing was extended or reported lost"
-	}
-	return r
-}
-
-func (w *renewal) called(r *record) {
-	if r.op == history.Extend {
-		w.asking[r.client]++
-	}
-}
-
-// returned looks at what the client knows: extends count when they are answered.
-func (w *renewal) returned(r *record) {
+	w := &renewal{tally: tally{property: history.Renewal, applies: n > 0}, d: d}
 	if !w.applies {
-		return
+		w.note = "nothing was extended or reported lost"
 	}
-	h := w.holder[r.client]
-	if h != nil && r.outcome == history.Unknown && r.op != history.Extend && w.reentrant() {
-		h.doubt = true
-	}
-	switch r.op {
-	case history.Acquire:
-		w.acquire(r)
-	case history.Release:
-		if h != nil {
-			h.release(r)
-		}
-	case history.Extend, history.Lost:
-		if r.op == history.Extend {
-			w.asking[r.client]--
-		}
-		w.opportunity(w.d, r.call, r.ret)
-		if h != nil {
-			w.told(h, r)
-		}
-	}
+	return w
 }
 
-func (w *renewal) reentrant() bool { return w.d.a.header.Kind == history.Reentrant }
+func (w *renewal) called(*record) {}
 
-func (w *renewal) acquire(r *record) {
-	if !r.granted() {
-		return
-	}
-	h := w.holder[r.client]
-	if h != nil && h.released == nil && w.reentrant() {
-		h.inner++
-		h.until = w.until(r)
-		return
-	}
-	lasts := h != nil && (h.until >= r.call || w.asking[r.client] > 0) // what the server counts of the hold before
-	w.holder[r.client] = &renewed{grant: r, until: w.until(r), doubt: lasts && h.doubt}
-	if d := w.d.k.detailOf(r); r.mode == history.Exclusive && d.role == starts {
-		w.newest = interval{r, r.ret, d.end}
-	}
-}
-
-// release ends the innermost grant; with the outermost the renewals must end.
-func (h *renewed) release(r *record) {
-	if h.inner > 0 && r.outcome == history.OK {
-		h.inner--
-		return
-	}
-	h.released = r
-}
-
-func (w *renewal) until(r *record) int64 {
-	op := history.Operation{Call: r.call, ValidUntil: w.d.k.detailOf(r).until}
-	return until(w.d.a.header, &op)
-}
-
-func (w *renewal) told(h *renewed, r *record) {
-	gone := r.op == history.Lost || r.outcome == history.LostHold || r.outcome == history.NotHeld
-	if gone && w.ofAnother(h, r) {
-		return // a renewal that was too late for the hold before this one, and was refused: nothing is lost
-	}
+func (w *renewal) returned(r *record) {
 	switch {
-	case gone && h.released == nil && h.until > r.ret && h.until != never && !w.d.ev.metFault(h.grant.call, r.ret):
-		w.report("healthy-lost", h, r, nil)
-	case r.outcome != history.OK || r.op != history.Extend:
-	case h.released != nil && r.call > h.released.ret && h.released.outcome == history.OK && !w.ofAnother(h, r) && !h.doubt: // or of the next hold, whose acquire is to return
-		w.report("outlived-release", h, r, nil)
-	case w.another(h, r):
-		w.report("renewed-another", h, r, w.newest.r)
-	default:
-		h.until = w.until(r)
-	}
-	if gone {
-		h.until = min(h.until, r.ret)
+	case r.op == history.Extend && (r.outcome == history.Unknown || r.outcome == history.Fail):
+		w.unjudged(true, "not answered")
+	case r.op == history.Extend || r.op == history.Lost:
+		w.opportunity(w.d, r.call, r.ret)
 	}
 }
 
-// ofAnother tells whether the tokens say that r is not about the hold h.
-func (w *renewal) ofAnother(h *renewed, r *record) bool {
-	mine, its := w.d.k.tokenOf(h.grant), w.d.k.tokenOf(r)
-	return mine != 0 && its != 0 && mine != its
+func (w *renewal) done() {
+	for _, x := range w.d.k.denials {
+		if x.r.op == history.Release || x.until == never { // until told of a loss, and told
+			continue
+		}
+		if w.d.ev.excused(w.d.clientName(x.r), x.h.began.call, x.r.ret) {
+			w.opportunities--
+			w.unjudged(true, metAFault)
+			continue
+		}
+		w.report("healthy-lost", x.r, x.h.began)
+	}
+	for _, x := range w.d.k.claims {
+		if x.h == nil {
+			w.report("outlived-release", x.r, nil)
+		}
+	}
 }
 
-// another tells whether a client whose grant is later than h held from the call of r to its return.
-func (w *renewal) another(h *renewed, r *record) bool {
-	n := w.newest
-	oneHolder := w.d.a.header.Kind != history.Semaphore
-	return oneHolder && n.r != nil && n.r.client != r.client && n.start > h.grant.ret && n.start <= r.call && n.end >= r.ret && h.until <= r.call
-}
-
-func (w *renewal) report(rule string, h *renewed, r, other *record) {
+func (w *renewal) report(rule string, r, began *record) {
 	if !w.d.rules.on(rule) {
 		return
 	}
 	v := Violation{At: r.ret, Clients: []string{w.d.clientName(r)}}
-	if other != nil {
-		v.Clients = []string{w.d.clientName(other), w.d.clientName(r)}
-	}
 	w.found(w.d, v, func() []history.Operation {
-		out := append(w.d.episode(h.grant), w.d.operation(r))
-		if other != nil {
-			out = append(out, w.d.episode(other)...)
+		if began == nil {
+			return distinct(append(w.d.holdBefore(r, r.call), w.d.operation(r)))
 		}
-		return distinct(out)
+		return distinct(append(w.d.episode(began), w.d.operation(r)))
 	})
 }
-
-func (w *renewal) done() {}

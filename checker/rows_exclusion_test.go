@@ -48,13 +48,13 @@ var exclusionRows = []row{
 		a acquire 0 1 ok
 		b acquire 110 111 ok
 		b release 112 113 ok
-		a extend 120 121 ok`},
+		a extend 120 121 ok`, want: "release-safety×1"},
 	{name: "an extend that comes too late starts a belief", rule: "belief-overlap", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 110 111 ok
 		a extend 120 121 ok
-		b release 130 131 ok`, want: "mutual-exclusion×1 renewal×1"},
-	{name: "an extend answered lost ends the belief", head: leased, extra: Input{Faults: []history.Window{{Fault: "delete-key", Start: 1, End: 2}}}, ops: `
+		b release 130 131 ok`, want: "mutual-exclusion×1 release-safety×1"},
+	{name: "an extend answered lost ends the belief", head: leased, extra: Input{Faults: []history.Window{{Fault: "delete-key", Start: 1, End: 2, Confirmed: true}}}, ops: `
 		a acquire 0 1 ok
 		a extend 50 51 lost
 		b acquire 60 61 ok`},

@@ -8,7 +8,22 @@ var releaseRows = []row{
 		a acquire 0 1 ok
 		b acquire 110 111 ok
 		a release 120 121 ok
-		b release 130 131 ok`, want: "release-safety×1"},
+		b release 130 131 not_held`, want: "release-safety×1"},
+	{name: "a release of another's hold that the next grant shows", rule: "mis-unlock", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		a release 120 121 ok
+		c acquire 122 123 ok`, want: "mutual-exclusion×1 release-safety×1"},
+	{name: "accepted, and the other's hold was left alone", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		a release 120 121 ok
+		b release 130 131 ok`},
+	{name: "accepted, and the other's lease may have ended since", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		a release 120 121 ok
+		b release 211 212 not_held`},
 	{name: "a late release that is refused", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 110 111 ok

@@ -8,7 +8,7 @@ var renewalRows = []row{
 	{name: "an extend after the release", rule: "outlived-release", head: leased, ops: `
 		a acquire 0 1 ok
 		a release 10 11 ok
-		a extend 20 21 ok`, want: "renewal×1"},
+		a extend 20 21 ok`, want: "release-safety×1 renewal×1"},
 	{name: "an extend of the next hold, whose grant is not told yet", head: leased, ops: `
 		a acquire 0 1 ok token=t1
 		a release 10 11 ok token=t1
@@ -32,29 +32,30 @@ var renewalRows = []row{
 		a acquire 120 121 ok
 		a release 124 125 ok
 		a extend 140 141 ok`},
-	{name: "an extend after the release of a hold that began when none was under way", rule: "outlived-release", head: reentrant, ops: `
+	// The first hold is open still, for its inner release was not answered: the extend is one of it that comes late.
+	{name: "an extend after the release of a hold that began when none was under way", head: reentrant, ops: `
 		a acquire 0 1 ok
 		a acquire 2 3 ok
 		a release 4 5 unknown
 		a release 6 7 ok
 		a acquire 120 121 ok
 		a release 124 125 ok
-		a extend 140 141 ok`, want: "renewal×1"},
+		a extend 140 141 ok`},
 	{name: "an extend of an entry that was not answered", head: reentrant, ops: `
 		a acquire 0 1 ok
 		a acquire 2 3 unknown
 		a release 6 7 ok
 		a extend 20 21 ok`},
-	{name: "an extend of another's hold", rule: "renewed-another", head: leased, ops: `
+	{name: "an extend of another's hold", rule: "mis-unlock", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 110 111 ok
 		a extend 120 121 ok
-		b release 130 131 ok`, want: "mutual-exclusion×1 renewal×1"},
+		b release 130 131 ok`, want: "mutual-exclusion×1 release-safety×1"},
 	{name: "an extend of a lock that is free again", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 110 111 ok
 		b release 118 119 ok
-		a extend 120 121 ok`},
+		a extend 120 121 ok`, want: "release-safety×1"},
 	{name: "left behind", head: leased, opt: Options{Leftovers: []string{"key k"}}, want: "hygiene×1"},
 	{name: "nothing left behind", head: leased, opt: Options{Leftovers: []string{}}},
 }

@@ -33,7 +33,7 @@ var storeRows = []row{
 		a write 0 1 ok read=0 wrote=1
 		c write 2 3 unknown read=2 wrote=3
 		b write 4 5 unknown read=1 wrote=2`, opt: Options{Store: map[string]StoreEnds{"k": {Final: new(int64(3))}}}},
-	{name: "an unknown write takes the store back at the end", rule: "lost-update", head: forever, ops: `
+	{name: "an unknown write takes the store back at the end", rule: "final-value", head: forever, ops: `
 		a write 0 1 ok read=0 wrote=1
 		c write 2 3 unknown read=0 wrote=1
 		b write 4 5 ok read=1 wrote=2`, opt: Options{Store: map[string]StoreEnds{"k": {Final: new(int64(1))}}}, want: "store-integrity×1"},
@@ -47,9 +47,16 @@ var storeRows = []row{
 	{name: "a stale write is accepted", rule: "stale-write", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 110 111 ok
-		b release 112 113 ok
+		b write 112 112.5 ok
+		b release 112.5 113 ok
 		a write 120 121 ok
 		a release 122 123 not_held`, want: "store-integrity×1"},
+	{name: "a late write beside a hold that has written nothing", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		b release 112 113 ok
+		a write 120 121 ok
+		a release 122 123 not_held`},
 	{name: "a late write that met nobody", head: leased, ops: `
 		a acquire 0 1 ok
 		a write 120 121 ok
@@ -57,10 +64,11 @@ var storeRows = []row{
 		b write 132 133 ok`},
 	{name: "a lower fence is accepted", rule: "stale-fence", head: leased, ops: `
 		a acquire 0 1 ok fence=1
-		b acquire 110 111 ok fence=2
-		b write 112 113 ok fence=2
-		b release 114 115 ok
-		a write 120 121 ok fence=1`, want: "store-integrity×1"},
+		a release 2 3 ok
+		b acquire 0 11 ok fence=2
+		b write 12 13 ok fence=2
+		b release 14 15 ok
+		a write 20 21 ok fence=1`, want: "store-integrity×1"},
 	{name: "a lower fence before the store has seen the higher", head: leased, ops: `
 		a acquire 0 1 ok fence=1
 		b acquire 110 111 ok fence=2

@@ -32,12 +32,12 @@ var turnRows = []row{
 	{name: "a place that was kept", rule: "overtaken", head: history.Header{Kind: history.Mutex, Lease: 40 * msec, FIFO: true}, ops: overtaking,
 		extra: commands(asks("a", 2), asks("a", 15), asks("b", 10)), want: "fairness×1"},
 	{name: "a waiter met a fault", head: inTurn, ops: overtaking,
-		extra: Input{Commands: []history.Command{asks("a", 2), asks("b", 10)}, Faults: []history.Window{{Fault: "pause-client", Client: "a", Start: 3 * msec, End: 4 * msec}}}},
+		extra: Input{Commands: []history.Command{asks("a", 2), asks("b", 10)}, Faults: []history.Window{{Fault: "pause-client", Client: "a", Start: 3 * msec, End: 4 * msec, Confirmed: true}}}},
 
 	{name: "a waiter slept on", rule: "late-grant", head: woken, ops: lateBy1100, want: "progress×1"},
 	{name: "a lock that wakes nobody may be left free for a lease", head: history.Header{Kind: history.Mutex, Lease: 10_000 * msec}, ops: lateBy1100},
 	{name: "a message may have been lost", head: woken, ops: lateBy1100,
-		extra: Input{Faults: []history.Window{{Fault: "cut-pubsub", Client: "b", Start: 60 * msec, End: 61 * msec}}}},
+		extra: Input{Faults: []history.Window{{Fault: "cut-pubsub", Client: "b", Start: 60 * msec, End: 61 * msec, Confirmed: true}}}},
 	{name: "who gave up was kept from a free lock", rule: "free-but-refused", head: woken, ops: `
 		a acquire 0 1 ok
 		a release 100 101 ok

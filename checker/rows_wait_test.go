@@ -52,10 +52,15 @@ var waitRows = []row{
 	{name: "refused by another's attempt, where votes split", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, Votes: true}, ops: `
 		a acquire 0 5 busy
 		b acquire 2 4 busy`},
-	{name: "refused by the request of a client that crashed", head: leased, extra: Input{Faults: []history.Window{{Fault: "crash-client", Client: "a", Start: 30 * msec, Confirmed: true}}}, ops: `
+	{name: "refused by the request of a client that crashed", head: leased, extra: Input{Commands: []history.Command{asks("a", 29)},
+		Faults: []history.Window{{Fault: "crash-client", Client: "a", Start: 30 * msec, Confirmed: true}}}, ops: `
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 40 41 busy`},
+	{name: "refused beside a client that crashed and had asked for nothing", rule: "busy-witness", head: leased, extra: crashOf("a", 30*msec), ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 40 41 busy`, want: "refusal×1"},
 	// The reply told a of a hold that had ended on the way; while it was under way, it held, and refused b.
 	{name: "refused by a grant whose reply came after its lease", head: leased, ops: `
 		a acquire 0 300 ok until=120
@@ -110,7 +115,7 @@ var waitRows = []row{
 		b acquire 4 500 fail
 		c acquire 500 900 fail
 		b acquire 901 1200 fail`, want: "progress×1"},
-	{name: "the server was down meanwhile", head: leased, extra: Input{Faults: []history.Window{{Fault: "kill-server", Start: 5 * msec, End: 900 * msec}}}, ops: `
+	{name: "the server was down meanwhile", head: leased, extra: Input{Faults: []history.Window{{Fault: "kill-server", Start: 5 * msec, End: 900 * msec, Confirmed: true}}}, ops: `
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 4 1200 fail`},

@@ -8,109 +8,129 @@ import (
 
 // storeIntegrity: the guarded store shows no lost update and has accepted no stale write.
 //
-// Lost update. Every write says which value its writer had read before and which it stored. In an order of the accepted writes in which each
-// reads what the one before it stored, nothing is lost. That order is looked for step by step: the next write is one whose
-// call is not after the earliest return of those left, and among these one that read the current value, if
-// there is one. If the writes were done one after the other, as under a lock that works, the true next write is always such a
-// candidate, so no false alarm is raised. If no candidate read the current value, the one that returned first overwrote a value that
-// its writer had not read. Writes of unknown outcome are taken to have happened when they lead to a missing value or to the one found at the
-// end, and only then; a way on which nothing is lost comes first.
+// Lost update: no order of the writes is a chain; see chain. What the store held before the first write and at the end, where that is
+// known, is part of the chain.
 //
-// Stale write. Without fences: accepted although another client had been granted the lock exclusively after the writer's own grant and
-// before the write. With fences: accepted after a write with a higher fence had returned, or a second time round; a store that
-// compares fences never does that, and a lower fence accepted before the store has seen the higher one is not its fault.
+// Stale write: one accepted with a fence below that of a write which had returned before; or one under a hold that the server cannot have kept any more at the
+// write's call, when a write had returned under a hold that was asked for after its own was granted.
 //
-// Opportunities are accepted writes.
+// An opportunity is an accepted write under an exclusive hold of a lock with one permit, or under no hold. Beside writes under shared holds, or holds
+// of which there may be several, no chain is judged.
 //
-// Limits: a writer that never held the lock is not judged stale. When values repeat, a lost update can hide behind a write that happens
-// to restore the value. Semaphores of several permits guard no store.
+// Limits: when values repeat, a lost update can hide behind a write that happens to restore the value.
 type storeIntegrity struct {
 	tally
 	d       *docket
-	open    []*record // accepted writes that are not placed yet
-	unsure  []*record // writes of unknown outcome that are not used
-	known   bool      // value means something
-	value   int64
-	initial int64
-	gained  int64   // sum of wrote-read of the accepted writes
-	last    *record // placed last
+	chain   *chain
+	lenient *chain // with the clock error; nil where there is none
+	losses  int    // that remain with the clock error
 	damage  Damage
-	grants  map[uint32]int64 // by client: return of its last exclusive grant
-	newest  *record          // the last exclusive grant
-	fence   fenceSeen
-}
-
-// fenceSeen is the highest fence of the accepted writes that have returned.
-type fenceSeen struct {
-	r     *record
-	fence uint64
+	fence   *record // the returned write with the highest fence
+	newest  *record // the returned write whose hold was asked for last
 }
 
 func newStoreIntegrity(d *docket) *storeIntegrity {
-	s := &storeIntegrity{tally: tally{property: history.StoreIntegrity}, d: d, grants: map[uint32]int64{}}
-	if initial := d.opt.Store[d.k.name].Initial; initial != nil {
-		s.known, s.value, s.initial = true, *initial, *initial
+	n := d.k.count(history.Write, history.OK, history.Unknown)
+	s := &storeIntegrity{tally: tally{property: history.StoreIntegrity, applies: n > 0}, d: d}
+	if !s.applies {
+		s.note = "no writes to a guarded store were recorded"
+	}
+	s.chain = s.newChain(0)
+	s.chain.lost = s.lost
+	if e := d.a.header.ClockError; e > 0 && d.rules.on("clock-error") {
+		s.lenient = s.newChain(e)
+		s.lenient.lost = func(*record, *record) { s.losses++ }
 	}
 	return s
 }
 
-func (s *storeIntegrity) permits() bool {
-	return s.d.a.header.Kind == history.Semaphore && s.d.a.header.Permits > 1
+func (s *storeIntegrity) newChain(clockError int64) *chain {
+	c := &chain{k: s.d.k, error: clockError, ways: []way{{}}}
+	if initial := s.d.opt.Store[s.d.k.name].Initial; initial != nil {
+		c.ways[0] = way{started: true, initial: *initial, value: *initial}
+	}
+	return c
+}
+
+func (s *storeIntegrity) chains() []*chain {
+	if s.lenient == nil {
+		return []*chain{s.chain}
+	}
+	return []*chain{s.chain, s.lenient}
 }
 
 func (s *storeIntegrity) called(r *record) {
-	if s.permits() {
+	if !s.applies {
 		return
 	}
-	s.place(r.call)
+	for _, c := range s.chains() {
+		c.place(r.call)
+	}
 	if r.op != history.Write || r.outcome != history.OK && r.outcome != history.Unknown {
 		return
 	}
-	s.applies = true
 	valued := s.d.k.detailOf(r).role == valued
 	if r.outcome == history.Unknown {
-		if valued {
-			s.unsure = append(s.unsure, r)
+		for _, c := range s.chains() {
+			if valued && s.d.rules.on("unknown-write") {
+				c.unsure = append(c.unsure, r)
+			}
 		}
 		return
 	}
-	s.opportunity(s.d, r.call, r.ret)
+	switch {
+	case s.d.severalMayWrite(r):
+	case s.d.k.sharedWrites && valued:
+		s.unjudged(true, sharedWrites)
+	default:
+		s.opportunity(s.d, r.call, r.ret)
+	}
 	s.checkStale(r)
-	if valued {
-		s.open = append(s.open, r)
+	for _, c := range s.chains() {
+		if valued {
+			c.open = append(c.open, r)
+		}
 	}
 }
 
+// severalMayWrite tells whether a write is under a hold of which there may be several at once.
+func (d *docket) severalMayWrite(r *record) bool {
+	h := d.holdOf(r)
+	return h != nil && manyMayHold(d.a.header, h.began.mode)
+}
+
 func (s *storeIntegrity) returned(r *record) {
-	switch {
-	case r.granted() && r.mode == history.Exclusive && s.d.k.detailOf(r).role == starts:
-		s.grants[r.client] = r.ret
+	if r.op != history.Write || r.outcome != history.OK {
+		return
+	}
+	if s.fence == nil || s.d.k.detailOf(r).fence > s.d.k.detailOf(s.fence).fence {
+		s.fence = r
+	}
+	if h := s.d.holdOf(r); h != nil && (s.newest == nil || h.began.call > s.d.holdOf(s.newest).began.call) {
 		s.newest = r
-	case r.op == history.Write && r.outcome == history.OK:
-		if f := s.d.k.detailOf(r).fence; f > s.fence.fence {
-			s.fence = fenceSeen{r, f}
-		}
 	}
 }
 
 func (s *storeIntegrity) checkStale(w *record) {
-	if f := s.d.k.detailOf(w).fence; f != 0 {
-		if f < s.fence.fence && s.d.rules.on("stale-fence") {
-			s.stale(w, s.fence.r)
-		}
+	if f := s.fence; f != nil && s.d.k.detailOf(w).fence != 0 && s.d.k.detailOf(w).fence < s.d.k.detailOf(f).fence && f.ret < w.call && s.d.rules.on("stale-fence") {
+		s.stale(w, f)
 		return
 	}
-	granted, held := s.grants[w.client]
-	if held && s.newest.client != w.client && granted < s.newest.ret && s.newest.ret < w.call && s.d.rules.on("stale-write") {
-		s.stale(w, s.newest)
+	h := s.d.holdOf(w)
+	if n := s.newest; h != nil && n != nil && n.ret < w.call && h.gone < w.call && s.d.holdOf(n).began.call > h.began.ret && s.d.rules.on("stale-write") {
+		s.stale(w, n)
 	}
 }
 
 // stale reports write w, which came after what r did.
 func (s *storeIntegrity) stale(w, r *record) {
 	s.damage.StaleWrites++
-	v := Violation{At: w.call, Clients: []string{s.d.clientName(r), s.d.clientName(w)}, WithinClockError: w.call-r.ret < s.d.a.header.ClockError}
+	v := Violation{At: w.call, Clients: []string{s.d.clientName(r), s.d.clientName(w)}, WithinClockError: r.client != w.client && w.call-r.ret <= s.d.a.header.ClockError}
 	s.found(s.d, v, func() []history.Operation { return s.around(r, w) })
+	if v.WithinClockError {
+		s.opportunities--
+		s.unjudged(true, withinClockError)
+	}
 }
 
 // around gives the holds in which two operations happened, and the operations.
@@ -133,164 +153,60 @@ func distinct(ops []history.Operation) []history.Operation {
 	})
 }
 
-// place orders the writes of which nothing that is called from now on can come before.
-func (s *storeIntegrity) place(now int64) {
-	for len(s.open) > 0 {
-		first := slices.MinFunc(s.open, byReturn)
-		if first.ret >= now {
-			return
-		}
-		s.next(first)
-	}
-}
-
-func byReturn(a, b *record) int {
-	if a.ret != b.ret {
-		if a.ret < b.ret {
-			return -1
-		}
-		return 1
-	}
-	return int(a.line) - int(b.line)
-}
-
-// next places one write: first, or one that may come before it and read the current value.
-func (s *storeIntegrity) next(first *record) {
-	chosen := s.reader(first)
-	if chosen == nil {
-		s.useUnsure(first)
-		chosen = s.reader(first)
-	}
-	if chosen == nil {
-		chosen = first
-		if s.known && s.d.rules.on("lost-update") {
-			s.lost(chosen)
-		}
-	}
-	d := s.d.k.detailOf(chosen)
-	if !s.known {
-		s.known, s.initial = true, d.until
-	}
-	s.apply(chosen)
-	s.open = slices.DeleteFunc(s.open, func(r *record) bool { return r == chosen })
-}
-
-// reader gives a write that may be next and read the current value.
-func (s *storeIntegrity) reader(first *record) *record {
-	var best *record
-	for _, r := range s.open {
-		if r.call <= first.ret && s.known && s.d.k.detailOf(r).until == s.value && (best == nil || byReturn(r, best) < 0) {
-			best = r
-		}
-	}
-	return best
-}
-
-// useUnsure applies the writes of unknown outcome that lead to what a candidate has read, if there is a way on which nothing is lost. Where something
-// is lost in any case, that is a write which is known to have happened.
-func (s *storeIntegrity) useUnsure(first *record) {
-	if !s.known || !s.d.rules.on("unknown-write") {
+// lost reports a write that overwrote a value which its writer had not read.
+func (s *storeIntegrity) lost(last, w *record) {
+	if s.d.k.sharedWrites || !s.d.rules.on("lost-update") {
 		return
 	}
-	for _, r := range s.open {
-		if r.call > first.ret {
-			continue
-		}
-		if way, whole := s.way(s.d.k.detailOf(r).until, r.ret); whole {
-			s.supply(way)
-			return
-		}
-	}
-}
-
-// way gives writes of unknown outcome that end with the value to, each of which reads what the one before it stored, and tells whether the
-// first of them reads the current value. An effect may come at any time after its call, so the order of the calls says nothing; only those
-// called by a time count. Without a whole way it gives one whose first write overwrites a value unread; nil when nobody stored to.
-func (s *storeIntegrity) way(to, by int64) (way []*record, whole bool) {
-	tried := map[int64]bool{}
-	var back func(to int64) ([]*record, bool)
-	back = func(to int64) (way []*record, whole bool) {
-		if to == s.value {
-			return nil, true
-		}
-		tried[to] = true
-		for _, u := range s.unsure {
-			d := s.d.k.detailOf(u)
-			if d.end != to || u.call > by || tried[d.until] {
-				continue
-			}
-			before, whole := back(d.until)
-			if whole {
-				return append(before, u), true
-			}
-			if way == nil {
-				way = append(before, u)
-			}
-		}
-		return way, false
-	}
-	return back(to)
-}
-
-// supply applies writes of unknown outcome, one after the other.
-func (s *storeIntegrity) supply(way []*record) {
-	for _, u := range way {
-		if s.d.k.detailOf(u).until != s.value && s.d.rules.on("lost-update") {
-			s.lost(u)
-		}
-		s.apply(u)
-	}
-	s.unsure = slices.DeleteFunc(s.unsure, func(r *record) bool { return slices.Contains(way, r) })
-}
-
-func (s *storeIntegrity) apply(r *record) {
-	d := s.d.k.detailOf(r)
-	s.gained += d.end - d.until
-	s.value = d.end
-	s.last = r
-}
-
-// lost reports a write that overwrote a value which its writer had not read.
-func (s *storeIntegrity) lost(w *record) {
 	s.damage.LostUpdates++
 	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}} // it may have arrived at any time of the call
 	records := []*record{w}
-	if s.last != nil {
-		v.Clients = []string{s.d.clientName(s.last), s.d.clientName(w)}
-		records = []*record{s.last, w}
-		v.WithinClockError = w.call > s.last.ret && w.call-s.last.ret < s.d.a.header.ClockError
+	if last != nil {
+		v.Clients = []string{s.d.clientName(last), s.d.clientName(w)}
+		records = []*record{last, w}
 	}
 	s.found(s.d, v, func() []history.Operation { return s.around(records...) })
 }
 
 func (s *storeIntegrity) done() {
-	s.place(never)
-	for len(s.open) > 0 {
-		s.next(slices.MinFunc(s.open, byReturn))
-	}
-	switch {
-	case s.permits():
-		s.note = "a semaphore of several permits guards no store"
-	case !s.applies:
-		s.note = "no writes to a guarded store were recorded"
-	}
-	s.damage.Expected, s.damage.Final = s.initial+s.gained, s.value
-	if final := s.d.opt.Store[s.d.k.name].Final; final != nil && s.known {
-		s.final(*final)
-	}
-	s.damage.Missing = s.damage.Expected - s.damage.Final
-}
-
-// final compares with the value that was found in the store at the end, which writes of unknown outcome may have left there.
-func (s *storeIntegrity) final(found int64) {
-	way, _ := s.way(found, never)
-	s.supply(way)
-	s.damage.Expected = s.initial + s.gained
-	s.damage.Final = found
-	if found == s.value || s.last == nil || !s.d.rules.on("final-value") {
+	if !s.applies {
 		return
 	}
-	s.damage.LostUpdates++
-	v := Violation{At: s.last.ret, Clients: []string{s.d.clientName(s.last)}}
-	s.found(s.d, v, func() []history.Operation { return s.around(s.last) })
+	for _, c := range s.chains() {
+		c.place(never)
+	}
+	s.finish()
+	if s.chain.gaveUp {
+		s.unjudged(true, notSearched)
+	}
+	if s.lenient != nil && s.losses == 0 && s.damage.LostUpdates > 0 {
+		s.within += s.damage.LostUpdates
+		s.violations -= s.damage.LostUpdates
+		for i := range s.kept {
+			s.kept[i].WithinClockError = true
+		}
+		s.damage.LostUpdates = 0
+		s.unjudged(true, withinClockError)
+	}
+}
+
+// finish compares with the value that was found in the store at the end, which writes of unknown outcome may have left there.
+func (s *storeIntegrity) finish() {
+	end := s.chain.ways[0]
+	if !end.started || s.d.k.sharedWrites {
+		return
+	}
+	s.damage.Final = end.value
+	if final := s.d.opt.Store[s.d.k.name].Final; final != nil {
+		found, ok := s.chain.ending(*final)
+		end, s.damage.Final = found, *final
+		if !ok && end.last != nil && s.d.rules.on("final-value") {
+			s.damage.LostUpdates++
+			s.losses++
+			v := Violation{At: end.last.ret, Clients: []string{s.d.clientName(end.last)}}
+			s.found(s.d, v, func() []history.Operation { return s.around(end.last) })
+		}
+	}
+	s.damage.Expected = end.initial + s.chain.gained + end.gained
+	s.damage.Missing = s.damage.Expected - s.damage.Final
 }

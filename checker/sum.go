@@ -46,6 +46,11 @@ func sumProperty(a, b Property) Property {
 	}
 	out.Violations += b.Violations
 	out.Opportunities += b.Opportunities
+	out.Judged += b.Judged
+	out.NotJudged = maps.Clone(a.NotJudged)
+	for why, n := range b.NotJudged {
+		out.NotJudged = increased(out.NotJudged, why, n)
+	}
 	out.MetFault += b.MetFault
 	if a.Causes != nil || b.Causes != nil {
 		out.Causes = map[history.Cause]int{}

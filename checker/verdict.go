@@ -32,8 +32,10 @@ type Property struct {
 	Name          history.Property      `json:"name"`
 	Verdict       Result                `json:"verdict"`
 	Violations    int                   `json:"violations"`
-	Opportunities int                   `json:"opportunities"` // hand-overs, uses, writes, …: what could have gone wrong
-	MetFault      int                   `json:"met_fault"`     // of these, how many met a fault window
+	Opportunities int                   `json:"opportunities"`        // hand-overs, uses, writes, …: what could have gone wrong and was judged
+	Judged        int                   `json:"judged"`               // the same number
+	NotJudged     map[string]int        `json:"not_judged,omitempty"` // what could have gone wrong and was not judged, by reason
+	MetFault      int                   `json:"met_fault"`            // of these, how many met a fault window
 	Rate          float64               `json:"rate"`
 	CI95          [2]float64            `json:"ci95"` // Clopper–Pearson; with no violation the upper bound is about 3/n
 	Causes        map[history.Cause]int `json:"causes,omitempty"`

@@ -213,8 +213,8 @@ func (w *windows) start(r *record) {
 	if r.mode == history.Exclusive && w.permits() == 1 && !slices.ContainsFunc(w.belief, func(b interval) bool { return b.end > r.ret }) {
 		w.cover = min(w.cover, r.ret) // what was possible before is over
 	}
-	w.cover = max(w.cover, d.gone, r.ret)
-	w.belief = append(slices.DeleteFunc(w.belief, func(b interval) bool { return b.end <= r.ret }), interval{r, r.ret, d.end})
+	w.cover = max(w.cover, w.d.holdOf(r).gone, r.ret)
+	w.belief = append(slices.DeleteFunc(w.belief, func(b interval) bool { return b.end <= r.ret }), interval{r: r, start: r.ret, end: d.end})
 	w.settle(r.ret)
 	full := d.end > r.ret && len(w.belief) == w.permits() && (r.mode == history.Exclusive || w.d.a.header.Kind != history.RW)
 	// What is waiting is carried over: with twice as many done, carrying costs less than searching.

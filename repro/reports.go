@@ -24,8 +24,8 @@ func shows() map[string]string {
 		"bug-over-release":      "mutual-exclusion",
 		"bug-one-too-many":      "mutual-exclusion/double-grant",
 		"bug-inner-release":     "mutual-exclusion",
-		"bug-renews-anothers":   "renewal",
-		"bug-loss-ignored":      "renewal",
+		"bug-renews-anothers":   "release-safety",
+		"bug-loss-ignored":      "release-safety",
 		"bug-never-renews":      "mutual-exclusion",
 		"bug-short-inner-lease": "reentrancy",
 	}

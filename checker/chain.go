@@ -1,0 +1,181 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// chain looks for an order of the writes, each between its call and its return, in which each reads what the one before it stored, from one initial
+// value. Writes of unknown outcome may come once at any time after their call, or never.
+//
+// It keeps every way to explain the writes that have returned. A write has to be placed when nothing that is called from now on can come before it: then each way
+// is continued by the writes under way that lead to what it has read. With no way left the write has overwritten a value that its writer had not read,
+// and the search goes on from what it stored.
+type chain struct {
+	k      *keyLog
+	error  int64     // by how much the clocks of two clients may disagree
+	open   []*record // accepted writes that have to be placed yet
+	unsure []*record // writes of unknown outcome
+	ways   []way
+	lost   func(last, w *record)
+	gained int64 // sum of wrote-read of the accepted writes
+	gaveUp bool  // more ways than are tried
+}
+
+// way is one explanation.
+type way struct {
+	started bool // value means something
+	initial int64
+	value   int64
+	gained  int64     // by writes of unknown outcome
+	last    *record   // placed last
+	placed  []*record // of open
+	used    []*record // of unsure
+}
+
+// Bounds on what is tried for one write.
+const (
+	maxWays  = 1 << 10
+	maxTries = 1 << 14
+)
+
+func (c *chain) read(r *record) int64  { return c.k.detailOf(r).until }
+func (c *chain) wrote(r *record) int64 { return c.k.detailOf(r).end }
+
+// place places the writes of which nothing that is called at now or later can come before.
+func (c *chain) place(now int64) {
+	for len(c.open) > 0 {
+		first := slices.MinFunc(c.open, byReturn)
+		if now != never && plus(first.ret, c.error) >= now {
+			return
+		}
+		c.next(first)
+	}
+}
+
+func byReturn(a, b *record) int { return cmp.Or(cmp.Compare(a.ret, b.ret), byCall(*a, *b)) }
+
+// next places w in every way, after what may come before it.
+func (c *chain) next(w *record) {
+	var ways []way
+	seen := map[string]bool{}
+	tries := maxTries
+	for _, from := range c.ways {
+		if slices.Contains(from.placed, w) {
+			ways = append(ways, from)
+			continue
+		}
+		if len(c.open) == 1 && from.started && from.value == c.read(w) {
+			ways = append(ways, c.then(from, w, false))
+			continue
+		}
+		c.continued(from, w, &tries, seen, func(to way) { ways = append(ways, to) })
+	}
+	c.gained += c.wrote(w) - c.read(w)
+	if c.gaveUp = c.gaveUp || tries <= 0 || len(ways) > maxWays; len(ways) == 0 {
+		last := c.ways[0].last
+		if tries > 0 {
+			c.lost(last, w)
+		}
+		forced := c.then(c.ways[0], w, false)
+		forced.started = true
+		ways = []way{forced}
+	}
+	c.ways = ways[:min(len(ways), maxWays)]
+	for i := range c.ways {
+		c.ways[i].placed = without(c.ways[i].placed, w)
+	}
+	c.open = slices.DeleteFunc(c.open, func(r *record) bool { return r == w })
+}
+
+func without(list []*record, w *record) []*record {
+	if !slices.Contains(list, w) {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(r *record) bool { return r == w })
+}
+
+// then is a way and one more write.
+func (c *chain) then(from way, w *record, unsure bool) way {
+	to := from
+	if !from.started {
+		to.started, to.initial = true, c.read(w)
+	}
+	to.value, to.last = c.wrote(w), w
+	if unsure {
+		to.used = append(slices.Clone(from.used), w)
+		to.gained += c.wrote(w) - c.read(w)
+	} else {
+		to.placed = append(slices.Clone(from.placed), w)
+	}
+	return to
+}
+
+// continued gives every way from one that ends with w; with nil, every way on by writes of unknown outcome.
+func (c *chain) continued(from way, w *record, tries *int, seen map[string]bool, each func(way)) {
+	if *tries--; *tries < 0 {
+		return
+	}
+	key := fmt.Sprint(from.value, from.started, from.placed, from.used)
+	if seen[key] {
+		return
+	}
+	seen[key] = true
+	by := never
+	if w != nil {
+		by = plus(w.ret, c.error)
+		for _, r := range c.open {
+			if r.call > by || !c.may(from, r) {
+				continue
+			}
+			if to := c.then(from, r, false); r == w {
+				each(to)
+			} else {
+				c.continued(to, w, tries, seen, each)
+			}
+		}
+	}
+	for _, u := range c.unsure {
+		if u.call > by || slices.Contains(from.used, u) || from.started && c.read(u) != from.value {
+			continue
+		}
+		to := c.then(from, u, true)
+		if w == nil {
+			each(to)
+		}
+		c.continued(to, w, tries, seen, each)
+	}
+}
+
+// may tells whether an accepted write may be the next.
+func (c *chain) may(from way, r *record) bool {
+	if slices.Contains(from.placed, r) || from.started && c.read(r) != from.value {
+		return false
+	}
+	return !slices.ContainsFunc(c.open, func(o *record) bool { // one client does one thing after the other
+		return o != r && o.client == r.client && o.ret <= r.call && byCall(*o, *r) < 0 && !slices.Contains(from.placed, o)
+	})
+}
+
+// ending gives a way that ends with a value, by writes of unknown outcome if need be.
+func (c *chain) ending(value int64) (way, bool) {
+	for _, from := range c.ways {
+		if !from.started || from.value == value {
+			return from, true
+		}
+	}
+	tries := maxTries
+	var found *way
+	for _, from := range c.ways {
+		c.continued(from, nil, &tries, map[string]bool{}, func(to way) {
+			if found == nil && to.value == value {
+				found = &to
+			}
+		})
+	}
+	if found == nil {
+		return c.ways[0], tries < 0
+	}
+	return *found, true
+}
