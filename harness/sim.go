@@ -238,7 +238,7 @@ func (k *keeper) simulated(out sim.Outcome, now time.Time) error {
 	for i := range out.Ops {
 		out.Ops[i].ID = uint64(i) + 1
 	}
-	return errors.Join(k.saveHistory(history.Recorded{Header: out.Header, Ops: out.Ops, Commands: out.Commands}),
+	return errors.Join(k.saveHistory(history.Recorded{Header: out.Header, Ops: out.Ops, Commands: out.Commands, Scripts: out.Scripts}),
 		k.dir.SaveFunc(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, out.Windows) }),
 		k.saveRun(results.Driven, now))
 }

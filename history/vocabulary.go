@@ -41,5 +41,10 @@ const (
 	LostWakeup     Cause = "lost-wakeup"
 	Orphan         Cause = "orphan"
 	QuorumErosion  Cause = "quorum-erosion"
+	KeyDeleted     Cause = "key-deleted"  // an operator deleted it
+	Eviction       Cause = "eviction"     // the server was out of memory
+	Overbelief     Cause = "overbelief"   // the client had been told longer than the server kept it
+	LateRequest    Cause = "late-request" // the client's own, of an earlier attempt
+	OwnRelease     Cause = "own-release"  // the client's own, before it was done
 	CauseUnknown   Cause = "unknown"
 )

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/alicebob/miniredis/v2"
 )
 
 // dataset is a copy of all that a node holds, with the instants (by the node's own clock) at which keys expire, as Redis
@@ -33,31 +35,36 @@ func (n *node) copy(t time.Time) dataset {
 	own := n.clock.now(t)
 	d := dataset{at: t, turn: n.turn}
 	for _, key := range db.Keys() {
-		e := entry{key: key, kind: db.Type(key)}
-		switch e.kind {
-		case "string":
-			e.text, _ = db.Get(key)
-		case "hash":
-			names, _ := db.HKeys(key)
-			e.fields = make(map[string]string, len(names))
-			for _, f := range names {
-				e.fields[f] = db.HGet(key, f)
-			}
-		case "list":
-			e.items, _ = db.List(key)
-			e.items = slices.Clone(e.items)
-		case "set":
-			e.items, _ = db.Members(key)
-		case "zset":
-			scores, _ := db.SortedSet(key)
-			e.scores = maps.Clone(scores) // miniredis gives the map in which it keeps them
-		}
-		if left := db.TTL(key); left > 0 {
-			e.expires = own.Add(left)
-		}
-		d.entries = append(d.entries, e)
+		d.entries = append(d.entries, entryOf(db, key, own))
 	}
 	return d
+}
+
+// entryOf reads one key at a node's own time.
+func entryOf(db *miniredis.RedisDB, key string, own time.Time) entry {
+	e := entry{key: key, kind: db.Type(key)}
+	switch e.kind {
+	case "string":
+		e.text, _ = db.Get(key)
+	case "hash":
+		names, _ := db.HKeys(key)
+		e.fields = make(map[string]string, len(names))
+		for _, f := range names {
+			e.fields[f] = db.HGet(key, f)
+		}
+	case "list":
+		e.items, _ = db.List(key)
+		e.items = slices.Clone(e.items)
+	case "set":
+		e.items, _ = db.Members(key)
+	case "zset":
+		scores, _ := db.SortedSet(key)
+		e.scores = maps.Clone(scores) // miniredis gives the map in which it keeps them
+	}
+	if left := db.TTL(key); left > 0 {
+		e.expires = own.Add(left)
+	}
+	return e
 }
 
 // load replaces everything the node holds by a copy; what has expired meanwhile is left out.

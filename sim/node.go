@@ -8,6 +8,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // node is one Redis server of a world. Registering miniredis' commands is a fifth of the cost of a short schedule, so a
@@ -33,6 +35,9 @@ type node struct {
 
 	// scripts are the sources by digest that this server knows; a restart forgets them, as Redis does.
 	scripts map[string]string
+	// touched are the keys that commands have named, where named asks for them.
+	named   bool
+	touched []string
 }
 
 // nodeClock turns the bubble's time into the node's own: it may be off and it may run at another rate.
@@ -146,6 +151,9 @@ const version = "7.0.15"
 
 // command runs what is neither a script nor about scripts.
 func (n *node) command(s *session, name string, args []string) {
+	if n.named {
+		n.touched = append(n.touched, resp.Keys(args)...)
+	}
 	switch name {
 	case "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE":
 		n.subscribe(s, name, args[1:])

@@ -86,7 +86,8 @@ func TestExpectationsUseTheVocabulary(t *testing.T) {
 	causes := []history.Cause{history.LeaseOverrun, history.MisUnlock, history.DoubleGrant, history.ReaderEvicted,
 		history.StaleReentry, history.FailoverLoss, history.RestartLoss, history.ClockJump, history.ClockSkew,
 		history.NoExpiry, history.NeverGranted, history.AmbiguousReply, history.RenewalGap, history.Resurrection,
-		history.LostWakeup, history.Orphan, history.QuorumErosion, history.CauseUnknown}
+		history.LostWakeup, history.Orphan, history.QuorumErosion, history.KeyDeleted, history.Eviction, history.Overbelief, history.LateRequest,
+		history.OwnRelease, history.CauseUnknown}
 	for _, v := range all() {
 		for name, e := range v.Expect {
 			for _, b := range slices.Concat(e.Breaks, e.May) {

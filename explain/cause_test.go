@@ -1,0 +1,266 @@
+package explain_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/sim"
+)
+
+// rows are runs made by hand, at least one for each name of a cause. What is true of each is said above it.
+var rows = []struct{ what, text string }{
+	// Both clients write the key without a condition: whatever is left out, the second SET succeeds.
+	{"a blind SET", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300 : SET job a PX 300 -> OK
+		c2 acquire 10-12 ok valid=310 : SET job b PX 300 -> OK
+		violation mutual-exclusion 12-300 c1 c2 = double-grant`},
+	// Both found the key free, and both wrote the same value: the second SET changes nothing, and is a grant all the same.
+	{"look, then write", `
+		lock mutex 0
+		c1 acquire 0-6 ok : EXISTS job -> 0 @0-1 | SET job 1 -> OK @4-5
+		c2 acquire 0-8 ok : EXISTS job -> 0 @2-3 | SET job 1 -> OK @6-7
+		violation mutual-exclusion 8-50 c1 c2 = double-grant`},
+	// c1's lease ends at 301 and c2 is granted; c1's DEL at 350 deletes c2's key, so c3 is granted beside c2. Without that DEL c3 is refused.
+	// Between c1 and c2 it was the end of the lease, and c1 had been told so.
+	{"a release that does not look whose the key is", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300 : SET job 1 NX PX 300 -> OK
+		c1 use 2-349
+		c2 acquire 310-312 ok valid=610 : SET job 1 NX PX 300 -> OK
+		c2 use 312-500
+		c1 release 350-352 ok : DEL job -> 1
+		c3 acquire 360-362 ok valid=660 : SET job 1 NX PX 300 -> OK
+		violation mutual-exclusion 362-610 c2 c3 = mis-unlock
+		violation release-safety 350-352 c1 = mis-unlock
+		violation exclusive-use 312-349 c1 c2 = lease-overrun`},
+	// Readers share one field, which c2 deletes when it leaves although c1 is still inside: the writer finds nobody.
+	{"a mark that stands for two readers", `
+		lock rw 0
+		c1 acquire 0-2 ok shared : HSET job r 1 -> 1
+		c2 acquire 10-12 ok shared : HSET job r 1 -> 0
+		c2 release 20-22 ok : HDEL job r -> 1
+		c3 acquire 30-32 ok : HSETNX job w 1 -> 1 @31-32 | HEXISTS job r -> 0 @30-31
+		violation mutual-exclusion 32-100 c1 c3 = reader-evicted`},
+	// The key ends at 301, when c1 had been told that it holds until 600: c1 did nothing wrong, the lock told it too much.
+	{"told longer than the server kept it", `
+		lock mutex 600
+		c1 acquire 0-2 ok valid=600 : SET job a NX PX 300 -> OK
+		c2 acquire 310-312 ok valid=910 : SET job b NX PX 300 -> OK
+		violation mutual-exclusion 312-600 c1 c2 = overbelief`},
+	// The lock renews in the background, once at 100 and then no more: the key ends at 401 under a client that was promised renewals.
+	{"a watchdog that stopped", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=9000 : SET job a NX PX 300 -> OK
+		c1 background 100-102 : PEXPIRE job 300 -> 1
+		c2 acquire 410-412 ok valid=9000 : SET job b NX PX 300 -> OK
+		violation mutual-exclusion 412-600 c1 c2 = renewal-gap`},
+	// The reader's mark ends at 301 and the writer comes in; then the reader extends, and the blind SET makes its mark again.
+	{"an extend that makes a key that was gone", `
+		lock rw 300
+		c1 acquire 0-2 ok shared valid=300 : SET job:r a PX 300 -> OK
+		c2 acquire 310-330 ok valid=630 : EXISTS job:r -> 0 @311-312 | SET job:w b NX PX 300 -> OK @313-314
+		c1 extend 320-322 ok valid=620 : SET job:r a PX 300 -> OK @320-321
+		violation mutual-exclusion 330-620 c1 c2 = resurrection`},
+	// The node came back without the key, and granted it again while c1 still held.
+	{"a restart without the key", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
+		effect n0 100 restarted turn=0 lost=job
+		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
+		violation mutual-exclusion 112-1000 c1 c2 = restart-loss`},
+	// The replica that was promoted had nothing of c1's grant.
+	{"a failover without the key", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
+		effect n0 100 promoted turn=0 lost=job
+		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
+		violation mutual-exclusion 112-1000 c1 c2 = failover-loss`},
+	// The clock of the node jumps a second ahead: the lease ends at once. By true time it would have lasted to 1001. The end of the lease alone
+	// would explain the second grant as well; that the clock was set is nearer to the root.
+	{"a clock that jumps", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
+		effect n0 100 clock-set by=1000
+		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
+		violation mutual-exclusion 112-1000 c1 c2 = clock-jump`},
+	// An operator deleted the key.
+	{"a key that somebody deleted", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
+		effect n0 100 deleted lost=job
+		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
+		violation mutual-exclusion 112-1000 c1 c2 = key-deleted`},
+	// The server was out of memory.
+	{"a key that was evicted", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
+		effect n0 100 evicted lost=job
+		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
+		violation mutual-exclusion 112-1000 c1 c2 = eviction`},
+	// The fence counter went with the keys, and c1 had let go before: only the delete made the second fence small.
+	{"a fence counter that was deleted", `
+		lock mutex 1000
+		script take : if redis.call('set', KEYS[1], ARGV[1], 'nx') then return redis.call('incr', 'fence') end return 0
+		c1 acquire 0-2 ok fence=1 : EVALSHA take 1 job a -> 1
+		c1 release 10-12 ok : DEL job -> 1
+		effect n0 100 deleted lost=fence
+		c2 acquire 110-112 ok fence=1 : EVALSHA take 1 job b -> 1
+		violation fencing-order 112 c2 c1 = key-deleted`},
+	// The key holds the time at which it ends, and who comes judges that by its own clock: c2's is 5 s ahead.
+	{"a lease judged by a clock that is off", `
+		lock mutex 1000
+		script steal : local v = redis.call('get', KEYS[1]) if v and tonumber(v) > tonumber(ARGV[1]) then return 0 end redis.call('set', KEYS[1], ARGV[1] + 1000) return 1
+		c1 acquire 1000000-1000002 ok valid=1001000 : EVALSHA steal 1 job 1000000 -> 1
+		c2 acquire 1000100-1000102 ok valid=1001100 : EVALSHA steal 1 job 1005100 -> 1
+		violation mutual-exclusion 1000102-1001000 c1 c2 = clock-skew`},
+	// c2 has the vote of one node of three and goes in: it should never have.
+	{"too few votes", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : n0:SET job a NX PX 1000 -> OK @0-1 | n1:SET job a NX PX 1000 -> OK @0-1 | n2:SET job a NX PX 1000 -> (nil) @1-2
+		c2 acquire 0-2 ok valid=1000 : n0:SET job b NX PX 1000 -> (nil) @1-2 | n1:SET job b NX PX 1000 -> (nil) @1-2 | n2:SET job b NX PX 1000 -> OK @0-1
+		violation mutual-exclusion 2-1000 c1 c2 = quorum-erosion`},
+	// Two of three votes each: node 1 had voted for c1, forgot that in a restart, and voted for c2.
+	{"a vote that was forgotten", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : n0:SET job a NX PX 1000 -> OK @0-1 | n1:SET job a NX PX 1000 -> OK @0-1
+		effect n1 100 restarted turn=0 lost=job
+		c2 acquire 110-114 ok valid=1110 : n0:SET job b NX PX 1000 -> (nil) @110-111 | n1:SET job b NX PX 1000 -> OK @110-111 | n2:SET job b NX PX 1000 -> OK @110-111
+		violation mutual-exclusion 114-1000 c1 c2 = restart-loss`},
+	// c1 counted itself in again after its lease had ended, and sent nothing.
+	{"a re-entry that asks nobody", `
+		lock reentrant 300
+		c1 acquire 0-2 ok valid=300 : SET job c1 NX PX 300 -> OK
+		c2 acquire 310-312 ok valid=610 : SET job c2 NX PX 300 -> OK
+		c1 acquire 320-320 ok valid=620
+		violation mutual-exclusion 320-610 c2 c1 = stale-reentry`},
+	// c1 gave up its first try and sent a DEL, whose reply it did not wait for: it arrives after its second try was granted.
+	{"a release of an earlier try", `
+		lock mutex 1000
+		c1 acquire 0-60 ok valid=1050 : DEL job -> 1 @10-130 | SET job a NX PX 1000 -> OK @50-52
+		c2 acquire 60-82 ok valid=1080 : SET job b NX PX 1000 -> (nil) @60-61 | SET job b NX PX 1000 -> OK @80-81
+		violation mutual-exclusion 82-1050 c1 c2 = late-request`},
+	// Something of c1's deletes the key in the background while c1 is inside.
+	{"a client that takes its own key away", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
+		c1 background 50-52 : DEL job -> 1
+		c2 acquire 80-82 ok valid=1080 : SET job b NX PX 1000 -> OK
+		violation mutual-exclusion 82-1000 c1 c2 = own-release`},
+	// c2 takes the lock after c1's lease and gives it back as it should, and then c3 comes: what let c3 in beside c1 is the end of the lease,
+	// and not c2's rightful DEL.
+	{"a third who came and went", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
+		c1 use 2-500
+		c2 acquire 310-312 ok valid=610 : SET job b NX PX 300 -> OK
+		c2 release 320-322 ok : DEL job -> 1
+		c3 acquire 330-332 ok valid=630 : SET job c NX PX 300 -> OK
+		violation exclusive-use 332-500 c1 c3 = lease-overrun`},
+	// c1 died with a key that has no end: c2 is refused by it for ever.
+	{"a key that nothing ends", `
+		lock mutex 300
+		c1 acquire 0-2 ok : SETNX job a -> 1
+		c2 acquire 100-5000 busy : SETNX job b -> 0 @100-101 | SETNX job b -> 0 @4000-4001
+		c3 acquire 3-4 busy : SETNX job c -> 0
+		violation progress 400-4500 c2 = no-expiry`},
+	// c2 is refused by the key that its own request made, of which it never saw the reply.
+	{"a grant that its client did not hear of", `
+		lock mutex 9000
+		c1 acquire 0-1 ok : SET job z NX PX 9000 -> OK
+		c1 release 2-3 ok : DEL job -> 1
+		c2 acquire 100-5000 busy : SET job b NX PX 9000 -> ? @100-101 | SET job b2 NX PX 9000 -> (nil) @300-301 | SET job b2 NX PX 9000 -> (nil) @4000-4001
+		violation refusal 4001 c2 = ambiguous-reply`},
+	// The queue entry of a client that has gone is in the way of all others, and it ends, but late.
+	{"an entry of one who has gone", `
+		lock mutex 300
+		c1 acquire 0-1 ok : SET job z NX PX 9000 -> OK
+		c2 acquire 100-5000 busy : SET job b NX PX 9000 -> (nil) @300-301 | SET job b NX PX 9000 -> (nil) @4000-4001
+		violation progress 400-5000 c2 = orphan`},
+	// The restart brought back the key of c1, which had released it: its DEL was not on the disk.
+	{"a key that a restart brought back", `
+		lock mutex 9000
+		c1 acquire 0-1 ok : SET job z NX PX 9000 -> OK
+		c1 release 2-3 ok : DEL job -> 1
+		effect n0 50 restarted turn=1 kept=job
+		c2 acquire 100-5000 busy : SET job b NX PX 9000 -> (nil) @300-301 | SET job b NX PX 9000 -> (nil) @4000-4001
+		violation progress 400-5000 c2 = restart-loss`},
+	// Nobody is ever granted: the script refuses whatever it finds.
+	{"a lock that is granted to nobody", `
+		lock mutex 300
+		script refuse : return 0 * redis.call('exists', KEYS[1])
+		c1 acquire 0-5000 busy : EVALSHA refuse 1 job -> 0 @10-11 | EVALSHA refuse 1 job -> 0 @4000-4001
+		violation progress 300-4900 c1 = never-granted`},
+	// c2 was refused once and then waited for a message, which it missed: it never asked again, though the lock had come free.
+	{"a waiter that nobody woke", `
+		lock mutex 9000
+		c1 acquire 0-2 ok : SET job a NX PX 9000 -> OK
+		c2 acquire 10-5000 busy : SET job b NX PX 9000 -> (nil) @10-11
+		c1 release 50-52 ok : DEL job -> 1
+		violation progress 52-5000 c2 = lost-wakeup`},
+	// The recorded reply contradicts the server: the key was there. Whatever happened, the record does not tell it.
+	{"a reply that no execution gives", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
+		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
+		violation mutual-exclusion 112-1000 c1 c2 = unknown`},
+	// Nothing of what the servers were asked is known.
+	{"a record without commands", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000
+		c2 acquire 110-112 ok valid=1110
+		violation mutual-exclusion 112-1000 c1 c2 = unknown`},
+}
+
+// explained parses a row, explains it and gives the violations.
+func explained(t *testing.T, s *story, rec explain.Record) []checker.Violation {
+	t.Helper()
+	srv, err := sim.NewServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	v := &checker.Verdict{Violations: slices.Clone(s.violations)}
+	for i := range v.Violations {
+		v.Violations[i].Story = slices.Clone(v.Violations[i].Story)
+	}
+	explain.Verdict(v, rec, srv)
+	return v.Violations
+}
+
+func parsed(t *testing.T, text string) *story {
+	t.Helper()
+	s, err := parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestCauses(t *testing.T) {
+	for _, row := range rows {
+		t.Run(strings.ReplaceAll(row.what, " ", "-"), func(t *testing.T) {
+			s := parsed(t, row.text)
+			for _, order := range []struct {
+				of  string
+				rec explain.Record
+			}{{"the order is known", s.dispatched()}, {"the order is searched for", s.Record}} {
+				if order.of != "the order is known" && strings.Contains(row.text, "turn=1") {
+					continue // which commands a node kept is told by their order
+				}
+				for i, v := range explained(t, s, order.rec) {
+					if v.Cause != s.want[i] {
+						t.Errorf("%s: %s: %s, want %s (%s)", order.of, v.Property, v.Cause, s.want[i], v.Story[1])
+					}
+					if told := v.Story[len(v.Story)-1] != "nobody knows why"; told != (v.Cause != history.CauseUnknown) {
+						t.Errorf("%s: %s: %s, and its story ends with %q", order.of, v.Property, v.Cause, v.Story[1])
+					}
+				}
+			}
+		})
+	}
+}

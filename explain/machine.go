@@ -1,0 +1,168 @@
+package explain
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
+)
+
+// clock is a node's own clock: how far it is off true time, and how many millionths too fast it runs since an instant.
+type clock struct{ offset, ppm, since int64 }
+
+// at is the node's own time at an instant of the run.
+func (c clock) at(t int64) int64 { return t + c.offset + (t-c.since)*c.ppm/1_000_000 }
+
+// change is what an event did to one key. nil is no value.
+type change struct {
+	key           string
+	before, after *Value
+}
+
+// freed reports whether a change took away, and did not merely replace or renew.
+func (c change) freed() bool {
+	return c.before != nil && (c.after == nil || len(c.after.Fields) < len(c.before.Fields) || len(c.after.Items) < len(c.before.Items) ||
+		len(c.after.Scores) < len(c.before.Scores))
+}
+
+// renewed reports whether a change moved the end of a key and nothing else.
+func (c change) renewed() bool {
+	return c.before != nil && c.after != nil && c.before.sameData(c.after)
+}
+
+// machine is one node during a replay: its data, its clock, and the server that executes commands on them.
+type machine struct {
+	srv    Server
+	epoch  int64 // of the run's base, since 1970
+	clock  clock
+	values map[string]*Value
+	loaded bool // the server holds values
+	stop   int64
+	// stopped says that the node's clock stands still at stop: no lease ends.
+	stopped bool
+}
+
+// load sets the data and the clock.
+func (m *machine) load(values map[string]*Value, c clock) {
+	m.values, m.clock, m.loaded = values, c, false
+}
+
+// own is the node's own time, since 1970.
+func (m *machine) own(t int64) int64 {
+	if m.stopped {
+		t = m.stop
+	}
+	return m.epoch + m.clock.at(t)
+}
+
+// tick lets time pass, and gives the keys that ended by themselves meanwhile, by when.
+func (m *machine) tick(t int64) (ended []change) {
+	now := m.own(t)
+	for key, v := range m.values {
+		if v.Expires != 0 && v.Expires <= now {
+			ended = append(ended, change{key, v, nil})
+		}
+	}
+	if len(ended) == 0 {
+		return nil
+	}
+	slices.SortFunc(ended, func(a, b change) int {
+		return cmp.Or(cmp.Compare(a.before.Expires, b.before.Expires), strings.Compare(a.key, b.key))
+	})
+	for _, c := range ended {
+		delete(m.values, c.key)
+	}
+	m.loaded = m.loaded && !m.stopped
+	return ended
+}
+
+// do executes a command, and gives its reply on one line, what it changed, and the keys that it named.
+func (m *machine) do(args []string, t int64) (reply string, changes []change, touched []string) {
+	at := time.Unix(0, m.own(t))
+	if !m.loaded {
+		m.srv.Load(at, m.values)
+		m.loaded = true
+	}
+	r, _ := resp.ParseReply(m.srv.Do(at, args))
+	reply = r.Line(history.MaxReply)
+	touched = slices.Compact(slices.Sorted(slices.Values(m.srv.Touched())))
+	for _, key := range touched {
+		before, after := m.values[key], m.srv.Value(key)
+		if before.equal(after) {
+			continue
+		}
+		changes = append(changes, change{key, before, after})
+		m.set(key, after)
+	}
+	return reply, changes, touched
+}
+
+func (m *machine) set(key string, v *Value) {
+	if v == nil {
+		delete(m.values, key)
+		return
+	}
+	m.values[key] = v
+}
+
+// undo takes back changes.
+func (m *machine) undo(changes []change) {
+	for _, c := range changes {
+		m.set(c.key, c.before)
+		m.loaded = false
+	}
+}
+
+// suffer does what a fault did to the data or the clock. past gives what the node held when it had executed a command.
+func (m *machine) suffer(e *history.Effect, past func(turn uint64) map[string]*Value) (changes []change) {
+	before := maps.Clone(m.values)
+	m.loaded = false
+	switch e.What {
+	case history.ClockSet:
+		m.clock.offset += e.By
+	case history.ClockRate:
+		m.clock = clock{offset: m.clock.at(e.At) - e.At, ppm: e.PPM, since: e.At}
+	case history.Deleted, history.Evicted:
+		for _, key := range e.Lost {
+			delete(m.values, key)
+		}
+	case history.Restarted, history.Promoted:
+		switch {
+		case e.Known:
+			m.values = maps.Clone(past(e.Turn))
+		case len(e.Kept) == 0:
+			clear(m.values)
+		default:
+			for _, key := range e.Lost {
+				delete(m.values, key)
+			}
+		}
+		if m.values == nil {
+			m.values = map[string]*Value{}
+		}
+		if e.What == history.Promoted {
+			m.clock = clock{} // it is another machine's
+		}
+	}
+	return difference(before, m.values)
+}
+
+// difference gives what changed from one state to another, by key.
+func difference(before, after map[string]*Value) (changes []change) {
+	for key, v := range before {
+		if after[key] != v && !v.equal(after[key]) {
+			changes = append(changes, change{key, v, after[key]})
+		}
+	}
+	for key, v := range after {
+		if before[key] == nil {
+			changes = append(changes, change{key, nil, v})
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return strings.Compare(a.key, b.key) })
+	return changes
+}

@@ -1,0 +1,195 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// faultNames map what a fault did to the cause.
+var faultNames = map[string]history.Cause{
+	history.Restarted: history.RestartLoss,
+	history.Promoted:  history.FailoverLoss,
+	history.ClockSet:  history.ClockJump,
+	history.ClockRate: history.ClockJump,
+	history.Deleted:   history.KeyDeleted,
+	history.Evicted:   history.Eviction,
+}
+
+// whose says to whom a command belonged, as seen from the hold that it hit.
+type whose string
+
+const (
+	others whose = "another's"
+	own    whose = "its own"
+	late   whose = "its own, asked for before that hold"
+)
+
+// deed is a command that was left out: whose, and during which operation it was sent; OpInvalid is the background.
+type deed struct {
+	whose
+	op history.Op
+}
+
+// deeds map commands to causes.
+var deeds = map[deed]history.Cause{
+	{others, history.Release}:   history.MisUnlock,
+	{others, history.Extend}:    history.MisUnlock,
+	{others, history.OpInvalid}: history.MisUnlock,
+	{others, history.Acquire}:   history.MisUnlock,
+	{own, history.Release}:      history.OwnRelease,
+	{own, history.Extend}:       history.OwnRelease,
+	{own, history.OpInvalid}:    history.OwnRelease,
+	{own, history.Acquire}:      history.OwnRelease,
+	{late, history.Release}:     history.LateRequest,
+	{late, history.Extend}:      history.LateRequest,
+	{late, history.OpInvalid}:   history.LateRequest,
+	{late, history.Acquire}:     history.LateRequest,
+}
+
+// finding names an event that made the difference.
+func (m *meeting) finding(p pairing, i int) finding {
+	e := &p.first.node.events[i]
+	f := finding{node: p.first.node, event: i, text: m.words(e)}
+	switch {
+	case e.effect != nil:
+		f.rank, f.name = byFault, faultNames[e.effect.What]
+	case e.ended():
+		f.rank, f.name = byTime, m.lease(p, i, e.at)
+	default:
+		f.rank, f.name = m.deed(p, i)
+	}
+	return f
+}
+
+// deed names a command.
+func (m *meeting) deed(p pairing, i int) (rank, history.Cause) {
+	e := &p.first.node.events[i]
+	d := deed{whose: others}
+	if e.op != nil {
+		d.op = e.op.Op
+	}
+	if e.cmd.Client == m.first.Client {
+		d.whose = own
+		if e.cmd.Sent < m.first.Call || e.cmd.Sent < p.first.node.events[p.first.first()].cmd.Sent {
+			d.whose = late
+		}
+	}
+	if e.cmd.Client == m.second.Client && d.op == history.Acquire {
+		return byAcquire, history.LateRequest
+	}
+	name := deeds[d]
+	if name == history.MisUnlock && m.first.Mode == history.Shared && d.op != history.Extend {
+		name = history.ReaderEvicted
+	}
+	if d.op == history.Acquire && d.whose == others && e.op.Outcome == history.OK {
+		return byAcquire, name
+	}
+	return byFreeing, name
+}
+
+// lease names the end of the first's lease: at is when, i the event that it was, if it was one.
+func (m *meeting) lease(p pairing, i int, at int64) history.Cause {
+	seen := m.second.Return
+	if cause := m.renewedLate(p, at, seen); cause != "" {
+		return cause
+	}
+	if until := m.until(m.first, seen); until <= seen {
+		return history.LeaseOverrun
+	}
+	if m.renews() {
+		return history.RenewalGap
+	}
+	return history.Overbelief
+}
+
+// renewedLate names what keeps a client believing whose lease has ended: an extend that was granted all the same, before the violation was seen.
+func (m *meeting) renewedLate(p pairing, ended, seen int64) history.Cause {
+	n, keys := p.first.node, p.second.keys()
+	for i := p.from(); i < len(n.events) && n.events[i].at <= seen; i++ {
+		e := &n.events[i]
+		extend := e.cmd != nil && e.cmd.Client == m.first.Client && (e.op == nil || e.op.Op == history.Extend && e.op.Outcome == history.OK)
+		if !extend || e.at <= ended || !changesAny(e, keys) {
+			continue
+		}
+		for _, c := range e.changes {
+			if c.before == nil {
+				return history.Resurrection
+			}
+		}
+		return history.MisUnlock
+	}
+	return ""
+}
+
+// until is how long a client had been told by an instant that it holds.
+func (r *run) until(acquire *history.Operation, by int64) int64 {
+	until := r.told(acquire)
+	for i := range r.Ops {
+		op := &r.Ops[i]
+		if op.Client == acquire.Client && op.Key == acquire.Key && op.Op == history.Extend && op.Outcome == history.OK &&
+			op.Call >= acquire.Return && op.Return <= by && (op.Token == "" || op.Token == acquire.Token) {
+			until = max(until, r.told(op))
+		}
+	}
+	return until
+}
+
+func (r *run) told(op *history.Operation) int64 {
+	switch {
+	case op.ValidUntil != 0:
+		return op.ValidUntil
+	case r.Header.Lease == 0:
+		return 1<<63 - 1
+	}
+	return max(op.Asked, op.Call) + r.Header.Lease - r.Header.Drift
+}
+
+// renews reports whether clients of the lock renew leases by themselves.
+func (r *run) renews() bool {
+	for _, n := range r.nodes {
+		for i := range n.events {
+			e := &n.events[i]
+			if e.cmd == nil || e.op != nil && e.op.Op != history.Extend {
+				continue
+			}
+			for _, c := range e.changes {
+				if c.renewed() {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// words say what an event was and when.
+func (m *meeting) words(e *event) string {
+	at := m.ms(e.at)
+	switch {
+	case e.cmd != nil:
+		return fmt.Sprintf("%s's %s at %s", e.cmd.Client, called(e.cmd), at)
+	case e.effect != nil:
+		return fmt.Sprintf(map[string]string{
+			history.Restarted: "the restart of node %d at %s", history.Promoted: "the promotion of the replica of node %d at %s",
+			history.ClockSet: "the jump of the clock of node %d at %s", history.ClockRate: "the drift of the clock of node %d from %s on",
+			history.Deleted: "the delete by somebody at node %d at %s", history.Evicted: "the eviction at node %d at %s",
+		}[e.effect.What], e.effect.Node, at)
+	}
+	return fmt.Sprintf("the end of the lease of %q at %s", e.changes[0].key, at)
+}
+
+// called is how a command is spoken of: as its client named it.
+func called(c *history.Command) string {
+	if strings.HasPrefix(c.Name, "EVAL") && len(c.Args) > 0 && len(c.Args[0]) < 40 {
+		return c.Name + " " + c.Args[0]
+	}
+	return c.Name
+}
+
+// ms gives an instant of the run in milliseconds from where the story counts.
+func (r *run) ms(at int64) string {
+	return fmt.Sprintf("%.4g ms", time.Duration(at-r.base).Seconds()*1000)
+}

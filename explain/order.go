@@ -1,0 +1,216 @@
+package explain
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// event is one thing that happened at a node, in the order in which it happened: a command, what a fault did, or the end of a lease.
+type event struct {
+	cmd     *history.Command // nil: no command
+	effect  *history.Effect  // nil: no fault
+	at      int64            // when the node executed it, or the best that is known of that
+	op      *history.Operation
+	changes []change
+	touched []string // keys that cmd named
+	clock   clock    // of the node, before
+	open    bool     // the replay answers otherwise than the record says
+}
+
+// ended reports whether an event is the end of a lease.
+func (e *event) ended() bool { return e.cmd == nil && e.effect == nil }
+
+// node is what one node did, in order.
+type node struct {
+	index  int
+	events []event
+	marks  []map[string]*Value // the data before every markEvery-th event
+	byOp   map[uint64][]int    // the commands of an operation
+	broken bool                // no order explains the replies from some point on
+}
+
+const markEvery = 64
+
+// state is what the node held before its i-th event.
+func (n *node) state(i int) map[string]*Value {
+	values := maps.Clone(n.marks[i/markEvery])
+	for _, e := range n.events[i/markEvery*markEvery : i] {
+		for _, c := range e.changes {
+			if c.after == nil {
+				delete(values, c.key)
+			} else {
+				values[c.key] = c.after
+			}
+		}
+	}
+	return values
+}
+
+// after is the number of events that the node was through with when it had executed the given command; 0: none.
+func (n *node) after(turn uint64) int {
+	for i := len(n.events) - 1; i >= 0; i-- {
+		if c := n.events[i].cmd; c != nil && c.Turn != 0 && c.Turn <= turn {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// Bounds on the search for an order.
+const (
+	backtracks = 5000 // of one search; then one reply is taken to be unexplained, and the search goes on behind it
+	regrets    = 512  // how many choices back a search may change its mind
+	unsolved   = 50   // unexplained replies after which a node's order is given up
+	grain      = 3_000_000
+)
+
+// orderer finds the order in which one node executed its commands.
+type orderer struct {
+	*node
+	m       *machine
+	scripts map[string]string
+	ops     map[uint64]*history.Operation
+	cmds    []*history.Command
+	effects []*history.Effect
+	nextEff int
+	queued  map[string][][]string // of transactions, by connection
+	last    int64                 // when the latest event happened
+}
+
+// simulated executes the commands in the order in which the simulator dispatched them.
+func (o *orderer) simulated() {
+	slices.SortFunc(o.cmds, func(a, b *history.Command) int { return cmp.Compare(a.Turn, b.Turn) })
+	for _, c := range o.cmds {
+		o.suffer(c.Ran)
+		o.expire(o.m.tick(c.Ran))
+		if !o.execute(c, c.Ran) {
+			o.events[len(o.events)-1].open = true
+		}
+	}
+	o.suffer(math.MaxInt64)
+}
+
+// suffer adds what faults did up to an instant.
+func (o *orderer) suffer(by int64) {
+	for o.nextEff < len(o.effects) && o.effects[o.nextEff].At <= by {
+		e := o.effects[o.nextEff]
+		o.nextEff++
+		o.expire(o.m.tick(e.At))
+		was := o.m.clock
+		changes := o.m.suffer(e, func(turn uint64) map[string]*Value { return o.state(o.after(turn)) })
+		o.push(event{effect: e, at: e.At, changes: changes, clock: was})
+	}
+}
+
+// expire adds the ends of leases.
+func (o *orderer) expire(ended []change) {
+	for _, c := range ended {
+		at := c.before.Expires - o.m.epoch - o.m.clock.offset
+		o.push(event{at: max(at, o.last), changes: []change{c}, clock: o.m.clock})
+	}
+}
+
+func (o *orderer) push(e event) {
+	if len(o.events)%markEvery == 0 {
+		before := maps.Clone(o.m.values)
+		for _, c := range e.changes { // they are in values already
+			if c.before == nil {
+				delete(before, c.key)
+			} else {
+				before[c.key] = c.before
+			}
+		}
+		o.marks = append(o.marks[:len(o.events)/markEvery], before)
+	}
+	o.last = max(o.last, e.at)
+	o.events = append(o.events, e)
+}
+
+// execute adds a command, and reports whether its reply is the recorded one.
+func (o *orderer) execute(c *history.Command, at int64) bool {
+	e := event{cmd: c, at: at, op: o.ops[c.Op], clock: o.m.clock}
+	args := request(c, o.scripts)
+	if args == nil {
+		e.open = c.Cut
+		o.push(e)
+		return !e.open
+	}
+	var reply string
+	reply, e.changes, e.touched = o.m.do(args, at)
+	reply = answerOf(c, reply)
+	if refusedByServer(c.Reply) && !strings.HasPrefix(reply, "-") {
+		o.m.undo(e.changes) // it was turned away before it ran: no script, out of memory, another node's key
+		e.changes = nil
+		o.push(e)
+		return true
+	}
+	o.push(e)
+	return c.Replied == 0 || same(c, reply)
+}
+
+// request is what a command asks of the embedded server; nil: nothing that touches keys, or what can't be executed again.
+func request(c *history.Command, scripts map[string]string) []string {
+	if c.Cut {
+		return nil
+	}
+	args := append([]string{c.Name}, c.Args...)
+	switch c.Name {
+	case "EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO":
+		source, ok := scripts[c.Script]
+		if !ok || len(c.Args) < 2 {
+			return nil
+		}
+		args[0], args[1] = "EVAL", source
+		return args
+	case "BLPOP", "BRPOP":
+		if c.Reply == "(nil)" || len(c.Args) < 2 {
+			return nil
+		}
+		return []string{c.Name[1:], c.Args[0]}
+	}
+	if quiet[c.Name] {
+		return nil
+	}
+	return args
+}
+
+// quiet are commands that change no key and tell of none.
+var quiet = map[string]bool{"HELLO": true, "AUTH": true, "CLIENT": true, "PING": true, "SELECT": true, "SUBSCRIBE": true, "UNSUBSCRIBE": true,
+	"PSUBSCRIBE": true, "PUNSUBSCRIBE": true, "SSUBSCRIBE": true, "SUNSUBSCRIBE": true, "PUBLISH": true, "SPUBLISH": true, "WAIT": true, "WAITAOF": true,
+	"ROLE": true, "INFO": true, "CONFIG": true, "CLUSTER": true, "COMMAND": true, "SCRIPT": true, "ECHO": true, "TIME": true, "READONLY": true,
+	"ASKING": true, "QUIT": true, "RESET": true, "WATCH": true, "UNWATCH": true, "DISCARD": true, "PUBSUB": true, "REPLCONF": true}
+
+// answerOf turns the reply of what stands for a command into the command's.
+func answerOf(c *history.Command, reply string) string {
+	if (c.Name == "BLPOP" || c.Name == "BRPOP") && reply != "(nil)" {
+		return `["` + c.Args[0] + `", ` + reply + "]"
+	}
+	return reply
+}
+
+// refusedByServer reports whether a reply says that the server did not run the command.
+func refusedByServer(reply string) bool {
+	return strings.HasPrefix(reply, "-")
+}
+
+// same reports whether a reply is the recorded one. Protocols differ in quotes; time that is left, in milliseconds or seconds, is told as
+// it was when the node came to it, which is not known to the millisecond but in the simulator.
+func same(c *history.Command, reply string) bool {
+	was, is := strings.ReplaceAll(c.Reply, `"`, ""), strings.ReplaceAll(reply, `"`, "")
+	if was == is || was == "" || strings.HasSuffix(was, " items]") || strings.HasPrefix(was, "-") && strings.HasPrefix(is, "-") {
+		return true
+	}
+	if c.Turn != 0 {
+		return false
+	}
+	a, errA := strconv.ParseInt(was, 10, 64)
+	b, errB := strconv.ParseInt(is, 10, 64)
+	const tolerance = 10
+	return errA == nil && errB == nil && max(a-b, b-a) <= tolerance && a > tolerance && b > tolerance
+}

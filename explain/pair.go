@@ -1,0 +1,378 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// finding is an experiment that had an effect: what was left out, and what it is called.
+type finding struct {
+	node  *node
+	event int // -1: the votes, or nothing at all
+	rank  rank
+	name  history.Cause
+	text  string
+}
+
+// rank orders what may be to blame: what somebody else does comes before what the clients do.
+type rank int
+
+const (
+	byFault rank = iota
+	byTime
+	byFreeing
+	byAcquire
+)
+
+// meeting is two holds of which the second was granted although the first was there.
+type meeting struct {
+	*run
+	first, second *history.Operation // their acquires
+	depth         int
+}
+
+// deepest bounds how many grants back a cause is followed.
+const deepest = 16
+
+// met explains how two holds could meet.
+func (r *run) met(a, b *history.Operation) Answer { return r.meet(a, b, deepest) }
+
+func (r *run) meet(a, b *history.Operation, depth int) Answer {
+	if r.failed || a.ID == b.ID {
+		return Answer{}
+	}
+	if answer, ok := r.pairs[[2]uint64{a.ID, b.ID}]; ok {
+		return answer
+	}
+	r.pairs[[2]uint64{a.ID, b.ID}] = Answer{} // no circles
+	m := &meeting{run: r, first: a, second: b, depth: depth}
+	answer := m.explain()
+	r.pairs[[2]uint64{a.ID, b.ID}] = answer
+	return answer
+}
+
+// explain does the experiments on the nodes that both asked.
+func (m *meeting) explain() Answer {
+	first, second := m.attempts(m.first), m.attempts(m.second)
+	if len(first) == 0 || len(second) == 0 {
+		return m.unasked(first, second)
+	}
+	if few := m.fewVotes(first, second); few.Causes != nil {
+		return few
+	}
+	pairs := common(first, second)
+	if len(pairs) == 0 {
+		return Answer{}
+	}
+	if pairs[0].second.time() < pairs[0].first.time() {
+		m.first, m.second = m.second, m.first
+		for i := range pairs {
+			pairs[i].first, pairs[i].second = pairs[i].second, pairs[i].first
+		}
+	}
+	if slices.ContainsFunc(pairs, pairing.doubtful) {
+		return Answer{}
+	}
+	spare := m.grants(m.attempts(m.second)) - m.quorum() // votes that the second could do without
+	found := m.single(pairs, spare)
+	if len(found) == 0 {
+		found = m.together(pairs, spare)
+	}
+	if len(found) == 0 {
+		return m.unexplained(pairs)
+	}
+	return m.answer(found)
+}
+
+// unasked is the answer for a grant of which the record has no command: where the lock was asked before, its client went in on its own count.
+func (m *meeting) unasked(first, second []*attempt) Answer {
+	op := m.second
+	if len(second) > 0 {
+		op = m.first
+	}
+	if len(first) == 0 && len(second) == 0 || m.sent(op) {
+		return Answer{}
+	}
+	return Answer{[]history.Cause{history.StaleReentry}, fmt.Sprintf("%s sent no command: no server could have refused it", op.Client)}
+}
+
+// sent reports whether a client sent any command during an operation.
+func (m *meeting) sent(op *history.Operation) bool {
+	return slices.ContainsFunc(m.nodes, func(n *node) bool { return len(n.byOp[op.ID]) > 0 }) ||
+		slices.ContainsFunc(m.Commands, func(c history.Command) bool { return c.Op == op.ID && c.Node >= 0 })
+}
+
+// grants counts the nodes that granted.
+func (r *run) grants(all []*attempt) (n int) {
+	for _, a := range all {
+		if a.grant >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// fewVotes explains a grant that too few nodes gave.
+func (m *meeting) fewVotes(first, second []*attempt) Answer {
+	for _, one := range []struct {
+		op  *history.Operation
+		got int
+	}{{m.first, m.grants(first)}, {m.second, m.grants(second)}} {
+		if m.votes > 1 && one.got < m.quorum() {
+			return Answer{[]history.Cause{history.QuorumErosion},
+				fmt.Sprintf("%s had the votes of %d of %d nodes: with %d needed it would have been refused", one.op.Client, one.got, m.votes, m.quorum())}
+		}
+	}
+	return Answer{}
+}
+
+// pairing is two attempts on one node.
+type pairing struct{ first, second *attempt }
+
+// common pairs the attempts by node.
+func common(first, second []*attempt) (out []pairing) {
+	for _, a := range first {
+		for _, b := range second {
+			if a.node == b.node && b.grant >= 0 && touches(a.keys(), b.keys()) {
+				out = append(out, pairing{a, b})
+			}
+		}
+	}
+	return out
+}
+
+// time is when the node granted.
+func (a *attempt) time() int64 { return a.node.events[a.first()].at }
+
+// from is the first event after the first's grant.
+func (p pairing) from() int { return p.first.first() + 1 }
+
+// to is the first command of the second's attempt.
+func (p pairing) to() int { return p.second.events[0] }
+
+// doubtful reports whether what happened between the two can't be told.
+func (p pairing) doubtful() bool {
+	if p.first.node.broken && p.second.grant >= len(p.first.node.events) {
+		return true
+	}
+	keys := p.second.keys()
+	for i := min(p.first.first(), p.to()); i <= p.second.events[len(p.second.events)-1]; i++ {
+		if e := &p.first.node.events[i]; e.open && (e.touched == nil || touches(e.touched, keys)) {
+			return true
+		}
+	}
+	return false
+}
+
+// keys are the keys that an attempt named.
+func (a *attempt) keys() (keys []string) {
+	for _, i := range a.events {
+		keys = append(keys, a.node.events[i].touched...)
+	}
+	return keys
+}
+
+func touches(a, b []string) bool {
+	return slices.ContainsFunc(a, func(key string) bool { return slices.Contains(b, key) })
+}
+
+// candidates are the events between the two grants that changed what the second asked for, but for those of the first's acquire, which made its
+// hold, and of the second's last attempt.
+func (m *meeting) candidates(p pairing) (out []int) {
+	n, keys := p.first.node, p.second.keys()
+	for i := p.from(); i < p.second.grant; i++ {
+		e := &n.events[i]
+		clock := e.effect != nil && (e.effect.What == history.ClockSet || e.effect.What == history.ClockRate)
+		if slices.Contains(p.second.events, i) || !clock && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant {
+			continue
+		}
+		if e.ended() && e.changes[0].after != nil { // a lease that ended later than it might have
+			continue
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
+func changesAny(e *event, keys []string) bool {
+	return slices.ContainsFunc(e.changes, func(c change) bool { return slices.Contains(keys, c.key) })
+}
+
+// lacks reports whether the second is refused on a node when something is left out.
+func (m *meeting) lacks(p pairing, from int, left without) bool {
+	ok, _ := m.granted(p.second, from, left)
+	return !ok
+}
+
+// single leaves out each event alone. On several nodes one event takes one vote.
+func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
+	if spare > 0 {
+		return nil
+	}
+	for _, p := range pairs {
+		for _, i := range m.candidates(p) {
+			if m.lacks(p, i, without{events: []int{i}}) && m.owned(p, i) {
+				found = append(found, m.finding(p, i))
+			}
+		}
+	}
+	return found
+}
+
+// owned reports whether the first's hold is what an event took away: when the hold of whoever the event belonged to is left out as well,
+// the second is still refused.
+func (m *meeting) owned(p pairing, i int) bool {
+	n := p.first.node
+	e := &n.events[i]
+	client := ""
+	switch {
+	case e.cmd != nil:
+		client = e.cmd.Client
+	default:
+		client = m.writer(n, i)
+	}
+	if client == m.first.Client || client == m.second.Client && e.cmd == nil {
+		return true
+	}
+	ops, from := m.holdsOf(p, client, i)
+	if len(ops) == 0 {
+		return true
+	}
+	return m.lacks(p, min(from, i), without{events: []int{i}, ops: ops})
+}
+
+// writer is the client whose command gave a key the value that an event took away.
+func (r *run) writer(n *node, i int) string {
+	if w := r.writing(n, i, n.events[i].changes); w != nil {
+		return w.cmd.Client
+	}
+	return ""
+}
+
+// writing is the last command before an event that changed one of some keys, and did not merely move its end.
+func (r *run) writing(n *node, i int, keys []change) *event {
+	for j := i - 1; j >= 0; j-- {
+		e := &n.events[j]
+		if e.cmd == nil {
+			continue
+		}
+		for _, c := range e.changes {
+			if !c.renewed() && slices.ContainsFunc(keys, func(k change) bool { return k.key == c.key }) {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// holdsOf are the acquires and extends of a client that were executed between the first's grant and an event.
+func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from int) {
+	from = to
+	for i := p.from(); i < to; i++ {
+		e := &p.first.node.events[i]
+		if e.op == nil || e.op.Client != client || e.op.Op != history.Acquire || len(e.changes) == 0 || e.op.ID == m.second.ID || e.op.ID == m.first.ID {
+			continue
+		}
+		from = min(from, i)
+		if !slices.Contains(ops, e.op.ID) {
+			ops = append(ops, e.op.ID)
+		}
+	}
+	return ops, from
+}
+
+// together leaves out everything that happened between the two, and puts back whatever makes no difference.
+func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
+	var refusing []pairing
+	left := map[*node][]int{}
+	for _, p := range pairs {
+		all := m.candidates(p)
+		if len(all) > 0 && m.lacks(p, all[0], without{events: all}) {
+			refusing = append(refusing, p)
+			left[p.first.node] = m.fewest(p, all)
+		}
+	}
+	if len(refusing) <= spare {
+		return nil
+	}
+	for _, p := range refusing {
+		for _, i := range left[p.first.node] {
+			found = append(found, m.finding(p, i))
+		}
+	}
+	return found
+}
+
+// fewest removes from a set of events those without which the second is refused as well.
+func (m *meeting) fewest(p pairing, all []int) []int {
+	const most = 64
+	for i := len(all) - 1; i >= 0 && len(all) <= most; i-- {
+		if fewer := slices.Delete(slices.Clone(all), i, i+1); len(fewer) > 0 && m.lacks(p, fewer[0], without{events: fewer}) {
+			all = fewer
+		}
+	}
+	return all
+}
+
+// unexplained is the answer when nothing that happened between the two made the difference: time passed, by the server's clock or by the
+// second's, or the grant does not look at the hold.
+func (m *meeting) unexplained(pairs []pairing) Answer {
+	for _, p := range pairs {
+		all := m.candidates(p)
+		if m.lacks(p, p.from(), without{events: all, stopped: true}) {
+			return m.expired(p, math.MaxInt, p.second.time(), "had no time passed at the server")
+		}
+		clock := m.clockOf(p.first.node.events[p.first.first()].cmd)
+		if m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock}) {
+			return m.byClientClock(p)
+		}
+	}
+	p := pairs[0]
+	e := p.second.node.events[p.second.first()]
+	return Answer{[]history.Cause{history.DoubleGrant}, fmt.Sprintf(
+		"whatever happened since %s was granted is left out, %s is granted by %s: it does not look at that hold", m.first.Client, m.second.Client, e.cmd.Name)}
+}
+
+// byClientClock explains a grant that its client's clock decided.
+func (m *meeting) byClientClock(p pairing) Answer {
+	if m.until(m.first, m.second.Return) <= m.second.Return {
+		return m.expired(p, math.MaxInt, p.second.time(), "by the clock of "+m.first.Client+"'s grant")
+	}
+	return Answer{[]history.Cause{history.ClockSkew}, fmt.Sprintf(
+		"by the clock of %s's grant, %s would have been refused", m.first.Client, m.second.Client)}
+}
+
+// expired names the end of a lease.
+func (m *meeting) expired(p pairing, i int, at int64, text string) Answer {
+	return Answer{[]history.Cause{m.lease(p, i, at)}, fmt.Sprintf("%s, %s would have been refused", text, m.second.Client)}
+}
+
+// answer gives the nearest findings.
+func (m *meeting) answer(found []finding) Answer {
+	slices.SortStableFunc(found, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.node.events[a.event].at, b.node.events[b.event].at))
+	})
+	f := found[0]
+	if f.rank == byAcquire {
+		return m.root(f)
+	}
+	return Answer{[]history.Cause{f.name}, fmt.Sprintf("without %s, %s would have been refused", f.text, m.second.Client)}
+}
+
+// root follows a grant in between: it took the first's hold away, so the question is why it was given.
+func (m *meeting) root(f finding) Answer {
+	op := f.node.events[f.event].op
+	if op == nil || op.Outcome != history.OK || m.depth == 0 || op.Client == m.first.Client || op.Client == m.second.Client {
+		return Answer{[]history.Cause{f.name}, fmt.Sprintf("without %s, %s would have been refused", f.text, m.second.Client)}
+	}
+	answer := m.meet(m.first, op, m.depth-1)
+	if answer.Causes == nil {
+		return answer
+	}
+	answer.Experiment += fmt.Sprintf(", and then %s as well", m.second.Client)
+	return answer
+}

@@ -1,0 +1,230 @@
+package explain
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// without says what an experiment on one node leaves out.
+type without struct {
+	events  []int    // by position
+	ops     []uint64 // every command of these
+	stopped bool     // the clock stands still from the first on: no lease ends
+	clock   int64    // the time, since 1970, that the one who asks takes it to be; 0: its own
+}
+
+// replay is what is left of a node's history when something is left out, up to a command that is asked again.
+type replay struct {
+	*run
+	node  *node
+	left  without
+	out   map[string]uint64 // clients that were refused in the replay, by the acquire
+	saved map[int]map[string]*Value
+}
+
+// granted replays a node's history from an event on, without some things, and tells whether an attempt would be granted there, and by which reply.
+func (r *run) granted(a *attempt, from int, left without) (granted bool, reply string) {
+	n := a.node
+	from = min(from, a.events[0])
+	p := &replay{run: r, node: n, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}}
+	r.m.load(n.state(from), n.events[from].clock)
+	r.m.stopped, r.m.stop = left.stopped, n.events[from].at
+	defer func() { r.m.stopped = false }()
+	last := a.events[len(a.events)-1]
+	p.keep(from, last)
+	for i := from; i <= last; i++ {
+		p.save(i)
+		if !slices.Contains(a.events, i) {
+			p.step(i)
+			continue
+		}
+		e := &n.events[i]
+		r.m.tick(e.at)
+		args := p.args(e.cmd)
+		if args == nil {
+			continue
+		}
+		got, changes, _ := r.m.do(args, e.at)
+		reply = answerOf(e.cmd, got)
+		if r.refuses(e, reply, changes) {
+			return false, reply
+		}
+	}
+	return true, reply
+}
+
+// args is what is asked again, by the clock that the experiment gives the client.
+func (p *replay) args(c *history.Command) []string {
+	args := request(c, p.Scripts)
+	if p.left.clock == 0 || args == nil {
+		return args
+	}
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if _, unit := p.timeIn(arg, c.Sent); unit != 0 {
+			args[i] = strconv.FormatFloat(float64(p.left.clock)/unit, 'f', decimals(arg), 64)
+		}
+	}
+	return args
+}
+
+// timeIn reads an argument that is a time near the time at which its command was sent, in whatever unit: since 1970, and how many nanoseconds
+// its unit has. 0: it is none.
+func (r *run) timeIn(arg string, sent int64) (at int64, unit float64) {
+	const day = 24 * 3600 * 1_000_000_000
+	n, err := strconv.ParseFloat(arg, 64)
+	if err != nil {
+		return 0, 0
+	}
+	for _, unit := range []float64{1, 1e3, 1e6, 1e9} {
+		if at := n * unit; at > float64(r.Header.Epoch+sent-day) && at < float64(r.Header.Epoch+sent+day) {
+			return int64(at), unit
+		}
+	}
+	return 0, 0
+}
+
+// clockOf is what a client took the time to be when it sent a command, since 1970: by its arguments, or else the true time.
+func (r *run) clockOf(c *history.Command) int64 {
+	for _, arg := range c.Args {
+		if at, unit := r.timeIn(arg, c.Sent); unit != 0 {
+			return at
+		}
+	}
+	return r.Header.Epoch + c.Sent
+}
+
+func decimals(number string) int {
+	_, behind, _ := strings.Cut(number, ".")
+	return len(behind)
+}
+
+// keep arranges that the data are kept which a restart or a promotion on the way brings back.
+func (p *replay) keep(from, to int) {
+	for i := from; i <= to; i++ {
+		if e := p.node.events[i].effect; e != nil && e.Known && (e.What == history.Restarted || e.What == history.Promoted) {
+			if at := p.node.after(e.Turn); at > from {
+				p.saved[at] = nil
+			}
+		}
+	}
+}
+
+// save keeps what the node holds before an event, where that is wanted.
+func (p *replay) save(i int) {
+	if _, wanted := p.saved[i]; wanted {
+		p.saved[i] = maps.Clone(p.m.values)
+	}
+}
+
+// step lets one event happen again, unless it is left out.
+func (p *replay) step(i int) {
+	e := &p.node.events[i]
+	if slices.Contains(p.left.events, i) {
+		if e.ended() {
+			p.immortal(e.changes[0].key)
+		}
+		return
+	}
+	switch {
+	case e.ended():
+		p.end(e)
+	case e.effect != nil:
+		p.m.tick(e.at)
+		p.m.suffer(e.effect, func(turn uint64) map[string]*Value {
+			at := p.node.after(turn)
+			if kept, ok := p.saved[at]; ok {
+				return kept
+			}
+			return p.node.state(at)
+		})
+	case !p.skips(i):
+		p.again(e)
+	}
+}
+
+// immortal keeps a key from ending by itself.
+func (p *replay) immortal(key string) {
+	if v := p.m.values[key]; v != nil {
+		longer := *v
+		longer.Expires = 0
+		p.m.values[key], p.m.loaded = &longer, false
+	}
+}
+
+// end ends a lease when the node did, if it is the same lease.
+func (p *replay) end(e *event) {
+	c := e.changes[0]
+	if due := c.before.Expires-p.m.own(e.at) <= grain; due && !p.left.stopped && p.m.values[c.key].equal(c.before) {
+		p.m.set(c.key, c.after)
+		p.m.loaded = false
+	}
+}
+
+// skips reports whether a command is not sent, or does nothing, in the replay. What changed nothing in the record changes nothing in the replay,
+// unless it is what a grant was decided by. One who is refused in the replay sends nothing until it asks for another grant.
+func (p *replay) skips(i int) bool {
+	e := &p.node.events[i]
+	if e.op != nil && slices.Contains(p.left.ops, e.op.ID) {
+		return true
+	}
+	if refused, ok := p.out[e.cmd.Client]; ok {
+		if e.op == nil || e.op.Op != history.Acquire || e.op.ID == refused {
+			return true
+		}
+		delete(p.out, e.cmd.Client)
+	}
+	return len(e.changes) == 0 && !p.decides(i)
+}
+
+// decides reports whether a command belongs to the attempt by which its operation was granted.
+func (p *replay) decides(i int) bool {
+	op := p.node.events[i].op
+	if op == nil || op.Op != history.Acquire || op.Outcome != history.OK {
+		return false
+	}
+	for _, a := range p.attempts(op) {
+		if a.node == p.node && slices.Contains(a.events, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// again executes a command again. A client whose grant is refused now is out.
+func (p *replay) again(e *event) {
+	args := request(e.cmd, p.Scripts)
+	if args == nil || refusedByServer(e.cmd.Reply) && len(e.changes) == 0 {
+		return
+	}
+	p.m.tick(e.at)
+	reply, changes, _ := p.m.do(args, e.at)
+	if e.op != nil && e.op.Op == history.Acquire && e.op.Outcome == history.OK && p.refuses(e, answerOf(e.cmd, reply), changes) {
+		p.m.undo(changes)
+		p.out[e.cmd.Client] = e.op.ID
+	}
+}
+
+// refuses reports whether a command of a granted attempt is answered in such a way that its client is not granted. The record teaches which
+// replies mean that; of one that it does not know, what the command changes tells.
+func (r *run) refuses(e *event, reply string, changes []change) bool {
+	if same(e.cmd, reply) {
+		return false
+	}
+	if t := r.seen[shapeOf(e.cmd)][reply]; (t.granted > 0) != (t.refused > 0) {
+		return t.refused > 0
+	}
+	if len(e.changes) == 0 && len(changes) == 0 { // it looks, and its client decides
+		return empty(e.cmd.Reply) != empty(reply)
+	}
+	return !slices.EqualFunc(e.changes, changes, func(a, b change) bool { return a.key == b.key && (a.after == nil) == (b.after == nil) })
+}
+
+// empty reports whether a reply says that there is nothing.
+func empty(reply string) bool {
+	return reply == "(nil)" || reply == "0" || reply == "[]" || reply == `""`
+}

@@ -1,0 +1,254 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// Record is what a run left.
+type Record struct {
+	Header   history.Header
+	Ops      []history.Operation // with their ids
+	Commands []history.Command   // of the lock; those of a guarded store, whose node is negative, are passed over
+	Scripts  map[string]string   // sources by digest
+	Faults   []history.Window
+}
+
+// run is a record put in order: what each node did, and which commands each operation sent.
+type run struct {
+	Record
+	m      *machine
+	ops    map[uint64]*history.Operation
+	nodes  []*node // by index
+	seen   map[shape]map[string]tally
+	votes  int // nodes that an acquire of a lock on several nodes asks; 1 for others
+	pairs  map[[2]uint64]Answer
+	base   int64 // from where stories count time
+	failed bool  // there is nothing to replay
+}
+
+// shape is what commands have in common that ask the same of a server: their name and script.
+type shape struct{ name, script string }
+
+func shapeOf(c *history.Command) shape {
+	name := c.Name
+	if c.Script != "" {
+		name = "EVAL" // by its source or by its digest
+	}
+	return shape{name, c.Script}
+}
+
+// tally counts the attempts in which a reply was seen, by how they ended.
+type tally struct{ granted, refused int }
+
+// newRun puts a record in order.
+func newRun(rec Record, srv Server) *run {
+	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: map[shape]map[string]tally{}, pairs: map[[2]uint64]Answer{}}
+	r.m = &machine{srv: srv, epoch: rec.Header.Epoch}
+	for i := range rec.Ops {
+		r.ops[rec.Ops[i].ID] = &rec.Ops[i]
+	}
+	for _, n := range r.indexes() {
+		r.nodes = append(r.nodes, r.order(n))
+	}
+	r.failed, r.votes = len(r.nodes) == 0, 1
+	r.learn()
+	return r
+}
+
+// indexes are the lock's nodes.
+func (r *run) indexes() (nodes []int) {
+	for i := range r.Commands {
+		if n := r.Commands[i].Node; n >= 0 && !slices.Contains(nodes, n) {
+			nodes = append(nodes, n)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
+}
+
+// order finds what one node did.
+func (r *run) order(index int) *node {
+	n := &node{index: index, byOp: map[uint64][]int{}}
+	r.m.load(map[string]*Value{}, clock{})
+	o := &orderer{node: n, m: r.m, scripts: r.Scripts, ops: r.ops}
+	turns := true
+	for i := range r.Commands {
+		c := &r.Commands[i]
+		if c.Node != index {
+			continue
+		}
+		o.cmds = append(o.cmds, c)
+		turns = turns && (c.Turn != 0 || c.Replied == 0)
+	}
+	o.effects = r.effects(index)
+	if turns {
+		o.cmds = slices.DeleteFunc(o.cmds, func(c *history.Command) bool { return c.Turn == 0 })
+	}
+	if turns && len(o.cmds) > 0 {
+		o.simulated()
+	} else {
+		o.ordered()
+	}
+	for i := range n.events {
+		if op := n.events[i].op; op != nil {
+			n.byOp[op.ID] = append(n.byOp[op.ID], i)
+		}
+	}
+	return n
+}
+
+// effects are what faults did to a node, by time.
+func (r *run) effects(index int) (out []*history.Effect) {
+	for i := range r.Faults {
+		for j := range r.Faults[i].Effects {
+			if e := &r.Faults[i].Effects[j]; e.Node == index {
+				out = append(out, e)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *history.Effect) int { return cmp.Compare(a.At, b.At) })
+	return out
+}
+
+// attempt is the last time that an acquire asked for one vote: at one node, or of a lock that keeps several keys at a node for one of them.
+type attempt struct {
+	op     *history.Operation
+	node   *node
+	events []int // its commands, in order
+	grant  int   // the last of them that changed something; -1: none did
+}
+
+// first is the first command that changed something, or the first.
+func (a *attempt) first() int {
+	for _, i := range a.events {
+		if len(a.node.events[i].changes) > 0 {
+			return i
+		}
+	}
+	return a.events[0]
+}
+
+// attempts gives the last attempts of an operation, by node and vote. An attempt begins where a command of the same shape was sent for the
+// same key before: then the client had asked in vain.
+func (r *run) attempts(op *history.Operation) (out []*attempt) {
+	for _, n := range r.nodes {
+		out = append(out, r.ballots(op, n, n.lastTry(op))...)
+	}
+	return out
+}
+
+// lastTry gives the commands of the last attempt of an operation at a node.
+func (n *node) lastTry(op *history.Operation) (try []int) {
+	type asked struct {
+		shape
+		key string
+	}
+	var seen []asked
+	all := slices.Clone(n.byOp[op.ID])
+	slices.SortStableFunc(all, func(i, j int) int { return cmp.Compare(n.events[i].cmd.Sent, n.events[j].cmd.Sent) })
+	for _, i := range slices.Backward(all) {
+		e := &n.events[i]
+		if refusedByServer(e.cmd.Reply) || e.touched == nil || e.cmd.Replied == 0 || e.cmd.Replied > op.Return { // its client did not go by it
+			continue
+		}
+		a := asked{shapeOf(e.cmd), e.touched[0]}
+		if slices.Contains(seen, a) {
+			break
+		}
+		seen = append(seen, a)
+		try = append(try, i)
+	}
+	slices.Sort(try)
+	return try
+}
+
+// ballots splits a try by key, where it asks for the same of several keys.
+func (r *run) ballots(op *history.Operation, n *node, try []int) (out []*attempt) {
+	several := slices.ContainsFunc(try, func(i int) bool {
+		return slices.ContainsFunc(try, func(j int) bool { return i != j && shapeOf(n.events[i].cmd) == shapeOf(n.events[j].cmd) })
+	})
+	byKey := map[string]*attempt{}
+	for _, i := range try {
+		e, key := &n.events[i], ""
+		if several {
+			key = e.touched[0]
+		}
+		a := byKey[key]
+		if a == nil {
+			a = &attempt{op: op, node: n, grant: -1}
+			byKey[key] = a
+			out = append(out, a)
+		}
+		a.events = append(a.events, i)
+		if len(e.changes) > 0 {
+			a.grant = i
+		}
+	}
+	for _, a := range out {
+		if a.grant < 0 && op.Outcome == history.OK && r.votes == 1 { // it wrote what was there already
+			a.grant = a.events[len(a.events)-1]
+		}
+	}
+	return out
+}
+
+// learn notes on how many votes a lock is, and which replies the attempts saw that were granted, and which those that were not.
+func (r *run) learn() {
+	for i := range r.Ops {
+		if op := &r.Ops[i]; op.Op == history.Acquire {
+			asked := map[shape]int{}
+			for _, a := range r.attempts(op) {
+				s := shapeOf(a.node.events[a.events[0]].cmd)
+				asked[s]++
+				r.votes = max(r.votes, asked[s])
+			}
+		}
+	}
+	for i := range r.Ops {
+		if op := &r.Ops[i]; op.Op == history.Acquire {
+			r.learnFrom(op)
+		}
+	}
+}
+
+func (r *run) learnFrom(op *history.Operation) {
+	granting := map[*event]bool{} // by command of the last try: did it lead to a vote
+	for _, a := range r.attempts(op) {
+		for _, i := range a.events {
+			granting[&a.node.events[i]] = op.Outcome == history.OK && a.grant >= 0
+		}
+	}
+	for _, n := range r.nodes {
+		for _, i := range n.byOp[op.ID] {
+			e := &n.events[i]
+			if e.cmd.Replied == 0 || refusedByServer(e.cmd.Reply) || e.touched == nil {
+				continue
+			}
+			granted, last := granting[e]
+			if last && !granted && op.Outcome != history.OK && op.Outcome != history.Busy {
+				continue // nobody knows
+			}
+			r.saw(shapeOf(e.cmd), e.cmd.Reply, granted)
+		}
+	}
+}
+
+// saw counts a reply by what came of it.
+func (r *run) saw(s shape, reply string, granted bool) {
+	if r.seen[s] == nil {
+		r.seen[s] = map[string]tally{}
+	}
+	t := r.seen[s][reply]
+	if granted {
+		t.granted++
+	} else {
+		t.refused++
+	}
+	r.seen[s][reply] = t
+}
+
+// quorum is how many votes make a grant.
+func (r *run) quorum() int { return r.votes/2 + 1 }

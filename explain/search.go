@@ -1,0 +1,297 @@
+package explain
+
+import (
+	"cmp"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// search is a depth-first search for an order of one node's commands in which every reply is the recorded one. Commands whose times overlap
+// are tried by the middle of their times; a command that no reply was seen of may have been executed at any time since, or never.
+type search struct {
+	*orderer
+	done   []bool
+	low    int   // the first of cmds that is not done
+	left   int   // commands with a reply that are not done
+	reach  int64 // the longest time from sending a command to its middle
+	stack  []choice
+	failed map[uint64]bool // states from which no order was found
+	tries  int             // backtracks since the last commit
+	best   []pick          // the longest way that was found before it went back
+	given  int             // replies taken to be unexplained
+}
+
+type connection struct {
+	client string
+	number uint64
+}
+
+// pick is a command and how the leases that end within a grain of it are taken: as they should, or the other way.
+type pick struct {
+	cmd   int
+	other bool
+}
+
+// choice is one step of the search, and what else could be tried instead.
+type choice struct {
+	pick
+	rest    []pick
+	events  int // before it
+	nextEff int
+	last    int64
+	clock   clock
+	low     int
+}
+
+// ordered executes the commands in an order that explains their replies.
+func (o *orderer) ordered() {
+	slices.SortStableFunc(o.cmds, func(a, b *history.Command) int {
+		return cmp.Or(cmp.Compare(middle(a), middle(b)), cmp.Compare(a.Sent, b.Sent))
+	})
+	s := &search{orderer: o, done: make([]bool, len(o.cmds)), failed: map[uint64]bool{}}
+	for _, c := range o.cmds {
+		if c.Replied != 0 {
+			s.left++
+		}
+		s.reach = max(s.reach, middle(c)-c.Sent)
+	}
+	s.run()
+	o.suffer(math.MaxInt64)
+}
+
+func middle(c *history.Command) int64 {
+	if c.Replied == 0 {
+		return c.Sent
+	}
+	return c.Sent + (c.Replied-c.Sent)/2
+}
+
+func (s *search) run() {
+	for s.left > 0 {
+		if s.forward(s.candidates()) || s.back() {
+			continue
+		}
+		s.surrender()
+		if s.given > unsolved {
+			s.broken = true
+			return
+		}
+	}
+}
+
+// candidates are the commands that may come next, as no command that must come before them is left.
+func (s *search) candidates() (picks []pick) {
+	if s.tries > 0 && s.failed[s.hash()] {
+		return nil
+	}
+	limit := s.limit()
+	var lost []pick
+	var conns []connection // those that have an earlier command left
+	for i := s.low; i < len(s.cmds); i++ {
+		c := s.cmds[i]
+		if s.done[i] {
+			continue
+		}
+		if middle(c)-s.reach > limit {
+			break
+		}
+		conn := connection{c.Client, c.Conn}
+		switch {
+		case c.Sent > limit || c.Conn != 0 && slices.Contains(conns, conn):
+		case c.Replied == 0:
+			lost = append(lost, pick{cmd: i})
+		default:
+			picks = append(picks, pick{cmd: i})
+		}
+		if c.Replied != 0 {
+			conns = append(conns, conn)
+		}
+	}
+	for _, p := range picks[:len(picks):len(picks)] {
+		picks = append(picks, pick{p.cmd, true})
+	}
+	return append(picks, lost...)
+}
+
+// limit is the earliest time at which a command that is left was answered: whatever was sent later comes after it.
+func (s *search) limit() int64 {
+	limit := int64(math.MaxInt64)
+	for i := s.low; i < len(s.cmds); i++ {
+		c := s.cmds[i]
+		if middle(c) > limit { // it was answered later than its middle
+			break
+		}
+		if !s.done[i] && c.Replied != 0 {
+			limit = min(limit, c.Replied)
+		}
+	}
+	return limit
+}
+
+// forward takes the first of some picks that is answered as recorded.
+func (s *search) forward(picks []pick) bool {
+	for i, p := range picks {
+		at := choice{pick: p, rest: picks[i+1:], events: len(s.events), nextEff: s.nextEff, last: s.last, clock: s.m.clock, low: s.low}
+		if s.take(p) {
+			if len(s.events)-at.events == 1 && len(s.events[at.events].changes) == 0 {
+				at.rest = nil // the reply proves that nothing changed: an order that has it later has it here as well
+			}
+			s.stack = append(s.stack, at)
+			s.commit()
+			return true
+		}
+		s.revert(&at)
+	}
+	return false
+}
+
+// take executes a command, and reports whether the record explains it.
+func (s *search) take(p pick) bool {
+	c := s.cmds[p.cmd]
+	at := max(s.last, min(max(middle(c), c.Sent), s.limit()))
+	s.suffer(at)
+	if !s.leases(at, p.other) {
+		return false
+	}
+	ok := s.execute(c, at)
+	s.done[p.cmd] = true
+	if c.Replied != 0 {
+		s.left--
+	} else if len(s.events[len(s.events)-1].changes) == 0 {
+		return false // what changed nothing may as well never have arrived
+	}
+	for s.low < len(s.cmds) && s.done[s.low] {
+		s.low++
+	}
+	return ok
+}
+
+// leases ends leases by an instant. Those that end within a grain of it may have ended or not: other takes the less likely way, and
+// is false where there is none.
+func (s *search) leases(at int64, other bool) bool {
+	s.expire(s.m.tick(at - grain))
+	if !other {
+		s.expire(s.m.tick(at))
+		return true
+	}
+	found, now := false, s.m.own(at)
+	for _, key := range slices.Sorted(maps.Keys(s.m.values)) {
+		v := s.m.values[key]
+		switch {
+		case v.Expires == 0 || v.Expires > now+grain:
+			continue
+		case v.Expires > now:
+			delete(s.m.values, key)
+			s.push(event{at: at, changes: []change{{key, v, nil}}, clock: s.m.clock})
+		default:
+			longer := *v
+			longer.Expires = now + 1_000_000
+			s.m.values[key] = &longer
+			s.push(event{at: at, changes: []change{{key, v, &longer}}, clock: s.m.clock})
+		}
+		found, s.m.loaded = true, false
+	}
+	return found
+}
+
+// back undoes the latest choice that has an alternative, and takes that.
+func (s *search) back() bool {
+	if len(s.stack) > len(s.best) {
+		s.best = s.best[:0]
+		for _, c := range s.stack {
+			s.best = append(s.best, c.pick)
+		}
+	}
+	for len(s.stack) > 0 && s.tries < backtracks {
+		s.tries++
+		s.failed[s.hash()] = true
+		top := s.stack[len(s.stack)-1]
+		s.stack = s.stack[:len(s.stack)-1]
+		s.revert(&top)
+		if s.forward(top.rest) {
+			return true
+		}
+	}
+	return false
+}
+
+// revert goes back to before a choice.
+func (s *search) revert(c *choice) {
+	for i := len(s.events) - 1; i >= c.events; i-- {
+		s.m.undo(s.events[i].changes)
+		if s.events[i].effect != nil {
+			s.m.loaded = false
+		}
+	}
+	s.events = s.events[:c.events]
+	s.marks = s.marks[:(c.events+markEvery-1)/markEvery]
+	s.nextEff, s.last, s.m.clock, s.low, s.m.loaded = c.nextEff, c.last, c.clock, c.low, false
+	if s.done[c.cmd] {
+		s.done[c.cmd] = false
+		if s.cmds[c.cmd].Replied != 0 {
+			s.left++
+		}
+	}
+}
+
+// commit gives up the alternatives of choices that lie far back.
+func (s *search) commit() {
+	if len(s.stack) < 2*regrets {
+		return
+	}
+	s.stack = slices.Delete(s.stack, 0, regrets)
+	s.best, s.tries = s.best[:0], 0
+	clear(s.failed)
+}
+
+// surrender goes the longest way again that was found, and takes the reply after it to be unexplained.
+func (s *search) surrender() {
+	for i := len(s.stack) - 1; i >= 0; i-- {
+		s.revert(&s.stack[i])
+	}
+	s.stack = s.stack[:0]
+	for _, p := range s.best {
+		s.take(p)
+	}
+	s.best, s.tries = s.best[:0], 0
+	clear(s.failed)
+	for i := s.low; i < len(s.cmds); i++ {
+		if !s.done[i] && s.cmds[i].Replied != 0 {
+			s.take(pick{cmd: i})
+			s.events[len(s.events)-1].open = true
+			break
+		}
+	}
+	s.given++
+}
+
+// hash stands for what is done and what the node holds.
+func (s *search) hash() uint64 {
+	h := fnv.New64a()
+	put := func(text string) { _, _ = h.Write(append([]byte(text), 0)) }
+	put(strconv.Itoa(s.low))
+	for i := s.low; i < len(s.cmds) && s.cmds[i].Sent <= s.last+grain; i++ {
+		if s.done[i] {
+			put(strconv.Itoa(i))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.m.values)) {
+		v := s.m.values[key]
+		put(key + v.Kind + v.Text + strconv.FormatInt(v.Expires/1_000_000, 10))
+		for _, f := range slices.Sorted(maps.Keys(v.Fields)) {
+			put(f + "=" + v.Fields[f])
+		}
+		for _, item := range v.Items {
+			put(item)
+		}
+		for _, f := range slices.Sorted(maps.Keys(v.Scores)) {
+			put(f + strconv.FormatFloat(v.Scores[f], 'g', -1, 64))
+		}
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,255 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+)
+
+// wait is a client that asked in vain.
+type wait struct {
+	*run
+	op      *history.Operation
+	until   int64 // when it had waited too long, or was refused
+	attempt *attempt
+}
+
+// stuck explains a lock that was not to be had although nobody could be holding it: by what lay on the server when the waiter was refused.
+func (r *run) stuck(v *checker.Violation) Answer {
+	w := r.waiter(v)
+	if w == nil {
+		return r.leftover(v)
+	}
+	if w.attempt == nil {
+		return w.unasked()
+	}
+	if w.asleep() {
+		return w.unasked()
+	}
+	if a := w.fault(); a.Causes != nil {
+		return a
+	}
+	if a := w.blocker(); a.Causes != nil {
+		return a
+	}
+	if !r.everGranted() && r.sound(w.attempt) {
+		return Answer{[]history.Cause{history.NeverGranted}, "whatever is left out: no acquire of the whole run was granted"}
+	}
+	return Answer{}
+}
+
+// everGranted reports whether anybody was ever granted the lock.
+func (r *run) everGranted() bool {
+	return slices.ContainsFunc(r.Ops, func(op history.Operation) bool { return op.Op == history.Acquire && op.Outcome == history.OK })
+}
+
+// waiter finds who waited, and the last attempt that it made until it had waited too long.
+func (r *run) waiter(v *checker.Violation) *wait {
+	var w *wait
+	until := v.At + v.Lasted
+	for i := range v.Operations {
+		o := &v.Operations[i]
+		if o.Op != history.Acquire || !slices.Contains(v.Clients, o.Client) || o.Outcome == history.OK && o.Return <= v.At || r.ops[o.ID] == nil {
+			continue
+		}
+		if w == nil || o.Client == v.Clients[0] {
+			w = &wait{run: r, op: r.ops[o.ID], until: min(until, o.Return)}
+			if v.Lasted == 0 {
+				w.until = o.Return
+			}
+		}
+	}
+	if w == nil {
+		return nil
+	}
+	for _, n := range r.nodes {
+		if a := r.asked(n, w.op, w.until); a != nil && (w.attempt == nil || a.time() >= w.attempt.time()) {
+			w.attempt = a
+		}
+	}
+	return w
+}
+
+// asked is the last attempt that an operation made at a node by an instant; nil: none.
+func (r *run) asked(n *node, op *history.Operation, until int64) *attempt {
+	a := &attempt{op: op, node: n, grant: -1}
+	var shapes []shape
+	granted := map[*node]*attempt{}
+	if op.Outcome == history.OK {
+		for _, g := range r.attempts(op) {
+			granted[g.node] = g
+		}
+	}
+	for _, i := range slices.Backward(n.byOp[op.ID]) {
+		e := &n.events[i]
+		if e.at > until || granted[n] != nil && slices.Contains(granted[n].events, i) || e.touched == nil || refusedByServer(e.cmd.Reply) {
+			continue
+		}
+		s := shapeOf(e.cmd)
+		if slices.Contains(shapes, s) {
+			break
+		}
+		shapes = append(shapes, s)
+		a.events = append(a.events, i)
+	}
+	slices.Sort(a.events)
+	if len(a.events) == 0 {
+		return nil
+	}
+	return a
+}
+
+// sound reports whether the record is explained around an attempt.
+func (r *run) sound(a *attempt) bool {
+	return !a.node.broken && !slices.ContainsFunc(a.events, func(i int) bool { return a.node.events[i].open })
+}
+
+// would reports whether an attempt that was refused would be granted when something is left out: a reply of it is one that only grants have,
+// or where the record does not teach that, the attempt takes what it did not take, or finds nothing where there was something.
+func (r *run) would(a *attempt, from int, left without) bool {
+	n := a.node
+	from = min(from, a.events[0])
+	p := &replay{run: r, node: n, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}}
+	r.m.load(n.state(from), n.events[from].clock)
+	last := a.events[len(a.events)-1]
+	p.keep(from, last)
+	for i := from; i <= last; i++ {
+		p.save(i)
+		if !slices.Contains(a.events, i) {
+			p.step(i)
+			continue
+		}
+		e := &n.events[i]
+		r.m.tick(e.at)
+		args := request(e.cmd, r.Scripts)
+		if args == nil {
+			continue
+		}
+		got, changes, _ := r.m.do(args, e.at)
+		if r.grants1(e, answerOf(e.cmd, got), changes) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) grants1(e *event, reply string, changes []change) bool {
+	if same(e.cmd, reply) {
+		return false
+	}
+	if t := r.seen[shapeOf(e.cmd)][reply]; (t.granted > 0) != (t.refused > 0) {
+		return t.granted > 0
+	}
+	if len(e.changes) == 0 && len(changes) == 0 {
+		return empty(reply) && !empty(e.cmd.Reply)
+	}
+	return len(changes) > len(e.changes) || slices.ContainsFunc(changes, func(c change) bool { return c.before == nil })
+}
+
+// fault explains a wait by what a fault did to the data or the clock of the node that refused.
+func (w *wait) fault() Answer {
+	n := w.attempt.node
+	for i := w.attempt.events[0] - 1; i >= 0; i-- {
+		e := &n.events[i]
+		if e.effect == nil || e.at < w.op.Call-8*max(w.Header.Lease, 1_000_000_000) {
+			continue
+		}
+		if w.would(w.attempt, i, without{events: []int{i}}) {
+			m := &meeting{run: w.run}
+			return Answer{[]history.Cause{faultNames[e.effect.What]}, fmt.Sprintf("without %s, %s would have been granted", m.words(e), w.op.Client)}
+		}
+	}
+	return Answer{}
+}
+
+// blocker explains a wait by the value that was in its way: who left it there, and what it is that never takes it away.
+func (w *wait) blocker() Answer {
+	n, first := w.attempt.node, w.attempt.events[0]
+	values := n.state(first)
+	for _, key := range n.events[first].touched {
+		v := values[key]
+		if v == nil {
+			continue
+		}
+		maker := w.writing(n, first, []change{{key: key}})
+		if maker == nil || maker.open || maker.op == nil {
+			continue
+		}
+		at := slices.IndexFunc(n.events, func(e event) bool { return e.cmd == maker.cmd })
+		if !w.would(w.attempt, at, without{ops: []uint64{maker.op.ID}}) && !w.would(w.attempt, at, without{events: []int{at}}) {
+			continue
+		}
+		m := &meeting{run: w.run}
+		return Answer{[]history.Cause{w.left(v, maker)}, fmt.Sprintf("without %s, %s would have been granted: %s", m.words(maker), w.op.Client, w.fate(v, maker))}
+	}
+	return Answer{}
+}
+
+// left names what was left behind.
+func (w *wait) left(v *Value, maker *event) history.Cause {
+	switch {
+	case v.Expires == 0:
+		return history.NoExpiry
+	case maker.op.Outcome == history.Unknown || maker.op.Outcome == history.Fail || maker.cmd.Replied == 0 || maker.op.ID == w.op.ID:
+		return history.AmbiguousReply
+	}
+	return history.Orphan
+}
+
+// fate says why what lay in the way stayed.
+func (w *wait) fate(v *Value, maker *event) string {
+	end := "nothing ends it"
+	if v.Expires != 0 {
+		end = fmt.Sprintf("it ends by itself at %s", w.ms(v.Expires-w.Header.Epoch))
+	}
+	switch {
+	case maker.cmd.Replied == 0:
+		return maker.cmd.Client + " saw no reply, and " + end
+	case maker.op.Op == history.Acquire && maker.op.Outcome == history.OK && w.releaseOf(maker.op) == nil:
+		return maker.cmd.Client + " never released, and " + end
+	}
+	return end
+}
+
+// asleep reports whether the lock was free for most of the wait, and the client did not ask.
+func (w *wait) asleep() bool {
+	n, last := w.attempt.node, w.attempt.events[len(w.attempt.events)-1]
+	keys, freed := n.events[last].touched, n.events[last].at
+	next := last + 1
+	for ; next < len(n.events) && n.events[next].at < w.until; next++ {
+		if changesAny(&n.events[next], keys) {
+			freed = n.events[next].at
+		}
+	}
+	if w.until-freed <= freed-n.events[last].at || freed == n.events[last].at {
+		return false
+	}
+	w.m.load(n.state(next), n.events[last].clock)
+	w.m.tick(w.until)
+	for _, i := range w.attempt.events {
+		e := &n.events[i]
+		if args := request(e.cmd, w.Scripts); args != nil {
+			if reply, changes, _ := w.m.do(args, w.until); w.grants1(e, answerOf(e.cmd, reply), changes) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unasked explains a wait in which the client did not ask any more: it waited to be told.
+func (w *wait) unasked() Answer {
+	for _, n := range w.nodes {
+		for _, e := range n.events {
+			if e.cmd != nil && e.cmd.Client == w.op.Client && e.at < w.until {
+				return Answer{[]history.Cause{history.LostWakeup}, w.op.Client + " did not ask again: had it asked, the lock was free"}
+			}
+		}
+	}
+	return Answer{}
+}
+
+// leftover explains a key that was left behind when everybody was done.
+func (r *run) leftover(v *checker.Violation) Answer { return Answer{} }

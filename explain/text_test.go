@@ -1,0 +1,224 @@
+package explain_test
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/history"
+)
+
+// story is one run as a test writes it down, and what it must be explained by.
+type story struct {
+	explain.Record
+	digests    map[string]string // of scripts, by the name that the text gives them
+	violations []checker.Violation
+	want       []history.Cause
+}
+
+// parse reads a run that is written by hand:
+//
+//	lock mutex 300
+//	script unlock : if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0
+//	c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
+//	c1 use 2-480
+//	c2 acquire 10-302 ok : SET job b NX PX 300 -> (nil) @20-21 | SET job b NX PX 300 -> OK @301-302
+//	c1 background 310-311 : EVALSHA unlock 1 job a -> 0
+//	effect n0 400 deleted lost=job
+//	violation exclusive-use 303-480 c1 c2 = lease-overrun
+//
+// Times are milliseconds. The commands of a call share its time evenly unless they say when; n2:SET goes to node 2. A reply of ? was never
+// seen. A script that says times takes the run to begin at 1970.
+func parse(text string) (*story, error) {
+	s := &story{Record: explain.Record{Scripts: map[string]string{}}, digests: map[string]string{}}
+	for n, line := range strings.Split(text, "\n") {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := s.add(line); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n+1, err)
+		}
+	}
+	for i := range s.violations {
+		v := &s.violations[i]
+		v.Operations = slices.DeleteFunc(slices.Clone(s.Ops), func(op history.Operation) bool { return !slices.Contains(v.Clients, op.Client) })
+	}
+	return s, nil
+}
+
+func (s *story) add(line string) error {
+	call, rest, _ := strings.Cut(line, " : ")
+	words := strings.Fields(call)
+	switch words[0] {
+	case "lock":
+		lease, err := millis(words[2])
+		s.Header = history.Header{Kind: history.Kind(words[1]), Lease: lease, Permits: 1}
+		return err
+	case "script":
+		sum := sha1.Sum([]byte(rest))
+		s.digests[words[1]] = hex.EncodeToString(sum[:])
+		s.Scripts[s.digests[words[1]]] = rest
+		return nil
+	case "effect":
+		return s.addEffect(words[1:])
+	case "violation":
+		return s.addViolation(words[1:])
+	}
+	from, to, err := span(words[2])
+	if err != nil {
+		return err
+	}
+	id := uint64(0)
+	if words[1] != "background" {
+		id = uint64(len(s.Ops)) + 1
+		op := history.Operation{ID: id, Client: words[0], Op: operations[words[1]], Key: "job", Call: from, Return: to}
+		if op.Op == history.OpInvalid {
+			return fmt.Errorf("no operation %q", words[1])
+		}
+		for _, w := range words[3:] {
+			if err := set(&op, w); err != nil {
+				return err
+			}
+		}
+		s.Ops = append(s.Ops, op)
+	}
+	return s.addCommands(words[0], id, rest, from, to)
+}
+
+var operations = map[string]history.Op{"acquire": history.Acquire, "extend": history.Extend, "release": history.Release, "use": history.Use,
+	"write": history.Write, "lost": history.Lost}
+
+var outcomes = map[string]history.Outcome{"ok": history.OK, "busy": history.Busy, "not_held": history.NotHeld, "lost": history.LostHold,
+	"fail": history.Fail, "unknown": history.Unknown}
+
+func set(op *history.Operation, word string) (err error) {
+	name, value, _ := strings.Cut(word, "=")
+	switch name {
+	case "shared":
+		op.Mode = history.Shared
+	case "tok":
+		op.Token = value
+	case "valid":
+		op.ValidUntil, err = millis(value)
+	case "fence":
+		op.Fence, err = strconv.ParseUint(value, 10, 64)
+	default:
+		var ok bool
+		if op.Outcome, ok = outcomes[word]; !ok {
+			err = fmt.Errorf("no field or outcome %q", word)
+		}
+	}
+	return err
+}
+
+func (s *story) addCommands(client string, op uint64, text string, from, to int64) error {
+	if text == "" {
+		return nil
+	}
+	parts := strings.Split(text, " | ")
+	share := (to - from) / int64(len(parts))
+	for i, part := range parts {
+		c := history.Command{Client: client, Op: op, Sent: from + int64(i)*share, Replied: from + int64(i+1)*share}
+		request, at, timed := strings.Cut(part, " @")
+		if timed {
+			var err error
+			if c.Sent, c.Replied, err = span(strings.TrimSpace(at)); err != nil {
+				return err
+			}
+		}
+		request, reply, ok := strings.Cut(strings.TrimSpace(request), " -> ")
+		if !ok {
+			return fmt.Errorf("%q: no reply", part)
+		}
+		if c.Reply = reply; reply == "?" {
+			c.Reply, c.Replied = "", 0
+		}
+		words := strings.Fields(request)
+		if node, name, ok := strings.Cut(words[0], ":"); ok {
+			words[0] = name
+			c.Node, _ = strconv.Atoi(node[1:])
+		}
+		if c.Name, c.Args = words[0], words[1:]; strings.HasPrefix(c.Name, "EVAL") {
+			c.Script = s.digests[c.Args[0]]
+		}
+		s.Commands = append(s.Commands, c)
+	}
+	return nil
+}
+
+func (s *story) addEffect(words []string) (err error) {
+	var e history.Effect
+	if e.Node, err = strconv.Atoi(words[0][1:]); err != nil {
+		return err
+	}
+	if e.At, err = millis(words[1]); err != nil {
+		return err
+	}
+	e.What = words[2]
+	for _, w := range words[3:] {
+		switch name, value, _ := strings.Cut(w, "="); name {
+		case "lost":
+			e.Lost = append(e.Lost, value)
+		case "kept":
+			e.Kept = append(e.Kept, value)
+		case "by":
+			e.By, err = millis(value)
+		case "turn":
+			e.Known = true
+			e.Turn, err = strconv.ParseUint(value, 10, 64)
+		}
+	}
+	s.Faults = append(s.Faults, history.Window{Node: e.Node, Start: e.At, End: e.At, Confirmed: true, Effects: []history.Effect{e}})
+	return err
+}
+
+func (s *story) addViolation(words []string) (err error) {
+	v := checker.Violation{Property: history.Property(words[0]), Key: "job", Story: []string{"it was broken", "nobody knows why"}}
+	end := int64(0)
+	if v.At, end, err = span(words[1]); err != nil {
+		return err
+	}
+	v.Lasted = max(end-v.At, 0)
+	at := slices.Index(words, "=")
+	v.Clients = words[2:at]
+	s.violations, s.want = append(s.violations, v), append(s.want, history.Cause(words[at+1]))
+	return nil
+}
+
+func span(text string) (from, to int64, err error) {
+	a, b, ok := strings.Cut(text, "-")
+	if from, err = millis(a); err != nil || !ok {
+		return from, from, err
+	}
+	to, err = millis(b)
+	return from, to, err
+}
+
+func millis(text string) (int64, error) {
+	f, err := strconv.ParseFloat(text, 64)
+	return int64(f * 1e6), err
+}
+
+// dispatched gives the record as the simulator makes it: with the order in which each node executed the commands, by when they were sent.
+func (s *story) dispatched() explain.Record {
+	out := s.Record
+	out.Commands = slices.Clone(s.Commands)
+	order := make([]int, len(out.Commands))
+	for i := range order {
+		order[i] = i
+	}
+	middle := func(c *history.Command) int64 { return (max(c.Replied, c.Sent) + c.Sent) / 2 }
+	slices.SortStableFunc(order, func(i, j int) int { return int(middle(&out.Commands[i]) - middle(&out.Commands[j])) })
+	turns := map[int]uint64{}
+	for _, i := range order {
+		c := &out.Commands[i]
+		turns[c.Node]++
+		c.Turn, c.Ran = turns[c.Node], middle(c)
+	}
+	return out
+}
