@@ -42,6 +42,7 @@ func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 		wait := latency.SplitWait(ops, commands, int64(d.claimedLease()), d.totalLag())
 		out.Result.Wait = &wait
 	}
+	d.holdGates(&out.Result)
 	err = errors.Join(k.saveLatency(set, k.run.Start, k.run.Start.Add(time.Duration(d.ended))), k.saveResult(out, d.Now()))
 	out.Run = k.run
 	return out, err
@@ -118,6 +119,17 @@ func longestCollection(since time.Time) (longest time.Duration) {
 		}
 	}
 	return longest
+}
+
+// holdGates holds the figures against the scenario's limits, once all of them are there. [scenarios.Scenario.Validate] has read the limits.
+func (e Experiment) holdGates(r *results.Result) {
+	var gates []results.Gate
+	for _, text := range e.Scenario.SLO {
+		if g, err := results.ParseGate(text); err == nil {
+			gates = append(gates, g)
+		}
+	}
+	r.Gates = r.CheckGates(gates)
 }
 
 func (d *drive) totalLag() (sum int64) {

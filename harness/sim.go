@@ -225,6 +225,7 @@ func (e Experiment) simulated(keep *keeper, t *tally) (*Outcome, error) {
 	out.Result.SetLatency(nil, results.NoLatency)
 	out.Result.Load = results.Throughput{Clients: e.Scenario.Clients, Open: e.Scenario.Rate > 0, Offered: e.Scenario.Rate}
 	out.Result.Notes = append(out.Result.Notes, fmt.Sprintf("%d simulated schedules; the record kept is of one of them", t.runs))
+	e.holdGates(&out.Result)
 	err = errors.Join(err, keep.saveResult(out, e.Now()))
 	out.Run = keep.run
 	return out, err

@@ -18,6 +18,11 @@ func RunAnnotations(w io.Writer, r results.Result) error {
 			lines = append(lines, annotation("error", fmt.Sprintf("%s × %s: %s", r.Lock, r.Scenario, p.Name), failure(p)+"; again: "+r.Rerun))
 		}
 	}
+	for _, g := range r.Gates {
+		if g.Verdict == checker.Fail {
+			lines = append(lines, annotation("error", fmt.Sprintf("%s × %s: gate %s", r.Lock, r.Scenario, g.Gate), "measured "+Value(g.Value, g.Unit)+"; again: "+r.Rerun))
+		}
+	}
 	if r.Verdict == checker.Inconclusive {
 		lines = append(lines, annotation("warning", fmt.Sprintf("%s × %s: inconclusive", r.Lock, r.Scenario), strings.Join(r.Notes, "; ")))
 	}

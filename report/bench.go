@@ -48,14 +48,11 @@ func benchTail(b results.Bench, path string) []string {
 	if path != "" {
 		lines = append(lines, "bench     "+path)
 	}
-	return append(lines, wrapped("again     ", b.Rerun)...)
+	return append(lines, again("again     ", b.Rerun)...)
 }
 
 func benchHead(b results.Bench, s Style) []string {
-	verdict := b.Verdict
-	if results.GatesVerdict(b.Gates) != checker.Pass && verdict == checker.Pass {
-		verdict = results.GatesVerdict(b.Gates)
-	}
+	verdict := withGates(b.Verdict, b.Gates)
 	head := s.verdict(verdict, headline(verdict)) + fmt.Sprintf("  %s × %s × %s of %s  on %s, seed %d", plural(len(b.Plan.Locks), "lock"),
 		plural(len(b.Plan.Settings), "setting"), plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Server, b.Seed)
 	facts := []string{}

@@ -97,20 +97,7 @@ func BenchJUnit(w io.Writer, b results.Bench) error {
 		}
 		s.add(one)
 	}
-	for _, g := range b.Gates {
-		one := junitCase{Name: strings.TrimSpace("gate " + g.Gate + " " + g.Lock + " " + g.Setting)}
-		switch g.Verdict {
-		case checker.Fail:
-			value := "no figure"
-			if g.Value != nil {
-				value = strconv.FormatFloat(*g.Value, 'g', 4, 64) + " " + string(g.Unit)
-			}
-			one.Failure = &junitMessage{Message: "measured " + value}
-		case checker.Inconclusive:
-			one.Skipped = &junitMessage{Message: "inconclusive: " + g.Why}
-		}
-		s.add(one)
-	}
+	s.gates(b.Gates)
 	return writeJUnit(w, s)
 }
 

@@ -34,7 +34,7 @@ func Explore(w io.Writer, x Exploration, s Style) error {
 	if x.First != nil {
 		lines = append(lines, finding(x)...)
 	}
-	return write(w, append(lines, "again        "+x.Rerun))
+	return write(w, append(lines, again("again        ", x.Rerun)...))
 }
 
 func exploreSummary(x Exploration) string {

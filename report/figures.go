@@ -125,12 +125,7 @@ func SuiteSummary(s results.Suite) string { return suiteSummary(s) }
 func Causes(all map[history.Cause]int) string { return causes(all) }
 
 // DamageText says what the guarded store lost; "" for nothing.
-func DamageText(d *checker.Damage) string {
-	for _, line := range damageLines(d) {
-		return strings.TrimSpace(strings.TrimPrefix(line, "damage"))
-	}
-	return ""
-}
+func DamageText(d *checker.Damage) string { return damage(d) }
 
 // Rate shows so many per second.
 func Rate(v float64) string { return rate(v) }

@@ -76,6 +76,7 @@ func RunJUnit(w io.Writer, run results.Run, result *results.Result) error {
 	} else {
 		s.Properties[2].Value = result.Rerun
 		s.judged(*result)
+		s.gates(result.Gates)
 	}
 	return writeJUnit(w, s)
 }
@@ -116,6 +117,20 @@ func (s *junitSuite) add(c junitCase) {
 		s.Skipped++
 	}
 	s.Cases = append(s.Cases, c)
+}
+
+// gates adds a case for each gate.
+func (s *junitSuite) gates(all []results.GateResult) {
+	for _, g := range all {
+		one := junitCase{Name: strings.TrimSpace("gate " + g.Gate + " " + g.Lock + " " + g.Setting)}
+		switch g.Verdict {
+		case checker.Fail:
+			one.Failure = &junitMessage{Message: "measured " + Value(g.Value, g.Unit)}
+		case checker.Inconclusive:
+			one.Skipped = &junitMessage{Message: "inconclusive: " + g.Why}
+		}
+		s.add(one)
+	}
 }
 
 // judged adds a case for each property of a run. A run that is inconclusive for another reason than a property's has a case more.

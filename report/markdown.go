@@ -13,11 +13,12 @@ import (
 // RunMarkdown writes the summary of a run for a pull request or a job's page.
 func RunMarkdown(w io.Writer, r results.Result) error {
 	r = clean(r)
-	lines := []string{fmt.Sprintf("## %s: %s × %s", headline(r.Verdict), md(r.Lock), md(r.Scenario)), "",
+	lines := []string{fmt.Sprintf("## %s: %s × %s", headline(withGates(r.Verdict, r.Gates)), md(r.Lock), md(r.Scenario)), "",
 		fmt.Sprintf("on %s, seed %d", md(r.Server), r.Seed), "", "| property | verdict | violations | of | 95 % | causes |", "|---|---|--:|--:|--:|---|"}
 	for _, p := range r.Properties {
 		lines = append(lines, propertyRow(p))
 	}
+	lines = append(lines, gatesMarkdown(r.Gates)...)
 	if first := firstViolation(r); first != nil {
 		lines = append(lines, "", fmt.Sprintf("First violation, at %s: %s by %s", instant(first.At), first.Property, first.Cause), "", fence+"text")
 		for _, line := range slices.Concat(first.Story, first.Lanes) {
@@ -25,14 +26,24 @@ func RunMarkdown(w io.Writer, r results.Result) error {
 		}
 		lines = append(lines, fence)
 	}
-	for _, d := range damageLines(r.Damage) {
-		lines = append(lines, "", strings.TrimPrefix(d, "damage    "))
+	if text := damage(r.Damage); text != "" {
+		lines = append(lines, "", text)
 	}
 	lines = append(lines, latencyMarkdown(r)...)
 	for _, n := range r.Notes {
 		lines = append(lines, "", "> "+md(n))
 	}
 	return write(w, append(lines, "", "Run again: "+code(r.Rerun)))
+}
+
+func gatesMarkdown(gates []results.GateResult) (lines []string) {
+	for i, g := range gates {
+		if i == 0 {
+			lines = append(lines, "", "| gate | verdict | measured |", "|---|---|--:|")
+		}
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s |", md(g.Gate), g.Verdict, strings.TrimSpace(Value(g.Value, g.Unit)+" "+md(g.Why))))
+	}
+	return lines
 }
 
 func propertyRow(p checker.Property) string {
@@ -62,8 +73,8 @@ func latencyMarkdown(r results.Result) []string {
 
 func spreadRow(name string, s results.Split) string {
 	row := "| " + name + " | " + count(s.Response.Count)
-	for _, v := range []int64{s.Response.P50, s.Response.P90, s.Response.P99, s.Response.P999, s.Response.Max, s.Service.P99} {
-		row += " | " + Span(v)
+	for _, v := range Percentiles(s) {
+		row += " | " + v
 	}
 	return row + " |"
 }

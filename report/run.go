@@ -12,7 +12,7 @@ import (
 )
 
 // MaxLines is how many lines the end of a run takes at most.
-const MaxLines = 36
+const MaxLines = 40
 
 // minStory is how many lines of a story are shown however full the screen is: a whole one, and what it is about.
 const minStory = 13
@@ -45,7 +45,7 @@ func History(w io.Writer, r results.Result, s Style) error {
 		story = storyLines(first, MaxLines, "")
 	}
 	tail := slices.Concat(strengthLines(r), damageLines(r.Damage), noteLines(r.Notes, len(r.Notes), s))
-	return write(w, verdictLines(r, s), story, append(tail, "again     "+r.Rerun))
+	return write(w, verdictLines(r, s), story, append(tail, again("again     ", r.Rerun)...))
 }
 
 func write(w io.Writer, parts ...[]string) error {
@@ -61,36 +61,58 @@ func write(w io.Writer, parts ...[]string) error {
 
 // verdictLines is the headline, a line for each property that failed, and one line for all others by verdict.
 func verdictLines(r results.Result, s Style) []string {
-	lines := []string{s.verdict(r.Verdict, headline(r.Verdict)) + "  " + title(r)}
+	verdict := withGates(r.Verdict, r.Gates)
+	lines := append([]string{s.verdict(verdict, headline(verdict)) + "  " + title(r)}, gateLines(r.Gates, s)...)
 	var passed, not []string
 	for _, p := range r.Properties {
 		switch p.Verdict {
 		case checker.Fail:
-			lines = append(lines, s.verdict(p.Verdict, word(p.Verdict))+fmt.Sprintf("  %-18s ", p.Name)+failure(p))
+			lines = append(lines, failed(p, s)...)
 		case checker.Inconclusive:
-			lines = append(lines, s.verdict(p.Verdict, word(p.Verdict))+fmt.Sprintf("  %-18s ", p.Name)+p.Note)
+			lines = append(lines, judged(p, p.Note, s)...)
 		case checker.Pass:
 			passed = append(passed, string(p.Name))
 		case checker.NotApplicable:
 			not = append(not, string(p.Name))
 		}
 	}
-	if others := rest(passed, not, s); others != "" {
-		lines = append(lines, others)
+	return append(append(lines, listed(checker.Pass, passed, s)...), listed(checker.NotApplicable, not, s)...)
+}
+
+// withGates is a verdict with what the gates came to: a pass that missed one is none.
+func withGates(verdict checker.Result, gates []results.GateResult) checker.Result {
+	if verdict == checker.Pass {
+		return results.GatesVerdict(gates)
+	}
+	return verdict
+}
+
+// listed names the properties that have a verdict, behind its word.
+func listed(verdict checker.Result, names []string, s Style) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	return painted(verdict, wrapped(fmt.Sprintf("%-6s", word(verdict)), strings.Join(names, " · ")), s)
+}
+
+// failed is a property that broke: how often, and by what; on lines of their own where one is too narrow.
+func failed(p checker.Property, s Style) []string {
+	lines := judged(p, failure(p), s)
+	if len(lines) > 1 {
+		lines = append(judged(p, frequency(p), s), wrapped(strings.Repeat(" ", 25), causes(p.Causes))...)
 	}
 	return lines
 }
 
-// rest is one line for the properties that held and for those that do not apply.
-func rest(passed, not []string, s Style) string {
-	var parts []string
-	if len(passed) > 0 {
-		parts = append(parts, s.verdict(checker.Pass, word(checker.Pass))+"  "+strings.Join(passed, " · "))
-	}
-	if len(not) > 0 {
-		parts = append(parts, s.verdict(checker.NotApplicable, word(checker.NotApplicable)+" "+strings.Join(not, " · ")))
-	}
-	return strings.Join(parts, "   ")
+// judged is what is to be said of one property, behind the word of its verdict.
+func judged(p checker.Property, text string, s Style) []string {
+	return painted(p.Verdict, wrapped(fmt.Sprintf("%-6s%-18s ", word(p.Verdict), p.Name), text), s)
+}
+
+// painted gives the word of the verdict, with which the lines begin, its colour.
+func painted(verdict checker.Result, lines []string, s Style) []string {
+	lines[0] = s.verdict(verdict, word(verdict)) + strings.TrimPrefix(lines[0], word(verdict))
+	return lines
 }
 
 // title says what was run; a history from elsewhere says nothing of where.
@@ -102,13 +124,15 @@ func title(r results.Result) string {
 	return fmt.Sprintf("%s  on %s, seed %d", text, r.Server, r.Seed)
 }
 
-func failure(p checker.Property) string {
-	text := plural(p.Violations, "violation")
-	if p.Opportunities > 0 {
-		text = fmt.Sprintf("%s of %s (%s; 95 %%: %s to %s)", count(p.Violations), plural(p.Opportunities, Opportunity(p.Name)), percent(p.Rate),
-			percent(p.CI95[0]), percent(p.CI95[1]))
+func failure(p checker.Property) string { return frequency(p) + "  " + causes(p.Causes) }
+
+// frequency is how often a property broke, of how many times that it could have.
+func frequency(p checker.Property) string {
+	if p.Opportunities == 0 {
+		return plural(p.Violations, "violation")
 	}
-	return text + "  " + causes(p.Causes)
+	return fmt.Sprintf("%s of %s (%s; 95 %%: %s to %s)", count(p.Violations), plural(p.Opportunities, Opportunity(p.Name)), percent(p.Rate),
+		percent(p.CI95[0]), percent(p.CI95[1]))
 }
 
 // Opportunity is the noun, in the singular, for what could have broken a property.

@@ -20,7 +20,7 @@ func figureLines(r results.Result, path string, s Style, ops int) []string {
 	if path != "" {
 		lines = append(lines, "run       "+path, "report    "+filepath.Join(path, results.ReportFile))
 	}
-	return append(lines, "again     "+r.Rerun)
+	return append(lines, again("again     ", r.Rerun)...)
 }
 
 // maxNotes is how many lines of warnings the end of a run shows.
@@ -61,17 +61,25 @@ func Strength(p checker.Property) string {
 }
 
 func damageLines(d *checker.Damage) []string {
-	if d == nil || d.LostUpdates == 0 && d.StaleWrites == 0 && d.Missing == 0 {
-		return nil
+	if text := damage(d); text != "" {
+		return wrapped("damage    ", text)
 	}
-	text := fmt.Sprintf("damage    %s, %s", plural(d.LostUpdates, "lost update"), plural(d.StaleWrites, "stale write"))
+	return nil
+}
+
+// damage says what the guarded store suffered; "" for nothing.
+func damage(d *checker.Damage) string {
+	if d == nil || d.LostUpdates == 0 && d.StaleWrites == 0 && d.Missing == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s, %s", plural(d.LostUpdates, "lost update"), plural(d.StaleWrites, "stale write"))
 	switch {
 	case d.Missing > 0:
 		text += fmt.Sprintf(": %s of %s are missing, the store holds %s", count(d.Missing), count(d.Expected), count(d.Final))
 	case d.Missing < 0:
 		text += fmt.Sprintf(": the store holds %s, %s more than the %s that it should", count(d.Final), count(-d.Missing), count(d.Expected))
 	}
-	return []string{text}
+	return text
 }
 
 // latencyOrder is the order of the table's rows; other operations are left to result.json.
@@ -88,7 +96,7 @@ func latencyLines(r results.Result, ops int) []string {
 	if len(rows) == 0 {
 		return []string{"latency   no samples"}
 	}
-	header := fmt.Sprintf("%-10s%-15s%9s%9s%9s%9s%9s%9s   %s", "latency", "", "count", "p50", "p90", "p99", "p99.9", "max", "p99 from the call")
+	header := fmt.Sprintf("%-10s%-14s%7s%8s%8s%8s%8s%8s%9s", "latency", "", "count", "p50", "p90", "p99", "p99.9", "max", "p99 call")
 	return append([]string{header}, rows...)
 }
 
@@ -117,12 +125,30 @@ func places(o results.Operation) []place {
 	return slices.DeleteFunc(all, func(p place) bool { return p.split.Response.Count == 0 })
 }
 
-func latencyRow(op, place string, s results.Split) string {
-	row := fmt.Sprintf("%-10s%-15s%9s", op, place, count(s.Response.Count))
-	for _, v := range []int64{s.Response.P50, s.Response.P90, s.Response.P99, s.Response.P999, s.Response.Max} {
-		row += fmt.Sprintf("%9s", Span(v))
+// Percentiles are p50, p90, p99, p99.9, the highest, and p99 from the call; "–" where there are too few samples.
+func Percentiles(s results.Split) (cells []string) {
+	cell := func(name string, v int64) {
+		if _, need, _ := results.Quantile(name); s.Response.Count < need {
+			cells = append(cells, "–")
+			return
+		}
+		cells = append(cells, Span(v))
 	}
-	return row + "   " + Span(s.Service.P99)
+	cell("p50", s.Response.P50)
+	cell("p90", s.Response.P90)
+	cell("p99", s.Response.P99)
+	cell("p99.9", s.Response.P999)
+	cell("", s.Response.Max)
+	cell("p99", s.Service.P99)
+	return cells
+}
+
+func latencyRow(op, place string, s results.Split) string {
+	row := fmt.Sprintf("%-10s%-14s%7s", op, place, count(s.Response.Count))
+	for i, v := range Percentiles(s) {
+		row += fmt.Sprintf("%*s", 8+i/5, v) // the last column has the longest heading
+	}
+	return row
 }
 
 // loadLines says what was asked and done, what waiting was spent on, and how many outcomes nobody knows.
@@ -133,12 +159,12 @@ func loadLines(r results.Result) []string {
 		if l.Open {
 			text = fmt.Sprintf("load      %s, open loop: %s offered, %s achieved for %s", plural(l.Clients, "client"), rate(l.Offered), rate(l.Achieved), Span(l.Duration))
 		}
-		lines = append(lines, text)
+		lines = append(lines, wrapped(text[:10], text[10:])...)
 	}
 	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" {
 		share := func(part int64) string { return percent(float64(part) / float64(w.Total())) }
-		lines = append(lines, fmt.Sprintf("waiting   %s behind holders, %s round trips, %s between tries, %s generator lag",
-			share(w.BehindHolder), share(w.RoundTrips), share(w.RetrySleep), share(w.GeneratorLag)))
+		lines = append(lines, wrapped("waiting   ", fmt.Sprintf("%s behind holders, %s round trips, %s between tries, %s generator lag",
+			share(w.BehindHolder), share(w.RoundTrips), share(w.RetrySleep), share(w.GeneratorLag)))...)
 	}
 	if unknown := unknowns(r.Operations); unknown != "" {
 		lines = append(lines, "unknown   "+unknown+": no reply came, each may have taken effect")
@@ -162,9 +188,9 @@ func virtual(r results.Result) bool { return r.NoLatency == results.NoLatency }
 // healthLines says whether the harness did its part, and shouts what was lost.
 func healthLines(r results.Result, s Style) []string {
 	h := r.Health
-	var parts, bad []string
+	var lines, bad []string
 	if !virtual(r) {
-		parts = append(parts, fmt.Sprintf("late starts %s, max lag %s, GC max %s", lateShare(h), Span(h.MaxLag), Span(h.GCMax)))
+		lines = append(lines, fmt.Sprintf("harness   late starts %s, max lag %s, GC max %s", lateShare(h), Span(h.MaxLag), Span(h.GCMax)))
 	}
 	if h.Dropped > 0 {
 		bad = append(bad, plural(h.Dropped, "sample")+" out of the histograms' range")
@@ -179,12 +205,11 @@ func healthLines(r results.Result, s Style) []string {
 		bad = append(bad, "the machine stalled for "+Span(h.MaxStall))
 	}
 	if len(bad) > 0 {
-		parts = append(parts, s.paint(orange, strings.Join(bad, ", ")))
+		for _, line := range wrapped("harness   ", strings.Join(bad, ", ")) {
+			lines = append(lines, s.paint(orange, line))
+		}
 	}
-	if len(parts) == 0 {
-		return nil
-	}
-	return []string{"harness   " + strings.Join(parts, "  ")}
+	return lines
 }
 
 func lateShare(h results.Health) string {

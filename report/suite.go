@@ -50,7 +50,7 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	if page != "" {
 		lines = append(lines, "report       "+page)
 	}
-	return write(w, append(lines, "again        "+suite.Rerun))
+	return write(w, append(lines, again("again        ", suite.Rerun)...))
 }
 
 func suiteSummary(suite results.Suite) string {

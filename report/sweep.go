@@ -23,7 +23,7 @@ func Sweep(w io.Writer, x results.Sweep, s Style) error {
 	for _, n := range x.Notes {
 		lines = append(lines, s.paint(orange, "note")+"         "+n)
 	}
-	return write(w, append(lines, "again        "+x.Rerun))
+	return write(w, append(lines, again("again        ", x.Rerun)...))
 }
 
 func sweepTable(x results.Sweep) []string {

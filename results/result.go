@@ -33,6 +33,7 @@ type Result struct {
 	Load       Throughput           `json:"load"`
 	Wait       *latency.Wait        `json:"wait,omitempty"`      // what the waiting of all acquires was spent on
 	Failovers  *Failovers           `json:"failovers,omitempty"` // what promoted replicas had of the lock
+	Gates      []GateResult         `json:"gates,omitempty"`     // the scenario's limits, and those of --max and --min
 	Health     Health               `json:"health"`
 	Notes      []string             `json:"notes,omitempty"` // warnings that must be shown
 	Rerun      string               `json:"rerun"`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,7 @@ type runFlags struct {
 	clientsAs                                    choice
 	duration, lease                              time.Duration
 	rate                                         float64
+	max, min                                     []string
 	set                                          []string
 	seed                                         uint64
 	exec                                         execFlags
@@ -44,7 +46,8 @@ func newRun(a *app) *cobra.Command {
 		Short: "Run one lock in one scenario and judge it",
 		Long: "run drives a lock with concurrent clients while the scenario's faults strike, judges what was recorded, and keeps it in a\n" +
 			"run directory. The first interrupt finishes and judges what was recorded; the second quits.\n\n" +
-			"--set changes a value of the scenario: --set think=50ms, --set faults.0.times=2.",
+			"--set changes a value of the scenario: --set think=50ms, --set faults.0.times=2. --max and --min add to the scenario's limits (slo)\n" +
+			"one that its figures must keep.",
 		Example: "  lockbench run --lock token\n  lockbench run --lock set-nx-ex --scenario pause-holder --seed 8341\n" +
 			"  lockbench run --lock token --workload hot --clients 16 --duration 10s --rate 500 -o json\n" +
 			"  lockbench run --lock token --scenario pause-holder --sweep pause/lease=0.2..3.0 --server sim\n" +
@@ -69,11 +72,13 @@ func (f *runFlags) register(c *cobra.Command) {
 	serverFlag(c, &f.server, "auto", "")
 	s.IntVar(&f.clients, "clients", 0, "how many clients, in place of the scenario's")
 	s.Var(&f.clientsAs, "clients-as", clientsAsUsage)
-	s.DurationVar(&f.duration, "duration", 0, "how long, in place of the scenario's length")
+	s.DurationVar(&f.duration, "duration", 0, "how long, in place of the scenario's length; without it and --ops and --scenario, 10s on real servers, after 1s of warm-up")
 	s.IntVar(&f.ops, "ops", 0, "rounds per client, in place of the scenario's length")
 	s.Float64Var(&f.rate, "rate", 0, "rounds per second of all clients, begun by plan (open loop); 0: each when the last one ended")
 	s.DurationVar(&f.lease, "lease", 0, "the lock's lease, in place of the scenario's")
 	s.StringArrayVar(&f.set, "set", nil, "k=v: change a value of the scenario")
+	s.StringArrayVar(&f.max, "max", nil, "METRIC=LIMIT: exit 2 when the figure is above it; 'lockbench help metrics' lists them")
+	s.StringArrayVar(&f.min, "min", nil, "METRIC=LIMIT: exit 2 when the figure is below it")
 	s.Uint64Var(&f.seed, "seed", 0, "random seed (default: random, printed)")
 	s.IntVar(&f.reps, "reps", 1, "how often, each time with the next seed")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
@@ -130,6 +135,16 @@ func variant(name string) (impls.Variant, error) {
 	return v, nil
 }
 
+// leavesLength reports whether neither a scenario nor a length is given. On real servers such a run is long enough for figures that mean
+// something.
+func (f runFlags) leavesLength(flags *pflag.FlagSet) bool {
+	set := func(s string) bool {
+		name, _, _ := strings.Cut(s, "=")
+		return name == "ops" || name == "duration" || name == "warmup"
+	}
+	return !flags.Changed("scenario") && !flags.Changed("ops") && !flags.Changed("duration") && !slices.ContainsFunc(f.set, set)
+}
+
 // scenarioOf loads the scenario and changes what flags change.
 func (f runFlags) scenarioOf(flags *pflag.FlagSet) (s scenarios.Scenario, err error) {
 	if s, err = scenarios.Load(f.scenario); err != nil {
@@ -140,7 +155,11 @@ func (f runFlags) scenarioOf(flags *pflag.FlagSet) (s scenarios.Scenario, err er
 			return s, asInput(c.blame(err))
 		}
 	}
-	return s, nil
+	limits, err := gates(f.max, f.min)
+	for _, g := range limits {
+		s.SLO = append(slices.Clip(s.SLO), g.Text)
+	}
+	return s, err
 }
 
 // change is what one flag changes of a scenario.
@@ -251,6 +270,11 @@ func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet)
 		return e, err
 	}
 	a.announce(e.Provider, e.Chosen)
+	if e.Provider.Name() != "sim" && f.leavesLength(flags) {
+		if e.Scenario, err = e.Scenario.With([]string{"duration=10s", "warmup=1s", "ops=0"}); err != nil {
+			return e, err
+		}
+	}
 	e.As, e.Base, e.Argv, e.Now, e.Random, e.Checkout = harness.ClientsAs(f.clientsAs.value), f.out, a.argv, a.now, a.random, "."
 	return e, nil
 }
@@ -287,7 +311,7 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 		return nil, err
 	}
 	a.savePictures(out)
-	err = errors.Join(err, saveViews(out), verdictError(out.Result.Verdict))
+	err = errors.Join(err, saveViews(out), verdictError(out.Result.Verdict), gateError(out.Result.Gates))
 	if !a.json() {
 		err = errors.Join(err, report.Run(a.out, out.Result, out.Dir, a.style()))
 	}

@@ -232,11 +232,7 @@ func (v *runView) latencies(r results.Result) {
 			if s.Response.Count == 0 {
 				return
 			}
-			row := latencyRow{Op: op, Place: place, Values: []string{report.Count(s.Response.Count)}}
-			for _, n := range []int64{s.Response.P50, s.Response.P90, s.Response.P99, s.Response.P999, s.Response.Max, s.Service.P99} {
-				row.Values = append(row.Values, report.Span(n))
-			}
-			v.Latency = append(v.Latency, row)
+			v.Latency = append(v.Latency, latencyRow{Op: op, Place: place, Values: append([]string{report.Count(s.Response.Count)}, report.Percentiles(s)...)})
 		}
 		if o.Outside != nil && o.Inside != nil {
 			add("outside faults", *o.Outside)
