@@ -96,3 +96,28 @@ func TestGatesVerdict(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// What a bench is found to be follows from the cells that can show something of safety.
+func TestJudgeABench(t *testing.T) {
+	cell := func(clients int, v checker.Result) results.BenchCell {
+		return results.BenchCell{Verdict: v, Setting: results.BenchSetting{Clients: clients}}
+	}
+	bare := results.BenchCell{Verdict: checker.Fail, Reference: true}
+	for _, row := range []struct {
+		about string
+		cells []results.BenchCell
+		want  checker.Result
+	}{
+		{"one client meets nobody: figures only", []results.BenchCell{cell(1, checker.Inconclusive)}, checker.Pass},
+		{"two that never met show nothing", []results.BenchCell{cell(2, checker.Inconclusive)}, checker.Inconclusive},
+		{"nothing was measured", []results.BenchCell{cell(1, checker.NotApplicable)}, checker.Inconclusive},
+		{"a break of one is a break of all", []results.BenchCell{cell(8, checker.Pass), cell(8, checker.Fail)}, checker.Fail},
+		{"a single client can break a promise", []results.BenchCell{cell(1, checker.Fail)}, checker.Fail},
+		{"the reference is not judged", []results.BenchCell{bare, cell(8, checker.Pass)}, checker.Pass},
+	} {
+		b := results.Bench{Cells: row.cells}
+		if b.Judge(); b.Verdict != row.want {
+			t.Errorf("%s: %s, want %s", row.about, b.Verdict, row.want)
+		}
+	}
+}
