@@ -60,7 +60,7 @@ func TestSuiteShowsItsMatrix(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", got, w.err)
 	}
 	want(t, "stdout", w.out.String(), "FAIL  3 of 4 cells as expected", "\nsetnx ! .\n", "\ntoken . .\n",
-		"not expected: mutual-exclusion/mis-unlock", "again        lockbench suite --locks token,setnx --scenarios steady,contended --server sim --seed 9\n")
+		"not expected: mutual-exclusion/mis-unlock", "again        lockbench suite --locks token,setnx --scenarios steady,contended \\\n", "--server sim --seed 9\n")
 	want(t, "stderr", w.err.String(), "setnx × steady: fail")
 	for _, e := range w.ran {
 		if e.Seed != 9 || !strings.Contains(e.Rerun, "lockbench run --lock "+e.Variant.Name) {
