@@ -41,7 +41,10 @@ type actor struct {
 	open     []history.Operation // begun, not yet added; innermost last
 	ops      []history.Operation
 	commands []history.Command
-	traced   int // of ops, how many are in the trace
+	traced   int   // of ops, how many are in the trace
+	granted  int   // of its acquires, those that it has not released
+	returned int64 // when its last operation did
+	burst    int   // commands sent since then, or since time passed
 
 	seen, sum uint64 // hashes of everything the client has been told, and when: up to an event, and at it
 	learnt    int    // that event
@@ -129,10 +132,25 @@ func (a *actor) record(op history.Operation) {
 		return
 	}
 	op.Client = a.name
+	switch {
+	case op.Op == history.Acquire && op.Outcome == history.OK:
+		a.granted++
+	case op.Op == history.Release && !a.mayStillHold(op):
+		a.granted = max(a.granted-1, 0)
+	}
+	if op.Op != history.Extend {
+		a.returned, a.burst = op.Return, 0
+	}
 	if a.world.bounds.Instant {
 		a.order = mix(a.order, a.before(op))
 	}
 	a.ops = append(a.ops, op)
+}
+
+// mayStillHold reports whether a release may have left a hold that is the client's to keep alive: a failed one of a re-entrant lock may have been an
+// inner one, which the server still counts. Of others a renewal after the release counts for nobody, whatever became of it.
+func (a *actor) mayStillHold(op history.Operation) bool {
+	return a.world.program.Variant.Kind == history.Reentrant && (op.Outcome == history.Fail || op.Outcome == history.Unknown)
 }
 
 // dial opens a connection to a node. Like a [net.Dialer] it makes none, and does not wait, under a context that has ended: who dials under

@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +17,10 @@ import (
 type withBad struct{ catalogue.Known }
 
 func (withBad) Find(name string) (impls.Variant, bool) {
+	if slices.Contains(servants, name) {
+		return impls.Variant{Name: name, Kind: history.Mutex, Topology: impls.Standalone,
+			Traits: impls.Traits{SelfRenewing: strings.HasPrefix(name, "renews")}, New: newServant(name)}, true
+	}
 	if harm, ok := harms[name]; ok {
 		return impls.Variant{Name: name, Kind: history.Mutex, Topology: impls.Standalone, New: func(impls.Env) (impls.Lock, error) {
 			return badLock{harm}, nil

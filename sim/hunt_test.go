@@ -93,7 +93,7 @@ func smaller(t *testing.T, tape Tape) Tape {
 var libraries = []string{"redsync", "redsync-normalised", "redsync-quorum", "redislock", "redislock-normalised"}
 
 // correct are the locks of the catalogue that keep their promise under every default fault.
-var correct = []string{"token", "redlock", "rw-lease", "fair", "semaphore", "redisson", "fenced", "token-native", "token-wait"}
+var correct = []string{"token", "redlock", "rw-lease", "fair", "semaphore", "redisson", "fenced", "token-native", "token-wait", "handoff"}
 
 // TestNoFalseAlarm explores the correct locks: LOCKBENCH_SOAK says how many schedules of each.
 func TestNoFalseAlarm(t *testing.T) {

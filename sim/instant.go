@@ -107,6 +107,7 @@ func (w *world) admit() (did bool) {
 	}
 	for _, q := range fresh {
 		q.link.enterLane(q)
+		w.spins(q.link.actor)
 		if w.sent++; w.program.Enough > 0 && w.sent >= w.program.Enough && !w.stricken() {
 			w.lastRound()
 		}

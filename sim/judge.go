@@ -18,6 +18,7 @@ type broken struct {
 	Cause    history.Cause    `json:"cause"`
 	Story    []string         `json:"story,omitempty"`
 	Excepted bool             `json:"excepted,omitempty"` // no lock with a lease can prevent it when its client stalls
+	final    bool             // no fault excuses it
 	overdue  bool             // a client was inside by a grant that was over when it was told, of a lock that promises to give none
 	client   string           // the one wronged first
 	at       int64
@@ -35,6 +36,9 @@ func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken,
 	if out.Left != "" {
 		return []broken{{Property: history.Hygiene, Cause: history.Orphan, Story: []string{"goroutines are left behind: " + out.Left}}}, nil
 	}
+	if out.Loop != nil {
+		return []broken{{Property: history.Progress, Cause: history.CauseUnknown, Story: out.Loop}}, nil
+	}
 	v, err := check(ctx, out, p, stories)
 	if err != nil {
 		return nil, err
@@ -44,6 +48,7 @@ func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken,
 		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: first(x.Clients), at: x.At + x.Lasted,
 			overdue: p.Variant.Traits.LooksTwice && x.Property == history.ExclusiveUse && toldTooLate(out.Ops, x)})
 	}
+	all = append(all, ownWay(out, p)...)
 	return except(all, out.Windows, p.Variant.Traits.Fenced), nil
 }
 
@@ -56,10 +61,13 @@ func first(names []string) string {
 
 // hindered reports whether a client itself met a fault that kept it from getting the lock.
 func hindered(client string, windows []history.Window) bool {
-	return slices.ContainsFunc(windows, func(w history.Window) bool {
-		kind, _ := faults.FindKind(w.Fault)
-		return (w.Client == client || w.Client == "") && kind.Hinders
-	})
+	return slices.ContainsFunc(windows, func(w history.Window) bool { return hinders(w, client) })
+}
+
+// hinders reports whether a fault keeps a client from getting the lock.
+func hinders(w history.Window, client string) bool {
+	kind, _ := faults.FindKind(w.Fault)
+	return (w.Client == client || w.Client == "") && kind.Hinders
 }
 
 // except marks the violations that are nobody's fault: two clients were inside, or the store was damaged, though no two were told at
@@ -67,7 +75,7 @@ func hindered(client string, windows []history.Window) bool {
 // was over outlived nothing. A lock with fences must save the store all the same. Nor is it the lock's fault that a client whose own messages are held up does not get it.
 func except(all []broken, windows []history.Window, fenced bool) []broken {
 	for i, b := range all {
-		all[i].Excepted = b.Property == history.Progress && b.Cause == history.CauseUnknown && hindered(b.client, windows)
+		all[i].Excepted = !b.final && b.Property == history.Progress && b.Cause == history.CauseUnknown && hindered(b.client, windows)
 	}
 	for _, b := range all {
 		if b.Property == history.MutualExclusion || b.Property == history.ReleaseSafety {

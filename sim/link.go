@@ -64,8 +64,9 @@ type request struct {
 	sent    int64            // on the timeline
 	ready   int              // the step at which it became pending
 	held    time.Time
-	command int // index into the actor's commands
-	noted   int // the step of the score that it became; 0 = none
+	idle    bool // its client had neither a hold nor an operation under way
+	command int  // index into the actor's commands
+	noted   int  // the step of the score that it became; 0 = none
 
 	batch    *batch // nil for a request that was sent alone
 	quiet    bool   // a handshake, which is no event

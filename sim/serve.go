@@ -24,6 +24,7 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 		}
 		return reply, answered
 	}
+	before := w.beforeRenewal(q)
 	reply = w.perform(q.link, q.args)
 	switch q.name {
 	case "WATCH":
@@ -32,6 +33,12 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 		q.link.watches = false
 	}
 	w.ran(q)
+	if before != nil { // the copy uses the node's reply
+		reply = slices.Clone(reply)
+	}
+	if before != nil && n.copy(time.Now()).outlasts(*before) {
+		w.renewed = append(w.renewed, q.link.actor.commands[q.command])
+	}
 	if resp.IsWrite(q.name) {
 		w.written(n)
 		reply = append([]byte(nil), reply...)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -59,6 +60,8 @@ type world struct {
 	sources       map[string]string // of scripts that clients sent, by digest
 	stuck         []string
 	crash         string
+	loop          []string          // commands that a client sends over and over while no time passes
+	renewed       []history.Command // that made a hold last longer though their client had none
 	left          string
 	gone          bool // all clients have ended
 	echo          func(Choice)
@@ -131,6 +134,7 @@ func (w *world) pend(q *request) {
 	a := q.link.actor
 	a.sent++
 	q.op, q.sent, q.ready = w.director.Plan().Operation(a.index+1, q.link.target() < 0), w.timeline(), w.step
+	q.idle = w.idle(a)
 	q.command = len(a.commands)
 	a.commands = append(a.commands, commandOf(q))
 	q.link.requests = append(q.link.requests, q)
@@ -176,7 +180,7 @@ func (w *world) inside() {
 
 // drive lets one thing happen at a time until every client is done.
 func (w *world) drive() {
-	for w.crash == "" {
+	for w.crash == "" && w.loop == nil {
 		synctest.Wait()
 		w.mu.Lock()
 		w.catchUp()
@@ -280,11 +284,19 @@ func (w *world) passAtMost(d time.Duration) {
 		d = min(d, time.Until(w.timed[0].at))
 	}
 	w.mu.Unlock()
+	from := w.now()
 	w.timer.Reset(max(d, 0))
 	defer w.timer.Stop()
 	select {
 	case <-w.activity:
 	case <-w.timer.C:
+	}
+	if w.now() > from {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, a := range w.actors {
+			a.burst = 0
+		}
 	}
 }
 

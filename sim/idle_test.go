@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// TestWhatNoOperationShowsIsFound: a waiter that is stuck, one that does not look at its context, one that asks without end at one instant, and a
+// watchdog that outlives the hold, whether it tells of its renewals or not.
+func TestWhatNoOperationShowsIsFound(t *testing.T) {
+	cases := []struct{ lock, broken, says string }{
+		{"blocks", "progress/unknown", "has called acquire"},
+		{"ignores", "progress/unknown", "the context of its acquire ended at"},
+		{"asks", "progress/unknown", "sends commands without end while no time passes"},
+		{"renews", "progress/orphan", "this made a hold last longer: PEXPIRE"},
+		{"renews-and-tells", "progress/orphan", "this made a hold last longer: PEXPIRE"},
+	}
+	for _, c := range cases {
+		t.Run(c.lock, func(t *testing.T) {
+			v, _ := withBad{}.Find(c.lock)
+			s := New(withBad{})
+			defer s.Close()
+			r, err := s.Explore(t.Context(), ExploreConfig{Program: DefaultProgram(v), Schedules: 1000, Seek: []string{c.broken},
+				Bounds: Bounds{Faults: []string{faults.CrashClient, faults.CancelClient, faults.LoseReply}, MaxFaults: 1, MaxWaits: 1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.First == nil {
+				t.Fatalf("nothing is found in %d schedules", r.Schedules)
+			}
+			if text := strings.Join(r.First.Steps, "\n"); !strings.Contains(text, c.says) {
+				t.Errorf("the story does not say %q:\n%s", c.says, text)
+			}
+			t.Logf("%s/%s in schedule %d:\n%s", r.First.Property, r.First.Cause, r.First.Schedule, strings.Join(r.First.Steps, "\n"))
+		})
+	}
+}
+
+// servant is a lock that talks to its server, in some way that no operation shows to be wrong.
+type servant struct {
+	env   impls.Env
+	way   string
+	token string
+	stop  context.CancelFunc
+	work  sync.WaitGroup
+}
+
+// servants are the ways.
+var servants = []string{"blocks", "ignores", "asks", "renews", "renews-and-tells"}
+
+func newServant(way string) func(impls.Env) (impls.Lock, error) {
+	return func(env impls.Env) (impls.Lock, error) { return &servant{env: env, way: way}, nil }
+}
+
+// Try sets a token where there is none.
+func (l *servant) Try(ctx context.Context, _ history.Mode) (impls.Grant, error) {
+	token, err := impls.NewToken(l.env.Rand)
+	if err != nil {
+		return impls.Grant{}, err
+	}
+	l.token = token
+	set := impls.SetMissing
+	if l.way == "ignores" { // and nobody gets a key whose holder is dead
+		set = func(ctx context.Context, env impls.Env, token string) (bool, error) {
+			return impls.Yes(env.Redis().Do(ctx, "set", env.Key, token, "nx"))
+		}
+	}
+	ok, err := set(ctx, l.env, token)
+	if err != nil {
+		l.watch() // it may have been granted
+		return impls.Grant{}, impls.Classify("set", err)
+	}
+	if !ok {
+		return impls.Grant{}, impls.ErrBusy
+	}
+	l.watch()
+	return impls.Grant{Token: token}, nil
+}
+
+// Acquire waits in its way.
+func (l *servant) Acquire(ctx context.Context, mode history.Mode) (g impls.Grant, err error) {
+	pause, background := l.env.Lease/5, context.WithoutCancel(ctx)
+	switch l.way {
+	case "blocks": // until somebody gives a token back; nobody looks at ctx
+		if n, err := l.env.Redis().Incr(background, l.env.Key+":made").Result(); n == 1 && err == nil {
+			l.env.Redis().RPush(background, l.env.Key, "1")
+		}
+		return g, impls.Classify("blpop", l.env.Redis().BLPop(background, 0, l.env.Key).Err())
+	case "ignores": // for twenty leases
+		ctx = background
+	case "asks": // at once again
+		pause = 0
+	}
+	for n := 0; n < 100 || pause == 0; n++ {
+		if g, err = l.Try(ctx, mode); !errors.Is(err, impls.ErrBusy) {
+			return g, err
+		}
+		if err := l.env.Clock.Sleep(ctx, pause); err != nil {
+			return g, impls.Classify("wait", err)
+		}
+	}
+	return g, impls.ErrBusy
+}
+
+// watch renews whatever the key has until the lock is closed.
+func (l *servant) watch() {
+	if !strings.HasPrefix(l.way, "renews") || l.stop != nil {
+		return
+	}
+	var ctx context.Context
+	ctx, l.stop = context.WithCancel(context.Background())
+	l.work.Go(func() {
+		for l.env.Clock.Sleep(ctx, l.env.Lease/3) == nil {
+			r := impls.Renewal{Token: l.token, Call: l.env.Clock.Now()}
+			r.Err = impls.Classify("renew", l.env.Redis().PExpire(ctx, l.env.Key, l.env.Lease).Err())
+			if r.Return = l.env.Clock.Now(); l.way == "renews-and-tells" && l.env.OnRenew != nil {
+				r.ValidUntil = r.Return.Add(l.env.Lease)
+				l.env.OnRenew(r)
+			}
+		}
+	})
+}
+
+// Extend is not for these.
+func (l *servant) Extend(context.Context) (impls.Grant, error) {
+	return impls.Grant{}, impls.ErrUnsupported
+}
+
+// Release gives the token back.
+func (l *servant) Release(ctx context.Context) error {
+	if l.way == "blocks" {
+		return impls.Classify("rpush", l.env.Redis().RPush(ctx, l.env.Key, "1").Err())
+	}
+	const release = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+	return impls.Classify("eval", l.env.Redis().Eval(ctx, release, []string{l.env.Key}, l.token).Err())
+}
+
+// Close ends the watchdog.
+func (l *servant) Close() error {
+	if l.stop != nil {
+		l.stop()
+	}
+	l.work.Wait()
+	return nil
+}
