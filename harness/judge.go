@@ -36,6 +36,9 @@ func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 		set = latency.Merge(out.Windows, d.latencies(ops)...)
 	}
 	out.Result = d.result(k, out, set)
+	out.Result.Doubt(results.CountAcquireErrors(ops, out.Windows).Reason())
+	out.Result.Doubt(out.Result.Load.RateReason(out.Windows))
+	out.Verdict.Verdict = out.Result.Verdict
 	out.Result.Health.MaxStall = max(d.stall, slowestReply(commands, out.Windows))
 	out.Result.Health.Stalled = out.Result.Health.MaxStall > d.lease()/stallShare || len(lateServers(d.Experiment, out.Windows)) > 0
 	if set != nil {

@@ -193,6 +193,7 @@ func (e Experiment) ends(out sim.Outcome) map[string]checker.StoreEnds {
 type tally struct {
 	runs      int
 	commands  int
+	errors    results.AcquireErrors
 	failovers *results.Failovers
 	kept      scheduled // the first that broke something, or the last
 	verdict   *checker.Verdict
@@ -201,6 +202,7 @@ type tally struct {
 func (t *tally) add(s scheduled) {
 	t.runs++
 	t.commands += len(s.Commands)
+	t.errors = t.errors.Add(results.CountAcquireErrors(s.Ops, s.Windows))
 	t.failovers = results.SumFailovers(t.failovers, results.CountFailovers(s.Windows))
 	if t.verdict == nil {
 		t.kept, t.verdict = s, s.verdict
@@ -222,6 +224,8 @@ func (e Experiment) simulated(keep *keeper, t *tally) (*Outcome, error) {
 	err := keep.simulated(t.kept.Outcome, e.Now())
 	out.Result = results.NewResult(keep.run, *t.verdict)
 	out.Result.Rerun, out.Result.Failovers = e.Rerun, t.failovers
+	out.Result.Doubt(t.errors.Reason())
+	out.Verdict.Verdict = out.Result.Verdict
 	out.Result.SetLatency(nil, results.NoLatency)
 	out.Result.Load = results.Throughput{Clients: e.Scenario.Clients, Open: e.Scenario.Rate > 0, Offered: e.Scenario.Rate}
 	out.Result.Notes = append(out.Result.Notes, fmt.Sprintf("%d simulated schedules; the record kept is of one of them", t.runs))

@@ -62,7 +62,11 @@ func write(w io.Writer, parts ...[]string) error {
 // verdictLines is the headline, a line for each property that failed, and one line for all others by verdict.
 func verdictLines(r results.Result, s Style) []string {
 	verdict := withGates(r.Verdict, r.Gates)
-	lines := append([]string{s.verdict(verdict, headline(verdict)) + "  " + title(r)}, gateLines(r.Gates, s)...)
+	lines := []string{s.verdict(verdict, headline(verdict)) + "  " + title(r)}
+	if r.Reason != "" {
+		lines = append(lines, s.verdict(checker.Inconclusive, word(checker.Inconclusive))+"  "+r.Reason)
+	}
+	lines = append(lines, gateLines(r.Gates, s)...)
 	var passed, not []string
 	for _, p := range r.Properties {
 		switch p.Verdict {
@@ -124,7 +128,7 @@ func title(r results.Result) string {
 	return fmt.Sprintf("%s  on %s, seed %d", text, r.Server, r.Seed)
 }
 
-func failure(p checker.Property) string { return frequency(p) + "  " + causes(p.Causes) }
+func failure(p checker.Property) string { return frequency(p) + notJudged(p) + "  " + causes(p.Causes) }
 
 // frequency is how often a property broke, of how many times that it could have.
 func frequency(p checker.Property) string {

@@ -57,7 +57,15 @@ func Strength(p checker.Property) string {
 	if p.MetFault > 0 {
 		text += fmt.Sprintf("; %s met a fault", count(p.MetFault))
 	}
-	return text
+	return text + notJudged(p)
+}
+
+// notJudged says what could have broken a property and was not judged.
+func notJudged(p checker.Property) string {
+	if len(p.NotJudged) == 0 {
+		return ""
+	}
+	return "; not judged: " + checker.NotJudgedText(p.NotJudged)
 }
 
 func damageLines(d *checker.Damage) []string {

@@ -21,6 +21,7 @@ const (
 type Result struct {
 	Schema     string               `json:"schema"`
 	Verdict    checker.Result       `json:"verdict"`
+	Reason     string               `json:"reason,omitempty"` // why the lock could hardly work in the run: errors, a rate that was missed
 	Lock       string               `json:"lock"`
 	Scenario   string               `json:"scenario"`
 	Server     string               `json:"server"`

@@ -22,19 +22,46 @@ import (
 func newCheck(a *app) *cobra.Command {
 	var plain bool
 	c := &cobra.Command{
-		Use:   "check HISTORY",
+		Use:   "check HISTORY...",
 		Short: "Judge a stored history, ours or another tool's",
 		Long: "check reads a history (.jsonl or .jsonl.zst, schema lockbench/history/v1, from any source; .edn, as Jepsen writes it) or a run\n" +
-			"directory, and gives its verdict. Commands and fault windows that lie beside a history of ours make the causes more certain.",
+			"directory, and gives its verdict. Commands and fault windows that lie beside a history of ours make the causes more certain.\n" +
+			"Of several files each is judged by itself, in the order given; the exit code is that of the worst. With -o json each of several gives one line.",
 		Example: "  lockbench check results/runs/latest\n  lockbench check history.jsonl.zst -o json\n  lockbench check --plain history.jsonl",
-		Args:    exactly("HISTORY"),
-		RunE:    func(c *cobra.Command, args []string) error { return a.check(c.Context(), args[0], plain) },
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return nil
+			}
+			return exactly("HISTORY")(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.checkAll(c.Context(), args, plain) },
 	}
 	c.Flags().BoolVar(&plain, "plain", false, "search the whole history at once with Porcupine, for comparison")
 	return c
 }
 
-func (a *app) check(ctx context.Context, path string, plain bool) (err error) {
+// checkAll judges every file. One that cannot be read keeps its place in the output, and the others are judged all the same.
+func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err error) {
+	if len(paths) == 1 {
+		return a.check(ctx, paths[0], plain, a.writeJSON)
+	}
+	for i, path := range paths {
+		if i > 0 && !a.json() {
+			_, err = fmt.Fprintln(a.out)
+		}
+		one := a.check(ctx, path, plain, a.writeLine)
+		if errors.Is(one, errInterrupted) {
+			return errors.Join(err, one)
+		}
+		if code := exitCode(one); a.json() && code != exitOK && code != exitViolated && code != exitInconclusive {
+			one = errors.Join(one, a.writeLine(map[string]string{"file": path, "error": one.Error()}))
+		}
+		err = errors.Join(err, one)
+	}
+	return err
+}
+
+func (a *app) check(ctx context.Context, path string, plain bool, write func(any) error) (err error) {
 	h, err := openHistory(historyIn(path))
 	if err != nil {
 		return asInput(err)
@@ -54,7 +81,7 @@ func (a *app) check(ctx context.Context, path string, plain bool) (err error) {
 		return asInput(err)
 	}
 	cut(v, h.truncated())
-	return a.showCheck(run, *v)
+	return a.showCheck(run, *v, write)
 }
 
 // stored is an open history file.
@@ -197,12 +224,12 @@ func ours(path string) bool {
 	return name == results.RecordingFile || strings.TrimSuffix(name, ".zst") == strings.TrimSuffix(results.HistoryFile, ".zst")
 }
 
-func (a *app) showCheck(run results.Run, v checker.Verdict) error {
+func (a *app) showCheck(run results.Run, v checker.Verdict, write func(any) error) error {
 	r := results.NewResult(run, v)
 	r.SetLatency(nil, "not measured by check")
 	show := func() error { return report.History(a.out, r, a.style()) }
 	if a.json() {
-		show = func() error { return a.writeJSON(r) }
+		show = func() error { return write(r) }
 	}
 	return errors.Join(show(), verdictError(v.Verdict))
 }

@@ -19,6 +19,16 @@ func (a *app) writeJSON(v any) error {
 	return err
 }
 
+// writeLine puts a value on stdout as one line.
+func (a *app) writeLine(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("result: %w", err)
+	}
+	_, err = a.out.Write(append(data, '\n'))
+	return err
+}
+
 // columns is the width that tables keep to.
 const columns = 80
 

@@ -1,0 +1,72 @@
+package results_test
+
+import (
+	"testing"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+)
+
+// TestErrorsMakeARunInconclusive: more than a tenth of the acquires in errors, those that met a confirmed fault left out.
+func TestErrorsMakeARunInconclusive(t *testing.T) {
+	const oom = "OOM command not allowed when used memory > 'maxmemory'."
+	acquire := func(at int64, o history.Outcome, err string) history.Operation {
+		return history.Operation{Op: history.Acquire, Call: at, Return: at + 1, Outcome: o, Err: err}
+	}
+	ok := func(n int) (ops []history.Operation) {
+		for i := range n {
+			ops = append(ops, acquire(int64(100+i), history.OK, ""))
+		}
+		return ops
+	}
+	down := func(confirmed bool) []history.Window {
+		return []history.Window{{Fault: "kill-server", Start: 1, End: 50, Confirmed: confirmed}}
+	}
+	for _, row := range []struct {
+		name    string
+		ops     []history.Operation
+		windows []history.Window
+		want    string
+	}{
+		{"a tenth", append(ok(9), acquire(2, history.Fail, oom)), nil, ""},
+		{"more than a tenth", append(ok(8), acquire(2, history.Fail, oom)), nil, "1 of 9 acquires failed: " + oom},
+		{"of two kinds", append(ok(1), acquire(2, history.Fail, oom), acquire(4, history.Unknown, "EOF"), acquire(6, history.Unknown, "EOF")), nil,
+			"3 of 4 acquires failed: EOF (2 times)"},
+		{"refusals, and waits that were over", append(ok(1), acquire(2, history.Busy, "lock is busy"), acquire(4, history.Fail, "wait: context deadline exceeded")), nil, ""},
+		{"in a fault", append(ok(1), acquire(2, history.Fail, oom)), down(true), ""},
+		{"in a fault that was not confirmed", append(ok(1), acquire(2, history.Fail, oom)), down(false), "1 of 2 acquires failed: " + oom},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := results.CountAcquireErrors(row.ops, row.windows).Reason(); got != row.want {
+				t.Errorf("%q, want %q", got, row.want)
+			}
+		})
+	}
+	both := results.CountAcquireErrors(ok(5), nil).Add(results.CountAcquireErrors([]history.Operation{acquire(2, history.Fail, oom)}, nil))
+	if got := both.Reason(); got != "1 of 6 acquires failed: "+oom {
+		t.Error(got)
+	}
+}
+
+// TestAMissedRateMakesARunInconclusive: less than 90 % of what was offered, in a run without faults.
+func TestAMissedRateMakesARunInconclusive(t *testing.T) {
+	missed := results.Throughput{Open: true, Offered: 400, Achieved: 100}
+	if got, want := missed.RateReason(nil), "100 of the 400 rounds a second that were offered were done"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := missed.RateReason([]history.Window{{Confirmed: true}}); got != "" {
+		t.Errorf("with a fault: %q", got)
+	}
+	if got := (results.Throughput{Open: true, Offered: 400, Achieved: 360}).RateReason(nil); got != "" {
+		t.Errorf("90 %%: %q", got)
+	}
+	for verdict, want := range map[checker.Result]checker.Result{checker.Pass: checker.Inconclusive, checker.Fail: checker.Fail} {
+		r := results.Result{Verdict: verdict}
+		r.Doubt("first")
+		r.Doubt("second")
+		if r.Verdict != want || r.Reason != "first" {
+			t.Errorf("%s becomes %s, %q", verdict, r.Verdict, r.Reason)
+		}
+	}
+}
