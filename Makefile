@@ -25,8 +25,11 @@ fuzz:
 		echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) "$$p" || exit 1; \
 	done
 
+# What the locks cost, measured anew on this machine (about five minutes; leave it alone meanwhile), and the tables of the pages.
+BENCHED = set-nx-ex,token,fenced,fair,handoff,redisson,redlock,rw-lease,semaphore,redsync,redsync-normalised,redislock-normalised,rueidislock,rueidislock-normalised
 bench:
-	go test -run '^$$' -bench . -benchmem ./...
+	go run ./cmd/lockbench bench --locks $(BENCHED) --clients 1,8,32 --duration 4s --server process --seed 1 --store results/baseline/bench.json
+	go test ./cmd/lockbench -run Readme -update
 
 suite:
 	go run ./cmd/lockbench suite

@@ -102,29 +102,38 @@ func BenchJUnit(w io.Writer, b results.Bench) error {
 }
 
 // benchColumns are the figures of a summary.
-var benchColumns = []string{"throughput", "acquire.p50", "acquire.p99", "hand-over.p50", "requests", "jain"}
+var benchColumns = []string{"throughput", "acquire.p50", "acquire.p99", "hand-over.p50", "hand-over.trips.p50", "requests", "jain"}
 
 // BenchSummary writes the main figures of a bench as Markdown: a table for each setting.
 func BenchSummary(w io.Writer, b results.Bench) error {
 	b = clean(b)
 	lines := []string{fmt.Sprintf("## Bench on %s: %s", md(b.Server), headline(b.Verdict)), "",
 		fmt.Sprintf("%s of %s, interleaved; seed %d", plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Seed)}
+	lines = append(lines, benchTables(b)...)
+	for _, n := range b.Notes {
+		lines = append(lines, "", "> "+md(n))
+	}
+	return write(w, append(lines, "", "Run again: "+code(b.Rerun)))
+}
+
+// BenchTables writes the main figures of a bench as Markdown tables, one for each setting, and nothing else.
+func BenchTables(w io.Writer, b results.Bench) error { return write(w, benchTables(clean(b))) }
+
+func benchTables(b results.Bench) (lines []string) {
 	var setting string
 	for _, c := range b.Cells {
 		if s := benchSetting(c.Setting); s != setting {
 			setting = s
-			lines = append(lines, "", "### "+s, "", "| lock | safe | "+strings.Join(benchColumns, " | ")+" |", "|---|---|"+strings.Repeat("--:|", len(benchColumns)))
+			lines = append(lines, "", "### "+s, "", "| lock | safe | vs "+md(b.Plan.Reference)+" | "+strings.Join(benchColumns, " | ")+" |",
+				"|---|---|--:|"+strings.Repeat("--:|", len(benchColumns)))
 		}
-		row := fmt.Sprintf("| %s | %s ", md(c.Lock), c.Verdict)
+		row := fmt.Sprintf("| %s | %s | %s ", md(c.Lock), c.Verdict, versus(c, c.Figures["throughput"]))
 		for _, name := range benchColumns {
 			row += "| " + figureText(c.Figures[name]) + " "
 		}
 		lines = append(lines, row+"|")
 	}
-	for _, n := range b.Notes {
-		lines = append(lines, "", "> "+md(n))
-	}
-	return write(w, append(lines, "", "Run again: "+code(b.Rerun)))
+	return lines
 }
 
 // figureText is a figure with half the width of its interval.

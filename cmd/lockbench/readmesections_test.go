@@ -33,6 +33,7 @@ var sections = map[string]func(*testing.T) string{
 	"workloads": workloadsTable,
 	"locks":     lockPages,
 	"picture":   picture,
+	"costs":     costTables,
 }
 
 // baselineSuite is the suite that the repository keeps.
@@ -43,6 +44,30 @@ func baselineSuite(t *testing.T) results.Suite {
 		t.Fatal(err)
 	}
 	return suite
+}
+
+// storedBenchFile is where the bench lies that the repository keeps.
+const storedBenchFile = moduleRoot + "results/baseline/bench.json"
+
+func baselineBench(t *testing.T) results.Bench {
+	t.Helper()
+	b, err := results.LoadBench(storedBenchFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// costTables are the figures of the bench that the repository keeps, and the command that made it.
+func costTables(t *testing.T) string {
+	t.Helper()
+	b := baselineBench(t)
+	var out strings.Builder
+	fmt.Fprintf(&out, "Redis %s, %d processors of an %s, %s:\n\n    %s\n", b.Nodes[0].Version, b.Environment.CPUs, b.Environment.CPU, b.Duration.Round(time.Second), b.Rerun)
+	if err := report.BenchTables(&out, b); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
 // ending is what a cell comes to in words, worst first. Data is called safe only where fences make it so.
@@ -72,14 +97,30 @@ func ending(lock, observed string) string {
 
 // questions are the scenarios that somebody who chooses a lock asks about, with the head of their column.
 var questions = [][2]string{
-	{"crash-holder", "holder crashes"}, {"pause-holder", "stalls past its lease"}, {"slow-work", "long work"},
+	{"crash-holder", "holder crashes"}, {"pause-holder", "stalls past lease"}, {"slow-work", "long work"},
 	{"lost-reply-acquire", "reply lost"}, {"kill-server", "server loses data"}, {"failover", "failover"}, {"clock-jump", "clock jumps"},
 }
 
-// chooseTable gives the locks that one may adopt; survivesTable all of them.
+// chooseTable gives the locks that one may adopt, and what a hold costs with eight clients; survivesTable all locks.
 func chooseTable(t *testing.T) string {
-	return endings(t, []string{"set-nx-ex", "token", "fenced", "fair", "redisson", "redlock", "rw-lease",
+	rows := endings(t, []string{"set-nx-ex", "token", "fenced", "fair", "handoff", "redisson", "redlock", "rw-lease",
 		"redsync", "redislock-normalised", "rueidislock"})
+	rows[0], rows[1] = append(rows[0], "requests", "hand-over"), append(rows[1], "--:", "--:")
+	costs := map[string]results.BenchCell{}
+	for _, c := range baselineBench(t).Cells {
+		if c.Setting.Clients == 8 {
+			costs[c.Lock] = c
+		}
+	}
+	for i := range rows[2:] {
+		row := &rows[i+2]
+		c, ok := costs[strings.Trim((*row)[0], "`")]
+		if !ok {
+			t.Errorf("the stored bench has no lock %s", (*row)[0])
+		}
+		*row = append(*row, report.Figure(c.Figures["requests"]), report.Figure(c.Figures["hand-over.trips.p50"]))
+	}
+	return table(rows)
 }
 
 func survivesTable(t *testing.T) string {
@@ -87,10 +128,11 @@ func survivesTable(t *testing.T) string {
 	for _, v := range catalogue.Locks() {
 		all = append(all, v.Name)
 	}
-	return endings(t, all)
+	return table(endings(t, all))
 }
 
-func endings(t *testing.T, locks []string) string {
+// endings is how the scenarios of the questions end, a row for each lock under a head and a rule.
+func endings(t *testing.T, locks []string) [][]string {
 	t.Helper()
 	observed := map[[2]string]string{}
 	for _, c := range baselineSuite(t).Cells {
@@ -112,7 +154,7 @@ func endings(t *testing.T, locks []string) string {
 		}
 		rows = append(rows, row)
 	}
-	return table(rows)
+	return rows
 }
 
 // table writes a Markdown table; the first two rows are its head and its rule.
