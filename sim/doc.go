@@ -17,7 +17,8 @@
 // [Replay] runs a tape again.
 //
 // A bubble settles only when nobody in it waits for a mutex. A lock that deadlocks on one, or keeps one while it waits for time or the network and
-// another of its goroutines wants it, would stop a schedule for ever; such a schedule is abandoned, and is a finding that says who waits where.
+// another of its goroutines wants it, would stop a schedule for ever; such a schedule is abandoned. A deadlock is a finding that says who waits where; where
+// another goroutine of the client waits for time or the network, and may have the mutex, the lock is not explorable, and the search is inconclusive.
 // So what libraries do under a mutex must end by itself: a dial under a context that has ended fails at once.
 //
 // It refuses to report latencies: time here is made up. It is not Redis: the nodes are miniredis with Lua, publish and

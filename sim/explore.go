@@ -238,6 +238,9 @@ func (e *exploration) heard(part int, p progress) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.parts[part] = p
+	if p.Unexplorable != "" {
+		e.cancel()
+	}
 	sum := e.sum()
 	e.tell(Stats{Schedules: sum.Schedules, Steps: sum.Steps, States: sum.States, Virtual: sum.Virtual,
 		Elapsed: time.Since(e.started), Findings: e.findings})
@@ -252,6 +255,7 @@ func (e *exploration) sum() progress {
 		all.Pruned += p.Pruned
 		all.Virtual += p.Virtual
 		all.Unhashed += p.Unhashed
+		all.Unexplorable = cmp.Or(all.Unexplorable, p.Unexplorable)
 		all.Why = cmp.Or(all.Why, p.Why)
 		all.Exhausted = all.Exhausted && p.Exhausted
 		for k, n := range p.Violated {
@@ -275,6 +279,9 @@ func (e *exploration) result() (ExploreResult, error) {
 	if r.Reason = e.short(sum); r.Reason != "" {
 		r.Verdict = "inconclusive"
 	}
+	if sum.Unexplorable != "" {
+		r.Warnings = append(r.Warnings, firstLines(sum.Unexplorable, 12))
+	}
 	if f := e.first; f != nil {
 		r.Verdict, r.Exhausted = "fail", false
 		r.First = &Found{Schedule: f.Schedule, Property: f.Broken.Property, Cause: f.Broken.Cause, Steps: f.Tape.Steps, Tape: f.Tape}
@@ -288,6 +295,8 @@ func (e *exploration) short(sum progress) string {
 	switch {
 	case e.first != nil, sum.Exhausted:
 		return ""
+	case sum.Unexplorable != "":
+		return firstLines(sum.Unexplorable, 1)
 	case sum.Schedules == 0:
 		return "no schedule was run"
 	case e.job.Schedules > 0 && sum.Schedules < e.job.Schedules:

@@ -43,6 +43,18 @@ func TestWhatNoOperationShowsIsFound(t *testing.T) {
 	}
 }
 
+// TestMutexKeptAcrossARequestIsNotExplorable: it is the simulator's limit, and said to be.
+func TestMutexKeptAcrossARequestIsNotExplorable(t *testing.T) {
+	v, _ := withBad{}.Find("keeps")
+	r, err := Explore(t.Context(), ExploreConfig{Program: DefaultProgram(v), Schedules: 1000, Workers: 2, Known: withBad{}, Bounds: Bounds{MaxWaits: 2}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "not explorable: keeps keeps a mutex across a request"; r.Verdict != "inconclusive" || r.Reason != want || r.First != nil {
+		t.Errorf("%s, %q, %+v; want inconclusive, %q", r.Verdict, r.Reason, r.First, want)
+	}
+}
+
 // servant is a lock that talks to its server, in some way that no operation shows to be wrong.
 type servant struct {
 	env   impls.Env
@@ -50,10 +62,11 @@ type servant struct {
 	token string
 	stop  context.CancelFunc
 	work  sync.WaitGroup
+	mu    sync.Mutex // kept across requests by the one that "keeps"
 }
 
 // servants are the ways.
-var servants = []string{"blocks", "ignores", "asks", "renews", "renews-and-tells"}
+var servants = []string{"keeps", "blocks", "ignores", "asks", "renews", "renews-and-tells"}
 
 func newServant(way string) func(impls.Env) (impls.Lock, error) {
 	return func(env impls.Env) (impls.Lock, error) { return &servant{env: env, way: way}, nil }
@@ -111,19 +124,25 @@ func (l *servant) Acquire(ctx context.Context, mode history.Mode) (g impls.Grant
 
 // watch renews whatever the key has until the lock is closed.
 func (l *servant) watch() {
-	if !strings.HasPrefix(l.way, "renews") || l.stop != nil {
+	if !strings.HasPrefix(l.way, "renews") && l.way != "keeps" || l.stop != nil {
 		return
 	}
 	var ctx context.Context
 	ctx, l.stop = context.WithCancel(context.Background())
 	l.work.Go(func() {
-		for l.env.Clock.Sleep(ctx, l.env.Lease/3) == nil {
+		for l.env.Clock.Sleep(ctx, l.env.Lease/20) == nil {
+			l.mu.Lock()
 			r := impls.Renewal{Token: l.token, Call: l.env.Clock.Now()}
-			r.Err = impls.Classify("renew", l.env.Redis().PExpire(ctx, l.env.Key, l.env.Lease).Err())
+			if l.way == "keeps" {
+				l.env.Redis().Get(ctx, l.env.Key)
+			} else {
+				r.Err = impls.Classify("renew", l.env.Redis().PExpire(ctx, l.env.Key, l.env.Lease).Err())
+			}
 			if r.Return = l.env.Clock.Now(); l.way == "renews-and-tells" && l.env.OnRenew != nil {
 				r.ValidUntil = r.Return.Add(l.env.Lease)
 				l.env.OnRenew(r)
 			}
+			l.mu.Unlock()
 		}
 	})
 }
@@ -137,6 +156,10 @@ func (l *servant) Extend(context.Context) (impls.Grant, error) {
 func (l *servant) Release(ctx context.Context) error {
 	if l.way == "blocks" {
 		return impls.Classify("rpush", l.env.Redis().RPush(ctx, l.env.Key, "1").Err())
+	}
+	if l.way == "keeps" {
+		l.mu.Lock()
+		defer l.mu.Unlock()
 	}
 	const release = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 	return impls.Classify("eval", l.env.Redis().Eval(ctx, release, []string{l.env.Key}, l.token).Err())

@@ -30,6 +30,9 @@ func (b broken) key() string { return string(b.Property) + "/" + string(b.Cause)
 // judge tells what an outcome broke. A panic and a client that does not end are progress broken, goroutines left behind are hygiene. Stories take longer than
 // the schedule: they are told of what is found, not of what is looked at.
 func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
+	if out.Unexplorable {
+		return nil, nil
+	}
 	if out.Crash != "" {
 		return []broken{{Property: history.Progress, Cause: history.CauseUnknown, Story: []string{out.Crash}}}, nil
 	}

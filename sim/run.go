@@ -33,14 +33,16 @@ type Outcome struct {
 	Trace    []string        // when it was asked for
 	Schedule faults.Schedule // likewise
 	Tape     []Choice
-	Missed   int               // choices of a tape that were not possible
-	Pruned   bool              // given up on the way: its state had been seen
-	Stuck    []string          // clients that had not ended at the horizon
-	Crash    string            // a panic of a client, or clients that do not end, with the stack
-	Left     string            // goroutines that the lock left behind for ever
-	Loop     []string          // what a client does over and over while no time passes: its name, and commands
-	Renewed  []history.Command // made a hold last longer, from clients that had neither a hold nor an operation under way
-	Errors   []string          // what workloads returned, by client, but for crashes that were placed
+	Missed   int      // choices of a tape that were not possible
+	Pruned   bool     // given up on the way: its state had been seen
+	Stuck    []string // clients that had not ended at the horizon
+	Crash    string   // a panic of a client, or clients that do not end, with the stack
+	Left     string   // goroutines that the lock left behind for ever
+
+	Unexplorable bool              // the lock keeps a mutex across a request, as Crash says: no finding, and the end of a search
+	Loop         []string          // what a client does over and over while no time passes: its name, and commands
+	Renewed      []history.Command // made a hold last longer, from clients that had neither a hold nor an operation under way
+	Errors       []string          // what workloads returned, by client, but for crashes that were placed
 }
 
 // host keeps what outlives a schedule: the nodes.
@@ -263,7 +265,7 @@ func (w *world) outcome() Outcome {
 		Header: history.Header{Lock: p.Variant.Name, Kind: p.Variant.Kind, Lease: int64(p.Config.Lease), Permits: p.Permits,
 			Votes: p.Variant.Votes(), Wakeups: p.Variant.Traits.Wakeups, FIFO: p.Variant.Traits.FIFO, Epoch: w.start.UnixNano()},
 		Windows: w.director.Windows(), Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, Tape: w.tape,
-		Stuck: w.stuck, Crash: w.crash, Left: w.left, Loop: w.loop, Renewed: w.renewed, Pruned: w.pruned, Schedule: w.schedule, Scripts: w.sources,
+		Stuck: w.stuck, Crash: w.crash, Unexplorable: w.unexplorable, Left: w.left, Loop: w.loop, Renewed: w.renewed, Pruned: w.pruned, Schedule: w.schedule, Scripts: w.sources,
 	}
 	if p.Variant.Traits.NoLease {
 		out.Header.Lease = 0

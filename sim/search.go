@@ -19,16 +19,17 @@ type finding struct {
 
 // progress is how far a search has come.
 type progress struct {
-	Schedules int            `json:"schedules"`
-	Steps     int            `json:"steps"`
-	States    int            `json:"states"`
-	Pruned    int            `json:"pruned"`
-	Virtual   time.Duration  `json:"virtual"`
-	Violated  map[string]int `json:"violated,omitempty"` // schedules by what they broke, "property/cause"
-	Excepted  map[string]int `json:"excepted,omitempty"` // the same, of what no lease can prevent
-	Exhausted bool           `json:"exhausted,omitempty"`
-	Unhashed  int            `json:"unhashed,omitempty"` // states of a walk at which nothing was pruned, because they could not be hashed
-	Why       string         `json:"why,omitempty"`      // a walk that came to its end has not run everything
+	Schedules    int            `json:"schedules"`
+	Steps        int            `json:"steps"`
+	States       int            `json:"states"`
+	Pruned       int            `json:"pruned"`
+	Virtual      time.Duration  `json:"virtual"`
+	Violated     map[string]int `json:"violated,omitempty"` // schedules by what they broke, "property/cause"
+	Excepted     map[string]int `json:"excepted,omitempty"` // the same, of what no lease can prevent
+	Exhausted    bool           `json:"exhausted,omitempty"`
+	Unhashed     int            `json:"unhashed,omitempty"`     // states of a walk at which nothing was pruned, because they could not be hashed
+	Unexplorable string         `json:"unexplorable,omitempty"` // why the lock cannot be explored: the search has ended
+	Why          string         `json:"why,omitempty"`          // a walk that came to its end has not run everything
 }
 
 // search runs the schedules of a job, one after the other, in this process.
@@ -116,6 +117,10 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 		return true, err
 	}
 	s.count(out)
+	if out.Unexplorable {
+		s.progress.Unexplorable = "not explorable: " + out.Crash
+		return true, nil
+	}
 	if out.Pruned {
 		s.every(s.progress)
 		return false, nil

@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"maps"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,48 +45,107 @@ func (w *world) live(slow func(where string)) (settled bool) {
 		if number == nil {
 			continue
 		}
-		where, stuck := standstill(allStacks(), *number)
-		if stuck && where == before {
-			w.abandon(where)
+		now := standstill(allStacks(), *number)
+		if now.stuck && now.where == before {
+			w.abandon(now)
 			return false
 		}
-		before = where
-		slow(where)
+		before = now.where
+		slow(now.where)
 	}
 }
 
 // abandon makes a bubble that never settles an outcome. Its goroutines stay as they are.
-func (w *world) abandon(where string) {
+func (w *world) abandon(s still) {
 	if w.mu.TryLock() { // what was written under it is to be read
 		defer w.mu.Unlock()
 	}
-	w.crash = "a goroutine waits for a mutex that stays locked: a deadlock, or another keeps it while it waits for time or the network, " +
-		"which go on in the simulator only when nobody waits for a mutex\n" + where
+	if w.unexplorable = s.kept; s.kept {
+		w.crash = w.program.Variant.Name + " keeps a mutex across a request\nin the simulator time and network go on only when nobody waits for a mutex\n" + s.where
+		return
+	}
+	w.crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where
 }
 
-// standstill says what the goroutines of a bubble are doing, those that keep it from settling first. stuck when none of them can go on: all wait,
-// and at least one for a mutex.
-func standstill(stacks, bubble string) (where string, stuck bool) {
+// still is what was seen of a bubble that has not ended.
+type still struct {
+	where string // what its goroutines do, those that keep it from settling first
+	stuck bool   // none of them can go on: all wait, and at least one for a mutex
+	kept  bool   // a goroutine of a client that waits for a mutex waits for the network or for time, and may have it
+}
+
+// standstill looks at the goroutines of a bubble.
+func standstill(stacks, bubble string) still {
+	s := still{stuck: true}
 	var restless, waiting []string
-	stuck = true
-	for stack := range strings.SplitSeq(stacks, "\n\n") {
-		head, frames, _ := strings.Cut(stack, "\n")
-		if bubbleOf(head) != bubble || strings.Contains(frames, "testing/synctest.Test(") ||
-			strings.Contains(frames, "testingSynctestTest(") || strings.Contains(frames, "synctest.Wait(") {
-			continue // not of the bubble, or its driver's
+	all := goroutines(stacks)
+	waits, busy := map[string]bool{}, map[string]bool{} // by client
+	for _, g := range all {
+		if g.bubble != bubble || g.drives() {
+			continue
 		}
-		state := stateOf(head)
-		text := state + ":\n" + calls(frames)
-		if strings.Contains(state, "(durable)") {
+		text := g.state + ":\n" + calls(g.frames)
+		if strings.Contains(g.state, "(durable)") {
 			waiting = append(waiting, text)
+			busy[all.client(g)] = busy[all.client(g)] || g.outside()
 			continue
 		}
 		restless = append(restless, text)
-		stuck = stuck && forMutex(state)
+		waits[all.client(g)] = true
+		s.stuck = s.stuck && forMutex(g.state)
 	}
-	stuck = stuck && len(restless) > 0
-	all := append(restless, waiting...)
-	return strings.Join(all[:min(len(all), toldGoroutines)], "\n"), stuck
+	for client := range waits {
+		s.kept = s.kept || busy[client] || busy[""] || client == "" && slices.Contains(slices.Collect(maps.Values(busy)), true)
+	}
+	s.stuck = s.stuck && len(restless) > 0
+	told := append(restless, waiting...)
+	s.where = strings.Join(told[:min(len(told), toldGoroutines)], "\n")
+	return s
+}
+
+// goroutine is one of a dump.
+type goroutine struct{ number, bubble, parent, state, frames string }
+
+// dump is goroutines in the order of the runtime.
+type dump []goroutine
+
+// goroutines reads a dump.
+func goroutines(stacks string) (all dump) {
+	for stack := range strings.SplitSeq(stacks, "\n\n") {
+		head, frames, _ := strings.Cut(stack, "\n")
+		number, _, _ := strings.Cut(strings.TrimPrefix(head, "goroutine "), " ")
+		_, parent, _ := strings.Cut(frames, " in goroutine ")
+		parent, _, _ = strings.Cut(parent, "\n")
+		all = append(all, goroutine{number: number, bubble: bubbleOf(head), parent: parent, state: stateOf(head), frames: frames})
+	}
+	return all
+}
+
+// drives reports whether a goroutine is the bubble's driver, or the one that waits for the bubble.
+func (g goroutine) drives() bool {
+	return strings.Contains(g.frames, "testing/synctest.Test(") || strings.Contains(g.frames, "testingSynctestTest(") ||
+		strings.Contains(g.frames, "synctest.Wait(")
+}
+
+// outside reports whether a goroutine waits for the network or for time.
+func (g goroutine) outside() bool {
+	return strings.Contains(g.frames, "sim.(*link).") || strings.Contains(g.frames, "sim.(*actor).dial(") ||
+		strings.Contains(g.frames, "sim.(*actor).Sleep(") || strings.Contains(g.frames, "time.Sleep(")
+}
+
+// client is the number of the goroutine of the client by which a goroutine was started, if the ones between are still there; else "".
+func (d dump) client(g goroutine) string {
+	for range d {
+		if strings.Contains(g.frames, "sim.(*actor).guarded(") {
+			return g.number
+		}
+		i := slices.IndexFunc(d, func(o goroutine) bool { return o.number == g.parent })
+		if i < 0 {
+			return ""
+		}
+		g = d[i]
+	}
+	return ""
 }
 
 // What is told of a standstill.

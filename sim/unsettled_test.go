@@ -39,21 +39,31 @@ main.main()
 // TestStandstill: a bubble stands still when one of its goroutines waits for a mutex and all others wait, too, whatever others do.
 func TestStandstill(t *testing.T) {
 	changed := func(state string) string { return strings.Replace(reading, "chan receive (durable)", state, 1) }
+	of := func(parent, stack string) string {
+		created, _, _ := strings.Cut(stack, "\ncreated by")
+		return created + "\ncreated by main.lock in goroutine " + parent + "\n	/lock.go:1 +0x1"
+	}
+	client := func(number string) string {
+		return "goroutine " + number + " [sync.WaitGroup.Wait (durable), synctest bubble 2182]:\nsim.(*actor).guarded(0x1, 0x2)\n	/actor.go:1 +0x1"
+	}
 	rows := []struct {
 		what   string
 		stacks []string
 		stuck  bool
+		kept   bool
 	}{
-		{"a mutex and a read", []string{outside, elsewhere, reading, driving, closing}, true},
-		{"a mutex for readers", []string{strings.Replace(closing, "sync.Mutex.Lock", "sync.RWMutex.RLock", 1), driving}, true},
-		{"the reader runs", []string{closing, changed("running"), driving}, false},
-		{"the reader is about to run", []string{closing, changed("runnable"), driving}, false},
-		{"somebody from outside may wake the reader", []string{closing, changed("chan receive"), driving}, false},
-		{"nobody waits for a mutex", []string{outside, reading, driving}, false},
+		{"a mutex and a read", []string{outside, elsewhere, reading, driving, closing}, true, true},
+		{"a mutex for readers", []string{strings.Replace(closing, "sync.Mutex.Lock", "sync.RWMutex.RLock", 1), driving}, true, false},
+		{"the reader runs", []string{closing, changed("running"), driving}, false, false},
+		{"the reader is about to run", []string{closing, changed("runnable"), driving}, false, false},
+		{"somebody from outside may wake the reader", []string{closing, changed("chan receive"), driving}, false, false},
+		{"another client's goroutine reads", []string{of("9", closing), client("9"), of("10", reading), client("10"), driving}, true, false},
+		{"its own goroutine reads", []string{of("9", closing), client("9"), of("9", reading), client("10"), driving}, true, true},
+		{"nobody waits for a mutex", []string{outside, reading, driving}, false, false},
 	}
 	for _, row := range rows {
-		if where, stuck := standstill(strings.Join(row.stacks, "\n\n")+"\n", "2182"); stuck != row.stuck {
-			t.Errorf("%s: stuck %v, want %v:\n%s", row.what, stuck, row.stuck, where)
+		if s := standstill(strings.Join(row.stacks, "\n\n")+"\n", "2182"); s.stuck != row.stuck || s.kept != row.kept {
+			t.Errorf("%s: %+v, want stuck %v, kept %v", row.what, s, row.stuck, row.kept)
 		}
 	}
 	want := `sync.Mutex.Lock:
@@ -64,7 +74,7 @@ chan receive (durable):
   lockbench/lockbench/sim.(*link).Read (link.go:162)
   redis/go-redis/v9.(*PubSub).reconnect (pubsub.go:200)
 `
-	if where, _ := standstill(strings.Join(rows[0].stacks, "\n\n"), "2182"); where != want {
-		t.Errorf("it is told as\n%s\nwant\n%s", where, want)
+	if s := standstill(strings.Join(rows[0].stacks, "\n\n"), "2182"); s.where != want {
+		t.Errorf("it is told as\n%s\nwant\n%s", s.where, want)
 	}
 }

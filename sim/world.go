@@ -61,6 +61,7 @@ type world struct {
 	stuck         []string
 	crash         string
 	loop          []string          // commands that a client sends over and over while no time passes
+	unexplorable  bool              // crash says why
 	renewed       []history.Command // that made a hold last longer though their client had none
 	left          string
 	gone          bool // all clients have ended
