@@ -351,7 +351,7 @@ func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
 		}
 	}
 	before := contents(t, c)
-	url, err := servers.NewURL("redis://" + owner.Addr(0))
+	url, err := servers.NewURL(servers.Access{}, "redis://"+owner.Addr(0))
 	if err != nil {
 		t.Fatal(err)
 	}

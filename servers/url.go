@@ -19,14 +19,17 @@ type URL struct{ targets []target }
 
 var _ surveyor = (*URL)(nil)
 
-// NewURL takes redis:// and rediss:// addresses: one for a standalone server, several for independent masters.
-func NewURL(addresses ...string) (*URL, error) {
+// NewURL takes redis:// and rediss:// addresses, one for a standalone server, several for independent masters, and what opens them all.
+func NewURL(access Access, addresses ...string) (*URL, error) {
 	if len(addresses) == 0 || len(addresses) > maxIndependent {
 		return nil, fmt.Errorf("%d Redis URLs: 1 to %d", len(addresses), maxIndependent)
 	}
 	u := &URL{}
 	for i, address := range addresses {
 		t, err := parseTarget(address)
+		if err == nil {
+			t, err = access.open(t)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("URL %d of a Redis: %w", i+1, err)
 		}

@@ -35,7 +35,7 @@ func TestURLDialLogsIn(t *testing.T) {
 	t.Parallel()
 	addr, _ := somebodys(t)
 	for _, login := range []string{":" + secret, "guest:" + secret} {
-		u, err := servers.NewURL("redis://" + login + "@" + addr + "/2")
+		u, err := servers.NewURL(servers.Access{}, "redis://"+login+"@"+addr+"/2")
 		must(t, err)
 		must(t, u.Available(t.Context()))
 		d := start(t, u, servers.Spec{Prefix: "lb:"})
@@ -49,7 +49,7 @@ func TestURLDialLogsIn(t *testing.T) {
 func TestURLRefusesToHarm(t *testing.T) {
 	t.Parallel()
 	addr, _ := somebodys(t)
-	u, err := servers.NewURL("redis://:" + secret + "@" + addr + "/2")
+	u, err := servers.NewURL(servers.Access{}, "redis://:"+secret+"@"+addr+"/2")
 	must(t, err)
 	d, ctx := start(t, u, servers.Spec{Prefix: "lb:"}), t.Context()
 	set(t, d, 0, "lb:k", 0)
@@ -87,7 +87,7 @@ func TestURLRefusesToHarm(t *testing.T) {
 func TestURLKeepsSecrets(t *testing.T) {
 	t.Parallel()
 	addr, owner := somebodys(t)
-	good, err := servers.NewURL("redis://guest:" + secret + "@" + addr)
+	good, err := servers.NewURL(servers.Access{}, "redis://guest:"+secret+"@"+addr)
 	must(t, err)
 	d := start(t, good, alone)
 	infos, err := d.Info(t.Context())
@@ -95,9 +95,9 @@ func TestURLKeepsSecrets(t *testing.T) {
 	must(t, owner.Do(t.Context(), "ACL", "DELUSER", "guest").Err())
 	wrong := good.Available(t.Context())
 	_, started := good.Start(t.Context(), alone)
-	_, unread := servers.NewURL("redis://guest:" + secret + "@ho st/x")
-	_, scheme := servers.NewURL("http://guest:" + secret + "@host")
-	_, number := servers.NewURL("redis://guest:" + secret + "@host/notanumber")
+	_, unread := servers.NewURL(servers.Access{}, "redis://guest:"+secret+"@ho st/x")
+	_, scheme := servers.NewURL(servers.Access{}, "http://guest:"+secret+"@host")
+	_, number := servers.NewURL(servers.Access{}, "redis://guest:"+secret+"@host/notanumber")
 	for _, err := range []error{wrong, started, unread, scheme, number} {
 		if err == nil {
 			t.Error("no error")
@@ -115,7 +115,7 @@ func TestURLKeepsSecrets(t *testing.T) {
 
 func TestURLShapes(t *testing.T) {
 	t.Parallel()
-	two, err := servers.NewURL("redis://127.0.0.1:1", "rediss://127.0.0.1:2/3")
+	two, err := servers.NewURL(servers.Access{}, "redis://127.0.0.1:1", "rediss://127.0.0.1:2/3")
 	must(t, err)
 	if got, want := two.String(), "redis://127.0.0.1:1/0,rediss://127.0.0.1:2/3"; got != want {
 		t.Errorf("String: %s, want %s", got, want)
@@ -139,7 +139,7 @@ func TestURLShapes(t *testing.T) {
 	if _, err := two.Start(t.Context(), servers.Spec{Topology: impls.Independent}); !errors.Is(err, servers.ErrMissing) {
 		t.Errorf("nobody listens there: %v", err)
 	}
-	if _, err := servers.NewURL(); err == nil {
+	if _, err := servers.NewURL(servers.Access{}); err == nil {
 		t.Error("no URL at all was accepted")
 	}
 }
@@ -150,7 +150,7 @@ func TestURLSilentServer(t *testing.T) {
 	p := servers.NewProcess(servers.ProcessOptions{})
 	need(t, p)
 	d := start(t, p, alone)
-	u, err := servers.NewURL("redis://:x@" + d.Addr(0))
+	u, err := servers.NewURL(servers.Access{}, "redis://:x@"+d.Addr(0))
 	must(t, err)
 	must(t, d.Pause(t.Context(), 0))
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

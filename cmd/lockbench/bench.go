@@ -63,11 +63,11 @@ func newBench(a *app) *cobra.Command {
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error { return a.bench(c.Context(), f, c.Flags()) },
 	}
-	f.register(c)
+	f.register(a, c)
 	return c
 }
 
-func (f *benchFlags) register(c *cobra.Command) {
+func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.StringSliceVar(&f.locks, "locks", nil, "the locks to measure; 'lockbench list locks' shows them")
 	s.IntSliceVar(&f.clients, "clients", []int{1, 8}, "how many clients, one setting for each")
@@ -81,7 +81,7 @@ func (f *benchFlags) register(c *cobra.Command) {
 	s.IntVar(&f.reps, "reps", 10, "repetitions; intervals need 6")
 	s.DurationVar(&f.lease, "lease", 30*time.Second, "the locks' lease")
 	s.DurationVar(&f.poll, "poll", impls.DefaultPoll, "between tries of locks that poll")
-	serverFlag(c, &f.server, "auto", "")
+	a.serverFlag(c, &f.server, "auto", "")
 	s.StringVar(&f.reference, "reference", "", "the lock that others are compared with (default: the bare command loop)")
 	s.StringVar(&f.scenario, "scenario", "", "a scenario whose faults strike in every repetition")
 	s.BoolVar(&f.crash, "crash", false, "also crash a holder, and measure how soon its lock is granted again")
@@ -325,7 +325,7 @@ func (a *app) realServers(ctx context.Context, word string) (servers.Provider, e
 	if word == "sim" || word == "miniredis" {
 		return nil, fmt.Errorf("%w: --server %s: a bench measures real time on a real Redis", errUsage, word)
 	}
-	p, why, err := provider(ctx, word, a.providers())
+	p, why, err := a.provider(ctx, word, a.providers())
 	if err != nil {
 		return nil, err
 	}

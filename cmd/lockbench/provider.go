@@ -18,9 +18,10 @@ var serverWords = [...]string{"auto", "process", "docker", "miniredis", "sim"}
 
 // serverFlag declares --server, which says on which servers a command runs. Where the value depends on what is run, it is "" and
 // otherwise says what is taken.
-func serverFlag(c *cobra.Command, word *string, value, otherwise string) {
+func (a *app) serverFlag(c *cobra.Command, word *string, value, otherwise string) {
 	c.Flags().StringVar(word, "server", value, strings.Join(serverWords[:], ", ")+", or redis:// URLs separated by commas"+otherwise)
 	complete(c, "server", words(serverWords[:]...))
+	a.access.register(c)
 }
 
 // providers are the sources of servers in the order in which auto asks for them. The last one is always there.
@@ -31,10 +32,14 @@ func providers() []servers.Provider {
 }
 
 // provider finds what --server asks for, and says why when it was left to us.
-func provider(ctx context.Context, word string, all []servers.Provider) (p servers.Provider, why string, err error) {
+func (a *app) provider(ctx context.Context, word string, all []servers.Provider) (p servers.Provider, why string, err error) {
 	switch {
 	case strings.Contains(word, "://"):
-		url, err := servers.NewURL(strings.Split(word, ",")...)
+		access, err := a.access.access(a.env)
+		if err != nil {
+			return nil, "", err
+		}
+		url, err := servers.NewURL(access, strings.Split(word, ",")...)
 		if err != nil {
 			return nil, "", asInput(err)
 		}

@@ -46,7 +46,7 @@ func newReplay(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return a.replay(c.Context(), args[0], f) },
 	}
 	s := c.Flags()
-	serverFlag(c, &f.server, "", " (default: sim for a tape, the run's own for a run)")
+	a.serverFlag(c, &f.server, "", " (default: sim for a tape, the run's own for a run)")
 	s.IntVar(&f.tries, "tries", 3, "how often a tape is tried on real servers")
 	s.BoolVar(&f.trace, "trace", false, "show every event of a tape that is replayed in the simulator")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
@@ -129,7 +129,7 @@ func orWord(word, otherwise string) string {
 
 // onServers makes one run on the servers that a word names.
 func (a *app) onServers(ctx context.Context, e harness.Experiment, word string, f replayFlags) (out *harness.Outcome, err error) {
-	p, why, err := provider(ctx, word, a.providers())
+	p, why, err := a.provider(ctx, word, a.providers())
 	if err != nil {
 		return nil, err
 	}

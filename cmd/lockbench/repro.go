@@ -50,7 +50,7 @@ func newRepro(a *app) *cobra.Command {
 		ValidArgs: append(bugNames(), everyBug),
 	}
 	s := c.Flags()
-	serverFlag(c, &f.server, "sim", "")
+	a.serverFlag(c, &f.server, "sim", "")
 	s.Uint64Var(&f.seed, "seed", reproSeed, "random seed")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	f.exec.register(s)
@@ -148,7 +148,7 @@ func reproduced(r repro.Result) error {
 }
 
 func (a *app) reproConfig(ctx context.Context, f reproFlags) (repro.Config, error) {
-	p, why, err := provider(ctx, f.server, f.exec.providers(a.providers()))
+	p, why, err := a.provider(ctx, f.server, f.exec.providers(a.providers()))
 	if err != nil {
 		return repro.Config{}, err
 	}

@@ -44,7 +44,8 @@ type app struct {
 	line   *statusLine
 	format choice // of -o
 	quiet  bool   // -q
-	ran    bool   // flags and arguments were right
+	access accessFlags
+	ran    bool // flags and arguments were right
 }
 
 // execute runs one command line to its exit code.

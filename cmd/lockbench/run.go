@@ -60,16 +60,16 @@ func newRun(a *app) *cobra.Command {
 			return a.run(c.Context(), f, c.Flags())
 		},
 	}
-	f.register(c)
+	f.register(a, c)
 	return c
 }
 
-func (f *runFlags) register(c *cobra.Command) {
+func (f *runFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.StringVar(&f.lock, "lock", "", "the lock to run; 'lockbench list locks' shows them")
 	s.StringVar(&f.scenario, "scenario", "steady", "name of a built-in scenario, or a YAML file")
 	s.StringVar(&f.workload, "workload", "", "what clients do, in place of the scenario's")
-	serverFlag(c, &f.server, "auto", "")
+	a.serverFlag(c, &f.server, "auto", "")
 	s.IntVar(&f.clients, "clients", 0, "how many clients, in place of the scenario's")
 	s.Var(&f.clientsAs, "clients-as", clientsAsUsage)
 	s.DurationVar(&f.duration, "duration", 0, "how long, in place of the scenario's length; without it and --ops and --scenario, 10s on real servers, after 1s of warm-up")
@@ -266,7 +266,7 @@ func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet)
 			return e, err
 		}
 	}
-	if e.Provider, e.Chosen, err = provider(ctx, f.server, f.exec.providers(a.providers())); err != nil {
+	if e.Provider, e.Chosen, err = a.provider(ctx, f.server, f.exec.providers(a.providers())); err != nil {
 		return e, err
 	}
 	a.announce(e.Provider, e.Chosen)

@@ -64,7 +64,7 @@ func newSuite(a *app) *cobra.Command {
 	s := c.Flags()
 	s.StringSliceVar(&f.locks, "locks", nil, "which locks; 'planted' means the planted bugs (default: all, and those)")
 	s.StringSliceVar(&f.scenarios, "scenarios", nil, "which scenarios (default: all)")
-	serverFlag(c, &f.server, "sim", "")
+	a.serverFlag(c, &f.server, "sim", "")
 	s.Uint64Var(&f.seed, "seed", suiteSeed, "random seed")
 	s.StringVar(&f.baseline, "baseline", "", "a stored suite (suite.json) to compare with: exit 1 when a cell got worse or is gone")
 	s.StringVar(&f.store, "store", "", "a file to write the suite to, without what differs from day to day, for a later --baseline")
@@ -166,7 +166,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
-	p, why, err := provider(ctx, word, f.exec.providers(a.providers()))
+	p, why, err := a.provider(ctx, word, f.exec.providers(a.providers()))
 	if err != nil {
 		return err
 	}
