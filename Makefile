@@ -1,5 +1,5 @@
 # Every target works on a fresh clone with Go alone; servers and Docker are used where they are.
-.PHONY: build test race lint fuzz bench suite baseline image
+.PHONY: build test race lint fuzz bench suite baseline image release
 
 build:
 	go build -o lockbench ./cmd/lockbench
@@ -42,3 +42,16 @@ baseline:
 # The small Redis image that the docker provider can use where no registry is reached.
 image:
 	scripts/redis-image.sh
+
+# Static binaries with their checksums, one for each platform, in dist/. The Dockerfile makes an image of one of them.
+VERSION ?= $(shell git describe --tags --always --dirty)
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+DIST ?= dist
+TRIM ?= -trimpath
+release:
+	rm -f $(DIST)/lockbench-* $(DIST)/SHA256SUMS
+	@for p in $(PLATFORMS); do echo "$$p"; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build $(TRIM) -ldflags '-s -w -X main.version=$(VERSION)' \
+			-o "$(DIST)/lockbench-$${p%/*}-$${p#*/}" ./cmd/lockbench || exit 1; \
+	done
+	cd $(DIST) && sha256sum lockbench-* > SHA256SUMS

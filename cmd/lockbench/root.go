@@ -103,8 +103,9 @@ func newRoot(a *app) *cobra.Command {
 			"client saw, proves from that record whether the lock kept its promise, and tells the shortest story of how it broke.\n\n" +
 			"The result goes to stdout and everything else to stderr.",
 		Example:       "  lockbench suite\n  lockbench run --lock set-nx-ex --scenario pause-holder\n  lockbench list locks",
-		SilenceErrors: true, SilenceUsage: true,
+		SilenceErrors: true, SilenceUsage: true, Version: "set", // any text but "" makes cobra offer --version
 	}
+	root.SetVersionTemplate(versionText(version, thisMachine().Build))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %s: %w%s", errUsage, c.CommandPath(), err, suggestFlag(c, err))
 	})
