@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -51,5 +52,29 @@ func TestLockCell(t *testing.T) {
 		if got := lockCell(results.BenchCell{Lock: row.lock, Verdict: row.verdict}, 10); got != row.want {
 			t.Errorf("%s, %s: %q, want %q", row.lock, row.verdict, got, row.want)
 		}
+	}
+}
+
+// Runs of a lock are one row; the second line has the widths of the intervals, where there are any.
+func TestRunsTogether(t *testing.T) {
+	v, low, high := 100.0, 90.0, 120.0
+	rows := []RunsRow{
+		{Lock: "token", Runs: 6, Verdicts: map[checker.Result]int{checker.Pass: 5, checker.Fail: 1},
+			Figures: map[string]results.Figure{"throughput": {Unit: results.PerSecond, Value: &v, Low: &low, High: &high}}},
+		{Lock: "fair", Runs: 1, Verdicts: map[checker.Result]int{checker.Inconclusive: 1},
+			Figures: map[string]results.Figure{"throughput": {Unit: results.PerSecond, Value: &v}}},
+	}
+	var b strings.Builder
+	if err := Runs(&b, rows, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+together               verdicts         holds/s   wait p50   wait p99     errors
+token                  1 FAIL 5 pass        100          –          –          –
+                                          ± 20%
+fair                   1 ????               100          –          –          –
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }

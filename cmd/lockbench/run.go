@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lockbench/lockbench/bench"
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
@@ -33,7 +34,7 @@ type runFlags struct {
 	clientsAs                                    choice
 	duration, lease                              time.Duration
 	rate                                         float64
-	max, min                                     []string
+	locks, max, min                              []string
 	set                                          []string
 	seed                                         uint64
 	exec                                         execFlags
@@ -43,7 +44,7 @@ func newRun(a *app) *cobra.Command {
 	f := runFlags{clientsAs: newClientsAs()}
 	c := &cobra.Command{
 		Use:   "run --lock NAME [flags]",
-		Short: "Run one lock in one scenario and judge it",
+		Short: "Run a lock in one scenario and judge it",
 		Long: "run drives a lock with concurrent clients while the scenario's faults strike, judges what was recorded, and keeps it in a\n" +
 			"run directory. The first interrupt finishes and judges what was recorded; the second quits.\n\n" +
 			"--set changes a value of the scenario: --set think=50ms, --set faults.0.times=2. --max and --min add to the scenario's limits (slo)\n" +
@@ -67,6 +68,7 @@ func newRun(a *app) *cobra.Command {
 func (f *runFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.StringVar(&f.lock, "lock", "", "the lock to run; 'lockbench list locks' shows them")
+	s.StringSliceVar(&f.locks, "locks", nil, "several locks, in turn within each repetition")
 	s.StringVar(&f.scenario, "scenario", "steady", "name of a built-in scenario, or a YAML file")
 	s.StringVar(&f.workload, "workload", "", "what clients do, in place of the scenario's")
 	a.serverFlag(c, &f.server, "auto", "")
@@ -85,6 +87,10 @@ func (f *runFlags) register(a *app, c *cobra.Command) {
 	s.StringVar(&f.sweep, "sweep", "", sweepHelp)
 	f.exec.register(s)
 	c.MarkFlagsMutuallyExclusive("duration", "ops")
+	c.MarkFlagsMutuallyExclusive("lock", "locks")
+	c.MarkFlagsMutuallyExclusive("locks", "exec")
+	c.MarkFlagsMutuallyExclusive("locks", "sweep")
+	complete(c, "locks", lockNames)
 	complete(c, "clients-as", words(f.clientsAs.allowed...))
 	complete(c, "lock", lockNames)
 	complete(c, "scenario", scenarioNames)
@@ -205,18 +211,26 @@ func drawSeed(r io.Reader) (uint64, error) {
 }
 
 func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) error {
+	variants, err := f.variants()
+	if err != nil {
+		return err
+	}
 	e, err := a.experiment(ctx, &f, flags)
 	if err != nil {
 		return err
 	}
+	if len(variants) == 0 {
+		variants = []impls.Variant{e.Variant}
+	}
 	ctx, interrupts := a.listen(ctx)
 	e.Stop, e.Progress = interrupts.stop, func(p harness.Progress) { a.line.show(runProgress(e, p)) }
 	var all []results.Result
-	for rep := range f.reps {
+	for i := range f.reps * len(variants) {
 		if interrupts.count.Load() > 0 {
 			break
 		}
-		r, runErr := a.once(ctx, e, f.seed+uint64(rep), flags)
+		e.Variant = variants[i%len(variants)]
+		r, runErr := a.once(ctx, e, f.seed+uint64(i/len(variants)), flags)
 		err = errors.Join(err, runErr)
 		if r != nil {
 			all = append(all, *r)
@@ -224,11 +238,43 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) error {
 	}
 	switch {
 	case a.json() && len(all) > 0:
-		err = errors.Join(err, a.writeRuns(all, f.reps))
+		err = errors.Join(err, a.writeRuns(all, f.reps*len(variants)))
 	case len(all) > 1:
-		err = errors.Join(err, report.Failovers(a.out, failoversOf(all)))
+		err = errors.Join(err, report.Runs(a.out, together(all), a.style()), report.Failovers(a.out, failoversOf(all)))
 	}
 	return errors.Join(err, interrupts.end())
+}
+
+// together sums up the runs of each lock, in the order in which the locks were first run: the median of each figure over the runs, with its
+// interval where there are enough.
+func together(all []results.Result) (rows []report.RunsRow) {
+	byLock := map[string][]results.Result{}
+	for _, r := range all {
+		if byLock[r.Lock] == nil {
+			rows = append(rows, report.RunsRow{Lock: r.Lock, Figures: map[string]results.Figure{}})
+		}
+		byLock[r.Lock] = append(byLock[r.Lock], r)
+	}
+	for i := range rows {
+		row, runs := &rows[i], byLock[rows[i].Lock]
+		row.Runs, row.Verdicts = len(runs), map[checker.Result]int{}
+		values := map[string][]float64{}
+		for _, r := range runs {
+			row.Verdicts[r.Verdict]++
+			for name, m := range r.Values() {
+				if m.Value != nil {
+					values[name] = append(values[name], *m.Value)
+				}
+			}
+		}
+		for name, of := range values {
+			m, _ := results.FindMetric(name)
+			f := results.Figure{Unit: m.Unit}
+			f.Value, f.Low, f.High = bench.Summary(of)
+			row.Figures[name] = f
+		}
+	}
+	return rows
 }
 
 func failoversOf(all []results.Result) (sum *results.Failovers) {
@@ -238,9 +284,9 @@ func failoversOf(all []results.Result) (sum *results.Failovers) {
 	return sum
 }
 
-// writeRuns writes one result as it is, and several as an array.
-func (a *app) writeRuns(all []results.Result, reps int) error {
-	if reps == 1 {
+// writeRuns writes the result of one run as it is, and those of several that were asked for as an array.
+func (a *app) writeRuns(all []results.Result, asked int) error {
+	if asked == 1 {
 		return a.writeJSON(all[0])
 	}
 	return a.writeJSON(all)
@@ -279,6 +325,18 @@ func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet)
 	return e, nil
 }
 
+// variants are the locks of --locks. The first one stands for all where one is enough to know.
+func (f *runFlags) variants() (all []impls.Variant, err error) {
+	for _, name := range f.locks {
+		v, err := variant(name)
+		if err != nil {
+			return nil, err
+		}
+		all, f.lock = append(all, v), f.locks[0]
+	}
+	return all, nil
+}
+
 // lockOrCommand is the lock that was named, or what the command says of itself that takes its place.
 func (a *app) lockOrCommand(ctx context.Context, f *runFlags, flags *pflag.FlagSet) (impls.Variant, error) {
 	if err := f.exec.check(flags, "lock"); err != nil {
@@ -294,6 +352,9 @@ func (a *app) lockOrCommand(ctx context.Context, f *runFlags, flags *pflag.FlagS
 func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags *pflag.FlagSet) (*results.Result, error) {
 	e.Seed, e.Scenario = seed, e.Scenario.Resolve(seed, e.Variant.Topology)
 	e.Rerun = rerun(flags, "run", e.Provider, seed)
+	if flags.Changed("locks") {
+		e.Rerun = strings.Replace(e.Rerun, "--locks "+values(flags.Lookup("locks"))[0], "--lock "+e.Variant.Name, 1)
+	}
 	hash, err := e.Scenario.Hash(seed)
 	if err != nil {
 		return nil, err

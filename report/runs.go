@@ -1,0 +1,59 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
+)
+
+// RunsRow is several runs of one lock together.
+type RunsRow struct {
+	Lock     string
+	Runs     int
+	Verdicts map[checker.Result]int
+	Figures  map[string]results.Figure // by metric: the median over the runs, with its interval where there are enough
+}
+
+// runsColumns are the figures of several runs together, each with its heading.
+var runsColumns = [...][2]string{{"throughput", "holds/s"}, {"acquire.p50", "wait p50"}, {"acquire.p99", "wait p99"}, {"errors", "errors"}}
+
+// Runs writes a table of several runs: how they ended, and the median of each figure over them with half the width of its 95 % interval.
+func Runs(w io.Writer, rows []RunsRow, s Style) error {
+	head := fmt.Sprintf("%-*s%-13s", lockColumn, "together", "verdicts")
+	for _, c := range runsColumns {
+		head += fmt.Sprintf("%11s", c[1])
+	}
+	lines := []string{"", s.paint(bold, head)}
+	for _, r := range clean(rows) {
+		line := fmt.Sprintf("%-*s%-13s", lockColumn, short(r.Lock, lockColumn-1), endings(r))
+		widths := ""
+		for _, c := range runsColumns {
+			f := r.Figures[c[0]]
+			line += fmt.Sprintf("%11s", Figure(f))
+			width := ""
+			if f.Low != nil && f.Value != nil && *f.Value != 0 {
+				width = "± " + Spread(f)
+			}
+			widths += fmt.Sprintf("%11s", width)
+		}
+		lines = append(lines, line)
+		if strings.TrimSpace(widths) != "" {
+			lines = append(lines, fmt.Sprintf("%-*s", lockColumn+13, "")+widths)
+		}
+	}
+	return write(w, lines)
+}
+
+// endings counts how the runs of a row ended.
+func endings(r RunsRow) string {
+	var words []string
+	for _, v := range []checker.Result{checker.Fail, checker.Inconclusive, checker.Pass} {
+		if n := r.Verdicts[v]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, word(v)))
+		}
+	}
+	return strings.Join(words, " ")
+}
