@@ -156,6 +156,15 @@ func (a *archive) broken(line uint32, format string, args ...any) error {
 	return fmt.Errorf("operation %d: %s: %w", line, msg, ErrAssumption)
 }
 
+// everybody gives the clients that did something.
+func (a *archive) everybody() map[string]bool {
+	all := map[string]bool{}
+	for n := range uint32(a.clients.where.n) {
+		all[a.clients.text(n)] = true
+	}
+	return all
+}
+
 // operation makes the operation of a record again. Texts of errors are not kept.
 func (a *archive) operation(k *keyLog, r *record) history.Operation {
 	op := history.Operation{ID: uint64(r.line), Client: a.clients.text(r.client), Op: r.op, Key: k.name, Mode: r.mode, ModeNamed: r.modeNamed && r.mode == history.Exclusive && r.op != history.Acquire,

@@ -79,6 +79,7 @@ func Check(ctx context.Context, in Input, opt Options) (*Verdict, error) {
 		return nil, err
 	}
 	ev := newEvidence(in, a)
+	ev.takesPart = a.everybody()
 	tallies, damage, err := a.judgeAll(ctx, ev, opt)
 	if err != nil {
 		return nil, err

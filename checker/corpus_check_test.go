@@ -34,7 +34,7 @@ func TestCheckOfTheCorpus(t *testing.T) {
 		seen := false
 		for _, v := range verdict.Violations {
 			seen = seen || v.Cause == labels[0]
-			if v.Property != history.ReleaseSafety && !slices.Contains(labels, v.Cause) && !follows(c.name, v.Cause) {
+			if v.Property != history.ReleaseSafety && v.Property != history.Linearizability && v.Property != history.Refusal && !slices.Contains(labels, v.Cause) && !follows(c.name, v.Cause) {
 				t.Errorf("%s: %s at %d between %v has cause %s, labelled %v", c.name, v.Property, v.At, v.Clients, v.Cause, labels)
 			}
 			if len(v.Story) < storyMin || len(v.Operations) == 0 {

@@ -69,6 +69,7 @@ func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Opt
 		newProgress(d), refused, newReentrancy(d), newRenewal(d), newFairness(d), newLinearizability(d, refused),
 	}
 	d.try(judges)
+	d.decide(judges)
 	f.tallies = make([]tally, 0, len(judges)+1) // and that of hygiene
 	for _, j := range judges {
 		f.tallies = append(f.tallies, *j.result())

@@ -8,11 +8,12 @@
 //
 //  1. load reads the source once into an archive: 32 bytes for each operation (record), about 40 more for each grant, extend and
 //     write (detail), strings as numbers (dictionary), sorted in chunks by call. Operations may come in any order.
-//  2. follow walks over the records of a key in order of time and finds for every grant where its belief ended and until when the
-//     server may have kept it. It checks that each client does one thing at a time.
+//  2. findHolds goes once over the records of a key in order of time and finds its holds: where the belief in each ended, until when the
+//     server can have kept it, and which operations belong to it. It checks that each client does one thing at a time.
 //  3. try walks over them again and shows every record to the judges, once as it is called and once as it returns. Each judge
-//     looks at one property, in a file of its own that gives the definition, the reason why it is right, and its limits.
-//  4. The judge of linearizability cuts the key's history into windows, and has Porcupine search those with a violation and a
+//     looks at one property, in a file of its own that gives the definition, the reason why it is right, and its limits. It reads the holds.
+//  4. decide searches the executions of the abstract server, where a key has few operations, and so decides what is a matter of order. Of
+//     other keys the judge of linearizability cuts the history into windows, and has Porcupine search those with a violation and a
 //     random sample of the others.
 //  5. explain gives each violation that is kept its cause and its story, from the evidence around it.
 //
@@ -24,11 +25,12 @@
 //	belief   what the lock had told the client: from the return of the acquire to the first of release called, loss told,
 //	         valid-until. Two that conflict break mutual-exclusion: the algorithm's fault.
 //	use      what the client did: its critical section. Two that overlap break exclusive-use: somebody outlived the lease.
-//	possible from the call of the acquire to the last instant at which the server may have kept the hold. A refusal that
+//	possible from the call of the acquire to the last instant at which the server can have kept the hold. A refusal that
 //	         meets none breaks refusal.
 //
 // # Trust
 //
-// TestSweepAgreesWithPorcupine compares the sweep, and the windowed search, with textbook models on random histories;
+// TestExecutionsAgreeWithTheOracle compares the search of executions with brute force over the whole domain: leases, tokens, extends, unknown outcomes,
+// clock errors. TestSweepAgreesWithPorcupine compares the sweep, and the windowed search, with textbook models on random histories;
 // TestEveryRuleIsNeeded switches each rule off and sees a history judged otherwise; TestMetamorphic changes what must not matter.
 package checker

@@ -18,8 +18,9 @@ type evidence struct {
 	commands map[string][]history.Command // by client, each by time sent
 	faults   []history.Window             // by start
 
-	faultsEnd []int64 // the latest end of faults[:i+1]
-	unserved  []int64 // until when faults[i] kept its client from being served
+	takesPart map[string]bool // clients that did something; nil: not known
+	faultsEnd []int64         // the latest end of faults[:i+1]
+	unserved  []int64         // until when faults[i] kept its client from being served
 }
 
 // operationIndex finds operations by key and time.

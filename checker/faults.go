@@ -49,6 +49,13 @@ func (e *evidence) concerns(w *history.Window, client string, from, to int64) bo
 	return w.Node < 0 || len(e.commands) == 0 || slices.ContainsFunc(e.commandsOf(client, from, to), func(c history.Command) bool { return c.Node == w.Node })
 }
 
+// struck tells whether a confirmed fault of a server, or of a client that takes part, meets [from, to].
+func (e *evidence) struck(from, to int64) bool {
+	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
+		return w.Confirmed && w.Start <= to && w.Last() >= from && (w.Client == "" || e.takesPart == nil || e.takesPart[w.Client])
+	})
+}
+
 // unavailable gives the latest instant, up to t, until which a client could not be served for a reason that is not the lock's: the
 // node was down or out of reach, the client waited for the one message that was held up, or the client itself was stopped or dead.
 func (e *evidence) unavailable(client string, t int64) (last int64, ok bool) {

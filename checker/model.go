@@ -129,21 +129,13 @@ func (m *modelOf) taken(s lockState, in move) bool {
 	return n >= m.permits
 }
 
-// ofItself tells that in is of the client of another move, whose hold does not stand in its way: a re-entrant lock, and some that are
-// shared and exclusive, let their holder in again. That a holder is refused re-entry is judged as re-entrancy, except
-// where nobody knows whether it holds.
+// ofItself tells that in is a grant to the client of another move, whose hold does not stand in its way. A refusal may be by one's own hold: whether
+// a re-entrant lock may refuse its owner is judged as re-entrancy.
 func (m *modelOf) ofItself(in, other move) bool {
-	if in.client != other.client {
+	if in.client != other.client || in.act == actBusy {
 		return false
 	}
-	switch m.kind {
-	case history.Reentrant:
-		return in.act != actBusy || other.act == actMaybe
-	case history.RW:
-		within := in.act == actAcquire && other.end >= in.start // else it had given up the other before
-		return within || in.act == actMaybe && other.act == actMaybe
-	}
-	return false
+	return m.kind == history.Reentrant || m.kind == history.RW && (in.mode == history.Shared || other.mode == history.Shared)
 }
 
 func (s lockState) with(hold uint32) string {

@@ -59,9 +59,8 @@ func free(h history.Header, s plainState, in plainInput) bool {
 	taken := 0
 	for client, n := range s.holds {
 		readers := s.reads[client] > 0 && !in.shared
-		// Some locks that are shared and exclusive are re-entrant, and let in whose own request was lost.
-		lost := h.Kind == history.RW && in.outcome != history.Busy && s.maybe[client] == n+s.reads[client]
-		itself := client == in.client && (h.Kind == history.Reentrant || lost)
+		// One's own hold is no obstacle to a grant, two exclusive ones of shared and exclusive locks apart; it may be one to a refusal.
+		itself := client == in.client && in.outcome != history.Busy && (h.Kind == history.Reentrant || h.Kind == history.RW && (in.shared || n == 0))
 		switch {
 		case n == 0 && !readers || itself:
 		case h.Kind == history.Semaphore:

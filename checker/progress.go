@@ -43,7 +43,7 @@ const promptly = 1_000_000_000
 
 // limitFrom is how long the lock may be free and wanted from an instant on, when it is still so at another.
 func (p *progress) limitFrom(free, now int64) int64 {
-	if !p.d.a.header.Wakeups || p.d.ev.metFault(free-p.d.a.header.Lease, now) {
+	if !p.d.a.header.Wakeups || p.d.ev.struck(free-p.d.a.header.Lease, now) {
 		return p.limit
 	}
 	return min(p.limit, cmp.Or(p.d.opt.HandOver, promptly))
@@ -188,7 +188,7 @@ func (p *progress) done() {
 	}
 	// Votes may split, and a client that crashed may have held: then only lasting refusal is proof.
 	long := p.last.ret-p.first.call >= p.limit
-	if (p.d.a.header.Votes || len(p.d.ev.faults) > 0) && !long {
+	if (p.d.a.header.Votes || p.d.ev.struck(p.first.call, p.last.ret)) && !long {
 		return
 	}
 	p.report(p.first, p.last, p.first.call)

@@ -57,25 +57,26 @@ func newRefusal(d *docket) *refusal {
 
 // takenBack tells whether an attempt that came to nothing may have held for a while: a reply was on its way for longer than the lease, and a lock
 // that looks at the clock then takes back what it was granted.
-func (f *refusal) takenBack(r *record) bool {
-	valid := f.d.a.header.Lease - slack(f.d.a.header) // a lock gives some of the lease away for drift
-	if f.d.a.header.Lease == 0 || r.ret-r.call < valid {
+func takenBack(d *docket, r *record) bool {
+	valid := d.a.header.Lease - slack(d.a.header) // a lock gives some of the lease away for drift
+	if d.a.header.Lease == 0 || r.ret-r.call < valid {
 		return false
 	}
-	sent := f.d.ev.commandsOf(f.d.clientName(r), r.call, r.ret)
-	return len(sent) == 0 || slices.ContainsFunc(sent, func(c history.Command) bool { return c.Replied == 0 || c.Replied-c.Sent >= valid })
+	sent := d.ev.commandsOf(d.clientName(r), r.call, r.ret)
+	return slices.ContainsFunc(sent, func(c history.Command) bool { return c.Replied == 0 || c.Replied-c.Sent >= valid })
 }
 
 // witness is what is known, at an instant of the walk, about the possible holds that refuse a mode.
 type witness struct {
-	inFlight int   // grants that were called and have not returned
-	gone     int64 // until when the holds that have started may last
-	end      int64 // until when the last of them surely does
+	inFlight int              // grants that were called and have not returned
+	gone     int64            // until when the holds that have started may last
+	end      int64            // until when the last of them surely does
+	own      map[uint32]int64 // shared and exclusive locks, by client: until when its own may last, which no grant to it ends
 }
 
 // cut takes note that a conflicting hold started: those before it have ended by now, unless they overlap.
-func (w *witness) cut(now int64) {
-	if w.end <= now {
+func (w *witness) cut(client uint32, now int64) {
+	if w.end <= now && w.own[client] <= now {
 		w.gone = min(w.gone, now)
 	}
 }
@@ -103,7 +104,7 @@ func (f *refusal) called(r *record) {
 		}
 	case r.outcome == history.Unknown:
 		f.unsure = true
-	case (r.outcome == history.Busy || r.outcome == history.Fail) && f.takenBack(r):
+	case (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(f.d, r):
 		f.late = max(f.late, r.ret)
 	}
 	if f.d.a.header.Votes {
@@ -162,12 +163,19 @@ func (f *refusal) started(r *record) {
 	if r.op == history.Acquire {
 		f.of(r.mode).inFlight--
 	}
-	f.writers.cut(r.ret)
+	f.writers.cut(r.client, r.ret)
 	if r.mode == history.Exclusive {
-		f.shared.cut(r.ret)
+		f.shared.cut(r.client, r.ret)
 	}
 	h := f.d.holdOf(r)
-	f.of(r.mode).start(d, h)
+	w := f.of(r.mode)
+	w.start(d, h)
+	if f.d.a.header.Kind == history.RW {
+		if w.own == nil {
+			w.own = map[uint32]int64{}
+		}
+		w.own[r.client] = max(w.own[r.client], h.gone)
+	}
 	if f.empty = min(f.empty, r.ret); d.end < r.ret {
 		f.empty = max(f.empty, h.gone)
 	}

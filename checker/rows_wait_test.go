@@ -18,7 +18,7 @@ var waitRows = []row{
 		a release 2 50 ok
 		b acquire 10 20 ok
 		b release 21 22 ok
-		c acquire 30 31 busy`, want: "refusal×1"},
+		c acquire 30 31 busy`, unordered: true},
 	{name: "refused by a hold that is extended, of a grant that came a lease after its call",
 		head: history.Header{Kind: history.Reentrant, Lease: 1000 * msec, Wakeups: true}, ops: `
 		c acquire 0 1 ok
@@ -38,7 +38,7 @@ var waitRows = []row{
 	{name: "refused by an unknown acquire that cannot have been", rule: "busy-witness", head: forever, ops: `
 		a acquire 0 1 unknown
 		b acquire 4 5 busy
-		b acquire 6 7 ok`, want: "refusal×1"},
+		b acquire 6 7 ok`, unordered: true},
 	{name: "refused by an unknown release", head: forever, ops: `
 		a acquire 0 1 ok
 		a release 2 3 unknown
@@ -85,7 +85,8 @@ var waitRows = []row{
 		a acquire 2 160 ok
 		a release 165 166 ok
 		b acquire 170 171 busy`, want: "refusal×1"},
-	{name: "refused by a grant that was taken back, for its reply came after the lease", head: leased, ops: `
+	{name: "refused by a grant that was taken back, for its reply came after the lease", head: leased,
+		extra: commands(history.Command{Client: "a", Name: "SET", Args: []string{"k"}, Sent: msec, Replied: 159 * msec, Reply: "OK"}), ops: `
 		a acquire 0 160 fail
 		b acquire 50 51 busy
 		b acquire 170 171 ok`},

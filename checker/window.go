@@ -77,7 +77,8 @@ type windows struct {
 	cuts    int
 	excused int // refusals left out because too many acquires of unknown outcome may excuse them
 
-	undecided int // windows with a refusal that the sweep does not decide, which were not searched
+	own       map[uint32]int64 // shared and exclusive locks, by client: until when its own holds may last, which no grant to it ends
+	undecided int              // windows with a refusal that the sweep does not decide, which were not searched
 }
 
 func (w *windows) called(r *record) {
@@ -170,8 +171,7 @@ func (w *windows) full(r *record, t int64) bool {
 	n := 0
 	for _, b := range w.belief {
 		conflict := b.r.mode == history.Exclusive || r.mode == history.Exclusive
-		own := w.d.a.header.Kind == history.Reentrant && b.r.client == r.client
-		if b.start <= t && t <= b.end && conflict && !own {
+		if b.start <= t && t <= b.end && conflict {
 			n++
 		}
 	}
@@ -207,16 +207,24 @@ func (w *windows) permits() int {
 
 func (w *windows) start(r *record) {
 	d := w.d.k.detailOf(r)
+	lingers := false
+	if w.d.a.header.Kind == history.RW {
+		if w.own == nil {
+			w.own = map[uint32]int64{}
+		}
+		lingers = w.own[r.client] > r.ret
+		w.own[r.client] = max(w.own[r.client], w.d.holdOf(r).gone)
+	}
 	if r.mode == history.Exclusive {
 		w.fence = max(w.fence, d.fence)
 	}
-	if r.mode == history.Exclusive && w.permits() == 1 && !slices.ContainsFunc(w.belief, func(b interval) bool { return b.end > r.ret }) {
+	if r.mode == history.Exclusive && w.permits() == 1 && !lingers && !slices.ContainsFunc(w.belief, func(b interval) bool { return b.end > r.ret }) {
 		w.cover = min(w.cover, r.ret) // what was possible before is over
 	}
 	w.cover = max(w.cover, w.d.holdOf(r).gone, r.ret)
 	w.belief = append(slices.DeleteFunc(w.belief, func(b interval) bool { return b.end <= r.ret }), interval{r: r, start: r.ret, end: d.end})
 	w.settle(r.ret)
-	full := d.end > r.ret && len(w.belief) == w.permits() && (r.mode == history.Exclusive || w.d.a.header.Kind != history.RW)
+	full := !lingers && d.end > r.ret && len(w.belief) == w.permits() && (r.mode == history.Exclusive || w.d.a.header.Kind != history.RW)
 	// What is waiting is carried over: with twice as many done, carrying costs less than searching.
 	if full && len(w.now.ops) >= minWindow+2*len(w.flying) && !w.d.opt.Plain {
 		var held []*record

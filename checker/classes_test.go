@@ -1,0 +1,148 @@
+package checker
+
+import (
+	"testing"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// leasedAs is a header with a lease of 100 ms.
+func leasedAs(kind history.Kind) history.Header {
+	return history.Header{Kind: kind, Lease: 100 * msec, Permits: 1}
+}
+
+// classRows are the classes of records that were judged wrongly once: histories with overlapping holds that passed, and lawful ones that failed.
+var classRows = []row{
+	{name: "a late notice of an older token leaves the newer hold alone", head: leased, ops: `
+		a acquire 0 1 ok token=t1
+		a release 2 3 unknown token=t1
+		a acquire 10 11 ok token=t2
+		a lost 20 20 token=t1
+		b acquire 30 31 ok token=t3`, want: "mutual-exclusion×1"},
+	{name: "a late release of an older token leaves the newer hold alone", head: leased, ops: `
+		a acquire 0 1 ok token=t1
+		a acquire 110 111 ok token=t2
+		a release 112 113 not_held token=t1
+		b acquire 120 121 ok token=t3`, want: "mutual-exclusion×1"},
+	{name: "an extend of an older token does not lengthen the newer hold", head: leased, ops: `
+		a acquire 0 1 ok token=t1
+		a acquire 110 111 ok token=t2
+		a extend 190 191 lost token=t1
+		b acquire 215 216 ok token=t3`},
+	{name: "three at once whose acquires waited longer than the lease", head: leased, ops: `
+		a acquire 0 150 ok
+		b acquire 0 151 ok
+		c acquire 0 152 ok`},
+	{name: "one unknown acquire does not excuse refusals spread over seconds", head: leased, ops: `
+		a acquire 0 1 unknown
+		b acquire 10 11 busy
+		b acquire 5000 5001 busy
+		b acquire 9000 9001 busy`, want: "progress×1 refusal×1"},
+	{name: "one unknown acquire excuses refusals within a lease", head: leased, ops: `
+		a acquire 0 1 unknown
+		b acquire 5000 5001 busy
+		b acquire 5090 5091 busy`},
+	{name: "a window of client nobody excuses nobody", head: reentrant,
+		extra: Input{Faults: []history.Window{{Fault: "slow-work", Client: "nobody", Node: -1, Start: 1, End: 900 * msec, Confirmed: true}}}, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 busy
+		a release 4 5 ok`, want: "reentrancy×1"},
+	{name: "an unconfirmed crash ends nothing", head: leased,
+		extra: Input{Faults: []history.Window{{Fault: faultCrashClient, Client: "a", Node: -1, Start: 5 * msec}}}, ops: `
+		a acquire 0 1 ok
+		b acquire 20 21 ok`, want: "mutual-exclusion×1"},
+	{name: "a confirmed crash ends the belief", head: leased, extra: crashOf("a", 5*msec), ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok`},
+	{name: "one lapse does not exempt a client for ever", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 200 201 ok
+		a acquire 202 203 ok
+		a acquire 204 205 busy
+		a release 206 207 ok`, want: "reentrancy×1"},
+	{name: "a lease of 5 ms", head: history.Header{Kind: history.Mutex, Lease: 5 * msec}, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 50 51 busy`, want: "refusal×1"},
+	{name: "one holder that extended late is one permit", head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: 100 * msec}, ops: `
+		a acquire 0 1 ok
+		a extend 150 151 ok
+		b acquire 160 161 busy`, want: "release-safety×1 refusal×1"},
+	{name: "two late extends before an honest refusal", head: leased, ops: `
+		a acquire 0 1 ok
+		a extend 50 51 ok
+		a extend 120 121 ok
+		b acquire 200 201 busy`},
+	{name: "a re-entry that was answered late keeps its fence", head: reentrant, ops: `
+		a acquire 0 1 ok fence=1
+		a acquire 2 180 ok fence=1
+		b acquire 110 150 ok fence=2
+		b release 151 152 ok`},
+	{name: "three overlapping writes with a lawful order", head: forever, ops: `
+		a write 0 10 ok read=0 wrote=1
+		b write 1 9 ok read=2 wrote=3
+		c write 2 8 ok read=1 wrote=2`},
+	{name: "refusals within the clock error", head: history.Header{Kind: history.Mutex, ClockError: 5 * msec}, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 6 7 busy`},
+	{name: "a use without a mode has that of its hold", head: leasedAs(history.RW), ops: `
+		a acquire 0 1 ok shared
+		a use 2 9
+		b acquire 2 3 ok shared
+		b use 4 8`},
+}
+
+func TestClassesThatWereJudgedWrongly(t *testing.T) {
+	for _, r := range classRows {
+		t.Run(r.name, func(t *testing.T) {
+			if got := broken(r.check(t)); got != r.want {
+				t.Errorf("got %q, want %q", got, r.want)
+			}
+		})
+	}
+}
+
+// TestWhatIsNotJudgedDoesNotPass: what nothing was judged of, or what broke only within the clock error, is inconclusive.
+func TestWhatIsNotJudgedDoesNotPass(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		row
+		why string
+	}{
+		{"waits longer than the lease", row{head: leased, ops: "a acquire 0 150 ok\nb acquire 0 151 ok\nc acquire 0 152 ok"}, endNotKnown},
+		{"an overlap of 489 ms with a clock error of a second", row{head: history.Header{Kind: history.Mutex, Lease: 5000 * msec, ClockError: 1000 * msec},
+			ops: "a acquire 0 1 ok\nb acquire 1 2 ok\na release 491 492 ok\nb release 900 901 ok"}, withinClockError},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := row.check(t).property(history.MutualExclusion)
+			if p.Verdict != Inconclusive || p.Judged != 0 || p.NotJudged[row.why] == 0 {
+				t.Errorf("%+v", p)
+			}
+		})
+	}
+}
+
+// TestWhatMustNotMatterDoesNot: the order of the lines, a client that does nothing, a fault elsewhere.
+func TestWhatMustNotMatterDoesNot(t *testing.T) {
+	for _, r := range append(rows(), classRows...) {
+		ops, in := parse(t, r.ops), r.extra
+		in.Header = r.head
+		want := broken(verdictOf(t, in, ops, r.opt))
+		backwards := make([]history.Operation, 0, len(ops))
+		for i := range ops {
+			backwards = append(backwards, ops[len(ops)-1-i])
+		}
+		if got := broken(verdictOf(t, in, backwards, r.opt)); got != want {
+			t.Errorf("%s: backwards it is %q, not %q", r.name, got, want)
+		}
+		idle := append(ops[:len(ops):len(ops)], history.Operation{ID: 999, Client: "idle", Key: "k", Op: history.Acquire, Call: 1, Return: 2, Outcome: history.Fail})
+		if got := broken(verdictOf(t, in, idle, r.opt)); got != want && len(ops) > 0 {
+			t.Errorf("%s: with an idle client it is %q, not %q", r.name, got, want)
+		}
+		in.Faults = append(in.Faults[:len(in.Faults):len(in.Faults)], history.Window{Fault: faultPauseClient, Client: "idle", Node: -1, Start: 1, Confirmed: true})
+		if got := broken(verdictOf(t, in, ops, r.opt)); got != want {
+			t.Errorf("%s: with a fault elsewhere it is %q, not %q", r.name, got, want)
+		}
+	}
+}

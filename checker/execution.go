@@ -1,0 +1,465 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// The abstract server of VERDICTS §2, searched exactly: is there an execution in which every operation takes effect once between its call and its return,
+// those of unknown outcome at any time after their call or never, every answer is what the server's state at that instant allows, and every lease ends
+// no earlier than after the lease and no later than the slack after that?
+//
+// The search tries the orders of the effects, the most urgent first, and before each effect the leases that may have ended. The times of an
+// order are difference constraints: one effect has one time, for all that it is to explain, and a client's clock may be off by the clock error. An order
+// without times is given up at once. That is exponential in what overlaps, so it is done of few operations; see maxEffects.
+
+// rule is one that an execution obeys.
+type rule uint8
+
+const (
+	ruleGrants   rule = 1 << iota // a grant meets no conflicting hold
+	ruleRefusals                  // a refusal meets one
+	ruleClaims                    // an accepted extend finds its hold, an accepted release ends nobody else's
+	ruleFences                    // a fence is larger than those before
+	allRules     = ruleGrants | ruleRefusals | ruleClaims | ruleFences
+)
+
+// Bounds on what is searched exactly.
+const (
+	maxEffects = 40     // operations of a key
+	maxTried   = 20_000 // effects tried for one answer
+)
+
+// effectOf is an operation that takes effect, or answers what the state is.
+type effectOf struct {
+	r      *record
+	from   int64
+	to     int64 // never: of unknown outcome
+	client int
+	token  uint32
+	fence  uint64
+	must   bool // it has happened
+	denied bool // an answer that the hold is gone though its lease was running
+	free   bool // a refusal that needs no hold: votes split, or somebody was before
+}
+
+// inForce is a hold that the server keeps.
+type inForce struct {
+	effect int // of the acquire
+	last   int // time variable of the latest effect on it
+}
+
+// executions searches the operations of one key.
+type executions struct {
+	h       history.Header
+	keep    int64
+	effects []effectOf
+	clients int
+	rules   rule
+	forgive bool // what was denied is found broken already
+	exempt  int  // an effect that need not obey them; -1 = none
+	steps   int
+}
+
+// state is what an order has led to.
+type state struct {
+	placed uint64
+	ended  uint64 // acquires whose hold a release ended
+	holds  []inForce
+	fence  uint64
+	last   int // the latest time variable; -1 = none
+	t      instants
+}
+
+// newExecutions gives nil where a key's operations are too many to be searched, or where faults changed the server's data.
+func newExecutions(d *docket) *executions {
+	x := &executions{h: d.a.header, keep: never}
+	if x.h.Lease > 0 {
+		x.keep = x.h.Lease + slack(x.h)
+	}
+	x.h.Permits = max(x.h.Permits, 1)
+	numbers := map[uint32]int{}
+	total := 0
+	for i := range d.k.chunks {
+		total += len(d.k.chunks[i].records)
+	}
+	if total > 4*maxEffects || len(d.k.ghosts) > 0 || slices.ContainsFunc(d.ev.faults, func(w history.Window) bool { return w.Confirmed && w.Client == "" }) {
+		return nil
+	}
+	for c := d.k.walk(); ; {
+		r := c.next()
+		if r == nil {
+			break
+		}
+		if r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(d, r) {
+			return nil // it held for a while, by its commands, and the record doesn't say when
+		}
+		if r.op != history.Acquire && r.op != history.Extend && r.op != history.Release || r.outcome == history.Fail {
+			continue
+		}
+		if _, known := numbers[r.client]; !known {
+			numbers[r.client] = len(numbers)
+		}
+		e := effectOf{r: r, from: r.call, to: r.ret, client: numbers[r.client], token: d.k.tokenOf(r), must: r.outcome != history.Unknown}
+		e.denied = slices.ContainsFunc(d.k.denials, func(n denial) bool { return n.r == r })
+		if r.granted() {
+			e.from = d.k.from(r)
+			if r.mode == history.Exclusive {
+				e.fence = d.k.detailOf(r).fence
+			}
+		}
+		if !e.must {
+			e.to = never
+		}
+		x.effects = append(x.effects, e)
+	}
+	x.clients = len(numbers)
+	if len(x.effects) > maxEffects {
+		return nil
+	}
+	for i := range x.effects {
+		x.effects[i].free = x.excused(&x.effects[i])
+	}
+	return x
+}
+
+// excused tells whether the header lets a refusal do without a hold.
+func (x *executions) excused(b *effectOf) bool {
+	if b.r.outcome != history.Busy {
+		return false
+	}
+	return slices.ContainsFunc(x.effects, func(o effectOf) bool {
+		if o.r.op != history.Acquire || o.client == b.client || o.r.call > b.r.ret {
+			return false
+		}
+		last := o.to
+		if x.h.Votes && last != never { // what a try was given stays until it is taken back, or its lease ends
+			last = plus(last, x.keep)
+		}
+		return (x.h.Votes || x.h.FIFO && o.r.call <= b.r.call) && last >= b.r.call
+	})
+}
+
+// exist tells whether there is an execution that obeys some rules; known is false when the search was given up.
+func (x *executions) exist(rules rule) (found, known bool) { return x.existWithout(rules, -1) }
+
+func (x *executions) existWithout(rules rule, exempt int) (found, known bool) {
+	x.rules, x.exempt, x.steps = rules, exempt, 0
+	found = x.search(state{last: -1, t: newInstants(x)})
+	return found, found || x.steps < maxTried
+}
+
+func (x *executions) obeys(e *effectOf, r rule) bool {
+	return x.rules&r != 0 && (x.exempt < 0 || e != &x.effects[x.exempt])
+}
+
+func (x *executions) search(s state) bool {
+	urgent, left := never, false
+	for i := range x.effects {
+		if e := &x.effects[i]; e.must && s.placed&(1<<i) == 0 {
+			urgent, left = min(urgent, e.to), true
+		}
+	}
+	if !left {
+		return true
+	}
+	var next []int
+	for i := range x.effects {
+		if e := &x.effects[i]; s.placed&(1<<i) == 0 && e.from <= plus(urgent, x.h.ClockError) {
+			next = append(next, i)
+		}
+	}
+	slices.SortStableFunc(next, func(a, b int) int { return cmp.Compare(x.effects[a].to, x.effects[b].to) })
+	for _, i := range next {
+		for gone := range uint(1) << len(s.holds) {
+			if x.h.Lease == 0 && gone > 0 {
+				break
+			}
+			if x.steps++; x.steps > maxTried {
+				return false
+			}
+			if after, ok := x.expire(s, gone); ok && x.take(after, i) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// expire ends the leases of some holds.
+func (x *executions) expire(s state, gone uint) (state, bool) {
+	if gone == 0 {
+		return s, true
+	}
+	s.t = s.t.clone()
+	kept := make([]inForce, 0, len(s.holds))
+	for n, h := range s.holds {
+		if gone&(1<<n) == 0 {
+			kept = append(kept, h)
+			continue
+		}
+		v := s.t.variable()
+		s.t.after(h.last, v, x.h.Lease)
+		s.t.after(v, h.last, -x.keep)
+		if s.last >= 0 {
+			s.t.after(s.last, v, 0)
+		}
+		s.last = v
+	}
+	for _, h := range kept {
+		s.t.after(s.last, h.last, -x.keep)
+	}
+	s.holds = kept
+	return s, s.t.solve()
+}
+
+// take lets an effect happen next, in every way in which it may.
+func (x *executions) take(s state, i int) bool {
+	e := &x.effects[i]
+	s.t = s.t.clone()
+	v := s.t.variable()
+	s.t.bound(v, e)
+	if s.last >= 0 {
+		s.t.after(s.last, v, 0)
+	}
+	if x.h.Lease > 0 {
+		for _, h := range s.holds {
+			s.t.after(v, h.last, -x.keep)
+		}
+	}
+	if !s.t.solve() {
+		return false
+	}
+	s.last, s.placed = v, s.placed|1<<i
+	switch {
+	case e.r.outcome == history.Busy:
+		return (e.free || !x.obeys(e, ruleRefusals) || x.refuses(s, e)) && x.search(s)
+	case e.r.op == history.Acquire:
+		return x.grant(s, i, v)
+	case e.r.outcome == history.NotHeld || e.r.outcome == history.LostHold:
+		return (x.forgive && e.denied || x.missing(s, e)) && x.search(s)
+	case e.r.op == history.Extend:
+		return x.extend(s, e, v)
+	}
+	return x.release(s, e, v)
+}
+
+// conflicts tells whether a hold keeps a grant from being given.
+func (x *executions) conflicts(e, held *effectOf) bool {
+	switch x.h.Kind {
+	case history.Reentrant:
+		return e.client != held.client
+	case history.RW:
+		if e.client == held.client {
+			return e.r.mode == history.Exclusive && held.r.mode == history.Exclusive
+		}
+		return e.r.mode == history.Exclusive || held.r.mode == history.Exclusive
+	}
+	return true
+}
+
+// refuses tells whether the state refuses: shared and exclusive locks may count the client's own hold as any other, and whether a re-entrant one may
+// refuse its owner is not judged here.
+func (x *executions) refuses(s state, e *effectOf) bool {
+	n := 0
+	for _, h := range s.holds {
+		if x.h.Kind != history.RW || e.r.mode == history.Exclusive || x.effects[h.effect].r.mode == history.Exclusive {
+			n++
+		}
+	}
+	return n >= x.permits()
+}
+
+func (x *executions) permits() int {
+	if x.h.Kind == history.Semaphore {
+		return x.h.Permits
+	}
+	return 1
+}
+
+func (x *executions) grant(s state, i, v int) bool {
+	e := &x.effects[i]
+	n, again := 0, false
+	for _, h := range s.holds {
+		if x.conflicts(e, &x.effects[h.effect]) {
+			n++
+		}
+		again = again || x.h.Kind == history.Reentrant && x.effects[h.effect].client == e.client
+	}
+	if n >= x.permits() && (x.obeys(e, ruleGrants) || !e.must) {
+		return false
+	}
+	if e.fence != 0 {
+		if x.obeys(e, ruleFences) && (e.fence < s.fence || e.fence == s.fence && !again) {
+			return false
+		}
+		s.fence = max(s.fence, e.fence)
+	}
+	s.holds = append(x.renewed(s, e, v), inForce{i, v})
+	return x.search(s)
+}
+
+// renewed gives the holds with those of a re-entrant lock's client renewed.
+func (x *executions) renewed(s state, e *effectOf, v int) []inForce {
+	out := slices.Clone(s.holds)
+	for n := range out {
+		if x.h.Kind == history.Reentrant && x.effects[out[n].effect].client == e.client {
+			out[n].last = v
+		}
+	}
+	return out
+}
+
+// means tells whether an operation may mean a hold: that with its token or, where one of them has none, any of its client that was asked for before, of
+// its mode where it names one.
+func (x *executions) means(e *effectOf, acquire int) bool {
+	a := &x.effects[acquire]
+	switch {
+	case a.client != e.client:
+		return false
+	case e.token != 0 && a.token != 0:
+		return e.token == a.token
+	}
+	return a.r.call <= e.r.call && (!e.r.modeNamed || a.r.mode == e.r.mode)
+}
+
+// elsewhere tells whether an operation may mean a hold that is open by the record and not in force.
+func (x *executions) elsewhere(s state, e *effectOf) bool {
+	for i := range x.effects {
+		open := x.effects[i].r.granted() && s.placed&(1<<i) != 0 && s.ended&(1<<i) == 0 && x.means(e, i)
+		if open && !slices.ContainsFunc(s.holds, func(h inForce) bool { return h.effect == i }) {
+			return true
+		}
+	}
+	return false
+}
+
+// missing tells whether the hold that an answer says is gone is not in force.
+func (x *executions) missing(s state, e *effectOf) bool {
+	own := slices.ContainsFunc(s.holds, func(h inForce) bool { return x.means(e, h.effect) })
+	return !own || x.h.Kind != history.Reentrant && x.elsewhere(s, e)
+}
+
+func (x *executions) extend(s state, e *effectOf, v int) bool {
+	for n, h := range s.holds {
+		if !x.means(e, h.effect) {
+			continue
+		}
+		to := s
+		to.holds = x.renewed(s, e, v)
+		to.holds[n].last = v
+		if x.search(to) {
+			return true
+		}
+	}
+	return !x.obeys(e, ruleClaims) && x.search(s)
+}
+
+func (x *executions) release(s state, e *effectOf, v int) bool {
+	own := false
+	for n, h := range s.holds {
+		mine := x.means(e, h.effect)
+		own = own || mine
+		if !mine && (x.obeys(e, ruleClaims) || !e.must) {
+			continue
+		}
+		to := s
+		to.holds = slices.Delete(slices.Clone(s.holds), n, n+1)
+		if mine {
+			to.ended |= 1 << h.effect
+		}
+		if x.search(to) {
+			return true
+		}
+		if renewed := x.renewed(to, e, v); !slices.Equal(renewed, to.holds) {
+			if to.holds = renewed; x.search(to) {
+				return true
+			}
+		}
+	}
+	return (!own || x.elsewhere(s, e)) && e.must && x.search(s)
+}
+
+// instants are the instants of an order: variables with bounds and differences. Every constraint says that one is at least another plus something, so the
+// least solution is found by raising; there is none when a bound is passed. With a clock error, each client's clock is a variable too: by how much it
+// is behind.
+type instants struct {
+	at    []int64
+	most  []int64
+	edges []edge
+	error int64
+	first int // the clocks are the variables before
+}
+
+type edge struct {
+	from, to int
+	by       int64
+}
+
+func newInstants(x *executions) instants {
+	t := instants{error: x.h.ClockError}
+	if t.error == 0 {
+		return t
+	}
+	for range x.clients {
+		t.at, t.most = append(t.at, 0), append(t.most, t.error)
+	}
+	for a := range x.clients {
+		for b := range x.clients {
+			if a != b {
+				t.after(a, b, -t.error)
+			}
+		}
+	}
+	t.first = x.clients
+	return t
+}
+
+func (t instants) clone() instants {
+	t.at, t.most, t.edges = slices.Clone(t.at), slices.Clone(t.most), slices.Clone(t.edges)
+	return t
+}
+
+func (t *instants) variable() int {
+	t.at, t.most = append(t.at, -never), append(t.most, never)
+	return len(t.at) - 1
+}
+
+// after says that variable b is at least a plus by.
+func (t *instants) after(a, b int, by int64) { t.edges = append(t.edges, edge{a, b, by}) }
+
+// bound keeps a variable between an effect's call and return by its client's clock.
+func (t *instants) bound(v int, e *effectOf) {
+	if t.error == 0 {
+		t.at[v], t.most[v] = e.from, e.to
+		return
+	}
+	t.after(e.client, v, e.from)
+	if e.to != never {
+		t.after(v, e.client, -e.to)
+	}
+}
+
+func (t *instants) solve() bool {
+	changed := true
+	for round := 0; changed; round++ {
+		if round > len(t.at)+1 { // they raise each other for ever
+			return false
+		}
+		changed = false
+		for _, e := range t.edges {
+			if t.at[e.from] == -never {
+				continue
+			}
+			if at := t.at[e.from] + e.by; at > t.at[e.to] {
+				if at > t.most[e.to] {
+					return false
+				}
+				t.at[e.to], changed = at, true
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,53 @@
+package checker
+
+import (
+	"testing"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// executionsOf gives the search of a history of one key.
+func executionsOf(t *testing.T, in Input, ops []history.Operation) *executions {
+	t.Helper()
+	in.Header.Permits = max(in.Header.Permits, 1)
+	a, err := load(t.Context(), in.Header, history.NewSlice(ops))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.keys) == 0 {
+		return &executions{}
+	}
+	ev := newEvidence(in, a)
+	if err := a.findHolds(a.keys[0], ev); err != nil {
+		t.Fatal(err)
+	}
+	return newExecutions(&docket{a: a, k: a.keys[0], ev: ev})
+}
+
+// TestExecutionsAgreeWithPorcupine compares the search of the abstract server, where no lease ends, with Porcupine on a textbook model.
+func TestExecutionsAgreeWithPorcupine(t *testing.T) {
+	n := uint64(2_000)
+	if raceDetector {
+		n = 200
+	}
+	for i, s := range settings {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			legal, unknown := 0, 0
+			for seed := uint64(i)<<40 + 7<<32; seed < uint64(i)<<40+7<<32+n; seed++ {
+				ops := randomHistory(s, seed)
+				want := plainSearch(s.head, ops, clientNumbers)
+				got, known := executionsOf(t, Input{Header: s.head}, ops).exist(allRules)
+				if want {
+					legal++
+				}
+				if !known {
+					unknown++
+				} else if got != want {
+					t.Fatalf("seed %d: Porcupine says legal=%v, the executions %v\n%s", seed, want, got, draw(ops))
+				}
+			}
+			t.Logf("%d legal of %d, %d not decided", legal, n, unknown)
+		})
+	}
+}
