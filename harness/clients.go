@@ -45,6 +45,7 @@ type drive struct {
 	recorded history.Recorded             // what they did, once they are done
 	store    map[string]checker.StoreEnds // what the audit found
 	notes    []string                     // warnings that must be shown
+	unsaved  error                        // what of the record could not be written; a run is judged all the same
 }
 
 // goroutines runs every client as a goroutine until all are done.

@@ -154,8 +154,8 @@ func newOurs(b *testing.B, e Experiment, f *field) *side {
 	if err != nil {
 		b.Fatal(err)
 	}
-	spool := &spool{drive: d, file: file, quit: make(chan struct{})} // not by the clock: a turn writes what it recorded, not the other side's
-	s := &side{after: spool.write, closes: []func() error{spool.end}}
+	spool := &spool{drive: d, file: &blocks{file: file}, quit: make(chan struct{})} // not by the clock: a turn writes what it recorded, not the other side's
+	s := &side{after: spool.write, closes: []func() error{func() error { _, err := spool.end(); return err }}}
 	hot, _ := workloads.Find("hot")
 	for i := range e.Scenario.Clients {
 		d.prefix = workloads.ClientName(i) + ":"

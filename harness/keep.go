@@ -75,21 +75,20 @@ func (k *keeper) path() string {
 	return k.dir.Path()
 }
 
-// settle makes of the recording what people and programs read. It is not done while clients run, whose time it would take.
-func (k *keeper) settle(d *drive) (history.Recorded, error) {
-	if k.dir == nil {
-		return d.recorder.Recorded(), nil
+// settle makes of the recording what people and programs read. It is not done while clients run, whose time it would take. unsaved is what
+// could not be written: the record is whole none the less.
+func (k *keeper) settle(d *drive, recording *blocks) (r history.Recorded, unsaved, err error) {
+	if recording == nil {
+		return d.recorder.Recorded(), nil, nil
 	}
-	recording := k.dir.File(results.RecordingFile)
-	r, err := history.LoadRecording(recording)
-	if err != nil {
-		return r, err
+	if r, err = recording.recorded(); err != nil {
+		return r, nil, err
 	}
 	r.Header = d.header()
-	if err := k.saveHistory(r); err != nil {
-		return r, err
+	if unsaved = k.saveHistory(r); unsaved == nil {
+		unsaved = os.Remove(recording.file.Name())
 	}
-	return r, os.Remove(recording)
+	return r, unsaved, nil
 }
 
 // saveHistory writes a run's history and its commands, each on a processor of its own.

@@ -66,7 +66,11 @@ func (e Experiment) run(ctx context.Context, keep *keeper) (out *Outcome, err er
 	if err != nil {
 		return &Outcome{Run: keep.run, Dir: keep.path()}, err
 	}
-	return d.judge(ctx, keep)
+	if d.unsaved != nil {
+		d.notes = append(d.notes, "not all of the record could be saved; what was found is of the whole")
+	}
+	out, err = d.judge(ctx, keep)
+	return out, errors.Join(err, d.unsaved)
 }
 
 // drive lets the clients run, and saves what they did whatever became of them.
@@ -85,11 +89,16 @@ func (e Experiment) drive(ctx context.Context, f *field, keep *keeper) (*drive, 
 	}
 	err = errors.Join(err, d.children.close(), d.disarm())
 	d.ended, d.stall = d.timeline(), stalls.end()
-	err = errors.Join(err, spool.end(), d.audit(ctx))
-	var unsettled error
-	d.recorded, unsettled = keep.settle(d)
+	recording, unsaved := spool.end()
+	err = errors.Join(err, d.audit(ctx))
+	var unwritten, unread error
+	d.recorded, unwritten, unread = keep.settle(d, recording)
 	keep.run.Store = d.store
-	return d, errors.Join(err, unsettled, keep.saveRun(results.Driven, e.Now()))
+	d.unsaved = errors.Join(unsaved, unwritten, keep.saveRun(results.Driven, e.Now()))
+	if err = errors.Join(err, unread); err != nil {
+		return d, errors.Join(err, d.unsaved)
+	}
+	return d, nil
 }
 
 // newDrive sets the run's base of time, prepares the guarded store, and makes what the clients share.

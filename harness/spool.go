@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ const spoolEvery = 200 * time.Millisecond
 // goroutine, owned by end.
 type spool struct {
 	drive   *drive
-	file    *os.File // the recording; nil: it is not saved
+	file    *blocks  // the recording; nil: it is not saved
 	faults  *os.File // nil: they are not saved
 	windows int      // how many of the run's are in faults
 	quit    chan struct{}
@@ -43,9 +44,12 @@ func (k *keeper) startSpool(d *drive) *spool {
 // its name, reads the recording.
 func (s *spool) begin(dir *results.Dir) (err error) {
 	header := s.drive.header()
-	if s.file, err = dir.Begin(results.RecordingFile, history.RecordingHead(header)); err != nil {
+	head := history.RecordingHead(header)
+	file, err := dir.Begin(results.RecordingFile, head)
+	if err != nil {
 		return err
 	}
+	s.file = &blocks{file: file, size: int64(len(head))}
 	if s.faults, err = dir.Begin(results.FaultsFile, history.FaultsHead()); err != nil {
 		return err
 	}
@@ -67,8 +71,8 @@ func (s *spool) loop() {
 }
 
 func (s *spool) write() {
-	if s.file != nil && s.err == nil {
-		s.err = s.drive.recorder.Spill(s.file)
+	if s.file != nil {
+		_ = s.drive.recorder.Spill(s.file) // which keeps what it cannot save
 	}
 	if s.faults != nil && s.err == nil {
 		s.err = s.writeWindows()
@@ -92,18 +96,50 @@ func (s *spool) writeWindows() error {
 	return nil
 }
 
-// end writes what is left and closes the files.
-func (s *spool) end() error {
+// end writes what is left and closes the files. It returns the recording, nil where there is none, and what could not be saved.
+func (s *spool) end() (*blocks, error) {
 	close(s.quit)
 	s.done.Wait()
 	s.write()
 	err := s.err
-	for _, f := range []*os.File{s.file, s.faults} {
-		if f != nil {
-			err = errors.Join(err, f.Close())
-		}
+	if s.faults != nil {
+		err = errors.Join(err, s.faults.Close())
 	}
-	return err
+	if s.file != nil {
+		err = errors.Join(err, s.file.err, s.file.file.Close())
+	}
+	return s.file, err
+}
+
+// blocks is a file that is written block by block. From the first block on that it has no room for, the rest is kept in memory.
+type blocks struct {
+	file *os.File
+	size int64 // of the whole blocks in the file
+	rest bytes.Buffer
+	err  error // why there is a rest
+}
+
+// Write never fails.
+func (b *blocks) Write(block []byte) (int, error) {
+	if b.err == nil {
+		var n int
+		if n, b.err = b.file.Write(block); b.err == nil {
+			b.size += int64(n)
+			return n, nil
+		}
+		b.err = errors.Join(b.err, b.file.Truncate(b.size))
+	}
+	return b.rest.Write(block)
+}
+
+// recorded reads everything back. The file is closed.
+func (b *blocks) recorded() (history.Recorded, error) {
+	file, err := os.Open(b.file.Name())
+	if err != nil {
+		return history.Recorded{}, err
+	}
+	defer file.Close()
+	return history.ReadRecording(io.MultiReader(file, &b.rest), b.file.Name())
 }
 
 // progress is what the run has come to.

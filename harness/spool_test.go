@@ -2,6 +2,7 @@ package harness
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -39,10 +40,45 @@ func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 		d.windows.add(history.Window{Fault: "pause-client", Client: "c1", Node: -1, Start: at, End: at + 1, Confirmed: true})
 		s.write()
 	}
-	if err := s.end(); err != nil {
+	if _, err := s.end(); err != nil {
 		t.Error(err)
 	}
 	if h, err := os.Stat(dir.File(results.HistoryFile)); err != nil || h.Size() == 0 {
 		t.Errorf("the history that is not finished: %v, %v", h, err)
+	}
+}
+
+// A file that has no room for a block keeps the whole blocks before it; what comes after is kept in memory, and all is read back.
+func TestBlocksOutliveAFullDisk(t *testing.T) {
+	head := history.RecordingHead(history.Header{Lock: "token", Kind: history.Mutex})
+	path := filepath.Join(t.TempDir(), results.RecordingFile)
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Write(head); err != nil {
+		t.Fatal(err)
+	}
+	b, r := &blocks{file: file, size: int64(len(head))}, history.NewRecorder()
+	c1 := r.Client("c1")
+	for n := range 4 {
+		if n == 2 { // no room from here on
+			_ = file.Close()
+		}
+		c1.Add(history.Operation{Op: history.Use, Key: "k", Call: int64(n), Return: int64(n)})
+		if err := r.Spill(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b.err == nil {
+		t.Error("the failure is not known")
+	}
+	all, err := b.recorded()
+	if err != nil || len(all.Ops) != 4 {
+		t.Errorf("%d operations, %v; want all 4", len(all.Ops), err)
+	}
+	saved, err := history.LoadRecording(path)
+	if err != nil || len(saved.Ops) != 2 {
+		t.Errorf("%d operations in the file, %v; want the first 2", len(saved.Ops), err)
 	}
 }

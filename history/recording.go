@@ -72,11 +72,17 @@ func LoadRecording(path string) (Recorded, error) {
 	if err != nil {
 		return Recorded{}, err
 	}
-	out, err := readRecording(f, path)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
-	}
+	out, err := ReadRecording(f, path)
 	return out, errors.Join(err, f.Close())
+}
+
+// ReadRecording is LoadRecording of what a reader gives; file is its name in errors.
+func ReadRecording(r io.Reader, file string) (Recorded, error) {
+	out, err := readRecording(r, file)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return out, err
 }
 
 func readRecording(r io.Reader, file string) (out Recorded, err error) {
