@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
@@ -37,7 +38,7 @@ var classRows = []row{
 		a acquire 0 1 unknown
 		b acquire 10 11 busy
 		b acquire 5000 5001 busy
-		b acquire 9000 9001 busy`, want: "progress×1 refusal×1"},
+		b acquire 9000 9001 busy`, want: "progress×1 refusal×2"},
 	{name: "one unknown acquire excuses refusals within a lease", head: leased, ops: `
 		a acquire 0 1 unknown
 		b acquire 5000 5001 busy
@@ -144,5 +145,30 @@ func TestWhatMustNotMatterDoesNot(t *testing.T) {
 		if got := broken(verdictOf(t, in, ops, r.opt)); got != want {
 			t.Errorf("%s: with a fault elsewhere it is %q, not %q", r.name, got, want)
 		}
+	}
+}
+
+// TestOneUnknownAcquireOfMany has too many operations to be searched whole: one acquire of unknown outcome does not excuse refusals spread over ten seconds.
+func TestOneUnknownAcquireOfMany(t *testing.T) {
+	text := "z acquire 0 1 unknown\n"
+	for i := range 200 {
+		text += fmt.Sprintf("b acquire %d %d busy\n", 10+50*i, 11+50*i)
+	}
+	p := (row{head: leased, ops: text}).check(t).property(history.Refusal)
+	if p.Violations < 190 || p.NotJudged[unknownOutcomes] != 200-p.Violations || p.Judged != p.Violations {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestOneHolderThatExtendedLateIsOnePermit, of a record with too many operations to be searched whole.
+func TestOneHolderThatExtendedLateIsOnePermit(t *testing.T) {
+	text := ""
+	for i := range 50 {
+		text += fmt.Sprintf("z acquire %d %d ok\nz release %d %d ok\n", 10*i, 10*i+1, 10*i+2, 10*i+3)
+	}
+	text += "a acquire 1000 1001 ok\na extend 1150 1151 ok\nb acquire 1160 1161 busy"
+	head := history.Header{Kind: history.Semaphore, Permits: 2, Lease: 100 * msec}
+	if p := (row{head: head, ops: text}).check(t).property(history.Refusal); p.Violations != 1 {
+		t.Errorf("%+v", p)
 	}
 }

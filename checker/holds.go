@@ -165,7 +165,7 @@ func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 	for i := len(who.open) - 1; i >= 0; i-- {
 		h := who.open[i]
 		switch {
-		case h.closed <= r.call:
+		case h.closed <= r.call || h.r.ret > r.call && r.op != history.Extend: // a watchdog may be quicker than the call that started it
 		case token != 0 && h.token == token:
 			found, i = h, 0
 		case h.r.ret > r.call || token != 0 && h.token != 0 || r.modeNamed && h.r.mode != r.mode:

@@ -18,17 +18,17 @@ import (
 // at one instant when [release.call, release.return] and [acquire.call, acquire.return] meet, else R = release.return and A =
 // acquire.call. A grant that has not returned can be a witness only if it is the next to return. So all refusals are honest together exactly when each of them has a witness.
 //
-// What may excuse a refusal besides: an acquire of unknown outcome, which may take effect at any later time (where nothing expires
-// and nobody cleans up, not before the last grant, for it would have prevented that one); a client that crashed, whose last request nobody
-// recorded; a grant whose reply came after its lease, which held, and ended, before it was the next to return, or which was taken back then and
-// came to nothing; and, when the header says that votes can split, any attempt.
+// What may excuse a refusal besides: an acquire of unknown outcome, which may take effect once, at any later time (where nothing expires
+// and nobody cleans up, not before the last grant, for it would have prevented that one; where leases end it is one hold at one place, so that it
+// excuses no refusals further apart than a lease, nor such as have a grant between them); a client that crashed while it asked for something that nobody
+// recorded; a grant whose reply came after its lease, which held, and ended, before it was the next to return, or which was taken back then, by its commands,
+// and came to nothing; and, when the header says that votes can split, any attempt.
 //
 // Opportunities are refusals.
 //
 // Limits: for shared and exclusive locks, permits and re-entrant locks the test is necessary, not sufficient: each refusal has a witness by
 // itself, and no order may give all of them theirs, as when a refusal needs two permits taken that were taken one after the other. Such refusals are decided
-// by the search of their window; see linearizability, which says so when it could not. Where leases end, an acquire of unknown
-// outcome excuses every refusal after it. A server clock that is set back makes holds longer than the test allows; that is reported, and is a
+// by the search of their window; see linearizability, which says so when it could not. A server clock that is set back makes holds longer than the test allows; that is reported, and is a
 // clock-jump.
 type refusal struct {
 	tally
@@ -37,6 +37,8 @@ type refusal struct {
 	writers witness // possible exclusive holds: they refuse everybody
 	permits *largest
 	unsure  bool
+	lost    []*record // acquires of unknown outcome that excuse nothing yet
+	lostAt  placement // of the one that excuses what is refused now
 	votes   latest
 	late    int64     // until when a grant is under way whose reply comes after its lease
 	empty   int64     // until when a grant may hold whose belief was over when it came
@@ -104,6 +106,7 @@ func (f *refusal) called(r *record) {
 		}
 	case r.outcome == history.Unknown:
 		f.unsure = true
+		f.lost = append(f.lost, r)
 	case (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(f.d, r):
 		f.late = max(f.late, r.ret)
 	}
@@ -149,7 +152,40 @@ func (f *refusal) settle(call int64) {
 	f.open = f.open[:0]
 }
 
+// placement is where the hold of an acquire of unknown outcome can have begun, for all that it excuses: one hold is at one place in time.
+type placement struct {
+	from, to int64
+	taken    bool
+}
+
+// placed tells whether an acquire of unknown outcome excuses refusal b: the one that excused those before it, unless that would have to be at two places or a
+// grant came between, or else one that has excused nothing.
+func (f *refusal) placed(b *record) bool {
+	if f.d.a.header.Lease == 0 {
+		return f.excusedByUnknown(b)
+	}
+	error := f.d.a.header.ClockError
+	from, to := b.call-error-f.d.a.header.Lease-slack(f.d.a.header), b.ret+error
+	if p := &f.lostAt; p.taken && max(p.from, from) <= min(p.to, to) {
+		p.from, p.to = max(p.from, from), min(p.to, to)
+		return true
+	}
+	for i, u := range f.lost {
+		if u.call <= to {
+			f.lostAt = placement{max(u.call, from), to, true}
+			f.lost = slices.Delete(f.lost, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
 func (f *refusal) report(b *record) {
+	if f.placed(b) {
+		f.opportunities--
+		f.unjudged(true, unknownOutcomes)
+		return
+	}
 	if !f.d.rules.on("busy-witness") {
 		return
 	}
@@ -179,27 +215,26 @@ func (f *refusal) started(r *record) {
 	if f.empty = min(f.empty, r.ret); d.end < r.ret {
 		f.empty = max(f.empty, h.gone)
 	}
-	if f.permits != nil {
+	if f.permits != nil && h.began == r {
 		f.permits.add(h.gone)
 	}
+	f.lostAt.taken = f.lostAt.taken && f.permits != nil
 }
 
 func (f *refusal) witnessed(b *record) bool {
-	if f.excused(b) {
+	if f.excusedByRecord(b) {
 		return true
 	}
+	from := b.call - f.d.a.header.ClockError
 	if f.permits != nil {
-		return f.writers.inFlight+f.permits.atLeast(b.call) >= f.permits.n
+		return f.writers.inFlight+f.permits.atLeast(from) >= f.permits.n
 	}
 	w := &f.writers
-	if b.mode == history.Exclusive && (f.shared.inFlight > 0 || f.shared.gone >= b.call) {
+	if b.mode == history.Exclusive && (f.shared.inFlight > 0 || f.shared.gone >= from) {
 		return true
 	}
-	return !f.single() && w.inFlight > 0 || w.gone >= b.call
+	return !f.single() && w.inFlight > 0 || w.gone >= from
 }
-
-// excused tells whether something other than a recorded hold excuses refusal b.
-func (f *refusal) excused(b *record) bool { return f.excusedByRecord(b) || f.excusedByUnknown(b) }
 
 // excusedByRecord tells whether a grant whose reply came late, a crash or a split vote excuses refusal b.
 func (f *refusal) excusedByRecord(b *record) bool {
