@@ -358,6 +358,9 @@ func (w *world) RestartServer(_ context.Context, node int) (history.Effect, erro
 	n.down = false
 	clear(n.scripts)
 	n.load(n.kept, time.Now())
+	if w.program.Topology == impls.Replicated {
+		w.written(w.nodes[w.primary]) // whichever of a pair starts again, the replica takes over all that the primary has
+	}
 	kept, lost := n.had.lostTo(n.kept)
 	return history.Effect{Node: w.address(node), What: history.Restarted, Turn: n.kept.turn, Known: true, Kept: kept, Lost: lost}, nil
 }

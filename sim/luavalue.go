@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/alicebob/miniredis/v2/server"
@@ -115,4 +116,45 @@ func writeLuaTable(out *server.Peer, t *lua.LTable) {
 	for i := range n {
 		writeLua(out, t.RawGetInt(i+1))
 	}
+}
+
+// luaRandom is the random source of scripts: drand48 as Redis has it, which every script finds seeded alike.
+type luaRandom struct{ x uint64 }
+
+func (r *luaRandom) seed(n int32) { r.x = uint64(uint32(n))<<16 | 0x330E }
+
+// next is below 2^31 - 1, in lrand48's way.
+func (r *luaRandom) next() int64 {
+	r.x = (r.x*0x5DEECE66D + 0xB) & (1<<48 - 1)
+	return int64(r.x >> 17 & math.MaxInt32)
+}
+
+// open puts math.random and math.randomseed in their place.
+func (r *luaRandom) open(l *lua.LState) {
+	table, ok := l.GetGlobal("math").(*lua.LTable)
+	if !ok {
+		return // unreachable: the library was opened before
+	}
+	table.RawSetString("randomseed", l.NewFunction(func(l *lua.LState) int {
+		r.seed(int32(l.CheckInt64(1)))
+		return 0
+	}))
+	table.RawSetString("random", l.NewFunction(func(l *lua.LState) int {
+		f := float64(r.next()%math.MaxInt32) / math.MaxInt32
+		low, high := int64(1), int64(0)
+		switch l.GetTop() {
+		case 0:
+			l.Push(lua.LNumber(f))
+			return 1
+		case 1:
+			high = l.CheckInt64(1)
+		default:
+			low, high = l.CheckInt64(1), l.CheckInt64(2)
+		}
+		if low > high {
+			l.ArgError(l.GetTop(), "interval is empty")
+		}
+		l.Push(lua.LNumber(math.Floor(f*float64(high-low+1)) + float64(low)))
+		return 1
+	}))
 }

@@ -31,6 +31,7 @@ type node struct {
 	subs  subscriptions
 
 	waiting []*request // requests that it will answer later, the one that has waited longest first; those that are gone may be among them
+	refused string     // a command that it was sent and does not do as Redis does
 	changes uint64     // hash of the commands that changed data, in order; kept for states alone
 
 	// scripts are the sources by digest that this server knows; a restart forgets them, as Redis does.
@@ -81,14 +82,15 @@ func (n *node) reset(t time.Time) {
 	n.clock = nodeClock{rate: 1, since: t}
 	n.redis.SetTime(t)
 	n.turn, n.down, n.still, n.shard = 0, false, false, nil
-	n.subs, n.waiting, n.changes = subscriptions{}, nil, 0
+	n.subs, n.waiting, n.changes, n.refused = subscriptions{}, nil, 0, ""
 	clear(n.scripts)
 }
 
 // session is what the server keeps of one connection.
 type session struct {
 	peer *server.Peer
-	link *link // nil inside a script
+	link *link        // nil inside a script
+	tx   *transaction // nil outside
 }
 
 func (n *node) newSession(l *link) *session { return &session{peer: server.NewPeer(n.out), link: l} }
@@ -112,6 +114,18 @@ func (n *node) dispatch(s *session, args []string) {
 		return
 	}
 	name := strings.ToUpper(args[0])
+	if n.inTransaction(s, name, args) {
+		return
+	}
+	if text := n.refusal(name); text != "" {
+		s.peer.WriteError(text)
+		return
+	}
+	n.run(s, name, args)
+}
+
+// run runs a command that is not queued.
+func (n *node) run(s *session, name string, args []string) {
 	switch name {
 	case "HELLO":
 		n.hello(s, args[1:])

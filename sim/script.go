@@ -27,6 +27,7 @@ type luaHost struct {
 	buf      bytes.Buffer
 	peer     *server.Peer
 	session  *session
+	random   luaRandom
 }
 
 // strictGlobals makes reading an unknown global and writing any global an error, with Redis' words.
@@ -38,11 +39,14 @@ setmetatable(_G, {
 
 func newLuaHost(n *node) *luaHost {
 	h := &luaHost{node: n, compiled: map[string]*lua.FunctionProto{}, digests: map[string]string{}}
-	h.peer = server.NewPeer(bufio.NewWriter(&h.buf))
+	h.peer = server.NewPeer(h.scratch())
 	h.session = &session{peer: h.peer}
 	h.open()
 	return h
 }
+
+// scratch writes to the buffer for replies that no connection gets.
+func (h *luaHost) scratch() *bufio.Writer { return bufio.NewWriter(&h.buf) }
 
 // open makes a fresh state.
 func (h *luaHost) open() {
@@ -72,6 +76,7 @@ func (h *luaHost) open() {
 		api.RawSetString(level, lua.LNumber(i))
 	}
 	l.SetGlobal("redis", api)
+	h.random.open(l)
 	for _, gone := range []string{"dofile", "loadfile", "print", "require", "module", "package", "newproxy"} {
 		l.SetGlobal(gone, lua.LNil)
 	}
@@ -123,6 +128,7 @@ func (h *luaHost) run(out *server.Peer, sha string, p *lua.FunctionProto, keys, 
 	h.globals.RawSetString("KEYS", stringTable(l, keys))
 	h.globals.RawSetString("ARGV", stringTable(l, argv))
 	l.SetTop(0)
+	h.random.seed(0) // every script begins with the same numbers
 	l.Push(l.NewFunctionFromProto(p))
 	if err := l.PCall(0, 1, nil); err != nil {
 		out.WriteError(scriptError(err, sha))
@@ -171,7 +177,7 @@ func (h *luaHost) pcall(l *lua.LState) int {
 
 // notInScripts are the commands that Redis refuses inside a script and that would block or confuse this host.
 var notInScripts = map[string]bool{
-	"EVAL": true, "EVALSHA": true, "SCRIPT": true, "BLPOP": true, "BRPOP": true, "BLMOVE": true, "WAIT": true,
+	"EVAL": true, "EVALSHA": true, "SCRIPT": true, "BLPOP": true, "BRPOP": true, "WAIT": true, "DISCARD": true, "UNWATCH": true, "PUNSUBSCRIBE": true,
 	"SUBSCRIBE": true, "PSUBSCRIBE": true, "UNSUBSCRIBE": true, "MULTI": true, "EXEC": true, "WATCH": true,
 }
 
@@ -193,6 +199,9 @@ func (h *luaHost) command(l *lua.LState) lua.LValue {
 		return errorTable(l, "ERR This Redis command is not allowed from script")
 	}
 	if text := h.node.misplacedInScript(args); text != "" {
+		return errorTable(l, text)
+	}
+	if text := h.node.refusal(name); text != "" {
 		return errorTable(l, text)
 	}
 	h.buf.Reset()

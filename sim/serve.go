@@ -13,14 +13,16 @@ import (
 // is answered now.
 func (w *world) execute(q *request) (reply []byte, answered bool) {
 	n := q.link.server
-	switch q.name {
-	case "WAIT", "BLPOP", "BRPOP":
+	if _, blocks := blocking[q.name]; (blocks || q.name == "WAIT") && q.link.session.tx == nil {
 		serve := w.blockingPop
 		if q.name == "WAIT" {
 			serve = w.wait
 		}
 		if reply, answered = serve(q); answered {
 			w.ran(q)
+			if blocks {
+				w.changed(q)
+			}
 		}
 		return reply, answered
 	}
@@ -39,12 +41,21 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 	if before != nil && n.copy(time.Now()).outlasts(*before) {
 		w.renewed = append(w.renewed, q.link.actor.commands[q.command])
 	}
-	if resp.IsWrite(q.name) {
-		w.written(n)
+	if resp.IsWrite(q.name) || q.name == "EXEC" {
 		reply = append([]byte(nil), reply...)
-		w.retryParked(n)
+		w.changed(q)
+	}
+	if n.refused != "" && w.crash == "" {
+		w.unexplorable = true
+		w.crash = w.program.Variant.Name + " sends " + n.refused + ", which the simulator does not do as Redis does"
 	}
 	return reply, true
+}
+
+// changed tells the replica and who waits that a request may have changed data.
+func (w *world) changed(q *request) {
+	w.written(q.link.server)
+	w.retryParked(q.link.server)
 }
 
 // ran records when and after how many others a node executed a command.
@@ -129,32 +140,24 @@ func (w *world) wait(q *request) ([]byte, bool) {
 	return w.park(q, time.Duration(millis)*time.Millisecond, answer)
 }
 
-// blockingPop is BLPOP or BRPOP key … timeout.
+// blockingPop is a command that waits for data. What is there at once it takes; of one that waits, a key that comes to have another type is none.
 func (w *world) blockingPop(q *request) ([]byte, bool) {
-	if len(q.args) < 3 {
-		return []byte("-ERR wrong number of arguments for '" + q.name + "' command\r\n"), true
-	}
-	if text := q.link.server.misplaced(q.args); text != "" {
+	n, args := q.link.server, upper(q.name, q.args)
+	if text := n.misplaced(args); text != "" {
 		return []byte("-" + text + "\r\n"), true
 	}
-	keys := q.args[1 : len(q.args)-1]
-	seconds, err := strconv.ParseFloat(q.args[len(q.args)-1], 64)
-	if err != nil {
-		return []byte("-ERR timeout is not a float or out of range\r\n"), true
+	d, text := timeout(args)
+	if text != "" {
+		return []byte("-" + text + "\r\n"), true
 	}
-	answer := func(force bool) ([]byte, bool) {
-		for _, key := range keys {
-			b := w.perform(q.link, []string{q.name[1:], key})
-			if r, ok := resp.ParseReply(b); ok && !r.IsNil() {
-				if r.IsError() {
-					return append([]byte(nil), b...), true
-				}
-				return pushed(false, []string{key, string(r.Str())}), true
-			}
+	return w.park(q, d, func(force bool) ([]byte, bool) {
+		n.tick(time.Now())
+		reply, ok := w.takes(q, args)
+		if r, _ := resp.ParseReply(reply); ok && r.IsError() && q.link.parked == q {
+			return null(q.link.session, "*-1"), force
 		}
-		return []byte("*-1\r\n"), force
-	}
-	return w.park(q, time.Duration(seconds*float64(time.Second)), answer)
+		return reply, ok || force
+	})
 }
 
 // park keeps a request at the server until it can be answered, or until d is over; d 0 means for ever.
@@ -184,17 +187,23 @@ func (w *world) unpark(q *request, force bool) {
 	}
 	q.link.parked = nil
 	w.ran(q)
+	if q.name != "WAIT" {
+		w.written(q.link.server)
+	}
 	w.answered(q, b)
 }
 
 // retryParked looks again at what waits at a node, at what has waited longest first.
 func (w *world) retryParked(n *node) {
-	for _, q := range slices.Clone(n.waiting) {
-		if !gone(q) {
-			w.unpark(q, false)
+	for left := len(n.waiting) + 1; len(n.waiting) < left; { // what one is given another may have waited for
+		for _, q := range slices.Clone(n.waiting) {
+			if !gone(q) {
+				w.unpark(q, false)
+			}
 		}
+		left = len(n.waiting)
+		n.waiting = slices.DeleteFunc(n.waiting, gone)
 	}
-	n.waiting = slices.DeleteFunc(n.waiting, gone)
 }
 
 // gone reports whether a request waits no more: it was answered, or its connection has ended.

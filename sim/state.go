@@ -198,20 +198,38 @@ func (w *world) noteState(what string, client string, node int) {
 }
 
 // perform lets a link's node run a command, and keeps what a state needs: the order of commands that change data.
-func (w *world) perform(l *link, args []string) []byte {
-	n, now := l.server, time.Now()
+func (w *world) perform(l *link, args []string) (reply []byte) {
+	w.watching(l, args, func() []byte {
+		reply = l.server.execute(l.session, args, time.Now())
+		if w.bounds.Instant {
+			reply = slices.Clone(reply) // copying the data uses the node
+		}
+		return reply
+	})
+	return reply
+}
+
+// takes lets a link's node do what a blocking command waits for.
+func (w *world) takes(q *request, args []string) (reply []byte, ok bool) {
+	w.watching(q.link, args, func() []byte {
+		reply, ok = q.link.server.take(q.link.session, args)
+		return reply
+	})
+	return reply, ok
+}
+
+// watching notes what a command that a node runs for a link does, for states.
+func (w *world) watching(l *link, args []string, run func() (reply []byte)) {
 	if !w.bounds.Instant {
-		return n.execute(l.session, args, now)
+		run()
+		return
 	}
+	n, now, what := l.server, time.Now(), hashArgs(args)
 	before := n.copy(now).digest()
-	reply := n.execute(l.session, args, now)
-	what := hashArgs(args)
-	l.asked = mixText(mix(l.asked, what), reply)
-	reply = slices.Clone(reply) // copying the data uses the node
+	l.asked = mixText(mix(l.asked, what), run())
 	if n.copy(now).digest() != before {
 		n.changes = mix(mix(n.changes, l.place()), what)
 	}
-	return reply
 }
 
 // instant is a time as a number; 0 for none.

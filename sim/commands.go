@@ -1,0 +1,258 @@
+package sim
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/lockbench/lockbench/internal/resp"
+)
+
+// Redis as Redis is: what a node does not do exactly as Redis it refuses by name, and a schedule in which a lock sent it says nothing of the lock.
+
+// exact are the commands that nodes do as Redis does. Those that locks use are compared with redis-server in random sequences.
+var exact = names(`
+	GET SET SETNX SETEX PSETEX GETSET GETDEL GETEX INCR INCRBY DECR DECRBY APPEND STRLEN GETRANGE SETRANGE MGET MSET MSETNX
+	DEL UNLINK EXISTS TYPE TOUCH KEYS RENAME RENAMENX DBSIZE FLUSHALL FLUSHDB EXPIRE PEXPIRE EXPIREAT PEXPIREAT PERSIST TTL PTTL EXPIRETIME PEXPIRETIME
+	HGET HSET HSETNX HMGET HMSET HDEL HEXISTS HGETALL HINCRBY HKEYS HLEN HSTRLEN HVALS
+	LPUSH LPUSHX RPUSH RPUSHX LPOP RPOP LLEN LRANGE LINDEX LINSERT LREM LSET LTRIM LPOS LMOVE RPOPLPUSH LMPOP
+	SADD SREM SCARD SISMEMBER SMISMEMBER SMEMBERS SMOVE
+	ZADD ZREM ZSCORE ZMSCORE ZRANK ZREVRANK ZCARD ZCOUNT ZINCRBY ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE ZREMRANGEBYSCORE ZREMRANGEBYRANK ZPOPMIN ZPOPMAX
+	BLPOP BRPOP BLMOVE BRPOPLPUSH BLMPOP BZPOPMIN BZPOPMAX WAIT
+	MULTI EXEC DISCARD WATCH UNWATCH EVAL EVALSHA EVAL_RO EVALSHA_RO SCRIPT TIME PING ECHO
+	SUBSCRIBE UNSUBSCRIBE PSUBSCRIBE PUNSUBSCRIBE PUBLISH PUBSUB
+	HELLO AUTH CLIENT SELECT READONLY COMMAND QUIT CLUSTER
+	DELEX`)
+
+// refused are the other commands that Redis knows, or a newer one, or the server inside. What is in neither list is unknown to Redis 7.0, too.
+var refused = names(`
+	ACL ASKING BGREWRITEAOF BGSAVE BITCOUNT BITFIELD BITFIELD_RO BITOP BITPOS BZMPOP CONFIG COPY DEBUG DUMP FAILOVER FCALL FCALL_RO FUNCTION GEOADD
+	GEODIST GEOHASH GEOPOS GEORADIUS GEORADIUSBYMEMBER GEOSEARCH GEOSEARCHSTORE GETBIT HINCRBYFLOAT HRANDFIELD HSCAN INCRBYFLOAT INFO LASTSAVE LATENCY LCS
+	LOLWUT MEMORY MIGRATE MODULE MONITOR MOVE OBJECT PFADD PFCOUNT PFDEBUG PFMERGE PSYNC RANDOMKEY READWRITE REPLCONF REPLICAOF RESET RESTORE ROLE SAVE
+	SCAN SDIFF SDIFFSTORE SETBIT SHUTDOWN SINTER SINTERCARD SINTERSTORE SLAVEOF SLOWLOG SORT SORT_RO SPOP SPUBLISH SRANDMEMBER SSCAN SSUBSCRIBE SUBSTR
+	SUNION SUNIONSTORE SUNSUBSCRIBE SWAPDB SYNC XACK XADD XAUTOCLAIM XCLAIM XDEL XGROUP XINFO XLEN XPENDING XRANGE XREAD XREADGROUP XREVRANGE XSETID XTRIM
+	ZDIFF ZDIFFSTORE ZINTER ZINTERCARD ZINTERSTORE ZLEXCOUNT ZMPOP ZRANDMEMBER ZRANGEBYLEX ZRANGESTORE ZREMRANGEBYLEX ZREVRANGEBYLEX ZSCAN ZUNION ZUNIONSTORE
+	HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HEXPIRETIME HPEXPIRETIME HTTL HPTTL HPERSIST HSETEX HGETEX HGETDEL`)
+
+func names(text string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range strings.Fields(text) {
+		set[name] = true
+	}
+	return set
+}
+
+// refusal is the error for a command that a node does not do; "" for one that it does. It is kept for the schedule to end with.
+func (n *node) refusal(name string) string {
+	switch {
+	case exact[name]:
+		return ""
+	case refused[name]:
+		n.refused = name
+		return "ERR " + name + " is not simulated"
+	}
+	return "ERR unknown command '" + name + "'"
+}
+
+// blocking are the commands that wait for data, with the place of their time-out: from the front, or from the end.
+var blocking = map[string]int{"BLPOP": -1, "BRPOP": -1, "BLMOVE": -1, "BRPOPLPUSH": -1, "BZPOPMIN": -1, "BZPOPMAX": -1, "BLMPOP": 1}
+
+// timeout is the time-out of a blocking command, or why it has none.
+func timeout(args []string) (d time.Duration, text string) {
+	at := blocking[args[0]]
+	if at < 0 {
+		at += len(args)
+	}
+	if len(args) < 3 {
+		return 0, "ERR wrong number of arguments for '" + strings.ToLower(args[0]) + "' command"
+	}
+	seconds, err := strconv.ParseFloat(args[at], 64)
+	switch {
+	case err != nil:
+		return 0, "ERR timeout is not a float or out of range"
+	case seconds < 0:
+		return 0, "ERR timeout is negative"
+	}
+	return time.Duration(seconds * float64(time.Second)), ""
+}
+
+// take does at once what a blocking command would do once there is data; ok is false when there is none.
+func (n *node) take(s *session, args []string) (reply []byte, ok bool) {
+	switch name := args[0]; name {
+	case "BLPOP", "BRPOP", "BZPOPMIN", "BZPOPMAX":
+		for _, key := range args[1 : len(args)-1] {
+			if reply, ok := n.popFrom(s, name[1:], key); ok {
+				return reply, true
+			}
+		}
+		return null(s, "*-1"), false
+	case "BLMOVE":
+		reply = n.alone([]string{"LMOVE", args[1], args[2], args[3], args[4]})
+	case "BRPOPLPUSH":
+		reply = n.alone([]string{"RPOPLPUSH", args[1], args[2]})
+	case "BLMPOP":
+		reply = n.alone(append([]string{"LMPOP"}, args[2:]...))
+	}
+	if r, _ := resp.ParseReply(reply); !r.IsNil() {
+		return reply, true
+	}
+	if args[0] == "BLMPOP" {
+		return null(s, "*-1"), false
+	}
+	return null(s, "$-1"), false
+}
+
+// null is the reply of nothing, in RESP2 with a type.
+func null(s *session, resp2 string) []byte {
+	if s.peer.Resp3 {
+		return []byte("_\r\n")
+	}
+	return []byte(resp2 + "\r\n")
+}
+
+// popFrom pops from one key, and gives the key with what was there.
+func (n *node) popFrom(s *session, name, key string) ([]byte, bool) {
+	b := n.alone([]string{name, key})
+	r, ok := resp.ParseReply(b)
+	switch {
+	case !ok || r.IsNil():
+		return nil, false
+	case r.IsError():
+		return b, true
+	case name == "LPOP" || name == "RPOP":
+		return pushed(false, []string{key, string(r.Str())}), true
+	}
+	member, rest, _ := strings.Cut(strings.TrimPrefix(string(b), "*2\r\n$"), "\r\n")
+	size, err := strconv.Atoi(member)
+	if err != nil || len(rest) < size {
+		return nil, false // an empty array
+	}
+	score := strings.Split(rest[size+2:], "\r\n")[1]
+	if s.peer.Resp3 {
+		return []byte("*3\r\n" + bulk(key) + bulk(rest[:size]) + "," + score + "\r\n"), true
+	}
+	return pushed(false, []string{key, rest[:size], score}), true
+}
+
+func bulk(s string) string { return "$" + strconv.Itoa(len(s)) + "\r\n" + s + "\r\n" }
+
+// alone runs a command outside every connection, in RESP2, and gives its reply for good.
+func (n *node) alone(args []string) []byte {
+	h := n.lua
+	h.buf.Reset()
+	n.srv.Dispatch(h.peer, args)
+	h.peer.Flush()
+	return append([]byte(nil), h.buf.Bytes()...)
+}
+
+// transaction is what a connection has queued since MULTI.
+type transaction struct {
+	queued [][]string
+	failed bool // a command was refused when it was queued
+}
+
+// inTransaction runs MULTI, EXEC and DISCARD and queues what comes between; done when there is nothing else to do. WATCH is the server's inside.
+func (n *node) inTransaction(s *session, name string, args []string) (done bool) {
+	tx := s.tx
+	switch {
+	case name == "MULTI" && tx == nil && len(args) == 1:
+		s.tx = &transaction{}
+		s.peer.WriteOK()
+		return true
+	case tx == nil || name == "WATCH" || name == "MULTI" && len(args) == 1:
+		if tx == nil {
+			return false
+		}
+		s.peer.WriteError("ERR " + name + map[bool]string{true: " calls can not be nested", false: " inside MULTI is not allowed"}[name == "MULTI"])
+		return true
+	case name == "DISCARD" && len(args) == 1:
+		s.tx = nil
+		n.unwatch(s)
+		s.peer.WriteOK()
+		return true
+	case name == "EXEC" && len(args) == 1:
+		s.tx = nil
+		n.exec(s, tx)
+		return true
+	}
+	if text := n.unqueueable(name, args); text != "" {
+		tx.failed = true
+		s.peer.WriteError(text)
+		return true
+	}
+	tx.queued = append(tx.queued, args)
+	s.peer.WriteInline("QUEUED")
+	return true
+}
+
+// unqueueable is why a command cannot be queued; "" when it can. The server inside is asked by a transaction that is thrown away.
+func (n *node) unqueueable(name string, args []string) string {
+	if text := n.refusal(name); text != "" {
+		return text
+	}
+	least, own := map[string]int{"EVAL": 3, "EVALSHA": 3, "EVAL_RO": 3, "EVALSHA_RO": 3, "SCRIPT": 2, "PUBLISH": 3, "PUBSUB": 2, "CLUSTER": 2, "CLIENT": 2, "COMMAND": 1, "HELLO": 1,
+		"SUBSCRIBE": 2, "PSUBSCRIBE": 2, "UNSUBSCRIBE": 1, "PUNSUBSCRIBE": 1, "BLPOP": 3, "BRPOP": 3, "BLMOVE": 6, "BRPOPLPUSH": 4, "BLMPOP": 5, "BZPOPMIN": 3,
+		"BZPOPMAX": 3, "WAIT": 3, "TIME": 1}[name]
+	switch {
+	case own && len(args) < least, name == "PUBLISH" && len(args) != 3, name == "TIME" && len(args) != 1:
+		return "ERR wrong number of arguments for '" + strings.ToLower(name) + "' command"
+	case own:
+		return ""
+	}
+	n.alone([]string{"MULTI"})
+	b := n.alone(args)
+	n.alone([]string{"DISCARD"})
+	if r, ok := resp.ParseReply(b); ok && r.IsError() && strings.Contains(string(b), "wrong number of arguments") {
+		return strings.TrimSpace(string(b[1:]))
+	}
+	return ""
+}
+
+// exec runs what was queued, unless a key that the connection watches has changed.
+func (n *node) exec(s *session, tx *transaction) {
+	if tx.failed {
+		n.unwatch(s)
+		s.peer.WriteError("EXECABORT Transaction discarded because of previous errors.")
+		return
+	}
+	if n.changedSinceWatch(s) {
+		s.peer.WriteRaw(string(null(s, "*-1")))
+		return
+	}
+	s.peer.WriteLen(len(tx.queued))
+	for _, args := range tx.queued {
+		name := strings.ToUpper(args[0])
+		switch _, blocks := blocking[name]; {
+		case blocks:
+			if _, text := timeout(upper(name, args)); text != "" {
+				s.peer.WriteError(text)
+				continue
+			}
+			b, _ := n.take(s, upper(name, args))
+			s.peer.WriteRaw(string(b))
+		case name == "WAIT":
+			s.peer.WriteInt(0)
+		default:
+			n.run(s, name, args)
+		}
+	}
+}
+
+func upper(name string, args []string) []string { return append([]string{name}, args[1:]...) }
+
+// changedSinceWatch runs an empty transaction of the server inside, which knows what a connection watches; that ends the watching.
+func (n *node) changedSinceWatch(s *session) bool {
+	ask := server.NewPeer(n.lua.scratch())
+	ask.Ctx, ask.Resp3 = s.peer.Ctx, false
+	n.srv.Dispatch(ask, []string{"MULTI"})
+	ask.Flush()
+	n.lua.buf.Reset()
+	n.srv.Dispatch(ask, []string{"EXEC"})
+	ask.Flush()
+	s.peer.Ctx = ask.Ctx
+	return strings.HasPrefix(n.lua.buf.String(), "*-1") || strings.HasPrefix(n.lua.buf.String(), "_")
+}
+
+func (n *node) unwatch(s *session) { n.changedSinceWatch(s) }
