@@ -98,10 +98,7 @@ func (n *node) take(s *session, args []string) (reply []byte, ok bool) {
 	if r, _ := resp.ParseReply(reply); !r.IsNil() {
 		return reply, true
 	}
-	if args[0] == "BLMPOP" {
-		return null(s, "*-1"), false
-	}
-	return null(s, "$-1"), false
+	return null(s, "*-1"), false
 }
 
 // null is the reply of nothing, in RESP2 with a type.
@@ -142,6 +139,9 @@ func bulk(s string) string { return "$" + strconv.Itoa(len(s)) + "\r\n" + s + "\
 func (n *node) alone(args []string) []byte {
 	h := n.lua
 	h.buf.Reset()
+	if n.named {
+		n.touched = append(n.touched, resp.Keys(args)...)
+	}
 	n.srv.Dispatch(h.peer, args)
 	h.peer.Flush()
 	return append([]byte(nil), h.buf.Bytes()...)
@@ -230,7 +230,10 @@ func (n *node) exec(s *session, tx *transaction) {
 				s.peer.WriteError(text)
 				continue
 			}
-			b, _ := n.take(s, upper(name, args))
+			b, there := n.take(s, upper(name, args))
+			if !there && (name == "BLMOVE" || name == "BRPOPLPUSH") {
+				b = null(s, "$-1")
+			}
 			s.peer.WriteRaw(string(b))
 		case name == "WAIT":
 			s.peer.WriteInt(0)

@@ -118,7 +118,7 @@ func writeLuaTable(out *server.Peer, t *lua.LTable) {
 	}
 }
 
-// luaRandom is the random source of scripts: drand48 as Redis has it, which every script finds seeded alike.
+// luaRandom is the random source of a node's scripts: drand48 as Redis has it, but seeded by the program.
 type luaRandom struct{ x uint64 }
 
 func (r *luaRandom) seed(n int32) { r.x = uint64(uint32(n))<<16 | 0x330E }
@@ -136,7 +136,7 @@ func (r *luaRandom) open(l *lua.LState) {
 		return // unreachable: the library was opened before
 	}
 	table.RawSetString("randomseed", l.NewFunction(func(l *lua.LState) int {
-		r.seed(int32(l.CheckInt64(1)))
+		r.seed(int32(l.CheckNumber(1)))
 		return 0
 	}))
 	table.RawSetString("random", l.NewFunction(func(l *lua.LState) int {
@@ -147,9 +147,9 @@ func (r *luaRandom) open(l *lua.LState) {
 			l.Push(lua.LNumber(f))
 			return 1
 		case 1:
-			high = l.CheckInt64(1)
+			high = int64(l.CheckNumber(1))
 		default:
-			low, high = l.CheckInt64(1), l.CheckInt64(2)
+			low, high = int64(l.CheckNumber(1)), l.CheckInt64(2)
 		}
 		if low > high {
 			l.ArgError(l.GetTop(), "interval is empty")

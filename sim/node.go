@@ -3,6 +3,7 @@ package sim
 import (
 	"bufio"
 	"bytes"
+	"strconv"
 	"strings"
 	"time"
 
@@ -175,9 +176,22 @@ func (n *node) command(s *session, name string, args []string) {
 		n.publish(s, args[1:])
 	case "PUBSUB":
 		n.pubsub(s, args[1:])
+	case "INCR", "INCRBY", "DECR", "DECRBY":
+		if len(args) > 1 && n.noInteger(args[1]) {
+			s.peer.WriteError("ERR value is not an integer or out of range")
+			return
+		}
+		n.srv.Dispatch(s.peer, args)
 	default:
 		n.srv.Dispatch(s.peer, args)
 	}
+}
+
+// noInteger reports whether a key has a text that reads as a number and that Redis takes for none, such as 01.
+func (n *node) noInteger(key string) bool {
+	text, err := n.redis.DB(0).Get(key)
+	number, bad := strconv.ParseInt(text, 10, 64)
+	return err == nil && bad == nil && strconv.FormatInt(number, 10) != text
 }
 
 // setRate lets the clock run at another rate from now on, without a jump.

@@ -132,6 +132,7 @@ func (w *world) begin() {
 	for i, n := range w.nodes {
 		n.index = i
 		n.reset(w.start)
+		n.lua.random.seed(int32(p.Seed) + int32(i))
 	}
 	if p.Topology == impls.Cluster {
 		join(w.lockNodes())

@@ -128,7 +128,6 @@ func (h *luaHost) run(out *server.Peer, sha string, p *lua.FunctionProto, keys, 
 	h.globals.RawSetString("KEYS", stringTable(l, keys))
 	h.globals.RawSetString("ARGV", stringTable(l, argv))
 	l.SetTop(0)
-	h.random.seed(0) // every script begins with the same numbers
 	l.Push(l.NewFunctionFromProto(p))
 	if err := l.PCall(0, 1, nil); err != nil {
 		out.WriteError(scriptError(err, sha))
@@ -154,7 +153,7 @@ func scriptError(err error, sha string) string {
 		return "ERR " + err.Error()
 	}
 	if t, ok := api.Object.(*lua.LTable); ok {
-		return t.RawGetString("err").String() + " script: " + sha + ", on @user_script."
+		return t.RawGetString("err").String() + " script: " + sha + ", on @user_script" + lua.LVAsString(t.RawGetString("line")) + "."
 	}
 	return "ERR " + api.Object.String() + " script: " + sha + ", on @user_script."
 }
@@ -163,6 +162,8 @@ func scriptError(err error, sha string) string {
 func (h *luaHost) call(l *lua.LState) int {
 	v := h.command(l)
 	if t, ok := v.(*lua.LTable); ok && t.RawGetString("err") != lua.LNil {
+		_, line, _ := strings.Cut(strings.TrimSuffix(l.Where(1), ": "), ":")
+		t.RawSetString("line", lua.LString(":"+strings.Trim(line, ": ")))
 		l.Error(t, 0)
 	}
 	l.Push(v)

@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Server is one simulated node by itself, for comparisons with a real one: it answers one request at a time, by the caller's clock,
 // and knows no network. It is for one goroutine.
@@ -22,10 +25,20 @@ func NewServer() (*Server, error) {
 }
 
 // Do runs one request at an instant, and gives its reply as it would go over the wire; it is good until the next call.
-// Subscriptions need a network and are not for Do.
+// Subscriptions need a network and are not for Do. What waits for data answers at once as it does when its time is over.
 func (s *Server) Do(at time.Time, args []string) []byte {
 	s.at, s.node.touched = at, s.node.touched[:0]
-	return s.node.execute(s.session, args, at)
+	name := strings.ToUpper(args[0])
+	if _, blocks := blocking[name]; !blocks || s.session.tx != nil {
+		return s.node.execute(s.session, args, at)
+	}
+	args = upper(name, args)
+	if _, text := timeout(args); text != "" {
+		return []byte("-" + text + "\r\n")
+	}
+	s.node.tick(at)
+	reply, _ := s.node.take(s.session, args)
+	return reply
 }
 
 // Close gives the node up.

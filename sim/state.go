@@ -48,7 +48,7 @@ func (w *world) state() (h uint64, ok bool) {
 
 // condition is a hash of what a node is and knows, apart from its data.
 func (n *node) condition(w *world) uint64 {
-	h := mix(mix(hashStart, n.changes), uint64(n.clock.offset))
+	h := mix(mix(mix(hashStart, n.changes), uint64(n.clock.offset)), n.lua.random.x)
 	if n.clock.rate != 1 {
 		h = mix(mix(h, uint64(n.clock.rate*1e9)), uint64(n.clock.since.Sub(w.start)))
 	}

@@ -1,0 +1,62 @@
+package sim
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// TestTransactionsQueueEverything: what a node does itself is queued like the rest, and done at EXEC.
+func TestTransactionsQueueEverything(t *testing.T) {
+	now := time.Now()
+	got := asked(testNode(t, now), now, "MULTI", "SET k 1", "EVAL return(redis.call('GET',KEYS[1])) 1 k", "PUBLISH c m", "SCRIPT EXISTS ffff", "BLPOP l 0", "EXEC")
+	want := "+OK +QUEUED +QUEUED +QUEUED +QUEUED +QUEUED *5 +OK $1 1 :0 *1 :0 *-1"
+	if text := strings.Join(got, " "); text != want {
+		t.Errorf("answers %s\nwant    %s", text, want)
+	}
+}
+
+// TestUnsimulatedCommandIsRefusedByName: the search says so, and blames nobody.
+func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
+	v := impls.Variant{Name: "streams", Kind: history.Mutex, Topology: impls.Standalone, New: func(env impls.Env) (impls.Lock, error) {
+		return badLock{harm: func() { env.Redis().Do(context.Background(), "xadd", env.Key, "*", "f", "v") }}, nil
+	}}
+	s := New(nil)
+	defer s.Close()
+	r, err := s.Explore(t.Context(), ExploreConfig{Program: DefaultProgram(v), Schedules: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "not explorable: streams sends XADD, which the simulator does not do as Redis does"; r.Verdict != "inconclusive" || r.Reason != want {
+		t.Errorf("%s, %q; want inconclusive, %q", r.Verdict, r.Reason, want)
+	}
+}
+
+// TestWhoWaitedLongestIsServed: not who has the lower number; and what one is given may be what another waits for.
+func TestWhoWaitedLongestIsServed(t *testing.T) {
+	rows := []struct{ second, first, then, gets string }{ // the second connection asks first
+		{"BLPOP q 0", "BLPOP q 0", "RPUSH q x", "*2 $1 q $1 x"},
+		{"BLMOVE q r LEFT LEFT 0", "BLMOVE q r LEFT LEFT 0", "RPUSH q x", "$1 x"},
+		{"BLMPOP 0 1 q LEFT", "BLPOP q 0", "RPUSH q x", "*2 $1 q *1 $1 x"},
+		{"BZPOPMIN z 0", "BZPOPMAX z 0", "ZADD z 1 x", "*3 $1 z $1 x $1 1"},
+		{"BLPOP r 0", "BLMOVE q r LEFT LEFT 0", "RPUSH q x", "*2 $1 r $1 x"},
+	}
+	for _, row := range rows {
+		t.Run(row.second+" before "+row.first, func(t *testing.T) {
+			inWorld(t, Program{}, func(w *world) {
+				first, second, other := w.sendsTo(w.nodes[0]), w.sendsTo(w.nodes[0]), w.sendsTo(w.nodes[0])
+				if got := second.sends(row.second) + first.sends(row.first); got != "" {
+					t.Errorf("answered %q without data", got)
+				}
+				other.sends(row.then)
+				if got := second.answers(); got != row.gets {
+					t.Errorf("who waited longest gets %q, want %q", got, row.gets)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,160 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/servers"
+)
+
+// words are what a random sequence is made of: every command that a lock here sends, by itself or in a script, and what else waits for data or queues.
+// K is a key, F a field or member, N a small number, S a score, V a value.
+var words = strings.Split(strings.TrimSpace(`
+GET K|SET K V|SET K V NX|SET K V XX|SET K V PX 20|SET K V PX 60000|SET K V EX 60 NX|SET K V GET|SETNX K V|GETSET K V|GETDEL K|DEL K|DEL K K|UNLINK K|EXISTS K K
+TYPE K|INCR K|INCRBY K N|DECR K|APPEND K V|STRLEN K|MGET K K|EXPIRE K 60|PEXPIRE K 20|PEXPIRE K 60000|PEXPIRE K 60000 NX|PEXPIRE K 70000 GT|PEXPIRE K 0|PERSIST K|PTTL K|TTL K|RENAME K K
+HSET K F V|HGET K F|HDEL K F|HEXISTS K F|HLEN K|HINCRBY K F N|HGETALL K|HSETNX K F V|HMGET K F F
+ZADD K S F|ZADD K NX S F|ZADD K XX CH S F|ZADD K GT S F|ZREM K F|ZSCORE K F|ZCARD K|ZCOUNT K N 3|ZRANGE K 0 N|ZRANGE K 0 -1 WITHSCORES|ZRANGE K -inf N BYSCORE|ZRANGEBYSCORE K N 5 LIMIT 0 1|ZRANK K F
+ZREMRANGEBYSCORE K -inf N|ZREMRANGEBYRANK K 0 N|ZINCRBY K S F|ZPOPMIN K|ZPOPMAX K
+LPUSH K V V|RPUSH K V|LPOP K|RPOP K|LPOP K N|LLEN K|LRANGE K 0 -1|LINDEX K N|LREM K 1 V|LMOVE K K LEFT RIGHT|RPOPLPUSH K K|LMPOP 2 K K LEFT COUNT 2|LTRIM K 0 N
+SADD K F F|SREM K F|SISMEMBER K F|SMEMBERS K|SCARD K|PUBLISH c V
+BLPOP K K 0.01|BRPOP K 0.01|BLMOVE K K LEFT LEFT 0.01|BRPOPLPUSH K K 0.01|BZPOPMIN K K 0.01|BZPOPMAX K 0.01|BLMPOP 0.01 1 K RIGHT|BLPOP K -1|BLPOP K x
+MULTI|EXEC|EXEC|DISCARD|WATCH K|UNWATCH|SCRIPT EXISTS ffff|SCRIPT LOAD return(1)|GET|NOSUCH K|EVALSHA ffff 0|EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
+EVAL @get 1 K|EVAL @set 1 K V|EVAL @cad 1 K V|EVAL @randoms 0 N|EVAL @zadd 1 K S F|EVAL @fail 1 K|EVAL @types 0|EVAL return(1) x`), "\n")
+
+// scripts stand for their names behind an @.
+var scripts = strings.NewReplacer(
+	"@get", "return redis.call('get', KEYS[1])", "@set", "return redis.call('set', KEYS[1], ARGV[1], 'px', 60000, 'nx')",
+	"@cad", "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0",
+	"@randoms", "math.randomseed(ARGV[1]) local t = {} for i = 1, 5 do t[i] = math.random(1000) end t[6] = math.random(5, 9) return t",
+	"@zadd", "redis.call('zadd', KEYS[1], ARGV[1], ARGV[2]) return redis.call('zscore', KEYS[1], ARGV[2])",
+	"@fail", "redis.call('incr', KEYS[1]) return redis.call('hget', KEYS[1], 'f')", "@types", "return {1, 2.9, 'x', true, false, {ok = 'fine'}}")
+
+// drawCommand draws a command of a random sequence.
+func drawCommand(r *rand.Rand) []string {
+	all := strings.Split(strings.Join(words, "|"), "|")
+	args := strings.Fields(all[r.IntN(len(all))])
+	for i, a := range args {
+		switch a {
+		case "K":
+			args[i] = "k" + strconv.Itoa(r.IntN(3))
+		case "F":
+			args[i] = "f" + strconv.Itoa(r.IntN(3))
+		case "N":
+			args[i] = strconv.Itoa(r.IntN(5))
+		case "S":
+			args[i] = strconv.FormatFloat(float64(r.IntN(8))/2, 'g', -1, 64)
+		case "V":
+			args[i] = strconv.Itoa(r.IntN(3))
+		default:
+			args[i] = scripts.Replace(a)
+		}
+	}
+	return args
+}
+
+// answers is who answers a sequence: the simulated server, or redis-server.
+type answers func(args []string) string
+
+// both gives the two.
+func both(t *testing.T) (simulated, real answers) {
+	t.Helper()
+	p := servers.NewProcess(servers.ProcessOptions{})
+	if err := p.Available(t.Context()); err != nil {
+		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), p.Name()) {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	d, err := p.Start(t.Context(), servers.Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	conn, err := d.Dial(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	nodes := &realNodes{t: t, conns: []net.Conn{conn}, addrs: strings.NewReplacer()}
+	one, err := NewServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(one.Close)
+	return func(args []string) string { return comparable(args, wireText(one.Do(time.Now(), args))) },
+		func(args []string) string { return comparable(args, nodes.ask(0, args)) }
+}
+
+// comparable is a reply without what may differ: the order of sets, and what is left of a long time.
+func comparable(args []string, reply string) string {
+	switch name := strings.ToUpper(args[0]); name {
+	case "SMEMBERS", "HGETALL", "KEYS":
+		parts := strings.Fields(reply)
+		slices.Sort(parts)
+		return strings.Join(parts, " ")
+	case "PTTL", "TTL":
+		if reply[:2] != ":-" {
+			return ":some"
+		}
+	case "EXEC":
+		parts := strings.Fields(timeLeft.ReplaceAllString(reply, ":some"))
+		slices.Sort(parts)
+		return strings.Join(parts, " ")
+	}
+	return reply
+}
+
+// timeLeft is a number that may be what is left of a minute.
+var timeLeft = regexp.MustCompile(`:(59|60|70|[567]\d{4})\b`)
+
+// TestRandomSequencesAnswerAsRedisDoes puts random sequences to a simulated server and to redis-server, short leases that end on the way included, and
+// compares every reply. LOCKBENCH_SOAK says how many.
+func TestRandomSequencesAnswerAsRedisDoes(t *testing.T) {
+	simulated, real := both(t)
+	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
+	if err != nil {
+		n = 300
+	}
+	for seed := range n {
+		for try := 1; ; try++ { // a machine that stalls for longer than a short lease does not do so three times
+			story, differs := sequence(seed, simulated, real)
+			if !differs {
+				break
+			}
+			if try == 3 {
+				t.Errorf("seed %d:\n%s", seed, story)
+				break
+			}
+		}
+	}
+}
+
+// sequence puts one random sequence to both, and tells it as far as they answer alike.
+func sequence(seed int, simulated, real answers) (story string, differs bool) {
+	r := rand.New(rand.NewPCG(uint64(seed), 7))
+	for _, args := range [][]string{{"DISCARD"}, {"UNWATCH"}, {"FLUSHALL"}, {"SCRIPT", "FLUSH"}} {
+		simulated(args)
+		real(args)
+	}
+	var told []string
+	for range 5 + r.IntN(25) {
+		if r.IntN(12) == 0 {
+			time.Sleep(40 * time.Millisecond) // longer than the short leases
+		}
+		args := drawCommand(r)
+		want, got := real(args), simulated(args)
+		told = append(told, fmt.Sprintf("%q: %s", args, want))
+		if want != got {
+			return strings.Join(append(told, "the simulator answers "+got), "\n"), true
+		}
+	}
+	return "", false
+}
