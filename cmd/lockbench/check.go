@@ -61,27 +61,43 @@ func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err err
 	return err
 }
 
-func (a *app) check(ctx context.Context, path string, plain bool, write func(any) error) (err error) {
-	h, err := openHistory(historyIn(path))
+// check judges one history. That a file is cut off is known at its end; it is then read once more, as a record that is.
+func (a *app) check(ctx context.Context, path string, plain bool, write func(any) error) error {
+	defer a.leanHeap()()
+	run, v, cut, err := a.checkOnce(ctx, historyIn(path), plain, false)
+	if err == nil && cut {
+		run, v, _, err = a.checkOnce(ctx, historyIn(path), plain, true)
+	}
 	if err != nil {
-		return asInput(err)
+		return err
+	}
+	noteCut(v, cut)
+	return a.showCheck(run, *v, write)
+}
+
+// checkOnce reads a history and judges it. known says that it is known to be cut off.
+func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (run results.Run, v *checker.Verdict, cut bool, err error) {
+	h, err := openHistory(path)
+	if err != nil {
+		return run, nil, false, asInput(err)
 	}
 	defer func() { err = errors.Join(err, h.ops.Close()) }()
-	defer a.leanHeap()()
 	in := checker.Input{Header: h.header, Ops: h.ops}
-	if in.Commands, _, in.Faults, err = beside(h); err != nil {
-		return asInput(err)
+	if known {
+		in.Ops = history.NewCut(h.ops)
 	}
-	run := describe(h)
-	v, err := checker.Check(ctx, in, checker.Options{Plain: plain, Seed: run.Seed, Store: run.Store})
+	if in.Commands, _, in.Faults, err = beside(h); err != nil {
+		return run, nil, false, asInput(err)
+	}
+	run = describe(h)
+	v, err = checker.Check(ctx, in, checker.Options{Plain: plain, Seed: run.Seed, Store: run.Store})
 	if ctx.Err() != nil {
-		return errInterrupted
+		return run, nil, false, errInterrupted
 	}
 	if err != nil {
-		return asInput(err)
+		return run, nil, false, asInput(err)
 	}
-	cut(v, h.truncated())
-	return a.showCheck(run, *v, write)
+	return run, v, h.truncated(), nil
 }
 
 // stored is an open history file.
@@ -180,12 +196,12 @@ func present(err error) error {
 	return err
 }
 
-// cut lowers a pass when the end of the history is missing: what is not there was not judged.
-func cut(v *checker.Verdict, truncated bool) {
+// noteCut lowers a pass when the end of the history is missing: what is not there was not judged.
+func noteCut(v *checker.Verdict, truncated bool) {
 	if !truncated {
 		return
 	}
-	note := "the end of the history is cut off; what stands before the cut was judged"
+	note := "the end of the history is cut off; what stands before the cut was judged, and what clients may have done next counted as unknown"
 	if len(v.Operations) == 0 {
 		note = "the history is cut off before its first operation: the run was ended before anything that its clients did was recorded"
 	}

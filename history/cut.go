@@ -1,0 +1,83 @@
+package history
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+)
+
+// Cut gives the operations of a record whose end is missing. What a client did behind its last recorded operation is not known: it may
+// have released what it held, and have asked anew. So the operations are followed by an unknown release of each hold that is open and an
+// unknown acquire, for each client and key, from the client's last return on.
+type Cut struct {
+	ops     nextOp
+	clients map[[2]string]*openEnd // by client and key
+	rest    []Operation            // what follows the record
+	over    bool
+}
+
+type nextOp interface{ Next(op *Operation) error }
+
+// openEnd is what one client's record of one key comes to.
+type openEnd struct {
+	last  int64       // its last return
+	holds []Operation // grants without a release, a notice of their loss or a refused extend
+}
+
+// NewCut takes the operations.
+func NewCut(ops nextOp) *Cut { return &Cut{ops: ops, clients: map[[2]string]*openEnd{}} }
+
+// Next gives the next operation, and io.EOF behind the last.
+func (c *Cut) Next(op *Operation) error {
+	if !c.over {
+		err := c.ops.Next(op)
+		if err == nil {
+			c.follow(op)
+			return nil
+		}
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+		c.over, c.rest = true, c.unknown()
+	}
+	if len(c.rest) == 0 {
+		return io.EOF
+	}
+	*op, c.rest = c.rest[0], c.rest[1:]
+	return nil
+}
+
+// follow keeps what is open. Operations come in any order, so that a release may come before its grant: a hold too many costs nothing.
+func (c *Cut) follow(op *Operation) {
+	at := [2]string{op.Client, op.Key}
+	e := c.clients[at]
+	if e == nil {
+		e = &openEnd{}
+		c.clients[at] = e
+	}
+	e.last = max(e.last, op.Return)
+	switch {
+	case op.Op == Acquire && op.Outcome == OK:
+		e.holds = append(e.holds, *op)
+	case op.Op == Release && op.Outcome == OK, op.Op == Lost:
+		i := slices.IndexFunc(e.holds, func(h Operation) bool { return op.Token == "" || h.Token == op.Token })
+		if i >= 0 {
+			e.holds = slices.Delete(e.holds, i, i+1)
+		}
+	}
+}
+
+// unknown is what every client may have done behind the end of the record.
+func (c *Cut) unknown() (all []Operation) {
+	order := func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }
+	for _, at := range slices.SortedFunc(maps.Keys(c.clients), order) {
+		e := c.clients[at]
+		for _, h := range e.holds {
+			all = append(all, Operation{Client: at[0], Key: at[1], Op: Release, Mode: h.Mode, Token: h.Token, Outcome: Unknown, Call: e.last, Return: e.last})
+		}
+		all = append(all, Operation{Client: at[0], Key: at[1], Op: Acquire, Outcome: Unknown, Call: e.last, Return: e.last})
+	}
+	return all
+}
