@@ -21,7 +21,8 @@ import (
 //
 // Where the page leaves a choice: a notice (op lost) ends the belief and not the possible, for it may be the client's own conclusion;
 // of a renewal and a loss at one instant the renewal came first, so that the belief is the shorter one; a failed or unknown release ends the belief,
-// and no later extend brings it back.
+// and no later extend brings it back. A re-entrant client whose release of unknown outcome is followed by another release goes on outwards: the
+// second one belongs to the hold around it, where there is one with the same token.
 
 // holdPass is the pass over one key.
 type holdPass struct {
@@ -60,6 +61,7 @@ type openHold struct {
 	release  *record   // the first
 	next     *openHold
 	releases bool // a release of it has been called
+	left     bool // one of unknown outcome
 	notices  []notice
 }
 
@@ -161,20 +163,23 @@ func (p *holdPass) step(r *record) error {
 // find gives the open hold that an operation belongs to, nil if there is none, and remembers it.
 func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 	token := p.k.tokenOf(r)
-	var found *openHold
+	var found, left *openHold
 	for i := len(who.open) - 1; i >= 0; i-- {
 		h := who.open[i]
 		switch {
 		case h.closed <= r.call || h.r.ret > r.call && r.op != history.Extend: // a watchdog may be quicker than the call that started it
-		case token != 0 && h.token == token:
-			found, i = h, 0
+		case token != 0 && h.token == token, token == 0 && h.r.ret <= r.call && !(r.modeNamed && h.r.mode != r.mode):
+			if h.left && r.op == history.Release { // the next release is rather that of the hold around it
+				left = cmp.Or(left, h)
+				continue
+			}
+			found, left, i = h, nil, 0
 		case h.r.ret > r.call || token != 0 && h.token != 0 || r.modeNamed && h.r.mode != r.mode:
-		case token == 0:
-			found, i = h, 0
 		case found == nil:
 			found = h
 		}
 	}
+	found = cmp.Or(left, found)
 	if found != nil {
 		p.a.holdOf[r.line-1] = found.index
 	}
@@ -347,6 +352,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 		h.release = r
 		h.d.release = r
 	}
+	h.left = h.left || r.outcome == history.Unknown
 	for _, o := range who.open {
 		if p.a.header.Kind != history.Reentrant || o == h || o.closed <= r.call {
 			continue

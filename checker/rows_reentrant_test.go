@@ -55,4 +55,12 @@ var reentrantRows = []row{
 		b acquire 145 146 ok
 		a release 150 151 not_held
 		b release 160 161 ok`, want: "mutual-exclusion×1 reentrancy×1"},
+	// The first release took effect at some time; the second one is that of the outer entry, and the lock is free then.
+	{name: "the reply of the inner release is lost", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 ok
+		a release 4 5 unknown
+		a release 6 7 ok
+		b acquire 8 9 ok
+		b release 10 11 ok`},
 }
