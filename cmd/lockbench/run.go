@@ -29,15 +29,15 @@ import (
 
 // runFlags are the flags of run, as they were given.
 type runFlags struct {
-	lock, scenario, workload, server, out, sweep string
-	clients, ops, reps                           int
-	clientsAs                                    choice
-	duration, lease                              time.Duration
-	rate                                         float64
-	locks, max, min                              []string
-	set                                          []string
-	seed                                         uint64
-	exec                                         execFlags
+	lock, scenario, workload, server, out, sweep, metricsAddr string
+	clients, ops, reps                                        int
+	clientsAs                                                 choice
+	duration, lease                                           time.Duration
+	rate                                                      float64
+	locks, max, min                                           []string
+	set                                                       []string
+	seed                                                      uint64
+	exec                                                      execFlags
 }
 
 func newRun(a *app) *cobra.Command {
@@ -85,8 +85,10 @@ func (f *runFlags) register(a *app, c *cobra.Command) {
 	s.IntVar(&f.reps, "reps", 1, "how often, each time with the next seed")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	s.StringVar(&f.sweep, "sweep", "", sweepHelp)
+	s.StringVar(&f.metricsAddr, "metrics-addr", "", "serve figures for Prometheus at this address while it runs, such as 127.0.0.1:0 (port 0: any that is free)")
 	f.exec.register(s)
 	c.MarkFlagsMutuallyExclusive("duration", "ops")
+	c.MarkFlagsMutuallyExclusive("sweep", "metrics-addr")
 	c.MarkFlagsMutuallyExclusive("lock", "locks")
 	c.MarkFlagsMutuallyExclusive("locks", "exec")
 	c.MarkFlagsMutuallyExclusive("locks", "sweep")
@@ -210,7 +212,7 @@ func drawSeed(r io.Reader) (uint64, error) {
 	return uint64(binary.LittleEndian.Uint32(b[:]))%1_000_000 + 1, nil
 }
 
-func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) error {
+func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err error) {
 	variants, err := f.variants()
 	if err != nil {
 		return err
@@ -222,16 +224,26 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) error {
 	if len(variants) == 0 {
 		variants = []impls.Variant{e.Variant}
 	}
+	figures := newMetrics(e)
+	if f.metricsAddr != "" {
+		stop, serveErr := a.serveMetrics(ctx, f.metricsAddr, figures)
+		if serveErr != nil {
+			return serveErr
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
 	ctx, interrupts := a.listen(ctx)
-	e.Stop, e.Progress = interrupts.stop, func(p harness.Progress) { a.line.show(runProgress(e, p)) }
+	e.Stop, e.Progress = interrupts.stop, func(p harness.Progress) { figures.progress(p); a.line.show(runProgress(e, p)) }
 	var all []results.Result
 	for i := range f.reps * len(variants) {
 		if interrupts.count.Load() > 0 {
 			break
 		}
 		e.Variant = variants[i%len(variants)]
+		figures.begin(e.Variant.Name)
 		r, runErr := a.once(ctx, e, f.seed+uint64(i/len(variants)), flags)
 		err = errors.Join(err, runErr)
+		figures.end(r)
 		if r != nil {
 			all = append(all, *r)
 		}
@@ -436,7 +448,7 @@ func again(flags *pflag.FlagSet, verb, server string, seed uint64) string {
 	words := []string{"lockbench", verb}
 	flags.Visit(func(flag *pflag.Flag) {
 		switch flag.Name {
-		case "seed", "out", "output", "quiet", "keep-all":
+		case "seed", "out", "output", "quiet", "keep-all", "metrics-addr":
 			return
 		case "reps":
 			if verb == "run" { // each repetition has a seed of its own

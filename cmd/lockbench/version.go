@@ -12,17 +12,22 @@ var version string
 
 // versionText is what --version prints: the version, the commit it was built from, the Go release and the platform.
 func versionText(linked string, info *debug.BuildInfo) string {
-	v, revision := linked, ""
+	revision := ""
 	if info != nil {
-		if v == "" {
-			v = info.Main.Version // a module version of go install, or one that go build made of the checkout
-		}
 		revision = commit(info.Settings)
 	}
-	if v == "" {
-		v = "(devel)"
+	return "lockbench " + facts(linkedVersion(linked, info), revision, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH) + "\n"
+}
+
+// linkedVersion is the linker's, or else the module's: of go install, or one that go build made of the checkout.
+func linkedVersion(linked string, info *debug.BuildInfo) string {
+	switch {
+	case linked != "":
+		return linked
+	case info != nil && info.Main.Version != "":
+		return info.Main.Version
 	}
-	return "lockbench " + facts(v, revision, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH) + "\n"
+	return "(devel)"
 }
 
 // commit names the checkout's commit; "" when the build was told nothing of it.
