@@ -55,6 +55,9 @@ func lookedAt(x Exploration) string {
 	if x.States > 0 {
 		text += ", " + plural(x.States, "state")
 	}
+	if x.Shard != "" {
+		text += ", shard " + x.Shard
+	}
 	return text + "; they would have taken " + seconds(x.Virtual).Round(time.Second).String()
 }
 
@@ -73,6 +76,9 @@ func exhausted(x Exploration) string {
 	switch {
 	case x.Exhausted:
 		text := fmt.Sprintf("yes, up to %s: every schedule was run or comes to a state that was gone into", within(x.Bounds))
+		if x.Shard != "" {
+			text = fmt.Sprintf("yes, of shard %s, up to %s: every schedule of it was run or comes to a state that was gone into", x.Shard, within(x.Bounds))
+		}
 		if x.Unhashed > 0 {
 			text += fmt.Sprintf("; %s could not be told from others, and nothing was left out there", plural(x.Unhashed, "state"))
 		}

@@ -50,7 +50,7 @@ func (e *exploration) attend(ctx context.Context, j job) (died *death, err error
 	for {
 		select {
 		case <-ctx.Done():
-			return nil, w.finish(e, j.Part)
+			return nil, w.finish(e, e.worker(j.Part))
 		case <-quietFor.C:
 			now.silent = true
 			now.why = "the worker has not answered for " + limit.String() + ": an endless loop that time does not end\n" + now.where
@@ -65,7 +65,7 @@ func (e *exploration) attend(ctx context.Context, j job) (died *death, err error
 				continue // that it lasts is no news
 			}
 			quietFor.Reset(limit)
-			done, err := e.listen(l, j.Part, &now)
+			done, err := e.listen(l, e.worker(j.Part), &now)
 			if done || err != nil {
 				return nil, err
 			}
@@ -215,7 +215,7 @@ func (w *process) words() string {
 // autopsy runs the schedule that killed a worker once more, with every choice echoed, to get its tape; again when it killed that one, too.
 func (e *exploration) autopsy(ctx context.Context, j job, d death) (f finding, again bool) {
 	j.First, j.Prefix, j.Echo, j.Schedules = d.schedule, d.prefix, true, 1
-	scratch := &exploration{cfg: e.cfg, job: j, cancel: func() {}, tell: func(Stats) {}, parts: make([]progress, e.workers),
+	scratch := &exploration{cfg: e.cfg, job: j, shard: e.shard, cancel: func() {}, tell: func(Stats) {}, parts: make([]progress, e.workers),
 		at: make([]int, e.workers)}
 	scratch.cfg.Silence = secondTime * cmp.Or(e.cfg.Silence, longSilence)
 	second, err := scratch.attend(context.WithoutCancel(ctx), j)

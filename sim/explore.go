@@ -28,6 +28,7 @@ type ExploreConfig struct {
 	Schedules int           // at most so many; 0 means no limit
 	Budget    time.Duration // of real time; 0 means no limit. Without a limit an unsuccessful random search ends with its context
 	Workers   int           // processes; 0 means one for each core
+	Shard     Shard         // of several searches, on machines of their own, that look at the same schedules together; zero: this one looks at all
 	All       bool          // go on after a finding, to count
 	Seek      []string      // "property" or "property/cause": nothing else is a finding, though it is counted; nil means everything
 	// Silence is how long a worker may say nothing before it is taken to be in an endless loop; 0 means five seconds.
@@ -39,6 +40,12 @@ type ExploreConfig struct {
 	// Known finds the variant in this process; nil is for a program that carries it. A worker has its own, see WorkerMain.
 	Known Catalogue
 }
+
+// Shard is one of Count searches of the same settings and seed that share the schedules. Index counts from 1.
+type Shard struct{ Index, Count int }
+
+// of is how many of the first n schedules are the shard's: every Count-th, beginning with number Index-1.
+func (s Shard) of(n int) int { return (n - s.Index + s.Count) / s.Count }
 
 // Stats is how far an exploration has come.
 type Stats struct {
@@ -69,6 +76,7 @@ type ExploreResult struct {
 	Schedules int            `json:"schedules"`
 	Exhausted bool           `json:"exhausted"` // every schedule within the bounds was run or shown to be equal to one that was
 	Strategy  string         `json:"strategy"`
+	Shard     string         `json:"shard,omitempty"` // "2/8": the second of eight searches that share the schedules; Exhausted is of its share
 	Bounds    Bounds         `json:"bounds"`
 	Seconds   float64        `json:"seconds"`
 	Virtual   float64        `json:"virtual_seconds"` // what the same schedules would have taken
@@ -112,6 +120,7 @@ type exploration struct {
 	cfg     ExploreConfig
 	job     job
 	workers int
+	shard   Shard
 	started time.Time
 	cancel  context.CancelFunc
 	tell    func(Stats)
@@ -141,21 +150,32 @@ func newExploration(cfg ExploreConfig, tell func(Stats)) (*exploration, error) {
 	if workers == 0 {
 		workers = runtime.NumCPU()
 	}
+	shard := cfg.Shard
+	if shard.Count == 0 {
+		shard = Shard{Index: 1, Count: 1}
+	}
 	if tell == nil {
 		tell = func(Stats) {}
 	}
-	j := job{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cfg.Strategy, Seed: cfg.Seed, Parts: workers, All: cfg.All, Seek: cfg.Seek,
+	j := job{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cfg.Strategy, Seed: cfg.Seed, Parts: workers * shard.Count, All: cfg.All, Seek: cfg.Seek,
 		Schedules: cfg.Schedules}
 	j.Bounds.Instant = j.Bounds.Instant || j.Strategy == Exhaustive
-	return &exploration{cfg: cfg, job: j, workers: workers, started: time.Now(), tell: tell, parts: make([]progress, workers),
+	return &exploration{cfg: cfg, job: j, workers: workers, shard: shard, started: time.Now(), tell: tell, parts: make([]progress, workers),
 		at: slices.Repeat([]int{-1}, workers)}, j.check()
 }
+
+// begins is a worker's number among those of all shards, and that of its first schedule. Every Count-th schedule is a shard's, however many
+// workers each of them has.
+func (e *exploration) begins(worker int) int { return e.shard.Index - 1 + e.shard.Count*worker }
+
+// worker is the other way round.
+func (e *exploration) worker(part int) int { return part / e.shard.Count }
 
 // drive runs one worker, and another when it fell silent though its schedule ends: a machine with too little time for it is no finding.
 func (e *exploration) drive(ctx context.Context, part int) {
 	j := e.job
-	j.Part = part
-	for j.First = part; ; {
+	j.Part = e.begins(part)
+	for j.First = j.Part; ; {
 		if e.job.Schedules > 0 {
 			j.Schedules = e.job.Schedules - j.First
 			if j.Schedules <= 0 {
@@ -175,7 +195,7 @@ func (e *exploration) drive(ctx context.Context, part int) {
 			if !e.cfg.All || e.job.Strategy == Exhaustive { // a walk's way past what killed it died with it
 				return
 			}
-			died.schedule += e.workers
+			died.schedule += e.job.Parts
 		}
 		j.First = e.resume(part, j.First, died.schedule)
 	}
@@ -188,9 +208,9 @@ func (e *exploration) resume(part, first, schedule int) int {
 	defer e.mu.Unlock()
 	if e.job.Strategy == Exhaustive {
 		e.parts[part] = progress{}
-		return part
+		return e.begins(part)
 	}
-	e.parts[part].Schedules = (schedule - first) / e.workers // it tells how far it has come only now and then
+	e.parts[part].Schedules = (schedule - first) / e.job.Parts // it tells how far it has come only now and then
 	e.ended = append(e.ended, e.parts[part])
 	e.parts[part] = progress{}
 	return schedule
@@ -276,6 +296,9 @@ func (e *exploration) result() (ExploreResult, error) {
 		Strategy: e.job.Strategy, Bounds: e.job.Bounds, Seconds: time.Since(e.started).Seconds(), Virtual: sum.Virtual.Seconds(),
 		States: sum.States, Unhashed: sum.Unhashed, Steps: sum.Steps, Violated: sum.Violated, Excepted: sum.Excepted, Warnings: e.warnings,
 	}
+	if e.shard.Count > 1 {
+		r.Shard = fmt.Sprintf("%d/%d", e.shard.Index, e.shard.Count)
+	}
 	if r.Reason = e.short(sum); r.Reason != "" {
 		r.Verdict = "inconclusive"
 	}
@@ -292,15 +315,16 @@ func (e *exploration) result() (ExploreResult, error) {
 // short says why the search did less than it was asked to; "" when it did not, or found something.
 func (e *exploration) short(sum progress) string {
 	elapsed := time.Since(e.started)
+	share := e.shard.of(e.job.Schedules)
 	switch {
 	case e.first != nil, sum.Exhausted:
 		return ""
 	case sum.Unexplorable != "":
 		return firstLines(sum.Unexplorable, 1)
-	case sum.Schedules == 0:
+	case sum.Schedules == 0 && (e.job.Schedules == 0 || share > 0):
 		return "no schedule was run"
-	case e.job.Schedules > 0 && sum.Schedules < e.job.Schedules:
-		return fmt.Sprintf("the search ended after %d of %d schedules", sum.Schedules, e.job.Schedules)
+	case e.job.Schedules > 0 && sum.Schedules < share:
+		return fmt.Sprintf("the search ended after %d of %d schedules", sum.Schedules, share)
 	case e.job.Schedules == 0 && elapsed < e.cfg.Budget:
 		return cmp.Or(sum.Why, fmt.Sprintf("the search ended after %v of %v", elapsed.Round(time.Millisecond), e.cfg.Budget))
 	case e.job.Schedules == 0 && e.cfg.Budget == 0 && e.job.Strategy == Exhaustive:

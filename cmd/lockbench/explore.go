@@ -42,6 +42,7 @@ type exploreFlags struct {
 	strategy                          choice
 	budget                            time.Duration
 	schedules                         int
+	shard                             shardFlag
 	seed                              uint64
 }
 
@@ -76,6 +77,7 @@ func (f *exploreFlags) register(c *cobra.Command) {
 	s.DurationVar(&f.budget, "budget", exploreBudget, "how long to search; 0 for no limit")
 	s.IntVar(&f.schedules, "schedules", 0, "how many schedules to run, in place of a budget")
 	s.Uint64Var(&f.seed, "seed", exploreSeed, "random seed")
+	s.Var(&f.shard, "shard", "i/n: look at the i-th of n equal shares of the schedules; --schedules counts those of all shares")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where the run directory of a finding is made")
 	c.MarkFlagsMutuallyExclusive("budget", "schedules")
 	complete(c, "lock", lockNames)
@@ -107,7 +109,8 @@ func (f exploreFlags) config(flags *pflag.FlagSet) (sim.ExploreConfig, error) {
 	if b.Faults, err = f.placed(v, flags.Changed("faults")); err != nil {
 		return sim.ExploreConfig{}, err
 	}
-	return sim.ExploreConfig{Program: p, Bounds: b, Known: catalogue.Known{}, Strategy: f.strategy.value, Seed: f.seed, Schedules: f.schedules, Budget: budget}, nil
+	return sim.ExploreConfig{Program: p, Bounds: b, Known: catalogue.Known{}, Strategy: f.strategy.value, Seed: f.seed, Schedules: f.schedules, Budget: budget,
+		Shard: f.shard.ofSchedules()}, nil
 }
 
 // given is a flag's value when it was given, and otherwise a default that depends on other flags.

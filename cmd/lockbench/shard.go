@@ -1,6 +1,9 @@
 package main
 
-import "github.com/lockbench/lockbench/results"
+import (
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/sim"
+)
 
 // shardFlag is the value of --shard.
 type shardFlag struct{ given *results.Shard }
@@ -11,6 +14,14 @@ func (f *shardFlag) String() string {
 		return ""
 	}
 	return f.given.String()
+}
+
+// ofSchedules is the shard of a search; the zero one without --shard.
+func (f *shardFlag) ofSchedules() sim.Shard {
+	if f.given == nil {
+		return sim.Shard{}
+	}
+	return sim.Shard{Index: f.given.Index, Count: f.given.Count}
 }
 
 // Type names the value in help texts.
