@@ -28,9 +28,11 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) {
 	for i := range v.Violations {
 		x := &v.Violations[i]
 		a := r.violation(x)
-		x.Cause = history.CauseUnknown
-		if len(a.Causes) > 0 {
+		switch {
+		case len(a.Causes) > 0:
 			x.Cause = a.Causes[0]
+		case x.Cause == "": // what the checker concluded without an experiment stays
+			x.Cause = history.CauseUnknown
 		}
 		if n := len(x.Story); n > 0 && a.Experiment != "" {
 			x.Story[n-1] = a.Experiment

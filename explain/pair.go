@@ -315,6 +315,11 @@ func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 	var refusing []pairing
 	left := map[*node][]int{}
 	for _, p := range pairs {
+		for i := range p.from() { // a clock that was set before may have ended the first's lease as soon as it began
+			if e := &p.first.node.events[i]; e.effect != nil && m.lacks(p, i, without{events: []int{i}}) {
+				return m.answer([]finding{m.finding(p, i)})
+			}
+		}
 		all := m.candidates(p)
 		if len(all) > 0 && m.lacks(p, all[0], without{events: all}) {
 			refusing = append(refusing, p)
