@@ -315,11 +315,6 @@ func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 	var refusing []pairing
 	left := map[*node][]int{}
 	for _, p := range pairs {
-		for i := range p.from() { // a clock that was set before may have ended the first's lease as soon as it began
-			if e := &p.first.node.events[i]; e.effect != nil && m.lacks(p, i, without{events: []int{i}}) {
-				return m.answer([]finding{m.finding(p, i)})
-			}
-		}
 		all := m.candidates(p)
 		if len(all) > 0 && m.lacks(p, all[0], without{events: all}) {
 			refusing = append(refusing, p)
@@ -352,6 +347,11 @@ func (m *meeting) fewest(p pairing, all []int) []int {
 // second's, or the grant does not look at the hold.
 func (m *meeting) unexplained(pairs []pairing) Answer {
 	for _, p := range pairs {
+		for i := range p.from() { // a clock that was set before may have ended the first's lease as soon as it began
+			if e := &p.first.node.events[i]; e.effect != nil && m.lacks(p, i, without{events: []int{i}}) {
+				return m.answer([]finding{m.finding(p, i)})
+			}
+		}
 		all := m.candidates(p)
 		if m.lacks(p, p.from(), without{events: all, stopped: true}) {
 			return m.expired(p, math.MaxInt, p.second.time(), "had no time passed at the server")
