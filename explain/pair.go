@@ -365,6 +365,9 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 		}
 	}
 	p := pairs[0]
+	if len(p.first.node.events[p.first.first()].changes) == 0 { // there was nothing of the first for the second to look at
+		return Answer{}
+	}
 	e := p.second.node.events[p.second.first()]
 	return Answer{[]history.Cause{history.DoubleGrant}, fmt.Sprintf(
 		"whatever happened since %s was granted is left out, %s is granted by %s: it does not look at that hold", m.first.Client, m.second.Client, e.cmd.Name)}
