@@ -123,12 +123,15 @@ type attempt struct {
 	grant  int   // the last of them that changed something; -1: none did
 }
 
-// first is the first command that changed something, or the first.
+// first is the first command that changed something; where none did, the one that granted, or else the first.
 func (a *attempt) first() int {
 	for _, i := range a.events {
 		if len(a.node.events[i].changes) > 0 {
 			return i
 		}
+	}
+	if a.grant >= 0 {
+		return a.grant
 	}
 	return a.events[0]
 }
