@@ -115,9 +115,15 @@ var rows = []struct{ what, text string }{
 	{"a lease judged by a clock that is off", `
 		lock mutex 1000
 		script steal : local v = redis.call('get', KEYS[1]) if v and tonumber(v) > tonumber(ARGV[1]) then return 0 end redis.call('set', KEYS[1], ARGV[1] + 1000) return 1
-		c1 acquire 1000000-1000002 ok valid=1001000 : EVALSHA steal 1 job 1000000 -> 1
-		c2 acquire 1000100-1000102 ok valid=1001100 : EVALSHA steal 1 job 1005100 -> 1
-		violation mutual-exclusion 1000102-1001000 c1 c2 = clock-skew`},
+		c1 acquire 0-2 ok valid=1000 : EVALSHA steal 1 job 946684800000 -> 1
+		c2 acquire 100-102 ok valid=1100 : EVALSHA steal 1 job 946684805100 -> 1
+		violation mutual-exclusion 102-1000 c1 c2 = clock-skew`},
+	// The same, but it is the client that compares: what it read lay 900 ms ahead of true time.
+	{"a lease judged by a client whose clock is off", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : SET job 946684801000 -> OK
+		c2 acquire 100-104 ok valid=1100 : GET job -> "946684801000" @100-102 | SET job 946684806000 -> OK @102-104
+		violation mutual-exclusion 104-1000 c1 c2 = clock-skew`},
 	// c2 has the vote of one node of three and goes in: it should never have.
 	{"too few votes", `
 		lock mutex 1000
@@ -202,7 +208,7 @@ var rows = []struct{ what, text string }{
 		c2 acquire 10-5000 busy : SET job b NX PX 9000 -> (nil) @10-11
 		c1 release 50-52 ok : DEL job -> 1
 		violation progress 52-5000 c2 = lost-wakeup`},
-	// The recorded reply contradicts the server: the key was there. Whatever happened, the record does not tell it.
+	// c2's SET NX found no key, though nothing in the record took c1's away. Whatever happened, the record does not tell it.
 	{"a reply that no execution gives", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
@@ -214,6 +220,22 @@ var rows = []struct{ what, text string }{
 		c1 acquire 0-2 ok valid=1000
 		c2 acquire 110-112 ok valid=1110
 		violation mutual-exclusion 112-1000 c1 c2 = unknown`},
+	// c1's lease ended at 300 and c2 was granted; the release that c1 called after that was accepted, and c3 came in beside c2.
+	{"a late release of which only the operations are known", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300
+		c2 acquire 310-312 ok valid=610
+		c1 release 350-352 ok
+		c3 acquire 360-362 ok valid=660
+		violation mutual-exclusion 362-610 c2 c3 = mis-unlock`},
+	// c1 had been told that it holds until 300, and was inside until 500.
+	{"work after the lease of which only the operations are known", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300
+		c1 use 2-500
+		c2 acquire 310-312 ok valid=610
+		c2 use 312-400
+		violation exclusive-use 312-400 c1 c2 = lease-overrun`},
 }
 
 // explained parses a row, explains it and gives the violations.

@@ -21,13 +21,18 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) {
 	if len(v.Violations) == 0 {
 		return
 	}
+	if len(rec.Ops) == 0 {
+		rec.Ops = shown(v)
+	}
 	r := newRun(rec, srv)
 	for i := range v.Violations {
 		x := &v.Violations[i]
 		a := r.violation(x)
-		x.Cause = history.CauseUnknown
-		if len(a.Causes) > 0 {
+		switch {
+		case len(a.Causes) > 0:
 			x.Cause = a.Causes[0]
+		case x.Cause == "": // what the checker concluded without an experiment stays
+			x.Cause = history.CauseUnknown
 		}
 		if n := len(x.Story); n > 0 && a.Experiment != "" {
 			x.Story[n-1] = a.Experiment
@@ -36,9 +41,41 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) {
 	v.CountCauses()
 }
 
+// shown are the operations that show some violations.
+func shown(v *checker.Verdict) (ops []history.Operation) {
+	seen := map[uint64]bool{}
+	for i := range v.Violations {
+		for _, op := range operationsOf(&v.Violations[i]) {
+			if !seen[op.ID] {
+				seen[op.ID] = true
+				ops = append(ops, op)
+			}
+		}
+	}
+	return ops
+}
+
+// operationsOf are all operations that show a violation, by call: those of its witness, as the story's may have been made fewer.
+func operationsOf(v *checker.Violation) (ops []history.Operation) {
+	for _, h := range v.Witness.Holds {
+		ops = append(append(append(ops, h.Acquire), h.Grants...), h.Uses...)
+		if h.Release != nil {
+			ops = append(ops, *h.Release)
+		}
+	}
+	if ops = append(ops, v.Witness.Operations...); len(ops) == 0 {
+		return v.Operations
+	}
+	slices.SortStableFunc(ops, func(a, b history.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	return ops
+}
+
 // violation explains one violation.
 func (r *run) violation(v *checker.Violation) Answer {
 	r.base = r.baseOf(v)
+	if r.failed {
+		return r.bare(v, r.holding(v))
+	}
 	switch v.Property {
 	case history.MutualExclusion, history.ExclusiveUse:
 		return r.overlap(v, r.holding(v), never)
@@ -76,8 +113,8 @@ func (r *run) holds(v *checker.Violation) (out []*history.Operation) {
 	for i := range v.Witness.Holds {
 		add(r.ops[v.Witness.Holds[i].Acquire.ID])
 	}
-	for i := range v.Operations {
-		switch op := &v.Operations[i]; {
+	for _, o := range operationsOf(v) {
+		switch op := &o; {
 		case op.Op == history.Acquire && op.Outcome == history.OK:
 			add(r.ops[op.ID])
 		case op.Op == history.Use || op.Op == history.Write:
@@ -121,7 +158,11 @@ func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip fun
 				first.Mode == history.Shared && second.Mode == history.Shared || skip(first, second) {
 				continue
 			}
-			a := r.met(first, second)
+			seen := int64(0)
+			if v.Property == history.StoreIntegrity {
+				seen = v.At + v.Lasted
+			}
+			a := r.met(first, second, seen)
 			if len(a.Causes) > 0 && a.Causes[0] != history.DoubleGrant {
 				return a
 			}
@@ -139,6 +180,10 @@ func never(_, _ *history.Operation) bool { return false }
 // A hold that was given back before the next was granted did not meet it.
 func (r *run) damage(v *checker.Violation) Answer {
 	holds := r.holds(v)
+	met := slices.IndexFunc(holds, func(op *history.Operation) bool { return op.Return > v.At+v.Lasted })
+	if met >= 0 { // what came later did no damage then; but the other of the two may have come just after
+		holds = holds[:max(met, min(2, len(holds)))]
+	}
 	if len(holds) > 0 {
 		holds = r.between(holds, v)
 	}

@@ -2,9 +2,11 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 )
 
@@ -92,17 +94,25 @@ func (m *meeting) deed(p pairing, i int) (rank, history.Cause) {
 
 // lease names the end of the first's lease: at is when, i the event that it was, if it was one.
 func (m *meeting) lease(p pairing, i int, at int64) history.Cause {
-	seen := m.second.Return
+	seen := m.seen
 	if cause := m.renewedLate(p, at, seen); cause != "" {
 		return cause
 	}
-	if until := m.until(m.first, seen); until <= seen {
+	switch {
+	case m.renews() && !m.hindered(p.first.time(), at): // nothing kept the renewals from coming
+		return history.RenewalGap
+	case m.until(m.first, seen) <= seen:
 		return history.LeaseOverrun
 	}
-	if m.renews() {
-		return history.RenewalGap
-	}
 	return history.Overbelief
+}
+
+// hindered reports whether a fault may have kept the first client from renewing.
+func (m *meeting) hindered(from, to int64) bool {
+	return slices.ContainsFunc(m.Faults, func(w history.Window) bool {
+		kind, _ := faults.FindKind(w.Fault)
+		return kind.Hinders && (w.Client == m.first.Client || w.Client == "") && w.Start <= to && w.Last() >= from
+	})
 }
 
 // renewedLate names what keeps a client believing whose lease has ended: an extend that was granted all the same, before the violation was seen.
@@ -132,6 +142,11 @@ func (r *run) until(acquire *history.Operation, by int64) int64 {
 		if op.Client == acquire.Client && op.Key == acquire.Key && op.Op == history.Extend && op.Outcome == history.OK &&
 			op.Call >= acquire.Return && op.Return <= by && (op.Token == "" || op.Token == acquire.Token) {
 			until = max(until, r.told(op))
+		}
+	}
+	for i := range r.Ops {
+		if op := &r.Ops[i]; op.Op == history.Lost && op.Client == acquire.Client && op.Key == acquire.Key && op.Call >= acquire.Return && op.Call <= by {
+			until = min(until, op.Call)
 		}
 	}
 	return until

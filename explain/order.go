@@ -39,8 +39,12 @@ const markEvery = 64
 
 // state is what the node held before its i-th event.
 func (n *node) state(i int) map[string]*Value {
-	values := maps.Clone(n.marks[i/markEvery])
-	for _, e := range n.events[i/markEvery*markEvery : i] {
+	mark := min(i/markEvery, len(n.marks)-1)
+	if mark < 0 {
+		return map[string]*Value{}
+	}
+	values := maps.Clone(n.marks[mark])
+	for _, e := range n.events[mark*markEvery : i] {
 		for _, c := range e.changes {
 			if c.after == nil {
 				delete(values, c.key)

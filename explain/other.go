@@ -13,13 +13,13 @@ import (
 // wrongfulEnd explains a release or an extend that was accepted without a hold: by the command of it that hit a value which another client had
 // written.
 func (r *run) wrongfulEnd(v *checker.Violation) Answer {
-	for _, o := range v.Operations {
+	for _, o := range operationsOf(v) {
 		if o.Op != history.Release && o.Op != history.Extend {
 			continue
 		}
 		for _, n := range r.nodes {
 			for _, i := range n.byOp[o.ID] {
-				if a := r.hit(n, i); a.Causes != nil {
+				if a := r.hit(n, i, r.wronged(v, n, i)); a.Causes != nil {
 					return a
 				}
 			}
@@ -28,11 +28,29 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 	return Answer{}
 }
 
-// hit is the answer for a command that changed what another client had written.
-func (r *run) hit(n *node, i int) Answer {
+// wronged is the grant of the client that a violation names first, if a node gave it before an event and for a key that the event changed;
+// nil: none.
+func (r *run) wronged(v *checker.Violation, n *node, i int) *event {
+	held := r.held(v.Clients[0], v.Key, n.events[i].at)
+	if held == nil {
+		return nil
+	}
+	for _, a := range r.attempts(held) {
+		if a.node == n && a.grant >= 0 && a.grant < i && changesAny(&n.events[i], a.keys()) {
+			return &n.events[a.grant]
+		}
+	}
+	return nil
+}
+
+// hit is the answer for a command that changed what another client had written, or had found to be as it would have written it.
+func (r *run) hit(n *node, i int, wronged *event) Answer {
 	e := &n.events[i]
 	for _, c := range e.changes {
 		w := r.writing(n, i, []change{c})
+		if w == nil || w.cmd.Client == e.cmd.Client {
+			w = wronged
+		}
 		if e.open || c.before == nil || w == nil || w.open || w.cmd.Client == e.cmd.Client || w.op == nil {
 			continue
 		}
@@ -64,13 +82,15 @@ func (r *run) fence(v *checker.Violation) Answer {
 			if e := &p.first.node.events[i]; e.op != nil && e.op.Op == history.Acquire {
 				continue
 			}
-			if granted, reply := r.granted(p.second, i, without{events: []int{i}}); granted && largest(reply) > first.Fence {
+			granted, reply := r.granted(p.second, i, without{events: []int{i}})
+			lost := p.first.node.events[i].effect != nil // a release that is left out refuses the second as well, and says nothing of fences
+			if !granted && lost || granted && largest(reply) > first.Fence {
 				found = append(found, m.finding(p, i))
 			}
 		}
 		if len(found) > 0 {
 			slices.SortStableFunc(found, func(a, b finding) int { return int(a.rank - b.rank) })
-			return Answer{[]history.Cause{found[0].name}, fmt.Sprintf("without %s, the fence of %s would have been larger than %d", found[0].text, second.Client, first.Fence)}
+			return Answer{[]history.Cause{found[0].name}, fmt.Sprintf("without %s, %s would have been refused, or given a fence larger than %d", found[0].text, second.Client, first.Fence)}
 		}
 	}
 	return r.overlap(v, holds, never)
@@ -86,5 +106,58 @@ func largest(reply string) (most uint64) {
 	return most
 }
 
-// ownHold explains what went wrong with one client's hold while it had it: by what changed the key in between.
-func (r *run) ownHold(v *checker.Violation) Answer { return Answer{} }
+// ownHold explains what went wrong with one client's hold while it had it: by the event without which an extend, a re-entry or a release of
+// its own would have been answered, or have worked, in another way.
+func (r *run) ownHold(v *checker.Violation) Answer {
+	for _, o := range slices.Backward(operationsOf(v)) {
+		op := r.ops[o.ID]
+		if op == nil || op.Client != v.Clients[0] || op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost {
+			continue
+		}
+		if !(&meeting{run: r}).sent(op) && op.Op == history.Acquire && op.Outcome == history.OK {
+			return Answer{[]history.Cause{history.StaleReentry}, op.Client + " sent no command: no server could have refused it"}
+		}
+		if a := r.taken(op); a.Causes != nil {
+			return a
+		}
+	}
+	return Answer{}
+}
+
+// taken finds what took the hold away that an operation was for.
+func (r *run) taken(op *history.Operation) Answer {
+	hold := r.held(op.Client, op.Key, op.Call)
+	if hold == nil || hold.ID == op.ID {
+		return Answer{}
+	}
+	m := &meeting{run: r, first: hold, second: op, seen: op.Return}
+	var found []finding
+	for _, a := range r.attempts(hold) {
+		for _, i := range a.node.byOp[op.ID] {
+			e := &a.node.events[i]
+			p := pairing{a, &attempt{op: op, node: a.node, events: []int{i}, grant: i}}
+			if e.open || len(e.touched) == 0 || a.grant < 0 || i < p.from() || p.doubtful() {
+				continue
+			}
+			for _, c := range m.candidates(p) {
+				if r.differs(p.second, c) {
+					found = append(found, m.finding(p, c))
+				}
+			}
+		}
+	}
+	if len(found) == 0 {
+		return Answer{}
+	}
+	slices.SortStableFunc(found, func(a, b finding) int { return int(a.rank - b.rank) })
+	return Answer{[]history.Cause{found[0].name}, fmt.Sprintf("without %s, the hold of %s would have been there", found[0].text, op.Client)}
+}
+
+// differs reports whether a command is answered otherwise, or changes other keys, when an event is left out.
+func (r *run) differs(a *attempt, out int) bool {
+	e := &a.node.events[a.events[0]]
+	reply, changes := r.answered(a, out, without{events: []int{out}})
+	return !same(e.cmd, reply) || !slices.EqualFunc(e.changes, changes, func(a, b change) bool {
+		return a.key == b.key && (a.before == nil) == (b.before == nil) && (a.after == nil) == (b.after == nil)
+	})
+}

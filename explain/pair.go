@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -32,6 +34,7 @@ const (
 type meeting struct {
 	*run
 	first, second *history.Operation // their acquires
+	seen          int64              // when the harm was done: what the first had been told by then counts
 	depth         int
 }
 
@@ -39,19 +42,22 @@ type meeting struct {
 const deepest = 16
 
 // met explains how two holds could meet.
-func (r *run) met(a, b *history.Operation) Answer { return r.meet(a, b, deepest) }
+func (r *run) met(a, b *history.Operation, seen int64) Answer {
+	return r.meet(a, b, max(seen, b.Return), deepest)
+}
 
-func (r *run) meet(a, b *history.Operation, depth int) Answer {
+func (r *run) meet(a, b *history.Operation, seen int64, depth int) Answer {
 	if r.failed || a.ID == b.ID {
 		return Answer{}
 	}
-	if answer, ok := r.pairs[[2]uint64{a.ID, b.ID}]; ok {
+	key := [3]uint64{a.ID, b.ID, uint64(seen)}
+	if answer, ok := r.pairs[key]; ok {
 		return answer
 	}
-	r.pairs[[2]uint64{a.ID, b.ID}] = Answer{} // no circles
-	m := &meeting{run: r, first: a, second: b, depth: depth}
+	r.pairs[key] = Answer{} // no circles
+	m := &meeting{run: r, first: a, second: b, seen: seen, depth: depth}
 	answer := m.explain()
-	r.pairs[[2]uint64{a.ID, b.ID}] = answer
+	r.pairs[key] = answer
 	return answer
 }
 
@@ -80,6 +86,9 @@ func (m *meeting) explain() Answer {
 	spare := m.grants(m.attempts(m.second)) - m.quorum() // votes that the second could do without
 	found := m.single(pairs, spare)
 	if len(found) == 0 {
+		if answer := m.outlived(pairs, spare); answer.Causes != nil {
+			return answer
+		}
 		found = m.together(pairs, spare)
 	}
 	if len(found) == 0 {
@@ -285,6 +294,22 @@ func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from 
 	return ops, from
 }
 
+// outlived explains a grant that comes when the first's lease has ended anyway: it is given though everything that anybody did in between is
+// left out, and is not once the clock stands still.
+func (m *meeting) outlived(pairs []pairing, spare int) Answer {
+	var over []pairing
+	for _, p := range pairs {
+		did := slices.DeleteFunc(m.candidates(p), func(i int) bool { return p.first.node.events[i].ended() })
+		if !m.lacks(p, p.from(), without{events: did}) && m.lacks(p, p.from(), without{events: did, stopped: true}) {
+			over = append(over, p)
+		}
+	}
+	if len(over) <= spare {
+		return Answer{}
+	}
+	return m.expired(over[0], math.MaxInt, over[0].second.time(), "whatever else is left out, had the lease of "+m.first.Client+" not ended")
+}
+
 // together leaves out everything that happened between the two, and puts back whatever makes no difference.
 func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 	var refusing []pairing
@@ -322,6 +347,11 @@ func (m *meeting) fewest(p pairing, all []int) []int {
 // second's, or the grant does not look at the hold.
 func (m *meeting) unexplained(pairs []pairing) Answer {
 	for _, p := range pairs {
+		for i := range p.from() { // a clock that was set before may have ended the first's lease as soon as it began
+			if e := &p.first.node.events[i]; e.effect != nil && m.lacks(p, i, without{events: []int{i}}) {
+				return m.answer([]finding{m.finding(p, i)})
+			}
+		}
 		all := m.candidates(p)
 		if m.lacks(p, p.from(), without{events: all, stopped: true}) {
 			return m.expired(p, math.MaxInt, p.second.time(), "had no time passed at the server")
@@ -330,8 +360,14 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 		if m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock}) {
 			return m.byClientClock(p)
 		}
+		if answer := m.byReadClock(p); answer.Causes != nil {
+			return answer
+		}
 	}
 	p := pairs[0]
+	if len(p.first.node.events[p.first.first()].changes) == 0 { // there was nothing of the first for the second to look at
+		return Answer{}
+	}
 	e := p.second.node.events[p.second.first()]
 	return Answer{[]history.Cause{history.DoubleGrant}, fmt.Sprintf(
 		"whatever happened since %s was granted is left out, %s is granted by %s: it does not look at that hold", m.first.Client, m.second.Client, e.cmd.Name)}
@@ -339,11 +375,28 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 
 // byClientClock explains a grant that its client's clock decided.
 func (m *meeting) byClientClock(p pairing) Answer {
-	if m.until(m.first, m.second.Return) <= m.second.Return {
+	if m.until(m.first, m.seen) <= m.seen {
 		return m.expired(p, math.MaxInt, p.second.time(), "by the clock of "+m.first.Client+"'s grant")
 	}
 	return Answer{[]history.Cause{history.ClockSkew}, fmt.Sprintf(
 		"by the clock of %s's grant, %s would have been refused", m.first.Client, m.second.Client)}
+}
+
+// byReadClock explains a grant whose client read a time and went on: by true time that had come, or had not.
+func (m *meeting) byReadClock(p pairing) Answer {
+	for _, i := range p.second.events {
+		e := &p.second.node.events[i]
+		until, unit := m.timeIn(strings.Trim(e.cmd.Reply, `"`), e.cmd.Sent)
+		if unit == 0 || len(e.changes) > 0 {
+			continue
+		}
+		if until <= m.Header.Epoch+e.cmd.Sent {
+			return m.expired(p, math.MaxInt, e.at, "had the time not come that it read")
+		}
+		return Answer{[]history.Cause{history.ClockSkew}, fmt.Sprintf(
+			"by true time %s would have been refused: what it read by %s lay %s ahead", m.second.Client, e.cmd.Name, time.Duration(until-m.Header.Epoch-e.cmd.Sent))}
+	}
+	return Answer{}
 }
 
 // expired names the end of a lease.
@@ -369,7 +422,7 @@ func (m *meeting) root(f finding) Answer {
 	if op == nil || op.Outcome != history.OK || m.depth == 0 || op.Client == m.first.Client || op.Client == m.second.Client {
 		return Answer{[]history.Cause{f.name}, fmt.Sprintf("without %s, %s would have been refused", f.text, m.second.Client)}
 	}
-	answer := m.meet(m.first, op, m.depth-1)
+	answer := m.meet(m.first, op, op.Return, m.depth-1)
 	if answer.Causes == nil {
 		return answer
 	}

@@ -28,6 +28,27 @@ type replay struct {
 
 // granted replays a node's history from an event on, without some things, and tells whether an attempt would be granted there, and by which reply.
 func (r *run) granted(a *attempt, from int, left without) (granted bool, reply string) {
+	granted = true
+	r.again(a, from, left, func(e *event, got string, changes []change) bool {
+		reply = got
+		granted = !r.refuses(e, got, changes)
+		return granted
+	})
+	return granted, reply
+}
+
+// answered replays a node's history likewise, and gives how the last command of an attempt is answered then, and what it changes.
+func (r *run) answered(a *attempt, from int, left without) (reply string, changes []change) {
+	r.again(a, from, left, func(_ *event, got string, did []change) bool {
+		reply, changes = got, did
+		return true
+	})
+	return reply, changes
+}
+
+// again replays a node's history from an event on, without some things, up to an attempt, and tells how the commands of that are answered; until
+// told enough.
+func (r *run) again(a *attempt, from int, left without, told func(e *event, reply string, changes []change) (more bool)) {
 	n := a.node
 	from = min(from, a.events[0])
 	p := &replay{run: r, node: n, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}}
@@ -49,12 +70,10 @@ func (r *run) granted(a *attempt, from int, left without) (granted bool, reply s
 			continue
 		}
 		got, changes, _ := r.m.do(args, e.at)
-		reply = answerOf(e.cmd, got)
-		if r.refuses(e, reply, changes) {
-			return false, reply
+		if !told(e, answerOf(e.cmd, got), changes) {
+			return
 		}
 	}
-	return true, reply
 }
 
 // args is what is asked again, by the clock that the experiment gives the client.
@@ -77,7 +96,7 @@ func (p *replay) args(c *history.Command) []string {
 func (r *run) timeIn(arg string, sent int64) (at int64, unit float64) {
 	const day = 24 * 3600 * 1_000_000_000
 	n, err := strconv.ParseFloat(arg, 64)
-	if err != nil {
+	if err != nil || r.Header.Epoch == 0 {
 		return 0, 0
 	}
 	for _, unit := range []float64{1, 1e3, 1e6, 1e9} {
@@ -143,7 +162,7 @@ func (p *replay) step(i int) {
 			return p.node.state(at)
 		})
 	case !p.skips(i):
-		p.again(e)
+		p.repeat(e)
 	}
 }
 
@@ -195,8 +214,8 @@ func (p *replay) decides(i int) bool {
 	return false
 }
 
-// again executes a command again. A client whose grant is refused now is out.
-func (p *replay) again(e *event) {
+// repeat executes a command again. A client whose grant is refused now is out.
+func (p *replay) repeat(e *event) {
 	args := request(e.cmd, p.Scripts)
 	if args == nil || refusedByServer(e.cmd.Reply) && len(e.changes) == 0 {
 		return

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // Record is what a run left.
@@ -23,8 +24,9 @@ type run struct {
 	ops    map[uint64]*history.Operation
 	nodes  []*node // by index
 	seen   map[shape]map[string]tally
-	votes  int // nodes that an acquire of a lock on several nodes asks; 1 for others
-	pairs  map[[2]uint64]Answer
+	votes  int            // nodes that an acquire of a lock on several nodes asks; 1 for others
+	polled map[shape]bool // the commands by which it asks them
+	pairs  map[[3]uint64]Answer
 	base   int64 // from where stories count time
 	failed bool  // there is nothing to replay
 }
@@ -45,7 +47,7 @@ type tally struct{ granted, refused int }
 
 // newRun puts a record in order.
 func newRun(rec Record, srv Server) *run {
-	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: map[shape]map[string]tally{}, pairs: map[[2]uint64]Answer{}}
+	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: map[shape]map[string]tally{}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}}
 	r.m = &machine{srv: srv, epoch: rec.Header.Epoch}
 	for i := range rec.Ops {
 		r.ops[rec.Ops[i].ID] = &rec.Ops[i]
@@ -121,12 +123,15 @@ type attempt struct {
 	grant  int   // the last of them that changed something; -1: none did
 }
 
-// first is the first command that changed something, or the first.
+// first is the first command that changed something; where none did, the one that granted, or else the first.
 func (a *attempt) first() int {
 	for _, i := range a.events {
 		if len(a.node.events[i].changes) > 0 {
 			return i
 		}
+	}
+	if a.grant >= 0 {
+		return a.grant
 	}
 	return a.events[0]
 }
@@ -138,6 +143,18 @@ func (r *run) attempts(op *history.Operation) (out []*attempt) {
 		out = append(out, r.ballots(op, n, n.lastTry(op))...)
 	}
 	return out
+}
+
+// key is the first key that a command says it is for.
+func (e *event) key() string {
+	args := append([]string{e.cmd.Name}, e.cmd.Args...)
+	if e.cmd.Script != "" && len(args) > 3 && args[2] != "0" {
+		return args[3]
+	}
+	if keys := resp.Keys(args); len(keys) > 0 {
+		return keys[0]
+	}
+	return e.touched[0]
 }
 
 // lastTry gives the commands of the last attempt of an operation at a node.
@@ -154,7 +171,7 @@ func (n *node) lastTry(op *history.Operation) (try []int) {
 		if refusedByServer(e.cmd.Reply) || e.touched == nil || e.cmd.Replied == 0 || e.cmd.Replied > op.Return { // its client did not go by it
 			continue
 		}
-		a := asked{shapeOf(e.cmd), e.touched[0]}
+		a := asked{shapeOf(e.cmd), e.key()}
 		if slices.Contains(seen, a) {
 			break
 		}
@@ -168,13 +185,14 @@ func (n *node) lastTry(op *history.Operation) (try []int) {
 // ballots splits a try by key, where it asks for the same of several keys.
 func (r *run) ballots(op *history.Operation, n *node, try []int) (out []*attempt) {
 	several := slices.ContainsFunc(try, func(i int) bool {
-		return slices.ContainsFunc(try, func(j int) bool { return i != j && shapeOf(n.events[i].cmd) == shapeOf(n.events[j].cmd) })
+		s := shapeOf(n.events[i].cmd)
+		return r.polled[s] && slices.ContainsFunc(try, func(j int) bool { return i != j && s == shapeOf(n.events[j].cmd) })
 	})
 	byKey := map[string]*attempt{}
 	for _, i := range try {
 		e, key := &n.events[i], ""
 		if several {
-			key = e.touched[0]
+			key = e.key()
 		}
 		a := byKey[key]
 		if a == nil {
@@ -188,23 +206,25 @@ func (r *run) ballots(op *history.Operation, n *node, try []int) (out []*attempt
 		}
 	}
 	for _, a := range out {
-		if a.grant < 0 && op.Outcome == history.OK && r.votes == 1 { // it wrote what was there already
+		if a.grant < 0 && op.Outcome == history.OK && (r.votes == 1 || r.grantedBy(a)) { // it wrote what was there already, or what ended at once
 			a.grant = a.events[len(a.events)-1]
 		}
 	}
 	return out
 }
 
+// grantedBy reports whether the last reply of an attempt is one that only votes have.
+func (r *run) grantedBy(a *attempt) bool {
+	c := a.node.events[a.events[len(a.events)-1]].cmd
+	t := r.seen[shapeOf(c)][c.Reply]
+	return t.granted > t.refused
+}
+
 // learn notes on how many votes a lock is, and which replies the attempts saw that were granted, and which those that were not.
 func (r *run) learn() {
 	for i := range r.Ops {
 		if op := &r.Ops[i]; op.Op == history.Acquire {
-			asked := map[shape]int{}
-			for _, a := range r.attempts(op) {
-				s := shapeOf(a.node.events[a.events[0]].cmd)
-				asked[s]++
-				r.votes = max(r.votes, asked[s])
-			}
+			r.votes = max(r.votes, r.polls(op))
 		}
 	}
 	for i := range r.Ops {
@@ -214,21 +234,53 @@ func (r *run) learn() {
 	}
 }
 
+// polls counts at how many places, nodes or keys, an operation asked for the same and may have got it, and remembers by which commands.
+func (r *run) polls(op *history.Operation) (most int) {
+	type place struct {
+		shape
+		node int
+		key  string
+	}
+	asked, count, got := map[place]bool{}, map[shape]int{}, map[shape]bool{}
+	for _, n := range r.nodes {
+		for _, i := range n.byOp[op.ID] {
+			e := &n.events[i]
+			if e.touched == nil || refusedByServer(e.cmd.Reply) {
+				continue
+			}
+			s := shapeOf(e.cmd)
+			got[s] = got[s] || len(e.changes) > 0 && op.Outcome == history.OK
+			if p := (place{s, n.index, e.key()}); !asked[p] {
+				asked[p] = true
+				count[s]++
+			}
+		}
+	}
+	for s, n := range count {
+		if got[s] && n > 1 {
+			r.polled[s] = true
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
 func (r *run) learnFrom(op *history.Operation) {
-	granting := map[*event]bool{} // by command of the last try: did it lead to a vote
+	granting := map[*event]bool{} // by command of the last try that looked or granted: did it lead to a vote
 	for _, a := range r.attempts(op) {
 		for _, i := range a.events {
-			granting[&a.node.events[i]] = op.Outcome == history.OK && a.grant >= 0
+			e := &a.node.events[i]
+			granting[e] = op.Outcome == history.OK && a.grant >= 0 && (i == a.grant || len(e.changes) == 0)
 		}
 	}
 	for _, n := range r.nodes {
 		for _, i := range n.byOp[op.ID] {
 			e := &n.events[i]
-			if e.cmd.Replied == 0 || refusedByServer(e.cmd.Reply) || e.touched == nil {
+			if e.cmd.Replied == 0 || e.cmd.Replied > op.Return || refusedByServer(e.cmd.Reply) || e.touched == nil {
 				continue
 			}
 			granted, last := granting[e]
-			if last && !granted && op.Outcome != history.OK && op.Outcome != history.Busy {
+			if last && !granted && op.Outcome != history.Busy {
 				continue // nobody knows
 			}
 			r.saw(shapeOf(e.cmd), e.cmd.Reply, granted)

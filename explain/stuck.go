@@ -2,7 +2,9 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
@@ -12,6 +14,7 @@ import (
 type wait struct {
 	*run
 	op      *history.Operation
+	from    int64 // when it had waited as long as it may
 	until   int64 // when it had waited too long, or was refused
 	attempt *attempt
 }
@@ -24,6 +27,9 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	}
 	if w.attempt == nil {
 		return w.unasked()
+	}
+	if a := w.unseen(); a.Causes != nil {
+		return a
 	}
 	if w.asleep() {
 		return w.unasked()
@@ -49,13 +55,12 @@ func (r *run) everGranted() bool {
 func (r *run) waiter(v *checker.Violation) *wait {
 	var w *wait
 	until := v.At + v.Lasted
-	for i := range v.Operations {
-		o := &v.Operations[i]
+	for _, o := range operationsOf(v) {
 		if o.Op != history.Acquire || !slices.Contains(v.Clients, o.Client) || o.Outcome == history.OK && o.Return <= v.At || r.ops[o.ID] == nil {
 			continue
 		}
 		if w == nil || o.Client == v.Clients[0] {
-			w = &wait{run: r, op: r.ops[o.ID], until: min(until, o.Return)}
+			w = &wait{run: r, op: r.ops[o.ID], from: v.At, until: min(until, o.Return)}
 			if v.Lasted == 0 {
 				w.until = o.Return
 			}
@@ -63,6 +68,11 @@ func (r *run) waiter(v *checker.Violation) *wait {
 	}
 	if w == nil {
 		return nil
+	}
+	if w.op.Outcome == history.OK { // until it asked for what it was granted
+		for _, a := range r.attempts(w.op) {
+			w.until = min(w.until, a.node.events[a.events[0]].at-1)
+		}
 	}
 	for _, n := range r.nodes {
 		if a := r.asked(n, w.op, w.until); a != nil && (w.attempt == nil || a.time() >= w.attempt.time()) {
@@ -76,15 +86,9 @@ func (r *run) waiter(v *checker.Violation) *wait {
 func (r *run) asked(n *node, op *history.Operation, until int64) *attempt {
 	a := &attempt{op: op, node: n, grant: -1}
 	var shapes []shape
-	granted := map[*node]*attempt{}
-	if op.Outcome == history.OK {
-		for _, g := range r.attempts(op) {
-			granted[g.node] = g
-		}
-	}
 	for _, i := range slices.Backward(n.byOp[op.ID]) {
 		e := &n.events[i]
-		if e.at > until || granted[n] != nil && slices.Contains(granted[n].events, i) || e.touched == nil || refusedByServer(e.cmd.Reply) {
+		if e.at > until || e.touched == nil || refusedByServer(e.cmd.Reply) {
 			continue
 		}
 		s := shapeOf(e.cmd)
@@ -109,33 +113,16 @@ func (r *run) sound(a *attempt) bool {
 // would reports whether an attempt that was refused would be granted when something is left out: a reply of it is one that only grants have,
 // or where the record does not teach that, the attempt takes what it did not take, or finds nothing where there was something.
 func (r *run) would(a *attempt, from int, left without) bool {
-	n := a.node
-	from = min(from, a.events[0])
-	p := &replay{run: r, node: n, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}}
-	r.m.load(n.state(from), n.events[from].clock)
-	last := a.events[len(a.events)-1]
-	p.keep(from, last)
-	for i := from; i <= last; i++ {
-		p.save(i)
-		if !slices.Contains(a.events, i) {
-			p.step(i)
-			continue
-		}
-		e := &n.events[i]
-		r.m.tick(e.at)
-		args := request(e.cmd, r.Scripts)
-		if args == nil {
-			continue
-		}
-		got, changes, _ := r.m.do(args, e.at)
-		if r.grants1(e, answerOf(e.cmd, got), changes) {
-			return true
-		}
-	}
-	return false
+	granted := false
+	r.again(a, from, left, func(e *event, reply string, changes []change) bool {
+		granted = r.accepts(e, reply, changes)
+		return !granted
+	})
+	return granted
 }
 
-func (r *run) grants1(e *event, reply string, changes []change) bool {
+// accepts reports whether a command of an attempt that was refused is answered in such a way that its client is granted.
+func (r *run) accepts(e *event, reply string, changes []change) bool {
 	if same(e.cmd, reply) {
 		return false
 	}
@@ -164,27 +151,55 @@ func (w *wait) fault() Answer {
 	return Answer{}
 }
 
-// blocker explains a wait by the value that was in its way: who left it there, and what it is that never takes it away.
+// blocker explains a wait by the command that was in its way: whose it was, and what it is that never takes away what it made.
 func (w *wait) blocker() Answer {
 	n, first := w.attempt.node, w.attempt.events[0]
 	values := n.state(first)
-	for _, key := range n.events[first].touched {
-		v := values[key]
-		if v == nil {
-			continue
-		}
-		maker := w.writing(n, first, []change{{key: key}})
-		if maker == nil || maker.open || maker.op == nil {
-			continue
-		}
-		at := slices.IndexFunc(n.events, func(e event) bool { return e.cmd == maker.cmd })
+	for _, at := range w.makers() {
+		maker := &n.events[at]
 		if !w.would(w.attempt, at, without{ops: []uint64{maker.op.ID}}) && !w.would(w.attempt, at, without{events: []int{at}}) {
 			continue
 		}
-		m := &meeting{run: w.run}
-		return Answer{[]history.Cause{w.left(v, maker)}, fmt.Sprintf("without %s, %s would have been granted: %s", m.words(maker), w.op.Client, w.fate(v, maker))}
+		for _, c := range maker.changes {
+			v := values[c.key]
+			if v == nil || !slices.Contains(n.events[first].touched, c.key) {
+				continue
+			}
+			if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
+				v = e
+			}
+			m := &meeting{run: w.run}
+			return Answer{[]history.Cause{w.left(v, maker)}, fmt.Sprintf("without %s, %s would have been granted: %s", m.words(maker), w.op.Client, w.fate(v, maker))}
+		}
 	}
 	return Answer{}
+}
+
+// makers are the commands that may have made what was in the way: the last of each operation that changed what the waiter asked for, the latest
+// first.
+func (w *wait) makers() (out []int) {
+	const most = 32
+	n, first := w.attempt.node, w.attempt.events[0]
+	seen := map[uint64]bool{}
+	for i := first - 1; i >= 0 && len(out) < most; i-- {
+		e := &n.events[i]
+		if e.cmd == nil || e.op == nil || e.open || seen[e.op.ID] || !changesAny(e, n.events[first].touched) ||
+			!slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() && c.after != nil }) {
+			continue
+		}
+		seen[e.op.ID] = true
+		out = append(out, i)
+	}
+	return out
+}
+
+// early is what the node held when the client had waited as long as it may: what ends the key may have come later.
+func (w *wait) early(n *node, most int) map[string]*Value {
+	i := slices.IndexFunc(n.events[:most], func(e event) bool { return e.at >= w.from })
+	if i < 0 {
+		i = most
+	}
+	return n.state(i)
 }
 
 // left names what was left behind.
@@ -213,6 +228,17 @@ func (w *wait) fate(v *Value, maker *event) string {
 	return end
 }
 
+// unseen explains a wait in which the client had what it asked for, and did not see the reply.
+func (w *wait) unseen() Answer {
+	for _, i := range w.attempt.events {
+		if e := &w.attempt.node.events[i]; e.cmd.Replied == 0 && len(e.changes) > 0 {
+			m := &meeting{run: w.run}
+			return Answer{[]history.Cause{history.AmbiguousReply}, fmt.Sprintf("had the reply to %s not been lost, %s would have been granted", m.words(e), w.op.Client)}
+		}
+	}
+	return Answer{}
+}
+
 // asleep reports whether the lock was free for most of the wait, and the client did not ask.
 func (w *wait) asleep() bool {
 	n, last := w.attempt.node, w.attempt.events[len(w.attempt.events)-1]
@@ -223,7 +249,7 @@ func (w *wait) asleep() bool {
 			freed = n.events[next].at
 		}
 	}
-	if w.until-freed <= freed-n.events[last].at || freed == n.events[last].at {
+	if w.until-freed < (w.until-w.from)/2 || freed == n.events[last].at {
 		return false
 	}
 	w.m.load(n.state(next), n.events[last].clock)
@@ -231,7 +257,7 @@ func (w *wait) asleep() bool {
 	for _, i := range w.attempt.events {
 		e := &n.events[i]
 		if args := request(e.cmd, w.Scripts); args != nil {
-			if reply, changes, _ := w.m.do(args, w.until); w.grants1(e, answerOf(e.cmd, reply), changes) {
+			if reply, changes, _ := w.m.do(args, w.until); w.accepts(e, answerOf(e.cmd, reply), changes) {
 				return true
 			}
 		}
@@ -251,5 +277,22 @@ func (w *wait) unasked() Answer {
 	return Answer{}
 }
 
-// leftover explains a key that was left behind when everybody was done.
-func (r *run) leftover(v *checker.Violation) Answer { return Answer{} }
+// leftover explains a key that was left behind when everybody was done: the finder's words name it.
+func (r *run) leftover(v *checker.Violation) Answer {
+	if len(v.Story) == 0 {
+		return Answer{}
+	}
+	for _, n := range r.nodes {
+		values := n.state(len(n.events))
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			maker := r.writing(n, len(n.events), []change{{key: key}})
+			if !strings.Contains(v.Story[0], key) || maker == nil || maker.open || maker.op == nil {
+				continue
+			}
+			w := &wait{run: r, op: &history.Operation{}}
+			m := &meeting{run: r}
+			return Answer{[]history.Cause{w.left(values[key], maker)}, fmt.Sprintf("without %s, nothing would have been left: %s", m.words(maker), w.fate(values[key], maker))}
+		}
+	}
+	return Answer{}
+}

@@ -33,7 +33,7 @@ type story struct {
 //	violation exclusive-use 303-480 c1 c2 = lease-overrun
 //
 // Times are milliseconds. The commands of a call share its time evenly unless they say when; n2:SET goes to node 2. A reply of ? was never
-// seen. A script that says times takes the run to begin at 1970.
+// seen. The run begins at 946684800000, in milliseconds since 1970.
 func parse(text string) (*story, error) {
 	s := &story{Record: explain.Record{Scripts: map[string]string{}}, digests: map[string]string{}}
 	for n, line := range strings.Split(text, "\n") {
@@ -57,7 +57,7 @@ func (s *story) add(line string) error {
 	switch words[0] {
 	case "lock":
 		lease, err := millis(words[2])
-		s.Header = history.Header{Kind: history.Kind(words[1]), Lease: lease, Permits: 1}
+		s.Header = history.Header{Kind: history.Kind(words[1]), Lease: lease, Permits: 1, Epoch: 946684800_000_000_000}
 		return err
 	case "script":
 		sum := sha1.Sum([]byte(rest))

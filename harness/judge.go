@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
+	"github.com/lockbench/lockbench/sim"
 )
 
 // judge has the record checked, and saves what came out. A checker that fails loses nothing: the record is on disk.
@@ -28,6 +30,9 @@ func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 	out.Verdict, err = checker.Check(context.WithoutCancel(ctx), in, checker.Options{Seed: d.Seed, Store: d.store})
 	if err != nil {
 		return out, fmt.Errorf("check the history: %w", err)
+	}
+	if err := sim.Explain(out.Verdict, explain.Record{Header: in.Header, Ops: ops, Commands: commands, Scripts: d.recorded.Scripts, Faults: out.Windows}); err != nil {
+		return out, fmt.Errorf("explain what was found: %w", err)
 	}
 	out.Verdict.Notes = append(out.Verdict.Notes, d.notes...)
 	doubts(out.Verdict, d.Experiment, out.Windows)

@@ -240,9 +240,7 @@ func (k *keeper) simulated(out sim.Outcome, now time.Time) error {
 	if k.dir == nil {
 		return nil
 	}
-	for i := range out.Ops {
-		out.Ops[i].ID = uint64(i) + 1
-	}
+	history.LinkCommands(out.Ops, out.Commands)
 	return errors.Join(k.saveHistory(history.Recorded{Header: out.Header, Ops: out.Ops, Commands: out.Commands, Scripts: out.Scripts}),
 		k.dir.SaveFunc(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, out.Windows) }),
 		k.saveRun(results.Driven, now))

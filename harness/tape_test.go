@@ -36,8 +36,8 @@ func TestRealServersAreLedThroughATape(t *testing.T) {
 		{"token", "mutual-exclusion/restart-loss", []string{faults.KillServer}, ""},              // a server that forgets
 		{"token", "mutual-exclusion/failover-loss", []string{faults.Failover}, impls.Replicated}, // a replica that did not know
 		{"token", "mutual-exclusion/clock-jump", []string{faults.JumpClock}, ""},                 // a clock
-		{"token", "mutual-exclusion/mis-unlock", []string{faults.DeleteKey}, ""},                 // somebody who deletes the key
-		{"token", "mutual-exclusion/mis-unlock", []string{faults.EvictKeys}, ""},                 // a server that is full
+		{"token", "mutual-exclusion/key-deleted", []string{faults.DeleteKey}, ""},                // somebody who deletes the key
+		{"token", "mutual-exclusion/eviction", []string{faults.EvictKeys}, ""},                   // a server that is full
 	} {
 		t.Run(tt.lock+" "+tt.breaks, func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +53,7 @@ func TestContainersAreLedThroughATape(t *testing.T) {
 	for _, tt := range []struct{ lock, breaks, fault string }{
 		{"set-nx-ex", "mutual-exclusion/mis-unlock", faults.PauseClient},
 		{"token", "mutual-exclusion/restart-loss", faults.KillServer},
-		{"token", "mutual-exclusion/mis-unlock", faults.EvictKeys},
+		{"token", "mutual-exclusion/eviction", faults.EvictKeys},
 	} {
 		t.Run(tt.lock+" "+tt.breaks, func(t *testing.T) {
 			shows(t, shrunk(t, tt.lock, tt.breaks, []string{tt.fault}, "", containerLease), p)

@@ -17,13 +17,13 @@ var tapes embed.FS
 func found() []Bug {
 	return []Bug{
 		{
-			Name: "redsync-late-release", Lock: "redsync", Scenario: "late-release", Shows: []string{"mutual-exclusion/ambiguous-reply"},
+			Name: "redsync-late-release", Lock: "redsync", Scenario: "late-release", Shows: []string{"mutual-exclusion/late-request"},
 			Tape:   "tapes/redsync-late-release.tape",
 			What:   "All tries of one Lock share a token, so that the release which a refused try sent, when it arrives late, ends the grant of a later try.",
 			Source: "github.com/go-redsync/redsync/v4 v4.18.1",
 		},
 		{
-			Name: "rueidislock-late-notice", Lock: "rueidislock", Scenario: "late-notice", Shows: []string{"mutual-exclusion/lease-overrun"},
+			Name: "rueidislock-late-notice", Lock: "rueidislock", Scenario: "late-notice", Shows: []string{"mutual-exclusion/overbelief"},
 			Tape:   "tapes/rueidislock-late-notice.tape",
 			What:   "A renewal that no reply comes to is awaited until the deadline that it was to set, half a validity after the keys are gone: only then is the holder told.",
 			Source: "github.com/redis/rueidis v1.0.79",

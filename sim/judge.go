@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 )
@@ -93,12 +94,15 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 	return all
 }
 
-// Check judges an outcome with the package checker.
+// Check judges an outcome with the package checker, and explains what it finds with the package explain.
 func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdict, error) {
 	ofLock := slices.DeleteFunc(slices.Clone(o.Commands), func(c history.Command) bool { return c.Node == storeNode })
-	return checker.Check(ctx, checker.Input{
-		Header: o.Header, Ops: &operations{o.Ops}, Commands: ofLock, Faults: o.Windows,
-	}, opt)
+	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: &operations{o.Ops}, Commands: ofLock, Faults: o.Windows}, opt)
+	if err != nil || len(v.Violations) == 0 {
+		return v, err
+	}
+	history.LinkCommands(o.Ops, ofLock)
+	return v, Explain(v, explain.Record{Header: o.Header, Ops: o.Ops, Commands: ofLock, Scripts: o.Scripts, Faults: o.Windows})
 }
 
 func check(ctx context.Context, out Outcome, p Program, stories bool) (*checker.Verdict, error) {

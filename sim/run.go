@@ -280,6 +280,9 @@ func (w *world) outcome() Outcome {
 			out.Errors = append(out.Errors, a.name+": "+a.err.Error())
 		}
 	}
+	for i := range out.Ops {
+		out.Ops[i].ID = uint64(i) + 1
+	}
 	out.Commands = w.commands()
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,10 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/history/edn"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/sim"
 )
 
 func newCheck(a *app) *cobra.Command {
@@ -86,7 +89,8 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (ru
 	if known {
 		in.Ops = history.NewCut(h.ops)
 	}
-	if in.Commands, _, in.Faults, err = beside(h); err != nil {
+	var scripts map[string]string
+	if in.Commands, scripts, in.Faults, err = beside(h); err != nil {
 		return run, nil, false, asInput(err)
 	}
 	run = describe(h)
@@ -97,7 +101,40 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (ru
 	if err != nil {
 		return run, nil, false, asInput(err)
 	}
-	return run, v, h.truncated(), nil
+	return run, v, h.truncated(), why(v, h, in, scripts)
+}
+
+// why explains what was found. The operations are read once more, and only for this.
+func why(v *checker.Verdict, h stored, in checker.Input, scripts map[string]string) (err error) {
+	if len(v.Violations) == 0 {
+		return nil
+	}
+	rec := explain.Record{Header: h.header, Commands: in.Commands, Scripts: scripts, Faults: in.Faults}
+	if len(in.Commands) > 0 {
+		again, err := openHistory(h.path)
+		if err != nil {
+			return asInput(err)
+		}
+		defer func() { err = errors.Join(err, again.ops.Close()) }()
+		if rec.Ops, err = operations(again.ops); err != nil {
+			return asInput(err)
+		}
+	}
+	return sim.Explain(v, rec)
+}
+
+// operations reads a whole history.
+func operations(src checker.Source) (all []history.Operation, err error) {
+	for {
+		var op history.Operation
+		switch err := src.Next(&op); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, op)
+	}
 }
 
 // stored is an open history file.

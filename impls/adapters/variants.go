@@ -105,7 +105,7 @@ func expectRedislockDefaults() expect.Table {
 		"failover":           either(expect.TwoHolders("failover-loss")),
 		"clock-jump":         either(expect.TwoHolders("clock-jump")),
 		"key-deleted":        either(expect.TwoHolders(expect.KeyDeleted)),
-		"eviction":           either(expect.TwoHolders(expect.KeyDeleted)),
+		"eviction":           either(expect.TwoHolders(expect.Evicted)),
 	})
 }
 
@@ -114,10 +114,11 @@ func expectRedsync() expect.Table {
 	return expect.Leased().
 		With(expect.Table{
 			"pause-after-grant": impls.Safe().Or(expect.Overrun()...),
-			// The release of a refused try arrives when the server goes on, and ends the grant that a later try of the same token was given.
-			"pause-server": impls.Safe().Or(slices.Concat(expect.Overrun(), expect.TwoHolders("ambiguous-reply"))...),
+			// The release of a refused try arrives when the server goes on, and ends the grant that a later try of the same token was given:
+			// without that request of its own, the holder is not joined by another.
+			"pause-server": impls.Safe().Or(slices.Concat(expect.Overrun(), expect.TwoHolders("late-request"))...),
 			// The same where it has to send its script anew, on a network as slow as a container's.
-			"script-flush": impls.Safe().Or(expect.TwoHolders("ambiguous-reply")...),
+			"script-flush": impls.Safe().Or(expect.TwoHolders("late-request")...),
 		}).
 		Luck([]string{"progress/unknown", "refusal/unknown"}, "slow-network")
 }
@@ -125,7 +126,7 @@ func expectRedsync() expect.Table {
 // expectRedsyncQuorum: one node out of five changes nothing, unless others are missing already.
 func expectRedsyncQuorum() expect.Table {
 	erosion := slices.Concat(expect.TwoHolders("quorum-erosion"), expect.TwoHolders("restart-loss"), expect.TwoHolders("clock-jump"),
-		expect.TwoHolders(expect.KeyDeleted))
+		expect.TwoHolders(expect.Evicted))
 	return expectRedsync().With(expect.Table{
 		"crash-mid-acquire":  impls.Safe(),
 		"partition-minority": impls.Safe(),
@@ -142,7 +143,9 @@ func expectRedsyncQuorum() expect.Table {
 // expectRueidislock: work longer than the validity is renewed; a stalled process learns of its loss when it runs again, which
 // is later than at once. The operator who deletes the lock's key hits none of its three.
 func expectRueidislock() expect.Table {
-	late := slices.Concat(expect.Overrun(), []string{"mutual-exclusion/lease-overrun", "renewal/lease-overrun"})
+	// It promises to tell of a loss, and a client that is held up hears of it late: until then it has been told that it holds, and the server
+	// has ended the lease.
+	late := slices.Concat(expect.Overrun(), expect.TwoHolders("overbelief"), []string{"renewal/lease-overrun", "renewal/overbelief"})
 	// WithContext waits for an invalidation alone, whatever its try failed of. Who asked while the server was away has read no key that
 	// could be invalidated, and wakes only if another client still comes: luck decides who has rounds left.
 	asleep := []string{"progress/lost-wakeup"}
@@ -150,7 +153,7 @@ func expectRueidislock() expect.Table {
 		With(expect.Table{
 			"slow-work": impls.Safe(),
 			// The client is told of its loss when it runs again, and mostly leaves without writing.
-			"pause-holder": impls.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun"),
+			"pause-holder": impls.Breaks("exclusive-use/overbelief").Or("store-integrity/overbelief"),
 			// A request of a try is given up after 20 ms (TryNextAfter), which is here what a reply takes. A waiter whose try failed so
 			// sleeps until a key is invalidated, which nobody does: all sleep, and every key is free. See asleep.
 			"slow-network":      impls.Safe().Or(slices.Concat(asleep, []string{"progress/never-granted", "progress/unknown"})...),

@@ -25,7 +25,7 @@ func guarded() expect.Table {
 		"failover":          serverLoss("failover-loss"),
 		"clock-jump":        impls.Breaks("mutual-exclusion/clock-jump").Or(expect.Damage("clock-jump")...),
 		"key-deleted":       serverLoss(expect.KeyDeleted),
-		"eviction":          serverLoss(expect.KeyDeleted),
+		"eviction":          serverLoss(expect.Evicted),
 	})
 }
 

@@ -50,14 +50,17 @@ func Leased() Table {
 		"clock-jump":      twoHolders("clock-jump"),
 		"script-flush":    impls.Safe(),
 		"key-deleted":     twoHolders(KeyDeleted),
-		"eviction":        twoHolders(KeyDeleted),
+		"eviction":        twoHolders(Evicted),
 		"cluster-slots":   impls.Safe(),
 	}
 }
 
-// KeyDeleted is the cause of what follows when an operator deletes a lock's key under its holder, or the server evicts it: a release by
-// one who is not the holder.
-const KeyDeleted = "mis-unlock"
+// The causes of what follows when an operator deletes a lock's key under its holder, or the server evicts it: without that, the next client
+// is refused. No client of the lock did anything wrong.
+const (
+	KeyDeleted = "key-deleted"
+	Evicted    = "eviction"
+)
 
 // Blind is a leased mutex whose release deletes whatever it finds: everything that makes a client outlive its lease, or
 // lets a second one in, ends in the hold of a third.

@@ -26,7 +26,7 @@ func expectExistsSet() expect.Table {
 			"kill-server": impls.Safe().Or(expect.TwoHolders("restart-loss")...),
 			"failover":    impls.Safe().Or(expect.TwoHolders("failover-loss")...),
 			"key-deleted": impls.Safe().Or(expect.TwoHolders(expect.KeyDeleted)...),
-			"eviction":    impls.Safe().Or(expect.TwoHolders(expect.KeyDeleted)...),
+			"eviction":    impls.Safe().Or(expect.TwoHolders(expect.Evicted)...),
 		}).
 		Luck(race)
 }

@@ -47,7 +47,7 @@ func expectRedlock() expect.Table {
 		"pause-server":       impls.Safe(),
 		"failover":           impls.NotApplicable("the masters have no replicas"),
 		"clock-jump":         impls.Safe().Or(slices.Concat(expect.TwoHolders("clock-jump"), expect.TwoHolders("quorum-erosion"))...),
-		"eviction":           impls.Safe().Or(slices.Concat(expect.TwoHolders(expect.KeyDeleted), expect.TwoHolders("quorum-erosion"))...),
+		"eviction":           impls.Safe().Or(slices.Concat(expect.TwoHolders(expect.Evicted), expect.TwoHolders("quorum-erosion"))...),
 		"cluster-slots":      impls.NotApplicable("runs on masters that know nothing of each other"),
 	})
 }

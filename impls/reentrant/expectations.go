@@ -73,7 +73,7 @@ func expectBounded() expect.Table {
 			// The renewal that comes at once tells the client of its loss when the key goes as quickly: then it works on without believing.
 			"clock-jump":  usesOn("clock-jump"),
 			"key-deleted": usesOn(expect.KeyDeleted),
-			"eviction":    usesOn(expect.KeyDeleted),
+			"eviction":    usesOn(expect.Evicted),
 		}).
 		Luck(gap, "pause-holder", "pause-after-grant", "pause-before-release", "pause-server", "blackhole-client",
 			"kill-server", "restart-delayed", "failover", "clock-jump", "key-deleted", "eviction", "slow-network")

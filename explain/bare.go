@@ -1,0 +1,50 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+)
+
+// bare tells what the operations alone prove, of a record that has no commands: that a client went on after what it had been told, or that a
+// release was accepted when the hold that it was for had ended.
+func (r *run) bare(v *checker.Violation, holds []*history.Operation) Answer {
+	for j := range holds {
+		for _, first := range holds[:j] {
+			second := holds[j]
+			if first.Client == second.Client {
+				continue
+			}
+			if late := r.lateRelease(first, second); late != nil {
+				return Answer{[]history.Cause{history.MisUnlock}, fmt.Sprintf(
+					"%s's release at %s was accepted although its hold had ended before %s was granted", late.Client, r.ms(late.Call), first.Client)}
+			}
+			if until := r.until(first, second.Return); until <= second.Return && v.Property != history.MutualExclusion && v.Property != history.Linearizability {
+				return Answer{[]history.Cause{history.LeaseOverrun}, fmt.Sprintf(
+					"%s had been told that it holds until %s, and went on; had it stopped then, nothing would have happened", first.Client, r.ms(until))}
+			}
+		}
+	}
+	return Answer{}
+}
+
+// lateRelease is a release that was accepted between two grants from a client whose hold had ended before the first of them; nil: none. A
+// server that takes such a release for the first's accounts for both; otherwise the lock would have two defects.
+func (r *run) lateRelease(first, second *history.Operation) *history.Operation {
+	if first.Mode == history.Shared {
+		return nil
+	}
+	for i := range r.Ops {
+		op := &r.Ops[i]
+		if op.Op != history.Release || op.Outcome != history.OK || op.Key != first.Key || op.Client == first.Client ||
+			op.Call < first.Return || op.Call > second.Return {
+			continue
+		}
+		own := r.held(op.Client, op.Key, op.Call)
+		if own != nil && r.releaseOf(own) == op && r.until(own, op.Call) <= first.Return {
+			return op
+		}
+	}
+	return nil
+}
