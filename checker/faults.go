@@ -40,6 +40,13 @@ func (e *evidence) excused(client string, from, to int64) bool {
 	})
 }
 
+// serverFault reports whether a confirmed fault of a node that a client's commands went to meets [from, to].
+func (e *evidence) serverFault(client string, from, to int64) bool {
+	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
+		return w.Confirmed && w.Client == "" && w.Start <= to && w.Last() >= from && e.concerns(&w, client, from, to)
+	})
+}
+
 // concerns tells whether a fault was done to a client, or to a node that it sent commands to in [from, to]. Without a node it was done to all of them, and where no
 // commands are recorded a node is taken to have been asked.
 func (e *evidence) concerns(w *history.Window, client string, from, to int64) bool {

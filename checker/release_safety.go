@@ -18,8 +18,8 @@ import (
 // given on the same node. A compare-and-delete never does that: the key holds the other's token. A plain DEL of a key that
 // another client's shared hold had written ends that hold, whosever grant is later.
 //
-// An opportunity is a release or extend that was accepted. What met a confirmed fault of the client, or of a node that its commands went to, since the
-// hold began is not judged without commands: the nodes may disagree.
+// An opportunity is a release or extend that was accepted. What met a confirmed fault of a node that its commands went to since the hold began is
+// not judged without commands; where votes are counted, nor is what met one of the client: the nodes may disagree.
 //
 // Limits: a release without a reply is not judged, because nobody knows when it took effect; what it destroys shows as a violation of
 // mutual exclusion. For semaphores of several permits only the end of the lease shows that a hold was gone.
@@ -67,7 +67,7 @@ func (s *releaseSafety) judge(r *record) {
 		if h := s.d.holdOf(r); h != nil {
 			from = h.began.call
 		}
-		if s.d.ev.excused(s.d.clientName(r), from, r.ret) {
+		if s.excused(r, from) {
 			s.unjudged(true, metAFault)
 			return
 		}
@@ -90,6 +90,15 @@ func (s *releaseSafety) judge(r *record) {
 		v.Clients = []string{s.d.clientName(victim), s.d.clientName(r)}
 	}
 	s.found(s.d, v, func() []history.Operation { return s.both(victim, r) })
+}
+
+// excused reports whether a fault since the hold began may have kept it or made it again. A server may have; what became of a client cannot,
+// unless votes are counted: a message that was lost leaves nodes that disagree.
+func (s *releaseSafety) excused(r *record, from int64) bool {
+	if s.d.a.header.Votes {
+		return s.d.ev.excused(s.d.clientName(r), from, r.ret)
+	}
+	return s.d.ev.serverFault(s.d.clientName(r), from, r.ret)
 }
 
 // commands tells whether the commands of r's client were recorded.
