@@ -84,16 +84,11 @@ func handoffVariant() impls.Variant {
 	}
 }
 
-// handoffExpectations are those of fair. Who was granted the lock by another's release has sent no command that took it, and the cause of
-// an overrun beside such a grant has no name yet.
+// handoffExpectations are those of fair.
 func handoffExpectations() expect.Table {
-	unnamed := "exclusive-use/unknown"
 	return waking(guarded()).With(expect.Table{
-		"crash-queue":      impls.Safe(),
-		"pubsub-cut":       impls.NotApplicable("waiters block on lists: there is no subscription to cut"),
-		"slow-work":        impls.Breaks(overrun).Or(unnamed),
-		"pause-holder":     impls.Breaks(overrun).Or(unnamed),
-		"blackhole-client": impls.Safe().Or(overrun, unnamed),
+		"crash-queue": impls.Safe(),
+		"pubsub-cut":  impls.NotApplicable("waiters block on lists: there is no subscription to cut"),
 	})
 }
 
