@@ -32,7 +32,7 @@ type Turnstile struct {
 // NewTurnstile makes one for the clients of one turn.
 func NewTurnstile() *Turnstile { return &Turnstile{keys: map[string]chan struct{}{}} }
 
-// of gives what a key's clients queue at: a channel with room for one, whose senders Go serves in the order in which they came.
+// of returns what a key's clients queue at: a channel with room for one, whose senders Go serves in the order in which they came.
 func (t *Turnstile) of(key string) chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -43,7 +43,7 @@ var _ servers.Provider = (*held)(nil)
 
 func hold(p servers.Provider) *held { return &held{Provider: p, bytes: &atomic.Int64{}} }
 
-// Start gives the servers of an earlier turn with the same needs, or starts some.
+// Start returns the servers of an earlier turn with the same needs, or starts some.
 func (h *held) Start(ctx context.Context, spec servers.Spec) (servers.Deployment, error) {
 	own := h.Name() != "url"
 	if own {
@@ -78,7 +78,7 @@ func (h *held) use(k *kept) *kept {
 // lockServers is what the harness calls the lock's servers.
 const lockServers = "lock"
 
-// current gives the lock's servers of the turn under way; nil before there are any.
+// current returns the lock's servers of the turn under way; nil before there are any.
 func (h *held) current() *kept {
 	h.mu.Lock()
 	defer h.mu.Unlock()

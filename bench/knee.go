@@ -25,7 +25,7 @@ const precision = 1.1
 // NewSearch begins at the lowest rate and tries none above the highest; 0 is no bound.
 func NewSearch(low, high float64) *Search { return &Search{next: low, low: low, high: high} }
 
-// Next gives the rate to try; ok is false when the search is over.
+// Next returns the rate to try; ok is false when the search is over.
 func (s *Search) Next() (rate float64, ok bool) { return s.next, !s.done }
 
 // Tell says whether the rate of Next stayed within the limit.
@@ -52,7 +52,7 @@ func (s *Search) Tell(within bool) {
 	}
 }
 
-// Found gives the knee, 0 when not even the lowest rate stayed within; open reports whether no rate that was tried was beyond.
+// Found returns the knee, 0 when not even the lowest rate stayed within; open reports whether no rate that was tried was beyond.
 func (s *Search) Found() (rate float64, open bool) { return s.within, s.within > 0 && s.beyond == 0 }
 
 // typicalSteps is how many rates a search tries, about.

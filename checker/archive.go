@@ -156,7 +156,7 @@ func (a *archive) broken(line uint32, format string, args ...any) error {
 	return fmt.Errorf("operation %d: %s: %w", line, msg, ErrAssumption)
 }
 
-// everybody gives the clients that did something.
+// everybody returns the clients that did something.
 func (a *archive) everybody() map[string]bool {
 	all := map[string]bool{}
 	for n := range uint32(a.clients.where.n) {
@@ -212,7 +212,7 @@ func (k *keyLog) records(from, to int64, each func(r *record)) {
 // one: a lease of seconds may span a million of them.
 const maxContext = 4096
 
-// between gives the operations on key whose interval meets [from, to], by call; when there are more than maxContext, those that meet a
+// between returns the operations on key whose interval meets [from, to], by call; when there are more than maxContext, those that meet a
 // narrower interval with the same middle.
 func (a *archive) between(key string, from, to int64) []history.Operation {
 	k := a.byName[key]

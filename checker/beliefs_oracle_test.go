@@ -31,7 +31,7 @@ func toldUntil(h history.Header, op history.Operation) (end, most int64) {
 	return end, end
 }
 
-// beliefsOf gives every belief of a mutex's record whose grants and other operations all have tokens and whose crashes are given by client, none later than
+// beliefsOf returns every belief of a mutex's record whose grants and other operations all have tokens and whose crashes are given by client, none later than
 // its client's last operation.
 func beliefsOf(h history.Header, ops []history.Operation, crash map[string]int64) (out []believed) {
 	for i, a := range ops {
@@ -91,7 +91,7 @@ func beliefsOf(h history.Header, ops []history.Operation, crash map[string]int64
 	return out
 }
 
-// longestOverlap gives the longest time for which two beliefs of a mutex surely overlap, and perhaps.
+// longestOverlap returns the longest time for which two beliefs of a mutex surely overlap, and perhaps.
 func longestOverlap(all []believed) (surely, perhaps int64) {
 	for i, a := range all {
 		for _, b := range all[:i] {

@@ -46,7 +46,7 @@ func (t table) write(b *testing.B) {
 	}
 }
 
-// String gives the table, and below it how time and memory grow from a million operations to ten.
+// String returns the table, and below it how time and memory grow from a million operations to ten.
 func (t table) String() string {
 	var s strings.Builder
 	s.WriteString("| operations | history | lockbench: operations/s | bytes/operation | plain Porcupine: operations/s | bytes/operation |\n|--:|---|--:|--:|--:|--:|\n")

@@ -118,7 +118,7 @@ func measure(b *testing.B, ops int, f func()) figure {
 	return out
 }
 
-// benchPorcupine gives the same history, unwindowed, to an owner-aware mutex.
+// benchPorcupine returns the same history, unwindowed, to an owner-aware mutex.
 func benchPorcupine(b *testing.B, c synth.Config, limit time.Duration) figure {
 	type input struct {
 		client  string

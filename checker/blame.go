@@ -56,7 +56,7 @@ func (d *docket) decide(judges []tallier) {
 	}
 }
 
-// blame gives the one rule without which there is an execution; 0 where there is one anyway, or none or several rules could be to blame.
+// blame returns the one rule without which there is an execution; 0 where there is one anyway, or none or several rules could be to blame.
 func (x *executions) blame(base rule, all bool) (broken rule, known bool) {
 	found := all
 	if (base != allRules || x.forgive) && !all {
@@ -84,7 +84,7 @@ func (x *executions) blame(base rule, all bool) (broken rule, known bool) {
 	return broken, true
 }
 
-// culprit gives the first operation that is alone to blame, or else the first that the rule is about.
+// culprit returns the first operation that is alone to blame, or else the first that the rule is about.
 func (x *executions) culprit(base, r rule) *record {
 	var first *record
 	for i := range x.effects {

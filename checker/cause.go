@@ -19,7 +19,7 @@ func attribute(v *Violation, ev *evidence) history.Cause {
 	return cause
 }
 
-// investigate gives the cause together with the scene that shows it.
+// investigate returns the cause together with the scene that shows it.
 func investigate(v *Violation, ev *evidence) (s *scene, cause history.Cause) {
 	margin := reach(v, ev)
 	for range widenings {
@@ -141,7 +141,7 @@ func (s *scene) tooManyCause(current []*hold) history.Cause {
 	return granted
 }
 
-// inForce gives the holds of the violation's clients that were in force at its instant, by the time of their grant.
+// inForce returns the holds of the violation's clients that were in force at its instant, by the time of their grant.
 func (s *scene) inForce(v *Violation, inForce func(*hold, int64) bool) []*hold {
 	var out []*hold
 	for _, h := range s.holds {
@@ -163,7 +163,7 @@ func compareGranted(a, b *hold) int {
 	return 0
 }
 
-// conflict tells whether two holds must not be in force at once. Of a semaphore any two may be the ones too many.
+// conflict reports whether two holds must not be in force at once. Of a semaphore any two may be the ones too many.
 func conflict(a, b *hold) bool {
 	return a.client() != b.client() && !(a.shared() && b.shared())
 }
@@ -324,7 +324,7 @@ func among(clients []string, holds ...*hold) (n int) {
 	return n
 }
 
-// usesMeet gives the first instant at which two holds were both in use.
+// usesMeet returns the first instant at which two holds were both in use.
 func usesMeet(a, b *hold) (int64, bool) {
 	for _, ua := range a.uses {
 		for _, ub := range b.uses {

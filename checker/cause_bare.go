@@ -20,10 +20,10 @@ func (p *pair) byAcceptedRelease() history.Cause {
 	return history.CauseUnknown
 }
 
-// bare tells whether operations are all that is known.
+// bare reports whether operations are all that is known.
 func (s *scene) bare() bool { return len(s.steps) == 0 && len(s.faults) == 0 }
 
-// acceptedLate tells whether the release of one hold was accepted although its lease was over before another was granted, which was
+// acceptedLate reports whether the release of one hold was accepted although its lease was over before another was granted, which was
 // in force from the release's call to its return.
 func acceptedLate(late, held *hold) bool {
 	r := late.release

@@ -73,7 +73,7 @@ func (p *pair) byServerClock() history.Cause {
 	return history.CauseUnknown
 }
 
-// strikes tells whether a fault fell between the two grants. A clock does harm at the instants at which it jumps,
+// strikes reports whether a fault fell between the two grants. A clock does harm at the instants at which it jumps,
 // which are the edges of its window; a server that is away, from its end to its return.
 func (p *pair) strikes(w *history.Window) bool {
 	inside := func(at int64) bool { return p.from() <= at && at <= p.to() }
@@ -83,7 +83,7 @@ func (p *pair) strikes(w *history.Window) bool {
 	return w.Start <= p.to() && w.Last() >= p.from()
 }
 
-// grantedOn tells whether the first hold rested on a node. Without commands it may have.
+// grantedOn reports whether the first hold rested on a node. Without commands it may have.
 func (p *pair) grantedOn(node int) bool {
 	if node < 0 || len(p.first.grants) == 0 {
 		return true
@@ -96,13 +96,13 @@ func (p *pair) grantedOn(node int) bool {
 	return p.failedOver()
 }
 
-// failedOver tells whether a replica was promoted before the second was granted: the one server that answers since is known to the clients by the
+// failedOver reports whether a replica was promoted before the second was granted: the one server that answers since is known to the clients by the
 // number of the one before it.
 func (p *pair) failedOver() bool {
 	return slices.ContainsFunc(p.faults, func(w history.Window) bool { return w.Fault == faultFailover && w.Confirmed && w.Start <= p.to() })
 }
 
-// has tells whether a fault of this name was confirmed between the two grants.
+// has reports whether a fault of this name was confirmed between the two grants.
 func (p *pair) has(fault string) bool {
 	for i := range p.faults {
 		w := &p.faults[i]
@@ -113,7 +113,7 @@ func (p *pair) has(fault string) bool {
 	return false
 }
 
-// skewed tells whether a client's wall clock was off in the time of the pair.
+// skewed reports whether a client's wall clock was off in the time of the pair.
 func (p *pair) skewed(client string) bool {
 	for i := range p.faults {
 		w := &p.faults[i]
@@ -124,7 +124,7 @@ func (p *pair) skewed(client string) bool {
 	return false
 }
 
-// crashed gives the instant at which a client died.
+// crashed returns the instant at which a client died.
 func (s *scene) crashed(client string) (int64, bool) {
 	for i := range s.faults {
 		if w := &s.faults[i]; w.Fault == faultCrashClient && w.Client == client && w.Confirmed {
@@ -152,7 +152,7 @@ func (s *scene) dropLost(w *history.Window) {
 	}
 }
 
-// fenceFell tells whether a grant that returned at an instant came with a fence no higher than one before.
+// fenceFell reports whether a grant that returned at an instant came with a fence no higher than one before.
 func (s *scene) fenceFell(at int64) bool {
 	highest := uint64(0)
 	for _, h := range s.holds {

@@ -31,7 +31,7 @@ func (p *pair) lastHoldBefore(st *step) *hold {
 	return nil
 }
 
-// between tells whether a step can have taken effect after the first grant and before the second.
+// between reports whether a step can have taken effect after the first grant and before the second.
 func (p *pair) between(s *step) bool {
 	after := p.first.acquire.Call
 	if n := len(p.first.grants); n > 0 {
@@ -40,7 +40,7 @@ func (p *pair) between(s *step) bool {
 	return s.latest() >= after && s.Sent <= p.to()
 }
 
-// concerns tells whether a step was on a key that the first hold rests on. Readers and writers may keep keys of their
+// concerns reports whether a step was on a key that the first hold rests on. Readers and writers may keep keys of their
 // own: there, only a call of the same mode touches the same one.
 func (p *pair) concerns(s *step) bool {
 	if s.during == history.Release && p.header.Kind == history.RW && s.mode != p.first.acquire.Mode {
@@ -114,7 +114,7 @@ func (p *pair) chainBack(own *hold, f *step) history.Cause {
 	return history.MisUnlock
 }
 
-// ownMark tells whether a key that is one holder's alone was still its own client's when f deleted it: nobody had taken it since, and the
+// ownMark reports whether a key that is one holder's alone was still its own client's when f deleted it: nobody had taken it since, and the
 // lease, counted from the last reply, had not ended.
 func (p *pair) ownMark(f *step) bool {
 	switch p.header.Kind {
@@ -155,12 +155,12 @@ func (s *scene) servedFrom(st *step) int64 {
 	return from
 }
 
-// deleted tells whether g took the key away that another client had taken before, without comparing.
+// deleted reports whether g took the key away that another client had taken before, without comparing.
 func deleted(taken, g *step) bool {
 	return g.effect == effectFree && g.wholeKey() && g.Client != taken.Client && g.Sent >= taken.latest()
 }
 
-// takesBack tells whether a step gave back, within the acquire that took it, a permit whose lease, counted from the last reply, had not ended.
+// takesBack reports whether a step gave back, within the acquire that took it, a permit whose lease, counted from the last reply, had not ended.
 func (p *pair) takesBack(f *step) bool {
 	if f.during != history.Acquire {
 		return false
@@ -175,7 +175,7 @@ func (p *pair) takesBack(f *step) bool {
 	return false
 }
 
-// elsewhen tells whether a step by which another took the key on the condition that it was free can have been before f's client took
+// elsewhen reports whether a step by which another took the key on the condition that it was free can have been before f's client took
 // it with own, which was under way until the lease that the step began had ended, or after f, beside which it ran. A delete that does not compare
 // proves nothing of whose key it was.
 func (s *scene) elsewhen(g, own, f *step) bool {
@@ -187,7 +187,7 @@ func (s *scene) elsewhen(g, own, f *step) bool {
 	return before || g.latest() >= f.Sent
 }
 
-// nothingToLease tells whether the client that took the key with g was told, before f was over, that there is no key to give a lease to: f deleted it, then.
+// nothingToLease reports whether the client that took the key with g was told, before f was over, that there is no key to give a lease to: f deleted it, then.
 func (s *scene) nothingToLease(g, f *step) bool {
 	return slices.ContainsFunc(s.steps, func(st step) bool {
 		lease := st.Name == "EXPIRE" || st.Name == "PEXPIRE"
@@ -195,20 +195,20 @@ func (s *scene) nothingToLease(g, f *step) bool {
 	})
 }
 
-// outlived tells whether a writer's release of a read-write lock removed something when its own lease had ended: then it was the next
+// outlived reports whether a writer's release of a read-write lock removed something when its own lease had ended: then it was the next
 // writer's.
 func (p *pair) outlived(own *hold, f *step) bool {
 	return p.header.Kind == history.RW && !own.shared() && !p.first.shared() && own != p.second && p.leaseOverBefore(f)
 }
 
-// leaseOverBefore tells whether the lease of the client that freed had certainly ended when the first asked. What it freed
+// leaseOverBefore reports whether the lease of the client that freed had certainly ended when the first asked. What it freed
 // afterwards, having stalled or waited on the network, was not its own.
 func (p *pair) leaseOverBefore(f *step) bool {
 	end, ok := p.leaseEnd(f.Client, f.Sent)
 	return ok && end <= p.first.granted()
 }
 
-// takenFrom tells whether another had begun to delete a hold's key before its own client deleted a key: of two deletes that both found
+// takenFrom reports whether another had begun to delete a hold's key before its own client deleted a key: of two deletes that both found
 // one, the later found another's.
 func (p *pair) takenFrom(own *hold, f *step) bool {
 	if len(own.grants) == 0 {
@@ -224,7 +224,7 @@ func (p *pair) takenFrom(own *hold, f *step) bool {
 	return false
 }
 
-// gone tells whether a fault took a hold's key from the server before the first was granted, who was the next to take it.
+// gone reports whether a fault took a hold's key from the server before the first was granted, who was the next to take it.
 func (p *pair) gone(own *hold) bool {
 	return slices.ContainsFunc(p.faults, func(w history.Window) bool {
 		_, takes := causeOf(w.Fault)
@@ -233,14 +233,14 @@ func (p *pair) gone(own *hold) bool {
 	})
 }
 
-// takenSince tells whether anybody but a client and the first holder took the key after an instant and before the first was granted.
+// takenSince reports whether anybody but a client and the first holder took the key after an instant and before the first was granted.
 func (p *pair) takenSince(since int64, client string) bool {
 	return slices.ContainsFunc(p.steps, func(st step) bool {
 		return st.takes() && since <= st.Sent && st.Sent < p.first.granted() && st.Client != client && st.Client != p.first.client()
 	})
 }
 
-// ranOutUnder tells whether a hold's lease ended on the server before the first was granted, while a delete of its own client
+// ranOutUnder reports whether a hold's lease ended on the server before the first was granted, while a delete of its own client
 // was still on its way: a server that was stopped found both in its queue, and what was deleted was the first's.
 func (p *pair) ranOutUnder(own *hold, f *step) bool {
 	if len(p.first.grants) == 0 || own.granted() > p.first.granted() {
@@ -283,7 +283,7 @@ func (p *pair) byLostReader() history.Cause {
 	return history.CauseUnknown
 }
 
-// foundGone tells whether the holder learnt within its lease that it held no more: from an extend, or from its release.
+// foundGone reports whether the holder learnt within its lease that it held no more: from an extend, or from its release.
 func (h *hold) foundGone() bool {
 	return h.lost > 0 && h.lost <= h.until || h.release != nil && h.release.Outcome == history.NotHeld && h.release.Return <= h.until
 }
@@ -331,7 +331,7 @@ func (p *pair) byOwnDelayedRelease() history.Cause {
 	return history.CauseUnknown
 }
 
-// shareToken tells whether two commands name the same token, which is any word beside their keys.
+// shareToken reports whether two commands name the same token, which is any word beside their keys.
 func shareToken(a, b *step) bool {
 	for _, word := range a.Args[min(len(a.Args), 1):] {
 		if len(word) >= tokenLength && !slices.Contains(redisKeys(&a.Command), word) && slices.Contains(b.Args, word) {
@@ -366,7 +366,7 @@ func (s *scene) wrongfulEndCause(v *Violation) history.Cause {
 	return s.acceptedReleaseCause(wronged)
 }
 
-// callAt gives the time of the second client's call that a violation is about, or else the violation's own.
+// callAt returns the time of the second client's call that a violation is about, or else the violation's own.
 func (s *scene) callAt(v *Violation) (from, to int64) {
 	for _, op := range s.ops {
 		ends := op.Op == history.Release || op.Op == history.Extend
@@ -387,7 +387,7 @@ func (s *scene) wronged(v *Violation, to int64) *hold {
 	return nil
 }
 
-// changes tells whether a step ended a hold or moved its end.
+// changes reports whether a step ended a hold or moved its end.
 func changes(s *step) bool {
 	return s.effect == effectFree && !s.implied || s.effect == effectLease || s.effect == effectOverwrite && s.during != history.Acquire
 }

@@ -57,7 +57,7 @@ func (p *pair) byReentry() history.Cause {
 	return history.CauseUnknown
 }
 
-// beliefEnded tells whether what the first was told when it was granted had ended before the second was granted, so that
+// beliefEnded reports whether what the first was told when it was granted had ended before the second was granted, so that
 // only what came after can have kept its belief up.
 func (p *pair) beliefEnded() bool {
 	end := until(p.header, &p.first.acquire)
@@ -67,7 +67,7 @@ func (p *pair) beliefEnded() bool {
 	return end <= p.second.start()
 }
 
-// wentInAgain tells whether the first client went in again, on its own count, while the second held.
+// wentInAgain reports whether the first client went in again, on its own count, while the second held.
 func (p *pair) wentInAgain() bool {
 	for _, h := range p.holds {
 		again := h != p.first && h.client() == p.first.client() && h.start() >= p.first.start() && h.start() < p.second.end()
@@ -79,7 +79,7 @@ func (p *pair) wentInAgain() bool {
 	return false
 }
 
-// stale tells whether a hold was taken without asking, when the client's lease had certainly ended.
+// stale reports whether a hold was taken without asking, when the client's lease had certainly ended.
 func (s *scene) stale(h *hold) bool {
 	if h.asked {
 		return false
@@ -88,7 +88,7 @@ func (s *scene) stale(h *hold) bool {
 	return ok && end <= h.acquire.Return
 }
 
-// overtaken tells whether a hold was taken without asking, when the client's lease may have ended and the server had granted the other, on the
+// overtaken reports whether a hold was taken without asking, when the client's lease may have ended and the server had granted the other, on the
 // condition that nobody held the lock: so it had ended.
 func (s *scene) overtaken(h, other *hold) bool {
 	outer := s.outer(h)
@@ -150,7 +150,7 @@ func (s *scene) ttl(st *step) int64 {
 	return st.ttl
 }
 
-// grantedBlindly tells whether the second grant took the key without asking whether it was there.
+// grantedBlindly reports whether the second grant took the key without asking whether it was there.
 func (p *pair) grantedBlindly() bool {
 	for _, g := range p.second.grants {
 		if g.effect == effectOverwrite {
@@ -172,7 +172,7 @@ func (p *pair) byBlindGrant() history.Cause {
 	return history.DoubleGrant
 }
 
-// byClientClock tells whether a grant was decided by a time that the client sent along.
+// byClientClock reports whether a grant was decided by a time that the client sent along.
 func (p *pair) byClientClock(h *hold) bool {
 	return slices.ContainsFunc(h.grants, func(g *step) bool { return endingTime(g) != "" })
 }
@@ -202,7 +202,7 @@ func (p *pair) byNothing() history.Cause {
 	return history.CauseUnknown
 }
 
-// sameOwner tells whether two scripts were called with the same arguments for the same keys: the same owner id.
+// sameOwner reports whether two scripts were called with the same arguments for the same keys: the same owner id.
 func sameOwner(a, b *step) bool {
 	words := 0
 	for i, arg := range a.Args {

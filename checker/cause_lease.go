@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// ranOut tells whether the server can have ended the first hold by itself before the second was granted.
+// ranOut reports whether the server can have ended the first hold by itself before the second was granted.
 func (p *pair) ranOut() bool {
 	end, ok := p.serverEnd()
 	return ok && end <= p.to()
@@ -47,14 +47,14 @@ func (p *pair) lastSet(asked func(*step) bool) (last *step) {
 	return last
 }
 
-// gaveBack tells whether the first client itself freed what it had set a lease for, of several keys that it held.
+// gaveBack reports whether the first client itself freed what it had set a lease for, of several keys that it held.
 func (p *pair) gaveBack(set *step) bool {
 	return slices.ContainsFunc(p.steps, func(st step) bool {
 		return st.effect == effectFree && st.Client == p.first.client() && samePlace(&st, set) && set.Sent < st.Sent && st.Sent <= p.to()
 	})
 }
 
-// samePlace tells whether two steps were on the same Redis key of the same node.
+// samePlace reports whether two steps were on the same Redis key of the same node.
 func samePlace(a, b *step) bool {
 	return a.Node == b.Node && share(redisKeys(&a.Command), redisKeys(&b.Command))
 }
@@ -102,7 +102,7 @@ func endingTime(st *step) string {
 	return ""
 }
 
-// sets tells whether a step set the lease of the first hold: its own grant or renewal, or the renewal of another that
+// sets reports whether a step set the lease of the first hold: its own grant or renewal, or the renewal of another that
 // did not compare, and that has no hold of its own to renew.
 func (p *pair) sets(st *step) bool {
 	if st.Client == p.first.client() {
@@ -111,7 +111,7 @@ func (p *pair) sets(st *step) bool {
 	return st.effect == effectLease && st.during != history.Acquire && p.holdOf(st) == nil && !p.justGranted(st)
 }
 
-// justGranted tells whether a step's client had been granted the lock and was still to be told: a watchdog may be quicker than the call that
+// justGranted reports whether a step's client had been granted the lock and was still to be told: a watchdog may be quicker than the call that
 // started it.
 func (s *scene) justGranted(st *step) bool {
 	return slices.ContainsFunc(s.holds, func(h *hold) bool {
@@ -151,7 +151,7 @@ func (p *pair) byInnerRelease() history.Cause {
 	return history.CauseUnknown
 }
 
-// leaseOver tells whether the first hold was over when the second was granted: by the server's count or, where no
+// leaseOver reports whether the first hold was over when the second was granted: by the server's count or, where no
 // command shows it, by what its holder had been told.
 func (p *pair) leaseOver() bool {
 	if len(p.first.grants) > 0 || p.outer(p.first) != nil {
@@ -160,12 +160,12 @@ func (p *pair) leaseOver() bool {
 	return p.first.until <= p.second.start()
 }
 
-// believedTooLong tells whether the first holder was told of a lease longer than the server's.
+// believedTooLong reports whether the first holder was told of a lease longer than the server's.
 func (p *pair) believedTooLong() bool {
 	return p.first.end() > p.second.start()
 }
 
-// renewalsStopped tells whether the first hold had been renewed by itself and then was not, while its client was
+// renewalsStopped reports whether the first hold had been renewed by itself and then was not, while its client was
 // neither paused nor dead.
 func (p *pair) renewalsStopped() bool {
 	end, ok := p.serverEnd()
@@ -175,7 +175,7 @@ func (p *pair) renewalsStopped() bool {
 	return p.renewing(end) && !p.stalled(end)
 }
 
-// renewing tells whether the first holder tried to renew the hold, before its lease ended or too late, and not what it was granted anew after that.
+// renewing reports whether the first holder tried to renew the hold, before its lease ended or too late, and not what it was granted anew after that.
 func (p *pair) renewing(end int64) bool {
 	anew := never
 	for _, h := range p.holds {
@@ -186,7 +186,7 @@ func (p *pair) renewing(end int64) bool {
 	return slices.ContainsFunc(p.first.renewals, func(r history.Operation) bool { return r.Call < anew })
 }
 
-// stalled tells whether the first client was kept from renewing around the end of its lease.
+// stalled reports whether the first client was kept from renewing around the end of its lease.
 func (p *pair) stalled(end int64) bool {
 	for i := range p.faults {
 		w := &p.faults[i]

@@ -53,7 +53,7 @@ func (s *scene) stuckCause(v *Violation) history.Cause {
 	return history.CauseUnknown
 }
 
-// inOwnWay tells whether a client that waits took back, while it waited, what a request of its own had been granted that it saw no reply of: it stands
+// inOwnWay reports whether a client that waits took back, while it waited, what a request of its own had been granted that it saw no reply of: it stands
 // in its own way, however often it asks.
 func (s *scene) inOwnWay(v *Violation) bool {
 	var unseen *step
@@ -142,7 +142,7 @@ func (s *scene) blame(left leftover, at int64) history.Cause {
 	return s.leftoverCause(left, at)
 }
 
-// grantedWithin tells whether anybody was granted the lock while the violation lasted.
+// grantedWithin reports whether anybody was granted the lock while the violation lasted.
 func (s *scene) grantedWithin(v *Violation) bool {
 	return slices.ContainsFunc(s.holds, func(h *hold) bool { return v.At <= h.start() && h.granted() <= plus(v.At, v.Lasted) })
 }
@@ -218,14 +218,14 @@ func (s *scene) apply(k *leftover, st *step) {
 	}
 }
 
-// follows tells whether the key was taken after a step that freed it, though it was asked for before: the two were under way
+// follows reports whether the key was taken after a step that freed it, though it was asked for before: the two were under way
 // together, the key was the freeing client's, and the taker's condition was that nobody held it.
 func (k *leftover) follows(free *step) bool {
 	return k.taker != nil && k.taker.effect == effectCreate && k.before != nil && k.before.Client == free.Client &&
 		k.taker.Client != free.Client && free.Sent <= k.taker.latest()
 }
 
-// mayTake tells whether a command whose reply was not seen is one that takes a lock, not one that sets a lease.
+// mayTake reports whether a command whose reply was not seen is one that takes a lock, not one that sets a lease.
 func mayTake(st *step) bool {
 	return st.script() || st.Name == "SET" || st.Name == "SETNX" || st.Name == "GETSET"
 }
@@ -271,14 +271,14 @@ func (s *scene) grantedBy(st *step) *hold {
 	return nil
 }
 
-// jumped tells whether a server's clock was set before an instant.
+// jumped reports whether a server's clock was set before an instant.
 func (s *scene) jumped(at int64) bool {
 	return slices.ContainsFunc(s.faults, func(w history.Window) bool {
 		return w.Fault == faultJumpClock && w.Confirmed && w.Start <= at
 	})
 }
 
-// neverGranted tells whether nobody was ever granted the lock in the mode that the violation's clients asked for, though
+// neverGranted reports whether nobody was ever granted the lock in the mode that the violation's clients asked for, though
 // the server answered them. An acquire of unknown outcome may have been granted, unless the
 // commands show that no key was left by it; a single refusal is no rule.
 func (s *scene) neverGranted(v *Violation) bool {
@@ -295,7 +295,7 @@ func (s *scene) neverGranted(v *Violation) bool {
 	return refusals > 1
 }
 
-// leftByDead tells whether somebody had died by the end of a violation who had asked for the lock. He may have left what keeps one mode out and not
+// leftByDead reports whether somebody had died by the end of a violation who had asked for the lock. He may have left what keeps one mode out and not
 // the other: a violation may be about whatever its clients ever asked for, then, and not only about what they asked for while it lasted.
 func (s *scene) leftByDead(v *Violation) bool {
 	return slices.ContainsFunc(s.faults, func(w history.Window) bool {
@@ -303,12 +303,12 @@ func (s *scene) leftByDead(v *Violation) bool {
 	})
 }
 
-// underWay tells whether an operation was under way while a violation lasted.
+// underWay reports whether an operation was under way while a violation lasted.
 func underWay(v *Violation, op *history.Operation) bool {
 	return op.Call <= plus(v.At, v.Lasted) && v.At <= op.Return
 }
 
-// refusedBefore tells whether the lock was refused before anybody can have taken it, when the one that may have is a request that no
+// refusedBefore reports whether the lock was refused before anybody can have taken it, when the one that may have is a request that no
 // reply was seen of, and nobody was ever granted the lock.
 func (s *scene) refusedBefore(taker *step) bool {
 	if taker.effect != effectMaybe || s.granted() {
@@ -326,7 +326,7 @@ func (s *scene) refusedBefore(taker *step) bool {
 	return false
 }
 
-// granted tells whether anybody was ever granted the lock, in whatever mode.
+// granted reports whether anybody was ever granted the lock, in whatever mode.
 func (s *scene) granted() bool {
 	return s.everGranted(history.Exclusive) || s.everGranted(history.Shared)
 }
@@ -345,7 +345,7 @@ func (s *scene) refusals(op *history.Operation) (n int) {
 	return n
 }
 
-// deadWaiter tells whether a client died while it waited for the lock, before an instant.
+// deadWaiter reports whether a client died while it waited for the lock, before an instant.
 func (s *scene) deadWaiter(at int64) bool {
 	return slices.ContainsFunc(s.ops, func(op history.Operation) bool {
 		died, dead := s.crashed(op.Client)
@@ -353,7 +353,7 @@ func (s *scene) deadWaiter(at int64) bool {
 	})
 }
 
-// keyAlone tells whether clients were refused for longer than a lease by plain commands on one key. There is no queue then that a
+// keyAlone reports whether clients were refused for longer than a lease by plain commands on one key. There is no queue then that a
 // dead client may stand in: it left the key, and left it without a lease.
 func (s *scene) keyAlone(v *Violation) bool {
 	refused := 0
@@ -370,7 +370,7 @@ func (s *scene) keyAlone(v *Violation) bool {
 	return refused > 1 && v.Lasted > s.header.Lease
 }
 
-// asleep tells whether a client waited through the violation and hardly asked, and nothing kept it from asking.
+// asleep reports whether a client waited through the violation and hardly asked, and nothing kept it from asking.
 func (s *scene) asleep(v *Violation) bool {
 	return slices.ContainsFunc(s.ops, func(op history.Operation) bool {
 		waits := op.Op == history.Acquire && slices.Contains(v.Clients, op.Client) && op.Call <= v.At && op.Return >= v.At+v.Lasted
@@ -389,14 +389,14 @@ func (s *scene) silence(client string, from, to int64) (longest int64) {
 	return max(longest, to-last)
 }
 
-// askedIn tells whether an acquire sent any command: else the record of commands does not cover it.
+// askedIn reports whether an acquire sent any command: else the record of commands does not cover it.
 func (s *scene) askedIn(op history.Operation) bool {
 	return slices.ContainsFunc(s.steps, func(st step) bool {
 		return st.Client == op.Client && op.Call <= st.Sent && st.Sent <= op.Return
 	})
 }
 
-// hindered tells whether a fault was done to a client at an instant.
+// hindered reports whether a fault was done to a client at an instant.
 func (s *scene) hindered(client string, at int64) bool {
 	return slices.ContainsFunc(s.faults, func(w history.Window) bool {
 		return w.Client == client && w.Fault != faultSkewClient && w.Start <= at && at < w.Last()

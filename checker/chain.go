@@ -112,7 +112,7 @@ func (c *chain) then(from way, w *record, unsure bool) way {
 	return to
 }
 
-// continued gives every way from one that ends with w; with nil, every way on by writes of unknown outcome.
+// continued returns every way from one that ends with w; with nil, every way on by writes of unknown outcome.
 func (c *chain) continued(from way, w *record, tries *int, seen map[string]bool, each func(way)) {
 	if *tries--; *tries < 0 {
 		return
@@ -148,7 +148,7 @@ func (c *chain) continued(from way, w *record, tries *int, seen map[string]bool,
 	}
 }
 
-// may tells whether an accepted write may be the next.
+// may reports whether an accepted write may be the next.
 func (c *chain) may(from way, r *record) bool {
 	if slices.Contains(from.placed, r) || from.started && c.read(r) != from.value {
 		return false
@@ -158,7 +158,7 @@ func (c *chain) may(from way, r *record) bool {
 	})
 }
 
-// ending gives a way that ends with a value, by writes of unknown outcome if need be.
+// ending returns a way that ends with a value, by writes of unknown outcome if need be.
 func (c *chain) ending(value int64) (way, bool) {
 	for _, from := range c.ways {
 		if !from.started || from.value == value {

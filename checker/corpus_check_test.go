@@ -52,7 +52,7 @@ func TestCheckOfTheCorpus(t *testing.T) {
 	}
 }
 
-// follows tells whether a history shows another violation besides the one it is labelled with: a client that outlives its
+// follows reports whether a history shows another violation besides the one it is labelled with: a client that outlives its
 // lease is how most mis-unlocks begin.
 func follows(name string, cause history.Cause) bool {
 	return cause == history.LeaseOverrun && (len(name) > 10 && name[:10] == "mis-unlock" || name == "reader-evicted/rw-pair-stalled-reader")

@@ -16,7 +16,7 @@ type dictionary struct {
 
 const nameBlock = 1 << 18
 
-// number gives the number of s.
+// number returns the number of s.
 func (n *dictionary) number(s string) uint32 {
 	if 4*n.where.n >= 3*len(n.table) {
 		n.grow()
@@ -37,7 +37,7 @@ func (n *dictionary) number(s string) uint32 {
 // slot is where the search for a string starts.
 func (n *dictionary) slot(hash uint32) int { return int(hash) & (len(n.table) - 1) }
 
-// text gives the string of a number.
+// text returns the string of a number.
 func (n *dictionary) text(id uint32) string { return string(n.bytes(id)) }
 
 func (n *dictionary) bytes(id uint32) []byte {

@@ -204,7 +204,7 @@ func (g *generator) step(client int) {
 	g.ops = append(g.ops, op)
 }
 
-// acquire tells whether there is something to record: settings without refusals have locks that wait.
+// acquire reports whether there is something to record: settings without refusals have locks that wait.
 func (g *generator) acquire(client int, op *history.Operation) bool {
 	op.Op = history.Acquire
 	if g.depth[client] == 0 {

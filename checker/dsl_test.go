@@ -104,7 +104,7 @@ func verdictOf(t testing.TB, in Input, ops []history.Operation, opt Options) *Ve
 	return v
 }
 
-// property gives the judgement of one property.
+// property returns the judgement of one property.
 func (v *Verdict) property(name history.Property) Property {
 	for _, p := range v.Properties {
 		if p.Name == name {

@@ -47,20 +47,20 @@ func (s *step) latest() int64 {
 	return s.Replied
 }
 
-// takes tells whether the step made its client a holder.
+// takes reports whether the step made its client a holder.
 func (s *step) takes() bool { return s.effect == effectCreate || s.effect == effectOverwrite }
 
-// wholeKey tells whether a freeing step took the key away for everybody, not only the caller's part of it.
+// wholeKey reports whether a freeing step took the key away for everybody, not only the caller's part of it.
 func (s *step) wholeKey() bool { return s.Name == "DEL" || s.Name == "UNLINK" || s.Name == "GETDEL" }
 
-// script tells whether the command is a Lua script.
+// script reports whether the command is a Lua script.
 func (s *step) script() bool { return isScript(s.Name) }
 
 func isScript(name string) bool {
 	return strings.HasPrefix(name, "EVAL") || strings.HasPrefix(name, "FCALL")
 }
 
-// redisKeys gives the Redis keys that a command names. A script that declares none is taken to name all its arguments.
+// redisKeys returns the Redis keys that a command names. A script that declares none is taken to name all its arguments.
 func redisKeys(c *history.Command) []string {
 	switch {
 	case len(c.Args) == 0:
@@ -200,7 +200,7 @@ func containsAny(s string, words ...string) bool {
 	return false
 }
 
-// when gives e when the condition of the command held, or when no reply tells; else that it was refused.
+// when returns e when the condition of the command held, or when no reply tells; else that it was refused.
 func when(held bool, e effect) effect {
 	if held {
 		return e
@@ -208,7 +208,7 @@ func when(held bool, e effect) effect {
 	return effectRefuse
 }
 
-// positive tells whether a reply is an integer above zero.
+// positive reports whether a reply is an integer above zero.
 func positive(reply string) bool {
 	n, err := strconv.ParseInt(reply, 10, 64)
 	return err == nil && n > 0

@@ -25,10 +25,10 @@ type evidence struct {
 
 // operationIndex finds operations by key and time.
 type operationIndex interface {
-	// between gives the operations on key whose [Call, Return] meets [from, to], by call. When they are very many it gives those
+	// between returns the operations on key whose [Call, Return] meets [from, to], by call. When they are very many it gives those
 	// around the middle.
 	between(key string, from, to int64) []history.Operation
-	// granted tells whether anybody was ever granted key in a mode.
+	// granted reports whether anybody was ever granted key in a mode.
 	granted(key string, mode history.Mode) bool
 }
 
@@ -69,12 +69,12 @@ func count(commands []history.Command) map[string]int {
 	return n
 }
 
-// operations gives the operations on key whose interval meets [from, to], by call.
+// operations returns the operations on key whose interval meets [from, to], by call.
 func (e *evidence) operations(key string, from, to int64) []history.Operation {
 	return e.index.between(key, from, to)
 }
 
-// commandsOf gives the commands that client sent in [from, to], by time sent.
+// commandsOf returns the commands that client sent in [from, to], by time sent.
 func (e *evidence) commandsOf(client string, from, to int64) []history.Command {
 	list := e.commands[client]
 	lo, _ := slices.BinarySearchFunc(list, from, func(c history.Command, t int64) int { return cmp.Compare(c.Sent, t) })
@@ -85,7 +85,7 @@ func (e *evidence) commandsOf(client string, from, to int64) []history.Command {
 	return list[lo:hi]
 }
 
-// commandsOn gives the commands of all clients that were sent in [from, to] and name key, by time sent. A lock may prefix or
+// commandsOn returns the commands of all clients that were sent in [from, to] and name key, by time sent. A lock may prefix or
 // suffix its keys, so a command names key when an argument contains it.
 func (e *evidence) commandsOn(key string, from, to int64) []history.Command {
 	var out []history.Command
@@ -102,10 +102,10 @@ func (e *evidence) commandsOn(key string, from, to int64) []history.Command {
 	return out
 }
 
-// everGranted tells whether any acquire of key in a mode was granted in the whole run.
+// everGranted reports whether any acquire of key in a mode was granted in the whole run.
 func (e *evidence) everGranted(key string, mode history.Mode) bool { return e.index.granted(key, mode) }
 
-// names tells whether an argument of the command contains key.
+// names reports whether an argument of the command contains key.
 func names(c history.Command, key string) bool {
 	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.Contains(arg, key) })
 }

@@ -45,7 +45,7 @@ func (u *exclusiveUse) called(r *record) {
 	u.opportunity(u.d, r.call, r.ret)
 }
 
-// sections gives the uses and the holds that they were done under.
+// sections returns the uses and the holds that they were done under.
 func (u *exclusiveUse) sections(i interval, with []interval) []history.Operation {
 	var out []history.Operation
 	for _, w := range append(with, i) {
@@ -58,7 +58,7 @@ func (u *exclusiveUse) returned(*record) {}
 
 func (u *exclusiveUse) done() {}
 
-// holdAround gives the hold under which r's client did r: its last grant before r and what followed it; r alone when there is none.
+// holdAround returns the hold under which r's client did r: its last grant before r and what followed it; r alone when there is none.
 func (d *docket) holdAround(r *record) []history.Operation {
 	var grant *record
 	back := max(d.a.header.Lease, 1_000_000)

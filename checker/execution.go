@@ -73,7 +73,7 @@ type state struct {
 	t      instants
 }
 
-// newExecutions gives nil where a key's operations are too many to be searched, or where faults changed the server's data.
+// newExecutions returns nil where a key's operations are too many to be searched, or where faults changed the server's data.
 func newExecutions(d *docket) *executions {
 	x := &executions{h: d.a.header, keep: never}
 	if x.h.Lease > 0 {
@@ -125,7 +125,7 @@ func newExecutions(d *docket) *executions {
 	return x
 }
 
-// excused tells whether the header lets a refusal do without a hold.
+// excused reports whether the header lets a refusal do without a hold.
 func (x *executions) excused(b *effectOf) bool {
 	if b.r.outcome != history.Busy {
 		return false
@@ -142,7 +142,7 @@ func (x *executions) excused(b *effectOf) bool {
 	})
 }
 
-// exist tells whether there is an execution that obeys some rules; known is false when the search was given up.
+// exist reports whether there is an execution that obeys some rules; known is false when the search was given up.
 func (x *executions) exist(rules rule) (found, known bool) { return x.existWithout(rules, -1) }
 
 func (x *executions) existWithout(rules rule, exempt int) (found, known bool) {
@@ -246,7 +246,7 @@ func (x *executions) take(s state, i int) bool {
 	return x.release(s, e, v)
 }
 
-// conflicts tells whether a hold keeps a grant from being given.
+// conflicts reports whether a hold keeps a grant from being given.
 func (x *executions) conflicts(e, held *effectOf) bool {
 	switch x.h.Kind {
 	case history.Reentrant:
@@ -260,7 +260,7 @@ func (x *executions) conflicts(e, held *effectOf) bool {
 	return true
 }
 
-// refuses tells whether the state refuses: shared and exclusive locks may count the client's own hold as any other, and whether a re-entrant one may
+// refuses reports whether the state refuses: shared and exclusive locks may count the client's own hold as any other, and whether a re-entrant one may
 // refuse its owner is not judged here.
 func (x *executions) refuses(s state, e *effectOf) bool {
 	n := 0
@@ -301,7 +301,7 @@ func (x *executions) grant(s state, i, v int) bool {
 	return x.search(s)
 }
 
-// renewed gives the holds with those of a re-entrant lock's client renewed.
+// renewed returns the holds with those of a re-entrant lock's client renewed.
 func (x *executions) renewed(s state, e *effectOf, v int) []inForce {
 	out := slices.Clone(s.holds)
 	for n := range out {
@@ -312,7 +312,7 @@ func (x *executions) renewed(s state, e *effectOf, v int) []inForce {
 	return out
 }
 
-// means tells whether an operation may mean a hold: that with its token or, where one of them has none, any of its client that was asked for before, of
+// means reports whether an operation may mean a hold: that with its token or, where one of them has none, any of its client that was asked for before, of
 // its mode where it names one.
 func (x *executions) means(e *effectOf, acquire int) bool {
 	a := &x.effects[acquire]
@@ -325,7 +325,7 @@ func (x *executions) means(e *effectOf, acquire int) bool {
 	return a.r.call <= e.r.call && (!e.r.modeNamed || a.r.mode == e.r.mode)
 }
 
-// elsewhere tells whether an operation may mean a hold that is open by the record and not in force.
+// elsewhere reports whether an operation may mean a hold that is open by the record and not in force.
 func (x *executions) elsewhere(s state, e *effectOf) bool {
 	for i := range x.effects {
 		open := x.effects[i].r.granted() && s.placed&(1<<i) != 0 && s.ended&(1<<i) == 0 && x.means(e, i)
@@ -336,7 +336,7 @@ func (x *executions) elsewhere(s state, e *effectOf) bool {
 	return false
 }
 
-// missing tells whether the hold that an answer says is gone is not in force.
+// missing reports whether the hold that an answer says is gone is not in force.
 func (x *executions) missing(s state, e *effectOf) bool {
 	own := slices.ContainsFunc(s.holds, func(h inForce) bool { return x.means(e, h.effect) })
 	return !own || x.h.Kind != history.Reentrant && x.elsewhere(s, e)

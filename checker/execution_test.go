@@ -6,7 +6,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// executionsOf gives the search of a history of one key.
+// executionsOf returns the search of a history of one key.
 func executionsOf(t *testing.T, in Input, ops []history.Operation) *executions {
 	t.Helper()
 	in.Header.Permits = max(in.Header.Permits, 1)

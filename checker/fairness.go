@@ -57,12 +57,12 @@ func (f *fairness) returned(r *record) {
 	}
 }
 
-// overtaken tells whether w certainly stood in the queue when r was called, which has been granted first.
+// overtaken reports whether w certainly stood in the queue when r was called, which has been granted first.
 func (f *fairness) overtaken(w, r *record) bool {
 	return w.call < r.call && !f.d.ev.excused(f.d.clientName(w), w.call, r.ret) && f.queued(w, r.call, r.ret)
 }
 
-// queued tells whether w had a reply to its first request by an instant, and asked again in time until another.
+// queued reports whether w had a reply to its first request by an instant, and asked again in time until another.
 func (f *fairness) queued(w *record, by, until int64) bool {
 	last := int64(-1)
 	for _, c := range f.d.ev.commandsOf(f.d.clientName(w), w.call, until) {
@@ -80,7 +80,7 @@ func (f *fairness) queued(w *record, by, until int64) bool {
 	return last >= 0 && !f.lapsed(last, until)
 }
 
-// lapsed tells whether a place may have ended between two instants.
+// lapsed reports whether a place may have ended between two instants.
 func (f *fairness) lapsed(from, to int64) bool {
 	lease := f.d.a.header.Lease
 	return lease > 0 && to-from > lease/2

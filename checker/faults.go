@@ -18,7 +18,7 @@ const (
 	faultDelayReply   = "delay-reply"
 )
 
-// metFault tells whether any confirmed fault meets [from, to].
+// metFault reports whether any confirmed fault meets [from, to].
 func (e *evidence) metFault(from, to int64) bool {
 	if len(e.faults) == 0 {
 		return false
@@ -33,7 +33,7 @@ func (e *evidence) metFault(from, to int64) bool {
 	return n > 0 && e.faultsEnd[n-1] >= from
 }
 
-// excused tells whether a confirmed fault of a client, or of a node that its commands went to, meets [from, to]. A fault elsewhere excuses nothing.
+// excused reports whether a confirmed fault of a client, or of a node that its commands went to, meets [from, to]. A fault elsewhere excuses nothing.
 func (e *evidence) excused(client string, from, to int64) bool {
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
 		return w.Confirmed && w.Start <= to && w.Last() >= from && e.concerns(&w, client, from, to)
@@ -47,7 +47,7 @@ func (e *evidence) serverFault(client string, from, to int64) bool {
 	})
 }
 
-// concerns tells whether a fault was done to a client, or to a node that it sent commands to in [from, to]. Without a node it was done to all of them, and where no
+// concerns reports whether a fault was done to a client, or to a node that it sent commands to in [from, to]. Without a node it was done to all of them, and where no
 // commands are recorded a node is taken to have been asked.
 func (e *evidence) concerns(w *history.Window, client string, from, to int64) bool {
 	if w.Client != "" {
@@ -56,14 +56,14 @@ func (e *evidence) concerns(w *history.Window, client string, from, to int64) bo
 	return w.Node < 0 || len(e.commands) == 0 || slices.ContainsFunc(e.commandsOf(client, from, to), func(c history.Command) bool { return c.Node == w.Node })
 }
 
-// struck tells whether a confirmed fault of a server, or of a client that takes part, meets [from, to].
+// struck reports whether a confirmed fault of a server, or of a client that takes part, meets [from, to].
 func (e *evidence) struck(from, to int64) bool {
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
 		return w.Confirmed && w.Start <= to && w.Last() >= from && (w.Client == "" || e.takesPart == nil || e.takesPart[w.Client])
 	})
 }
 
-// unavailable gives the latest instant, up to t, until which a client could not be served for a reason that is not the lock's: the
+// unavailable returns the latest instant, up to t, until which a client could not be served for a reason that is not the lock's: the
 // node was down or out of reach, the client waited for the one message that was held up, or the client itself was stopped or dead.
 func (e *evidence) unavailable(client string, t int64) (last int64, ok bool) {
 	last = math.MinInt64

@@ -62,7 +62,7 @@ func (f *fencingOrder) returned(r *record) {
 	f.remember(r, fence)
 }
 
-// highestBefore gives the highest fence among the grants that certainly came before r.
+// highestBefore returns the highest fence among the grants that certainly came before r.
 func (f *fencingOrder) highestBefore(r *record) fenced {
 	by := r.call // returned before this instant
 	if h := f.d.a.header; h.Kind != history.Semaphore || h.Permits < 2 {
@@ -83,7 +83,7 @@ func (f *fencingOrder) highestBefore(r *record) fenced {
 	return f.recent[n-1]
 }
 
-// twin gives a recent grant with the same fence.
+// twin returns a recent grant with the same fence.
 func (f *fencingOrder) twin(r *record, fence uint64) *record {
 	for i := len(f.recent) - 1; i >= 0 && f.recent[i].ret >= r.call; i-- {
 		if f.d.k.detailOf(f.recent[i].r).fence == fence {

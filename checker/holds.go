@@ -109,7 +109,7 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 	return nil
 }
 
-// crashes gives the instants of confirmed crashes by client number; of clients that did nothing there are none.
+// crashes returns the instants of confirmed crashes by client number; of clients that did nothing there are none.
 func (e *evidence) crashes(a *archive) map[uint32][]int64 {
 	at := map[string][]int64{}
 	for _, w := range e.faults {
@@ -160,7 +160,7 @@ func (p *holdPass) step(r *record) error {
 	return nil
 }
 
-// find gives the open hold that an operation belongs to, nil if there is none, and remembers it.
+// find returns the open hold that an operation belongs to, nil if there is none, and remembers it.
 func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 	token := p.k.tokenOf(r)
 	var found, left *openHold
@@ -186,7 +186,7 @@ func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 	return found
 }
 
-// told gives until when the answer r protects its holder: for certain, and perhaps.
+// told returns until when the answer r protects its holder: for certain, and perhaps.
 func (p *holdPass) told(r *record) (until, doubt int64) {
 	h, d := p.a.header, p.k.detailOf(r)
 	switch {
@@ -256,7 +256,7 @@ func (p *holdPass) forget(who *clientHolds, now int64) {
 	who.open = kept
 }
 
-// takeEarly gives a hold the extends by its token that were called before its acquire returned: a watchdog may be quicker than the call that started it.
+// takeEarly returns a hold the extends by its token that were called before its acquire returned: a watchdog may be quicker than the call that started it.
 func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	for _, x := range who.early {
 		if p.k.tokenOf(x) == h.token && x.ret >= r.call && h.token != 0 {
@@ -420,7 +420,7 @@ func (p *holdPass) use(who *clientHolds, r *record) {
 	}
 }
 
-// manyMayHold tells whether a hold of the mode may be one of several.
+// manyMayHold reports whether a hold of the mode may be one of several.
 func manyMayHold(h history.Header, m history.Mode) bool {
 	return h.Kind == history.RW && m == history.Shared || h.Kind == history.Semaphore && h.Permits > 1
 }
@@ -598,7 +598,7 @@ func (k *keyLog) perhaps(d *detail) int64 {
 // from is the earliest instant at which the server can have given what r was granted.
 func (k *keyLog) from(r *record) int64 { return max(r.call, k.asked(r)) }
 
-// holdOf gives the detail of the hold that an operation belongs to or begins, nil if there is none.
+// holdOf returns the detail of the hold that an operation belongs to or begins, nil if there is none.
 func (d *docket) holdOf(r *record) *detail {
 	if n := d.a.holdOf[r.line-1]; n != 0 {
 		return d.k.details.at(int(n) - 1)

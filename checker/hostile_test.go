@@ -25,7 +25,7 @@ func TestHundredThousandClients(t *testing.T) {
 	}
 }
 
-// TestIDsAreForPeople gives every operation the same id, or none: the judgement is the same, and stories carry what the file has.
+// TestIDsAreForPeople returns every operation the same id, or none: the judgement is the same, and stories carry what the file has.
 func TestIDsAreForPeople(t *testing.T) {
 	ops := parse(t, "a acquire -9 -8 ok\nb acquire -7 -6 ok")
 	for i := range ops {

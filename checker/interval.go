@@ -2,7 +2,7 @@ package checker
 
 import "math"
 
-// Confidence gives the Clopper–Pearson interval for a rate at 95 %: the rates at which k or more, and k or fewer, violations among
+// Confidence returns the Clopper–Pearson interval for a rate at 95 %: the rates at which k or more, and k or fewer, violations among
 // n opportunities have a chance of 2.5 %. With k = 0 the interval is one-sided, at 5 %, so that the upper bound is close
 // to 3/n. C. J. Clopper, E. S. Pearson: The use of confidence or fiducial limits, Biometrika 26 (1934).
 func Confidence(k, n int) [2]float64 {

@@ -96,13 +96,13 @@ func increased(counts map[string]int, name string, n int) map[string]int {
 	return counts
 }
 
-// clientName gives the name of a record's client.
+// clientName returns the name of a record's client.
 func (d *docket) clientName(r *record) string { return d.a.clients.text(r.client) }
 
 // operation makes the operation of a record.
 func (d *docket) operation(r *record) history.Operation { return d.a.operation(d.k, r) }
 
-// episode gives what a client did with one hold: from the grant, or the operation r that stands for one, to the release that
+// episode returns what a client did with one hold: from the grant, or the operation r that stands for one, to the release that
 // ended it. What lies between, refusals excepted, belongs to it.
 func (d *docket) episode(r *record) []history.Operation {
 	out := []history.Operation{d.operation(r)}
@@ -119,7 +119,7 @@ func (d *docket) episode(r *record) []history.Operation {
 	}
 }
 
-// episodeUntil gives what r's client did after r up to time t, and whether the hold was over by then.
+// episodeUntil returns what r's client did after r up to time t, and whether the hold was over by then.
 func (d *docket) episodeUntil(r *record, t int64) (out []history.Operation, over bool) {
 	var found []*record
 	d.k.records(r.call, t, func(other *record) {
@@ -143,7 +143,7 @@ func (d *docket) episodeUntil(r *record, t int64) (out []history.Operation, over
 // maxEpisode bounds the operations of one hold that a violation carries.
 const maxEpisode = 32
 
-// grantBefore gives the last grant of r's client before r.
+// grantBefore returns the last grant of r's client before r.
 func (d *docket) grantBefore(r *record) []history.Operation {
 	var last *record
 	d.k.records(r.call-max(d.a.header.Lease, 1_000_000)*64, r.call, func(other *record) {

@@ -91,7 +91,7 @@ type modelOf struct {
 	most  int64        // moves after which the search is given up
 }
 
-// step gives the state itself where it does not change: most of what a search tries is not legal, and a lockState that is put into an
+// step returns the state itself where it does not change: most of what a search tries is not legal, and a lockState that is put into an
 // interface is copied to the heap.
 func (m *modelOf) step(state any, in move) (bool, any) {
 	s := state.(lockState)
@@ -116,7 +116,7 @@ func (m *modelOf) step(state any, in move) (bool, any) {
 	return m.taken(s, in), state
 }
 
-// taken tells whether the holds in force leave no room for in.
+// taken reports whether the holds in force leave no room for in.
 func (m *modelOf) taken(s lockState, in move) bool {
 	n := 0
 	for i := 0; i < len(s.holds); i += 4 {

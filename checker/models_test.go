@@ -54,7 +54,7 @@ func plainModel(h history.Header) porcupine.Model {
 	}
 }
 
-// free tells whether an acquire can be granted.
+// free reports whether an acquire can be granted.
 func free(h history.Header, s plainState, in plainInput) bool {
 	taken := 0
 	for client, n := range s.holds {

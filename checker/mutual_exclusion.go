@@ -93,7 +93,7 @@ func (m *mutualExclusion) returned(r *record) {
 
 func (m *mutualExclusion) done() {}
 
-// rivals tells whether a grant came after others that it would conflict with.
+// rivals reports whether a grant came after others that it would conflict with.
 type rivals struct {
 	h         history.Header
 	grants    int
@@ -150,7 +150,7 @@ func overlapViolation(d *docket, i interval, with []interval, lasted int64) Viol
 	return v
 }
 
-// episodes gives the operations of all the holds that an overlap is about.
+// episodes returns the operations of all the holds that an overlap is about.
 func (d *docket) episodes(i interval, with []interval) []history.Operation {
 	var out []history.Operation
 	for _, w := range with {

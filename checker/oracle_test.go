@@ -111,7 +111,7 @@ func (o *oracle) walk(t int64, done uint, holds []oracleHold, fence uint64, rele
 	return o.walk(t+1, done, holds, fence, released)
 }
 
-// mine tells whether an operation may mean a hold.
+// mine reports whether an operation may mean a hold.
 func (o *oracle) mine(op history.Operation, h int) bool {
 	a := o.ops[h]
 	if a.Client != op.Client || op.Token != "" && a.Token != "" && op.Token != a.Token {

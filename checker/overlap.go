@@ -115,7 +115,7 @@ func (e *ends) add(i interval, owner uint32) {
 	}
 }
 
-// longestBut gives the interval with the largest end among those of other owners.
+// longestBut returns the interval with the largest end among those of other owners.
 func (e *ends) longestBut(owner uint32) interval {
 	if e.first.r != nil && e.firstOwner == owner {
 		return e.second

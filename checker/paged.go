@@ -25,5 +25,5 @@ func (p *paged[T]) add(v T) int {
 	return p.n
 }
 
-// at gives the element with an index from 0 to n-1, to read or to change.
+// at returns the element with an index from 0 to n-1, to read or to change.
 func (p *paged[T]) at(i int) *T { return &p.pages[i/pageSize][i%pageSize] }

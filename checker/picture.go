@@ -88,7 +88,7 @@ func (t *teller) surroundings() *Surroundings {
 	return a
 }
 
-// inForceBefore gives the acquires of holds that were in force when operation number from was called, and came before it.
+// inForceBefore returns the acquires of holds that were in force when operation number from was called, and came before it.
 func (t *teller) inForceBefore(from int) (out []history.Operation) {
 	if from >= len(t.s.ops) {
 		return nil

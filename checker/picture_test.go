@@ -15,7 +15,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// checked gives the violations that a check of a corpus history finds.
+// checked returns the violations that a check of a corpus history finds.
 func checked(t *testing.T, name string) []Violation {
 	t.Helper()
 	c := loadCase(t, filepath.Join(corpusDir, name))

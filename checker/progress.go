@@ -97,7 +97,7 @@ func (p *progress) granted(r *record) {
 	p.since, p.told = nil, false
 }
 
-// takenUntil gives until when a grant counts as taken.
+// takenUntil returns until when a grant counts as taken.
 func (p *progress) takenUntil(r *record) int64 {
 	hold := p.d.a.holdOf[r.line-1]
 	if t, ok := p.d.k.orphans[hold]; ok {
@@ -138,7 +138,7 @@ func (p *progress) failed(r *record) {
 	}
 }
 
-// ghost gives until when a crashed client may hold the lock by a request that nobody recorded. Where nothing expires that
+// ghost returns until when a crashed client may hold the lock by a request that nobody recorded. Where nothing expires that
 // is the crash: a lock that its dead holder keeps for ever makes no progress.
 func (p *progress) ghost(r *record) (t int64) {
 	t = math.MinInt64
@@ -166,7 +166,7 @@ func (p *progress) report(first, last *record, since int64) {
 	})
 }
 
-// holdBefore gives the last grant that had returned by t, with what followed it; nothing when r is the first of all.
+// holdBefore returns the last grant that had returned by t, with what followed it; nothing when r is the first of all.
 func (d *docket) holdBefore(r *record, t int64) []history.Operation {
 	var grant *record
 	d.k.records(d.k.chunks[0].records[0].call, t, func(o *record) {

@@ -144,10 +144,10 @@ func (k *keyLog) finish() {
 	slices.SortStableFunc(k.chunks, func(a, b chunk) int { return byCall(a.records[0], b.records[0]) })
 }
 
-// detailOf gives the detail of a record that has one.
+// detailOf returns the detail of a record that has one.
 func (k *keyLog) detailOf(r *record) *detail { return k.details.at(int(r.detail) - 1) }
 
-// count gives how many operations had an outcome.
+// count returns how many operations had an outcome.
 func (k *keyLog) count(op history.Op, outcomes ...history.Outcome) (n int) {
 	for _, o := range outcomes {
 		n += k.counts[op][o]
@@ -164,7 +164,7 @@ type cursor struct {
 
 func (k *keyLog) walk() *cursor { return &cursor{waiting: k.chunks} }
 
-// next gives the next record, nil after the last. It is valid until the key's log is changed.
+// next returns the next record, nil after the last. It is valid until the key's log is changed.
 func (c *cursor) next() *record {
 	for len(c.waiting) > 0 && (len(c.active) == 0 || byCall(c.waiting[0].records[0], c.active[0][0]) < 0) {
 		c.active = append(c.active, c.waiting[0].records)

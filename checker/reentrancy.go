@@ -77,7 +77,7 @@ func (e *reentrancy) acquire(o *owner, r *record) {
 	}
 }
 
-// asked tells whether the client sent the server anything for an acquire; where no commands are recorded, it did.
+// asked reports whether the client sent the server anything for an acquire; where no commands are recorded, it did.
 func (d *docket) asked(r *record) bool {
 	client := d.clientName(r)
 	return len(d.ev.commands[client]) == 0 || len(d.ev.commandsOf(client, r.call, r.ret)) > 0

@@ -57,7 +57,7 @@ func newRefusal(d *docket) *refusal {
 	return r
 }
 
-// takenBack tells whether an attempt that came to nothing may have held for a while: a reply was on its way for longer than the lease, and a lock
+// takenBack reports whether an attempt that came to nothing may have held for a while: a reply was on its way for longer than the lease, and a lock
 // that looks at the clock then takes back what it was granted.
 func takenBack(d *docket, r *record) bool {
 	valid := d.a.header.Lease - slack(d.a.header) // a lock gives some of the lease away for drift
@@ -86,7 +86,7 @@ func (w *witness) cut(client uint32, now int64) {
 // start takes a hold that has started.
 func (w *witness) start(d, h *detail) { w.gone, w.end = max(w.gone, h.gone), max(w.end, d.end) }
 
-// of gives the witness that holds of a mode count for.
+// of returns the witness that holds of a mode count for.
 func (f *refusal) of(m history.Mode) *witness {
 	if m == history.Shared {
 		return &f.shared
@@ -158,7 +158,7 @@ type placement struct {
 	taken    bool
 }
 
-// placed tells whether an acquire of unknown outcome excuses refusal b: the one that excused those before it, unless that would have to be at two places or a
+// placed reports whether an acquire of unknown outcome excuses refusal b: the one that excused those before it, unless that would have to be at two places or a
 // grant came between, or else one that has excused nothing.
 func (f *refusal) placed(b *record) bool {
 	if f.d.a.header.Lease == 0 {
@@ -236,21 +236,21 @@ func (f *refusal) witnessed(b *record) bool {
 	return !f.single() && w.inFlight > 0 || w.gone >= from
 }
 
-// excusedByRecord tells whether a grant whose reply came late, a crash or a split vote excuses refusal b.
+// excusedByRecord reports whether a grant whose reply came late, a crash or a split vote excuses refusal b.
 func (f *refusal) excusedByRecord(b *record) bool {
 	return f.late >= b.call || f.d.k.haunted(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call
 }
 
-// excusedFromSearch tells whether what excuses refusal b is something that no window has: besides that, a grant whose belief was over when it
+// excusedFromSearch reports whether what excuses refusal b is something that no window has: besides that, a grant whose belief was over when it
 // came, for the server counts its lease from when it gave it.
 func (f *refusal) excusedFromSearch(b *record) bool { return f.excusedByRecord(b) || f.empty >= b.call }
 
-// excusedByUnknown tells whether an acquire of unknown outcome excuses refusal b.
+// excusedByUnknown reports whether an acquire of unknown outcome excuses refusal b.
 func (f *refusal) excusedByUnknown(b *record) bool {
 	return f.unsure && (f.d.a.header.Kind != history.Mutex || f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret)
 }
 
-// haunted tells whether a crashed client may have held when b was refused.
+// haunted reports whether a crashed client may have held when b was refused.
 func (k *keyLog) haunted(b *record) bool {
 	for _, g := range k.ghosts {
 		if g.from <= b.ret && b.call <= g.to {
@@ -260,7 +260,7 @@ func (k *keyLog) haunted(b *record) bool {
 	return false
 }
 
-// lastHold gives the refused attempt and the last hold before it.
+// lastHold returns the refused attempt and the last hold before it.
 func (f *refusal) lastHold(b *record) []history.Operation {
 	out := []history.Operation{f.d.operation(b)}
 	var last *record
@@ -323,7 +323,7 @@ func (l *latest) add(r *record, t int64) {
 	}
 }
 
-// but gives the largest time of a record other than r.
+// but returns the largest time of a record other than r.
 func (l *latest) but(r *record) int64 {
 	switch {
 	case l.first != nil && l.first != r:

@@ -101,16 +101,16 @@ func (s *releaseSafety) excused(r *record, from int64) bool {
 	return s.d.ev.serverFault(s.d.clientName(r), from, r.ret)
 }
 
-// commands tells whether the commands of r's client were recorded.
+// commands reports whether the commands of r's client were recorded.
 func (s *releaseSafety) commands(r *record) bool { return len(s.d.ev.commands[s.d.clientName(r)]) > 0 }
 
-// cannotHaveBeen tells whether r's hold was gone by r's call, whatever happened.
+// cannotHaveBeen reports whether r's hold was gone by r's call, whatever happened.
 func (s *releaseSafety) cannotHaveBeen(r *record) bool {
 	_, lapsed := s.lapsed[r]
 	return lapsed || s.later(r) != nil
 }
 
-// later gives a conflicting grant to another client, after that of r's hold, which had returned by r's call.
+// later returns a conflicting grant to another client, after that of r's hold, which had returned by r's call.
 func (s *releaseSafety) later(r *record) *record {
 	own := s.d.holdOf(r)
 	if own == nil || s.several {
@@ -126,7 +126,7 @@ func (s *releaseSafety) later(r *record) *record {
 	return nil
 }
 
-// shownGone gives a hold with another token that was there throughout release r and is shown to be gone before its lease can have ended.
+// shownGone returns a hold with another token that was there throughout release r and is shown to be gone before its lease can have ended.
 func (s *releaseSafety) shownGone(r *record) *record {
 	for _, i := range s.recent {
 		v := s.d.k.details.at(int(i.hold) - 1)
@@ -140,7 +140,7 @@ func (s *releaseSafety) shownGone(r *record) *record {
 	return nil
 }
 
-// endedEarly tells whether a hold that was there until release r was then gone before its lease can have ended.
+// endedEarly reports whether a hold that was there until release r was then gone before its lease can have ended.
 func (s *releaseSafety) endedEarly(v *detail, i interval, r *record) (gone bool) {
 	end := never
 	if lease := s.d.a.header.Lease; lease > 0 {
@@ -171,7 +171,7 @@ func (s *releaseSafety) believe(i interval) {
 	s.recent = append(s.recent, i)
 }
 
-// both gives the holds of the victim and of the releaser, and the release.
+// both returns the holds of the victim and of the releaser, and the release.
 func (s *releaseSafety) both(victim, r *record) []history.Operation {
 	var out []history.Operation
 	if victim != r {
@@ -183,7 +183,7 @@ func (s *releaseSafety) both(victim, r *record) []history.Operation {
 	return distinct(append(out, s.d.operation(r)))
 }
 
-// victim gives the grant whose hold the commands of release r ended, nil if they ended none.
+// victim returns the grant whose hold the commands of release r ended, nil if they ended none.
 func (s *releaseSafety) victim(r *record) *record {
 	if r.op != history.Release || s.several || s.alone(r) {
 		return nil
@@ -210,7 +210,7 @@ func (s *releaseSafety) alone(r *record) bool {
 	})
 }
 
-// holder gives the grant of another client by which it held, from one instant to another, and which came after that of r's own hold: what was
+// holder returns the grant of another client by which it held, from one instant to another, and which came after that of r's own hold: what was
 // removed then was the other's, whether the own hold was gone or overwritten.
 func (s *releaseSafety) holder(r *record, from, to int64, c *history.Command) *record {
 	own := s.d.holdOf(r)
@@ -226,7 +226,7 @@ func (s *releaseSafety) holder(r *record, from, to int64, c *history.Command) *r
 	return nil
 }
 
-// sameNode tells whether the grant was given on the node that command c went to, by a command on a key that c names: of a lock that is several
+// sameNode reports whether the grant was given on the node that command c went to, by a command on a key that c names: of a lock that is several
 // keys, one that the next holder has not taken yet is still the last one's to remove.
 func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
 	if c == nil {
@@ -246,7 +246,7 @@ func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
 	return sameKey && (here || len(nodes) == 1)
 }
 
-// reader gives a shared hold of another client that had written a key which the plain command c removed.
+// reader returns a shared hold of another client that had written a key which the plain command c removed.
 func (s *releaseSafety) reader(r *record, c *history.Command) *record {
 	if isScript(c.Name) {
 		return nil

@@ -24,7 +24,7 @@ type scene struct {
 	holds  []*hold // by start
 	// everGranted tells by mode whether any acquire was granted in the whole run, the part that is not in ops included.
 	everGranted func(history.Mode) bool
-	// everAsked tells whether a client sent any command on the key in the whole run.
+	// everAsked reports whether a client sent any command on the key in the whole run.
 	everAsked func(client string) bool
 	rules     []pairRule // asked of two holds that overlapped, in order
 	reason    reason     // of the cause that was found last
@@ -78,10 +78,10 @@ func (h *hold) grantedLatest() int64 {
 	return h.start()
 }
 
-// believed tells whether the holder believed at an instant that it held.
+// believed reports whether the holder believed at an instant that it held.
 func (h *hold) believed(at int64) bool { return h.start() <= at && at < h.end() }
 
-// inUse tells whether the holder was inside its critical section at an instant.
+// inUse reports whether the holder was inside its critical section at an instant.
 func (h *hold) inUse(at int64) bool {
 	return slices.ContainsFunc(h.uses, func(u history.Operation) bool { return u.Call <= at && at <= u.Return })
 }

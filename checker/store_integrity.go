@@ -93,7 +93,7 @@ func (s *storeIntegrity) called(r *record) {
 	}
 }
 
-// severalMayWrite tells whether a write is under a hold of which there may be several at once.
+// severalMayWrite reports whether a write is under a hold of which there may be several at once.
 func (d *docket) severalMayWrite(r *record) bool {
 	h := d.holdOf(r)
 	return h != nil && manyMayHold(d.a.header, h.began.mode)
@@ -133,7 +133,7 @@ func (s *storeIntegrity) stale(w, r *record) {
 	}
 }
 
-// around gives the holds in which two operations happened, and the operations.
+// around returns the holds in which two operations happened, and the operations.
 func (s *storeIntegrity) around(records ...*record) []history.Operation {
 	var out []history.Operation
 	for _, r := range records {

@@ -122,15 +122,15 @@ func (t *teller) setSpan() {
 	}
 }
 
-// late tells whether a client learnt of its grant so long after it had asked that the difference matters.
+// late reports whether a client learnt of its grant so long after it had asked that the difference matters.
 func late(h *hold) bool { return h.start()-h.granted() > 10*milli }
 
-// stuck tells whether the violation is that the lock was not to be had.
+// stuck reports whether the violation is that the lock was not to be had.
 func (t *teller) stuck() bool {
 	return t.v.Property == history.Progress || t.v.Property == history.Refusal || t.v.Property == history.Hygiene
 }
 
-// lines gives the story's sentences: what was broken, what happened in order, and why.
+// lines returns the story's sentences: what was broken, what happened in order, and why.
 func (t *teller) lines() []string {
 	events := t.events
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank)) })

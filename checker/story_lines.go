@@ -114,7 +114,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// isStep tells whether an operation is the one that sent the command on which the story turns.
+// isStep reports whether an operation is the one that sent the command on which the story turns.
 func (t *teller) isStep(op *history.Operation) bool {
 	st := t.s.reason.step
 	return st != nil && st.Client == op.Client && op.Call <= st.Sent && st.Sent <= op.Return
@@ -172,7 +172,7 @@ func (t *teller) matters(w *history.Window) bool {
 	return st != nil && st.Client == w.Client || slices.Contains(t.v.Clients, w.Client)
 }
 
-// fault gives a fault window in words.
+// fault returns a fault window in words.
 func (t *teller) fault(w *history.Window) string {
 	whom := w.Client
 	if whom == "" {

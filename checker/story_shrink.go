@@ -58,7 +58,7 @@ func (h *hold) ended() int64 {
 	return h.end()
 }
 
-// anchor tells whether an operation must stay in the story.
+// anchor reports whether an operation must stay in the story.
 func (t *teller) anchor(op *history.Operation) bool {
 	for _, h := range t.cast {
 		if h.acquire.ID == op.ID {
@@ -73,7 +73,7 @@ func (t *teller) anchor(op *history.Operation) bool {
 	return st != nil && calls && st.Client == op.Client && op.Call <= st.Sent && st.Sent <= op.Return
 }
 
-// shows tells whether some operations alone show the violation for its cause.
+// shows reports whether some operations alone show the violation for its cause.
 func (t *teller) shows(ev *evidence, ops []history.Operation) bool {
 	less := &evidence{header: ev.header, index: sliceIndex(ops), commands: t.commandsByClient(), faults: ev.faults}
 	s := sceneOf(t.v, less, reach(t.v, ev))
@@ -92,7 +92,7 @@ func (t *teller) commandsByClient() map[string][]history.Command {
 	return t.commands
 }
 
-// broken tells whether a scene still shows the overlap that a violation is about. Other properties show in their operations.
+// broken reports whether a scene still shows the overlap that a violation is about. Other properties show in their operations.
 func (s *scene) broken(v *Violation) bool {
 	inForce := (*hold).believed
 	switch v.Property {

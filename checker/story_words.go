@@ -8,10 +8,10 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// ms gives an instant in words, from the story's base.
+// ms returns an instant in words, from the story's base.
 func (t *teller) ms(at int64) string { return span(at - t.base) }
 
-// span gives a length of time: whole milliseconds, with a decimal where that would hide it, seconds where it is long.
+// span returns a length of time: whole milliseconds, with a decimal where that would hide it, seconds where it is long.
 func span(ns int64) string {
 	switch abs := max(ns, -ns); {
 	case abs >= 10*second:

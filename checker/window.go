@@ -152,21 +152,21 @@ func (w *windows) idle(r *record) bool {
 	return true
 }
 
-// searchedMaybe gives the acquires of unknown outcome that a search places. A refusal that has returned before a further one was called
+// searchedMaybe returns the acquires of unknown outcome that a search places. A refusal that has returned before a further one was called
 // needs no more of them, and no grant needs any.
 func (w *windows) searchedMaybe() []*record { return w.maybe[:min(len(w.maybe), maxMaybe)] }
 
-// sweepIsLax tells whether the sweep's test of refusals is necessary only: see refusal.
+// sweepIsLax reports whether the sweep's test of refusals is necessary only: see refusal.
 func (w *windows) sweepIsLax() bool {
 	return w.d.a.header.Kind != history.Mutex && w.d.rules.on("open-windows")
 }
 
-// forGood tells whether an acquire of unknown outcome holds for good, if it takes effect, and the search has to place it.
+// forGood reports whether an acquire of unknown outcome holds for good, if it takes effect, and the search has to place it.
 func (w *windows) forGood() bool {
 	return w.sweepIsLax() && w.d.a.header.Lease == 0 && !w.d.k.cleanups
 }
 
-// full tells whether the beliefs at time t refuse r in any order.
+// full reports whether the beliefs at time t refuse r in any order.
 func (w *windows) full(r *record, t int64) bool {
 	n := 0
 	for _, b := range w.belief {

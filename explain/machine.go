@@ -151,7 +151,7 @@ func (m *machine) suffer(e *history.Effect, past func(turn uint64) map[string]*V
 	return difference(before, m.values)
 }
 
-// difference gives what changed from one state to another, by key.
+// difference returns what changed from one state to another, by key.
 func difference(before, after map[string]*Value) (changes []change) {
 	for key, v := range before {
 		if after[key] != v && !v.equal(after[key]) {

@@ -204,7 +204,7 @@ func called(c *history.Command) string {
 	return c.Name
 }
 
-// ms gives an instant of the run in milliseconds from where the story counts.
+// ms returns an instant of the run in milliseconds from where the story counts.
 func (r *run) ms(at int64) string {
 	return fmt.Sprintf("%.4g ms", time.Duration(at-r.base).Seconds()*1000)
 }

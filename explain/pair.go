@@ -404,7 +404,7 @@ func (m *meeting) expired(p pairing, i int, at int64, text string) Answer {
 	return Answer{[]history.Cause{m.lease(p, i, at)}, fmt.Sprintf("%s, %s would have been refused", text, m.second.Client)}
 }
 
-// answer gives the nearest findings.
+// answer returns the nearest findings.
 func (m *meeting) answer(found []finding) Answer {
 	slices.SortStableFunc(found, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.node.events[a.event].at, b.node.events[b.event].at))

@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// renamed gives a row with other names for everything that has one: clients, keys, tokens, scripts and their text.
+// renamed returns a row with other names for everything that has one: clients, keys, tokens, scripts and their text.
 func renamed(text string) string {
 	return strings.NewReplacer("c1", "c7", "c2", "c4", "c3", "c5", "job", "thing", "take", "renew", "steal", "release",
 		"refuse", "acquire_script", " a ", " del ", " b ", " expire ", "KEYS[1]) ", "KEYS[1])  ").Replace(text)

@@ -26,7 +26,7 @@ type replay struct {
 	saved map[int]map[string]*Value
 }
 
-// granted replays a node's history from an event on, without some things, and tells whether an attempt would be granted there, and by which reply.
+// granted replays a node's history from an event on, without some things, and reports whether an attempt would be granted there, and by which reply.
 func (r *run) granted(a *attempt, from int, left without) (granted bool, reply string) {
 	granted = true
 	r.again(a, from, left, func(e *event, got string, changes []change) bool {

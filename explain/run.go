@@ -136,7 +136,7 @@ func (a *attempt) first() int {
 	return a.events[0]
 }
 
-// attempts gives the last attempts of an operation, by node and vote. An attempt begins where a command of the same shape was sent for the
+// attempts returns the last attempts of an operation, by node and vote. An attempt begins where a command of the same shape was sent for the
 // same key before: then the client had asked in vain.
 func (r *run) attempts(op *history.Operation) (out []*attempt) {
 	for _, n := range r.nodes {
@@ -157,7 +157,7 @@ func (e *event) key() string {
 	return e.touched[0]
 }
 
-// lastTry gives the commands of the last attempt of an operation at a node.
+// lastTry returns the commands of the last attempt of an operation at a node.
 func (n *node) lastTry(op *history.Operation) (try []int) {
 	type asked struct {
 		shape

@@ -239,7 +239,7 @@ func (s *search) revert(c *choice) {
 	}
 }
 
-// commit gives up the alternatives of choices that lie far back.
+// commit returns up the alternatives of choices that lie far back.
 func (s *search) commit() {
 	if len(s.stack) < 2*regrets {
 		return

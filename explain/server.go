@@ -12,7 +12,7 @@ type Server interface {
 	Load(at time.Time, values map[string]*Value)
 	// Do executes a command and gives its reply as it would go over the wire, good until the next call. Time does not go back but by Load.
 	Do(at time.Time, args []string) []byte
-	// Touched gives the keys that the last Do named, those of commands within its script included, some perhaps twice.
+	// Touched returns the keys that the last Do named, those of commands within its script included, some perhaps twice.
 	Touched() []string
 	// Value copies what a key holds; nil: there is none.
 	Value(key string) *Value

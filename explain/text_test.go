@@ -204,7 +204,7 @@ func millis(text string) (int64, error) {
 	return int64(f * 1e6), err
 }
 
-// dispatched gives the record as the simulator makes it: with the order in which each node executed the commands, by when they were sent.
+// dispatched returns the record as the simulator makes it: with the order in which each node executed the commands, by when they were sent.
 func (s *story) dispatched() explain.Record {
 	out := s.Record
 	out.Commands = slices.Clone(s.Commands)

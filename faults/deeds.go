@@ -144,7 +144,7 @@ func killServer(ctx context.Context, at deedAt) (effect, error) {
 	})
 }
 
-// until gives the effect of what was done, unless it failed, with what ends it.
+// until returns the effect of what was done, unless it failed, with what ends it.
 func until(err error, undo Undo) (effect, error) {
 	if err != nil {
 		return effect{}, err

@@ -40,7 +40,7 @@ func ParseSpan(text string) (Span, error) {
 	return s, nil
 }
 
-// String gives the text that ParseSpan reads back.
+// String returns the text that ParseSpan reads back.
 func (s Span) String() string {
 	switch {
 	case s.Leases == 0:
@@ -57,5 +57,5 @@ func (s *Span) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// MarshalText gives the text form.
+// MarshalText returns the text form.
 func (s Span) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -227,7 +227,7 @@ func (l *childLock) Extend(ctx context.Context) (impls.Grant, error) {
 	return g, l.answer(err)
 }
 
-// Release gives the lock back.
+// Release returns the lock back.
 func (l *childLock) Release(ctx context.Context) error { return l.answer(l.Lock.Release(ctx)) }
 
 // answer holds the client at its gate, and ends one whose child is gone: it has nothing left to ask.

@@ -163,7 +163,7 @@ func (d *drive) setup(index int) workloads.Setup {
 // replyTimeout bounds the wait for one reply: long enough for a stalled server to come back, short enough for a run to end.
 func replyTimeout(lease time.Duration) time.Duration { return max(2*lease, time.Second) }
 
-// clientSeed gives each client its own stream from the seed of the run.
+// clientSeed returns each client its own stream from the seed of the run.
 func clientSeed(seed uint64, index int) [32]byte {
 	var s [32]byte
 	binary.LittleEndian.PutUint64(s[:], seed)

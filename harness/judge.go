@@ -56,7 +56,7 @@ func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
 	return out, err
 }
 
-// measures tells whether latencies mean something: what is measured against a look-alike does not.
+// measures reports whether latencies mean something: what is measured against a look-alike does not.
 func (d *drive) measures() bool { return d.Provider.Name() != "miniredis" }
 
 // doubts lowers a pass to inconclusive when a fault of the plan did not take, took too long to end, or never struck: nothing was shown then.

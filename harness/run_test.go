@@ -39,7 +39,7 @@ func experiment(t *testing.T, lock, scenario string, p servers.Provider, as Clie
 		Now: time.Now, Random: rand.Reader}
 }
 
-// provider gives a source of real servers, or skips the test where the machine has none and nobody requires it.
+// provider returns a source of real servers, or skips the test where the machine has none and nobody requires it.
 func provider(t *testing.T, name string) servers.Provider {
 	t.Helper()
 	p := map[string]servers.Provider{

@@ -65,7 +65,7 @@ func (s *Sim) Close() error {
 	return errors.Join(errs...)
 }
 
-// borrow gives a simulator that nobody else is using; bring takes it back.
+// borrow returns a simulator that nobody else is using; bring takes it back.
 func (s *Sim) borrow() *sim.Simulator {
 	s.mu.Lock()
 	defer s.mu.Unlock()

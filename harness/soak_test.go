@@ -146,7 +146,7 @@ func (s *soak) count(out *Outcome, tried bool) {
 	}
 }
 
-// inCatalogue tells whether the catalogue has it, and says why, that a lock breaks so under one of the experiment's faults.
+// inCatalogue reports whether the catalogue has it, and says why, that a lock breaks so under one of the experiment's faults.
 func inCatalogue(e Experiment, b impls.Break) bool {
 	for _, sc := range scenarios.Builtin() {
 		want, ok := e.Variant.Expect[sc.Name]
@@ -189,7 +189,7 @@ func mustHold(e Experiment) []history.Property {
 	return hold
 }
 
-// allConfirmed tells whether every fault of a plan struck and was seen to.
+// allConfirmed reports whether every fault of a plan struck and was seen to.
 func allConfirmed(sc scenarios.Scenario, windows []history.Window) bool {
 	struck := map[string]bool{}
 	for _, w := range windows {

@@ -80,7 +80,7 @@ func (cfg SuiteConfig) pairs() (out []pair, notes []string) {
 	return out, notes
 }
 
-// sharded gives the pairs of the shard that is to be run, and the shard with what it is a part of.
+// sharded returns the pairs of the shard that is to be run, and the shard with what it is a part of.
 func (cfg SuiteConfig) sharded(pairs []pair) (out []pair, _ *results.Shard) {
 	if cfg.Shard == nil {
 		return pairs, nil
@@ -183,7 +183,7 @@ func (s *suite) cell(ctx context.Context, p pair) (c results.Cell) {
 	return c
 }
 
-// closed tells whether somebody asked for the end. A nil channel is never closed.
+// closed reports whether somebody asked for the end. A nil channel is never closed.
 func closed(stop <-chan struct{}) bool {
 	select {
 	case <-stop:

@@ -10,7 +10,7 @@ import (
 // tries is how often the two clocks are read together; the closest pair counts.
 const tries = 16
 
-// onMachine gives the base on the machine's monotonic clock, which every process of the machine reads alike, and by how much
+// onMachine returns the base on the machine's monotonic clock, which every process of the machine reads alike, and by how much
 // the answer may be wrong: the time between two readings of Go's own clock, which is the same clock.
 func (b timebase) onMachine() (base, gap int64, err error) {
 	gap = int64(time.Hour)

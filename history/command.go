@@ -133,7 +133,7 @@ const (
 	LackedKey = "lacked-key"
 )
 
-// ReplicaHad gives the word for a promoted replica that has the lock's key, or has not.
+// ReplicaHad returns the word for a promoted replica that has the lock's key, or has not.
 func ReplicaHad(key bool) string {
 	if key {
 		return HadKey

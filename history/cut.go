@@ -29,7 +29,7 @@ type openEnd struct {
 // NewCut takes the operations.
 func NewCut(ops nextOp) *Cut { return &Cut{ops: ops, clients: map[[2]string]*openEnd{}} }
 
-// Next gives the next operation, and io.EOF behind the last.
+// Next returns the next operation, and io.EOF behind the last.
 func (c *Cut) Next(op *Operation) error {
 	if !c.over {
 		err := c.ops.Next(op)

@@ -47,7 +47,7 @@ func newLines(r io.Reader, file string) (*lines, error) {
 	return l, nil
 }
 
-// next gives the next line without its newline, valid until the call after. It answers io.EOF at the end.
+// next returns the next line without its newline, valid until the call after. It answers io.EOF at the end.
 func (l *lines) next() ([]byte, error) {
 	l.line++
 	chunk, err := l.in.ReadSlice('\n')

@@ -50,7 +50,7 @@ const (
 
 var opNames = [...]string{"invalid", "acquire", "extend", "release", "use", "write", "lost"}
 
-// String gives the name used in files.
+// String returns the name used in files.
 func (o Op) String() string { return opNames[min(int(o), len(opNames)-1)] }
 
 // Mode is shared or exclusive.
@@ -62,7 +62,7 @@ const (
 	Shared
 )
 
-// String gives the name used in files.
+// String returns the name used in files.
 func (m Mode) String() string { return modeNames[min(int(m), len(modeNames)-1)] }
 
 var modeNames = [...]string{Exclusive: "exclusive", Shared: "shared"}
@@ -84,7 +84,7 @@ const (
 
 var outcomeNames = [...]string{"", "ok", "busy", "not_held", "lost", "rejected", "fail", "unknown"}
 
-// String gives the name used in files; empty for None.
+// String returns the name used in files; empty for None.
 func (o Outcome) String() string { return outcomeNames[min(int(o), len(outcomeNames)-1)] }
 
 // Operation is one line of a history. Call and Return are nanoseconds on the run's monotonic base; the

@@ -54,10 +54,10 @@ func (r *Reader) readHeader() error {
 	return r.lines.syntax(r.scan)
 }
 
-// Header gives the header line.
+// Header returns the header line.
 func (r *Reader) Header() Header { return r.header }
 
-// File gives the name that errors carry; "" when the Reader was not made by Open.
+// File returns the name that errors carry; "" when the Reader was not made by Open.
 func (r *Reader) File() string { return r.lines.file }
 
 // Salvage makes a text that was cut in the middle of a compressed frame or of its last line end before the cut, instead of

@@ -45,7 +45,7 @@ func (r *Recorder) Spill(w io.Writer) error {
 	return nil
 }
 
-// Recorded gives what was recorded and not spilled: operations by call, numbered from 1 in that order, and commands by time sent.
+// Recorded returns what was recorded and not spilled: operations by call, numbered from 1 in that order, and commands by time sent.
 func (r *Recorder) Recorded() Recorded {
 	r.mu.Lock()
 	defer r.mu.Unlock()

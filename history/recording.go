@@ -29,13 +29,13 @@ func beginBlock(buf []byte, client string) []byte {
 	return append(buf, client...)
 }
 
-// endBlock gives the block its length; false when it has no records.
+// endBlock returns the block its length; false when it has no records.
 func endBlock(block []byte, client string) bool {
 	binary.LittleEndian.PutUint32(block, uint32(len(block)-blockHead))
 	return len(block) > blockHead+len(client)
 }
 
-// readBlock gives the next block: io.EOF behind the last, io.ErrUnexpectedEOF where a block is not all there.
+// readBlock returns the next block: io.EOF behind the last, io.ErrUnexpectedEOF where a block is not all there.
 func readBlock(in io.Reader) (client string, records []byte, err error) {
 	var head [blockHead]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {

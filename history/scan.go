@@ -31,7 +31,7 @@ func (s *scanner) fail(at int, format string, args ...any) {
 	s.at = len(s.line)
 }
 
-// peek gives the next byte that is not white space; 0 at the end of the line.
+// peek returns the next byte that is not white space; 0 at the end of the line.
 func (s *scanner) peek() byte {
 	for s.at < len(s.line) {
 		switch c := s.line[s.at]; c {
@@ -136,7 +136,7 @@ func (s *scanner) oddText(quote int) []byte {
 	return []byte(text)
 }
 
-// number gives the bytes of a number, and where it starts.
+// number returns the bytes of a number, and where it starts.
 func (s *scanner) number() (digits []byte, start int) {
 	s.peek()
 	start = s.at

@@ -34,5 +34,5 @@ func (e *SyntaxError) Error() string {
 	return at + ": " + e.Msg
 }
 
-// Unwrap gives Err.
+// Unwrap returns Err.
 func (e *SyntaxError) Unwrap() error { return e.Err }

@@ -28,7 +28,7 @@ func (s *Script) Run(ctx context.Context, c redis.Scripter, keys []string, args 
 	return s.run.Run(ctx, c, keys, args...)
 }
 
-// Millis gives the same script with every EXPIRE in seconds turned into PEXPIRE, and every EX into PX, for leases that
+// Millis returns the same script with every EXPIRE in seconds turned into PEXPIRE, and every EX into PX, for leases that
 // are not whole seconds. Sources print seconds; this is the only liberty that is taken with them.
 func (s *Script) Millis() *Script {
 	src := strings.NewReplacer("'expire'", "'pexpire'", `"expire"`, `"pexpire"`, "'EX'", "'PX'", `"EX"`, `"PX"`).Replace(s.Source)

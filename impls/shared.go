@@ -9,7 +9,7 @@ type Shared struct {
 	values map[string]any
 }
 
-// Get gives the value under a name, made by make at the first call. A nil Shared makes a new one at every call: each
+// Get returns the value under a name, made by make at the first call. A nil Shared makes a new one at every call: each
 // handle is then on its own.
 func (s *Shared) Get(name string, make func() any) any {
 	if s == nil {

@@ -97,7 +97,7 @@ type Break struct {
 	Cause    history.Cause
 }
 
-// String gives "property/cause", or the property alone.
+// String returns "property/cause", or the property alone.
 func (b Break) String() string {
 	return strings.TrimSuffix(string(b.Property)+"/"+string(b.Cause), "/")
 }

@@ -83,7 +83,7 @@ func Explore(t *testing.T, newLock Factory, options ...Option) {
 // only is a catalogue of one lock.
 type only struct{ v impls.Variant }
 
-// Find gives the lock, whatever it is called.
+// Find returns the lock, whatever it is called.
 func (o only) Find(string) (impls.Variant, bool) { return o.v, true }
 
 // ScriptNames knows the scripts of a variant of lockbench's, and no library's.

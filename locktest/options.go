@@ -85,7 +85,7 @@ func Variant(v impls.Variant) Option {
 	}
 }
 
-// Nodes gives the lock n independent masters instead of one.
+// Nodes returns the lock n independent masters instead of one.
 func Nodes(n int) Option { return func(c *config) { c.nodes = n } }
 
 // TTL sets the lease of every hold in virtual time; the default is a second.

@@ -51,7 +51,7 @@ func caught(c results.Cell) string {
 	return "missed"
 }
 
-// expectedOf gives what was observed of what was expected: the causes that an expectation leaves open are filled in.
+// expectedOf returns what was observed of what was expected: the causes that an expectation leaves open are filled in.
 func expectedOf(c results.Cell) string {
 	must, _ := pairs(c.Expected)
 	seen := slices.DeleteFunc(strings.Fields(c.Observed), func(o string) bool {

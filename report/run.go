@@ -113,7 +113,7 @@ func judged(p checker.Property, text string, s Style) []string {
 	return painted(p.Verdict, wrapped(fmt.Sprintf("%-6s%-18s ", word(p.Verdict), p.Name), text), s)
 }
 
-// painted gives the word of the verdict, with which the lines begin, its colour.
+// painted returns the word of the verdict, with which the lines begin, its colour.
 func painted(verdict checker.Result, lines []string, s Style) []string {
 	lines[0] = s.verdict(verdict, word(verdict)) + strings.TrimPrefix(lines[0], word(verdict))
 	return lines

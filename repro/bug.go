@@ -38,7 +38,7 @@ type Bug struct {
 // those that were found in libraries as they are.
 func Bugs() []Bug { return slices.Concat(recipes(), argument(), reports(), found()) }
 
-// Find gives the bug of a name.
+// Find returns the bug of a name.
 func Find(name string) (Bug, bool) {
 	for _, b := range Bugs() {
 		if b.Name == name {

@@ -47,7 +47,7 @@ func reports() []Bug {
 	return out
 }
 
-// inScenario gives the scenario that must show a planted bug, and by what. There is one.
+// inScenario returns the scenario that must show a planted bug, and by what. There is one.
 func inScenario(v impls.Variant) (scenario string, shows []string) {
 	for name, e := range v.Expect {
 		for _, b := range e.Breaks {

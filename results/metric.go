@@ -45,7 +45,7 @@ func Quantiles() (names []string) {
 	return names
 }
 
-// Quantile gives the share of a percentile and the samples that it needs; ok reports whether it is one that is reported.
+// Quantile returns the share of a percentile and the samples that it needs; ok reports whether it is one that is reported.
 func Quantile(name string) (q float64, need int64, ok bool) {
 	for _, one := range quantiles {
 		if one.name == name {

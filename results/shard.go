@@ -32,7 +32,7 @@ func ParseShard(text string) (Shard, error) {
 	return Shard{Index: i, Count: n}, nil
 }
 
-// String gives the form that ParseShard reads.
+// String returns the form that ParseShard reads.
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 
 // Has reports whether the shard has piece number i of the plan, counted from 0.

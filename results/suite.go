@@ -135,7 +135,7 @@ func failed(r Result, name history.Property) bool {
 	return slices.ContainsFunc(r.Properties, func(p checker.Property) bool { return p.Name == name && p.Verdict == checker.Fail })
 }
 
-// sortedCauses gives a failed property's causes by name; one that names none has an unknown one.
+// sortedCauses returns a failed property's causes by name; one that names none has an unknown one.
 func sortedCauses(causes map[history.Cause]int) []history.Cause {
 	var out []history.Cause
 	for cause := range causes {

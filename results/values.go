@@ -8,7 +8,7 @@ type Measured struct {
 	Samples int64
 }
 
-// Values gives the metrics of a run by name. Where a run measured none (in the simulator), there are only those that need no clock.
+// Values returns the metrics of a run by name. Where a run measured none (in the simulator), there are only those that need no clock.
 func (r Result) Values() map[string]Measured {
 	out := map[string]Measured{}
 	set := func(name string, v float64, n int64) { out[name] = Measured{&v, n} }

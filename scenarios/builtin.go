@@ -52,7 +52,7 @@ func builtin() ([]Scenario, error) {
 	return all, errors.Join(errs...)
 }
 
-// Find gives a built-in scenario by its name.
+// Find returns a built-in scenario by its name.
 func Find(name string) (Scenario, bool) {
 	if !slices.Contains(order, name) {
 		return Scenario{}, false
@@ -65,7 +65,7 @@ func Find(name string) (Scenario, bool) {
 	return s, err == nil
 }
 
-// Source gives the file of a built-in scenario as it was written, comments included, to print or to begin one's own from.
+// Source returns the file of a built-in scenario as it was written, comments included, to print or to begin one's own from.
 func Source(name string) ([]byte, error) {
 	data, err := fs.ReadFile(files, path.Join("builtin", name+".yaml"))
 	if err != nil {

@@ -127,7 +127,7 @@ func (d *decoder) mapping(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// fieldsOf gives the fields of a struct by the names they have in YAML.
+// fieldsOf returns the fields of a struct by the names they have in YAML.
 func fieldsOf(t reflect.Type) map[string]int {
 	fields := map[string]int{}
 	for i := range t.NumField() {
@@ -178,7 +178,7 @@ func (d *decoder) text(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// word gives the text of a scalar as it is written: a span of 0 is a number to YAML.
+// word returns the text of a scalar as it is written: a span of 0 is a number to YAML.
 func word(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:

@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// YAML gives the scenario as a file that [Parse] reads back to the same scenario.
+// YAML returns the scenario as a file that [Parse] reads back to the same scenario.
 func (s Scenario) YAML() ([]byte, error) {
 	data, err := yaml.MarshalWithOptions(s, yaml.IndentSequence(false))
 	if err != nil {
@@ -29,7 +29,7 @@ func (s Scenario) Hash(seed uint64) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// tree gives the scenario as maps, lists and scalars.
+// tree returns the scenario as maps, lists and scalars.
 func (s Scenario) tree() (map[string]any, error) {
 	data, err := s.YAML()
 	if err != nil {

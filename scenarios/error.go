@@ -16,14 +16,14 @@ type Error struct {
 	Source  string // the line
 }
 
-// Error gives "file:line:column: message", the source line, and a caret under the column.
+// Error returns "file:line:column: message", the source line, and a caret under the column.
 func (e *Error) Error() string {
 	number := fmt.Sprint(e.Line)
 	return fmt.Sprintf("%s:%d:%d: %s\n  %s | %s\n  %s | %s^", e.File, e.Line, e.Column, e.Message,
 		number, strings.ReplaceAll(e.Source, "\t", " "), strings.Repeat(" ", len(number)), strings.Repeat(" ", max(0, e.Column-1)))
 }
 
-// list gives the words in a sentence, sorted.
+// list returns the words in a sentence, sorted.
 func list(words []string) string {
 	return strings.Join(slices.Sorted(slices.Values(words)), ", ")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
-// Load gives a built-in scenario by its name, or reads the file of that name. What contains a path separator or ends
+// Load returns a built-in scenario by its name, or reads the file of that name. What contains a path separator or ends
 // in .yaml or .yml is a file. The errors are *Error, joined, or say that there is no such scenario or file.
 func Load(nameOrPath string) (Scenario, error) {
 	if isPath(nameOrPath) {
@@ -62,7 +62,7 @@ func parent(path string) string {
 	return path[:max(0, i)]
 }
 
-// With gives the scenario with values set from "path=value", as --set has them. A path goes through fields and, for lists,
+// With returns the scenario with values set from "path=value", as --set has them. A path goes through fields and, for lists,
 // positions from 0: "lease=2s", "faults.0.when.nth=3". The value is YAML. The position behind a list's last appends. The same
 // strictness holds as for files; errors are *Error.
 func (s Scenario) With(sets []string) (Scenario, error) {

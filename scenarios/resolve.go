@@ -12,7 +12,7 @@ import (
 // DefaultNodes is the number of independent masters when a scenario gives none.
 const DefaultNodes = 5
 
-// Resolve gives the scenario as it will be run for a variant of this topology: every default filled in, every span fixed,
+// Resolve returns the scenario as it will be run for a variant of this topology: every default filled in, every span fixed,
 // every choice that was left to the seed drawn. Resolving it again, with any seed, changes nothing; resolving the same scenario with
 // the same seed gives the same plan.
 func (s Scenario) Resolve(seed uint64, topology impls.Topology) Scenario {

@@ -126,7 +126,7 @@ func size(text string, leases bool) (faults.Span, error) {
 	return faults.Span{Leases: f}, nil
 }
 
-// spread gives n sizes from the first to the last, rounded to what a reader would write.
+// spread returns n sizes from the first to the last, rounded to what a reader would write.
 func spread(from, to faults.Span, n int) []faults.Span {
 	out := make([]faults.Span, n)
 	for i := range out {
@@ -155,7 +155,7 @@ func sign(v float64) float64 {
 	return 1
 }
 
-// At gives the scenario with every fault of the swept kind at a size. The error is ErrSweep when there is no such fault.
+// At returns the scenario with every fault of the swept kind at a size. The error is ErrSweep when there is no such fault.
 func (s Scenario) At(sweep Sweep, size faults.Span) (Scenario, error) {
 	s.Faults = slices.Clone(s.Faults)
 	found := false

@@ -76,7 +76,7 @@ func oneOf[S ~string](bad problems, path string, word S, known []S) {
 	bad(path, "unknown %s %q; known are %s", lastOf(path), word, list(words))
 }
 
-// lastOf gives the last word of a path that is no index.
+// lastOf returns the last word of a path that is no index.
 func lastOf(path string) string {
 	parts := strings.Split(path, ".")
 	for _, p := range slices.Backward(parts) {

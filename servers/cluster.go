@@ -31,7 +31,7 @@ func (f *fleet) formCluster(ctx context.Context) error {
 	return nil
 }
 
-// giveSlots gives node i its third of the slots and an epoch of its own, without which equal epochs must first be fought out.
+// giveSlots returns node i its third of the slots and an epoch of its own, without which equal epochs must first be fought out.
 func (f *fleet) giveSlots(ctx context.Context, i int) error {
 	n, total := f.nodes[i], len(f.nodes)
 	if err := n.announce(ctx); err != nil {
@@ -48,7 +48,7 @@ func (f *fleet) giveSlots(ctx context.Context, i int) error {
 }
 
 // announce tells a node the address at which clients reach it, where that differs from the one at which the other nodes do.
-// Redis gives other nodes the address and clients the host name; an address of ours passes for a host name.
+// Redis returns other nodes the address and clients the host name; an address of ours passes for a host name.
 func (n *node) announce(ctx context.Context) error {
 	host, port, err := net.SplitHostPort(n.addr())
 	if err != nil {

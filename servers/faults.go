@@ -46,7 +46,7 @@ func (f *fleet) Restart(ctx context.Context, i int) error {
 	return f.rejoin(ctx, i)
 }
 
-// rejoin gives a restarted server its place in the topology again; its address may have changed.
+// rejoin returns a restarted server its place in the topology again; its address may have changed.
 func (f *fleet) rejoin(ctx context.Context, i int) error {
 	switch f.spec.Topology {
 	case impls.Replicated:

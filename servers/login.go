@@ -15,7 +15,7 @@ import (
 // maxReplyLine bounds the reply to AUTH and SELECT, which is one line.
 const maxReplyLine = 512
 
-// dial gives a connection on which commands can be sent at once. The login happens here so that lock clients, proxies and
+// dial returns a connection on which commands can be sent at once. The login happens here so that lock clients, proxies and
 // child processes need not know the password.
 func (t target) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)

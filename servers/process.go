@@ -54,7 +54,7 @@ func (p *Process) binary() (string, error) {
 	return path, nil
 }
 
-// found gives the first line of redis-server --version and its place.
+// found returns the first line of redis-server --version and its place.
 func (p *Process) found(ctx context.Context) (string, error) {
 	path, err := p.binary()
 	if err != nil {

@@ -116,7 +116,7 @@ func writeShift(path string, s shift) error {
 	return syscall.Munmap(bytes)
 }
 
-// preload gives each process a clock of its own.
+// preload returns each process a clock of its own.
 func (s *shim) preload(ctx context.Context, workspace *workspace, machines []*processMachine) error {
 	object, err := s.write(ctx, workspace.dir)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// find gives the answer for one ability.
+// find returns the answer for one ability.
 func find(t *testing.T, all []servers.Capability, ability string) servers.Capability {
 	t.Helper()
 	for _, c := range all {

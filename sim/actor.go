@@ -260,7 +260,7 @@ func (a *actor) pass() error {
 	}
 }
 
-// queue gives what a goroutine of a stopped client has to wait for.
+// queue returns what a goroutine of a stopped client has to wait for.
 func (a *actor) queue() (chan struct{}, error) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()

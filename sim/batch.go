@@ -42,7 +42,7 @@ func (r *reply) asked() uint64 {
 	return hashArgs(r.request.args)
 }
 
-// give gives a reply to the client, or what a batch has kept back with it.
+// give returns a reply to the client, or what a batch has kept back with it.
 func (l *link) give(r *reply) {
 	whole := []*reply{r}
 	if r.request != nil && r.request.batch != nil {

@@ -130,7 +130,7 @@ func realCluster(t *testing.T) *realNodes {
 // inSlots is an address as CLUSTER SLOTS gives it.
 func inSlots(addr string) string { return strings.Replace(addr, ":", " :", 1) }
 
-// ask gives the reply of a node, with the simulator's addresses.
+// ask returns the reply of a node, with the simulator's addresses.
 func (r *realNodes) ask(node int, args []string) string {
 	r.t.Helper()
 	conn := r.conns[node]

@@ -99,7 +99,7 @@ func (n *node) load(d dataset, t time.Time) {
 	}
 }
 
-// lostTo gives the keys that d has, by whether later has them.
+// lostTo returns the keys that d has, by whether later has them.
 func (d dataset) lostTo(later dataset) (kept, lost []string) {
 	for _, e := range d.entries {
 		if slices.ContainsFunc(later.entries, func(o entry) bool { return o.key == e.key }) {
@@ -131,7 +131,7 @@ func (d dataset) outlasts(before dataset) bool {
 	})
 }
 
-// holdsAs tells whether two nodes hold the same keys with the same values, whenever these end.
+// holdsAs reports whether two nodes hold the same keys with the same values, whenever these end.
 func (d dataset) holdsAs(other dataset) bool {
 	return slices.EqualFunc(d.entries, other.entries, func(a, b entry) bool {
 		a.expires, b.expires = time.Time{}, time.Time{}

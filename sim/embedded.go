@@ -25,7 +25,7 @@ func (s *Server) Load(at time.Time, values map[string]*explain.Value) {
 	s.node.load(d, at)
 }
 
-// Touched gives the keys that the last Do named, those of commands within its script included.
+// Touched returns the keys that the last Do named, those of commands within its script included.
 func (s *Server) Touched() []string { return s.node.touched }
 
 // Value copies what a key holds; nil: there is none.

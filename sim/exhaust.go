@@ -85,7 +85,7 @@ func (e *exhaust) choose(m moves) option {
 	return ways[e.path[e.at-1].taken]
 }
 
-// known tells whether a state has been gone into, and notes it. Decisions that the workers share out are not pruned.
+// known reports whether a state has been gone into, and notes it. Decisions that the workers share out are not pruned.
 func (e *exhaust) known(m moves) bool {
 	if e.at < shared || e.whole {
 		return false
@@ -103,7 +103,7 @@ func (e *exhaust) known(m moves) bool {
 	return false
 }
 
-// mine tells whether the first decisions belong to this worker.
+// mine reports whether the first decisions belong to this worker.
 func (e *exhaust) mine() bool {
 	h := uint64(hashStart)
 	for _, b := range e.path[:shared] {

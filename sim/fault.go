@@ -109,12 +109,12 @@ func (w *world) CancelClient(_ context.Context, client int) error {
 	return nil
 }
 
-// asks tells whether the client has an acquire under way.
+// asks reports whether the client has an acquire under way.
 func (a *actor) asks() bool {
 	return slices.ContainsFunc(a.open, func(op history.Operation) bool { return op.Op == history.Acquire })
 }
 
-// scope gives the context under which the client's next acquire runs, so that a fault can cancel it and nothing else.
+// scope returns the context under which the client's next acquire runs, so that a fault can cancel it and nothing else.
 func (a *actor) scope(ctx context.Context) (context.Context, context.CancelFunc) {
 	scoped, cancel := context.WithCancel(ctx)
 	a.world.mu.Lock()
@@ -149,7 +149,7 @@ func (w *world) SkewClient(client int, by time.Duration) { w.actors[client-1].sk
 // SlowClient makes a client's work long.
 func (w *world) SlowClient(client int, work time.Duration) { w.actors[client-1].slow = work }
 
-// CollideOwners gives all clients one owner id.
+// CollideOwners returns all clients one owner id.
 func (w *world) CollideOwners() string {
 	w.owner = faults.SharedOwner
 	return w.owner

@@ -63,7 +63,7 @@ func drawCommand(r *rand.Rand) []string {
 // answers is who answers a sequence: the simulated server, or redis-server.
 type answers func(args []string) string
 
-// both gives the two.
+// both returns the two.
 func both(t *testing.T) (simulated, real answers) {
 	t.Helper()
 	p := servers.NewProcess(servers.ProcessOptions{})

@@ -152,7 +152,7 @@ func (l *servant) Extend(context.Context) (impls.Grant, error) {
 	return impls.Grant{}, impls.ErrUnsupported
 }
 
-// Release gives the token back.
+// Release returns the token back.
 func (l *servant) Release(ctx context.Context) error {
 	if l.way == "blocks" {
 		return impls.Classify("rpush", l.env.Redis().RPush(ctx, l.env.Key, "1").Err())

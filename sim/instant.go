@@ -151,7 +151,7 @@ func (l *link) greet() (did bool) {
 	return did
 }
 
-// quiet tells whether a reply is that of a handshake.
+// quiet reports whether a reply is that of a handshake.
 func (r *reply) quiet() bool { return r.request != nil && r.request.quiet }
 
 // traceOps puts what clients have recorded since the last event into the trace and numbers it, client by client and, of one client, by time

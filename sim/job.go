@@ -35,7 +35,7 @@ type job struct {
 	Seek      []string `json:"seek,omitempty"`   // what alone is a finding: "property" or "property/cause"
 }
 
-// seeks tells whether something broken is a finding of the job.
+// seeks reports whether something broken is a finding of the job.
 func (j job) seeks(b broken) bool {
 	if b.Excepted {
 		return false

@@ -131,7 +131,7 @@ type operations struct{ left []history.Operation }
 
 var _ checker.Source = (*operations)(nil)
 
-// Next gives the next operation.
+// Next returns the next operation.
 func (s *operations) Next(op *history.Operation) error {
 	if len(s.left) == 0 {
 		return io.EOF

@@ -5,7 +5,7 @@ package sim
 // the lowest free one when it is used, and leaves it when it is idle again. Commands of one connection that wait for each other are on one lane, and
 // the lane of a connection that ended before its replies came is used no more.
 
-// enterLane gives a request the lane of its connection.
+// enterLane returns a request the lane of its connection.
 func (l *link) enterLane(q *request) {
 	if l.inUse == 0 {
 		l.lane = l.freeLane()

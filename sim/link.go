@@ -134,7 +134,7 @@ func (l *link) send(r resp.Request) {
 	l.world.pend(q)
 }
 
-// texts gives the words of a request as strings that share their storage.
+// texts returns the words of a request as strings that share their storage.
 func texts(r resp.Request) []string {
 	size := 0
 	for i := range r.Len() {

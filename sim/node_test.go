@@ -133,7 +133,7 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 	})
 }
 
-// sendsTo gives a client's connection to a node.
+// sendsTo returns a client's connection to a node.
 func (w *world) sendsTo(n *node) *link {
 	l := &link{world: w, actor: &actor{world: w, name: "c1"}, server: n, changed: make(chan struct{}, 1)}
 	l.session = n.newSession(l)

@@ -127,17 +127,17 @@ func (w *world) options() []option {
 	return out
 }
 
-// reachable tells whether the network carries anything between a link's ends.
+// reachable reports whether the network carries anything between a link's ends.
 func (w *world) reachable(l *link) bool {
 	return !w.cut[cutKey{l.actor.index, l.server.index}]
 }
 
-// canReach tells whether a request on the link can be delivered now. A stopped client's requests had left before it stopped.
+// canReach reports whether a request on the link can be delivered now. A stopped client's requests had left before it stopped.
 func (w *world) canReach(l *link) bool {
 	return l.lost == nil && !l.server.still && !l.server.down && l.parked == nil && w.reachable(l)
 }
 
-// canAnswer tells whether a reply on the link can be delivered now.
+// canAnswer reports whether a reply on the link can be delivered now.
 func (w *world) canAnswer(l *link) bool {
 	return l.lost == nil && !l.actor.paused && w.reachable(l)
 }
@@ -229,12 +229,12 @@ func (q *request) appendContent(to []byte) []byte {
 	return to
 }
 
-// free tells whether a request is held back by nothing of its own.
+// free reports whether a request is held back by nothing of its own.
 func (q *request) free() bool {
 	return !q.kept && !q.held.After(time.Now()) && !(q.withheld && q.link.actor.paused)
 }
 
-// hand gives a reply to its client.
+// hand returns a reply to its client.
 func (w *world) hand(r *reply) {
 	l := r.link
 	w.noteReply(r, false)

@@ -5,7 +5,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// toldTooLate tells whether one of the clients of an overlap of uses was told of its last grant before it when that was over, by the
+// toldTooLate reports whether one of the clients of an overlap of uses was told of its last grant before it when that was over, by the
 // grant's own word. In virtual time nothing passes between what a lock reads from its clock and what it answers.
 func toldTooLate(ops []history.Operation, v checker.Violation) bool {
 	for _, client := range v.Clients {

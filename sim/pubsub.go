@@ -57,7 +57,7 @@ func (s *subscriptions) forget(l *link) {
 	}
 }
 
-// has tells whether a link listens to anything.
+// has reports whether a link listens to anything.
 func (s *subscriptions) has(l *link) bool { return s.count(l) > 0 }
 
 func (s *subscriptions) count(l *link) int {

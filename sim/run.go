@@ -73,7 +73,7 @@ func (h *host) close() {
 	}
 }
 
-// take gives n nodes. It must be called outside bubbles.
+// take returns n nodes. It must be called outside bubbles.
 func (h *host) take(n int) ([]*node, error) {
 	for len(h.nodes) < n {
 		one, err := newNode(len(h.nodes))
@@ -168,7 +168,7 @@ func (w *world) lastRound() {
 	}
 }
 
-// stricken tells whether a fault is under way.
+// stricken reports whether a fault is under way.
 func (w *world) stricken() bool {
 	return w.director.InForce()
 }
@@ -324,7 +324,7 @@ type directStore struct{ node *node }
 
 func (s directStore) name(key string) string { return keyPrefix + "store:{" + key + "}" }
 
-// Read gives the value of a key; 0 when there is none.
+// Read returns the value of a key; 0 when there is none.
 func (s directStore) Read(_ context.Context, key string, _ uint64) (int64, error) {
 	text, err := s.node.redis.DB(0).Get(s.name(key))
 	if err != nil {

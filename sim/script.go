@@ -104,7 +104,7 @@ func (h *luaHost) digest(source string) string {
 	return sha
 }
 
-// compile gives the compiled form of a script, from the cache when it was seen before.
+// compile returns the compiled form of a script, from the cache when it was seen before.
 func (h *luaHost) compile(sha, source string) (*lua.FunctionProto, error) {
 	if p, ok := h.compiled[sha]; ok {
 		return p, nil

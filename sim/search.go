@@ -173,7 +173,7 @@ func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all [
 	return !s.job.All, err
 }
 
-// strongest gives the first finding that blames the lock itself, or else the first; -1 when there is none. Two clients inside at once may
+// strongest returns the first finding that blames the lock itself, or else the first; -1 when there is none. Two clients inside at once may
 // be a stall that no lock prevents, in a schedule that went wrong for another reason later.
 func strongest(all []broken, only func(broken) bool) int {
 	blames := func(b broken) bool {

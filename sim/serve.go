@@ -106,7 +106,7 @@ func (r *replication) push(d dataset, step int) {
 
 func (r *replication) pending() bool { return len(r.stream) > 0 && !r.stopped && !r.cut }
 
-// replicateOne gives the replica the oldest write it has not got.
+// replicateOne returns the replica the oldest write it has not got.
 func (w *world) replicateOne() {
 	d := w.pair.stream[0]
 	w.pair.stream = w.pair.stream[1:]

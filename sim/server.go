@@ -41,5 +41,5 @@ func (s *Server) Do(at time.Time, args []string) []byte {
 	return reply
 }
 
-// Close gives the node up.
+// Close returns the node up.
 func (s *Server) Close() { s.node.close() }

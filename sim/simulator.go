@@ -17,7 +17,7 @@ type Simulator struct{ host *host }
 // New makes a simulator of programs whose locks the catalogue knows; nil is for programs that carry their Variant. Close ends it.
 func New(known Catalogue) *Simulator { return &Simulator{newHost(known)} }
 
-// Close gives up the nodes. The error is always nil.
+// Close returns up the nodes. The error is always nil.
 func (s *Simulator) Close() error {
 	s.host.close()
 	return nil
@@ -41,7 +41,7 @@ func (s *Simulator) Replay(t Tape) (Outcome, error) {
 	return out, nil
 }
 
-// Breaks runs a tape and tells whether what it broke is still broken, with the story. A run that has diverged because the lock
+// Breaks runs a tape and reports whether what it broke is still broken, with the story. A run that has diverged because the lock
 // was changed is judged like any other.
 func (s *Simulator) Breaks(ctx context.Context, t Tape) (bool, []string, error) {
 	out, err := s.host.run(t.Program, &follow{choices: t.Choices}, t.Bounds, false)

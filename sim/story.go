@@ -96,7 +96,7 @@ func numbered(lines []storyLine) []string {
 	return out
 }
 
-// GoTest gives a Go test that runs the tape and fails while the violation is there, to be pasted into a _test.go file.
+// GoTest returns a Go test that runs the tape and fails while the violation is there, to be pasted into a _test.go file.
 func (t Tape) GoTest() string {
 	var b strings.Builder
 	name := strings.Map(func(r rune) rune {

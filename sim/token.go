@@ -21,7 +21,7 @@ func newTokens(seed [32]byte) *tokens {
 // leastToken is the length in bytes from which a word may be a token: half of a UUID, and more than any number.
 const leastToken = 16
 
-// drawn tells whether a word comes from a random source: hardly any of its bytes would be text otherwise. A word of 24 random bytes passes
+// drawn reports whether a word comes from a random source: hardly any of its bytes would be text otherwise. A word of 24 random bytes passes
 // for text once in 10^10.
 func drawn(word string) bool {
 	return len(word) >= leastToken && strings.ContainsFunc(word, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r > '~' })
@@ -54,7 +54,7 @@ func (t *tokens) name(word string) string {
 	return name
 }
 
-// restore gives a reply back the words that were named.
+// restore returns a reply back the words that were named.
 func (t *tokens) restore(reply []byte) []byte {
 	text := string(reply)
 	for name, word := range t.words {

@@ -154,7 +154,7 @@ const (
 	toldCalls      = 24 // of a goroutine, innermost first
 )
 
-// forMutex tells whether a goroutine in a state waits for a mutex.
+// forMutex reports whether a goroutine in a state waits for a mutex.
 func forMutex(state string) bool {
 	return strings.HasPrefix(state, "sync.Mutex") || strings.HasPrefix(state, "sync.RWMutex") || state == "semacquire"
 }
@@ -195,13 +195,13 @@ func calls(frames string) string {
 	return b.String()
 }
 
-// ownStack gives the head of the calling goroutine's stack.
+// ownStack returns the head of the calling goroutine's stack.
 func ownStack() string {
 	head := make([]byte, 80)
 	return string(head[:runtime.Stack(head, false)])
 }
 
-// allStacks gives the stacks of all goroutines, as they are at one instant.
+// allStacks returns the stacks of all goroutines, as they are at one instant.
 func allStacks() string {
 	for size := 1 << 18; ; size *= 4 {
 		b := make([]byte, size)

@@ -16,7 +16,7 @@ import (
 // workerEnv marks a worker process: the same binary, started again.
 const workerEnv = "LOCKBENCH_SIM_WORKER"
 
-// IsWorker tells whether this process was started as a worker. main and every TestMain whose binary explores must ask it
+// IsWorker reports whether this process was started as a worker. main and every TestMain whose binary explores must ask it
 // before anything else, and call [WorkerMain].
 func IsWorker() bool { return os.Getenv(workerEnv) != "" }
 

@@ -254,7 +254,7 @@ func (w *world) faults() []option {
 	return w.strikes()
 }
 
-// over tells whether all clients are done.
+// over reports whether all clients are done.
 func (w *world) over() bool {
 	for _, a := range w.actors {
 		if !a.done {
@@ -301,7 +301,7 @@ func (w *world) passAtMost(d time.Duration) {
 	}
 }
 
-// script gives the digest of the script that a command runs, and its name when it is known, else the digest again.
+// script returns the digest of the script that a command runs, and its name when it is known, else the digest again.
 func (w *world) script(command, arg string) (digest, name string) {
 	if strings.HasPrefix(command, "EVALSHA") {
 		digest = strings.ToLower(arg)

@@ -39,7 +39,7 @@ func Adapt(lock any, cfg Config) (impls.Lock, error) {
 	return a, nil
 }
 
-// TraitsOf gives what the methods of a lock show. The zero value is a lock with a lease and nothing else.
+// TraitsOf returns what the methods of a lock show. The zero value is a lock with a lease and nothing else.
 func TraitsOf(lock any) impls.Traits {
 	_, extends := lock.(Extender)
 	_, tokens := lock.(Tokener)

@@ -108,7 +108,7 @@ func errorWords() map[string]error {
 // errorOrder is errorWords by what decides when an error is several.
 var errorOrder = [...]string{"unknown", "unsupported", "busy", "lost", "not_held", "unavailable", "cancelled"}
 
-// word gives the word for an error of a lock.
+// word returns the word for an error of a lock.
 func word(err error) string {
 	words := errorWords()
 	for _, w := range errorOrder {

@@ -144,7 +144,7 @@ func (l *remote) Extend(ctx context.Context) (impls.Grant, error) {
 	return l.grant(r), nil
 }
 
-// Release gives the lock back.
+// Release returns the lock back.
 func (l *remote) Release(ctx context.Context) error {
 	r, err := l.child.call(ctx, Request{Op: OpRelease, Key: l.env.Key})
 	if err == nil {

@@ -85,7 +85,7 @@ func (s *server) read(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// begin gives the context of a request, which a cancel may end.
+// begin returns the context of a request, which a cancel may end.
 func (s *server) begin(ctx context.Context, q Request) (context.Context, func()) {
 	asking, cancel := context.WithCancel(ctx)
 	if q.Wait > 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ownGroup gives a child a process group of its own, so that a signal reaches what it has started, and its death when the thread that
+// ownGroup returns a child a process group of its own, so that a signal reaches what it has started, and its death when the thread that
 // started it ends.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -4,7 +4,7 @@ package subject
 
 import "syscall"
 
-// ownGroup gives a child a process group of its own, so that a signal reaches what it has started.
+// ownGroup returns a child a process group of its own, so that a signal reaches what it has started.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // awaitStopped trusts the signal: this system does not show the state of a process in a file.

@@ -47,7 +47,7 @@ type Client struct {
 	At func(ctx context.Context, m history.Moment, key string) error
 	// Scope, when set, gives the context of an acquire, so that it can be cancelled from outside.
 	Scope func(ctx context.Context) (context.Context, context.CancelFunc)
-	// Pace gives the intended start of the client's n-th round (from 0) on the timeline, for open loops; nil means closed loop.
+	// Pace returns the intended start of the client's n-th round (from 0) on the timeline, for open loops; nil means closed loop.
 	Pace func(n int) int64
 	// Stop is closed when no new round is to begin; what is under way is finished. nil means never.
 	Stop <-chan struct{}

@@ -95,7 +95,7 @@ func environment(a Access, s Setup, source io.Reader) impls.Env {
 	}
 }
 
-// shift gives another seed, so that the order in which a lock and a workload draw does not mix.
+// shift returns another seed, so that the order in which a lock and a workload draw does not mix.
 func shift(seed [32]byte) [32]byte {
 	seed[0] ^= 0x55
 	return seed

@@ -22,7 +22,7 @@ type handle struct {
 	watch  *lossWatch
 }
 
-// handle gives the client's handle on a key, opened at first use.
+// handle returns the client's handle on a key, opened at first use.
 func (c *Client) handle(key string) (*handle, error) {
 	if h, ok := c.handles[key]; ok {
 		return h, nil

@@ -16,7 +16,7 @@ var ErrStale = errors.New("stale fence")
 
 // Store is the guarded store: what the lock is there to protect.
 type Store interface {
-	// Read gives the value now stored under a key; 0 when there is none. With fence > 0 the store refuses older fences from now on.
+	// Read returns the value now stored under a key; 0 when there is none. With fence > 0 the store refuses older fences from now on.
 	Read(ctx context.Context, key string, fence uint64) (int64, error)
 	// Write stores a value. With fence > 0 the store refuses (ErrStale) once it has seen a higher fence.
 	Write(ctx context.Context, key string, value int64, fence uint64) error

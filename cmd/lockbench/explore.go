@@ -181,7 +181,7 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 	return errors.Join(err, a.showExplore(x), verdictError(checker.Result(r.Verdict)), interrupts.end())
 }
 
-// untilStopped gives a context that ends with the first interrupt: a search has nothing to finish. stop must be called.
+// untilStopped returns a context that ends with the first interrupt: a search has nothing to finish. stop must be called.
 func untilStopped(ctx context.Context, i *interruption) (searching context.Context, stop func()) {
 	searching, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

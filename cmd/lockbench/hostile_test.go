@@ -38,7 +38,7 @@ func compressed(t *testing.T, text string) []byte {
 	return w.EncodeAll([]byte(text), nil)
 }
 
-// TestHostileHistories gives check files that are damaged, endless or absurd: it says what is wrong and where, or judges rightly, and never
+// TestHostileHistories returns check files that are damaged, endless or absurd: it says what is wrong and where, or judges rightly, and never
 // takes more than 256 MiB to find out.
 func TestHostileHistories(t *testing.T) {
 	many := manyClients(100_000)

@@ -152,7 +152,7 @@ func addAll(counts map[string]int64, by string, add sampler) {
 	}
 }
 
-// write gives the figures in Prometheus' text format, version 0.0.4.
+// write returns the figures in Prometheus' text format, version 0.0.4.
 func (m *metrics) write(w io.Writer) error {
 	var x exposition
 	x.family("lockbench_build_info", "gauge", "The version of lockbench; always 1.")

@@ -101,7 +101,7 @@ var questions = [][2]string{
 	{"lost-reply-acquire", "reply lost"}, {"kill-server", "server loses data"}, {"failover", "failover"}, {"clock-jump", "clock jumps"},
 }
 
-// chooseTable gives the locks that one may adopt, and what a hold costs with eight clients; survivesTable all locks.
+// chooseTable returns the locks that one may adopt, and what a hold costs with eight clients; survivesTable all locks.
 func chooseTable(t *testing.T) string {
 	rows := endings(t, []string{"set-nx-ex", "token", "fenced", "fair", "handoff", "redisson", "redlock", "rw-lease",
 		"redsync", "redislock-normalised", "rueidislock"})

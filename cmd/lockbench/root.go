@@ -173,7 +173,7 @@ type choice struct {
 	allowed []string
 }
 
-// String gives the word chosen.
+// String returns the word chosen.
 func (c *choice) String() string { return c.value }
 
 // Type names the value in help texts.

@@ -469,7 +469,7 @@ func again(flags *pflag.FlagSet, verb, server string, seed uint64) string {
 	return results.CommandLine(append(words, "--seed", strconv.FormatUint(seed, 10)))
 }
 
-// values gives what is to stand behind each --flag: a list stands behind one, except that of a flag which takes one value each time.
+// values returns what is to stand behind each --flag: a list stands behind one, except that of a flag which takes one value each time.
 func values(flag *pflag.Flag) []string {
 	list, ok := flag.Value.(pflag.SliceValue)
 	switch {

@@ -8,7 +8,7 @@ import (
 // shardFlag is the value of --shard.
 type shardFlag struct{ given *results.Shard }
 
-// String gives the shard; "" for the whole.
+// String returns the shard; "" for the whole.
 func (f *shardFlag) String() string {
 	if f.given == nil {
 		return ""

@@ -56,7 +56,7 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
-// run gives what lockbench shows, and wants its exit code.
+// run returns what lockbench shows, and wants its exit code.
 func (c child) run(t *testing.T, program string, code int, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, append([]string{"run", "--exec", c.command, "--server", "process", "--seed", "1", "--out", t.TempDir()}, args...)...)

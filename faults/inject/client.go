@@ -79,7 +79,7 @@ func (g *Goroutine) Rest(ctx context.Context) error {
 	return g.Pass()
 }
 
-// Scope gives the context under which the client's next acquire runs, so that a fault can cancel it.
+// Scope returns the context under which the client's next acquire runs, so that a fault can cancel it.
 func (g *Goroutine) Scope(ctx context.Context) (context.Context, context.CancelFunc) {
 	scoped, cancel := context.WithCancel(ctx)
 	g.mu.Lock()

@@ -57,7 +57,7 @@ func (p *Proxy) Impose(c Condition) (lift func()) {
 	}
 }
 
-// refresh gives every link the sum of its conditions. mu is held.
+// refresh returns every link the sum of its conditions. mu is held.
 func (p *Proxy) refresh() {
 	for _, l := range p.links {
 		s := &linkState{changed: make(chan struct{})}
@@ -82,7 +82,7 @@ func (s *linkState) add(c *Condition) {
 	}
 }
 
-// Settled waits until every write that began before the last condition was imposed has ended, and tells whether that was seen
+// Settled waits until every write that began before the last condition was imposed has ended, and reports whether that was seen
 // before ctx ended: from then on nothing passes that a condition forbids.
 func (p *Proxy) Settled(ctx context.Context) bool {
 	p.mu.Lock()

@@ -162,7 +162,7 @@ func (d *direction) reply(reply resp.Reply) bool {
 	return true
 }
 
-// answered gives the request whose last reply this is; nil when nobody has to be asked.
+// answered returns the request whose last reply this is; nil when nobody has to be asked.
 func (d *direction) answered(reply resp.Reply) *Message {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -122,7 +122,7 @@ func (l *Link) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// takeReady gives the oldest connection that Prepare made, nil when there is none.
+// takeReady returns the oldest connection that Prepare made, nil when there is none.
 func (l *Link) takeReady() net.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +185,7 @@ func (l *Link) serve(client net.Conn) {
 	c.carryRequests()
 }
 
-// reach gives the connection to the node for a client's connection.
+// reach returns the connection to the node for a client's connection.
 func (l *Link) reach() (net.Conn, error) {
 	if node := l.takeReady(); node != nil {
 		return node, nil

@@ -33,7 +33,7 @@ func TestPythonLockLosesReplyOfRelease(t *testing.T) {
 	}
 }
 
-// pythonWithRedis gives a Python that has redis-py: Debian's, or the first on PATH.
+// pythonWithRedis returns a Python that has redis-py: Debian's, or the first on PATH.
 func pythonWithRedis(t *testing.T) string {
 	t.Helper()
 	for _, python := range []string{"/usr/bin/python3", "python3"} {

@@ -118,7 +118,7 @@ func (c *Replayer) forget(key string, a *arrival) {
 	c.waiting[key] = slices.DeleteFunc(c.waiting[key], func(x *arrival) bool { return x == a })
 }
 
-// Run gives the turns until the schedule is over, the run leaves it, or ctx ends. The director does the faults, and ends those that must not
+// Run returns the turns until the schedule is over, the run leaves it, or ctx ends. The director does the faults, and ends those that must not
 // outlive the run.
 func (c *Replayer) Run(ctx context.Context, director *faults.Director) {
 	p := &replay{Replayer: c, director: director, begun: map[int]*faults.Fault{}}
@@ -227,7 +227,7 @@ func (p *replay) until(ctx context.Context, at int64) bool {
 	return sleep(ctx.Done(), time.Duration(at-p.timeline())) && ctx.Err() == nil
 }
 
-// await gives the first message that waits under a key, and leaves it there; nil when none comes in time.
+// await returns the first message that waits under a key, and leaves it there; nil when none comes in time.
 func (p *replay) await(ctx context.Context, key string, limit time.Duration) *arrival {
 	t := time.NewTimer(max(limit, 0))
 	defer t.Stop()

@@ -172,7 +172,7 @@ func (c *wired) describe(cmd *history.Command, req resp.Request) {
 	}
 }
 
-// script gives a command the digest of the script that it runs, and the script's name, or else its digest, in place of the argument that
+// script returns a command the digest of the script that it runs, and the script's name, or else its digest, in place of the argument that
 // has the source or the digest: nobody has to read either.
 func (c *wired) script(cmd *history.Command, arg int, raw []byte) (string, bool) {
 	switch {
@@ -258,7 +258,7 @@ func (c *wired) line(r resp.Reply) string {
 	return c.said
 }
 
-// answered gives the request whose last reply this is; nil when there is none.
+// answered returns the request whose last reply this is; nil when there is none.
 func (c *wired) answered(r resp.Reply) *sent {
 	c.mu.Lock()
 	defer c.mu.Unlock()

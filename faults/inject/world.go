@@ -53,7 +53,7 @@ func (w *World) Enlist(number int, c Client) {
 	w.clients[number] = c
 }
 
-// SetProxy gives the proxy, which may be made after the world.
+// SetProxy returns the proxy, which may be made after the world.
 func (w *World) SetProxy(p *Proxy) { w.cfg.Proxy = p }
 
 // Stop forgets what was arranged and waits for what has begun.

@@ -107,7 +107,7 @@ func (f *form) at(name string) position {
 	return f.pos
 }
 
-// words gives a form as text, for names and messages.
+// words returns a form as text, for names and messages.
 func (f *form) words() string {
 	if f.kind != kindList && f.kind != kindMap {
 		return f.text

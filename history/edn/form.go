@@ -33,7 +33,7 @@ type form struct {
 // position is a place in the text; both count from 1, columns in bytes.
 type position struct{ line, col int }
 
-// field gives the value of a keyword in a map.
+// field returns the value of a keyword in a map.
 func (f *form) field(name string) (form, bool) {
 	for i := 0; i+1 < len(f.items); i += 2 {
 		if f.items[i].kind == kindKeyword && f.items[i].text == name {

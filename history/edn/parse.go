@@ -200,7 +200,7 @@ func (p *parser) text() (form, error) {
 	}
 }
 
-// unescape gives what a letter stands for behind a backslash. Code points (\u0041) keep their digits: no name depends on them.
+// unescape returns what a letter stands for behind a backslash. Code points (\u0041) keep their digits: no name depends on them.
 func unescape(c byte) byte {
 	switch c {
 	case 'n':

@@ -85,7 +85,7 @@ func (s *Source) Close() error {
 	return s.closer.Close()
 }
 
-// Next gives the next operation that is complete, and io.EOF after the last. Operations that never ended come last, as
+// Next returns the next operation that is complete, and io.EOF after the last. Operations that never ended come last, as
 // unknown. An error other than io.EOF is a *history.SyntaxError or of the reader, and is answered for good.
 func (s *Source) Next(op *history.Operation) error {
 	for s.err == nil {
@@ -180,7 +180,7 @@ func (s *Source) take(f *form, op *history.Operation) (done bool, err error) {
 	return true, nil
 }
 
-// setTime gives an event of a history without times the time of its place: a microsecond for each.
+// setTime returns an event of a history without times the time of its place: a microsecond for each.
 func (s *Source) setTime(e *event) error {
 	if s.events == 0 {
 		s.timed = e.timed
@@ -226,7 +226,7 @@ func failed(e *event) history.Outcome {
 	return history.Fail
 }
 
-// unfinished gives what never ended, by the time of its invocation.
+// unfinished returns what never ended, by the time of its invocation.
 func (s *Source) unfinished() []history.Operation {
 	var open []event
 	for _, e := range s.pending {

@@ -56,12 +56,12 @@ func New(c Config) *Source {
 	return s
 }
 
-// Header gives the header of the history.
+// Header returns the header of the history.
 func (s *Source) Header() history.Header {
 	return history.Header{Lock: "synthetic", Kind: history.Mutex, Lease: lease, Permits: 1}
 }
 
-// Violations gives how many overlaps of beliefs the operations read so far contain.
+// Violations returns how many overlaps of beliefs the operations read so far contain.
 func (s *Source) Violations() int {
 	if !s.config.Illegal || s.rounds <= firstBad {
 		return 0

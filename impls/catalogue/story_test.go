@@ -59,7 +59,7 @@ func act(t *testing.T, l impls.Lock, mode history.Mode) {
 	}
 }
 
-// wait gives up after a while.
+// wait returns up after a while.
 func wait(t *testing.T, l impls.Lock, mode history.Mode) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)

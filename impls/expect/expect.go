@@ -15,14 +15,14 @@ import (
 // Table is what a variant must show, by scenario name.
 type Table map[string]impls.Expectation
 
-// With gives the table with other expectations for some scenarios.
+// With returns the table with other expectations for some scenarios.
 func (t Table) With(changes Table) Table {
 	out := maps.Clone(t)
 	maps.Copy(out, changes)
 	return out
 }
 
-// Luck gives the table with the pairs added as possible to the named scenarios, to all when none is named.
+// Luck returns the table with the pairs added as possible to the named scenarios, to all when none is named.
 func (t Table) Luck(pairs []string, names ...string) Table {
 	out := maps.Clone(t)
 	if len(names) == 0 {
@@ -36,7 +36,7 @@ func (t Table) Luck(pairs []string, names ...string) Table {
 	return out
 }
 
-// Map gives the table in the form of impls.Variant.
+// Map returns the table in the form of impls.Variant.
 func (t Table) Map() map[string]impls.Expectation { return t }
 
 // Scenarios lists every scenario that a variant must have an expectation for.

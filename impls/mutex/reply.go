@@ -19,7 +19,7 @@ func text(cmd *redis.Cmd) (value string, there bool, err error) {
 	return value, err == nil, err
 }
 
-// expire gives the key its lease in a command of its own. Its reply is dropped, as in the sources: a key that has gone
+// expire returns the key its lease in a command of its own. Its reply is dropped, as in the sources: a key that has gone
 // meanwhile does not take the grant back.
 func expire(ctx context.Context, env impls.Env) error {
 	if impls.WholeSeconds(env.Lease) {

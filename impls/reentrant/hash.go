@@ -52,7 +52,7 @@ func (p hashProtocol) open(env impls.Env) (impls.Lock, error) {
 }
 
 // openUnique makes handles whose owner is unique even where two clients have one id: a random prefix, as the source's
-// library gives each of its instances.
+// library returns each of its instances.
 func (p hashProtocol) openUnique(env impls.Env) (impls.Lock, error) {
 	instance, err := impls.NewToken(env.Rand)
 	if err != nil {

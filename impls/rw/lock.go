@@ -57,7 +57,7 @@ func (l *lock) Extend(context.Context) (impls.Grant, error) {
 	return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrUnsupported)
 }
 
-// Release gives the innermost hold back. After an error that leaves its fate open the hold is kept, so that the caller
+// Release returns the innermost hold back. After an error that leaves its fate open the hold is kept, so that the caller
 // may try again.
 func (l *lock) Release(ctx context.Context) error {
 	if len(l.holds) == 0 {
@@ -93,7 +93,7 @@ func (b byMode) of(mode history.Mode) *impls.Script {
 	return b.exclusive
 }
 
-// inLeaseUnit gives the scripts and the lease argument: seconds, as the articles have it, when the lease is whole
+// inLeaseUnit returns the scripts and the lease argument: seconds, as the articles have it, when the lease is whole
 // seconds, else milliseconds.
 func (b byMode) inLeaseUnit(lease time.Duration) (byMode, int64) {
 	if impls.WholeSeconds(lease) {

@@ -93,7 +93,7 @@ func (r Request) IsWrite() bool {
 	return c.write
 }
 
-// Key gives the first key or channel that the request names; nil when it names none.
+// Key returns the first key or channel that the request names; nil when it names none.
 func (r Request) Key() []byte {
 	c, _ := lookup(r.Arg(0))
 	switch {

@@ -54,7 +54,7 @@ type cursor struct {
 	seen int // bytes behind pos in which there is no end of line
 }
 
-// line gives the line at the cursor without its CR LF, and where the bytes behind it begin. The text is nil when
+// line returns the line at the cursor without its CR LF, and where the bytes behind it begin. The text is nil when
 // the line is not all there.
 func (c *cursor) line(buf []byte) (text []byte, next int, err error) {
 	end, err := c.newline(buf)
@@ -67,7 +67,7 @@ func (c *cursor) line(buf []byte) (text []byte, next int, err error) {
 	return buf[c.pos : end-1], end + 1, nil
 }
 
-// newline gives the place of the next LF from the cursor on, -1 when there is none yet.
+// newline returns the place of the next LF from the cursor on, -1 when there is none yet.
 func (c *cursor) newline(buf []byte) (int, error) {
 	i := bytes.IndexByte(buf[c.pos+c.seen:], '\n')
 	if i < 0 {
@@ -85,7 +85,7 @@ func (c *cursor) newline(buf []byte) (int, error) {
 	return end, nil
 }
 
-// payload gives the place behind n bytes and their CR LF that begin at from; 0 when they are not all there.
+// payload returns the place behind n bytes and their CR LF that begin at from; 0 when they are not all there.
 func payload(buf []byte, from, n int) (next int, err error) {
 	if from+n+2 > MaxFrame {
 		return 0, fmt.Errorf("%w: a frame of more than %d bytes", ErrLimit, MaxFrame)

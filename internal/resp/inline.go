@@ -66,7 +66,7 @@ func quoted(dst, line []byte, quote byte) (word, rest []byte, ok bool) {
 	return dst, nil, false
 }
 
-// escaped gives the byte that the escape at the start of line means, and how long the escape is.
+// escaped returns the byte that the escape at the start of line means, and how long the escape is.
 func escaped(line []byte, quote byte) (byte, int) {
 	c := line[1]
 	if quote == '\'' {

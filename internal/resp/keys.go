@@ -45,7 +45,7 @@ func merge(tables ...map[string]run) map[string]run {
 	return all
 }
 
-// Keys gives the keys that a request names, by which a node of a cluster knows whether it is its own. It is nil for a request that names
+// Keys returns the keys that a request names, by which a node of a cluster knows whether it is its own. It is nil for a request that names
 // none, for one that says wrongly how many it has, and for commands whose keys lie behind options, such as XREAD.
 func Keys(args []string) []string {
 	c := commands[strings.ToUpper(args[0])]
@@ -67,7 +67,7 @@ func Keys(args []string) []string {
 	return r.of(args, c.key)
 }
 
-// of gives the keys of a run that begins at first.
+// of returns the keys of a run that begins at first.
 func (r run) of(args []string, first int) []string {
 	last := r.last
 	if last < 0 {
@@ -86,7 +86,7 @@ func (r run) of(args []string, first int) []string {
 	return keys
 }
 
-// counted gives the keys behind their number, which is the argument at.
+// counted returns the keys behind their number, which is the argument at.
 func counted(args []string, at int) []string {
 	if len(args) <= at {
 		return nil

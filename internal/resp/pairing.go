@@ -60,7 +60,7 @@ func (p *Pairing[T]) Subscribes() bool {
 	return false
 }
 
-// Answer gives the request that a reply answers, and whether this is its last reply; nil when it answers none. What it
+// Answer returns the request that a reply answers, and whether this is its last reply; nil when it answers none. What it
 // points to is valid until the next Expect.
 func (p *Pairing[T]) Answer(r Reply) (value *T, last bool) {
 	kind := p.confirmation(r)
@@ -92,7 +92,7 @@ func (p *Pairing[T]) goesOn(e *entry[T]) bool {
 	return e.left > 0
 }
 
-// Abandon gives the oldest request that is not answered, and forgets it: the connection has ended. nil when there is none.
+// Abandon returns the oldest request that is not answered, and forgets it: the connection has ended. nil when there is none.
 func (p *Pairing[T]) Abandon() *T {
 	if p.len == 0 {
 		return nil
@@ -168,7 +168,7 @@ func replies(r Request) (left int, sub string) {
 
 var confirmations = [...]string{"SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"}
 
-// confirms gives the command that a word confirms, whatever the case; "" for any other word.
+// confirms returns the command that a word confirms, whatever the case; "" for any other word.
 func confirms(word []byte) string {
 	for _, c := range confirmations {
 		if fold(word, c) {
@@ -178,7 +178,7 @@ func confirms(word []byte) string {
 	return ""
 }
 
-// confirmation gives the command that a reply confirms, "" for any other reply, and notes how many
+// confirmation returns the command that a reply confirms, "" for any other reply, and notes how many
 // subscriptions there are now.
 func (p *Pairing[T]) confirmation(r Reply) string {
 	if t := r.Type(); !p.subscribes || t != '*' && t != '>' {

@@ -11,7 +11,7 @@ type Replies struct {
 // before p is used again or more is fed.
 func (s *Replies) Feed(p []byte) { s.in.add(p) }
 
-// Next gives the next complete reply or push; false when more bytes are needed. It is valid until the next call of Next or Feed.
+// Next returns the next complete reply or push; false when more bytes are needed. It is valid until the next call of Next or Feed.
 // Once framing has ended, see [Replies.Err], each is whatever is there.
 func (s *Replies) Next() (Reply, bool) {
 	if s.err == nil && len(s.in.data) > 0 {
@@ -30,7 +30,7 @@ func (s *Replies) Next() (Reply, bool) {
 // Err tells why framing has ended; nil while it goes on.
 func (s *Replies) Err() error { return s.err }
 
-// Rest gives the bytes of the incomplete reply that are there, to be passed on when the connection ends.
+// Rest returns the bytes of the incomplete reply that are there, to be passed on when the connection ends.
 func (s *Replies) Rest() []byte { return s.in.data }
 
 // Reply is one reply, or one push, with the attributes before it.
@@ -40,7 +40,7 @@ type Reply struct {
 	opaque bool
 }
 
-// ParseReply gives the reply that raw consists of; false when raw is anything but one complete reply.
+// ParseReply returns the reply that raw consists of; false when raw is anything but one complete reply.
 func ParseReply(raw []byte) (Reply, bool) {
 	var s replyScan
 	if len(raw) == 0 {
@@ -73,7 +73,7 @@ func (r Reply) IsNil() bool {
 	return v.kind == '_' || v.null
 }
 
-// Str gives the bytes of a string, number or error without its type; nil for null and for aggregates.
+// Str returns the bytes of a string, number or error without its type; nil for null and for aggregates.
 func (r Reply) Str() []byte {
 	v := r.value()
 	if v.null || v.aggregate() {
@@ -82,7 +82,7 @@ func (r Reply) Str() []byte {
 	return v.text
 }
 
-// Elem gives the bytes of element i of an aggregate; nil when there is none or when it is itself an aggregate. It walks the
+// Elem returns the bytes of element i of an aggregate; nil when there is none or when it is itself an aggregate. It walks the
 // aggregate from its start.
 func (r Reply) Elem(i int) []byte {
 	v := r.value()
@@ -104,7 +104,7 @@ func (r Reply) Elem(i int) []byte {
 	return e.text
 }
 
-// size gives the length of the complete value at the start of b, attributes included.
+// size returns the length of the complete value at the start of b, attributes included.
 func size(b []byte) (int, bool) {
 	var s replyScan
 	if len(b) == 0 {

@@ -42,7 +42,7 @@ type replyScan struct {
 	levels [MaxDepth]level
 }
 
-// next gives the length of the reply at the start of buf; 0 when it is not complete.
+// next returns the length of the reply at the start of buf; 0 when it is not complete.
 func (s *replyScan) next(buf []byte) (int, error) {
 	for {
 		done, err := s.element(buf)

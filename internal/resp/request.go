@@ -13,7 +13,7 @@ type Requests struct {
 // before p is used again or more is fed.
 func (s *Requests) Feed(p []byte) { s.in.add(p) }
 
-// Next gives the next complete request; false when more bytes are needed. The request is valid until the next call of Next or
+// Next returns the next complete request; false when more bytes are needed. The request is valid until the next call of Next or
 // Feed. Once framing has ended, see [Requests.Err], each request is whatever is there, with no arguments.
 func (s *Requests) Next() (Request, bool) {
 	if s.err == nil && len(s.in.data) > 0 {
@@ -32,7 +32,7 @@ func (s *Requests) Next() (Request, bool) {
 // Err tells why framing has ended; nil while it goes on.
 func (s *Requests) Err() error { return s.err }
 
-// Rest gives the bytes of the incomplete request that are there, to be passed on when the connection ends.
+// Rest returns the bytes of the incomplete request that are there, to be passed on when the connection ends.
 func (s *Requests) Rest() []byte { return s.in.data }
 
 // Request is one request: an array of bulk strings, or an inline command.
@@ -51,7 +51,7 @@ func (r Request) Opaque() bool { return r.opaque }
 // Len is the number of arguments, the command's name included. A request without any is legal; it is not answered.
 func (r Request) Len() int { return len(r.args) }
 
-// Arg gives argument i, 0 being the command's name; nil when there is none. Its storage is the request's.
+// Arg returns argument i, 0 being the command's name; nil when there is none. Its storage is the request's.
 func (r Request) Arg(i int) []byte {
 	if i < 0 || i >= len(r.args) {
 		return nil
@@ -59,7 +59,7 @@ func (r Request) Arg(i int) []byte {
 	return r.text[r.args[i].from:r.args[i].to:r.args[i].to]
 }
 
-// Strings gives the arguments behind the name for a log: at most count of them, each as [Text] cuts it.
+// Strings returns the arguments behind the name for a log: at most count of them, each as [Text] cuts it.
 func (r Request) Strings(count, size int) []string {
 	n := min(count, len(r.args)-1)
 	if n <= 0 {
@@ -90,7 +90,7 @@ type requestScan struct {
 	text  []byte // of an inline command
 }
 
-// next gives the length of the request at the start of buf; 0 when it is not complete.
+// next returns the length of the request at the start of buf; 0 when it is not complete.
 func (s *requestScan) next(buf []byte) (int, error) {
 	if buf[0] != '*' {
 		return s.inline(buf)

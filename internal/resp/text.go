@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text gives b as text for a log: cut to size bytes and, where it is not printable UTF-8, with Go's escapes. A cut text
+// Text returns b as text for a log: cut to size bytes and, where it is not printable UTF-8, with Go's escapes. A cut text
 // ends with "…", which is not counted.
 func Text(b []byte, size int) string {
 	cut := ""
@@ -19,7 +19,7 @@ func Text(b []byte, size int) string {
 	return q[1:len(q)-1] + cut
 }
 
-// runeStart gives the last place at or before n that does not split a rune.
+// runeStart returns the last place at or before n that does not split a rune.
 func runeStart(b []byte, n int) int {
 	for i := n; i > max(0, n-utf8.UTFMax); i-- {
 		if utf8.RuneStart(b[i]) {
@@ -38,7 +38,7 @@ func printable(b []byte) bool {
 	return true
 }
 
-// Line gives the reply in one line for a log: OK, (nil), 1, "value", -ERR …, true, [1, "a", (nil)]. Text is cut to size bytes. An aggregate
+// Line returns the reply in one line for a log: OK, (nil), 1, "value", -ERR …, true, [1, "a", (nil)]. Text is cut to size bytes. An aggregate
 // of more than that ends after a first number, [1, … 900 items], because scripts tell in it what they did; another is [900 items].
 func (r Reply) Line(size int) string {
 	if r.opaque {
@@ -99,7 +99,7 @@ func list(to, b []byte, size, depth int) (text, rest []byte, ok bool) {
 	return append(to, ']'), rest, true
 }
 
-// firstNumber gives the number that an array begins with, as Line does; "" when it begins with anything else.
+// firstNumber returns the number that an array begins with, as Line does; "" when it begins with anything else.
 func (r Reply) firstNumber() string {
 	v := r.value()
 	if at := r.body + v.size; v.kind == '*' && v.count > 0 && r.Raw[at] == ':' {

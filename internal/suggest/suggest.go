@@ -4,7 +4,7 @@ package suggest
 
 import "fmt"
 
-// Near gives the known word that is nearest to an unknown one, at most a third of its letters and one away; "" when none is.
+// Near returns the known word that is nearest to an unknown one, at most a third of its letters and one away; "" when none is.
 func Near(word string, known []string) string {
 	best, at := "", 1+len(word)/3
 	for _, k := range known {

@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// holdsOf gives the holds of the operations that are drawn.
+// holdsOf returns the holds of the operations that are drawn.
 func holdsOf(g *digest) (out []checker.Hold) {
 	open := map[string]int{}
 	end := func(at int64) int64 {

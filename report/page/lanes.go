@@ -224,7 +224,7 @@ func (d *drawing) clientRows(holds []checker.Hold) {
 	}
 }
 
-// everywhere gives the stretches in which a fault was in force that was not done to one client: those that overlap are one.
+// everywhere returns the stretches in which a fault was in force that was not done to one client: those that overlap are one.
 func (d *drawing) everywhere() (out []item) {
 	all := slices.DeleteFunc(slices.Clone(d.g.faults), func(f history.Window) bool { return f.Client != "" || f.Start > d.To || f.Last() < d.From })
 	slices.SortFunc(all, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })

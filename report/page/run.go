@@ -349,7 +349,7 @@ func (v *runView) spectrum(op string, g *digest) {
 	v.Spectra = append(v.Spectra, figure{ID: id, Title: op, About: "Latency by percentile.", Legend: c.Series})
 }
 
-// spectrumOf gives points of 1/(1-p) and the value at p, up to the percentile that one sample lies beyond.
+// spectrumOf returns points of 1/(1-p) and the value at p, up to the percentile that one sample lies beyond.
 func spectrumOf(h *hdr.Histogram) [][]float64 {
 	points, most := [][]float64{}, float64(h.TotalCount())
 	for _, b := range h.CumulativeDistributionWithTicks(5) {

@@ -75,7 +75,7 @@ func optional[T any](v T, err error) (T, error) {
 	return v, err
 }
 
-// focus gives the key and the instants of the violations; of several keys, the first violation's.
+// focus returns the key and the instants of the violations; of several keys, the first violation's.
 func focus(r *results.Result) (key string, at []int64) {
 	for i, v := range firsts(r) {
 		if i == 0 {

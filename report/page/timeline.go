@@ -28,7 +28,7 @@ type bucket struct {
 
 func newTimeline() *timeline { return &timeline{width: 1 << 20, buckets: map[int64]*bucket{}} }
 
-// at gives the bucket of an instant, and joins buckets until it is one of at most maxBuckets.
+// at returns the bucket of an instant, and joins buckets until it is one of at most maxBuckets.
 func (t *timeline) at(when int64) *bucket {
 	n := floorDiv(when, t.width)
 	if len(t.buckets) == 0 {
@@ -124,7 +124,7 @@ func (t *timeline) line(name, class string, value func(*bucket) (float64, bool))
 	return s
 }
 
-// quantile gives a percentile of a bucket's histogram; the largest value for 100.
+// quantile returns a percentile of a bucket's histogram; the largest value for 100.
 func quantile(of func(*bucket) *hdr.Histogram, percentile float64) func(*bucket) (float64, bool) {
 	return func(b *bucket) (float64, bool) {
 		h := of(b)
@@ -135,7 +135,7 @@ func quantile(of func(*bucket) *hdr.Histogram, percentile float64) func(*bucket)
 	}
 }
 
-// rate gives a count as so many per second.
+// rate returns a count as so many per second.
 func (t *timeline) rate(of func(*bucket) int64) func(*bucket) (float64, bool) {
 	return func(b *bucket) (float64, bool) { return float64(of(b)) * 1e9 / float64(t.width), true }
 }

@@ -90,7 +90,7 @@ func (w *window) shrink() {
 	w.ops = kept
 }
 
-// leave remembers of an operation that is not drawn what tells whether its client held the lock when the window begins.
+// leave remembers of an operation that is not drawn what reports whether its client held the lock when the window begins.
 func (w *window) leave(op *history.Operation) {
 	w.left++
 	if len(w.at) == 0 || op.Return > w.at[0] {
@@ -111,7 +111,7 @@ func (w *window) leave(op *history.Operation) {
 	}
 }
 
-// finish gives the operations in order of their calls, those included by which clients came in holding the lock.
+// finish returns the operations in order of their calls, those included by which clients came in holding the lock.
 func (w *window) finish() []history.Operation {
 	if len(w.ops) > maxDrawn {
 		w.shrink()

@@ -48,7 +48,7 @@ func SplitWait(ops []history.Operation, commands []history.Command, lease, lag i
 // Pair is a release and the grant that a client which was waiting got next.
 type Pair struct{ Release, Grant *history.Operation }
 
-// Pairs gives the hand-overs to clients that were waiting: each release that was accepted with the next grant of its key, where that
+// Pairs returns the hand-overs to clients that were waiting: each release that was accepted with the next grant of its key, where that
 // is another client's and was called before.
 func Pairs(ops []history.Operation) (out []Pair) {
 	grants := map[string][]*history.Operation{}
@@ -155,7 +155,7 @@ func (h holdings) index() holdings {
 	return h
 }
 
-// freeFor gives the parts of an interval in which no other client held the key.
+// freeFor returns the parts of an interval in which no other client held the key.
 func (h holdings) freeFor(client string, in span) spans {
 	var free spans
 	at := in.from
