@@ -15,7 +15,7 @@ import (
 var blamed = map[rule]history.Property{ruleRefusals: history.Refusal, ruleClaims: history.ReleaseSafety, ruleFences: history.FencingOrder}
 
 // decide replaces what the sweep found of a key by what its executions show, where they can all be searched.
-func (d *docket) decide(judges []tallier) {
+func (d *keyInput) decide(judges []tallier) {
 	of := map[history.Property]*tally{}
 	for _, j := range judges {
 		of[j.result().property] = j.result()
@@ -104,18 +104,18 @@ func (x *executions) culprit(base, r rule) *record {
 	return first
 }
 
-func (d *docket) reportEffect(t *tally, r *record) {
+func (d *keyInput) reportEffect(t *tally, r *record) {
 	v := Violation{At: r.ret, Clients: []string{d.clientName(r)}}
 	d.found(t, v, r)
 }
 
 // found counts a violation that operation r shows.
-func (d *docket) found(t *tally, v Violation, r *record) {
+func (d *keyInput) found(t *tally, v Violation, r *record) {
 	t.found(d, v, func() []history.Operation { return distinct(append(d.holdBefore(r, r.call), d.operation(r))) })
 }
 
 // reportSearch says whether there is an execution. Where there is none, the first violation of another property shows it best.
-func (d *docket) reportSearch(of map[history.Property]*tally, x *executions, all bool) {
+func (d *keyInput) reportSearch(of map[history.Property]*tally, x *executions, all bool) {
 	t := of[history.Linearizability]
 	*t = tally{property: t.property, applies: true, windowed: 1, opportunities: 1}
 	if all {

@@ -132,7 +132,7 @@ func sweepAndSearch(ctx context.Context, h history.Header, ops []history.Operati
 		if err := a.findHolds(k, ev); err != nil {
 			return opinion{found: " " + err.Error()}
 		}
-		d := &docket{a: a, k: k, ev: ev, opt: Options{MaxViolations: 1}.withDefaults(h)}
+		d := &keyInput{a: a, k: k, ev: ev, opt: Options{MaxViolations: 1}.withDefaults(h)}
 		refused := newRefusal(d)
 		judges := []tallier{newMutualExclusion(d), newFencingOrder(d), refused, newReentrancy(d)}
 		searcher := newLinearizability(d, refused)

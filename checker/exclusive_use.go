@@ -11,11 +11,11 @@ import "github.com/lockbench/lockbench/history"
 // An opportunity is an entry. Limits: what a client does after it left, or before it entered, is not seen.
 type exclusiveUse struct {
 	tally
-	d    *docket
+	d    *keyInput
 	over *overlaps
 }
 
-func newExclusiveUse(d *docket) *exclusiveUse {
+func newExclusiveUse(d *keyInput) *exclusiveUse {
 	u := &exclusiveUse{tally: tally{property: history.ExclusiveUse, applies: d.k.count(history.Use, history.None, history.OK, history.Fail, history.Unknown) > 0}, d: d,
 		over: newOverlaps(d.a.header)}
 	if !u.applies {
@@ -59,7 +59,7 @@ func (u *exclusiveUse) returned(*record) {}
 func (u *exclusiveUse) done() {}
 
 // holdAround returns the hold under which r's client did r: its last grant before r and what followed it; r alone when there is none.
-func (d *docket) holdAround(r *record) []history.Operation {
+func (d *keyInput) holdAround(r *record) []history.Operation {
 	var grant *record
 	back := max(d.a.header.Lease, 1_000_000)
 	for from := r.call - back; grant == nil; from -= back {

@@ -74,7 +74,7 @@ type state struct {
 }
 
 // newExecutions returns nil where a key's operations are too many to be searched, or where faults changed the server's data.
-func newExecutions(d *docket) *executions {
+func newExecutions(d *keyInput) *executions {
 	x := &executions{h: d.a.header, keep: never}
 	if x.h.Lease > 0 {
 		x.keep = x.h.Lease + slack(x.h)

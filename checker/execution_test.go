@@ -21,7 +21,7 @@ func executionsOf(t *testing.T, in Input, ops []history.Operation) *executions {
 	if err := a.findHolds(a.keys[0], ev); err != nil {
 		t.Fatal(err)
 	}
-	return newExecutions(&docket{a: a, k: a.keys[0], ev: ev})
+	return newExecutions(&keyInput{a: a, k: a.keys[0], ev: ev})
 }
 
 // TestExecutionsAgreeWithPorcupine compares the search of the abstract server, where no lease ends, with Porcupine on a textbook model.

@@ -16,11 +16,11 @@ import "github.com/lockbench/lockbench/history"
 // Limits: only clients whose commands were recorded, and that were granted in the end, are seen to wait.
 type fairness struct {
 	tally
-	d       *docket
+	d       *keyInput
 	waiting []*record // grants that were called and have not returned, by call
 }
 
-func newFairness(d *docket) *fairness {
+func newFairness(d *keyInput) *fairness {
 	f := &fairness{tally: tally{property: history.Fairness, applies: d.a.header.FIFO && len(d.ev.commands) > 0}, d: d}
 	if !f.applies {
 		f.note = "no order of grants is promised"

@@ -19,7 +19,7 @@ import (
 // Limits: grants whose order is not certain are compared for equality alone, and only with grants that overlap them.
 type fencingOrder struct {
 	tally
-	d      *docket
+	d      *keyInput
 	recent []fenced // by return, with the highest fence up to each
 	before fenced   // the highest fence among the grants dropped from recent
 }
@@ -32,7 +32,7 @@ type fenced struct {
 	fence   uint64
 }
 
-func newFencingOrder(d *docket) *fencingOrder {
+func newFencingOrder(d *keyInput) *fencingOrder {
 	f := &fencingOrder{tally: tally{property: history.FencingOrder, applies: d.k.fenced}, d: d}
 	if !f.applies {
 		f.note = "no fencing tokens were recorded"

@@ -599,7 +599,7 @@ func (k *keyLog) perhaps(d *detail) int64 {
 func (k *keyLog) from(r *record) int64 { return max(r.call, k.asked(r)) }
 
 // holdOf returns the detail of the hold that an operation belongs to or begins, nil if there is none.
-func (d *docket) holdOf(r *record) *detail {
+func (d *keyInput) holdOf(r *record) *detail {
 	if n := d.a.holdOf[r.line-1]; n != 0 {
 		return d.k.details.at(int(n) - 1)
 	}

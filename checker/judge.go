@@ -32,8 +32,8 @@ type tally struct {
 	kept          []Violation
 }
 
-// docket is what the judges of one key share.
-type docket struct {
+// keyInput is what the judges of one key share.
+type keyInput struct {
 	a     *archive
 	k     *keyLog
 	ev    *evidence
@@ -49,7 +49,7 @@ type rules struct{ off map[string]bool }
 func (r rules) on(name string) bool { return !r.off[name] }
 
 // found counts a violation and keeps it while there is room. ops makes the operations that show it.
-func (t *tally) found(d *docket, v Violation, ops func() []history.Operation) {
+func (t *tally) found(d *keyInput, v Violation, ops func() []history.Operation) {
 	v.Property, v.Key = t.property, d.k.name
 	v.WithinClockError = v.WithinClockError && d.rules.on("clock-error")
 	if v.WithinClockError {
@@ -72,7 +72,7 @@ func searchable(p history.Property) bool {
 }
 
 // opportunity counts something that could have gone wrong in [from, to].
-func (t *tally) opportunity(d *docket, from, to int64) {
+func (t *tally) opportunity(d *keyInput, from, to int64) {
 	t.opportunities++
 	if d.ev.metFault(from, to) {
 		t.met++
@@ -97,14 +97,14 @@ func increased(counts map[string]int, name string, n int) map[string]int {
 }
 
 // clientName returns the name of a record's client.
-func (d *docket) clientName(r *record) string { return d.a.clients.text(r.client) }
+func (d *keyInput) clientName(r *record) string { return d.a.clients.text(r.client) }
 
 // operation makes the operation of a record.
-func (d *docket) operation(r *record) history.Operation { return d.a.operation(d.k, r) }
+func (d *keyInput) operation(r *record) history.Operation { return d.a.operation(d.k, r) }
 
 // episode returns what a client did with one hold: from the grant, or the operation r that stands for one, to the release that
 // ended it. What lies between, refusals excepted, belongs to it.
-func (d *docket) episode(r *record) []history.Operation {
+func (d *keyInput) episode(r *record) []history.Operation {
 	out := []history.Operation{d.operation(r)}
 	if r.op == history.Extend {
 		out = append(d.grantBefore(r), out...)
@@ -120,7 +120,7 @@ func (d *docket) episode(r *record) []history.Operation {
 }
 
 // episodeUntil returns what r's client did after r up to time t, and whether the hold was over by then.
-func (d *docket) episodeUntil(r *record, t int64) (out []history.Operation, over bool) {
+func (d *keyInput) episodeUntil(r *record, t int64) (out []history.Operation, over bool) {
 	var found []*record
 	d.k.records(r.call, t, func(other *record) {
 		if other.client == r.client && other != r && byCall(*r, *other) < 0 {
@@ -144,7 +144,7 @@ func (d *docket) episodeUntil(r *record, t int64) (out []history.Operation, over
 const maxEpisode = 32
 
 // grantBefore returns the last grant of r's client before r.
-func (d *docket) grantBefore(r *record) []history.Operation {
+func (d *keyInput) grantBefore(r *record) []history.Operation {
 	var last *record
 	d.k.records(r.call-max(d.a.header.Lease, 1_000_000)*64, r.call, func(other *record) {
 		if other.client == r.client && other.granted() && (last == nil || byCall(*last, *other) < 0) {
@@ -168,8 +168,8 @@ func (k *keyLog) last() (t int64) {
 	return t
 }
 
-// try lets the judges see every record of the docket's key.
-func (d *docket) try(judges []tallier) {
+// try lets the judges see every record of the keyInput's key.
+func (d *keyInput) try(judges []tallier) {
 	var open pending
 	for c := d.k.walk(); ; {
 		r := c.next()

@@ -31,7 +31,7 @@ type linearizability struct {
 	moves      int64 // that may yet be tried in the windows that only the search decides
 }
 
-func newLinearizability(d *docket, refused *refusal) *linearizability {
+func newLinearizability(d *keyInput, refused *refusal) *linearizability {
 	l := &linearizability{tally: tally{property: history.Linearizability, applies: true}}
 	l.moves = d.opt.Budget / stepTime / int64(len(d.a.keys))
 	l.windows = windows{d: d, cover: math.MinInt64, refused: refused, keep: l.sort, now: window{from: math.MinInt64}}

@@ -14,7 +14,7 @@ import "github.com/lockbench/lockbench/history"
 // No opportunity is inconclusive: nobody met.
 type mutualExclusion struct {
 	tally
-	d     *docket
+	d     *keyInput
 	over  *overlaps
 	maybe *overlaps // where the ends of beliefs are not all known: each as late as it can have been
 	met   rivals
@@ -32,7 +32,7 @@ const (
 	notSearched      = "not searched"
 )
 
-func newMutualExclusion(d *docket) *mutualExclusion {
+func newMutualExclusion(d *keyInput) *mutualExclusion {
 	m := &mutualExclusion{tally: tally{property: history.MutualExclusion, applies: d.k.count(history.Acquire, history.OK, history.Busy, history.Fail, history.Unknown) > 0}, d: d,
 		over: newOverlaps(d.a.header), met: rivals{h: d.a.header}}
 	if d.k.doubts {
@@ -141,7 +141,7 @@ func (m *rivals) add(r *record, believed bool) (meets bool) {
 }
 
 // overlapViolation describes interval i, which began while others were in force.
-func overlapViolation(d *docket, i interval, with []interval, lasted int64) Violation {
+func overlapViolation(d *keyInput, i interval, with []interval, lasted int64) Violation {
 	v := Violation{At: i.start, Lasted: lasted, WithinClockError: lasted <= d.a.header.ClockError}
 	for _, w := range with {
 		v.Clients = append(v.Clients, d.clientName(w.r))
@@ -151,7 +151,7 @@ func overlapViolation(d *docket, i interval, with []interval, lasted int64) Viol
 }
 
 // episodes returns the operations of all the holds that an overlap is about.
-func (d *docket) episodes(i interval, with []interval) []history.Operation {
+func (d *keyInput) episodes(i interval, with []interval) []history.Operation {
 	var out []history.Operation
 	for _, w := range with {
 		out = append(out, d.episode(w.r)...)

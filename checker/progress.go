@@ -25,7 +25,7 @@ import (
 // between two attempts is not seen.
 type progress struct {
 	tally
-	d        *docket
+	d        *keyInput
 	limit    int64
 	taken    int64   // until when the lock counts as taken by what was granted
 	inFlight int     // grants that were called and have not returned
@@ -49,7 +49,7 @@ func (p *progress) limitFrom(free, now int64) int64 {
 	return min(p.limit, cmp.Or(p.d.opt.HandOver, promptly))
 }
 
-func newProgress(d *docket) *progress {
+func newProgress(d *keyInput) *progress {
 	p := &progress{tally: tally{property: history.Progress, applies: true}, d: d, taken: math.MinInt64}
 	p.limit = plus(d.a.header.Lease, d.opt.Grace)
 	return p
@@ -167,7 +167,7 @@ func (p *progress) report(first, last *record, since int64) {
 }
 
 // holdBefore returns the last grant that had returned by t, with what followed it; nothing when r is the first of all.
-func (d *docket) holdBefore(r *record, t int64) []history.Operation {
+func (d *keyInput) holdBefore(r *record, t int64) []history.Operation {
 	var grant *record
 	d.k.records(d.k.chunks[0].records[0].call, t, func(o *record) {
 		if o != r && o.granted() && o.ret <= t && (grant == nil || byCall(*grant, *o) < 0) {

@@ -15,7 +15,7 @@ import "github.com/lockbench/lockbench/history"
 // Limits: the server's count is not read, only its effects.
 type reentrancy struct {
 	tally
-	d      *docket
+	d      *keyInput
 	owner  map[uint32]*owner
 	denied map[*record]*detail
 }
@@ -27,7 +27,7 @@ type owner struct {
 	unsure   bool // an acquire of unknown outcome, and no grant since
 }
 
-func newReentrancy(d *docket) *reentrancy {
+func newReentrancy(d *keyInput) *reentrancy {
 	r := &reentrancy{tally: tally{property: history.Reentrancy, applies: d.a.header.Kind == history.Reentrant}, d: d, owner: map[uint32]*owner{}}
 	if !r.applies {
 		r.note = "the lock is not re-entrant"
@@ -78,7 +78,7 @@ func (e *reentrancy) acquire(o *owner, r *record) {
 }
 
 // asked reports whether the client sent the server anything for an acquire; where no commands are recorded, it did.
-func (d *docket) asked(r *record) bool {
+func (d *keyInput) asked(r *record) bool {
 	client := d.clientName(r)
 	return len(d.ev.commands[client]) == 0 || len(d.ev.commandsOf(client, r.call, r.ret)) > 0
 }

@@ -32,7 +32,7 @@ import (
 // clock-jump.
 type refusal struct {
 	tally
-	d       *docket
+	d       *keyInput
 	shared  witness // possible shared holds: they refuse exclusive attempts
 	writers witness // possible exclusive holds: they refuse everybody
 	permits *largest
@@ -45,7 +45,7 @@ type refusal struct {
 	open    []*record // refusals whose only witness can be the next grant to return
 }
 
-func newRefusal(d *docket) *refusal {
+func newRefusal(d *keyInput) *refusal {
 	r := &refusal{tally: tally{property: history.Refusal, applies: d.k.count(history.Acquire, history.Busy) > 0}, d: d}
 	r.shared.gone, r.writers.gone, r.late, r.empty = math.MinInt64, math.MinInt64, math.MinInt64, math.MinInt64
 	if d.a.header.Kind == history.Semaphore && d.a.header.Permits > 1 {
@@ -59,7 +59,7 @@ func newRefusal(d *docket) *refusal {
 
 // takenBack reports whether an attempt that came to nothing may have held for a while: a reply was on its way for longer than the lease, and a lock
 // that looks at the clock then takes back what it was granted.
-func takenBack(d *docket, r *record) bool {
+func takenBack(d *keyInput, r *record) bool {
 	valid := d.a.header.Lease - slack(d.a.header) // a lock gives some of the lease away for drift
 	if d.a.header.Lease == 0 || r.ret-r.call < valid {
 		return false
@@ -238,7 +238,7 @@ func (f *refusal) witnessed(b *record) bool {
 
 // excusedByRecord reports whether a grant whose reply came late, a crash or a split vote excuses refusal b.
 func (f *refusal) excusedByRecord(b *record) bool {
-	return f.late >= b.call || f.d.k.haunted(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call
+	return f.late >= b.call || f.d.k.diedHolding(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call
 }
 
 // excusedFromSearch reports whether what excuses refusal b is something that no window has: besides that, a grant whose belief was over when it
@@ -250,8 +250,8 @@ func (f *refusal) excusedByUnknown(b *record) bool {
 	return f.unsure && (f.d.a.header.Kind != history.Mutex || f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret)
 }
 
-// haunted reports whether a crashed client may have held when b was refused.
-func (k *keyLog) haunted(b *record) bool {
+// diedHolding reports whether a crashed client may have held when b was refused.
+func (k *keyLog) diedHolding(b *record) bool {
 	for _, g := range k.ghosts {
 		if g.from <= b.ret && b.call <= g.to {
 			return true

@@ -25,7 +25,7 @@ import (
 // mutual exclusion. For semaphores of several permits only the end of the lease shows that a hold was gone.
 type releaseSafety struct {
 	tally
-	d       *docket
+	d       *keyInput
 	recent  []interval // beliefs that started last, of any client
 	lapsed  map[*record]*detail
 	several bool
@@ -34,7 +34,7 @@ type releaseSafety struct {
 // maxRecent is how many beliefs are looked at: more cannot have started within one release of a lock that excludes.
 const maxRecent = 64
 
-func newReleaseSafety(d *docket) *releaseSafety {
+func newReleaseSafety(d *keyInput) *releaseSafety {
 	n := d.k.count(history.Release, history.OK) + d.k.count(history.Extend, history.OK)
 	s := &releaseSafety{tally: tally{property: history.ReleaseSafety, applies: n > 0}, d: d, lapsed: map[*record]*detail{}}
 	if !s.applies {

@@ -15,10 +15,10 @@ import "github.com/lockbench/lockbench/history"
 // so shows as a violation of mutual exclusion.
 type renewal struct {
 	tally
-	d *docket
+	d *keyInput
 }
 
-func newRenewal(d *docket) *renewal {
+func newRenewal(d *keyInput) *renewal {
 	n := d.k.count(history.Extend, history.OK, history.LostHold, history.NotHeld, history.Unknown, history.Fail) +
 		d.k.count(history.Lost, history.None, history.OK)
 	w := &renewal{tally: tally{property: history.Renewal, applies: n > 0}, d: d}

@@ -20,7 +20,7 @@ import (
 // Limits: when values repeat, a lost update can hide behind a write that happens to restore the value.
 type storeIntegrity struct {
 	tally
-	d       *docket
+	d       *keyInput
 	chain   *chain
 	lenient *chain // with the clock error; nil where there is none
 	losses  int    // that remain with the clock error
@@ -29,7 +29,7 @@ type storeIntegrity struct {
 	newest  *record // the returned write whose hold was asked for last
 }
 
-func newStoreIntegrity(d *docket) *storeIntegrity {
+func newStoreIntegrity(d *keyInput) *storeIntegrity {
 	n := d.k.count(history.Write, history.OK, history.Unknown)
 	s := &storeIntegrity{tally: tally{property: history.StoreIntegrity, applies: n > 0}, d: d}
 	if !s.applies {
@@ -94,7 +94,7 @@ func (s *storeIntegrity) called(r *record) {
 }
 
 // severalMayWrite reports whether a write is under a hold of which there may be several at once.
-func (d *docket) severalMayWrite(r *record) bool {
+func (d *keyInput) severalMayWrite(r *record) bool {
 	h := d.holdOf(r)
 	return h != nil && manyMayHold(d.a.header, h.began.mode)
 }

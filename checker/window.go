@@ -64,7 +64,7 @@ const (
 // refusal, and no grant needs it. So it is left out, and the refusals too. A mutex needs none of this: see refusal.
 type windows struct {
 	maybe   []*record // acquires of unknown outcome so far, where they are searched
-	d       *docket
+	d       *keyInput
 	now     window
 	belief  []interval     // beliefs that have started and may still be in force
 	flying  []*record      // called and not returned: those of the window

@@ -83,8 +83,7 @@ type orderer struct {
 	cmds    []*history.Command
 	effects []*history.Effect
 	nextEff int
-	queued  map[string][][]string // of transactions, by connection
-	last    int64                 // when the latest event happened
+	last    int64 // when the latest event happened
 }
 
 // simulated executes the commands in the order in which the simulator dispatched them.

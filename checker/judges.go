@@ -62,7 +62,7 @@ func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Opt
 	if f.err = a.findHolds(k, ev); f.err != nil {
 		return f
 	}
-	d := &docket{a: a, k: k, ev: ev, opt: opt, rules: opt.rules}
+	d := &keyInput{a: a, k: k, ev: ev, opt: opt, rules: opt.rules}
 	store, refused := newStoreIntegrity(d), newRefusal(d)
 	judges := []tallier{
 		newMutualExclusion(d), newExclusiveUse(d), store, newReleaseSafety(d), newFencingOrder(d),
