@@ -21,7 +21,7 @@ func tell(v *Violation, ev *evidence, s *scene) {
 	v.Operations = t.shrink(ev)
 	t.setSpan()
 	t.narrate()
-	v.Story = t.lines()
+	v.Story, v.Base = t.lines(), t.base
 	v.Lanes = t.draw()
 	v.Around = t.surroundings()
 }

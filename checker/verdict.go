@@ -53,6 +53,7 @@ type Violation struct {
 	Key              string              `json:"key"`
 	Story            []string            `json:"story"`           // five to twelve lines of plain words
 	Lanes            []string            `json:"lanes,omitempty"` // ASCII drawing
+	Base             int64               `json:"-"`               // the instant from which the story counts, nanoseconds on the run's base
 	Operations       []history.Operation `json:"-"`               // the smallest set that shows it
 	Witness          Witness             `json:"-"`               // the holds and operations that show it
 	WithinClockError bool                `json:"within_clock_error,omitempty"`

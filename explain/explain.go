@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
@@ -27,7 +28,7 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) {
 	r := newRun(rec, srv)
 	for i := range v.Violations {
 		x := &v.Violations[i]
-		a := r.violation(x)
+		a, before := r.violation(x), x.Cause
 		switch {
 		case len(a.Causes) > 0:
 			x.Cause = a.Causes[0]
@@ -35,6 +36,7 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) {
 			x.Cause = history.CauseUnknown
 		}
 		if n := len(x.Story); n > 0 && a.Experiment != "" {
+			x.Story[0] = strings.Replace(x.Story[0], "("+string(before)+")", "("+string(x.Cause)+")", 1)
 			x.Story[n-1] = a.Experiment
 		}
 	}
@@ -72,7 +74,7 @@ func operationsOf(v *checker.Violation) (ops []history.Operation) {
 
 // violation explains one violation.
 func (r *run) violation(v *checker.Violation) Answer {
-	r.base = r.baseOf(v)
+	r.base = v.Base
 	if r.failed {
 		return r.bare(v, r.holding(v))
 	}
@@ -93,14 +95,6 @@ func (r *run) violation(v *checker.Violation) Answer {
 		return r.ownHold(v)
 	}
 	return Answer{}
-}
-
-// baseOf is the instant from which a story counts: the first grant in it.
-func (r *run) baseOf(v *checker.Violation) int64 {
-	if len(v.Witness.Holds) > 0 {
-		return v.Witness.Holds[0].Acquire.Return
-	}
-	return v.At
 }
 
 // holds are the acquires by which a violation's clients held, by call.
