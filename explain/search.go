@@ -31,10 +31,11 @@ type connection struct {
 	number uint64
 }
 
-// pick is a command and how the leases that end within a grain of it are taken: as they should, or the other way.
+// pick is a command, how the leases that end within a grain of it are taken, as they should or the other way, and whether it is executed as late
+// as it may have been: after what a fault did to the data while it was under way.
 type pick struct {
-	cmd   int
-	other bool
+	cmd         int
+	other, late bool
 }
 
 // choice is one step of the search, and what else could be tried instead.
@@ -113,9 +114,17 @@ func (s *search) candidates() (picks []pick) {
 		}
 	}
 	for _, p := range picks[:len(picks):len(picks)] {
-		picks = append(picks, pick{p.cmd, true})
+		picks = append(picks, pick{cmd: p.cmd, other: true})
+		if s.meetsEffect(s.cmds[p.cmd]) {
+			picks = append(picks, pick{cmd: p.cmd, late: true})
+		}
 	}
 	return append(picks, lost...)
+}
+
+// meetsEffect reports whether a fault changed the node's data after the middle of a command and before its reply.
+func (s *search) meetsEffect(c *history.Command) bool {
+	return slices.ContainsFunc(s.effects[s.nextEff:], func(e *history.Effect) bool { return e.At > middle(c) && e.At <= c.Replied })
 }
 
 // limit is the earliest time at which a command that is left was answered: whatever was sent later comes after it.
@@ -153,7 +162,11 @@ func (s *search) forward(picks []pick) bool {
 // take executes a command, and reports whether the record explains it.
 func (s *search) take(p pick) bool {
 	c := s.cmds[p.cmd]
-	at := max(s.last, min(max(middle(c), c.Sent), s.limit()))
+	at := middle(c)
+	if p.late {
+		at = c.Replied
+	}
+	at = max(s.last, min(max(at, c.Sent), s.limit()))
 	s.suffer(at)
 	if !s.leases(at, p.other) {
 		return false
