@@ -286,3 +286,17 @@ func TestCauses(t *testing.T) {
 		})
 	}
 }
+
+// The request that took the lock was under way when the server evicted the key, for longer before that than after: where the order is searched
+// for, the request is executed after the eviction, for nothing else explains its reply.
+func TestARequestMayComeAfterAnEffect(t *testing.T) {
+	s := parsed(t, `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
+		effect n0 100 evicted lost=job
+		c2 acquire 10-104 ok valid=1010 : SET job b NX PX 1000 -> OK
+		violation mutual-exclusion 104-1000 c1 c2 = eviction`)
+	if got := explained(t, s, s.Record)[0].Cause; got != s.want[0] {
+		t.Errorf("%s, want %s", got, s.want[0])
+	}
+}
