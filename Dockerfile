@@ -6,7 +6,7 @@ FROM scratch
 # The classic builder knows no TARGETARCH; give it with --build-arg TARGETARCH=arm64 there.
 ARG TARGETARCH=amd64
 COPY lockbench-linux-${TARGETARCH} /usr/bin/lockbench
-# Runs are kept in /work/results/runs; mount a folder there, or name one with --out.
-WORKDIR /work
+# Runs are kept in /data/results/runs; mount a folder there, or name one with --out.
+WORKDIR /data
 ENTRYPOINT ["/usr/bin/lockbench"]
 CMD ["suite", "--server", "sim"]
