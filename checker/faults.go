@@ -35,15 +35,18 @@ func (e *evidence) metFault(from, to int64) bool {
 
 // excused reports whether a confirmed fault of a client, or of a node that its commands went to, meets [from, to]. A fault elsewhere excuses nothing.
 func (e *evidence) excused(client string, from, to int64) bool {
-	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
-		return w.Confirmed && w.Start <= to && w.Last() >= from && e.concerns(&w, client, from, to)
-	})
+	return e.meets(from, to, func(w *history.Window) bool { return e.concerns(w, client, from, to) })
 }
 
 // serverFault reports whether a confirmed fault of a node that a client's commands went to meets [from, to].
 func (e *evidence) serverFault(client string, from, to int64) bool {
+	return e.meets(from, to, func(w *history.Window) bool { return w.Client == "" && e.concerns(w, client, from, to) })
+}
+
+// meets reports whether a confirmed fault of which is holds meets [from, to].
+func (e *evidence) meets(from, to int64, is func(*history.Window) bool) bool {
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
-		return w.Confirmed && w.Client == "" && w.Start <= to && w.Last() >= from && e.concerns(&w, client, from, to)
+		return w.Confirmed && w.Start <= to && w.Last() >= from && is(&w)
 	})
 }
 
@@ -58,9 +61,7 @@ func (e *evidence) concerns(w *history.Window, client string, from, to int64) bo
 
 // struck reports whether a confirmed fault of a server, or of a client that takes part, meets [from, to].
 func (e *evidence) struck(from, to int64) bool {
-	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
-		return w.Confirmed && w.Start <= to && w.Last() >= from && (w.Client == "" || e.takesPart == nil || e.takesPart[w.Client])
-	})
+	return e.meets(from, to, func(w *history.Window) bool { return w.Client == "" || e.takesPart == nil || e.takesPart[w.Client] })
 }
 
 // unavailable returns the latest instant, up to t, until which a client could not be served for a reason that is not the lock's: the

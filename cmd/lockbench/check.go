@@ -64,12 +64,15 @@ func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err err
 	return err
 }
 
-// check judges one history. That a file is cut off is known at its end; it is then read once more, as a record that is.
+// check judges one history. That a file is cut off is known at its end, save of a recording, which always is; it is then read once more, as a
+// record that is.
 func (a *app) check(ctx context.Context, path string, plain bool, write func(any) error) error {
 	defer a.leanHeap()()
-	run, v, cut, err := a.checkOnce(ctx, historyIn(path), plain, false)
-	if err == nil && cut {
-		run, v, _, err = a.checkOnce(ctx, historyIn(path), plain, true)
+	path = historyIn(path)
+	known := filepath.Base(path) == results.RecordingFile
+	run, v, cut, err := a.checkOnce(ctx, path, plain, known)
+	if err == nil && cut && !known {
+		run, v, _, err = a.checkOnce(ctx, path, plain, true)
 	}
 	if err != nil {
 		return err
@@ -78,7 +81,7 @@ func (a *app) check(ctx context.Context, path string, plain bool, write func(any
 	return a.showCheck(run, *v, write)
 }
 
-// checkOnce reads a history and judges it. known says that it is known to be cut off.
+// checkOnce reads a history and judges it. known says that it is known to be cut off. One that turns out to be is not explained.
 func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (run results.Run, v *checker.Verdict, cut bool, err error) {
 	h, err := openHistory(path)
 	if err != nil {
@@ -101,7 +104,10 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (ru
 	if err != nil {
 		return run, nil, false, asInput(err)
 	}
-	return run, v, h.truncated(), why(v, h, in, scripts)
+	if cut = h.truncated(); cut && !known {
+		return run, v, cut, nil
+	}
+	return run, v, cut, why(v, h, in, scripts)
 }
 
 // why explains what was found. The operations are read once more, and only for this.
