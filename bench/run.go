@@ -119,7 +119,7 @@ type bench struct {
 	taken     []Taken
 	knees     []results.Knee
 	trips     []float64 // round trips, by turn, in nanoseconds
-	nodes     []servers.NodeInfo
+	nodes     []results.Node
 	turn, of  int
 	last      string
 	unsafe    int

@@ -107,3 +107,29 @@ type Order struct {
 	Steps  int    `json:"steps"`
 	Left   string `json:"left,omitempty"` // where and how the run left the schedule; "" when it did not
 }
+
+// Placements says in words which faults a tape has from the start, and between which steps of its schedule the others are.
+func Placements(standing []Spec, schedule Schedule) []string {
+	var out []string
+	for _, f := range standing {
+		out = append(out, f.Fault+" from the start")
+	}
+	ends := map[int]int{}
+	for i, s := range schedule {
+		ends[s.Of] = i + 1 // only those of faults are looked up
+	}
+	for i, s := range schedule {
+		if s.Kind != StepBegin {
+			continue
+		}
+		text := fmt.Sprintf("%s as step %d", strings.Join(strings.Fields(s.Fault.Fault+" "+s.Client), " "), i+1)
+		if s.Client == "" && s.Fault.Node > 0 {
+			text = fmt.Sprintf("%s node %d as step %d", s.Fault.Fault, s.Fault.Node, i+1)
+		}
+		if end := ends[s.ID]; end > i+2 {
+			text += fmt.Sprintf(", until step %d", end)
+		}
+		out = append(out, text)
+	}
+	return out
+}

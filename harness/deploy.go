@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -58,6 +59,16 @@ func (f *field) close() error {
 		return f.lock.Close()
 	}
 	return errors.Join(f.lock.Close(), f.store.Close())
+}
+
+// describe describes the lock's nodes for the run record.
+func (f *field) describe(ctx context.Context) ([]results.Node, error) {
+	infos, err := f.lock.Info(ctx)
+	nodes := make([]results.Node, len(infos))
+	for i := range infos {
+		nodes[i] = results.Node(infos[i])
+	}
+	return nodes, err
 }
 
 // Clients are given addresses that mean a node and never change, whatever port it is on at the moment: 127.0.0.1 with the

@@ -56,7 +56,7 @@ func (e Experiment) run(ctx context.Context, keep *keeper) (out *Outcome, err er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.clearAway(ctx, f), f.close()) }()
-	if keep.run.Nodes, err = f.lock.Info(ctx); err != nil {
+	if keep.run.Nodes, err = f.describe(ctx); err != nil {
 		return nil, fmt.Errorf("ask the servers who they are: %w", err)
 	}
 	if err := keep.saveRun(results.Started, e.Now()); err != nil {

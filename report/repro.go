@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/repro"
+	"github.com/lockbench/lockbench/results"
 )
 
 // Repro writes what became of a named bug: whether it was seen, what was seen, and its story.
-func Repro(w io.Writer, r repro.Result, s Style) error {
+func Repro(w io.Writer, r results.Repro, s Style) error {
 	head := s.verdict(checker.Fail, "NOT REPRODUCED")
 	if r.Reproduced {
 		head = s.verdict(checker.Pass, "REPRODUCED")
@@ -33,7 +33,7 @@ func Repro(w io.Writer, r repro.Result, s Style) error {
 	return write(w, append(lines, "by hand      "+r.Command))
 }
 
-func where(r repro.Result) string {
+func where(r results.Repro) string {
 	switch {
 	case r.Tape != "":
 		return "along the tape " + r.Tape + ", in the simulator"

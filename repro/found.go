@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 
+	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim"
 )
 
@@ -32,7 +33,7 @@ func found() []Bug {
 }
 
 // follow runs a bug's tape again and looks whether what it broke breaks.
-func follow(ctx context.Context, b Bug, cfg Config, r *Result) error {
+func follow(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	text, err := tapes.ReadFile(b.Tape)
 	if err != nil {
 		return fmt.Errorf("%s: %w", b.Name, err)

@@ -17,9 +17,6 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// Schema is the schema name of a reproduction's result.
-const Schema = "lockbench/repro/v1"
-
 // ErrSimOnly: the bug is found by searching schedules, which real servers cannot be made to run.
 var ErrSimOnly = errors.New("only the simulator can search schedules")
 
@@ -46,32 +43,10 @@ const DefaultBudget = 30 * time.Second
 // servers a busy machine misses a moment now and then.
 const attempts = 4
 
-// Result is what became of a bug.
-type Result struct {
-	Schema     string   `json:"schema"`
-	Name       string   `json:"name"`
-	What       string   `json:"what"`
-	Source     string   `json:"source"`
-	Lock       string   `json:"lock"`
-	Scenario   string   `json:"scenario,omitempty"` // "" for a search
-	Tape       string   `json:"tape,omitempty"`     // that was followed in place of the scenario
-	Server     string   `json:"server"`
-	Expected   []string `json:"expected"`         // one of them must be seen
-	Observed   []string `json:"observed"`         // all that was seen, "property/cause"
-	Spared     string   `json:"spared,omitempty"` // the lock that was to survive the same, and did
-	Reproduced bool     `json:"reproduced"`       // the bug was seen, and its twin, if any, survived
-	Attempts   int      `json:"attempts"`         // runs of the lock, or schedules of a search
-	Why        string   `json:"why,omitempty"`    // it was not reproduced
-	Story      []string `json:"story,omitempty"`  // of what was seen
-	Runs       []string `json:"runs,omitempty"`   // run directories
-	Seconds    float64  `json:"seconds"`
-	Command    string   `json:"command"`
-}
-
 // Run reproduces one bug. An error is a run or a search that could not be made; that the bug did not show is a result.
-func Run(ctx context.Context, b Bug, cfg Config) (Result, error) {
+func Run(ctx context.Context, b Bug, cfg Config) (results.Repro, error) {
 	start := cfg.Base.Now()
-	r := Result{Schema: Schema, Name: b.Name, What: b.What, Source: b.Source, Lock: b.Lock, Scenario: b.Scenario, Server: cfg.Base.Provider.Name(),
+	r := results.Repro{Schema: results.ReproSchema, Name: b.Name, What: b.What, Source: b.Source, Lock: b.Lock, Scenario: b.Scenario, Server: cfg.Base.Provider.Name(),
 		Expected: b.Shows, Observed: []string{}, Command: b.Command()}
 	if cfg.Base.Subject.Exec != "" {
 		r.Lock = cfg.Base.Variant.Name
@@ -90,7 +65,7 @@ func Run(ctx context.Context, b Bug, cfg Config) (Result, error) {
 }
 
 // search looks for the bug in the schedules of the setting that suits the lock's kind.
-func search(ctx context.Context, b Bug, cfg Config, r *Result) error {
+func search(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	if r.Server != "sim" {
 		return fmt.Errorf("%s on %s: %w", b.Name, r.Server, ErrSimOnly)
 	}
@@ -120,7 +95,7 @@ func search(ctx context.Context, b Bug, cfg Config, r *Result) error {
 }
 
 // spareTape runs the tape of a search along the lock without the bug. What breaks that, too, is not what the bug is named after.
-func spareTape(ctx context.Context, b Bug, cfg Config, t sim.Tape, r *Result) error {
+func spareTape(ctx context.Context, b Bug, cfg Config, t sim.Tape, r *results.Repro) error {
 	t.Program.Lock, t.Program.Variant = b.Spares, impls.Variant{}
 	broken, _, err := cfg.Breaks(ctx, t)
 	if err != nil {
@@ -135,14 +110,14 @@ func spareTape(ctx context.Context, b Bug, cfg Config, t sim.Tape, r *Result) er
 }
 
 // runs makes the scenario's runs until the bug shows, and then those of the twin that must survive.
-func runs(ctx context.Context, b Bug, cfg Config, r *Result) error {
+func runs(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	for i := range attempts {
 		r.Attempts++
 		out, seen, err := one(ctx, b, b.Lock, cfg, cfg.Seed+uint64(i))
 		if err != nil {
 			return err
 		}
-		r.note(out, seen)
+		note(r, out, seen)
 		if len(b.shown(seen)) > 0 {
 			r.Reproduced, r.Story = true, story(b, out)
 			return spare(ctx, b, cfg, cfg.Seed+uint64(i), r)
@@ -153,7 +128,7 @@ func runs(ctx context.Context, b Bug, cfg Config, r *Result) error {
 }
 
 // spare runs the twin that must survive what the bug did not. A run in which the fault did not come about shows nothing.
-func spare(ctx context.Context, b Bug, cfg Config, seed uint64, r *Result) error {
+func spare(ctx context.Context, b Bug, cfg Config, seed uint64, r *results.Repro) error {
 	if b.Spares == "" || cfg.Base.Subject.Exec != "" {
 		return nil
 	}
@@ -179,7 +154,7 @@ func plansFaults(b Bug) bool {
 }
 
 // note keeps what a run showed.
-func (r *Result) note(out *harness.Outcome, seen []string) {
+func note(r *results.Repro, out *harness.Outcome, seen []string) {
 	r.Observed = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Observed, seen))))
 	if out.Dir != "" {
 		r.Runs = append(r.Runs, out.Dir)

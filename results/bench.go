@@ -11,7 +11,6 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/servers"
 )
 
 // BenchSchema is the schema name of bench.json and of "bench -o json".
@@ -25,23 +24,23 @@ var ErrBench = errors.New("not a stored bench")
 
 // Bench is what locks were found to cost side by side, each in the same settings and repetitions.
 type Bench struct {
-	Schema      string             `json:"schema"`
-	Verdict     checker.Result     `json:"verdict"` // of safety, over all cells
-	Server      string             `json:"server"`
-	Seed        uint64             `json:"seed"`
-	Start       time.Time          `json:"start"`    // UTC
-	Duration    time.Duration      `json:"duration"` // nanoseconds that the whole took
-	Plan        BenchPlan          `json:"plan"`
-	Environment Environment        `json:"environment"`
-	Nodes       []servers.NodeInfo `json:"nodes,omitempty"`
-	RoundTrip   Figure             `json:"round_trip"` // of a PING over a connection of the same make, after a pause
-	Cells       []BenchCell        `json:"cells"`      // by setting, the reference first in each
-	Knees       []Knee             `json:"knees,omitempty"`
-	Gates       []GateResult       `json:"gates,omitempty"`
-	Baseline    *Comparison        `json:"baseline,omitempty"`
-	Interrupted bool               `json:"interrupted,omitempty"`
-	Notes       []string           `json:"notes,omitempty"` // warnings that must be shown
-	Rerun       string             `json:"rerun"`
+	Schema      string         `json:"schema"`
+	Verdict     checker.Result `json:"verdict"` // of safety, over all cells
+	Server      string         `json:"server"`
+	Seed        uint64         `json:"seed"`
+	Start       time.Time      `json:"start"`    // UTC
+	Duration    time.Duration  `json:"duration"` // nanoseconds that the whole took
+	Plan        BenchPlan      `json:"plan"`
+	Environment Environment    `json:"environment"`
+	Nodes       []Node         `json:"nodes,omitempty"`
+	RoundTrip   Figure         `json:"round_trip"` // of a PING over a connection of the same make, after a pause
+	Cells       []BenchCell    `json:"cells"`      // by setting, the reference first in each
+	Knees       []Knee         `json:"knees,omitempty"`
+	Gates       []GateResult   `json:"gates,omitempty"`
+	Baseline    *Comparison    `json:"baseline,omitempty"`
+	Interrupted bool           `json:"interrupted,omitempty"`
+	Notes       []string       `json:"notes,omitempty"` // warnings that must be shown
+	Rerun       string         `json:"rerun"`
 }
 
 // BenchPlan is what was asked for.

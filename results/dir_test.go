@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/servers"
 )
 
 var noon = time.Date(2026, 3, 1, 13, 0, 0, 0, time.FixedZone("one hour east", 3600))
@@ -35,7 +34,7 @@ func TestThreeSavesReadBack(t *testing.T) {
 		t.Errorf("directory is %s", got)
 	}
 	run := aRun()
-	run.Nodes = []servers.NodeInfo{{Name: "n1", Version: "7.0.15", Config: map[string]string{"appendonly": "no"}}}
+	run.Nodes = []results.Node{{Name: "n1", Version: "7.0.15", Config: map[string]string{"appendonly": "no"}}}
 	for _, phase := range []results.Phase{results.Started, results.Driven, results.Checked} {
 		run.Phase = phase
 		if err := d.SaveRun(run); err != nil {

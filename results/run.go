@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/servers"
 )
 
 // RunSchema is the schema name of run.json.
@@ -25,21 +24,21 @@ const (
 
 // Run is run.json: what was run, where, and how far it got.
 type Run struct {
-	Schema      string             `json:"schema"`
-	ID          string             `json:"id"`
-	Argv        []string           `json:"argv"` // redacted
-	Seed        uint64             `json:"seed"`
-	PlanHash    string             `json:"plan_hash"` // digest of the resolved scenario, variant and seed
-	Lock        string             `json:"lock"`
-	Scenario    string             `json:"scenario"`
-	Server      string             `json:"server"`           // process, docker, url, sim, miniredis
-	Chosen      string             `json:"chosen,omitempty"` // why that server, when it was picked by itself
-	Nodes       []servers.NodeInfo `json:"nodes,omitempty"`  // version and persistence settings of each
-	Environment Environment        `json:"environment"`
-	Phase       Phase              `json:"phase"`
-	Start       time.Time          `json:"start"`       // UTC
-	Duration    time.Duration      `json:"duration"`    // nanoseconds from Start to the end of the last phase reached
-	Interrupted bool               `json:"interrupted"` // somebody stopped it before its end
+	Schema      string        `json:"schema"`
+	ID          string        `json:"id"`
+	Argv        []string      `json:"argv"` // redacted
+	Seed        uint64        `json:"seed"`
+	PlanHash    string        `json:"plan_hash"` // digest of the resolved scenario, variant and seed
+	Lock        string        `json:"lock"`
+	Scenario    string        `json:"scenario"`
+	Server      string        `json:"server"`           // process, docker, url, sim, miniredis
+	Chosen      string        `json:"chosen,omitempty"` // why that server, when it was picked by itself
+	Nodes       []Node        `json:"nodes,omitempty"`  // version and persistence settings of each
+	Environment Environment   `json:"environment"`
+	Phase       Phase         `json:"phase"`
+	Start       time.Time     `json:"start"`       // UTC
+	Duration    time.Duration `json:"duration"`    // nanoseconds from Start to the end of the last phase reached
+	Interrupted bool          `json:"interrupted"` // somebody stopped it before its end
 	// Store is what the guarded store held before and after, by key; none until the clients are done. The history cannot tell what a
 	// write of unknown outcome came to.
 	Store   map[string]checker.StoreEnds `json:"store,omitempty"`

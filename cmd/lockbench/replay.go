@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
@@ -34,7 +35,7 @@ func newReplay(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay TAPE|RUN",
 		Short: "Run a tape or a stored run again",
-		Long: "replay runs a tape of 'lockbench explore' again in the simulator, event for event, and says whether what broke is broken still.\n" +
+		Long: "replay runs a tape of 'lockbench explore' again in the simulator, event for event, and reports whether the violation was reproduced.\n" +
 			"When the trace is not the tape's, the lock or lockbench has changed since: that is said, and what came about is judged.\n\n" +
 			"With another --server it runs the tape's program there. Every request and every reply waits in a proxy until it is its turn\n" +
 			"on the tape, and the tape's faults are done between the same messages; what the tape waited for takes its time. A run that\n" +
@@ -153,7 +154,7 @@ func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error 
 	if t.Hash == "" {
 		return fmt.Errorf("%w: %s: along this tape the lock takes its process down; 'lockbench explore' shows it in a process of its own", errUsage, path)
 	}
-	r := report.Replay{Schema: replaySchema, Tape: path, Lock: t.Program.Lock, Property: t.Property, Cause: t.Cause, Server: orWord(f.server, "sim")}
+	r := results.Replay{Schema: replaySchema, Tape: path, Lock: t.Program.Lock, Property: t.Property, Cause: t.Cause, Server: orWord(f.server, "sim")}
 	if r.Server == "sim" {
 		err = a.inSim(ctx, t, f, &r)
 	} else {
@@ -178,7 +179,7 @@ func readTape(path string) (sim.Tape, error) {
 }
 
 // inSim replays a tape event for event. A trace that is not the tape's is judged all the same: what came about did come about.
-func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *report.Replay) error {
+func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *results.Replay) error {
 	s := sim.New(catalogue.Known{})
 	defer s.Close() // never fails
 	out, err := s.Replay(t)
@@ -209,19 +210,19 @@ func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *report.Re
 }
 
 // onReal leads the tape's program through the tape's messages and faults on real servers, until what broke breaks there.
-func (a *app) onReal(ctx context.Context, t sim.Tape, f replayFlags, r *report.Replay) error {
+func (a *app) onReal(ctx context.Context, t sim.Tape, f replayFlags, r *results.Replay) error {
 	e, err := ofTape(t)
 	if err != nil {
 		return err
 	}
-	r.Placed = report.Placements(e.Scenario.Faults, e.Schedule)
+	r.Placed = faults.Placements(e.Scenario.Faults, e.Schedule)
 	for range f.tries {
 		out, err := a.onServers(ctx, e, f.server, f)
 		if out == nil || out.Verdict == nil {
 			return err
 		}
 		r.Runs = append(r.Runs, filepath.Clean(out.Dir))
-		r.Server, r.Order = out.Run.Server, out.Order
+		r.Server, r.Order = out.Run.Server, (*results.Order)(out.Order)
 		if seen := sameViolation(t, out); seen != nil {
 			r.Verdict, r.Story = checker.Fail, seen
 			return err
@@ -267,7 +268,7 @@ func ofTape(t sim.Tape) (harness.Experiment, error) {
 	return e, err
 }
 
-func (a *app) showReplay(r report.Replay) error {
+func (a *app) showReplay(r results.Replay) error {
 	if a.json() {
 		return a.writeJSON(r)
 	}

@@ -118,7 +118,7 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 	}
 	ctx, interrupts := a.listen(ctx)
 	running, stop := untilStopped(ctx, interrupts)
-	var all []repro.Result
+	var all []results.Repro
 	for i, b := range wanted {
 		if running.Err() != nil || name == everyBug && b.Searches() && cfg.Base.Provider.Name() != "sim" {
 			continue
@@ -140,7 +140,7 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 }
 
 // reproduced is nil when the bug was seen.
-func reproduced(r repro.Result) error {
+func reproduced(r results.Repro) error {
 	if r.Reproduced {
 		return nil
 	}
@@ -183,10 +183,10 @@ func (a *app) kept(ctx context.Context, e harness.Experiment) (*harness.Outcome,
 }
 
 // showRepro shows one bug with its story, and several as a table.
-func (a *app) showRepro(all []repro.Result, table bool) error {
+func (a *app) showRepro(all []results.Repro, table bool) error {
 	switch {
 	case a.json() && table:
-		return a.writeJSON(append([]repro.Result{}, all...))
+		return a.writeJSON(append([]results.Repro{}, all...))
 	case len(all) == 0:
 		return nil
 	case a.json():
@@ -197,7 +197,7 @@ func (a *app) showRepro(all []repro.Result, table bool) error {
 	return report.Repro(a.out, all[0], a.style())
 }
 
-func (a *app) reproTable(all []repro.Result) error {
+func (a *app) reproTable(all []results.Repro) error {
 	rows, seen := [][]string{{"BUG", "REPRODUCED", "SEEN", "IN"}}, 0
 	for _, r := range all {
 		verdict := "NO: " + r.Why
