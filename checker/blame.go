@@ -1,8 +1,6 @@
 package checker
 
 import (
-	"slices"
-
 	"github.com/lockbench/lockbench/history"
 )
 
@@ -111,7 +109,7 @@ func (d *keyInput) reportEffect(t *tally, r *record) {
 
 // found counts a violation that operation r shows.
 func (d *keyInput) found(t *tally, v Violation, r *record) {
-	t.found(d, v, func() []history.Operation { return distinct(append(d.holdBefore(r, r.call), d.operation(r))) })
+	t.found(d, v, func() Witness { return d.witness(d.grantBefore(r, r.call), r) })
 }
 
 // reportSearch says whether there is an execution. Where there is none, the first violation of another property shows it best.
@@ -133,7 +131,7 @@ func (d *keyInput) reportSearch(of map[history.Property]*tally, x *executions, a
 		d.reportEffect(t, x.effects[0].r)
 		return
 	}
-	t.found(d, *first, func() []history.Operation { return slices.Clone(first.Operations) })
+	t.found(d, *first, func() Witness { return first.Witness })
 	t.violations, t.within = 1, 0
 	if len(t.kept) > 0 {
 		t.kept[0].WithinClockError = false

@@ -36,7 +36,7 @@ func (u *exclusiveUse) called(r *record) {
 	with, lasted := u.over.add(i)
 	v := overlapViolation(u.d, i, with, lasted)
 	if len(with) > 0 && u.d.rules.on("use-overlap") {
-		u.found(u.d, v, func() []history.Operation { return u.sections(i, with) })
+		u.found(u.d, v, func() Witness { return u.d.witness(recordsOf(append(with, i))) })
 	}
 	if len(with) > 0 && v.WithinClockError {
 		u.unjudged(true, withinClockError)
@@ -45,36 +45,6 @@ func (u *exclusiveUse) called(r *record) {
 	u.opportunity(u.d, r.call, r.ret)
 }
 
-// sections returns the uses and the holds that they were done under.
-func (u *exclusiveUse) sections(i interval, with []interval) []history.Operation {
-	var out []history.Operation
-	for _, w := range append(with, i) {
-		out = append(out, u.d.holdAround(w.r)...)
-	}
-	return out
-}
-
 func (u *exclusiveUse) returned(*record) {}
 
 func (u *exclusiveUse) done() {}
-
-// holdAround returns the hold under which r's client did r: its last grant before r and what followed it; r alone when there is none.
-func (d *keyInput) holdAround(r *record) []history.Operation {
-	var grant *record
-	back := max(d.a.header.Lease, 1_000_000)
-	for from := r.call - back; grant == nil; from -= back {
-		d.k.records(from, r.call, func(o *record) {
-			if o.client == r.client && o.granted() && o.ret <= r.call && (grant == nil || byCall(*grant, *o) < 0) {
-				grant = o
-			}
-		})
-		if from <= d.k.chunks[0].records[0].call {
-			break
-		}
-		back *= 4
-	}
-	if grant == nil {
-		return []history.Operation{d.operation(r)}
-	}
-	return d.episode(grant)
-}

@@ -88,7 +88,7 @@ func (f *fairness) lapsed(from, to int64) bool {
 
 func (f *fairness) report(w, r *record) {
 	v := Violation{At: r.ret, Lasted: w.ret - r.ret, Clients: []string{f.d.clientName(w), f.d.clientName(r)}}
-	f.found(f.d, v, func() []history.Operation { return []history.Operation{f.d.operation(w), f.d.operation(r)} })
+	f.found(f.d, v, func() Witness { return f.d.witness(nil, w, r) })
 }
 
 func (f *fairness) done() {}

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -118,11 +117,7 @@ func (f *fencingOrder) report(earlier, r *record) {
 		f.opportunities--
 		f.unjudged(true, withinClockError)
 	}
-	f.found(f.d, v, func() []history.Operation {
-		ops := append(f.d.episode(earlier), f.d.episode(r)...)
-		slices.SortFunc(ops, func(a, b history.Operation) int { return cmp.Compare(a.Call, b.Call) })
-		return ops
-	})
+	f.found(f.d, v, func() Witness { return f.d.witness([]*record{earlier, r}) })
 }
 
 func (f *fencingOrder) done() {}

@@ -1,8 +1,6 @@
 package checker
 
 import (
-	"slices"
-
 	"github.com/lockbench/lockbench/history"
 )
 
@@ -48,8 +46,8 @@ type rules struct{ off map[string]bool }
 
 func (r rules) on(name string) bool { return !r.off[name] }
 
-// found counts a violation and keeps it while there is room. ops makes the operations that show it.
-func (t *tally) found(d *keyInput, v Violation, ops func() []history.Operation) {
+// found counts a violation and keeps it while there is room. shown makes what shows it.
+func (t *tally) found(d *keyInput, v Violation, shown func() Witness) {
 	v.Property, v.Key = t.property, d.k.name
 	v.WithinClockError = v.WithinClockError && d.rules.on("clock-error")
 	if v.WithinClockError {
@@ -58,7 +56,8 @@ func (t *tally) found(d *keyInput, v Violation, ops func() []history.Operation) 
 		t.violations++
 	}
 	if len(t.kept) < d.opt.MaxViolations {
-		v.Operations = ops()
+		v.Witness = shown()
+		v.Operations = v.Witness.All()
 		t.kept = append(t.kept, v)
 	}
 	if searchable(t.property) && (d.suspect == nil || d.suspect.WithinClockError && !v.WithinClockError) {
@@ -101,61 +100,6 @@ func (d *keyInput) clientName(r *record) string { return d.a.clients.text(r.clie
 
 // operation makes the operation of a record.
 func (d *keyInput) operation(r *record) history.Operation { return d.a.operation(d.k, r) }
-
-// episode returns what a client did with one hold: from the grant, or the operation r that stands for one, to the release that
-// ended it. What lies between, refusals excepted, belongs to it.
-func (d *keyInput) episode(r *record) []history.Operation {
-	out := []history.Operation{d.operation(r)}
-	if r.op == history.Extend {
-		out = append(d.grantBefore(r), out...)
-	}
-	span := max(2*(r.ret-r.call), 1_000_000) // most holds end soon, and a lease may span a million operations
-	for {
-		more, over := d.episodeUntil(r, plus(r.ret, span))
-		if over || plus(r.ret, span) >= d.k.last() {
-			return append(out, more...)
-		}
-		span = plus(span, 3*span)
-	}
-}
-
-// episodeUntil returns what r's client did after r up to time t, and whether the hold was over by then.
-func (d *keyInput) episodeUntil(r *record, t int64) (out []history.Operation, over bool) {
-	var found []*record
-	d.k.records(r.call, t, func(other *record) {
-		if other.client == r.client && other != r && byCall(*r, *other) < 0 {
-			found = append(found, other)
-		}
-	})
-	slices.SortFunc(found, func(x, y *record) int { return byCall(*x, *y) })
-	for _, other := range found {
-		if other.op == history.Acquire && d.a.header.Kind != history.Reentrant {
-			return out, true
-		}
-		out = append(out, d.operation(other))
-		if other.op == history.Release && d.a.header.Kind != history.Reentrant || len(out) == maxEpisode {
-			return out, true
-		}
-	}
-	return out, false
-}
-
-// maxEpisode bounds the operations of one hold that a violation carries.
-const maxEpisode = 32
-
-// grantBefore returns the last grant of r's client before r.
-func (d *keyInput) grantBefore(r *record) []history.Operation {
-	var last *record
-	d.k.records(r.call-max(d.a.header.Lease, 1_000_000)*64, r.call, func(other *record) {
-		if other.client == r.client && other.granted() && (last == nil || byCall(*last, *other) < 0) {
-			last = other
-		}
-	})
-	if last == nil {
-		return nil
-	}
-	return []history.Operation{d.operation(last)}
-}
 
 // first is the earliest call on the key; it has at least one record.
 func (k *keyLog) first() int64 { return k.chunks[0].records[0].call }

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -105,15 +104,9 @@ func (l *linearizability) judge(w *window, budget, moves int64) (tried int64) {
 func (l *linearizability) illegal(w *window) {
 	if w.cause != nil {
 		v := *w.cause
-		l.found(l.d, v, func() []history.Operation { return slices.Clone(w.cause.Operations) })
+		l.found(l.d, v, func() Witness { return w.cause.Witness })
 		return
 	}
 	v := Violation{At: w.ops[0].call, Lasted: w.ops[len(w.ops)-1].ret - w.ops[0].call}
-	l.found(l.d, v, func() (out []history.Operation) {
-		for _, r := range append(slices.Clone(w.held), w.ops[:min(len(w.ops), maxEpisode)]...) {
-			out = append(out, l.d.episode(r)...)
-		}
-		slices.SortStableFunc(out, func(a, b history.Operation) int { return cmp.Compare(a.Call, b.Call) })
-		return distinct(out)
-	})
+	l.found(l.d, v, func() Witness { return l.d.witness(slices.Concat(w.held, w.ops[:min(len(w.ops), maxOfHold)])) })
 }

@@ -73,7 +73,7 @@ func (m *mutualExclusion) returned(r *record) {
 	switch {
 	case len(with) > 0 && m.d.rules.on("belief-overlap"):
 		v := overlapViolation(m.d, interval{r, hold, r.ret, d.end}, with, lasted)
-		m.found(m.d, v, func() []history.Operation { return m.d.episodes(i, with) })
+		m.found(m.d, v, func() Witness { return m.d.witness(recordsOf(append(with, i))) })
 		if v.WithinClockError {
 			m.unjudged(grant && meets, withinClockError)
 		} else {
@@ -150,11 +150,10 @@ func overlapViolation(d *keyInput, i interval, with []interval, lasted int64) Vi
 	return v
 }
 
-// episodes returns the operations of all the holds that an overlap is about.
-func (d *keyInput) episodes(i interval, with []interval) []history.Operation {
-	var out []history.Operation
-	for _, w := range with {
-		out = append(out, d.episode(w.r)...)
+// recordsOf are those that some intervals began with.
+func recordsOf(intervals []interval) (of []*record) {
+	for _, i := range intervals {
+		of = append(of, i.r)
 	}
-	return append(out, d.episode(i.r)...)
+	return of
 }

@@ -157,17 +157,11 @@ func (p *progress) ghost(r *record) (t int64) {
 // report tells of attempts from first to last in time that was free since an instant.
 func (p *progress) report(first, last *record, since int64) {
 	v := Violation{At: since, Lasted: last.ret - since, Clients: []string{p.d.clientName(last)}}
-	p.found(p.d, v, func() []history.Operation {
-		ops := p.d.holdBefore(last, since)
-		if first != last {
-			ops = append(ops, p.d.operation(first))
-		}
-		return append(ops, p.d.operation(last))
-	})
+	p.found(p.d, v, func() Witness { return p.d.witness(p.d.grantBefore(last, since), first, last) })
 }
 
-// holdBefore returns the last grant that had returned by t, with what followed it; nothing when r is the first of all.
-func (d *keyInput) holdBefore(r *record, t int64) []history.Operation {
+// grantBefore returns the last grant but r that had returned by t; nothing when there is none.
+func (d *keyInput) grantBefore(r *record, t int64) []*record {
 	var grant *record
 	d.k.records(d.k.chunks[0].records[0].call, t, func(o *record) {
 		if o != r && o.granted() && o.ret <= t && (grant == nil || byCall(*grant, *o) < 0) {
@@ -177,7 +171,7 @@ func (d *keyInput) holdBefore(r *record, t int64) []history.Operation {
 	if grant == nil {
 		return nil
 	}
-	return d.episode(grant)
+	return []*record{grant}
 }
 
 // done looks for a lock that nobody ever obtained.

@@ -116,12 +116,11 @@ func (e *reentrancy) judge(rule string, o *owner, since, r *record) {
 		return
 	}
 	v := Violation{At: r.ret, Clients: []string{e.d.clientName(r)}}
-	e.found(e.d, v, func() []history.Operation {
-		out := []history.Operation{e.d.operation(r)}
-		if since != nil {
-			out = append(e.d.episode(since), out...)
+	e.found(e.d, v, func() Witness {
+		if since == nil {
+			return e.d.witness(nil, r)
 		}
-		return distinct(out)
+		return e.d.witness([]*record{since}, r)
 	})
 }
 

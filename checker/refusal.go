@@ -190,7 +190,7 @@ func (f *refusal) report(b *record) {
 		return
 	}
 	v := Violation{At: b.ret, Clients: []string{f.d.clientName(b)}}
-	f.found(f.d, v, func() []history.Operation { return f.lastHold(b) })
+	f.found(f.d, v, func() Witness { return f.d.witness(f.lastGrant(b), b) })
 }
 
 func (f *refusal) started(r *record) {
@@ -260,19 +260,18 @@ func (k *keyLog) diedHolding(b *record) bool {
 	return false
 }
 
-// lastHold returns the refused attempt and the last hold before it.
-func (f *refusal) lastHold(b *record) []history.Operation {
-	out := []history.Operation{f.d.operation(b)}
+// lastGrant returns the last grant that was asked for before a refused attempt, not long before it; nothing when there is none.
+func (f *refusal) lastGrant(b *record) []*record {
 	var last *record
 	f.d.k.records(b.call-4*max(f.d.a.header.Lease, 1_000_000), b.call, func(r *record) {
 		if r.granted() && (last == nil || byCall(*last, *r) < 0) {
 			last = r
 		}
 	})
-	if last != nil {
-		out = append(f.d.episode(last), out...)
+	if last == nil {
+		return nil
 	}
-	return out
+	return []*record{last}
 }
 
 func (f *refusal) done() { f.settle(never) }

@@ -89,7 +89,7 @@ func (s *releaseSafety) judge(r *record) {
 	if victim != r {
 		v.Clients = []string{s.d.clientName(victim), s.d.clientName(r)}
 	}
-	s.found(s.d, v, func() []history.Operation { return s.both(victim, r) })
+	s.found(s.d, v, func() Witness { return s.both(victim, r) })
 }
 
 // excused reports whether a fault since the hold began may have kept it or made it again. A server may have; what became of a client cannot,
@@ -172,15 +172,15 @@ func (s *releaseSafety) believe(i interval) {
 }
 
 // both returns the holds of the victim and of the releaser, and the release.
-func (s *releaseSafety) both(victim, r *record) []history.Operation {
-	var out []history.Operation
+func (s *releaseSafety) both(victim, r *record) Witness {
+	var of []*record
 	if victim != r {
-		out = s.d.episode(victim)
+		of = append(of, victim)
 	}
 	if own := s.d.holdOf(r); own != nil {
-		out = append(out, s.d.episode(own.began)...)
+		of = append(of, own.began)
 	}
-	return distinct(append(out, s.d.operation(r)))
+	return s.d.witness(of, r)
 }
 
 // victim returns the grant whose hold the commands of release r ended, nil if they ended none.

@@ -63,10 +63,11 @@ func (w *renewal) report(rule string, r, began *record) {
 		return
 	}
 	v := Violation{At: r.ret, Clients: []string{w.d.clientName(r)}}
-	w.found(w.d, v, func() []history.Operation {
+	w.found(w.d, v, func() Witness {
+		of := []*record{began}
 		if began == nil {
-			return distinct(append(w.d.holdBefore(r, r.call), w.d.operation(r)))
+			of = w.d.grantBefore(r, r.call)
 		}
-		return distinct(append(w.d.episode(began), w.d.operation(r)))
+		return w.d.witness(of, r)
 	})
 }

@@ -1,8 +1,6 @@
 package checker
 
 import (
-	"slices"
-
 	"github.com/lockbench/lockbench/history"
 )
 
@@ -126,31 +124,22 @@ func (s *storeIntegrity) checkStale(w *record) {
 func (s *storeIntegrity) stale(w, r *record) {
 	s.damage.StaleWrites++
 	v := Violation{At: w.call, Clients: []string{s.d.clientName(r), s.d.clientName(w)}, WithinClockError: r.client != w.client && w.call-r.ret <= s.d.a.header.ClockError}
-	s.found(s.d, v, func() []history.Operation { return s.around(r, w) })
+	s.found(s.d, v, func() Witness { return s.around(r, w) })
 	if v.WithinClockError {
 		s.opportunities--
 		s.unjudged(true, withinClockError)
 	}
 }
 
-// around returns the holds in which two operations happened, and the operations.
-func (s *storeIntegrity) around(records ...*record) []history.Operation {
-	var out []history.Operation
-	for _, r := range records {
-		out = append(out, s.d.holdAround(r)...)
-		op := s.d.operation(r)
-		out = append(out, op)
+// around returns the holds under which some writes were made, and the writes.
+func (s *storeIntegrity) around(writes ...*record) Witness {
+	var of []*record
+	for _, w := range writes {
+		if h := s.d.holdOf(w); h != nil {
+			of = append(of, h.began)
+		}
 	}
-	return distinct(out)
-}
-
-// distinct removes operations that occur twice.
-func distinct(ops []history.Operation) []history.Operation {
-	seen := map[history.Operation]bool{}
-	return slices.DeleteFunc(ops, func(op history.Operation) bool {
-		defer func() { seen[op] = true }()
-		return seen[op]
-	})
+	return s.d.witness(of, writes...)
 }
 
 // lost reports a write that overwrote a value which its writer had not read.
@@ -165,7 +154,7 @@ func (s *storeIntegrity) lost(last, w *record) {
 		v.Clients = []string{s.d.clientName(last), s.d.clientName(w)}
 		records = []*record{last, w}
 	}
-	s.found(s.d, v, func() []history.Operation { return s.around(records...) })
+	s.found(s.d, v, func() Witness { return s.around(records...) })
 }
 
 func (s *storeIntegrity) done() {
@@ -204,7 +193,7 @@ func (s *storeIntegrity) finish() {
 			s.damage.LostUpdates++
 			s.losses++
 			v := Violation{At: end.last.ret, Clients: []string{s.d.clientName(end.last)}}
-			s.found(s.d, v, func() []history.Operation { return s.around(end.last) })
+			s.found(s.d, v, func() Witness { return s.around(end.last) })
 		}
 	}
 	s.damage.Expected = end.initial + s.chain.gained + end.gained

@@ -68,3 +68,26 @@ type Damage struct {
 	Final       int64 `json:"final"`    // what it holds
 	Missing     int64 `json:"missing"`  // expected - final
 }
+
+// CountCauses counts the causes of the kept violations anew and picks each property's first one in time. Whoever fills in causes calls it
+// afterwards.
+func (v *Verdict) CountCauses() {
+	for i := range v.Properties {
+		p := &v.Properties[i]
+		p.Causes, p.First = nil, nil
+		for j := range v.Violations {
+			found := &v.Violations[j]
+			if found.Property != p.Name || found.WithinClockError {
+				continue
+			}
+			if p.First == nil || found.At < p.First.At {
+				first := *found
+				p.First = &first
+			}
+			if p.Causes == nil {
+				p.Causes = map[history.Cause]int{}
+			}
+			p.Causes[found.Cause]++
+		}
+	}
+}

@@ -1,7 +1,8 @@
 package checker
 
 import (
-	"math"
+	"cmp"
+	"slices"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -9,98 +10,164 @@ import (
 // Span is a stretch of time, in nanoseconds on the run's base. To is math.MaxInt64 where nothing ends it.
 type Span struct{ From, To int64 }
 
-// Hold is one hold of one client on one key: what it began with, what renewed and ended it, and for how long who counted on it. It is made in one
-// pass over the record (VERDICTS §1); judges, stories and pictures read it and derive nothing anew.
+// Hold is one hold of one client on one key: what it began with, what renewed and ended it, and for how long who counted on it. It is what the one pass
+// over the record found (VERDICTS §1, holds.go); judges, stories and pictures read it and derive nothing anew.
 type Hold struct {
 	Client, Token string
 	Mode          history.Mode
 	Fence         uint64              // 0: none
-	Acquire       history.Operation   // the granted acquire
-	Grants        []history.Operation // re-entries and granted extends, in order
+	Acquire       history.Operation   // what it began with: a granted acquire, or an extend that was granted after a loss
+	Extends       []history.Operation // granted or not, in order
 	Belief        []Span              // what the lock had told the client, with gaps where an extend came late
 	Possible      Span                // from the earliest to the latest instant at which the server can have kept it
 	Uses          []history.Operation // critical sections within it
-	Release       *history.Operation  // nil: none
+	Lost          int64               // when its client was told that it is gone; 0: never
+	Release       *history.Operation  // the first; nil: none
 }
 
-// Witness is what shows a violation, and everything that its story needs.
+// Start is when the client was told of its hold.
+func (h *Hold) Start() int64 { return h.Acquire.Return }
+
+// End is when the client's belief ended for good.
+func (h *Hold) End() int64 { return h.Belief[len(h.Belief)-1].To }
+
+// Operations are all that belong to the hold, by call.
+func (h *Hold) Operations() []history.Operation {
+	all := slices.Concat([]history.Operation{h.Acquire}, h.Extends, h.Uses)
+	if h.Release != nil {
+		all = append(all, *h.Release)
+	}
+	return inOrder(all)
+}
+
+// Witness is what shows a violation.
 type Witness struct {
 	Holds      []Hold              // by start; the last is the one that conflicts with those before it
-	Operations []history.Operation // others that show it: the refusal, write, release, extend
-	Fault      *history.Window     // nil: none
+	Operations []history.Operation // others that show it, by call: the refusal, the write, the release
+	Leftover   string              // of hygiene: what was found left behind, in the finder's words
 }
 
-// CountCauses counts the causes of the kept violations anew and picks each property's first one in time. Whoever fills in causes calls it
-// afterwards.
-func (v *Verdict) CountCauses() {
-	for i := range v.Properties {
-		p := &v.Properties[i]
-		p.Causes, p.First = nil, nil
-		for j := range v.Violations {
-			found := &v.Violations[j]
-			if found.Property != p.Name || found.WithinClockError {
-				continue
-			}
-			if p.First == nil || found.At < p.First.At {
-				first := *found
-				p.First = &first
-			}
-			if p.Causes == nil {
-				p.Causes = map[history.Cause]int{}
-			}
-			p.Causes[found.Cause]++
-		}
+// All are the operations of a witness, those of its holds included, by call and each once.
+func (w *Witness) All() []history.Operation {
+	all := slices.Clone(w.Operations)
+	for i := range w.Holds {
+		all = append(all, w.Holds[i].Operations()...)
 	}
+	return inOrder(all)
 }
 
-// witnessOf groups the operations that show a violation into holds.
-func witnessOf(h history.Header, ops []history.Operation) (w Witness) {
-	open := map[string]int{} // by client: its last hold + 1
-	for i := range ops {
-		op := ops[i]
-		at := open[op.Client] - 1
-		reentry := at >= 0 && w.Holds[at].Release == nil && h.Kind == history.Reentrant
+// inOrder sorts operations by call, and keeps each once.
+func inOrder(ops []history.Operation) []history.Operation {
+	slices.SortFunc(ops, func(a, b history.Operation) int {
+		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Return, b.Return), cmp.Compare(a.ID, b.ID))
+	})
+	return slices.Compact(ops)
+}
+
+// witness returns the holds that some records began or belong to, and some others as operations. A record that is in no hold is an operation.
+func (d *keyInput) witness(of []*record, others ...*record) (w Witness) {
+	var seen []uint32
+	for _, r := range of {
+		n := d.a.holdOf[r.line-1]
 		switch {
-		case op.Op == history.Acquire && op.Outcome == history.OK && !reentry:
-			end := until(h, &op)
-			hold := Hold{Client: op.Client, Token: op.Token, Mode: op.Mode, Fence: op.Fence, Acquire: op,
-				Belief: []Span{{op.Return, end}}, Possible: Span{op.Call, max(end, plus(op.Return, h.Lease))}}
-			if h.Lease == 0 {
-				hold.Possible.To = math.MaxInt64
-			}
-			w.Holds = append(w.Holds, hold)
-			open[op.Client] = len(w.Holds)
-		case at < 0 || op.Op == history.Acquire && op.Outcome != history.OK || op.Op == history.Write:
-			w.Operations = append(w.Operations, op)
-		default:
-			w.Holds[at].take(h, op)
+		case n == 0:
+			others = append(others, r)
+		case !slices.Contains(seen, n):
+			seen = append(seen, n)
+			w.Holds = append(w.Holds, d.a.holds(d.k, d.recordsOfHold(n))...)
 		}
 	}
+	slices.SortStableFunc(w.Holds, byStart)
+	for _, r := range others {
+		w.Operations = append(w.Operations, d.operation(r))
+	}
+	w.Operations = inOrder(w.Operations)
 	return w
 }
 
-// take adds what happened in an open hold.
-func (d *Hold) take(h history.Header, op history.Operation) {
-	last := &d.Belief[len(d.Belief)-1]
-	switch {
-	case op.Op == history.Use:
-		d.Uses = append(d.Uses, op)
-	case op.Op == history.Release:
-		d.Release = &op
-		last.To = max(last.From, min(last.To, op.Call))
-		if op.Outcome == history.OK {
-			d.Possible.To = min(d.Possible.To, op.Return)
+func byStart(a, b Hold) int {
+	return cmp.Or(cmp.Compare(a.Start(), b.Start()), cmp.Compare(a.Acquire.Call, b.Acquire.Call), cmp.Compare(a.Client, b.Client))
+}
+
+// maxOfHold bounds the operations of one hold that a violation carries.
+const maxOfHold = 32
+
+// recordsOfHold finds the records of a hold from the one that it began with on, up to its release or its client's next grant.
+func (d *keyInput) recordsOfHold(n uint32) []*record {
+	began := d.k.details.at(int(n) - 1).began
+	span := max(2*(began.ret-began.call), 1_000_000) // most holds end soon, and a lease may span a million operations
+	for {
+		until := plus(began.ret, span)
+		found, over := d.recordsUntil(n, began, until)
+		if over || len(found) >= maxOfHold || until >= d.k.last() {
+			return found[:min(len(found), maxOfHold)]
 		}
-	case op.Op == history.Lost:
-		last.To = max(last.From, min(last.To, op.Call))
-	case op.Outcome == history.OK:
-		d.Grants = append(d.Grants, op)
-		end := until(h, &op)
-		if op.Return > last.To {
-			d.Belief = append(d.Belief, Span{op.Return, end})
-		} else {
-			last.To = end
+		span = plus(span, 3*span)
+	}
+}
+
+// recordsUntil finds the records of a hold up to an instant, and reports whether it was over by then.
+func (d *keyInput) recordsUntil(n uint32, began *record, until int64) (found []*record, over bool) {
+	d.k.records(began.call, until, func(r *record) {
+		switch {
+		case d.a.holdOf[r.line-1] == n:
+			found = append(found, r)
+			over = over || r.op == history.Release
+		case r.client == began.client && r.granted() && r.call >= began.ret && d.a.header.Kind != history.Reentrant:
+			over = true
 		}
-		d.Possible.To = max(d.Possible.To, end)
+	})
+	slices.SortFunc(found, func(x, y *record) int { return byCall(*x, *y) })
+	return found, over
+}
+
+// holds makes the holds that some records belong to, by start, each with those of the records that belong to it.
+func (a *archive) holds(k *keyLog, records []*record) (out []Hold) {
+	at := map[uint32]int{}
+	for _, r := range records {
+		n := a.holdOf[r.line-1]
+		if n == 0 {
+			continue
+		}
+		i, known := at[n]
+		if !known {
+			i = len(out)
+			at[n] = i
+			out = append(out, a.hold(k, n))
+		}
+		a.fill(&out[i], k, n, r)
+	}
+	slices.SortStableFunc(out, byStart)
+	return out
+}
+
+// hold makes hold number n as the pass found it, without what happened in it.
+func (a *archive) hold(k *keyLog, n uint32) Hold {
+	d := k.details.at(int(n) - 1)
+	began := a.operation(k, d.began)
+	h := Hold{Client: began.Client, Token: began.Token, Mode: began.Mode, Fence: began.Fence, Acquire: began,
+		Belief: []Span{{d.began.ret, max(d.end, d.began.ret)}}, Possible: Span{k.from(d.began), d.gone}}
+	if d.release != nil {
+		release := a.operation(k, d.release)
+		h.Release = &release
+	}
+	return h
+}
+
+// fill adds what a record of the hold says.
+func (a *archive) fill(h *Hold, k *keyLog, n uint32, r *record) {
+	switch r.op {
+	case history.Use:
+		h.Uses = append(h.Uses, a.operation(k, r))
+	case history.Lost:
+		h.Lost = cmp.Or(h.Lost, r.call)
+	case history.Extend:
+		if r.detail == n && r.detailed() { // it began with that
+			return
+		}
+		h.Extends = append(h.Extends, a.operation(k, r))
+		if r.detailed() && k.detailOf(r).role == starts {
+			h.Belief = append(h.Belief, Span{r.ret, max(k.detailOf(r).end, r.ret)})
+		}
 	}
 }

@@ -57,20 +57,8 @@ func shown(v *checker.Verdict) (ops []history.Operation) {
 	return ops
 }
 
-// operationsOf are all operations that show a violation, by call: those of its witness, as the story's may have been made fewer.
-func operationsOf(v *checker.Violation) (ops []history.Operation) {
-	for _, h := range v.Witness.Holds {
-		ops = append(append(append(ops, h.Acquire), h.Grants...), h.Uses...)
-		if h.Release != nil {
-			ops = append(ops, *h.Release)
-		}
-	}
-	if ops = append(ops, v.Witness.Operations...); len(ops) == 0 {
-		return v.Operations
-	}
-	slices.SortStableFunc(ops, func(a, b history.Operation) int { return cmp.Compare(a.Call, b.Call) })
-	return ops
-}
+// operationsOf are all operations that show a violation, by call.
+func operationsOf(v *checker.Violation) []history.Operation { return v.Witness.All() }
 
 // violation explains one violation.
 func (r *run) violation(v *checker.Violation) Answer {

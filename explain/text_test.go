@@ -46,7 +46,7 @@ func parse(text string) (*story, error) {
 	}
 	for i := range s.violations {
 		v := &s.violations[i]
-		v.Operations = slices.DeleteFunc(slices.Clone(s.Ops), func(op history.Operation) bool { return !slices.Contains(v.Clients, op.Client) })
+		v.Witness.Operations = slices.DeleteFunc(slices.Clone(s.Ops), func(op history.Operation) bool { return !slices.Contains(v.Clients, op.Client) })
 	}
 	return s, nil
 }

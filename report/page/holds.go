@@ -27,7 +27,7 @@ func holdsOf(g *digest) (out []checker.Hold) {
 			out = append(out, checker.Hold{Client: op.Client, Token: op.Token, Fence: op.Fence, Mode: op.Mode, Acquire: op, Belief: []checker.Span{{From: op.Return, To: until}},
 				Possible: checker.Span{From: op.Call, To: end(op.Return)}})
 		case ok && op.Op == history.Extend && op.Outcome == history.OK:
-			out[i].Grants = append(out[i].Grants, op)
+			out[i].Extends = append(out[i].Extends, op)
 			out[i].Belief[0].To = end(op.Call)
 			out[i].Possible.To = end(op.Return)
 		case ok && op.Op == history.Release:

@@ -308,7 +308,7 @@ func (d *drawing) hold(h checker.Hold) hold {
 	for _, u := range h.Uses {
 		out.Uses = append(out.Uses, item{u.Call, u.Return, fmt.Sprintf("%s is inside the critical section from %s to %s", h.Client, report.Instant(u.Call), report.Instant(u.Return))})
 	}
-	for _, g := range h.Grants {
+	for _, g := range h.Extends {
 		out.Grants = append(out.Grants, item{g.Return, fmt.Sprintf("%s: %s answered %s at %s", h.Client, g.Op, outcome(&g), report.Instant(g.Return))})
 	}
 	if r := h.Release; r != nil {
