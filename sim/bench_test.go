@@ -29,7 +29,7 @@ func BenchmarkSchedule(b *testing.B) {
 			b.Fatalf("no lock %s", lock)
 		}
 		for _, strategy := range []string{Random, PCT, Exhaustive} {
-			j := job{Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Strategy: strategy, All: true}
+			j := searchJob{Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Strategy: strategy, All: true}
 			if strategy == Exhaustive {
 				j.Bounds.Faults = slices.DeleteFunc(j.Bounds.Faults, func(f string) bool { return IsStanding(f) })
 				j.Bounds.MaxFaults = 1
@@ -43,7 +43,7 @@ func BenchmarkSchedule(b *testing.B) {
 func BenchmarkBareSchedule(b *testing.B) {
 	for _, lock := range []string{"set-nx-ex", "token"} {
 		b.Run(lock, func(b *testing.B) {
-			defer devote()()
+			defer dedicateProcess()()
 			h := newTestHost(b)
 			p := program(b, lock, "hot", 2)
 			start := cpu(b)
@@ -57,9 +57,9 @@ func BenchmarkBareSchedule(b *testing.B) {
 	}
 }
 
-func benchmarkSearch(b *testing.B, j job) {
+func benchmarkSearch(b *testing.B, j searchJob) {
 	b.Helper()
-	defer devote()()
+	defer dedicateProcess()()
 	j.Schedules = b.N
 	s, err := newSearch(j, newTestHost(b))
 	if err != nil {

@@ -72,8 +72,8 @@ func TestClusterPublishes(t *testing.T) {
 		if got := asked(w.nodes[0], time.Now(), "PUBLISH ch hello", "PUBLISH other hello"); !slices.Equal(got, []string{":1", ":0"}) {
 			t.Errorf("PUBLISH answers %q", got)
 		}
-		for _, l := range []*link{here, there} {
-			if got := l.answers(); !strings.Contains(got, "hello") {
+		for _, cn := range []*conn{here, there} {
+			if got := cn.answers(); !strings.Contains(got, "hello") {
 				t.Errorf("a subscriber got %q", got)
 			}
 		}

@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/alicebob/miniredis/v2/server"
 
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
@@ -259,3 +261,141 @@ func (n *node) changedSinceWatch(s *session) bool {
 }
 
 func (n *node) unwatch(s *session) { n.changedSinceWatch(s) }
+
+// execute runs a request at its node. answered is false when the server will answer later, or the request is not one that
+// is answered now.
+func (w *world) execute(q *request) (reply []byte, answered bool) {
+	n := q.conn.server
+	if _, blocks := blocking[q.name]; (blocks || q.name == "WAIT") && q.conn.session.tx == nil {
+		serve := w.blockingPop
+		if q.name == "WAIT" {
+			serve = w.wait
+		}
+		if reply, answered = serve(q); answered {
+			w.ran(q)
+			if blocks {
+				w.changed(q)
+			}
+		}
+		return reply, answered
+	}
+	before := w.beforeRenewal(q)
+	reply = w.perform(q.conn, q.args)
+	switch q.name {
+	case "WATCH":
+		q.conn.watches = true
+	case "UNWATCH", "EXEC", "DISCARD":
+		q.conn.watches = false
+	}
+	w.ran(q)
+	if before != nil { // the copy uses the node's reply
+		reply = slices.Clone(reply)
+	}
+	if before != nil && n.copy(time.Now()).outlasts(*before) {
+		w.renewed = append(w.renewed, q.conn.client.commands[q.command])
+	}
+	if resp.IsWrite(q.name) || q.name == "EXEC" {
+		reply = append([]byte(nil), reply...)
+		w.changed(q)
+	}
+	if n.refused != "" && w.crash == "" {
+		w.unexplorable = true
+		w.crash = w.program.Variant.Name + " sends " + n.refused + ", which the simulator does not do as Redis does"
+	}
+	return reply, true
+}
+
+// changed tells the replica and who waits that a request may have changed data.
+func (w *world) changed(q *request) {
+	w.written(q.conn.server)
+	w.retryParked(q.conn.server)
+}
+
+// ran records when and after how many others a node executed a command.
+func (w *world) ran(q *request) {
+	if q.handshake {
+		return
+	}
+	n := q.conn.server
+	n.turn++
+	c := &q.conn.client.commands[q.command]
+	c.Turn, c.Ran = n.turn, w.timeline()
+}
+
+// saved is what is left of a node's data when its process is killed now: with persistence everything, because Redis has given it to the
+// operating system, which lives on, before it answers. What everysec risks is lost when the machine fails.
+func (w *world) saved(n *node) dataset {
+	if w.program.Persistence == impls.PersistNone || w.program.Persistence == "" {
+		return dataset{}
+	}
+	return n.copy(time.Now())
+}
+
+// blockingPop is a command that waits for data. What is there at once it takes; of one that waits, a key that comes to have another type is none.
+func (w *world) blockingPop(q *request) ([]byte, bool) {
+	n, args := q.conn.server, upper(q.name, q.args)
+	if text := n.misplaced(args); text != "" {
+		return []byte("-" + text + "\r\n"), true
+	}
+	d, text := timeout(args)
+	if text != "" {
+		return []byte("-" + text + "\r\n"), true
+	}
+	return w.park(q, d, func(force bool) ([]byte, bool) {
+		n.tick(time.Now())
+		reply, ok := w.takes(q, args)
+		if r, _ := resp.ParseReply(reply); ok && r.IsError() && q.conn.parked == q {
+			return null(q.conn.session, "*-1"), force
+		}
+		return reply, ok || force
+	})
+}
+
+// park keeps a request at the server until it can be answered, or until d is over; d 0 means for ever.
+func (w *world) park(q *request, d time.Duration, answer func(force bool) ([]byte, bool)) ([]byte, bool) {
+	if b, ok := answer(false); ok {
+		return b, true
+	}
+	q.answer, q.parkedAt = answer, w.timeline()
+	q.conn.parked = q
+	n := q.conn.server
+	n.waiting = append(slices.DeleteFunc(n.waiting, gone), q)
+	if d > 0 {
+		w.after(d, func() {
+			if q.conn.parked == q {
+				w.unpark(q, true)
+			}
+		})
+	}
+	return nil, false
+}
+
+// unpark answers a parked request if it can be answered.
+func (w *world) unpark(q *request, force bool) {
+	b, ok := q.answer(force)
+	if !ok {
+		return
+	}
+	q.conn.parked = nil
+	w.ran(q)
+	if q.name != "WAIT" {
+		w.written(q.conn.server)
+	}
+	w.answered(q, b)
+}
+
+// retryParked looks again at what waits at a node, at what has waited longest first.
+func (w *world) retryParked(n *node) {
+	for left := len(n.waiting) + 1; len(n.waiting) < left; { // what one is given another may have waited for
+		for _, q := range slices.Clone(n.waiting) {
+			if !gone(q) {
+				w.unpark(q, false)
+			}
+		}
+		left = len(n.waiting)
+		n.waiting = slices.DeleteFunc(n.waiting, gone)
+	}
+}
+
+// gone reports whether a request waits no more: it was answered, or its connection has ended.
+func gone(q *request) bool { return q.conn.parked != q }

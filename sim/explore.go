@@ -118,7 +118,7 @@ func Explore(ctx context.Context, cfg ExploreConfig, progress func(Stats)) (Expl
 // exploration is a search under way.
 type exploration struct {
 	cfg     ExploreConfig
-	job     job
+	job     searchJob
 	workers int
 	shard   Shard
 	started time.Time
@@ -157,7 +157,7 @@ func newExploration(cfg ExploreConfig, tell func(Stats)) (*exploration, error) {
 	if tell == nil {
 		tell = func(Stats) {}
 	}
-	j := job{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cfg.Strategy, Seed: cfg.Seed, Parts: workers * shard.Count, All: cfg.All, Seek: cfg.Seek,
+	j := searchJob{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cfg.Strategy, Seed: cfg.Seed, Parts: workers * shard.Count, All: cfg.All, Seek: cfg.Seek,
 		Schedules: cfg.Schedules}
 	j.Bounds.Instant = j.Bounds.Instant || j.Strategy == Exhaustive
 	return &exploration{cfg: cfg, job: j, workers: workers, shard: shard, started: time.Now(), tell: tell, parts: make([]progress, workers),
@@ -182,14 +182,14 @@ func (e *exploration) drive(ctx context.Context, part int) {
 				return
 			}
 		}
-		died, err := e.attend(ctx, j)
+		died, err := e.runWorker(ctx, j)
 		if err != nil {
 			e.fail(err)
 		}
 		if died == nil {
 			return
 		}
-		f, again := e.autopsy(ctx, j, *died)
+		f, again := e.rerun(ctx, j, *died)
 		if again || !died.silent {
 			e.found(f)
 			if !e.cfg.All || e.job.Strategy == Exhaustive { // a walk's way past what killed it died with it

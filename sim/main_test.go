@@ -11,6 +11,6 @@ func TestMain(m *testing.M) {
 	if IsWorker() {
 		os.Exit(WorkerMain(os.Stdin, os.Stdout, withBad{}))
 	}
-	quiet()
+	silenceRedisLog()
 	goleak.VerifyTestMain(m)
 }

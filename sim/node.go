@@ -3,6 +3,11 @@ package sim
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,26 +15,27 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
 
+	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // node is one Redis server of a world. Registering miniredis' commands is a fifth of the cost of a short schedule, so a
 // node outlives its world: reset empties it for the next one. Only the driver calls a node.
 type node struct {
-	index int
-	redis *miniredis.Miniredis
-	srv   *server.Server
-	lua   *luaHost
-	clock nodeClock
-	turn  uint64  // commands executed so far, handshakes excepted
-	down  bool    // killed: connections are refused
-	still bool    // paused: nothing is answered
-	kept  dataset // of a killed node: what it starts again with
-	had   dataset // and what it had when it was killed
-	shard *shard  // its place in a cluster; nil: it is in none
-	reply bytes.Buffer
-	out   *bufio.Writer
-	subs  subscriptions
+	index  int
+	redis  *miniredis.Miniredis
+	srv    *server.Server
+	lua    *luaHost
+	clock  nodeClock
+	turn   uint64  // commands executed so far, handshakes excepted
+	down   bool    // killed: connections are refused
+	paused bool    // paused: nothing is answered
+	kept   dataset // of a killed node: what it starts again with
+	had    dataset // and what it had when it was killed
+	shard  *shard  // its place in a cluster; nil: it is in none
+	reply  bytes.Buffer
+	out    *bufio.Writer
+	subs   subscriptions
 
 	waiting []*request // requests that it will answer later, the one that has waited longest first; those that are gone may be among them
 	refused string     // a command that it was sent and does not do as Redis does
@@ -82,7 +88,7 @@ func (n *node) reset(t time.Time) {
 	n.redis.FlushAll()
 	n.clock = nodeClock{rate: 1, since: t}
 	n.redis.SetTime(t)
-	n.turn, n.down, n.still, n.shard = 0, false, false, nil
+	n.turn, n.down, n.paused, n.shard = 0, false, false, nil
 	n.subs, n.waiting, n.changes, n.refused = subscriptions{}, nil, 0, ""
 	clear(n.scripts)
 }
@@ -90,11 +96,11 @@ func (n *node) reset(t time.Time) {
 // session is what the server keeps of one connection.
 type session struct {
 	peer *server.Peer
-	link *link        // nil inside a script
+	conn *conn        // nil inside a script
 	tx   *transaction // nil outside
 }
 
-func (n *node) newSession(l *link) *session { return &session{peer: server.NewPeer(n.out), link: l} }
+func (n *node) newSession(cn *conn) *session { return &session{peer: server.NewPeer(n.out), conn: cn} }
 
 // tick sets the server's clock from the bubble's time; leases end here.
 func (n *node) tick(t time.Time) { n.redis.SetTime(n.clock.now(t)) }
@@ -222,4 +228,230 @@ func (n *node) jump(t time.Time, by time.Duration) {
 		}
 	}
 	n.tick(t)
+}
+
+// dataset is a copy of all that a node holds, with the instants (by the node's own clock) at which keys expire, as Redis
+// writes them to disk and to replicas.
+type dataset struct {
+	entries []entry // in order of key
+	at      time.Time
+	turn    uint64 // of the last command that the node executed before
+}
+
+type entry struct {
+	key     string
+	kind    string
+	text    string
+	fields  map[string]string
+	items   []string
+	scores  map[string]float64
+	expires time.Time // zero = never
+}
+
+// copy reads everything the node holds at bubble time t.
+func (n *node) copy(t time.Time) dataset {
+	n.tick(t)
+	db := n.redis.DB(0)
+	own := n.clock.now(t)
+	d := dataset{at: t, turn: n.turn}
+	for _, key := range db.Keys() {
+		d.entries = append(d.entries, entryOf(db, key, own))
+	}
+	return d
+}
+
+// entryOf reads one key at a node's own time.
+func entryOf(db *miniredis.RedisDB, key string, own time.Time) entry {
+	e := entry{key: key, kind: db.Type(key)}
+	switch e.kind {
+	case "string":
+		e.text, _ = db.Get(key)
+	case "hash":
+		names, _ := db.HKeys(key)
+		e.fields = make(map[string]string, len(names))
+		for _, f := range names {
+			e.fields[f] = db.HGet(key, f)
+		}
+	case "list":
+		e.items, _ = db.List(key)
+		e.items = slices.Clone(e.items)
+	case "set":
+		e.items, _ = db.Members(key)
+	case "zset":
+		scores, _ := db.SortedSet(key)
+		e.scores = maps.Clone(scores) // miniredis gives the map in which it keeps them
+	}
+	if left := db.TTL(key); left > 0 {
+		e.expires = own.Add(left)
+	}
+	return e
+}
+
+// load replaces everything the node holds by a copy; what has expired meanwhile is left out.
+func (n *node) load(d dataset, t time.Time) {
+	n.redis.FlushAll()
+	n.tick(t)
+	db := n.redis.DB(0)
+	own := n.clock.now(t)
+	for _, e := range d.entries {
+		if !e.expires.IsZero() && !e.expires.After(own) {
+			continue
+		}
+		switch e.kind {
+		case "string":
+			_ = db.Set(e.key, e.text) // fails only for a key of another type, and the node is empty
+		case "hash":
+			for _, f := range slices.Sorted(maps.Keys(e.fields)) {
+				db.HSet(e.key, f, e.fields[f])
+			}
+		case "list":
+			_, _ = db.Push(e.key, e.items...)
+		case "set":
+			_, _ = n.redis.SetAdd(e.key, e.items...)
+		case "zset":
+			for _, m := range slices.Sorted(maps.Keys(e.scores)) {
+				_, _ = db.ZAdd(e.key, e.scores[m], m)
+			}
+		}
+		if !e.expires.IsZero() {
+			db.SetTTL(e.key, e.expires.Sub(own))
+		}
+	}
+}
+
+// lostTo returns the keys that d has, by whether later has them.
+func (d dataset) lostTo(later dataset) (kept, lost []string) {
+	for _, e := range d.entries {
+		if slices.ContainsFunc(later.entries, func(o entry) bool { return o.key == e.key }) {
+			kept = append(kept, e.key)
+		} else {
+			lost = append(lost, e.key)
+		}
+	}
+	return kept, lost
+}
+
+// outlasts reports whether something in d lasts longer than it did before: a key, or a member whose score is an instant.
+func (d dataset) outlasts(before dataset) bool {
+	return slices.ContainsFunc(d.entries, func(e entry) bool {
+		i := slices.IndexFunc(before.entries, func(o entry) bool { return o.key == e.key && o.kind == e.kind })
+		if i < 0 {
+			return false
+		}
+		o := before.entries[i]
+		if !o.expires.IsZero() && (e.expires.IsZero() || e.expires.After(o.expires)) {
+			return true
+		}
+		for m, score := range e.scores {
+			if was, there := o.scores[m]; there && score > was {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// holdsAs reports whether two nodes hold the same keys with the same values, whenever these end.
+func (d dataset) holdsAs(other dataset) bool {
+	return slices.EqualFunc(d.entries, other.entries, func(a, b entry) bool {
+		a.expires, b.expires = time.Time{}, time.Time{}
+		return reflect.DeepEqual(a, b)
+	})
+}
+
+// complete reports whether a copy has everything that the node holds.
+func (d dataset) complete() bool {
+	return !slices.ContainsFunc(d.entries, func(e entry) bool { return e.kind == "stream" || e.kind == "hll" })
+}
+
+// digest is a hash of the data and of the instants at which they end.
+func (d dataset) digest() uint64 {
+	h := uint64(hashStart)
+	for _, e := range d.entries {
+		h = mixText(mixText(mixText(h, e.key), e.kind), e.text)
+		for _, f := range slices.Sorted(maps.Keys(e.fields)) {
+			h = mixText(mixText(h, f), e.fields[f])
+		}
+		for _, i := range e.items {
+			h = mixText(h, i)
+		}
+		for _, m := range slices.Sorted(maps.Keys(e.scores)) {
+			h = mix(mixText(h, m), math.Float64bits(e.scores[m]))
+		}
+		h = mix(mix(h, uint64(len(e.fields)+len(e.items)+len(e.scores))), instant(e.expires))
+	}
+	return h
+}
+
+// Server is one simulated node by itself, for comparisons with a real one: it answers one request at a time, by the caller's clock,
+// and knows no network. It is for one goroutine.
+type Server struct {
+	node    *node
+	session *session
+	at      time.Time // of the last request
+}
+
+// NewServer starts an empty node. Close ends it. The error is that of the server inside.
+func NewServer() (*Server, error) {
+	n, err := newNode(0)
+	if err != nil {
+		return nil, err
+	}
+	n.reset(time.Now())
+	n.named = true
+	return &Server{node: n, session: n.newSession(nil)}, nil
+}
+
+// Do runs one request at an instant, and gives its reply as it would go over the wire; it is good until the next call.
+// Subscriptions need a network and are not for Do. What waits for data answers at once as it does when its time is over.
+func (s *Server) Do(at time.Time, args []string) []byte {
+	s.at, s.node.touched = at, s.node.touched[:0]
+	name := strings.ToUpper(args[0])
+	if _, blocks := blocking[name]; !blocks || s.session.tx != nil {
+		return s.node.execute(s.session, args, at)
+	}
+	args = upper(name, args)
+	if _, text := timeout(args); text != "" {
+		return []byte("-" + text + "\r\n")
+	}
+	s.node.tick(at)
+	reply, _ := s.node.take(s.session, args)
+	return reply
+}
+
+// Close returns the node up.
+func (s *Server) Close() { s.node.close() }
+
+// A Server replays commands for explanations.
+var _ explain.Server = (*Server)(nil)
+
+// Load replaces everything that the server holds; what has ended by at is left out.
+func (s *Server) Load(at time.Time, values map[string]*explain.Value) {
+	d := dataset{entries: make([]entry, 0, len(values))}
+	for key, v := range values {
+		e := entry{key: key, kind: v.Kind, text: v.Text, fields: v.Fields, items: v.Items, scores: v.Scores}
+		if v.Expires != 0 {
+			e.expires = time.Unix(0, v.Expires)
+		}
+		d.entries = append(d.entries, e)
+	}
+	slices.SortFunc(d.entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+	s.node.load(d, at)
+}
+
+// Touched returns the keys that the last Do named, those of commands within its script included.
+func (s *Server) Touched() []string { return s.node.touched }
+
+// Value copies what a key holds; nil: there is none.
+func (s *Server) Value(key string) *explain.Value {
+	db := s.node.redis.DB(0)
+	if !db.Exists(key) {
+		return nil
+	}
+	e := entryOf(db, key, s.at)
+	v := &explain.Value{Kind: e.kind, Text: e.text, Fields: e.fields, Items: e.items, Scores: e.scores}
+	if !e.expires.IsZero() {
+		v.Expires = e.expires.UnixNano()
+	}
+	return v
 }

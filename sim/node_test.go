@@ -116,7 +116,7 @@ func TestNodeTransactions(t *testing.T) {
 func inWorld(t *testing.T, p Program, body func(w *world)) {
 	t.Helper()
 	h := newTestHost(t)
-	nodes, err := h.take(2)
+	nodes, err := h.nodesFor(2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,34 +134,34 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 }
 
 // sendsTo returns a client's connection to a node.
-func (w *world) sendsTo(n *node) *link {
-	l := &link{world: w, actor: &actor{world: w, name: "c1"}, server: n, changed: make(chan struct{}, 1)}
-	l.session = n.newSession(l)
-	w.links = append(w.links, l)
-	return l
+func (w *world) sendsTo(n *node) *conn {
+	cn := &conn{world: w, client: &client{world: w, name: "c1"}, server: n, changed: make(chan struct{}, 1)}
+	cn.session = n.newSession(cn)
+	w.conns = append(w.conns, cn)
+	return cn
 }
 
 // sends lets a request arrive and gives its reply; "" when the server will answer later.
-func (l *link) sends(line string) string {
+func (cn *conn) sends(line string) string {
 	args := strings.Fields(line)
-	l.world.executeNow(&request{link: l, name: strings.ToUpper(args[0]), args: args, quiet: true}) // no client sent it: there is no record
-	return l.answers()
+	cn.world.executeNow(&request{conn: cn, name: strings.ToUpper(args[0]), args: args, handshake: true}) // no client sent it: there is no record
+	return cn.answers()
 }
 
 // answers takes the replies that are on their way.
-func (l *link) answers() string {
+func (cn *conn) answers() string {
 	var b strings.Builder
-	for _, r := range l.replies {
+	for _, r := range cn.replies {
 		b.Write(r.bytes)
 	}
-	l.replies = nil
+	cn.replies = nil
 	return strings.ReplaceAll(strings.TrimSpace(b.String()), "\r\n", " ")
 }
 
 // passes lets time pass and does what was arranged for it.
 func (w *world) passes(d time.Duration) {
 	time.Sleep(d)
-	w.due()
+	w.runTimers()
 }
 
 // TestNodePersistence: a node that is killed comes back with what its persistence kept, and its leases go on ending by the clock.
@@ -178,16 +178,16 @@ func TestNodePersistence(t *testing.T) {
 	for _, row := range rows {
 		t.Run("persistence "+string(row.mode), func(t *testing.T) {
 			inWorld(t, Program{Persistence: row.mode}, func(w *world) {
-				l := w.sendsTo(w.nodes[0])
+				cn := w.sendsTo(w.nodes[0])
 				w.passes(500 * time.Millisecond)
-				l.sends("SET a 1")
-				l.sends("SET c 3 PX 2000")
+				cn.sends("SET a 1")
+				cn.sends("SET c 3 PX 2000")
 				w.passes(700 * time.Millisecond)
-				l.sends("SET b 2")
+				cn.sends("SET b 2")
 				w.passes(500 * time.Millisecond)
 				w.director.Strike(t.Context(), faults.Spec{Fault: faults.KillServer, Node: 1, For: faults.Span{Fixed: time.Second}}, "", nil)
 				w.passes(0)
-				if !w.nodes[0].down || l.lost == nil {
+				if !w.nodes[0].down || cn.lost == nil {
 					t.Error("the node lives, or its connections do")
 				}
 				w.passes(time.Second)
@@ -240,17 +240,17 @@ func TestNodeReplication(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			program := Program{Topology: impls.Replicated}
 			inWorld(t, program, func(w *world) {
-				l := w.sendsTo(w.nodes[0])
-				l.sends("SET a 1")
-				l.sends("SET b 2")
-				if got := l.sends("WAIT 1 100"); got != "" {
+				cn := w.sendsTo(w.nodes[0])
+				cn.sends("SET a 1")
+				cn.sends("SET b 2")
+				if got := cn.sends("WAIT 1 100"); got != "" {
 					t.Errorf("WAIT answers %q at once", got)
 				}
 				for range row.reaches {
 					w.replicateOne()
 				}
 				w.passes(100 * time.Millisecond)
-				if got := l.answers(); got != row.waited {
+				if got := cn.answers(); got != row.waited {
 					t.Errorf("WAIT answers %q, want %q", got, row.waited)
 				}
 				w.director.Strike(t.Context(), faults.Spec{Fault: faults.Failover}, "", nil)

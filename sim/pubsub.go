@@ -13,22 +13,22 @@ import (
 // subscriptions are the channels and patterns that connections listen to on one node. miniredis runs two goroutines for
 // each subscriber; here a published message is an event of the listening connection, like a reply.
 type subscriptions struct {
-	channels map[string][]*link
-	patterns map[string][]*link
+	channels map[string][]*conn
+	patterns map[string][]*conn
 }
 
-// add puts a link into a set and keeps its order of arrival.
-func addLink(set *map[string][]*link, name string, l *link) {
+// add puts a connection into a set and keeps its order of arrival.
+func subscribeConn(set *map[string][]*conn, name string, cn *conn) {
 	if *set == nil {
-		*set = map[string][]*link{}
+		*set = map[string][]*conn{}
 	}
-	if !slices.Contains((*set)[name], l) {
-		(*set)[name] = append((*set)[name], l)
+	if !slices.Contains((*set)[name], cn) {
+		(*set)[name] = append((*set)[name], cn)
 	}
 }
 
-func dropLink(set map[string][]*link, name string, l *link) {
-	rest := slices.DeleteFunc(slices.Clone(set[name]), func(x *link) bool { return x == l })
+func unsubscribeConn(set map[string][]*conn, name string, cn *conn) {
+	rest := slices.DeleteFunc(slices.Clone(set[name]), func(cn *conn) bool { return cn == cn })
 	if len(rest) == 0 {
 		delete(set, name)
 		return
@@ -36,38 +36,38 @@ func dropLink(set map[string][]*link, name string, l *link) {
 	set[name] = rest
 }
 
-// of lists what a link listens to, in order of name.
-func listening(set map[string][]*link, l *link) []string {
+// of lists what a connection listens to, in order of name.
+func listening(set map[string][]*conn, cn *conn) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		if slices.Contains(set[name], l) {
+		if slices.Contains(set[name], cn) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// forget removes a link that was closed.
-func (s *subscriptions) forget(l *link) {
-	for _, name := range listening(s.channels, l) {
-		dropLink(s.channels, name, l)
+// forget removes a connection that was closed.
+func (s *subscriptions) forget(cn *conn) {
+	for _, name := range listening(s.channels, cn) {
+		unsubscribeConn(s.channels, name, cn)
 	}
-	for _, name := range listening(s.patterns, l) {
-		dropLink(s.patterns, name, l)
+	for _, name := range listening(s.patterns, cn) {
+		unsubscribeConn(s.patterns, name, cn)
 	}
 }
 
-// has reports whether a link listens to anything.
-func (s *subscriptions) has(l *link) bool { return s.count(l) > 0 }
+// has reports whether a connection listens to anything.
+func (s *subscriptions) has(cn *conn) bool { return s.count(cn) > 0 }
 
-func (s *subscriptions) count(l *link) int {
-	return subscribed(s.channels, l) + subscribed(s.patterns, l)
+func (s *subscriptions) count(cn *conn) int {
+	return subscribed(s.channels, cn) + subscribed(s.patterns, cn)
 }
 
-// subscribed counts what a link listens to.
-func subscribed(set map[string][]*link, l *link) (n int) {
-	for _, links := range set {
-		if slices.Contains(links, l) {
+// subscribed counts what a connection listens to.
+func subscribed(set map[string][]*conn, cn *conn) (n int) {
+	for _, conns := range set {
+		if slices.Contains(conns, cn) {
 			n++
 		}
 	}
@@ -84,22 +84,22 @@ func (n *node) subscribe(s *session, name string, channels []string) {
 	}
 	adding := word == "subscribe" || word == "psubscribe"
 	if !adding && len(channels) == 0 {
-		channels = listening(*set, s.link)
+		channels = listening(*set, s.conn)
 	}
 	for _, c := range channels {
 		if adding {
-			addLink(set, c, s.link)
+			subscribeConn(set, c, s.conn)
 		} else {
-			dropLink(*set, c, s.link)
+			unsubscribeConn(*set, c, s.conn)
 		}
-		confirm(s.peer, word, c, n.subs.count(s.link))
+		confirm(s.peer, word, c, n.subs.count(s.conn))
 	}
 	if len(channels) == 0 {
 		s.peer.Block(func(w *server.Writer) {
 			w.WritePushLen(3)
 			w.WriteBulk(word)
 			w.WriteNull()
-			w.WriteInt(n.subs.count(s.link))
+			w.WriteInt(n.subs.count(s.conn))
 		})
 	}
 }
@@ -113,7 +113,7 @@ func confirm(p *server.Peer, word, channel string, count int) {
 	})
 }
 
-// publish queues a message at every listening link, in order of subscription, and answers how many there were on this node.
+// publish queues a message at every listening connection, in order of subscription, and answers how many there were on this node.
 func (n *node) publish(s *session, args []string) {
 	if len(args) != 2 {
 		s.peer.WriteError("ERR wrong number of arguments for 'publish' command")
@@ -135,18 +135,18 @@ func (n *node) spread(channel, message string) (count int) {
 	return count
 }
 
-// tell queues a message at every link that listens on this node, and tells how many there are.
+// tell queues a message at every connection that listens on this node, and tells how many there are.
 func (n *node) tell(channel, message string) (count int) {
-	for _, l := range n.subs.channels[channel] {
-		l.push("message", channel, message)
+	for _, cn := range n.subs.channels[channel] {
+		cn.publish("message", channel, message)
 		count++
 	}
 	for _, pattern := range slices.Sorted(maps.Keys(n.subs.patterns)) {
 		if ok, err := path.Match(pattern, channel); err != nil || !ok {
 			continue
 		}
-		for _, l := range n.subs.patterns[pattern] {
-			l.push("pmessage", pattern, channel, message)
+		for _, cn := range n.subs.patterns[pattern] {
+			cn.publish("pmessage", pattern, channel, message)
 			count++
 		}
 	}

@@ -17,6 +17,152 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
+// Program is what is run: a lock, what its clients do, the servers under it, and the faults that are placed by script. Together
+// with a tape it determines a run completely.
+//
+// Lock and Load are the names under which the variant and the workload are found again when a program is read from a file
+// or handed to a worker process; a program that stays in its process may do without them. Durations are in nanoseconds there.
+type Program struct {
+	Lock     string             `json:"lock"`
+	Load     string             `json:"workload"`
+	Also     []string           `json:"also,omitempty"`  // workloads that a schedule of a random search may run instead
+	Hasty    bool               `json:"hasty,omitempty"` // in a third of those nobody waits: who is refused goes away, so that it is seen whether with reason
+	Rests    bool               `json:"rests,omitempty"` // in a third of those clients stay away for leases after each round, so that it is seen what their holds leave behind
+	Variant  impls.Variant      `json:"-"`
+	Workload workloads.Workload `json:"-"`
+	Config   workloads.Config   `json:"config"`
+	Clients  int                `json:"clients"` // 1 to 64; 0 means 2
+
+	Topology impls.Topology `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
+	Nodes    int            `json:"nodes,omitempty"`    // of independent masters; 0 means 5; a cluster has three
+	Poll     time.Duration  `json:"poll,omitempty"`     // between tries of waiters that poll; 0 means a fifth of the lease
+	Permits  int            `json:"permits,omitempty"`  // of a semaphore; 0 means 1
+	Timeout  time.Duration  `json:"timeout,omitempty"`  // for one reply; 0 means three seconds
+
+	Persistence impls.Persistence `json:"persistence,omitempty"` // "" means none
+	Faults      []faults.Spec     `json:"faults,omitempty"`      // placed by script; what a strategy may add is in its Bounds
+	Length      time.Duration     `json:"length,omitempty"`      // after which no new round begins; 0 means never
+	Enough      int               `json:"enough,omitempty"`      // commands, of all clients, after which no new round begins once no fault is under way; 0 means never
+	Horizon     time.Duration     `json:"horizon,omitempty"`     // of virtual time, after which clients that still run are stuck; 0 means 60 leases, at least a minute
+	Seed        uint64            `json:"seed"`                  // of tokens, jitter and what faults leave open
+}
+
+// PollsPerLease is how often waiters look in a lease, unless the program says otherwise.
+const PollsPerLease = 5
+
+// maxClients bounds a program.
+const maxClients = 64
+
+// withDefaults fills in what was left open.
+func (p Program) withDefaults() Program {
+	if p.Clients == 0 {
+		p.Clients = 2
+	}
+	if p.Topology == "" {
+		p.Topology = p.Variant.Topology
+	}
+	if p.Topology == "" {
+		p.Topology = impls.Standalone
+	}
+	switch {
+	case p.Topology == impls.Cluster:
+		p.Nodes = clusterNodes
+	case p.Topology != impls.Independent:
+		p.Nodes = 1
+	case p.Nodes == 0:
+		p.Nodes = 5
+	}
+	if p.Poll == 0 {
+		p.Poll = p.Config.Lease / PollsPerLease
+	}
+	if p.Permits == 0 {
+		p.Permits = 1
+	}
+	if p.Horizon == 0 {
+		p.Horizon = max(60*p.Config.Lease, time.Minute)
+	}
+	return p
+}
+
+// Catalogue knows locks by name, so that a program that was read from a file or handed to a worker finds its own again, and names
+// the scripts among recorded commands. impls/catalogue.Known is lockbench's own; a nil Catalogue knows nothing, which is enough for a
+// program that carries its Variant.
+type Catalogue interface {
+	Find(name string) (impls.Variant, bool)
+	ScriptNames() map[string]string // by SHA-1 digest
+}
+
+// empty is the Catalogue that knows nothing.
+type empty struct{}
+
+func (empty) Find(string) (impls.Variant, bool) { return impls.Variant{}, false }
+func (empty) ScriptNames() map[string]string    { return map[string]string{} }
+
+// resolve finds the variant and the workload by their names.
+func (p Program) resolve(known Catalogue) (Program, error) {
+	if p.Variant.New == nil {
+		v, ok := known.Find(p.Lock)
+		if !ok {
+			return p, fmt.Errorf("program: no lock is called %q", p.Lock)
+		}
+		p.Variant = v
+	}
+	if p.Workload == nil {
+		w, ok := workloads.Find(p.Load)
+		if !ok {
+			return p, fmt.Errorf("program: no workload is called %q", p.Load)
+		}
+		p.Workload = w
+	}
+	p.Lock, p.Load = p.Variant.Name, p.Workload.Name()
+	return p.withDefaults(), p.check()
+}
+
+// check tells what is wrong with a program.
+func (p Program) check() error {
+	switch {
+	case p.Variant.New == nil:
+		return fmt.Errorf("program: no lock")
+	case p.Workload == nil:
+		return fmt.Errorf("program: no workload")
+	case p.Clients < 1 || p.Clients > maxClients:
+		return fmt.Errorf("program: %d clients, want 1 to %d", p.Clients, maxClients)
+	case p.Config.Lease <= 0:
+		return fmt.Errorf("program: lease %v, want more than 0", p.Config.Lease)
+	}
+	return nil
+}
+
+// DefaultProgram is the small setting in which a lock of this kind shows what it does: two clients, three rounds each, a lease of a
+// second, work of a fifth of it, and waiters that look often enough to come in when the lease ends. A lock that can extend is also
+// // held for longer than its lease, if it has readers by those, and tried without waiting; one that renews itself is left alone for longer than
+// its lease, too; a queue has three clients, without which nobody could wait before another.
+func DefaultProgram(v impls.Variant) Program {
+	lease := time.Second
+	p := Program{Lock: v.Name, Load: "counter", Variant: v, Clients: 2, Config: workloads.Config{
+		Ops: 3, Lease: lease, Think: lease / 5, Pause: lease / 50, AcquireWait: 3 * lease,
+	}}
+	switch v.Kind {
+	case history.RW:
+		p.Load, p.Clients, p.Config.Ops = "read-mostly", 3, 2
+	case history.Reentrant:
+		p.Load = "nested"
+	case history.Semaphore:
+		p.Load, p.Clients, p.Permits = "hot", 3, 2
+	}
+	if v.Traits.Extends && v.Kind == history.Mutex {
+		p.Also = []string{"long-hold"}
+	}
+	if v.Traits.Extends && v.Kind == history.RW {
+		p.Also, p.Hasty = []string{"long-reads"}, true
+	}
+	p.Rests = v.Traits.SelfRenewing
+	if v.Traits.FIFO {
+		p.Clients = 3
+	}
+	return p
+}
+
 // Outcome is what came of one schedule.
 type Outcome struct {
 	Header   history.Header
@@ -47,12 +193,12 @@ type Outcome struct {
 
 // host keeps what outlives a schedule: the nodes.
 type host struct {
-	nodes   []*node
-	known   Catalogue
-	scripts map[string]string // names of scripts by digest
-	sources map[string]string // of scripts that clients of any schedule sent, by digest
-	echo    func(Choice)      // told of every choice that is not the default, as it is made; nil means nobody is
-	slow    func(string)      // told where a schedule is that takes long
+	nodes      []*node
+	known      Catalogue
+	scripts    map[string]string // names of scripts by digest
+	sources    map[string]string // of scripts that clients of any schedule sent, by digest
+	echo       func(Choice)      // told of every choice that is not the default, as it is made; nil means nobody is
+	reportSlow func(string)      // told where a schedule is that takes long
 }
 
 // newHost makes a host whose programs name variants of a catalogue; nil knows none.
@@ -64,7 +210,7 @@ func newHost(known Catalogue) *host {
 	for _, s := range workloads.Scripts() {
 		names[s.Digest()] = s.Name
 	}
-	return &host{known: known, scripts: names, sources: map[string]string{}, slow: func(string) {}}
+	return &host{known: known, scripts: names, sources: map[string]string{}, reportSlow: func(string) {}}
 }
 
 func (h *host) close() {
@@ -73,8 +219,8 @@ func (h *host) close() {
 	}
 }
 
-// take returns n nodes. It must be called outside bubbles.
-func (h *host) take(n int) ([]*node, error) {
+// nodesFor returns n nodes. It must be called outside bubbles.
+func (h *host) nodesFor(n int) ([]*node, error) {
 	for len(h.nodes) < n {
 		one, err := newNode(len(h.nodes))
 		if err != nil {
@@ -91,12 +237,12 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
-	nodes, err := h.take(nodesOf(p) + 1)
+	nodes, err := h.nodesFor(nodesOf(p) + 1)
 	if err != nil {
 		return Outcome{}, err
 	}
 	w := &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, echo: h.echo, trace: newTrace(keepTrace)}
-	if !w.live(h.slow) {
+	if !w.run(h.reportSlow) {
 		h.nodes = nil // they are the abandoned bubble's
 		return w.outcome(), nil
 	}
@@ -113,8 +259,8 @@ func nodesOf(p Program) int {
 	return p.Nodes
 }
 
-// leave keeps what synctest says of goroutines that are left behind. It is deferred.
-func (w *world) leave() {
+// keepPanic keeps what synctest says of goroutines that are left behind. It is deferred.
+func (w *world) keepPanic() {
 	if r := recover(); r != nil {
 		w.left = fmt.Sprintf("%v", r)
 	}
@@ -141,12 +287,12 @@ func (w *world) begin() {
 		w.addrs = append(w.addrs, nodeAddr(i))
 	}
 	for i := range p.Clients {
-		w.actors = append(w.actors, &actor{world: w, index: i, name: "c" + strconv.Itoa(i+1), dead: make(chan struct{}),
+		w.clients = append(w.clients, &client{world: w, index: i, name: "c" + strconv.Itoa(i+1), dead: make(chan struct{}),
 			ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, usualOps)})
 	}
 	if p.Variant.Traits.OwnRandom {
-		for i, a := range w.actors {
-			a.tokens = newTokens(w.seedOf(i))
+		for i, c := range w.clients {
+			c.tokens = newTokens(w.seedOf(i))
 		}
 	}
 	if p.Length > 0 {
@@ -168,26 +314,26 @@ func (w *world) lastRound() {
 	}
 }
 
-// stricken reports whether a fault is under way.
-func (w *world) stricken() bool {
+// underFault reports whether a fault is under way.
+func (w *world) underFault() bool {
 	return w.director.InForce()
 }
 
 // usualOps is how many operations, and how many commands, a client has in a short schedule.
 const usualOps = 16
 
-// guarded runs a client and turns a panic of its goroutine into an outcome.
-func (a *actor) guarded(ctx context.Context) {
+// runGuarded runs a client and turns a panic of its goroutine into an outcome.
+func (c *client) runGuarded(ctx context.Context) {
 	defer func() {
 		if r := recover(); r != nil {
-			a.world.mu.Lock()
-			defer a.world.mu.Unlock()
-			a.done = true
-			a.world.crash = fmt.Sprintf("client %s: panic: %v\n%s", a.name, r, debug.Stack())
-			a.world.active()
+			c.world.mu.Lock()
+			defer c.world.mu.Unlock()
+			c.done = true
+			c.world.crash = fmt.Sprintf("client %s: panic: %v\n%s", c.name, r, debug.Stack())
+			c.world.wakeDriver()
 		}
 	}()
-	a.run(ctx)
+	c.run(ctx)
 }
 
 // patience is how much virtual time clients get to unwind when the world ends before they do.
@@ -197,15 +343,15 @@ const patience = time.Hour
 func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	w.mu.Lock()
 	w.virtual = w.now()
-	for _, a := range w.actors {
-		if !a.done {
-			w.stuck = append(w.stuck, a.name)
-			a.unwind()
+	for _, c := range w.clients {
+		if !c.done {
+			w.stuck = append(w.stuck, c.name)
+			c.abort()
 		}
 	}
 	w.traceOps()
-	for _, a := range w.actors {
-		a.frozen = true
+	for _, c := range w.clients {
+		c.recordClosed = true
 	}
 	w.mu.Unlock()
 	cancel()
@@ -216,11 +362,11 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	case <-late.C:
 		w.crash = "clients do not end when their contexts, clocks and connections do"
 	}
-	w.settle()
+	w.settleBackground()
 }
 
-// settle lets what still runs in the background of clients that are gone come to its end, such as a dial that waits for its deadline.
-func (w *world) settle() {
+// settleBackground lets what still runs in the background of clients that are gone come to its end, such as a dial that waits for its deadline.
+func (w *world) settleBackground() {
 	w.mu.Lock()
 	w.gone = true
 	close(w.healed)
@@ -235,28 +381,28 @@ func (w *world) settle() {
 const settling = time.Minute
 
 // closeRecord records what the client has not finished as not finished, and nothing more of it.
-func (a *actor) closeRecord(why string) {
-	for _, op := range slices.Backward(a.open) {
-		op.Return = a.world.timeline()
+func (c *client) closeRecord(why string) {
+	for _, op := range slices.Backward(c.open) {
+		op.Return = c.world.timeline()
 		if op.Op != history.Use {
 			op.Outcome, op.Err = history.Unknown, why
 		}
-		a.record(op)
+		c.record(op)
 	}
-	a.open = nil
-	a.frozen = true
+	c.open = nil
+	c.recordClosed = true
 }
 
-// unwind lets a client that is stuck end.
-func (a *actor) unwind() {
-	a.closeRecord("")
-	a.die()
-	for _, h := range a.reached {
+// abort lets a client that is stuck end.
+func (c *client) abort() {
+	c.closeRecord("")
+	c.die()
+	for _, h := range c.moments {
 		if h.pass != nil {
 			close(h.pass)
 		}
 	}
-	a.reached = nil
+	c.moments = nil
 }
 
 // outcome collects what the world leaves behind.
@@ -274,10 +420,10 @@ func (w *world) outcome() Outcome {
 	if f, ok := w.strategy.(*follow); ok {
 		out.Missed = f.missed + len(f.choices)
 	}
-	for _, a := range w.actors {
-		out.Ops = append(out.Ops, a.ops...)
-		if a.err != nil && !errors.Is(a.err, impls.ErrCrashed) {
-			out.Errors = append(out.Errors, a.name+": "+a.err.Error())
+	for _, c := range w.clients {
+		out.Ops = append(out.Ops, c.ops...)
+		if c.err != nil && !errors.Is(c.err, impls.ErrCrashed) {
+			out.Errors = append(out.Errors, c.name+": "+c.err.Error())
 		}
 	}
 	for i := range out.Ops {
@@ -290,8 +436,8 @@ func (w *world) outcome() Outcome {
 // commands merges what the clients have sent by when it was sent; of one instant in order of client, node and content.
 func (w *world) commands() []history.Command {
 	var all []history.Command
-	for _, a := range w.actors {
-		all = append(all, a.commands...)
+	for _, c := range w.clients {
+		all = append(all, c.commands...)
 	}
 	slices.SortStableFunc(all, func(a, b history.Command) int {
 		if a.Sent != b.Sent {

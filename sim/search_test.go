@@ -36,7 +36,7 @@ func overlaps(_ context.Context, out Outcome, _ Program, _ bool) ([]broken, erro
 }
 
 // searchFor runs a search of at most n schedules with a judge that looks at beliefs alone.
-func searchFor(t *testing.T, j job, n int) ([]finding, progress) {
+func searchFor(t *testing.T, j searchJob, n int) ([]finding, progress) {
 	t.Helper()
 	j.Schedules = n
 	s, err := newSearch(j, newTestHost(t))
@@ -55,10 +55,10 @@ func searchFor(t *testing.T, j job, n int) ([]finding, progress) {
 func TestSearchFindsTheMisUnlockAndSparesTheToken(t *testing.T) {
 	bounds := Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}
 	for _, strategy := range []string{Random, PCT, Mixed} {
-		if found, p := searchFor(t, job{Program: program(t, "set-nx-ex", "hot", 2), Bounds: bounds, Strategy: strategy}, 1000); len(found) == 0 {
+		if found, p := searchFor(t, searchJob{Program: program(t, "set-nx-ex", "hot", 2), Bounds: bounds, Strategy: strategy}, 1000); len(found) == 0 {
 			t.Errorf("%s: nothing found in set-nx-ex within %d schedules", strategy, p.Schedules)
 		}
-		if found, p := searchFor(t, job{Program: program(t, "token", "hot", 2), Bounds: bounds, Strategy: strategy}, 500); len(found) > 0 {
+		if found, p := searchFor(t, searchJob{Program: program(t, "token", "hot", 2), Bounds: bounds, Strategy: strategy}, 500); len(found) > 0 {
 			t.Errorf("%s: token blamed after %d schedules: %+v", strategy, p.Schedules, found)
 		}
 	}
@@ -66,7 +66,7 @@ func TestSearchFindsTheMisUnlockAndSparesTheToken(t *testing.T) {
 
 // TestExhaustiveWalkIsSharedByWorkers: what the workers walk together is what one walks alone.
 func TestExhaustiveWalkIsSharedByWorkers(t *testing.T) {
-	j := job{Program: program(t, "token", "hot", 1), Bounds: Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: Exhaustive, Parts: 1}
+	j := searchJob{Program: program(t, "token", "hot", 1), Bounds: Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: Exhaustive, Parts: 1}
 	_, alone := searchFor(t, j, 0)
 	if !alone.Exhausted || alone.Schedules < 100 || alone.Pruned == 0 {
 		t.Fatalf("alone: %+v, want an exhausted walk of over 100 schedules, some of them pruned", alone)

@@ -1,9 +1,14 @@
 package sim
 
 import (
+	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/impls"
 )
 
 // Bounds is what a search may do besides ordering messages.
@@ -40,14 +45,14 @@ type moves struct {
 	step    int
 	options []option // at least one; requests, replies, replication
 	wait    bool     // time may pass instead
-	rest
+	view
 }
 
-// rest is what a strategy asks for only when it needs it.
-type rest interface {
+// view is what a strategy asks for only when it needs it.
+type view interface {
 	faults() []option              // what may strike instead; empty when no more may
 	state() (hash uint64, ok bool) // of the world; without ok it cannot be told from others
-	past() uint64                  // hash of what has happened so far
+	traceHash() uint64             // hash of what has happened so far
 }
 
 // chooser picks what happens next.
@@ -183,4 +188,149 @@ func (s *pct) highest(options []option) option {
 		}
 	}
 	return best
+}
+
+// placeableFault is a fault that a strategy may place now.
+type placeableFault struct {
+	format string // of the name: fault, to whom, how long
+	args   []any
+	place  func()
+}
+
+// name is made when it is asked for: of all the faults that could strike, one does.
+func (p *placeableFault) name() string { return fmt.Sprintf(p.format, p.args...) }
+
+// placeableFaults lists the faults that may be placed now, by name of fault, then client, then node.
+func (w *world) placeableFaults() []option {
+	out := w.placeable[:0]
+	add := func(s faults.Spec, message func() faults.Message, format string, args ...any) {
+		out = append(out, option{kind: placeFault, fault: &placeableFault{format, args, func() { w.place(s, message) }}})
+	}
+	long, short := w.program.Config.Lease*3/2, w.program.Config.Lease/10
+	for _, fault := range w.bounds.Faults {
+		w.clientFaults(fault, long, add)
+		w.messageFaults(fault, long, add)
+		w.nodeFaults(fault, long, short, add)
+	}
+	w.placeable = out
+	return out
+}
+
+// place does a fault that the search has chosen.
+func (w *world) place(s faults.Spec, message func() faults.Message) {
+	var m faults.Message
+	if message != nil {
+		if m = message(); m == nil {
+			return
+		}
+	}
+	w.director.Strike(context.Background(), s, bySearch, m)
+}
+
+// untilOther says in an option's name that the fault ends when another client has entered its critical section.
+const untilOther = "until " + faults.OtherEntered
+
+// bySearch is the moment that the windows of a search's faults name.
+const bySearch = "chosen by the search"
+
+// placer offers a fault: format and args name it. With message, there is nothing to do when the message is gone by then: between the
+// choice of a fault and the fault, a client's timer may have ended the connection.
+type placer func(s faults.Spec, message func() faults.Message, format string, args ...any)
+
+func (w *world) clientFaults(fault string, long time.Duration, add placer) {
+	for _, c := range w.clients {
+		if c.done || c.crashed || c.paused {
+			continue
+		}
+		s := faults.Spec{Fault: fault, Client: c.index + 1}
+		switch fault {
+		case faults.PauseClient:
+			add(lasting(s, long), nil, "%s %s %v", fault, c.name, long)
+			add(untilOthers(s), nil, "%s %s %s", fault, c.name, untilOther)
+		case faults.CrashClient:
+			add(s, nil, "%s %s", fault, c.name)
+		case faults.CancelClient:
+			if c.asks() {
+				add(s, nil, "%s %s", fault, c.name)
+			}
+		case faults.BlackholeClient:
+			add(lasting(s, long), nil, "%s %s %v", fault, c.name, long)
+		}
+	}
+}
+
+func lasting(s faults.Spec, d time.Duration) faults.Spec {
+	s.For = faults.Span{Fixed: d}
+	return s
+}
+
+func untilOthers(s faults.Spec) faults.Spec {
+	s.Until = faults.OtherEntered
+	return s
+}
+
+// messageFaults lists what may be done to the messages that could be delivered at this step.
+func (w *world) messageFaults(fault string, long time.Duration, add placer) {
+	kind, _ := faults.FindKind(fault)
+	if kind.In != faults.InMessage {
+		return
+	}
+	for _, o := range w.possible {
+		if o.conn == nil || (o.kind == deliverRequest) != (kind.At == faults.AtRequest) {
+			continue
+		}
+		s, cn := faults.Spec{Fault: fault, Client: o.conn.client.index + 1}, o.conn
+		message := func() faults.Message { return oldestReply(cn) }
+		if o.kind == deliverRequest {
+			message = func() faults.Message { return oldestRequest(cn) }
+		}
+		if fault == faults.LoseRequest || fault == faults.LoseReply {
+			add(s, message, "%s %s", fault, o.where())
+			continue
+		}
+		add(lasting(s, long), message, "%s %s %v", fault, o.where(), long)
+		add(untilOthers(s), message, "%s %s %s", fault, o.where(), untilOther)
+	}
+}
+
+func oldestRequest(cn *conn) faults.Message {
+	if len(cn.requests) == 0 {
+		return nil
+	}
+	return onRequest{cn.requests[0], true}
+}
+
+func oldestReply(cn *conn) faults.Message {
+	if len(cn.replies) == 0 {
+		return nil
+	}
+	return onReply{cn.replies[0]}
+}
+
+func (w *world) nodeFaults(fault string, long, short time.Duration, add placer) {
+	jump := 2 * w.program.Config.Lease
+	for i, n := range w.lockNodes() {
+		if n.down {
+			continue
+		}
+		s := faults.Spec{Fault: fault, Node: i + 1}
+		switch fault {
+		case faults.KillServer:
+			add(lasting(s, short), nil, "%s n%d %v", fault, i+1, short)
+		case faults.PauseServer, faults.PartitionNodes:
+			add(lasting(s, long), nil, "%s n%d %v", fault, i+1, long)
+		case faults.JumpClock:
+			s.By = faults.Span{Fixed: jump}
+			add(s, nil, "%s n%d %v", fault, i+1, jump)
+		case faults.FlushScripts, faults.DeleteKey, faults.EvictKeys:
+			s.Node = w.role(i) + 1
+			add(s, nil, "%s n%d", fault, i+1)
+		}
+	}
+	switch {
+	case fault == faults.Failover && w.program.Topology == impls.Replicated && !w.replication.stopped:
+		add(faults.Spec{Fault: fault}, nil, "%s", fault)
+	case fault == faults.CutPubSub && slices.ContainsFunc(w.conns, func(cn *conn) bool { return cn.server.subs.has(cn) }):
+		add(faults.Spec{Fault: fault}, nil, "%s", fault)
+	}
 }

@@ -1,13 +1,18 @@
 package sim
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // TapeSchema is the schema name of a tape file.
@@ -110,4 +115,284 @@ func named(want string, m moves) (option, bool) {
 		}
 	}
 	return option{}, false
+}
+
+// ErrDiverged: a replay did not give the trace of its tape. The program, the lock or lockbench has changed since, or the lock
+// is not deterministic (it reads a clock, a random source or a goroutine order that nobody passed to it).
+var ErrDiverged = errors.New("the replay diverged from the tape")
+
+// Simulator runs single schedules in this process, one at a time. It is for what is known to end: a lock that panics in a
+// goroutine of its own or spins takes the process with it. [Explore] keeps that in worker processes.
+type Simulator struct{ host *host }
+
+// New makes a simulator of programs whose locks the catalogue knows; nil is for programs that carry their Variant. Close ends it.
+func New(known Catalogue) *Simulator { return &Simulator{newHost(known)} }
+
+// Close returns up the nodes. The error is always nil.
+func (s *Simulator) Close() error {
+	s.host.close()
+	return nil
+}
+
+// Run runs a program once. Its faults are those of the program alone; the order of messages is drawn from the seed. An
+// error is a program that makes no sense.
+func (s *Simulator) Run(p Program) (Outcome, error) {
+	return s.host.run(p, newRandom(p.Seed, Bounds{}, 0), Bounds{}, false)
+}
+
+// Replay runs a tape, with its trace. The error is ErrDiverged when the trace is not the tape's.
+func (s *Simulator) Replay(t Tape) (Outcome, error) {
+	out, err := s.host.run(t.Program, &follow{choices: t.Choices}, t.Bounds, true)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if got := hashText(out.Hash); got != t.Hash || out.Missed > 0 {
+		return out, fmt.Errorf("%w: trace %s, want %s; %d choices were not possible", ErrDiverged, got, t.Hash, out.Missed)
+	}
+	return out, nil
+}
+
+// Breaks runs a tape and reports whether what it broke is still broken, with the story. A run that has diverged because the lock
+// was changed is judged like any other.
+func (s *Simulator) Breaks(ctx context.Context, t Tape) (bool, []string, error) {
+	out, err := s.host.run(t.Program, &follow{choices: t.Choices}, t.Bounds, false)
+	if err != nil {
+		return false, nil, err
+	}
+	p, err := t.Program.resolve(s.host.known)
+	if err != nil {
+		return false, nil, err
+	}
+	all, err := judge(ctx, out, p, true)
+	if err != nil {
+		return false, nil, err
+	}
+	for _, b := range all {
+		if b.Property == t.Property && b.Cause == t.Cause {
+			return true, b.Story, nil
+		}
+	}
+	return false, nil, nil
+}
+
+// note adds a step to the schedule of a run whose trace is kept, and gives its number.
+func (w *world) note(s faults.Step) int {
+	if !w.trace.keep {
+		return 0
+	}
+	s.ID, s.At = len(w.schedule)+1, w.timeline()
+	w.schedule = append(w.schedule, s)
+	return s.ID
+}
+
+func (w *world) noteRequest(q *request, lost bool) {
+	if !w.trace.keep {
+		return // before the step is made, which costs more than the event
+	}
+	q.noted = w.note(q.step(faults.Step{Kind: faults.StepRequest, Sent: q.sent, Lost: lost}))
+}
+
+// noteReply passes over messages to subscribers: a schedule has none.
+func (w *world) noteReply(r *reply, lost bool) {
+	if w.trace.keep && r.request != nil {
+		w.note(r.request.step(faults.Step{Kind: faults.StepReply, Of: r.request.noted, Lost: lost}))
+	}
+}
+
+func (w *world) noteMoment(c *client, m history.Moment) {
+	if !w.trace.keep {
+		return
+	}
+	w.note(faults.Step{Kind: faults.StepMoment, Client: c.name, Command: string(m)})
+}
+
+// step fills in whose message it is.
+func (q *request) step(s faults.Step) faults.Step {
+	c := commandOf(q)
+	s.Client, s.Node, s.Command = c.Client, c.Node, c.Name
+	if strings.HasPrefix(c.Name, "EVAL") {
+		s.Command += " " + c.Args[0]
+	}
+	return s
+}
+
+// noteFault notes that a fault begins. What is so from the start, of clients, is in the tape's program, and not in the schedule.
+func (w *world) noteFault(f *faults.Fault) {
+	kind, _ := faults.FindKind(f.Fault)
+	if !w.trace.keep || kind.In == faults.InClient && f.Window().Moment != bySearch && f.When.Form() == faults.AtStart {
+		return
+	}
+	spec, at := faults.Spec{Fault: f.Fault, Client: clientNumber(f.Window().Client), By: f.By, Rate: f.Rate}, f.Window()
+	if at.Node >= 0 && (kind.On == faults.OneNode || kind.In == faults.InMessage || f.Node > 0) {
+		spec.Node = at.Node + 1
+	}
+	f.ID = w.note(faults.Step{Kind: faults.StepBegin, Client: at.Client, Node: at.Node, Fault: spec})
+}
+
+func clientNumber(name string) (n int) {
+	_, _ = fmt.Sscanf(name, "c%d", &n) // 0, anybody, for what is no client's name
+	return n
+}
+
+// Schedule runs a tape and returns what happened, step by step, for real servers to be led through. The error is ErrDiverged when the tape
+// does not give its trace any more.
+func (s *Simulator) Schedule(t Tape) (faults.Schedule, error) {
+	out, err := s.Replay(t)
+	if err != nil {
+		return nil, err
+	}
+	return out.Schedule.Playable(), nil
+}
+
+// Shrink makes a failing tape small: fewer clients, rounds, faults and polls, found by searching the smaller program anew; then fewer
+// choices, by leaving them out one after the other. What remains breaks the same property for the same cause. The end of ctx ends
+// the work early; the smallest tape so far is the result. A tape whose lock takes its process down is returned as it is.
+func (s *Simulator) Shrink(ctx context.Context, t Tape) (Tape, error) {
+	h := &shrinker{host: s.host, ctx: ctx, best: t}
+	for _, smaller := range []func() error{h.program, h.choices, h.waits, h.choices} {
+		if err := smaller(); err != nil {
+			return h.best, err
+		}
+	}
+	return h.best, nil
+}
+
+type shrinker struct {
+	host *host
+	ctx  context.Context
+	best Tape
+}
+
+// tries is how many schedules of a smaller program are searched for the same violation.
+const tries = 400
+
+// program searches smaller programs, the smallest first, for the same violation.
+func (h *shrinker) program() error {
+	for _, p := range h.smaller() {
+		if h.ctx.Err() != nil {
+			return nil
+		}
+		found, err := h.search(p)
+		if err != nil || found {
+			return err
+		}
+	}
+	return nil
+}
+
+// smaller lists programs that are smaller than the best, the smallest first.
+func (h *shrinker) smaller() []Program {
+	var out []Program
+	best := h.best.Program
+	for _, load := range h.loads() {
+		for clients := min(2, best.Clients); clients <= best.Clients; clients++ {
+			for ops := 1; ops <= max(best.Config.Ops, 1); ops++ {
+				for _, poll := range slices.Compact([]time.Duration{max(best.Poll, best.Config.Lease*3/5), best.Poll}) {
+					p := best
+					p.Load, p.Workload = load, nil
+					p.Clients, p.Config.Ops, p.Poll = clients, ops, poll
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Program) int { return a.Clients*a.Config.Ops - b.Clients*b.Config.Ops })
+	return out
+}
+
+// loads are the workloads in which the violation may show: the bare one is smaller, but has no store to damage.
+func (h *shrinker) loads() []string {
+	own := h.best.Program.Load
+	if own != "counter" || h.best.Property == history.StoreIntegrity {
+		return []string{own}
+	}
+	return []string{"hot", own}
+}
+
+// search looks for the violation in a smaller program, with no more faults than the tape had.
+func (h *shrinker) search(p Program) (bool, error) {
+	p.Faults = slices.DeleteFunc(slices.Clone(p.Faults), func(f faults.Spec) bool { return f.Client > p.Clients })
+	b := h.best.Bounds
+	b.Faults, b.MaxFaults = h.placed()
+	j := searchJob{Program: p, Bounds: b, Strategy: Mixed, Seed: h.best.Program.Seed, Schedules: tries, Parts: 1}
+	s, err := newSearch(j, h.host)
+	if err != nil {
+		return false, err
+	}
+	found := false
+	s.found = func(f finding) { h.best, found = f.Tape, true }
+	s.only = func(b broken) bool { return b.Property == h.best.Property && b.Cause == h.best.Cause }
+	err = s.run(h.ctx)
+	return found, err
+}
+
+// placed are the faults that the tape's choices placed, by name, and how many there were.
+func (h *shrinker) placed() (names []string, n int) {
+	for _, c := range h.best.Choices {
+		if f, ok := c.fault(); ok {
+			names = append(names, f)
+			n++
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), n
+}
+
+// choices leaves out what is not needed: first halves, then quarters, down to one choice at a time.
+func (h *shrinker) choices() error {
+	for size := (len(h.best.Choices) + 1) / 2; size > 0; size /= 2 {
+		for from := 0; from < len(h.best.Choices) && h.ctx.Err() == nil; {
+			without := slices.Delete(slices.Clone(h.best.Choices), from, min(from+size, len(h.best.Choices)))
+			kept, err := h.try(h.best.Program, without)
+			if err != nil {
+				return err
+			}
+			if !kept {
+				from += size
+			}
+		}
+	}
+	return nil
+}
+
+// waits tries rounds without the waiting that is not needed.
+func (h *shrinker) waits() error {
+	for _, change := range []func(*workloads.Config){
+		func(c *workloads.Config) { c.Pause = 0 },
+	} {
+		p := h.best.Program
+		change(&p.Config)
+		if p.Config == h.best.Program.Config {
+			continue
+		}
+		if _, err := h.try(p, h.best.Choices); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// try runs a program along choices; when the violation is still there, it is the best so far. Choices that were not
+// possible on the way are gone from it.
+func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
+	f := &follow{choices: slices.Clone(choices)}
+	out, err := h.host.run(p, f, h.best.Bounds, false)
+	if err != nil {
+		return false, err
+	}
+	p, err = p.resolve(h.host.known)
+	if err != nil {
+		return false, err
+	}
+	all, err := judge(context.WithoutCancel(h.ctx), out, p, true)
+	if err != nil {
+		return false, err
+	}
+	for _, b := range all {
+		if b.Property == h.best.Property && b.Cause == h.best.Cause {
+			h.best = newTape(schedule{p, h.best.Bounds, f}, out, b)
+			return true, nil
+		}
+	}
+	return false, nil
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,12 +67,12 @@ const storeNode = -1
 
 // commandOf makes the record of a request that was sent.
 func commandOf(q *request) history.Command {
-	w, args := q.link.world, q.args[1:]
-	node := q.link.node
+	w, args := q.conn.world, q.args[1:]
+	node := q.conn.node
 	if node == w.storeIndex() {
 		node = storeNode
 	}
-	c := history.Command{Client: q.link.actor.name, Node: node, Sent: q.sent, Name: q.name,
+	c := history.Command{Client: q.conn.client.name, Node: node, Sent: q.sent, Name: q.name,
 		Args: make([]string, 0, min(len(args), history.MaxArgs)), Cut: len(args) > history.MaxArgs}
 	for i, a := range args {
 		if i == history.MaxArgs {
@@ -96,4 +97,110 @@ func replyText(b []byte) string {
 		return ""
 	}
 	return r.Line(history.MaxReply)
+}
+
+// storyLine is one line of a story before lines are joined.
+type storyLine struct {
+	at    int64
+	text  string
+	same  string // lines in a row that have the same are one
+	times int
+}
+
+// Story tells an outcome in numbered plain lines, up to an instant: every command with its reply, every fault, every client
+// that enters or leaves. The same refusal over and over is one line.
+func (o Outcome) Story(until int64) []string {
+	var lines []storyLine
+	for _, c := range o.Commands {
+		lines = append(lines, commandLine(c))
+	}
+	for _, w := range o.Windows {
+		lines = append(lines, windowLines(w)...)
+	}
+	for _, op := range o.Ops {
+		if op.Op == history.Use {
+			lines = append(lines, storyLine{at: op.Call, text: op.Client + " is inside its critical section"})
+		}
+	}
+	lines = slices.DeleteFunc(lines, func(l storyLine) bool { return l.at > until })
+	slices.SortStableFunc(lines, func(a, b storyLine) int { return int(a.at - b.at) })
+	return numbered(joined(lines))
+}
+
+func commandLine(c history.Command) storyLine {
+	reply := c.Reply
+	if c.Replied == 0 {
+		reply = "no reply is seen"
+	}
+	args := make([]string, len(c.Args))
+	for i, a := range c.Args {
+		args[i] = short(a)
+	}
+	text := fmt.Sprintf("%s: %s %s = %s", c.Client, c.Name, strings.Join(args, " "), reply)
+	return storyLine{at: c.Sent, text: text, same: c.Client + c.Name + reply}
+}
+
+// short cuts what nobody reads to the end, such as tokens.
+func short(s string) string {
+	if len(s) > 20 {
+		return s[:8] + "…"
+	}
+	return s
+}
+
+func windowLines(w history.Window) []storyLine {
+	who := w.Client
+	if who == "" && w.Node >= 0 {
+		who = fmt.Sprintf("n%d", w.Node+1)
+	}
+	begin := storyLine{at: w.Start, text: strings.TrimSpace(who + " " + w.Fault)}
+	if w.End <= w.Start {
+		return []storyLine{begin}
+	}
+	return []storyLine{begin, {at: w.End, text: strings.TrimSpace(who+" "+w.Fault) + " is over"}}
+}
+
+// joined makes one line of neighbours that are the same.
+func joined(lines []storyLine) []storyLine {
+	var out []storyLine
+	for _, l := range lines {
+		l.times = 1
+		if last := len(out) - 1; last >= 0 && l.same != "" && out[last].same == l.same {
+			out[last].times++
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+func numbered(lines []storyLine) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		again := ""
+		if l.times > 1 {
+			again = fmt.Sprintf(" (%d times)", l.times)
+		}
+		out[i] = fmt.Sprintf("%2d. %8.3f s  %s%s", i+1, time.Duration(l.at).Seconds(), l.text, again)
+	}
+	return out
+}
+
+// GoTest returns a Go test that runs the tape and fails while the violation is there, to be pasted into a _test.go file.
+func (t Tape) GoTest() string {
+	var b strings.Builder
+	name := strings.Map(func(r rune) rune {
+		if r == '-' || r == ' ' {
+			return '_'
+		}
+		return r
+	}, t.Program.Lock+"_"+string(t.Property))
+	t.Steps = nil
+	fmt.Fprintf(&b, "// needs: strings, testing, github.com/lockbench/lockbench/sim, github.com/lockbench/lockbench/impls/catalogue\nfunc Test_%s(t *testing.T) {\n", name)
+	fmt.Fprintf(&b, "\tconst text = `%s`\n", strings.ReplaceAll(t.String(), "`", "` + \"`\" + `"))
+	b.WriteString("\ttape, err := sim.ReadTape(strings.NewReader(text))\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n")
+	b.WriteString("\ts := sim.New(catalogue.Known{})\n\tdefer s.Close()\n")
+	b.WriteString("\tbroken, story, err := s.Breaks(t.Context(), tape)\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n")
+	b.WriteString("\tif broken {\n\t\tt.Errorf(\"%s/%s:\\n%s\", tape.Property, tape.Cause, strings.Join(story, \"\\n\"))\n\t}\n}\n")
+	return b.String()
 }

@@ -42,7 +42,7 @@ func (s small) name() string {
 }
 
 // job is the walk of all schedules of a program. Nobody waits for a lock that is taken, so that schedules are short.
-func (s small) job(t *testing.T) job {
+func (s small) job(t *testing.T) searchJob {
 	t.Helper()
 	p := program(t, s.lock, "hot", 1)
 	p.Clients, p.Config.AcquireWait = s.clients, 0
@@ -51,7 +51,7 @@ func (s small) job(t *testing.T) job {
 	if s.fault != "" {
 		b.Faults, b.MaxFaults = []string{s.fault}, 1
 	}
-	return job{Program: p, Bounds: b, Strategy: Exhaustive, Parts: 1}
+	return searchJob{Program: p, Bounds: b, Strategy: Exhaustive, Parts: 1}
 }
 
 // smalls are the programs: every fault that a walk can place, on locks of one server, of a pair and of several masters.
@@ -88,7 +88,7 @@ func smalls() []small {
 func placed() []string { return slices.DeleteFunc(Placeable(), IsStanding) }
 
 // reach walks a program and gives every end that a schedule came to: what it broke, what each client did and was told, and what the nodes keep.
-func reach(t *testing.T, h *host, j job, whole bool) (ends map[string]int, p progress) {
+func reach(t *testing.T, h *host, j searchJob, whole bool) (ends map[string]int, p progress) {
 	t.Helper()
 	s, err := newSearch(j, h)
 	if err != nil {

@@ -12,17 +12,17 @@ func TestStrikeComesTooLate(t *testing.T) {
 	for _, fault := range []string{faults.LoseRequest, faults.DelayRequest, faults.LoseReply, faults.DelayReply} {
 		t.Run(fault, func(t *testing.T) {
 			inWorld(t, Program{}, func(w *world) {
-				l := w.sendsTo(w.nodes[0])
-				l.writes(t, "SET a 1")
-				w.catchUp()
+				cn := w.sendsTo(w.nodes[0])
+				cn.writes(t, "SET a 1")
+				w.settleInstant()
 				if fault == faults.LoseReply || fault == faults.DelayReply {
 					w.apply(oldest(w.options()))
 				}
 				w.possible = w.options()
 				struck := 0
-				w.messageStrikes(fault, time.Second, func(s faults.Spec, message func() faults.Message, _ string, _ ...any) {
+				w.messageFaults(fault, time.Second, func(s faults.Spec, message func() faults.Message, _ string, _ ...any) {
 					struck++
-					l.requests, l.replies = nil, nil
+					cn.requests, cn.replies = nil, nil
 					w.place(s, message)
 				})
 				if windows := w.director.Windows(); struck == 0 || len(windows) > 0 {

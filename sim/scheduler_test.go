@@ -11,7 +11,7 @@ import (
 )
 
 // writes lets the client write requests to its connection, one line each, all at once.
-func (l *link) writes(t *testing.T, lines ...string) {
+func (cn *conn) writes(t *testing.T, lines ...string) {
 	t.Helper()
 	var b strings.Builder
 	for _, line := range lines {
@@ -21,24 +21,24 @@ func (l *link) writes(t *testing.T, lines ...string) {
 			fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
 		}
 	}
-	l.world.mu.Unlock()
-	defer l.world.mu.Lock()
-	if _, err := l.Write([]byte(b.String())); err != nil {
+	cn.world.mu.Unlock()
+	defer cn.world.mu.Lock()
+	if _, err := cn.Write([]byte(b.String())); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // has takes what has arrived at the client.
-func (l *link) has() string {
-	text := strings.ReplaceAll(strings.TrimSpace(string(l.arrived)), "\r\n", " ")
-	l.arrived = nil
+func (cn *conn) has() string {
+	text := strings.ReplaceAll(strings.TrimSpace(string(cn.arrived)), "\r\n", " ")
+	cn.arrived = nil
 	return text
 }
 
 // steps lets everything happen that can, in the default order, and gives the names of the events.
 func (w *world) steps() (names []string) {
 	for {
-		w.catchUp()
+		w.settleInstant()
 		options := w.options()
 		if len(options) == 0 {
 			return names
@@ -46,7 +46,7 @@ func (w *world) steps() (names []string) {
 		o := oldest(options)
 		what := ""
 		if o.kind == deliverRequest {
-			args := o.link.requests[0].args
+			args := o.conn.requests[0].args
 			what = " " + strings.Join(args[1:min(len(args), 2)], "")
 		}
 		names = append(names, o.name()+what)
@@ -57,17 +57,17 @@ func (w *world) steps() (names []string) {
 // TestHandshakesAreNoEvents: a handshake is answered without the scheduler, as soon as the node is there, and never before what was sent before it.
 func TestHandshakesAreNoEvents(t *testing.T) {
 	inWorld(t, Program{}, func(w *world) {
-		l := w.sendsTo(w.nodes[0])
-		if l.writes(t, "PING"); l.has() != "+PONG" {
+		cn := w.sendsTo(w.nodes[0])
+		if cn.writes(t, "PING"); cn.has() != "+PONG" {
 			t.Error("a node that is there does not answer at once")
 		}
-		w.nodes[0].still = true
-		l.writes(t, "PING", "SET a 1", "PING", "SET b 1")
-		if names := w.steps(); len(names) > 0 || l.has() != "" {
+		w.nodes[0].paused = true
+		cn.writes(t, "PING", "SET a 1", "PING", "SET b 1")
+		if names := w.steps(); len(names) > 0 || cn.has() != "" {
 			t.Errorf("a node that is stopped: %v", names)
 		}
-		w.nodes[0].still = false
-		if w.catchUp(); l.has() != "+PONG" {
+		w.nodes[0].paused = false
+		if w.settleInstant(); cn.has() != "+PONG" {
 			t.Error("the first handshake is not answered when the node is back")
 		}
 		want := []string{"request c1-n1 a", "reply c1-n1", "request c1-n1 b", "reply c1-n1"}
@@ -77,12 +77,12 @@ func TestHandshakesAreNoEvents(t *testing.T) {
 		if !slices.Equal(names, want) {
 			t.Errorf("events %v, want %v", names, want)
 		}
-		if got := l.has(); got != "+OK +PONG +OK" {
+		if got := cn.has(); got != "+OK +PONG +OK" {
 			t.Errorf("the client reads %q, want the replies in the order of its requests", got)
 		}
-		l.writes(t, "PING")
-		if len(l.actor.commands) != 2 {
-			t.Errorf("%d commands are recorded, want 2 and no handshake", len(l.actor.commands))
+		cn.writes(t, "PING")
+		if len(cn.client.commands) != 2 {
+			t.Errorf("%d commands are recorded, want 2 and no handshake", len(cn.client.commands))
 		}
 	})
 }
@@ -92,15 +92,15 @@ func TestHandshakesAreNoEvents(t *testing.T) {
 func TestNoDialUnderAnEndedContext(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		inWorld(t, Program{}, func(w *world) {
-			a := &actor{world: w, name: "c1"}
-			w.cut = map[cutKey]bool{{a.index, 0}: cut}
+			c := &client{world: w, name: "c1"}
+			w.cut = map[cutKey]bool{{c.index, 0}: cut}
 			w.mu.Unlock()
 			defer w.mu.Lock()
 			ended, end := context.WithCancel(context.Background())
 			end()
-			conn, err := a.dial(ended, "tcp", nodeAddr(0))
-			if !errors.Is(err, context.Canceled) || conn != nil || a.links > 0 {
-				t.Errorf("cut %v: %d connections, error %v; want none and the context's", cut, a.links, err)
+			conn, err := c.dial(ended, "tcp", nodeAddr(0))
+			if !errors.Is(err, context.Canceled) || conn != nil || c.dialled > 0 {
+				t.Errorf("cut %v: %d connections, error %v; want none and the context's", cut, c.dialled, err)
 			}
 			if d := w.now(); d > 0 {
 				t.Errorf("cut %v: it took %v, want no time", cut, d)
@@ -116,12 +116,12 @@ func TestMultiplexedRequestsHaveAnOrder(t *testing.T) {
 		p := Program{}
 		p.Variant.Traits.Multiplexes = true
 		inWorld(t, p, func(w *world) {
-			l := w.sendsTo(w.nodes[0])
+			cn := w.sendsTo(w.nodes[0])
 			asked(w.nodes[0], time.Now(), "SET x old", "SET y yours")
-			l.writes(t, rows[0], "PING", rows[1])
+			cn.writes(t, rows[0], "PING", rows[1])
 			seen = append(seen, strings.Join(w.steps(), ", "))
 			replies := map[string]string{"GET y": "$5 yours", "SET x 1 GET": "$3 old"}
-			if got, want := l.has(), replies[rows[0]]+" +PONG "+replies[rows[1]]; got != want {
+			if got, want := cn.has(), replies[rows[0]]+" +PONG "+replies[rows[1]]; got != want {
 				t.Errorf("to %q the client reads %q, want %q", rows, got, want)
 			}
 		})
@@ -140,8 +140,8 @@ func TestLinksBreakOneByOne(t *testing.T) {
 				w.sendsTo(w.nodes[0]).writes(t, line)
 			}
 			order := ""
-			w.inTurn(slices.Clone(w.links), func(l *link) { order += l.requests[0].args[1] })
-			w.catchUp()
+			w.inTurn(slices.Clone(w.conns), func(cn *conn) { order += cn.requests[0].args[1] })
+			w.settleInstant()
 			orders = append(orders, order)
 		})
 	}
@@ -156,7 +156,7 @@ func TestSleepsEndApart(t *testing.T) {
 		ends := map[time.Duration]bool{}
 		for i := range maxClients {
 			for _, d := range []time.Duration{time.Second, time.Second + sleepers} {
-				late := (&actor{world: w, index: i}).ownInstant(d) - d
+				late := (&client{world: w, index: i}).ownInstant(d) - d
 				if late < 0 || late >= sleepers {
 					t.Fatalf("a sleep of %v is %v late", d, late)
 				}

@@ -19,8 +19,8 @@ github.com/lockbench/lockbench/impls/wake.(*Listener).Close(0x19eebdd0b180)
 created by sync.(*WaitGroup).Go in goroutine 45434
 	/usr/local/go/src/sync/waitgroup.go:238 +0x73`
 	reading = `goroutine 45443 [chan receive (durable), synctest bubble 2182]:
-github.com/lockbench/lockbench/sim.(*link).Read(0x19eebe25eea0, {0x19eebdd76000, 0x8000, 0x8000})
-	/lockbench/sim/link.go:162 +0x65
+github.com/lockbench/lockbench/sim.(*conn).Read(0x19eebe25eea0, {0x19eebdd76000, 0x8000, 0x8000})
+	/lockbench/sim/network.go:162 +0x65
 github.com/redis/go-redis/v9.(*PubSub).reconnect(0x19eebe140900, {0x1890288, 0x19eebe004e10})
 	/go/pkg/mod/github.com/redis/go-redis/v9@v9.23.0/pubsub.go:200 +0x2fe`
 	driving = `goroutine 45434 [synctest.Wait (durable), synctest bubble 2182]:
@@ -44,7 +44,7 @@ func TestStandstill(t *testing.T) {
 		return created + "\ncreated by main.lock in goroutine " + parent + "\n	/lock.go:1 +0x1"
 	}
 	client := func(number string) string {
-		return "goroutine " + number + " [sync.WaitGroup.Wait (durable), synctest bubble 2182]:\nsim.(*actor).guarded(0x1, 0x2)\n	/actor.go:1 +0x1"
+		return "goroutine " + number + " [sync.WaitGroup.Wait (durable), synctest bubble 2182]:\nsim.(*client).runGuarded(0x1, 0x2)\n	/client.go:1 +0x1"
 	}
 	rows := []struct {
 		what   string
@@ -62,7 +62,7 @@ func TestStandstill(t *testing.T) {
 		{"nobody waits for a mutex", []string{outside, reading, driving}, false, false},
 	}
 	for _, row := range rows {
-		if s := standstill(strings.Join(row.stacks, "\n\n")+"\n", "2182"); s.stuck != row.stuck || s.kept != row.kept {
+		if s := lookAtBubble(strings.Join(row.stacks, "\n\n")+"\n", "2182"); s.stuck != row.stuck || s.kept != row.kept {
 			t.Errorf("%s: %+v, want stuck %v, kept %v", row.what, s, row.stuck, row.kept)
 		}
 	}
@@ -71,10 +71,10 @@ func TestStandstill(t *testing.T) {
   lockbench/lockbench/impls/wake.(*Listener).Close (wake.go:75)
 
 chan receive (durable):
-  lockbench/lockbench/sim.(*link).Read (link.go:162)
+  lockbench/lockbench/sim.(*conn).Read (network.go:162)
   redis/go-redis/v9.(*PubSub).reconnect (pubsub.go:200)
 `
-	if s := standstill(strings.Join(rows[0].stacks, "\n\n"), "2182"); s.where != want {
+	if s := lookAtBubble(strings.Join(rows[0].stacks, "\n\n"), "2182"); s.where != want {
 		t.Errorf("it is told as\n%s\nwant\n%s", s.where, want)
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"maps"
 	"path"
 	"runtime"
@@ -9,6 +10,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/impls"
 )
 
 // A bubble settles when each of its goroutines waits for something of the bubble, and only then does time pass and the driver go on. Waiting for
@@ -18,18 +23,18 @@ import (
 // lookEvery is the real time between two looks at a bubble that has not ended. A schedule takes milliseconds.
 const lookEvery = 250 * time.Millisecond
 
-// live runs the world in a bubble of its own. A bubble that cannot end is abandoned, and that is an outcome. synctest.Test wants a
+// run runs the world in a bubble of its own. A bubble that cannot end is abandoned, and that is an outcome. synctest.Test wants a
 // *testing.T only to report failures to, and this one never fails: an empty one does, in any process. slow is told where a bubble
 // is that has not ended, at every look.
-func (w *world) live(slow func(where string)) (settled bool) {
+func (w *world) run(slow func(where string)) (settled bool) {
 	ended := make(chan struct{})
 	go func() { // ends with the bubble, or never if that never settles
 		defer close(ended)
-		defer w.leave()
+		defer w.keepPanic()
 		synctest.Test(new(testing.T), func(*testing.T) {
 			number := bubbleOf(ownStack())
 			w.bubble.Store(&number)
-			w.inside()
+			w.runBubble()
 		})
 	}()
 	look := time.NewTicker(lookEvery)
@@ -45,7 +50,7 @@ func (w *world) live(slow func(where string)) (settled bool) {
 		if number == nil {
 			continue
 		}
-		now := standstill(allStacks(), *number)
+		now := lookAtBubble(allStacks(), *number)
 		if now.stuck && now.where == before {
 			w.abandon(now)
 			return false
@@ -56,7 +61,7 @@ func (w *world) live(slow func(where string)) (settled bool) {
 }
 
 // abandon makes a bubble that never settles an outcome. Its goroutines stay as they are.
-func (w *world) abandon(s still) {
+func (w *world) abandon(s standstillReport) {
 	if w.mu.TryLock() { // what was written under it is to be read
 		defer w.mu.Unlock()
 	}
@@ -68,15 +73,15 @@ func (w *world) abandon(s still) {
 }
 
 // still is what was seen of a bubble that has not ended.
-type still struct {
+type standstillReport struct {
 	where string // what its goroutines do, those that keep it from settling first
 	stuck bool   // none of them can go on: all wait, and at least one for a mutex
 	kept  bool   // a goroutine of a client that waits for a mutex waits for the network or for time, and may have it
 }
 
-// standstill looks at the goroutines of a bubble.
-func standstill(stacks, bubble string) still {
-	s := still{stuck: true}
+// lookAtBubble looks at the goroutines of a bubble.
+func lookAtBubble(stacks, bubble string) standstillReport {
+	s := standstillReport{stuck: true}
 	var restless, waiting []string
 	all := goroutines(stacks)
 	waits, busy := map[string]bool{}, map[string]bool{} // by client
@@ -129,14 +134,14 @@ func (g goroutine) drives() bool {
 
 // outside reports whether a goroutine waits for the network or for time.
 func (g goroutine) outside() bool {
-	return strings.Contains(g.frames, "sim.(*link).") || strings.Contains(g.frames, "sim.(*actor).dial(") ||
-		strings.Contains(g.frames, "sim.(*actor).Sleep(") || strings.Contains(g.frames, "time.Sleep(")
+	return strings.Contains(g.frames, "sim.(*conn).") || strings.Contains(g.frames, "sim.(*client).dial(") ||
+		strings.Contains(g.frames, "sim.(*client).Sleep(") || strings.Contains(g.frames, "time.Sleep(")
 }
 
 // client is the number of the goroutine of the client by which a goroutine was started, if the ones between are still there; else "".
 func (d dump) client(g goroutine) string {
 	for range d {
-		if strings.Contains(g.frames, "sim.(*actor).guarded(") {
+		if strings.Contains(g.frames, "sim.(*client).runGuarded(") {
 			return g.number
 		}
 		i := slices.IndexFunc(d, func(o goroutine) bool { return o.number == g.parent })
@@ -213,3 +218,29 @@ func allStacks() string {
 
 // maxStacks is how many bytes of stacks are looked at.
 const maxStacks = 1 << 24
+
+// silenceRedisLog silences the Redis client's log: in a world where servers die on purpose thousands of times a second it has nothing to
+// tell. It sets what the client keeps globally, so it is for processes that do nothing but simulate.
+func silenceRedisLog() { redis.SetLogger(silence{}) }
+
+type silence struct{}
+
+// Printf drops the message.
+func (silence) Printf(context.Context, string, ...any) {}
+
+// handshake are the commands with which Redis clients open and keep a connection. They are no events: how many there are is up to the
+// client's pool, and no lock depends on when they happen. They are answered as soon as node and path are there, in turn with what else is on
+// the connection.
+var handshake = map[string]bool{
+	"HELLO": true, "AUTH": true, "CLIENT": true, "SELECT": true, "READONLY": true, "PING": true, "COMMAND": true, "QUIT": true, "CLUSTER": true,
+}
+
+// connPool is more connections to a node than any lock uses at once. A client that waits for a connection uses a timer that the Redis client
+// keeps for the next one who waits, and a timer of one bubble must not be used in another: the program would end. A lock on several masters
+// leaves a request behind on each that does not answer, in every round, and goes on.
+func (w *world) connPool() int {
+	if w.program.Topology == impls.Independent {
+		return 1024
+	}
+	return 64
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // The world as faults are done to it. A Director calls these methods while the driver works.
@@ -24,7 +25,7 @@ func (w *world) newDirector() *faults.Director {
 // began puts a fault into the trace, unless it is a choice of the search, which is there already, and into the schedule.
 func (w *world) began(f *faults.Fault) {
 	if moment := f.Window().Moment; moment != bySearch {
-		w.trace.event(w.now(), strike, 0, []byte(f.Fault), func() string { return "!! " + f.Fault + ", " + moment })
+		w.trace.event(w.now(), placeFault, 0, []byte(f.Fault), func() string { return "!! " + f.Fault + ", " + moment })
 	}
 	w.noteFault(f)
 	w.noteState(f.Fault, f.Window().Client, f.Window().Node)
@@ -46,108 +47,108 @@ func (w *world) Now() int64 { return w.timeline() }
 // After lets the driver do something after d.
 func (w *world) After(d time.Duration, do func()) {
 	w.after(d, do)
-	w.active()
+	w.wakeDriver()
 }
 
 // PauseClient stops everything of a client.
 func (w *world) PauseClient(_ context.Context, client int) (faults.Undo, error) {
-	a := w.actors[client-1]
-	a.paused = true
-	w.active()
-	return func(context.Context) error { w.resumeClient(a); return nil }, nil
+	c := w.clients[client-1]
+	c.paused = true
+	w.wakeDriver()
+	return func(context.Context) error { w.resumeClient(c); return nil }, nil
 }
 
 // resumeClient lets a client go on. What came for it meanwhile lies in its sockets: it is read first.
-func (w *world) resumeClient(a *actor) {
-	if !a.paused {
+func (w *world) resumeClient(c *client) {
+	if !c.paused {
 		return
 	}
-	a.paused = false
-	links := slices.DeleteFunc(slices.Clone(w.links), func(l *link) bool { return l.actor != a })
-	w.inTurn(links, func(l *link) {
-		l.giveUp(time.Now())
-		for len(l.replies) > 0 && w.canAnswer(l) && l.replies[0].free() {
-			r := takeFirst(&l.replies)
-			if r.quiet() {
-				l.give(r)
+	c.paused = false
+	conns := slices.DeleteFunc(slices.Clone(w.conns), func(cn *conn) bool { return cn.client != c })
+	w.inTurn(conns, func(cn *conn) {
+		cn.giveUp(time.Now())
+		for len(cn.replies) > 0 && w.canAnswer(cn) && cn.replies[0].free() {
+			r := takeFirst(&cn.replies)
+			if r.ofHandshake() {
+				cn.giveReply(r)
 				continue
 			}
-			w.event(deliverReply, l, r.bytes, func() string { return "<- " + r.String() })
-			w.hand(r)
+			w.event(deliverReply, cn, r.bytes, func() string { return "<- " + r.String() })
+			w.deliver(r)
 		}
-		l.wake()
+		cn.wake()
 	})
-	for _, turn := range a.held {
+	for _, turn := range c.waitingForResume {
 		w.after(0, func() { close(turn) })
 	}
-	a.held = nil
-	w.active()
+	c.waitingForResume = nil
+	w.wakeDriver()
 }
 
 // CrashClient kills a client; its machine closes its connections.
 func (w *world) CrashClient(_ context.Context, client int) error {
-	a := w.actors[client-1]
-	a.closeRecord(impls.ErrCrashed.Error())
-	for _, l := range w.links {
-		if l.actor == a {
-			l.replies, l.arrived, l.parked = nil, nil, nil
-			l.server.subs.forget(l)
+	c := w.clients[client-1]
+	c.closeRecord(impls.ErrCrashed.Error())
+	for _, cn := range w.conns {
+		if cn.client == c {
+			cn.replies, cn.arrived, cn.parked = nil, nil, nil
+			cn.server.subs.forget(cn)
 		}
 	}
-	a.die()
-	w.active()
+	c.die()
+	w.wakeDriver()
 	return nil
 }
 
 // CancelClient cancels the context of the client's acquire, if one is under way.
 func (w *world) CancelClient(_ context.Context, client int) error {
-	a := w.actors[client-1]
-	if !a.asks() || a.cancel == nil {
+	c := w.clients[client-1]
+	if !c.asks() || c.cancel == nil {
 		return fmt.Errorf("%w: no acquire is under way", faults.ErrNothing)
 	}
-	a.cancel()
+	c.cancel()
 	return nil
 }
 
 // asks reports whether the client has an acquire under way.
-func (a *actor) asks() bool {
-	return slices.ContainsFunc(a.open, func(op history.Operation) bool { return op.Op == history.Acquire })
+func (c *client) asks() bool {
+	return slices.ContainsFunc(c.open, func(op history.Operation) bool { return op.Op == history.Acquire })
 }
 
 // scope returns the context under which the client's next acquire runs, so that a fault can cancel it and nothing else.
-func (a *actor) scope(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *client) scope(ctx context.Context) (context.Context, context.CancelFunc) {
 	scoped, cancel := context.WithCancel(ctx)
-	a.world.mu.Lock()
-	defer a.world.mu.Unlock()
-	a.cancel = cancel
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.cancel = cancel
 	return scoped, cancel
 }
 
 // HoldClient keeps a client at the moment that it has reached.
 func (w *world) HoldClient(_ context.Context, client int) (faults.Undo, error) {
-	a := w.actors[client-1]
-	a.holds++
+	c := w.clients[client-1]
+	c.momentHolds++
 	return func(context.Context) error {
-		if a.holds--; a.holds == 0 {
-			a.goOn()
+		if c.momentHolds--; c.momentHolds == 0 {
+			c.leaveMoment()
 		}
 		return nil
 	}, nil
 }
 
-// goOn lets a client go on that was held at a moment.
-func (a *actor) goOn() {
-	if a.kept != nil {
-		close(a.kept)
+// leaveMoment lets a client go on that was held at a moment.
+func (c *client) leaveMoment() {
+	if c.blockedMoment != nil {
+		close(c.blockedMoment)
 	}
-	a.kept = nil
+	c.blockedMoment = nil
 }
 
 // SkewClient sets a client's clock off.
-func (w *world) SkewClient(client int, by time.Duration) { w.actors[client-1].skew += by }
+func (w *world) SkewClient(client int, by time.Duration) { w.clients[client-1].skew += by }
 
 // SlowClient makes a client's work long.
-func (w *world) SlowClient(client int, work time.Duration) { w.actors[client-1].slow = work }
+func (w *world) SlowClient(client int, work time.Duration) { w.clients[client-1].slow = work }
 
 // CollideOwners returns all clients one owner id.
 func (w *world) CollideOwners() string {
@@ -158,10 +159,10 @@ func (w *world) CollideOwners() string {
 // Block lets nothing pass between clients and nodes.
 func (w *world) Block(_ context.Context, client, node int) (faults.Undo, error) {
 	var keys []cutKey
-	for _, a := range w.actors {
+	for _, c := range w.clients {
 		for _, n := range w.nodes {
-			k := cutKey{a.index, n.index}
-			if (client == faults.All || client == a.index+1) && (node == faults.All || node == n.index) && !w.cut[k] {
+			k := cutKey{c.index, n.index}
+			if (client == faults.All || client == c.index+1) && (node == faults.All || node == n.index) && !w.cut[k] {
 				keys = append(keys, k)
 				w.cut[k] = true
 			}
@@ -224,8 +225,8 @@ func sizeOf(args []string) (n int) {
 
 // CutSubscribers cuts every connection that subscribes, and with stay every one that tries to.
 func (w *world) CutSubscribers(_ context.Context, stay bool) (cut int, undo faults.Undo, err error) {
-	listening := slices.DeleteFunc(slices.Clone(w.links), func(l *link) bool { return !l.server.subs.has(l) })
-	w.inTurn(listening, w.cutLink)
+	listening := slices.DeleteFunc(slices.Clone(w.conns), func(cn *conn) bool { return !cn.server.subs.has(cn) })
+	w.inTurn(listening, w.cutConn)
 	if stay {
 		w.noSubscribers++
 		undo = func(context.Context) error { w.noSubscribers--; return nil }
@@ -239,14 +240,14 @@ func (w *world) refusesSubscriber(q *request) bool {
 		return false
 	}
 	w.noteRequest(q, true)
-	w.cutLink(q.link)
+	w.cutConn(q.conn)
 	return true
 }
 
-// cutLink breaks a connection.
-func (w *world) cutLink(l *link) {
-	l.requests = nil
-	l.breakOff(errCut)
+// cutConn breaks a connection.
+func (w *world) cutConn(cn *conn) {
+	cn.requests = nil
+	cn.fail(errCut)
 }
 
 // onRequest and onReply are messages as faults are done to them.
@@ -264,10 +265,10 @@ var (
 )
 
 // Client is who sent it.
-func (m onRequest) Client() int { return m.link.actor.index + 1 }
+func (m onRequest) Client() int { return m.conn.client.index + 1 }
 
 // Node is where it goes.
-func (m onRequest) Node() int { return m.link.target() }
+func (m onRequest) Node() int { return m.conn.target() }
 
 // Lose drops the request, and its connection.
 func (m onRequest) Lose() {
@@ -275,13 +276,13 @@ func (m onRequest) Lose() {
 		m.doomed = true
 		return
 	}
-	m.link.world.lose(m.request)
+	m.conn.world.lose(m.request)
 }
 
 // lose drops a request, and its connection.
 func (w *world) lose(q *request) {
 	w.noteRequest(q, true)
-	w.cutLink(q.link)
+	w.cutConn(q.conn)
 }
 
 // Hold keeps the request back.
@@ -291,16 +292,16 @@ func (m onRequest) Hold() func() {
 }
 
 // Client is who gets it.
-func (m onReply) Client() int { return m.link.actor.index + 1 }
+func (m onReply) Client() int { return m.conn.client.index + 1 }
 
 // Node is where it comes from.
-func (m onReply) Node() int { return m.link.target() }
+func (m onReply) Node() int { return m.conn.target() }
 
 // Lose drops the reply, and its connection.
 func (m onReply) Lose() {
 	m.lost = true
-	m.link.world.noteReply(m.reply, true)
-	m.link.world.cutLink(m.link)
+	m.conn.world.noteReply(m.reply, true)
+	m.conn.world.cutConn(m.conn)
 }
 
 // Hold keeps the reply back.
@@ -309,12 +310,12 @@ func (m onReply) Hold() func() {
 	return func() { m.kept = false }
 }
 
-// target is the number of the node that a link leads to, -1 for the guarded store's.
-func (l *link) target() int {
-	if l.node == l.world.storeIndex() {
+// target is the number of the node that a connection leads to, -1 for the guarded store's.
+func (cn *conn) target() int {
+	if cn.node == cn.world.storeIndex() {
 		return -1
 	}
-	return l.node
+	return cn.node
 }
 
 // Nodes is the number of the lock's nodes.
@@ -347,8 +348,8 @@ func (w *world) KillServer(_ context.Context, node int) error {
 		return err
 	}
 	n.had, n.kept = n.copy(time.Now()), w.saved(n)
-	n.down, n.still = true, false
-	w.dropLinks(n)
+	n.down, n.paused = true, false
+	w.dropConns(n)
 	return nil
 }
 
@@ -373,59 +374,32 @@ func (w *world) address(node int) int {
 	return node
 }
 
-// dropLinks ends every connection of a node. What it had sent is lost with it.
-func (w *world) dropLinks(n *node) {
-	var links []*link
-	for _, l := range w.links {
-		if l.server == n && l.lost == nil {
-			l.requests = nil
-			links = append(links, l)
+// dropConns ends every connection of a node. What it had sent is lost with it.
+func (w *world) dropConns(n *node) {
+	var conns []*conn
+	for _, cn := range w.conns {
+		if cn.server == n && cn.lost == nil {
+			cn.requests = nil
+			conns = append(conns, cn)
 		}
 	}
-	w.inTurn(links, func(l *link) { l.breakOff(errGone) })
+	w.inTurn(conns, func(cn *conn) { cn.fail(errGone) })
 }
 
 // StopServer stops a node.
 func (w *world) StopServer(_ context.Context, node int) error {
 	n, err := w.up(node)
 	if err == nil {
-		n.still = true
+		n.paused = true
 	}
 	return err
 }
 
 // ContinueServer lets a node go on.
 func (w *world) ContinueServer(_ context.Context, node int) error {
-	w.nodes[node].still = false
-	w.active()
+	w.nodes[node].paused = false
+	w.wakeDriver()
 	return nil
-}
-
-// CutReplication ends the replication of the pair: how much the new primary has not got is what happens until the failover.
-func (w *world) CutReplication(context.Context) error {
-	w.pair.cut = true
-	return nil
-}
-
-// Failover kills the primary and makes the replica, with the writes that reached it, the primary.
-func (w *world) Failover(context.Context) (had string, e history.Effect, err error) {
-	if w.pair.stopped {
-		return "", e, fmt.Errorf("%w: the pair has failed over", faults.ErrNothing)
-	}
-	old := w.nodes[w.primary]
-	lock, has := old.copy(time.Now()), w.nodes[1-w.primary].copy(time.Now())
-	if len(lock.entries) > 0 {
-		had = history.ReplicaHad(lock.holdsAs(has))
-	}
-	e = history.Effect{What: history.Promoted, Turn: w.pair.turn, Known: true}
-	e.Kept, e.Lost = lock.lostTo(has)
-	old.down = true
-	w.dropLinks(old)
-	w.primary = 1 - w.primary
-	w.pair.stopped, w.pair.stream = true, nil
-	w.nodes[w.primary].turn = old.turn
-	clear(w.nodes[w.primary].scripts)
-	return had, e, nil
 }
 
 // JumpClock moves a node's clock.
@@ -494,4 +468,57 @@ func (w *world) EvictKeys(ctx context.Context, node int) (e history.Effect, evic
 		e.What = history.Evicted
 	}
 	return e, len(e.Lost), err
+}
+
+// What the Director is told of a run.
+
+// watches reports whether a fault is placed at a moment of a client.
+func (w *world) watches(c *client, m history.Moment) bool {
+	return w.director.Plan().Watches(faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m})
+}
+
+// moment does what is placed at a moment of a client.
+func (w *world) moment(c *client, m history.Moment) {
+	w.director.Event(context.Background(), faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m}, nil)
+}
+
+// onSend does what is placed before a request leaves its client, and then what is placed on its way; struck reports whether anything was.
+// A client that was stopped or killed before the request left does not send it.
+func (w *world) onSend(q *request) (struck bool) {
+	c := q.conn.client
+	if !w.director.Plan().WatchesMessages(c.index+1, faults.Leaving, faults.Underway) {
+		return false
+	}
+	e := faults.Event{Kind: faults.Messages, Client: c.index + 1, Stage: faults.Leaving, Operation: q.op, Command: &c.commands[q.command], Write: resp.IsWrite(q.name)}
+	for _, e.Stage = range []faults.Stage{faults.Leaving, faults.Underway} {
+		if !w.director.Plan().Watches(e) {
+			continue
+		}
+		struck = true
+		w.director.Event(context.Background(), e, onRequest{request: q})
+		q.withheld = q.withheld || c.paused
+		if c.crashed {
+			q.conn.requests = slices.DeleteFunc(q.conn.requests, func(o *request) bool { return o == q })
+			return true
+		}
+	}
+	return struck
+}
+
+// onReply does what is placed between a request's effect and its reply; lost reports whether the reply is.
+func (w *world) onReply(r *reply) (lost bool) {
+	if r.request == nil {
+		return false
+	}
+	c := r.conn.client
+	if !w.director.Plan().WatchesMessages(c.index+1, faults.Answered, faults.Returning) {
+		return false
+	}
+	command := c.commands[r.request.command]
+	command.Reply = replyText(r.bytes)
+	for _, at := range []faults.Stage{faults.Answered, faults.Returning} {
+		w.director.Event(context.Background(), faults.Event{Kind: faults.Messages, Client: c.index + 1, Stage: at, Operation: r.request.op, Command: &command,
+			Write: resp.IsWrite(r.request.name)}, onReply{r})
+	}
+	return r.lost
 }

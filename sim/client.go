@@ -1,0 +1,365 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// client is one client of a world: the goroutine that runs the workload, its clock, its connections and its record. Fields are
+// protected by world.mu, except those that are set before the goroutine starts.
+type client struct {
+	world  *world
+	index  int
+	name   string
+	skew   time.Duration
+	slow   time.Duration      // how long its work in a section takes; 0 means as the workload says
+	cancel context.CancelFunc // of its last acquire; nil before the first
+
+	paused           bool
+	crashed          bool
+	recordClosed     bool // its record is closed
+	done             bool
+	tokens           *tokens          // nil for a lock whose randomness comes from the seed
+	dead             chan struct{}    // closed when the client is
+	momentHolds      int              // faults that keep it at its moment
+	blockedMoment    chan struct{}    // closed when it may go on from there; nil when nothing keeps it
+	waitingForResume []chan struct{}  // of goroutines that wait for the end of a pause, in order of arrival; closed one by one
+	moments          []*reachedMoment // moments that the driver has not looked at
+	err              error            // what the workload returned
+	dialled          int              // dialled so far
+	sent             int              // commands sent so far
+
+	open          []history.Operation // begun, not yet added; innermost last
+	ops           []history.Operation
+	commands      []history.Command
+	traced        int   // of ops, how many are in the trace
+	granted       int   // of its acquires, those that it has not released
+	returned      int64 // when its last operation did
+	commandsSince int   // commands sent since then, or since time passed
+
+	observed, observedNow uint64 // hashes of everything the client has been told, and when: up to an event, and at it
+	observedStep          int    // that event
+	order                 uint64 // hash of which operations of others had returned when its own were called
+}
+
+// access is what the client may touch.
+func (c *client) access() workloads.Access {
+	w := c.world
+	return workloads.Access{
+		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: c.dial, Clock: c, Timeline: w.timeline,
+		At: c.at, Record: c, Seed: w.seedOf(c.index), Timeout: w.program.Timeout, Buffer: connBuffer, Pool: w.connPool(),
+	}
+}
+
+// connBuffer is enough for every request and reply of a lock; a longer one is read in pieces.
+const connBuffer = 1 << 10
+
+// stack is what a client's goroutine needs of it, in bytes. A goroutine starts with little and copies its stack whenever that is not
+// enough; thousands of clients a second would do so three times each.
+const stack = 12 << 10
+
+// grow makes room on the stack at once.
+//
+//go:noinline
+func grow() byte {
+	var room [stack]byte
+	return room[len(os.Args)%stack] // an index that is not known keeps the array
+}
+
+// run is the client's goroutine.
+func (c *client) run(ctx context.Context) {
+	grow()
+	driven, closeClient := workloads.Connect(c.access(), c.world.setup(c.index))
+	driven.Stop, driven.Scope = c.world.stop, c.scope
+	err := c.world.program.Workload.Run(ctx, driven)
+	if e := closeClient(); err == nil && !c.crashed {
+		err = e
+	}
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.done, c.err = true, err
+	c.world.director.Left(c.index + 1)
+	c.world.wakeDriver()
+}
+
+var _ workloads.Recorder = (*client)(nil)
+
+// Begin notes an operation that was called.
+func (c *client) Begin(op history.Operation) {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	if c.recordClosed {
+		return
+	}
+	c.open = append(c.open, op)
+}
+
+// Add records an operation that has returned.
+func (c *client) Add(op history.Operation) {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	for i := len(c.open) - 1; i >= 0; i-- {
+		if c.open[i].Op == op.Op && c.open[i].Call == op.Call {
+			c.open = append(c.open[:i], c.open[i+1:]...)
+			break
+		}
+	}
+	c.record(op)
+}
+
+// record adds an operation; its number is given when it is traced.
+func (c *client) record(op history.Operation) {
+	if c.recordClosed {
+		return
+	}
+	op.Client = c.name
+	switch {
+	case op.Op == history.Acquire && op.Outcome == history.OK:
+		c.granted++
+	case op.Op == history.Release && !c.mayStillHold(op):
+		c.granted = max(c.granted-1, 0)
+	}
+	if op.Op != history.Extend {
+		c.returned, c.commandsSince = op.Return, 0
+	}
+	if c.world.bounds.Instant {
+		c.order = mix(c.order, c.before(op))
+	}
+	c.ops = append(c.ops, op)
+}
+
+// mayStillHold reports whether a release may have left a hold that is the client's to keep alive: a failed one of a re-entrant lock may have been an
+// inner one, which the server still counts. Of others a renewal after the release counts for nobody, whatever became of it.
+func (c *client) mayStillHold(op history.Operation) bool {
+	return c.world.program.Variant.Kind == history.Reentrant && (op.Outcome == history.Fail || op.Outcome == history.Unknown)
+}
+
+// dial opens a connection to a node. Like a [net.Dialer] it makes none, and does not wait, under a context that has ended: who dials under
+// a mutex counts on it, and in a bubble time stands still while anybody waits for a mutex.
+func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
+	i, err := nodeOf(addr)
+	if err = cmp.Or(err, ctx.Err()); err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "sim", Err: err}
+	}
+	for {
+		cn, wait, err := c.connect(i)
+		if cn != nil || err != nil {
+			if err != nil {
+				return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: err}
+			}
+			return cn, nil
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			time.Sleep(lateness(c.index, i, 0)) // who waits for the context alone comes first
+			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: ctx.Err()}
+		}
+	}
+}
+
+// connect makes the connection, or says why not, or gives a channel that is closed when it is worth trying again.
+func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
+	w := c.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	server := w.serverAt(node)
+	switch {
+	case c.crashed, w.gone:
+		return nil, nil, impls.ErrCrashed
+	case w.cut[cutKey{c.index, server.index}]:
+		return nil, w.healed, nil
+	}
+	c.observe(uint64(node), bits(server.down))
+	if server.down {
+		return nil, nil, syscall.ECONNREFUSED
+	}
+	cn := &conn{world: w, client: c, node: node, server: server, changed: make(chan struct{}, 1)}
+	cn.session = server.newSession(cn)
+	w.addConn(cn)
+	return cn, nil, nil
+}
+
+// at is a moment that the workload announces: faults placed there strike, and a stopped client waits.
+func (c *client) at(ctx context.Context, m history.Moment, key string) error {
+	c.world.atMoment(c, m)
+	if err := c.waitUntilRunning(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+var _ impls.Clock = (*client)(nil)
+
+// Now is the client's clock: the bubble's, off by the client's skew.
+func (c *client) Now() time.Time { return time.Now().Add(c.skew) }
+
+// Sleep waits in virtual time. Sleeps of different clients never end at the same nanosecond: each ends, a little late, at an instant that
+// belongs to the client. A sleep that ends while the client is stopped does not return, and a dead client's ends at once.
+func (c *client) Sleep(ctx context.Context, d time.Duration) error {
+	if d > 0 {
+		t := time.NewTimer(c.ownInstant(d))
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		case <-c.dead:
+		}
+		c.world.mu.Lock()
+		c.observe(0, uint64(d))
+		c.world.wakeDriver()
+		c.world.mu.Unlock()
+	}
+	if err := c.waitUntilRunning(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// Instants repeat their owner after sleepers nanoseconds. It is a prime, so that equal distances do not lead from an instant of a client to
+// another of its own, and room for each client to have several: of its goroutines that sleep for different times, too, no two are to wake at once.
+const (
+	sleepers = 8209
+	perOwner = sleepers / maxClients
+)
+
+// ownInstant lengthens a sleep of d to the next instant that belongs to the client and to sleeps of d.
+func (c *client) ownInstant(d time.Duration) time.Duration {
+	own := time.Duration(uint64(c.index)*perOwner + mix(hashStart, uint64(d))%perOwner)
+	end := (c.world.now() + d) % sleepers
+	return d + (own-end+sleepers)%sleepers
+}
+
+// pass returns nil when the client is not stopped, at once or when it may go on, and impls.ErrCrashed when it is dead.
+func (c *client) waitUntilRunning() error {
+	for {
+		turn, err := c.pauseTurn()
+		if turn == nil || err != nil {
+			return err
+		}
+		<-turn
+	}
+}
+
+// pauseTurn returns what a goroutine of a stopped client has to wait for.
+func (c *client) pauseTurn() (chan struct{}, error) {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	switch {
+	case c.crashed:
+		return nil, impls.ErrCrashed
+	case !c.paused:
+		return nil, nil
+	}
+	turn := make(chan struct{})
+	c.waitingForResume = append(c.waitingForResume, turn)
+	return turn, nil
+}
+
+// die ends whatever the client waits for.
+func (c *client) die() {
+	if !c.crashed {
+		close(c.dead)
+	}
+	c.crashed, c.paused = true, false
+	c.leaveMoment()
+	for _, turn := range c.waitingForResume {
+		close(turn)
+	}
+	c.waitingForResume = nil
+	for _, cn := range c.world.conns {
+		if cn.client == c {
+			cn.wake()
+		}
+	}
+}
+
+// seedOf makes the seed of one client from the program's.
+func (w *world) seedOf(index int) (seed [32]byte) {
+	binary.LittleEndian.PutUint64(seed[:], w.program.Seed)
+	binary.LittleEndian.PutUint64(seed[8:], uint64(index)+1)
+	return seed
+}
+
+// setup is what all clients have in common, and one's place.
+func (w *world) setup(index int) workloads.Setup {
+	p, v := w.program, w.program.Variant
+	v.Topology = p.Topology // on a cluster clients are the cluster's, whatever the lock is made for
+	p.Config.Slow = w.clients[index].slow
+	return workloads.Setup{
+		Variant: v, Config: p.Config, Index: index, Clients: p.Clients, Owner: w.owner, Prefix: keyPrefix,
+		Poll: p.Poll, Permits: p.Permits,
+	}
+}
+
+// keyPrefix begins every key of a simulated run.
+const keyPrefix = "lb:"
+
+// tokens gives the random words of a lock that draws them from the process's random source names that follow from the seed: on its way
+// to a node a word becomes its name, in a reply a name becomes its word. So nothing that happens depends on what the lock drew.
+type tokens struct {
+	seed   [32]byte
+	names  map[string]string // by word
+	words  map[string]string // by name
+	number uint64            // of words so far
+}
+
+func newTokens(seed [32]byte) *tokens {
+	return &tokens{seed: seed, names: map[string]string{}, words: map[string]string{}}
+}
+
+// leastToken is the length in bytes from which a word may be a token: half of a UUID, and more than any number.
+const leastToken = 16
+
+// drawn reports whether a word comes from a random source: hardly any of its bytes would be text otherwise. A word of 24 random bytes passes
+// for text once in 10^10.
+func drawn(word string) bool {
+	return len(word) >= leastToken && strings.ContainsFunc(word, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r > '~' })
+}
+
+// rename names the random words of a request.
+func (t *tokens) rename(args []string) {
+	for i, word := range args[1:] {
+		if drawn(word) {
+			args[i+1] = t.name(word)
+		}
+	}
+}
+
+// name is as long as the word, and text.
+func (t *tokens) name(word string) string {
+	if name, ok := t.names[word]; ok {
+		return name
+	}
+	t.number++
+	var b []byte
+	for i := uint64(0); hex.EncodedLen(len(b)) < len(word); i++ {
+		h := mix(mix(mixText(hashStart, t.seed[:]), t.number), i)
+		for range 8 {
+			b, h = append(b, byte(h)), h>>8
+		}
+	}
+	name := hex.EncodeToString(b)[:len(word)]
+	t.names[word], t.words[name] = name, word
+	return name
+}
+
+// restore returns a reply back the words that were named.
+func (t *tokens) restore(reply []byte) []byte {
+	text := string(reply)
+	for name, word := range t.words {
+		text = strings.ReplaceAll(text, name, word)
+	}
+	return []byte(text)
+}
