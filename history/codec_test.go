@@ -19,7 +19,7 @@ import (
 
 const header = `{"schema":"lockbench/history/v1","lock":"token","kind":"mutex","lease":2000000000,"drift":0,"permits":1,"clock_error":0}` + "\n"
 
-// readAll reads a text to its end or its first error.
+// readAll reads a text up to its end or first error.
 func readAll(r io.Reader) (h history.Header, ops []history.Operation, err error) {
 	in, err := history.NewReader(r)
 	if err != nil {
@@ -208,7 +208,7 @@ func TestLineOfTenGigabytesIsRefusedEarly(t *testing.T) {
 	}
 }
 
-// zipped makes a compressed history of two frames with three operations each.
+// zipped returns a compressed history of two frames with three operations each.
 func zipped(t *testing.T) (text []byte, firstFrame int) {
 	t.Helper()
 	var file bytes.Buffer
@@ -240,7 +240,7 @@ func TestTruncatedZstd(t *testing.T) {
 		in, err := history.NewReader(bytes.NewReader(text[:cut]))
 		if cut < firstFrame {
 			if err == nil {
-				_ = in.Close() // the header alone came through
+				_ = in.Close() // only the header was read
 			} else if !errors.Is(err, history.ErrTruncated) {
 				t.Fatalf("cut at %d: %v", cut, err)
 			}
@@ -338,7 +338,7 @@ func TestOpenNamesTheFile(t *testing.T) {
 	}
 }
 
-// BenchmarkRead reads a compressed history of refusals and holds; bytes are those of the text.
+// BenchmarkRead reads a compressed history of refusals and holds; it reports bytes of text.
 func BenchmarkRead(b *testing.B) {
 	var file bytes.Buffer
 	w, _ := history.NewZstdWriter(&file, history.Header{Kind: history.Mutex})
@@ -379,7 +379,7 @@ func readCount(r io.Reader) (h history.Header, n int, err error) {
 	return in.Header(), n, err
 }
 
-// TestModeAndAskedComeBack: what a use says of its own mode, and when a granted try began, survive the file and the recording.
+// TestModeAndAskedComeBack: ModeNamed and Asked survive the file and the recording.
 func TestModeAndAskedComeBack(t *testing.T) {
 	want := []history.Operation{
 		{ID: 1, Client: "c1", Op: history.Acquire, Key: "k", Mode: history.Shared, Call: 10, Return: 20, Asked: 15, Outcome: history.OK},

@@ -6,44 +6,44 @@ import (
 	"slices"
 )
 
-// Command is one request that a client sent to a node and the reply it saw. Commands are what a cause is
-// attributed from: they say which request freed or changed which key.
+// Command is one request that a client sent to a node, with its reply. Commands show which request changed or deleted which key, and so the
+// cause of a violation.
 //
-// At most [MaxArgs] arguments are kept, each of at most [MaxArg] bytes, and [MaxReply] bytes of the reply; Cut says that something
-// is missing. Bytes that are not printable UTF-8 are kept with Go's escapes. The first argument of a script is the name that its first
-// comment line gives ("-- name: release.lua"), or its digest; Script is always the digest, by which a [Script] has the source.
+// It keeps at most [MaxArgs] arguments of [MaxArg] bytes each, and [MaxReply] bytes of the reply; Cut reports that something is missing.
+// Unprintable bytes are escaped as in Go. The first argument of a script is the name in its first comment line ("-- name: release.lua"),
+// or its digest; Script is always the digest, and a [Script] has the source.
 type Command struct {
 	Client  string   `json:"client"`
 	Node    int      `json:"node"`
-	Conn    uint64   `json:"conn"`             // unique within the run; orders commands of one connection
-	Op      uint64   `json:"op,omitempty"`     // the operation during which the client sent it; 0 = in the background
+	Conn    uint64   `json:"conn"`             // connection, unique within the run
+	Op      uint64   `json:"op,omitempty"`     // operation that sent it; 0 = background
 	Sent    int64    `json:"sent"`             // nanoseconds on the run's base
-	Replied int64    `json:"replied"`          // 0 = no reply was seen
-	Turn    uint64   `json:"turn,omitempty"`   // its place, from 1, among the commands that the node executed; 0 = not known, or not executed
-	Ran     int64    `json:"ran,omitempty"`    // with Turn: when the node executed it
+	Replied int64    `json:"replied"`          // 0 = no reply
+	Turn    uint64   `json:"turn,omitempty"`   // position, from 1, among the commands that the node executed; 0 = not executed or not known
+	Ran     int64    `json:"ran,omitempty"`    // when the node executed it, if Turn is set
 	Name    string   `json:"name"`             // upper case: SET, DEL, EVALSHA
-	Script  string   `json:"script,omitempty"` // digest of the script that it runs
+	Script  string   `json:"script,omitempty"` // digest of the script that it ran
 	Args    []string `json:"args,omitempty"`   // without the name
 	Reply   string   `json:"reply,omitempty"`  // one line: OK, (nil), 1, "value", -ERR …, [1, "a"], [1, … 900 items]
-	Cut     bool     `json:"cut,omitempty"`    // an argument or the reply is not whole
+	Cut     bool     `json:"cut,omitempty"`    // an argument or the reply was truncated
 }
 
-// Bounds on what is kept of one command.
+// Limits of a recorded command.
 const (
 	MaxArgs  = 64
 	MaxArg   = 4096 // bytes
 	MaxReply = 4096 // bytes
 )
 
-// Script is the source of a script that clients sent, by which its commands can be executed again.
+// Script is the source of a script that clients sent; its commands can be executed again with it.
 type Script struct {
 	Digest string `json:"digest"` // SHA-1 in lower-case hexadecimal digits
 	Source string `json:"source"`
 }
 
-// LinkCommands sets the operation of each command that has none: the one of its client that was called last among those during which
-// the command was sent. What no operation covers was sent in the background. Operations and commands are those of one run, with their ids
-// set; uses and writes send nothing of their own to a lock's nodes.
+// LinkCommands sets Op of each command that has none to the operation that sent it: of the client's operations under way at the time, the
+// one called last. Other commands were sent in the background. The operations must have their ids. Uses and writes send nothing to a
+// lock's nodes.
 func LinkCommands(ops []Operation, commands []Command) {
 	calls := map[string][]*Operation{}
 	for i := range ops {
@@ -61,8 +61,7 @@ func LinkCommands(ops []Operation, commands []Command) {
 	}
 }
 
-// overlapping is how many operations before the last one called may still be under way: a client does one thing at a time, and renews a
-// few holds besides.
+// overlapping bounds how many earlier operations may still be under way: a client does one thing at a time and renews a few holds.
 const overlapping = 64
 
 func during(calls []*Operation, sent int64) uint64 {
@@ -80,60 +79,59 @@ func during(calls []*Operation, sent int64) uint64 {
 	return 0
 }
 
-// Window is the measured time in which an injected fault was active. What the checker needs to know of a
-// fault is in here; the package faults makes them.
+// Window is the measured time in which an injected fault was active, with all that the checker needs to know of the fault.
 type Window struct {
 	Fault     string `json:"fault"`            // name from the fault vocabulary, e.g. pause-client
-	Client    string `json:"client,omitempty"` // the client it was done to
-	Node      int    `json:"node"`             // the node it was done to; -1 = none
+	Client    string `json:"client,omitempty"` // client that it hit
+	Node      int    `json:"node"`             // node that it hit; -1 = none
 	Start     int64  `json:"start"`            // nanoseconds on the run's base
-	Ending    int64  `json:"ending,omitempty"` // when its end was asked for; 0 = never
-	End       int64  `json:"end"`              // when its end was seen; 0 = never healed in this run
-	Confirmed bool   `json:"confirmed"`        // it was seen to take
-	Moment    string `json:"moment,omitempty"` // where it was placed, in words
-	Note      string `json:"note,omitempty"`   // what was measured, or why it did not take
-	// Replica is, of a failover, what the promoted replica had of the lock when it took over, before anybody wrote to it: HadKey or
-	// LackedKey. "" is not known, or that there was no key to have.
+	Ending    int64  `json:"ending,omitempty"` // when healing began; 0 = never
+	End       int64  `json:"end"`              // when it was healed; 0 = never in this run
+	Confirmed bool   `json:"confirmed"`        // a measurement showed its effect
+	Moment    string `json:"moment,omitempty"` // where it was placed, for people
+	Note      string `json:"note,omitempty"`   // what was measured, or why it is not confirmed
+	// Replica is set for failovers: HadKey or LackedKey tells whether the replica had the lock's key when it was promoted; "" = not known, or
+	// there was no key.
 	Replica string `json:"replica,omitempty"`
-	// Effects are what it did to the data of nodes, in the order in which it did so; none where nobody looked.
+	// Effects are its changes to the nodes' data and clocks, in order, as far as they were measured.
 	Effects []Effect `json:"effects,omitempty"`
 }
 
-// Effect is what a fault did to a node's data or clock, at an instant.
+// Effect is one change that a fault made to a node's data or clock.
 type Effect struct {
 	Node int    `json:"node"` // as in Command
 	At   int64  `json:"at"`   // nanoseconds on the run's base
-	What string `json:"what"` // one of the words below
-	// By is how far a clock was set, in nanoseconds.
+	What string `json:"what"` // Restarted, Promoted, …
+	// By is how far the clock was set forward, in nanoseconds.
 	By int64 `json:"by,omitempty"`
-	// PPM is by how many millionths a clock runs faster than true from now on; 0 is true.
+	// PPM is how much faster than true the clock runs from now on, in millionths; 0 = true.
 	PPM int64 `json:"ppm,omitempty"`
-	// Turn is, of a restart or a promotion, the last command whose effect the data have: Command.Turn. 0 = none; see Known.
+	// Turn is the Command.Turn of the last command in the data of a restarted or promoted node; 0 = none.
 	Turn uint64 `json:"turn,omitempty"`
-	// Known says that Turn means something.
+	// Known reports whether Turn is known.
 	Known bool `json:"known,omitempty"`
-	// Kept and Lost are the keys that were there before and that are there afterwards, or are not.
+	// Kept and Lost are the keys that survived the fault, and those that did not.
 	Kept []string `json:"kept,omitempty"`
 	Lost []string `json:"lost,omitempty"`
 }
 
-// What a fault may do to a node's data and clock.
+// Kinds of effects.
 const (
-	Restarted = "restarted" // it came back with what its disk had
-	Promoted  = "promoted"  // another node took its place, with what had reached that
+	Restarted = "restarted" // the node came back with the data on its disk
+	Promoted  = "promoted"  // a replica took its place, with the data replicated so far
 	ClockSet  = "clock-set"
 	ClockRate = "clock-rate"
-	Deleted   = "deleted" // keys went, by an operator
-	Evicted   = "evicted" // keys went, because memory was full
+	Deleted   = "deleted" // an operator deleted keys
+	Evicted   = "evicted" // keys were evicted because memory was full
 )
 
-// What a replica that is promoted may have of the lock.
+// Values of Window.Replica.
 const (
 	HadKey    = "had-key"
 	LackedKey = "lacked-key"
 )
 
-// ReplicaHad returns the word for a promoted replica that has the lock's key, or has not.
+// ReplicaHad returns HadKey or LackedKey.
 func ReplicaHad(key bool) string {
 	if key {
 		return HadKey
@@ -141,7 +139,7 @@ func ReplicaHad(key bool) string {
 	return LackedKey
 }
 
-// Last is the instant up to which the fault lasted; math.MaxInt64 for one that was never healed.
+// Last returns when the fault ended; math.MaxInt64 if it was never healed.
 func (w Window) Last() int64 {
 	if w.End == 0 {
 		return math.MaxInt64

@@ -8,28 +8,28 @@ import (
 	"slices"
 )
 
-// Cut gives the operations of a record whose end is missing. What a client did behind its last recorded operation is not known: it may
-// have released what it held, and have asked anew. So the operations are followed by an unknown release of each hold that is open and an
-// unknown acquire, for each client and key, from the client's last return on.
+// Cut is a source of the operations of a truncated record. What a client did after its last recorded operation is not known: it may have
+// released its locks and acquired them again. So Cut appends, for each client and key, a release with an unknown outcome for each open hold
+// and one acquire with an unknown outcome, all from the client's last return on.
 type Cut struct {
 	ops     nextOp
 	clients map[[2]string]*openEnd // by client and key
-	rest    []Operation            // what follows the record
+	rest    []Operation            // the unknown operations after the record
 	over    bool
 }
 
 type nextOp interface{ Next(op *Operation) error }
 
-// openEnd is what one client's record of one key comes to.
+// openEnd is the state of one client and key at the end of the record.
 type openEnd struct {
 	last  int64       // its last return
-	holds []Operation // grants without a release, a notice of their loss or a refused extend
+	holds []Operation // grants that were neither released nor lost
 }
 
-// NewCut takes the operations.
+// NewCut returns a source of the truncated record ops.
 func NewCut(ops nextOp) *Cut { return &Cut{ops: ops, clients: map[[2]string]*openEnd{}} }
 
-// Next returns the next operation, and io.EOF behind the last.
+// Next reads the next operation into op; io.EOF after the last.
 func (c *Cut) Next(op *Operation) error {
 	if !c.over {
 		err := c.ops.Next(op)
@@ -49,7 +49,7 @@ func (c *Cut) Next(op *Operation) error {
 	return nil
 }
 
-// follow keeps what is open. Operations come in any order, so that a release may come before its grant: a hold too many costs nothing.
+// follow tracks the open holds. A release may come before its grant in the file; then its hold stays open, which does no harm.
 func (c *Cut) follow(op *Operation) {
 	at := [2]string{op.Client, op.Key}
 	e := c.clients[at]
@@ -69,7 +69,7 @@ func (c *Cut) follow(op *Operation) {
 	}
 }
 
-// unknown is what every client may have done behind the end of the record.
+// unknown returns what each client may have done after the end of the record.
 func (c *Cut) unknown() (all []Operation) {
 	order := func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }
 	for _, at := range slices.SortedFunc(maps.Keys(c.clients), order) {

@@ -10,7 +10,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// What may have happened behind the end of a record: a row for what each client had open.
+// A row per state of a client at the end of a truncated record, with the unknown operations that follow.
 func TestCut(t *testing.T) {
 	grant := func(client, token string, at int64) history.Operation {
 		return history.Operation{Client: client, Key: "k", Op: history.Acquire, Outcome: history.OK, Token: token, Call: at, Return: at + 1}

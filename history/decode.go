@@ -2,7 +2,7 @@ package history
 
 import "slices"
 
-// fields that a line must have; bits of a set.
+// Bits for the required fields that a line has.
 const (
 	hasSchema = 1 << iota
 	hasKind
@@ -82,7 +82,7 @@ func (s *scanner) operationDetail(op *Operation, name []byte) int {
 	return 0
 }
 
-// word reads a string that must be one of the words, and gives its index.
+// word reads a string that must be one of words and returns its index.
 func (s *scanner) word(words []string, what string) int {
 	s.peek()
 	start := s.at
@@ -112,7 +112,7 @@ func (s *scanner) outcome() Outcome {
 	return Outcome(s.word(outcomeNames[:], "one of ok, busy, not_held, lost, rejected, fail, unknown"))
 }
 
-// outcomesOf says which outcomes an operation can have; none is a possible outcome of use and lost alone.
+// outcomesOf returns the outcomes that an operation can have, also as text for messages.
 func outcomesOf(op Op) (allowed []Outcome, what string) {
 	switch op {
 	case Acquire:
@@ -127,7 +127,7 @@ func outcomesOf(op Op) (allowed []Outcome, what string) {
 	return []Outcome{None, OK, Fail, Unknown}, "none"
 }
 
-// checkOperation judges what can be judged of one line alone.
+// checkOperation validates one line by itself.
 func (s *scanner) checkOperation(op *Operation, has int) {
 	for _, field := range []struct {
 		bit  int
@@ -160,7 +160,7 @@ func (s *scanner) checkOperation(op *Operation, has int) {
 	}
 }
 
-// failLine reports an error of the line as a whole.
+// failLine records an error of the whole line.
 func (s *scanner) failLine(format string, args ...any) {
 	if s.msg == "" {
 		s.fail(0, format, args...)
@@ -220,7 +220,7 @@ func (s *scanner) headerField(h *Header, name []byte) int {
 	return 0
 }
 
-// permits reads a number of permits; 0, like none, means 1.
+// permits reads a number of permits; 0 means 1.
 func (s *scanner) permits() int {
 	s.peek()
 	start := s.at
@@ -231,8 +231,8 @@ func (s *scanner) permits() int {
 	return int(n)
 }
 
-// before are the schemas whose files are read as those of the schema that came after.
-var before = map[string]string{CommandsSchema: "lockbench/commands/v1", RecordingSchema: "lockbench/recording/v1"}
+// before maps a schema to its previous version, which is read the same way.
+var before = map[string]string{CommandsSchema: "lockbench/commands/v1", recordingSchema: "lockbench/recording/v1"}
 
 func (s *scanner) schema(want string) {
 	s.peek()

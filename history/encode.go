@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// AppendOperation appends the operation as one line of the schema, newline included. Fields at their zero value that the schema
-// lets be absent are left out.
+// AppendOperation appends the operation as one line, newline included. It omits optional fields that are zero.
 func AppendOperation(b []byte, op *Operation) []byte {
 	b = append(b, `{"id":`...)
 	b = strconv.AppendUint(b, op.ID, 10)
@@ -106,8 +105,8 @@ func AppendCommand(b []byte, c *Command) []byte {
 	return append(b, '}', '\n')
 }
 
-// AppendScript appends the source of a script as one line of the commands schema, newline included.
-func AppendScript(b []byte, s Script) []byte {
+// appendScript appends the source of a script as one line of the commands schema, newline included.
+func appendScript(b []byte, s Script) []byte {
 	return append(appendText(appendText(b, `{"digest":`, s.Digest), `,"source":`, s.Source), '}', '\n')
 }
 
@@ -167,7 +166,7 @@ func appendEffect(b []byte, e *Effect) []byte {
 	return append(appendList(appendList(b, `,"kept":[`, e.Kept), `,"lost":[`, e.Lost), '}')
 }
 
-// appendList appends a field with a list of texts; nothing for an empty one.
+// appendList appends a field with a list of strings; nothing if it is empty.
 func appendList(b []byte, field string, items []string) []byte {
 	for i, item := range items {
 		b = appendText(b, separator(i, field), item)
@@ -182,7 +181,7 @@ func appendInt(b []byte, field string, n int64) []byte {
 	return strconv.AppendInt(append(b, field...), n, 10)
 }
 
-// appendText appends s as a JSON string. Bytes that are no UTF-8 become U+FFFD, as JSON cannot hold them.
+// appendText appends a field with a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func appendText(b []byte, field, s string) []byte {
 	b = append(append(b, field...), '"')
 	for i := 0; i < len(s); i++ {
@@ -195,7 +194,7 @@ func appendText(b []byte, field, s string) []byte {
 
 func appendEscaped(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
-	for _, r := range s { // ranging turns each bad byte into U+FFFD
+	for _, r := range s { // range yields U+FFFD for each bad byte
 		switch {
 		case r == '"' || r == '\\':
 			b = append(b, '\\', byte(r))

@@ -10,22 +10,22 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Bounds on what is read.
+// Limits on input.
 const (
 	maxLine   = 1 << 20   // bytes of one line
-	maxWindow = 128 << 20 // bytes of zstd window; what the zstd tool accepts by default
+	maxWindow = 128 << 20 // bytes of zstd window, the default limit of the zstd tool
 )
 
-// lines reads a text line by line, decompressing it when it is zstd. Memory is bounded by maxLine and maxWindow.
+// lines reads a text line by line and decompresses it if it is zstd. Its memory is bounded by maxLine and maxWindow.
 type lines struct {
 	file    string
-	line    int // number of the last line given
+	line    int // number of the current line
 	in      *bufio.Reader
 	decoder *zstd.Decoder // nil: plain text
-	closer  io.Closer     // nil: not ours to close
-	long    []byte        // a line that did not fit into in
-	salvage bool
-	cut     bool // the text was truncated, and salvage is on
+	closer  io.Closer     // nil: the caller closes the file
+	long    []byte        // a line longer than in's buffer
+	salvage bool          // end before a truncated line or frame, without an error
+	cut     bool          // salvage was needed
 }
 
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
@@ -47,7 +47,7 @@ func newLines(r io.Reader, file string) (*lines, error) {
 	return l, nil
 }
 
-// next returns the next line without its newline, valid until the call after. It answers io.EOF at the end.
+// next returns the next line without its newline, valid until the next call; io.EOF after the last.
 func (l *lines) next() ([]byte, error) {
 	l.line++
 	chunk, err := l.in.ReadSlice('\n')
@@ -60,14 +60,14 @@ func (l *lines) next() ([]byte, error) {
 	case errors.Is(err, io.EOF) && len(chunk) == 0:
 		return nil, io.EOF
 	case errors.Is(err, io.EOF):
-		return chunk, nil // the last line has no newline; if it was cut, it will not parse
+		return chunk, nil // the last line has no newline; if it is truncated it does not parse
 	case l.truncated(err):
 		return nil, io.EOF
 	}
 	return nil, l.ioError(err)
 }
 
-// rest reads on a line that began with head and did not fit into the buffer.
+// rest reads the rest of a line that began with head and is longer than the buffer.
 func (l *lines) rest(head []byte) ([]byte, error) {
 	l.long = append(l.long[:0], head...)
 	for {
@@ -82,19 +82,19 @@ func (l *lines) rest(head []byte) ([]byte, error) {
 	}
 }
 
-// truncated reports whether err is the end of a file in the middle of a frame and may be passed over.
+// truncated reports whether err is a truncated frame that salvage ignores.
 func (l *lines) truncated(err error) bool {
 	l.cut = l.salvage && errors.Is(err, io.ErrUnexpectedEOF)
 	return l.cut
 }
 
-// lastLine reports whether the text ends after the line that next gave last.
+// lastLine reports whether the current line is the last.
 func (l *lines) lastLine() bool {
 	_, err := l.in.Peek(1)
 	return err != nil
 }
 
-// ioError says what is wrong with the file as a whole.
+// ioError adds the file's name to a read error.
 func (l *lines) ioError(err error) error {
 	var syntax *SyntaxError
 	switch {
@@ -116,7 +116,7 @@ func (l *lines) name() string {
 	return l.file
 }
 
-// close releases the decompressor, waits for what it runs, and closes the file if it is ours.
+// close stops the decompressor and closes the file if Open opened it.
 func (l *lines) close() error {
 	if l.decoder != nil {
 		l.decoder.Close()
@@ -128,3 +128,35 @@ func (l *lines) close() error {
 	l.closer = nil
 	return closer.Close()
 }
+
+// ErrTruncated matches the error for a file that ends within a compressed frame or its last line, as when its writer was killed. See
+// [Reader.Salvage].
+var ErrTruncated = errors.New("truncated")
+
+// SyntaxError is a line of a history, commands or faults file that violates its schema. Line and Col count from 1 in the uncompressed text;
+// Col 0 means the whole line, Line 0 the whole file.
+type SyntaxError struct {
+	File string // "" if unnamed
+	Line int
+	Col  int
+	Msg  string // what was expected and what was found
+	Err  error  // ErrTruncated, the error of the reader or decompressor, or nil
+}
+
+// Error returns "file:line:col: message", without unknown parts.
+func (e *SyntaxError) Error() string {
+	at := e.File
+	if at == "" {
+		at = "history"
+	}
+	if e.Line > 0 {
+		at += fmt.Sprintf(":%d", e.Line)
+	}
+	if e.Line > 0 && e.Col > 0 {
+		at += fmt.Sprintf(":%d", e.Col)
+	}
+	return at + ": " + e.Msg
+}
+
+// Unwrap returns Err.
+func (e *SyntaxError) Unwrap() error { return e.Err }

@@ -3,41 +3,40 @@ package history
 // Schema is the schema name in the header line of a history file.
 const Schema = "lockbench/history/v1"
 
-// Kind is the sort of lock a history is about; it decides which overlaps of holds conflict.
+// Kind is the kind of a lock; it decides which overlapping holds conflict.
 type Kind string
 
 // The kinds of lock.
 const (
 	Mutex     Kind = "mutex"     // one holder, not re-entrant
-	Reentrant Kind = "reentrant" // one holder, who may acquire again
+	Reentrant Kind = "reentrant" // one holder, which may acquire again
 	RW        Kind = "rw"        // many shared holders or one exclusive
 	Semaphore Kind = "semaphore" // at most Permits holders
 )
 
 // Header is the first line of a history file.
 type Header struct {
-	Lock       string // name of the variant, for people
+	Lock       string // name of the lock, for people
 	Kind       Kind
 	Lease      int64 // nanoseconds; 0 = never expires
-	Drift      int64 // nanoseconds taken off every claimed validity
+	Drift      int64 // nanoseconds that the lock subtracts from every claimed validity
 	Permits    int   // for semaphores; 1 otherwise
 	ClockError int64 // nanoseconds by which two recorders' clocks may disagree
-	// Votes says that an attempt may be refused because of another client's attempt that was not granted: several nodes
-	// vote and the votes split, or attempts queue. A refusal then needs no holder to be honest.
+	// Votes reports that an attempt may be refused because of another attempt that was not granted: nodes vote and the votes split, or attempts
+	// queue. A refusal is then correct even if no client holds the lock.
 	Votes bool
-	// Wakeups says that whoever waits is told when the lock comes free, so that it is not left free for long.
+	// Wakeups reports that the lock notifies waiters when it becomes free.
 	Wakeups bool
-	// FIFO says that the lock is granted in the order of arrival.
+	// FIFO reports that the lock is granted in the order of arrival.
 	FIFO bool
-	// Epoch is the wall-clock time of the run's base, in nanoseconds since 1970; 0 = not known. Commands that say times mean those.
+	// Epoch is the wall-clock time of the run's base, in nanoseconds since 1970; 0 = not known. Absolute times in commands refer to it.
 	Epoch int64
 }
 
-// Op is what an operation did.
+// Op is the kind of an operation.
 type Op uint8
 
-// The operations. Use spans the critical section; Write goes to the guarded store; Lost is the instant at
-// which the lock told its owner that the hold is gone.
+// The operations. Use spans the critical section; Write goes to the guarded store; Lost is when the lock notified its owner of a lost hold.
 const (
 	OpInvalid Op = iota
 	Acquire
@@ -95,16 +94,16 @@ type Operation struct {
 	Op         Op
 	Key        string
 	Mode       Mode
-	ModeNamed  bool  // of a use, release, extend or lost: Exclusive was named and is no default
-	Asked      int64 // acquire: when the try that was granted began, within [Call, Return]; 0 = not known
+	ModeNamed  bool  // use, release, extend, lost: the mode Exclusive was recorded, not defaulted
+	Asked      int64 // acquire: when the granted attempt began, within [Call, Return]; 0 = not known
 	Call       int64
 	Return     int64
 	Outcome    Outcome
 	Token      string // "" where the lock has no unique tokens
-	ValidUntil int64  // 0 = the lock gave none; math.MaxInt64 = until it tells of a loss
+	ValidUntil int64  // 0 = the lock gave none; math.MaxInt64 = until it notifies of a loss
 	Fence      uint64 // 0 = none
-	HasValue   bool   // Read and Wrote mean something
+	HasValue   bool   // Read and Wrote are set
 	Read       int64  // write: the value the client had read before
 	Wrote      int64  // write: the value it stored
-	Err        string // text of the error, for people; never judged
+	Err        string // text of the error, for people; the checker ignores it
 }

@@ -2,41 +2,41 @@ package history
 
 import "encoding/binary"
 
-// packer turns what one client does into a few bytes a record: a clock difference here, a reference to a text there. It is what a
-// client's hot path pays for its record, so it allocates nothing but its buffer; JSON is made of it when nobody is being measured.
+// packer encodes one client's records in a few bytes each. It runs on the client's hot path, so it allocates nothing but its buffer; the
+// records become JSON after the measurement.
 //
-// A record is one byte of kind and flags and then its fields, in the order in which packer writes and unpacker reads them. Instants are
-// differences from the instant before; texts are new, or stand in a table that both sides keep alike.
+// A record is one byte of kind and flags, then its fields in a fixed order. A time is the difference from the time before it. A text is
+// literal, or the index of a slot in a table that packer and unpacker update alike.
 type packer struct {
 	buf   []byte
-	last  int64 // the latest instant written
+	last  int64 // the last time written
 	texts textTable
 }
 
-// textTable remembers texts by a slot that is computed from the text itself. A text that finds another in its slot replaces it.
+// textTable is a direct-mapped cache of texts: a text replaces another in its slot.
 type textTable [textSlots]string
 
 const textSlots = 64
 
-// slot spreads what a run repeats (keys, commands, script names) and what it does not (tokens) alike. s is not empty.
+// slot returns the slot of s, which is not empty. It must spread tokens, commands, keys and script names.
 func slot(s string) int {
 	return (len(s)*5 + int(s[0])*7 + int(s[len(s)/2])*11 + int(s[len(s)-1])*31) % textSlots
 }
 
-// Kinds of record are the numbers of the operations, one for a command and one for the source of a script; the flags stand above them.
+// The first byte of a record: its kind in the low bits (an Op, or packedCommand) and flags above.
 const (
 	packedCommand = 7
 	packedKind    = 7
 	packedShared  = 1 << 3 // operation: its mode
-	packedAsked   = 1 << 4 // operation: it says when the granted try began
-	packedNamed   = 1 << 5 // operation: its mode Exclusive was named
-	packedReplied = 1 << 3 // command: a reply was seen
+	packedAsked   = 1 << 4 // operation: Asked is set
+	packedNamed   = 1 << 5 // operation: ModeNamed
+	packedReplied = 1 << 3 // command: it has a reply
 	packedScript  = 1 << 4 // command: it runs a script
-	packedCut     = 1 << 5 // command: it is not whole
-	packedSource  = 1 << 6 // command: it is none, but the source of a script
+	packedCut     = 1 << 5 // command: it was truncated
+	packedSource  = 1 << 6 // with packedCommand: the source of a script
 )
 
-// The flags of an operation's second byte, above its outcome.
+// The second byte of an operation: its outcome in the low bits and flags above.
 const (
 	packedOutcome = 7
 	packedValue   = 1 << (2 + iota)
@@ -46,7 +46,7 @@ const (
 	packedToken
 )
 
-// reset empties the packer for a block that can be understood by itself; buf is what it writes behind.
+// reset starts a new block, independent of earlier ones; records are appended to buf.
 func (p *packer) reset(buf []byte) { *p = packer{buf: buf} }
 
 func (p *packer) operation(op *Operation) {
@@ -143,7 +143,7 @@ func (p *packer) source(s Script) {
 	p.buf = p.text(p.text(append(p.buf, packedCommand|packedSource), s.Digest), s.Source)
 }
 
-// text writes 0 for no text, 1 and up for one in the table, and behind those the length of one that follows.
+// text appends 0 for "", a slot+1 for a text in the table, and textSlots+length before a literal text.
 func (p *packer) text(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, 0)

@@ -11,14 +11,13 @@ type Reader struct {
 	lines  *lines
 	scan   *scanner
 	header Header
-	err    error // what Next answers for good
+	err    error // sticky result of Next
 }
 
-// NewReader reads the header line of a history, plain or zstd: it looks at the first bytes. The caller closes the Reader
-// when done, and r afterwards.
+// NewReader reads the header line of a history, plain or zstd by its first bytes. The caller closes the Reader, and r after it.
 func NewReader(r io.Reader) (*Reader, error) { return newReader(r, "") }
 
-// Open opens a history file, .jsonl or .jsonl.zst by content. Close closes it.
+// Open opens a history file, plain or zstd by its first bytes. Close closes it.
 func Open(path string) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -57,19 +56,17 @@ func (r *Reader) readHeader() error {
 // Header returns the header line.
 func (r *Reader) Header() Header { return r.header }
 
-// File returns the name that errors carry; "" when the Reader was not made by Open.
+// File returns the path given to Open; "" for NewReader.
 func (r *Reader) File() string { return r.lines.file }
 
-// Salvage makes a text that was cut in the middle of a compressed frame or of its last line end before the cut, instead of
-// in an error. It is for the record of a run that was killed.
+// Salvage makes Next return io.EOF instead of an error before a truncated frame or last line, as a run that was killed leaves them.
 func (r *Reader) Salvage() { r.lines.salvage = true }
 
-// Truncated reports whether Next ended at a cut. It means something after Next answered io.EOF.
+// Truncated reports whether the file was truncated, once Next has returned io.EOF.
 func (r *Reader) Truncated() bool { return r.lines.cut }
 
-// Next reads the next operation into op, and answers io.EOF after the last. An error other than io.EOF is a *SyntaxError or of
-// the underlying reader; it is answered for good. Operation n of a file is its line n+1: empty lines are errors, except at the
-// end.
+// Next reads the next operation into op; io.EOF after the last. Other errors are a *SyntaxError or come from the underlying reader. Errors
+// are sticky. Operation n is on line n+1: empty lines are errors, except at the end.
 func (r *Reader) Next(op *Operation) error {
 	if r.err == nil {
 		r.err = r.lines.decode(r.scan, func() { r.scan.operation(op) })
@@ -77,7 +74,7 @@ func (r *Reader) Next(op *Operation) error {
 	return r.err
 }
 
-// Close releases the decompressor and waits for what it runs. It closes the file when Open opened it.
+// Close stops the decompressor and closes the file if Open opened it.
 func (r *Reader) Close() error {
 	if r.err == nil {
 		r.err = os.ErrClosed
@@ -108,7 +105,7 @@ func (l *lines) decode(scan *scanner, parse func()) error {
 	return err
 }
 
-// emptyLine passes over empty lines at the end of the text.
+// emptyLine skips empty lines at the end of the text.
 func (l *lines) emptyLine() error {
 	at := l.line
 	for {

@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// Recorder collects what the clients of a run did. Each client has its own ClientRecorder; the Recorder joins them.
-// A run either spills, now and then, to a recording that can be read whenever the process is killed, or keeps everything in memory.
+// Recorder collects the records of a run's clients, each of which has a ClientRecorder. A run either spills periodically to a recording,
+// which stays readable if the process is killed, or keeps everything in memory.
 type Recorder struct {
-	mu      sync.Mutex // guards clients, and makes one Spill follow another
+	mu      sync.Mutex // guards clients, and serializes Spill
 	clients []*ClientRecorder
 }
 
-// NewRecorder makes an empty recorder.
+// NewRecorder returns an empty recorder.
 func NewRecorder() *Recorder { return &Recorder{} }
 
-// Client makes the recorder of one client. It may be called while others record.
+// Client returns a new recorder for one client. It may be called while other clients record.
 func (r *Recorder) Client(name string) *ClientRecorder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -28,8 +28,8 @@ func (r *Recorder) Client(name string) *ClientRecorder {
 	return c
 }
 
-// Spill writes what was recorded since the last Spill, a block for each client with a single write, and lets go of it. Whoever owns the
-// run calls it periodically and once at the end, from one goroutine.
+// Spill writes what was recorded since the last Spill, one block and one write per client, and forgets it. One goroutine calls it
+// periodically and once at the end.
 func (r *Recorder) Spill(w io.Writer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +45,7 @@ func (r *Recorder) Spill(w io.Writer) error {
 	return nil
 }
 
-// Recorded returns what was recorded and not spilled: operations by call, numbered from 1 in that order, and commands by time sent.
+// Recorded returns what was recorded and not spilled: operations ordered by call and numbered from 1, commands ordered by time sent.
 func (r *Recorder) Recorded() Recorded {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,37 +64,36 @@ func (r *Recorder) Recorded() Recorded {
 	return all
 }
 
-// ClientRecorder records what one client does. Its methods may be called from the client's goroutine and from what its lock
-// runs in the background; it never touches another client's.
+// ClientRecorder records what one client does. It is safe for concurrent use by the client and its lock's background goroutines.
 type ClientRecorder struct {
-	mu   sync.Mutex // the client's own goroutine against its watchdog, its connections' readers, and Spill
+	mu   sync.Mutex // guards pack and idle
 	name string
 	pack packer
-	idle []byte // the buffer that the last Spill emptied, so that recording does not allocate for ever
+	idle []byte // the other buffer, emptied by the last Spill
 }
 
-// Add records an operation; its Client is set here, its ID when the record is joined.
+// Add records an operation. It ignores Client and ID, which Recorder sets.
 func (c *ClientRecorder) Add(op Operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pack.operation(&op)
 }
 
-// AddCommand records a command; its Client is set here. Nothing of it is kept: its Args may be used again.
+// AddCommand records a command. It ignores Client, and does not retain Args.
 func (c *ClientRecorder) AddCommand(cmd Command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pack.command(&cmd)
 }
 
-// AddScript records the source of a script that the client sent. Once for each script is enough.
+// AddScript records the source of a script that the client sent. Once per script is enough.
 func (c *ClientRecorder) AddScript(s Script) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pack.source(s)
 }
 
-// take hands out the block of what was recorded. It is the caller's until the next take.
+// take returns the block recorded since the last take. It is valid until the next take.
 func (c *ClientRecorder) take() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,16 +103,16 @@ func (c *ClientRecorder) take() []byte {
 	return block
 }
 
-// Slice is a history in memory that is read like a file.
+// Slice is a source of operations in memory.
 type Slice struct {
 	ops  []Operation
 	next int
 }
 
-// NewSlice makes a source of the operations, which it does not copy.
+// NewSlice returns a source of ops, which it does not copy.
 func NewSlice(ops []Operation) *Slice { return &Slice{ops: ops} }
 
-// Next copies the next operation into op, and answers io.EOF after the last.
+// Next copies the next operation into op; io.EOF after the last.
 func (s *Slice) Next(op *Operation) error {
 	if s.next == len(s.ops) {
 		return io.EOF

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// spilled makes a recording whose clients spill when the caller says, and gives what is in the file.
+// spilled makes a recording, spilling when the caller asks, and returns the file's content.
 type spilled struct {
 	*history.Recorder
 	path string
@@ -81,7 +81,7 @@ func TestSpillLeavesAReadableFileAfterEveryWrite(t *testing.T) {
 	}
 }
 
-// TestACutRecordingEndsBeforeTheCut cuts a recording at every byte: what stands in whole blocks is read, and nothing is made up.
+// TestACutRecordingEndsBeforeTheCut truncates a recording at every byte: exactly the whole blocks are read.
 func TestACutRecordingEndsBeforeTheCut(t *testing.T) {
 	s := newSpilled(t)
 	a := s.Client("a")
@@ -110,7 +110,7 @@ func TestACutRecordingEndsBeforeTheCut(t *testing.T) {
 	}
 }
 
-// A recording that ends before its first block holds nothing, wherever in its head it was cut.
+// A recording truncated in its head is empty.
 func TestARecordingCutInItsHead(t *testing.T) {
 	head := history.RecordingHead(recordedHeader)
 	path := filepath.Join(t.TempDir(), "recording")
@@ -148,8 +148,7 @@ func drawCommand(t *rapid.T) history.Command {
 	return c
 }
 
-// TestARecordingSaysWhatJSONSays: what a client recorded comes out of a recording as it went in, whatever was spilled when, and the
-// JSON Lines made of it are those that the codec makes of the operations themselves.
+// TestARecordingSaysWhatJSONSays: a recording returns what was recorded, whenever it was spilled, and encodes to the same JSON Lines.
 func TestARecordingSaysWhatJSONSays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "recording")
 	rapid.Check(t, func(t *rapid.T) {
@@ -191,7 +190,7 @@ func TestARecordingSaysWhatJSONSays(t *testing.T) {
 	})
 }
 
-// lines is the JSON of a record.
+// lines returns a record as JSON Lines.
 func lines(r history.Recorded) (text []byte) {
 	for i := range r.Ops {
 		text = history.AppendOperation(text, &r.Ops[i])

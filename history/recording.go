@@ -10,32 +10,31 @@ import (
 	"os"
 )
 
-// RecordingSchema is the schema name in the first line of a recording, which is a run's record while it goes on: the packed records of all
-// clients, operations and commands, as Spill adds them to the file. It costs a client a fraction of what JSON would, and is turned into a
-// history and a commands file when the clients are done.
-const RecordingSchema = "lockbench/recording/v2"
+// recordingSchema is the schema of a recording: the packed operations and commands of all clients while the run is under way. It costs a
+// client a fraction of JSON, and becomes a history and a commands file at the end of the run.
+const recordingSchema = "lockbench/recording/v2"
 
-// RecordingHead is what a recording begins with: two lines, the schema's and the header of the history. Blocks follow: the bytes of the block and
-// of its client's name as two little-endian numbers of 32 bits, the name, and packed records.
-func RecordingHead(h Header) []byte { return AppendHeader(sidecarHeader(RecordingSchema), h) }
+// RecordingHead returns the first two lines of a recording: its schema and the history's header. Blocks follow: the size of the block and
+// of the client's name as little-endian uint32, the name, and packed records.
+func RecordingHead(h Header) []byte { return AppendHeader(sidecarHeader(recordingSchema), h) }
 
-// blockHead is what stands before a client's name.
+// blockHead is the size of the two numbers before a client's name.
 const blockHead = 8
 
-// beginBlock starts a block of a client's behind nothing, in a buffer that is used again.
+// beginBlock starts a client's block in buf, which it overwrites.
 func beginBlock(buf []byte, client string) []byte {
-	buf = binary.LittleEndian.AppendUint32(buf[:0], 0) // endBlock knows
+	buf = binary.LittleEndian.AppendUint32(buf[:0], 0) // set by endBlock
 	buf = binary.LittleEndian.AppendUint32(buf, uint32(len(client)))
 	return append(buf, client...)
 }
 
-// endBlock returns the block its length; false when it has no records.
+// endBlock sets the size of the block, and reports whether it has records.
 func endBlock(block []byte, client string) bool {
 	binary.LittleEndian.PutUint32(block, uint32(len(block)-blockHead))
 	return len(block) > blockHead+len(client)
 }
 
-// readBlock returns the next block: io.EOF behind the last, io.ErrUnexpectedEOF where a block is not all there.
+// readBlock returns the next block; io.EOF after the last, io.ErrUnexpectedEOF if it is truncated.
 func readBlock(in io.Reader) (client string, records []byte, err error) {
 	var head [blockHead]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
@@ -45,7 +44,7 @@ func readBlock(in io.Reader) (client string, records []byte, err error) {
 	if name > size {
 		return "", nil, fmt.Errorf("%w: a block of %d bytes with a name of %d", errPacked, size, name)
 	}
-	block, err := io.ReadAll(io.LimitReader(in, int64(size))) // grows with what is there, and not with what a damaged length says
+	block, err := io.ReadAll(io.LimitReader(in, int64(size))) // allocates what is there, not what a damaged size claims
 	if err != nil {
 		return "", nil, err
 	}
@@ -60,13 +59,12 @@ type Recorded struct {
 	Header   Header
 	Ops      []Operation // numbered from 1, each client's in the order of their returns
 	Commands []Command
-	Scripts  map[string]string // sources by digest, of scripts that clients sent; not nil
-	// Truncated tells that the last block was cut off, as when the run was killed while it wrote; or what stands before the blocks: then
-	// nothing is known, the header included.
+	Scripts  map[string]string // sources of the scripts that clients sent, by digest; not nil
+	// Truncated reports that the last block is incomplete, as when the run was killed while it wrote, or even the head; then all else is zero.
 	Truncated bool
 }
 
-// LoadRecording reads a recording to its last whole block. An error names the file.
+// LoadRecording reads a recording up to its last whole block. Errors name the file.
 func LoadRecording(path string) (Recorded, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -76,7 +74,7 @@ func LoadRecording(path string) (Recorded, error) {
 	return out, errors.Join(err, f.Close())
 }
 
-// ReadRecording is LoadRecording of what a reader gives; file is its name in errors.
+// ReadRecording is LoadRecording for a reader; errors name file.
 func ReadRecording(r io.Reader, file string) (Recorded, error) {
 	out, err := readRecording(r, file)
 	if err != nil {
@@ -88,7 +86,7 @@ func ReadRecording(r io.Reader, file string) (Recorded, error) {
 func readRecording(r io.Reader, file string) (out Recorded, err error) {
 	in := bufio.NewReaderSize(r, 1<<18)
 	out.Scripts = map[string]string{}
-	if cutInHead(in) {
+	if truncatedHead(in) {
 		out.Truncated = true
 		return out, nil
 	}
@@ -111,17 +109,17 @@ func readRecording(r io.Reader, file string) (out Recorded, err error) {
 	}
 }
 
-// cutInHead reports whether what begins as a recording does ends before its two lines do.
-func cutInHead(in *bufio.Reader) bool {
-	text, err := in.Peek(in.Size()) // an error other than the end comes again
-	schema := sidecarHeader(RecordingSchema)
+// truncatedHead reports whether a recording ends within its first two lines.
+func truncatedHead(in *bufio.Reader) bool {
+	text, err := in.Peek(in.Size()) // an error other than io.EOF recurs
+	schema := sidecarHeader(recordingSchema)
 	return errors.Is(err, io.EOF) && bytes.HasPrefix(schema, text[:min(len(text), len(schema))]) && bytes.Count(text, []byte{'\n'}) < 2
 }
 
 // recordingHeader reads the two lines before the blocks.
 func recordingHeader(in *bufio.Reader, file string) (h Header, err error) {
 	l, scan := &lines{file: file, in: in}, new(scanner)
-	if err := l.decode(scan, func() { scan.sidecarHeader(RecordingSchema) }); err != nil {
+	if err := l.decode(scan, func() { scan.sidecarHeader(recordingSchema) }); err != nil {
 		return h, err
 	}
 	return h, l.decode(scan, func() { h = scan.header() })

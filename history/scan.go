@@ -9,17 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// scanner walks over one line of JSON. It stops at the first error and stays there: fail keeps the first message, and
-// every method returns zero afterwards, so that callers need to look once, at the end.
+// scanner parses one line of JSON. Its errors are sticky: after the first, every method returns zero, so callers check once, at the end.
 type scanner struct {
 	line []byte
 	at   int
 	msg  string // first error; "" = none
-	col  int    // where, from 1
+	col  int    // its column, from 1
 	pool textPool
 }
 
-// maxDepth bounds the nesting of values that are skipped.
+// maxDepth bounds the nesting of skipped values.
 const maxDepth = 32
 
 func (s *scanner) reset(line []byte) { s.line, s.at, s.msg, s.col = line, 0, "", 0 }
@@ -44,7 +43,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// object reads an object and calls field for each name, with the scanner before the value.
+// object reads an object and calls field for each name; field reads the value.
 func (s *scanner) object(what string, field func(name []byte)) {
 	if s.peek() != '{' {
 		s.fail(s.at, "expected %s as a JSON object, found %s", what, s.found())
@@ -76,7 +75,7 @@ func (s *scanner) object(what string, field func(name []byte)) {
 	}
 }
 
-// record reads a line that is one object and nothing else.
+// record reads a line that is one object.
 func (s *scanner) record(what string, field func(name []byte)) {
 	s.object(what, field)
 	s.end()
@@ -89,7 +88,7 @@ func (s *scanner) end() {
 	}
 }
 
-// text reads a string. The result is valid until the line is overwritten.
+// text reads a string. The result may share the line's memory.
 func (s *scanner) text() []byte {
 	if s.peek() != '"' {
 		s.fail(s.at, "expected a string, found %s", s.found())
@@ -109,7 +108,7 @@ func (s *scanner) text() []byte {
 	return nil
 }
 
-// oddText reads a string that has escapes or bytes beyond ASCII. quote is where its opening quote is.
+// oddText reads a string that has escapes or is not ASCII; it opens at quote.
 func (s *scanner) oddText(quote int) []byte {
 	i := quote + 1
 	for i < len(s.line) && s.line[i] != '"' {
@@ -136,7 +135,7 @@ func (s *scanner) oddText(quote int) []byte {
 	return []byte(text)
 }
 
-// number returns the bytes of a number, and where it starts.
+// number returns the bytes of an integer and where it starts.
 func (s *scanner) number() (digits []byte, start int) {
 	s.peek()
 	start = s.at
@@ -168,7 +167,7 @@ func (s *scanner) integer() int64 {
 	return n
 }
 
-// longInteger reads what has a sign, or more digits than surely fit.
+// longInteger parses an integer that has a sign or might overflow.
 func (s *scanner) longInteger(digits []byte, start int) int64 {
 	n, err := strconv.ParseInt(string(digits), 10, 64)
 	if err != nil {
@@ -192,7 +191,7 @@ func (s *scanner) unsigned() uint64 {
 	return n
 }
 
-// boundedTime is the largest time or duration that is accepted: sums of two stay clear of overflow. It is 73 years.
+// boundedTime is the largest accepted time or duration, 73 years: the sum of two does not overflow.
 const boundedTime = math.MaxInt64 / 4
 
 // instant reads a time in nanoseconds.
@@ -230,7 +229,7 @@ func (s *scanner) boolean() bool {
 	return false
 }
 
-// skip passes over a value of any type.
+// skip skips a value of any type.
 func (s *scanner) skip(depth int) {
 	switch c := s.peek(); {
 	case depth > maxDepth:
@@ -246,7 +245,7 @@ func (s *scanner) skip(depth int) {
 	}
 }
 
-// list reads an array and calls item before each element.
+// list reads an array and calls item to read each element.
 func (s *scanner) list(item func()) {
 	if s.peek() != '[' {
 		s.fail(s.at, "expected a list, found %s", s.found())
@@ -268,7 +267,7 @@ func (s *scanner) list(item func()) {
 	}
 }
 
-// skipWord passes over a number, true, false or null.
+// skipWord skips a number, true, false or null.
 func (s *scanner) skipWord() {
 	start := s.at
 	for s.at < len(s.line) && !bytes.ContainsRune([]byte(" \t\r,}]:"), rune(s.line[s.at])) {
@@ -280,7 +279,7 @@ func (s *scanner) skipWord() {
 	}
 }
 
-// found describes what stands at the scanner, for messages.
+// found quotes the text at the scanner, for messages.
 func (s *scanner) found() string {
 	if s.at >= len(s.line) {
 		return "the end of the line"
@@ -292,8 +291,8 @@ func (s *scanner) found() string {
 	return strconv.Quote(string(rest[:min(len(rest), 24)]))
 }
 
-// textPool hands out the same string for the same bytes, most of the time: a direct-mapped cache, so that memory stays
-// bounded whatever the file holds. Clients, keys and recent tokens repeat, everything else is rare.
+// textPool returns the same string for equal bytes most of the time. It is a direct-mapped cache, so its memory is bounded. Clients, keys and
+// recent tokens repeat; everything else is rare.
 type textPool struct {
 	slots [1 << 12]string
 }

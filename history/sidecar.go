@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// The schemas of the files beside a history. Their first line is a header with the schema alone.
+// The schemas of the files beside a history. Their header line has the schema alone.
 const (
-	CommandsSchema = "lockbench/commands/v2" // v1 has no op, turn, script, cut and sources, and cuts arguments at 128 bytes
+	CommandsSchema = "lockbench/commands/v2" // v1 lacks op, turn, script, cut and sources, and truncates arguments at 128 bytes
 	FaultsSchema   = "lockbench/faults/v1"
 )
 
 // CommandWriter writes a commands file. It is used by one goroutine at a time.
 type CommandWriter struct{ out *frames }
 
-// NewCommandWriter makes a CommandWriter; compress chooses zstd.
+// NewCommandWriter returns a CommandWriter to w; compress selects zstd.
 func NewCommandWriter(w io.Writer, compress bool) (*CommandWriter, error) {
 	f, err := newFrames(w, compress)
 	if err != nil {
@@ -27,24 +27,24 @@ func NewCommandWriter(w io.Writer, compress bool) (*CommandWriter, error) {
 	return &CommandWriter{f}, nil
 }
 
-// Write adds a command. It is in the file after the next Flush, or earlier.
+// Write adds a command. It reaches the file at the next Flush or earlier.
 func (w *CommandWriter) Write(c *Command) error { return w.out.line(AppendCommand(w.out.text, c)) }
 
 // WriteScript adds the source of a script.
-func (w *CommandWriter) WriteScript(s Script) error { return w.out.line(AppendScript(w.out.text, s)) }
+func (w *CommandWriter) WriteScript(s Script) error { return w.out.line(appendScript(w.out.text, s)) }
 
-// Flush writes what was gathered as one complete frame of complete lines, with a single write.
+// Flush writes the buffered lines as one complete frame, with a single write.
 func (w *CommandWriter) Flush() error { return w.out.flush() }
 
-// Close flushes. What was written to is the caller's to close.
+// Close flushes; it does not close the underlying writer.
 func (w *CommandWriter) Close() error { return w.out.close() }
 
 func sidecarHeader(schema string) []byte {
 	return append(appendText(nil, `{"schema":`, schema), '}', '\n')
 }
 
-// ReadCommands calls each with every command of a commands file, plain or zstd, and source with every script; nil passes over scripts. The
-// command is the callee's to keep.
+// ReadCommands calls each for every command of a commands file, plain or zstd, and source, if not nil, for every script. Both may retain
+// their arguments.
 func ReadCommands(r io.Reader, each func(Command) error, source func(Script)) error {
 	return readSidecar(r, "", CommandsSchema, commandLines(each, source))
 }
@@ -67,7 +67,7 @@ func commandLines(each func(Command) error, source func(Script)) func(s *scanner
 	}
 }
 
-// LoadCommands reads a whole commands file, plain or zstd, and the sources of scripts by digest that are in it.
+// LoadCommands reads a commands file, plain or zstd: its commands, and the sources of its scripts by digest.
 func LoadCommands(path string) (out []Command, scripts map[string]string, err error) {
 	scripts = map[string]string{}
 	err = loadSidecar(path, CommandsSchema, commandLines(
@@ -75,7 +75,7 @@ func LoadCommands(path string) (out []Command, scripts map[string]string, err er
 	return out, scripts, err
 }
 
-// WriteCommands writes a whole commands file, compressed with zstd: the sources of scripts, by digest, and then the commands.
+// WriteCommands writes a commands file, compressed with zstd: the scripts' sources by digest, then the commands.
 func WriteCommands(w io.Writer, commands []Command, scripts map[string]string) error {
 	out, err := NewCommandWriter(w, true)
 	if err != nil {
@@ -89,10 +89,10 @@ func WriteCommands(w io.Writer, commands []Command, scripts map[string]string) e
 	return writeAll(out, commands)
 }
 
-// FaultsHead is what a faults file begins with: the line of its schema. A window is added to it by AppendWindow.
+// FaultsHead returns the header line of a faults file. AppendWindow appends a window.
 func FaultsHead() []byte { return sidecarHeader(FaultsSchema) }
 
-// WriteWindows writes a whole faults file, as plain JSON Lines.
+// WriteWindows writes a faults file as plain JSON Lines.
 func WriteWindows(w io.Writer, windows []Window) error {
 	text := FaultsHead()
 	for i := range windows {
@@ -130,8 +130,8 @@ func loadSidecar(path, schema string, parse func(s *scanner) func() error) error
 	return errors.Join(readSidecar(f, path, schema, parse), f.Close())
 }
 
-// readSidecar parses each line after the header, and then calls what parse gave. A text that was cut ends before the cut: what
-// lies beside a history is evidence, and less evidence is better than none.
+// readSidecar parses each line after the header, and then calls the function that parse returned. A truncated file ends before the damage,
+// without an error: less evidence is better than none.
 func readSidecar(r io.Reader, file, schema string, parse func(s *scanner) func() error) error {
 	l, err := newLines(r, file)
 	if err != nil {
@@ -158,7 +158,7 @@ func readSidecar(r io.Reader, file, schema string, parse func(s *scanner) func()
 	}
 }
 
-// emptyFile says what an end before the header line means.
+// emptyFile turns an io.EOF before the header line into a *SyntaxError.
 func emptyFile(file, schema string, err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err

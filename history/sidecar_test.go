@@ -69,7 +69,7 @@ func TestWindowsAreReadBack(t *testing.T) {
 			{Node: -1, At: -6, What: history.ClockSet, By: -3, PPM: 4},
 		}},
 	}
-	for field := range reflect.TypeFor[history.Window]().NumField() { // each is written by hand: a new one is in a row here, or it is forgotten
+	for field := range reflect.TypeFor[history.Window]().NumField() { // encoding is by hand: a new field needs a row here
 		if !slices.ContainsFunc(windows, func(w history.Window) bool { return !reflect.ValueOf(w).Field(field).IsZero() }) {
 			t.Errorf("no row sets the field %s", reflect.TypeFor[history.Window]().Field(field).Name)
 		}

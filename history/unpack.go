@@ -6,11 +6,9 @@ import (
 	"fmt"
 )
 
-// errPacked: bytes that no packer wrote.
 var errPacked = errors.New("not a packed record")
 
-// unpacker reads back what a packer wrote. Like the scanner it stops at the first error and stays there: every method returns zero
-// afterwards, so that callers need to look once, at the end.
+// unpacker decodes what a packer wrote. Like the scanner's, its errors are sticky.
 type unpacker struct {
 	buf   []byte
 	last  int64
@@ -18,7 +16,7 @@ type unpacker struct {
 	err   error
 }
 
-// unpack adds every record of a block to r. What it adds shares nothing with the block.
+// unpack adds the records of a block to r. They do not share the block's memory.
 func (r *Recorded) unpack(block []byte, client string) error {
 	u := unpacker{buf: block}
 	for len(u.buf) > 0 && u.err == nil {
@@ -86,7 +84,7 @@ func (u *unpacker) command(kind byte) Command {
 		c.Script = u.text()
 	}
 	c.Cut = kind&packedCut != 0
-	if n := u.uvarint(); n > uint64(len(u.buf)) { // each takes a byte or more
+	if n := u.uvarint(); n > uint64(len(u.buf)) { // each takes at least one byte
 		u.fail("%d arguments", n)
 	} else if n > 0 {
 		c.Args = make([]string, n)
@@ -135,7 +133,7 @@ func (u *unpacker) uvarint() uint64 {
 	return v * uint64(u.took(n))
 }
 
-// took passes over the n bytes of a number: 1 when there was one, and otherwise 0.
+// took skips the n bytes of a number and returns 1; 0 if there was no number.
 func (u *unpacker) took(n int) int {
 	if n <= 0 {
 		u.fail("a number of %d bytes", n)

@@ -1,6 +1,6 @@
 package history
 
-// Property is the name of something a history is judged for. The definitions are in package checker.
+// Property is the name of a property that the package checker checks.
 type Property string
 
 // The properties.
@@ -19,7 +19,7 @@ const (
 	Hygiene         Property = "hygiene"
 )
 
-// Cause is why a property was violated, attributed from commands and fault windows.
+// Cause is why a property was violated, found from commands and fault windows.
 type Cause string
 
 // The causes.
@@ -43,8 +43,21 @@ const (
 	QuorumErosion  Cause = "quorum-erosion"
 	KeyDeleted     Cause = "key-deleted"  // an operator deleted it
 	Eviction       Cause = "eviction"     // the server was out of memory
-	Overbelief     Cause = "overbelief"   // the client had been told longer than the server kept it
-	LateRequest    Cause = "late-request" // the client's own, of an earlier attempt
-	OwnRelease     Cause = "own-release"  // the client's own, before it was done
+	Overbelief     Cause = "overbelief"   // the lock claimed a longer validity than the server kept the key
+	LateRequest    Cause = "late-request" // a request of the client's earlier attempt arrived late
+	OwnRelease     Cause = "own-release"  // the client released before it was done
 	CauseUnknown   Cause = "unknown"
+)
+
+// Moment is a named step of a client at which a fault can be placed.
+type Moment string
+
+// The moments that clients announce, in the order of one round.
+const (
+	Calling       Moment = "calling"        // about to acquire
+	Granted       Moment = "granted"        // the acquire returned and the client knows it holds
+	Refused       Moment = "refused"        // the acquire returned without a grant
+	Entered       Moment = "entered"        // inside the critical section, the store has been read
+	BeforeRelease Moment = "before-release" // out of the section, about to release
+	Released      Moment = "released"       // the release returned
 )

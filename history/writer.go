@@ -7,17 +7,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// frameSize is how much text is gathered before it is written out, compressed as one frame.
+// frameSize is how many bytes of text are buffered for one frame.
 const frameSize = 1 << 20
 
-// frames gathers lines and hands them on as whole frames of whole lines, each with a single Write: what is in the file at
-// any moment can be read.
+// frames buffers lines and writes them as whole frames of whole lines, each with a single Write, so that the file is readable at any time.
 type frames struct {
 	w      io.Writer
 	zip    *zstd.Encoder // nil: plain text
 	text   []byte
 	packed []byte
-	err    error // the first; nothing is written after it
+	err    error // the first; later writes are dropped
 }
 
 func newFrames(w io.Writer, compress bool) (*frames, error) {
@@ -30,7 +29,7 @@ func newFrames(w io.Writer, compress bool) (*frames, error) {
 	return f, err
 }
 
-// line is called with the text after a line was appended to it.
+// line takes back text, to which the caller appended a line.
 func (f *frames) line(text []byte) error {
 	f.text = text
 	if len(f.text) < frameSize {
@@ -57,7 +56,7 @@ func (f *frames) flush() error {
 func (f *frames) close() error {
 	err := f.flush()
 	if f.zip != nil {
-		_ = f.zip.Close() // it has written nothing by itself
+		_ = f.zip.Close() // EncodeAll leaves nothing to flush
 	}
 	return err
 }
@@ -65,12 +64,12 @@ func (f *frames) close() error {
 // Writer writes a history file. It is used by one goroutine at a time.
 type Writer struct{ out *frames }
 
-// NewWriter makes a Writer of plain JSON Lines; the header is written with the first frame.
+// NewWriter returns a Writer of plain JSON Lines; the header is written with the first frame.
 func NewWriter(w io.Writer, h Header) *Writer {
 	return &Writer{&frames{w: w, text: AppendHeader(nil, h)}}
 }
 
-// NewZstdWriter makes a Writer of JSON Lines compressed with zstd.
+// NewZstdWriter returns a Writer of JSON Lines compressed with zstd.
 func NewZstdWriter(w io.Writer, h Header) (*Writer, error) {
 	f, err := newFrames(w, true)
 	if err != nil {
@@ -80,7 +79,7 @@ func NewZstdWriter(w io.Writer, h Header) (*Writer, error) {
 	return &Writer{f}, nil
 }
 
-// WriteHistory writes a whole history, compressed with zstd.
+// WriteHistory writes a history, compressed with zstd.
 func WriteHistory(w io.Writer, h Header, ops []Operation) error {
 	out, err := NewZstdWriter(w, h)
 	if err != nil {
@@ -89,7 +88,7 @@ func WriteHistory(w io.Writer, h Header, ops []Operation) error {
 	return writeAll(out, ops)
 }
 
-// writeAll writes records and closes the writer, whatever came of it.
+// writeAll writes records and closes the writer in any case.
 func writeAll[T any](w interface {
 	Write(*T) error
 	Close() error
@@ -102,11 +101,11 @@ func writeAll[T any](w interface {
 	return errors.Join(err, w.Close())
 }
 
-// Write adds an operation. It is in the file after the next Flush, or earlier.
+// Write adds an operation. It reaches the file at the next Flush or earlier.
 func (w *Writer) Write(op *Operation) error { return w.out.line(AppendOperation(w.out.text, op)) }
 
-// Flush writes what was gathered as one complete frame of complete lines, with a single write.
+// Flush writes the buffered lines as one complete frame, with a single write.
 func (w *Writer) Flush() error { return w.out.flush() }
 
-// Close flushes. What was written to is the caller's to close.
+// Close flushes; it does not close the underlying writer.
 func (w *Writer) Close() error { return w.out.close() }

@@ -2,26 +2,25 @@ package results
 
 import "fmt"
 
-// Agreement is what two suites, of which one ran in the simulator and one on real servers, say of the same cells.
+// Agreement compares the same cells of two suites, one in the simulator and one on real servers.
 type Agreement struct {
 	With        string       `json:"with"`  // the other suite's servers and seed
-	Cells       int          `json:"cells"` // that came to a verdict in both
-	Agree       int          `json:"agree"` // of them: both hold, or both break
-	Alike       int          `json:"alike"` // of those that agree: the same properties broke for the same causes
+	Cells       int          `json:"cells"` // cells with a verdict in both
+	Agree       int          `json:"agree"` // of Cells: both held, or both broke
+	Alike       int          `json:"alike"` // of Agree: the same properties broke for the same causes
 	Differences []Difference `json:"differences"`
 }
 
-// Difference is a cell that held in one suite and broke in the other. Both may be as expected: what an expectation leaves to luck may
-// come about in one world alone.
+// Difference is a cell that held in one suite and broke in the other. Both may be as expected: an optional break may happen in only one.
 type Difference struct {
 	Lock     string `json:"lock"`
 	Scenario string `json:"scenario"`
 	Expected string `json:"expected"`
-	First    string `json:"first"` // what was observed
-	Second   string `json:"second"`
+	First    string `json:"first"`  // observed in the first suite
+	Second   string `json:"second"` // observed in the second
 }
 
-// Agree compares two suites cell by cell; the first is the one that is compared with. Cells that one of them has not got, or that came to no verdict in one, are left out.
+// Agree compares second with first cell by cell. It omits cells that are missing or have no verdict in either.
 func Agree(first, second Suite) Agreement {
 	a := Agreement{With: fmt.Sprintf("%s, seed %d", first.Server, first.Seed), Differences: []Difference{}}
 	others := byPlace(second.Cells)
@@ -43,7 +42,7 @@ func Agree(first, second Suite) Agreement {
 	return a
 }
 
-// held is the Observed of a cell in which nothing broke.
+// held is Cell.Observed if nothing broke.
 const held = "safe"
 
 func decided(c Cell) bool { return standing(c) > unknown }

@@ -1,10 +1,7 @@
 package results
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,47 +11,39 @@ import (
 	"github.com/lockbench/lockbench/checker"
 )
 
-// SuiteFile is the file of a suite in its directory.
+// SuiteFile is the name of a suite's file in its directory.
 const SuiteFile = "suite.json"
 
-// ErrBaseline: a file is no stored suite.
+// ErrBaseline is returned for a file that is not a stored suite.
 var ErrBaseline = errors.New("not a stored suite")
 
-// ChangeKind says how a cell differs from what it was.
+// ChangeKind is how a cell changed.
 type ChangeKind string
 
 // The kinds of change.
 const (
-	Broken ChangeKind = "newly broken" // it held, or broke as expected, and does not any more; a planted bug was caught and is missed
+	Broken ChangeKind = "newly broken" // it was as expected and is not any more, or a planted bug is missed now
 	Fixed  ChangeKind = "newly fixed"
 	Added  ChangeKind = "new"
-	Gone   ChangeKind = "gone" // it came to a verdict, and was not run or came to none
+	Gone   ChangeKind = "gone" // it had a verdict, and has none now or was not run
 )
 
-// Change is a cell that is not what it was.
+// Change is a cell that changed.
 type Change struct {
 	Lock     string     `json:"lock"`
 	Scenario string     `json:"scenario"`
 	Change   ChangeKind `json:"change"`
-	Was      string     `json:"was,omitempty"` // observed then
+	Was      string     `json:"was,omitempty"` // observed before
 	Is       string     `json:"is,omitempty"`  // observed now
 }
 
-// LoadSuite reads a stored suite: the output of "suite -o json", the directory of a suite, or a directory of runs of which the latest is
-// one. The run directories of its cells are given relative to the working directory. The errors are ErrBaseline and those of
-// the file system.
+// LoadSuite reads a stored suite: the output of "suite -o json", a suite's directory, or a directory of runs whose latest is a suite. It
+// makes the cells' run directories relative to the working directory. Errors are ErrBaseline or come from the file system.
 func LoadSuite(path string) (Suite, error) {
 	path = suiteFile(path)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return Suite{}, fmt.Errorf("stored suite: %w", err)
-	}
 	var s Suite
-	if err := json.Unmarshal(data, &s); err != nil {
-		return Suite{}, fmt.Errorf("%s: %w: %w", path, ErrBaseline, err)
-	}
-	if s.Schema != SuiteSchema {
-		return Suite{}, fmt.Errorf("%s: %w: its schema is %q, want %s", path, ErrBaseline, s.Schema, SuiteSchema)
+	if err := loadStored(path, &s, &s.Schema, SuiteSchema, ErrBaseline); err != nil {
+		return Suite{}, err
 	}
 	for i, c := range s.Cells {
 		if beside := filepath.Join(filepath.Dir(path), c.Run); c.Run != "" && isRun(beside) {
@@ -64,7 +53,7 @@ func LoadSuite(path string) (Suite, error) {
 	return s, nil
 }
 
-// suiteFile finds the file of a suite in its directory, or by the link to the latest run.
+// suiteFile returns the path of a suite's file, in its directory or in that of the latest run.
 func suiteFile(path string) string {
 	for _, try := range []string{filepath.Join(path, SuiteFile), filepath.Join(path, latest, SuiteFile)} {
 		if _, err := os.Stat(try); err == nil {
@@ -74,14 +63,14 @@ func suiteFile(path string) string {
 	return path
 }
 
-// isRun reports whether there is a run directory.
+// isRun reports whether path is a run directory.
 func isRun(path string) bool {
 	_, err := os.Stat(filepath.Join(path, RunFile))
 	return err == nil
 }
 
-// StoreSuite writes of a suite what is the same on every machine and every day, so that the file can be kept beside the code and compared with:
-// cells, verdicts and caught bugs, without run directories, times and what it was compared with itself.
+// StoreSuite writes the reproducible part of a suite, to be committed and compared with: cells, verdicts and caught bugs, without run
+// directories, times and comparisons.
 func StoreSuite(path string, s Suite) error {
 	s.Duration, s.Agreement, s.Baseline, s.Changes, s.Notes = 0, nil, "", nil, nil
 	s.Start, s.Environment = time.Time{}, nil
@@ -90,19 +79,10 @@ func StoreSuite(path string, s Suite) error {
 	for i := range s.Cells {
 		s.Cells[i].Run, s.Cells[i].Rerun, s.Cells[i].Duration, s.Cells[i].Properties = "", "", 0, nil
 	}
-	return writeSuite(path, s)
+	return saveJSON(path, s)
 }
 
-func writeSuite(path string, s Suite) error {
-	data, err := json.MarshalIndent(s, "", " ")
-	if err != nil {
-		return fmt.Errorf("save %s: %w", path, err)
-	}
-	return replace(path, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
-}
-
-// SaveSuite writes a suite into its directory. Runs are named as they are found from there, so that the directory can be
-// moved with them.
+// SaveSuite writes a suite into its directory, with the paths of its runs relative to it, so that the directory can be moved.
 func SaveSuite(folder string, s Suite) error {
 	s.Cells = slices.Clone(s.Cells)
 	for i, c := range s.Cells {
@@ -110,19 +90,11 @@ func SaveSuite(folder string, s Suite) error {
 			s.Cells[i].Run = rel
 		}
 	}
-	return writeSuite(filepath.Join(folder, SuiteFile), s)
+	return saveJSON(filepath.Join(folder, SuiteFile), s)
 }
 
-// SaveFile puts a file into a directory whole: it is either the old one or the new one, whenever the process is killed.
-func SaveFile(path string, write func(io.Writer) error) error {
-	if err := replace(path, write); err != nil {
-		return fmt.Errorf("save %s: %w", path, err)
-	}
-	return nil
-}
-
-// Against compares the suite with an earlier one and fails when a cell got worse. whole tells that no cell was left out on purpose: only
-// then is a cell of the earlier suite that was not run a change.
+// Against compares the suite with an earlier one, and fails it if a cell got worse. A cell that is missing counts only if whole is set: the
+// suite was to run every cell.
 func (s *Suite) Against(base Suite, whole bool) {
 	s.Changes = []Change{}
 	before := byPlace(base.Cells)
@@ -155,7 +127,7 @@ func byPlace(cells []Cell) map[[2]string]Cell {
 	return out
 }
 
-// change tells how a cell differs; "" when it does not, or when neither came to a verdict.
+// change returns how a cell changed; "" if it did not, or if neither has a verdict.
 func change(was, is Cell, known bool) ChangeKind {
 	then, now := standing(was), standing(is)
 	switch {
@@ -173,8 +145,8 @@ func change(was, is Cell, known bool) ChangeKind {
 	return ""
 }
 
-// How good a cell is. That a lock is expected to break, and does, is worse than that it is expected to hold, and does: an expectation that
-// was lowered to what is seen is a change for the worse as well.
+// How good a cell is. A lock that breaks as expected ranks below one that holds as expected, so that a lowered expectation is a change for
+// the worse.
 const (
 	unknown = iota
 	differs

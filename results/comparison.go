@@ -5,29 +5,29 @@ import "github.com/lockbench/lockbench/checker"
 // CompareSchema is the schema name of "compare -o json".
 const CompareSchema = "lockbench/compare/v1"
 
-// Comparison is what changed from one run, bench or suite to another.
+// Comparison is the difference between two runs, benches or suites.
 type Comparison struct {
 	Schema      string          `json:"schema"`
 	Verdict     CompareVerdict  `json:"verdict"`
-	Base        string          `json:"base"` // paths as they were given
+	Base        string          `json:"base"` // path, as given
 	New         string          `json:"new"`
 	Kind        string          `json:"kind"`      // runs, benches, suites
 	Threshold   float64         `json:"threshold"` // least relative change that counts: 0.1
-	Alpha       float64         `json:"alpha"`     // of each comparison, after correction for their number
+	Alpha       float64         `json:"alpha"`     // significance level per row, corrected for their number
 	Environment []EnvDifference `json:"environment,omitempty"`
-	Changes     []Change        `json:"changes"` // of verdicts, the worse ones first
+	Changes     []Change        `json:"changes"` // of verdicts, worst first
 	Rows        []ComparisonRow `json:"rows"`    // of figures
 	Notes       []string        `json:"notes,omitempty"`
 }
 
-// CompareVerdict is the outcome of a comparison, the gravest first.
+// CompareVerdict is the outcome of a comparison.
 type CompareVerdict string
 
-// The outcomes.
+// The outcomes, worst first.
 const (
-	CompareUnsafe       CompareVerdict = "unsafe"       // something held and does not any more
-	CompareInconclusive CompareVerdict = "inconclusive" // too few samples, or unlike environments
-	CompareSlower       CompareVerdict = "slower"       // beyond the threshold and beyond the noise
+	CompareUnsafe       CompareVerdict = "unsafe"       // a property that held is violated
+	CompareInconclusive CompareVerdict = "inconclusive" // too few samples, or different environments
+	CompareSlower       CompareVerdict = "slower"       // by more than the threshold, significantly
 	ComparePass         CompareVerdict = "pass"
 )
 
@@ -40,13 +40,13 @@ type EnvDifference struct {
 
 // The marks of a row.
 const (
-	MarkNone     = "~"      // no difference shown
-	MarkSmall    = "≈"      // a difference is shown, and is below the threshold
-	MarkWorse    = "worse"  // shown, and beyond the threshold
-	MarkBetter   = "better" //
-	MarkFewer    = "–"      // too few samples to show any
-	MarkOnlyBase = "gone"   // one side has no figure
-	MarkOnlyNew  = "new"
+	MarkNone     = "~"      // no significant difference
+	MarkSmall    = "≈"      // significant, but below the threshold
+	MarkWorse    = "worse"  // significant, beyond the threshold
+	MarkBetter   = "better" // significant, beyond the threshold
+	MarkFewer    = "–"      // too few samples
+	MarkOnlyBase = "gone"   // the new side has no figure
+	MarkOnlyNew  = "new"    // the base has no figure
 )
 
 // ComparisonRow is one metric of one lock in one setting.
@@ -61,10 +61,10 @@ type ComparisonRow struct {
 	P        *float64 `json:"p"`     // Mann-Whitney U, two-sided; null: not computed
 	N1       int      `json:"n1"`
 	N2       int      `json:"n2"`
-	Need     int      `json:"need,omitempty"` // samples on each side that were needed, when there are too few
+	Need     int      `json:"need,omitempty"` // samples needed on each side, if there are too few
 	Mark     string   `json:"mark"`
 	Gated    bool     `json:"gated"`    // it decides the outcome
-	Relative bool     `json:"relative"` // what was compared is the ratio to the reference of the same repetition
+	Relative bool     `json:"relative"` // compares the ratios to the reference of the same repetition
 	Note     string   `json:"note,omitempty"`
 }
 
@@ -73,7 +73,7 @@ func (r ComparisonRow) Decided() bool {
 	return r.Mark != MarkFewer && r.Mark != MarkOnlyBase && r.Mark != MarkOnlyNew
 }
 
-// WorstSafety is the verdict of several that were checked: fail when one is, inconclusive when none is pass.
+// WorstSafety joins verdicts: fail if one is fail, otherwise pass if one is pass, otherwise inconclusive.
 func WorstSafety(all []checker.Result) checker.Result {
 	verdict := checker.Inconclusive
 	for _, v := range all {
@@ -87,8 +87,7 @@ func WorstSafety(all []checker.Result) checker.Result {
 	return verdict
 }
 
-// Judge sets the verdict of a bench from its cells. One client alone meets nobody: its cells show nothing of safety, and a bench of such
-// cells is one of figures only.
+// Judge sets the verdict of a bench from its cells. Cells with one client show nothing about safety: a bench of such cells alone passes.
 func (b *Bench) Judge() {
 	var all []checker.Result
 	measured := false

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// The files of a run directory. Of violations, latency spectra and drawings there may be any number.
+// The files of a run directory. ViolationsPath and LatencyFolder are folders.
 const (
 	RunFile        = "run.json"
 	ResultFile     = "result.json"
 	ScenarioFile   = "scenario.yaml"
 	HistoryFile    = "history.jsonl.zst"
 	CommandsFile   = "commands.jsonl.zst"
-	RecordingFile  = "recording" // instead of the two, while the clients run
+	RecordingFile  = "recording" // replaces history and commands while the clients run
 	FaultsFile     = "faults.jsonl"
 	LatencyLog     = "latency.hlog"
 	LatencyFolder  = "latency"
@@ -33,13 +33,13 @@ const (
 	latest = "latest"
 )
 
-// DefaultBase is where run directories go, from the working directory.
+// DefaultBase is the default parent of run directories, relative to the working directory.
 const DefaultBase = "results/runs"
 
 // Dir is one run directory.
 type Dir struct{ path string }
 
-// NewID draws the part of a directory's name that tells two runs of one second apart.
+// NewID returns a random suffix that distinguishes the directories of two runs of the same second.
 func NewID(r io.Reader) (string, error) {
 	var b [3]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -48,8 +48,7 @@ func NewID(r io.Reader) (string, error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
-// Create makes base/<scenario>-<lock>-<UTC time>-<id> and points base/latest to it. An error that says the
-// directory is there already means that the id was not fresh.
+// Create creates base/<scenario>-<lock>-<UTC time>-<id>, which must not exist, and links base/latest to it.
 func Create(base, scenario, lock string, at time.Time, id string) (*Dir, error) {
 	path, err := makeDir(base, plain(scenario)+"-"+plain(lock), at, id)
 	if err != nil {
@@ -58,12 +57,11 @@ func Create(base, scenario, lock string, at time.Time, id string) (*Dir, error) 
 	return &Dir{path: path}, nil
 }
 
-// CreateSuite makes base/suite-<UTC time>-<id>, where a suite and its runs lie, and points base/latest to it. Two suites never share one.
+// CreateSuite creates base/suite-<UTC time>-<id>, which must not exist, for a suite and its runs, and links base/latest to it.
 func CreateSuite(base string, at time.Time, id string) (string, error) {
 	return makeDir(base, "suite", at, id)
 }
 
-// makeDir makes base/<name>-<UTC time>-<id>, which must not be there, and points base/latest to it.
 func makeDir(base, name string, at time.Time, id string) (string, error) {
 	name = fmt.Sprintf("%s-%s-%s", name, at.UTC().Format("20060102T150405Z"), plain(id))
 	if err := os.MkdirAll(base, 0o755); err != nil {
@@ -73,10 +71,10 @@ func makeDir(base, name string, at time.Time, id string) (string, error) {
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return "", fmt.Errorf("run directory: %w", err)
 	}
-	return path, point(base, name)
+	return path, linkLatest(base, name)
 }
 
-// plain keeps a name usable as part of a file's name everywhere.
+// plain replaces characters that are not safe in file names.
 func plain(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -88,16 +86,15 @@ func plain(name string) string {
 	return strings.TrimLeft(name, ".")
 }
 
-// point makes base/latest lead to a run. The link is made beside and renamed, so that it always leads somewhere. Where
-// links cannot be had (a file system without them), there is none; where somebody keeps a real file of that name, it stays.
-func point(base, name string) error {
+// linkLatest replaces the link base/latest, atomically. It makes no link on a file system without links, and does not replace a real file.
+func linkLatest(base, name string) error {
 	link := filepath.Join(base, latest)
 	if info, err := os.Lstat(link); err == nil && info.Mode()&fs.ModeSymlink == 0 {
 		return fmt.Errorf("%s is there and is not a link; move it away", link)
 	}
 	beside := filepath.Join(base, "."+latest+"-"+name)
 	if err := os.Symlink(name, beside); err != nil {
-		return nil // the link is a convenience; a run is not refused for it
+		return nil // the link is a convenience
 	}
 	if err := os.Rename(beside, link); err != nil {
 		return errors.Join(fmt.Errorf("link %s: %w", link, err), os.Remove(beside))
@@ -105,7 +102,7 @@ func point(base, name string) error {
 	return nil
 }
 
-// Open finds an existing run: a run directory, or base directory with a latest run in it, or a file inside a run directory.
+// Open finds an existing run: a run directory, a base directory with a latest run, or a file inside a run directory.
 func Open(path string) (*Dir, error) {
 	for _, try := range []string{path, filepath.Join(path, latest), filepath.Dir(path)} {
 		if _, err := os.Stat(filepath.Join(try, RunFile)); err == nil {
@@ -115,10 +112,10 @@ func Open(path string) (*Dir, error) {
 	return nil, fmt.Errorf("%s: no run here: a run directory has a %s", path, RunFile)
 }
 
-// Path is the directory's path as it was given or made.
+// Path returns the directory's path.
 func (d *Dir) Path() string { return d.path }
 
-// File is the path of a file in it.
+// File returns the path of a file in it.
 func (d *Dir) File(name ...string) string {
 	return filepath.Join(append([]string{d.path}, name...)...)
 }
@@ -129,22 +126,13 @@ func (d *Dir) SaveRun(r Run) error {
 	if err := r.validate(); err != nil {
 		return fmt.Errorf("save %s: %w", RunFile, err)
 	}
-	return d.saveJSON(RunFile, r)
+	return saveJSON(d.File(RunFile), r)
 }
 
 // SaveResult saves result.json.
-func (d *Dir) SaveResult(r Result) error { return d.saveJSON(ResultFile, r) }
+func (d *Dir) SaveResult(r Result) error { return saveJSON(d.File(ResultFile), r) }
 
-func (d *Dir) saveJSON(name string, v any) error {
-	data, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		return fmt.Errorf("save %s: %w", name, err)
-	}
-	return d.Save(name, append(data, '\n'))
-}
-
-// Save puts a file into the directory whole: it is either the old one or the new one, whenever the process is killed. Folders are
-// made as needed.
+// Save replaces a file in the directory atomically. It creates folders as needed.
 func (d *Dir) Save(name string, data []byte) error {
 	return d.SaveFunc(name, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -152,16 +140,28 @@ func (d *Dir) Save(name string, data []byte) error {
 	})
 }
 
-// SaveFunc is Save for what is written piece by piece.
+// SaveFunc is Save with the data that write writes.
 func (d *Dir) SaveFunc(name string, write func(io.Writer) error) error {
-	if err := replace(d.File(name), write); err != nil {
-		return fmt.Errorf("save %s: %w", name, err)
+	return SaveFile(d.File(name), write)
+}
+
+// SaveFile replaces a file atomically with the data that write writes. It creates folders as needed.
+func SaveFile(path string, write func(io.Writer) error) error {
+	if err := replace(path, write); err != nil {
+		return fmt.Errorf("save %s: %w", path, err)
 	}
 	return nil
 }
 
-// Begin puts a file into the directory that has its head from the first instant on, and opens it for what is to be added. Each Write adds to
-// what can be read when the process is killed.
+func saveJSON(path string, v any) error {
+	return SaveFile(path, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", " ")
+		return enc.Encode(v)
+	})
+}
+
+// Begin saves a file that has only its head, and opens it for appending.
 func (d *Dir) Begin(name string, head []byte) (*os.File, error) {
 	if err := d.Save(name, head); err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func replace(path string, write func(io.Writer) error) (err error) {
 	return syncFolder(folder)
 }
 
-// syncFolder makes a rename last through a power cut.
+// syncFolder makes a rename durable.
 func syncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

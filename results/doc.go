@@ -1,11 +1,9 @@
-// Package results is what a run leaves behind: the run directory, the run record, and the result.
+// Package results reads and writes run directories, with the run record and the result, and the results of suites, benches and sweeps.
 //
-// A run is saved three times: when it started, when its clients are done and before anything is judged, and when it is judged. Each
-// save is a temporary file, synced, and renamed over the last, so that a kill at any moment leaves a directory that can be read.
-// What grows while clients run, the recording and the fault windows, is there with its first lines from the start and added to ([Dir.Begin]).
-// [Create] makes the directory, [Dir.SaveRun] and [Dir.SaveResult] fill it, [Load] reads it back. The files, their
-// names and their schemas are a contract with other people's scripts; JSON Schemas lie in the folder schema.
+// A run is saved when it starts, when its clients are done and before it is checked, and after the check. Each save writes a temporary
+// file, syncs it and renames it, so that a directory is readable even if the process is killed. The recording and the fault windows grow
+// while clients run ([Dir.Begin]). [Create] creates a directory, [Dir.SaveRun] and [Dir.SaveResult] write to it, [Load] reads it. Users'
+// scripts depend on the files' names and schemas; the folder schema has JSON Schemas.
 //
-// It refuses to put a secret into a file: see [Redact]. It reads no clock: times are passed in. It knows nothing of how a run is
-// made or shown.
+// Passwords are redacted before they are written, see [CommandLine]. The package reads no clock.
 package results

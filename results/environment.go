@@ -11,32 +11,31 @@ import (
 	"strings"
 )
 
-// Environment is where a run took place, as far as it can change a verdict or a latency. What could not be found out is
-// empty. Redis' own version and settings are in the run's nodes.
+// Environment describes the machine and the build of a run. Unknown fields are empty. The run's nodes have Redis' version and settings.
 type Environment struct {
 	Lockbench   string            `json:"lockbench"`              // version of the main module, or "(devel)"
 	Go          string            `json:"go"`                     // go1.26.8
 	Platform    string            `json:"platform"`               // linux/amd64
-	Modules     map[string]string `json:"modules,omitempty"`      // version by path, of what a lock or a measurement rests on
-	GOMAXPROCS  int               `json:"gomaxprocs"`             // goroutines that run at once
+	Modules     map[string]string `json:"modules,omitempty"`      // versions of lock and measurement libraries, by path
+	GOMAXPROCS  int               `json:"gomaxprocs"`             //
 	CPU         string            `json:"cpu,omitempty"`          // model name
-	CPUs        int               `json:"cpus"`                   // that this process may use
-	CPUQuota    float64           `json:"cpu_quota,omitempty"`    // cores that the control group grants; 0 = no limit
-	MemoryLimit int64             `json:"memory_limit,omitempty"` // bytes that the control group grants; 0 = no limit
+	CPUs        int               `json:"cpus"`                   // usable by this process
+	CPUQuota    float64           `json:"cpu_quota,omitempty"`    // cores, from the control group; 0 = no limit
+	MemoryLimit int64             `json:"memory_limit,omitempty"` // bytes, from the control group; 0 = no limit
 	Kernel      string            `json:"kernel,omitempty"`       // release
 	ClockSource string            `json:"clock_source,omitempty"` // tsc, kvm-clock, …
 	Git         string            `json:"git,omitempty"`          // commit of the working directory's checkout
-	Dirty       bool              `json:"dirty,omitempty"`        // which had uncommitted changes
+	Dirty       bool              `json:"dirty,omitempty"`        // the checkout had uncommitted changes
 }
 
-// Machine is what CaptureEnvironment looks at.
+// Machine is the input of CaptureEnvironment.
 type Machine struct {
-	Root  fs.FS            // the file system's root, for /proc and /sys; nil: not looked at
-	Build *debug.BuildInfo // of this binary; nil: not known
-	Dir   string           // working directory, for git; "" = not looked at
+	Root  fs.FS            // file system with /proc and /sys; nil: skip
+	Build *debug.BuildInfo // of this binary; nil: skip
+	Dir   string           // working directory, for git; "": skip
 }
 
-// CaptureEnvironment finds out what it can and never fails: a run on a machine that hides something is still a run.
+// CaptureEnvironment describes the machine as far as it can.
 func CaptureEnvironment(ctx context.Context, m Machine) Environment {
 	e := Environment{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		GOMAXPROCS: runtime.GOMAXPROCS(0), CPUs: runtime.NumCPU()}
@@ -50,7 +49,6 @@ func CaptureEnvironment(ctx context.Context, m Machine) Environment {
 	return e
 }
 
-// build takes the versions of what a lock or a measurement rests on.
 func (e *Environment) build(info *debug.BuildInfo) {
 	if info == nil {
 		return
@@ -100,7 +98,7 @@ func cpuModel(root fs.FS) string {
 	return ""
 }
 
-// controlGroup reads the limits of the process's own group, second version of the interface, or of the root group of the first.
+// controlGroup reads the limits of the process's cgroup (v2) or of the root cgroup (v1).
 func controlGroup(root fs.FS) (cores float64, bytes int64) {
 	group := ""
 	for line := range strings.SplitSeq(read(root, "proc/self/cgroup"), "\n") {
@@ -121,7 +119,7 @@ func controlGroup(root fs.FS) (cores float64, bytes int64) {
 	return ratio(quota, period), size(limit)
 }
 
-// ratio is 0 for "max", for -1, and for what is not a number: no limit is known.
+// ratio returns 0 for "max", -1 and anything else that is no limit.
 func ratio(quota, period string) float64 {
 	q, err1 := strconv.ParseFloat(quota, 64)
 	p, err2 := strconv.ParseFloat(period, 64)
@@ -131,7 +129,7 @@ func ratio(quota, period string) float64 {
 	return q / p
 }
 
-// size is 0 for "max" and for the huge number that the first version of the interface uses for it.
+// size returns 0 for "max" and for the huge number that cgroup v1 uses instead.
 func size(limit string) int64 {
 	n, err := strconv.ParseInt(limit, 10, 64)
 	if err != nil || n >= 1<<60 {
@@ -153,8 +151,7 @@ func firstLine(root fs.FS, name string) string {
 	return strings.TrimSpace(line)
 }
 
-// checkout asks git about the working directory. "go run" leaves no revision in the binary, and who builds a lock in
-// a checkout of his own wants to know which state of it was run.
+// checkout asks git for the commit of the working directory: "go run" puts no revision into the binary.
 func (e *Environment) checkout(ctx context.Context, dir string) {
 	head, err := git(ctx, dir, "rev-parse", "HEAD")
 	if err != nil {

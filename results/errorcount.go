@@ -8,15 +8,14 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// ErrorCount is how often operations of one kind ended in one error.
+// ErrorCount counts one error of one kind of operation.
 type ErrorCount struct {
 	Op    string `json:"op"`
-	Error string `json:"error"` // addresses are left out, so that the same error on two connections is one
+	Error string `json:"error"` // with addresses replaced by ADDR
 	Count int    `json:"count"`
 }
 
-// CountErrors counts the operations that failed or whose outcome is unknown, by what went wrong, the most frequent first. A refusal
-// is no error.
+// CountErrors counts the operations whose outcome is fail or unknown, by error, most frequent first.
 func CountErrors(ops []history.Operation) []ErrorCount {
 	counts := map[ErrorCount]int{}
 	for i := range ops {
@@ -33,7 +32,7 @@ func CountErrors(ops []history.Operation) []ErrorCount {
 	return sortErrors(out)
 }
 
-// AddErrors adds the counts of two runs.
+// AddErrors returns the sum of two counts.
 func AddErrors(all, more []ErrorCount) []ErrorCount {
 	all = slices.Clone(all)
 	for _, e := range more {
@@ -56,5 +55,4 @@ func sortErrors(all []ErrorCount) []ErrorCount {
 
 var address = regexp.MustCompile(`\b(?:\d{1,3}\.){3}\d{1,3}:\d+\b|\[[0-9a-f:]+\]:\d+`)
 
-// withoutAddresses replaces each address and port by one word.
 func withoutAddresses(text string) string { return address.ReplaceAllString(text, "ADDR") }

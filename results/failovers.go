@@ -5,14 +5,14 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Failovers is how often a promoted replica had the lock's key, among the failovers of which that is known.
+// Failovers counts how often a promoted replica had the lock's key, among the failovers where that is known.
 type Failovers struct {
 	Count int        `json:"count"`
 	Had   int        `json:"replica_had_key"`
-	CI95  [2]float64 `json:"ci95"` // of the share of Had, Clopper-Pearson
+	CI95  [2]float64 `json:"ci95"` // Clopper-Pearson interval of Had/Count
 }
 
-// CountFailovers counts those of fault windows. It is nil when there are none.
+// CountFailovers counts the failovers in fault windows; nil if there are none.
 func CountFailovers(windows []history.Window) *Failovers {
 	var f Failovers
 	for _, w := range windows {
@@ -26,7 +26,7 @@ func CountFailovers(windows []history.Window) *Failovers {
 	return f.orNil()
 }
 
-// SumFailovers adds up; nil means none.
+// SumFailovers returns the sum; nil means none.
 func SumFailovers(all ...*Failovers) *Failovers {
 	var sum Failovers
 	for _, f := range all {
@@ -46,5 +46,5 @@ func (f Failovers) orNil() *Failovers {
 	return &f
 }
 
-// Share is the part that had it, 0 to 1.
+// Share returns Had/Count, 0 to 1.
 func (f Failovers) Share() float64 { return float64(f.Had) / float64(f.Count) }

@@ -11,32 +11,32 @@ import (
 	"github.com/lockbench/lockbench/checker"
 )
 
-// ErrGate: an expression is no gate. It is wrapped with what is wrong.
+// ErrGate is wrapped by the errors for an invalid gate.
 var ErrGate = errors.New("not a gate")
 
-// Gate is a limit on one metric, as a scenario's slo or a flag sets it.
+// Gate is a limit on one metric, set by a scenario's slo or a flag.
 type Gate struct {
 	Metric Metric
-	Least  bool    // the value must be at least the limit; otherwise at most
+	Least  bool    // the limit is a minimum, not a maximum
 	Limit  float64 // in the metric's unit
-	Text   string  // as it is shown: "acquire.p99 <= 20ms"
+	Text   string  // for people: "acquire.p99 <= 20ms"
 }
 
-// GateResult is a gate and what was measured.
+// GateResult is a gate and the measured value.
 type GateResult struct {
 	Gate    string         `json:"gate"` // "acquire.p99 <= 20ms"
 	Metric  string         `json:"metric"`
 	Lock    string         `json:"lock,omitempty"`    // of a bench
 	Setting string         `json:"setting,omitempty"` // of a bench: "8 clients"
 	Limit   float64        `json:"limit"`             // in the metric's unit
-	Value   *float64       `json:"value"`             // null: there is no figure
+	Value   *float64       `json:"value"`             // null: not measured
 	Unit    Unit           `json:"unit"`
-	Verdict checker.Result `json:"verdict"` // pass, fail, or inconclusive without a figure
+	Verdict checker.Result `json:"verdict"` // pass, fail, or inconclusive without a value
 	Why     string         `json:"why,omitempty"`
 }
 
-// ParseGate reads "metric<=limit" or "metric>=limit"; < and > mean the same as <= and >=, for no measured value is that exact. A limit of
-// a time has its unit ("20ms"), one of a share may be in percent ("1%").
+// ParseGate parses "metric<=limit" or "metric>=limit"; < and > mean <= and >=. A limit on a time has a unit ("20ms"), one on a share may be
+// in percent ("1%").
 func ParseGate(text string) (Gate, error) {
 	for _, op := range []string{"<=", ">=", "<", ">"} {
 		if name, limit, ok := strings.Cut(text, op); ok {
@@ -46,7 +46,7 @@ func ParseGate(text string) (Gate, error) {
 	return Gate{}, fmt.Errorf("%w: %q: want a metric, <= or >=, and a limit, such as acquire.p99<=20ms", ErrGate, text)
 }
 
-// ParseBound reads "metric=limit", the form of --max and --min.
+// ParseBound parses "metric=limit", the form of --max and --min.
 func ParseBound(text string, least bool) (Gate, error) {
 	name, limit, ok := strings.Cut(text, "=")
 	if !ok {
@@ -71,7 +71,7 @@ func newGate(name, limit string, least bool) (Gate, error) {
 	return Gate{Metric: m, Least: least, Limit: value, Text: m.Name + " " + sign + " " + limit}, nil
 }
 
-// parseLimit reads a limit in the unit of its metric.
+// parseLimit parses a limit in the metric's unit.
 func parseLimit(text string, m Metric) (float64, error) {
 	if m.Unit == Nanoseconds {
 		d, err := time.ParseDuration(text)
@@ -86,14 +86,14 @@ func parseLimit(text string, m Metric) (float64, error) {
 	case err != nil || v < 0 || math.IsNaN(v) || math.IsInf(v, 0):
 		return 0, fmt.Errorf("limit %q: want a number", text)
 	case percent && m.Unit != Share:
-		return 0, fmt.Errorf("limit %q: it is no share, and has no percent", text)
+		return 0, fmt.Errorf("limit %q: the metric is not a share, so the limit cannot be in percent", text)
 	case percent:
 		v /= 100
 	}
 	return v, nil
 }
 
-// Check holds a measured value against the gate. nil: there is no figure, and why says why.
+// Check compares a measured value with the gate. nil means that there is no value because of why.
 func (g Gate) Check(value *float64, why string) GateResult {
 	r := GateResult{Gate: g.Text, Metric: g.Metric.Name, Limit: g.Limit, Value: value, Unit: g.Metric.Unit, Verdict: checker.Pass}
 	switch {
@@ -105,7 +105,7 @@ func (g Gate) Check(value *float64, why string) GateResult {
 	return r
 }
 
-// GatesVerdict is fail when one was missed, inconclusive when one could not be judged, and pass otherwise.
+// GatesVerdict returns fail if a gate failed, otherwise inconclusive if one is inconclusive, otherwise pass.
 func GatesVerdict(all []GateResult) checker.Result {
 	verdict := checker.Pass
 	for _, g := range all {
@@ -119,5 +119,5 @@ func GatesVerdict(all []GateResult) checker.Result {
 	return verdict
 }
 
-// plainCount says how many samples there are and how many are needed.
+// plainCount returns "3 of 100 samples needed".
 func plainCount(have, need int64) string { return fmt.Sprintf("%d of %d samples needed", have, need) }

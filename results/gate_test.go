@@ -26,7 +26,7 @@ func TestParseGate(t *testing.T) {
 		{"p99<20ms", 20e6, false, "acquire.p99 <= 20ms", ""},                       // a percentile alone is that of acquires
 		{"hand-over.trips.p50<=1.5", 1.5, false, "hand-over.trips.p50 <= 1.5", ""}, // round trips have no unit to write
 		{"acquire.p99<=20", 0, false, "", "want a time"},                           // 20 what?
-		{"throughput>=50%", 0, false, "", "it is no share"},                        // percent of what?
+		{"throughput>=50%", 0, false, "", "not a share"},                           // percent of what?
 		{"aquire.p99<=20ms", 0, false, "", `did you mean "acquire.p99"?`},          // a misspelt metric
 		{"zzzzzzzzzz<=20ms", 0, false, "", "known are throughput"},                 // one that is like none
 		{"acquire.p99", 0, false, "", "want a metric, <= or >=, and a limit"},      // no limit at all

@@ -8,8 +8,7 @@ import (
 	"os"
 )
 
-// Load reads a run back, from its directory, from a directory of runs with a latest one, or from a file in it. The result is nil when the
-// run was not checked.
+// Load reads a run; see Open for path. The result is nil if the run was not checked.
 func Load(path string) (*Dir, Run, *Result, error) {
 	d, err := Open(path)
 	if err != nil {
@@ -38,7 +37,7 @@ func (d *Dir) LoadRun() (Run, error) {
 	return r, nil
 }
 
-// LoadResult reads result.json. The error is fs.ErrNotExist when the run was not checked.
+// LoadResult reads result.json. The error is fs.ErrNotExist if the run was not checked.
 func (d *Dir) LoadResult() (*Result, error) {
 	var r Result
 	if err := d.loadJSON(ResultFile, &r); err != nil {
@@ -50,18 +49,35 @@ func (d *Dir) LoadResult() (*Result, error) {
 	return &r, nil
 }
 
-func (d *Dir) loadJSON(name string, v any) error {
-	data, err := os.ReadFile(d.File(name))
+func (d *Dir) loadJSON(name string, v any) error { return loadJSON(d.File(name), v) }
+
+func loadJSON(path string, v any) error {
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("%s: %w", d.File(name), describe(data, err))
+		return fmt.Errorf("%s: %w", path, describe(data, err))
 	}
 	return nil
 }
 
-// describe adds the line to an error of the JSON decoder, which knows only the byte.
+// loadStored reads a file whose schema must be want. Errors that do not come from the file system wrap notStored.
+func loadStored(path string, v any, schema *string, want string, notStored error) error {
+	err := loadJSON(path, v)
+	var io *fs.PathError
+	switch {
+	case errors.As(err, &io):
+		return err
+	case err != nil:
+		return fmt.Errorf("%w: %w", notStored, err)
+	case *schema != want:
+		return fmt.Errorf("%s: %w: its schema is %q, want %s", path, notStored, *schema, want)
+	}
+	return nil
+}
+
+// describe adds line and column to an error of the JSON decoder.
 func describe(data []byte, err error) error {
 	var at int64
 	var syntax *json.SyntaxError

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Redact replaces the password of every URL in a command line, which may hold several separated by commas, so that the line
-// can be stored and shown. A thing that looks like a URL with credentials and does not parse is replaced whole.
+// Redact replaces the passwords of all URLs in a command line, also in comma-separated lists. It replaces a URL that may have credentials
+// and does not parse as a whole.
 func Redact(argv []string) []string {
 	out := make([]string, len(argv))
 	for i, arg := range argv {
@@ -51,7 +51,7 @@ func redactURL(text string) string {
 	return u.String()
 }
 
-// CommandLine writes a command line so that a shell reads it back, passwords redacted.
+// CommandLine returns a command line quoted for a shell, with passwords redacted.
 func CommandLine(argv []string) string {
 	words := Redact(argv)
 	for i, w := range words {

@@ -1,9 +1,39 @@
 package results
 
+import (
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+)
+
+// Replay is the result of running a tape again.
+type Replay struct {
+	Schema    string           `json:"schema"`
+	Tape      string           `json:"tape"`
+	Lock      string           `json:"lock"`
+	Server    string           `json:"server"`
+	Verdict   checker.Result   `json:"verdict"`   // fail: reproduced; inconclusive: the replay diverged, with no violation
+	Identical bool             `json:"identical"` // the trace equals the tape's; never on real servers
+	Property  history.Property `json:"property,omitempty"`
+	Cause     history.Cause    `json:"cause,omitempty"`
+	Placed    []string         `json:"placed,omitempty"` // on real servers: the tape's faults and where they were placed
+	Order     *Order           `json:"order,omitempty"`  // on real servers: how far the last run followed the tape
+	Story     []string         `json:"story,omitempty"`
+	Trace     []string         `json:"trace,omitempty"`
+	Runs      []string         `json:"runs,omitempty"`
+	Notes     []string         `json:"notes,omitempty"`
+}
+
+// Order is how far a run on real servers followed a schedule.
+type Order struct {
+	Passed int    `json:"passed"` // steps that happened in order
+	Steps  int    `json:"steps"`
+	Left   string `json:"left,omitempty"` // where and how the run diverged; "" = it did not
+}
+
 // ReproSchema is the schema name of a reproduction's result.
 const ReproSchema = "lockbench/repro/v1"
 
-// Repro is what became of an attempt to reproduce a named bug.
+// Repro is the result of an attempt to reproduce a named bug.
 type Repro struct {
 	Schema     string   `json:"schema"`
 	Name       string   `json:"name"`
@@ -11,15 +41,15 @@ type Repro struct {
 	Source     string   `json:"source"`
 	Lock       string   `json:"lock"`
 	Scenario   string   `json:"scenario,omitempty"` // "" for a search
-	Tape       string   `json:"tape,omitempty"`     // that was followed in place of the scenario
+	Tape       string   `json:"tape,omitempty"`     // followed instead of the scenario
 	Server     string   `json:"server"`
-	Expected   []string `json:"expected"`         // one of them must be seen
-	Observed   []string `json:"observed"`         // all that was seen, "property/cause"
-	Spared     string   `json:"spared,omitempty"` // the lock that was to survive the same, and did
-	Reproduced bool     `json:"reproduced"`       // the bug was seen, and its twin, if any, survived
+	Expected   []string `json:"expected"`         // one of them must be observed, "property/cause"
+	Observed   []string `json:"observed"`         // "property/cause"
+	Spared     string   `json:"spared,omitempty"` // control lock that survived, as expected
+	Reproduced bool     `json:"reproduced"`       // the bug was observed, and the control lock, if any, survived
 	Attempts   int      `json:"attempts"`         // runs of the lock, or schedules of a search
-	Why        string   `json:"why,omitempty"`    // it was not reproduced
-	Story      []string `json:"story,omitempty"`  // of what was seen
+	Why        string   `json:"why,omitempty"`    // why it was not reproduced
+	Story      []string `json:"story,omitempty"`  // of the violation
 	Runs       []string `json:"runs,omitempty"`   // run directories
 	Seconds    float64  `json:"seconds"`
 	Command    string   `json:"command"`

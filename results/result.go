@@ -11,17 +11,17 @@ import (
 // ResultSchema is the schema name of result.json.
 const ResultSchema = "lockbench/result/v1"
 
-// What stands where latencies would, when a run has none to show.
+// Reasons for Result.NoLatency.
 const (
 	NoLatency = "virtual time: no latency figures"
 	NotRedis  = "miniredis is not Redis: no latency figures"
 )
 
-// Result is result.json: what a run was found to be.
+// Result is result.json: the verdict and the measurements of a run.
 type Result struct {
 	Schema     string               `json:"schema"`
 	Verdict    checker.Result       `json:"verdict"`
-	Reason     string               `json:"reason,omitempty"` // why the lock could hardly work in the run: errors, a rate that was missed
+	Reason     string               `json:"reason,omitempty"` // why the run shows little of the lock: errors, a missed rate
 	Lock       string               `json:"lock"`
 	Scenario   string               `json:"scenario"`
 	Server     string               `json:"server"`
@@ -29,43 +29,43 @@ type Result struct {
 	Properties []checker.Property   `json:"properties"`
 	Operations checker.Operations   `json:"operations"`
 	Damage     *checker.Damage      `json:"damage,omitempty"`
-	Latency    map[string]Operation `json:"latency"`                  // by operation; empty when there are no figures
+	Latency    map[string]Operation `json:"latency"`                  // by operation; empty if not measured
 	NoLatency  string               `json:"latency_absent,omitempty"` // why there are none
 	Load       Throughput           `json:"load"`
-	Wait       *latency.Wait        `json:"wait,omitempty"`      // what the waiting of all acquires was spent on
-	Failovers  *Failovers           `json:"failovers,omitempty"` // what promoted replicas had of the lock
+	Wait       *latency.Wait        `json:"wait,omitempty"`      // what the time of all acquires was spent on
+	Failovers  *Failovers           `json:"failovers,omitempty"` // whether promoted replicas had the lock's key
 	Gates      []GateResult         `json:"gates,omitempty"`     // the scenario's limits, and those of --max and --min
 	Health     Health               `json:"health"`
 	Notes      []string             `json:"notes,omitempty"` // warnings that must be shown
 	Rerun      string               `json:"rerun"`
 }
 
-// Throughput is what was asked of the lock and what was done.
+// Throughput is the offered and the achieved load.
 type Throughput struct {
 	Clients  int           `json:"clients"`
-	Open     bool          `json:"open"`     // rounds began by a plan, not when the last one ended
-	Offered  float64       `json:"offered"`  // rounds per second by that plan; 0 in a closed loop
-	Achieved float64       `json:"achieved"` // rounds per second that were finished
-	Duration time.Duration `json:"duration"` // nanoseconds under load that were measured
+	Open     bool          `json:"open"`     // open loop: rounds start by plan, not when the previous one ends
+	Offered  float64       `json:"offered"`  // planned rounds per second; 0 in a closed loop
+	Achieved float64       `json:"achieved"` // finished rounds per second
+	Duration time.Duration `json:"duration"` // nanoseconds measured
 	WarmUp   time.Duration `json:"warmup"`   // nanoseconds before, not measured
-	Excluded int64         `json:"excluded"` // rounds of the warm-up
+	Excluded int64         `json:"excluded"` // rounds during the warm-up
 }
 
-// Health is how well the harness itself did its part. A run whose harness was not well is inconclusive at best.
+// Health reports problems of the harness itself. A run with such problems is inconclusive at best.
 type Health struct {
-	LateStarts  int64         `json:"late_starts"`        // rounds that began more than a millisecond late, of Starts
+	LateStarts  int64         `json:"late_starts"`        // rounds that started more than a millisecond late, of Starts
 	Starts      int64         `json:"starts"`             // rounds that had an intended start
-	MaxLag      time.Duration `json:"max_lag"`            // nanoseconds, the latest of them
-	Dropped     int64         `json:"histogram_dropped"`  // samples that did not fit the histograms
-	NotSearched int           `json:"not_searched"`       // windows of the history that the second opinion left out
-	GCMax       time.Duration `json:"gc_max"`             // longest stop of the collector, nanoseconds
-	Unconfirmed int           `json:"faults_unconfirmed"` // faults that were not seen to take
-	MaxStall    time.Duration `json:"max_stall"`          // longest that the machine kept the harness, or a request outside any fault, waiting; nanoseconds
-	Stalled     bool          `json:"stalled"`            // MaxStall is more than a tenth of the lease: a fault that nobody placed
+	MaxLag      time.Duration `json:"max_lag"`            // longest lateness, nanoseconds
+	Dropped     int64         `json:"histogram_dropped"`  // samples outside the histograms' range
+	NotSearched int           `json:"not_searched"`       // windows of the history that the linearizability check skipped
+	GCMax       time.Duration `json:"gc_max"`             // longest pause of the garbage collector, nanoseconds
+	Unconfirmed int           `json:"faults_unconfirmed"` // faults that were not confirmed
+	MaxStall    time.Duration `json:"max_stall"`          // longest stall of the harness, or of a request outside any fault; nanoseconds
+	Stalled     bool          `json:"stalled"`            // MaxStall is more than a tenth of the lease: an unplanned fault
 }
 
-// Operation is the latency of one operation. Response and Service hold every sample; the two others the same samples, split by
-// whether the operation met a fault window, and are absent when the run had none.
+// Operation is the latency of one operation. Response and Service have every sample; Outside and Inside split them by whether the operation
+// overlapped a fault window, and are absent if the run had none.
 type Operation struct {
 	Response Spread `json:"response"` // from the intended start
 	Service  Spread `json:"service"`  // from the call
@@ -79,7 +79,7 @@ type Split struct {
 	Service  Spread `json:"service"`
 }
 
-// Spread is a distribution in figures, nanoseconds. Without samples all are 0.
+// Spread is a distribution in nanoseconds. Without samples all fields are 0.
 type Spread struct {
 	P50   int64 `json:"p50"`
 	P90   int64 `json:"p90"`
@@ -89,8 +89,7 @@ type Spread struct {
 	Count int64 `json:"count"`
 }
 
-// NewResult makes the result of a verdict. What describes the run (lock, scenario, server, seed, rerun) is copied from the run record;
-// latencies, load and health are the caller's to add, see SetLatency.
+// NewResult returns the result of a run with a verdict. The caller adds latencies (see SetLatency), load and health.
 func NewResult(run Run, v checker.Verdict) Result {
 	r := Result{
 		Schema: ResultSchema, Verdict: v.Verdict,
@@ -106,7 +105,7 @@ func NewResult(run Run, v checker.Verdict) Result {
 	return r
 }
 
-// sound replaces what JSON cannot hold. A rate over no opportunity is 0, and its interval is everything: nothing is known.
+// sound replaces numbers that JSON lacks. The rate over no opportunities becomes 0, with the interval from 0 to 1.
 func sound(in []checker.Property) []checker.Property {
 	out := make([]checker.Property, len(in))
 	for i, p := range in {
@@ -123,7 +122,7 @@ func sound(in []checker.Property) []checker.Property {
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// SetLatency fills in the figures of a set and counts what did not fit. nil takes all figures away, and why says why.
+// SetLatency sets the latencies and the number of dropped samples. A nil set removes them, because of why.
 func (r *Result) SetLatency(set *latency.Set, why string) {
 	r.Latency, r.NoLatency = map[string]Operation{}, why
 	if set == nil {

@@ -11,18 +11,18 @@ import (
 // RunSchema is the schema name of run.json.
 const RunSchema = "lockbench/run/v1"
 
-// Phase is how far a run got.
+// Phase is the progress of a run.
 type Phase string
 
-// The phases, in order. What each promises: started, that run.json is there, the first of all files; driven, that history,
-// faults and latencies are complete; checked, that result.json is there.
+// The phases, in order. Started: run.json, the first file, exists. Driven: history, faults and latencies are complete. Checked: result.json
+// exists.
 const (
 	Started Phase = "started"
 	Driven  Phase = "driven"
 	Checked Phase = "checked"
 )
 
-// Run is run.json: what was run, where, and how far it got.
+// Run is run.json: what was run, where, and its progress.
 type Run struct {
 	Schema      string        `json:"schema"`
 	ID          string        `json:"id"`
@@ -32,20 +32,19 @@ type Run struct {
 	Lock        string        `json:"lock"`
 	Scenario    string        `json:"scenario"`
 	Server      string        `json:"server"`           // process, docker, url, sim, miniredis
-	Chosen      string        `json:"chosen,omitempty"` // why that server, when it was picked by itself
-	Nodes       []Node        `json:"nodes,omitempty"`  // version and persistence settings of each
+	Chosen      string        `json:"chosen,omitempty"` // why lockbench chose that server; "" = the user did
+	Nodes       []Node        `json:"nodes,omitempty"`
 	Environment Environment   `json:"environment"`
 	Phase       Phase         `json:"phase"`
 	Start       time.Time     `json:"start"`       // UTC
 	Duration    time.Duration `json:"duration"`    // nanoseconds from Start to the end of the last phase reached
-	Interrupted bool          `json:"interrupted"` // somebody stopped it before its end
-	// Store is what the guarded store held before and after, by key; none until the clients are done. The history cannot tell what a
-	// write of unknown outcome came to.
+	Interrupted bool          `json:"interrupted"` // it was stopped before its end
+	// Store is what the guarded store held before and after, by key; none until the clients are done. It shows the effect of a write with an
+	// unknown outcome.
 	Store   map[string]checker.StoreEnds `json:"store,omitempty"`
-	Failure string                       `json:"failure,omitempty"` // why it got no further, when that was an error
+	Failure string                       `json:"failure,omitempty"` // error that ended it
 }
 
-// validate refuses what could not be told from a good record later.
 func (r Run) validate() error {
 	switch {
 	case r.Schema != RunSchema:
@@ -56,4 +55,13 @@ func (r Run) validate() error {
 		return errors.New("lock or scenario is missing")
 	}
 	return nil
+}
+
+// Node describes one Redis server of a run.
+type Node struct {
+	Name    string            `json:"name"`
+	Version string            `json:"version"`          // redis_version
+	Config  map[string]string `json:"config,omitempty"` // save, appendonly, appendfsync, maxmemory, maxmemory-policy
+	Image   string            `json:"image,omitempty"`  // with its digest
+	PID     int               `json:"pid,omitempty"`
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/lockbench/lockbench/checker"
 )
 
-// Sensitivity is how many of the planted bugs that a scenario is to show were caught: a planted bug is, when one of its cells
-// showed all that is expected of it.
+// Sensitivity is how many planted bugs were caught. A bug is caught if one of its cells showed all expected breaks.
 type Sensitivity struct {
 	Planted int           `json:"planted"`
 	Caught  int           `json:"caught"`
 	Missed  []string      `json:"missed"`
-	Median  time.Duration `json:"median"` // nanoseconds that a cell took which caught one; 0: none did
+	Median  time.Duration `json:"median"` // nanoseconds, of the cells that caught a bug; 0: none
 }
 
 func sensitivity(cells []Cell) Sensitivity {
@@ -39,7 +38,7 @@ func sensitivity(cells []Cell) Sensitivity {
 	return s
 }
 
-// median is the middle value, the lower one of two; 0 of none.
+// median returns the lower median; 0 of none.
 func median(values []time.Duration) time.Duration {
 	if len(values) == 0 {
 		return 0

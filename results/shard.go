@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// ErrShards: parts do not make a whole.
+// ErrShards is returned for shards that do not add up to one suite.
 var ErrShards = errors.New("not the shards of one whole")
 
-// Shard is one of Count equal parts of a plan: every Count-th piece of it, beginning with number Index. Both count from 1. The split
-// depends on nothing else, so that machines that know nothing of each other run each piece once.
+// Shard is one of Count equal parts of a plan: every Count-th item, starting with number Index, both from 1. Machines can run their shards
+// without coordination.
 type Shard struct {
 	Index int    `json:"index"`
 	Count int    `json:"count"`
-	Of    int    `json:"of,omitempty"`   // pieces in the whole plan
-	Plan  string `json:"plan,omitempty"` // digest of the whole plan: shards of different plans are not joined
+	Of    int    `json:"of,omitempty"`   // items in the whole plan
+	Plan  string `json:"plan,omitempty"` // digest of the whole plan
 }
 
-// ParseShard reads "3/8", the third of eight.
+// ParseShard parses "3/8", the third of eight.
 func ParseShard(text string) (Shard, error) {
 	index, count, ok := strings.Cut(text, "/")
 	i, err1 := strconv.Atoi(index)
@@ -32,17 +32,17 @@ func ParseShard(text string) (Shard, error) {
 	return Shard{Index: i, Count: n}, nil
 }
 
-// String returns the form that ParseShard reads.
+// String returns "3/8".
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 
-// Has reports whether the shard has piece number i of the plan, counted from 0.
+// Has reports whether the shard has item i of the plan, from 0.
 func (s Shard) Has(i int) bool { return i%s.Count == s.Index-1 }
 
-// Size is how many of the plan's pieces the shard has.
+// Size returns how many items the shard has.
 func (s Shard) Size() int { return (s.Of - s.Index + s.Count) / s.Count }
 
-// MergeSuites joins the shards of a suite to the whole, in whatever order they come, and judges it anew. The error is ErrShards when one is
-// missing, comes twice, or is of another plan, server or seed.
+// MergeSuites joins the shards of a suite, given in any order, and sets its verdict. The error is ErrShards if a shard is missing, is given
+// twice, or is of another plan, server or seed.
 func MergeSuites(parts []Suite) (Suite, error) {
 	shards := make([]*Shard, len(parts))
 	for i, p := range parts {
@@ -60,7 +60,7 @@ func MergeSuites(parts []Suite) (Suite, error) {
 	return joined(parts), nil
 }
 
-// joined puts the cells of all shards, which are sorted, into the order of the plan.
+// joined restores the plan's order of the cells of sorted shards.
 func joined(parts []Suite) Suite {
 	first := parts[0]
 	out := Suite{Server: first.Server, Seed: first.Seed, Start: first.Start, Environment: first.Environment,
@@ -89,7 +89,7 @@ func joined(parts []Suite) Suite {
 	return out
 }
 
-// whole checks that the shards are one plan's, and each of it once.
+// whole checks that the shards are of one plan and that each is there once.
 func whole(shards []*Shard) error {
 	if len(shards) == 0 {
 		return fmt.Errorf("%w: there are none", ErrShards)
@@ -98,7 +98,7 @@ func whole(shards []*Shard) error {
 	for _, s := range shards {
 		switch {
 		case s == nil || shards[0] == nil:
-			return fmt.Errorf("%w: one was made without --shard, and is a whole already", ErrShards)
+			return fmt.Errorf("%w: one ran without --shard and is a whole suite", ErrShards)
 		case s.Count != shards[0].Count || s.Of != shards[0].Of || s.Plan != shards[0].Plan:
 			return fmt.Errorf("%w: %v and %v are of different plans; all must come from the same command and the same version", ErrShards, shards[0], s)
 		case seen[s.Index]:

@@ -14,7 +14,7 @@ import (
 // SuiteSchema is the schema name of "suite -o json".
 const SuiteSchema = "lockbench/suite/v1"
 
-// Suite is what every variant was found to be in every scenario.
+// Suite is the result of every lock in every scenario.
 type Suite struct {
 	Schema      string         `json:"schema"`
 	Verdict     checker.Result `json:"verdict"`
@@ -23,36 +23,36 @@ type Suite struct {
 	Duration    time.Duration  `json:"duration"` // nanoseconds
 	Cells       []Cell         `json:"cells"`
 	Sensitivity Sensitivity    `json:"sensitivity"`
-	Agreement   *Agreement     `json:"agreement,omitempty"`   // with a stored suite, when there was one to compare with
+	Agreement   *Agreement     `json:"agreement,omitempty"`   // with a stored suite, if any
 	Notes       []string       `json:"notes,omitempty"`       // warnings that must be shown
 	Start       time.Time      `json:"start,omitzero"`        // UTC
-	Missing     int            `json:"missing,omitempty"`     // cells that were to be run and were not: the suite was interrupted
-	Shard       *Shard         `json:"shard,omitempty"`       // the part of the plan that was run; nil: the whole
-	Environment *Environment   `json:"environment,omitempty"` // where it was run
+	Missing     int            `json:"missing,omitempty"`     // planned cells that were not run because the suite was interrupted
+	Shard       *Shard         `json:"shard,omitempty"`       // nil: the whole plan
+	Environment *Environment   `json:"environment,omitempty"` //
 	Rerun       string         `json:"rerun"`
-	Baseline    string         `json:"baseline,omitempty"` // the stored suite that this one was compared with
-	Changes     []Change       `json:"changes,omitempty"`  // against it
+	Baseline    string         `json:"baseline,omitempty"` // path of the stored suite that it was compared with
+	Changes     []Change       `json:"changes,omitempty"`  // since Baseline
 }
 
-// Cell is one variant in one scenario. Its verdict is pass when the observation is as expected, whether that is a lock that
-// holds or one that breaks; fail when it differs; n/a when the scenario does not apply.
+// Cell is one lock in one scenario. Its verdict is pass if the lock held or broke as expected, fail if it did not, and n/a if the scenario
+// does not apply.
 type Cell struct {
 	Lock     string         `json:"lock"`
 	Scenario string         `json:"scenario"`
-	Expected string         `json:"expected"` // "safe", or property/cause pairs; those in parentheses may be missing
-	Observed string         `json:"observed"` // "safe", pairs, "n/a", or NothingObserved when no verdict came about
+	Expected string         `json:"expected"` // "safe", or property/cause pairs; those in parentheses are optional
+	Observed string         `json:"observed"` // "safe", pairs, "n/a", or NothingObserved
 	Verdict  checker.Result `json:"verdict"`
-	Why      string         `json:"why,omitempty"`     // of what differs, is inconclusive, or does not apply
+	Why      string         `json:"why,omitempty"`     // reason for a verdict other than pass
 	Planted  bool           `json:"planted,omitempty"` // the variant is a planted bug
 	Run      string         `json:"run,omitempty"`     // run directory
 	Rerun    string         `json:"rerun,omitempty"`   // the command that runs this cell alone
 	Duration time.Duration  `json:"duration"`          // nanoseconds that the cell took
-	// Properties is what each property was found to be in the run.
+	// Properties has the run's verdict on each property.
 	Properties map[history.Property]checker.Result `json:"properties,omitempty"`
 }
 
-// NewCell compares what a run showed with what was expected of it. What differs while the machine itself stalled a client is
-// inconclusive: it cannot be told from the lock's doing.
+// NewCell compares a run with what was expected. A difference in a run during which the host stalled is inconclusive: the stall may have
+// caused it.
 func NewCell(r Result, want impls.Expectation) Cell {
 	c := Cell{Lock: r.Lock, Scenario: r.Scenario, Expected: want.String(), Verdict: checker.Pass, Properties: byProperty(r), Rerun: r.Rerun}
 	seen := Observed(r)
@@ -70,12 +70,12 @@ func NewCell(r Result, want impls.Expectation) Cell {
 	}
 	if c.Verdict == checker.Fail && r.Health.Stalled {
 		c.Verdict = checker.Inconclusive
-		c.Why = fmt.Sprintf("the machine stalled for %v, which is a fault that nobody placed; %s", r.Health.MaxStall.Round(time.Millisecond), c.Why)
+		c.Why = fmt.Sprintf("unplanned stall of the host for %v; %s", r.Health.MaxStall.Round(time.Millisecond), c.Why)
 	}
 	return c
 }
 
-// PlantedCell compares what a run of a planted bug showed with what it must show. What it breaks besides is no matter: it is a bug.
+// PlantedCell compares a run of a planted bug with what it must show. Other violations are allowed.
 func PlantedCell(r Result, want impls.Expectation) Cell {
 	c := Cell{Lock: r.Lock, Scenario: r.Scenario, Expected: want.String(), Observed: breaksText(Observed(r)), Verdict: checker.Pass,
 		Properties: byProperty(r), Rerun: r.Rerun}
@@ -97,27 +97,27 @@ func byProperty(r Result) map[history.Property]checker.Result {
 	return out
 }
 
-// Shows reports whether a result has every break that is expected.
+// Shows reports whether a result has every expected break.
 func Shows(r Result, want impls.Expectation) bool {
 	seen := Observed(r)
 	return !slices.ContainsFunc(want.Breaks, func(b impls.Break) bool { return !slices.ContainsFunc(seen, b.Covers) })
 }
 
-// NACell is the cell of a scenario that does not apply and was not run.
+// NACell returns the cell of a scenario that does not apply and was not run.
 func NACell(lock, scenario, why string) Cell {
 	return Cell{Lock: lock, Scenario: scenario, Expected: "n/a: " + why, Observed: "n/a", Verdict: checker.NotApplicable, Why: why}
 }
 
-// NothingObserved is the Observed of a cell whose run came to no verdict.
+// NothingObserved is Cell.Observed of a run that has no verdict.
 const NothingObserved = "nothing"
 
-// ErrorCell is the cell of a run that came to no verdict.
+// ErrorCell returns the cell of a run that ended with an error.
 func ErrorCell(lock, scenario string, want impls.Expectation, err error) Cell {
 	return Cell{Lock: lock, Scenario: scenario, Expected: want.String(), Observed: NothingObserved, Verdict: checker.Inconclusive, Why: err.Error()}
 }
 
-// Observed lists the breaks that a run showed, in the order of the properties. The second opinion is not a break of its
-// own where the exact sweep found the same thing: linearizability counts only beside a mutual exclusion that did not fail.
+// Observed returns the breaks that a run showed, in the order of the properties. Linearizability counts only if mutual exclusion did not
+// fail: otherwise both are the same break.
 func Observed(r Result) []impls.Break {
 	var out []impls.Break
 	for _, p := range r.Properties {
@@ -135,7 +135,7 @@ func failed(r Result, name history.Property) bool {
 	return slices.ContainsFunc(r.Properties, func(p checker.Property) bool { return p.Name == name && p.Verdict == checker.Fail })
 }
 
-// sortedCauses returns a failed property's causes by name; one that names none has an unknown one.
+// sortedCauses returns the causes sorted by name; CauseUnknown if there are none.
 func sortedCauses(causes map[history.Cause]int) []history.Cause {
 	var out []history.Cause
 	for cause := range causes {
@@ -170,7 +170,7 @@ func without(all, some []impls.Break) []impls.Break {
 
 func breaksText(breaks []impls.Break) string { return impls.Expectation{Breaks: breaks}.String() }
 
-// Judge fills in the verdict and the sensitivity of a suite from its cells. A suite that was interrupted is no pass.
+// Judge sets the verdict and the sensitivity of a suite from its cells. An interrupted suite never passes.
 func (s *Suite) Judge() {
 	s.Schema, s.Verdict, s.Sensitivity = SuiteSchema, checker.Pass, sensitivity(s.Cells)
 	if s.Cells == nil {

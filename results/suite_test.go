@@ -60,9 +60,9 @@ func TestNewCell(t *testing.T) {
 			"linearizability/unknown", "not expected: linearizability/unknown"},
 		{"a failure without a cause", showing(checker.Fail, "progress"), impls.Safe(), checker.Fail, "progress/unknown", "not expected: progress/unknown"},
 		{"a machine that stalls is no finding", stalled(showing(checker.Fail, ex)), impls.Safe(), checker.Inconclusive, ex,
-			"the machine stalled for 120ms, which is a fault that nobody placed; not expected: " + ex},
+			"unplanned stall of the host for 120ms; not expected: " + ex},
 		{"a machine that stalls misses moments", stalled(showing(checker.Pass)), impls.Breaks(me), checker.Inconclusive, "safe",
-			"the machine stalled for 120ms, which is a fault that nobody placed; not seen: " + me},
+			"unplanned stall of the host for 120ms; not seen: " + me},
 		{"as expected, though the machine stalled", stalled(showing(checker.Fail, me)), impls.Breaks(me), checker.Pass, me, ""},
 		{"does not apply", showing(checker.Pass), impls.NotApplicable("no lease"), checker.NotApplicable, "safe", "no lease"},
 	}

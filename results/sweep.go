@@ -10,7 +10,7 @@ import (
 // SweepSchema is the schema name of a sweep's result.
 const SweepSchema = "lockbench/sweep/v1"
 
-// Sweep is how often a lock broke by the size of a fault.
+// Sweep is how often a lock broke, by the size of a fault.
 type Sweep struct {
 	Schema    string         `json:"schema"`
 	Verdict   checker.Result `json:"verdict"` // of all points together
@@ -20,16 +20,16 @@ type Sweep struct {
 	Seed      uint64         `json:"seed"` // of every point's first run
 	Parameter string         `json:"parameter"`
 	Points    []SweepPoint   `json:"points"`
-	Asked     int            `json:"points_asked"` // more than there are when the sweep was ended early
+	Asked     int            `json:"points_asked"` // more than Points if the sweep ended early
 	Notes     []string       `json:"notes,omitempty"`
 	Rerun     string         `json:"rerun"`
 }
 
-// SweepPoint is one size.
+// SweepPoint is one size of the fault.
 type SweepPoint struct {
 	Size       string             `json:"size"`                // "0.2 lease", "300ms"
-	Lasted     int64              `json:"size_ns"`             // the same in nanoseconds
-	Verdict    checker.Result     `json:"verdict"`             // of the point's runs together
+	Lasted     int64              `json:"size_ns"`             // Size in nanoseconds
+	Verdict    checker.Result     `json:"verdict"`             // of all runs
 	Runs       int                `json:"runs"`                // in the simulator each is several schedules
 	Violated   int                `json:"runs_violated"`       // runs that broke any property
 	Properties []checker.Property `json:"properties"`          // mutual-exclusion, exclusive-use, store-integrity
@@ -43,37 +43,30 @@ func SweptProperties() []history.Property {
 	return []history.Property{history.MutualExclusion, history.ExclusiveUse, history.StoreIntegrity}
 }
 
-// NewSweepPoint makes a point of the sum of its runs' verdicts.
+// NewSweepPoint returns a point from the sum of its runs' verdicts.
 func NewSweepPoint(size string, ns int64, sum *checker.Verdict) SweepPoint {
 	p := SweepPoint{Size: size, Lasted: ns, Verdict: sum.Verdict, Properties: []checker.Property{}, Notes: sum.Notes}
 	for _, name := range SweptProperties() {
 		i := slices.IndexFunc(sum.Properties, func(p checker.Property) bool { return p.Name == name })
 		if i >= 0 {
 			one := sum.Properties[i]
-			one.First = nil // its story is in the run directory
+			one.First = nil // the run directory has its story
 			p.Properties = append(p.Properties, one)
 		}
 	}
 	return p
 }
 
-// Judge sets the verdict of the sweep, that of its worst point, and gathers what its points warn of.
+// Judge sets the verdict of the sweep, WorstSafety of its points, and collects their notes.
 func (s *Sweep) Judge() {
-	s.Verdict = checker.Inconclusive
+	var all []checker.Result
 	for _, p := range s.Points {
+		all = append(all, p.Verdict)
 		for _, n := range p.Notes {
 			if !slices.Contains(s.Notes, n) {
 				s.Notes = append(s.Notes, n)
 			}
 		}
 	}
-	for _, p := range s.Points {
-		switch {
-		case p.Verdict == checker.Fail:
-			s.Verdict = checker.Fail
-			return
-		case p.Verdict == checker.Pass:
-			s.Verdict = checker.Pass
-		}
-	}
+	s.Verdict = WorstSafety(all)
 }

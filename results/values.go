@@ -2,13 +2,13 @@ package results
 
 import "strings"
 
-// Measured is a metric's value in one run, and how many samples it is of.
+// Measured is a metric's value in one run, with the number of samples.
 type Measured struct {
 	Value   *float64 // in the metric's unit; nil: too few samples
 	Samples int64
 }
 
-// Values returns the metrics of a run by name. Where a run measured none (in the simulator), there are only those that need no clock.
+// Values returns the metrics of a run by name. A run in the simulator has only those that need no clock.
 func (r Result) Values() map[string]Measured {
 	out := map[string]Measured{}
 	set := func(name string, v float64, n int64) { out[name] = Measured{&v, n} }
@@ -57,7 +57,7 @@ func spreadValues(out map[string]Measured, name string, s Spread) {
 	}
 }
 
-// CheckGates holds the run's figures against limits.
+// CheckGates checks the run's metrics against gates.
 func (r Result) CheckGates(gates []Gate) (out []GateResult) {
 	values := r.Values()
 	for _, g := range gates {
@@ -67,7 +67,7 @@ func (r Result) CheckGates(gates []Gate) (out []GateResult) {
 	return out
 }
 
-// noFigure says why a metric has no value.
+// noFigure returns why a metric has no value.
 func noFigure(m Measured, of Metric, absent string) string {
 	switch {
 	case absent != "" && strings.Contains(string(of.Unit), "ns"):

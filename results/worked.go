@@ -11,22 +11,22 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Shares beyond which a run shows nothing of the lock, because the lock could hardly work in it.
+// Limits beyond which a run shows nothing of the lock.
 const (
-	MostErrors  = 0.10 // of the acquires, that may end in an error
-	LeastOfRate = 0.90 // of the offered rate, that must be achieved
+	MostErrors  = 0.10 // largest share of acquires that end in an error
+	LeastOfRate = 0.90 // least share of the offered rate that is achieved
 )
 
-// AcquireErrors counts the acquires of a run and those that ended in an error. An acquire whose own wait was over, or was cancelled, ended in none.
+// AcquireErrors counts the acquires of a run and those that ended in an error. An acquire that timed out or was cancelled is not an error.
 //
-// Acquires that meet a confirmed fault of their client are left out, and all that end after a confirmed fault of a server began, for the server
-// may not be what it was: such a scenario means them to fail, and what the run shows is said by its properties.
+// It omits acquires that overlap a confirmed fault of their client or end after a confirmed fault of a server began: the scenario intends
+// their errors.
 type AcquireErrors struct {
 	Acquires int
 	Failed   map[string]int // by the text of the error
 }
 
-// CountAcquireErrors counts the errors in operations beside fault windows.
+// CountAcquireErrors counts the errors of acquires.
 func CountAcquireErrors(ops []history.Operation, windows []history.Window) AcquireErrors {
 	e := AcquireErrors{Failed: map[string]int{}}
 	for i := range ops {
@@ -44,24 +44,23 @@ func CountAcquireErrors(ops []history.Operation, windows []history.Window) Acqui
 	return e
 }
 
-// ownWait tells the texts of the context's errors.
+// ownWait reports whether text is an error of the acquire's context.
 func ownWait(text string) bool {
 	return strings.Contains(text, "context deadline exceeded") || strings.Contains(text, "context canceled")
 }
 
-// Add adds up the errors of two runs.
+// Add returns the sum of two counts.
 func (e AcquireErrors) Add(other AcquireErrors) AcquireErrors {
-	out := AcquireErrors{Acquires: e.Acquires + other.Acquires, Failed: maps.Clone(other.Failed)}
-	for text, n := range e.Failed {
-		if out.Failed == nil {
-			out.Failed = map[string]int{}
+	out := AcquireErrors{Acquires: e.Acquires + other.Acquires, Failed: map[string]int{}}
+	for _, failed := range []map[string]int{e.Failed, other.Failed} {
+		for text, n := range failed {
+			out.Failed[text] += n
 		}
-		out.Failed[text] += n
 	}
 	return out
 }
 
-// Reason says why a run shows nothing: "39 of 40 acquires failed: OOM command not allowed … (39)". "" while few failed.
+// Reason returns why a run shows nothing: "39 of 40 acquires failed: OOM command not allowed … (30 times)"; "" if few failed.
 func (e AcquireErrors) Reason() string {
 	failed, texts := 0, slices.Sorted(maps.Keys(e.Failed))
 	for _, n := range e.Failed {
@@ -78,16 +77,16 @@ func (e AcquireErrors) Reason() string {
 	return text
 }
 
-// RateReason says that a run without faults did not meet the rate that was asked for. "" when it did, or none was asked for.
+// RateReason reports that a run without faults missed its offered rate; "" if it did not, or if none was offered.
 func (t Throughput) RateReason(windows []history.Window) string {
 	faulty := slices.ContainsFunc(windows, func(w history.Window) bool { return w.Confirmed })
 	if !t.Open || faulty || t.Achieved >= LeastOfRate*t.Offered {
 		return ""
 	}
-	return fmt.Sprintf("%.4g of the %.4g rounds a second that were offered were done", t.Achieved, t.Offered)
+	return fmt.Sprintf("%.4g of the %.4g offered rounds per second were achieved", t.Achieved, t.Offered)
 }
 
-// Doubt sets why the run shows nothing: a pass becomes inconclusive, a violation stays one. The first reason stays.
+// Doubt turns a pass into inconclusive because of reason, unless it is empty. The first reason is kept.
 func (r *Result) Doubt(reason string) {
 	if reason == "" {
 		return

@@ -65,7 +65,7 @@ func TestOpenReadsAMapForEachLine(t *testing.T) {
 	}
 }
 
-// TestShapes reads the shapes that a history comes in. Each must give the acquire of process 3, and its fence where it has one.
+// TestShapes reads the shapes that a history comes in. Each must return the acquire of process 3, with its fence if it has one.
 func TestShapes(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  string
@@ -101,7 +101,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestBadTextIsNamedByLineAndColumn: what is wrong is said with its place, and with what was expected.
+// TestBadTextIsNamedByLineAndColumn: errors have a position and say what was expected.
 func TestBadTextIsNamedByLineAndColumn(t *testing.T) {
 	const invoke = `{:process 3 :type :invoke :f :acquire :time 5}` + "\n"
 	for name, c := range map[string]struct {
@@ -143,7 +143,7 @@ func TestBadTextIsNamedByLineAndColumn(t *testing.T) {
 	}
 }
 
-// TestHostileTextIsRefusedEarly: an endless operation, and one that nests without end, cost no more than the bounds.
+// TestHostileTextIsRefusedEarly: endless or endlessly nested operations cost no more than the limits.
 func TestHostileTextIsRefusedEarly(t *testing.T) {
 	for name, text := range map[string]io.Reader{
 		"endless string": io.MultiReader(strings.NewReader(`{:error "`), endless('x')),

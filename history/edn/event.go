@@ -6,20 +6,20 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// event is one line of a Jepsen history: that an operation was invoked, or how it ended.
+// event is one line of a Jepsen history: the invocation or the completion of an operation.
 type event struct {
 	pos     position
 	typ     string // invoke, ok, fail, info
 	op      history.Op
 	process string
-	key     string // "" when the history has one lock
+	key     string // "" if the history has one lock
 	time    int64
-	timed   bool
+	timed   bool // time is set
 	fence   uint64
 	err     string
 }
 
-// event reads a form as an event. It answers false for what the nemesis did.
+// event reads a form as an event; false for an operation of the nemesis.
 func (p *parser) event(f *form) (e event, ok bool, err error) {
 	if f.kind != kindMap {
 		return e, false, p.fail(f.pos, "expected an operation such as {:type :invoke, :f :acquire, :process 0}, found %s", f.kind)
@@ -80,7 +80,7 @@ func (p *parser) readTime(f *form, e *event) error {
 	return nil
 }
 
-// readValue takes the key and the fence out of the value, where it holds such.
+// readValue reads the key and the fence, if the value has them.
 func (e *event) readValue(f *form) {
 	v, ok := f.field("value")
 	if !ok {
@@ -99,7 +99,7 @@ func (e *event) readValue(f *form) {
 	}
 }
 
-// at is the place of a field's value, or of the map when it has no such field.
+// at returns the position of a field's value, or of the map if it has no such field.
 func (f *form) at(name string) position {
 	if v, ok := f.field(name); ok {
 		return v.pos
@@ -107,7 +107,7 @@ func (f *form) at(name string) position {
 	return f.pos
 }
 
-// words returns a form as text, for names and messages.
+// words returns a form as text.
 func (f *form) words() string {
 	if f.kind != kindList && f.kind != kindMap {
 		return f.text
@@ -119,7 +119,7 @@ func (f *form) words() string {
 	return strings.Join(parts, " ")
 }
 
-// describe says what was found.
+// describe returns what was found, for messages.
 func describe(f form, known bool) string {
 	switch {
 	case !known:

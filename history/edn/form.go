@@ -1,6 +1,6 @@
 package edn
 
-// kind is the sort of an EDN form.
+// kind is the kind of an EDN form.
 type kind uint8
 
 const (
@@ -20,7 +20,7 @@ var kindNames = [...]string{"nil", "a boolean", "an integer", "a number", "a str
 
 func (k kind) String() string { return kindNames[k] }
 
-// form is one EDN value with the place at which it begins.
+// form is one EDN value and its position.
 type form struct {
 	kind  kind
 	text  string // of strings, characters, keywords, symbols, booleans and numbers that are not integers
@@ -30,7 +30,7 @@ type form struct {
 	pos   position
 }
 
-// position is a place in the text; both count from 1, columns in bytes.
+// position is a position in the text; both count from 1, columns in bytes.
 type position struct{ line, col int }
 
 // field returns the value of a keyword in a map.

@@ -11,10 +11,10 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Bounds that keep a hostile text from taking the machine's memory: the size of one operation, and how deep it nests.
+// Limits that bound the memory for hostile input.
 const (
-	maxForm  = 1 << 20 // bytes
-	maxDepth = 64
+	maxForm  = 1 << 20 // bytes of one operation
+	maxDepth = 64      // nesting
 )
 
 // parser reads forms from a text.
@@ -23,19 +23,19 @@ type parser struct {
 	file  string
 	pos   position // of the next byte
 	depth int
-	size  int // bytes of the form that is being read
+	size  int // bytes read of the current operation
 }
 
 func newParser(r io.Reader, file string) *parser {
 	return &parser{in: bufio.NewReaderSize(r, 64<<10), file: file, pos: position{1, 1}}
 }
 
-// fail makes the error for a place.
+// fail returns a syntax error at a position.
 func (p *parser) fail(at position, format string, args ...any) error {
 	return &history.SyntaxError{File: p.file, Line: at.line, Col: at.col, Msg: fmt.Sprintf(format, args...)}
 }
 
-// next takes a byte. The error is io.EOF, a *history.SyntaxError for a form that is too large, or the reader's.
+// next reads a byte. The error is io.EOF, a *history.SyntaxError for an operation that is too large, or the reader's.
 func (p *parser) next() (byte, error) {
 	c, err := p.in.ReadByte()
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *parser) next() (byte, error) {
 	return c, nil
 }
 
-// peek looks at the next byte.
+// peek returns the next byte without reading it.
 func (p *parser) peek() (byte, error) {
 	b, err := p.in.Peek(1)
 	if err != nil {
@@ -61,7 +61,7 @@ func (p *parser) peek() (byte, error) {
 	return b[0], nil
 }
 
-// skip passes over white space, commas, comments and discarded forms, and gives the byte that comes next.
+// skip skips white space, commas, comments and discarded forms, and returns the next byte without reading it.
 func (p *parser) skip() (byte, error) {
 	for {
 		c, err := p.peek()
@@ -101,11 +101,11 @@ func (p *parser) discards() bool {
 	return len(b) == 2 && b[1] == '_'
 }
 
-// discard passes over #_ and the form after it.
+// discard skips #_ and the form after it.
 func (p *parser) discard() error {
 	at := p.pos
-	_, _ = p.next() // both were seen
-	_, _ = p.next()
+	_, _ = p.next() // #
+	_, _ = p.next() // _
 	_, err := p.form()
 	if errors.Is(err, io.EOF) {
 		return p.fail(at, "expected a form after #_, found the end")
@@ -113,7 +113,7 @@ func (p *parser) discard() error {
 	return err
 }
 
-// form reads one form. io.EOF means that there is none.
+// form reads one form; io.EOF if there is none.
 func (p *parser) form() (form, error) {
 	c, err := p.skip()
 	if err != nil {
@@ -182,7 +182,7 @@ func (p *parser) list(k kind, end byte) (form, error) {
 // text reads a string.
 func (p *parser) text() (form, error) {
 	var b strings.Builder
-	_, _ = p.next() // the quote, which was seen
+	_, _ = p.next() // the quote
 	for {
 		c, err := p.next()
 		switch {
@@ -200,7 +200,7 @@ func (p *parser) text() (form, error) {
 	}
 }
 
-// unescape returns what a letter stands for behind a backslash. Code points (\u0041) keep their digits: no name depends on them.
+// unescape returns the meaning of a letter after a backslash. It leaves code points (\u0041) as their digits.
 func unescape(c byte) byte {
 	switch c {
 	case 'n':
@@ -214,7 +214,7 @@ func unescape(c byte) byte {
 }
 
 func (p *parser) char() (form, error) {
-	_, _ = p.next() // the backslash, which was seen
+	_, _ = p.next() // the backslash
 	c, err := p.next()
 	if err != nil {
 		return form{}, err
@@ -223,9 +223,9 @@ func (p *parser) char() (form, error) {
 	return form{kind: kindChar, text: string(c) + rest}, err
 }
 
-// tagged reads what begins with #: a set, a tag and its form, or a symbolic value such as ##NaN.
+// tagged reads a form that begins with #: a set, a tag and its form, or a symbolic value such as ##NaN.
 func (p *parser) tagged() (form, error) {
-	_, _ = p.next() // the #, which was seen
+	_, _ = p.next() // the #
 	c, err := p.peek()
 	if err != nil {
 		return form{}, err
@@ -304,7 +304,7 @@ func (p *parser) number(at position, w string) (form, error) {
 	return form{}, p.fail(at, "expected a number of 64 bits, found %q", cut(w))
 }
 
-// cut keeps a message short.
+// cut truncates s for a message.
 func cut(s string) string {
 	const most = 40
 	if len(s) <= most {

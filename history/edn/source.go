@@ -13,33 +13,33 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Options say what a Jepsen history does not: which lock it is about. The zero value is a mutex without a lease.
+// Options describe the lock of a Jepsen history. The zero value is a mutex without a lease.
 type Options struct {
-	Lock    string        // name of the lock, for people; "" means "jepsen"
+	Lock    string        // name for people; "" means "jepsen"
 	Kind    history.Kind  // "" means history.Mutex
 	Lease   time.Duration // 0 = never expires
 	Permits int           // of a semaphore; 0 means 1
-	Key     string        // of operations that name none; "" means "lock"
+	Key     string        // key of operations that name none; "" means "lock"
 }
 
-// Source yields the operations of a Jepsen history, each when it is complete. It is used by one goroutine at a time.
+// Source returns the operations of a Jepsen history in the order of their completion. It is used by one goroutine at a time.
 type Source struct {
 	parse   *parser
 	closer  io.Closer
 	opt     Options
 	vector  bool             // the text is one vector of operations
-	began   bool             // its first form was looked for
-	pending map[string]event // by process, what was invoked and has not ended
+	began   bool             // vector is set
+	pending map[string]event // open invocations by process
 	timed   bool             // the history has times
 	last    int64            // the latest time
-	events  int64            // how many were read
-	ops     uint64
+	events  int64            // number of events read
+	ops     uint64           // number of operations returned
 	skipped int
-	rest    []history.Operation // after the end: what never ended
-	err     error               // what Next answers for good
+	rest    []history.Operation // after the end: operations that never completed
+	err     error               // sticky result of Next
 }
 
-// NewSource reads a Jepsen history. An unknown kind in the options is an error.
+// NewSource reads a Jepsen history. It returns an error for an unknown kind or negative options.
 func NewSource(r io.Reader, opt Options) (history.Header, *Source, error) {
 	return newSource(r, "", opt)
 }
@@ -74,10 +74,10 @@ func newSource(r io.Reader, file string, opt Options) (history.Header, *Source, 
 	return h, &Source{parse: newParser(r, file), opt: opt, pending: map[string]event{}}, nil
 }
 
-// Skipped counts the operations of the nemesis that were passed over so far.
+// Skipped returns how many operations of the nemesis were skipped so far.
 func (s *Source) Skipped() int { return s.skipped }
 
-// Close closes the file that Open opened.
+// Close closes the file if Open opened it.
 func (s *Source) Close() error {
 	if s.closer == nil {
 		return nil
@@ -85,8 +85,8 @@ func (s *Source) Close() error {
 	return s.closer.Close()
 }
 
-// Next returns the next operation that is complete, and io.EOF after the last. Operations that never ended come last, as
-// unknown. An error other than io.EOF is a *history.SyntaxError or of the reader, and is answered for good.
+// Next reads the next completed operation into op; io.EOF after the last. Operations that never completed come last, with the outcome
+// unknown. Other errors are a *history.SyntaxError or come from the reader. Errors are sticky.
 func (s *Source) Next(op *history.Operation) error {
 	for s.err == nil {
 		f, err := s.form()
@@ -110,7 +110,7 @@ func (s *Source) Next(op *history.Operation) error {
 	return s.err
 }
 
-// form reads the next operation, within the vector if the text is one.
+// form reads the next map, within the vector if the text is one.
 func (s *Source) form() (form, error) {
 	s.parse.size = 0
 	if !s.began {
@@ -120,7 +120,7 @@ func (s *Source) form() (form, error) {
 			return form{}, err
 		}
 		if s.vector = c == '['; s.vector {
-			_, _ = s.parse.next() // it was seen
+			_, _ = s.parse.next() // [
 		}
 	}
 	if s.vector {
@@ -129,7 +129,7 @@ func (s *Source) form() (form, error) {
 	return s.parse.form()
 }
 
-// element reads the next item of the vector. After its end nothing may follow.
+// element reads the next item of the vector. Text after the vector is an error.
 func (s *Source) element() (form, error) {
 	c, err := s.parse.skip()
 	if errors.Is(err, io.EOF) {
@@ -148,7 +148,7 @@ func (s *Source) element() (form, error) {
 	return form{}, err
 }
 
-// take reads a form as an event, and gives the operation that it completes.
+// take reads a form as an event, and reports whether it completed an operation.
 func (s *Source) take(f *form, op *history.Operation) (done bool, err error) {
 	e, ok, err := s.parse.event(f)
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *Source) take(f *form, op *history.Operation) (done bool, err error) {
 	return true, nil
 }
 
-// setTime returns an event of a history without times the time of its place: a microsecond for each.
+// setTime validates an event's time. In a history without times, it sets one microsecond per event.
 func (s *Source) setTime(e *event) error {
 	if s.events == 0 {
 		s.timed = e.timed
@@ -199,7 +199,7 @@ func (s *Source) setTime(e *event) error {
 	return nil
 }
 
-// operation joins an invocation and what ended it.
+// operation joins an invocation and its completion.
 func (s *Source) operation(begun, end *event) history.Operation {
 	s.ops++
 	op := history.Operation{
@@ -217,7 +217,7 @@ func (s *Source) operation(begun, end *event) history.Operation {
 	return op
 }
 
-// failed is the outcome of what definitely had no effect.
+// failed returns the outcome of a :fail.
 func failed(e *event) history.Outcome {
 	text := strings.ToLower(strings.ReplaceAll(e.err, "-", " "))
 	if e.op == history.Release && (strings.Contains(text, "not held") || strings.Contains(text, "not lock owner") || strings.Contains(text, "not owner")) {
@@ -226,7 +226,7 @@ func failed(e *event) history.Outcome {
 	return history.Fail
 }
 
-// unfinished returns what never ended, by the time of its invocation.
+// unfinished returns the operations that never completed, ordered by invocation.
 func (s *Source) unfinished() []history.Operation {
 	var open []event
 	for _, e := range s.pending {

@@ -1,6 +1,5 @@
-// Package schema holds the JSON Schemas of the three JSON Lines files that make up a record, for people who write them with
-// programs of their own and have them checked, or read them. Each schema describes one line. It validates nothing:
-// package history reads the files, and says of a bad line where and why.
+// Package schema has the JSON Schemas of the three JSON Lines files of a record, for programs that write or read such files. Each schema
+// describes one line. The package history validates the files and reports the position of an error.
 package schema
 
 import _ "embed"

@@ -1,8 +1,7 @@
-// Package synth makes histories of any length, for benchmarks and tests: a lock on one key that is handed from client to client, with
-// or without refusals, legal or with a violation now and then.
+// Package synth generates histories of any length, for benchmarks and tests: one lock that clients hold in turn, with or without refusals,
+// legal or with periodic violations.
 //
-// It runs no lock and no client. Every operation follows from the configuration, so the same one gives the same history,
-// and a history of ten million operations needs no memory.
+// It runs no lock. A history depends on the configuration alone, and is generated as it is read, in constant memory.
 package synth
 
 import (
@@ -12,11 +11,11 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Config says what a history is like.
+// Config describes a history.
 type Config struct {
-	Ops      int  // operations; rounds are not cut short, so there may be a few more
+	Ops      int  // number of operations; the last round is completed, so there may be a few more
 	Clients  int  // at least 2; 0 means 64
-	Refusals bool // while one client holds, others are refused; else they wait in a queue, each in one long acquire
+	Refusals bool // while one client holds, others are refused; otherwise they queue, each in one long acquire
 	Illegal  bool // in every 500th round, from the 50th on, the next client is granted the lock before the release
 }
 
@@ -24,27 +23,27 @@ type Config struct {
 const (
 	lease    = 10_000_000_000
 	round    = 10_000 // from one grant to the next
-	grant    = 300    // an acquire that need not wait
+	grant    = 300    // an acquire that does not wait
 	held     = 8_000  // from the grant to the call of the release
 	release  = 200
 	refused  = 150  // a refusal
-	early    = 3000 // how long before the release an illegal grant is
-	busy     = 6    // refusals in a round
+	early    = 3000 // from an illegal grant to the release
+	busy     = 6    // refusals per round
 	badRound = 500
 	firstBad = 50
 )
 
-// Source is a history that is made as it is read. It satisfies the checker's Source.
+// Source generates a history as it is read. It satisfies the checker's Source.
 type Source struct {
 	config  Config
 	names   []string
 	made    int
 	rounds  int
-	pending []history.Operation // of the present round, by return
+	pending []history.Operation // the current round, ordered by return
 	next    int
 }
 
-// New makes a source.
+// New returns a source.
 func New(c Config) *Source {
 	if c.Clients == 0 {
 		c.Clients = 64
@@ -69,7 +68,7 @@ func (s *Source) Violations() int {
 	return 1 + (s.rounds-1-firstBad)/badRound
 }
 
-// Next makes the next operation, and answers io.EOF after the last.
+// Next generates the next operation; io.EOF after the last.
 func (s *Source) Next(op *history.Operation) error {
 	if s.next == len(s.pending) {
 		if s.made >= s.config.Ops {
@@ -84,7 +83,7 @@ func (s *Source) Next(op *history.Operation) error {
 	return nil
 }
 
-// makeRound makes one hold and what happens meanwhile.
+// makeRound generates one hold and the refusals during it.
 func (s *Source) makeRound() {
 	s.pending, s.next = s.pending[:0], 0
 	at := int64(s.rounds) * round

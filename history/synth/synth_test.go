@@ -8,7 +8,7 @@ import (
 	"github.com/lockbench/lockbench/history/synth"
 )
 
-// TestHistoriesAreWhatTheyAreSaidToBe lets the checker find exactly the violations that were put in.
+// TestHistoriesAreWhatTheyAreSaidToBe: the checker finds exactly the generated violations.
 func TestHistoriesAreWhatTheyAreSaidToBe(t *testing.T) {
 	for _, c := range []synth.Config{
 		{Ops: 20_000}, {Ops: 20_000, Refusals: true}, {Ops: 20_000, Illegal: true}, {Ops: 20_000, Refusals: true, Illegal: true},
