@@ -19,8 +19,7 @@ import (
 )
 
 // held is a provider whose servers stay up from one turn to the next, so that all locks meet the same ones. It counts the bytes of their
-// connections. Between turns it deletes what was left, except on somebody's own Redis, where each turn has a prefix of its own and
-// deletes its own keys.
+// connections. Between turns it deletes what was left; on somebody's own Redis, where each turn has a prefix of its own, by name.
 type held struct {
 	servers.Provider
 	bytes *atomic.Int64
@@ -47,10 +46,15 @@ func hold(p servers.Provider) *held { return &held{Provider: p, bytes: &atomic.I
 func (h *held) Start(ctx context.Context, spec servers.Spec) (servers.Deployment, error) {
 	own := h.Name() != "url"
 	if own {
-		spec.Prefix = ""
+		spec.Prefix, spec.Derives = "", nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !own { // each turn is a guest of its own
+		if err := h.down(); err != nil {
+			return nil, err
+		}
+	}
 	if i := slices.IndexFunc(h.up, func(k *kept) bool { return k.spec == spec }); i >= 0 {
 		return h.use(h.up[i]), nil
 	}
@@ -89,6 +93,11 @@ func (h *held) current() *kept {
 func (h *held) end() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.down()
+}
+
+// down is end, with mu held.
+func (h *held) down() error {
 	var errs []error
 	for _, k := range h.up {
 		for _, c := range k.admin {
@@ -106,7 +115,7 @@ func (k *kept) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
 	defer cancel()
 	if !k.own {
-		return nil // the run has deleted its own keys
+		return k.Deployment.Close()
 	}
 	var errs []error
 	for _, c := range k.admin {

@@ -33,6 +33,7 @@ type Config struct {
 	Poll        time.Duration // between tries of waiters that poll; 0: ten milliseconds
 	Crash       bool          // also measure how soon the lock is granted after its holder crashed
 	Greedy      bool          // a client that released may ask again at once
+	Slow        float64       // share by which every lock but the reference is made slower, to see who notices; 0: none
 	Scenario    string
 	Faults      []faults.Spec // of every turn; with one, clients ask again at once
 	Topology    impls.Topology
@@ -178,6 +179,9 @@ func (b *bench) take(ctx context.Context, t Turn, length time.Duration) Taken {
 	if v.Name == Bare {
 		v = BareVariant(NewTurnstile())
 	}
+	if b.Slow > 0 && v.Name != b.reference {
+		v = Slowed(v, b.Slow)
+	}
 	s := Slice{Setting: t.Setting}
 	e, err := b.experiment(v, t, length)
 	if err != nil {
@@ -312,6 +316,9 @@ func (b *bench) result() results.Bench {
 	out.Cells = Aggregate(b.taken, names, b.reference, settings, b.Repetitions)
 	if b.stopped {
 		out.Notes = append(out.Notes, fmt.Sprintf("stopped after %d of %d turns", b.turn, b.of))
+	}
+	if b.Slow > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("every hold was made %.3g %% longer on purpose", 100*b.Slow))
 	}
 	if b.Repetitions < LeastForInterval {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d repetitions: no intervals and no comparison; %d are needed", b.Repetitions, LeastForInterval))

@@ -23,7 +23,7 @@ type field struct {
 func (e Experiment) deploy(ctx context.Context) (*field, error) {
 	spec := servers.Spec{
 		Topology: e.topology(), Nodes: e.Scenario.Nodes, Persistence: e.Scenario.Persistence,
-		Prefix: e.Prefix, MaxMemory: e.Scenario.MaxMemory, ClockFaults: e.has(func(k faults.Kind) bool { return k.Clock }), Name: "lock",
+		Prefix: e.Prefix, Derives: e.Variant.Derives, MaxMemory: e.Scenario.MaxMemory, ClockFaults: e.has(func(k faults.Kind) bool { return k.Clock }), Name: "lock",
 	}
 	if spec.Topology != impls.Independent {
 		spec.Nodes = 0

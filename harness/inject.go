@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -91,8 +92,11 @@ func (d *drive) reach(client int, m history.Moment) {
 
 // lockKeys lists what the lock keeps on a node: what bears the run's prefix and is not the guarded store's.
 func (d *drive) lockKeys(ctx context.Context, node int) ([]string, error) {
-	keys, err := d.field.keys(ctx, node, d.prefix)
-	return slices.DeleteFunc(keys, func(k string) bool { return strings.Contains(k, workloads.StorePrefix(d.prefix)) }), err
+	keys, err := d.field.lock.Keys(ctx, node, d.prefix)
+	if err != nil {
+		return nil, fmt.Errorf("list the run's keys on node %d: %w", node+1, err)
+	}
+	return slices.DeleteFunc(keys, func(k string) bool { return strings.Contains(k, workloads.StorePrefix(d.prefix)) }), nil
 }
 
 // windows collects the measured windows of a run's faults. It may be used from several goroutines.

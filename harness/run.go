@@ -55,7 +55,7 @@ func (e Experiment) run(ctx context.Context, keep *keeper) (out *Outcome, err er
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, e.clearAway(ctx, f), f.close()) }()
+	defer func() { err = errors.Join(err, f.close()) }()
 	if keep.run.Nodes, err = f.describe(ctx); err != nil {
 		return nil, fmt.Errorf("ask the servers who they are: %w", err)
 	}

@@ -14,9 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -333,74 +330,4 @@ func TestRefusedBeforeAnythingStarts(t *testing.T) {
 			t.Errorf("%s: a run directory was made", name)
 		}
 	}
-}
-
-// On somebody's Redis a run touches nothing but keys under a prefix of its own, and leaves none of those: what the owner had, a key that
-// happens to bear the lock's name included, stays as it was.
-func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
-	owner, err := provider(t, "process").Start(t.Context(), servers.Spec{Topology: impls.Standalone})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer owner.Close()
-	c := redis.NewClient(&redis.Options{Addr: owner.Addr(0)})
-	defer c.Close()
-	for _, key := range []string{"job", "{job}:queue", "store:job", "lockbench:other:job", "{lockbench:other:job}:fence"} {
-		if err := c.Set(t.Context(), key, "the owner's "+key, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	before := contents(t, c)
-	url, err := servers.NewURL(servers.Access{}, "redis://"+owner.Addr(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, scenario := range []string{"kill-server", "eviction"} {
-		if _, err := Run(t.Context(), experiment(t, "fenced", scenario, url, Goroutines)); !errors.Is(err, servers.ErrRefused) {
-			t.Errorf("%s on somebody's Redis: %v, want refused", scenario, err)
-		}
-	}
-	t.Run("runs", func(t *testing.T) {
-		for _, row := range []struct{ lock, scenario string }{
-			{"fenced", "steady"},         // a second key, with a derived name
-			{"fair", "steady"},           // several
-			{"rw-lease", "steady"},       // several
-			{"setnx", "crash-holder"},    // its holder dies and leaves a key that never expires
-			{"fenced", "key-deleted"},    // a fault that deletes keys by their names
-			{"redisson", "steady"},       // a hash
-			{"rueidislock", "contended"}, // names that a library derives
-		} {
-			t.Run(row.lock+" "+row.scenario, func(t *testing.T) {
-				t.Parallel()
-				out, err := Run(t.Context(), experiment(t, row.lock, row.scenario, url, Goroutines))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if row.scenario == "steady" && out.Result.Verdict == checker.Fail {
-					t.Error("verdict fail: the owner's key was in the way")
-				}
-			})
-		}
-	})
-	if diff := cmp.Diff(before, contents(t, c)); diff != "" {
-		t.Errorf("what its owner has has changed:\n%s", diff)
-	}
-}
-
-// contents is everything that a server holds: every key with its dump and its time to live.
-func contents(t *testing.T, c *redis.Client) map[string]string {
-	t.Helper()
-	keys, err := c.Keys(t.Context(), "*").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]string{}
-	for _, key := range keys {
-		dump, err := c.Dump(t.Context(), key).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[key] = dump + c.PTTL(t.Context(), key).Val().String()
-	}
-	return all
 }

@@ -22,8 +22,16 @@ type Variant struct {
 	Expect map[string]Expectation
 	// Planted is set for mutants, which are never offered as locks to adopt.
 	Planted *Planted
+	// Derives knows the keys that the variant's scripts make and do not name; nil: every request names all its keys.
+	Derives Deriver
 	// New makes one client's handle.
 	New func(Env) (Lock, error)
+}
+
+// Deriver knows which keys a lock's scripts make besides those that it names when it calls them. Its type must be comparable.
+type Deriver interface {
+	// Derived returns them for a call of a script with these keys and arguments.
+	Derived(keys, args []string) []string
 }
 
 // Source says where a variant comes from.

@@ -137,6 +137,15 @@ func (f *fleet) FlushScripts(ctx context.Context, i int) error {
 	return flushScripts(ctx, n.dial)
 }
 
+// Keys lists the keys of a node that lie under a prefix.
+func (f *fleet) Keys(ctx context.Context, i int, prefix string) ([]string, error) {
+	n, err := f.byRole(i)
+	if err != nil {
+		return nil, err
+	}
+	return scanKeys(ctx, n.dial, prefix)
+}
+
 // DeleteKeys deletes keys behind everybody's back. Keys that are not there are no error.
 func (f *fleet) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 	n, err := f.byRole(i)
@@ -161,22 +170,4 @@ func (f *fleet) Close() error {
 func flushScripts(ctx context.Context, dial dialer) error {
 	_, err := do(ctx, dial, "SCRIPT", "FLUSH")
 	return err
-}
-
-// deleteKeys deletes one key per command, because the keys of a cluster's node need not share a slot.
-func deleteKeys(ctx context.Context, dial dialer, keys []string) error {
-	if len(keys) == 0 {
-		return nil
-	}
-	a, err := newAdmin(ctx, dial)
-	if err != nil {
-		return err
-	}
-	defer a.Close()
-	for _, key := range keys {
-		if err := a.Del(ctx, key).Err(); err != nil {
-			return fmt.Errorf("DEL %q: %w", key, err)
-		}
-	}
-	return nil
 }

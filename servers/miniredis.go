@@ -95,6 +95,11 @@ func (d *minis) Info(context.Context) ([]NodeInfo, error) {
 // FlushScripts makes the node forget its scripts.
 func (d *minis) FlushScripts(ctx context.Context, i int) error { return flushScripts(ctx, to(d, i)) }
 
+// Keys lists the keys of a node that lie under a prefix.
+func (d *minis) Keys(ctx context.Context, i int, prefix string) ([]string, error) {
+	return scanKeys(ctx, to(d, i), prefix)
+}
+
 // DeleteKeys deletes keys behind everybody's back.
 func (d *minis) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 	return deleteKeys(ctx, to(d, i), keys)

@@ -36,7 +36,8 @@ type Spec struct {
 	MaxMemory   int64             // bytes with allkeys-lru eviction; 0 means unlimited
 	ClockFaults bool              // the server's clock must be settable (SetClock, DriftClock)
 	Name        string            // for directories and container names; letters, digits, hyphens; "" means redis
-	Prefix      string            // of the run's keys: on somebody's Redis, DeleteKeys deletes no others
+	Prefix      string            // of the run's keys: on somebody's Redis, no others are deleted
+	Derives     impls.Deriver     // of the lock whose scripts make keys that they do not name; nil: they make none
 }
 
 // NodeInfo describes one node, for the run record.
@@ -78,9 +79,11 @@ type Deployment interface {
 	DriftClock(ctx context.Context, node int, rate float64) error       // from its present offset on, the server's clock runs at rate (0.01 to 100; 1 = true)
 	FlushScripts(ctx context.Context, node int) error                   // SCRIPT FLUSH
 	DeleteKeys(ctx context.Context, node int, keys ...string) error     // DEL, by an operator
+	// Keys lists the keys under a prefix. On somebody's Redis it looks only at those that requests over connections of Dial have named.
+	Keys(ctx context.Context, node int, prefix string) ([]string, error)
 	// EvictKeys makes the server run out of memory under a policy that may evict any key, until each of the keys was evicted. It tells how
 	// many of them were: more than once, a key that was written again; fewer, one that went for another reason. Then the server's settings
 	// are what they were, and nothing is left of what filled it.
 	EvictKeys(ctx context.Context, node int, keys ...string) (evicted int, err error)
-	Close() error // everything that was started is gone when it returns
+	Close() error // everything that was started is gone when it returns; on somebody's Redis, the run's keys
 }

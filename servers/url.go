@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -82,6 +84,9 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 		return nil, err
 	}
 	d := &guest{refuser: u.refuser(), spec: spec, targets: u.targets}
+	for range u.targets {
+		d.named = append(d.named, &named{prefix: spec.Prefix, derives: spec.Derives, keys: map[string]struct{}{}})
+	}
 	if err := d.needless(spec); err != nil {
 		return nil, err
 	}
@@ -99,6 +104,7 @@ type guest struct {
 	refuser
 	spec    Spec
 	targets []target
+	named   []*named // by node
 }
 
 // Topology is what was asked for.
@@ -115,12 +121,25 @@ func (d *guest) Addr(i int) string {
 	return d.targets[i].addr
 }
 
-// Dial connects, over TLS for rediss, logs in and selects the database.
+// Dial connects, over TLS for rediss, logs in and selects the database. What is sent over the connection tells which keys to delete in the end.
 func (d *guest) Dial(ctx context.Context, i int) (net.Conn, error) {
 	if i < 0 || i >= len(d.targets) {
 		return nil, fmt.Errorf("node %d: there are %d, from 0", i, len(d.targets))
 	}
-	return d.targets[i].dial(ctx)
+	c, err := d.targets[i].dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &noting{Conn: c, named: d.named[i]}, nil
+}
+
+// Keys lists those of the keys that were named which the server has. It does not look at others.
+func (d *guest) Keys(ctx context.Context, i int, prefix string) ([]string, error) {
+	if i < 0 || i >= len(d.targets) {
+		return nil, fmt.Errorf("node %d: there are %d, from 0", i, len(d.targets))
+	}
+	keys := slices.DeleteFunc(d.named[i].all(), func(key string) bool { return !impls.Under(prefix, key) })
+	return present(ctx, d.targets[i].dial, keys)
 }
 
 // Info reads what INFO tells; CONFIG is not asked here.
@@ -154,8 +173,20 @@ func (d *guest) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 	return deleteKeys(ctx, to(d, i), keys)
 }
 
-// Close leaves the servers alone.
-func (*guest) Close() error { return nil }
+// closeTime bounds the deletion of the run's keys.
+const closeTime = 30 * time.Second
+
+// Close deletes the run's keys, by their names, and leaves the servers alone. It needs no context: a cancelled run must be cleared away too.
+func (d *guest) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	for i, t := range d.targets {
+		if err := deleteKeys(ctx, t.dial, d.named[i].all()); err != nil {
+			return fmt.Errorf("%s: keys that begin with %s are left: %w", t, d.spec.Prefix, err)
+		}
+	}
+	return nil
+}
 
 // target is one server of somebody's. The login is a function because fmt cannot print what a function returns: fmt does not
 // ask the String method of a field that it may not call.

@@ -35,7 +35,7 @@ type benchFlags struct {
 	crash, greedy, details      bool
 	max, min                    []string
 	baseline, store, out        string
-	threshold                   float64
+	threshold, slow             float64
 	allowEnvDiff                bool
 	seed                        uint64
 }
@@ -92,6 +92,7 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s.StringVar(&f.baseline, "baseline", "", "a stored bench to compare with: exit 2 when a lock became slower")
 	s.StringVar(&f.store, "store", "", "a file to write the bench to, for a later --baseline")
 	s.Float64Var(&f.threshold, "threshold", bench.DefaultThreshold, "least relative change that counts as slower")
+	s.Float64Var(&f.slow, "slow", 0, "make every lock take this share longer, such as 0.2, to see that --baseline notices")
 	s.BoolVar(&f.allowEnvDiff, "allow-env-diff", false, "compare with a baseline of another machine")
 	s.Uint64Var(&f.seed, "seed", 0, "of the order and of all choices; without it one is drawn and shown")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where the bench's directory is made")
@@ -173,7 +174,7 @@ func (f benchFlags) config() (c bench.Config, err error) {
 	}
 	c.Reference, c.Clients, c.Keys, c.Holds = f.reference, f.clients, f.keys, f.holds
 	c.Duration, c.WarmUp, c.Repetitions, c.Lease, c.Poll = f.duration, f.warmup, f.reps, f.lease, f.poll
-	c.Crash, c.Greedy, c.Seed = f.crash, f.greedy, f.seed
+	c.Crash, c.Greedy, c.Slow, c.Seed = f.crash, f.greedy, f.slow, f.seed
 	return c, nil
 }
 
@@ -208,6 +209,8 @@ func (f benchFlags) positive() error {
 		return bad("lease", f.lease)
 	case f.rate < 0:
 		return bad("rate", f.rate)
+	case !(f.slow >= 0 && f.slow <= 10):
+		return fmt.Errorf("%w: --slow %v: want a share such as 0.2", errUsage, f.slow)
 	case !(f.threshold > 0 && f.threshold < 10):
 		return fmt.Errorf("%w: --threshold %v: want a share such as 0.1", errUsage, f.threshold)
 	}

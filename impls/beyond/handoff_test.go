@@ -2,6 +2,7 @@ package beyond
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -79,5 +80,28 @@ func TestACancelledWaitHandsOn(t *testing.T) {
 		a.Leaves(t, "holder", nil)
 		redistest.WantErr(t, "next waiter", (<-second).err, nil)
 		c.Leaves(t, "next waiter", nil)
+	})
+}
+
+// A waiter that dies after its asking never names the list that a release then pushes to: who asked tells which list that will be.
+func TestAListIsKnownFromTheAsking(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		how, client := handoff(), s.Client(t).Env(t, "a", lease).Redis()
+		n := how.names("job")
+		call := func(script *impls.Script, token string, waits string) []string {
+			args := []string{token, "1000", n.channel, waits}
+			if err := script.Run(t.Context(), client, n.keys, args[0], args[1], args[2], args[3]).Err(); err != nil {
+				t.Fatal(err)
+			}
+			return waiterLists{}.Derived(n.keys, args)
+		}
+		if lists := call(how.take[write], "holder", "0"); len(lists) != 0 {
+			t.Errorf("who does not wait has lists %q", lists)
+		}
+		lists := call(how.take[write], "waiter", "1")
+		call(how.end[write], "holder", "0")
+		if left := slices.DeleteFunc(s.Mini.Keys(), func(k string) bool { return slices.Contains(n.keys, k) }); !slices.Equal(left, lists) {
+			t.Errorf("the release made %q, the asking told %q", left, lists)
+		}
 	})
 }

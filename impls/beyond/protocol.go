@@ -58,6 +58,17 @@ func (p protocol) names(key string) names {
 	return n
 }
 
+// waiterLists are the lists on which waiters block: the script that releases pushes to that of the first waiter, whose token it alone knows.
+type waiterLists struct{}
+
+// Derived returns the list of the waiter that asks.
+func (waiterLists) Derived(_, args []string) []string {
+	if len(args) < 4 || args[3] != "1" {
+		return nil
+	}
+	return []string{args[2] + args[0]}
+}
+
 // channel is where the waiter with a token listens.
 func (l *lock) channel(token string) string {
 	if l.how.turns {

@@ -80,7 +80,7 @@ func handoffVariant() impls.Variant {
 			{Text: "A dead waiter at the head holds the others up for a lease at the most.", Holds: true, Command: command("handoff", "crash-waiter")},
 			{Text: "A waiter that gives up leaves no place behind, and no lock that was granted to it meanwhile.", Holds: true, Command: command("handoff", "cancel-acquire")},
 		},
-		Expect: handoffExpectations().Map(), New: p.open,
+		Expect: handoffExpectations().Map(), Derives: waiterLists{}, New: p.open,
 	}
 }
 

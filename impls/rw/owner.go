@@ -45,6 +45,17 @@ func ownerRelease() byMode {
 	return byMode{impls.NewScript("owner_read_release.lua", ownerReadReleaseSource), impls.NewScript("owner_write_release.lua", ownerWriteReleaseSource)}
 }
 
+// ownerKeys are the names that the scripts make up.
+type ownerKeys struct{}
+
+// Derived returns them for any of the scripts.
+func (ownerKeys) Derived(keys, _ []string) (all []string) {
+	for _, key := range keys {
+		all = append(all, key+":read", key+":write")
+	}
+	return all
+}
+
 // newOwner refuses a cluster on which the keys that the scripts make up lie elsewhere than the key they are given.
 func newOwner(name string, acquire byMode) func(impls.Env) (impls.Lock, error) {
 	release := ownerRelease()

@@ -97,3 +97,16 @@ func counted(args []string, at int) []string {
 	}
 	return args[at+1 : at+1+n]
 }
+
+// ScriptCall returns the keys and the other arguments of an EVAL or EVALSHA; nothing when it says wrongly how many keys it has.
+func (r Request) ScriptCall() (keys, args []string) {
+	const first = 3
+	n, err := strconv.Atoi(string(r.Arg(first - 1)))
+	if err != nil || n < 0 || n > r.Len()-first {
+		return nil, nil
+	}
+	for i := first; i < r.Len(); i++ {
+		args = append(args, string(r.Arg(i)))
+	}
+	return args[:n:n], args[n:]
+}

@@ -41,3 +41,22 @@ func TestKeys(t *testing.T) {
 		}
 	}
 }
+
+func TestScriptCall(t *testing.T) {
+	for _, row := range []struct{ request, keys, args string }{
+		{"EVAL source 2 a b c", "a b", "c"},
+		{"EVALSHA digest 0 a", "", "a"},
+		{"EVALSHA digest 1 a", "a", ""},
+		{"EVAL source 3 a b", "", ""}, // wrongly counted
+		{"EVAL source x a", "", ""},
+		{"EVAL source -1 a", "", ""},
+		{"EVAL source", "", ""},
+	} {
+		var in Requests
+		in.Feed(AppendRequest(nil, strings.Fields(row.request)...))
+		r, _ := in.Next()
+		if keys, args := r.ScriptCall(); strings.Join(keys, " ") != row.keys || strings.Join(args, " ") != row.args {
+			t.Errorf("%s: keys %q, args %q", row.request, keys, args)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/subject"
+)
+
+// childVariable makes the test binary a child that serves a lock, see TestMain.
+const childVariable = "LOCKBENCH_TEST_CHILD"
+
+// serveChild is a child with a lock that remembers its holders under a second key.
+func serveChild() error {
+	return subject.Serve(func(c subject.Config) (any, error) { return &twoKeys{redis: c.Redis, key: c.Key, ttl: c.TTL}, nil })
+}
+
+type twoKeys struct {
+	redis redis.UniversalClient
+	key   string
+	ttl   time.Duration
+}
+
+func (l *twoKeys) TryLock(ctx context.Context) (bool, error) {
+	return l.redis.Eval(ctx, "redis.call('INCR', KEYS[2]) return redis.call('SET', KEYS[1], 1, 'NX', 'PX', ARGV[1])",
+		[]string{l.key, l.key + ":tries"}, l.ttl.Milliseconds()).Bool()
+}
+
+func (l *twoKeys) Unlock(ctx context.Context) error { return l.redis.Del(ctx, l.key).Err() }
+
+// On somebody's Redis a run touches nothing but keys under a prefix of its own, and leaves none of those: what the owner had, a key that
+// happens to bear the lock's name included, stays as it was. The user of the run may not look for keys.
+func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
+	owner, err := provider(t, "process").Start(t.Context(), servers.Spec{Topology: impls.Standalone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close()
+	c := redis.NewClient(&redis.Options{Addr: owner.Addr(0)})
+	defer c.Close()
+	for _, key := range []string{"job", "{job}:queue", "store:job", "lockbench:other:job", "{lockbench:other:job}:fence"} {
+		if err := c.Set(t.Context(), key, "the owner's "+key, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	guest := []any{"ACL", "SETUSER", "guest", "on", ">secret", "~*", "&*", "+@all", "-scan", "-keys", "-@dangerous", "+info"}
+	if err := c.Do(t.Context(), guest...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	before := contents(t, c)
+	url, err := servers.NewURL(servers.Access{}, "redis://guest:secret@"+owner.Addr(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scenario := range []string{"kill-server", "eviction"} {
+		if _, err := Run(t.Context(), experiment(t, "fenced", scenario, url, Goroutines)); !errors.Is(err, servers.ErrRefused) {
+			t.Errorf("%s on somebody's Redis: %v, want refused", scenario, err)
+		}
+	}
+	t.Run("runs", func(t *testing.T) {
+		for _, row := range []struct {
+			why, lock, scenario string
+			as                  ClientsAs
+		}{
+			{"a second key, with a derived name", "fenced", "steady", Goroutines},
+			{"several", "rw-lease", "steady", Goroutines},
+			{"names that a script makes up, left by a writer that died", "rw-owner-fixed", "crash-holder", Goroutines},
+			{"lists that a script names by their waiters' tokens", "handoff", "contended", Goroutines},
+			{"waiters that die with a place in the queue", "handoff", "crash-waiter", Goroutines},
+			{"its holder dies and leaves a key that never expires", "setnx", "crash-holder", Goroutines},
+			{"a fault that deletes keys by their names", "fenced", "key-deleted", Goroutines},
+			{"a hash", "redisson", "steady", Goroutines},
+			{"names that a library derives", "rueidislock", "contended", Goroutines},
+			{"clients that are processes", "fenced", "steady", Processes},
+			{"one of which is killed", "setnx", "crash-holder", Processes},
+		} {
+			t.Run(fmt.Sprintf("%s %s %s", row.lock, row.scenario, row.as), func(t *testing.T) {
+				t.Parallel()
+				out, err := Run(t.Context(), experiment(t, row.lock, row.scenario, url, row.as))
+				if err != nil {
+					t.Fatal(row.why, err)
+				}
+				expectNoKeys(t, c, out)
+				if row.scenario == "steady" && out.Result.Verdict == checker.Fail {
+					t.Errorf("%s: verdict fail: the owner's key was in the way", row.why)
+				}
+			})
+		}
+		t.Run("a child with a key that is not the lock's", func(t *testing.T) {
+			t.Parallel()
+			e := experiment(t, "token", "steady", url, Goroutines)
+			e.Subject = subject.Fleet{Exec: fmt.Sprintf("%s=1 %s", childVariable, os.Args[0])}
+			var err error
+			e.Variant, err = e.Subject.Probe(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := Run(t.Context(), e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expectNoKeys(t, c, out)
+		})
+		for _, lock := range []string{"handoff", "setnx"} {
+			t.Run("stopped in the middle "+lock, func(t *testing.T) {
+				t.Parallel()
+				interruptedRun(t, c, experiment(t, lock, "contended", url, Goroutines), false)
+			})
+			t.Run("abandoned in the middle "+lock, func(t *testing.T) {
+				t.Parallel()
+				interruptedRun(t, c, experiment(t, lock, "contended", url, Goroutines), true)
+			})
+		}
+	})
+	if diff := cmp.Diff(before, contents(t, c)); diff != "" {
+		t.Errorf("what its owner has has changed:\n%s", diff)
+	}
+}
+
+// expectNoKeys looks for keys of a run that is over.
+func expectNoKeys(t *testing.T, c *redis.Client, out *Outcome) {
+	t.Helper()
+	if out == nil {
+		t.Fatal("the run has no outcome")
+	}
+	if left := c.Keys(t.Context(), "*lockbench:"+out.Run.ID+"*").Val(); len(left) > 0 {
+		t.Errorf("%d keys are left: %q", len(left), left)
+	}
+}
+
+// interruptedRun ends a run while its clients compete, by its stop or by its context.
+func interruptedRun(t *testing.T, c *redis.Client, e Experiment, abandon bool) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stop, stopped := make(chan struct{}), false
+	e.Stop, e.Scenario.Ops, e.Scenario.Length = stop, 0, faults.Span{Fixed: time.Minute}
+	e.Progress = func(p Progress) {
+		if p.Rounds == 0 || stopped {
+			return
+		}
+		if stopped = true; abandon {
+			cancel()
+		} else {
+			close(stop)
+		}
+	}
+	out, err := Run(ctx, e)
+	if err != nil && !abandon {
+		t.Error(err)
+	}
+	expectNoKeys(t, c, out)
+	if !stopped {
+		t.Error("the run ended by itself")
+	}
+}
+
+// contents is everything that a server holds: every key with its dump and its time to live.
+func contents(t *testing.T, c *redis.Client) map[string]string {
+	t.Helper()
+	keys, err := c.Keys(t.Context(), "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, key := range keys {
+		dump, err := c.Dump(t.Context(), key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[key] = dump + c.PTTL(t.Context(), key).Val().String()
+	}
+	return all
+}
