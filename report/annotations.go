@@ -9,9 +9,9 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// RunAnnotations writes a workflow command of GitHub for each property that a run broke, so that it is shown beside the change.
+// RunAnnotations writes a GitHub workflow command for each violated property and failed gate of a run.
 func RunAnnotations(w io.Writer, r results.Result) error {
-	r = clean(r)
+	r = Clean(r)
 	var lines []string
 	for _, p := range r.Properties {
 		if p.Verdict == checker.Fail {
@@ -29,9 +29,9 @@ func RunAnnotations(w io.Writer, r results.Result) error {
 	return write(w, lines)
 }
 
-// SuiteAnnotations writes a workflow command of GitHub for each cell that is not as expected.
+// SuiteAnnotations writes a GitHub workflow command for each cell that is not as expected.
 func SuiteAnnotations(w io.Writer, suite results.Suite) error {
-	suite = clean(suite)
+	suite = Clean(suite)
 	var lines []string
 	for _, c := range suite.Cells {
 		title := fmt.Sprintf("%s × %s", c.Lock, c.Scenario)
@@ -45,7 +45,7 @@ func SuiteAnnotations(w io.Writer, suite results.Suite) error {
 	return write(w, lines)
 }
 
-// annotation is one workflow command. What would end it, or begin another, is escaped as GitHub's runner reads it.
+// annotation returns one workflow command, escaped for GitHub's runner.
 func annotation(level, title, text string) string {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

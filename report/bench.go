@@ -13,8 +13,8 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// Bench writes a bench: verdict and gates first, then for each setting what the locks cost and how they are handed over, what broke, and how to
-// run it again. With details every figure is listed with its interval. It fits 80 columns.
+// Bench writes a bench: verdict and gates, then the costs and hand-overs for each setting, the violations, and the command to run it again.
+// With details it lists every figure with its interval. It fits 80 columns.
 func Bench(w io.Writer, b results.Bench, path string, details bool, s Style) error {
 	lines := benchHead(b, s)
 	lines = append(lines, gateLines(b.Gates, s)...)
@@ -53,8 +53,8 @@ func benchTail(b results.Bench, path string) []string {
 
 func benchHead(b results.Bench, s Style) []string {
 	verdict := withGates(b.Verdict, b.Gates)
-	head := s.verdict(verdict, headline(verdict)) + fmt.Sprintf("  %s × %s × %s of %s  on %s, seed %d", plural(len(b.Plan.Locks), "lock"),
-		plural(len(b.Plan.Settings), "setting"), plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Server, b.Seed)
+	head := s.verdict(verdict, Headline(verdict)) + fmt.Sprintf("  %s × %s × %s of %s  on %s, seed %d", Plural(len(b.Plan.Locks), "lock"),
+		Plural(len(b.Plan.Settings), "setting"), Plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Server, b.Seed)
 	facts := []string{}
 	if b.RoundTrip.Value != nil {
 		facts = append(facts, "round trip "+Span(int64(*b.RoundTrip.Value)))
@@ -63,13 +63,13 @@ func benchHead(b results.Bench, s Style) []string {
 		facts = append(facts, "Redis "+b.Nodes[0].Version)
 	}
 	if b.Environment.CPUs > 0 {
-		facts = append(facts, plural(b.Environment.CPUs, "CPU"))
+		facts = append(facts, Plural(b.Environment.CPUs, "CPU"))
 	}
 	facts = append(facts, "lease "+Span(b.Plan.Lease), "took "+Span(b.Duration))
 	return []string{head, strings.Join(facts, "   ")}
 }
 
-// gateLines shows each gate with what was measured beside it.
+// gateLines shows each gate with the measured value.
 func gateLines(gates []results.GateResult, s Style) []string {
 	var lines []string
 	for _, g := range gates {
@@ -92,10 +92,10 @@ func bySetting(cells []results.BenchCell) (out [][]results.BenchCell) {
 	return out
 }
 
-// lockColumn is the width of the names; marked names break a property.
+// lockColumn is the width of the column of lock names.
 const lockColumn = 23
 
-// lockCell is a lock's name in width characters, with a mark when a property broke.
+// lockCell returns a lock's name in width characters, with a mark if a property was violated.
 func lockCell(c results.BenchCell, width int) string {
 	mark := ""
 	if c.Verdict == checker.Fail {
@@ -108,7 +108,7 @@ func settingTitle(cells []results.BenchCell) string {
 	return fmt.Sprintf("%-*s", lockColumn, cells[0].Setting.String())
 }
 
-// costTable is what a hold costs.
+// costTable shows the cost of a hold.
 func costTable(cells []results.BenchCell, reference string, s Style) []string {
 	lines := []string{s.paint(bold, settingTitle(cells)+fmt.Sprintf("%9s%6s%9s%10s%10s%6s%8s", "holds/s", "±", "vs "+short(reference, 5), "wait p50", "wait p99", "reqs", "cpu"))}
 	for _, c := range cells {
@@ -123,7 +123,7 @@ func costTable(cells []results.BenchCell, reference string, s Style) []string {
 	return lines
 }
 
-// cpuCell is the processor time of a hold, of this process and of the servers.
+// cpuCell returns the CPU time per hold, of this process and of the servers.
 func cpuCell(f map[string]results.Figure) string {
 	client, server := f["client-cpu"].Value, f["server-cpu"].Value
 	if client == nil {
@@ -136,7 +136,7 @@ func cpuCell(f map[string]results.Figure) string {
 	return Span(int64(sum))
 }
 
-// handOverTable is how clients that wait are served.
+// handOverTable shows hand-overs and fairness.
 func handOverTable(cells []results.BenchCell, s Style) []string {
 	if cells[0].Setting.Clients < 2 {
 		return nil
@@ -160,7 +160,7 @@ func longest(f results.Figure) string {
 	return Span(int64(f.Highest))
 }
 
-// openTable is what was offered and achieved.
+// openTable shows the offered and the achieved rate.
 func openTable(cells []results.BenchCell, reference string, s Style) []string {
 	lines := []string{s.paint(bold, settingTitle(cells)+fmt.Sprintf("%9s%8s%8s%9s%9s%10s%8s", "achieved", "share", "late", "p50", "p99", "p99 call", "cpu"))}
 	for _, c := range cells {
@@ -171,7 +171,7 @@ func openTable(cells []results.BenchCell, reference string, s Style) []string {
 	return lines
 }
 
-// crashTable is how soon a dead holder's lock is granted again.
+// crashTable shows how soon the lock of a crashed holder is granted again.
 func crashTable(cells []results.BenchCell, s Style) []string {
 	lines := []string{s.paint(bold, fmt.Sprintf("%-*s%12s%8s", lockColumn+12, cells[0].Setting.String(), "recovery", "±"))}
 	for _, c := range cells {
@@ -181,7 +181,7 @@ func crashTable(cells []results.BenchCell, s Style) []string {
 	return lines
 }
 
-// faultTable is what went on inside the fault windows of a scenario.
+// faultTable shows throughput and recovery inside the scenario's fault windows.
 func faultTable(cells []results.BenchCell) []string {
 	if !slices.ContainsFunc(cells, func(c results.BenchCell) bool {
 		return c.Figures["fault.throughput"].Samples+c.Figures["fault.recovery"].Samples > 0
@@ -201,9 +201,9 @@ func kneeTable(knees []results.Knee) []string {
 		rate := Figure(k.Rate)
 		note := ""
 		if k.Rate.Value != nil && *k.Rate.Value == 0 {
-			rate, note = "none", "not even the first step"
+			rate, note = "none", "even the first step exceeded the limit"
 		} else if k.Open {
-			note = "and more: the highest that was tried"
+			note = "or more: the highest rate tried"
 		}
 		lines = append(lines, strings.TrimRight(fmt.Sprintf("%-*s%-16s%12s%8s  %s", lockColumn, k.Lock, k.Setting.String(), rate, Spread(k.Rate), note), " "))
 	}
@@ -231,7 +231,7 @@ func detailLines(cells []results.BenchCell) []string {
 	return lines
 }
 
-// versus is a figure's ratio to the reference, and ~ where no difference was shown.
+// versus returns a figure's ratio to the reference; "~" if the difference is not significant.
 func versus(c results.BenchCell, f results.Figure) string {
 	switch {
 	case c.Reference || f.Ratio == nil:
@@ -244,10 +244,10 @@ func versus(c results.BenchCell, f results.Figure) string {
 	return digits(f.Ratio.Value)
 }
 
-// Figure shows the value of a figure in its unit, and – where there is none.
+// Figure formats a figure's value in its unit; "–" if there is none.
 func Figure(f results.Figure) string { return Value(f.Value, f.Unit) }
 
-// Value shows a value in a metric's unit; nil is –.
+// Value formats a value in a metric's unit; "–" for nil.
 func Value(v *float64, unit results.Unit) string {
 	switch {
 	case v == nil:
@@ -255,14 +255,14 @@ func Value(v *float64, unit results.Unit) string {
 	case unit == results.Nanoseconds:
 		return Span(int64(math.Round(*v)))
 	case unit == results.Share:
-		return percent(*v)
+		return Percent(*v)
 	case *v >= 1000:
 		return count(int64(math.Round(*v)))
 	}
 	return digits(math.Round(*v*100) / 100)
 }
 
-// Spread is half of a figure's interval, of its value; – where there is no interval.
+// Spread formats half of a figure's interval as a percentage of its value; "–" if there is no interval.
 func Spread(f results.Figure) string {
 	if f.Value == nil || f.Low == nil || *f.Value == 0 {
 		return "–"
@@ -271,12 +271,12 @@ func Spread(f results.Figure) string {
 	return fmt.Sprintf("%.0f%%", 100*half)
 }
 
-// breakLines tells of every lock that broke a property while it was measured.
+// breakLines lists the violations and errors during the measurement.
 func breakLines(cells []results.BenchCell, s Style) []string {
 	var lines []string
 	for _, c := range cells {
 		for i, b := range c.Breaks {
-			text := fmt.Sprintf("! %s × %s: %s, %s: %s", c.Lock, c.Setting, b.Property, plural(b.Violations, "violation"), causes(b.Causes))
+			text := fmt.Sprintf("! %s × %s: %s, %s: %s", c.Lock, c.Setting, b.Property, Plural(b.Violations, "violation"), Causes(b.Causes))
 			lines = append(lines, s.paint(red, strings.TrimSuffix(text, ": ")))
 			if i == 0 {
 				lines = append(lines, storyStart(b.Story)...)
@@ -284,7 +284,7 @@ func breakLines(cells []results.BenchCell, s Style) []string {
 		}
 		if len(c.Errors) > 0 {
 			e := c.Errors[0]
-			lines = append(lines, s.paint(orange, fmt.Sprintf("! %s × %s: %s ended in an error: %s", c.Lock, c.Setting, plural(e.Count, e.Op), e.Error)))
+			lines = append(lines, s.paint(orange, fmt.Sprintf("! %s × %s: %s ended in an error: %s", c.Lock, c.Setting, Plural(e.Count, e.Op), e.Error)))
 		}
 	}
 	if len(lines) > 0 {
@@ -293,7 +293,7 @@ func breakLines(cells []results.BenchCell, s Style) []string {
 	return lines
 }
 
-// storyStart is the first lines of a story.
+// storyStart returns the first three lines of a story.
 func storyStart(story []string) (lines []string) {
 	for _, l := range story[:min(len(story), 3)] {
 		lines = append(lines, "    "+short(l, 76))
@@ -301,7 +301,7 @@ func storyStart(story []string) (lines []string) {
 	return lines
 }
 
-// benchFeet explains what stands in place of a figure.
+// benchFeet explains the marks shown instead of figures.
 func benchFeet(b results.Bench) []string {
 	var lines []string
 	notShown, fewer := false, map[string]bool{}
@@ -309,7 +309,7 @@ func benchFeet(b results.Bench) []string {
 		for name, f := range c.Figures {
 			notShown = notShown || f.Ratio != nil && !f.Ratio.Differs && f.Ratio.Low != nil && name == "throughput"
 			if f.Value == nil && shown(name) {
-				fewer[fmt.Sprintf("%s of %s × %s has %s samples; it needs %s, as many in each repetition", name, c.Lock, c.Setting, count(f.Samples), count(f.Need))] = true
+				fewer[fmt.Sprintf("%s of %s × %s has %s samples and needs %s, the same number per repetition", name, c.Lock, c.Setting, count(f.Samples), count(f.Need))] = true
 			}
 		}
 	}
@@ -318,7 +318,7 @@ func benchFeet(b results.Bench) []string {
 	}
 	for i, text := range slices.Sorted(maps.Keys(fewer)) {
 		if i == 3 {
-			lines = append(lines, fmt.Sprintf("   and %d more; a longer --duration has more samples", len(fewer)-3))
+			lines = append(lines, fmt.Sprintf("   and %d more; a longer --duration gives more samples", len(fewer)-3))
 			break
 		}
 		lines = append(lines, "–  too few samples: "+text)
@@ -329,7 +329,7 @@ func benchFeet(b results.Bench) []string {
 	return lines
 }
 
-// shown reports whether a metric stands in the tables.
+// shown reports whether a metric is in the tables.
 func shown(metric string) bool {
 	return slices.Contains([]string{"acquire.p50", "acquire.p99", "hand-over.p50", "hand-over.p99", "hand-over.trips.p50"}, metric)
 }

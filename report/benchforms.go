@@ -13,17 +13,17 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// benchSetting names a setting shortly.
+// benchSetting returns a short name for a setting.
 func benchSetting(s results.BenchSetting) string {
-	text := plural(s.Clients, "client")
+	text := Plural(s.Clients, "client")
 	if s.Keys > 1 {
-		text += ", " + plural(s.Keys, "key")
+		text += ", " + Plural(s.Keys, "key")
 	}
 	if s.Hold > 0 {
 		text += ", hold " + Span(s.Hold)
 	}
 	if s.Rate > 0 {
-		text += ", " + rate(s.Rate) + " offered"
+		text += ", " + Rate(s.Rate) + " offered"
 	}
 	if s.Crash {
 		text += ", crash"
@@ -31,9 +31,9 @@ func benchSetting(s results.BenchSetting) string {
 	return text
 }
 
-// BenchMeasures lists the figures of a bench that have a value.
+// BenchMeasures returns the figures of a bench that have a value.
 func BenchMeasures(b results.Bench) []Measure {
-	b = clean(b)
+	b = Clean(b)
 	out := []Measure{}
 	for _, c := range b.Cells {
 		for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
@@ -56,7 +56,7 @@ func BenchMeasures(b results.Bench) []Measure {
 
 // BenchCSV writes a row for each figure of a bench.
 func BenchCSV(w io.Writer, b results.Bench) error {
-	b = clean(b)
+	b = Clean(b)
 	number := func(v *float64) string {
 		if v == nil {
 			return ""
@@ -81,7 +81,7 @@ func BenchCSV(w io.Writer, b results.Bench) error {
 
 // BenchJUnit writes a case for the safety of each lock in each setting, and one for each gate.
 func BenchJUnit(w io.Writer, b results.Bench) error {
-	b = clean(b)
+	b = Clean(b)
 	s := newJUnitSuite("bench", b.Server, b.Duration)
 	for _, c := range b.Cells {
 		one := junitCase{Name: c.Lock + ", " + benchSetting(c.Setting)}
@@ -89,7 +89,7 @@ func BenchJUnit(w io.Writer, b results.Bench) error {
 		case checker.Fail:
 			var broken []string
 			for _, br := range c.Breaks {
-				broken = append(broken, fmt.Sprintf("%s broken by %s", br.Property, causes(br.Causes)))
+				broken = append(broken, fmt.Sprintf("%s broken by %s", br.Property, Causes(br.Causes)))
 			}
 			one.Failure = &junitMessage{Message: strings.Join(broken, "; ")}
 		case checker.Inconclusive, checker.NotApplicable:
@@ -104,11 +104,11 @@ func BenchJUnit(w io.Writer, b results.Bench) error {
 // benchColumns are the figures of a summary.
 var benchColumns = []string{"throughput", "acquire.p50", "acquire.p99", "hand-over.p50", "hand-over.trips.p50", "requests", "jain"}
 
-// BenchSummary writes the main figures of a bench as Markdown: a table for each setting.
+// BenchSummary writes the main figures of a bench as Markdown, a table per setting.
 func BenchSummary(w io.Writer, b results.Bench) error {
-	b = clean(b)
-	lines := []string{fmt.Sprintf("## Bench on %s: %s", md(b.Server), headline(b.Verdict)), "",
-		fmt.Sprintf("%s of %s, interleaved; seed %d", plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Seed)}
+	b = Clean(b)
+	lines := []string{fmt.Sprintf("## Bench on %s: %s", md(b.Server), Headline(b.Verdict)), "",
+		fmt.Sprintf("%s of %s, interleaved; seed %d", Plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Seed)}
 	lines = append(lines, benchTables(b)...)
 	for _, n := range b.Notes {
 		lines = append(lines, "", "> "+md(n))
@@ -116,8 +116,8 @@ func BenchSummary(w io.Writer, b results.Bench) error {
 	return write(w, append(lines, "", "Run again: "+code(b.Rerun)))
 }
 
-// BenchTables writes the main figures of a bench as Markdown tables, one for each setting, and nothing else.
-func BenchTables(w io.Writer, b results.Bench) error { return write(w, benchTables(clean(b))) }
+// BenchTables writes the tables of BenchSummary alone.
+func BenchTables(w io.Writer, b results.Bench) error { return write(w, benchTables(Clean(b))) }
 
 func benchTables(b results.Bench) (lines []string) {
 	var setting string
@@ -136,7 +136,7 @@ func benchTables(b results.Bench) (lines []string) {
 	return lines
 }
 
-// figureText is a figure with half the width of its interval.
+// figureText formats a figure with half the width of its interval.
 func figureText(f results.Figure) string {
 	if f.Value == nil {
 		return "–"
@@ -146,9 +146,9 @@ func figureText(f results.Figure) string {
 		case results.Nanoseconds:
 			return Span(int64(v))
 		case results.PerSecond:
-			return rate(v)
+			return Rate(v)
 		case results.Share:
-			return percent(v)
+			return Percent(v)
 		}
 		return digits(v)
 	}

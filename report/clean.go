@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// visible replaces what a terminal, a log or a page would not print but obey: control characters, escape sequences, and the marks that
-// turn the direction of text. Names in foreign histories may hold any of them. The end of a line becomes a space.
+// visible escapes characters that a terminal, a log or a page would interpret: control characters and marks that change the direction of
+// text. Newlines and tabs become spaces.
 func visible(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
@@ -29,12 +29,12 @@ func visible(text string) string {
 	return b.String()
 }
 
-// hidden reports whether a rune does something else than to be seen.
+// hidden reports whether a rune is not printable.
 func hidden(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }
 
-// clean is a deep copy of a record in which every text is visible, the keys of maps included. Whatever shows a record cleans it first,
-// so that no new field can be forgotten.
-func clean[T any](v T) T {
+// Clean returns a deep copy of a record in which unprintable characters of every string, also of map keys, are escaped. Whatever shows a
+// record cleans it first, so that no new field is forgotten.
+func Clean[T any](v T) T {
 	out := reflect.New(reflect.TypeOf(&v).Elem()).Elem()
 	cleanInto(out, reflect.ValueOf(&v).Elem())
 	return out.Interface().(T)
@@ -69,7 +69,7 @@ func cleanInto(to, from reflect.Value) {
 	case reflect.Map:
 		cleanMap(to, from)
 	case reflect.Struct:
-		to.Set(from) // unexported fields, as of a time, are copied as they are
+		to.Set(from) // copies unexported fields, such as those of a time
 		for i := range from.NumField() {
 			if from.Type().Field(i).IsExported() {
 				to.Field(i).SetZero()

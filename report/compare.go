@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -8,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// Comparison writes what changed: safety first, then the figures as benchstat has them. It fits 80 columns.
+// Comparison writes the changes: verdicts first, then the figures like benchstat. It fits 80 columns.
 func Comparison(w io.Writer, c results.Comparison, s Style) error {
 	lines := []string{compareHead(c, s)}
 	for _, e := range c.Environment {
@@ -33,7 +34,7 @@ func Comparison(w io.Writer, c results.Comparison, s Style) error {
 }
 
 func compareHead(c results.Comparison, s Style) string {
-	words := map[results.CompareVerdict]string{results.CompareUnsafe: s.paint(red, "FAIL") + "  a lock that held does not any more",
+	words := map[results.CompareVerdict]string{results.CompareUnsafe: s.paint(red, "FAIL") + "  a lock that held breaks now",
 		results.CompareSlower:       s.paint(red, "SLOWER"),
 		results.CompareInconclusive: s.paint(orange, "INCONCLUSIVE"), results.ComparePass: s.paint(blue, "PASS") + "  nothing got worse"}
 	return words[c.Verdict] + fmt.Sprintf("  %s: %s → %s", c.Kind, c.Base, c.New)
@@ -48,7 +49,7 @@ func compareRow(r results.ComparisonRow, s Style) string {
 	return text + deltaCell(r, s)
 }
 
-// deltaCell is the change with its p-value, ~ where none was shown, ≈ before one that is too small to count.
+// deltaCell formats a change: "~" if it is not significant, "≈" before one below the threshold.
 func deltaCell(r results.ComparisonRow, s Style) string {
 	delta := ""
 	if r.Delta != nil {
@@ -78,11 +79,27 @@ func deltaCell(r results.ComparisonRow, s Style) string {
 func compareFeet(c results.Comparison) []string {
 	var lines []string
 	if len(c.Rows) > 0 {
-		lines = append(lines, "", fmt.Sprintf("*  decides; ~ no difference shown (Mann-Whitney U, p > %s);", small(c.Alpha)),
-			fmt.Sprintf("   ≈ shown, and less than %s; ± is half of the 95 %% interval", percent(c.Threshold)))
+		lines = append(lines, "", fmt.Sprintf("*  gated; ~ no significant difference (Mann-Whitney U, p > %s);", small(c.Alpha)),
+			fmt.Sprintf("   ≈ significant, but less than %s; ± is half of the 95 %% interval", Percent(c.Threshold)))
 	}
 	for _, n := range c.Notes {
 		lines = append(lines, wrapped("note      ", n)...)
+	}
+	return lines
+}
+
+// changeLines lists the changes since the suite's baseline.
+func changeLines(suite results.Suite, s Style) []string {
+	if suite.Baseline == "" {
+		return nil
+	}
+	lines := []string{"", fmt.Sprintf("against %s: %s", suite.Baseline, Plural(len(suite.Changes), "change"))}
+	for _, c := range suite.Changes {
+		kind := fmt.Sprintf("%-12s", c.Change)
+		if c.Change == results.Broken || c.Change == results.Gone {
+			kind = s.paint(orange, kind)
+		}
+		lines = append(lines, fmt.Sprintf("%s  %s × %s: was %s, is %s", kind, c.Lock, c.Scenario, cmp.Or(c.Was, "nothing"), cmp.Or(c.Is, "nothing")))
 	}
 	return lines
 }

@@ -1,9 +1,5 @@
-// Package report shows results to people: the end of a run and the matrix of a suite, as terminal text and as Markdown, and the story of a
-// violation.
+// Package report formats results for people and tools: terminal text, Markdown, JUnit, CSV, and the formats of CI dashboards.
 //
-// It refuses to judge: every word it shows about a lock was decided by the checker, and showing it cannot change a verdict. It does
-// not know how a run is made, opens no file, and writes no escape byte unless its [Style] asks for colours.
-//
-// Data flows from results.Result and results.Suite to an io.Writer. Text is built as lines first, so that the end of a run keeps
-// within [MaxLines].
+// It decides nothing: verdicts come from the checker. It opens no file, and writes escape sequences only if its [Style] asks for colours.
+// Text is built as lines first, so that the end of a run fits [MaxLines].
 package report

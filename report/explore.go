@@ -10,18 +10,18 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// Exploration is the result of a search through schedules as it is shown.
+// Exploration is the result of a search through schedules.
 type Exploration struct {
 	sim.ExploreResult
 	Seed   uint64 `json:"seed"`
-	GoTest string `json:"go_test,omitempty"` // of the shrunk tape
+	GoTest string `json:"go_test,omitempty"` // replays the shrunk tape
 	Rerun  string `json:"rerun"`
 }
 
-// Explore writes what a search found: the verdict, how much was looked at, and the story of the first finding with its Go test.
+// Explore writes the result of a search: the verdict, its extent, and the story of the first violation with its Go test.
 func Explore(w io.Writer, x Exploration, s Style) error {
 	verdict := checker.Result(x.Verdict)
-	lines := []string{s.verdict(verdict, headline(verdict)) + "  " + exploreSummary(x), "", "looked at    " + lookedAt(x), "within       " + within(x.Bounds)}
+	lines := []string{s.verdict(verdict, Headline(verdict)) + "  " + exploreSummary(x), "", "looked at    " + lookedAt(x), "within       " + within(x.Bounds)}
 	if x.Strategy == sim.Exhaustive {
 		lines = append(lines, "exhausted    "+exhausted(x))
 	}
@@ -44,16 +44,16 @@ func exploreSummary(x Exploration) string {
 	case x.Reason != "":
 		return x.Lock + ": " + x.Reason
 	}
-	return fmt.Sprintf("%s: no violation in %s", x.Lock, plural(x.Schedules, "schedule"))
+	return fmt.Sprintf("%s: no violation in %s", x.Lock, Plural(x.Schedules, "schedule"))
 }
 
 func lookedAt(x Exploration) string {
-	text := fmt.Sprintf("%s (%s, seed %d) in %s", plural(x.Schedules, "schedule"), x.Strategy, x.Seed, Span(seconds(x.Seconds)))
+	text := fmt.Sprintf("%s (%s, seed %d) in %s", Plural(x.Schedules, "schedule"), x.Strategy, x.Seed, Span(seconds(x.Seconds)))
 	if x.Seconds > 0 && x.Schedules > 0 {
 		text += fmt.Sprintf(", %s/s", count(int(float64(x.Schedules)/x.Seconds)))
 	}
 	if x.States > 0 {
-		text += ", " + plural(x.States, "state")
+		text += ", " + Plural(x.States, "state")
 	}
 	if x.Shard != "" {
 		text += ", shard " + x.Shard
@@ -64,23 +64,23 @@ func lookedAt(x Exploration) string {
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 func within(b sim.Bounds) string {
-	text := fmt.Sprintf("%s × %s, ", plural(b.Clients, "client"), plural(b.Ops, "operation"))
+	text := fmt.Sprintf("%s × %s, ", Plural(b.Clients, "client"), Plural(b.Ops, "operation"))
 	if b.MaxFaults == 0 {
 		return text + "no fault"
 	}
-	return text + fmt.Sprintf("up to %s of %s", plural(b.MaxFaults, "fault"), strings.Join(b.Faults, ", "))
+	return text + fmt.Sprintf("up to %s of %s", Plural(b.MaxFaults, "fault"), strings.Join(b.Faults, ", "))
 }
 
-// exhausted says that nothing is left only when nothing is.
+// exhausted reports whether every schedule within the bounds was searched.
 func exhausted(x Exploration) string {
 	switch {
 	case x.Exhausted:
-		text := fmt.Sprintf("yes, up to %s: every schedule was run or comes to a state that was gone into", within(x.Bounds))
+		text := fmt.Sprintf("yes, up to %s: every schedule was run or reaches a state that was searched", within(x.Bounds))
 		if x.Shard != "" {
-			text = fmt.Sprintf("yes, of shard %s, up to %s: every schedule of it was run or comes to a state that was gone into", x.Shard, within(x.Bounds))
+			text = fmt.Sprintf("yes, of shard %s, up to %s: every schedule of it was run or reaches a state that was searched", x.Shard, within(x.Bounds))
 		}
 		if x.Unhashed > 0 {
-			text += fmt.Sprintf("; %s could not be told from others, and nothing was left out there", plural(x.Unhashed, "state"))
+			text += fmt.Sprintf("; %s could not be compared with others and were searched in full", Plural(x.Unhashed, "state"))
 		}
 		return text
 	case x.First != nil:
@@ -91,8 +91,8 @@ func exhausted(x Exploration) string {
 
 func finding(x Exploration) []string {
 	f := x.First
-	lines := []string{"", fmt.Sprintf("the story, in %s of %s × %s", plural(len(f.Steps), "step"), plural(f.Tape.Program.Clients, "client"),
-		plural(f.Tape.Program.Config.Ops, "operation"))}
+	lines := []string{"", fmt.Sprintf("the story, in %s of %s × %s", Plural(len(f.Steps), "step"), Plural(f.Tape.Program.Clients, "client"),
+		Plural(f.Tape.Program.Config.Ops, "operation"))}
 	lines = append(lines, f.Steps...)
 	if f.Tape.Hash != "" {
 		lines = append(lines, "", "as a Go test", strings.TrimRight(x.GoTest, "\n"))

@@ -6,13 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/results"
 )
 
-// count groups an integer's digits: 48,213.
+// count formats an integer with commas: 48,213.
 func count[T ~int | ~int64](n T) string {
 	text := strconv.FormatInt(int64(n), 10)
 	sign := ""
@@ -25,7 +21,7 @@ func count[T ~int | ~int64](n T) string {
 	return sign + text
 }
 
-// Span shows nanoseconds with three digits: 850µs, 3.14ms, 2.02s.
+// Span formats nanoseconds with three digits: 850µs, 3.14ms, 2.02s.
 func Span[T ~int64](ns T) string {
 	v, unit := float64(ns), "ns"
 	for _, next := range []struct {
@@ -39,7 +35,7 @@ func Span[T ~int64](ns T) string {
 	return digits(v) + unit
 }
 
-// digits shows a figure with three digits, and no fewer than it has before the point.
+// digits formats a number with three significant digits, or more before the point.
 func digits(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 100 || a == math.Trunc(a):
@@ -50,11 +46,11 @@ func digits(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// instant shows a time on the run's base, to the millisecond.
-func instant(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'f', 3, 64) + " s" }
+// Instant formats a time on the run's base, to the millisecond.
+func Instant(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'f', 3, 64) + " s" }
 
-// percent shows a share of one.
-func percent(v float64) string {
+// Percent formats a share: 0.5 is "50 %".
+func Percent(v float64) string {
 	switch {
 	case v == 0, v >= 0.995:
 		return strconv.FormatFloat(v*100, 'f', 0, 64) + " %"
@@ -64,22 +60,22 @@ func percent(v float64) string {
 	return strconv.FormatFloat(v*100, 'g', 2, 64) + " %"
 }
 
-// small shows a probability: 0.12, 6.2e-5.
+// small formats a probability: 0.12, 6.2e-5.
 func small(v float64) string {
 	text := strconv.FormatFloat(v, 'g', 2, 64)
 	return strings.NewReplacer("e-0", "e-", "e+0", "e+").Replace(text)
 }
 
-// rate shows so many per second.
-func rate(v float64) string {
+// Rate formats a number per second.
+func Rate(v float64) string {
 	if v >= 100 {
 		return count(int64(math.Round(v))) + "/s"
 	}
 	return digits(math.Round(v*100)/100) + "/s"
 }
 
-// plural puts a number before a noun.
-func plural[T ~int | ~int64](n T, noun string) string {
+// Plural formats a number and a noun: 1 hand-over, 2 hand-overs.
+func Plural[T ~int | ~int64](n T, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -89,7 +85,7 @@ func plural[T ~int | ~int64](n T, noun string) string {
 	return fmt.Sprintf("%s %ss", count(n), noun)
 }
 
-// Count groups an integer's digits: 48,213. What is no integer is shown as it is.
+// Count formats an integer with commas, 48,213, and other values by fmt.Sprint.
 func Count(n any) string {
 	switch v := n.(type) {
 	case int:
@@ -99,33 +95,3 @@ func Count(n any) string {
 	}
 	return fmt.Sprint(n)
 }
-
-// Percent shows a share of one.
-func Percent(v float64) string { return percent(v) }
-
-// Instant shows a time on the run's base, to the millisecond.
-func Instant(ns int64) string { return instant(ns) }
-
-// Headline is the long form of a verdict.
-func Headline(v checker.Result) string { return headline(v) }
-
-// Failure says how often a property was broken, of how many opportunities, and by what.
-func Failure(p checker.Property) string { return failure(p) }
-
-// Clean is a deep copy of a record in which every text can be seen: control characters and marks that turn text are shown as escapes.
-func Clean[T any](v T) T { return clean(v) }
-
-// Plural puts a number before a noun: 1 hand-over, 2 hand-overs.
-func Plural[T ~int | ~int64](n T, noun string) string { return plural(n, noun) }
-
-// SuiteSummary says how many cells of a suite are as expected.
-func SuiteSummary(s results.Suite) string { return suiteSummary(s) }
-
-// Causes lists causes by how often they were found.
-func Causes(all map[history.Cause]int) string { return causes(all) }
-
-// DamageText says what the guarded store lost; "" for nothing.
-func DamageText(d *checker.Damage) string { return damage(d) }
-
-// Rate shows so many per second.
-func Rate(v float64) string { return rate(v) }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -16,12 +17,10 @@ import (
 
 // JUnit has a suite of test cases for each lock × scenario and a case for each property:
 //
-//   - A property that was broken, where that is not expected, is a failure.
-//   - One that was not judged, for whatever reason, is skipped with the reason: it neither holds nor breaks.
-//   - One that does not apply is skipped with the word "n/a".
-//   - A run that came to no verdict is an error of the case "run": it is not the lock's doing.
-//
-// In a suite that is held against expectations, a property that breaks as expected is no failure.
+//   - A violated property is a failure, unless the violation is expected.
+//   - An inconclusive property is skipped, with the reason.
+//   - A property that does not apply is skipped as "n/a".
+//   - A run without a verdict is an error of the case "run".
 type junitRoot struct {
 	XMLName  xml.Name     `xml:"testsuites"`
 	Name     string       `xml:"name,attr"`
@@ -65,14 +64,14 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// RunJUnit writes a run as one JUnit suite. result is nil when the run was not checked.
+// RunJUnit writes a run as one JUnit suite. result is nil if the run was not checked.
 func RunJUnit(w io.Writer, run results.Run, result *results.Result) error {
-	run, result = clean(run), clean(result)
+	run, result = Clean(run), Clean(result)
 	s := newJUnitSuite(run.Lock, run.Scenario, run.Duration)
 	s.Timestamp = run.Start.UTC().Format("2006-01-02T15:04:05")
 	s.Properties = []junitProperty{{"server", run.Server}, {"seed", fmt.Sprint(run.Seed)}, {"again", results.CommandLine(run.Argv)}}
 	if result == nil {
-		s.add(junitCase{Name: "run", Error: &junitMessage{Message: "no verdict: " + orWord(run.Failure, "the run was not judged")}})
+		s.add(junitCase{Name: "run", Error: &junitMessage{Message: "no verdict: " + cmp.Or(run.Failure, "the run was not checked")}})
 	} else {
 		s.Properties[2].Value = result.Rerun
 		s.judged(*result)
@@ -81,9 +80,9 @@ func RunJUnit(w io.Writer, run results.Run, result *results.Result) error {
 	return writeJUnit(w, s)
 }
 
-// SuiteJUnit writes a suite as one JUnit suite for each of its cells.
+// SuiteJUnit writes a suite as one JUnit suite per cell.
 func SuiteJUnit(w io.Writer, suite results.Suite) error {
-	suite = clean(suite)
+	suite = Clean(suite)
 	all := make([]junitSuite, len(suite.Cells))
 	for i, c := range suite.Cells {
 		all[i] = newJUnitSuite(c.Lock, c.Scenario, c.Duration)
@@ -102,7 +101,7 @@ func newJUnitSuite(lock, scenario string, took time.Duration) junitSuite {
 
 func junitTime(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-// add counts a case. Its class is the lock and the scenario, with a dot between: most viewers fold by dots.
+// add adds a case. Its class is "lockbench.<lock>.<scenario>", as most viewers fold at dots.
 func (s *junitSuite) add(c junitCase) {
 	lock, scenario, _ := strings.Cut(s.Name, " × ")
 	dotless := strings.NewReplacer(".", "_")
@@ -119,7 +118,7 @@ func (s *junitSuite) add(c junitCase) {
 	s.Cases = append(s.Cases, c)
 }
 
-// gates adds a case for each gate.
+// gates adds a case per gate.
 func (s *junitSuite) gates(all []results.GateResult) {
 	for _, g := range all {
 		one := junitCase{Name: strings.TrimSpace("gate " + g.Gate + " " + g.Lock + " " + g.Setting)}
@@ -133,7 +132,7 @@ func (s *junitSuite) gates(all []results.GateResult) {
 	}
 }
 
-// judged adds a case for each property of a run. A run that is inconclusive for another reason than a property's has a case more.
+// judged adds a case per property of a run, and the case "run" if the run is inconclusive for another reason.
 func (s *junitSuite) judged(r results.Result) {
 	told := false
 	for _, p := range r.Properties {
@@ -154,14 +153,14 @@ func (s *junitSuite) judged(r results.Result) {
 }
 
 func violated(p checker.Property) *junitMessage {
-	m := &junitMessage{Message: failure(p), Type: causes(p.Causes)}
+	m := &junitMessage{Message: failure(p), Type: Causes(p.Causes)}
 	if p.First != nil {
 		m.Text = strings.Join(slices.Concat(p.First.Story, p.First.Lanes), "\n")
 	}
 	return m
 }
 
-// cell adds the cases of one cell: its properties, and one for the whole where no property tells what came of it.
+// cell adds a case per property of a cell, and the case "expectation" if no property explains the verdict.
 func (s *junitSuite) cell(c results.Cell) {
 	if c.Observed == results.NothingObserved {
 		s.add(junitCase{Name: "run", Error: &junitMessage{Message: "no verdict: " + c.Why}})
@@ -190,7 +189,7 @@ func (s *junitSuite) cell(c results.Cell) {
 	}
 }
 
-// expectation is the case of a cell as a whole.
+// expectation returns the case of a whole cell.
 func expectation(c results.Cell) junitCase {
 	one := junitCase{Name: "expectation"}
 	switch c.Verdict {
@@ -202,15 +201,15 @@ func expectation(c results.Cell) junitCase {
 	return one
 }
 
-// unlike says of each property in which a cell is not as expected what was not: it broke though it was not to, or did not though
-// it was. Of a planted bug only the second counts.
+// unlike returns how a cell's properties differ from the expectation: an expected break is missing, or a break is not expected. A planted
+// bug may break more than expected.
 func unlike(c results.Cell) map[history.Property]string {
 	must, may := pairs(c.Expected)
 	seen, _ := pairs(c.Observed)
 	out := map[history.Property]string{}
 	for _, want := range must {
 		if !slices.ContainsFunc(seen, func(o string) bool { return covers(want, o) }) {
-			out[propertyOf(want)] = want + " is expected and was not seen"
+			out[propertyOf(want)] = want + " was expected and not observed"
 		}
 	}
 	for _, o := range seen {
@@ -221,7 +220,7 @@ func unlike(c results.Cell) map[history.Property]string {
 	return out
 }
 
-// pairs takes apart what is expected or observed: the pairs of property and cause that must be, and those that may.
+// pairs parses the text of an expectation or observation into required and optional property/cause pairs.
 func pairs(text string) (must, may []string) {
 	for _, word := range strings.Fields(text) {
 		if optional, ok := strings.CutPrefix(word, "("); ok {
@@ -233,7 +232,7 @@ func pairs(text string) (must, may []string) {
 	return must, may
 }
 
-// covers reports whether an observed pair is what is wanted, which may leave the cause open.
+// covers reports whether an observed pair matches want, which may omit the cause.
 func covers(want, observed string) bool {
 	return observed == want || strings.HasPrefix(observed, want+"/")
 }
@@ -264,11 +263,4 @@ func writeJUnit(w io.Writer, suites ...junitSuite) error {
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
-}
-
-func orWord(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }

@@ -10,23 +10,23 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// RunMarkdown writes the summary of a run for a pull request or a job's page.
+// RunMarkdown writes the summary of a run as Markdown.
 func RunMarkdown(w io.Writer, r results.Result) error {
-	r = clean(r)
-	lines := []string{fmt.Sprintf("## %s: %s × %s", headline(withGates(r.Verdict, r.Gates)), md(r.Lock), md(r.Scenario)), "",
+	r = Clean(r)
+	lines := []string{fmt.Sprintf("## %s: %s × %s", Headline(withGates(r.Verdict, r.Gates)), md(r.Lock), md(r.Scenario)), "",
 		fmt.Sprintf("on %s, seed %d", md(r.Server), r.Seed), "", "| property | verdict | violations | of | 95 % | causes |", "|---|---|--:|--:|--:|---|"}
 	for _, p := range r.Properties {
 		lines = append(lines, propertyRow(p))
 	}
 	lines = append(lines, gatesMarkdown(r.Gates)...)
 	if first := firstViolation(r); first != nil {
-		lines = append(lines, "", fmt.Sprintf("First violation, at %s: %s by %s", instant(first.At), first.Property, first.Cause), "", fence+"text")
+		lines = append(lines, "", fmt.Sprintf("First violation, at %s: %s by %s", Instant(first.At), first.Property, first.Cause), "", fence+"text")
 		for _, line := range slices.Concat(first.Story, first.Lanes) {
 			lines = append(lines, strings.ReplaceAll(line, fence, "'''"))
 		}
 		lines = append(lines, fence)
 	}
-	if text := damage(r.Damage); text != "" {
+	if text := DamageText(r.Damage); text != "" {
 		lines = append(lines, "", text)
 	}
 	lines = append(lines, latencyMarkdown(r)...)
@@ -51,7 +51,7 @@ func propertyRow(p checker.Property) string {
 		return fmt.Sprintf("| %s | %s | | | | %s |", p.Name, p.Verdict, md(p.Note))
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s – %s | %s |", p.Name, p.Verdict, count(p.Violations), count(p.Opportunities),
-		percent(p.CI95[0]), percent(p.CI95[1]), causes(p.Causes))
+		Percent(p.CI95[0]), Percent(p.CI95[1]), Causes(p.Causes))
 }
 
 func latencyMarkdown(r results.Result) []string {
@@ -79,11 +79,11 @@ func spreadRow(name string, s results.Split) string {
 	return row + " |"
 }
 
-// SuiteMarkdown writes the matrix of a suite, with the scenarios' names, the planted bugs, and the cells that are not as expected.
+// SuiteMarkdown writes the matrix of a suite, the planted bugs, and the cells that are not as expected.
 func SuiteMarkdown(w io.Writer, suite results.Suite) error {
-	suite = clean(suite)
+	suite = Clean(suite)
 	locks, planted := locksAndPlanted(suite.Cells)
-	lines := []string{"## " + headline(suite.Verdict) + ": " + md(suiteSummary(suite))}
+	lines := []string{"## " + Headline(suite.Verdict) + ": " + md(SuiteSummary(suite))}
 	if len(locks) > 0 {
 		lines = append(append(lines, ""), newMatrix(locks).markdown()...)
 		lines = append(lines, "", "`"+strings.ReplaceAll(legend, "\n", "   ")+"`")
@@ -105,7 +105,7 @@ func SuiteMarkdown(w io.Writer, suite results.Suite) error {
 	return write(w, append(lines, "", "Run again: "+code(suite.Rerun)))
 }
 
-// markdown is the matrix as one table.
+// markdown returns the matrix as one table.
 func (m matrix) markdown() []string {
 	lines := []string{"| | " + mdJoin(m.scenarios) + " |", "|---" + strings.Repeat("|:-:", len(m.scenarios)) + "|"}
 	for _, lock := range m.locks {
@@ -122,7 +122,7 @@ func (m matrix) markdown() []string {
 	return lines
 }
 
-// plantedMarkdown is the list of planted bugs as a table.
+// plantedMarkdown returns the planted bugs as a table.
 func plantedMarkdown(planted []results.Cell) []string {
 	if len(planted) == 0 {
 		return nil
@@ -134,10 +134,10 @@ func plantedMarkdown(planted []results.Cell) []string {
 	return lines
 }
 
-// fence encloses a story, which is rid of the same mark.
+// fence encloses a story, from which fences are removed.
 const fence = "```"
 
-// code shows a text as it is.
+// code returns text as inline code.
 func code(text string) string {
 	if strings.Contains(text, "`") {
 		return "`` " + strings.ReplaceAll(text, "``", "` `") + " ``"
@@ -153,7 +153,7 @@ func mdJoin(words []string) string {
 	return strings.Join(out, " | ")
 }
 
-// md keeps a text from being taken for markup.
+// md escapes text for a Markdown table.
 func md(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(text)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -12,21 +13,21 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// Measure is one figure of a run or a benchmark, in the form in which dashboards take it.
+// Measure is one figure of a run or a bench, for dashboards.
 type Measure struct {
-	Of     string  // what it was measured of: lock and setting
+	Of     string  // lock and setting
 	Name   string  // acquire p99, throughput, violations
 	Unit   string  // ms, /s, or "" for a number
 	Value  float64 // in that unit
-	Low    float64 // 95 % interval, where HasCI says so
+	Low    float64 // 95 % interval, if HasCI
 	High   float64
 	HasCI  bool
-	Bigger bool // is better
+	Bigger bool // bigger is better
 }
 
-// RunMeasures lists what a run measured. Latencies count from the intended start.
+// RunMeasures returns the measurements of a run. Latencies count from the intended start.
 func RunMeasures(r results.Result) []Measure {
-	r = clean(r)
+	r = Clean(r)
 	of := r.Lock + " × " + r.Scenario
 	var out []Measure
 	for _, op := range latencyOrder {
@@ -53,8 +54,8 @@ func RunMeasures(r results.Result) []Measure {
 	return append(out, Measure{Of: of, Name: "violations", Value: float64(violations)})
 }
 
-// GitHubBenchmark writes measures in the form of github-action-benchmark's "customSmallerIsBetter". That file has one direction for all,
-// so that a throughput is written as what one takes, in milliseconds.
+// GitHubBenchmark writes measures in the format "customSmallerIsBetter" of github-action-benchmark. As it has one direction for all, a
+// throughput becomes a time per operation in milliseconds.
 func GitHubBenchmark(w io.Writer, measures []Measure) error {
 	type entry struct {
 		Name  string  `json:"name"`
@@ -70,7 +71,7 @@ func GitHubBenchmark(w io.Writer, measures []Measure) error {
 			}
 			m.Name, m.Unit, m.Value, m.Low, m.High = "time per "+m.Name, "ms", 1e3/m.Value, perOne(m.High), perOne(m.Low)
 		}
-		e := entry{Name: m.Of + ": " + m.Name, Unit: orWord(m.Unit, "count"), Value: m.Value}
+		e := entry{Name: m.Of + ": " + m.Name, Unit: cmp.Or(m.Unit, "count"), Value: m.Value}
 		if m.HasCI {
 			e.Range = fmt.Sprintf("± %s", digits((m.High-m.Low)/2))
 		}
@@ -86,7 +87,7 @@ func perOne(rate float64) float64 {
 	return 1e3 / rate
 }
 
-// Bencher writes measures in Bencher's metric format: benchmark, then measure, then value and interval.
+// Bencher writes measures in Bencher's metric format.
 func Bencher(w io.Writer, measures []Measure) error {
 	type metric struct {
 		Value float64  `json:"value"`
@@ -120,9 +121,9 @@ func writeIndented(w io.Writer, v any) error {
 	return err
 }
 
-// RunCSV writes a run's properties and figures as rows of what, name, value and unit.
+// RunCSV writes a run's properties and figures, one per row.
 func RunCSV(w io.Writer, r results.Result) error {
-	r = clean(r)
+	r = Clean(r)
 	rows := [][]string{{"lock", "scenario", "what", "name", "value", "unit"}}
 	add := func(what, name, value, unit string) {
 		rows = append(rows, []string{r.Lock, r.Scenario, what, name, value, unit})
@@ -141,9 +142,9 @@ func RunCSV(w io.Writer, r results.Result) error {
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// SuiteCSV writes a row for each cell of a suite.
+// SuiteCSV writes a suite, a cell per row.
 func SuiteCSV(w io.Writer, suite results.Suite) error {
-	suite = clean(suite)
+	suite = Clean(suite)
 	rows := [][]string{{"lock", "scenario", "planted", "verdict", "expected", "observed", "why", "seconds", "run"}}
 	for _, c := range suite.Cells {
 		rows = append(rows, []string{c.Lock, c.Scenario, strconv.FormatBool(c.Planted), string(c.Verdict), c.Expected, c.Observed, c.Why,
@@ -152,9 +153,9 @@ func SuiteCSV(w io.Writer, suite results.Suite) error {
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// SuiteMeasures lists what a suite counted.
+// SuiteMeasures returns the counts of a suite.
 func SuiteMeasures(suite results.Suite) []Measure {
-	suite = clean(suite)
+	suite = Clean(suite)
 	n := map[checker.Result]int{}
 	for _, c := range suite.Cells {
 		n[c.Verdict]++

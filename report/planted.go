@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// locksAndPlanted takes the planted bugs apart: they are never shown among the locks.
+// locksAndPlanted separates the cells of locks from those of planted bugs.
 func locksAndPlanted(cells []results.Cell) (locks, planted []results.Cell) {
 	for _, c := range cells {
 		if c.Planted {
@@ -21,7 +21,7 @@ func locksAndPlanted(cells []results.Cell) (locks, planted []results.Cell) {
 	return locks, planted
 }
 
-// plantedLines lists the planted bugs, each with the scenario that must show it and by what it was caught.
+// plantedLines lists the planted bugs, each with the scenario that must show it and the break that did.
 func plantedLines(planted []results.Cell, s Style) []string {
 	if len(planted) == 0 {
 		return nil
@@ -30,7 +30,7 @@ func plantedLines(planted []results.Cell, s Style) []string {
 	for _, c := range planted {
 		lock, scenario = max(lock, len(c.Lock)), max(scenario, len(c.Scenario))
 	}
-	lines := []string{"", "planted bugs, where each must show"}
+	lines := []string{"", "planted bugs and the scenario that must show each"}
 	for _, c := range planted {
 		rows := wrapped(fmt.Sprintf("%-*s  %-*s  ", lock, c.Lock, scenario, c.Scenario), caught(c))
 		for _, row := range rows {
@@ -40,7 +40,7 @@ func plantedLines(planted []results.Cell, s Style) []string {
 	return lines
 }
 
-// caught says by what a planted bug was caught: by what must show of it, and not by everything that it breaks.
+// caught returns which of the expected breaks showed a planted bug.
 func caught(c results.Cell) string {
 	switch c.Verdict {
 	case checker.Pass:
@@ -51,7 +51,7 @@ func caught(c results.Cell) string {
 	return "missed"
 }
 
-// expectedOf returns what was observed of what was expected: the causes that an expectation leaves open are filled in.
+// expectedOf returns the observed breaks that were expected, with their causes.
 func expectedOf(c results.Cell) string {
 	must, _ := pairs(c.Expected)
 	seen := slices.DeleteFunc(strings.Fields(c.Observed), func(o string) bool {

@@ -8,9 +8,9 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// Replayed writes what became of a tape that was run again.
+// Replayed writes the result of running a tape again.
 func Replayed(w io.Writer, r results.Replay, s Style) error {
-	lines := []string{s.verdict(r.Verdict, headline(r.Verdict)) + "  " + r.Lock + ": " + replaySummary(r), "",
+	lines := []string{s.verdict(r.Verdict, Headline(r.Verdict)) + "  " + r.Lock + ": " + replaySummary(r), "",
 		"tape         " + r.Tape, "where        " + r.Server + ", " + likeTheTape(r)}
 	for _, p := range r.Placed {
 		lines = append(lines, "placed       "+p)
@@ -34,7 +34,7 @@ func replaySummary(r results.Replay) string {
 	what := fmt.Sprintf("%s/%s", r.Property, r.Cause)
 	switch {
 	case r.Verdict == checker.Fail && r.Server != "sim" && len(r.Story) == 0:
-		return what + " not reproduced: the run broke in another way"
+		return what + " not reproduced: the run broke differently"
 	case r.Verdict == checker.Fail && r.Server != "sim":
 		return fmt.Sprintf("%s broken on real servers as well", r.Property)
 	case r.Verdict == checker.Fail:
@@ -48,13 +48,13 @@ func replaySummary(r results.Replay) string {
 func likeTheTape(r results.Replay) string {
 	switch {
 	case r.Identical:
-		return "event for event as on the tape"
+		return "identical to the tape"
 	case r.Server == "sim":
-		return "not as on the tape"
+		return "differs from the tape"
 	case r.Order != nil && r.Order.Left == "":
-		return fmt.Sprintf("all %d steps in the order of the tape, %s", r.Order.Steps, plural(len(r.Runs), "run"))
+		return fmt.Sprintf("all %d steps in the order of the tape, %s", r.Order.Steps, Plural(len(r.Runs), "run"))
 	case r.Order != nil:
-		return fmt.Sprintf("%d of %d steps in the order of the tape, %s; %s", r.Order.Passed, r.Order.Steps, plural(len(r.Runs), "run"), r.Order.Left)
+		return fmt.Sprintf("%d of %d steps in the order of the tape, %s; %s", r.Order.Passed, r.Order.Steps, Plural(len(r.Runs), "run"), r.Order.Left)
 	}
-	return plural(len(r.Runs), "run")
+	return Plural(len(r.Runs), "run")
 }

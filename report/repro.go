@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -9,16 +10,16 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// Repro writes what became of a named bug: whether it was seen, what was seen, and its story.
+// Repro writes the result of reproducing a named bug: whether it was observed, and its story.
 func Repro(w io.Writer, r results.Repro, s Style) error {
 	head := s.verdict(checker.Fail, "NOT REPRODUCED")
 	if r.Reproduced {
 		head = s.verdict(checker.Pass, "REPRODUCED")
 	}
 	lines := []string{head + "  " + r.Name + ": " + r.What, "", "source       " + r.Source, "lock         " + r.Lock, "where        " + where(r),
-		"expected     " + strings.Join(r.Expected, " or "), "seen         " + orNothing(strings.Join(r.Observed, " "))}
+		"expected     " + strings.Join(r.Expected, " or "), "observed     " + cmp.Or(strings.Join(r.Observed, " "), "nothing")}
 	if r.Spared != "" {
-		lines = append(lines, "spared       "+r.Spared+" met the same and kept its promise")
+		lines = append(lines, "control      "+r.Spared+" survived the same")
 	}
 	if r.Why != "" {
 		lines = append(lines, s.paint(orange, "why")+"          "+r.Why)
@@ -36,16 +37,9 @@ func Repro(w io.Writer, r results.Repro, s Style) error {
 func where(r results.Repro) string {
 	switch {
 	case r.Tape != "":
-		return "along the tape " + r.Tape + ", in the simulator"
+		return "tape " + r.Tape + ", in the simulator"
 	case r.Scenario == "":
-		return fmt.Sprintf("a search through the simulator's schedules, %s", plural(r.Attempts, "schedule"))
+		return fmt.Sprintf("a search through the simulator's schedules, %s", Plural(r.Attempts, "schedule"))
 	}
-	return fmt.Sprintf("scenario %s on %s, %s", r.Scenario, r.Server, plural(r.Attempts, "run"))
-}
-
-func orNothing(text string) string {
-	if text == "" {
-		return "nothing"
-	}
-	return text
+	return fmt.Sprintf("scenario %s on %s, %s", r.Scenario, r.Server, Plural(r.Attempts, "run"))
 }

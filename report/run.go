@@ -11,16 +11,16 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// MaxLines is how many lines the end of a run takes at most.
+// MaxLines is the most lines that Run writes.
 const MaxLines = 40
 
-// minStory is how many lines of a story are shown however full the screen is: a whole one, and what it is about.
+// minStory is the number of a story's lines that are shown even if the text exceeds MaxLines.
 const minStory = 13
 
-// Run writes the end of a run: verdict first, then the story of the first violation, the strength of what passed, what was lost, latencies,
-// the harness's own health, where the run lies (path, "" = nowhere) and how to run it again.
+// Run writes the end of a run: the verdict, the story of the first violation, the strength of a pass, damage, latencies, the harness's
+// health, the run directory (path; "" = none) and the command to run it again.
 func Run(w io.Writer, r results.Result, path string, s Style) error {
-	r = clean(r)
+	r = Clean(r)
 	first := firstViolation(r)
 	need := 0
 	if first != nil {
@@ -28,7 +28,7 @@ func Run(w io.Writer, r results.Result, path string, s Style) error {
 	}
 	head, tail := verdictLines(r, s), figureLines(r, path, s, len(latencyOrder))
 	for ops := len(latencyOrder) - 1; ops > 0 && len(head)+need+len(tail) > MaxLines; ops-- {
-		tail = figureLines(r, path, s, ops) // result.json has the others
+		tail = figureLines(r, path, s, ops) // result.json has the rest
 	}
 	var story []string
 	if first != nil {
@@ -37,9 +37,9 @@ func Run(w io.Writer, r results.Result, path string, s Style) error {
 	return write(w, head, story, tail)
 }
 
-// History writes the verdict on a stored history: what Run says, less what only a run knows.
+// History writes the verdict on a stored history.
 func History(w io.Writer, r results.Result, s Style) error {
-	r = clean(r)
+	r = Clean(r)
 	var story []string
 	if first := firstViolation(r); first != nil {
 		story = storyLines(first, MaxLines, "")
@@ -59,10 +59,10 @@ func write(w io.Writer, parts ...[]string) error {
 	return err
 }
 
-// verdictLines is the headline, a line for each property that failed, and one line for all others by verdict.
+// verdictLines returns the headline, a line per violated or inconclusive property, and one line each for those that passed or do not apply.
 func verdictLines(r results.Result, s Style) []string {
 	verdict := withGates(r.Verdict, r.Gates)
-	lines := []string{s.verdict(verdict, headline(verdict)) + "  " + title(r)}
+	lines := []string{s.verdict(verdict, Headline(verdict)) + "  " + title(r)}
 	if r.Reason != "" {
 		lines = append(lines, s.verdict(checker.Inconclusive, word(checker.Inconclusive))+"  "+r.Reason)
 	}
@@ -83,7 +83,7 @@ func verdictLines(r results.Result, s Style) []string {
 	return append(append(lines, listed(checker.Pass, passed, s)...), listed(checker.NotApplicable, not, s)...)
 }
 
-// withGates is a verdict with what the gates came to: a pass that missed one is none.
+// withGates joins a verdict with those of the gates: a pass that missed a gate fails.
 func withGates(verdict checker.Result, gates []results.GateResult) checker.Result {
 	if verdict == checker.Pass {
 		return results.GatesVerdict(gates)
@@ -91,35 +91,29 @@ func withGates(verdict checker.Result, gates []results.GateResult) checker.Resul
 	return verdict
 }
 
-// listed names the properties that have a verdict, behind its word.
+// listed returns a verdict and the properties that have it.
 func listed(verdict checker.Result, names []string, s Style) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	return painted(verdict, wrapped(fmt.Sprintf("%-6s", word(verdict)), strings.Join(names, " · ")), s)
+	return s.verdictWord(verdict, wrapped(fmt.Sprintf("%-6s", word(verdict)), strings.Join(names, " · ")))
 }
 
-// failed is a property that broke: how often, and by what; on lines of their own where one is too narrow.
+// failed describes a violated property: how often, and by which causes, on separate lines if they do not fit one.
 func failed(p checker.Property, s Style) []string {
 	lines := judged(p, failure(p), s)
 	if len(lines) > 1 {
-		lines = append(judged(p, frequency(p), s), wrapped(strings.Repeat(" ", 25), causes(p.Causes))...)
+		lines = append(judged(p, frequency(p), s), wrapped(strings.Repeat(" ", 25), Causes(p.Causes))...)
 	}
 	return lines
 }
 
-// judged is what is to be said of one property, behind the word of its verdict.
+// judged describes one property.
 func judged(p checker.Property, text string, s Style) []string {
-	return painted(p.Verdict, wrapped(fmt.Sprintf("%-6s%-18s ", word(p.Verdict), p.Name), text), s)
+	return s.verdictWord(p.Verdict, wrapped(fmt.Sprintf("%-6s%-18s ", word(p.Verdict), p.Name), text))
 }
 
-// painted returns the word of the verdict, with which the lines begin, its colour.
-func painted(verdict checker.Result, lines []string, s Style) []string {
-	lines[0] = s.verdict(verdict, word(verdict)) + strings.TrimPrefix(lines[0], word(verdict))
-	return lines
-}
-
-// title says what was run; a history from elsewhere says nothing of where.
+// title describes what was run; a stored history has no server.
 func title(r results.Result) string {
 	text := r.Lock + " × " + r.Scenario
 	if r.Server == "" {
@@ -128,18 +122,18 @@ func title(r results.Result) string {
 	return fmt.Sprintf("%s  on %s, seed %d", text, r.Server, r.Seed)
 }
 
-func failure(p checker.Property) string { return frequency(p) + notJudged(p) + "  " + causes(p.Causes) }
+func failure(p checker.Property) string { return frequency(p) + notJudged(p) + "  " + Causes(p.Causes) }
 
-// frequency is how often a property broke, of how many times that it could have.
+// frequency formats violations of opportunities.
 func frequency(p checker.Property) string {
 	if p.Opportunities == 0 {
-		return plural(p.Violations, "violation")
+		return Plural(p.Violations, "violation")
 	}
-	return fmt.Sprintf("%s of %s (%s; 95 %%: %s to %s)", count(p.Violations), plural(p.Opportunities, Opportunity(p.Name)), percent(p.Rate),
-		percent(p.CI95[0]), percent(p.CI95[1]))
+	return fmt.Sprintf("%s of %s (%s; 95 %%: %s to %s)", count(p.Violations), Plural(p.Opportunities, Opportunity(p.Name)), Percent(p.Rate),
+		Percent(p.CI95[0]), Percent(p.CI95[1]))
 }
 
-// Opportunity is the noun, in the singular, for what could have broken a property.
+// Opportunity returns the singular noun for a property's opportunities.
 func Opportunity(name history.Property) string {
 	switch name {
 	case history.MutualExclusion:
@@ -168,8 +162,8 @@ func Opportunity(name history.Property) string {
 	return "key"
 }
 
-// causes lists causes, the most frequent first.
-func causes(all map[history.Cause]int) string {
+// Causes formats causes, the most frequent first.
+func Causes(all map[history.Cause]int) string {
 	words := make([]string, 0, len(all))
 	for _, c := range byCount(all) {
 		words = append(words, fmt.Sprintf("%s %s", c, count(all[c])))
@@ -177,7 +171,7 @@ func causes(all map[history.Cause]int) string {
 	return strings.Join(words, ", ")
 }
 
-// firstViolation is the one to tell: the first of the gravest property that failed, in the order of the verdict.
+// firstViolation returns the first violation of the first property that has one; properties are ordered by severity.
 func firstViolation(r results.Result) *checker.Violation {
 	for _, p := range r.Properties {
 		if p.First != nil {
@@ -187,12 +181,12 @@ func firstViolation(r results.Result) *checker.Violation {
 	return nil
 }
 
-// storyLines tells a violation in at most room lines, but never in fewer than minStory.
+// storyLines tells a violation in at most max(room, minStory) lines.
 func storyLines(v *checker.Violation, room int, path string) []string {
-	lines := []string{fmt.Sprintf("first, at %s: %s by %s of %s on %q", instant(v.At), v.Property, v.Cause, strings.Join(v.Clients, " and "), v.Key)}
+	lines := []string{fmt.Sprintf("first, at %s: %s by %s of %s on %q", Instant(v.At), v.Property, v.Cause, strings.Join(v.Clients, " and "), v.Key)}
 	story := v.Story
 	if room = max(room, minStory) - 1; len(story) > room {
-		rest := plural(len(story)-room+1, "more line")
+		rest := Plural(len(story)-room+1, "more line")
 		if path != "" {
 			rest += " in " + path + "/" + results.ViolationsPath
 		}

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// figureLines is everything below the story, with the latencies of the first so many operations of latencyOrder.
+// figureLines returns everything below the story, with the latencies of the first ops operations of latencyOrder.
 func figureLines(r results.Result, path string, s Style, ops int) []string {
 	lines := slices.Concat(strengthLines(r), damageLines(r.Damage), failoverLines(r.Failovers), latencyLines(r, ops), loadLines(r), healthLines(r, s),
 		noteLines(r.Notes, maxNotes, s))
@@ -23,10 +24,10 @@ func figureLines(r results.Result, path string, s Style, ops int) []string {
 	return append(lines, again("again     ", r.Rerun)...)
 }
 
-// maxNotes is how many lines of warnings the end of a run shows.
+// maxNotes is the most warnings that Run shows.
 const maxNotes = 2
 
-// noteLines shows the warnings: all when they are few, else the first and how many there are.
+// noteLines returns at most most lines of warnings; the last says how many more there are.
 func noteLines(notes []string, most int, s Style) []string {
 	var lines []string
 	for i, n := range notes {
@@ -40,7 +41,7 @@ func noteLines(notes []string, most int, s Style) []string {
 	return lines
 }
 
-// strengthLines says what a pass of the main property is worth.
+// strengthLines returns the strength of a pass of mutual exclusion.
 func strengthLines(r results.Result) []string {
 	for _, p := range r.Properties {
 		if p.Name == history.MutualExclusion && p.Verdict == checker.Pass {
@@ -50,17 +51,17 @@ func strengthLines(r results.Result) []string {
 	return nil
 }
 
-// Strength says what a property without a violation is worth: how often it could have broken, how often under a fault, and how
-// often it may still break, with 95 % confidence.
+// Strength describes how strong a pass is: the number of opportunities, how many of them met a fault, and the upper bound of the violation
+// rate with 95 % confidence.
 func Strength(p checker.Property) string {
-	text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), plural(p.Opportunities, Opportunity(p.Name)), small(p.CI95[1]))
+	text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), Plural(p.Opportunities, Opportunity(p.Name)), small(p.CI95[1]))
 	if p.MetFault > 0 {
 		text += fmt.Sprintf("; %s met a fault", count(p.MetFault))
 	}
 	return text + notJudged(p)
 }
 
-// notJudged says what could have broken a property and was not judged.
+// notJudged lists the opportunities that were not judged.
 func notJudged(p checker.Property) string {
 	if len(p.NotJudged) == 0 {
 		return ""
@@ -69,18 +70,18 @@ func notJudged(p checker.Property) string {
 }
 
 func damageLines(d *checker.Damage) []string {
-	if text := damage(d); text != "" {
+	if text := DamageText(d); text != "" {
 		return wrapped("damage    ", text)
 	}
 	return nil
 }
 
-// damage says what the guarded store suffered; "" for nothing.
-func damage(d *checker.Damage) string {
+// DamageText describes the damage to the guarded store; "" if there is none.
+func DamageText(d *checker.Damage) string {
 	if d == nil || d.LostUpdates == 0 && d.StaleWrites == 0 && d.Missing == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s, %s", plural(d.LostUpdates, "lost update"), plural(d.StaleWrites, "stale write"))
+	text := fmt.Sprintf("%s, %s", Plural(d.LostUpdates, "lost update"), Plural(d.StaleWrites, "stale write"))
 	switch {
 	case d.Missing > 0:
 		text += fmt.Sprintf(": %s of %s are missing, the store holds %s", count(d.Missing), count(d.Expected), count(d.Final))
@@ -90,7 +91,7 @@ func damage(d *checker.Damage) string {
 	return text
 }
 
-// latencyOrder is the order of the table's rows; other operations are left to result.json.
+// latencyOrder is the order of the table's rows. Other operations are only in result.json.
 var latencyOrder = [...]string{"acquire", "hand-over", "release", "extend"}
 
 func latencyLines(r results.Result, ops int) []string {
@@ -108,7 +109,7 @@ func latencyLines(r results.Result, ops int) []string {
 	return append([]string{header}, rows...)
 }
 
-// latencyRows is one row, or two where fault windows divide the samples. What one reads first is from the intended start.
+// latencyRows returns one row, or two if fault windows split the samples.
 func latencyRows(op string, o results.Operation) []string {
 	var rows []string
 	for _, p := range places(o) {
@@ -118,13 +119,13 @@ func latencyRows(op string, o results.Operation) []string {
 	return rows
 }
 
-// place is the samples of one operation on one side of the fault windows.
+// place has the samples of one operation outside or inside the fault windows.
 type place struct {
 	name  string
 	split results.Split
 }
 
-// places lists the sides that have samples; without fault windows there is one, and it has no name.
+// places returns the places that have samples; without fault windows, one without a name.
 func places(o results.Operation) []place {
 	all := []place{{"", results.Split{Response: o.Response, Service: o.Service}}}
 	if o.Outside != nil && o.Inside != nil {
@@ -133,7 +134,7 @@ func places(o results.Operation) []place {
 	return slices.DeleteFunc(all, func(p place) bool { return p.split.Response.Count == 0 })
 }
 
-// Percentiles are p50, p90, p99, p99.9, the highest, and p99 from the call; "–" where there are too few samples.
+// Percentiles formats p50, p90, p99, p99.9, the maximum, and p99 from the call; "–" if there are too few samples.
 func Percentiles(s results.Split) (cells []string) {
 	cell := func(name string, v int64) {
 		if _, need, _ := results.Quantile(name); s.Response.Count < need {
@@ -154,23 +155,23 @@ func Percentiles(s results.Split) (cells []string) {
 func latencyRow(op, place string, s results.Split) string {
 	row := fmt.Sprintf("%-10s%-14s%7s", op, place, count(s.Response.Count))
 	for i, v := range Percentiles(s) {
-		row += fmt.Sprintf("%*s", 8+i/5, v) // the last column has the longest heading
+		row += fmt.Sprintf("%*s", 8+i/5, v) // the last column is wider
 	}
 	return row
 }
 
-// loadLines says what was asked and done, what waiting was spent on, and how many outcomes nobody knows.
+// loadLines describes the load, what the waiting was spent on, and the unknown outcomes.
 func loadLines(r results.Result) []string {
 	var lines []string
 	if l := r.Load; l.Clients > 0 && !virtual(r) {
-		text := fmt.Sprintf("load      %s, closed loop: %s for %s", plural(l.Clients, "client"), rate(l.Achieved), Span(l.Duration))
+		text := fmt.Sprintf("load      %s, closed loop: %s for %s", Plural(l.Clients, "client"), Rate(l.Achieved), Span(l.Duration))
 		if l.Open {
-			text = fmt.Sprintf("load      %s, open loop: %s offered, %s achieved for %s", plural(l.Clients, "client"), rate(l.Offered), rate(l.Achieved), Span(l.Duration))
+			text = fmt.Sprintf("load      %s, open loop: %s offered, %s achieved for %s", Plural(l.Clients, "client"), Rate(l.Offered), Rate(l.Achieved), Span(l.Duration))
 		}
 		lines = append(lines, wrapped(text[:10], text[10:])...)
 	}
 	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" {
-		share := func(part int64) string { return percent(float64(part) / float64(w.Total())) }
+		share := func(part int64) string { return Percent(float64(part) / float64(w.Total())) }
 		lines = append(lines, wrapped("waiting   ", fmt.Sprintf("%s behind holders, %s round trips, %s between tries, %s generator lag",
 			share(w.BehindHolder), share(w.RoundTrips), share(w.RetrySleep), share(w.GeneratorLag)))...)
 	}
@@ -184,16 +185,16 @@ func unknowns(ops checker.Operations) string {
 	var words []string
 	for _, op := range slices.Sorted(maps.Keys(ops)) {
 		if n := ops[op][history.Unknown.String()]; n > 0 {
-			words = append(words, plural(n, op))
+			words = append(words, Plural(n, op))
 		}
 	}
 	return strings.Join(words, ", ")
 }
 
-// virtual tells a run whose time was not real: how fast it was and how late says nothing of anything.
+// virtual reports whether a run had virtual time, so that its rates and delays mean nothing.
 func virtual(r results.Result) bool { return r.NoLatency == results.NoLatency }
 
-// healthLines says whether the harness did its part, and shouts what was lost.
+// healthLines describes the harness's health, with problems in colour.
 func healthLines(r results.Result, s Style) []string {
 	h := r.Health
 	var lines, bad []string
@@ -201,16 +202,16 @@ func healthLines(r results.Result, s Style) []string {
 		lines = append(lines, fmt.Sprintf("harness   late starts %s, max lag %s, GC max %s", lateShare(h), Span(h.MaxLag), Span(h.GCMax)))
 	}
 	if h.Dropped > 0 {
-		bad = append(bad, plural(h.Dropped, "sample")+" out of the histograms' range")
+		bad = append(bad, Plural(h.Dropped, "sample")+" out of the histograms' range")
 	}
 	if h.NotSearched > 0 {
-		bad = append(bad, plural(h.NotSearched, "window")+" not searched")
+		bad = append(bad, Plural(h.NotSearched, "window")+" not searched")
 	}
 	if h.Unconfirmed > 0 {
-		bad = append(bad, plural(h.Unconfirmed, "fault")+" not seen to take")
+		bad = append(bad, Plural(h.Unconfirmed, "fault")+" not confirmed")
 	}
 	if h.Stalled {
-		bad = append(bad, "the machine stalled for "+Span(h.MaxStall))
+		bad = append(bad, "unplanned stall of the host for "+Span(h.MaxStall))
 	}
 	if len(bad) > 0 {
 		for _, line := range wrapped("harness   ", strings.Join(bad, ", ")) {
@@ -224,11 +225,30 @@ func lateShare(h results.Health) string {
 	if h.Starts == 0 {
 		return count(h.LateStarts)
 	}
-	return percent(float64(h.LateStarts) / float64(h.Starts))
+	return Percent(float64(h.LateStarts) / float64(h.Starts))
 }
 
 func byCount[K cmp.Ordered](all map[K]int) []K {
 	return slices.SortedFunc(maps.Keys(all), func(a, b K) int {
 		return cmp.Or(cmp.Compare(all[b], all[a]), cmp.Compare(a, b))
 	})
+}
+
+// Failovers writes how often the promoted replicas of several runs had the lock's key; nothing without a failover.
+func Failovers(w io.Writer, f *results.Failovers) error {
+	if f == nil {
+		return nil
+	}
+	return write(w, append([]string{""}, failoverLines(f)...))
+}
+
+func failoverLines(f *results.Failovers) []string {
+	if f == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("failovers %s, replica had the key in %s", count(f.Count), shareOf(f))}
+}
+
+func shareOf(f *results.Failovers) string {
+	return fmt.Sprintf("%s (%s; 95 %%: %s to %s)", count(f.Had), Percent(f.Share()), Percent(f.CI95[0]), Percent(f.CI95[1]))
 }

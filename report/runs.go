@@ -9,25 +9,25 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// RunsRow is several runs of one lock together.
+// RunsRow summarizes several runs of one lock.
 type RunsRow struct {
 	Lock     string
 	Runs     int
 	Verdicts map[checker.Result]int
-	Figures  map[string]results.Figure // by metric: the median over the runs, with its interval where there are enough
+	Figures  map[string]results.Figure // by metric: the median over the runs, with its interval if there are enough
 }
 
-// runsColumns are the figures of several runs together, each with its heading.
+// runsColumns are the metrics shown, with their headings.
 var runsColumns = [...][2]string{{"throughput", "holds/s"}, {"acquire.p50", "wait p50"}, {"acquire.p99", "wait p99"}, {"errors", "errors"}}
 
-// Runs writes a table of several runs: how they ended, and the median of each figure over them with half the width of its 95 % interval.
+// Runs writes a table of several runs: their verdicts, and the median of each figure with half of its 95 % interval.
 func Runs(w io.Writer, rows []RunsRow, s Style) error {
 	head := fmt.Sprintf("%-*s%-13s", lockColumn, "together", "verdicts")
 	for _, c := range runsColumns {
 		head += fmt.Sprintf("%11s", c[1])
 	}
 	lines := []string{"", s.paint(bold, head)}
-	for _, r := range clean(rows) {
+	for _, r := range Clean(rows) {
 		line := fmt.Sprintf("%-*s%-13s", lockColumn, short(r.Lock, lockColumn-1), endings(r))
 		widths := ""
 		for _, c := range runsColumns {
@@ -47,7 +47,7 @@ func Runs(w io.Writer, rows []RunsRow, s Style) error {
 	return write(w, lines)
 }
 
-// endings counts how the runs of a row ended.
+// endings formats the verdicts of a row's runs.
 func endings(r RunsRow) string {
 	var words []string
 	for _, v := range []checker.Result{checker.Fail, checker.Inconclusive, checker.Pass} {

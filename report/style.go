@@ -1,13 +1,17 @@
 package report
 
-import "github.com/lockbench/lockbench/checker"
+import (
+	"strings"
 
-// Style is how text is dressed. The zero value is plain.
+	"github.com/lockbench/lockbench/checker"
+)
+
+// Style is the style of text. The zero value is plain.
 type Style struct {
-	Colour bool // escape sequences may be written: a terminal reads this
+	Colour bool // write escape sequences
 }
 
-// The colours are told apart by most colour-blind readers, and no meaning rests on them alone.
+// Most colour-blind readers can distinguish these colours, and no meaning rests on them alone.
 const (
 	blue   = "\x1b[1;34m"
 	red    = "\x1b[1;31m"
@@ -24,7 +28,7 @@ func (s Style) paint(colour, text string) string {
 	return colour + text + off
 }
 
-// word is the four-letter form of a verdict, which lines up.
+// word returns a verdict in four letters.
 func word(v checker.Result) string {
 	switch v {
 	case checker.Pass:
@@ -37,8 +41,8 @@ func word(v checker.Result) string {
 	return "????"
 }
 
-// headline is the long form of a verdict.
-func headline(v checker.Result) string {
+// Headline returns the long form of a verdict.
+func Headline(v checker.Result) string {
 	switch v {
 	case checker.Pass:
 		return "PASS"
@@ -49,13 +53,12 @@ func headline(v checker.Result) string {
 }
 
 func (s Style) verdict(v checker.Result, text string) string {
-	switch v {
-	case checker.Pass:
-		return s.paint(blue, text)
-	case checker.Fail:
-		return s.paint(red, text)
-	case checker.NotApplicable:
-		return s.paint(dim, text)
-	}
-	return s.paint(orange, text)
+	colours := map[checker.Result]string{checker.Pass: blue, checker.Fail: red, checker.NotApplicable: dim, checker.Inconclusive: orange}
+	return s.paint(colours[v], text)
+}
+
+// verdictWord paints the word of a verdict at the start of lines.
+func (s Style) verdictWord(v checker.Result, lines []string) []string {
+	lines[0] = s.verdict(v, word(v)) + strings.TrimPrefix(lines[0], word(v))
+	return lines
 }

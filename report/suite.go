@@ -21,17 +21,16 @@ const (
 	symbolNA      = "-"
 )
 
-// legend explains them.
+// legend explains the symbols.
 const legend = symbolSafe + " holds, as expected   " + symbolBroken + " breaks, as expected   " + symbolNA + " does not apply   " +
 	symbolUnclear + " inconclusive\n" + symbolDiffers + " differs from the expectation"
 
-// Suite writes a suite's verdict, its matrix, the cells that are not as expected by name, its sensitivity, and where its page lies (page, "" =
-// nowhere).
+// Suite writes a suite's verdict, its matrix, the cells that are not as expected, its sensitivity, and the path of its page ("" = none).
 func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
-	suite = clean(suite)
+	suite = Clean(suite)
 	locks, planted := locksAndPlanted(suite.Cells)
-	lines := wrapped(headline(suite.Verdict)+"  ", suiteSummary(suite))
-	lines[0] = s.verdict(suite.Verdict, headline(suite.Verdict)) + strings.TrimPrefix(lines[0], headline(suite.Verdict))
+	lines := wrapped(Headline(suite.Verdict)+"  ", SuiteSummary(suite))
+	lines[0] = s.verdict(suite.Verdict, Headline(suite.Verdict)) + strings.TrimPrefix(lines[0], Headline(suite.Verdict))
 	if m := newMatrix(locks); len(locks) > 0 {
 		lines = append(lines, m.text(s)...)
 		lines = append(lines, "", legend)
@@ -53,7 +52,7 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	return write(w, append(lines, again("again        ", suite.Rerun)...))
 }
 
-func suiteSummary(suite results.Suite) string {
+func SuiteSummary(suite results.Suite) string {
 	n := map[checker.Result]int{}
 	for _, c := range suite.Cells {
 		n[c.Verdict]++
@@ -63,7 +62,7 @@ func suiteSummary(suite results.Suite) string {
 	if suite.Duration > 0 { // a stored suite has none
 		took = ", " + Span(suite.Duration)
 	}
-	text := fmt.Sprintf("%s of %s as expected, %s not, %s inconclusive", count(n[checker.Pass]), plural(run, "cell"),
+	text := fmt.Sprintf("%s of %s as expected, %s not, %s inconclusive", count(n[checker.Pass]), Plural(run, "cell"),
 		count(n[checker.Fail]), count(n[checker.Inconclusive]))
 	if suite.Missing > 0 {
 		text += fmt.Sprintf(", %s not run", count(suite.Missing))
@@ -74,15 +73,14 @@ func suiteSummary(suite results.Suite) string {
 	return fmt.Sprintf("%s  (%s, seed %d%s)", text, suite.Server, suite.Seed, took)
 }
 
-// oddCells lists what is not as expected, each with both sides and where it lies.
+// oddCells lists the cells that are not as expected.
 func oddCells(cells []results.Cell, s Style) []string {
 	var lines []string
 	for _, c := range cells {
 		if c.Verdict != checker.Fail && c.Verdict != checker.Inconclusive {
 			continue
 		}
-		head := wrapped(word(c.Verdict)+"  ", fmt.Sprintf("%s × %s: %s", c.Lock, c.Scenario, c.Why))
-		head[0] = s.verdict(c.Verdict, word(c.Verdict)) + strings.TrimPrefix(head[0], word(c.Verdict))
+		head := s.verdictWord(c.Verdict, wrapped(word(c.Verdict)+"  ", fmt.Sprintf("%s × %s: %s", c.Lock, c.Scenario, c.Why)))
 		lines = append(append(append(append(lines, ""), head...), wrapped("      expected  ", c.Expected)...),
 			wrapped("      observed  ", c.Observed)...)
 		if c.Run != "" {
@@ -92,7 +90,7 @@ func oddCells(cells []results.Cell, s Style) []string {
 	return lines
 }
 
-// agreementLines says in how many cells a suite agrees with another, and names those in which it does not.
+// agreementLines describes the agreement with another suite, and lists the cells that differ.
 func agreementLines(a *results.Agreement, s Style) []string {
 	if a == nil {
 		return nil
@@ -111,14 +109,14 @@ func agreementLines(a *results.Agreement, s Style) []string {
 
 func agreementText(a results.Agreement) string {
 	text := fmt.Sprintf("with the suite on %s: %s in both, %s hold in both or break in both, %s of them by the same properties and causes", a.With,
-		plural(a.Cells, "cell"), count(a.Agree), count(a.Alike))
+		Plural(a.Cells, "cell"), count(a.Agree), count(a.Alike))
 	if n := len(a.Differences); n > 0 {
-		text += fmt.Sprintf("; %s", plural(n, "difference"))
+		text += fmt.Sprintf("; %s", Plural(n, "difference"))
 	}
 	return text
 }
 
-// matrix lays cells out by variant and scenario, in the order in which they first come.
+// matrix arranges cells by lock and scenario, in order of first appearance.
 type matrix struct {
 	locks, scenarios []string
 	cells            map[[2]string]results.Cell
@@ -153,11 +151,11 @@ func symbol(c results.Cell) string {
 	return symbolUnclear
 }
 
-// mark is how many columns a scenario takes in the matrix.
+// markWidth is the width of a scenario's column.
 const markWidth = 2
 
-// text is a row for each variant under numbered columns: the names of the scenarios would not fit a screen. Of the scenarios that do not fit
-// beside the first there is another block, of the variants that have to do with them.
+// text returns a row per lock under numbered columns, in as many blocks as the screen's width requires. A block has the locks with a cell in
+// it.
 func (m matrix) text(s Style) (lines []string) {
 	width := 0
 	for _, lock := range m.locks {
@@ -171,7 +169,7 @@ func (m matrix) text(s Style) (lines []string) {
 	return lines
 }
 
-// block is the matrix of some scenarios, by their numbers. The numbers stand upright: tens above ones.
+// block returns the matrix of the scenarios in [from, to). Column numbers are upright: tens above ones.
 func (m matrix) block(from, to, width int, s Style) []string {
 	tens, ones := strings.Repeat(" ", width), strings.Repeat(" ", width)
 	for i := from + 1; i <= to; i++ {
@@ -193,7 +191,7 @@ func (m matrix) block(from, to, width int, s Style) []string {
 	return lines
 }
 
-// row is a variant's marks; "" when it has none.
+// row returns a lock's marks; "" if it has none.
 func (m matrix) row(lock string, scenarios []string, s Style) (line string) {
 	for _, scenario := range scenarios {
 		mark := " "
@@ -205,7 +203,7 @@ func (m matrix) row(lock string, scenarios []string, s Style) (line string) {
 	return strings.TrimRight(line, " ")
 }
 
-// columnNames explains the numbers, as many to a line as fit.
+// columnNames lists the scenarios by number.
 func (m matrix) columnNames() []string {
 	width := 0
 	for _, name := range m.scenarios {

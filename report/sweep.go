@@ -12,13 +12,13 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// Sweep writes a table of how often a lock broke by the size of a fault: the rate of each property with its 95 % interval.
+// Sweep writes a table by the size of a fault: each property's rate of violations with its 95 % interval.
 func Sweep(w io.Writer, x results.Sweep, s Style) error {
-	lines := []string{s.verdict(x.Verdict, headline(x.Verdict)) + fmt.Sprintf("  %s × %s by %s  (%s, seed %d)", x.Lock, x.Scenario, x.Parameter, x.Server, x.Seed), ""}
+	lines := []string{s.verdict(x.Verdict, Headline(x.Verdict)) + fmt.Sprintf("  %s × %s by %s  (%s, seed %d)", x.Lock, x.Scenario, x.Parameter, x.Server, x.Seed), ""}
 	lines = append(lines, sweepTable(x)...)
-	lines = append(lines, "", "rate of violations among what could have gone wrong, with its 95 % interval; runs violated of runs made")
+	lines = append(lines, "", "violations per opportunity with the 95 % interval; violated runs of all runs")
 	if len(x.Points) < x.Asked {
-		lines = append(lines, fmt.Sprintf("stopped after %d of %s", len(x.Points), plural(x.Asked, "point")))
+		lines = append(lines, fmt.Sprintf("stopped after %d of %s", len(x.Points), Plural(x.Asked, "point")))
 	}
 	for _, n := range x.Notes {
 		lines = append(lines, s.paint(orange, "note")+"         "+n)
@@ -60,5 +60,5 @@ func sweepCell(p results.SweepPoint, name history.Property) string {
 		return "n/a"
 	}
 	one := p.Properties[i]
-	return fmt.Sprintf("%s (%s to %s)", percent(one.Rate), percent(one.CI95[0]), percent(one.CI95[1]))
+	return fmt.Sprintf("%s (%s to %s)", Percent(one.Rate), Percent(one.CI95[0]), Percent(one.CI95[1]))
 }

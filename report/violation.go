@@ -8,15 +8,15 @@ import (
 	"github.com/lockbench/lockbench/checker"
 )
 
-// Violation writes one violation in full: what broke, why, the story, the drawing, and the operations that show it.
+// Violation writes one violation in full: property, cause, story, drawing, and operations.
 func Violation(w io.Writer, v checker.Violation) error {
 	lines := []string{fmt.Sprintf("%s broken by %s", v.Property, v.Cause),
-		fmt.Sprintf("at %s, clients %s, key %q", instant(v.At), strings.Join(v.Clients, ", "), v.Key)}
+		fmt.Sprintf("at %s, clients %s, key %q", Instant(v.At), strings.Join(v.Clients, ", "), v.Key)}
 	if v.Lasted > 0 {
 		lines = append(lines, "lasted "+Span(v.Lasted))
 	}
 	if v.WithinClockError {
-		lines = append(lines, "shorter than the recorders' clocks can tell apart")
+		lines = append(lines, "shorter than the clock error")
 	}
 	lines = append(append(lines, ""), v.Story...)
 	if len(v.Lanes) > 0 {

@@ -5,11 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// screen is how many columns a line takes at most: those of the narrowest terminal that people use.
+// screen is the width of text in columns.
 const screen = 80
 
-// wrapped breaks a text between words so that no line is wider than a screen, where its words allow that. The first line begins with head,
-// the others with as much space.
+// wrapped wraps text at the screen's width. The first line begins with head, the others are indented as much.
 func wrapped(head, text string) []string { return wrappedTo(screen, head, text) }
 
 func wrappedTo(columns int, head, text string) []string {
@@ -29,7 +28,7 @@ func wrappedTo(columns int, head, text string) []string {
 	return append(lines, line)
 }
 
-// again shows a command so that it can be pasted: the lines that go on end in a backslash. One with quotes is not broken.
+// again wraps a command with backslashes so that it can be pasted. It does not wrap a command with quotes.
 func again(head, command string) []string {
 	if strings.ContainsAny(command, `'"`) {
 		return []string{head + command}
