@@ -1,6 +1,8 @@
 package checker
 
 import (
+	"math/bits"
+
 	"github.com/lockbench/lockbench/history"
 )
 
@@ -19,7 +21,7 @@ func (d *keyInput) decide(judges []tallier) {
 		of[j.result().property] = j.result()
 	}
 	suspect := of[history.Refusal].violations > 0 || of[history.FencingOrder].violations > 0
-	if d.opt.Plain || d.opt.Bare && !suspect || !d.rules.on("executions") {
+	if d.opt.Plain || d.opt.Unsearched && !suspect || !d.rules.on("executions") {
 		return
 	}
 	x := newExecutions(d)
@@ -44,12 +46,12 @@ func (d *keyInput) decide(judges []tallier) {
 	}
 	for r, p := range blamed {
 		if t := of[p]; r == broken && t.violations == 0 {
-			d.reportEffect(t, x.culprit(base, r))
+			d.reportBlamed(t, x, x.culprit(base, r))
 		} else if r != broken && r != ruleClaims {
 			t.violations, t.within, t.kept = 0, 0, nil
 		}
 	}
-	if !d.opt.Bare {
+	if !d.opt.Unsearched {
 		d.reportSearch(of, x, all)
 	}
 }
@@ -82,24 +84,52 @@ func (x *executions) blame(base rule, all bool) (broken rule, known bool) {
 	return broken, true
 }
 
-// culprit returns the first operation that is alone to blame, or else the first that the rule is about.
+// culprit returns the first of a smallest set of operations without whose rule there is an execution, the latest such set.
 func (x *executions) culprit(base, r rule) *record {
-	var first *record
+	var free uint64
 	for i := range x.effects {
 		e := &x.effects[i]
 		about := map[rule]bool{ruleRefusals: e.r.outcome == history.Busy, ruleFences: e.fence != 0,
 			ruleClaims: e.r.outcome == history.OK && e.r.op != history.Acquire}[r]
-		if !about {
-			continue
-		}
-		if first == nil {
-			first = e.r
-		}
-		if found, _ := x.existWithout(base, i); found {
-			return e.r
+		if about {
+			free |= 1 << i
 		}
 	}
-	return first
+	for i := range x.effects {
+		if found, _ := x.existWithout(base, free&^(1<<i)); found {
+			free &^= 1 << i
+		}
+	}
+	return x.effects[bits.TrailingZeros64(free)].r
+}
+
+// reportBlamed reports operation r. Of a release it says as well whose hold there was for it to end, where there was one.
+func (d *keyInput) reportBlamed(t *tally, x *executions, r *record) {
+	victim := x.beside(d, r)
+	if victim == nil || r.op != history.Release {
+		d.reportEffect(t, r)
+		return
+	}
+	v := Violation{At: r.call, Clients: []string{d.clientName(victim), d.clientName(r)}}
+	t.found(d, v, func() Witness { return d.both(victim, r) })
+}
+
+// beside returns the grant of another hold than r's that the server may have kept during r: the first whose holder is told that it is gone, or else the last.
+func (x *executions) beside(d *keyInput, r *record) (last *record) {
+	for i := range x.effects {
+		o := x.effects[i].r
+		h := d.holdOf(o)
+		if h == nil || h == d.holdOf(r) || h.began.call > r.ret || h.gone < r.call {
+			continue
+		}
+		if o.call >= r.call && (o.outcome == history.NotHeld || o.outcome == history.LostHold) {
+			return h.began
+		}
+		if last == nil || h.began.ret > last.ret {
+			last = h.began
+		}
+	}
+	return last
 }
 
 func (d *keyInput) reportEffect(t *tally, r *record) {

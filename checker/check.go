@@ -33,9 +33,11 @@ type Options struct {
 	MinOpportunities int                  // below which a clean mutual-exclusion is inconclusive; 0 means 1
 	Leftovers        []string             // what was found left behind after everybody was done, in words; nil: nobody looked
 	Store            map[string]StoreEnds // what the guarded store held before the first write and at the end, by key
-	// Bare leaves out the stories, the second opinion and the confidence intervals, which take most of the time of a check of a small
-	// history. A search that judges thousands of schedules a second asks for them once it has found something.
+	// Bare leaves out the stories and the confidence intervals, which take most of the time of a check of a small history. A search that judges
+	// thousands of schedules a second asks for them once it has found something.
 	Bare bool
+	// Unsearched leaves out the search for an order, where the sweep finds nothing that needs it: linearizability is then not judged.
+	Unsearched bool
 
 	rules rules
 }

@@ -40,15 +40,17 @@ type effectOf struct {
 	client int
 	token  uint32
 	fence  uint64
-	must   bool // it has happened
-	denied bool // an answer that the hold is gone though its lease was running
-	free   bool // a refusal that needs no hold: votes split, or somebody was before
+	must   bool  // it has happened
+	denied bool  // an answer that the hold is gone though its lease was running
+	told   int64 // until when its client was told that it holds; 0 = not told
+	free   bool  // a refusal that needs no hold: votes split, or somebody was before
 }
 
 // inForce is a hold that the server keeps.
 type inForce struct {
 	effect int // of the acquire
 	last   int // time variable of the latest effect on it
+	by     int // that effect
 }
 
 // executions searches the operations of one key.
@@ -58,8 +60,8 @@ type executions struct {
 	effects []effectOf
 	clients int
 	rules   rule
-	forgive bool // what was denied is found broken already
-	exempt  int  // an effect that need not obey them; -1 = none
+	forgive bool   // what was denied is found broken already
+	exempt  uint64 // effects that need not obey them
 	steps   int
 }
 
@@ -104,6 +106,9 @@ func newExecutions(d *keyInput) *executions {
 		}
 		e := effectOf{r: r, from: r.call, to: r.ret, client: numbers[r.client], token: d.k.tokenOf(r), must: r.outcome != history.Unknown}
 		e.denied = slices.ContainsFunc(d.k.denials, func(n denial) bool { return n.r == r })
+		if r.detailed() && d.k.detailOf(r).until > r.ret {
+			e.told = d.k.detailOf(r).until
+		}
 		if r.granted() {
 			e.from = d.k.from(r)
 			if r.mode == history.Exclusive {
@@ -143,17 +148,15 @@ func (x *executions) excused(b *effectOf) bool {
 }
 
 // exist reports whether there is an execution that obeys some rules; known is false when the search was given up.
-func (x *executions) exist(rules rule) (found, known bool) { return x.existWithout(rules, -1) }
+func (x *executions) exist(rules rule) (found, known bool) { return x.existWithout(rules, 0) }
 
-func (x *executions) existWithout(rules rule, exempt int) (found, known bool) {
+func (x *executions) existWithout(rules rule, exempt uint64) (found, known bool) {
 	x.rules, x.exempt, x.steps = rules, exempt, 0
 	found = x.search(state{last: -1, t: newInstants(x)})
 	return found, found || x.steps < maxTried
 }
 
-func (x *executions) obeys(e *effectOf, r rule) bool {
-	return x.rules&r != 0 && (x.exempt < 0 || e != &x.effects[x.exempt])
-}
+func (x *executions) obeys(i int, r rule) bool { return x.rules&r != 0 && x.exempt&(1<<i) == 0 }
 
 func (x *executions) search(s state) bool {
 	urgent, left := never, false
@@ -201,7 +204,7 @@ func (x *executions) expire(s state, gone uint) (state, bool) {
 			continue
 		}
 		v := s.t.variable()
-		s.t.after(h.last, v, x.h.Lease)
+		x.endsAfter(&s.t, h, v)
 		s.t.after(v, h.last, -x.keep)
 		if s.last >= 0 {
 			s.t.after(s.last, v, 0)
@@ -213,6 +216,17 @@ func (x *executions) expire(s state, gone uint) (state, bool) {
 	}
 	s.holds = kept
 	return s, s.t.solve()
+}
+
+// endsAfter says that a lease ends no earlier than it was given for: from its latest effect or, where it counts from the asking, to what the answer said.
+func (x *executions) endsAfter(t *instants, h inForce, end int) {
+	e := &x.effects[h.by]
+	if x.h.LeaseFromAsking && e.told != 0 {
+		t.after(h.last, end, 0)
+		t.atLeast(end, e, e.told)
+		return
+	}
+	t.after(h.last, end, x.h.Lease)
 }
 
 // take lets an effect happen next, in every way in which it may.
@@ -235,15 +249,15 @@ func (x *executions) take(s state, i int) bool {
 	s.last, s.placed = v, s.placed|1<<i
 	switch {
 	case e.r.outcome == history.Busy:
-		return (e.free || !x.obeys(e, ruleRefusals) || x.refuses(s, e)) && x.search(s)
+		return (e.free || !x.obeys(i, ruleRefusals) || x.refuses(s, e)) && x.search(s)
 	case e.r.op == history.Acquire:
 		return x.grant(s, i, v)
 	case e.r.outcome == history.NotHeld || e.r.outcome == history.LostHold:
 		return (x.forgive && e.denied || x.missing(s, e)) && x.search(s)
 	case e.r.op == history.Extend:
-		return x.extend(s, e, v)
+		return x.extend(s, i, v)
 	}
-	return x.release(s, e, v)
+	return x.release(s, i, v)
 }
 
 // conflicts reports whether a hold keeps a grant from being given.
@@ -288,25 +302,25 @@ func (x *executions) grant(s state, i, v int) bool {
 		}
 		again = again || x.h.Kind == history.Reentrant && x.effects[h.effect].client == e.client
 	}
-	if n >= x.permits() && (x.obeys(e, ruleGrants) || !e.must) {
+	if n >= x.permits() && (x.obeys(i, ruleGrants) || !e.must) {
 		return false
 	}
 	if e.fence != 0 {
-		if x.obeys(e, ruleFences) && (e.fence < s.fence || e.fence == s.fence && !again) {
+		if x.obeys(i, ruleFences) && (e.fence < s.fence || e.fence == s.fence && !again) {
 			return false
 		}
 		s.fence = max(s.fence, e.fence)
 	}
-	s.holds = append(x.renewed(s, e, v), inForce{i, v})
+	s.holds = append(x.renewed(s, i, v), inForce{i, v, i})
 	return x.search(s)
 }
 
 // renewed returns the holds with those of a re-entrant lock's client renewed.
-func (x *executions) renewed(s state, e *effectOf, v int) []inForce {
+func (x *executions) renewed(s state, i, v int) []inForce {
 	out := slices.Clone(s.holds)
 	for n := range out {
-		if x.h.Kind == history.Reentrant && x.effects[out[n].effect].client == e.client {
-			out[n].last = v
+		if x.h.Kind == history.Reentrant && x.effects[out[n].effect].client == x.effects[i].client {
+			out[n].last, out[n].by = v, i
 		}
 	}
 	return out
@@ -342,27 +356,28 @@ func (x *executions) missing(s state, e *effectOf) bool {
 	return !own || x.h.Kind != history.Reentrant && x.elsewhere(s, e)
 }
 
-func (x *executions) extend(s state, e *effectOf, v int) bool {
+func (x *executions) extend(s state, i, v int) bool {
+	e := &x.effects[i]
 	for n, h := range s.holds {
 		if !x.means(e, h.effect) {
 			continue
 		}
 		to := s
-		to.holds = x.renewed(s, e, v)
-		to.holds[n].last = v
+		to.holds = x.renewed(s, i, v)
+		to.holds[n].last, to.holds[n].by = v, i
 		if x.search(to) {
 			return true
 		}
 	}
-	return !x.obeys(e, ruleClaims) && x.search(s)
+	return !x.obeys(i, ruleClaims) && x.search(s)
 }
 
-func (x *executions) release(s state, e *effectOf, v int) bool {
-	own := false
+func (x *executions) release(s state, i, v int) bool {
+	e, own := &x.effects[i], false
 	for n, h := range s.holds {
 		mine := x.means(e, h.effect)
 		own = own || mine
-		if !mine && (x.obeys(e, ruleClaims) || !e.must) {
+		if !mine && (x.obeys(i, ruleClaims) || !e.must) {
 			continue
 		}
 		to := s
@@ -373,7 +388,7 @@ func (x *executions) release(s state, e *effectOf, v int) bool {
 		if x.search(to) {
 			return true
 		}
-		if renewed := x.renewed(to, e, v); !slices.Equal(renewed, to.holds) {
+		if renewed := x.renewed(to, i, v); !slices.Equal(renewed, to.holds) {
 			if to.holds = renewed; x.search(to) {
 				return true
 			}
@@ -440,6 +455,15 @@ func (t *instants) bound(v int, e *effectOf) {
 	if e.to != never {
 		t.after(v, e.client, -e.to)
 	}
+}
+
+// atLeast says that a variable is no earlier than an instant by the clock of an effect's client.
+func (t *instants) atLeast(v int, e *effectOf, at int64) {
+	if t.error == 0 {
+		t.at[v] = max(t.at[v], at)
+		return
+	}
+	t.after(e.client, v, at)
 }
 
 func (t *instants) solve() bool {

@@ -40,7 +40,7 @@ func newLinearizability(d *keyInput, refused *refusal) *linearizability {
 
 func (l *linearizability) sort(w window) {
 	switch {
-	case l.d.opt.Bare:
+	case l.d.opt.Unsearched:
 	case w.cause != nil && len(l.suspicious) < suspects:
 		l.suspicious = append(l.suspicious, w.clone())
 	case w.cause != nil:
@@ -63,7 +63,7 @@ func (l *linearizability) decide(w *window) {
 }
 
 func (l *linearizability) done() {
-	if l.d.opt.Bare {
+	if l.d.opt.Unsearched {
 		l.applies, l.note = false, "not asked for"
 		return
 	}

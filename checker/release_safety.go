@@ -89,7 +89,7 @@ func (s *releaseSafety) judge(r *record) {
 	if victim != r {
 		v.Clients = []string{s.d.clientName(victim), s.d.clientName(r)}
 	}
-	s.found(s.d, v, func() Witness { return s.both(victim, r) })
+	s.found(s.d, v, func() Witness { return s.d.both(victim, r) })
 }
 
 // excused reports whether a fault since the hold began may have kept it or made it again. A server may have; what became of a client cannot,
@@ -172,15 +172,15 @@ func (s *releaseSafety) believe(i interval) {
 }
 
 // both returns the holds of the victim and of the releaser, and the release.
-func (s *releaseSafety) both(victim, r *record) Witness {
+func (d *keyInput) both(victim, r *record) Witness {
 	var of []*record
 	if victim != r {
 		of = append(of, victim)
 	}
-	if own := s.d.holdOf(r); own != nil {
+	if own := d.holdOf(r); own != nil {
 		of = append(of, own.began)
 	}
-	return s.d.witness(of, r)
+	return d.witness(of, r)
 }
 
 // victim returns the grant whose hold the commands of release r ended, nil if they ended none.

@@ -248,6 +248,21 @@ func TestSimulatedRunIsTheSameTwice(t *testing.T) {
 	}
 }
 
+// TestSimulatedRunIsSearched: a run in the simulator is judged for the same properties as one on a server.
+func TestSimulatedRunIsSearched(t *testing.T) {
+	for lock, want := range map[string]checker.Result{"token": checker.Pass, "set-nx-ex": checker.Fail, "handoff": checker.Pass} {
+		out, err := Run(t.Context(), experiment(t, lock, "pause-holder", &Sim{}, Goroutines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range out.Result.Properties {
+			if p.Name == history.Linearizability && (p.Verdict != want || p.Judged == 0) {
+				t.Errorf("%s: linearizability is %s, %d windows judged; want %s", lock, p.Verdict, p.Judged, want)
+			}
+		}
+	}
+}
+
 func TestSuiteHoldsCellsAgainstExpectations(t *testing.T) {
 	right, _ := catalogue.Find("token")
 	wrong := right

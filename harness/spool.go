@@ -161,5 +161,5 @@ func (d *drive) progress() Progress {
 func (d *drive) header() history.Header {
 	return history.Header{Lock: d.Variant.Name, Kind: d.Variant.Kind, Lease: int64(d.claimedLease()),
 		Permits: max(d.Scenario.Permits, 1), ClockError: d.clockError, Votes: d.Variant.Votes(),
-		Wakeups: d.Variant.Traits.Wakeups, FIFO: d.Variant.Traits.FIFO, Epoch: d.base.wall()}
+		Wakeups: d.Variant.Traits.Wakeups, FIFO: d.Variant.Traits.FIFO, LeaseFromAsking: d.Variant.Traits.FromAsking, Epoch: d.base.wall()}
 }

@@ -214,6 +214,8 @@ func (s *scanner) headerField(h *Header, name []byte) int {
 		h.Epoch = s.integer()
 	case "fifo":
 		h.FIFO = s.boolean()
+	case "lease_from_asking":
+		h.LeaseFromAsking = s.boolean()
 	default:
 		s.skip(0)
 	}

@@ -64,6 +64,9 @@ func AppendHeader(b []byte, h Header) []byte {
 	if h.FIFO {
 		b = append(b, `,"fifo":true`...)
 	}
+	if h.LeaseFromAsking {
+		b = append(b, `,"lease_from_asking":true`...)
+	}
 	if h.Epoch != 0 {
 		b = appendInt(b, `,"epoch":`, h.Epoch)
 	}

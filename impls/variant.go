@@ -67,6 +67,7 @@ type Traits struct {
 	NotifiesLoss bool // closes Grant.Lost
 	Wakeups      bool // waiters are woken, not only polling
 	FIFO         bool // grants in order of arrival
+	FromAsking   bool // a waiter is granted what is left of the lease of its last asking
 	WritersFirst bool // a waiting writer keeps new readers out
 	Repeatable   bool // an acquire that reaches the server twice grants twice, so that a client may send it again
 	ClientClock  bool // decides by the client's wall clock

@@ -116,12 +116,12 @@ func ErrorCell(lock, scenario string, want impls.Expectation, err error) Cell {
 	return Cell{Lock: lock, Scenario: scenario, Expected: want.String(), Observed: NothingObserved, Verdict: checker.Inconclusive, Why: err.Error()}
 }
 
-// Observed returns the breaks that a run showed, in the order of the properties. Linearizability counts only if mutual exclusion did not
-// fail: otherwise both are the same break.
+// Observed returns the breaks that a run showed, in the order of the properties. Linearizability counts only if no property of grants, refusals,
+// releases or fences failed: otherwise both are the same break.
 func Observed(r Result) []impls.Break {
 	var out []impls.Break
 	for _, p := range r.Properties {
-		if p.Verdict != checker.Fail || p.Name == history.Linearizability && failed(r, history.MutualExclusion) {
+		if p.Verdict != checker.Fail || p.Name == history.Linearizability && toldOtherwise(r) {
 			continue
 		}
 		for _, cause := range sortedCauses(p.Causes) {
@@ -131,8 +131,15 @@ func Observed(r Result) []impls.Break {
 	return out
 }
 
-func failed(r Result, name history.Property) bool {
-	return slices.ContainsFunc(r.Properties, func(p checker.Property) bool { return p.Name == name && p.Verdict == checker.Fail })
+// toldOtherwise reports whether a property failed for which there is no execution.
+func toldOtherwise(r Result) bool {
+	return slices.ContainsFunc(r.Properties, func(p checker.Property) bool {
+		switch p.Name {
+		case history.MutualExclusion, history.ReleaseSafety, history.Refusal, history.FencingOrder:
+			return p.Verdict == checker.Fail
+		}
+		return false
+	})
 }
 
 // sortedCauses returns the causes sorted by name; CauseUnknown if there are none.

@@ -108,7 +108,7 @@ func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdi
 }
 
 func check(ctx context.Context, out Outcome, p Program, stories bool) (*checker.Verdict, error) {
-	opt := checker.Options{MaxViolations: 1, Bare: !stories, HandOver: int64(handOver(out, p))}
+	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out, p))}
 	if out.Final != nil {
 		opt.Store = map[string]checker.StoreEnds{guardedKey(p): {Initial: out.Initial, Final: out.Final}}
 	}

@@ -70,7 +70,7 @@ func fairVariant() impls.Variant {
 
 func handoffVariant() impls.Variant {
 	p, can := handoff(), traits()
-	can.Fenced, can.FIFO = true, true
+	can.Fenced, can.FIFO, can.FromAsking = true, true, true
 	return impls.Variant{
 		Name: "handoff", Summary: "fair, whose release grants the lock to the first waiter in the same script and tells it through the list on which it blocks.",
 		Kind: history.Mutex, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
