@@ -41,7 +41,7 @@ const echoes = 32
 
 // startChildren starts a child for each client, and sets the clock error: a child's calls are timed here, and what it says of its own
 // time is off by no more than the way to it and back.
-func (d *drive) startChildren(ctx context.Context) error {
+func (d *serverDriver) startChildren(ctx context.Context) error {
 	d.children = make(childProcesses, d.Scenario.Clients)
 	ways := make([]time.Duration, d.Scenario.Clients)
 	group, starting := errgroup.WithContext(ctx)
@@ -105,13 +105,13 @@ func (all childProcesses) err(client int) error {
 }
 
 // watchChild has the commands of a client's child recorded, and the faults placed that strike at them, as those of own are.
-func (d *drive) watchChild(index int, own *inject.Wire, rec record) {
+func (d *serverDriver) watchChild(index int, own *inject.Wire, rec clientRecord) {
 	if index >= len(d.children) {
 		return
 	}
 	c := d.children[index]
 	c.wire.Store(&inject.Wire{Gate: own.Gate, Client: own.Client, Watch: own.Watch, Operation: own.Operation, Timeline: own.Timeline, Names: own.Names,
-		Source: own.Source, First: own.First | childConnections, Dial: d.field.dial, Node: own.Node,
+		Source: own.Source, First: own.First | childConnections, Dial: d.servers.dial, Node: own.Node,
 		Done: func(cmd history.Command) {
 			c.note(cmd)
 			rec.AddCommand(cmd)
@@ -165,7 +165,7 @@ func (b childBody) Crash(ctx context.Context) error {
 }
 
 // throughChild makes the variant's handles the child's, for a client that has one.
-func (d *drive) throughChild(ctx context.Context, index int, gate *inject.Gate, v impls.Variant) impls.Variant {
+func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject.Gate, v impls.Variant) impls.Variant {
 	if index >= len(d.children) {
 		return v
 	}
@@ -173,7 +173,7 @@ func (d *drive) throughChild(ctx context.Context, index int, gate *inject.Gate, 
 	v.New = func(env impls.Env) (impls.Lock, error) {
 		env.Addrs = slices.Clone(env.Addrs)
 		for node := range env.Addrs {
-			env.Addrs[node] = d.network.links[index][node].Addr()
+			env.Addrs[node] = d.network.routes[index][node].Addr()
 		}
 		lock, err := c.Open(ctx, env)
 		return &childLock{Lock: lock, child: c, gate: gate, env: env, timeline: d.timeline}, err

@@ -5,12 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
@@ -20,43 +19,15 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// drive is one run under way: what the clients, the faults and the recorders share.
-type drive struct {
-	Experiment
-	field      *field
-	prefix     string
-	base       timebase
-	timeline   func() int64 // nanoseconds since base
-	machine    int64        // base on the machine's monotonic clock, for clients that are processes
-	clockError int64        // nanoseconds by which those may disagree
-	recorder   *history.Recorder
-	joining    sync.Mutex // protects latency and lags while clients join
-	latency    []*latency.Recorder
-	lags       []*lag
-	counts     counts
-	windows    windows
-	injection
-	children childProcesses    // of a subject; empty for a lock of this process
-	names    map[string]string // of scripts, by digest
-	relay    *workloads.Relay  // nil with one client, and with clients that are processes
-
-	ended    int64                        // when the last client was done
-	stall    time.Duration                // longest that the machine kept this process waiting
-	recorded history.Recorded             // what they did, once they are done
-	store    map[string]checker.StoreEnds // what the audit found
-	notes    []string                     // warnings that must be shown
-	unsaved  error                        // what of the record could not be written; a run is judged all the same
-}
-
-// goroutines runs every client as a goroutine until all are done.
-func (d *drive) goroutines(ctx context.Context) error {
+// runGoroutines runs every client as a goroutine until all are done.
+func (d *serverDriver) runGoroutines(ctx context.Context) error {
 	d.relay = workloads.NewRelay(d.Scenario.Clients)
-	clients := make([]*member, d.Scenario.Clients)
+	clients := make([]*goroutineClient, d.Scenario.Clients)
 	for i := range clients {
 		clients[i] = d.join(ctx, i)
 	}
 	w, _ := workloads.Find(d.Scenario.Workload)
-	d.begin(ctx)
+	d.startReplayer(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	ended := make(chan struct{})
 	context.AfterFunc(ctx, func() { // a run that is abandoned waits for no stopped client; disarm says what went wrong
@@ -64,7 +35,7 @@ func (d *drive) goroutines(ctx context.Context) error {
 		_ = d.endFaults()
 	})
 	for _, m := range clients {
-		group.Go(func() error { return d.work(ctx, w, m) })
+		group.Go(func() error { return d.runClient(ctx, w, m) })
 	}
 	err := group.Wait() // which ends ctx
 	<-ended
@@ -74,8 +45,8 @@ func (d *drive) goroutines(ctx context.Context) error {
 	return err
 }
 
-// work drives one client. A client that was killed by its plan has done what it was there for.
-func (d *drive) work(ctx context.Context, w workloads.Workload, m *member) error {
+// runClient drives one client. A client that was killed by its plan has done what it was there for.
+func (d *serverDriver) runClient(ctx context.Context, w workloads.Workload, m *goroutineClient) error {
 	over := d.children.watch(ctx, m.client.Index)
 	err := w.Run(ctx, m.client)
 	over()
@@ -89,18 +60,18 @@ func (d *drive) work(ctx context.Context, w workloads.Workload, m *member) error
 	return fmt.Errorf("client %s: %w", m.client.Name, err)
 }
 
-// member is one in-process client with what has to be ended after it.
-type member struct {
+// goroutineClient is one in-process client with what has to be ended after it.
+type goroutineClient struct {
 	client *workloads.Client
 	close  func() error
 }
 
 // join makes the client with an index: its gate, its wires, its recorders.
-func (d *drive) join(ctx context.Context, index int) *member {
+func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 	body, rec := inject.NewGoroutine(), d.newRecord(index)
 	d.world.Enlist(index+1, d.children.body(index, body))
 	wire := &inject.Wire{Gate: body.Gate, Client: index + 1, Done: rec.AddCommand, Timeline: d.timeline,
-		Names: d.names, Source: rec.AddScript, First: firstConnection(index), Dial: d.dialer(index), Node: d.field.node}
+		Names: d.names, Source: rec.AddScript, First: firstConnection(index), Dial: d.dialer(index), Node: d.servers.node}
 	if plan := d.director.Plan(); plan.WatchesMessages(index+1, faults.Leaving, faults.Returning) {
 		wire.Operation = func(toStore bool) faults.Operation { return plan.Operation(index+1, toStore) }
 		wire.Watch = func(e faults.Event) error {
@@ -110,7 +81,7 @@ func (d *drive) join(ctx context.Context, index int) *member {
 	}
 	d.watchChild(index, wire, rec)
 	access := workloads.Access{
-		Addrs: d.field.addrs(), StoreAddr: storeAddr, Dial: wire.Open, Clock: body.Clock(d.world.Skew(index + 1)),
+		Addrs: d.servers.addrs(), StoreAddr: storeAddr, Dial: wire.Open, Clock: body.Clock(d.world.Skew(index + 1)),
 		Timeline: d.timeline, Record: rec, Seed: clientSeed(d.Seed, index), Timeout: replyTimeout(d.lease()),
 		At: d.moments(index, body),
 	}
@@ -122,7 +93,7 @@ func (d *drive) join(ctx context.Context, index int) *member {
 	if d.has(named(faults.CancelClient)) {
 		client.Scope = body.Scope
 	}
-	return &member{client, func() error { return closing(body.Gate, closeClient) }}
+	return &goroutineClient{client, func() error { return closing(body.Gate, closeClient) }}
 }
 
 // firstConnection numbers a client's connections apart from all others'.
@@ -138,7 +109,7 @@ func closing(gate *inject.Gate, end func() error) error {
 }
 
 // moments does what is placed at a client's moments, and holds the client there as long as that asks.
-func (d *drive) moments(index int, body *inject.Goroutine) func(context.Context, history.Moment, string) error {
+func (d *serverDriver) moments(index int, body *inject.Goroutine) func(context.Context, history.Moment, string) error {
 	return func(ctx context.Context, m history.Moment, key string) error {
 		if d.replayer != nil {
 			d.replayer.Moment(ctx, workloads.ClientName(index), m)
@@ -149,7 +120,7 @@ func (d *drive) moments(index int, body *inject.Goroutine) func(context.Context,
 	}
 }
 
-func (d *drive) setup(index int) workloads.Setup {
+func (d *serverDriver) setup(index int) workloads.Setup {
 	v := d.Variant
 	cfg := d.config()
 	cfg.Slow = d.world.Work(index + 1)
@@ -178,4 +149,74 @@ func scriptNames() map[string]string {
 		names[s.Digest()] = s.Name
 	}
 	return names
+}
+
+// clientRecord takes what one client does: its history, its latencies, and the counts for the progress line.
+type clientRecord struct {
+	*history.ClientRecorder
+	latency *latency.Recorder
+	counts  *counts
+	lag     *lag
+	warm    int64 // what was meant to start before is not measured
+}
+
+// newRecord makes the record of the client with an index.
+func (d *serverDriver) newRecord(index int) clientRecord {
+	r := clientRecord{d.recorder.Client(workloads.ClientName(index)), latency.NewRecorder(), &d.counts, &lag{}, d.warm()}
+	d.joining.Lock()
+	defer d.joining.Unlock()
+	d.latency, d.lags = append(d.latency, r.latency), append(d.lags, r.lag)
+	return r
+}
+
+// lag is how late one client's rounds began. Only the client's own goroutine touches it while it runs.
+type lag struct {
+	starts, late, latest, total int64
+}
+
+// lateBy is the lag from which a start counts as late.
+const lateBy = int64(time.Millisecond)
+
+func (l *lag) add(by int64) {
+	l.starts++
+	l.total += max(by, 0)
+	l.latest = max(l.latest, by)
+	if by > lateBy {
+		l.late++
+	}
+}
+
+// counts are what the progress line shows. They are the only thing that clients share, and only three additions.
+type counts struct{ granted, refused, unknown atomic.Int64 }
+
+// Begin is not needed of a client in this process: when it dies, its calls still return.
+func (r clientRecord) Begin(history.Operation) {}
+
+// Add records an operation.
+func (r clientRecord) Add(op history.Operation) {
+	r.ClientRecorder.Add(op)
+	if op.Op != history.Acquire {
+		return
+	}
+	switch op.Outcome {
+	case history.OK:
+		r.counts.granted.Add(1)
+	case history.Unknown:
+		r.counts.unknown.Add(1)
+	default:
+		r.counts.refused.Add(1)
+	}
+}
+
+// observe records the latency of an operation that had a definite end.
+func (r clientRecord) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
+	if intended < r.warm {
+		return
+	}
+	if op == history.Acquire {
+		r.lag.add(call - intended)
+	}
+	if outcome == history.OK {
+		r.latency.Record(op.String(), intended, call, ret)
+	}
 }

@@ -44,14 +44,14 @@ func costOf(b *testing.B, clients int) {
 	e := Experiment{Variant: v, Scenario: scenarios.Scenario{Name: "cost", Workload: "hot", Clients: clients, Ops: chunk},
 		Provider: servers.NewProcess(servers.ProcessOptions{}), Now: time.Now, Random: rand.Reader}
 	e.Scenario.Lease.Fixed = 10 * time.Second
-	f, err := e.deploy(b.Context())
+	s, err := e.startServers(b.Context())
 	if err != nil {
 		b.Skip(err)
 	}
-	defer f.close()
-	meter := redis.NewClient(workloads.ClientOptions(workloads.Access{Dial: f.dial}, nodeAddr(0)))
+	defer s.close()
+	meter := redis.NewClient(workloads.ClientOptions(workloads.Access{Dial: s.dial}, nodeAddr(0)))
 	defer meter.Close()
-	ours, theirs := newOurs(b, e, f), newBare(b, e, f)
+	ours, theirs := newOurs(b, e, s), newBare(b, e, s)
 	defer ours.close()
 	defer theirs.close()
 	ours.turn(b, meter)
@@ -141,9 +141,11 @@ func (s *side) close() {
 	}
 }
 
-func newOurs(b *testing.B, e Experiment, f *field) *side {
+func newOurs(b *testing.B, e Experiment, servers *deployment) *side {
 	b.Helper()
-	d, err := e.newDrive(b.Context(), f)
+	d := newServerDriver(e)
+	d.servers = servers
+	err := d.prepare(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -154,7 +156,7 @@ func newOurs(b *testing.B, e Experiment, f *field) *side {
 	if err != nil {
 		b.Fatal(err)
 	}
-	spool := &spool{drive: d, file: &blocks{file: file}, quit: make(chan struct{})} // not by the clock: a turn writes what it recorded, not the other side's
+	spool := &spool{driver: d, file: &blocks{file: file}, quit: make(chan struct{})} // not by the clock: a turn writes what it recorded, not the other side's
 	s := &side{after: spool.write, closes: []func() error{func() error { _, err := spool.end(); return err }}}
 	hot, _ := workloads.Find("hot")
 	for i := range e.Scenario.Clients {
@@ -167,7 +169,7 @@ func newOurs(b *testing.B, e Experiment, f *field) *side {
 }
 
 // newBare does what the token lock does with nothing around it, to the byte.
-func newBare(b *testing.B, e Experiment, f *field) *side {
+func newBare(b *testing.B, e Experiment, f *deployment) *side {
 	b.Helper()
 	s := &side{}
 	release := e.Variant.Scripts[0]

@@ -5,22 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/workloads"
 )
 
-// field is the servers of a run: those of the lock, and the one that keeps the guarded store.
-type field struct {
+// deployment is the servers of a run: those of the lock, and the one that keeps the guarded store.
+type deployment struct {
 	lock  servers.Deployment
 	store servers.Deployment // the same as lock, unless servers are to fail or there are several
 }
 
-// deploy brings the servers up. When the lock's servers are to be harmed, the guarded store lives on a server of its own: a store
+// startServers brings the servers up. When the lock's servers are to be harmed, the guarded store lives on a server of its own: a store
 // that loses its data would show damage that no lock can prevent.
-func (e Experiment) deploy(ctx context.Context) (*field, error) {
+func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 	spec := servers.Spec{
 		Topology: e.topology(), Nodes: e.Scenario.Nodes, Persistence: e.Scenario.Persistence,
 		Prefix: e.Prefix, Derives: e.Variant.Derives, MaxMemory: e.Scenario.MaxMemory, ClockFaults: e.has(func(k faults.Kind) bool { return k.Clock }), Name: "lock",
@@ -32,15 +36,15 @@ func (e Experiment) deploy(ctx context.Context) (*field, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s on %s: %w", spec.Topology, e.Provider.Name(), err)
 	}
-	f := &field{lock: lock, store: lock}
+	s := &deployment{lock: lock, store: lock}
 	if spec.Topology == impls.Standalone && !e.harmsServers() || e.Provider.Name() == "url" {
-		return f, nil
+		return s, nil
 	}
-	f.store, err = e.Provider.Start(ctx, servers.Spec{Topology: impls.Standalone, Name: "store"})
+	s.store, err = e.Provider.Start(ctx, servers.Spec{Topology: impls.Standalone, Name: "store"})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start the guarded store on %s: %w", e.Provider.Name(), err), lock.Close())
 	}
-	return f, nil
+	return s, nil
 }
 
 func (e Experiment) topology() impls.Topology {
@@ -54,16 +58,16 @@ func (e Experiment) harmsServers() bool {
 	return e.Scenario.MaxMemory > 0 || e.has(func(k faults.Kind) bool { return k.Harms })
 }
 
-func (f *field) close() error {
-	if f.store == f.lock {
-		return f.lock.Close()
+func (s *deployment) close() error {
+	if s.store == s.lock {
+		return s.lock.Close()
 	}
-	return errors.Join(f.lock.Close(), f.store.Close())
+	return errors.Join(s.lock.Close(), s.store.Close())
 }
 
 // describe describes the lock's nodes for the run record.
-func (f *field) describe(ctx context.Context) ([]results.Node, error) {
-	infos, err := f.lock.Info(ctx)
+func (s *deployment) describe(ctx context.Context) ([]results.Node, error) {
+	infos, err := s.lock.Info(ctx)
 	nodes := make([]results.Node, len(infos))
 	for i := range infos {
 		nodes[i] = results.Node(infos[i])
@@ -84,16 +88,16 @@ func nodeAddr(node int) string { return fmt.Sprintf("127.0.0.1:%d", firstPort+no
 var storeAddr = fmt.Sprintf("127.0.0.1:%d", storePort)
 
 // addrs are the addresses by which clients call the lock's nodes.
-func (f *field) addrs() []string {
-	if f.lock.Topology() == impls.Cluster {
-		out := make([]string, f.lock.Len())
+func (s *deployment) addrs() []string {
+	if s.lock.Topology() == impls.Cluster {
+		out := make([]string, s.lock.Len())
 		for i := range out {
-			out[i] = f.lock.Addr(i)
+			out[i] = s.lock.Addr(i)
 		}
 		return out
 	}
-	n := f.lock.Len()
-	if f.lock.Topology() == impls.Replicated {
+	n := s.lock.Len()
+	if s.lock.Topology() == impls.Replicated {
 		n = 1 // the primary of the moment
 	}
 	out := make([]string, n)
@@ -104,38 +108,140 @@ func (f *field) addrs() []string {
 }
 
 // dial opens a connection to what an address means.
-func (f *field) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	switch node := f.node(addr); {
+func (s *deployment) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	switch node := s.node(addr); {
 	case addr == storeAddr:
-		return f.store.Dial(ctx, 0)
+		return s.store.Dial(ctx, 0)
 	case node >= 0 && addr == nodeAddr(node):
-		return f.lock.Dial(ctx, node)
+		return s.lock.Dial(ctx, node)
 	}
 	var d net.Dialer
 	return d.DialContext(ctx, network, addr)
 }
 
 // node is the number of the lock's node behind an address, -1 for the store.
-func (f *field) node(addr string) int {
-	for i := range f.lock.Len() {
-		if addr == nodeAddr(i) || addr == f.lock.Addr(i) {
+func (s *deployment) node(addr string) int {
+	for i := range s.lock.Len() {
+		if addr == nodeAddr(i) || addr == s.lock.Addr(i) {
 			return i
 		}
 	}
 	return -1
 }
 
-// present is where an address leads now, for clients in other processes.
-func (f *field) present(addr string) (string, error) {
-	now, node := addr, f.node(addr)
+// currentAddr is where an address leads now, for clients in other processes.
+func (s *deployment) currentAddr(addr string) (string, error) {
+	now, node := addr, s.node(addr)
 	switch {
 	case addr == storeAddr:
-		now = f.store.Addr(0)
+		now = s.store.Addr(0)
 	case node >= 0:
-		now = f.lock.Addr(node)
+		now = s.lock.Addr(node)
 	}
 	if now == "" {
 		return "", fmt.Errorf("node %d is down", node+1)
 	}
 	return now, nil
+}
+
+// network is the proxy between every client and every server of a run, the guarded store's included.
+type network struct {
+	proxy  *inject.Proxy
+	routes []map[int]*inject.Link // by client, by node; storeNode is the store
+}
+
+// storeNode is the number that stands for the guarded store's server among the lock's nodes.
+const storeNode = -1
+
+// openNetwork makes a link for every client and server.
+func (d *serverDriver) openNetwork(traffic inject.Traffic) (*network, error) {
+	n := &network{proxy: inject.NewProxy(inject.ProxyConfig{Names: d.names, Traffic: traffic, Host: d.Subject.Listen})}
+	for client := range d.Scenario.Clients {
+		links := map[int]*inject.Link{}
+		for node := storeNode; node < d.servers.lock.Len(); node++ {
+			link, err := n.proxy.Open(inject.LinkConfig{
+				Client: client + 1, Node: node,
+				Dial: func(ctx context.Context) (net.Conn, error) { return d.dialFromClient(ctx, client, node) },
+			})
+			if err != nil {
+				return nil, errors.Join(err, n.proxy.Close())
+			}
+			links[node] = link
+		}
+		n.routes = append(n.routes, links)
+	}
+	return n, nil
+}
+
+// dialNode opens a connection to a server: one of the lock's nodes, or the store's.
+func (s *deployment) dialNode(ctx context.Context, node int) (net.Conn, error) {
+	if node == storeNode {
+		return s.store.Dial(ctx, 0)
+	}
+	return s.lock.Dial(ctx, node)
+}
+
+// dialFromClient opens a connection of a client to a server. What a child sends is seen here.
+func (d *serverDriver) dialFromClient(ctx context.Context, client, node int) (net.Conn, error) {
+	if node != storeNode && client < len(d.children) {
+		return d.children[client].wire.Load().Open(ctx, "tcp", nodeAddr(node))
+	}
+	return d.servers.dialNode(ctx, node)
+}
+
+// dialer is how one client of this process reaches the servers.
+func (d *serverDriver) dialer(index int) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if link := d.route(index, addr); link != nil {
+			return link.Dial(ctx)
+		}
+		return d.servers.dial(ctx, network, addr)
+	}
+}
+
+// way makes the way to what an address means ready for a client in another process, and gives the address at which it begins.
+func (d *serverDriver) routeAddr(ctx context.Context, index int, addr string) (string, error) {
+	if link := d.route(index, addr); link != nil {
+		return link.Addr(), link.Prepare(ctx)
+	}
+	return d.servers.currentAddr(addr)
+}
+
+// route is a client's way through the proxy to what an address means; nil where there is none.
+func (d *serverDriver) route(index int, addr string) *inject.Link {
+	if d.network == nil {
+		return nil
+	}
+	node := d.servers.node(addr)
+	if node == storeNode && addr != storeAddr {
+		return nil // an address that a cluster's node has no more
+	}
+	return d.network.routes[index][node]
+}
+
+// openStore opens the guarded store for the harness itself, past every client and every fault.
+func (d *serverDriver) openStore() (workloads.Store, func() error) {
+	return workloads.OpenStore(workloads.Access{StoreAddr: storeAddr, Dial: d.servers.dial}, d.prefix)
+}
+
+// auditTime bounds the look at the store after a run.
+const auditTime = 5 * time.Second
+
+// audit reads what the guarded store holds now that everybody is done. It is done with a context of its own, so that an
+// interrupted run is audited too.
+func (d *serverDriver) audit(ctx context.Context, rec *record) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
+	defer cancel()
+	w, _ := workloads.Find(d.Scenario.Workload)
+	store, end := d.openStore()
+	rec.store = map[string]checker.StoreEnds{}
+	for key, initial := range w.Guarded(d.config()) {
+		final, err := store.Read(ctx, key, 0)
+		if err != nil {
+			rec.notes = append(rec.notes, fmt.Sprintf("the guarded store could not be read at the end: %v", err))
+			break
+		}
+		rec.store[key] = checker.StoreEnds{Initial: &initial, Final: &final}
+	}
+	return end()
 }

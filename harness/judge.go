@@ -1,63 +1,22 @@
 package harness
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
-	"github.com/lockbench/lockbench/sim"
 )
 
-// judge has the record checked, and saves what came out. A checker that fails loses nothing: the record is on disk.
-func (d *drive) judge(ctx context.Context, k *keeper) (*Outcome, error) {
-	d.tell(Progress{Phase: "checking", Elapsed: time.Duration(d.ended)})
-	out := &Outcome{Run: k.run, Windows: d.windows.all(), Record: d.recorded, Dir: k.path()}
-	if c := d.replayer; c != nil {
-		order := c.Order()
-		out.Order = &order
-	}
-	ops, commands := d.recorded.Ops, d.recorded.Commands
-	in := checker.Input{Header: d.header(), Ops: history.NewSlice(ops), Commands: commands, Faults: out.Windows}
-	var err error
-	out.Verdict, err = checker.Check(context.WithoutCancel(ctx), in, checker.Options{Seed: d.Seed, Store: d.store})
-	if err != nil {
-		return out, fmt.Errorf("check the history: %w", err)
-	}
-	if err := sim.Explain(out.Verdict, explain.Record{Header: in.Header, Ops: ops, Commands: commands, Scripts: d.recorded.Scripts, Faults: out.Windows}); err != nil {
-		return out, fmt.Errorf("explain what was found: %w", err)
-	}
-	out.Verdict.Notes = append(out.Verdict.Notes, d.notes...)
-	doubts(out.Verdict, d.Experiment, out.Windows)
-	var set *latency.Set // nil: not to be seen anywhere
-	if d.measures() {
-		set = latency.Merge(out.Windows, d.latencies(ops)...)
-	}
-	out.Result = d.result(k, out, set)
-	out.Result.Doubt(results.CountAcquireErrors(ops, out.Windows).Reason())
-	out.Result.Doubt(out.Result.Load.RateReason(out.Windows))
-	out.Verdict.Verdict = out.Result.Verdict
-	out.Result.Health.MaxStall = max(d.stall, slowestReply(commands, out.Windows))
-	out.Result.Health.Stalled = out.Result.Health.MaxStall > d.lease()/stallShare || len(lateServers(d.Experiment, out.Windows)) > 0
-	if set != nil {
-		wait := latency.SplitWait(ops, commands, int64(d.claimedLease()), d.totalLag())
-		out.Result.Wait = &wait
-	}
-	d.holdGates(&out.Result)
-	err = errors.Join(k.saveLatency(set, k.run.Start, k.run.Start.Add(time.Duration(d.ended))), k.saveResult(out, d.Now()))
-	out.Run = k.run
-	return out, err
-}
-
 // measures reports whether latencies mean something: what is measured against a look-alike does not.
-func (d *drive) measures() bool { return d.Provider.Name() != "miniredis" }
+func (d *serverDriver) measures() bool { return d.Provider.Name() != "miniredis" }
 
 // doubts lowers a pass to inconclusive when a fault of the plan did not take, took too long to end, or never struck: nothing was shown then.
 func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
@@ -86,24 +45,26 @@ func doubt(v *checker.Verdict, why string) {
 }
 
 // latencies adds the hand-overs to what the clients recorded.
-func (d *drive) latencies(ops []history.Operation) []*latency.Recorder {
+func (d *serverDriver) latencies(ops []history.Operation) []*latency.Recorder {
 	handOvers := latency.NewRecorder()
 	latency.HandOvers(handOvers, ops)
 	return append(d.latency, handOvers)
 }
 
-// result is what result.json will say.
-func (d *drive) result(k *keeper, out *Outcome, set *latency.Set) results.Result {
-	r := results.NewResult(k.run, *out.Verdict)
-	r.Rerun = d.Rerun
+// measure fills in the load and the health of the run, and returns its latencies; nil: not to be seen anywhere.
+func (d *serverDriver) measure(r *results.Result, rec *record) (set *latency.Set) {
+	if d.measures() {
+		set = latency.Merge(rec.windows, d.latencies(rec.Ops)...)
+		wait := latency.SplitWait(rec.Ops, rec.Commands, int64(d.claimedLease()), d.totalLag())
+		r.Wait = &wait
+	}
 	r.SetLatency(set, results.NotRedis)
-	r.Load = results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0, Offered: d.Scenario.Rate,
-		Duration: time.Duration(max(min(d.measuredUntil(), d.ended)-d.warm(), 1)), WarmUp: time.Duration(d.warm())}
-	within, before := d.grants(d.recorded.Ops)
-	r.Load.Achieved, r.Load.Excluded = float64(within)/r.Load.Duration.Seconds(), before
-	r.Failovers = results.CountFailovers(out.Windows)
-	r.Health.GCMax = longestCollection(k.run.Start)
-	for _, w := range out.Windows {
+	r.Load = d.load(rec.Ops)
+	r.Doubt(r.Load.RateReason(rec.windows))
+	r.Health.GCMax = longestCollection(d.base.start)
+	r.Health.MaxStall = max(d.stall, slowestReply(rec.Commands, rec.windows))
+	r.Health.Stalled = r.Health.MaxStall > d.lease()/stallShare || len(lateServers(d.Experiment, rec.windows)) > 0
+	for _, w := range rec.windows {
 		if !w.Confirmed {
 			r.Health.Unconfirmed++
 		}
@@ -113,7 +74,16 @@ func (d *drive) result(k *keeper, out *Outcome, set *latency.Set) results.Result
 		r.Health.LateStarts += l.late
 		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(l.latest))
 	}
-	return r
+	return set
+}
+
+// load is what was asked of the lock, and what it did.
+func (d *serverDriver) load(ops []history.Operation) results.Throughput {
+	l := results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0, Offered: d.Scenario.Rate,
+		Duration: time.Duration(max(min(d.measuredUntil(), d.ended)-d.warm(), 1)), WarmUp: time.Duration(d.warm())}
+	within, before := d.grants(ops)
+	l.Achieved, l.Excluded = float64(within)/l.Duration.Seconds(), before
+	return l
 }
 
 // longestCollection is the longest stop of this process by the garbage collector since an instant, of those that the runtime
@@ -129,20 +99,100 @@ func longestCollection(since time.Time) (longest time.Duration) {
 	return longest
 }
 
-// holdGates holds the figures against the scenario's limits, once all of them are there. [scenarios.Scenario.Validate] has read the limits.
-func (e Experiment) holdGates(r *results.Result) {
-	var gates []results.Gate
+// gates are the scenario's limits. [scenarios.Scenario.Validate] has read them.
+func (e Experiment) gates() (gates []results.Gate) {
 	for _, text := range e.Scenario.SLO {
 		if g, err := results.ParseGate(text); err == nil {
 			gates = append(gates, g)
 		}
 	}
-	r.Gates = r.CheckGates(gates)
+	return gates
 }
 
-func (d *drive) totalLag() (sum int64) {
+func (d *serverDriver) totalLag() (sum int64) {
 	for _, l := range d.lags {
 		sum += l.total
 	}
 	return sum
+}
+
+// stallWatch measures how late the machine lets this process run: a goroutine that asks to be woken every stallTick sees how much
+// later it was. A machine that is short of processors stalls clients in a way that nobody placed and that no window records.
+type stallWatch struct {
+	now     func() time.Time
+	longest atomic.Int64
+	quit    chan struct{}
+	done    chan struct{}
+}
+
+// stallTick is short beside every lease and costs a five-hundredth of one processor.
+const stallTick = 2 * time.Millisecond
+
+// watchStalls starts to watch; end must be called.
+func watchStalls(now func() time.Time) *stallWatch {
+	w := &stallWatch{now: now, quit: make(chan struct{}), done: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+func (w *stallWatch) run() { // owned by end
+	defer close(w.done)
+	t := time.NewTimer(stallTick)
+	defer t.Stop()
+	for asked := w.now(); ; asked = w.now() {
+		select {
+		case <-w.quit:
+			return
+		case <-t.C:
+		}
+		if late := w.now().Sub(asked) - stallTick; late > time.Duration(w.longest.Load()) {
+			w.longest.Store(int64(late))
+		}
+		t.Reset(stallTick)
+	}
+}
+
+// end stops watching and gives the longest stall.
+func (w *stallWatch) end() time.Duration {
+	close(w.quit)
+	<-w.done
+	return time.Duration(w.longest.Load())
+}
+
+// stallShare is the share of a lease from which a stall of the machine counts as a fault that nobody placed: a tenth is twice what
+// quorum locks give a node to answer, and no scenario places two moments closer together.
+const stallShare = 10
+
+// slowestReply is the longest time that a request took while no fault was in force, which is the machine's doing, too: its
+// servers are processes that can be stalled as well as the clients.
+func slowestReply(commands []history.Command, windows []history.Window) (longest time.Duration) {
+	for _, c := range commands {
+		took := time.Duration(c.Replied - c.Sent)
+		if took > longest && !waits[c.Name] && !meetsFault(c, windows) {
+			longest = took
+		}
+	}
+	return longest
+}
+
+// waits are the commands whose reply may be meant to come late.
+var waits = map[string]bool{"WAIT": true, "BLPOP": true, "BRPOP": true, "BLMOVE": true, "BLMPOP": true, "BZPOPMIN": true}
+
+func meetsFault(c history.Command, windows []history.Window) bool {
+	return slices.ContainsFunc(windows, func(w history.Window) bool { return w.Start <= c.Replied && c.Sent <= w.Last() })
+}
+
+// lateServers lists the kills and failovers of a plan after which the next server was there too late: the plan has it back in a section
+// that is under way, and what starts it, a container's engine above all, took more than half of one. Whether the section's lock
+// was still held is luck then. Where the plan itself keeps the server away for a lease, no hold is left to be met.
+func lateServers(e Experiment, windows []history.Window) (late []history.Window) {
+	lease := e.lease()
+	for _, w := range windows {
+		takesAway := w.Fault == faults.KillServer || w.Fault == faults.Failover
+		soon := !slices.ContainsFunc(e.Scenario.Faults, func(f faults.Spec) bool { return f.Fault == w.Fault && f.For.Of(lease) >= lease })
+		if takesAway && soon && w.Ending > 0 && time.Duration(w.End-w.Ending) > e.Scenario.Think.Of(lease)/2 {
+			late = append(late, w)
+		}
+	}
+	return late
 }

@@ -20,12 +20,12 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// processes runs every client as a process of its own until all are done. A client that reaches an event at which a fault is placed says so
+// runProcesses runs every client as a process of its own until all are done. A client that reaches an event at which a fault is placed says so
 // and waits; the run does the fault, to the process itself where it is one of clients.
-func (d *drive) processes(ctx context.Context) error {
-	all := make([]*process, d.Scenario.Clients)
+func (d *serverDriver) runProcesses(ctx context.Context) error {
+	all := make([]*processClient, d.Scenario.Clients)
 	for i := range all {
-		all[i] = &process{drive: d, index: i, rec: d.newRecord(i)}
+		all[i] = &processClient{driver: d, index: i, rec: d.newRecord(i)}
 		d.world.Enlist(i+1, all[i])
 	}
 	errs := make([]error, len(all))
@@ -37,23 +37,23 @@ func (d *drive) processes(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (d *drive) job(index int, base int64) job {
+func (d *serverDriver) job(index int, base int64) job {
 	s := d.setup(index)
 	return job{Variant: d.Variant.Name, Topology: s.Variant.Topology, Workload: d.Scenario.Workload, Config: s.Config, Index: index, Clients: s.Clients, Owner: s.Owner,
-		Prefix: s.Prefix, PollNS: int64(s.Poll), Permits: s.Permits, Addrs: d.field.addrs(), Seed: d.Seed,
+		Prefix: s.Prefix, PollNS: int64(s.Poll), Permits: s.Permits, Addrs: d.servers.addrs(), Seed: d.Seed,
 		SkewNS: int64(d.world.Skew(index + 1)), Rate: d.Scenario.Rate, LeaseNS: int64(d.lease()), Faults: d.Scenario.Faults, Base: base,
 		Wait: d.network != nil}
 }
 
-// process is one client process as the run sees it.
-type process struct {
-	drive *drive
-	index int
-	rec   record
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	told  bool           // it has said why it failed
-	work  sync.WaitGroup // events that are being dealt with, and ways that are being made
+// processClient is one client process as the run sees it.
+type processClient struct {
+	driver *serverDriver
+	index  int
+	rec    clientRecord
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	told   bool           // it has said why it failed
+	work   sync.WaitGroup // events that are being dealt with, and ways that are being made
 
 	mu    sync.Mutex          // protects what follows
 	under []history.Operation // begun and not returned, outermost first
@@ -64,7 +64,7 @@ type process struct {
 
 // run starts the process and follows it to its end. The thread that starts it stays with it: a child that is to die with its
 // parent dies with the thread that made it.
-func (p *process) run(ctx context.Context, j job) error {
+func (p *processClient) run(ctx context.Context, j job) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	out, err := p.start(j)
@@ -81,7 +81,7 @@ func (p *process) run(ctx context.Context, j job) error {
 	return errors.Join(err, p.finish())
 }
 
-func (p *process) start(j job) (io.Reader, error) {
+func (p *processClient) start(j job) (io.Reader, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("client process: %w", err)
@@ -100,10 +100,10 @@ func (p *process) start(j job) (io.Reader, error) {
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("client process: %w", err)
 	}
-	return out, p.order(order{Job: &j})
+	return out, p.instruct(instruction{Job: &j})
 }
 
-func (p *process) order(o order) error {
+func (p *processClient) instruct(o instruction) error {
 	if err := json.NewEncoder(p.in).Encode(o); err != nil {
 		return fmt.Errorf("client process c%d: give orders: %w", p.index+1, err)
 	}
@@ -111,12 +111,12 @@ func (p *process) order(o order) error {
 }
 
 // watch passes on the run's stop, and ends the process with the run. It is over when quit is closed.
-func (p *process) watch(ctx context.Context) chan struct{} {
+func (p *processClient) watch(ctx context.Context) chan struct{} {
 	quit := make(chan struct{})
 	p.work.Go(func() {
 		select {
-		case <-p.drive.Stop:
-			_ = p.order(order{Stop: true}) // a process that is gone has stopped
+		case <-p.driver.Stop:
+			_ = p.instruct(instruction{Stop: true}) // a process that is gone has stopped
 		case <-ctx.Done():
 		case <-quit:
 			return
@@ -131,10 +131,10 @@ func (p *process) watch(ctx context.Context) chan struct{} {
 }
 
 // follow takes in the news of the process until it is done or dead.
-func (p *process) follow(ctx context.Context, out io.Reader) error {
+func (p *processClient) follow(ctx context.Context, out io.Reader) error {
 	lines := json.NewDecoder(bufio.NewReader(out))
 	for {
-		var n news
+		var n message
 		if err := lines.Decode(&n); err != nil {
 			return nil // its end; finish says whether it was a good one
 		}
@@ -148,8 +148,8 @@ func (p *process) follow(ctx context.Context, out io.Reader) error {
 	}
 }
 
-func (p *process) hear(ctx context.Context, n news) error {
-	d := p.drive
+func (p *processClient) hear(ctx context.Context, n message) error {
+	d := p.driver
 	switch {
 	case n.Begin != nil:
 		p.began(*n.Begin)
@@ -170,7 +170,7 @@ func (p *process) hear(ctx context.Context, n news) error {
 			p.work.Go(func() { p.event(ctx, *n.Event); p.answer(n.Ask, answer{}) })
 		}
 	case n.Dial != nil:
-		p.work.Go(func() { p.answer(n.Ask, p.way(ctx, *n.Dial)) })
+		p.work.Go(func() { p.answer(n.Ask, p.dialFor(ctx, *n.Dial)) })
 	case n.Failed != "":
 		p.told = true
 		if n.Lacks {
@@ -182,33 +182,33 @@ func (p *process) hear(ctx context.Context, n news) error {
 }
 
 // answer lets the process go on that asked, if it did. A process that is gone needs none.
-func (p *process) answer(ask uint64, a answer) {
+func (p *processClient) answer(ask uint64, a answer) {
 	if a.To = ask; ask > 0 {
-		_ = p.order(order{Answer: &a})
+		_ = p.instruct(instruction{Answer: &a})
 	}
 }
 
-// way makes the way that the process asks for.
-func (p *process) way(ctx context.Context, to dialling) answer {
+// dialFor makes the way that the process asks for.
+func (p *processClient) dialFor(ctx context.Context, to dialRequest) answer {
 	if to.Within > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(to.Within))
 		defer cancel()
 	}
-	addr, err := p.drive.way(ctx, p.index, to.Addr)
+	addr, err := p.driver.routeAddr(ctx, p.index, to.Addr)
 	if err != nil {
 		return answer{Error: err.Error()}
 	}
 	return answer{Addr: addr}
 }
 
-func (p *process) began(op history.Operation) {
+func (p *processClient) began(op history.Operation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.under = append(p.under, op)
 }
 
-func (p *process) returned(op history.Operation) {
+func (p *processClient) returned(op history.Operation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := len(p.under) - 1; i >= 0; i-- {
@@ -221,8 +221,8 @@ func (p *process) returned(op history.Operation) {
 }
 
 // event does what is placed at an event of the process, and returns when the process may go on.
-func (p *process) event(ctx context.Context, e faults.Event) {
-	p.drive.director.Event(ctx, e, nil)
+func (p *processClient) event(ctx context.Context, e faults.Event) {
+	p.driver.director.Event(ctx, e, nil)
 	p.mu.Lock()
 	holds := p.holds
 	p.holds = nil
@@ -238,10 +238,10 @@ func (p *process) event(ctx context.Context, e faults.Event) {
 	}
 }
 
-var _ inject.Client = (*process)(nil)
+var _ inject.Client = (*processClient)(nil)
 
 // Pause stops the process.
-func (p *process) Pause(context.Context) (faults.Undo, error) {
+func (p *processClient) Pause(context.Context) (faults.Undo, error) {
 	if err := stop(p.cmd.Process); err != nil {
 		return nil, err
 	}
@@ -258,7 +258,7 @@ func (p *process) Pause(context.Context) (faults.Undo, error) {
 }
 
 // Crash kills the process.
-func (p *process) Crash(context.Context) error {
+func (p *processClient) Crash(context.Context) error {
 	p.mu.Lock()
 	p.dead = true
 	p.mu.Unlock()
@@ -272,18 +272,18 @@ func (p *process) Crash(context.Context) error {
 }
 
 // Cancel has the process cancel its acquire.
-func (p *process) Cancel(context.Context) error {
+func (p *processClient) Cancel(context.Context) error {
 	p.mu.Lock()
 	asks := slices.ContainsFunc(p.under, func(op history.Operation) bool { return op.Op == history.Acquire })
 	p.mu.Unlock()
 	if !asks {
 		return fmt.Errorf("%w: no acquire is under way", faults.ErrNothing)
 	}
-	return p.order(order{Cancel: true})
+	return p.instruct(instruction{Cancel: true})
 }
 
 // Hold keeps the process at its event.
-func (p *process) Hold() faults.Undo {
+func (p *processClient) Hold() faults.Undo {
 	hold := make(chan struct{})
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -295,10 +295,10 @@ func (p *process) Hold() faults.Undo {
 const stateLimit = 5 * time.Second
 
 // finish waits for the process and records what was under way when it died.
-func (p *process) finish() error {
+func (p *processClient) finish() error {
 	err := p.cmd.Wait()
-	died := p.drive.timeline()
-	p.drive.director.Left(p.index + 1)
+	died := p.driver.timeline()
+	p.driver.director.Left(p.index + 1)
 	if p.last != nil {
 		p.rec.AddCommand(*p.last)
 	}

@@ -108,13 +108,13 @@ func TestClientProcessWaitsUntilItsMomentIsHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	give := json.NewEncoder(orders)
-	must(t, give.Encode(order{Job: &job{Variant: "token", Workload: "counter", Config: workloads.Config{Ops: 1, Lease: time.Second}, Clients: 1,
+	must(t, give.Encode(instruction{Job: &job{Variant: "token", Workload: "counter", Config: workloads.Config{Ops: 1, Lease: time.Second}, Clients: 1,
 		Addrs: []string{nodeAddr(0)}, LeaseNS: int64(time.Second), Base: base, Wait: true}}))
-	heard := make(chan news)
+	heard := make(chan message)
 	go func() {
 		defer close(heard)
 		for lines := json.NewDecoder(said); ; {
-			var n news
+			var n message
 			if lines.Decode(&n) != nil {
 				return
 			}
@@ -132,7 +132,7 @@ func TestClientProcessWaitsUntilItsMomentIsHeard(t *testing.T) {
 		t.Errorf("it did not wait: %+v", n)
 	case <-time.After(50 * time.Millisecond):
 	}
-	must(t, give.Encode(order{Answer: &answer{To: first.Ask}}))
+	must(t, give.Encode(instruction{Answer: &answer{To: first.Ask}}))
 	if next := <-heard; next.Dial == nil || next.Dial.Addr != nodeAddr(0) {
 		t.Errorf("then it says %+v, want that it dials", next)
 	}

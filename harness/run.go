@@ -1,16 +1,26 @@
+// Package harness runs one experiment: a lock, a scenario, a provider of servers or the simulator. It brings the servers up, connects the
+// clients, lets a workload drive them while faults are placed, records what every client saw, has the record judged, and saves it three
+// times: when it started, when it was driven, when it was checked. [Run] is that sequence; what differs between servers and the simulator is
+// behind the interface driver.
+//
+// Clients are goroutines, for throughput, or processes of their own that are really stopped and really killed. Which it is changes
+// nothing else: the same workload code talks to the same lock code, and the same Director places the faults.
+//
+// It refuses to judge: the checker does. It refuses to lose what was recorded: operations, commands and fault windows are spooled
+// while the run goes on, and the history is saved before it is checked. [Suite] runs many experiments side by side, each on servers of
+// its own, and holds each against what the catalogue expects.
 package harness
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/workloads"
+	"github.com/lockbench/lockbench/results/latency"
 )
 
 // Outcome is a finished run.
@@ -19,9 +29,37 @@ type Outcome struct {
 	Result  results.Result
 	Verdict *checker.Verdict
 	Windows []history.Window
-	Record  history.Recorded // what the clients did and sent; nothing when the run was made in the simulator
+	Record  history.Recorded // what the clients did and sent; of a simulated run, in the schedule that was kept
 	Dir     string           // of the run; "" when nothing was saved
 	Order   *faults.Order    // of a run that was led through a schedule
+}
+
+// driver makes an experiment in one world: on servers, or in the simulator. Run calls its methods in this order, close always.
+type driver interface {
+	// deploy brings the servers up and describes them; the simulator has none.
+	deploy(ctx context.Context) ([]results.Node, error)
+	// drive lets the clients run while faults are placed. It returns what was recorded whatever became of them, nil when nothing was.
+	drive(ctx context.Context, save *saver) (*record, error)
+	// judge has the record checked and explained.
+	judge(ctx context.Context, rec *record) (*checker.Verdict, error)
+	// measure fills in what was measured, and returns the latencies; nil where they mean nothing.
+	measure(r *results.Result, rec *record) *latency.Set
+	// close takes the servers down.
+	close() error
+}
+
+// record is what is known of a run once its clients are done.
+type record struct {
+	history.Recorded
+	windows   []history.Window
+	store     map[string]checker.StoreEnds // what the guarded store held before and after
+	errors    results.AcquireErrors
+	failovers *results.Failovers
+	order     *faults.Order // of a run that was led through a schedule
+	ended     int64         // when the last client was done
+	notes     []string      // that must be shown
+	unsaved   error         // what could not be written while clients ran; a run is judged all the same
+	spooled   string        // the file that was written while clients ran, of no use once the record is saved; "" for none
 }
 
 // Run makes one experiment. When it returns an error with an Outcome, the run got as far as the Outcome says and what was
@@ -30,140 +68,70 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	if err := e.Validate(); err != nil {
 		return nil, err
 	}
-	keep, err := e.open(ctx)
+	save, err := e.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if e.Prefix == "" && e.Provider.Name() == "url" {
-		e.Prefix = "lockbench:" + keep.run.ID + ":" // nothing of its owner's may be touched
+		e.Prefix = "lockbench:" + save.run.ID + ":" // nothing of its owner's may be touched
 	}
-	var out *Outcome
-	if s, ok := e.Provider.(*Sim); ok {
-		out, err = e.simulate(ctx, keep, s)
-	} else {
-		out, err = e.run(ctx, keep)
-	}
+	out, err := e.run(ctx, e.driver(), save)
 	if err != nil {
-		err = errors.Join(err, keep.failed(err, e.Now()))
+		err = errors.Join(err, save.failed(err, e.Now()))
 	}
 	return out, err
 }
 
-func (e Experiment) run(ctx context.Context, keep *keeper) (out *Outcome, err error) {
+// driver is the one of the experiment's world.
+func (e Experiment) driver() driver {
+	if s, ok := e.Provider.(*Sim); ok {
+		return &simDriver{Experiment: e, pool: s}
+	}
+	return newServerDriver(e)
+}
+
+func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcome, err error) {
 	e.tell(Progress{Phase: "servers"})
-	f, err := e.deploy(ctx)
+	defer func() { err = errors.Join(err, d.close()) }()
+	nodes, err := d.deploy(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
-	if keep.run.Nodes, err = f.describe(ctx); err != nil {
-		return nil, fmt.Errorf("ask the servers who they are: %w", err)
-	}
-	if err := keep.saveRun(results.Started, e.Now()); err != nil {
+	if err := save.started(nodes, e.Now()); err != nil {
 		return nil, err
 	}
-	d, err := e.drive(ctx, f, keep)
+	rec, err := d.drive(ctx, save)
+	if rec == nil {
+		return &Outcome{Run: save.run, Dir: save.path()}, err
+	}
+	unsaved := errors.Join(rec.unsaved, save.driven(rec, e.Now()))
+	out = &Outcome{Run: save.run, Windows: rec.windows, Record: rec.Recorded, Dir: save.path(), Order: rec.order}
 	if err != nil {
-		return &Outcome{Run: keep.run, Dir: keep.path()}, err
+		return out, errors.Join(err, unsaved)
 	}
-	if d.unsaved != nil {
-		d.notes = append(d.notes, "not all of the record could be saved; what was found is of the whole")
+	if unsaved != nil {
+		rec.notes = append(rec.notes, "not all of the record could be saved; what was found is of the whole")
 	}
-	out, err = d.judge(ctx, keep)
-	return out, errors.Join(err, d.unsaved)
+	return out, errors.Join(e.check(ctx, d, save, rec, out), unsaved)
 }
 
-// drive lets the clients run, and saves what they did whatever became of them.
-func (e Experiment) drive(ctx context.Context, f *field, keep *keeper) (*drive, error) {
-	d, err := e.newDrive(ctx, f)
-	if err != nil {
-		return nil, errors.Join(err, d.children.close())
+// check has the record judged, and saves what came out. A checker that fails loses nothing: the record is on disk.
+func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *record, out *Outcome) (err error) {
+	e.tell(Progress{Phase: "checking", Elapsed: nanoseconds(rec.ended)})
+	if out.Verdict, err = d.judge(context.WithoutCancel(ctx), rec); err != nil {
+		return fmt.Errorf("check the history: %w", err)
 	}
-	stop, release := d.stopping()
-	defer release()
-	d.Stop = stop
-	spool := keep.startSpool(d)
-	stalls := watchStalls(time.Now)
-	if err = d.arm(ctx); err == nil {
-		err = d.clients(ctx)
-	}
-	err = errors.Join(err, d.children.close(), d.disarm())
-	d.ended, d.stall = d.timeline(), stalls.end()
-	recording, unsaved := spool.end()
-	err = errors.Join(err, d.audit(ctx))
-	var unwritten, unread error
-	d.recorded, unwritten, unread = keep.settle(d, recording)
-	keep.run.Store = d.store
-	d.unsaved = errors.Join(unsaved, unwritten, keep.saveRun(results.Driven, e.Now()))
-	if err = errors.Join(err, unread); err != nil {
-		return d, errors.Join(err, d.unsaved)
-	}
-	return d, nil
-}
-
-// newDrive sets the run's base of time, prepares the guarded store, and makes what the clients share.
-func (e Experiment) newDrive(ctx context.Context, f *field) (*drive, error) {
-	base := newTimebase()
-	d := &drive{Experiment: e, field: f, prefix: e.Prefix, base: base, timeline: base.now,
-		recorder: history.NewRecorder(), names: scriptNames()}
-	w, _ := workloads.Find(e.Scenario.Workload)
-	store, end := d.openStore()
-	err := w.Prepare(ctx, store, e.config())
-	if err = errors.Join(err, end()); err != nil {
-		return d, fmt.Errorf("prepare workload %s: %w", w.Name(), err)
-	}
-	if d.Subject.Exec != "" {
-		return d, d.startChildren(ctx)
-	}
-	return d, d.shareBase()
-}
-
-// shareBase finds the base for clients in other processes, before the header is written that says how far they may disagree.
-func (d *drive) shareBase() (err error) {
-	if d.As != Processes {
-		return nil
-	}
-	var gap int64
-	d.machine, gap, err = d.base.onMachine()
-	d.clockError = 2 * gap
+	out.Verdict.Notes = append(out.Verdict.Notes, rec.notes...)
+	r := results.NewResult(save.run, *out.Verdict)
+	r.Rerun, r.Failovers = e.Rerun, rec.failovers
+	set := d.measure(&r, rec)
+	r.Doubt(rec.errors.Reason())
+	out.Verdict.Verdict = r.Verdict
+	r.Gates = r.CheckGates(e.gates())
+	out.Result = r
+	err = save.checked(out, set, rec.ended, e.Now())
+	out.Run = save.run
 	return err
-}
-
-// clients runs them as what they are to be.
-func (d *drive) clients(ctx context.Context) error {
-	if d.As == Processes {
-		return d.processes(ctx)
-	}
-	return d.goroutines(ctx)
-}
-
-// stopping closes a channel when the run's length is over or somebody asks for its end, whichever is first.
-func (d *drive) stopping() (stop <-chan struct{}, release func()) {
-	if d.length() == 0 {
-		return d.Stop, func() {}
-	}
-	asked, warm := d.Stop, d.warm()
-	over := warm + d.length()
-	ch, quit := make(chan struct{}), make(chan struct{})
-	done := make(chan struct{})
-	go func() { // owned by release
-		defer close(done)
-		for _, at := range []int64{warm, over} {
-			t := time.NewTimer(time.Duration(at - d.timeline()))
-			defer t.Stop()
-			select {
-			case <-t.C:
-				d.measured(at > warm)
-			case <-asked:
-				close(ch)
-				return
-			case <-quit:
-				return
-			}
-		}
-		close(ch)
-	}()
-	return ch, func() { close(quit); <-done }
 }
 
 func (e Experiment) tell(p Progress) {

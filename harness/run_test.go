@@ -142,23 +142,46 @@ func expectVerdict(t *testing.T, out *Outcome, breaks []string, holds []history.
 	}
 }
 
+// TestRunDirectoryIsComplete: a run on servers and one in the simulator keep the same files, except that virtual time has no latencies; what they keep
+// is judged again as it was.
 func TestRunDirectoryIsComplete(t *testing.T) {
-	out, err := Run(t.Context(), experiment(t, "token", "pause-holder", provider(t, "process"), Goroutines))
-	if err != nil {
-		t.Fatal(err)
+	both := []string{results.RunFile, results.ScenarioFile, results.HistoryFile, results.CommandsFile, results.FaultsFile, results.ResultFile}
+	tests := []struct {
+		server string
+		files  []string
+	}{
+		{"process", append([]string{results.LatencyLog, "latency/acquire.hgrm"}, both...)},
+		{"sim", both},
 	}
-	for _, name := range []string{results.RunFile, results.ScenarioFile, results.HistoryFile, results.CommandsFile, results.FaultsFile,
-		results.ResultFile, results.LatencyLog, "latency/acquire.hgrm"} {
-		if info, err := os.Stat(filepath.Join(out.Dir, name)); err != nil || info.Size() == 0 {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if out.Run.Phase != results.Checked || len(out.Run.Nodes) == 0 || out.Run.Nodes[0].Version == "" {
-		t.Errorf("run record %+v", out.Run)
-	}
-	again := recheck(t, out.Dir)
-	if again.Verdict != out.Verdict.Verdict {
-		t.Errorf("checked again: %s, was %s", again.Verdict, out.Verdict.Verdict)
+	for _, tt := range tests {
+		t.Run(tt.server, func(t *testing.T) {
+			var p servers.Provider = &Sim{Schedules: 1}
+			if tt.server != "sim" {
+				p = provider(t, tt.server)
+			}
+			out, err := Run(t.Context(), experiment(t, "token", "pause-holder", p, Goroutines))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range tt.files {
+				if info, err := os.Stat(filepath.Join(out.Dir, name)); err != nil || info.Size() == 0 {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(out.Dir, results.RecordingFile)); err == nil {
+				t.Error("the recording is left")
+			}
+			if out.Run.Phase != results.Checked || (tt.server != "sim") != (len(out.Run.Nodes) > 0 && out.Run.Nodes[0].Version != "") {
+				t.Errorf("run record %+v", out.Run)
+			}
+			if len(out.Record.Ops) == 0 || len(out.Record.Commands) == 0 || len(out.Windows) == 0 {
+				t.Errorf("the outcome has %d operations, %d commands, %d windows", len(out.Record.Ops), len(out.Record.Commands), len(out.Windows))
+			}
+			again := recheck(t, out.Dir)
+			if again.Verdict != out.Verdict.Verdict {
+				t.Errorf("checked again: %s, was %s", again.Verdict, out.Verdict.Verdict)
+			}
+		})
 	}
 }
 

@@ -1,17 +1,20 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"sync"
-	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/latency"
+	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/workloads"
@@ -83,34 +86,46 @@ func (s *Sim) bring(one *sim.Simulator) {
 	s.idle = append(s.idle, one)
 }
 
-// simulate makes the experiment in the simulator.
-func (e Experiment) simulate(ctx context.Context, keep *keeper, s *Sim) (*Outcome, error) {
-	one := s.borrow()
-	defer s.bring(one)
-	n := s.Schedules
-	if n == 0 {
-		n = DefaultSchedules
-	}
-	var total tally
-	for i := 0; i < n && total.commands < enoughCommands; i++ {
-		if err := e.stopped(ctx); err != nil {
-			break
-		}
-		run, err := e.schedule(ctx, one, e.Seed+uint64(i))
+// simDriver makes an experiment in the simulator, schedule by schedule.
+type simDriver struct {
+	Experiment
+	pool  *Sim
+	one   *sim.Simulator // nil before deploy
+	total tally
+}
+
+var _ driver = (*simDriver)(nil)
+
+// deploy takes a simulator. Its nodes live inside a schedule.
+func (d *simDriver) deploy(context.Context) ([]results.Node, error) {
+	d.one = d.pool.borrow()
+	return nil, nil
+}
+
+// close gives the simulator back.
+func (d *simDriver) close() error {
+	d.pool.bring(d.one)
+	return nil
+}
+
+// drive runs the schedules, each checked when it is over: what they showed together decides whether there is to be another. The record is that of the first
+// schedule that broke something, or of the last.
+func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
+	n := cmp.Or(d.pool.Schedules, DefaultSchedules)
+	for i := 0; i < n && d.total.commands < enoughCommands && d.stopped(ctx) == nil; i++ {
+		run, err := d.schedule(ctx, d.Seed+uint64(i))
 		if err != nil {
-			return &Outcome{Run: keep.run, Dir: keep.path()}, err
+			return nil, err
 		}
-		total.add(run)
-		if e.Enough != nil && e.Enough(*total.verdict) {
+		d.total.add(run)
+		if d.Enough != nil && d.Enough(*d.total.verdict) {
 			break
 		}
 	}
-	if total.verdict != nil && total.verdict.Verdict == checker.Fail {
-		if err := e.told(ctx, &total); err != nil {
-			return &Outcome{Run: keep.run, Dir: keep.path()}, err
-		}
+	if d.total.runs == 0 {
+		return nil, context.Canceled
 	}
-	return e.simulated(keep, &total)
+	return d.total.record(d.ends(d.total.kept.Outcome)), nil
 }
 
 // stopped tells that the run is to end early.
@@ -129,59 +144,70 @@ type scheduled struct {
 	verdict *checker.Verdict
 }
 
-func (e Experiment) schedule(ctx context.Context, one *sim.Simulator, seed uint64) (scheduled, error) {
-	out, err := one.Run(e.program(seed))
+func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error) {
+	out, err := d.one.Run(d.program(seed))
 	if err != nil {
 		return scheduled{}, err
 	}
 	if out.Crash != "" {
-		return scheduled{}, fmt.Errorf("simulate %s × %s, seed %d: %s", e.Variant.Name, e.Scenario.Name, seed, out.Crash)
+		return scheduled{}, fmt.Errorf("simulate %s × %s, seed %d: %s", d.Variant.Name, d.Scenario.Name, seed, out.Crash)
 	}
-	v, err := out.Check(ctx, checker.Options{Seed: seed, Store: e.ends(out), Bare: true})
+	v, err := out.Check(ctx, checker.Options{Seed: seed, Store: d.ends(out), Bare: true})
 	if err != nil {
 		return scheduled{}, fmt.Errorf("check the history: %w", err)
 	}
-	doubts(v, e, out.Windows)
+	doubts(v, d.Experiment, out.Windows)
 	return scheduled{out, v}, nil
 }
 
-// told is the verdict of the schedule that is kept with its stories, which take longer than the schedule itself, and the search for
-// an order. Its first violations stand for those of the sum.
-func (e Experiment) told(ctx context.Context, t *tally) error {
-	v, err := t.kept.Check(ctx, checker.Options{Seed: e.Seed, Store: e.ends(t.kept.Outcome), MaxViolations: keptViolations})
-	if err != nil {
-		return fmt.Errorf("check the history: %w", err)
+// judge returns the sum of the schedules' verdicts. Its first violations are those of the schedule that is kept, with their stories, which take longer
+// than the schedule itself.
+func (d *simDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, error) {
+	sum := d.total.verdict
+	if sum.Verdict != checker.Fail {
+		return sum, nil
 	}
-	t.verdict.Violations = v.Violations
-	for i, p := range t.verdict.Properties {
+	v, err := d.total.kept.Check(ctx, checker.Options{Seed: d.Seed, Store: rec.store, MaxViolations: keptViolations})
+	if err != nil {
+		return nil, err
+	}
+	sum.Violations = v.Violations
+	for i, p := range sum.Properties {
 		for _, q := range v.Properties {
 			if q.Name == p.Name && q.First != nil {
-				t.verdict.Properties[i].First = q.First
+				sum.Properties[i].First = q.First
 			}
 		}
 	}
-	return nil
+	return sum, nil
 }
 
 // keptViolations is how many violations of a property are told of a simulated schedule.
 const keptViolations = 3
 
+// measure fills in what was asked for: no figure of virtual time means anything.
+func (d *simDriver) measure(r *results.Result, _ *record) *latency.Set {
+	r.SetLatency(nil, results.NoLatency)
+	r.Load = results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0, Offered: d.Scenario.Rate}
+	return nil
+}
+
 // program is the experiment as the simulator wants it.
-func (e Experiment) program(seed uint64) sim.Program {
-	w, _ := workloads.Find(e.Scenario.Workload)
+func (d *simDriver) program(seed uint64) sim.Program {
+	w, _ := workloads.Find(d.Scenario.Workload)
 	return sim.Program{
-		Variant: e.Variant, Workload: w, Config: e.config(), Clients: e.Scenario.Clients, Topology: e.topology(), Nodes: e.Scenario.Nodes,
-		Poll: e.Scenario.Poll.Of(e.lease()), Permits: e.Scenario.Permits, Timeout: replyTimeout(e.lease()),
-		Persistence: e.Scenario.Persistence, Faults: e.Scenario.Faults, Length: e.Scenario.Length.Of(e.lease()), Seed: seed,
+		Variant: d.Variant, Workload: w, Config: d.config(), Clients: d.Scenario.Clients, Topology: d.topology(), Nodes: d.Scenario.Nodes,
+		Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits, Timeout: replyTimeout(d.lease()),
+		Persistence: d.Scenario.Persistence, Faults: d.Scenario.Faults, Length: d.Scenario.Length.Of(d.lease()), Seed: seed,
 		Enough: enoughCommands,
 	}
 }
 
 // ends are the values of the guarded store, where the workload guards one.
-func (e Experiment) ends(out sim.Outcome) map[string]checker.StoreEnds {
-	w, _ := workloads.Find(e.Scenario.Workload)
+func (d *simDriver) ends(out sim.Outcome) map[string]checker.StoreEnds {
+	w, _ := workloads.Find(d.Scenario.Workload)
 	ends := map[string]checker.StoreEnds{}
-	if keys := w.Guarded(e.config()); len(keys) == 1 && out.Final != nil {
+	if keys := w.Guarded(d.config()); len(keys) == 1 && out.Final != nil {
 		for key := range keys {
 			ends[key] = checker.StoreEnds{Initial: out.Initial, Final: out.Final}
 		}
@@ -214,34 +240,32 @@ func (t *tally) add(s scheduled) {
 	t.verdict = checker.Sum(t.verdict, s.verdict)
 }
 
-// simulated saves what was kept, and gives the outcome.
-func (e Experiment) simulated(keep *keeper, t *tally) (*Outcome, error) {
-	out := &Outcome{Run: keep.run, Windows: t.kept.Windows, Dir: keep.path(), Verdict: t.verdict}
-	if t.runs == 0 {
-		return out, context.Canceled
+// record is the one that is kept, with what was counted in all schedules.
+func (t *tally) record(store map[string]checker.StoreEnds) *record {
+	out := t.kept.Outcome
+	history.LinkCommands(out.Ops, out.Commands)
+	return &record{
+		Recorded: history.Recorded{Header: out.Header, Ops: out.Ops, Commands: out.Commands, Scripts: maps.Clone(out.Scripts)},
+		windows:  out.Windows, store: store, errors: t.errors, failovers: t.failovers, ended: int64(out.Virtual),
+		notes: []string{fmt.Sprintf("%d simulated schedules; the record kept is of one of them", t.runs)},
 	}
-	keep.run.Store = e.ends(t.kept.Outcome)
-	err := keep.simulated(t.kept.Outcome, e.Now())
-	out.Result = results.NewResult(keep.run, *t.verdict)
-	out.Result.Rerun, out.Result.Failovers = e.Rerun, t.failovers
-	out.Result.Doubt(t.errors.Reason())
-	out.Verdict.Verdict = out.Result.Verdict
-	out.Result.SetLatency(nil, results.NoLatency)
-	out.Result.Load = results.Throughput{Clients: e.Scenario.Clients, Open: e.Scenario.Rate > 0, Offered: e.Scenario.Rate}
-	out.Result.Notes = append(out.Result.Notes, fmt.Sprintf("%d simulated schedules; the record kept is of one of them", t.runs))
-	e.holdGates(&out.Result)
-	err = errors.Join(err, keep.saveResult(out, e.Now()))
-	out.Run = keep.run
-	return out, err
 }
 
-// simulated saves the record of one schedule.
-func (k *keeper) simulated(out sim.Outcome, now time.Time) error {
-	if k.dir == nil {
-		return nil
+// OfTape makes a scenario of a tape: the same lock, clients, rounds and times, and of its faults those that are so from the start. The
+// others, and the order of messages, are in the tape's schedule, see [Experiment.Schedule].
+func OfTape(t sim.Tape) scenarios.Scenario {
+	p := t.Program
+	s := scenarios.Scenario{
+		Name: "tape", About: "The program of a tape.", Workload: p.Load, Topology: p.Topology, Nodes: p.Nodes,
+		Clients: cmp.Or(p.Clients, 2), Ops: p.Config.Ops, Length: faults.Span{Fixed: p.Length}, Lease: faults.Span{Fixed: p.Config.Lease},
+		Think: faults.Span{Fixed: p.Config.Think}, Pause: faults.Span{Fixed: p.Config.Pause}, Wait: faults.Span{Fixed: p.Config.AcquireWait},
+		Poll: faults.Span{Fixed: cmp.Or(p.Poll, p.Config.Lease/sim.PollsPerLease)}, Keys: p.Config.Keys, Permits: p.Permits, Amounts: p.Config.Amounts,
+		Persistence: p.Persistence,
 	}
-	history.LinkCommands(out.Ops, out.Commands)
-	return errors.Join(k.saveHistory(history.Recorded{Header: out.Header, Ops: out.Ops, Commands: out.Commands, Scripts: out.Scripts}),
-		k.dir.SaveFunc(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, out.Windows) }),
-		k.saveRun(results.Driven, now))
+	for _, f := range p.Faults {
+		if kind, _ := faults.FindKind(f.Fault); kind.In == faults.InClient && f.When.Form() == faults.AtStart {
+			s.Faults = append(s.Faults, f)
+		}
+	}
+	return s
 }

@@ -21,7 +21,7 @@ const spoolEvery = 200 * time.Millisecond
 // spool writes out, while the run goes on, what the clients did and the fault windows that have ended, and tells the progress. One
 // goroutine, owned by end.
 type spool struct {
-	drive   *drive
+	driver  *serverDriver
 	file    *blocks  // the recording; nil: it is not saved
 	faults  *os.File // nil: they are not saved
 	windows int      // how many of the run's are in faults
@@ -30,11 +30,11 @@ type spool struct {
 	err     error // of the goroutine; read after it has ended
 }
 
-// startSpool opens the files and starts the goroutine. What goes wrong with a file is reported by end: the run goes on.
-func (k *keeper) startSpool(d *drive) *spool {
-	s := &spool{drive: d, quit: make(chan struct{})}
-	if k.dir != nil {
-		s.err = s.begin(k.dir)
+// startSpool opens the files, if the run is saved, and starts the goroutine. What goes wrong with a file is reported by end: the run goes on.
+func startSpool(d *serverDriver, dir *results.Dir) *spool {
+	s := &spool{driver: d, quit: make(chan struct{})}
+	if dir != nil {
+		s.err = s.begin(dir)
 	}
 	s.done.Go(s.loop)
 	return s
@@ -43,7 +43,7 @@ func (k *keeper) startSpool(d *drive) *spool {
 // begin makes the files, each with its head from the first instant on; and a history that is empty until the clients are done: check, given
 // its name, reads the recording.
 func (s *spool) begin(dir *results.Dir) (err error) {
-	header := s.drive.header()
+	header := s.driver.header()
 	head := history.RecordingHead(header)
 	file, err := dir.Begin(results.RecordingFile, head)
 	if err != nil {
@@ -65,14 +65,14 @@ func (s *spool) loop() {
 			return
 		case <-tick.C:
 			s.write()
-			s.drive.tell(s.drive.progress())
+			s.driver.tell(s.driver.progress())
 		}
 	}
 }
 
 func (s *spool) write() {
 	if s.file != nil {
-		_ = s.drive.recorder.Spill(s.file) // which keeps what it cannot save
+		_ = s.driver.recorder.Spill(s.file) // which keeps what it cannot save
 	}
 	if s.faults != nil && s.err == nil {
 		s.err = s.writeWindows()
@@ -81,7 +81,7 @@ func (s *spool) write() {
 
 // writeWindows adds the fault windows that were measured since it was called last, with a single write.
 func (s *spool) writeWindows() error {
-	measured := s.drive.windows.all()
+	measured := s.driver.windows.all()
 	var text []byte
 	for i := s.windows; i < len(measured); i++ {
 		text = history.AppendWindow(text, &measured[i])
@@ -143,7 +143,7 @@ func (b *blocks) recorded() (history.Recorded, error) {
 }
 
 // progress is what the run has come to.
-func (d *drive) progress() Progress {
+func (d *serverDriver) progress() Progress {
 	p := Progress{Phase: "clients", Elapsed: time.Duration(d.timeline()), Rounds: d.counts.granted.Load(),
 		Refused: d.counts.refused.Load(), Unknown: d.counts.unknown.Load(), Expected: int64(d.Scenario.Ops * d.Scenario.Clients)}
 	p.Faults = len(d.windows.all())
@@ -158,7 +158,7 @@ func (d *drive) progress() Progress {
 }
 
 // header describes the history to whoever reads it.
-func (d *drive) header() history.Header {
+func (d *serverDriver) header() history.Header {
 	return history.Header{Lock: d.Variant.Name, Kind: d.Variant.Kind, Lease: int64(d.claimedLease()),
 		Permits: max(d.Scenario.Permits, 1), ClockError: d.clockError, Votes: d.Variant.Votes(),
 		Wakeups: d.Variant.Traits.Wakeups, FIFO: d.Variant.Traits.FIFO, LeaseFromAsking: d.Variant.Traits.FromAsking, Epoch: d.base.wall()}

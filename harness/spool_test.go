@@ -20,8 +20,8 @@ func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	token, _ := catalogue.Find("token")
-	d := &drive{Experiment: Experiment{Variant: token}, recorder: history.NewRecorder()}
-	s := &spool{drive: d, quit: make(chan struct{})}
+	d := &serverDriver{Experiment: Experiment{Variant: token}, recorder: history.NewRecorder()}
+	s := &spool{driver: d, quit: make(chan struct{})}
 	if err := s.begin(dir); err != nil {
 		t.Fatal(err)
 	}

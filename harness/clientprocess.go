@@ -27,7 +27,7 @@ const ClientVariable = "LOCKBENCH_CLIENT"
 // done or in ends.
 func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := json.NewDecoder(bufio.NewReader(in))
-	var first order
+	var first instruction
 	if err := lines.Decode(&first); err != nil || first.Job == nil {
 		return errors.Join(errors.New("client process: the first line is no job"), err)
 	}
@@ -69,7 +69,7 @@ func newClientProcess(j job, out io.Writer) (*clientProcess, error) {
 		plan: faults.NewPlan(j.Faults, time.Duration(j.LeaseNS), v.Traits.NilGrants)}
 	c.out = &teller{out: json.NewEncoder(out), now: base.now}
 	c.asker = newAsker(c.out.tell)
-	c.out.tell(news{ClockGap: gap})
+	c.out.tell(message{ClockGap: gap})
 	return c, nil
 }
 
@@ -78,7 +78,7 @@ func (c *clientProcess) listen(lines *json.Decoder, end context.CancelFunc) {
 	defer end()
 	defer close(c.asker.gone)
 	for stopped := false; ; {
-		var o order
+		var o instruction
 		if lines.Decode(&o) != nil {
 			return
 		}
@@ -100,17 +100,17 @@ func (c *clientProcess) run(ctx context.Context) error {
 	err := c.workload.Run(ctx, client)
 	err = errors.Join(err, end())
 	if err != nil {
-		c.out.tell(news{Failed: err.Error(), Lacks: errors.Is(err, impls.ErrUnsupported)})
+		c.out.tell(message{Failed: err.Error(), Lacks: errors.Is(err, impls.ErrUnsupported)})
 	}
-	c.out.tell(news{Done: true})
+	c.out.tell(message{Done: true})
 	return err
 }
 
 func (c *clientProcess) connect(ctx context.Context) (*workloads.Client, func() error) {
 	j, number := c.job, c.job.Index+1
-	wire := &inject.Wire{Gate: c.body.Gate, Client: number, Done: func(cmd history.Command) { c.out.tell(news{Command: &cmd}) },
+	wire := &inject.Wire{Gate: c.body.Gate, Client: number, Done: func(cmd history.Command) { c.out.tell(message{Command: &cmd}) },
 		Timeline: c.base.now, Names: scriptNames(), Dial: c.dial, Node: c.node,
-		Source: func(s history.Script) { c.out.tell(news{Script: &s}) }, First: firstConnection(j.Index)}
+		Source: func(s history.Script) { c.out.tell(message{Script: &s}) }, First: firstConnection(j.Index)}
 	if c.plan.WatchesMessages(number, faults.Leaving, faults.Returning) {
 		wire.Operation = func(toStore bool) faults.Operation { return c.plan.Operation(number, toStore) }
 		wire.Watch = func(e faults.Event) error { return c.event(ctx, e, c.plan.Watches(e)) }
@@ -137,7 +137,7 @@ func (c *clientProcess) moment(ctx context.Context, m history.Moment) error {
 	if c.job.Wait || c.plan.Watches(e) {
 		return c.event(ctx, e, true)
 	}
-	c.out.tell(news{Event: &e})
+	c.out.tell(message{Event: &e})
 	return nil
 }
 
@@ -145,18 +145,18 @@ func (c *clientProcess) moment(ctx context.Context, m history.Moment) error {
 // is not to be asked. Nobody minds an error: the run has ended then.
 func (c *clientProcess) event(ctx context.Context, e faults.Event, placed bool) error {
 	if placed {
-		_, _ = c.asker.ask(ctx, news{Event: &e})
+		_, _ = c.asker.ask(ctx, message{Event: &e})
 	}
 	return nil
 }
 
 // dial has the run make the way to what an address means, and goes it.
 func (c *clientProcess) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	ask := dialling{Addr: addr}
+	ask := dialRequest{Addr: addr}
 	if deadline, ok := ctx.Deadline(); ok {
 		ask.Within = max(int64(time.Until(deadline)), 1)
 	}
-	way, err := c.asker.ask(ctx, news{Dial: &ask})
+	way, err := c.asker.ask(ctx, message{Dial: &ask})
 	if err == nil && way.Error != "" {
 		err = errors.New(way.Error)
 	}
@@ -183,7 +183,7 @@ type teller struct {
 	now func() int64
 }
 
-func (t *teller) tell(n news) {
+func (t *teller) tell(n message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n.At = t.now()
@@ -191,11 +191,138 @@ func (t *teller) tell(n news) {
 }
 
 // Begin tells that an operation was called.
-func (t *teller) Begin(op history.Operation) { t.tell(news{Begin: &op}) }
+func (t *teller) Begin(op history.Operation) { t.tell(message{Begin: &op}) }
 
 // Add tells that an operation has returned.
-func (t *teller) Add(op history.Operation) { t.tell(news{Op: &op}) }
+func (t *teller) Add(op history.Operation) { t.tell(message{Op: &op}) }
 
 func (t *teller) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
-	t.tell(news{Observed: &observed{op, outcome, intended, call, ret}})
+	t.tell(message{Observed: &observed{op, outcome, intended, call, ret}})
+}
+
+// A client process is told its job on standard input, one JSON object a line, and tells what it does on standard output, likewise.
+// The end of its input is its end: it does not outlive the run.
+
+// instruction is a line to a client process. The first is its job.
+type instruction struct {
+	Job    *job    `json:"job,omitempty"`
+	Answer *answer `json:"answer,omitempty"`
+	Stop   bool    `json:"stop,omitempty"`   // begin no new round
+	Cancel bool    `json:"cancel,omitempty"` // the acquire under way
+}
+
+// answer is what the run says to news that the client waits on.
+type answer struct {
+	To    uint64 `json:"to"`              // Ask of the news
+	Addr  string `json:"addr,omitempty"`  // of a dial: where to connect
+	Error string `json:"error,omitempty"` // of a dial: why there is nothing to connect to
+}
+
+// job is everything a client process has to know.
+type job struct {
+	Variant  string           `json:"variant"`
+	Topology impls.Topology   `json:"topology"`
+	Workload string           `json:"workload"`
+	Config   workloads.Config `json:"config"`
+	Index    int              `json:"index"`
+	Clients  int              `json:"clients"`
+	Owner    string           `json:"owner,omitempty"`
+	Prefix   string           `json:"prefix"`
+	PollNS   int64            `json:"poll_ns"`
+	Permits  int              `json:"permits"`
+	Addrs    []string         `json:"addrs"`
+	Seed     uint64           `json:"seed"`
+	SkewNS   int64            `json:"skew_ns,omitempty"`
+	Rate     float64          `json:"rate,omitempty"`
+	LeaseNS  int64            `json:"lease_ns"`
+	Faults   []faults.Spec    `json:"faults,omitempty"`
+	Base     int64            `json:"base"`           // the run's base on the machine's monotonic clock
+	Wait     bool             `json:"wait,omitempty"` // at every moment, until the run has heard of it
+}
+
+// message is a line from a client process. Exactly one field but At and Ask is set; At is the time on the run's base. The client goes
+// on when news with an Ask is answered: what is placed at an event is in force by then. Moments are events; a request or reply is one where the
+// trigger of a fault matches it.
+type message struct {
+	At       int64              `json:"at"`
+	Ask      uint64             `json:"ask,omitempty"` // counts from 1; 0 = nobody waits
+	Dial     *dialRequest       `json:"dial,omitempty"`
+	Begin    *history.Operation `json:"begin,omitempty"`
+	Op       *history.Operation `json:"op,omitempty"`
+	Observed *observed          `json:"observed,omitempty"`
+	Command  *history.Command   `json:"command,omitempty"`
+	Script   *history.Script    `json:"script,omitempty"` // the source of one that the client sends
+	Event    *faults.Event      `json:"event,omitempty"`  // at which a fault may be placed
+	ClockGap int64              `json:"clock_gap,omitempty"`
+	Failed   string             `json:"failed,omitempty"`
+	Lacks    bool               `json:"lacks,omitempty"` // with Failed: the server has not got what the lock needs
+	Done     bool               `json:"done,omitempty"`
+}
+
+// dialRequest asks for a way to a node or to the guarded store.
+type dialRequest struct {
+	Addr   string `json:"addr"`             // that means it, see nodeAddr
+	Within int64  `json:"within,omitempty"` // nanoseconds that the client has for it; 0 = no limit
+}
+
+// observed is a latency: what was done, when it was meant to start, when it was called and when it returned.
+type observed struct {
+	Op       history.Op      `json:"op"`
+	Outcome  history.Outcome `json:"outcome"`
+	Intended int64           `json:"intended"`
+	Call     int64           `json:"call"`
+	Return   int64           `json:"return"`
+}
+
+// errRunGone: the run's end of the pipe is closed, and nobody is left to answer.
+var errRunGone = errors.New("the run is gone")
+
+// asker is the part of a client process that waits for the run's answers. Several goroutines of the client may ask at once: a lock's
+// watchdog reaches its moments while the client is at its own.
+type asker struct {
+	tell func(message)
+	gone chan struct{} // closed when no answer will come any more
+
+	mu   sync.Mutex // protects what follows
+	last uint64
+	open map[uint64]chan answer
+}
+
+func newAsker(tell func(message)) *asker {
+	return &asker{tell: tell, gone: make(chan struct{}), open: map[uint64]chan answer{}}
+}
+
+// ask tells the run something and waits until it is answered.
+func (a *asker) ask(ctx context.Context, n message) (answer, error) {
+	reply := make(chan answer, 1)
+	a.mu.Lock()
+	a.last++
+	n.Ask = a.last
+	a.open[n.Ask] = reply
+	a.mu.Unlock()
+	defer a.forget(n.Ask)
+	a.tell(n)
+	select {
+	case got := <-reply:
+		return got, nil
+	case <-ctx.Done():
+		return answer{}, ctx.Err()
+	case <-a.gone:
+		return answer{}, errRunGone
+	}
+}
+
+func (a *asker) forget(id uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.open, id)
+}
+
+// answered wakes the one who asked, if it still waits.
+func (a *asker) answered(got answer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if reply, waits := a.open[got.To]; waits {
+		reply <- got
+	}
 }

@@ -26,8 +26,8 @@ type injection struct {
 }
 
 // arm makes ready what the plan does, and puts in force what holds from the start. It comes before clients connect.
-func (d *drive) arm(ctx context.Context) (err error) {
-	d.world = inject.NewWorld(inject.Config{Timeline: d.timeline, Servers: d.field.lock, Keys: d.lockKeys})
+func (d *serverDriver) arm(ctx context.Context) (err error) {
+	d.world = inject.NewWorld(inject.Config{Timeline: d.timeline, Servers: d.servers.lock, Keys: d.lockKeys})
 	plan := faults.NewPlan(d.Scenario.Faults, d.lease(), d.Variant.Traits.NilGrants)
 	d.director = faults.NewDirector(plan, faults.DirectorConfig{World: d.world, Lease: d.lease(), Clients: d.Scenario.Clients, Record: d.windows.add})
 	var traffic inject.Traffic
@@ -48,8 +48,8 @@ func (d *drive) arm(ctx context.Context) (err error) {
 	return nil
 }
 
-// begin lets the replayer lead, once every client is there.
-func (d *drive) begin(ctx context.Context) {
+// startReplayer lets the replayer lead, once every client is there.
+func (d *serverDriver) startReplayer(ctx context.Context) {
 	ctx, d.stop = context.WithCancel(ctx)
 	if d.replayer != nil {
 		d.replays.Go(func() { d.replayer.Run(ctx, d.director) })
@@ -58,13 +58,13 @@ func (d *drive) begin(ctx context.Context) {
 
 // needsNetwork reports whether clients dial through a proxy: where the network is to fail; where locks are children, which must be reached; and clients in other processes also where a
 // server may move to another address, or wants a password. Otherwise there is none: a latency is measured without a proxy.
-func (d *drive) needsNetwork() bool {
+func (d *serverDriver) needsNetwork() bool {
 	return d.Schedule != nil || d.Subject.Exec != "" || d.has(faults.Kind.NeedsProxy) ||
 		d.As == Processes && (d.has(func(k faults.Kind) bool { return k.In == faults.InServer }) || d.Provider.Name() == "url")
 }
 
 // endFaults ends every fault that has a length or must not outlive the run.
-func (d *drive) endFaults() error {
+func (d *serverDriver) endFaults() error {
 	if d.stop != nil {
 		d.stop()
 	}
@@ -74,7 +74,7 @@ func (d *drive) endFaults() error {
 }
 
 // disarm ends every fault, and then the network that they were done to.
-func (d *drive) disarm() error {
+func (d *serverDriver) disarm() error {
 	err := d.endFaults()
 	if d.network != nil {
 		err = errors.Join(err, d.network.proxy.Close())
@@ -83,7 +83,7 @@ func (d *drive) disarm() error {
 }
 
 // reach tells the director that a client, by its number from 1, has come to a moment.
-func (d *drive) reach(client int, m history.Moment) {
+func (d *serverDriver) reach(client int, m history.Moment) {
 	d.director.Plan().Reach(client, m)
 	if m == history.Entered {
 		d.director.Entered(client)
@@ -91,8 +91,8 @@ func (d *drive) reach(client int, m history.Moment) {
 }
 
 // lockKeys lists what the lock keeps on a node: what bears the run's prefix and is not the guarded store's.
-func (d *drive) lockKeys(ctx context.Context, node int) ([]string, error) {
-	keys, err := d.field.lock.Keys(ctx, node, d.prefix)
+func (d *serverDriver) lockKeys(ctx context.Context, node int) ([]string, error) {
+	keys, err := d.servers.lock.Keys(ctx, node, d.prefix)
 	if err != nil {
 		return nil, fmt.Errorf("list the run's keys on node %d: %w", node+1, err)
 	}

@@ -1,0 +1,224 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/latency"
+	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// serverDriver makes an experiment on real servers. It is what the clients, the faults and the recorders share.
+type serverDriver struct {
+	Experiment
+	servers    *deployment // nil before deploy
+	prefix     string
+	base       timebase
+	timeline   func() int64 // nanoseconds since base
+	machine    int64        // base on the machine's monotonic clock, for clients that are processes
+	clockError int64        // nanoseconds by which those may disagree
+	recorder   *history.Recorder
+	joining    sync.Mutex // protects latency and lags while clients join
+	latency    []*latency.Recorder
+	lags       []*lag
+	counts     counts
+	windows    windows
+	injection
+	children childProcesses    // of a subject; empty for a lock of this process
+	names    map[string]string // of scripts, by digest
+	relay    *workloads.Relay  // nil with one client, and with clients that are processes
+	ended    int64             // when the last client was done
+	stall    time.Duration     // longest that the machine kept this process waiting
+}
+
+var _ driver = (*serverDriver)(nil)
+
+func newServerDriver(e Experiment) *serverDriver {
+	return &serverDriver{Experiment: e, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames()}
+}
+
+// deploy brings the servers up.
+func (d *serverDriver) deploy(ctx context.Context) (nodes []results.Node, err error) {
+	if d.servers, err = d.startServers(ctx); err != nil {
+		return nil, err
+	}
+	if nodes, err = d.servers.describe(ctx); err != nil {
+		return nil, fmt.Errorf("ask the servers who they are: %w", err)
+	}
+	return nodes, nil
+}
+
+// close takes the servers down.
+func (d *serverDriver) close() error {
+	if d.servers == nil {
+		return nil
+	}
+	return d.servers.close()
+}
+
+// drive lets the clients run, and returns what they did whatever became of them.
+func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) {
+	if err := d.prepare(ctx); err != nil {
+		return nil, errors.Join(err, d.children.close())
+	}
+	stop, release := d.stopping()
+	defer release()
+	d.Stop = stop
+	spool := startSpool(d, save.dir)
+	stalls := watchStalls(time.Now)
+	err := d.arm(ctx)
+	if err == nil {
+		err = d.runClients(ctx)
+	}
+	err = errors.Join(err, d.children.close(), d.disarm())
+	d.ended, d.stall = d.timeline(), stalls.end()
+	recording, unsaved := spool.end()
+	rec, unread := d.record(recording)
+	if unread != nil {
+		return nil, errors.Join(err, unsaved, unread)
+	}
+	rec.unsaved = unsaved
+	return rec, errors.Join(err, d.audit(ctx, rec))
+}
+
+// record reads back what was written while clients ran, or, where nothing is saved, takes what is in memory.
+func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
+	rec = &record{windows: d.windows.all(), ended: d.ended}
+	if recording == nil {
+		rec.Recorded = d.recorder.Recorded()
+	} else if rec.Recorded, err = recording.recorded(); err != nil {
+		return nil, err
+	} else {
+		rec.spooled = recording.file.Name()
+	}
+	rec.Header = d.header()
+	rec.errors, rec.failovers = results.CountAcquireErrors(rec.Ops, rec.windows), results.CountFailovers(rec.windows)
+	if d.replayer != nil {
+		order := d.replayer.Order()
+		rec.order = &order
+	}
+	return rec, nil
+}
+
+// judge has the record checked and explained.
+func (d *serverDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, error) {
+	in := checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.windows}
+	v, err := checker.Check(ctx, in, checker.Options{Seed: d.Seed, Store: rec.store})
+	if err != nil {
+		return nil, err
+	}
+	if err := sim.Explain(v, explain.Record{Header: rec.Header, Ops: rec.Ops, Commands: rec.Commands, Scripts: rec.Scripts, Faults: rec.windows}); err != nil {
+		return nil, fmt.Errorf("explain what was found: %w", err)
+	}
+	doubts(v, d.Experiment, rec.windows)
+	return v, nil
+}
+
+// prepare sets the run's base of time, prepares the guarded store, and makes what the clients share.
+func (d *serverDriver) prepare(ctx context.Context) error {
+	d.base = newTimebase()
+	d.timeline = d.base.now
+	w, _ := workloads.Find(d.Scenario.Workload)
+	store, end := d.openStore()
+	err := w.Prepare(ctx, store, d.config())
+	if err = errors.Join(err, end()); err != nil {
+		return fmt.Errorf("prepare workload %s: %w", w.Name(), err)
+	}
+	if d.Subject.Exec != "" {
+		return d.startChildren(ctx)
+	}
+	return d.shareBase()
+}
+
+// shareBase finds the base for clients in other processes, before the header is written that says how far they may disagree.
+func (d *serverDriver) shareBase() (err error) {
+	if d.As != Processes {
+		return nil
+	}
+	var gap int64
+	d.machine, gap, err = d.base.onMachine()
+	d.clockError = 2 * gap
+	return err
+}
+
+// runClients runs them as what they are to be.
+func (d *serverDriver) runClients(ctx context.Context) error {
+	if d.As == Processes {
+		return d.runProcesses(ctx)
+	}
+	return d.runGoroutines(ctx)
+}
+
+// stopping closes a channel when the run's length is over or somebody asks for its end, whichever is first.
+func (d *serverDriver) stopping() (stop <-chan struct{}, release func()) {
+	if d.length() == 0 {
+		return d.Stop, func() {}
+	}
+	asked, warm := d.Stop, d.warm()
+	over := warm + d.length()
+	ch, quit := make(chan struct{}), make(chan struct{})
+	done := make(chan struct{})
+	go func() { // owned by release
+		defer close(done)
+		for _, at := range []int64{warm, over} {
+			t := time.NewTimer(time.Duration(at - d.timeline()))
+			defer t.Stop()
+			select {
+			case <-t.C:
+				d.measured(at > warm)
+			case <-asked:
+				close(ch)
+				return
+			case <-quit:
+				return
+			}
+		}
+		close(ch)
+	}()
+	return ch, func() { close(quit); <-done }
+}
+
+// warm is how long, in nanoseconds from the run's base, what is done is not measured.
+func (d *serverDriver) warm() int64 { return int64(d.Scenario.WarmUp.Of(d.lease())) }
+
+// length is for how many nanoseconds clients begin rounds after the warm-up; 0: until their rounds are done.
+func (d *serverDriver) length() int64 { return int64(d.Scenario.Length.Of(d.lease())) }
+
+// measured passes on that the warm-up, or the length, is over.
+func (d *serverDriver) measured(over bool) {
+	if d.Measure != nil {
+		d.Measure(over)
+	}
+}
+
+// grants counts the grants that returned within the measured time, and those before it.
+func (d *serverDriver) grants(ops []history.Operation) (within, before int64) {
+	end := d.measuredUntil()
+	for i := range ops {
+		op := &ops[i]
+		switch {
+		case op.Op != history.Acquire || op.Outcome != history.OK || op.Return >= end:
+		case op.Return < d.warm():
+			before++
+		default:
+			within++
+		}
+	}
+	return within, before
+}
+
+// measuredUntil is when the measuring ended: with the length, or with the clients.
+func (d *serverDriver) measuredUntil() int64 {
+	if end := d.warm() + d.length(); d.length() > 0 && end < d.ended {
+		return end
+	}
+	return d.ended + 1
+}

@@ -1,0 +1,123 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/latency"
+)
+
+// saver saves a run: open when it was asked for, started when its servers are up, driven when its clients are done, checked when it was judged,
+// or failed. Without a directory it writes nothing.
+type saver struct {
+	run results.Run
+	dir *results.Dir // nil: nothing is saved
+}
+
+// open makes the run directory and saves what is known before anything runs.
+func (e Experiment) open(ctx context.Context) (*saver, error) {
+	id, err := results.NewID(e.Random)
+	if err != nil {
+		return nil, err
+	}
+	s := &saver{run: results.Run{
+		Schema: results.RunSchema, ID: id, Argv: e.Argv, Seed: e.Seed, PlanHash: e.PlanHash,
+		Lock: e.Variant.Name, Scenario: e.Scenario.Name, Server: e.Provider.Name(), Chosen: e.Chosen, Start: e.Now().UTC(),
+	}}
+	if e.Base == "" {
+		return s, nil
+	}
+	s.run.Environment = e.environment(ctx)
+	if s.dir, err = results.Create(e.Base, e.Scenario.Name, e.Variant.Name, e.Now(), id); err != nil {
+		return nil, err
+	}
+	text, err := e.Scenario.YAML()
+	if err != nil {
+		return nil, err
+	}
+	return s, errors.Join(s.phase(results.Started, e.Now()), s.dir.Save(results.ScenarioFile, text))
+}
+
+// environment is what the run is made on.
+func (e Experiment) environment(ctx context.Context) results.Environment {
+	if e.Environment != nil {
+		return *e.Environment
+	}
+	build, _ := debug.ReadBuildInfo()
+	return results.CaptureEnvironment(ctx, results.Machine{Root: os.DirFS("/"), Build: build, Dir: e.Checkout})
+}
+
+// started saves who the servers are.
+func (s *saver) started(nodes []results.Node, now time.Time) error {
+	if s.run.Nodes = nodes; nodes == nil {
+		return nil
+	}
+	return s.phase(results.Started, now)
+}
+
+// driven saves what the clients did, each file on a processor of its own. It is not done while clients run, whose time it would take.
+func (s *saver) driven(rec *record, now time.Time) error {
+	s.run.Store = rec.store
+	if s.dir == nil {
+		return s.phase(results.Driven, now)
+	}
+	var files errgroup.Group
+	write := func(name string, to func(w io.Writer) error) {
+		files.Go(func() error { return s.dir.SaveFunc(name, to) })
+	}
+	write(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, rec.Header, rec.Ops) })
+	write(results.CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, rec.Commands, rec.Scripts) })
+	write(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, rec.windows) })
+	err := files.Wait()
+	if err == nil && rec.spooled != "" {
+		err = os.Remove(rec.spooled)
+	}
+	return errors.Join(err, s.phase(results.Driven, now))
+}
+
+// checked saves the latencies, and what came out. What people read is derived from it, and not made here.
+func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Time) error {
+	if s.dir == nil {
+		return s.phase(results.Checked, now)
+	}
+	var errs []error
+	if set != nil {
+		errs = append(errs, s.dir.SaveFunc(results.LatencyLog, func(w io.Writer) error { return set.WriteLog(w, s.run.Start, s.run.Start.Add(nanoseconds(ended))) }))
+		for _, op := range set.Ops() {
+			errs = append(errs, s.dir.SaveFunc(results.LatencyFolder+"/"+op+".hgrm", func(w io.Writer) error { return set.WriteSpectrum(w, op) }))
+		}
+	}
+	return errors.Join(append(errs, s.dir.SaveResult(out.Result), s.phase(results.Checked, now))...)
+}
+
+// failed saves why a run got no further.
+func (s *saver) failed(cause error, now time.Time) error {
+	s.run.Failure = cause.Error()
+	return s.phase(s.run.Phase, now)
+}
+
+// phase saves how far the run has got.
+func (s *saver) phase(p results.Phase, now time.Time) error {
+	s.run.Phase, s.run.Duration = p, now.Sub(s.run.Start)
+	if s.dir == nil {
+		return nil
+	}
+	return s.dir.SaveRun(s.run)
+}
+
+func (s *saver) path() string {
+	if s.dir == nil {
+		return ""
+	}
+	return s.dir.Path()
+}
+
+func nanoseconds(n int64) time.Duration { return time.Duration(n) }
