@@ -303,6 +303,26 @@ func TestNodeBlocking(t *testing.T) {
 	}
 }
 
+// TestNodePubSubOthersStay: who stops listening, or leaves, takes nobody else with it.
+func TestNodePubSubOthersStay(t *testing.T) {
+	for name, leave := range map[string]func(*conn){
+		"unsubscribes": func(cn *conn) { cn.sends("UNSUBSCRIBE news.a") },
+		"closes":       func(cn *conn) { cn.server.subs.forget(cn) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, Program{}, func(w *world) {
+				one, two := w.sendsTo(w.nodes[0]), w.sendsTo(w.nodes[0])
+				one.sends("SUBSCRIBE news.a")
+				two.sends("SUBSCRIBE news.a")
+				leave(one)
+				if reach := w.sendsTo(w.nodes[0]).sends("PUBLISH news.a hi"); reach != ":1" || two.answers() == "" {
+					t.Errorf("reaches %s, want the other, which is still there", reach)
+				}
+			})
+		})
+	}
+}
+
 // TestNodePubSub: a message goes to who listens at that moment, by channel or by pattern.
 func TestNodePubSub(t *testing.T) {
 	rows := []struct {

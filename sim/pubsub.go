@@ -28,7 +28,7 @@ func subscribeConn(set *map[string][]*conn, name string, cn *conn) {
 }
 
 func unsubscribeConn(set map[string][]*conn, name string, cn *conn) {
-	rest := slices.DeleteFunc(slices.Clone(set[name]), func(cn *conn) bool { return cn == cn })
+	rest := slices.DeleteFunc(slices.Clone(set[name]), func(o *conn) bool { return o == cn })
 	if len(rest) == 0 {
 		delete(set, name)
 		return
