@@ -1,4 +1,4 @@
-// Package schema has the JSON Schemas of the three JSON Lines files of a record, for programs that write or read such files. Each schema
+// Package schema has the JSON Schemas of the JSON Lines files of a run, for programs that write or read such files. Each schema
 // describes one line. The package history validates the files and reports the position of an error.
 package schema
 
@@ -18,3 +18,8 @@ var Commands []byte
 //
 //go:embed faults-v1.schema.json
 var Faults []byte
+
+// Server is the JSON Schema of a line of a server file.
+//
+//go:embed server-v1.schema.json
+var Server []byte

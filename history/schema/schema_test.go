@@ -2,10 +2,13 @@ package schema_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/history/schema"
@@ -46,6 +49,29 @@ func TestSchemasDescribeWhatIsWritten(t *testing.T) {
 		if n := validate(t, name, file.rule, file.text); n < 2 {
 			t.Errorf("%s: %d lines, want a header and more", name, n)
 		}
+	}
+}
+
+// TestServerSchemaDescribesWhatIsWritten: every field of an event, and every sort of value, is in the schema.
+func TestServerSchemaDescribesWhatIsWritten(t *testing.T) {
+	events := []history.Executed{
+		{Node: 1, At: 5, Client: "c1", Conn: 2, Op: 3, Name: "EVALSHA", Script: "abc", Args: []string{"k"}, Reply: "1", Open: true, Changes: []history.DataChange{
+			{Key: "k", Before: nil, After: &history.Datum{Value: "v", Until: 9}},
+			{Key: "l", Before: &history.Datum{Value: []string{"a"}}, After: &history.Datum{Value: map[string]float64{"m": 1}}}}},
+		{At: 9, Effect: history.Expired, Changes: []history.DataChange{{Key: "k", Before: &history.Datum{Value: map[string]string{"f": "v"}}}}},
+	}
+	var packed bytes.Buffer
+	if err := history.WriteServer(&packed, "a test", events); err != nil {
+		t.Fatal(err)
+	}
+	r, err := zstd.NewReader(&packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	text, err := io.ReadAll(r)
+	if n := validate(t, "server", schema.Server, text); err != nil || n != 3 {
+		t.Errorf("%d lines, want a header and two events: %v", n, err)
 	}
 }
 

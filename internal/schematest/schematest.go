@@ -147,6 +147,8 @@ func (s *validator) checkInside(at string, rule map[string]any, v any) {
 
 func isA(kind string, v any) bool {
 	switch kind {
+	case "null":
+		return v == nil
 	case "object":
 		_, ok := v.(map[string]any)
 		return ok

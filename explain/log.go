@@ -1,0 +1,68 @@
+package explain
+
+import "github.com/lockbench/lockbench/history"
+
+// How the order of a node's commands is known.
+const (
+	Dispatched = "the simulator's dispatch order"
+	WorkedOut  = "worked out: an order that explains the recorded replies"
+)
+
+// Log is what the nodes of a run did, one node after the other.
+type Log struct {
+	Source string
+	Events []history.Executed
+}
+
+// log lists the events of all nodes.
+func (r *run) log() Log {
+	l := Log{Source: Dispatched}
+	for _, n := range r.nodes {
+		for i := range n.events {
+			e := &n.events[i]
+			if e.cmd != nil && e.cmd.Turn == 0 {
+				l.Source = WorkedOut
+			}
+			l.Events = append(l.Events, r.executed(n.index, e))
+		}
+	}
+	return l
+}
+
+// executed describes one event.
+func (r *run) executed(node int, e *event) history.Executed {
+	out := history.Executed{Node: node, At: e.at, Open: e.open}
+	switch {
+	case e.cmd != nil:
+		c := e.cmd
+		out.Client, out.Conn, out.Op, out.Name, out.Script, out.Args, out.Reply = c.Client, c.Conn, c.Op, c.Name, c.Script, c.Args, c.Reply
+	case e.effect != nil:
+		out.Effect = e.effect.What
+	default:
+		out.Effect = history.Expired
+	}
+	for _, c := range e.changes {
+		out.Changes = append(out.Changes, history.DataChange{Key: c.key, Before: r.datum(c.before, e.clock), After: r.datum(c.after, e.clock)})
+	}
+	return out
+}
+
+// datum describes a value; nil for none.
+func (r *run) datum(v *Value, c clock) *history.Datum {
+	if v == nil {
+		return nil
+	}
+	d := history.Datum{Value: v.Text}
+	switch {
+	case v.Fields != nil:
+		d.Value = v.Fields
+	case v.Items != nil:
+		d.Value = v.Items
+	case v.Scores != nil:
+		d.Value = v.Scores
+	}
+	if v.Expires != 0 {
+		d.Until = v.Expires - r.m.epoch - c.offset
+	}
+	return &d
+}

@@ -1,0 +1,65 @@
+package history
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// ServerSchema is the schema name of a file of [Executed] events.
+const ServerSchema = "lockbench/server/v1"
+
+// Executed is one thing that a node did: it executed a command, suffered the effect of a fault, or ended a lease.
+type Executed struct {
+	Node    int          `json:"node"`
+	At      int64        `json:"at"`               // nanoseconds on the run's base; exact in the simulator, else between Sent and Replied
+	Client  string       `json:"client,omitempty"` // of the command; "" for an effect or the end of a lease
+	Conn    uint64       `json:"conn,omitempty"`   // as in Command
+	Op      uint64       `json:"op,omitempty"`     // as in Command
+	Name    string       `json:"name,omitempty"`   // of the command
+	Script  string       `json:"script,omitempty"` // as in Command
+	Args    []string     `json:"args,omitempty"`
+	Reply   string       `json:"reply,omitempty"`
+	Effect  string       `json:"effect,omitempty"` // of a fault: Restarted, Promoted, …; or Expired
+	Changes []DataChange `json:"changes,omitempty"`
+	Open    bool         `json:"open,omitempty"` // the replay does not reproduce the recorded reply
+}
+
+// Expired is the Effect of the end of a lease.
+const Expired = "expired"
+
+// DataChange is what an event did to one Redis key.
+type DataChange struct {
+	Key    string `json:"key"`
+	Before *Datum `json:"before"` // nil: the key did not exist
+	After  *Datum `json:"after"`  // nil: the key does not exist
+}
+
+// Datum is the value of a Redis key.
+type Datum struct {
+	Value any   `json:"value"`           // a string, a list, a hash or the scores of a sorted set
+	Until int64 `json:"until,omitempty"` // when it ends, in nanoseconds on the run's base; 0 = never
+}
+
+// WriteServer writes what the nodes executed, each node's events in their order, as JSON Lines compressed with zstd. source says how the
+// order is known.
+func WriteServer(w io.Writer, source string, events []Executed) error {
+	out, err := newFrames(w, true)
+	if err != nil {
+		return err
+	}
+	out.text = append(appendText(appendText(nil, `{"schema":`, ServerSchema), `,"source":`, source), '}', '\n')
+	return writeAll(executedWriter{out}, events)
+}
+
+// executedWriter writes the lines of a server file.
+type executedWriter struct{ out *frames }
+
+func (w executedWriter) Write(e *Executed) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return w.out.line(append(append(w.out.text, line...), '\n'))
+}
+
+func (w executedWriter) Close() error { return w.out.close() }
