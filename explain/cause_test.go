@@ -118,6 +118,24 @@ var rows = []struct{ what, text string }{
 		c1 acquire 0-2 ok valid=1000 : EVALSHA steal 1 job 946684800000 -> 1
 		c2 acquire 100-102 ok valid=1100 : EVALSHA steal 1 job 946684805100 -> 1
 		violation mutual-exclusion 102-1000 c1 c2 = clock-skew`},
+	// c2's clock is ahead: it overwrites c1's mark, and takes its own away again. c3 comes in beside c1 because of c2's grant, not because of
+	// c2's rightful release.
+	{"a clock that is ahead, a release, and a third", `
+		lock mutex 1000
+		script take : local v = redis.call('get', KEYS[1]) if v and tonumber(ARGV[1]) - tonumber(v) <= 1000 then return 0 end redis.call('set', KEYS[1], ARGV[1]) return 1
+		script leave : if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0
+		c1 acquire 0-2 ok valid=1000 : EVALSHA take 1 job 946684800000 -> 1
+		c2 acquire 100-102 ok valid=1100 : EVALSHA take 1 job 946684805100 -> 1
+		c2 release 200-202 ok : EVALSHA leave 1 job 946684805100 -> 1
+		c3 acquire 300-302 ok valid=1300 : EVALSHA take 1 job 946684800300 -> 1
+		violation mutual-exclusion 302-1000 c1 c3 = clock-skew`},
+	// c1 was granted first, as c2's clock is ahead and c1's is not, though c2 heard of its grant sooner.
+	{"a grant that its client learnt of later", `
+		lock mutex 1000
+		script take : local v = redis.call('get', KEYS[1]) if v and tonumber(ARGV[1]) - tonumber(v) <= 1000 then return 0 end redis.call('set', KEYS[1], ARGV[1]) return 1
+		c1 acquire 100-130 ok valid=1100 : EVALSHA take 1 job 946684800100 -> 1 @100-125
+		c2 acquire 112-113 ok valid=1112 : EVALSHA take 1 job 946684805112 -> 1 @112-113
+		violation mutual-exclusion 130-1100 c2 c1 = clock-skew`},
 	// The same, but it is the client that compares: what it read lay 900 ms ahead of true time.
 	{"a lease judged by a client whose clock is off", `
 		lock mutex 1000

@@ -74,7 +74,7 @@ func (m *meeting) explain() Answer {
 	if len(pairs) == 0 {
 		return Answer{}
 	}
-	if pairs[0].second.time() < pairs[0].first.time() {
+	if pairs[0].second.first() < pairs[0].first.first() { // its client learnt of it sooner
 		m.first, m.second = m.second, m.first
 		for i := range pairs {
 			pairs[i].first, pairs[i].second = pairs[i].second, pairs[i].first
@@ -232,8 +232,9 @@ func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
 	return found
 }
 
-// owned reports whether the first's hold is what an event took away: when the hold of whoever the event belonged to is left out as well,
-// the second is still refused.
+// owned reports whether the first's hold is what an event took away. It is not where the event ended a hold of its own client's: when that hold
+// is left out together with the event, the second is granted. Nor is it where that hold alone was in the first's way: when it is left out and the
+// event is not, the second is refused.
 func (m *meeting) owned(p pairing, i int) bool {
 	n := p.first.node
 	e := &n.events[i]
@@ -251,7 +252,20 @@ func (m *meeting) owned(p pairing, i int) bool {
 	if len(ops) == 0 {
 		return true
 	}
-	return m.lacks(p, min(from, i), without{events: []int{i}, ops: ops})
+	from = min(from, i)
+	if e.op == nil || !slices.Contains(ops, e.op.ID) {
+		if m.conflicts(ops) && m.lacks(p, from, without{ops: ops}) {
+			return false
+		}
+	}
+	return m.lacks(p, from, without{events: []int{i}, ops: ops})
+}
+
+// conflicts reports whether one of some acquires must not have been granted beside the first.
+func (m *meeting) conflicts(ops []uint64) bool {
+	return m.Header.Kind != history.Semaphore && slices.ContainsFunc(ops, func(id uint64) bool {
+		return m.ops[id].Mode != history.Shared || m.first.Mode != history.Shared
+	})
 }
 
 // writer is the client whose command gave a key the value that an event took away.
