@@ -233,8 +233,8 @@ func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
 }
 
 // owned reports whether the first's hold is what an event took away. It is not where the event ended a hold of its own client's: when that hold
-// is left out together with the event, the second is granted. Nor is it where that hold alone was in the first's way: when it is left out and the
-// event is not, the second is refused.
+// is left out together with the event, the second is granted. Nor is it where the event took away what its client had written over the first's
+// hold: when that grant alone is left out, the second is refused.
 func (m *meeting) owned(p pairing, i int) bool {
 	n := p.first.node
 	e := &n.events[i]
@@ -253,10 +253,8 @@ func (m *meeting) owned(p pairing, i int) bool {
 		return true
 	}
 	from = min(from, i)
-	if e.op == nil || !slices.Contains(ops, e.op.ID) {
-		if m.conflicts(ops) && m.lacks(p, from, without{ops: ops}) {
-			return false
-		}
+	if w := m.writing(n, i, e.changes); w != nil && w.op != nil && slices.Contains(ops, w.op.ID) && m.conflicts(ops) && m.lacks(p, from, without{ops: ops}) {
+		return false
 	}
 	return m.lacks(p, from, without{events: []int{i}, ops: ops})
 }
