@@ -364,9 +364,10 @@ func (a *app) keptNote(dir string) {
 	}
 }
 
-// saveViews puts what people read into the run directory. It is derived from what is there already.
+// saveViews puts what people read into the run directory. It is derived from what is there already; a run that failed before it was judged
+// has nothing to show.
 func saveViews(out *harness.Outcome) error {
-	if out.Dir == "" {
+	if out.Dir == "" || out.Verdict == nil {
 		return nil
 	}
 	d, err := results.Open(out.Dir)
