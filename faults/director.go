@@ -216,6 +216,13 @@ func (d *Director) Left(client int) {
 	d.endWaiting(d.alone)
 }
 
+// Gone reports whether a client, by its number from 1, has ended or was killed.
+func (d *Director) Gone(client int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.gone[client-1]
+}
+
 // endWaiting arranges the end of the faults that wait for an entry and of which is holds. It is called with mu held.
 func (d *Director) endWaiting(is func(*Fault) bool) {
 	d.mu.Lock()

@@ -12,18 +12,18 @@ type Schedule []Step
 
 // Step is one thing of a Schedule.
 type Step struct {
-	ID   int   // unique in its schedule, from 1
-	At   int64 // nanoseconds on the base of the run that the schedule was taken from
-	Kind StepKind
-	Of   int // of a reply: the ID of its request; of an end: the ID of the fault's beginning
+	ID   int      `json:"id"` // unique in its schedule, from 1
+	At   int64    `json:"at"` // nanoseconds on the base of the run that the schedule was taken from
+	Kind StepKind `json:"kind"`
+	Of   int      `json:"of,omitempty"` // of a reply: the ID of its request; of an end: the ID of the fault's beginning
 
-	Client  string // c1, c2, …
-	Node    int    // from 0; -1 for the guarded store's own server
-	Command string // of a message its command, of a moment its name
-	Sent    int64  // of a request: when it left the client
-	Lost    bool   // it never arrives, and the connection is cut
+	Client  string `json:"client,omitempty"`  // c1, c2, …
+	Node    int    `json:"node"`              // from 0; -1 for the guarded store's own server
+	Command string `json:"command,omitempty"` // of a message its command, of a moment its name
+	Sent    int64  `json:"sent,omitempty"`    // of a request: when it left the client
+	Lost    bool   `json:"lost,omitempty"`    // it never arrives, and the connection is cut
 
-	Fault Spec // of a beginning and of an end
+	Fault Spec `json:"fault,omitzero"` // of a beginning and of an end
 }
 
 // StepKind is what a step is.

@@ -39,31 +39,31 @@ type childProcesses []*child
 // echoes is how often the way to a child is measured before the run.
 const echoes = 32
 
-// startChildren starts a child for each client, and sets the clock error: a child's calls are timed here, and what it says of its own
-// time is off by no more than the way to it and back.
-func (d *serverDriver) startChildren(ctx context.Context) error {
-	d.children = make(childProcesses, d.Scenario.Clients)
-	ways := make([]time.Duration, d.Scenario.Clients)
+// startChildren starts a child for each client, and measures the clock error: a child's calls are timed here, and what it says of its own
+// time is off by no more than the way to it and back. The children are to be closed even after an error.
+func (e Experiment) startChildren(ctx context.Context) (all childProcesses, clockError int64, err error) {
+	all = make(childProcesses, e.Scenario.Clients)
 	group, starting := errgroup.WithContext(ctx)
-	for i := range d.children {
-		c := &child{sent: map[int]int64{}}
-		d.children[i] = c
-		group.Go(func() (err error) {
-			c.Child, err = subject.Start(starting, d.Subject.Command(i), subject.Options{Client: workloads.ClientName(i)})
-			return err
-		})
+	for i := range all {
+		all[i] = &child{sent: map[int]int64{}}
+		group.Go(func() error { return e.startChild(starting, all[i], i) })
 	}
 	if err := group.Wait(); err != nil {
-		return err
+		return all, 0, err
 	}
-	for i, c := range d.children { // one after the other: they are not to disturb each other
-		var err error
-		if ways[i], err = c.Echo(ctx, echoes); err != nil {
-			return err
+	for _, c := range all { // one after the other: they are not to disturb each other
+		way, err := c.Echo(ctx, echoes)
+		if err != nil {
+			return all, 0, err
 		}
-		d.clockError = max(d.clockError, int64(ways[i]))
+		clockError = max(clockError, int64(way))
 	}
-	return nil
+	return all, clockError, nil
+}
+
+func (e Experiment) startChild(ctx context.Context, c *child, index int) (err error) {
+	c.Child, err = subject.Start(ctx, e.Subject.Command(index), subject.Options{Client: workloads.ClientName(index)})
+	return err
 }
 
 // close ends the children and waits for them.

@@ -27,7 +27,7 @@ func (d *serverDriver) runGoroutines(ctx context.Context) error {
 		clients[i] = d.join(ctx, i)
 	}
 	w, _ := workloads.Find(d.Scenario.Workload)
-	d.startReplayer(ctx)
+	d.startLeader(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	ended := make(chan struct{})
 	context.AfterFunc(ctx, func() { // a run that is abandoned waits for no stopped client; disarm says what went wrong
@@ -111,8 +111,8 @@ func closing(gate *inject.Gate, end func() error) error {
 // moments does what is placed at a client's moments, and holds the client there as long as that asks.
 func (d *serverDriver) moments(index int, body *inject.Goroutine) func(context.Context, history.Moment, string) error {
 	return func(ctx context.Context, m history.Moment, key string) error {
-		if d.replayer != nil {
-			d.replayer.Moment(ctx, workloads.ClientName(index), m)
+		if d.leader != nil {
+			d.leader.Moment(ctx, workloads.ClientName(index), m)
 		}
 		d.reach(index+1, m)
 		d.director.Event(ctx, faults.Event{Kind: faults.Moment, Client: index + 1, Moment: m}, nil)

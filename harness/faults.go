@@ -20,7 +20,8 @@ type injection struct {
 	director *faults.Director
 	network  *network // nil when nothing needs it, see needsNetwork
 
-	replayer *inject.Replayer // nil: messages pass as they come
+	leader   inject.Leader    // nil: messages pass as they come
+	replayer *inject.Replayer // the leader of a run along a schedule
 	stop     context.CancelFunc
 	replays  sync.WaitGroup
 }
@@ -29,12 +30,19 @@ type injection struct {
 func (d *serverDriver) arm(ctx context.Context) (err error) {
 	d.world = inject.NewWorld(inject.Config{Timeline: d.timeline, Servers: d.servers.lock, Keys: d.lockKeys})
 	plan := faults.NewPlan(d.Scenario.Faults, d.lease(), d.Variant.Traits.NilGrants)
-	d.director = faults.NewDirector(plan, faults.DirectorConfig{World: d.world, Lease: d.lease(), Clients: d.Scenario.Clients, Record: d.windows.add})
+	cfg := faults.DirectorConfig{World: d.world, Lease: d.lease(), Clients: d.Scenario.Clients, Record: d.windows.add}
+	if c, ok := d.leader.(*inject.Conductor); ok {
+		cfg.Began, cfg.Ended = c.Began, c.Ended
+	}
+	d.director = faults.NewDirector(plan, cfg)
+	if d.Schedule != nil {
+		d.replayer = inject.NewReplayer(d.Schedule, d.timeline)
+		d.leader = d.replayer
+	}
 	var traffic inject.Traffic
 	switch {
-	case d.Schedule != nil:
-		d.replayer = inject.NewReplayer(d.Schedule, d.timeline)
-		traffic = d.replayer
+	case d.leader != nil:
+		traffic = d.leader
 	case plan.WatchesMessages(0, faults.Underway, faults.Answered):
 		traffic = inject.Watched{Context: ctx, Director: d.director}
 	}
@@ -48,11 +56,11 @@ func (d *serverDriver) arm(ctx context.Context) (err error) {
 	return nil
 }
 
-// startReplayer lets the replayer lead, once every client is there.
-func (d *serverDriver) startReplayer(ctx context.Context) {
+// startLeader lets the leader lead, once every client is there.
+func (d *serverDriver) startLeader(ctx context.Context) {
 	ctx, d.stop = context.WithCancel(ctx)
-	if d.replayer != nil {
-		d.replays.Go(func() { d.replayer.Run(ctx, d.director) })
+	if d.leader != nil {
+		d.replays.Go(func() { d.leader.Run(ctx, d.director) })
 	}
 }
 

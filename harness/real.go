@@ -66,7 +66,11 @@ func (d *serverDriver) close() error {
 
 // drive lets the clients run, and returns what they did whatever became of them.
 func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) {
-	if err := d.prepare(ctx); err != nil {
+	err := d.prepare(ctx)
+	if err == nil && d.Subject.Exec != "" {
+		d.children, d.clockError, err = d.startChildren(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, d.children.close())
 	}
 	stop, release := d.stopping()
@@ -74,8 +78,7 @@ func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) 
 	d.Stop = stop
 	spool := startSpool(d, save.dir)
 	stalls := watchStalls(time.Now)
-	err := d.arm(ctx)
-	if err == nil {
+	if err = d.arm(ctx); err == nil {
 		err = d.runClients(ctx)
 	}
 	err = errors.Join(err, d.children.close(), d.disarm())
@@ -131,9 +134,6 @@ func (d *serverDriver) prepare(ctx context.Context) error {
 	err := w.Prepare(ctx, store, d.config())
 	if err = errors.Join(err, end()); err != nil {
 		return fmt.Errorf("prepare workload %s: %w", w.Name(), err)
-	}
-	if d.Subject.Exec != "" {
-		return d.startChildren(ctx)
 	}
 	return d.shareBase()
 }

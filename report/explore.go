@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -15,7 +16,9 @@ type Exploration struct {
 	sim.ExploreResult
 	Seed   uint64 `json:"seed"`
 	GoTest string `json:"go_test,omitempty"` // replays the shrunk tape
+	Replay string `json:"replay,omitempty"`  // the command that runs the tape again; "" is lockbench replay TAPE
 	Rerun  string `json:"rerun"`
+	Live   bool   `json:"live,omitempty"` // of real processes, in real time
 }
 
 // Explore writes the result of a search: the verdict, its extent, and the story of the first violation with its Go test.
@@ -58,6 +61,9 @@ func lookedAt(x Exploration) string {
 	if x.Shard != "" {
 		text += ", shard " + x.Shard
 	}
+	if x.Live {
+		return text + ", in real time"
+	}
 	return text + "; they would have taken " + seconds(x.Virtual).Round(time.Second).String()
 }
 
@@ -94,8 +100,8 @@ func finding(x Exploration) []string {
 	lines := []string{"", fmt.Sprintf("the story, in %s of %s × %s", Plural(len(f.Steps), "step"), Plural(f.Tape.Program.Clients, "client"),
 		Plural(f.Tape.Program.Config.Ops, "operation"))}
 	lines = append(lines, f.Steps...)
-	if f.Tape.Hash != "" {
+	if x.GoTest != "" {
 		lines = append(lines, "", "as a Go test", strings.TrimRight(x.GoTest, "\n"))
 	}
-	return append(lines, "", "tape         "+f.TapeFile, "replay       lockbench replay "+f.TapeFile)
+	return append(lines, "", "tape         "+f.TapeFile, "replay       "+cmp.Or(x.Replay, "lockbench replay "+f.TapeFile))
 }

@@ -345,8 +345,14 @@ func (r ExploreResult) Exceptions() string {
 // Explore searches in this process, on one core. It is for tests of a lock that lives in the test itself; what such a lock does to
 // its process it does to the test.
 func (s *Simulator) Explore(ctx context.Context, cfg ExploreConfig) (ExploreResult, error) {
-	cfg.Workers, cfg.Known = 1, s.host.known
-	e, err := newExploration(cfg, nil)
+	cfg.Known = s.host.known
+	return exploreHere(ctx, cfg, []runner{s.host}, nil)
+}
+
+// exploreHere searches in this process, with a goroutine for each runner.
+func exploreHere(ctx context.Context, cfg ExploreConfig, runners []runner, tell func(Stats)) (ExploreResult, error) {
+	cfg.Workers = len(runners)
+	e, err := newExploration(cfg, tell)
 	if err != nil {
 		return ExploreResult{}, err
 	}
@@ -355,15 +361,36 @@ func (s *Simulator) Explore(ctx context.Context, cfg ExploreConfig) (ExploreResu
 		defer cancel()
 		ctx = limited
 	}
-	e.cancel = func() {}
-	one, err := newSearch(e.job, s.host)
-	if err != nil {
-		return ExploreResult{}, err
+	ctx, e.cancel = context.WithCancel(ctx)
+	defer e.cancel()
+	var searches sync.WaitGroup
+	for part, r := range runners {
+		searches.Go(func() {
+			if err := e.here(ctx, part, r); err != nil {
+				e.fail(err)
+			}
+			e.begun(part, math.MaxInt)
+		})
 	}
-	one.found = e.found
-	if err := one.run(ctx); err != nil {
-		return ExploreResult{}, err
-	}
-	e.parts[0] = one.progress
+	searches.Wait()
 	return e.result()
+}
+
+// here does the share of one worker in this process.
+func (e *exploration) here(ctx context.Context, part int, r runner) error {
+	j := e.job
+	j.Part = e.begins(part)
+	j.First = j.Part
+	if j.Schedules > 0 {
+		if j.Schedules -= j.First; j.Schedules <= 0 {
+			return nil
+		}
+	}
+	one, err := newSearch(j, r)
+	if err != nil {
+		return err
+	}
+	one.begin, one.found = func(n int, _ []int) { e.begun(part, n) }, e.found
+	one.every = func(p progress) { e.heard(part, p) }
+	return one.run(ctx)
 }

@@ -213,6 +213,16 @@ func newHost(known Catalogue) *host {
 	return &host{known: known, scripts: names, sources: map[string]string{}, reportSlow: func(string) {}}
 }
 
+// runner runs one schedule of a program: the host in the simulator, or a world outside.
+type runner interface {
+	run(p Program, s chooser, b Bounds, keepTrace bool) (Outcome, error)
+	catalogue() Catalogue
+}
+
+var _ runner = (*host)(nil)
+
+func (h *host) catalogue() Catalogue { return h.known }
+
 func (h *host) close() {
 	for _, n := range h.nodes {
 		n.close()

@@ -32,8 +32,9 @@ type option struct {
 	kind  optionKind
 	conn  *conn
 	fault *placeableFault
-	ready int // the step at which it became possible: the oldest is the default
-	rank  int // among the options of its kind between one client and one node, by content
+	ready int   // the step at which it became possible: the oldest is the default
+	rank  int   // among the options of its kind between one client and one node, by content
+	held  *Held // what it is in a world outside; nil in the simulator's own
 }
 
 // name identifies the option among those of one step, in tapes.
@@ -54,10 +55,14 @@ func (o option) name() string {
 // where names the way of a message: client, node and, when there are several of its kind, which. It does not name the connection: which of
 // a client's goroutines gets which connection of a pool is the runtime's secret.
 func (o option) where() string {
-	if o.rank == 0 {
-		return o.conn.String()
+	where := fmt.Stringer(o.conn)
+	if o.held != nil {
+		where = o.held
 	}
-	return fmt.Sprintf("%s#%d", o.conn, o.rank+1)
+	if o.rank == 0 {
+		return where.String()
+	}
+	return fmt.Sprintf("%s#%d", where, o.rank+1)
 }
 
 // request is the one that is the message, or that it answers; nil for a message to a subscriber.
@@ -99,7 +104,10 @@ func inOrder(messages []option) {
 
 // owner is who the option belongs to, for strategies that give priorities: the client's index, or a number beyond all clients.
 func (o option) owner() int {
-	if o.conn != nil {
+	switch {
+	case o.held != nil:
+		return o.held.Client
+	case o.conn != nil:
 		return o.conn.client.index
 	}
 	return maxClients

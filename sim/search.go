@@ -39,7 +39,7 @@ type progress struct {
 // search runs the schedules of a job, one after the other, in this process.
 type search struct {
 	job    searchJob
-	host   *host
+	host   runner
 	length int // steps of the default schedule
 	walk   *exhaust
 	judge  func(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error)
@@ -52,8 +52,8 @@ type search struct {
 	every    func(progress)            // told of progress, after each schedule
 }
 
-func newSearch(j searchJob, h *host) (*search, error) {
-	p, err := j.Program.resolve(h.known)
+func newSearch(j searchJob, h runner) (*search, error) {
+	p, err := j.Program.resolve(h.catalogue())
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (s *search) told(ctx context.Context, c schedule, out Outcome, b broken) (b
 func newTape(c schedule, out Outcome, b broken) Tape {
 	return Tape{
 		Schema: TapeSchema, Program: c.program, Bounds: c.bounds, Choices: out.Tape, Hash: hashText(out.Hash),
-		Property: b.Property, Cause: b.Cause, Steps: b.Story,
+		Property: b.Property, Cause: b.Cause, Steps: b.Story, Schedule: out.Schedule,
 	}
 }
 

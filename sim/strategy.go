@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // Bounds is what a search may do besides ordering messages.
@@ -242,20 +243,25 @@ func (w *world) clientFaults(fault string, long time.Duration, add placer) {
 		if c.done || c.crashed || c.paused {
 			continue
 		}
-		s := faults.Spec{Fault: fault, Client: c.index + 1}
-		switch fault {
-		case faults.PauseClient:
-			add(lasting(s, long), nil, "%s %s %v", fault, c.name, long)
-			add(untilOthers(s), nil, "%s %s %s", fault, c.name, untilOther)
-		case faults.CrashClient:
-			add(s, nil, "%s %s", fault, c.name)
-		case faults.CancelClient:
-			if c.asks() {
-				add(s, nil, "%s %s", fault, c.name)
-			}
-		case faults.BlackholeClient:
-			add(lasting(s, long), nil, "%s %s %v", fault, c.name, long)
+		faultsOfClient(fault, c.index, c.asks(), long, add)
+	}
+}
+
+// faultsOfClient lists what may be done to a client that lives, by its index; asks: it has an acquire under way.
+func faultsOfClient(fault string, client int, asks bool, long time.Duration, add placer) {
+	s, name := faults.Spec{Fault: fault, Client: client + 1}, workloads.ClientName(client)
+	switch fault {
+	case faults.PauseClient:
+		add(lasting(s, long), nil, "%s %s %v", fault, name, long)
+		add(untilOthers(s), nil, "%s %s %s", fault, name, untilOther)
+	case faults.CrashClient:
+		add(s, nil, "%s %s", fault, name)
+	case faults.CancelClient:
+		if asks {
+			add(s, nil, "%s %s", fault, name)
 		}
+	case faults.BlackholeClient:
+		add(lasting(s, long), nil, "%s %s %v", fault, name, long)
 	}
 }
 
@@ -271,26 +277,32 @@ func untilOthers(s faults.Spec) faults.Spec {
 
 // messageFaults lists what may be done to the messages that could be delivered at this step.
 func (w *world) messageFaults(fault string, long time.Duration, add placer) {
-	kind, _ := faults.FindKind(fault)
-	if kind.In != faults.InMessage {
-		return
-	}
 	for _, o := range w.possible {
-		if o.conn == nil || (o.kind == deliverRequest) != (kind.At == faults.AtRequest) {
+		if o.conn == nil {
 			continue
 		}
-		s, cn := faults.Spec{Fault: fault, Client: o.conn.client.index + 1}, o.conn
+		cn := o.conn
 		message := func() faults.Message { return oldestReply(cn) }
 		if o.kind == deliverRequest {
 			message = func() faults.Message { return oldestRequest(cn) }
 		}
-		if fault == faults.LoseRequest || fault == faults.LoseReply {
-			add(s, message, "%s %s", fault, o.where())
-			continue
-		}
-		add(lasting(s, long), message, "%s %s %v", fault, o.where(), long)
-		add(untilOthers(s), message, "%s %s %s", fault, o.where(), untilOther)
+		faultsOfMessage(fault, o, message, long, add)
 	}
+}
+
+// faultsOfMessage lists what may be done to one message.
+func faultsOfMessage(fault string, o option, message func() faults.Message, long time.Duration, add placer) {
+	kind, _ := faults.FindKind(fault)
+	if kind.In != faults.InMessage || (o.kind == deliverRequest) != (kind.At == faults.AtRequest) {
+		return
+	}
+	s := faults.Spec{Fault: fault, Client: o.owner() + 1}
+	if fault == faults.LoseRequest || fault == faults.LoseReply {
+		add(s, message, "%s %s", fault, o.where())
+		return
+	}
+	add(lasting(s, long), message, "%s %s %v", fault, o.where(), long)
+	add(untilOthers(s), message, "%s %s %s", fault, o.where(), untilOther)
 }
 
 func oldestRequest(cn *conn) faults.Message {

@@ -25,7 +25,8 @@ type Tape struct {
 	Program  Program          `json:"program"`
 	Bounds   Bounds           `json:"bounds"`
 	Choices  []Choice         `json:"choices"`
-	Hash     string           `json:"hash"` // of the trace
+	Hash     string           `json:"hash"`               // of the trace
+	Schedule faults.Schedule  `json:"schedule,omitempty"` // what happened in a world outside the simulator, where choices alone do not settle everything
 	Property history.Property `json:"property,omitempty"`
 	Cause    history.Cause    `json:"cause,omitempty"`
 	Steps    []string         `json:"steps,omitempty"` // the story, for people
@@ -248,7 +249,11 @@ func (s *Simulator) Schedule(t Tape) (faults.Schedule, error) {
 // choices, by leaving them out one after the other. What remains breaks the same property for the same cause. The end of ctx ends
 // the work early; the smallest tape so far is the result. A tape whose lock takes its process down is returned as it is.
 func (s *Simulator) Shrink(ctx context.Context, t Tape) (Tape, error) {
-	h := &shrinker{host: s.host, ctx: ctx, best: t}
+	h := &shrinker{host: s.host, ctx: ctx, best: t, tries: tries}
+	return h.shrink()
+}
+
+func (h *shrinker) shrink() (Tape, error) {
 	for _, smaller := range []func() error{h.program, h.choices, h.waits, h.choices} {
 		if err := smaller(); err != nil {
 			return h.best, err
@@ -258,12 +263,13 @@ func (s *Simulator) Shrink(ctx context.Context, t Tape) (Tape, error) {
 }
 
 type shrinker struct {
-	host *host
-	ctx  context.Context
-	best Tape
+	host  runner
+	ctx   context.Context
+	best  Tape
+	tries int // how many schedules of a smaller program are searched for the same violation
 }
 
-// tries is how many schedules of a smaller program are searched for the same violation.
+// tries is how many schedules of a smaller program the simulator searches.
 const tries = 400
 
 // program searches smaller programs, the smallest first, for the same violation.
@@ -314,7 +320,7 @@ func (h *shrinker) search(p Program) (bool, error) {
 	p.Faults = slices.DeleteFunc(slices.Clone(p.Faults), func(f faults.Spec) bool { return f.Client > p.Clients })
 	b := h.best.Bounds
 	b.Faults, b.MaxFaults = h.placed()
-	j := searchJob{Program: p, Bounds: b, Strategy: Mixed, Seed: h.best.Program.Seed, Schedules: tries, Parts: 1}
+	j := searchJob{Program: p, Bounds: b, Strategy: Mixed, Seed: h.best.Program.Seed, Schedules: h.tries, Parts: 1}
 	s, err := newSearch(j, h.host)
 	if err != nil {
 		return false, err
@@ -380,7 +386,7 @@ func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	p, err = p.resolve(h.host.known)
+	p, err = p.resolve(h.host.catalogue())
 	if err != nil {
 		return false, err
 	}

@@ -277,6 +277,9 @@ func (c *Child) Err() error {
 	return c.explain()
 }
 
+// Ended reports whether the process has ended.
+func (c *Child) Ended() bool { return closed(c.gone) }
+
 // Echo measures the way to the child and back: the longest of n calls that do nothing.
 func (c *Child) Echo(ctx context.Context, n int) (longest time.Duration, err error) {
 	for range n {

@@ -44,28 +44,34 @@ type exploreFlags struct {
 	schedules                         int
 	shard                             shardFlag
 	seed                              uint64
+	exec                              execFlags
+	server                            string        // of exec
+	lease                             time.Duration // of exec
 }
 
 func newExplore(a *app) *cobra.Command {
 	f := exploreFlags{strategy: choice{value: sim.Mixed, allowed: []string{sim.Exhaustive, sim.Random, sim.PCT, sim.Mixed}}}
 	c := &cobra.Command{
-		Use:   "explore --lock NAME [flags]",
+		Use:   "explore {--lock NAME | --exec COMMAND} [flags]",
 		Short: "Search the schedules of a lock for one that breaks it",
 		Long: "explore runs a small setting of the lock over and over in virtual time, each time with another order of messages and other\n" +
 			"faults, until a property breaks, the budget is used up, or every schedule within the bounds has been run. What it finds is\n" +
 			"made small, told as a story, printed as a Go test, and saved as a tape that 'lockbench replay' runs again.\n\n" +
 			"An exhaustive search has one round per client, at most one fault and no time limit, unless flags say otherwise; it is\n" +
-			"called exhausted only when nothing within its bounds is left. The other strategies have three rounds, two faults and 10 s.",
+			"called exhausted only when nothing within its bounds is left. The other strategies have three rounds, two faults and 10 s.\n\n" +
+			"With --exec the clients are processes and time is real: a proxy holds every request and every reply, the strategy chooses\n" +
+			"which goes next, and leases are short. The tape has what came about, for 'lockbench replay TAPE --exec COMMAND'.",
 		Example: "  lockbench explore --lock set-nx-ex\n  lockbench explore --lock token --strategy exhaustive --faults pause-client\n" +
-			"  lockbench explore --lock redlock --faults kill-server,jump-clock --budget 30s -o json",
+			"  lockbench explore --lock redlock --faults kill-server,jump-clock --budget 30s -o json\n" +
+			"  lockbench explore --exec 'python3 mylock.py'",
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error { return a.explore(c.Context(), f, c.Flags()) },
 	}
-	f.register(c)
+	f.register(a, c)
 	return c
 }
 
-func (f *exploreFlags) register(c *cobra.Command) {
+func (f *exploreFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.StringVar(&f.lock, "lock", "", "the lock to explore; 'lockbench list locks' and 'lockbench list planted' show them")
 	s.IntVar(&f.clients, "clients", 0, "how many clients, in place of what suits the lock's kind")
@@ -79,6 +85,9 @@ func (f *exploreFlags) register(c *cobra.Command) {
 	s.Uint64Var(&f.seed, "seed", exploreSeed, "random seed")
 	s.Var(&f.shard, "shard", "i/n: look at the i-th of n equal shares of the schedules; --schedules counts those of all shares")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where the run directory of a finding is made")
+	f.exec.register(s)
+	a.serverFlag(c, &f.server, "", " (of --exec alone; default: auto)")
+	s.DurationVar(&f.lease, "lease", liveLease, "the lease of --exec")
 	c.MarkFlagsMutuallyExclusive("budget", "schedules")
 	complete(c, "lock", lockNames)
 	complete(c, "strategy", words(f.strategy.allowed...))
@@ -86,12 +95,12 @@ func (f *exploreFlags) register(c *cobra.Command) {
 }
 
 // config turns flags into a search. Nothing has been started when it fails.
-func (f exploreFlags) config(flags *pflag.FlagSet) (sim.ExploreConfig, error) {
-	v, err := variant(f.lock)
-	if err != nil {
+func (f *exploreFlags) config(ctx context.Context, flags *pflag.FlagSet) (sim.ExploreConfig, error) {
+	if err := f.inRange(flags); err != nil {
 		return sim.ExploreConfig{}, err
 	}
-	if err := f.inRange(flags); err != nil {
+	v, err := f.subject(ctx, flags)
+	if err != nil {
 		return sim.ExploreConfig{}, err
 	}
 	p := sim.DefaultProgram(v)
@@ -109,8 +118,35 @@ func (f exploreFlags) config(flags *pflag.FlagSet) (sim.ExploreConfig, error) {
 	if b.Faults, err = f.placed(v, flags.Changed("faults")); err != nil {
 		return sim.ExploreConfig{}, err
 	}
-	return sim.ExploreConfig{Program: p, Bounds: b, Known: catalogue.Known{}, Strategy: f.strategy.value, Seed: f.seed, Schedules: f.schedules, Budget: budget,
-		Shard: f.shard.ofSchedules()}, nil
+	cfg := sim.ExploreConfig{Program: p, Bounds: b, Known: catalogue.Known{}, Strategy: f.strategy.value, Seed: f.seed, Schedules: f.schedules, Budget: budget,
+		Shard: f.shard.ofSchedules()}
+	if f.exec.given() {
+		return cfg, f.live(&cfg, v)
+	}
+	return cfg, nil
+}
+
+// subject is the lock that was named, or what the command says of itself that takes its place.
+func (f *exploreFlags) subject(ctx context.Context, flags *pflag.FlagSet) (v impls.Variant, err error) {
+	if err = f.exec.check(flags, "lock"); err != nil {
+		return v, err
+	}
+	if f.exec.given() {
+		if err = f.fitsProcesses(); err != nil {
+			return v, err
+		}
+		if f.server, err = f.exec.server(f.server, flags); err == nil {
+			v, err = f.exec.probe(ctx)
+		}
+		v.New = elsewhere
+		return v, err
+	}
+	for _, name := range []string{"server", "lease"} {
+		if flags.Changed(name) {
+			return v, fmt.Errorf("%w: --%s is for --exec: a lock of the catalogue is explored in the simulator, in virtual time", errUsage, name)
+		}
+	}
+	return variant(f.lock)
 }
 
 // given is a flag's value when it was given, and otherwise a default that depends on other flags.
@@ -161,19 +197,26 @@ func (f exploreFlags) placed(v impls.Variant, named bool) ([]string, error) {
 }
 
 func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet) error {
-	cfg, err := f.config(flags)
+	cfg, err := f.config(ctx, flags)
 	if err != nil {
 		return err
 	}
-	a.say("virtual time: no latency figures")
+	search := a.explorer
+	if f.exec.given() {
+		search = func(ctx context.Context, cfg sim.ExploreConfig, tell func(sim.Stats)) (sim.ExploreResult, error) {
+			return a.exploreLive(ctx, &f, cfg, tell)
+		}
+	} else {
+		a.say("virtual time: no latency figures")
+	}
 	ctx, interrupts := a.listen(ctx)
 	searching, stop := untilStopped(ctx, interrupts)
-	r, err := a.explorer(searching, cfg, func(s sim.Stats) { a.line.show(exploreProgress(cfg, s)) })
+	r, err := search(searching, cfg, func(s sim.Stats) { a.line.show(exploreProgress(cfg, s)) })
 	stop()
 	if r.Schema == "" {
 		return errors.Join(err, interrupts.end())
 	}
-	x := report.Exploration{ExploreResult: r, Seed: f.seed, Rerun: again(flags, "explore", "", f.seed)}
+	x := report.Exploration{ExploreResult: r, Live: f.exec.given(), Seed: f.seed, Rerun: again(flags, "explore", "", f.seed)}
 	if r.First != nil {
 		err = errors.Join(err, a.keepFinding(ctx, f, &x))
 	}
@@ -198,30 +241,34 @@ func untilStopped(ctx context.Context, i *interruption) (searching context.Conte
 
 // keepFinding saves the tape that was found, makes it small, and saves what became of it in its place.
 func (a *app) keepFinding(ctx context.Context, f exploreFlags, x *report.Exploration) error {
-	d, run, err := a.createExploration(f)
+	d, run, err := a.createExploration(f, x.Lock)
 	if err != nil {
 		return err
 	}
 	first := x.First
 	first.TapeFile = d.File(results.ViolationsPath, "001.tape")
 	err = saveTape(d, first.Tape)
-	if first.Tape.Hash != "" { // without a trace the lock took its process down, and would take this one, too
+	if first.Tape.Hash != "" && !f.exec.given() { // without a trace the lock took its process down, and would take this one, too
 		a.line.show("making the tape smaller")
 		err = errors.Join(err, shrinkFinding(ctx, first), saveTape(d, first.Tape))
 	}
 	run.Phase, run.Duration = results.Driven, a.now().Sub(run.Start)
-	x.GoTest = first.Tape.GoTest()
-	return errors.Join(err, d.Save(results.ViolationsPath+"/001.txt", []byte(strings.Join(first.Steps, "\n")+"\n")),
-		d.Save(results.ViolationsPath+"/001_test.go.txt", []byte(x.GoTest)), d.SaveRun(run))
+	if f.exec.given() {
+		x.Replay = results.CommandLine(append([]string{"lockbench", "replay", first.TapeFile}, f.exec.words()...))
+	} else {
+		x.GoTest = first.Tape.GoTest()
+		err = errors.Join(err, d.Save(results.ViolationsPath+"/001_test.go.txt", []byte(x.GoTest)))
+	}
+	return errors.Join(err, d.Save(results.ViolationsPath+"/001.txt", []byte(strings.Join(first.Steps, "\n")+"\n")), d.SaveRun(run))
 }
 
-func (a *app) createExploration(f exploreFlags) (*results.Dir, results.Run, error) {
+func (a *app) createExploration(f exploreFlags, lock string) (*results.Dir, results.Run, error) {
 	id, err := results.NewID(a.random)
 	if err != nil {
 		return nil, results.Run{}, err
 	}
-	run := results.Run{ID: id, Argv: a.argv, Seed: f.seed, Lock: f.lock, Scenario: "explore", Server: "sim", Start: a.now().UTC(), Phase: results.Started}
-	d, err := results.Create(f.out, run.Scenario, f.lock, a.now(), id)
+	run := results.Run{ID: id, Argv: a.argv, Seed: f.seed, Lock: lock, Scenario: "explore", Server: orWord(f.server, "sim"), Start: a.now().UTC(), Phase: results.Started}
+	d, err := results.Create(f.out, run.Scenario, lock, a.now(), id)
 	if err != nil {
 		return nil, run, err
 	}

@@ -148,17 +148,29 @@ func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error 
 	if err != nil {
 		return asInput(err)
 	}
-	if _, err := variant(t.Program.Lock); err != nil {
+	live := len(t.Schedule) > 0
+	switch {
+	case live && !f.exec.given():
+		return fmt.Errorf("%w: %s is of a command: give it again by --exec", errUsage, path)
+	case !live && f.exec.given():
+		return fmt.Errorf("%w: %s is of the simulator, of which no process knows the order: leave --exec out", errUsage, path)
+	}
+	v, err := a.storedLock(ctx, t.Program.Lock, &f.exec)
+	if err != nil {
 		return err
 	}
 	if t.Hash == "" {
 		return fmt.Errorf("%w: %s: along this tape the lock takes its process down; 'lockbench explore' shows it in a process of its own", errUsage, path)
 	}
 	r := results.Replay{Schema: replaySchema, Tape: path, Lock: t.Program.Lock, Property: t.Property, Cause: t.Cause, Server: orWord(f.server, "sim")}
-	if r.Server == "sim" {
+	switch {
+	case live:
+		f.server = orWord(f.server, "auto")
+		err = a.onReal(ctx, t, v, f, &r)
+	case r.Server == "sim":
 		err = a.inSim(ctx, t, f, &r)
-	} else {
-		err = a.onReal(ctx, t, f, &r)
+	default:
+		err = a.onReal(ctx, t, v, f, &r)
 	}
 	if r.Verdict == "" {
 		return err
@@ -210,11 +222,12 @@ func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *results.R
 }
 
 // onReal leads the tape's program through the tape's messages and faults on real servers, until what broke breaks there.
-func (a *app) onReal(ctx context.Context, t sim.Tape, f replayFlags, r *results.Replay) error {
-	e, err := ofTape(t)
+func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayFlags, r *results.Replay) error {
+	e, err := ofTape(t, v)
 	if err != nil {
 		return err
 	}
+	e.Subject = f.exec.fleet
 	r.Placed = faults.Placements(e.Scenario.Faults, e.Schedule)
 	for range f.tries {
 		out, err := a.onServers(ctx, e, f.server, f)
@@ -247,14 +260,16 @@ func sameViolation(t sim.Tape, out *harness.Outcome) []string {
 }
 
 // ofTape makes the experiment of a tape's program and score. That it makes sense is checked as a scenario's file is.
-func ofTape(t sim.Tape) (harness.Experiment, error) {
-	s := sim.New(catalogue.Known{})
-	defer s.Close() // never fails
-	schedule, err := s.Schedule(t)
-	if err != nil {
-		return harness.Experiment{}, fmt.Errorf("%w: %w", errInconclusive, err)
+func ofTape(t sim.Tape, v impls.Variant) (harness.Experiment, error) {
+	schedule := t.Schedule
+	if len(schedule) == 0 {
+		s := sim.New(catalogue.Known{})
+		defer s.Close() // never fails
+		var err error
+		if schedule, err = s.Schedule(t); err != nil {
+			return harness.Experiment{}, fmt.Errorf("%w: %w", errInconclusive, err)
+		}
 	}
-	v, _ := catalogue.Find(t.Program.Lock) // it was found before
 	scenario := harness.OfTape(t)
 	text, err := scenario.YAML()
 	if err != nil {

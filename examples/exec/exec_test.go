@@ -2,6 +2,7 @@
 package exec_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -34,14 +35,7 @@ func children() []child {
 // wakes: all three are leases without a fence, so uses of the resource overlap (exclusive-use by lease-overrun) and no library can prevent it;
 // but their releases compare the token, so that the late release takes nobody's lock away (release-safety and mutual-exclusion pass).
 func TestLibraries(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs real servers")
-	}
-	need(t, "process", exec.Command("redis-server", "--version"))
-	program := filepath.Join(t.TempDir(), "lockbench")
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/lockbench").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program := build(t)
 	for _, c := range children() {
 		t.Run(c.name, func(t *testing.T) {
 			need(t, c.needs, exec.Command(c.there[0], c.there[1:]...))
@@ -54,6 +48,54 @@ func TestLibraries(t *testing.T) {
 				t.Errorf("a release took away another's lock:\n%s", paused)
 			}
 		})
+	}
+}
+
+// build makes the program, for a machine with servers.
+func build(t *testing.T) (program string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs real servers")
+	}
+	need(t, "process", exec.Command("redis-server", "--version"))
+	program = filepath.Join(t.TempDir(), "lockbench")
+	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/lockbench").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// TestExplore searches the schedules of real processes. A release that deletes whatever is there ends another's hold when it comes after
+// the lease: that is found, made small, and comes about again along its tape. The same lock with a release that compares is left alone.
+func TestExplore(t *testing.T) {
+	program := build(t)
+	need(t, "python", exec.Command("python3", "--version"))
+	const right, blind = "python3 rawlock.py", "python3 rawlock.py blind"
+	out, code := ends(t, program, "explore", "--exec", blind, "--schedules", "400", "--out", t.TempDir(), "-o", "json")
+	if code != 1 {
+		t.Fatalf("exit code %d, want 1\n%s", code, out)
+	}
+	var found struct {
+		Schedules int
+		First     struct {
+			Property, Cause, Tape string
+			Steps                 []string
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if found.First.Cause != "mis-unlock" || len(found.First.Steps) > 15 {
+		t.Errorf("found %s by %s in %d steps, want mis-unlock in 15 at the most: %s", found.First.Property, found.First.Cause, len(found.First.Steps), found.First.Steps)
+	}
+	again, code := ends(t, program, "replay", found.First.Tape, "--exec", blind, "--out", t.TempDir())
+	if code != 1 {
+		t.Errorf("replay: exit code %d, want 1", code)
+	}
+	says(t, again, found.First.Property+" broken on real servers as well")
+	none, code := ends(t, program, "explore", "--exec", right, "--schedules", "60", "--out", t.TempDir())
+	if code != 0 {
+		t.Errorf("the lock that compares: exit code %d, want 0\n%s", code, none)
 	}
 }
 
@@ -80,11 +122,19 @@ func (c child) run(t *testing.T, program string, code int, args ...string) strin
 	return out
 }
 
-// ends returns what lockbench shows, and its exit code.
+// ends returns what a run of the child shows, and its exit code.
 func (c child) ends(t *testing.T, program string, args ...string) (string, int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, append([]string{"run", "--exec", c.command, "--server", "process", "--out", t.TempDir()}, args...)...)
-	out, err := cmd.CombinedOutput()
+	return ends(t, program, append([]string{"run", "--exec", c.command, "--server", "process", "--out", t.TempDir()}, args...)...)
+}
+
+// ends returns what lockbench shows, with its chatter where it fails, and its exit code.
+func ends(t *testing.T, program string, args ...string) (string, int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	var out, chatter strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &chatter
+	err := cmd.Run()
 	got := 0
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -92,7 +142,10 @@ func (c child) ends(t *testing.T, program string, args ...string) (string, int) 
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	return string(out), got
+	if out.Len() == 0 {
+		return chatter.String(), got
+	}
+	return out.String(), got
 }
 
 func says(t *testing.T, text string, parts ...string) {

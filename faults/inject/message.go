@@ -84,3 +84,15 @@ func (w Watched) strike(m *Message, s faults.Stage) bool {
 	}
 	return !m.lost
 }
+
+// free reports whether nothing holds the message.
+func (m *Message) free() bool {
+	for _, hold := range m.holds {
+		select {
+		case <-hold:
+		default:
+			return false
+		}
+	}
+	return true
+}

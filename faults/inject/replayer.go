@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
@@ -20,26 +19,10 @@ import (
 // A run that does something else than the schedule says leaves it: from then on everything passes as it comes, and [Replayer.Order]
 // says where that was.
 type Replayer struct {
+	turns
 	schedule faults.Schedule
 	timeline func() int64
-	arrived  chan struct{} // cap 1: somebody waits for a turn who did not
-
-	mu      sync.Mutex // protects what follows
-	waiting map[string][]*arrival
-	open    bool // nobody waits any more
-	order   faults.Order
-}
-
-// arrival is a message that waits for its turn.
-type arrival struct {
-	what string    // for people
-	turn chan turn // cap 1
-}
-
-// turn is what becomes of a message.
-type turn struct {
-	step int // its ID; 0 when it has none
-	lost bool
+	order    faults.Order // protected by mu
 }
 
 // The patience of a Replayer.
@@ -51,8 +34,7 @@ const (
 
 // NewReplayer makes a replayer for one run, whose timeline is nanoseconds on its base.
 func NewReplayer(schedule faults.Schedule, timeline func() int64) *Replayer {
-	return &Replayer{schedule: schedule, timeline: timeline, arrived: make(chan struct{}, 1),
-		waiting: map[string][]*arrival{}, order: faults.Order{Steps: len(schedule)}}
+	return &Replayer{turns: newTurns(), schedule: schedule, timeline: timeline, order: faults.Order{Steps: len(schedule)}}
 }
 
 // Order is how far the run was led.
@@ -62,7 +44,7 @@ func (c *Replayer) Order() faults.Order {
 	return c.order
 }
 
-var _ Traffic = (*Replayer)(nil)
+var _ Leader = (*Replayer)(nil)
 
 // Request waits for the turn of a request.
 func (c *Replayer) Request(m *Message) bool {
@@ -70,7 +52,7 @@ func (c *Replayer) Request(m *Message) bool {
 		return true
 	}
 	s := faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: m.Node(), Command: m.Label}
-	t := c.wait(s.Key(), s.String(), m.gone)
+	t := c.turnOf(s, m.gone)
 	m.step = t.step
 	return !t.lost
 }
@@ -81,41 +63,18 @@ func (c *Replayer) Reply(m *Message) bool {
 		return true
 	}
 	s := faults.Step{Kind: faults.StepReply, Of: m.step, Client: m.Command.Client, Node: m.Node(), Command: m.Command.Name}
-	return !c.wait(s.Key(), s.String(), m.gone).lost
+	return !c.turnOf(s, m.gone).lost
 }
 
 // Moment waits for the turn of a client's moment. A client whose context ends does not wait.
 func (c *Replayer) Moment(ctx context.Context, client string, m history.Moment) {
 	s := faults.Step{Kind: faults.StepMoment, Client: client, Command: string(m)}
-	c.wait(s.Key(), s.String(), ctx.Done())
+	c.turnOf(s, ctx.Done())
 }
 
-func (c *Replayer) wait(key, what string, gone <-chan struct{}) turn {
-	a := &arrival{what, make(chan turn, 1)}
-	c.mu.Lock()
-	if c.open {
-		c.mu.Unlock()
-		return turn{}
-	}
-	c.waiting[key] = append(c.waiting[key], a)
-	c.mu.Unlock()
-	select {
-	case c.arrived <- struct{}{}:
-	default:
-	}
-	select {
-	case f := <-a.turn:
-		return f
-	case <-gone:
-		c.forget(key, a)
-		return turn{}
-	}
-}
-
-func (c *Replayer) forget(key string, a *arrival) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.waiting[key] = slices.DeleteFunc(c.waiting[key], func(x *arrival) bool { return x == a })
+// turnOf waits for the turn of a step.
+func (c *Replayer) turnOf(s faults.Step, gone <-chan struct{}) turn {
+	return c.wait(s.Key(), &arrival{what: s.String(), turn: make(chan turn, 1)}, gone)
 }
 
 // Run returns the turns until the schedule is over, the run leaves it, or ctx ends. The director does the faults, and ends those that must not
@@ -132,19 +91,6 @@ func (c *Replayer) Run(ctx context.Context, director *faults.Director) {
 		c.order.Passed++
 		c.mu.Unlock()
 	}
-}
-
-// release lets everything pass from now on.
-func (c *Replayer) release() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open = true
-	for _, all := range c.waiting {
-		for _, a := range all {
-			a.turn <- turn{}
-		}
-	}
-	clear(c.waiting)
 }
 
 func (c *Replayer) leave(step int, why string) {
@@ -225,33 +171,6 @@ func (p *replay) why(ctx context.Context) string {
 // until waits for an instant of the run; false when ctx ends first.
 func (p *replay) until(ctx context.Context, at int64) bool {
 	return sleep(ctx.Done(), time.Duration(at-p.timeline())) && ctx.Err() == nil
-}
-
-// await returns the first message that waits under a key, and leaves it there; nil when none comes in time.
-func (p *replay) await(ctx context.Context, key string, limit time.Duration) *arrival {
-	t := time.NewTimer(max(limit, 0))
-	defer t.Stop()
-	for {
-		if a := p.first(key); a != nil {
-			return a
-		}
-		select {
-		case <-p.arrived:
-		case <-t.C:
-			return p.first(key)
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-func (c *Replayer) first(key string) *arrival {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if all := c.waiting[key]; len(all) > 0 {
-		return all[0]
-	}
-	return nil
 }
 
 // rest lets clients come as far as they had come in the schedule when a fault struck: what had left them by then has left them now.

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/sim"
+)
+
+// The search through schedules of real processes.
+const (
+	liveLease        = 100 * time.Millisecond
+	liveLanes        = 16 // schedules at a time: one mostly waits for leases
+	liveShrinkBudget = 15 * time.Second
+)
+
+// oneLock is a catalogue of the lock that a command is.
+type oneLock struct{ v impls.Variant }
+
+// Find returns the lock under its own name.
+func (o oneLock) Find(name string) (impls.Variant, bool) { return o.v, name == o.v.Name }
+
+// ScriptNames knows none.
+func (oneLock) ScriptNames() map[string]string { return map[string]string{} }
+
+// elsewhere stands in a program for how the lock is made, which is the children's.
+func elsewhere(impls.Env) (impls.Lock, error) { return nil, impls.ErrUnsupported }
+
+// fitsProcesses refuses what no search of real processes can do.
+func (f exploreFlags) fitsProcesses() error {
+	switch {
+	case f.strategy.value == sim.Exhaustive:
+		return fmt.Errorf("%w: --exec --strategy exhaustive: what a process keeps cannot be seen, so that no schedule is known to be equal to another", errUsage)
+	case f.lease < 10*time.Millisecond:
+		return fmt.Errorf("%w: --lease %v: time is real, and less than 10ms passes by itself", errUsage, f.lease)
+	}
+	return nil
+}
+
+// live fits a search to a command: in real time, and with what can be done to its processes.
+func (f exploreFlags) live(cfg *sim.ExploreConfig, v impls.Variant) error {
+	placed := harness.LiveFaults(cfg.Bounds.Faults, f.exec.fleet.About.CanCancel())
+	if len(f.faults) > 0 && len(placed) < len(cfg.Bounds.Faults) {
+		refused := slices.DeleteFunc(slices.Clone(cfg.Bounds.Faults), func(n string) bool { return slices.Contains(placed, n) })
+		return fmt.Errorf("%w: --exec --faults %s: a search cannot do that to a process", errUsage, strings.Join(refused, ","))
+	}
+	cfg.Bounds.Faults, cfg.Known = placed, oneLock{v}
+	cfg.Program = harness.LiveProgram(cfg.Program, f.lease)
+	return nil
+}
+
+// worlds starts a world of real processes for each lane. end ends them.
+func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig) (all []sim.World, end func() error, err error) {
+	e := harness.Experiment{Variant: cfg.Program.Variant, Subject: f.exec.fleet, Now: a.now, Random: a.random, Argv: a.argv,
+		Scenario: scenarios.Scenario{Name: "explore", Clients: cfg.Program.Clients, Topology: cfg.Program.Topology, Lease: faults.Span{Fixed: f.lease}}}
+	if e.Provider, e.Chosen, err = a.provider(ctx, f.server, f.exec.providers(a.providers())); err != nil {
+		return nil, nil, err
+	}
+	a.announce(e.Provider, e.Chosen)
+	began := a.now().UnixNano()
+	lanes := make([]*harness.Live, liveLanes)
+	var starting errgroup.Group
+	for i := range lanes {
+		starting.Go(func() (err error) {
+			e := e
+			if e.Provider.Name() == "url" {
+				e.Prefix = fmt.Sprintf("lockbench:explore-%d-%d:", began, i)
+			}
+			lanes[i], err = harness.OpenLive(ctx, e)
+			return err
+		})
+	}
+	err = starting.Wait()
+	lanes = slices.DeleteFunc(lanes, func(l *harness.Live) bool { return l == nil })
+	end = func() error {
+		var ending errgroup.Group
+		for _, l := range lanes {
+			ending.Go(l.Close)
+		}
+		return ending.Wait()
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, end())
+	}
+	for _, l := range lanes {
+		all = append(all, l)
+	}
+	return all, end, nil
+}
+
+// exploreLive searches schedules of real processes, and makes what it finds small while they are there.
+func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig, progress func(sim.Stats)) (r sim.ExploreResult, err error) {
+	worlds, end, err := a.worlds(ctx, f, cfg)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	if r, err = sim.ExploreIn(ctx, cfg, worlds, progress); err != nil || r.First == nil {
+		return r, err
+	}
+	a.line.show("making the tape smaller")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveShrinkBudget)
+	defer cancel()
+	small, err := sim.ShrinkIn(ctx, worlds[0], cfg.Known, r.First.Tape)
+	if len(small.Steps) > 0 {
+		r.First.Tape, r.First.Steps = small, small.Steps
+	}
+	return r, err
+}

@@ -1,0 +1,158 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/faults/inject"
+	"github.com/lockbench/lockbench/sim"
+)
+
+// Live is real children and servers as a world of a search: [sim.ExploreIn] leads schedule after schedule through the proxy between them.
+// Each schedule has keys of its own; servers and children stay, but for a child that was killed.
+type Live struct {
+	Experiment
+	servers    *deployment
+	children   childProcesses
+	clockError int64
+	runs       int
+}
+
+var _ sim.World = (*Live)(nil)
+
+// OpenLive starts the servers and the children of an experiment with a Subject. Of its Scenario it takes the topology and how many clients
+// there are at most.
+func OpenLive(ctx context.Context, e Experiment) (l *Live, err error) {
+	if err := e.validateSubject(); err != nil {
+		return nil, err
+	}
+	l = &Live{Experiment: e}
+	if l.servers, err = e.startServers(ctx); err != nil {
+		return nil, err
+	}
+	if l.children, l.clockError, err = e.startChildren(ctx); err != nil {
+		err = errors.Join(err, l.Close())
+		return nil, err
+	}
+	return l, nil
+}
+
+// Close ends the children and the servers.
+func (l *Live) Close() error { return errors.Join(l.children.close(), l.servers.close()) }
+
+// Run runs a program once, as lead says.
+func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.Outcome, err error) {
+	e := l.Experiment
+	e.Scenario, e.Seed = OfTape(sim.Tape{Program: p}).Resolve(p.Seed, p.Topology), p.Seed
+	l.runs++
+	e.Prefix += fmt.Sprintf("s%d:", l.runs)
+	d := newServerDriver(e)
+	d.servers, d.clockError = l.servers, l.clockError
+	if err = d.prepare(ctx); err != nil {
+		return out, err
+	}
+	if d.children, err = l.crew(ctx, p.Clients); err != nil {
+		return out, err
+	}
+	conductor := inject.NewConductor(d.next(lead), d.timeline)
+	d.leader = conductor
+	if err = d.arm(ctx); err == nil {
+		err = d.runClients(ctx)
+	}
+	err = errors.Join(err, d.disarm())
+	d.ended = d.timeline()
+	if err != nil {
+		return out, err
+	}
+	rec, err := d.record(nil)
+	if err == nil {
+		err = d.audit(ctx, rec)
+	}
+	if err != nil {
+		return out, err
+	}
+	return rec.led(conductor), nil
+}
+
+// crew is the children of the next run: those that there are, and new ones in place of those that have ended.
+func (l *Live) crew(ctx context.Context, clients int) (childProcesses, error) {
+	for i, c := range l.children {
+		if !c.Ended() {
+			continue
+		}
+		if err := errors.Join(c.Close(), l.startChild(ctx, c, i)); err != nil {
+			return nil, err
+		}
+	}
+	crew := make(childProcesses, clients)
+	for i := range crew {
+		crew[i] = &child{Child: l.children[i].Child, sent: map[int]int64{}}
+	}
+	return crew, nil
+}
+
+// next makes what a Conductor asks of a Lead.
+func (d *serverDriver) next(lead *sim.Lead) inject.Next {
+	return func(step int, held []*inject.Held, last bool) (inject.Turn, bool) {
+		s := sim.Scene{Step: step}
+		for _, h := range held {
+			s.Held = append(s.Held, sim.Held{Client: h.Client() - 1, Node: h.Node(), Reply: h.Reply, Since: h.Since})
+		}
+		for i := range d.Scenario.Clients {
+			if !d.director.Gone(i + 1) {
+				s.Clients = append(s.Clients, sim.Living{Index: i, Asks: true})
+			}
+		}
+		m, ok := lead.Next(s, last)
+		t := inject.Turn{Fault: m.Fault, Wait: m.Wait}
+		if m.Held >= 0 && ok {
+			t.Held = held[m.Held]
+		}
+		return t, ok
+	}
+}
+
+// led is the outcome of a run that a Conductor led.
+func (r *record) led(c *inject.Conductor) sim.Outcome {
+	took := nanoseconds(r.ended)
+	out := sim.Outcome{Header: r.Header, Ops: r.Ops, Commands: r.Commands, Scripts: r.Scripts, Windows: r.windows, Steps: c.Steps(),
+		Virtual: took, Waited: took, Schedule: c.Schedule()}
+	if len(r.store) == 1 {
+		for _, ends := range r.store {
+			out.Initial, out.Final = ends.Initial, ends.Final
+		}
+	}
+	return out
+}
+
+// LiveFaults are the faults that a search can place in a world of children, of those that it can place at all.
+func LiveFaults(names []string, canCancel bool) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		switch name {
+		case faults.FlushScripts, faults.DeleteKey, faults.SlowWork, faults.BlackholeClient:
+			return false
+		case faults.CancelClient:
+			return !canCancel
+		}
+		kind, _ := faults.FindKind(name)
+		return kind.In != faults.InMessage && name != faults.PauseClient && name != faults.CrashClient
+	})
+}
+
+// LiveProgram is the small setting in which a search looks at a lock where time is real: as the simulator's, with a lease that is short and
+// nothing stored.
+func LiveProgram(p sim.Program, lease time.Duration) sim.Program {
+	ratio := float64(lease) / float64(p.Config.Lease)
+	for _, d := range []*time.Duration{&p.Config.Think, &p.Config.Pause, &p.Config.AcquireWait} {
+		*d = time.Duration(float64(*d) * ratio)
+	}
+	p.Config.Lease = lease
+	if p.Load == "counter" {
+		p.Load, p.Workload = "hot", nil
+	}
+	return p
+}

@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// Lead is a strategy at work on one schedule of a world outside the simulator. It chooses what happens next, and keeps the tape.
+type Lead struct {
+	chooser chooser
+	program Program
+	bounds  Bounds
+	waits   int // so far
+	placed  int // faults so far
+	tape    []Choice
+}
+
+// Scene is what could happen next in a world outside the simulator.
+type Scene struct {
+	Step    int
+	Held    []Held   // messages that wait for their turn; at least one
+	Clients []Living // in order of their indices
+}
+
+// Held is a message that waits for its turn.
+type Held struct {
+	Client int // index
+	Node   int // -1: the guarded store's server
+	Reply  bool
+	Since  int // the step at which it came
+}
+
+// String names the way of the message, as the simulator does.
+func (h *Held) String() string {
+	if h.Node < 0 {
+		return workloads.ClientName(h.Client) + "-store"
+	}
+	return fmt.Sprintf("%s-n%d", workloads.ClientName(h.Client), h.Node+1)
+}
+
+// Living is a client that has not ended.
+type Living struct {
+	Index int
+	Asks  bool // it has an acquire under way
+}
+
+// Move is what a Lead chose.
+type Move struct {
+	Held  int           // the message that passes, or that the fault is done to, by its index in the scene; -1: none
+	Fault faults.Spec   // what strikes; no name: nothing does
+	Wait  time.Duration // time that passes; 0: none
+}
+
+func newLead(p Program, s chooser, b Bounds) *Lead {
+	return &Lead{chooser: s, program: p, bounds: b.withDefaults(p)}
+}
+
+// Next chooses. It is false when what a tape wants next is not there yet; with last there is nothing more to wait for.
+func (l *Lead) Next(s Scene, last bool) (Move, bool) {
+	v := &sight{Lead: l, scene: s, options: optionsOf(s.Held)}
+	usual := oldest(v.options)
+	if s.Step >= l.bounds.MaxSteps {
+		return Move{Held: slices.Index(v.options, usual)}, true
+	}
+	if f, ok := l.chooser.(*follow); ok && !last && f.misses(s.Step, v.options) {
+		return Move{}, false
+	}
+	o := l.chooser.choose(moves{step: s.Step, options: v.options, wait: l.waits < l.bounds.MaxWaits, view: v})
+	if o != usual {
+		l.tape = append(l.tape, Choice{s.Step, o.name()})
+	}
+	switch o.kind {
+	case waitForTime:
+		l.waits++
+		return Move{Held: -1, Wait: l.bounds.MaxDelay}, true
+	case placeFault:
+		l.placed++
+		return v.specs[o.fault], true
+	}
+	return Move{Held: slices.Index(v.options, o)}, true
+}
+
+// optionsOf makes options of messages, and ranks those of one kind between the same two.
+func optionsOf(held []Held) []option {
+	out := make([]option, len(held))
+	for i := range held {
+		out[i] = option{kind: deliverRequest, held: &held[i], ready: held[i].Since}
+		if held[i].Reply {
+			out[i].kind = deliverReply
+		}
+		for _, before := range out[:i] {
+			if before.kind == out[i].kind && before.held.Client == held[i].Client && before.held.Node == held[i].Node {
+				out[i].rank++
+			}
+		}
+	}
+	return out
+}
+
+// misses reports whether the choice that is due at a step is a message that is not there.
+func (f *follow) misses(step int, options []option) bool {
+	if len(f.choices) == 0 || f.choices[0].At != step {
+		return false
+	}
+	if _, placed := f.choices[0].fault(); placed || f.choices[0].Do == (option{kind: waitForTime}).name() {
+		return false
+	}
+	return !slices.ContainsFunc(options, func(o option) bool { return o.name() == f.choices[0].Do })
+}
+
+// sight is what a strategy sees of a scene.
+type sight struct {
+	*Lead
+	scene   Scene
+	options []option
+	specs   map[*placeableFault]Move // by the fault that may strike
+}
+
+var _ view = (*sight)(nil)
+
+// faults lists what may strike now.
+func (v *sight) faults() (out []option) {
+	v.specs = map[*placeableFault]Move{}
+	if v.placed >= v.bounds.MaxFaults {
+		return nil
+	}
+	at := -1
+	add := func(s faults.Spec, _ func() faults.Message, format string, args ...any) {
+		p := &placeableFault{format: format, args: args}
+		v.specs[p] = Move{Held: at, Fault: s}
+		out = append(out, option{kind: placeFault, fault: p})
+	}
+	long := v.program.Config.Lease * 3 / 2
+	for _, fault := range v.bounds.Faults {
+		at = -1
+		for _, c := range v.scene.Clients {
+			faultsOfClient(fault, c.Index, c.Asks, long, add)
+		}
+		if fault == faults.FlushScripts || fault == faults.DeleteKey {
+			add(faults.Spec{Fault: fault, Node: 1}, nil, "%s n1", fault)
+		}
+		for i, o := range v.options {
+			at = i
+			faultsOfMessage(fault, o, nil, long, add)
+		}
+	}
+	return out
+}
+
+// state cannot tell: what a process keeps is its own secret.
+func (v *sight) state() (uint64, bool) { return 0, false }
+
+func (v *sight) traceHash() uint64 { return 1 }

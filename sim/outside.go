@@ -1,0 +1,52 @@
+package sim
+
+import "context"
+
+// World is a world outside the simulator, such as real processes on real servers, in which a search leads its schedules.
+type World interface {
+	// Run runs a program once, one message at a time, as lead says. Its outcome has no tape: lead keeps it.
+	Run(ctx context.Context, p Program, lead *Lead) (Outcome, error)
+}
+
+// worldRunner is a World as a search knows it.
+type worldRunner struct {
+	ctx   context.Context // of the search
+	world World
+	known Catalogue
+}
+
+var _ runner = worldRunner{}
+
+func (o worldRunner) catalogue() Catalogue { return o.known }
+
+func (o worldRunner) run(p Program, s chooser, b Bounds, _ bool) (Outcome, error) {
+	p, err := p.resolve(o.known)
+	if err != nil {
+		return Outcome{}, err
+	}
+	l := newLead(p, s, b)
+	out, err := o.world.Run(o.ctx, p, l)
+	out.Tape = l.tape
+	if f, ok := s.(*follow); ok {
+		out.Missed = f.missed + len(f.choices)
+	}
+	return out, err
+}
+
+// ExploreIn is Explore in worlds outside the simulator, all alike, which take the schedules in turn. cfg.Known must be set.
+func ExploreIn(ctx context.Context, cfg ExploreConfig, worlds []World, progress func(Stats)) (ExploreResult, error) {
+	var runners []runner
+	for _, w := range worlds {
+		runners = append(runners, worldRunner{context.WithoutCancel(ctx), w, cfg.Known})
+	}
+	return exploreHere(ctx, cfg, runners, progress)
+}
+
+// triesOutside is how many schedules of a smaller program are searched where time is real.
+const triesOutside = 12
+
+// ShrinkIn is Shrink in a world outside the simulator.
+func ShrinkIn(ctx context.Context, w World, known Catalogue, t Tape) (Tape, error) {
+	h := &shrinker{host: worldRunner{context.WithoutCancel(ctx), w, known}, ctx: ctx, best: t, tries: triesOutside}
+	return h.shrink()
+}
