@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// What a scenario file may be. The YAML parser needs memory for each level of nesting, some 25 kB; no scenario needs more than five.
+// Limits of a scenario file. The YAML parser uses some 25 kB for each level of nesting; no scenario needs more than five.
 const (
 	maxFile  = 256 << 10 // bytes
-	maxDepth = 64        // brackets, or "- " and "? " at the beginning of a line, that are open at once
+	maxDepth = 64        // open brackets, or "- " and "? " at the start of a line
 )
 
-// outOfBounds returns an error for a file that is too large or nested too deeply to be parsed; nil for any other.
+// outOfBounds returns an error if a file is too large or nested too deeply.
 func outOfBounds(file string, data []byte) error {
 	if len(data) > maxFile {
 		return &Error{File: file, Line: 1, Column: 1, Message: fmt.Sprintf("the file has %d bytes, a scenario has at most %d", len(data), maxFile)}
@@ -37,5 +37,5 @@ func outOfBounds(file string, data []byte) error {
 	return nil
 }
 
-// head is as much of a line as an error shows.
+// head returns the part of a line that an error shows.
 func head(line []byte) string { return string(line[:min(len(line), 2*maxDepth+16)]) }

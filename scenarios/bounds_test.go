@@ -28,7 +28,7 @@ func TestFilesThatAreTooMuchForTheParser(t *testing.T) {
 
 func TestNamesAreShortEnoughForADirectory(t *testing.T) {
 	text := "name: " + strings.Repeat("a", 65) + "\nabout: x\nworkload: counter\nclients: 2\nops: 2\nlease: 300ms\n"
-	if _, err := Parse("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "f.yaml:1:7: a name of 65 letters") {
+	if _, err := Parse("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "f.yaml:1:7: the name has 65 letters") {
 		t.Errorf("a name of 65 letters: %v", err)
 	}
 	if _, err := Parse("f.yaml", []byte(strings.Replace(text, "aa", "a", 1))); err != nil {

@@ -9,13 +9,13 @@ import (
 	"slices"
 )
 
-// ErrUnknown: there is no built-in scenario of this name.
+// ErrUnknown is returned if there is no built-in scenario of a name.
 var ErrUnknown = errors.New("unknown scenario")
 
 //go:embed builtin/*.yaml
 var files embed.FS
 
-// order is the order of the documentation. Every file in builtin is named once here.
+// order is the order of the documentation. It names every file in builtin once.
 var order = []string{
 	"steady", "contended", "slow-work",
 	"pause-holder", "pause-after-grant", "pause-before-release",
@@ -28,9 +28,9 @@ var order = []string{
 	"K1", "K2", "K3", "K4", "K5",
 }
 
-// Builtin lists the built-in scenarios in the order of the documentation.
+// Builtin returns the built-in scenarios in the order of the documentation.
 func Builtin() []Scenario {
-	all, _ := builtin() // that there is no error is tested
+	all, _ := builtin() // a test checks that there is no error
 	return all
 }
 
@@ -38,12 +38,7 @@ func builtin() ([]Scenario, error) {
 	var all []Scenario
 	var errs []error
 	for _, name := range order {
-		data, err := Source(name)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		s, err := Parse("builtin/"+name+".yaml", data)
+		s, err := load(name)
 		if err == nil && s.Name != name {
 			err = fmt.Errorf("builtin/%s.yaml is named %s", name, s.Name)
 		}
@@ -52,20 +47,24 @@ func builtin() ([]Scenario, error) {
 	return all, errors.Join(errs...)
 }
 
+func load(name string) (Scenario, error) {
+	data, err := Source(name)
+	if err != nil {
+		return Scenario{}, err
+	}
+	return Parse("builtin/"+name+".yaml", data)
+}
+
 // Find returns a built-in scenario by its name.
 func Find(name string) (Scenario, bool) {
 	if !slices.Contains(order, name) {
 		return Scenario{}, false
 	}
-	data, err := Source(name)
-	if err != nil {
-		return Scenario{}, false
-	}
-	s, err := Parse("builtin/"+name+".yaml", data)
+	s, err := load(name)
 	return s, err == nil
 }
 
-// Source returns the file of a built-in scenario as it was written, comments included, to print or to begin one's own from.
+// Source returns the file of a built-in scenario, comments included.
 func Source(name string) ([]byte, error) {
 	data, err := fs.ReadFile(files, path.Join("builtin", name+".yaml"))
 	if err != nil {

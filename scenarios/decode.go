@@ -17,16 +17,16 @@ import (
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
-// decoder turns the syntax tree of one file into a Scenario. It is stricter than a YAML library's own decoder: a number is not
-// taken for a string nor a string for a number, nothing is dropped, and every error has its place.
+// decoder decodes the syntax tree of one file into a Scenario. It is stricter than the YAML library's decoder: it does not convert between
+// numbers and strings, ignores nothing, and gives every error a position.
 type decoder struct {
 	file  string
 	lines []string
-	at    map[string]*token.Token // where each path is, for errors that are found later
+	at    map[string]*token.Token // position of each path, for errors found later
 	errs  []*Error
 }
 
-// decode reads a scenario. The decoder tells where its parts are; its errors are all there is to complain of.
+// decode decodes a scenario. The decoder has the errors and the positions.
 func decode(file string, data []byte) (Scenario, *decoder) {
 	d := &decoder{file: file, lines: strings.Split(string(data), "\n"), at: map[string]*token.Token{}}
 	var s Scenario
@@ -60,7 +60,7 @@ func (d *decoder) syntax(err error) {
 	d.fail("", nil, "%v", err)
 }
 
-// fail notes an error at a token, or at the start of the file.
+// fail records an error at a token; nil means the start of the file.
 func (d *decoder) fail(path string, at *token.Token, format string, args ...any) {
 	e := &Error{File: d.file, Line: 1, Column: 1, Path: path, Message: fmt.Sprintf(format, args...)}
 	if at != nil && at.Position != nil {
@@ -72,7 +72,7 @@ func (d *decoder) fail(path string, at *token.Token, format string, args ...any)
 	d.errs = append(d.errs, e)
 }
 
-// err joins what is wrong; nil when nothing is.
+// err joins the errors.
 func (d *decoder) err() error {
 	errs := make([]error, len(d.errs))
 	for i, e := range d.errs {
@@ -81,7 +81,7 @@ func (d *decoder) err() error {
 	return errors.Join(errs...)
 }
 
-// value decodes a node into v, which is at path.
+// value decodes a node at path into v.
 func (d *decoder) value(n ast.Node, v reflect.Value, path string) {
 	d.at[path] = place(n)
 	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
@@ -98,7 +98,7 @@ func (d *decoder) value(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// place is where a node begins. A block mapping begins at its first key; the library gives its first colon.
+// place returns where a node begins. For a block mapping that is its first key; the library returns the first colon.
 func place(n ast.Node) *token.Token {
 	if pairs, ok := n.(ast.MapNode); ok && n.GetToken().Type == token.MappingValueType {
 		if it := pairs.MapRange(); it.Next() {
@@ -127,7 +127,7 @@ func (d *decoder) mapping(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// fieldsOf returns the fields of a struct by the names they have in YAML.
+// fieldsOf returns the fields of a struct by their YAML names.
 func fieldsOf(t reflect.Type) map[string]int {
 	fields := map[string]int{}
 	for i := range t.NumField() {
@@ -166,7 +166,7 @@ func (d *decoder) sequence(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// text decodes what reads itself from text, such as a span.
+// text decodes a TextUnmarshaler, such as a span.
 func (d *decoder) text(n ast.Node, v reflect.Value, path string) {
 	text, ok := word(n)
 	if !ok {
@@ -178,7 +178,7 @@ func (d *decoder) text(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// word returns the text of a scalar as it is written: a span of 0 is a number to YAML.
+// word returns the text of a scalar as written: to YAML, the span 0 is a number.
 func word(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:

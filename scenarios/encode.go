@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// YAML returns the scenario as a file that [Parse] reads back to the same scenario.
+// YAML returns the scenario as a file, from which [Parse] reads the same scenario.
 func (s Scenario) YAML() ([]byte, error) {
 	data, err := yaml.MarshalWithOptions(s, yaml.IndentSequence(false))
 	if err != nil {
@@ -18,8 +18,8 @@ func (s Scenario) YAML() ([]byte, error) {
 	return data, nil
 }
 
-// Hash names a plan: the SHA-256, in hexadecimal, of the resolved scenario's YAML and the seed. Two runs with the same hash
-// were given the same workload, faults and choices.
+// Hash returns the SHA-256, in hexadecimal, of the resolved scenario's YAML and the seed. Two runs with the same hash have the same workload,
+// faults and choices.
 func (s Scenario) Hash(seed uint64) (string, error) {
 	data, err := s.YAML()
 	if err != nil {
@@ -46,5 +46,3 @@ func unmarshal(text string, v any) error {
 	}
 	return nil
 }
-
-func marshal(v any) ([]byte, error) { return yaml.Marshal(v) }

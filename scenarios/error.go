@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Error is one thing that is wrong with a scenario, and where.
+// Error is one error in a scenario, with its position.
 type Error struct {
-	File    string // as it was given; "--set" for an override
+	File    string // as given; "--set" for an override
 	Line    int    // from 1
 	Column  int    // from 1, in characters
-	Path    string // of the value, such as faults.0.when.nth
+	Path    string // of the value: faults.0.when.nth
 	Message string
 	Source  string // the line
 }
@@ -23,7 +23,7 @@ func (e *Error) Error() string {
 		number, strings.ReplaceAll(e.Source, "\t", " "), strings.Repeat(" ", len(number)), strings.Repeat(" ", max(0, e.Column-1)))
 }
 
-// list returns the words in a sentence, sorted.
+// list returns the words sorted and joined by commas.
 func list(words []string) string {
 	return strings.Join(slices.Sorted(slices.Values(words)), ", ")
 }

@@ -7,11 +7,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/goccy/go-yaml"
+
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
-// Load returns a built-in scenario by its name, or reads the file of that name. What contains a path separator or ends
-// in .yaml or .yml is a file. The errors are *Error, joined, or say that there is no such scenario or file.
+// Load returns a built-in scenario, or reads a file: a name with a path separator or the extension .yaml or .yml. Errors are joined *Error,
+// ErrUnknown, or come from the file system.
 func Load(nameOrPath string) (Scenario, error) {
 	if isPath(nameOrPath) {
 		data, err := os.ReadFile(nameOrPath)
@@ -31,7 +33,7 @@ func isPath(s string) bool {
 	return ext == ".yaml" || ext == ".yml" || strings.ContainsRune(s, filepath.Separator)
 }
 
-// Parse reads one scenario. file is how errors call it.
+// Parse parses one scenario; errors name file. They are joined *Error.
 func Parse(file string, data []byte) (Scenario, error) {
 	if err := outOfBounds(file, data); err != nil {
 		return Scenario{}, err
@@ -43,7 +45,7 @@ func Parse(file string, data []byte) (Scenario, error) {
 	return s, d.err()
 }
 
-// problem notes an error at the value of a path, or at the nearest thing around it that is in the file.
+// problem records an error at the value of a path, or at the nearest enclosing value in the file.
 func (d *decoder) problem(path, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	for at := path; ; at = parent(at) {
@@ -62,9 +64,8 @@ func parent(path string) string {
 	return path[:max(0, i)]
 }
 
-// With returns the scenario with values set from "path=value", as --set has them. A path goes through fields and, for lists,
-// positions from 0: "lease=2s", "faults.0.when.nth=3". The value is YAML. The position behind a list's last appends. The same
-// strictness holds as for files; errors are *Error.
+// With returns the scenario with overrides "path=value", the form of --set. A path has fields and, for lists, positions from 0: "lease=2s",
+// "faults.0.when.nth=3". The position after a list's last appends. The value is YAML. The result is validated like a file; errors are *Error.
 func (s Scenario) With(sets []string) (Scenario, error) {
 	for _, set := range sets {
 		var err error
@@ -95,9 +96,9 @@ func (s Scenario) with(set string) (Scenario, error) {
 	return s.reload(set, path, tree)
 }
 
-// reload reads the changed tree. What is wrong now is the override's doing.
+// reload parses the changed tree; its errors are blamed on the override.
 func (s Scenario) reload(set, path string, tree any) (Scenario, error) {
-	data, err := marshal(tree)
+	data, err := yaml.Marshal(tree)
 	if err != nil {
 		return s, err
 	}
@@ -120,7 +121,7 @@ func setError(set, path string, column int, message string) error {
 	return &Error{File: "--set", Line: 1, Column: column, Path: path, Message: message, Source: set}
 }
 
-// assign puts leaf at a path below node, and gives the node that is to stand there.
+// assign sets the value at a path below node to leaf, and returns the changed node.
 func assign(node any, path []string, leaf any) (any, error) {
 	if len(path) == 0 {
 		return leaf, nil
@@ -146,5 +147,5 @@ func assign(node any, path []string, leaf any) (any, error) {
 		n[i], err = assign(n[i], path[1:], leaf)
 		return n, err
 	}
-	return node, fmt.Errorf("there is nothing below a single value to set %q in", strings.Join(path, "."))
+	return node, fmt.Errorf("%q cannot be set: its parent is a single value", strings.Join(path, "."))
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// DefaultNodes is the number of independent masters when a scenario gives none.
-const DefaultNodes = 5
+// defaultNodes is the default number of independent masters.
+const defaultNodes = 5
 
-// Resolve returns the scenario as it will be run for a variant of this topology: every default filled in, every span fixed,
-// every choice that was left to the seed drawn. Resolving it again, with any seed, changes nothing; resolving the same scenario with
-// the same seed gives the same plan.
+// Resolve returns the plan of a scenario for a lock of this topology: every default filled in, every span fixed, and every open choice drawn
+// from the seed. The result depends on its arguments alone. Resolving a plan again, with any seed, changes nothing.
 func (s Scenario) Resolve(seed uint64, topology impls.Topology) Scenario {
 	s.Topology = cmp.Or(s.Topology, topology, impls.Standalone)
 	s.Nodes = nodes(s)
@@ -36,14 +35,14 @@ func (s Scenario) Resolve(seed uint64, topology impls.Topology) Scenario {
 	return s
 }
 
-// planStream keeps the plan's random numbers apart from those that clients draw from the same seed.
+// planStream separates the plan's random numbers from the clients', which use the same seed.
 const planStream = 0x706c616e
 
-// nodes is the number of nodes that a topology has.
+// nodes returns the number of nodes of a scenario's topology.
 func nodes(s Scenario) int {
 	switch s.Topology {
 	case impls.Independent:
-		return cmp.Or(s.Nodes, DefaultNodes)
+		return cmp.Or(s.Nodes, defaultNodes)
 	case impls.Replicated:
 		return 2
 	case impls.Cluster:
@@ -58,11 +57,11 @@ func fix(span *faults.Span, lease time.Duration) { *span = faults.Span{Fixed: sp
 type drawer struct {
 	rng      *rand.Rand
 	scenario Scenario
-	taken    map[string]map[int]bool // by fault and target: who has been chosen or named already
+	taken    map[string]map[int]bool // targets already chosen or named, by fault
 }
 
-// fault draws one fault's choices. The draws that a fault does not need are made all the same, so that naming a client in
-// one fault does not change who is drawn for the next.
+// fault draws one fault's choices. It always draws the same number of values, so that naming a client in one fault does not change the next
+// fault's choices.
 func (d *drawer) fault(f faults.Spec, lease time.Duration) faults.Spec {
 	client, node, within := d.rng.Uint64(), d.rng.Uint64(), d.rng.Float64()
 	kind, _ := faults.FindKind(f.Fault)
@@ -84,10 +83,10 @@ func (d *drawer) fault(f faults.Spec, lease time.Duration) faults.Spec {
 	return f
 }
 
-// placedAtClient tells a trigger that is one client's step, and not a time.
+// placedAtClient reports whether a fault is triggered by a client's step, not by a time.
 func placedAtClient(f faults.Spec) bool { return f.When.Moment+f.When.Request+f.When.Reply != "" }
 
-// choose picks one of 1 … n that no fault of the same name has been done to, while there is one.
+// choose returns one of 1 … n, if possible one that no fault of the same name has.
 func (d *drawer) choose(what string, number uint64, n int) int {
 	var free []int
 	for i := 1; i <= n; i++ {

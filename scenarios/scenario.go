@@ -1,12 +1,10 @@
-// Package scenarios holds what is done to a lock: a workload, a topology, and a plan of faults, as YAML.
+// Package scenarios reads scenarios: a workload, a topology and a plan of faults, as YAML.
 //
-// The built-in scenarios are embedded and can be printed; a user's own is a file of the same form. Loading is strict: an
-// unknown field, a wrong type or a value out of range is an error with file, line, column, the source line and a caret.
-// The package only reads and resolves; running is the harness's.
+// The built-in scenarios are embedded; users' scenarios are files of the same form. Loading is strict: an unknown field, a wrong type or a
+// value out of range is an error with file, line, column, the source line and a caret.
 //
-// The flow: [Load] gives a scenario, [Scenario.With] changes it as --set asks, [Scenario.Resolve] makes a plan of it, in which
-// nothing is left to choose, and [Scenario.Hash] names the plan. A resolved scenario written by [Scenario.YAML] and loaded again
-// is the same plan.
+// [Load] reads a scenario, [Scenario.With] applies --set, [Scenario.Resolve] turns it into a plan without open choices, and [Scenario.Hash]
+// identifies the plan. A plan written by [Scenario.YAML] and loaded again is the same plan.
 package scenarios
 
 import (
@@ -17,16 +15,16 @@ import (
 // Scenario is one scenario file. Spans may be given in leases.
 type Scenario struct {
 	Name     string         `yaml:"name" json:"name"`
-	About    string         `yaml:"about" json:"about"` // one sentence: what is done, and what it shows
+	About    string         `yaml:"about" json:"about"` // one sentence: what it does and what that shows
 	Workload string         `yaml:"workload" json:"workload"`
-	Topology impls.Topology `yaml:"topology,omitempty" json:"topology,omitempty"` // "" means the variant's own
-	Nodes    int            `yaml:"nodes,omitempty" json:"nodes,omitempty"`       // of independent masters; 0 means 5
+	Topology impls.Topology `yaml:"topology,omitempty" json:"topology,omitempty"` // "" means the lock's own
+	Nodes    int            `yaml:"nodes,omitempty" json:"nodes,omitempty"`       // number of independent masters; 0 means 5
 
 	Clients int         `yaml:"clients" json:"clients"`
 	Ops     int         `yaml:"ops,omitempty" json:"ops,omitempty"`          // rounds per client; 0 means until Duration
 	Length  faults.Span `yaml:"duration,omitempty" json:"duration,omitzero"` // 0 means until Ops are done
 	WarmUp  faults.Span `yaml:"warmup,omitempty" json:"warmup,omitzero"`     // before Length, not measured
-	Lease   faults.Span `yaml:"lease" json:"lease"`                          // never in leases
+	Lease   faults.Span `yaml:"lease" json:"lease"`                          // not in leases
 	Think   faults.Span `yaml:"think,omitempty" json:"think,omitzero"`       // inside the critical section
 	Pause   faults.Span `yaml:"pause,omitempty" json:"pause,omitzero"`       // between rounds
 	Wait    faults.Span `yaml:"wait,omitempty" json:"wait,omitzero"`         // deadline of an acquire; 0 means do not wait
@@ -40,12 +38,12 @@ type Scenario struct {
 	MaxMemory   int64             `yaml:"maxmemory,omitempty" json:"maxmemory,omitempty"` // bytes, allkeys-lru
 
 	Faults []faults.Spec `yaml:"faults,omitempty" json:"faults,omitempty"`
-	// SLO is the limits that its figures must keep, such as "acquire.p99 <= 20ms"; see results.ParseGate.
+	// SLO are limits on metrics, such as "acquire.p99 <= 20ms"; see results.ParseGate.
 	SLO []string `yaml:"slo,omitempty" json:"slo,omitempty"`
 }
 
-// Amounts are the two sums of the transfer workload: what a payment takes, what a remittance brings. Zero means the workload's own.
+// Amounts are the payment and the remittance of the workload transfer. Zero means its defaults.
 type Amounts [2]int64
 
-// IsZero tells amounts that were left out.
+// IsZero reports whether the amounts are omitted.
 func (a Amounts) IsZero() bool { return a == Amounts{} }

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,31 +12,30 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// ErrSweep: a sweep is written wrongly, or the scenario has nothing that it could change.
+// ErrSweep is returned for an invalid sweep, or if the scenario does not have the swept fault.
 var ErrSweep = errors.New("sweep")
 
-// DefaultPoints is how many points a sweep has that does not say.
-const DefaultPoints = 8
-
-// maxPoints bounds a sweep: each point is at least one run.
-const maxPoints = 200
+const (
+	defaultPoints = 8
+	maxPoints     = 200 // each point is at least one run
+)
 
 // Sweep is a range of sizes of one fault, evenly spaced.
 type Sweep struct {
-	Parameter string // as it was written: "pause/lease"
+	Parameter string // as written: "pause/lease"
 	Points    []faults.Span
 	swept     swept
 }
 
-// swept is what a parameter changes.
+// swept is a parameter of a fault.
 type swept struct {
 	name     string
 	fault    string
-	positive bool // a size of 0 means for ever
+	positive bool // a size of 0 means forever
 	set      func(f *faults.Spec, size faults.Span)
 }
 
-// lasts changes how long a fault lasts. What it would also have waited for is dropped: it would hide the size.
+// lasts sets how long a fault lasts, and removes Until, which could prolong it.
 func lasts(f *faults.Spec, size faults.Span) { f.For, f.Until = size, "" }
 
 func by(f *faults.Spec, size faults.Span) { f.By = size }
@@ -55,19 +55,10 @@ func parameters() []swept {
 	}
 }
 
-// SweepParameters lists what can be swept, by name; each may be followed by "/lease".
-func SweepParameters() []string {
-	var names []string
-	for _, p := range parameters() {
-		names = append(names, p.name)
-	}
-	return names
-}
-
 const inLeases = "/lease"
 
-// ParseSweep reads "pause/lease=0.2..3.0", "clock-jump=100ms..2s" or "failover-lag=10ms..500ms/20": a parameter, the first and the last
-// size, and how many points there are. With /lease the sizes are numbers, in leases. The errors are ErrSweep and say what was expected.
+// ParseSweep parses "pause/lease=0.2..3.0", "clock-jump=100ms..2s" or "failover-lag=10ms..500ms/20": a parameter, the first and the last
+// size, and optionally the number of points. With /lease the sizes are in leases. Errors are ErrSweep.
 func ParseSweep(text string) (Sweep, error) {
 	name, sizes, ok := strings.Cut(text, "=")
 	if !ok {
@@ -77,8 +68,12 @@ func ParseSweep(text string) (Sweep, error) {
 	all := parameters()
 	i := slices.IndexFunc(all, func(p swept) bool { return p.name == plain })
 	if i < 0 {
-		return Sweep{}, fmt.Errorf("%w %q: no parameter is called %q; there are %s, each with or without %s", ErrSweep, text, plain,
-			strings.Join(SweepParameters(), ", "), inLeases)
+		var names []string
+		for _, p := range all {
+			names = append(names, p.name)
+		}
+		return Sweep{}, fmt.Errorf("%w %q: unknown parameter %q; known are %s, each with or without %s", ErrSweep, text, plain,
+			strings.Join(names, ", "), inLeases)
 	}
 	from, to, n, err := sizesOf(sizes, leases)
 	if err != nil {
@@ -90,9 +85,9 @@ func ParseSweep(text string) (Sweep, error) {
 	return Sweep{Parameter: name, Points: spread(from, to, n), swept: all[i]}, nil
 }
 
-// sizesOf reads FROM..TO and, after a slash, the number of points.
+// sizesOf parses FROM..TO and, after a slash, the number of points.
 func sizesOf(text string, leases bool) (from, to faults.Span, n int, err error) {
-	n = DefaultPoints
+	n = defaultPoints
 	text, points, given := strings.Cut(text, "/")
 	if given {
 		if n, err = strconv.Atoi(points); err != nil || n < 2 || n > maxPoints {
@@ -126,21 +121,21 @@ func size(text string, leases bool) (faults.Span, error) {
 	return faults.Span{Leases: f}, nil
 }
 
-// spread returns n sizes from the first to the last, rounded to what a reader would write.
+// spread returns n evenly spaced sizes, rounded for readers.
 func spread(from, to faults.Span, n int) []faults.Span {
 	out := make([]faults.Span, n)
 	for i := range out {
 		share := float64(i) / float64(n-1)
 		leases := from.Leases + share*(to.Leases-from.Leases)
 		out[i] = faults.Span{
-			Leases: float64(int64(leases*1000+sign(leases)/2)) / 1000,
+			Leases: math.Round(leases*1000) / 1000,
 			Fixed:  (from.Fixed + faults.Span{Leases: share}.Of(to.Fixed-from.Fixed)).Round(grain(to.Fixed - from.Fixed)),
 		}
 	}
 	return out
 }
 
-// grain is what sizes of a range are rounded to, so that they can be read.
+// grain returns the rounding for a range of sizes.
 func grain(of time.Duration) time.Duration {
 	if of < maxPoints*time.Millisecond {
 		return time.Microsecond
@@ -148,14 +143,7 @@ func grain(of time.Duration) time.Duration {
 	return time.Millisecond
 }
 
-func sign(v float64) float64 {
-	if v < 0 {
-		return -1
-	}
-	return 1
-}
-
-// At returns the scenario with every fault of the swept kind at a size. The error is ErrSweep when there is no such fault.
+// At returns the scenario with every fault of the swept kind at a size. The error is ErrSweep if there is no such fault.
 func (s Scenario) At(sweep Sweep, size faults.Span) (Scenario, error) {
 	s.Faults = slices.Clone(s.Faults)
 	found := false

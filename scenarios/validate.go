@@ -13,17 +13,17 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// The bounds of what a scenario may ask for.
+// Limits of a scenario.
 const (
 	maxClients = 1024
 	maxNodes   = 9
 	maxName    = 64
 )
 
-// problems collects what is wrong with a scenario, by the path of the value.
+// problems records an error at a path of a scenario.
 type problems func(path, format string, args ...any)
 
-// validate finds values that are out of range or contradict each other.
+// validate reports values that are out of range or contradict each other.
 func (s Scenario) validate(bad problems) {
 	s.validateNames(bad)
 	s.validateNumbers(bad)
@@ -42,7 +42,7 @@ func (s Scenario) validateNames(bad problems) {
 	if !nameForm.MatchString(s.Name) {
 		bad("name", "%q: a name is letters and digits, joined by hyphens", s.Name)
 	} else if len(s.Name) > maxName {
-		bad("name", "a name of %d letters; the run directory is named after it, and it may have %d", len(s.Name), maxName)
+		bad("name", "the name has %d letters; at most %d fit the run directory's name", len(s.Name), maxName)
 	}
 	var known []string
 	for _, w := range workloads.All() {
@@ -76,7 +76,7 @@ func oneOf[S ~string](bad problems, path string, word S, known []S) {
 	bad(path, "unknown %s %q; known are %s", lastOf(path), word, list(words))
 }
 
-// lastOf returns the last word of a path that is no index.
+// lastOf returns the last part of a path that is not an index.
 func lastOf(path string) string {
 	parts := strings.Split(path, ".")
 	for _, p := range slices.Backward(parts) {
@@ -103,7 +103,7 @@ func (s Scenario) validateNumbers(bad problems) {
 	}
 }
 
-// validateGates reads the limits, so that a misspelt metric is found before anything runs.
+// validateGates parses the limits, so that a misspelt metric is found before the run.
 func (s Scenario) validateGates(bad problems) {
 	for i, text := range s.SLO {
 		if _, err := results.ParseGate(text); err != nil {
@@ -111,7 +111,7 @@ func (s Scenario) validateGates(bad problems) {
 		}
 	}
 	if s.WarmUp != (faults.Span{}) && s.Length == (faults.Span{}) {
-		bad("warmup", "needs a duration: a run that ends after so many rounds measures all of them")
+		bad("warmup", "needs a duration: a run with a number of rounds measures all of them")
 	}
 }
 

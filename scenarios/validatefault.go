@@ -23,10 +23,10 @@ func validateFault(f faults.Spec, s Scenario, bad problems) {
 	between(bad, "client", f.Client, 0, s.Clients)
 	between(bad, "node", f.Node, 0, mostNodes(s))
 	if f.Client != 0 && kind.On != faults.OneClient && !placedAtClient(f) {
-		bad("client", "%s is not done to one client", f.Fault)
+		bad("client", "%s does not act on one client", f.Fault)
 	}
 	if f.Node != 0 && !kind.OnNode() {
-		bad("node", "%s is not done to a node", f.Fault)
+		bad("node", "%s does not act on a node", f.Fault)
 	}
 	if f.Times < 0 {
 		bad("times", "%d is negative", f.Times)
@@ -39,7 +39,7 @@ func validateFault(f faults.Spec, s Scenario, bad problems) {
 	validateRepeats(f, bad)
 }
 
-// mostNodes is the number of the last node that a fault may name. A topology that is left to the variant may have any number.
+// mostNodes returns the highest node that a fault may name; maxNodes if the topology is the lock's own.
 func mostNodes(s Scenario) int {
 	if s.Topology == "" {
 		return maxNodes
@@ -47,21 +47,21 @@ func mostNodes(s Scenario) int {
 	return nodes(s)
 }
 
-// validateRepeats finds counts of what happens once.
+// validateRepeats reports counts of events that happen once.
 func validateRepeats(f faults.Spec, bad problems) {
 	t := f.When
 	if t.Nth != 0 && t.Moment+t.Request+t.Reply == "" {
 		bad("when.nth", "there is no moment, request or reply to count")
 	}
 	if f.Times > 1 && f.Fault == faults.Failover {
-		bad("times", "a pair fails over once: the old primary does not come back")
+		bad("times", "a pair fails over once: the old primary does not return")
 	}
 	if f.Times > 1 && t == (faults.Trigger{}) {
-		bad("times", "%s is in force from the start, which comes once", f.Fault)
+		bad("times", "%s acts from the start, which happens once", f.Fault)
 	}
 }
 
-// validateUses holds the fields that are set against those that the fault uses.
+// validateUses checks that the fault uses the fields that are set, and that required fields are set.
 func validateUses(f faults.Spec, kind faults.Kind, s Scenario, bad problems) {
 	set := map[string]bool{
 		"for": f.For != (faults.Span{}), "by": f.By != (faults.Span{}), "rate": f.Rate != 0, "until": f.Until != "",
@@ -74,7 +74,7 @@ func validateUses(f faults.Spec, kind faults.Kind, s Scenario, bad problems) {
 		u, known := used[field]
 		switch {
 		case set[field] && !known:
-			bad(field, "%s has no use for it", f.Fault)
+			bad(field, "%s does not use it", f.Fault)
 		case known && u.Required && !set[field]:
 			bad(field, "%s needs it", f.Fault)
 		}
@@ -88,7 +88,7 @@ func validateUses(f faults.Spec, kind faults.Kind, s Scenario, bad problems) {
 	}
 }
 
-// validateSizes holds the sizes of a fault against what can be done.
+// validateSizes checks the sizes of a fault.
 func validateSizes(f faults.Spec, s Scenario, bad problems) {
 	notNegative(bad, "for", f.For, s)
 	if f.Fault == faults.SlowNetwork {
@@ -102,7 +102,7 @@ func validateSizes(f faults.Spec, s Scenario, bad problems) {
 	}
 }
 
-// Moments lists the moments that workloads announce.
+// Moments returns the moments that workloads announce.
 func Moments() []history.Moment {
 	return []history.Moment{history.Calling, history.Granted, history.Refused, history.Entered, history.BeforeRelease, history.Released}
 }
@@ -120,15 +120,15 @@ func validateTrigger(t faults.Trigger, kind faults.Kind, s Scenario, bad problem
 		bad("", "want exactly one of moment, request, reply, after and within")
 	case kind.At&form != 0:
 	case kind.At == faults.AtRequest:
-		bad("", "%s needs request, which names what is lost or held", kind.Name)
+		bad("", "%s needs request: the request that is lost or held", kind.Name)
 	case kind.At == faults.AtReply:
-		bad("", "%s needs reply, which names what is lost or held", kind.Name)
+		bad("", "%s needs reply: the reply that is lost or held", kind.Name)
 	case n == 0:
 		bad("", "%s needs one of moment, request, reply, after and within", kind.Name)
 	case kind.At == faults.AtStart:
-		bad("", "%s can only be in force from the start", kind.Name)
+		bad("", "%s can only act from the start", kind.Name)
 	default:
-		bad("", "%s strikes at %s, not at %s", kind.Name, kind.At, form)
+		bad("", "%s is triggered at %s, not at %s", kind.Name, kind.At, form)
 	}
 	if t.Moment != "" {
 		oneOf(bad, "moment", history.Moment(t.Moment), Moments())
@@ -141,7 +141,7 @@ func validateTrigger(t faults.Trigger, kind faults.Kind, s Scenario, bad problem
 		bad("nth", "%d is negative; the first match is 1", t.Nth)
 	}
 	if t.Anyone && (t.Moment+t.Request+t.Reply == "" || t.Nth > 1) {
-		bad("anyone", "goes with the first match of a moment, a request or a reply")
+		bad("anyone", "works only with the first match of a moment, a request or a reply")
 	}
 }
 
@@ -156,6 +156,6 @@ func validatePattern(bad problems, path, text string) {
 		bad(path, "unknown operation %q; known are %s", op, list(faults.Operations()))
 	}
 	if both && !commandForm.MatchString(command) {
-		bad(path, "%q: behind the operation comes one command, or *w for those that write", text)
+		bad(path, "%q: after the operation comes one command, or *w for all that write", text)
 	}
 }

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// Access is what opens somebody's Redis, beside its URL. What a URL says itself goes first. The zero value adds nothing.
+// Access has the credentials for a user's Redis. Those in its URL take precedence. The zero value adds nothing.
 type Access struct {
-	Login func() (user, password string) // nil: as the URL says. A function, because fmt cannot print what it returns
-	CA    *x509.CertPool                 // whom a rediss:// server's certificate must come from; nil: whom the system trusts
-	Own   []tls.Certificate              // shown to a rediss:// server that asks for one
+	Login func() (user, password string) // nil: from the URL. A function, so that fmt cannot print its result
+	CA    *x509.CertPool                 // authorities for rediss:// servers; nil: the system's
+	Own   []tls.Certificate              // client certificates for rediss:// servers
 }
 
-// ErrNoTLS: a certificate is given for a server whose URL says that it has no TLS.
+// ErrNoTLS is returned for a certificate together with a redis:// URL, which has no TLS.
 var ErrNoTLS = errors.New("certificates are for rediss:// addresses")
 
-// open adds to a target what its URL leaves open.
+// open adds the credentials that a target's URL does not have.
 func (a Access) open(t target) (target, error) {
 	if t.tls == nil && (a.CA != nil || len(a.Own) > 0) {
 		return t, fmt.Errorf("%s: %w", t, ErrNoTLS)
@@ -33,7 +33,7 @@ func (a Access) open(t target) (target, error) {
 	return t, nil
 }
 
-// ReadCA reads certificates of authorities in PEM.
+// ReadCA reads CA certificates from a PEM file.
 func ReadCA(path string) (*x509.CertPool, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func ReadCA(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// ReadPassword reads a password from a file: its first line, without the end of the line. The error does not show what was read.
+// ReadPassword reads a password from a file: its first line without the newline. Errors do not contain it.
 func ReadPassword(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

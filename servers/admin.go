@@ -12,27 +12,27 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// adminTimeout bounds one command of ours to a server, so that a node that hangs cannot hang the run.
+// adminTimeout bounds one administrative command, so that a hanging node cannot hang the run.
 const adminTimeout = 5 * time.Second
 
 // dialer opens a connection to one server.
 type dialer func(ctx context.Context) (net.Conn, error)
 
-// admin is our own connection to a server: one connection, no retries. Lock clients never pass through here.
+// admin is the harness's client of a server: one connection, no retries.
 type admin struct{ *redis.Client }
 
-// newAdmin connects. What it gives must be closed after use.
+// newAdmin connects. The caller closes the admin.
 func newAdmin(ctx context.Context, dial dialer) (admin, error) {
 	conn, err := dial(ctx)
 	if err != nil {
 		return admin{}, err
 	}
-	// Dialled before the client exists, because go-redis goes on dialling in the background, for a while even after Close,
-	// when all the connections that its pool may have could not be dialled. For the same reason the pool may have many.
+	// Dial before the client exists and allow many connections: if as many dials as the pool's size fail, go-redis keeps dialling in the
+	// background, even after Close.
 	once := make(chan net.Conn, 1)
 	once <- conn
 	return admin{redis.NewClient(&redis.Options{
-		Addr:                     "127.0.0.1:0", // never dialled: Dialer ignores it
+		Addr:                     "127.0.0.1:0", // ignored by Dialer
 		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return theOne(once) },
 		Protocol:                 2,
 		PoolSize:                 100,
@@ -46,14 +46,14 @@ func newAdmin(ctx context.Context, dial dialer) (admin, error) {
 	})}, nil
 }
 
-// Admin opens a connection of our own to a node of a deployment, past every proxy: one connection, no retries. It is to be closed after use.
-// The error is that of Deployment.Dial.
+// Admin opens an administrative client of a node, past every proxy: one connection, no retries. The caller closes it. Errors are those of
+// Deployment.Dial.
 func Admin(ctx context.Context, d Deployment, node int) (*redis.Client, error) {
 	a, err := newAdmin(ctx, func(ctx context.Context) (net.Conn, error) { return d.Dial(ctx, node) })
 	return a.Client, err
 }
 
-// theOne hands out the one connection there is.
+// theOne returns the connection on the first call, and an error on later ones.
 func theOne(once <-chan net.Conn) (net.Conn, error) {
 	select {
 	case conn := <-once:
@@ -97,10 +97,10 @@ func infoLines(text string) map[string]string {
 	return fields
 }
 
-// recordedSettings are the settings of a server that the run record keeps.
+// recordedSettings are the server settings in the run record.
 var recordedSettings = [...]string{"save", "appendonly", "appendfsync", "maxmemory", "maxmemory-policy"}
 
-// describe asks a server of ours for its version and settings.
+// describe asks a server for its version and settings.
 func describe(ctx context.Context, dial dialer, into *NodeInfo) error {
 	a, err := newAdmin(ctx, dial)
 	if err != nil {

@@ -6,39 +6,37 @@ import (
 	"time"
 )
 
-// The range of rates at which a server's clock can be made to run.
+// The range of a server clock's rate.
 const (
 	SlowestClock = 0.01
 	FastestClock = 100.0
 )
 
-// clockSlack is how far a server's clock may be from where it was set, besides the round trip.
+// clockSlack is the tolerated difference of a server's clock from its setting, besides the round trip.
 const clockSlack = time.Millisecond
 
-// shift is how a server's clock differs from the machine's: by offset at the moment since, and by drift more for every
-// second that has passed from then on. The zero value is a true clock.
+// shift is a server clock's difference from the machine's: offset at the time since, and drift more for every second after. The zero value
+// is a true clock.
 type shift struct {
 	since  time.Time // of the machine's wall clock
 	offset time.Duration
 	drift  float64 // rate - 1
 }
 
-// at is what the shifted clock shows when the machine's shows t.
+// at returns what the shifted clock shows when the machine's shows t.
 func (s shift) at(t time.Time) time.Time {
 	return t.Add(s.offset + time.Duration(float64(t.Sub(s.since))*s.drift))
 }
 
-// drifting is a clock that shows the same now and runs at another rate from now on.
+// drifting returns a clock that shows the same now and then runs at another rate.
 func (s shift) drifting(now time.Time, rate float64) shift {
 	return shift{since: now, offset: s.at(now).Sub(now), drift: rate - 1}
 }
 
-// SetClock sets the offset of a server's clock from the machine's.
 func (f *fleet) SetClock(ctx context.Context, i int, offset time.Duration) error {
 	return f.shiftClock(ctx, i, func(_ shift, now time.Time) shift { return shift{since: now, offset: offset} })
 }
 
-// DriftClock lets a server's clock run at a rate from where it stands.
 func (f *fleet) DriftClock(ctx context.Context, i int, rate float64) error {
 	if !(rate >= SlowestClock && rate <= FastestClock) {
 		return fmt.Errorf("clock rate %v: must be %v to %v", rate, SlowestClock, FastestClock)
@@ -46,7 +44,7 @@ func (f *fleet) DriftClock(ctx context.Context, i int, rate float64) error {
 	return f.shiftClock(ctx, i, func(s shift, now time.Time) shift { return s.drifting(now, rate) })
 }
 
-// shiftClock writes a new shift for the server's clock and confirms it by what the server itself says the time is.
+// shiftClock writes a new shift for the server's clock and confirms it with TIME.
 func (f *fleet) shiftClock(ctx context.Context, i int, next func(shift, time.Time) shift) error {
 	return f.on(i, func(n *node) error {
 		if n.clockPath() == "" {
@@ -55,7 +53,7 @@ func (f *fleet) shiftClock(ctx context.Context, i int, next func(shift, time.Tim
 		if err := n.expect("set the clock of", running); err != nil {
 			return err
 		}
-		// Round drops the monotonic reading: the server lives by the wall clock, and so must the base.
+		// Round drops the monotonic reading: the server uses the wall clock.
 		s := next(n.clock, time.Now().Round(0))
 		if err := writeShift(n.clockPath(), s); err != nil {
 			return fmt.Errorf("set the clock of %s: %w", n.name, err)
@@ -65,7 +63,7 @@ func (f *fleet) shiftClock(ctx context.Context, i int, next func(shift, time.Tim
 	})
 }
 
-// confirmClock compares the server's clock with where it should be, as closely as a round trip allows.
+// confirmClock waits until the server's clock agrees with its setting, within a round trip.
 func (n *node) confirmClock(ctx context.Context) error {
 	a, err := newAdmin(ctx, n.dial)
 	if err != nil {

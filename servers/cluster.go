@@ -9,8 +9,8 @@ import (
 
 const clusterSlots = 16384
 
-// formCluster shares the slots out, introduces the nodes to each other and waits until each of them can serve. Redis lets a
-// master that was just started serve no sooner than two seconds after its start, so forming takes that long.
+// formCluster assigns the slots, introduces the nodes to each other and waits until all serve. It takes two seconds: Redis does not let a
+// master serve sooner after its start.
 func (f *fleet) formCluster(ctx context.Context) error {
 	for i := range f.nodes {
 		if err := f.giveSlots(ctx, i); err != nil {
@@ -19,8 +19,8 @@ func (f *fleet) formCluster(ctx context.Context) error {
 	}
 	for _, n := range f.nodes[1:] {
 		host, port := n.peer()
-		if _, err := do(ctx, f.nodes[0].dial, "CLUSTER", "MEET", host, port); err != nil {
-			return fmt.Errorf("%s: %w", f.nodes[0].name, err)
+		if _, err := f.nodes[0].do(ctx, "CLUSTER", "MEET", host, port); err != nil {
+			return err
 		}
 	}
 	for _, n := range f.nodes {
@@ -31,24 +31,24 @@ func (f *fleet) formCluster(ctx context.Context) error {
 	return nil
 }
 
-// giveSlots returns node i its third of the slots and an epoch of its own, without which equal epochs must first be fought out.
+// giveSlots assigns node i its share of the slots and a distinct epoch, so that the nodes need not resolve equal epochs.
 func (f *fleet) giveSlots(ctx context.Context, i int) error {
 	n, total := f.nodes[i], len(f.nodes)
 	if err := n.announce(ctx); err != nil {
 		return err
 	}
-	if _, err := do(ctx, n.dial, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
-		return fmt.Errorf("%s: %w", n.name, err)
+	if _, err := n.do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
+		return err
 	}
 	first, last := i*clusterSlots/total, (i+1)*clusterSlots/total-1
-	if _, err := do(ctx, n.dial, "CLUSTER", "ADDSLOTSRANGE", first, last); err != nil {
-		return fmt.Errorf("%s: %w (three masters need Redis 7.0 or later)", n.name, err)
+	if _, err := n.do(ctx, "CLUSTER", "ADDSLOTSRANGE", first, last); err != nil {
+		return fmt.Errorf("%w (three masters need Redis 7.0 or later)", err)
 	}
 	return nil
 }
 
-// announce tells a node the address at which clients reach it, where that differs from the one at which the other nodes do.
-// Redis returns other nodes the address and clients the host name; an address of ours passes for a host name.
+// announce configures the address that a node announces to clients, if it differs from the one that the other nodes use. Redis announces the
+// address to nodes and the host name to clients; an IP address is accepted as a host name.
 func (n *node) announce(ctx context.Context) error {
 	host, port, err := net.SplitHostPort(n.addr())
 	if err != nil {
@@ -58,16 +58,16 @@ func (n *node) announce(ctx context.Context) error {
 	if host == peerHost && port == fmt.Sprint(peerPort) {
 		return nil
 	}
-	_, err = do(ctx, n.dial, "CONFIG", "SET",
+	_, err = n.do(ctx, "CONFIG", "SET",
 		"cluster-announce-hostname", host, "cluster-preferred-endpoint-type", "hostname",
 		"cluster-announce-port", port, "cluster-announce-bus-port", peerPort+busDistance)
 	if err != nil {
-		return fmt.Errorf("%s: %w (a cluster of containers needs Redis 7.0 or later)", n.name, err)
+		return fmt.Errorf("%w (a cluster of containers needs Redis 7.0 or later)", err)
 	}
 	return nil
 }
 
-// waitServing waits until the node serves its slots and knows who serves all the others.
+// waitServing waits until the node serves its slots and knows the masters of all others.
 func (n *node) waitServing(ctx context.Context, masters int) error {
 	err := poll(ctx, "join the cluster", func() (bool, error) {
 		reply, err := do(ctx, n.dial, "CLUSTER", "INFO")
@@ -85,7 +85,7 @@ func (n *node) waitServing(ctx context.Context, masters int) error {
 	return nil
 }
 
-// rejoinCluster waits until a restarted node serves again and every other node that runs counts it in.
+// rejoinCluster waits until a restarted node serves again and every other running node is connected to it.
 func (f *fleet) rejoinCluster(ctx context.Context, i int) error {
 	n := f.nodes[i]
 	if err := n.announce(ctx); err != nil {
@@ -94,9 +94,9 @@ func (f *fleet) rejoinCluster(ctx context.Context, i int) error {
 	if err := n.waitServing(ctx, len(f.nodes)); err != nil {
 		return err
 	}
-	id, err := do(ctx, n.dial, "CLUSTER", "MYID")
+	id, err := n.do(ctx, "CLUSTER", "MYID")
 	if err != nil {
-		return fmt.Errorf("%s: %w", n.name, err)
+		return err
 	}
 	for _, other := range f.nodes {
 		if other == n || !other.isRunning() {
@@ -109,9 +109,9 @@ func (f *fleet) rejoinCluster(ctx context.Context, i int) error {
 	return nil
 }
 
-// waitCounting waits until this node is connected to the one with the id and does not hold it for failed.
+// waitCounting waits until this node is connected to the one with the id and does not consider it failed.
 func (n *node) waitCounting(ctx context.Context, id string) error {
-	err := poll(ctx, "count a restarted node in", func() (bool, error) {
+	err := poll(ctx, "rejoin a restarted node", func() (bool, error) {
 		reply, err := do(ctx, n.dial, "CLUSTER", "NODES")
 		if err != nil {
 			return false, err

@@ -3,6 +3,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,31 +15,30 @@ import (
 )
 
 const (
-	// DefaultImage is used where neither DockerOptions nor the environment names one.
+	// DefaultImage is used if neither DockerOptions nor the environment names an image.
 	DefaultImage = "redis:7.4"
 	// ImageEnv names the image in the environment.
 	ImageEnv = "LOCKBENCH_REDIS_IMAGE"
 
-	workspaceLabel = "lockbench.workspace" // the directory of the deployment that a container belongs to
-	hostLabel      = "lockbench.host"      // the machine of that directory
+	workspaceLabel = "lockbench.workspace" // directory of a container's deployment
+	hostLabel      = "lockbench.host"      // machine of that directory
 
-	// containersMark in the directory tells the reaper that there may be containers.
+	// containersMark is a file that tells the reaper that there may be containers.
 	containersMark = "containers"
-	clearingTime   = 30 * time.Second // for removing containers when the run's own context is over
+	clearingTime   = 30 * time.Second // for removing containers after the run's context has ended
 )
 
 // DockerOptions are the settings of the docker provider. The zero value is ready for use.
 type DockerOptions struct {
 	Image   string // "" means LOCKBENCH_REDIS_IMAGE, or else redis:7.4
-	TempDir string // where directories are made; "" means the system's temp directory
+	TempDir string // parent of the servers' directories; "" means the system's temp directory
 }
 
 // Docker starts one container per server with testcontainers-go, whose environment variables (DOCKER_HOST,
-// TESTCONTAINERS_HOST_OVERRIDE, TESTCONTAINERS_RYUK_DISABLED...) apply. A container that was killed and is started again
-// comes back on another port.
+// TESTCONTAINERS_HOST_OVERRIDE, TESTCONTAINERS_RYUK_DISABLED...) apply. A killed container restarts on another port.
 //
-// Containers are removed at Close, also when the run was cancelled. When we are killed they are removed by Ryuk, where that
-// is enabled, and by our own reaper, where there is a docker command or curl; the next start removes what is left even then.
+// Close removes the containers, even after a cancelled run. If lockbench is killed, Ryuk removes them if enabled, and so does the reaper if
+// there is a docker command or curl; the next start removes what is left.
 type Docker struct {
 	options DockerOptions
 	shim    shim
@@ -46,24 +46,19 @@ type Docker struct {
 
 var _ surveyor = (*Docker)(nil)
 
-// NewDocker makes the provider. Whether there is a Docker engine is asked by Available and Start.
+// NewDocker returns the provider. Available and Start report whether there is a Docker engine.
 func NewDocker(options DockerOptions) *Docker {
-	if options.Image == "" {
-		options.Image = os.Getenv(ImageEnv)
-	}
-	if options.Image == "" {
-		options.Image = DefaultImage
-	}
+	options.Image = cmp.Or(options.Image, os.Getenv(ImageEnv), DefaultImage)
 	return &Docker{options: options}
 }
 
-// Name is "docker".
+// Name returns "docker".
 func (*Docker) Name() string { return "docker" }
 
-// Image is the name of the image that is used.
+// Image returns the name of the image.
 func (d *Docker) Image() string { return d.options.Image }
 
-// Available asks the engine and pulls the image where it is not there yet, which may take a while the first time.
+// Available asks the engine, and pulls the image if it is missing, which may take a while.
 func (d *Docker) Available(ctx context.Context) error {
 	e, err := newEngine(ctx)
 	if err != nil {
@@ -92,7 +87,7 @@ func (d *Docker) found(ctx context.Context) (string, error) {
 	return fmt.Sprintf("Docker engine %s, image %s %s", version.Version, d.options.Image, state), errors.Join(err, e.needReaper(ctx))
 }
 
-// ability is everything, but for the clock, which needs a compiler here and an engine that can see our files.
+// ability refuses only clock faults, if there is no compiler or the engine is on another machine.
 func (d *Docker) ability(ctx context.Context, name string) error {
 	if !isClock(name) {
 		return nil
@@ -105,7 +100,7 @@ func (d *Docker) ability(ctx context.Context, name string) error {
 	return errors.Join(e.needLocal(), d.shim.try(ctx))
 }
 
-// Start brings up the containers.
+// Start starts the containers.
 func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	spec, err := spec.fill()
 	if err != nil {
@@ -134,7 +129,7 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	return launch(ctx, spec, site, func(i int) machine { return machines[i] })
 }
 
-// site is what the containers of one deployment have in common.
+// site is what the containers of one deployment share.
 type site struct {
 	engine    *engine
 	workspace *workspace
@@ -143,7 +138,7 @@ type site struct {
 	labels    map[string]string
 }
 
-// newSite clears away what dead runs left and makes a directory.
+// newSite removes leftovers of dead runs and makes a directory.
 func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, error) {
 	digest, err := e.imageDigest(ctx, options.Image)
 	if err != nil {
@@ -154,7 +149,7 @@ func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, err
 		return nil, err
 	}
 	e.sweep(ctx, machine)
-	// The docker command must talk to the engine that testcontainers has found, which need not be the one it would choose.
+	// The reaper's docker command must use the engine that testcontainers found.
 	workspace, err := newWorkspace(options.TempDir, "DOCKER_HOST="+e.api.DaemonHost())
 	if err != nil {
 		return nil, err
@@ -166,8 +161,7 @@ func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, err
 	return &site{engine: e, workspace: workspace, image: options.Image, digest: digest, labels: labels}, nil
 }
 
-// sweep removes containers of this machine whose directory has no owner any more. What it cannot remove, it leaves to the next
-// run: a leftover must not keep anybody from working.
+// sweep removes containers of this machine whose directory has no owner. It ignores errors: the next run tries again.
 func (e *engine) sweep(ctx context.Context, machine string) (removed []string) {
 	list, err := e.api.ContainerList(ctx, client.ContainerListOptions{
 		All: true, Filters: make(client.Filters).Add("label", hostLabel+"="+machine),
@@ -186,5 +180,5 @@ func (e *engine) sweep(ctx context.Context, machine string) (removed []string) {
 	return removed
 }
 
-// Close removes the directory and lets the engine go. The containers must be gone before.
+// Close removes the directory and closes the engine's client. The containers must be removed before.
 func (s *site) Close() error { return errors.Join(s.workspace.Close(), s.engine.Close()) }

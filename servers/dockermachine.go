@@ -22,26 +22,26 @@ import (
 
 const (
 	redisPort = 6379
-	logLines  = "20" // of a container that ended by itself
+	logLines  = "20" // shown of a container that ended by itself
 )
 
-// dockerMachine is one container, which is kept when its server is killed.
+// dockerMachine is one container. It keeps the container when its server is killed.
 type dockerMachine struct {
 	site   *site
 	spec   Spec
 	number int
-	clock  string   // file of the shifted clock on this side, "" without one
+	clock  string   // file of the shifted clock on the host; "" without one
 	binds  []string // files for the container
 	env    map[string]string
 
 	container *testcontainers.DockerContainer // nil until created
 
-	mu        sync.Mutex // protects the addresses, which others ask for while a fault changes them
-	published string     // host:port for clients, "" while it is down
-	inside    string     // address among the containers
+	mu        sync.Mutex // protects the addresses, which change during faults
+	published string     // host:port for clients; "" while it is down
+	inside    string     // address for the other containers
 }
 
-// start creates the container, or starts the one there is, and looks up where it is reached now.
+// start creates or restarts the container and looks up its addresses.
 func (m *dockerMachine) start(ctx context.Context) error {
 	if m.container == nil {
 		if err := m.create(ctx); err != nil {
@@ -53,7 +53,7 @@ func (m *dockerMachine) start(ctx context.Context) error {
 	return poll(ctx, "publish its port", func() (bool, error) { return m.lookUp(ctx) })
 }
 
-// create makes and starts the container. One that was created and did not start is remembered, so that close removes it.
+// create creates and starts the container. It keeps a container that did not start, so that close removes it.
 func (m *dockerMachine) create(ctx context.Context) error {
 	c, err := testcontainers.Run(ctx, m.site.image,
 		testcontainers.WithLogger(tclog.NewNoopLogger()),
@@ -67,7 +67,7 @@ func (m *dockerMachine) create(ctx context.Context) error {
 	return err
 }
 
-// configure publishes the port to this machine alone where the engine runs on it: the server asks for no password.
+// configure publishes the port on the loopback address if the engine is local: the server has no password.
 func (m *dockerMachine) configure(h *container.HostConfig) {
 	h.Binds = m.binds
 	listen := netip.IPv4Unspecified()
@@ -78,7 +78,7 @@ func (m *dockerMachine) configure(h *container.HostConfig) {
 	h.PortBindings = network.PortMap{port: {{HostIP: listen}}}
 }
 
-// lookUp reads the addresses of the moment from the engine. They appear shortly after the start.
+// lookUp reads the current addresses from the engine, and reports whether they are there yet.
 func (m *dockerMachine) lookUp(ctx context.Context) (bool, error) {
 	state, err := m.container.Inspect(ctx)
 	if err != nil {
@@ -115,7 +115,6 @@ func (m *dockerMachine) peer() (string, int) {
 func (m *dockerMachine) clockPath() string  { return m.clock }
 func (m *dockerMachine) identity() NodeInfo { return NodeInfo{Image: m.site.digest} }
 
-// alive asks the engine.
 func (m *dockerMachine) alive(ctx context.Context) error {
 	state, err := m.container.Inspect(ctx)
 	if err != nil || state.State.Running {
@@ -124,7 +123,7 @@ func (m *dockerMachine) alive(ctx context.Context) error {
 	return m.ended(ctx, state.State)
 }
 
-// ended tells why the container is gone from the last lines of its log.
+// ended returns an error with the last lines of the container's log.
 func (m *dockerMachine) ended(ctx context.Context, state *container.State) error {
 	var text strings.Builder
 	logs, err := m.site.engine.api.ContainerLogs(ctx, m.container.ID,
@@ -139,7 +138,6 @@ func (m *dockerMachine) ended(ctx context.Context, state *container.State) error
 	return fmt.Errorf("container ended with code %d %s; its log ends in:\n%s", state.ExitCode, state.Error, text.String())
 }
 
-// kill is confirmed by the engine.
 func (m *dockerMachine) kill(ctx context.Context) error {
 	_, err := m.site.engine.api.ContainerKill(ctx, m.container.ID, client.ContainerKillOptions{Signal: "SIGKILL"})
 	if err != nil {
@@ -154,7 +152,6 @@ func (m *dockerMachine) kill(ctx context.Context) error {
 	return nil
 }
 
-// pause freezes the container's processes.
 func (m *dockerMachine) pause(ctx context.Context) error {
 	if _, err := m.site.engine.api.ContainerPause(ctx, m.container.ID, client.ContainerPauseOptions{}); err != nil {
 		return err
@@ -169,7 +166,7 @@ func (m *dockerMachine) resume(ctx context.Context) error {
 	return m.until(ctx, "run again", func(s *container.State) bool { return !s.Paused })
 }
 
-// until waits for the engine to say what was asked for.
+// until waits until the container's state satisfies so.
 func (m *dockerMachine) until(ctx context.Context, what string, so func(*container.State) bool) error {
 	return poll(ctx, what, func() (bool, error) {
 		state, err := m.container.Inspect(ctx)
@@ -177,7 +174,7 @@ func (m *dockerMachine) until(ctx context.Context, what string, so func(*contain
 	})
 }
 
-// close removes the container in whatever state it is, on a context of its own: the run's may be over.
+// close removes the container in any state. It has its own context, as the run's may have ended.
 func (m *dockerMachine) close() error {
 	if m.container == nil {
 		return nil
@@ -191,7 +188,7 @@ func (m *dockerMachine) close() error {
 	return nil
 }
 
-// resolve finds the address of a host, the loopback address for the machine itself.
+// resolve returns the IP address of a host.
 func resolve(ctx context.Context, name string) (netip.Addr, error) {
 	if name == "localhost" {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil

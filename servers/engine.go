@@ -16,18 +16,17 @@ import (
 	tclog "github.com/testcontainers/testcontainers-go/log"
 )
 
-// engine is a Docker engine that answers.
+// engine is a reachable Docker engine.
 type engine struct {
 	*testcontainers.DockerProvider
 	api  client.APIClient
 	host netip.Addr // where published ports are reached
 }
 
-// hush keeps testcontainers from printing a description of the engine on standard error. That line goes through its
-// process-wide logger, whatever logger a provider is given, and setting that twice at once would be a race.
+// hush keeps testcontainers from printing the engine's description to standard error through its global logger. OnceFunc avoids a race.
 var hush = sync.OnceFunc(func() { tclog.SetDefault(tclog.NewNoopLogger()) })
 
-// newEngine says how to get an engine when none answers.
+// newEngine connects to the engine. If there is none, the error says how to get one.
 func newEngine(ctx context.Context) (*engine, error) {
 	missing := func(err error) error {
 		return fmt.Errorf("%w: no Docker engine answers (%w): start Docker (systemctl start docker), or set DOCKER_HOST", ErrMissing, err)
@@ -54,7 +53,7 @@ func newEngine(ctx context.Context) (*engine, error) {
 	return e, nil
 }
 
-// needLocal refuses an engine on another machine, which cannot map the file that a shifted clock reads.
+// needLocal refuses an engine on another machine, which cannot map the file of a shifted clock.
 func (e *engine) needLocal() error {
 	if e.host.IsLoopback() {
 		return nil
@@ -62,7 +61,7 @@ func (e *engine) needLocal() error {
 	return fmt.Errorf("clock faults: the Docker engine is at %s, and must be on this machine: %w", e.host, ErrRefused)
 }
 
-// hasImage looks whether an image is there, or could be pulled, without pulling it.
+// hasImage reports whether an image is there; the error is nil if it is or could be pulled.
 func (e *engine) hasImage(ctx context.Context, image string) (bool, error) {
 	if _, err := e.api.ImageInspect(ctx, image); err == nil {
 		return true, nil
@@ -73,13 +72,13 @@ func (e *engine) hasImage(ctx context.Context, image string) (bool, error) {
 	return false, nil
 }
 
-// noImage says how to get an image.
+// noImage returns an error that says how to get an image.
 func noImage(image string, err error) error {
 	return fmt.Errorf("%w: image %s is not there and cannot be pulled (%w): name another in %s, or make one from this machine's redis-server with scripts/redis-image.sh",
 		ErrMissing, image, err, ImageEnv)
 }
 
-// needImage pulls an image that is not there, once: where the registry cannot be reached, trying again does not help.
+// needImage pulls an image if it is missing. It tries once: if the registry is unreachable, retrying does not help.
 func (e *engine) needImage(ctx context.Context, image string) error {
 	if _, err := e.api.ImageInspect(ctx, image); err == nil {
 		return nil
@@ -98,7 +97,7 @@ func (e *engine) needImage(ctx context.Context, image string) error {
 	return nil
 }
 
-// needReaper looks whether testcontainers can start Ryuk, for which it would otherwise try a quarter of an hour.
+// needReaper checks that testcontainers can start Ryuk; otherwise it would try for a quarter of an hour.
 func (e *engine) needReaper(ctx context.Context) error {
 	if e.Config().Config.RyukDisabled {
 		return nil
@@ -115,7 +114,7 @@ func (e *engine) needReaper(ctx context.Context) error {
 	return nil
 }
 
-// imageDigest names an image with its digest, or with its id where it never was in a registry.
+// imageDigest returns an image with its digest, or with its id if it never was in a registry.
 func (e *engine) imageDigest(ctx context.Context, image string) (string, error) {
 	i, err := e.api.ImageInspect(ctx, image)
 	if err != nil {

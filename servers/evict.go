@@ -11,18 +11,16 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// How a server is made to evict. Any key may go under the policy, whoever asked for it last, so that sooner or later each does: the least
-// recently used ones would never be those that waiters ask for all the time.
+// Parameters of eviction. The policy may evict any key: under LRU, keys that waiters poll would never be evicted.
 const (
 	evictionPolicy = "allkeys-random"
-	fillerSize     = 32 << 10 // bytes of one key that fills the memory
-	fillerRoom     = 2 << 20  // bytes that are left when the filling begins: what clients' buffers need must not fill it
-	mostFillers    = 8192     // a key that is still there after so many, a hundred times what fits, is never evicted
-	fillerBatch    = 16       // keys that fill the memory in one go: a container is a good part of a millisecond away
+	fillerSize     = 32 << 10 // bytes of one filler key
+	fillerRoom     = 2 << 20  // bytes free at the start, more than clients' buffers need
+	mostFillers    = 8192     // a hundred times what fits: then give up
+	fillerBatch    = 16       // filler keys per round trip
 	fillerPrefix   = "lockbench-fills-memory:"
 )
 
-// EvictKeys fills the server's memory until each key has been evicted once. See Deployment.
 func (f *fleet) EvictKeys(ctx context.Context, i int, keys ...string) (int, error) {
 	if f.spec.Topology == impls.Cluster {
 		return 0, fmt.Errorf("evict keys: a node of a cluster takes no keys but those of its slots: %w", ErrRefused)
@@ -36,15 +34,15 @@ func (f *fleet) EvictKeys(ctx context.Context, i int, keys ...string) (int, erro
 		return 0, err
 	}
 	defer a.Close()
-	conn := a.Conn() // one for all: the pool would dial beside it under so many commands, and there is but one
+	conn := a.Conn() // the pool would dial a second connection
 	defer conn.Close()
 	return evictor{conn}.evict(ctx, keys)
 }
 
-// evictor is our own connection to a server whose memory it fills.
+// evictor fills a server's memory.
 type evictor struct{ *redis.Conn }
 
-// evict makes the server small, fills it, and puts everything back as it was.
+// evict limits the server's memory, fills it, and restores the settings.
 func (e evictor) evict(ctx context.Context, keys []string) (evicted int, err error) {
 	before, err := e.memory(ctx)
 	if err != nil {
@@ -55,21 +53,21 @@ func (e evictor) evict(ctx context.Context, keys []string) (evicted int, err err
 	if err == nil {
 		fillers, err = e.fill(ctx, keys)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminTimeout) // the server is put right, whatever becomes of the run
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminTimeout) // restore even after a cancelled run
 	defer cancel()
 	err = errors.Join(err, e.limit(ctx, before.limit, before.policy))
 	after, merr := e.memory(ctx)
 	left, derr := e.deleteAll(ctx, fillers)
-	// What was evicted and was none of the fillers was one of the keys: the server holds nothing else.
+	// The server holds nothing but keys and fillers.
 	return int(after.evicted-before.evicted) - (len(fillers) - left), errors.Join(err, merr, derr)
 }
 
-// memory is what a server tells of its memory.
+// memory is a server's memory use and settings.
 type memory struct {
 	used    int64 // bytes
 	limit   int64 // maxmemory, bytes; 0 = none
 	policy  string
-	evicted int64 // keys, since the server began
+	evicted int64 // keys, since the server's start
 }
 
 func (e evictor) memory(ctx context.Context) (memory, error) {
@@ -89,7 +87,7 @@ func (e evictor) memory(ctx context.Context) (memory, error) {
 	return m, err
 }
 
-// limit sets how much memory the server may use, and what it does when that is not enough.
+// limit sets the server's memory limit and eviction policy.
 func (e evictor) limit(ctx context.Context, bytes int64, policy string) error {
 	for _, setting := range [...][2]string{{"maxmemory-policy", policy}, {"maxmemory", strconv.FormatInt(bytes, 10)}} {
 		if err := e.ConfigSet(ctx, setting[0], setting[1]).Err(); err != nil {
@@ -99,7 +97,7 @@ func (e evictor) limit(ctx context.Context, bytes int64, policy string) error {
 	return nil
 }
 
-// fill writes keys until each of the given ones was seen to be gone. It tells which it wrote.
+// fill writes fillers until each of the keys has been missing once, and returns the fillers.
 func (e evictor) fill(ctx context.Context, keys []string) (fillers []string, err error) {
 	missing := map[string]bool{}
 	for len(missing) < len(keys) {
@@ -116,7 +114,7 @@ func (e evictor) fill(ctx context.Context, keys []string) (fillers []string, err
 	return fillers, nil
 }
 
-// batch writes a few keys and notes which of the given ones were missing after one of them. The server evicts before it runs the next command.
+// batch writes some fillers and records which keys are missing after each. The server evicts before it runs the next command.
 func (e evictor) batch(ctx context.Context, fillers, keys []string, missing map[string]bool) error {
 	filling, there := make([]byte, fillerSize), map[*redis.IntCmd]string{}
 	_, err := e.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -136,7 +134,7 @@ func (e evictor) batch(ctx context.Context, fillers, keys []string, missing map[
 	return err
 }
 
-// deleteAll deletes keys and tells how many there were.
+// deleteAll deletes keys and returns how many existed.
 func (e evictor) deleteAll(ctx context.Context, keys []string) (int, error) {
 	if len(keys) == 0 {
 		return 0, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// on does a fault to the machine with this number, one fault at a time.
+// on applies a fault to machine i, one fault at a time.
 func (f *fleet) on(i int, fault func(*node) error) error {
 	n, err := f.byNumber(i)
 	if err != nil {
@@ -18,7 +18,6 @@ func (f *fleet) on(i int, fault func(*node) error) error {
 	return fault(n)
 }
 
-// Kill ends the server with SIGKILL and confirms that it is dead. A paused one can be killed too.
 func (f *fleet) Kill(ctx context.Context, i int) error {
 	return f.on(i, func(n *node) error {
 		if err := n.expect("kill", running, paused); err != nil {
@@ -32,7 +31,6 @@ func (f *fleet) Kill(ctx context.Context, i int) error {
 	})
 }
 
-// Restart starts a killed server with what its persistence setting kept, and confirms that it answers.
 func (f *fleet) Restart(ctx context.Context, i int) error {
 	err := f.on(i, func(n *node) error {
 		if err := n.expect("restart", dead); err != nil {
@@ -46,7 +44,7 @@ func (f *fleet) Restart(ctx context.Context, i int) error {
 	return f.rejoin(ctx, i)
 }
 
-// rejoin returns a restarted server its place in the topology again; its address may have changed.
+// rejoin restores the topology after a restart, as the server's address may have changed.
 func (f *fleet) rejoin(ctx context.Context, i int) error {
 	switch f.spec.Topology {
 	case impls.Replicated:
@@ -57,7 +55,6 @@ func (f *fleet) rejoin(ctx context.Context, i int) error {
 	return nil
 }
 
-// Pause stops the server without killing it, and confirms that it has stopped.
 func (f *fleet) Pause(ctx context.Context, i int) error {
 	return f.on(i, func(n *node) error {
 		if err := n.expect("pause", running); err != nil {
@@ -71,7 +68,6 @@ func (f *fleet) Pause(ctx context.Context, i int) error {
 	})
 }
 
-// Resume lets a paused server go on, and confirms that it does.
 func (f *fleet) Resume(ctx context.Context, i int) error {
 	return f.on(i, func(n *node) error {
 		if n.state == running {

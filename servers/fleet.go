@@ -11,11 +11,11 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// fleet is a deployment of servers that lockbench itself started. Processes and containers differ only in the machine.
+// fleet is a deployment of servers that lockbench started. Processes and containers differ only in the machine.
 type fleet struct {
 	spec      Spec
 	nodes     []*node
-	workspace io.Closer // what must be gone after Close besides the machines
+	workspace io.Closer // closed after the machines
 
 	mu      sync.Mutex // protects the roles of a replicated pair
 	primary int
@@ -27,7 +27,7 @@ type fleet struct {
 
 var _ Deployment = (*fleet)(nil)
 
-// launch starts all machines at once, forms the topology, and closes everything again if that fails.
+// launch starts all machines concurrently and forms the topology. It closes everything if that fails.
 func launch(ctx context.Context, spec Spec, workspace io.Closer, build func(i int) machine) (Deployment, error) {
 	f := &fleet{spec: spec, workspace: workspace, flowing: true}
 	for i := range spec.Nodes {
@@ -43,7 +43,7 @@ func launch(ctx context.Context, spec Spec, workspace io.Closer, build func(i in
 	return f, nil
 }
 
-// each does one thing to all nodes at once and waits for all of them.
+// each calls do for all nodes concurrently and waits.
 func (f *fleet) each(do func(*node) error) error {
 	errs := make([]error, len(f.nodes))
 	var all sync.WaitGroup
@@ -58,7 +58,7 @@ func (f *fleet) each(do func(*node) error) error {
 	return errors.Join(errs...)
 }
 
-// form makes the topology out of servers that answer.
+// form forms the topology out of running servers.
 func (f *fleet) form(ctx context.Context) error {
 	switch f.spec.Topology {
 	case impls.Replicated:
@@ -69,13 +69,11 @@ func (f *fleet) form(ctx context.Context) error {
 	return nil
 }
 
-// Topology is what was asked for.
 func (f *fleet) Topology() impls.Topology { return f.spec.Topology }
 
-// Len is the number of nodes.
 func (f *fleet) Len() int { return len(f.nodes) }
 
-// byRole finds the node that connections with this number lead to.
+// byRole returns the node to which Dial(i) connects.
 func (f *fleet) byRole(i int) (*node, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,15 +83,21 @@ func (f *fleet) byRole(i int) (*node, error) {
 	return f.byNumber(i)
 }
 
-// byNumber finds the machine with this number.
+// byNumber returns machine i.
 func (f *fleet) byNumber(i int) (*node, error) {
-	if i < 0 || i >= len(f.nodes) {
-		return nil, fmt.Errorf("node %d: there are %d, from 0", i, len(f.nodes))
+	if err := inRange(i, len(f.nodes)); err != nil {
+		return nil, err
 	}
 	return f.nodes[i], nil
 }
 
-// Addr is the present address, "" while the node is down.
+func inRange(node, count int) error {
+	if node < 0 || node >= count {
+		return fmt.Errorf("node %d: there are %d, from 0", node, count)
+	}
+	return nil
+}
+
 func (f *fleet) Addr(i int) string {
 	n, err := f.byRole(i)
 	if err != nil {
@@ -102,7 +106,6 @@ func (f *fleet) Addr(i int) string {
 	return n.addr()
 }
 
-// Dial connects to the present address.
 func (f *fleet) Dial(ctx context.Context, i int) (net.Conn, error) {
 	n, err := f.byRole(i)
 	if err != nil {
@@ -111,7 +114,6 @@ func (f *fleet) Dial(ctx context.Context, i int) (net.Conn, error) {
 	return n.dial(ctx)
 }
 
-// Info asks every node that runs.
 func (f *fleet) Info(ctx context.Context) ([]NodeInfo, error) {
 	infos := make([]NodeInfo, len(f.nodes))
 	errs := make([]error, len(f.nodes))
@@ -128,7 +130,6 @@ func (f *fleet) Info(ctx context.Context) ([]NodeInfo, error) {
 	return infos, errors.Join(errs...)
 }
 
-// FlushScripts makes the node forget its scripts.
 func (f *fleet) FlushScripts(ctx context.Context, i int) error {
 	n, err := f.byRole(i)
 	if err != nil {
@@ -137,7 +138,6 @@ func (f *fleet) FlushScripts(ctx context.Context, i int) error {
 	return flushScripts(ctx, n.dial)
 }
 
-// Keys lists the keys of a node that lie under a prefix.
 func (f *fleet) Keys(ctx context.Context, i int, prefix string) ([]string, error) {
 	n, err := f.byRole(i)
 	if err != nil {
@@ -146,7 +146,6 @@ func (f *fleet) Keys(ctx context.Context, i int, prefix string) ([]string, error
 	return scanKeys(ctx, n.dial, prefix)
 }
 
-// DeleteKeys deletes keys behind everybody's back. Keys that are not there are no error.
 func (f *fleet) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 	n, err := f.byRole(i)
 	if err != nil {
@@ -155,7 +154,7 @@ func (f *fleet) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 	return deleteKeys(ctx, n.dial, keys)
 }
 
-// Close ends every machine and removes what belonged to it. It needs no context: a cancelled run must be cleared away too.
+// Close ends every machine and removes its files. It takes no context: it must work after a cancelled run.
 func (f *fleet) Close() error {
 	f.closing.Do(func() {
 		f.closeErr = errors.Join(f.each(func(n *node) error {
@@ -166,7 +165,6 @@ func (f *fleet) Close() error {
 	return f.closeErr
 }
 
-// flushScripts confirms that SCRIPT FLUSH was done.
 func flushScripts(ctx context.Context, dial dialer) error {
 	_, err := do(ctx, dial, "SCRIPT", "FLUSH")
 	return err

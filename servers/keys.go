@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -15,10 +16,10 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// scanCount is how many keys a server looks at for one SCAN.
+// scanCount is the COUNT of SCAN.
 const scanCount = 1000
 
-// scanKeys lists the keys of a server that lie under a prefix.
+// scanKeys returns the keys of a server under a prefix.
 func scanKeys(ctx context.Context, dial dialer, prefix string) ([]string, error) {
 	a, err := newAdmin(ctx, dial)
 	if err != nil {
@@ -35,18 +36,17 @@ func scanKeys(ctx context.Context, dial dialer, prefix string) ([]string, error)
 	return keys, scan.Err()
 }
 
-// named are the keys of a run that requests to one server have named. Who is a guest on a server deletes its keys by these names, and looks
-// at no others.
+// named records the run's keys in requests to one server. A guest deletes its keys by these names instead of scanning the user's server.
 type named struct {
-	prefix  string // "" names nothing
+	prefix  string // "": record nothing
 	derives impls.Deriver
 
 	mu   sync.Mutex // protects keys
 	keys map[string]struct{}
 }
 
-// note takes in a request before it is sent. Every argument under the run's prefix counts as a key: which of them are keys depends on the
-// command and on its options, and a name under the prefix is nobody else's.
+// note records the keys of a request before it is sent. It takes every argument under the run's prefix for a key: which arguments are keys
+// depends on the command, and nothing else uses the prefix.
 func (n *named) note(r resp.Request) {
 	if n.prefix == "" {
 		return
@@ -58,9 +58,7 @@ func (n *named) note(r resp.Request) {
 		if !bytes.HasPrefix(bytes.TrimPrefix(arg, []byte("{")), []byte(n.prefix)) {
 			continue
 		}
-		if _, known := n.keys[string(arg)]; !known {
-			n.keys[string(arg)] = struct{}{}
-		}
+		n.keys[string(arg)] = struct{}{}
 	}
 	if n.derives == nil || r.Name() != "EVAL" && r.Name() != "EVALSHA" {
 		return
@@ -71,19 +69,14 @@ func (n *named) note(r resp.Request) {
 	}
 }
 
-// all lists the names, in order.
+// all returns the names in order.
 func (n *named) all() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	keys := make([]string, 0, len(n.keys))
-	for key := range n.keys {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
+	return slices.Sorted(maps.Keys(n.keys))
 }
 
-// present lists those of the keys that the server has.
+// present returns which of the keys the server has.
 func present(ctx context.Context, dial dialer, keys []string) ([]string, error) {
 	found := make([]*redis.IntCmd, len(keys))
 	err := eachKey(ctx, dial, keys, func(p redis.Pipeliner, i int) { found[i] = p.Exists(ctx, keys[i]) })
@@ -99,15 +92,15 @@ func present(ctx context.Context, dial dialer, keys []string) ([]string, error) 
 	return out, nil
 }
 
-// deleteKeys deletes one key per command, because the keys of a cluster's node need not share a slot.
+// deleteKeys deletes one key per command, because the keys of a cluster's node may have different slots.
 func deleteKeys(ctx context.Context, dial dialer, keys []string) error {
 	return eachKey(ctx, dial, keys, func(p redis.Pipeliner, i int) { p.Del(ctx, keys[i]) })
 }
 
-// keyBatch is how many commands are sent before their replies are waited for.
+// keyBatch is the number of commands per round trip.
 const keyBatch = 500
 
-// eachKey sends a command for each key, over one connection. The error names the first key whose command failed.
+// eachKey sends a command per key over one connection. The error names the first key whose command failed.
 func eachKey(ctx context.Context, dial dialer, keys []string, send func(p redis.Pipeliner, i int)) error {
 	if len(keys) == 0 {
 		return nil
@@ -137,14 +130,13 @@ func eachKey(ctx context.Context, dial dialer, keys []string, send func(p redis.
 	return nil
 }
 
-// noting is a connection whose requests are noted before they leave.
+// noting is a connection that records the keys of its requests.
 type noting struct {
 	net.Conn
 	named    *named
 	requests resp.Requests
 }
 
-// Write notes the requests in p.
 func (c *noting) Write(p []byte) (int, error) {
 	c.requests.Feed(p)
 	for r, ok := c.requests.Next(); ok; r, ok = c.requests.Next() {

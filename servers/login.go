@@ -15,8 +15,7 @@ import (
 // maxReplyLine bounds the reply to AUTH and SELECT, which is one line.
 const maxReplyLine = 512
 
-// dial returns a connection on which commands can be sent at once. The login happens here so that lock clients, proxies and
-// child processes need not know the password.
+// dial returns a connection that is logged in, so that lock clients, proxies and child processes need not know the password.
 func (t target) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
@@ -32,7 +31,6 @@ func (t target) dial(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// connect opens the connection.
 func (t target) connect(ctx context.Context) (net.Conn, error) {
 	if t.tls != nil {
 		d := tls.Dialer{Config: t.tls}
@@ -42,7 +40,7 @@ func (t target) connect(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", t.addr)
 }
 
-// enter sends AUTH and SELECT where the URL asks for them.
+// enter sends AUTH and SELECT if the URL requires them.
 func (t target) enter(conn net.Conn) error {
 	if user, password := t.login(); password != "" {
 		words := []string{"AUTH", password}
@@ -59,8 +57,8 @@ func (t target) enter(conn net.Conn) error {
 	return nil
 }
 
-// exchange sends one command and reads its one-line reply, not a byte further: what follows belongs to the client. Of an
-// error reply only the first word is shown, because a server may repeat arguments in the rest.
+// exchange sends one command and reads exactly its one-line reply. The error has only the first word of an error reply, because the rest may
+// repeat arguments.
 func exchange(conn net.Conn, words ...string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(words))
@@ -81,7 +79,7 @@ func exchange(conn net.Conn, words ...string) error {
 	return nil
 }
 
-// readLine reads up to the end of a line byte by byte.
+// readLine reads a line byte by byte.
 func readLine(conn net.Conn) (string, error) {
 	var line []byte
 	for one := make([]byte, 1); len(line) < maxReplyLine; line = append(line, one[0]) {

@@ -10,25 +10,25 @@ import (
 	"time"
 )
 
-// machine runs one redis-server: a process or a container. What a fleet does with its machines is the same for both.
+// machine runs one redis-server, as a process or a container.
 //
-// start, kill, pause and resume are called by one goroutine at a time and return once their effect is confirmed, except that
-// start returns as soon as the server runs, which is before it answers. The others may be called at any time.
+// start, kill, pause and resume are called by one goroutine at a time and return once their effect is confirmed, except that start does not
+// wait for the server to answer. The other methods are safe for concurrent use.
 type machine interface {
 	start(ctx context.Context) error
 	kill(ctx context.Context) error
 	pause(ctx context.Context) error
 	resume(ctx context.Context) error
-	close() error // gone for good when it returns, whatever state it was in
+	close() error // ends the server in any state, for good
 
 	addr() string                    // host:port for clients; "" while it is down
-	peer() (string, int)             // host and port at which the other servers reach it
-	identity() NodeInfo              // what can be said without asking the server: image, process id
-	alive(ctx context.Context) error // why the server is gone, if it is
+	peer() (string, int)             // host and port for the other servers
+	identity() NodeInfo              // image and process id
+	alive(ctx context.Context) error // why the server ended; nil if it runs
 	clockPath() string               // the file of its shifted clock; "" without one
 }
 
-// state is what has been done to a node.
+// state is the state of a node.
 type state string
 
 const (
@@ -38,18 +38,17 @@ const (
 	closed  state = "closed" // for good
 )
 
-// node is a machine with a number, a name and a state.
+// node is a machine with a name and a state.
 type node struct {
 	machine
 	name string
 
-	mu    sync.Mutex // held during a fault, so that a node suffers one at a time; protects state and clock
+	mu    sync.Mutex // held during a fault, so that there is one at a time; protects state and clock
 	state state
 	clock shift
 }
 
-// dial connects to the node's present address. A node that is down refuses, as its port would: the port itself is not asked,
-// because it may belong to somebody else by now.
+// dial connects to the node's present address. It does not dial the port of a node that is down, which another process may use by now.
 func (n *node) dial(ctx context.Context) (net.Conn, error) {
 	addr := n.addr()
 	if addr == "" {
@@ -59,7 +58,7 @@ func (n *node) dial(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", addr)
 }
 
-// expect says whether the node is in one of the states that a fault starts from.
+// expect returns ErrState if the node is not in one of the states.
 func (n *node) expect(fault string, states ...state) error {
 	for _, s := range states {
 		if n.state == s {
@@ -69,7 +68,15 @@ func (n *node) expect(fault string, states ...state) error {
 	return fmt.Errorf("%s %s: it is %s: %w", fault, n.name, n.state, ErrState)
 }
 
-// isRunning is for looking at a node from outside a fault.
+// do sends one command to the node and returns its reply.
+func (n *node) do(ctx context.Context, words ...any) (any, error) {
+	reply, err := do(ctx, n.dial, words...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", n.name, err)
+	}
+	return reply, nil
+}
+
 func (n *node) isRunning() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -88,7 +95,7 @@ func (n *node) up(ctx context.Context) error {
 	return nil
 }
 
-// waitAnswering returns when the server answers, has loaded its data, and is the one that was started.
+// waitAnswering waits until the server answers and has loaded its data. It checks that it is the server that was started.
 func (n *node) waitAnswering(ctx context.Context) error {
 	return poll(ctx, "answer", func() (bool, error) {
 		if err := n.alive(ctx); err != nil {
@@ -98,7 +105,7 @@ func (n *node) waitAnswering(ctx context.Context) error {
 		if err != nil || fields["loading"] != "0" {
 			return false, nil
 		}
-		// Somebody else's server may have taken the port in the moment between our choosing it and our binding it.
+		// Another server may have taken the port between freePort and the start.
 		if pid := n.identity().PID; pid != 0 && fields["process_id"] != strconv.Itoa(pid) {
 			return false, errPortTaken
 		}
@@ -109,10 +116,10 @@ func (n *node) waitAnswering(ctx context.Context) error {
 const (
 	pollFirst  = time.Millisecond
 	pollMost   = 50 * time.Millisecond
-	pollAtMost = 30 * time.Second // where the caller's context sets no earlier end
+	pollAtMost = 30 * time.Second // unless the caller's context ends earlier
 )
 
-// poll asks until done says yes, done fails, or time is up. It says what it waited for.
+// poll calls done until it returns true or an error, or the time is up. The error then has what.
 func poll(ctx context.Context, what string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, pollAtMost)
 	defer cancel()

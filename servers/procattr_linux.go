@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// childAttributes make a server die with us, and keep it out of our process group: an interrupt from the terminal is for
-// lockbench, which wants to drain its clients against servers that still answer.
+// childAttributes kill a server when lockbench dies, and give it its own process group: on an interrupt from the terminal, clients finish
+// while the servers still run.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// processStopped says whether every thread of a process is stopped, by the state letter in /proc, which follows the
-// command name in parentheses (a name may contain anything, so the last parenthesis counts).
+// processStopped reports whether every thread of a process is stopped. In /proc, the state letter follows the command name, whose end is the
+// last parenthesis.
 func processStopped(pid int) (bool, error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil || len(files) == 0 {

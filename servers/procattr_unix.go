@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// childAttributes keep a server out of our process group: an interrupt from the terminal is for lockbench, which wants to
-// drain its clients against servers that still answer. When we are killed, the reaper kills the servers.
+// childAttributes give a server its own process group: on an interrupt from the terminal, clients finish while the servers still run. If
+// lockbench is killed, the reaper kills the servers.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// processStopped says whether a process is stopped.
+// processStopped reports whether a process is stopped.
 func processStopped(pid int) (bool, error) {
 	out, err := exec.Command("ps", "-p", strconv.Itoa(pid), "-o", "state=").Output()
 	if err != nil {

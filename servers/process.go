@@ -15,11 +15,11 @@ import (
 // ProcessOptions are the settings of the process provider. The zero value is ready for use.
 type ProcessOptions struct {
 	Binary  string // the server; "" means redis-server on PATH
-	TempDir string // where the servers' directories are made; "" means the system's temp directory
+	TempDir string // parent of the servers' directories; "" means the system's temp directory
 }
 
-// Process starts redis-server processes on free ports of 127.0.0.1, each with a directory of its own. They die with us:
-// at Close, and when we are killed.
+// Process starts redis-server processes on free ports of 127.0.0.1, each with its own directory. They end at Close, and when lockbench is
+// killed.
 type Process struct {
 	options ProcessOptions
 	shim    shim
@@ -27,7 +27,7 @@ type Process struct {
 
 var _ surveyor = (*Process)(nil)
 
-// NewProcess makes the provider. Whether there is a redis-server is asked by Available and Start.
+// NewProcess returns the provider. Available and Start report whether there is a redis-server.
 func NewProcess(options ProcessOptions) *Process {
 	if options.Binary == "" {
 		options.Binary = "redis-server"
@@ -35,16 +35,16 @@ func NewProcess(options ProcessOptions) *Process {
 	return &Process{options: options}
 }
 
-// Name is "process".
+// Name returns "process".
 func (*Process) Name() string { return "process" }
 
-// Available says how to get redis-server when there is none.
+// Available returns nil, or an error that says how to get redis-server.
 func (p *Process) Available(context.Context) error {
 	_, err := p.binary()
 	return err
 }
 
-// binary finds the server.
+// binary returns the path of the server.
 func (p *Process) binary() (string, error) {
 	path, err := exec.LookPath(p.options.Binary)
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *Process) binary() (string, error) {
 	return path, nil
 }
 
-// found returns the first line of redis-server --version and its place.
+// found returns the first line of redis-server --version and its path.
 func (p *Process) found(ctx context.Context) (string, error) {
 	path, err := p.binary()
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *Process) found(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s (%s)", version, path), nil
 }
 
-// ability is everything, but for the clock, which needs a compiler.
+// ability refuses only clock faults, if there is no compiler.
 func (p *Process) ability(ctx context.Context, name string) error {
 	if !isClock(name) {
 		return nil
@@ -76,7 +76,7 @@ func (p *Process) ability(ctx context.Context, name string) error {
 	return p.shim.try(ctx)
 }
 
-// Start brings up the servers.
+// Start starts the servers.
 func (p *Process) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	spec, err := spec.fill()
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *Process) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	}
 }
 
-// start is one attempt with ports that were free when they were looked at.
+// start is one attempt. It fails with errPortTaken if a port was taken meanwhile.
 func (p *Process) start(ctx context.Context, spec Spec, binary string) (Deployment, error) {
 	workspace, err := newWorkspace(p.options.TempDir)
 	if err != nil {
@@ -114,7 +114,7 @@ func (p *Process) start(ctx context.Context, spec Spec, binary string) (Deployme
 	return launch(ctx, spec, workspace, func(i int) machine { return machines[i] })
 }
 
-// newProcessMachine prepares one server without starting it.
+// newProcessMachine prepares one server.
 func newProcessMachine(spec Spec, workspace *workspace, binary string, i int) (*processMachine, error) {
 	dir, err := workspace.subdir(fmt.Sprintf("node-%d", i))
 	if err != nil {

@@ -17,23 +17,21 @@ import (
 	"syscall"
 )
 
-// processMachine is one redis-server process with its port and directory, which it keeps when it is started again.
+// processMachine is one redis-server process. It keeps its port and directory when it is restarted.
 type processMachine struct {
 	binary string
 	args   []string
 	dir    string
 	port   int
-	clock  string   // file of the shifted clock, "" without one
-	env    []string // besides our own environment
+	clock  string   // file of the shifted clock; "" without one
+	env    []string // added to lockbench's environment
 
-	mu    sync.Mutex // protects child, which others ask for while a fault replaces it
+	mu    sync.Mutex // protects child, which a restart replaces
 	child *child
 }
 
-// logName is the server's log in its directory.
 const logName = "redis.log"
 
-// start runs the server in the same place as before.
 func (m *processMachine) start(context.Context) error {
 	log, err := os.OpenFile(filepath.Join(m.dir, logName), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -55,14 +53,13 @@ func (m *processMachine) start(context.Context) error {
 	return nil
 }
 
-// current is the process of the moment, nil when there has been none.
+// current returns the current process; nil if there was none.
 func (m *processMachine) current() *child {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.child
 }
 
-// addr is the same for as long as the machine exists.
 func (m *processMachine) addr() string {
 	if m.ended() != nil {
 		return ""
@@ -82,7 +79,7 @@ func (m *processMachine) identity() NodeInfo {
 
 func (m *processMachine) alive(context.Context) error { return m.ended() }
 
-// ended tells why the process is gone from the last lines of its log; it is nil while the process runs.
+// ended returns nil while the process runs, and then an error with the last lines of its log.
 func (m *processMachine) ended() error {
 	c := m.current()
 	if c == nil {
@@ -101,7 +98,7 @@ func (m *processMachine) ended() error {
 	return fmt.Errorf("redis-server ended (%v); its log ends in:\n%s", c.err, tail)
 }
 
-// kill is confirmed by the kernel: the process has been waited for.
+// kill waits for the process.
 func (m *processMachine) kill(ctx context.Context) error {
 	c := m.current()
 	if err := c.process.Signal(syscall.SIGKILL); err != nil {
@@ -115,7 +112,7 @@ func (m *processMachine) kill(ctx context.Context) error {
 	}
 }
 
-// pause is confirmed by the kernel's own account of every thread: a signal that was sent is not yet a process that has stopped.
+// pause waits until every thread has stopped, some time after the signal.
 func (m *processMachine) pause(ctx context.Context) error {
 	return m.signalUntil(ctx, syscall.SIGSTOP, "stop", true)
 }
@@ -135,7 +132,6 @@ func (m *processMachine) signalUntil(ctx context.Context, signal syscall.Signal,
 	})
 }
 
-// close kills what may be dead already.
 func (m *processMachine) close() error {
 	c := m.current()
 	if c == nil {
@@ -149,15 +145,15 @@ func (m *processMachine) close() error {
 	return err
 }
 
-// child is a process that is being waited for.
+// child is a started process.
 type child struct {
 	process *os.Process
 	gone    chan struct{} // closed when the process has been waited for
-	err     error         // how it ended; read only after gone
+	err     error         // result of Wait, set before gone is closed
 }
 
-// spawn starts a command from a goroutine that keeps its OS thread until the command has ended. On Linux the kernel kills
-// the child when the thread that started it ends, and Go ends threads as it likes unless a goroutine is locked to them.
+// spawn starts a command from a goroutine that keeps its OS thread until the command has ended: with Pdeathsig, Linux kills the child when
+// the thread that started it ends.
 func spawn(cmd *exec.Cmd) (*child, error) {
 	c := &child{gone: make(chan struct{})}
 	started := make(chan error)

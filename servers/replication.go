@@ -8,7 +8,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// needPair refuses what only a replicated pair has.
+// needPair returns ErrRefused unless the topology is a replicated pair.
 func (f *fleet) needPair(what string) error {
 	if f.spec.Topology != impls.Replicated {
 		return fmt.Errorf("%s: %s has no replica: %w", what, f.spec.Topology, ErrRefused)
@@ -16,8 +16,8 @@ func (f *fleet) needPair(what string) error {
 	return nil
 }
 
-// Promote makes the replica the primary, without asking the other server, and points Dial(0) at it. Replication is cut from
-// then on: an old primary that comes back stays by itself until SetReplication(true).
+// Promote makes the replica the primary, to which Dial(0) then connects. It also cuts replication: an old primary that comes back does not
+// follow the new one until SetReplication(true).
 func (f *fleet) Promote(ctx context.Context) (int, error) {
 	if err := f.needPair("promote"); err != nil {
 		return 0, err
@@ -38,8 +38,8 @@ func (f *fleet) Promote(ctx context.Context) (int, error) {
 	return next, nil
 }
 
-// SetReplication cuts the link or restores it. Cut means that the replica stops following and keeps what it has; restored means
-// that the server that is not the primary follows it again and has caught up with it, losing what it had for itself.
+// SetReplication cuts or restores replication. When cut, the replica stops following and keeps its data; when restored, it follows the primary
+// again and replaces its data.
 func (f *fleet) SetReplication(ctx context.Context, flowing bool) error {
 	if err := f.needPair("set replication"); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (f *fleet) SetReplication(ctx context.Context, flowing bool) error {
 	})
 }
 
-// rejoinPair lets the replica follow again after either server was restarted, unless the link is cut.
+// rejoinPair makes the replica follow again after a restart of either server, unless replication is cut.
 func (f *fleet) rejoinPair(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,15 +71,15 @@ func (f *fleet) rejoinPair(ctx context.Context) error {
 	return f.follow(ctx, 1-f.primary, f.primary)
 }
 
-// follow makes one server the replica of another and waits until it has the other's data.
+// follow makes one server the replica of another and waits until it is in sync.
 func (f *fleet) follow(ctx context.Context, replica, primary int) error {
 	host, port := f.nodes[primary].peer()
 	return f.on(replica, func(n *node) error {
 		if err := n.expect("replicate to", running); err != nil {
 			return err
 		}
-		if _, err := do(ctx, n.dial, "REPLICAOF", host, port); err != nil {
-			return fmt.Errorf("%s: %w", n.name, err)
+		if _, err := n.do(ctx, "REPLICAOF", host, port); err != nil {
+			return err
 		}
 		return poll(ctx, "catch up with its primary", func() (bool, error) {
 			fields, err := infoFields(ctx, n.dial, "replication")
@@ -88,10 +88,10 @@ func (f *fleet) follow(ctx context.Context, replica, primary int) error {
 	})
 }
 
-// detach makes a server a primary of its own, and confirms it.
+// detach makes a server a primary and waits until it is one.
 func (n *node) detach(ctx context.Context) error {
-	if _, err := do(ctx, n.dial, "REPLICAOF", "NO", "ONE"); err != nil {
-		return fmt.Errorf("%s: %w", n.name, err)
+	if _, err := n.do(ctx, "REPLICAOF", "NO", "ONE"); err != nil {
+		return err
 	}
 	return poll(ctx, "become a primary", func() (bool, error) {
 		fields, err := infoFields(ctx, n.dial, "replication")

@@ -31,7 +31,7 @@ type clockPage struct {
 	drift    float64
 }
 
-// compiler finds a C compiler.
+// compiler returns the path of a C compiler.
 func compiler() (string, error) {
 	for _, name := range []string{os.Getenv("CC"), "cc", "gcc", "clang"} {
 		if path, err := exec.LookPath(name); name != "" && err == nil {
@@ -47,7 +47,7 @@ type shim struct {
 	object []byte // nil until compiled
 }
 
-// write puts the object into a directory and gives its path.
+// write writes the object into a directory and returns its path.
 func (s *shim) write(ctx context.Context, dir string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,11 +59,11 @@ func (s *shim) write(ctx context.Context, dir string) (string, error) {
 		s.object = object
 	}
 	path := filepath.Join(dir, clockObject)
-	// A container's redis runs under another user id, hence the rights, whatever the umask says.
+	// A container's redis has another user id: it needs these rights, whatever the umask.
 	return path, errors.Join(os.WriteFile(path, s.object, 0o755), os.Chmod(path, 0o755))
 }
 
-// compileShim compiles the preload object with the help of a directory.
+// compileShim compiles the preload object in a directory.
 func compileShim(ctx context.Context, dir string) ([]byte, error) {
 	cc, err := compiler()
 	if err != nil {
@@ -81,7 +81,7 @@ func compileShim(ctx context.Context, dir string) ([]byte, error) {
 	return os.ReadFile(object)
 }
 
-// try compiles the object and throws the files away.
+// try compiles the object and removes the files.
 func (s *shim) try(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", workspacePrefix+"shim-")
 	if err != nil {
@@ -91,14 +91,14 @@ func (s *shim) try(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// newClockFile makes the file of a clock that is true until told otherwise.
+// newClockFile makes the file of a true clock.
 func newClockFile(dir string) (string, error) {
 	path := filepath.Join(dir, clockFile)
 	err := os.WriteFile(path, make([]byte, unsafe.Sizeof(clockPage{})), 0o644)
-	return path, errors.Join(err, os.Chmod(path, 0o644)) // whatever the umask says
+	return path, errors.Join(err, os.Chmod(path, 0o644)) // whatever the umask
 }
 
-// writeShift changes the clock under a sequence count, so that no reader ever sees half of a change.
+// writeShift changes the clock under a sequence count, so that readers see whole changes.
 func writeShift(path string, s shift) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -116,7 +116,7 @@ func writeShift(path string, s shift) error {
 	return syscall.Munmap(bytes)
 }
 
-// preload returns each process a clock of its own.
+// preload gives each process its own clock.
 func (s *shim) preload(ctx context.Context, workspace *workspace, machines []*processMachine) error {
 	object, err := s.write(ctx, workspace.dir)
 	if err != nil {

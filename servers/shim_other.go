@@ -8,7 +8,6 @@ import (
 	"runtime"
 )
 
-// errNoShim says why clocks cannot be shifted here.
 func errNoShim() error {
 	return fmt.Errorf("%w: clock faults preload a shim into redis-server, which works on Linux only, not on %s", ErrMissing, runtime.GOOS)
 }

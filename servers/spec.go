@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 
@@ -13,17 +14,11 @@ const (
 	clusterNodes       = 3
 )
 
-// fill checks a spec and puts the documented defaults into what was left zero.
+// fill validates a spec and fills in the defaults.
 func (s Spec) fill() (Spec, error) {
-	if s.Topology == "" {
-		s.Topology = impls.Standalone
-	}
-	if s.Persistence == "" {
-		s.Persistence = impls.PersistNone
-	}
-	if s.Name == "" {
-		s.Name = "redis"
-	}
+	s.Topology = cmp.Or(s.Topology, impls.Standalone)
+	s.Persistence = cmp.Or(s.Persistence, impls.PersistNone)
+	s.Name = cmp.Or(s.Name, "redis")
 	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,62}$`).MatchString(s.Name) {
 		return s, fmt.Errorf("server name %q: letters, digits and hyphens, at most 63", s.Name)
 	}
@@ -38,7 +33,7 @@ func (s Spec) fill() (Spec, error) {
 	return s.fillNodes()
 }
 
-// fillNodes sets the number of nodes that the topology asks for.
+// fillNodes sets the number of nodes of the topology.
 func (s Spec) fillNodes() (Spec, error) {
 	fixed := map[impls.Topology]int{impls.Standalone: 1, impls.Replicated: 2, impls.Cluster: clusterNodes}
 	if n, ok := fixed[s.Topology]; ok {
@@ -51,16 +46,14 @@ func (s Spec) fillNodes() (Spec, error) {
 	if s.Topology != impls.Independent {
 		return s, fmt.Errorf("unknown topology %q", s.Topology)
 	}
-	if s.Nodes == 0 {
-		s.Nodes = defaultIndependent
-	}
+	s.Nodes = cmp.Or(s.Nodes, defaultIndependent)
 	if s.Nodes < 1 || s.Nodes > maxIndependent {
 		return s, fmt.Errorf("%d independent nodes: 1 to %d", s.Nodes, maxIndependent)
 	}
 	return s, nil
 }
 
-// args are the settings of one redis-server, as words of its command line.
+// args returns the command line arguments of one redis-server.
 func (s Spec) args() []string {
 	args := []string{"--save", "", "--daemonize", "no", "--protected-mode", "no"}
 	switch s.Persistence {
@@ -74,7 +67,7 @@ func (s Spec) args() []string {
 	}
 	switch s.Topology {
 	case impls.Cluster:
-		// A cluster that refuses every key while one master is down would turn one fault into three.
+		// Otherwise the cluster refuses every key while one master is down.
 		args = append(args, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
 			"--cluster-require-full-coverage", "no")
 	case impls.Replicated:

@@ -8,9 +8,9 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// What a provider may be able to do. The topologies are named as in impls, the faults as in the fault vocabulary.
+// Abilities of providers, besides the topologies of impls. Faults have their usual names.
 const (
-	CanServe       = "serve" // bring up or reach servers at all; Detail says what was found
+	CanServe       = "serve" // start or reach servers; Detail says what was found
 	CanKill        = "kill-server"
 	CanPause       = "pause-server"
 	CanFailover    = "failover"
@@ -23,30 +23,29 @@ const (
 	CanLimitMemory = "max-memory"
 )
 
-// Capability is one thing that a provider can or cannot do on this machine, for people to read and for a run to check
-// before it begins.
+// Capability is one ability that a provider has or lacks on this machine.
 type Capability struct {
 	Provider string `json:"provider"`
 	Ability  string `json:"ability"`
 	OK       bool   `json:"ok"`
-	Detail   string `json:"detail,omitempty"`  // what was found: versions, places
-	Reason   string `json:"reason,omitempty"`  // when not OK: what is missing and how to get it, or why it is refused
-	Refused  bool   `json:"refused,omitempty"` // when not OK: nothing that could be installed would change it
+	Detail   string `json:"detail,omitempty"`  // what was found: versions, paths
+	Reason   string `json:"reason,omitempty"`  // if not OK: what is missing and how to get it, or why it is refused
+	Refused  bool   `json:"refused,omitempty"` // if not OK: installing something does not help
 }
 
-// surveyor is a provider that knows more of itself than whether it is available.
+// surveyor is a provider that can describe its abilities.
 type surveyor interface {
 	Provider
-	// found describes what there is, and says what is missing, without changing the machine.
+	// found describes what there is, or returns what is missing, without changing the machine.
 	found(ctx context.Context) (string, error)
-	// ability says why servers that can be reached do not offer one thing; nil when they do.
+	// ability returns why reachable servers lack an ability; nil if they have it.
 	ability(ctx context.Context, name string) error
 }
 
-// describer is a provider of another room that says in a sentence what it can do.
+// describer is a provider that describes itself in a sentence.
 type describer interface{ Describe() string }
 
-// Abilities lists all that a survey asks for, in the order of its answer.
+// Abilities returns the abilities in the order of Survey's result.
 func Abilities() []string {
 	return []string{
 		CanServe, string(impls.Standalone), string(impls.Replicated), string(impls.Independent), string(impls.Cluster),
@@ -73,7 +72,7 @@ func Survey(ctx context.Context, providers ...Provider) []Capability {
 	return all
 }
 
-// survey asks one provider. What cannot serve has no other ability, for the same reason.
+// survey asks one provider. One that cannot serve lacks the other abilities for the same reason.
 func survey(ctx context.Context, s surveyor) []Capability {
 	detail, missing := s.found(ctx)
 	var all []Capability
@@ -90,7 +89,6 @@ func survey(ctx context.Context, s surveyor) []Capability {
 	return all
 }
 
-// capability writes an answer down.
 func capability(p Provider, name, detail string, err error) Capability {
 	c := Capability{Provider: p.Name(), Ability: name, OK: err == nil, Detail: detail}
 	if err != nil {
@@ -99,10 +97,10 @@ func capability(p Provider, name, detail string, err error) Capability {
 	return c
 }
 
-// isClock says whether an ability needs the clock shim.
+// isClock reports whether an ability needs the clock shim.
 func isClock(name string) bool { return name == CanJumpClock || name == CanDriftClock }
 
-// only refuses every ability but those named.
+// only refuses every ability except able.
 func (r refuser) only(name string, able ...string) error {
 	if slices.Contains(able, name) {
 		return nil

@@ -8,7 +8,6 @@ import (
 	"runtime"
 )
 
-// errNoUnix: servers of our own need signals, sessions and file locks as Unix has them.
 func errNoUnix() error {
 	return fmt.Errorf("%w: servers cannot be started on %s: use the Windows Subsystem for Linux, or give the URL of a Redis", ErrMissing, runtime.GOOS)
 }
@@ -19,10 +18,10 @@ type ProcessOptions struct{ Binary, TempDir string }
 // Process is not available on this system.
 type Process struct{ options ProcessOptions }
 
-// NewProcess makes a provider that is not available.
+// NewProcess returns a provider that is not available.
 func NewProcess(options ProcessOptions) *Process { return &Process{options} }
 
-// Name is "process".
+// Name returns "process".
 func (*Process) Name() string { return "process" }
 
 // Available says why not.
@@ -37,13 +36,13 @@ type DockerOptions struct{ Image, TempDir string }
 // Docker is not available on this system.
 type Docker struct{ options DockerOptions }
 
-// NewDocker makes a provider that is not available.
+// NewDocker returns a provider that is not available.
 func NewDocker(options DockerOptions) *Docker { return &Docker{options} }
 
-// Name is "docker".
+// Name returns "docker".
 func (*Docker) Name() string { return "docker" }
 
-// Image is the name of the image that would be used.
+// Image returns the name of the image.
 func (d *Docker) Image() string { return d.options.Image }
 
 // Available says why not.

@@ -14,14 +14,13 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// URL is somebody's Redis. lockbench is a guest there: it uses keys under the run's prefix, deletes no others, and never
-// sends FLUSHALL, FLUSHDB, CONFIG, SHUTDOWN or SCRIPT FLUSH. Every server fault is refused. User names and passwords are
-// spoken to the server by Dial and to nobody else: they are in no error, no log and no String.
+// URL is a user's Redis. lockbench uses and deletes only keys under the run's prefix, and never sends FLUSHALL, FLUSHDB, CONFIG, SHUTDOWN or
+// SCRIPT FLUSH. Server faults are refused. User names and passwords are in no error, log or String.
 type URL struct{ targets []target }
 
 var _ surveyor = (*URL)(nil)
 
-// NewURL takes redis:// and rediss:// addresses, one for a standalone server, several for independent masters, and what opens them all.
+// NewURL returns a provider of redis:// and rediss:// addresses, one for a standalone server or several for independent masters.
 func NewURL(access Access, addresses ...string) (*URL, error) {
 	if len(addresses) == 0 || len(addresses) > maxIndependent {
 		return nil, fmt.Errorf("%d Redis URLs: 1 to %d", len(addresses), maxIndependent)
@@ -33,17 +32,17 @@ func NewURL(access Access, addresses ...string) (*URL, error) {
 			t, err = access.open(t)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("URL %d of a Redis: %w", i+1, err)
+			return nil, fmt.Errorf("Redis URL %d: %w", i+1, err)
 		}
 		u.targets = append(u.targets, t)
 	}
 	return u, nil
 }
 
-// Name is "url".
+// Name returns "url".
 func (*URL) Name() string { return "url" }
 
-// String lists the servers without what opens them.
+// String returns the addresses without credentials.
 func (u *URL) String() string {
 	words := make([]string, len(u.targets))
 	for i, t := range u.targets {
@@ -52,7 +51,7 @@ func (u *URL) String() string {
 	return strings.Join(words, ",")
 }
 
-// Available asks every server for a PING.
+// Available sends PING to every server.
 func (u *URL) Available(ctx context.Context) error {
 	for _, t := range u.targets {
 		if _, err := do(ctx, t.dial, "PING"); err != nil {
@@ -62,7 +61,9 @@ func (u *URL) Available(ctx context.Context) error {
 	return nil
 }
 
-func (u *URL) refuser() refuser { return refuser{"it is not ours to break: " + u.String()} }
+func (u *URL) refuser() refuser {
+	return refuser{"server faults are not allowed on a Redis given by URL: " + u.String()}
+}
 
 func (u *URL) found(ctx context.Context) (string, error) { return u.String(), u.Available(ctx) }
 
@@ -74,7 +75,7 @@ func (u *URL) ability(_ context.Context, name string) error {
 	return u.refuser().only(name, topology, CanDelete)
 }
 
-// Start asks every server for a PING and starts nothing. The servers need not be empty.
+// Start sends PING to every server. The servers need not be empty.
 func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	if spec.Topology == impls.Independent && spec.Nodes == 0 {
 		spec.Nodes = len(u.targets)
@@ -99,7 +100,7 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	return d, u.Available(ctx)
 }
 
-// guest is a deployment on somebody's servers.
+// guest is a deployment on a user's servers.
 type guest struct {
 	refuser
 	spec    Spec
@@ -107,13 +108,10 @@ type guest struct {
 	named   []*named // by node
 }
 
-// Topology is what was asked for.
 func (d *guest) Topology() impls.Topology { return d.spec.Topology }
 
-// Len is the number of servers.
 func (d *guest) Len() int { return len(d.targets) }
 
-// Addr is the address as the user wrote it.
 func (d *guest) Addr(i int) string {
 	if i < 0 || i >= len(d.targets) {
 		return ""
@@ -121,10 +119,10 @@ func (d *guest) Addr(i int) string {
 	return d.targets[i].addr
 }
 
-// Dial connects, over TLS for rediss, logs in and selects the database. What is sent over the connection tells which keys to delete in the end.
+// Dial records the keys of the requests on the connection, for Close.
 func (d *guest) Dial(ctx context.Context, i int) (net.Conn, error) {
-	if i < 0 || i >= len(d.targets) {
-		return nil, fmt.Errorf("node %d: there are %d, from 0", i, len(d.targets))
+	if err := inRange(i, len(d.targets)); err != nil {
+		return nil, err
 	}
 	c, err := d.targets[i].dial(ctx)
 	if err != nil {
@@ -133,16 +131,15 @@ func (d *guest) Dial(ctx context.Context, i int) (net.Conn, error) {
 	return &noting{Conn: c, named: d.named[i]}, nil
 }
 
-// Keys lists those of the keys that were named which the server has. It does not look at others.
 func (d *guest) Keys(ctx context.Context, i int, prefix string) ([]string, error) {
-	if i < 0 || i >= len(d.targets) {
-		return nil, fmt.Errorf("node %d: there are %d, from 0", i, len(d.targets))
+	if err := inRange(i, len(d.targets)); err != nil {
+		return nil, err
 	}
 	keys := slices.DeleteFunc(d.named[i].all(), func(key string) bool { return !impls.Under(prefix, key) })
 	return present(ctx, d.targets[i].dial, keys)
 }
 
-// Info reads what INFO tells; CONFIG is not asked here.
+// Info uses INFO alone, not CONFIG.
 func (d *guest) Info(ctx context.Context) ([]NodeInfo, error) {
 	infos := make([]NodeInfo, len(d.targets))
 	for i, t := range d.targets {
@@ -160,10 +157,10 @@ func (d *guest) Info(ctx context.Context) ([]NodeInfo, error) {
 	return infos, nil
 }
 
-// FlushScripts is refused: the scripts are everybody's.
+// FlushScripts is refused: other users share the script cache.
 func (d *guest) FlushScripts(context.Context, int) error { return d.refuse("flush scripts") }
 
-// DeleteKeys deletes keys of this run, and refuses all others before it deletes any.
+// DeleteKeys refuses all keys if one is not under the run's prefix.
 func (d *guest) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 	for _, key := range keys {
 		if d.spec.Prefix == "" || !impls.Under(d.spec.Prefix, key) {
@@ -176,7 +173,7 @@ func (d *guest) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 // closeTime bounds the deletion of the run's keys.
 const closeTime = 30 * time.Second
 
-// Close deletes the run's keys, by their names, and leaves the servers alone. It needs no context: a cancelled run must be cleared away too.
+// Close deletes the run's keys by name. It takes no context: it must work after a cancelled run.
 func (d *guest) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
@@ -188,8 +185,7 @@ func (d *guest) Close() error {
 	return nil
 }
 
-// target is one server of somebody's. The login is a function because fmt cannot print what a function returns: fmt does not
-// ask the String method of a field that it may not call.
+// target is one server of a user. The login is a function, so that fmt cannot print the password.
 type target struct {
 	addr     string
 	login    func() (user, password string)
@@ -197,7 +193,7 @@ type target struct {
 	tls      *tls.Config
 }
 
-// parseTarget never repeats the address in its errors: the address may hold a password, and url.Parse quotes it.
+// parseTarget returns errors without the address, which may have a password.
 func parseTarget(address string) (target, error) {
 	scheme, _, _ := strings.Cut(address, "://")
 	if scheme != "redis" && scheme != "rediss" {
@@ -211,7 +207,7 @@ func parseTarget(address string) (target, error) {
 	return target{addr: o.Addr, login: login, database: o.DB, tls: o.TLSConfig}, nil
 }
 
-// String is the address without user and password.
+// String returns the address without user and password.
 func (t target) String() string {
 	scheme := "redis"
 	if t.tls != nil {

@@ -18,32 +18,28 @@ import (
 const (
 	workspacePrefix = "lockbench-servers-"
 	lockFile        = "owner.lock"
-	// workspaceGrace is the age below which a directory is never taken for a leftover: between its making and its locking it
-	// looks like one.
+	// workspaceGrace is the least age of a leftover directory: a new one is not locked yet.
 	workspaceGrace = time.Minute
 )
 
 //go:embed reaper.sh
 var reaperScript string
 
-// workspace is what a deployment leaves in the world besides its servers: a temp directory. It sees to it that nothing outlives
-// us, however we end.
+// workspace is the temp directory of a deployment. Nothing outlives lockbench, however it ends:
 //
-//   - Close removes the directory when all goes well.
-//   - The reaper, a shell that waits for the end of its standard input, notices our death at once and removes
-//     processes, containers and the directory.
-//   - Should it be killed as well, the next start sweeps: a directory whose lock nobody holds has no owner. A lock, not a
-//     process id in the name, because ids are used again and mean nothing in another container that shares the
-//     directory.
+//   - Close removes the directory.
+//   - The reaper, a shell that waits for the end of its standard input, removes processes, containers and the directory when lockbench dies.
+//   - If the reaper is killed too, the next start removes directories whose lock is free. Process ids would not do: they are reused, and mean
+//     nothing in another container that shares the directory.
 type workspace struct {
 	dir    string
-	lock   *os.File // held, with flock, for as long as we live
+	lock   *os.File // held with flock until the process ends
 	reaper *exec.Cmd
 	orders io.WriteCloser // the reaper's standard input
 }
 
-// newWorkspace sweeps what dead runs left in base ("" means the system's temp directory) and makes a directory. The reaper gets
-// env besides our own environment.
+// newWorkspace removes leftovers in base ("" means the system's temp directory) and makes a directory. The reaper gets env in addition to
+// lockbench's environment.
 func newWorkspace(base string, env ...string) (*workspace, error) {
 	if base == "" {
 		base = os.TempDir()
@@ -63,7 +59,7 @@ func newWorkspace(base string, env ...string) (*workspace, error) {
 	return e, nil
 }
 
-// startReaper starts the reaper, in a session of its own so that what kills us by terminal or group does not reach it.
+// startReaper starts the reaper in its own session, so that signals to the terminal or process group do not reach it.
 func (e *workspace) startReaper(env []string) error {
 	cmd := exec.Command("/bin/sh", "-c", reaperScript, "lockbench-reaper", e.dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -79,17 +75,17 @@ func (e *workspace) startReaper(env []string) error {
 	return nil
 }
 
-// subdir makes a directory inside.
+// subdir makes a subdirectory.
 func (e *workspace) subdir(name string) (string, error) {
 	dir := filepath.Join(e.dir, name)
-	// A container's redis runs under another user id and must get in.
+	// A container's redis has another user id.
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
 	return dir, os.Chmod(dir, 0o777)
 }
 
-// Close stops the reaper and removes the directory. The servers must be gone before.
+// Close stops the reaper and removes the directory. The servers must have ended.
 func (e *workspace) Close() error {
 	err := os.RemoveAll(e.dir)
 	if e.reaper != nil {
@@ -104,7 +100,7 @@ func (e *workspace) Close() error {
 	return err
 }
 
-// holdLock opens and locks a file, or says that somebody else holds it. Children do not inherit it (O_CLOEXEC).
+// holdLock opens and locks a file; an error if another process holds it. Children do not inherit it (O_CLOEXEC).
 func holdLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -116,8 +112,7 @@ func holdLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes the directories of dead owners that were made before the given time. What it cannot remove, it leaves to the
-// next run: a leftover must not keep anybody from working.
+// sweep removes directories without an owner that were made before a time. It ignores errors: the next run tries again.
 func sweep(base string, before time.Time) (removed []string) {
 	entries, err := os.ReadDir(base)
 	if err != nil {
@@ -136,7 +131,7 @@ func sweep(base string, before time.Time) (removed []string) {
 	return removed
 }
 
-// orphaned says whether nobody holds the lock of a directory. A directory that is gone has no owner either.
+// orphaned reports whether a directory has no owner. A missing directory has none.
 func orphaned(dir string) bool {
 	if _, err := os.Stat(dir); err != nil {
 		return errors.Is(err, os.ErrNotExist)

@@ -1,13 +1,11 @@
-// Package workloads is what clients do: compete for a lock, hold it, and read, think and write back in the guarded
-// store while they do.
+// Package workloads defines what clients do: acquire a lock, read, think and write back in the guarded store, and release.
 //
-// A workload talks to the lock and the store through a [Client], which records every call. It knows nothing of faults: it
-// only announces moments, and whoever runs it may stall or kill the client there. It refuses to
-// help the lock: the guarded store is plain keys of the same Redis, written without a look at the lock, except that a
-// fenced lock's store compares fences. It reads no clock of its own: a Client carries one.
+// A workload uses the lock and the store through a [Client], which records every call. It announces moments, at which its runner may stall
+// or kill the client. The guarded store is plain keys of the same Redis, written without checking the lock; only the store of a fenced lock
+// compares fences. The package reads no clock: a Client has one.
 //
-// The flow: a world (real or simulated) fills in an [Access] for each client, [Connect] turns it into a Client with its own
-// connections, and [Workload.Run] drives the Client until its rounds are done or its context ends.
+// A world (real or simulated) fills in an [Access] for each client, [Connect] makes a Client with its own connections, and [Workload.Run]
+// drives the Client until its rounds are done or its context ends.
 package workloads
 
 import (
@@ -20,63 +18,61 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Recorder takes what a client does. *history.ClientRecorder is wrapped to be one.
+// Recorder records what a client does.
 type Recorder interface {
-	// Begin tells that an operation was called; what is known of it counts if the client dies before it returns.
+	// Begin reports that an operation was called, in case the client crashes before it returns.
 	Begin(op history.Operation)
 	// Add records an operation that has returned.
 	Add(op history.Operation)
 }
 
-// Client is one client of a run, with everything it may touch.
+// Client is one client of a run.
 type Client struct {
 	Name    string // c1, c2, …
 	Index   int    // from 0
-	Clients int    // how many there are
+	Clients int    // number of clients
 	Config  Config
 	Leased  bool // the server ends a hold after Config.Lease
-	Fenced  bool // the store is to compare fences
-	// Open makes the client's handle on a key; onRenew is called with every extend that the lock does by itself.
+	Fenced  bool // the store compares fences
+	// Open opens the client's lock on a key; onRenew is called for every extend that the lock does by itself.
 	Open     func(key string, onRenew func(impls.Renewal)) (impls.Lock, error)
 	Store    Store
 	Clock    impls.Clock
 	Timeline func() int64 // nanoseconds on the run's base
 	Record   Recorder
 	Rand     *rand.Rand
-	// At announces a moment. It returns after any stall that was placed there, and impls.ErrCrashed when the client was killed.
+	// At announces a moment. It returns after any stall placed there; impls.ErrCrashed if the client was killed.
 	At func(ctx context.Context, m history.Moment, key string) error
-	// Scope, when set, gives the context of an acquire, so that it can be cancelled from outside.
+	// Scope, if set, returns the context of an acquire, so that it can be cancelled from outside.
 	Scope func(ctx context.Context) (context.Context, context.CancelFunc)
-	// Pace returns the intended start of the client's n-th round (from 0) on the timeline, for open loops; nil means closed loop.
+	// Pace returns the intended start of round n (from 0) on the timeline, for open loops; nil means closed loop.
 	Pace func(n int) int64
-	// Stop is closed when no new round is to begin; what is under way is finished. nil means never.
+	// Stop is closed to end the client after its current round. nil means never.
 	Stop <-chan struct{}
-	// Observe, when set, is given the latency of every operation: intended start, call and return on the timeline. Only a
-	// round's first acquire has an intended start of its own; what comes after it is meant to start when it is called.
+	// Observe, if set, is called with the times of every operation on the timeline. Only a round's first acquire has an intended start that
+	// differs from its call.
 	Observe func(op history.Op, outcome history.Outcome, intended, call, ret int64)
-
-	// Relay, when set, keeps a client that released from asking again before another was granted: what handoff does. It is common to
-	// the clients of one process; nil: everybody asks at once.
+	// Relay is shared by the clients of one process, for the workload handoff; nil means none.
 	Relay *Relay
 
 	handles  map[string]*handle
 	intended int64 // start of the round under way
-	due      bool  // its first acquire has not been called yet
+	due      bool  // its first acquire was not called yet
 }
 
-// Config is what a scenario sets of a workload. Durations are already resolved.
+// Config has a scenario's parameters of a workload. Durations are resolved.
 type Config struct {
 	Ops         int           // rounds per client; 0 means until ctx ends
 	Lease       time.Duration // of the lock
 	Think       time.Duration // inside the critical section, between read and write back
-	Slow        time.Duration // this client's, in place of Think; 0 means Think
+	Slow        time.Duration // replaces Think for this client; 0 means Think
 	Pause       time.Duration // between rounds
 	AcquireWait time.Duration // deadline of a waiting acquire; 0 means Try instead of Acquire
-	Keys        int           // for workloads with many; 0 means 1
+	Keys        int           // for workloads with many keys; 0 means 1
 	Amounts     [2]int64      // transfer: payment and remittance; zero means 100 and 10
 }
 
-// think is how long a round of the client works inside its critical section.
+// think returns how long the client works inside its critical section.
 func (c *Client) think() time.Duration {
 	return cmp.Or(c.Config.Slow, c.Config.Think)
 }

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -17,38 +18,37 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Access is what a world gives to one client: ways to the servers, time, and a place for faults.
+// Access is how one client reaches its world: servers, time, and faults.
 type Access struct {
 	Addrs     []string // one IP literal and port per node of the lock
-	StoreAddr string   // of the server that keeps the guarded store
-	// Dial opens a connection of this client. Everything that the client sends goes through it.
+	StoreAddr string   // server of the guarded store
+	// Dial opens a connection of this client. All of its traffic uses such connections.
 	Dial     func(ctx context.Context, network, addr string) (net.Conn, error)
 	Clock    impls.Clock
 	Timeline func() int64
 	At       func(ctx context.Context, m history.Moment, key string) error
 	Record   Recorder
-	// Seed makes the client's tokens, jitter and choices.
+	// Seed determines the client's tokens, jitter and choices.
 	Seed [32]byte
-	// Timeout bounds the wait for one reply; 0 means three seconds.
+	// Timeout bounds the wait for a reply; 0 means three seconds.
 	Timeout time.Duration
-	// Buffer is the size in bytes of the buffers of each connection; 0 means the Redis client's own, 32 KiB each way. A world
-	// that makes thousands of clients a second spends its time on clearing them.
+	// Buffer is the size in bytes of each connection's buffers; 0 means the Redis client's default of 32 KiB each way, which is slow for a
+	// world that makes thousands of clients per second.
 	Buffer int
-	// Pool is how many connections to one node the client may have; 0 means four.
+	// Pool bounds the client's connections to one node; 0 means 64.
 	Pool int
 }
 
-// Setup is what the clients of a run have in common, and the client's place among them.
+// Setup has what the clients of a run share, and the client's index.
 type Setup struct {
-	Variant   impls.Variant
-	Config    Config
-	Index     int
-	Clients   int
-	Owner     string        // "" means the client's name
-	Prefix    string        // of every key that the run touches
-	Poll      time.Duration // between tries of waiters that poll
-	Permits   int
-	NodeLimit time.Duration // per-node time-out of quorum locks; 0 means their default
+	Variant impls.Variant
+	Config  Config
+	Index   int
+	Clients int
+	Owner   string        // "" means the client's name
+	Prefix  string        // of every key of the run
+	Poll    time.Duration // interval of waiters that poll
+	Permits int
 }
 
 // Connect makes a client with connections of its own. The returned close ends its locks and its connections.
@@ -85,12 +85,8 @@ func ClientIndex(name string) int {
 }
 
 func environment(a Access, s Setup, source io.Reader) impls.Env {
-	owner := s.Owner
-	if owner == "" {
-		owner = ClientName(s.Index)
-	}
 	return impls.Env{
-		Owner: owner, Lease: s.Config.Lease, Poll: s.Poll, Permits: s.Permits, NodeTimeout: s.NodeLimit,
+		Owner: cmp.Or(s.Owner, ClientName(s.Index)), Lease: s.Config.Lease, Poll: s.Poll, Permits: s.Permits,
 		Addrs: a.Addrs, Dial: a.Dial, Clock: a.Clock, Rand: source,
 	}
 }
@@ -103,7 +99,7 @@ func shift(seed [32]byte) [32]byte {
 
 func connectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() error) {
 	if t == impls.Cluster {
-		c := redis.NewClusterClient(clusterOptions(a))
+		c := redis.NewClusterClient(options(a, a.Addrs...).Cluster())
 		return []redis.UniversalClient{c}, c.Close
 	}
 	nodes := make([]redis.UniversalClient, len(a.Addrs))
@@ -125,47 +121,27 @@ const poolSize = 64
 
 const defaultTimeout = 3 * time.Second
 
-// ClientOptions switch everything off that the Redis client would do behind the lock's back: a retry turns a lost reply into
-// "busy", and a notification handshake sends commands that nobody asked for.
-func ClientOptions(a Access, addr string) *redis.Options {
-	return &redis.Options{
-		Addr: addr, Dialer: a.Dial, MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
-		DialTimeout: a.timeout(), ReadTimeout: a.timeout(), WriteTimeout: a.timeout(), PoolTimeout: a.timeout(),
-		PoolSize: a.pool(), DisableIdentity: true, ReadBufferSize: a.Buffer, WriteBufferSize: a.Buffer,
+// ClientOptions returns options that switch off everything that the Redis client does by itself: a retry turns a lost reply into "busy",
+// and a notification handshake sends commands.
+func ClientOptions(a Access, addr string) *redis.Options { return options(a, addr).Simple() }
+
+// options are the options of a client of one node or of a cluster. The cluster client retries a broken connection as often as it follows a
+// redirection, so it may do neither: the slots never move here, and the client fetches their map before its first request.
+func options(a Access, addrs ...string) *redis.UniversalOptions {
+	timeout := cmp.Or(a.Timeout, defaultTimeout)
+	return &redis.UniversalOptions{
+		Addrs: addrs, Dialer: a.Dial, MaxRetries: -1, MaxRedirects: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
+		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, PoolTimeout: timeout,
+		PoolSize: cmp.Or(a.Pool, poolSize), DisableIdentity: true, ReadBufferSize: a.Buffer, WriteBufferSize: a.Buffer,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
 
-// clusterOptions are the same for a cluster. Its client repeats a request after a broken connection as often as it follows a
-// redirection, so that neither is allowed: the slots never move here, and the client asks for their map before its first request.
-func clusterOptions(a Access) *redis.ClusterOptions {
-	return &redis.ClusterOptions{
-		Addrs: a.Addrs, Dialer: a.Dial, MaxRetries: -1, MaxRedirects: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
-		DialTimeout: a.timeout(), ReadTimeout: a.timeout(), WriteTimeout: a.timeout(), PoolTimeout: a.timeout(),
-		PoolSize: a.pool(), DisableIdentity: true, ReadBufferSize: a.Buffer, WriteBufferSize: a.Buffer,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	}
-}
-
-func (a Access) pool() int {
-	if a.Pool > 0 {
-		return a.Pool
-	}
-	return poolSize
-}
-
-func (a Access) timeout() time.Duration {
-	if a.Timeout > 0 {
-		return a.Timeout
-	}
-	return defaultTimeout
-}
-
-// OpenStore opens the guarded store of a run for somebody who is not one of its clients. The returned close ends the connection.
+// OpenStore opens the guarded store of a run outside its clients, and returns a function that closes the connection.
 func OpenStore(a Access, prefix string) (Store, func() error) {
 	c := redis.NewClient(ClientOptions(a, a.StoreAddr))
 	return RedisStore{Client: c, Prefix: StorePrefix(prefix)}, c.Close
 }
 
-// StorePrefix is what every key of the guarded store begins with, under a run's prefix.
+// StorePrefix returns the prefix of the guarded store's keys, under a run's prefix.
 func StorePrefix(prefix string) string { return prefix + "store:" }

@@ -1,29 +1,81 @@
 package workloads
 
-import "context"
+import (
+	"context"
+	"fmt"
 
-// counter: read a number, think, write it back plus one. Without mutual exclusion increments are lost.
-type counter struct{ oneNumber }
-
-// oneNumber is a workload whose guarded store is a single number that starts at 0 and needs no preparing.
-type oneNumber struct{}
+	"github.com/lockbench/lockbench/history"
+)
 
 const counterKey = "job"
 
-func (oneNumber) Prepare(context.Context, Store, Config) error { return nil }
-func (oneNumber) Guarded(Config) map[string]int64              { return map[string]int64{counterKey: 0} }
-
-// increment is the update that counts.
-func increment(read int64) (int64, bool) { return read + 1, true }
-
-func (counter) Name() string { return "counter" }
-func (counter) About() string {
-	return "read a number, think, write it back plus one; two at a time lose an increment"
+// counter: read a number, think, write it back plus one. Without mutual exclusion increments are lost.
+var counter = workload{
+	name:    "counter",
+	about:   "read a number, think, write it back plus one; two at a time lose an increment",
+	guarded: oneCounter,
+	round: func(ctx context.Context, c *Client, n int) error {
+		return c.guardedRound(ctx, guarded{key: counterKey, think: c.think(), update: increment})
+	},
 }
 
-func (counter) Run(ctx context.Context, c *Client) error {
-	return c.rounds(ctx, func(ctx context.Context, n int) error {
-		return c.guardedRound(ctx, guarded{key: counterKey, think: c.think(),
-			update: increment})
-	})
+func oneCounter(Config) map[string]int64 { return map[string]int64{counterKey: 0} }
+
+func increment(read int64) (int64, bool) { return read + 1, true }
+
+// readMostly: a lock without a shared mode holds exclusively for reading, too.
+var readMostly = workload{
+	name:    "read-mostly",
+	about:   "three rounds in four read under a shared hold, one writes under an exclusive one",
+	guarded: oneCounter,
+	round:   func(ctx context.Context, c *Client, n int) error { return c.guardedRound(ctx, c.readOrWrite(n)) },
+}
+
+// longReads: a reader that crashed must not keep its hold because other readers extend theirs.
+var longReads = workload{
+	name:    "long-reads",
+	about:   "three rounds in four read for two leases under a shared hold that is extended by hand, one writes",
+	guarded: oneCounter,
+	round: func(ctx context.Context, c *Client, n int) error {
+		g := c.readOrWrite(n)
+		if g.mode == history.Shared {
+			g.while = (*handle).keepExtending
+		}
+		return c.guardedRound(ctx, g)
+	},
+}
+
+// writeEvery is how many rounds there are for one that writes; the clients write in different rounds.
+const writeEvery = 4
+
+// readOrWrite returns what the client does in round n.
+func (c *Client) readOrWrite(n int) guarded {
+	if (n+c.Index)%writeEvery == 0 {
+		return guarded{key: counterKey, think: c.think(), update: increment}
+	}
+	return guarded{key: counterKey, mode: history.Shared, think: c.think(), update: func(read int64) (int64, bool) { return read, false }}
+}
+
+const winners = 10
+
+// lottery is the example of article 003. Each round is a new draw with its own key.
+var lottery = workload{
+	name:  "lottery",
+	about: "every instance starts the same draw; it must run once and pick exactly ten winners",
+	guarded: func(cfg Config) map[string]int64 {
+		return zeros("draw-%d", cfg.Ops)
+	},
+	round: func(ctx context.Context, c *Client, n int) error {
+		return c.guardedRound(ctx, guarded{key: fmt.Sprintf("draw-%d", n), think: c.think(),
+			update: func(drawn int64) (int64, bool) { return drawn + winners, drawn == 0 }})
+	},
+}
+
+// zeros returns n keys, at least one, of a format, each with the value 0.
+func zeros(format string, n int) map[string]int64 {
+	keys := map[string]int64{}
+	for i := range max(n, 1) {
+		keys[fmt.Sprintf(format, i)] = 0
+	}
+	return keys
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// handle is the client's lock on one key together with the record of what it does.
+// handle is the client's lock on one key. It records what it does.
 type handle struct {
 	client *Client
 	key    string
 	lock   impls.Lock
-	grants []impls.Grant // innermost last; more than one only on re-entry
+	grants []impls.Grant // innermost last; more than one only after re-entry
 	modes  []history.Mode
 	watch  *lossWatch
 }
 
-// handle returns the client's handle on a key, opened at first use.
+// handle returns the client's handle on a key. It opens it on first use.
 func (c *Client) handle(key string) (*handle, error) {
 	if h, ok := c.handles[key]; ok {
 		return h, nil
@@ -50,8 +50,8 @@ func (c *Client) Close() error {
 	return errors.Join(errs...)
 }
 
-// acquire asks for the lock, waiting as the configuration says, and records what came of it. ok tells a grant. The error is
-// nil for every outcome that a client survives: only a crash, or an outcome the lock may not have, ends a round.
+// acquire acquires the lock, waits as configured, and reports whether it was granted. The error is nil unless it ends the client: a crash,
+// or an operation that the lock does not support.
 func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err error) {
 	c := h.client
 	if err := c.At(ctx, history.Calling, h.key); err != nil {
@@ -67,7 +67,7 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 	}
 	op.Token, op.Fence, op.ValidUntil = g.Token, g.Fence, c.validUntil(g)
 	if asked := c.instant(g.Asked); asked != 0 {
-		op.Asked = min(max(asked, op.Call), op.Return) // the client's clock may drift a little between two readings
+		op.Asked = min(max(asked, op.Call), op.Return) // the client's clock may drift between two readings
 	}
 	h.finish(op, nil)
 	h.grants, h.modes = append(h.grants, g), append(h.modes, mode)
@@ -75,12 +75,9 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 	return true, c.At(ctx, history.Granted, h.key)
 }
 
-// refused announces that an acquire ended without a grant, and passes on what ends the client.
+// refused announces that an acquire ended without a grant. It returns err if that ends the client.
 func (c *Client) refused(ctx context.Context, key string, err error) error {
-	if errors.Is(err, impls.ErrCrashed) {
-		return err
-	}
-	if errors.Is(err, impls.ErrUnsupported) {
+	if errors.Is(err, impls.ErrCrashed) || errors.Is(err, impls.ErrUnsupported) {
 		return err
 	}
 	return c.At(ctx, history.Refused, key)
@@ -101,7 +98,7 @@ func (h *handle) ask(ctx context.Context, mode history.Mode) (impls.Grant, error
 	return h.lock.Acquire(waiting, mode)
 }
 
-// release ends the innermost hold and records it.
+// release releases the innermost hold and records it.
 func (h *handle) release(ctx context.Context) error {
 	c := h.client
 	if err := c.At(ctx, history.BeforeRelease, h.key); err != nil {
@@ -119,7 +116,7 @@ func (h *handle) release(ctx context.Context) error {
 	return c.At(ctx, history.Released, h.key)
 }
 
-// extend restarts the lease and records it.
+// extend extends the lease and records it.
 func (h *handle) extend(ctx context.Context) error {
 	c := h.client
 	g := h.grants[len(h.grants)-1]
@@ -169,7 +166,7 @@ func (h *handle) pop() held {
 	return g
 }
 
-// lost reports whether the lock has told the client that the hold is gone.
+// lost reports whether the lock has notified the client of a lost hold.
 func (h *handle) lost() bool {
 	if len(h.grants) == 0 || h.grants[0].Lost == nil {
 		return false
@@ -182,7 +179,7 @@ func (h *handle) lost() bool {
 	}
 }
 
-// fence is the fence of the innermost hold, when the store is to compare fences.
+// fence returns the fence of the innermost hold; 0 if the store does not compare fences.
 func (h *handle) fence() uint64 {
 	if !h.client.Fenced || len(h.grants) == 0 {
 		return 0
@@ -190,7 +187,7 @@ func (h *handle) fence() uint64 {
 	return h.grants[len(h.grants)-1].Fence
 }
 
-// lossWatch is the goroutine that records the loss notice of one hold; stop ends it and waits.
+// lossWatch is the goroutine that records the notice of a lost hold.
 type lossWatch struct {
 	stop chan struct{}
 	done sync.WaitGroup
@@ -222,11 +219,11 @@ func (h *handle) unwatch() {
 	h.watch = nil
 }
 
-// UntilTold is the valid-until of a lock that promises to tell when the hold is gone, and no instant.
+// UntilTold is the valid-until of a lock that notifies of a loss instead of giving a time.
 const UntilTold = math.MaxInt64
 
-// validUntil is what the client may believe of a grant: what the lock says, or else a lease from the try that was granted. 0 leaves it to
-// the call and the lease of the history, or to a lock without a lease.
+// validUntil returns until when the client believes in a grant: what the lock says, or else a lease from the start of the granted attempt.
+// 0 means that call + lease of the history applies, or that the lock has no lease.
 func (c *Client) validUntil(g impls.Grant) int64 {
 	if g.ValidUntil.IsZero() && c.Leased && !g.Asked.IsZero() {
 		return c.instant(g.Asked.Add(c.Config.Lease))
@@ -234,7 +231,7 @@ func (c *Client) validUntil(g impls.Grant) int64 {
 	return c.instant(g.ValidUntil)
 }
 
-// instant turns an instant of the client's own clock into one of the run's timeline; 0 for none.
+// instant converts a time of the client's clock to the run's timeline; 0 for the zero time.
 func (c *Client) instant(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

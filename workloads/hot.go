@@ -6,31 +6,20 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// bare workloads acquire and release with nothing stored: one key, or one of several drawn evenly.
-type bare struct {
-	name, about string
-	relay       bool // who released asks again only when another was granted
-}
-
 var (
-	hot     = bare{"hot", "acquire and release, with nothing stored: the lock's own cost", false}
-	handoff = bare{"handoff", "as hot, but who released asks again only when another was granted: how long the lock takes from one client to the next", true}
+	hot = workload{
+		name:  "hot",
+		about: "acquire and release, with nothing stored: the lock's own cost",
+		round: func(ctx context.Context, c *Client, n int) error { return c.bareRound(ctx, n, nil) },
+	}
+	handoff = workload{
+		name:  "handoff",
+		about: "as hot, but a client that released acquires again only after another was granted: the time of a hand-over",
+		round: func(ctx context.Context, c *Client, n int) error { return c.bareRound(ctx, n, c.Relay) },
+	}
 )
 
-func (b bare) Name() string                               { return b.name }
-func (b bare) About() string                              { return b.about }
-func (bare) Prepare(context.Context, Store, Config) error { return nil }
-func (bare) Guarded(Config) map[string]int64              { return nil }
-
-func (b bare) Run(ctx context.Context, c *Client) error {
-	relay := c.Relay
-	if !b.relay {
-		relay = nil
-	}
-	return c.rounds(ctx, func(ctx context.Context, n int) error { return c.bareRound(ctx, n, relay) })
-}
-
-// bareRound holds the lock for the think time without a look at the store.
+// bareRound holds the lock for the think time, without using the store.
 func (c *Client) bareRound(ctx context.Context, n int, relay *Relay) error {
 	h, err := c.handle(c.anyKey())
 	if err != nil {
@@ -51,7 +40,7 @@ func (c *Client) bareRound(ctx context.Context, n int, relay *Relay) error {
 	return nil
 }
 
-// anyKey draws one of the run's keys, all alike.
+// anyKey returns one of the run's keys, uniformly.
 func (c *Client) anyKey() string {
 	if c.Config.Keys < 2 {
 		return counterKey

@@ -7,29 +7,22 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// longHold: work that takes two leases, by a client that extends its lease by hand every third of it and stops working when it is
-// refused. A lock that cannot extend is held for the think time only.
-type longHold struct{ oneNumber }
+// longHold stops working if an extend is refused. A lock that cannot extend is held for one pause between extends.
+var longHold = workload{
+	name:    "long-hold",
+	about:   "work of two leases under a lease that is extended by hand every third of it",
+	guarded: oneCounter,
+	round: func(ctx context.Context, c *Client, n int) error {
+		return c.guardedRound(ctx, guarded{key: counterKey, think: c.think(), while: (*handle).keepExtending, update: increment})
+	},
+}
 
-// extendsPerLease is how often the holder extends in a lease; holdLeases how many leases the work takes.
 const (
-	extendsPerLease = 3
-	holdLeases      = 2
+	extendsPerLease = 3 // how often the holder extends in a lease
+	holdLeases      = 2 // how many leases the work takes
 )
 
-func (longHold) Name() string { return "long-hold" }
-func (longHold) About() string {
-	return "work of two leases under a lease that is extended by hand every third of it"
-}
-
-func (longHold) Run(ctx context.Context, c *Client) error {
-	return c.rounds(ctx, func(ctx context.Context, n int) error {
-		return c.guardedRound(ctx, guarded{key: counterKey, think: c.think(), while: (*handle).keepExtending,
-			update: increment})
-	})
-}
-
-// keepExtending works on, extending in time. It reports whether the client still holds as far as it knows.
+// keepExtending works and extends in time. It reports whether the client still holds as far as it knows.
 func (h *handle) keepExtending(ctx context.Context) (bool, error) {
 	c := h.client
 	pause := c.Config.Lease / extendsPerLease

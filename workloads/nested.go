@@ -6,20 +6,16 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// nested: acquire, and acquire again while holding; update the store in the inner section and again in the outer one after the
-// inner release. A lock that gives the outer hold away with the inner release loses the second update.
-type nested struct{ oneNumber }
-
-func (nested) Name() string { return "nested" }
-func (nested) About() string {
-	return "acquire again while holding; the outer hold must outlive the inner release"
+// nested: update the store in the inner section, and again in the outer one after the inner release. A lock that loses the outer hold with
+// the inner release loses the second update.
+var nested = workload{
+	name:    "nested",
+	about:   "acquire again while holding; the outer hold must outlive the inner release",
+	guarded: oneCounter,
+	round:   func(ctx context.Context, c *Client, _ int) error { return c.nestedRound(ctx) },
 }
 
-func (nested) Run(ctx context.Context, c *Client) error {
-	return c.rounds(ctx, func(ctx context.Context, n int) error { return c.nestedRound(ctx, n) })
-}
-
-func (c *Client) nestedRound(ctx context.Context, n int) error {
+func (c *Client) nestedRound(ctx context.Context) error {
 	h, err := c.handle(counterKey)
 	if err != nil {
 		return err

@@ -2,8 +2,8 @@ package workloads
 
 import "time"
 
-// ConstantPace returns the intended starts of an open loop, in nanoseconds from the run's base: the clients take turns at the rate of
-// the run, which is rounds per second of all of them together. It is nil for a closed loop, of rate 0.
+// ConstantPace returns a client's intended starts in an open loop, in nanoseconds from the run's base: the clients take turns at rate rounds
+// per second in total. It returns nil for rate 0, a closed loop.
 func ConstantPace(rate float64, clients, index int) func(n int) int64 {
 	if rate == 0 {
 		return nil

@@ -2,14 +2,14 @@ package workloads
 
 import "context"
 
-// Relay makes every release a hand-over to a client that was waiting: a client that has released asks again only when another was
-// granted. Without it a lock that is polled for is mostly granted to its last holder, and looks quick by starving the others.
+// Relay makes every release a hand-over to a waiting client: a client that released acquires again only after another was granted. Without it
+// a lock whose waiters poll mostly goes back to its last holder, and looks fast because it starves the others.
 type Relay struct {
-	passed chan struct{} // one for each grant that followed a release; has room for all clients
-	first  chan struct{} // holds one until the first grant, which follows no release
+	passed chan struct{} // one for each grant that followed a release; buffers all clients
+	first  chan struct{} // has one until the first grant, which follows no release
 }
 
-// NewRelay makes the relay of so many clients. It is nil for one, who has nobody to hand over to.
+// NewRelay returns the relay of clients clients; nil for one.
 func NewRelay(clients int) *Relay {
 	if clients < 2 {
 		return nil
@@ -19,7 +19,7 @@ func NewRelay(clients int) *Relay {
 	return r
 }
 
-// granted notes a grant.
+// granted reports a grant.
 func (r *Relay) granted() {
 	if r == nil {
 		return
@@ -31,7 +31,7 @@ func (r *Relay) granted() {
 	}
 	select {
 	case r.passed <- struct{}{}:
-	default: // those who released have left
+	default: // the clients that released have left
 	}
 }
 

@@ -9,25 +9,58 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Workload is what the clients of a run do. Its methods keep no state: one value serves all clients.
+// Workload is what the clients of a run do. It has no state: all clients share one value.
 type Workload interface {
-	// Name is how scenarios call it; About is one sentence.
+	// Name is its name in scenarios; About describes it in one sentence.
 	Name() string
 	About() string
 	// Prepare fills the guarded store before the first client starts.
 	Prepare(ctx context.Context, s Store, cfg Config) error
-	// Run drives one client until its rounds are done, c.Stop is closed or ctx ends. A crashed client's is impls.ErrCrashed.
+	// Run drives one client until its rounds are done, c.Stop is closed or ctx ends. It returns impls.ErrCrashed if the client crashed.
 	Run(ctx context.Context, c *Client) error
-	// Guarded lists the store keys that the workload writes with their value at the start, for the audit at the end.
+	// Guarded returns the store keys that the workload writes, with their initial values, for the audit at the end.
 	Guarded(cfg Config) map[string]int64
 }
 
-// All lists the workloads in the order of the documentation.
+// All returns the workloads in the order of the documentation.
 func All() []Workload {
-	return []Workload{counter{}, transfer{}, lottery{}, hot, spread{}, readMostly{}, nested{}, handoff, longHold{}, longReads{}}
+	return []Workload{counter, transfer, lottery, hot, spread, readMostly, nested, handoff, longHold, longReads}
 }
 
-// Find looks a workload up by name.
+// workload is a Workload in parts.
+type workload struct {
+	name, about string
+	prepare     func(ctx context.Context, s Store) error               // nil: the store needs none
+	guarded     func(cfg Config) map[string]int64                      // nil: it writes nothing
+	round       func(ctx context.Context, c *Client, n int) error      // round n, from 0
+	rounds      func(c *Client) func(ctx context.Context, n int) error // replaces round for a workload with state
+}
+
+func (w workload) Name() string  { return w.name }
+func (w workload) About() string { return w.about }
+
+func (w workload) Prepare(ctx context.Context, s Store, _ Config) error {
+	if w.prepare == nil {
+		return nil
+	}
+	return w.prepare(ctx, s)
+}
+
+func (w workload) Guarded(cfg Config) map[string]int64 {
+	if w.guarded == nil {
+		return nil
+	}
+	return w.guarded(cfg)
+}
+
+func (w workload) Run(ctx context.Context, c *Client) error {
+	if w.rounds != nil {
+		return c.rounds(ctx, w.rounds(c))
+	}
+	return c.rounds(ctx, func(ctx context.Context, n int) error { return w.round(ctx, c, n) })
+}
+
+// Find returns a workload by name.
 func Find(name string) (Workload, bool) {
 	for _, w := range All() {
 		if w.Name() == name {
@@ -37,7 +70,7 @@ func Find(name string) (Workload, bool) {
 	return nil, false
 }
 
-// rounds runs a client's rounds one after the other, each from its intended start, with a pause between.
+// rounds runs a client's rounds, each at its intended start, with a pause between them.
 func (c *Client) rounds(ctx context.Context, round func(ctx context.Context, n int) error) error {
 	for n := 0; c.Config.Ops == 0 || n < c.Config.Ops; n++ {
 		if err := c.awaitTurn(ctx, n); err != nil {
@@ -56,7 +89,7 @@ func (c *Client) rounds(ctx context.Context, round func(ctx context.Context, n i
 	return nil
 }
 
-// ended passes on what went wrong; the end of the context is not wrong.
+// ended returns err, or nil if err is the end of the context.
 func ended(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return nil
@@ -73,8 +106,7 @@ func (c *Client) stopped(ctx context.Context) bool {
 	}
 }
 
-// awaitTurn sleeps until the intended start of round n. A client that is late starts at once; its latencies count from the
-// intended start all the same.
+// awaitTurn sleeps until the intended start of round n. A late client starts at once; its latencies still count from the intended start.
 func (c *Client) awaitTurn(ctx context.Context, n int) error {
 	c.due = true
 	if c.Pace == nil {
@@ -85,8 +117,8 @@ func (c *Client) awaitTurn(ctx context.Context, n int) error {
 	return c.Clock.Sleep(ctx, time.Duration(c.intended-c.Timeline()))
 }
 
-// intendedStart is when an operation was meant to start. Renewals come from other goroutines than the client's, and have no part in
-// its rounds.
+// intendedStart returns when an operation was intended to start. Only the first acquire of a round differs from its call; renewals, from other
+// goroutines, must not touch the round's state.
 func (c *Client) intendedStart(op history.Operation) int64 {
 	if op.Op != history.Acquire || !c.due {
 		return op.Call
@@ -95,13 +127,13 @@ func (c *Client) intendedStart(op history.Operation) int64 {
 	return c.intended
 }
 
-// guarded is one round of a client that updates a stored value under the lock: acquire, read, think, write back, release.
+// guarded is a round that updates a stored value under the lock: acquire, read, think, write back, release.
 type guarded struct {
 	key    string
 	mode   history.Mode
 	think  time.Duration
 	update func(read int64) (wrote int64, write bool)
-	// while, when set, is what the client does in place of thinking. It reports whether the client still holds as far as it knows.
+	// while, if set, replaces thinking. It reports whether the client still holds as far as it knows.
 	while func(h *handle, ctx context.Context) (holds bool, err error)
 }
 
@@ -120,13 +152,12 @@ func (c *Client) guardedRound(ctx context.Context, g guarded) error {
 	return h.release(ctx)
 }
 
-// section is the critical section of a guarded round. A client that learns meanwhile that its hold is gone leaves
-// without writing.
+// section is the critical section of a guarded round. A client that learns that its hold is lost leaves without writing.
 func (h *handle) section(ctx context.Context, g guarded) error {
 	return h.using(g.mode, func() error { return h.work(ctx, g) })
 }
 
-// using records the time spent inside the critical section, to its end or to the client's death.
+// using records the time inside the critical section, up to its end or the client's crash.
 func (h *handle) using(mode history.Mode, work func() error) error {
 	c := h.client
 	use := history.Operation{Op: history.Use, Key: h.key, Mode: mode, Token: h.grants[len(h.grants)-1].Token, Call: c.Timeline()}
@@ -175,7 +206,7 @@ func (h *handle) write(ctx context.Context, read, wrote int64) error {
 	return survivable(err)
 }
 
-// survivable keeps what ends a client, a crash, and drops what its user would log and go on from.
+// survivable returns err if it is a crash, and nil for errors that an application would log.
 func survivable(err error) error {
 	if errors.Is(err, impls.ErrCrashed) {
 		return err

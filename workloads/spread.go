@@ -5,39 +5,28 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sort"
 )
 
-// spread: counters under many keys, chosen by a zipf distribution with exponent 0.99, as YCSB does.
-type spread struct{}
+const zipfExponent = 0.99 // as in YCSB
 
-const zipfExponent = 0.99
-
-func (spread) Name() string { return "spread" }
-func (spread) About() string {
-	return "counters under many keys, chosen by a zipf distribution with exponent 0.99"
-}
-func (spread) Prepare(context.Context, Store, Config) error { return nil }
-
-func (spread) Guarded(cfg Config) map[string]int64 {
-	keys := map[string]int64{}
-	for k := range max(cfg.Keys, 1) {
-		keys[spreadKey(k)] = 0
-	}
-	return keys
+var spread = workload{
+	name:    "spread",
+	about:   "counters under many keys, chosen by a zipf distribution with exponent 0.99",
+	guarded: func(cfg Config) map[string]int64 { return zeros(spreadFormat, cfg.Keys) },
+	rounds: func(c *Client) func(ctx context.Context, n int) error {
+		z := newZipf(max(c.Config.Keys, 1), zipfExponent)
+		return func(ctx context.Context, n int) error {
+			return c.guardedRound(ctx, guarded{key: spreadKey(z.draw(c.Rand)), think: c.think(), update: increment})
+		}
+	},
 }
 
-func (spread) Run(ctx context.Context, c *Client) error {
-	z := newZipf(max(c.Config.Keys, 1), zipfExponent)
-	return c.rounds(ctx, func(ctx context.Context, n int) error {
-		return c.guardedRound(ctx, guarded{key: spreadKey(z.draw(c.Rand)), think: c.think(),
-			update: increment})
-	})
-}
+const spreadFormat = "key-%d"
 
-func spreadKey(k int) string { return fmt.Sprintf("key-%d", k) }
+func spreadKey(k int) string { return fmt.Sprintf(spreadFormat, k) }
 
-// zipf draws ranks 0..n-1 with probability proportional to 1/(rank+1)^s, by the inverse of the cumulative
-// distribution. math/rand/v2's Zipf needs s > 1; the usual benchmark exponent is below.
+// zipf draws ranks 0..n-1 with probability proportional to 1/(rank+1)^s. math/rand/v2's Zipf requires s > 1.
 type zipf struct{ cumulative []float64 }
 
 func newZipf(n int, s float64) zipf {
@@ -52,14 +41,6 @@ func newZipf(n int, s float64) zipf {
 
 func (z zipf) draw(r *rand.Rand) int {
 	u := r.Float64() * z.cumulative[len(z.cumulative)-1]
-	lo, hi := 0, len(z.cumulative)-1
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if z.cumulative[mid] > u {
-			hi = mid
-		} else {
-			lo = mid + 1
-		}
-	}
-	return lo
+	last := len(z.cumulative) - 1
+	return sort.Search(last, func(i int) bool { return z.cumulative[i] > u })
 }

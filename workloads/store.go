@@ -11,14 +11,14 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// ErrStale: the store has accepted a write with a higher fence and refuses this one.
+// ErrStale is returned for a write with a lower fence than one that the store has seen.
 var ErrStale = errors.New("stale fence")
 
-// Store is the guarded store: what the lock is there to protect.
+// Store is the guarded store, which the lock protects.
 type Store interface {
-	// Read returns the value now stored under a key; 0 when there is none. With fence > 0 the store refuses older fences from now on.
+	// Read returns the value under a key; 0 if there is none. With fence > 0 the store refuses lower fences from now on.
 	Read(ctx context.Context, key string, fence uint64) (int64, error)
-	// Write stores a value. With fence > 0 the store refuses (ErrStale) once it has seen a higher fence.
+	// Write stores a value. With fence > 0 it returns ErrStale if the store has seen a higher fence.
 	Write(ctx context.Context, key string, value int64, fence uint64) error
 }
 
@@ -28,28 +28,28 @@ var fencedWriteSource string
 //go:embed fenced_read.lua
 var fencedReadSource string
 
-// The scripts by which the store compares fences, each in one step with the read or the write.
+// The scripts compare the fence and read or write atomically.
 var (
 	fencedWrite = impls.NewScript("fenced_write.lua", fencedWriteSource)
 	fencedRead  = impls.NewScript("fenced_read.lua", fencedReadSource)
 )
 
-// Scripts are the scripts of this package, for recorders that name them.
+// Scripts returns the scripts of this package, for recorders that name them.
 func Scripts() []*impls.Script { return []*impls.Script{fencedRead, fencedWrite} }
 
-// RedisStore keeps the guarded values as plain keys of a Redis, under a prefix.
+// RedisStore keeps the guarded values as plain keys under a prefix.
 type RedisStore struct {
 	Client redis.UniversalClient
 	Prefix string
-	Loose  bool // a planted bug: a write compares its fence in a step of its own
+	Loose  bool // planted bug: Write does not compare and write atomically
 }
 
-// loose reports whether the store of a variant is to have the bug.
+// loose reports whether the store of a variant has the bug.
 func loose(v impls.Variant) bool { return v.Planted != nil && v.Planted.LooseStore }
 
 var _ Store = RedisStore{}
 
-// Read is GET, or, for a fenced lock, a script that notes the fence as well.
+// Read runs GET, or for a fenced lock a script that also records the fence.
 func (s RedisStore) Read(ctx context.Context, key string, fence uint64) (int64, error) {
 	v, err := s.value(ctx, key, fence)
 	if errors.Is(err, redis.Nil) {
@@ -65,7 +65,7 @@ func (s RedisStore) value(ctx context.Context, key string, fence uint64) (int64,
 	return fencedRead.Run(ctx, s.Client, []string{s.name(key), s.name(key) + ":fence"}, fence).Int64()
 }
 
-// Write is SET, or, for a fenced lock, a script that compares the fence first.
+// Write runs SET, or for a fenced lock a script that compares the fence first.
 func (s RedisStore) Write(ctx context.Context, key string, value int64, fence uint64) error {
 	if fence == 0 {
 		return impls.Classify("write store "+key, s.Client.Set(ctx, s.name(key), value, 0).Err())
@@ -83,7 +83,7 @@ func (s RedisStore) Write(ctx context.Context, key string, value int64, fence ui
 	return nil
 }
 
-// writeLoosely compares the fence, and then writes whatever has happened since.
+// writeLoosely compares the fence and writes in two commands.
 func (s RedisStore) writeLoosely(ctx context.Context, key string, value int64, fence uint64) error {
 	seen, err := s.Client.Get(ctx, s.name(key)+":fence").Uint64()
 	switch {
@@ -96,5 +96,5 @@ func (s RedisStore) writeLoosely(ctx context.Context, key string, value int64, f
 	return impls.Classify("write store "+key, s.Client.MSet(ctx, s.name(key), value, s.name(key)+":fence", fence).Err())
 }
 
-// name puts the value and its fence into one hash slot.
+// name returns the key of a value, with a hash tag: its fence has the same slot.
 func (s RedisStore) name(key string) string { return s.Prefix + "{" + key + "}" }

@@ -2,10 +2,6 @@ package workloads
 
 import "context"
 
-// transfer is the story of article 000: on one balance, the first client makes payments, which are slow, and the others
-// remit, quickly. A payment that outlives the lease overwrites the remittances made meanwhile.
-type transfer struct{}
-
 const (
 	balanceKey        = "balance"
 	defaultPayment    = 100
@@ -13,29 +9,24 @@ const (
 	defaultBalance    = 1000
 )
 
-func (transfer) Name() string { return "transfer" }
-func (transfer) About() string {
-	return "slow payments and quick remittances on one balance; overlap loses money"
-}
-
-func (transfer) Prepare(ctx context.Context, s Store, cfg Config) error {
-	return s.Write(ctx, balanceKey, int64(defaultBalance), 0)
-}
-
-func (transfer) Guarded(cfg Config) map[string]int64 {
-	return map[string]int64{balanceKey: int64(defaultBalance)}
-}
-
-func (transfer) Run(ctx context.Context, c *Client) error {
-	payment, remittance := c.Config.amounts()
-	delta := remittance
-	if c.Index == 0 {
-		delta = -payment
-	}
-	return c.rounds(ctx, func(ctx context.Context, n int) error {
+// transfer is the example of article 000. The first client makes payments, which are slow; the others remit, quickly. A payment that
+// outlives the lease overwrites the remittances made meanwhile.
+var transfer = workload{
+	name:  "transfer",
+	about: "slow payments and quick remittances on one balance; overlap loses money",
+	prepare: func(ctx context.Context, s Store) error {
+		return s.Write(ctx, balanceKey, defaultBalance, 0)
+	},
+	guarded: func(Config) map[string]int64 { return map[string]int64{balanceKey: defaultBalance} },
+	round: func(ctx context.Context, c *Client, n int) error {
+		payment, remittance := c.Config.amounts()
+		delta := remittance
+		if c.Index == 0 {
+			delta = -payment
+		}
 		return c.guardedRound(ctx, guarded{key: balanceKey, think: c.think(),
 			update: func(read int64) (int64, bool) { return read + delta, true }})
-	})
+	},
 }
 
 func (cfg Config) amounts() (payment, remittance int64) {
