@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
@@ -15,12 +16,14 @@ import (
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/subject"
 )
 
 // Config is what is to be measured. The zero value of an optional field means what its comment says.
 type Config struct {
 	Locks       []impls.Variant
-	Reference   string // the name of a lock, or "" for the bare command loop, which is then measured as well
+	Subject     subject.Fleet // of the last of Locks, when it has a command: a lock in other processes
+	Reference   string        // the name of a lock, or "" for the bare command loop, which is then measured as well
 	Clients     []int
 	Keys        []int
 	Holds       []time.Duration
@@ -120,6 +123,7 @@ type bench struct {
 	taken     []Taken
 	knees     []results.Knee
 	trips     []float64 // round trips, by turn, in nanoseconds
+	pipes     []int64   // the longest way to a child and back, by its turns, in nanoseconds
 	nodes     []results.Node
 	turn, of  int
 	last      string
@@ -205,6 +209,9 @@ func (b *bench) take(ctx context.Context, t Turn, length time.Duration) Taken {
 	s.From, s.To = int64(o.Result.Load.WarmUp), int64(o.Result.Load.WarmUp+o.Result.Load.Duration)
 	meter.fill(&s)
 	b.trips = append(b.trips, float64(s.RoundTrip))
+	if b.isChild(t.Lock) {
+		b.pipes = append(b.pipes, o.Record.Header.ClockError)
+	}
 	out.Figures, out.Verdict, out.Errors = Measure(s), o.Verdict, results.CountErrors(s.Ops)
 	if o.Verdict.Verdict == checker.Fail {
 		b.unsafe++
@@ -228,10 +235,16 @@ func (b *bench) experiment(v impls.Variant, t Turn, length time.Duration) (harne
 	seed := b.Seed + uint64(t.Repetition)
 	e := harness.Experiment{Variant: v, Scenario: s.Resolve(seed, v.Topology), Provider: b.servers, Seed: seed,
 		Argv: []string{"lockbench", "bench"}, Now: b.Now, Random: b.Random, Environment: &b.Environment}
+	if b.isChild(t.Lock) {
+		e.Subject = b.Subject
+	}
 	var err error
 	e.PlanHash, err = e.Scenario.Hash(seed)
 	return e, err
 }
+
+// isChild reports whether a lock, by its number, is the one in other processes.
+func (b *bench) isChild(lock int) bool { return b.Subject.Exec != "" && lock == len(b.Locks)-1 }
 
 // crashAt is the hold of the client that dies in it: its second, so that everybody is connected.
 const crashAt = 2
@@ -316,6 +329,11 @@ func (b *bench) result() results.Bench {
 	out.Cells = Aggregate(b.taken, names, b.reference, settings, b.Repetitions)
 	if b.stopped {
 		out.Notes = append(out.Notes, fmt.Sprintf("stopped after %d of %d turns", b.turn, b.of))
+	}
+	if len(b.pipes) > 0 {
+		slices.Sort(b.pipes)
+		out.Notes = append(out.Notes, fmt.Sprintf("%s is another process: each of its calls crosses a pipe, of which a call that does nothing takes %v (the longest of a turn, in the median turn), "+
+			"and its commands cross a proxy; both are in its figures, and the processor time of that process is not", names[len(names)-1], time.Duration(b.pipes[len(b.pipes)/2]).Round(time.Microsecond)))
 	}
 	if b.Slow > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("every hold was made %.3g %% longer on purpose", 100*b.Slow))

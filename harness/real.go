@@ -66,9 +66,12 @@ func (d *serverDriver) close() error {
 
 // drive lets the clients run, and returns what they did whatever became of them.
 func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) {
-	err := d.prepare(ctx)
-	if err == nil && d.Subject.Exec != "" {
+	var err error
+	if d.Subject.Exec != "" { // before the run's time begins
 		d.children, d.clockError, err = d.startChildren(ctx)
+	}
+	if err == nil {
+		err = d.prepare(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.children.close())

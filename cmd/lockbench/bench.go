@@ -38,12 +38,13 @@ type benchFlags struct {
 	threshold, slow             float64
 	allowEnvDiff                bool
 	seed                        uint64
+	exec                        execFlags
 }
 
 func newBench(a *app) *cobra.Command {
 	f := benchFlags{}
 	c := &cobra.Command{
-		Use:   "bench --locks NAME,NAME… [flags]",
+		Use:   "bench {--locks NAME,NAME… | --exec COMMAND} [flags]",
 		Short: "Measure what locks cost, side by side",
 		Long: "bench measures locks on the same servers, over connections of one make, in\n" +
 			"repetitions that take turns, beside a bare loop of the commands that a simple\n" +
@@ -64,6 +65,7 @@ func newBench(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return a.bench(c.Context(), f, c.Flags()) },
 	}
 	f.register(a, c)
+	f.exec.register(c.Flags())
 	return c
 }
 
@@ -130,9 +132,12 @@ func parseRates(text string) ([]float64, error) {
 }
 
 // config turns flags into what is to be measured. Nothing has been started when it fails.
-func (f benchFlags) config() (c bench.Config, err error) {
-	if len(f.locks) == 0 {
+func (f *benchFlags) config(ctx context.Context, flags *pflag.FlagSet) (c bench.Config, err error) {
+	if len(f.locks) == 0 && !f.exec.given() {
 		return c, fmt.Errorf("%w: --locks is missing; 'lockbench list locks' shows them", errUsage)
+	}
+	if err := f.exec.check(flags, ""); err != nil {
+		return c, err
 	}
 	for _, name := range f.locks {
 		v, err := variant(name)
@@ -143,9 +148,6 @@ func (f benchFlags) config() (c bench.Config, err error) {
 			return c, fmt.Errorf("%w: --locks names %s twice", errUsage, v.Name)
 		}
 		c.Locks = append(c.Locks, v)
-	}
-	if f.reference != "" && !slices.ContainsFunc(c.Locks, func(v impls.Variant) bool { return v.Name == f.reference }) {
-		return c, fmt.Errorf("%w: --reference %s is not among --locks", errUsage, f.reference)
 	}
 	if err := f.positive(); err != nil {
 		return c, err
@@ -175,7 +177,32 @@ func (f benchFlags) config() (c bench.Config, err error) {
 	c.Reference, c.Clients, c.Keys, c.Holds = f.reference, f.clients, f.keys, f.holds
 	c.Duration, c.WarmUp, c.Repetitions, c.Lease, c.Poll = f.duration, f.warmup, f.reps, f.lease, f.poll
 	c.Crash, c.Greedy, c.Slow, c.Seed = f.crash, f.greedy, f.slow, f.seed
+	if f.exec.given() {
+		if err := f.child(ctx, &c); err != nil {
+			return c, err
+		}
+	}
+	if f.reference != "" && !slices.ContainsFunc(c.Locks, func(v impls.Variant) bool { return v.Name == f.reference }) {
+		return c, fmt.Errorf("%w: --reference %s is not among the locks that are measured", errUsage, f.reference)
+	}
 	return c, nil
+}
+
+// child adds the lock of --exec to those of --locks.
+func (f *benchFlags) child(ctx context.Context, c *bench.Config) error {
+	if f.slow > 0 {
+		return fmt.Errorf("%w: --slow is for locks of --locks: what another process does cannot be made longer", errUsage)
+	}
+	v, err := f.exec.probe(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(c.Locks, func(o impls.Variant) bool { return o.Name == v.Name }) {
+		return fmt.Errorf("%w: --exec calls itself %s, as a lock of --locks does", errUsage, v.Name)
+	}
+	f.locks = append(f.locks, v.Name)
+	c.Locks, c.Subject = append(c.Locks, v), f.exec.fleet
+	return nil
 }
 
 // positive refuses numbers that mean nothing.
@@ -236,7 +263,7 @@ func gates(most, least []string) (all []results.Gate, err error) {
 }
 
 func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) error {
-	c, err := f.config()
+	c, err := f.config(ctx, flags)
 	if err != nil {
 		return err
 	}

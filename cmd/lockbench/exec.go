@@ -27,13 +27,13 @@ func (f *execFlags) register(s *pflag.FlagSet) {
 // given reports whether the lock is a command.
 func (f execFlags) given() bool { return f.fleet.Exec != "" }
 
-// check finds flags that contradict each other. named is what names a lock of the catalogue: "--lock".
+// check finds flags that contradict each other. named is the flag in whose place a command stands: "lock"; "" where it stands beside others.
 func (f execFlags) check(flags *pflag.FlagSet, named string) error {
 	braces := subject.HasPlaceholder(f.fleet.Launch)
 	switch {
 	case !f.given() && (f.fleet.Launch != "" || len(f.fleet.Hosts) > 0 || f.fleet.Listen != ""):
 		return fmt.Errorf("%w: --launch, --hosts and --listen are for the command of --exec, which is missing", errUsage)
-	case f.given() && flags.Changed(named):
+	case f.given() && named != "" && flags.Changed(named):
 		return fmt.Errorf("%w: --exec takes the place of --%s: give one of them", errUsage, named)
 	case braces && len(f.fleet.Hosts) == 0:
 		return fmt.Errorf("%w: --launch %q: --hosts is missing, to take the place of the braces", errUsage, f.fleet.Launch)

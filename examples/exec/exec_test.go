@@ -2,8 +2,10 @@
 package exec_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lockbench/lockbench/internal/schematest"
+	"github.com/lockbench/lockbench/subject/schema"
 )
 
 // child is one of the folder's programs.
@@ -28,6 +33,46 @@ func children() []child {
 		{"laravel-cache-lock", "php laravel_lock.php", "php",
 			[]string{"php", "-r", `exit(extension_loaded("redis") && is_file("/usr/share/php/Illuminate/Cache/autoload.php") ? 0 : 1);`}},
 		{"tooz", "/usr/bin/python3 tooz_lock.py", "tooz", []string{"/usr/bin/python3", "-c", "import tooz, redis"}},
+	}
+}
+
+// TestChildrenKeepToTheSchema writes down what lockbench asks each child and what it answers.
+func TestChildrenKeepToTheSchema(t *testing.T) {
+	program := build(t)
+	all := append(children(),
+		child{"rawlock", "python3 rawlock.py", "python", []string{"python3", "--version"}},
+		child{"mylock", "/usr/bin/python3 mylock.py", "python-redis", []string{"/usr/bin/python3", "-c", "import redis"}})
+	for _, c := range all {
+		t.Run(c.name, func(t *testing.T) {
+			need(t, c.needs, exec.Command(c.there[0], c.there[1:]...))
+			dir := t.TempDir()
+			c.command = fmt.Sprintf("tee -a %s/asked | %s | tee -a %s/said", dir, c.command, dir)
+			c.ends(t, program, "--scenario", "contended", "--lease", "1s", "--duration", "2s", "--seed", "1")
+			keeps(t, schema.Request, filepath.Join(dir, "asked"))
+			keeps(t, schema.Reply, filepath.Join(dir, "said"))
+		})
+	}
+}
+
+// keeps holds every line of a file to a schema. Clients share the file: a line that two have written into each other is none.
+func keeps(t *testing.T, rule []byte, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for line := range bytes.Lines(text) {
+		if !json.Valid(line) {
+			continue
+		}
+		checked++
+		for _, problem := range schematest.Check(t, rule, line) {
+			t.Errorf("%s: %s", bytes.TrimSpace(line), problem)
+		}
+	}
+	if checked < 20 {
+		t.Errorf("%d lines were said, which shows nothing", checked)
 	}
 }
 

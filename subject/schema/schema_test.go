@@ -1,0 +1,147 @@
+package schema_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/schematest"
+	"github.com/lockbench/lockbench/subject"
+	"github.com/lockbench/lockbench/subject/schema"
+)
+
+// serving makes the test binary a child.
+const serving = "LOCKBENCH_TEST_SERVE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(serving) != "" {
+		if err := subject.Serve(newToy); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// toy is a lock with every method that a Go lock may have; an Extend loses it.
+type toy struct{ lost chan struct{} }
+
+func newToy(subject.Config) (any, error) { return &toy{}, nil }
+
+func (l *toy) Lock(ctx context.Context) error   { <-ctx.Done(); return ctx.Err() }
+func (l *toy) RLock(context.Context) error      { return nil }
+func (l *toy) RUnlock(context.Context) error    { return nil }
+func (l *toy) Unlock(context.Context) error     { return nil }
+func (l *toy) Token() string                    { return "t1" }
+func (l *toy) Fence() uint64                    { return 7 }
+func (l *toy) ValidUntil() time.Time            { return time.Now().Add(time.Second) }
+func (l *toy) Lost() <-chan struct{}            { return l.lost }
+func (l *toy) Extend(ctx context.Context) error { close(l.lost); return nil }
+func (l *toy) TryLock(context.Context) (bool, error) {
+	l.lost = make(chan struct{})
+	return true, nil
+}
+
+// Everything that the parent says and that a child of a Go lock answers fits the schemas.
+func TestBothSidesKeepToTheSchemas(t *testing.T) {
+	dir := t.TempDir()
+	asked, said := filepath.Join(dir, "asked"), filepath.Join(dir, "said")
+	child, err := subject.Start(t.Context(), subject.Command{Exec: fmt.Sprintf("tee %s | %s=1 %s | tee %s", asked, serving, os.Args[0], said)}, subject.Options{Client: "c1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(t, child)
+	if err := child.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check(t, schema.Request, asked, `"describe"`, `"new"`, `"try"`, `"acquire"`, `"extend"`, `"release"`, `"close"`, `"cancel"`, `"shared"`)
+	check(t, schema.Reply, said, `"token"`, `"fence"`, `"valid_ms"`, `"lost"`, `"can"`, `"error"`)
+}
+
+// use has the child do everything that there is.
+func use(t *testing.T, child *subject.Child) {
+	t.Helper()
+	l, err := child.Open(t.Context(), impls.Env{Key: "k", Owner: "me", Addrs: []string{"127.0.0.1:1"}, Lease: 1500 * time.Millisecond, Permits: 1, Clock: impls.SystemClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := l.Try(t.Context(), history.Exclusive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Extend(t.Context()); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-g.Lost:
+	case <-time.After(5 * time.Second):
+		t.Error("the child has not told of the loss")
+	}
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := l.Acquire(short, history.Exclusive); err == nil {
+		t.Error("a lock that waits for ever was acquired")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if _, err := l.Acquire(ended, history.Exclusive); err == nil {
+		t.Error("a lock that waits for ever was acquired")
+	}
+	if _, err := l.Try(t.Context(), history.Shared); err != nil {
+		t.Error(err)
+	}
+	if err := l.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// check holds every line of a file to a schema, and wants words that must have been said.
+func check(t *testing.T, rule []byte, file string, words ...string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(text) {
+		for _, problem := range schematest.Check(t, rule, line) {
+			t.Errorf("%s: %s", bytes.TrimSpace(line), problem)
+		}
+	}
+	for _, w := range words {
+		if !bytes.Contains(text, []byte(w)) {
+			t.Errorf("no %s was said, so that the schema was not tried on it:\n%s", w, text)
+		}
+	}
+}
+
+func TestSchemasRefuse(t *testing.T) {
+	for _, row := range []struct {
+		why  string
+		rule []byte
+		line string
+	}{
+		{"a request that there is not", schema.Request, `{"id":1,"op":"steal","key":"k"}`},
+		{"a new without servers", schema.Request, `{"id":1,"op":"new","key":"k","client":"c1","owner":"c1","lease_ms":1,"poll_ms":1}`},
+		{"a try of nothing", schema.Request, `{"id":1,"op":"try"}`},
+		{"a cancel of nothing", schema.Request, `{"id":1,"op":"cancel","key":"k"}`},
+		{"an answer to nobody", schema.Reply, `{"ok":true}`},
+		{"neither yes nor no", schema.Reply, `{"id":1}`},
+		{"no", schema.Reply, `{"id":1,"ok":false}`},
+		{"a word that there is not", schema.Reply, `{"id":1,"ok":true,"can":["fly"]}`},
+	} {
+		if slices.Equal(schematest.Check(t, row.rule, []byte(row.line)), nil) {
+			t.Errorf("%s passes: %s", row.why, row.line)
+		}
+	}
+}
