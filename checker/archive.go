@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -16,7 +15,7 @@ import (
 // before it starts.
 var ErrAssumption = errors.New("broken assumption about the record")
 
-// archive is a history in compact form, by key. It is an operationIndex.
+// archive is a history in compact form, by key.
 type archive struct {
 	header  history.Header
 	file    string // "" = not a file
@@ -124,7 +123,6 @@ func (a *archive) addDetail(k *keyLog, r *record, op *history.Operation) error {
 		return nil
 	}
 	k.lastOK = max(k.lastOK, r.call)
-	k.modes[r.mode] = true
 	k.longestWait = max(k.longestWait, r.ret-r.call)
 	k.fenced = k.fenced || op.Fence != 0
 	return a.checkToken(k, token, op)
@@ -212,23 +210,6 @@ func (k *keyLog) records(from, to int64, each func(r *record)) {
 // one: a lease of seconds may span a million of them.
 const maxContext = 4096
 
-// between returns the operations on key whose interval meets [from, to], by call; when there are more than maxContext, those that meet a
-// narrower interval with the same middle.
-func (a *archive) between(key string, from, to int64) []history.Operation {
-	k := a.byName[key]
-	if k == nil {
-		return nil
-	}
-	from, to = max(from, k.first()), min(to, k.last())
-	found := k.around(from, to)
-	slices.SortFunc(found, func(x, y *record) int { return byCall(*x, *y) })
-	out := make([]history.Operation, len(found))
-	for i, r := range found {
-		out[i] = a.operation(k, r)
-	}
-	return out
-}
-
 // around collects the records that meet [from, to], from a small interval around its middle outwards until there are enough. Where all
 // of them would not be too many there is nothing to narrow.
 func (k *keyLog) around(from, to int64) (found []*record) {
@@ -253,9 +234,4 @@ func (k *keyLog) around(from, to int64) (found []*record) {
 		}
 	}
 	return found
-}
-
-func (a *archive) granted(key string, mode history.Mode) bool {
-	k := a.byName[key]
-	return k != nil && k.modes[mode]
 }

@@ -16,7 +16,7 @@ type Source interface {
 type Input struct {
 	Header   history.Header
 	Ops      Source
-	Commands []history.Command // may be empty: causes are then less certain
+	Commands []history.Command // may be empty
 	Faults   []history.Window
 }
 
@@ -33,8 +33,8 @@ type Options struct {
 	MinOpportunities int                  // below which a clean mutual-exclusion is inconclusive; 0 means 1
 	Leftovers        []string             // what was found left behind after everybody was done, in words; nil: nobody looked
 	Store            map[string]StoreEnds // what the guarded store held before the first write and at the end, by key
-	// Bare leaves out the stories and the confidence intervals, which take most of the time of a check of a small history. A search that judges
-	// thousands of schedules a second asks for them once it has found something.
+	// Bare leaves out what lies around violations and the confidence intervals, which take most of the time of a check of a small history. A search that
+	// judges thousands of schedules a second asks for them once it has found something.
 	Bare bool
 	// Unsearched leaves out the search for an order, where the sweep finds nothing that needs it: linearizability is then not judged.
 	Unsearched bool
@@ -80,7 +80,7 @@ func Check(ctx context.Context, in Input, opt Options) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	ev := newEvidence(in, a)
+	ev := newEvidence(in)
 	ev.takesPart = a.everybody()
 	tallies, damage, err := a.judgeAll(ctx, ev, opt)
 	if err != nil {

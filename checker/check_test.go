@@ -63,7 +63,7 @@ func TestProperties(t *testing.T) {
 				t.Errorf("an execution is found: %+v", p)
 			}
 			for _, violation := range v.Violations {
-				if len(violation.Operations) == 0 && violation.Property != history.Hygiene {
+				if len(violation.Witness.All()) == 0 && violation.Property != history.Hygiene {
 					t.Errorf("%s has no operations", violation.Property)
 				}
 			}

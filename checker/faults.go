@@ -8,11 +8,16 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// The faults whose windows change what can be expected of a lock. The words are those of the fault vocabulary.
+// The faults whose windows change what can be expected of a lock. The words are those of the package faults, which this one must not import; a
+// test of the whole program holds the two together.
 const (
-	faultBlackhole = "blackhole-client"
-	faultPartition = "partition-nodes"
-	faultStop      = "pause-server"
+	faultKillServer  = "kill-server"
+	faultFailover    = "failover"
+	faultCrashClient = "crash-client"
+	faultPauseClient = "pause-client"
+	faultBlackhole   = "blackhole-client"
+	faultPartition   = "partition-nodes"
+	faultStop        = "pause-server"
 
 	faultDelayRequest = "delay-request"
 	faultDelayReply   = "delay-reply"

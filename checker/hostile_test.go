@@ -33,7 +33,7 @@ func TestIDsAreForPeople(t *testing.T) {
 	}
 	v := verdictOf(t, Input{Header: forever}, ops, Options{})
 	p := v.property(history.MutualExclusion)
-	if p.Violations != 1 || p.First.Operations[0].ID != 1<<63+7 || p.First.At != -6*msec {
+	if p.Violations != 1 || p.First.Witness.All()[0].ID != 1<<63+7 || p.First.At != -6*msec {
 		t.Errorf("%+v", p)
 	}
 }

@@ -16,23 +16,19 @@ func hygiene(opt Options) tally {
 	}
 	t.opportunities, t.violations = max(1, len(opt.Leftovers)), len(opt.Leftovers)
 	for _, what := range opt.Leftovers[:min(len(opt.Leftovers), opt.MaxViolations)] {
-		t.kept = append(t.kept, Violation{Property: history.Hygiene, Story: []string{"left behind: " + what}})
+		t.kept = append(t.kept, Violation{Property: history.Hygiene, Cause: history.CauseUnknown, Witness: Witness{Leftover: what}})
 	}
 	return t
 }
 
-// explained attributes what was left behind: to the key that its words name, as the record leaves it at its end.
-func (a *archive) explained(t tally, ev *evidence) tally {
+// place finds what was left behind in the record: the key that the finder's words name, at the end of the record.
+func (a *archive) place(t tally, ev *evidence) tally {
 	for i := range t.kept {
 		v := &t.kept[i]
 		for _, k := range a.keys {
-			if strings.Contains(v.Story[0], k.name) && len(k.name) > len(v.Key) {
+			if strings.Contains(v.Witness.Leftover, k.name) && len(k.name) > len(v.Key) {
 				v.Key, v.At = k.name, ev.lastCommand()
 			}
-		}
-		v.Cause = history.CauseUnknown
-		if v.Key != "" {
-			v.Cause = attribute(v, ev)
 		}
 	}
 	return t

@@ -38,7 +38,7 @@ type keyInput struct {
 	opt   Options
 	rules rules
 
-	suspect *Violation // the first of the window that has no order if a violation is one
+	suspect *suspect // the first of the window that has no order if a violation is one
 }
 
 // rules switches single rules of the checker off, so that a test can show what each is for.
@@ -48,7 +48,7 @@ func (r rules) on(name string) bool { return !r.off[name] }
 
 // found counts a violation and keeps it while there is room. shown makes what shows it.
 func (t *tally) found(d *keyInput, v Violation, shown func() Witness) {
-	v.Property, v.Key = t.property, d.k.name
+	v.Property, v.Key, v.Cause = t.property, d.k.name, history.CauseUnknown
 	v.WithinClockError = v.WithinClockError && d.rules.on("clock-error")
 	if v.WithinClockError {
 		t.within++
@@ -57,12 +57,17 @@ func (t *tally) found(d *keyInput, v Violation, shown func() Witness) {
 	}
 	if len(t.kept) < d.opt.MaxViolations {
 		v.Witness = shown()
-		v.Operations = v.Witness.All()
 		t.kept = append(t.kept, v)
 	}
 	if searchable(t.property) && (d.suspect == nil || d.suspect.WithinClockError && !v.WithinClockError) {
-		d.suspect = &v
+		d.suspect = &suspect{v, shown}
 	}
+}
+
+// suspect is a violation, and what makes its witness.
+type suspect struct {
+	Violation
+	shown func() Witness
 }
 
 // searchable tells which properties a search for an order decides as well.

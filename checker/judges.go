@@ -143,12 +143,17 @@ func (d *Damage) add(other Damage) {
 // verdict puts everything together.
 func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Options) *Verdict {
 	v := &Verdict{Operations: a.operations(), Damage: damage}
-	tallies = append(tallies, a.explained(hygiene(opt), ev))
+	tallies = append(tallies, a.place(hygiene(opt), ev))
 	v.Properties = make([]Property, 0, len(tallies))
 	for _, name := range order {
 		i := slices.IndexFunc(tallies, func(t tally) bool { return t.property == name })
 		if i < 0 {
 			continue
+		}
+		for j := range tallies[i].kept {
+			if x := &tallies[i].kept[j]; !opt.Bare {
+				x.Around = a.surroundings(x, ev)
+			}
 		}
 		v.Properties = append(v.Properties, tallies[i].judged(ev, opt))
 		v.Violations = append(v.Violations, tallies[i].kept...)
@@ -180,15 +185,10 @@ func overall(properties []Property) Result {
 	return result
 }
 
-// judged makes the judgement of a property and explains its violations.
+// judged makes the judgement of a property.
 func (t *tally) judged(ev *evidence, opt Options) Property {
 	n := max(t.opportunities, t.violations)
 	p := Property{Name: t.property, Violations: t.violations, Opportunities: n, Judged: n, NotJudged: t.notJudged, MetFault: t.met, Note: t.note}
-	for i := range t.kept {
-		if len(t.kept[i].Operations) > 0 {
-			explain(&t.kept[i], ev, opt.Bare)
-		}
-	}
 	if t.windowed > 0 {
 		p.Note = t.searched()
 	}

@@ -103,8 +103,7 @@ func (l *linearizability) judge(w *window, budget, moves int64) (tried int64) {
 // illegal reports a window without an order, by the violation that the sweep found in it, or by what is in it.
 func (l *linearizability) illegal(w *window) {
 	if w.cause != nil {
-		v := *w.cause
-		l.found(l.d, v, func() Witness { return w.cause.Witness })
+		l.found(l.d, w.cause.Violation, w.cause.shown)
 		return
 	}
 	v := Violation{At: w.ops[0].call, Lasted: w.ops[len(w.ops)-1].ret - w.ops[0].call}

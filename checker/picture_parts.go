@@ -38,15 +38,14 @@ func newPicture(v *Violation) *picture {
 		p.base, p.end = min(p.base, op.Call), max(p.end, op.Return)
 		p.client(op.Client)
 	}
+	for _, h := range a.Holds {
+		p.base = min(p.base, h.Acquire.Call)
+		p.client(h.Client)
+	}
 	p.end = max(p.end, v.At)
 	slices.Sort(p.clients)
-	s := &scene{header: a.Header, key: v.Key, ops: a.Operations}
-	for _, client := range p.clients {
-		s.addHolds(byClient(a.Operations)[client])
-	}
-	slices.SortStableFunc(s.holds, compareGranted)
-	for _, h := range s.holds {
-		p.addHold(h)
+	for i := range a.Holds {
+		p.addHold(&a.Holds[i])
 	}
 	for i := range a.Operations {
 		p.addOperation(&a.Operations[i])
@@ -67,41 +66,33 @@ func (p *picture) client(name string) int {
 // at maps an instant into the picture.
 func (p *picture) at(t int64) int64 { return min(max(t, p.base), p.end+1) - p.base }
 
-// addHold adds a grant and the end of its hold, as operations of the model, and the hold as an annotation.
-func (p *picture) addHold(h *hold) {
-	in := move{
-		act: actAcquire, hold: uint32(len(p.acquires)), mode: h.acquire.Mode, client: uint32(p.client(h.client())), fence: h.acquire.Fence,
-	}
-	if h.shared() {
+// addHold adds a grant and the end of its hold, as operations of the model, and the hold as annotations.
+func (p *picture) addHold(h *Hold) {
+	in := move{act: actAcquire, hold: uint32(len(p.acquires)), mode: h.Mode, client: uint32(p.client(h.Client)), fence: h.Fence}
+	if h.Mode == history.Shared {
 		in.fence = 0
 	}
-	p.acquires, p.holders = append(p.acquires, in), append(p.holders, h.client())
-	granted := fmt.Sprintf("%s acquire → granted", h.client())
-	if h.acquire.Fence > 0 {
-		granted += fmt.Sprintf(", fence %d", h.acquire.Fence)
+	p.acquires, p.holders = append(p.acquires, in), append(p.holders, h.Client)
+	granted := fmt.Sprintf("%s acquire → granted", h.Client)
+	if h.Fence > 0 {
+		granted += fmt.Sprintf(", fence %d", h.Fence)
 	}
-	p.operation(in, h.acquire.Call, h.start(), granted)
-	p.note(h.start(), h.end(), annotation(h.client()+" holds", colourHold, "holds"))
-	for _, u := range h.uses {
-		p.note(u.Call, u.Return, annotation(h.client()+" is inside", colourUse, "critical section"))
+	p.operation(in, h.Acquire.Call, h.Start(), granted)
+	for _, b := range h.Belief {
+		p.note(b.From, b.To, annotation(h.Client+" holds", colourHold, "holds"))
 	}
-	if h.end() > p.end {
+	for _, u := range h.Uses {
+		p.note(u.Call, u.Return, annotation(h.Client+" is inside", colourUse, "critical section"))
+	}
+	end, over, how := h.End(), h.End(), "'s lease ended"
+	if end > p.end {
 		return
 	}
+	if h.Release != nil && h.Release.Call <= end {
+		over, how = h.Release.Return, " released: "+h.Release.Outcome.String()
+	}
 	in.act, in.fence = actEnd, 0
-	end, how := h.end(), "'s lease ended"
-	if h.release != nil && h.release.Call <= end {
-		how = " released: " + h.release.Outcome.String()
-	}
-	p.operation(in, end, max(end, releasedBy(h)), h.client()+how)
-}
-
-// releasedBy is the latest instant at which a hold that was released is over.
-func releasedBy(h *hold) int64 {
-	if h.release == nil || h.release.Call > h.end() {
-		return h.end()
-	}
-	return h.release.Return
+	p.operation(in, end, max(end, over), h.Client+how)
 }
 
 func (p *picture) operation(in move, from, to int64, text string) {
@@ -133,8 +124,18 @@ func (p *picture) addFaults(faults []history.Window) {
 		if !w.Confirmed {
 			details = append(details, "it was not seen to take")
 		}
-		p.note(w.Start, w.Last(), annotation(faultLabel(w), colourFault, w.Fault, details...))
+		p.note(w.Start, w.Last(), annotation(label(w), colourFault, w.Fault, details...))
 	}
+}
+
+func label(w *history.Window) string {
+	switch {
+	case w.Client != "":
+		return w.Fault + " " + w.Client
+	case w.Node >= 0:
+		return fmt.Sprintf("%s n%d", w.Fault, w.Node)
+	}
+	return w.Fault
 }
 
 // annotation makes one in a lane of its own, which has no place in time yet. The details are lines.

@@ -102,7 +102,6 @@ type keyLog struct {
 	lastOK       int64 // latest call of a grant
 	longestWait  int64 // longest call-to-return of a grant
 	fenced       bool
-	modes        [2]bool // in which modes it was granted
 
 	// What the pass over its holds found.
 	denials   []denial

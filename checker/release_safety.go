@@ -264,22 +264,4 @@ func (s *releaseSafety) reader(r *record, c *history.Command) *record {
 	return nil
 }
 
-// removed tells a command that says it removed something.
-func removed(c history.Command) bool {
-	switch c.Name {
-	case "DEL", "UNLINK", "DELEX", "DELIFEQ":
-		return c.Replied != 0 && positive(c.Reply)
-	}
-	return isScript(c.Name) && c.Replied != 0 && positive(c.Reply)
-}
-
-// wrote tells a plain command that wrote its first argument.
-func wrote(c history.Command) bool {
-	switch c.Name {
-	case "SET", "SETNX", "GETSET", "HSET", "HSETNX", "HINCRBY", "SADD", "ZADD", "INCR":
-		return len(c.Args) > 0 && (c.Reply == "OK" || positive(c.Reply))
-	}
-	return false
-}
-
 func (s *releaseSafety) done() {}

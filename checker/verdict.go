@@ -45,19 +45,17 @@ type Property struct {
 
 // Violation is one way in which a property was seen broken.
 type Violation struct {
-	Property         history.Property    `json:"property"`
-	Cause            history.Cause       `json:"cause"`
-	At               int64               `json:"at"`      // nanoseconds on the run's base
-	Lasted           int64               `json:"lasted"`  // how long the overlap lasted, where it is one
-	Clients          []string            `json:"clients"` // the one wronged first
-	Key              string              `json:"key"`
-	Story            []string            `json:"story"`           // five to twelve lines of plain words
-	Lanes            []string            `json:"lanes,omitempty"` // ASCII drawing
-	Base             int64               `json:"-"`               // the instant from which the story counts, nanoseconds on the run's base
-	Operations       []history.Operation `json:"-"`               // the smallest set that shows it
-	Witness          Witness             `json:"-"`               // the holds and operations that show it
-	WithinClockError bool                `json:"within_clock_error,omitempty"`
-	Around           *Surroundings       `json:"-"` // what its picture shows; nil when it did not come from a check
+	Property         history.Property `json:"property"`
+	Cause            history.Cause    `json:"cause"`
+	At               int64            `json:"at"`      // nanoseconds on the run's base
+	Lasted           int64            `json:"lasted"`  // how long the overlap lasted, where it is one
+	Clients          []string         `json:"clients"` // the one wronged first
+	Key              string           `json:"key"`
+	Story            []string         `json:"story"`           // five to twelve lines of plain words
+	Lanes            []string         `json:"lanes,omitempty"` // ASCII drawing
+	Witness          Witness          `json:"-"`               // the holds and operations that show it; filled in
+	WithinClockError bool             `json:"within_clock_error,omitempty"`
+	Around           *Surroundings    `json:"-"` // what its picture shows; nil when it did not come from a check
 }
 
 // Damage is what the guarded store lost.

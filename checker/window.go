@@ -16,7 +16,7 @@ type window struct {
 	stay  []*record // grants still in force at the end of the window, which the next one ends
 	maybe []*record // acquires of unknown outcome that may still take effect, once and for good
 	open  bool      // it has a refusal that the sweep does not decide
-	cause *Violation
+	cause *suspect
 }
 
 // clone makes a copy that can be kept.

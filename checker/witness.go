@@ -19,6 +19,7 @@ type Hold struct {
 	Acquire       history.Operation   // what it began with: a granted acquire, or an extend that was granted after a loss
 	Extends       []history.Operation // granted or not, in order
 	Belief        []Span              // what the lock had told the client, with gaps where an extend came late
+	Perhaps       int64               // the latest at which the last belief can have ended; later than its end where that is not known
 	Possible      Span                // from the earliest to the latest instant at which the server can have kept it
 	Uses          []history.Operation // critical sections within it
 	Lost          int64               // when its client was told that it is gone; 0: never
@@ -146,7 +147,7 @@ func (a *archive) hold(k *keyLog, n uint32) Hold {
 	d := k.details.at(int(n) - 1)
 	began := a.operation(k, d.began)
 	h := Hold{Client: began.Client, Token: began.Token, Mode: began.Mode, Fence: began.Fence, Acquire: began,
-		Belief: []Span{{d.began.ret, max(d.end, d.began.ret)}}, Possible: Span{k.from(d.began), d.gone}}
+		Belief: []Span{{d.began.ret, max(d.end, d.began.ret)}}, Perhaps: k.perhaps(d), Possible: Span{k.from(d.began), d.gone}}
 	if d.release != nil {
 		release := a.operation(k, d.release)
 		h.Release = &release
@@ -168,6 +169,7 @@ func (a *archive) fill(h *Hold, k *keyLog, n uint32, r *record) {
 		h.Extends = append(h.Extends, a.operation(k, r))
 		if r.detailed() && k.detailOf(r).role == starts {
 			h.Belief = append(h.Belief, Span{r.ret, max(k.detailOf(r).end, r.ret)})
+			h.Perhaps = k.perhaps(k.detailOf(r))
 		}
 	}
 }

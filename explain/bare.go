@@ -1,8 +1,6 @@
 package explain
 
 import (
-	"fmt"
-
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 )
@@ -17,16 +15,21 @@ func (r *run) bare(v *checker.Violation, holds []*history.Operation) Answer {
 				continue
 			}
 			if late := r.lateRelease(first, second); late != nil {
-				return Answer{[]history.Cause{history.MisUnlock}, fmt.Sprintf(
-					"%s's release at %s was accepted although its hold had ended before %s was granted", late.Client, r.ms(late.Call), first.Client)}
+				return because(history.MisUnlock, sentence("the operations alone prove it: ", late.Client, "'s release at ", instant(late.Call),
+					" was accepted although its hold had ended before ", first.Client, " was granted"))
 			}
-			if until := r.until(first, second.Return); until <= second.Return && v.Property != history.MutualExclusion && v.Property != history.Linearizability {
-				return Answer{[]history.Cause{history.LeaseOverrun}, fmt.Sprintf(
-					"%s had been told that it holds until %s, and went on; had it stopped then, nothing would have happened", first.Client, r.ms(until))}
+			if until := r.until(first, second.Return); until <= second.Return && overrun(v.Property) {
+				return because(history.LeaseOverrun, sentence("the operations alone prove it: ", first.Client, " had been told that it holds until ", instant(until),
+					", and went on; had it stopped then, nothing would have happened"))
 			}
 		}
 	}
 	return Answer{}
+}
+
+// overrun reports whether a property is about what clients did, and not about what they were told.
+func overrun(p history.Property) bool {
+	return p == history.ExclusiveUse || p == history.StoreIntegrity
 }
 
 // lateRelease is a release that was accepted between two grants from a client whose hold had ended before the first of them; nil: none. A

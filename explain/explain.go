@@ -4,66 +4,72 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 )
 
-// Answer is what an experiment showed.
-type Answer struct {
-	Causes     []history.Cause // one, or two that are equally near; none where there was no experiment
-	Experiment string          // what was left out and what would have come of it, in plain words; "" without one
-}
-
-// Verdict finds the causes of a verdict's violations from the record that it was reached on, and ends their stories with the experiments. It
+// Verdict finds the causes of a verdict's violations from the record that it was reached on, and returns the answers, one for each violation. It
 // returns at once where there is no violation. One server does for many verdicts, one after the other.
-func Verdict(v *checker.Verdict, rec Record, srv Server) {
+func Verdict(v *checker.Verdict, rec Record, srv Server) []Answer {
 	if len(v.Violations) == 0 {
-		return
+		return nil
 	}
 	if len(rec.Ops) == 0 {
 		rec.Ops = shown(v)
 	}
 	r := newRun(rec, srv)
+	granted := v.Operations[history.Acquire.String()]
+	r.nobody = granted[history.OK.String()] == 0 && granted[history.Unknown.String()] == 0
+	answers := make([]Answer, len(v.Violations))
 	for i := range v.Violations {
-		x := &v.Violations[i]
-		a, before := r.violation(x), x.Cause
-		switch {
-		case len(a.Causes) > 0:
-			x.Cause = a.Causes[0]
-		case x.Cause == "": // what the checker concluded without an experiment stays
-			x.Cause = history.CauseUnknown
-		}
-		if n := len(x.Story); n > 0 && a.Experiment != "" {
-			x.Story[0] = strings.Replace(x.Story[0], "("+string(before)+")", "("+string(x.Cause)+")", 1)
-			x.Story[n-1] = a.Experiment
-		}
+		answers[i] = r.answer(&v.Violations[i])
+		v.Violations[i].Cause = answers[i].Causes[0]
 	}
 	v.CountCauses()
+	return answers
 }
 
-// shown are the operations that show some violations.
+// answer explains one violation, and says so where it cannot.
+func (r *run) answer(v *checker.Violation) Answer {
+	a := r.violation(v)
+	switch {
+	case len(a.Causes) > 0:
+		return a
+	case r.failed:
+		return because(history.CauseUnknown, sentence("the cause is not known: no commands were recorded, and the operations alone do not prove one"))
+	}
+	return because(history.CauseUnknown, sentence("the cause is not known: no experiment on the recorded commands tells"))
+}
+
+// shown are the operations that show some violations, and those around them.
 func shown(v *checker.Verdict) (ops []history.Operation) {
 	seen := map[uint64]bool{}
-	for i := range v.Violations {
-		for _, op := range operationsOf(&v.Violations[i]) {
+	add := func(more []history.Operation) {
+		for _, op := range more {
 			if !seen[op.ID] {
 				seen[op.ID] = true
 				ops = append(ops, op)
 			}
 		}
 	}
+	for i := range v.Violations {
+		add(v.Violations[i].Witness.All())
+		if around := v.Violations[i].Around; around != nil {
+			add(around.Operations)
+		}
+	}
 	return ops
 }
 
-// operationsOf are all operations that show a violation, by call.
-func operationsOf(v *checker.Violation) []history.Operation { return v.Witness.All() }
-
 // violation explains one violation.
 func (r *run) violation(v *checker.Violation) Answer {
-	r.base = v.Base
-	if r.failed {
+	switch {
+	case r.failed && v.Property == history.ReleaseSafety:
+		return r.bare(v, r.beside(v))
+	case r.failed && r.nobody && (v.Property == history.Progress || v.Property == history.Refusal):
+		return because(history.NeverGranted, sentence("the operations alone prove it: no acquire of the whole run was granted"))
+	case r.failed:
 		return r.bare(v, r.holding(v))
 	}
 	switch v.Property {
@@ -95,7 +101,7 @@ func (r *run) holds(v *checker.Violation) (out []*history.Operation) {
 	for i := range v.Witness.Holds {
 		add(r.ops[v.Witness.Holds[i].Acquire.ID])
 	}
-	for _, o := range operationsOf(v) {
+	for _, o := range v.Witness.All() {
 		switch op := &o; {
 		case op.Op == history.Acquire && op.Outcome == history.OK:
 			add(r.ops[op.ID])
@@ -120,6 +126,25 @@ func (r *run) holding(v *checker.Violation) []*history.Operation {
 	return out
 }
 
+// beside are the wronged hold of a violation of release-safety and those that were granted while its client believed in it.
+func (r *run) beside(v *checker.Violation) []*history.Operation {
+	wronged := r.held(v.Clients[0], v.Key, v.At)
+	if wronged == nil {
+		return nil
+	}
+	end := r.until(wronged, v.At)
+	if release := r.releaseOf(wronged); release != nil {
+		end = min(end, release.Call)
+	}
+	holds := []*history.Operation{wronged}
+	for i := range r.Ops {
+		if op := &r.Ops[i]; op.Key == v.Key && op.Op == history.Acquire && op.Outcome == history.OK && op.Return > v.At && op.Return < end {
+			holds = append(holds, op)
+		}
+	}
+	return holds
+}
+
 // held is the acquire by which a client held last at an instant; nil: none.
 func (r *run) held(client, key string, at int64) (last *history.Operation) {
 	for i := range r.Ops {
@@ -132,17 +157,35 @@ func (r *run) held(client, key string, at int64) (last *history.Operation) {
 	return last
 }
 
+// heldBefore is the acquire of the innermost hold that a client had when it called an operation; nil: none.
+func (r *run) heldBefore(op *history.Operation) *history.Operation {
+	var open []*history.Operation
+	for i := range r.Ops {
+		switch o := &r.Ops[i]; {
+		case o.ID == op.ID || o.Client != op.Client || o.Key != op.Key || o.Return > op.Call:
+		case o.Op == history.Acquire && o.Outcome == history.OK:
+			open = append(open, o)
+		case o.Op == history.Release && len(open) > 0:
+			open = open[:len(open)-1]
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	return open[len(open)-1]
+}
+
 // overlap explains holds that were there at once: the last of them and each before, and where that shows nothing the others.
 func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip func(first, second *history.Operation) bool) (best Answer) {
+	seen := v.At
+	if v.Property == history.StoreIntegrity {
+		seen += v.Lasted
+	}
 	for j, second := range slices.Backward(holds) {
-		for _, first := range slices.Backward(holds[:j]) {
+		for _, first := range r.nearest(holds[:j], seen) {
 			if first.Client == second.Client && r.Header.Kind != history.Mutex && r.Header.Kind != history.Semaphore ||
 				first.Mode == history.Shared && second.Mode == history.Shared || skip(first, second) {
 				continue
-			}
-			seen := int64(0)
-			if v.Property == history.StoreIntegrity {
-				seen = v.At + v.Lasted
 			}
 			a := r.met(first, second, seen)
 			if len(a.Causes) > 0 && a.Causes[0] != history.DoubleGrant {
@@ -154,6 +197,17 @@ func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip fun
 		}
 	}
 	return best
+}
+
+// nearest returns holds in the order in which they are asked how they could meet a later one: the last first; of permits, that which had ended first
+// by what its client had been told, for the others may rightly have been there.
+func (r *run) nearest(holds []*history.Operation, seen int64) []*history.Operation {
+	holds = slices.Clone(holds)
+	slices.Reverse(holds)
+	if r.Header.Kind == history.Semaphore {
+		slices.SortStableFunc(holds, func(a, b *history.Operation) int { return cmp.Compare(r.until(a, seen), r.until(b, seen)) })
+	}
+	return holds
 }
 
 func never(_, _ *history.Operation) bool { return false }

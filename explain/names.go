@@ -1,10 +1,9 @@
 package explain
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -15,7 +14,7 @@ var faultNames = map[string]history.Cause{
 	history.Restarted: history.RestartLoss,
 	history.Promoted:  history.FailoverLoss,
 	history.ClockSet:  history.ClockJump,
-	history.ClockRate: history.ClockJump,
+	history.ClockRate: history.ClockSkew,
 	history.Deleted:   history.KeyDeleted,
 	history.Evicted:   history.Eviction,
 }
@@ -54,7 +53,7 @@ var deeds = map[deed]history.Cause{
 // finding names an event that made the difference.
 func (m *meeting) finding(p pairing, i int) finding {
 	e := &p.first.node.events[i]
-	f := finding{node: p.first.node, event: i, text: m.words(e)}
+	f := finding{node: p.first.node, event: i, text: words(e), told: e.reported(m.first.Client, p.second.keys())}
 	switch {
 	case e.effect != nil:
 		f.rank, f.name = byFault, faultNames[e.effect.What]
@@ -181,19 +180,16 @@ func (r *run) renews() bool {
 }
 
 // words say what an event was and when.
-func (m *meeting) words(e *event) string {
-	at := m.ms(e.at)
+func words(e *event) Sentence {
 	switch {
 	case e.cmd != nil:
-		return fmt.Sprintf("%s's %s at %s", e.cmd.Client, called(e.cmd), at)
+		return sentence(e.cmd.Client, "'s ", called(e.cmd), " at ", instant(e.at))
 	case e.effect != nil:
-		return fmt.Sprintf(map[string]string{
-			history.Restarted: "the restart of node %d at %s", history.Promoted: "the promotion of the replica of node %d at %s",
-			history.ClockSet: "the jump of the clock of node %d at %s", history.ClockRate: "the drift of the clock of node %d from %s on",
-			history.Deleted: "the delete by somebody at node %d at %s", history.Evicted: "the eviction at node %d at %s",
-		}[e.effect.What], e.effect.Node, at)
+		what := map[string]string{history.Restarted: "the restart", history.Promoted: "the promotion of the replica", history.ClockSet: "the jump of the clock",
+			history.ClockRate: "the drift of the clock", history.Deleted: "the delete by somebody", history.Evicted: "the eviction"}[e.effect.What]
+		return sentence(what, " at node ", strconv.Itoa(e.effect.Node), " at ", instant(e.at))
 	}
-	return fmt.Sprintf("the end of the lease of %q at %s", e.changes[0].key, at)
+	return sentence("the end of the lease of ", strconv.Quote(e.changes[0].key), " at ", instant(e.at))
 }
 
 // called is how a command is spoken of: as its client named it.
@@ -202,9 +198,4 @@ func called(c *history.Command) string {
 		return c.Name + " " + c.Args[0]
 	}
 	return c.Name
-}
-
-// ms returns an instant of the run in milliseconds from where the story counts.
-func (r *run) ms(at int64) string {
-	return fmt.Sprintf("%.4g ms", time.Duration(at-r.base).Seconds()*1000)
 }

@@ -72,6 +72,7 @@ const (
 	regrets    = 512  // how many choices back a search may change its mind
 	unsolved   = 50   // unexplained replies after which a node's order is given up
 	grain      = 3_000_000
+	long       = 3 * grain // under way for longer, a command is tried at the ends of its time as well
 )
 
 // orderer finds the order in which one node executed its commands.
@@ -92,11 +93,23 @@ func (o *orderer) simulated() {
 	for _, c := range o.cmds {
 		o.suffer(c.Ran)
 		o.expire(o.m.tick(c.Ran))
+		if o.unknownScript(c) {
+			o.push(event{cmd: c, at: c.Ran, op: o.ops[c.Op], clock: o.m.clock})
+			continue
+		}
 		if !o.execute(c, c.Ran) {
 			o.events[len(o.events)-1].open = true
 		}
 	}
 	o.suffer(math.MaxInt64)
+}
+
+// unknownScript reports whether a command whose reply nobody saw was for a script that the node, which the simulator began without any, had not
+// been given: it answered that, and did nothing.
+func (o *orderer) unknownScript(c *history.Command) bool {
+	return c.Name == "EVALSHA" && c.Replied == 0 && !slices.ContainsFunc(o.events, func(e event) bool {
+		return e.cmd != nil && (e.cmd.Script == c.Script && !refusedByServer(e.cmd.Reply) && (e.cmd.Name == "EVAL" || e.cmd.Reply != "") || e.cmd.Name == "SCRIPT")
+	})
 }
 
 // suffer adds what faults did up to an instant.

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +12,7 @@ import (
 // wrongfulEnd explains a release or an extend that was accepted without a hold: by the command of it that hit a value which another client had
 // written.
 func (r *run) wrongfulEnd(v *checker.Violation) Answer {
-	for _, o := range operationsOf(v) {
+	for _, o := range v.Witness.All() {
 		if o.Op != history.Release && o.Op != history.Extend {
 			continue
 		}
@@ -58,8 +57,8 @@ func (r *run) hit(n *node, i int, wronged *event) Answer {
 		if w.op.Mode == history.Shared && c.freed() {
 			cause = history.ReaderEvicted
 		}
-		m := &meeting{run: r}
-		return Answer{[]history.Cause{cause}, fmt.Sprintf("without %s, %q would have stayed as %s's %s left it", m.words(e), c.key, w.cmd.Client, called(w.cmd))}
+		return because(cause, sentence("without ", words(e), ", ", strconv.Quote(c.key), " would have stayed as ", w.cmd.Client, "'s ", called(w.cmd), " left it"),
+			e.reported(w.cmd.Client, []string{c.key}))
 	}
 	return Answer{}
 }
@@ -90,7 +89,8 @@ func (r *run) fence(v *checker.Violation) Answer {
 		}
 		if len(found) > 0 {
 			slices.SortStableFunc(found, func(a, b finding) int { return int(a.rank - b.rank) })
-			return Answer{[]history.Cause{found[0].name}, fmt.Sprintf("without %s, %s would have been refused, or given a fence larger than %d", found[0].text, second.Client, first.Fence)}
+			return because(found[0].name, sentence("without ", found[0].text, ", ", second.Client, " would have been refused, or given a fence larger than ",
+				strconv.FormatUint(first.Fence, 10)), found[0].told)
 		}
 	}
 	return r.overlap(v, holds, never)
@@ -109,13 +109,13 @@ func largest(reply string) (most uint64) {
 // ownHold explains what went wrong with one client's hold while it had it: by the event without which an extend, a re-entry or a release of
 // its own would have been answered, or have worked, in another way.
 func (r *run) ownHold(v *checker.Violation) Answer {
-	for _, o := range slices.Backward(operationsOf(v)) {
+	for _, o := range slices.Backward(v.Witness.All()) {
 		op := r.ops[o.ID]
 		if op == nil || op.Client != v.Clients[0] || op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost {
 			continue
 		}
 		if !(&meeting{run: r}).sent(op) && op.Op == history.Acquire && op.Outcome == history.OK {
-			return Answer{[]history.Cause{history.StaleReentry}, op.Client + " sent no command: no server could have refused it"}
+			return unasked(op)
 		}
 		if a := r.taken(op); a.Causes != nil {
 			return a
@@ -150,7 +150,7 @@ func (r *run) taken(op *history.Operation) Answer {
 		return Answer{}
 	}
 	slices.SortStableFunc(found, func(a, b finding) int { return int(a.rank - b.rank) })
-	return Answer{[]history.Cause{found[0].name}, fmt.Sprintf("without %s, the hold of %s would have been there", found[0].text, op.Client)}
+	return because(found[0].name, sentence("without ", found[0].text, ", the hold of ", op.Client, " would have been there"), found[0].told)
 }
 
 // differs reports whether a command is answered otherwise, or changes other keys, when an event is left out.

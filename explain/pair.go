@@ -17,7 +17,8 @@ type finding struct {
 	event int // -1: the votes, or nothing at all
 	rank  rank
 	name  history.Cause
-	text  string
+	text  Sentence
+	told  Event
 }
 
 // rank orders what may be to blame: what somebody else does comes before what the clients do.
@@ -106,7 +107,18 @@ func (m *meeting) unasked(first, second []*attempt) Answer {
 	if len(first) == 0 && len(second) == 0 || m.sent(op) {
 		return Answer{}
 	}
-	return Answer{[]history.Cause{history.StaleReentry}, fmt.Sprintf("%s sent no command: no server could have refused it", op.Client)}
+	if outer := m.heldBefore(op); outer != nil && m.until(outer, op.Call) > op.Return { // the hold that it counted on was still there, for all it knew
+		if op == m.second {
+			return m.meet(m.first, outer, m.seen, m.depth-1)
+		}
+		return m.meet(outer, m.second, m.seen, m.depth-1)
+	}
+	return unasked(op)
+}
+
+// unasked is the answer for a grant that no server was asked for.
+func unasked(op *history.Operation) Answer {
+	return because(history.StaleReentry, sentence(op.Client, " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, Unasked: true})
 }
 
 // sent reports whether a client sent any command during an operation.
@@ -132,8 +144,8 @@ func (m *meeting) fewVotes(first, second []*attempt) Answer {
 		got int
 	}{{m.first, m.grants(first)}, {m.second, m.grants(second)}} {
 		if m.votes > 1 && one.got < m.quorum() {
-			return Answer{[]history.Cause{history.QuorumErosion},
-				fmt.Sprintf("%s had the votes of %d of %d nodes: with %d needed it would have been refused", one.op.Client, one.got, m.votes, m.quorum())}
+			return because(history.QuorumErosion, sentence(fmt.Sprintf("%s had the votes of %d of %d nodes: with %d needed it would have been refused", one.op.Client, one.got, m.votes, m.quorum())),
+				Event{At: one.op.Return, Op: one.op, Granted: true, Votes: [2]int{one.got, m.votes}})
 		}
 	}
 	return Answer{}
@@ -156,6 +168,16 @@ func common(first, second []*attempt) (out []pairing) {
 
 // time is when the node granted.
 func (a *attempt) time() int64 { return a.node.events[a.first()].at }
+
+// granting is the command that granted.
+func (a *attempt) granting() *event { return &a.node.events[a.first()] }
+
+// reported returns the grant as an answer reports it.
+func (a *attempt) reported() Event {
+	e := a.granting().reported("", a.keys())
+	e.Granted = true
+	return e
+}
 
 // from is the first event after the first's grant.
 func (p pairing) from() int { return p.first.first() + 1 }
@@ -190,12 +212,15 @@ func touches(a, b []string) bool {
 }
 
 // candidates are the events between the two grants that changed what the second asked for, but for those of the first's acquire, which made its
-// hold, and of the second's last attempt.
+// hold, and of the second's last attempt; and the times at which the node's clock was set, even before the first.
 func (m *meeting) candidates(p pairing) (out []int) {
 	n, keys := p.first.node, p.second.keys()
-	for i := p.from(); i < p.second.grant; i++ {
+	for i := 0; i < p.second.grant; i++ {
 		e := &n.events[i]
 		clock := e.effect != nil && (e.effect.What == history.ClockSet || e.effect.What == history.ClockRate)
+		if i < p.from() && !clock { // a clock that was set before may have ended the first's lease
+			continue
+		}
 		if slices.Contains(p.second.events, i) || !clock && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant {
 			continue
 		}
@@ -312,7 +337,11 @@ func (m *meeting) outlived(pairs []pairing, spare int) Answer {
 	var over []pairing
 	for _, p := range pairs {
 		did := slices.DeleteFunc(m.candidates(p), func(i int) bool { return p.first.node.events[i].ended() })
-		if !m.lacks(p, p.from(), without{events: did}) && m.lacks(p, p.from(), without{events: did, stopped: true}) {
+		if m.lacks(p, p.from(), without{events: did}) {
+			continue
+		}
+		full := m.Header.Kind == history.Semaphore && m.lacks(p, p.from(), without{stopped: true}) // with the others that had come
+		if full || m.lacks(p, p.from(), without{events: did, stopped: true}) {
 			over = append(over, p)
 		}
 	}
@@ -359,9 +388,14 @@ func (m *meeting) fewest(p pairing, all []int) []int {
 // second's, or the grant does not look at the hold.
 func (m *meeting) unexplained(pairs []pairing) Answer {
 	for _, p := range pairs {
-		for i := range p.from() { // a clock that was set before may have ended the first's lease as soon as it began
-			if e := &p.first.node.events[i]; e.effect != nil && m.lacks(p, i, without{events: []int{i}}) {
-				return m.answer([]finding{m.finding(p, i)})
+		for i := range p.from() { // without which the first would not have been granted either
+			e := &p.first.node.events[i]
+			if e.effect == nil || !slices.Contains(m.candidates(p), i) {
+				continue
+			}
+			if ok, _ := m.granted(p.first, i, without{events: []int{i}}); !ok {
+				f := m.finding(p, i)
+				return because(f.name, sentence("without ", f.text, ", ", m.first.Client, " would have been refused"), f.told)
 			}
 		}
 		all := m.candidates(p)
@@ -377,12 +411,17 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 		}
 	}
 	p := pairs[0]
-	if len(p.first.node.events[p.first.first()].changes) == 0 { // there was nothing of the first for the second to look at
+	if !m.marked(p) { // there was nothing of the first for the second to look at
 		return Answer{}
 	}
-	e := p.second.node.events[p.second.first()]
-	return Answer{[]history.Cause{history.DoubleGrant}, fmt.Sprintf(
-		"whatever happened since %s was granted is left out, %s is granted by %s: it does not look at that hold", m.first.Client, m.second.Client, e.cmd.Name)}
+	return because(history.DoubleGrant, sentence("whatever happened since ", m.first.Client, " was granted is left out, ", m.second.Client, " is granted by ",
+		p.second.granting().cmd.Name, ": it does not look at that hold"), p.first.reported(), p.second.reported())
+}
+
+// marked reports whether the node held anything that the second asked for when it had granted the first.
+func (m *meeting) marked(p pairing) bool {
+	values := p.first.node.state(p.from())
+	return slices.ContainsFunc(p.second.keys(), func(key string) bool { return values[key] != nil })
 }
 
 // byClientClock explains a grant that its client's clock decided.
@@ -390,8 +429,7 @@ func (m *meeting) byClientClock(p pairing) Answer {
 	if m.until(m.first, m.seen) <= m.seen {
 		return m.expired(p, math.MaxInt, p.second.time(), "by the clock of "+m.first.Client+"'s grant")
 	}
-	return Answer{[]history.Cause{history.ClockSkew}, fmt.Sprintf(
-		"by the clock of %s's grant, %s would have been refused", m.first.Client, m.second.Client)}
+	return because(history.ClockSkew, sentence("by the clock of ", m.first.Client, "'s grant, ", m.second.Client, " would have been refused"), p.first.reported(), p.second.reported())
 }
 
 // byReadClock explains a grant whose client read a time and went on: by true time that had come, or had not.
@@ -402,18 +440,21 @@ func (m *meeting) byReadClock(p pairing) Answer {
 		if unit == 0 || len(e.changes) > 0 {
 			continue
 		}
+		if i < p.first.first() { // it was another's time
+			continue
+		}
 		if until <= m.Header.Epoch+e.cmd.Sent {
 			return m.expired(p, math.MaxInt, e.at, "had the time not come that it read")
 		}
-		return Answer{[]history.Cause{history.ClockSkew}, fmt.Sprintf(
-			"by true time %s would have been refused: what it read by %s lay %s ahead", m.second.Client, e.cmd.Name, time.Duration(until-m.Header.Epoch-e.cmd.Sent))}
+		return because(history.ClockSkew, sentence("by true time ", m.second.Client, " would have been refused: what it read by ", e.cmd.Name, " lay ",
+			time.Duration(until-m.Header.Epoch-e.cmd.Sent).String(), " ahead"), p.first.reported(), p.second.reported())
 	}
 	return Answer{}
 }
 
 // expired names the end of a lease.
 func (m *meeting) expired(p pairing, i int, at int64, text string) Answer {
-	return Answer{[]history.Cause{m.lease(p, i, at)}, fmt.Sprintf("%s, %s would have been refused", text, m.second.Client)}
+	return because(m.lease(p, i, at), sentence(text, ", ", m.second.Client, " would have been refused"))
 }
 
 // answer returns the nearest findings.
@@ -425,19 +466,24 @@ func (m *meeting) answer(found []finding) Answer {
 	if f.rank == byAcquire {
 		return m.root(f)
 	}
-	return Answer{[]history.Cause{f.name}, fmt.Sprintf("without %s, %s would have been refused", f.text, m.second.Client)}
+	return m.refused(f)
+}
+
+// refused is the answer of a finding.
+func (m *meeting) refused(f finding) Answer {
+	return because(f.name, sentence("without ", f.text, ", ", m.second.Client, " would have been refused"), f.told)
 }
 
 // root follows a grant in between: it took the first's hold away, so the question is why it was given.
 func (m *meeting) root(f finding) Answer {
 	op := f.node.events[f.event].op
 	if op == nil || op.Outcome != history.OK || m.depth == 0 || op.Client == m.first.Client || op.Client == m.second.Client {
-		return Answer{[]history.Cause{f.name}, fmt.Sprintf("without %s, %s would have been refused", f.text, m.second.Client)}
+		return m.refused(f)
 	}
 	answer := m.meet(m.first, op, op.Return, m.depth-1)
 	if answer.Causes == nil {
 		return answer
 	}
-	answer.Experiment += fmt.Sprintf(", and then %s as well", m.second.Client)
+	answer.Experiment = sentence(answer.Experiment, ", and then ", m.second.Client, " as well")
 	return answer
 }

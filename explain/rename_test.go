@@ -29,7 +29,7 @@ func TestNamesDecideNothing(t *testing.T) {
 		}
 		for i, v := range explained(t, s, s.dispatched()) {
 			if v.Cause != want[i] {
-				t.Errorf("%s: %s: %s, want %s (%s)", row.what, v.Property, v.Cause, want[i], v.Story[1])
+				t.Errorf("%s: %s: %s, want %s", row.what, v.Property, v.Cause, want[i])
 			}
 		}
 	}

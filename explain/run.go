@@ -24,11 +24,12 @@ type run struct {
 	ops    map[uint64]*history.Operation
 	nodes  []*node // by index
 	seen   map[shape]map[string]tally
-	votes  int            // nodes that an acquire of a lock on several nodes asks; 1 for others
-	polled map[shape]bool // the commands by which it asks them
+	votes  int                           // nodes that an acquire of a lock on several nodes asks; 1 for others
+	polled map[shape]bool                // the commands by which it asks them
+	unseen map[uint64][]*history.Command // by operation: commands that no reply was seen of
 	pairs  map[[3]uint64]Answer
-	base   int64 // from where stories count time
-	failed bool  // there is nothing to replay
+	failed bool // there is nothing to replay
+	nobody bool // was ever granted the lock
 }
 
 // shape is what commands have in common that ask the same of a server: their name and script.
@@ -47,7 +48,7 @@ type tally struct{ granted, refused int }
 
 // newRun puts a record in order.
 func newRun(rec Record, srv Server) *run {
-	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: map[shape]map[string]tally{}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}}
+	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: map[shape]map[string]tally{}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, unseen: map[uint64][]*history.Command{}}
 	r.m = &machine{srv: srv, epoch: rec.Header.Epoch}
 	for i := range rec.Ops {
 		r.ops[rec.Ops[i].ID] = &rec.Ops[i]
@@ -56,6 +57,11 @@ func newRun(rec Record, srv Server) *run {
 		r.nodes = append(r.nodes, r.order(n))
 	}
 	r.failed, r.votes = len(r.nodes) == 0, 1
+	for i := range rec.Commands {
+		if c := &rec.Commands[i]; c.Replied == 0 && c.Node >= 0 && !refusedByServer(c.Reply) {
+			r.unseen[c.Op] = append(r.unseen[c.Op], c)
+		}
+	}
 	r.learn()
 	return r
 }
@@ -154,29 +160,41 @@ func (e *event) key() string {
 	if keys := resp.Keys(args); len(keys) > 0 {
 		return keys[0]
 	}
+	if len(e.touched) == 0 {
+		return ""
+	}
 	return e.touched[0]
 }
 
-// lastTry returns the commands of the last attempt of an operation at a node.
+// asked is what a command asks for.
+type asked struct {
+	shape
+	key string
+}
+
+func (e *event) asks() asked { return asked{shapeOf(e.cmd), e.key()} }
+
+// lastTry returns the commands of the last attempt of an operation at a node: it begins with the command that the first one began with.
 func (n *node) lastTry(op *history.Operation) (try []int) {
-	type asked struct {
-		shape
-		key string
-	}
-	var seen []asked
-	all := slices.Clone(n.byOp[op.ID])
+	all := slices.DeleteFunc(slices.Clone(n.byOp[op.ID]), func(i int) bool {
+		return refusedByServer(n.events[i].cmd.Reply) || n.events[i].touched == nil
+	})
 	slices.SortStableFunc(all, func(i, j int) int { return cmp.Compare(n.events[i].cmd.Sent, n.events[j].cmd.Sent) })
+	var seen []asked
 	for _, i := range slices.Backward(all) {
 		e := &n.events[i]
-		if refusedByServer(e.cmd.Reply) || e.touched == nil || e.cmd.Replied == 0 || e.cmd.Replied > op.Return { // its client did not go by it
+		if e.cmd.Replied == 0 || e.cmd.Replied > op.Return { // its client did not go by it
 			continue
 		}
-		a := asked{shapeOf(e.cmd), e.key()}
-		if slices.Contains(seen, a) {
+		if slices.Contains(seen, e.asks()) {
 			break
 		}
-		seen = append(seen, a)
-		try = append(try, i)
+		seen, try = append(seen, e.asks()), append(try, i)
+	}
+	if len(try) > 0 {
+		if at := slices.Index(seen, n.events[all[0]].asks()); at >= 0 {
+			try = try[:at+1]
+		}
 	}
 	slices.Sort(try)
 	return try
@@ -254,6 +272,12 @@ func (r *run) polls(op *history.Operation) (most int) {
 				asked[p] = true
 				count[s]++
 			}
+		}
+	}
+	for _, c := range r.unseen[op.ID] { // it asked, and heard nothing
+		if p := (place{shapeOf(c), c.Node, (&event{cmd: c}).key()}); !asked[p] {
+			asked[p] = true
+			count[p.shape]++
 		}
 	}
 	for s, n := range count {

@@ -31,11 +31,11 @@ type connection struct {
 	number uint64
 }
 
-// pick is a command, how the leases that end within a grain of it are taken, as they should or the other way, and whether it is executed as late
-// as it may have been: after what a fault did to the data while it was under way.
+// pick is a command, how the leases that end within a grain of it are taken, as they should or the other way, and whether it is executed as early or as
+// late as it may have been: one that was under way for long, or while a fault did something to the data.
 type pick struct {
-	cmd         int
-	other, late bool
+	cmd                int
+	other, early, late bool
 }
 
 // choice is one step of the search, and what else could be tried instead.
@@ -115,8 +115,8 @@ func (s *search) candidates() (picks []pick) {
 	}
 	for _, p := range picks[:len(picks):len(picks)] {
 		picks = append(picks, pick{cmd: p.cmd, other: true})
-		if s.meetsEffect(s.cmds[p.cmd]) {
-			picks = append(picks, pick{cmd: p.cmd, late: true})
+		if c := s.cmds[p.cmd]; s.meetsEffect(c) || c.Replied-c.Sent > long {
+			picks = append(picks, pick{cmd: p.cmd, late: true}, pick{cmd: p.cmd, early: true})
 		}
 	}
 	return append(picks, lost...)
@@ -163,8 +163,11 @@ func (s *search) forward(picks []pick) bool {
 func (s *search) take(p pick) bool {
 	c := s.cmds[p.cmd]
 	at := middle(c)
-	if p.late {
+	switch {
+	case p.late:
 		at = c.Replied
+	case p.early:
+		at = c.Sent
 	}
 	at = max(s.last, min(max(at, c.Sent), s.limit()))
 	s.suffer(at)

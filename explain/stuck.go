@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -40,22 +39,24 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	if a := w.blocker(); a.Causes != nil {
 		return a
 	}
-	if !r.everGranted() && r.sound(w.attempt) {
-		return Answer{[]history.Cause{history.NeverGranted}, "whatever is left out: no acquire of the whole run was granted"}
+	if !r.everGranted(w.op.Mode) && r.sound(w.attempt) {
+		return because(history.NeverGranted, sentence("whatever is left out: no acquire of its mode was granted in the whole run"))
 	}
 	return Answer{}
 }
 
-// everGranted reports whether anybody was ever granted the lock.
-func (r *run) everGranted() bool {
-	return slices.ContainsFunc(r.Ops, func(op history.Operation) bool { return op.Op == history.Acquire && op.Outcome == history.OK })
+// everGranted reports whether anybody was ever granted the lock in a mode.
+func (r *run) everGranted(mode history.Mode) bool {
+	return slices.ContainsFunc(r.Ops, func(op history.Operation) bool {
+		return op.Op == history.Acquire && op.Outcome == history.OK && op.Mode == mode
+	})
 }
 
 // waiter finds who waited, and the last attempt that it made until it had waited too long.
 func (r *run) waiter(v *checker.Violation) *wait {
 	var w *wait
 	until := v.At + v.Lasted
-	for _, o := range operationsOf(v) {
+	for _, o := range v.Witness.All() {
 		if o.Op != history.Acquire || !slices.Contains(v.Clients, o.Client) || o.Outcome == history.OK && o.Return <= v.At || r.ops[o.ID] == nil {
 			continue
 		}
@@ -144,8 +145,7 @@ func (w *wait) fault() Answer {
 			continue
 		}
 		if w.would(w.attempt, i, without{events: []int{i}}) {
-			m := &meeting{run: w.run}
-			return Answer{[]history.Cause{faultNames[e.effect.What]}, fmt.Sprintf("without %s, %s would have been granted", m.words(e), w.op.Client)}
+			return because(faultNames[e.effect.What], sentence("without ", words(e), ", ", w.op.Client, " would have been granted"), e.reported("", nil))
 		}
 	}
 	return Answer{}
@@ -157,7 +157,7 @@ func (w *wait) blocker() Answer {
 	values := n.state(first)
 	for _, at := range w.makers() {
 		maker := &n.events[at]
-		if !w.would(w.attempt, at, without{ops: []uint64{maker.op.ID}}) && !w.would(w.attempt, at, without{events: []int{at}}) {
+		if !w.would(w.attempt, at, without{events: []int{at}}) && (maker.op == nil || !w.would(w.attempt, at, without{ops: []uint64{maker.op.ID}})) {
 			continue
 		}
 		for _, c := range maker.changes {
@@ -168,8 +168,8 @@ func (w *wait) blocker() Answer {
 			if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
 				v = e
 			}
-			m := &meeting{run: w.run}
-			return Answer{[]history.Cause{w.left(v, maker)}, fmt.Sprintf("without %s, %s would have been granted: %s", m.words(maker), w.op.Client, w.fate(v, maker))}
+			return because(w.left(v, maker), sentence("without ", words(maker), ", ", w.op.Client, " would have been granted: ", w.fate(v, maker)),
+				maker.reported("", []string{c.key}))
 		}
 	}
 	return Answer{}
@@ -183,11 +183,13 @@ func (w *wait) makers() (out []int) {
 	seen := map[uint64]bool{}
 	for i := first - 1; i >= 0 && len(out) < most; i-- {
 		e := &n.events[i]
-		if e.cmd == nil || e.op == nil || e.open || seen[e.op.ID] || !changesAny(e, n.events[first].touched) ||
+		if e.cmd == nil || e.open || e.op != nil && seen[e.op.ID] || !changesAny(e, n.events[first].touched) ||
 			!slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() && c.after != nil }) {
 			continue
 		}
-		seen[e.op.ID] = true
+		if e.op != nil {
+			seen[e.op.ID] = true
+		}
 		out = append(out, i)
 	}
 	return out
@@ -207,23 +209,25 @@ func (w *wait) left(v *Value, maker *event) history.Cause {
 	switch {
 	case v.Expires == 0:
 		return history.NoExpiry
-	case maker.op.Outcome == history.Unknown || maker.op.Outcome == history.Fail || maker.cmd.Replied == 0 || maker.op.ID == w.op.ID:
+	case maker.op == nil || maker.op.Op == history.Extend:
+		return history.Resurrection
+	case maker.cmd.Replied == 0 || maker.cmd.Replied > maker.op.Return || maker.op.ID == w.op.ID: // its client did not go by the reply
 		return history.AmbiguousReply
 	}
 	return history.Orphan
 }
 
 // fate says why what lay in the way stayed.
-func (w *wait) fate(v *Value, maker *event) string {
-	end := "nothing ends it"
+func (w *wait) fate(v *Value, maker *event) Sentence {
+	end := sentence("nothing ends it")
 	if v.Expires != 0 {
-		end = fmt.Sprintf("it ends by itself at %s", w.ms(v.Expires-w.Header.Epoch))
+		end = sentence("it ends by itself at ", instant(v.Expires-w.Header.Epoch))
 	}
 	switch {
 	case maker.cmd.Replied == 0:
-		return maker.cmd.Client + " saw no reply, and " + end
-	case maker.op.Op == history.Acquire && maker.op.Outcome == history.OK && w.releaseOf(maker.op) == nil:
-		return maker.cmd.Client + " never released, and " + end
+		return sentence(maker.cmd.Client, " saw no reply, and ", end)
+	case maker.op != nil && maker.op.Op == history.Acquire && maker.op.Outcome == history.OK && w.releaseOf(maker.op) == nil:
+		return sentence(maker.cmd.Client, " never released, and ", end)
 	}
 	return end
 }
@@ -232,8 +236,7 @@ func (w *wait) fate(v *Value, maker *event) string {
 func (w *wait) unseen() Answer {
 	for _, i := range w.attempt.events {
 		if e := &w.attempt.node.events[i]; e.cmd.Replied == 0 && len(e.changes) > 0 {
-			m := &meeting{run: w.run}
-			return Answer{[]history.Cause{history.AmbiguousReply}, fmt.Sprintf("had the reply to %s not been lost, %s would have been granted", m.words(e), w.op.Client)}
+			return because(history.AmbiguousReply, sentence("had the reply to ", words(e), " not been lost, ", w.op.Client, " would have been granted"), e.reported("", nil))
 		}
 	}
 	return Answer{}
@@ -241,15 +244,15 @@ func (w *wait) unseen() Answer {
 
 // asleep reports whether the lock was free for most of the wait, and the client did not ask.
 func (w *wait) asleep() bool {
-	n, last := w.attempt.node, w.attempt.events[len(w.attempt.events)-1]
-	keys, freed := n.events[last].touched, n.events[last].at
-	next := last + 1
-	for ; next < len(n.events) && n.events[next].at < w.until; next++ {
-		if changesAny(&n.events[next], keys) {
+	n, first := w.attempt.node, w.attempt.events[0]
+	last, keys, freed := w.attempt.events[len(w.attempt.events)-1], n.events[first].touched, int64(-1)
+	next := first + 1
+	for ; next < len(n.events) && (next <= last || n.events[next].at < w.until); next++ {
+		if changesAny(&n.events[next], keys) && !slices.Contains(w.attempt.events, next) {
 			freed = n.events[next].at
 		}
 	}
-	if w.until-freed < (w.until-w.from)/2 || freed == n.events[last].at {
+	if freed < 0 || w.until-freed < (w.until-w.from)/2 {
 		return false
 	}
 	w.m.load(n.state(next), n.events[last].clock)
@@ -270,7 +273,7 @@ func (w *wait) unasked() Answer {
 	for _, n := range w.nodes {
 		for _, e := range n.events {
 			if e.cmd != nil && e.cmd.Client == w.op.Client && e.at < w.until {
-				return Answer{[]history.Cause{history.LostWakeup}, w.op.Client + " did not ask again: had it asked, the lock was free"}
+				return because(history.LostWakeup, sentence(w.op.Client, " did not ask again: had it asked, the lock was free"))
 			}
 		}
 	}
@@ -279,19 +282,16 @@ func (w *wait) unasked() Answer {
 
 // leftover explains a key that was left behind when everybody was done: the finder's words name it.
 func (r *run) leftover(v *checker.Violation) Answer {
-	if len(v.Story) == 0 {
-		return Answer{}
-	}
 	for _, n := range r.nodes {
 		values := n.state(len(n.events))
 		for _, key := range slices.Sorted(maps.Keys(values)) {
 			maker := r.writing(n, len(n.events), []change{{key: key}})
-			if !strings.Contains(v.Story[0], key) || maker == nil || maker.open || maker.op == nil {
+			if !strings.Contains(v.Witness.Leftover, key) || maker == nil || maker.open || maker.op == nil {
 				continue
 			}
 			w := &wait{run: r, op: &history.Operation{}}
-			m := &meeting{run: r}
-			return Answer{[]history.Cause{w.left(values[key], maker)}, fmt.Sprintf("without %s, nothing would have been left: %s", m.words(maker), w.fate(values[key], maker))}
+			return because(w.left(values[key], maker), sentence("without ", words(maker), ", nothing would have been left: ", w.fate(values[key], maker)),
+				maker.reported("", []string{key}))
 		}
 	}
 	return Answer{}

@@ -16,6 +16,8 @@ import (
 // story is one run as a test writes it down, and what it must be explained by.
 type story struct {
 	explain.Record
+	name       string
+	turns      bool              // the order in which the nodes executed the commands is known: as they are sent
 	digests    map[string]string // of scripts, by the name that the text gives them
 	violations []checker.Violation
 	want       []history.Cause
@@ -23,19 +25,21 @@ type story struct {
 
 // parse reads a run that is written by hand:
 //
-//	lock mutex 300
+//	lock token mutex 300 permits=2 turns
 //	script unlock : if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0
-//	c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
+//	c1 acquire 0-2 ok tok=a valid=300 : SET job a NX PX 300 -> OK
 //	c1 use 2-480
 //	c2 acquire 10-302 ok : SET job b NX PX 300 -> (nil) @20-21 | SET job b NX PX 300 -> OK @301-302
 //	c1 background 310-311 : EVALSHA unlock 1 job a -> 0
-//	effect n0 400 deleted lost=job
+//	fault kill-server n0 400-500
+//	effect n0 400 restarted lost=job
 //	violation exclusive-use 303-480 c1 c2 = lease-overrun
 //
-// Times are milliseconds. The commands of a call share its time evenly unless they say when; n2:SET goes to node 2. A reply of ? was never
-// seen. The run begins at 946684800000, in milliseconds since 1970.
+// Times are milliseconds. The commands of a call share its time evenly unless they say when; n2:SET goes to node 2, n2+a:SET over another
+// connection of the client. A reply of ? was never seen. An effect is that of the fault above it that was done to its node, or of one that says no more. The
+// run begins at 946684800000, in milliseconds since 1970. A script that the text does not give is the catalogue's of that name.
 func parse(text string) (*story, error) {
-	s := &story{Record: explain.Record{Scripts: map[string]string{}}, digests: map[string]string{}}
+	s := newStory("")
 	for n, line := range strings.Split(text, "\n") {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -44,11 +48,23 @@ func parse(text string) (*story, error) {
 			return nil, fmt.Errorf("line %d: %w", n+1, err)
 		}
 	}
+	return s, s.finish()
+}
+
+func newStory(name string) *story {
+	return &story{name: name, Record: explain.Record{Scripts: map[string]string{}}, digests: map[string]string{}}
+}
+
+// finish says which operations show the violations.
+func (s *story) finish() error {
 	for i := range s.violations {
 		v := &s.violations[i]
-		v.Witness.Operations = slices.DeleteFunc(slices.Clone(s.Ops), func(op history.Operation) bool { return !slices.Contains(v.Clients, op.Client) })
+		stuck := v.Property == history.Progress || v.Property == history.Refusal
+		v.Witness.Operations = slices.DeleteFunc(slices.Clone(s.Ops), func(op history.Operation) bool {
+			return !slices.Contains(v.Clients, op.Client) || stuck && (op.Op != history.Acquire || op.Call > v.At+v.Lasted || op.Return < v.At)
+		})
 	}
-	return s, nil
+	return nil
 }
 
 func (s *story) add(line string) error {
@@ -56,14 +72,12 @@ func (s *story) add(line string) error {
 	words := strings.Fields(call)
 	switch words[0] {
 	case "lock":
-		lease, err := millis(words[2])
-		s.Header = history.Header{Kind: history.Kind(words[1]), Lease: lease, Permits: 1, Epoch: 946684800_000_000_000}
-		return err
+		return s.addHeader(words[1:])
 	case "script":
-		sum := sha1.Sum([]byte(rest))
-		s.digests[words[1]] = hex.EncodeToString(sum[:])
-		s.Scripts[s.digests[words[1]]] = rest
+		s.addScript(words[1], rest)
 		return nil
+	case "fault":
+		return s.addFault(words[1:])
 	case "effect":
 		return s.addEffect(words[1:])
 	case "violation":
@@ -90,11 +104,55 @@ func (s *story) add(line string) error {
 	return s.addCommands(words[0], id, rest, from, to)
 }
 
+func (s *story) addHeader(words []string) (err error) {
+	if s.Header.Lock = ""; len(words) > 2 && !strings.Contains(words[2], "=") {
+		s.Header.Lock, words = words[0], words[1:]
+	}
+	s.Header.Kind, s.Header.Permits, s.Header.Epoch = history.Kind(words[0]), 1, 946684800_000_000_000
+	if s.Header.Lease, err = millis(words[1]); err != nil {
+		return err
+	}
+	for _, w := range words[2:] {
+		if n, ok := strings.CutPrefix(w, "permits="); ok {
+			s.Header.Permits, err = strconv.Atoi(n)
+		}
+		s.turns = s.turns || w == "turns"
+	}
+	return err
+}
+
+func (s *story) addScript(name, source string) {
+	sum := sha1.Sum([]byte(source))
+	s.digests[name] = hex.EncodeToString(sum[:])
+	s.Scripts[s.digests[name]] = source
+}
+
+func (s *story) addFault(words []string) (err error) {
+	w := history.Window{Fault: words[0], Node: -1, Confirmed: true}
+	for _, word := range words[1:] {
+		switch {
+		case word == "unconfirmed":
+			w.Confirmed = false
+		case strings.HasPrefix(word, "n"):
+			w.Node, err = strconv.Atoi(word[1:])
+		case strings.HasPrefix(word, "c"):
+			w.Client = word
+		default:
+			w.Start, w.End, err = span(word)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.Faults = append(s.Faults, w)
+	return nil
+}
+
 var operations = map[string]history.Op{"acquire": history.Acquire, "extend": history.Extend, "release": history.Release, "use": history.Use,
 	"write": history.Write, "lost": history.Lost}
 
 var outcomes = map[string]history.Outcome{"ok": history.OK, "busy": history.Busy, "not_held": history.NotHeld, "lost": history.LostHold,
-	"fail": history.Fail, "unknown": history.Unknown}
+	"rejected": history.Rejected, "fail": history.Fail, "unknown": history.Unknown}
 
 func set(op *history.Operation, word string) (err error) {
 	name, value, _ := strings.Cut(word, "=")
@@ -107,6 +165,12 @@ func set(op *history.Operation, word string) (err error) {
 		op.ValidUntil, err = millis(value)
 	case "fence":
 		op.Fence, err = strconv.ParseUint(value, 10, 64)
+	case "read":
+		op.HasValue = true
+		op.Read, err = strconv.ParseInt(value, 10, 64)
+	case "wrote":
+		op.HasValue = true
+		op.Wrote, err = strconv.ParseInt(value, 10, 64)
 	default:
 		var ok bool
 		if op.Outcome, ok = outcomes[word]; !ok {
@@ -123,7 +187,7 @@ func (s *story) addCommands(client string, op uint64, text string, from, to int6
 	parts := strings.Split(text, " | ")
 	share := (to - from) / int64(len(parts))
 	for i, part := range parts {
-		c := history.Command{Client: client, Op: op, Sent: from + int64(i)*share, Replied: from + int64(i+1)*share}
+		c := history.Command{Client: client, Conn: conn(client), Op: op, Sent: from + int64(i)*share, Replied: from + int64(i+1)*share}
 		request, at, timed := strings.Cut(part, " @")
 		if timed {
 			var err error
@@ -141,6 +205,8 @@ func (s *story) addCommands(client string, op uint64, text string, from, to int6
 		words := strings.Fields(request)
 		if node, name, ok := strings.Cut(words[0], ":"); ok {
 			words[0] = name
+			node, other, _ := strings.Cut(node, "+")
+			c.Conn += uint64(100 * len(other))
 			c.Node, _ = strconv.Atoi(node[1:])
 		}
 		if c.Name, c.Args = words[0], words[1:]; strings.HasPrefix(c.Name, "EVAL") {
@@ -168,9 +234,17 @@ func (s *story) addEffect(words []string) (err error) {
 			e.Kept = append(e.Kept, value)
 		case "by":
 			e.By, err = millis(value)
+		case "ppm":
+			e.PPM, err = strconv.ParseInt(value, 10, 64)
 		case "turn":
-			e.Known = true
+			e.Known, s.turns = true, s.turns || value != "0"
 			e.Turn, err = strconv.ParseUint(value, 10, 64)
+		}
+	}
+	for i := len(s.Faults) - 1; i >= 0; i-- {
+		if w := &s.Faults[i]; w.Fault != "" && (w.Node == e.Node || w.Node < 0) {
+			w.Effects = append(w.Effects, e)
+			return err
 		}
 	}
 	s.Faults = append(s.Faults, history.Window{Node: e.Node, Start: e.At, End: e.At, Confirmed: true, Effects: []history.Effect{e}})
@@ -178,14 +252,20 @@ func (s *story) addEffect(words []string) (err error) {
 }
 
 func (s *story) addViolation(words []string) (err error) {
-	v := checker.Violation{Property: history.Property(words[0]), Key: "job", Story: []string{"it was broken", "nobody knows why"}}
+	v := checker.Violation{Property: history.Property(words[0]), Key: "job"}
 	end := int64(0)
 	if v.At, end, err = span(words[1]); err != nil {
 		return err
 	}
 	v.Lasted = max(end-v.At, 0)
 	at := slices.Index(words, "=")
-	v.Clients = words[2:at]
+	for _, w := range words[2:at] {
+		if left, ok := strings.CutPrefix(w, "left="); ok {
+			v.Witness.Leftover = "key " + left
+			continue
+		}
+		v.Clients = append(v.Clients, w)
+	}
 	s.violations, s.want = append(s.violations, v), append(s.want, history.Cause(words[at+1]))
 	return nil
 }
@@ -195,13 +275,44 @@ func span(text string) (from, to int64, err error) {
 	if from, err = millis(a); err != nil || !ok {
 		return from, from, err
 	}
+	if b == "" { // never ended
+		return from, 0, nil
+	}
 	to, err = millis(b)
 	return from, to, err
 }
 
+// conn is the number of a client's connection; one that nobody else has.
+func conn(client string) uint64 { return uint64(client[1]-'0') + 1 }
+
 func millis(text string) (int64, error) {
 	f, err := strconv.ParseFloat(text, 64)
 	return int64(f * 1e6), err
+}
+
+// counted are the operations by outcome, as a verdict has them.
+func (s *story) counted() checker.Operations {
+	out := checker.Operations{}
+	for _, op := range s.Ops {
+		if out[op.Op.String()] == nil {
+			out[op.Op.String()] = map[string]int{}
+		}
+		out[op.Op.String()][op.Outcome.String()]++
+	}
+	return out
+}
+
+// recorded returns the record with the order of the commands where that is known.
+func (s *story) recorded() explain.Record {
+	if s.turns {
+		return s.dispatched()
+	}
+	return s.Record
+}
+
+// said is the sentence that ends a story.
+func said(a explain.Answer) string {
+	return a.Experiment.Text(func(at int64) string { return strconv.FormatInt(at, 10) })
 }
 
 // dispatched returns the record as the simulator makes it: with the order in which each node executed the commands, by when they were sent.

@@ -51,8 +51,8 @@ func splits(p50, max time.Duration, n int64) *results.Split {
 func misUnlock(storyLines int) *checker.Violation {
 	v := &checker.Violation{Property: history.MutualExclusion, Cause: history.MisUnlock, At: 12_418_000_000, Lasted: 81_000_000,
 		Clients: []string{"c7", "c3"}, Key: "job",
-		Lanes:      []string{"c7 |====####======|", "c3       |=====|   "},
-		Operations: []history.Operation{{Client: "c7", Op: history.Acquire, Call: 1000, Return: 2000, Outcome: history.OK, Token: "t1", Fence: 41}}}
+		Lanes:   []string{"c7 |====####======|", "c3       |=====|   "},
+		Witness: checker.Witness{Operations: []history.Operation{{Client: "c7", Op: history.Acquire, Call: 1000, Return: 2000, Outcome: history.OK, Token: "t1", Fence: 41}}}}
 	for i := range storyLines {
 		v.Story = append(v.Story, fmt.Sprintf("%2d. line of the story, in plain words, about who held and who entered", i+1))
 	}

@@ -22,10 +22,11 @@ func Violation(w io.Writer, v checker.Violation) error {
 	if len(v.Lanes) > 0 {
 		lines = append(append(lines, ""), v.Lanes...)
 	}
-	if len(v.Operations) > 0 {
+	shown := v.Witness.All()
+	if len(shown) > 0 {
 		lines = append(lines, "", "operations (call to return, nanoseconds on the run's base)")
 	}
-	for _, op := range v.Operations {
+	for _, op := range shown {
 		lines = append(lines, fmt.Sprintf("%16d %16d  %-4s %-8s %-9s %s", op.Call, op.Return, op.Client, op.Op, op.Outcome, detail(op.Token, op.Fence)))
 	}
 	return write(w, lines)

@@ -13,6 +13,7 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
+	"github.com/lockbench/lockbench/story"
 )
 
 // broken is one property that a schedule broke, and why.
@@ -276,8 +277,8 @@ func lastGrant(ops []history.Operation, client string, at int64) (last *history.
 	return last
 }
 
-// Explain finds the causes of a verdict's violations from the record that it was reached on, on a simulated node. The error is that of the
-// server inside.
+// Explain finds the causes of a verdict's violations from the record that it was reached on, on a simulated node, and tells their stories, unless
+// the check was a bare one. The error is that of the server inside.
 func Explain(v *checker.Verdict, rec explain.Record) error {
 	if len(v.Violations) == 0 {
 		return nil
@@ -287,6 +288,6 @@ func Explain(v *checker.Verdict, rec explain.Record) error {
 		return err
 	}
 	defer srv.Close()
-	explain.Verdict(v, rec, srv)
+	story.Tell(v, explain.Verdict(v, rec, srv), rec.Commands)
 	return nil
 }

@@ -1,0 +1,76 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// Surroundings are what lies around a violation in the record of its key: what its story and its picture show.
+type Surroundings struct {
+	Header     history.Header
+	Holds      []Hold              // by start; those that meet the operations
+	Operations []history.Operation // by call: those of the witness, at most nearby before the violation and as many from it on
+	Faults     []history.Window    // by start; those that meet the operations
+}
+
+// nearby is how many operations on either side of a violation are shown.
+const nearby = 50
+
+// surroundings picks what lies around a violation; nil where that is not about a key of the record.
+func (a *archive) surroundings(v *Violation, ev *evidence) *Surroundings {
+	k := a.byName[v.Key]
+	if k == nil {
+		return nil
+	}
+	records := a.recordsAround(k, v)
+	at, _ := slices.BinarySearchFunc(records, v.At, func(r *record, at int64) int { return cmp.Compare(r.call, at) })
+	s := &Surroundings{Header: a.header, Operations: v.Witness.All()}
+	for _, r := range records[max(0, at-nearby):min(len(records), at+nearby)] {
+		s.Operations = append(s.Operations, a.operation(k, r))
+	}
+	s.Operations = inOrder(s.Operations)
+	if len(s.Operations) == 0 {
+		return s
+	}
+	first, last := s.Operations[0].Call, v.At
+	for _, op := range s.Operations {
+		last = max(last, op.Return)
+	}
+	s.Holds = slices.Clone(v.Witness.Holds)
+	for _, h := range a.holds(k, records) {
+		known := slices.ContainsFunc(s.Holds, func(o Hold) bool { return o.Acquire == h.Acquire })
+		if !known && h.Start() <= last && h.lastSeen() >= first {
+			s.Holds = append(s.Holds, h)
+		}
+	}
+	slices.SortStableFunc(s.Holds, byStart)
+	for _, w := range ev.faults {
+		if w.Start <= last && w.Last() >= first {
+			s.Faults = append(s.Faults, w)
+		}
+	}
+	return s
+}
+
+// recordsAround returns the records that meet some leases around a violation and what shows it, by call.
+func (a *archive) recordsAround(k *keyLog, v *Violation) []*record {
+	from, to := v.At, plus(v.At, v.Lasted)
+	for _, op := range v.Witness.All() {
+		from, to = min(from, op.Call), max(to, op.Call)
+	}
+	margin := max(4*a.header.Lease, 2_000_000_000)
+	found := k.around(max(from-margin, k.first()), min(plus(to, margin), k.last()))
+	slices.SortFunc(found, func(x, y *record) int { return byCall(*x, *y) })
+	return found
+}
+
+// lastSeen is the end of the belief, or of the last thing that the client did in the hold.
+func (h *Hold) lastSeen() int64 {
+	last := h.End()
+	for _, op := range h.Operations() {
+		last = max(last, op.Return)
+	}
+	return last
+}

@@ -1,0 +1,110 @@
+package explain_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// corpus reads testdata/corpus.txt: cases in the form of parse, each under a heading "== cause/what happened". Scripts above the first case are
+// those of all.
+func corpus(t *testing.T) (cases []*story) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/corpus.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := newStory("")
+	for name, source := range catalogueScripts(t) {
+		common.addScript(name, source)
+	}
+	for n, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimSpace(line)
+		name, heading := strings.CutPrefix(line, "== ")
+		var err error
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case heading:
+			s := newStory(name)
+			s.digests, s.Scripts = common.digests, common.Scripts
+			cases = append(cases, s)
+		case len(cases) == 0:
+			err = common.add(line)
+		default:
+			err = cases[len(cases)-1].add(line)
+		}
+		if err != nil {
+			t.Fatalf("line %d: %v", n+1, err)
+		}
+	}
+	for _, s := range cases {
+		if err := s.finish(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cases
+}
+
+// catalogueScripts are the scripts of the catalogue's locks, by file.
+func catalogueScripts(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := fs.WalkDir(os.DirFS("../impls"), ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".lua" {
+			return err
+		}
+		source, err := os.ReadFile(filepath.Join("../impls", path))
+		all[filepath.Base(path)] = string(source)
+		return err
+	})
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d scripts: %v", len(all), err)
+	}
+	return all
+}
+
+var causes = []history.Cause{history.LeaseOverrun, history.MisUnlock, history.DoubleGrant, history.ReaderEvicted, history.StaleReentry, history.FailoverLoss,
+	history.RestartLoss, history.ClockJump, history.ClockSkew, history.NoExpiry, history.NeverGranted, history.AmbiguousReply, history.RenewalGap,
+	history.Resurrection, history.LostWakeup, history.Orphan, history.QuorumErosion, history.KeyDeleted, history.Eviction, history.Overbelief,
+	history.LateRequest, history.OwnRelease, history.CauseUnknown}
+
+// TestCorpus holds the causes to what each case says of itself.
+func TestCorpus(t *testing.T) {
+	cases := corpus(t)
+	if len(cases) < 137 {
+		t.Fatalf("%d cases: some are gone", len(cases))
+	}
+	perCause := map[history.Cause]int{}
+	for _, s := range cases {
+		violations, answers := answered(t, s, s.recorded())
+		for i, v := range violations {
+			perCause[s.want[i]]++
+			if v.Cause != s.want[i] {
+				t.Errorf("%s: %s between %v: %s, want %s (%s)", s.name, v.Property, v.Clients, v.Cause, s.want[i], said(answers[i]))
+			}
+		}
+	}
+	for _, cause := range causes {
+		if perCause[cause] == 0 {
+			t.Errorf("no case has the cause %s", cause)
+		}
+	}
+}
+
+// TestCorpusCauseNeedsEvidence takes from each case the evidence that its cause rests on: what is concluded then must not rest on what is gone.
+func TestCorpusCauseNeedsEvidence(t *testing.T) {
+	for _, s := range corpus(t) {
+		less := s.recorded()
+		less.Commands = nil
+		_, answers := answered(t, s, less)
+		for i, a := range answers {
+			if a.Causes[0] != history.CauseUnknown && !strings.HasPrefix(said(a), "the operations alone prove it") {
+				t.Errorf("%s without commands: %s between %v: %s", s.name, s.violations[i].Property, s.violations[i].Clients, said(a))
+			}
+		}
+	}
+}

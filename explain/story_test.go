@@ -1,0 +1,158 @@
+package explain_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/sim"
+)
+
+var update = flag.Bool("update", false, "write the golden stories anew")
+
+// judged checks a case as a whole, and tells what is found.
+func judged(t *testing.T, s *story, rec explain.Record) *checker.Verdict {
+	t.Helper()
+	v, err := checker.Check(t.Context(), checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.Faults}, checker.Options{})
+	if err != nil {
+		t.Fatalf("%s: %v", s.name, err)
+	}
+	if err := sim.Explain(v, rec); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestStories holds the stories and drawings of the first violation of some cases to what is stored.
+func TestStories(t *testing.T) {
+	told := []string{"mis-unlock/set-nx-ex-pause", "mis-unlock/set-nx-ex-damage", "mis-unlock/heartbeat-of-another", "lease-overrun/token-pause",
+		"double-grant/exists-set", "reader-evicted/rw-hash", "stale-reentry/reentrant-local", "failover-loss/token-pair", "restart-loss/redlock-node-restarts-empty",
+		"clock-jump/token", "no-expiry/setnx-crash", "lost-wakeup/redisson", "orphan/token-session-lost-release",
+		"quorum-erosion/half", "unknown/no-commands", "mis-unlock/no-commands"}
+	var got strings.Builder
+	for _, s := range corpus(t) {
+		if !slices.Contains(told, s.name) {
+			continue
+		}
+		v := judged(t, s, s.recorded())
+		if len(v.Violations) == 0 {
+			t.Errorf("%s: nothing is found", s.name)
+			continue
+		}
+		fmt.Fprintf(&got, "== %s\n%s\n\n%s\n\n", s.name, strings.Join(v.Violations[0].Story, "\n"), strings.Join(v.Violations[0].Lanes, "\n"))
+	}
+	const path = "testdata/stories.txt"
+	if *update {
+		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// TestStoriesAreShort holds every story to five to twelve lines that fit two lines of a terminal, and every drawing to 80 columns. The headline has the
+// cause, and the last line what the cause rests on.
+func TestStoriesAreShort(t *testing.T) {
+	stories := 0
+	for _, s := range corpus(t) {
+		for _, v := range judged(t, s, s.recorded()).Violations {
+			stories++
+			where := fmt.Sprintf("%s: %s at %d", s.name, v.Property, v.At)
+			if n := len(v.Story); n < 5 || n > 12 {
+				t.Fatalf("%s: a story of %d lines:\n%s", where, n, strings.Join(v.Story, "\n"))
+			}
+			if !strings.HasSuffix(v.Story[0], "("+string(v.Cause)+")") {
+				t.Errorf("%s: %s: the headline is %q", where, v.Cause, v.Story[0])
+			}
+			if last := v.Story[len(v.Story)-1]; (v.Cause == history.CauseUnknown) != strings.HasPrefix(last, "the cause is not known") {
+				t.Errorf("%s: %s: the story ends with %q", where, v.Cause, last)
+			}
+			for _, line := range v.Story {
+				if len(line) > 190 {
+					t.Errorf("%s: %d bytes: %s", where, len(line), line)
+				}
+			}
+			for _, line := range v.Lanes[:max(0, len(v.Lanes)-1)] {
+				if len(line) > 96 {
+					t.Errorf("%s: drawing of %d columns: %s", where, len(line), line)
+				}
+			}
+		}
+	}
+	if stories < 150 {
+		t.Errorf("%d stories", stories)
+	}
+}
+
+// TestStoriesPrintWhatWasRecorded: names and arguments that would move a terminal's cursor are escaped.
+func TestStoriesPrintWhatWasRecorded(t *testing.T) {
+	s := parsed(t, `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
+		c2 acquire 310-312 ok valid=610 : SET job b NX PX 300 -> OK
+		c1 release 350-352 ok : DEL job -> 1
+		c3 acquire 360-362 ok valid=660 : SET job c NX PX 300 -> OK
+		violation mutual-exclusion 362-610 c2 c3 = mis-unlock`)
+	const evil = "\x1b[2J\u202e"
+	for i := range s.Ops {
+		s.Ops[i].Client += evil
+		s.Ops[i].Key += evil
+	}
+	for i := range s.Commands {
+		s.Commands[i].Client += evil
+		s.Commands[i].Args[0] += evil
+	}
+	v := judged(t, s, s.Record)
+	if len(v.Violations) == 0 || v.Violations[0].Cause != history.MisUnlock {
+		t.Fatalf("%+v", v.Violations)
+	}
+	for _, x := range v.Violations {
+		for _, line := range slices.Concat(x.Story, x.Lanes) {
+			if strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("%q", line)
+			}
+		}
+	}
+}
+
+// TestLeftoversAreAttributed: what was found left behind names a key, and the commands say who left it.
+func TestLeftoversAreAttributed(t *testing.T) {
+	for _, s := range corpus(t) {
+		if !strings.HasSuffix(s.name, "/left-behind") {
+			continue
+		}
+		rec := s.recorded()
+		v, err := checker.Check(t.Context(), checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.Faults},
+			checker.Options{Leftovers: []string{"key lb:job (string)", "3 goroutines"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sim.Explain(v, rec); err != nil {
+			t.Fatal(err)
+		}
+		var got []history.Cause
+		for _, x := range v.Violations {
+			if x.Property == history.Hygiene {
+				got = append(got, x.Cause)
+			}
+		}
+		if want := []history.Cause{s.want[0], history.CauseUnknown}; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+			t.Errorf("%s: causes %v, want %v: of the goroutines nobody knows", s.name, got, want)
+		}
+	}
+}

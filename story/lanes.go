@@ -1,0 +1,165 @@
+package story
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+)
+
+// laneWidth is how many columns the time axis takes; with the labels a drawing fits a terminal of 80.
+const laneWidth = 60
+
+// laneLegend explains the marks of a drawing.
+const laneLegend = "[==] holds  ## inside the critical section  !! inside after the hold had ended  ~~ fault  ^ the violation"
+
+// draw makes the lane drawing: a time axis, a lane for each client, a lane for each fault, and a mark at the violation.
+func (t *teller) draw() []string {
+	d := drawing{from: t.base, to: t.drawnTo()}
+	if d.to <= d.from {
+		return nil
+	}
+	clients := t.clients()
+	for _, client := range clients[:min(len(clients), maxLanes)] {
+		d.lane(printable(client), t.clientLane(&d, client))
+	}
+	for i := range t.around.Faults {
+		w := &t.around.Faults[i]
+		if w.Start <= d.to && w.Last() >= d.from && t.matters(w) {
+			row := blank()
+			d.fill(row, w.Start, w.Last(), '~')
+			d.lane(label(w), row)
+		}
+	}
+	d.lane("", t.caret(&d))
+	return append(d.finish(t), laneLegend)
+}
+
+// maxLanes is how many clients are drawn.
+const maxLanes = 8
+
+// caret marks the violation, with its time on the side that has room.
+func (t *teller) caret(d *drawing) []byte {
+	row, at, when := blank(), d.column(t.v.At), t.ms(t.v.At)
+	row[at] = '^'
+	if at+2+len(when) <= laneWidth {
+		copy(row[at+2:], when)
+	} else {
+		copy(row[at-1-len(when):], when)
+	}
+	return row
+}
+
+// drawnTo is the end of the drawing: a little past the violation and the story's holds.
+func (t *teller) drawnTo() int64 {
+	to := t.to
+	for i := range t.holds {
+		if end := ended(&t.holds[i]); end != math.MaxInt64 && end-t.base < 4*(t.to-t.base)+4*milli {
+			to = max(to, end)
+		}
+	}
+	return to + (to-t.base)/20
+}
+
+// ended is when the client's release of a hold returned, or else when it stopped believing.
+func ended(h *checker.Hold) int64 {
+	if h.Release != nil {
+		return h.Release.Return
+	}
+	return believed(h)
+}
+
+// believed is until when the client can have believed in a hold.
+func believed(h *checker.Hold) int64 { return max(h.End(), h.Perhaps) }
+
+func (t *teller) clientLane(d *drawing, client string) []byte {
+	row := blank()
+	for _, op := range t.around.Operations {
+		if op.Client == client && op.Op == history.Acquire {
+			d.fill(row, op.Call, op.Return, '.')
+		}
+	}
+	for i := range t.around.Holds {
+		h := &t.around.Holds[i]
+		if h.Client != client || h.Start() > d.to || ended(h) < d.from {
+			continue
+		}
+		beliefs := slices.Clone(h.Belief)
+		beliefs[len(beliefs)-1].To = believed(h)
+		for _, b := range beliefs {
+			d.fill(row, b.From, b.To, '=')
+		}
+		for _, u := range h.Uses {
+			d.fill(row, u.Call, min(u.Return, believed(h)), '#')
+			d.fill(row, max(u.Call, believed(h)), u.Return, '!')
+		}
+		for _, b := range beliefs {
+			d.mark(row, b.From, '[')
+			d.mark(row, b.To, ']')
+		}
+	}
+	return row
+}
+
+func label(w *history.Window) string {
+	switch {
+	case w.Client != "":
+		return printable(w.Fault + " " + w.Client)
+	case w.Node >= 0:
+		return fmt.Sprintf("%s n%d", w.Fault, w.Node)
+	}
+	return w.Fault
+}
+
+// drawing maps times to columns and gathers the lanes.
+type drawing struct {
+	from, to int64
+	labels   []string
+	rows     [][]byte
+}
+
+func blank() []byte { return []byte(strings.Repeat(" ", laneWidth)) }
+
+func (d *drawing) column(at int64) int {
+	at = min(max(at, d.from), d.to)
+	return int(float64(at-d.from) / float64(d.to-d.from) * (laneWidth - 1))
+}
+
+// fill draws a span; one that is not in the drawing at all leaves no mark.
+func (d *drawing) fill(row []byte, from, to int64, c byte) {
+	if to < from || to < d.from || from > d.to {
+		return
+	}
+	for i := d.column(from); i <= d.column(to); i++ {
+		row[i] = c
+	}
+}
+
+// mark draws an instant, if it is in the drawing.
+func (d *drawing) mark(row []byte, at int64, c byte) {
+	if d.from <= at && at <= d.to {
+		row[d.column(at)] = c
+	}
+}
+
+func (d *drawing) lane(label string, row []byte) {
+	d.labels, d.rows = append(d.labels, label), append(d.rows, row)
+}
+
+// finish puts the labels before the lanes and the axis above them.
+func (d *drawing) finish(t *teller) []string {
+	width := 0
+	for _, l := range d.labels {
+		width = max(width, len(l))
+	}
+	start, end := t.ms(d.from), t.ms(d.to)
+	axis := start + strings.Repeat(" ", max(1, laneWidth-len(start)-len(end))) + end
+	out := []string{strings.Repeat(" ", width+2) + axis}
+	for i, row := range d.rows {
+		out = append(out, strings.TrimRight(fmt.Sprintf("%-*s  %s", width, d.labels[i], row), " "))
+	}
+	return out
+}

@@ -1,0 +1,322 @@
+package story
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/history"
+)
+
+// narrate gathers what happened.
+func (t *teller) narrate() {
+	for i := range t.holds {
+		t.sayHold(&t.holds[i])
+	}
+	for i := range t.answer.Events {
+		t.sayEvent(&t.answer.Events[i])
+	}
+	t.sayFaults()
+	switch t.v.Property {
+	case history.StoreIntegrity:
+		t.sayWrites()
+	case history.MutualExclusion:
+		t.sayMeeting()
+	case history.ExclusiveUse:
+		t.sayInside()
+	case history.Hygiene:
+		t.say(t.v.At, 9, true, "left behind: "+printable(t.v.Witness.Leftover))
+	case history.Linearizability:
+		t.sayMeeting()
+		t.sayAnswers()
+	default:
+		t.sayAnswers()
+	}
+}
+
+// sayHold tells of a grant, of the end of its belief, of a loss notice, and of the release.
+func (t *teller) sayHold(h *checker.Hold) {
+	if h.Start() > t.to {
+		return
+	}
+	client := printable(h.Client)
+	if t.unasked(h) {
+		t.say(h.Start(), 1, true, fmt.Sprintf("%s went in again at %s without asking the server", client, t.ms(h.Start())))
+		return
+	}
+	t.say(h.Start(), 1, true, fmt.Sprintf("%s was granted %q at %s%s (%s)", client, t.v.Key, t.ms(h.Start()), t.means(h), t.terms(h)))
+	if end := h.End(); end <= t.v.At && h.Perhaps <= end && !t.endedBy(h, end) {
+		t.say(end, 2, true, fmt.Sprintf("the lease of %s ended at %s, as it had been told", client, t.ms(end)))
+	}
+	if h.Lost != 0 && h.Lost <= t.to {
+		t.say(h.Lost, 3, false, fmt.Sprintf("%s was told at %s that its hold is lost", client, t.ms(h.Lost)))
+	}
+	if r := h.Release; r != nil && r.Call <= t.v.At && !t.told(r) {
+		t.say(r.Call, 4, t.stuck(), fmt.Sprintf("%s called release at %s: %s%s", client, t.ms(r.Call), r.Outcome, t.commandsOf(r)))
+	}
+	t.sayExtends(h)
+}
+
+// endedBy reports whether something that the client did or was told ended its belief at an instant, and not its lease.
+func (t *teller) endedBy(h *checker.Hold, end int64) bool {
+	died := slices.ContainsFunc(t.around.Faults, func(w history.Window) bool { return w.Client == h.Client && w.Start == end })
+	return died || h.Release != nil && h.Release.Call <= end || h.Lost != 0 && h.Lost <= end ||
+		slices.ContainsFunc(h.Extends, func(x history.Operation) bool { return x.Return == end && x.Outcome != history.OK })
+}
+
+// unasked reports whether the experiment found that nobody was asked for a hold.
+func (t *teller) unasked(h *checker.Hold) bool {
+	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.Unasked && same(e.Op, &h.Acquire) })
+}
+
+// same reports whether two records are of one operation. Numbers are for people: a foreign file may give the same to many.
+func same(a, b *history.Operation) bool {
+	return a.Client == b.Client && a.Op == b.Op && a.Call == b.Call && a.Return == b.Return
+}
+
+// told reports whether the line of one of the answer's commands tells of an operation.
+func (t *teller) told(op *history.Operation) bool {
+	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.Command != nil && e.Op != nil && same(e.Op, op) })
+}
+
+// means says how a grant came about, where the answer rests on that.
+func (t *teller) means(h *checker.Hold) string {
+	for _, e := range t.answer.Events {
+		switch {
+		case !e.Granted || e.Op == nil || !same(e.Op, &h.Acquire):
+		case e.Votes[1] > 0:
+			return fmt.Sprintf(" on %d of %d nodes", e.Votes[0], e.Votes[1])
+		case e.Command != nil:
+			return " with " + command(e.Command)
+		}
+	}
+	return ""
+}
+
+// terms are what a grant came with.
+func (t *teller) terms(h *checker.Hold) string {
+	text := "no lease"
+	if t.around.Header.Lease > 0 {
+		text = "lease " + span(t.around.Header.Lease)
+	}
+	if h.Mode == history.Shared {
+		text += ", shared"
+	}
+	if h.Fence > 0 {
+		text += fmt.Sprintf(", fence %d", h.Fence)
+	}
+	const late = 10 * milli
+	if asked := h.Acquire.Asked; asked != 0 && h.Start()-asked > late {
+		text += "; it had asked at " + t.ms(asked)
+	}
+	return text
+}
+
+func (t *teller) sayExtends(h *checker.Hold) {
+	granted, last := 0, int64(0)
+	for i := range h.Extends {
+		x := &h.Extends[i]
+		switch {
+		case x.Call > t.to || t.told(x):
+		case x.Outcome == history.OK:
+			granted, last = granted+1, x.Call
+		default:
+			t.say(x.Call, 5, false, fmt.Sprintf("%s tried to renew at %s: %s", printable(h.Client), t.ms(x.Call), x.Outcome))
+		}
+	}
+	if granted > 0 {
+		t.say(last, 5, true, fmt.Sprintf("%s renewed its lease %s, the last time at %s", printable(h.Client), times(granted), t.ms(last)))
+	}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// sayEvent tells of a command on which the answer rests, and whom it hit.
+func (t *teller) sayEvent(e *explain.Event) {
+	if e.Command == nil || e.Granted {
+		return
+	}
+	verb := "sent, in the background,"
+	if e.Op != nil {
+		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "asked with"}[e.Op.Op]
+	}
+	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), printable(e.Command.Client), verb, command(e.Command), hit(e)))
+}
+
+// hit says what a command did to whose key.
+func hit(e *explain.Event) string {
+	whose := "its own"
+	if e.Holder != "" {
+		whose = printable(e.Holder) + "'s"
+	}
+	switch e.Hit {
+	case explain.Freed:
+		return ": the key it deleted was " + whose
+	case explain.Renewed:
+		return ": the key it renewed was " + whose
+	case explain.Made:
+		return ": there was no key, and this made it"
+	case explain.Changed:
+		return ": what it wrote over was " + whose
+	}
+	return ""
+}
+
+// sayFaults tells of the faults that met the story: those done to its clients, and those done to the servers.
+func (t *teller) sayFaults() {
+	for i := range t.around.Faults {
+		w := &t.around.Faults[i]
+		if w.Start <= t.to && w.Last() >= t.base && t.matters(w) {
+			t.say(max(w.Start, t.base), 2, w.Client != "" || t.did(w), t.fault(w))
+		}
+	}
+}
+
+// did reports whether the answer rests on what a fault did.
+func (t *teller) did(w *history.Window) bool {
+	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool {
+		return e.Effect != nil && slices.ContainsFunc(w.Effects, func(o history.Effect) bool {
+			return o.At == e.Effect.At && o.What == e.Effect.What && o.Node == e.Effect.Node
+		})
+	})
+}
+
+func (t *teller) matters(w *history.Window) bool {
+	return w.Client == "" || slices.Contains(t.clients(), w.Client)
+}
+
+// clients are those of the story, in the order in which they come in.
+func (t *teller) clients() (out []string) {
+	add := func(c string) {
+		if c != "" && !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	for _, h := range t.holds {
+		add(h.Client)
+	}
+	for _, e := range t.answer.Events {
+		if e.Command != nil {
+			add(e.Command.Client)
+		}
+	}
+	for _, c := range t.v.Clients {
+		add(c)
+	}
+	return out
+}
+
+// sayMeeting tells how long who still believed that it held when the last of the holds came.
+func (t *teller) sayMeeting() {
+	w := t.v.Witness.Holds
+	if len(w) < 2 {
+		return
+	}
+	for i := range w {
+		h := &w[i]
+		if i == len(w)-1 || h.Start() > t.v.At || max(h.End(), h.Perhaps) <= t.v.At {
+			continue
+		}
+		until := "with no end"
+		switch end := h.End(); {
+		case h.Perhaps > end:
+			until = "until a time that is not known"
+		case end != math.MaxInt64:
+			until = "until " + t.ms(end)
+		}
+		t.say(t.v.At, 6, true, fmt.Sprintf("at %s %s believed it held %q too, %s", t.ms(t.v.At), printable(h.Client), t.v.Key, until))
+	}
+}
+
+// sayInside tells who was inside the critical section, from when to when.
+func (t *teller) sayInside() {
+	var uses []history.Operation
+	for _, op := range t.v.Witness.All() {
+		if op.Op == history.Use && op.Call <= t.v.At && t.v.At <= op.Return {
+			uses = append(uses, op)
+		}
+	}
+	for _, u := range uses {
+		t.say(u.Call, 6, true, fmt.Sprintf("%s was inside the critical section from %s to %s", printable(u.Client), t.ms(u.Call), t.ms(u.Return)))
+	}
+}
+
+// sayWrites tells of the last writes up to the damage by those whom it is about, with what they had read.
+func (t *teller) sayWrites() {
+	const shown = 4
+	var writes []history.Operation
+	for _, op := range t.around.Operations {
+		if op.Op == history.Write && op.Call <= t.v.At+t.v.Lasted && op.Return >= t.base && slices.Contains(t.v.Clients, op.Client) {
+			writes = append(writes, op)
+		}
+	}
+	for _, w := range writes[max(0, len(writes)-shown):] {
+		text := fmt.Sprintf("at %s %s wrote to the guarded store: %s", t.ms(w.Call), printable(w.Client), w.Outcome)
+		if w.HasValue {
+			text = fmt.Sprintf("at %s %s wrote %d, having read %d: %s", t.ms(w.Call), printable(w.Client), w.Wrote, w.Read, w.Outcome)
+		}
+		if w.Fence > 0 {
+			text += fmt.Sprintf(", fence %d", w.Fence)
+		}
+		t.say(w.Call, 5, true, text)
+	}
+}
+
+// sayAnswers tells of the operations that show the violation besides the holds: what was asked, and what was answered.
+func (t *teller) sayAnswers() {
+	const shown = 3
+	told := 0
+	for i := range t.v.Witness.Operations {
+		op := &t.v.Witness.Operations[i]
+		if op.Op == history.Use || op.Op == history.Write || t.inHold(op) || told == shown {
+			continue
+		}
+		told++
+		verb := map[history.Op]string{history.Acquire: "asked for", history.Release: "released", history.Extend: "renewed", history.Lost: "was told of the loss of"}[op.Op]
+		answer := ""
+		if op.Outcome != history.None {
+			answer = fmt.Sprintf(" and was answered %s at %s", op.Outcome, t.ms(op.Return))
+		}
+		t.say(op.Call, 5, true, fmt.Sprintf("%s %s %q at %s%s%s", printable(op.Client), verb, t.v.Key, t.ms(op.Call), answer, t.commandsOf(op)))
+	}
+}
+
+// inHold reports whether the line of a hold tells of an operation.
+func (t *teller) inHold(op *history.Operation) bool {
+	return t.told(op) || slices.ContainsFunc(t.holds, func(h checker.Hold) bool {
+		return same(&h.Acquire, op) || h.Release != nil && same(h.Release, op) || h.Lost == op.Call && op.Op == history.Lost ||
+			slices.ContainsFunc(h.Extends, func(x history.Operation) bool { return same(&x, op) })
+	})
+}
+
+// commandsOf shows the last command of an operation, which is the answer that it went by.
+func (t *teller) commandsOf(op *history.Operation) string {
+	switch sent := t.sent[op.ID]; len(sent) {
+	case 0:
+		return ""
+	case 1:
+		return " (" + command(sent[0]) + ")"
+	default:
+		return fmt.Sprintf(" (%d commands, the last %s)", len(sent), command(sent[len(sent)-1]))
+	}
+}
+
+// about fills a story that has little to tell with what the lock is.
+func (t *teller) about() []string {
+	lease := "has no lease"
+	if t.around.Header.Lease > 0 {
+		lease = "has a lease of " + span(t.around.Header.Lease)
+	}
+	return []string{
+		fmt.Sprintf("the lock %q (%s) %s", t.around.Header.Lock, t.around.Header.Kind, lease),
+		fmt.Sprintf("0 ms is %s after the start of the run", span(t.base)),
+		fmt.Sprintf("shown of the record around it: %d operations, %d faults", len(t.around.Operations), len(t.around.Faults)),
+	}
+}

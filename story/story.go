@@ -1,0 +1,170 @@
+package story
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/history"
+)
+
+// Bounds on a story. Whoever reads one wants to know what happened, not everything that happened.
+const (
+	fewest = 5
+	most   = 12
+)
+
+// Tell fills in the stories and drawings of a verdict's violations, of which answers says why they happened, one for each. A violation of which the
+// checker does not say what lies around it gets none.
+func Tell(v *checker.Verdict, answers []explain.Answer, commands []history.Command) {
+	sent := sentIn(v, commands)
+	for i := range v.Violations {
+		x := &v.Violations[i]
+		if x.Around == nil && x.Property != history.Hygiene {
+			continue
+		}
+		t := &teller{v: x, answer: answers[i], sent: sent}
+		if t.around = x.Around; t.around == nil {
+			t.around = &checker.Surroundings{}
+		}
+		t.tell()
+	}
+	v.CountCauses()
+}
+
+// sentIn collects the commands that were sent in the operations around some violations, by operation.
+func sentIn(v *checker.Verdict, commands []history.Command) map[uint64][]*history.Command {
+	sent := map[uint64][]*history.Command{}
+	for _, x := range v.Violations {
+		if x.Around == nil {
+			continue
+		}
+		for _, op := range x.Around.Operations {
+			sent[op.ID] = nil
+		}
+		for _, h := range x.Around.Holds {
+			for _, op := range h.Operations() {
+				sent[op.ID] = nil
+			}
+		}
+	}
+	for i := range commands {
+		c := &commands[i]
+		if _, wanted := sent[c.Op]; wanted && c.Node >= 0 {
+			sent[c.Op] = append(sent[c.Op], c)
+		}
+	}
+	return sent
+}
+
+// teller puts a story together.
+type teller struct {
+	v      *checker.Violation
+	around *checker.Surroundings
+	answer explain.Answer
+	sent   map[uint64][]*history.Command // by operation
+
+	holds  []checker.Hold // those that it is about, by start
+	base   int64          // the instant that times are counted from
+	to     int64          // the end of what it spans
+	events []event
+}
+
+// event is one thing that happened, as one line.
+type event struct {
+	at     int64
+	rank   int // among events of one instant
+	text   string
+	needed bool
+}
+
+func (t *teller) tell() {
+	t.choose()
+	t.span()
+	t.narrate()
+	t.v.Story = t.lines()
+	t.v.Lanes = t.draw()
+}
+
+// choose picks the holds that the story is about: those of the witness, and those under which the answer's commands were sent.
+func (t *teller) choose() {
+	t.holds = slices.Clone(t.v.Witness.Holds)
+	for _, e := range t.answer.Events {
+		switch {
+		case e.Op == nil && e.Command == nil:
+		case e.Unasked:
+			t.add(t.lastHold(e.Op.Client, e.Op.Call))
+		case e.Command != nil && e.Granted:
+		case e.Command != nil:
+			t.add(t.lastHold(e.Command.Client, e.Command.Sent))
+		}
+	}
+	slices.SortStableFunc(t.holds, func(a, b checker.Hold) int { return cmp.Compare(a.Start(), b.Start()) })
+}
+
+func (t *teller) add(h *checker.Hold) {
+	if h != nil && !slices.ContainsFunc(t.holds, func(o checker.Hold) bool { return o.Acquire == h.Acquire }) {
+		t.holds = append(t.holds, *h)
+	}
+}
+
+// lastHold is the last hold that a client had been told of by an instant; nil: none that is known.
+func (t *teller) lastHold(client string, at int64) (last *checker.Hold) {
+	for i := range t.around.Holds {
+		if h := &t.around.Holds[i]; h.Client == client && h.Start() <= at {
+			last = h
+		}
+	}
+	return last
+}
+
+// span finds the first and the last instant of the story. Times are counted from the first.
+func (t *teller) span() {
+	t.base, t.to = t.v.At, t.v.At+t.v.Lasted
+	for _, h := range t.holds {
+		t.base = min(t.base, h.Start())
+	}
+	for _, e := range t.answer.Events {
+		t.base, t.to = min(t.base, e.At), max(t.to, e.At)
+	}
+	for _, op := range t.v.Witness.Operations {
+		if t.stuck() || op.Outcome == history.Unknown {
+			t.base = min(t.base, op.Call)
+		}
+	}
+}
+
+// stuck reports whether the violation is that the lock was not to be had.
+func (t *teller) stuck() bool {
+	return t.v.Property == history.Progress || t.v.Property == history.Refusal || t.v.Property == history.Hygiene
+}
+
+// lines returns the story's sentences: what was broken, what happened in order, and why.
+func (t *teller) lines() []string {
+	slices.SortStableFunc(t.events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank)) })
+	events := slices.CompactFunc(t.events, func(a, b event) bool { return a.text == b.text })
+	events = trim(events, most-2)
+	out := []string{t.headline()}
+	for _, e := range events {
+		out = append(out, e.text)
+	}
+	if len(out)+1 < fewest {
+		out = append(out, t.about()...)
+	}
+	return append(out, printable(t.answer.Experiment.Text(t.ms)))
+}
+
+// trim leaves out the events that can be left out, the last first, until n are left.
+func trim(events []event, n int) []event {
+	for i := len(events) - 1; i >= 0 && len(events) > n; i-- {
+		if !events[i].needed {
+			events = slices.Delete(events, i, i+1)
+		}
+	}
+	return events[:min(len(events), n)]
+}
+
+func (t *teller) say(at int64, rank int, needed bool, text string) {
+	t.events = append(t.events, event{at: at, rank: rank, needed: needed, text: text})
+}
