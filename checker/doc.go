@@ -1,4 +1,4 @@
-// Package checker decides from the record of a run whether a lock kept its promise, and says how it broke.
+// Package checker decides from the record of a run whether a lock kept its promise, and shows where it broke.
 //
 // It refuses to look at anything but the record: it knows no Redis, no variant's name and no expectation, reads no clock and draws no
 // global random number. What it cannot decide it calls inconclusive, and what breaks the assumptions about a record is an error
@@ -15,7 +15,8 @@
 //  4. decide searches the executions of the abstract server, where a key has few operations, and so decides what is a matter of order. Of
 //     other keys the judge of linearizability cuts the history into windows, and has Porcupine search those with a violation and a
 //     random sample of the others.
-//  5. explain gives each violation that is kept its cause and its story, from the evidence around it.
+//  5. A violation that is kept has a Witness: the holds, as the one pass found them, and the operations that show it; and what lies around it in the
+//     record. Why it happened is for the package explain to find, and for the package story to tell.
 //
 // Keys are judged side by side. Time and memory grow linearly with the history, legal or not; BenchmarkCheck measures both
 // beside plain Porcupine.

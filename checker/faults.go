@@ -8,8 +8,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// The faults whose windows change what can be expected of a lock. The words are those of the package faults, which this one must not import; a
-// test of the whole program holds the two together.
+// The faults whose windows change what can be expected of a lock. The words are those of the package faults, which this one must not import.
 const (
 	faultKillServer  = "kill-server"
 	faultFailover    = "failover"

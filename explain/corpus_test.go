@@ -1,6 +1,8 @@
 package explain_test
 
 import (
+	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -8,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/history/schema"
+	"github.com/lockbench/lockbench/internal/schematest"
 )
 
 // corpus reads testdata/corpus.txt: cases in the form of parse, each under a heading "== cause/what happened". Scripts above the first case are
@@ -104,6 +108,38 @@ func TestCorpusCauseNeedsEvidence(t *testing.T) {
 		for i, a := range answers {
 			if a.Causes[0] != history.CauseUnknown && !strings.HasPrefix(said(a), "the operations alone prove it") {
 				t.Errorf("%s without commands: %s between %v: %s", s.name, s.violations[i].Property, s.violations[i].Clients, said(a))
+			}
+		}
+	}
+}
+
+// TestCorpusFitsTheSchemas: what is written of each case is as the schemas describe it.
+func TestCorpusFitsTheSchemas(t *testing.T) {
+	for _, s := range corpus(t) {
+		var ops, commands, windows bytes.Buffer
+		w := history.NewWriter(&ops, s.Header)
+		for i := range s.Ops {
+			if err := w.Write(&s.Ops[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := history.NewCommandWriter(&commands, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range s.Commands {
+			if err := c.Write(&s.Commands[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(w.Close(), c.Close(), history.WriteWindows(&windows, s.Faults)); err != nil {
+			t.Fatal(err)
+		}
+		for rule, text := range map[string]string{string(schema.History): ops.String(), string(schema.Commands): commands.String(), string(schema.Faults): windows.String()} {
+			for line := range strings.Lines(text) {
+				for _, problem := range schematest.Check(t, []byte(rule), []byte(line)) {
+					t.Errorf("%s: %s: %s", s.name, problem, line)
+				}
 			}
 		}
 	}

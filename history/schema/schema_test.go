@@ -3,8 +3,6 @@ package schema_test
 import (
 	"bytes"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -72,23 +70,6 @@ func TestServerSchemaDescribesWhatIsWritten(t *testing.T) {
 	text, err := io.ReadAll(r)
 	if n := validate(t, "server", schema.Server, text); err != nil || n != 3 {
 		t.Errorf("%d lines, want a header and two events: %v", n, err)
-	}
-}
-
-// TestSchemasDescribeTheCorpus holds the schemas to stored files.
-func TestSchemasDescribeTheCorpus(t *testing.T) {
-	for name, rule := range map[string][]byte{"history": schema.History, "commands": schema.Commands, "faults": schema.Faults} {
-		files, err := filepath.Glob("../../checker/testdata/corpus/*/*/" + name + ".jsonl")
-		if err != nil || len(files) < 60 {
-			t.Fatalf("%d files, %v", len(files), err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			validate(t, file, rule, text)
-		}
 	}
 }
 
