@@ -26,6 +26,9 @@ func Aggregate(taken []Taken, names []string, reference string, settings []resul
 	for _, s := range settings {
 		var row []results.BenchCell
 		for lock, name := range names {
+			if s.Crash && name == Bare {
+				continue
+			}
 			c := newCell(name, s, turnsOf(taken, lock, s), repetitions)
 			c.Reference = name == reference
 			row = append(row, c)

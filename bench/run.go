@@ -139,7 +139,9 @@ func (b *bench) all(ctx context.Context) error {
 	if b.Crash {
 		settings = append(settings, b.crashSetting())
 	}
-	turns := Turns(b.Seed, b.Repetitions, len(b.Locks), settings)
+	turns := slices.DeleteFunc(Turns(b.Seed, b.Repetitions, len(b.Locks), settings), func(t Turn) bool {
+		return t.Setting.Crash && b.Locks[t.Lock].Name == Bare // its waiters queue in this process, where a crash frees nothing
+	})
 	b.of = len(turns)
 	for _, t := range turns {
 		if b.over(ctx) {
@@ -339,7 +341,7 @@ func (b *bench) result() results.Bench {
 		out.Notes = append(out.Notes, fmt.Sprintf("every hold was made %.3g %% longer on purpose", 100*b.Slow))
 	}
 	if b.Repetitions < LeastForInterval {
-		out.Notes = append(out.Notes, fmt.Sprintf("%d repetitions: no intervals and no comparison; %d are needed", b.Repetitions, LeastForInterval))
+		out.Notes = append(out.Notes, fmt.Sprintf("no intervals and no comparison: %d repetitions are needed, there were %d", LeastForInterval, b.Repetitions))
 	}
 	out.Judge()
 	return out

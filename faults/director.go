@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -326,6 +327,19 @@ func (d *Director) Windows() []history.Window {
 		all = append(all, f.window)
 	}
 	return all
+}
+
+// Current names the faults in force that will end, each with whom it is done to, in the order in which they began.
+func (d *Director) Current() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var names []string
+	for _, f := range d.faults {
+		if name := strings.TrimSpace(f.Fault + " " + f.window.Client); f.undo != nil && f.lasts() && !f.over && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // InForce reports whether a fault has not ended.

@@ -296,6 +296,25 @@ func TestDirectorSaysWhatDidNotTake(t *testing.T) {
 	})
 }
 
+// What is in force and will end is named, once for each client, for as long as it lasts.
+func TestCurrentNamesWhatIsInForce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, 2)
+		s.fail["kill n1"] = fmt.Errorf("no such process")
+		for _, f := range []Spec{{Fault: PauseClient, Client: 2, For: Span{Leases: 2}}, {Fault: PauseServer, Node: 1, For: Span{Leases: 1}},
+			{Fault: KillServer, Node: 2, For: Span{Leases: 1}}, {Fault: CrashClient, Client: 1}} {
+			s.Strike(t.Context(), f, "now", nil)
+		}
+		for _, want := range []string{"pause-client c2, pause-server", "pause-client c2", ""} {
+			if got := s.Current(); got != want {
+				t.Errorf("at %v: %q, want %q", time.Since(s.start), got, want)
+			}
+			time.Sleep(testLease + time.Millisecond)
+		}
+		s.work.Wait()
+	})
+}
+
 // The end of a run ends what must not outlive it.
 func TestCloseEndsWhatIsInForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -158,11 +158,13 @@ type clientRecord struct {
 	counts  *counts
 	lag     *lag
 	warm    int64 // what was meant to start before is not measured
+	uses    *clientUses
 }
 
 // newRecord makes the record of the client with an index.
 func (d *serverDriver) newRecord(index int) clientRecord {
-	r := clientRecord{d.recorder.Client(workloads.ClientName(index)), latency.NewRecorder(), &d.counts, &lag{}, d.warm()}
+	name := workloads.ClientName(index)
+	r := clientRecord{d.recorder.Client(name), latency.NewRecorder(), &d.counts, &lag{}, d.warm(), &clientUses{all: d.overlaps, client: name}}
 	d.joining.Lock()
 	defer d.joining.Unlock()
 	d.latency, d.lags = append(d.latency, r.latency), append(d.lags, r.lag)
@@ -186,8 +188,8 @@ func (l *lag) add(by int64) {
 	}
 }
 
-// counts are what the progress line shows. They are the only thing that clients share, and only three additions.
-type counts struct{ granted, refused, unknown atomic.Int64 }
+// counts are what the progress line shows. They and overlaps are all that clients share.
+type counts struct{ granted, refused, failed, unknown atomic.Int64 }
 
 // Begin is not needed of a client in this process: when it dies, its calls still return.
 func (r clientRecord) Begin(history.Operation) {}
@@ -195,10 +197,15 @@ func (r clientRecord) Begin(history.Operation) {}
 // Add records an operation.
 func (r clientRecord) Add(op history.Operation) {
 	r.ClientRecorder.Add(op)
+	if op.Op == history.Use {
+		r.uses.add(op)
+	}
 	if op.Op != history.Acquire {
 		return
 	}
 	switch op.Outcome {
+	case history.Fail:
+		r.counts.failed.Add(1)
 	case history.OK:
 		r.counts.granted.Add(1)
 	case history.Unknown:

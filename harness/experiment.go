@@ -73,11 +73,14 @@ type Experiment struct {
 type Progress struct {
 	Phase    string // servers, clients, checking
 	Elapsed  time.Duration
-	Rounds   int64 // acquires that were granted
+	Total    time.Duration // warm-up and length; 0 = until all rounds are done
+	Rounds   int64         // acquires that were granted
 	Refused  int64
+	Failed   int64 // acquires that ended in an error
 	Unknown  int64
+	Overlaps int64  // uses that met another client inside, as recorded so far; the verdict counts anew
 	Faults   int    // windows so far
-	Current  string // the fault in force; "" for none
+	Current  string // the faults in force that will end; "" for none
 	Expected int64  // rounds in all; 0 = not known
 	// P50 and P99 are of the acquires granted so far, from their intended start, to within an eighth; 0 = not measured.
 	P50, P99 time.Duration

@@ -30,6 +30,7 @@ type serverDriver struct {
 	latency    []*latency.Recorder
 	lags       []*lag
 	counts     counts
+	overlaps   *overlaps // nil for a lock that admits several
 	windows    windows
 	injection
 	children childProcesses    // of a subject; empty for a lock of this process
@@ -42,7 +43,7 @@ type serverDriver struct {
 var _ driver = (*serverDriver)(nil)
 
 func newServerDriver(e Experiment) *serverDriver {
-	return &serverDriver{Experiment: e, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames()}
+	return &serverDriver{Experiment: e, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames(), overlaps: newOverlaps(e.Variant.Kind)}
 }
 
 // deploy brings the servers up.
@@ -154,6 +155,9 @@ func (d *serverDriver) shareBase() (err error) {
 
 // runClients runs them as what they are to be.
 func (d *serverDriver) runClients(ctx context.Context) error {
+	if d.overlaps != nil {
+		d.overlaps.slack = d.clockError
+	}
 	if d.As == Processes {
 		return d.runProcesses(ctx)
 	}

@@ -145,8 +145,15 @@ func (b *blocks) recorded() (history.Recorded, error) {
 // progress is what the run has come to.
 func (d *serverDriver) progress() Progress {
 	p := Progress{Phase: "clients", Elapsed: time.Duration(d.timeline()), Rounds: d.counts.granted.Load(),
-		Refused: d.counts.refused.Load(), Unknown: d.counts.unknown.Load(), Expected: int64(d.Scenario.Ops * d.Scenario.Clients)}
-	p.Faults = len(d.windows.all())
+		Refused: d.counts.refused.Load(), Failed: d.counts.failed.Load(), Unknown: d.counts.unknown.Load(),
+		Total: time.Duration(d.warm() + d.length()), Expected: int64(d.Scenario.Ops * d.Scenario.Clients)}
+	if d.length() == 0 {
+		p.Total = 0
+	}
+	if d.overlaps != nil {
+		p.Overlaps = d.overlaps.found.Load()
+	}
+	p.Faults, p.Current = len(d.windows.all()), d.director.Current()
 	if d.measures() {
 		d.joining.Lock()
 		joined := slices.Clone(d.latency)

@@ -104,20 +104,25 @@ func lockCell(c results.BenchCell, width int) string {
 	return fmt.Sprintf("%-*s", width, short(c.Lock, width-len(mark))+mark)
 }
 
-func settingTitle(cells []results.BenchCell) string {
-	return fmt.Sprintf("%-*s", lockColumn, cells[0].Setting.String())
+// titled is a setting's name before the heads of its columns, or on a line of its own where there is no room.
+func titled(cells []results.BenchCell, heads string, s Style) []string {
+	title := cells[0].Setting.String()
+	if len(title) < lockColumn {
+		return []string{s.paint(bold, fmt.Sprintf("%-*s", lockColumn, title)+heads)}
+	}
+	return []string{s.paint(bold, title), s.paint(bold, strings.Repeat(" ", lockColumn)+heads)}
 }
 
 // costTable shows the cost of a hold.
 func costTable(cells []results.BenchCell, reference string, s Style) []string {
-	lines := []string{s.paint(bold, settingTitle(cells)+fmt.Sprintf("%9s%6s%9s%10s%10s%6s%8s", "holds/s", "±", "vs "+short(reference, 5), "wait p50", "wait p99", "reqs", "cpu"))}
+	lines := titled(cells, fmt.Sprintf("%9s%6s%9s%10s%10s%6s%7s", "holds/s", "±", "vs "+short(reference, 5), "wait p50", "wait p99", "reqs", "cpu"), s)
 	for _, c := range cells {
 		if c.Verdict == checker.NotApplicable {
 			lines = append(lines, lockCell(c, lockColumn)+"  "+short(firstLine(c.Why), 78-lockColumn))
 			continue
 		}
 		f := c.Figures
-		lines = append(lines, lockCell(c, lockColumn)+fmt.Sprintf("%9s%6s%9s%10s%10s%6s%8s", Figure(f["throughput"]), Spread(f["throughput"]), versus(c, f["throughput"]),
+		lines = append(lines, lockCell(c, lockColumn)+fmt.Sprintf("%9s%6s%9s%10s%10s%6s%7s", Figure(f["throughput"]), Spread(f["throughput"]), versus(c, f["throughput"]),
 			Figure(f["acquire.p50"]), Figure(f["acquire.p99"]), Figure(f["requests"]), cpuCell(f)))
 	}
 	return lines
@@ -162,10 +167,10 @@ func longest(f results.Figure) string {
 
 // openTable shows the offered and the achieved rate.
 func openTable(cells []results.BenchCell, reference string, s Style) []string {
-	lines := []string{s.paint(bold, settingTitle(cells)+fmt.Sprintf("%9s%8s%8s%9s%9s%10s%8s", "achieved", "share", "late", "p50", "p99", "p99 call", "cpu"))}
+	lines := titled(cells, fmt.Sprintf("%9s%8s%8s%8s%8s%9s%7s", "achieved", "share", "late", "p50", "p99", "p99 call", "cpu"), s)
 	for _, c := range cells {
 		f := c.Figures
-		lines = append(lines, lockCell(c, lockColumn)+fmt.Sprintf("%9s%8s%8s%9s%9s%10s%8s", Figure(f["throughput"]), Figure(f["achieved"]), Figure(f["late"]),
+		lines = append(lines, lockCell(c, lockColumn)+fmt.Sprintf("%9s%8s%8s%8s%8s%9s%7s", Figure(f["throughput"]), Figure(f["achieved"]), Figure(f["late"]),
 			Figure(f["acquire.p50"]), Figure(f["acquire.p99"]), Figure(f["acquire.service.p99"]), cpuCell(f)))
 	}
 	return lines
@@ -276,15 +281,19 @@ func breakLines(cells []results.BenchCell, s Style) []string {
 	var lines []string
 	for _, c := range cells {
 		for i, b := range c.Breaks {
-			text := fmt.Sprintf("! %s × %s: %s, %s: %s", c.Lock, c.Setting, b.Property, Plural(b.Violations, "violation"), Causes(b.Causes))
-			lines = append(lines, s.paint(red, strings.TrimSuffix(text, ": ")))
+			text := fmt.Sprintf("%s × %s: %s, %s: %s", c.Lock, c.Setting, b.Property, Plural(b.Violations, "violation"), Causes(b.Causes))
+			for _, l := range wrapped("! ", strings.TrimSuffix(text, ": ")) {
+				lines = append(lines, s.paint(red, l))
+			}
 			if i == 0 {
 				lines = append(lines, storyStart(b.Story)...)
 			}
 		}
 		if len(c.Errors) > 0 {
 			e := c.Errors[0]
-			lines = append(lines, s.paint(orange, fmt.Sprintf("! %s × %s: %s ended in an error: %s", c.Lock, c.Setting, Plural(e.Count, e.Op), e.Error)))
+			for _, l := range wrapped("! ", fmt.Sprintf("%s × %s: %s ended in an error: %s", c.Lock, c.Setting, Plural(e.Count, e.Op), e.Error)) {
+				lines = append(lines, s.paint(orange, l))
+			}
 		}
 	}
 	if len(lines) > 0 {
@@ -309,7 +318,9 @@ func benchFeet(b results.Bench) []string {
 		for name, f := range c.Figures {
 			notShown = notShown || f.Ratio != nil && !f.Ratio.Differs && f.Ratio.Low != nil && name == "throughput"
 			if f.Value == nil && shown(name) {
-				fewer[fmt.Sprintf("%s of %s × %s has %s samples and needs %s, the same number per repetition", name, c.Lock, c.Setting, count(f.Samples), count(f.Need))] = true
+				m, _ := results.FindMetric(name)
+				fewer[fmt.Sprintf("%s of %s × %s: %s; each of %s needs %s", name, c.Lock, c.Setting, Plural(f.Samples, "sample"),
+					Plural(b.Plan.Repetitions, "repetition"), count(max(m.Need, 1)))] = true
 			}
 		}
 	}
@@ -321,7 +332,7 @@ func benchFeet(b results.Bench) []string {
 			lines = append(lines, fmt.Sprintf("   and %d more; a longer --duration gives more samples", len(fewer)-3))
 			break
 		}
-		lines = append(lines, "–  too few samples: "+text)
+		lines = append(lines, wrapped("–  ", "too few samples: "+text)...)
 	}
 	if len(lines) > 0 {
 		lines = append([]string{""}, lines...)

@@ -54,6 +54,9 @@ func deltaCell(r results.ComparisonRow, s Style) string {
 	delta := ""
 	if r.Delta != nil {
 		delta = fmt.Sprintf("%+.1f%%", 100**r.Delta)
+		if *r.Delta >= 1 { // without a decimal, which would not fit
+			delta = fmt.Sprintf("%+.0f%%", 100**r.Delta)
+		}
 	}
 	size := fmt.Sprintf("n=%d", r.N1)
 	if r.N1 != r.N2 {

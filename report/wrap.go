@@ -12,10 +12,14 @@ const screen = 80
 func wrapped(head, text string) []string { return wrappedTo(screen, head, text) }
 
 func wrappedTo(columns int, head, text string) []string {
+	return wrapWords(columns, head, strings.Fields(text))
+}
+
+func wrapWords(columns int, head string, words []string) []string {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
 	lines, line, width := []string{}, head, len(indent)
 	empty := true
-	for _, word := range strings.Fields(text) {
+	for _, word := range words {
 		n := utf8.RuneCountInString(word)
 		if !empty && width+1+n > columns {
 			lines, line, width, empty = append(lines, line), indent, len(indent), true
@@ -28,14 +32,25 @@ func wrappedTo(columns int, head, text string) []string {
 	return append(lines, line)
 }
 
-// again wraps a command with backslashes so that it can be pasted. It does not wrap a command with quotes.
+// again wraps a command with backslashes so that it can be pasted.
 func again(head, command string) []string {
-	if strings.ContainsAny(command, `'"`) {
-		return []string{head + command}
-	}
-	lines := wrappedTo(screen-2, head, command)
+	lines := wrapWords(screen-2, head, shellWords(command))
 	for i := range lines[:len(lines)-1] {
 		lines[i] += ` \`
 	}
 	return lines
+}
+
+// shellWords splits a command line, as results.CommandLine writes it, at the spaces that do not stand within quotes.
+func shellWords(command string) (words []string) {
+	quoted, from := false, 0
+	for i, c := range command {
+		switch {
+		case c == '\'':
+			quoted = !quoted
+		case c == ' ' && !quoted:
+			words, from = append(words, command[from:i]), i+1
+		}
+	}
+	return append(words, command[from:])
 }

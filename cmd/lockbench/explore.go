@@ -62,7 +62,7 @@ func newExplore(a *app) *cobra.Command {
 			"With --exec the clients are processes and time is real: a proxy holds every request and every reply, the strategy chooses\n" +
 			"which goes next, and leases are short. The tape has what came about, for 'lockbench replay TAPE --exec COMMAND'.",
 		Example: "  lockbench explore --lock set-nx-ex\n  lockbench explore --lock token --strategy exhaustive --faults pause-client\n" +
-			"  lockbench explore --lock redlock --faults kill-server,jump-clock --budget 30s -o json\n" +
+			"  lockbench explore --lock redlock --faults kill-server,jump-clock --budget 30s\n" +
 			"  lockbench explore --exec 'python3 mylock.py'",
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error { return a.explore(c.Context(), f, c.Flags()) },

@@ -38,10 +38,11 @@ func realMain() int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
+	columns, _, _ := term.GetSize(int(os.Stderr.Fd())) // 0 when it is no terminal
 	return execute(ctx, os.Args, world{
 		out: os.Stdout, err: os.Stderr, now: time.Now, random: rand.Reader, env: os.Getenv, signals: signals,
 		providers: providers, runner: harness.Run, suiteRunner: harness.Suite, explorer: sim.Explore,
-		outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())), columns: columns,
 	})
 }
 

@@ -85,11 +85,11 @@ func (m *metrics) end(r *results.Result) {
 			s.violated[string(p.Name)] += int64(p.Violations)
 		}
 	}
-	s.ended, s.now.Rounds, s.now.Refused, s.now.Unknown, s.now.Faults = s.ended.plus(t), 0, 0, 0, 0
+	s.ended, s.now.Rounds, s.now.Refused, s.now.Failed, s.now.Unknown, s.now.Faults = s.ended.plus(t), 0, 0, 0, 0, 0
 }
 
 func live(p harness.Progress) tally {
-	return tally{granted: p.Rounds, refused: p.Refused, unknown: p.Unknown, faults: int64(p.Faults)}
+	return tally{granted: p.Rounds, refused: p.Refused + p.Failed, unknown: p.Unknown, faults: int64(p.Faults)}
 }
 
 // recorded counts the acquires of a result. Results do not list fault windows, so those of the progress stand.

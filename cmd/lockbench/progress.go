@@ -14,6 +14,7 @@ type statusLine struct {
 	mu   sync.Mutex // verbs, harness and signal handler all speak
 	w    io.Writer
 	live bool // a terminal
+	wide int  // its columns; 0: not known
 	text string
 }
 
@@ -26,8 +27,16 @@ func (s *statusLine) show(text string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.text = text
-	io.WriteString(s.w, eraseLine+text)
+	s.text = s.fit(text)
+	io.WriteString(s.w, eraseLine+s.text)
+}
+
+// fit cuts what would go on in a second line of the terminal, which nothing would erase.
+func (s *statusLine) fit(text string) string {
+	if cut := []rune(text); s.wide > 0 && len(cut) >= s.wide {
+		return string(cut[:s.wide-1])
+	}
+	return text
 }
 
 // clear takes the line away, before the result is printed.

@@ -26,7 +26,7 @@ func newReport(a *app) *cobra.Command {
 		Use:   "report RUN|BENCH|SUITE [flags]",
 		Short: "Make a page, or another form, of a run, a bench or a suite",
 		Long: "report reads a directory that run, bench or suite left, and nothing else, and writes it in another form:\n\n" +
-			"  html   one self-contained page: no network, no other file (report.html in the directory)\n" +
+			"  html   one page that loads nothing (report.html in the directory)\n" +
 			"  md     a summary for a pull request\n" +
 			"  junit  JUnit XML: a case for each property of each lock and scenario\n" +
 			"  csv    a row for each figure or cell\n" +
@@ -236,8 +236,10 @@ func openBench(path string) (record, error) {
 
 func (r benchRecord) dir() string { return filepath.Dir(r.file) }
 
-func (r benchRecord) write(w io.Writer, form, base string, _ report.Style) error {
+func (r benchRecord) write(w io.Writer, form, base string, s report.Style) error {
 	switch form {
+	case "md":
+		return report.BenchSummary(w, r.bench)
 	case "html":
 		return page.Bench(w, r.bench, base)
 	case "junit":
@@ -251,7 +253,11 @@ func (r benchRecord) write(w io.Writer, form, base string, _ report.Style) error
 	case "bmf":
 		return report.Bencher(w, report.BenchMeasures(r.bench))
 	}
-	return report.BenchSummary(w, r.bench)
+	err := report.Bench(w, r.bench, r.dir(), false, s)
+	if r.bench.Baseline != nil {
+		err = errors.Join(err, report.Comparison(w, *r.bench.Baseline, s))
+	}
+	return err
 }
 
 // saveRunViews puts what people and programs read of a run into its directory.

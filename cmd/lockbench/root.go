@@ -26,6 +26,7 @@ import (
 type world struct {
 	out, err                 io.Writer
 	outTerminal, errTerminal bool // somebody reads it
+	columns                  int  // of the terminal that stderr is; 0: not known
 	now                      func() time.Time
 	random                   io.Reader
 	env                      func(string) string
@@ -153,6 +154,7 @@ func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Comma
 	return func(c *cobra.Command, args []string) error {
 		a.ran = true
 		a.line.live = a.errTerminal && !a.quiet && a.env("TERM") != "dumb"
+		a.line.wide = a.columns
 		return verb(c, args)
 	}
 }

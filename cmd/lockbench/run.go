@@ -49,8 +49,8 @@ func newRun(a *app) *cobra.Command {
 			"--set changes a value of the scenario: --set think=50ms, --set faults.0.times=2. --max and --min add to the scenario's limits (slo)\n" +
 			"one that its figures must keep.",
 		Example: "  lockbench run --lock token\n  lockbench run --lock set-nx-ex --scenario pause-holder --seed 8341\n" +
-			"  lockbench run --lock token --workload hot --clients 16 --duration 10s --rate 500 -o json\n" +
-			"  lockbench run --lock token --scenario pause-holder --sweep pause/lease=0.2..3.0 --server sim\n" +
+			"  lockbench run --lock token --workload hot --duration 10s --rate 500 -o json\n" +
+			"  lockbench run --lock token --scenario pause-holder --sweep pause/lease=0.2..3\n" +
 			"  lockbench run --exec 'python3 mylock.py' --scenario pause-holder",
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -130,14 +130,15 @@ func workloadNames() []string {
 	return names
 }
 
-// variant finds a lock or a planted bug.
-func variant(name string) (impls.Variant, error) {
+// variant finds a lock or a planted bug. groups are words that stand for several where the caller takes those.
+func variant(name string, groups ...string) (impls.Variant, error) {
 	if name == "" {
 		return impls.Variant{}, fmt.Errorf("%w: --lock is missing; 'lockbench list locks' shows them", errUsage)
 	}
 	v, ok := catalogue.Find(name)
 	if !ok {
-		return impls.Variant{}, fmt.Errorf("%w: there is no lock %q ('lockbench list locks' shows them)%s", errUsage, name, suggest.Hint(name, append(lockNames(), plantedNames()...)))
+		return impls.Variant{}, fmt.Errorf("%w: there is no lock %q ('lockbench list locks' shows them)%s", errUsage, name,
+			suggest.Hint(name, slices.Concat(lockNames(), plantedNames(), groups)))
 	}
 	return v, nil
 }
@@ -427,6 +428,10 @@ func again(flags *pflag.FlagSet, verb, server string, seed uint64) string {
 				return
 			}
 		}
+		if flag.Value.Type() == "bool" { // its value would be taken for an argument
+			words = append(words, strings.TrimSuffix("--"+flag.Name+"="+flag.Value.String(), "=true"))
+			return
+		}
 		for _, v := range values(flag) {
 			words = append(words, "--"+flag.Name, v)
 		}
@@ -449,18 +454,44 @@ func values(flag *pflag.Flag) []string {
 	return list.GetSlice()
 }
 
-// runProgress is what stands on the status line of a run.
+// runProgress is what stands on the status line of a run: what matters most comes first, because a narrow terminal cuts the rest.
 func runProgress(e harness.Experiment, p harness.Progress) string {
-	parts := []string{e.Variant.Name + " × " + e.Scenario.Name, p.Phase, seconds(p.Elapsed), number(p.Rounds, "granted")}
-	if p.Elapsed > 0 && p.Rounds > 0 {
-		parts = append(parts, fmt.Sprintf("%.0f/s", float64(p.Rounds)/p.Elapsed.Seconds()))
-	}
-	if p.P99 > 0 {
-		parts = append(parts, "acquire p50 "+report.Span(p.P50)+" p99 "+report.Span(p.P99))
-	}
-	parts = append(parts, number(p.Refused, "refused"), number(p.Unknown, "unknown"), number(p.Faults, "faults"))
+	parts := []string{elapsed(p), pace(e.Scenario.Rate, p), number(p.Overlaps, "overlapping uses")}
 	if p.Current != "" {
 		parts = append(parts, "now: "+p.Current)
 	}
-	return facts(parts...)
+	if p.P99 > 0 {
+		parts = append(parts, "p50 "+report.Span(p.P50)+" p99 "+report.Span(p.P99))
+	}
+	parts = append(parts, granted(p), number(p.Refused, "refused"), number(p.Failed, "failed"), number(p.Unknown, "unknown"), number(p.Faults, "faults"))
+	return facts(append(parts, e.Variant.Name+" × "+e.Scenario.Name)...)
+}
+
+// elapsed is the phase with how much of it is done.
+func elapsed(p harness.Progress) string {
+	text := p.Phase + " " + seconds(p.Elapsed)
+	if p.Total > 0 {
+		text += "/" + seconds(p.Total)
+	}
+	return text
+}
+
+// pace is the rate of grants, beside the offered one where there is one.
+func pace(offered float64, p harness.Progress) string {
+	if p.Elapsed <= 0 || p.Rounds == 0 {
+		return ""
+	}
+	achieved := fmt.Sprintf("%.0f", float64(p.Rounds)/p.Elapsed.Seconds())
+	if offered > 0 {
+		return fmt.Sprintf("%s of %g/s", achieved, offered)
+	}
+	return achieved + "/s"
+}
+
+// granted is how many acquires were granted, of how many.
+func granted(p harness.Progress) string {
+	if p.Rounds > 0 && p.Expected > 0 {
+		return fmt.Sprintf("%d/%d granted", p.Rounds, p.Expected)
+	}
+	return number(p.Rounds, "granted")
 }

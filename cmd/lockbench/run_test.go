@@ -279,8 +279,8 @@ func TestProgress(t *testing.T) {
 			w := newWorld(checker.Pass)
 			w.errTerminal, w.env = tt.terminal, func(k string) string { return tt.env[k] }
 			w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
-				e.Progress(harness.Progress{Phase: "clients", Elapsed: 2 * time.Second, Rounds: 500, Unknown: 3, Faults: 1, Current: "pause-client",
-					P50: 1300 * time.Microsecond, P99: 2100 * time.Millisecond})
+				e.Progress(harness.Progress{Phase: "clients", Elapsed: 2 * time.Second, Total: 11 * time.Second, Rounds: 500, Failed: 2, Unknown: 3, Overlaps: 4,
+					Faults: 1, Current: "pause-client c2", P50: 1300 * time.Microsecond, P99: 2100 * time.Millisecond})
 				return outcome(e, checker.Pass), nil
 			}
 			if got := w.call(t, append([]string{"run", "--lock", "token"}, tt.args...)...); got != 0 {
@@ -291,7 +291,7 @@ func TestProgress(t *testing.T) {
 				t.Errorf("stderr %q", said)
 			}
 			if tt.drawn {
-				want(t, "stderr", said, "\r\x1b[Ktoken × steady  clients  2.0s  500 granted  250/s  acquire p50 1.30ms p99 2.10s  3 unknown  1 faults  now: pause-client")
+				want(t, "stderr", said, "\r\x1b[Kclients 2.0s/11.0s  250/s  4 overlapping uses  now: pause-client c2  p50 1.30ms p99 2.10s  500 granted  2 failed  3 unknown  1 faults  token × steady\r")
 				if !strings.HasSuffix(said, "\r\x1b[K") {
 					t.Errorf("the line was left standing: %q", said)
 				}
@@ -300,6 +300,31 @@ func TestProgress(t *testing.T) {
 				t.Errorf("escape bytes on stdout: %q", w.out)
 			}
 		})
+	}
+}
+
+// TestRunProgress: what the status line says of a run, and what a narrow terminal shows of it.
+func TestRunProgress(t *testing.T) {
+	e := harness.Experiment{}
+	e.Variant.Name, e.Scenario.Name = "token", "steady"
+	for _, row := range []struct {
+		why  string
+		rate float64
+		wide int
+		p    harness.Progress
+		want string
+	}{
+		{"before the clients", 0, 0, harness.Progress{Phase: "servers"}, "servers 0.0s  token × steady"},
+		{"rounds that are counted", 0, 0, harness.Progress{Phase: "clients", Elapsed: time.Second, Rounds: 50, Expected: 120, Refused: 7},
+			"clients 1.0s  50/s  50/120 granted  7 refused  token × steady"},
+		{"an open loop", 200, 0, harness.Progress{Phase: "clients", Elapsed: 2 * time.Second, Total: 10 * time.Second, Rounds: 300},
+			"clients 2.0s/10.0s  150 of 200/s  300 granted  token × steady"},
+		{"a narrow terminal", 200, 20, harness.Progress{Phase: "clients", Elapsed: 2 * time.Second, Total: 10 * time.Second, Rounds: 300}, "clients 2.0s/10.0s "},
+	} {
+		e.Scenario.Rate = row.rate
+		if got := (&statusLine{wide: row.wide}).fit(runProgress(e, row.p)); got != row.want {
+			t.Errorf("%s: %q, want %q", row.why, got, row.want)
+		}
 	}
 }
 

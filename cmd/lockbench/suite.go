@@ -107,7 +107,7 @@ func (f *suiteFlags) variants(ctx context.Context) ([]impls.Variant, error) {
 			out = append(out, catalogue.Planted()...)
 			continue
 		}
-		v, err := variant(name)
+		v, err := variant(name, planted)
 		if err != nil {
 			return nil, err
 		}

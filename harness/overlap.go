@@ -1,0 +1,102 @@
+package harness
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// overlaps counts, while a run goes on, the uses during which somebody was inside who should not have been. It is for the progress line: the
+// verdict is made from the whole record.
+type overlaps struct {
+	slack int64 // nanoseconds by which two clients' times may disagree
+	found atomic.Int64
+
+	mu   sync.Mutex // protects keys
+	keys map[string]*keyUses
+}
+
+// keyUses are the latest ends of uses of one key.
+type keyUses struct {
+	mu                sync.Mutex // protects what follows
+	exclusive, shared latestUses
+}
+
+// latestUses are the latest end of a use, and the latest of another client than that one's: what a client must not have met.
+type latestUses struct {
+	client        string
+	end, othersAt int64
+}
+
+// newOverlaps counts for a lock of a kind; nil for one that admits several.
+func newOverlaps(kind history.Kind) *overlaps {
+	if kind == history.Semaphore {
+		return nil
+	}
+	return &overlaps{keys: map[string]*keyUses{}}
+}
+
+func (l *latestUses) add(client string, end int64) {
+	switch {
+	case client == l.client:
+		l.end = max(l.end, end)
+	case end >= l.end:
+		l.client, l.end, l.othersAt = client, end, l.end
+	default:
+		l.othersAt = max(l.othersAt, end)
+	}
+}
+
+// of returns the latest end of a use of another client.
+func (l *latestUses) of(client string) int64 {
+	if client == l.client {
+		return l.othersAt
+	}
+	return l.end
+}
+
+func (o *overlaps) of(key string) *keyUses {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	k, ok := o.keys[key]
+	if !ok {
+		k = &keyUses{}
+		o.keys[key] = k
+	}
+	return k
+}
+
+// clientUses counts the overlaps of one client's uses. Only the client's own goroutine touches it while it runs.
+type clientUses struct {
+	all    *overlaps // nil: several may be inside
+	client string
+	key    string // last used
+	of     *keyUses
+}
+
+func (u *clientUses) add(use history.Operation) {
+	if u.all == nil {
+		return
+	}
+	if u.of == nil || u.key != use.Key {
+		u.key, u.of = use.Key, u.all.of(use.Key)
+	}
+	u.all.add(u.of, u.client, use)
+}
+
+// add takes a use that has ended. Uses come about in the order of their ends, so that each is held against those that ended before.
+func (o *overlaps) add(k *keyUses, client string, use history.Operation) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	met := k.exclusive.of(client)
+	if use.Mode == history.Shared {
+		k.shared.add(client, use.Return)
+	} else {
+		met = max(met, k.shared.of(client))
+		k.exclusive.add(client, use.Return)
+	}
+	if use.Call+o.slack < met {
+		o.found.Add(1)
+	}
+}
