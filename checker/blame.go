@@ -39,7 +39,7 @@ func (d *keyInput) decide(judges []tallier) {
 	if of[history.ReleaseSafety].violations > 0 {
 		base &^= ruleClaims
 	}
-	x.forgive = of[history.Renewal].violations > 0 || of[history.Reentrancy].violations > 0
+	x.forgive(of[history.Renewal].violations > 0, of[history.Reentrancy].violations > 0)
 	broken, known := x.blame(base, all)
 	if !known {
 		return
@@ -59,7 +59,7 @@ func (d *keyInput) decide(judges []tallier) {
 // blame returns the one rule without which there is an execution; 0 where there is one anyway, or none or several rules could be to blame.
 func (x *executions) blame(base rule, all bool) (broken rule, known bool) {
 	found := all
-	if (base != allRules || x.forgive) && !all {
+	if (base != allRules || x.forgiven != 0) && !all {
 		if found, known = x.exist(base); !known {
 			return 0, false
 		}

@@ -154,7 +154,7 @@ func (c *chain) may(from way, r *record) bool {
 		return false
 	}
 	return !slices.ContainsFunc(c.open, func(o *record) bool { // one client does one thing after the other
-		return o != r && o.client == r.client && o.ret <= r.call && byCall(*o, *r) < 0 && !slices.Contains(from.placed, o)
+		return o != r && o.client == r.client && o.ret <= r.call && o.call < r.ret && !slices.Contains(from.placed, o)
 	})
 }
 

@@ -87,6 +87,36 @@ var classRows = []row{
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 6 7 busy`},
+	// a renewed its hold, so that b's, which began later, ended first.
+	{name: "leases that end in another order than they began", head: leasedAs(history.RW), ops: `
+		a acquire 0 1 ok shared token=t1
+		b acquire 5 6 ok shared token=t2
+		a extend 90 91 ok token=t1
+		b release 250 251 ok token=t2`},
+	// It had no hold, and c's grant shows that a's was ended.
+	{name: "a release of no hold that ends another's", head: forever, ops: `
+		a acquire 0 1 ok token=t1
+		b release 10 11 ok token=t9
+		c acquire 20 21 ok token=t2`, want: "mutual-exclusion×1 release-safety×1"},
+	{name: "a release of no hold that an acquire of unknown outcome may have given", head: forever, ops: `
+		b acquire 0 1 unknown
+		b release 10 11 ok
+		a acquire 20 21 ok`},
+	// The second line was written first; at one instant either may have been.
+	{name: "two writes of a client at one instant, in any order of lines", head: forever, ops: `
+		a write 4 4 ok read=1 wrote=2
+		a write 4 4 ok read=0 wrote=1`},
+	// What b asked for later explains nothing that it was given before.
+	{name: "an extend of no hold before an acquire of unknown outcome", head: leased, ops: `
+		b extend 2 3 ok token=t0
+		b acquire 9 10 unknown`, want: "release-safety×1 renewal×1"},
+	// That b was refused its own release is nothing that another property reports: so no release of a's is to blame for it.
+	{name: "a refused release that no property reports", head: history.Header{Kind: history.RW}, ops: `
+		b acquire 0 1 ok shared token=t1
+		b release 2 3 not_held token=t1
+		a acquire 8 10 ok shared token=t3
+		b release 8 13 not_held token=t1
+		a release 12 14 ok token=t3`, unordered: true},
 	// b waited while a held, and was granted what was left of the lease that it had asked for at 0.
 	{name: "a hold that lasts for less than a lease since its grant", head: leased, ops: `
 		a acquire 0 1 ok

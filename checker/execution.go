@@ -55,14 +55,14 @@ type inForce struct {
 
 // executions searches the operations of one key.
 type executions struct {
-	h       history.Header
-	keep    int64
-	effects []effectOf
-	clients int
-	rules   rule
-	forgive bool   // what was denied is found broken already
-	exempt  uint64 // effects that need not obey them
-	steps   int
+	h        history.Header
+	keep     int64
+	effects  []effectOf
+	clients  int
+	rules    rule
+	forgiven uint64 // answers that another property is found broken by
+	exempt   uint64 // effects that need not obey them
+	steps    int
 }
 
 // state is what an order has led to.
@@ -150,6 +150,15 @@ func (x *executions) excused(b *effectOf) bool {
 // exist reports whether there is an execution that obeys some rules; known is false when the search was given up.
 func (x *executions) exist(rules rule) (found, known bool) { return x.existWithout(rules, 0) }
 
+// forgive lets no execution be asked for the answers that renewal, or reentrancy, was found broken by.
+func (x *executions) forgive(renewal, reentrancy bool) {
+	for i := range x.effects {
+		if e := &x.effects[i]; e.denied && (renewal && e.r.op == history.Extend || reentrancy && e.r.op == history.Release) {
+			x.forgiven |= 1 << i
+		}
+	}
+}
+
 func (x *executions) existWithout(rules rule, exempt uint64) (found, known bool) {
 	x.rules, x.exempt, x.steps = rules, exempt, 0
 	found = x.search(state{last: -1, t: newInstants(x)})
@@ -197,6 +206,7 @@ func (x *executions) expire(s state, gone uint) (state, bool) {
 		return s, true
 	}
 	s.t = s.t.clone()
+	latest := s.t.variable() // of the ends, which are in no order
 	kept := make([]inForce, 0, len(s.holds))
 	for n, h := range s.holds {
 		if gone&(1<<n) == 0 {
@@ -209,8 +219,9 @@ func (x *executions) expire(s state, gone uint) (state, bool) {
 		if s.last >= 0 {
 			s.t.after(s.last, v, 0)
 		}
-		s.last = v
+		s.t.after(v, latest, 0)
 	}
+	s.last = latest
 	for _, h := range kept {
 		s.t.after(s.last, h.last, -x.keep)
 	}
@@ -253,7 +264,7 @@ func (x *executions) take(s state, i int) bool {
 	case e.r.op == history.Acquire:
 		return x.grant(s, i, v)
 	case e.r.outcome == history.NotHeld || e.r.outcome == history.LostHold:
-		return (x.forgive && e.denied || x.missing(s, e)) && x.search(s)
+		return (x.forgiven&(1<<i) != 0 || x.missing(s, e)) && x.search(s)
 	case e.r.op == history.Extend:
 		return x.extend(s, i, v)
 	}

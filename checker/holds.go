@@ -39,7 +39,7 @@ type clientHolds struct {
 	lastLine uint32
 	open     []*openHold // in the order of their acquires
 	early    []*record   // extends whose token names no open hold: perhaps that of an acquire under way
-	unsure   bool        // an acquire of unknown outcome, and no grant since
+	unsure   int64       // call of the first acquire of unknown outcome since the last grant; never = none
 }
 
 // openHold is a hold that an operation may yet belong to.
@@ -132,7 +132,7 @@ func (e *evidence) crashes(a *archive) map[uint32][]int64 {
 func (p *holdPass) step(r *record) error {
 	who := p.clients[r.client]
 	if who == nil {
-		who = &clientHolds{idleAt: math.MinInt64}
+		who = &clientHolds{idleAt: math.MinInt64, unsure: never}
 		p.clients[r.client] = who
 	}
 	if !r.spanning() {
@@ -209,7 +209,7 @@ func (p *holdPass) told(r *record) (until, doubt int64) {
 func (p *holdPass) acquire(who *clientHolds, r *record) {
 	reentrant := p.a.header.Kind == history.Reentrant
 	if r.outcome == history.Unknown {
-		who.unsure = true
+		who.unsure = min(who.unsure, r.call)
 		for _, h := range who.open {
 			if reentrant {
 				h.maybe++
@@ -235,7 +235,7 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 		}
 	}
 	p.takeEarly(who, h, r)
-	who.unsure = false
+	who.unsure = never
 }
 
 // maxOpen is how many holds of one client that it never released are remembered: only an operation with the token of one more than that ago would
@@ -269,9 +269,9 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	who.early = who.early[:0]
 }
 
-// ownerless notes an extend that was accepted and belongs to no hold, unless an acquire of unknown outcome may have begun one.
+// ownerless notes an operation that was accepted and belongs to no hold, unless an acquire of unknown outcome may have begun one.
 func (p *holdPass) ownerless(who *clientHolds, x *record) {
-	if x.outcome == history.OK && !who.unsure {
+	if x.outcome == history.OK && who.unsure > x.ret {
 		p.k.claims = append(p.k.claims, claim{x, nil})
 	}
 }
@@ -340,7 +340,8 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 		p.claim(h, r)
 	}
 	if h == nil {
-		p.k.cleanups = p.k.cleanups || who.unsure
+		p.ownerless(who, r)
+		p.k.cleanups = p.k.cleanups || who.unsure < never
 		return
 	}
 	if r.outcome == history.NotHeld || r.outcome == history.LostHold {

@@ -52,7 +52,7 @@ func (w *renewal) done() {
 		w.report("healthy-lost", x.r, x.h.began)
 	}
 	for _, x := range w.d.k.claims {
-		if x.h == nil {
+		if x.h == nil && x.r.op == history.Extend {
 			w.report("outlived-release", x.r, nil)
 		}
 	}

@@ -1,0 +1,293 @@
+package checker_test
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// This file is what §3 of VERDICTS reads off the record.
+
+// stretch is a belief or a use: an interval of something that counts as one hold.
+type stretch struct {
+	of       any
+	client   string
+	mode     history.Mode
+	from, to int64
+}
+
+func (r *record) conflict(a, b stretch) bool {
+	same := a.client == b.client
+	switch r.h.Kind {
+	case history.Reentrant:
+		return !same
+	case history.RW:
+		if same {
+			return a.of != b.of && a.mode == history.Exclusive && b.mode == history.Exclusive
+		}
+		return a.mode == history.Exclusive || b.mode == history.Exclusive
+	}
+	return a.of != b.of
+}
+
+// longest returns for how long stretches conflict in one piece at most.
+func (r *record) longest(all []stretch) (most int64) {
+	if r.h.Kind != history.Semaphore || r.h.Permits < 2 {
+		for i, a := range all {
+			for _, b := range all[:i] {
+				if r.conflict(a, b) {
+					most = max(most, min(a.to, b.to)-max(a.from, b.from))
+				}
+			}
+		}
+		return most
+	}
+	var times []int64
+	for _, a := range all {
+		times = append(times, a.from, a.to)
+	}
+	slices.Sort(times)
+	times = slices.Compact(times)
+	since := int64(-1)
+	full := false
+	for i := 0; i+1 < len(times); i++ {
+		holders := map[any]bool{}
+		for _, a := range all {
+			if a.from <= times[i] && a.to > times[i] {
+				holders[a.of] = true
+			}
+		}
+		if len(holders) <= r.h.Permits {
+			full = false
+			continue
+		}
+		if !full {
+			since, full = times[i], true
+		}
+		most = max(most, times[i+1]-since)
+	}
+	return most
+}
+
+// beliefs are the stretches of all beliefs: as they surely were, or as long as they can have been.
+func (r *record) beliefs(perhaps bool) (out []stretch) {
+	for _, h := range r.holds {
+		for _, s := range h.spans {
+			to := s.to
+			if perhaps {
+				to = s.most
+			}
+			if to > s.from {
+				out = append(out, stretch{h, h.client, h.mode, s.from, to})
+			}
+		}
+	}
+	return out
+}
+
+func (r *record) uses() (out []stretch) {
+	for i, op := range r.ops {
+		if op.Op != history.Use || op.Return <= op.Call {
+			continue
+		}
+		s := stretch{i, op.Client, op.Mode, op.Call, op.Return}
+		if h := r.of[i]; h != nil {
+			s.of = h
+			if !named(op) {
+				s.mode = h.mode
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// chained reports whether the writes have an order, each between call and return, that is a chain from one initial value.
+func (r *record) chained(clockError int64) bool {
+	var writes []history.Operation
+	for i, op := range r.ops {
+		if op.Op != history.Write || !op.HasValue || op.Outcome != history.OK && op.Outcome != history.Unknown {
+			continue
+		}
+		if h := r.of[i]; h != nil && (r.h.Kind == history.RW && h.mode == history.Shared || r.h.Kind == history.Semaphore && r.h.Permits > 1) {
+			return true // beside writes under shared holds no chain is judged
+		}
+		writes = append(writes, op)
+	}
+	var next func(placed int, value int64, started bool) bool
+	next = func(placed int, value int64, started bool) bool {
+		left := false
+		for i, w := range writes {
+			left = left || placed&(1<<i) == 0 && w.Outcome == history.OK
+		}
+		if !left {
+			return true
+		}
+		for i, w := range writes {
+			if placed&(1<<i) != 0 || started && w.Read != value {
+				continue
+			}
+			first := true // nothing that has to come before it is left
+			for k, o := range writes {
+				// by one client's clock, or by two clocks that may be off
+				before := o.Return < w.Call && (o.Client == w.Client || o.Return+clockError < w.Call) || o.Client == w.Client && o.Return <= w.Call && o.Call < w.Return
+				if k != i && placed&(1<<k) == 0 && o.Outcome == history.OK && before {
+					first = false
+				}
+			}
+			if first && next(placed|1<<i, w.Wrote, true) {
+				return true
+			}
+		}
+		return false
+	}
+	return next(0, 0, false)
+}
+
+// stale reports whether a write was accepted that should not have been.
+func (r *record) stale(clockError int64) bool {
+	for i, w := range r.ops {
+		if w.Op != history.Write || w.Outcome != history.OK {
+			continue
+		}
+		for k, o := range r.ops {
+			if o.Op != history.Write || o.Outcome != history.OK || o.Return >= w.Call || k == i {
+				continue
+			}
+			if o.Client != w.Client && w.Call-o.Return <= clockError {
+				continue
+			}
+			if w.Fence != 0 && w.Fence < o.Fence {
+				return true
+			}
+			own, other := r.of[i], r.of[k]
+			if own != nil && other != nil && own.gone < w.Call && r.ops[other.acquire].Call > r.ops[own.acquire].Return {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wrongfulRelease reports whether the table shows a release or an extend that was accepted wrongly, and which they are.
+func (r *record) wrongful() (out []int) {
+	for i, op := range r.ops {
+		if op.Outcome == history.OK && (op.Op == history.Extend || op.Op == history.Release) && r.cannotHaveBeen(i) &&
+			(op.Op == history.Extend || r.endsAnother(i)) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// cannotHaveBeen reports whether the hold of an accepted operation cannot have been there.
+func (r *record) cannotHaveBeen(i int) bool {
+	op, h := r.ops[i], r.of[i]
+	if h == nil {
+		return !slices.ContainsFunc(r.ops, func(o history.Operation) bool { // it may be that of an acquire of unknown outcome
+			return o.Client == op.Client && o.Op == history.Acquire && o.Outcome == history.Unknown && o.Call <= op.Return
+		})
+	}
+	for k, o := range r.ops { // somebody was told that it is gone
+		if r.of[k] == h && k != i && (o.Outcome == history.NotHeld || o.Outcome == history.LostHold) && o.Return < op.Call {
+			return true
+		}
+	}
+	a := r.ops[h.acquire]
+	last := a.Return // the latest effect on it before
+	unsure := int64(0)
+	for k, o := range r.ops {
+		mine := r.of[k] == h || r.h.Kind == history.Reentrant && r.of[k] != nil && r.of[k].client == h.client
+		if k == i || !mine || o.Call > op.Call || o.Op != history.Extend && o.Op != history.Acquire && o.Op != history.Release {
+			continue
+		}
+		if o.Outcome == history.OK {
+			last = max(last, o.Return)
+		}
+		if o.Outcome == history.Unknown {
+			unsure++
+		}
+	}
+	if r.h.Lease > 0 && last+r.keep()*(1+unsure) < op.Call {
+		return true
+	}
+	for _, o := range r.ops {
+		if o.Op != history.Acquire || o.Outcome != history.OK || o.Client == op.Client || r.h.Kind == history.Semaphore && r.h.Permits > 1 {
+			continue
+		}
+		from := max(o.Call, o.Asked)
+		if (o.Mode == history.Exclusive || h.mode == history.Exclusive) && o.Return+r.h.ClockError < op.Call && from > a.Return+r.h.ClockError {
+			return true
+		}
+	}
+	return false
+}
+
+// endsAnother reports whether a hold with another token that was there throughout an operation is shown to be gone before its lease can have ended.
+func (r *record) endsAnother(i int) bool {
+	op := r.ops[i]
+	for _, v := range r.holds {
+		if v == r.of[i] || r.of[i] != nil && r.of[i].token != "" && r.of[i].token == v.token {
+			continue
+		}
+		for n, s := range v.spans {
+			if s.from > op.Call || s.to < op.Return {
+				continue
+			}
+			began := r.ops[v.acquire]
+			if n > 0 {
+				continue // after a gap: left to the search
+			}
+			end := always
+			if r.h.Lease > 0 {
+				end = max(began.Call, began.Asked) + r.h.Lease
+			}
+			next, refused, taken := always, false, always
+			for k, o := range r.ops {
+				switch {
+				case o.Op == history.Use || o.Op == history.Write || o.Op == history.Lost || o.Return < op.Call:
+				case r.of[k] == v && k != v.acquire && o.Call >= op.Call && o.Call < next:
+					next, refused = o.Call, (o.Outcome == history.NotHeld || o.Outcome == history.LostHold) && o.Return <= end
+				case o.Op == history.Acquire && o.Outcome == history.OK && r.of[k] != v && o.Client != v.client && (o.Mode == history.Exclusive || v.mode == history.Exclusive) &&
+					!(r.h.Kind == history.Semaphore && r.h.Permits > 1) && o.Return < end && max(o.Call, o.Asked) > s.from:
+					taken = min(taken, o.Return)
+				}
+			}
+			if refused || taken < next {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// deniedEarly are the refused releases and extends that were answered while the lease was running, by what the client had been told.
+func (r *record) deniedEarly() map[int]bool {
+	out := map[int]bool{}
+	for i, op := range r.ops {
+		h := r.of[i]
+		if h == nil || op.Op == history.Acquire || op.Outcome != history.NotHeld && op.Outcome != history.LostHold {
+			continue
+		}
+		without := *r // as it was before this answer
+		without.ops = slices.Clone(r.ops)
+		for k := i; k < len(r.ops); k++ {
+			without.ops[k].Op = history.Use
+		}
+		spans := h.spans
+		h.spans = nil
+		without.believe(h)
+		before := h.spans
+		h.spans = spans
+		at := op.Return
+		if op.Op == history.Release {
+			at = op.Call
+		}
+		for _, s := range before {
+			if s.from <= at && s.to > op.Return && (s.to < always || op.Op == history.Release) { // without an end, a client holds until it is told
+				out[i] = true
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,346 @@
+package checker_test
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// This file is §2 of VERDICTS as an outsider would program it: time goes from one instant to the next, at each of them every effect may happen, every lease
+// may end that is due and every fault may do what it does, and all of it is tried. It shares nothing with the package checker. Times are in milliseconds.
+
+// The rules that can be left out.
+const (
+	grantRule = 1 << iota
+	refusalRule
+	acceptedRule
+	fenceRule
+	deniedRule
+	everyRule = grantRule | refusalRule | acceptedRule | fenceRule | deniedRule
+)
+
+type server struct {
+	h      history.Header
+	ops    []history.Operation
+	clears []history.Window // faults after which the data may be gone
+	denied map[int]bool     // refused releases and extends that another property was found broken by
+	rules  int
+	times  []int64
+	ahead  map[string]int64 // of each client's clock
+	seen   map[string]bool
+	steps  int
+	most   int
+}
+
+// kept is a hold in the server's state.
+type kept struct {
+	by   int // the acquire
+	last int64
+}
+
+type serverState struct {
+	at      int // index of the instant
+	done    uint32
+	cleared uint8
+	ended   uint32 // acquires that a release ended
+	holds   []kept
+	fence   uint64
+}
+
+// explains reports whether an execution that obeys the rules explains the record; known is false when the search was given up.
+func (s *server) explains(rules int) (found, known bool) {
+	s.rules, s.steps = rules, 0
+	var clients []string
+	for _, op := range s.ops {
+		if !slices.Contains(clients, op.Client) {
+			clients = append(clients, op.Client)
+		}
+	}
+	s.ahead = map[string]int64{}
+	found = s.shifted(clients)
+	return found, found || s.steps < s.most
+}
+
+// shifted tries every way in which the clocks may be off.
+func (s *server) shifted(clients []string) bool {
+	if len(clients) == 0 {
+		s.times, s.seen = s.instants(), map[string]bool{}
+		return s.from(serverState{})
+	}
+	for s.ahead[clients[0]] = 0; s.ahead[clients[0]] <= s.h.ClockError; s.ahead[clients[0]]++ {
+		if s.shifted(clients[1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *server) earliest(op history.Operation) int64 {
+	if op.Asked > op.Call {
+		return op.Asked + s.ahead[op.Client]
+	}
+	return op.Call + s.ahead[op.Client]
+}
+
+func (s *server) keep() int64 { return s.h.Lease + s.h.Drift + 1 }
+
+// instants returns the times that matter: in an execution whose effects are all as early as they can be, each is at a call, or leases after or before one.
+func (s *server) instants() (out []int64) {
+	var first, last int64 = 1 << 60, -1 << 60
+	add := func(t int64) { out = append(out, t) }
+	for _, op := range s.ops {
+		t := s.earliest(op)
+		first, last = min(first, t), max(last, op.Return+s.ahead[op.Client])
+		add(t)
+	}
+	for _, w := range s.clears {
+		add(w.Start)
+	}
+	if last-first <= 60 {
+		out = out[:0]
+		for t := first - 1; t <= last+1; t++ {
+			add(t)
+		}
+		return out
+	}
+	base := slices.Clone(out)
+	if s.h.Lease > 0 {
+		for _, t := range base {
+			for a := range int64(4) {
+				for b := range int64(4) {
+					add(t + a*s.h.Lease - b*s.keep())
+				}
+			}
+		}
+	}
+	out = slices.DeleteFunc(out, func(t int64) bool { return t < first || t > last })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (st serverState) key() string {
+	b := binary.AppendUvarint(nil, uint64(st.at))
+	b = binary.AppendUvarint(b, uint64(st.done))
+	b = binary.AppendUvarint(b, uint64(st.ended)<<8|uint64(st.cleared))
+	b = binary.AppendUvarint(b, st.fence)
+	for _, h := range st.holds {
+		b = binary.AppendVarint(append(b, byte(h.by)), h.last)
+	}
+	return string(b)
+}
+
+func (s *server) from(st serverState) bool {
+	if s.steps++; s.steps > s.most || st.at == len(s.times) {
+		return s.allDone(st)
+	}
+	t := s.times[st.at]
+	for i, op := range s.ops {
+		if st.done&(1<<i) == 0 && op.Outcome != history.Unknown && op.Return+s.ahead[op.Client] < t {
+			return false
+		}
+	}
+	for _, h := range st.holds {
+		if s.h.Lease > 0 && t > h.last+s.keep() {
+			return false
+		}
+	}
+	if s.allDone(st) {
+		return true
+	}
+	key := st.key()
+	if s.seen[key] {
+		return false
+	}
+	s.seen[key] = true
+	for i, op := range s.ops {
+		late := op.Outcome != history.Unknown && op.Return+s.ahead[op.Client] < t
+		if st.done&(1<<i) == 0 && s.earliest(op) <= t && !late && s.effect(st, i, t) {
+			return true
+		}
+	}
+	for n, h := range st.holds {
+		if s.h.Lease > 0 && t >= h.last+s.h.Lease {
+			to := st
+			to.holds = slices.Delete(slices.Clone(st.holds), n, n+1)
+			if s.from(to) {
+				return true
+			}
+		}
+	}
+	for i, w := range s.clears {
+		if st.cleared&(1<<i) == 0 && w.Start <= t && (w.End == 0 || t <= w.End) {
+			to := st
+			to.cleared, to.holds = st.cleared|1<<i, nil
+			if s.from(to) {
+				return true
+			}
+		}
+	}
+	st.at++
+	return s.from(st)
+}
+
+func (s *server) allDone(st serverState) bool {
+	for i, op := range s.ops {
+		if st.done&(1<<i) == 0 && op.Outcome != history.Unknown {
+			return false
+		}
+	}
+	return true
+}
+
+// belongs reports whether an operation may mean the hold of an acquire.
+func (s *server) belongs(op history.Operation, by int) bool {
+	a := s.ops[by]
+	switch {
+	case a.Client != op.Client:
+		return false
+	case a.Token != "" && op.Token != "":
+		return a.Token == op.Token
+	case a.Call > op.Call:
+		return false
+	}
+	return !op.ModeNamed && op.Mode == history.Exclusive || a.Mode == op.Mode
+}
+
+func (s *server) effect(st serverState, i int, t int64) bool {
+	op := s.ops[i]
+	st.done |= 1 << i
+	obeys := func(rule int) bool { return s.rules&rule != 0 }
+	switch {
+	case op.Op == history.Acquire && op.Outcome == history.Busy:
+		return (!obeys(refusalRule) || s.mayRefuse(st, op)) && s.from(st)
+	case op.Op == history.Acquire:
+		return s.grant(st, i, t)
+	}
+	var own []int // in st.holds
+	for n, h := range st.holds {
+		if s.belongs(op, h.by) {
+			own = append(own, n)
+		}
+	}
+	gone := false // another hold that it may mean is not there
+	for k, a := range s.ops {
+		there := slices.ContainsFunc(st.holds, func(h kept) bool { return h.by == k })
+		if a.Op == history.Acquire && a.Outcome == history.OK && st.done&(1<<k) != 0 && st.ended&(1<<k) == 0 && !there && s.belongs(op, k) {
+			gone = true
+		}
+	}
+	switch {
+	case op.Outcome == history.NotHeld || op.Outcome == history.LostHold:
+		if s.denied[i] && !obeys(deniedRule) {
+			return s.from(st)
+		}
+		return (len(own) == 0 || gone && s.h.Kind != history.Reentrant) && s.from(st)
+	case op.Op == history.Extend:
+		for _, n := range own {
+			to := st
+			to.holds = s.renewed(st.holds, op.Client, t)
+			to.holds[n].last = t
+			if s.from(to) {
+				return true
+			}
+		}
+		return !obeys(acceptedRule) && op.Outcome == history.OK && s.from(st)
+	}
+	for n := range st.holds {
+		mine := slices.Contains(own, n)
+		if !mine && (obeys(acceptedRule) || op.Outcome == history.Unknown) {
+			continue
+		}
+		to := st
+		if mine {
+			to.ended |= 1 << st.holds[n].by
+		}
+		to.holds = slices.Delete(slices.Clone(st.holds), n, n+1)
+		if s.from(to) {
+			return true
+		}
+		if to.holds = s.renewed(to.holds, op.Client, t); s.h.Kind == history.Reentrant && s.from(to) {
+			return true
+		}
+	}
+	return op.Outcome == history.OK && (len(own) == 0 || gone) && s.from(st)
+}
+
+// renewed returns the holds with those of a re-entrant client renewed.
+func (s *server) renewed(holds []kept, client string, t int64) []kept {
+	out := slices.Clone(holds)
+	for n := range out {
+		if s.h.Kind == history.Reentrant && s.ops[out[n].by].Client == client {
+			out[n].last = t
+		}
+	}
+	return out
+}
+
+func (s *server) permits() int {
+	if s.h.Kind == history.Semaphore {
+		return max(1, s.h.Permits)
+	}
+	return 1
+}
+
+// mayRefuse: some conflict exists, the client's own hold counting as any other, or the header says so.
+func (s *server) mayRefuse(st serverState, op history.Operation) bool {
+	n := 0
+	for _, h := range st.holds {
+		if s.h.Kind != history.RW || op.Mode == history.Exclusive || s.ops[h.by].Mode == history.Exclusive {
+			n++
+		}
+	}
+	if n >= s.permits() {
+		return true
+	}
+	for _, o := range s.ops {
+		if o.Op != history.Acquire || o.Client == op.Client || o.Call > op.Return {
+			continue
+		}
+		until := o.Return
+		if o.Outcome == history.Unknown {
+			until = 1 << 60
+		}
+		if s.h.Votes && s.h.Lease == 0 {
+			until = 1 << 60
+		} else if s.h.Votes {
+			until += s.keep() // what it was given is there until it is taken back, or for a lease
+		}
+		if (s.h.Votes || s.h.FIFO && o.Call <= op.Call) && until >= op.Call {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *server) grant(st serverState, i int, t int64) bool {
+	op := s.ops[i]
+	n, again := 0, false
+	for _, h := range st.holds {
+		a := s.ops[h.by]
+		same := a.Client == op.Client
+		conflict := true
+		switch s.h.Kind {
+		case history.Reentrant:
+			conflict = !same
+			again = again || same
+		case history.RW:
+			bothShared, bothExclusive := a.Mode == history.Shared && op.Mode == history.Shared, a.Mode == history.Exclusive && op.Mode == history.Exclusive
+			conflict = !same && !bothShared || same && bothExclusive
+		}
+		if conflict {
+			n++
+		}
+	}
+	if n >= s.permits() && (s.rules&grantRule != 0 || op.Outcome == history.Unknown) {
+		return false
+	}
+	if op.Outcome == history.OK && op.Fence != 0 && op.Mode == history.Exclusive {
+		if s.rules&fenceRule != 0 && (op.Fence < st.fence || op.Fence == st.fence && !again) {
+			return false
+		}
+		st.fence = max(st.fence, op.Fence)
+	}
+	st.holds = append(s.renewed(st.holds, op.Client, t), kept{i, t})
+	return s.from(st)
+}

@@ -1,0 +1,243 @@
+package checker_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+)
+
+// expected is what the page says of one property.
+type expected struct {
+	verdict checker.Result
+	open    bool // the page leaves it open, or the search was given up
+}
+
+// judgePage judges a history as the page says.
+func judgePage(h history.Header, ops []history.Operation, faults []history.Window) map[history.Property]expected {
+	r := readRecord(h, ops, faults)
+	out := map[history.Property]expected{}
+	surely, perhaps := r.longest(r.beliefs(false)), r.longest(r.beliefs(true))
+	switch {
+	case surely > h.ClockError:
+		out[history.MutualExclusion] = expected{verdict: checker.Fail}
+	case surely > 0:
+		out[history.MutualExclusion] = expected{verdict: checker.Inconclusive}
+	case perhaps > 0:
+		out[history.MutualExclusion] = expected{verdict: checker.Pass, open: true}
+	default:
+		out[history.MutualExclusion] = expected{verdict: checker.Pass}
+	}
+	if uses := r.longest(r.uses()); uses > h.ClockError {
+		out[history.ExclusiveUse] = expected{verdict: checker.Fail}
+	} else if uses > 0 {
+		out[history.ExclusiveUse] = expected{verdict: checker.Inconclusive}
+	} else {
+		out[history.ExclusiveUse] = expected{verdict: checker.Pass}
+	}
+	out[history.StoreIntegrity] = expected{verdict: checker.Pass}
+	if !r.chained(h.ClockError) || r.stale(h.ClockError) {
+		out[history.StoreIntegrity] = expected{verdict: checker.Fail}
+	} else if !r.chained(0) || r.stale(0) {
+		out[history.StoreIntegrity] = expected{verdict: checker.Inconclusive}
+	}
+	r.search(out)
+	return out
+}
+
+// search judges what an execution is asked for.
+func (r *record) search(out map[history.Property]expected) {
+	s := &server{h: r.h, most: 300_000, denied: map[int]bool{}}
+	for i, op := range r.ops {
+		if op.Op == history.Acquire && op.Outcome != history.Fail || (op.Op == history.Extend || op.Op == history.Release) && op.Outcome != history.Fail {
+			if r.deniedEarly()[i] && (op.Op == history.Extend || r.h.Kind == history.Reentrant) { // renewal and reentrancy report them
+				s.denied[len(s.ops)] = true
+			}
+			s.ops = append(s.ops, op)
+		}
+	}
+	for _, p := range []history.Property{history.Linearizability, history.Refusal, history.FencingOrder, history.ReleaseSafety} {
+		out[p] = expected{verdict: checker.Pass}
+	}
+	wrongful := r.wrongful()
+	if len(wrongful) > 0 {
+		out[history.ReleaseSafety] = expected{verdict: checker.Fail}
+	}
+	give := func() {
+		for _, p := range []history.Property{history.Linearizability, history.Refusal, history.FencingOrder, history.ReleaseSafety} {
+			out[p] = expected{verdict: out[p].verdict, open: true}
+		}
+	}
+	all, known := s.explains(everyRule)
+	switch {
+	case !known:
+		give()
+		return
+	case all:
+		return
+	}
+	out[history.Linearizability] = expected{verdict: checker.Fail}
+	base := everyRule
+	if out[history.MutualExclusion].verdict == checker.Fail {
+		base &^= grantRule
+	}
+	if len(wrongful) > 0 {
+		base &^= acceptedRule
+	}
+	if len(s.denied) > 0 {
+		base &^= deniedRule
+	}
+	if found, known := s.explains(base); found || !known {
+		if !known {
+			give()
+		}
+		return
+	}
+	var blamed []history.Property
+	for rule, p := range map[int]history.Property{grantRule: "", refusalRule: history.Refusal, acceptedRule: history.ReleaseSafety, fenceRule: history.FencingOrder} {
+		if base&rule == 0 {
+			continue
+		}
+		found, known := s.explains(base &^ rule)
+		if !known {
+			give()
+			return
+		}
+		if found {
+			blamed = append(blamed, p)
+		}
+	}
+	if len(blamed) == 1 && blamed[0] != "" {
+		out[blamed[0]] = expected{verdict: checker.Fail}
+	}
+}
+
+// soak is how many histories of each kind a test draws: n, or as many as LOCKBENCH_SOAK says; 1 stands for a million.
+func soak(n int) int {
+	if checker.RaceDetector {
+		n /= 20
+	}
+	switch k, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK")); {
+	case err != nil:
+		return n
+	case k == 1:
+		return 1_000_000
+	default:
+		return k
+	}
+}
+
+const millisecond = 1_000_000
+
+// inNanoseconds makes a record in milliseconds one that the checker reads.
+func (g *pageGenerator) inNanoseconds() (checker.Input, []history.Operation) {
+	h := g.h
+	h.Lease, h.Drift, h.ClockError = h.Lease*millisecond, h.Drift*millisecond, h.ClockError*millisecond
+	in := checker.Input{Header: h}
+	for _, w := range g.faults {
+		w.Start, w.End = w.Start*millisecond, w.End*millisecond
+		in.Faults = append(in.Faults, w)
+	}
+	ops := make([]history.Operation, 0, len(g.ops))
+	for _, op := range g.ops {
+		op.Call, op.Return, op.Asked, op.ValidUntil = op.Call*millisecond, op.Return*millisecond, op.Asked*millisecond, op.ValidUntil*millisecond
+		ops = append(ops, op)
+	}
+	return in, ops
+}
+
+func (g *pageGenerator) String() string {
+	text := fmt.Sprintf("kind=%s lease=%d drift=%d permits=%d error=%d votes=%v fifo=%v %+v\n", g.h.Kind, g.h.Lease, g.h.Drift, g.h.Permits, g.h.ClockError, g.h.Votes, g.h.FIFO, g.faults)
+	ops := append([]history.Operation(nil), g.ops...)
+	inOrder(ops)
+	for _, op := range ops {
+		text += fmt.Sprintf("%s %s %d %d %s", op.Client, op.Op, op.Call, op.Return, op.Outcome)
+		if named(op) {
+			text += " " + op.Mode.String()
+		}
+		for name, v := range map[string]int64{"asked": op.Asked, "until": op.ValidUntil, "fence": int64(op.Fence)} {
+			if v != 0 {
+				text += fmt.Sprintf(" %s=%d", name, v)
+			}
+		}
+		if op.HasValue {
+			text += fmt.Sprintf(" read=%d wrote=%d", op.Read, op.Wrote)
+		}
+		if op.Token != "" {
+			text += " token=" + op.Token
+		}
+		text += "\n"
+	}
+	return text
+}
+
+// differences returns where Check and the page disagree about a history, and counts the verdicts; ok is false of one that is not well formed.
+func (g *pageGenerator) differences(t *testing.T, counts map[string]int) (out []string, ok bool) {
+	in, ops := g.inNanoseconds()
+	in.Ops = history.NewSlice(ops)
+	v, err := checker.Check(t.Context(), in, checker.Options{Bare: true})
+	if err != nil {
+		return nil, false
+	}
+	want := judgePage(g.h, g.ops, g.faults)
+	for _, p := range v.Properties {
+		w, judged := want[p.Name]
+		switch {
+		case !judged || p.Verdict == checker.NotApplicable && w.verdict == checker.Pass:
+		case w.open:
+			counts["open"]++
+		case p.Verdict == w.verdict || p.Verdict == checker.Inconclusive && w.verdict == checker.Pass && (p.Judged == 0 || p.Name == history.Linearizability):
+			counts[string(p.Name)+" "+string(p.Verdict)]++
+		default:
+			out = append(out, fmt.Sprintf("%s is %s (%d judged, %v), the page says %s", p.Name, p.Verdict, p.Judged, p.NotJudged, w.verdict))
+		}
+	}
+	return out, true
+}
+
+// smallest leaves out operations and faults while Check and the page disagree.
+func (g *pageGenerator) smallest(t *testing.T) *pageGenerator {
+	for i := range len(g.ops) + len(g.faults) {
+		less := *g
+		if i < len(g.ops) {
+			less.ops = slices.Delete(slices.Clone(g.ops), i, i+1)
+		} else {
+			less.faults = slices.Delete(slices.Clone(g.faults), i-len(g.ops), i-len(g.ops)+1)
+		}
+		if out, _ := less.differences(t, map[string]int{}); len(out) > 0 {
+			return less.smallest(t)
+		}
+	}
+	return g
+}
+
+// TestVerdictsAreThoseOfThePage compares the verdicts of Check with those of a program that knows only VERDICTS. LOCKBENCH_SOAK says of how many
+// histories of each kind.
+func TestVerdictsAreThoseOfThePage(t *testing.T) {
+	for k, kind := range []history.Kind{history.Mutex, history.Reentrant, history.RW, history.Semaphore} {
+		t.Run(string(kind), func(t *testing.T) {
+			counts := map[string]int{}
+			for i := range soak(10_000) {
+				g := pageHistory(kind, uint64(k)<<40+uint64(i))
+				out, ok := g.differences(t, counts)
+				if !ok {
+					counts["not well formed"]++
+				}
+				if len(out) == 0 {
+					continue
+				}
+				if counts["DIFFER"]++; counts["DIFFER"] <= 4 {
+					g = g.smallest(t)
+					out, _ = g.differences(t, counts)
+					t.Errorf("seed %d: %s\n%s", i, strings.Join(out, "; "), g)
+				}
+			}
+			t.Log(counts)
+		})
+	}
+}
