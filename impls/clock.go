@@ -7,9 +7,9 @@ import (
 
 // Clock is a client's own clock. A skewed client has a skewed Clock; a stalled client's Sleep does not return.
 type Clock interface {
-	// Now is the client's wall clock.
+	// Now returns the client's wall clock time.
 	Now() time.Time
-	// Sleep returns nil after d, or ctx.Err() when ctx ends first. d <= 0 returns at once.
+	// Sleep returns nil after d, or ctx.Err() if ctx ends first. d <= 0 returns at once.
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
@@ -18,10 +18,10 @@ type SystemClock struct{}
 
 var _ Clock = SystemClock{}
 
-// Now is time.Now.
+// Now returns time.Now.
 func (SystemClock) Now() time.Time { return time.Now() }
 
-// Sleep waits for d or for ctx to end, whichever is first.
+// Sleep waits for d or the end of ctx.
 func (SystemClock) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

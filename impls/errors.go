@@ -11,31 +11,29 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The outcomes of a call on a lock that are not success.
+// The outcomes of a call on a lock other than success.
 var (
-	// ErrBusy: the server answered that another client holds the lock.
+	// ErrBusy means that another client holds the lock.
 	ErrBusy = errors.New("busy")
-	// ErrNotHeld: this handle holds nothing, or the server answered that the caller is not the holder.
+	// ErrNotHeld means that the handle, or the caller according to the server, does not hold the lock.
 	ErrNotHeld = errors.New("not held")
-	// ErrLost: this handle did hold the lock, and the server answered that the hold is gone or another's.
+	// ErrLost means that the handle held the lock, and the server replied that it does not any more.
 	ErrLost = errors.New("lost")
-	// ErrUnavailable: the server could not be asked, or refused to answer; the call had no effect.
+	// ErrUnavailable means that the server was not reached or replied with an error; the call had no effect.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrCancelled: the context ended before the lock was granted; the call had no lasting effect.
+	// ErrCancelled means that the context ended before the lock was granted; the call had no lasting effect.
 	ErrCancelled = errors.New("cancelled")
-	// ErrUnknownOutcome: a request was sent and its reply never seen; it may take effect, now or later.
+	// ErrUnknownOutcome means that a request was sent and no reply came; it may take effect, now or later.
 	ErrUnknownOutcome = errors.New("unknown outcome")
-	// ErrUnsupported: the variant, or the server, cannot do this.
+	// ErrUnsupported means that the lock or the server does not support the call.
 	ErrUnsupported = errors.New("unsupported")
-	// ErrCrashed is not an outcome of a lock: it is what a client's connections and clock answer after the client was
-	// killed. What was under way then has an unknown outcome.
+	// ErrCrashed is returned by a client's connections and clock after the client was killed. Calls under way then have an unknown outcome.
 	ErrCrashed = errors.New("client crashed")
 )
 
-// Classify wraps an error of the Redis client with the sentinel that says what is known about the request:
-// ErrUnavailable when it cannot have had an effect, ErrUnknownOutcome when it was sent and not answered, joined with
-// ErrCancelled when the context ended as well. what names the thing that failed, such as "acquire job". An error
-// that already matches a sentinel is only wrapped with the noun. nil stays nil.
+// Classify wraps an error of the Redis client with what, such as "acquire job", and with a sentinel: ErrUnavailable if the request cannot have
+// had an effect, ErrUnknownOutcome if it was sent and not answered, and also ErrCancelled if the context ended. It adds no sentinel to an
+// error that has one. It returns nil for nil.
 func Classify(what string, err error) error {
 	switch {
 	case err == nil:
@@ -59,15 +57,14 @@ func classified(err error) bool {
 	return false
 }
 
-// refusedByServer tells a reply that is an error (LOADING, READONLY, WRONGTYPE, CROSSSLOT, …): the server was
-// reached and did nothing. A script that fails halfway keeps its writes, but such errors name the script.
+// refusedByServer reports whether err is an error reply (LOADING, READONLY, WRONGTYPE, CROSSSLOT, …): the server did nothing. A script that
+// fails halfway keeps its writes, but such errors name the script.
 func refusedByServer(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && !errors.Is(err, redis.Nil)
 }
 
-// neverSent tells a failure to get a connection, or to hand the whole request to it: the Redis client then closes the
-// connection, and a server does nothing for half a request.
+// neverSent reports whether no connection was available or the request was not written as a whole: a server ignores half a request.
 func neverSent(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && (op.Op == "dial" || op.Op == "write") {
@@ -77,16 +74,16 @@ func neverSent(err error) bool {
 		errors.Is(err, redis.ErrClosed) || strings.Contains(err.Error(), "connection pool")
 }
 
-// ClassifyIn is Classify for a call under ctx: when ctx is over, a request that cannot have had an effect was
-// cancelled (ErrCancelled alone), and one that was sent and not answered is cancelled and unknown.
+// ClassifyIn is Classify for a call under ctx. If ctx has ended, a request that cannot have had an effect is ErrCancelled alone, and one that
+// was sent and not answered is both ErrCancelled and ErrUnknownOutcome.
 func ClassifyIn(ctx context.Context, what string, err error) error {
 	return endedBy(ctx, Classify(what, err))
 }
 
-// endedBy says of a classified error that the context ended the call.
+// endedBy adds ErrCancelled to a classified error if ctx has ended.
 func endedBy(ctx context.Context, err error) error {
 	switch {
-	case err == nil, errors.Is(err, ErrCancelled), !over(ctx):
+	case err == nil, errors.Is(err, ErrCancelled), !Ended(ctx):
 		return err
 	case errors.Is(err, ErrUnknownOutcome):
 		return fmt.Errorf("%w: %w", ErrCancelled, err)
@@ -96,9 +93,29 @@ func endedBy(ctx context.Context, err error) error {
 	return err
 }
 
-// over reports whether ctx has ended or is past its deadline: a connection's deadline, which is the context's, may strike
-// before the context's own timer.
-func over(ctx context.Context) bool {
+// Ended reports whether ctx has ended or is past its deadline: a connection's deadline, which is the context's, may expire before the
+// context's own timer.
+func Ended(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
+}
+
+// Yes reports whether a reply is 1 or OK. Any other reply, such as nil, is no.
+func Yes(cmd *redis.Cmd) (bool, error) {
+	v, err := cmd.Result()
+	if errors.Is(err, redis.Nil) {
+		return false, nil
+	}
+	return v == int64(1) || v == "OK", err
+}
+
+// Unsettled adds ErrUnknownOutcome to an error after an earlier command of the same call has changed the server. It returns nil for nil.
+func Unsettled(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w: %w", ErrUnknownOutcome, ErrCancelled, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 }

@@ -68,7 +68,7 @@ func (refusal) RedisError()     {}
 func TestADeadlineThatHasPassedCountsBeforeItsTimer(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	if !over(ctx) || over(t.Context()) {
-		t.Errorf("over: %v for a deadline in the past, %v for none", over(ctx), over(t.Context()))
+	if !Ended(ctx) || Ended(t.Context()) {
+		t.Errorf("Ended: %v for a deadline in the past, %v for none", Ended(ctx), Ended(t.Context()))
 	}
 }

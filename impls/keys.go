@@ -5,9 +5,8 @@ import "strings"
 // Slots is the number of hash slots of a cluster.
 const Slots = 16384
 
-// Derived names another Redis key of the same lock, in the hash slot of the lock's own key: a cluster runs no script
-// whose keys lie in two slots. A key that has a hash tag keeps it; any other becomes the tag. Only a key with a closing
-// brace and no tag ("a}b", "a{}b") cannot be followed: no other name hashes as it does.
+// Derived returns another Redis key of the same lock in the same hash slot, as scripts on a cluster require. It keeps the hash tag of a key that
+// has one, and makes any other key the tag. There is no such key for one with a closing brace and no tag ("a}b", "a{}b").
 func Derived(key, suffix string) string {
 	if strings.Contains(key, "}") {
 		return key + suffix
@@ -15,10 +14,10 @@ func Derived(key, suffix string) string {
 	return "{" + key + "}" + suffix
 }
 
-// Under tells a key that begins with a prefix, or that Derived made of one which does.
+// Under reports whether a key begins with a prefix, or was derived from one that does.
 func Under(prefix, key string) bool { return strings.HasPrefix(strings.TrimPrefix(key, "{"), prefix) }
 
-// Slot is the hash slot that a cluster keeps a key in: CRC16 (XMODEM) of its hash tag modulo Slots.
+// Slot returns the hash slot of a key in a cluster: CRC16 (XMODEM) of its hash tag modulo Slots.
 func Slot(key string) int {
 	var crc uint16
 	for _, b := range []byte(hashTag(key)) {
@@ -34,7 +33,7 @@ func Slot(key string) int {
 	return int(crc) % Slots
 }
 
-// hashTag is the part of a key that decides its slot: between the first { and the next }, unless that is empty.
+// hashTag returns the part of a key that determines its slot: between the first { and the next }, unless that is empty.
 func hashTag(key string) string {
 	_, rest, found := strings.Cut(key, "{")
 	if !found {

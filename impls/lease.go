@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CheckLease refuses a lease that Redis cannot keep: it counts whole milliseconds, and takes none below one.
+// CheckLease returns an error unless the lease is whole milliseconds, at least one.
 func (e Env) CheckLease() error {
 	if e.Lease < time.Millisecond || e.Lease%time.Millisecond != 0 {
 		return fmt.Errorf("lease %v: want whole milliseconds, at least one", e.Lease)
@@ -16,17 +16,14 @@ func (e Env) CheckLease() error {
 	return nil
 }
 
-// LeaseScript is a script whose last argument is the lease: in seconds as its source prints it, and in milliseconds
-// for leases that are not whole seconds.
+// LeaseScript is a script whose last argument is the lease: in seconds, as in its source, or in milliseconds for leases that are not whole
+// seconds.
 type LeaseScript struct{ Seconds, Millis *Script }
 
-// NewLeaseScript makes both forms from the embedded file, which has the seconds.
-func NewLeaseScript(name, source string) LeaseScript {
-	s := NewScript(name, source)
-	return LeaseScript{s, s.Millis()}
-}
+// NewLeaseScript returns both forms of a script, whose source has seconds.
+func NewLeaseScript(s *Script) LeaseScript { return LeaseScript{s, s.Millis()} }
 
-// Run calls the form that fits the lease, on the first node, with the lock's key alone and the lease as last argument.
+// Run calls the form that fits the lease on the first node, with the lock's key and the lease as the last argument.
 func (s LeaseScript) Run(ctx context.Context, env Env, args ...any) *redis.Cmd {
 	script, amount := s.Millis, env.Lease.Milliseconds()
 	if WholeSeconds(env.Lease) {
@@ -35,7 +32,7 @@ func (s LeaseScript) Run(ctx context.Context, env Env, args ...any) *redis.Cmd {
 	return script.Run(ctx, env.Redis(), []string{env.Key}, append(args, amount)...)
 }
 
-// SetMissing sends SET key value NX with the lease, EX when it is whole seconds and PX otherwise. false: the key is there.
+// SetMissing sends SET key value NX with the lease, EX if it is whole seconds and PX otherwise. It returns false if the key exists.
 func SetMissing(ctx context.Context, env Env, value string) (bool, error) {
 	if WholeSeconds(env.Lease) {
 		return Yes(env.Redis().Do(ctx, "set", env.Key, value, "ex", int64(env.Lease/time.Second), "nx"))

@@ -2,15 +2,14 @@ package impls
 
 import "sync"
 
-// Shared is what the handles of one client have in common, for variants whose source keeps state in one object
-// for all keys. The zero value is ready; it may be used from several goroutines.
+// Shared is state shared by the handles of one client, for locks whose source keeps one object for all keys. The zero value is ready to use;
+// it is safe for concurrent use.
 type Shared struct {
 	mu     sync.Mutex // protects values
 	values map[string]any
 }
 
-// Get returns the value under a name, made by make at the first call. A nil Shared makes a new one at every call: each
-// handle is then on its own.
+// Get returns the value under a name, made by make on the first call. A nil Shared makes a new value on every call.
 func (s *Shared) Get(name string, make func() any) any {
 	if s == nil {
 		return make()

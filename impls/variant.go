@@ -17,47 +17,45 @@ type Variant struct {
 	Traits   Traits
 	Claims   []Claim
 	Scripts  []*Script
-	// Expect says, by scenario name, what must come out. A scenario that is missing is not expected to be run; the
-	// catalogue's tests see to it that none is.
+	// Expect is the expected result by scenario name. The lock is not run in other scenarios.
 	Expect map[string]Expectation
-	// Planted is set for mutants, which are never offered as locks to adopt.
+	// Planted is set for planted bugs, which are never offered as locks to adopt.
 	Planted *Planted
-	// Derives knows the keys that the variant's scripts make and do not name; nil: every request names all its keys.
+	// Derives returns the keys that the lock's scripts make without naming them; nil: every request names all its keys.
 	Derives Deriver
-	// New makes one client's handle.
+	// New returns one client's handle.
 	New func(Env) (Lock, error)
 }
 
-// Deriver knows which keys a lock's scripts make besides those that it names when it calls them. Its type must be comparable.
+// Deriver knows the keys that a lock's scripts make besides those in KEYS. Its type must be comparable.
 type Deriver interface {
-	// Derived returns them for a call of a script with these keys and arguments.
+	// Derived returns those keys for a call of a script with these keys and arguments.
 	Derived(keys, args []string) []string
 }
 
-// Source says where a variant comes from.
+// Source is where a lock comes from.
 type Source struct {
 	Article string // "003", "Redis documentation", "lockbench"
 	Where   string // the listing or heading within it
 }
 
-// Topology is what a variant runs on.
+// Topology is the servers that a lock runs on.
 type Topology string
 
 // The topologies.
 const (
 	Standalone  Topology = "standalone"  // one server
 	Replicated  Topology = "replicated"  // a primary and a replica
-	Independent Topology = "independent" // N masters that know nothing of each other
+	Independent Topology = "independent" // N independent masters
 	Cluster     Topology = "cluster"     // three masters that share the slots
 )
 
-// Traits are what a variant can do. They decide which rules and scenarios apply to it; they are claims, and the
-// conformance kit checks them.
+// Traits are what a lock can do. They decide which rules and scenarios apply; the conformance kit checks them.
 type Traits struct {
 	NoLease      bool // the server never ends a hold by itself
-	UniqueToken  bool // every grant has a token of its own
+	UniqueToken  bool // every grant has its own token
 	Validity     bool // grants carry ValidUntil
-	LooksTwice   bool // reads the clock again when the reply is there, and gives no grant that is over by its own ValidUntil
+	LooksTwice   bool // reads the clock again after the reply, and never returns a grant after its ValidUntil
 	Extends      bool // Extend is supported
 	Fenced       bool // grants carry a fence
 	Reentrant    bool // the holder may acquire again
@@ -65,42 +63,47 @@ type Traits struct {
 	Permits      bool // admits Env.Permits holders
 	SelfRenewing bool // restarts its lease in the background
 	NotifiesLoss bool // closes Grant.Lost
-	Wakeups      bool // waiters are woken, not only polling
+	Wakeups      bool // waiters are notified, instead of only polling
 	FIFO         bool // grants in order of arrival
 	FromAsking   bool // a waiter is granted what is left of the lease of its last asking
 	WritersFirst bool // a waiting writer keeps new readers out
-	Repeatable   bool // an acquire that reaches the server twice grants twice, so that a client may send it again
+	Repeatable   bool // an acquire that reaches the server twice is granted twice, so a client may resend it
 	ClientClock  bool // decides by the client's wall clock
 	MultiCommand bool // one acquire needs more than one command
-	NilGrants    bool // the script of an acquire answers nil when it grants, and something else when it refuses
-	LocalOwner   bool // identifies owners in a way that is unique only inside one process
-	Multiplexes  bool // its goroutines share one connection, over which each sends one command at a time
-	OwnRandom    bool // draws its tokens, which are no text, from the process's random source and not from Env.Rand
+	NilGrants    bool // the acquire script replies nil when it grants, and something else when it refuses
+	LocalOwner   bool // its owner ids are unique only within one process
+	Multiplexes  bool // its goroutines share one connection, each with one command at a time
+	OwnRandom    bool // its tokens are binary and come from the process's random source instead of Env.Rand
 }
 
-// Claim is what the source says of a variant, in our words, and whether the measurements bear it out.
+// Claim is a statement of the source about a lock, and whether measurements confirm it.
 type Claim struct {
 	Text    string
 	Holds   bool
 	Command string // the lockbench command that shows it
 }
 
-// Votes reports whether an attempt of the variant may be refused because of another's that was not granted: the votes of several nodes
-// split, attempts queue in order of arrival, or one of several permits is counted before it is taken. See history.Header.
+// Command returns the command that runs a lock in a scenario.
+func Command(lock, scenario string) string {
+	return "lockbench run --lock " + lock + " --scenario " + scenario
+}
+
+// Votes reports whether an attempt may be refused because of another one that was not granted: votes split, attempts queue, or a permit is
+// counted before it is taken. See history.Header.
 func (v Variant) Votes() bool {
 	return v.Topology == Independent || v.Traits.FIFO || v.Traits.Permits && v.Traits.MultiCommand
 }
 
-// Planted describes a mutant.
+// Planted describes a planted bug.
 type Planted struct {
-	Of     string // the correct variant it was made from
+	Of     string // the correct lock
 	Bug    string // what was changed, in one sentence
 	Report string // the public report it follows, e.g. "redis/redis-py#1031"
-	// LooseStore says that it is the guarded store that has the bug: it compares fences in a step of its own.
+	// LooseStore reports that the guarded store has the bug: it does not compare fences and write atomically.
 	LooseStore bool
 }
 
-// Break is one way in which a property can break. That of a planted bug may leave its cause open: "".
+// Break is a violation of a property by a cause. A planted bug may leave the cause open: "".
 type Break struct {
 	Property history.Property
 	Cause    history.Cause
@@ -111,28 +114,28 @@ func (b Break) String() string {
 	return strings.TrimSuffix(string(b.Property)+"/"+string(b.Cause), "/")
 }
 
-// Covers reports whether b is what was seen, or leaves open what that says more.
+// Covers reports whether b equals seen, or omits its cause.
 func (b Break) Covers(seen Break) bool {
 	return b.Property == seen.Property && (b.Cause == "" || b.Cause == seen.Cause)
 }
 
-// Expectation is what a scenario must show for a variant. The zero value expects every property to hold.
+// Expectation is what a scenario must show for a lock. The zero value expects every property to hold.
 type Expectation struct {
 	Breaks []Break // each must be observed
-	May    []Break // each may be observed as well
-	NA     string  // when set, the scenario does not apply, and this is why
+	May    []Break // each may be observed
+	NA     string  // if set, why the scenario does not apply
 }
 
 // Safe expects every property to hold.
 func Safe() Expectation { return Expectation{} }
 
-// NotApplicable says why a scenario does not apply.
+// NotApplicable expects nothing, because of why.
 func NotApplicable(why string) Expectation { return Expectation{NA: why} }
 
 // Breaks expects each of "property/cause" to be observed.
 func Breaks(pairs ...string) Expectation { return Expectation{Breaks: parse(pairs)} }
 
-// Or adds "property/cause" pairs that may be observed as well.
+// Or returns the expectation with "property/cause" pairs that may be observed.
 func (e Expectation) Or(pairs ...string) Expectation {
 	e.May = slices.Clone(e.May)
 	for _, b := range parse(pairs) {
@@ -143,7 +146,7 @@ func (e Expectation) Or(pairs ...string) Expectation {
 	return e
 }
 
-// String is "safe", "n/a: why", or the pairs with the optional ones in parentheses.
+// String returns "safe", "n/a: why", or the pairs with the optional ones in parentheses.
 func (e Expectation) String() string {
 	if e.NA != "" {
 		return "n/a: " + e.NA
@@ -169,3 +172,16 @@ func parse(pairs []string) []Break {
 	}
 	return out
 }
+
+// Persistence is which data a server keeps when it is killed and restarted.
+type Persistence string
+
+// The persistence settings.
+const (
+	PersistNone     Persistence = "none"     // nothing
+	PersistEverySec Persistence = "everysec" // append-only file, written out every second
+	PersistAlways   Persistence = "always"   // append-only file, written out before every reply
+)
+
+// A killed process, unlike a machine that loses power, loses nothing that it has written to the kernel, and Redis writes the append-only file
+// before it replies. After Kill both append-only settings therefore keep everything that was acknowledged.

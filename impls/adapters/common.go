@@ -1,7 +1,6 @@
 package adapters
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -20,12 +19,6 @@ func exclusive(env impls.Env, mode history.Mode) error {
 // named wraps a sentinel, and the library's own words, with what failed.
 func named(what string, sentinel, err error) error {
 	return fmt.Errorf("%s: %w: %v", what, sentinel, err)
-}
-
-// ended reports whether the caller's context is over; libraries that were waiting then do not always say so.
-func ended(ctx context.Context) bool {
-	deadline, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
 // byClientsClock turns an instant of the machine's clock, which the libraries read, into one of the client's.

@@ -70,7 +70,7 @@ func (l *redislockLock) obtain(ctx context.Context, mode history.Mode, retry red
 	case err == nil:
 		l.held = held
 		return impls.Grant{Token: held.Token()}, nil
-	case errors.Is(err, redislock.ErrNotObtained) && retry != nil && ended(ctx):
+	case errors.Is(err, redislock.ErrNotObtained) && retry != nil && impls.Ended(ctx):
 		return impls.Grant{}, named(what, impls.ErrCancelled, err)
 	case errors.Is(err, redislock.ErrNotObtained):
 		return impls.Grant{}, named(what, impls.ErrBusy, err)

@@ -97,7 +97,7 @@ func redsyncRefusal(ctx context.Context, what string, err error) error {
 		return named(what, impls.ErrBusy, err)
 	case errors.As(err, &trouble):
 		return impls.ClassifyIn(ctx, what, trouble.Err)
-	case errors.Is(err, redsync.ErrFailed) && ended(ctx):
+	case errors.Is(err, redsync.ErrFailed) && impls.Ended(ctx):
 		return named(what, impls.ErrCancelled, err)
 	}
 	return named(what, impls.ErrUnavailable, err)

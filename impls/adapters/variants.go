@@ -29,16 +29,11 @@ func Variants() []impls.Variant {
 func as(v impls.Variant, name, summary string, open func(impls.Env) (impls.Lock, error)) impls.Variant {
 	claims := slices.Clone(v.Claims)
 	for i, c := range claims {
-		claims[i].Command = command(name, c.Command[len(command(v.Name, "")):])
+		claims[i].Command = impls.Command(name, c.Command[len(impls.Command(v.Name, "")):])
 	}
 	v.Name, v.Claims, v.New = name, claims, open
 	v.Summary += summary
 	return v
-}
-
-// command is the lockbench command that runs a variant under a scenario.
-func command(lock, scenario string) string {
-	return "lockbench run --lock " + lock + " --scenario " + scenario
 }
 
 func redsyncVariant() impls.Variant {
@@ -49,7 +44,7 @@ func redsyncVariant() impls.Variant {
 		Source: impls.Source{Article: "github.com/go-redsync/redsync/v4 v4.18.1", Where: "Mutex"},
 		Traits: impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true},
 		Claims: []impls.Claim{
-			{Text: "A mutex over one or several Redis nodes: one holder at a time within the validity.", Holds: true, Command: command(name, "contended")},
+			{Text: "A mutex over one or several Redis nodes: one holder at a time within the validity.", Holds: true, Command: impls.Command(name, "contended")},
 		},
 		Expect: expectRedsync().Map(), New: openRedsync,
 	}
@@ -63,7 +58,7 @@ func redislockVariant() impls.Variant {
 		Source: impls.Source{Article: "github.com/bsm/redislock v0.10.0", Where: "Client.Obtain"},
 		Traits: impls.Traits{UniqueToken: true, Extends: true, Repeatable: true},
 		Claims: []impls.Claim{
-			{Text: "One holder at a time; a release by one who does not hold is refused.", Holds: true, Command: command(name, "pause-before-release")},
+			{Text: "One holder at a time; a release by one who does not hold is refused.", Holds: true, Command: impls.Command(name, "pause-before-release")},
 		},
 		Expect: expectRedislockDefaults().Map(), New: openRedislock,
 	}
@@ -79,7 +74,7 @@ func rueidislockVariant() impls.Variant {
 			Multiplexes: true, OwnRandom: true},
 		Claims: []impls.Claim{
 			{Text: "The returned context is cancelled at once when the majority of keys is not held any more.",
-				Holds: false, Command: command(name, "pause-holder")},
+				Holds: false, Command: impls.Command(name, "pause-holder")},
 		},
 		Expect: expectRueidislock().Map(), New: openRueidislock,
 	}
@@ -168,4 +163,19 @@ func expectRueidislock() expect.Table {
 		Luck(late, "pause-holder", "pause-before-release", "pause-server", "blackhole-client", "clock-jump", "kill-server",
 			"restart-delayed", "failover").
 		Luck(asleep, "restart-delayed")
+}
+
+// ScriptNames maps the digest of every script that the libraries send to a name that says what it is for. A record without
+// it would show digests, and would not tell a library's release from its renewal.
+func ScriptNames() map[string]string {
+	return map[string]string{
+		"e950836ed1e694540c503ef9972b8de518044d3b": "redsync_release",
+		"d75bb8b5bd13532ddedd17762e772346e39b321e": "redsync_extend",
+		"eb0c00d98f6f33b4262419a509002884540f30be": "redislock_obtain",
+		"5a22d7e8431313862816d4416b5e46dd70fc340d": "redislock_refresh",
+		"9470c810040e272ee6c579d8d4331aaf6332a7b1": "redislock_release",
+		"3875d208d9e377969d2022550302cc83ad17b584": "rueidislock_acquire",
+		"852ba6ec6104340ced36643283c856d4698569e4": "rueidislock_extend",
+		"9eb62214c9af87ae5f9a9f12bb4520281c0d2ae1": "rueidislock_release",
+	}
 }

@@ -9,22 +9,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// blocker waits on the list on which a release puts the fence of its grant: the waiter knows half a round trip after the server did it
-// that it holds.
+// blocker waits on the list to which a release pushes the fence of its grant.
 type blocker struct {
 	lock *lock
 	list string
 }
 
-// wait blocks on the server for limit at the most. An error of the connection is a wake-up, but not before the poll interval is over:
-// asking again tells what the server knows.
+// wait blocks on the server for at most limit. After an error of the connection it sleeps for the poll interval and lets the caller try again.
 func (b *blocker) wait(ctx context.Context, limit time.Duration) (uint64, error) {
 	client, err := b.lock.blocked.client(ctx, b.lock)
 	if err == nil {
 		var popped []string
 		popped, err = b.lock.blocked.pop(ctx, client, limit, b.list)
 		if err == nil {
-			fence, _ := strconv.ParseUint(popped[1], 10, 64) // anything else was not put there by a release
+			fence, _ := strconv.ParseUint(popped[1], 10, 64) // a release pushes nothing else
 			return fence, ctx.Err()
 		}
 	}
@@ -36,11 +34,10 @@ func (b *blocker) wait(ctx context.Context, limit time.Duration) (uint64, error)
 
 func (b *blocker) close() {}
 
-// connection is one that a handle keeps for waiting: its own, because the end of a context can end a request that the server has not
-// answered only by closing the connection.
+// connection is a handle's own connection for waiting: a blocked request can be cancelled only by closing its connection.
 type connection struct{ redis *redis.Client }
 
-// client connects at the first use: to the first node, or to the one that has the lock's slot.
+// client connects on first use, to the first node or to the one with the lock's slot.
 func (c *connection) client(ctx context.Context, l *lock) (*redis.Client, error) {
 	if c.redis != nil {
 		return c.redis, nil
@@ -59,13 +56,13 @@ func (c *connection) client(ctx context.Context, l *lock) (*redis.Client, error)
 	options := *base.Options()
 	options.PoolSize, options.MinIdleConns, options.MaxRetries = 1, 0, -1
 	if options.ReadTimeout > 0 {
-		options.ReadTimeout += l.patience(-1) // the server answers after that at the latest
+		options.ReadTimeout += l.patience(-1) // the longest block
 	}
 	c.redis = redis.NewClient(&options)
 	return c.redis, nil
 }
 
-// pop waits for an element of the list. A connection that fails, or whose request ctx ended, is not used again.
+// pop waits for an element of the list. It closes a connection that failed or was cancelled.
 func (c *connection) pop(ctx context.Context, client *redis.Client, limit time.Duration, list string) ([]string, error) {
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

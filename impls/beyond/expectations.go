@@ -7,16 +7,15 @@ import (
 	"github.com/lockbench/lockbench/impls/expect"
 )
 
-// overrun is a client that works on past its lease: no lock hinders it.
+// overrun is a client that works past its lease, which no lock can prevent.
 const overrun = "exclusive-use/lease-overrun"
 
-// guarded is what a lock with fences must show: a client that outlives its lease is found out by the store, and only
-// the server can break the lock's word.
+// guarded is what a lock with fences must show: the store refuses a client that outlives its lease, and only server faults break the lock.
 func guarded() expect.Table {
 	return expect.Leased().With(expect.Table{
 		"slow-work":         impls.Breaks(overrun),
 		"pause-holder":      impls.Breaks(overrun),
-		"pause-after-grant": impls.Safe(), // the clock is read again when the reply is there
+		"pause-after-grant": impls.Safe(), // the clock is read again after the reply
 		"blackhole-client":  impls.Safe().Or(overrun),
 		"pubsub-cut":        impls.Safe(),
 		"kill-server":       serverLoss("restart-loss"),
@@ -29,20 +28,20 @@ func guarded() expect.Table {
 	})
 }
 
-// waking adds what all locks of this package can: they wake their waiters, and extend.
+// waking adds what all locks of this package can do: notify waiters and extend.
 func waking(t expect.Table) expect.Table { return t.With(expect.Wakes()).With(expect.Extends()) }
 
-// serverLoss is a server that forgets who holds, and with the fence counter which fence was the last.
+// serverLoss is a server that loses the hold and the fence counter.
 func serverLoss(cause string) impls.Expectation {
 	return impls.Breaks("mutual-exclusion/" + cause).Or(expect.Damage(cause)...).Or("fencing-order/" + cause)
 }
 
-// counted is what a semaphore must show: as a leased mutex, for one holder more than there are permits.
+// counted is what a semaphore must show: like a leased mutex.
 func counted() expect.Table {
 	return expect.Leased().With(expect.Table{
 		"pause-after-grant": impls.Safe(),
 		"pubsub-cut":        impls.Safe(),
-		"client-clock-skew": impls.Safe(), // the sorted set is by the server's time
+		"client-clock-skew": impls.Safe(), // the sorted set has the server's time
 		"restart-delayed":   impls.Safe().Or(slices.Concat(expect.Overrun(), expect.Damage("restart-loss"))...),
 	})
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// MinLease is the shortest lease that is accepted: below it the milliseconds of the server's clock and the drift that is
-// taken off leave too little.
-const MinLease = 10 * time.Millisecond
+// minLease is the shortest accepted lease: rounding to milliseconds and drift leave too little of a shorter one.
+const minLease = 10 * time.Millisecond
 
 // lock is one client's handle.
 type lock struct {
@@ -20,9 +19,9 @@ type lock struct {
 	how   protocol
 	names names
 	args  arguments
-	holds []hold // the last is the one that Extend and Release mean; more than one only of a semaphore
+	holds []hold // Extend and Release apply to the last; only a semaphore has more than one
 
-	blocked connection // of a lock whose waiters block on a list
+	blocked connection // for waiters that block on a list
 }
 
 var _ impls.Lock = (*lock)(nil)
@@ -32,34 +31,34 @@ type hold struct {
 	token string
 	mode  history.Mode
 	until time.Time // by the client's clock
-	doubt bool      // a release was sent and its reply not seen
+	doubt bool      // a release was sent and its reply lost
 }
 
-// request is one Try or Acquire: one token, however often it is asked.
+// request is one Try or Acquire. All its attempts have the same token.
 type request struct {
 	token string
 	mode  history.Mode
 	waits bool
-	until time.Time // by the client's clock: what a grant is good for that was given since the last asking
-	doubt bool      // a reply was lost: the token may hold without the client's knowing
+	until time.Time // validity of a grant since the last attempt, by the client's clock
+	doubt bool      // a reply was lost: the token may hold the lock
 }
 
-// errTooLate is a grant whose reply came when its validity was over. It has been handed back, unless it was an extend.
+// errTooLate means that the reply came after the validity of the grant. An acquire has withdrawn such a grant, an extend has not.
 var errTooLate = fmt.Errorf("the reply came after the end of the lease: %w", impls.ErrUnavailable)
 
 func (p protocol) open(env impls.Env) (impls.Lock, error) {
 	if err := env.CheckLease(); err != nil {
 		return nil, err
 	}
-	if env.Lease < MinLease {
-		return nil, fmt.Errorf("lease %v: want at least %v", env.Lease, MinLease)
+	if env.Lease < minLease {
+		return nil, fmt.Errorf("lease %v: want at least %v", env.Lease, minLease)
 	}
 	l := &lock{env: env, how: p, names: p.names(env.Key)}
 	l.args = l.arguments()
 	return l, nil
 }
 
-// Try asks once.
+// Try makes one attempt.
 func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	r, err := l.request(mode, false)
 	if err != nil {
@@ -72,7 +71,7 @@ func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) 
 	return g, nil
 }
 
-// Acquire asks, and between two askings sleeps until it is woken or it is worth asking again.
+// Acquire makes attempts, and between them waits for a notification or for the time that the server suggests.
 func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	r, err := l.request(mode, true)
 	if err != nil {
@@ -99,8 +98,7 @@ func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, err
 	}
 }
 
-// Extend starts the lease of the last hold anew. An extend whose reply comes when the new validity is over is ErrUnavailable, like such
-// a grant; the hold is kept for Release.
+// Extend restarts the lease of the last hold. It returns ErrUnavailable if the reply comes after the new validity; the hold is kept for Release.
 func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 	if len(l.holds) == 0 {
 		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrNotHeld)
@@ -125,8 +123,8 @@ func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 	return impls.Grant{Token: h.token, ValidUntil: until}, nil
 }
 
-// Release ends the last hold. After an error that leaves its fate open the hold is kept, so that the caller may try again;
-// "not there" is then no loss when the lease cannot have ended yet: it was the earlier request that ended it.
+// Release ends the last hold. If the outcome is unknown the hold is kept, so that the caller may try again; if the lease cannot have ended by
+// then, a missing hold means that the earlier request released it.
 func (l *lock) Release(ctx context.Context) error {
 	if len(l.holds) == 0 {
 		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)
@@ -145,12 +143,12 @@ func (l *lock) Release(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the connection that waits, where there is one. What else waits belongs to Acquire.
+// Close closes the connection for waiting, if any.
 func (l *lock) Close() error { return l.blocked.close() }
 
 func (l *lock) drop() { l.holds = l.holds[:len(l.holds)-1] }
 
-// request draws the token of a Try or Acquire.
+// request returns a new request with a random token.
 func (l *lock) request(mode history.Mode, waits bool) (*request, error) {
 	if l.how.take[mode] == nil {
 		return nil, fmt.Errorf("acquire %s %s: %w", mode, l.env.Key, impls.ErrUnsupported)
@@ -162,7 +160,7 @@ func (l *lock) request(mode history.Mode, waits bool) (*request, error) {
 	return &request{token: token, mode: mode, waits: waits}, nil
 }
 
-// ask sends the request, once more when the reply is lost. wait says after what time it is worth asking again.
+// ask makes one attempt, and repeats it if the reply is lost. wait is when to try again.
 func (l *lock) ask(ctx context.Context, r *request) (g impls.Grant, wait time.Duration, err error) {
 	if ctx.Err() != nil {
 		return g, 0, l.cancelled(r, ctx.Err())
@@ -193,7 +191,7 @@ func (l *lock) keep(r *request, fence uint64) impls.Grant {
 	return impls.Grant{Token: r.token, Fence: fence, ValidUntil: r.until}
 }
 
-// tooLate hands a grant back that is worth nothing any more.
+// tooLate withdraws a grant whose validity is over.
 func (l *lock) tooLate(ctx context.Context, r *request) error {
 	if err := l.withdraw(ctx, r); err != nil {
 		return fmt.Errorf("acquire %s: %w: %w", l.env.Key, impls.ErrUnknownOutcome, err)
@@ -201,12 +199,11 @@ func (l *lock) tooLate(ctx context.Context, r *request) error {
 	return fmt.Errorf("acquire %s: %w", l.env.Key, errTooLate)
 }
 
-// giveUp ends a request without a grant: what the server may know of it is withdrawn. err says why, and is joined with
-// ErrUnknownOutcome when a lost reply leaves open what the server will still do.
+// giveUp withdraws a request that was not granted. It returns err, with ErrUnknownOutcome if a reply was lost.
 func (l *lock) giveUp(ctx context.Context, r *request, err error) error {
 	unknown := errors.Is(err, impls.ErrUnknownOutcome)
 	if r.waits || r.doubt || unknown {
-		_ = l.withdraw(ctx, r) // what is left then ends with its lease
+		_ = l.withdraw(ctx, r) // otherwise it ends with its lease
 	}
 	if r.doubt && !unknown {
 		return fmt.Errorf("acquire %s: %w: %w", l.env.Key, impls.ErrUnknownOutcome, unbusy(err))
@@ -214,7 +211,7 @@ func (l *lock) giveUp(ctx context.Context, r *request, err error) error {
 	return err
 }
 
-// unbusy hides that an error is ErrBusy: the last word was "busy", but an earlier request may yet be granted.
+// unbusy replaces ErrBusy, because an earlier request may still be granted.
 func unbusy(err error) error {
 	if errors.Is(err, impls.ErrBusy) {
 		return errors.New("a reply was lost, and then another held the lock")
@@ -222,7 +219,7 @@ func unbusy(err error) error {
 	return err
 }
 
-// withdraw removes every trace of a request, under a context of its own: the caller's may have ended.
+// withdraw removes a request from the server, under its own context, as the caller's may have ended.
 func (l *lock) withdraw(ctx context.Context, r *request) error {
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(l.env.Lease, time.Second))
 	defer cancel()
@@ -233,7 +230,7 @@ func (l *lock) cancelled(r *request, why error) error {
 	return fmt.Errorf("acquire %s %s: %w: %w", r.mode, l.env.Key, impls.ErrCancelled, why)
 }
 
-// twice sends a request, and once more when its reply is lost: every request may be repeated. doubt tells that it was.
+// twice sends a request, and repeats it if its reply is lost; doubt reports that it did.
 func (l *lock) twice(ctx context.Context, send func() (bool, error)) (ok, doubt bool, err error) {
 	ok, err = send()
 	if err == nil || ctx.Err() != nil || !errors.Is(impls.Classify("", err), impls.ErrUnknownOutcome) {
@@ -243,14 +240,14 @@ func (l *lock) twice(ctx context.Context, send func() (bool, error)) (ok, doubt 
 	return ok, true, err
 }
 
-// validUntil is until when a grant asked for now is good: a lease from now, less a hundredth for clocks of different rate
-// and the millisecond to which the server rounds.
+// validUntil returns the validity of a grant requested now: a lease, less one hundredth for clock drift and a millisecond for the server's
+// rounding.
 func (l *lock) validUntil() time.Time {
 	return l.env.Clock.Now().Add(l.env.Lease - l.env.Lease/100 - time.Millisecond)
 }
 
-// patience is how long to sleep when the server says that nothing will happen by itself for wait: a place in a queue and a
-// claim must be renewed before they end, so at most a third of the lease.
+// patience returns how long to sleep if the server expects no change for wait: at most a third of the lease, because places in a queue and
+// claims must be renewed in time.
 func (l *lock) patience(wait time.Duration) time.Duration {
 	third := l.env.Lease / 3
 	if wait < 0 {

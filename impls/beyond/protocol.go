@@ -4,37 +4,38 @@ import (
 	"context"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lockbench/lockbench/impls"
 )
 
-// byMode is a script for each history.Mode; nil where the lock has no such mode.
+// byMode has a script for each history.Mode; nil if the lock lacks the mode.
 type byMode [2]*impls.Script
 
-// protocol is what sets the variants apart: which scripts are sent, and over which keys.
+// protocol is what distinguishes the locks: their scripts and keys.
 //
-// All scripts of the package are called alike. KEYS are the lock's own key, the fence counter, and what the variant adds.
-// ARGV are the token, the lease in milliseconds, the channel of the wake-ups, whether the client will wait, and the number
-// of permits, as far as the variant needs them; each script uses what it needs.
+// All scripts have the same parameters. KEYS: the lock's key, the fence counter, and the lock's other keys. ARGV: the token, the lease in
+// milliseconds, the channel for notifications, whether the client waits, and the number of permits, up to the last one that the lock needs.
 type protocol struct {
 	take     byMode
 	renew    byMode
 	end      byMode
 	withdraw *impls.Script
-	args     int      // how many of the arguments are sent
-	suffixes []string // of the keys after the lock's own and the fence counter
-	turns    bool     // a wake-up is for one waiter: each has a channel of its own
-	blocks   bool     // a release grants the lock to the first waiter, which blocks on a list of its own until it is told its fence
+	args     int      // number of arguments sent
+	suffixes []string // of the other keys
+	turns    bool     // each waiter has its own channel
+	blocks   bool     // a release grants the lock to the first waiter, which blocks on its own list for the fence
 	many     bool     // a handle may hold more than once
 }
 
-// reply is what a take script answers.
+// reply is the reply of a take script.
 type reply struct {
 	granted bool
-	fence   uint64        // 0 where the variant has none
-	wait    time.Duration // for the refused; negative: not known
+	fence   uint64        // 0 if the lock has none
+	wait    time.Duration // if refused, until the next change; negative: not known
 }
 
-// Suffixes of the Redis keys of a lock, next to its own name. Only the fence counter outlives the holds.
+// Suffixes of the Redis keys of a lock. Only the fence counter outlives the holds.
 const (
 	FenceKey   = ":fence"
 	ReadersKey = ":readers"
@@ -44,7 +45,7 @@ const (
 	wakeSuffix = ":wake:"
 )
 
-// names are the keys of one lock and the beginning of its channels' names.
+// names are the keys of one lock and the prefix of its channels.
 type names struct {
 	keys    []string
 	channel string
@@ -58,10 +59,10 @@ func (p protocol) names(key string) names {
 	return n
 }
 
-// waiterLists are the lists on which waiters block: the script that releases pushes to that of the first waiter, whose token it alone knows.
+// waiterLists derives the lists on which waiters block; the release script pushes to that of the first waiter.
 type waiterLists struct{}
 
-// Derived returns the list of the waiter that asks.
+// Derived returns the list of the calling waiter.
 func (waiterLists) Derived(_, args []string) []string {
 	if len(args) < 4 || args[3] != "1" {
 		return nil
@@ -69,7 +70,7 @@ func (waiterLists) Derived(_, args []string) []string {
 	return []string{args[2] + args[0]}
 }
 
-// channel is where the waiter with a token listens.
+// channel returns the channel of the waiter with a token.
 func (l *lock) channel(token string) string {
 	if l.how.turns {
 		return l.names.channel + token
@@ -98,12 +99,11 @@ func (p protocol) release(ctx context.Context, l *lock, h hold) (bool, error) {
 	return n == 1, err
 }
 
-// leave removes every trace of a request.
 func (p protocol) leave(ctx context.Context, l *lock, r *request) error {
 	return l.run(ctx, p.withdraw, r.token, false).Err()
 }
 
-// scripts lists each script once.
+// scripts returns each script once.
 func (p protocol) scripts() []*impls.Script {
 	var out []*impls.Script
 	seen := map[*impls.Script]bool{nil: true}
@@ -114,4 +114,24 @@ func (p protocol) scripts() []*impls.Script {
 		seen[s] = true
 	}
 	return out
+}
+
+// run calls a script with the lock's arguments.
+func (l *lock) run(ctx context.Context, s *impls.Script, token string, waits bool) *redis.Cmd {
+	args := [...]any{token, l.args.lease, l.args.channel, boolean(waits), l.args.permits}
+	return s.Run(ctx, l.env.Redis(), l.names.keys, args[:l.how.args]...)
+}
+
+// arguments are the constant arguments of a handle, boxed once for the Redis client.
+type arguments struct{ lease, channel, permits any }
+
+func (l *lock) arguments() arguments {
+	return arguments{lease: l.env.Lease.Milliseconds(), channel: l.names.channel, permits: max(l.env.Permits, 1)}
+}
+
+func boolean(b bool) any {
+	if b {
+		return 1
+	}
+	return 0
 }

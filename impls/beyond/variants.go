@@ -1,10 +1,15 @@
 package beyond
 
 import (
+	"embed"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
 )
+
+//go:embed lua/*.lua
+var lua embed.FS
 
 // Variants lists the family.
 func Variants() []impls.Variant {
@@ -16,10 +21,6 @@ func traits() impls.Traits {
 	return impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, Wakeups: true, Repeatable: true}
 }
 
-func command(lock, scenario string) string {
-	return "lockbench run --lock " + lock + " --scenario " + scenario
-}
-
 func fencedVariant() impls.Variant {
 	p, can := fenced(), traits()
 	can.Fenced = true
@@ -28,8 +29,8 @@ func fencedVariant() impls.Variant {
 		Kind: history.Mutex, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
 		Source: impls.Source{Article: "lockbench", Where: "beyond the sources"},
 		Claims: []impls.Claim{
-			{Text: "No client fault damages a store that compares fences.", Holds: true, Command: command("fenced", "pause-holder")},
-			{Text: "A server that loses its data keeps the order of fences.", Holds: false, Command: command("fenced", "kill-server")},
+			{Text: "No client fault damages a store that compares fences.", Holds: true, Command: impls.Command("fenced", "pause-holder")},
+			{Text: "A server that loses its data keeps the order of fences.", Holds: false, Command: impls.Command("fenced", "kill-server")},
 		},
 		Expect: waking(guarded()).With(expect.Table{"late-write": impls.Breaks(overrun)}).Map(), New: p.open,
 	}
@@ -43,10 +44,10 @@ func rwLeaseVariant() impls.Variant {
 		Kind: history.RW, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
 		Source: impls.Source{Article: "lockbench", Where: "beyond the sources"},
 		Claims: []impls.Claim{
-			{Text: "A reader's release ends its own hold alone.", Holds: true, Command: command("rw-lease", "contended") + " --workload read-mostly"},
-			{Text: "A dead reader keeps writers out for a lease at the most, though others go on reading.", Holds: true, Command: command("rw-lease", "crash-holder") + " --workload read-mostly"},
-			{Text: "A steady stream of readers does not keep a writer out.", Holds: true, Command: command("rw-lease", "steady") + " --workload read-mostly"},
-			{Text: "A steady stream of writers does not keep a reader out.", Holds: false, Command: command("rw-lease", "contended") + " --workload read-mostly"},
+			{Text: "A reader's release ends its own hold alone.", Holds: true, Command: impls.Command("rw-lease", "contended") + " --workload read-mostly"},
+			{Text: "A dead reader keeps writers out for a lease at the most, though others go on reading.", Holds: true, Command: impls.Command("rw-lease", "crash-holder") + " --workload read-mostly"},
+			{Text: "A steady stream of readers does not keep a writer out.", Holds: true, Command: impls.Command("rw-lease", "steady") + " --workload read-mostly"},
+			{Text: "A steady stream of writers does not keep a reader out.", Holds: false, Command: impls.Command("rw-lease", "contended") + " --workload read-mostly"},
 		},
 		Expect: waking(guarded()).With(expect.Shares()).Map(), New: p.open,
 	}
@@ -60,9 +61,9 @@ func fairVariant() impls.Variant {
 		Kind: history.Mutex, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
 		Source: impls.Source{Article: "lockbench", Where: "beyond the sources"},
 		Claims: []impls.Claim{
-			{Text: "Waiters are granted in the order in which they came.", Holds: true, Command: command("fair", "contended")},
-			{Text: "A dead waiter at the head holds the others up for a lease at the most.", Holds: true, Command: command("fair", "crash-waiter")},
-			{Text: "A waiter that gives up leaves no place behind.", Holds: true, Command: command("fair", "cancel-acquire")},
+			{Text: "Waiters are granted in the order in which they came.", Holds: true, Command: impls.Command("fair", "contended")},
+			{Text: "A dead waiter at the head holds the others up for a lease at the most.", Holds: true, Command: impls.Command("fair", "crash-waiter")},
+			{Text: "A waiter that gives up leaves no place behind.", Holds: true, Command: impls.Command("fair", "cancel-acquire")},
 		},
 		Expect: waking(guarded()).With(expect.Table{"crash-queue": impls.Safe()}).Map(), New: p.open,
 	}
@@ -76,9 +77,9 @@ func handoffVariant() impls.Variant {
 		Kind: history.Mutex, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
 		Source: impls.Source{Article: "lockbench", Where: "beyond the sources"},
 		Claims: []impls.Claim{
-			{Text: "Waiters are granted in the order in which they came.", Holds: true, Command: command("handoff", "contended")},
-			{Text: "A dead waiter at the head holds the others up for a lease at the most.", Holds: true, Command: command("handoff", "crash-waiter")},
-			{Text: "A waiter that gives up leaves no place behind, and no lock that was granted to it meanwhile.", Holds: true, Command: command("handoff", "cancel-acquire")},
+			{Text: "Waiters are granted in the order in which they came.", Holds: true, Command: impls.Command("handoff", "contended")},
+			{Text: "A dead waiter at the head holds the others up for a lease at the most.", Holds: true, Command: impls.Command("handoff", "crash-waiter")},
+			{Text: "A waiter that gives up leaves no place behind, and no lock that was granted to it meanwhile.", Holds: true, Command: impls.Command("handoff", "cancel-acquire")},
 		},
 		Expect: handoffExpectations().Map(), Derives: waiterLists{}, New: p.open,
 	}
@@ -100,8 +101,8 @@ func semaphoreVariant() impls.Variant {
 		Kind: history.Semaphore, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
 		Source: impls.Source{Article: "lockbench", Where: "beyond the sources"},
 		Claims: []impls.Claim{
-			{Text: "There are never more holders than permits.", Holds: true, Command: command("semaphore", "contended")},
-			{Text: "The permit of a dead holder comes back once, after its lease.", Holds: true, Command: command("semaphore", "crash-holder")},
+			{Text: "There are never more holders than permits.", Holds: true, Command: impls.Command("semaphore", "contended")},
+			{Text: "The permit of a dead holder comes back once, after its lease.", Holds: true, Command: impls.Command("semaphore", "crash-holder")},
 		},
 		Expect: waking(counted()).Map(), New: p.open,
 	}

@@ -7,10 +7,9 @@ import (
 	"github.com/lockbench/lockbench/impls/wake"
 )
 
-// waiter is what an Acquire does between two askings.
+// waiter waits between two attempts of an Acquire.
 type waiter interface {
-	// wait returns after limit, or when it is worth asking again; with a fence, when the lock was granted meanwhile; with ctx.Err() when
-	// ctx ends.
+	// wait returns after limit or when notified, with a fence if the lock was granted meanwhile, and ctx.Err() if ctx ends.
 	wait(ctx context.Context, limit time.Duration) (fence uint64, err error)
 	close()
 }
@@ -22,8 +21,7 @@ func (l *lock) waiter(r *request) waiter {
 	return &bell{lock: l, request: r}
 }
 
-// bell is what wakes one Acquire. It begins to listen at the first wait, so that an acquire which meets nobody opens no
-// connection for it.
+// bell waits for a publication. It subscribes at the first wait, so that an uncontended acquire opens no connection.
 type bell struct {
 	lock     *lock
 	request  *request

@@ -1,6 +1,4 @@
-// Package catalogue is the one list of every lock variant that lockbench ships, and of the planted bugs. The families under
-// impls each list their own; this package puts the lists in the order of the documentation and finds a variant or a script by
-// its name. It refuses to mix the two: a planted bug is never among the locks that a reader is shown. It opens no lock.
+// Package catalogue lists all locks of lockbench in the order of the documentation, and separately the planted bugs.
 package catalogue
 
 import (
@@ -16,7 +14,7 @@ import (
 	"github.com/lockbench/lockbench/impls/rw"
 )
 
-// Locks lists every variant that may be shown to a reader, in the order of the documentation.
+// Locks returns the locks, without planted bugs, in the order of the documentation.
 func Locks() []impls.Variant {
 	return slices.Concat(
 		mutex.Variants(),
@@ -29,10 +27,10 @@ func Locks() []impls.Variant {
 	)
 }
 
-// Planted lists the mutants with which the tester tests itself.
+// Planted returns the planted bugs.
 func Planted() []impls.Variant { return planted.Variants() }
 
-// Find looks a name up among the locks and the planted bugs.
+// Find returns a lock or planted bug by name.
 func Find(name string) (impls.Variant, bool) {
 	for _, v := range append(Locks(), Planted()...) {
 		if v.Name == name {
@@ -42,7 +40,7 @@ func Find(name string) (impls.Variant, bool) {
 	return impls.Variant{}, false
 }
 
-// ScriptNames maps the digest of every script to its name, for recorders of commands.
+// ScriptNames returns the name of every script by digest, for recorders of commands.
 func ScriptNames() map[string]string {
 	names := adapters.ScriptNames()
 	for _, v := range append(Locks(), Planted()...) {
@@ -54,11 +52,11 @@ func ScriptNames() map[string]string {
 	return names
 }
 
-// Known is the catalogue as a value, for the simulator, which imports no lock. The zero value is ready.
+// Known is the catalogue as a value, for packages that import no lock.
 type Known struct{}
 
-// Find looks a name up among the locks and the planted bugs.
+// Find calls the function Find.
 func (Known) Find(name string) (impls.Variant, bool) { return Find(name) }
 
-// ScriptNames maps the digest of every script to its name.
+// ScriptNames calls the function ScriptNames.
 func (Known) ScriptNames() map[string]string { return ScriptNames() }

@@ -1,9 +1,8 @@
-// Package expect holds what the built-in scenarios must show for kinds of locks, as tables that the families start
-// from and change where a variant differs. It says nothing of any single variant.
+// Package expect has the expected results of the built-in scenarios for kinds of locks, as tables that the families modify for each lock.
 //
-// The tables assume the scenarios' workload: several clients that acquire, read the guarded store, think, write back and
-// release, under a lease longer than the thinking; pauses are longer than the lease and last until another
-// client has entered. A pair that must be seen is in Breaks; one that needs luck besides is in May.
+// The tables assume the scenarios' workload: several clients that acquire, read the guarded store, think, write back and release, under a lease
+// longer than the thinking; pauses are longer than the lease and last until another client has entered. Breaks has what must be observed, May
+// what depends on timing.
 package expect
 
 import (
@@ -12,17 +11,17 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Table is what a variant must show, by scenario name.
+// Table has the expected results of a lock by scenario name.
 type Table map[string]impls.Expectation
 
-// With returns the table with other expectations for some scenarios.
+// With returns the table with changes.
 func (t Table) With(changes Table) Table {
 	out := maps.Clone(t)
 	maps.Copy(out, changes)
 	return out
 }
 
-// Luck returns the table with the pairs added as possible to the named scenarios, to all when none is named.
+// Luck returns the table with pairs that may be observed in the named scenarios, or in all if none is named.
 func (t Table) Luck(pairs []string, names ...string) Table {
 	out := maps.Clone(t)
 	if len(names) == 0 {
@@ -36,10 +35,10 @@ func (t Table) Luck(pairs []string, names ...string) Table {
 	return out
 }
 
-// Map returns the table in the form of impls.Variant.
+// Map returns the table as impls.Variant has it.
 func (t Table) Map() map[string]impls.Expectation { return t }
 
-// Scenarios lists every scenario that a variant must have an expectation for.
+// Scenarios returns the scenarios for which every lock must have an expectation.
 func Scenarios() []string {
 	return []string{
 		"steady", "contended", "slow-work",

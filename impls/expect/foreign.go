@@ -7,14 +7,13 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Foreign is what a lock may show that is no entry of the catalogue, by what it says it can do: what no lock of its kind can prevent, and
-// nothing else. Nothing must be seen: it may be better than it says.
+// Foreign returns what a user's lock may show, by its traits: only what no lock of its kind can prevent. Nothing must be observed.
 func Foreign(v impls.Variant) Table {
 	t := Leased()
 	if v.Traits.NoLease {
 		t = Unleased()
 	}
-	for _, name := range []string{"crash-mid-acquire", "owner-collision"} { // how it acquires is not known
+	for _, name := range []string{"crash-mid-acquire", "owner-collision"} { // they may apply
 		t[name] = impls.Safe()
 	}
 	if v.Topology == impls.Independent {
@@ -42,7 +41,7 @@ func Foreign(v impls.Variant) Table {
 	return t
 }
 
-// possible makes what must be seen what may be. The store of a lock with fences refuses what comes late.
+// possible turns required breaks into optional ones. The store of a fenced lock refuses late writes.
 func possible(e impls.Expectation, fenced bool) impls.Expectation {
 	if e.NA != "" {
 		return e

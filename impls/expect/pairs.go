@@ -2,12 +2,12 @@ package expect
 
 import "slices"
 
-// Overrun is what a client does that works on past its lease: nobody but the client is to blame, and the data suffer.
+// Overrun is what a client that works past its lease causes.
 func Overrun() []string {
 	return []string{"exclusive-use/lease-overrun", "store-integrity/lease-overrun"}
 }
 
-// MisUnlock is what a release does that ends another's hold.
+// MisUnlock is what a release of another client's hold causes.
 func MisUnlock() []string {
 	return []string{"mutual-exclusion/mis-unlock", "release-safety/mis-unlock"}
 }
@@ -17,23 +17,23 @@ func MisUnlockDamage() []string {
 	return []string{"exclusive-use/mis-unlock", "store-integrity/mis-unlock"}
 }
 
-// AnyMisUnlock is MisUnlock and MisUnlockDamage.
+// AnyMisUnlock returns MisUnlock and MisUnlockDamage.
 func AnyMisUnlock() []string { return slices.Concat(MisUnlock(), MisUnlockDamage()) }
 
-// Damage is what may follow when two clients hold a lock at once for a cause.
+// Damage is what may follow when two clients hold a lock at once by a cause.
 func Damage(cause string) []string {
 	return []string{"exclusive-use/" + cause, "store-integrity/" + cause}
 }
 
-// TwoHolders is a lock held by two clients at once for a cause, with the damage.
+// TwoHolders is a lock held by two clients at once by a cause, with the damage.
 func TwoHolders(cause string) []string {
 	return append([]string{"mutual-exclusion/" + cause}, Damage(cause)...)
 }
 
-// Stuck is what a key shows that nobody will ever delete.
+// Stuck is what a key causes that is never deleted.
 func Stuck() []string { return []string{"progress/no-expiry"} }
 
-// StuckLuck are other readings of a key that nobody deletes, and what is left behind at the end.
+// StuckLuck are other causes that such a key may be attributed to, and what remains at the end.
 func StuckLuck() []string {
 	return []string{"progress/ambiguous-reply", "progress/orphan", "hygiene/no-expiry", "hygiene/ambiguous-reply", "hygiene/orphan"}
 }

@@ -2,7 +2,7 @@ package expect
 
 import "github.com/lockbench/lockbench/impls"
 
-// Special lists the scenarios that need something which not every lock has: a variant that has it has an expectation for them.
+// Special returns the scenarios for locks with certain traits. Only such locks have an expectation for them.
 func Special() []string {
 	return []string{
 		"pause-extend", "long-lease", "give-up", "crash-queue", "nested", "late-renewal", "lost-release", "late-write",
@@ -11,28 +11,26 @@ func Special() []string {
 	}
 }
 
-// Extends is a lock that extends by hand: an extend that comes too late says so, and does no harm. The client that sends it was inside
-// beside another all the same.
+// Extends is a lock with Extend: an extend that comes too late fails, but its client was in its critical section beside another.
 func Extends() Table {
 	return Table{"pause-extend": impls.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun")}
 }
 
-// Wakes is a lock that tells its waiters when it comes free, whatever other waiters left behind.
+// Wakes is a lock that notifies its waiters when it becomes free.
 func Wakes() Table { return Table{"long-lease": impls.Safe(), "give-up": impls.Safe()} }
 
 // Reenters is a lock that counts its holder's entries on the server.
 func Reenters() Table { return Table{"nested": impls.Safe()} }
 
-// Confirms is what a lock shows that may be on a replica which takes over while it is held: nothing when the replica has it, and
-// otherwise what a failover shows that loses it.
+// Confirms is a lock whose key a promoted replica may have: safe if it does, and otherwise like a failover that loses the key.
 func Confirms() Table {
 	return Table{"failover-held": impls.Safe().Or("mutual-exclusion/failover-loss").Or(Damage("failover-loss")...)}
 }
 
-// Alone is a lock that never takes its own grant for another's: one whose reply is lost is not a refusal.
+// Alone is a lock that does not report its own grant as busy after a lost reply.
 func Alone() Table { return Table{"lost-reply-alone": impls.Safe()} }
 
-// Renews is a lock that restarts its lease in the background as long as it is held, and no longer.
+// Renews is a lock that extends its lease in the background exactly while it is held.
 func Renews() Table {
 	return Table{
 		"late-renewal": impls.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun"),
@@ -40,7 +38,7 @@ func Renews() Table {
 	}
 }
 
-// Shares is a lock with readers of a lease each.
+// Shares is a lock whose readers have their own leases.
 func Shares() Table {
 	return Table{"read-mostly": impls.Safe(), "crash-reader": impls.Safe(), "crash-writer-waiting": impls.Safe()}
 }

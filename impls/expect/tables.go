@@ -8,17 +8,17 @@ import (
 
 // Reasons why a scenario does not apply.
 const (
-	oneCommand  = "one command acquires: there is no middle to die in"
-	noClock     = "asks no client clock"
-	noOwnerID   = "knows its holders by tokens, not by owner ids"
+	oneCommand  = "one command acquires: a client cannot crash in between"
+	noClock     = "uses no client clock"
+	noOwnerID   = "identifies holders by tokens, not by owner ids"
 	oneNode     = "one node has no minority"
 	nobodyWakes = "waiters poll: there is no subscription to cut"
 	noScript    = "sends no script"
-	nothingHeld = "is granted to nobody: there is no hold that a replica could miss"
+	nothingHeld = "is never granted: there is no hold that a replica could lack"
 )
 
-// Leased is a mutex on one node whose key has a lease and is deleted only by the client that wrote it: right as long as
-// the server keeps the key and the client keeps within the lease.
+// Leased is a mutex on one node whose key has a lease and is deleted only by the client that wrote it: safe while the server keeps the key and
+// the client stays within the lease.
 func Leased() Table {
 	return Table{
 		"steady":    impls.Safe(),
@@ -55,15 +55,14 @@ func Leased() Table {
 	}
 }
 
-// The causes of what follows when an operator deletes a lock's key under its holder, or the server evicts it: without that, the next client
-// is refused. No client of the lock did anything wrong.
+// Causes of a deleted key that are no fault of a client.
 const (
 	KeyDeleted = "key-deleted"
 	Evicted    = "eviction"
 )
 
-// Blind is a leased mutex whose release deletes whatever it finds: everything that makes a client outlive its lease, or
-// lets a second one in, ends in the hold of a third.
+// Blind is a leased mutex whose release deletes the key without checking its owner: after a client outlives its lease, or a second one enters, a
+// third one may enter.
 func Blind() Table {
 	late := impls.Breaks(slices.Concat(MisUnlock(), Overrun())...).Or(MisUnlockDamage()...)
 	return Leased().
@@ -76,7 +75,7 @@ func Blind() Table {
 		})
 }
 
-// Unleased is a mutex whose key never expires: no pause can hurt it, and every lost client locks it for ever.
+// Unleased is a mutex whose key never expires: pauses do no harm, and a crashed client locks it forever.
 func Unleased() Table {
 	stuck := impls.Breaks(Stuck()...).Or(StuckLuck()...)
 	perhaps := impls.Safe().Or(slices.Concat(Stuck(), StuckLuck())...)
@@ -84,7 +83,7 @@ func Unleased() Table {
 		"slow-work":            impls.Safe(),
 		"pause-holder":         impls.Safe(),
 		"pause-after-grant":    impls.Safe(),
-		"pause-before-release": perhaps, // nobody can enter and end the stall, which outlasts the client's patience with its own request
+		"pause-before-release": perhaps, // no other client can enter and end the stall, which may outlast the client's timeout
 		"crash-holder":         stuck,
 		"cancel-acquire":       perhaps,
 		"lost-reply-acquire":   stuck,
@@ -96,7 +95,7 @@ func Unleased() Table {
 	})
 }
 
-// Never is a lock that is granted to nobody: safe, and useless, whatever is done to it.
+// Never is a lock that is never granted.
 func Never() Table {
 	t := Leased()
 	for name, e := range t {
@@ -108,13 +107,13 @@ func Never() Table {
 	return t
 }
 
-// LateRelease expects a release that arrives when the lock is another's, and deletes it. Its command was sent while the
-// client still held, so that on the record the release may have come in time: that a third was let in tells.
+// LateRelease expects a release that arrives when another client holds the lock, and deletes it. As it was sent in time, release-safety may
+// hold; but a third client enters.
 func LateRelease() impls.Expectation {
 	return impls.Breaks("mutual-exclusion/mis-unlock").Or("release-safety/mis-unlock").Or(MisUnlockDamage()...)
 }
 
-// twoHolders expects two clients to be told that they hold, and what may come of it.
+// twoHolders expects two clients to hold at once, and possibly the damage.
 func twoHolders(cause string) impls.Expectation {
 	return impls.Breaks("mutual-exclusion/" + cause).Or(Damage(cause)...)
 }

@@ -2,7 +2,6 @@ package mutex
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 
 	"github.com/lockbench/lockbench/history"
@@ -10,10 +9,7 @@ import (
 )
 
 var (
-	//go:embed lua/session_release.lua
-	sessionReleaseSource string
-
-	sessionReleaseScript = impls.NewScript("session_release.lua", sessionReleaseSource)
+	sessionReleaseScript = impls.EmbeddedScript(lua, "session_release.lua")
 )
 
 // session is the lock object of the source's last listing: one value for the life of the object and a flag that says

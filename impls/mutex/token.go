@@ -2,20 +2,14 @@ package mutex
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 
 	"github.com/lockbench/lockbench/impls"
 )
 
 var (
-	//go:embed lua/token_release.lua
-	tokenReleaseSource string
-	//go:embed lua/token_extend.lua
-	tokenExtendSource string
-
-	tokenReleaseScript = impls.NewScript("token_release.lua", tokenReleaseSource)
-	tokenExtendScript  = impls.NewScript("token_extend.lua", tokenExtendSource)
+	tokenReleaseScript = impls.EmbeddedScript(lua, "token_release.lua")
+	tokenExtendScript  = impls.EmbeddedScript(lua, "token_extend.lua")
 )
 
 // tokenGetDel compares in the client: between its GET and its DEL the key may pass to another.

@@ -1,10 +1,15 @@
 package mutex
 
 import (
+	"embed"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
 )
+
+//go:embed lua/*.lua
+var lua embed.FS
 
 // Variants lists the family in the order in which the sources improve on it.
 func Variants() []impls.Variant {
@@ -14,11 +19,6 @@ func Variants() []impls.Variant {
 	}
 }
 
-// command is the lockbench command that runs a variant under a scenario.
-func command(lock, scenario string) string {
-	return "lockbench run --lock " + lock + " --scenario " + scenario
-}
-
 func existsSetVariant() impls.Variant {
 	return impls.Variant{
 		Name: "exists-set", Summary: "EXISTS, and SET when the key is missing; DEL releases.",
@@ -26,8 +26,7 @@ func existsSetVariant() impls.Variant {
 		Source: impls.Source{Article: "003", Where: "the simple idea"},
 		Traits: impls.Traits{NoLease: true, MultiCommand: true},
 		Claims: []impls.Claim{
-			{Text: "Checking and taking in two commands lets another process in between: the lock is taken twice.",
-				Holds: true, Command: command("exists-set", "contended")},
+			{Text: "Checking and taking in two commands lets another process in between: the lock is taken twice.", Holds: true, Command: impls.Command("exists-set", "contended")},
 		},
 		Expect: expectExistsSet().Map(), New: existsSet.openUnleased,
 	}
@@ -40,10 +39,8 @@ func setnxVariant() impls.Variant {
 		Source: impls.Source{Article: "003", Where: "atomicity"},
 		Traits: impls.Traits{NoLease: true},
 		Claims: []impls.Claim{
-			{Text: "SETNX makes checking and taking one step, so one process at a time holds the lock.",
-				Holds: true, Command: command("setnx", "contended")},
-			{Text: "A process that dies while it holds locks all others out for ever.",
-				Holds: true, Command: command("setnx", "crash-holder")},
+			{Text: "SETNX makes checking and taking one step, so one process at a time holds the lock.", Holds: true, Command: impls.Command("setnx", "contended")},
+			{Text: "A process that dies while it holds locks all others out for ever.", Holds: true, Command: impls.Command("setnx", "crash-holder")},
 		},
 		Expect: expect.Unleased().Map(), New: plainSetnx.openUnleased,
 	}
@@ -56,10 +53,8 @@ func setnxExpireVariant() impls.Variant {
 		Source: impls.Source{Article: "001", Where: "first attempt; 003, the crash of a service"},
 		Traits: impls.Traits{MultiCommand: true},
 		Claims: []impls.Claim{
-			{Text: "The lease frees the lock of a process that died holding it.",
-				Holds: true, Command: command("setnx-expire", "crash-holder")},
-			{Text: "A client that dies between SETNX and EXPIRE deadlocks all others for ever.",
-				Holds: true, Command: command("setnx-expire", "crash-mid-acquire")},
+			{Text: "The lease frees the lock of a process that died holding it.", Holds: true, Command: impls.Command("setnx-expire", "crash-holder")},
+			{Text: "A client that dies between SETNX and EXPIRE deadlocks all others for ever.", Holds: true, Command: impls.Command("setnx-expire", "crash-mid-acquire")},
 		},
 		Expect: expectSetnxExpire().Map(), New: setnxExpire.open,
 	}
@@ -73,12 +68,9 @@ func getsetTimestampVariant() impls.Variant {
 		Source: impls.Source{Article: "001", Where: "the improved lock"},
 		Traits: impls.Traits{ClientClock: true, MultiCommand: true},
 		Claims: []impls.Claim{
-			{Text: "A crash between SETNX and EXPIRE no longer deadlocks: the deadline in the value frees the key.",
-				Holds: true, Command: command("getset-timestamp", "crash-mid-acquire")},
-			{Text: "A tolerance of one second covers the difference of the clients' clocks.",
-				Holds: false, Command: command("getset-timestamp", "client-clock-skew")},
-			{Text: "The release has a hole: work that outlasts the lease deletes another client's lock.",
-				Holds: true, Command: command("getset-timestamp", "pause-holder")},
+			{Text: "A crash between SETNX and EXPIRE no longer deadlocks: the deadline in the value frees the key.", Holds: true, Command: impls.Command("getset-timestamp", "crash-mid-acquire")},
+			{Text: "A tolerance of one second covers the difference of the clients' clocks.", Holds: false, Command: impls.Command("getset-timestamp", "client-clock-skew")},
+			{Text: "The release has a hole: work that outlasts the lease deletes another client's lock.", Holds: true, Command: impls.Command("getset-timestamp", "pause-holder")},
 		},
 		Expect: expectGetsetTimestamp().Map(), New: getsetTimestamp.open,
 	}
@@ -91,8 +83,7 @@ func luaNilVariant() impls.Variant {
 		Source:  impls.Source{Article: "000", Where: "simple lock, first listing"},
 		Scripts: []*impls.Script{luaNilScript.Seconds},
 		Claims: []impls.Claim{
-			{Text: "The script takes the lock when the key is missing.",
-				Holds: false, Command: command("lua-nil", "steady")},
+			{Text: "The script takes the lock when the key is missing.", Holds: false, Command: impls.Command("lua-nil", "steady")},
 		},
 		Expect: expect.Never().Map(), New: luaNil.open,
 	}
@@ -105,10 +96,8 @@ func luaSetnxExpireVariant() impls.Variant {
 		Source:  impls.Source{Article: "001", Where: "the optimised lock"},
 		Scripts: []*impls.Script{setnxExpireScript.Seconds},
 		Claims: []impls.Claim{
-			{Text: "One script leaves no moment in which a crash could leave a key without a lease.",
-				Holds: true, Command: command("lua-setnx-expire", "crash-holder")},
-			{Text: "A client that outlasts its lease deletes another client's lock.",
-				Holds: true, Command: command("lua-setnx-expire", "pause-holder")},
+			{Text: "One script leaves no moment in which a crash could leave a key without a lease.", Holds: true, Command: impls.Command("lua-setnx-expire", "crash-holder")},
+			{Text: "A client that outlasts its lease deletes another client's lock.", Holds: true, Command: impls.Command("lua-setnx-expire", "pause-holder")},
 		},
 		Expect: expectLuaSetnxExpire().Map(), New: luaSetnxExpire.open,
 	}
@@ -120,10 +109,8 @@ func setNxExVariant() impls.Variant {
 		Kind: history.Mutex, Topology: impls.Standalone,
 		Source: impls.Source{Article: "003", Where: "atomicity again"},
 		Claims: []impls.Claim{
-			{Text: "The options of SET make taking the lock and giving it a lease one step.",
-				Holds: true, Command: command("set-nx-ex", "crash-holder")},
-			{Text: "Work that outlasts the lease deletes the lock that another process holds by then.",
-				Holds: true, Command: command("set-nx-ex", "pause-holder")},
+			{Text: "The options of SET make taking the lock and giving it a lease one step.", Holds: true, Command: impls.Command("set-nx-ex", "crash-holder")},
+			{Text: "Work that outlasts the lease deletes the lock that another process holds by then.", Holds: true, Command: impls.Command("set-nx-ex", "pause-holder")},
 		},
 		Expect: expect.Blind().Map(), New: setNxEx.open,
 	}

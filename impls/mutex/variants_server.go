@@ -22,10 +22,8 @@ func waitVariant() impls.Variant {
 		Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true},
 		Scripts: []*impls.Script{tokenReleaseScript, tokenExtendScript},
 		Claims: []impls.Claim{
-			{Text: "A replica that is promoted knows the holders that were told.",
-				Holds: true, Command: command("token-wait", "failover-held")},
-			{Text: "Confirmed replicas survive a primary that restarts without its data.",
-				Holds: false, Command: command("token-wait", "kill-server")},
+			{Text: "A replica that is promoted knows the holders that were told.", Holds: true, Command: impls.Command("token-wait", "failover-held")},
+			{Text: "Confirmed replicas survive a primary that restarts without its data.", Holds: false, Command: impls.Command("token-wait", "kill-server")},
 		},
 		Expect: expectWait().Map(), New: tokenWait.open,
 	}
@@ -38,8 +36,7 @@ func nativeVariant() impls.Variant {
 		Source: impls.Source{Article: "lockbench", Where: "beyond the sources: Redis 8.4 DELEX and SET IFEQ, Valkey 9.0 DELIFEQ"},
 		Traits: impls.Traits{UniqueToken: true, Validity: true, Extends: true},
 		Claims: []impls.Claim{
-			{Text: "Compare-and-delete needs no script where the server has the command.",
-				Holds: true, Command: command("token-native", "pause-before-release")},
+			{Text: "Compare-and-delete needs no script where the server has the command.", Holds: true, Command: impls.Command("token-native", "pause-before-release")},
 		},
 		Expect: expect.Leased().With(expect.Extends()).With(expect.Table{"script-flush": impls.NotApplicable("sends no script")}).Map(),
 		New:    openNative,

@@ -13,10 +13,8 @@ func tokenGetDelVariant() impls.Variant {
 		Source: impls.Source{Article: "003", Where: "work past the lease deletes by mistake"},
 		Traits: impls.Traits{UniqueToken: true},
 		Claims: []impls.Claim{
-			{Text: "A value of one's own, compared before deleting, prevents deleting another's lock by mistake.",
-				Holds: false, Command: command("token-get-del", "pause-before-release")},
-			{Text: "Comparing and deleting in two commands is not atomic.",
-				Holds: true, Command: command("token-get-del", "pause-before-release")},
+			{Text: "A value of one's own, compared before deleting, prevents deleting another's lock by mistake.", Holds: false, Command: impls.Command("token-get-del", "pause-before-release")},
+			{Text: "Comparing and deleting in two commands is not atomic.", Holds: true, Command: impls.Command("token-get-del", "pause-before-release")},
 		},
 		Expect: expectTokenGetDel().Map(), New: tokenGetDel.open,
 	}
@@ -30,12 +28,9 @@ func tokenVariant() impls.Variant {
 		Traits:  impls.Traits{UniqueToken: true, Validity: true, Extends: true},
 		Scripts: []*impls.Script{tokenReleaseScript, tokenExtendScript},
 		Claims: []impls.Claim{
-			{Text: "Only the client that set the key deletes it, in one atomic step.",
-				Holds: true, Command: command("token", "pause-before-release")},
-			{Text: "Work that outlasts the lease races with the next holder: data may be damaged.",
-				Holds: true, Command: command("token", "pause-holder")},
-			{Text: "A primary that dies before its replica has the key lets a second client in.",
-				Holds: true, Command: command("token", "failover")},
+			{Text: "Only the client that set the key deletes it, in one atomic step.", Holds: true, Command: impls.Command("token", "pause-before-release")},
+			{Text: "Work that outlasts the lease races with the next holder: data may be damaged.", Holds: true, Command: impls.Command("token", "pause-holder")},
+			{Text: "A primary that dies before its replica has the key lets a second client in.", Holds: true, Command: impls.Command("token", "failover")},
 		},
 		Expect: expect.Leased().With(expect.Extends()).With(expect.Confirms()).With(expect.Alone()).Map(), New: token.open,
 	}
@@ -49,10 +44,8 @@ func sessionVariant() impls.Variant {
 		Source:  impls.Source{Article: "001", Where: "the release hole, last listing"},
 		Scripts: []*impls.Script{setnxExpireScript.Seconds, sessionReleaseScript},
 		Claims: []impls.Claim{
-			{Text: "A value that is unique to the lock object keeps a late client from deleting another's lock.",
-				Holds: true, Command: command("token-session", "pause-before-release")},
-			{Text: "Whether the lock was really released can be ignored.",
-				Holds: false, Command: command("token-session", "lost-request")},
+			{Text: "A value that is unique to the lock object keeps a late client from deleting another's lock.", Holds: true, Command: impls.Command("token-session", "pause-before-release")},
+			{Text: "Whether the lock was really released can be ignored.", Holds: false, Command: impls.Command("token-session", "lost-request")},
 		},
 		Expect: expectSession().Map(), New: openSession,
 	}

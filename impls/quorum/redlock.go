@@ -2,7 +2,6 @@ package quorum
 
 import (
 	"context"
-	_ "embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,13 +15,8 @@ import (
 )
 
 var (
-	//go:embed lua/redlock_release.lua
-	releaseSource string
-	//go:embed lua/redlock_extend.lua
-	extendSource string
-
-	releaseScript = impls.NewScript("redlock_release.lua", releaseSource)
-	extendScript  = impls.NewScript("redlock_extend.lua", extendSource)
+	releaseScript = impls.EmbeddedScript(lua, "redlock_release.lua")
+	extendScript  = impls.EmbeddedScript(lua, "redlock_extend.lua")
 )
 
 // Drift is the part of a lease that Redlock gives away for clocks of different rate and for the granularity of expiry: one

@@ -1,12 +1,17 @@
 package quorum
 
 import (
+	"embed"
+
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
 )
+
+//go:embed lua/*.lua
+var lua embed.FS
 
 // Variants lists the family.
 func Variants() []impls.Variant { return []impls.Variant{redlockVariant()} }
@@ -20,14 +25,10 @@ func redlockVariant() impls.Variant {
 		Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true},
 		Scripts: []*impls.Script{releaseScript, extendScript},
 		Claims: []impls.Claim{
-			{Text: "A minority of the masters may be down.",
-				Holds: true, Command: "lockbench run --lock redlock --scenario partition-minority"},
-			{Text: "A client that is stalled between asking and learning is not told that it holds.",
-				Holds: true, Command: "lockbench run --lock redlock --scenario pause-after-grant"},
-			{Text: "A master that dies no longer endangers the lock.",
-				Holds: false, Command: "lockbench repro redlock-restart"},
-			{Text: "Work that outlasts the validity is protected.",
-				Holds: false, Command: "lockbench run --lock redlock --scenario pause-holder"},
+			{Text: "A minority of the masters may be down.", Holds: true, Command: impls.Command("redlock", "partition-minority")},
+			{Text: "A client that is stalled between asking and learning is not told that it holds.", Holds: true, Command: impls.Command("redlock", "pause-after-grant")},
+			{Text: "A master that dies no longer endangers the lock.", Holds: false, Command: "lockbench repro redlock-restart"},
+			{Text: "Work that outlasts the validity is protected.", Holds: false, Command: impls.Command("redlock", "pause-holder")},
 		},
 		Expect: expectRedlock().Map(), New: open,
 	}

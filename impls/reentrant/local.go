@@ -2,7 +2,6 @@ package reentrant
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"sync"
 
@@ -11,13 +10,8 @@ import (
 )
 
 var (
-	//go:embed lua/local_release.lua
-	localReleaseSource string
-	//go:embed lua/local_renew.lua
-	localRenewSource string
-
-	localReleaseScript = impls.NewScript("local_release.lua", localReleaseSource)
-	localRenewScript   = impls.NewLeaseScript("local_renew.lua", localRenewSource)
+	localReleaseScript = impls.EmbeddedScript(lua, "local_release.lua")
+	localRenewScript   = impls.NewLeaseScript(impls.EmbeddedScript(lua, "local_renew.lua"))
 )
 
 // localLock counts in the client and asks the server only for the outermost hold: whoever has counted one is let

@@ -2,7 +2,6 @@ package reentrant
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"time"
@@ -15,16 +14,9 @@ import (
 )
 
 var (
-	//go:embed lua/redisson_acquire.lua
-	redissonAcquireSource string
-	//go:embed lua/redisson_release.lua
-	redissonReleaseSource string
-	//go:embed lua/redisson_renew.lua
-	redissonRenewSource string
-
-	redissonAcquireScript = impls.NewScript("redisson_acquire.lua", redissonAcquireSource)
-	redissonReleaseScript = impls.NewScript("redisson_release.lua", redissonReleaseSource)
-	redissonRenewScript   = impls.NewScript("redisson_renew.lua", redissonRenewSource)
+	redissonAcquireScript = impls.EmbeddedScript(lua, "redisson_acquire.lua")
+	redissonReleaseScript = impls.EmbeddedScript(lua, "redisson_release.lua")
+	redissonRenewScript   = impls.EmbeddedScript(lua, "redisson_renew.lua")
 )
 
 // redisson answers a refusal with the time that the present hold may last, and publishes its releases.

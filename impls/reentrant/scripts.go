@@ -2,7 +2,6 @@ package reentrant
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"time"
 
@@ -12,16 +11,9 @@ import (
 )
 
 var (
-	//go:embed lua/reentrant_acquire.lua
-	acquireSource string
-	//go:embed lua/reentrant_release.lua
-	releaseSource string
-	//go:embed lua/reentrant_renew.lua
-	renewSource string
-
-	acquireScript = impls.NewLeaseScript("reentrant_acquire.lua", acquireSource)
-	releaseScript = impls.NewScript("reentrant_release.lua", releaseSource)
-	renewScript   = impls.NewLeaseScript("reentrant_renew.lua", renewSource)
+	acquireScript = impls.NewLeaseScript(impls.EmbeddedScript(lua, "reentrant_acquire.lua"))
+	releaseScript = impls.EmbeddedScript(lua, "reentrant_release.lua")
+	renewScript   = impls.NewLeaseScript(impls.EmbeddedScript(lua, "reentrant_renew.lua"))
 )
 
 // counted is the hash of the source, without and with its timer.

@@ -1,21 +1,21 @@
 package reentrant
 
 import (
+	"embed"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
 )
+
+//go:embed lua/*.lua
+var lua embed.FS
 
 // Variants lists the family.
 func Variants() []impls.Variant {
 	return []impls.Variant{
 		hashVariant(), localVariant(), timerVariant(), boundedVariant(), redissonVariant(),
 	}
-}
-
-// command is the lockbench command that runs a variant under a scenario.
-func command(lock, scenario string) string {
-	return "lockbench run --lock " + lock + " --scenario " + scenario
 }
 
 func hashVariant() impls.Variant {
@@ -26,12 +26,9 @@ func hashVariant() impls.Variant {
 		Traits:  impls.Traits{Reentrant: true, LocalOwner: true},
 		Scripts: []*impls.Script{acquireScript.Seconds, releaseScript},
 		Claims: []impls.Claim{
-			{Text: "The holder enters again and the lock is free after as many releases.",
-				Holds: true, Command: "lockbench run --lock reentrant-hash --workload nested"},
-			{Text: "A release by one who does not hold is refused.",
-				Holds: true, Command: command("reentrant-hash", "pause-before-release")},
-			{Text: "The field of the hash identifies the holder.",
-				Holds: false, Command: command("reentrant-hash", "owner-collision")},
+			{Text: "The holder enters again and the lock is free after as many releases.", Holds: true, Command: "lockbench run --lock reentrant-hash --workload nested"},
+			{Text: "A release by one who does not hold is refused.", Holds: true, Command: impls.Command("reentrant-hash", "pause-before-release")},
+			{Text: "The field of the hash identifies the holder.", Holds: false, Command: impls.Command("reentrant-hash", "owner-collision")},
 		},
 		Expect: expectHash().With(expect.Reenters()).Map(), New: counted.open,
 	}
@@ -45,10 +42,8 @@ func localVariant() impls.Variant {
 		Traits:  impls.Traits{Reentrant: true, UniqueToken: true},
 		Scripts: []*impls.Script{localReleaseScript},
 		Claims: []impls.Claim{
-			{Text: "Who has counted a hold need not ask Redis again.",
-				Holds: false, Command: command("reentrant-local", "slow-work") + " --workload nested"},
-			{Text: "Redis alone cannot keep a re-entrant lock, because it cannot tell threads apart.",
-				Holds: false, Command: "lockbench run --lock redisson --workload nested"},
+			{Text: "Who has counted a hold need not ask Redis again.", Holds: false, Command: impls.Command("reentrant-local", "slow-work") + " --workload nested"},
+			{Text: "Redis alone cannot keep a re-entrant lock, because it cannot tell threads apart.", Holds: false, Command: "lockbench run --lock redisson --workload nested"},
 		},
 		Expect: expectLocal().With(expect.Reenters()).Map(), New: openLocal,
 	}
@@ -62,10 +57,8 @@ func timerVariant() impls.Variant {
 		Traits:  impls.Traits{Reentrant: true, LocalOwner: true, Extends: true, SelfRenewing: true, NotifiesLoss: true},
 		Scripts: []*impls.Script{acquireScript.Seconds, releaseScript, renewScript.Seconds},
 		Claims: []impls.Claim{
-			{Text: "The lock stays valid until its owner releases it, however long the work takes.",
-				Holds: true, Command: command("watchdog-timer", "slow-work")},
-			{Text: "Renewal removes the concurrency problem of work that outlasts the lease.",
-				Holds: false, Command: command("watchdog-timer", "pause-holder")},
+			{Text: "The lock stays valid until its owner releases it, however long the work takes.", Holds: true, Command: impls.Command("watchdog-timer", "slow-work")},
+			{Text: "Renewal removes the concurrency problem of work that outlasts the lease.", Holds: false, Command: impls.Command("watchdog-timer", "pause-holder")},
 		},
 		Expect: expectTimer().With(expect.Reenters()).With(expect.Renews()).Map(), New: timed.open,
 	}
@@ -80,8 +73,7 @@ func boundedVariant() impls.Variant {
 		Traits:  impls.Traits{Reentrant: true, UniqueToken: true, SelfRenewing: true},
 		Scripts: []*impls.Script{localReleaseScript, localRenewScript.Seconds},
 		Claims: []impls.Claim{
-			{Text: "A background thread goes on extending the lease until the lock is released.",
-				Holds: false, Command: command("watchdog-bounded", "slow-work")},
+			{Text: "A background thread goes on extending the lease until the lock is released.", Holds: false, Command: impls.Command("watchdog-bounded", "slow-work")},
 		},
 		Expect: expectBounded().With(expect.Reenters()).Map(), New: openBounded,
 	}
@@ -98,12 +90,9 @@ func redissonVariant() impls.Variant {
 			redissonAcquireScript, redissonReleaseScript, redissonRenewScript,
 		},
 		Claims: []impls.Claim{
-			{Text: "Each step is one script, so nothing comes between checking and taking.",
-				Holds: true, Command: command("redisson", "contended")},
-			{Text: "The background thread keeps the lock for as long as the work takes.",
-				Holds: true, Command: command("redisson", "slow-work")},
-			{Text: "A primary that dies can hand the lock to a second holder.",
-				Holds: true, Command: command("redisson", "failover")},
+			{Text: "Each step is one script, so nothing comes between checking and taking.", Holds: true, Command: impls.Command("redisson", "contended")},
+			{Text: "The background thread keeps the lock for as long as the work takes.", Holds: true, Command: impls.Command("redisson", "slow-work")},
+			{Text: "A primary that dies can hand the lock to a second holder.", Holds: true, Command: impls.Command("redisson", "failover")},
 		},
 		Expect: expectRedisson().With(expect.Reenters()).With(expect.Renews()).With(expect.Wakes()).Map(), New: redisson.openUnique,
 	}

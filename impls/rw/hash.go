@@ -2,7 +2,6 @@ package rw
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"strconv"
 	"time"
@@ -12,18 +11,6 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
-
-//go:embed lua/hash_read.lua
-var hashReadSource string
-
-//go:embed lua/hash_write.lua
-var hashWriteSource string
-
-//go:embed lua/hash_read_release.lua
-var hashReadReleaseSource string
-
-//go:embed lua/hash_write_release.lua
-var hashWriteReleaseSource string
 
 // The article's time-outs: a hold of the writer is respected for 3 s, one of a reader for 1 s, and the server forgets
 // the hash 10 s after the last grant.
@@ -57,8 +44,8 @@ func timeoutsFor(lease time.Duration) timeouts {
 }
 
 func hashScripts() (acquire, release byMode) {
-	return byMode{impls.NewScript("hash_read.lua", hashReadSource), impls.NewScript("hash_write.lua", hashWriteSource)},
-		byMode{impls.NewScript("hash_read_release.lua", hashReadReleaseSource), impls.NewScript("hash_write_release.lua", hashWriteReleaseSource)}
+	return byMode{impls.EmbeddedScript(lua, "hash_read.lua"), impls.EmbeddedScript(lua, "hash_write.lua")},
+		byMode{impls.EmbeddedScript(lua, "hash_read_release.lua"), impls.EmbeddedScript(lua, "hash_write_release.lua")}
 }
 
 func newHash(acquire, release byMode) func(impls.Env) (impls.Lock, error) {

@@ -2,29 +2,10 @@ package rw
 
 import (
 	"context"
-	_ "embed"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
-
-//go:embed lua/owner_read.lua
-var ownerReadSource string
-
-//go:embed lua/owner_write.lua
-var ownerWriteSource string
-
-//go:embed lua/owner_read_release.lua
-var ownerReadReleaseSource string
-
-//go:embed lua/owner_write_release.lua
-var ownerWriteReleaseSource string
-
-//go:embed lua/owner_fixed_read.lua
-var ownerFixedReadSource string
-
-//go:embed lua/owner_fixed_write.lua
-var ownerFixedWriteSource string
 
 // owner keeps the readers as fields of a hash and the writer as a string, both named by the owner, without a lease.
 type owner struct {
@@ -34,15 +15,15 @@ type owner struct {
 }
 
 func ownerPrinted() byMode {
-	return byMode{impls.NewScript("owner_read.lua", ownerReadSource), impls.NewScript("owner_write.lua", ownerWriteSource)}
+	return byMode{impls.EmbeddedScript(lua, "owner_read.lua"), impls.EmbeddedScript(lua, "owner_write.lua")}
 }
 
 func ownerFixed() byMode {
-	return byMode{impls.NewScript("owner_fixed_read.lua", ownerFixedReadSource), impls.NewScript("owner_fixed_write.lua", ownerFixedWriteSource)}
+	return byMode{impls.EmbeddedScript(lua, "owner_fixed_read.lua"), impls.EmbeddedScript(lua, "owner_fixed_write.lua")}
 }
 
 func ownerRelease() byMode {
-	return byMode{impls.NewScript("owner_read_release.lua", ownerReadReleaseSource), impls.NewScript("owner_write_release.lua", ownerWriteReleaseSource)}
+	return byMode{impls.EmbeddedScript(lua, "owner_read_release.lua"), impls.EmbeddedScript(lua, "owner_write_release.lua")}
 }
 
 // ownerKeys are the names that the scripts make up.

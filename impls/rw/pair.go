@@ -2,18 +2,11 @@ package rw
 
 import (
 	"context"
-	_ "embed"
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
-
-//go:embed lua/pair_read.lua
-var pairReadSource string
-
-//go:embed lua/pair_write.lua
-var pairWriteSource string
 
 // pair keeps one mark for all readers and one for the writer, under two unrelated names; whoever leaves deletes the mark.
 type pair struct {
@@ -24,7 +17,7 @@ type pair struct {
 }
 
 func pairScripts() byMode {
-	return byMode{impls.NewScript("pair_read.lua", pairReadSource), impls.NewScript("pair_write.lua", pairWriteSource)}
+	return byMode{impls.EmbeddedScript(lua, "pair_read.lua"), impls.EmbeddedScript(lua, "pair_write.lua")}
 }
 
 // newPair refuses a cluster, as the cluster would refuse the scripts.

@@ -1,18 +1,22 @@
 package rw
 
 import (
+	"embed"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
+
+//go:embed lua/*.lua
+var lua embed.FS
 
 // Variants lists the family in the order of the sources.
 func Variants() []impls.Variant {
 	return []impls.Variant{ownerVariant(), ownerFixedVariant(), pairVariant(), hashVariant()}
 }
 
-// command is the lockbench command that runs a variant of the family under a scenario.
 func command(lock, scenario string) string {
-	return "lockbench run --lock " + lock + " --scenario " + scenario + " --workload read-mostly"
+	return impls.Command(lock, scenario) + " --workload read-mostly"
 }
 
 func ownerVariant() impls.Variant {
@@ -93,6 +97,6 @@ func rowsOf004(lock string, onlyOwner bool) []impls.Claim {
 		{Text: "A client that reads may acquire for reading again.", Holds: true, Command: command(lock, "steady")},
 		second,
 		{Text: "A hold ends by itself after a time-out.", Holds: true, Command: command(lock, "crash-holder")},
-		{Text: "A client that writes may not acquire for writing again.", Holds: true, Command: "lockbench run --lock " + lock + " --scenario steady --workload nested"},
+		{Text: "A client that writes may not acquire for writing again.", Holds: true, Command: impls.Command(lock, "steady") + " --workload nested"},
 	}
 }
