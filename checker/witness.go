@@ -1,45 +1,10 @@
 package checker
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
 )
-
-// Span is a stretch of time, in nanoseconds on the run's base. To is math.MaxInt64 where nothing ends it.
-type Span struct{ From, To int64 }
-
-// Hold is one hold of one client on one key: what it began with, what renewed and ended it, and for how long who counted on it. It is what the one pass
-// over the record found (VERDICTS §1, holds.go); judges, stories and pictures read it and derive nothing anew.
-type Hold struct {
-	Client, Token string
-	Mode          history.Mode
-	Fence         uint64              // 0: none
-	Acquire       history.Operation   // what it began with: a granted acquire, or an extend that was granted after a loss
-	Extends       []history.Operation // granted or not, in order
-	Belief        []Span              // what the lock had told the client, with gaps where an extend came late
-	Perhaps       int64               // the latest at which the last belief can have ended; later than its end where that is not known
-	Possible      Span                // from the earliest to the latest instant at which the server can have kept it
-	Uses          []history.Operation // critical sections within it
-	Lost          int64               // when its client was told that it is gone; 0: never
-	Release       *history.Operation  // the first; nil: none
-}
-
-// Start is when the client was told of its hold.
-func (h *Hold) Start() int64 { return h.Acquire.Return }
-
-// End is when the client's belief ended for good.
-func (h *Hold) End() int64 { return h.Belief[len(h.Belief)-1].To }
-
-// Operations are all that belong to the hold, by call.
-func (h *Hold) Operations() []history.Operation {
-	all := slices.Concat([]history.Operation{h.Acquire}, h.Extends, h.Uses)
-	if h.Release != nil {
-		all = append(all, *h.Release)
-	}
-	return inOrder(all)
-}
 
 // Witness is what shows a violation.
 type Witness struct {
@@ -55,14 +20,6 @@ func (w *Witness) All() []history.Operation {
 		all = append(all, w.Holds[i].Operations()...)
 	}
 	return inOrder(all)
-}
-
-// inOrder sorts operations by call, and keeps each once.
-func inOrder(ops []history.Operation) []history.Operation {
-	slices.SortFunc(ops, func(a, b history.Operation) int {
-		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Return, b.Return), cmp.Compare(a.ID, b.ID))
-	})
-	return slices.Compact(ops)
 }
 
 // witness returns the holds that some records began or belong to, and some others as operations. A record that is in no hold is an operation.
@@ -84,10 +41,6 @@ func (d *keyInput) witness(of []*record, others ...*record) (w Witness) {
 	}
 	w.Operations = inOrder(w.Operations)
 	return w
-}
-
-func byStart(a, b Hold) int {
-	return cmp.Or(cmp.Compare(a.Start(), b.Start()), cmp.Compare(a.Acquire.Call, b.Acquire.Call), cmp.Compare(a.Client, b.Client))
 }
 
 // maxOfHold bounds the operations of one hold that a violation carries.
@@ -120,56 +73,4 @@ func (d *keyInput) recordsUntil(n uint32, began *record, until int64) (found []*
 	})
 	slices.SortFunc(found, func(x, y *record) int { return byCall(*x, *y) })
 	return found, over
-}
-
-// holds makes the holds that some records belong to, by start, each with those of the records that belong to it.
-func (a *archive) holds(k *keyLog, records []*record) (out []Hold) {
-	at := map[uint32]int{}
-	for _, r := range records {
-		n := a.holdOf[r.line-1]
-		if n == 0 {
-			continue
-		}
-		i, known := at[n]
-		if !known {
-			i = len(out)
-			at[n] = i
-			out = append(out, a.hold(k, n))
-		}
-		a.fill(&out[i], k, n, r)
-	}
-	slices.SortStableFunc(out, byStart)
-	return out
-}
-
-// hold makes hold number n as the pass found it, without what happened in it.
-func (a *archive) hold(k *keyLog, n uint32) Hold {
-	d := k.details.at(int(n) - 1)
-	began := a.operation(k, d.began)
-	h := Hold{Client: began.Client, Token: began.Token, Mode: began.Mode, Fence: began.Fence, Acquire: began,
-		Belief: []Span{{d.began.ret, max(d.end, d.began.ret)}}, Perhaps: k.perhaps(d), Possible: Span{k.from(d.began), d.gone}}
-	if d.release != nil {
-		release := a.operation(k, d.release)
-		h.Release = &release
-	}
-	return h
-}
-
-// fill adds what a record of the hold says.
-func (a *archive) fill(h *Hold, k *keyLog, n uint32, r *record) {
-	switch r.op {
-	case history.Use:
-		h.Uses = append(h.Uses, a.operation(k, r))
-	case history.Lost:
-		h.Lost = cmp.Or(h.Lost, r.call)
-	case history.Extend:
-		if r.detail == n && r.detailed() { // it began with that
-			return
-		}
-		h.Extends = append(h.Extends, a.operation(k, r))
-		if r.detailed() && k.detailOf(r).role == starts {
-			h.Belief = append(h.Belief, Span{r.ret, max(k.detailOf(r).end, r.ret)})
-			h.Perhaps = k.perhaps(k.detailOf(r))
-		}
-	}
 }

@@ -23,3 +23,27 @@ func TestWitnessShowsBothHolds(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// TestHoldsOfOperations: what a picture draws is what the pass over the record finds: a gap where an extend came late, a release that names its token
+// after the lease, two holds of one client.
+func TestHoldsOfOperations(t *testing.T) {
+	ops := parse(t, `
+		a acquire 0 1 ok token=x until=300
+		a extend 400 401 ok token=x until=700
+		a use 2 500
+		b acquire 310 311 ok token=y until=610
+		a release 500 501 ok token=x
+		b lost 320 320
+		a acquire 600 601 ok token=z until=900`)
+	holds, err := Holds(leased, ops, nil)
+	if err != nil || len(holds) != 3 {
+		t.Fatalf("%d holds, %v", len(holds), err)
+	}
+	x, y, z := holds[0], holds[1], holds[2]
+	if len(x.Belief) != 2 || x.Belief[0] != (Span{1 * msec, 300 * msec}) || x.Belief[1] != (Span{401 * msec, 500 * msec}) {
+		t.Errorf("belief %v, want a gap and an end at the release", x.Belief)
+	}
+	if x.Release == nil || len(x.Uses) != 1 || len(x.Extends) != 1 || y.Lost != 320*msec || y.End() != 320*msec || z.Token != "z" {
+		t.Errorf("%+v", holds)
+	}
+}

@@ -261,7 +261,11 @@ func (v *runView) waits(w latency.Wait) {
 // picture draws the lanes around the violations.
 func (v *runView) picture(result *results.Result, g *digest) {
 	violations := firsts(result)
-	l := newLanes(g, holdsOf(g), violations)
+	holds, err := checker.Holds(g.header, g.drawn, g.faults)
+	if err != nil {
+		v.Notes = append(v.Notes, report.Clean("The picture has no holds: "+err.Error()))
+	}
+	l := newLanes(g, holds, violations)
 	if l == nil {
 		return
 	}
