@@ -115,7 +115,7 @@ func (r *run) ownHold(v *checker.Violation) Answer {
 			continue
 		}
 		if !(&meeting{run: r}).sent(op) && op.Op == history.Acquire && op.Outcome == history.OK {
-			return unasked(op)
+			return noCommand(op)
 		}
 		if a := r.taken(op); a.Causes != nil {
 			return a

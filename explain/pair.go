@@ -107,17 +107,17 @@ func (m *meeting) unasked(first, second []*attempt) Answer {
 	if len(first) == 0 && len(second) == 0 || m.sent(op) {
 		return Answer{}
 	}
-	if outer := m.heldBefore(op); outer != nil && m.until(outer, op.Call) > op.Return { // the hold that it counted on was still there, for all it knew
+	if outer := m.heldBefore(op); outer != nil && m.depth > 0 && m.until(outer, op.Call) > op.Return { // the hold that it counted on was still there, for all it knew
 		if op == m.second {
 			return m.meet(m.first, outer, m.seen, m.depth-1)
 		}
 		return m.meet(outer, m.second, m.seen, m.depth-1)
 	}
-	return unasked(op)
+	return noCommand(op)
 }
 
-// unasked is the answer for a grant that no server was asked for.
-func unasked(op *history.Operation) Answer {
+// noCommand is the answer for a grant that no server was asked for.
+func noCommand(op *history.Operation) Answer {
 	return because(history.StaleReentry, sentence(op.Client, " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, Unasked: true})
 }
 
