@@ -15,7 +15,7 @@ const module = "github.com/lockbench/lockbench/"
 
 // floors are the top folders, ground floor first: the packages of one import those below it, and each other.
 var floors = []string{
-	"internal", "history", "impls", "subject", "servers", "faults", "workloads", "checker", "explain", "results", "sim", "scenarios", "harness", "bench",
+	"internal", "history", "impls", "subject", "servers", "faults", "workloads", "checker", "explain", "story", "results", "sim", "scenarios", "harness", "bench",
 	"repro", "report", "locktest", "cmd",
 }
 
