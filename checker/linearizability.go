@@ -107,5 +107,6 @@ func (l *linearizability) illegal(w *window) {
 		return
 	}
 	v := Violation{At: w.ops[0].call, Lasted: w.ops[len(w.ops)-1].ret - w.ops[0].call}
-	l.found(l.d, v, func() Witness { return l.d.witness(slices.Concat(w.held, w.ops[:min(len(w.ops), maxOfHold)])) })
+	of := slices.Concat(w.held, w.ops[:min(len(w.ops), maxOfHold)]) // not w, which would then be allocated for every window
+	l.found(l.d, v, func() Witness { return l.d.witness(of) })
 }
