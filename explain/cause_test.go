@@ -310,16 +310,66 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// The request that took the lock was under way when the server evicted the key, for longer before that than after: where the order is searched
-// for, the request is executed after the eviction, for nothing else explains its reply.
-func TestARequestMayComeAfterAnEffect(t *testing.T) {
-	s := parsed(t, `
+// searched are runs on real servers, in which no command is known to have been executed at the middle of its time: nothing but another instant
+// explains the replies.
+var searched = []struct{ what, text string }{
+	// The request that took the lock was under way when the server evicted the key, for longer before that than after.
+	{"a request executed after an effect", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
 		effect n0 100 evicted lost=job
 		c2 acquire 10-104 ok valid=1010 : SET job b NX PX 1000 -> OK
-		violation mutual-exclusion 104-1000 c1 c2 = eviction`)
-	if got := explained(t, s, s.Record)[0].Cause; got != s.want[0] {
-		t.Errorf("%s, want %s", got, s.want[0])
+		violation mutual-exclusion 104-1000 c1 c2 = eviction`},
+	// The eviction was seen at 200, when c2 had its grant: it happened since 90, when memory began to be filled.
+	{"an effect that was seen later than it happened", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
+		fault evict-keys n0 90-200
+		effect n0 200 evicted lost=job
+		c2 acquire 100-102 ok valid=1100 : SET job b NX PX 1000 -> OK
+		violation mutual-exclusion 102-1000 c1 c2 = eviction`},
+	// c1 was paused from 2 to 320 and saw its reply then: it was granted before, for c2 was at 305. The lease had ended when c1 went in.
+	{"a reply that a paused client saw late", `
+		lock mutex 300
+		fault pause-client c1 2-320
+		c1 acquire 0-320 ok valid=300 : SET job a NX PX 300 -> OK
+		c1 use 320-400
+		c2 acquire 305-307 ok valid=605 : SET job b NX PX 300 -> OK
+		c2 use 307-390
+		violation exclusive-use 320-390 c1 c2 = lease-overrun`},
+	// What c2 read was left of c1's lease: 285 ms, so that it came at 16 and not at 20, and c3's DEL after that.
+	{"a reply with the time that is left", `
+		lock mutex 300
+		script take : if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', 300) then return {1, 0} end return {0, redis.call('pttl', KEYS[1])}
+		c1 acquire 0-2 ok valid=300 : EVALSHA take 1 job a -> [1, 0]
+		c2 acquire 10-30 busy : EVALSHA take 1 job b -> [0, 285]
+		c3 release 40-42 ok : DEL job -> 1
+		c2 acquire 50-52 ok valid=350 : EVALSHA take 1 job b -> [1, 0]
+		violation mutual-exclusion 52-300 c1 c2 = mis-unlock`},
+	// The SET took from 0 to 60, so that the lease ended between 300 and 360. It had ended at 320, when c2 was granted.
+	{"a lease that ended earlier than the middle tells", `
+		lock mutex 600
+		c1 acquire 0-60 ok valid=600 : SET job a NX PX 300 -> OK
+		c2 acquire 319-321 ok valid=919 : SET job b NX PX 300 -> OK
+		violation mutual-exclusion 321-600 c1 c2 = overbelief`},
+	// c1's DEL was executed after its lease had ended at 301, or it would have found the key; by 330, when c2 was granted.
+	{"a request executed after the end of a lease", `
+		lock mutex 600
+		c1 acquire 0-2 ok valid=600 : SET job a NX PX 300 -> OK
+		c1 background 100-400 : DEL job -> 0
+		c2 acquire 398-402 ok valid=998 : SET job b NX PX 300 -> OK
+		violation mutual-exclusion 402-600 c1 c2 = overbelief`},
+}
+
+func TestOrdersAreSearchedFor(t *testing.T) {
+	for _, row := range searched {
+		t.Run(strings.ReplaceAll(row.what, " ", "-"), func(t *testing.T) {
+			s := parsed(t, row.text)
+			for i, v := range explained(t, s, s.Record) {
+				if v.Cause != s.want[i] {
+					t.Errorf("%s: %s, want %s (%s)", v.Property, v.Cause, s.want[i], v.Story[1])
+				}
+			}
+		})
 	}
 }

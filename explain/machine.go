@@ -109,6 +109,15 @@ func (m *machine) set(key string, v *Value) {
 	m.values[key] = v
 }
 
+// immortal keeps a key from ending by itself.
+func (m *machine) immortal(key string) {
+	if v := m.values[key]; v != nil {
+		longer := *v
+		longer.Expires = 0
+		m.values[key], m.loaded = &longer, false
+	}
+}
+
 // undo takes back changes.
 func (m *machine) undo(changes []change) {
 	for _, c := range changes {

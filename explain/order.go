@@ -82,7 +82,8 @@ type orderer struct {
 	scripts map[string]string
 	ops     map[uint64]*history.Operation
 	cmds    []*history.Command
-	effects []*history.Effect
+	effects []dated
+	pauses  []history.Window // of clients, confirmed
 	nextEff int
 	last    int64 // when the latest event happened
 }
@@ -115,13 +116,18 @@ func (o *orderer) unknownScript(c *history.Command) bool {
 // suffer adds what faults did up to an instant.
 func (o *orderer) suffer(by int64) {
 	for o.nextEff < len(o.effects) && o.effects[o.nextEff].At <= by {
-		e := o.effects[o.nextEff]
-		o.nextEff++
-		o.expire(o.m.tick(e.At))
-		was := o.m.clock
-		changes := o.m.suffer(e, func(turn uint64) map[string]*Value { return o.state(o.after(turn)) })
-		o.push(event{effect: e, at: e.At, changes: changes, clock: was})
+		o.sufferAt(o.effects[o.nextEff].At)
 	}
+}
+
+// sufferAt adds the next effect at an instant.
+func (o *orderer) sufferAt(at int64) {
+	e := o.effects[o.nextEff].Effect
+	o.nextEff++
+	o.expire(o.m.tick(at))
+	was := o.m.clock
+	changes := o.m.suffer(e, func(turn uint64) map[string]*Value { return o.state(o.after(turn)) })
+	o.push(event{effect: e, at: at, changes: changes, clock: was})
 }
 
 // expire adds the ends of leases.
@@ -160,6 +166,13 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 	var reply string
 	reply, e.changes, e.touched = o.m.do(args, at)
 	reply = answerOf(c, reply)
+	if by := timeLeft(c, reply); by != 0 {
+		o.m.undo(e.changes)
+		o.m.loaded = false // the server's time does not run backwards
+		reply, e.changes, e.touched = o.m.do(args, at+by)
+		reply, o.m.loaded = answerOf(c, reply), false
+	}
+	loosen(c, at, e.changes)
 	if refusedByServer(c.Reply) && !strings.HasPrefix(reply, "-") {
 		o.m.undo(e.changes) // it was turned away before it ran: no script, out of memory, another node's key
 		e.changes = nil
@@ -168,6 +181,19 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 	}
 	o.push(e)
 	return c.Replied == 0 || same(c, reply)
+}
+
+// loosen notes on values whose end a command set how far that may be off.
+func loosen(c *history.Command, at int64, changes []change) {
+	for _, ch := range changes {
+		switch {
+		case c.Turn != 0 || ch.after == nil || ch.after.Expires == 0:
+		case ch.before != nil && ch.before.Expires == ch.after.Expires:
+			ch.after.early, ch.after.late = ch.before.early, ch.before.late
+		default:
+			ch.after.early, ch.after.late = at-c.Sent, max(c.Replied-at, 0)
+		}
+	}
 }
 
 // request is what a command asks of the embedded server; nil: nothing that touches keys, or what can't be executed again.
@@ -215,6 +241,33 @@ func refusedByServer(reply string) bool {
 	return strings.HasPrefix(reply, "-")
 }
 
+// timeLeft returns how much later the node came to a command than at the instant that gave reply, in nanoseconds, if the first number in which
+// the reply differs from the recorded one is the time in ms that a key had left. 0: it does not differ, or by more than tolerance.
+func timeLeft(c *history.Command, reply string) int64 {
+	if c.Turn != 0 || c.Reply == "" || same(c, reply) {
+		return 0
+	}
+	was, is := strings.Split(c.Reply, ", "), strings.Split(reply, ", ")
+	if len(was) != len(is) {
+		return 0
+	}
+	for i := range was {
+		if was[i] == is[i] {
+			continue
+		}
+		a, errA := strconv.ParseInt(strings.Trim(was[i], `[]"`), 10, 64)
+		b, errB := strconv.ParseInt(strings.Trim(is[i], `[]"`), 10, 64)
+		if errA != nil || errB != nil || max(a-b, b-a) > tolerance {
+			return 0
+		}
+		return (b - a) * 1_000_000
+	}
+	return 0
+}
+
+// tolerance is by how many ms the instant of a command's execution may be off that is not known.
+const tolerance = 10
+
 // same reports whether a reply is the recorded one. Protocols differ in quotes; time that is left, in milliseconds or seconds, is told as
 // it was when the node came to it, which is not known to the millisecond but in the simulator.
 func same(c *history.Command, reply string) bool {
@@ -227,6 +280,5 @@ func same(c *history.Command, reply string) bool {
 	}
 	a, errA := strconv.ParseInt(was, 10, 64)
 	b, errB := strconv.ParseInt(is, 10, 64)
-	const tolerance = 10
 	return errA == nil && errB == nil && max(a-b, b-a) <= tolerance && a > tolerance && b > tolerance
 }

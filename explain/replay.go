@@ -145,7 +145,7 @@ func (p *replay) step(i int) {
 	e := &p.node.events[i]
 	if slices.Contains(p.left.events, i) {
 		if e.ended() {
-			p.immortal(e.changes[0].key)
+			p.m.immortal(e.changes[0].key)
 		}
 		return
 	}
@@ -166,19 +166,10 @@ func (p *replay) step(i int) {
 	}
 }
 
-// immortal keeps a key from ending by itself.
-func (p *replay) immortal(key string) {
-	if v := p.m.values[key]; v != nil {
-		longer := *v
-		longer.Expires = 0
-		p.m.values[key], p.m.loaded = &longer, false
-	}
-}
-
 // end ends a lease when the node did, if it is the same lease.
 func (p *replay) end(e *event) {
 	c := e.changes[0]
-	if due := c.before.Expires-p.m.own(e.at) <= grain; due && !p.left.stopped && p.m.values[c.key].equal(c.before) {
+	if earliest, _ := c.before.ends(); earliest <= p.m.own(e.at) && !p.left.stopped && p.m.values[c.key].equal(c.before) {
 		p.m.set(c.key, c.after)
 		p.m.loaded = false
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 )
@@ -91,7 +92,7 @@ func (r *run) order(index int) *node {
 		o.cmds = append(o.cmds, c)
 		turns = turns && (c.Turn != 0 || c.Replied == 0)
 	}
-	o.effects = r.effects(index)
+	o.effects, o.pauses = r.effects(index), r.pauses()
 	if turns {
 		o.cmds = slices.DeleteFunc(o.cmds, func(c *history.Command) bool { return c.Turn == 0 })
 	}
@@ -108,16 +109,33 @@ func (r *run) order(index int) *node {
 	return n
 }
 
-// effects are what faults did to a node, by time.
-func (r *run) effects(index int) (out []*history.Effect) {
+// pauses are the times in which clients are known to have stood still.
+func (r *run) pauses() (out []history.Window) {
 	for i := range r.Faults {
-		for j := range r.Faults[i].Effects {
-			if e := &r.Faults[i].Effects[j]; e.Node == index {
-				out = append(out, e)
+		if w := &r.Faults[i]; w.Fault == faults.PauseClient && w.Confirmed {
+			out = append(out, *w)
+		}
+	}
+	return out
+}
+
+// dated is an effect of a fault. It was seen at At, and may have happened at any time since from, when the fault began.
+type dated struct {
+	*history.Effect
+	from int64
+}
+
+// effects are what faults did to a node, by time.
+func (r *run) effects(index int) (out []dated) {
+	for i := range r.Faults {
+		w := &r.Faults[i]
+		for j := range w.Effects {
+			if e := &w.Effects[j]; e.Node == index {
+				out = append(out, dated{e, min(w.Start, e.At)})
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *history.Effect) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(out, func(a, b dated) int { return cmp.Compare(a.At, b.At) })
 	return out
 }
 

@@ -15,6 +15,7 @@ import (
 // are tried by the middle of their times; a command that no reply was seen of may have been executed at any time since, or never.
 type search struct {
 	*orderer
+	likely []int64 // when a command was executed, as far as its times tell
 	done   []bool
 	low    int   // the first of cmds that is not done
 	left   int   // commands with a reply that are not done
@@ -31,11 +32,12 @@ type connection struct {
 	number uint64
 }
 
-// pick is a command, how the leases that end within a grain of it are taken, as they should or the other way, and whether it is executed as early or as
-// late as it may have been: one that was under way for long, or while a fault did something to the data.
+// pick is a command, and how it is executed: with the leases that may have ended by then taken as they should be or the other way; as early or as
+// late as it may have been, when it was under way for long or while a fault changed the data or a lease ended; or after an effect that was seen
+// later than it happened.
 type pick struct {
-	cmd                int
-	other, early, late bool
+	cmd                       int
+	other, early, late, after bool
 }
 
 // choice is one step of the search, and what else could be tried instead.
@@ -51,25 +53,42 @@ type choice struct {
 
 // ordered executes the commands in an order that explains their replies.
 func (o *orderer) ordered() {
+	likely := make(map[*history.Command]int64, len(o.cmds))
+	for _, c := range o.cmds {
+		likely[c] = o.likely(c)
+	}
 	slices.SortStableFunc(o.cmds, func(a, b *history.Command) int {
-		return cmp.Or(cmp.Compare(middle(a), middle(b)), cmp.Compare(a.Sent, b.Sent))
+		return cmp.Or(cmp.Compare(likely[a], likely[b]), cmp.Compare(a.Sent, b.Sent))
 	})
 	s := &search{orderer: o, done: make([]bool, len(o.cmds)), failed: map[uint64]bool{}}
 	for _, c := range o.cmds {
 		if c.Replied != 0 {
 			s.left++
 		}
-		s.reach = max(s.reach, middle(c)-c.Sent)
+		s.likely = append(s.likely, likely[c])
+		s.reach = max(s.reach, likely[c]-c.Sent)
 	}
 	s.run()
 	o.suffer(math.MaxInt64)
 }
 
-func middle(c *history.Command) int64 {
-	if c.Replied == 0 {
-		return c.Sent
+// likely is the middle of a command's time. A client that was paused meanwhile saw the reply when it went on, and not when it came.
+func (o *orderer) likely(c *history.Command) int64 {
+	seen := c.Replied
+	for i := range o.pauses {
+		if w := &o.pauses[i]; w.Client == c.Client && c.Sent < w.Start && w.Start < seen && seen <= w.Last()+grain {
+			seen = w.Start
+		}
 	}
-	return c.Sent + (c.Replied-c.Sent)/2
+	return middle(c.Sent, seen)
+}
+
+// middle is the middle of the time from sending a command to its reply; 0 is no reply.
+func middle(sent, replied int64) int64 {
+	if replied == 0 {
+		return sent
+	}
+	return sent + (replied-sent)/2
 }
 
 func (s *search) run() {
@@ -98,7 +117,7 @@ func (s *search) candidates() (picks []pick) {
 		if s.done[i] {
 			continue
 		}
-		if middle(c)-s.reach > limit {
+		if s.likely[i]-s.reach > limit {
 			break
 		}
 		conn := connection{c.Client, c.Conn}
@@ -106,6 +125,9 @@ func (s *search) candidates() (picks []pick) {
 		case c.Sent > limit || c.Conn != 0 && slices.Contains(conns, conn):
 		case c.Replied == 0:
 			lost = append(lost, pick{cmd: i})
+			if s.meetsEnd(i, limit) {
+				lost = append(lost, pick{cmd: i, late: true})
+			}
 		default:
 			picks = append(picks, pick{cmd: i})
 		}
@@ -115,16 +137,31 @@ func (s *search) candidates() (picks []pick) {
 	}
 	for _, p := range picks[:len(picks):len(picks)] {
 		picks = append(picks, pick{cmd: p.cmd, other: true})
-		if c := s.cmds[p.cmd]; s.meetsEffect(c) || c.Replied-c.Sent > long {
+		c := s.cmds[p.cmd]
+		if s.meetsEffect(p.cmd) || c.Replied-c.Sent > long || s.meetsEnd(p.cmd, min(limit, c.Replied)) {
 			picks = append(picks, pick{cmd: p.cmd, late: true}, pick{cmd: p.cmd, early: true})
+		}
+		if s.nextEff < len(s.effects) && s.effects[s.nextEff].from <= c.Replied && s.effects[s.nextEff].At > s.likely[p.cmd] {
+			picks = append(picks, pick{cmd: p.cmd, after: true})
 		}
 	}
 	return append(picks, lost...)
 }
 
 // meetsEffect reports whether a fault changed the node's data after the middle of a command and before its reply.
-func (s *search) meetsEffect(c *history.Command) bool {
-	return slices.ContainsFunc(s.effects[s.nextEff:], func(e *history.Effect) bool { return e.At > middle(c) && e.At <= c.Replied })
+func (s *search) meetsEffect(cmd int) bool {
+	return slices.ContainsFunc(s.effects[s.nextEff:], func(e dated) bool { return e.At > s.likely[cmd] && e.At <= s.cmds[cmd].Replied })
+}
+
+// meetsEnd reports whether a lease may end after the likely instant of a command and by another.
+func (s *search) meetsEnd(cmd int, by int64) bool {
+	from, to := s.m.own(s.likely[cmd]), s.m.own(by)
+	for _, v := range s.m.values {
+		if earliest, _ := v.ends(); v.Expires > from && earliest <= to {
+			return true
+		}
+	}
+	return false
 }
 
 // limit is the earliest time at which a command that is left was answered: whatever was sent later comes after it.
@@ -132,7 +169,7 @@ func (s *search) limit() int64 {
 	limit := int64(math.MaxInt64)
 	for i := s.low; i < len(s.cmds); i++ {
 		c := s.cmds[i]
-		if middle(c) > limit { // it was answered later than its middle
+		if s.likely[i] > limit { // it was answered later than this
 			break
 		}
 		if !s.done[i] && c.Replied != 0 {
@@ -162,8 +199,10 @@ func (s *search) forward(picks []pick) bool {
 // take executes a command, and reports whether the record explains it.
 func (s *search) take(p pick) bool {
 	c := s.cmds[p.cmd]
-	at := middle(c)
+	at := s.likely[p.cmd]
 	switch {
+	case p.late && c.Replied == 0:
+		at = math.MaxInt64
 	case p.late:
 		at = c.Replied
 	case p.early:
@@ -171,7 +210,11 @@ func (s *search) take(p pick) bool {
 	}
 	at = max(s.last, min(max(at, c.Sent), s.limit()))
 	s.suffer(at)
-	if !s.leases(at, p.other) {
+	if p.after && s.nextEff < len(s.effects) {
+		at = max(at, min(s.effects[s.nextEff].from, c.Replied))
+		s.sufferAt(at)
+	}
+	if !s.leases(c, at, p.other) {
 		return false
 	}
 	ok := s.execute(c, at)
@@ -187,32 +230,49 @@ func (s *search) take(p pick) bool {
 	return ok
 }
 
-// leases ends leases by an instant. Those that end within a grain of it may have ended or not: other takes the less likely way, and
-// is false where there is none.
-func (s *search) leases(at int64, other bool) bool {
-	s.expire(s.m.tick(at - grain))
-	if !other {
-		s.expire(s.m.tick(at))
-		return true
-	}
-	found, now := false, s.m.own(at)
-	for _, key := range slices.Sorted(maps.Keys(s.m.values)) {
-		v := s.m.values[key]
-		switch {
-		case v.Expires == 0 || v.Expires > now+grain:
-			continue
-		case v.Expires > now:
-			delete(s.m.values, key)
-			s.push(event{at: at, changes: []change{{key, v, nil}}, clock: s.m.clock})
-		default:
-			longer := *v
-			longer.Expires = now + 1_000_000
-			s.m.values[key] = &longer
-			s.push(event{at: at, changes: []change{{key, v, &longer}}, clock: s.m.clock})
+// leases ends leases by an instant. Of the keys that a command names, those that may have ended or not by then are taken as they should be, or,
+// with other, the other way; that is false where there is no such key.
+func (s *search) leases(c *history.Command, at int64, other bool) (found bool) {
+	now := s.m.own(at)
+	if other {
+		for _, key := range s.named(c, at) {
+			v := s.m.values[key]
+			if v == nil || v.Expires == 0 {
+				continue
+			}
+			switch earliest, latest := v.ends(); {
+			case v.Expires > now && earliest <= now:
+				delete(s.m.values, key)
+				s.push(event{at: at, changes: []change{{key, v, nil}}, clock: s.m.clock})
+				found = true
+			case v.Expires <= now && latest > now:
+				longer := *v
+				longer.Expires = now + 1_000_000
+				longer.early, longer.late = 0, latest-longer.Expires
+				s.m.values[key] = &longer
+				s.push(event{at: at, changes: []change{{key, v, &longer}}, clock: s.m.clock})
+				found = true
+			}
 		}
-		found, s.m.loaded = true, false
+		s.m.loaded = s.m.loaded && !found
 	}
-	return found
+	s.expire(s.m.tick(at))
+	return found || !other
+}
+
+// named lists the keys that a command names when all that have a lease are there.
+func (s *search) named(c *history.Command, at int64) []string {
+	args := request(c, s.scripts)
+	if args == nil {
+		return nil
+	}
+	values := maps.Clone(s.m.values)
+	for key := range s.m.values {
+		s.m.immortal(key)
+	}
+	_, _, touched := s.m.do(args, at)
+	s.m.values, s.m.loaded = values, false
+	return touched
 }
 
 // back undoes the latest choice that has an alternative, and takes that.

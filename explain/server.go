@@ -26,6 +26,14 @@ type Value struct {
 	Items   []string
 	Scores  map[string]float64
 	Expires int64 // when it ends by the server's own clock, in nanoseconds since 1970; 0 = never
+
+	// By how much earlier or later than Expires it may have ended: the command that set its end was executed at an instant that is not known.
+	early, late int64
+}
+
+// ends returns the earliest and the latest instant at which a value with a lease may end, by the server's own clock.
+func (v *Value) ends() (earliest, latest int64) {
+	return v.Expires - max(v.early, grain), v.Expires + max(v.late, grain)
 }
 
 // equal reports whether two values are the same, their end included; nil is no value.
