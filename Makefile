@@ -1,5 +1,5 @@
 # Every target works on a fresh clone with Go alone; servers and Docker are used where they are.
-.PHONY: build test race lint fuzz bench suite baseline image release
+.PHONY: build test race lint fuzz bench suite baseline examples image release
 
 build:
 	go build -o lockbench ./cmd/lockbench
@@ -30,6 +30,10 @@ BENCHED = set-nx-ex,token,fenced,fair,handoff,redisson,redlock,rw-lease,semaphor
 bench:
 	go run ./cmd/lockbench bench --locks $(BENCHED) --clients 1,8,32 --duration 4s --server process --seed 1 --store results/baseline/bench.json
 	go test ./cmd/lockbench -run Readme -update
+
+# Released libraries before the kit, in a module of their own.
+examples:
+	cd examples/libraries && go vet ./... && go test ./...
 
 suite:
 	go run ./cmd/lockbench suite

@@ -16,7 +16,11 @@ func (c *trial) observe(cfg *config) message {
 	}
 	n, _ := c.log.count("a", c.log.begin)
 	if n == 0 {
-		return message{Fatal: "no request of the lock was seen: it must use Config.Redis, dial with Config.Dial or, in real time, connect to Config.Addrs"}
+		said := "was granted"
+		if err != nil {
+			said = "said " + err.Error()
+		}
+		return message{Fatal: "no request of the lock was seen, and its acquire " + said + ": it must use Config.Redis, dial with Config.Dial or, in real time, connect to Config.Addrs"}
 	}
 	if err != nil {
 		return message{} // the rules will say

@@ -21,13 +21,16 @@ type Shard struct {
 	Plan  string `json:"plan,omitempty"` // digest of the whole plan
 }
 
-// ParseShard parses "3/8", the third of eight.
+// ParseShard parses "3/8", the third of eight. Programs that count from 0, as a Job of Kubernetes does, name the last one "0/8".
 func ParseShard(text string) (Shard, error) {
 	index, count, ok := strings.Cut(text, "/")
 	i, err1 := strconv.Atoi(index)
 	n, err2 := strconv.Atoi(count)
-	if !ok || err1 != nil || err2 != nil || n < 1 || i < 1 || i > n {
-		return Shard{}, fmt.Errorf("shard %q: expected i/n with 1 ≤ i ≤ n, such as 3/8", text)
+	if !ok || err1 != nil || err2 != nil || n < 1 || i < 0 || i > n {
+		return Shard{}, fmt.Errorf("shard %q: expected i/n with 1 ≤ i ≤ n, such as 3/8, or 0/n, which is n/n", text)
+	}
+	if i == 0 {
+		i = n
 	}
 	return Shard{Index: i, Count: n}, nil
 }

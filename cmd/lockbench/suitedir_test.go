@@ -153,7 +153,7 @@ func TestSuiteShards(t *testing.T) {
 	if !slices.Equal(a, b) || got.Verdict != whole.Verdict || got.Rerun != whole.Rerun {
 		t.Errorf("whole %v %s\njoined %v %s", a, whole.Rerun, b, got.Rerun)
 	}
-	for _, bad := range []string{"0/4", "5/4", "1", "x/y", "-1/2"} {
+	for _, bad := range []string{"5/4", "0/0", "1", "x/y", "-1/2"} {
 		if got := newWorld(checker.Pass).call(t, append(args, "--shard", bad)...); got != 4 {
 			t.Errorf("--shard %s: exit code %d, want 4", bad, got)
 		}
