@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // Operation is what a request is sent for.
@@ -60,7 +61,7 @@ func parsePattern(text string) pattern {
 
 // matches reports whether a command of an operation fits. Handshakes never do: they belong to no operation.
 func (p pattern) matches(op Operation, command string, write bool) bool {
-	if opening[command] || p.operation != anyOperation && p.operation != string(op) {
+	if upstream.Opening(command) || p.operation != anyOperation && p.operation != string(op) {
 		return false
 	}
 	switch p.command {
@@ -91,13 +92,4 @@ func tookEffect(cmd *history.Command, nilGrants bool) bool {
 // nilScript reports whether a script answered nothing. One that releases may do so whether or not it released.
 func nilScript(cmd *history.Command) bool {
 	return strings.HasPrefix(cmd.Name, "EVAL") && cmd.Reply == "(nil)"
-}
-
-// opening are the commands with which a connection begins.
-var opening = map[string]bool{"HELLO": true, "CLIENT": true, "AUTH": true, "SELECT": true, "COMMAND": true, "CLUSTER": true}
-
-// Handshake reports whether a command is one with which Redis clients open and keep a connection: no lock depends on when it happens, and no
-// schedule contains it.
-func Handshake(command string) bool {
-	return opening[command] || command == "PING" || command == "QUIT" || command == "READONLY"
 }

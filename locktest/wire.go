@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/internal/resp"
+	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // wires are all connections of one client, and what is done to them.
@@ -150,9 +151,6 @@ type wire struct {
 	pairs   resp.Pairing[*entry]
 }
 
-// ofClient are requests of the Redis client and not of the lock.
-var ofClient = map[string]bool{"HELLO": true, "CLIENT": true, "AUTH": true, "SELECT": true, "READONLY": true, "COMMAND": true, "PING": true}
-
 // ofChannels open and close subscriptions.
 var ofChannels = map[string]bool{"SUBSCRIBE": true, "PSUBSCRIBE": true, "SSUBSCRIBE": true, "UNSUBSCRIBE": true, "PUNSUBSCRIBE": true, "SUNSUBSCRIBE": true}
 
@@ -200,7 +198,7 @@ func (c *wire) note(b []byte) bool {
 		switch name := r.Name(); {
 		case ofChannels[name]:
 			c.subscribed.Store(true)
-		case !ofClient[name]:
+		case !upstream.Handshake(name):
 			own = true
 			e = c.all.c.log.sent(c.all.name, call, r)
 		}

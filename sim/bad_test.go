@@ -39,6 +39,7 @@ var harms = map[string]func(){
 	"starves":  func() { once(spin) },
 	"locks":    lockTwice,
 	"queues":   queue,
+	"selects":  selects,
 }
 
 // lockTwice waits for a mutex of its own.
@@ -53,6 +54,17 @@ func queue() {
 	var mu sync.Mutex
 	mu.Lock()
 	time.AfterFunc(time.Second, mu.Unlock)
+	mu.Lock()
+}
+
+// selects waits for a mutex that a goroutine of its own keeps until time has passed.
+func selects() {
+	var mu sync.Mutex
+	mu.Lock()
+	go func() {
+		<-time.After(time.Second)
+		mu.Unlock()
+	}()
 	mu.Lock()
 }
 

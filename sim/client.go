@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -39,6 +40,7 @@ type client struct {
 	err              error            // what the workload returned
 	dialled          int              // dialled so far
 	sent             int              // commands sent so far
+	messages         map[int]int      // to its subscribers so far, by node
 
 	open          []history.Operation // begun, not yet added; innermost last
 	ops           []history.Operation
@@ -58,7 +60,7 @@ func (c *client) access() workloads.Access {
 	w := c.world
 	return workloads.Access{
 		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: c.dial, Clock: c, Timeline: w.timeline,
-		At: c.at, Record: c, Seed: w.seedOf(c.index), Timeout: w.program.Timeout, Buffer: connBuffer, Pool: w.connPool(),
+		At: c.at, Record: c, Seed: w.seedOf(c.index), Timeout: w.program.Timeout, Buffer: connBuffer, Pool: upstream.NobodyWaits(w.program.Topology == impls.Independent),
 	}
 }
 

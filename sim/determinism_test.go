@@ -78,7 +78,7 @@ func seeded(t *testing.T, h *host, v impls.Variant, seed int) Outcome {
 // fingerprint is a hash of everything that a schedule shows.
 func fingerprint(out Outcome) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintln(h, out.Hash, out.Trace, out.Header, out.Ops, out.Commands, out.Windows, out.Schedule, out.Tape, out.Stuck, out.Errors, out.Left)
+	fmt.Fprintln(h, out.Hash, out.Trace, out.Header, out.Ops, out.Commands, out.Windows, out.Schedule, out.choices(), out.Stuck, out.Errors, out.Left)
 	return h.Sum64()
 }
 

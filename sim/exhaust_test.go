@@ -201,7 +201,7 @@ func TestStatesApart(t *testing.T) {
 			for _, do := range []string{c.a, c.b, c.a} {
 				p := program(t, c.lock, "hot", 1)
 				c.shape.change(&p)
-				s := &probe{follow: follow{choices: []Choice{{0, do}}}}
+				s := &probe{follow: follow{choices: []Choice{{Do: do}}}}
 				out := simulate(t, h, p, s, Bounds{Faults: placed(), MaxFaults: 1, MaxWaits: 1, Instant: true})
 				if out.Missed > 0 || !s.known {
 					t.Fatalf("%q could not be chosen", do)

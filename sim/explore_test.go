@@ -26,7 +26,6 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 		{"spins", "endless loop", history.Progress},                        // time never goes on
 		{"spins", "sim.spin (bad_test.go", history.Progress},               // and it says where
 		{"locks", "sim.lockTwice (bad_test.go", history.Progress},          // time never goes on, and nothing runs
-		{"queues", "sim.queue (bad_test.go", history.Progress},             // likewise: time would end it
 		{"leaves", "left behind", history.Hygiene},                         // a goroutine that nobody can end
 		{"deadlock", "do not end", history.Progress},                       // the client itself
 	}

@@ -43,15 +43,23 @@ func TestWhatNoOperationShowsIsFound(t *testing.T) {
 	}
 }
 
-// TestMutexKeptAcrossARequestIsNotExplorable: it is the simulator's limit, and said to be.
-func TestMutexKeptAcrossARequestIsNotExplorable(t *testing.T) {
-	v, _ := withBad{}.Find("keeps")
-	r, err := Explore(t.Context(), ExploreConfig{Program: DefaultProgram(v), Schedules: 1000, Workers: 2, Known: withBad{}, Bounds: Bounds{MaxWaits: 2}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "not explorable: keeps keeps a mutex across a request"; r.Verdict != "inconclusive" || r.Reason != want || r.First != nil {
-		t.Errorf("%s, %q, %+v; want inconclusive, %q", r.Verdict, r.Reason, r.First, want)
+// TestNotExplorable: a lock that waits for a mutex while another of its goroutines, or a timer, may unlock it meets the simulator's limit, and that is said.
+func TestNotExplorable(t *testing.T) {
+	for _, row := range []struct{ lock, reason string }{
+		{"keeps", "keeps keeps a mutex across a request"},
+		{"queues", "queues waits for a mutex and has arranged something for later, which may unlock it"},   // time.AfterFunc
+		{"selects", "selects waits for a mutex and has arranged something for later, which may unlock it"}, // a goroutine that waits for time.After
+	} {
+		t.Run(row.lock, func(t *testing.T) {
+			v, _ := withBad{}.Find(row.lock)
+			r, err := Explore(t.Context(), ExploreConfig{Program: DefaultProgram(v), Schedules: 1000, Workers: 2, Known: withBad{}, Bounds: Bounds{MaxWaits: 2}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := "not explorable: " + row.reason; r.Verdict != "inconclusive" || r.Reason != want || r.First != nil {
+				t.Errorf("%s, %q, %+v; want inconclusive, %q", r.Verdict, r.Reason, r.First, want)
+			}
+		})
 	}
 }
 

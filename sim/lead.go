@@ -16,7 +16,7 @@ type Lead struct {
 	bounds  Bounds
 	waits   int // so far
 	placed  int // faults so far
-	tape    []Choice
+	tape    []deviation
 }
 
 // Scene is what could happen next in a world outside the simulator.
@@ -71,7 +71,7 @@ func (l *Lead) Next(s Scene, last bool) (Move, bool) {
 	}
 	o := l.chooser.choose(moves{step: s.Step, options: v.options, wait: l.waits < l.bounds.MaxWaits, view: v})
 	if o != usual {
-		l.tape = append(l.tape, Choice{s.Step, o.name()})
+		l.tape = append(l.tape, deviation{named: &Choice{At: s.Step, Do: o.event().step()}})
 	}
 	switch o.kind {
 	case waitForTime:
@@ -103,13 +103,14 @@ func optionsOf(held []Held) []option {
 
 // misses reports whether the choice that is due at a step is a message that is not there.
 func (f *follow) misses(step int, options []option) bool {
-	if len(f.choices) == 0 || f.choices[0].At != step {
+	i := slices.IndexFunc(f.choices, func(c Choice) bool { return c.Before == "" && c.At == step })
+	if i < 0 {
 		return false
 	}
-	if _, placed := f.choices[0].fault(); placed || f.choices[0].Do == (option{kind: waitForTime}).name() {
+	if _, placed := f.choices[i].fault(); placed || f.choices[i].Do == (event{kind: waitForTime}).step() {
 		return false
 	}
-	return !slices.ContainsFunc(options, func(o option) bool { return o.name() == f.choices[0].Do })
+	return !slices.ContainsFunc(options, func(o option) bool { return o.event().step() == f.choices[i].Do })
 }
 
 // sight is what a strategy sees of a scene.

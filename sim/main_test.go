@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 func TestMain(m *testing.M) {
 	if IsWorker() {
 		os.Exit(WorkerMain(os.Stdin, os.Stdout, withBad{}))
 	}
-	silenceRedisLog()
+	upstream.SilenceRedisLog()
 	goleak.VerifyTestMain(m)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/resp"
+	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // conn is one simulated connection, both ends of it: the client's end is the net.Conn, the server's end is a session of a
@@ -37,6 +38,7 @@ type conn struct {
 	parked   *request   // at the server, which will answer later (WAIT, BLPOP)
 	arrived  []byte     // at the client, not yet read
 
+	opened  bool  // a command was sent that is no handshake
 	shut    bool  // closed by the client
 	lost    error // the connection broke; read once arrived is empty
 	readBy  time.Time
@@ -83,6 +85,7 @@ type request struct {
 type reply struct {
 	conn    *conn
 	request *request
+	nth     int // of a message to a subscriber: which of those that its client has had from the node
 	bytes   []byte
 	ready   int
 	held    time.Time
@@ -125,13 +128,28 @@ func (cn *conn) send(r resp.Request) {
 	}
 	q := &request{conn: cn, name: strings.ToUpper(args[0]), args: args}
 	cn.last = hashArgs(args)
-	if handshake[q.name] {
+	if cn.opens(q.name) {
 		q.handshake = true
 		cn.requests = append(cn.requests, q)
 		cn.answerHandshakes()
 		return
 	}
 	cn.world.enqueue(q)
+}
+
+// opens reports whether a command is a handshake. Handshakes are no events: how many there are is up to the client's pool. They are answered as soon as
+// node and path are there, in turn with what else is on the connection. On a tape's replay so is what comes before the connection's first command of a name that
+// the tape knows.
+func (cn *conn) opens(command string) bool {
+	if upstream.Handshake(command) {
+		return true
+	}
+	f, replays := cn.world.strategy.(*follow)
+	if replays && !cn.opened && f.commands != nil && !slices.Contains(f.commands, command) {
+		return true
+	}
+	cn.opened = true
+	return false
 }
 
 // texts returns the words of a request as strings that share their storage.
@@ -280,7 +298,8 @@ func (cn *conn) publish(words ...string) {
 	if cn.shut || cn.lost != nil {
 		return
 	}
-	cn.world.enqueueReply(&reply{conn: cn, bytes: pushed(cn.session.peer.Resp3, words)})
+	cn.client.messages[cn.node]++
+	cn.world.enqueueReply(&reply{conn: cn, nth: cn.client.messages[cn.node], bytes: pushed(cn.session.peer.Resp3, words)})
 }
 
 // LocalAddr is a made-up address.

@@ -135,7 +135,7 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 
 // sendsTo returns a client's connection to a node.
 func (w *world) sendsTo(n *node) *conn {
-	cn := &conn{world: w, client: &client{world: w, name: "c1"}, server: n, changed: make(chan struct{}, 1)}
+	cn := &conn{world: w, client: &client{world: w, name: "c1", messages: map[int]int{}}, server: n, changed: make(chan struct{}, 1)}
 	cn.session = n.newSession(cn)
 	w.conns = append(w.conns, cn)
 	return cn

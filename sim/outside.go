@@ -26,7 +26,7 @@ func (o worldRunner) run(p Program, s chooser, b Bounds, _ bool) (Outcome, error
 	}
 	l := newLead(p, s, b)
 	out, err := o.world.Run(o.ctx, p, l)
-	out.Tape = l.tape
+	out.tape = l.tape
 	if f, ok := s.(*follow); ok {
 		out.Missed = f.missed + len(f.choices)
 	}

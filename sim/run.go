@@ -178,7 +178,7 @@ type Outcome struct {
 	Hash     uint64          // of the trace
 	Trace    []string        // when it was asked for
 	Schedule faults.Schedule // likewise
-	Tape     []Choice
+	tape     []deviation
 	Missed   int      // choices of a tape that were not possible
 	Pruned   bool     // given up on the way: its state had been seen
 	Stuck    []string // clients that had not ended at the horizon
@@ -193,6 +193,7 @@ type Outcome struct {
 
 // host keeps what outlives a schedule: the nodes.
 type host struct {
+	again      func() // told that a schedule is run once more
 	nodes      []*node
 	known      Catalogue
 	scripts    map[string]string // names of scripts by digest
@@ -210,7 +211,7 @@ func newHost(known Catalogue) *host {
 	for _, s := range workloads.Scripts() {
 		names[s.Digest()] = s.Name
 	}
-	return &host{known: known, scripts: names, sources: map[string]string{}, reportSlow: func(string) {}}
+	return &host{known: known, scripts: names, sources: map[string]string{}, reportSlow: func(string) {}, again: func() {}}
 }
 
 // runner runs one schedule of a program: the host in the simulator, or a world outside.
@@ -254,7 +255,11 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 	w := &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, echo: h.echo, trace: newTrace(keepTrace)}
 	if !w.run(h.reportSlow) {
 		h.nodes = nil // they are the abandoned bubble's
-		return w.outcome(), nil
+		out = w.outcome()
+		if out.Unexplorable {
+			return out, nil
+		}
+		return out, h.lookForTimers(p, b, &out)
 	}
 	out = w.outcome()
 	out.Initial, out.Final = w.audit()
@@ -297,7 +302,7 @@ func (w *world) begin() {
 		w.addrs = append(w.addrs, nodeAddr(i))
 	}
 	for i := range p.Clients {
-		w.clients = append(w.clients, &client{world: w, index: i, name: "c" + strconv.Itoa(i+1), dead: make(chan struct{}),
+		w.clients = append(w.clients, &client{world: w, index: i, name: "c" + strconv.Itoa(i+1), dead: make(chan struct{}), messages: map[int]int{},
 			ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, usualOps)})
 	}
 	if p.Variant.Traits.OwnRandom {
@@ -421,7 +426,7 @@ func (w *world) outcome() Outcome {
 	out := Outcome{
 		Header: history.Header{Lock: p.Variant.Name, Kind: p.Variant.Kind, Lease: int64(p.Config.Lease), Permits: p.Permits,
 			Votes: p.Variant.Votes(), Wakeups: p.Variant.Traits.Wakeups, FIFO: p.Variant.Traits.FIFO, LeaseFromAsking: p.Variant.Traits.FromAsking, Epoch: w.start.UnixNano()},
-		Windows: w.director.Windows(), Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, Tape: w.tape,
+		Windows: w.director.Windows(), Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, tape: w.tape,
 		Stuck: w.stuck, Crash: w.crash, Unexplorable: w.unexplorable, Left: w.left, Loop: w.loop, Renewed: w.renewed, Pruned: w.pruned, Schedule: w.schedule, Scripts: w.sources,
 	}
 	if p.Variant.Traits.NoLease {

@@ -69,8 +69,8 @@ func TestTwoClientsTakeTurnsByDefault(t *testing.T) {
 	if out.Final == nil || *out.Final != 4 {
 		t.Errorf("the counter ends at %v, want 4", out.Final)
 	}
-	if len(out.Tape) != 0 || len(out.Stuck) != 0 || len(out.Errors) != 0 {
-		t.Errorf("tape %v, stuck %v, errors %v; want none", out.Tape, out.Stuck, out.Errors)
+	if len(out.tape) != 0 || len(out.Stuck) != 0 || len(out.Errors) != 0 {
+		t.Errorf("tape %v, stuck %v, errors %v; want none", out.tape, out.Stuck, out.Errors)
 	}
 	// Each client works for a tenth of the lease twice, and a waiter looks every fifth of it.
 	if out.Virtual < 4*100*time.Millisecond || out.Virtual > time.Second {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing/synctest"
 	"time"
@@ -35,34 +36,97 @@ type option struct {
 	ready int   // the step at which it became possible: the oldest is the default
 	rank  int   // among the options of its kind between one client and one node, by content
 	held  *Held // what it is in a world outside; nil in the simulator's own
+	nth   int   // of the write that is replicated
 }
 
-// name identifies the option among those of one step, in tapes.
-func (o option) name() string {
-	switch o.kind {
+// event is what an option stands for, as tapes name it: by client, node, command, and which of the client's commands of that name to that node it is.
+// It says neither when, nor which connection: which of a client's goroutines gets which connection of a pool is the runtime's secret.
+type event struct {
+	kind    optionKind
+	conn    *conn
+	request *request // nil for a message to a subscriber
+	nth     int      // of such a message, or of a write that is replicated
+	fault   *placeableFault
+	rank    int
+	held    *Held // of a world outside, where events have no names but those of their step
+}
+
+// event is the option's, for as long as the schedule is looked at.
+func (o option) event() event {
+	e := event{kind: o.kind, conn: o.conn, fault: o.fault, nth: o.nth, rank: o.rank, held: o.held}
+	if o.conn == nil {
+		return e
+	}
+	if e.request = o.request(); e.request == nil {
+		e.nth = o.conn.replies[0].nth
+	}
+	return e
+}
+
+// name is that of the event in tapes. No two events of a schedule have the same.
+func (e event) name() string {
+	switch e.kind {
 	case deliverRequest:
-		return "request " + o.where()
+		return "request " + e.message()
 	case deliverReply:
-		return "reply " + o.where()
+		return "reply " + e.message()
+	case replicate:
+		return "replicate#" + strconv.Itoa(e.nth)
+	case waitForTime:
+		return "wait"
+	}
+	return e.fault.name(event.message)
+}
+
+// message names the request that the event delivers, or answers.
+func (e event) message() string {
+	if e.held != nil {
+		return e.way()
+	}
+	name, nth := "message", e.nth
+	if e.request != nil {
+		name, nth = e.request.name, e.request.nth()
+	}
+	return e.conn.String() + " " + name + "#" + strconv.Itoa(nth)
+}
+
+// step names the event among those of one step, as tapes of the first version do: a message by client, node and rank.
+func (e event) step() string {
+	switch e.kind {
+	case deliverRequest:
+		return "request " + e.way()
+	case deliverReply:
+		return "reply " + e.way()
 	case replicate:
 		return "replicate"
 	case waitForTime:
 		return "wait"
 	}
-	return o.fault.name()
+	return e.fault.name(event.way)
 }
 
-// where names the way of a message: client, node and, when there are several of its kind, which. It does not name the connection: which of
-// a client's goroutines gets which connection of a pool is the runtime's secret.
-func (o option) where() string {
-	where := fmt.Stringer(o.conn)
-	if o.held != nil {
-		where = o.held
+func (e event) way() string {
+	where := fmt.Stringer(e.conn)
+	if e.held != nil {
+		where = e.held
 	}
-	if o.rank == 0 {
+	if e.rank == 0 {
 		return where.String()
 	}
-	return fmt.Sprintf("%s#%d", where, o.rank+1)
+	return fmt.Sprintf("%s#%d", where, e.rank+1)
+}
+
+// nth counts the request among those of its name that its client has sent to its node, from 1; of one instant in order of content.
+func (q *request) nth() int {
+	all, n := q.conn.client.commands, 1
+	own := all[q.command]
+	for i, c := range all {
+		if i != q.command && c.Name == own.Name && c.Node == own.Node &&
+			cmp.Or(cmp.Compare(c.Sent, own.Sent), slices.Compare(c.Args, own.Args), cmp.Compare(i, q.command)) < 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // request is the one that is the message, or that it answers; nil for a message to a subscriber.
@@ -132,7 +196,7 @@ func (w *world) options() []option {
 	}
 	inOrder(out[from:])
 	if w.program.Topology == impls.Replicated && w.replication.pending() {
-		out = append(out, option{kind: replicate, ready: w.replication.ready})
+		out = append(out, option{kind: replicate, ready: w.replication.ready, nth: w.replication.applied + 1})
 	}
 	w.possible = out
 	return out
@@ -180,7 +244,8 @@ func (w *world) apply(o option) {
 		w.note(faults.Step{Kind: faults.StepReplicate})
 		w.replicateOne()
 	case placeFault:
-		w.event(o.kind, nil, []byte(o.fault.name()), func() string { return "!! " + o.fault.name() })
+		name := o.fault.name(event.way)
+		w.event(o.kind, nil, []byte(name), func() string { return "!! " + name })
 		o.fault.place()
 	}
 }

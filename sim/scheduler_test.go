@@ -49,7 +49,7 @@ func (w *world) steps() (names []string) {
 			args := o.conn.requests[0].args
 			what = " " + strings.Join(args[1:min(len(args), 2)], "")
 		}
-		names = append(names, o.name()+what)
+		names = append(names, o.event().step()+what)
 		w.apply(o)
 	}
 }

@@ -206,7 +206,7 @@ func (s *search) told(ctx context.Context, c schedule, out Outcome, b broken) (b
 // newTape makes the tape of a schedule that was run.
 func newTape(c schedule, out Outcome, b broken) Tape {
 	return Tape{
-		Schema: TapeSchema, Program: c.program, Bounds: c.bounds, Choices: out.Tape, Hash: hashText(out.Hash),
+		Schema: TapeSchema, Program: c.program, Bounds: c.bounds, Commands: out.commandNames(), Choices: out.choices(), Hash: hashText(out.Hash),
 		Property: b.Property, Cause: b.Cause, Steps: b.Story, Schedule: out.Schedule,
 	}
 }

@@ -198,8 +198,16 @@ type placeableFault struct {
 	place  func()
 }
 
-// name is made when it is asked for: of all the faults that could strike, one does.
-func (p *placeableFault) name() string { return fmt.Sprintf(p.format, p.args...) }
+// name is made when it is asked for: of all the faults that could be placed, one is. message says how an event among its arguments is named.
+func (p *placeableFault) name(message func(event) string) string {
+	args := slices.Clone(p.args)
+	for i, arg := range args {
+		if e, ok := arg.(event); ok {
+			args[i] = message(e)
+		}
+	}
+	return fmt.Sprintf(p.format, args...)
+}
 
 // placeableFaults lists the faults that may be placed now, by name of fault, then client, then node.
 func (w *world) placeableFaults() []option {
@@ -298,11 +306,11 @@ func faultsOfMessage(fault string, o option, message func() faults.Message, long
 	}
 	s := faults.Spec{Fault: fault, Client: o.owner() + 1}
 	if fault == faults.LoseRequest || fault == faults.LoseReply {
-		add(s, message, "%s %s", fault, o.where())
+		add(s, message, "%s %s", fault, o.event())
 		return
 	}
-	add(lasting(s, long), message, "%s %s %v", fault, o.where(), long)
-	add(untilOthers(s), message, "%s %s %s", fault, o.where(), untilOther)
+	add(lasting(s, long), message, "%s %s %v", fault, o.event(), long)
+	add(untilOthers(s), message, "%s %s %s", fault, o.event(), untilOther)
 }
 
 func oldestRequest(cn *conn) faults.Message {

@@ -16,7 +16,10 @@ import (
 )
 
 // TapeSchema is the schema name of a tape file.
-const TapeSchema = "lockbench/tape/v1"
+const (
+	TapeSchema   = "lockbench/tape/v2"
+	tapeSchemaV1 = "lockbench/tape/v1" // names choices by their position, and is still read
+)
 
 // Tape is a schedule that can be run again: the program, what the search was allowed, and every choice that was not the
 // default. The same tape gives the same trace, byte for byte.
@@ -24,6 +27,7 @@ type Tape struct {
 	Schema   string           `json:"schema"`
 	Program  Program          `json:"program"`
 	Bounds   Bounds           `json:"bounds"`
+	Commands []string         `json:"commands,omitempty"` // the names of those that were sent, handshakes excepted
 	Choices  []Choice         `json:"choices"`
 	Hash     string           `json:"hash"`               // of the trace
 	Schedule faults.Schedule  `json:"schedule,omitempty"` // what happened in a world outside the simulator, where choices alone do not settle everything
@@ -38,7 +42,7 @@ func ReadTape(r io.Reader) (Tape, error) {
 	if err := json.NewDecoder(r).Decode(&t); err != nil {
 		return Tape{}, fmt.Errorf("tape: %w", err)
 	}
-	if t.Schema != TapeSchema {
+	if t.Schema != TapeSchema && t.Schema != tapeSchemaV1 {
 		return Tape{}, fmt.Errorf("tape: schema %q, want %q", t.Schema, TapeSchema)
 	}
 	return t, nil
@@ -63,10 +67,45 @@ func (t Tape) String() string {
 	return string(b)
 }
 
-// Choice is one thing that a strategy chose and that the default would not have done.
+// Choice is one thing that a strategy chose and that the default would not have done. It names events and not positions, so that it means the same when
+// something else happens besides, such as one more handshake.
 type Choice struct {
-	At int    `json:"at"` // the step, from 0
-	Do string `json:"do"` // name of the option, such as "request c2-n1" or "pause-client c1 1.5s"
+	Before string `json:"before,omitempty"` // the event that the default would have let happen, such as "request c1-n1 SET#2"
+	Do     string `json:"do"`               // the event that was chosen: likewise, or "pause-client c1 1.5s"
+	At     int    `json:"at,omitempty"`     // in a tape of the first version or of a world outside the simulator, instead of Before: the step, from 0
+}
+
+// deviation is a choice whose names nobody has asked for.
+type deviation struct {
+	usual, chosen event
+	named         *Choice // in a world outside, where it is named by its step at once
+}
+
+func (d deviation) choice() Choice {
+	if d.named != nil {
+		return *d.named
+	}
+	return Choice{Before: d.usual.name(), Do: d.chosen.name()}
+}
+
+// commandNames are the names of the commands that were sent, each once.
+func (o Outcome) commandNames() (names []string) {
+	for _, c := range o.Commands {
+		if !slices.Contains(names, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// choices are those of the schedule's tape.
+func (o Outcome) choices() []Choice {
+	all := make([]Choice, len(o.tape))
+	for i, d := range o.tape {
+		all[i] = d.choice()
+	}
+	return all
 }
 
 // fault is the name of the fault that a choice placed, if it did.
@@ -76,42 +115,51 @@ func (c Choice) fault() (string, bool) {
 	return name, kind.Placed != faults.NotPlaced
 }
 
-// follow replays choices. A choice that is not possible at its step is passed over: shrinking relies on it, and a replay of
-// an unchanged tape never meets one.
+// follow replays choices. One that is not possible when its turn comes is passed over: shrinking relies on it, and a replay of
+// an unchanged tape never meets one. An event is the default's until it happens, so that choices before different events need no order.
 type follow struct {
-	choices []Choice
-	missed  int
+	choices  []Choice
+	commands []string // that the tape knows; nil: not said
+	missed   int
 }
 
+func (t Tape) follow() *follow { return &follow{choices: t.Choices, commands: t.Commands} }
+
 func (f *follow) choose(m moves) option {
-	for len(f.choices) > 0 && f.choices[0].At < m.step {
-		f.choices = f.choices[1:]
-		f.missed++
+	usual := oldest(m.options)
+	if len(f.choices) == 0 {
+		return usual
 	}
-	if len(f.choices) == 0 || f.choices[0].At > m.step {
-		return oldest(m.options)
+	before := usual.event().name()
+	i := slices.IndexFunc(f.choices, func(c Choice) bool { return c.Before == before || c.Before == "" && c.At == m.step })
+	if i < 0 {
+		return usual
 	}
-	want := f.choices[0].Do
-	f.choices = f.choices[1:]
-	if o, ok := named(want, m); ok {
+	c := f.choices[i]
+	f.choices = slices.Delete(slices.Clone(f.choices), i, i+1)
+	if o, ok := c.find(m); ok {
 		return o
 	}
 	f.missed++
-	return oldest(m.options)
+	return usual
 }
 
-// named finds an option by its name.
-func named(want string, m moves) (option, bool) {
-	if want == "wait" {
+// find returns the option that was chosen.
+func (c Choice) find(m moves) (option, bool) {
+	name := event.name
+	if c.Before == "" {
+		name = event.step
+	}
+	if c.Do == "wait" {
 		return option{kind: waitForTime}, m.wait
 	}
 	for _, o := range m.options {
-		if o.name() == want {
+		if name(o.event()) == c.Do {
 			return o, true
 		}
 	}
 	for _, o := range m.faults() {
-		if o.name() == want {
+		if name(o.event()) == c.Do {
 			return o, true
 		}
 	}
@@ -143,7 +191,7 @@ func (s *Simulator) Run(p Program) (Outcome, error) {
 
 // Replay runs a tape, with its trace. The error is ErrDiverged when the trace is not the tape's.
 func (s *Simulator) Replay(t Tape) (Outcome, error) {
-	out, err := s.host.run(t.Program, &follow{choices: t.Choices}, t.Bounds, true)
+	out, err := s.host.run(t.Program, t.follow(), t.Bounds, true)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -156,7 +204,7 @@ func (s *Simulator) Replay(t Tape) (Outcome, error) {
 // Breaks runs a tape and reports whether what it broke is still broken, with the story. A run that has diverged because the lock
 // was changed is judged like any other.
 func (s *Simulator) Breaks(ctx context.Context, t Tape) (bool, []string, error) {
-	out, err := s.host.run(t.Program, &follow{choices: t.Choices}, t.Bounds, false)
+	out, err := s.host.run(t.Program, t.follow(), t.Bounds, false)
 	if err != nil {
 		return false, nil, err
 	}

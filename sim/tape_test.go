@@ -1,23 +1,28 @@
 package sim
 
 import (
+	"context"
+	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// TestStoredTapesReplay replays the tapes named by LOCKBENCH_TAPES, separated by commas: to see whether a tape that was found elsewhere gives the same
-// trace here.
+// TestStoredTapesReplay: the tapes that are stored with the reproductions, give the traces that they were stored with.
 func TestStoredTapesReplay(t *testing.T) {
-	names := os.Getenv("LOCKBENCH_TAPES")
-	if names == "" {
-		t.Skip("LOCKBENCH_TAPES names no tape")
+	names, err := filepath.Glob("../repro/tapes/*.tape")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no tapes", err)
 	}
 	s := New(catalogue.Known{})
 	defer s.Close()
-	for name := range strings.SplitSeq(names, ",") {
+	for _, name := range names {
 		f, err := os.Open(name)
 		if err != nil {
 			t.Fatal(err)
@@ -30,4 +35,79 @@ func TestStoredTapesReplay(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, strings.Join(out.Trace, "\n"))
 		}
 	}
+}
+
+// greeting is a hook of a Redis client that sends one more command whenever it has opened a connection.
+type greeting struct{ command string }
+
+func (g greeting) DialHook(dial redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		cn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := cn.Write([]byte(g.command)); err != nil {
+			return nil, err
+		}
+		_, err = cn.Read(make([]byte, 64))
+		return cn, err
+	}
+}
+
+func (greeting) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (greeting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// greets is a lock whose client sends one more command on each connection.
+func greets(v impls.Variant, command string) impls.Variant {
+	make := v.New
+	v.New = func(env impls.Env) (impls.Lock, error) {
+		for _, c := range env.Nodes {
+			c.AddHook(greeting{command})
+		}
+		return make(env)
+	}
+	return v
+}
+
+// TestTapeOutlivesHandshakes: a tape names requests, so that it leads a client which sends one more command on every connection through the same schedule:
+// whether handshakes are known to have it or not.
+func TestTapeOutlivesHandshakes(t *testing.T) {
+	h := newTestHost(t)
+	for _, lock := range []string{"token", "setnx-expire", "redlock"} {
+		for seed := range uint64(20) {
+			p := program(t, lock, "hot", 2)
+			p.Seed = seed
+			b := Bounds{Faults: []string{"lose-reply", "delay-request", "pause-client"}, MaxFaults: 1, MaxWaits: 1}
+			recorded := simulate(t, h, p, newRandom(seed, b, 30), b)
+			for _, command := range []string{"PING", "ECHO"} {
+				other := p
+				other.Variant = greets(p.Variant, map[string]string{"PING": "*1\r\n$4\r\nPING\r\n", "ECHO": "*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n"}[command])
+				out := simulate(t, h, other, &follow{choices: recorded.choices(), commands: recorded.commandNames()}, b)
+				if out.Missed > 0 {
+					t.Errorf("%s, seed %d, with %s: %d of %d choices were not possible: %v", lock, seed, command, out.Missed, len(recorded.tape), recorded.choices())
+				}
+				if out.Hash != recorded.Hash {
+					t.Errorf("%s, seed %d: another trace", lock, seed)
+				}
+				if a, b := messages(recorded), messages(out); a != b {
+					t.Errorf("%s, seed %d, with %s: the messages were\n%s\nthey are\n%s", lock, seed, command, a, b)
+				}
+			}
+		}
+	}
+}
+
+// messages are the requests and replies of a trace in their order, without ECHO.
+func messages(out Outcome) string {
+	var b strings.Builder
+	for _, line := range out.Trace {
+		_, what, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		if (strings.HasPrefix(what, "-> ") || strings.HasPrefix(what, "<- ")) && !strings.Contains(what, "ECHO") {
+			b.WriteString(what + "\n")
+		}
+	}
+	return b.String()
 }

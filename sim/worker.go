@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // workerEnv marks a worker process: the same binary, started again.
@@ -42,7 +43,7 @@ type line struct {
 // WorkerMain is a worker of variants that the catalogue knows: it reads one job from in, searches, and writes what it finds to out, one JSON line each. It ends when
 // the job is done or in ends. The result is the exit code of the process.
 func WorkerMain(in io.Reader, out io.Writer, known Catalogue) int {
-	silenceRedisLog()
+	upstream.SilenceRedisLog()
 	dedicateProcess()
 	r := bufio.NewReader(in)
 	text, err := r.ReadBytes('\n')
@@ -94,6 +95,7 @@ func work(ctx context.Context, text []byte, out io.Writer, known Catalogue) erro
 		h.echo = func(c Choice) { _ = say(line{Choice: &c}) }
 	}
 	h.reportSlow = func(where string) { _ = say(line{Where: where}) }
+	h.again = func() { _ = say(line{Progress: &s.progress}) }
 	s.begin = announcer(out)
 	s.found = func(f finding) { _ = say(line{Finding: &f}) }
 	last := time.Now()

@@ -69,7 +69,7 @@ type world struct {
 	replication replication
 	trace       trace
 	schedule    faults.Schedule
-	tape        []Choice
+	tape        []deviation
 	waits       int
 	waited      time.Duration // in them
 	sent        int           // commands, by all clients
@@ -251,10 +251,10 @@ func (w *world) choose(options []option) option {
 		return o
 	}
 	if o.kind != usual.kind || o.conn != usual.conn {
-		c := Choice{w.step, o.name()}
+		c := deviation{usual: usual.event(), chosen: o.event()}
 		w.tape = append(w.tape, c)
 		if w.echo != nil {
-			w.echo(c)
+			w.echo(c.choice())
 		}
 	}
 	switch o.kind {

@@ -3,11 +3,12 @@ package inject
 import (
 	"context"
 	"errors"
-	"github.com/lockbench/lockbench/faults"
 	"net"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockbench/lockbench/faults"
 )
 
 // What a black hole holds is delivered when it is over, and nothing before.

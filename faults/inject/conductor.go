@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // Conductor lets one message of a real run pass at a time, as somebody chooses: the Leader of a search. A request's turn is over when
@@ -73,7 +74,7 @@ func (c *Conductor) Steps() int {
 
 // Request waits for the turn of a request.
 func (c *Conductor) Request(m *Message) bool {
-	if faults.Handshake(m.Command.Name) {
+	if upstream.Handshake(m.Command.Name) {
 		return true
 	}
 	t := c.hold(m, false, faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: m.Node(), Command: m.Label})

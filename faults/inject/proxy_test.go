@@ -2,11 +2,12 @@ package inject
 
 import (
 	"errors"
-	"github.com/lockbench/lockbench/faults"
 	"net"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/lockbench/lockbench/faults"
 )
 
 func TestProxyPassesEverything(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // Replayer leads the messages and the faults of a real run through a schedule. It is the Traffic of the proxy: every request and
@@ -48,7 +49,7 @@ var _ Leader = (*Replayer)(nil)
 
 // Request waits for the turn of a request.
 func (c *Replayer) Request(m *Message) bool {
-	if faults.Handshake(m.Command.Name) {
+	if upstream.Handshake(m.Command.Name) {
 		return true
 	}
 	s := faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: m.Node(), Command: m.Label}

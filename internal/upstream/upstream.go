@@ -1,0 +1,166 @@
+// Package upstream is what lockbench rests on of the inside of Go's runtime and of the Redis clients: how a dump of goroutines reads, what the heap
+// profile says of timers, with which commands a connection begins, and how many connections a pool may hand out before somebody waits. Nobody promises any of
+// it. Each part has a canary in this package's tests, which says what a new version has changed.
+package upstream
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Handshake reports whether a command is one with which Redis clients open and keep a connection: no lock depends on when it happens, and no
+// schedule contains it.
+func Handshake(command string) bool {
+	switch command {
+	case "HELLO", "AUTH", "CLIENT", "SELECT", "READONLY", "PING", "COMMAND", "QUIT", "CLUSTER":
+		return true
+	}
+	return false
+}
+
+// Opening reports whether a command is a handshake with which a connection begins.
+func Opening(command string) bool {
+	return Handshake(command) && command != "PING" && command != "QUIT" && command != "READONLY"
+}
+
+// NobodyWaits is more connections to a node than a lock uses at once; to those of several masters, on each of which it leaves a request behind that is not
+// answered, in every round, more. A client of go-redis that waits for a connection uses a timer that is kept for the next one who waits, and a timer of one
+// bubble of testing/synctest must not be used in another: the program would end.
+func NobodyWaits(severalMasters bool) int {
+	if severalMasters {
+		return 1024
+	}
+	return 64
+}
+
+// SilenceRedisLog silences the Redis client's log. It sets what the client keeps globally, so it is for processes that do nothing but simulate.
+func SilenceRedisLog() { redis.SetLogger(silence{}) }
+
+type silence struct{}
+
+// Printf drops the message.
+func (silence) Printf(context.Context, string, ...any) {}
+
+// Goroutine is one of a dump: its numbers, what it waits for, and its frames as the runtime prints them.
+type Goroutine struct{ Number, Bubble, Parent, State, Frames string }
+
+// Goroutines reads a dump of all goroutines, in the order of the runtime.
+func Goroutines(dump string) (all []Goroutine) {
+	for stack := range strings.SplitSeq(dump, "\n\n") {
+		head, frames, _ := strings.Cut(stack, "\n")
+		number, _, _ := strings.Cut(strings.TrimPrefix(head, "goroutine "), " ")
+		_, parent, _ := strings.Cut(frames, " in goroutine ")
+		parent, _, _ = strings.Cut(parent, "\n")
+		all = append(all, Goroutine{Number: number, Bubble: bubbleOf(head), Parent: parent, State: stateOf(head), Frames: frames})
+	}
+	return all
+}
+
+// stateOf takes the state from the head of a goroutine's stack: "goroutine 7 [select (durable), 2 minutes, synctest bubble 1]:".
+func stateOf(head string) string {
+	_, state, _ := strings.Cut(head, "[")
+	state, _, _ = strings.Cut(state, ",")
+	return strings.TrimSuffix(state, "]:")
+}
+
+// bubbleOf takes the number of the bubble from the head of a goroutine's stack; "" when it is in none.
+func bubbleOf(head string) string {
+	_, number, _ := strings.Cut(head, "synctest bubble ")
+	number, _, _ = strings.Cut(number, "]")
+	return number
+}
+
+// Durable reports whether a goroutine of a bubble waits for something of the bubble.
+func (g Goroutine) Durable() bool { return strings.Contains(g.State, "(durable)") }
+
+// ForMutex reports whether a goroutine waits for a mutex.
+func (g Goroutine) ForMutex() bool {
+	return strings.HasPrefix(g.State, "sync.Mutex") || strings.HasPrefix(g.State, "sync.RWMutex") || g.State == "semacquire"
+}
+
+// Drives reports whether a goroutine waits for its bubble to settle, or for its end.
+func (g Goroutine) Drives() bool {
+	return strings.Contains(g.Frames, "testing/synctest.Test(") || strings.Contains(g.Frames, "testingSynctestTest(") ||
+		strings.Contains(g.Frames, "synctest.Wait(")
+}
+
+// In reports whether a function is on a goroutine's stack.
+func (g Goroutine) In(function string) bool { return strings.Contains(g.Frames, function+"(") }
+
+// OwnBubble is the number of the bubble of the goroutine that calls it.
+func OwnBubble() string {
+	head := make([]byte, 80)
+	return bubbleOf(string(head[:runtime.Stack(head, false)]))
+}
+
+// Dump returns the stacks of all goroutines, as they are at one instant.
+func Dump() string {
+	const enough = 1 << 24 // bytes
+	for size := 1 << 18; ; size *= 4 {
+		b := make([]byte, size)
+		if n := runtime.Stack(b, true); n < size || size > enough {
+			return string(b[:n])
+		}
+	}
+}
+
+// WatchTimers lets the heap profile have every allocation, so that pending tells of timers that were made since. restore sets it back. It is for processes
+// that run one schedule at a time.
+func WatchTimers() (pending func(of func(frames []string) bool) bool, restore func()) {
+	rate := runtime.MemProfileRate
+	before := timers()
+	runtime.MemProfileRate = 1
+	return func(of func(frames []string) bool) bool {
+		for stack, n := range timers() {
+			if n > before[stack] && of(strings.Split(stack, "\n")) {
+				return true
+			}
+		}
+		return false
+	}, func() { runtime.MemProfileRate = rate }
+}
+
+// timers counts the timers that somebody still has, by the stack at which they were made: a function a line, from the one that made them outwards. One that will do something at its time is the runtime's.
+func timers() map[string]int64 {
+	runtime.GC()
+	runtime.GC() // the profile is that of the last collection but one
+	var records []runtime.MemProfileRecord
+	for n, ok := runtime.MemProfile(nil, false); !ok; {
+		records = make([]runtime.MemProfileRecord, n+64)
+		if n, ok = runtime.MemProfile(records, false); ok {
+			records = records[:n]
+		}
+	}
+	all := map[string]int64{}
+	for _, r := range records {
+		names := functions(r.Stack())
+		i := slices.IndexFunc(names, makesTimer)
+		if i >= 0 && r.InUseObjects() > 0 && !slices.Contains(names[:i], "runtime.growslice") { // the room of the runtime for timers stays
+			all[strings.Join(names[i:], "\n")] += r.InUseObjects()
+		}
+	}
+	return all
+}
+
+func makesTimer(function string) bool {
+	switch function {
+	case "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.After", "time.Tick", "context.AfterFunc":
+		return true
+	}
+	return false
+}
+
+func functions(stack []uintptr) (names []string) {
+	frames := runtime.CallersFrames(stack)
+	for {
+		f, more := frames.Next()
+		names = append(names, f.Function)
+		if !more {
+			return names
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package upstream_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+
+	"github.com/lockbench/lockbench/internal/resp"
+	"github.com/lockbench/lockbench/internal/upstream"
+)
+
+// TestDumpOfGoroutines: what a goroutine of a bubble waits for, its bubble and its parent stand in a dump as this package reads them.
+func TestDumpOfGoroutines(t *testing.T) {
+	var mutex sync.Mutex
+	var rw sync.RWMutex
+	for _, row := range []struct {
+		name   string
+		holder sync.Locker
+		waiter sync.Locker
+	}{
+		{"sync.Mutex.Lock", &mutex, &mutex}, {"sync.RWMutex.Lock", &rw, &rw}, {"sync.RWMutex.RLock", &rw, rw.RLocker()},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.holder.Lock()
+			bubbles, ended := make(chan string, 1), make(chan struct{})
+			go func() {
+				defer close(ended)
+				synctest.Test(new(testing.T), func(*testing.T) {
+					bubbles <- upstream.OwnBubble()
+					var both sync.WaitGroup
+					both.Go(func() { waitFor(func() { row.waiter.Lock(); row.waiter.Unlock() }) })
+					both.Go(func() { waitFor(func() { time.Sleep(time.Hour) }) })
+					both.Wait()
+				})
+			}()
+			bubble := <-bubbles
+			if bubble == "" {
+				t.Error("runtime.Stack does not name the bubble of a goroutine any more")
+			}
+			ofBubble := func(is func(upstream.Goroutine) bool) bool {
+				for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+					if slices.ContainsFunc(upstream.Goroutines(upstream.Dump()), func(g upstream.Goroutine) bool {
+						return g.Bubble == bubble && g.Number != "" && is(g)
+					}) {
+						return true
+					}
+				}
+				return false
+			}
+			for what, is := range map[string]func(upstream.Goroutine) bool{
+				"waits for the mutex, with its parent": func(g upstream.Goroutine) bool {
+					return g.In("upstream_test.waitFor") && g.ForMutex() && !g.Durable() && g.Parent != ""
+				},
+				"sleeps, which is durable": func(g upstream.Goroutine) bool {
+					return g.In("upstream_test.waitFor") && g.In("time.Sleep") && g.Durable() && !g.ForMutex()
+				},
+				"waits for the end of the bubble": upstream.Goroutine.Drives,
+			} {
+				if !ofBubble(is) {
+					t.Errorf("no goroutine of the bubble reads as one that %s:\n%s", what, upstream.Dump())
+				}
+			}
+			row.holder.Unlock()
+			<-ended
+		})
+	}
+}
+
+//go:noinline
+func waitFor(what func()) { what() }
+
+// TestHandshakes: what the Redis clients send before and besides what they are told to is in the list. A command that a new version has added must be put there.
+func TestHandshakes(t *testing.T) {
+	ctx := t.Context()
+	for name, talk := range map[string]func(addr string, dial dialer) error{
+		"go-redis": func(addr string, dial dialer) error {
+			c := redis.NewClient(&redis.Options{Addr: addr, Dialer: dial})
+			defer c.Close()
+			return c.Set(ctx, "k", "v", 0).Err()
+		},
+		"go-redis of a cluster": func(addr string, dial dialer) error {
+			c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}, Dialer: dial})
+			defer c.Close()
+			return c.Set(ctx, "k", "v", 0).Err()
+		},
+		"a subscription of go-redis": func(addr string, dial dialer) error {
+			c := redis.NewClient(&redis.Options{Addr: addr, Dialer: dial})
+			defer c.Close()
+			s := c.Subscribe(ctx, "ch")
+			defer s.Close()
+			_, err := s.Receive(ctx)
+			return errors.Join(err, s.Ping(ctx))
+		},
+		"rueidis": func(addr string, dial dialer) error {
+			c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true, ForceSingleClient: true,
+				DialCtxFn: func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+					return dial(ctx, "tcp", addr)
+				}})
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return c.Do(ctx, c.B().Set().Key("k").Value("v").Build()).Error()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := miniredis.RunT(t)
+			var sent commands
+			if err := talk(server.Addr(), sent.dial); err != nil {
+				t.Fatal(err)
+			}
+			told := 0
+			for _, command := range sent.all() {
+				if command == "SET" || command == "SUBSCRIBE" {
+					told++
+				} else if !upstream.Handshake(command) {
+					t.Errorf("%s sends %s by itself, which is not known to be a handshake", name, command)
+				}
+			}
+			if told == 0 {
+				t.Errorf("%q: what the client was told to send was not seen", sent.all())
+			}
+		})
+	}
+}
+
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// commands are the names of what was sent over connections.
+type commands struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (c *commands) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, addr)
+	return &recorded{Conn: conn, to: c}, err
+}
+
+func (c *commands) all() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.names)
+}
+
+type recorded struct {
+	net.Conn
+	to     *commands
+	frames resp.Requests
+}
+
+func (r *recorded) Write(b []byte) (int, error) {
+	r.to.mu.Lock()
+	r.frames.Feed(b)
+	for q, ok := r.frames.Next(); ok; q, ok = r.frames.Next() {
+		r.to.names = append(r.to.names, q.Name())
+	}
+	r.to.mu.Unlock()
+	return r.Conn.Write(b)
+}
+
+// poolEnv makes the test binary wait for connections in two bubbles.
+const poolEnv = "LOCKBENCH_TEST_POOL"
+
+// TestWaitersOfAPoolShareTimers: a client that waits for a connection in one bubble leaves a timer to the next who waits, and in another bubble that ends the
+// process. When this fails, go-redis keeps no timers any more, and NobodyWaits is not needed.
+func TestWaitersOfAPoolShareTimers(t *testing.T) {
+	if commands := len(os.Getenv(poolEnv)); commands > 0 {
+		for range 2 {
+			synctest.Test(t, func(*testing.T) { useOneConnection(commands) })
+		}
+		return
+	}
+	for commands, ends := range map[string]bool{"1": false, "11": true} { // as many at once: one that waits for nobody shows that it is the waiting
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWaitersOfAPoolShareTimers$")
+		cmd.Env = append(os.Environ(), poolEnv+"="+commands, "GOMAXPROCS=1")
+		out, err := cmd.CombinedOutput()
+		if ended := err != nil && strings.Contains(string(out), "fatal error") && strings.Contains(string(out), "synctest"); ended != ends {
+			t.Errorf("%d commands at once in each of two bubbles end with %v:\n%s", len(commands), err, out)
+		}
+	}
+}
+
+// useOneConnection sends commands at once over the only connection of a client.
+func useOneConnection(commands int) {
+	c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", PoolSize: 1, Protocol: 2, DisableIdentity: true, MaxRetries: -1, Dialer: func(context.Context, string, string) (net.Conn, error) {
+		here, there := net.Pipe()
+		go func() {
+			b := make([]byte, 1<<10)
+			for {
+				if _, err := there.Read(b); err != nil {
+					return
+				}
+				time.Sleep(time.Second)
+				if _, err := there.Write([]byte("+PONG\r\n")); err != nil {
+					return
+				}
+			}
+		}()
+		return here, nil
+	}})
+	defer c.Close()
+	var both sync.WaitGroup
+	for range commands {
+		both.Go(func() { _ = c.Ping(context.Background()).Err() })
+	}
+	both.Wait()
+}
+
+// TestWatchTimers: the heap profile tells of timers that somebody has arranged, and of none that nobody has.
+func TestWatchTimers(t *testing.T) {
+	ofTest := func(frames []string) bool {
+		return slices.ContainsFunc(frames, func(f string) bool { return strings.HasSuffix(f, "upstream_test.arrange") })
+	}
+	for name, make := range map[string]func() (stop func()){
+		"time.AfterFunc": func() func() { return stopper(time.AfterFunc(time.Hour, func() {})) },
+		"time.NewTimer":  func() func() { return stopper(time.NewTimer(time.Hour)) },
+		"context.AfterFunc": func() func() {
+			ctx, cancel := context.WithCancel(context.Background())
+			context.AfterFunc(ctx, func() {})
+			return cancel
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pending, restore := upstream.WatchTimers()
+			defer restore()
+			if pending(ofTest) {
+				t.Error("there is one before it was made")
+			}
+			stop := arrange(make)
+			if !pending(ofTest) {
+				t.Errorf("one that was made with %s is not in the heap profile any more", name)
+			}
+			stop()
+		})
+	}
+}
+
+func stopper(timer *time.Timer) func() { return func() { timer.Stop() } }
+
+//go:noinline
+func arrange(make func() func()) func() { return make() }

@@ -1,0 +1,190 @@
+package sim
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockbench/lockbench/internal/upstream"
+)
+
+// A bubble settles when each of its goroutines waits for something of the bubble, and only then does time pass and the driver go on. Waiting for
+// a mutex does not count. So a lock that waits for a mutex which nobody will unlock, or which another of its goroutines keeps while it
+// waits for the network, holds up time and network and itself. It is seen from outside the bubble, in real time.
+
+// lookEvery is the real time between two looks at a bubble that has not ended. A schedule takes milliseconds.
+const lookEvery = 250 * time.Millisecond
+
+// run runs the world in a bubble of its own. A bubble that cannot end is abandoned, and that is an outcome. synctest.Test wants a
+// *testing.T only to report failures to, and this one never fails: an empty one does, in any process. slow is told where a bubble
+// is that has not ended, at every look.
+func (w *world) run(slow func(where string)) (settled bool) {
+	ended := make(chan struct{})
+	go func() { // ends with the bubble, or never if that never settles
+		defer close(ended)
+		defer w.keepPanic()
+		synctest.Test(new(testing.T), func(*testing.T) {
+			number := upstream.OwnBubble()
+			w.bubble.Store(&number)
+			w.runBubble()
+		})
+	}()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	before := ""
+	for {
+		select {
+		case <-ended:
+			return true
+		case <-look.C:
+		}
+		number := w.bubble.Load()
+		if number == nil {
+			continue
+		}
+		now := lookAtBubble(upstream.Dump(), *number)
+		if now.stuck && now.where == before {
+			w.abandon(now)
+			return false
+		}
+		before = now.where
+		slow(now.where)
+	}
+}
+
+// abandon makes a bubble that never settles an outcome. Its goroutines stay as they are.
+func (w *world) abandon(s standstillReport) {
+	if w.mu.TryLock() { // what was written under it is to be read
+		defer w.mu.Unlock()
+	}
+	if w.unexplorable = s.kept; s.kept {
+		w.crash = w.program.Variant.Name + " keeps a mutex across a request\nin the simulator time and network go on only when nobody waits for a mutex\n" + s.where
+		return
+	}
+	w.crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where
+}
+
+// lookForTimers runs a schedule that ended in a deadlock once more, along its choices, to see whether the lock had arranged something for later: that might
+// unlock the mutex, and time does not pass. Such a lock cannot be explored, and nothing is known of it.
+func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
+	nodes, err := h.nodesFor(nodesOf(p) + 1)
+	if err != nil {
+		return err
+	}
+	h.again()
+	pending, restore := upstream.WatchTimers()
+	defer restore()
+	w := &world{program: p, strategy: &follow{choices: out.choices(), commands: out.commandNames()}, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources,
+		trace: newTrace(false)}
+	if w.run(h.reportSlow) {
+		return nil // it is no deadlock every time
+	}
+	h.nodes = nil
+	if pending(ofLock) {
+		out.Unexplorable = true
+		out.Crash = p.Variant.Name + " waits for a mutex and has arranged something for later, which may unlock it\nin the simulator time goes on only when nobody waits for a mutex\n" + out.Crash
+	}
+	return nil
+}
+
+// ofLock reports whether a timer that was made at a stack is the lock's: not the simulator's, the Redis client's, or the deadline of a context.
+func ofLock(frames []string) bool {
+	i := slices.IndexFunc(frames, func(f string) bool { return !strings.HasPrefix(f, "time.") && !strings.HasPrefix(f, "context.After") })
+	if i < 0 {
+		return false
+	}
+	maker := frames[i]
+	return !strings.HasPrefix(maker, "context.") && !strings.Contains(maker, "/redis/go-redis/") &&
+		!strings.Contains(maker, "/sim.(*world).") && !strings.Contains(maker, "/sim.(*conn).") && !strings.Contains(maker, "/sim.(*client).")
+}
+
+// standstillReport is what was seen of a bubble that has not ended.
+type standstillReport struct {
+	where string // what its goroutines do, those that keep it from settling first
+	stuck bool   // none of them can go on: all wait, and at least one for a mutex
+	kept  bool   // a goroutine of a client that waits for a mutex waits for the network or for time, and may have it
+}
+
+// lookAtBubble looks at the goroutines of a bubble.
+func lookAtBubble(stacks, bubble string) standstillReport {
+	s := standstillReport{stuck: true}
+	var restless, waiting []string
+	all := dump(upstream.Goroutines(stacks))
+	waits, busy := map[string]bool{}, map[string]bool{} // by client
+	for _, g := range all {
+		if g.Bubble != bubble || g.Drives() {
+			continue
+		}
+		text := g.State + ":\n" + calls(g.Frames)
+		if g.Durable() {
+			waiting = append(waiting, text)
+			busy[all.client(g)] = busy[all.client(g)] || waitsOutside(g)
+			continue
+		}
+		restless = append(restless, text)
+		waits[all.client(g)] = true
+		s.stuck = s.stuck && g.ForMutex()
+	}
+	for client := range waits {
+		s.kept = s.kept || busy[client] || busy[""] || client == "" && slices.Contains(slices.Collect(maps.Values(busy)), true)
+	}
+	s.stuck = s.stuck && len(restless) > 0
+	told := append(restless, waiting...)
+	s.where = strings.Join(told[:min(len(told), toldGoroutines)], "\n")
+	return s
+}
+
+// dump is goroutines in the order of the runtime.
+type dump []upstream.Goroutine
+
+// waitsOutside reports whether a goroutine waits for the network or for time.
+func waitsOutside(g upstream.Goroutine) bool {
+	return strings.Contains(g.Frames, "sim.(*conn).") || g.In("sim.(*client).dial") || g.In("sim.(*client).Sleep") || g.In("time.Sleep")
+}
+
+// client is the number of the goroutine of the client by which a goroutine was started, if the ones between are still there; else "".
+func (d dump) client(g upstream.Goroutine) string {
+	for range d {
+		if g.In("sim.(*client).runGuarded") {
+			return g.Number
+		}
+		i := slices.IndexFunc(d, func(o upstream.Goroutine) bool { return o.Number == g.Parent })
+		if i < 0 {
+			return ""
+		}
+		g = d[i]
+	}
+	return ""
+}
+
+// What is told of a standstill.
+const (
+	toldGoroutines = 8
+	toldCalls      = 24 // of a goroutine, innermost first
+)
+
+// calls lists the calls of a stack that are not the runtime's, one per line with its place.
+func calls(frames string) string {
+	var b strings.Builder
+	lines := strings.Split(frames, "\n")
+	for i, told := 0, 0; i+1 < len(lines) && told < toldCalls; i += 2 {
+		name := lines[i]
+		if strings.HasPrefix(name, "created by ") {
+			break
+		}
+		if end := strings.LastIndexByte(name, '('); end > 0 {
+			name = name[:end]
+		}
+		if strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "sync.") {
+			continue
+		}
+		place, _, _ := strings.Cut(path.Base(strings.TrimSpace(lines[i+1])), " ")
+		b.WriteString("  " + strings.TrimPrefix(name, "github.com/") + " (" + place + ")\n")
+		told++
+	}
+	return b.String()
+}
