@@ -304,13 +304,13 @@ func faultsOfMessage(fault string, o option, message func() faults.Message, long
 	if kind.In != faults.InMessage || (o.kind == deliverRequest) != (kind.At == faults.AtRequest) {
 		return
 	}
-	s := faults.Spec{Fault: fault, Client: o.owner() + 1}
+	s, e := faults.Spec{Fault: fault, Client: o.owner() + 1}, o.event()
 	if fault == faults.LoseRequest || fault == faults.LoseReply {
-		add(s, message, "%s %s", fault, o.event())
+		add(s, message, "%s %s", fault, e)
 		return
 	}
-	add(lasting(s, long), message, "%s %s %v", fault, o.event(), long)
-	add(untilOthers(s), message, "%s %s %s", fault, o.event(), untilOther)
+	add(lasting(s, long), message, "%s %s %v", fault, e, long)
+	add(untilOthers(s), message, "%s %s %s", fault, e, untilOther)
 }
 
 func oldestRequest(cn *conn) faults.Message {
