@@ -8,7 +8,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// exclusive refuses what none of the libraries has.
+// exclusive refuses shared mode, which none of the libraries has.
 func exclusive(env impls.Env, mode history.Mode) error {
 	if mode == history.Shared {
 		return fmt.Errorf("acquire %s shared: %w", env.Key, impls.ErrUnsupported)
@@ -21,7 +21,7 @@ func named(what string, sentinel, err error) error {
 	return fmt.Errorf("%s: %w: %v", what, sentinel, err)
 }
 
-// byClientsClock turns an instant of the machine's clock, which the libraries read, into one of the client's.
+// byClientsClock converts a time of the machine's clock, which the libraries use, to the client's.
 func byClientsClock(env impls.Env, t time.Time) time.Time {
 	return env.Clock.Now().Add(time.Until(t))
 }

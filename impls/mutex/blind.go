@@ -11,7 +11,7 @@ var (
 	setnxExpireScript = impls.NewLeaseScript(impls.EmbeddedScript(lua, "setnx_expire.lua"))
 )
 
-// luaNil asks Lua whether GET answers nil, which it never does: a missing key is false there.
+// luaNil compares GET with nil, which never matches: in Lua a missing key is false.
 var luaNil = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
 		ok, err := impls.Yes(luaNilScript.Run(ctx, env, "lock"))
@@ -20,7 +20,7 @@ var luaNil = protocol{
 	release: del,
 }
 
-// luaSetnxExpire makes SETNX and EXPIRE one step by a script, and still deletes whatever it finds.
+// luaSetnxExpire runs SETNX and EXPIRE in one script, and still deletes the key whoever holds it.
 var luaSetnxExpire = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
 		ok, err := impls.Yes(setnxExpireScript.Run(ctx, env, "1"))
@@ -29,7 +29,7 @@ var luaSetnxExpire = protocol{
 	release: del,
 }
 
-// setNxEx makes them one step by the options of SET.
+// setNxEx uses the options of SET instead.
 var setNxEx = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
 		ok, err := impls.SetMissing(ctx, env, "1")
@@ -38,8 +38,7 @@ var setNxEx = protocol{
 	release: del,
 }
 
-// existsSet looks whether the key is there and writes it if not, in two commands: between them anybody may do the
-// same.
+// existsSet checks and sets the key in two commands, which are not atomic.
 var existsSet = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
 		there, err := impls.Yes(env.Redis().Do(ctx, "exists", env.Key))
@@ -52,7 +51,7 @@ var existsSet = protocol{
 	release: del,
 }
 
-// plainSetnx is one SETNX; nothing ever ends the hold of a client that dies.
+// plainSetnx is one SETNX; the hold of a crashed client never ends.
 var plainSetnx = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
 		ok, err := setnx(ctx, env, "1")

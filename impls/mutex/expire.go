@@ -8,7 +8,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// setnxExpire gives the lease in a second command, which a client that dies in between never sends.
+// setnxExpire sets the lease in a second command, which a client that crashes in between never sends.
 var setnxExpire = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
 		ok, err := setnx(ctx, env, "1")
@@ -23,8 +23,8 @@ var setnxExpire = protocol{
 // clockTolerance is what the source adds to the deadline in the value, for clients whose clocks differ.
 const clockTolerance = time.Second
 
-// getsetTimestamp stores its own deadline by the client's clock, so that a later client can take over a key
-// that was left without an expiry. The source stores the milliseconds as eight bytes; here they are decimal digits.
+// getsetTimestamp stores its deadline by the client's clock, so that another client can take over a key without an expiry. The source stores
+// the milliseconds as eight bytes, this code as decimal digits.
 var getsetTimestamp = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
 		now := env.Clock.Now()
@@ -43,8 +43,8 @@ var getsetTimestamp = protocol{
 	release: del,
 }
 
-// takeOver replaces the deadline of a key whose own has passed, and wins when the one that it replaced is the one that it
-// had read. A loser has by then moved the winner's deadline: the source knows and accepts it.
+// takeOver replaces an expired deadline, and succeeds if it replaced the one that it had read. Otherwise it has changed the winner's deadline,
+// which the source accepts.
 func takeOver(ctx context.Context, env impls.Env, now time.Time, deadline string) (bool, error) {
 	read, there, err := text(env.Redis().Do(ctx, "get", env.Key))
 	if err != nil || !there || !past(read, now) {
@@ -57,7 +57,7 @@ func takeOver(ctx context.Context, env impls.Env, now time.Time, deadline string
 	return true, impls.Unsettled(expire(ctx, env))
 }
 
-// past reports whether a stored deadline lies before now. A value that is no deadline never does.
+// past reports whether a stored deadline is before now; false for a value that is not a deadline.
 func past(value string, now time.Time) bool {
 	ms, err := strconv.ParseInt(value, 10, 64)
 	return err == nil && ms < now.UnixMilli()

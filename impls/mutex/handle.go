@@ -8,24 +8,23 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// hold is one grant as its handle remembers it.
+// hold is one grant.
 type hold struct {
 	value string // what was stored under the key
 	grant impls.Grant
 }
 
-// protocol is one variant's way of talking to the server. Its functions answer errors as the Redis client gives
-// them, or unsettled ones; the handle classifies. They keep no state of their own.
+// protocol is how a lock uses the server. Its functions are stateless and return errors of the Redis client, which the handle classifies.
 type protocol struct {
-	// acquire asks once; false is a refusal.
+	// acquire makes one attempt; false means refused.
 	acquire func(ctx context.Context, env impls.Env) (hold, bool, error)
-	// release ends a hold; false says that the server did not find it.
+	// release ends a hold; false means that the server did not know it.
 	release func(ctx context.Context, env impls.Env, h hold) (bool, error)
-	// extend restarts the lease of a hold; false says that the server did not find it. nil: unsupported.
+	// extend restarts the lease of a hold; false means that the server did not know it. nil: unsupported.
 	extend func(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error)
 }
 
-// open makes handles that speak the protocol and need a lease.
+// open returns a handle of a lock with a lease.
 func (p protocol) open(env impls.Env) (impls.Lock, error) {
 	if err := env.CheckLease(); err != nil {
 		return nil, err
@@ -33,12 +32,12 @@ func (p protocol) open(env impls.Env) (impls.Lock, error) {
 	return p.openUnleased(env)
 }
 
-// openUnleased makes handles that speak the protocol of a lock without a lease.
+// openUnleased returns a handle of a lock without a lease.
 func (p protocol) openUnleased(env impls.Env) (impls.Lock, error) {
 	return &handle{env: env, how: p}, nil
 }
 
-// handle is one client's lock object: a protocol and the hold it was last granted.
+// handle is one client's handle: a protocol and the current hold.
 type handle struct {
 	env  impls.Env
 	how  protocol
@@ -47,7 +46,7 @@ type handle struct {
 
 var _ impls.Lock = (*handle)(nil)
 
-// Try asks once.
+// Try makes one attempt.
 func (l *handle) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	if mode == history.Shared {
 		return impls.Grant{}, fmt.Errorf("acquire %s shared: %w", l.env.Key, impls.ErrUnsupported)
@@ -70,7 +69,7 @@ func (l *handle) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, e
 	})
 }
 
-// Extend restarts the lease, for protocols that can. A hold that is found to be lost is forgotten.
+// Extend restarts the lease, if the protocol can. It forgets a lost hold.
 func (l *handle) Extend(ctx context.Context) (impls.Grant, error) {
 	if l.how.extend == nil {
 		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrUnsupported)
@@ -90,7 +89,7 @@ func (l *handle) Extend(ctx context.Context) (impls.Grant, error) {
 	return g, nil
 }
 
-// Release ends the hold. While its outcome is unknown the hold is remembered, so that the caller may try again.
+// Release ends the hold. It keeps the hold while the outcome is unknown, so that the caller may try again.
 func (l *handle) Release(ctx context.Context) error {
 	if l.held == nil {
 		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)
@@ -106,5 +105,5 @@ func (l *handle) Release(ctx context.Context) error {
 	return nil
 }
 
-// Close has nothing to end: these locks run nothing in the background.
+// Close does nothing: these locks have no background goroutines.
 func (l *handle) Close() error { return nil }

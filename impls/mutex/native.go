@@ -20,7 +20,7 @@ const (
 	delifeq   dialect = "delifeq" // Valkey 9.0: DELIFEQ key value
 )
 
-// command compares and deletes.
+// command returns the compare-and-delete command.
 func (d dialect) command(key, value string) []any {
 	if d == delifeq {
 		return []any{"delifeq", key, value}
@@ -28,8 +28,7 @@ func (d dialect) command(key, value string) []any {
 	return []any{"delex", key, "ifeq", value}
 }
 
-// native is token without scripts: the server's own commands compare. Which it has is asked once, by deleting a key that
-// is not there.
+// native is token with the server's compare-and-delete command instead of scripts. It finds the command once, by deleting a missing key.
 type native struct {
 	handle
 	speaks dialect
@@ -61,7 +60,7 @@ func (n *native) release(ctx context.Context, env impls.Env, h hold) (bool, erro
 	return impls.Yes(env.Redis().Do(ctx, n.speaks.command(env.Key, h.value)...))
 }
 
-// probe finds the server's dialect, or ErrUnsupported.
+// probe returns the server's dialect, or ErrUnsupported.
 func probe(ctx context.Context, env impls.Env) (dialect, error) {
 	for _, d := range []dialect{delex, delifeq} {
 		err := env.Redis().Do(ctx, d.command(impls.Derived(env.Key, ":probe"), "")...).Err()
@@ -75,8 +74,8 @@ func probe(ctx context.Context, env impls.Env) (dialect, error) {
 	return undecided, fmt.Errorf("%w: the server has neither DELEX nor DELIFEQ", impls.ErrUnsupported)
 }
 
-// extendNative sets the token where the token is, with a new lease. miniredis deletes by comparison but does not set by
-// comparison; such a server is sent the script.
+// extendNative sets the token again if it is there, with a new lease. It falls back to the script on a server without SET IFEQ, such as
+// miniredis.
 func extendNative(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error) {
 	g := h.grant
 	g.ValidUntil = env.Clock.Now().Add(env.Lease)
@@ -87,7 +86,7 @@ func extendNative(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool
 	return g, ok, err
 }
 
-// refusal tells an error reply that begins with some words.
+// refusal reports whether err is an error reply that begins with words.
 func refusal(err error, words string) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), words)

@@ -12,8 +12,7 @@ var (
 	sessionReleaseScript = impls.EmbeddedScript(lua, "session_release.lua")
 )
 
-// session is the lock object of the source's last listing: one value for the life of the object and a flag that says
-// whether it is locked. The flag is what the object knows of itself; it never asks the server.
+// session is the lock object of the source's last listing: one value for the life of the object, and a local flag that it is locked.
 type session struct {
 	env    impls.Env
 	value  string
@@ -22,7 +21,7 @@ type session struct {
 
 var _ impls.Lock = (*session)(nil)
 
-// openSession draws the value, an identifier and the client's time, once for all grants.
+// openSession makes the value, an identifier and the client's time, once for all grants.
 func openSession(env impls.Env) (impls.Lock, error) {
 	if err := env.CheckLease(); err != nil {
 		return nil, err
@@ -34,8 +33,8 @@ func openSession(env impls.Env) (impls.Lock, error) {
 	return &session{env: env, value: fmt.Sprintf("%s.%d", id, env.Clock.Now().UnixMilli())}, nil
 }
 
-// Try refuses without asking when the flag is set: the source throws there, and its own caller turns that into a
-// refusal. A try that fails leaves the flag down, though the key may have been written.
+// Try refuses locally if the flag is set: the source throws there, and its caller turns that into a refusal. A failed attempt does not set the
+// flag, though the key may have been written.
 func (s *session) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	if mode == history.Shared {
 		return impls.Grant{}, fmt.Errorf("acquire %s shared: %w", s.env.Key, impls.ErrUnsupported)
@@ -66,8 +65,8 @@ func (s *session) Extend(context.Context) (impls.Grant, error) {
 	return impls.Grant{}, fmt.Errorf("extend %s: %w", s.env.Key, impls.ErrUnsupported)
 }
 
-// Release takes the flag down first and drops the script's answer, as printed: a release that never arrives cannot
-// be tried again, and a hold that was lost is released without a word.
+// Release clears the flag first and ignores the script's reply, as printed: a lost release cannot be repeated, and releasing a lost hold is no
+// error.
 func (s *session) Release(ctx context.Context) error {
 	if !s.locked {
 		return fmt.Errorf("release %s: %w", s.env.Key, impls.ErrNotHeld)
@@ -77,5 +76,5 @@ func (s *session) Release(ctx context.Context) error {
 	return impls.ClassifyIn(ctx, "release "+s.env.Key, err)
 }
 
-// Close has nothing to end.
+// Close does nothing.
 func (s *session) Close() error { return nil }

@@ -12,7 +12,7 @@ var (
 	tokenExtendScript  = impls.EmbeddedScript(lua, "token_extend.lua")
 )
 
-// tokenGetDel compares in the client: between its GET and its DEL the key may pass to another.
+// tokenGetDel compares in the client: the holder may change between GET and DEL.
 var tokenGetDel = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
 		h, err := newHold(env)
@@ -31,8 +31,8 @@ var tokenGetDel = protocol{
 	},
 }
 
-// token is the pattern of the Redis documentation. Its grants are valid for a lease from the moment the request was
-// sent, which is never later than the moment the server counts from.
+// token is the pattern of the Redis documentation. Its grants are valid for a lease from the sending of the request, which is before the server
+// starts the lease.
 var token = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
 		h, err := newHold(env)
@@ -47,7 +47,7 @@ var token = protocol{
 	extend:  extendToken,
 }
 
-// newHold draws the token of a hold that is about to be asked for.
+// newHold returns a hold with a random token.
 func newHold(env impls.Env) (hold, error) {
 	t, err := impls.NewToken(env.Rand)
 	if err != nil {

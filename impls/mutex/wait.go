@@ -11,16 +11,13 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// tokenWait is token that is granted only when WAIT says that enough replicas have the key, and takes the key back when
-// they have not. It narrows the hole of a failover; WAIT is no transaction, and a replica that has not confirmed may be
-// the one that is promoted.
+// tokenWait is token, granted only if WAIT confirms enough replicas, and withdrawn otherwise. It makes loss by failover rarer, not impossible: a
+// replica that has not confirmed may be promoted.
 var tokenWait = protocol{acquire: acquireConfirmed, release: releaseToken, extend: extendConfirmed}
 
-// errUnconfirmed: too few replicas confirmed in time.
 var errUnconfirmed = errors.New("too few replicas confirmed")
 
-// sticky is a Redis client that can keep to one connection. WAIT speaks of the writes of its own connection only: on
-// another it answers at once, and means nothing.
+// sticky is a Redis client that can use one connection: WAIT covers only the writes of its own connection.
 type sticky interface{ Conn() *redis.Conn }
 
 func acquireConfirmed(ctx context.Context, env impls.Env) (hold, bool, error) {
@@ -52,7 +49,7 @@ func stick(env impls.Env) (*redis.Conn, error) {
 	return c.Conn(), nil
 }
 
-// confirm waits until enough replicas have this connection's writes, and the lease is not over.
+// confirm waits until enough replicas have this connection's writes, before validUntil.
 func confirm(ctx context.Context, conn *redis.Conn, env impls.Env, validUntil time.Time) error {
 	n, err := conn.Wait(ctx, replicas(env), waitLimit(env)).Result()
 	switch {
@@ -66,10 +63,10 @@ func confirm(ctx context.Context, conn *redis.Conn, env impls.Env, validUntil ti
 	return nil
 }
 
-// replicas is how many must confirm.
+// replicas returns how many replicas must confirm.
 func replicas(env impls.Env) int { return max(env.WaitReplicas, 1) }
 
-// waitLimit bounds the wait for the replicas: the time-out of one node, or a quarter of the lease.
+// waitLimit bounds the wait for the replicas: the timeout of one node, or a quarter of the lease.
 func waitLimit(env impls.Env) time.Duration {
 	if env.NodeTimeout > 0 {
 		return env.NodeTimeout
@@ -77,8 +74,8 @@ func waitLimit(env impls.Env) time.Duration {
 	return max(env.Lease/4, time.Millisecond)
 }
 
-// undo takes back what was written, even for a caller who has gone. When that succeeds the failed call had no effect, and
-// when it does not, the key may stay until its lease ends.
+// undo deletes the key, even if the caller's context has ended. If that succeeds the failed call had no effect; otherwise the key may stay until
+// its lease ends.
 func undo(ctx context.Context, env impls.Env, h hold, cause error) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), env.Lease)
 	defer cancel()
@@ -88,8 +85,7 @@ func undo(ctx context.Context, env impls.Env, h hold, cause error) error {
 	return fmt.Errorf("%w: %w", impls.ErrUnavailable, cause)
 }
 
-// extendConfirmed restarts the lease and waits for the replicas likewise. Unconfirmed, the lease runs anew on the primary and
-// perhaps nowhere else: the caller has what it had before.
+// extendConfirmed restarts the lease and waits for the replicas. If they do not confirm, the extend's outcome is unknown.
 func extendConfirmed(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error) {
 	conn, err := stick(env)
 	if err != nil {

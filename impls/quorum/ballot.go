@@ -10,26 +10,26 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// vote is one node's answer.
+// vote is one node's reply.
 type vote struct {
 	node int
 	yes  bool
-	err  error // the node's answer is not known, or it refused to answer
+	err  error // the node's reply is unknown or an error
 }
 
-// request is what every node is asked.
+// request sends a request to one node.
 type request func(ctx context.Context, node redis.UniversalClient) (bool, error)
 
-// ballot is one request under way to all nodes. Votes come in the order of their arrival.
+// ballot is one request to all nodes. Votes are in the order of arrival.
 type ballot struct {
-	votes chan vote // has room for all, so that nobody who votes late waits for a reader
+	votes chan vote // buffers all votes, so that a late one does not block
 
-	mu   sync.Mutex // protects over: the nodes' goroutines against the one that counts
-	over bool       // nobody counts any more: what a late node grants is to be taken back
+	mu   sync.Mutex // protects over
+	over bool       // counting has ended: a late grant must be withdrawn
 }
 
-// poll sends the request to all nodes, each under its own time-out and in a goroutine of the pool. The caller's context
-// cancels the counting, not the requests: they are bounded anyway, and one that is let finish is known.
+// poll sends the request to all nodes, each with its own timeout and in a goroutine of the pool. The caller's context cancels the counting, not
+// the requests, which are bounded anyway.
 //
 // late is called for every node that may have granted after end was called.
 func poll(ctx context.Context, env impls.Env, pool *sync.WaitGroup, ask request, late func(node int)) *ballot {
@@ -48,7 +48,7 @@ func poll(ctx context.Context, env impls.Env, pool *sync.WaitGroup, ask request,
 	return b
 }
 
-// cast hands in a vote and reports whether it came too late to be counted.
+// cast adds a vote and reports whether it came too late to be counted.
 func (b *ballot) cast(v vote) (late bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,7 +56,7 @@ func (b *ballot) cast(v vote) (late bool) {
 	return b.over
 }
 
-// end declares the counting over: from here on a late node is reported.
+// end ends the counting; later votes are late.
 func (b *ballot) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,7 +70,7 @@ type tally struct {
 	err           error // of one node that gave no answer
 }
 
-// majority is how many votes decide.
+// majority returns how many votes are a majority.
 func (t tally) majority() int { return t.nodes/2 + 1 }
 
 // won reports whether a majority said yes.
@@ -79,7 +79,7 @@ func (t tally) won() bool { return t.yes >= t.majority() }
 // refused reports whether so many said no that a majority of yes is impossible.
 func (t tally) refused() bool { return t.no > t.nodes-t.majority() }
 
-// decided reports whether the votes that are missing cannot change the outcome.
+// decided reports whether missing votes cannot change the outcome.
 func (t tally) decided() bool { return t.won() || t.refused() }
 
 // done reports whether every node has been counted.
@@ -97,8 +97,7 @@ func (t *tally) add(v vote) {
 	}
 }
 
-// count counts votes until enough says so or every node has been counted, which their time-outs bound; the error is
-// that of ctx.
+// count counts votes until enough returns true or every node was counted, which takes at most a timeout. It returns ctx.Err() if ctx ends first.
 func (b *ballot) count(ctx context.Context, enough func(tally) bool) (tally, error) {
 	t := tally{nodes: cap(b.votes)}
 	for !t.done() && !enough(t) {
@@ -112,7 +111,7 @@ func (b *ballot) count(ctx context.Context, enough func(tally) bool) (tally, err
 	return t, nil
 }
 
-// nodeTimeouts is how many of a node's default time-outs make a lease.
+// nodeTimeouts is the lease divided by a node's default timeout.
 const nodeTimeouts = 20
 
 // nodeTimeout bounds one request to one node. The nodes' clients must honour the deadlines of contexts.

@@ -27,10 +27,10 @@ func Drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millis
 type lock struct {
 	env        impls.Env
 	held       *hold
-	background sync.WaitGroup // requests that nobody waits for any more; Close does
+	background sync.WaitGroup // requests under way; Close waits for them
 }
 
-// hold is what was granted, and the ballot that granted it: its late nodes are part of the hold.
+// hold is a grant with its ballot, whose late votes belong to it.
 type hold struct {
 	token  string
 	ballot *ballot
@@ -38,7 +38,7 @@ type hold struct {
 
 var _ impls.Lock = (*lock)(nil)
 
-// open makes a handle on all nodes of the environment.
+// open returns a handle on all nodes of the environment.
 func open(env impls.Env) (impls.Lock, error) {
 	if err := env.CheckLease(); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func open(env impls.Env) (impls.Lock, error) {
 	return &lock{env: env}, nil
 }
 
-// Try asks all nodes once.
+// Try makes one attempt on all nodes.
 func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	what := "acquire " + l.env.Key
 	if mode == history.Shared {
@@ -72,8 +72,7 @@ func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) 
 	return impls.Grant{}, fmt.Errorf("%s: %w", what, notGranted(t, err))
 }
 
-// notGranted says why an acquire failed. None of the reasons leaves the outcome unknown: without a majority that was counted
-// in time the client does not hold, whatever single nodes think.
+// notGranted returns why an acquire failed. The outcome is never unknown: without a majority in time the client does not hold.
 func notGranted(t tally, cancelled error) error {
 	switch {
 	case cancelled != nil:
@@ -156,7 +155,7 @@ func (l *lock) extend(token string) request {
 	}
 }
 
-// undecided says of an extend or a release that too few nodes answered to know what came of it.
+// undecided returns the error of an extend or release to which too few nodes replied.
 func undecided(t tally, cancelled error) error {
 	if cancelled != nil {
 		return fmt.Errorf("%w: %w: %w", impls.ErrUnknownOutcome, impls.ErrCancelled, cancelled)
@@ -185,7 +184,7 @@ func (l *lock) Release(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", what, undecided(t, err))
 }
 
-// forget drops the hold; nodes that still answer its acquire are taken back.
+// forget drops the hold; late grants of its acquire are withdrawn.
 func (l *lock) forget() {
 	l.held.ballot.end()
 	l.held = nil

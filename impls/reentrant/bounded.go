@@ -10,8 +10,7 @@ import (
 // maxRenewals is how often the source renews one hold.
 const maxRenewals = 4
 
-// object is what the source's lock object keeps for all its keys: one flag. Unlocking any key takes it down, and
-// the renewals of every other key end with it.
+// object is the state of the source's lock object, one flag for all its keys. Unlocking any key clears it and ends the renewals of all.
 type object struct{ renewing atomic.Bool }
 
 // renewBounded is the source's loop: renew at once, then sleep a whole lease, so that the renewal comes when the lease is
@@ -31,8 +30,7 @@ func (l *localLock) renewBounded(ctx context.Context, value string) {
 	}
 }
 
-// renewOnce renews and reports; the error is the request's. That the key was gone is reported and otherwise ignored, as
-// in the source.
+// renewOnce renews and reports the renewal; it returns the request's error. As in the source, a missing key is not an error.
 func (l *localLock) renewOnce(ctx context.Context, value string) error {
 	call := l.env.Clock.Now()
 	ok, err := impls.Yes(localRenewScript.Run(ctx, l.env, value))

@@ -12,14 +12,14 @@ import (
 
 // hashProtocol is how one variant keeps its hash of owner and count.
 type hashProtocol struct {
-	// acquire asks once. When refused, it says how long the present hold may last; 0 when it does not know.
+	// acquire makes one attempt. If refused, left is how long the current hold may last; 0 if not known.
 	acquire func(ctx context.Context, env impls.Env, owner string) (ok bool, left time.Duration, err error)
 	release func(ctx context.Context, env impls.Env, owner string) (released, error)
 	// renew restarts the lease; false: the owner does not hold. nil: the variant cannot.
 	renew func(ctx context.Context, env impls.Env, owner string) (bool, error)
-	// watched: a watchdog renews every third of the lease.
+	// watched means that a watchdog renews every third of the lease.
 	watched bool
-	// woken: waiters listen for releases instead of polling.
+	// woken means that waiters subscribe to releases instead of polling.
 	woken bool
 }
 
@@ -32,15 +32,14 @@ const (
 	outer                   // the last hold ended
 )
 
-// hashLock is one client's handle. It counts its own grants only to know when to start and stop the watchdog; who holds is
-// for the server to say.
+// hashLock is one client's handle. It counts its grants only to start and stop the watchdog; the server decides who holds.
 type hashLock struct {
 	env    impls.Env
 	how    hashProtocol
 	owner  string
 	depth  int
-	unsure bool      // the outermost release was sent and not answered: it may be sent again
-	watch  *watchdog // nil: none was started for the present hold
+	unsure bool      // the reply to the outermost release was lost: it may be sent again
+	watch  *watchdog // nil: not running
 	ended  sync.WaitGroup
 }
 
@@ -74,7 +73,7 @@ func (l *hashLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, err
 	return g, err
 }
 
-// ask is Try that also tells how long the present hold may last.
+// ask is Try that also returns how long the current hold may last.
 func (l *hashLock) ask(ctx context.Context, mode history.Mode) (impls.Grant, time.Duration, error) {
 	if mode == history.Shared {
 		return impls.Grant{}, 0, fmt.Errorf("acquire %s shared: %w", l.env.Key, impls.ErrUnsupported)
@@ -91,7 +90,7 @@ func (l *hashLock) ask(ctx context.Context, mode history.Mode) (impls.Grant, tim
 	return impls.Grant{Lost: l.guard()}, 0, nil
 }
 
-// guard sees to it that a watchdog runs for the present hold, and gives its notice of loss.
+// guard starts a watchdog if none runs, and returns its channel for a loss.
 func (l *hashLock) guard() <-chan struct{} {
 	if !l.how.watched {
 		return nil
@@ -136,8 +135,7 @@ func (l *hashLock) Extend(ctx context.Context) (impls.Grant, error) {
 	return g, nil
 }
 
-// Release ends the innermost hold. The watchdog is stopped before the outermost release is sent: one that fails
-// leaves a lock that its lease ends, and none that lives for ever.
+// Release ends the innermost hold. It stops the watchdog before it sends the outermost release, so that after a failed one the lease ends.
 func (l *hashLock) Release(ctx context.Context) error {
 	if l.depth == 0 && !l.unsure {
 		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)
@@ -161,8 +159,8 @@ func (l *hashLock) Release(ctx context.Context) error {
 	return nil
 }
 
-// unreleased notes that a release may or may not have happened. The outermost may be repeated, yet counts as done: else
-// the next acquire would be counted as a second hold and its watchdog would outlive it.
+// unreleased records a release with an unknown outcome. The outermost may be repeated but counts as done: otherwise the next acquire would count
+// as a second hold and its watchdog would outlive it.
 func (l *hashLock) unreleased(err error) error {
 	if l.depth == 1 {
 		l.depth, l.unsure = 0, true

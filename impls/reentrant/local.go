@@ -14,8 +14,7 @@ var (
 	localRenewScript   = impls.NewLeaseScript(impls.EmbeddedScript(lua, "local_renew.lua"))
 )
 
-// localLock counts in the client and asks the server only for the outermost hold: whoever has counted one is let
-// in again, whatever has become of the key.
+// localLock counts in the client and uses the server only for the outermost hold: a client with a count re-enters even if the key is gone.
 type localLock struct {
 	env    impls.Env
 	count  int
@@ -44,7 +43,7 @@ func newLocal(env impls.Env, o *object) (impls.Lock, error) {
 	return l, nil
 }
 
-// Try counts up when the count says that the client holds, and asks the server otherwise.
+// Try increments a positive count, and asks the server otherwise.
 func (l *localLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	if mode == history.Shared {
 		return impls.Grant{}, fmt.Errorf("acquire %s shared: %w", l.env.Key, impls.ErrUnsupported)
@@ -91,8 +90,8 @@ func (l *localLock) Extend(context.Context) (impls.Grant, error) {
 	return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrUnsupported)
 }
 
-// Release counts down. At zero it takes the renewal's flag down and compares and deletes, and drops the answer, as
-// printed: a hold that was lost is released without a word, and a release that is lost cannot be repeated.
+// Release decrements the count. At zero it clears the flag of the renewals, compares and deletes, and ignores the reply, as printed: releasing
+// a lost hold is no error, and a lost release cannot be repeated.
 func (l *localLock) Release(ctx context.Context) error {
 	if l.count == 0 {
 		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)

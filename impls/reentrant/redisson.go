@@ -19,7 +19,7 @@ var (
 	redissonRenewScript   = impls.EmbeddedScript(lua, "redisson_renew.lua")
 )
 
-// redisson answers a refusal with the time that the present hold may last, and publishes its releases.
+// redisson returns how long the current hold may last with a refusal, and publishes releases.
 var redisson = hashProtocol{
 	acquire: redissonAcquire, release: redissonRelease, renew: redissonRenew, watched: true, woken: true,
 }
@@ -41,11 +41,11 @@ func redissonRenew(ctx context.Context, env impls.Env, owner string) (bool, erro
 	return impls.Yes(redissonRenewScript.Run(ctx, env.Redis(), []string{env.Key}, owner, env.Lease.Milliseconds()))
 }
 
-// channel is where the releases of a lock are published.
+// channel returns the channel for the releases of a lock.
 func channel(env impls.Env) string { return impls.Derived(env.Key, ":released") }
 
-// acquireWoken tries, and when refused listens for a release, for at most as long as the present hold may last. A lock that is
-// free costs no subscription. The subscription's own beginning wakes once, so that a release that came before it is not missed.
+// acquireWoken makes an attempt and, if refused, subscribes to releases and waits at most as long as the current hold may last. It wakes when the
+// subscription begins, so that an earlier release is not missed.
 func (l *hashLock) acquireWoken(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	if ctx.Err() != nil {
 		return impls.Grant{}, fmt.Errorf("acquire %s: %w: %w", l.env.Key, impls.ErrCancelled, ctx.Err())
@@ -57,7 +57,7 @@ func (l *hashLock) acquireWoken(ctx context.Context, mode history.Mode) (impls.G
 	ear := wake.Listen(ctx, l.env.Redis(), l.env.Clock, channel(l.env), l.env.PollInterval())
 	defer ear.Close()
 	for {
-		// A hold that ends within this millisecond is answered as 0 left.
+		// The reply for a hold that ends within this millisecond is 0.
 		if err := ear.Sleep(ctx, max(left, time.Millisecond)); err != nil {
 			return impls.Grant{}, fmt.Errorf("acquire %s: %w: %w", l.env.Key, impls.ErrCancelled, err)
 		}

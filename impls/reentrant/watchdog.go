@@ -11,8 +11,7 @@ import (
 // renewalsPerLease is how often a watchdog renews within one lease.
 const renewalsPerLease = 3
 
-// watchdog restarts the lease of one hold until it is stopped or learns that the hold is gone. A renewal that fails
-// is tried again at the next tick.
+// watchdog extends the lease of one hold until it is stopped or the hold is lost. It retries a failed renewal at the next tick.
 type watchdog struct {
 	env   impls.Env
 	renew func(ctx context.Context) (bool, error)
@@ -28,7 +27,7 @@ func newWatchdog(env impls.Env, renew func(ctx context.Context) (bool, error)) *
 	return w
 }
 
-// over reports whether it has nothing left to do.
+// over reports whether the watchdog has ended.
 func (w *watchdog) over() bool {
 	select {
 	case <-w.lost:
@@ -46,8 +45,7 @@ func (w *watchdog) run() {
 	}
 }
 
-// tick renews once and reports whether to go on. A renewal that was under way when the watchdog was stopped is nobody's
-// business any more: it came before the release or found nothing.
+// tick renews once and reports whether to continue. It does not report a renewal during which the watchdog was stopped.
 func (w *watchdog) tick() bool {
 	call := w.env.Clock.Now()
 	ok, err := w.renew(w.ctx)

@@ -10,19 +10,19 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// protocol is what sets the variants apart.
+// protocol is what distinguishes the locks.
 type protocol interface {
-	// take asks the server for a hold. ok is false when it refused.
+	// take acquires a hold. ok is false if refused.
 	take(ctx context.Context, mode history.Mode) (h hold, ok bool, err error)
-	// give hands a hold back. ok is false when the server no longer knew it.
+	// give releases a hold. ok is false if the server did not know it.
 	give(ctx context.Context, h hold) (ok bool, err error)
 }
 
-// hold is one grant that the handle believes in.
+// hold is one grant.
 type hold struct {
 	mode  history.Mode
-	mark  string    // what the server keeps of this hold, where that differs from hold to hold
-	until time.Time // by the client's clock; zero where the variant promises no instant
+	mark  string    // this hold's value on the server, if holds have different ones
+	until time.Time // by the client's clock; zero if the lock gives no validity
 }
 
 // lock is one client's handle.
@@ -34,7 +34,7 @@ type lock struct {
 
 var _ impls.Lock = (*lock)(nil)
 
-// Try asks once. A client that holds already asks all the same: the server decides.
+// Try makes one attempt, even if the client already holds: the server decides.
 func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	h, ok, err := l.protocol.take(ctx, mode)
 	if err != nil {
@@ -57,8 +57,7 @@ func (l *lock) Extend(context.Context) (impls.Grant, error) {
 	return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrUnsupported)
 }
 
-// Release returns the innermost hold back. After an error that leaves its fate open the hold is kept, so that the caller
-// may try again.
+// Release ends the innermost hold. It keeps the hold while the outcome is unknown, so that the caller may try again.
 func (l *lock) Release(ctx context.Context) error {
 	if len(l.holds) == 0 {
 		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)

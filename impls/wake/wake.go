@@ -1,12 +1,9 @@
-// Package wake lets a waiting client be woken by a publication instead of polling: a lock's release publishes, and whoever
-// waits listens while it waits.
+// Package wake notifies waiting clients with publications: a lock's release publishes, and waiters subscribe.
 //
-// A publication is a hint and never a grant. It may be lost with a connection, or come before the listener was ready; so a
-// [Listener] also wakes its client when the subscription begins and whenever the connection is lost, and every sleep has a limit.
-// The package refuses to answer questions about the lock: a woken client asks the server.
+// A publication is a hint, not a grant. It may be lost with a connection or come before the subscription; so a [Listener] also wakes its client
+// when the subscription begins and when the connection is lost, and every sleep has a limit. A woken client asks the server again.
 //
-// The goroutine that receives belongs to the Listener, and Close waits for it. It sleeps by the client's clock, so that a
-// stalled client stays asleep.
+// The receiving goroutine belongs to the Listener; Close waits for it. It sleeps by the client's clock, so that a stalled client stays asleep.
 package wake
 
 import (

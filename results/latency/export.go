@@ -9,11 +9,10 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// millisecond is the unit of the .hgrm files and of the log's maximum column, which is what their readers expect.
+// millisecond is the unit of .hgrm files and of the log's maximum column.
 const millisecond = 1e6
 
-// String is the tag in the .hlog: the operation alone for its response outside the fault windows, with ".service" and ".inside" added
-// where they apply.
+// String returns the tag in the .hlog: the operation, ".service" if from the call, and ".inside" if inside fault windows.
 func (t Tag) String() string {
 	name := t.Op
 	if t.Basis == Service {
@@ -25,8 +24,7 @@ func (t Tag) String() string {
 	return name
 }
 
-// WriteLog writes an HdrHistogram log, version 2 encoding, one tagged line for each series of the run that lasted from
-// start to end. Any HdrHistogram log reader reads it.
+// WriteLog writes an HdrHistogram log, version 2 encoding, one tagged line per series of a run from start to end.
 func (s *Set) WriteLog(w io.Writer, start, end time.Time) error {
 	log := hdr.NewHistogramLogWriter(w)
 	log.SetBaseTime(0)
@@ -48,7 +46,7 @@ func (s *Set) WriteLog(w io.Writer, start, end time.Time) error {
 	return nil
 }
 
-// tags lists the series in a fixed order.
+// tags returns the series in a fixed order.
 func (s *Set) tags() []Tag {
 	var out []Tag
 	for _, op := range s.Ops() {
@@ -63,8 +61,8 @@ func (s *Set) tags() []Tag {
 	return out
 }
 
-// WriteSpectrum writes the percentile spectrum of an operation from its intended start, fault windows included, in
-// milliseconds, as the four columns that HdrHistogram plotters read. It writes nothing when there is no sample.
+// WriteSpectrum writes the percentile spectrum of an operation from its intended start, fault windows included, in milliseconds, in the format
+// of HdrHistogram plotters. It writes nothing without samples.
 func (s *Set) WriteSpectrum(w io.Writer, op string) error {
 	all := s.Both(op, Response)
 	if all == nil {

@@ -8,38 +8,35 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// The operations whose latency is reported. A harness may record others; they are exported under their names.
+// The reported operations. Others can be recorded under their names.
 const (
 	Acquire  = "acquire"
 	Release  = "release"
 	Extend   = "extend"
-	HandOver = "hand-over" // from the call of a release to the return of the grant that a waiting client got next
+	HandOver = "hand-over" // from the call of a release to the return of the next grant of a waiting client
 )
 
-// Recorder collects the samples of one client. Its methods may be called from the client's goroutine and from what its
-// lock runs in the background.
+// Recorder collects the samples of one client. It is safe for concurrent use by the client and its lock's background goroutines.
 type Recorder struct {
 	mu   sync.Mutex // the client's goroutine against its watchdog's
-	ops  []string   // names by the number that stands for them in packed
+	ops  []string   // names by their number in packed
 	live []*Rough   // by the same number
 	last int64      // return of the latest sample
-	// packed holds, for each sample: op number, return less the return before it, return less intended start, and
-	// call less intended start, as varints. It is kept in chunks, so that it grows without being copied.
+	// packed has, for each sample, as varints: op number, return - previous return, return - intended start, call - intended start. Chunks
+	// avoid copies.
 	packed [][]byte
-	filed  *Set // what Fold has already filed
+	filed  *Set // samples already added by Fold
 }
 
-// chunkSize is the size of a chunk in bytes; maxSample is the most that one sample takes.
 const (
-	chunkSize = 64 << 10
-	maxSample = 4 * binary.MaxVarintLen64
+	chunkSize = 64 << 10                  // bytes
+	maxSample = 4 * binary.MaxVarintLen64 // bytes
 )
 
-// NewRecorder makes the recorder of one client.
+// NewRecorder returns the recorder of one client.
 func NewRecorder() *Recorder { return &Recorder{filed: NewSet()} }
 
-// Record adds a sample: when the operation was meant to start, when it was called, when it returned. A closed loop passes
-// call as intended.
+// Record adds a sample: intended start, call and return of an operation. In a closed loop intended equals call.
 func (r *Recorder) Record(op string, intended, call, ret int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,8 +61,8 @@ func (r *Recorder) put(op uint64, intended, call, ret int64) {
 	*end, r.last = b, ret
 }
 
-// Fold files the samples that returned before an instant and frees their space. The windows must be all those that
-// began before it; a window that is still open (End 0) reaches to the end of time.
+// Fold adds the samples that returned before a time to the histograms and frees their memory. windows must have all fault windows that began
+// before it; one with End 0 is still open.
 func (r *Recorder) Fold(windows []history.Window, before int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +84,7 @@ func (r *Recorder) fold(faults spans, before int64) {
 // sample is one measured call.
 type sample struct{ intended, call, ret int64 }
 
-// each unpacks samples in the order in which they were recorded.
+// each unpacks samples in the order of their recording.
 func each(packed [][]byte, do func(op uint64, s sample)) {
 	var last int64
 	for _, chunk := range packed {
@@ -106,7 +103,7 @@ func each(packed [][]byte, do func(op uint64, s sample)) {
 	}
 }
 
-// Merge files every sample of every recorder and returns the whole. The recorders are empty afterwards.
+// Merge returns the histograms of all samples, and empties the recorders.
 func Merge(windows []history.Window, recorders ...*Recorder) *Set {
 	all, faults := NewSet(), newSpans(windows)
 	for _, r := range recorders {
@@ -115,7 +112,7 @@ func Merge(windows []history.Window, recorders ...*Recorder) *Set {
 	return all
 }
 
-// take files straight into the whole: a set per client would be several megabytes each, most of it zeros.
+// take adds samples directly to s: a set per client would be several megabytes each.
 func (s *Set) take(r *Recorder, faults spans) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Rough is a distribution to look at while a run goes on: eight steps to every power of two, so that a value is known to within an
-// eighth of itself. It costs a client one addition. What is reported at the end is counted anew, from the samples.
+// Rough is a distribution for live display, with eight steps per power of two: values are precise to one eighth. It costs a client one
+// addition. Final results come from the samples.
 type Rough struct {
 	counts [roughSteps]uint32
 	total  uint64
@@ -22,13 +22,13 @@ func (r *Rough) add(v int64) {
 	r.total++
 }
 
-// roughStep is v itself below 8; above, its power of two and the three bits behind the highest.
+// roughStep returns v below 8; above, its power of two and the three bits after the highest.
 func roughStep(v uint64) int {
 	shift := max(bits.Len64(v)-roughBits-1, 0)
 	return shift<<roughBits + int(v>>shift)
 }
 
-// roughFloor is the smallest value of a step.
+// roughFloor returns the smallest value of a step.
 func roughFloor(step int) uint64 {
 	shift := max(step>>roughBits-1, 0)
 	return uint64(step-shift<<roughBits) << shift
@@ -41,7 +41,7 @@ func (r *Rough) merge(o *Rough) {
 	r.total += o.total
 }
 
-// Quantile is the value that a share q of the samples does not exceed, 0 without samples.
+// Quantile returns the value that a share q of the samples does not exceed; 0 without samples.
 func (r *Rough) Quantile(q float64) time.Duration {
 	rank := uint64(q * float64(r.total))
 	var seen uint64
@@ -53,7 +53,7 @@ func (r *Rough) Quantile(q float64) time.Duration {
 	return 0
 }
 
-// Live joins what the recorders of a run have so far of one operation, from its intended start. It may be called while they record.
+// Live returns the distribution of one operation so far, from its intended start. It may be called while clients record.
 func Live(op string, recorders ...*Recorder) *Rough {
 	all := &Rough{}
 	for _, r := range recorders {

@@ -7,19 +7,18 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The range of every histogram, in nanoseconds, and its precision in decimal digits. A lock is waited for
-// longer than other things are: an hour fits.
+// The range of every histogram, in nanoseconds up to an hour, and its precision in decimal digits.
 const (
 	Lowest  = 1_000
 	Highest = 3_600_000_000_000
 	Digits  = 3
 )
 
-// Series is one distribution: a histogram, and what did not fit it.
+// Series is one distribution: a histogram, and the samples outside its range.
 type Series struct {
 	Hist    *hdr.Histogram
 	Dropped int64 // samples below 0 or above Highest
-	Worst   int64 // the one furthest out, in nanoseconds; 0 when none was dropped
+	Worst   int64 // the dropped sample furthest out of range, in nanoseconds; 0 if none
 }
 
 func newSeries() *Series { return &Series{Hist: hdr.New(Lowest, Highest, Digits)} }
@@ -31,7 +30,7 @@ func (s *Series) add(v int64) {
 	s.drop(1, v)
 }
 
-// drop counts what did not fit. Any value above the range is worse than any below zero.
+// drop counts samples outside the range. Any value above it is worse than any below zero.
 func (s *Series) drop(n, v int64) {
 	s.Dropped += n
 	if v > Highest && v > s.Worst || v < 0 && s.Worst <= 0 && v < s.Worst {
@@ -40,23 +39,22 @@ func (s *Series) drop(n, v int64) {
 }
 
 func (s *Series) merge(o *Series) {
-	lost := s.Hist.Merge(o.Hist) // 0 between histograms of one range; counted all the same
+	lost := s.Hist.Merge(o.Hist) // 0, because the ranges are equal
 	if n := o.Dropped + lost; n > 0 {
 		s.drop(n, o.Worst)
 	}
 }
 
-// Basis is the instant from which a latency counts.
+// Basis is the start of a latency.
 type Basis string
 
-// The bases. Response is what somebody waits who comes at the time of the plan, late starts of the generator and the queue before the
-// call included; Service is the call alone.
+// The bases. Response includes late starts of the generator and the queue before the call; Service is the call alone.
 const (
 	Response Basis = "response" // from the intended start
 	Service  Basis = "service"  // from the call
 )
 
-// Place says which samples a series holds, by fault windows: [intended start, return] has a point in common with one, or none.
+// Place is whether [intended start, return] of a series' samples overlaps a fault window.
 type Place string
 
 // The places.
@@ -72,19 +70,19 @@ type Tag struct {
 	Place Place
 }
 
-// Set is all series of a run. A series that got no sample is not in it.
+// Set is all series of a run that have samples.
 type Set struct{ series map[Tag]*Series }
 
-// NewSet makes an empty set.
+// NewSet returns an empty set.
 func NewSet() *Set { return &Set{series: map[Tag]*Series{}} }
 
-// Get finds a series.
+// Get returns a series.
 func (s *Set) Get(t Tag) (*Series, bool) {
 	one, ok := s.series[t]
 	return one, ok
 }
 
-// Both joins the samples outside and inside the fault windows; nil when there are none.
+// Both returns the samples outside and inside the fault windows; nil if there are none.
 func (s *Set) Both(op string, basis Basis) *Series {
 	var all *Series
 	for _, place := range []Place{Outside, Inside} {
@@ -100,7 +98,7 @@ func (s *Set) Both(op string, basis Basis) *Series {
 	return all
 }
 
-// Ops lists the operations that have samples, by name.
+// Ops returns the operations that have samples, sorted.
 func (s *Set) Ops() []string {
 	seen := map[string]bool{}
 	for t := range s.series {
@@ -109,7 +107,7 @@ func (s *Set) Ops() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// Dropped is the number of samples of all series that did not fit, each operation counted once.
+// Dropped returns the number of dropped samples, each operation counted once.
 func (s *Set) Dropped() int64 {
 	var n int64
 	for _, op := range s.Ops() {

@@ -2,7 +2,6 @@ package latency
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"sort"
 
@@ -14,19 +13,14 @@ type spans []span
 
 type span struct{ from, to int64 }
 
-// newSpans joins the confirmed fault windows. A fault that was not seen to take is left out: calling its time faulty would
-// flatter the time outside.
+// newSpans returns the union of the confirmed fault windows. An unconfirmed fault would flatter the latencies outside.
 func newSpans(windows []history.Window) spans {
 	var all spans
 	for _, w := range windows {
 		if !w.Confirmed {
 			continue
 		}
-		end := w.End
-		if end == 0 {
-			end = math.MaxInt64
-		}
-		all = append(all, span{w.Start, end})
+		all = append(all, span{w.Start, w.Last()})
 	}
 	return all.union()
 }
@@ -44,7 +38,7 @@ func (all spans) union() spans {
 	return out
 }
 
-// meet reports whether a closed interval has a point in common with one of them.
+// meet reports whether a closed interval overlaps one of them.
 func (all spans) meet(from, to int64) bool {
 	i := sort.Search(len(all), func(i int) bool { return all[i].to >= from })
 	return i < len(all) && all[i].from <= to

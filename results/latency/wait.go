@@ -9,23 +9,22 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Wait is what the time of the granted acquires was spent on, in nanoseconds, summed over all of them. The four parts add
-// up to the time from intended start to return. At each instant the first that applies counts: the generator had
-// not called yet; another client held the lock, so that no lock could have granted it; a command of this client was under
-// way; none of these, so that the client slept between two tries or missed its wake-up.
+// Wait is what the time of the granted acquires was spent on, in nanoseconds, summed over all of them. The four parts add up to the time from
+// intended start to return. At each instant the first that applies counts: the generator was late; another client held the lock; a command
+// of this client was under way; the client slept between attempts or missed a notification.
 type Wait struct {
-	Acquires     int64 `json:"acquires"`      // how many were granted
+	Acquires     int64 `json:"acquires"`      // number of granted acquires
 	GeneratorLag int64 `json:"generator_lag"` // from the intended start to the call
 	BehindHolder int64 `json:"behind_holder"`
 	RoundTrips   int64 `json:"round_trips"`
 	RetrySleep   int64 `json:"retry_sleep"`
 }
 
-// Total is the sum of the parts.
+// Total returns the sum of the parts.
 func (w Wait) Total() int64 { return w.GeneratorLag + w.BehindHolder + w.RoundTrips + w.RetrySleep }
 
-// SplitWait divides the waiting for exclusive locks. lease ends the hold of a client that never released; 0 means
-// that nothing does. lag is the generator's part, which a history does not hold.
+// SplitWait splits the waiting for exclusive locks. lease ends the hold of a client that never released; 0 means never. lag is the generator's
+// part, which a history does not have.
 func SplitWait(ops []history.Operation, commands []history.Command, lease, lag int64) Wait {
 	held, flights := holdsByKey(ops, lease), flightsByClient(commands)
 	w := Wait{GeneratorLag: lag}
@@ -45,11 +44,11 @@ func SplitWait(ops []history.Operation, commands []history.Command, lease, lag i
 	return w
 }
 
-// Pair is a release and the grant that a client which was waiting got next.
+// Pair is a release and the next grant, of a waiting client.
 type Pair struct{ Release, Grant *history.Operation }
 
-// Pairs returns the hand-overs to clients that were waiting: each release that was accepted with the next grant of its key, where that
-// is another client's and was called before.
+// Pairs returns the hand-overs to waiting clients: each successful release with the next grant of its key, if another client got it and had
+// called before.
 func Pairs(ops []history.Operation) (out []Pair) {
 	grants := map[string][]*history.Operation{}
 	for i := range ops {
@@ -74,7 +73,7 @@ func Pairs(ops []history.Operation) (out []Pair) {
 	return out
 }
 
-// HandOvers adds, to a recorder, the hand-overs of a history, from the call of the release to the return of the grant.
+// HandOvers records the hand-overs of a history, from the call of the release to the return of the grant.
 func HandOvers(r *Recorder, ops []history.Operation) {
 	for _, h := range Pairs(ops) {
 		r.Record(HandOver, h.Release.Call, h.Release.Call, h.Grant.Return)
@@ -85,20 +84,20 @@ func granted(op *history.Operation) bool {
 	return op.Op == history.Acquire && op.Outcome == history.OK
 }
 
-// hold is the time in which one client kept a key from the others.
+// hold is the time in which one client held a key.
 type hold struct {
 	client string
 	span
 }
 
-// holdings is the holds of one key by their start, with reach[i] = the latest end of the first i+1.
+// holdings are the holds of one key ordered by start; reach[i] is the latest end of the first i+1.
 type holdings struct {
 	holds []hold
 	reach []int64
 }
 
-// holdsByKey gathers the holds: from the return of a grant to the return of its release, and no longer than a lease after
-// the latest grant or extend.
+// holdsByKey returns the holds by key: from the return of a grant to the return of its release, and at most a lease after the last grant or
+// extend.
 func holdsByKey(ops []history.Operation, lease int64) map[string]holdings {
 	byActor := map[[2]string][]*history.Operation{}
 	for i := range ops {
@@ -178,7 +177,7 @@ func (h holdings) freeFor(client string, in span) spans {
 	return free
 }
 
-// flightsByClient gathers when each client had a command under way.
+// flightsByClient returns when each client had a command under way.
 func flightsByClient(commands []history.Command) map[string]spans {
 	out := map[string]spans{}
 	for _, c := range commands {
@@ -199,7 +198,7 @@ func (all spans) length() (n int64) {
 	return n
 }
 
-// common is the length of what two unions share; other is short.
+// common returns the length of the intersection of two unions; other is short.
 func (all spans) common(other spans) (n int64) {
 	for _, o := range other {
 		i := sort.Search(len(all), func(i int) bool { return all[i].to >= o.from })

@@ -17,8 +17,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Client is one client's way to a server. What is arranged with Before, LoseReply and LoseRequest applies once, to
-// the first request of this client that contains the text, in lower case ("setnx").
+// Client is one client of a server. Before, LoseReply and LoseRequest apply once, to the client's first request that contains the text, in lower
+// case ("setnx").
 type Client struct {
 	Redis  redis.UniversalClient
 	server *Server
@@ -35,7 +35,7 @@ type rule struct {
 // Before runs do before the request leaves the client.
 func (c *Client) Before(text string, do func()) { c.add(rule{text: text, do: do}) }
 
-// LoseReply lets the request be applied, and cuts the connection before its reply is seen.
+// LoseReply cuts the connection after the request was executed and before its reply arrives.
 func (c *Client) LoseReply(text string) { c.add(rule{text: text, lose: "reply"}) }
 
 // LoseRequest cuts the connection before the request reaches the server; the client cannot tell it from LoseReply.
@@ -84,7 +84,7 @@ func (c *Client) Env(t testing.TB, owner string, lease time.Duration) impls.Env 
 	}
 }
 
-// wire is a connection that obeys its client's rules.
+// wire is a connection that applies its client's rules.
 type wire struct {
 	net.Conn
 	client *Client

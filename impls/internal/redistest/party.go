@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Lease is short enough for real time and long beside one round trip.
+// Lease is short enough for real time and much longer than a round trip.
 const Lease = 300 * time.Millisecond
 
 // Handle is a lock as one client of a test uses it.
@@ -49,7 +49,7 @@ func (h Handle) Hold(t testing.TB) impls.Grant {
 	return g
 }
 
-// Asks tries once; want is what it must come to, nil for a grant.
+// Asks makes one attempt, whose error must match want; nil for a grant.
 func (h Handle) Asks(t testing.TB, what string, mode history.Mode, want error) impls.Grant {
 	t.Helper()
 	g, err := h.Try(t.Context(), mode)
@@ -57,7 +57,7 @@ func (h Handle) Asks(t testing.TB, what string, mode history.Mode, want error) i
 	return g
 }
 
-// Leaves releases; want is what that must come to.
+// Leaves releases; the error must match want.
 func (h Handle) Leaves(t testing.TB, what string, want error) {
 	t.Helper()
 	WantErr(t, what, h.Release(t.Context()), want)
@@ -82,7 +82,7 @@ func (c *Client) Open(t testing.TB, v impls.Variant, env impls.Env) Party {
 	return Party{Client: c, Handle: Open(t, v, env)}
 }
 
-// Find is the variant of that name.
+// Find returns the variant of that name.
 func Find(t testing.TB, variants []impls.Variant, name string) impls.Variant {
 	t.Helper()
 	for _, v := range variants {
