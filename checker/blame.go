@@ -1,7 +1,9 @@
 package checker
 
 import (
+	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -24,35 +26,53 @@ func (d *keyInput) decide(judges []tallier) {
 	if d.opt.Plain || d.opt.Unsearched && !suspect || !d.rules.on("executions") {
 		return
 	}
-	x := newExecutions(d)
-	if x == nil || len(x.effects) == 0 {
-		return
+	var findings []partFinding
+	known := true
+	parts := d.parts()
+	for i, x := range parts {
+		from, to := int64(math.MinInt64), never
+		if i > 0 {
+			from = x.first
+		}
+		if i < len(parts)-1 {
+			to = parts[i+1].first
+		}
+		f := d.search(of, x, from, to)
+		findings, known = append(findings, f), known && f.known
 	}
-	all, known := x.exist(allRules)
-	if !known {
-		return
-	}
-	base := allRules
-	if of[history.MutualExclusion].violations > 0 {
-		base &^= ruleGrants
-	}
-	if of[history.ReleaseSafety].violations > 0 {
-		base &^= ruleClaims
-	}
-	x.forgive(of[history.Renewal].violations > 0, of[history.Reentrancy].violations > 0)
-	broken, known := x.blame(base, all)
-	if !known {
+	if len(findings) == 0 || len(findings) == 1 && !known {
 		return
 	}
 	for r, p := range blamed {
-		if t := of[p]; r == broken && t.violations == 0 {
-			d.reportBlamed(t, x, x.culprit(base, r))
-		} else if r != broken && r != ruleClaims {
-			t.violations, t.within, t.kept = 0, 0, nil
-		}
+		d.replace(of[p], findings, r, known && r != ruleClaims)
 	}
 	if !d.opt.Unsearched {
-		d.reportSearch(of, x, all)
+		d.reportSearch(of, findings, known)
+	}
+}
+
+// replace puts what the parts' executions show of a rule in the place of what the sweep found of it; where not all parts were searched, beside it.
+func (d *keyInput) replace(t *tally, findings []partFinding, r rule, all bool) {
+	kept, few := t.kept, t.violations+t.within == len(t.kept)
+	blames := func(v *Violation) bool {
+		return slices.ContainsFunc(findings, func(f partFinding) bool { return f.broken == r && f.has(v) })
+	}
+	switch {
+	case !all:
+	case !slices.ContainsFunc(findings, func(f partFinding) bool { return f.broken == r }):
+		t.violations, t.within, t.kept = 0, 0, nil
+	case few:
+		t.violations, t.within, t.kept = 0, 0, nil
+		for i := range kept {
+			if blames(&kept[i]) && !kept[i].WithinClockError {
+				t.violations, t.kept = t.violations+1, append(t.kept, kept[i])
+			}
+		}
+	}
+	for _, f := range findings {
+		if f.broken == r && !f.breaks(t) {
+			d.reportBlamed(t, f.x, f.x.culprit(f.base, r))
+		}
 	}
 }
 
@@ -142,28 +162,36 @@ func (d *keyInput) found(t *tally, v Violation, r *record) {
 	t.found(d, v, func() Witness { return d.witness(d.grantBefore(r, r.call), r) })
 }
 
-// reportSearch says whether there is an execution. Where there is none, the first violation of another property shows it best.
-func (d *keyInput) reportSearch(of map[history.Property]*tally, x *executions, all bool) {
+// reportSearch says in how many parts there is an execution. Where there is none, the first violation of another property in the part shows it best. Where not all
+// parts were searched, the windows stay.
+func (d *keyInput) reportSearch(of map[history.Property]*tally, findings []partFinding, all bool) {
 	t := of[history.Linearizability]
-	*t = tally{property: t.property, applies: true, windowed: 1, opportunities: 1}
 	if all {
-		return
+		*t = tally{property: t.property, applies: true, windowed: len(findings), opportunities: len(findings)}
 	}
+	for i := range findings {
+		if f := &findings[i]; f.known && !f.all && !f.breaks(t) {
+			d.reportPart(t, of, f)
+		}
+	}
+}
+
+func (d *keyInput) reportPart(t *tally, of map[history.Property]*tally, f *partFinding) {
 	var first *Violation
 	for _, p := range order {
-		if other := of[p]; other != nil && p != history.ExclusiveUse && p != history.StoreIntegrity && p != history.Progress && len(other.kept) > 0 {
-			if v := &other.kept[0]; first == nil || v.At < first.At {
-				first = v
-			}
+		other := of[p]
+		if other == nil || p == history.Linearizability || p == history.ExclusiveUse || p == history.StoreIntegrity || p == history.Progress {
+			continue
+		}
+		if at := slices.IndexFunc(other.kept, func(v Violation) bool { return f.has(&v) }); at >= 0 && (first == nil || other.kept[at].At < first.At) {
+			first = &other.kept[at]
 		}
 	}
 	if first == nil {
-		d.reportEffect(t, x.effects[0].r)
+		d.reportEffect(t, f.x.effects[0].r)
 		return
 	}
-	t.found(d, *first, func() Witness { return first.Witness })
-	t.violations, t.within = 1, 0
-	if len(t.kept) > 0 {
-		t.kept[0].WithinClockError = false
-	}
+	v := *first
+	v.WithinClockError = false
+	t.found(d, v, func() Witness { return first.Witness })
 }

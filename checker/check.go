@@ -40,6 +40,7 @@ type Options struct {
 	Unsearched bool
 
 	rules rules
+	whole int // up to how many operations a key is searched as one; 0 means maxEffects
 }
 
 // StoreEnds are the values of one guarded key. nil: not known; the first read then stands for Initial.
@@ -52,6 +53,9 @@ type StoreEnds struct {
 func (o Options) withDefaults(h history.Header) Options {
 	if o.Budget == 0 {
 		o.Budget = 10_000_000_000
+	}
+	if o.whole == 0 {
+		o.whole = maxEffects
 	}
 	if o.MaxViolations == 0 {
 		o.MaxViolations = 20

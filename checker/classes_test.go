@@ -117,6 +117,16 @@ var classRows = []row{
 		a acquire 8 10 ok shared token=t3
 		b release 8 13 not_held token=t1
 		a release 12 14 ok token=t3`, unordered: true},
+	// The lease may have ended when b was told so.
+	{name: "a release of no hold, and another's lease that was due", head: leased, ops: `
+		b acquire 0 1 ok token=t1
+		a release 5 6 ok token=t9
+		b extend 99 100 lost token=t1`},
+	// What b asked for at 0 may have been given at any later time.
+	{name: "an extend of what an acquire of unknown outcome may have given since another grant", head: leased, ops: `
+		b acquire 0 1 unknown
+		b acquire 10 11 ok token=t1
+		b extend 300 301 ok token=t5`},
 	// b waited while a held, and was granted what was left of the lease that it had asked for at 0.
 	{name: "a hold that lasts for less than a lease since its grant", head: leased, ops: `
 		a acquire 0 1 ok

@@ -12,8 +12,8 @@
 //     server can have kept it, and which operations belong to it. It checks that each client does one thing at a time.
 //  3. try walks over them again and shows every record to the judges, once as it is called and once as it returns. Each judge
 //     looks at one property, in a file of its own that gives the definition, the reason why it is right, and its limits. It reads the holds.
-//  4. decide searches the executions of the abstract server, where a key has few operations, and so decides what is a matter of order. Of
-//     other keys the judge of linearizability cuts the history into windows, and has Porcupine search those with a violation and a
+//  4. decide searches the executions of the abstract server, where a key has few operations or can be cut into parts that have, and so decides
+//     what is a matter of order. Of other keys the judge of linearizability cuts the history into windows, and has Porcupine search those with a violation and a
 //     random sample of the others.
 //  5. A violation that is kept has a Witness: the holds, as the one pass found them, and the operations that show it; and what lies around it in the
 //     record. Why it happened is for the package explain to find, and for the package story to tell.
@@ -31,7 +31,7 @@
 //
 // # Trust
 //
-// TestExecutionsAgreeWithTheOracle compares the search of executions with brute force over the whole domain: leases, tokens, extends, unknown outcomes,
+// TestVerdictsAreThoseOfThePage compares Check with a program that knows only the definition of the verdicts. TestExecutionsAgreeWithTheOracle compares the search of executions with brute force over the whole domain: leases, tokens, extends, unknown outcomes,
 // clock errors. TestSweepAgreesWithPorcupine compares the sweep, and the windowed search, with textbook models on random histories;
 // TestEveryRuleIsNeeded switches each rule off and sees a history judged otherwise; TestMetamorphic changes what must not matter.
 package checker

@@ -53,9 +53,15 @@ type inForce struct {
 	by     int // that effect
 }
 
-// executions searches the operations of one key.
+// executions searches operations of one key; see parts.
 type executions struct {
+	first    int64     // call of the first of them
+	fence    uint64    // the highest that was granted before
+	over     []*record // grants before them that nobody released and whose leases have ended: what an operation may mean
+	maybe    bool      // an acquire of unknown outcome before them may yet take effect
+	most     int       // effects tried for one answer
 	h        history.Header
+	k        *keyLog
 	keep     int64
 	effects  []effectOf
 	clients  int
@@ -73,61 +79,6 @@ type state struct {
 	fence  uint64
 	last   int // the latest time variable; -1 = none
 	t      instants
-}
-
-// newExecutions returns nil where a key's operations are too many to be searched, or where faults changed the server's data.
-func newExecutions(d *keyInput) *executions {
-	x := &executions{h: d.a.header, keep: never}
-	if x.h.Lease > 0 {
-		x.keep = x.h.Lease + slack(x.h)
-	}
-	x.h.Permits = max(x.h.Permits, 1)
-	numbers := map[uint32]int{}
-	total := 0
-	for i := range d.k.chunks {
-		total += len(d.k.chunks[i].records)
-	}
-	if total > 4*maxEffects || len(d.k.ghosts) > 0 || slices.ContainsFunc(d.ev.faults, func(w history.Window) bool { return w.Confirmed && w.Client == "" }) {
-		return nil
-	}
-	for c := d.k.walk(); ; {
-		r := c.next()
-		if r == nil {
-			break
-		}
-		if r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(d, r) {
-			return nil // it held for a while, by its commands, and the record doesn't say when
-		}
-		if r.op != history.Acquire && r.op != history.Extend && r.op != history.Release || r.outcome == history.Fail {
-			continue
-		}
-		if _, known := numbers[r.client]; !known {
-			numbers[r.client] = len(numbers)
-		}
-		e := effectOf{r: r, from: r.call, to: r.ret, client: numbers[r.client], token: d.k.tokenOf(r), must: r.outcome != history.Unknown}
-		e.denied = slices.ContainsFunc(d.k.denials, func(n denial) bool { return n.r == r })
-		if r.detailed() && d.k.detailOf(r).until > r.ret {
-			e.told = d.k.detailOf(r).until
-		}
-		if r.granted() {
-			e.from = d.k.from(r)
-			if r.mode == history.Exclusive {
-				e.fence = d.k.detailOf(r).fence
-			}
-		}
-		if !e.must {
-			e.to = never
-		}
-		x.effects = append(x.effects, e)
-	}
-	x.clients = len(numbers)
-	if len(x.effects) > maxEffects {
-		return nil
-	}
-	for i := range x.effects {
-		x.effects[i].free = x.excused(&x.effects[i])
-	}
-	return x
 }
 
 // excused reports whether the header lets a refusal do without a hold.
@@ -161,8 +112,8 @@ func (x *executions) forgive(renewal, reentrancy bool) {
 
 func (x *executions) existWithout(rules rule, exempt uint64) (found, known bool) {
 	x.rules, x.exempt, x.steps = rules, exempt, 0
-	found = x.search(state{last: -1, t: newInstants(x)})
-	return found, found || x.steps < maxTried
+	found = x.search(state{last: -1, fence: x.fence, t: newInstants(x)})
+	return found, found || x.steps < x.most
 }
 
 func (x *executions) obeys(i int, r rule) bool { return x.rules&r != 0 && x.exempt&(1<<i) == 0 }
@@ -189,7 +140,7 @@ func (x *executions) search(s state) bool {
 			if x.h.Lease == 0 && gone > 0 {
 				break
 			}
-			if x.steps++; x.steps > maxTried {
+			if x.steps++; x.steps > x.most {
 				return false
 			}
 			if after, ok := x.expire(s, gone); ok && x.take(after, i) {
@@ -341,17 +292,24 @@ func (x *executions) renewed(s state, i, v int) []inForce {
 // its mode where it names one.
 func (x *executions) means(e *effectOf, acquire int) bool {
 	a := &x.effects[acquire]
+	return e.mayMean(a.r, a.token)
+}
+
+func (e *effectOf) mayMean(grant *record, token uint32) bool {
 	switch {
-	case a.client != e.client:
+	case grant.client != e.r.client:
 		return false
-	case e.token != 0 && a.token != 0:
-		return e.token == a.token
+	case e.token != 0 && token != 0:
+		return e.token == token
 	}
-	return a.r.call <= e.r.call && (!e.r.modeNamed || a.r.mode == e.r.mode)
+	return grant.call <= e.r.call && (!e.r.modeNamed || grant.mode == e.r.mode)
 }
 
 // elsewhere reports whether an operation may mean a hold that is open by the record and not in force.
 func (x *executions) elsewhere(s state, e *effectOf) bool {
+	if slices.ContainsFunc(x.over, func(r *record) bool { return e.mayMean(r, x.k.tokenOf(r)) }) {
+		return true
+	}
 	for i := range x.effects {
 		open := x.effects[i].r.granted() && s.placed&(1<<i) != 0 && s.ended&(1<<i) == 0 && x.means(e, i)
 		if open && !slices.ContainsFunc(s.holds, func(h inForce) bool { return h.effect == i }) {

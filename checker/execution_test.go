@@ -21,7 +21,11 @@ func executionsOf(t *testing.T, in Input, ops []history.Operation) *executions {
 	if err := a.findHolds(a.keys[0], ev); err != nil {
 		t.Fatal(err)
 	}
-	return newExecutions(&keyInput{a: a, k: a.keys[0], ev: ev})
+	parts := (&keyInput{a: a, k: a.keys[0], ev: ev, opt: Options{}.withDefaults(in.Header)}).parts()
+	if len(parts) == 0 {
+		return &executions{}
+	}
+	return parts[0]
 }
 
 // TestExecutionsAgreeWithPorcupine compares the search of the abstract server, where no lease ends, with Porcupine on a textbook model.

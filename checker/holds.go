@@ -40,6 +40,7 @@ type clientHolds struct {
 	open     []*openHold // in the order of their acquires
 	early    []*record   // extends whose token names no open hold: perhaps that of an acquire under way
 	unsure   int64       // call of the first acquire of unknown outcome since the last grant; never = none
+	lost     int64       // of the first of all: it may take effect at any time
 }
 
 // openHold is a hold that an operation may yet belong to.
@@ -132,7 +133,7 @@ func (e *evidence) crashes(a *archive) map[uint32][]int64 {
 func (p *holdPass) step(r *record) error {
 	who := p.clients[r.client]
 	if who == nil {
-		who = &clientHolds{idleAt: math.MinInt64, unsure: never}
+		who = &clientHolds{idleAt: math.MinInt64, unsure: never, lost: never}
 		p.clients[r.client] = who
 	}
 	if !r.spanning() {
@@ -209,7 +210,7 @@ func (p *holdPass) told(r *record) (until, doubt int64) {
 func (p *holdPass) acquire(who *clientHolds, r *record) {
 	reentrant := p.a.header.Kind == history.Reentrant
 	if r.outcome == history.Unknown {
-		who.unsure = min(who.unsure, r.call)
+		who.unsure, who.lost = min(who.unsure, r.call), min(who.lost, r.call)
 		for _, h := range who.open {
 			if reentrant {
 				h.maybe++
@@ -271,7 +272,7 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 
 // ownerless notes an operation that was accepted and belongs to no hold, unless an acquire of unknown outcome may have begun one.
 func (p *holdPass) ownerless(who *clientHolds, x *record) {
-	if x.outcome == history.OK && who.unsure > x.ret {
+	if x.outcome == history.OK && who.lost > x.ret {
 		p.k.claims = append(p.k.claims, claim{x, nil})
 	}
 }

@@ -185,7 +185,8 @@ func (r *record) cannotHaveBeen(i int) bool {
 	op, h := r.ops[i], r.of[i]
 	if h == nil {
 		return !slices.ContainsFunc(r.ops, func(o history.Operation) bool { // it may be that of an acquire of unknown outcome
-			return o.Client == op.Client && o.Op == history.Acquire && o.Outcome == history.Unknown && o.Call <= op.Return
+			early := o.Outcome == history.OK && o.Token == op.Token && op.Token != "" && o.Return > op.Call // a watchdog may be quicker than the call that started it
+			return o.Client == op.Client && o.Op == history.Acquire && (o.Outcome == history.Unknown || early) && o.Call <= op.Return
 		})
 	}
 	for k, o := range r.ops { // somebody was told that it is gone
@@ -247,7 +248,7 @@ func (r *record) endsAnother(i int) bool {
 				switch {
 				case o.Op == history.Use || o.Op == history.Write || o.Op == history.Lost || o.Return < op.Call:
 				case r.of[k] == v && k != v.acquire && o.Call >= op.Call && o.Call < next:
-					next, refused = o.Call, (o.Outcome == history.NotHeld || o.Outcome == history.LostHold) && o.Return <= end
+					next, refused = o.Call, (o.Outcome == history.NotHeld || o.Outcome == history.LostHold) && o.Return < end
 				case o.Op == history.Acquire && o.Outcome == history.OK && r.of[k] != v && o.Client != v.client && (o.Mode == history.Exclusive || v.mode == history.Exclusive) &&
 					!(r.h.Kind == history.Semaphore && r.h.Permits > 1) && o.Return < end && max(o.Call, o.Asked) > s.from:
 					taken = min(taken, o.Return)

@@ -153,7 +153,7 @@ func (s *releaseSafety) endedEarly(v *detail, i interval, r *record) (gone bool)
 		case o.op == history.Use || o.op == history.Write || o.op == history.Lost:
 		case its && o.call >= r.call && o.call < next:
 			refused := o.outcome == history.NotHeld || o.outcome == history.LostHold
-			next, gone = o.call, refused && o.ret <= end
+			next, gone = o.call, refused && o.ret < end
 		case o.granted() && !its && !s.several && o.client != v.began.client && (o.mode == history.Exclusive || v.began.mode == history.Exclusive):
 			if o.ret < end && s.d.k.from(o) > i.start {
 				taken = min(taken, o.ret)
