@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/perf/benchmath"
 	"golang.org/x/sys/unix"
 
 	"github.com/lockbench/lockbench/impls"
@@ -31,10 +33,10 @@ const chunk = 2000
 
 // BenchmarkCostOfTheHarness runs the same commands, on the same server, over as many connections, through a run's client path (gate,
 // wires, moments, recorders, latencies, the spilling of the record) and through a bare go-redis loop, in turn. It prints the ratio of
-// their throughputs, the processor time that each takes for a round, and the ratio of those with the server's own added: what
+// their throughputs with its interval over the turns, the processor time that each takes for a round, and the ratio of those with the server's own added: what
 // the throughput comes to on a machine without an idle processor.
 func BenchmarkCostOfTheHarness(b *testing.B) {
-	for _, clients := range []int{1, 8} {
+	for _, clients := range []int{1, 8, 32} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) { costOf(b, clients) })
 	}
 }
@@ -57,18 +59,32 @@ func costOf(b *testing.B, clients int) {
 	ours.turn(b, meter)
 	theirs.turn(b, meter)
 	var harness, bare spent
+	var byTime, byProcessor []float64 // of each pair of turns
 	for b.Loop() {
-		harness.add(ours.turn(b, meter))
-		bare.add(theirs.turn(b, meter))
+		h, p := ours.turn(b, meter), theirs.turn(b, meter)
+		harness.add(h)
+		bare.add(p)
+		byTime = append(byTime, p.wall.Seconds()/h.wall.Seconds())
+		byProcessor = append(byProcessor, (p.cpu+p.server).Seconds()/(h.cpu+h.server).Seconds())
 	}
+	reportInterval(b, "harness/bare", byTime)
+	reportInterval(b, "cpu-bound", byProcessor)
 	rounds := float64(b.N * chunk * clients)
-	b.ReportMetric(bare.wall.Seconds()/harness.wall.Seconds(), "harness/bare")
-	b.ReportMetric((bare.cpu+bare.server).Seconds()/(harness.cpu+harness.server).Seconds(), "cpu-bound")
 	b.ReportMetric(rounds/harness.wall.Seconds(), "rounds/s")
 	b.ReportMetric(float64(harness.cpu)/rounds, "cpu-ns/round")
 	b.ReportMetric(float64(bare.cpu)/rounds, "bare-cpu-ns/round")
 	b.ReportMetric(float64(bare.server)/rounds, "server-cpu-ns/round")
 	b.ReportMetric(0, "ns/op") // of both sides together: says nothing
+}
+
+// reportInterval reports the median of ratios and its 95 % interval, which needs six of them.
+func reportInterval(b *testing.B, unit string, ratios []float64) {
+	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(ratios, &benchmath.DefaultThresholds), 0.95)
+	b.ReportMetric(s.Center, unit)
+	if !math.IsInf(s.Lo, 0) && !math.IsInf(s.Hi, 0) {
+		b.ReportMetric(s.Lo, unit+"-low")
+		b.ReportMetric(s.Hi, unit+"-high")
+	}
 }
 
 // spent is what turns took: time, and processor time of this process and of the server.
