@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -371,5 +372,33 @@ func TestOrdersAreSearchedFor(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Executed lists what a node did in its order: commands, the ends of leases, effects, and what each changed.
+func TestExecuted(t *testing.T) {
+	s := parsed(t, `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
+		c2 acquire 310-312 ok valid=610 : SET job b NX PX 300 -> OK
+		effect n0 400 deleted lost=job
+		violation mutual-exclusion 312-610 c1 c2 = overbelief`)
+	srv, err := sim.NewServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	log := explain.Executed(s.Record, srv)
+	var got []string
+	for _, e := range log.Events {
+		text := fmt.Sprint(e.At/1_000_000, " ", e.Client, e.Name, e.Effect)
+		for _, c := range e.Changes {
+			text += fmt.Sprint(" ", c.Key, " ", c.Before != nil, c.After != nil)
+		}
+		got = append(got, text)
+	}
+	want := []string{"1 c1SET job false true", "301 expired job true false", "311 c2SET job false true", "400 deleted job true false"}
+	if !slices.Equal(got, want) || log.Source != explain.WorkedOut {
+		t.Errorf("%s: %q, want %q", log.Source, got, want)
 	}
 }

@@ -14,8 +14,9 @@ type Log struct {
 	Events []history.Executed
 }
 
-// log lists the events of all nodes.
-func (r *run) log() Log {
+// Executed returns what the nodes of a run did.
+func Executed(rec Record, srv Server) Log {
+	r := newRun(rec, srv)
 	l := Log{Source: Dispatched}
 	for _, n := range r.nodes {
 		for i := range n.events {

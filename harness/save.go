@@ -1,11 +1,14 @@
 package harness
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,6 +23,7 @@ import (
 type saver struct {
 	run results.Run
 	dir *results.Dir // nil: nothing is saved
+	log bytes.Buffer // what lockbench.log says
 }
 
 // open makes the run directory and saves what is known before anything runs.
@@ -43,6 +47,7 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.logf(e.Now(), "run %s: %s x %s on %s, seed %d", id, e.Variant.Name, e.Scenario.Name, e.Provider.Name(), e.Seed)
 	return s, errors.Join(s.phase(results.Started, e.Now()), s.dir.Save(results.ScenarioFile, text))
 }
 
@@ -60,6 +65,9 @@ func (s *saver) started(nodes []results.Node, now time.Time) error {
 	if s.run.Nodes = nodes; nodes == nil {
 		return nil
 	}
+	for _, n := range nodes {
+		s.logf(now, "server %s: Redis %s", n.Name, n.Version)
+	}
 	return s.phase(results.Started, now)
 }
 
@@ -68,6 +76,10 @@ func (s *saver) driven(rec *record, now time.Time) error {
 	s.run.Store = rec.store
 	if s.dir == nil {
 		return s.phase(results.Driven, now)
+	}
+	s.logf(now, "clients are done: %d operations, %d commands, %d fault windows", len(rec.Ops), len(rec.Commands), len(rec.windows))
+	for _, w := range rec.windows {
+		s.logf(now, "fault %s client %q node %d: %v to %v, confirmed %t %s", w.Fault, w.Client, w.Node, nanoseconds(w.Start), nanoseconds(w.End), w.Confirmed, w.Note)
 	}
 	var files errgroup.Group
 	write := func(name string, to func(w io.Writer) error) {
@@ -88,6 +100,10 @@ func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Ti
 	if s.dir == nil {
 		return s.phase(results.Checked, now)
 	}
+	s.logf(now, "checked: %s", out.Result.Verdict)
+	for _, note := range out.Verdict.Notes {
+		s.logf(now, "note: %s", note)
+	}
 	var errs []error
 	if set != nil {
 		errs = append(errs, s.dir.SaveFunc(results.LatencyLog, func(w io.Writer) error { return set.WriteLog(w, s.run.Start, s.run.Start.Add(nanoseconds(ended))) }))
@@ -101,6 +117,7 @@ func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Ti
 // failed saves why a run got no further.
 func (s *saver) failed(cause error, now time.Time) error {
 	s.run.Failure = cause.Error()
+	s.logf(now, "failed: %s", cause)
 	return s.phase(s.run.Phase, now)
 }
 
@@ -110,7 +127,13 @@ func (s *saver) phase(p results.Phase, now time.Time) error {
 	if s.dir == nil {
 		return nil
 	}
-	return s.dir.SaveRun(s.run)
+	return errors.Join(s.dir.SaveRun(s.run), s.dir.Save(results.LogFile, s.log.Bytes()))
+}
+
+// logf adds a line to the log, which the next phase saves. A line break in what it says is quoted.
+func (s *saver) logf(now time.Time, format string, args ...any) {
+	text := strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, args...)), "\n", `\n`)
+	fmt.Fprintf(&s.log, "%s %s\n", now.UTC().Format(time.RFC3339Nano), text)
 }
 
 func (s *saver) path() string {

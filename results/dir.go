@@ -20,7 +20,8 @@ const (
 	ScenarioFile   = "scenario.yaml"
 	HistoryFile    = "history.jsonl.zst"
 	CommandsFile   = "commands.jsonl.zst"
-	RecordingFile  = "recording" // replaces history and commands while the clients run
+	ServerFile     = "server.jsonl.zst" // what each node executed, of a run in which a property broke
+	RecordingFile  = "recording"        // replaces history and commands while the clients run
 	FaultsFile     = "faults.jsonl"
 	LatencyLog     = "latency.hlog"
 	LatencyFolder  = "latency"

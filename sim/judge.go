@@ -291,3 +291,13 @@ func Explain(v *checker.Verdict, rec explain.Record) error {
 	story.Tell(v, explain.Verdict(v, rec, srv), rec.Commands)
 	return nil
 }
+
+// Executed returns what the nodes of a run did, worked out on a simulated node. The error is that of the server inside.
+func Executed(rec explain.Record) (explain.Log, error) {
+	srv, err := NewServer()
+	if err != nil {
+		return explain.Log{}, err
+	}
+	defer srv.Close()
+	return explain.Executed(rec, srv), nil
+}
