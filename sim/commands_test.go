@@ -20,19 +20,46 @@ func TestTransactionsQueueEverything(t *testing.T) {
 	}
 }
 
-// TestUnsimulatedCommandIsRefusedByName: the search says so, and blames nobody.
+// TestUnsimulatedCommandIsRefusedByName: the search says so, and blames nobody, whether a lock sends it, queues it or has a script call it.
 func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
-	v := impls.Variant{Name: "streams", Kind: history.Mutex, Topology: impls.Standalone, New: func(env impls.Env) (impls.Lock, error) {
-		return badLock{harm: func() { env.Redis().Do(context.Background(), "xadd", env.Key, "*", "f", "v") }}, nil
-	}}
+	rows := []struct{ name, send string }{
+		{"XADD", "XADD k * f v"},
+		{"XREAD", "XREAD STREAMS k 0"},
+		{"HEXPIRE", "HEXPIRE k 10 FIELDS 1 f"},
+		{"HPEXPIRE", "HPEXPIRE k 10 FIELDS 1 f"},
+		{"HTTL", "HTTL k FIELDS 1 f"},
+		{"HSETEX", "HSETEX k EX 10 FIELDS 1 f v"},
+		{"HPEXPIRE", "EVAL return(redis.pcall('HPEXPIRE',KEYS[1],10,'FIELDS',1,'f')) 1 k"},
+		{"XADD", "MULTI XADD k * f v"},
+	}
 	s := New(nil)
 	defer s.Close()
-	r, err := s.Explore(t.Context(), ExploreConfig{Program: DefaultProgram(v), Schedules: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "not explorable: streams sends XADD, which the simulator does not do as Redis does"; r.Verdict != "inconclusive" || r.Reason != want {
-		t.Errorf("%s, %q; want inconclusive, %q", r.Verdict, r.Reason, want)
+	for _, row := range rows {
+		t.Run(row.send, func(t *testing.T) {
+			v := impls.Variant{Name: "lock", Kind: history.Mutex, Topology: impls.Standalone, New: func(env impls.Env) (impls.Lock, error) {
+				return badLock{harm: func() {
+					command, queued := strings.CutPrefix(row.send, "MULTI ")
+					var words []any
+					for word := range strings.FieldsSeq(command) {
+						words = append(words, word)
+					}
+					if queued {
+						pipe := env.Redis().TxPipeline()
+						pipe.Do(context.Background(), words...)
+						_, _ = pipe.Exec(context.Background())
+						return
+					}
+					env.Redis().Do(context.Background(), words...)
+				}}, nil
+			}}
+			r, err := s.Explore(t.Context(), ExploreConfig{Program: DefaultProgram(v), Schedules: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := "not explorable: lock sends " + row.name + ", which the simulator does not do as Redis does"; r.Verdict != "inconclusive" || r.Reason != want {
+				t.Errorf("%s, %q; want inconclusive, %q", r.Verdict, r.Reason, want)
+			}
+		})
 	}
 }
 

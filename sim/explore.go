@@ -392,5 +392,7 @@ func (e *exploration) here(ctx context.Context, part int, r runner) error {
 	}
 	one.begin, one.found = func(n int, _ []int) { e.begun(part, n) }, e.found
 	one.every = func(p progress) { e.heard(part, p) }
-	return one.run(ctx)
+	err = one.run(ctx)
+	e.heard(part, one.progress) // what ended the search besides
+	return err
 }
