@@ -68,11 +68,15 @@ func (r *run) violation(v *checker.Violation) Answer {
 	case r.failed && r.nobody && (v.Property == history.Progress || v.Property == history.Refusal):
 		return because(history.NeverGranted, sentence("the operations alone prove it: no acquire of the whole run was granted"))
 	case r.failed:
-		return r.bare(v, r.holding(v))
+		return r.bare(v, r.holding(v, r.releaseOf))
 	}
 	switch v.Property {
 	case history.MutualExclusion, history.ExclusiveUse:
-		return r.overlap(v, r.holding(v), never)
+		a := r.overlap(v, r.holding(v, r.releaseOf), never)
+		if a.Causes == nil && r.Header.Kind == history.Reentrant { // an inner release ended nothing
+			a = r.overlap(v, r.holding(v, r.endOf), never)
+		}
+		return a
 	case history.StoreIntegrity:
 		return r.damage(v)
 	case history.ReleaseSafety:
@@ -131,7 +135,7 @@ func (r *run) damage(v *checker.Violation) Answer {
 
 // noOrder explains that the operations have no order.
 func (r *run) noOrder(v *checker.Violation) Answer {
-	if a := r.overlap(v, r.holding(v), never); a.Causes != nil {
+	if a := r.overlap(v, r.holding(v, r.releaseOf), never); a.Causes != nil {
 		return a
 	}
 	return r.stuck(v)

@@ -31,11 +31,11 @@ func (r *run) holds(v *checker.Violation) (out []*history.Operation) {
 	return out
 }
 
-// holding are those of a violation's holds that were there at its instant.
-func (r *run) holding(v *checker.Violation) []*history.Operation {
+// holding are those of a violation's holds that were there at its instant, by the release that ended each; all, where that leaves fewer than two.
+func (r *run) holding(v *checker.Violation, end func(*history.Operation) *history.Operation) []*history.Operation {
 	all := r.holds(v)
 	out := slices.DeleteFunc(slices.Clone(all), func(op *history.Operation) bool {
-		release := r.releaseOf(op)
+		release := end(op)
 		return op.Return > v.At || release != nil && release.Return < v.At
 	})
 	if len(out) < 2 {
@@ -130,7 +130,7 @@ func (r *run) grantedAt(op *history.Operation) int64 {
 
 // releasedAt is when the release of a hold took effect; the end of time when none did.
 func (r *run) releasedAt(acquire *history.Operation) int64 {
-	release := r.releaseOf(acquire)
+	release := r.endOf(acquire)
 	if release == nil {
 		return math.MaxInt64
 	}
@@ -162,4 +162,31 @@ func (r *run) releaseOf(acquire *history.Operation) (first *history.Operation) {
 		return nil
 	}
 	return first
+}
+
+// endOf is the release that ends a hold: the first that its client called after the acquire returned and before it acquired again, and of a
+// re-entrant lock the one that is not of an inner hold. nil: none.
+func (r *run) endOf(acquire *history.Operation) *history.Operation {
+	var after []*history.Operation
+	for i := range r.Ops {
+		op := &r.Ops[i]
+		if op.Client == acquire.Client && op.Key == acquire.Key && op.Call >= acquire.Return && op.ID != acquire.ID {
+			after = append(after, op)
+		}
+	}
+	slices.SortStableFunc(after, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	inner := 0
+	for _, op := range after {
+		switch {
+		case op.Op == history.Release && inner == 0:
+			return op
+		case op.Op == history.Release:
+			inner--
+		case op.Op == history.Acquire && r.Header.Kind != history.Reentrant:
+			return nil
+		case op.Op == history.Acquire && op.Outcome == history.OK:
+			inner++
+		}
+	}
+	return nil
 }

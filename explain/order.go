@@ -92,7 +92,9 @@ type orderer struct {
 func (o *orderer) simulated() {
 	slices.SortFunc(o.cmds, func(a, b *history.Command) int { return cmp.Compare(a.Turn, b.Turn) })
 	for _, c := range o.cmds {
-		o.suffer(c.Ran)
+		for o.nextEff < len(o.effects) && o.effects[o.nextEff].before(c) {
+			o.sufferAt(o.effects[o.nextEff].At)
+		}
 		o.expire(o.m.tick(c.Ran))
 		if o.unknownScript(c) {
 			o.push(event{cmd: c, at: c.Ran, op: o.ops[c.Op], clock: o.m.clock})

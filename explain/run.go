@@ -125,6 +125,14 @@ type dated struct {
 	from int64
 }
 
+// before reports whether an effect came before a command whose turn is known.
+func (d dated) before(c *history.Command) bool {
+	if d.At != c.Ran || !d.Known || d.What == history.Restarted || d.What == history.Promoted {
+		return d.At <= c.Ran
+	}
+	return d.Turn < c.Turn
+}
+
 // effects are what faults did to a node, by time.
 func (r *run) effects(index int) (out []dated) {
 	for i := range r.Faults {

@@ -151,26 +151,51 @@ func (w *wait) fault() Answer {
 	return Answer{}
 }
 
-// blocker explains a wait by the command that was in its way: whose it was, and what it is that never takes away what it made.
+// blocker explains a wait by the command that was in its way: whose it was, and what it is that never takes away what it made. Where several made
+// it, it is the last of them.
 func (w *wait) blocker() Answer {
+	n := w.attempt.node
+	makers := w.makers()
+	for _, at := range makers {
+		maker := &n.events[at]
+		if w.would(w.attempt, at, without{events: []int{at}}) || maker.op != nil && w.would(w.attempt, at, without{ops: []uint64{maker.op.ID}}) {
+			if a := w.blocked(maker, ""); a.Causes != nil {
+				return a
+			}
+		}
+	}
+	if len(makers) > 0 && w.would(w.attempt, makers[len(makers)-1], without{ops: w.takers()}) {
+		return w.blocked(&n.events[makers[0]], " and those who asked for the same")
+	}
+	return Answer{}
+}
+
+// takers are the acquires that asked for what the waiter asked for, before it.
+func (w *wait) takers() (ops []uint64) {
+	n, first := w.attempt.node, w.attempt.events[0]
+	for i := range first {
+		e := &n.events[i]
+		if e.op != nil && e.op.Op == history.Acquire && e.op.ID != w.op.ID && touches(e.touched, n.events[first].touched) && !slices.Contains(ops, e.op.ID) {
+			ops = append(ops, e.op.ID)
+		}
+	}
+	return ops
+}
+
+// blocked is the answer for what one command made.
+func (w *wait) blocked(maker *event, others string) Answer {
 	n, first := w.attempt.node, w.attempt.events[0]
 	values := n.state(first)
-	for _, at := range w.makers() {
-		maker := &n.events[at]
-		if !w.would(w.attempt, at, without{events: []int{at}}) && (maker.op == nil || !w.would(w.attempt, at, without{ops: []uint64{maker.op.ID}})) {
+	for _, c := range maker.changes {
+		v := values[c.key]
+		if v == nil || !slices.Contains(n.events[first].touched, c.key) {
 			continue
 		}
-		for _, c := range maker.changes {
-			v := values[c.key]
-			if v == nil || !slices.Contains(n.events[first].touched, c.key) {
-				continue
-			}
-			if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
-				v = e
-			}
-			return because(w.left(v, maker), sentence("without ", words(maker), ", ", w.op.Client, " would have been granted: ", w.fate(v, maker)),
-				maker.reported("", []string{c.key}))
+		if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
+			v = e
 		}
+		return because(w.left(v, maker), sentence("without ", words(maker), others, ", ", w.op.Client, " would have been granted: ", w.fate(v, maker)),
+			maker.reported("", []string{c.key}))
 	}
 	return Answer{}
 }

@@ -106,7 +106,7 @@ type Effect struct {
 	By int64 `json:"by,omitempty"`
 	// PPM is how much faster than true the clock runs from now on, in millionths; 0 = true.
 	PPM int64 `json:"ppm,omitempty"`
-	// Turn is the Command.Turn of the last command in the data of a restarted or promoted node; 0 = none.
+	// Turn is the Command.Turn of the last command that the node executed before; of a restart or promotion, of the last in the data. 0 = none.
 	Turn uint64 `json:"turn,omitempty"`
 	// Known reports whether Turn is known.
 	Known bool `json:"known,omitempty"`

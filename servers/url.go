@@ -32,7 +32,7 @@ func NewURL(access Access, addresses ...string) (*URL, error) {
 			t, err = access.open(t)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("Redis URL %d: %w", i+1, err)
+			return nil, fmt.Errorf("server URL %d: %w", i+1, err)
 		}
 		u.targets = append(u.targets, t)
 	}

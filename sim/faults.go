@@ -409,7 +409,7 @@ func (w *world) JumpClock(_ context.Context, node int, by time.Duration) (e hist
 		return e, err
 	}
 	n.jump(time.Now(), by)
-	return history.Effect{Node: w.address(node), What: history.ClockSet, By: int64(by)}, nil
+	return history.Effect{Node: w.address(node), What: history.ClockSet, By: int64(by), Turn: n.turn, Known: true}, nil
 }
 
 // DriftClock lets a node's clock run at another rate from now on.
@@ -419,7 +419,7 @@ func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history
 		return e, err
 	}
 	n.setRate(time.Now(), rate)
-	return history.Effect{Node: w.address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6)}, nil
+	return history.Effect{Node: w.address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6), Turn: n.turn, Known: true}, nil
 }
 
 // SetClockRight sets a node's clock to the true time.
@@ -427,7 +427,8 @@ func (w *world) SetClockRight(_ context.Context, node int) ([]history.Effect, er
 	n, now := w.nodes[node], time.Now()
 	off := n.clock.now(now).Sub(now)
 	n.setRight(now)
-	return []history.Effect{{Node: w.address(node), What: history.ClockRate}, {Node: w.address(node), What: history.ClockSet, By: -int64(off)}}, nil
+	return []history.Effect{{Node: w.address(node), What: history.ClockRate, Turn: n.turn, Known: true},
+		{Node: w.address(node), What: history.ClockSet, By: -int64(off), Turn: n.turn, Known: true}}, nil
 }
 
 // FlushScripts lets a node forget its scripts.
@@ -458,7 +459,7 @@ func (w *world) DeleteKeys(_ context.Context, node int) (e history.Effect, err e
 		db.Del(key)
 	}
 	w.written(n)
-	return history.Effect{Node: w.address(node), What: history.Deleted, Lost: keys}, nil
+	return history.Effect{Node: w.address(node), What: history.Deleted, Lost: keys, Turn: n.turn, Known: true}, nil
 }
 
 // EvictKeys takes the lock's keys from a node whose memory is full.

@@ -268,7 +268,7 @@ func TestInjectFailover(t *testing.T) {
 			if tt.before != "" {
 				c := s.client(0).Conn()
 				c.Set(ctx, "lock", tt.before, 0)
-				if n := c.Wait(ctx, 1, time.Second).Val(); n != 1 {
+				if n := c.Wait(ctx, 1, 10*time.Second).Val(); n != 1 {
 					t.Fatal("the replica does not follow")
 				}
 				c.Close()

@@ -41,7 +41,7 @@ func TestDumpOfGoroutines(t *testing.T) {
 				synctest.Test(new(testing.T), func(*testing.T) {
 					bubbles <- upstream.OwnBubble()
 					var both sync.WaitGroup
-					both.Go(func() { waitFor(func() { row.waiter.Lock(); row.waiter.Unlock() }) })
+					both.Go(func() { waitFor(func() { row.waiter.Lock(); defer row.waiter.Unlock() }) })
 					both.Go(func() { waitFor(func() { time.Sleep(time.Hour) }) })
 					both.Wait()
 				})
