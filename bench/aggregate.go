@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Taken is a turn and what came of it.
@@ -134,7 +134,7 @@ func quantileOf(metric string) (q float64, need int64, ok bool) {
 
 func addBreaks(c *results.BenchCell, v *checker.Verdict) {
 	for _, p := range v.Properties {
-		if p.Name == history.MutualExclusion {
+		if p.Name == verdicts.MutualExclusion {
 			c.Judged += p.Opportunities
 		}
 		if p.Verdict != checker.Fail {
@@ -143,7 +143,7 @@ func addBreaks(c *results.BenchCell, v *checker.Verdict) {
 		i := slices.IndexFunc(c.Breaks, func(b results.BenchBreak) bool { return b.Property == p.Name })
 		if i < 0 {
 			i = len(c.Breaks)
-			c.Breaks = append(c.Breaks, results.BenchBreak{Property: p.Name, Causes: map[history.Cause]int{}})
+			c.Breaks = append(c.Breaks, results.BenchBreak{Property: p.Name, Causes: map[verdicts.Cause]int{}})
 		}
 		b := &c.Breaks[i]
 		b.Violations += p.Violations

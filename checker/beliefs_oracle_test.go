@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // believed is a stretch of belief as VERDICTS §1 defines it, found by rereading the whole record for each grant; surely until end, perhaps until most.
@@ -148,7 +149,7 @@ func TestMutualExclusionAgreesWithTheTable(t *testing.T) {
 			nanos[i].ValidUntil *= msec
 		}
 		r.Shuffle(len(nanos), func(i, j int) { nanos[i], nanos[j] = nanos[j], nanos[i] })
-		p := verdictOf(t, Input{Header: in, Faults: faults}, nanos, Options{Bare: true}).property(history.MutualExclusion)
+		p := verdictOf(t, Input{Header: in, Faults: faults}, nanos, Options{Bare: true}).property(verdicts.MutualExclusion)
 		counts[p.Verdict]++
 		fails := surely > head.ClockError
 		if (p.Verdict == Fail) != fails || p.Verdict == Pass && surely > 0 || p.Verdict == Pass && perhaps > head.ClockError && len(p.NotJudged) == 0 {

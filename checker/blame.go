@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // VERDICTS §3 for keys with few operations: linearizability, refusal, fencing-order and, of what its table doesn't show, release-safety are decided by the
@@ -14,15 +15,15 @@ import (
 // linearizability alone reports it.
 
 // blamed are the properties of the rules; that of grants is read off the record.
-var blamed = map[rule]history.Property{ruleRefusals: history.Refusal, ruleClaims: history.ReleaseSafety, ruleFences: history.FencingOrder}
+var blamed = map[rule]verdicts.Property{ruleRefusals: verdicts.Refusal, ruleClaims: verdicts.ReleaseSafety, ruleFences: verdicts.FencingOrder}
 
 // decide replaces what the sweep found of a key by what its executions show, where they can all be searched.
 func (d *keyInput) decide(judges []tallier) {
-	of := map[history.Property]*tally{}
+	of := map[verdicts.Property]*tally{}
 	for _, j := range judges {
 		of[j.result().property] = j.result()
 	}
-	suspect := of[history.Refusal].violations > 0 || of[history.FencingOrder].violations > 0
+	suspect := of[verdicts.Refusal].violations > 0 || of[verdicts.FencingOrder].violations > 0
 	if d.opt.Plain || d.opt.Unsearched && !suspect || !d.rules.on("executions") {
 		return
 	}
@@ -164,8 +165,8 @@ func (d *keyInput) found(t *tally, v Violation, r *record) {
 
 // reportSearch says in how many parts there is an execution. Where there is none, the first violation of another property in the part shows it best. Where not all
 // parts were searched, the windows stay.
-func (d *keyInput) reportSearch(of map[history.Property]*tally, findings []partFinding, all bool) {
-	t := of[history.Linearizability]
+func (d *keyInput) reportSearch(of map[verdicts.Property]*tally, findings []partFinding, all bool) {
+	t := of[verdicts.Linearizability]
 	if all {
 		*t = tally{property: t.property, applies: true, windowed: len(findings), opportunities: len(findings)}
 	}
@@ -176,11 +177,11 @@ func (d *keyInput) reportSearch(of map[history.Property]*tally, findings []partF
 	}
 }
 
-func (d *keyInput) reportPart(t *tally, of map[history.Property]*tally, f *partFinding) {
+func (d *keyInput) reportPart(t *tally, of map[verdicts.Property]*tally, f *partFinding) {
 	var first *Violation
 	for _, p := range order {
 		other := of[p]
-		if other == nil || p == history.Linearizability || p == history.ExclusiveUse || p == history.StoreIntegrity || p == history.Progress {
+		if other == nil || p == verdicts.Linearizability || p == verdicts.ExclusiveUse || p == verdicts.StoreIntegrity || p == verdicts.Progress {
 			continue
 		}
 		if at := slices.IndexFunc(other.kept, func(v Violation) bool { return f.has(&v) }); at >= 0 && (first == nil || other.kept[at].At < first.At) {

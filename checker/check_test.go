@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // row is a small history and the properties that must be found broken in it, as "property×count"; all others must hold or not apply.
@@ -34,7 +35,7 @@ var (
 func broken(v *Verdict) string {
 	var out []string
 	for _, p := range v.Properties {
-		if p.Verdict == Fail && p.Name != history.Linearizability {
+		if p.Verdict == Fail && p.Name != verdicts.Linearizability {
 			out = append(out, fmt.Sprintf("%s×%d", p.Name, p.Violations))
 		}
 	}
@@ -59,11 +60,11 @@ func TestProperties(t *testing.T) {
 			if got := broken(v); got != r.want {
 				t.Errorf("got %q, want %q", got, r.want)
 			}
-			if p := v.property(history.Linearizability); r.unordered && p.Verdict != Fail {
+			if p := v.property(verdicts.Linearizability); r.unordered && p.Verdict != Fail {
 				t.Errorf("an execution is found: %+v", p)
 			}
 			for _, violation := range v.Violations {
-				if len(violation.Witness.All()) == 0 && violation.Property != history.Hygiene {
+				if len(violation.Witness.All()) == 0 && violation.Property != verdicts.Hygiene {
 					t.Errorf("%s has no operations", violation.Property)
 				}
 			}
@@ -158,7 +159,7 @@ func TestStrength(t *testing.T) {
 		a release 9 10 ok
 		a acquire 11 12 ok
 		a release 13 14 ok`), Options{})
-	p := v.property(history.MutualExclusion)
+	p := v.property(verdicts.MutualExclusion)
 	if p.Opportunities != 3 || p.Judged != 3 || p.MetFault != 1 || p.Verdict != Pass || v.Verdict != Pass {
 		t.Errorf("%+v", p)
 	}
@@ -183,7 +184,7 @@ func TestWhatTestsExclusion(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			v := verdictOf(t, Input{Header: row.header}, parse(t, row.text), Options{})
-			if p := v.property(history.MutualExclusion); p.Verdict != row.want || v.Verdict != row.want {
+			if p := v.property(verdicts.MutualExclusion); p.Verdict != row.want || v.Verdict != row.want {
 				t.Errorf("%s: %+v, want %s", v.Verdict, p, row.want)
 			}
 		})

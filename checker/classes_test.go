@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // leasedAs is a header with a lease of 100 ms.
@@ -158,8 +159,8 @@ func TestClassesThatWereJudgedWrongly(t *testing.T) {
 			if got := broken(v); got != r.want {
 				t.Errorf("got %q, want %q", got, r.want)
 			}
-			if fails := v.property(history.Linearizability).Verdict == Fail; r.want == "" && fails != r.unordered || r.unordered && !fails {
-				t.Errorf("linearizability: %+v", v.property(history.Linearizability))
+			if fails := v.property(verdicts.Linearizability).Verdict == Fail; r.want == "" && fails != r.unordered || r.unordered && !fails {
+				t.Errorf("linearizability: %+v", v.property(verdicts.Linearizability))
 			}
 		})
 	}
@@ -177,7 +178,7 @@ func TestWhatIsNotJudgedDoesNotPass(t *testing.T) {
 			ops: "a acquire 0 1 ok\nb acquire 1 2 ok\na release 491 492 ok\nb release 900 901 ok"}, withinClockError},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p := row.check(t).property(history.MutualExclusion)
+			p := row.check(t).property(verdicts.MutualExclusion)
 			if p.Verdict != Inconclusive || p.Judged != 0 || p.NotJudged[row.why] == 0 {
 				t.Errorf("%+v", p)
 			}
@@ -215,7 +216,7 @@ func TestOneUnknownAcquireOfMany(t *testing.T) {
 	for i := range 200 {
 		text += fmt.Sprintf("b acquire %d %d busy\n", 10+50*i, 11+50*i)
 	}
-	p := (row{head: leased, ops: text}).check(t).property(history.Refusal)
+	p := (row{head: leased, ops: text}).check(t).property(verdicts.Refusal)
 	if p.Violations < 190 || p.NotJudged[unknownOutcomes] != 200-p.Violations || p.Judged != p.Violations {
 		t.Errorf("%+v", p)
 	}
@@ -229,7 +230,7 @@ func TestOneHolderThatExtendedLateIsOnePermit(t *testing.T) {
 	}
 	text += "a acquire 1000 1001 ok\na extend 1150 1151 ok\nb acquire 1160 1161 busy"
 	head := history.Header{Kind: history.Semaphore, Permits: 2, Lease: 100 * msec}
-	if p := (row{head: head, ops: text}).check(t).property(history.Refusal); p.Violations != 1 {
+	if p := (row{head: head, ops: text}).check(t).property(verdicts.Refusal); p.Violations != 1 {
 		t.Errorf("%+v", p)
 	}
 }

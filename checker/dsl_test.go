@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // parse reads a history from lines such as
@@ -105,7 +106,7 @@ func verdictOf(t testing.TB, in Input, ops []history.Operation, opt Options) *Ve
 }
 
 // property returns the judgement of one property.
-func (v *Verdict) property(name history.Property) Property {
+func (v *Verdict) property(name verdicts.Property) Property {
 	for _, p := range v.Properties {
 		if p.Name == name {
 			return p

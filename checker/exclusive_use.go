@@ -1,6 +1,9 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
 
 // exclusiveUse: no two conflicting critical sections overlap for longer than the clock error. A use is [entered, left], what the client really did, whether
 // or not it was still entitled to. A lock with a lease cannot keep this promise when a client stalls for longer than the lease: the sections then
@@ -16,7 +19,7 @@ type exclusiveUse struct {
 }
 
 func newExclusiveUse(d *keyInput) *exclusiveUse {
-	u := &exclusiveUse{tally: tally{property: history.ExclusiveUse, applies: d.k.count(history.Use, history.None, history.OK, history.Fail, history.Unknown) > 0}, d: d,
+	u := &exclusiveUse{tally: tally{property: verdicts.ExclusiveUse, applies: d.k.count(history.Use, history.None, history.OK, history.Fail, history.Unknown) > 0}, d: d,
 		over: newOverlaps(d.a.header)}
 	if !u.applies {
 		u.note = "no critical sections were recorded"

@@ -1,6 +1,9 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
 
 // fairness: a lock that grants in the order of arrival (Header.FIFO) lets nobody overtake.
 //
@@ -21,7 +24,7 @@ type fairness struct {
 }
 
 func newFairness(d *keyInput) *fairness {
-	f := &fairness{tally: tally{property: history.Fairness, applies: d.a.header.FIFO && len(d.ev.commands) > 0}, d: d}
+	f := &fairness{tally: tally{property: verdicts.Fairness, applies: d.a.header.FIFO && len(d.ev.commands) > 0}, d: d}
 	if !f.applies {
 		f.note = "no order of grants is promised"
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // fencingOrder: the fencing tokens of exclusive grants strictly increase in the order of the grants.
@@ -32,7 +33,7 @@ type fenced struct {
 }
 
 func newFencingOrder(d *keyInput) *fencingOrder {
-	f := &fencingOrder{tally: tally{property: history.FencingOrder, applies: d.k.fenced}, d: d}
+	f := &fencingOrder{tally: tally{property: verdicts.FencingOrder, applies: d.k.fenced}, d: d}
 	if !f.applies {
 		f.note = "no fencing tokens were recorded"
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // TestHundredThousandClients judges a history in which every hold is another client's, on one key and on as many.
@@ -19,7 +20,7 @@ func TestHundredThousandClients(t *testing.T) {
 				history.Operation{ID: 1, Client: client, Op: history.Release, Key: key, Call: 10*i + 8, Return: 10*i + 9, Outcome: history.OK, Token: client})
 		}
 		v := verdictOf(t, Input{Header: history.Header{Kind: history.Mutex, Lease: 1000}}, ops, Options{})
-		if p := v.property(history.MutualExclusion); v.Verdict != Pass || p.Opportunities != n-keys {
+		if p := v.property(verdicts.MutualExclusion); v.Verdict != Pass || p.Opportunities != n-keys {
 			t.Errorf("%d keys: %s, %d hand-overs", keys, v.Verdict, p.Opportunities)
 		}
 	}
@@ -32,7 +33,7 @@ func TestIDsAreForPeople(t *testing.T) {
 		ops[i].ID = 1<<63 + 7
 	}
 	v := verdictOf(t, Input{Header: forever}, ops, Options{})
-	p := v.property(history.MutualExclusion)
+	p := v.property(verdicts.MutualExclusion)
 	if p.Violations != 1 || p.First.Witness.All()[0].ID != 1<<63+7 || p.First.At != -6*msec {
 		t.Errorf("%+v", p)
 	}
@@ -47,8 +48,8 @@ func TestInstantsOfVirtualTime(t *testing.T) {
 		b release 5 5 ok
 		a acquire 5 5 busy
 		a acquire 5 5 ok`), Options{})
-	if got := broken(v); got != "" || v.property(history.Linearizability).Verdict != Pass {
-		t.Errorf("%q, %+v", got, v.property(history.Linearizability))
+	if got := broken(v); got != "" || v.property(verdicts.Linearizability).Verdict != Pass {
+		t.Errorf("%q, %+v", got, v.property(verdicts.Linearizability))
 	}
 }
 

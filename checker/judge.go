@@ -2,6 +2,7 @@ package checker
 
 import (
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // judge looks at one property of one key while the key's records pass by twice: once as they are called and once as they
@@ -15,7 +16,7 @@ type judge interface {
 
 // tally is what a judge found.
 type tally struct {
-	property      history.Property
+	property      verdicts.Property
 	applies       bool
 	note          string // why it does not apply, or is inconclusive
 	opportunities int
@@ -48,7 +49,7 @@ func (r rules) on(name string) bool { return !r.off[name] }
 
 // found counts a violation and keeps it while there is room. shown makes what shows it.
 func (t *tally) found(d *keyInput, v Violation, shown func() Witness) {
-	v.Property, v.Key, v.Cause = t.property, d.k.name, history.CauseUnknown
+	v.Property, v.Key, v.Cause = t.property, d.k.name, verdicts.CauseUnknown
 	v.WithinClockError = v.WithinClockError && d.rules.on("clock-error")
 	if v.WithinClockError {
 		t.within++
@@ -71,8 +72,8 @@ type suspect struct {
 }
 
 // searchable tells which properties a search for an order decides as well.
-func searchable(p history.Property) bool {
-	return p == history.MutualExclusion || p == history.Refusal || p == history.FencingOrder
+func searchable(p verdicts.Property) bool {
+	return p == verdicts.MutualExclusion || p == verdicts.Refusal || p == verdicts.FencingOrder
 }
 
 // opportunity counts something that could have gone wrong in [from, to].

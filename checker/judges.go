@@ -11,13 +11,14 @@ import (
 	"sync"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // order is that of the properties in a verdict.
-var order = [...]history.Property{
-	history.MutualExclusion, history.ExclusiveUse, history.StoreIntegrity, history.ReleaseSafety, history.Linearizability,
-	history.FencingOrder, history.Progress, history.Refusal, history.Reentrancy, history.Renewal, history.Fairness,
-	history.Hygiene,
+var order = [...]verdicts.Property{
+	verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity, verdicts.ReleaseSafety, verdicts.Linearizability,
+	verdicts.FencingOrder, verdicts.Progress, verdicts.Refusal, verdicts.Reentrancy, verdicts.Renewal, verdicts.Fairness,
+	verdicts.Hygiene,
 }
 
 // finding is what was found out about one key.
@@ -204,7 +205,7 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 		p.Verdict = Inconclusive
 	case n == 0 && len(t.notJudged) > 0:
 		p.Verdict, p.Note = Inconclusive, "nothing was judged: "+NotJudgedText(t.notJudged)
-	case t.property == history.MutualExclusion && n < opt.MinOpportunities:
+	case t.property == verdicts.MutualExclusion && n < opt.MinOpportunities:
 		p.Verdict = Inconclusive
 		p.Note = fmt.Sprintf("nobody met: %d grants after another that they would conflict with, at least %d are needed", n, opt.MinOpportunities)
 	case t.windowed > 0 && n == 0:
@@ -255,7 +256,7 @@ func (t *tally) summarise(p *Property) {
 		}
 		if p.First == nil {
 			first := *v
-			p.First, p.Causes = &first, map[history.Cause]int{}
+			p.First, p.Causes = &first, map[verdicts.Cause]int{}
 		}
 		p.Causes[v.Cause]++
 	}

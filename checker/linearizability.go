@@ -7,7 +7,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // linearizability: Porcupine finds an order of the operations under the lease model. It is the second opinion on mutual exclusion,
@@ -31,7 +31,7 @@ type linearizability struct {
 }
 
 func newLinearizability(d *keyInput, refused *refusal) *linearizability {
-	l := &linearizability{tally: tally{property: history.Linearizability, applies: true}}
+	l := &linearizability{tally: tally{property: verdicts.Linearizability, applies: true}}
 	l.moves = d.opt.Budget / stepTime / int64(len(d.a.keys))
 	l.windows = windows{d: d, cover: math.MinInt64, refused: refused, keep: l.sort, now: window{from: math.MinInt64}}
 	l.clean = sample{n: max(1, samples/len(d.a.keys)), rand: rand.New(rand.NewPCG(d.opt.Seed, uint64(d.k.number)))}

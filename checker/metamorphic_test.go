@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // TestMetamorphic changes random histories in ways that must not change the judgement, or may change it in one direction only.
@@ -115,5 +116,5 @@ func violationsOf(t *testing.T, ctx context.Context, h history.Header, ops []his
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v.property(history.MutualExclusion).Violations + v.property(history.Refusal).Violations
+	return v.property(verdicts.MutualExclusion).Violations + v.property(verdicts.Refusal).Violations
 }

@@ -1,6 +1,9 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
 
 // mutualExclusion: no two beliefs conflict for longer than the clock error. A belief is what the lock had told a client; two that conflict are a broken
 // promise of the algorithm, or of the server under it, whatever the clients did with their time.
@@ -33,7 +36,7 @@ const (
 )
 
 func newMutualExclusion(d *keyInput) *mutualExclusion {
-	m := &mutualExclusion{tally: tally{property: history.MutualExclusion, applies: d.k.count(history.Acquire, history.OK, history.Busy, history.Fail, history.Unknown) > 0}, d: d,
+	m := &mutualExclusion{tally: tally{property: verdicts.MutualExclusion, applies: d.k.count(history.Acquire, history.OK, history.Busy, history.Fail, history.Unknown) > 0}, d: d,
 		over: newOverlaps(d.a.header), met: rivals{h: d.a.header}}
 	if d.k.doubts {
 		m.maybe = newOverlaps(d.a.header)

@@ -9,10 +9,11 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // broken lists what a history breaks, but for what is read off the times between its parts.
-func (g *pageGenerator) broken(t *testing.T, opt checker.Options) (out []history.Property, v *checker.Verdict) {
+func (g *pageGenerator) broken(t *testing.T, opt checker.Options) (out []verdicts.Property, v *checker.Verdict) {
 	in, ops := g.inNanoseconds()
 	in.Ops = history.NewSlice(ops)
 	opt.Bare = true
@@ -21,7 +22,7 @@ func (g *pageGenerator) broken(t *testing.T, opt checker.Options) (out []history
 		return nil, nil
 	}
 	for _, p := range v.Properties {
-		if p.Verdict == checker.Fail && p.Name != history.Progress && p.Name != history.StoreIntegrity {
+		if p.Verdict == checker.Fail && p.Name != verdicts.Progress && p.Name != verdicts.StoreIntegrity {
 			out = append(out, p.Name)
 		}
 	}
@@ -104,7 +105,7 @@ func TestLongRecordsBreakWhatTheirPartsBreak(t *testing.T) {
 					g = newPageGenerator(kind, seed)
 				}
 				g.h.ClockError = 0 // with one nothing is cut
-				want := map[history.Property]bool{}
+				want := map[verdicts.Property]bool{}
 				for n := range 12 {
 					o := g.like(t, kind, seed+uint64(n)+1)
 					broken, _ := o.broken(t, checker.Options{})
@@ -171,7 +172,7 @@ func TestPartsAgreeWithTheWhole(t *testing.T) {
 				}
 				whole, v := g.broken(t, checker.Options{}.Whole())
 				searched := slices.ContainsFunc(v.Properties, func(p checker.Property) bool {
-					return p.Name == history.Linearizability && p.Judged == 1 && p.NotJudged == nil && !strings.Contains(p.Note, "of the others")
+					return p.Name == verdicts.Linearizability && p.Judged == 1 && p.NotJudged == nil && !strings.Contains(p.Note, "of the others")
 				})
 				if !searched {
 					counts["too long to be searched"]++

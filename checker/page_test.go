@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // expected is what the page says of one property.
@@ -19,39 +20,39 @@ type expected struct {
 }
 
 // judgePage judges a history as the page says.
-func judgePage(h history.Header, ops []history.Operation, faults []history.Window) map[history.Property]expected {
+func judgePage(h history.Header, ops []history.Operation, faults []history.Window) map[verdicts.Property]expected {
 	r := readRecord(h, ops, faults)
-	out := map[history.Property]expected{}
+	out := map[verdicts.Property]expected{}
 	surely, perhaps := r.longest(r.beliefs(false)), r.longest(r.beliefs(true))
 	switch {
 	case surely > h.ClockError:
-		out[history.MutualExclusion] = expected{verdict: checker.Fail}
+		out[verdicts.MutualExclusion] = expected{verdict: checker.Fail}
 	case surely > 0:
-		out[history.MutualExclusion] = expected{verdict: checker.Inconclusive}
+		out[verdicts.MutualExclusion] = expected{verdict: checker.Inconclusive}
 	case perhaps > 0:
-		out[history.MutualExclusion] = expected{verdict: checker.Pass, open: true}
+		out[verdicts.MutualExclusion] = expected{verdict: checker.Pass, open: true}
 	default:
-		out[history.MutualExclusion] = expected{verdict: checker.Pass}
+		out[verdicts.MutualExclusion] = expected{verdict: checker.Pass}
 	}
 	if uses := r.longest(r.uses()); uses > h.ClockError {
-		out[history.ExclusiveUse] = expected{verdict: checker.Fail}
+		out[verdicts.ExclusiveUse] = expected{verdict: checker.Fail}
 	} else if uses > 0 {
-		out[history.ExclusiveUse] = expected{verdict: checker.Inconclusive}
+		out[verdicts.ExclusiveUse] = expected{verdict: checker.Inconclusive}
 	} else {
-		out[history.ExclusiveUse] = expected{verdict: checker.Pass}
+		out[verdicts.ExclusiveUse] = expected{verdict: checker.Pass}
 	}
-	out[history.StoreIntegrity] = expected{verdict: checker.Pass}
+	out[verdicts.StoreIntegrity] = expected{verdict: checker.Pass}
 	if !r.chained(h.ClockError) || r.stale(h.ClockError) {
-		out[history.StoreIntegrity] = expected{verdict: checker.Fail}
+		out[verdicts.StoreIntegrity] = expected{verdict: checker.Fail}
 	} else if !r.chained(0) || r.stale(0) {
-		out[history.StoreIntegrity] = expected{verdict: checker.Inconclusive}
+		out[verdicts.StoreIntegrity] = expected{verdict: checker.Inconclusive}
 	}
 	r.search(out)
 	return out
 }
 
 // search judges what an execution is asked for.
-func (r *record) search(out map[history.Property]expected) {
+func (r *record) search(out map[verdicts.Property]expected) {
 	s := &server{h: r.h, most: 300_000, denied: map[int]bool{}}
 	for i, op := range r.ops {
 		if op.Op == history.Acquire && op.Outcome != history.Fail || (op.Op == history.Extend || op.Op == history.Release) && op.Outcome != history.Fail {
@@ -61,15 +62,15 @@ func (r *record) search(out map[history.Property]expected) {
 			s.ops = append(s.ops, op)
 		}
 	}
-	for _, p := range []history.Property{history.Linearizability, history.Refusal, history.FencingOrder, history.ReleaseSafety} {
+	for _, p := range []verdicts.Property{verdicts.Linearizability, verdicts.Refusal, verdicts.FencingOrder, verdicts.ReleaseSafety} {
 		out[p] = expected{verdict: checker.Pass}
 	}
 	wrongful := r.wrongful()
 	if len(wrongful) > 0 {
-		out[history.ReleaseSafety] = expected{verdict: checker.Fail}
+		out[verdicts.ReleaseSafety] = expected{verdict: checker.Fail}
 	}
 	give := func() {
-		for _, p := range []history.Property{history.Linearizability, history.Refusal, history.FencingOrder, history.ReleaseSafety} {
+		for _, p := range []verdicts.Property{verdicts.Linearizability, verdicts.Refusal, verdicts.FencingOrder, verdicts.ReleaseSafety} {
 			out[p] = expected{verdict: out[p].verdict, open: true}
 		}
 	}
@@ -81,9 +82,9 @@ func (r *record) search(out map[history.Property]expected) {
 	case all:
 		return
 	}
-	out[history.Linearizability] = expected{verdict: checker.Fail}
+	out[verdicts.Linearizability] = expected{verdict: checker.Fail}
 	base := everyRule
-	if out[history.MutualExclusion].verdict == checker.Fail {
+	if out[verdicts.MutualExclusion].verdict == checker.Fail {
 		base &^= grantRule
 	}
 	if len(wrongful) > 0 {
@@ -98,8 +99,8 @@ func (r *record) search(out map[history.Property]expected) {
 		}
 		return
 	}
-	var blamed []history.Property
-	for rule, p := range map[int]history.Property{grantRule: "", refusalRule: history.Refusal, acceptedRule: history.ReleaseSafety, fenceRule: history.FencingOrder} {
+	var blamed []verdicts.Property
+	for rule, p := range map[int]verdicts.Property{grantRule: "", refusalRule: verdicts.Refusal, acceptedRule: verdicts.ReleaseSafety, fenceRule: verdicts.FencingOrder} {
 		if base&rule == 0 {
 			continue
 		}
@@ -191,7 +192,7 @@ func (g *pageGenerator) differences(t *testing.T, counts map[string]int) (out []
 		case !judged || p.Verdict == checker.NotApplicable && w.verdict == checker.Pass:
 		case w.open:
 			counts["open"]++
-		case p.Verdict == w.verdict || p.Verdict == checker.Inconclusive && w.verdict == checker.Pass && (p.Judged == 0 || p.Name == history.Linearizability):
+		case p.Verdict == w.verdict || p.Verdict == checker.Inconclusive && w.verdict == checker.Pass && (p.Judged == 0 || p.Name == verdicts.Linearizability):
 			counts[string(p.Name)+" "+string(p.Verdict)]++
 		default:
 			out = append(out, fmt.Sprintf("%s is %s (%d judged, %v), the page says %s", p.Name, p.Verdict, p.Judged, p.NotJudged, w.verdict))

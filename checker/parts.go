@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // A key's operations are searched as one where they are few. Where they are many, they are cut at the quiet instants: nothing is under way and nothing can be in
@@ -132,7 +133,7 @@ type partFinding struct {
 }
 
 // search searches a part.
-func (d *keyInput) search(of map[history.Property]*tally, x *executions, from, to int64) partFinding {
+func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, to int64) partFinding {
 	f := partFinding{x: x, from: from, to: to, base: allRules}
 	if len(x.effects) > max(maxEffects, d.opt.whole) {
 		return f
@@ -143,13 +144,13 @@ func (d *keyInput) search(of map[history.Property]*tally, x *executions, from, t
 	if f.known = !x.maybe; !f.known {
 		return f
 	}
-	if f.breaks(of[history.MutualExclusion]) {
+	if f.breaks(of[verdicts.MutualExclusion]) {
 		f.base &^= ruleGrants
 	}
-	if f.breaks(of[history.ReleaseSafety]) {
+	if f.breaks(of[verdicts.ReleaseSafety]) {
 		f.base &^= ruleClaims
 	}
-	x.forgive(f.breaks(of[history.Renewal]), f.breaks(of[history.Reentrancy]))
+	x.forgive(f.breaks(of[verdicts.Renewal]), f.breaks(of[verdicts.Reentrancy]))
 	f.broken, f.known = x.blame(f.base, f.all)
 	return f
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // picture is what Porcupine is given to draw. Times are from the first operation.
@@ -107,7 +108,7 @@ func (p *picture) addOperation(op *history.Operation) {
 	}
 	text := fmt.Sprintf("%s %s → %s", op.Client, op.Op, op.Outcome)
 	refused := op.Op == history.Acquire && op.Outcome == history.Busy
-	if refused && (p.v.Property == history.Refusal || p.v.Property == history.Progress) {
+	if refused && (p.v.Property == verdicts.Refusal || p.v.Property == verdicts.Progress) {
 		p.operation(move{act: actBusy, mode: op.Mode, client: uint32(p.client(op.Client))}, op.Call, op.Return, text)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // restarted is a run in which the server forgot the first hold, as the operations show it.
@@ -64,7 +65,7 @@ func TestEveryRowHasAPicture(t *testing.T) {
 	pictures := 0
 	for _, r := range rows() {
 		for _, v := range r.check(t).Violations {
-			if v.Property == history.Hygiene {
+			if v.Property == verdicts.Hygiene {
 				continue
 			}
 			pictures++
@@ -75,7 +76,7 @@ func TestEveryRowHasAPicture(t *testing.T) {
 			}
 			p := newPicture(&v)
 			legal := porcupine.CheckOperations(leaseModel(p.header, p.acquires, lockState{}), p.ops)
-			if v.Property == history.MutualExclusion && legal {
+			if v.Property == verdicts.MutualExclusion && legal {
 				t.Errorf("%s at %d: the picture of two holders has an order", r.name, v.At)
 			}
 		}
@@ -108,7 +109,7 @@ func TestPictureIsCapped(t *testing.T) {
 }
 
 func TestNoPictureOfWhatIsNotKnown(t *testing.T) {
-	if err := WritePicture(&bytes.Buffer{}, &Violation{Property: history.Hygiene}); !errors.Is(err, ErrNoPicture) {
+	if err := WritePicture(&bytes.Buffer{}, &Violation{Property: verdicts.Hygiene}); !errors.Is(err, ErrNoPicture) {
 		t.Errorf("%v, want ErrNoPicture", err)
 	}
 	found := violations(t, parse(t, restarted))

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // progress: a free lock is obtained by somebody who wants it within a lease and the grace.
@@ -50,7 +51,7 @@ func (p *progress) limitFrom(free, now int64) int64 {
 }
 
 func newProgress(d *keyInput) *progress {
-	p := &progress{tally: tally{property: history.Progress, applies: true}, d: d, taken: math.MinInt64}
+	p := &progress{tally: tally{property: verdicts.Progress, applies: true}, d: d, taken: math.MinInt64}
 	p.limit = plus(d.a.header.Lease, d.opt.Grace)
 	return p
 }

@@ -1,6 +1,9 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
 
 // reentrancy: the owner of a re-entrant lock may acquire it again, must release it as often as it acquired it, and holds until the
 // last of these releases.
@@ -28,7 +31,7 @@ type owner struct {
 }
 
 func newReentrancy(d *keyInput) *reentrancy {
-	r := &reentrancy{tally: tally{property: history.Reentrancy, applies: d.a.header.Kind == history.Reentrant}, d: d, owner: map[uint32]*owner{}}
+	r := &reentrancy{tally: tally{property: verdicts.Reentrancy, applies: d.a.header.Kind == history.Reentrant}, d: d, owner: map[uint32]*owner{}}
 	if !r.applies {
 		r.note = "the lock is not re-entrant"
 		return r

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // refusal: no attempt is answered busy while nobody can have held the lock.
@@ -46,7 +47,7 @@ type refusal struct {
 }
 
 func newRefusal(d *keyInput) *refusal {
-	r := &refusal{tally: tally{property: history.Refusal, applies: d.k.count(history.Acquire, history.Busy) > 0}, d: d}
+	r := &refusal{tally: tally{property: verdicts.Refusal, applies: d.k.count(history.Acquire, history.Busy) > 0}, d: d}
 	r.shared.gone, r.writers.gone, r.late, r.empty = math.MinInt64, math.MinInt64, math.MinInt64, math.MinInt64
 	if d.a.header.Kind == history.Semaphore && d.a.header.Permits > 1 {
 		r.permits = &largest{n: d.a.header.Permits}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // releaseSafety: a release or extend that was accepted was the holder's own.
@@ -36,7 +37,7 @@ const maxRecent = 64
 
 func newReleaseSafety(d *keyInput) *releaseSafety {
 	n := d.k.count(history.Release, history.OK) + d.k.count(history.Extend, history.OK)
-	s := &releaseSafety{tally: tally{property: history.ReleaseSafety, applies: n > 0}, d: d, lapsed: map[*record]*detail{}}
+	s := &releaseSafety{tally: tally{property: verdicts.ReleaseSafety, applies: n > 0}, d: d, lapsed: map[*record]*detail{}}
 	if !s.applies {
 		s.note = "nothing was released or extended"
 	}

@@ -1,6 +1,9 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
 
 // renewal: a lease that is extended in time goes on, and nobody renews what has been given back.
 //
@@ -21,7 +24,7 @@ type renewal struct {
 func newRenewal(d *keyInput) *renewal {
 	n := d.k.count(history.Extend, history.OK, history.LostHold, history.NotHeld, history.Unknown, history.Fail) +
 		d.k.count(history.Lost, history.None, history.OK)
-	w := &renewal{tally: tally{property: history.Renewal, applies: n > 0}, d: d}
+	w := &renewal{tally: tally{property: verdicts.Renewal, applies: n > 0}, d: d}
 	if !w.applies {
 		w.note = "nothing was extended or reported lost"
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // searchRows are histories in which each refusal has a witness, so that the sweep finds nothing, and no order gives all of them theirs.
@@ -40,14 +41,14 @@ var searchRows = []row{
 func TestSearchDecides(t *testing.T) {
 	for _, r := range searchRows {
 		t.Run(r.name, func(t *testing.T) {
-			if v := r.check(t); v.Verdict != Fail || v.property(history.Linearizability).Violations != 1 {
-				t.Errorf("%s, %q, %+v", v.Verdict, broken(v), v.property(history.Linearizability))
+			if v := r.check(t); v.Verdict != Fail || v.property(verdicts.Linearizability).Violations != 1 {
+				t.Errorf("%s, %q, %+v", v.Verdict, broken(v), v.property(verdicts.Linearizability))
 			}
 			v := r.check(t, "executions")
-			if v.Verdict != Fail || v.property(history.Linearizability).Violations != 1 || broken(v) != "" {
-				t.Errorf("%s, %q, %+v", v.Verdict, broken(v), v.property(history.Linearizability))
+			if v.Verdict != Fail || v.property(verdicts.Linearizability).Violations != 1 || broken(v) != "" {
+				t.Errorf("%s, %q, %+v", v.Verdict, broken(v), v.property(verdicts.Linearizability))
 			}
-			if v := r.check(t, "executions", r.rule); v.property(history.Linearizability).Verdict == Fail {
+			if v := r.check(t, "executions", r.rule); v.property(verdicts.Linearizability).Verdict == Fail {
 				t.Errorf("without the rule %s it is seen all the same", r.rule)
 			}
 		})
@@ -71,8 +72,8 @@ func TestSearchFindsTheOrder(t *testing.T) {
 			c acquire 900 901 busy`},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			if v := r.check(t); v.property(history.Linearizability).Verdict != Pass || broken(v) != "" {
-				t.Errorf("%q, %+v", broken(v), v.property(history.Linearizability))
+			if v := r.check(t); v.property(verdicts.Linearizability).Verdict != Pass || broken(v) != "" {
+				t.Errorf("%q, %+v", broken(v), v.property(verdicts.Linearizability))
 			}
 		})
 	}
@@ -86,7 +87,7 @@ func TestManyUnknowns(t *testing.T) {
 	}
 	ops += "d acquire 7 9 ok shared\na acquire 11 12 busy shared"
 	v := row{head: history.Header{Kind: history.RW}, ops: ops}.check(t, "executions")
-	p := v.property(history.Linearizability)
+	p := v.property(verdicts.Linearizability)
 	if p.Verdict != Pass || !strings.Contains(p.Note, "1 refusals not judged") {
 		t.Errorf("%+v", p)
 	}
@@ -108,7 +109,7 @@ func TestNotSearched(t *testing.T) {
 			ops += fmt.Sprintf("x acquire %f %f busy\n", 8+float64(i)/10, 8.05+float64(i)/10)
 		}
 		v := row{head: history.Header{Kind: c.kind}, ops: ops}.check(t)
-		p := v.property(history.Linearizability)
+		p := v.property(verdicts.Linearizability)
 		if v.Verdict != c.want || p.Verdict != c.want || v.NotSearched != 1 || !strings.HasPrefix(p.Note, "1 of 2 windows searched") {
 			t.Errorf("%s: %s, %d not searched, %+v", c.kind, v.Verdict, v.NotSearched, p)
 		}
@@ -118,7 +119,7 @@ func TestNotSearched(t *testing.T) {
 // TestEveryRuleHasARow reads the names of the rules out of the checker's own source: a rule without a history that needs it is not tested,
 // and neither is a property that no history breaks.
 func TestEveryRuleHasARow(t *testing.T) {
-	tested, broken := map[string]bool{}, string(history.Linearizability)
+	tested, broken := map[string]bool{}, string(verdicts.Linearizability)
 	for _, r := range append(rows(), searchRows...) {
 		tested[r.rule] = true
 		broken += " " + r.want

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // storeIntegrity: the guarded store shows no lost update and has accepted no stale write.
@@ -29,7 +30,7 @@ type storeIntegrity struct {
 
 func newStoreIntegrity(d *keyInput) *storeIntegrity {
 	n := d.k.count(history.Write, history.OK, history.Unknown)
-	s := &storeIntegrity{tally: tally{property: history.StoreIntegrity, applies: n > 0}, d: d}
+	s := &storeIntegrity{tally: tally{property: verdicts.StoreIntegrity, applies: n > 0}, d: d}
 	if !s.applies {
 		s.note = "no writes to a guarded store were recorded"
 	}

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Sum adds up the verdicts of two histories of the same lock in the same setting, as if they had been one history of unrelated keys. It
@@ -53,7 +53,7 @@ func sumProperty(a, b Property) Property {
 	}
 	out.MetFault += b.MetFault
 	if a.Causes != nil || b.Causes != nil {
-		out.Causes = map[history.Cause]int{}
+		out.Causes = map[verdicts.Cause]int{}
 		maps.Copy(out.Causes, a.Causes)
 		for cause, n := range b.Causes {
 			out.Causes[cause] += n

@@ -1,6 +1,6 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import "github.com/lockbench/lockbench/verdicts"
 
 // Result is the three-valued outcome of a judgement, and n/a for what does not apply.
 type Result string
@@ -29,33 +29,33 @@ type Operations map[string]map[string]int
 
 // Property is the judgement of one property.
 type Property struct {
-	Name          history.Property      `json:"name"`
-	Verdict       Result                `json:"verdict"`
-	Violations    int                   `json:"violations"`
-	Opportunities int                   `json:"opportunities"`        // hand-overs, uses, writes, …: what could have gone wrong and was judged
-	Judged        int                   `json:"judged"`               // the same number
-	NotJudged     map[string]int        `json:"not_judged,omitempty"` // what could have gone wrong and was not judged, by reason
-	MetFault      int                   `json:"met_fault"`            // of these, how many met a fault window
-	Rate          float64               `json:"rate"`
-	CI95          [2]float64            `json:"ci95"` // Clopper–Pearson; with no violation the upper bound is about 3/n
-	Causes        map[history.Cause]int `json:"causes,omitempty"`
-	First         *Violation            `json:"first,omitempty"`
-	Note          string                `json:"note,omitempty"` // why n/a or inconclusive
+	Name          verdicts.Property      `json:"name"`
+	Verdict       Result                 `json:"verdict"`
+	Violations    int                    `json:"violations"`
+	Opportunities int                    `json:"opportunities"`        // hand-overs, uses, writes, …: what could have gone wrong and was judged
+	Judged        int                    `json:"judged"`               // the same number
+	NotJudged     map[string]int         `json:"not_judged,omitempty"` // what could have gone wrong and was not judged, by reason
+	MetFault      int                    `json:"met_fault"`            // of these, how many met a fault window
+	Rate          float64                `json:"rate"`
+	CI95          [2]float64             `json:"ci95"` // Clopper–Pearson; with no violation the upper bound is about 3/n
+	Causes        map[verdicts.Cause]int `json:"causes,omitempty"`
+	First         *Violation             `json:"first,omitempty"`
+	Note          string                 `json:"note,omitempty"` // why n/a or inconclusive
 }
 
 // Violation is one way in which a property was seen broken.
 type Violation struct {
-	Property         history.Property `json:"property"`
-	Cause            history.Cause    `json:"cause"`
-	At               int64            `json:"at"`      // nanoseconds on the run's base
-	Lasted           int64            `json:"lasted"`  // how long the overlap lasted, where it is one
-	Clients          []string         `json:"clients"` // the one wronged first
-	Key              string           `json:"key"`
-	Story            []string         `json:"story"`           // five to twelve lines of plain words
-	Lanes            []string         `json:"lanes,omitempty"` // ASCII drawing
-	Witness          Witness          `json:"-"`               // the holds and operations that show it; filled in
-	WithinClockError bool             `json:"within_clock_error,omitempty"`
-	Around           *Surroundings    `json:"-"` // what its picture shows; nil when it did not come from a check
+	Property         verdicts.Property `json:"property"`
+	Cause            verdicts.Cause    `json:"cause"`
+	At               int64             `json:"at"`      // nanoseconds on the run's base
+	Lasted           int64             `json:"lasted"`  // how long the overlap lasted, where it is one
+	Clients          []string          `json:"clients"` // the one wronged first
+	Key              string            `json:"key"`
+	Story            []string          `json:"story"`           // five to twelve lines of plain words
+	Lanes            []string          `json:"lanes,omitempty"` // ASCII drawing
+	Witness          Witness           `json:"-"`               // the holds and operations that show it; filled in
+	WithinClockError bool              `json:"within_clock_error,omitempty"`
+	Around           *Surroundings     `json:"-"` // what its picture shows; nil when it did not come from a check
 }
 
 // Damage is what the guarded store lost.
@@ -83,7 +83,7 @@ func (v *Verdict) CountCauses() {
 				p.First = &first
 			}
 			if p.Causes == nil {
-				p.Causes = map[history.Cause]int{}
+				p.Causes = map[verdicts.Cause]int{}
 			}
 			p.Causes[found.Cause]++
 		}

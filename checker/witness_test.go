@@ -3,7 +3,7 @@ package checker
 import (
 	"testing"
 
-	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // TestWitnessShowsBothHolds: an overlap is shown by the two holds, the one that conflicts last.
@@ -17,9 +17,9 @@ func TestWitnessShowsBothHolds(t *testing.T) {
 	if len(w.Holds) != 2 || w.Holds[0].Client != "a" || w.Holds[1].Client != "b" || w.Holds[0].Belief[0] != (Span{1 * msec, 3 * msec}) {
 		t.Errorf("%+v", w)
 	}
-	v.Violations[0].Cause = history.DoubleGrant
+	v.Violations[0].Cause = verdicts.DoubleGrant
 	v.CountCauses()
-	if p := v.property(history.MutualExclusion); p.Causes[history.DoubleGrant] != 1 || p.First == nil || p.First.Cause != history.DoubleGrant {
+	if p := v.property(verdicts.MutualExclusion); p.Causes[verdicts.DoubleGrant] != 1 || p.First == nil || p.First.Cause != verdicts.DoubleGrant {
 		t.Errorf("%+v", p)
 	}
 }

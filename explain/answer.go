@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Answer is what an experiment showed.
 type Answer struct {
-	Causes     []history.Cause // none where there was no experiment, and where it did not tell
-	Experiment Sentence        // what was left out and what would have come of it; where there was none, what is known without
-	Events     []Event         // what was left out, or what a grant rested on
+	Causes     []verdicts.Cause // none where there was no experiment, and where it did not tell
+	Experiment Sentence         // what was left out and what would have come of it; where there was none, what is known without
+	Events     []Event          // what was left out, or what a grant rested on
 }
 
 // Event is something that happened on a node, or did not, on which an answer rests.
@@ -102,6 +103,6 @@ func sentence(parts ...any) (out Sentence) {
 }
 
 // because is an answer of one cause.
-func because(cause history.Cause, experiment Sentence, events ...Event) Answer {
-	return Answer{Causes: []history.Cause{cause}, Experiment: experiment, Events: events}
+func because(cause verdicts.Cause, experiment Sentence, events ...Event) Answer {
+	return Answer{Causes: []verdicts.Cause{cause}, Experiment: experiment, Events: events}
 }

@@ -3,6 +3,7 @@ package explain
 import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // bare tells what the operations alone prove, of a record that has no commands: that a client went on after what it had been told, or that a
@@ -15,11 +16,11 @@ func (r *run) bare(v *checker.Violation, holds []*history.Operation) Answer {
 				continue
 			}
 			if late := r.lateRelease(first, second); late != nil {
-				return because(history.MisUnlock, sentence("the operations alone prove it: ", late.Client, "'s release at ", instant(late.Call),
+				return because(verdicts.MisUnlock, sentence("the operations alone prove it: ", late.Client, "'s release at ", instant(late.Call),
 					" was accepted although its hold had ended before ", first.Client, " was granted"))
 			}
 			if until := r.until(first, second.Return); until <= second.Return && overrun(v.Property) {
-				return because(history.LeaseOverrun, sentence("the operations alone prove it: ", first.Client, " had been told that it holds until ", instant(until),
+				return because(verdicts.LeaseOverrun, sentence("the operations alone prove it: ", first.Client, " had been told that it holds until ", instant(until),
 					", and went on; had it stopped then, nothing would have happened"))
 			}
 		}
@@ -28,8 +29,8 @@ func (r *run) bare(v *checker.Violation, holds []*history.Operation) Answer {
 }
 
 // overrun reports whether a property is about what clients did, and not about what they were told.
-func overrun(p history.Property) bool {
-	return p == history.ExclusiveUse || p == history.StoreIntegrity
+func overrun(p verdicts.Property) bool {
+	return p == verdicts.ExclusiveUse || p == verdicts.StoreIntegrity
 }
 
 // lateRelease is a release that was accepted between two grants from a client whose hold had ended before the first of them; nil: none. A

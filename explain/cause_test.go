@@ -8,8 +8,8 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // rows are runs made by hand, at least one for each name of a cause. What is true of each is said above it.
@@ -302,7 +302,7 @@ func TestCauses(t *testing.T) {
 					if v.Cause != s.want[i] {
 						t.Errorf("%s: %s: %s, want %s (%s)", order.of, v.Property, v.Cause, s.want[i], said(answers[i]))
 					}
-					if v.Cause == history.CauseUnknown != strings.HasPrefix(said(answers[i]), "the cause is not known") {
+					if v.Cause == verdicts.CauseUnknown != strings.HasPrefix(said(answers[i]), "the cause is not known") {
 						t.Errorf("%s: %s: %s, and its story ends with %q", order.of, v.Property, v.Cause, said(answers[i]))
 					}
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/history/schema"
 	"github.com/lockbench/lockbench/internal/schematest"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // corpus reads testdata/corpus.txt: cases in the form of parse, each under a heading "== cause/what happened". Scripts above the first case are
@@ -71,10 +72,10 @@ func catalogueScripts(t *testing.T) map[string]string {
 	return all
 }
 
-var causes = []history.Cause{history.LeaseOverrun, history.MisUnlock, history.DoubleGrant, history.ReaderEvicted, history.StaleReentry, history.FailoverLoss,
-	history.RestartLoss, history.ClockJump, history.ClockSkew, history.NoExpiry, history.NeverGranted, history.AmbiguousReply, history.RenewalGap,
-	history.Resurrection, history.LostWakeup, history.Orphan, history.QuorumErosion, history.KeyDeleted, history.Eviction, history.Overbelief,
-	history.LateRequest, history.OwnRelease, history.CauseUnknown}
+var causes = []verdicts.Cause{verdicts.LeaseOverrun, verdicts.MisUnlock, verdicts.DoubleGrant, verdicts.ReaderEvicted, verdicts.StaleReentry, verdicts.FailoverLoss,
+	verdicts.RestartLoss, verdicts.ClockJump, verdicts.ClockSkew, verdicts.NoExpiry, verdicts.NeverGranted, verdicts.AmbiguousReply, verdicts.RenewalGap,
+	verdicts.Resurrection, verdicts.LostWakeup, verdicts.Orphan, verdicts.QuorumErosion, verdicts.KeyDeleted, verdicts.Eviction, verdicts.Overbelief,
+	verdicts.LateRequest, verdicts.OwnRelease, verdicts.CauseUnknown}
 
 // TestCorpus holds the causes to what each case says of itself.
 func TestCorpus(t *testing.T) {
@@ -82,7 +83,7 @@ func TestCorpus(t *testing.T) {
 	if len(cases) < 137 {
 		t.Fatalf("%d cases: some are gone", len(cases))
 	}
-	perCause := map[history.Cause]int{}
+	perCause := map[verdicts.Cause]int{}
 	for _, s := range cases {
 		violations, answers := answered(t, s, s.recorded())
 		for i, v := range violations {
@@ -106,7 +107,7 @@ func TestCorpusCauseNeedsEvidence(t *testing.T) {
 		less.Commands = nil
 		_, answers := answered(t, s, less)
 		for i, a := range answers {
-			if a.Causes[0] != history.CauseUnknown && !strings.HasPrefix(said(a), "the operations alone prove it") {
+			if a.Causes[0] != verdicts.CauseUnknown && !strings.HasPrefix(said(a), "the operations alone prove it") {
 				t.Errorf("%s without commands: %s between %v: %s", s.name, s.violations[i].Property, s.violations[i].Clients, said(a))
 			}
 		}

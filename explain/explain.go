@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Verdict finds the causes of a verdict's violations from the record that it was reached on, and returns the answers, one for each violation. It
@@ -35,9 +36,9 @@ func (r *run) answer(v *checker.Violation) Answer {
 	case len(a.Causes) > 0:
 		return a
 	case r.failed:
-		return because(history.CauseUnknown, sentence("the cause is not known: no commands were recorded, and the operations alone do not prove one"))
+		return because(verdicts.CauseUnknown, sentence("the cause is not known: no commands were recorded, and the operations alone do not prove one"))
 	}
-	return because(history.CauseUnknown, sentence("the cause is not known: no experiment on the recorded commands tells"))
+	return because(verdicts.CauseUnknown, sentence("the cause is not known: no experiment on the recorded commands tells"))
 }
 
 // shown are the operations that show some violations, and those around them.
@@ -63,31 +64,31 @@ func shown(v *checker.Verdict) (ops []history.Operation) {
 // violation explains one violation.
 func (r *run) violation(v *checker.Violation) Answer {
 	switch {
-	case r.failed && v.Property == history.ReleaseSafety:
+	case r.failed && v.Property == verdicts.ReleaseSafety:
 		return r.bare(v, r.beside(v))
-	case r.failed && r.nobody && (v.Property == history.Progress || v.Property == history.Refusal):
-		return because(history.NeverGranted, sentence("the operations alone prove it: no acquire of the whole run was granted"))
+	case r.failed && r.nobody && (v.Property == verdicts.Progress || v.Property == verdicts.Refusal):
+		return because(verdicts.NeverGranted, sentence("the operations alone prove it: no acquire of the whole run was granted"))
 	case r.failed:
 		return r.bare(v, r.holding(v, r.releaseOf))
 	}
 	switch v.Property {
-	case history.MutualExclusion, history.ExclusiveUse:
+	case verdicts.MutualExclusion, verdicts.ExclusiveUse:
 		a := r.overlap(v, r.holding(v, r.releaseOf), never)
 		if a.Causes == nil && r.Header.Kind == history.Reentrant { // an inner release ended nothing
 			a = r.overlap(v, r.holding(v, r.endOf), never)
 		}
 		return a
-	case history.StoreIntegrity:
+	case verdicts.StoreIntegrity:
 		return r.damage(v)
-	case history.ReleaseSafety:
+	case verdicts.ReleaseSafety:
 		return r.wrongfulEnd(v)
-	case history.FencingOrder:
+	case verdicts.FencingOrder:
 		return r.fence(v)
-	case history.Progress, history.Refusal, history.Hygiene:
+	case verdicts.Progress, verdicts.Refusal, verdicts.Hygiene:
 		return r.stuck(v)
-	case history.Linearizability:
+	case verdicts.Linearizability:
 		return r.noOrder(v)
-	case history.Reentrancy, history.Renewal:
+	case verdicts.Reentrancy, verdicts.Renewal:
 		return r.ownHold(v)
 	}
 	return Answer{}
@@ -96,7 +97,7 @@ func (r *run) violation(v *checker.Violation) Answer {
 // overlap explains holds that were there at once: the last of them and each before, and where that shows nothing the others.
 func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip func(first, second *history.Operation) bool) (best Answer) {
 	seen := v.At
-	if v.Property == history.StoreIntegrity {
+	if v.Property == verdicts.StoreIntegrity {
 		seen += v.Lasted
 	}
 	for j, second := range slices.Backward(holds) {
@@ -106,7 +107,7 @@ func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip fun
 				continue
 			}
 			a := r.met(first, second, seen)
-			if len(a.Causes) > 0 && a.Causes[0] != history.DoubleGrant {
+			if len(a.Causes) > 0 && a.Causes[0] != verdicts.DoubleGrant {
 				return a
 			}
 			if best.Causes == nil {

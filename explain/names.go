@@ -7,16 +7,17 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // faultNames map what a fault did to the cause.
-var faultNames = map[string]history.Cause{
-	history.Restarted: history.RestartLoss,
-	history.Promoted:  history.FailoverLoss,
-	history.ClockSet:  history.ClockJump,
-	history.ClockRate: history.ClockSkew,
-	history.Deleted:   history.KeyDeleted,
-	history.Evicted:   history.Eviction,
+var faultNames = map[string]verdicts.Cause{
+	history.Restarted: verdicts.RestartLoss,
+	history.Promoted:  verdicts.FailoverLoss,
+	history.ClockSet:  verdicts.ClockJump,
+	history.ClockRate: verdicts.ClockSkew,
+	history.Deleted:   verdicts.KeyDeleted,
+	history.Evicted:   verdicts.Eviction,
 }
 
 // whose says to whom a command belonged, as seen from the hold that it hit.
@@ -35,19 +36,19 @@ type deed struct {
 }
 
 // deeds map commands to causes.
-var deeds = map[deed]history.Cause{
-	{others, history.Release}:   history.MisUnlock,
-	{others, history.Extend}:    history.MisUnlock,
-	{others, history.OpInvalid}: history.MisUnlock,
-	{others, history.Acquire}:   history.MisUnlock,
-	{own, history.Release}:      history.OwnRelease,
-	{own, history.Extend}:       history.OwnRelease,
-	{own, history.OpInvalid}:    history.OwnRelease,
-	{own, history.Acquire}:      history.OwnRelease,
-	{late, history.Release}:     history.LateRequest,
-	{late, history.Extend}:      history.LateRequest,
-	{late, history.OpInvalid}:   history.LateRequest,
-	{late, history.Acquire}:     history.LateRequest,
+var deeds = map[deed]verdicts.Cause{
+	{others, history.Release}:   verdicts.MisUnlock,
+	{others, history.Extend}:    verdicts.MisUnlock,
+	{others, history.OpInvalid}: verdicts.MisUnlock,
+	{others, history.Acquire}:   verdicts.MisUnlock,
+	{own, history.Release}:      verdicts.OwnRelease,
+	{own, history.Extend}:       verdicts.OwnRelease,
+	{own, history.OpInvalid}:    verdicts.OwnRelease,
+	{own, history.Acquire}:      verdicts.OwnRelease,
+	{late, history.Release}:     verdicts.LateRequest,
+	{late, history.Extend}:      verdicts.LateRequest,
+	{late, history.OpInvalid}:   verdicts.LateRequest,
+	{late, history.Acquire}:     verdicts.LateRequest,
 }
 
 // finding names an event that made the difference.
@@ -66,7 +67,7 @@ func (m *meeting) finding(p pairing, i int) finding {
 }
 
 // deed names a command.
-func (m *meeting) deed(p pairing, i int) (rank, history.Cause) {
+func (m *meeting) deed(p pairing, i int) (rank, verdicts.Cause) {
 	e := &p.first.node.events[i]
 	d := deed{whose: others}
 	if e.op != nil {
@@ -79,11 +80,11 @@ func (m *meeting) deed(p pairing, i int) (rank, history.Cause) {
 		}
 	}
 	if e.cmd.Client == m.second.Client && d.op == history.Acquire {
-		return byAcquire, history.LateRequest
+		return byAcquire, verdicts.LateRequest
 	}
 	name := deeds[d]
-	if name == history.MisUnlock && m.first.Mode == history.Shared && d.op != history.Extend {
-		name = history.ReaderEvicted
+	if name == verdicts.MisUnlock && m.first.Mode == history.Shared && d.op != history.Extend {
+		name = verdicts.ReaderEvicted
 	}
 	if d.op == history.Acquire && d.whose == others && e.op.Outcome == history.OK {
 		return byAcquire, name
@@ -92,18 +93,18 @@ func (m *meeting) deed(p pairing, i int) (rank, history.Cause) {
 }
 
 // lease names the end of the first's lease: at is when, i the event that it was, if it was one.
-func (m *meeting) lease(p pairing, i int, at int64) history.Cause {
+func (m *meeting) lease(p pairing, i int, at int64) verdicts.Cause {
 	seen := m.seen
 	if cause := m.renewedLate(p, at, seen); cause != "" {
 		return cause
 	}
 	switch {
 	case m.renews() && !m.hindered(p.first.time(), at): // nothing kept the renewals from coming
-		return history.RenewalGap
+		return verdicts.RenewalGap
 	case m.until(m.first, seen) <= seen:
-		return history.LeaseOverrun
+		return verdicts.LeaseOverrun
 	}
-	return history.Overbelief
+	return verdicts.Overbelief
 }
 
 // hindered reports whether a fault may have kept the first client from renewing.
@@ -115,7 +116,7 @@ func (m *meeting) hindered(from, to int64) bool {
 }
 
 // renewedLate names what keeps a client believing whose lease has ended: an extend that was granted all the same, before the violation was seen.
-func (m *meeting) renewedLate(p pairing, ended, seen int64) history.Cause {
+func (m *meeting) renewedLate(p pairing, ended, seen int64) verdicts.Cause {
 	n, keys := p.first.node, p.second.keys()
 	for i := p.from(); i < len(n.events) && n.events[i].at <= seen; i++ {
 		e := &n.events[i]
@@ -125,10 +126,10 @@ func (m *meeting) renewedLate(p pairing, ended, seen int64) history.Cause {
 		}
 		for _, c := range e.changes {
 			if c.before == nil {
-				return history.Resurrection
+				return verdicts.Resurrection
 			}
 		}
-		return history.MisUnlock
+		return verdicts.MisUnlock
 	}
 	return ""
 }

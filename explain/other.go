@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // wrongfulEnd explains a release or an extend that was accepted without a hold: by the command of it that hit a value which another client had
@@ -53,9 +54,9 @@ func (r *run) hit(n *node, i int, wronged *event) Answer {
 		if e.open || c.before == nil || w == nil || w.open || w.cmd.Client == e.cmd.Client || w.op == nil {
 			continue
 		}
-		cause := history.MisUnlock
+		cause := verdicts.MisUnlock
 		if w.op.Mode == history.Shared && c.freed() {
-			cause = history.ReaderEvicted
+			cause = verdicts.ReaderEvicted
 		}
 		return because(cause, sentence("without ", words(e), ", ", strconv.Quote(c.key), " would have stayed as ", w.cmd.Client, "'s ", called(w.cmd), " left it"),
 			e.reported(w.cmd.Client, []string{c.key}))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // finding is an experiment that had an effect: what was left out, and what it is called.
@@ -16,7 +17,7 @@ type finding struct {
 	node  *node
 	event int // -1: the votes, or nothing at all
 	rank  rank
-	name  history.Cause
+	name  verdicts.Cause
 	text  Sentence
 	told  Event
 }
@@ -118,7 +119,7 @@ func (m *meeting) unasked(first, second []*attempt) Answer {
 
 // noCommand is the answer for a grant that no server was asked for.
 func noCommand(op *history.Operation) Answer {
-	return because(history.StaleReentry, sentence(op.Client, " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, Unasked: true})
+	return because(verdicts.StaleReentry, sentence(op.Client, " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, Unasked: true})
 }
 
 // sent reports whether a client sent any command during an operation.
@@ -144,7 +145,7 @@ func (m *meeting) fewVotes(first, second []*attempt) Answer {
 		got int
 	}{{m.first, m.grants(first)}, {m.second, m.grants(second)}} {
 		if m.votes > 1 && one.got < m.quorum() {
-			return because(history.QuorumErosion, sentence(fmt.Sprintf("%s had the votes of %d of %d nodes: with %d needed it would have been refused", one.op.Client, one.got, m.votes, m.quorum())),
+			return because(verdicts.QuorumErosion, sentence(fmt.Sprintf("%s had the votes of %d of %d nodes: with %d needed it would have been refused", one.op.Client, one.got, m.votes, m.quorum())),
 				Event{At: one.op.Return, Op: one.op, Granted: true, Votes: [2]int{one.got, m.votes}})
 		}
 	}
@@ -414,7 +415,7 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 	if !m.marked(p) { // there was nothing of the first for the second to look at
 		return Answer{}
 	}
-	return because(history.DoubleGrant, sentence("whatever happened since ", m.first.Client, " was granted is left out, ", m.second.Client, " is granted by ",
+	return because(verdicts.DoubleGrant, sentence("whatever happened since ", m.first.Client, " was granted is left out, ", m.second.Client, " is granted by ",
 		p.second.granting().cmd.Name, ": it does not look at that hold"), p.first.reported(), p.second.reported())
 }
 
@@ -429,7 +430,7 @@ func (m *meeting) byClientClock(p pairing) Answer {
 	if m.until(m.first, m.seen) <= m.seen {
 		return m.expired(p, math.MaxInt, p.second.time(), "by the clock of "+m.first.Client+"'s grant")
 	}
-	return because(history.ClockSkew, sentence("by the clock of ", m.first.Client, "'s grant, ", m.second.Client, " would have been refused"), p.first.reported(), p.second.reported())
+	return because(verdicts.ClockSkew, sentence("by the clock of ", m.first.Client, "'s grant, ", m.second.Client, " would have been refused"), p.first.reported(), p.second.reported())
 }
 
 // byReadClock explains a grant whose client read a time and went on: by true time that had come, or had not.
@@ -446,7 +447,7 @@ func (m *meeting) byReadClock(p pairing) Answer {
 		if until <= m.Header.Epoch+e.cmd.Sent {
 			return m.expired(p, math.MaxInt, e.at, "had the time not come that it read")
 		}
-		return because(history.ClockSkew, sentence("by true time ", m.second.Client, " would have been refused: what it read by ", e.cmd.Name, " lay ",
+		return because(verdicts.ClockSkew, sentence("by true time ", m.second.Client, " would have been refused: what it read by ", e.cmd.Name, " lay ",
 			time.Duration(until-m.Header.Epoch-e.cmd.Sent).String(), " ahead"), p.first.reported(), p.second.reported())
 	}
 	return Answer{}

@@ -15,6 +15,7 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 var update = flag.Bool("update", false, "write the golden stories anew")
@@ -79,7 +80,7 @@ func TestStoriesAreShort(t *testing.T) {
 			if !strings.HasSuffix(v.Story[0], "("+string(v.Cause)+")") {
 				t.Errorf("%s: %s: the headline is %q", where, v.Cause, v.Story[0])
 			}
-			if last := v.Story[len(v.Story)-1]; (v.Cause == history.CauseUnknown) != strings.HasPrefix(last, "the cause is not known") {
+			if last := v.Story[len(v.Story)-1]; (v.Cause == verdicts.CauseUnknown) != strings.HasPrefix(last, "the cause is not known") {
 				t.Errorf("%s: %s: the story ends with %q", where, v.Cause, last)
 			}
 			for _, line := range v.Story {
@@ -118,7 +119,7 @@ func TestStoriesPrintWhatWasRecorded(t *testing.T) {
 		s.Commands[i].Args[0] += evil
 	}
 	v := judged(t, s, s.Record)
-	if len(v.Violations) == 0 || v.Violations[0].Cause != history.MisUnlock {
+	if len(v.Violations) == 0 || v.Violations[0].Cause != verdicts.MisUnlock {
 		t.Fatalf("%+v", v.Violations)
 	}
 	for _, x := range v.Violations {
@@ -145,13 +146,13 @@ func TestLeftoversAreAttributed(t *testing.T) {
 		if err := sim.Explain(v, rec); err != nil {
 			t.Fatal(err)
 		}
-		var got []history.Cause
+		var got []verdicts.Cause
 		for _, x := range v.Violations {
-			if x.Property == history.Hygiene {
+			if x.Property == verdicts.Hygiene {
 				got = append(got, x.Cause)
 			}
 		}
-		if want := []history.Cause{s.want[0], history.CauseUnknown}; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+		if want := []verdicts.Cause{s.want[0], verdicts.CauseUnknown}; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 			t.Errorf("%s: causes %v, want %v: of the goroutines nobody knows", s.name, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // wait is a client that asked in vain.
@@ -40,7 +41,7 @@ func (r *run) stuck(v *checker.Violation) Answer {
 		return a
 	}
 	if !r.everGranted(w.op.Mode) && r.sound(w.attempt) {
-		return because(history.NeverGranted, sentence("whatever is left out: no acquire of its mode was granted in the whole run"))
+		return because(verdicts.NeverGranted, sentence("whatever is left out: no acquire of its mode was granted in the whole run"))
 	}
 	return Answer{}
 }
@@ -230,16 +231,16 @@ func (w *wait) early(n *node, most int) map[string]*Value {
 }
 
 // left names what was left behind.
-func (w *wait) left(v *Value, maker *event) history.Cause {
+func (w *wait) left(v *Value, maker *event) verdicts.Cause {
 	switch {
 	case v.Expires == 0:
-		return history.NoExpiry
+		return verdicts.NoExpiry
 	case maker.op == nil || maker.op.Op == history.Extend:
-		return history.Resurrection
+		return verdicts.Resurrection
 	case maker.cmd.Replied == 0 || maker.cmd.Replied > maker.op.Return || maker.op.ID == w.op.ID: // its client did not go by the reply
-		return history.AmbiguousReply
+		return verdicts.AmbiguousReply
 	}
-	return history.Orphan
+	return verdicts.Orphan
 }
 
 // fate says why what lay in the way stayed.
@@ -261,7 +262,7 @@ func (w *wait) fate(v *Value, maker *event) Sentence {
 func (w *wait) unseen() Answer {
 	for _, i := range w.attempt.events {
 		if e := &w.attempt.node.events[i]; e.cmd.Replied == 0 && len(e.changes) > 0 {
-			return because(history.AmbiguousReply, sentence("had the reply to ", words(e), " not been lost, ", w.op.Client, " would have been granted"), e.reported("", nil))
+			return because(verdicts.AmbiguousReply, sentence("had the reply to ", words(e), " not been lost, ", w.op.Client, " would have been granted"), e.reported("", nil))
 		}
 	}
 	return Answer{}
@@ -298,7 +299,7 @@ func (w *wait) unasked() Answer {
 	for _, n := range w.nodes {
 		for _, e := range n.events {
 			if e.cmd != nil && e.cmd.Client == w.op.Client && e.at < w.until {
-				return because(history.LostWakeup, sentence(w.op.Client, " did not ask again: had it asked, the lock was free"))
+				return because(verdicts.LostWakeup, sentence(w.op.Client, " did not ask again: had it asked, the lock was free"))
 			}
 		}
 	}

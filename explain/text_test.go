@@ -11,6 +11,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // story is one run as a test writes it down, and what it must be explained by.
@@ -20,7 +21,7 @@ type story struct {
 	turns      bool              // the order in which the nodes executed the commands is known: as they are sent
 	digests    map[string]string // of scripts, by the name that the text gives them
 	violations []checker.Violation
-	want       []history.Cause
+	want       []verdicts.Cause
 }
 
 // parse reads a run that is written by hand:
@@ -59,7 +60,7 @@ func newStory(name string) *story {
 func (s *story) finish() error {
 	for i := range s.violations {
 		v := &s.violations[i]
-		stuck := v.Property == history.Progress || v.Property == history.Refusal
+		stuck := v.Property == verdicts.Progress || v.Property == verdicts.Refusal
 		v.Witness.Operations = slices.DeleteFunc(slices.Clone(s.Ops), func(op history.Operation) bool {
 			return !slices.Contains(v.Clients, op.Client) || stuck && (op.Op != history.Acquire || op.Call > v.At+v.Lasted || op.Return < v.At)
 		})
@@ -252,7 +253,7 @@ func (s *story) addEffect(words []string) (err error) {
 }
 
 func (s *story) addViolation(words []string) (err error) {
-	v := checker.Violation{Property: history.Property(words[0]), Key: "job"}
+	v := checker.Violation{Property: verdicts.Property(words[0]), Key: "job"}
 	end := int64(0)
 	if v.At, end, err = span(words[1]); err != nil {
 		return err
@@ -266,7 +267,7 @@ func (s *story) addViolation(words []string) (err error) {
 		}
 		v.Clients = append(v.Clients, w)
 	}
-	s.violations, s.want = append(s.violations, v), append(s.want, history.Cause(words[at+1]))
+	s.violations, s.want = append(s.violations, v), append(s.want, verdicts.Cause(words[at+1]))
 	return nil
 }
 

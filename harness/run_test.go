@@ -21,6 +21,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // experiment is a lock in a built-in scenario, saved under a test's own folder.
@@ -55,7 +56,7 @@ func provider(t *testing.T, name string) servers.Provider {
 type expected struct {
 	lock, scenario string
 	breaks         []string // property/cause, each of which must be seen
-	holds          []history.Property
+	holds          []verdicts.Property
 }
 
 func (x expected) experiment(t *testing.T, p servers.Provider, as ClientsAs) Experiment {
@@ -67,21 +68,21 @@ func (x expected) experiment(t *testing.T, p servers.Provider, as ClientsAs) Exp
 	return e
 }
 
-// verdicts are what the sources' first locks must show on a real Redis, whatever clients are.
-var verdicts = []expected{
-	{"token", "steady", nil, []history.Property{history.MutualExclusion, history.ExclusiveUse, history.StoreIntegrity}},
+// firstLocks are what the sources' first locks must show on a real Redis, whatever clients are.
+var firstLocks = []expected{
+	{"token", "steady", nil, []verdicts.Property{verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity}},
 	{"set-nx-ex", "pause-holder", []string{"mutual-exclusion/mis-unlock"}, nil},
-	{"token", "pause-holder", []string{"exclusive-use/lease-overrun"}, []history.Property{history.MutualExclusion, history.ReleaseSafety}},
+	{"token", "pause-holder", []string{"exclusive-use/lease-overrun"}, []verdicts.Property{verdicts.MutualExclusion, verdicts.ReleaseSafety}},
 	{"exists-set", "contended", []string{"mutual-exclusion/double-grant"}, nil},
-	{"setnx", "crash-holder", []string{"progress/no-expiry"}, []history.Property{history.MutualExclusion}},
+	{"setnx", "crash-holder", []string{"progress/no-expiry"}, []verdicts.Property{verdicts.MutualExclusion}},
 	{"setnx-expire", "crash-mid-acquire", []string{"progress/no-expiry"}, nil},
 	{"lua-nil", "steady", []string{"progress/never-granted"}, nil},
-	{"setnx", "pause-holder", nil, []history.Property{history.MutualExclusion, history.ExclusiveUse, history.StoreIntegrity}},
+	{"setnx", "pause-holder", nil, []verdicts.Property{verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity}},
 }
 
 func TestVerdictsOnRealServers(t *testing.T) {
 	for _, as := range []ClientsAs{Goroutines, Processes} {
-		for _, row := range verdicts {
+		for _, row := range firstLocks {
 			t.Run(string(as)+" "+row.lock+" "+row.scenario, func(t *testing.T) {
 				t.Parallel()
 				out, err := Run(t.Context(), row.experiment(t, provider(t, "process"), as))
@@ -98,11 +99,11 @@ func TestVerdictsOnRealServers(t *testing.T) {
 func TestVerdictsOnContainers(t *testing.T) {
 	p := provider(t, "docker")
 	var all []Experiment
-	for _, row := range verdicts {
+	for _, row := range firstLocks {
 		all = append(all, row.experiment(t, p, Goroutines))
 	}
 	for i, out := range sideBySide(t, all) {
-		t.Run(verdicts[i].lock+" "+verdicts[i].scenario, func(t *testing.T) { expectVerdict(t, out, verdicts[i].breaks, verdicts[i].holds) })
+		t.Run(firstLocks[i].lock+" "+firstLocks[i].scenario, func(t *testing.T) { expectVerdict(t, out, firstLocks[i].breaks, firstLocks[i].holds) })
 	}
 }
 
@@ -121,7 +122,7 @@ func sideBySide(t *testing.T, all []Experiment) []*Outcome {
 	return outs
 }
 
-func expectVerdict(t *testing.T, out *Outcome, breaks []string, holds []history.Property) {
+func expectVerdict(t *testing.T, out *Outcome, breaks []string, holds []verdicts.Property) {
 	t.Helper()
 	var seen []string
 	for _, b := range results.Observed(out.Result) {
@@ -279,7 +280,7 @@ func TestSimulatedRunIsSearched(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range out.Result.Properties {
-			if p.Name == history.Linearizability && (p.Verdict != want || p.Judged == 0) {
+			if p.Name == verdicts.Linearizability && (p.Verdict != want || p.Judged == 0) {
 				t.Errorf("%s: linearizability is %s, %d windows judged; want %s", lock, p.Verdict, p.Judged, want)
 			}
 		}
@@ -289,7 +290,7 @@ func TestSimulatedRunIsSearched(t *testing.T) {
 func TestSuiteHoldsCellsAgainstExpectations(t *testing.T) {
 	right, _ := catalogue.Find("token")
 	wrong := right
-	wrong.Name, wrong.Expect = "wrong", map[string]impls.Expectation{"steady": impls.Breaks("mutual-exclusion/mis-unlock")}
+	wrong.Name, wrong.Expect = "wrong", map[string]verdicts.Expectation{"steady": verdicts.Breaks("mutual-exclusion/mis-unlock")}
 	steady, _ := scenarios.Find("steady")
 	cluster, _ := scenarios.Find("cluster-slots")
 	simulated := &Sim{}

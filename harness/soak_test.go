@@ -19,6 +19,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // soakSide is how many experiments run at once.
@@ -111,8 +112,8 @@ func (s *soak) one(t *testing.T, seed uint64) {
 	must, odd := mustHold(e), false
 	for _, b := range results.Observed(out.Result) {
 		property, cause, _ := strings.Cut(b.String(), "/")
-		unexplained := cause == string(history.CauseUnknown) && !inCatalogue(e, b) && !slices.ContainsFunc(out.Windows, inDoubt)
-		if unexplained || slices.Contains(must, history.Property(property)) {
+		unexplained := cause == string(verdicts.CauseUnknown) && !inCatalogue(e, b) && !slices.ContainsFunc(out.Windows, inDoubt)
+		if unexplained || slices.Contains(must, verdicts.Property(property)) {
 			t.Errorf("%s: %s; %+v", what, b, out.Windows)
 			odd = true
 		}
@@ -147,7 +148,7 @@ func (s *soak) count(out *Outcome, tried bool) {
 }
 
 // inCatalogue reports whether the catalogue has it, and says why, that a lock breaks so under one of the experiment's faults.
-func inCatalogue(e Experiment, b impls.Break) bool {
+func inCatalogue(e Experiment, b verdicts.Break) bool {
 	for _, sc := range scenarios.Builtin() {
 		want, ok := e.Variant.Expect[sc.Name]
 		if !ok || len(sc.Faults) == 0 || !slices.Contains(slices.Concat(want.Breaks, want.May), b) {
@@ -170,7 +171,7 @@ var comesTooLate = map[string]string{faults.DelayReply: faults.LoseReply, faults
 var sound = []string{"token", "token-wait", "redlock", "redisson", "fenced", "rw-lease", "fair", "semaphore"}
 
 // mustHold lists the properties that no fault of an experiment can break. It is the soak's own opinion, which the checker does not know.
-func mustHold(e Experiment) []history.Property {
+func mustHold(e Experiment) []verdicts.Property {
 	if !slices.Contains(sound, e.Variant.Name) {
 		return nil
 	}
@@ -182,9 +183,9 @@ func mustHold(e Experiment) []history.Property {
 			return nil
 		}
 	}
-	hold := []history.Property{history.MutualExclusion, history.ReleaseSafety, history.Linearizability, history.FencingOrder}
+	hold := []verdicts.Property{verdicts.MutualExclusion, verdicts.ReleaseSafety, verdicts.Linearizability, verdicts.FencingOrder}
 	if e.Variant.Name == "fenced" {
-		hold = append(hold, history.StoreIntegrity)
+		hold = append(hold, verdicts.StoreIntegrity)
 	}
 	return hold
 }

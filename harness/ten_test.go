@@ -7,10 +7,9 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // TestTenInARow runs every scenario of the catalogue whose faults are placed ten times on real servers, with one lock for each way in which the
@@ -46,7 +45,7 @@ func oneForEachEnd(scenario string) (locks []string) {
 	seen := map[string]bool{}
 	for _, v := range catalogue.Locks() {
 		want, known := v.Expect[scenario]
-		never := slices.Contains(want.Breaks, impls.Break{Property: history.Progress, Cause: history.NeverGranted})
+		never := slices.Contains(want.Breaks, verdicts.Break{Property: verdicts.Progress, Cause: verdicts.NeverGranted})
 		if end := fmt.Sprint(want.Breaks); known && want.NA == "" && !never && !seen[end] {
 			seen[end] = true
 			locks = append(locks, v.Name)

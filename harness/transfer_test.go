@@ -9,6 +9,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // money is what becomes of a balance when a payment takes 2.1 s under a lease of 2.0 s.
@@ -105,7 +106,7 @@ func TestTransferOnARealRedis(t *testing.T) {
 
 func integrity(all []checker.Property) checker.Result {
 	for _, p := range all {
-		if p.Name == history.StoreIntegrity {
+		if p.Name == verdicts.StoreIntegrity {
 			return p.Verdict
 		}
 	}

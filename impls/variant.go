@@ -1,10 +1,8 @@
 package impls
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Variant is one entry of the catalogue.
@@ -18,7 +16,7 @@ type Variant struct {
 	Claims   []Claim
 	Scripts  []*Script
 	// Expect is the expected result by scenario name. The lock is not run in other scenarios.
-	Expect map[string]Expectation
+	Expect map[string]verdicts.Expectation
 	// Planted is set for planted bugs, which are never offered as locks to adopt.
 	Planted *Planted
 	// Derives returns the keys that the lock's scripts make without naming them; nil: every request names all its keys.
@@ -101,76 +99,6 @@ type Planted struct {
 	Report string // the public report it follows, e.g. "redis/redis-py#1031"
 	// LooseStore reports that the guarded store has the bug: it does not compare fences and write atomically.
 	LooseStore bool
-}
-
-// Break is a violation of a property by a cause. A planted bug may leave the cause open: "".
-type Break struct {
-	Property history.Property
-	Cause    history.Cause
-}
-
-// String returns "property/cause", or the property alone.
-func (b Break) String() string {
-	return strings.TrimSuffix(string(b.Property)+"/"+string(b.Cause), "/")
-}
-
-// Covers reports whether b equals seen, or omits its cause.
-func (b Break) Covers(seen Break) bool {
-	return b.Property == seen.Property && (b.Cause == "" || b.Cause == seen.Cause)
-}
-
-// Expectation is what a scenario must show for a lock. The zero value expects every property to hold.
-type Expectation struct {
-	Breaks []Break // each must be observed
-	May    []Break // each may be observed
-	NA     string  // if set, why the scenario does not apply
-}
-
-// Safe expects every property to hold.
-func Safe() Expectation { return Expectation{} }
-
-// NotApplicable expects nothing, because of why.
-func NotApplicable(why string) Expectation { return Expectation{NA: why} }
-
-// Breaks expects each of "property/cause" to be observed.
-func Breaks(pairs ...string) Expectation { return Expectation{Breaks: parse(pairs)} }
-
-// Or returns the expectation with "property/cause" pairs that may be observed.
-func (e Expectation) Or(pairs ...string) Expectation {
-	e.May = slices.Clone(e.May)
-	for _, b := range parse(pairs) {
-		if !slices.Contains(e.Breaks, b) && !slices.Contains(e.May, b) {
-			e.May = append(e.May, b)
-		}
-	}
-	return e
-}
-
-// String returns "safe", "n/a: why", or the pairs with the optional ones in parentheses.
-func (e Expectation) String() string {
-	if e.NA != "" {
-		return "n/a: " + e.NA
-	}
-	words := make([]string, 0, len(e.Breaks)+len(e.May))
-	for _, b := range e.Breaks {
-		words = append(words, b.String())
-	}
-	if len(words) == 0 {
-		words = append(words, "safe")
-	}
-	for _, b := range e.May {
-		words = append(words, "("+b.String()+")")
-	}
-	return strings.Join(words, " ")
-}
-
-func parse(pairs []string) []Break {
-	out := make([]Break, 0, len(pairs))
-	for _, p := range pairs {
-		property, cause, _ := strings.Cut(p, "/")
-		out = append(out, Break{history.Property(property), history.Cause(cause)})
-	}
-	return out
 }
 
 // Persistence is which data a server keeps when it is killed and restarted.

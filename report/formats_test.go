@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 func aRun() results.Run {
@@ -86,9 +86,9 @@ func junitCases(t *testing.T, text string) map[string]outcome {
 
 // TestJUnitOfACell: what a viewer shows red is what differs from the expectation, and what was not judged is neither red nor green.
 func TestJUnitOfACell(t *testing.T) {
-	const me, si = history.MutualExclusion, history.StoreIntegrity
-	props := func(a, b checker.Result) map[history.Property]checker.Result {
-		return map[history.Property]checker.Result{me: a, si: b}
+	const me, si = verdicts.MutualExclusion, verdicts.StoreIntegrity
+	props := func(a, b checker.Result) map[verdicts.Property]checker.Result {
+		return map[verdicts.Property]checker.Result{me: a, si: b}
 	}
 	pass, fail, skip := outcome{}, outcome{failed: true}, outcome{skipped: true}
 	tests := []struct {
@@ -143,7 +143,7 @@ func TestJUnitOfARunWithoutAVerdict(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	r := results.Result{Verdict: checker.Inconclusive, Lock: "l", Scenario: "s", Notes: []string{"39 of 40 acquires failed"},
-		Properties: []checker.Property{{Name: history.MutualExclusion, Verdict: checker.Pass}}}
+		Properties: []checker.Property{{Name: verdicts.MutualExclusion, Verdict: checker.Pass}}}
 	out := text(t, func(b *strings.Builder) error { return report.RunJUnit(b, aRun(), &r) })
 	if got := junitCases(t, out); !got["set-nx-ex × pause-holder: run"].skipped || !strings.Contains(out, "39 of 40 acquires failed") {
 		t.Errorf("%v\n%s", got, out)

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // JUnit has a suite of test cases for each lock × scenario and a case for each property:
@@ -203,10 +203,10 @@ func expectation(c results.Cell) junitCase {
 
 // unlike returns how a cell's properties differ from the expectation: an expected break is missing, or a break is not expected. A planted
 // bug may break more than expected.
-func unlike(c results.Cell) map[history.Property]string {
+func unlike(c results.Cell) map[verdicts.Property]string {
 	must, may := pairs(c.Expected)
 	seen, _ := pairs(c.Observed)
-	out := map[history.Property]string{}
+	out := map[verdicts.Property]string{}
 	for _, want := range must {
 		if !slices.ContainsFunc(seen, func(o string) bool { return covers(want, o) }) {
 			out[propertyOf(want)] = want + " was expected and not observed"
@@ -237,9 +237,9 @@ func covers(want, observed string) bool {
 	return observed == want || strings.HasPrefix(observed, want+"/")
 }
 
-func propertyOf(pair string) history.Property {
+func propertyOf(pair string) verdicts.Property {
 	name, _, _ := strings.Cut(pair, "/")
-	return history.Property(name)
+	return verdicts.Property(name)
 }
 
 func writeJUnit(w io.Writer, suites ...junitSuite) error {

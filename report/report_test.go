@@ -14,10 +14,10 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -49,7 +49,7 @@ func splits(p50, max time.Duration, n int64) *results.Split {
 }
 
 func misUnlock(storyLines int) *checker.Violation {
-	v := &checker.Violation{Property: history.MutualExclusion, Cause: history.MisUnlock, At: 12_418_000_000, Lasted: 81_000_000,
+	v := &checker.Violation{Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock, At: 12_418_000_000, Lasted: 81_000_000,
 		Clients: []string{"c7", "c3"}, Key: "job",
 		Lanes:   []string{"c7 |====####======|", "c3       |=====|   "},
 		Witness: checker.Witness{Operations: []history.Operation{{Client: "c7", Op: history.Acquire, Call: 1000, Return: 2000, Outcome: history.OK, Token: "t1", Fence: 41}}}}
@@ -63,13 +63,13 @@ func failing(story int) results.Result {
 	first := misUnlock(story)
 	return results.Result{Verdict: checker.Fail, Lock: "set-nx-ex", Scenario: "pause-holder", Server: "process", Seed: 8341,
 		Properties: []checker.Property{
-			{Name: history.MutualExclusion, Verdict: checker.Fail, Violations: 3, Opportunities: 412, MetFault: 9, Rate: 0.0073,
-				CI95: [2]float64{0.0015, 0.0211}, Causes: map[history.Cause]int{history.MisUnlock: 2, history.LeaseOverrun: 1}, First: first},
-			{Name: history.ReleaseSafety, Verdict: checker.Fail, Violations: 1, Opportunities: 1, Rate: 1, CI95: [2]float64{0.025, 1},
-				Causes: map[history.Cause]int{history.MisUnlock: 1}, First: &checker.Violation{At: 13_000_000_000}},
-			{Name: history.ExclusiveUse, Verdict: checker.Pass, Opportunities: 412, CI95: [2]float64{0, 0.0073}},
-			{Name: history.Linearizability, Verdict: checker.Inconclusive, Note: "2 windows not searched: the budget of 10s was spent"},
-			{Name: history.FencingOrder, Verdict: checker.NotApplicable}, {Name: history.Reentrancy, Verdict: checker.NotApplicable}},
+			{Name: verdicts.MutualExclusion, Verdict: checker.Fail, Violations: 3, Opportunities: 412, MetFault: 9, Rate: 0.0073,
+				CI95: [2]float64{0.0015, 0.0211}, Causes: map[verdicts.Cause]int{verdicts.MisUnlock: 2, verdicts.LeaseOverrun: 1}, First: first},
+			{Name: verdicts.ReleaseSafety, Verdict: checker.Fail, Violations: 1, Opportunities: 1, Rate: 1, CI95: [2]float64{0.025, 1},
+				Causes: map[verdicts.Cause]int{verdicts.MisUnlock: 1}, First: &checker.Violation{At: 13_000_000_000}},
+			{Name: verdicts.ExclusiveUse, Verdict: checker.Pass, Opportunities: 412, CI95: [2]float64{0, 0.0073}},
+			{Name: verdicts.Linearizability, Verdict: checker.Inconclusive, Note: "2 windows not searched: the budget of 10s was spent"},
+			{Name: verdicts.FencingOrder, Verdict: checker.NotApplicable}, {Name: verdicts.Reentrancy, Verdict: checker.NotApplicable}},
 		Operations: checker.Operations{"acquire": {"ok": 412, "busy": 9120, "unknown": 14}, "release": {"ok": 410, "unknown": 1}},
 		Damage:     &checker.Damage{LostUpdates: 3, StaleWrites: 1, Expected: 45_678, Final: 45_378, Missing: 300},
 		Latency: map[string]results.Operation{
@@ -87,8 +87,8 @@ func failing(story int) results.Result {
 
 func passing() results.Result {
 	return results.Result{Verdict: checker.Pass, Lock: "token", Scenario: "steady", Server: "miniredis", Seed: 1,
-		Properties: []checker.Property{{Name: history.MutualExclusion, Verdict: checker.Pass, Opportunities: 48_213, MetFault: 120, CI95: [2]float64{0, 6.2e-5}},
-			{Name: history.StoreIntegrity, Verdict: checker.Pass, Opportunities: 48_000, CI95: [2]float64{0, 6.3e-5}}},
+		Properties: []checker.Property{{Name: verdicts.MutualExclusion, Verdict: checker.Pass, Opportunities: 48_213, MetFault: 120, CI95: [2]float64{0, 6.2e-5}},
+			{Name: verdicts.StoreIntegrity, Verdict: checker.Pass, Opportunities: 48_000, CI95: [2]float64{0, 6.3e-5}}},
 		Operations: checker.Operations{"acquire": {"ok": 48_214}},
 		Damage:     &checker.Damage{Expected: 5, Final: 5},
 		NoLatency:  results.NoLatency,
@@ -119,7 +119,7 @@ func TestRunGolden(t *testing.T) {
 		{"run-fail.txt", failing(9), "results/runs/latest"},
 		{"run-pass.txt", passing(), ""},
 		{"run-empty.txt", results.Result{Verdict: checker.Inconclusive, Lock: "token", Scenario: "steady", Server: "process",
-			Properties: []checker.Property{{Name: history.MutualExclusion, Verdict: checker.Inconclusive, Note: "no hand-over took place"}},
+			Properties: []checker.Property{{Name: verdicts.MutualExclusion, Verdict: checker.Inconclusive, Note: "no hand-over took place"}},
 			Rerun:      "lockbench run"}, "results/runs/x"},
 	}
 	for _, tt := range tests {
@@ -158,8 +158,8 @@ func TestColoursAreAskedFor(t *testing.T) {
 }
 
 func aSuite() results.Suite {
-	safe, broken := impls.Safe(), impls.Breaks("mutual-exclusion/mis-unlock").Or("store-integrity/mis-unlock")
-	cell := func(r results.Result, want impls.Expectation, planted bool) results.Cell {
+	safe, broken := verdicts.Safe(), verdicts.Breaks("mutual-exclusion/mis-unlock").Or("store-integrity/mis-unlock")
+	cell := func(r results.Result, want verdicts.Expectation, planted bool) results.Cell {
 		r.Health = results.Health{} // of a machine that did not stall
 		c := results.NewCell(r, want)
 		if planted {
@@ -175,7 +175,7 @@ func aSuite() results.Suite {
 	}
 	lone := failing(5)
 	lone.Properties = lone.Properties[:1]
-	lone.Properties[0].Causes = map[history.Cause]int{history.MisUnlock: 3}
+	lone.Properties[0].Causes = map[verdicts.Cause]int{verdicts.MisUnlock: 3}
 	s := results.Suite{Server: "process", Seed: 7, Duration: 41_300 * time.Millisecond, Rerun: "lockbench suite --server process --seed 7",
 		Agreement: &results.Agreement{With: "sim, seed 1", Cells: 4, Agree: 3, Alike: 2, Differences: []results.Difference{
 			{Lock: "token", Scenario: "pause-holder", Expected: "safe", First: "safe", Second: "mutual-exclusion/mis-unlock"}}},
@@ -185,7 +185,7 @@ func aSuite() results.Suite {
 			results.NACell("set-nx-ex", "crash-mid-acquire", "one command acquires"),
 			cell(as(passing(), "token", "steady"), safe, false), cell(as(lone, "token", "pause-holder"), safe, false),
 			results.ErrorCell("token", "crash-mid-acquire", safe, errors.New("no server came up")),
-			cell(as(lone, "release-blind", "pause-holder"), broken, true), cell(as(passing(), "quorum-of-half", "steady"), impls.Breaks("mutual-exclusion"), true),
+			cell(as(lone, "release-blind", "pause-holder"), broken, true), cell(as(passing(), "quorum-of-half", "steady"), verdicts.Breaks("mutual-exclusion"), true),
 		}}
 	s.Judge()
 	return s

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // MaxLines is the most lines that Run writes.
@@ -134,36 +134,36 @@ func frequency(p checker.Property) string {
 }
 
 // Opportunity returns the singular noun for a property's opportunities.
-func Opportunity(name history.Property) string {
+func Opportunity(name verdicts.Property) string {
 	switch name {
-	case history.MutualExclusion:
+	case verdicts.MutualExclusion:
 		return "hand-over"
-	case history.ExclusiveUse:
+	case verdicts.ExclusiveUse:
 		return "use"
-	case history.StoreIntegrity:
+	case verdicts.StoreIntegrity:
 		return "write"
-	case history.ReleaseSafety:
+	case verdicts.ReleaseSafety:
 		return "release"
-	case history.Linearizability:
+	case verdicts.Linearizability:
 		return "window"
-	case history.FencingOrder:
+	case verdicts.FencingOrder:
 		return "grant"
-	case history.Progress:
+	case verdicts.Progress:
 		return "wait"
-	case history.Refusal:
+	case verdicts.Refusal:
 		return "refusal"
-	case history.Reentrancy:
+	case verdicts.Reentrancy:
 		return "re-entry"
-	case history.Renewal:
+	case verdicts.Renewal:
 		return "renewal"
-	case history.Fairness:
+	case verdicts.Fairness:
 		return "turn"
 	}
 	return "key"
 }
 
 // Causes formats causes, the most frequent first.
-func Causes(all map[history.Cause]int) string {
+func Causes(all map[verdicts.Cause]int) string {
 	words := make([]string, 0, len(all))
 	for _, c := range byCount(all) {
 		words = append(words, fmt.Sprintf("%s %s", c, count(all[c])))

@@ -12,6 +12,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // figureLines returns everything below the story, with the latencies of the first ops operations of latencyOrder.
@@ -44,7 +45,7 @@ func noteLines(notes []string, most int, s Style) []string {
 // strengthLines returns the strength of a pass of mutual exclusion.
 func strengthLines(r results.Result) []string {
 	for _, p := range r.Properties {
-		if p.Name == history.MutualExclusion && p.Verdict == checker.Pass {
+		if p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass {
 			return []string{"strength  " + Strength(p)}
 		}
 	}

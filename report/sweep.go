@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Sweep writes a table by the size of a fault: each property's rate of violations with its 95 % interval.
@@ -54,7 +54,7 @@ func sweepTable(x results.Sweep) []string {
 	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
 }
 
-func sweepCell(p results.SweepPoint, name history.Property) string {
+func sweepCell(p results.SweepPoint, name verdicts.Property) string {
 	i := slices.IndexFunc(p.Properties, func(one checker.Property) bool { return one.Name == name })
 	if i < 0 || p.Properties[i].Verdict == checker.NotApplicable {
 		return "n/a"

@@ -21,6 +21,7 @@ import (
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -99,7 +100,7 @@ func TestTheListIsWhatItPromises(t *testing.T) {
 		}
 		for _, s := range b.Shows {
 			property, _, _ := strings.Cut(s, "/")
-			if !slices.Contains(properties, history.Property(property)) {
+			if !slices.Contains(properties, verdicts.Property(property)) {
 				t.Errorf("%s: no property %s", b.Name, property)
 			}
 		}
@@ -118,16 +119,16 @@ func TestTheListIsWhatItPromises(t *testing.T) {
 }
 
 // properties are those that a bug may be known by.
-var properties = []history.Property{history.MutualExclusion, history.ExclusiveUse, history.StoreIntegrity, history.ReleaseSafety,
-	history.FencingOrder, history.Progress, history.Refusal, history.Reentrancy, history.Renewal, history.Fairness}
+var properties = []verdicts.Property{verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity, verdicts.ReleaseSafety,
+	verdicts.FencingOrder, verdicts.Progress, verdicts.Refusal, verdicts.Reentrancy, verdicts.Renewal, verdicts.Fairness}
 
 // fake is a run that breaks what it is told to, by lock.
-func fake(breaks map[string]history.Property, windows []history.Window) func(context.Context, harness.Experiment) (*harness.Outcome, error) {
+func fake(breaks map[string]verdicts.Property, windows []history.Window) func(context.Context, harness.Experiment) (*harness.Outcome, error) {
 	return func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
 		v := checker.Verdict{Verdict: checker.Pass}
 		if p, ok := breaks[e.Variant.Name]; ok {
 			v.Verdict = checker.Fail
-			v.Properties = []checker.Property{{Name: p, Verdict: checker.Fail, Violations: 1, Causes: map[history.Cause]int{history.MisUnlock: 1}}}
+			v.Properties = []checker.Property{{Name: p, Verdict: checker.Fail, Violations: 1, Causes: map[verdicts.Cause]int{verdicts.MisUnlock: 1}}}
 		}
 		run := results.Run{Lock: e.Variant.Name, Scenario: e.Scenario.Name}
 		return &harness.Outcome{Run: run, Result: results.NewResult(run, v), Verdict: &v, Windows: windows}, nil
@@ -139,18 +140,18 @@ func TestWhatCountsAsReproduced(t *testing.T) {
 	tests := []struct {
 		name    string
 		bug     string
-		breaks  map[string]history.Property
+		breaks  map[string]verdicts.Property
 		windows []history.Window
 		want    bool
 		why     string
 	}{
-		{"the bug is seen", "plain-del-mis-unlock", map[string]history.Property{"set-nx-ex": history.MutualExclusion}, stalled, true, ""},
+		{"the bug is seen", "plain-del-mis-unlock", map[string]verdicts.Property{"set-nx-ex": verdicts.MutualExclusion}, stalled, true, ""},
 		{"nothing is seen", "plain-del-mis-unlock", nil, stalled, false, "was seen in 4 runs"},
-		{"something else is seen", "plain-del-mis-unlock", map[string]history.Property{"set-nx-ex": history.Progress}, stalled, false, "was seen in 4 runs"},
-		{"the twin survives", "K5", map[string]history.Property{"bug-redlock-one-look": history.MutualExclusion}, stalled, true, ""},
-		{"the twin breaks, too", "K5", map[string]history.Property{"bug-redlock-one-look": history.MutualExclusion, "redlock": history.MutualExclusion},
+		{"something else is seen", "plain-del-mis-unlock", map[string]verdicts.Property{"set-nx-ex": verdicts.Progress}, stalled, false, "was seen in 4 runs"},
+		{"the twin survives", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion}, stalled, true, ""},
+		{"the twin breaks, too", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion, "redlock": verdicts.MutualExclusion},
 			stalled, false, "was to survive and did not"},
-		{"the twin met nothing", "K5", map[string]history.Property{"bug-redlock-one-look": history.MutualExclusion}, nil, false, "survived nothing"},
+		{"the twin met nothing", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion}, nil, false, "survived nothing"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

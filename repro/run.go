@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/harness"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // ErrSimOnly: the bug is found by searching schedules, which real servers cannot be made to run.
@@ -216,6 +216,6 @@ func story(b Bug, out *harness.Outcome) []string {
 }
 
 // about reports whether the bug is known by a property, whatever the cause.
-func (b Bug) about(p history.Property) bool {
+func (b Bug) about(p verdicts.Property) bool {
 	return slices.ContainsFunc(b.Shows, func(s string) bool { return s == string(p) || strings.HasPrefix(s, string(p)+"/") })
 }

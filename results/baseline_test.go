@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 func TestAgainstABaseline(t *testing.T) {
@@ -69,7 +69,7 @@ func TestStoreSuite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.json")
 	s := results.Suite{Duration: time.Second, Baseline: "old.json", Changes: []results.Change{{Lock: "token"}}, Notes: []string{"slow"}, Agreement: &results.Agreement{},
 		Cells: []results.Cell{{Lock: "token", Scenario: "steady", Observed: "safe", Verdict: checker.Pass, Run: "runs/1", Rerun: "again", Duration: time.Second,
-			Properties: map[history.Property]checker.Result{history.Progress: checker.Pass}}}, Start: time.Unix(1, 0), Environment: &results.Environment{}}
+			Properties: map[verdicts.Property]checker.Result{verdicts.Progress: checker.Pass}}}, Start: time.Unix(1, 0), Environment: &results.Environment{}}
 	s.Judge()
 	s.Sensitivity.Median = time.Second
 	if err := results.StoreSuite(path, s); err != nil {

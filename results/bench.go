@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // BenchSchema is the schema name of bench.json and of "bench -o json".
@@ -100,10 +100,10 @@ type BenchCell struct {
 
 // BenchBreak is a property that was violated during the measurement.
 type BenchBreak struct {
-	Property   history.Property      `json:"property"`
-	Violations int                   `json:"violations"`
-	Causes     map[history.Cause]int `json:"causes,omitempty"`
-	Story      []string              `json:"story,omitempty"` // of the first violation
+	Property   verdicts.Property      `json:"property"`
+	Violations int                    `json:"violations"`
+	Causes     map[verdicts.Cause]int `json:"causes,omitempty"`
+	Story      []string               `json:"story,omitempty"` // of the first violation
 }
 
 // Figure is one metric over the repetitions, in the metric's unit: the median with its interval.

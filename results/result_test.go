@@ -14,6 +14,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 	"github.com/lockbench/lockbench/results/schema"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 const ms = int64(time.Millisecond)
@@ -25,12 +26,12 @@ func aRun() results.Run {
 }
 
 func aVerdict() checker.Verdict {
-	first := &checker.Violation{Property: history.MutualExclusion, Cause: history.MisUnlock, At: 12_418_000_000,
+	first := &checker.Violation{Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock, At: 12_418_000_000,
 		Clients: []string{"c7", "c3"}, Key: "job", Story: []string{"c7 held"}}
 	return checker.Verdict{Verdict: checker.Fail,
-		Properties: []checker.Property{{Name: history.MutualExclusion, Verdict: checker.Fail, Violations: 3, Opportunities: 412,
-			Rate: 0.0073, CI95: [2]float64{0.0015, 0.0211}, Causes: map[history.Cause]int{history.MisUnlock: 3}, First: first},
-			{Name: history.FencingOrder, Verdict: checker.NotApplicable, Note: "no fences"}},
+		Properties: []checker.Property{{Name: verdicts.MutualExclusion, Verdict: checker.Fail, Violations: 3, Opportunities: 412,
+			Rate: 0.0073, CI95: [2]float64{0.0015, 0.0211}, Causes: map[verdicts.Cause]int{verdicts.MisUnlock: 3}, First: first},
+			{Name: verdicts.FencingOrder, Verdict: checker.NotApplicable, Note: "no fences"}},
 		Operations: checker.Operations{"acquire": {"ok": 412, "busy": 9120, "unknown": 2}}}
 }
 

@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // SuiteSchema is the schema name of "suite -o json".
@@ -48,12 +47,12 @@ type Cell struct {
 	Rerun    string         `json:"rerun,omitempty"`   // the command that runs this cell alone
 	Duration time.Duration  `json:"duration"`          // nanoseconds that the cell took
 	// Properties has the run's verdict on each property.
-	Properties map[history.Property]checker.Result `json:"properties,omitempty"`
+	Properties map[verdicts.Property]checker.Result `json:"properties,omitempty"`
 }
 
 // NewCell compares a run with what was expected. A difference in a run during which the host stalled is inconclusive: the stall may have
 // caused it.
-func NewCell(r Result, want impls.Expectation) Cell {
+func NewCell(r Result, want verdicts.Expectation) Cell {
 	c := Cell{Lock: r.Lock, Scenario: r.Scenario, Expected: want.String(), Verdict: checker.Pass, Properties: byProperty(r), Rerun: r.Rerun}
 	seen := Observed(r)
 	c.Observed = breaksText(seen)
@@ -76,7 +75,7 @@ func NewCell(r Result, want impls.Expectation) Cell {
 }
 
 // PlantedCell compares a run of a planted bug with what it must show. Other violations are allowed.
-func PlantedCell(r Result, want impls.Expectation) Cell {
+func PlantedCell(r Result, want verdicts.Expectation) Cell {
 	c := Cell{Lock: r.Lock, Scenario: r.Scenario, Expected: want.String(), Observed: breaksText(Observed(r)), Verdict: checker.Pass,
 		Properties: byProperty(r), Rerun: r.Rerun}
 	switch {
@@ -89,8 +88,8 @@ func PlantedCell(r Result, want impls.Expectation) Cell {
 	return c
 }
 
-func byProperty(r Result) map[history.Property]checker.Result {
-	out := make(map[history.Property]checker.Result, len(r.Properties))
+func byProperty(r Result) map[verdicts.Property]checker.Result {
+	out := make(map[verdicts.Property]checker.Result, len(r.Properties))
 	for _, p := range r.Properties {
 		out[p.Name] = p.Verdict
 	}
@@ -98,9 +97,9 @@ func byProperty(r Result) map[history.Property]checker.Result {
 }
 
 // Shows reports whether a result has every expected break.
-func Shows(r Result, want impls.Expectation) bool {
+func Shows(r Result, want verdicts.Expectation) bool {
 	seen := Observed(r)
-	return !slices.ContainsFunc(want.Breaks, func(b impls.Break) bool { return !slices.ContainsFunc(seen, b.Covers) })
+	return !slices.ContainsFunc(want.Breaks, func(b verdicts.Break) bool { return !slices.ContainsFunc(seen, b.Covers) })
 }
 
 // NACell returns the cell of a scenario that does not apply and was not run.
@@ -112,20 +111,20 @@ func NACell(lock, scenario, why string) Cell {
 const NothingObserved = "nothing"
 
 // ErrorCell returns the cell of a run that ended with an error.
-func ErrorCell(lock, scenario string, want impls.Expectation, err error) Cell {
+func ErrorCell(lock, scenario string, want verdicts.Expectation, err error) Cell {
 	return Cell{Lock: lock, Scenario: scenario, Expected: want.String(), Observed: NothingObserved, Verdict: checker.Inconclusive, Why: err.Error()}
 }
 
 // Observed returns the breaks that a run showed, in the order of the properties. Linearizability counts only if no property of grants, refusals,
 // releases or fences failed: otherwise both are the same break.
-func Observed(r Result) []impls.Break {
-	var out []impls.Break
+func Observed(r Result) []verdicts.Break {
+	var out []verdicts.Break
 	for _, p := range r.Properties {
-		if p.Verdict != checker.Fail || p.Name == history.Linearizability && toldOtherwise(r) {
+		if p.Verdict != checker.Fail || p.Name == verdicts.Linearizability && toldOtherwise(r) {
 			continue
 		}
 		for _, cause := range sortedCauses(p.Causes) {
-			out = append(out, impls.Break{Property: p.Name, Cause: cause})
+			out = append(out, verdicts.Break{Property: p.Name, Cause: cause})
 		}
 	}
 	return out
@@ -135,7 +134,7 @@ func Observed(r Result) []impls.Break {
 func toldOtherwise(r Result) bool {
 	return slices.ContainsFunc(r.Properties, func(p checker.Property) bool {
 		switch p.Name {
-		case history.MutualExclusion, history.ReleaseSafety, history.Refusal, history.FencingOrder:
+		case verdicts.MutualExclusion, verdicts.ReleaseSafety, verdicts.Refusal, verdicts.FencingOrder:
 			return p.Verdict == checker.Fail
 		}
 		return false
@@ -143,13 +142,13 @@ func toldOtherwise(r Result) bool {
 }
 
 // sortedCauses returns the causes sorted by name; CauseUnknown if there are none.
-func sortedCauses(causes map[history.Cause]int) []history.Cause {
-	var out []history.Cause
+func sortedCauses(causes map[verdicts.Cause]int) []verdicts.Cause {
+	var out []verdicts.Cause
 	for cause := range causes {
 		out = append(out, cause)
 	}
 	if len(out) == 0 {
-		out = append(out, history.CauseUnknown)
+		out = append(out, verdicts.CauseUnknown)
 	}
 	slices.Sort(out)
 	return out
@@ -165,8 +164,8 @@ func inconclusive(r Result) []string {
 	return out
 }
 
-func without(all, some []impls.Break) []impls.Break {
-	var out []impls.Break
+func without(all, some []verdicts.Break) []verdicts.Break {
+	var out []verdicts.Break
 	for _, b := range all {
 		if !slices.Contains(some, b) {
 			out = append(out, b)
@@ -175,7 +174,7 @@ func without(all, some []impls.Break) []impls.Break {
 	return out
 }
 
-func breaksText(breaks []impls.Break) string { return impls.Expectation{Breaks: breaks}.String() }
+func breaksText(breaks []verdicts.Break) string { return verdicts.Expectation{Breaks: breaks}.String() }
 
 // Judge sets the verdict and the sensitivity of a suite from its cells. An interrupted suite never passes.
 func (s *Suite) Judge() {

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // showing makes a result with the given "property/cause" breaks.
@@ -20,11 +19,11 @@ func showing(verdict checker.Result, breaks ...string) results.Result {
 	r := results.Result{Lock: "l", Scenario: "s", Verdict: verdict}
 	for _, b := range breaks {
 		property, cause, _ := strings.Cut(b, "/")
-		causes := map[history.Cause]int{}
+		causes := map[verdicts.Cause]int{}
 		if cause != "" {
-			causes[history.Cause(cause)] = 1
+			causes[verdicts.Cause(cause)] = 1
 		}
-		r.Properties = append(r.Properties, checker.Property{Name: history.Property(property), Verdict: checker.Fail, Causes: causes})
+		r.Properties = append(r.Properties, checker.Property{Name: verdicts.Property(property), Verdict: checker.Fail, Causes: causes})
 	}
 	return r
 }
@@ -39,32 +38,32 @@ func TestNewCell(t *testing.T) {
 	tests := []struct {
 		name     string
 		result   results.Result
-		want     impls.Expectation
+		want     verdicts.Expectation
 		verdict  checker.Result
 		observed string
 		why      string
 	}{
-		{"safe as expected", showing(checker.Pass), impls.Safe(), checker.Pass, "safe", ""},
-		{"broken as expected", showing(checker.Fail, me), impls.Breaks(me), checker.Pass, me, ""},
-		{"broken, and one that may be seen", showing(checker.Fail, me, ex), impls.Breaks(me).Or(ex), checker.Pass, me + " " + ex, ""},
-		{"the expected break was not seen", showing(checker.Pass), impls.Breaks(me), checker.Fail, "safe", "not seen: " + me},
-		{"another cause is another break", showing(checker.Fail, "mutual-exclusion/unknown"), impls.Breaks(me), checker.Fail,
+		{"safe as expected", showing(checker.Pass), verdicts.Safe(), checker.Pass, "safe", ""},
+		{"broken as expected", showing(checker.Fail, me), verdicts.Breaks(me), checker.Pass, me, ""},
+		{"broken, and one that may be seen", showing(checker.Fail, me, ex), verdicts.Breaks(me).Or(ex), checker.Pass, me + " " + ex, ""},
+		{"the expected break was not seen", showing(checker.Pass), verdicts.Breaks(me), checker.Fail, "safe", "not seen: " + me},
+		{"another cause is another break", showing(checker.Fail, "mutual-exclusion/unknown"), verdicts.Breaks(me), checker.Fail,
 			"mutual-exclusion/unknown", "not expected: mutual-exclusion/unknown"},
-		{"an optional break alone is not enough", showing(checker.Fail, ex), impls.Breaks(me).Or(ex), checker.Fail, ex, "not seen: " + me},
-		{"broken though expected safe", showing(checker.Fail, ex), impls.Safe(), checker.Fail, ex, "not expected: " + ex},
-		{"inconclusive is no pass", showing(checker.Inconclusive), impls.Safe(), checker.Inconclusive, "safe", ""},
-		{"inconclusive excuses a break that was not seen", showing(checker.Inconclusive), impls.Breaks(me), checker.Inconclusive, "safe", ""},
-		{"inconclusive excuses no break that was", showing(checker.Inconclusive, ex), impls.Safe(), checker.Fail, ex, "not expected: " + ex},
-		{"the search says the same", showing(checker.Fail, me, "linearizability/mis-unlock"), impls.Breaks(me), checker.Pass, me, ""},
-		{"the search says more", showing(checker.Fail, "linearizability/unknown"), impls.Safe(), checker.Fail,
+		{"an optional break alone is not enough", showing(checker.Fail, ex), verdicts.Breaks(me).Or(ex), checker.Fail, ex, "not seen: " + me},
+		{"broken though expected safe", showing(checker.Fail, ex), verdicts.Safe(), checker.Fail, ex, "not expected: " + ex},
+		{"inconclusive is no pass", showing(checker.Inconclusive), verdicts.Safe(), checker.Inconclusive, "safe", ""},
+		{"inconclusive excuses a break that was not seen", showing(checker.Inconclusive), verdicts.Breaks(me), checker.Inconclusive, "safe", ""},
+		{"inconclusive excuses no break that was", showing(checker.Inconclusive, ex), verdicts.Safe(), checker.Fail, ex, "not expected: " + ex},
+		{"the search says the same", showing(checker.Fail, me, "linearizability/mis-unlock"), verdicts.Breaks(me), checker.Pass, me, ""},
+		{"the search says more", showing(checker.Fail, "linearizability/unknown"), verdicts.Safe(), checker.Fail,
 			"linearizability/unknown", "not expected: linearizability/unknown"},
-		{"a failure without a cause", showing(checker.Fail, "progress"), impls.Safe(), checker.Fail, "progress/unknown", "not expected: progress/unknown"},
-		{"a machine that stalls is no finding", stalled(showing(checker.Fail, ex)), impls.Safe(), checker.Inconclusive, ex,
+		{"a failure without a cause", showing(checker.Fail, "progress"), verdicts.Safe(), checker.Fail, "progress/unknown", "not expected: progress/unknown"},
+		{"a machine that stalls is no finding", stalled(showing(checker.Fail, ex)), verdicts.Safe(), checker.Inconclusive, ex,
 			"unplanned stall of the host for 120ms; not expected: " + ex},
-		{"a machine that stalls misses moments", stalled(showing(checker.Pass)), impls.Breaks(me), checker.Inconclusive, "safe",
+		{"a machine that stalls misses moments", stalled(showing(checker.Pass)), verdicts.Breaks(me), checker.Inconclusive, "safe",
 			"unplanned stall of the host for 120ms; not seen: " + me},
-		{"as expected, though the machine stalled", stalled(showing(checker.Fail, me)), impls.Breaks(me), checker.Pass, me, ""},
-		{"does not apply", showing(checker.Pass), impls.NotApplicable("no lease"), checker.NotApplicable, "safe", "no lease"},
+		{"as expected, though the machine stalled", stalled(showing(checker.Fail, me)), verdicts.Breaks(me), checker.Pass, me, ""},
+		{"does not apply", showing(checker.Pass), verdicts.NotApplicable("no lease"), checker.NotApplicable, "safe", "no lease"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,16 +80,16 @@ func TestPlantedCell(t *testing.T) {
 	tests := []struct {
 		name    string
 		result  results.Result
-		want    impls.Expectation
+		want    verdicts.Expectation
 		verdict checker.Result
 	}{
-		{"what must show does", showing(checker.Fail, me), impls.Breaks(me), checker.Pass},
-		{"by any cause", showing(checker.Fail, me), impls.Breaks("mutual-exclusion"), checker.Pass},
-		{"what shows besides is no matter", showing(checker.Fail, me, "progress/orphan"), impls.Breaks(me), checker.Pass},
-		{"something else shows", showing(checker.Fail, "progress/orphan"), impls.Breaks(me), checker.Fail},
-		{"another cause", showing(checker.Fail, "mutual-exclusion/double-grant"), impls.Breaks(me), checker.Fail},
-		{"nothing shows", showing(checker.Pass), impls.Breaks(me), checker.Fail},
-		{"nothing was shown", showing(checker.Inconclusive), impls.Breaks(me), checker.Inconclusive},
+		{"what must show does", showing(checker.Fail, me), verdicts.Breaks(me), checker.Pass},
+		{"by any cause", showing(checker.Fail, me), verdicts.Breaks("mutual-exclusion"), checker.Pass},
+		{"what shows besides is no matter", showing(checker.Fail, me, "progress/orphan"), verdicts.Breaks(me), checker.Pass},
+		{"something else shows", showing(checker.Fail, "progress/orphan"), verdicts.Breaks(me), checker.Fail},
+		{"another cause", showing(checker.Fail, "mutual-exclusion/double-grant"), verdicts.Breaks(me), checker.Fail},
+		{"nothing shows", showing(checker.Pass), verdicts.Breaks(me), checker.Fail},
+		{"nothing was shown", showing(checker.Inconclusive), verdicts.Breaks(me), checker.Inconclusive},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -128,7 +127,7 @@ func TestSuiteVerdictAndSensitivity(t *testing.T) {
 	}{
 		{"all as expected", []results.Cell{ok, broke, results.NACell("a", "s", "why")}, checker.Pass, 0, []string{}},
 		{"one differs", []results.Cell{ok, {Lock: "c", Verdict: checker.Fail}}, checker.Fail, 0, []string{}},
-		{"one came to nothing", []results.Cell{ok, results.ErrorCell("c", "s", impls.Safe(), errors.New("no server"))}, checker.Inconclusive, 0, []string{}},
+		{"one came to nothing", []results.Cell{ok, results.ErrorCell("c", "s", verdicts.Safe(), errors.New("no server"))}, checker.Inconclusive, 0, []string{}},
 		{"nothing was run", []results.Cell{results.NACell("a", "s", "why")}, checker.Inconclusive, 0, []string{}},
 		{"no cells", nil, checker.Inconclusive, 0, []string{}},
 		{"a planted bug is caught in one of its cells", []results.Cell{planted("p", "safe", checker.Pass), planted("p", "renewal/orphan", checker.Pass)},

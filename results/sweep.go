@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // SweepSchema is the schema name of a sweep's result.
@@ -39,8 +39,8 @@ type SweepPoint struct {
 }
 
 // SweptProperties are the properties whose rates a sweep shows.
-func SweptProperties() []history.Property {
-	return []history.Property{history.MutualExclusion, history.ExclusiveUse, history.StoreIntegrity}
+func SweptProperties() []verdicts.Property {
+	return []verdicts.Property{verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity}
 }
 
 // NewSweepPoint returns a point from the sum of its runs' verdicts.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 func TestSweepIsJudgedByItsWorstPoint(t *testing.T) {
@@ -35,14 +35,14 @@ func TestSweepIsJudgedByItsWorstPoint(t *testing.T) {
 
 func TestSweepPointKeepsRatesAndLeavesStories(t *testing.T) {
 	v := &checker.Verdict{Verdict: checker.Fail, Properties: []checker.Property{
-		{Name: history.ExclusiveUse, Verdict: checker.Fail, Violations: 3, Opportunities: 10, First: &checker.Violation{}},
-		{Name: history.Progress, Verdict: checker.Pass},
+		{Name: verdicts.ExclusiveUse, Verdict: checker.Fail, Violations: 3, Opportunities: 10, First: &checker.Violation{}},
+		{Name: verdicts.Progress, Verdict: checker.Pass},
 	}}
 	p := results.NewSweepPoint("1 lease", 300, v)
 	if len(p.Properties) != 1 || p.Properties[0].Violations != 3 || p.Properties[0].First != nil || v.Properties[0].First == nil {
 		t.Errorf("%+v", p)
 	}
-	if !slices.Contains(results.SweptProperties(), history.MutualExclusion) {
+	if !slices.Contains(results.SweptProperties(), verdicts.MutualExclusion) {
 		t.Error("a sweep shows no mutual exclusion")
 	}
 }

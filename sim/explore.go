@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // ExploreSchema is the schema name of an exploration's result.
@@ -59,12 +59,12 @@ type Stats struct {
 
 // Found is the first finding of an exploration.
 type Found struct {
-	Schedule int              `json:"schedule"`
-	Property history.Property `json:"property"`
-	Cause    history.Cause    `json:"cause"`
-	Steps    []string         `json:"steps"`
-	TapeFile string           `json:"tape,omitempty"` // set by whoever saves the tape
-	Tape     Tape             `json:"-"`
+	Schedule int               `json:"schedule"`
+	Property verdicts.Property `json:"property"`
+	Cause    verdicts.Cause    `json:"cause"`
+	Steps    []string          `json:"steps"`
+	TapeFile string            `json:"tape,omitempty"` // set by whoever saves the tape
+	Tape     Tape              `json:"-"`
 }
 
 // ExploreResult is what an exploration found.

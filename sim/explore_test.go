@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // TestExploreSurvivesBadLocks: what a lock does to its process is a finding, and never the end of the search.
@@ -19,15 +19,15 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 	rows := []struct {
 		lock string
 		says string
-		prop history.Property
+		prop verdicts.Property
 	}{
-		{"panics", "the lock is broken", history.Progress},                 // in the client's own goroutine
-		{"crashes", "a goroutine of the lock is broken", history.Progress}, // in one of its own: the process dies
-		{"spins", "endless loop", history.Progress},                        // time never goes on
-		{"spins", "sim.spin (bad_test.go", history.Progress},               // and it says where
-		{"locks", "sim.lockTwice (bad_test.go", history.Progress},          // time never goes on, and nothing runs
-		{"leaves", "left behind", history.Hygiene},                         // a goroutine that nobody can end
-		{"deadlock", "do not end", history.Progress},                       // the client itself
+		{"panics", "the lock is broken", verdicts.Progress},                 // in the client's own goroutine
+		{"crashes", "a goroutine of the lock is broken", verdicts.Progress}, // in one of its own: the process dies
+		{"spins", "endless loop", verdicts.Progress},                        // time never goes on
+		{"spins", "sim.spin (bad_test.go", verdicts.Progress},               // and it says where
+		{"locks", "sim.lockTwice (bad_test.go", verdicts.Progress},          // time never goes on, and nothing runs
+		{"leaves", "left behind", verdicts.Hygiene},                         // a goroutine that nobody can end
+		{"deadlock", "do not end", verdicts.Progress},                       // the client itself
 	}
 	for _, row := range rows {
 		t.Run(row.lock+" "+row.says, func(t *testing.T) {

@@ -14,17 +14,18 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/story"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // broken is one property that a schedule broke, and why.
 type broken struct {
-	Property history.Property `json:"property"`
-	Cause    history.Cause    `json:"cause"`
-	Story    []string         `json:"story,omitempty"`
-	Excepted bool             `json:"excepted,omitempty"` // no lock with a lease can prevent it when its client stalls
-	final    bool             // no fault excuses it
-	expired  bool             // a client was inside by a grant that was over when it was told, of a lock that promises to give none
-	client   string           // the one wronged first
+	Property verdicts.Property `json:"property"`
+	Cause    verdicts.Cause    `json:"cause"`
+	Story    []string          `json:"story,omitempty"`
+	Excepted bool              `json:"excepted,omitempty"` // no lock with a lease can prevent it when its client stalls
+	final    bool              // no fault excuses it
+	expired  bool              // a client was inside by a grant that was over when it was told, of a lock that promises to give none
+	client   string            // the one wronged first
 	at       int64
 }
 
@@ -38,13 +39,13 @@ func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken,
 		return nil, nil
 	}
 	if out.Crash != "" {
-		return []broken{{Property: history.Progress, Cause: history.CauseUnknown, Story: []string{out.Crash}}}, nil
+		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: []string{out.Crash}}}, nil
 	}
 	if out.Left != "" {
-		return []broken{{Property: history.Hygiene, Cause: history.Orphan, Story: []string{"goroutines are left behind: " + out.Left}}}, nil
+		return []broken{{Property: verdicts.Hygiene, Cause: verdicts.Orphan, Story: []string{"goroutines are left behind: " + out.Left}}}, nil
 	}
 	if out.Loop != nil {
-		return []broken{{Property: history.Progress, Cause: history.CauseUnknown, Story: out.Loop}}, nil
+		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: out.Loop}}, nil
 	}
 	v, err := check(ctx, out, p, stories)
 	if err != nil {
@@ -53,7 +54,7 @@ func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken,
 	var all []broken
 	for _, x := range v.Violations {
 		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: first(x.Clients), at: x.At + x.Lasted,
-			expired: p.Variant.Traits.LooksTwice && x.Property == history.ExclusiveUse && grantedAfterExpiry(out.Ops, x)})
+			expired: p.Variant.Traits.LooksTwice && x.Property == verdicts.ExclusiveUse && grantedAfterExpiry(out.Ops, x)})
 	}
 	all = append(all, livenessFindings(out, p)...)
 	return except(all, out.Windows, p.Variant.Traits.Fenced), nil
@@ -82,15 +83,15 @@ func hinders(w history.Window, client string) bool {
 // was over outlived nothing. A lock with fences must save the store all the same. Nor is it the lock's fault that a client whose own messages are held up does not get it.
 func except(all []broken, windows []history.Window, fenced bool) []broken {
 	for i, b := range all {
-		all[i].Excepted = !b.final && b.Property == history.Progress && b.Cause == history.CauseUnknown && hindered(b.client, windows)
+		all[i].Excepted = !b.final && b.Property == verdicts.Progress && b.Cause == verdicts.CauseUnknown && hindered(b.client, windows)
 	}
 	for _, b := range all {
-		if b.Property == history.MutualExclusion || b.Property == history.ReleaseSafety {
+		if b.Property == verdicts.MutualExclusion || b.Property == verdicts.ReleaseSafety {
 			return all
 		}
 	}
 	for i, b := range all {
-		if b.Property == history.ExclusiveUse && !b.expired || b.Property == history.StoreIntegrity && !fenced {
+		if b.Property == verdicts.ExclusiveUse && !b.expired || b.Property == verdicts.StoreIntegrity && !fenced {
 			all[i].Excepted = true
 		}
 	}
@@ -205,7 +206,7 @@ func livenessFindings(out Outcome, p Program) (all []broken) {
 	}
 	if len(out.Renewed) > 0 {
 		c := out.Renewed[0]
-		all = append(all, broken{Property: history.Progress, Cause: history.Orphan, client: c.Client, at: c.Ran, Story: append(lastLines(out.Story(c.Ran)),
+		all = append(all, broken{Property: verdicts.Progress, Cause: verdicts.Orphan, client: c.Client, at: c.Ran, Story: append(lastLines(out.Story(c.Ran)),
 			fmt.Sprintf("%s has no hold and asks for none, and this made a hold last longer: %s %s", c.Client, c.Name, strings.Join(c.Args, " ")))})
 	}
 	return all
@@ -226,7 +227,7 @@ func clientStuck(out Outcome, p Program, name string) (broken, bool) {
 			doing = fmt.Sprintf("has called %s at %v, and it has not returned", op.Op, time.Duration(op.Call).Round(time.Microsecond))
 		}
 	}
-	return broken{Property: history.Progress, Cause: history.CauseUnknown, client: name, at: int64(out.Virtual), final: true,
+	return broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, client: name, at: int64(out.Virtual), final: true,
 		Story: append(lastLines(out.Story(int64(out.Virtual))), fmt.Sprintf("%s %s, %v after the start", name, doing, out.Virtual.Round(time.Millisecond)))}, true
 }
 
@@ -247,7 +248,7 @@ func ignoresContext(out Outcome, p Program, op history.Operation) (broken, bool)
 	if op.Return <= end+int64(max(p.Config.Lease, time.Second)+out.Waited) {
 		return broken{}, false
 	}
-	return broken{Property: history.Progress, Cause: history.CauseUnknown, client: op.Client, at: op.Return, final: true, Story: append(lastLines(out.Story(op.Return)),
+	return broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, client: op.Client, at: op.Return, final: true, Story: append(lastLines(out.Story(op.Return)),
 		fmt.Sprintf("%s: the context of its acquire ended at %v, and it returned at %v", op.Client, time.Duration(end), time.Duration(op.Return)))}, true
 }
 

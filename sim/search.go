@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -181,7 +181,7 @@ func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all [
 // be a stall that no lock prevents, in a schedule that went wrong for another reason later.
 func strongest(all []broken, only func(broken) bool) int {
 	blames := func(b broken) bool {
-		return only(b) && b.Property != history.ExclusiveUse && b.Property != history.StoreIntegrity
+		return only(b) && b.Property != verdicts.ExclusiveUse && b.Property != verdicts.StoreIntegrity
 	}
 	if i := slices.IndexFunc(all, blames); i >= 0 {
 		return i

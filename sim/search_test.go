@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // overlaps is a judge that looks at beliefs alone.
@@ -28,7 +29,7 @@ func overlaps(_ context.Context, out Outcome, _ Program, _ bool) ([]broken, erro
 	for i, a := range all {
 		for _, b := range all[:i] {
 			if max(a.from, b.from) < min(a.to, b.to) {
-				return []broken{{Property: history.MutualExclusion}}, nil
+				return []broken{{Property: verdicts.MutualExclusion}}, nil
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -24,16 +25,16 @@ const (
 // Tape is a schedule that can be run again: the program, what the search was allowed, and every choice that was not the
 // default. The same tape gives the same trace, byte for byte.
 type Tape struct {
-	Schema   string           `json:"schema"`
-	Program  Program          `json:"program"`
-	Bounds   Bounds           `json:"bounds"`
-	Commands []string         `json:"commands,omitempty"` // the names of those that were sent, handshakes excepted
-	Choices  []Choice         `json:"choices"`
-	Hash     string           `json:"hash"`               // of the trace
-	Schedule faults.Schedule  `json:"schedule,omitempty"` // what happened in a world outside the simulator, where choices alone do not settle everything
-	Property history.Property `json:"property,omitempty"`
-	Cause    history.Cause    `json:"cause,omitempty"`
-	Steps    []string         `json:"steps,omitempty"` // the story, for people
+	Schema   string            `json:"schema"`
+	Program  Program           `json:"program"`
+	Bounds   Bounds            `json:"bounds"`
+	Commands []string          `json:"commands,omitempty"` // the names of those that were sent, handshakes excepted
+	Choices  []Choice          `json:"choices"`
+	Hash     string            `json:"hash"`               // of the trace
+	Schedule faults.Schedule   `json:"schedule,omitempty"` // what happened in a world outside the simulator, where choices alone do not settle everything
+	Property verdicts.Property `json:"property,omitempty"`
+	Cause    verdicts.Cause    `json:"cause,omitempty"`
+	Steps    []string          `json:"steps,omitempty"` // the story, for people
 }
 
 // ReadTape reads a tape from JSON.
@@ -357,7 +358,7 @@ func (h *shrinker) smaller() []Program {
 // loads are the workloads in which the violation may show: the bare one is smaller, but has no store to damage.
 func (h *shrinker) loads() []string {
 	own := h.best.Program.Load
-	if own != "counter" || h.best.Property == history.StoreIntegrity {
+	if own != "counter" || h.best.Property == verdicts.StoreIntegrity {
 		return []string{own}
 	}
 	return []string{"hot", own}

@@ -17,8 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/upstream"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // workerEnv marks a worker process: the same binary, started again.
@@ -347,7 +347,7 @@ func (e *exploration) rerun(ctx context.Context, j searchJob, d death) (f findin
 		at: make([]int, e.workers)}
 	scratch.cfg.Silence = secondTime * cmp.Or(e.cfg.Silence, longSilence)
 	second, err := scratch.runWorker(context.WithoutCancel(ctx), j)
-	b := broken{Property: history.Progress, Cause: history.CauseUnknown,
+	b := broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown,
 		Story: []string{"the lock under test took its process down", firstLines(d.why, 12)}}
 	t := Tape{Schema: TapeSchema, Program: j.Program, Bounds: j.Bounds, Property: b.Property, Cause: b.Cause, Steps: b.Story}
 	again = err == nil && second != nil

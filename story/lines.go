@@ -8,6 +8,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // narrate gathers what happened.
@@ -20,15 +21,15 @@ func (t *teller) narrate() {
 	}
 	t.sayFaults()
 	switch t.v.Property {
-	case history.StoreIntegrity:
+	case verdicts.StoreIntegrity:
 		t.sayWrites()
-	case history.MutualExclusion:
+	case verdicts.MutualExclusion:
 		t.sayMeeting()
-	case history.ExclusiveUse:
+	case verdicts.ExclusiveUse:
 		t.sayInside()
-	case history.Hygiene:
+	case verdicts.Hygiene:
 		t.say(t.v.At, 9, true, "left behind: "+printable(t.v.Witness.Leftover))
-	case history.Linearizability:
+	case verdicts.Linearizability:
 		t.sayMeeting()
 		t.sayAnswers()
 	default:

@@ -7,6 +7,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Bounds on a story. Whoever reads one wants to know what happened, not everything that happened.
@@ -21,7 +22,7 @@ func Tell(v *checker.Verdict, answers []explain.Answer, commands []history.Comma
 	sent := sentIn(v, commands)
 	for i := range v.Violations {
 		x := &v.Violations[i]
-		if x.Around == nil && x.Property != history.Hygiene {
+		if x.Around == nil && x.Property != verdicts.Hygiene {
 			continue
 		}
 		t := &teller{v: x, answer: answers[i], sent: sent}
@@ -137,7 +138,7 @@ func (t *teller) span() {
 
 // stuck reports whether the violation is that the lock was not to be had.
 func (t *teller) stuck() bool {
-	return t.v.Property == history.Progress || t.v.Property == history.Refusal || t.v.Property == history.Hygiene
+	return t.v.Property == verdicts.Progress || t.v.Property == verdicts.Refusal || t.v.Property == verdicts.Hygiene
 }
 
 // lines returns the story's sentences: what was broken, what happened in order, and why.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 const (
@@ -42,19 +43,19 @@ func (t *teller) headline() string {
 	if len(v.Clients) > 0 {
 		wronged = printable(v.Clients[0])
 	}
-	what := map[history.Property]string{
-		history.MutualExclusion: fmt.Sprintf("%s both held %q%s", who, v.Key, lasted),
-		history.ExclusiveUse:    fmt.Sprintf("%s were both inside the critical section of %q%s", who, v.Key, lasted),
-		history.StoreIntegrity:  fmt.Sprintf("what %q guards was damaged by %s", v.Key, who),
-		history.ReleaseSafety:   fmt.Sprintf("the hold of %s on %q was ended or changed by another", wronged, v.Key),
-		history.Linearizability: fmt.Sprintf("no order of the operations on %q explains what was told to %s", v.Key, who),
-		history.FencingOrder:    fmt.Sprintf("the fence of %q did not grow from one grant to the next", v.Key),
-		history.Progress:        fmt.Sprintf("%s could not get %q%s though nobody held it", who, v.Key, lasted),
-		history.Refusal:         fmt.Sprintf("%s was told that %q is busy when nobody can have held it", who, v.Key),
-		history.Reentrancy:      fmt.Sprintf("%s re-entered %q wrongly", who, v.Key),
-		history.Renewal:         fmt.Sprintf("the renewal of %q by %s went wrong", v.Key, who),
-		history.Fairness:        fmt.Sprintf("of %s the second overtook the first in the queue for %q", who, v.Key),
-		history.Hygiene:         fmt.Sprintf("%q was left behind after everybody was done", v.Key),
+	what := map[verdicts.Property]string{
+		verdicts.MutualExclusion: fmt.Sprintf("%s both held %q%s", who, v.Key, lasted),
+		verdicts.ExclusiveUse:    fmt.Sprintf("%s were both inside the critical section of %q%s", who, v.Key, lasted),
+		verdicts.StoreIntegrity:  fmt.Sprintf("what %q guards was damaged by %s", v.Key, who),
+		verdicts.ReleaseSafety:   fmt.Sprintf("the hold of %s on %q was ended or changed by another", wronged, v.Key),
+		verdicts.Linearizability: fmt.Sprintf("no order of the operations on %q explains what was told to %s", v.Key, who),
+		verdicts.FencingOrder:    fmt.Sprintf("the fence of %q did not grow from one grant to the next", v.Key),
+		verdicts.Progress:        fmt.Sprintf("%s could not get %q%s though nobody held it", who, v.Key, lasted),
+		verdicts.Refusal:         fmt.Sprintf("%s was told that %q is busy when nobody can have held it", who, v.Key),
+		verdicts.Reentrancy:      fmt.Sprintf("%s re-entered %q wrongly", who, v.Key),
+		verdicts.Renewal:         fmt.Sprintf("the renewal of %q by %s went wrong", v.Key, who),
+		verdicts.Fairness:        fmt.Sprintf("of %s the second overtook the first in the queue for %q", who, v.Key),
+		verdicts.Hygiene:         fmt.Sprintf("%q was left behind after everybody was done", v.Key),
 	}[v.Property]
 	return fmt.Sprintf("%s broken: %s (%s)", v.Property, what, v.Cause)
 }

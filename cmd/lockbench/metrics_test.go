@@ -13,9 +13,9 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 var metricsAt = regexp.MustCompile(`metrics at (http://127\.0\.0\.1:\d+/metrics)`)
@@ -162,7 +162,7 @@ func TestMetricsLabelsAreEscaped(t *testing.T) {
 	m := newMetrics(e)
 	m.begin("token")
 	m.begin("a\"b\\c\nd")
-	m.end(&results.Result{Properties: []checker.Property{{Name: history.MutualExclusion, Violations: 2}}})
+	m.end(&results.Result{Properties: []checker.Property{{Name: verdicts.MutualExclusion, Violations: 2}}})
 	if err := m.write(&text); err != nil {
 		t.Fatal(err)
 	}

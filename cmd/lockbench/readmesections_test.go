@@ -18,6 +18,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -77,10 +78,10 @@ func ending(lock, observed string) string {
 		safe = "late, data safe"
 	}
 	for _, row := range []struct{ seen, says string }{
-		{string(history.Progress) + "/", "**stuck**"},
-		{string(history.MutualExclusion) + "/", "**two holders**"},
-		{string(history.StoreIntegrity) + "/", "late"},
-		{string(history.ExclusiveUse) + "/", safe},
+		{string(verdicts.Progress) + "/", "**stuck**"},
+		{string(verdicts.MutualExclusion) + "/", "**two holders**"},
+		{string(verdicts.StoreIntegrity) + "/", "late"},
+		{string(verdicts.ExclusiveUse) + "/", safe},
 	} {
 		if strings.Contains(observed, row.seen) {
 			return row.says
@@ -247,7 +248,7 @@ func firstDrawing(t *testing.T, dir string) string {
 		}
 		_, story, _ := strings.Cut(string(data), "\n\n")
 		story, _, ok := strings.Cut(story, "\n\noperations")
-		if ok && strings.HasPrefix(string(data), string(history.MutualExclusion)) {
+		if ok && strings.HasPrefix(string(data), string(verdicts.MutualExclusion)) {
 			return story
 		}
 	}

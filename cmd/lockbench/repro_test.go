@@ -7,16 +7,16 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // foundIn is a search that found something, whose tape breaks nothing in a correct lock.
 func foundIn() sim.ExploreResult {
 	v, _ := catalogue.Find("token")
-	return sim.ExploreResult{Schema: sim.ExploreSchema, First: &sim.Found{Property: history.MutualExclusion, Cause: history.MisUnlock,
-		Tape: sim.Tape{Program: sim.DefaultProgram(v), Property: history.MutualExclusion, Cause: history.MisUnlock}}}
+	return sim.ExploreResult{Schema: sim.ExploreSchema, First: &sim.Found{Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock,
+		Tape: sim.Tape{Program: sim.DefaultProgram(v), Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock}}}
 }
 
 func TestReproExitCodes(t *testing.T) {

@@ -15,19 +15,20 @@ const module = "github.com/lockbench/lockbench/"
 
 // floors are the top folders, ground floor first: the packages of one import those below it, and each other.
 var floors = []string{
-	"internal", "history", "impls", "subject", "servers", "faults", "workloads", "checker", "explain", "story", "results", "sim", "scenarios", "harness", "bench",
+	"internal", "verdicts", "history", "impls", "subject", "servers", "faults", "workloads", "checker", "explain", "story", "results", "sim", "scenarios", "harness", "bench",
 	"repro", "report", "locktest", "cmd",
 }
 
 // strangers are what the packages of a floor must not import though it lies below, or outside of the module.
 var strangers = map[string][]string{
 	// The records and their judgement need no lock, no server and no network.
-	"history": {"net", "github.com/redis/"},
+	"history": {"net", "github.com/redis/", module + "verdicts"},
 	"checker": {"net", "github.com/redis/", module + "impls", module + "servers", module + "faults", module + "workloads"},
 	// What clients do is the same whatever strikes them.
 	"workloads": {module + "servers", module + "faults"},
 	// What is written for people is made from the record of a run, not from the run.
-	"report": {module + "harness", module + "servers", "github.com/redis/"},
+	"report":  {module + "harness", module + "servers", module + "faults", module + "repro", "github.com/redis/"},
+	"results": {module + "impls", module + "servers", "github.com/redis/"},
 }
 
 func TestImportsPointDown(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // fakeProvider is a source of servers that never starts one.
@@ -74,11 +74,11 @@ func newWorld(verdict checker.Result) *testWorld {
 
 // outcome is a run with a verdict on mutual exclusion and nothing else.
 func outcome(e harness.Experiment, verdict checker.Result) *harness.Outcome {
-	p := checker.Property{Name: history.MutualExclusion, Verdict: verdict, Opportunities: 100, CI95: [2]float64{0, 0.03}}
+	p := checker.Property{Name: verdicts.MutualExclusion, Verdict: verdict, Opportunities: 100, CI95: [2]float64{0, 0.03}}
 	v := &checker.Verdict{Verdict: verdict, Properties: []checker.Property{p}, Operations: checker.Operations{}}
 	if verdict == checker.Fail {
-		first := &checker.Violation{Property: p.Name, Cause: history.MisUnlock, Clients: []string{"c1", "c2"}, Key: "job", Story: []string{"c1 held"}}
-		v.Properties[0].Violations, v.Properties[0].First, v.Properties[0].Causes = 1, first, map[history.Cause]int{history.MisUnlock: 1}
+		first := &checker.Violation{Property: p.Name, Cause: verdicts.MisUnlock, Clients: []string{"c1", "c2"}, Key: "job", Story: []string{"c1 held"}}
+		v.Properties[0].Violations, v.Properties[0].First, v.Properties[0].Causes = 1, first, map[verdicts.Cause]int{verdicts.MisUnlock: 1}
 		v.Violations = []checker.Violation{*first}
 	}
 	run := results.Run{Lock: e.Variant.Name, Scenario: e.Scenario.Name, Server: e.Provider.Name(), Seed: e.Seed}

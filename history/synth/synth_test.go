@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/history/synth"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // TestHistoriesAreWhatTheyAreSaidToBe: the checker finds exactly the generated violations.
@@ -21,13 +21,13 @@ func TestHistoriesAreWhatTheyAreSaidToBe(t *testing.T) {
 		}
 		for _, p := range v.Properties {
 			want := 0
-			if p.Name == history.MutualExclusion {
+			if p.Name == verdicts.MutualExclusion {
 				want = src.Violations()
 			}
-			if p.Name != history.Linearizability && p.Violations != want {
+			if p.Name != verdicts.Linearizability && p.Violations != want {
 				t.Errorf("%+v: %s: %d violations, want %d", c, p.Name, p.Violations, want)
 			}
-			if p.Name == history.Linearizability && (p.Violations > 0) != c.Illegal {
+			if p.Name == verdicts.Linearizability && (p.Violations > 0) != c.Illegal {
 				t.Errorf("%+v: %d windows without an order", c, p.Violations)
 			}
 		}

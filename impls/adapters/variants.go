@@ -6,6 +6,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Variants lists the libraries, each with its defaults and normalised.
@@ -86,17 +87,17 @@ func expectRedislockDefaults() expect.Table {
 	const noQueue = "does not wait: eight clients that ask once each hand nothing over"
 	const noTurn = "does not wait: whether a given client gets in twice is luck"
 	const allGone = "does not wait: every client has asked for the last time before the lease of a lost grant is over"
-	either := func(pairs []string) impls.Expectation { return impls.Safe().Or(pairs...) }
+	either := func(pairs []string) verdicts.Expectation { return verdicts.Safe().Or(pairs...) }
 	return expect.Leased().With(expect.Table{
-		"contended":          impls.NotApplicable(noQueue),
+		"contended":          verdicts.NotApplicable(noQueue),
 		"slow-work":          either(expect.Overrun()),
-		"pause-holder":       impls.NotApplicable(noTurn),
-		"crash-holder":       impls.NotApplicable(noTurn),
-		"lost-reply-acquire": impls.NotApplicable(allGone),
+		"pause-holder":       verdicts.NotApplicable(noTurn),
+		"crash-holder":       verdicts.NotApplicable(noTurn),
+		"lost-reply-acquire": verdicts.NotApplicable(allGone),
 		"pause-server":       either(expect.Overrun()),
 		"pause-after-grant":  either(expect.Overrun()),
 		"kill-server":        either(expect.TwoHolders("restart-loss")),
-		"restart-delayed":    impls.NotApplicable("does not wait: nobody asks any more when the server is back"),
+		"restart-delayed":    verdicts.NotApplicable("does not wait: nobody asks any more when the server is back"),
 		"failover":           either(expect.TwoHolders("failover-loss")),
 		"clock-jump":         either(expect.TwoHolders("clock-jump")),
 		"key-deleted":        either(expect.TwoHolders(expect.KeyDeleted)),
@@ -108,12 +109,12 @@ func expectRedislockDefaults() expect.Table {
 func expectRedsync() expect.Table {
 	return expect.Leased().
 		With(expect.Table{
-			"pause-after-grant": impls.Safe().Or(expect.Overrun()...),
+			"pause-after-grant": verdicts.Safe().Or(expect.Overrun()...),
 			// The release of a refused try arrives when the server goes on, and ends the grant that a later try of the same token was given:
 			// without that request of its own, the holder is not joined by another.
-			"pause-server": impls.Safe().Or(slices.Concat(expect.Overrun(), expect.TwoHolders("late-request"))...),
+			"pause-server": verdicts.Safe().Or(slices.Concat(expect.Overrun(), expect.TwoHolders("late-request"))...),
 			// The same where it has to send its script anew, on a network as slow as a container's.
-			"script-flush": impls.Safe().Or(expect.TwoHolders("late-request")...),
+			"script-flush": verdicts.Safe().Or(expect.TwoHolders("late-request")...),
 		}).
 		Luck([]string{"progress/unknown", "refusal/unknown"}, "slow-network")
 }
@@ -123,15 +124,15 @@ func expectRedsyncQuorum() expect.Table {
 	erosion := slices.Concat(expect.TwoHolders("quorum-erosion"), expect.TwoHolders("restart-loss"), expect.TwoHolders("clock-jump"),
 		expect.TwoHolders(expect.Evicted))
 	return expectRedsync().With(expect.Table{
-		"crash-mid-acquire":  impls.Safe(),
-		"partition-minority": impls.Safe(),
-		"kill-server":        impls.Safe().Or(erosion...),
-		"restart-delayed":    impls.Safe(),
-		"pause-server":       impls.Safe().Or(expect.Overrun()...),
-		"failover":           impls.NotApplicable("the masters have no replicas"),
-		"clock-jump":         impls.Safe().Or(erosion...),
-		"eviction":           impls.Safe().Or(erosion...),
-		"cluster-slots":      impls.NotApplicable("runs on masters that know nothing of each other"),
+		"crash-mid-acquire":  verdicts.Safe(),
+		"partition-minority": verdicts.Safe(),
+		"kill-server":        verdicts.Safe().Or(erosion...),
+		"restart-delayed":    verdicts.Safe(),
+		"pause-server":       verdicts.Safe().Or(expect.Overrun()...),
+		"failover":           verdicts.NotApplicable("the masters have no replicas"),
+		"clock-jump":         verdicts.Safe().Or(erosion...),
+		"eviction":           verdicts.Safe().Or(erosion...),
+		"cluster-slots":      verdicts.NotApplicable("runs on masters that know nothing of each other"),
 	})
 }
 
@@ -146,19 +147,19 @@ func expectRueidislock() expect.Table {
 	asleep := []string{"progress/lost-wakeup"}
 	return expect.Leased().
 		With(expect.Table{
-			"slow-work": impls.Safe(),
+			"slow-work": verdicts.Safe(),
 			// The client is told of its loss when it runs again, and mostly leaves without writing.
-			"pause-holder": impls.Breaks("exclusive-use/overbelief").Or("store-integrity/overbelief"),
+			"pause-holder": verdicts.Breaks("exclusive-use/overbelief").Or("store-integrity/overbelief"),
 			// A request of a try is given up after 20 ms (TryNextAfter), which is here what a reply takes. A waiter whose try failed so
 			// sleeps until a key is invalidated, which nobody does: all sleep, and every key is free. See asleep.
-			"slow-network":      impls.Safe().Or(slices.Concat(asleep, []string{"progress/never-granted", "progress/unknown"})...),
-			"crash-mid-acquire": impls.Safe(),
-			"pause-after-grant": impls.Safe().Or(late...),
-			"pubsub-cut":        impls.NotApplicable("waiters are woken by invalidations, not by a subscription"),
-			"key-deleted":       impls.NotApplicable("keeps keys of other names"),
-			"eviction":          impls.NotApplicable("keeps keys of other names"),
-			"kill-server":       impls.Safe().Or(expect.TwoHolders("restart-loss")...),
-			"failover":          impls.Safe().Or(expect.TwoHolders("failover-loss")...),
+			"slow-network":      verdicts.Safe().Or(slices.Concat(asleep, []string{"progress/never-granted", "progress/unknown"})...),
+			"crash-mid-acquire": verdicts.Safe(),
+			"pause-after-grant": verdicts.Safe().Or(late...),
+			"pubsub-cut":        verdicts.NotApplicable("waiters are woken by invalidations, not by a subscription"),
+			"key-deleted":       verdicts.NotApplicable("keeps keys of other names"),
+			"eviction":          verdicts.NotApplicable("keeps keys of other names"),
+			"kill-server":       verdicts.Safe().Or(expect.TwoHolders("restart-loss")...),
+			"failover":          verdicts.Safe().Or(expect.TwoHolders("failover-loss")...),
 		}).
 		Luck(late, "pause-holder", "pause-before-release", "pause-server", "blackhole-client", "clock-jump", "kill-server",
 			"restart-delayed", "failover").

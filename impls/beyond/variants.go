@@ -6,6 +6,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 //go:embed lua/*.lua
@@ -32,7 +33,7 @@ func fencedVariant() impls.Variant {
 			{Text: "No client fault damages a store that compares fences.", Holds: true, Command: impls.Command("fenced", "pause-holder")},
 			{Text: "A server that loses its data keeps the order of fences.", Holds: false, Command: impls.Command("fenced", "kill-server")},
 		},
-		Expect: waking(guarded()).With(expect.Table{"late-write": impls.Breaks(overrun)}).Map(), New: p.open,
+		Expect: waking(guarded()).With(expect.Table{"late-write": verdicts.Breaks(overrun)}).Map(), New: p.open,
 	}
 }
 
@@ -65,7 +66,7 @@ func fairVariant() impls.Variant {
 			{Text: "A dead waiter at the head holds the others up for a lease at the most.", Holds: true, Command: impls.Command("fair", "crash-waiter")},
 			{Text: "A waiter that gives up leaves no place behind.", Holds: true, Command: impls.Command("fair", "cancel-acquire")},
 		},
-		Expect: waking(guarded()).With(expect.Table{"crash-queue": impls.Safe()}).Map(), New: p.open,
+		Expect: waking(guarded()).With(expect.Table{"crash-queue": verdicts.Safe()}).Map(), New: p.open,
 	}
 }
 
@@ -88,8 +89,8 @@ func handoffVariant() impls.Variant {
 // handoffExpectations are those of fair.
 func handoffExpectations() expect.Table {
 	return waking(guarded()).With(expect.Table{
-		"crash-queue": impls.Safe(),
-		"pubsub-cut":  impls.NotApplicable("waiters block on lists: there is no subscription to cut"),
+		"crash-queue": verdicts.Safe(),
+		"pubsub-cut":  verdicts.NotApplicable("waiters block on lists: there is no subscription to cut"),
 	})
 }
 

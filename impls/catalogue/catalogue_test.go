@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // all is every variant, the planted bugs too.
@@ -80,14 +80,14 @@ func TestEveryScenarioHasAnExpectation(t *testing.T) {
 }
 
 func TestExpectationsUseTheVocabulary(t *testing.T) {
-	properties := []history.Property{history.MutualExclusion, history.ExclusiveUse, history.StoreIntegrity,
-		history.ReleaseSafety, history.FencingOrder, history.Progress, history.Refusal, history.Reentrancy, history.Renewal, history.Fairness,
-		history.Hygiene}
-	causes := []history.Cause{history.LeaseOverrun, history.MisUnlock, history.DoubleGrant, history.ReaderEvicted,
-		history.StaleReentry, history.FailoverLoss, history.RestartLoss, history.ClockJump, history.ClockSkew,
-		history.NoExpiry, history.NeverGranted, history.AmbiguousReply, history.RenewalGap, history.Resurrection,
-		history.LostWakeup, history.Orphan, history.QuorumErosion, history.KeyDeleted, history.Eviction, history.Overbelief, history.LateRequest,
-		history.OwnRelease, history.CauseUnknown}
+	properties := []verdicts.Property{verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity,
+		verdicts.ReleaseSafety, verdicts.FencingOrder, verdicts.Progress, verdicts.Refusal, verdicts.Reentrancy, verdicts.Renewal, verdicts.Fairness,
+		verdicts.Hygiene}
+	causes := []verdicts.Cause{verdicts.LeaseOverrun, verdicts.MisUnlock, verdicts.DoubleGrant, verdicts.ReaderEvicted,
+		verdicts.StaleReentry, verdicts.FailoverLoss, verdicts.RestartLoss, verdicts.ClockJump, verdicts.ClockSkew,
+		verdicts.NoExpiry, verdicts.NeverGranted, verdicts.AmbiguousReply, verdicts.RenewalGap, verdicts.Resurrection,
+		verdicts.LostWakeup, verdicts.Orphan, verdicts.QuorumErosion, verdicts.KeyDeleted, verdicts.Eviction, verdicts.Overbelief, verdicts.LateRequest,
+		verdicts.OwnRelease, verdicts.CauseUnknown}
 	for _, v := range all() {
 		for name, e := range v.Expect {
 			for _, b := range slices.Concat(e.Breaks, e.May) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // TestPlantedBugsBreakWhatTheirLockKeeps: what a scenario must show of a planted bug, it must not show of the lock without it; else the bug
@@ -21,7 +21,7 @@ func TestPlantedBugsBreakWhatTheirLockKeeps(t *testing.T) {
 				t.Errorf("%s in %s: %s expected, and of %s nothing is", v.Name, scenario, bug, of.Name)
 			}
 			for _, b := range bug.Breaks {
-				if slices.ContainsFunc(slices.Concat(correct.Breaks, correct.May), func(c impls.Break) bool { return b.Covers(c) }) {
+				if slices.ContainsFunc(slices.Concat(correct.Breaks, correct.May), func(c verdicts.Break) bool { return b.Covers(c) }) {
 					t.Errorf("%s in %s: %s is what %s shows, too: %s", v.Name, scenario, b, of.Name, correct)
 				}
 			}

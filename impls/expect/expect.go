@@ -8,11 +8,11 @@ package expect
 import (
 	"maps"
 
-	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Table has the expected results of a lock by scenario name.
-type Table map[string]impls.Expectation
+type Table map[string]verdicts.Expectation
 
 // With returns the table with changes.
 func (t Table) With(changes Table) Table {
@@ -36,7 +36,7 @@ func (t Table) Luck(pairs []string, names ...string) Table {
 }
 
 // Map returns the table as impls.Variant has it.
-func (t Table) Map() map[string]impls.Expectation { return t }
+func (t Table) Map() map[string]verdicts.Expectation { return t }
 
 // Scenarios returns the scenarios for which every lock must have an expectation.
 func Scenarios() []string {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Foreign returns what a user's lock may show, by its traits: only what no lock of its kind can prevent. Nothing must be observed.
@@ -14,14 +15,14 @@ func Foreign(v impls.Variant) Table {
 		t = Unleased()
 	}
 	for _, name := range []string{"crash-mid-acquire", "owner-collision"} { // they may apply
-		t[name] = impls.Safe()
+		t[name] = verdicts.Safe()
 	}
 	if v.Topology == impls.Independent {
-		t["partition-minority"] = impls.Safe()
+		t["partition-minority"] = verdicts.Safe()
 	}
 	if v.Traits.Wakeups {
 		t = t.With(Wakes())
-		t["pubsub-cut"] = impls.Safe()
+		t["pubsub-cut"] = verdicts.Safe()
 	}
 	if v.Traits.Extends {
 		t = t.With(Extends())
@@ -42,13 +43,13 @@ func Foreign(v impls.Variant) Table {
 }
 
 // possible turns required breaks into optional ones. The store of a fenced lock refuses late writes.
-func possible(e impls.Expectation, fenced bool) impls.Expectation {
+func possible(e verdicts.Expectation, fenced bool) verdicts.Expectation {
 	if e.NA != "" {
 		return e
 	}
 	may := slices.Concat(e.Breaks, e.May)
 	if fenced {
-		may = slices.DeleteFunc(may, func(b impls.Break) bool { return b.Property == history.StoreIntegrity })
+		may = slices.DeleteFunc(may, func(b verdicts.Break) bool { return b.Property == verdicts.StoreIntegrity })
 	}
-	return impls.Expectation{May: may}
+	return verdicts.Expectation{May: may}
 }

@@ -6,22 +6,23 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 func TestForeign(t *testing.T) {
-	damage := impls.Break{Property: history.StoreIntegrity, Cause: "lease-overrun"}
+	damage := verdicts.Break{Property: verdicts.StoreIntegrity, Cause: "lease-overrun"}
 	for _, row := range []struct {
 		what     string
 		variant  impls.Variant
 		scenario string
-		seen     impls.Break
+		seen     verdicts.Break
 		may      bool
 	}{
-		{"a lease can end under a stalled holder", impls.Variant{}, "pause-holder", impls.Break{Property: history.ExclusiveUse, Cause: "lease-overrun"}, true},
+		{"a lease can end under a stalled holder", impls.Variant{}, "pause-holder", verdicts.Break{Property: verdicts.ExclusiveUse, Cause: "lease-overrun"}, true},
 		{"and its late write does damage", impls.Variant{}, "pause-holder", damage, true},
 		{"which fences prevent", impls.Variant{Traits: impls.Traits{Fenced: true}}, "pause-holder", damage, false},
-		{"nothing excuses a release of another's lock", impls.Variant{}, "pause-holder", impls.Break{Property: history.MutualExclusion, Cause: "mis-unlock"}, false},
-		{"or two holders without a fault", impls.Variant{}, "contended", impls.Break{Property: history.MutualExclusion, Cause: "double-grant"}, false},
+		{"nothing excuses a release of another's lock", impls.Variant{}, "pause-holder", verdicts.Break{Property: verdicts.MutualExclusion, Cause: "mis-unlock"}, false},
+		{"or two holders without a fault", impls.Variant{}, "contended", verdicts.Break{Property: verdicts.MutualExclusion, Cause: "double-grant"}, false},
 	} {
 		e, ok := expect.Foreign(row.variant)[row.scenario]
 		if !ok || len(e.Breaks) > 0 {

@@ -1,6 +1,6 @@
 package expect
 
-import "github.com/lockbench/lockbench/impls"
+import "github.com/lockbench/lockbench/verdicts"
 
 // Special returns the scenarios for locks with certain traits. Only such locks have an expectation for them.
 func Special() []string {
@@ -13,32 +13,32 @@ func Special() []string {
 
 // Extends is a lock with Extend: an extend that comes too late fails, but its client was in its critical section beside another.
 func Extends() Table {
-	return Table{"pause-extend": impls.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun")}
+	return Table{"pause-extend": verdicts.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun")}
 }
 
 // Wakes is a lock that notifies its waiters when it becomes free.
-func Wakes() Table { return Table{"long-lease": impls.Safe(), "give-up": impls.Safe()} }
+func Wakes() Table { return Table{"long-lease": verdicts.Safe(), "give-up": verdicts.Safe()} }
 
 // Reenters is a lock that counts its holder's entries on the server.
-func Reenters() Table { return Table{"nested": impls.Safe()} }
+func Reenters() Table { return Table{"nested": verdicts.Safe()} }
 
 // Confirms is a lock whose key a promoted replica may have: safe if it does, and otherwise like a failover that loses the key.
 func Confirms() Table {
-	return Table{"failover-held": impls.Safe().Or("mutual-exclusion/failover-loss").Or(Damage("failover-loss")...)}
+	return Table{"failover-held": verdicts.Safe().Or("mutual-exclusion/failover-loss").Or(Damage("failover-loss")...)}
 }
 
 // Alone is a lock that does not report its own grant as busy after a lost reply.
-func Alone() Table { return Table{"lost-reply-alone": impls.Safe()} }
+func Alone() Table { return Table{"lost-reply-alone": verdicts.Safe()} }
 
 // Renews is a lock that extends its lease in the background exactly while it is held.
 func Renews() Table {
 	return Table{
-		"late-renewal": impls.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun"),
-		"lost-release": impls.Safe(),
+		"late-renewal": verdicts.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun"),
+		"lost-release": verdicts.Safe(),
 	}
 }
 
 // Shares is a lock whose readers have their own leases.
 func Shares() Table {
-	return Table{"read-mostly": impls.Safe(), "crash-reader": impls.Safe(), "crash-writer-waiting": impls.Safe()}
+	return Table{"read-mostly": verdicts.Safe(), "crash-reader": verdicts.Safe(), "crash-writer-waiting": verdicts.Safe()}
 }

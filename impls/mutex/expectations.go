@@ -3,8 +3,8 @@ package mutex
 import (
 	"slices"
 
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // expectExistsSet: two clients find the key missing and both write it; everything else that a lock without a lease
@@ -14,26 +14,26 @@ func expectExistsSet() expect.Table {
 	stuck := slices.Concat(expect.Stuck(), expect.StuckLuck())
 	return expect.Unleased().
 		With(expect.Table{
-			"contended": impls.Breaks("mutual-exclusion/double-grant", "exclusive-use/double-grant"),
+			"contended": verdicts.Breaks("mutual-exclusion/double-grant", "exclusive-use/double-grant"),
 			// Dead between EXISTS and SET nothing was written; dead behind SET the key stays.
-			"crash-mid-acquire": impls.Safe().Or(stuck...),
-			"crash-holder":      impls.Safe().Or(stuck...),
+			"crash-mid-acquire": verdicts.Safe().Or(stuck...),
+			"crash-holder":      verdicts.Safe().Or(stuck...),
 			// The reply may be that of EXISTS.
-			"lost-reply-acquire": impls.Safe().Or(stuck...),
+			"lost-reply-acquire": verdicts.Safe().Or(stuck...),
 			// The waiter may die behind its SET.
-			"crash-waiter": impls.Safe().Or(stuck...),
+			"crash-waiter": verdicts.Safe().Or(stuck...),
 			// Two may hold from the start, so that it is not the fault that let the second in.
-			"kill-server": impls.Safe().Or(expect.TwoHolders("restart-loss")...),
-			"failover":    impls.Safe().Or(expect.TwoHolders("failover-loss")...),
-			"key-deleted": impls.Safe().Or(expect.TwoHolders(expect.KeyDeleted)...),
-			"eviction":    impls.Safe().Or(expect.TwoHolders(expect.Evicted)...),
+			"kill-server": verdicts.Safe().Or(expect.TwoHolders("restart-loss")...),
+			"failover":    verdicts.Safe().Or(expect.TwoHolders("failover-loss")...),
+			"key-deleted": verdicts.Safe().Or(expect.TwoHolders(expect.KeyDeleted)...),
+			"eviction":    verdicts.Safe().Or(expect.TwoHolders(expect.Evicted)...),
 		}).
 		Luck(race)
 }
 
 // expectSetnxExpire: whatever comes between SETNX and EXPIRE leaves a key without a lease.
 func expectSetnxExpire() expect.Table {
-	stuck := impls.Breaks(expect.Stuck()...).Or(expect.StuckLuck()...)
+	stuck := verdicts.Breaks(expect.Stuck()...).Or(expect.StuckLuck()...)
 	return expect.Blind().
 		With(expect.Table{
 			"crash-mid-acquire":  stuck,
@@ -47,21 +47,21 @@ func expectSetnxExpire() expect.Table {
 // expectGetsetTimestamp: the deadline in the value frees a key without a lease, one second late; and it lets a client
 // in whose clock is ahead of the others' by more than the lease and that second.
 func expectGetsetTimestamp() expect.Table {
-	late := impls.Safe().Or("progress/no-expiry", "progress/orphan")
+	late := verdicts.Safe().Or("progress/no-expiry", "progress/orphan")
 	return expect.Blind().
 		With(expect.Table{
 			"crash-mid-acquire":  late,
 			"lost-reply-acquire": late,
 			"lost-request":       late,
 			"cancel-acquire":     late,
-			"client-clock-skew": impls.Breaks("mutual-exclusion/clock-skew").
+			"client-clock-skew": verdicts.Breaks("mutual-exclusion/clock-skew").
 				Or(slices.Concat(expect.Damage("clock-skew"), expect.AnyMisUnlock())...),
 		})
 }
 
 // expectLuaSetnxExpire is a blind lock that sends a script.
 func expectLuaSetnxExpire() expect.Table {
-	return expect.Blind().With(expect.Table{"script-flush": impls.Safe()})
+	return expect.Blind().With(expect.Table{"script-flush": verdicts.Safe()})
 }
 
 // expectTokenGetDel: the comparison keeps a late client from deleting another's key, unless the key passes on between
@@ -70,7 +70,7 @@ func expectTokenGetDel() expect.Table {
 	return expect.Leased().
 		With(expect.Table{
 			"pause-before-release": expect.LateRelease(),
-			"script-flush":         impls.NotApplicable("sends no script"),
+			"script-flush":         verdicts.NotApplicable("sends no script"),
 		}).
 		Luck(expect.AnyMisUnlock(), "slow-work", "pause-holder", "pause-after-grant", "pause-server", "blackhole-client")
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // ServerVariants lists the forms of token that lean on more of the server than one old node has: replicas that confirm,
@@ -38,7 +39,7 @@ func nativeVariant() impls.Variant {
 		Claims: []impls.Claim{
 			{Text: "Compare-and-delete needs no script where the server has the command.", Holds: true, Command: impls.Command("token-native", "pause-before-release")},
 		},
-		Expect: expect.Leased().With(expect.Extends()).With(expect.Table{"script-flush": impls.NotApplicable("sends no script")}).Map(),
+		Expect: expect.Leased().With(expect.Extends()).With(expect.Table{"script-flush": verdicts.NotApplicable("sends no script")}).Map(),
 		New:    openNative,
 	}
 }
@@ -48,14 +49,14 @@ func expectWait() expect.Table {
 	nobody := []string{"progress/failover-loss", "progress/restart-loss", "progress/unknown", "progress/never-granted"}
 	return expect.Leased().
 		With(expect.Table{
-			"crash-mid-acquire": impls.Safe(),
+			"crash-mid-acquire": verdicts.Safe(),
 			// The replica of this scenario confirms nothing from the start, so that nobody is granted and nothing is measured.
-			"failover": impls.NotApplicable("grants nothing while the replica confirms nothing"),
+			"failover": verdicts.NotApplicable("grants nothing while the replica confirms nothing"),
 			// The new primary has nobody that could confirm: who held keeps the key, and nobody is granted after.
-			"failover-held": impls.Safe().Or(nobody...),
+			"failover-held": verdicts.Safe().Or(nobody...),
 			// WAIT comes after the stall, finds the key gone, or the deadline over, and the grant is undone.
-			"pause-after-grant": impls.Safe().Or(expect.Overrun()...),
-			"cluster-slots":     impls.NotApplicable("needs a primary and its replica"),
+			"pause-after-grant": verdicts.Safe().Or(expect.Overrun()...),
+			"cluster-slots":     verdicts.NotApplicable("needs a primary and its replica"),
 		}).
 		Luck(slices.Clone(nobody), "kill-server", "restart-delayed", "pause-server")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // mutant is a bug and how it is planted. All of the ways are optional.
@@ -32,7 +33,7 @@ func (m mutant) plant(of impls.Variant) impls.Variant {
 	out := of
 	out.Name, out.Summary = "bug-"+m.name, m.bug
 	out.Planted = &impls.Planted{Of: of.Name, Bug: m.bug, Report: m.report, LooseStore: m.loose}
-	out.Claims, out.Expect = nil, map[string]impls.Expectation{m.in: impls.Breaks(m.shows)}
+	out.Claims, out.Expect = nil, map[string]verdicts.Expectation{m.in: verdicts.Breaks(m.shows)}
 	if m.traits != nil {
 		m.traits(&out.Traits)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 //go:embed lua/*.lua
@@ -39,16 +40,16 @@ func redlockVariant() impls.Variant {
 func expectRedlock() expect.Table {
 	erosion := slices.Concat(expect.TwoHolders("quorum-erosion"), expect.TwoHolders("restart-loss"))
 	return expect.Leased().With(expect.Table{
-		"pause-after-grant":  impls.Safe(),
-		"crash-mid-acquire":  impls.Safe(),
-		"slow-network":       impls.Safe().Or("progress/unknown", "progress/quorum-erosion"),
-		"partition-minority": impls.Safe(),
-		"kill-server":        impls.Safe().Or(erosion...),
-		"restart-delayed":    impls.Safe(),
-		"pause-server":       impls.Safe(),
-		"failover":           impls.NotApplicable("the masters have no replicas"),
-		"clock-jump":         impls.Safe().Or(slices.Concat(expect.TwoHolders("clock-jump"), expect.TwoHolders("quorum-erosion"))...),
-		"eviction":           impls.Safe().Or(slices.Concat(expect.TwoHolders(expect.Evicted), expect.TwoHolders("quorum-erosion"))...),
-		"cluster-slots":      impls.NotApplicable("runs on masters that know nothing of each other"),
+		"pause-after-grant":  verdicts.Safe(),
+		"crash-mid-acquire":  verdicts.Safe(),
+		"slow-network":       verdicts.Safe().Or("progress/unknown", "progress/quorum-erosion"),
+		"partition-minority": verdicts.Safe(),
+		"kill-server":        verdicts.Safe().Or(erosion...),
+		"restart-delayed":    verdicts.Safe(),
+		"pause-server":       verdicts.Safe(),
+		"failover":           verdicts.NotApplicable("the masters have no replicas"),
+		"clock-jump":         verdicts.Safe().Or(slices.Concat(expect.TwoHolders("clock-jump"), expect.TwoHolders("quorum-erosion"))...),
+		"eviction":           verdicts.Safe().Or(slices.Concat(expect.TwoHolders(expect.Evicted), expect.TwoHolders("quorum-erosion"))...),
+		"cluster-slots":      verdicts.NotApplicable("runs on masters that know nothing of each other"),
 	})
 }

@@ -3,8 +3,8 @@ package reentrant
 import (
 	"slices"
 
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // halfReleased is what a hash of counts shows when a reply or a request is lost: the owner's count stays one too high, the
@@ -15,8 +15,8 @@ func halfReleased() []string {
 }
 
 // collide expects two clients with one owner id to be let in together.
-func collide() impls.Expectation {
-	return impls.Breaks("mutual-exclusion/double-grant", "exclusive-use/double-grant").
+func collide() verdicts.Expectation {
+	return verdicts.Breaks("mutual-exclusion/double-grant", "exclusive-use/double-grant").
 		Or("store-integrity/double-grant", "release-safety/mis-unlock", "reentrancy/double-grant",
 			"mutual-exclusion/mis-unlock", "exclusive-use/mis-unlock", "store-integrity/mis-unlock")
 }
@@ -36,9 +36,9 @@ func expectTimer() expect.Table {
 		"renewal/lease-overrun"}
 	return expectHash().
 		With(expect.Table{
-			"slow-work": impls.Safe(),
+			"slow-work": verdicts.Safe(),
 			// The client is told of its loss when it runs again, and mostly leaves without writing.
-			"pause-holder": impls.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun"),
+			"pause-holder": verdicts.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun"),
 		}).
 		Luck(lost, "kill-server", "restart-delayed", "failover", "clock-jump", "key-deleted", "eviction", "pause-holder",
 			"pause-after-grant", "pause-server", "blackhole-client")
@@ -48,8 +48,8 @@ func expectTimer() expect.Table {
 // them time, at most what is left of the lease.
 func expectRedisson() expect.Table {
 	return expectTimer().With(expect.Table{
-		"owner-collision": impls.Safe(),
-		"pubsub-cut":      impls.Safe(),
+		"owner-collision": verdicts.Safe(),
+		"pubsub-cut":      verdicts.Safe(),
 	})
 }
 
@@ -69,7 +69,7 @@ func expectBounded() expect.Table {
 	gap := slices.Concat(expect.TwoHolders("renewal-gap"), expect.Overrun(), []string{"renewal/renewal-gap"})
 	return expectLocal().
 		With(expect.Table{
-			"slow-work": impls.Breaks("exclusive-use/renewal-gap").Or(gap...),
+			"slow-work": verdicts.Breaks("exclusive-use/renewal-gap").Or(gap...),
 			// The renewal that comes at once tells the client of its loss when the key goes as quickly: then it works on without believing.
 			"clock-jump":  usesOn("clock-jump"),
 			"key-deleted": usesOn(expect.KeyDeleted),
@@ -80,6 +80,6 @@ func expectBounded() expect.Table {
 }
 
 // usesOn is a client that is in its section beside another, whether or not it knows.
-func usesOn(cause string) impls.Expectation {
-	return impls.Breaks("exclusive-use/" + cause).Or(expect.TwoHolders(cause)...)
+func usesOn(cause string) verdicts.Expectation {
+	return verdicts.Breaks("exclusive-use/" + cause).Or(expect.TwoHolders(cause)...)
 }

@@ -3,8 +3,8 @@ package rw
 import (
 	"slices"
 
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // evicted is what follows when a reader's release takes the mark away that stands for other readers too.
@@ -19,22 +19,22 @@ func left() []string { return slices.Concat(expect.Stuck(), expect.StuckLuck()) 
 // the lock is busy.
 func expectOwner() expect.Table {
 	return expect.Never().
-		With(expect.Table{"cluster-slots": impls.NotApplicable("unsupported, CROSSSLOT: its scripts make the names of keys in other slots")}).
+		With(expect.Table{"cluster-slots": verdicts.NotApplicable("unsupported, CROSSSLOT: its scripts make the names of keys in other slots")}).
 		With(expect.Table{
 			// Three writers that wait for a dead writer's key wait for that, not for want of a grant; the next that comes is refused for ever.
-			"crash-waiter": impls.Safe().Or("progress/never-granted", "refusal/never-granted"),
-			"lost-request": impls.Safe().Or("progress/never-granted", "refusal/never-granted"),
+			"crash-waiter": verdicts.Safe().Or("progress/never-granted", "refusal/never-granted"),
+			"lost-request": verdicts.Safe().Or("progress/never-granted", "refusal/never-granted"),
 		}).
 		Luck(append(left(), "refusal/ambiguous-reply"))
 }
 
 // expectOwnerFixed: no lease to outlive and no foreign release; what a lost client holds stays held.
 func expectOwnerFixed() expect.Table {
-	stuck, perhaps := impls.Breaks(expect.Stuck()...).Or(expect.StuckLuck()...), impls.Safe().Or(left()...)
+	stuck, perhaps := verdicts.Breaks(expect.Stuck()...).Or(expect.StuckLuck()...), verdicts.Safe().Or(left()...)
 	return expect.Leased().With(expect.Table{
-		"slow-work":         impls.Safe(),
-		"pause-holder":      impls.Safe(),
-		"pause-after-grant": impls.Safe(),
+		"slow-work":         verdicts.Safe(),
+		"pause-holder":      verdicts.Safe(),
+		"pause-after-grant": verdicts.Safe(),
 		// Nobody can enter and end the stall, which outlasts the client's patience with its own request.
 		"pause-before-release": perhaps,
 		"crash-holder":         stuck,
@@ -46,9 +46,9 @@ func expectOwnerFixed() expect.Table {
 		"lost-request":       perhaps,
 		"blackhole-client":   perhaps,
 		"pause-server":       perhaps,
-		"restart-delayed":    impls.Safe().Or(expect.TwoHolders("restart-loss")...),
-		"clock-jump":         impls.Safe(),
-		"cluster-slots":      impls.NotApplicable("unsupported, CROSSSLOT: its scripts make the names of keys in other slots"),
+		"restart-delayed":    verdicts.Safe().Or(expect.TwoHolders("restart-loss")...),
+		"clock-jump":         verdicts.Safe(),
+		"cluster-slots":      verdicts.NotApplicable("unsupported, CROSSSLOT: its scripts make the names of keys in other slots"),
 	})
 }
 
@@ -57,8 +57,8 @@ func expectOwnerFixed() expect.Table {
 func expectPair() expect.Table {
 	return expect.Blind().
 		With(expect.Table{
-			"script-flush":  impls.Safe(),
-			"cluster-slots": impls.NotApplicable("unsupported, CROSSSLOT: its scripts use two keys in two slots"),
+			"script-flush":  verdicts.Safe(),
+			"cluster-slots": verdicts.NotApplicable("unsupported, CROSSSLOT: its scripts use two keys in two slots"),
 		}).
 		Luck(evicted())
 }
@@ -68,9 +68,9 @@ func expectPair() expect.Table {
 func expectHash() expect.Table {
 	return expect.Leased().
 		With(expect.Table{
-			"client-clock-skew": impls.Breaks("mutual-exclusion/clock-skew").
+			"client-clock-skew": verdicts.Breaks("mutual-exclusion/clock-skew").
 				Or(append(expect.Damage("clock-skew"), "refusal/clock-skew", "progress/clock-skew")...),
-			"clock-jump": impls.Safe().Or(expect.TwoHolders("clock-jump")...),
+			"clock-jump": verdicts.Safe().Or(expect.TwoHolders("clock-jump")...),
 		}).
 		Luck(slices.Concat(evicted(), expect.Overrun()))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // runView is what the template of a run shows.
@@ -51,7 +52,7 @@ type runView struct {
 
 type (
 	propertyRow struct {
-		Name               history.Property
+		Name               verdicts.Property
 		Verdict            checker.Result
 		Violations, Of, CI string
 		Why                string
@@ -168,7 +169,7 @@ func (v *runView) judged(r results.Result) {
 				row.Seen, row.At = true, p.First.At
 			}
 		}
-		if p.Name == history.MutualExclusion && p.Verdict == checker.Pass {
+		if p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass {
 			v.Summary = "The lock kept its promise: " + report.Strength(p) + "."
 		}
 		v.Properties = append(v.Properties, row)

@@ -11,6 +11,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 const ms = int64(time.Millisecond)
@@ -64,11 +65,11 @@ func aRun(t testing.TB, prefix string, rounds int) *results.Dir {
 	run := results.Run{ID: "abcdef", Argv: []string{"lockbench", "run", "--lock", prefix + "set-nx-ex"}, Lock: prefix + "set-nx-ex", Scenario: prefix + "pause-holder", Server: prefix + "process",
 		Phase: results.Checked, Start: time.Unix(1e9, 0), Duration: 10 * time.Second, Environment: results.Environment{CPU: prefix + "cpu", CPUs: 2, Git: prefix + "0123abcd"}}
 	must(t, d.SaveRun(run))
-	first := &checker.Violation{Property: history.ExclusiveUse, Cause: history.LeaseOverrun, At: struck + 40*ms, Clients: []string{prefix + "c1", prefix + "c2"}, Key: key,
+	first := &checker.Violation{Property: verdicts.ExclusiveUse, Cause: verdicts.LeaseOverrun, At: struck + 40*ms, Clients: []string{prefix + "c1", prefix + "c2"}, Key: key,
 		Story: []string{prefix + "c1 was granted the lock", "why: the client went on after its lease had ended"}, Lanes: []string{prefix + "c1 [===]"}}
 	r := results.NewResult(run, checker.Verdict{Verdict: checker.Fail, Operations: checker.Operations{"acquire": {"ok": rounds, "unknown": 1}},
-		Properties: []checker.Property{{Name: history.ExclusiveUse, Verdict: checker.Fail, Violations: 1, Opportunities: rounds, Causes: map[history.Cause]int{history.LeaseOverrun: 1}, First: first},
-			{Name: history.MutualExclusion, Verdict: checker.Pass, Opportunities: rounds}, {Name: history.FencingOrder, Verdict: checker.NotApplicable, Note: prefix + "no fences"}}})
+		Properties: []checker.Property{{Name: verdicts.ExclusiveUse, Verdict: checker.Fail, Violations: 1, Opportunities: rounds, Causes: map[verdicts.Cause]int{verdicts.LeaseOverrun: 1}, First: first},
+			{Name: verdicts.MutualExclusion, Verdict: checker.Pass, Opportunities: rounds}, {Name: verdicts.FencingOrder, Verdict: checker.NotApplicable, Note: prefix + "no fences"}}})
 	r.SetLatency(set, "")
 	r.Wait, r.Notes = &latency.Wait{Acquires: 3, BehindHolder: 80 * ms, RoundTrips: 15 * ms, RetrySleep: 5 * ms}, []string{prefix + "a note"}
 	r.Load = results.Throughput{Clients: 5, Achieved: 40, Duration: 10 * time.Second}
@@ -120,7 +121,7 @@ func aBench(prefix string) results.Bench {
 					"acquire.p99": f(results.Nanoseconds, 4e5*float64(clients*(i+1)), i != 2), "hand-over.trips.p50": f(results.RoundTrips, 1.2+float64(i), true), "requests": f(results.PerHold, 2, false),
 					"jain": f(results.Number, .98, true), "acquire.p99.9": {Unit: results.Nanoseconds, Samples: 12, Need: 1000}, "errors": f(results.Share, 0, false)}}
 			if i == 3 {
-				c.Verdict, c.Breaks = checker.Fail, []results.BenchBreak{{Property: history.MutualExclusion, Violations: 3}}
+				c.Verdict, c.Breaks = checker.Fail, []results.BenchBreak{{Property: verdicts.MutualExclusion, Violations: 3}}
 			}
 			b.Cells = append(b.Cells, c)
 		}

@@ -1,4 +1,7 @@
-package history
+// Package verdicts has the words of a verdict: the properties that a history is judged for, the causes of violations, and which of them a lock
+// is expected to show in a scenario. It defines names and compares them; the definitions of the properties are in package checker, the
+// experiments that find causes in package explain. It imports nothing of lockbench, so that locks, results and judges share one vocabulary.
+package verdicts
 
 // Property is the name of a property that the package checker checks.
 type Property string
@@ -47,17 +50,4 @@ const (
 	LateRequest    Cause = "late-request" // a request of the client's earlier attempt arrived late
 	OwnRelease     Cause = "own-release"  // the client released before it was done
 	CauseUnknown   Cause = "unknown"
-)
-
-// Moment is a named step of a client at which a fault can be placed.
-type Moment string
-
-// The moments that clients announce, in the order of one round.
-const (
-	Calling       Moment = "calling"        // about to acquire
-	Granted       Moment = "granted"        // the acquire returned and the client knows it holds
-	Refused       Moment = "refused"        // the acquire returned without a grant
-	Entered       Moment = "entered"        // inside the critical section, the store has been read
-	BeforeRelease Moment = "before-release" // out of the section, about to release
-	Released      Moment = "released"       // the release returned
 )
