@@ -38,6 +38,7 @@ var rows = []struct{ what, text string }{
 		c3 acquire 360-362 ok valid=660 : SET job 1 NX PX 300 -> OK
 		violation mutual-exclusion 362-610 c2 c3 = mis-unlock
 		violation release-safety 350-352 c1 = mis-unlock
+		violation linearizability 351 c1 = mis-unlock
 		violation exclusive-use 312-349 c1 c2 = lease-overrun`},
 	// Readers share one field, which c2 deletes when it leaves although c1 is still inside: the writer finds nobody.
 	{"a mark that stands for two readers", `

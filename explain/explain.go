@@ -21,12 +21,41 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) []Answer {
 	granted := v.Operations[history.Acquire.String()]
 	r.nobody = granted[history.OK.String()] == 0 && granted[history.Unknown.String()] == 0
 	answers := make([]Answer, len(v.Violations))
-	for i := range v.Violations {
-		answers[i] = r.answer(&v.Violations[i])
-		v.Violations[i].Cause = answers[i].Causes[0]
+	for _, order := range []bool{false, true} { // that nothing explains everything at once has the cause of what is broken, so it comes last
+		for i := range v.Violations {
+			x := &v.Violations[i]
+			if (x.Property == verdicts.Linearizability) != order {
+				continue
+			}
+			if j := beneath(v, x, rec.Header.Lease); order && j >= 0 {
+				answers[i] = answers[j]
+			} else {
+				answers[i] = r.answer(x)
+			}
+			x.Cause = answers[i].Causes[0]
+		}
 	}
 	v.CountCauses()
 	return answers
+}
+
+// beneath is the violation nearest to one of linearizability, within a lease, of a property whose rule a search asks for as well; -1: none.
+func beneath(v *checker.Verdict, x *checker.Violation, lease int64) (nearest int) {
+	nearest = -1
+	distance := func(o *checker.Violation) int64 {
+		return max(o.At-x.At-x.Lasted, x.At-o.At-o.Lasted, 0)
+	}
+	for i := range v.Violations {
+		o := &v.Violations[i]
+		searched := o.Property == verdicts.MutualExclusion || o.Property == verdicts.ReleaseSafety || o.Property == verdicts.FencingOrder || o.Property == verdicts.Refusal
+		if !searched || o.Key != x.Key || o.WithinClockError || lease > 0 && distance(o) > lease {
+			continue
+		}
+		if nearest < 0 || distance(o) < distance(&v.Violations[nearest]) {
+			nearest = i
+		}
+	}
+	return nearest
 }
 
 // answer explains one violation, and says so where it cannot.
