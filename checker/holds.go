@@ -551,13 +551,13 @@ func (p *holdPass) leave(client uint32, who *clientHolds, ev *evidence) {
 	for _, at := range p.crashes[client] {
 		// What it was doing when it died was not recorded; where its commands show that it was doing something, that may have been an acquire.
 		if sent := ev.commandsOf(p.a.clients.text(client), who.idleAt, at); len(sent) > 0 {
-			p.k.ghosts = append(p.k.ghosts, ghost{min(who.idleAt, at), at, plus(at, p.keep)})
+			p.k.crashes = append(p.k.crashes, crashHold{min(who.idleAt, at), at, plus(at, p.keep)})
 		}
 	}
 }
 
-// ghost is a time in which a client that crashed may have held the lock by a request that nobody recorded.
-type ghost struct{ from, died, to int64 }
+// crashHold is a time in which a client that crashed may have held the lock by a request that nobody recorded.
+type crashHold struct{ from, died, to int64 }
 
 // tokenOf is the number+1 of an operation's token in the dictionary; 0 when it has none.
 func (k *keyLog) tokenOf(r *record) uint32 {

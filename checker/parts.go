@@ -20,7 +20,7 @@ const maxParted = 20_000
 func (d *keyInput) parts() []*executions {
 	total := d.k.count(history.Acquire, history.OK, history.Busy, history.Unknown) + d.k.count(history.Extend, history.OK, history.NotHeld, history.LostHold, history.Unknown) +
 		d.k.count(history.Release, history.OK, history.NotHeld, history.LostHold, history.Unknown)
-	if total == 0 || total > maxParted || len(d.k.ghosts) > 0 || slices.ContainsFunc(d.ev.faults, func(w history.Window) bool { return w.Confirmed && w.Client == "" }) {
+	if total == 0 || total > maxParted || len(d.k.crashes) > 0 || slices.ContainsFunc(d.ev.faults, func(w history.Window) bool { return w.Confirmed && w.Client == "" }) {
 		return nil
 	}
 	c := &cutter{d: d, whole: total <= d.opt.whole || d.a.header.Votes || d.a.header.ClockError > 0 || d.a.header.Kind == history.Reentrant, denied: map[*record]bool{}, quiet: never}

@@ -120,7 +120,7 @@ func (p *progress) failed(r *record) {
 		}
 		p.last = r
 	}
-	free := max(p.taken, p.ghost(r), r.call)
+	free := max(p.taken, p.crashedUntil(r), r.call)
 	if t, ok := p.d.ev.unavailable(p.d.clientName(r), r.ret); ok {
 		free = max(free, t)
 		if p.since != nil && t > p.from {
@@ -139,11 +139,11 @@ func (p *progress) failed(r *record) {
 	}
 }
 
-// ghost returns until when a crashed client may hold the lock by a request that nobody recorded. Where nothing expires that
+// crashedUntil returns until when a crashed client may hold the lock by a request that nobody recorded. Where nothing expires that
 // is the crash: a lock that its dead holder keeps for ever makes no progress.
-func (p *progress) ghost(r *record) (t int64) {
+func (p *progress) crashedUntil(r *record) (t int64) {
 	t = math.MinInt64
-	for _, g := range p.d.k.ghosts {
+	for _, g := range p.d.k.crashes {
 		if g.from > r.ret {
 			continue
 		}

@@ -109,7 +109,7 @@ type keyLog struct {
 	reentries int              // acquires and releases within a hold
 	cleanups  bool             // a client released after an acquire of unknown outcome
 	orphans   map[uint32]int64 // by grant: since when nobody will release it, where no lease ends it either
-	ghosts    []ghost          // times in which a crashed client may have held without a record
+	crashes   []crashHold      // times in which a crashed client may have held without a record
 }
 
 func (k *keyLog) add(r record) {

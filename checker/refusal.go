@@ -253,7 +253,7 @@ func (f *refusal) excusedByUnknown(b *record) bool {
 
 // diedHolding reports whether a crashed client may have held when b was refused.
 func (k *keyLog) diedHolding(b *record) bool {
-	for _, g := range k.ghosts {
+	for _, g := range k.crashes {
 		if g.from <= b.ret && b.call <= g.to {
 			return true
 		}

@@ -31,7 +31,7 @@ func (d *serverDriver) arm(ctx context.Context) (err error) {
 	d.world = inject.NewWorld(inject.Config{Timeline: d.timeline, Servers: d.servers.lock, Keys: d.lockKeys})
 	plan := faults.NewPlan(d.Scenario.Faults, d.lease(), d.Variant.Traits.NilGrants)
 	cfg := faults.DirectorConfig{World: d.world, Lease: d.lease(), Clients: d.Scenario.Clients, Record: d.windows.add}
-	if c, ok := d.leader.(*inject.Conductor); ok {
+	if c, ok := d.leader.(*inject.Sequencer); ok {
 		cfg.Began, cfg.Ended = c.Began, c.Ended
 	}
 	d.director = faults.NewDirector(plan, cfg)

@@ -58,8 +58,8 @@ func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.
 	if d.children, err = l.crew(ctx, p.Clients); err != nil {
 		return out, err
 	}
-	conductor := inject.NewConductor(d.next(lead), d.timeline)
-	d.leader = conductor
+	sequencer := inject.NewSequencer(d.next(lead), d.timeline)
+	d.leader = sequencer
 	if err = d.arm(ctx); err == nil {
 		err = d.runClients(ctx)
 	}
@@ -75,7 +75,7 @@ func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.
 	if err != nil {
 		return out, err
 	}
-	return rec.led(conductor), nil
+	return rec.led(sequencer), nil
 }
 
 // crew is the children of the next run: those that there are, and new ones in place of those that have ended.
@@ -95,7 +95,7 @@ func (l *Live) crew(ctx context.Context, clients int) (childProcesses, error) {
 	return crew, nil
 }
 
-// next makes what a Conductor asks of a Lead.
+// next makes what a Sequencer asks of a Lead.
 func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 	return func(step int, held []*inject.Held, last bool) (inject.Turn, bool) {
 		s := sim.Scene{Step: step}
@@ -116,8 +116,8 @@ func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 	}
 }
 
-// led is the outcome of a run that a Conductor led.
-func (r *record) led(c *inject.Conductor) sim.Outcome {
+// led is the outcome of a run that a Sequencer led.
+func (r *record) led(c *inject.Sequencer) sim.Outcome {
 	took := nanoseconds(r.ended)
 	out := sim.Outcome{Header: r.Header, Ops: r.Ops, Commands: r.Commands, Scripts: r.Scripts, Windows: r.windows, Steps: c.Steps(),
 		Virtual: took, Waited: took, Schedule: c.Schedule()}

@@ -29,7 +29,7 @@ type turns struct {
 // arrival is a message or a moment that waits for its turn.
 type arrival struct {
 	what string    // for people
-	held *Held     // for a Conductor
+	held *Held     // for a Sequencer
 	turn chan turn // cap 1
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// Conductor lets one message of a real run pass at a time, as somebody chooses: the Leader of a search. A request's turn is over when
+// Sequencer lets one message of a real run pass at a time, as somebody chooses: the Leader of a search. A request's turn is over when
 // its node has answered. What came about is kept as a schedule, along which a [Replayer] leads another run.
-type Conductor struct {
+type Sequencer struct {
 	turns
 	next     Next
 	timeline func() int64
@@ -45,35 +45,35 @@ type Turn struct {
 // Next chooses what happens next. It is false when it wants to wait for more to come; with last it is asked once more.
 type Next func(step int, held []*Held, last bool) (Turn, bool)
 
-// NewConductor makes the Leader of one run, whose timeline is nanoseconds on its base.
-func NewConductor(next Next, timeline func() int64) *Conductor {
-	return &Conductor{turns: newTurns(), next: next, timeline: timeline}
+// NewSequencer makes the Leader of one run, whose timeline is nanoseconds on its base.
+func NewSequencer(next Next, timeline func() int64) *Sequencer {
+	return &Sequencer{turns: newTurns(), next: next, timeline: timeline}
 }
 
-// The patience of a Conductor.
+// The patience of a Sequencer.
 const (
 	restPace   = time.Millisecond       // for who is neither seen to wait nor to have ended
 	comingPace = 100 * time.Millisecond // with a message that is wanted and is not there
 )
 
-var _ Leader = (*Conductor)(nil)
+var _ Leader = (*Sequencer)(nil)
 
 // Schedule is what came about so far.
-func (c *Conductor) Schedule() faults.Schedule {
+func (c *Sequencer) Schedule() faults.Schedule {
 	c.noting.Lock()
 	defer c.noting.Unlock()
 	return slices.Clone(c.schedule)
 }
 
 // Steps is how many turns there were.
-func (c *Conductor) Steps() int {
+func (c *Sequencer) Steps() int {
 	c.noting.Lock()
 	defer c.noting.Unlock()
 	return c.step
 }
 
 // Request waits for the turn of a request.
-func (c *Conductor) Request(m *Message) bool {
+func (c *Sequencer) Request(m *Message) bool {
 	if upstream.Handshake(m.Command.Name) {
 		return true
 	}
@@ -83,26 +83,26 @@ func (c *Conductor) Request(m *Message) bool {
 }
 
 // Reply waits for the turn of the reply to a request that had one.
-func (c *Conductor) Reply(m *Message) bool {
+func (c *Sequencer) Reply(m *Message) bool {
 	if m.step == 0 {
 		return true
 	}
 	return !c.hold(m, true, faults.Step{Kind: faults.StepReply, Of: m.step}).lost
 }
 
-func (c *Conductor) hold(m *Message, reply bool, s faults.Step) turn {
+func (c *Sequencer) hold(m *Message, reply bool, s faults.Step) turn {
 	a := &arrival{turn: make(chan turn, 1)}
 	a.held = &Held{Message: m, Reply: reply, Since: c.Steps(), key: s.Key(), arrival: a, sent: c.timeline()}
 	return c.wait(a.held.key, a, m.gone)
 }
 
 // Moment notes that a client has come to a moment, and lets it go on.
-func (c *Conductor) Moment(_ context.Context, client string, m history.Moment) {
+func (c *Sequencer) Moment(_ context.Context, client string, m history.Moment) {
 	c.note(faults.Step{Kind: faults.StepMoment, Client: client, Command: string(m)})
 }
 
 // Began notes that a fault begins. What is so from the start is the program's.
-func (c *Conductor) Began(f *faults.Fault) {
+func (c *Sequencer) Began(f *faults.Fault) {
 	kind, _ := faults.FindKind(f.Fault)
 	if kind.In == faults.InClient && f.When.Form() == faults.AtStart && f.Window().Moment != Chosen {
 		return
@@ -114,13 +114,13 @@ func (c *Conductor) Began(f *faults.Fault) {
 const Chosen = "chosen by the search"
 
 // Ended notes that a fault ends.
-func (c *Conductor) Ended(f *faults.Fault) {
+func (c *Sequencer) Ended(f *faults.Fault) {
 	if f.ID > 0 {
 		c.note(faults.Step{Kind: faults.StepEnd, Of: f.ID, Fault: faults.Spec{Fault: f.Fault}})
 	}
 }
 
-func (c *Conductor) note(s faults.Step) int {
+func (c *Sequencer) note(s faults.Step) int {
 	c.noting.Lock()
 	defer c.noting.Unlock()
 	s.ID, s.At = len(c.schedule)+1, c.timeline()
@@ -129,7 +129,7 @@ func (c *Conductor) note(s faults.Step) int {
 }
 
 // Run gives the turns until ctx ends. The director does the faults.
-func (c *Conductor) Run(ctx context.Context, director *faults.Director) {
+func (c *Sequencer) Run(ctx context.Context, director *faults.Director) {
 	defer c.release()
 	for {
 		t, ok := c.choose(ctx)
@@ -151,7 +151,7 @@ func (c *Conductor) Run(ctx context.Context, director *faults.Director) {
 }
 
 // choose asks what is next, until that is there; false when ctx ends first.
-func (c *Conductor) choose(ctx context.Context) (Turn, bool) {
+func (c *Sequencer) choose(ctx context.Context) (Turn, bool) {
 	var began time.Time
 	for {
 		held := c.settled(ctx)
@@ -169,7 +169,7 @@ func (c *Conductor) choose(ctx context.Context) (Turn, bool) {
 }
 
 // settled returns what may pass, once something may and nothing more has come for a while; nothing when ctx ends first.
-func (c *Conductor) settled(ctx context.Context) []*Held {
+func (c *Sequencer) settled(ctx context.Context) []*Held {
 	t := time.NewTicker(restPace)
 	defer t.Stop()
 	for quiet := false; ; {
@@ -190,7 +190,7 @@ func (c *Conductor) settled(ctx context.Context) []*Held {
 }
 
 // free are the messages that no fault holds, by client, node, way and age.
-func (c *Conductor) free() (all []*Held) {
+func (c *Sequencer) free() (all []*Held) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, list := range c.waiting {
@@ -217,7 +217,7 @@ func boolCompare(a, b bool) int {
 }
 
 // strike does a fault. A message that it loses is gone at once.
-func (c *Conductor) strike(ctx context.Context, director *faults.Director, t Turn) {
+func (c *Sequencer) strike(ctx context.Context, director *faults.Director, t Turn) {
 	var m faults.Message
 	if t.Held != nil {
 		m = t.Held.Message
@@ -229,7 +229,7 @@ func (c *Conductor) strike(ctx context.Context, director *faults.Director, t Tur
 }
 
 // pass gives a message its turn.
-func (c *Conductor) pass(ctx context.Context, h *Held) {
+func (c *Sequencer) pass(ctx context.Context, h *Held) {
 	s := faults.Step{Kind: faults.StepRequest, Client: h.Command.Client, Node: h.Node(), Command: h.Label, Sent: h.sent, Lost: h.lost}
 	if h.Reply {
 		s.Kind, s.Of, s.Command, s.Sent = faults.StepReply, h.step, h.Command.Name, 0
