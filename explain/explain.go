@@ -21,19 +21,21 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) []Answer {
 	granted := v.Operations[history.Acquire.String()]
 	r.nobody = granted[history.OK.String()] == 0 && granted[history.Unknown.String()] == 0
 	answers := make([]Answer, len(v.Violations))
-	for _, order := range []bool{false, true} { // that nothing explains everything at once has the cause of what is broken, so it comes last
-		for i := range v.Violations {
-			x := &v.Violations[i]
-			if (x.Property == verdicts.Linearizability) != order {
-				continue
-			}
-			if j := beneath(v, x, rec.Header.Lease); order && j >= 0 {
+	for i := range v.Violations {
+		if v.Violations[i].Property != verdicts.Linearizability {
+			answers[i] = r.answer(&v.Violations[i])
+		}
+	}
+	for i := range v.Violations { // where no execution explains everything at once, what is broken beneath says why
+		x := &v.Violations[i]
+		if x.Property == verdicts.Linearizability {
+			if j := beneath(v, x, rec.Header.Lease); j >= 0 {
 				answers[i] = answers[j]
 			} else {
 				answers[i] = r.answer(x)
 			}
-			x.Cause = answers[i].Causes[0]
 		}
+		x.Cause = answers[i].Causes[0]
 	}
 	v.CountCauses()
 	return answers

@@ -147,26 +147,17 @@ func (r *run) releasedAt(acquire *history.Operation) int64 {
 	return math.MaxInt64
 }
 
-// releaseOf is the first release that a client called after an acquire returned, and before it acquired again.
-func (r *run) releaseOf(acquire *history.Operation) (first *history.Operation) {
-	for i := range r.Ops {
-		op := &r.Ops[i]
-		if op.Client != acquire.Client || op.Key != acquire.Key || op.Call < acquire.Return || op.ID == acquire.ID || first != nil && op.Call >= first.Call {
-			continue
-		}
-		if op.Op == history.Release || op.Op == history.Acquire && r.Header.Kind != history.Reentrant {
-			first = op
-		}
-	}
-	if first == nil || first.Op != history.Release {
-		return nil
-	}
-	return first
+// releaseOf is the first release that a client called after an acquire returned, and before it acquired again; of a re-entrant lock it may be that
+// of an inner hold. nil: none.
+func (r *run) releaseOf(acquire *history.Operation) *history.Operation {
+	return r.released(acquire, false)
 }
 
-// endOf is the release that ends a hold: the first that its client called after the acquire returned and before it acquired again, and of a
-// re-entrant lock the one that is not of an inner hold. nil: none.
-func (r *run) endOf(acquire *history.Operation) *history.Operation {
+// endOf is the release that ends a hold: of a re-entrant lock the one that is not of an inner hold. nil: none.
+func (r *run) endOf(acquire *history.Operation) *history.Operation { return r.released(acquire, true) }
+
+// released finds the first release after an acquire, and of a re-entrant lock with outer the first that inner acquires do not account for.
+func (r *run) released(acquire *history.Operation, outer bool) *history.Operation {
 	var after []*history.Operation
 	for i := range r.Ops {
 		op := &r.Ops[i]
@@ -184,7 +175,7 @@ func (r *run) endOf(acquire *history.Operation) *history.Operation {
 			inner--
 		case op.Op == history.Acquire && r.Header.Kind != history.Reentrant:
 			return nil
-		case op.Op == history.Acquire && op.Outcome == history.OK:
+		case op.Op == history.Acquire && op.Outcome == history.OK && outer:
 			inner++
 		}
 	}
