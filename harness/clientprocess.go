@@ -1,14 +1,11 @@
 package harness
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
@@ -16,6 +13,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/internal/subprocess"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -26,9 +24,9 @@ const ClientVariable = "LOCKBENCH_CLIENT"
 // ClientMain is the whole of a client process: it reads its job from in, does it, and tells on out. It returns when the job is
 // done or in ends.
 func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
-	lines := json.NewDecoder(bufio.NewReader(in))
+	lines := subprocess.NewReader(in, 0)
 	var first instruction
-	if err := lines.Decode(&first); err != nil || first.Job == nil {
+	if err := lines.Receive(&first); err != nil || first.Job == nil {
 		return errors.Join(errors.New("client process: the first line is no job"), err)
 	}
 	c, err := newClientProcess(*first.Job, out)
@@ -47,8 +45,9 @@ type clientProcess struct {
 	variant  impls.Variant
 	workload workloads.Workload
 	base     timebase
-	out      *teller
-	asker    *asker
+	out      teller
+	asks     subprocess.Calls[answer]
+	gone     chan struct{}     // closed when no answer will come any more
 	body     *inject.Goroutine // whose gate nothing shuts: the run stops the process
 	plan     *faults.Plan      // for what is watched; the run's counts
 	stop     chan struct{}
@@ -65,25 +64,24 @@ func newClientProcess(j job, out io.Writer) (*clientProcess, error) {
 		return nil, fmt.Errorf("client process: lock %q or workload %q is not known", j.Variant, j.Workload)
 	}
 	v.Topology = j.Topology
-	c := &clientProcess{job: j, variant: v, workload: w, base: base, stop: make(chan struct{}), body: inject.NewGoroutine(),
+	c := &clientProcess{job: j, variant: v, workload: w, base: base, stop: make(chan struct{}), gone: make(chan struct{}), body: inject.NewGoroutine(),
 		plan: faults.NewPlan(j.Faults, time.Duration(j.LeaseNS), v.Traits.NilGrants)}
-	c.out = &teller{out: json.NewEncoder(out), now: base.now}
-	c.asker = newAsker(c.out.tell)
+	c.out = teller{subprocess.NewWriter(out), base.now}
 	c.out.tell(message{ClockGap: gap})
 	return c, nil
 }
 
 // listen takes orders until the input ends, which is the end of the client.
-func (c *clientProcess) listen(lines *json.Decoder, end context.CancelFunc) {
+func (c *clientProcess) listen(lines *subprocess.Reader, end context.CancelFunc) {
 	defer end()
-	defer close(c.asker.gone)
+	defer close(c.gone)
 	for stopped := false; ; {
 		var o instruction
-		if lines.Decode(&o) != nil {
+		if lines.Receive(&o) != nil {
 			return
 		}
 		if o.Answer != nil {
-			c.asker.answered(*o.Answer)
+			c.asks.Answer(o.Answer.To, *o.Answer)
 		}
 		if o.Cancel {
 			_ = c.body.Cancel(context.Background()) // of an acquire that has returned meanwhile, nothing is left to be cancelled
@@ -145,7 +143,7 @@ func (c *clientProcess) moment(ctx context.Context, m history.Moment) error {
 // is not to be asked. Nobody minds an error: the run has ended then.
 func (c *clientProcess) event(ctx context.Context, e faults.Event, placed bool) error {
 	if placed {
-		_, _ = c.asker.ask(ctx, message{Event: &e})
+		_, _ = c.ask(ctx, message{Event: &e})
 	}
 	return nil
 }
@@ -156,7 +154,7 @@ func (c *clientProcess) dial(ctx context.Context, network, addr string) (net.Con
 	if deadline, ok := ctx.Deadline(); ok {
 		ask.Within = max(int64(time.Until(deadline)), 1)
 	}
-	way, err := c.asker.ask(ctx, message{Dial: &ask})
+	way, err := c.ask(ctx, message{Dial: &ask})
 	if err == nil && way.Error != "" {
 		err = errors.New(way.Error)
 	}
@@ -176,27 +174,24 @@ func (c *clientProcess) node(addr string) int {
 	return -1
 }
 
-// teller writes news.
+// teller tells the run what the client does.
 type teller struct {
-	mu  sync.Mutex // one line at a time
-	out *json.Encoder
+	out *subprocess.Writer
 	now func() int64
 }
 
-func (t *teller) tell(n message) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (t teller) tell(n message) {
 	n.At = t.now()
-	_ = t.out.Encode(n) // nobody is left to be told when the pipe is gone; the end of the input ends the process
+	_ = t.out.Send(n) // nobody is left to be told when the pipe is gone; the end of the input ends the process
 }
 
 // Begin tells that an operation was called.
-func (t *teller) Begin(op history.Operation) { t.tell(message{Begin: &op}) }
+func (t teller) Begin(op history.Operation) { t.tell(message{Begin: &op}) }
 
 // Add tells that an operation has returned.
-func (t *teller) Add(op history.Operation) { t.tell(message{Op: &op}) }
+func (t teller) Add(op history.Operation) { t.tell(message{Op: &op}) }
 
-func (t *teller) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
+func (t teller) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
 	t.tell(message{Observed: &observed{op, outcome, intended, call, ret}})
 }
 
@@ -213,7 +208,7 @@ type instruction struct {
 
 // answer is what the run says to news that the client waits on.
 type answer struct {
-	To    uint64 `json:"to"`              // Ask of the news
+	To    int64  `json:"to"`              // Ask of the news
 	Addr  string `json:"addr,omitempty"`  // of a dial: where to connect
 	Error string `json:"error,omitempty"` // of a dial: why there is nothing to connect to
 }
@@ -245,7 +240,7 @@ type job struct {
 // trigger of a fault matches it.
 type message struct {
 	At       int64              `json:"at"`
-	Ask      uint64             `json:"ask,omitempty"` // counts from 1; 0 = nobody waits
+	Ask      int64              `json:"ask,omitempty"` // counts from 1; 0 = nobody waits
 	Dial     *dialRequest       `json:"dial,omitempty"`
 	Begin    *history.Operation `json:"begin,omitempty"`
 	Op       *history.Operation `json:"op,omitempty"`
@@ -277,52 +272,19 @@ type observed struct {
 // errRunGone: the run's end of the pipe is closed, and nobody is left to answer.
 var errRunGone = errors.New("the run is gone")
 
-// asker is the part of a client process that waits for the run's answers. Several goroutines of the client may ask at once: a lock's
-// watchdog reaches its moments while the client is at its own.
-type asker struct {
-	tell func(message)
-	gone chan struct{} // closed when no answer will come any more
-
-	mu   sync.Mutex // protects what follows
-	last uint64
-	open map[uint64]chan answer
-}
-
-func newAsker(tell func(message)) *asker {
-	return &asker{tell: tell, gone: make(chan struct{}), open: map[uint64]chan answer{}}
-}
-
-// ask tells the run something and waits until it is answered.
-func (a *asker) ask(ctx context.Context, n message) (answer, error) {
-	reply := make(chan answer, 1)
-	a.mu.Lock()
-	a.last++
-	n.Ask = a.last
-	a.open[n.Ask] = reply
-	a.mu.Unlock()
-	defer a.forget(n.Ask)
-	a.tell(n)
+// ask tells the run something and waits until it is answered. Several goroutines of the client may ask at once: a lock's watchdog reaches its
+// moments while the client is at its own.
+func (c *clientProcess) ask(ctx context.Context, n message) (answer, error) {
+	var reply <-chan answer
+	n.Ask, reply = c.asks.Open()
+	defer c.asks.Forget(n.Ask)
+	c.out.tell(n)
 	select {
 	case got := <-reply:
 		return got, nil
 	case <-ctx.Done():
 		return answer{}, ctx.Err()
-	case <-a.gone:
+	case <-c.gone:
 		return answer{}, errRunGone
-	}
-}
-
-func (a *asker) forget(id uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.open, id)
-}
-
-// answered wakes the one who asked, if it still waits.
-func (a *asker) answered(got answer) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if reply, waits := a.open[got.To]; waits {
-		reply <- got
 	}
 }

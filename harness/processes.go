@@ -1,15 +1,12 @@
 package harness
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +15,7 @@ import (
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/subprocess"
 )
 
 // runProcesses runs every client as a process of its own until all are done. A client that reaches an event at which a fault is placed says so
@@ -47,13 +45,12 @@ func (d *serverDriver) job(index int, base int64) job {
 
 // processClient is one client process as the run sees it.
 type processClient struct {
-	driver *serverDriver
-	index  int
-	rec    clientRecord
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	told   bool           // it has said why it failed
-	work   sync.WaitGroup // events that are being dealt with, and ways that are being made
+	driver  *serverDriver
+	index   int
+	rec     clientRecord
+	process *subprocess.Process
+	failed  error          // why it failed, or what it said that it must not
+	work    sync.WaitGroup // events that are being dealt with, and ways that are being made
 
 	mu    sync.Mutex          // protects what follows
 	under []history.Operation // begun and not returned, outermost first
@@ -62,51 +59,42 @@ type processClient struct {
 	last  *history.Command // whose reply it died of
 }
 
-// run starts the process and follows it to its end. The thread that starts it stays with it: a child that is to die with its
-// parent dies with the thread that made it.
+// run starts the process and follows it to its end.
 func (p *processClient) run(ctx context.Context, j job) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	out, err := p.start(j)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if err := p.start(ctx, j); err != nil {
+		return fmt.Errorf("client process c%d: %w", p.index+1, err)
+	}
 	quit := p.watch(ctx)
-	err = p.follow(ctx, out)
+	<-p.process.Gone()
 	close(quit)
 	cancel() // who still dials for it need not
 	p.work.Wait()
-	return errors.Join(err, p.finish())
+	return p.finish()
 }
 
-func (p *processClient) start(j job) (io.Reader, error) {
+func (p *processClient) start(ctx context.Context, j job) error {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("client process: %w", err)
+		return err
 	}
-	p.cmd = exec.Command(self)
-	p.cmd.Env = append(os.Environ(), ClientVariable+"=1")
-	p.cmd.Stderr = os.Stderr
-	p.cmd.SysProcAttr = dieWithParent()
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("client process: %w", err)
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), ClientVariable+"=1")
+	p.process = subprocess.New(cmd, subprocess.Listener{
+		Line: func(_ int, line []byte) error {
+			var m message
+			if err := json.Unmarshal(line, &m); err != nil {
+				return fmt.Errorf("client process c%d: it said %.80q: %w", p.index+1, line, err)
+			}
+			return p.hear(ctx, m)
+		},
+		End: func(err error) { p.failed = err },
+	})
+	if err := p.process.Start(); err != nil {
+		return err
 	}
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("client process: %w", err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("client process: %w", err)
-	}
-	return out, p.instruct(instruction{Job: &j})
-}
-
-func (p *processClient) instruct(o instruction) error {
-	if err := json.NewEncoder(p.in).Encode(o); err != nil {
-		return fmt.Errorf("client process c%d: give orders: %w", p.index+1, err)
-	}
+	_ = p.process.Send(instruction{Job: &j}) // one that is gone says why, see finish
 	return nil
 }
 
@@ -116,38 +104,21 @@ func (p *processClient) watch(ctx context.Context) chan struct{} {
 	p.work.Go(func() {
 		select {
 		case <-p.driver.Stop:
-			_ = p.instruct(instruction{Stop: true}) // a process that is gone has stopped
+			_ = p.process.Send(instruction{Stop: true}) // a process that is gone has stopped
 		case <-ctx.Done():
 		case <-quit:
 			return
 		}
 		select {
 		case <-ctx.Done():
-			_ = p.cmd.Process.Kill()
+			_ = p.process.Kill()
 		case <-quit:
 		}
 	})
 	return quit
 }
 
-// follow takes in the news of the process until it is done or dead.
-func (p *processClient) follow(ctx context.Context, out io.Reader) error {
-	lines := json.NewDecoder(bufio.NewReader(out))
-	for {
-		var n message
-		if err := lines.Decode(&n); err != nil {
-			return nil // its end; finish says whether it was a good one
-		}
-		if err := p.hear(ctx, n); err != nil {
-			return err
-		}
-		if n.Done {
-			_ = p.in.Close()
-			return nil
-		}
-	}
-}
-
+// hear takes in what the process says.
 func (p *processClient) hear(ctx context.Context, n message) error {
 	d := p.driver
 	switch {
@@ -171,20 +142,20 @@ func (p *processClient) hear(ctx context.Context, n message) error {
 		}
 	case n.Dial != nil:
 		p.work.Go(func() { p.answer(n.Ask, p.dialFor(ctx, *n.Dial)) })
+	case n.Failed != "" && n.Lacks:
+		return fmt.Errorf("client c%d: %w: %s", p.index+1, impls.ErrUnsupported, n.Failed)
 	case n.Failed != "":
-		p.told = true
-		if n.Lacks {
-			return fmt.Errorf("client c%d: %w: %s", p.index+1, impls.ErrUnsupported, n.Failed)
-		}
 		return fmt.Errorf("client c%d: %s", p.index+1, n.Failed)
+	case n.Done:
+		p.process.CloseInput()
 	}
 	return nil
 }
 
 // answer lets the process go on that asked, if it did. A process that is gone needs none.
-func (p *processClient) answer(ask uint64, a answer) {
+func (p *processClient) answer(ask int64, a answer) {
 	if a.To = ask; ask > 0 {
-		_ = p.instruct(instruction{Answer: &a})
+		_ = p.process.Send(instruction{Answer: &a})
 	}
 }
 
@@ -242,19 +213,16 @@ var _ inject.Client = (*processClient)(nil)
 
 // Pause stops the process.
 func (p *processClient) Pause(context.Context) (faults.Undo, error) {
-	if err := stop(p.cmd.Process); err != nil {
+	err := p.process.Stop()
+	if errors.Is(err, os.ErrProcessDone) {
 		return nil, err
 	}
-	undo := func(context.Context) error {
-		if err := resume(p.cmd.Process); !errors.Is(err, os.ErrProcessDone) { // the run may have been abandoned meanwhile
+	return func(context.Context) error {
+		if err := p.process.Continue(); !errors.Is(err, os.ErrProcessDone) { // the run may have been abandoned meanwhile
 			return err
 		}
 		return nil
-	}
-	if !awaitState(p.cmd.Process.Pid, stateStopped, stateLimit) {
-		return undo, errors.New("the process was not seen to stop")
-	}
-	return undo, nil
+	}, err
 }
 
 // Crash kills the process.
@@ -262,13 +230,7 @@ func (p *processClient) Crash(context.Context) error {
 	p.mu.Lock()
 	p.dead = true
 	p.mu.Unlock()
-	if err := p.cmd.Process.Kill(); err != nil {
-		return err
-	}
-	if !awaitState(p.cmd.Process.Pid, stateDead, stateLimit) {
-		return errors.New("the process was not seen to die")
-	}
-	return nil
+	return p.process.Kill()
 }
 
 // Cancel has the process cancel its acquire.
@@ -279,7 +241,7 @@ func (p *processClient) Cancel(context.Context) error {
 	if !asks {
 		return fmt.Errorf("%w: no acquire is under way", faults.ErrNothing)
 	}
-	return p.instruct(instruction{Cancel: true})
+	return p.process.Send(instruction{Cancel: true})
 }
 
 // Hold keeps the process at its event.
@@ -291,12 +253,9 @@ func (p *processClient) Hold() faults.Undo {
 	return func(context.Context) error { close(hold); return nil }
 }
 
-// stateLimit bounds the wait for a process to be seen stopped or dead.
-const stateLimit = 5 * time.Second
-
 // finish waits for the process and records what was under way when it died.
 func (p *processClient) finish() error {
-	err := p.cmd.Wait()
+	<-p.process.Ended()
 	died := p.driver.timeline()
 	p.driver.director.Left(p.index + 1)
 	if p.last != nil {
@@ -309,11 +268,8 @@ func (p *processClient) finish() error {
 		}
 		p.rec.Add(op)
 	}
-	if killed(err) || p.told {
-		return nil
+	if err := p.process.Err(); err != nil && p.failed == nil && !p.process.Killed() {
+		return fmt.Errorf("client process c%d: %w; its last words:\n%s", p.index+1, err, p.process.LastWords())
 	}
-	if err != nil {
-		return fmt.Errorf("client process c%d: %w", p.index+1, err)
-	}
-	return nil
+	return p.failed
 }

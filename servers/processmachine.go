@@ -11,10 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync"
-	"syscall"
+
+	"github.com/lockbench/lockbench/internal/subprocess"
 )
 
 // processMachine is one redis-server process. It keeps its port and directory when it is restarted.
@@ -27,7 +27,7 @@ type processMachine struct {
 	env    []string // added to lockbench's environment
 
 	mu    sync.Mutex // protects child, which a restart replaces
-	child *child
+	child *subprocess.Process
 }
 
 const logName = "redis.log"
@@ -42,9 +42,8 @@ func (m *processMachine) start(context.Context) error {
 	cmd.Dir = m.dir
 	cmd.Env = append(os.Environ(), m.env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = childAttributes()
-	c, err := spawn(cmd)
-	if err != nil {
+	c := subprocess.New(cmd, subprocess.Listener{})
+	if err := c.Start(); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -54,7 +53,7 @@ func (m *processMachine) start(context.Context) error {
 }
 
 // current returns the current process; nil if there was none.
-func (m *processMachine) current() *child {
+func (m *processMachine) current() *subprocess.Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.child
@@ -74,7 +73,7 @@ func (m *processMachine) identity() NodeInfo {
 	if m.ended() != nil {
 		return NodeInfo{}
 	}
-	return NodeInfo{PID: m.current().process.Pid}
+	return NodeInfo{PID: m.current().PID()}
 }
 
 func (m *processMachine) alive(context.Context) error { return m.ended() }
@@ -86,7 +85,7 @@ func (m *processMachine) ended() error {
 		return errors.New("not started")
 	}
 	select {
-	case <-c.gone:
+	case <-c.Ended():
 	default:
 		return nil
 	}
@@ -95,82 +94,29 @@ func (m *processMachine) ended() error {
 	if bytes.Contains(tail, []byte("Address already in use")) {
 		return fmt.Errorf("%w: %d", errPortTaken, m.port)
 	}
-	return fmt.Errorf("redis-server ended (%v); its log ends in:\n%s", c.err, tail)
+	return fmt.Errorf("redis-server ended (%v); its log ends in:\n%s", c.Err(), tail)
 }
 
-// kill waits for the process.
+// kill waits for the process: its port is free then.
 func (m *processMachine) kill(ctx context.Context) error {
 	c := m.current()
-	if err := c.process.Signal(syscall.SIGKILL); err != nil {
+	if err := c.Kill(); err != nil {
 		return err
 	}
 	select {
-	case <-c.gone:
+	case <-c.Ended():
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// pause waits until every thread has stopped, some time after the signal.
-func (m *processMachine) pause(ctx context.Context) error {
-	return m.signalUntil(ctx, syscall.SIGSTOP, "stop", true)
-}
-
-func (m *processMachine) resume(ctx context.Context) error {
-	return m.signalUntil(ctx, syscall.SIGCONT, "run again", false)
-}
-
-func (m *processMachine) signalUntil(ctx context.Context, signal syscall.Signal, what string, stopped bool) error {
-	c := m.current()
-	if err := c.process.Signal(signal); err != nil {
-		return err
-	}
-	return poll(ctx, what, func() (bool, error) {
-		is, err := processStopped(c.process.Pid)
-		return is == stopped, err
-	})
-}
+func (m *processMachine) pause(context.Context) error  { return m.current().Stop() }
+func (m *processMachine) resume(context.Context) error { return m.current().Continue() }
 
 func (m *processMachine) close() error {
-	c := m.current()
-	if c == nil {
+	if m.current() == nil {
 		return nil
 	}
-	err := c.process.Kill()
-	<-c.gone
-	if errors.Is(err, os.ErrProcessDone) {
-		return nil
-	}
-	return err
-}
-
-// child is a started process.
-type child struct {
-	process *os.Process
-	gone    chan struct{} // closed when the process has been waited for
-	err     error         // result of Wait, set before gone is closed
-}
-
-// spawn starts a command from a goroutine that keeps its OS thread until the command has ended: with Pdeathsig, Linux kills the child when
-// the thread that started it ends.
-func spawn(cmd *exec.Cmd) (*child, error) {
-	c := &child{gone: make(chan struct{})}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(c.gone)
-		err := cmd.Start()
-		c.process = cmd.Process
-		started <- err
-		if err == nil {
-			c.err = cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
-		<-c.gone
-		return nil, err
-	}
-	return c, nil
+	return m.kill(context.Background())
 }

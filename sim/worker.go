@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -14,9 +13,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/lockbench/lockbench/internal/subprocess"
 	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -45,19 +44,19 @@ type line struct {
 func WorkerMain(in io.Reader, out io.Writer, known Catalogue) int {
 	upstream.SilenceRedisLog()
 	dedicateProcess()
-	r := bufio.NewReader(in)
-	text, err := r.ReadBytes('\n')
-	if err != nil {
+	var j searchJob
+	if err := subprocess.NewReader(in, 0).Receive(&j); err != nil {
 		return 1
 	}
+	say := subprocess.NewWriter(out)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() { // ends with the process: reading stdin cannot be interrupted
-		_, _ = io.Copy(io.Discard, r)
+		_, _ = io.Copy(io.Discard, in)
 		cancel()
 	}()
-	if err := work(ctx, text, out, known); err != nil {
-		_ = json.NewEncoder(out).Encode(line{Error: err.Error()}) // nobody is left to tell
+	if err := work(ctx, j, say, known); err != nil {
+		_ = say.Send(line{Error: err.Error()}) // nobody is left to tell
 		return 1
 	}
 	return 0
@@ -78,50 +77,32 @@ func dedicateProcess() (back func()) {
 const gcPercent = 1600
 
 // work does a job.
-func work(ctx context.Context, text []byte, out io.Writer, known Catalogue) error {
-	var j searchJob
-	if err := json.Unmarshal(text, &j); err != nil {
-		return fmt.Errorf("job: %w", err)
-	}
+func work(ctx context.Context, j searchJob, out *subprocess.Writer, known Catalogue) error {
 	h := newHost(known)
 	defer h.close()
 	s, err := newSearch(j, h)
 	if err != nil {
 		return err
 	}
-	out = &serial{to: out}
-	say := func(l line) error { return json.NewEncoder(out).Encode(l) }
+	say := func(l line) { _ = out.Send(l) } // when nobody listens, stdin has ended, too
 	if j.Echo {
-		h.echo = func(c Choice) { _ = say(line{Choice: &c}) }
+		h.echo = func(c Choice) { say(line{Choice: &c}) }
 	}
-	h.reportSlow = func(where string) { _ = say(line{Where: where}) }
-	h.again = func() { _ = say(line{Progress: &s.progress}) }
+	h.reportSlow = func(where string) { say(line{Where: where}) }
+	h.again = func() { say(line{Progress: &s.progress}) }
 	s.begin = announcer(out)
-	s.found = func(f finding) { _ = say(line{Finding: &f}) }
+	s.found = func(f finding) { say(line{Finding: &f}) }
 	last := time.Now()
 	s.every = func(p progress) {
 		if now := time.Now(); now.Sub(last) >= reportEvery {
 			last = now
-			_ = say(line{Progress: &p})
+			say(line{Progress: &p})
 		}
 	}
 	if err := s.run(ctx); err != nil {
 		return err
 	}
-	return say(line{Progress: &s.progress, Done: true})
-}
-
-// serial lets one write at a time: what a schedule chooses and where it is are told by two goroutines.
-type serial struct {
-	mu sync.Mutex // protects to
-	to io.Writer
-}
-
-// Write writes all of p, or none of it.
-func (s *serial) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.to.Write(p)
+	return out.Send(line{Progress: &s.progress, Done: true})
 }
 
 // reportEvery is how often a worker tells how far it has come.
@@ -160,7 +141,6 @@ type death struct {
 const (
 	longSilence = 5 * time.Second // unless the search sets its own
 	secondTime  = 3               // times as long may the second run be silent, on a machine that had no time for the first
-	maxStderr   = 64 << 10        // bytes of a worker's stderr that are kept
 	graceToStop = 5 * time.Second
 )
 
@@ -185,7 +165,8 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob) (died *death, 
 			return &now, nil
 		case l, ok := <-w.lines:
 			if !ok {
-				now.why = w.lastWords()
+				<-w.Ended() // and has said all
+				now.why = cmp.Or(w.LastWords(), "the worker ended without a word")
 				return &now, nil
 			}
 			if l.Where != "" {
@@ -221,12 +202,8 @@ func (e *exploration) listen(l line, part int, now *death) (done bool, err error
 
 // workerProcess is a worker as its owner sees it.
 type workerProcess struct {
-	cmd    *exec.Cmd
-	stdin  io.Closer
-	lines  chan line
-	stderr *stderrHead
-	done   chan struct{} // closed when nothing more comes
-	waited sync.Once
+	*subprocess.Process
+	lines chan line
 }
 
 func (e *exploration) start(j searchJob) (*workerProcess, error) {
@@ -240,42 +217,24 @@ func (e *exploration) start(j searchJob) (*workerProcess, error) {
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(append(os.Environ(), e.cfg.Env...), workerEnv+"=1")
-	w := &workerProcess{cmd: cmd, lines: make(chan line, 256), stderr: &stderrHead{}, done: make(chan struct{})}
-	cmd.Stderr = w.stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
+	w := &workerProcess{lines: make(chan line, 256)}
+	w.Process = subprocess.New(cmd, subprocess.Listener{Line: w.take, End: func(error) { close(w.lines) }})
+	if err := w.Start(); err != nil {
 		return nil, fmt.Errorf("explore: start a worker: %w", err)
 	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("explore: start a worker: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("explore: start a worker: %w", err)
-	}
-	w.stdin = stdin
-	go w.read(stdout) // ends with the process, whose end stop waits for
-	return w, json.NewEncoder(stdin).Encode(j)
+	_ = w.Send(j) // one that is gone is heard of by its lines
+	return w, nil
 }
 
-// read turns a worker's output into lines. What is not a line of the protocol was printed by the lock and is kept as words.
-func (w *workerProcess) read(stdout io.Reader) {
-	defer close(w.done)
-	defer close(w.lines)
-	s := bufio.NewScanner(stdout)
-	s.Buffer(make([]byte, 64<<10), 16<<20)
-	for s.Scan() {
-		if l, ok := begun(s.Bytes()); ok {
-			w.lines <- l
-			continue
-		}
-		var l line
-		if err := json.Unmarshal(s.Bytes(), &l); err != nil {
-			_, _ = w.stderr.Write(append(s.Bytes(), '\n')) // a tail takes everything
-			continue
-		}
-		w.lines <- l
+// take reads a line. What is not of the protocol was printed by the lock.
+func (w *workerProcess) take(_ int, text []byte) error {
+	l, ok := begun(text)
+	if !ok && json.Unmarshal(text, &l) != nil {
+		w.Note(text)
+		return nil
 	}
+	w.lines <- l
+	return nil
 }
 
 // begun reads the one line of which thousands come every second.
@@ -297,7 +256,7 @@ func begun(b []byte) (line, bool) {
 
 // finish lets a worker end by itself and takes what it still has to say.
 func (w *workerProcess) finish(e *exploration, part int) error {
-	_ = w.stdin.Close() // a worker that has ended has closed it
+	w.CloseInput()
 	grace := time.NewTimer(graceToStop)
 	defer grace.Stop()
 	var now death
@@ -318,26 +277,10 @@ func (w *workerProcess) finish(e *exploration, part int) error {
 
 // stop ends the process if it has not ended and waits for it.
 func (w *workerProcess) stop() {
-	_ = w.stdin.Close()
-	_ = w.cmd.Process.Kill() // it may have ended
-	for range w.lines {      // let read come to its end
+	_ = w.Kill()        // it may have ended
+	for range w.lines { // let it be read to its end
 	}
-	<-w.done
-	w.wait()
-}
-
-// wait waits for the process, and so for all that it wrote to stderr. How it ended is told by its last words.
-func (w *workerProcess) wait() { w.waited.Do(func() { _ = w.cmd.Wait() }) }
-
-// lastWords are the last words of a worker that died.
-func (w *workerProcess) lastWords() string {
-	<-w.done
-	w.wait()
-	text := strings.TrimSpace(w.stderr.String())
-	if text == "" {
-		text = "the worker ended without a word"
-	}
-	return text
+	w.End(0)
 }
 
 // rerun runs the schedule that killed a worker once more, with every choice echoed, to get its tape; again when it killed that one, too.
@@ -375,24 +318,4 @@ func (e *exploration) warn(d death) {
 func firstLines(s string, n int) string {
 	lines := strings.Split(s, "\n")
 	return strings.Join(lines[:min(n, len(lines))], "\n")
-}
-
-// stderrHead keeps the first bytes written to it: a Go program that dies says why at once and then lists its goroutines.
-type stderrHead struct {
-	mu sync.Mutex // protects b: stderr and what the lock printed to stdout come from two goroutines
-	b  []byte
-}
-
-// Write never fails.
-func (t *stderrHead) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p[:min(len(p), max(0, maxStderr-len(t.b)))]...)
-	return len(p), nil
-}
-
-func (t *stderrHead) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.b)
 }

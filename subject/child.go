@@ -1,21 +1,20 @@
 package subject
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/subprocess"
 )
 
 // The errors of a child, wrapped with its command, what happened and its last words.
@@ -40,17 +39,11 @@ type Child struct {
 	client   string
 	patience time.Duration
 	about    Description
-	pid      atomic.Int64 // where it runs; 0 until it has said so
-	in       io.WriteCloser
-	local    *exec.Cmd
-	words    tail          // standard error
-	gone     chan struct{} // closed once the process has ended and its output is read
-	ended    chan struct{} // closed once the local process has been waited for
-	writing  sync.Mutex    // one line at a time
+	local    *subprocess.Process // the launcher, or the child itself
+	pid      atomic.Int64        // where it runs; 0 until it has said so
+	calls    subprocess.Calls[Reply]
 
 	mu      sync.Mutex // protects what follows
-	last    int64
-	waiting map[int64]chan Reply
 	locks   map[string]*remote
 	err     error     // why it ended; nil when that was asked for
 	asked   bool      // its end was asked for
@@ -67,18 +60,21 @@ type Options struct {
 // Start starts a child and asks it to describe itself. It returns once the child has answered, whatever the answer, and ErrGone or
 // ErrProtocol when it has not. Close must be called.
 func Start(ctx context.Context, command Command, o Options) (*Child, error) {
-	c := &Child{command: command, client: o.Client, patience: o.Patience, gone: make(chan struct{}), ended: make(chan struct{}),
-		waiting: map[int64]chan Reply{}, locks: map[string]*remote{}}
-	if c.patience == 0 {
-		c.patience = DefaultPatience
-	}
-	out, err := c.spawn()
+	c := &Child{command: command, client: o.Client, patience: cmp.Or(o.Patience, DefaultPatience), locks: map[string]*remote{}}
+	hello := make(chan error, 1) // the first line, or why there is none
+	c.local = subprocess.New(exec.Command("sh", "-c", command.shell()), subprocess.Listener{Max: maxLine, End: func(err error) { c.over(err, hello) },
+		Line: func(n int, line []byte) error {
+			if n == 1 {
+				hello <- c.greeted(line)
+				return nil
+			}
+			return c.hear(n-1, line)
+		}})
+	err := c.local.Start()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", command, ErrGone, err)
 	}
-	hello := make(chan error, 1)
-	go c.listen(bufio.NewReaderSize(out, 64<<10), hello) // ends with the process' output; Close waits for it
-	if _, err = io.WriteString(c.in, command.opening()); err == nil {
+	if _, err = io.WriteString(c.local, command.opening()); err == nil {
 		err = c.await(ctx, hello)
 	}
 	if err == nil {
@@ -91,32 +87,31 @@ func Start(ctx context.Context, command Command, o Options) (*Child, error) {
 	return c, nil
 }
 
-// spawn starts the launcher with a goroutine that waits for it: where a child dies with its parent it dies with the thread that started
-// it, so that the thread waits, too.
-func (c *Child) spawn() (io.Reader, error) {
-	c.local = exec.Command("sh", "-c", c.command.shell())
-	c.local.Stderr, c.local.SysProcAttr = &c.words, ownGroup()
-	c.local.WaitDelay = endLimit // a grandchild may keep standard error open
-	out, err := c.local.StdoutPipe()
-	if err != nil {
-		return nil, err
+// greeted takes in the first line, which the shell writes that becomes the child.
+func (c *Child) greeted(line []byte) error {
+	var first struct {
+		PID int64 `json:"pid"`
 	}
-	if c.in, err = c.local.StdinPipe(); err != nil {
-		return nil, err
+	if json.Unmarshal(line, &first) != nil || first.PID <= 0 {
+		return fmt.Errorf("the shell said %s", excerpt(line))
 	}
-	started := make(chan error, 1)
-	go func() { // ends with the process; Close waits for it
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(c.ended)
-		err := c.local.Start()
-		started <- err
-		if err == nil {
-			<-c.gone // Wait closes the pipe that listen reads
-			_ = c.local.Wait()
-		}
-	}()
-	return out, <-started
+	c.pid.Store(first.PID)
+	return nil
+}
+
+// over notes why the child says no more.
+func (c *Child) over(err error, hello chan<- error) {
+	switch {
+	case err == nil:
+		err = fmt.Errorf("%w: it ended", ErrGone)
+	case errors.Is(err, subprocess.ErrTooLong):
+		err = fmt.Errorf("%w: a line is longer than %d bytes", ErrProtocol, maxLine)
+	}
+	c.fail(err)
+	select {
+	case hello <- err:
+	default: // it had begun
+	}
 }
 
 // await waits for the child's first line.
@@ -133,48 +128,6 @@ func (c *Child) await(ctx context.Context, hello <-chan error) error {
 	}
 }
 
-// listen reads the child's output to its end.
-func (c *Child) listen(out *bufio.Reader, hello chan<- error) {
-	defer close(c.gone)
-	line, err := readLine(out)
-	var first struct {
-		PID int `json:"pid"`
-	}
-	if err == nil && (json.Unmarshal(line, &first) != nil || first.PID <= 0) {
-		err = fmt.Errorf("the shell said %s", excerpt(line))
-	}
-	c.pid.Store(int64(first.PID))
-	hello <- err
-	for n := 1; err == nil; n++ {
-		if line, err = readLine(out); err == nil {
-			err = c.hear(n, line)
-		}
-	}
-	if errors.Is(err, ErrProtocol) {
-		c.fail(err)
-		_, _ = io.Copy(io.Discard, out) // until it is dead: it must not block on a full pipe
-		return
-	}
-	c.fail(fmt.Errorf("%w: it ended", ErrGone))
-}
-
-// readLine reads a line of at most maxLine bytes.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case len(line) > maxLine:
-			return nil, fmt.Errorf("%w: a line is longer than %d bytes", ErrProtocol, maxLine)
-		case err == nil:
-			return bytes.TrimSpace(line), nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		}
-	}
-}
-
 // hear takes in the n-th line of the child.
 func (c *Child) hear(n int, line []byte) error {
 	if len(line) == 0 {
@@ -185,20 +138,18 @@ func (c *Child) hear(n int, line []byte) error {
 		return fmt.Errorf("%w: line %d of its output: %w; it wrote %s", ErrProtocol, n, err, excerpt(line))
 	}
 	r.line = n
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r.Lost != "" || r.Renewed != "" {
-		if l := c.locks[r.Lost+r.Renewed]; l != nil {
+	if key := r.Lost + r.Renewed; key != "" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if l := c.locks[key]; l != nil {
 			l.hear(r)
 		}
 		return nil
 	}
-	if reply, waits := c.waiting[r.ID]; waits {
-		delete(c.waiting, r.ID)
-		reply <- r
-		return nil
+	if !c.calls.Answer(r.ID, r) {
+		return fmt.Errorf("%w: line %d of its output: no request %d is open; it wrote %s", ErrProtocol, n, r.ID, excerpt(line))
 	}
-	return fmt.Errorf("%w: line %d of its output: no request %d is open; it wrote %s", ErrProtocol, n, r.ID, excerpt(line))
+	return nil
 }
 
 // excerpt is the beginning of what a child wrote, quoted.
@@ -230,27 +181,18 @@ func (c *Child) explain() error {
 	}
 	if !errors.Is(err, ErrProtocol) {
 		select { // its words may still be on their way
-		case <-c.ended:
+		case <-c.local.Ended():
+			if how := c.local.Err(); how != nil && !c.local.Killed() {
+				err = fmt.Errorf("%w (%w)", err, how)
+			}
 		case <-time.After(endLimit):
 		}
-		if state := c.local.ProcessState; closed(c.ended) && state != nil && !state.Success() && !strings.HasPrefix(state.String(), "signal: killed") {
-			err = fmt.Errorf("%w (%s)", err, state)
-		}
 	}
-	words := c.words.lines()
-	if words == "" {
-		words = " nothing"
+	words := " nothing"
+	if said := c.local.LastWords(); said != "" {
+		words = strings.ReplaceAll("\n"+said, "\n", "\n    ")
 	}
 	return fmt.Errorf("%s %s: %w; its last words on standard error:%s", c.client, c.command, err, words)
-}
-
-func closed(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-		return false
-	}
 }
 
 // describe asks the child what it can do. A child that does not know the request can nothing special.
@@ -271,14 +213,21 @@ func (c *Child) About() Description { return c.about }
 
 // Err is why the child has ended by itself, with its last words; nil while it lives, and when its end was asked for.
 func (c *Child) Err() error {
-	if !closed(c.gone) {
+	if !c.Ended() {
 		return nil
 	}
 	return c.explain()
 }
 
 // Ended reports whether the process has ended.
-func (c *Child) Ended() bool { return closed(c.gone) }
+func (c *Child) Ended() bool {
+	select {
+	case <-c.local.Gone():
+		return true
+	default:
+		return false
+	}
+}
 
 // Echo measures the way to the child and back: the longest of n calls that do nothing.
 func (c *Child) Echo(ctx context.Context, n int) (longest time.Duration, err error) {
@@ -292,32 +241,14 @@ func (c *Child) Echo(ctx context.Context, n int) (longest time.Duration, err err
 	return longest, nil
 }
 
-// send writes a request.
-func (c *Child) send(q Request) (int64, <-chan Reply, error) {
-	reply := make(chan Reply, 1)
-	c.mu.Lock()
-	c.last++
-	q.ID = c.last
-	if q.Op != OpCancel {
-		c.waiting[q.ID] = reply
-	}
-	c.mu.Unlock()
-	line, err := json.Marshal(q)
-	if err == nil {
-		c.writing.Lock()
-		_, err = c.in.Write(append(line, '\n'))
-		c.writing.Unlock()
-	}
-	return q.ID, reply, err
-}
-
 // call sends a request and waits for its reply. The end of ctx has an acquire cancelled where the child can, and does not end the wait:
 // what the child has done is known when it says so.
 func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
-	id, reply, err := c.send(q)
-	if err != nil {
+	var reply <-chan Reply
+	q.ID, reply = c.calls.Open()
+	if err := c.local.Send(q); err != nil {
 		select { // the reason is better than "broken pipe"
-		case <-c.gone:
+		case <-c.local.Gone():
 		case <-time.After(endLimit):
 		}
 	}
@@ -327,12 +258,12 @@ func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
 		select {
 		case r := <-reply:
 			return r, nil
-		case <-c.gone:
+		case <-c.local.Gone():
 			return Reply{}, c.lastWords(q)
 		case <-done:
 			done = nil
 			if q.Op == OpAcquire && c.about.CanCancel() {
-				_, _, _ = c.send(Request{Op: OpCancel, Key: q.Key, Of: id})
+				_ = c.local.Send(Request{ID: c.calls.Number(), Op: OpCancel, Key: q.Key, Of: q.ID}) // one that is gone is seen above
 			}
 			patience.Reset(c.patience)
 		case <-patience.C:
@@ -388,7 +319,7 @@ func (c *Child) Kill() (confirmed bool) {
 	c.dismiss()
 	_ = c.signal("KILL") // one that has ended is ended
 	select {
-	case <-c.gone:
+	case <-c.local.Gone():
 		return true
 	case <-time.After(c.patience):
 		return false
@@ -406,31 +337,36 @@ func (c *Child) dismiss() {
 // started for the child.
 func (c *Child) Close() error {
 	c.dismiss()
-	_ = c.in.Close() // closed twice is closed
+	c.local.CloseInput()
 	select {
-	case <-c.gone:
+	case <-c.local.Gone():
 	case <-time.After(endLimit):
-		_ = c.signal("KILL")
-		<-c.gone
+		_ = c.signal("KILL") // as above
 	}
-	<-c.ended
+	<-c.local.Ended()
 	return nil
 }
 
 // signal sends a signal to the child and all that it has started; after STOP it fails unless the child is seen stopped.
 func (c *Child) signal(name string) error {
-	if c.command.remote() {
-		if name == "KILL" { // the launcher goes, too, even when what it leads to cannot be reached
-			defer signalGroup(c.local.Process.Pid, name)
+	if !c.command.remote() {
+		switch name {
+		case "STOP":
+			return c.local.Stop()
+		case "CONT":
+			return c.local.Continue()
 		}
-		pid := c.pid.Load()
-		if pid == 0 {
-			return nil
-		}
-		far := exec.Command("sh", "-c", c.command.shell())
-		far.Stdin = strings.NewReader(signalling(pid, name))
-		far.WaitDelay = endLimit
-		return far.Run()
+		return c.local.Kill()
 	}
-	return signalGroup(c.local.Process.Pid, name)
+	if name == "KILL" { // the launcher goes, too, even when what it leads to cannot be reached
+		defer func() { _ = c.local.Kill() }()
+	}
+	pid := c.pid.Load()
+	if pid == 0 {
+		return nil
+	}
+	far := exec.Command("sh", "-c", c.command.shell())
+	far.Stdin = strings.NewReader(signalling(pid, name))
+	far.WaitDelay = endLimit
+	return far.Run()
 }

@@ -158,7 +158,7 @@ func (l *remote) Release(ctx context.Context) error {
 
 // Close ends what the handle runs in the background. A child that has ended has ended it, and one that knows no close runs nothing.
 func (l *remote) Close() error {
-	if closed(l.child.gone) {
+	if l.child.Ended() {
 		return nil
 	}
 	r, err := l.child.call(context.Background(), Request{Op: OpClose, Key: l.env.Key})

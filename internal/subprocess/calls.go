@@ -1,0 +1,50 @@
+package subprocess
+
+import "sync"
+
+// Calls matches replies to requests by number. The zero value is ready to use, from several goroutines.
+type Calls[R any] struct {
+	mu   sync.Mutex // protects what follows
+	last int64
+	open map[int64]chan R
+}
+
+// Number gives a number, from 1, to a request that is not answered.
+func (c *Calls[R]) Number() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	return c.last
+}
+
+// Open gives a number to a request, and where its reply will come.
+func (c *Calls[R]) Open() (number int64, reply <-chan R) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	ch := make(chan R, 1)
+	if c.open == nil {
+		c.open = map[int64]chan R{}
+	}
+	c.open[c.last] = ch
+	return c.last, ch
+}
+
+// Answer hands on the reply to a request, and reports whether one of that number was open.
+func (c *Calls[R]) Answer(number int64, r R) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ch, waits := c.open[number]
+	if waits {
+		delete(c.open, number)
+		ch <- r
+	}
+	return waits
+}
+
+// Forget closes a request for whose reply nobody waits any more.
+func (c *Calls[R]) Forget(number int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, number)
+}

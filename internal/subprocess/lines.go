@@ -1,0 +1,91 @@
+package subprocess
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// MaxLine is how long a line may be unless somebody says otherwise.
+const MaxLine = 16 << 20
+
+// ErrTooLong: a line was longer than its reader allows.
+var ErrTooLong = errors.New("the line is too long")
+
+// Writer writes lines. It may be used from several goroutines.
+type Writer struct {
+	mu sync.Mutex // protects to: one line at a time
+	to io.Writer
+}
+
+// NewWriter makes a writer of lines to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
+
+// Send writes v as a line of JSON.
+func (w *Writer) Send(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(line, '\n'))
+	return err
+}
+
+// Write writes p, whole lines, undivided.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(p)
+}
+
+// Reader reads lines.
+type Reader struct {
+	in   *bufio.Reader
+	max  int
+	line []byte
+}
+
+// NewReader makes a reader of lines of at most limit bytes; 0 means MaxLine.
+func NewReader(in io.Reader, limit int) *Reader {
+	if limit == 0 {
+		limit = MaxLine
+	}
+	return &Reader{in: bufio.NewReaderSize(in, 64<<10), max: limit}
+}
+
+// Line reads a line, without the white space around it. The next call uses its storage again. At the end of the input the error is io.EOF, with what
+// follows the last newline io.ErrUnexpectedEOF.
+func (r *Reader) Line() ([]byte, error) {
+	r.line = r.line[:0]
+	for {
+		part, err := r.in.ReadSlice('\n')
+		r.line = append(r.line, part...)
+		switch {
+		case len(r.line) > r.max:
+			return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLong, r.max)
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(bytes.TrimSpace(r.line)) > 0:
+			return bytes.TrimSpace(r.line), io.ErrUnexpectedEOF
+		default:
+			return bytes.TrimSpace(r.line), err
+		}
+	}
+}
+
+// Receive reads a line of JSON into v. An empty line is skipped, and the last needs no newline. The error is io.EOF at the end of the input.
+func (r *Reader) Receive(v any) error {
+	for {
+		line, err := r.Line()
+		if len(line) == 0 && err == nil {
+			continue
+		}
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+		return json.Unmarshal(line, v)
+	}
+}

@@ -1,0 +1,181 @@
+//go:build unix
+
+package subprocess
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// heard is what a shell said.
+type heard struct {
+	lines []string
+	ended error // as End was told
+	p     *Process
+}
+
+// talk runs a shell script to its end, and refuses the line "no".
+func talk(t *testing.T, script string, limit int) *heard {
+	t.Helper()
+	h := &heard{}
+	h.p = New(exec.Command("sh", "-c", script), Listener{
+		Line: func(n int, line []byte) error {
+			if string(line) == "no" {
+				return errRefused
+			}
+			h.lines = append(h.lines, fmt.Sprintf("%d %s", n, line))
+			return nil
+		},
+		End: func(err error) { h.ended = err }, Max: limit,
+	})
+	if err := h.p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h.p.End(10 * time.Second)
+	return h
+}
+
+var errRefused = errors.New("refused")
+
+func TestTalk(t *testing.T) {
+	for _, row := range []struct {
+		name, script string
+		lines        []string
+		ended        error  // what ended the listening; nil: the end of the output
+		how          string // it ended
+		killed       bool
+		words        string
+	}{
+		{"lines, numbered, without space around them", "echo one; echo; echo ' two'", []string{"1 one", "2 ", "3 two"}, nil, "", false, ""},
+		{"half a line is the last of one that was killed", "echo one; printf tw", []string{"1 one"}, nil, "", false, ""},
+		{"an exit status and last words", "echo out of luck >&2; exit 3", nil, nil, "exit status 3", false, "out of luck"},
+		{"a line that is refused ends it", "echo one; echo no; echo three; exec sleep 60", []string{"1 one"}, errRefused, "signal: killed", true, ""},
+		{"a line that is too long, likewise", "echo one; echo 123456789; exec sleep 60", []string{"1 one"}, ErrTooLong, "signal: killed", true, ""},
+		{"an output without end", "cat /dev/zero", nil, ErrTooLong, "signal: killed", true, ""},
+		{"the end of its input is its end", "cat", nil, nil, "", false, ""},
+		{"what it has started ends with it", "sleep 60 >/dev/null 2>&1 & echo one; exec >&-; wait", []string{"1 one"}, nil, "signal: killed", true, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			h := talk(t, row.script, 8)
+			how := ""
+			if err := h.p.Err(); err != nil {
+				how = err.Error()
+			}
+			if !slices.Equal(h.lines, row.lines) || !errors.Is(h.ended, row.ended) || (row.ended == nil) != (h.ended == nil) {
+				t.Errorf("it said %q and ended with %v; want %q and %v", h.lines, h.ended, row.lines, row.ended)
+			}
+			if how != row.how || h.p.Killed() != row.killed || h.p.LastWords() != row.words {
+				t.Errorf("it ended with %q, killed %v, saying %q; want %q, %v, %q", how, h.p.Killed(), h.p.LastWords(), row.how, row.killed, row.words)
+			}
+		})
+	}
+}
+
+func TestItIsAskedAndAnswers(t *testing.T) {
+	answer := make(chan string, 1)
+	p := New(exec.Command("cat"), Listener{Line: func(_ int, line []byte) error { answer <- string(line); return nil }})
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Send(map[string]int{"id": 1}); err != nil {
+		t.Error(err)
+	}
+	if got := <-answer; got != `{"id":1}` {
+		t.Errorf("it was sent %s", got)
+	}
+	p.End(time.Minute)
+	if err := p.Send(1); err == nil {
+		t.Error("one that has ended was sent something")
+	}
+}
+
+func TestACommandThatIsNotThere(t *testing.T) {
+	p := New(exec.Command("/no/such/command"), Listener{Line: func(int, []byte) error { return nil }})
+	if err := p.Start(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestStopContinueKill does each to a shell and to what it has started.
+func TestStopContinueKill(t *testing.T) {
+	grandchild := make(chan int, 1)
+	p := New(exec.Command("sh", "-c", "sleep 60 & echo $!; wait"), Listener{Line: func(_ int, line []byte) error {
+		pid, err := strconv.Atoi(string(line))
+		grandchild <- pid
+		return err
+	}})
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	other := <-grandchild
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range []int{p.PID(), other} {
+		seen(t, "stopped", func() bool { is, err := isStopped(pid); return is && err == nil })
+	}
+	if err := p.Continue(); err != nil {
+		t.Error(err)
+	}
+	if is, err := isStopped(p.PID()); is || err != nil {
+		t.Errorf("after it went on, it is stopped: %v, %v", is, err)
+	}
+	if err := p.Kill(); err != nil || !isDead(p.PID()) {
+		t.Errorf("killed: %v, dead %v", err, isDead(p.PID()))
+	}
+	seen(t, "dead", func() bool { return isDead(other) })
+	p.End(0)
+	for name, do := range map[string]func() error{"stop": p.Stop, "continue": p.Continue} {
+		if err := do(); !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("%s one that has ended: %v, want %v", name, err, os.ErrProcessDone)
+		}
+	}
+	if err := p.Kill(); err != nil {
+		t.Errorf("kill one that has ended: %v", err)
+	}
+}
+
+// seen waits until something is so: a signal to a group reaches its processes one after the other.
+func seen(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(stateLimit); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it was not seen %s", what)
+		}
+	}
+}
+
+func TestEndKillsWhoDoesNotEnd(t *testing.T) {
+	p := New(exec.Command("sleep", "60"), Listener{Line: func(int, []byte) error { return nil }})
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.End(10 * time.Millisecond)
+	if !p.Killed() {
+		t.Errorf("it ended with %v, want that it was killed", p.Err())
+	}
+}
+
+func TestAProcessThatIsNotTalkedTo(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "echo hello; exit 4")
+	var out strings.Builder
+	cmd.Stdout = &out
+	p := New(cmd, Listener{})
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Err(); err == nil || err.Error() != "exit status 4" || out.String() != "hello\n" {
+		t.Errorf("it ended with %v, saying %q", err, out.String())
+	}
+}

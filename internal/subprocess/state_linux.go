@@ -1,0 +1,51 @@
+package subprocess
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// ownGroup gives a process a group of its own, so that an interrupt from the terminal does not reach it and a signal reaches what it has started,
+// and its death when the thread that started it ends.
+func ownGroup() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// isStopped reports whether every thread of a process is stopped.
+func isStopped(pid int) (bool, error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(files) == 0 {
+		return false, fmt.Errorf("process %d is gone", pid)
+	}
+	for _, file := range files {
+		switch state(file) {
+		case 0, 'T', 't': // 0: the thread ended since the listing
+		case 'Z', 'X':
+			return false, fmt.Errorf("process %d is gone", pid)
+		default:
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// isDead reports whether a process has ended, whether or not it was waited for.
+func isDead(pid int) bool {
+	s := state(fmt.Sprintf("/proc/%d/stat", pid))
+	return s == 0 || s == 'Z' || s == 'X'
+}
+
+// state is the letter of a state in such a file, where it follows the command's name, which ends with the last parenthesis; 0 when there is no file.
+func state(file string) byte {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	if i := bytes.LastIndexByte(text, ')'); i >= 0 && len(text) > i+2 {
+		return text[i+2]
+	}
+	return 0
+}

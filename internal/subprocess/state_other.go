@@ -1,0 +1,35 @@
+//go:build unix && !linux
+
+package subprocess
+
+import (
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// ownGroup gives a process a group of its own, so that an interrupt from the terminal does not reach it and a signal reaches what it has started.
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// isStopped reports whether a process is stopped.
+func isStopped(pid int) (bool, error) {
+	s := state(pid)
+	if s == "" {
+		return false, fmt.Errorf("process %d is gone", pid)
+	}
+	return strings.HasPrefix(s, "T"), nil
+}
+
+// isDead reports whether a process has ended, whether or not it was waited for.
+func isDead(pid int) bool {
+	s := state(pid)
+	return s == "" || strings.HasPrefix(s, "Z")
+}
+
+// state is the letter of a process's state; "" when there is no such process.
+func state(pid int) string {
+	out, _ := exec.Command("ps", "-p", strconv.Itoa(pid), "-o", "state=").Output() // it fails when there is none
+	return strings.TrimSpace(string(out))
+}

@@ -1,0 +1,58 @@
+package subprocess
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// maxWords is how much is kept of what a process says on standard error.
+const maxWords = 4 << 10
+
+// crash is how a Go program begins to say why it dies. It lists its goroutines after that.
+var crash = regexp.MustCompile(`(?m)^(panic|fatal error|runtime): `)
+
+// Words keeps the end of what is written to it, or, of a Go program that crashes, the reason and what follows that.
+type Words struct {
+	mu      sync.Mutex // protects what follows
+	kept    []byte
+	crashed bool // kept begins with the reason
+}
+
+// Write never fails.
+func (w *Words) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.crashed {
+		w.kept = append(w.kept, p[:min(len(p), max(0, maxWords-len(w.kept)))]...)
+		return len(p), nil
+	}
+	w.kept = append(w.kept, p...)
+	if at := crash.FindIndex(w.kept); at != nil {
+		w.crashed, w.kept = true, bytes.Clone(w.kept[at[0]:min(len(w.kept), at[0]+maxWords)])
+	} else if over := len(w.kept) - maxWords; over > 0 {
+		w.kept = append(w.kept[:0], w.kept[over:]...)
+	}
+	return len(p), nil
+}
+
+// String is what was kept, without control characters other than newlines.
+func (w *Words) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.TrimSpace(strings.Map(printable, string(w.kept)))
+}
+
+// printable takes out of a text what does something to a terminal.
+func printable(r rune) rune {
+	switch {
+	case r == '\n':
+		return r
+	case r == '\t':
+		return ' '
+	case r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
+		return '?'
+	}
+	return r
+}
