@@ -4,8 +4,8 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,8 +17,8 @@ import (
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
-// decoder decodes the syntax tree of one file into a Scenario. It is stricter than the YAML library's decoder: it does not convert between
-// numbers and strings, ignores nothing, and gives every error a position.
+// decoder decodes the syntax tree of one file into a Scenario. The YAML library parses and converts; what goes where is decided here, because the
+// library's own strict decoder reads 2.5 as 2, "2" as 2 and nothing as 0, ends with the first error, and has no position for a span that is none.
 type decoder struct {
 	file  string
 	lines []string
@@ -84,17 +84,14 @@ func (d *decoder) err() error {
 // value decodes a node at path into v.
 func (d *decoder) value(n ast.Node, v reflect.Value, path string) {
 	d.at[path] = place(n)
-	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		d.text(n, v, path)
-		return
-	}
-	switch v.Kind() {
-	case reflect.Struct:
+	_, text := v.Addr().Interface().(encoding.TextUnmarshaler)
+	switch kind := v.Kind(); {
+	case kind == reflect.Struct && !text:
 		d.mapping(n, v, path)
-	case reflect.Slice, reflect.Array:
+	case kind == reflect.Slice || kind == reflect.Array:
 		d.sequence(n, v, path)
 	default:
-		d.scalar(n, v, path)
+		d.single(n, v, path)
 	}
 }
 
@@ -166,87 +163,49 @@ func (d *decoder) sequence(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// text decodes a TextUnmarshaler, such as a span.
-func (d *decoder) text(n ast.Node, v reflect.Value, path string) {
-	text, ok := word(n)
-	if !ok {
-		d.fail(path, n.GetToken(), "want text, got %s", describe(n))
+// form is what a single value looks like in a file.
+type form struct {
+	want  string
+	nodes []ast.NodeType
+}
+
+// forms are those of the kinds of field that a scenario has. To YAML, the span 0 is a number.
+var (
+	textForm = form{"text", []ast.NodeType{ast.StringType, ast.IntegerType, ast.FloatType}}
+	forms    = map[reflect.Kind]form{
+		reflect.String:  {"text", []ast.NodeType{ast.StringType, ast.LiteralType}},
+		reflect.Int:     {"a whole number", []ast.NodeType{ast.IntegerType}},
+		reflect.Int64:   {"a whole number", []ast.NodeType{ast.IntegerType}},
+		reflect.Float64: {"a number", []ast.NodeType{ast.IntegerType, ast.FloatType}},
+		reflect.Bool:    {"true or false", []ast.NodeType{ast.BoolType}},
+	}
+)
+
+// single decodes a single value.
+func (d *decoder) single(n ast.Node, v reflect.Value, path string) {
+	f := forms[v.Kind()]
+	text, is := v.Addr().Interface().(encoding.TextUnmarshaler)
+	if is {
+		f = textForm
+	}
+	if !slices.Contains(f.nodes, n.Type()) {
+		d.fail(path, n.GetToken(), "want %s, got %s", f.want, describe(n))
 		return
 	}
-	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
+	var err error
+	if is {
+		err = text.UnmarshalText([]byte(n.GetToken().Value))
+	} else {
+		err = yaml.NodeToValue(n, v.Addr().Interface())
+	}
+	if _, ok := errors.AsType[yaml.Error](err); ok { // it is too large
+		d.fail(path, n.GetToken(), "want %s, got %s", f.want, describe(n))
+	} else if err != nil {
 		d.fail(path, n.GetToken(), "%v", err)
 	}
-}
-
-// word returns the text of a scalar as written: to YAML, the span 0 is a number.
-func word(n ast.Node) (string, bool) {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		return n.Value, true
-	case *ast.IntegerNode, *ast.FloatNode:
-		return n.GetToken().Value, true
+	if n.Type() == ast.LiteralType {
+		v.SetString(strings.TrimSpace(v.String())) // it ends in a newline
 	}
-	return "", false
-}
-
-func (d *decoder) scalar(n ast.Node, v reflect.Value, path string) {
-	switch v.Kind() {
-	case reflect.String:
-		switch n := n.(type) {
-		case *ast.StringNode:
-			v.SetString(n.Value)
-			return
-		case *ast.LiteralNode:
-			v.SetString(strings.TrimSpace(n.Value.Value))
-			return
-		}
-		d.fail(path, n.GetToken(), "want text, got %s", describe(n))
-	case reflect.Int, reflect.Int64:
-		i, ok := whole(n)
-		if !ok || v.OverflowInt(i) {
-			d.fail(path, n.GetToken(), "want a whole number, got %s", describe(n))
-			return
-		}
-		v.SetInt(i)
-	case reflect.Float64:
-		f, ok := number(n)
-		if !ok {
-			d.fail(path, n.GetToken(), "want a number, got %s", describe(n))
-			return
-		}
-		v.SetFloat(f)
-	case reflect.Bool:
-		b, ok := n.(*ast.BoolNode)
-		if !ok {
-			d.fail(path, n.GetToken(), "want true or false, got %s", describe(n))
-			return
-		}
-		v.SetBool(b.Value)
-	default:
-		d.fail(path, n.GetToken(), "this field cannot be set from a file")
-	}
-}
-
-func whole(n ast.Node) (int64, bool) {
-	i, ok := n.(*ast.IntegerNode)
-	if !ok {
-		return 0, false
-	}
-	switch x := i.Value.(type) {
-	case int64:
-		return x, true
-	case uint64:
-		return int64(x), x <= math.MaxInt64
-	}
-	return 0, false
-}
-
-func number(n ast.Node) (float64, bool) {
-	if f, ok := n.(*ast.FloatNode); ok {
-		return f.Value, true
-	}
-	i, ok := whole(n)
-	return float64(i), ok
 }
 
 // describe names a node in an error.
