@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,71 +23,84 @@ import (
 func TestWorldsAgreeAboutEveryFault(t *testing.T) {
 	real, simulated := provider(t, "process"), &Sim{Schedules: 1}
 	t.Cleanup(func() { _ = simulated.Close() })
-	for _, k := range faults.Kinds() {
-		for _, spec := range placements(k) {
-			t.Run(fmt.Sprintf("%s at %s, anyone %v, %d times", k.Name, spec.When.Form(), spec.When.Anyone, spec.Times), func(t *testing.T) {
-				t.Parallel()
-				want, got := windowsOf(t, simulated, spec), windowsOf(t, real, spec)
-				if len(want) == 0 {
-					t.Fatal("it never struck in the simulator")
-				}
-				if !slices.Equal(got, want) {
-					t.Errorf("on servers %q\nsimulated  %q", got, want)
-				}
-			})
-		}
+	for _, s := range agreements(t) {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			want, got := windowsOf(t, simulated, s), windowsOf(t, real, s)
+			if len(want) != max(s.Faults[0].Times, 1) {
+				t.Fatalf("in the simulator it struck as %q", want)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("on servers %q\nsimulated  %q", got, want)
+			}
+		})
 	}
 }
 
-// placements are the faults of a kind, by form of trigger and by how often.
-func placements(k faults.Kind) (all []faults.Spec) {
-	for _, trigger := range []faults.Trigger{
-		{},
-		{After: faults.Span{Fixed: 200 * time.Millisecond}},
-		{Moment: string(history.Entered)},
-		{Moment: string(history.Entered), Anyone: true},
-		{Request: "release *w"},
-		{Reply: "acquire *w"},
-		{Request: "release *w", Anyone: true},
-		{Reply: "acquire *w", Anyone: true},
-	} {
-		form := trigger.Form()
-		if k.At&form == 0 {
-			continue
-		}
-		for times := 1; times <= 2; times++ {
-			if times == 2 && (form == faults.AtStart || k.Name == faults.Failover) {
-				continue
-			}
-			s := faults.Spec{Fault: k.Name, When: trigger, Times: times}
-			for _, u := range k.Uses {
-				switch u.Field {
-				case "for":
-					s.For = faults.Span{Fixed: 30 * time.Millisecond}
-				case "by":
-					s.By = faults.Span{Fixed: 5 * time.Millisecond}
-				case "rate":
-					s.Rate = map[string]float64{faults.DriftClock: 1.5, faults.SlowNetwork: 1e6}[k.Name]
+// agreements are a scenario for each kind of fault, form of trigger, match that it strikes at, and number of times: of all of them, those that a file may
+// have. Every form at which the table says that a kind can strike is among them.
+func agreements(t *testing.T) (all []scenarios.Scenario) {
+	early := faults.Span{Fixed: 150 * time.Millisecond}
+	triggers := []faults.Trigger{{}, {After: early}, {Within: early}, {Moment: string(history.Entered)}, {Request: "release *w"}, {Reply: "acquire *w"}}
+	for _, k := range faults.Kinds() {
+		var seen faults.Form
+		for _, when := range triggers {
+			for _, match := range []faults.Trigger{{}, {Nth: 2}, {Anyone: true}} {
+				for times := 1; times <= 2; times++ {
+					when.Nth, when.Anyone = match.Nth, match.Anyone
+					s := agreement(k, when, times)
+					if text, err := s.YAML(); err != nil {
+						t.Fatal(err)
+					} else if _, err := scenarios.Parse(s.Name, text); err == nil {
+						seen |= when.Form()
+						all = append(all, s)
+					}
 				}
 			}
-			all = append(all, s)
+		}
+		if seen != k.At {
+			t.Fatalf("%s can strike at %s; the table has %s", k.Name, k.At, seen)
 		}
 	}
 	return all
 }
 
-// windowsOf runs a fault in a world and describes its windows, in the order in which they began.
-func windowsOf(t *testing.T, p servers.Provider, spec faults.Spec) (got []string) {
-	t.Helper()
-	v, _ := catalogue.Find("token")
-	s := scenarios.Scenario{Name: "agreement", About: "One fault.", Workload: "counter", Clients: 1, Ops: 3, Lease: faults.Span{Fixed: 4 * time.Second},
-		Think: faults.Span{Fixed: 20 * time.Millisecond}, Pause: faults.Span{Fixed: 250 * time.Millisecond}, Wait: faults.Span{Fixed: time.Second}, Faults: []faults.Spec{spec}}
-	if spec.Fault == faults.Failover {
+// agreement is a scenario in which a trigger matches so often that a fault would strike once more than it is to. A fault is over when the next round begins.
+func agreement(k faults.Kind, when faults.Trigger, times int) scenarios.Scenario {
+	f := faults.Spec{Fault: k.Name, When: when, Times: times}
+	for _, u := range k.Uses {
+		switch u.Field {
+		case "for":
+			f.For = faults.Span{Fixed: 30 * time.Millisecond}
+		case "by":
+			f.By = faults.Span{Fixed: 5 * time.Millisecond}
+		case "rate":
+			f.Rate = map[string]float64{faults.DriftClock: 1.5, faults.SlowNetwork: 1e6}[k.Name]
+		}
+	}
+	name := fmt.Sprintf("%s-%s-%d-times-from-%d", k.Name, when.Form(), times, max(when.Nth, 1))
+	if when.Within != (faults.Span{}) {
+		name += "-drawn"
+	}
+	if when.Anyone {
+		name += "-anyone"
+	}
+	s := scenarios.Scenario{Name: strings.ReplaceAll(name, " ", "-"), About: "One fault.", Workload: "counter", Clients: 1, Ops: max(when.Nth, 1) + times,
+		Lease: faults.Span{Fixed: 4 * time.Second}, Think: faults.Span{Fixed: 10 * time.Millisecond}, Pause: faults.Span{Fixed: 250 * time.Millisecond},
+		Wait: faults.Span{Fixed: time.Second}, Faults: []faults.Spec{f}}
+	if k.Name == faults.Failover {
 		s.Topology = impls.Replicated
 	}
-	if spec.When.Form() == faults.AtTime { // both strike in the first section
-		s.Ops, s.Think = 1, faults.Span{Fixed: 700 * time.Millisecond}
+	if when.Form() == faults.AtTime { // it strikes in the first section
+		s.Ops, s.Think = 1, faults.Span{Fixed: 450 * time.Millisecond}
 	}
+	return s
+}
+
+// windowsOf runs a scenario in a world and describes its windows, in the order in which they began.
+func windowsOf(t *testing.T, p servers.Provider, s scenarios.Scenario) (got []string) {
+	t.Helper()
+	v, _ := catalogue.Find("token")
 	out, err := Run(t.Context(), Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: p, Seed: 1, Now: time.Now, Random: bytes.NewReader(make([]byte, 64))})
 	if err != nil {
 		t.Fatalf("%s: %v", p.Name(), err)
