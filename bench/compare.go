@@ -60,8 +60,8 @@ func CompareBenches(base, now results.Bench, o CompareOptions) results.Compariso
 	c := compareSides(benchSide(base, relative), benchSide(now, relative), o)
 	c.Kind = "benches"
 	c.Environment = environmentDiff(base.Environment, now.Environment, base.Server, now.Server, version(base), version(now))
-	if base.Plan.Lease != now.Plan.Lease || base.Plan.Measure != now.Plan.Measure || base.Plan.Relay != now.Plan.Relay || base.Plan.Scenario != now.Plan.Scenario {
-		c.Environment = append(c.Environment, results.EnvDifference{Field: "plan", Base: planText(base.Plan), New: planText(now.Plan)})
+	if was, is := planText(base.Plan), planText(now.Plan); was != is {
+		c.Environment = append(c.Environment, results.EnvDifference{Field: "plan", Base: was, New: is})
 	}
 	if relative {
 		c.Notes = append(c.Notes, "times and rates are compared by their ratio to "+base.Plan.Reference+" in the same repetition")
@@ -75,6 +75,9 @@ func planText(p results.BenchPlan) string {
 	text := fmt.Sprintf("lease %v, %v each", p.Lease, p.Measure)
 	if !p.Relay {
 		text += ", greedy"
+	}
+	if p.Pace != "" {
+		text += ", " + p.Pace + " pace"
 	}
 	if p.Scenario != "" {
 		text += ", faults of " + p.Scenario

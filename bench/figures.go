@@ -18,10 +18,11 @@ type Slice struct {
 	Windows   []history.Window // of faults
 	From, To  int64            // what was measured: after the warm-up, up to the end of the length
 	Setting   results.BenchSetting
-	RoundTrip time.Duration // of a PING; 0: not known
-	ClientCPU time.Duration // of this process from From to To
-	ServerCPU time.Duration // of the lock's servers; negative: not known
-	Bytes     int64         // to and from the lock's servers
+	Open      workloads.OpenLoop // the load, when the setting has a rate
+	RoundTrip time.Duration      // of a PING; 0: not known
+	ClientCPU time.Duration      // of this process from From to To
+	ServerCPU time.Duration      // of the lock's servers; negative: not known
+	Bytes     int64              // to and from the lock's servers
 }
 
 // Sample is one metric of one turn.
@@ -114,8 +115,8 @@ func (m *measuring) rounds() {
 	if asked > 0 {
 		m.set("errors", float64(errors)/float64(asked), asked)
 	}
-	if m.Setting.Rate > 0 {
-		m.set("achieved", float64(m.granted)/seconds/m.Setting.Rate, m.granted)
+	if m.Open.Rate > 0 {
+		m.set("achieved", float64(m.granted)/seconds/m.Open.Offered(m.From, m.To), m.granted)
 	}
 	if m.Setting.Clients > 1 && m.granted > 0 {
 		m.set("jain", jain(perClient), m.granted)
@@ -157,14 +158,14 @@ func (m *measuring) waits() {
 	if starts > 0 {
 		m.set("longest-wait", float64(longest), starts)
 	}
-	if starts > 0 && m.Setting.Rate > 0 {
+	if starts > 0 && m.Open.Rate > 0 {
 		m.set("late", float64(late)/float64(starts), starts)
 	}
 }
 
 // intendedStarts says when each acquire of an open loop was meant to start: the n-th of a client at the n-th turn of its pace.
 func (m *measuring) intendedStarts() map[*history.Operation]int64 {
-	if m.Setting.Rate == 0 {
+	if m.Open.Rate == 0 {
 		return nil
 	}
 	byClient := map[string][]*history.Operation{}
@@ -176,9 +177,9 @@ func (m *measuring) intendedStarts() map[*history.Operation]int64 {
 	out := map[*history.Operation]int64{}
 	for client, all := range byClient {
 		slices.SortFunc(all, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
-		pace := workloads.ConstantPace(m.Setting.Rate, m.Setting.Clients, workloads.ClientIndex(client))
+		start := m.Open.Starts(workloads.ClientIndex(client))
 		for n, op := range all {
-			out[op] = pace(n)
+			out[op] = start(n)
 		}
 	}
 	return out

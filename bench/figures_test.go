@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 const us = int64(time.Microsecond)
@@ -84,7 +85,7 @@ func TestWarmUpIsNotMeasured(t *testing.T) {
 
 // TestIntendedStarts: a client that comes late waits since its turn, not since its call.
 func TestIntendedStarts(t *testing.T) {
-	s := Slice{From: 0, To: 1e9, Setting: results.BenchSetting{Clients: 1, Keys: 1, Rate: 100}}
+	s := Slice{From: 0, To: 1e9, Setting: results.BenchSetting{Clients: 1, Keys: 1, Rate: 100}, Open: workloads.OpenLoop{Rate: 100, Clients: 1}}
 	for n := range int64(10) {
 		call := n * 10_000_000
 		if n == 5 {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -49,6 +50,45 @@ func Settings(clients, keys []int, holds []time.Duration, rates []float64) (out 
 	return out
 }
 
+// plan is every setting: all combinations, and that of the crashes. A search for the knee varies the rate by itself.
+func (c Config) plan() []results.BenchSetting {
+	if c.Find != nil {
+		return Settings(c.Clients, c.Keys, c.Holds, nil)
+	}
+	all := Settings(c.Clients, c.Keys, c.Holds, c.Rates)
+	if c.Crash {
+		all = append(all, c.crashSetting())
+	}
+	return all
+}
+
+// settings are those of the shard. Each is measured whole: locks that are compared meet the same machine.
+func (c Config) settings() (mine []results.BenchSetting) {
+	for i, s := range c.plan() {
+		if c.Shard == nil || c.Shard.Has(i) {
+			mine = append(mine, s)
+		}
+	}
+	return mine
+}
+
+// shard is the shard with what it is a part of; nil for the whole.
+func (c Config) shard() *results.Shard {
+	if c.Shard == nil {
+		return nil
+	}
+	s, all := *c.Shard, c.plan()
+	plan := []string{fmt.Sprintf("%v %v %d %v %s %s", c.measure(), c.warmUp(), c.Repetitions, c.Lease, c.Pace, c.Scenario)}
+	for _, v := range c.Locks {
+		plan = append(plan, v.Name)
+	}
+	for _, setting := range all {
+		plan = append(plan, setting.String())
+	}
+	s.Of, s.Plan = len(all), results.PlanDigest(plan)
+	return &s
+}
+
 // Steps spreads n rates from low to high, each the same multiple of the one before, rounded to three digits.
 func Steps(low, high float64, n int) []float64 {
 	out := make([]float64, 0, n)
@@ -67,14 +107,20 @@ const turnOverhead = 250 * time.Millisecond
 
 // Estimate is about how long the turns take.
 func (c Config) Estimate() time.Duration {
-	turns := len(Turns(c.Seed, c.Repetitions, len(c.Locks), c.settings()))
-	each := c.measure() + c.warmUp() + turnOverhead
-	sum := time.Duration(turns) * each
-	if c.Find != nil {
-		sum *= typicalSteps
+	turns := time.Duration(c.Repetitions * len(c.Locks))
+	if c.Reference == "" {
+		turns += time.Duration(c.Repetitions) // the bare loop's
 	}
-	if c.Crash {
-		sum += time.Duration(c.Repetitions*len(c.Locks)) * (2*crashLease + turnOverhead)
+	var sum time.Duration
+	for _, s := range c.settings() {
+		each := c.measure() + c.warmUp()
+		switch {
+		case s.Crash:
+			each = 2 * crashLease
+		case c.Find != nil:
+			each *= typicalSteps
+		}
+		sum += turns * (each + turnOverhead)
 	}
 	return sum
 }

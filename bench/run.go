@@ -17,6 +17,7 @@ import (
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/subject"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // Config is what is to be measured. The zero value of an optional field means what its comment says.
@@ -27,10 +28,11 @@ type Config struct {
 	Clients     []int
 	Keys        []int
 	Holds       []time.Duration
-	Rates       []float64     // holds per second; none: closed loop
-	Find        *results.Gate // when set, the highest rate that keeps it is looked for
-	Duration    time.Duration // measured, of each lock in each setting, its repetitions together
-	WarmUp      time.Duration // not measured, likewise
+	Rates       []float64      // holds per second; none: closed loop
+	Pace        workloads.Pace // of rates
+	Find        *results.Gate  // when set, the highest rate that keeps it is looked for
+	Duration    time.Duration  // measured, of each lock in each setting, its repetitions together
+	WarmUp      time.Duration  // not measured, likewise
 	Repetitions int
 	Lease       time.Duration
 	Poll        time.Duration // between tries of waiters that poll; 0: ten milliseconds
@@ -38,7 +40,8 @@ type Config struct {
 	Greedy      bool          // a client that released may ask again at once
 	Slow        float64       // share by which every lock but the reference is made slower, to see who notices; 0: none
 	Scenario    string
-	Faults      []faults.Spec // of every turn; with one, clients ask again at once
+	Shard       *results.Shard // of the settings; nil: all
+	Faults      []faults.Spec  // of every turn; with one, clients ask again at once
 	Topology    impls.Topology
 	Seed        uint64
 
@@ -71,14 +74,6 @@ type Progress struct {
 func (c Config) measure() time.Duration { return c.Duration / time.Duration(c.Repetitions) }
 func (c Config) warmUp() time.Duration  { return c.WarmUp / time.Duration(c.Repetitions) }
 
-// settings are all combinations; a search for the knee varies the rate by itself.
-func (c Config) settings() []results.BenchSetting {
-	if c.Find != nil {
-		return Settings(c.Clients, c.Keys, c.Holds, nil)
-	}
-	return Settings(c.Clients, c.Keys, c.Holds, c.Rates)
-}
-
 // What a crash is measured with: the lease of the lock that the dead client leaves, and in a fifth of which the holder dies.
 const (
 	crashLease  = 2 * time.Second
@@ -104,11 +99,10 @@ func Run(ctx context.Context, c Config) (results.Bench, error) {
 	if c.Runner == nil {
 		c.Runner = harness.Run
 	}
-	b := &bench{Config: c, servers: hold(c.Provider), begun: c.Now(), reference: c.Reference}
-	if b.reference == "" {
-		b.reference = Bare
-		b.Locks = append([]impls.Variant{BareVariant(NewTurnstile())}, c.Locks...)
+	if c.Reference == "" {
+		c.Reference, c.Locks = Bare, append([]impls.Variant{BareVariant(NewTurnstile())}, c.Locks...)
 	}
+	b := &bench{Config: c, servers: hold(c.Provider), begun: c.Now()}
 	err := b.all(ctx)
 	out := b.result()
 	return out, errors.Join(err, b.servers.end())
@@ -117,27 +111,23 @@ func Run(ctx context.Context, c Config) (results.Bench, error) {
 // bench is a bench under way.
 type bench struct {
 	Config
-	servers   *held
-	reference string
-	begun     time.Time
-	taken     []Taken
-	knees     []results.Knee
-	trips     []float64 // round trips, by turn, in nanoseconds
-	pipes     []int64   // the longest way to a child and back, by its turns, in nanoseconds
-	nodes     []results.Node
-	turn, of  int
-	last      string
-	unsafe    int
-	stopped   bool
+	servers  *held
+	begun    time.Time
+	taken    []Taken
+	knees    []results.Knee
+	trips    []float64 // round trips, by turn, in nanoseconds
+	pipes    []int64   // the longest way to a child and back, by its turns, in nanoseconds
+	nodes    []results.Node
+	turn, of int
+	last     string
+	unsafe   int
+	stopped  bool
 }
 
 func (b *bench) all(ctx context.Context) error {
 	settings := b.settings()
 	if b.Find != nil {
 		return b.findAll(ctx, settings)
-	}
-	if b.Crash {
-		settings = append(settings, b.crashSetting())
 	}
 	turns := slices.DeleteFunc(Turns(b.Seed, b.Repetitions, len(b.Locks), settings), func(t Turn) bool {
 		return t.Setting.Crash && b.Locks[t.Lock].Name == Bare // its waiters queue in this process, where a crash frees nothing
@@ -185,7 +175,7 @@ func (b *bench) take(ctx context.Context, t Turn, length time.Duration) Taken {
 	if v.Name == Bare {
 		v = BareVariant(NewTurnstile())
 	}
-	if b.Slow > 0 && v.Name != b.reference {
+	if b.Slow > 0 && v.Name != b.Reference {
 		v = Slowed(v, b.Slow)
 	}
 	s := Slice{Setting: t.Setting}
@@ -208,6 +198,7 @@ func (b *bench) take(ctx context.Context, t Turn, length time.Duration) Taken {
 		b.nodes = o.Run.Nodes
 	}
 	s.Ops, s.Commands, s.Windows = o.Record.Ops, o.Record.Commands, o.Windows
+	s.Open = e.OpenLoop()
 	s.From, s.To = int64(o.Result.Load.WarmUp), int64(o.Result.Load.WarmUp+o.Result.Load.Duration)
 	meter.fill(&s)
 	b.trips = append(b.trips, float64(s.RoundTrip))
@@ -229,6 +220,9 @@ func (b *bench) experiment(v impls.Variant, t Turn, length time.Duration) (harne
 		Length: faults.Span{Fixed: length}, WarmUp: faults.Span{Fixed: b.warmUp()}, Lease: faults.Span{Fixed: b.Lease},
 		Think: faults.Span{Fixed: t.Setting.Hold}, Wait: faults.Span{Fixed: acquireWait}, Poll: faults.Span{Fixed: b.Poll}, Rate: t.Setting.Rate,
 		Topology: b.Topology, Faults: b.Faults,
+	}
+	if t.Setting.Rate > 0 && !t.Setting.Crash {
+		s.Pace = b.Pace
 	}
 	if t.Setting.Crash {
 		s.Lease, s.Length, s.WarmUp = faults.Span{Fixed: crashLease}, faults.Span{Fixed: 2 * crashLease}, faults.Span{}
@@ -319,16 +313,16 @@ func (b *bench) result() results.Bench {
 		names[i] = v.Name
 	}
 	settings := b.settings()
-	if b.Crash {
-		settings = append(settings, b.crashSetting())
-	}
 	out := results.Bench{Server: b.Provider.Name(), Seed: b.Seed, Start: b.begun.UTC(), Duration: b.Now().Sub(b.begun), Environment: b.Environment, Nodes: b.nodes,
-		Knees: b.knees, Interrupted: b.stopped, Rerun: b.Rerun,
-		Plan: results.BenchPlan{Locks: names, Reference: b.reference, Settings: settings, Repetitions: b.Repetitions,
-			Measure: b.measure(), WarmUp: b.warmUp(), Lease: b.Lease, Relay: b.workload(results.BenchSetting{Keys: 1}) == "handoff", Scenario: b.Scenario}}
+		Knees: b.knees, Shard: b.shard(), Interrupted: b.stopped, Rerun: b.Rerun,
+		Plan: results.BenchPlan{Locks: names, Reference: b.Reference, Settings: settings, Repetitions: b.Repetitions,
+			Measure: b.measure(), WarmUp: b.warmUp(), Lease: b.Lease, Relay: b.workload(results.BenchSetting{Keys: 1}) == "handoff", Scenario: b.Scenario, Pace: string(b.Pace)}}
 	out.RoundTrip = results.Figure{Unit: results.Nanoseconds, Samples: int64(len(b.trips) * pings)}
 	out.RoundTrip.Value, out.RoundTrip.Low, out.RoundTrip.High = Summary(b.trips)
-	out.Cells = Aggregate(b.taken, names, b.reference, settings, b.Repetitions)
+	out.Cells = Aggregate(b.taken, names, b.Reference, settings, b.Repetitions)
+	if s := out.Shard; s != nil && len(settings) == 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("shard %s has no setting: the plan has %d", s, s.Of))
+	}
 	if b.stopped {
 		out.Notes = append(out.Notes, fmt.Sprintf("stopped after %d of %d turns", b.turn, b.of))
 	}

@@ -70,6 +70,9 @@ func NewPlan(specs []Spec, lease time.Duration, nilGrants bool) *Plan {
 	return p
 }
 
+// Empty reports whether no fault is placed.
+func (p *Plan) Empty() bool { return len(p.placed) == 0 }
+
 // Next counts an event and lists the faults that strike at it, in the order of the plan.
 func (p *Plan) Next(e Event) (due []Due) {
 	p.mu.Lock()

@@ -122,7 +122,7 @@ func (c *clientProcess) connect(ctx context.Context) (*workloads.Client, func() 
 		Variant: c.variant, Config: j.Config, Index: j.Index, Clients: j.Clients, Owner: j.Owner, Prefix: j.Prefix,
 		Poll: time.Duration(j.PollNS), Permits: j.Permits,
 	})
-	client.Stop, client.Pace, client.Observe = c.stop, workloads.ConstantPace(j.Rate, j.Clients, j.Index), c.out.observe
+	client.Stop, client.Pace, client.Observe = c.stop, j.Open.Starts(j.Index), c.out.observe
 	client.Scope = c.body.Scope
 	return client, end
 }
@@ -215,24 +215,24 @@ type answer struct {
 
 // job is everything a client process has to know.
 type job struct {
-	Variant  string           `json:"variant"`
-	Topology impls.Topology   `json:"topology"`
-	Workload string           `json:"workload"`
-	Config   workloads.Config `json:"config"`
-	Index    int              `json:"index"`
-	Clients  int              `json:"clients"`
-	Owner    string           `json:"owner,omitempty"`
-	Prefix   string           `json:"prefix"`
-	PollNS   int64            `json:"poll_ns"`
-	Permits  int              `json:"permits"`
-	Addrs    []string         `json:"addrs"`
-	Seed     uint64           `json:"seed"`
-	SkewNS   int64            `json:"skew_ns,omitempty"`
-	Rate     float64          `json:"rate,omitempty"`
-	LeaseNS  int64            `json:"lease_ns"`
-	Faults   []faults.Spec    `json:"faults,omitempty"`
-	Base     int64            `json:"base"`           // the run's base on the machine's monotonic clock
-	Wait     bool             `json:"wait,omitempty"` // at every moment, until the run has heard of it
+	Variant  string             `json:"variant"`
+	Topology impls.Topology     `json:"topology"`
+	Workload string             `json:"workload"`
+	Config   workloads.Config   `json:"config"`
+	Index    int                `json:"index"`
+	Clients  int                `json:"clients"`
+	Owner    string             `json:"owner,omitempty"`
+	Prefix   string             `json:"prefix"`
+	PollNS   int64              `json:"poll_ns"`
+	Permits  int                `json:"permits"`
+	Addrs    []string           `json:"addrs"`
+	Seed     uint64             `json:"seed"`
+	SkewNS   int64              `json:"skew_ns,omitempty"`
+	Open     workloads.OpenLoop `json:"open,omitzero"`
+	LeaseNS  int64              `json:"lease_ns"`
+	Faults   []faults.Spec      `json:"faults,omitempty"`
+	Base     int64              `json:"base"`           // the run's base on the machine's monotonic clock
+	Wait     bool               `json:"wait,omitempty"` // at every moment, until the run has heard of it
 }
 
 // message is a line from a client process. Exactly one field but At and Ask is set; At is the time on the run's base. The client goes

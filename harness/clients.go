@@ -48,7 +48,9 @@ func (d *serverDriver) runGoroutines(ctx context.Context) error {
 // runClient drives one client. A client that was killed by its plan has done what it was there for.
 func (d *serverDriver) runClient(ctx context.Context, w workloads.Workload, m *goroutineClient) error {
 	over := d.children.watch(ctx, m.client.Index)
-	err := w.Run(ctx, m.client)
+	own, end := context.WithCancel(ctx) // the deadlines of its acquires are no other client's concern
+	err := w.Run(own, m.client)
+	end()
 	over()
 	d.director.Left(m.client.Index + 1)
 	if gone := d.children.err(m.client.Index); gone != nil {
@@ -89,7 +91,7 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 	setup.Variant = d.throughChild(ctx, index, body.Gate, setup.Variant)
 	client, closeClient := workloads.Connect(access, setup)
 	client.Relay = d.relay
-	client.Observe, client.Stop, client.Pace = rec.observe, d.Stop, workloads.ConstantPace(d.Scenario.Rate, d.Scenario.Clients, index)
+	client.Observe, client.Stop, client.Pace = rec.observe, d.Stop, d.OpenLoop().Starts(index)
 	if d.has(named(faults.CancelClient)) {
 		client.Scope = body.Scope
 	}
@@ -108,8 +110,12 @@ func closing(gate *inject.Gate, end func() error) error {
 	return err
 }
 
-// moments does what is placed at a client's moments, and holds the client there as long as that asks.
+// moments does what is placed at a client's moments, and holds the client there as long as that asks. In a run without faults and leader
+// clients meet in nothing that they share.
 func (d *serverDriver) moments(index int, body *inject.Goroutine) func(context.Context, history.Moment, string) error {
+	if d.leader == nil && d.director.Plan().Empty() {
+		return func(ctx context.Context, _ history.Moment, _ string) error { return body.Rest(ctx) }
+	}
 	return func(ctx context.Context, m history.Moment, key string) error {
 		if d.leader != nil {
 			d.leader.Moment(ctx, workloads.ClientName(index), m)
@@ -164,10 +170,10 @@ type clientRecord struct {
 // newRecord makes the record of the client with an index.
 func (d *serverDriver) newRecord(index int) clientRecord {
 	name := workloads.ClientName(index)
-	r := clientRecord{d.recorder.Client(name), latency.NewRecorder(), &d.counts, &lag{}, d.warm(), &clientUses{all: d.overlaps, client: name}}
+	r := clientRecord{d.recorder.Client(name), latency.NewRecorder(), &counts{}, &lag{}, d.warm(), &clientUses{all: d.overlaps, client: name}}
 	d.joining.Lock()
 	defer d.joining.Unlock()
-	d.latency, d.lags = append(d.latency, r.latency), append(d.lags, r.lag)
+	d.latency, d.lags, d.counts = append(d.latency, r.latency), append(d.lags, r.lag), append(d.counts, r.counts)
 	return r
 }
 
@@ -188,7 +194,7 @@ func (l *lag) add(by int64) {
 	}
 }
 
-// counts are what the progress line shows. They and overlaps are all that clients share.
+// counts are the acquires of one client by outcome, for the progress line.
 type counts struct{ granted, refused, failed, unknown atomic.Int64 }
 
 // Begin is not needed of a client in this process: when it dies, its calls still return.

@@ -178,7 +178,7 @@ func newOurs(b *testing.B, e Experiment, servers *deployment) *side {
 	for i := range e.Scenario.Clients {
 		d.prefix = workloads.ClientName(i) + ":"
 		m := d.join(b.Context(), i)
-		s.run = append(s.run, func(ctx context.Context) error { return hot.Run(ctx, m.client) })
+		s.run = append(s.run, func(ctx context.Context) error { return d.runClient(ctx, hot, m) })
 		s.closes = append(s.closes, m.close)
 	}
 	return s

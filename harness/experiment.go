@@ -138,6 +138,12 @@ func (e Experiment) config() workloads.Config {
 	}
 }
 
+// OpenLoop is the load of a scenario with a rate.
+func (e Experiment) OpenLoop() workloads.OpenLoop {
+	s, lease := e.Scenario, e.lease()
+	return workloads.OpenLoop{Rate: s.Rate, Pace: s.Pace, Clients: s.Clients, Time: s.WarmUp.Of(lease) + s.Length.Of(lease), Seed: e.Seed}
+}
+
 // has reports whether the plan, or the schedule, has a fault of which is holds.
 func (e Experiment) has(is func(faults.Kind) bool) bool {
 	return e.Schedule.Has(is) || slices.ContainsFunc(e.Scenario.Faults, func(f faults.Spec) bool {

@@ -79,8 +79,9 @@ func (d *serverDriver) measure(r *results.Result, rec *record) (set *latency.Set
 
 // load is what was asked of the lock, and what it did.
 func (d *serverDriver) load(ops []history.Operation) results.Throughput {
-	l := results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0, Offered: d.Scenario.Rate,
+	l := results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0,
 		Duration: time.Duration(max(min(d.measuredUntil(), d.ended)-d.warm(), 1)), WarmUp: time.Duration(d.warm())}
+	l.Offered = d.OpenLoop().Offered(d.warm(), d.warm()+int64(l.Duration))
 	within, before := d.grants(ops)
 	l.Achieved, l.Excluded = float64(within)/l.Duration.Seconds(), before
 	return l

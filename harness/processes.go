@@ -39,7 +39,7 @@ func (d *serverDriver) job(index int, base int64) job {
 	s := d.setup(index)
 	return job{Variant: d.Variant.Name, Topology: s.Variant.Topology, Workload: d.Scenario.Workload, Config: s.Config, Index: index, Clients: s.Clients, Owner: s.Owner,
 		Prefix: s.Prefix, PollNS: int64(s.Poll), Permits: s.Permits, Addrs: d.servers.addrs(), Seed: d.Seed,
-		SkewNS: int64(d.world.Skew(index + 1)), Rate: d.Scenario.Rate, LeaseNS: int64(d.lease()), Faults: d.Scenario.Faults, Base: base,
+		SkewNS: int64(d.world.Skew(index + 1)), Open: d.OpenLoop(), LeaseNS: int64(d.lease()), Faults: d.Scenario.Faults, Base: base,
 		Wait: d.network != nil}
 }
 

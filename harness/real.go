@@ -26,10 +26,10 @@ type serverDriver struct {
 	machine    int64        // base on the machine's monotonic clock, for clients that are processes
 	clockError int64        // nanoseconds by which those may disagree
 	recorder   *history.Recorder
-	joining    sync.Mutex // protects latency and lags while clients join
+	joining    sync.Mutex // protects latency, lags and counts while clients join
 	latency    []*latency.Recorder
 	lags       []*lag
-	counts     counts
+	counts     []*counts
 	overlaps   *overlaps // nil for a lock that admits several
 	windows    windows
 	injection

@@ -144,8 +144,7 @@ func (b *blocks) recorded() (history.Recorded, error) {
 
 // progress is what the run has come to.
 func (d *serverDriver) progress() Progress {
-	p := Progress{Phase: "clients", Elapsed: time.Duration(d.timeline()), Rounds: d.counts.granted.Load(),
-		Refused: d.counts.refused.Load(), Failed: d.counts.failed.Load(), Unknown: d.counts.unknown.Load(),
+	p := Progress{Phase: "clients", Elapsed: time.Duration(d.timeline()),
 		Total: time.Duration(d.warm() + d.length()), Expected: int64(d.Scenario.Ops * d.Scenario.Clients)}
 	if d.length() == 0 {
 		p.Total = 0
@@ -154,10 +153,13 @@ func (d *serverDriver) progress() Progress {
 		p.Overlaps = d.overlaps.found.Load()
 	}
 	p.Faults, p.Current = len(d.windows.all()), d.director.Current()
+	d.joining.Lock()
+	joined, all := slices.Clone(d.latency), slices.Clone(d.counts)
+	d.joining.Unlock()
+	for _, c := range all {
+		p.Rounds, p.Refused, p.Failed, p.Unknown = p.Rounds+c.granted.Load(), p.Refused+c.refused.Load(), p.Failed+c.failed.Load(), p.Unknown+c.unknown.Load()
+	}
 	if d.measures() {
-		d.joining.Lock()
-		joined := slices.Clone(d.latency)
-		d.joining.Unlock()
 		waits := latency.Live(latency.Acquire, joined...)
 		p.P50, p.P99 = waits.Quantile(0.5), waits.Quantile(0.99)
 	}

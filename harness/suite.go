@@ -2,8 +2,6 @@ package harness
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -85,15 +83,14 @@ func (cfg SuiteConfig) sharded(pairs []pair) (out []pair, _ *results.Shard) {
 	if cfg.Shard == nil {
 		return pairs, nil
 	}
-	shard, plan := *cfg.Shard, sha256.New()
-	shard.Of = len(pairs)
+	shard, plan := *cfg.Shard, []string{}
 	for i, p := range pairs {
-		fmt.Fprintf(plan, "%s %s %s\n", p.variant.Name, p.scenario.Name, p.variant.Expect[p.scenario.Name])
+		plan = append(plan, fmt.Sprintf("%s %s %s", p.variant.Name, p.scenario.Name, p.variant.Expect[p.scenario.Name]))
 		if shard.Has(i) {
 			out = append(out, p)
 		}
 	}
-	shard.Plan = hex.EncodeToString(plan.Sum(nil)[:8])
+	shard.Of, shard.Plan = len(pairs), results.PlanDigest(plan)
 	return out, &shard
 }
 

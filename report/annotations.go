@@ -18,13 +18,45 @@ func RunAnnotations(w io.Writer, r results.Result) error {
 			lines = append(lines, annotation("error", fmt.Sprintf("%s × %s: %s", r.Lock, r.Scenario, p.Name), failure(p)+"; again: "+r.Rerun))
 		}
 	}
-	for _, g := range r.Gates {
-		if g.Verdict == checker.Fail {
-			lines = append(lines, annotation("error", fmt.Sprintf("%s × %s: gate %s", r.Lock, r.Scenario, g.Gate), "measured "+Value(g.Value, g.Unit)+"; again: "+r.Rerun))
-		}
-	}
+	lines = append(lines, gateAnnotations(fmt.Sprintf("%s × %s", r.Lock, r.Scenario), r.Gates, r.Rerun)...)
 	if r.Verdict == checker.Inconclusive {
 		lines = append(lines, annotation("warning", fmt.Sprintf("%s × %s: inconclusive", r.Lock, r.Scenario), strings.Join(r.Notes, "; ")))
+	}
+	return write(w, lines)
+}
+
+// gateAnnotations are of the gates that failed.
+func gateAnnotations(of string, gates []results.GateResult, rerun string) (lines []string) {
+	for _, g := range gates {
+		if g.Verdict == checker.Fail {
+			lines = append(lines, annotation("error", of+": gate "+g.Gate, "measured "+Value(g.Value, g.Unit)+"; again: "+rerun))
+		}
+	}
+	return lines
+}
+
+// BenchAnnotations writes a GitHub workflow command for each lock that was not safe, each failed gate, and each figure that is worse than the
+// baseline's.
+func BenchAnnotations(w io.Writer, b results.Bench) error {
+	b = Clean(b)
+	var lines []string
+	for _, c := range b.Cells {
+		for _, br := range c.Breaks {
+			lines = append(lines, annotation("error", fmt.Sprintf("%s, %s: %s", c.Lock, c.Setting, br.Property), Plural(br.Violations, "violation")+" by "+Causes(br.Causes)+"; again: "+b.Rerun))
+		}
+	}
+	for _, g := range b.Gates {
+		lines = append(lines, gateAnnotations(g.Lock+", "+g.Setting, []results.GateResult{g}, b.Rerun)...)
+	}
+	if b.Baseline != nil {
+		for _, r := range b.Baseline.Rows {
+			if r.Gated && r.Mark == results.MarkWorse {
+				lines = append(lines, annotation("error", fmt.Sprintf("%s, %s: %s", r.Lock, r.Setting, r.Metric), fmt.Sprintf("%s, was %s; again: %s", figureText(r.New), figureText(r.Base), b.Rerun)))
+			}
+		}
+	}
+	if b.Verdict == checker.Inconclusive || b.Baseline != nil && b.Baseline.Verdict == results.CompareInconclusive {
+		lines = append(lines, annotation("warning", "bench: inconclusive", strings.Join(b.Notes, "; ")))
 	}
 	return write(w, lines)
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -40,21 +41,31 @@ func Bench(w io.Writer, b results.Bench, path string, details bool, s Style) err
 	}
 	lines = append(lines, breakLines(b.Cells, s)...)
 	lines = append(lines, benchFeet(b)...)
-	return write(w, lines, noteLines(b.Notes, len(b.Notes), s), benchTail(b, path))
+	err := write(w, lines, noteLines(b.Notes, len(b.Notes), s), benchTail(b, path))
+	if err != nil || b.Baseline == nil {
+		return err
+	}
+	if _, err = io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return Comparison(w, *b.Baseline, s)
 }
 
 func benchTail(b results.Bench, path string) []string {
 	var lines []string
 	if path != "" {
-		lines = append(lines, "bench     "+path)
+		lines = append(lines, "bench     "+path, "report    "+filepath.Join(path, results.ReportFile))
 	}
 	return append(lines, again("again     ", b.Rerun)...)
 }
 
 func benchHead(b results.Bench, s Style) []string {
-	verdict := withGates(b.Verdict, b.Gates)
+	verdict := WithGates(b.Verdict, b.Gates)
 	head := s.verdict(verdict, Headline(verdict)) + fmt.Sprintf("  %s × %s × %s of %s  on %s, seed %d", Plural(len(b.Plan.Locks), "lock"),
 		Plural(len(b.Plan.Settings), "setting"), Plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Server, b.Seed)
+	if b.Shard != nil {
+		head += ", shard " + b.Shard.String()
+	}
 	facts := []string{}
 	if b.RoundTrip.Value != nil {
 		facts = append(facts, "round trip "+Span(int64(*b.RoundTrip.Value)))
@@ -73,11 +84,15 @@ func benchHead(b results.Bench, s Style) []string {
 func gateLines(gates []results.GateResult, s Style) []string {
 	var lines []string
 	for _, g := range gates {
-		place := strings.TrimPrefix(strings.TrimSuffix(g.Lock+" × "+g.Setting, " × "), " × ")
-		text := fmt.Sprintf("  %-30s %12s  %s", g.Gate, Value(g.Value, g.Unit), strings.TrimSuffix(place+"  "+g.Why, "  "))
+		text := fmt.Sprintf("  %-30s %12s  %s", g.Gate, Value(g.Value, g.Unit), strings.TrimSuffix(gatePlace(g)+"  "+g.Why, "  "))
 		lines = append(lines, s.verdict(g.Verdict, word(g.Verdict))+text)
 	}
 	return lines
+}
+
+// gatePlace is what of a bench a gate is about; "" of a run.
+func gatePlace(g results.GateResult) string {
+	return strings.TrimPrefix(strings.TrimSuffix(g.Lock+" × "+g.Setting, " × "), " × ")
 }
 
 func bySetting(cells []results.BenchCell) (out [][]results.BenchCell) {

@@ -13,24 +13,6 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// benchSetting returns a short name for a setting.
-func benchSetting(s results.BenchSetting) string {
-	text := Plural(s.Clients, "client")
-	if s.Keys > 1 {
-		text += ", " + Plural(s.Keys, "key")
-	}
-	if s.Hold > 0 {
-		text += ", hold " + Span(s.Hold)
-	}
-	if s.Rate > 0 {
-		text += ", " + Rate(s.Rate) + " offered"
-	}
-	if s.Crash {
-		text += ", crash"
-	}
-	return text
-}
-
 // BenchMeasures returns the figures of a bench that have a value.
 func BenchMeasures(b results.Bench) []Measure {
 	b = Clean(b)
@@ -41,7 +23,7 @@ func BenchMeasures(b results.Bench) []Measure {
 			if f.Value == nil {
 				continue
 			}
-			m := Measure{Of: c.Lock + ", " + benchSetting(c.Setting), Name: name, Value: *f.Value, Unit: string(f.Unit)}
+			m := Measure{Of: c.Lock + ", " + c.Setting.String(), Name: name, Value: *f.Value, Unit: string(f.Unit)}
 			if known, err := results.FindMetric(name); err == nil {
 				m.Bigger = known.Higher
 			}
@@ -84,7 +66,7 @@ func BenchJUnit(w io.Writer, b results.Bench) error {
 	b = Clean(b)
 	s := newJUnitSuite("bench", b.Server, b.Duration)
 	for _, c := range b.Cells {
-		one := junitCase{Name: c.Lock + ", " + benchSetting(c.Setting)}
+		one := junitCase{Name: c.Lock + ", " + c.Setting.String()}
 		switch c.Verdict {
 		case checker.Fail:
 			var broken []string
@@ -107,9 +89,13 @@ var benchColumns = []string{"throughput", "acquire.p50", "acquire.p99", "hand-ov
 // BenchSummary writes the main figures of a bench as Markdown, a table per setting.
 func BenchSummary(w io.Writer, b results.Bench) error {
 	b = Clean(b)
-	lines := []string{fmt.Sprintf("## Bench on %s: %s", md(b.Server), Headline(b.Verdict)), "",
+	lines := []string{fmt.Sprintf("## Bench on %s: %s", md(b.Server), Headline(WithGates(b.Verdict, b.Gates))), "",
 		fmt.Sprintf("%s of %s, interleaved; seed %d", Plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Seed)}
+	lines = append(lines, gatesMarkdown(b.Gates)...)
 	lines = append(lines, benchTables(b)...)
+	if b.Baseline != nil {
+		lines = append(lines, comparisonMarkdown(*b.Baseline)...)
+	}
 	for _, n := range b.Notes {
 		lines = append(lines, "", "> "+md(n))
 	}
@@ -122,7 +108,7 @@ func BenchTables(w io.Writer, b results.Bench) error { return write(w, benchTabl
 func benchTables(b results.Bench) (lines []string) {
 	var setting string
 	for _, c := range b.Cells {
-		if s := benchSetting(c.Setting); s != setting {
+		if s := c.Setting.String(); s != setting {
 			setting = s
 			lines = append(lines, "", "### "+s, "", "| lock | safe | vs "+md(b.Plan.Reference)+" | "+strings.Join(benchColumns, " | ")+" |",
 				"|---|---|--:|"+strings.Repeat("--:|", len(benchColumns)))

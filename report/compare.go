@@ -33,6 +33,35 @@ func Comparison(w io.Writer, c results.Comparison, s Style) error {
 	return write(w, lines, compareFeet(c))
 }
 
+// ComparisonMarkdown writes a comparison as Markdown: what changed, and the gated figures.
+func ComparisonMarkdown(w io.Writer, c results.Comparison) error {
+	return write(w, comparisonMarkdown(Clean(c)))
+}
+
+func comparisonMarkdown(c results.Comparison) []string {
+	lines := []string{"", "### " + md(compareHead(c, Style{})), ""}
+	for _, e := range c.Environment {
+		lines = append(lines, fmt.Sprintf("- differs: %s: %s → %s", md(e.Field), md(e.Base), md(e.New)))
+	}
+	for _, x := range c.Changes {
+		lines = append(lines, fmt.Sprintf("- **%s**: %s × %s: %s → %s", x.Change, md(x.Lock), md(x.Scenario), md(x.Was), md(x.Is)))
+	}
+	head := false
+	for _, r := range c.Rows {
+		if !r.Gated {
+			continue
+		}
+		if !head {
+			lines, head = append(lines, "", "| lock | setting | metric | base | new | vs base |", "|---|---|---|--:|--:|--:|"), true
+		}
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", md(r.Lock), md(r.Setting), r.Metric, figureText(r.Base), figureText(r.New), Delta(r)))
+	}
+	for _, n := range c.Notes {
+		lines = append(lines, "", "> "+md(n))
+	}
+	return lines
+}
+
 func compareHead(c results.Comparison, s Style) string {
 	words := map[results.CompareVerdict]string{results.CompareUnsafe: s.paint(red, "FAIL") + "  a lock that held breaks now",
 		results.CompareSlower:       s.paint(red, "SLOWER"),
@@ -78,6 +107,9 @@ func deltaCell(r results.ComparisonRow, s Style) string {
 	}
 	return s.paint(colour, delta+" "+r.Mark)
 }
+
+// Delta formats what a row's figure changed by, and what that comes to.
+func Delta(r results.ComparisonRow) string { return deltaCell(r, Style{}) }
 
 func compareFeet(c results.Comparison) []string {
 	var lines []string

@@ -13,7 +13,7 @@ import (
 // RunMarkdown writes the summary of a run as Markdown.
 func RunMarkdown(w io.Writer, r results.Result) error {
 	r = Clean(r)
-	lines := []string{fmt.Sprintf("## %s: %s × %s", Headline(withGates(r.Verdict, r.Gates)), md(r.Lock), md(r.Scenario)), "",
+	lines := []string{fmt.Sprintf("## %s: %s × %s", Headline(WithGates(r.Verdict, r.Gates)), md(r.Lock), md(r.Scenario)), "",
 		fmt.Sprintf("on %s, seed %d", md(r.Server), r.Seed), "", "| property | verdict | violations | of | 95 % | causes |", "|---|---|--:|--:|--:|---|"}
 	for _, p := range r.Properties {
 		lines = append(lines, propertyRow(p))
@@ -41,7 +41,7 @@ func gatesMarkdown(gates []results.GateResult) (lines []string) {
 		if i == 0 {
 			lines = append(lines, "", "| gate | verdict | measured |", "|---|---|--:|")
 		}
-		lines = append(lines, fmt.Sprintf("| %s | %s | %s |", md(g.Gate), g.Verdict, strings.TrimSpace(Value(g.Value, g.Unit)+" "+md(g.Why))))
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s |", md(strings.TrimSpace(g.Gate+" "+gatePlace(g))), g.Verdict, strings.TrimSpace(Value(g.Value, g.Unit)+" "+md(g.Why))))
 	}
 	return lines
 }

@@ -32,14 +32,13 @@ func RunMeasures(r results.Result) []Measure {
 	var out []Measure
 	for _, op := range latencyOrder {
 		s := r.Latency[op].Response
-		if s.Count == 0 {
-			continue
-		}
 		for _, q := range []struct {
 			name  string
 			value int64
 		}{{"p50", s.P50}, {"p99", s.P99}, {"p99.9", s.P999}, {"max", s.Max}} {
-			out = append(out, Measure{Of: of, Name: op + " " + q.name, Unit: "ms", Value: float64(q.value) / 1e6})
+			if _, need, _ := results.Quantile(q.name); s.Count >= max(need, 1) {
+				out = append(out, Measure{Of: of, Name: op + " " + q.name, Unit: "ms", Value: float64(q.value) / 1e6})
+			}
 		}
 	}
 	if r.Load.Achieved > 0 && !virtual(r) {
@@ -55,7 +54,7 @@ func RunMeasures(r results.Result) []Measure {
 }
 
 // GitHubBenchmark writes measures in the format "customSmallerIsBetter" of github-action-benchmark. As it has one direction for all, a
-// throughput becomes a time per operation in milliseconds.
+// throughput becomes a time per operation in milliseconds, and a share or an index of at most 1 becomes what it lacks to 1.
 func GitHubBenchmark(w io.Writer, measures []Measure) error {
 	type entry struct {
 		Name  string  `json:"name"`
@@ -65,10 +64,12 @@ func GitHubBenchmark(w io.Writer, measures []Measure) error {
 	}
 	out := []entry{}
 	for _, m := range measures {
-		if m.Bigger {
-			if m.Value <= 0 {
-				continue
-			}
+		switch {
+		case m.Bigger && !m.rate():
+			m.Name, m.Value, m.Low, m.High = m.Name+", short of 1", 1-m.Value, 1-m.High, 1-m.Low
+		case m.Bigger && m.Value <= 0:
+			continue
+		case m.Bigger:
 			m.Name, m.Unit, m.Value, m.Low, m.High = "time per "+m.Name, "ms", 1e3/m.Value, perOne(m.High), perOne(m.Low)
 		}
 		e := entry{Name: m.Of + ": " + m.Name, Unit: cmp.Or(m.Unit, "count"), Value: m.Value}
@@ -79,6 +80,9 @@ func GitHubBenchmark(w io.Writer, measures []Measure) error {
 	}
 	return writeIndented(w, out)
 }
+
+// rate reports whether the measure is a number per second.
+func (m Measure) rate() bool { return m.Unit == "/s" || m.Unit == string(results.PerSecond) }
 
 func perOne(rate float64) float64 {
 	if rate <= 0 {

@@ -61,7 +61,7 @@ func write(w io.Writer, parts ...[]string) error {
 
 // verdictLines returns the headline, a line per violated or inconclusive property, and one line each for those that passed or do not apply.
 func verdictLines(r results.Result, s Style) []string {
-	verdict := withGates(r.Verdict, r.Gates)
+	verdict := WithGates(r.Verdict, r.Gates)
 	lines := []string{s.verdict(verdict, Headline(verdict)) + "  " + title(r)}
 	if r.Reason != "" {
 		lines = append(lines, s.verdict(checker.Inconclusive, word(checker.Inconclusive))+"  "+r.Reason)
@@ -83,8 +83,8 @@ func verdictLines(r results.Result, s Style) []string {
 	return append(append(lines, listed(checker.Pass, passed, s)...), listed(checker.NotApplicable, not, s)...)
 }
 
-// withGates joins a verdict with those of the gates: a pass that missed a gate fails.
-func withGates(verdict checker.Result, gates []results.GateResult) checker.Result {
+// WithGates joins a verdict with those of the gates: a pass that missed a gate fails.
+func WithGates(verdict checker.Result, gates []results.GateResult) checker.Result {
 	if verdict == checker.Pass {
 		return results.GatesVerdict(gates)
 	}

@@ -40,7 +40,7 @@ type Change struct {
 // LoadSuite reads a stored suite: the output of "suite -o json", a suite's directory, or a directory of runs whose latest is a suite. It
 // makes the cells' run directories relative to the working directory. Errors are ErrBaseline or come from the file system.
 func LoadSuite(path string) (Suite, error) {
-	path = suiteFile(path)
+	path, _ = Stored(path, SuiteFile)
 	var s Suite
 	if err := loadStored(path, &s, &s.Schema, SuiteSchema, ErrBaseline); err != nil {
 		return Suite{}, err
@@ -53,14 +53,15 @@ func LoadSuite(path string) (Suite, error) {
 	return s, nil
 }
 
-// suiteFile returns the path of a suite's file, in its directory or in that of the latest run.
-func suiteFile(path string) string {
-	for _, try := range []string{filepath.Join(path, SuiteFile), filepath.Join(path, latest, SuiteFile)} {
+// Stored finds a file of a suite's or a bench's directory: in the directory path, in the latest one below it, or as path itself, which ok
+// then says of its name.
+func Stored(path, name string) (file string, ok bool) {
+	for _, try := range []string{filepath.Join(path, name), filepath.Join(path, latest, name)} {
 		if _, err := os.Stat(try); err == nil {
-			return try
+			return try, true
 		}
 	}
-	return path
+	return path, filepath.Base(path) == name
 }
 
 // isRun reports whether path is a run directory.

@@ -121,7 +121,7 @@ func TestSuiteDirectory(t *testing.T) {
 	base := t.TempDir()
 	var folders []string
 	for _, id := range []string{"a", "b"} { // within one second
-		folder, err := results.CreateSuite(base, time.Unix(100, 0), id)
+		folder, err := results.CreateOf(base, "suite", time.Unix(100, 0), id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,8 +3,6 @@ package results
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
@@ -36,6 +34,7 @@ type Bench struct {
 	Knees       []Knee         `json:"knees,omitempty"`
 	Gates       []GateResult   `json:"gates,omitempty"`
 	Baseline    *Comparison    `json:"baseline,omitempty"`
+	Shard       *Shard         `json:"shard,omitempty"` // of the settings; nil: all
 	Interrupted bool           `json:"interrupted,omitempty"`
 	Notes       []string       `json:"notes,omitempty"` // warnings that must be shown
 	Rerun       string         `json:"rerun"`
@@ -52,6 +51,7 @@ type BenchPlan struct {
 	Lease       time.Duration  `json:"lease"`   // nanoseconds
 	Relay       bool           `json:"relay"`   // a client that released acquires again only after another was granted
 	Scenario    string         `json:"scenario,omitempty"`
+	Pace        string         `json:"pace,omitempty"` // of open loops
 }
 
 // BenchSetting is one combination of the varied parameters.
@@ -95,7 +95,6 @@ type BenchCell struct {
 	Breaks    []BenchBreak      `json:"breaks,omitempty"` // violated properties
 	Figures   map[string]Figure `json:"figures"`          // by metric name
 	Errors    []ErrorCount      `json:"errors,omitempty"`
-	Runs      []string          `json:"runs,omitempty"` // run directories of repetitions that broke a property
 }
 
 // BenchBreak is a property that was violated during the measurement.
@@ -147,11 +146,9 @@ type KneeStep struct {
 	Within     bool     `json:"within"`     // the value is within the limit and the rate was achieved
 }
 
-// LoadBench reads a stored bench from its file or directory. Errors are ErrBench or come from the file system.
+// LoadBench reads a stored bench: its file, its directory, or a directory whose latest is a bench. Errors are ErrBench or come from the file system.
 func LoadBench(path string) (Bench, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, BenchFile)
-	}
+	path, _ = Stored(path, BenchFile)
 	var b Bench
 	if err := loadStored(path, &b, &b.Schema, BenchSchema, ErrBench); err != nil {
 		return Bench{}, err

@@ -58,9 +58,9 @@ func Create(base, scenario, lock string, at time.Time, id string) (*Dir, error) 
 	return &Dir{path: path}, nil
 }
 
-// CreateSuite creates base/suite-<UTC time>-<id>, which must not exist, for a suite and its runs, and links base/latest to it.
-func CreateSuite(base string, at time.Time, id string) (string, error) {
-	return makeDir(base, "suite", at, id)
+// CreateOf creates base/<kind>-<UTC time>-<id>, which must not exist, for a suite with its runs or for a bench, and links base/latest to it.
+func CreateOf(base, kind string, at time.Time, id string) (string, error) {
+	return makeDir(base, kind, at, id)
 }
 
 func makeDir(base, name string, at time.Time, id string) (string, error) {

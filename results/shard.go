@@ -1,6 +1,8 @@
 package results
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +11,7 @@ import (
 	"time"
 )
 
-// ErrShards is returned for shards that do not add up to one suite.
+// ErrShards is returned for shards that do not add up to one suite or one bench.
 var ErrShards = errors.New("not the shards of one whole")
 
 // Shard is one of Count equal parts of a plan: every Count-th item, starting with number Index, both from 1. Machines can run their shards
@@ -92,6 +94,72 @@ func joined(parts []Suite) Suite {
 	return out
 }
 
+// PlanDigest identifies a plan by its items, in their order.
+func PlanDigest(items []string) string {
+	plan := sha256.New()
+	for _, item := range items {
+		fmt.Fprintln(plan, item)
+	}
+	return hex.EncodeToString(plan.Sum(nil)[:8])
+}
+
+// MergeBenches joins the shards of a bench, given in any order: each has some of the settings, measured whole on its own machine. The error is
+// ErrShards, as that of MergeSuites.
+func MergeBenches(parts []Bench) (Bench, error) {
+	shards := make([]*Shard, len(parts))
+	for i, p := range parts {
+		shards[i] = p.Shard
+		if p.Server != parts[0].Server || p.Seed != parts[0].Seed {
+			return Bench{}, fmt.Errorf("%w: one ran on %s with seed %d, another on %s with seed %d", ErrShards,
+				parts[0].Server, parts[0].Seed, p.Server, p.Seed)
+		}
+	}
+	if err := whole(shards); err != nil {
+		return Bench{}, err
+	}
+	parts = slices.Clone(parts)
+	slices.SortFunc(parts, func(a, b Bench) int { return a.Shard.Index - b.Shard.Index })
+	return joinedBench(parts), nil
+}
+
+// joinedBench restores the plan's order of the settings of sorted shards.
+func joinedBench(parts []Bench) Bench {
+	out := parts[0]
+	out.Shard, out.Baseline, out.Cells, out.Knees, out.Gates, out.Notes = nil, nil, nil, nil, nil, nil
+	out.Plan.Settings = nil
+	out.Rerun = strings.Replace(out.Rerun, " --shard "+parts[0].Shard.String(), "", 1)
+	for i := range parts[0].Shard.Of {
+		from := parts[i%len(parts)]
+		if n := i / len(parts); n < len(from.Plan.Settings) {
+			setting := from.Plan.Settings[n]
+			out.Plan.Settings = append(out.Plan.Settings, setting)
+			out.Cells = append(out.Cells, filtered(from.Cells, func(c BenchCell) bool { return c.Setting == setting })...)
+			out.Knees = append(out.Knees, filtered(from.Knees, func(k Knee) bool { return k.Setting == setting })...)
+		}
+	}
+	for _, p := range parts {
+		out.Duration, out.Interrupted = max(out.Duration, p.Duration), out.Interrupted || p.Interrupted
+		out.Gates = append(out.Gates, p.Gates...)
+		for _, n := range p.Notes {
+			out.Notes = append(out.Notes, "shard "+p.Shard.String()+": "+n)
+		}
+	}
+	if len(parts) > 1 {
+		out.Notes = append(out.Notes, "each setting was measured on a machine of its own shard: figures of two settings are not of one machine, and the round trip is the first's")
+	}
+	out.Judge()
+	return out
+}
+
+func filtered[T any](all []T, is func(T) bool) (out []T) {
+	for _, one := range all {
+		if is(one) {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
 // whole checks that the shards are of one plan and that each is there once.
 func whole(shards []*Shard) error {
 	if len(shards) == 0 {
@@ -101,7 +169,7 @@ func whole(shards []*Shard) error {
 	for _, s := range shards {
 		switch {
 		case s == nil || shards[0] == nil:
-			return fmt.Errorf("%w: one ran without --shard and is a whole suite", ErrShards)
+			return fmt.Errorf("%w: one ran without --shard and is whole", ErrShards)
 		case s.Count != shards[0].Count || s.Of != shards[0].Of || s.Plan != shards[0].Plan:
 			return fmt.Errorf("%w: %v and %v are of different plans; all must come from the same command and the same version", ErrShards, shards[0], s)
 		case seen[s.Index]:

@@ -96,3 +96,44 @@ func TestMergeOfAnInterruptedShard(t *testing.T) {
 		t.Errorf("notes %q", got.Notes)
 	}
 }
+
+// TestMergeBenches: the settings come in the order of the plan again, each with the cells of its own shard.
+func TestMergeBenches(t *testing.T) {
+	setting := func(clients int) results.BenchSetting { return results.BenchSetting{Clients: clients, Keys: 1} }
+	part := func(index int, clients ...int) results.Bench {
+		b := results.Bench{Server: "process", Seed: 1, Shard: &results.Shard{Index: index, Count: 2, Of: 3, Plan: "p"}, Duration: time.Duration(index) * time.Second,
+			Rerun: "lockbench bench --shard " + []string{"", "1/2", "2/2"}[index] + " --seed 1", Notes: []string{"a note"}}
+		for _, n := range clients {
+			b.Plan.Settings = append(b.Plan.Settings, setting(n))
+			b.Cells = append(b.Cells, results.BenchCell{Lock: "bare", Reference: true, Setting: setting(n), Verdict: checker.Pass}, results.BenchCell{Lock: "token", Setting: setting(n), Verdict: checker.Pass})
+			b.Knees = append(b.Knees, results.Knee{Lock: "token", Setting: setting(n)})
+		}
+		return b
+	}
+	first, second := part(1, 1, 32), part(2, 8)
+	second.Cells[1].Verdict = checker.Fail
+	got, err := results.MergeBenches([]results.Bench{second, first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clients []int
+	for _, c := range got.Cells {
+		clients = append(clients, c.Setting.Clients)
+	}
+	if !slices.Equal(clients, []int{1, 1, 8, 8, 32, 32}) || len(got.Knees) != 3 || len(got.Plan.Settings) != 3 {
+		t.Errorf("cells of %v clients, %d knees, settings %v", clients, len(got.Knees), got.Plan.Settings)
+	}
+	if got.Verdict != checker.Fail || got.Duration != 2*time.Second || got.Shard != nil || got.Rerun != "lockbench bench --seed 1" {
+		t.Errorf("%+v", got)
+	}
+	if len(got.Notes) != 3 || got.Notes[0] != "shard 1/2: a note" {
+		t.Errorf("notes %q", got.Notes)
+	}
+	second.Seed = 2
+	if _, err := results.MergeBenches([]results.Bench{first, second}); !errors.Is(err, results.ErrShards) {
+		t.Errorf("another seed: %v", err)
+	}
+	if _, err := results.MergeBenches([]results.Bench{first}); !errors.Is(err, results.ErrShards) {
+		t.Errorf("one is missing: %v", err)
+	}
+}

@@ -10,6 +10,7 @@ package scenarios
 import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // Scenario is one scenario file. Spans may be given in leases.
@@ -20,19 +21,20 @@ type Scenario struct {
 	Topology impls.Topology `yaml:"topology,omitempty" json:"topology,omitempty"` // "" means the lock's own
 	Nodes    int            `yaml:"nodes,omitempty" json:"nodes,omitempty"`       // number of independent masters; 0 means 5
 
-	Clients int         `yaml:"clients" json:"clients"`
-	Ops     int         `yaml:"ops,omitempty" json:"ops,omitempty"`          // rounds per client; 0 means until Duration
-	Length  faults.Span `yaml:"duration,omitempty" json:"duration,omitzero"` // 0 means until Ops are done
-	WarmUp  faults.Span `yaml:"warmup,omitempty" json:"warmup,omitzero"`     // before Length, not measured
-	Lease   faults.Span `yaml:"lease" json:"lease"`                          // not in leases
-	Think   faults.Span `yaml:"think,omitempty" json:"think,omitzero"`       // inside the critical section
-	Pause   faults.Span `yaml:"pause,omitempty" json:"pause,omitzero"`       // between rounds
-	Wait    faults.Span `yaml:"wait,omitempty" json:"wait,omitzero"`         // deadline of an acquire; 0 means do not wait
-	Poll    faults.Span `yaml:"poll,omitempty" json:"poll,omitzero"`         // interval of waiters that poll
-	Rate    float64     `yaml:"rate,omitempty" json:"rate,omitempty"`        // rounds per second of all clients, open loop; 0 means closed loop
-	Keys    int         `yaml:"keys,omitempty" json:"keys,omitempty"`        // for workloads with many keys
-	Permits int         `yaml:"permits,omitempty" json:"permits,omitempty"`  // for semaphores
-	Amounts Amounts     `yaml:"amounts,omitempty" json:"amounts,omitzero"`   // transfer: payment, remittance
+	Clients int            `yaml:"clients" json:"clients"`
+	Ops     int            `yaml:"ops,omitempty" json:"ops,omitempty"`          // rounds per client; 0 means until Duration
+	Length  faults.Span    `yaml:"duration,omitempty" json:"duration,omitzero"` // 0 means until Ops are done
+	WarmUp  faults.Span    `yaml:"warmup,omitempty" json:"warmup,omitzero"`     // before Length, not measured
+	Lease   faults.Span    `yaml:"lease" json:"lease"`                          // not in leases
+	Think   faults.Span    `yaml:"think,omitempty" json:"think,omitzero"`       // inside the critical section
+	Pause   faults.Span    `yaml:"pause,omitempty" json:"pause,omitzero"`       // between rounds
+	Wait    faults.Span    `yaml:"wait,omitempty" json:"wait,omitzero"`         // deadline of an acquire; 0 means do not wait
+	Poll    faults.Span    `yaml:"poll,omitempty" json:"poll,omitzero"`         // interval of waiters that poll
+	Rate    float64        `yaml:"rate,omitempty" json:"rate,omitempty"`        // rounds per second of all clients, open loop; 0 means closed loop
+	Pace    workloads.Pace `yaml:"pace,omitempty" json:"pace,omitempty"`        // of an open loop: constant (""), poisson, ramp
+	Keys    int            `yaml:"keys,omitempty" json:"keys,omitempty"`        // for workloads with many keys
+	Permits int            `yaml:"permits,omitempty" json:"permits,omitempty"`  // for semaphores
+	Amounts Amounts        `yaml:"amounts,omitempty" json:"amounts,omitzero"`   // transfer: payment, remittance
 
 	Persistence impls.Persistence `yaml:"persistence,omitempty" json:"persistence,omitempty"`
 	MaxMemory   int64             `yaml:"maxmemory,omitempty" json:"maxmemory,omitempty"` // bytes, allkeys-lru

@@ -98,8 +98,23 @@ func (s Scenario) validateNumbers(bad problems) {
 			bad(n.path, "%v is out of range", n.value)
 		}
 	}
+	s.validatePace(bad)
 	if s.Ops == 0 && s.Length == (faults.Span{}) {
 		bad("ops", "ops or duration must be given")
+	}
+}
+
+// validatePace: a closed loop has no pace, and a ramp rises in the run's time.
+func (s Scenario) validatePace(bad problems) {
+	if s.Pace == "" {
+		return
+	}
+	oneOf(bad, "pace", s.Pace, workloads.Paces())
+	switch {
+	case s.Rate == 0:
+		bad("pace", "needs a rate: without one each round begins when the last has ended")
+	case s.Pace == workloads.Ramp && s.Length == (faults.Span{}):
+		bad("pace", "a ramp needs a duration, in which it rises")
 	}
 }
 

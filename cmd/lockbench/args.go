@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // exactly wants as many arguments as it is given names for them.
@@ -44,4 +45,13 @@ const clientsAsUsage = "what a client is: processes are really stopped and reall
 // newClientsAs makes the value of --clients-as.
 func newClientsAs() choice {
 	return choice{value: string(harness.Goroutines), allowed: []string{string(harness.Goroutines), string(harness.Processes)}}
+}
+
+// newPace makes the value of --pace.
+func newPace() choice {
+	c := choice{value: string(workloads.Constant)}
+	for _, p := range workloads.Paces() {
+		c.allowed = append(c.allowed, string(p))
+	}
+	return c
 }

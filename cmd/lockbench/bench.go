@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +18,11 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // benchFlags are the flags of bench, as they were given.
@@ -27,6 +31,7 @@ type benchFlags struct {
 	clients, keys               []int
 	holds                       []time.Duration
 	rate                        float64
+	pace                        choice
 	rates, findRate             string
 	duration, warmup            time.Duration
 	reps                        int
@@ -38,11 +43,12 @@ type benchFlags struct {
 	threshold, slow             float64
 	allowEnvDiff                bool
 	seed                        uint64
+	shard                       shardFlag
 	exec                        execFlags
 }
 
 func newBench(a *app) *cobra.Command {
-	f := benchFlags{}
+	f := benchFlags{pace: newPace()}
 	c := &cobra.Command{
 		Use:   "bench {--locks NAME,NAME… | --exec COMMAND} [flags]",
 		Short: "Measure what locks cost, side by side",
@@ -76,6 +82,7 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s.IntSliceVar(&f.keys, "keys", []int{1}, "of how many keys each hold draws one")
 	s.DurationSliceVar(&f.holds, "hold", []time.Duration{0}, "how long each hold lasts")
 	s.Float64Var(&f.rate, "rate", 0, "holds per second of all clients, begun by plan; 0: each when the last one ended")
+	s.Var(&f.pace, "pace", "of --rate and --rates: equal gaps, random ones as of independent users, or a rate that rises to it")
 	s.StringVar(&f.rates, "rates", "", "several rates: 100,200,400, or A..B for six between them")
 	s.StringVar(&f.findRate, "find-rate", "", "look for the highest rate that keeps a limit, such as 'p99<20ms'; with --rates A..B, between those")
 	s.DurationVar(&f.duration, "duration", 10*time.Second, "measured time of each lock in each setting, its repetitions together")
@@ -97,9 +104,11 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s.Float64Var(&f.slow, "slow", 0, "make every lock take this share longer, such as 0.2, to see that --baseline notices")
 	s.BoolVar(&f.allowEnvDiff, "allow-env-diff", false, "compare with a baseline of another machine")
 	s.Uint64Var(&f.seed, "seed", 0, "of the order and of all choices; without it one is drawn and shown")
+	s.Var(&f.shard, "shard", "measure only this share of the settings, such as 1/3; 'lockbench merge' joins the shards")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where the bench's directory is made")
 	complete(c, "locks", lockNames)
 	complete(c, "scenario", scenarioNames)
+	complete(c, "pace", words(f.pace.allowed...))
 	c.MarkFlagsMutuallyExclusive("rate", "rates")
 	c.MarkFlagsMutuallyExclusive("rate", "find-rate")
 }
@@ -152,6 +161,9 @@ func (f *benchFlags) config(ctx context.Context, flags *pflag.FlagSet) (c bench.
 	if err := f.positive(); err != nil {
 		return c, err
 	}
+	if flags.Changed("pace") && f.paceOf() == "" {
+		return c, fmt.Errorf("%w: --pace is of --rate, --rates or --find-rate, and none is given", errUsage)
+	}
 	if f.rate > 0 {
 		c.Rates = []float64{f.rate}
 	}
@@ -176,7 +188,8 @@ func (f *benchFlags) config(ctx context.Context, flags *pflag.FlagSet) (c bench.
 	}
 	c.Reference, c.Clients, c.Keys, c.Holds = f.reference, f.clients, f.keys, f.holds
 	c.Duration, c.WarmUp, c.Repetitions, c.Lease, c.Poll = f.duration, f.warmup, f.reps, f.lease, f.poll
-	c.Crash, c.Greedy, c.Slow, c.Seed = f.crash, f.greedy, f.slow, f.seed
+	c.Crash, c.Greedy, c.Slow, c.Seed, c.Pace = f.crash, f.greedy, f.slow, f.seed, f.paceOf()
+	c.Shard = f.shard.given
 	if f.exec.given() {
 		if err := f.child(ctx, &c); err != nil {
 			return c, err
@@ -186,6 +199,14 @@ func (f *benchFlags) config(ctx context.Context, flags *pflag.FlagSet) (c bench.
 		return c, fmt.Errorf("%w: --reference %s is not among the locks that are measured", errUsage, f.reference)
 	}
 	return c, nil
+}
+
+// paceOf is the pace of an open loop; a closed one has none.
+func (f *benchFlags) paceOf() workloads.Pace {
+	if f.rate == 0 && f.rates == "" && f.findRate == "" {
+		return ""
+	}
+	return workloads.Pace(f.pace.value)
 }
 
 // child adds the lock of --exec to those of --locks.
@@ -295,12 +316,18 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 		return errors.Join(err, interrupts.end())
 	}
 	out.Gates = bench.CheckGates(out, limits)
-	if base != nil {
-		cmp := bench.CompareBenches(*base, out, bench.CompareOptions{Threshold: f.threshold, AllowEnvironments: f.allowEnvDiff})
-		cmp.Base, cmp.New = f.baseline, "this bench"
-		out.Baseline = &cmp
+	against(&out, base, f.baseline, bench.CompareOptions{Threshold: f.threshold, AllowEnvironments: f.allowEnvDiff})
+	return errors.Join(a.endBench(out, f.out, f.store, f.details), a.benchError(out), interrupts.end())
+}
+
+// against compares a bench with a stored one, if there is one.
+func against(b *results.Bench, base *results.Bench, path string, o bench.CompareOptions) {
+	if base == nil {
+		return
 	}
-	return errors.Join(a.keepBench(f, out), a.benchError(out), interrupts.end())
+	c := bench.CompareBenches(*base, *b, o)
+	c.Base, c.New = path, "this bench"
+	b.Baseline = &c
 }
 
 // benchError is what a bench ends in.
@@ -326,28 +353,34 @@ func gateError(all []results.GateResult) error {
 	return nil
 }
 
-// keepBench saves and shows it.
-func (a *app) keepBench(f benchFlags, b results.Bench) error {
+// endBench saves a bench in a directory of its own, with what people and programs read of it, and shows it.
+func (a *app) endBench(b results.Bench, base, store string, details bool) error {
 	id, err := results.NewID(a.random)
 	if err != nil {
 		return err
 	}
-	dir, err := results.Create(f.out, "bench", strings.Join(f.locks, "-"), a.now(), id)
+	dir, err := results.CreateOf(base, "bench", a.now(), id)
 	if err != nil {
 		return err
 	}
-	err = results.StoreBench(dir.File(results.BenchFile), b)
-	if f.store != "" {
-		err = errors.Join(err, results.StoreBench(f.store, b))
+	err = errors.Join(results.StoreBench(filepath.Join(dir, results.BenchFile), b), saveViewsOf(dir, map[string]func(io.Writer) error{
+		results.SummaryFile: func(w io.Writer) error { return report.BenchSummary(w, b) },
+		results.JUnitFile:   func(w io.Writer) error { return report.BenchJUnit(w, b) },
+		results.ReportFile:  func(w io.Writer) error { return page.Bench(w, b) },
+	}))
+	if store != "" {
+		err = errors.Join(err, results.StoreBench(store, b))
 	}
+	return errors.Join(err, a.showBench(b, dir, details),
+		a.tellGitHub(func(w io.Writer) error { return report.BenchSummary(w, b) }),
+		a.annotate(func(w io.Writer) error { return report.BenchAnnotations(w, b) }))
+}
+
+func (a *app) showBench(b results.Bench, dir string, details bool) error {
 	if a.json() {
-		return errors.Join(err, a.writeJSON(b))
+		return a.writeJSON(b)
 	}
-	err = errors.Join(err, report.Bench(a.out, b, dir.Path(), f.details, a.style()))
-	if b.Baseline != nil {
-		err = errors.Join(err, report.Comparison(a.out, *b.Baseline, a.style()))
-	}
-	return err
+	return report.Bench(a.out, b, dir, details, a.style())
 }
 
 // realServers finds servers whose time is real.

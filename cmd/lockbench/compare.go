@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -67,7 +68,7 @@ func (a *app) compare(base, now string, o bench.CompareOptions) error {
 	} else {
 		err = report.Comparison(a.out, c, a.style())
 	}
-	return errors.Join(err, compareError(c))
+	return errors.Join(err, a.tellGitHub(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }), compareError(c))
 }
 
 // compareError is what a comparison ends in.
@@ -110,7 +111,7 @@ func loadCompared(path string) (c comparable, err error) {
 		return loadComparedFile(path)
 	}
 	for _, name := range []string{results.BenchFile, results.SuiteFile} {
-		if file := filepath.Join(path, name); exists(file) {
+		if file, ok := results.Stored(path, name); ok {
 			return loadComparedFile(file)
 		}
 	}

@@ -6,54 +6,97 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockbench/lockbench/bench"
 	"github.com/lockbench/lockbench/results"
 )
 
 func newMerge(a *app) *cobra.Command {
-	var out, store, baseline string
+	var f mergeFlags
 	c := &cobra.Command{
 		Use:   "merge DIR...",
-		Short: "Join the shards of a suite to the whole",
-		Long: "merge joins what 'suite --shard 1/n' to 'n/n' left, in directories or as the output of -o json, judges the whole anew and shows\n" +
-			"it as 'suite' would have. It refuses shards that are missing, that come twice, or that are of different plans. Runs stay where\n" +
-			"they are.",
+		Short: "Join the shards of a suite or a bench to the whole",
+		Long: "merge joins what 'suite --shard 1/n' to 'n/n' left, or 'bench --shard', in directories or as the output of -o json, judges the\n" +
+			"whole anew and shows it as 'suite' or 'bench' would have. It refuses shards that are missing, that come twice, or that are of\n" +
+			"different plans. Runs stay where they are.",
 		Example: "  lockbench merge shard-1 shard-2 shard-3\n  lockbench merge shards/* --store suite.json",
 		Args:    cobra.ArbitraryArgs,
-		RunE:    func(_ *cobra.Command, args []string) error { return a.merge(args, out, store, baseline) },
+		RunE:    func(_ *cobra.Command, args []string) error { return a.merge(args, f) },
 	}
 	s := c.Flags()
-	s.StringVar(&out, "out", results.DefaultBase, "where the directory of the whole is made")
-	s.StringVar(&store, "store", "", "a file to write the suite to, without what differs from day to day")
-	s.StringVar(&baseline, "baseline", "", "a stored suite to compare with: exit 1 when a cell got worse or is gone")
+	s.StringVar(&f.out, "out", results.DefaultBase, "where the directory of the whole is made")
+	s.StringVar(&f.store, "store", "", "a file to write the whole to: of a suite, without what differs from day to day")
+	s.StringVar(&f.baseline, "baseline", "", "a stored suite or bench to compare with: exit 1 when a cell got worse or is gone, 2 when a lock became slower")
 	return c
 }
 
-func (a *app) merge(paths []string, out, store, baseline string) error {
+// mergeFlags are the flags of merge, as they were given.
+type mergeFlags struct{ out, store, baseline string }
+
+func (a *app) merge(paths []string, f mergeFlags) error {
 	if len(paths) == 0 {
 		return fmt.Errorf("%w: lockbench merge takes the directories of the shards, and was given none", errUsage)
 	}
-	parts := make([]results.Suite, len(paths))
-	for i, path := range paths {
-		var err error
-		if parts[i], err = results.LoadSuite(path); err != nil {
-			return asInput(err)
+	first, err := loadCompared(paths[0])
+	switch {
+	case err != nil:
+		return err
+	case first.suite != nil:
+		return a.mergeSuites(paths, f)
+	case first.bench != nil:
+		return a.mergeBenches(paths, f)
+	}
+	return fmt.Errorf("%w: %s is %s: only suites and benches have shards", errUsage, paths[0], first.what())
+}
+
+// loadEach loads every path with load.
+func loadEach[T any](paths []string, load func(string) (T, error)) (all []T, err error) {
+	for _, path := range paths {
+		one, err := load(path)
+		if err != nil {
+			return nil, asInput(err)
 		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (a *app) mergeSuites(paths []string, f mergeFlags) error {
+	parts, err := loadEach(paths, results.LoadSuite)
+	if err != nil {
+		return err
 	}
 	whole, err := results.MergeSuites(parts)
 	if err != nil {
 		return asInput(err)
 	}
-	base, err := storedSuite(baseline)
+	base, err := storedSuite(f.baseline)
 	if err != nil {
 		return err
 	}
 	if base != nil {
-		whole.Baseline = baseline
+		whole.Baseline = f.baseline
 		whole.Against(*base, whole.Missing == 0)
 	}
-	dir, err := a.createSuite(out, true)
+	dir, err := a.createSuite(f.out, true)
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.endSuite(dir, whole), storeSuite(store, whole), verdictError(whole.Verdict))
+	return errors.Join(a.endSuite(dir, whole), storeSuite(f.store, whole), verdictError(whole.Verdict))
+}
+
+func (a *app) mergeBenches(paths []string, f mergeFlags) error {
+	parts, err := loadEach(paths, results.LoadBench)
+	if err != nil {
+		return err
+	}
+	whole, err := results.MergeBenches(parts)
+	if err != nil {
+		return asInput(err)
+	}
+	base, err := storedBench(f.baseline)
+	if err != nil {
+		return err
+	}
+	against(&whole, base, f.baseline, bench.CompareOptions{})
+	return errors.Join(a.endBench(whole, f.out, f.store, false), a.benchError(whole))
 }

@@ -115,16 +115,6 @@ func openRecord(path string) (record, error) {
 // errAbsent: a path holds something else.
 var errAbsent = errors.New("not there")
 
-// placed finds a file in a directory, by the link to the latest run, or as it was named.
-func placed(path, name string) (file string, ok bool) {
-	for _, try := range []string{filepath.Join(path, name), filepath.Join(path, "latest", name)} {
-		if exists(try) {
-			return try, true
-		}
-	}
-	return path, filepath.Base(path) == name
-}
-
 type runRecord struct {
 	d   *results.Dir
 	run results.Run
@@ -176,7 +166,7 @@ type suiteRecord struct {
 }
 
 func openSuite(path string) (record, error) {
-	file, ok := placed(path, results.SuiteFile)
+	file, ok := results.Stored(path, results.SuiteFile)
 	if !ok {
 		if filepath.Ext(path) != ".json" {
 			return nil, errAbsent
@@ -220,7 +210,7 @@ type benchRecord struct {
 }
 
 func openBench(path string) (record, error) {
-	file, ok := placed(path, results.BenchFile)
+	file, ok := results.Stored(path, results.BenchFile)
 	if !ok && filepath.Ext(path) != ".json" {
 		return nil, errAbsent
 	}
@@ -241,7 +231,7 @@ func (r benchRecord) write(w io.Writer, form, base string, s report.Style) error
 	case "md":
 		return report.BenchSummary(w, r.bench)
 	case "html":
-		return page.Bench(w, r.bench, base)
+		return page.Bench(w, r.bench)
 	case "junit":
 		return report.BenchJUnit(w, r.bench)
 	case "csv":
@@ -253,11 +243,7 @@ func (r benchRecord) write(w io.Writer, form, base string, s report.Style) error
 	case "bmf":
 		return report.Bencher(w, report.BenchMeasures(r.bench))
 	}
-	err := report.Bench(w, r.bench, r.dir(), false, s)
-	if r.bench.Baseline != nil {
-		err = errors.Join(err, report.Comparison(w, *r.bench.Baseline, s))
-	}
-	return err
+	return report.Bench(w, r.bench, r.dir(), false, s)
 }
 
 // saveRunViews puts what people and programs read of a run into its directory.

@@ -36,6 +36,7 @@ type runFlags struct {
 	clientsAs                                                 choice
 	duration, lease                                           time.Duration
 	rate                                                      float64
+	pace                                                      choice
 	locks, max, min                                           []string
 	set                                                       []string
 	seed                                                      uint64
@@ -43,7 +44,7 @@ type runFlags struct {
 }
 
 func newRun(a *app) *cobra.Command {
-	f := runFlags{clientsAs: newClientsAs()}
+	f := runFlags{clientsAs: newClientsAs(), pace: newPace()}
 	c := &cobra.Command{
 		Use:   "run --lock NAME [flags]",
 		Short: "Run a lock in one scenario and judge it",
@@ -79,6 +80,7 @@ func (f *runFlags) register(a *app, c *cobra.Command) {
 	s.DurationVar(&f.duration, "duration", 0, "how long, in place of the scenario's length; without it and --ops and --scenario, 10s on real servers, after 1s of warm-up")
 	s.IntVar(&f.ops, "ops", 0, "rounds per client, in place of the scenario's length")
 	s.Float64Var(&f.rate, "rate", 0, "rounds per second of all clients, begun by plan (open loop); 0: each when the last one ended")
+	s.Var(&f.pace, "pace", "of --rate: equal gaps, random ones as of independent users, or a rate that rises to it")
 	s.DurationVar(&f.lease, "lease", 0, "the lock's lease, in place of the scenario's")
 	s.StringArrayVar(&f.set, "set", nil, "k=v: change a value of the scenario")
 	s.StringArrayVar(&f.max, "max", nil, "METRIC=LIMIT: exit 2 when the figure is above it; 'lockbench help metrics' lists them")
@@ -97,6 +99,7 @@ func (f *runFlags) register(a *app, c *cobra.Command) {
 	complete(c, "locks", lockNames)
 	complete(c, "clients-as", words(f.clientsAs.allowed...))
 	complete(c, "lock", lockNames)
+	complete(c, "pace", words(f.pace.allowed...))
 	complete(c, "scenario", scenarioNames)
 	complete(c, "workload", workloadNames)
 }
@@ -192,7 +195,7 @@ func (c change) blame(err error) error {
 // round.
 func (f runFlags) changes(flags *pflag.FlagSet) (all []change) {
 	also := map[string]string{"duration": "ops=0", "ops": "duration=0s"}
-	for _, name := range []string{"workload", "clients", "lease", "rate", "duration", "ops"} {
+	for _, name := range []string{"workload", "clients", "lease", "rate", "duration", "ops", "pace"} {
 		if !flags.Changed(name) {
 			continue
 		}
@@ -359,7 +362,9 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	if !a.json() {
 		err = errors.Join(err, report.Run(a.out, out.Result, out.Dir, a.style()))
 	}
-	return &out.Result, err
+	return &out.Result, errors.Join(err,
+		a.tellGitHub(func(w io.Writer) error { return report.RunMarkdown(w, out.Result) }),
+		a.annotate(func(w io.Writer) error { return report.RunAnnotations(w, out.Result) }))
 }
 
 func (a *app) keptNote(dir string) {

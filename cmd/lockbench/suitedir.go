@@ -32,7 +32,7 @@ func (a *app) createSuite(base string, all bool) (*suiteDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := results.CreateSuite(base, a.now(), id)
+	path, err := results.CreateOf(base, "suite", a.now(), id)
 	return &suiteDir{path: path, all: all}, err
 }
 
@@ -83,14 +83,17 @@ func (d *suiteDir) settle(s *results.Suite) error {
 
 // save writes the suite into its directory, and what people and programs read of it.
 func (d *suiteDir) save(s results.Suite) error {
-	views := map[string]func(io.Writer) error{
+	return errors.Join(results.SaveSuite(d.path, s), saveViewsOf(d.path, map[string]func(io.Writer) error{
 		results.SummaryFile: func(w io.Writer) error { return report.SuiteMarkdown(w, s) },
 		results.JUnitFile:   func(w io.Writer) error { return report.SuiteJUnit(w, s) },
 		results.ReportFile:  func(w io.Writer) error { return page.Suite(w, s, d.path, ".") },
-	}
-	err := results.SaveSuite(d.path, s)
+	}))
+}
+
+// saveViewsOf puts what people and programs read of a suite or a bench into its directory, by file.
+func saveViewsOf(dir string, views map[string]func(io.Writer) error) (err error) {
 	for name, write := range views {
-		err = errors.Join(err, results.SaveFile(filepath.Join(d.path, name), write))
+		err = errors.Join(err, results.SaveFile(filepath.Join(dir, name), write))
 	}
 	return err
 }

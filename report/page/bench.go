@@ -3,8 +3,6 @@ package page
 import (
 	"fmt"
 	"io"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,16 +10,19 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // benchView is what the template of a bench shows.
 type benchView struct {
 	Bench    results.Bench
-	Unsafe   []results.BenchCell
+	Verdict  checker.Result // of safety and of the gates
+	Unsafe   []unsafeView
 	Settings []settingView
 	Curves   []figure
 	Knees    []kneeView
 	Gates    []gateView
+	Baseline *baselineView
 	Facts    [][2]string
 }
 
@@ -39,7 +40,6 @@ type benchRow struct {
 	Reference bool
 	Verdict   checker.Result
 	Figures   []figureView
-	Runs      []string
 }
 
 // figureView is one figure as text, and where it lies between the smallest and the largest of its column, in percent.
@@ -47,6 +47,25 @@ type figureView struct {
 	Text, CI, Ratio string
 	Dot, Low, Width float64
 	Drawn, Interval bool
+}
+
+// unsafeView is a lock that broke a property in a setting: which and why, and the story of the first.
+type unsafeView struct {
+	Lock, Setting, Why string
+	Property           verdicts.Property
+	Story              []string
+}
+
+// baselineView is the comparison with a stored bench: the gated figures.
+type baselineView struct {
+	Of, Verdict string
+	Changes     []string
+	Rows        []comparedView
+}
+
+type comparedView struct {
+	Lock, Setting, Metric, Base, New, Change string
+	Worse                                    bool
 }
 
 type kneeView struct{ Lock, Setting, Limit, Rate string }
@@ -60,30 +79,61 @@ type gateView struct {
 var columns = []string{"throughput", "acquire.p50", "acquire.p99", "acquire.p99.9", "hand-over.p50", "hand-over.trips.p50", "release.p50", "requests", "bytes", "client-cpu",
 	"server-cpu", "jain", "longest-wait", "bypasses", "achieved", "errors", "recovery", "fault.throughput", "fault.recovery"}
 
-// Bench writes the page of a bench. files is the path from where the page will lie to the bench's directory; "" when runs are not to be linked.
-func Bench(w io.Writer, b results.Bench, files string) error {
+// Bench writes the page of a bench.
+func Bench(w io.Writer, b results.Bench) error {
 	b = report.Clean(b)
-	v := &benchView{Bench: b, Facts: environmentFacts(b.Environment)}
+	v := &benchView{Bench: b, Verdict: report.WithGates(b.Verdict, b.Gates), Facts: environmentFacts(b.Environment)}
 	for _, n := range b.Nodes {
 		v.Facts = append(v.Facts, nodeFact(n.Name, n.Version, n.Image, n.Config))
 	}
 	for _, c := range b.Cells {
-		if c.Verdict == checker.Fail {
-			v.Unsafe = append(v.Unsafe, c)
+		if len(c.Breaks) > 0 {
+			v.Unsafe = append(v.Unsafe, unsafeView{c.Lock, c.Setting.String(), breaksText(c), c.Breaks[0].Property, c.Breaks[0].Story})
 		}
 	}
 	for i, s := range settingsOf(b) {
-		v.Settings = append(v.Settings, newSetting(fmt.Sprintf("setting-%d", i+1), s, b, files))
+		v.Settings = append(v.Settings, newSetting(fmt.Sprintf("setting-%d", i+1), s, b))
 	}
 	d := data{Charts: map[string]chart{}}
 	v.curves(d)
 	for _, k := range b.Knees {
-		v.Knees = append(v.Knees, kneeView{k.Lock, settingName(k.Setting), k.Limit, kneeText(k)})
+		v.Knees = append(v.Knees, kneeView{k.Lock, k.Setting.String(), k.Limit, kneeText(k)})
 	}
-	for _, g := range b.Gates {
-		v.Gates = append(v.Gates, gateView{g.Gate, strings.TrimSpace(g.Lock + " " + g.Setting), valueText(g.Value, g.Unit), g.Why, g.Verdict})
-	}
+	v.Gates, v.Baseline = gateViews(b.Gates), newBaseline(b.Baseline)
 	return write(w, "Bench on "+b.Server, "bench", v, d)
+}
+
+// breaksText lists what broke, how often and why.
+func breaksText(c results.BenchCell) string {
+	texts := make([]string, len(c.Breaks))
+	for i, br := range c.Breaks {
+		texts[i] = fmt.Sprintf("%s, %s: %s", br.Property, report.Plural(br.Violations, "violation"), report.Causes(br.Causes))
+	}
+	return strings.Join(texts, "; ")
+}
+
+func gateViews(all []results.GateResult) (out []gateView) {
+	for _, g := range all {
+		out = append(out, gateView{g.Gate, strings.TrimPrefix(strings.TrimSuffix(g.Lock+", "+g.Setting, ", "), ", "), valueText(g.Value, g.Unit), g.Why, g.Verdict})
+	}
+	return out
+}
+
+func newBaseline(c *results.Comparison) *baselineView {
+	if c == nil {
+		return nil
+	}
+	v := &baselineView{Of: c.Base, Verdict: string(c.Verdict)}
+	for _, x := range c.Changes {
+		v.Changes = append(v.Changes, fmt.Sprintf("%s: %s, %s, was %s, is %s", x.Change, x.Lock, x.Scenario, x.Was, x.Is))
+	}
+	for _, r := range c.Rows {
+		if r.Gated {
+			v.Rows = append(v.Rows, comparedView{r.Lock, r.Setting, r.Metric, report.Figure(r.Base), report.Figure(r.New), report.Delta(r), r.Mark == results.MarkWorse})
+		}
+	}
+	v.Changes = append(v.Changes, c.Notes...)
+	return v
 }
 
 // settingsOf lists the settings of the cells, in their order.
@@ -96,33 +146,12 @@ func settingsOf(b results.Bench) (out []results.BenchSetting) {
 	return out
 }
 
-// settingName says a setting in words.
-func settingName(s results.BenchSetting) string {
-	words := []string{report.Plural(s.Clients, "client")}
-	if s.Keys > 1 {
-		words = append(words, report.Plural(s.Keys, "key"))
-	}
-	if s.Hold > 0 {
-		words = append(words, "held for "+report.Span(s.Hold))
-	}
-	if s.Rate > 0 {
-		words = append(words, "offered "+report.Rate(s.Rate))
-	}
-	if s.Crash {
-		words = append(words, "a holder crashes")
-	}
-	return strings.Join(words, ", ")
-}
-
-func newSetting(id string, s results.BenchSetting, b results.Bench, files string) settingView {
-	v := settingView{ID: id, Name: settingName(s)}
+func newSetting(id string, s results.BenchSetting, b results.Bench) settingView {
+	v := settingView{ID: id, Name: s.String()}
 	cells := slices.DeleteFunc(slices.Clone(b.Cells), func(c results.BenchCell) bool { return c.Setting != s })
 	v.Rows = make([]benchRow, len(cells))
 	for i, c := range cells {
-		v.Rows[i] = benchRow{Lock: c.Lock, Why: c.Why, Reference: c.Reference, Verdict: c.Verdict, Runs: runLinks(c.Runs, files)}
-		for _, br := range c.Breaks {
-			v.Rows[i].Why = strings.TrimPrefix(fmt.Sprintf("%s; %s broken %s", v.Rows[i].Why, br.Property, report.Plural(br.Violations, "time")), "; ")
-		}
+		v.Rows[i] = benchRow{Lock: c.Lock, Why: c.Why, Reference: c.Reference, Verdict: c.Verdict}
 	}
 	for _, name := range columns {
 		m, err := results.FindMetric(name)
@@ -142,16 +171,6 @@ func unitName(u results.Unit) string {
 		return ""
 	}
 	return string(u)
-}
-
-// runLinks are the pages of kept runs, which lie in the bench's directory.
-func runLinks(runs []string, files string) (out []string) {
-	for _, r := range runs {
-		if files != "" {
-			out = append(out, path.Join(filepath.ToSlash(files), filepath.Base(r), results.ReportFile))
-		}
-	}
-	return out
 }
 
 // column lays the figures of one metric on one axis that begins with 0.
@@ -240,9 +259,8 @@ func kneeText(k results.Knee) string {
 // curves draws latency against throughput: a line for each lock, a point for each setting that differs in clients or in rate alone.
 func (v *benchView) curves(d data) {
 	type group struct {
-		keys  int
-		hold  int64
-		crash bool
+		keys int
+		hold time.Duration
 	}
 	var order []group
 	points := map[group]map[string][][]float64{}
@@ -255,7 +273,7 @@ func (v *benchView) curves(d data) {
 		if x.Value == nil || y.Value == nil || c.Setting.Crash {
 			continue
 		}
-		g := group{c.Setting.Keys, int64(c.Setting.Hold), c.Setting.Crash}
+		g := group{c.Setting.Keys, c.Setting.Hold}
 		if points[g] == nil {
 			points[g] = map[string][][]float64{}
 			order = append(order, g)
@@ -284,9 +302,7 @@ func (v *benchView) curves(d data) {
 		id := fmt.Sprintf("curve-%d", i)
 		d.Charts[id] = c
 		title := "Wait for the lock (p99) against holds per second"
-		if s := settingName(results.BenchSetting{Clients: 1, Keys: g.keys, Hold: time.Duration(g.hold)}); s != "1 client" {
-			title += strings.TrimPrefix(s, "1 client")
-		}
+		title += strings.TrimPrefix(results.BenchSetting{Clients: 1, Keys: g.keys, Hold: g.hold}.String(), "1 client")
 		v.Curves = append(v.Curves, figure{ID: id, Title: title, About: "One line for each lock, one point for each number of clients or rate.", Legend: c.Series})
 	}
 }

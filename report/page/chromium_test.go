@@ -112,7 +112,7 @@ func TestPagesInABrowser(t *testing.T) {
 	pages := map[string]func(io.Writer) error{
 		"run":   func(w io.Writer) error { return Run(w, run, ".") },
 		"suite": func(w io.Writer) error { return Suite(w, suite, ".", ".") },
-		"bench": func(w io.Writer) error { return Bench(w, bench, ".") },
+		"bench": func(w io.Writer) error { return Bench(w, bench) },
 		"index": func(w io.Writer) error {
 			return Index(w, []Entry{{Kind: "run", What: "token × steady", Name: "a b?c#d"}})
 		},
@@ -161,7 +161,7 @@ func TestNothingIsRaw(t *testing.T) {
 	for name, write := range map[string]func(io.Writer) error{
 		"run":   func(w io.Writer) error { return Run(w, run, ".") },
 		"suite": func(w io.Writer) error { return Suite(w, suite, ".", ".") },
-		"bench": func(w io.Writer) error { return Bench(w, bench, ".") },
+		"bench": func(w io.Writer) error { return Bench(w, bench) },
 		"index": func(w io.Writer) error { return Index(w, []Entry{{What: hostile, Name: hostile, Server: hostile}}) },
 	} {
 		t.Run(name, func(t *testing.T) {

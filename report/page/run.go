@@ -34,6 +34,7 @@ type runView struct {
 	Drawn, Marked         bool
 	Key, LanesAbout, Left string
 	Properties            []propertyRow
+	Gates                 []gateView
 	Outcomes              []string
 	Operations            []operationRow
 	Unknown               bool
@@ -150,7 +151,7 @@ func newRunView(run results.Run, result *results.Result, g *digest) *runView {
 }
 
 func (v *runView) judged(r results.Result) {
-	v.Verdict, v.Notes, v.Again, v.NoLatency = r.Verdict, r.Notes, r.Rerun, r.NoLatency
+	v.Verdict, v.Notes, v.Again, v.NoLatency = report.WithGates(r.Verdict, r.Gates), r.Notes, r.Rerun, r.NoLatency
 	if all := firsts(&r); len(all) > 0 {
 		v.First, v.Others = all[0], all[1:]
 	}
@@ -177,6 +178,7 @@ func (v *runView) judged(r results.Result) {
 	if len(broken) > 0 {
 		v.Summary = "Broken: " + strings.Join(broken, ", ") + "."
 	}
+	v.Gates = gateViews(r.Gates)
 	v.operations(r.Operations)
 	v.load(r)
 	v.latencies(r)
@@ -491,6 +493,7 @@ func (v *runView) sections() {
 			v.Sections = append(v.Sections, [2]string{id, title})
 		}
 	}
+	add(len(v.Gates) > 0, "gates", "gates")
 	add(v.First != nil, "story", "how it broke")
 	add(v.Drawn, "holds", "who held the lock")
 	add(len(v.Properties) > 0, "properties", "what was judged")

@@ -1,0 +1,61 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+func figure(unit results.Unit, value, ratio float64, differs bool) results.Figure {
+	at := func(share float64) *float64 { v := value * share; return &v }
+	return results.Figure{Unit: unit, Value: at(1), Low: at(.9), High: at(1.1), Samples: 5000, Ratio: &results.Ratio{Value: ratio, Low: at(0), High: at(0), Differs: differs}}
+}
+
+// aBench has a lock that holds, one that lets two in, too few samples, gates that are missed and kept, and a baseline that was quicker.
+func aBench() results.Bench {
+	b := results.Bench{Server: "process", Seed: 7, Start: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Duration: 107 * time.Second, Rerun: "lockbench bench --locks token,exists-set --seed 7",
+		Nodes: []results.Node{{Version: "7.0.15"}}, Environment: results.Environment{CPUs: 2}, RoundTrip: figure(results.Nanoseconds, 42e3, 1, false), Notes: []string{"a note"},
+		Plan: results.BenchPlan{Locks: []string{"bare", "token", "exists-set"}, Reference: "bare", Repetitions: 10, Measure: time.Second, Lease: 30 * time.Second, Settings: []results.BenchSetting{{Clients: 8, Keys: 1}}}}
+	for i, lock := range b.Plan.Locks {
+		slower := float64(i + 1)
+		c := results.BenchCell{Lock: lock, Reference: i == 0, Setting: b.Plan.Settings[0], Verdict: checker.Pass, Figures: map[string]results.Figure{
+			"throughput":  figure(results.PerSecond, 9000/slower, 1/slower, i == 1),
+			"acquire.p50": figure(results.Nanoseconds, 1e5*slower, slower, true), "acquire.p99": {Unit: results.Nanoseconds, Samples: 40, Need: 1000},
+			"requests": figure(results.PerHold, 2*slower, slower, true), "jain": figure(results.Number, 0.75, 1, false),
+			"client-cpu": figure(results.Nanoseconds, 2e4, 1, false), "hand-over.p50": figure(results.Nanoseconds, 2e5, 1, false)}}
+		b.Cells = append(b.Cells, c)
+	}
+	unsafe := &b.Cells[2]
+	unsafe.Verdict = checker.Fail
+	unsafe.Breaks = []results.BenchBreak{{Property: verdicts.MutualExclusion, Violations: 3, Causes: map[verdicts.Cause]int{verdicts.DoubleGrant: 3}, Story: []string{"c1 and c2 both held \"job\"", "c1 was granted it", "c2 was granted it"}}}
+	limit := 5e4
+	b.Gates = []results.GateResult{{Gate: "acquire.p50 <= 50µs", Metric: "acquire.p50", Lock: "token", Setting: "8 clients", Limit: limit, Value: b.Cells[1].Figures["acquire.p50"].Value, Unit: results.Nanoseconds, Verdict: checker.Fail}}
+	delta, p := -0.25, 0.001
+	b.Baseline = &results.Comparison{Schema: results.CompareSchema, Kind: "benches", Base: "base.json", New: "this bench", Verdict: results.CompareSlower, Threshold: 0.1, Alpha: 0.0025, Changes: []results.Change{},
+		Rows: []results.ComparisonRow{{Lock: "token", Setting: "8 clients", Metric: "throughput", Unit: results.PerSecond, Base: figure(results.PerSecond, 6000, 1, false), New: b.Cells[1].Figures["throughput"],
+			N1: 10, N2: 10, Delta: &delta, P: &p, Mark: results.MarkWorse, Gated: true, Relative: true}}}
+	b.Judge()
+	return b
+}
+
+func TestBenchGolden(t *testing.T) {
+	b := aBench()
+	for name, write := range map[string]func(*strings.Builder) error{
+		"bench.txt": func(w *strings.Builder) error {
+			return report.Bench(w, b, "results/runs/bench-x", false, report.Style{})
+		},
+		"bench.md":          func(w *strings.Builder) error { return report.BenchSummary(w, b) },
+		"bench.xml":         func(w *strings.Builder) error { return report.BenchJUnit(w, b) },
+		"bench.csv":         func(w *strings.Builder) error { return report.BenchCSV(w, b) },
+		"bench.gha.json":    func(w *strings.Builder) error { return report.GitHubBenchmark(w, report.BenchMeasures(b)) },
+		"bench.bmf.json":    func(w *strings.Builder) error { return report.Bencher(w, report.BenchMeasures(b)) },
+		"bench.annotations": func(w *strings.Builder) error { return report.BenchAnnotations(w, b) },
+	} {
+		golden(t, name, text(t, write))
+	}
+}
