@@ -54,6 +54,8 @@ type Config struct {
 	Runner func(context.Context, harness.Experiment) (*harness.Outcome, error)
 	// Stop, when closed, ends the bench after the turn under way. What was measured is kept.
 	Stop <-chan struct{}
+	// Enough, when set, is asked after all repetitions whether what was measured is enough. If not, as many are taken again, twice at most.
+	Enough func(results.Bench) bool
 	// Progress, when set, is told of every turn before it is taken, from one goroutine.
 	Progress func(Progress)
 }
@@ -129,20 +131,33 @@ func (b *bench) all(ctx context.Context) error {
 	if b.Find != nil {
 		return b.findAll(ctx, settings)
 	}
-	turns := slices.DeleteFunc(Turns(b.Seed, b.Repetitions, len(b.Locks), settings), func(t Turn) bool {
+	turns := slices.DeleteFunc(Turns(b.Seed, mostRounds*b.Repetitions, len(b.Locks), settings), func(t Turn) bool {
 		return t.Setting.Crash && b.Locks[t.Lock].Name == Bare // its waiters queue in this process, where a crash frees nothing
 	})
-	b.of = len(turns)
+	of := len(turns) / mostRounds
+	first := b.Config
+	for round := 1; ; round++ {
+		b.of = round * of
+		b.takeAll(ctx, turns[b.of-of:b.of])
+		if b.over(ctx) || round == mostRounds || b.Enough == nil || b.Enough(b.result()) {
+			return ctx.Err()
+		}
+		b.Repetitions, b.Duration, b.WarmUp = b.Repetitions+first.Repetitions, b.Duration+first.Duration, b.WarmUp+first.WarmUp
+	}
+}
+
+// mostRounds is how often all repetitions are taken at most.
+const mostRounds = 3
+
+func (b *bench) takeAll(ctx context.Context, turns []Turn) {
 	for _, t := range turns {
 		if b.over(ctx) {
-			break
+			return
 		}
-		if b.hopeless(t) {
-			continue
+		if !b.hopeless(t) {
+			b.taken = append(b.taken, b.take(ctx, t, b.measure()))
 		}
-		b.taken = append(b.taken, b.take(ctx, t, b.measure()))
 	}
-	return ctx.Err()
 }
 
 // over reports whether no further turn is to be taken.

@@ -3,6 +3,7 @@ package bench
 import (
 	"crypto/rand"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
@@ -156,5 +157,28 @@ func TestALockThatCannotBeRunSaysWhy(t *testing.T) {
 	}
 	if cell := cellOf(t, b, "token"); cell.Figures["throughput"].Value == nil {
 		t.Errorf("%+v", cell)
+	}
+}
+
+// TestRunRepeatsUntilEnough: as many repetitions again, of the same length, until what was measured is enough.
+func TestRunRepeatsUntilEnough(t *testing.T) {
+	c := short(t, "token")
+	each := c.Duration / time.Duration(c.Repetitions)
+	var asked []int
+	c.Enough = func(b results.Bench) bool {
+		asked = append(asked, b.Plan.Repetitions)
+		return len(asked) == 2
+	}
+	b, err := Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := cellOf(t, b, "token").Figures["throughput"]
+	if !slices.Equal(asked, []int{2, 4}) || b.Plan.Repetitions != 4 || b.Plan.Measure != each || len(got.Values) != 4 || slices.Contains(got.Values, nil) {
+		t.Errorf("asked after %v repetitions; the plan says %d of %v, and throughput has %d values", asked, b.Plan.Repetitions, b.Plan.Measure, len(got.Values))
+	}
+	c.Enough = func(results.Bench) bool { return false }
+	if b, err = Run(t.Context(), c); err != nil || b.Plan.Repetitions != mostRounds*c.Repetitions {
+		t.Errorf("never enough: %d repetitions, %v", b.Plan.Repetitions, err)
 	}
 }

@@ -61,6 +61,29 @@ func Different(a, b []float64) float64 {
 	return benchmath.AssumeNothing.Compare(benchmath.NewSample(slices.Clone(a), t), benchmath.NewSample(slices.Clone(b), t)).P
 }
 
+// Shift bounds the factor by which b differs from a, each way with a confidence of 95 %: the interval of Hodges and Lehmann (1963), from the
+// order of all pairs' ratios, in the normal approximation of the Mann-Whitney U. ok is false when a value is not positive or there are too
+// few pairs for bounds.
+func Shift(a, b []float64) (low, high float64, ok bool) {
+	var ratios []float64
+	for _, x := range a {
+		for _, y := range b {
+			if x <= 0 || y <= 0 {
+				return 0, 0, false
+			}
+			ratios = append(ratios, y/x)
+		}
+	}
+	slices.Sort(ratios)
+	z := math.Sqrt2 * math.Erfinv(2*confidence-1)
+	pairs := float64(len(ratios))
+	k := int(pairs/2 - z*math.Sqrt(pairs*float64(len(a)+len(b)+1)/12))
+	if len(ratios) == 0 || k < 1 {
+		return 0, 0, false
+	}
+	return ratios[k-1], ratios[len(ratios)-k], true
+}
+
 // LeastSamples is how many samples each side needs before the test can show any difference at a level: with n on each side the
 // least p-value is 2·(n!)²/(2n)!.
 func LeastSamples(alpha float64) int {

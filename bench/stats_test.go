@@ -108,6 +108,14 @@ func noisy(rng *rand.Rand, n int, center, noise float64) (out []float64) {
 	return out
 }
 
+// spread lists n values around a center, evenly over a share of it.
+func spread(n int, center, share float64) (out []float64) {
+	for i := range n {
+		out = append(out, center*(1+share*(float64(i)/float64(n-1)-0.5)))
+	}
+	return out
+}
+
 func aBench(cells ...results.BenchCell) results.Bench {
 	b := results.Bench{Server: "process", Plan: results.BenchPlan{Reference: Bare, Settings: []results.BenchSetting{{Clients: 8, Keys: 1}}}, Cells: cells}
 	b.Judge()
@@ -118,6 +126,9 @@ func TestCompareBenches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	bench := func(n int, bare, lock float64) results.Bench {
 		return aBench(aCell(Bare, true, noisy(rng, n, bare, 0.02)...), aCell("token", false, noisy(rng, n, lock, 0.02)...))
+	}
+	loud := func(n int, bare, lock float64) results.Bench {
+		return aBench(aCell(Bare, true, noisy(rng, n, bare, 0.02)...), aCell("token", false, spread(n, lock, 0.8)...))
 	}
 	fails := func(b results.Bench) results.Bench { b.Cells[1].Verdict = "fail"; return b }
 	elsewhere := func(b results.Bench) results.Bench { b.Environment.CPU = "another"; return b }
@@ -134,6 +145,8 @@ func TestCompareBenches(t *testing.T) {
 		{"a fifth quicker", bench(10, 1000, 900), bench(10, 1000, 1080), CompareOptions{}, results.ComparePass, results.MarkBetter},
 		{"the machine is a third slower, the lock as before", bench(10, 1000, 900), bench(10, 660, 594), CompareOptions{}, results.ComparePass, results.MarkNone},
 		{"the same, as it was measured", bench(10, 1000, 900), bench(10, 660, 594), CompareOptions{Raw: true}, results.CompareSlower, results.MarkWorse},
+		{"noise that could hide a fifth", loud(10, 1000, 900), loud(10, 1000, 900), CompareOptions{}, results.CompareInconclusive, results.MarkHidden},
+		{"what is clearly slower is so in spite of noise", loud(10, 1000, 900), loud(10, 1000, 200), CompareOptions{}, results.CompareSlower, results.MarkWorse},
 		{"three repetitions show nothing", bench(3, 1000, 900), bench(3, 1000, 450), CompareOptions{}, results.CompareInconclusive, results.MarkFewer},
 		{"it lets two in now", bench(10, 1000, 900), fails(bench(10, 1000, 900)), CompareOptions{}, results.CompareUnsafe, results.MarkNone},
 		{"it let two in before", fails(bench(10, 1000, 900)), fails(bench(10, 1000, 900)), CompareOptions{}, results.ComparePass, results.MarkNone},
@@ -171,11 +184,54 @@ func TestFewFalseAlarms(t *testing.T) {
 	for range 1000 {
 		a := aBench(aCell(Bare, true, noisy(rng, 10, 1000, 0.1)...), aCell("token", false, noisy(rng, 10, 900, 0.1)...))
 		b := aBench(aCell(Bare, true, noisy(rng, 10, 1000, 0.1)...), aCell("token", false, noisy(rng, 10, 900, 0.1)...))
-		if c := CompareBenches(a, b, CompareOptions{}); c.Verdict != results.ComparePass {
+		if c := CompareBenches(a, b, CompareOptions{}); c.Verdict == results.CompareSlower {
 			alarms++
 		}
 	}
 	if alarms > 10 {
 		t.Errorf("%d alarms, want at most a hundredth", alarms)
+	}
+}
+
+// TestNoSlowdownIsMissedSilently: of a thousand comparisons with what takes a fifth longer, at noise of any size, hardly one passes. The
+// others say slower, or that the noise could hide it.
+func TestNoSlowdownIsMissedSilently(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	outcomes := map[results.CompareVerdict]int{}
+	for range 1000 {
+		noise := 0.3 * rng.Float64()
+		a := aBench(aCell(Bare, true, noisy(rng, 20, 1000, noise)...), aCell("token", false, noisy(rng, 20, 900, noise)...))
+		b := aBench(aCell(Bare, true, noisy(rng, 20, 1000, noise)...), aCell("token", false, noisy(rng, 20, 720, noise)...))
+		outcomes[CompareBenches(a, b, CompareOptions{}).Verdict]++
+	}
+	if outcomes[results.ComparePass] > 25 || outcomes[results.CompareSlower] < 300 {
+		t.Errorf("%v", outcomes)
+	}
+}
+
+// TestShiftHoldsTheFactor: the bounds enclose the true factor about nine times in ten, and narrow with the number of samples.
+func TestShiftHoldsTheFactor(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	enclosed, wide, narrow := 0, 0.0, 0.0
+	for range 1000 {
+		low, high, ok := Shift(noisy(rng, 10, 100, 0.1), noisy(rng, 10, 125, 0.1))
+		if !ok {
+			t.Fatal("no bounds of ten and ten")
+		}
+		if low <= 1.25 && 1.25 <= high {
+			enclosed++
+		}
+		wide += high - low
+		low, high, _ = Shift(noisy(rng, 40, 100, 0.1), noisy(rng, 40, 125, 0.1))
+		narrow += high - low
+	}
+	if enclosed < 870 || enclosed > 930 || narrow > 0.6*wide {
+		t.Errorf("enclosed %d times of 1000, of width %.3f and %.3f", enclosed, wide/1000, narrow/1000)
+	}
+	if _, _, ok := Shift([]float64{1, 2}, []float64{1, 2}); ok {
+		t.Error("two samples on each side give bounds")
+	}
+	if _, _, ok := Shift([]float64{1, 2, 3, 4, 5, 6}, []float64{1, 2, 3, 0, 5, 6}); ok {
+		t.Error("a value of 0 has a ratio")
 	}
 }

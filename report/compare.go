@@ -98,6 +98,8 @@ func deltaCell(r results.ComparisonRow, s Style) string {
 		return r.Mark
 	case results.MarkNone:
 		return "~"
+	case results.MarkHidden:
+		return fmt.Sprintf("? ≤ %.0f%% worse", 100**r.Worst)
 	case results.MarkSmall:
 		return "≈ " + delta
 	}
@@ -116,6 +118,9 @@ func compareFeet(c results.Comparison) []string {
 	if len(c.Rows) > 0 {
 		lines = append(lines, "", fmt.Sprintf("*  gated; ~ no significant difference (Mann-Whitney U, p > %s);", small(c.Alpha)),
 			fmt.Sprintf("   ≈ significant, but less than %s; ± is half of the 95 %% interval", Percent(c.Threshold)))
+		if c.Noisy() {
+			lines = append(lines, "   ? nothing shown, but the noise could hide a change as large as it says")
+		}
 	}
 	for _, n := range c.Notes {
 		lines = append(lines, wrapped("note      ", n)...)

@@ -26,7 +26,7 @@ type CompareVerdict string
 // The outcomes, worst first.
 const (
 	CompareUnsafe       CompareVerdict = "unsafe"       // a property that held is violated
-	CompareInconclusive CompareVerdict = "inconclusive" // too few samples, or different environments
+	CompareInconclusive CompareVerdict = "inconclusive" // too few samples, too much noise, or different environments
 	CompareSlower       CompareVerdict = "slower"       // by more than the threshold, significantly
 	ComparePass         CompareVerdict = "pass"
 )
@@ -44,6 +44,7 @@ const (
 	MarkSmall    = "≈"      // significant, but below the threshold
 	MarkWorse    = "worse"  // significant, beyond the threshold
 	MarkBetter   = "better" // significant, beyond the threshold
+	MarkHidden   = "?"      // no difference beyond the threshold shown, but the noise could hide twice as much
 	MarkFewer    = "–"      // too few samples
 	MarkOnlyBase = "gone"   // the new side has no figure
 	MarkOnlyNew  = "new"    // the base has no figure
@@ -61,7 +62,8 @@ type ComparisonRow struct {
 	P        *float64 `json:"p"`     // Mann-Whitney U, two-sided; null: not computed
 	N1       int      `json:"n1"`
 	N2       int      `json:"n2"`
-	Need     int      `json:"need,omitempty"` // samples needed on each side, if there are too few
+	Need     int      `json:"need,omitempty"`  // samples needed on each side, if there are too few
+	Worst    *float64 `json:"worst,omitempty"` // largest change for the worse that the samples leave possible (95 %), where none beyond the threshold was shown
 	Mark     string   `json:"mark"`
 	Gated    bool     `json:"gated"`    // it decides the outcome
 	Relative bool     `json:"relative"` // compares the ratios to the reference of the same repetition
@@ -71,6 +73,18 @@ type ComparisonRow struct {
 // Decided reports whether the row could have shown a difference.
 func (r ComparisonRow) Decided() bool {
 	return r.Mark != MarkFewer && r.Mark != MarkOnlyBase && r.Mark != MarkOnlyNew
+}
+
+// Noisy reports whether no figure was shown to be worse, and one of those that decide could be all the same: more samples may tell.
+func (c Comparison) Noisy() bool {
+	noisy := false
+	for _, r := range c.Rows {
+		if r.Gated && r.Mark == MarkWorse {
+			return false
+		}
+		noisy = noisy || r.Gated && r.Mark == MarkHidden
+	}
+	return noisy
 }
 
 // WorstSafety joins verdicts: fail if one is fail, otherwise pass if one is pass, otherwise inconclusive.

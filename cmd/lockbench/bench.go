@@ -98,7 +98,7 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s.BoolVar(&f.details, "details", false, "list every figure with its interval")
 	s.StringArrayVar(&f.max, "max", nil, "METRIC=LIMIT: exit 2 when a lock's figure is above it")
 	s.StringArrayVar(&f.min, "min", nil, "METRIC=LIMIT: exit 2 when a lock's figure is below it")
-	s.StringVar(&f.baseline, "baseline", "", "a stored bench to compare with: exit 2 when a lock became slower")
+	s.StringVar(&f.baseline, "baseline", "", "a stored bench to compare with: exit 2 when a lock became slower; where noise hides that, up to three times the repetitions are taken")
 	s.StringVar(&f.store, "store", "", "a file to write the bench to, for a later --baseline")
 	s.Float64Var(&f.threshold, "threshold", bench.DefaultThreshold, "least relative change that counts as slower")
 	s.Float64Var(&f.slow, "slow", 0, "make every lock take this share longer, such as 0.2, to see that --baseline notices")
@@ -310,13 +310,17 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	a.say("%s", benchPlan(c))
 	ctx, interrupts := a.listen(ctx)
 	c.Stop = interrupts.stop
+	options := bench.CompareOptions{Threshold: f.threshold, AllowEnvironments: f.allowEnvDiff}
+	if base != nil {
+		c.Enough = func(b results.Bench) bool { return !bench.CompareBenches(*base, b, options).Noisy() }
+	}
 	out, err := bench.Run(ctx, c)
 	a.line.clear()
 	if err != nil {
 		return errors.Join(err, interrupts.end())
 	}
 	out.Gates = bench.CheckGates(out, limits)
-	against(&out, base, f.baseline, bench.CompareOptions{Threshold: f.threshold, AllowEnvironments: f.allowEnvDiff})
+	against(&out, base, f.baseline, options)
 	return errors.Join(a.endBench(out, f.out, f.store, f.details), a.benchError(out), interrupts.end())
 }
 
