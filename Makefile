@@ -9,8 +9,9 @@ test:
 
 # What runs goroutines against each other, under the race detector.
 race:
-	go test -race -short -timeout 10m ./faults/... ./history/... ./impls/... ./locktest ./results/... ./workloads/...
-	go test -race -timeout 10m -run 'Stop|Suite|Refused|Directory' ./harness
+	CGO_ENABLED=1 go test -race -short -timeout 10m ./bench ./faults/inject ./history ./impls/adapters ./impls/beyond ./impls/mutex ./impls/quorum \
+		./impls/reentrant ./impls/rw ./impls/wake ./locktest ./subject ./workloads
+	CGO_ENABLED=1 go test -race -timeout 10m -run 'Stop|Suite|Refused|Directory' ./harness
 
 lint:
 	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
