@@ -245,6 +245,7 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 		for _, m := range compared {
 			if r, ok := row(at, m.metric, base.samples[at], now.samples[at], c.Threshold, c.Alpha); ok {
 				r.Gated, r.Relative = m.gated, base.relative && (r.Unit == results.Nanoseconds || r.Unit == results.PerSecond)
+				unclear(&r)
 				c.Rows = append(c.Rows, r)
 			}
 		}
@@ -305,12 +306,23 @@ func row(at place, metric string, base, now map[string]sample, threshold, alpha 
 	p := Different(a.values, z.values)
 	r.P = &p
 	r.Mark = markOf(m, r.Delta, p, threshold, alpha, after)
-	if r.Mark == results.MarkNone || r.Mark == results.MarkSmall {
-		if r.Worst = worst(m, a.values, z.values); r.Worst != nil && *r.Worst > hiding*threshold {
-			r.Mark = results.MarkHidden
-		}
+	r.Worst = worst(m, a.values, z.values)
+	if (r.Mark == results.MarkNone || r.Mark == results.MarkSmall) && r.Worst != nil && *r.Worst > hiding*threshold {
+		r.Mark = results.MarkHidden
 	}
 	return r, true
+}
+
+// unclear takes back that a row is worse by its ratio to the reference when the figure itself did not get worse: the reference did then get
+// better, and the machine differs in what matters to one of them only.
+func unclear(r *results.ComparisonRow) {
+	if !r.Relative || r.Mark != results.MarkWorse || r.Worst == nil {
+		return
+	}
+	m, _ := results.FindMetric(r.Metric)
+	if change := *r.New.Value - *r.Base.Value; change == 0 || change > 0 == m.Higher {
+		r.Mark = results.MarkHidden
+	}
 }
 
 // hiding is how many times the threshold a change must be before a comparison that could miss it is inconclusive.

@@ -144,6 +144,7 @@ func TestCompareBenches(t *testing.T) {
 		{"a twentieth slower is shown and does not count", bench(10, 1000, 900), bench(10, 1000, 855), CompareOptions{}, results.ComparePass, results.MarkSmall},
 		{"a fifth quicker", bench(10, 1000, 900), bench(10, 1000, 1080), CompareOptions{}, results.ComparePass, results.MarkBetter},
 		{"the machine is a third slower, the lock as before", bench(10, 1000, 900), bench(10, 660, 594), CompareOptions{}, results.ComparePass, results.MarkNone},
+		{"the machine is a third quicker, the lock as before", bench(10, 1000, 900), bench(10, 1500, 960), CompareOptions{}, results.CompareInconclusive, results.MarkHidden},
 		{"the same, as it was measured", bench(10, 1000, 900), bench(10, 660, 594), CompareOptions{Raw: true}, results.CompareSlower, results.MarkWorse},
 		{"noise that could hide a fifth", loud(10, 1000, 900), loud(10, 1000, 900), CompareOptions{}, results.CompareInconclusive, results.MarkHidden},
 		{"what is clearly slower is so in spite of noise", loud(10, 1000, 900), loud(10, 1000, 200), CompareOptions{}, results.CompareSlower, results.MarkWorse},

@@ -44,7 +44,7 @@ const (
 	MarkSmall    = "≈"      // significant, but below the threshold
 	MarkWorse    = "worse"  // significant, beyond the threshold
 	MarkBetter   = "better" // significant, beyond the threshold
-	MarkHidden   = "?"      // no difference beyond the threshold shown, but the noise could hide twice as much
+	MarkHidden   = "?"      // not shown to be worse, but it could be: by twice the threshold, or because the reference alone changed
 	MarkFewer    = "–"      // too few samples
 	MarkOnlyBase = "gone"   // the new side has no figure
 	MarkOnlyNew  = "new"    // the base has no figure
@@ -63,7 +63,7 @@ type ComparisonRow struct {
 	N1       int      `json:"n1"`
 	N2       int      `json:"n2"`
 	Need     int      `json:"need,omitempty"`  // samples needed on each side, if there are too few
-	Worst    *float64 `json:"worst,omitempty"` // largest change for the worse that the samples leave possible (95 %), where none beyond the threshold was shown
+	Worst    *float64 `json:"worst,omitempty"` // largest change for the worse that the samples leave possible (95 %)
 	Mark     string   `json:"mark"`
 	Gated    bool     `json:"gated"`    // it decides the outcome
 	Relative bool     `json:"relative"` // compares the ratios to the reference of the same repetition

@@ -312,7 +312,7 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	c.Stop = interrupts.stop
 	options := bench.CompareOptions{Threshold: f.threshold, AllowEnvironments: f.allowEnvDiff}
 	if base != nil {
-		c.Enough = func(b results.Bench) bool { return !bench.CompareBenches(*base, b, options).Noisy() }
+		c.Enough = settled(*base, options)
 	}
 	out, err := bench.Run(ctx, c)
 	a.line.clear()
@@ -322,6 +322,17 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	out.Gates = bench.CheckGates(out, limits)
 	against(&out, base, f.baseline, options)
 	return errors.Join(a.endBench(out, f.out, f.store, f.details), a.benchError(out), interrupts.end())
+}
+
+// settled returns what reports whether a comparison with the base is settled. What noise could hide is not, and a slowdown is one only when more repetitions
+// show it too.
+func settled(base results.Bench, o bench.CompareOptions) func(results.Bench) bool {
+	looks := 0
+	return func(b results.Bench) bool {
+		looks++
+		c := bench.CompareBenches(base, b, o)
+		return !c.Noisy() && (c.Verdict != results.CompareSlower || looks > 1)
+	}
 }
 
 // against compares a bench with a stored one, if there is one.
