@@ -71,7 +71,7 @@ func (l *Lead) Next(s Scene, last bool) (Move, bool) {
 	}
 	o := l.chooser.choose(moves{step: s.Step, options: v.options, wait: l.waits < l.bounds.MaxWaits, view: v})
 	if o != usual {
-		l.tape = append(l.tape, deviation{named: &Choice{At: s.Step, Do: o.event().step()}})
+		l.tape = append(l.tape, deviation{named: &Choice{At: s.Step, Do: o.event().name()}})
 	}
 	switch o.kind {
 	case waitForTime:
@@ -107,10 +107,10 @@ func (f *follow) misses(step int, options []option) bool {
 	if i < 0 {
 		return false
 	}
-	if _, placed := f.choices[i].fault(); placed || f.choices[i].Do == (event{kind: waitForTime}).step() {
+	if _, placed := f.choices[i].fault(); placed || f.choices[i].Do == (event{kind: waitForTime}).name() {
 		return false
 	}
-	return !slices.ContainsFunc(options, func(o option) bool { return o.event().step() == f.choices[i].Do })
+	return !slices.ContainsFunc(options, func(o option) bool { return o.event().name() == f.choices[i].Do })
 }
 
 // sight is what a strategy sees of a scene.

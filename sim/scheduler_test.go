@@ -49,7 +49,7 @@ func (w *world) steps() (names []string) {
 			args := o.conn.requests[0].args
 			what = " " + strings.Join(args[1:min(len(args), 2)], "")
 		}
-		names = append(names, o.event().step()+what)
+		names = append(names, o.event().name()+what)
 		w.apply(o)
 	}
 }
@@ -70,7 +70,7 @@ func TestHandshakesAreNoEvents(t *testing.T) {
 		if w.settleInstant(); cn.has() != "+PONG" {
 			t.Error("the first handshake is not answered when the node is back")
 		}
-		want := []string{"request c1-n1 a", "reply c1-n1", "request c1-n1 b", "reply c1-n1"}
+		want := []string{"request c1-n1 SET#1 a", "reply c1-n1 SET#1", "request c1-n1 SET#2 b", "reply c1-n1 SET#2"}
 		names := w.steps()
 		slices.Sort(names)
 		slices.Sort(want)

@@ -17,10 +17,13 @@ import (
 )
 
 // TapeSchema is the schema name of a tape file.
-const (
-	TapeSchema   = "lockbench/tape/v2"
-	tapeSchemaV1 = "lockbench/tape/v1" // names choices by their position, and is still read
-)
+const TapeSchema = "lockbench/tape/v2"
+
+// tapeSchemaV1 names choices by their positions, which mean something else as soon as a client sends one more command.
+const tapeSchemaV1 = "lockbench/tape/v1"
+
+// ErrOldTape is returned for a tape of the first version, which is not read any more.
+var ErrOldTape = errors.New("its choices are positions, which are not followed any more; explore the lock again")
 
 // Tape is a schedule that can be run again: the program, what the search was allowed, and every choice that was not the
 // default. The same tape gives the same trace, byte for byte.
@@ -43,10 +46,13 @@ func ReadTape(r io.Reader) (Tape, error) {
 	if err := json.NewDecoder(r).Decode(&t); err != nil {
 		return Tape{}, fmt.Errorf("tape: %w", err)
 	}
-	if t.Schema != TapeSchema && t.Schema != tapeSchemaV1 {
-		return Tape{}, fmt.Errorf("tape: schema %q, want %q", t.Schema, TapeSchema)
+	switch t.Schema {
+	case TapeSchema:
+		return t, nil
+	case tapeSchemaV1:
+		return Tape{}, fmt.Errorf("tape: schema %q, want %q: %w", t.Schema, TapeSchema, ErrOldTape)
 	}
-	return t, nil
+	return Tape{}, fmt.Errorf("tape: schema %q, want %q", t.Schema, TapeSchema)
 }
 
 // WriteTo writes the tape as JSON.
@@ -73,7 +79,7 @@ func (t Tape) String() string {
 type Choice struct {
 	Before string `json:"before,omitempty"` // the event that the default would have let happen, such as "request c1-n1 SET#2"
 	Do     string `json:"do"`               // the event that was chosen: likewise, or "pause-client c1 1.5s"
-	At     int    `json:"at,omitempty"`     // in a tape of the first version or of a world outside the simulator, instead of Before: the step, from 0
+	At     int    `json:"at,omitempty"`     // in a tape of a world outside the simulator, instead of Before: the step, from 0
 }
 
 // deviation is a choice whose names nobody has asked for.
@@ -147,22 +153,16 @@ func (f *follow) choose(m moves) option {
 
 // find returns the option that was chosen.
 func (c Choice) find(m moves) (option, bool) {
-	name := event.name
-	if c.Before == "" {
-		name = event.step
-	}
 	if c.Do == "wait" {
 		return option{kind: waitForTime}, m.wait
 	}
-	for _, o := range m.options {
-		if name(o.event()) == c.Do {
-			return o, true
-		}
+	is := func(o option) bool { return o.event().name() == c.Do }
+	if i := slices.IndexFunc(m.options, is); i >= 0 {
+		return m.options[i], true
 	}
-	for _, o := range m.faults() {
-		if name(o.event()) == c.Do {
-			return o, true
-		}
+	possible := m.faults()
+	if i := slices.IndexFunc(possible, is); i >= 0 {
+		return possible[i], true
 	}
 	return option{}, false
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -33,6 +34,26 @@ func TestStoredTapesReplay(t *testing.T) {
 		}
 		if out, err := s.Replay(tape); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, strings.Join(out.Trace, "\n"))
+		}
+	}
+}
+
+// TestTapesOfOtherSchemasAreRefused: a tape of the first version is told from what is no tape at all.
+func TestTapesOfOtherSchemasAreRefused(t *testing.T) {
+	rows := []struct {
+		schema  string
+		old     bool
+		refused bool
+	}{
+		{TapeSchema, false, false},
+		{tapeSchemaV1, true, true},
+		{"lockbench/tape/v3", false, true}, // a later lockbench's
+		{"", false, true},
+	}
+	for _, row := range rows {
+		_, err := ReadTape(strings.NewReader(`{"schema": "` + row.schema + `"}`))
+		if (err != nil) != row.refused || errors.Is(err, ErrOldTape) != row.old {
+			t.Errorf("schema %q: %v; want an error: %v, that of an old tape: %v", row.schema, err, row.refused, row.old)
 		}
 	}
 }
