@@ -96,22 +96,7 @@ type realNodes struct {
 // realCluster starts a cluster of redis-server processes.
 func realCluster(t *testing.T) *realNodes {
 	t.Helper()
-	p := servers.NewProcess(servers.ProcessOptions{})
-	if err := p.Available(t.Context()); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), p.Name()) {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	d, err := p.Start(t.Context(), servers.Spec{Topology: impls.Cluster})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	d := deployed(t, servers.Spec{Topology: impls.Cluster})
 	r := &realNodes{t: t}
 	var addrs []string
 	for i := range d.Len() {
@@ -125,6 +110,28 @@ func realCluster(t *testing.T) *realNodes {
 	}
 	r.addrs = strings.NewReplacer(addrs...)
 	return r
+}
+
+// deployed starts redis-server processes, and skips the test where there are none.
+func deployed(t *testing.T, spec servers.Spec) servers.Deployment {
+	t.Helper()
+	p := servers.NewProcess(servers.ProcessOptions{})
+	if err := p.Available(t.Context()); err != nil {
+		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), p.Name()) {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	d, err := p.Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return d
 }
 
 // inSlots is an address as CLUSTER SLOTS gives it.

@@ -350,6 +350,7 @@ func (w *world) KillServer(_ context.Context, node int) error {
 	n.had, n.kept = n.copy(time.Now()), w.saved(n)
 	n.down, n.paused = true, false
 	w.dropConns(n)
+	w.disconnected(n)
 	return nil
 }
 
@@ -360,7 +361,7 @@ func (w *world) RestartServer(_ context.Context, node int) (history.Effect, erro
 	clear(n.scripts)
 	n.load(n.kept, time.Now())
 	if w.program.Topology == impls.Replicated {
-		w.written(w.nodes[w.primary]) // whichever of a pair starts again, the replica takes over all that the primary has
+		w.reconnected()
 	}
 	kept, lost := n.had.lostTo(n.kept)
 	return history.Effect{Node: w.address(node), What: history.Restarted, Turn: n.kept.turn, Known: true, Kept: kept, Lost: lost}, nil

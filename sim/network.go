@@ -50,6 +50,7 @@ type conn struct {
 	last    uint64        // hash of the request that was sent last
 	history uint64        // hash of what the node was asked over it, see state
 	watches bool          // the node watches keys for it
+	seen    int           // of a primary's writes, those at its last command
 
 	sentUntil, givenUntil time.Time   // when a narrow connection has passed what is on it, each way
 	timer                 *time.Timer // of the reader, of which there is one at a time; nil until it has waited

@@ -12,7 +12,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 )
 
 // optionKind is what sort of thing could happen next.
@@ -90,21 +89,7 @@ func (e event) message() string {
 	return e.conn.String() + " " + name + "#" + strconv.Itoa(nth)
 }
 
-// step names the event among those of one step, as tapes of the first version do: a message by client, node and rank.
-func (e event) step() string {
-	switch e.kind {
-	case deliverRequest:
-		return "request " + e.way()
-	case deliverReply:
-		return "reply " + e.way()
-	case replicate:
-		return "replicate"
-	case waitForTime:
-		return "wait"
-	}
-	return e.fault.name(event.way)
-}
-
+// way names the message among those of one step, by client, node and rank.
 func (e event) way() string {
 	where := fmt.Stringer(e.conn)
 	if e.held != nil {
@@ -195,8 +180,8 @@ func (w *world) options() []option {
 		}
 	}
 	inOrder(out[from:])
-	if w.program.Topology == impls.Replicated && w.replication.pending() {
-		out = append(out, option{kind: replicate, ready: w.replication.ready, nth: w.replication.applied + 1})
+	if w.replicates() {
+		out = append(out, option{kind: replicate, ready: w.replication.ready, nth: w.replication.taken + 1})
 	}
 	w.possible = out
 	return out
@@ -237,7 +222,7 @@ func (w *world) apply(o option) {
 		w.event(o.kind, o.conn, r.bytes, func() string { return "<- " + r.String() })
 		w.deliver(r)
 	case replicate:
-		if !w.replication.pending() {
+		if !w.replicates() {
 			return
 		}
 		w.event(o.kind, nil, nil, func() string { return "the replica takes over a write" })
@@ -276,7 +261,9 @@ func (w *world) executeNow(q *request) {
 		return
 	}
 	w.noteRequest(q, false)
-	if bytes, ok := w.execute(q); ok {
+	bytes, ok := w.execute(q)
+	q.conn.seen = w.replication.writes
+	if ok {
 		w.answered(q, bytes)
 	}
 }
@@ -458,14 +445,15 @@ func (cn *conn) answerHandshakes() (did bool) {
 	w := cn.world
 	for len(cn.requests) > 0 && cn.requests[0].handshake && w.canReach(cn) {
 		q := takeFirst(&cn.requests)
+		answer := w.perform(cn, q.args)
+		cn.seen = w.replication.writes
 		if len(cn.replies) == 0 && q.batch == nil && w.canAnswer(cn) {
-			answer := w.perform(cn, q.args)
 			cn.client.observe(cn.place(), mixText(hashArgs(q.args), answer))
 			cn.arrive(answer)
 			did = true
 			continue
 		}
-		cn.replies = append(cn.replies, &reply{conn: cn, request: q, bytes: slices.Clone(w.perform(cn, q.args))})
+		cn.replies = append(cn.replies, &reply{conn: cn, request: q, bytes: slices.Clone(answer)})
 	}
 	for len(cn.replies) > 0 && cn.replies[0].ofHandshake() && w.canAnswer(cn) {
 		cn.giveReply(takeFirst(&cn.replies))
