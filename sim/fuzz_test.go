@@ -12,11 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/servers"
 )
 
 // words are what a random sequence is made of: every command that a lock here sends, by itself or in a script, and what else waits for data or queues.
-// K is a key, F a field or member, N a small number, S a score, V a value.
+// K is a key, F a field or member, N a small number, S a score, V a value, T an instant
+// that is near or far.
 var words = strings.Split(strings.TrimSpace(`
 GET K|SET K V|SET K V NX|SET K V XX|SET K V PX 20|SET K V PX 60000|SET K V EX 60 NX|SET K V GET|SETNX K V|GETSET K V|GETDEL K|DEL K|DEL K K|UNLINK K|EXISTS K K
 TYPE K|INCR K|INCRBY K N|DECR K|APPEND K V|STRLEN K|MGET K K|EXPIRE K 60|PEXPIRE K 20|PEXPIRE K 60000|PEXPIRE K 60000 NX|PEXPIRE K 70000 GT|PEXPIRE K 0|PERSIST K|PTTL K|TTL K|RENAME K K
@@ -26,7 +28,7 @@ ZREMRANGEBYSCORE K -inf N|ZREMRANGEBYRANK K 0 N|ZINCRBY K S F|ZPOPMIN K|ZPOPMAX 
 LPUSH K V V|RPUSH K V|LPOP K|RPOP K|LPOP K N|LLEN K|LRANGE K 0 -1|LINDEX K N|LREM K 1 V|LMOVE K K LEFT RIGHT|RPOPLPUSH K K|LMPOP 2 K K LEFT COUNT 2|LTRIM K 0 N
 SADD K F F|SREM K F|SISMEMBER K F|SMEMBERS K|SCARD K|PUBLISH c V
 BLPOP K K 0.01|BRPOP K 0.01|BLMOVE K K LEFT LEFT 0.01|BRPOPLPUSH K K 0.01|BZPOPMIN K K 0.01|BZPOPMAX K 0.01|BLMPOP 0.01 1 K RIGHT|BLPOP K -1|BLPOP K x
-MULTI|EXEC|EXEC|DISCARD|WATCH K|UNWATCH|SCRIPT EXISTS ffff|SCRIPT LOAD return(1)|GET|NOSUCH K|EVALSHA ffff 0|EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
+TIME|PEXPIREAT K T|SET K V NX PX 20|ZRANGE K -1 -1 WITHSCORES|EVAL @lease 1 K 20 F|EVAL @lease 1 K 60000 F|EVAL @ends 1 K T|MULTI|EXEC|EXEC|DISCARD|WATCH K|UNWATCH|SCRIPT EXISTS ffff|SCRIPT LOAD return(1)|GET|NOSUCH K|EVALSHA ffff 0|EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
 EVAL @get 1 K|EVAL @set 1 K V|EVAL @cad 1 K V|EVAL @randoms 0 N|EVAL @zadd 1 K S F|EVAL @fail 1 K|EVAL @types 0|EVAL return(1) x`), "\n")
 
 // scripts stand for their names behind an @.
@@ -34,6 +36,10 @@ var scripts = strings.NewReplacer(
 	"@get", "return redis.call('get', KEYS[1])", "@set", "return redis.call('set', KEYS[1], ARGV[1], 'px', 60000, 'nx')",
 	"@cad", "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0",
 	"@randoms", "math.randomseed(ARGV[1]) local t = {} for i = 1, 5 do t[i] = math.random(1000) end t[6] = math.random(5, 9) return t",
+	"@lease", "local t = redis.call('TIME') local now = t[1] * 1000 + math.floor(t[2] / 1000) redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now) "+
+		"local new = redis.call('ZADD', KEYS[1], now + ARGV[1], ARGV[2]) local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES') "+
+		"redis.call('PEXPIREAT', KEYS[1], last[2]) return {new, redis.call('ZCARD', KEYS[1]), redis.call('ZRANGE', KEYS[1], 0, -1)}",
+	"@ends", "redis.call('SET', KEYS[1], 'x', 'PX', 60000) return redis.call('PEXPIREAT', KEYS[1], ARGV[1])",
 	"@zadd", "redis.call('zadd', KEYS[1], ARGV[1], ARGV[2]) return redis.call('zscore', KEYS[1], ARGV[2])",
 	"@fail", "redis.call('incr', KEYS[1]) return redis.call('hget', KEYS[1], 'f')", "@types", "return {1, 2.9, 'x', true, false, {ok = 'fine'}}")
 
@@ -51,6 +57,8 @@ func drawCommand(r *rand.Rand) []string {
 			args[i] = strconv.Itoa(r.IntN(5))
 		case "S":
 			args[i] = strconv.FormatFloat(float64(r.IntN(8))/2, 'g', -1, 64)
+		case "T":
+			args[i] = strconv.FormatInt(time.Now().UnixMilli()+[]int64{20, 60000}[r.IntN(2)], 10)
 		case "V":
 			args[i] = strconv.Itoa(r.IntN(3))
 		default:
@@ -66,18 +74,7 @@ type answers func(args []string) string
 // both returns the two.
 func both(t *testing.T) (simulated, real answers) {
 	t.Helper()
-	p := servers.NewProcess(servers.ProcessOptions{})
-	if err := p.Available(t.Context()); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), p.Name()) {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	d, err := p.Start(t.Context(), servers.Spec{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
+	d := deployed(t, servers.Spec{})
 	conn, err := d.Dial(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +92,7 @@ func both(t *testing.T) (simulated, real answers) {
 
 // comparable is a reply without what may differ: the order of sets, and what is left of a long time.
 func comparable(args []string, reply string) string {
+	reply = instants.ReplaceAllString(reply, "instant")
 	switch name := strings.ToUpper(args[0]); name {
 	case "SMEMBERS", "HGETALL", "KEYS":
 		parts := strings.Fields(reply)
@@ -111,6 +109,9 @@ func comparable(args []string, reply string) string {
 	}
 	return reply
 }
+
+// instants are numbers of milliseconds since 1970, of this time, and what TIME answers.
+var instants = regexp.MustCompile(`\b1[789]\d{11}\b|\*2 \$10 1[789]\d{8} \$\d \d{1,6}\b`)
 
 // timeLeft is a number that may be what is left of a minute.
 var timeLeft = regexp.MustCompile(`:(59|60|70|[567]\d{4})\b`)
@@ -157,4 +158,51 @@ func sequence(seed int, simulated, real answers) (story string, differs bool) {
 		}
 	}
 	return "", false
+}
+
+// elsewhere are commands of locks that are not in random sequences, and why.
+var elsewhere = map[string]string{
+	"DELEX":       "redis-server 7.0 has none",
+	"SUBSCRIBE":   "it takes the connection: TestNodePubSub",
+	"UNSUBSCRIBE": "likewise",
+	"WAIT":        "it needs a replica: TestPairAnswersAsRedisDoes",
+}
+
+// called are the commands that a script calls.
+var called = regexp.MustCompile(`redis\.p?call\(\s*["'](\w+)["']`)
+
+// TestSequencesHaveEveryCommandOfLocks: what a lock sends, or one of its scripts calls, is in the random sequences by its name.
+func TestSequencesHaveEveryCommandOfLocks(t *testing.T) {
+	inSequences := map[string]bool{}
+	for _, form := range strings.Split(strings.Join(words, "|"), "|") {
+		name, rest, _ := strings.Cut(form, " ")
+		inSequences[name] = true
+		for _, script := range called.FindAllStringSubmatch(scripts.Replace(rest), -1) {
+			inSequences[strings.ToUpper(script[1])] = true
+		}
+	}
+	h, used := newTestHost(t), map[string]string{} // by command, a lock
+	for _, v := range append(catalogue.Locks(), catalogue.Planted()...) {
+		for seed := range 4 {
+			for _, c := range seeded(t, h, v, seed).Commands {
+				used[c.Name] = v.Name
+			}
+		}
+		for _, source := range h.sources {
+			for _, call := range called.FindAllStringSubmatch(source, -1) {
+				used[strings.ToUpper(call[1])] = v.Name
+			}
+		}
+		clear(h.sources)
+	}
+	for name, lock := range used {
+		if elsewhere[name] == "" && !inSequences[name] {
+			t.Errorf("%s uses %s, which no random sequence has", lock, name)
+		}
+	}
+	for name := range elsewhere {
+		if used[name] == "" || inSequences[name] {
+			t.Errorf("%s is excepted and need not be", name)
+		}
+	}
 }
