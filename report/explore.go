@@ -81,12 +81,14 @@ func within(b sim.Bounds) string {
 func exhausted(x Exploration) string {
 	switch {
 	case x.Exhausted:
-		text := fmt.Sprintf("yes, up to %s: every schedule was run or reaches a state that was searched", within(x.Bounds))
+		whole := ""
 		if x.Shard != "" {
-			text = fmt.Sprintf("yes, of shard %s, up to %s: every schedule of it was run or reaches a state that was searched", x.Shard, within(x.Bounds))
+			whole = "of shard " + x.Shard + ", "
 		}
+		text := fmt.Sprintf("yes, %sup to %s: every schedule was run or reaches a state that was searched; states are told apart by a 64-bit hash of data, clocks, messages, "+
+			"faults and what clients saw", whole, within(x.Bounds))
 		if x.Unhashed > 0 {
-			text += fmt.Sprintf("; %s could not be compared with others and were searched in full", Plural(x.Unhashed, "state"))
+			text += fmt.Sprintf("; nothing was pruned at %s, in which a connection watched keys", Plural(x.Unhashed, "state"))
 		}
 		return text
 	case x.First != nil:

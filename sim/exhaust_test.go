@@ -3,11 +3,15 @@ package sim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -36,6 +40,11 @@ var (
 	oneMaster  = shape{"one master", func(p *Program) { p.Nodes, p.Topology = 1, impls.Independent }}
 	twoMasters = shape{"two masters", func(p *Program) { p.Nodes, p.Topology = 2, impls.Independent }}
 )
+
+// scripted is a shape with a fault that the program places, and not the walk.
+func scripted(name string, s faults.Spec) shape {
+	return shape{name, func(p *Program) { waiting.change(p); p.Faults = []faults.Spec{s} }}
+}
 
 func (s small) name() string {
 	return fmt.Sprintf("%s × %d, %s, %d waits, %s", s.lock, s.clients, cmp.Or(s.fault, "no fault"), s.waits, s.shape.name)
@@ -68,7 +77,19 @@ func smalls() []small {
 	for _, name := range []string{faults.PartitionNodes, faults.CrashClient, faults.LoseRequest, faults.KillServer} {
 		all = append(all, small{"redlock", 1, name, 0, twoMasters})
 	}
+	for _, s := range []shape{
+		scripted("work takes long", faults.Spec{Fault: faults.SlowWork, Client: 1, For: faults.Span{Leases: 1.5}}),
+		scripted("a slow network", faults.Spec{Fault: faults.SlowNetwork, By: faults.Span{Fixed: 10 * time.Millisecond}}),
+		scripted("a narrow network for a while", faults.Spec{Fault: faults.SlowNetwork, Rate: 1e4, For: faults.Span{Fixed: 10 * time.Millisecond}, By: faults.Span{Fixed: time.Millisecond},
+			When: faults.Trigger{Reply: "acquire", Anyone: true}}),
+		scripted("a fast clock", faults.Spec{Fault: faults.DriftClock, Node: 1, Rate: 1.5}),
+		scripted("the second grant is paused", faults.Spec{Fault: faults.PauseClient, For: faults.Span{Leases: 1.5}, When: faults.Trigger{Moment: "granted", Anyone: true, Nth: 2}}),
+	} {
+		all = append(all, small{"token", 2, "", 0, s})
+	}
 	return append(all,
+		small{"getset-timestamp", 2, "", 0, scripted("a clock that is off", faults.Spec{Fault: faults.SkewClient, Client: 1, By: faults.Span{Fixed: 2 * time.Second}})},
+		small{"reentrant-hash", 2, "", 0, scripted("one owner for all", faults.Spec{Fault: faults.CollideOwners})},
 		small{"token", 2, "", 2, plain},
 		small{"set-nx-ex", 2, faults.PauseClient, 0, plain},
 		small{"set-nx-ex", 2, "", 1, waiting},
@@ -158,6 +179,22 @@ func TestPruningLosesNothing(t *testing.T) {
 	}
 }
 
+// TestEveryFaultIsEnumerated: a kind of fault that is new is compared with the enumeration, too.
+func TestEveryFaultIsEnumerated(t *testing.T) {
+	compared := map[string]bool{}
+	for _, s := range smalls() {
+		compared[s.fault] = true
+		for _, f := range s.job(t).Program.Faults {
+			compared[f.Fault] = true
+		}
+	}
+	for _, k := range faults.Kinds() {
+		if !compared[k.Name] {
+			t.Errorf("no program of TestPruningLosesNothing has %s", k.Name)
+		}
+	}
+}
+
 // probe follows choices and takes the state behind the last of them.
 type probe struct {
 	follow
@@ -215,5 +252,44 @@ func TestStatesApart(t *testing.T) {
 				t.Error("the same schedule gives two states")
 			}
 		})
+	}
+}
+
+// watcher is a lock that looks at its key and sets it in a transaction that watches it.
+type watcher struct {
+	badLock
+	env impls.Env
+}
+
+func (l watcher) Try(ctx context.Context, _ history.Mode) (impls.Grant, error) {
+	return impls.Grant{}, l.env.Redis().Watch(ctx, func(tx *redis.Tx) error {
+		held, err := tx.Exists(ctx, l.env.Key).Result()
+		if held > 0 || err != nil {
+			return cmp.Or(err, impls.ErrBusy)
+		}
+		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, l.env.Key, l.env.Owner, l.env.Lease).Err() })
+		if errors.Is(err, redis.TxFailedErr) {
+			return impls.ErrBusy
+		}
+		return err
+	}, l.env.Key)
+}
+
+func (l watcher) Release(ctx context.Context) error { return l.env.Redis().Del(ctx, l.env.Key).Err() }
+
+// TestNothingIsPrunedWhileKeysAreWatched: what a node has noticed of a watched key is in no state, so that nothing is pruned there; the walk says at how many
+// states, and comes to the ends of the enumeration.
+func TestNothingIsPrunedWhileKeysAreWatched(t *testing.T) {
+	h := newTestHost(t)
+	j := small{"token", 2, "", 0, plain}.job(t)
+	j.Program.Variant = impls.Variant{Name: "watcher", Kind: history.Mutex, Topology: impls.Standalone,
+		New: func(env impls.Env) (impls.Lock, error) { return watcher{env: env}, nil }}
+	all, _ := reach(t, h, j, true)
+	some, p := reach(t, h, j, false)
+	if p.Unhashed == 0 || p.Pruned == 0 {
+		t.Errorf("%d states could not be told apart, %d schedules were pruned; want some of each", p.Unhashed, p.Pruned)
+	}
+	if a, b := slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(some)); !slices.Equal(a, b) {
+		t.Errorf("%d ends without pruning, %d with it, and not the same", len(a), len(b))
 	}
 }

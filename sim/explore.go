@@ -81,7 +81,7 @@ type ExploreResult struct {
 	Seconds   float64        `json:"seconds"`
 	Virtual   float64        `json:"virtual_seconds"` // what the same schedules would have taken
 	States    int            `json:"states,omitempty"`
-	Unhashed  int            `json:"unhashed_states,omitempty"` // at which nothing was pruned: a node kept a type of which there is no copy, or watched keys
+	Unhashed  int            `json:"unhashed_states,omitempty"` // at which nothing was pruned: a connection watched keys
 	Steps     int            `json:"events"`
 	Violated  map[string]int `json:"violated,omitempty"` // schedules by "property/cause"
 	Excepted  map[string]int `json:"excepted,omitempty"` // schedules that broke what no lock with a lease can keep when its client stalls

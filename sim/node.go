@@ -359,11 +359,6 @@ func (d dataset) holdsAs(other dataset) bool {
 	})
 }
 
-// complete reports whether a copy has everything that the node holds.
-func (d dataset) complete() bool {
-	return !slices.ContainsFunc(d.entries, func(e entry) bool { return e.kind == "stream" || e.kind == "hll" })
-}
-
 // digest is a hash of the data and of the instants at which they end.
 func (d dataset) digest() uint64 {
 	h := uint64(hashStart)
