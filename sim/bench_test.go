@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"context"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
@@ -19,60 +21,91 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkSchedule measures what a worker of explore does, by lock and strategy: schedules of the lock's default setting (DefaultProgram)
-// and its default faults (two of them at most; one in an exhaustive search, which cannot place those that are there from the start), run
-// and judged in a process set up as a worker's is. virtual-s/cpu-s is how much longer the same schedules would take in real time.
-func BenchmarkSchedule(b *testing.B) {
-	for _, lock := range []string{"set-nx-ex", "token", "redlock", "redisson", "fair", "rw-lease", "semaphore", "redsync"} {
-		v, ok := catalogue.Find(lock)
-		if !ok {
-			b.Fatalf("no lock %s", lock)
-		}
-		for _, strategy := range []string{Random, PCT, Exhaustive} {
-			j := searchJob{Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Strategy: strategy, All: true}
-			if strategy == Exhaustive {
-				j.Bounds.Faults = slices.DeleteFunc(j.Bounds.Faults, func(f string) bool { return IsStanding(f) })
-				j.Bounds.MaxFaults = 1
-			}
-			b.Run(lock+"/"+strategy, func(b *testing.B) { benchmarkSearch(b, j) })
-		}
-	}
+// benchmarkJob is the search of a benchmark: the lock's default setting and its default faults, two of them at most.
+func benchmarkJob(v impls.Variant, strategy string) searchJob {
+	return searchJob{Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Strategy: strategy, All: true}
 }
 
-// BenchmarkBareSchedule measures the simulator alone: two clients, two rounds, no faults, no judgement.
-func BenchmarkBareSchedule(b *testing.B) {
-	for _, lock := range []string{"set-nx-ex", "token"} {
-		b.Run(lock, func(b *testing.B) {
+// searched are the locks that are searched for long: in which nothing is found.
+func searched(b *testing.B) (all []impls.Variant) {
+	b.Helper()
+	for _, name := range slices.Concat(correct, libraries) {
+		v, ok := catalogue.Find(name)
+		if !ok {
+			b.Fatalf("no lock %s", name)
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// BenchmarkSchedule measures, for every lock in which nothing is found, schedules as a worker of explore runs them: bare, and judged. The two run the same
+// schedules in turns of 20, in a process set up as a worker's is.
+func BenchmarkSchedule(b *testing.B) {
+	const turn = 20
+	for _, v := range searched(b) {
+		b.Run(v.Name, func(b *testing.B) {
 			defer dedicateProcess()()
-			h := newTestHost(b)
-			p := program(b, lock, "hot", 2)
-			start := cpu(b)
-			for n := range b.N {
-				if _, err := h.run(p, newRandom(uint64(n), Bounds{}, 60), Bounds{}, false); err != nil {
-					b.Fatal(err)
+			h, begun, schedules := newTestHost(b), false, 0
+			bare, judged := newBenchmarkSearch(b, h, v), newBenchmarkSearch(b, h, v)
+			bare.judge = func(context.Context, Outcome, Program, bool) ([]broken, error) { return nil, nil }
+			var used [2]time.Duration
+			for b.Loop() {
+				for i, s := range []*search{bare, judged} {
+					start := cpu(b)
+					for n := range turn {
+						if _, err := s.one(b.Context(), schedules+n); err != nil {
+							b.Fatal(err)
+						}
+					}
+					if begun { // the first turn compiles scripts
+						used[i] += cpu(b) - start
+					}
 				}
+				if begun {
+					schedules += turn
+				}
+				begun = true
 			}
-			b.ReportMetric(float64(b.N)/(cpu(b)-start).Seconds(), "schedules/cpu-s")
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(schedules)/used[0].Seconds(), "bare/cpu-s")
+			b.ReportMetric(float64(schedules)/used[1].Seconds(), "judged/cpu-s")
+			b.ReportMetric(100*used[0].Seconds()/used[1].Seconds(), "%-judged")
+			b.ReportMetric(float64(judged.progress.Steps)/float64(judged.progress.Schedules), "events/schedule")
 		})
 	}
 }
 
-func benchmarkSearch(b *testing.B, j searchJob) {
+func newBenchmarkSearch(b *testing.B, h *host, v impls.Variant) *search {
 	b.Helper()
-	defer dedicateProcess()()
-	j.Schedules = b.N
-	s, err := newSearch(j, newTestHost(b))
+	s, err := newSearch(benchmarkJob(v, Mixed), h)
 	if err != nil {
 		b.Fatal(err)
 	}
-	start := cpu(b)
-	if err := s.run(b.Context()); err != nil {
-		b.Fatal(err)
+	b.Cleanup(s.causes.close)
+	s.length = 60
+	return s
+}
+
+// BenchmarkWalk measures an exhaustive search, with one fault at most.
+func BenchmarkWalk(b *testing.B) {
+	for _, v := range searched(b) {
+		b.Run(v.Name, func(b *testing.B) {
+			defer dedicateProcess()()
+			j := benchmarkJob(v, Exhaustive)
+			j.Bounds.Faults = slices.DeleteFunc(j.Bounds.Faults, IsStanding)
+			j.Bounds.MaxFaults, j.Schedules = 1, b.N
+			s, err := newSearch(j, newTestHost(b))
+			if err != nil {
+				b.Fatal(err)
+			}
+			start := cpu(b)
+			if err := s.run(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(b.N)/(cpu(b)-start).Seconds(), "schedules/cpu-s")
+		})
 	}
-	used := (cpu(b) - start).Seconds()
-	b.ReportMetric(float64(b.N)/used, "schedules/cpu-s")
-	b.ReportMetric(float64(s.progress.Steps)/float64(b.N), "events/schedule")
-	b.ReportMetric(s.progress.Virtual.Seconds()/used, "virtual-s/cpu-s")
 }
 
 // BenchmarkJudge measures the judgement of one clean schedule.

@@ -35,6 +35,13 @@ func (b broken) key() string { return string(b.Property) + "/" + string(b.Cause)
 // judge tells what an outcome broke. A panic and a client that does not end are progress broken, goroutines left behind are hygiene. Stories take longer than
 // the schedule: they are told of what is found, not of what is looked at.
 func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
+	var x explainer
+	defer x.close()
+	return x.judge(ctx, out, p, stories)
+}
+
+// judge is judge with a node that many outcomes are explained on.
+func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
 	if out.Unexplorable {
 		return nil, nil
 	}
@@ -47,7 +54,7 @@ func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken,
 	if out.Loop != nil {
 		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: out.Loop}}, nil
 	}
-	v, err := check(ctx, out, p, stories)
+	v, err := x.check(ctx, out, p, stories)
 	if err != nil {
 		return nil, err
 	}
@@ -100,21 +107,27 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 
 // Check judges an outcome with the package checker, and explains what it finds with the package explain.
 func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdict, error) {
+	var x explainer
+	defer x.close()
+	return x.checkWith(ctx, o, opt)
+}
+
+func (x *explainer) checkWith(ctx context.Context, o Outcome, opt checker.Options) (*checker.Verdict, error) {
 	ofLock := slices.DeleteFunc(slices.Clone(o.Commands), func(c history.Command) bool { return c.Node == storeNode })
 	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: &operations{o.Ops}, Commands: ofLock, Faults: o.Windows}, opt)
 	if err != nil || len(v.Violations) == 0 {
 		return v, err
 	}
 	history.LinkCommands(o.Ops, ofLock)
-	return v, Explain(v, explain.Record{Header: o.Header, Ops: o.Ops, Commands: ofLock, Scripts: o.Scripts, Faults: o.Windows})
+	return v, x.explain(v, explain.Record{Header: o.Header, Ops: o.Ops, Commands: ofLock, Scripts: o.Scripts, Faults: o.Windows})
 }
 
-func check(ctx context.Context, out Outcome, p Program, stories bool) (*checker.Verdict, error) {
+func (x *explainer) check(ctx context.Context, out Outcome, p Program, stories bool) (*checker.Verdict, error) {
 	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out, p))}
 	if out.Final != nil {
 		opt.Store = map[string]checker.StoreEnds{guardedKey(p): {Initial: out.Initial, Final: out.Final}}
 	}
-	v, err := out.Check(ctx, opt)
+	v, err := x.checkWith(ctx, out, opt)
 	if err != nil {
 		return nil, fmt.Errorf("judge a schedule: %w", err)
 	}
@@ -281,16 +294,31 @@ func lastGrant(ops []history.Operation, client string, at int64) (last *history.
 // Explain finds the causes of a verdict's violations from the record that it was reached on, on a simulated node, and tells their stories, unless
 // the check was a bare one. The error is that of the server inside.
 func Explain(v *checker.Verdict, rec explain.Record) error {
+	var x explainer
+	defer x.close()
+	return x.explain(v, rec)
+}
+
+// explainer explains violations on one simulated node, which it starts for the first: that takes as long as a schedule.
+type explainer struct{ server *Server }
+
+func (x *explainer) explain(v *checker.Verdict, rec explain.Record) (err error) {
 	if len(v.Violations) == 0 {
 		return nil
 	}
-	srv, err := NewServer()
-	if err != nil {
-		return err
+	if x.server == nil {
+		if x.server, err = NewServer(); err != nil {
+			return err
+		}
 	}
-	defer srv.Close()
-	story.Tell(v, explain.Verdict(v, rec, srv), rec.Commands)
+	story.Tell(v, explain.Verdict(v, rec, x.server), rec.Commands)
 	return nil
+}
+
+func (x *explainer) close() {
+	if x.server != nil {
+		x.server.Close()
+	}
 }
 
 // Executed returns what the nodes of a run did, worked out on a simulated node. The error is that of the server inside.

@@ -31,7 +31,7 @@ type progress struct {
 	Violated     map[string]int `json:"violated,omitempty"` // schedules by what they broke, "property/cause"
 	Excepted     map[string]int `json:"excepted,omitempty"` // the same, of what no lease can prevent
 	Exhausted    bool           `json:"exhausted,omitempty"`
-	Unhashed     int            `json:"unhashed,omitempty"`     // states of a walk at which nothing was pruned, because they could not be hashed
+	Unhashed     int            `json:"unhashed,omitempty"`     // states of a walk at which nothing was pruned: a connection watched keys
 	Unexplorable string         `json:"unexplorable,omitempty"` // why the lock cannot be explored: the search has ended
 	Why          string         `json:"why,omitempty"`          // a walk that came to its end has not run everything
 }
@@ -43,6 +43,7 @@ type search struct {
 	length int // steps of the default schedule
 	walk   *exhaust
 	judge  func(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error)
+	causes explainer
 	only   func(broken) bool // what counts as a finding
 
 	progress progress
@@ -62,7 +63,8 @@ func newSearch(j searchJob, h runner) (*search, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	s := &search{job: j, host: h, judge: judge, only: j.seeks, begin: func(int, []int) {}, found: func(finding) {}, every: func(progress) {}}
+	s := &search{job: j, host: h, only: j.seeks, begin: func(int, []int) {}, found: func(finding) {}, every: func(progress) {}}
+	s.judge = s.causes.judge
 	s.progress.Violated, s.progress.Excepted = map[string]int{}, map[string]int{}
 	if j.Strategy == Exhaustive {
 		s.job.Bounds.Instant = true
@@ -81,6 +83,7 @@ func guardedKey(p Program) string {
 
 // run searches until the job is done, a finding ends it, or ctx does.
 func (s *search) run(ctx context.Context) error {
+	defer s.causes.close()
 	if s.walk == nil {
 		out, err := s.host.run(s.job.Program, byDefault{}, Bounds{}, false)
 		if err != nil {
