@@ -26,8 +26,8 @@ func benchmarkJob(v impls.Variant, strategy string) searchJob {
 	return searchJob{Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Strategy: strategy, All: true}
 }
 
-// searched are the locks that are searched for long: in which nothing is found.
-func searched(b *testing.B) (all []impls.Variant) {
+// soundLocks are the locks that are searched for long: in which nothing is found.
+func soundLocks(b *testing.B) (all []impls.Variant) {
 	b.Helper()
 	for _, name := range slices.Concat(correct, libraries) {
 		v, ok := catalogue.Find(name)
@@ -43,7 +43,7 @@ func searched(b *testing.B) (all []impls.Variant) {
 // schedules in turns of 20, in a process set up as a worker's is.
 func BenchmarkSchedule(b *testing.B) {
 	const turn = 20
-	for _, v := range searched(b) {
+	for _, v := range soundLocks(b) {
 		b.Run(v.Name, func(b *testing.B) {
 			defer dedicateProcess()()
 			h, begun, schedules := newTestHost(b), false, 0
@@ -89,7 +89,7 @@ func newBenchmarkSearch(b *testing.B, h *host, v impls.Variant) *search {
 
 // BenchmarkWalk measures an exhaustive search, with one fault at most.
 func BenchmarkWalk(b *testing.B) {
-	for _, v := range searched(b) {
+	for _, v := range soundLocks(b) {
 		b.Run(v.Name, func(b *testing.B) {
 			defer dedicateProcess()()
 			j := benchmarkJob(v, Exhaustive)

@@ -2,12 +2,14 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
 // TestTransactionsQueueEverything: what a node does itself is queued like the rest, and done at EXEC.
@@ -60,6 +62,38 @@ func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
 				t.Errorf("%s, %q; want inconclusive, %q", r.Verdict, r.Reason, want)
 			}
 		})
+	}
+}
+
+// TestWhatALockDoesWithoutIsSaid: the simulator has no client-side caching. A lock that asks for it polls, so that a lost wake-up which bench --greedy shows on
+// a real server cannot come about: nobody waits for a message. A search says so.
+func TestWhatALockDoesWithoutIsSaid(t *testing.T) {
+	s := New(catalogue.Known{})
+	defer s.Close()
+	for lock, lacking := range map[string]string{"rueidislock": "CLIENT TRACKING", "rueidislock-normalised": "CLIENT TRACKING", "token": "", "redsync": ""} {
+		v, _ := catalogue.Find(lock)
+		p := DefaultProgram(v)
+		p.Load, p.Config.Pause, p.Config.Ops = "hot", 0, 2 // greedy: who released asks again at once
+		out, err := s.Run(p)
+		if err != nil || out.Lacking != lacking {
+			t.Errorf("%s does without %q, %v; want %q", lock, out.Lacking, err, lacking)
+		}
+		r, err := s.Explore(t.Context(), ExploreConfig{Program: p, Schedules: 1})
+		if err != nil || slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "asks for CLIENT TRACKING") }) != (lacking != "") {
+			t.Errorf("%s: %v, notes %q", lock, err, r.Warnings)
+		}
+		if lacking == "" {
+			continue
+		}
+		refused := slices.DeleteFunc(out.Commands, func(c history.Command) bool { return c.Reply != "(nil)" })
+		if len(refused) < 10 {
+			t.Errorf("%s: waiters ask %d times, want a poll every 20 ms", lock, len(refused))
+		}
+		for i, c := range refused[:max(len(refused)-1, 0)] {
+			if next := refused[i+1]; next.Client == c.Client && time.Duration(next.Sent-c.Replied) > 25*time.Millisecond {
+				t.Errorf("%s: a waiter does not ask from %v to %v, want a poll every 20 ms:\n%s", lock, time.Duration(c.Replied), time.Duration(next.Sent), strings.Join(out.Story(next.Sent), "\n"))
+			}
+		}
 	}
 }
 

@@ -68,7 +68,8 @@ func smalls() []small {
 	var all []small
 	for _, name := range placed() {
 		if name == faults.Failover {
-			all = append(all, small{"token", 2, name, 0, replicated}, small{"token-wait", 1, name, 0, replicated})
+			all = append(all, small{"token", 2, name, 0, replicated}, small{"token-wait", 1, name, 0, replicated},
+				small{"token-wait", 1, faults.KillServer, 0, replicated})
 			continue
 		}
 		all = append(all, small{"token", 1, name, 1, plain}, small{"token", 2, name, 0, plain},
@@ -220,16 +221,16 @@ func TestStatesApart(t *testing.T) {
 		{"redlock", twoMasters, "kill-server n1 100ms", "kill-server n2 100ms"},
 		{"redlock", twoMasters, "pause-server n1 1.5s", "pause-server n2 1.5s"},
 		{"redlock", twoMasters, "jump-clock n1 2s", "jump-clock n2 2s"},
-		{"redlock", twoMasters, "lose-request c1-n1", "lose-request c1-n2"},
-		{"redlock", twoMasters, "delay-request c1-n1 1.5s", "delay-request c1-n2 1.5s"},
-		{"redlock", twoMasters, "request c1-n1", "request c1-n2"},
+		{"redlock", twoMasters, "lose-request c1-n1 SET#1", "lose-request c1-n2 SET#1"},
+		{"redlock", twoMasters, "delay-request c1-n1 SET#1 1.5s", "delay-request c1-n2 SET#1 1.5s"},
+		{"redlock", twoMasters, "request c1-n1 SET#1", "request c1-n2 SET#1"},
 		{"token", plain, "pause-client c1 1.5s", "pause-client c2 1.5s"},
 		{"token", plain, "blackhole-client c1 1.5s", "blackhole-client c2 1.5s"},
 		{"token", plain, "crash-client c1", "crash-client c2"},
 		{"token", plain, "cancel-client c1", "cancel-client c2"},
 		{"token", plain, "pause-client c1 1.5s", "pause-client c1 until other-entered"},
 		{"token", plain, "flush-scripts n1", "delete-key n1"},
-		{"token", plain, "wait", "request c1-n1"},
+		{"token", plain, "wait", "request c1-n1 SET#1"},
 	}
 	h := newTestHost(t)
 	for _, c := range cases {
@@ -240,8 +241,8 @@ func TestStatesApart(t *testing.T) {
 				c.shape.change(&p)
 				s := &probe{follow: follow{choices: []Choice{{Do: do}}}}
 				out := simulate(t, h, p, s, Bounds{Faults: placed(), MaxFaults: 1, MaxWaits: 1, Instant: true})
-				if out.Missed > 0 || !s.known {
-					t.Fatalf("%q could not be chosen", do)
+				if s.missed > 0 || !s.known {
+					t.Fatalf("%q could not be chosen; it sends %v", do, out.commandNames())
 				}
 				states = append(states, s.state)
 			}
@@ -281,7 +282,7 @@ func (l watcher) Release(ctx context.Context) error { return l.env.Redis().Del(c
 // states, and comes to the ends of the enumeration.
 func TestNothingIsPrunedWhileKeysAreWatched(t *testing.T) {
 	h := newTestHost(t)
-	j := small{"token", 2, "", 0, plain}.job(t)
+	j := small{"token", 1, faults.PauseClient, 0, plain}.job(t)
 	j.Program.Variant = impls.Variant{Name: "watcher", Kind: history.Mutex, Topology: impls.Standalone,
 		New: func(env impls.Env) (impls.Lock, error) { return watcher{env: env}, nil }}
 	all, _ := reach(t, h, j, true)

@@ -275,6 +275,7 @@ func (e *exploration) sum() progress {
 		all.Pruned += p.Pruned
 		all.Virtual += p.Virtual
 		all.Unhashed += p.Unhashed
+		all.Lacking = cmp.Or(all.Lacking, p.Lacking)
 		all.Unexplorable = cmp.Or(all.Unexplorable, p.Unexplorable)
 		all.Why = cmp.Or(all.Why, p.Why)
 		all.Exhausted = all.Exhausted && p.Exhausted
@@ -301,6 +302,9 @@ func (e *exploration) result() (ExploreResult, error) {
 	}
 	if r.Reason = e.short(sum); r.Reason != "" {
 		r.Verdict = "inconclusive"
+	}
+	if sum.Lacking != "" {
+		r.Warnings = append(r.Warnings, r.Lock+" asks for "+sum.Lacking+", which the simulator does not have: it was explored as it goes on without")
 	}
 	if sum.Unexplorable != "" {
 		r.Warnings = append(r.Warnings, firstLines(sum.Unexplorable, 12))

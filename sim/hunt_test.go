@@ -1,9 +1,14 @@
 package sim
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,23 +100,89 @@ var libraries = []string{"redsync", "redsync-normalised", "redsync-quorum", "red
 // correct are the locks of the catalogue that keep their promise under every default fault.
 var correct = []string{"token", "redlock", "rw-lease", "fair", "semaphore", "redisson", "fenced", "token-native", "token-wait", "handoff"}
 
-// TestNoFalseAlarm explores the correct locks: LOCKBENCH_SOAK says how many schedules of each.
+// TestNoFalseAlarm explores the correct locks.
 func TestNoFalseAlarm(t *testing.T) {
-	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
-	if err != nil {
-		n = 60
-	}
 	for _, name := range correct {
 		t.Run(name, func(t *testing.T) {
 			v, ok := catalogue.Find(name)
 			if !ok {
 				t.Fatalf("no lock %s", name)
 			}
-			r := hunt(t, v, n)
-			if r.First != nil {
-				t.Errorf("%s/%s in schedule %d:\n%v\n%s", r.First.Property, r.First.Cause, r.First.Schedule, r.First.Steps, r.First.Tape)
-			}
+			r := hunt(t, v, 60)
+			falseAlarm(t, r)
 			t.Logf("%d schedules in %.1f s; inherent: %s", r.Schedules, r.Seconds, r.Exceptions())
 		})
+	}
+}
+
+// falseAlarm fails the test for a finding in a correct lock, and for a search that was cut short.
+func falseAlarm(t *testing.T, r ExploreResult) {
+	t.Helper()
+	if r.First != nil {
+		t.Errorf("%s: %s/%s in schedule %d:\n%v\n%s", r.Lock, r.First.Property, r.First.Cause, r.First.Schedule, r.First.Steps, r.First.Tape)
+	} else if r.Verdict != "pass" {
+		t.Errorf("%s: %s: %s", r.Lock, r.Verdict, r.Reason)
+	}
+}
+
+// slice is a part of a soak: schedules of one lock under one seed.
+type slice struct {
+	Lock      string  `json:"lock"`
+	Seed      uint64  `json:"seed"`
+	Schedules int     `json:"schedules"`
+	Seconds   float64 `json:"seconds"`
+}
+
+// TestNoFalseAlarmInMany explores the correct locks in turns, 1,000 schedules each, until LOCKBENCH_SOAK schedules were run in all. LOCKBENCH_SOAK_FILE keeps what was
+// run, a line a turn, so that a soak which is ended goes on where it was. See docs/simulator.md.
+func TestNoFalseAlarmInMany(t *testing.T) {
+	want, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
+	if err != nil {
+		t.Skip("LOCKBENCH_SOAK is no number")
+	}
+	defer dedicateProcess()()
+	file, done := soakFile(t)
+	turns, schedules := map[string]uint64{}, 0 // by lock
+	for _, d := range done {
+		turns[d.Lock] = max(turns[d.Lock], d.Seed)
+		schedules += d.Schedules
+	}
+	for schedules < want {
+		name := slices.MinFunc(correct, func(a, b string) int { return cmp.Compare(turns[a], turns[b]) })
+		v, _ := catalogue.Find(name)
+		turns[name]++
+		s := New(catalogue.Known{})
+		r, err := s.Explore(t.Context(), ExploreConfig{
+			Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Schedules: 1000, Seed: turns[name],
+		})
+		if err = errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		falseAlarm(t, r)
+		schedules += r.Schedules
+		if err := json.NewEncoder(file).Encode(slice{name, turns[name], r.Schedules, r.Seconds}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d schedules of %d locks", schedules, len(correct))
+}
+
+// soakFile opens what a soak that was ended has left, and reads it; without LOCKBENCH_SOAK_FILE a soak begins anew.
+func soakFile(t *testing.T) (file *os.File, done []slice) {
+	t.Helper()
+	name := cmp.Or(os.Getenv("LOCKBENCH_SOAK_FILE"), filepath.Join(t.TempDir(), "soak.jsonl"))
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	for lines := json.NewDecoder(file); ; {
+		var one slice
+		if err := lines.Decode(&one); errors.Is(err, io.EOF) {
+			return file, done
+		} else if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		done = append(done, one)
 	}
 }

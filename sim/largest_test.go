@@ -48,7 +48,7 @@ func (b bound) config(v impls.Variant) ExploreConfig {
 }
 
 // TestLargestBoundsExhausted walks ever larger bounds of each correct lock for as long as LOCKBENCH_LARGEST says, and prints the largest that
-// was exhausted. See docs/simulator.md.
+// were exhausted; -run LargestBoundsExhausted/token is for one. See docs/simulator.md.
 func TestLargestBoundsExhausted(t *testing.T) {
 	limit, err := time.ParseDuration(os.Getenv("LOCKBENCH_LARGEST"))
 	if err != nil {
@@ -56,24 +56,34 @@ func TestLargestBoundsExhausted(t *testing.T) {
 	}
 	fmt.Println("| lock | largest bounds exhausted | schedules run | states | seconds |\n|---|---|---|---|---|")
 	for _, name := range correct {
-		v, _ := catalogue.Find(name)
-		ctx, cancel := context.WithTimeout(t.Context(), limit)
-		largest := "none"
-		for _, b := range ladder {
-			r, err := Explore(ctx, b.config(v), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.First != nil {
-				t.Errorf("%s: %s/%s:\n%s", name, r.First.Property, r.First.Cause, strings.Join(r.First.Steps, "\n"))
-			}
-			if !r.Exhausted {
-				break
-			}
-			largest = fmt.Sprintf("%d clients × %d operations, %d faults %s, %d waits | %d | %d | %.1f", b.clients, b.ops, b.faults,
-				strings.Join(r.Bounds.Faults, ", "), b.waits, r.Schedules, r.States, r.Seconds)
-		}
-		cancel()
-		fmt.Printf("| %s | %s |\n", name, largest)
+		t.Run(name, func(t *testing.T) {
+			v, _ := catalogue.Find(name)
+			fmt.Printf("| %s | %s |\n", name, largest(t, v, limit))
+		})
 	}
+}
+
+// largest walks ever larger bounds of a lock, with one process, and describes the largest that were exhausted within a time.
+func largest(t *testing.T, v impls.Variant, limit time.Duration) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	said := "none | | |"
+	for _, b := range ladder {
+		cfg := b.config(v)
+		cfg.Workers = 1
+		r, err := Explore(ctx, cfg, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.First != nil {
+			t.Errorf("%s/%s:\n%s", r.First.Property, r.First.Cause, strings.Join(r.First.Steps, "\n"))
+		}
+		if !r.Exhausted {
+			break
+		}
+		said = fmt.Sprintf("%d clients × %d operations, %d faults %s, %d waits | %d | %d | %.1f", b.clients, b.ops, b.faults,
+			strings.Join(r.Bounds.Faults, ", "), b.waits, r.Schedules, r.States, r.Seconds)
+	}
+	return said
 }

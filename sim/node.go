@@ -4,9 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"maps"
-	"math"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +36,7 @@ type node struct {
 
 	waiting []*request // requests that it will answer later, the one that has waited longest first; those that are gone may be among them
 	refused string     // a command that it was sent and does not do as Redis does
+	lacking string     // what a connection asked for at its beginning and does without
 	changes uint64     // hash of the commands that changed data, in order; kept for states alone
 
 	// scripts are the sources by digest that this server knows; a restart forgets them, as Redis does.
@@ -89,7 +87,7 @@ func (n *node) reset(t time.Time) {
 	n.clock = nodeClock{rate: 1, since: t}
 	n.redis.SetTime(t)
 	n.turn, n.down, n.paused, n.shard = 0, false, false, nil
-	n.subs, n.waiting, n.changes, n.refused = subscriptions{}, nil, 0, ""
+	n.subs, n.waiting, n.changes, n.refused, n.lacking = subscriptions{}, nil, 0, "", ""
 	clear(n.scripts)
 }
 
@@ -144,6 +142,11 @@ func (n *node) run(s *session, name string, args []string) {
 		n.evalSHA(s, args[1:])
 	case "SCRIPT":
 		n.script(s, args[1:])
+	case "CLIENT":
+		if len(args) > 1 && strings.EqualFold(args[1], "TRACKING") {
+			n.lacking = "CLIENT TRACKING" // it is refused below, and a library goes on without
+		}
+		n.command(s, name, args)
 	default:
 		n.command(s, name, args)
 	}
@@ -228,154 +231,6 @@ func (n *node) jump(t time.Time, by time.Duration) {
 		}
 	}
 	n.tick(t)
-}
-
-// dataset is a copy of all that a node holds, with the instants (by the node's own clock) at which keys expire, as Redis
-// writes them to disk and to replicas.
-type dataset struct {
-	entries []entry // in order of key
-	at      time.Time
-	turn    uint64 // of the last command that the node executed before
-}
-
-type entry struct {
-	key     string
-	kind    string
-	text    string
-	fields  map[string]string
-	items   []string
-	scores  map[string]float64
-	expires time.Time // zero = never
-}
-
-// copy reads everything the node holds at bubble time t.
-func (n *node) copy(t time.Time) dataset {
-	n.tick(t)
-	db := n.redis.DB(0)
-	own := n.clock.now(t)
-	d := dataset{at: t, turn: n.turn}
-	for _, key := range db.Keys() {
-		d.entries = append(d.entries, entryOf(db, key, own))
-	}
-	return d
-}
-
-// entryOf reads one key at a node's own time.
-func entryOf(db *miniredis.RedisDB, key string, own time.Time) entry {
-	e := entry{key: key, kind: db.Type(key)}
-	switch e.kind {
-	case "string":
-		e.text, _ = db.Get(key)
-	case "hash":
-		names, _ := db.HKeys(key)
-		e.fields = make(map[string]string, len(names))
-		for _, f := range names {
-			e.fields[f] = db.HGet(key, f)
-		}
-	case "list":
-		e.items, _ = db.List(key)
-		e.items = slices.Clone(e.items)
-	case "set":
-		e.items, _ = db.Members(key)
-	case "zset":
-		scores, _ := db.SortedSet(key)
-		e.scores = maps.Clone(scores) // miniredis gives the map in which it keeps them
-	}
-	if left := db.TTL(key); left > 0 {
-		e.expires = own.Add(left)
-	}
-	return e
-}
-
-// load replaces everything the node holds by a copy; what has expired meanwhile is left out.
-func (n *node) load(d dataset, t time.Time) {
-	n.redis.FlushAll()
-	n.tick(t)
-	db := n.redis.DB(0)
-	own := n.clock.now(t)
-	for _, e := range d.entries {
-		if !e.expires.IsZero() && !e.expires.After(own) {
-			continue
-		}
-		switch e.kind {
-		case "string":
-			_ = db.Set(e.key, e.text) // fails only for a key of another type, and the node is empty
-		case "hash":
-			for _, f := range slices.Sorted(maps.Keys(e.fields)) {
-				db.HSet(e.key, f, e.fields[f])
-			}
-		case "list":
-			_, _ = db.Push(e.key, e.items...)
-		case "set":
-			_, _ = n.redis.SetAdd(e.key, e.items...)
-		case "zset":
-			for _, m := range slices.Sorted(maps.Keys(e.scores)) {
-				_, _ = db.ZAdd(e.key, e.scores[m], m)
-			}
-		}
-		if !e.expires.IsZero() {
-			db.SetTTL(e.key, e.expires.Sub(own))
-		}
-	}
-}
-
-// lostTo returns the keys that d has, by whether later has them.
-func (d dataset) lostTo(later dataset) (kept, lost []string) {
-	for _, e := range d.entries {
-		if slices.ContainsFunc(later.entries, func(o entry) bool { return o.key == e.key }) {
-			kept = append(kept, e.key)
-		} else {
-			lost = append(lost, e.key)
-		}
-	}
-	return kept, lost
-}
-
-// outlasts reports whether something in d lasts longer than it did before: a key, or a member whose score is an instant.
-func (d dataset) outlasts(before dataset) bool {
-	return slices.ContainsFunc(d.entries, func(e entry) bool {
-		i := slices.IndexFunc(before.entries, func(o entry) bool { return o.key == e.key && o.kind == e.kind })
-		if i < 0 {
-			return false
-		}
-		o := before.entries[i]
-		if !o.expires.IsZero() && (e.expires.IsZero() || e.expires.After(o.expires)) {
-			return true
-		}
-		for m, score := range e.scores {
-			if was, there := o.scores[m]; there && score > was {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// holdsAs reports whether two nodes hold the same keys with the same values, whenever these end.
-func (d dataset) holdsAs(other dataset) bool {
-	return slices.EqualFunc(d.entries, other.entries, func(a, b entry) bool {
-		a.expires, b.expires = time.Time{}, time.Time{}
-		return reflect.DeepEqual(a, b)
-	})
-}
-
-// digest is a hash of the data and of the instants at which they end.
-func (d dataset) digest() uint64 {
-	h := uint64(hashStart)
-	for _, e := range d.entries {
-		h = mixText(mixText(mixText(h, e.key), e.kind), e.text)
-		for _, f := range slices.Sorted(maps.Keys(e.fields)) {
-			h = mixText(mixText(h, f), e.fields[f])
-		}
-		for _, i := range e.items {
-			h = mixText(h, i)
-		}
-		for _, m := range slices.Sorted(maps.Keys(e.scores)) {
-			h = mix(mixText(h, m), math.Float64bits(e.scores[m]))
-		}
-		h = mix(mix(h, uint64(len(e.fields)+len(e.items)+len(e.scores))), instant(e.expires))
-	}
-	return h
 }
 
 // Server is one simulated node by itself, for comparisons with a real one: it answers one request at a time, by the caller's clock,

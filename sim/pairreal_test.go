@@ -41,10 +41,10 @@ func TestPairAnswersAsRedisDoes(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			want := story(realPair(t, row.persistence), row.steps)
+			want := conversation(realPair(t, row.persistence), row.steps)
 			var got []string
 			inWorld(t, Program{Topology: impls.Replicated, Persistence: row.persistence}, func(w *world) {
-				got = story(&simulatedPair{t, w, map[string]*conn{}}, row.steps)
+				got = conversation(&simulatedPair{t, w, map[string]*conn{}}, row.steps)
 			})
 			if !slices.Equal(got, want) {
 				t.Errorf("the simulator answers\n%s\nRedis answers\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -53,8 +53,8 @@ func TestPairAnswersAsRedisDoes(t *testing.T) {
 	}
 }
 
-// story does steps and gives every reply behind its command.
-func story(p pair, steps string) (told []string) {
+// conversation does steps and gives every reply behind its command.
+func conversation(p pair, steps string) (told []string) {
 	for step := range strings.SplitSeq(steps, "|") {
 		what, line, _ := strings.Cut(step, " ")
 		switch what {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -32,6 +33,7 @@ type progress struct {
 	Excepted     map[string]int `json:"excepted,omitempty"` // the same, of what no lease can prevent
 	Exhausted    bool           `json:"exhausted,omitempty"`
 	Unhashed     int            `json:"unhashed,omitempty"`     // states of a walk at which nothing was pruned: a connection watched keys
+	Lacking      string         `json:"lacking,omitempty"`      // what the lock asked for and did without
 	Unexplorable string         `json:"unexplorable,omitempty"` // why the lock cannot be explored: the search has ended
 	Why          string         `json:"why,omitempty"`          // a walk that came to its end has not run everything
 }
@@ -145,6 +147,7 @@ func (s *search) count(out Outcome) {
 	s.progress.Schedules++
 	s.progress.Steps += out.Steps
 	s.progress.Virtual += out.Virtual
+	s.progress.Lacking = cmp.Or(s.progress.Lacking, out.Lacking)
 	if s.walk != nil {
 		s.progress.States, s.progress.Pruned, s.progress.Unhashed = len(s.walk.seen), s.walk.pruned, s.walk.unknown
 		if out.Steps > s.job.Bounds.MaxSteps {

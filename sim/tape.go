@@ -8,12 +8,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
-	"github.com/lockbench/lockbench/workloads"
 )
 
 // TapeSchema is the schema name of a tape file.
@@ -294,160 +292,21 @@ func (s *Simulator) Schedule(t Tape) (faults.Schedule, error) {
 	return out.Schedule.Playable(), nil
 }
 
-// Shrink makes a failing tape small: fewer clients, rounds, faults and polls, found by searching the smaller program anew; then fewer
-// choices, by leaving them out one after the other. What remains breaks the same property for the same cause. The end of ctx ends
-// the work early; the smallest tape so far is the result. A tape whose lock takes its process down is returned as it is.
-func (s *Simulator) Shrink(ctx context.Context, t Tape) (Tape, error) {
-	h := &shrinker{host: s.host, ctx: ctx, best: t, tries: tries}
-	return h.shrink()
-}
-
-func (h *shrinker) shrink() (Tape, error) {
-	for _, smaller := range []func() error{h.program, h.choices, h.waits, h.choices} {
-		if err := smaller(); err != nil {
-			return h.best, err
+// GoTest returns a Go test that runs the tape and fails while the violation is there, to be pasted into a _test.go file.
+func (t Tape) GoTest() string {
+	var b strings.Builder
+	name := strings.Map(func(r rune) rune {
+		if r == '-' || r == ' ' {
+			return '_'
 		}
-	}
-	return h.best, nil
-}
-
-type shrinker struct {
-	host  runner
-	ctx   context.Context
-	best  Tape
-	tries int // how many schedules of a smaller program are searched for the same violation
-}
-
-// tries is how many schedules of a smaller program the simulator searches.
-const tries = 400
-
-// program searches smaller programs, the smallest first, for the same violation.
-func (h *shrinker) program() error {
-	for _, p := range h.smaller() {
-		if h.ctx.Err() != nil {
-			return nil
-		}
-		found, err := h.search(p)
-		if err != nil || found {
-			return err
-		}
-	}
-	return nil
-}
-
-// smaller lists programs that are smaller than the best, the smallest first.
-func (h *shrinker) smaller() []Program {
-	var out []Program
-	best := h.best.Program
-	for _, load := range h.loads() {
-		for clients := min(2, best.Clients); clients <= best.Clients; clients++ {
-			for ops := 1; ops <= max(best.Config.Ops, 1); ops++ {
-				for _, poll := range slices.Compact([]time.Duration{max(best.Poll, best.Config.Lease*3/5), best.Poll}) {
-					p := best
-					p.Load, p.Workload = load, nil
-					p.Clients, p.Config.Ops, p.Poll = clients, ops, poll
-					out = append(out, p)
-				}
-			}
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Program) int { return a.Clients*a.Config.Ops - b.Clients*b.Config.Ops })
-	return out
-}
-
-// loads are the workloads in which the violation may show: the bare one is smaller, but has no store to damage.
-func (h *shrinker) loads() []string {
-	own := h.best.Program.Load
-	if own != "counter" || h.best.Property == verdicts.StoreIntegrity {
-		return []string{own}
-	}
-	return []string{"hot", own}
-}
-
-// search looks for the violation in a smaller program, with no more faults than the tape had.
-func (h *shrinker) search(p Program) (bool, error) {
-	p.Faults = slices.DeleteFunc(slices.Clone(p.Faults), func(f faults.Spec) bool { return f.Client > p.Clients })
-	b := h.best.Bounds
-	b.Faults, b.MaxFaults = h.placed()
-	j := searchJob{Program: p, Bounds: b, Strategy: Mixed, Seed: h.best.Program.Seed, Schedules: h.tries, Parts: 1}
-	s, err := newSearch(j, h.host)
-	if err != nil {
-		return false, err
-	}
-	found := false
-	s.found = func(f finding) { h.best, found = f.Tape, true }
-	s.only = func(b broken) bool { return b.Property == h.best.Property && b.Cause == h.best.Cause }
-	err = s.run(h.ctx)
-	return found, err
-}
-
-// placed are the faults that the tape's choices placed, by name, and how many there were.
-func (h *shrinker) placed() (names []string, n int) {
-	for _, c := range h.best.Choices {
-		if f, ok := c.fault(); ok {
-			names = append(names, f)
-			n++
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names), n
-}
-
-// choices leaves out what is not needed: first halves, then quarters, down to one choice at a time.
-func (h *shrinker) choices() error {
-	for size := (len(h.best.Choices) + 1) / 2; size > 0; size /= 2 {
-		for from := 0; from < len(h.best.Choices) && h.ctx.Err() == nil; {
-			without := slices.Delete(slices.Clone(h.best.Choices), from, min(from+size, len(h.best.Choices)))
-			kept, err := h.try(h.best.Program, without)
-			if err != nil {
-				return err
-			}
-			if !kept {
-				from += size
-			}
-		}
-	}
-	return nil
-}
-
-// waits tries rounds without the waiting that is not needed.
-func (h *shrinker) waits() error {
-	for _, change := range []func(*workloads.Config){
-		func(c *workloads.Config) { c.Pause = 0 },
-	} {
-		p := h.best.Program
-		change(&p.Config)
-		if p.Config == h.best.Program.Config {
-			continue
-		}
-		if _, err := h.try(p, h.best.Choices); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// try runs a program along choices; when the violation is still there, it is the best so far. Choices that were not
-// possible on the way are gone from it.
-func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
-	f := &follow{choices: slices.Clone(choices)}
-	out, err := h.host.run(p, f, h.best.Bounds, false)
-	if err != nil {
-		return false, err
-	}
-	p, err = p.resolve(h.host.catalogue())
-	if err != nil {
-		return false, err
-	}
-	all, err := judge(context.WithoutCancel(h.ctx), out, p, true)
-	if err != nil {
-		return false, err
-	}
-	for _, b := range all {
-		if b.Property == h.best.Property && b.Cause == h.best.Cause {
-			h.best = newTape(schedule{p, h.best.Bounds, f}, out, b)
-			return true, nil
-		}
-	}
-	return false, nil
+		return r
+	}, t.Program.Lock+"_"+string(t.Property))
+	t.Steps = nil
+	fmt.Fprintf(&b, "// needs: strings, testing, github.com/lockbench/lockbench/sim, github.com/lockbench/lockbench/impls/catalogue\nfunc Test_%s(t *testing.T) {\n", name)
+	fmt.Fprintf(&b, "\tconst text = `%s`\n", strings.ReplaceAll(t.String(), "`", "` + \"`\" + `"))
+	b.WriteString("\ttape, err := sim.ReadTape(strings.NewReader(text))\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n")
+	b.WriteString("\ts := sim.New(catalogue.Known{})\n\tdefer s.Close()\n")
+	b.WriteString("\tbroken, story, err := s.Breaks(t.Context(), tape)\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n")
+	b.WriteString("\tif broken {\n\t\tt.Errorf(\"%s/%s:\\n%s\", tape.Property, tape.Cause, strings.Join(story, \"\\n\"))\n\t}\n}\n")
+	return b.String()
 }

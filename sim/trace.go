@@ -186,21 +186,11 @@ func numbered(lines []storyLine) []string {
 	return out
 }
 
-// GoTest returns a Go test that runs the tape and fails while the violation is there, to be pasted into a _test.go file.
-func (t Tape) GoTest() string {
-	var b strings.Builder
-	name := strings.Map(func(r rune) rune {
-		if r == '-' || r == ' ' {
-			return '_'
-		}
-		return r
-	}, t.Program.Lock+"_"+string(t.Property))
-	t.Steps = nil
-	fmt.Fprintf(&b, "// needs: strings, testing, github.com/lockbench/lockbench/sim, github.com/lockbench/lockbench/impls/catalogue\nfunc Test_%s(t *testing.T) {\n", name)
-	fmt.Fprintf(&b, "\tconst text = `%s`\n", strings.ReplaceAll(t.String(), "`", "` + \"`\" + `"))
-	b.WriteString("\ttape, err := sim.ReadTape(strings.NewReader(text))\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n")
-	b.WriteString("\ts := sim.New(catalogue.Known{})\n\tdefer s.Close()\n")
-	b.WriteString("\tbroken, story, err := s.Breaks(t.Context(), tape)\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n")
-	b.WriteString("\tif broken {\n\t\tt.Errorf(\"%s/%s:\\n%s\", tape.Property, tape.Cause, strings.Join(story, \"\\n\"))\n\t}\n}\n")
-	return b.String()
+// hashArgs is a hash of a request.
+func hashArgs(args []string) uint64 {
+	h := uint64(hashStart)
+	for _, a := range args {
+		h = mixText(h, a)
+	}
+	return h
 }

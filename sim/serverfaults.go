@@ -1,0 +1,164 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Nodes is the number of the lock's nodes.
+func (w *world) Nodes() int { return len(w.lockNodes()) }
+
+// lockNodes are the nodes of the lock, without the guarded store's.
+func (w *world) lockNodes() []*node { return w.nodes[:w.storeIndex()] }
+
+// up is a node that is not down.
+func (w *world) up(node int) (*node, error) {
+	n := w.nodes[node]
+	if n.down {
+		return n, fmt.Errorf("node %d is down", node+1)
+	}
+	return n, nil
+}
+
+// role is the node that a number means where connections follow the roles of a pair: the primary is 0.
+func (w *world) role(node int) int {
+	if w.program.Topology == impls.Replicated && w.primary == 1 {
+		return 1 - node
+	}
+	return node
+}
+
+// KillServer kills a node.
+func (w *world) KillServer(_ context.Context, node int) error {
+	n, err := w.up(node)
+	if err != nil {
+		return err
+	}
+	n.had, n.kept = n.copy(time.Now()), w.saved(n)
+	n.down, n.paused = true, false
+	w.dropConns(n)
+	w.disconnected(n)
+	return nil
+}
+
+// RestartServer starts a node again with what its persistence kept.
+func (w *world) RestartServer(_ context.Context, node int) (history.Effect, error) {
+	n := w.nodes[node]
+	n.down = false
+	clear(n.scripts)
+	n.load(n.kept, time.Now())
+	if w.program.Topology == impls.Replicated {
+		w.reconnected()
+	}
+	kept, lost := n.had.lostTo(n.kept)
+	return history.Effect{Node: w.address(node), What: history.Restarted, Turn: n.kept.turn, Known: true, Kept: kept, Lost: lost}, nil
+}
+
+// address is the number under which clients dial a node.
+func (w *world) address(node int) int {
+	if w.program.Topology == impls.Replicated {
+		return 0
+	}
+	return node
+}
+
+// dropConns ends every connection of a node. What it had sent is lost with it.
+func (w *world) dropConns(n *node) {
+	var conns []*conn
+	for _, cn := range w.conns {
+		if cn.server == n && cn.lost == nil {
+			cn.requests = nil
+			conns = append(conns, cn)
+		}
+	}
+	w.inTurn(conns, func(cn *conn) { cn.fail(errGone) })
+}
+
+// StopServer stops a node.
+func (w *world) StopServer(_ context.Context, node int) error {
+	n, err := w.up(node)
+	if err == nil {
+		n.paused = true
+	}
+	return err
+}
+
+// ContinueServer lets a node go on.
+func (w *world) ContinueServer(_ context.Context, node int) error {
+	w.nodes[node].paused = false
+	w.wakeDriver()
+	return nil
+}
+
+// JumpClock moves a node's clock.
+func (w *world) JumpClock(_ context.Context, node int, by time.Duration) (e history.Effect, err error) {
+	n, err := w.up(node)
+	if err != nil {
+		return e, err
+	}
+	n.jump(time.Now(), by)
+	return history.Effect{Node: w.address(node), What: history.ClockSet, By: int64(by), Turn: n.turn, Known: true}, nil
+}
+
+// DriftClock lets a node's clock run at another rate from now on.
+func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history.Effect, err error) {
+	n, err := w.up(node)
+	if err != nil {
+		return e, err
+	}
+	n.setRate(time.Now(), rate)
+	return history.Effect{Node: w.address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6), Turn: n.turn, Known: true}, nil
+}
+
+// SetClockRight sets a node's clock to the true time.
+func (w *world) SetClockRight(_ context.Context, node int) ([]history.Effect, error) {
+	n, now := w.nodes[node], time.Now()
+	off := n.clock.now(now).Sub(now)
+	n.setRight(now)
+	return []history.Effect{{Node: w.address(node), What: history.ClockRate, Turn: n.turn, Known: true},
+		{Node: w.address(node), What: history.ClockSet, By: -int64(off), Turn: n.turn, Known: true}}, nil
+}
+
+// FlushScripts lets a node forget its scripts.
+func (w *world) FlushScripts(_ context.Context, node int) error {
+	n, err := w.up(w.role(node))
+	if err == nil {
+		clear(n.scripts)
+	}
+	return err
+}
+
+// DeleteKeys takes the lock's keys from a node. A replica has none of its own.
+func (w *world) DeleteKeys(_ context.Context, node int) (e history.Effect, err error) {
+	if w.program.Topology == impls.Replicated && node != 0 {
+		return e, nil
+	}
+	n, err := w.up(w.role(node))
+	if err != nil {
+		return e, err
+	}
+	n.tick(time.Now())
+	db := n.redis.DB(0)
+	keys := db.Keys()
+	if len(keys) == 0 {
+		return e, nil
+	}
+	for _, key := range keys {
+		db.Del(key)
+	}
+	w.written(n)
+	return history.Effect{Node: w.address(node), What: history.Deleted, Lost: keys, Turn: n.turn, Known: true}, nil
+}
+
+// EvictKeys takes the lock's keys from a node whose memory is full.
+func (w *world) EvictKeys(ctx context.Context, node int) (e history.Effect, evictions int, err error) {
+	e, err = w.DeleteKeys(ctx, node)
+	if err == nil && e.What != "" {
+		e.What = history.Evicted
+	}
+	return e, len(e.Lost), err
+}
