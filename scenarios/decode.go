@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,6 +182,14 @@ var (
 	}
 )
 
+// exponential is a number of YAML that the library takes for text, though it writes large ones so.
+var exponential = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$`)
+
+func isExponential(n ast.Node) bool {
+	t := n.GetToken()
+	return t.Type == token.StringType && exponential.MatchString(t.Value)
+}
+
 // single decodes a single value.
 func (d *decoder) single(n ast.Node, v reflect.Value, path string) {
 	f := forms[v.Kind()]
@@ -188,7 +197,7 @@ func (d *decoder) single(n ast.Node, v reflect.Value, path string) {
 	if is {
 		f = textForm
 	}
-	if !slices.Contains(f.nodes, n.Type()) {
+	if !slices.Contains(f.nodes, n.Type()) && !(v.Kind() == reflect.Float64 && isExponential(n)) {
 		d.fail(path, n.GetToken(), "want %s, got %s", f.want, describe(n))
 		return
 	}

@@ -36,6 +36,8 @@ func TestParseErrors(t *testing.T) {
 		{"text for a number", "clients: 2", "clients: two", "f.yaml:4:10: want a whole number, got \"two\"\n  4 | clients: two\n    |          ^"},
 		{"a quoted number for a number", "clients: 2", `clients: "2"`, "f.yaml:4:10: want a whole number, got \"2\"\n  4 | clients: \"2\"\n    |          ^"},
 		{"a fraction for a whole number", "clients: 2", "clients: 2.5", "f.yaml:4:10: want a whole number, got \"2.5\"\n  4 | clients: 2.5\n    |          ^"},
+		{"a quoted number for a number, likewise", "ops: 3", `rate: "1e6"`, "f.yaml:5:7: want a number, got \"1e6\"\n  5 | rate: \"1e6\"\n    |       ^"},
+		{"a whole number that is too large", "clients: 2", "clients: 99999999999999999999", "f.yaml:4:10: want a whole number, got \"99999999999999999999\"\n  4 | clients: 99999999999999999999\n    |          ^"},
 		{"a number for text", "name: mine", "name: 7", "f.yaml:1:7: want text, got \"7\"\n  1 | name: 7\n    |       ^"},
 		{"a name with a space", "name: mine", "name: my own", "f.yaml:1:7: \"my own\": a name is letters and digits, joined by hyphens\n  1 | name: my own\n    |       ^"},
 		{"too many clients", "clients: 2", "clients: 5000", "f.yaml:4:10: 5000 is not between 1 and 1024\n  4 | clients: 5000\n    |          ^"},
@@ -74,6 +76,34 @@ func TestParseErrors(t *testing.T) {
 				t.Errorf("file %q", first.File)
 			}
 		})
+	}
+}
+
+// Numbers and text, as YAML has them, and as a large rate is written.
+func TestSingleValues(t *testing.T) {
+	for _, tt := range []struct {
+		old, new string
+		check    func(Scenario) bool
+	}{
+		{"ops: 3", "ops: 3\nrate: 1e+06", func(s Scenario) bool { return s.Rate == 1e6 }},
+		{"ops: 3", "ops: 3\nrate: 2", func(s Scenario) bool { return s.Rate == 2 }},
+		{"ops: 3", "ops: 0x10", func(s Scenario) bool { return s.Ops == 16 }},
+		{"about: for tests", "about: |\n  two\n  lines", func(s Scenario) bool { return s.About == "two\nlines" }},
+		{"about: for tests", `about: "1e6"`, func(s Scenario) bool { return s.About == "1e6" }},
+		{"ops: 3", "ops: 3\nthink: 0", func(s Scenario) bool { return s.Think == faults.Span{} }},
+	} {
+		s, err := Parse("f.yaml", []byte(strings.Replace(good, tt.old, tt.new, 1)))
+		if err != nil || !tt.check(s) {
+			t.Errorf("%s: %+v, %v", tt.new, s, err)
+			continue
+		}
+		text, err := s.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Parse("f.yaml", text); err != nil || !cmp.Equal(s, again) {
+			t.Errorf("%s: written and read again: %v", tt.new, err)
+		}
 	}
 }
 
