@@ -3,11 +3,14 @@ package harness
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -23,26 +26,71 @@ import (
 func TestWorldsAgreeAboutEveryFault(t *testing.T) {
 	real, simulated := provider(t, "process"), &Sim{Schedules: 1}
 	t.Cleanup(func() { _ = simulated.Close() })
-	for _, s := range agreements(t) {
-		t.Run(s.Name, func(t *testing.T) {
-			t.Parallel()
-			want, got := windowsOf(t, simulated, s), windowsOf(t, real, s)
-			if len(want) != max(s.Faults[0].Times, 1) {
-				t.Fatalf("in the simulator it struck as %q", want)
+	rows := agreements(t)
+	compare := func(ctx context.Context, rows []scenarios.Scenario, atOnce int) (differ []scenarios.Scenario, how []string) {
+		all := make([]string, len(rows))
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(atOnce)
+		for i, s := range rows {
+			group.Go(func() (err error) { all[i], err = difference(ctx, s, simulated, real); return err })
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		for i, text := range all {
+			if text != "" {
+				differ, how = append(differ, rows[i]), append(how, rows[i].Name+": "+text)
 			}
-			if !slices.Equal(got, want) {
-				t.Errorf("on servers %q\nsimulated  %q", got, want)
-			}
-		})
+		}
+		return differ, how
 	}
+	rows, how := compare(t.Context(), rows, rowsAtOnce)
+	for n := 1; n < attempts && len(rows) > 0; n++ { // by themselves: a machine that is short of time delays what is placed at a time
+		t.Logf("once more: %s", strings.Join(how, "\n"))
+		rows, how = compare(t.Context(), rows, 1)
+	}
+	if len(how) > 0 {
+		t.Error(strings.Join(how, "\n"))
+	}
+}
+
+// rowsAtOnce is how many rows of the agreement run beside each other: a row waits most of the time.
+const rowsAtOnce = 10
+
+// difference says how the windows of a scenario differ between two worlds, or from what its one fault must leave; "" when they do not.
+func difference(ctx context.Context, s scenarios.Scenario, one, other servers.Provider) (string, error) {
+	want, err := windowsOf(ctx, one, s)
+	if err != nil {
+		return "", err
+	}
+	got, err := windowsOf(ctx, other, s)
+	if err != nil {
+		return "", err
+	}
+	times := s.Faults[0].Times
+	if s.Faults[0].Fault == faults.CrashClient {
+		times = 1 // there is one client to kill
+	}
+	switch {
+	case len(want) != times:
+		return fmt.Sprintf("on %s %q, want %d", one.Name(), want, times), nil
+	case !slices.Equal(got, want):
+		return fmt.Sprintf("on %s %q, on %s %q", other.Name(), got, one.Name(), want), nil
+	}
+	return "", nil
 }
 
 // agreements are a scenario for each kind of fault, form of trigger, match that it strikes at, and number of times: of all of them, those that a file may
 // have. Every form at which the table says that a kind can strike is among them.
 func agreements(t *testing.T) (all []scenarios.Scenario) {
-	early := faults.Span{Fixed: 150 * time.Millisecond}
-	triggers := []faults.Trigger{{}, {After: early}, {Within: early}, {Moment: string(history.Entered)}, {Request: "release *w"}, {Reply: "acquire *w"}}
+	early := faults.Span{Fixed: 500 * time.Millisecond}
+	triggers := []faults.Trigger{{}, {After: early}, {Within: early}, {Moment: string(history.Entered)}, {Request: "acquire *w"}, {Reply: "acquire *w"}}
 	for _, k := range faults.Kinds() {
+		if k.In == faults.InMessage { // the lock is free after either message is lost
+			triggers[len(triggers)-1].Reply = "release *w"
+		} else {
+			triggers[len(triggers)-1].Reply = "acquire *w"
+		}
 		var seen faults.Form
 		for _, when := range triggers {
 			for _, match := range []faults.Trigger{{}, {Nth: 2}, {Anyone: true}} {
@@ -86,24 +134,23 @@ func agreement(k faults.Kind, when faults.Trigger, times int) scenarios.Scenario
 		name += "-anyone"
 	}
 	s := scenarios.Scenario{Name: strings.ReplaceAll(name, " ", "-"), About: "One fault.", Workload: "counter", Clients: 1, Ops: max(when.Nth, 1) + times,
-		Lease: faults.Span{Fixed: 4 * time.Second}, Think: faults.Span{Fixed: 10 * time.Millisecond}, Pause: faults.Span{Fixed: 250 * time.Millisecond},
-		Wait: faults.Span{Fixed: time.Second}, Faults: []faults.Spec{f}}
+		Lease: faults.Span{Fixed: 4 * time.Second}, Think: faults.Span{Fixed: 10 * time.Millisecond}, Pause: faults.Span{Fixed: 300 * time.Millisecond},
+		Wait: faults.Span{Fixed: 10 * time.Second}, Faults: []faults.Spec{f}}
 	if k.Name == faults.Failover {
 		s.Topology = impls.Replicated
 	}
 	if when.Form() == faults.AtTime { // it strikes in the first section
-		s.Ops, s.Think = 1, faults.Span{Fixed: 450 * time.Millisecond}
+		s.Ops, s.Think = 1, faults.Span{Fixed: 1200 * time.Millisecond}
 	}
 	return s
 }
 
 // windowsOf runs a scenario in a world and describes its windows, in the order in which they began.
-func windowsOf(t *testing.T, p servers.Provider, s scenarios.Scenario) (got []string) {
-	t.Helper()
+func windowsOf(ctx context.Context, p servers.Provider, s scenarios.Scenario) (got []string, err error) {
 	v, _ := catalogue.Find("token")
-	out, err := Run(t.Context(), Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: p, Seed: 1, Now: time.Now, Random: bytes.NewReader(make([]byte, 64))})
+	out, err := Run(ctx, Experiment{Variant: v, Scenario: s.Resolve(1, v.Topology), Provider: p, Seed: 1, Now: time.Now, Random: bytes.NewReader(make([]byte, 64))})
 	if err != nil {
-		t.Fatalf("%s: %v", p.Name(), err)
+		return nil, fmt.Errorf("%s on %s: %w", s.Name, p.Name(), err)
 	}
 	windows := slices.Clone(out.Windows)
 	slices.SortStableFunc(windows, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
@@ -114,7 +161,7 @@ func windowsOf(t *testing.T, p servers.Provider, s scenarios.Scenario) (got []st
 		}
 		got = append(got, fmt.Sprintf("%s %s node %d, confirmed %v, %s %v", w.Fault, w.Client, w.Node, w.Confirmed, w.Moment, did))
 	}
-	return got
+	return got, nil
 }
 
 // A fault that a world cannot do is refused, with the reason, before anything is started.
