@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,12 @@ type Span struct {
 func (s Span) Of(lease time.Duration) time.Duration {
 	return s.Fixed + time.Duration(s.Leases*float64(lease))
 }
+
+// The longest span: more would overflow beside others.
+const (
+	maxLeases = 1e6
+	maxFixed  = 10_000 * time.Hour
+)
 
 // ParseSpan reads "250ms", "1.5 lease", "1 lease + 20ms" or "-2 lease".
 func ParseSpan(text string) (Span, error) {
@@ -35,7 +42,12 @@ func ParseSpan(text string) (Span, error) {
 		if err != nil {
 			return Span{}, fmt.Errorf("%q: a span looks like \"250ms\", \"1.5 lease\" or \"1 lease + 20ms\"", text)
 		}
-		s.Fixed += d
+		if s.Fixed += min(max(d, -2*maxFixed), 2*maxFixed); s.Fixed.Abs() > maxFixed {
+			return Span{}, fmt.Errorf("%q: a span is at most %v", text, maxFixed)
+		}
+	}
+	if math.IsNaN(s.Leases) || math.Abs(s.Leases) > maxLeases {
+		return Span{}, fmt.Errorf("%q: a span is at most %g leases", text, float64(maxLeases))
 	}
 	return s, nil
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/plain"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 )
@@ -130,10 +131,10 @@ func (s *saver) phase(p results.Phase, now time.Time) error {
 	return errors.Join(s.dir.SaveRun(s.run), s.dir.Save(results.LogFile, s.log.Bytes()))
 }
 
-// logf adds a line to the log, which the next phase saves. A line break in what it says is quoted.
+// logf adds a line to the log, which the next phase saves.
 func (s *saver) logf(now time.Time, format string, args ...any) {
-	text := strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, args...)), "\n", `\n`)
-	fmt.Fprintf(&s.log, "%s %s\n", now.UTC().Format(time.RFC3339Nano), text)
+	text := strings.TrimSpace(fmt.Sprintf(format, args...))
+	fmt.Fprintf(&s.log, "%s %s\n", now.UTC().Format(time.RFC3339Nano), plain.Text(text))
 }
 
 func (s *saver) path() string {

@@ -104,7 +104,7 @@ func shrunk(t *testing.T, lock, breaks string, may []string, topology impls.Topo
 	if err != nil || found.First == nil {
 		t.Fatalf("no tape: %v", err)
 	}
-	tape, err := s.Shrink(t.Context(), found.First.Tape)
+	tape, err := s.Shrink(t.Context(), found.Tape)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -186,7 +186,7 @@ func (cfg config) report(t *testing.T, r sim.ExploreResult) {
 	switch {
 	case r.First != nil:
 		again := "the tape cannot be written"
-		file, err := writeTape(t.Name(), r.First.Tape)
+		file, err := writeTape(t.Name(), r.Tape)
 		if err == nil {
 			again = fmt.Sprintf("run it again: locktest.Explore(t, newLock, locktest.Replay(%q))", file)
 		}

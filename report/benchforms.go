@@ -113,7 +113,7 @@ func benchTables(b results.Bench) (lines []string) {
 			lines = append(lines, "", "### "+s, "", "| lock | safe | vs "+md(b.Plan.Reference)+" | "+strings.Join(benchColumns, " | ")+" |",
 				"|---|---|--:|"+strings.Repeat("--:|", len(benchColumns)))
 		}
-		row := fmt.Sprintf("| %s | %s | %s ", md(c.Lock), c.Verdict, versus(c, c.Figures["throughput"]))
+		row := fmt.Sprintf("| %s | %s | %s ", md(c.Lock), md(string(c.Verdict)), versus(c, c.Figures["throughput"]))
 		for _, name := range benchColumns {
 			row += "| " + figureText(c.Figures[name]) + " "
 		}

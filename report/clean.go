@@ -1,36 +1,10 @@
 package report
 
 import (
-	"fmt"
 	"reflect"
-	"strings"
-	"unicode"
+
+	"github.com/lockbench/lockbench/internal/plain"
 )
-
-// visible escapes characters that a terminal, a log or a page would interpret: control characters and marks that change the direction of
-// text. Newlines and tabs become spaces.
-func visible(text string) string {
-	if strings.IndexFunc(text, hidden) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case !hidden(r):
-			b.WriteRune(r)
-		case r == '\n' || r == '\t' || r == '\r':
-			b.WriteByte(' ')
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}
-
-// hidden reports whether a rune is not printable.
-func hidden(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }
 
 // Clean returns a deep copy of a record in which unprintable characters of every string, also of map keys, are escaped. Whatever shows a
 // record cleans it first, so that no new field is forgotten.
@@ -43,7 +17,7 @@ func Clean[T any](v T) T {
 func cleanInto(to, from reflect.Value) {
 	switch from.Kind() {
 	case reflect.String:
-		to.SetString(visible(from.String()))
+		to.SetString(plain.Text(from.String()))
 	case reflect.Pointer:
 		if !from.IsNil() {
 			to.Set(reflect.New(from.Type().Elem()))

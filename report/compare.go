@@ -11,6 +11,7 @@ import (
 
 // Comparison writes the changes: verdicts first, then the figures like benchstat. It fits 80 columns.
 func Comparison(w io.Writer, c results.Comparison, s Style) error {
+	c = Clean(c)
 	lines := []string{compareHead(c, s)}
 	for _, e := range c.Environment {
 		lines = append(lines, s.paint(orange, "differs")+fmt.Sprintf("   %s: %s → %s", e.Field, short(e.Base, 30), short(e.New, 30)))

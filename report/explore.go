@@ -7,25 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/results"
 )
 
-// Exploration is the result of a search through schedules.
-type Exploration struct {
-	sim.ExploreResult
-	Seed   uint64 `json:"seed"`
-	GoTest string `json:"go_test,omitempty"` // replays the shrunk tape
-	Replay string `json:"replay,omitempty"`  // the command that runs the tape again; "" is lockbench replay TAPE
-	Rerun  string `json:"rerun"`
-	Live   bool   `json:"live,omitempty"` // of real processes, in real time
-}
-
 // Explore writes the result of a search: the verdict, its extent, and the story of the first violation with its Go test.
-func Explore(w io.Writer, x Exploration, s Style) error {
-	verdict := checker.Result(x.Verdict)
-	lines := []string{s.verdict(verdict, Headline(verdict)) + "  " + exploreSummary(x), "", "looked at    " + lookedAt(x), "within       " + within(x.Bounds)}
-	if x.Strategy == sim.Exhaustive {
+func Explore(w io.Writer, x results.Exploration, s Style) error {
+	x = Clean(x)
+	lines := []string{s.verdict(x.Verdict, Headline(x.Verdict)) + "  " + exploreSummary(x), "", "looked at    " + lookedAt(x), "within       " + within(x.Bounds)}
+	if x.Strategy == results.Exhaustive {
 		lines = append(lines, "exhausted    "+exhausted(x))
 	}
 	if text := x.Exceptions(); text != "" {
@@ -40,7 +29,7 @@ func Explore(w io.Writer, x Exploration, s Style) error {
 	return write(w, append(lines, again("again        ", x.Rerun)...))
 }
 
-func exploreSummary(x Exploration) string {
+func exploreSummary(x results.Exploration) string {
 	switch {
 	case x.First != nil:
 		return fmt.Sprintf("%s: %s broken by %s in schedule %s", x.Lock, x.First.Property, x.First.Cause, count(x.First.Schedule))
@@ -50,7 +39,7 @@ func exploreSummary(x Exploration) string {
 	return fmt.Sprintf("%s: no violation in %s", x.Lock, Plural(x.Schedules, "schedule"))
 }
 
-func lookedAt(x Exploration) string {
+func lookedAt(x results.Exploration) string {
 	text := fmt.Sprintf("%s (%s, seed %d) in %s", Plural(x.Schedules, "schedule"), x.Strategy, x.Seed, Span(seconds(x.Seconds)))
 	if x.Seconds > 0 && x.Schedules > 0 {
 		text += fmt.Sprintf(", %s/s", count(int(float64(x.Schedules)/x.Seconds)))
@@ -69,7 +58,7 @@ func lookedAt(x Exploration) string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-func within(b sim.Bounds) string {
+func within(b results.Bounds) string {
 	text := fmt.Sprintf("%s × %s, ", Plural(b.Clients, "client"), Plural(b.Ops, "operation"))
 	if b.MaxFaults == 0 {
 		return text + "no fault"
@@ -78,7 +67,7 @@ func within(b sim.Bounds) string {
 }
 
 // exhausted reports whether every schedule within the bounds was searched.
-func exhausted(x Exploration) string {
+func exhausted(x results.Exploration) string {
 	switch {
 	case x.Exhausted:
 		whole := ""
@@ -97,10 +86,10 @@ func exhausted(x Exploration) string {
 	return "no: the search ended before all schedules were run"
 }
 
-func finding(x Exploration) []string {
+func finding(x results.Exploration) []string {
 	f := x.First
-	lines := []string{"", fmt.Sprintf("the story, in %s of %s × %s", Plural(len(f.Steps), "step"), Plural(f.Tape.Program.Clients, "client"),
-		Plural(f.Tape.Program.Config.Ops, "operation"))}
+	lines := []string{"", fmt.Sprintf("the story, in %s of %s × %s", Plural(len(f.Steps), "step"), Plural(f.Clients, "client"),
+		Plural(f.Ops, "operation"))}
 	lines = append(lines, f.Steps...)
 	if x.GoTest != "" {
 		lines = append(lines, "", "as a Go test", strings.TrimRight(x.GoTest, "\n"))

@@ -3,7 +3,6 @@ package report_test
 import (
 	"encoding/json"
 	"encoding/xml"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -147,51 +146,5 @@ func TestJUnitOfARunWithoutAVerdict(t *testing.T) {
 	out := text(t, func(b *strings.Builder) error { return report.RunJUnit(b, aRun(), &r) })
 	if got := junitCases(t, out); !got["set-nx-ex × pause-holder: run"].skipped || !strings.Contains(out, "39 of 40 acquires failed") {
 		t.Errorf("%v\n%s", got, out)
-	}
-}
-
-// hostile is a name that would do harm where it is printed raw.
-const hostile = "evil\x1b[2J</script><script>alert(1)</script>\u202e\n::error::%0A\x00]]>"
-
-// TestHostileNames: nothing that a record holds reaches a terminal, a log or a page raw.
-func TestHostileNames(t *testing.T) {
-	r, run := failing(2), aRun()
-	r.Lock, r.Scenario, r.Server, run.Lock, run.Scenario = hostile, hostile, hostile, hostile, hostile
-	r.Notes, r.Properties[3].Note, r.Rerun = []string{hostile}, hostile, "lockbench run --lock '"+hostile+"'"
-	r.Properties[0].First.Story, r.Properties[0].First.Lanes, r.Properties[0].First.Key = []string{hostile}, []string{hostile}, hostile
-	s := results.Suite{Server: hostile, Notes: []string{hostile}, Rerun: hostile, Cells: []results.Cell{
-		{Lock: hostile, Scenario: hostile, Verdict: checker.Fail, Why: hostile, Expected: hostile, Observed: hostile, Run: hostile},
-		{Lock: hostile, Scenario: "b", Verdict: checker.Pass, Planted: true, Expected: hostile, Observed: hostile}},
-		Changes: []results.Change{{Lock: hostile, Scenario: hostile, Was: hostile, Is: hostile}}, Baseline: hostile,
-		Agreement: &results.Agreement{With: hostile, Differences: []results.Difference{{Lock: hostile, Scenario: hostile, Expected: hostile, First: hostile, Second: hostile}}}}
-	s.Judge()
-	writers := map[string]func(*strings.Builder) error{
-		"run":         func(b *strings.Builder) error { return report.Run(b, r, "x", report.Style{}) },
-		"history":     func(b *strings.Builder) error { return report.History(b, r, report.Style{}) },
-		"run.md":      func(b *strings.Builder) error { return report.RunMarkdown(b, r) },
-		"run.xml":     func(b *strings.Builder) error { return report.RunJUnit(b, run, &r) },
-		"run.csv":     func(b *strings.Builder) error { return report.RunCSV(b, r) },
-		"run.gha":     func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(r)) },
-		"run.bmf":     func(b *strings.Builder) error { return report.Bencher(b, report.RunMeasures(r)) },
-		"annotations": func(b *strings.Builder) error { return report.RunAnnotations(b, r) },
-		"suite":       func(b *strings.Builder) error { return report.Suite(b, s, "", report.Style{}) },
-		"suite.md":    func(b *strings.Builder) error { return report.SuiteMarkdown(b, s) },
-		"suite.xml":   func(b *strings.Builder) error { return report.SuiteJUnit(b, s) },
-		"suite.csv":   func(b *strings.Builder) error { return report.SuiteCSV(b, s) },
-		"suite.gha":   func(b *strings.Builder) error { return report.SuiteAnnotations(b, s) },
-	}
-	for name, write := range writers {
-		t.Run(name, func(t *testing.T) {
-			out := text(t, write)
-			for _, bad := range []string{"\x1b", "\x00", "\u202e", "\n::error::%0A"} {
-				if strings.Contains(out, bad) {
-					t.Errorf("%q is in\n%q", bad, out)
-				}
-			}
-			out = regexp.MustCompile("(?s)```.*?```|`[^`]*`").ReplaceAllString(out, "") // Markdown shows these as they are
-			if (strings.HasSuffix(name, ".md") || strings.HasSuffix(name, ".xml")) && strings.Contains(out, "<script>") {
-				t.Errorf("a script is in\n%s", out)
-			}
-		})
 	}
 }

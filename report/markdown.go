@@ -20,7 +20,7 @@ func RunMarkdown(w io.Writer, r results.Result) error {
 	}
 	lines = append(lines, gatesMarkdown(r.Gates)...)
 	if first := firstViolation(r); first != nil {
-		lines = append(lines, "", fmt.Sprintf("First violation, at %s: %s by %s", Instant(first.At), first.Property, first.Cause), "", fence+"text")
+		lines = append(lines, "", fmt.Sprintf("First violation, at %s: %s by %s", Instant(first.At), md(string(first.Property)), md(string(first.Cause))), "", fence+"text")
 		for _, line := range slices.Concat(first.Story, first.Lanes) {
 			lines = append(lines, strings.ReplaceAll(line, fence, "'''"))
 		}
@@ -41,22 +41,22 @@ func gatesMarkdown(gates []results.GateResult) (lines []string) {
 		if i == 0 {
 			lines = append(lines, "", "| gate | verdict | measured |", "|---|---|--:|")
 		}
-		lines = append(lines, fmt.Sprintf("| %s | %s | %s |", md(strings.TrimSpace(g.Gate+" "+gatePlace(g))), g.Verdict, strings.TrimSpace(Value(g.Value, g.Unit)+" "+md(g.Why))))
+		lines = append(lines, mdRow(strings.TrimSpace(g.Gate+" "+gatePlace(g)), string(g.Verdict), strings.TrimSpace(Value(g.Value, g.Unit)+" "+g.Why)))
 	}
 	return lines
 }
 
 func propertyRow(p checker.Property) string {
 	if p.Verdict == checker.NotApplicable || p.Verdict == checker.Inconclusive {
-		return fmt.Sprintf("| %s | %s | | | | %s |", p.Name, p.Verdict, md(p.Note))
+		return mdRow(string(p.Name), string(p.Verdict), "", "", "", p.Note)
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s – %s | %s |", p.Name, p.Verdict, count(p.Violations), count(p.Opportunities),
-		Percent(p.CI95[0]), Percent(p.CI95[1]), Causes(p.Causes))
+	return mdRow(string(p.Name), string(p.Verdict), count(p.Violations), count(p.Opportunities),
+		Percent(p.CI95[0])+" – "+Percent(p.CI95[1]), Causes(p.Causes))
 }
 
 func latencyMarkdown(r results.Result) []string {
 	if r.NoLatency != "" {
-		return []string{"", r.NoLatency}
+		return []string{"", md(r.NoLatency)}
 	}
 	var rows []string
 	for _, op := range latencyOrder {
@@ -72,11 +72,7 @@ func latencyMarkdown(r results.Result) []string {
 }
 
 func spreadRow(name string, s results.Split) string {
-	row := "| " + name + " | " + count(s.Response.Count)
-	for _, v := range Percentiles(s) {
-		row += " | " + v
-	}
-	return row + " |"
+	return mdRow(slices.Concat([]string{name, count(s.Response.Count)}, Percentiles(s))...)
 }
 
 // SuiteMarkdown writes the matrix of a suite, the planted bugs, and the cells that are not as expected.
@@ -91,7 +87,7 @@ func SuiteMarkdown(w io.Writer, suite results.Suite) error {
 	lines = append(lines, plantedMarkdown(planted)...)
 	for _, c := range suite.Cells {
 		if c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive {
-			lines = append(lines, "", fmt.Sprintf("- **%s × %s** (%s): %s. Expected %s, observed %s.", md(c.Lock), md(c.Scenario), c.Verdict,
+			lines = append(lines, "", fmt.Sprintf("- **%s × %s** (%s): %s. Expected %s, observed %s.", md(c.Lock), md(c.Scenario), md(string(c.Verdict)),
 				md(strings.TrimSuffix(c.Why, ".")), code(c.Expected), code(c.Observed)))
 		}
 	}
@@ -107,17 +103,17 @@ func SuiteMarkdown(w io.Writer, suite results.Suite) error {
 
 // markdown returns the matrix as one table.
 func (m matrix) markdown() []string {
-	lines := []string{"| | " + mdJoin(m.scenarios) + " |", "|---" + strings.Repeat("|:-:", len(m.scenarios)) + "|"}
+	lines := []string{mdRow(append([]string{""}, m.scenarios...)...), "|---" + strings.Repeat("|:-:", len(m.scenarios)) + "|"}
 	for _, lock := range m.locks {
-		row := "| " + md(lock)
+		row := []string{lock}
 		for _, scenario := range m.scenarios {
 			mark := " "
 			if c, ok := m.cells[[2]string{lock, scenario}]; ok {
 				mark = symbol(c)
 			}
-			row += " | " + mark
+			row = append(row, mark)
 		}
-		lines = append(lines, row+" |")
+		lines = append(lines, mdRow(row...))
 	}
 	return lines
 }
@@ -129,7 +125,7 @@ func plantedMarkdown(planted []results.Cell) []string {
 	}
 	lines := []string{"", "| planted bug | scenario | |", "|---|---|---|"}
 	for _, c := range planted {
-		lines = append(lines, fmt.Sprintf("| %s | %s | %s |", md(c.Lock), md(c.Scenario), md(caught(c))))
+		lines = append(lines, mdRow(c.Lock, c.Scenario, caught(c)))
 	}
 	return lines
 }
@@ -145,12 +141,13 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-func mdJoin(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = md(w)
+// mdRow returns a row of a table, with every cell escaped.
+func mdRow(cells ...string) string {
+	row := "|"
+	for _, c := range cells {
+		row += strings.TrimRight(" "+md(c), " ") + " |"
 	}
-	return strings.Join(out, " | ")
+	return row
 }
 
 // md escapes text for a Markdown table.

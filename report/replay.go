@@ -10,6 +10,7 @@ import (
 
 // Replayed writes the result of running a tape again.
 func Replayed(w io.Writer, r results.Replay, s Style) error {
+	r = Clean(r)
 	lines := []string{s.verdict(r.Verdict, Headline(r.Verdict)) + "  " + r.Lock + ": " + replaySummary(r), "",
 		"tape         " + r.Tape, "where        " + r.Server + ", " + likeTheTape(r)}
 	for _, p := range r.Placed {

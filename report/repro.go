@@ -12,6 +12,7 @@ import (
 
 // Repro writes the result of reproducing a named bug: whether it was observed, and its story.
 func Repro(w io.Writer, r results.Repro, s Style) error {
+	r = Clean(r)
 	head := s.verdict(checker.Fail, "NOT REPRODUCED")
 	if r.Reproduced {
 		head = s.verdict(checker.Pass, "REPRODUCED")

@@ -14,6 +14,7 @@ import (
 
 // Sweep writes a table by the size of a fault: each property's rate of violations with its 95 % interval.
 func Sweep(w io.Writer, x results.Sweep, s Style) error {
+	x = Clean(x)
 	lines := []string{s.verdict(x.Verdict, Headline(x.Verdict)) + fmt.Sprintf("  %s × %s by %s  (%s, seed %d)", x.Lock, x.Scenario, x.Parameter, x.Server, x.Seed), ""}
 	lines = append(lines, sweepTable(x)...)
 	lines = append(lines, "", "violations per opportunity with the 95 % interval; violated runs of all runs")

@@ -10,6 +10,7 @@ import (
 
 // Violation writes one violation in full: property, cause, story, drawing, and operations.
 func Violation(w io.Writer, v checker.Violation) error {
+	v = Clean(v)
 	lines := []string{fmt.Sprintf("%s broken by %s", v.Property, v.Cause),
 		fmt.Sprintf("at %s, clients %s, key %q", Instant(v.At), strings.Join(v.Clients, ", "), v.Key)}
 	if v.Lasted > 0 {

@@ -9,9 +9,10 @@ import (
 const screen = 80
 
 // wrapped wraps text at the screen's width. The first line begins with head, the others are indented as much.
-func wrapped(head, text string) []string { return wrappedTo(screen, head, text) }
+func wrapped(head, text string) []string { return Wrap(screen, head, text) }
 
-func wrappedTo(columns int, head, text string) []string {
+// Wrap wraps text at a width as wrapped does. A word that is longer has a line of its own.
+func Wrap(columns int, head, text string) []string {
 	return wrapWords(columns, head, strings.Fields(text))
 }
 
@@ -43,9 +44,13 @@ func again(head, command string) []string {
 
 // shellWords splits a command line, as results.CommandLine writes it, at the spaces that do not stand within quotes.
 func shellWords(command string) (words []string) {
-	quoted, from := false, 0
+	quoted, escaped, from := false, false, 0
 	for i, c := range command {
 		switch {
+		case escaped:
+			escaped = false
+		case c == '\\' && !quoted:
+			escaped = true
 		case c == '\'':
 			quoted = !quoted
 		case c == ' ' && !quoted:

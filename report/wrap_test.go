@@ -2,7 +2,10 @@ package report
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/lockbench/lockbench/results"
 )
 
 // TestAgain: a command to be pasted is broken between words of the shell, and nowhere within quotes.
@@ -23,4 +26,20 @@ func TestAgain(t *testing.T) {
 			t.Errorf("%s: %q, want %q", row.why, got, row.want)
 		}
 	}
+}
+
+// FuzzShellWords: the words of a quoted command line are those that were quoted, spaces, quotes and backslashes within them included.
+func FuzzShellWords(f *testing.F) {
+	f.Add("--exec", "sh -c 'a b'")
+	f.Add(`it's a \ b`, "")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if strings.Contains(a+b, "://") { // redacted
+			return
+		}
+		argv := []string{"lockbench", a, b}
+		got := shellWords(results.CommandLine(argv))
+		if len(got) != len(argv) || strings.Join(got, " ") != results.CommandLine(argv) {
+			t.Errorf("%q: %q", argv, got)
+		}
+	})
 }

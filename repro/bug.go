@@ -1,11 +1,10 @@
-// Package repro is the list of named bugs that lockbench shows on demand: each claim of the published recipes that does not hold, the
-// five cases of the argument about Redlock, bugs that libraries were reported to have, planted again in locks without them, and bugs that
-// were found in libraries as they are.
+// Package repro is the list of named bugs that lockbench reproduces on demand: claims of published recipes that do not hold, the five
+// cases of the argument about Redlock, reported bugs of libraries, planted again in correct locks, and bugs found in released libraries.
 //
-// A [Bug] is data: a lock, and either a scenario in which it must break in a known way, or a search through schedules that must find
-// it broken. One that a search found first has the tape of that schedule, too. [Run] runs it and says whether what was seen is what was announced. The package neither injects nor
-// judges: harness and sim do. It refuses to call a bug reproduced for another violation than the one that it is named
-// after, and, where a bug has a twin that must survive the same treatment, without having seen the twin survive.
+// A [Bug] is data: a lock, and either a scenario in which it must break in a known way, or a search through schedules that must find the
+// violation, or the tape of such a schedule. [Run] runs it and reports whether the expected violation was observed. The package neither
+// injects nor judges: harness and sim do. No other violation counts as the bug; and if the bug has a control, a lock without it, the
+// control must survive the same.
 package repro
 
 import (
@@ -21,24 +20,23 @@ type Bug struct {
 	What   string // one sentence
 	Source string // article, paper or public report
 	Lock   string // name of the variant
-	// Scenario is what is done to it, and Set changes values of the scenario as --set does. "" means that the schedules of a small
-	// setting are searched, which only the simulator can do.
+	// Scenario is the scenario that shows it, and Set changes its values as --set does. "" means a search through schedules, which only
+	// the simulator can do.
 	Scenario string
 	Set      []string
 	// Tape is the embedded tape of a schedule that shows the bug, which the simulator follows in place of the scenario; "" for none.
 	Tape string
-	// Shows lists "property" or "property/cause"; one of them must be seen.
+	// Shows lists "property" or "property/cause"; one of them must be observed.
 	Shows []string
-	// Spares is a lock without the bug, which must break none of Shows in the same scenario, or along the tape that a search found; "" means that
-	// none is run. A search has always one.
-	Spares string
+	// Control is a lock without the bug, which must break none of Shows in the same scenario, or along the tape that a search found; "" for
+	// none. A search always has one.
+	Control string
 }
 
-// Bugs lists every bug: those of the recipes, those of the argument about Redlock, those that libraries were reported to have, and
-// those that were found in libraries as they are.
+// Bugs returns all bugs.
 func Bugs() []Bug { return slices.Concat(recipes(), argument(), reports(), found()) }
 
-// Find returns the bug of a name.
+// Find returns the bug with a name.
 func Find(name string) (Bug, bool) {
 	for _, b := range Bugs() {
 		if b.Name == name {
@@ -48,10 +46,10 @@ func Find(name string) (Bug, bool) {
 	return Bug{}, false
 }
 
-// Searches reports whether the bug is found by searching, and so in the simulator alone.
+// Searches reports whether the bug is found by a search, which needs the simulator.
 func (b Bug) Searches() bool { return b.Scenario == "" }
 
-// Command is the lockbench command that shows the same without this list.
+// Command returns the lockbench command that shows the same violation.
 func (b Bug) Command() string {
 	if b.Searches() {
 		return results.CommandLine([]string{"lockbench", "explore", "--lock", b.Lock})
@@ -63,7 +61,7 @@ func (b Bug) Command() string {
 	return results.CommandLine(words)
 }
 
-// shown tells which of a list of "property/cause" the bug announces.
+// shown returns those of the observed "property/cause" that the bug is expected to show.
 func (b Bug) shown(observed []string) []string {
 	var out []string
 	for _, o := range observed {

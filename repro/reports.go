@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// shows says by which property a search knows each planted bug. Those that are not named here break none in the small setting of a search:
-// they need a client that extends by hand, a longer queue, a waiter of more than a lease. They are shown by a scenario.
+// shows returns the property that a search finds broken for each planted bug. The others break none in the small setting of a search: they
+// need a client that extends by hand, a longer queue, or a waiter of more than a lease, so a scenario shows them.
 func shows() map[string]string {
 	return map[string]string{
 		"bug-blind-release":     "mutual-exclusion/mis-unlock",
@@ -31,12 +31,12 @@ func shows() map[string]string {
 	}
 }
 
-// reports are the bugs that were reported of libraries, planted in the correct locks.
+// reports returns the reported bugs of libraries, planted in correct locks.
 func reports() []Bug {
 	known := shows()
 	var out []Bug
 	for _, v := range catalogue.Planted() {
-		b := Bug{Name: strings.TrimPrefix(v.Name, "bug-"), What: v.Planted.Bug, Source: v.Planted.Report, Lock: v.Name, Spares: v.Planted.Of}
+		b := Bug{Name: strings.TrimPrefix(v.Name, "bug-"), What: v.Planted.Bug, Source: v.Planted.Report, Lock: v.Name, Control: v.Planted.Of}
 		if property, ok := known[v.Name]; ok {
 			b.Shows = []string{property}
 		} else {
@@ -47,7 +47,7 @@ func reports() []Bug {
 	return out
 }
 
-// inScenario returns the scenario that must show a planted bug, and by what. There is one.
+// inScenario returns the one scenario that must show a planted bug, and what it must break.
 func inScenario(v impls.Variant) (scenario string, shows []string) {
 	for name, e := range v.Expect {
 		for _, b := range e.Breaks {

@@ -49,7 +49,7 @@ func TestEveryBugIsReproduced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !r.Reproduced || r.Why != "" || len(r.Observed) == 0 || len(r.Story) == 0 || r.Spared != b.Spares {
+			if !r.Reproduced || r.Why != "" || len(r.Observed) == 0 || len(r.Story) == 0 || r.Spared != b.Control {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -146,12 +146,12 @@ func TestWhatCountsAsReproduced(t *testing.T) {
 		why     string
 	}{
 		{"the bug is seen", "plain-del-mis-unlock", map[string]verdicts.Property{"set-nx-ex": verdicts.MutualExclusion}, stalled, true, ""},
-		{"nothing is seen", "plain-del-mis-unlock", nil, stalled, false, "was seen in 4 runs"},
-		{"something else is seen", "plain-del-mis-unlock", map[string]verdicts.Property{"set-nx-ex": verdicts.Progress}, stalled, false, "was seen in 4 runs"},
-		{"the twin survives", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion}, stalled, true, ""},
-		{"the twin breaks, too", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion, "redlock": verdicts.MutualExclusion},
-			stalled, false, "was to survive and did not"},
-		{"the twin met nothing", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion}, nil, false, "survived nothing"},
+		{"nothing is seen", "plain-del-mis-unlock", nil, stalled, false, "was observed in 4 runs"},
+		{"something else is seen", "plain-del-mis-unlock", map[string]verdicts.Property{"set-nx-ex": verdicts.Progress}, stalled, false, "was observed in 4 runs"},
+		{"the control survives", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion}, stalled, true, ""},
+		{"the control breaks, too", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion, "redlock": verdicts.MutualExclusion},
+			stalled, false, "the control "},
+		{"the control met no fault", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion}, nil, false, "met no fault"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,13 +170,13 @@ func TestWhatCountsAsReproduced(t *testing.T) {
 }
 
 // A finding that the correct lock shares is not the bug.
-func TestSearchSparesTheCorrectLock(t *testing.T) {
+func TestSearchRunsTheControl(t *testing.T) {
 	b, _ := repro.Find("blind-release")
 	cfg := config(t)
 	cfg.Breaks = func(_ context.Context, tape sim.Tape) (bool, []string, error) {
 		return tape.Program.Lock == "token", nil, nil
 	}
-	if r, err := repro.Run(t.Context(), b, cfg); err != nil || r.Reproduced || !strings.Contains(r.Why, "token, which has not got the bug") {
+	if r, err := repro.Run(t.Context(), b, cfg); err != nil || r.Reproduced || !strings.Contains(r.Why, "the control token") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

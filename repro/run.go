@@ -17,33 +17,33 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// ErrSimOnly: the bug is found by searching schedules, which real servers cannot be made to run.
+// ErrSimOnly is returned on real servers for a bug that is found by a search through schedules.
 var ErrSimOnly = errors.New("only the simulator can search schedules")
 
-// Config is where and how bugs are reproduced.
+// Config says where and how bugs are reproduced.
 type Config struct {
 	// Base is the experiment of every run but for the lock, the scenario and the seed: provider, folder, clock, randomness.
 	Base harness.Experiment
-	// Seed is the first run's; those after it have the next ones.
+	// Seed is the seed of the first run; each further run has the next one.
 	Seed uint64
-	// Run makes one run; harness.Run.
+	// Run makes one run, such as harness.Run.
 	Run func(context.Context, harness.Experiment) (*harness.Outcome, error)
-	// Explore searches; sim.Explore, or a simulator's own.
+	// Explore searches, such as sim.Explore.
 	Explore func(context.Context, sim.ExploreConfig) (sim.ExploreResult, error)
-	// Breaks reports whether a tape still breaks what it broke; a simulator's own.
+	// Breaks reports whether a tape still breaks what it broke, and returns the story; such as (*sim.Simulator).Breaks.
 	Breaks func(context.Context, sim.Tape) (bool, []string, error)
 	// Budget bounds a search in real time; 0 means DefaultBudget.
 	Budget time.Duration
 }
 
-// DefaultBudget bounds a search that is told no budget.
+// DefaultBudget bounds a search without a budget.
 const DefaultBudget = 30 * time.Second
 
-// attempts is how many runs a bug gets to show itself in. Which client is drawn, and who comes second, is a matter of the seed; on real
-// servers a busy machine misses a moment now and then.
+// attempts is the number of runs in which a bug must show. The seed decides which client stalls and which comes next; on real servers a busy
+// machine sometimes misses the moment.
 const attempts = 4
 
-// Run reproduces one bug. An error is a run or a search that could not be made; that the bug did not show is a result.
+// Run reproduces one bug. The error is that of a run or search that failed; a bug that did not show is a result.
 func Run(ctx context.Context, b Bug, cfg Config) (results.Repro, error) {
 	start := cfg.Base.Now()
 	r := results.Repro{Schema: results.ReproSchema, Name: b.Name, What: b.What, Source: b.Source, Lock: b.Lock, Scenario: b.Scenario, Server: cfg.Base.Provider.Name(),
@@ -86,30 +86,30 @@ func search(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	}
 	r.Attempts = found.Schedules
 	if found.First == nil {
-		r.Why = fmt.Sprintf("it did not show in %d schedules", found.Schedules)
+		r.Why = fmt.Sprintf("not found in %d schedules", found.Schedules)
 		return nil
 	}
 	r.Observed = append(r.Observed, fmt.Sprintf("%s/%s", found.First.Property, found.First.Cause))
 	r.Story = found.First.Steps
-	return spareTape(ctx, b, cfg, found.First.Tape, r)
+	return controlTape(ctx, b, cfg, found.Tape, r)
 }
 
-// spareTape runs the tape of a search along the lock without the bug. What breaks that, too, is not what the bug is named after.
-func spareTape(ctx context.Context, b Bug, cfg Config, t sim.Tape, r *results.Repro) error {
-	t.Program.Lock, t.Program.Variant = b.Spares, impls.Variant{}
+// controlTape replays the tape that a search found with the control. If the control breaks too, it was not the bug that broke the lock.
+func controlTape(ctx context.Context, b Bug, cfg Config, t sim.Tape, r *results.Repro) error {
+	t.Program.Lock, t.Program.Variant = b.Control, impls.Variant{}
 	broken, _, err := cfg.Breaks(ctx, t)
 	if err != nil {
-		return fmt.Errorf("%s along the tape of %s: %w", b.Spares, b.Lock, err)
+		return fmt.Errorf("%s along the tape of %s: %w", b.Control, b.Lock, err)
 	}
 	if broken {
-		r.Why = fmt.Sprintf("%s, which has not got the bug, breaks along the same tape", b.Spares)
+		r.Why = fmt.Sprintf("the control %s breaks along the same tape", b.Control)
 		return nil
 	}
-	r.Reproduced, r.Spared = true, b.Spares
+	r.Reproduced, r.Spared = true, b.Control
 	return nil
 }
 
-// runs makes the scenario's runs until the bug shows, and then those of the twin that must survive.
+// runs repeats the scenario until the bug shows, and then runs it with the control.
 func runs(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	for i := range attempts {
 		r.Attempts++
@@ -120,29 +120,29 @@ func runs(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 		note(r, out, seen)
 		if len(b.shown(seen)) > 0 {
 			r.Reproduced, r.Story = true, story(b, out)
-			return spare(ctx, b, cfg, cfg.Seed+uint64(i), r)
+			return control(ctx, b, cfg, cfg.Seed+uint64(i), r)
 		}
 	}
-	r.Why = fmt.Sprintf("none of %v was seen in %d runs", b.Shows, r.Attempts)
+	r.Why = fmt.Sprintf("none of %v was observed in %d runs", b.Shows, r.Attempts)
 	return nil
 }
 
-// spare runs the twin that must survive what the bug did not. A run in which the fault did not come about shows nothing.
-func spare(ctx context.Context, b Bug, cfg Config, seed uint64, r *results.Repro) error {
-	if b.Spares == "" || cfg.Base.Subject.Exec != "" {
+// control runs the scenario with the control, which must survive. A run without the fault shows nothing.
+func control(ctx context.Context, b Bug, cfg Config, seed uint64, r *results.Repro) error {
+	if b.Control == "" || cfg.Base.Subject.Exec != "" {
 		return nil
 	}
-	out, seen, err := one(ctx, b, b.Spares, cfg, seed)
+	out, seen, err := one(ctx, b, b.Control, cfg, seed)
 	if err != nil {
 		return err
 	}
 	switch broke := b.shown(seen); {
 	case len(broke) > 0:
-		r.Reproduced, r.Why = false, fmt.Sprintf("%s was to survive and did not: %v", b.Spares, broke)
+		r.Reproduced, r.Why = false, fmt.Sprintf("the control %s broke too: %v", b.Control, broke)
 	case len(out.Windows) == 0 && plansFaults(b):
-		r.Reproduced, r.Why = false, fmt.Sprintf("%s met no fault, and so survived nothing", b.Spares)
+		r.Reproduced, r.Why = false, fmt.Sprintf("the control %s met no fault", b.Control)
 	default:
-		r.Spared = b.Spares
+		r.Spared = b.Control
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func plansFaults(b Bug) bool {
 	return !ok || len(s.Faults) > 0
 }
 
-// note keeps what a run showed.
+// note adds what a run broke, and its directory.
 func note(r *results.Repro, out *harness.Outcome, seen []string) {
 	r.Observed = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Observed, seen))))
 	if out.Dir != "" {
@@ -161,7 +161,7 @@ func note(r *results.Repro, out *harness.Outcome, seen []string) {
 	}
 }
 
-// one makes one run of a lock in the bug's scenario and lists what it broke.
+// one runs a lock once in the bug's scenario and returns what it broke.
 func one(ctx context.Context, b Bug, lock string, cfg Config, seed uint64) (*harness.Outcome, []string, error) {
 	e, err := experiment(b, lock, cfg, seed)
 	if err != nil {
@@ -199,8 +199,8 @@ func experiment(b Bug, lock string, cfg Config, seed uint64) (harness.Experiment
 	return e, err
 }
 
-// story is that of the first violation which the bug announces. A simulated run tells stories of one of its schedules only: where the bug
-// showed in another, a violation of the same property speaks for it.
+// story returns the story of the first violation that the bug is expected to show. A simulated run has stories of one of its schedules
+// only; if the bug showed in another, the story is that of a violation of the same property.
 func story(b Bug, out *harness.Outcome) []string {
 	var beside []string
 	for _, v := range out.Verdict.Violations {
@@ -215,7 +215,7 @@ func story(b Bug, out *harness.Outcome) []string {
 	return beside
 }
 
-// about reports whether the bug is known by a property, whatever the cause.
+// about reports whether the bug is expected to break a property, whatever the cause.
 func (b Bug) about(p verdicts.Property) bool {
 	return slices.ContainsFunc(b.Shows, func(s string) bool { return s == string(p) || strings.HasPrefix(s, string(p)+"/") })
 }

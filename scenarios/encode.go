@@ -18,9 +18,10 @@ func (s Scenario) YAML() ([]byte, error) {
 	return data, nil
 }
 
-// Hash returns the SHA-256, in hexadecimal, of the resolved scenario's YAML and the seed. Two runs with the same hash have the same workload,
-// faults and choices.
+// Hash returns the SHA-256, in hexadecimal, of the seed and the resolved scenario without its description. Two runs with the same hash have
+// the same workload, faults and choices.
 func (s Scenario) Hash(seed uint64) (string, error) {
+	s.About = ""
 	data, err := s.YAML()
 	if err != nil {
 		return "", err

@@ -61,6 +61,9 @@ func TestResolvedIsFixed(t *testing.T) {
 		if hash(t, first, 7) != hash(t, again, 7) || hash(t, first, 7) == hash(t, first, 8) {
 			t.Errorf("%s: the hash must name the plan and the seed", s.Name)
 		}
+		if again.About += "!"; hash(t, first, 7) != hash(t, again, 7) {
+			t.Errorf("%s: the hash depends on the description", s.Name)
+		}
 		for _, f := range first.Faults {
 			checkDrawn(t, first, f)
 		}

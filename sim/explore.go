@@ -5,19 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/lockbench/lockbench/verdicts"
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
 )
-
-// ExploreSchema is the schema name of an exploration's result.
-const ExploreSchema = "lockbench/explore/v1"
 
 // ExploreConfig is a search through the schedules of a program.
 type ExploreConfig struct {
@@ -57,36 +53,15 @@ type Stats struct {
 	Findings  int
 }
 
-// Found is the first finding of an exploration.
-type Found struct {
-	Schedule int               `json:"schedule"`
-	Property verdicts.Property `json:"property"`
-	Cause    verdicts.Cause    `json:"cause"`
-	Steps    []string          `json:"steps"`
-	TapeFile string            `json:"tape,omitempty"` // set by whoever saves the tape
-	Tape     Tape              `json:"-"`
+// ExploreResult is what an exploration found: what is written down of it, and the tape of its finding.
+type ExploreResult struct {
+	results.Exploration
+	Tape Tape // of First
 }
 
-// ExploreResult is what an exploration found.
-type ExploreResult struct {
-	Schema    string         `json:"schema"`
-	Lock      string         `json:"lock"`
-	Verdict   string         `json:"verdict"`          // pass or fail; inconclusive when less was run than was asked for
-	Reason    string         `json:"reason,omitempty"` // why it is inconclusive
-	Schedules int            `json:"schedules"`
-	Exhausted bool           `json:"exhausted"` // every schedule within the bounds was run or shown to be equal to one that was
-	Strategy  string         `json:"strategy"`
-	Shard     string         `json:"shard,omitempty"` // "2/8": the second of eight searches that share the schedules; Exhausted is of its share
-	Bounds    Bounds         `json:"bounds"`
-	Seconds   float64        `json:"seconds"`
-	Virtual   float64        `json:"virtual_seconds"` // what the same schedules would have taken
-	States    int            `json:"states,omitempty"`
-	Unhashed  int            `json:"unhashed_states,omitempty"` // at which nothing was pruned: a connection watched keys
-	Steps     int            `json:"events"`
-	Violated  map[string]int `json:"violated,omitempty"` // schedules by "property/cause"
-	Excepted  map[string]int `json:"excepted,omitempty"` // schedules that broke what no lock with a lease can keep when its client stalls
-	First     *Found         `json:"first,omitempty"`
-	Warnings  []string       `json:"warnings,omitempty"`
+// Keep takes a tape as that of the finding.
+func (r *ExploreResult) Keep(t Tape) {
+	r.Tape, r.First.Steps, r.First.Clients, r.First.Ops = t, t.Steps, t.Program.Clients, t.Program.Config.Ops
 }
 
 // Explore searches with worker processes until the bounds are exhausted, a finding is made, the limits are reached or ctx ends. The
@@ -292,16 +267,16 @@ func (e *exploration) sum() progress {
 // result is what came of it.
 func (e *exploration) result() (ExploreResult, error) {
 	sum := e.sum()
-	r := ExploreResult{
-		Schema: ExploreSchema, Lock: e.job.Program.Lock, Verdict: "pass", Schedules: sum.Schedules, Exhausted: sum.Exhausted,
-		Strategy: e.job.Strategy, Bounds: e.job.Bounds, Seconds: time.Since(e.started).Seconds(), Virtual: sum.Virtual.Seconds(),
+	r := ExploreResult{Exploration: results.Exploration{
+		Schema: results.ExploreSchema, Lock: e.job.Program.Lock, Verdict: checker.Pass, Schedules: sum.Schedules, Exhausted: sum.Exhausted,
+		Strategy: e.job.Strategy, Bounds: results.Bounds(e.job.Bounds), Seconds: time.Since(e.started).Seconds(), Virtual: sum.Virtual.Seconds(),
 		States: sum.States, Unhashed: sum.Unhashed, Steps: sum.Steps, Violated: sum.Violated, Excepted: sum.Excepted, Warnings: e.warnings,
-	}
+	}}
 	if e.shard.Count > 1 {
 		r.Shard = fmt.Sprintf("%d/%d", e.shard.Index, e.shard.Count)
 	}
 	if r.Reason = e.short(sum); r.Reason != "" {
-		r.Verdict = "inconclusive"
+		r.Verdict = checker.Inconclusive
 	}
 	if sum.Lacking != "" {
 		r.Warnings = append(r.Warnings, r.Lock+" asks for "+sum.Lacking+", which the simulator does not have: it was explored as it goes on without")
@@ -310,8 +285,9 @@ func (e *exploration) result() (ExploreResult, error) {
 		r.Warnings = append(r.Warnings, firstLines(sum.Unexplorable, 12))
 	}
 	if f := e.first; f != nil {
-		r.Verdict, r.Exhausted = "fail", false
-		r.First = &Found{Schedule: f.Schedule, Property: f.Broken.Property, Cause: f.Broken.Cause, Steps: f.Tape.Steps, Tape: f.Tape}
+		r.Verdict, r.Exhausted = checker.Fail, false
+		r.First = &results.Finding{Schedule: f.Schedule, Property: f.Broken.Property, Cause: f.Broken.Cause}
+		r.Keep(f.Tape)
 	}
 	return r, errors.Join(e.errs...)
 }
@@ -335,15 +311,6 @@ func (e *exploration) short(sum progress) string {
 		return cmp.Or(sum.Why, "the search ended before all schedules were run")
 	}
 	return ""
-}
-
-// Exceptions says in words what was seen and is no finding; "" when nothing was.
-func (r ExploreResult) Exceptions() string {
-	var parts []string
-	for _, k := range slices.Sorted(maps.Keys(r.Excepted)) {
-		parts = append(parts, fmt.Sprintf("%s in %d schedules", k, r.Excepted[k]))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // Explore searches in this process, on one core. It is for tests of a lock that lives in the test itself; what such a lock does to

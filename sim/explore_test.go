@@ -71,8 +71,8 @@ func TestSearchGoesOnBehindWhatNeverEnds(t *testing.T) {
 			if lock == "spins" {
 				return // it would spin in this process, too
 			}
-			if r.First.Tape.Hash == "" || r.Schedules != 2 {
-				t.Errorf("%d schedules, a tape with trace %q; want 2, with a trace", r.Schedules, r.First.Tape.Hash)
+			if r.Tape.Hash == "" || r.Schedules != 2 {
+				t.Errorf("%d schedules, a tape with trace %q; want 2, with a trace", r.Schedules, r.Tape.Hash)
 			}
 		})
 	}
@@ -118,18 +118,18 @@ func TestExploreFindsShrinksAndReplays(t *testing.T) {
 	}
 	s := New(catalogue.Known{})
 	defer s.Close()
-	if _, err := s.Replay(r.First.Tape); err != nil {
+	if _, err := s.Replay(r.Tape); err != nil {
 		t.Fatal(err)
 	}
-	small, err := s.Shrink(t.Context(), r.First.Tape)
+	small, err := s.Shrink(t.Context(), r.Tape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if small.Property != r.First.Property || small.Cause != r.First.Cause {
 		t.Errorf("shrunk to another violation: %s/%s, was %s/%s", small.Property, small.Cause, r.First.Property, r.First.Cause)
 	}
-	if len(small.Choices) > len(r.First.Tape.Choices) || len(small.Steps) > maxStory {
-		t.Errorf("shrunk from %d choices to %d, a story of %d lines; want at most %d", len(r.First.Tape.Choices), len(small.Choices), len(small.Steps), maxStory)
+	if len(small.Choices) > len(r.Tape.Choices) || len(small.Steps) > maxStory {
+		t.Errorf("shrunk from %d choices to %d, a story of %d lines; want at most %d", len(r.Tape.Choices), len(small.Choices), len(small.Steps), maxStory)
 	}
 	var file bytes.Buffer
 	if _, err := small.WriteTo(&file); err != nil {

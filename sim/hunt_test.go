@@ -65,7 +65,7 @@ func TestEveryDefectIsFound(t *testing.T) {
 				t.Fatalf("nothing is found within %d schedules", r.Schedules)
 			}
 			found := time.Since(start)
-			small := smaller(t, r.First.Tape)
+			small := smaller(t, r.Tape)
 			if len(small.Steps) > longest {
 				t.Errorf("%d lines, want at most %d:\n%s", len(small.Steps), longest, strings.Join(small.Steps, "\n"))
 			}
@@ -119,7 +119,7 @@ func TestNoFalseAlarm(t *testing.T) {
 func falseAlarm(t *testing.T, r ExploreResult) {
 	t.Helper()
 	if r.First != nil {
-		t.Errorf("%s: %s/%s in schedule %d:\n%v\n%s", r.Lock, r.First.Property, r.First.Cause, r.First.Schedule, r.First.Steps, r.First.Tape)
+		t.Errorf("%s: %s/%s in schedule %d:\n%v\n%s", r.Lock, r.First.Property, r.First.Cause, r.First.Schedule, r.First.Steps, r.Tape)
 	} else if r.Verdict != "pass" {
 		t.Errorf("%s: %s: %s", r.Lock, r.Verdict, r.Reason)
 	}

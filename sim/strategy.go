@@ -9,20 +9,12 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/workloads"
 )
 
 // Bounds is what a search may do besides ordering messages.
-type Bounds struct {
-	Faults    []string      `json:"faults,omitempty"`     // names of the faults it may place
-	MaxFaults int           `json:"max_faults"`           // in one schedule
-	MaxWaits  int           `json:"max_waits"`            // how often it may let time pass while messages are on their way
-	MaxDelay  time.Duration `json:"max_delay,omitempty"`  // how long at most each time, nanoseconds; 0 means a twentieth of the lease
-	MaxSteps  int           `json:"max_steps,omitempty"`  // after which everything goes by the default; 0 means 2,000
-	Clients   int           `json:"clients,omitempty"`    // of the program, for the reader
-	Ops       int           `json:"operations,omitempty"` // rounds of each client, for the reader
-	Instant   bool          `json:"instant,omitempty"`    // events take no time, as in an exhaustive search, instead of a microsecond each
-}
+type Bounds results.Bounds
 
 const defaultMaxSteps = 2000
 

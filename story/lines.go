@@ -8,6 +8,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/plain"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -28,7 +29,7 @@ func (t *teller) narrate() {
 	case verdicts.ExclusiveUse:
 		t.sayInside()
 	case verdicts.Hygiene:
-		t.say(t.v.At, 9, true, "left behind: "+printable(t.v.Witness.Leftover))
+		t.say(t.v.At, 9, true, "left behind: "+plain.Text(t.v.Witness.Leftover))
 	case verdicts.Linearizability:
 		t.sayMeeting()
 		t.sayAnswers()
@@ -42,7 +43,7 @@ func (t *teller) sayHold(h *checker.Hold) {
 	if h.Start() > t.to {
 		return
 	}
-	client := printable(h.Client)
+	client := plain.Text(h.Client)
 	if t.unasked(h) {
 		t.say(h.Start(), 1, true, fmt.Sprintf("%s went in again at %s without asking the server", client, t.ms(h.Start())))
 		return
@@ -124,11 +125,11 @@ func (t *teller) sayExtends(h *checker.Hold) {
 		case x.Outcome == history.OK:
 			granted, last = granted+1, x.Call
 		default:
-			t.say(x.Call, 5, false, fmt.Sprintf("%s tried to renew at %s: %s", printable(h.Client), t.ms(x.Call), x.Outcome))
+			t.say(x.Call, 5, false, fmt.Sprintf("%s tried to renew at %s: %s", plain.Text(h.Client), t.ms(x.Call), x.Outcome))
 		}
 	}
 	if granted > 0 {
-		t.say(last, 5, true, fmt.Sprintf("%s renewed its lease %s, the last time at %s", printable(h.Client), times(granted), t.ms(last)))
+		t.say(last, 5, true, fmt.Sprintf("%s renewed its lease %s, the last time at %s", plain.Text(h.Client), times(granted), t.ms(last)))
 	}
 }
 
@@ -148,14 +149,14 @@ func (t *teller) sayEvent(e *explain.Event) {
 	if e.Op != nil {
 		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "asked with"}[e.Op.Op]
 	}
-	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), printable(e.Command.Client), verb, command(e.Command), hit(e)))
+	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), plain.Text(e.Command.Client), verb, command(e.Command), hit(e)))
 }
 
 // hit says what a command did to whose key.
 func hit(e *explain.Event) string {
 	whose := "its own"
 	if e.Holder != "" {
-		whose = printable(e.Holder) + "'s"
+		whose = plain.Text(e.Holder) + "'s"
 	}
 	switch e.Hit {
 	case explain.Freed:
@@ -232,7 +233,7 @@ func (t *teller) sayMeeting() {
 		case end != math.MaxInt64:
 			until = "until " + t.ms(end)
 		}
-		t.say(t.v.At, 6, true, fmt.Sprintf("at %s %s believed it held %q too, %s", t.ms(t.v.At), printable(h.Client), t.v.Key, until))
+		t.say(t.v.At, 6, true, fmt.Sprintf("at %s %s believed it held %q too, %s", t.ms(t.v.At), plain.Text(h.Client), t.v.Key, until))
 	}
 }
 
@@ -245,7 +246,7 @@ func (t *teller) sayInside() {
 		}
 	}
 	for _, u := range uses {
-		t.say(u.Call, 6, true, fmt.Sprintf("%s was inside the critical section from %s to %s", printable(u.Client), t.ms(u.Call), t.ms(u.Return)))
+		t.say(u.Call, 6, true, fmt.Sprintf("%s was inside the critical section from %s to %s", plain.Text(u.Client), t.ms(u.Call), t.ms(u.Return)))
 	}
 }
 
@@ -259,9 +260,9 @@ func (t *teller) sayWrites() {
 		}
 	}
 	for _, w := range writes[max(0, len(writes)-shown):] {
-		text := fmt.Sprintf("at %s %s wrote to the guarded store: %s", t.ms(w.Call), printable(w.Client), w.Outcome)
+		text := fmt.Sprintf("at %s %s wrote to the guarded store: %s", t.ms(w.Call), plain.Text(w.Client), w.Outcome)
 		if w.HasValue {
-			text = fmt.Sprintf("at %s %s wrote %d, having read %d: %s", t.ms(w.Call), printable(w.Client), w.Wrote, w.Read, w.Outcome)
+			text = fmt.Sprintf("at %s %s wrote %d, having read %d: %s", t.ms(w.Call), plain.Text(w.Client), w.Wrote, w.Read, w.Outcome)
 		}
 		if w.Fence > 0 {
 			text += fmt.Sprintf(", fence %d", w.Fence)
@@ -285,7 +286,7 @@ func (t *teller) sayAnswers() {
 		if op.Outcome != history.None {
 			answer = fmt.Sprintf(" and was answered %s at %s", op.Outcome, t.ms(op.Return))
 		}
-		t.say(op.Call, 5, true, fmt.Sprintf("%s %s %q at %s%s%s", printable(op.Client), verb, t.v.Key, t.ms(op.Call), answer, t.commandsOf(op)))
+		t.say(op.Call, 5, true, fmt.Sprintf("%s %s %q at %s%s%s", plain.Text(op.Client), verb, t.v.Key, t.ms(op.Call), answer, t.commandsOf(op)))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/plain"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -41,7 +42,7 @@ func (t *teller) headline() string {
 	}
 	wronged := "a client"
 	if len(v.Clients) > 0 {
-		wronged = printable(v.Clients[0])
+		wronged = plain.Text(v.Clients[0])
 	}
 	what := map[verdicts.Property]string{
 		verdicts.MutualExclusion: fmt.Sprintf("%s both held %q%s", who, v.Key, lasted),
@@ -63,7 +64,7 @@ func (t *teller) headline() string {
 func (t *teller) who() string {
 	names := make([]string, len(t.v.Clients))
 	for i, c := range t.v.Clients {
-		names[i] = printable(c)
+		names[i] = plain.Text(c)
 	}
 	switch n := len(names); {
 	case n == 0:
@@ -78,7 +79,7 @@ func (t *teller) who() string {
 
 // fault returns a fault window in words.
 func (t *teller) fault(w *history.Window) string {
-	whom := printable(w.Client)
+	whom := plain.Text(w.Client)
 	if whom == "" {
 		whom = fmt.Sprintf("node %d", w.Node)
 		if w.Node < 0 {
@@ -91,9 +92,9 @@ func (t *teller) fault(w *history.Window) string {
 	}
 	what := struck[w.Fault]
 	if what == "" {
-		what = "met " + printable(w.Fault)
+		what = "met " + plain.Text(w.Fault)
 	}
-	return fmt.Sprintf("%s %s %s (%s, %s)%s", whom, what, t.when(w), printable(w.Fault), seen, effects(w))
+	return fmt.Sprintf("%s %s %s (%s, %s)%s", whom, what, t.when(w), plain.Text(w.Fault), seen, effects(w))
 }
 
 // struck says of faults what happened to those whom they were done to.
@@ -146,7 +147,7 @@ func (t *teller) when(w *history.Window) string {
 // command shows a command and its reply as they were recorded.
 func command(c *history.Command) string {
 	const mostArgs = 8
-	words := []string{printable(c.Name)}
+	words := []string{plain.Text(c.Name)}
 	for i, arg := range c.Args {
 		if i == mostArgs {
 			words = append(words, "...")
@@ -172,13 +173,4 @@ func shortened(word string) string {
 		word = strconv.Quote(word)
 	}
 	return word + end
-}
-
-// printable escapes what a terminal would not print as it stands.
-func printable(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
-		return text
-	}
-	quoted := strconv.Quote(text)
-	return quoted[1 : len(quoted)-1]
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// accessFlags are what opens a Redis that --server gives by its URL.
+// accessFlags are the credentials for a Redis that --server gives by URL.
 type accessFlags struct{ passwordFile, ca, cert, key string }
 
-// The environment variables of a login: a URL on a command line is seen by everybody on the machine.
+// The environment variables of a login. Everybody on a machine can see a URL on a command line.
 const (
 	userVariable     = "LOCKBENCH_REDIS_USER"
 	passwordVariable = "LOCKBENCH_REDIS_PASSWORD"

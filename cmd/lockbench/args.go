@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// exactly wants as many arguments as it is given names for them.
+// exactly requires one argument for each name.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == len(names) {
@@ -22,7 +22,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// oneOf wants at most one argument, and that a known word.
+// oneOf allows at most one argument, which must be a known word.
 func oneOf(words []string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 || len(args) == 1 && slices.Contains(words, args[0]) {
@@ -32,7 +32,7 @@ func oneOf(words []string) cobra.PositionalArgs {
 	}
 }
 
-// nothing wants no argument.
+// nothing allows no argument.
 func nothing(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

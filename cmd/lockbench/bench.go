@@ -55,11 +55,11 @@ func newBench(a *app) *cobra.Command {
 		Long: "bench measures locks on the same servers, over connections of one make, in\n" +
 			"repetitions that take turns, beside a bare loop of the commands that a simple\n" +
 			"lock comes down to. It says first how long it will take. Every repetition is\n" +
-			"also checked: a lock that lets two clients in says so beside its figures.\n\n" +
-			"Clients that compete for one key hand it over: who released asks again only\n" +
-			"when another was granted, so that no lock looks quick by granting itself to\n" +
-			"its last holder. --greedy lets them ask again at once. --rate and --rates\n" +
-			"begin holds by plan, and latencies count from there.\n\n" +
+			"also checked, and the verdict stands beside the figures.\n\n" +
+			"Clients that compete for one key hand it over: a client acquires again only\n" +
+			"after another was granted, so that no lock looks quick by granting itself to\n" +
+			"its last holder. --greedy lets it acquire at once. --rate and --rates\n" +
+			"start holds by plan, and latencies count from the planned start.\n\n" +
 			"'lockbench help metrics' lists what --max, --min and --find-rate take.",
 		Example: "  lockbench bench --locks token,redisson,rueidislock\n" +
 			"  lockbench bench --locks token,fair --clients 8 --hold 0,2ms --duration 30s\n" +
@@ -86,15 +86,15 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s.StringVar(&f.rates, "rates", "", "several rates: 100,200,400, or A..B for six between them")
 	s.StringVar(&f.findRate, "find-rate", "", "look for the highest rate that keeps a limit, such as 'p99<20ms'; with --rates A..B, between those")
 	s.DurationVar(&f.duration, "duration", 10*time.Second, "measured time of each lock in each setting, its repetitions together")
-	s.DurationVar(&f.warmup, "warmup", time.Second, "time that is not measured, likewise")
+	s.DurationVar(&f.warmup, "warmup", time.Second, "unmeasured time before that, likewise")
 	s.IntVar(&f.reps, "reps", 10, "repetitions; intervals need 6")
 	s.DurationVar(&f.lease, "lease", 30*time.Second, "the locks' lease")
-	s.DurationVar(&f.poll, "poll", impls.DefaultPoll, "between tries of locks that poll")
+	s.DurationVar(&f.poll, "poll", impls.DefaultPoll, "time between tries of locks that poll")
 	a.serverFlag(c, &f.server, "auto", "")
 	s.StringVar(&f.reference, "reference", "", "the lock that others are compared with (default: the bare command loop)")
-	s.StringVar(&f.scenario, "scenario", "", "a scenario whose faults strike in every repetition")
+	s.StringVar(&f.scenario, "scenario", "", "a scenario whose faults happen in every repetition")
 	s.BoolVar(&f.crash, "crash", false, "also crash a holder, and measure how soon its lock is granted again")
-	s.BoolVar(&f.greedy, "greedy", false, "who released may ask again at once")
+	s.BoolVar(&f.greedy, "greedy", false, "a client that released may acquire again at once")
 	s.BoolVar(&f.details, "details", false, "list every figure with its interval")
 	s.StringArrayVar(&f.max, "max", nil, "METRIC=LIMIT: exit 2 when a lock's figure is above it")
 	s.StringArrayVar(&f.min, "min", nil, "METRIC=LIMIT: exit 2 when a lock's figure is below it")
@@ -103,7 +103,7 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s.Float64Var(&f.threshold, "threshold", bench.DefaultThreshold, "least relative change that counts as slower")
 	s.Float64Var(&f.slow, "slow", 0, "make every lock take this share longer, such as 0.2, to see that --baseline notices")
 	s.BoolVar(&f.allowEnvDiff, "allow-env-diff", false, "compare with a baseline of another machine")
-	s.Uint64Var(&f.seed, "seed", 0, "of the order and of all choices; without it one is drawn and shown")
+	s.Uint64Var(&f.seed, "seed", 0, "random seed (default: random, printed)")
 	s.Var(&f.shard, "shard", "measure only this share of the settings, such as 1/3; 'lockbench merge' joins the shards")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where the bench's directory is made")
 	complete(c, "locks", lockNames)
@@ -140,7 +140,7 @@ func parseRates(text string) ([]float64, error) {
 	return bench.Steps(out[0], out[1], rateSteps), nil
 }
 
-// config turns flags into what is to be measured. Nothing has been started when it fails.
+// config turns flags into a plan. It starts nothing.
 func (f *benchFlags) config(ctx context.Context, flags *pflag.FlagSet) (c bench.Config, err error) {
 	if len(f.locks) == 0 && !f.exec.given() {
 		return c, fmt.Errorf("%w: --locks is missing; 'lockbench list locks' shows them", errUsage)
@@ -226,7 +226,7 @@ func (f *benchFlags) child(ctx context.Context, c *bench.Config) error {
 	return nil
 }
 
-// positive refuses numbers that mean nothing.
+// positive rejects numbers out of range.
 func (f benchFlags) positive() error {
 	bad := func(flag string, v any) error {
 		return fmt.Errorf("%w: --%s %v: must be more than 0", errUsage, flag, v)
@@ -345,7 +345,7 @@ func against(b *results.Bench, base *results.Bench, path string, o bench.Compare
 	b.Baseline = &c
 }
 
-// benchError is what a bench ends in.
+// benchError returns the error for a bench's verdict and gates.
 func (a *app) benchError(b results.Bench) error {
 	err := errors.Join(gateError(b.Gates))
 	if b.Verdict != checker.Pass {
@@ -357,7 +357,7 @@ func (a *app) benchError(b results.Bench) error {
 	return err
 }
 
-// gateError is what gates come to.
+// gateError returns the error for the results of gates.
 func gateError(all []results.GateResult) error {
 	switch results.GatesVerdict(all) {
 	case "fail":
@@ -368,7 +368,7 @@ func gateError(all []results.GateResult) error {
 	return nil
 }
 
-// endBench saves a bench in a directory of its own, with what people and programs read of it, and shows it.
+// endBench saves a bench and its reports in a directory of its own, and shows it.
 func (a *app) endBench(b results.Bench, base, store string, details bool) error {
 	id, err := results.NewID(a.random)
 	if err != nil {
@@ -398,7 +398,7 @@ func (a *app) showBench(b results.Bench, dir string, details bool) error {
 	return report.Bench(a.out, b, dir, details, a.style())
 }
 
-// realServers finds servers whose time is real.
+// realServers finds a provider of real servers.
 func (a *app) realServers(ctx context.Context, word string) (servers.Provider, error) {
 	if word == "sim" || word == "miniredis" {
 		return nil, fmt.Errorf("%w: --server %s: a bench measures real time on a real Redis", errUsage, word)
@@ -425,7 +425,7 @@ func storedBench(path string) (*results.Bench, error) {
 	return &b, nil
 }
 
-// benchPlan says before anything runs what will, and how long it takes.
+// benchPlan prints, before anything runs, what will run and how long it takes.
 func benchPlan(c bench.Config) string {
 	n := len(c.Locks)
 	locks := fmt.Sprintf("%d locks", n)

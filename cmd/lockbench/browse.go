@@ -32,10 +32,10 @@ func newBrowser(base string, port int) (*browser, error) {
 	return &browser{base: base, root: root, hosts: []string{"127.0.0.1" + at, "localhost" + at, "[::1]" + at}}, nil
 }
 
-// Close lets go of the folder.
+// Close closes the folder.
 func (b *browser) Close() error { return b.root.Close() }
 
-// ServeHTTP answers GET of the index, and of the files below it. A page elsewhere that had its own name lead here would send that name.
+// ServeHTTP answers GET of the index and of the files below it. It refuses other host names, with which a foreign page could reach it.
 func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -55,7 +55,7 @@ func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// index lists what is there.
+// index writes the list of records.
 func (b *browser) index(w http.ResponseWriter) {
 	all, err := storedIn(b.base)
 	if err != nil {
@@ -80,7 +80,7 @@ func (b *browser) html(w http.ResponseWriter, text []byte) {
 	_, _ = w.Write(text) // the client has gone
 }
 
-// file serves one file of a run; a report that was not made yet is made.
+// file serves one file of a run. It makes a report that is missing.
 func (b *browser) file(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if !filepath.IsLocal(filepath.FromSlash(name)) || hiddenPath(name) {
@@ -111,7 +111,7 @@ func hiddenPath(name string) bool {
 	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.HasPrefix(part, ".") })
 }
 
-// report makes the page of a record that has none.
+// report serves the page of a record without one.
 func (b *browser) report(w http.ResponseWriter, r *http.Request, dir string) {
 	if info, err := b.root.Lstat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
 		http.NotFound(w, r)
@@ -130,7 +130,7 @@ func (b *browser) report(w http.ResponseWriter, r *http.Request, dir string) {
 	b.html(w, text.Bytes())
 }
 
-// contentType says what a file of a run is. Nothing but a page of ours is taken for a page.
+// contentType returns the media type of a run's file. Only our own pages are HTML.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".html":

@@ -64,8 +64,8 @@ func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err err
 	return err
 }
 
-// check judges one history. That a file is cut off is known at its end, save of a recording, which always is; it is then read once more, as a
-// record that is.
+// check judges one history. Whether a file is cut off is known at its end, except for a recording, which always is; it is then read again as a
+// truncated record.
 func (a *app) check(ctx context.Context, path string, plain bool, write func(any) error) error {
 	defer a.leanHeap()()
 	path = historyIn(path)
@@ -81,7 +81,7 @@ func (a *app) check(ctx context.Context, path string, plain bool, write func(any
 	return a.showCheck(run, *v, write)
 }
 
-// checkOnce reads a history and judges it. known says that it is known to be cut off. One that turns out to be is not explained.
+// checkOnce reads a history and judges it. known reports that it is known to be cut off; one that turns out to be is not explained.
 func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (run results.Run, v *checker.Verdict, cut bool, err error) {
 	h, err := openHistory(path)
 	if err != nil {
@@ -110,7 +110,7 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (ru
 	return run, v, cut, why(v, h, in, scripts)
 }
 
-// why explains what was found. The operations are read once more, and only for this.
+// why finds the causes of violations, for which it reads the operations again.
 func why(v *checker.Verdict, h stored, in checker.Input, scripts map[string]string) (err error) {
 	if len(v.Violations) == 0 {
 		return nil
@@ -159,8 +159,8 @@ type closingSource interface {
 }
 
 // leanHeap lets the heap grow by a fifth between two collections instead of to its double, unless the user has set GOGC. Nearly all of it
-// is the compact history, which has no pointers, so that a collection costs milliseconds. The function that it gives puts
-// the setting back.
+// is the compact history, which has no pointers, so that a collection costs milliseconds. The returned function restores
+// the setting.
 func (a *app) leanHeap() (restore func()) {
 	if a.env("GOGC") != "" {
 		return func() {}
@@ -169,8 +169,8 @@ func (a *app) leanHeap() (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// openHistory opens our own formats, or by its name a history of Jepsen's. The history of a run that was ended before its clients began is
-// not there, and taken for an empty one.
+// openHistory opens a history of ours, or one of Jepsen's by its name. A run that ended before its clients began has none,
+// which counts as empty.
 func openHistory(path string) (stored, error) {
 	switch {
 	case filepath.Ext(path) == ".edn":
@@ -197,8 +197,8 @@ type inMemory struct{ *history.Slice }
 
 func (inMemory) Close() error { return nil }
 
-// historyIn finds the history of a run directory; any other path is the history itself. A recording is there when the run was killed:
-// the history beside it is not finished.
+// historyIn finds the history in a run directory; any other path is the history itself. If there is a recording, the run was killed, and
+// the history beside it is incomplete.
 func historyIn(path string) string {
 	dir, file := filepath.Split(path)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -215,10 +215,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// asInput marks an error as the input's: the file is not there, cannot be read, or says what cannot be.
+// asInput marks an error as one of the input: a file that is missing, unreadable or invalid.
 func asInput(err error) error { return fmt.Errorf("%w: %w", errUsage, err) }
 
-// beside loads what a run keeps beside its history. A history that is alone is judged alone.
+// beside loads the commands and fault windows beside a run's history, if any.
 func beside(h stored) (commands []history.Command, scripts map[string]string, windows []history.Window, err error) {
 	if !ours(h.path) {
 		return nil, nil, nil, nil
@@ -231,7 +231,7 @@ func beside(h stored) (commands []history.Command, scripts map[string]string, wi
 	return commands, scripts, windows, errors.Join(present(err), present(windowsErr))
 }
 
-// present drops the error of a file that is not there.
+// present ignores the error of a missing file.
 func present(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -239,7 +239,7 @@ func present(err error) error {
 	return err
 }
 
-// noteCut lowers a pass when the end of the history is missing: what is not there was not judged.
+// noteCut makes a pass inconclusive when the end of the history is missing.
 func noteCut(v *checker.Verdict, truncated bool) {
 	if !truncated {
 		return
@@ -254,7 +254,7 @@ func noteCut(v *checker.Verdict, truncated bool) {
 	}
 }
 
-// describe says what the history is of: from the run record beside it, or from its header and its name.
+// describe names the lock and scenario of a history, from the run record beside it or from its header and name.
 func describe(h stored) results.Run {
 	argv := []string{"lockbench", "check", h.path}
 	if run, err := recordBeside(h.path); err == nil {
@@ -265,7 +265,7 @@ func describe(h stored) results.Run {
 	return results.Run{Lock: h.header.Lock, Scenario: name, Argv: argv}
 }
 
-// recordBeside loads the run record of a history that lies in its run directory.
+// recordBeside loads the run record of a history in its run directory.
 func recordBeside(path string) (results.Run, error) {
 	if !ours(path) {
 		return results.Run{}, fs.ErrNotExist
@@ -277,7 +277,7 @@ func recordBeside(path string) (results.Run, error) {
 	return d.LoadRun()
 }
 
-// ours tells a history that lies where a run puts it from somebody else's, in a folder that may hold anything.
+// ours reports whether a history has the path that a run gives it, and not that of another tool in any folder.
 func ours(path string) bool {
 	name := filepath.Base(path)
 	return name == results.RecordingFile || strings.TrimSuffix(name, ".zst") == strings.TrimSuffix(results.HistoryFile, ".zst")

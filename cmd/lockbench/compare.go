@@ -20,8 +20,8 @@ func newCompare(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare BASE NEW",
 		Short: "Compare two runs, benches, suites, or directories of runs",
-		Long: "compare says what changed from BASE to NEW. Safety comes first: what held and does\n" +
-			"not any more exits 1. A figure that is slower beyond --threshold and beyond the noise\n" +
+		Long: "compare shows what changed from BASE to NEW. Safety comes first: a lock that held and\n" +
+			"breaks now exits 1. A figure that is slower beyond --threshold and beyond the noise\n" +
 			"(Mann-Whitney U test, corrected for the number of comparisons) exits 2. Too few\n" +
 			"samples, or environments that differ, exit 3.\n\n" +
 			"Benches are compared by their ratio to the reference of the same repetition, so\n" +
@@ -71,7 +71,7 @@ func (a *app) compare(base, now string, o bench.CompareOptions) error {
 	return errors.Join(err, a.tellGitHub(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }), compareError(c))
 }
 
-// compareError is what a comparison ends in.
+// compareError returns the error for a comparison's verdict.
 func compareError(c results.Comparison) error {
 	switch c.Verdict {
 	case results.CompareUnsafe:
@@ -101,7 +101,7 @@ func (c comparable) what() string {
 	return "a run"
 }
 
-// loadCompared finds out what a path is: a file by its schema, a directory by the files in it.
+// loadCompared loads what is at a path: a file by its schema, a directory by its files.
 func loadCompared(path string) (c comparable, err error) {
 	info, err := os.Stat(path)
 	if err != nil {

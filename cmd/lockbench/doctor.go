@@ -16,7 +16,7 @@ import (
 // doctorSchema is the schema name of "doctor -o json".
 const doctorSchema = "lockbench/doctor/v1"
 
-// diagnosis is what doctor finds.
+// diagnosis is the result of doctor.
 type diagnosis struct {
 	Schema       string               `json:"schema"`
 	Environment  results.Environment  `json:"environment"`
@@ -28,7 +28,7 @@ func newDoctor(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Show what this machine can run, and how to get what is missing",
-		Long: "doctor asks every source of servers what it can do here: topologies, server faults, clock faults. What is unavailable is\n" +
+		Long: "doctor shows for every source of servers what it can do here: topologies, server faults, clock faults. What is unavailable is\n" +
 			"shown with the reason and the way to get it. It starts no server. It exits with 5 when no server is available.",
 		Example: "  lockbench doctor\n  lockbench doctor -o json",
 		Args:    nothing,
@@ -50,7 +50,7 @@ func (a *app) doctor(ctx context.Context) error {
 	return errors.Join(show(), err)
 }
 
-// rows is a line about the machine, then a line for each provider, and below it what it cannot do and why.
+// rows returns a line about the machine, then for each provider a line and what it cannot do and why.
 func (d diagnosis) rows() [][]string {
 	e := d.Environment
 	rows := [][]string{
@@ -75,7 +75,7 @@ func (d diagnosis) providers() []string {
 	return names
 }
 
-// summary names what a provider can do, and what was found of it.
+// summary returns what a provider can do, and its version.
 func (d diagnosis) summary(name string) []string {
 	var able []string
 	detail := ""
@@ -97,8 +97,8 @@ func (d diagnosis) summary(name string) []string {
 	return []string{name, detail + strings.Join(able, ", ")}
 }
 
-// shortcomings has the reasons, each with all that it rules out: one missing thing is usually behind many. Where no server can be had
-// nothing else needs saying.
+// shortcomings returns the reasons, each with everything that it rules out: one missing thing often rules out several. A provider without
+// a server has one reason.
 func (d diagnosis) shortcomings(name string) [][]string {
 	var reasons []string
 	lost := map[string][]string{}

@@ -14,7 +14,7 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// execFlags name a lock in another process in place of one of the catalogue.
+// execFlags name a command that is the lock, in place of a lock of the catalogue.
 type execFlags struct{ fleet subject.Fleet }
 
 func (f *execFlags) register(s *pflag.FlagSet) {
@@ -27,7 +27,7 @@ func (f *execFlags) register(s *pflag.FlagSet) {
 // given reports whether the lock is a command.
 func (f execFlags) given() bool { return f.fleet.Exec != "" }
 
-// check finds flags that contradict each other. named is the flag in whose place a command stands: "lock"; "" where it stands beside others.
+// check finds flags that contradict each other. named is the flag that --exec replaces, "lock", or "" if it replaces none.
 func (f execFlags) check(flags *pflag.FlagSet, named string) error {
 	braces := subject.HasPlaceholder(f.fleet.Launch)
 	switch {
@@ -43,7 +43,7 @@ func (f execFlags) check(flags *pflag.FlagSet, named string) error {
 	return nil
 }
 
-// probe starts the command once, and makes an entry of what it says of itself.
+// probe starts the command once and returns the variant that it describes.
 func (f *execFlags) probe(ctx context.Context) (impls.Variant, error) {
 	v, err := f.fleet.Probe(ctx)
 	if err == nil {
@@ -52,7 +52,7 @@ func (f *execFlags) probe(ctx context.Context) (impls.Variant, error) {
 	return v, err
 }
 
-// server is the word for the provider: a process needs servers that can be dialled, so that what defaults to the simulator does not.
+// server returns the provider's name. A process cannot use the simulator, so "auto" replaces it as default.
 func (f execFlags) server(word string, flags *pflag.FlagSet) (string, error) {
 	switch {
 	case !f.given():
@@ -64,7 +64,7 @@ func (f execFlags) server(word string, flags *pflag.FlagSet) (string, error) {
 	return word, nil
 }
 
-// words are the flags as they were given.
+// words returns the flags as given.
 func (f execFlags) words() []string {
 	out := []string{"--exec", f.fleet.Exec}
 	if f.fleet.Launch != "" {
@@ -79,7 +79,7 @@ func (f execFlags) words() []string {
 	return out
 }
 
-// providers are those that a command can be run on.
+// providers returns the providers on which a command can run.
 func (f execFlags) providers(all []servers.Provider) []servers.Provider {
 	if !f.given() {
 		return all

@@ -17,7 +17,7 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// The exit codes. Scripts rest on them.
+// The exit codes, on which scripts depend.
 const (
 	exitOK           = 0
 	exitViolated     = 1
@@ -29,7 +29,7 @@ const (
 	exitInterrupted  = 130
 )
 
-// What a verb may end in, beside success and internal errors. The first three are results, and already on stdout.
+// The errors of verbs, besides internal ones. The first three are results, which stdout shows already.
 var (
 	errViolated     = errors.New("a property was violated")
 	errGate         = errors.New("a performance gate failed")
@@ -38,10 +38,10 @@ var (
 	errInterrupted  = errors.New("interrupted")
 )
 
-// precedence lists the codes by what decides when several apply. A usage error stands alone: nothing was run.
+// precedence orders the codes when several apply. A usage error comes alone: nothing was run.
 var precedence = []int{exitViolated, exitInternal, exitUsage, exitEnvironment, exitInconclusive, exitGate, exitInterrupted}
 
-// exitCode is the one place where errors become exit codes.
+// exitCode maps an error to its exit code.
 func exitCode(err error) int {
 	if err == nil {
 		return exitOK
@@ -55,8 +55,8 @@ func exitCode(err error) int {
 	return exitInternal
 }
 
-// codes walks an error's whole tree: what was joined are several things that went wrong, each with a code of its own. A node that
-// has a meaning covers what it wraps.
+// codes returns the codes of all errors in a tree. Joined errors each have their own; the code of
+// a sentinel replaces those of the errors that it wraps.
 func codes(err error) map[int]bool {
 	if code, ok := meaning(err); ok {
 		return map[int]bool{code: true}
@@ -85,12 +85,12 @@ func codes(err error) map[int]bool {
 	return out
 }
 
-// isJoin tells independent failures (errors.Join) from one failure described by several errors (fmt.Errorf).
+// isJoin reports whether err joins independent failures (errors.Join), and is not one failure that wraps several errors (fmt.Errorf).
 func isJoin(err error) bool {
 	return fmt.Sprintf("%T", err) == "*errors.joinError"
 }
 
-// meaning is the exit code of a sentinel.
+// meaning returns the exit code of a sentinel.
 func meaning(err error) (int, bool) {
 	switch err {
 	case errViolated:
@@ -113,7 +113,7 @@ func meaning(err error) (int, bool) {
 	return 0, false
 }
 
-// verdictError is the error that stands for a verdict; nil for a pass.
+// verdictError returns the error for a verdict; nil for a pass.
 func verdictError(v checker.Result) error {
 	switch v {
 	case checker.Pass:
@@ -124,8 +124,8 @@ func verdictError(v checker.Result) error {
 	return errInconclusive
 }
 
-// said tells what needs no saying on stderr: a verdict was shown on stdout, an interrupt when it came, and what an interrupt brought
-// down is no news.
+// said reports whether an error needs no message on stderr: stdout shows verdicts, and an interrupt was reported when it came, so that
+// its consequences need none.
 func said(err error) bool {
 	switch err {
 	case nil, errViolated, errGate, errInconclusive, errInterrupted:

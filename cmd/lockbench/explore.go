@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/internal/suggest"
@@ -21,10 +20,10 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// exploreSeed is the seed of a search that is given none.
+// exploreSeed is the default seed.
 const exploreSeed = 1
 
-// The search that is made when nothing is said about it.
+// The default search.
 const (
 	exploreBudget = 10 * time.Second
 	exploreFaults = 2 // in one schedule; one in an exhaustive search
@@ -55,12 +54,12 @@ func newExplore(a *app) *cobra.Command {
 		Use:   "explore {--lock NAME | --exec COMMAND} [flags]",
 		Short: "Search the schedules of a lock for one that breaks it",
 		Long: "explore runs a small setting of the lock over and over in virtual time, each time with another order of messages and other\n" +
-			"faults, until a property breaks, the budget is used up, or every schedule within the bounds has been run. What it finds is\n" +
-			"made small, told as a story, printed as a Go test, and saved as a tape that 'lockbench replay' runs again.\n\n" +
+			"faults, until a property breaks, the budget is used up, or every schedule within the bounds has been run. A finding is\n" +
+			"shrunk, told as a story, printed as a Go test, and saved as a tape for 'lockbench replay'.\n\n" +
 			"An exhaustive search has one round per client, at most one fault and no time limit, unless flags say otherwise; it is\n" +
 			"called exhausted only when nothing within its bounds is left. The other strategies have three rounds, two faults and 10 s.\n\n" +
 			"With --exec the clients are processes and time is real: a proxy holds every request and every reply, the strategy chooses\n" +
-			"which goes next, and leases are short. The tape has what came about, for 'lockbench replay TAPE --exec COMMAND'.",
+			"which goes next, and leases are short. The tape has what happened, for 'lockbench replay TAPE --exec COMMAND'.",
 		Example: "  lockbench explore --lock set-nx-ex\n  lockbench explore --lock token --strategy exhaustive --faults pause-client\n" +
 			"  lockbench explore --lock redlock --faults kill-server,jump-clock --budget 30s\n" +
 			"  lockbench explore --exec 'python3 mylock.py'",
@@ -74,16 +73,16 @@ func newExplore(a *app) *cobra.Command {
 func (f *exploreFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.StringVar(&f.lock, "lock", "", "the lock to explore; 'lockbench list locks' and 'lockbench list planted' show them")
-	s.IntVar(&f.clients, "clients", 0, "how many clients, in place of what suits the lock's kind")
-	s.IntVar(&f.ops, "ops", 0, "rounds per client, in place of what suits the lock's kind")
-	s.StringSliceVar(&f.faults, "faults", nil, "which faults a schedule may have; 'none' for none (default: those that a lock of its kind is to survive)")
+	s.IntVar(&f.clients, "clients", 0, "how many clients (default: by the lock's kind)")
+	s.IntVar(&f.ops, "ops", 0, "rounds per client (default: by the lock's kind)")
+	s.StringSliceVar(&f.faults, "faults", nil, "which faults a schedule may have; 'none' for none (default: those that a lock of its kind must survive)")
 	s.IntVar(&f.maxFaults, "max-faults", exploreFaults, "how many faults a schedule may have")
 	s.IntVar(&f.maxWaits, "max-waits", exploreWaits, "how often a schedule may let time pass while messages are on their way")
 	s.Var(&f.strategy, "strategy", "how schedules are chosen; mixed is random and pct in turn")
 	s.DurationVar(&f.budget, "budget", exploreBudget, "how long to search; 0 for no limit")
 	s.IntVar(&f.schedules, "schedules", 0, "how many schedules to run, in place of a budget")
 	s.Uint64Var(&f.seed, "seed", exploreSeed, "random seed")
-	s.Var(&f.shard, "shard", "i/n: look at the i-th of n equal shares of the schedules; --schedules counts those of all shares")
+	s.Var(&f.shard, "shard", "i/n: search the i-th of n equal shares of the schedules; --schedules counts those of all shares")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where the run directory of a finding is made")
 	f.exec.register(s)
 	a.serverFlag(c, &f.server, "", " (of --exec alone; default: auto)")
@@ -94,7 +93,7 @@ func (f *exploreFlags) register(a *app, c *cobra.Command) {
 	complete(c, "faults", sim.Placeable)
 }
 
-// config turns flags into a search. Nothing has been started when it fails.
+// config turns flags into a search. It starts nothing.
 func (f *exploreFlags) config(ctx context.Context, flags *pflag.FlagSet) (sim.ExploreConfig, error) {
 	if err := f.inRange(flags); err != nil {
 		return sim.ExploreConfig{}, err
@@ -126,7 +125,7 @@ func (f *exploreFlags) config(ctx context.Context, flags *pflag.FlagSet) (sim.Ex
 	return cfg, nil
 }
 
-// subject is the lock that was named, or what the command says of itself that takes its place.
+// subject returns the named lock, or the one that --exec describes.
 func (f *exploreFlags) subject(ctx context.Context, flags *pflag.FlagSet) (v impls.Variant, err error) {
 	if err = f.exec.check(flags, "lock"); err != nil {
 		return v, err
@@ -149,7 +148,7 @@ func (f *exploreFlags) subject(ctx context.Context, flags *pflag.FlagSet) (v imp
 	return variant(f.lock)
 }
 
-// given is a flag's value when it was given, and otherwise a default that depends on other flags.
+// given returns a flag's value if it was given, and otherwise a default that depends on other flags.
 func given[T any](flags *pflag.FlagSet, name string, value, otherwise T) T {
 	if flags.Changed(name) {
 		return value
@@ -157,7 +156,7 @@ func given[T any](flags *pflag.FlagSet, name string, value, otherwise T) T {
 	return otherwise
 }
 
-// inRange checks the numbers. A number that was not given is not looked at.
+// inRange checks the numbers that were given.
 func (f exploreFlags) inRange(flags *pflag.FlagSet) error {
 	for _, n := range []struct {
 		name             string
@@ -176,7 +175,7 @@ func (f exploreFlags) inRange(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// placed is the faults that a schedule may have: those that were named, or those that a lock like this one is to survive.
+// placed returns the faults that a schedule may have: the named ones, or those that a lock of this kind must survive.
 func (f exploreFlags) placed(v impls.Variant, named bool) ([]string, error) {
 	exhaustive := f.strategy.value == sim.Exhaustive
 	if !named {
@@ -216,15 +215,15 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 	if r.Schema == "" {
 		return errors.Join(err, interrupts.end())
 	}
-	x := report.Exploration{ExploreResult: r, Live: f.exec.given(), Seed: f.seed, Rerun: again(flags, "explore", "", f.seed)}
+	r.Live, r.Seed, r.Rerun = f.exec.given(), f.seed, again(flags, "explore", "", f.seed)
 	if r.First != nil {
-		err = errors.Join(err, a.keepFinding(ctx, f, &x))
+		err = errors.Join(err, a.keepFinding(ctx, f, &r))
 	}
 	a.line.clear()
-	return errors.Join(err, a.showExplore(x), verdictError(checker.Result(r.Verdict)), interrupts.end())
+	return errors.Join(err, a.showExplore(r.Exploration), verdictError(r.Verdict), interrupts.end())
 }
 
-// untilStopped returns a context that ends with the first interrupt: a search has nothing to finish. stop must be called.
+// untilStopped returns a context that ends with the first interrupt. stop must be called.
 func untilStopped(ctx context.Context, i *interruption) (searching context.Context, stop func()) {
 	searching, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -239,27 +238,26 @@ func untilStopped(ctx context.Context, i *interruption) (searching context.Conte
 	return searching, func() { cancel(); <-done }
 }
 
-// keepFinding saves the tape that was found, makes it small, and saves what became of it in its place.
-func (a *app) keepFinding(ctx context.Context, f exploreFlags, x *report.Exploration) error {
-	d, run, err := a.createExploration(f, x.Lock)
+// keepFinding saves the tape of a finding, shrinks it, and saves the result in its place.
+func (a *app) keepFinding(ctx context.Context, f exploreFlags, r *sim.ExploreResult) error {
+	d, run, err := a.createExploration(f, r.Lock)
 	if err != nil {
 		return err
 	}
-	first := x.First
-	first.TapeFile = d.File(results.ViolationsPath, "001.tape")
-	err = saveTape(d, first.Tape)
-	if first.Tape.Hash != "" && !f.exec.given() { // without a trace the lock took its process down, and would take this one, too
-		a.line.show("making the tape smaller")
-		err = errors.Join(err, shrinkFinding(ctx, first), saveTape(d, first.Tape))
+	r.First.TapeFile = d.File(results.ViolationsPath, "001.tape")
+	err = saveTape(d, r.Tape)
+	if r.Tape.Hash != "" && !f.exec.given() { // without a trace, the lock crashed its process, and would crash this one
+		a.line.show("shrinking the tape")
+		err = errors.Join(err, shrinkFinding(ctx, r), saveTape(d, r.Tape))
 	}
 	run.Phase, run.Duration = results.Driven, a.now().Sub(run.Start)
 	if f.exec.given() {
-		x.Replay = results.CommandLine(append([]string{"lockbench", "replay", first.TapeFile}, f.exec.words()...))
+		r.Replay = results.CommandLine(append([]string{"lockbench", "replay", r.First.TapeFile}, f.exec.words()...))
 	} else {
-		x.GoTest = first.Tape.GoTest()
-		err = errors.Join(err, d.Save(results.ViolationsPath+"/001_test.go.txt", []byte(x.GoTest)))
+		r.GoTest = r.Tape.GoTest()
+		err = errors.Join(err, d.Save(results.ViolationsPath+"/001_test.go.txt", []byte(r.GoTest)))
 	}
-	return errors.Join(err, d.Save(results.ViolationsPath+"/001.txt", []byte(strings.Join(first.Steps, "\n")+"\n")), d.SaveRun(run))
+	return errors.Join(err, d.Save(results.ViolationsPath+"/001.txt", []byte(strings.Join(r.First.Steps, "\n")+"\n")), d.SaveRun(run))
 }
 
 func (a *app) createExploration(f exploreFlags, lock string) (*results.Dir, results.Run, error) {
@@ -275,14 +273,14 @@ func (a *app) createExploration(f exploreFlags, lock string) (*results.Dir, resu
 	return d, run, d.SaveRun(run)
 }
 
-// shrinkFinding makes the tape of a finding small, in this process.
-func shrinkFinding(ctx context.Context, first *sim.Found) error {
+// shrinkFinding shrinks the tape of a finding, in this process.
+func shrinkFinding(ctx context.Context, r *sim.ExploreResult) error {
 	ctx, cancel := context.WithTimeout(ctx, shrinkBudget)
 	defer cancel()
 	s := sim.New(catalogue.Known{})
-	small, err := s.Shrink(ctx, first.Tape)
+	small, err := s.Shrink(ctx, r.Tape)
 	if len(small.Steps) > 0 {
-		first.Tape, first.Steps = small, small.Steps
+		r.Keep(small)
 	}
 	return errors.Join(err, s.Close())
 }
@@ -294,14 +292,14 @@ func saveTape(d *results.Dir, t sim.Tape) error {
 	})
 }
 
-func (a *app) showExplore(x report.Exploration) error {
+func (a *app) showExplore(x results.Exploration) error {
 	if a.json() {
 		return a.writeJSON(x)
 	}
 	return report.Explore(a.out, x, a.style())
 }
 
-// exploreProgress is what stands on the status line of a search.
+// exploreProgress returns the status line of a search.
 func exploreProgress(cfg sim.ExploreConfig, s sim.Stats) string {
 	rate := ""
 	if s.Elapsed > 0 {

@@ -24,7 +24,7 @@ const (
 	liveShrinkBudget = 15 * time.Second
 )
 
-// oneLock is a catalogue of the lock that a command is.
+// oneLock is a catalogue of one lock.
 type oneLock struct{ v impls.Variant }
 
 // Find returns the lock under its own name.
@@ -33,10 +33,10 @@ func (o oneLock) Find(name string) (impls.Variant, bool) { return o.v, name == o
 // ScriptNames knows none.
 func (oneLock) ScriptNames() map[string]string { return map[string]string{} }
 
-// elsewhere stands in a program for how the lock is made, which is the children's.
+// elsewhere is the constructor of a lock that child processes make.
 func elsewhere(impls.Env) (impls.Lock, error) { return nil, impls.ErrUnsupported }
 
-// fitsProcesses refuses what no search of real processes can do.
+// fitsProcesses rejects searches that real processes cannot do.
 func (f exploreFlags) fitsProcesses() error {
 	switch {
 	case f.strategy.value == sim.Exhaustive:
@@ -47,7 +47,7 @@ func (f exploreFlags) fitsProcesses() error {
 	return nil
 }
 
-// live fits a search to a command: in real time, and with what can be done to its processes.
+// live adapts a search to a command: real time, and faults that can be done to processes.
 func (f exploreFlags) live(cfg *sim.ExploreConfig, v impls.Variant) error {
 	placed := harness.LiveFaults(cfg.Bounds.Faults, f.exec.fleet.About.CanCancel())
 	if len(f.faults) > 0 && len(placed) < len(cfg.Bounds.Faults) {
@@ -98,7 +98,7 @@ func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig
 	return all, end, nil
 }
 
-// exploreLive searches schedules of real processes, and makes what it finds small while they are there.
+// exploreLive searches schedules of real processes, and shrinks a finding while they run.
 func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig, progress func(sim.Stats)) (r sim.ExploreResult, err error) {
 	worlds, end, err := a.worlds(ctx, f, cfg)
 	if err != nil {
@@ -108,12 +108,12 @@ func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg sim.ExploreC
 	if r, err = sim.ExploreIn(ctx, cfg, worlds, progress); err != nil || r.First == nil {
 		return r, err
 	}
-	a.line.show("making the tape smaller")
+	a.line.show("shrinking the tape")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveShrinkBudget)
 	defer cancel()
-	small, err := sim.ShrinkIn(ctx, worlds[0], cfg.Known, r.First.Tape)
+	small, err := sim.ShrinkIn(ctx, worlds[0], cfg.Known, r.Tape)
 	if len(small.Steps) > 0 {
-		r.First.Tape, r.First.Steps = small, small.Steps
+		r.Keep(small)
 	}
 	return r, err
 }

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// interruption turns signals into the two ways of ending: the first lets what is under way finish and be judged, the second
-// abandons it. Either way servers and clients are taken down before the program ends.
+// interruption handles signals: after the first, the work in progress ends and is judged; the second
+// abandons it. In both cases servers and clients are stopped before the program ends.
 type interruption struct {
 	stop   chan struct{} // closed by the first
 	count  atomic.Int32

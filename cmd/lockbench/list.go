@@ -8,14 +8,14 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// listing is one thing that can be listed: what programs get, and what people get.
+// listing is one list, as JSON and as a table.
 type listing struct {
 	name, about string
 	items       func() any        // marshals to an array
 	rows        func() [][]string // the first one is the header
 }
 
-// listings are the things, in the order in which they are listed together.
+// listings returns the lists in the order of "lockbench list".
 func listings() []listing {
 	return []listing{
 		{"locks", "the locks that can be run", func() any { return lockItems(catalogue.Locks()) }, func() [][]string { return lockRows(catalogue.Locks()) }},
@@ -35,7 +35,7 @@ func newList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:       "list [locks|scenarios|workloads|faults|planted]",
 		Short:     "List locks, scenarios, workloads, faults or planted bugs",
-		Long:      "list shows what can be run, with what and against what. Without an argument it shows everything.",
+		Long:      "list shows locks, scenarios, workloads, faults and planted bugs. Without an argument it shows everything.",
 		Example:   "  lockbench list locks\n  lockbench list scenarios -o json",
 		Args:      oneOf(names),
 		ValidArgs: names,

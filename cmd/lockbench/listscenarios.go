@@ -5,7 +5,7 @@ import (
 	"github.com/lockbench/lockbench/scenarios"
 )
 
-// scenarioItem is one built-in scenario in JSON.
+// scenarioItem is a built-in scenario in JSON.
 type scenarioItem struct {
 	Name     string   `json:"name"`
 	About    string   `json:"about"`

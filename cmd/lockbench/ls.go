@@ -16,7 +16,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// stored is a run, a suite or a bench in the folder of runs.
+// storedRecord is a run, a suite or a bench in the folder of runs.
 type storedRecord struct {
 	Kind    string         `json:"kind"` // run, suite, bench
 	When    time.Time      `json:"when"` // UTC
@@ -31,7 +31,7 @@ func newLs(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "ls",
 		Short:   "List the runs, suites and benches that were kept",
-		Long:    "ls lists what lies in the folder of runs, the latest first: when it was made, what it was, on which servers, and its verdict.",
+		Long:    "ls lists the runs, suites and benches of a folder, the latest first, each with its time, servers and verdict.",
 		Example: "  lockbench ls\n  lockbench ls -o json",
 		Args:    nothing,
 		RunE:    func(*cobra.Command, []string) error { return a.ls(base) },
@@ -63,7 +63,7 @@ func (a *app) ls(base string) error {
 	return a.table(rows...)
 }
 
-// storedIn lists a folder of runs, the latest first. A folder that is not there has none; what is no run is passed over.
+// storedIn lists a folder of runs, the latest first. It skips other files; a missing folder is empty.
 func storedIn(base string) ([]storedRecord, error) {
 	all := []storedRecord{}
 	entries, err := os.ReadDir(base)
@@ -90,7 +90,7 @@ func storedIn(base string) ([]storedRecord, error) {
 	return all, nil
 }
 
-// storedAt describes what a directory holds; false when that is none of ours, or cannot be read.
+// storedAt describes the record in a directory; false if there is none, or it cannot be read.
 func storedAt(dir string) (storedRecord, bool) {
 	switch {
 	case exists(filepath.Join(dir, results.SuiteFile)):

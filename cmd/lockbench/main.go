@@ -1,7 +1,7 @@
 // Command lockbench answers whether a Redis lock keeps its promise, under which faults it breaks, and what it costs.
 //
-// Each verb is one file. A verb reads its flags, calls the packages that do the work, and writes its result to stdout; everything
-// else that is said goes to stderr. No verb exits: it returns an error, and exitcode.go alone turns errors into exit codes.
+// Each verb is one file. A verb reads its flags, calls the packages that do the work, and writes its result to stdout and
+// everything else to stderr. No verb exits: it returns an error, and exitcode.go maps errors to exit codes.
 package main
 
 import (
@@ -46,8 +46,8 @@ func realMain() int {
 	})
 }
 
-// clientMain is the program as one client of another lockbench. The interrupt that a terminal sends to all of a job is the parent's to
-// answer: it tells its clients to stop.
+// clientMain runs the program as one client of another lockbench. It ignores the interrupt that a terminal sends to all processes of a
+// job: the parent tells its clients to stop.
 func clientMain() int {
 	signal.Ignore(os.Interrupt)
 	if err := harness.ClientMain(context.Background(), os.Stdin, os.Stdout); err != nil {
@@ -57,7 +57,7 @@ func clientMain() int {
 	return exitOK
 }
 
-// thisMachine is where the program runs, as far as it can be looked at.
+// thisMachine returns the machine on which the program runs.
 func thisMachine() results.Machine {
 	build, _ := debug.ReadBuildInfo()
 	return results.Machine{Root: os.DirFS("/"), Build: build, Dir: "."}

@@ -24,7 +24,7 @@ func newMerge(a *app) *cobra.Command {
 	}
 	s := c.Flags()
 	s.StringVar(&f.out, "out", results.DefaultBase, "where the directory of the whole is made")
-	s.StringVar(&f.store, "store", "", "a file to write the whole to: of a suite, without what differs from day to day")
+	s.StringVar(&f.store, "store", "", "a file to write the whole to: of a suite, without times and paths")
 	s.StringVar(&f.baseline, "baseline", "", "a stored suite or bench to compare with: exit 1 when a cell got worse or is gone, 2 when a lock became slower")
 	return c
 }

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
+
+	"github.com/lockbench/lockbench/internal/plain"
+	"github.com/lockbench/lockbench/report"
 )
 
 // writeJSON puts a result on stdout.
@@ -15,7 +17,7 @@ func (a *app) writeJSON(v any) error {
 	if err != nil {
 		return fmt.Errorf("result: %w", err)
 	}
-	_, err = a.out.Write(append(data, '\n'))
+	_, err = a.out.Write(append(plain.JSON(data), '\n'))
 	return err
 }
 
@@ -25,7 +27,7 @@ func (a *app) writeLine(v any) error {
 	if err != nil {
 		return fmt.Errorf("result: %w", err)
 	}
-	_, err = a.out.Write(append(data, '\n'))
+	_, err = a.out.Write(append(plain.JSON(data), '\n'))
 	return err
 }
 
@@ -68,7 +70,7 @@ func wrapLast(rows [][]string) [][]string {
 		for _, w := range width[:last] {
 			left -= w
 		}
-		for i, line := range wrap(row[last], max(left, 20)) {
+		for i, line := range report.Wrap(max(left, 20), "", row[last]) {
 			next := slices.Concat(row[:last], []string{line})
 			if i > 0 {
 				next = append(make([]string, last), line)
@@ -77,18 +79,4 @@ func wrapLast(rows [][]string) [][]string {
 		}
 	}
 	return out
-}
-
-// wrap breaks text between words into lines of at most width characters; a longer word has a line of its own.
-func wrap(text string, width int) []string {
-	lines := []string{""}
-	for _, word := range strings.Fields(text) {
-		line := lines[len(lines)-1]
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			lines = append(lines, word)
-			continue
-		}
-		lines[len(lines)-1] = strings.TrimPrefix(line+" "+word, " ")
-	}
-	return lines
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lockbench/lockbench/report"
 )
 
 // statusLine owns stderr: lines of chatter scroll by, and below them one line, on a terminal only, is redrawn in place. Into a
@@ -27,11 +29,11 @@ func (s *statusLine) show(text string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.text = s.fit(text)
+	s.text = s.fit(report.Clean(text))
 	io.WriteString(s.w, eraseLine+s.text)
 }
 
-// fit cuts what would go on in a second line of the terminal, which nothing would erase.
+// fit cuts a line to the terminal's width: nothing would erase a second line.
 func (s *statusLine) fit(text string) string {
 	if cut := []rune(text); s.wide > 0 && len(cut) >= s.wide {
 		return string(cut[:s.wide-1])
@@ -39,7 +41,7 @@ func (s *statusLine) fit(text string) string {
 	return text
 }
 
-// clear takes the line away, before the result is printed.
+// clear erases the line.
 func (s *statusLine) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,8 +51,9 @@ func (s *statusLine) clear() {
 	}
 }
 
-// print lets a line scroll by above.
-func (s *statusLine) print(line string) {
+// print prints a text above the line. It escapes what the text quotes from servers, files and other processes.
+func (s *statusLine) print(text string) {
+	line := strings.Join(report.Clean(strings.Split(text, "\n")), "\n")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.text == "" {
@@ -60,10 +63,10 @@ func (s *statusLine) print(line string) {
 	io.WriteString(s.w, eraseLine+line+"\n"+s.text)
 }
 
-// seconds shows how long something has taken.
+// seconds formats a duration.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
 
-// facts joins the parts that say something.
+// facts joins the parts that are not empty.
 func facts(parts ...string) string {
 	var out []string
 	for _, p := range parts {
@@ -74,7 +77,7 @@ func facts(parts ...string) string {
 	return strings.Join(out, "  ")
 }
 
-// number shows how many there are of a thing, and nothing for none.
+// number formats a count of things; "" for none.
 func number[T ~int | ~int64](n T, noun string) string {
 	if n == 0 {
 		return ""

@@ -13,25 +13,25 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// serverWords are what --server takes beside URLs.
+// serverWords are the values of --server besides URLs.
 var serverWords = [...]string{"auto", "process", "docker", "miniredis", "sim"}
 
-// serverFlag declares --server, which says on which servers a command runs. Where the value depends on what is run, it is "" and
-// otherwise says what is taken.
+// serverFlag declares --server, which says on which servers a command runs. If the default depends on other flags, value is "" and
+// otherwise describes it.
 func (a *app) serverFlag(c *cobra.Command, word *string, value, otherwise string) {
 	c.Flags().StringVar(word, "server", value, strings.Join(serverWords[:], ", ")+", or redis:// URLs separated by commas"+otherwise)
 	complete(c, "server", words(serverWords[:]...))
 	a.access.register(c)
 }
 
-// providers are the sources of servers in the order in which auto asks for them. The last one is always there.
+// providers returns the sources of servers in the order in which auto tries them. The last one is always available.
 func providers() []servers.Provider {
 	return []servers.Provider{
 		servers.NewProcess(servers.ProcessOptions{}), servers.NewDocker(servers.DockerOptions{}), &harness.Sim{},
 	}
 }
 
-// provider finds what --server asks for, and says why when it was left to us.
+// provider returns the provider that --server names, and for auto also why it was chosen.
 func (a *app) provider(ctx context.Context, word string, all []servers.Provider) (p servers.Provider, why string, err error) {
 	switch {
 	case strings.Contains(word, "://"):
@@ -57,7 +57,7 @@ func (a *app) provider(ctx context.Context, word string, all []servers.Provider)
 	return nil, "", fmt.Errorf("%w: --server %s: must be one of %s, or redis:// URLs separated by commas%s", errUsage, word, strings.Join(serverWords[:], ", "), suggest.Hint(word, serverWords[:]))
 }
 
-// automatic takes the first provider that this machine has.
+// automatic returns the first available provider.
 func automatic(ctx context.Context, all []servers.Provider) (servers.Provider, string, error) {
 	var missing []error
 	for _, p := range all {
@@ -81,7 +81,7 @@ func because(name string, missing []error) string {
 	return strings.Join(words, "; ")
 }
 
-// announce says what the clients will talk to.
+// announce prints which servers are used.
 func (a *app) announce(p servers.Provider, why string) {
 	if why != "" {
 		a.say("server: %s (%s)", p.Name(), why)

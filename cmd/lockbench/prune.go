@@ -11,7 +11,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// pruneKeep is how many are kept when nothing is said.
+// pruneKeep is how many are kept by default.
 const pruneKeep = 20
 
 func newPrune(a *app) *cobra.Command {
@@ -30,7 +30,7 @@ func newPrune(a *app) *cobra.Command {
 	s := c.Flags()
 	s.StringVar(&base, "out", results.DefaultBase, "the folder of runs")
 	s.IntVar(&keep, "keep", pruneKeep, "how many are kept, the latest")
-	s.BoolVar(&dry, "dry-run", false, "only say what would be deleted")
+	s.BoolVar(&dry, "dry-run", false, "only list what would be deleted")
 	return c
 }
 
@@ -66,7 +66,7 @@ func (a *app) prune(base string, keep int, dry bool) error {
 	return errors.Join(err, a.showPruned(out))
 }
 
-// dropDangling removes a link that leads nowhere any more.
+// dropDangling removes a dangling link.
 func dropDangling(link string) error {
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 || exists(link) {
 		return nil

@@ -36,10 +36,10 @@ func newReplay(a *app) *cobra.Command {
 		Use:   "replay TAPE|RUN",
 		Short: "Run a tape or a stored run again",
 		Long: "replay runs a tape of 'lockbench explore' again in the simulator, event for event, and reports whether the violation was reproduced.\n" +
-			"When the trace is not the tape's, the lock or lockbench has changed since: that is said, and what came about is judged.\n\n" +
-			"With another --server it runs the tape's program there. Every request and every reply waits in a proxy until it is its turn\n" +
-			"on the tape, and the tape's faults are done between the same messages; what the tape waited for takes its time. A run that\n" +
-			"does something else than the tape says where; it is tried up to --tries times, until what broke breaks there, too.\n\n" +
+			"When the trace differs from the tape's, the lock or lockbench has changed since: a note says so, and the new trace is judged.\n\n" +
+			"With another --server it runs the tape's program there. A proxy delays every request and every reply until its turn\n" +
+			"on the tape, and injects the tape's faults between the same messages; waits take real time. A run that\n" +
+			"diverges from the tape says where; it is repeated up to --tries times, until the tape's property breaks there, too.\n\n" +
 			"A run directory is run again from its scenario and its seed, on the kind of server that it ran on.",
 		Example: "  lockbench replay results/runs/latest\n  lockbench replay results/runs/latest/violations/001.tape\n" +
 			"  lockbench replay results/runs/latest/violations/001.tape --server process",
@@ -55,7 +55,7 @@ func newReplay(a *app) *cobra.Command {
 	return c
 }
 
-// replay tells a tape from a run. The directory of a search that found something holds a tape and no scenario.
+// replay replays a tape or a run. The directory of a search has a tape and no scenario.
 func (a *app) replay(ctx context.Context, path string, f replayFlags) error {
 	if f.tries < 1 {
 		return fmt.Errorf("%w: --tries %d: must be at least 1", errUsage, f.tries)
@@ -101,7 +101,7 @@ func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) erro
 	return errors.Join(err, a.showRun(out))
 }
 
-// storedLock is the lock of a stored run. A command is given again: none is taken from a file and started.
+// storedLock returns the lock of a stored run. A command must be given again: none is read from a file and started.
 func (a *app) storedLock(ctx context.Context, name string, f *execFlags) (impls.Variant, error) {
 	if f.given() {
 		return f.probe(ctx)
@@ -128,7 +128,7 @@ func orWord(word, otherwise string) string {
 	return word
 }
 
-// onServers makes one run on the servers that a word names.
+// onServers makes one run on the servers that word names.
 func (a *app) onServers(ctx context.Context, e harness.Experiment, word string, f replayFlags) (out *harness.Outcome, err error) {
 	p, why, err := a.provider(ctx, word, a.providers())
 	if err != nil {
@@ -190,7 +190,7 @@ func readTape(path string) (sim.Tape, error) {
 	return t, errors.Join(err, file.Close())
 }
 
-// inSim replays a tape event for event. A trace that is not the tape's is judged all the same: what came about did come about.
+// inSim replays a tape event for event. It also judges a trace that differs from the tape's.
 func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *results.Replay) error {
 	s := sim.New(catalogue.Known{})
 	defer s.Close() // never fails
@@ -221,7 +221,7 @@ func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *results.R
 	return nil
 }
 
-// onReal leads the tape's program through the tape's messages and faults on real servers, until what broke breaks there.
+// onReal runs the tape's program on real servers in the order of the tape's messages and faults, until the tape's property breaks.
 func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayFlags, r *results.Replay) error {
 	e, err := ofTape(t, v)
 	if err != nil {
@@ -249,7 +249,7 @@ func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayF
 	return nil
 }
 
-// sameViolation is the story of what broke the tape's property; nil when nothing did.
+// sameViolation returns the story of a violation of the tape's property; nil if there is none.
 func sameViolation(t sim.Tape, out *harness.Outcome) []string {
 	for _, v := range out.Verdict.Violations {
 		if v.Property == t.Property {
@@ -259,7 +259,7 @@ func sameViolation(t sim.Tape, out *harness.Outcome) []string {
 	return nil
 }
 
-// ofTape makes the experiment of a tape's program and score. That it makes sense is checked as a scenario's file is.
+// ofTape returns the experiment of a tape's program and schedule. It is validated like a scenario file.
 func ofTape(t sim.Tape, v impls.Variant) (harness.Experiment, error) {
 	schedule := t.Schedule
 	if len(schedule) == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockbench/lockbench/internal/plain"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
@@ -46,10 +47,10 @@ func newReport(a *app) *cobra.Command {
 	return c
 }
 
-// record is something that was stored and can be shown.
+// record is a stored run, bench or suite.
 type record interface {
 	dir() string
-	// write writes the record in a form; base is the path from where it will lie to its directory, "" for nowhere.
+	// write writes the record in a form; base is the path from the output's place to the record's directory, "" for none.
 	write(w io.Writer, form, base string, s report.Style) error
 }
 
@@ -81,7 +82,7 @@ func (a *app) report(path string, f reportFlags) error {
 	return nil
 }
 
-// inForm writes a record, or says that it cannot be read.
+// inForm writes a record in a form.
 func inForm(r record, w io.Writer, form, base string, s report.Style) error {
 	var b bytes.Buffer // whole or not at all
 	if err := r.write(&b, form, base, s); err != nil {
@@ -91,7 +92,7 @@ func inForm(r record, w io.Writer, form, base string, s report.Style) error {
 	return err
 }
 
-// openRecord finds out what a path holds: a suite, a bench or a run.
+// openRecord opens the suite, bench or run at a path.
 func openRecord(path string) (record, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func openRecord(path string) (record, error) {
 	return runRecord{d, run}, nil
 }
 
-// errAbsent: a path holds something else.
+// errAbsent means that a path has another kind of record.
 var errAbsent = errors.New("not there")
 
 type runRecord struct {
@@ -151,13 +152,14 @@ func (r runRecord) write(w io.Writer, form, base string, s report.Style) error {
 	return report.Run(w, *result, r.dir(), s)
 }
 
+// copyFile writes a file of JSON.
 func copyFile(w io.Writer, path string) error {
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(w, f)
-	return errors.Join(err, f.Close())
+	_, err = w.Write(plain.JSON(data))
+	return err
 }
 
 type suiteRecord struct {
@@ -246,7 +248,7 @@ func (r benchRecord) write(w io.Writer, form, base string, s report.Style) error
 	return report.Bench(w, r.bench, r.dir(), false, s)
 }
 
-// saveRunViews puts what people and programs read of a run into its directory.
+// saveRunViews writes the reports of a run into its directory.
 func saveRunViews(d *results.Dir, result *results.Result) error {
 	run, err := d.LoadRun()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// reproSeed is the seed of a reproduction that is given none: it is to show the same every day.
+// reproSeed is the default seed: a reproduction shows the same every day.
 const reproSeed = 1
 
 // everyBug is the word that stands for all bugs.
@@ -36,7 +36,7 @@ func newRepro(a *app) *cobra.Command {
 		Use:   "repro [NAME|all]",
 		Short: "Reproduce a named bug; without a name, list them",
 		Long: "repro shows one bug: a claim of a published recipe that does not hold, a case of the argument about Redlock, or a bug that a\n" +
-			"library was reported to have. It exits 0 only when the bug was seen, and seen for the reason that it is named after.\n" +
+			"library was reported to have. It exits 0 only if the violation that the bug is named after was observed.\n" +
 			"Without a name it lists them; 'all' runs every one that the server can show.\n\n" +
 			"Bugs with a scenario run on real servers as well; those that are found by searching need the simulator.",
 		Example: "  lockbench repro\n  lockbench repro plain-del-mis-unlock\n  lockbench repro K5 --server process\n  lockbench repro all -o json",
@@ -73,14 +73,14 @@ type bugItem struct {
 	Lock     string   `json:"lock"`
 	Scenario string   `json:"scenario,omitempty"`
 	Shows    []string `json:"shows"`
-	Spares   string   `json:"spares,omitempty"`
+	Control  string   `json:"spares,omitempty"`
 	Command  string   `json:"command"`
 }
 
 func (a *app) listBugs() error {
 	rows, items := [][]string{{"BUG", "WHAT HAPPENS"}}, []bugItem{}
 	for _, b := range repro.Bugs() {
-		items = append(items, bugItem{b.Name, b.What, b.Source, b.Lock, b.Scenario, b.Shows, b.Spares, b.Command()})
+		items = append(items, bugItem{b.Name, b.What, b.Source, b.Lock, b.Scenario, b.Shows, b.Control, b.Command()})
 		rows = append(rows, []string{b.Name, b.What + " (" + b.Source + ")"})
 	}
 	if a.json() {
@@ -89,7 +89,7 @@ func (a *app) listBugs() error {
 	return a.table(rows...)
 }
 
-// bugs are those that were asked for.
+// bugs returns the named bugs.
 func bugs(name string) ([]repro.Bug, error) {
 	if name == everyBug {
 		return repro.Bugs(), nil
@@ -139,7 +139,7 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 	return errors.Join(err, a.showRepro(all, name == everyBug), interrupts.end())
 }
 
-// reproduced is nil when the bug was seen.
+// reproduced returns nil if the bug was reproduced.
 func reproduced(r results.Repro) error {
 	if r.Reproduced {
 		return nil
@@ -165,14 +165,14 @@ func (a *app) reproConfig(ctx context.Context, f reproFlags) (repro.Config, erro
 	}, Breaks: breaks}, nil
 }
 
-// breaks runs one tape in a simulator of its own.
+// breaks replays a tape in a new simulator.
 func breaks(ctx context.Context, t sim.Tape) (bool, []string, error) {
 	s := sim.New(catalogue.Known{})
 	defer s.Close() // never fails
 	return s.Breaks(ctx, t)
 }
 
-// kept makes a run and keeps what people read beside it.
+// kept makes a run and saves its reports.
 func (a *app) kept(ctx context.Context, e harness.Experiment) (*harness.Outcome, error) {
 	e.Rerun = results.CommandLine(a.argv)
 	out, err := a.runner(ctx, e)

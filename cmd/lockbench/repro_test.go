@@ -8,6 +8,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -15,8 +16,9 @@ import (
 // foundIn is a search that found something, whose tape breaks nothing in a correct lock.
 func foundIn() sim.ExploreResult {
 	v, _ := catalogue.Find("token")
-	return sim.ExploreResult{Schema: sim.ExploreSchema, First: &sim.Found{Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock,
-		Tape: sim.Tape{Program: sim.DefaultProgram(v), Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock}}}
+	return sim.ExploreResult{
+		Exploration: results.Exploration{Schema: results.ExploreSchema, First: &results.Finding{Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock}},
+		Tape:        sim.Tape{Program: sim.DefaultProgram(v), Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock}}
 }
 
 func TestReproExitCodes(t *testing.T) {
@@ -34,7 +36,7 @@ func TestReproExitCodes(t *testing.T) {
 		{"seen, but by another name", "setnx-no-expiry", checker.Fail, sim.ExploreResult{}, nil, 1},
 		{"the run broke", "plain-del-mis-unlock", checker.Pass, sim.ExploreResult{}, errors.New("no file"), 70},
 		{"found", "blind-release", checker.Pass, found, nil, 0},
-		{"not found", "blind-release", checker.Pass, sim.ExploreResult{Schema: sim.ExploreSchema, Schedules: 9}, nil, 1},
+		{"not found", "blind-release", checker.Pass, sim.ExploreResult{Exploration: results.Exploration{Schema: results.ExploreSchema, Schedules: 9}}, nil, 1},
 		{"the search broke", "blind-release", checker.Pass, sim.ExploreResult{}, errors.New("no worker"), 70},
 	}
 	for _, tt := range tests {
@@ -62,5 +64,5 @@ func TestReproAll(t *testing.T) {
 	if got := w.call(t, "repro", "all"); got != 1 {
 		t.Errorf("exit code %d, want 1", got)
 	}
-	want(t, "stdout", w.out.String(), "plain-del-mis-unlock", "yes", "NO: none of [progress/no-expiry] was seen in 4 runs", "reproduced on sim")
+	want(t, "stdout", w.out.String(), "plain-del-mis-unlock", "yes", "NO: none of [progress/no-expiry] was observed in 4 runs", "reproduced on sim")
 }

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ var strangers = map[string][]string{
 	// What clients do is the same whatever strikes them.
 	"workloads": {module + "servers", module + "faults"},
 	// What is written for people is made from the record of a run, not from the run.
-	"report":  {module + "harness", module + "servers", module + "faults", module + "repro", "github.com/redis/"},
+	"report":  {module + "harness", module + "servers", module + "faults", module + "repro", module + "sim", module + "impls", "github.com/redis/"},
 	"results": {module + "impls", module + "servers", "github.com/redis/"},
 }
 
@@ -102,6 +103,16 @@ func TestForbiddenImportsAreSeen(t *testing.T) {
 	} {
 		if why := forbidden(row.floor, row.imported); (why != "") != row.want {
 			t.Errorf("%s imports %s: %q, want a refusal: %v", row.floor, row.imported, why, row.want)
+		}
+	}
+}
+
+// TestEveryFloorIsInThePicture keeps the picture of the packages complete.
+func TestEveryFloorIsInThePicture(t *testing.T) {
+	picture, _, _ := strings.Cut(readPage(t, "docs/how-it-is-built.md"), "## One run")
+	for _, floor := range floors {
+		if !regexp.MustCompile(`(?m)(^| )` + floor + `[ /]`).MatchString(picture) {
+			t.Errorf("docs/how-it-is-built.md does not have %s", floor)
 		}
 	}
 }

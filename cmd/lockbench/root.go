@@ -22,7 +22,7 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// world is everything of the process that the program touches. Tests make their own.
+// world is what the program uses of its process. Tests make their own.
 type world struct {
 	out, err                 io.Writer
 	outTerminal, errTerminal bool // somebody reads it
@@ -38,7 +38,7 @@ type world struct {
 	explorer    func(context.Context, sim.ExploreConfig, func(sim.Stats)) (sim.ExploreResult, error)
 }
 
-// app is one call of the program.
+// app is one execution of the program.
 type app struct {
 	world
 	argv   []string
@@ -70,7 +70,7 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 	return exitCode(err)
 }
 
-// complain says on stderr what went wrong, one line for each thing, save what is a result and was shown.
+// complain prints errors to stderr, a line each, except results, which stdout shows.
 func (a *app) complain(err error) {
 	a.line.clear()
 	for _, one := range separate(err) {
@@ -83,7 +83,7 @@ func (a *app) complain(err error) {
 	}
 }
 
-// separate takes apart what was joined.
+// separate splits joined errors.
 func separate(err error) []error {
 	join, ok := err.(interface{ Unwrap() []error })
 	if !ok || !isJoin(err) {
@@ -132,13 +132,13 @@ func fold(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
 		if !strings.HasPrefix(p, " ") {
-			paragraphs[i] = strings.Join(wrap(p, columns), "\n")
+			paragraphs[i] = strings.Join(report.Wrap(columns, "", p), "\n")
 		}
 	}
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// suggestFlag names the flag that an unknown one was probably meant to be.
+// suggestFlag suggests a flag in place of an unknown one.
 func suggestFlag(c *cobra.Command, err error) string {
 	var missing *pflag.NotExistError
 	if !errors.As(err, &missing) {
@@ -149,7 +149,7 @@ func suggestFlag(c *cobra.Command, err error) string {
 	return suggest.Hint(missing.GetSpecifiedName(), known)
 }
 
-// begin marks the point from which an error is no longer one of usage: cobra has looked at flags and arguments.
+// begin wraps a verb. Errors from then on are none of usage: cobra has parsed flags and arguments.
 func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		a.ran = true
@@ -159,7 +159,7 @@ func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Comma
 	}
 }
 
-// complete offers words for a flag in shells. They are asked for only then.
+// complete registers the words that shells complete for a flag.
 func complete(c *cobra.Command, flag string, known func() []string) {
 	// The only error is a flag that does not exist, which the tests of the command would show first.
 	_ = c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -192,16 +192,16 @@ func (c *choice) Set(word string) error {
 	return fmt.Errorf("must be one of %s", strings.Join(c.allowed, ", "))
 }
 
-// json tells that the result is wanted for a program.
+// json reports whether the result is to be JSON.
 func (a *app) json() bool { return a.format.value == "json" }
 
-// style is how text on stdout is dressed.
+// style returns the style of text on stdout.
 func (a *app) style() report.Style { return report.Style{Colour: a.outTerminal && a.colours()} }
 
 // colours follows https://no-color.org.
 func (a *app) colours() bool { return a.env("NO_COLOR") == "" && a.env("TERM") != "dumb" }
 
-// say puts a line of chatter on stderr.
+// say prints a line to stderr, unless -q is given.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {
 		a.line.print(fmt.Sprintf(format, args...))

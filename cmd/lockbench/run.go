@@ -48,7 +48,7 @@ func newRun(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run --lock NAME [flags]",
 		Short: "Run a lock in one scenario and judge it",
-		Long: "run drives a lock with concurrent clients while the scenario's faults strike, judges what was recorded, and keeps it in a\n" +
+		Long: "run drives a lock with concurrent clients under the scenario's faults, judges the record, and keeps it in a\n" +
 			"run directory. The first interrupt finishes and judges what was recorded; the second quits.\n\n" +
 			"--set changes a value of the scenario: --set think=50ms, --set faults.0.times=2. --max and --min add to the scenario's limits (slo)\n" +
 			"one that its figures must keep.",
@@ -136,7 +136,7 @@ func workloadNames() []string {
 	return names
 }
 
-// variant finds a lock or a planted bug. groups are words that stand for several where the caller takes those.
+// variant finds a lock or a planted bug. groups are other words that the caller accepts.
 func variant(name string, groups ...string) (impls.Variant, error) {
 	if name == "" {
 		return impls.Variant{}, fmt.Errorf("%w: --lock is missing; 'lockbench list locks' shows them", errUsage)
@@ -149,8 +149,8 @@ func variant(name string, groups ...string) (impls.Variant, error) {
 	return v, nil
 }
 
-// leavesLength reports whether neither a scenario nor a length is given. On real servers such a run is long enough for figures that mean
-// something.
+// leavesLength reports whether neither a scenario nor a length is given. On real servers such a run is long enough for
+// latency figures.
 func (f runFlags) leavesLength(flags *pflag.FlagSet) bool {
 	set := func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")
@@ -159,7 +159,7 @@ func (f runFlags) leavesLength(flags *pflag.FlagSet) bool {
 	return !flags.Changed("scenario") && !flags.Changed("ops") && !flags.Changed("duration") && !slices.ContainsFunc(f.set, set)
 }
 
-// scenarioOf loads the scenario and changes what flags change.
+// scenarioOf loads the scenario and applies the flags that change it.
 func (f runFlags) scenarioOf(flags *pflag.FlagSet) (s scenarios.Scenario, err error) {
 	if s, err = scenarios.Load(f.scenario); err != nil {
 		return s, asInput(err)
@@ -176,13 +176,13 @@ func (f runFlags) scenarioOf(flags *pflag.FlagSet) (s scenarios.Scenario, err er
 	return s, err
 }
 
-// change is what one flag changes of a scenario.
+// change is a change of a scenario by a flag.
 type change struct {
 	flag string // as it was given, such as --clients -3
 	sets []string
 }
 
-// blame names the flag in an error of its change. What --set changes is shown with a caret as it is.
+// blame names the flag in the error of its change. Errors of --set have their own caret.
 func (c change) blame(err error) error {
 	var wrong *scenarios.Error
 	if c.flag != "" && errors.As(err, &wrong) {
@@ -209,7 +209,7 @@ func (f runFlags) changes(flags *pflag.FlagSet) (all []change) {
 	return append(all, change{sets: f.set})
 }
 
-// drawSeed draws one that is short enough to be typed again.
+// drawSeed draws a seed that is short enough to type.
 func drawSeed(r io.Reader) (uint64, error) {
 	var b [4]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -270,7 +270,7 @@ func failoversOf(all []results.Result) (sum *results.Failovers) {
 	return sum
 }
 
-// writeRuns writes the result of one run as it is, and those of several that were asked for as an array.
+// writeRuns writes the result of one run as an object, and of several as an array.
 func (a *app) writeRuns(all []results.Result, asked int) error {
 	if asked == 1 {
 		return a.writeJSON(all[0])
@@ -278,7 +278,7 @@ func (a *app) writeRuns(all []results.Result, asked int) error {
 	return a.writeJSON(all)
 }
 
-// experiment turns flags into an experiment that can be run. Nothing has been started when it fails.
+// experiment turns flags into an experiment. It starts nothing.
 func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet) (e harness.Experiment, err error) {
 	if f.reps < 1 {
 		return e, fmt.Errorf("%w: --reps %d: must be at least 1", errUsage, f.reps)
@@ -311,7 +311,7 @@ func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet)
 	return e, nil
 }
 
-// variants are the locks of --locks. The first one stands for all where one is enough to know.
+// variants returns the locks of --locks.
 func (f *runFlags) variants() (all []impls.Variant, err error) {
 	for _, name := range f.locks {
 		v, err := variant(name)
@@ -323,7 +323,7 @@ func (f *runFlags) variants() (all []impls.Variant, err error) {
 	return all, nil
 }
 
-// lockOrCommand is the lock that was named, or what the command says of itself that takes its place.
+// lockOrCommand returns the named lock, or the one that --exec describes.
 func (a *app) lockOrCommand(ctx context.Context, f *runFlags, flags *pflag.FlagSet) (impls.Variant, error) {
 	if err := f.exec.check(flags, "lock"); err != nil {
 		return impls.Variant{}, err
@@ -334,7 +334,7 @@ func (a *app) lockOrCommand(ctx context.Context, f *runFlags, flags *pflag.FlagS
 	return variant(f.lock)
 }
 
-// once makes one run and shows it. The result is nil when there is none.
+// once makes one run and shows it. The result is nil if the run was not judged.
 func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags *pflag.FlagSet) (*results.Result, error) {
 	e.Seed, e.Scenario = seed, e.Scenario.Resolve(seed, e.Variant.Topology)
 	e.Rerun = rerun(flags, "run", e.Provider, seed)
@@ -373,8 +373,8 @@ func (a *app) keptNote(dir string) {
 	}
 }
 
-// saveViews puts what people read into the run directory. It is derived from what is there already; a run that failed before it was judged
-// has nothing to show.
+// saveViews writes the reports into the run directory. A run that failed before it was judged has
+// none.
 func saveViews(out *harness.Outcome) error {
 	if out.Dir == "" || out.Verdict == nil {
 		return nil
@@ -394,7 +394,7 @@ func saveViews(out *harness.Outcome) error {
 	return errors.Join(err, saveRunViews(d, &out.Result))
 }
 
-// saveExecuted saves what each node executed, as the causes of the violations were found from.
+// saveExecuted saves what each node executed, from which the causes were found.
 func saveExecuted(d *results.Dir, out *harness.Outcome) error {
 	r := out.Record
 	log, err := sim.Executed(explain.Record{Header: r.Header, Ops: r.Ops, Commands: r.Commands, Scripts: r.Scripts, Faults: out.Windows})
@@ -407,7 +407,7 @@ func saveExecuted(d *results.Dir, out *harness.Outcome) error {
 // pictures is how many of a run's violations are drawn as pages; every one is written as text.
 const pictures = 5
 
-// savePictures draws the first violations. A picture that fails changes nothing about the verdict, and a note says so.
+// savePictures draws the first violations. A picture that fails is noted, and changes no verdict.
 func (a *app) savePictures(out *harness.Outcome) {
 	if out.Dir == "" {
 		return
@@ -425,7 +425,7 @@ func (a *app) savePictures(out *harness.Outcome) {
 	}
 }
 
-// rerun is the command that does the same again: the flags that were given, the server that was used, the seed.
+// rerun returns the command that repeats a run: the given flags, the server used, the seed.
 func rerun(flags *pflag.FlagSet, verb string, p servers.Provider, seed uint64) string {
 	if p.Name() == "url" {
 		return again(flags, verb, "", seed)
@@ -433,7 +433,7 @@ func rerun(flags *pflag.FlagSet, verb string, p servers.Provider, seed uint64) s
 	return again(flags, verb, p.Name(), seed)
 }
 
-// again is rerun with a server that was settled by its name; "" leaves the flag as it was given.
+// again is rerun with the name of the server; "" keeps the flag as given.
 func again(flags *pflag.FlagSet, verb, server string, seed uint64) string {
 	words := []string{"lockbench", verb}
 	flags.Visit(func(flag *pflag.Flag) {
@@ -463,7 +463,7 @@ func again(flags *pflag.FlagSet, verb, server string, seed uint64) string {
 	return results.CommandLine(append(words, "--seed", strconv.FormatUint(seed, 10)))
 }
 
-// values returns what is to stand behind each --flag: a list stands behind one, except that of a flag which takes one value each time.
+// values returns the values of a flag, one for each time it is given. A list is one value, except for flags that are repeated.
 func values(flag *pflag.Flag) []string {
 	list, ok := flag.Value.(pflag.SliceValue)
 	switch {
@@ -475,7 +475,7 @@ func values(flag *pflag.Flag) []string {
 	return list.GetSlice()
 }
 
-// runProgress is what stands on the status line of a run: what matters most comes first, because a narrow terminal cuts the rest.
+// runProgress returns the status line of a run, most important first, because a narrow terminal cuts the rest.
 func runProgress(e harness.Experiment, p harness.Progress) string {
 	parts := []string{elapsed(p), pace(e.Scenario.Rate, p), number(p.Overlaps, "overlapping uses")}
 	if p.Current != "" {
@@ -488,7 +488,7 @@ func runProgress(e harness.Experiment, p harness.Progress) string {
 	return facts(append(parts, e.Variant.Name+" × "+e.Scenario.Name)...)
 }
 
-// elapsed is the phase with how much of it is done.
+// elapsed formats the phase and the time spent in it.
 func elapsed(p harness.Progress) string {
 	text := p.Phase + " " + seconds(p.Elapsed)
 	if p.Total > 0 {
@@ -497,7 +497,7 @@ func elapsed(p harness.Progress) string {
 	return text
 }
 
-// pace is the rate of grants, beside the offered one where there is one.
+// pace formats the rate of grants, and the offered rate if there is one.
 func pace(offered float64, p harness.Progress) string {
 	if p.Elapsed <= 0 || p.Rounds == 0 {
 		return ""
@@ -509,7 +509,7 @@ func pace(offered float64, p harness.Progress) string {
 	return achieved + "/s"
 }
 
-// granted is how many acquires were granted, of how many.
+// granted formats how many acquires were granted, of how many.
 func granted(p harness.Progress) string {
 	if p.Rounds > 0 && p.Expected > 0 {
 		return fmt.Sprintf("%d/%d granted", p.Rounds, p.Expected)

@@ -31,7 +31,7 @@ func newServe(a *app) *cobra.Command {
 	return c
 }
 
-// serve answers until it is interrupted.
+// serve serves until it is interrupted.
 func (a *app) serve(ctx context.Context, base, addr string) error {
 	l, err := listenLoopback(addr)
 	if err != nil {

@@ -16,7 +16,7 @@ func (f *shardFlag) String() string {
 	return f.given.String()
 }
 
-// ofSchedules is the shard of a search; the zero one without --shard.
+// ofSchedules returns the shard of a search; the zero value without --shard.
 func (f *shardFlag) ofSchedules() sim.Shard {
 	if f.given == nil {
 		return sim.Shard{}

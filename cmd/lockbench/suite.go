@@ -24,14 +24,14 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// planted is the word that stands for all planted bugs where locks are named.
+// planted is the word for all planted bugs in --locks.
 const planted = "planted"
 
-// suiteSeed is the seed of a suite that is given none: a suite is held against expectations, and is the same every day.
+// suiteSeed is the default seed: a suite is compared with expectations, and is the same every day.
 const suiteSeed = 1
 
-// collectLate lets garbage grow to eight times what lives while thousands of schedules are simulated: nothing is measured there that a
-// late collection could disturb, and a fifth of the time goes into collecting otherwise.
+// collectLate lets garbage grow to eight times the live heap while thousands of schedules are simulated. Nothing is measured there that
+// a late collection could disturb, and otherwise collection takes a fifth of the time.
 const collectLate = 800
 
 type suiteFlags struct {
@@ -53,7 +53,7 @@ func newSuite(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "suite",
 		Short: "Run every lock in every scenario against its expectation",
-		Long: "suite runs locks × scenarios, each cell on servers of its own and several side by side, and holds each against what the\n" +
+		Long: "suite runs locks × scenarios, each cell on servers of its own and several side by side, and compares each with what the\n" +
 			"catalogue expects of it: that the lock holds, or that it breaks in a known way. It ends in a matrix. Beside the locks it runs\n" +
 			"the planted bugs, each where it must show, and says how many it caught: a suite that misses one proves nothing by passing.",
 		Example: "  lockbench suite\n  lockbench suite --locks token,set-nx-ex --scenarios steady,pause-holder\n  lockbench suite --locks planted -o json\n" +
@@ -67,9 +67,9 @@ func newSuite(a *app) *cobra.Command {
 	a.serverFlag(c, &f.server, "sim", "")
 	s.Uint64Var(&f.seed, "seed", suiteSeed, "random seed")
 	s.StringVar(&f.baseline, "baseline", "", "a stored suite (suite.json) to compare with: exit 1 when a cell got worse or is gone")
-	s.StringVar(&f.store, "store", "", "a file to write the suite to, without what differs from day to day, for a later --baseline")
+	s.StringVar(&f.store, "store", "", "a file to write the suite to, without times and paths, for a later --baseline")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
-	s.StringVar(&f.against, "against", "", "a stored suite, such as the simulator's: says in which cells the two agree, and names the others")
+	s.StringVar(&f.against, "against", "", "a stored suite, such as the simulator's: counts the cells that agree, and lists the others")
 	s.IntVar(&f.side, "side-by-side", 0, "how many cells run at once; 0: one for each processor in the simulator, four on real servers, which mostly wait")
 	s.Var(&f.clientsAs, "clients-as", clientsAsUsage)
 	s.BoolVar(&f.keepAll, "keep-all", false, "keep the run directory of every cell, not only of those that are not as expected")
@@ -81,7 +81,7 @@ func newSuite(a *app) *cobra.Command {
 	return c
 }
 
-// sideBySide is how many cells run at once.
+// sideBySide returns how many cells run at once.
 func (f suiteFlags) sideBySide(p servers.Provider) int {
 	switch {
 	case f.side > 0:
@@ -92,7 +92,7 @@ func (f suiteFlags) sideBySide(p servers.Provider) int {
 	return 4 * runtime.GOMAXPROCS(0)
 }
 
-// variants are the locks that were named, or all of them.
+// variants returns the named locks, or all.
 func (f *suiteFlags) variants(ctx context.Context) ([]impls.Variant, error) {
 	if f.exec.given() {
 		v, err := f.exec.probe(ctx)
@@ -119,7 +119,7 @@ func (f *suiteFlags) variants(ctx context.Context) ([]impls.Variant, error) {
 	return out, nil
 }
 
-// plan is the scenarios that were named, or all that the catalogue expects something of.
+// plan returns the named scenarios, or all for which the catalogue has expectations.
 func (f suiteFlags) plan(variants []impls.Variant) ([]scenarios.Scenario, error) {
 	if len(f.scenarios) == 0 {
 		return slices.DeleteFunc(scenarios.Builtin(), func(s scenarios.Scenario) bool { return !expected(s.Name, variants) }), nil
@@ -208,7 +208,7 @@ func (a *app) endSuite(dir *suiteDir, suite results.Suite) error {
 		a.annotate(func(w io.Writer) error { return report.SuiteAnnotations(w, suite) }))
 }
 
-// storedSuite is a suite to compare with; nil when none was named.
+// storedSuite loads the suite to compare with; nil if none was named.
 func storedSuite(path string) (*results.Suite, error) {
 	if path == "" {
 		return nil, nil
@@ -220,7 +220,7 @@ func storedSuite(path string) (*results.Suite, error) {
 	return &s, nil
 }
 
-// storeSuite writes the suite to a file of the user's, when one was named.
+// storeSuite writes the suite to the file of --store, if any.
 func storeSuite(path string, s results.Suite) error {
 	if path == "" {
 		return nil
@@ -228,7 +228,7 @@ func storeSuite(path string, s results.Suite) error {
 	return results.StoreSuite(path, s)
 }
 
-// cellRunner makes one run of a suite and gives its result and its run directory.
+// cellRunner makes one run of a suite and returns its result and directory.
 type cellRunner = func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error)
 
 // cell makes one run of a suite.
@@ -253,7 +253,7 @@ func (a *app) cell(p servers.Provider, why string, f suiteFlags, dir *suiteDir, 
 	}
 }
 
-// rerunCell is the command that runs one cell again.
+// rerunCell returns the command that repeats one cell.
 func (f suiteFlags) rerunCell(lock, scenario string, p servers.Provider) []string {
 	which := []string{"--lock", lock}
 	if f.exec.given() {
@@ -266,7 +266,7 @@ func (f suiteFlags) rerunCell(lock, scenario string, p servers.Provider) []strin
 	return words
 }
 
-// enough ends a planted bug's cell once what must show has shown; nil for a lock, of which every schedule counts.
+// enough returns what ends the cell of a planted bug early: all expected breaks were observed. It is nil for a lock, of which every schedule counts.
 func enough(v impls.Variant, s scenarios.Scenario) func(checker.Verdict) bool {
 	if v.Planted == nil {
 		return nil
@@ -277,7 +277,7 @@ func enough(v impls.Variant, s scenarios.Scenario) func(checker.Verdict) bool {
 	}
 }
 
-// suiteProgress counts on the status line, and lets what is not as expected scroll by.
+// suiteProgress updates the status line, and prints cells that differ from their expectation above it.
 func (a *app) suiteProgress(done, all int, c results.Cell) {
 	if c.Verdict == "fail" || c.Verdict == "inconclusive" {
 		a.say("%s × %s: %s: %s", c.Lock, c.Scenario, c.Verdict, c.Why)

@@ -16,8 +16,8 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// suiteDir is the directory of a suite that is under way. Runs lie in it; of those that were as expected nothing is kept, unless all are to be:
-// the command that makes one again stands in the suite.
+// suiteDir is the directory of a suite in progress, with its runs. Those that end as expected are deleted, unless --keep-all is given;
+// the suite has the command that repeats each.
 type suiteDir struct {
 	path string // "" until the first cell needs it
 	all  bool   // --keep-all
@@ -41,7 +41,7 @@ func (d *suiteDir) keeps(c results.Cell) bool {
 	return d.all || c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive
 }
 
-// keepsRun reports it of a run that has just been made.
+// keepsRun reports whether a run that has just ended is kept.
 func (d *suiteDir) keepsRun(v impls.Variant, scenario string, r results.Result) bool {
 	if v.Planted != nil {
 		return d.keeps(results.PlantedCell(r, v.Expect[scenario]))
@@ -49,7 +49,7 @@ func (d *suiteDir) keepsRun(v impls.Variant, scenario string, r results.Result) 
 	return d.keeps(results.NewCell(r, v.Expect[scenario]))
 }
 
-// done clears away the run of a cell that is not kept.
+// done deletes the run of a cell that is not kept.
 func (d *suiteDir) done(c results.Cell) {
 	if c.Run != "" && !d.keeps(c) {
 		d.failed(os.RemoveAll(c.Run))
@@ -62,7 +62,7 @@ func (d *suiteDir) failed(err error) {
 	d.errs = append(d.errs, err)
 }
 
-// settle clears away what a cell that was run again left of its earlier tries, and forgets runs that are gone.
+// settle deletes the runs of earlier tries of a repeated cell, and drops paths that no longer exist.
 func (d *suiteDir) settle(s *results.Suite) error {
 	kept := map[string]bool{}
 	for i, c := range s.Cells {
@@ -81,7 +81,7 @@ func (d *suiteDir) settle(s *results.Suite) error {
 	return errors.Join(errs...)
 }
 
-// save writes the suite into its directory, and what people and programs read of it.
+// save writes the suite and its reports into its directory.
 func (d *suiteDir) save(s results.Suite) error {
 	return errors.Join(results.SaveSuite(d.path, s), saveViewsOf(d.path, map[string]func(io.Writer) error{
 		results.SummaryFile: func(w io.Writer) error { return report.SuiteMarkdown(w, s) },
@@ -98,7 +98,7 @@ func saveViewsOf(dir string, views map[string]func(io.Writer) error) (err error)
 	return err
 }
 
-// tellGitHub appends a summary to the page of a job of GitHub's, when that is where the program runs.
+// tellGitHub appends a summary to the page of a GitHub job, if the program runs in one.
 func (a *app) tellGitHub(summary func(io.Writer) error) error {
 	path := a.env("GITHUB_STEP_SUMMARY")
 	if path == "" {
@@ -111,7 +111,7 @@ func (a *app) tellGitHub(summary func(io.Writer) error) error {
 	return errors.Join(summary(f), f.Close())
 }
 
-// annotate writes workflow commands of GitHub's to stderr, which its runner reads like stdout.
+// annotate writes GitHub workflow commands to stderr, which its runner reads like stdout.
 func (a *app) annotate(annotations func(io.Writer) error) error {
 	if a.env("GITHUB_ACTIONS") != "true" {
 		return nil
@@ -120,7 +120,7 @@ func (a *app) annotate(annotations func(io.Writer) error) error {
 	return annotations(a.err)
 }
 
-// verdictOf is the error that stands for a suite's verdict. A suite that is inconclusive for an interrupt alone ends as interrupted.
+// verdictOf returns the error for a suite's verdict. A suite that is inconclusive only because it was interrupted ends as interrupted.
 func verdictOf(s results.Suite) error {
 	odd := slices.ContainsFunc(s.Cells, func(c results.Cell) bool { return c.Verdict == checker.Inconclusive })
 	if s.Verdict == checker.Inconclusive && s.Missing > 0 && !odd {

@@ -58,7 +58,7 @@ func (a *app) sweep(ctx context.Context, f runFlags, flags *pflag.FlagSet) error
 	return errors.Join(err, a.showSweep(out), verdictError(out.Verdict), interrupts.end())
 }
 
-// sizes are the scenarios of a sweep. What is wrong with them is known before the first one runs.
+// sizes returns the scenarios of a sweep, all validated.
 func sizes(s scenarios.Scenario, sweep scenarios.Sweep) ([]scenarios.Scenario, error) {
 	out := make([]scenarios.Scenario, len(sweep.Points))
 	for i, size := range sweep.Points {
@@ -70,7 +70,7 @@ func sizes(s scenarios.Scenario, sweep scenarios.Sweep) ([]scenarios.Scenario, e
 	return out, nil
 }
 
-// sweepPoint makes the runs of one size. Runs that were made before one failed count.
+// sweepPoint makes the runs of one size. Runs before a failed one count.
 func (a *app) sweepPoint(ctx context.Context, e harness.Experiment, f runFlags, size faults.Span) (results.SweepPoint, error) {
 	var sum *checker.Verdict
 	var dirs []string

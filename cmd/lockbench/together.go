@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// together sums up the runs of each lock, in the order in which the locks were first run: the median of each figure over the runs, with its
+// together summarizes the runs of each lock, in the order of their first run: the median of each figure over the runs, with its
 // interval where there are enough.
 func together(all []results.Result) (rows []report.RunsRow) {
 	byLock := map[string][]results.Result{}

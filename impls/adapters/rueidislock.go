@@ -91,7 +91,7 @@ func (l *rueidisLock) option(noCache bool) rueidislock.LockerOption {
 }
 
 // retryDelay is the library's own delay, between 2^n and 2^(n+1) microseconds before try n and at most a second, but for where it comes from:
-// the library draws it from the process's random source, here it follows from who tries what.
+// the library draws it from the process's random source, here it follows from the client and its command.
 func (l *rueidisLock) retryDelay(attempts int, cmd rueidis.Completed, _ error) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(l.env.Owner))                                 // a hash takes everything
@@ -116,8 +116,8 @@ func (l *rueidisLock) Acquire(ctx context.Context, mode history.Mode) (impls.Gra
 	})
 }
 
-// lock asks the library under a context that ends with the caller's only until the grant: the library gives a lock up when
-// the context that it was asked with ends.
+// lock calls the library with a context that ends with the caller's only until the grant: the library releases a lock when the context
+// of its acquire ends.
 func (l *rueidisLock) lock(ctx context.Context, mode history.Mode,
 	ask func(life context.Context) (context.Context, context.CancelFunc, error)) (impls.Grant, error) {
 	what := "acquire " + l.env.Key

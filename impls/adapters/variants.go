@@ -59,7 +59,7 @@ func redislockVariant() impls.Variant {
 		Source: impls.Source{Article: "github.com/bsm/redislock v0.10.0", Where: "Client.Obtain"},
 		Traits: impls.Traits{UniqueToken: true, Extends: true, Repeatable: true},
 		Claims: []impls.Claim{
-			{Text: "One holder at a time; a release by one who does not hold is refused.", Holds: true, Command: impls.Command(name, "pause-before-release")},
+			{Text: "One holder at a time; a release by a client without a hold is refused.", Holds: true, Command: impls.Command(name, "pause-before-release")},
 		},
 		Expect: expectRedislockDefaults().Map(), New: openRedislock,
 	}
@@ -81,8 +81,8 @@ func rueidislockVariant() impls.Variant {
 	}
 }
 
-// expectRedislockDefaults: who finds the lock taken does not wait, and has mostly given up by the time at which the lock comes free. What
-// takes two holders, or a hand-over at a given moment, needs luck.
+// expectRedislockDefaults: a client that finds the lock taken does not wait, and has usually given up when the lock becomes free. Whether
+// there are two holders, or a hand-over at a given moment, is a matter of timing.
 func expectRedislockDefaults() expect.Table {
 	const noQueue = "does not wait: eight clients that ask once each hand nothing over"
 	const noTurn = "does not wait: whether a given client gets in twice is luck"
@@ -136,22 +136,21 @@ func expectRedsyncQuorum() expect.Table {
 	})
 }
 
-// expectRueidislock: work longer than the validity is renewed; a stalled process learns of its loss when it runs again, which
-// is later than at once. The operator who deletes the lock's key hits none of its three.
+// expectRueidislock: the lock is renewed during work that outlasts its validity; a stalled process learns of its loss when it resumes, not
+// at once. The operator who deletes the lock's key misses its three keys, which have other names.
 func expectRueidislock() expect.Table {
-	// It promises to tell of a loss, and a client that is held up hears of it late: until then it has been told that it holds, and the server
-	// has ended the lease.
+	// It promises to report a loss. A stalled client gets the report late: until then it believes that it holds a lock whose lease has ended.
 	late := slices.Concat(expect.Overrun(), expect.TwoHolders("overbelief"), []string{"renewal/lease-overrun", "renewal/overbelief"})
-	// WithContext waits for an invalidation alone, whatever its try failed of. Who asked while the server was away has read no key that
-	// could be invalidated, and wakes only if another client still comes: luck decides who has rounds left.
+	// WithContext waits for an invalidation, whatever its try failed of. A client that tried while the server was down has read no key that could
+	// be invalidated, and wakes only if another client comes after it; whether one has rounds left is a matter of timing.
 	asleep := []string{"progress/lost-wakeup"}
 	return expect.Leased().
 		With(expect.Table{
 			"slow-work": verdicts.Safe(),
-			// The client is told of its loss when it runs again, and mostly leaves without writing.
+			// The client learns of its loss when it resumes, and usually leaves without writing.
 			"pause-holder": verdicts.Breaks("exclusive-use/overbelief").Or("store-integrity/overbelief"),
-			// A request of a try is given up after 20 ms (TryNextAfter), which is here what a reply takes. A waiter whose try failed so
-			// sleeps until a key is invalidated, which nobody does: all sleep, and every key is free. See asleep.
+			// A request of a try is given up after 20 ms (TryNextAfter), as long as a reply takes here. A waiter whose try fails so sleeps until a
+			// key is invalidated; when all sleep, no client invalidates one, though every key is free. See asleep.
 			"slow-network":      verdicts.Safe().Or(slices.Concat(asleep, []string{"progress/never-granted", "progress/unknown"})...),
 			"crash-mid-acquire": verdicts.Safe(),
 			"pause-after-grant": verdicts.Safe().Or(late...),

@@ -83,7 +83,7 @@ func TestACancelledWaitHandsOn(t *testing.T) {
 	})
 }
 
-// A waiter that dies after its asking never names the list that a release then pushes to: who asked tells which list that will be.
+// A waiter that crashes after its request never names the list to which a release then pushes: the name follows from its token.
 func TestAListIsKnownFromTheAsking(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		how, client := handoff(), s.Client(t).Env(t, "a", lease).Redis()

@@ -174,7 +174,7 @@ func TestEveryScenarioHasAnExpectation(t *testing.T) {
 	}
 }
 
-// An extend that is answered when its own validity is over is none: the holder must not be told that all is well.
+// An extend whose reply arrives after the validity that it set has ended is a failure: it must not return ok.
 func TestAnExtendThatComesTooLateIsNone(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a := join(t, s, v.Name, "a")

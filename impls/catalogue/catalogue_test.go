@@ -129,7 +129,7 @@ func TestScriptsHaveHeaders(t *testing.T) {
 	}
 }
 
-// TestVotes: whose refusal may come of another's attempt that was not granted.
+// TestVotes: the locks that may refuse a client because of an attempt of another that is not granted.
 func TestVotes(t *testing.T) {
 	rows := []struct {
 		lock string
@@ -138,7 +138,7 @@ func TestVotes(t *testing.T) {
 		{"token", false},
 		{"redisson", false},  // waits, and in no order
 		{"redlock", true},    // the nodes' votes split
-		{"fair", true},       // who comes later stands behind who waits
+		{"fair", true},       // a newcomer stands behind those who wait
 		{"semaphore", false}, // one script counts and takes
 		{"rw-lease", false},
 		{"redsync-quorum", true},

@@ -18,10 +18,9 @@ import (
 // longLeases never end in this test, so that all parties see the same data; whole seconds and not.
 var longLeases = []time.Duration{20 * time.Second, 20*time.Second + 500*time.Millisecond}
 
-// TestScriptsAnswerAlike runs every lock through the same story, and sends what it sent once more to redis-server, to miniredis and to
-// the simulator's node, command by command: the replies and the data must be the same, or a verdict of the simulator says nothing
-// about Redis. After the story as it was told come its commands in random order and with each other's arguments; rapid prints the
-// seed of a failure.
+// TestScriptsAnswerAlike runs every lock through the same calls, and sends its commands again to redis-server, to miniredis and to the
+// simulator's node, one by one: replies and data must be equal, or a verdict of the simulator says nothing about Redis. Then it sends the
+// same commands in random order and with each other's arguments; rapid prints the seed of a failure.
 func TestScriptsAnswerAlike(t *testing.T) {
 	trial := &trial{parties: parties(t), names: catalogue.ScriptNames(), replayed: map[string]bool{}}
 	told := map[string][][]any{}

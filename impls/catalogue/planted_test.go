@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestPlantedBugsBreakWhatTheirLockKeeps: what a scenario must show of a planted bug, it must not show of the lock without it; else the bug
-// would count as caught that nobody saw. That the lock keeps it is its own cell of the suite.
+// TestPlantedBugsBreakWhatTheirLockKeeps: what a scenario must show of a planted bug, it must not show of the lock without the bug, or a bug
+// that nothing detected would count as caught. A cell of its own in the suite shows that the lock keeps the property.
 func TestPlantedBugsBreakWhatTheirLockKeeps(t *testing.T) {
 	for _, v := range Planted() {
 		of, _ := Find(v.Planted.Of)

@@ -23,7 +23,7 @@ func waitVariant() impls.Variant {
 		Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true},
 		Scripts: []*impls.Script{tokenReleaseScript, tokenExtendScript},
 		Claims: []impls.Claim{
-			{Text: "A replica that is promoted knows the holders that were told.", Holds: true, Command: impls.Command("token-wait", "failover-held")},
+			{Text: "A promoted replica has every hold that was granted.", Holds: true, Command: impls.Command("token-wait", "failover-held")},
 			{Text: "Confirmed replicas survive a primary that restarts without its data.", Holds: false, Command: impls.Command("token-wait", "kill-server")},
 		},
 		Expect: expectWait().Map(), New: tokenWait.open,
@@ -44,17 +44,17 @@ func nativeVariant() impls.Variant {
 	}
 }
 
-// expectWait: the replica that confirmed knows the key; one that is gone confirms nothing, and nobody is granted.
+// expectWait: a replica that confirmed has the key; without a replica nothing is confirmed and no acquire is granted.
 func expectWait() expect.Table {
 	nobody := []string{"progress/failover-loss", "progress/restart-loss", "progress/unknown", "progress/never-granted"}
 	return expect.Leased().
 		With(expect.Table{
 			"crash-mid-acquire": verdicts.Safe(),
-			// The replica of this scenario confirms nothing from the start, so that nobody is granted and nothing is measured.
+			// The replica confirms nothing from the start, so no acquire is granted and nothing is measured.
 			"failover": verdicts.NotApplicable("grants nothing while the replica confirms nothing"),
-			// The new primary has nobody that could confirm: who held keeps the key, and nobody is granted after.
+			// The new primary has no replica: the holder keeps its key, and no later acquire is granted.
 			"failover-held": verdicts.Safe().Or(nobody...),
-			// WAIT comes after the stall, finds the key gone, or the deadline over, and the grant is undone.
+			// WAIT is sent after the stall, when the key is gone or the deadline is over, and the grant is undone.
 			"pause-after-grant": verdicts.Safe().Or(expect.Overrun()...),
 			"cluster-slots":     verdicts.NotApplicable("needs a primary and its replica"),
 		}).

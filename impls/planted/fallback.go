@@ -8,8 +8,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// fallback is a client that takes "busy" for a failure of the server and goes on under a lock of its own process, which
-// nobody else asks.
+// fallback is a client that takes "busy" for a failure of the server and falls back to a lock within its own process.
 type fallback struct {
 	impls.Lock
 	env   impls.Env
@@ -20,7 +19,7 @@ func fallBack(env impls.Env, honest impls.Lock) impls.Lock {
 	return &fallback{Lock: honest, env: env}
 }
 
-// Try asks the server, and grants by itself when the server refuses.
+// Try tries the server, and grants locally when the server refuses.
 func (f *fallback) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	g, err := f.Lock.Try(ctx, mode)
 	if !errors.Is(err, impls.ErrBusy) {

@@ -11,24 +11,24 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// answering is a lock whose answers may be changed on their way to the client.
+// answering is a lock whose results may be changed before the client gets them.
 type answering struct {
 	impls.Lock
 	granted func(g impls.Grant, err error) (impls.Grant, error) // of Try and Acquire
 	extend  func(g impls.Grant, err error) (impls.Grant, error)
 }
 
-// Try asks the honest lock.
+// Try calls the correct lock.
 func (a answering) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	return through(a.granted)(a.Lock.Try(ctx, mode))
 }
 
-// Acquire asks the honest lock.
+// Acquire calls the correct lock.
 func (a answering) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	return through(a.granted)(a.Lock.Acquire(ctx, mode))
 }
 
-// Extend asks the honest lock.
+// Extend calls the correct lock.
 func (a answering) Extend(ctx context.Context) (impls.Grant, error) {
 	return through(a.extend)(a.Lock.Extend(ctx))
 }

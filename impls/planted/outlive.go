@@ -22,7 +22,7 @@ type outliving struct {
 	once  sync.Once
 }
 
-// ownerSeen is the name under which a client asks, as its requests show it.
+// ownerSeen is the owner name in a client's requests.
 type ownerSeen struct {
 	mu   sync.Mutex // protects name: the watchdog's goroutine against the client's
 	name any
@@ -53,12 +53,12 @@ func outlive(renew *impls.Script) func(impls.Env, impls.Lock) impls.Lock {
 	}
 }
 
-// Try asks the honest lock.
+// Try calls the correct lock.
 func (l *outliving) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	return l.watch(l.Lock.Try(ctx, mode))
 }
 
-// Acquire asks the honest lock.
+// Acquire calls the correct lock.
 func (l *outliving) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	return l.watch(l.Lock.Acquire(ctx, mode))
 }

@@ -22,7 +22,7 @@ func (r rewriting) EvalSha(ctx context.Context, digest string, keys []string, ar
 	return r.UniversalClient.EvalSha(ctx, digest, keys, args...)
 }
 
-// intercepting is a client whose plain commands and scripts may be answered by somebody else.
+// intercepting is a client whose plain commands and scripts may be answered in place of the server.
 type intercepting struct {
 	redis.UniversalClient
 	do      func(ctx context.Context, args []any) *redis.Cmd                               // nil answer: pass on

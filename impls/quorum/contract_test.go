@@ -14,7 +14,7 @@ func TestContract(t *testing.T) { kit.Run(t, Variants(), exceptions) }
 
 func TestContractOnRedis(t *testing.T) { kit.OnRedis(t, Variants(), exceptions) }
 
-// TestQuorumMasksOfThreeNodes asks of three nodes what TestContract asks of five: a majority that is counted for five alone is seen here.
+// TestQuorumMasksOfThreeNodes repeats TestContract with three nodes: a majority that is hard-coded for five nodes fails here.
 func TestQuorumMasksOfThreeNodes(t *testing.T) {
 	kit.Run(t, Variants(), exceptions, locktest.Nodes(3), locktest.Only("quorum-masks"))
 }

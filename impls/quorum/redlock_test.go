@@ -39,7 +39,7 @@ func TestOneHolderAtATime(t *testing.T) {
 	})
 }
 
-// TestEveryMask goes through every way in which some of 1 to 5 nodes are taken by somebody or down. The lock must be granted
+// TestEveryMask goes through every way in which some of 1 to 5 nodes are locked by another client or down. The lock must be granted
 // exactly when a majority is left, and a failed attempt must leave nothing behind.
 func TestEveryMask(t *testing.T) {
 	for n := 1; n <= 5; n++ {

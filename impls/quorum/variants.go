@@ -27,8 +27,8 @@ func redlockVariant() impls.Variant {
 		Scripts: []*impls.Script{releaseScript, extendScript},
 		Claims: []impls.Claim{
 			{Text: "A minority of the masters may be down.", Holds: true, Command: impls.Command("redlock", "partition-minority")},
-			{Text: "A client that is stalled between asking and learning is not told that it holds.", Holds: true, Command: impls.Command("redlock", "pause-after-grant")},
-			{Text: "A master that dies no longer endangers the lock.", Holds: false, Command: "lockbench repro redlock-restart"},
+			{Text: "A client that stalls between its requests and the replies is not granted an expired lock.", Holds: true, Command: impls.Command("redlock", "pause-after-grant")},
+			{Text: "The crash of a master no longer endangers the lock.", Holds: false, Command: "lockbench repro redlock-restart"},
 			{Text: "Work that outlasts the validity is protected.", Holds: false, Command: impls.Command("redlock", "pause-holder")},
 		},
 		Expect: expectRedlock().Map(), New: open,

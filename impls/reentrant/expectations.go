@@ -37,15 +37,15 @@ func expectTimer() expect.Table {
 	return expectHash().
 		With(expect.Table{
 			"slow-work": verdicts.Safe(),
-			// The client is told of its loss when it runs again, and mostly leaves without writing.
+			// The client learns of its loss when it resumes, and usually leaves without writing.
 			"pause-holder": verdicts.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun"),
 		}).
 		Luck(lost, "kill-server", "restart-delayed", "failover", "clock-jump", "key-deleted", "eviction", "pause-holder",
 			"pause-after-grant", "pause-server", "blackhole-client")
 }
 
-// expectRedisson is watchdog-timer with owners that are unique and waiters that are woken; a cut subscription costs
-// them time, at most what is left of the lease.
+// expectRedisson is watchdog-timer with unique owners and waiters that are woken; a cut subscription delays a waiter by at most the rest of
+// the lease.
 func expectRedisson() expect.Table {
 	return expectTimer().With(expect.Table{
 		"owner-collision": verdicts.Safe(),
@@ -53,8 +53,7 @@ func expectRedisson() expect.Table {
 	})
 }
 
-// expectLocal is a leased lock that lets a client in again on the strength of its own count, and does not notice when a
-// hold is gone.
+// expectLocal is a leased lock that lets a client enter again because of the client's own count, even if its hold is gone.
 func expectLocal() expect.Table {
 	stale := append(expect.TwoHolders("stale-reentry"), "reentrancy/stale-reentry")
 	return expect.Leased().

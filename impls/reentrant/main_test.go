@@ -20,7 +20,7 @@ type party struct {
 	seen *renewals
 }
 
-// renewals collects what OnRenew is told.
+// renewals collects the calls of OnRenew.
 type renewals struct {
 	mu   sync.Mutex // protects list: a watchdog reports while the test reads
 	list []impls.Renewal

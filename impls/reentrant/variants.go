@@ -27,7 +27,7 @@ func hashVariant() impls.Variant {
 		Scripts: []*impls.Script{acquireScript.Seconds, releaseScript},
 		Claims: []impls.Claim{
 			{Text: "The holder enters again and the lock is free after as many releases.", Holds: true, Command: "lockbench run --lock reentrant-hash --workload nested"},
-			{Text: "A release by one who does not hold is refused.", Holds: true, Command: impls.Command("reentrant-hash", "pause-before-release")},
+			{Text: "A release by a client without a hold is refused.", Holds: true, Command: impls.Command("reentrant-hash", "pause-before-release")},
 			{Text: "The field of the hash identifies the holder.", Holds: false, Command: impls.Command("reentrant-hash", "owner-collision")},
 		},
 		Expect: expectHash().With(expect.Reenters()).Map(), New: counted.open,
@@ -42,7 +42,7 @@ func localVariant() impls.Variant {
 		Traits:  impls.Traits{Reentrant: true, UniqueToken: true},
 		Scripts: []*impls.Script{localReleaseScript},
 		Claims: []impls.Claim{
-			{Text: "Who has counted a hold need not ask Redis again.", Holds: false, Command: impls.Command("reentrant-local", "slow-work") + " --workload nested"},
+			{Text: "A client that counts its holds need not ask Redis when it enters again.", Holds: false, Command: impls.Command("reentrant-local", "slow-work") + " --workload nested"},
 			{Text: "Redis alone cannot keep a re-entrant lock, because it cannot tell threads apart.", Holds: false, Command: "lockbench run --lock redisson --workload nested"},
 		},
 		Expect: expectLocal().With(expect.Reenters()).Map(), New: openLocal,
@@ -82,7 +82,7 @@ func boundedVariant() impls.Variant {
 func redissonVariant() impls.Variant {
 	return impls.Variant{
 		Name:    "redisson",
-		Summary: "A hash of owner and count; refusals tell the time left; releases are published; the lease is renewed every third of it.",
+		Summary: "A hash of owner and count; a refusal returns the time left; releases are published; the lease is renewed every third of it.",
 		Kind:    history.Reentrant, Topology: impls.Standalone,
 		Source: impls.Source{Article: "003", Where: "the distributed lock of Redisson"},
 		Traits: impls.Traits{Reentrant: true, Extends: true, SelfRenewing: true, NotifiesLoss: true, Wakeups: true, NilGrants: true},

@@ -7,41 +7,40 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// evicted is what follows when a reader's release takes the mark away that stands for other readers too.
+// evicted is what follows when a reader's release deletes the mark that stands for other readers too.
 func evicted() []string {
 	return append(expect.TwoHolders("reader-evicted"), "release-safety/reader-evicted", "release-safety/mis-unlock")
 }
 
-// left is what is seen of a hold that nobody ever ends.
+// left is what a hold that no client ends causes.
 func left() []string { return slices.Concat(expect.Stuck(), expect.StuckLuck()) }
 
-// expectOwner: readers come and go, writers never get in, and a reader that asks again after a lost reply is told that
-// the lock is busy.
+// expectOwner: readers come and go, writers are never granted the lock, and a reader that repeats an acquire after a lost reply is refused.
 func expectOwner() expect.Table {
 	return expect.Never().
 		With(expect.Table{"cluster-slots": verdicts.NotApplicable("unsupported, CROSSSLOT: its scripts make the names of keys in other slots")}).
 		With(expect.Table{
-			// Three writers that wait for a dead writer's key wait for that, not for want of a grant; the next that comes is refused for ever.
+			// Three writers wait for a crashed writer's key, not because no writer is ever granted; the next one is refused for ever.
 			"crash-waiter": verdicts.Safe().Or("progress/never-granted", "refusal/never-granted"),
 			"lost-request": verdicts.Safe().Or("progress/never-granted", "refusal/never-granted"),
 		}).
 		Luck(append(left(), "refusal/ambiguous-reply"))
 }
 
-// expectOwnerFixed: no lease to outlive and no foreign release; what a lost client holds stays held.
+// expectOwnerFixed: no lease to outlive and no foreign release; the hold of a crashed client stays for ever.
 func expectOwnerFixed() expect.Table {
 	stuck, perhaps := verdicts.Breaks(expect.Stuck()...).Or(expect.StuckLuck()...), verdicts.Safe().Or(left()...)
 	return expect.Leased().With(expect.Table{
 		"slow-work":         verdicts.Safe(),
 		"pause-holder":      verdicts.Safe(),
 		"pause-after-grant": verdicts.Safe(),
-		// Nobody can enter and end the stall, which outlasts the client's patience with its own request.
+		// No other client can enter and end the stall, which outlasts the time-out of the client's own request.
 		"pause-before-release": perhaps,
 		"crash-holder":         stuck,
 		"crash-waiter":         perhaps,
 		"cancel-acquire":       perhaps,
-		// A reader asks again under its own name and is let in. When it is the first grant of all whose reply is lost, no other reply
-		// tells what the script answers to a grant.
+		// A reader repeats its acquire under its own name and is granted. When the lost reply is that of the first grant, no other reply
+		// shows what the script answers to a grant.
 		"lost-reply-acquire": perhaps.Or("progress/unknown"),
 		"lost-request":       perhaps,
 		"blackhole-client":   perhaps,
@@ -52,8 +51,8 @@ func expectOwnerFixed() expect.Table {
 	})
 }
 
-// expectPair: whoever leaves deletes the mark of all. The built-in scenarios have writers alone; with readers among them
-// (workload read-mostly) evictions are sure under contention.
+// expectPair: any reader's release deletes the mark of all. The built-in scenarios have writers only; with readers (workload read-mostly)
+// evictions are certain under contention.
 func expectPair() expect.Table {
 	return expect.Blind().
 		With(expect.Table{
@@ -63,8 +62,8 @@ func expectPair() expect.Table {
 		Luck(evicted())
 }
 
-// expectHash: the last reader to come owns the mark of all; a client whose clock is ahead sees young marks as old ones. Readers are
-// respected for a third of the lease only, so that a slow one overruns.
+// expectHash: the last reader owns the mark of all; a client whose clock is ahead takes young marks for old ones. A mark of readers counts
+// for a third of the lease only, so a slow reader overruns.
 func expectHash() expect.Table {
 	return expect.Leased().
 		With(expect.Table{

@@ -1,5 +1,5 @@
-// Package patience has the context of a call that may last so long and no longer, and whose outcome may outlive it: a lock that ties
-// a hold, or its watchdog, to the context of the acquire keeps it when the call has returned in time.
+// Package patience has a context for a call with a time limit whose result outlives the call: a lock that ties
+// a hold, or its watchdog, to the context of the acquire keeps it if the call has returned in time.
 package patience
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Context ends after a while, as one of context.WithTimeout does, unless Keep is called first. Its end is a Cancel, the parent's end or
+// Context ends after a while, like one of context.WithTimeout, unless Keep is called first. It ends by Cancel, with its parent or with
 // context.DeadlineExceeded.
 type Context struct {
 	context.Context // of values, and of the end once the context is kept
@@ -38,7 +38,7 @@ func (c *Context) expire() {
 	}
 }
 
-// Keep takes the limit away: the context goes on until it is cancelled or its parent ends. It has no effect after the end.
+// Keep removes the limit: the context lasts until it is cancelled or its parent ends. It has no effect after the end.
 func (c *Context) Keep() {
 	c.timer.Stop()
 	c.mu.Lock()
@@ -52,7 +52,7 @@ func (c *Context) Cancel() {
 	c.cancel(context.Canceled)
 }
 
-// Deadline is the end that is set, or the parent's once the context is kept.
+// Deadline returns the end of the limit, or the parent's deadline once the context is kept.
 func (c *Context) Deadline() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *Context) Deadline() (time.Time, bool) {
 	return c.deadline, true
 }
 
-// Err is why the context has ended; nil while it goes on.
+// Err returns why the context has ended; nil while it has not.
 func (c *Context) Err() error {
 	err := c.Context.Err()
 	c.mu.Lock()

@@ -2,7 +2,7 @@ package resp
 
 import "strings"
 
-// command is what is known of a command by its name.
+// command is what the name of a command says about it.
 type command struct {
 	name  string
 	key   int // the argument that holds the first key; 0 = none, numKeys = behind a count of keys
@@ -12,7 +12,7 @@ type command struct {
 // numKeys marks commands whose keys are behind their number: EVAL script numkeys key …
 const numKeys = -1
 
-// commands are the commands by name. Scripts and functions count as writing, because nobody knows what they do; so do
+// commands has the commands by name. Scripts and functions count as writing, because their effect is unknown; so do
 // EXEC, whose transaction takes effect then, and PUBLISH, which wakes others.
 var commands = table(
 	group{key: 1, write: true, names: `APPEND BITFIELD BLMOVE BLPOP BRPOP BRPOPLPUSH BZPOPMAX BZPOPMIN COPY DECR DECRBY DEL
@@ -56,7 +56,7 @@ func table(groups ...group) map[string]command {
 	return all
 }
 
-// longestName is the length in which a name of the table fits.
+// longestName is the length of the longest name in the table.
 const longestName = 24
 
 // lookup finds a command without allocating.
@@ -75,10 +75,10 @@ func lookup(name []byte) (command, bool) {
 	return c, ok
 }
 
-// IsWrite reports whether a command, in upper case, may change what a node holds or wake somebody.
+// IsWrite reports whether a command, in upper case, may change the data of a node or wake a client.
 func IsWrite(name string) bool { return commands[name].write }
 
-// Name is the command's name in upper case; "" for a request without arguments. It allocates only for names that Redis has not got.
+// Name returns the command's name in upper case; "" for a request without arguments. It allocates only for unknown names.
 func (r Request) Name() string {
 	name := r.Arg(0)
 	if c, ok := lookup(name); ok {
@@ -87,13 +87,13 @@ func (r Request) Name() string {
 	return strings.ToUpper(Text(name, longestName))
 }
 
-// IsWrite reports whether the request may change what the node holds or wake somebody.
+// IsWrite reports whether the request may change the data of the node or wake a client.
 func (r Request) IsWrite() bool {
 	c, _ := lookup(r.Arg(0))
 	return c.write
 }
 
-// Key returns the first key or channel that the request names; nil when it names none.
+// Key returns the first key or channel of the request; nil if it has none.
 func (r Request) Key() []byte {
 	c, _ := lookup(r.Arg(0))
 	switch {

@@ -11,7 +11,7 @@ type feed struct {
 	kept []byte // own storage for what an incomplete frame leaves behind
 }
 
-// add puts p behind what is left. p is only copied when something is left.
+// add appends p to what is left, and copies it only if something is left.
 func (f *feed) add(p []byte) {
 	if len(f.data) == 0 {
 		f.data = p[:len(p):len(p)]
@@ -28,7 +28,7 @@ func (f *feed) take(n int) []byte {
 	return frame
 }
 
-// keep moves what is left to own storage, so that the slice last added may be used again by its owner.
+// keep copies what is left, so that the owner of the slice last added can reuse it.
 func (f *feed) keep() {
 	if len(f.data) == 0 {
 		f.data = nil
@@ -44,18 +44,18 @@ func (f *feed) keep() {
 	f.data = f.kept
 }
 
-// maxIdle is how much storage an idle feed may hold on to after a large frame.
+// maxIdle is how much storage an idle feed keeps after a large frame.
 const maxIdle = 1 << 20
 
-// cursor is how far a frame has been understood. It is kept between calls, so that a frame which comes a byte at a time
+// cursor is how far a frame has been parsed. It is kept between calls, so that a frame that comes a byte at a time
 // is not read again from its start each time.
 type cursor struct {
-	pos  int // bytes of the frame that are understood
+	pos  int // bytes of the frame that are parsed
 	seen int // bytes behind pos in which there is no end of line
 }
 
-// line returns the line at the cursor without its CR LF, and where the bytes behind it begin. The text is nil when
-// the line is not all there.
+// line returns the line at the cursor without its CR LF, and the offset after it. The text is nil if
+// the line is incomplete.
 func (c *cursor) line(buf []byte) (text []byte, next int, err error) {
 	end, err := c.newline(buf)
 	if end < 0 || err != nil {
@@ -67,7 +67,7 @@ func (c *cursor) line(buf []byte) (text []byte, next int, err error) {
 	return buf[c.pos : end-1], end + 1, nil
 }
 
-// newline returns the place of the next LF from the cursor on, -1 when there is none yet.
+// newline returns the offset of the next LF from the cursor on, -1 if there is none yet.
 func (c *cursor) newline(buf []byte) (int, error) {
 	i := bytes.IndexByte(buf[c.pos+c.seen:], '\n')
 	if i < 0 {
@@ -85,7 +85,7 @@ func (c *cursor) newline(buf []byte) (int, error) {
 	return end, nil
 }
 
-// payload returns the place behind n bytes and their CR LF that begin at from; 0 when they are not all there.
+// payload returns the offset after the n bytes at from and their CR LF; 0 if they are incomplete.
 func payload(buf []byte, from, n int) (next int, err error) {
 	if from+n+2 > MaxFrame {
 		return 0, fmt.Errorf("%w: a frame of more than %d bytes", ErrLimit, MaxFrame)

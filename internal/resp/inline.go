@@ -2,7 +2,7 @@ package resp
 
 import "bytes"
 
-// inline reads a request that is one line of words, as somebody types it into a terminal. LF alone ends it, as on the server.
+// inline reads a request that is one line of words, as typed in a terminal. LF alone ends it, as on the server.
 func (s *requestScan) inline(buf []byte) (int, error) {
 	end, err := s.newline(buf)
 	if end < 0 || err != nil {
@@ -13,7 +13,7 @@ func (s *requestScan) inline(buf []byte) (int, error) {
 	return end + 1, nil
 }
 
-// split cuts a line into words. A line whose quotes do not balance is one word: the server answers it with an error.
+// split splits a line into words. A line with unbalanced quotes is one word: the server replies with an error.
 func (s *requestScan) split(line []byte) {
 	s.args, s.text = s.args[:0], make([]byte, 0, len(line))
 	rest := line
@@ -32,7 +32,7 @@ func (s *requestScan) split(line []byte) {
 	}
 }
 
-// word appends the first word of line to dst without its quotes, and gives what is behind it.
+// word appends the first word of line to dst without its quotes, and returns the rest.
 func word(dst, line []byte) (word, rest []byte, ok bool) {
 	for len(line) > 0 {
 		switch c := line[0]; {

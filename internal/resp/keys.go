@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// run is where the keys lie of a command that names several: from its first key to an argument, every step-th.
+// run says which arguments of a command are keys: every step-th from the first key to another argument.
 type run struct {
 	last int // negative: counted from the end, -1 is the last argument
 	step int
 }
 
-// runs are the commands whose keys follow each other. Of any other command that has a key, the first is the only one.
+// runs has the commands with several keys in a row. Any other command has at most one.
 var runs = merge(
 	keyRuns("COPY GEOSEARCHSTORE LCS LMOVE BLMOVE RENAME RENAMENX RPOPLPUSH BRPOPLPUSH SMOVE ZRANGESTORE", run{2, 1}),
 	keyRuns(`DEL EXISTS MGET PFCOUNT PFMERGE SDIFF SDIFFSTORE SINTER SINTERSTORE SSUBSCRIBE SUNION SUNIONSTORE SUNSUBSCRIBE TOUCH UNLINK WATCH
@@ -21,10 +21,10 @@ var runs = merge(
 	keyRuns("MSET MSETNX", run{-1, 2}),
 )
 
-// stores are the commands that name the key of their result before the number of their keys.
+// stores has the commands with the key of their result before the number of their keys.
 var stores = []string{"ZDIFFSTORE", "ZINTERSTORE", "ZUNIONSTORE"}
 
-// channels are the commands whose first argument is a channel, or a pattern of channels, which any node of a cluster takes.
+// channels has the commands whose first argument is a channel, or a pattern of channels, which any node of a cluster accepts.
 var channels = []string{"PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE"}
 
 func keyRuns(names string, r run) map[string]run {
@@ -45,8 +45,8 @@ func merge(tables ...map[string]run) map[string]run {
 	return all
 }
 
-// Keys returns the keys that a request names, by which a node of a cluster knows whether it is its own. It is nil for a request that names
-// none, for one that says wrongly how many it has, and for commands whose keys lie behind options, such as XREAD.
+// Keys returns the keys of a request, from which a node of a cluster knows whether it is responsible. It is nil for a request without
+// keys or with a wrong number of keys, and for commands whose keys follow options, such as XREAD.
 func Keys(args []string) []string {
 	c := commands[strings.ToUpper(args[0])]
 	switch {
@@ -86,7 +86,7 @@ func (r run) of(args []string, first int) []string {
 	return keys
 }
 
-// counted returns the keys behind their number, which is the argument at.
+// counted returns the keys that follow their number, which is the argument at.
 func counted(args []string, at int) []string {
 	if len(args) <= at {
 		return nil
@@ -98,7 +98,7 @@ func counted(args []string, at int) []string {
 	return args[at+1 : at+1+n]
 }
 
-// ScriptCall returns the keys and the other arguments of an EVAL or EVALSHA; nothing when it says wrongly how many keys it has.
+// ScriptCall returns the keys and the other arguments of an EVAL or EVALSHA; nothing if its number of keys is wrong.
 func (r Request) ScriptCall() (keys, args []string) {
 	const first = 3
 	n, err := strconv.Atoi(string(r.Arg(first - 1)))

@@ -2,9 +2,9 @@ package resp
 
 import "strconv"
 
-// Pairing tells which request a reply belongs to, for one connection. T is what the caller wants to remember of a
-// request. It knows what is not answered at all (an empty request, CLIENT REPLY OFF), what is answered more than once
-// (SUBSCRIBE to several channels) and what answers nothing (pushes, and in RESP2 the messages that look like replies). It is
+// Pairing finds the request to which a reply belongs, for one connection. T is what the caller keeps of a
+// request. It knows which requests have no reply (an empty one, CLIENT REPLY OFF), which have several
+// (SUBSCRIBE to several channels) and which frames are no replies (pushes, and in RESP2 messages, which look like replies). It is
 // not for use by several goroutines at once. The zero value is ready for use.
 type Pairing[T any] struct {
 	ring       []entry[T]
@@ -24,8 +24,8 @@ type entry[T any] struct {
 
 const anyNumber = -1
 
-// Expect notes a request that is about to be sent, and gives the place to keep what is to be remembered of it: what an earlier request
-// left there, to be overwritten. It is nil when no reply will come.
+// Expect notes a request that is about to be sent, and returns where the caller keeps its T, which still has what an earlier request
+// left there. It is nil if no reply will come.
 func (p *Pairing[T]) Expect(r Request) *T {
 	if r.Opaque() || r.Len() == 0 || p.unanswered(r) {
 		return nil
@@ -41,13 +41,13 @@ func (p *Pairing[T]) Expect(r Request) *T {
 	return &e.value
 }
 
-// Len is the number of requests that are not answered yet.
+// Len returns the number of requests without a reply.
 func (p *Pairing[T]) Len() int { return p.len }
 
-// Subscribed tells a connection on which messages may come.
+// Subscribed reports whether messages may come on the connection.
 func (p *Pairing[T]) Subscribed() bool { return p.subscribed > 0 }
 
-// Subscribes tells a connection that subscribes, or has asked to and is not answered.
+// Subscribes reports whether the connection is subscribed, or has sent a request to subscribe.
 func (p *Pairing[T]) Subscribes() bool {
 	if p.subscribed > 0 {
 		return true
@@ -60,7 +60,7 @@ func (p *Pairing[T]) Subscribes() bool {
 	return false
 }
 
-// Answer returns the request that a reply answers, and whether this is its last reply; nil when it answers none. What it
+// Answer returns the request to which a reply belongs, and whether this is its last reply; nil if there is none. What it
 // points to is valid until the next Expect.
 func (p *Pairing[T]) Answer(r Reply) (value *T, last bool) {
 	kind := p.confirmation(r)
@@ -92,7 +92,7 @@ func (p *Pairing[T]) goesOn(e *entry[T]) bool {
 	return e.left > 0
 }
 
-// Abandon returns the oldest request that is not answered, and forgets it: the connection has ended. nil when there is none.
+// Abandon removes and returns the oldest request without a reply, for a connection that has ended; nil if there is none.
 func (p *Pairing[T]) Abandon() *T {
 	if p.len == 0 {
 		return nil
@@ -102,7 +102,7 @@ func (p *Pairing[T]) Abandon() *T {
 	return &e.value
 }
 
-// settle drops an unsubscription from everything when something else than its confirmations comes.
+// settle drops an unsubscription from everything when a frame comes that is none of its confirmations.
 func (p *Pairing[T]) settle(kind string) {
 	if p.len == 0 {
 		return
@@ -125,7 +125,7 @@ func (p *Pairing[T]) grow() {
 	p.ring, p.first = ring, 0
 }
 
-// unanswered tells a request to which the node says nothing, because it was told so.
+// unanswered reports whether the node does not reply to a request because of CLIENT REPLY.
 func (p *Pairing[T]) unanswered(r Request) bool {
 	if r.Len() == 3 && fold(r.Arg(0), "CLIENT") && fold(r.Arg(1), "REPLY") {
 		p.muted = fold(r.Arg(2), "OFF") || p.muted && !fold(r.Arg(2), "ON")
@@ -152,7 +152,7 @@ func fold(b []byte, word string) bool {
 	return true
 }
 
-// replies is how often a request is answered, and whose confirmations these are.
+// replies returns how many replies a request has, and the command that they confirm.
 func replies(r Request) (left int, sub string) {
 	switch name := confirms(r.Arg(0)); name {
 	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE":
@@ -168,7 +168,7 @@ func replies(r Request) (left int, sub string) {
 
 var confirmations = [...]string{"SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"}
 
-// confirms returns the command that a word confirms, whatever the case; "" for any other word.
+// confirms returns the command that a word in any case confirms; "" for any other word.
 func confirms(word []byte) string {
 	for _, c := range confirmations {
 		if fold(word, c) {
@@ -194,7 +194,7 @@ func (p *Pairing[T]) confirmation(r Reply) string {
 	return kind
 }
 
-// message tells a RESP2 message, which looks like any array.
+// message reports whether a RESP2 array is a message.
 func (p *Pairing[T]) message(r Reply) bool {
 	if p.subscribed == 0 || r.Type() != '*' {
 		return false

@@ -11,8 +11,8 @@ type Replies struct {
 // before p is used again or more is fed.
 func (s *Replies) Feed(p []byte) { s.in.add(p) }
 
-// Next returns the next complete reply or push; false when more bytes are needed. It is valid until the next call of Next or Feed.
-// Once framing has ended, see [Replies.Err], each is whatever is there.
+// Next returns the next complete reply or push; false if more bytes are needed. It is valid until the next call of Next or Feed.
+// After framing has ended, see [Replies.Err], it returns all bytes as they come.
 func (s *Replies) Next() (Reply, bool) {
 	if s.err == nil && len(s.in.data) > 0 {
 		var n int
@@ -27,10 +27,10 @@ func (s *Replies) Next() (Reply, bool) {
 	return Reply{}, false
 }
 
-// Err tells why framing has ended; nil while it goes on.
+// Err returns why framing has ended; nil while it has not.
 func (s *Replies) Err() error { return s.err }
 
-// Rest returns the bytes of the incomplete reply that are there, to be passed on when the connection ends.
+// Rest returns the bytes of an incomplete reply, to be forwarded when the connection ends.
 func (s *Replies) Rest() []byte { return s.in.data }
 
 // Reply is one reply, or one push, with the attributes before it.
@@ -40,7 +40,7 @@ type Reply struct {
 	opaque bool
 }
 
-// ParseReply returns the reply that raw consists of; false when raw is anything but one complete reply.
+// ParseReply parses raw; false if it is not exactly one complete reply.
 func ParseReply(raw []byte) (Reply, bool) {
 	var s replyScan
 	if len(raw) == 0 {
@@ -50,10 +50,10 @@ func ParseReply(raw []byte) (Reply, bool) {
 	return Reply{Raw: raw, body: s.body}, err == nil && n == len(raw)
 }
 
-// Opaque tells bytes that are passed on without being understood.
+// Opaque reports whether these are unparsed bytes.
 func (r Reply) Opaque() bool { return r.opaque }
 
-// Type is the byte that the value begins with, such as '+', '$' or '>'; 0 for opaque bytes.
+// Type returns the first byte of the value, such as '+', '$' or '>'; 0 for opaque bytes.
 func (r Reply) Type() byte {
 	if r.opaque || r.body >= len(r.Raw) {
 		return 0
@@ -61,13 +61,13 @@ func (r Reply) Type() byte {
 	return r.Raw[r.body]
 }
 
-// IsError tells a reply that is an error.
+// IsError reports whether the reply is an error.
 func (r Reply) IsError() bool { return r.Type() == '-' || r.Type() == '!' }
 
-// IsPush tells a RESP3 push. In RESP2 a message looks like any array; [Pairing] tells it from a reply.
+// IsPush reports whether this is a RESP3 push. A message in RESP2 looks like any array; [Pairing] recognizes it.
 func (r Reply) IsPush() bool { return r.Type() == '>' }
 
-// IsNil tells a null of any kind.
+// IsNil reports whether the reply is a null of any type.
 func (r Reply) IsNil() bool {
 	v := r.value()
 	return v.kind == '_' || v.null
@@ -121,5 +121,5 @@ func (r Reply) value() value {
 	return read(r.Raw[r.body:])
 }
 
-// Len is the number of elements of an aggregate, keys and values counted apart; 0 for anything else.
+// Len returns the number of elements of an aggregate, keys and values counted apart; 0 for other replies.
 func (r Reply) Len() int { return r.value().count }

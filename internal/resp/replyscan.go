@@ -16,7 +16,7 @@ const (
 	end             // of a streamed aggregate
 )
 
-// shapes gives the shape by the first byte of an element.
+// shapes has the shape for the first byte of an element.
 var shapes = [256]shape{
 	'+': line, '-': line, ':': line, '_': line, '#': line, ',': line, '(': line,
 	'$': bulk, '!': bulk, '=': bulk,
@@ -42,7 +42,7 @@ type replyScan struct {
 	levels [MaxDepth]level
 }
 
-// next returns the length of the reply at the start of buf; 0 when it is not complete.
+// next returns the length of the reply at the start of buf; 0 if it is incomplete.
 func (s *replyScan) next(buf []byte) (int, error) {
 	for {
 		done, err := s.element(buf)
@@ -68,7 +68,7 @@ func (s *replyScan) limit(err error) error {
 	return fmt.Errorf("%w: a reply of more than %d bytes", ErrLimit, MaxFrame)
 }
 
-// step is what reading one element did.
+// step is the result of reading one element.
 type step struct {
 	moved bool // the cursor moved; false: more bytes are needed
 	value bool // a whole value has been read, not only the head of one
@@ -190,7 +190,7 @@ func (s *replyScan) complete() bool {
 	return true
 }
 
-// described notes that attributes end here, when they are those of the whole frame.
+// described notes that attributes end here, if they are those of the whole frame.
 func (s *replyScan) described() {
 	if s.depth == 0 {
 		s.start = s.pos

@@ -13,8 +13,8 @@ type Requests struct {
 // before p is used again or more is fed.
 func (s *Requests) Feed(p []byte) { s.in.add(p) }
 
-// Next returns the next complete request; false when more bytes are needed. The request is valid until the next call of Next or
-// Feed. Once framing has ended, see [Requests.Err], each request is whatever is there, with no arguments.
+// Next returns the next complete request; false if more bytes are needed. The request is valid until the next call of Next or
+// Feed. After framing has ended, see [Requests.Err], it returns all bytes as they come, as requests without arguments.
 func (s *Requests) Next() (Request, bool) {
 	if s.err == nil && len(s.in.data) > 0 {
 		var n int
@@ -29,10 +29,10 @@ func (s *Requests) Next() (Request, bool) {
 	return Request{}, false
 }
 
-// Err tells why framing has ended; nil while it goes on.
+// Err returns why framing has ended; nil while it has not.
 func (s *Requests) Err() error { return s.err }
 
-// Rest returns the bytes of the incomplete request that are there, to be passed on when the connection ends.
+// Rest returns the bytes of an incomplete request, to be forwarded when the connection ends.
 func (s *Requests) Rest() []byte { return s.in.data }
 
 // Request is one request: an array of bulk strings, or an inline command.
@@ -45,13 +45,13 @@ type Request struct {
 
 type span struct{ from, to int }
 
-// Opaque tells bytes that are passed on without being understood.
+// Opaque reports whether these are unparsed bytes.
 func (r Request) Opaque() bool { return r.opaque }
 
-// Len is the number of arguments, the command's name included. A request without any is legal; it is not answered.
+// Len returns the number of arguments, the command's name included. A request may have none; it has no reply then.
 func (r Request) Len() int { return len(r.args) }
 
-// Arg returns argument i, 0 being the command's name; nil when there is none. Its storage is the request's.
+// Arg returns argument i, 0 being the command's name; nil if there is none. Its storage is the request's.
 func (r Request) Arg(i int) []byte {
 	if i < 0 || i >= len(r.args) {
 		return nil
@@ -59,7 +59,7 @@ func (r Request) Arg(i int) []byte {
 	return r.text[r.args[i].from:r.args[i].to:r.args[i].to]
 }
 
-// Strings returns the arguments behind the name for a log: at most count of them, each as [Text] cuts it.
+// Strings returns the arguments after the name for a log: at most count of them, each cut by [Text].
 func (r Request) Strings(count, size int) []string {
 	n := min(count, len(r.args)-1)
 	if n <= 0 {
@@ -90,7 +90,7 @@ type requestScan struct {
 	text  []byte // of an inline command
 }
 
-// next returns the length of the request at the start of buf; 0 when it is not complete.
+// next returns the length of the request at the start of buf; 0 if it is incomplete.
 func (s *requestScan) next(buf []byte) (int, error) {
 	if buf[0] != '*' {
 		return s.inline(buf)
@@ -123,7 +123,7 @@ func (s *requestScan) begin(buf []byte) error {
 	return nil
 }
 
-// argument reads one bulk string; false when it is not all there.
+// argument reads one bulk string; false if it is incomplete.
 func (s *requestScan) argument(buf []byte) (bool, error) {
 	text, from, err := s.line(buf)
 	if text == nil || err != nil {
@@ -148,7 +148,7 @@ func (s *requestScan) argument(buf []byte) (bool, error) {
 	return true, nil
 }
 
-// request makes the view of the frame that was found.
+// request returns a view of the frame that was found.
 func (s *requestScan) request(raw []byte) Request {
 	if s.text != nil {
 		return Request{Raw: raw, text: s.text, args: s.args}

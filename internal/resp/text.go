@@ -39,7 +39,7 @@ func printable(b []byte) bool {
 }
 
 // Line returns the reply in one line for a log: OK, (nil), 1, "value", -ERR …, true, [1, "a", (nil)]. Text is cut to size bytes. An aggregate
-// of more than that ends after a first number, [1, … 900 items], because scripts tell in it what they did; another is [900 items].
+// of more than that ends after a first number, [1, … 900 items], because that is a script's result; another is [900 items].
 func (r Reply) Line(size int) string {
 	if r.opaque {
 		return "(not RESP)"
@@ -57,7 +57,7 @@ func (r Reply) Line(size int) string {
 	return "[" + r.firstNumber() + strconv.Itoa(v.items()) + " items]"
 }
 
-// line is Line of a scalar.
+// line is Line for a scalar.
 func (v value) line(size int) string {
 	switch {
 	case v.kind == '_' || v.null:
@@ -74,10 +74,10 @@ func (v value) line(size int) string {
 	return Text(v.text, size)
 }
 
-// maxListDepth is how deep lists are written out.
+// maxListDepth is the depth to which lists are written out.
 const maxListDepth = 8
 
-// list appends the element that b begins with and gives what follows it; false when it is too long, too deep or of unknown length.
+// list appends the element at the start of b and returns the rest; false if the element is too long, too deep or of unknown length.
 func list(to, b []byte, size, depth int) (text, rest []byte, ok bool) {
 	v := read(b)
 	if v.size == 0 || v.kind == '|' || v.streamed || depth > maxListDepth || len(to) > size {
@@ -108,7 +108,7 @@ func (r Reply) firstNumber() string {
 	return ""
 }
 
-// items is how many elements a reader sees: pairs count once.
+// items returns how many elements a reader sees: pairs count once.
 func (v value) items() int {
 	if v.kind == '%' {
 		return v.count / 2

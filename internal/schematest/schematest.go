@@ -1,6 +1,6 @@
-// Package schematest checks documents against the JSON Schemas of this repository, in tests. A test passes a schema and a
-// document; what does not fit fails it, with the place in the document. It refuses a schema with a keyword that it does not know:
-// it is no general validator, and nothing that runs outside of tests uses it.
+// Package schematest validates documents against the JSON Schemas of this repository, in tests. It
+// reports each mismatch with its place in the document. It rejects a schema with an unknown keyword:
+// it is no general validator, and only tests use it.
 package schematest
 
 import (
@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// validator knows the part of JSON Schema that our files use. A keyword that it does not know fails the test, so that nobody
-// believes in a rule which is never checked.
+// validator knows the part of JSON Schema that our files use. An unknown keyword fails the test, so that no rule
+// of a schema stays unchecked.
 type validator struct {
 	root map[string]any
 	errs []string
@@ -22,7 +22,7 @@ type validator struct {
 var knownKeywords = []string{"$schema", "$id", "$defs", "$ref", "title", "description", "type", "const", "enum", "required",
 	"properties", "additionalProperties", "items", "minimum", "minLength", "maxItems", "oneOf", "dependentRequired"}
 
-// Check says what is wrong with a document, one line each.
+// Check returns the mismatches of a document.
 func Check(t *testing.T, schemaText, document []byte) []string {
 	t.Helper()
 	var s validator

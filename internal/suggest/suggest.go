@@ -1,5 +1,5 @@
-// Package suggest finds the known word that somebody probably meant. Everything that takes a name from a person uses it, so that
-// all errors suggest alike. It refuses to guess when no known word is near.
+// Package suggest finds the known word that was probably meant. Everything that takes a name from a person uses it, so that
+// all errors suggest alike. It suggests nothing when no known word is near.
 package suggest
 
 import "fmt"
@@ -23,7 +23,7 @@ func Hint(word string, known []string) string {
 	return ""
 }
 
-// distance is how many letters must be put in, taken out or changed to make one word of the other (Levenshtein).
+// distance returns how many letters must be inserted, deleted or changed to make one word of the other (Levenshtein).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -1,6 +1,6 @@
-// Package upstream is what lockbench rests on of the inside of Go's runtime and of the Redis clients: how a dump of goroutines reads, what the heap
-// profile says of timers, with which commands a connection begins, and how many connections a pool may hand out before somebody waits. Nobody promises any of
-// it. Each part has a canary in this package's tests, which says what a new version has changed.
+// Package upstream has what lockbench uses of the internals of Go's runtime and of the Redis clients: the format of a goroutine dump, what the heap
+// profile says about timers, the commands with which a connection begins, and how many connections a pool has before a caller waits. None of it is
+// documented. Each part has a test in this package that fails when a new version changes it.
 package upstream
 
 import (
@@ -27,9 +27,9 @@ func Opening(command string) bool {
 	return Handshake(command) && command != "PING" && command != "QUIT" && command != "READONLY"
 }
 
-// NobodyWaits is more connections to a node than a lock uses at once; to those of several masters, on each of which it leaves a request behind that is not
-// answered, in every round, more. A client of go-redis that waits for a connection uses a timer that is kept for the next one who waits, and a timer of one
-// bubble of testing/synctest must not be used in another: the program would end.
+// NobodyWaits is more connections to a node than a lock uses at once; a lock on several masters leaves a request without a reply on each
+// in every round, and needs more. A client of go-redis that waits for a connection uses a timer from a pool, and a timer of one
+// bubble of testing/synctest must not be used in another: the program would crash.
 func NobodyWaits(severalMasters bool) int {
 	if severalMasters {
 		return 1024
@@ -45,7 +45,7 @@ type silence struct{}
 // Printf drops the message.
 func (silence) Printf(context.Context, string, ...any) {}
 
-// Goroutine is one of a dump: its numbers, what it waits for, and its frames as the runtime prints them.
+// Goroutine is a goroutine of a dump: its numbers, what it waits for, and its frames as the runtime prints them.
 type Goroutine struct{ Number, Bubble, Parent, State, Frames string }
 
 // Goroutines reads a dump of all goroutines, in the order of the runtime.
@@ -82,7 +82,7 @@ func (g Goroutine) ForMutex() bool {
 	return strings.HasPrefix(g.State, "sync.Mutex") || strings.HasPrefix(g.State, "sync.RWMutex") || g.State == "semacquire"
 }
 
-// Drives reports whether a goroutine waits for its bubble to settle, or for its end.
+// Drives reports whether a goroutine waits for its bubble to become idle, or to end.
 func (g Goroutine) Drives() bool {
 	return strings.Contains(g.Frames, "testing/synctest.Test(") || strings.Contains(g.Frames, "testingSynctestTest(") ||
 		strings.Contains(g.Frames, "synctest.Wait(")
@@ -91,13 +91,13 @@ func (g Goroutine) Drives() bool {
 // In reports whether a function is on a goroutine's stack.
 func (g Goroutine) In(function string) bool { return strings.Contains(g.Frames, function+"(") }
 
-// OwnBubble is the number of the bubble of the goroutine that calls it.
+// OwnBubble returns the number of the calling goroutine's bubble.
 func OwnBubble() string {
 	head := make([]byte, 80)
 	return bubbleOf(string(head[:runtime.Stack(head, false)]))
 }
 
-// Dump returns the stacks of all goroutines, as they are at one instant.
+// Dump returns the stacks of all goroutines at one instant.
 func Dump() string {
 	const enough = 1 << 24 // bytes
 	for size := 1 << 18; ; size *= 4 {
@@ -108,7 +108,7 @@ func Dump() string {
 	}
 }
 
-// WatchTimers lets the heap profile have every allocation, so that pending tells of timers that were made since. restore sets it back. It is for processes
+// WatchTimers makes the heap profile record every allocation, so that pending counts the timers made since. restore undoes that. It is for processes
 // that run one schedule at a time.
 func WatchTimers() (pending func(of func(frames []string) bool) bool, restore func()) {
 	rate := runtime.MemProfileRate
@@ -124,7 +124,7 @@ func WatchTimers() (pending func(of func(frames []string) bool) bool, restore fu
 	}, func() { runtime.MemProfileRate = rate }
 }
 
-// timers counts the timers that somebody still has, by the stack at which they were made: a function a line, from the one that made them outwards. One that will do something at its time is the runtime's.
+// timers counts the live timers by the stack at which they were made: a function a line, from the one that made them outwards. The runtime holds those that are running.
 func timers() map[string]int64 {
 	runtime.GC()
 	runtime.GC() // the profile is that of the last collection but one

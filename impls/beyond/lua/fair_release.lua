@@ -1,8 +1,8 @@
 -- name: fair_release.lua
--- Ends the token's hold and then wakes the first of the queue that has a place, and nobody else.
+-- Ends the token's hold, then wakes the first of the queue that has a place.
 -- KEYS[1] the holder's token; KEYS[2] the counter of fences and tickets, which never expires
 -- KEYS[3] the queue: tokens by ticket; KEYS[4] the places: tokens by their end in ms
--- ARGV[1] token; ARGV[3] channel of a waiter, but for its token
+-- ARGV[1] token; ARGV[3] channel of a waiter, without its token
 -- Replies 1 when released, 0 when the hold was gone.
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
 	return 0

@@ -1,12 +1,12 @@
 -- name: fair_take.lua
--- Takes the lock in order of arrival: when it is free and nobody stands before the token. A client that will wait gets a place in the
--- queue, which it keeps by asking again before the place ends, by the server's clock; each asking counts a full lease from now, so
--- that no delay adds up. A head whose place has ended is struck off. Asked again under the same token it grants again.
+-- Takes the lock in order of arrival: if it is free and no other token is before this one in the queue. A client that waits gets a place
+-- in the queue, which it keeps by calling again before the place ends, by the server's clock; each call renews the place for a full lease,
+-- so delays do not add up. A head whose place has ended is removed. Called again with the same token it grants again.
 -- KEYS[1] the holder's token; KEYS[2] the counter of fences and tickets, which never expires
 -- KEYS[3] the queue: tokens by ticket; KEYS[4] the places: tokens by their end in ms
--- ARGV[1] token; ARGV[2] lease in ms, of a hold and of a place; ARGV[3] channel of a waiter, but for its token
--- ARGV[4] 1 when the client will wait, else 0
--- Replies {1, fence} when granted, {0, ms until it is worth asking again} when not.
+-- ARGV[1] token; ARGV[2] lease in ms, of a hold and of a place; ARGV[3] channel of a waiter, without its token
+-- ARGV[4] 1 if the client will wait, else 0
+-- Replies {1, fence} when granted, {0, ms after which another call can succeed} when not.
 -- include fair_first.lua
 local holder = redis.call('GET', KEYS[1])
 local head = first()

@@ -1,5 +1,5 @@
 -- name: fenced_extend.lua
--- Starts the lease anew when the token still holds.
+-- Restarts the lease if the token still holds.
 -- KEYS[1] the holder's token; ARGV[1] token; ARGV[2] lease in ms
 -- Replies 1 when extended, 0 when the hold is gone.
 if redis.call('GET', KEYS[1]) == ARGV[1] then

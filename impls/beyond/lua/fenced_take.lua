@@ -1,6 +1,6 @@
 -- name: fenced_take.lua
--- Takes the lock and a fence in one step. Asked again under the same token it grants again, with a higher fence: a client that
--- never saw the first reply may ask once more.
+-- Takes the lock and a fence in one step. Called again with the same token it grants again, with a higher fence, so that a client that
+-- lost the first reply can call again.
 -- KEYS[1] the holder's token; KEYS[2] the fence counter, which never expires
 -- ARGV[1] token; ARGV[2] lease in ms
 -- Replies {1, fence} when granted, {0, ms left of the other's lease} when not.

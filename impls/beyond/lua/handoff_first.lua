@@ -1,16 +1,16 @@
--- The part that all scripts of handoff have in common, put in place of their line "-- include": the server's time, and the grant to the
--- first of the queue. Heads whose place has ended are struck off on the way.
+-- The common part of all scripts of handoff, which replaces their line "-- include": the server's time, and the grant to the first of the
+-- queue. Heads whose place has ended are removed first.
 -- KEYS[3] the queue: tokens by ticket; KEYS[4] the places: tokens by their end in ms
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 
--- Strikes a token off the queue, and its list. The list is a key that no caller can name beforehand: it is in the lock's slot.
+-- Removes a token from the queue, and its list. No caller can declare that list as a key; it is in the lock's slot.
 local function strike(token)
 	return redis.call('ZREM', KEYS[3], token) + redis.call('ZREM', KEYS[4], token) + redis.call('DEL', ARGV[3] .. token)
 end
 
--- Grants a free lock to the first whose place has not ended, until the place ends, and puts the fence on the list that the waiter blocks
--- on. The place began with the waiter's last asking, so that the waiter knows until when it holds.
+-- Grants a free lock to the first whose place has not ended, until the place ends, and pushes the fence to the list on which the waiter
+-- blocks. The place began with the waiter's last call, so the waiter knows when the hold ends.
 local function hand()
 	while true do
 		local token = redis.call('ZRANGE', KEYS[3], 0, 0)[1]

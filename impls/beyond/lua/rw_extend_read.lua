@@ -1,5 +1,5 @@
 -- name: rw_extend_read.lua
--- Starts a reader's lease anew when it has not ended.
+-- Restarts a reader's lease if it has not ended.
 -- KEYS[3] readers' tokens by the end of their lease in ms; ARGV[1] token; ARGV[2] lease in ms
 -- Replies 1 when extended, 0 when the hold is gone.
 local t = redis.call('TIME')

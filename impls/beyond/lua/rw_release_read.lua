@@ -1,5 +1,5 @@
 -- name: rw_release_read.lua
--- Ends one reader's hold, and wakes the waiters when it was the last.
+-- Ends one reader's hold, and wakes the waiters if it was the last.
 -- KEYS[3] readers' tokens by the end of their lease in ms
 -- ARGV[1] token; ARGV[3] channel of the waiters
 -- Replies 1 when released, 0 when the hold was gone.

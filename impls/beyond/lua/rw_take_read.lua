@@ -1,10 +1,10 @@
 -- name: rw_take_read.lua
--- Takes the lock for reading: nobody writes, and no writer is waiting. Each reader has a lease of its own, by the server's
--- clock. Asked again under the same token it grants again.
+-- Takes the lock for reading if there is no writer, holding or waiting. Each reader has a lease of its own, by the server's clock. Called
+-- again with the same token it grants again.
 -- KEYS[1] the writer's token; KEYS[2] the fence counter, which never expires
 -- KEYS[3] readers' tokens by the end of their lease in ms; KEYS[4] waiting writers' tokens by the end of their claim in ms
 -- ARGV[1] token; ARGV[2] lease in ms
--- Replies {1, fence} when granted, {0, ms until it is worth asking again} when not.
+-- Replies {1, fence} when granted, {0, ms after which another call can succeed} when not.
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)

@@ -1,10 +1,10 @@
 -- name: rw_take_write.lua
--- Takes the lock for writing: nobody reads and nobody else writes. A writer that waits leaves a claim, which keeps new readers
--- out and ends by itself, by the server's clock. Asked again under the same token it grants again.
+-- Takes the lock for writing if there is no reader and no other writer. A writer that waits leaves a claim, which keeps new readers out
+-- and ends by itself, by the server's clock. Called again with the same token it grants again.
 -- KEYS[1] the writer's token; KEYS[2] the fence counter, which never expires
 -- KEYS[3] readers' tokens by the end of their lease in ms; KEYS[4] waiting writers' tokens by the end of their claim in ms
--- ARGV[1] token; ARGV[2] lease in ms; ARGV[4] 1 when the client will wait, else 0
--- Replies {1, fence} when granted, {0, ms until it is worth asking again} when not.
+-- ARGV[1] token; ARGV[2] lease in ms; ARGV[4] 1 if the client will wait, else 0
+-- Replies {1, fence} when granted, {0, ms after which another call can succeed} when not.
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)

@@ -1,5 +1,5 @@
 -- name: semaphore_extend.lua
--- Starts the lease of a permit anew when it has not ended.
+-- Restarts the lease of a permit if it has not ended.
 -- KEYS[1] sorted set of tokens by the end of their lease in ms; ARGV[1] token; ARGV[2] lease in ms
 -- Replies 1 when extended, 0 when the permit is gone.
 local t = redis.call('TIME')

@@ -1,7 +1,7 @@
 -- name: semaphore_release.lua
--- Gives a permit back and then wakes the waiters, in one step. A token gives back its own permit, once.
+-- Releases a permit, then wakes the waiters, in one step. A token releases its own permit, once.
 -- KEYS[1] sorted set of tokens by the end of their lease in ms; ARGV[1] token; ARGV[3] channel of the waiters
--- Replies 1 when given back, 0 when the permit was gone.
+-- Replies 1 when released, 0 when the permit was gone.
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local ends = redis.call('ZSCORE', KEYS[1], ARGV[1])

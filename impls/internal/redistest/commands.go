@@ -75,7 +75,7 @@ func (r *Commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// Mark remembers a command that nobody sent.
+// Mark adds a command that no client sent.
 func (r *Commands) Mark(args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

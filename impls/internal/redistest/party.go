@@ -39,7 +39,7 @@ func (h Handle) Ask(t testing.TB) (impls.Grant, error) {
 	return h.Try(t.Context(), history.Exclusive)
 }
 
-// Hold asks and must be granted.
+// Hold acquires and must be granted.
 func (h Handle) Hold(t testing.TB) impls.Grant {
 	t.Helper()
 	g, err := h.Ask(t)

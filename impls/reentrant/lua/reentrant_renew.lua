@@ -1,7 +1,7 @@
 -- name: reentrant_renew.lua
 -- KEYS[1] the lock, a hash of owner -> count
 -- ARGV[1] owner, ARGV[2] lease in seconds
--- replies 1 when the owner holds and the lease runs anew, 0 otherwise
+-- replies 1 when the owner holds and the lease was restarted, 0 otherwise
 if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
   return redis.call('expire', KEYS[1], ARGV[2])
 end

@@ -1,5 +1,5 @@
 -- name: hash_read_release.lua
--- Takes the read mark away when it still is the caller's time.
+-- Deletes the read mark if it still has the caller's time.
 -- KEYS[1] the lock; ARGV[1] the time that the caller wrote
 -- Replies nil, whether there was such a mark or not.
 if ARGV[1] == redis.call("HGET", KEYS[1], "read") then

@@ -1,7 +1,7 @@
 -- name: owner_fixed_read.lua
--- Takes the read lock as the article means it: an owner that reads already may read again.
+-- Takes the read lock as the article means it: a reader may read again.
 -- KEYS[1] the lock; ARGV[1] the owner
--- Replies 0 when somebody writes, else 1.
+-- Replies 0 if there is a writer, else 1.
 if redis.call("get", KEYS[1]..":write") then
 	return 0
 end

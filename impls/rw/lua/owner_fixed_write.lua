@@ -1,7 +1,7 @@
 -- name: owner_fixed_write.lua
 -- Takes the write lock as the article means it: refused while there are readers.
 -- KEYS[1] the lock; ARGV[1] the owner
--- Replies 0 when somebody reads or writes, else 1.
+-- Replies 0 if there is a reader or a writer, else 1.
 if redis.call("hlen", KEYS[1]..":read") > 0 then
 	return 0
 end

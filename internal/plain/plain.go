@@ -1,0 +1,61 @@
+// Package plain makes text of foreign origin safe to show: names of clients, keys and tokens from files and servers, output of other
+// processes. Reports, stories, logs and messages use it, so that all of them show the same text alike.
+package plain
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+)
+
+// Text escapes the characters that a terminal, a log or a page would interpret: control characters, bytes that are no UTF-8, and marks
+// that change the direction of text. Line breaks and tabs become spaces. Other text is returned as it is.
+func Text(text string) string {
+	if strings.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == unicode.ReplacementChar && !strings.HasPrefix(text[i:], "\ufffd"):
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case !hidden(r):
+			b.WriteRune(r)
+		case r == '\n' || r == '\t' || r == '\r':
+			b.WriteByte(' ')
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
+}
+
+// hidden reports whether a rune does not print as itself.
+func hidden(r rune) bool { return r != ' ' && !unicode.IsPrint(r) || r == unicode.ReplacementChar }
+
+// JSON escapes in encoded JSON what Text escapes in text, save line breaks, so that it can be shown. Its value stays the same.
+func JSON(data []byte) []byte {
+	escape := func(r rune) bool { return r != '\n' && hidden(r) }
+	if bytes.IndexFunc(data, escape) < 0 {
+		return data
+	}
+	var b bytes.Buffer
+	for _, r := range string(data) {
+		switch {
+		case !escape(r):
+			b.WriteRune(r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,129 @@
+package report_test
+
+import (
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+)
+
+// hostile is a name that would do harm where it is printed raw.
+const hostile = "evil\x1b[2J\u009b2J</script><script>alert(1)</script>\u202e\n::error::%0A\x00]]>"
+
+// filled returns a record with the hostile name in every string, key and element that it can have, so that a new field is tested as
+// soon as it exists.
+func filled[T any](change ...func(*T)) T {
+	var v T
+	fill(reflect.ValueOf(&v).Elem(), 0)
+	for _, f := range change {
+		f(&v)
+	}
+	return v
+}
+
+func fill(v reflect.Value, depth int) {
+	if depth > 12 { // a type that contains itself
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(hostile)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		v.SetInt(3)
+	case reflect.Uint64, reflect.Uint32, reflect.Uint:
+		v.SetUint(3)
+	case reflect.Float64:
+		v.SetFloat(0.5)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), depth+1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), depth+1)
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i), depth+1)
+		}
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key, depth+1)
+		fill(value, depth+1)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), depth+1)
+			}
+		}
+	}
+}
+
+// TestHostileNames: nothing that a record holds reaches a terminal, a log or a page raw.
+func TestHostileNames(t *testing.T) {
+	result := filled(func(r *results.Result) { r.Verdict = checker.Fail; r.Properties[0].Verdict = checker.Fail })
+	suite := filled(func(s *results.Suite) {
+		planted := s.Cells[0]
+		s.Cells[0].Verdict, s.Cells[0].Planted, planted.Verdict = checker.Fail, false, checker.Fail
+		s.Cells = append(s.Cells, planted)
+	})
+	bench := filled(func(b *results.Bench) { b.Cells[0].Verdict = checker.Fail })
+	run := filled[results.Run]()
+	plain := report.Style{}
+	writers := map[string]func(*strings.Builder) error{
+		"run":     func(b *strings.Builder) error { return report.Run(b, result, "x", plain) },
+		"history": func(b *strings.Builder) error { return report.History(b, result, plain) },
+		"violation": func(b *strings.Builder) error {
+			return report.Violation(b, *filled[results.Result]().Properties[0].First)
+		},
+		"runs":        func(b *strings.Builder) error { return report.Runs(b, filled[[]report.RunsRow](), plain) },
+		"run.md":      func(b *strings.Builder) error { return report.RunMarkdown(b, result) },
+		"run.xml":     func(b *strings.Builder) error { return report.RunJUnit(b, run, &result) },
+		"failed.xml":  func(b *strings.Builder) error { return report.RunJUnit(b, run, nil) },
+		"run.csv":     func(b *strings.Builder) error { return report.RunCSV(b, result) },
+		"run.gha":     func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(result)) },
+		"run.bmf":     func(b *strings.Builder) error { return report.Bencher(b, report.RunMeasures(result)) },
+		"annotations": func(b *strings.Builder) error { return report.RunAnnotations(b, result) },
+		"suite":       func(b *strings.Builder) error { return report.Suite(b, suite, "", plain) },
+		"suite.md":    func(b *strings.Builder) error { return report.SuiteMarkdown(b, suite) },
+		"suite.xml":   func(b *strings.Builder) error { return report.SuiteJUnit(b, suite) },
+		"suite.csv":   func(b *strings.Builder) error { return report.SuiteCSV(b, suite) },
+		"suite.gha":   func(b *strings.Builder) error { return report.SuiteAnnotations(b, suite) },
+		"suite.bmf":   func(b *strings.Builder) error { return report.Bencher(b, report.SuiteMeasures(suite)) },
+		"bench":       func(b *strings.Builder) error { return report.Bench(b, bench, "x", false, plain) },
+		"details":     func(b *strings.Builder) error { return report.Bench(b, bench, "x", true, plain) },
+		"bench.md":    func(b *strings.Builder) error { return report.BenchSummary(b, bench) },
+		"tables.md":   func(b *strings.Builder) error { return report.BenchTables(b, bench) },
+		"bench.xml":   func(b *strings.Builder) error { return report.BenchJUnit(b, bench) },
+		"bench.csv":   func(b *strings.Builder) error { return report.BenchCSV(b, bench) },
+		"bench.gha":   func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.BenchMeasures(bench)) },
+		"compare":     func(b *strings.Builder) error { return report.Comparison(b, filled[results.Comparison](), plain) },
+		"explore":     func(b *strings.Builder) error { return report.Explore(b, filled[results.Exploration](), plain) },
+		"replay":      func(b *strings.Builder) error { return report.Replayed(b, filled[results.Replay](), plain) },
+		"repro":       func(b *strings.Builder) error { return report.Repro(b, filled[results.Repro](), plain) },
+		"sweep":       func(b *strings.Builder) error { return report.Sweep(b, filled[results.Sweep](), plain) },
+	}
+	for name, write := range writers {
+		t.Run(name, func(t *testing.T) {
+			out := text(t, write)
+			if !strings.Contains(out, "evil") {
+				t.Errorf("the name is not in\n%q", out)
+			}
+			for _, bad := range []string{"\x1b", "\u009b", "\x00", "\u202e", "\n::error::%0A"} {
+				if strings.Contains(out, bad) {
+					t.Errorf("%q is in\n%q", bad, out)
+				}
+			}
+			out = regexp.MustCompile("(?s)```.*?```|`[^`]*`").ReplaceAllString(out, "") // Markdown shows these as they are
+			if (strings.HasSuffix(name, ".md") || strings.HasSuffix(name, ".xml")) && strings.Contains(out, "<script>") {
+				t.Errorf("a script is in\n%s", out)
+			}
+		})
+	}
+}

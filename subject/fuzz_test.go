@@ -1,0 +1,29 @@
+package subject
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// FuzzReply: a line of a child is refused, or means an outcome that a lock may have.
+func FuzzReply(f *testing.F) {
+	f.Add([]byte(`{"id":1,"ok":true,"fence":7}`))
+	f.Add([]byte(`{"id":1,"error":"busy","text":"held"}`))
+	f.Add([]byte(`{"id":1,"error":"\u001b[2J"}`))
+	f.Add([]byte(`{"lost":"job"}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		r, err := decodeReply(line)
+		if err != nil || r.Lost != "" || r.Renewed != "" {
+			return
+		}
+		known := r.Error == ""
+		for _, e := range errorWords() {
+			known = known || errors.Is(r.outcome("acquire"), e)
+		}
+		if !known || r.Error != "" && r.Error != "busy" && errors.Is(r.outcome("acquire"), impls.ErrBusy) {
+			t.Errorf("%s: %v", line, r.outcome("acquire"))
+		}
+	})
+}
