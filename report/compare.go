@@ -45,7 +45,7 @@ func comparisonMarkdown(c results.Comparison) []string {
 		lines = append(lines, fmt.Sprintf("- differs: %s: %s → %s", md(e.Field), md(e.Base), md(e.New)))
 	}
 	for _, x := range c.Changes {
-		lines = append(lines, fmt.Sprintf("- **%s**: %s × %s: %s → %s", x.Change, md(x.Lock), md(x.Scenario), md(x.Was), md(x.Is)))
+		lines = append(lines, fmt.Sprintf("- **%s**: %s × %s: %s → %s", md(string(x.Change)), md(x.Lock), md(x.Scenario), md(x.Was), md(x.Is)))
 	}
 	head := false
 	for _, r := range c.Rows {
@@ -55,7 +55,7 @@ func comparisonMarkdown(c results.Comparison) []string {
 		if !head {
 			lines, head = append(lines, "", "| lock | setting | metric | base | new | vs base |", "|---|---|---|--:|--:|--:|"), true
 		}
-		lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", md(r.Lock), md(r.Setting), r.Metric, figureText(r.Base), figureText(r.New), Delta(r)))
+		lines = append(lines, mdRow(r.Lock, r.Setting, r.Metric, figureText(r.Base), figureText(r.New), Delta(r)))
 	}
 	for _, n := range c.Notes {
 		lines = append(lines, "", "> "+md(n))

@@ -101,6 +101,7 @@ func TestHostileNames(t *testing.T) {
 		"bench.md":    func(b *strings.Builder) error { return report.BenchSummary(b, bench) },
 		"tables.md":   func(b *strings.Builder) error { return report.BenchTables(b, bench) },
 		"bench.xml":   func(b *strings.Builder) error { return report.BenchJUnit(b, bench) },
+		"bench.ann":   func(b *strings.Builder) error { return report.BenchAnnotations(b, bench) },
 		"bench.csv":   func(b *strings.Builder) error { return report.BenchCSV(b, bench) },
 		"bench.gha":   func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.BenchMeasures(bench)) },
 		"compare":     func(b *strings.Builder) error { return report.Comparison(b, filled[results.Comparison](), plain) },
