@@ -21,7 +21,7 @@ type Event struct {
 	Command *history.Command   // nil: it was not a command
 	Op      *history.Operation // that the command was sent in; nil: the background
 	Effect  *history.Effect    // what a fault did; nil: it was not a fault
-	Lease   string             // the key whose lease ended; "": none did
+	Lost    []string           // keys that the effect took away in the replay
 	Holder  string             // whose hold it took away or changed; "": nobody's, or its own
 	Hit     Hit                // what it did to the key
 	Granted bool               // the command granted the operation
@@ -64,33 +64,39 @@ func (e *event) reported(holder string, keys []string) Event {
 	if e.cmd == nil || e.cmd.Client != holder {
 		out.Holder = holder
 	}
-	if e.ended() {
-		out.Lease = e.changes[0].key
+	for _, c := range e.changes {
+		if e.effect != nil && c.after == nil {
+			out.Lost = append(out.Lost, c.key)
+		}
 	}
 	return out
 }
 
-// Sentence is a statement in plain words whose instants are counted from where the story begins that it ends.
-type Sentence []any // strings and instants
+// Sentence is a statement in plain words. Its parts are strings, and what the story that it ends writes in its own way: instants, which are counted
+// from where the story begins, and recorded words.
+type Sentence []any
 
-// instant is one of the run, in nanoseconds on its base.
-type instant int64
+// Parts of a sentence that are not text.
+type (
+	Instant int64  // of the run, in nanoseconds on its base
+	Name    string // of a client, a command or a script
+	Key     string // of the data
+)
 
-// Text puts a sentence together; when says an instant.
-func (s Sentence) Text(when func(at int64) string) string {
+// Text puts a sentence together; say writes an Instant, a Name or a Key.
+func (s Sentence) Text(say func(part any) string) string {
 	var b strings.Builder
 	for _, part := range s {
-		switch part := part.(type) {
-		case instant:
-			b.WriteString(when(int64(part)))
-		case string:
-			b.WriteString(part)
+		if text, ok := part.(string); ok {
+			b.WriteString(text)
+		} else {
+			b.WriteString(say(part))
 		}
 	}
 	return b.String()
 }
 
-// sentence joins strings, instants and sentences.
+// sentence joins parts and sentences.
 func sentence(parts ...any) (out Sentence) {
 	for _, part := range parts {
 		if s, ok := part.(Sentence); ok {

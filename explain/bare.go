@@ -16,11 +16,11 @@ func (r *run) bare(v *checker.Violation, holds []*history.Operation) Answer {
 				continue
 			}
 			if late := r.lateRelease(first, second); late != nil {
-				return because(verdicts.MisUnlock, sentence("the operations alone prove it: ", late.Client, "'s release at ", instant(late.Call),
-					" was accepted although its hold had ended before ", first.Client, " was granted"))
+				return because(verdicts.MisUnlock, sentence("the operations alone prove it: ", Name(late.Client), "'s release at ", Instant(late.Call),
+					" was accepted although its hold had ended before ", Name(first.Client), " was granted"))
 			}
 			if until := r.until(first, second.Return); until <= second.Return && overrun(v.Property) {
-				return because(verdicts.LeaseOverrun, sentence("the operations alone prove it: ", first.Client, " had been told that it holds until ", instant(until),
+				return because(verdicts.LeaseOverrun, sentence("the operations alone prove it: ", Name(first.Client), " had been told that it holds until ", Instant(until),
 					", and went on; had it stopped then, nothing would have happened"))
 			}
 		}

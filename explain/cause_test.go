@@ -274,8 +274,7 @@ func answered(t *testing.T, s *story, rec explain.Record) ([]checker.Violation, 
 	}
 	t.Cleanup(srv.Close)
 	v := &checker.Verdict{Operations: s.counted(), Violations: slices.Clone(s.violations)}
-	answers := explain.Verdict(v, rec, srv)
-	return v.Violations, answers
+	return v.Violations, explain.Verdict(v, rec, srv).Answers
 }
 
 func parsed(t *testing.T, text string) *story {
@@ -389,7 +388,7 @@ func TestExecuted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer srv.Close()
-	log := explain.Executed(s.Record, srv)
+	log := explain.Verdict(&checker.Verdict{Violations: slices.Clone(s.violations)}, s.Record, srv).Executed()
 	var got []string
 	for _, e := range log.Events {
 		text := fmt.Sprint(e.At/1_000_000, " ", e.Client, e.Name, e.Effect)

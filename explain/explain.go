@@ -8,11 +8,17 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Verdict finds the causes of a verdict's violations from the record that it was reached on, and returns the answers, one for each violation. It
-// returns at once where there is no violation. One server does for many verdicts, one after the other.
-func Verdict(v *checker.Verdict, rec Record, srv Server) []Answer {
+// Findings are why the violations of a verdict happened. The zero value is of a verdict without violations.
+type Findings struct {
+	Answers []Answer // one for each violation
+	run     *run
+}
+
+// Verdict finds the causes of a verdict's violations from the record that it was reached on. It returns at once where there is no violation. One
+// server does for many verdicts, one after the other.
+func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
 	if len(v.Violations) == 0 {
-		return nil
+		return Findings{}
 	}
 	if len(rec.Ops) == 0 {
 		rec.Ops = shown(v)
@@ -38,7 +44,7 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) []Answer {
 		x.Cause = answers[i].Causes[0]
 	}
 	v.CountCauses()
-	return answers
+	return Findings{answers, r}
 }
 
 // beneath is the violation nearest to one of linearizability, within a lease, of a property whose rule a search asks for as well; -1: none.
@@ -100,15 +106,11 @@ func (r *run) violation(v *checker.Violation) Answer {
 	case r.failed && r.nobody && (v.Property == verdicts.Progress || v.Property == verdicts.Refusal):
 		return because(verdicts.NeverGranted, sentence("the operations alone prove it: no acquire of the whole run was granted"))
 	case r.failed:
-		return r.bare(v, r.holding(v, r.releaseOf))
+		return r.bare(v, r.holding(v))
 	}
 	switch v.Property {
 	case verdicts.MutualExclusion, verdicts.ExclusiveUse:
-		a := r.overlap(v, r.holding(v, r.releaseOf), never)
-		if a.Causes == nil && r.Header.Kind == history.Reentrant { // an inner release ended nothing
-			a = r.overlap(v, r.holding(v, r.endOf), never)
-		}
-		return a
+		return r.overlap(v, r.holding(v), never)
 	case verdicts.StoreIntegrity:
 		return r.damage(v)
 	case verdicts.ReleaseSafety:
@@ -154,7 +156,7 @@ func never(_, _ *history.Operation) bool { return false }
 // damage explains what the guarded store lost by the holds under which it was written.
 // A hold that was given back before the next was granted did not meet it.
 func (r *run) damage(v *checker.Violation) Answer {
-	holds := r.holds(v)
+	holds := r.shownBy(v)
 	met := slices.IndexFunc(holds, func(op *history.Operation) bool { return op.Return > v.At+v.Lasted })
 	if met >= 0 { // what came later did no damage then; but the other of the two may have come just after
 		holds = holds[:max(met, min(2, len(holds)))]
@@ -167,7 +169,7 @@ func (r *run) damage(v *checker.Violation) Answer {
 
 // noOrder explains that the operations have no order.
 func (r *run) noOrder(v *checker.Violation) Answer {
-	if a := r.overlap(v, r.holding(v, r.releaseOf), never); a.Causes != nil {
+	if a := r.overlap(v, r.holding(v), never); a.Causes != nil {
 		return a
 	}
 	return r.stuck(v)

@@ -9,8 +9,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// holds are the acquires by which a violation's clients held, by call.
-func (r *run) holds(v *checker.Violation) (out []*history.Operation) {
+// shownBy are the acquires by which a violation's clients held, by call.
+func (r *run) shownBy(v *checker.Violation) (out []*history.Operation) {
 	add := func(op *history.Operation) {
 		if op != nil && !slices.Contains(out, op) {
 			out = append(out, op)
@@ -31,17 +31,24 @@ func (r *run) holds(v *checker.Violation) (out []*history.Operation) {
 	return out
 }
 
-// holding are those of a violation's holds that were there at its instant, by the release that ended each; all, where that leaves fewer than two.
-func (r *run) holding(v *checker.Violation, end func(*history.Operation) *history.Operation) []*history.Operation {
-	all := r.holds(v)
-	out := slices.DeleteFunc(slices.Clone(all), func(op *history.Operation) bool {
-		release := end(op)
-		return op.Return > v.At || release != nil && release.Return < v.At
-	})
+// holding are those of a violation's holds that were there at its instant; all, where that leaves fewer than two.
+func (r *run) holding(v *checker.Violation) []*history.Operation {
+	all := r.shownBy(v)
+	out := slices.DeleteFunc(slices.Clone(all), func(op *history.Operation) bool { return op.Return > v.At || r.gone(op, v.At) })
 	if len(out) < 2 {
 		return all
 	}
 	return out
+}
+
+// gone reports whether a hold had been released by an instant. What a server keeps for the holds of a re-entrant client is one mark: the release of an
+// inner one ends none of them.
+func (r *run) gone(acquire *history.Operation, at int64) bool {
+	released := func(h *checker.Hold) bool { return h.Release != nil && h.Release.Return < at }
+	h := r.holdOf[acquire.ID]
+	return h != nil && released(h) && !(r.Header.Kind == history.Reentrant && slices.ContainsFunc(r.holds, func(o checker.Hold) bool {
+		return o.Client == h.Client && o.Acquire.Key == h.Acquire.Key && o.Start() <= at && !released(&o)
+	}))
 }
 
 // beside are the wronged hold of a violation of release-safety and those that were granted while its client believed in it.
@@ -88,34 +95,76 @@ func (r *run) nearest(holds []*history.Operation, seen int64) []*history.Operati
 	return holds
 }
 
+// findHolds finds the holds of the record as a check does. One that breaks an assumption of the checker has none: it was not judged.
+func (r *run) findHolds() {
+	r.holds, _ = checker.Holds(r.Header, r.Ops, r.Faults)
+	r.holdOf = map[uint64]*checker.Hold{}
+	for i := range r.holds {
+		for _, op := range r.holds[i].Operations() {
+			r.holdOf[op.ID] = &r.holds[i]
+		}
+	}
+}
+
 // held is the acquire by which a client held last at an instant; nil: none.
 func (r *run) held(client, key string, at int64) (last *history.Operation) {
-	for i := range r.Ops {
-		op := &r.Ops[i]
-		if op.Client == client && op.Key == key && op.Op == history.Acquire && op.Outcome == history.OK && op.Return <= at &&
-			(last == nil || op.Return >= last.Return) {
-			last = op
+	for i := range r.holds {
+		if h := &r.holds[i]; h.Client == client && h.Acquire.Key == key && h.Start() <= at {
+			last = r.ops[h.Acquire.ID]
 		}
 	}
 	return last
 }
 
 // heldBefore is the acquire of the innermost hold that a client had when it called an operation; nil: none.
-func (r *run) heldBefore(op *history.Operation) *history.Operation {
-	var open []*history.Operation
-	for i := range r.Ops {
-		switch o := &r.Ops[i]; {
-		case o.ID == op.ID || o.Client != op.Client || o.Key != op.Key || o.Return > op.Call:
-		case o.Op == history.Acquire && o.Outcome == history.OK:
-			open = append(open, o)
-		case o.Op == history.Release && len(open) > 0:
-			open = open[:len(open)-1]
+func (r *run) heldBefore(op *history.Operation) (innermost *history.Operation) {
+	for i := range r.holds {
+		h := &r.holds[i]
+		if h.Client == op.Client && h.Acquire.ID != op.ID && h.Acquire.Key == op.Key && h.Start() <= op.Call && (h.Release == nil || h.Release.Return > op.Call) {
+			innermost = r.ops[h.Acquire.ID]
 		}
 	}
-	if len(open) == 0 {
-		return nil
+	return innermost
+}
+
+// until is how long a client had been told by an instant that it holds; the end of time where it gave the hold back before that was over.
+func (r *run) until(acquire *history.Operation, by int64) (until int64) {
+	h := r.holdOf[acquire.ID]
+	if h == nil {
+		return math.MaxInt64
 	}
-	return open[len(open)-1]
+	for i, belief := range h.Belief {
+		if i == 0 || belief.From <= by {
+			until = belief.To
+		}
+	}
+	if h.Release != nil && until == h.Release.Call {
+		return math.MaxInt64
+	}
+	return until
+}
+
+// kept is until when a server had said by an instant that it keeps a hold: its acquire, or an extend that belongs to it. A re-entry that asked no server
+// says nothing.
+func (r *run) kept(acquire *history.Operation, by int64) (until int64) {
+	h := r.holdOf[acquire.ID]
+	if h == nil || r.Header.Lease == 0 {
+		return math.MaxInt64
+	}
+	for _, op := range append([]history.Operation{h.Acquire}, h.Extends...) {
+		if op.Outcome == history.OK && op.Return <= by {
+			until = max(until, cmp.Or(op.ValidUntil, max(op.Asked, op.Call)+r.Header.Lease-r.Header.Drift))
+		}
+	}
+	return until
+}
+
+// releaseOf is the first release of a hold; nil: none.
+func (r *run) releaseOf(acquire *history.Operation) *history.Operation {
+	if h := r.holdOf[acquire.ID]; h != nil && h.Release != nil {
+		return r.ops[h.Release.ID]
+	}
+	return nil
 }
 
 // grantedAt is when an acquire was granted, as far as that is known.
@@ -130,7 +179,7 @@ func (r *run) grantedAt(op *history.Operation) int64 {
 
 // releasedAt is when the release of a hold took effect; the end of time when none did.
 func (r *run) releasedAt(acquire *history.Operation) int64 {
-	release := r.endOf(acquire)
+	release := r.releaseOf(acquire)
 	if release == nil {
 		return math.MaxInt64
 	}
@@ -145,39 +194,4 @@ func (r *run) releasedAt(acquire *history.Operation) int64 {
 		return release.Return
 	}
 	return math.MaxInt64
-}
-
-// releaseOf is the first release that a client called after an acquire returned, and before it acquired again; of a re-entrant lock it may be that
-// of an inner hold. nil: none.
-func (r *run) releaseOf(acquire *history.Operation) *history.Operation {
-	return r.released(acquire, false)
-}
-
-// endOf is the release that ends a hold: of a re-entrant lock the one that is not of an inner hold. nil: none.
-func (r *run) endOf(acquire *history.Operation) *history.Operation { return r.released(acquire, true) }
-
-// released finds the first release after an acquire, and of a re-entrant lock with outer the first that inner acquires do not account for.
-func (r *run) released(acquire *history.Operation, outer bool) *history.Operation {
-	var after []*history.Operation
-	for i := range r.Ops {
-		op := &r.Ops[i]
-		if op.Client == acquire.Client && op.Key == acquire.Key && op.Call >= acquire.Return && op.ID != acquire.ID {
-			after = append(after, op)
-		}
-	}
-	slices.SortStableFunc(after, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
-	inner := 0
-	for _, op := range after {
-		switch {
-		case op.Op == history.Release && inner == 0:
-			return op
-		case op.Op == history.Release:
-			inner--
-		case op.Op == history.Acquire && r.Header.Kind != history.Reentrant:
-			return nil
-		case op.Op == history.Acquire && op.Outcome == history.OK && outer:
-			inner++
-		}
-	}
-	return nil
 }

@@ -14,17 +14,19 @@ type Log struct {
 	Events []history.Executed
 }
 
-// Executed returns what the nodes of a run did.
-func Executed(rec Record, srv Server) Log {
-	r := newRun(rec, srv)
+// Executed returns what the nodes of the run did, as the causes were found from.
+func (f Findings) Executed() Log {
 	l := Log{Source: Dispatched}
-	for _, n := range r.nodes {
+	if f.run == nil {
+		return l
+	}
+	for _, n := range f.run.nodes {
 		for i := range n.events {
 			e := &n.events[i]
 			if e.cmd != nil && e.cmd.Turn == 0 {
 				l.Source = WorkedOut
 			}
-			l.Events = append(l.Events, r.executed(n.index, e))
+			l.Events = append(l.Events, f.run.executed(n.index, e))
 		}
 	}
 	return l

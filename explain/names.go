@@ -3,7 +3,6 @@ package explain
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -134,34 +133,6 @@ func (m *meeting) renewedLate(p pairing, ended, seen int64) verdicts.Cause {
 	return ""
 }
 
-// until is how long a client had been told by an instant that it holds.
-func (r *run) until(acquire *history.Operation, by int64) int64 {
-	until := r.told(acquire)
-	for i := range r.Ops {
-		op := &r.Ops[i]
-		if op.Client == acquire.Client && op.Key == acquire.Key && op.Op == history.Extend && op.Outcome == history.OK &&
-			op.Call >= acquire.Return && op.Return <= by && (op.Token == "" || op.Token == acquire.Token) {
-			until = max(until, r.told(op))
-		}
-	}
-	for i := range r.Ops {
-		if op := &r.Ops[i]; op.Op == history.Lost && op.Client == acquire.Client && op.Key == acquire.Key && op.Call >= acquire.Return && op.Call <= by {
-			until = min(until, op.Call)
-		}
-	}
-	return until
-}
-
-func (r *run) told(op *history.Operation) int64 {
-	switch {
-	case op.ValidUntil != 0:
-		return op.ValidUntil
-	case r.Header.Lease == 0:
-		return 1<<63 - 1
-	}
-	return max(op.Asked, op.Call) + r.Header.Lease - r.Header.Drift
-}
-
 // renews reports whether clients of the lock renew leases by themselves.
 func (r *run) renews() bool {
 	for _, n := range r.nodes {
@@ -184,19 +155,19 @@ func (r *run) renews() bool {
 func words(e *event) Sentence {
 	switch {
 	case e.cmd != nil:
-		return sentence(e.cmd.Client, "'s ", called(e.cmd), " at ", instant(e.at))
+		return sentence(Name(e.cmd.Client), "'s ", called(e.cmd), " at ", Instant(e.at))
 	case e.effect != nil:
 		what := map[string]string{history.Restarted: "the restart", history.Promoted: "the promotion of the replica", history.ClockSet: "the jump of the clock",
 			history.ClockRate: "the drift of the clock", history.Deleted: "the delete by somebody", history.Evicted: "the eviction"}[e.effect.What]
-		return sentence(what, " at node ", strconv.Itoa(e.effect.Node), " at ", instant(e.at))
+		return sentence(what, " at node ", strconv.Itoa(e.effect.Node), " at ", Instant(e.at))
 	}
-	return sentence("the end of the lease of ", strconv.Quote(e.changes[0].key), " at ", instant(e.at))
+	return sentence("the end of the lease of ", Key(e.changes[0].key), " at ", Instant(e.at))
 }
 
 // called is how a command is spoken of: as its client named it.
-func called(c *history.Command) string {
-	if strings.HasPrefix(c.Name, "EVAL") && len(c.Args) > 0 && len(c.Args[0]) < 40 {
-		return c.Name + " " + c.Args[0]
+func called(c *history.Command) Sentence {
+	if c.Script != "" && len(c.Args) > 0 {
+		return sentence(Name(c.Name), " ", Name(c.Args[0]))
 	}
-	return c.Name
+	return sentence(Name(c.Name))
 }

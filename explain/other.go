@@ -58,7 +58,7 @@ func (r *run) hit(n *node, i int, wronged *event) Answer {
 		if w.op.Mode == history.Shared && c.freed() {
 			cause = verdicts.ReaderEvicted
 		}
-		return because(cause, sentence("without ", words(e), ", ", strconv.Quote(c.key), " would have stayed as ", w.cmd.Client, "'s ", called(w.cmd), " left it"),
+		return because(cause, sentence("without ", words(e), ", ", Key(c.key), " would have stayed as ", Name(w.cmd.Client), "'s ", called(w.cmd), " left it"),
 			e.reported(w.cmd.Client, []string{c.key}))
 	}
 	return Answer{}
@@ -67,7 +67,7 @@ func (r *run) hit(n *node, i int, wronged *event) Answer {
 // fence explains a fence that is not larger than an earlier one: by the event between the two grants without which the later grant would have
 // been given a larger one, and else by what let the two holds meet.
 func (r *run) fence(v *checker.Violation) Answer {
-	holds := r.holds(v)
+	holds := r.shownBy(v)
 	if len(holds) < 2 || r.failed {
 		return Answer{}
 	}
@@ -90,7 +90,7 @@ func (r *run) fence(v *checker.Violation) Answer {
 		}
 		if len(found) > 0 {
 			slices.SortStableFunc(found, func(a, b finding) int { return int(a.rank - b.rank) })
-			return because(found[0].name, sentence("without ", found[0].text, ", ", second.Client, " would have been refused, or given a fence larger than ",
+			return because(found[0].name, sentence("without ", found[0].text, ", ", Name(second.Client), " would have been refused, or given a fence larger than ",
 				strconv.FormatUint(first.Fence, 10)), found[0].told)
 		}
 	}
@@ -151,7 +151,7 @@ func (r *run) taken(op *history.Operation) Answer {
 		return Answer{}
 	}
 	slices.SortStableFunc(found, func(a, b finding) int { return int(a.rank - b.rank) })
-	return because(found[0].name, sentence("without ", found[0].text, ", the hold of ", op.Client, " would have been there"), found[0].told)
+	return because(found[0].name, sentence("without ", found[0].text, ", the hold of ", Name(op.Client), " would have been there"), found[0].told)
 }
 
 // differs reports whether a command is answered otherwise, or changes other keys, when an event is left out.

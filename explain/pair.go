@@ -108,7 +108,7 @@ func (m *meeting) unasked(first, second []*attempt) Answer {
 	if len(first) == 0 && len(second) == 0 || m.sent(op) {
 		return Answer{}
 	}
-	if outer := m.heldBefore(op); outer != nil && m.depth > 0 && m.until(outer, op.Call) > op.Return { // the hold that it counted on was still there, for all it knew
+	if outer := m.heldBefore(op); outer != nil && m.depth > 0 && m.kept(outer, op.Call) > op.Return { // the hold that it counted on was still there, for all it knew
 		if op == m.second {
 			return m.meet(m.first, outer, m.seen, m.depth-1)
 		}
@@ -119,7 +119,7 @@ func (m *meeting) unasked(first, second []*attempt) Answer {
 
 // noCommand is the answer for a grant that no server was asked for.
 func noCommand(op *history.Operation) Answer {
-	return because(verdicts.StaleReentry, sentence(op.Client, " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, Unasked: true})
+	return because(verdicts.StaleReentry, sentence(Name(op.Client), " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, Unasked: true})
 }
 
 // sent reports whether a client sent any command during an operation.
@@ -145,7 +145,7 @@ func (m *meeting) fewVotes(first, second []*attempt) Answer {
 		got int
 	}{{m.first, m.grants(first)}, {m.second, m.grants(second)}} {
 		if m.votes > 1 && one.got < m.quorum() {
-			return because(verdicts.QuorumErosion, sentence(fmt.Sprintf("%s had the votes of %d of %d nodes: with %d needed it would have been refused", one.op.Client, one.got, m.votes, m.quorum())),
+			return because(verdicts.QuorumErosion, sentence(Name(one.op.Client), fmt.Sprintf(" had the votes of %d of %d nodes: with %d needed it would have been refused", one.got, m.votes, m.quorum())),
 				Event{At: one.op.Return, Op: one.op, Granted: true, Votes: [2]int{one.got, m.votes}})
 		}
 	}
@@ -349,7 +349,7 @@ func (m *meeting) outlived(pairs []pairing, spare int) Answer {
 	if len(over) <= spare {
 		return Answer{}
 	}
-	return m.expired(over[0], math.MaxInt, over[0].second.time(), "whatever else is left out, had the lease of "+m.first.Client+" not ended")
+	return m.expired(over[0], math.MaxInt, over[0].second.time(), sentence("whatever else is left out, had the lease of ", Name(m.first.Client), " not ended"))
 }
 
 // together leaves out everything that happened between the two, and puts back whatever makes no difference.
@@ -396,12 +396,12 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 			}
 			if ok, _ := m.granted(p.first, i, without{events: []int{i}}); !ok {
 				f := m.finding(p, i)
-				return because(f.name, sentence("without ", f.text, ", ", m.first.Client, " would have been refused"), f.told)
+				return because(f.name, sentence("without ", f.text, ", ", Name(m.first.Client), " would have been refused"), f.told)
 			}
 		}
 		all := m.candidates(p)
 		if m.lacks(p, p.from(), without{events: all, stopped: true}) {
-			return m.expired(p, math.MaxInt, p.second.time(), "had no time passed at the server")
+			return m.expired(p, math.MaxInt, p.second.time(), sentence("had no time passed at the server"))
 		}
 		clock := m.clockOf(p.first.node.events[p.first.first()].cmd)
 		if m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock}) {
@@ -415,8 +415,8 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 	if !m.marked(p) { // there was nothing of the first for the second to look at
 		return Answer{}
 	}
-	return because(verdicts.DoubleGrant, sentence("whatever happened since ", m.first.Client, " was granted is left out, ", m.second.Client, " is granted by ",
-		p.second.granting().cmd.Name, ": it does not look at that hold"), p.first.reported(), p.second.reported())
+	return because(verdicts.DoubleGrant, sentence("whatever happened since ", Name(m.first.Client), " was granted is left out, ", Name(m.second.Client), " is granted by ",
+		Name(p.second.granting().cmd.Name), ": it does not look at that hold"), p.first.reported(), p.second.reported())
 }
 
 // marked reports whether the node held anything that the second asked for when it had granted the first.
@@ -428,9 +428,9 @@ func (m *meeting) marked(p pairing) bool {
 // byClientClock explains a grant that its client's clock decided.
 func (m *meeting) byClientClock(p pairing) Answer {
 	if m.until(m.first, m.seen) <= m.seen {
-		return m.expired(p, math.MaxInt, p.second.time(), "by the clock of "+m.first.Client+"'s grant")
+		return m.expired(p, math.MaxInt, p.second.time(), sentence("by the clock of ", Name(m.first.Client), "'s grant"))
 	}
-	return because(verdicts.ClockSkew, sentence("by the clock of ", m.first.Client, "'s grant, ", m.second.Client, " would have been refused"), p.first.reported(), p.second.reported())
+	return because(verdicts.ClockSkew, sentence("by the clock of ", Name(m.first.Client), "'s grant, ", Name(m.second.Client), " would have been refused"), p.first.reported(), p.second.reported())
 }
 
 // byReadClock explains a grant whose client read a time and went on: by true time that had come, or had not.
@@ -445,17 +445,17 @@ func (m *meeting) byReadClock(p pairing) Answer {
 			continue
 		}
 		if until <= m.Header.Epoch+e.cmd.Sent {
-			return m.expired(p, math.MaxInt, e.at, "had the time not come that it read")
+			return m.expired(p, math.MaxInt, e.at, sentence("had the time not come that it read"))
 		}
-		return because(verdicts.ClockSkew, sentence("by true time ", m.second.Client, " would have been refused: what it read by ", e.cmd.Name, " lay ",
+		return because(verdicts.ClockSkew, sentence("by true time ", Name(m.second.Client), " would have been refused: what it read by ", Name(e.cmd.Name), " lay ",
 			time.Duration(until-m.Header.Epoch-e.cmd.Sent).String(), " ahead"), p.first.reported(), p.second.reported())
 	}
 	return Answer{}
 }
 
 // expired names the end of a lease.
-func (m *meeting) expired(p pairing, i int, at int64, text string) Answer {
-	return because(m.lease(p, i, at), sentence(text, ", ", m.second.Client, " would have been refused"))
+func (m *meeting) expired(p pairing, i int, at int64, text Sentence) Answer {
+	return because(m.lease(p, i, at), sentence(text, ", ", Name(m.second.Client), " would have been refused"))
 }
 
 // answer returns the nearest findings.
@@ -472,7 +472,7 @@ func (m *meeting) answer(found []finding) Answer {
 
 // refused is the answer of a finding.
 func (m *meeting) refused(f finding) Answer {
-	return because(f.name, sentence("without ", f.text, ", ", m.second.Client, " would have been refused"), f.told)
+	return because(f.name, sentence("without ", f.text, ", ", Name(m.second.Client), " would have been refused"), f.told)
 }
 
 // root follows a grant in between: it took the first's hold away, so the question is why it was given.
@@ -485,6 +485,6 @@ func (m *meeting) root(f finding) Answer {
 	if answer.Causes == nil {
 		return answer
 	}
-	answer.Experiment = sentence(answer.Experiment, ", and then ", m.second.Client, " as well")
+	answer.Experiment = sentence(answer.Experiment, ", and then ", Name(m.second.Client), " as well")
 	return answer
 }

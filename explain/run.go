@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
@@ -23,7 +24,9 @@ type run struct {
 	Record
 	m      *machine
 	ops    map[uint64]*history.Operation
-	nodes  []*node // by index
+	holds  []checker.Hold           // by start
+	holdOf map[uint64]*checker.Hold // by operation
+	nodes  []*node                  // by index
 	seen   map[shape]map[string]tally
 	votes  int                           // nodes that an acquire of a lock on several nodes asks; 1 for others
 	polled map[shape]bool                // the commands by which it asks them
@@ -54,6 +57,7 @@ func newRun(rec Record, srv Server) *run {
 	for i := range rec.Ops {
 		r.ops[rec.Ops[i].ID] = &rec.Ops[i]
 	}
+	r.findHolds()
 	for _, n := range r.indexes() {
 		r.nodes = append(r.nodes, r.order(n))
 	}

@@ -27,7 +27,7 @@ func judged(t *testing.T, s *story, rec explain.Record) *checker.Verdict {
 	if err != nil {
 		t.Fatalf("%s: %v", s.name, err)
 	}
-	if err := sim.Explain(v, rec); err != nil {
+	if _, err := sim.Explain(v, rec); err != nil {
 		t.Fatal(err)
 	}
 	return v
@@ -143,7 +143,7 @@ func TestLeftoversAreAttributed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := sim.Explain(v, rec); err != nil {
+		if _, err := sim.Explain(v, rec); err != nil {
 			t.Fatal(err)
 		}
 		var got []verdicts.Cause

@@ -146,7 +146,7 @@ func (w *wait) fault() Answer {
 			continue
 		}
 		if w.would(w.attempt, i, without{events: []int{i}}) {
-			return because(faultNames[e.effect.What], sentence("without ", words(e), ", ", w.op.Client, " would have been granted"), e.reported("", nil))
+			return because(faultNames[e.effect.What], sentence("without ", words(e), ", ", Name(w.op.Client), " would have been granted"), e.reported("", nil))
 		}
 	}
 	return Answer{}
@@ -195,7 +195,7 @@ func (w *wait) blocked(maker *event, others string) Answer {
 		if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
 			v = e
 		}
-		return because(w.left(v, maker), sentence("without ", words(maker), others, ", ", w.op.Client, " would have been granted: ", w.fate(v, maker)),
+		return because(w.left(v, maker), sentence("without ", words(maker), others, ", ", Name(w.op.Client), " would have been granted: ", w.fate(v, maker)),
 			maker.reported("", []string{c.key}))
 	}
 	return Answer{}
@@ -247,13 +247,13 @@ func (w *wait) left(v *Value, maker *event) verdicts.Cause {
 func (w *wait) fate(v *Value, maker *event) Sentence {
 	end := sentence("nothing ends it")
 	if v.Expires != 0 {
-		end = sentence("it ends by itself at ", instant(v.Expires-w.Header.Epoch))
+		end = sentence("it ends by itself at ", Instant(v.Expires-w.Header.Epoch))
 	}
 	switch {
 	case maker.cmd.Replied == 0:
-		return sentence(maker.cmd.Client, " saw no reply, and ", end)
+		return sentence(Name(maker.cmd.Client), " saw no reply, and ", end)
 	case maker.op != nil && maker.op.Op == history.Acquire && maker.op.Outcome == history.OK && w.releaseOf(maker.op) == nil:
-		return sentence(maker.cmd.Client, " never released, and ", end)
+		return sentence(Name(maker.cmd.Client), " never released, and ", end)
 	}
 	return end
 }
@@ -262,7 +262,7 @@ func (w *wait) fate(v *Value, maker *event) Sentence {
 func (w *wait) unseen() Answer {
 	for _, i := range w.attempt.events {
 		if e := &w.attempt.node.events[i]; e.cmd.Replied == 0 && len(e.changes) > 0 {
-			return because(verdicts.AmbiguousReply, sentence("had the reply to ", words(e), " not been lost, ", w.op.Client, " would have been granted"), e.reported("", nil))
+			return because(verdicts.AmbiguousReply, sentence("had the reply to ", words(e), " not been lost, ", Name(w.op.Client), " would have been granted"), e.reported("", nil))
 		}
 	}
 	return Answer{}
@@ -299,7 +299,7 @@ func (w *wait) unasked() Answer {
 	for _, n := range w.nodes {
 		for _, e := range n.events {
 			if e.cmd != nil && e.cmd.Client == w.op.Client && e.at < w.until {
-				return because(verdicts.LostWakeup, sentence(w.op.Client, " did not ask again: had it asked, the lock was free"))
+				return because(verdicts.LostWakeup, sentence(Name(w.op.Client), " did not ask again: had it asked, the lock was free"))
 			}
 		}
 	}

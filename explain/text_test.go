@@ -313,7 +313,7 @@ func (s *story) recorded() explain.Record {
 
 // said is the sentence that ends a story.
 func said(a explain.Answer) string {
-	return a.Experiment.Text(func(at int64) string { return strconv.FormatInt(at, 10) })
+	return a.Experiment.Text(func(part any) string { return fmt.Sprint(part) })
 }
 
 // dispatched returns the record as the simulator makes it: with the order in which each node executed the commands, by when they were sent.

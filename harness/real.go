@@ -116,17 +116,18 @@ func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
 }
 
 // judge has the record checked and explained.
-func (d *serverDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, error) {
+func (d *serverDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error) {
 	in := checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.windows}
 	v, err := checker.Check(ctx, in, checker.Options{Seed: d.Seed, Store: rec.store})
 	if err != nil {
-		return nil, err
+		return nil, explain.Findings{}, err
 	}
-	if err := sim.Explain(v, explain.Record{Header: rec.Header, Ops: rec.Ops, Commands: rec.Commands, Scripts: rec.Scripts, Faults: rec.windows}); err != nil {
-		return nil, fmt.Errorf("explain what was found: %w", err)
+	found, err := sim.Explain(v, explain.Record{Header: rec.Header, Ops: rec.Ops, Commands: rec.Commands, Scripts: rec.Scripts, Faults: rec.windows})
+	if err != nil {
+		return nil, found, fmt.Errorf("explain what was found: %w", err)
 	}
 	doubts(v, d.Experiment, rec.windows)
-	return v, nil
+	return v, found, nil
 }
 
 // prepare sets the run's base of time, prepares the guarded store, and makes what the clients share.

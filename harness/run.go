@@ -17,6 +17,7 @@ import (
 	"fmt"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
@@ -41,7 +42,7 @@ type driver interface {
 	// drive lets the clients run while faults are placed. It returns what was recorded whatever became of them, nil when nothing was.
 	drive(ctx context.Context, save *saver) (*record, error)
 	// judge has the record checked and explained.
-	judge(ctx context.Context, rec *record) (*checker.Verdict, error)
+	judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error)
 	// measure fills in what was measured, and returns the latencies; nil where they mean nothing.
 	measure(r *results.Result, rec *record) *latency.Set
 	// close takes the servers down.
@@ -116,11 +117,13 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 }
 
 // check has the record judged, and saves what came out. A checker that fails loses nothing: the record is on disk.
-func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *record, out *Outcome) (err error) {
+func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *record, out *Outcome) error {
 	e.tell(Progress{Phase: "checking", Elapsed: nanoseconds(rec.ended)})
-	if out.Verdict, err = d.judge(context.WithoutCancel(ctx), rec); err != nil {
+	v, found, err := d.judge(context.WithoutCancel(ctx), rec)
+	if err != nil {
 		return fmt.Errorf("check the history: %w", err)
 	}
+	out.Verdict = v
 	out.Verdict.Notes = append(out.Verdict.Notes, rec.notes...)
 	r := results.NewResult(save.run, *out.Verdict)
 	r.Rerun, r.Failovers = e.Rerun, rec.failovers
@@ -129,7 +132,7 @@ func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *recor
 	out.Verdict.Verdict = r.Verdict
 	r.Gates = r.CheckGates(e.gates())
 	out.Result = r
-	err = save.checked(out, set, rec.ended, e.Now())
+	err = errors.Join(save.executed(found), save.checked(out, set, rec.ended, e.Now()))
 	out.Run = save.run
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/plain"
 	"github.com/lockbench/lockbench/results"
@@ -113,6 +114,18 @@ func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Ti
 		}
 	}
 	return errors.Join(append(errs, s.dir.SaveResult(out.Result), s.phase(results.Checked, now))...)
+}
+
+// executed saves what each node executed, as the causes of the violations were found from.
+func (s *saver) executed(found explain.Findings) error {
+	if s.dir == nil {
+		return nil
+	}
+	log := found.Executed()
+	if len(log.Events) == 0 {
+		return nil
+	}
+	return s.dir.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, log.Source, log.Events) })
 }
 
 // failed saves why a run got no further.

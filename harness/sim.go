@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls/catalogue"
@@ -152,7 +153,7 @@ func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error
 	if out.Crash != "" {
 		return scheduled{}, fmt.Errorf("simulate %s × %s, seed %d: %s", d.Variant.Name, d.Scenario.Name, seed, out.Crash)
 	}
-	v, err := out.Check(ctx, checker.Options{Seed: seed, Store: d.ends(out), Bare: true})
+	v, _, err := out.Check(ctx, checker.Options{Seed: seed, Store: d.ends(out), Bare: true})
 	if err != nil {
 		return scheduled{}, fmt.Errorf("check the history: %w", err)
 	}
@@ -162,14 +163,14 @@ func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error
 
 // judge returns the sum of the schedules' verdicts. Its first violations are those of the schedule that is kept, with their stories, which take longer
 // than the schedule itself.
-func (d *simDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, error) {
+func (d *simDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error) {
 	sum := d.total.verdict
 	if sum.Verdict != checker.Fail {
-		return sum, nil
+		return sum, explain.Findings{}, nil
 	}
-	v, err := d.total.kept.Check(ctx, checker.Options{Seed: d.Seed, Store: rec.store, MaxViolations: keptViolations})
+	v, found, err := d.total.kept.Check(ctx, checker.Options{Seed: d.Seed, Store: rec.store, MaxViolations: keptViolations})
 	if err != nil {
-		return nil, err
+		return nil, found, err
 	}
 	sum.Violations = v.Violations
 	for i, p := range sum.Properties {
@@ -179,7 +180,7 @@ func (d *simDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, e
 			}
 		}
 	}
-	return sum, nil
+	return sum, found, nil
 }
 
 // keptViolations is how many violations of a property are told of a simulated schedule.

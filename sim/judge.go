@@ -106,20 +106,21 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 }
 
 // Check judges an outcome with the package checker, and explains what it finds with the package explain.
-func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdict, error) {
+func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
 	var x explainer
 	defer x.close()
 	return x.checkWith(ctx, o, opt)
 }
 
-func (x *explainer) checkWith(ctx context.Context, o Outcome, opt checker.Options) (*checker.Verdict, error) {
+func (x *explainer) checkWith(ctx context.Context, o Outcome, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
 	ofLock := slices.DeleteFunc(slices.Clone(o.Commands), func(c history.Command) bool { return c.Node == storeNode })
 	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: &operations{o.Ops}, Commands: ofLock, Faults: o.Windows}, opt)
 	if err != nil || len(v.Violations) == 0 {
-		return v, err
+		return v, explain.Findings{}, err
 	}
 	history.LinkCommands(o.Ops, ofLock)
-	return v, x.explain(v, explain.Record{Header: o.Header, Ops: o.Ops, Commands: ofLock, Scripts: o.Scripts, Faults: o.Windows})
+	found, err := x.explain(v, explain.Record{Header: o.Header, Ops: o.Ops, Commands: ofLock, Scripts: o.Scripts, Faults: o.Windows})
+	return v, found, err
 }
 
 func (x *explainer) check(ctx context.Context, out Outcome, p Program, stories bool) (*checker.Verdict, error) {
@@ -127,7 +128,7 @@ func (x *explainer) check(ctx context.Context, out Outcome, p Program, stories b
 	if out.Final != nil {
 		opt.Store = map[string]checker.StoreEnds{guardedKey(p): {Initial: out.Initial, Final: out.Final}}
 	}
-	v, err := x.checkWith(ctx, out, opt)
+	v, _, err := x.checkWith(ctx, out, opt)
 	if err != nil {
 		return nil, fmt.Errorf("judge a schedule: %w", err)
 	}
@@ -293,7 +294,7 @@ func lastGrant(ops []history.Operation, client string, at int64) (last *history.
 
 // Explain finds the causes of a verdict's violations from the record that it was reached on, on a simulated node, and tells their stories, unless
 // the check was a bare one. The error is that of the server inside.
-func Explain(v *checker.Verdict, rec explain.Record) error {
+func Explain(v *checker.Verdict, rec explain.Record) (explain.Findings, error) {
 	var x explainer
 	defer x.close()
 	return x.explain(v, rec)
@@ -302,31 +303,22 @@ func Explain(v *checker.Verdict, rec explain.Record) error {
 // explainer explains violations on one simulated node, which it starts for the first: that takes as long as a schedule.
 type explainer struct{ server *Server }
 
-func (x *explainer) explain(v *checker.Verdict, rec explain.Record) (err error) {
+func (x *explainer) explain(v *checker.Verdict, rec explain.Record) (found explain.Findings, err error) {
 	if len(v.Violations) == 0 {
-		return nil
+		return explain.Findings{}, nil
 	}
 	if x.server == nil {
 		if x.server, err = NewServer(); err != nil {
-			return err
+			return found, err
 		}
 	}
-	story.Tell(v, explain.Verdict(v, rec, x.server), rec.Commands)
-	return nil
+	found = explain.Verdict(v, rec, x.server)
+	story.Tell(v, found.Answers, rec.Commands)
+	return found, nil
 }
 
 func (x *explainer) close() {
 	if x.server != nil {
 		x.server.Close()
 	}
-}
-
-// Executed returns what the nodes of a run did, worked out on a simulated node. The error is that of the server inside.
-func Executed(rec explain.Record) (explain.Log, error) {
-	srv, err := NewServer()
-	if err != nil {
-		return explain.Log{}, err
-	}
-	defer srv.Close()
-	return explain.Executed(rec, srv), nil
 }

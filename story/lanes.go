@@ -8,7 +8,6 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/plain"
 )
 
 // laneWidth is how many columns the time axis takes; with the labels a drawing fits a terminal of 80.
@@ -25,7 +24,7 @@ func (t *teller) draw() []string {
 	}
 	clients := t.clients()
 	for _, client := range clients[:min(len(clients), maxLanes)] {
-		d.lane(plain.Text(client), t.clientLane(&d, client))
+		d.lane(shortened(client), t.clientLane(&d, client))
 	}
 	for i := range t.around.Faults {
 		w := &t.around.Faults[i]
@@ -108,7 +107,7 @@ func (t *teller) clientLane(d *drawing, client string) []byte {
 func label(w *history.Window) string {
 	switch {
 	case w.Client != "":
-		return plain.Text(w.Fault + " " + w.Client)
+		return w.Fault + " " + shortened(w.Client)
 	case w.Node >= 0:
 		return fmt.Sprintf("%s n%d", w.Fault, w.Node)
 	}

@@ -43,12 +43,12 @@ func (t *teller) sayHold(h *checker.Hold) {
 	if h.Start() > t.to {
 		return
 	}
-	client := plain.Text(h.Client)
+	client := shortened(h.Client)
 	if t.unasked(h) {
 		t.say(h.Start(), 1, true, fmt.Sprintf("%s went in again at %s without asking the server", client, t.ms(h.Start())))
 		return
 	}
-	t.say(h.Start(), 1, true, fmt.Sprintf("%s was granted %q at %s%s (%s)", client, t.v.Key, t.ms(h.Start()), t.means(h), t.terms(h)))
+	t.say(h.Start(), 1, true, fmt.Sprintf("%s was granted %s at %s%s (%s)", client, quoted(t.v.Key), t.ms(h.Start()), t.means(h), t.terms(h)))
 	if end := h.End(); end <= t.v.At && h.Perhaps <= end && !t.endedBy(h, end) {
 		t.say(end, 2, true, fmt.Sprintf("the lease of %s ended at %s, as it had been told", client, t.ms(end)))
 	}
@@ -125,11 +125,11 @@ func (t *teller) sayExtends(h *checker.Hold) {
 		case x.Outcome == history.OK:
 			granted, last = granted+1, x.Call
 		default:
-			t.say(x.Call, 5, false, fmt.Sprintf("%s tried to renew at %s: %s", plain.Text(h.Client), t.ms(x.Call), x.Outcome))
+			t.say(x.Call, 5, false, fmt.Sprintf("%s tried to renew at %s: %s", shortened(h.Client), t.ms(x.Call), x.Outcome))
 		}
 	}
 	if granted > 0 {
-		t.say(last, 5, true, fmt.Sprintf("%s renewed its lease %s, the last time at %s", plain.Text(h.Client), times(granted), t.ms(last)))
+		t.say(last, 5, true, fmt.Sprintf("%s renewed its lease %s, the last time at %s", shortened(h.Client), times(granted), t.ms(last)))
 	}
 }
 
@@ -149,14 +149,14 @@ func (t *teller) sayEvent(e *explain.Event) {
 	if e.Op != nil {
 		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "asked with"}[e.Op.Op]
 	}
-	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), plain.Text(e.Command.Client), verb, command(e.Command), hit(e)))
+	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), shortened(e.Command.Client), verb, command(e.Command), hit(e)))
 }
 
 // hit says what a command did to whose key.
 func hit(e *explain.Event) string {
 	whose := "its own"
 	if e.Holder != "" {
-		whose = plain.Text(e.Holder) + "'s"
+		whose = shortened(e.Holder) + "'s"
 	}
 	switch e.Hit {
 	case explain.Freed:
@@ -176,18 +176,22 @@ func (t *teller) sayFaults() {
 	for i := range t.around.Faults {
 		w := &t.around.Faults[i]
 		if w.Start <= t.to && w.Last() >= t.base && t.matters(w) {
-			t.say(max(w.Start, t.base), 2, w.Client != "" || t.did(w), t.fault(w))
+			t.say(max(w.Start, t.base), 2, w.Client != "" || t.did(w) != nil, t.fault(w))
 		}
 	}
 }
 
-// did reports whether the answer rests on what a fault did.
-func (t *teller) did(w *history.Window) bool {
-	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool {
-		return e.Effect != nil && slices.ContainsFunc(w.Effects, func(o history.Effect) bool {
+// did returns what a fault did that the answer rests on; nil: nothing.
+func (t *teller) did(w *history.Window) *explain.Event {
+	for i := range t.answer.Events {
+		e := &t.answer.Events[i]
+		if e.Effect != nil && slices.ContainsFunc(w.Effects, func(o history.Effect) bool {
 			return o.At == e.Effect.At && o.What == e.Effect.What && o.Node == e.Effect.Node
-		})
-	})
+		}) {
+			return e
+		}
+	}
+	return nil
 }
 
 func (t *teller) matters(w *history.Window) bool {
@@ -233,7 +237,7 @@ func (t *teller) sayMeeting() {
 		case end != math.MaxInt64:
 			until = "until " + t.ms(end)
 		}
-		t.say(t.v.At, 6, true, fmt.Sprintf("at %s %s believed it held %q too, %s", t.ms(t.v.At), plain.Text(h.Client), t.v.Key, until))
+		t.say(t.v.At, 6, true, fmt.Sprintf("at %s %s believed it held %s too, %s", t.ms(t.v.At), shortened(h.Client), quoted(t.v.Key), until))
 	}
 }
 
@@ -246,7 +250,7 @@ func (t *teller) sayInside() {
 		}
 	}
 	for _, u := range uses {
-		t.say(u.Call, 6, true, fmt.Sprintf("%s was inside the critical section from %s to %s", plain.Text(u.Client), t.ms(u.Call), t.ms(u.Return)))
+		t.say(u.Call, 6, true, fmt.Sprintf("%s was inside the critical section from %s to %s", shortened(u.Client), t.ms(u.Call), t.ms(u.Return)))
 	}
 }
 
@@ -260,9 +264,9 @@ func (t *teller) sayWrites() {
 		}
 	}
 	for _, w := range writes[max(0, len(writes)-shown):] {
-		text := fmt.Sprintf("at %s %s wrote to the guarded store: %s", t.ms(w.Call), plain.Text(w.Client), w.Outcome)
+		text := fmt.Sprintf("at %s %s wrote to the guarded store: %s", t.ms(w.Call), shortened(w.Client), w.Outcome)
 		if w.HasValue {
-			text = fmt.Sprintf("at %s %s wrote %d, having read %d: %s", t.ms(w.Call), plain.Text(w.Client), w.Wrote, w.Read, w.Outcome)
+			text = fmt.Sprintf("at %s %s wrote %d, having read %d: %s", t.ms(w.Call), shortened(w.Client), w.Wrote, w.Read, w.Outcome)
 		}
 		if w.Fence > 0 {
 			text += fmt.Sprintf(", fence %d", w.Fence)
@@ -286,7 +290,7 @@ func (t *teller) sayAnswers() {
 		if op.Outcome != history.None {
 			answer = fmt.Sprintf(" and was answered %s at %s", op.Outcome, t.ms(op.Return))
 		}
-		t.say(op.Call, 5, true, fmt.Sprintf("%s %s %q at %s%s%s", plain.Text(op.Client), verb, t.v.Key, t.ms(op.Call), answer, t.commandsOf(op)))
+		t.say(op.Call, 5, true, fmt.Sprintf("%s %s %s at %s%s%s", shortened(op.Client), verb, quoted(t.v.Key), t.ms(op.Call), answer, t.commandsOf(op)))
 	}
 }
 
@@ -317,7 +321,7 @@ func (t *teller) about() []string {
 		lease = "has a lease of " + span(t.around.Header.Lease)
 	}
 	return []string{
-		fmt.Sprintf("the lock %q (%s) %s", t.around.Header.Lock, t.around.Header.Kind, lease),
+		fmt.Sprintf("the lock %s (%s) %s", quoted(t.around.Header.Lock), t.around.Header.Kind, lease),
 		fmt.Sprintf("0 ms is %s after the start of the run", span(t.base)),
 		fmt.Sprintf("shown of the record around it: %d operations, %d faults", len(t.around.Operations), len(t.around.Faults)),
 	}

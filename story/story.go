@@ -7,7 +7,6 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/plain"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -154,7 +153,7 @@ func (t *teller) lines() []string {
 	if len(out)+1 < fewest {
 		out = append(out, t.about()...)
 	}
-	return append(out, plain.Text(t.answer.Experiment.Text(t.ms)))
+	return append(out, t.answer.Experiment.Text(t.part))
 }
 
 // trim leaves out the events that can be left out, the last first, until n are left.

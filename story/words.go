@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
+	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/plain"
@@ -35,28 +36,28 @@ func span(ns int64) string {
 
 // headline says what was broken, by and for whom, and the cause.
 func (t *teller) headline() string {
-	v, who := t.v, t.who()
+	v, who, key := t.v, t.who(), quoted(t.v.Key)
 	lasted := ""
 	if v.Lasted > 0 {
 		lasted = " for " + span(v.Lasted)
 	}
 	wronged := "a client"
 	if len(v.Clients) > 0 {
-		wronged = plain.Text(v.Clients[0])
+		wronged = shortened(v.Clients[0])
 	}
 	what := map[verdicts.Property]string{
-		verdicts.MutualExclusion: fmt.Sprintf("%s both held %q%s", who, v.Key, lasted),
-		verdicts.ExclusiveUse:    fmt.Sprintf("%s were both inside the critical section of %q%s", who, v.Key, lasted),
-		verdicts.StoreIntegrity:  fmt.Sprintf("what %q guards was damaged by %s", v.Key, who),
-		verdicts.ReleaseSafety:   fmt.Sprintf("the hold of %s on %q was ended or changed by another", wronged, v.Key),
-		verdicts.Linearizability: fmt.Sprintf("no order of the operations on %q explains what was told to %s", v.Key, who),
-		verdicts.FencingOrder:    fmt.Sprintf("the fence of %q did not grow from one grant to the next", v.Key),
-		verdicts.Progress:        fmt.Sprintf("%s could not get %q%s though nobody held it", who, v.Key, lasted),
-		verdicts.Refusal:         fmt.Sprintf("%s was told that %q is busy when nobody can have held it", who, v.Key),
-		verdicts.Reentrancy:      fmt.Sprintf("%s re-entered %q wrongly", who, v.Key),
-		verdicts.Renewal:         fmt.Sprintf("the renewal of %q by %s went wrong", v.Key, who),
-		verdicts.Fairness:        fmt.Sprintf("of %s the second overtook the first in the queue for %q", who, v.Key),
-		verdicts.Hygiene:         fmt.Sprintf("%q was left behind after everybody was done", v.Key),
+		verdicts.MutualExclusion: fmt.Sprintf("%s both held %s%s", who, key, lasted),
+		verdicts.ExclusiveUse:    fmt.Sprintf("%s were both inside the critical section of %s%s", who, key, lasted),
+		verdicts.StoreIntegrity:  fmt.Sprintf("what %s guards was damaged by %s", key, who),
+		verdicts.ReleaseSafety:   fmt.Sprintf("the hold of %s on %s was ended or changed by another", wronged, key),
+		verdicts.Linearizability: fmt.Sprintf("no order of the operations on %s explains what was told to %s", key, who),
+		verdicts.FencingOrder:    fmt.Sprintf("the fence of %s did not grow from one grant to the next", key),
+		verdicts.Progress:        fmt.Sprintf("%s could not get %s%s though nobody held it", who, key, lasted),
+		verdicts.Refusal:         fmt.Sprintf("%s was told that %s is busy when nobody can have held it", who, key),
+		verdicts.Reentrancy:      fmt.Sprintf("%s re-entered %s wrongly", who, key),
+		verdicts.Renewal:         fmt.Sprintf("the renewal of %s by %s went wrong", key, who),
+		verdicts.Fairness:        fmt.Sprintf("of %s the second overtook the first in the queue for %s", who, key),
+		verdicts.Hygiene:         fmt.Sprintf("%s was left behind after everybody was done", key),
 	}[v.Property]
 	return fmt.Sprintf("%s broken: %s (%s)", v.Property, what, v.Cause)
 }
@@ -64,7 +65,7 @@ func (t *teller) headline() string {
 func (t *teller) who() string {
 	names := make([]string, len(t.v.Clients))
 	for i, c := range t.v.Clients {
-		names[i] = plain.Text(c)
+		names[i] = shortened(c)
 	}
 	switch n := len(names); {
 	case n == 0:
@@ -79,12 +80,12 @@ func (t *teller) who() string {
 
 // fault returns a fault window in words.
 func (t *teller) fault(w *history.Window) string {
-	whom := plain.Text(w.Client)
-	if whom == "" {
+	whom := "the network"
+	switch {
+	case w.Client != "":
+		whom = shortened(w.Client)
+	case w.Node >= 0:
 		whom = fmt.Sprintf("node %d", w.Node)
-		if w.Node < 0 {
-			whom = "the network"
-		}
 	}
 	seen := "measured"
 	if !w.Confirmed {
@@ -92,9 +93,9 @@ func (t *teller) fault(w *history.Window) string {
 	}
 	what := struck[w.Fault]
 	if what == "" {
-		what = "met " + plain.Text(w.Fault)
+		what = "met " + shortened(w.Fault)
 	}
-	return fmt.Sprintf("%s %s %s (%s, %s)%s", whom, what, t.when(w), plain.Text(w.Fault), seen, effects(w))
+	return fmt.Sprintf("%s %s %s (%s, %s)%s", whom, what, t.when(w), shortened(w.Fault), seen, t.effects(w))
 }
 
 // struck says of faults what happened to those whom they were done to.
@@ -105,19 +106,22 @@ var struck = map[string]string{
 	faults.EvictKeys: "ran out of memory",
 }
 
-// effects says what a fault did to the data or the clock of a node.
-func effects(w *history.Window) string {
+// effects says what a fault did to the data or the clock of a node: as the replay showed it where the answer rests on it, else as it was measured.
+func (t *teller) effects(w *history.Window) string {
 	if len(w.Effects) == 0 {
 		return ""
 	}
-	e := &w.Effects[0]
+	e, lost := &w.Effects[0], w.Effects[0].Lost
+	if found := t.did(w); found != nil {
+		e, lost = found.Effect, found.Lost
+	}
 	text := map[string]string{history.Restarted: "it came back", history.Promoted: "its replica took over", history.ClockSet: "its clock was set by " + span(e.By),
 		history.ClockRate: "its clock ran at another rate", history.Deleted: "keys were deleted", history.Evicted: "keys were evicted"}[e.What]
 	switch {
-	case len(e.Lost) > 0 && (e.What == history.Restarted || e.What == history.Promoted):
-		text += " without " + keys(e.Lost)
-	case len(e.Lost) > 0:
-		text += ": " + keys(e.Lost)
+	case len(lost) > 0 && (e.What == history.Restarted || e.What == history.Promoted):
+		text += " without " + keys(lost)
+	case len(lost) > 0:
+		text += ": " + keys(lost)
 	case len(e.Kept) > 0:
 		text += " with " + keys(e.Kept)
 	}
@@ -125,7 +129,7 @@ func effects(w *history.Window) string {
 }
 
 func keys(names []string) string {
-	text := shortened(names[0])
+	text := quoted(names[0])
 	if n := len(names) - 1; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
 	}
@@ -147,7 +151,7 @@ func (t *teller) when(w *history.Window) string {
 // command shows a command and its reply as they were recorded.
 func command(c *history.Command) string {
 	const mostArgs = 8
-	words := []string{plain.Text(c.Name)}
+	words := []string{shortened(c.Name)}
 	for i, arg := range c.Args {
 		if i == mostArgs {
 			words = append(words, "...")
@@ -157,20 +161,49 @@ func command(c *history.Command) string {
 	}
 	reply := "no reply"
 	if c.Replied != 0 {
-		reply = shortened(c.Reply)
+		reply = cut(c.Reply)
 	}
 	return strings.Join(words, " ") + " -> " + reply
 }
 
-// shortened shows a recorded word: quoted where it would not be one word, and cut at its end where nobody reads on.
+// mostOfWord is how many characters of a recorded word are shown: where it is longer, its end is cut.
+const mostOfWord = 32
+
+// shortened shows a recorded word as it is, quoted where it would not be read as one word.
 func shortened(word string) string {
-	const most = 24
+	if word != "" && plain.Text(word) == word && !strings.ContainsAny(word, ` "`) && utf8.RuneCountInString(word) <= mostOfWord {
+		return word
+	}
+	return quoted(word)
+}
+
+// quoted shows a recorded word in quotation marks, with what a terminal would not print escaped.
+func quoted(word string) string {
 	end := ""
-	if r := []rune(word); len(r) > most {
-		word, end = string(r[:most-3]), "..."
+	if r := []rune(word); len(r) > mostOfWord {
+		word, end = string(r[:mostOfWord-3]), "..."
 	}
-	if word == "" || strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
-		word = strconv.Quote(word)
+	return strconv.Quote(word) + end
+}
+
+// cut shows a text that is not one word, a reply, without its end where it is long.
+func cut(text string) string {
+	const most = 80
+	if r := []rune(text); len(r) > most {
+		return plain.Text(string(r[:most-3])) + "..."
 	}
-	return word + end
+	return plain.Text(text)
+}
+
+// part writes a part of an answer's sentence.
+func (t *teller) part(part any) string {
+	switch part := part.(type) {
+	case explain.Instant:
+		return t.ms(int64(part))
+	case explain.Name:
+		return shortened(string(part))
+	case explain.Key:
+		return quoted(string(part))
+	}
+	return ""
 }

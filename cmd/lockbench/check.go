@@ -126,7 +126,8 @@ func why(v *checker.Verdict, h stored, in checker.Input, scripts map[string]stri
 			return asInput(err)
 		}
 	}
-	return sim.Explain(v, rec)
+	_, err = sim.Explain(v, rec)
+	return err
 }
 
 // operations reads a whole history.

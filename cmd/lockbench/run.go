@@ -15,9 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/harness"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/internal/suggest"
@@ -25,7 +23,6 @@ import (
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
-	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -388,20 +385,7 @@ func saveViews(out *harness.Outcome) error {
 		name := fmt.Sprintf("%s/%03d.txt", results.ViolationsPath, i+1)
 		err = errors.Join(err, d.SaveFunc(name, func(w io.Writer) error { return report.Violation(w, v) }))
 	}
-	if len(out.Verdict.Violations) > 0 {
-		err = errors.Join(err, saveExecuted(d, out))
-	}
 	return errors.Join(err, saveRunViews(d, &out.Result))
-}
-
-// saveExecuted saves what each node executed, from which the causes were found.
-func saveExecuted(d *results.Dir, out *harness.Outcome) error {
-	r := out.Record
-	log, err := sim.Executed(explain.Record{Header: r.Header, Ops: r.Ops, Commands: r.Commands, Scripts: r.Scripts, Faults: out.Windows})
-	if err != nil || len(log.Events) == 0 {
-		return err
-	}
-	return d.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, log.Source, log.Events) })
 }
 
 // pictures is how many of a run's violations are drawn as pages; every one is written as text.

@@ -1,0 +1,165 @@
+package explain_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// blindCase is a violation of a recorded run, of which a reader said the cause.
+type blindCase struct {
+	cell      string // where the record is from
+	of        string // which violation it is
+	truth     verdicts.Cause
+	because   string // why the reader says so
+	rec       explain.Record
+	violation checker.Violation
+}
+
+// Files of a case. Beside the truth they are those of a run directory, so that lockbench check reads it.
+const truthFile = "truth.txt"
+
+// save writes a case to a directory of its own.
+func (c *blindCase) save(dir string) error {
+	var ops, commands, windows bytes.Buffer
+	w, err := history.NewZstdWriter(&ops, c.rec.Header)
+	if err != nil {
+		return err
+	}
+	for i := range c.rec.Ops {
+		err = errors.Join(err, w.Write(&c.rec.Ops[i]))
+	}
+	err = errors.Join(err, w.Close(), history.WriteCommands(&commands, c.rec.Commands, c.rec.Scripts), history.WriteWindows(&windows, c.rec.Faults),
+		os.MkdirAll(dir, 0o755))
+	text := fmt.Sprintf("cell: %s\nviolation: %s\ncause: %s\nbecause: %s\n", c.cell, c.of, c.truth, c.because)
+	for name, data := range map[string][]byte{results.HistoryFile: ops.Bytes(), results.CommandsFile: commands.Bytes(), results.FaultsFile: windows.Bytes(), truthFile: []byte(text)} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), data, 0o644))
+	}
+	return err
+}
+
+// loadCase reads a case, and finds its violation.
+func loadCase(t *testing.T, dir string) *blindCase {
+	t.Helper()
+	c := &blindCase{}
+	text, err := os.ReadFile(filepath.Join(dir, truthFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch name {
+		case "cell":
+			c.cell = value
+		case "violation":
+			c.of = value
+		case "cause":
+			c.truth = verdicts.Cause(value)
+		case "because":
+			c.because = value
+		}
+	}
+	if err := c.load(dir); err != nil {
+		t.Fatalf("%s: %v", dir, err)
+	}
+	v, err := checkBlind(t.Context(), c.rec)
+	if err != nil {
+		t.Fatalf("%s: %v", dir, err)
+	}
+	if x := findViolation(v, c.of); x != nil {
+		c.violation = *x
+		return c
+	}
+	t.Fatalf("%s: the record has no violation %s", dir, c.of)
+	return nil
+}
+
+func (c *blindCase) load(dir string) error {
+	in, err := history.Open(filepath.Join(dir, results.HistoryFile))
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	c.rec.Header = in.Header()
+	for op := (history.Operation{}); err == nil; {
+		if err = in.Next(&op); err == nil {
+			c.rec.Ops = append(c.rec.Ops, op)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	var commands, windows error
+	c.rec.Commands, c.rec.Scripts, commands = history.LoadCommands(filepath.Join(dir, results.CommandsFile))
+	c.rec.Faults, windows = history.LoadWindows(filepath.Join(dir, results.FaultsFile))
+	return errors.Join(commands, windows)
+}
+
+// checkBlind finds the violations of a record.
+func checkBlind(ctx context.Context, rec explain.Record) (*checker.Verdict, error) {
+	in := checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.Faults}
+	return checker.Check(ctx, in, checker.Options{MaxViolations: math.MaxInt32})
+}
+
+// explained is the tool's answer to a case.
+func (c *blindCase) explained(t *testing.T) explain.Answer {
+	t.Helper()
+	v, err := checkBlind(t.Context(), c.rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := sim.NewServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	answers := explain.Verdict(v, c.rec, srv).Answers
+	return answers[slices.IndexFunc(v.Violations, func(x checker.Violation) bool { return violationOf(&x) == c.of })]
+}
+
+// violationOf says which violation of a record one is.
+func violationOf(v *checker.Violation) string {
+	return fmt.Sprintf("%s of %q at %s ms by %s", v.Property, v.Key, millisOf(v.At), strings.Join(v.Clients, " "))
+}
+
+// findViolation finds the one that violationOf says; nil: it is not there.
+func findViolation(v *checker.Verdict, of string) *checker.Violation {
+	i := slices.IndexFunc(v.Violations, func(x checker.Violation) bool { return violationOf(&x) == of })
+	if i < 0 {
+		return nil
+	}
+	return &v.Violations[i]
+}
+
+// cutAfter returns what a record had when a violation was over.
+func cutAfter(rec explain.Record, v *checker.Violation) explain.Record {
+	end := v.At + v.Lasted
+	for _, op := range v.Witness.All() {
+		if op.Return < math.MaxInt64 {
+			end = max(end, op.Return)
+		}
+	}
+	less := rec
+	less.Ops = slices.DeleteFunc(slices.Clone(rec.Ops), func(op history.Operation) bool { return op.Call > end })
+	less.Commands = slices.DeleteFunc(slices.Clone(rec.Commands), func(c history.Command) bool { return c.Sent > end })
+	less.Faults = slices.DeleteFunc(slices.Clone(rec.Faults), func(w history.Window) bool { return w.Start > end })
+	return less
+}
+
+// millisOf is an instant in milliseconds, as sheets have it.
+func millisOf(at int64) string { return fmt.Sprintf("%.3f", float64(at)/1e6) }
