@@ -7,24 +7,27 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockbench/lockbench/internal/plain"
 	"github.com/lockbench/lockbench/results"
 )
 
 // Explore writes the result of a search: the verdict, its extent, and the story of the first violation with its Go test.
 func Explore(w io.Writer, x results.Exploration, s Style) error {
+	test := cleanCode(x.GoTest)
 	x = Clean(x)
-	lines := []string{s.verdict(x.Verdict, Headline(x.Verdict)) + "  " + exploreSummary(x), "", "looked at    " + lookedAt(x), "within       " + within(x.Bounds)}
+	lines := append([]string{s.verdict(x.Verdict, Headline(x.Verdict)) + "  " + exploreSummary(x), ""}, wrapped("looked at    ", lookedAt(x))...)
+	lines = append(lines, wrapped("within       ", within(x.Bounds))...)
 	if x.Strategy == results.Exhaustive {
-		lines = append(lines, "exhausted    "+exhausted(x))
+		lines = append(lines, wrapped("exhausted    ", exhausted(x))...)
 	}
 	if text := x.Exceptions(); text != "" {
-		lines = append(lines, "not counted  "+text+": a client outlived its lease, which no lease prevents")
+		lines = append(lines, wrapped("not counted  ", text+": a client outlived its lease, which no lease prevents")...)
 	}
 	for _, note := range x.Warnings {
-		lines = append(lines, s.paint(orange, "note")+"         "+note)
+		lines = append(lines, wrapped("note         ", note)...)
 	}
 	if x.First != nil {
-		lines = append(lines, finding(x)...)
+		lines = append(lines, finding(x, test)...)
 	}
 	return write(w, append(lines, again("again        ", x.Rerun)...))
 }
@@ -86,13 +89,27 @@ func exhausted(x results.Exploration) string {
 	return "no: the search ended before all schedules were run"
 }
 
-func finding(x results.Exploration) []string {
+// cleanCode escapes the unprintable characters of a Go program, but for its lines and their indents. A line that a job's log would take for a
+// command, which no Go program has, becomes a comment.
+func cleanCode(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		body := strings.TrimLeft(line, "\t")
+		indent := line[:len(line)-len(body)]
+		if body = plain.Text(strings.TrimSuffix(body, "\n")); strings.HasPrefix(strings.TrimSpace(body), "::") {
+			indent += "// "
+		}
+		lines = append(lines, indent+body)
+	}
+	return lines
+}
+
+func finding(x results.Exploration, test []string) []string {
 	f := x.First
 	lines := []string{"", fmt.Sprintf("the story, in %s of %s × %s", Plural(len(f.Steps), "step"), Plural(f.Clients, "client"),
 		Plural(f.Ops, "operation"))}
 	lines = append(lines, f.Steps...)
-	if x.GoTest != "" {
-		lines = append(lines, "", "as a Go test", strings.TrimRight(x.GoTest, "\n"))
+	if len(test) > 0 {
+		lines = append(append(lines, "", "as a Go test"), test...)
 	}
 	return append(lines, "", "tape         "+f.TapeFile, "replay       "+cmp.Or(x.Replay, "lockbench replay "+f.TapeFile))
 }

@@ -17,13 +17,16 @@ func Repro(w io.Writer, r results.Repro, s Style) error {
 	if r.Reproduced {
 		head = s.verdict(checker.Pass, "REPRODUCED")
 	}
-	lines := []string{head + "  " + r.Name + ": " + r.What, "", "source       " + r.Source, "lock         " + r.Lock, "where        " + where(r),
-		"expected     " + strings.Join(r.Expected, " or "), "observed     " + cmp.Or(strings.Join(r.Observed, " "), "nothing")}
+	lines := append([]string{head + "  " + r.Name, ""}, wrapped("what         ", r.What)...)
+	lines = append(lines, "source       "+r.Source, "lock         "+r.Lock)
+	lines = append(lines, wrapped("where        ", where(r))...)
+	lines = append(lines, wrapped("expected     ", strings.Join(r.Expected, " or "))...)
+	lines = append(lines, wrapped("observed     ", cmp.Or(strings.Join(r.Observed, " "), "nothing"))...)
 	if r.Spared != "" {
 		lines = append(lines, "control      "+r.Spared+" survived the same")
 	}
 	if r.Why != "" {
-		lines = append(lines, s.paint(orange, "why")+"          "+r.Why)
+		lines = append(lines, wrapped("why          ", r.Why)...)
 	}
 	if len(r.Story) > 0 {
 		lines = append(append(lines, "", "the story"), r.Story...)
@@ -32,7 +35,7 @@ func Repro(w io.Writer, r results.Repro, s Style) error {
 	for _, dir := range r.Runs {
 		lines = append(lines, "run          "+dir)
 	}
-	return write(w, append(lines, "by hand      "+r.Command))
+	return write(w, append(lines, again("by hand      ", r.Command)...))
 }
 
 func where(r results.Repro) string {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/lockbench/lockbench/results"
 )
@@ -42,4 +43,41 @@ func FuzzShellWords(f *testing.F) {
 			t.Errorf("%q: %q", argv, got)
 		}
 	})
+}
+
+// TestResultsOfSearchesFit: what a search or a reproduction says fits a terminal of 80 columns, but for the story, paths and the Go test.
+func TestResultsOfSearchesFit(t *testing.T) {
+	long := strings.Repeat("some words of a note, ", 12)
+	faults := []string{"cancel-client", "crash-client", "delay-reply", "delay-request", "flush-scripts", "lose-reply", "pause-client", "slow-work"}
+	var b strings.Builder
+	x := results.Exploration{Lock: "set-nx-ex", Strategy: results.Exhaustive, Exhausted: true, Schedules: 12345, States: 99, Unhashed: 3, Shard: "3/8", Seconds: 2, Virtual: 3,
+		Bounds: results.Bounds{Clients: 2, Ops: 3, MaxFaults: 2, Faults: faults}, Warnings: []string{long}, Rerun: "lockbench explore --lock set-nx-ex --faults " + strings.Join(faults[:3], ",") + " --out a-directory --seed 12345"}
+	if err := Explore(&b, x, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	r := results.Repro{Name: "a-bug", What: long, Source: "a source", Lock: "a-lock", Scenario: "pause-holder", Server: "sim", Expected: faults, Observed: faults, Why: long,
+		Command: "lockbench run --lock a-lock --scenario pause-holder --server process --out a-directory --seed 12345"}
+	if err := Repro(&b, r, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(b.String(), "shard 3/8") || !strings.Contains(b.String(), "slow-work") {
+		t.Errorf("something is missing:\n%s", b.String())
+	}
+}
+
+// TestTheGoTestKeepsItsLines: what is to be pasted into a file compiles, whatever names it has.
+func TestTheGoTestKeepsItsLines(t *testing.T) {
+	var b strings.Builder
+	x := results.Exploration{First: &results.Finding{}, GoTest: "func Test(t *testing.T) {\n\tconst text = `a\x1b[2J\u202eb`\n}\n"}
+	if err := Explore(&b, x, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "as a Go test\nfunc Test(t *testing.T) {\n\tconst text = `a\\x1b[2J\\u202eb`\n}\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("want %q in\n%q", want, b.String())
+	}
 }
