@@ -56,8 +56,9 @@ func load(ctx context.Context, header history.Header, src Source) (*archive, err
 			return nil, err
 		}
 	}
+	rank := a.clients.sort()
 	for _, k := range a.keys {
-		k.finish()
+		k.finish(a, rank)
 	}
 	a.holdOf = make([]uint32, a.lines)
 	return a, nil
@@ -163,13 +164,18 @@ func (a *archive) everybody() map[string]bool {
 	return all
 }
 
+// id returns the id of a record's operation.
+func (a *archive) id(r *record) uint64 {
+	if int(r.line) <= len(a.ids) {
+		return a.ids[r.line-1]
+	}
+	return uint64(r.line)
+}
+
 // operation makes the operation of a record again. Texts of errors are not kept.
 func (a *archive) operation(k *keyLog, r *record) history.Operation {
-	op := history.Operation{ID: uint64(r.line), Client: a.clients.text(r.client), Op: r.op, Key: k.name, Mode: r.mode, ModeNamed: r.modeNamed && r.mode == history.Exclusive && r.op != history.Acquire,
+	op := history.Operation{ID: a.id(r), Client: a.clients.text(r.client), Op: r.op, Key: k.name, Mode: r.mode, ModeNamed: r.modeNamed && r.mode == history.Exclusive && r.op != history.Acquire,
 		Call: r.call, Return: r.ret, Outcome: r.outcome}
-	if int(r.line) <= len(a.ids) {
-		op.ID = a.ids[r.line-1]
-	}
 	token := r.detail
 	if r.detailed() {
 		d := k.detailOf(r)

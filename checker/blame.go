@@ -54,11 +54,16 @@ func (d *keyInput) decide(judges []tallier) {
 
 // replace puts what the parts' executions show of a rule in the place of what the sweep found of it; where not all parts were searched, beside it.
 func (d *keyInput) replace(t *tally, findings []partFinding, r rule, all bool) {
-	kept, few := t.kept, t.violations+t.within == len(t.kept)
+	kept, few := slices.Clone(t.kept), t.violations+t.within == len(t.kept)
 	blames := func(v *Violation) bool {
 		return slices.ContainsFunc(findings, func(f partFinding) bool { return f.broken == r && f.has(v) })
 	}
 	switch {
+	case r == ruleClaims && few:
+		t.kept = slices.DeleteFunc(t.kept, func(v Violation) bool {
+			return !v.byCommands && slices.ContainsFunc(findings, func(f partFinding) bool { return f.all && f.has(&v) })
+		})
+		t.violations -= len(kept) - len(t.kept)
 	case !all:
 	case !slices.ContainsFunc(findings, func(f partFinding) bool { return f.broken == r }):
 		t.violations, t.within, t.kept = 0, 0, nil
@@ -72,7 +77,7 @@ func (d *keyInput) replace(t *tally, findings []partFinding, r rule, all bool) {
 	}
 	for _, f := range findings {
 		if f.broken == r && !f.breaks(t) {
-			d.reportBlamed(t, f.x, f.x.culprit(f.base, r))
+			d.reportBlamed(t, f.x, f.x.culprit(f.base, r), r)
 		}
 	}
 }
@@ -80,7 +85,7 @@ func (d *keyInput) replace(t *tally, findings []partFinding, r rule, all bool) {
 // blame returns the one rule without which there is an execution; 0 where there is one anyway, or none or several rules could be to blame.
 func (x *executions) blame(base rule, all bool) (broken rule, known bool) {
 	found := all
-	if (base != allRules || x.forgiven != 0) && !all {
+	if (base != allRules || x.forgives) && !all {
 		if found, known = x.exist(base); !known {
 			return 0, false
 		}
@@ -125,7 +130,15 @@ func (x *executions) culprit(base, r rule) *record {
 }
 
 // reportBlamed reports operation r. Of a release it says as well whose hold there was for it to end, where there was one.
-func (d *keyInput) reportBlamed(t *tally, x *executions, r *record) {
+func (d *keyInput) reportBlamed(t *tally, x *executions, r *record, by rule) {
+	if by == ruleClaims && d.ev.serverFault(d.clientName(r), d.since(r), r.ret) {
+		if _, left := t.left[r]; !left {
+			t.opportunities--
+			t.leave(r, metAFault)
+		}
+		return
+	}
+	t.take(r)
 	victim := x.beside(d, r)
 	if victim == nil || r.op != history.Release {
 		d.reportEffect(t, r)
@@ -139,6 +152,9 @@ func (d *keyInput) reportBlamed(t *tally, x *executions, r *record) {
 func (x *executions) beside(d *keyInput, r *record) (last *record) {
 	for i := range x.effects {
 		o := x.effects[i].r
+		if x.effects[i].upset != nil {
+			continue
+		}
 		h := d.holdOf(o)
 		if h == nil || h == d.holdOf(r) || h.began.call > r.ret || h.gone < r.call {
 			continue
@@ -189,10 +205,55 @@ func (d *keyInput) reportPart(t *tally, of map[verdicts.Property]*tally, f *part
 		}
 	}
 	if first == nil {
-		d.reportEffect(t, f.x.effects[0].r)
+		d.reportUnexplained(t, f.x)
 		return
 	}
 	v := *first
 	v.WithinClockError = false
 	t.found(d, v, func() Witness { return first.Witness })
+}
+
+// reportUnexplained reports operations that no execution explains together, where no other property says what is broken. The last of them is one too many.
+func (d *keyInput) reportUnexplained(t *tally, x *executions) {
+	set := []*record{x.effects[0].r}
+	if len(t.kept) < d.opt.MaxViolations {
+		set = x.unexplained()
+	}
+	v := Violation{At: set[len(set)-1].call}
+	var answers []*record
+	for _, r := range set {
+		if name := d.clientName(r); !slices.Contains(v.Clients, name) {
+			v.Clients = append(v.Clients, name)
+		}
+		if !r.granted() {
+			answers = append(answers, r)
+		}
+		v.Lasted = max(v.Lasted, r.ret-v.At)
+	}
+	t.found(d, v, func() Witness { return d.witness(set, answers...) })
+}
+
+// maxRemoval is how many effects are tried to see whether an operation can be left out of those that have no execution.
+const maxRemoval = 5_000
+
+// unexplained returns, by call, a smallest set of operations that have no execution together: leaving out any one of them, there is an execution of the others. What is left out may have
+// had its effect at its time, or none. The latest are left out first, so that the set shows the earliest contradiction.
+func (x *executions) unexplained() (set []*record) {
+	y := *x
+	y.effects, y.most, y.forgives = slices.Clone(x.effects), maxRemoval, false
+	for i := range slices.Backward(y.effects) {
+		e := &y.effects[i]
+		if !e.must {
+			continue
+		}
+		e.must = false
+		found, known := y.exist(allRules)
+		e.must = found || !known
+	}
+	for i := range y.effects {
+		if y.effects[i].must {
+			set = append(set, y.effects[i].r)
+		}
+	}
+	return set
 }

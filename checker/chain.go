@@ -20,7 +20,7 @@ type chain struct {
 	ways   []way
 	lost   func(last, w *record)
 	gained int64 // sum of wrote-read of the accepted writes
-	gaveUp bool  // more ways than are tried
+	gaveUp int   // writes of which not every way was tried
 }
 
 // way is one explanation.
@@ -73,7 +73,10 @@ func (c *chain) next(w *record) {
 		c.continued(from, w, &tries, seen, func(to way) { ways = append(ways, to) })
 	}
 	c.gained += c.wrote(w) - c.read(w)
-	if c.gaveUp = c.gaveUp || tries <= 0 || len(ways) > maxWays; len(ways) == 0 {
+	if tries <= 0 || len(ways) > maxWays {
+		c.gaveUp++
+	}
+	if len(ways) == 0 {
 		last := c.ways[0].last
 		if tries > 0 {
 			c.lost(last, w)

@@ -1,8 +1,10 @@
 package checker
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/maphash"
+	"slices"
 )
 
 // dictionary gives each distinct string a number, counted from 0. Ten million tokens cost a map of strings close to a gigabyte; here
@@ -32,6 +34,23 @@ func (n *dictionary) number(s string) uint32 {
 	n.where.add(n.store(s))
 	n.table[slot] = h>>32<<32 | uint64(n.where.n)
 	return uint32(n.where.n) - 1
+}
+
+// sort numbers the strings anew, in their order, and returns the new numbers by the old. No string can be looked up or added after that.
+func (n *dictionary) sort() []uint32 {
+	byText := make([]uint32, n.where.n)
+	for i := range byText {
+		byText[i] = uint32(i)
+	}
+	slices.SortFunc(byText, func(a, b uint32) int { return bytes.Compare(n.bytes(a), n.bytes(b)) })
+	var where paged[uint64]
+	rank := make([]uint32, len(byText))
+	for i, old := range byText {
+		where.add(*n.where.at(int(old)))
+		rank[old] = uint32(i)
+	}
+	n.where, n.table = where, nil
+	return rank
 }
 
 // slot is where the search for a string starts.

@@ -31,7 +31,7 @@
 //
 // # Trust
 //
-// TestVerdictsAreThoseOfThePage compares Check with a program that knows only the definition of the verdicts. TestExecutionsAgreeWithTheOracle compares the search of executions with brute force over the whole domain: leases, tokens, extends, unknown outcomes,
-// clock errors. TestSweepAgreesWithPorcupine compares the sweep, and the windowed search, with textbook models on random histories;
+// TestVerdictsAreThoseOfThePage compares Check with a program that knows only the definition of the verdicts. Its histories have leases, tokens, extends, unknown outcomes, clock errors, server
+// faults and equal instants. TestSweepAgreesWithPorcupine compares the sweep, and the windowed search, with textbook models on random histories;
 // TestEveryRuleIsNeeded switches each rule off and sees a history judged otherwise; TestMetamorphic changes what must not matter.
 package checker

@@ -9,7 +9,7 @@ import (
 
 // The abstract server of VERDICTS §2, searched exactly: is there an execution in which every operation takes effect once between its call and its return,
 // those of unknown outcome at any time after their call or never, every answer is what the server's state at that instant allows, and every lease ends
-// no earlier than after the lease and no later than the slack after that?
+// no earlier than after the lease and no later than the slack after that? A fault of a server adds what it may have done: see upset.
 //
 // The search tries the orders of the effects, the most urgent first, and before each effect the leases that may have ended. The times of an
 // order are difference constraints: one effect has one time, for all that it is to explain, and a client's clock may be off by the clock error. An order
@@ -41,9 +41,15 @@ type effectOf struct {
 	token  uint32
 	fence  uint64
 	must   bool  // it has happened
-	denied bool  // an answer that the hold is gone though its lease was running
+	denied bool  // an answer, by which renewal or reentrancy is broken, that the hold is gone though its lease was running
 	told   int64 // until when its client was told that it holds; 0 = not told
 	free   bool  // a refusal that needs no hold: votes split, or somebody was before
+	upset  *upset
+}
+
+// changes reports whether an operation can change the state; else it only says what the state is.
+func (e *effectOf) changes() bool {
+	return e.r.outcome != history.Busy && e.r.outcome != history.NotHeld && e.r.outcome != history.LostHold
 }
 
 // inForce is a hold that the server keeps.
@@ -51,6 +57,8 @@ type inForce struct {
 	effect int // of the acquire
 	last   int // time variable of the latest effect on it
 	by     int // that effect
+
+	sooner, later int64 // by how much a server's clock may have moved its end since
 }
 
 // executions searches operations of one key; see parts.
@@ -66,7 +74,7 @@ type executions struct {
 	effects  []effectOf
 	clients  int
 	rules    rule
-	forgiven uint64 // answers that another property is found broken by
+	forgives bool   // no execution is asked for answers that another property is broken by
 	exempt   uint64 // effects that need not obey them
 	steps    int
 }
@@ -101,15 +109,6 @@ func (x *executions) excused(b *effectOf) bool {
 // exist reports whether there is an execution that obeys some rules; known is false when the search was given up.
 func (x *executions) exist(rules rule) (found, known bool) { return x.existWithout(rules, 0) }
 
-// forgive lets no execution be asked for the answers that renewal, or reentrancy, was found broken by.
-func (x *executions) forgive(renewal, reentrancy bool) {
-	for i := range x.effects {
-		if e := &x.effects[i]; e.denied && (renewal && e.r.op == history.Extend || reentrancy && e.r.op == history.Release) {
-			x.forgiven |= 1 << i
-		}
-	}
-}
-
 func (x *executions) existWithout(rules rule, exempt uint64) (found, known bool) {
 	x.rules, x.exempt, x.steps = rules, exempt, 0
 	found = x.search(state{last: -1, fence: x.fence, t: newInstants(x)})
@@ -130,7 +129,7 @@ func (x *executions) search(s state) bool {
 	}
 	var next []int
 	for i := range x.effects {
-		if e := &x.effects[i]; s.placed&(1<<i) == 0 && e.from <= plus(urgent, x.h.ClockError) {
+		if e := &x.effects[i]; s.placed&(1<<i) == 0 && e.from <= plus(urgent, x.h.ClockError) && (e.must || e.changes()) {
 			next = append(next, i)
 		}
 	}
@@ -166,7 +165,7 @@ func (x *executions) expire(s state, gone uint) (state, bool) {
 		}
 		v := s.t.variable()
 		x.endsAfter(&s.t, h, v)
-		s.t.after(v, h.last, -x.keep)
+		s.t.after(v, h.last, -plus(x.keep, h.later))
 		if s.last >= 0 {
 			s.t.after(s.last, v, 0)
 		}
@@ -174,7 +173,7 @@ func (x *executions) expire(s state, gone uint) (state, bool) {
 	}
 	s.last = latest
 	for _, h := range kept {
-		s.t.after(s.last, h.last, -x.keep)
+		s.t.after(s.last, h.last, -plus(x.keep, h.later))
 	}
 	s.holds = kept
 	return s, s.t.solve()
@@ -185,10 +184,10 @@ func (x *executions) endsAfter(t *instants, h inForce, end int) {
 	e := &x.effects[h.by]
 	if x.h.LeaseFromAsking && e.told != 0 {
 		t.after(h.last, end, 0)
-		t.atLeast(end, e, e.told)
+		t.atLeast(end, e, e.told-h.sooner)
 		return
 	}
-	t.after(h.last, end, x.h.Lease)
+	t.after(h.last, end, max(x.h.Lease-h.sooner, 0))
 }
 
 // take lets an effect happen next, in every way in which it may.
@@ -202,7 +201,7 @@ func (x *executions) take(s state, i int) bool {
 	}
 	if x.h.Lease > 0 {
 		for _, h := range s.holds {
-			s.t.after(v, h.last, -x.keep)
+			s.t.after(v, h.last, -plus(x.keep, h.later))
 		}
 	}
 	if !s.t.solve() {
@@ -210,12 +209,14 @@ func (x *executions) take(s state, i int) bool {
 	}
 	s.last, s.placed = v, s.placed|1<<i
 	switch {
+	case e.upset != nil:
+		return x.search(e.upset.on(s))
 	case e.r.outcome == history.Busy:
 		return (e.free || !x.obeys(i, ruleRefusals) || x.refuses(s, e)) && x.search(s)
 	case e.r.op == history.Acquire:
 		return x.grant(s, i, v)
 	case e.r.outcome == history.NotHeld || e.r.outcome == history.LostHold:
-		return (x.forgiven&(1<<i) != 0 || x.missing(s, e)) && x.search(s)
+		return (x.forgives && e.denied || x.missing(s, e)) && x.search(s)
 	case e.r.op == history.Extend:
 		return x.extend(s, i, v)
 	}
@@ -273,7 +274,7 @@ func (x *executions) grant(s state, i, v int) bool {
 		}
 		s.fence = max(s.fence, e.fence)
 	}
-	s.holds = append(x.renewed(s, i, v), inForce{i, v, i})
+	s.holds = append(x.renewed(s, i, v), inForce{effect: i, last: v, by: i})
 	return x.search(s)
 }
 
@@ -282,7 +283,7 @@ func (x *executions) renewed(s state, i, v int) []inForce {
 	out := slices.Clone(s.holds)
 	for n := range out {
 		if x.h.Kind == history.Reentrant && x.effects[out[n].effect].client == x.effects[i].client {
-			out[n].last, out[n].by = v, i
+			out[n] = inForce{effect: out[n].effect, last: v, by: i}
 		}
 	}
 	return out
@@ -333,7 +334,7 @@ func (x *executions) extend(s state, i, v int) bool {
 		}
 		to := s
 		to.holds = x.renewed(s, i, v)
-		to.holds[n].last, to.holds[n].by = v, i
+		to.holds[n] = inForce{effect: h.effect, last: v, by: i}
 		if x.search(to) {
 			return true
 		}

@@ -17,6 +17,10 @@ const (
 	faultBlackhole   = "blackhole-client"
 	faultPartition   = "partition-nodes"
 	faultStop        = "pause-server"
+	faultJumpClock   = "jump-clock"
+	faultDriftClock  = "drift-clock"
+	faultDeleteKey   = "delete-key"
+	faultEvictKeys   = "evict-keys"
 
 	faultDelayRequest = "delay-request"
 	faultDelayReply   = "delay-reply"
@@ -61,6 +65,11 @@ func (e *evidence) concerns(w *history.Window, client string, from, to int64) bo
 		return w.Client == client
 	}
 	return w.Node < 0 || len(e.commands) == 0 || slices.ContainsFunc(e.commandsOf(client, from, to), func(c history.Command) bool { return c.Node == w.Node })
+}
+
+// serverStruck reports whether a confirmed fault of a server meets [from, to].
+func (e *evidence) serverStruck(from, to int64) bool {
+	return e.meets(from, to, func(w *history.Window) bool { return w.Client == "" })
 }
 
 // struck reports whether a confirmed fault of a server, or of a client that takes part, meets [from, to].
@@ -120,4 +129,61 @@ func (e *evidence) heldUp(w *history.Window) int64 {
 		}
 	}
 	return w.Start
+}
+
+// upset is what a fault may have done to what a server keeps, once, at an instant of [from, to] (VERDICTS §2): a restart without data, a promoted replica without the key, an
+// eviction or an operator's deletion empties the state; a jump of the clock moves the ends of leases.
+//
+// What the record leaves open may have been or not: whether the data was there after a restart, and whose key was deleted. That a node came back with
+// older data, and so with a hold that had been released, is not among what the page lists.
+type upset struct {
+	from, to      int64
+	sooner, later int64 // the ends move; both 0: the state is emptied
+}
+
+// on returns a state after the fault.
+func (u *upset) on(s state) state {
+	if u.sooner == 0 && u.later == 0 {
+		s.holds = nil
+		return s
+	}
+	s.holds = slices.Clone(s.holds)
+	for n := range s.holds {
+		h := &s.holds[n]
+		h.sooner, h.later = plus(h.sooner, u.sooner), plus(h.later, u.later)
+	}
+	return s
+}
+
+// upsetsOf returns what a fault may have done.
+func upsetsOf(w *history.Window) []upset {
+	all := []upset{{from: w.Start, to: w.Last()}}
+	switch {
+	case !w.Confirmed || w.Client != "":
+		return nil
+	case w.Fault == faultFailover && w.Replica == history.HadKey:
+		return nil
+	case w.Fault == faultKillServer, w.Fault == faultFailover, w.Fault == faultDeleteKey, w.Fault == faultEvictKeys:
+		return all
+	case w.Fault != faultJumpClock:
+		return nil
+	}
+	var jumps []upset
+	for _, e := range w.Effects {
+		if e.What == history.ClockSet && e.By != 0 {
+			jumps = append(jumps, upset{from: w.Start, to: max(e.At, w.Start), sooner: max(e.By, 0), later: max(-e.By, 0)})
+		}
+	}
+	if len(jumps) > 0 {
+		return jumps
+	}
+	all[0].sooner, all[0].later = never/4, never/4 // by how much it jumped isn't known
+	return append(all, all...)
+}
+
+// clocksMove reports whether a confirmed fault may have made leases longer than they were given for.
+func (e *evidence) clocksMove() bool {
+	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
+		return w.Confirmed && w.Client == "" && (w.Fault == faultJumpClock || w.Fault == faultDriftClock)
+	})
 }

@@ -43,7 +43,7 @@ func newFencingOrder(d *keyInput) *fencingOrder {
 func (f *fencingOrder) called(*record) {}
 
 func (f *fencingOrder) returned(r *record) {
-	if !f.applies || !r.granted() || r.mode == history.Shared || f.d.k.detailOf(r).role != starts {
+	if !f.applies || !r.granted() || r.mode == history.Shared {
 		return
 	}
 	fence := f.d.k.detailOf(r).fence

@@ -9,20 +9,18 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// This file is VERDICTS §1: it finds, in one pass over a key's records by call, what every other file reads of holds.
+// Holds (VERDICTS §1): found in one pass over a key's records by call. belief.go has what a client had been told, possible.go what the server can have kept.
 //
-// A hold begins with an acquire that returned ok, or with an ok extend after its client had been told of the loss. Its belief, what the lock had told
-// the client, is kept in the detail of that operation and, where an extend came late and left a gap, in the detail of that extend. Its possible, from
-// the call of the acquire to gone, is how long the server can have kept it. An operation belongs to the open hold of its client with its token; where
-// one of them has no token, to the innermost open one, of its mode where it names one.
+// A hold begins with an acquire that returned ok, or with an ok extend after its client had been told of the loss. An extend, release or lost belongs to the open
+// hold of its client with its token; where one of them has no token, to the innermost open one, of its mode where it names one. A hold stays open after a
+// release that ended fail or unknown, and after lost, though its belief has ended. An operation that matches no hold ends and extends nothing. A use lies in
+// a hold that is open at its call.
 //
 // Re-entrant holds nest, one for each granted acquire. What the server keeps for them is one mark, so a re-entry and an extend renew all of a
 // client's holds, an inner release may, and an answer that the mark is gone (not_held, lost) ends the belief in all of them.
 //
-// Where the page leaves a choice: a notice (op lost) ends the belief and not the possible, for it may be the client's own conclusion;
-// of a renewal and a loss at one instant the renewal came first, so that the belief is the shorter one; a failed or unknown release ends the belief,
-// and no later extend brings it back. A re-entrant client whose release of unknown outcome is followed by another release goes on outwards: the
-// second one belongs to the hold around it, where there is one with the same token.
+// Where the page leaves a choice: a re-entrant client whose release of unknown outcome is followed by another release goes on outwards: the second one
+// belongs to the hold around it, where there is one with the same token.
 
 // holdPass is the pass over one key.
 type holdPass struct {
@@ -66,29 +64,6 @@ type openHold struct {
 	notices  []notice
 }
 
-// notice is something that the holder is told at an instant the pass hasn't reached.
-type notice struct {
-	at           int64
-	kind         noticeKind
-	until, doubt int64   // renewals
-	r            *record // renewals by an extend, and losses
-}
-
-type noticeKind uint8
-
-const (
-	toldRenewal noticeKind = iota // by an extend
-	toldReentry
-	toldLost // by a refused extend or a notice of a loss
-	died
-)
-
-// slack is by how much a server may keep a lease too long: drift, and the grain of its clock.
-func slack(h history.Header) int64 { return h.Drift + clockGrain }
-
-// clockGrain is in nanoseconds: servers count the ends of leases in milliseconds.
-const clockGrain = 1_000_000
-
 func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 	p := &holdPass{a: a, k: k, keep: never, crashes: ev.crashes(a), clients: map[uint32]*clientHolds{}}
 	if a.header.Lease > 0 {
@@ -108,26 +83,6 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 		p.leave(client, p.clients[client], ev)
 	}
 	return nil
-}
-
-// crashes returns the instants of confirmed crashes by client number; of clients that did nothing there are none.
-func (e *evidence) crashes(a *archive) map[uint32][]int64 {
-	at := map[string][]int64{}
-	for _, w := range e.faults {
-		if w.Fault == faultCrashClient && w.Confirmed {
-			at[w.Client] = append(at[w.Client], w.Start)
-		}
-	}
-	out := map[uint32][]int64{}
-	if len(at) == 0 {
-		return out
-	}
-	for n := range uint32(a.clients.where.n) {
-		if list := at[a.clients.text(n)]; list != nil {
-			out[n] = list
-		}
-	}
-	return out
 }
 
 func (p *holdPass) step(r *record) error {
@@ -153,7 +108,7 @@ func (p *holdPass) step(r *record) error {
 		p.release(who, r)
 	case history.Lost:
 		if h := p.find(who, r); h != nil {
-			p.tell(who, h, notice{at: r.call, kind: toldLost, r: r})
+			h.tell(notice{at: r.call, kind: toldLost, r: r})
 		}
 	case history.Use, history.Write:
 		p.use(who, r)
@@ -168,7 +123,7 @@ func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 	for i := len(who.open) - 1; i >= 0; i-- {
 		h := who.open[i]
 		switch {
-		case h.closed <= r.call || h.r.ret > r.call && r.op != history.Extend: // a watchdog may be quicker than the call that started it
+		case h.closed <= r.call || h.r.ret > r.call && (r.op != history.Extend || r.outcome != history.OK): // a watchdog may be quicker than the call that started it
 		case token != 0 && h.token == token, token == 0 && h.r.ret <= r.call && !(r.modeNamed && h.r.mode != r.mode):
 			if h.left && r.op == history.Release { // the next release is rather that of the hold around it
 				left = cmp.Or(left, h)
@@ -185,26 +140,6 @@ func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 		p.a.holdOf[r.line-1] = found.index
 	}
 	return found
-}
-
-// told returns until when the answer r protects its holder: for certain, and perhaps.
-func (p *holdPass) told(r *record) (until, doubt int64) {
-	h, d := p.a.header, p.k.detailOf(r)
-	switch {
-	case d.until > r.ret:
-		return d.until, d.until
-	case h.Lease == 0:
-		return never, never
-	}
-	if asked := p.k.asked(r); asked != 0 {
-		end := plus(asked, h.Lease-h.Drift)
-		return end, end
-	}
-	end := plus(r.call, h.Lease-h.Drift)
-	if r.op == history.Acquire && r.ret-r.call >= (h.Lease+9)/10 {
-		return end, plus(r.ret, h.Lease-h.Drift) // the try that was granted began at some time of the call
-	}
-	return end, end
 }
 
 func (p *holdPass) acquire(who *clientHolds, r *record) {
@@ -224,7 +159,7 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 	until, doubt := p.told(r)
 	for _, h := range who.open {
 		if reentrant {
-			p.tell(who, h, notice{at: r.ret, kind: toldReentry, until: until, doubt: doubt})
+			h.tell(notice{at: r.ret, kind: toldReentry, until: until, doubt: doubt})
 		}
 	}
 	h := p.begin(who, r, until, doubt)
@@ -260,7 +195,7 @@ func (p *holdPass) forget(who *clientHolds, now int64) {
 // takeEarly returns a hold the extends by its token that were called before its acquire returned: a watchdog may be quicker than the call that started it.
 func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	for _, x := range who.early {
-		if p.k.tokenOf(x) == h.token && x.ret >= r.call && h.token != 0 {
+		if x.outcome == history.OK && p.k.tokenOf(x) == h.token && x.ret >= r.call && h.token != 0 {
 			p.a.holdOf[x.line-1] = h.index
 			p.extended(who, h, x)
 		} else {
@@ -321,7 +256,7 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 			if o != h {
 				n.r = nil
 			}
-			p.tell(who, o, n)
+			o.tell(n)
 		case history.Unknown:
 			o.maybe++
 		case history.LostHold, history.NotHeld:
@@ -330,7 +265,7 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 			if o == h {
 				n.r = r
 			}
-			p.tell(who, o, n)
+			o.tell(n)
 		}
 	}
 }
@@ -367,45 +302,13 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 			o.maybe++
 		case history.NotHeld, history.LostHold:
 			o.cap = min(o.cap, r.ret)
-			p.tell(who, o, notice{at: r.ret, kind: toldLost})
+			o.tell(notice{at: r.ret, kind: toldLost})
 		}
 	}
 	switch r.outcome {
 	case history.OK, history.NotHeld, history.LostHold:
 		h.cap, h.closed = min(h.cap, r.ret), r.ret
 		h.d.released = true
-	}
-}
-
-// denial is an answer that a hold is gone though its lease was running, as far as its client had been told.
-type denial struct {
-	r     *record
-	h     *detail
-	until int64 // what the client had been told
-}
-
-func (p *holdPass) deny(h *openHold, r *record) {
-	if r != nil && !h.ended && h.until > r.ret {
-		p.k.denials = append(p.k.denials, denial{r, h.d, h.until})
-	}
-}
-
-// claim is an accepted release or extend whose hold cannot have been there any more; h is nil where there was none.
-type claim struct {
-	r *record
-	h *detail
-}
-
-// claim notes r if the lease of its hold had surely ended by its call, whatever else was under way.
-func (p *holdPass) claim(h *openHold, r *record) {
-	last := *h
-	for _, n := range h.notices {
-		if n.kind <= toldReentry {
-			last.renew(n)
-		}
-	}
-	if last.gone(p) < r.call {
-		p.k.claims = append(p.k.claims, claim{r, h.d})
 	}
 }
 
@@ -425,95 +328,6 @@ func (p *holdPass) use(who *clientHolds, r *record) {
 // manyMayHold reports whether a hold of the mode may be one of several.
 func manyMayHold(h history.Header, m history.Mode) bool {
 	return h.Kind == history.RW && m == history.Shared || h.Kind == history.Semaphore && h.Permits > 1
-}
-
-// tell puts a notice among those of a hold, in order of time; at one instant in that of their kinds.
-func (p *holdPass) tell(who *clientHolds, h *openHold, n notice) {
-	at, _ := slices.BinarySearchFunc(h.notices, n, func(a, b notice) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), -1)
-	})
-	h.notices = slices.Insert(h.notices, at, n)
-}
-
-// settle applies what a client was told by time t.
-func (p *holdPass) settle(who *clientHolds, t int64) {
-	for i := 0; i < len(who.open); i++ { // a renewal may begin a hold
-		h := who.open[i]
-		for len(h.notices) > 0 && h.notices[0].at <= t {
-			n := h.notices[0]
-			h.notices = h.notices[1:]
-			p.apply(who, h, n)
-		}
-	}
-}
-
-func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
-	switch {
-	case h.next != nil:
-		p.apply(who, h.next, n)
-	case n.kind == toldLost:
-		p.deny(h, n.r)
-		h.lost = true
-		p.end(h, n.at)
-	case n.kind == died:
-		p.end(h, n.at)
-	case h.ended:
-		if h.lost && !h.releases && n.kind == toldRenewal && n.r != nil {
-			h.next = p.begin(who, n.r, n.until, n.doubt)
-			h.next.token = h.token
-		} else {
-			h.renew(n)
-		}
-	case n.at <= h.until:
-		h.renew(n)
-		h.until, h.doubt = max(h.until, n.until), max(h.doubt, n.doubt)
-	case n.kind == toldReentry:
-		h.renew(n)
-		if n.at <= h.doubt {
-			h.doubt = max(h.doubt, n.doubt)
-		}
-	default: // too late: the belief had ended, or may have, and another starts
-		h.renew(n)
-		p.finish(h, min(h.doubt, n.at))
-		if n.r == nil {
-			h.until, h.doubt, h.ended = n.at, n.at, true // an outer hold whose inner one was extended; that one goes on
-			return
-		}
-		d := p.k.detailOf(n.r)
-		d.role, d.began = starts, n.r
-		h.belief, h.until, h.doubt = d, n.until, n.doubt
-		h.resumed = append(h.resumed, d)
-	}
-}
-
-// renew notes an effect on the server's mark.
-func (h *openHold) renew(n notice) { h.effect = max(h.effect, n.at) }
-
-// end ends the belief of a hold for good.
-func (p *holdPass) end(h *openHold, t int64) {
-	if h.ended {
-		return
-	}
-	h.until = min(h.until, t)
-	p.finish(h, min(h.doubt, t))
-	h.ended = true
-}
-
-// finish writes down the present belief.
-func (p *holdPass) finish(h *openHold, doubt int64) {
-	h.belief.end = h.until
-	if doubt > max(h.until, h.belief.began.ret) {
-		p.k.doubt(h.belief, doubt)
-	}
-}
-
-// gone is the last instant at which the server can have kept a hold.
-func (h *openHold) gone(p *holdPass) int64 {
-	gone := plus(h.effect, p.keep)
-	for range h.maybe {
-		gone = plus(gone, p.keep)
-	}
-	return min(gone, h.cap)
 }
 
 // close writes down a hold that nothing belongs to any more.
@@ -556,9 +370,6 @@ func (p *holdPass) leave(client uint32, who *clientHolds, ev *evidence) {
 	}
 }
 
-// crashHold is a time in which a client that crashed may have held the lock by a request that nobody recorded.
-type crashHold struct{ from, died, to int64 }
-
 // tokenOf is the number+1 of an operation's token in the dictionary; 0 when it has none.
 func (k *keyLog) tokenOf(r *record) uint32 {
 	if r.detailed() {
@@ -566,39 +377,6 @@ func (k *keyLog) tokenOf(r *record) uint32 {
 	}
 	return r.detail
 }
-
-// rare is what few details have.
-type rare struct {
-	asked int64 // of an acquire: when the granted try began
-	doubt int64 // of a belief whose end isn't known: the latest that it can have been
-}
-
-func (k *keyLog) asked(r *record) int64 {
-	if d := k.detailOf(r); d.rare != 0 {
-		return k.rares.at(int(d.rare) - 1).asked
-	}
-	return 0
-}
-
-// doubt notes that a belief may have lasted until t.
-func (k *keyLog) doubt(d *detail, t int64) {
-	if d.rare == 0 {
-		d.rare = uint32(k.rares.add(rare{}))
-	}
-	k.rares.at(int(d.rare) - 1).doubt = t
-	k.doubts = true
-}
-
-// perhaps is the latest instant at which a belief can have ended.
-func (k *keyLog) perhaps(d *detail) int64 {
-	if d.rare == 0 {
-		return d.end
-	}
-	return max(d.end, k.rares.at(int(d.rare)-1).doubt)
-}
-
-// from is the earliest instant at which the server can have given what r was granted.
-func (k *keyLog) from(r *record) int64 { return max(r.call, k.asked(r)) }
 
 // holdOf returns the detail of the hold that an operation belongs to or begins, nil if there is none.
 func (d *keyInput) holdOf(r *record) *detail {

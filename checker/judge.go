@@ -22,12 +22,13 @@ type tally struct {
 	opportunities int
 	met           int // opportunities that met a fault window
 	violations    int
-	within        int            // violations smaller than the clock error, not counted in violations
-	windowed      int            // windows there are
-	skipped       int            // windows that should have been searched and were not
-	undecided     int            // of these, how many the sweep does not decide
-	excused       int            // refusals that were not judged, because many acquires of unknown outcome may excuse them
-	notJudged     map[string]int // opportunities that were not judged, by reason
+	within        int                // violations smaller than the clock error, not counted in violations
+	windowed      int                // windows there are
+	skipped       int                // windows that should have been searched and were not
+	undecided     int                // of these, how many the sweep does not decide
+	excused       int                // refusals that were not judged, because many acquires of unknown outcome may excuse them
+	notJudged     map[string]int     // opportunities that were not judged, by reason
+	left          map[*record]string // those of keys with few operations that a search may yet judge
 	kept          []Violation
 }
 
@@ -92,6 +93,28 @@ func (t *tally) unjudged(opportunity bool, why string) {
 	t.notJudged = increased(t.notJudged, why, 1)
 }
 
+// leave counts operation r as an opportunity that was not judged.
+func (t *tally) leave(r *record, why string) {
+	t.unjudged(true, why)
+	if len(t.left) < maxParted {
+		if t.left == nil {
+			t.left = map[*record]string{}
+		}
+		t.left[r] = why
+	}
+}
+
+// take counts operation r as one that was judged, if it was left.
+func (t *tally) take(r *record) {
+	if why, ok := t.left[r]; ok {
+		delete(t.left, r)
+		t.opportunities++
+		if t.notJudged[why]--; t.notJudged[why] == 0 {
+			delete(t.notJudged, why)
+		}
+	}
+}
+
 // increased adds to a count in a map that may be nil.
 func increased(counts map[string]int, name string, n int) map[string]int {
 	if counts == nil {
@@ -120,10 +143,10 @@ func (k *keyLog) last() (t int64) {
 
 // try lets the judges see every record of the keyInput's key.
 func (d *keyInput) try(judges []tallier) {
-	var open pending
+	open := pending{order: d.a.order}
 	for c := d.k.walk(); ; {
 		r := c.next()
-		for len(open) > 0 && (r == nil || open[0].ret < r.call) {
+		for len(open.of) > 0 && (r == nil || open.of[0].ret < r.call) {
 			first := open.pop()
 			for _, j := range judges {
 				j.returned(first)
@@ -143,40 +166,42 @@ func (d *keyInput) try(judges []tallier) {
 }
 
 // pending is a heap of records that were called and have not returned, by return.
-type pending []*record
-
-func (p pending) before(i, j int) bool {
-	if p[i].ret != p[j].ret {
-		return p[i].ret < p[j].ret
-	}
-	return p[i].line < p[j].line
+type pending struct {
+	of    []*record
+	order func(x, y *record) int // of those that return together
 }
 
+func (p *pending) before(i, j int) bool {
+	if p.of[i].ret != p.of[j].ret {
+		return p.of[i].ret < p.of[j].ret
+	}
+	return p.order(p.of[i], p.of[j]) < 0
+}
+
+func (p *pending) swap(i, j int) { p.of[i], p.of[j] = p.of[j], p.of[i] }
+
 func (p *pending) push(r *record) {
-	*p = append(*p, r)
-	h := *p
-	for i := len(h) - 1; i > 0 && h.before(i, (i-1)/2); i = (i - 1) / 2 {
-		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
+	p.of = append(p.of, r)
+	for i := len(p.of) - 1; i > 0 && p.before(i, (i-1)/2); i = (i - 1) / 2 {
+		p.swap(i, (i-1)/2)
 	}
 }
 
 func (p *pending) pop() *record {
-	h := *p
-	first, last := h[0], len(h)-1
-	h[0] = h[last]
-	h = h[:last]
-	*p = h
+	first, last := p.of[0], len(p.of)-1
+	p.of[0] = p.of[last]
+	p.of = p.of[:last]
 	for i := 0; ; {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
-			if h.before(child, least) {
+			if p.before(child, least) {
 				least = child
 			}
 		}
 		if least == i {
 			return first
 		}
-		h[i], h[least] = h[least], h[i]
+		p.swap(i, least)
 		i = least
 	}
 }

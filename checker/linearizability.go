@@ -76,6 +76,12 @@ func (l *linearizability) done() {
 	l.skipped += l.dropped
 	l.tally.undecided += l.windows.undecided
 	l.tally.excused = l.windows.excused
+	for range l.tally.undecided {
+		l.unjudged(true, notSearched)
+	}
+	for range l.tally.excused {
+		l.unjudged(true, unknownOutcomes)
+	}
 	l.applies = l.cuts+l.dropped > 0
 	l.windowed = l.cuts + l.dropped
 	if !l.applies {

@@ -69,22 +69,21 @@ func (m *mutualExclusion) returned(r *record) {
 	if d.role == nested { // within a belief of its client, which was judged
 		return
 	}
-	grant := m.d.k.details.at(int(hold)-1) == d
 	since := max(m.last, 0)
 	m.last = r.ret
-	meets := m.met.add(r, d.end > r.ret || i.end > r.ret)
+	meets := m.met.add(m.d.k, hold, r)
 	switch {
 	case len(with) > 0 && m.d.rules.on("belief-overlap"):
 		v := overlapViolation(m.d, interval{r, hold, r.ret, d.end}, with, lasted)
 		m.found(m.d, v, func() Witness { return m.d.witness(recordsOf(append(with, i))) })
 		if v.WithinClockError {
-			m.unjudged(grant && meets, withinClockError)
+			m.unjudged(meets, withinClockError)
 		} else {
 			m.opportunity(m.d, since, r.ret)
 		}
 	case open:
-		m.unjudged(grant && meets, endNotKnown)
-	case !grant || !meets:
+		m.unjudged(meets, endNotKnown)
+	case !meets:
 	case d.end <= r.ret && i.end > r.ret:
 		m.unjudged(true, endNotKnown)
 	case d.end <= r.ret:
@@ -96,48 +95,51 @@ func (m *mutualExclusion) returned(r *record) {
 
 func (m *mutualExclusion) done() {}
 
-// rivals reports whether a grant came after others that it would conflict with.
+// rivals reports whether a belief began after the grant of another hold that it would conflict with, and in which its client can have believed.
 type rivals struct {
 	h         history.Header
 	grants    int
-	exclusive parties
-	shared    parties
+	holds     parties // exclusive
+	exclusive parties // by client
+	shared    parties // by client
 }
 
-// parties are the clients of some grants: none, one, or more than one.
+// parties are the owners of some grants: none, one, or more than one.
 type parties struct {
 	n   int
 	one uint32
 }
 
-func (p *parties) add(client uint32) {
-	if p.n == 0 || p.n == 1 && p.one != client {
-		p.n, p.one = p.n+1, client
+func (p *parties) add(owner uint32) {
+	if p.n == 0 || p.n == 1 && p.one != owner {
+		p.n, p.one = p.n+1, owner
 	}
 }
 
-func (p *parties) other(client uint32) bool { return p.n > 1 || p.n == 1 && p.one != client }
+func (p *parties) other(owner uint32) bool { return p.n > 1 || p.n == 1 && p.one != owner }
 
-// add takes the next grant; one with a belief is what later ones meet.
-func (m *rivals) add(r *record, believed bool) (meets bool) {
+// add takes the next belief, of a hold.
+func (m *rivals) add(k *keyLog, hold uint32, r *record) (meets bool) {
+	h := k.details.at(int(hold) - 1)
+	grant, believed := h.began == r, k.perhaps(h) > h.began.ret
 	shared := m.h.Kind == history.RW && r.mode == history.Shared
 	switch {
-	case m.h.Kind == history.Semaphore:
+	case m.h.Kind == history.Semaphore && (grant || !believed):
 		meets = m.grants >= max(m.h.Permits, 1)
+	case m.h.Kind == history.Semaphore:
+		meets = m.grants > max(m.h.Permits, 1)
 	case m.h.Kind == history.Reentrant || shared:
 		meets = m.exclusive.other(r.client)
-	case m.h.Kind == history.RW:
-		meets = m.exclusive.n > 0 || m.shared.other(r.client)
 	default:
-		meets = m.grants > 0
+		meets = m.holds.other(hold) || m.shared.other(r.client)
 	}
-	if !believed {
-		return meets
-	}
-	m.grants++
-	if shared {
+	switch {
+	case !grant || !believed:
+	case shared:
 		m.shared.add(r.client)
-	} else {
+	default:
+		m.grants++
+		m.holds.add(hold)
 		m.exclusive.add(r.client)
 	}
 	return meets

@@ -135,7 +135,7 @@ func (g *pageGenerator) acquire(op *history.Operation) {
 	case g.IntN(8) == 0:
 		op.Outcome = history.Unknown
 		if taken < g.h.Permits && g.IntN(2) == 0 {
-			g.holds = append(g.holds, kept{len(g.ops), g.now})
+			g.holds = append(g.holds, kept{by: len(g.ops), last: g.now})
 		}
 		return
 	case taken >= g.h.Permits:
@@ -160,7 +160,7 @@ func (g *pageGenerator) acquire(op *history.Operation) {
 	}
 	g.tell(op)
 	g.mine[op.Client] = append(g.mine[op.Client], len(g.ops))
-	g.holds = append(g.holds, kept{len(g.ops), g.now})
+	g.holds = append(g.holds, kept{by: len(g.ops), last: g.now})
 }
 
 // tell fills in valid-until.
@@ -293,12 +293,57 @@ func (g *pageGenerator) aside() {
 			g.ops = append(g.ops, history.Operation{ID: 200 + uint64(i), Client: a.Client, Key: "k", Op: history.Lost, Call: at, Return: at, Token: a.Token})
 		}
 	}
+	g.strays(last)
+	g.serverFault(last)
 	if g.IntN(6) == 0 {
 		at := g.Int64N(last)
 		g.faults = append(g.faults, history.Window{Fault: "crash-client", Client: string(rune('a' + g.IntN(5))), Node: -1, Start: at, Confirmed: g.IntN(2) == 0})
 	}
 	if g.IntN(6) == 0 {
 		at := g.Int64N(last)
-		g.faults = append(g.faults, history.Window{Fault: []string{"pause-client", "slow-work", "lose-reply"}[g.IntN(3)], Client: string(rune('a' + g.IntN(5))), Node: -1, Start: at, End: at + 1 + g.Int64N(20), Confirmed: g.IntN(2) == 0})
+		g.faults = append(g.faults, history.Window{Fault: []string{"pause-client", "slow-work", "lose-reply"}[g.IntN(3)], Client: []string{"a", "b", "c", "d", "nobody"}[g.IntN(5)], Node: -1, Start: at, End: at + 1 + g.Int64N(20), Confirmed: g.IntN(2) == 0})
 	}
+}
+
+// strays adds what no correct client does: sections within no hold, extends of a watchdog that overlap everything, a wait without end.
+func (g *pageGenerator) strays(last int64) {
+	client := func() string { return string(rune('a' + g.IntN(g.clients))) }
+	if g.IntN(6) == 0 {
+		use := history.Operation{ID: 300, Client: client(), Key: "k", Op: history.Use, Call: g.Int64N(last), Mode: history.Mode(g.IntN(2)), ModeNamed: true}
+		use.Return = use.Call + g.Int64N(8)
+		if g.IntN(2) == 0 {
+			use.Mode, use.ModeNamed = history.Exclusive, false
+		}
+		g.ops = append(g.ops, use)
+	}
+	if g.IntN(5) == 0 && len(g.ops) > 0 {
+		a := g.ops[g.IntN(len(g.ops))]
+		at := a.Return + g.Int64N(8)
+		extend := history.Operation{ID: 400, Client: a.Client, Key: "k", Op: history.Extend, Call: at, Return: at + g.Int64N(6), Token: a.Token,
+			Outcome: []history.Outcome{history.OK, history.OK, history.LostHold, history.Unknown, history.Fail}[g.IntN(5)]}
+		g.ops = append(g.ops, extend)
+	}
+	if g.IntN(5) == 0 { // of a client that does nothing else
+		wait := history.Operation{ID: 500, Client: "w", Key: "k", Op: history.Acquire, Call: g.Int64N(last),
+			Outcome: []history.Outcome{history.OK, history.Busy, history.Fail, history.Unknown}[g.IntN(4)]}
+		wait.Return = wait.Call + []int64{1, g.h.Lease, 999, 1001 + 2*g.h.Lease}[g.IntN(4)]
+		g.ops = append(g.ops, wait)
+	}
+}
+
+// serverFault adds a fault of a server, which may have done to its data or its clock what its kind does.
+func (g *pageGenerator) serverFault(last int64) {
+	if g.IntN(5) > 0 {
+		return
+	}
+	at := g.Int64N(last)
+	w := history.Window{Fault: serverFaults[g.IntN(len(serverFaults))], Start: at, End: at + 1 + g.Int64N(20), Confirmed: g.IntN(3) > 0}
+	switch w.Fault {
+	case "failover":
+		w.Replica = []string{"", history.HadKey, history.LackedKey}[g.IntN(3)]
+	case "jump-clock":
+		by := []int64{-g.h.Lease, -3, 2, g.h.Lease}[g.IntN(4)]
+		w.Effects = []history.Effect{{At: at + 1, What: history.ClockSet, By: by}}
+	}
+	g.faults = append(g.faults, w)
 }

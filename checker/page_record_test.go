@@ -173,7 +173,7 @@ func (r *record) stale(clockError int64) bool {
 func (r *record) wrongful() (out []int) {
 	for i, op := range r.ops {
 		if op.Outcome == history.OK && (op.Op == history.Extend || op.Op == history.Release) && r.cannotHaveBeen(i) &&
-			(op.Op == history.Extend || r.endsAnother(i)) {
+			!r.forgiven(i) && (op.Op == history.Extend || r.endsAnother(i)) {
 			out = append(out, i)
 		}
 	}
@@ -198,7 +198,8 @@ func (r *record) cannotHaveBeen(i int) bool {
 	last := a.Return // the latest effect on it before
 	unsure := int64(0)
 	for k, o := range r.ops {
-		mine := r.of[k] == h || r.h.Kind == history.Reentrant && r.of[k] != nil && r.of[k].client == h.client
+		again := r.of[k] != nil || o.Op == history.Acquire && o.Outcome == history.Unknown
+		mine := r.of[k] == h || r.h.Kind == history.Reentrant && again && o.Client == h.client
 		if k == i || !mine || o.Call > op.Call || o.Op != history.Extend && o.Op != history.Acquire && o.Op != history.Release {
 			continue
 		}
@@ -262,33 +263,15 @@ func (r *record) endsAnother(i int) bool {
 	return false
 }
 
-// deniedEarly are the refused releases and extends that were answered while the lease was running, by what the client had been told.
-func (r *record) deniedEarly() map[int]bool {
-	out := map[int]bool{}
-	for i, op := range r.ops {
-		h := r.of[i]
-		if h == nil || op.Op == history.Acquire || op.Outcome != history.NotHeld && op.Outcome != history.LostHold {
-			continue
-		}
-		without := *r // as it was before this answer
-		without.ops = slices.Clone(r.ops)
-		for k := i; k < len(r.ops); k++ {
-			without.ops[k].Op = history.Use
-		}
-		spans := h.spans
-		h.spans = nil
-		without.believe(h)
-		before := h.spans
-		h.spans = spans
-		at := op.Return
-		if op.Op == history.Release {
-			at = op.Call
-		}
-		for _, s := range before {
-			if s.from <= at && s.to > op.Return && (s.to < always || op.Op == history.Release) { // without an end, a client holds until it is told
-				out[i] = true
-			}
-		}
-	}
-	return out
+// forgiven reports whether a fault of a server, or where votes count of the client, may have kept a hold, or made it again, since it began.
+func (r *record) forgiven(i int) bool {
+	op := r.ops[i]
+	return slices.ContainsFunc(r.faults, func(w history.Window) bool {
+		return w.Confirmed && (w.Client == "" || r.h.Votes && w.Client == op.Client) && w.Start <= op.Return && last(w) >= r.since(i)
+	})
+}
+
+// serverFault reports whether a fault of a server is confirmed.
+func (r *record) serverFault() bool {
+	return slices.ContainsFunc(r.faults, func(w history.Window) bool { return w.Confirmed && w.Client == "" })
 }

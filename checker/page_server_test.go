@@ -23,8 +23,8 @@ const (
 type server struct {
 	h      history.Header
 	ops    []history.Operation
-	clears []history.Window // faults after which the data may be gone
-	denied map[int]bool     // refused releases and extends that another property was found broken by
+	upsets []pageUpset
+	denied map[int]bool // refused releases and extends that another property was found broken by
 	rules  int
 	times  []int64
 	ahead  map[string]int64 // of each client's clock
@@ -33,10 +33,18 @@ type server struct {
 	most   int
 }
 
+// pageUpset is what a fault may have done once: all data may be gone, or the ends of leases have moved.
+type pageUpset struct {
+	from, to      int64
+	gone          bool
+	sooner, later int64
+}
+
 // kept is a hold in the server's state.
 type kept struct {
-	by   int // the acquire
-	last int64
+	by            int // the acquire
+	last          int64
+	sooner, later int64 // its end has moved since
 }
 
 type serverState struct {
@@ -56,6 +64,9 @@ func (s *server) explains(rules int) (found, known bool) {
 		if !slices.Contains(clients, op.Client) {
 			clients = append(clients, op.Client)
 		}
+	}
+	if len(s.upsets) > 0 {
+		clients = append(clients, "") // whoever did it
 	}
 	s.ahead = map[string]int64{}
 	found = s.shifted(clients)
@@ -94,8 +105,8 @@ func (s *server) instants() (out []int64) {
 		first, last = min(first, t), max(last, op.Return+s.ahead[op.Client])
 		add(t)
 	}
-	for _, w := range s.clears {
-		add(w.Start)
+	for _, u := range s.upsets {
+		add(u.from + s.ahead[""])
 	}
 	if last-first <= 60 {
 		out = out[:0]
@@ -105,6 +116,12 @@ func (s *server) instants() (out []int64) {
 		return out
 	}
 	base := slices.Clone(out)
+	for _, t := range base {
+		for _, u := range s.upsets {
+			add(t + s.h.Lease - u.sooner)
+			add(t - s.keep() - u.later)
+		}
+	}
 	if s.h.Lease > 0 {
 		for _, t := range base {
 			for a := range int64(4) {
@@ -126,6 +143,7 @@ func (st serverState) key() string {
 	b = binary.AppendUvarint(b, st.fence)
 	for _, h := range st.holds {
 		b = binary.AppendVarint(append(b, byte(h.by)), h.last)
+		b = binary.AppendVarint(binary.AppendVarint(b, h.sooner), h.later)
 	}
 	return string(b)
 }
@@ -141,7 +159,7 @@ func (s *server) from(st serverState) bool {
 		}
 	}
 	for _, h := range st.holds {
-		if s.h.Lease > 0 && t > h.last+s.keep() {
+		if s.h.Lease > 0 && t > h.last+s.keep()+h.later {
 			return false
 		}
 	}
@@ -160,7 +178,7 @@ func (s *server) from(st serverState) bool {
 		}
 	}
 	for n, h := range st.holds {
-		if s.h.Lease > 0 && t >= h.last+s.h.Lease {
+		if s.h.Lease > 0 && t >= h.last+max(0, s.h.Lease-h.sooner) {
 			to := st
 			to.holds = slices.Delete(slices.Clone(st.holds), n, n+1)
 			if s.from(to) {
@@ -168,13 +186,19 @@ func (s *server) from(st serverState) bool {
 			}
 		}
 	}
-	for i, w := range s.clears {
-		if st.cleared&(1<<i) == 0 && w.Start <= t && (w.End == 0 || t <= w.End) {
-			to := st
-			to.cleared, to.holds = st.cleared|1<<i, nil
-			if s.from(to) {
-				return true
+	for i, u := range s.upsets {
+		if st.cleared&(1<<i) != 0 || t < u.from+s.ahead[""] || t > u.to+s.ahead[""] {
+			continue
+		}
+		to := st
+		to.cleared, to.holds = st.cleared|1<<i, nil
+		for _, h := range st.holds {
+			if h.sooner, h.later = h.sooner+u.sooner, h.later+u.later; !u.gone {
+				to.holds = append(to.holds, h)
 			}
+		}
+		if s.from(to) {
+			return true
 		}
 	}
 	st.at++
@@ -237,7 +261,7 @@ func (s *server) effect(st serverState, i int, t int64) bool {
 		for _, n := range own {
 			to := st
 			to.holds = s.renewed(st.holds, op.Client, t)
-			to.holds[n].last = t
+			to.holds[n] = kept{by: st.holds[n].by, last: t}
 			if s.from(to) {
 				return true
 			}
@@ -269,7 +293,7 @@ func (s *server) renewed(holds []kept, client string, t int64) []kept {
 	out := slices.Clone(holds)
 	for n := range out {
 		if s.h.Kind == history.Reentrant && s.ops[out[n].by].Client == client {
-			out[n].last = t
+			out[n] = kept{by: out[n].by, last: t}
 		}
 	}
 	return out
@@ -341,6 +365,22 @@ func (s *server) grant(st serverState, i int, t int64) bool {
 		}
 		st.fence = max(st.fence, op.Fence)
 	}
-	st.holds = append(s.renewed(st.holds, op.Client, t), kept{i, t})
+	st.holds = append(s.renewed(st.holds, op.Client, t), kept{by: i, last: t})
 	return s.from(st)
+}
+
+// upsetsOf reads what a fault may have done to the data and the clocks of the servers.
+func upsetsOf(w history.Window) (all []pageUpset) {
+	switch {
+	case !w.Confirmed || w.Client != "":
+		return nil
+	case w.Fault == "kill-server", w.Fault == "delete-key", w.Fault == "evict-keys", w.Fault == "failover" && w.Replica != history.HadKey:
+		return []pageUpset{{from: w.Start, to: last(w), gone: true}}
+	}
+	for _, e := range w.Effects {
+		if w.Fault == "jump-clock" {
+			all = append(all, pageUpset{from: w.Start, to: e.At, sooner: max(e.By, 0), later: max(-e.By, 0)})
+		}
+	}
+	return all
 }

@@ -17,6 +17,11 @@ import (
 type expected struct {
 	verdict checker.Result
 	open    bool // the page leaves it open, or the search was given up
+
+	counted          bool // judged and unjudged are known
+	judged, unjudged int
+	summed           bool // total is known
+	total            int  // of the two
 }
 
 // judgePage judges a history as the page says.
@@ -47,6 +52,7 @@ func judgePage(h history.Header, ops []history.Operation, faults []history.Windo
 	} else if !r.chained(0) || r.stale(0) {
 		out[verdicts.StoreIntegrity] = expected{verdict: checker.Inconclusive}
 	}
+	r.promises(out)
 	r.search(out)
 	return out
 }
@@ -54,24 +60,36 @@ func judgePage(h history.Header, ops []history.Operation, faults []history.Windo
 // search judges what an execution is asked for.
 func (r *record) search(out map[verdicts.Property]expected) {
 	s := &server{h: r.h, most: 300_000, denied: map[int]bool{}}
+	for _, w := range r.faults {
+		s.upsets = append(s.upsets, upsetsOf(w)...)
+	}
+	denied := r.deniedEarly()
 	for i, op := range r.ops {
 		if op.Op == history.Acquire && op.Outcome != history.Fail || (op.Op == history.Extend || op.Op == history.Release) && op.Outcome != history.Fail {
-			if r.deniedEarly()[i] && (op.Op == history.Extend || r.h.Kind == history.Reentrant) { // renewal and reentrancy report them
+			if denied[i] && !r.excused(op.Client, r.since(i), op.Return) && (op.Op == history.Extend || r.h.Kind == history.Reentrant) { // renewal and reentrancy report them
 				s.denied[len(s.ops)] = true
 			}
 			s.ops = append(s.ops, op)
 		}
 	}
-	for _, p := range []verdicts.Property{verdicts.Linearizability, verdicts.Refusal, verdicts.FencingOrder, verdicts.ReleaseSafety} {
-		out[p] = expected{verdict: checker.Pass}
+	searched := []verdicts.Property{verdicts.Linearizability, verdicts.Refusal, verdicts.FencingOrder, verdicts.ReleaseSafety}
+	set := func(p verdicts.Property, verdict checker.Result) {
+		e := out[p]
+		e.verdict = verdict
+		out[p] = e
+	}
+	for _, p := range searched {
+		set(p, checker.Pass)
 	}
 	wrongful := r.wrongful()
 	if len(wrongful) > 0 {
-		out[verdicts.ReleaseSafety] = expected{verdict: checker.Fail}
+		set(verdicts.ReleaseSafety, checker.Fail)
 	}
 	give := func() {
-		for _, p := range []verdicts.Property{verdicts.Linearizability, verdicts.Refusal, verdicts.FencingOrder, verdicts.ReleaseSafety} {
-			out[p] = expected{verdict: out[p].verdict, open: true}
+		for _, p := range searched {
+			e := out[p]
+			e.open = true
+			out[p] = e
 		}
 	}
 	all, known := s.explains(everyRule)
@@ -80,9 +98,12 @@ func (r *record) search(out map[verdicts.Property]expected) {
 		give()
 		return
 	case all:
+		if len(wrongful) > 0 {
+			set(verdicts.ReleaseSafety, checker.Pass)
+		}
 		return
 	}
-	out[verdicts.Linearizability] = expected{verdict: checker.Fail}
+	set(verdicts.Linearizability, checker.Fail)
 	base := everyRule
 	if out[verdicts.MutualExclusion].verdict == checker.Fail {
 		base &^= grantRule
@@ -114,7 +135,11 @@ func (r *record) search(out map[verdicts.Property]expected) {
 		}
 	}
 	if len(blamed) == 1 && blamed[0] != "" {
-		out[blamed[0]] = expected{verdict: checker.Fail}
+		set(blamed[0], checker.Fail)
+		if e := out[blamed[0]]; blamed[0] == verdicts.ReleaseSafety && r.serverFault() { // whether it met that depends on which operation is to blame
+			e.open = true
+			out[blamed[0]] = e
+		}
 	}
 }
 
@@ -141,7 +166,10 @@ func (g *pageGenerator) inNanoseconds() (checker.Input, []history.Operation) {
 	h.Lease, h.Drift, h.ClockError = h.Lease*millisecond, h.Drift*millisecond, h.ClockError*millisecond
 	in := checker.Input{Header: h}
 	for _, w := range g.faults {
-		w.Start, w.End = w.Start*millisecond, w.End*millisecond
+		w.Start, w.End, w.Effects = w.Start*millisecond, w.End*millisecond, slices.Clone(w.Effects)
+		for i := range w.Effects {
+			w.Effects[i].At, w.Effects[i].By = w.Effects[i].At*millisecond, w.Effects[i].By*millisecond
+		}
 		in.Faults = append(in.Faults, w)
 	}
 	ops := make([]history.Operation, 0, len(g.ops))
@@ -197,8 +225,21 @@ func (g *pageGenerator) differences(t *testing.T, counts map[string]int) (out []
 		default:
 			out = append(out, fmt.Sprintf("%s is %s (%d judged, %v), the page says %s", p.Name, p.Verdict, p.Judged, p.NotJudged, w.verdict))
 		}
+		if unjudged := sum(p.NotJudged); w.counted && (p.Judged != w.judged || unjudged != w.unjudged) && !(w.open || p.Verdict == checker.NotApplicable && w.judged == 0) {
+			out = append(out, fmt.Sprintf("%s: %d judged and %v, the page says %d and %d", p.Name, p.Judged, p.NotJudged, w.judged, w.unjudged))
+		}
+		if w.summed && p.Judged+sum(p.NotJudged) != w.total {
+			out = append(out, fmt.Sprintf("%s: %d judged and %v, the page says %d in all", p.Name, p.Judged, p.NotJudged, w.total))
+		}
 	}
 	return out, true
+}
+
+func sum(counts map[string]int) (n int) {
+	for _, k := range counts {
+		n += k
+	}
+	return n
 }
 
 // smallest leaves out operations and faults while Check and the page disagree.

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -10,22 +11,29 @@ import (
 // A key's operations are searched as one where they are few. Where they are many, they are cut at the quiet instants: nothing is under way and nothing can be in
 // force, so that an execution of all is one of each part after the other, and nothing but the highest fence is carried over. Each part is judged by
 // itself, so that a long record breaks what its parts break. A part with more than maxEffects operations isn't searched, nor is one that no execution
-// explains after an acquire of unknown outcome, which may have its effect in it. Records of locks that vote, of re-entrant ones, or with a clock error are not cut: there what is
-// over for one client may still refuse another, and an inner release may have renewed.
+// explains after an acquire of unknown outcome, which may have its effect in it.
+//
+// Quiet, for all clocks, is a clock error later than by one; the header bounds by how much two clocks disagree at any time, and not how they move, so each part has offsets of its
+// own. Where votes count, what an attempt was given may refuse others for a lease after it. The holds of a re-entrant client are told apart by their number alone: once one of them
+// may have ended by its lease, an accepted release may have meant it, and any other may still be there, for a lease after the last operation.
 
 // maxParted is how many operations of a key are searched in parts: beyond, the sweep and the windows decide.
 const maxParted = 20_000
 
-// parts returns what is to be searched of a key, in order; nil where faults changed the server's data, or the operations are too many.
+// parts returns what is to be searched of a key, in order; nil where that is too much, or the clock of a server ran at another rate.
 func (d *keyInput) parts() []*executions {
 	total := d.k.count(history.Acquire, history.OK, history.Busy, history.Unknown) + d.k.count(history.Extend, history.OK, history.NotHeld, history.LostHold, history.Unknown) +
 		d.k.count(history.Release, history.OK, history.NotHeld, history.LostHold, history.Unknown)
-	if total == 0 || total > maxParted || len(d.k.crashes) > 0 || slices.ContainsFunc(d.ev.faults, func(w history.Window) bool { return w.Confirmed && w.Client == "" }) {
+	moves := d.ev.clocksMove()
+	if total == 0 || total > maxParted || len(d.k.crashes) > 0 || moves && total > d.opt.whole {
 		return nil
 	}
-	c := &cutter{d: d, whole: total <= d.opt.whole || d.a.header.Votes || d.a.header.ClockError > 0 || d.a.header.Kind == history.Reentrant, denied: map[*record]bool{}, quiet: never}
+	if d.ev.meets(math.MinInt64, never, func(w *history.Window) bool { return w.Client == "" && w.Fault == faultDriftClock }) {
+		return nil
+	}
+	c := &cutter{d: d, whole: total <= d.opt.whole, denied: map[*record]bool{}, quiet: never}
 	for _, n := range d.k.denials {
-		c.denied[n.r] = true
+		c.denied[n.r] = d.breaks(n)
 	}
 	for walk := d.k.walk(); ; {
 		r := walk.next()
@@ -40,7 +48,12 @@ func (d *keyInput) parts() []*executions {
 		}
 		c.add(r)
 	}
-	for _, x := range c.parts {
+	for i, x := range c.parts {
+		to := never
+		if i < len(c.parts)-1 {
+			to = c.parts[i+1].first - 1
+		}
+		x.upsets(d.ev, to)
 		for i := range x.effects {
 			x.effects[i].free = x.excused(&x.effects[i])
 		}
@@ -50,17 +63,19 @@ func (d *keyInput) parts() []*executions {
 
 // cutter makes the parts of a key's records, by call.
 type cutter struct {
-	d       *keyInput
-	whole   bool // there is one part
-	denied  map[*record]bool
-	parts   []*executions
-	numbers map[uint32]int // of the clients of the last part
-	quiet   int64          // nothing of the last part is under way or in force after this; never = that isn't known
-	unsure  int64          // call of the first acquire of unknown outcome in the last part; never = none
-	fence   uint64
-	maybe   bool
-	over    []*record
-	told    map[uint32]int64 // by client: when it was told of its last grant in the last part
+	d        *keyInput
+	whole    bool // there is one part
+	denied   map[*record]bool
+	parts    []*executions
+	numbers  map[uint32]int // of the clients of the last part
+	quiet    int64          // nothing of the last part is under way or in force after this; never = that isn't known
+	unsure   int64          // call of the first acquire of unknown outcome in the last part; never = none
+	fence    uint64
+	maybe    bool
+	loose    bool // a hold of a re-entrant client in the last part may have ended by its lease
+	renewals int  // operations of unknown outcome in the last part that may each have renewed the holds of a re-entrant client
+	over     []*record
+	told     map[uint32]int64 // by client: when it was told of its last grant in the last part
 }
 
 func (c *cutter) add(r *record) {
@@ -76,7 +91,10 @@ func (c *cutter) add(r *record) {
 	if r.detailed() && c.d.k.detailOf(r).until > r.ret {
 		e.told = c.d.k.detailOf(r).until
 	}
-	c.quiet = max(c.quiet, r.ret)
+	if !e.must && c.d.a.header.Kind == history.Reentrant {
+		c.renewals++
+	}
+	c.quiet = max(c.quiet, plus(r.ret, c.d.a.header.ClockError))
 	switch {
 	case r.granted():
 		e.from = c.d.k.from(r)
@@ -84,20 +102,46 @@ func (c *cutter) add(r *record) {
 			e.fence = c.d.k.detailOf(r).fence
 			c.fence = max(c.fence, e.fence)
 		}
-		c.quiet, c.told[r.client] = max(c.quiet, c.d.holdOf(r).gone), r.ret
+		c.quiet, c.told[r.client] = max(c.quiet, plus(c.d.holdOf(r).gone, c.d.a.header.ClockError)), r.ret
 	case r.op == history.Acquire && !e.must:
 		c.maybe, c.unsure = true, min(c.unsure, r.call)
 	}
-	if at, ok := c.told[r.client]; ok && r.op != history.Acquire && r.call <= at { // at one instant, the answer may have come first
-		c.quiet = max(c.quiet, plus(r.ret, x.keep))
-	}
-	if c.unsure < never { // what it was given may be in force when all the rest is over
-		c.quiet = max(c.quiet, plus(r.ret, x.keep))
+	if c.lingers(r) {
+		c.quiet = max(c.quiet, plus(r.ret, c.d.a.header.ClockError))
+		c.quiet = plus(c.quiet, x.keep)
+		for range c.renewals {
+			c.quiet = plus(c.quiet, x.keep)
+		}
 	}
 	if !e.must {
 		e.to = never
 	}
 	x.effects = append(x.effects, e)
+}
+
+// lingers reports whether what r was given, or found, may be in force for a lease after it, whatever became of it by the record.
+func (c *cutter) lingers(r *record) bool {
+	told, granted := c.told[r.client]
+	switch {
+	case r.op != history.Acquire && granted && r.call <= told: // at one instant, the answer may have come first
+		return true
+	case c.unsure < never: // what it was given may be in force when all the rest is over
+		return true
+	case r.op == history.Acquire && c.d.a.header.Votes:
+		return true
+	}
+	return c.d.a.header.Kind == history.Reentrant && c.mayHaveEnded(r)
+}
+
+// mayHaveEnded reports whether a hold of the last part, that of r included, may have ended by its lease, or otherwise than by an accepted release of its own.
+func (c *cutter) mayHaveEnded(r *record) bool {
+	if r.op == history.Acquire {
+		return c.loose
+	}
+	h, lease := c.d.holdOf(r), c.d.a.header.Lease
+	whole := h != nil && r.outcome == history.OK && (lease == 0 || r.ret-c.d.k.from(h.began)+c.d.a.header.ClockError < lease)
+	c.loose = c.loose || !whole
+	return c.loose
 }
 
 func (c *cutter) begin(at int64) {
@@ -119,8 +163,34 @@ func (c *cutter) begin(at int64) {
 		c.over = c.over[max(0, len(c.over)-maxOpen):]
 		x.over = slices.Clone(c.over)
 	}
-	c.parts, c.numbers, c.told, c.quiet, c.unsure = append(c.parts, x), map[uint32]int{}, map[uint32]int64{}, at, never
+	c.parts, c.numbers, c.told = append(c.parts, x), map[uint32]int{}, map[uint32]int64{}
+	c.quiet, c.unsure, c.loose, c.renewals = at, never, false, 0
 }
+
+// breaks reports whether renewal or reentrancy is broken by an answer that a hold is gone.
+func (d *keyInput) breaks(n denial) bool {
+	promised := n.r.op == history.Extend || d.a.header.Kind == history.Reentrant
+	return promised && !d.ev.excused(d.clientName(n.r), n.h.began.call, n.r.ret)
+}
+
+// upsets adds what faults may have done to the servers up to an instant.
+func (x *executions) upsets(ev *evidence, to int64) {
+	for i := range ev.faults {
+		for _, u := range upsetsOf(&ev.faults[i]) {
+			if u.from > to || u.to < x.first {
+				continue
+			}
+			r := &record{call: u.from, ret: u.to, client: nobody, outcome: history.Unknown}
+			x.effects = append(x.effects, effectOf{r: r, from: u.from, to: u.to, client: x.clients, upset: &u})
+		}
+	}
+	if n := len(x.effects); n > 0 && x.effects[n-1].upset != nil {
+		x.clients++ // they are by a clock of their own
+	}
+}
+
+// nobody is the client of what no client did.
+const nobody = math.MaxUint32
 
 // partFinding is what the search of a part showed.
 type partFinding struct {
@@ -150,7 +220,7 @@ func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, 
 	if f.breaks(of[verdicts.ReleaseSafety]) {
 		f.base &^= ruleClaims
 	}
-	x.forgive(f.breaks(of[verdicts.Renewal]), f.breaks(of[verdicts.Reentrancy]))
+	x.forgives = slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.denied })
 	f.broken, f.known = x.blame(f.base, f.all)
 	return f
 }

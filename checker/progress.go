@@ -183,7 +183,7 @@ func (p *progress) done() {
 	}
 	// Votes may split, and a client that crashed may have held: then only lasting refusal is proof.
 	long := p.last.ret-p.first.call >= p.limit
-	if (p.d.a.header.Votes || p.d.ev.struck(p.first.call, p.last.ret)) && !long {
+	if (p.d.a.header.Votes || len(k.crashes) > 0 || p.d.ev.serverStruck(p.first.call, p.last.ret)) && !long {
 		return
 	}
 	p.report(p.first, p.last, p.first.call)

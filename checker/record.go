@@ -34,7 +34,7 @@ func (r *record) spanning() bool {
 }
 
 // byCall orders records by time. In virtual time many share an instant: then what ended first comes first, and of what ended together an
-// acquire before what may be done under it, and a release after that. The order of lines decides only between records that differ in nothing else.
+// acquire before what may be done under it, and a release after that. The rest is by client: see archive.order.
 func byCall(a, b record) int {
 	switch {
 	case a.call != b.call:
@@ -48,7 +48,15 @@ func byCall(a, b record) int {
 	case a.mode != b.mode:
 		return cmp.Compare(a.mode, b.mode)
 	}
-	return cmp.Compare(a.line, b.line)
+	return cmp.Compare(a.client, b.client)
+}
+
+// order is byCall and, of what one client did alike in one interval, the order of ids: that of lines decides nothing.
+func (a *archive) order(x, y *record) int {
+	if by := byCall(*x, *y); by != 0 {
+		return by
+	}
+	return cmp.Compare(a.id(x), a.id(y))
 }
 
 // rank is the order of operations that were called and returned together.
@@ -137,9 +145,17 @@ func (k *keyLog) seal() {
 	}
 }
 
-// finish puts the chunks in order, after the last add.
-func (k *keyLog) finish() {
-	k.seal()
+// finish puts everything in order, after the last add, with new numbers for clients.
+func (k *keyLog) finish(a *archive, clients []uint32) {
+	inOrder := func(x, y record) int { return a.order(&x, &y) }
+	for _, c := range k.chunks {
+		for i := range c.records {
+			c.records[i].client = clients[c.records[i].client]
+		}
+		if !slices.IsSortedFunc(c.records, inOrder) {
+			slices.SortFunc(c.records, inOrder)
+		}
+	}
 	slices.SortStableFunc(k.chunks, func(a, b chunk) int { return byCall(a.records[0], b.records[0]) })
 }
 

@@ -1,6 +1,8 @@
 package checker
 
 import (
+	"slices"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -25,9 +27,10 @@ type reentrancy struct {
 
 // owner is what is known of one client.
 type owner struct {
-	believes interval // the belief that lasts longest
-	lapsed   bool
-	unsure   bool // an acquire of unknown outcome, and no grant since
+	beliefs []interval // that are not over
+	granted bool       // it was, once
+	lapsed  bool
+	unsure  bool // an acquire of unknown outcome, and no grant since
 }
 
 func newReentrancy(d *keyInput) *reentrancy {
@@ -44,7 +47,7 @@ func newReentrancy(d *keyInput) *reentrancy {
 }
 
 func (e *reentrancy) called(r *record) {
-	if !e.applies || r.op != history.Acquire && r.op != history.Release {
+	if !e.applies || r.op != history.Acquire && r.op != history.Release && !(r.op == history.Extend && r.outcome == history.OK) {
 		return
 	}
 	o := e.owner[r.client]
@@ -52,28 +55,38 @@ func (e *reentrancy) called(r *record) {
 		o = &owner{}
 		e.owner[r.client] = o
 	}
-	if r.op == history.Acquire {
+	switch r.op {
+	case history.Acquire:
 		e.acquire(o, r)
-	} else {
+	case history.Release:
 		e.release(o, r)
+	default:
+		e.believe(o, r)
+	}
+}
+
+// believe notes the belief that begins with r, if one does, and drops those that are over.
+func (e *reentrancy) believe(o *owner, r *record) {
+	o.beliefs = slices.DeleteFunc(o.beliefs, func(b interval) bool { return b.end <= r.call })
+	if d := e.d.k.detailOf(r); d.role == starts || r.op == history.Acquire {
+		o.beliefs = append(o.beliefs, interval{r: r, start: r.ret, end: d.end})
 	}
 }
 
 func (e *reentrancy) acquire(o *owner, r *record) {
 	switch r.outcome {
 	case history.OK:
-		d := e.d.k.detailOf(r)
-		if d.role == nested {
+		again := e.d.k.detailOf(r).role == nested
+		if again {
 			e.opportunity(e.d, r.call, r.ret)
 		}
-		o.lapsed = o.lapsed && !e.d.asked(r) || o.believes.r != nil && d.role != nested && !e.d.asked(r)
-		o.unsure = false
-		if o.believes.r == nil || d.end > o.believes.end {
-			o.believes = interval{r: r, start: r.ret, end: d.end}
-		}
+		asked := e.d.asked(r)
+		o.lapsed = !asked && (o.lapsed || o.granted && !again)
+		o.unsure, o.granted = false, true
+		e.believe(o, r)
 	case history.Busy:
-		if b := o.believes; b.r != nil && b.start <= r.call && r.ret < b.end {
-			e.judge("owner-refused", o, b.r, r)
+		if at := slices.IndexFunc(o.beliefs, func(b interval) bool { return b.start <= r.call && r.ret < b.end }); at >= 0 {
+			e.judge("owner-refused", o, o.beliefs[at].r, r)
 		}
 	case history.Unknown:
 		o.unsure = true

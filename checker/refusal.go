@@ -184,7 +184,7 @@ func (f *refusal) placed(b *record) bool {
 func (f *refusal) report(b *record) {
 	if f.placed(b) {
 		f.opportunities--
-		f.unjudged(true, unknownOutcomes)
+		f.leave(b, unknownOutcomes)
 		return
 	}
 	if !f.d.rules.on("busy-witness") {

@@ -63,13 +63,10 @@ func (s *releaseSafety) returned(r *record) {
 
 func (s *releaseSafety) judge(r *record) {
 	victim := s.victim(r)
+	byCommands := victim != nil
 	if victim == nil && (r.op == history.Extend || !s.commands(r)) && s.cannotHaveBeen(r) {
-		from := r.call
-		if h := s.d.holdOf(r); h != nil {
-			from = h.began.call
-		}
-		if s.excused(r, from) {
-			s.unjudged(true, metAFault)
+		if s.excused(r, s.d.since(r)) {
+			s.leave(r, metAFault)
 			return
 		}
 		victim = r
@@ -81,7 +78,7 @@ func (s *releaseSafety) judge(r *record) {
 	if victim == nil || !s.d.rules.on("mis-unlock") {
 		return
 	}
-	v := Violation{At: r.call, Clients: []string{s.d.clientName(r)}}
+	v := Violation{At: r.call, Clients: []string{s.d.clientName(r)}, byCommands: byCommands}
 	if victim == r {
 		if g := s.later(r); g != nil {
 			victim = g
@@ -91,6 +88,14 @@ func (s *releaseSafety) judge(r *record) {
 		v.Clients = []string{s.d.clientName(victim), s.d.clientName(r)}
 	}
 	s.found(s.d, v, func() Witness { return s.d.both(victim, r) })
+}
+
+// since is when what operation r is about began: the call of its hold's acquire.
+func (d *keyInput) since(r *record) int64 {
+	if h := d.holdOf(r); h != nil {
+		return h.began.call
+	}
+	return r.call
 }
 
 // excused reports whether a fault since the hold began may have kept it or made it again. A server may have; what became of a client cannot,

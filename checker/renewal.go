@@ -44,7 +44,7 @@ func (w *renewal) returned(r *record) {
 
 func (w *renewal) done() {
 	for _, x := range w.d.k.denials {
-		if x.r.op == history.Release || x.until == never { // until told of a loss, and told
+		if x.r.op == history.Release {
 			continue
 		}
 		if w.d.ev.excused(w.d.clientName(x.r), x.h.began.call, x.r.ret) {

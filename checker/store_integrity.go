@@ -166,7 +166,8 @@ func (s *storeIntegrity) done() {
 		c.place(never)
 	}
 	s.finish()
-	if s.chain.gaveUp {
+	for range min(s.chain.gaveUp, s.opportunities) {
+		s.opportunities--
 		s.unjudged(true, notSearched)
 	}
 	if s.lenient != nil && s.losses == 0 && s.damage.LostUpdates > 0 {
@@ -175,8 +176,11 @@ func (s *storeIntegrity) done() {
 		for i := range s.kept {
 			s.kept[i].WithinClockError = true
 		}
+		for range min(s.damage.LostUpdates, s.opportunities) {
+			s.opportunities--
+			s.unjudged(true, withinClockError)
+		}
 		s.damage.LostUpdates = 0
-		s.unjudged(true, withinClockError)
 	}
 }
 

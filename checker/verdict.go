@@ -56,6 +56,8 @@ type Violation struct {
 	Witness          Witness           `json:"-"`               // the holds and operations that show it; filled in
 	WithinClockError bool              `json:"within_clock_error,omitempty"`
 	Around           *Surroundings     `json:"-"` // what its picture shows; nil when it did not come from a check
+
+	byCommands bool // commands show it, which no execution is asked for
 }
 
 // Damage is what the guarded store lost.

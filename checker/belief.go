@@ -1,0 +1,158 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// Belief, what the lock had told a client (VERDICTS §1): from the return of the acquire to the first of: the call of its release; lost; a confirmed crash of
+// that client; a refused extend's return; until.
+//
+// Until is the latest valid-until of the acquire and the extends that were granted; of one without it, asked + lease − drift; without asked, call + lease −
+// drift, but of an acquire only when it took less than a tenth of the lease: else the end of the belief is not known. An extend that returns after until leaves a gap.
+//
+// Where the page leaves a choice: of a renewal and a loss at one instant the renewal came first, so that the belief is the shorter one; a failed or unknown
+// release ends the belief, and no later extend brings it back.
+
+// notice is something that the holder is told at an instant the pass hasn't reached.
+type notice struct {
+	at           int64
+	kind         noticeKind
+	until, doubt int64   // renewals
+	r            *record // renewals by an extend, and losses
+}
+
+type noticeKind uint8
+
+const (
+	toldRenewal noticeKind = iota // by an extend
+	toldReentry
+	toldLost // by a refused extend or a notice of a loss
+	died
+)
+
+// told returns until when the answer r protects its holder: for certain, and perhaps.
+func (p *holdPass) told(r *record) (until, doubt int64) {
+	h, d := p.a.header, p.k.detailOf(r)
+	switch {
+	case d.until > r.ret:
+		return d.until, d.until
+	case h.Lease == 0:
+		return never, never
+	}
+	if asked := p.k.asked(r); asked != 0 {
+		end := plus(asked, h.Lease-h.Drift)
+		return end, end
+	}
+	end := plus(r.call, h.Lease-h.Drift)
+	if r.op == history.Acquire && r.ret-r.call >= (h.Lease+9)/10 {
+		return end, plus(r.ret, h.Lease-h.Drift) // the try that was granted began at some time of the call
+	}
+	return end, end
+}
+
+// tell puts a notice among those of a hold, in order of time; at one instant in that of their kinds.
+func (h *openHold) tell(n notice) {
+	at, _ := slices.BinarySearchFunc(h.notices, n, func(a, b notice) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), -1)
+	})
+	h.notices = slices.Insert(h.notices, at, n)
+}
+
+// settle applies what a client was told by time t.
+func (p *holdPass) settle(who *clientHolds, t int64) {
+	for i := 0; i < len(who.open); i++ { // a renewal may begin a hold
+		h := who.open[i]
+		for len(h.notices) > 0 && h.notices[0].at <= t {
+			n := h.notices[0]
+			h.notices = h.notices[1:]
+			p.apply(who, h, n)
+		}
+	}
+}
+
+func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
+	switch {
+	case h.next != nil:
+		p.apply(who, h.next, n)
+	case n.kind == toldLost:
+		p.deny(h, n.r)
+		h.lost = true
+		p.end(h, n.at)
+	case n.kind == died:
+		h.lost = false
+		p.end(h, n.at)
+	case h.ended:
+		if h.lost && !h.releases && n.kind == toldRenewal && n.r != nil {
+			h.next = p.begin(who, n.r, n.until, n.doubt)
+			h.next.token = h.token
+		} else {
+			h.renew(n)
+		}
+	case n.at <= h.until:
+		h.renew(n)
+		h.until, h.doubt = max(h.until, n.until), max(h.doubt, n.doubt)
+	case n.kind == toldReentry || n.r == nil: // of another hold of the client: it resumes nothing
+		h.renew(n)
+		if n.at <= h.doubt {
+			h.doubt = max(h.doubt, n.doubt)
+		}
+	default: // too late: the belief had ended, or may have, and another starts
+		h.renew(n)
+		p.finish(h, min(h.doubt, n.at))
+		d := p.k.detailOf(n.r)
+		d.role, d.began = starts, n.r
+		h.belief, h.until, h.doubt = d, n.until, n.doubt
+		h.resumed = append(h.resumed, d)
+	}
+}
+
+// end ends the belief of a hold for good.
+func (p *holdPass) end(h *openHold, t int64) {
+	if h.ended {
+		return
+	}
+	h.until = min(h.until, t)
+	p.finish(h, min(h.doubt, t))
+	h.ended = true
+}
+
+// finish writes down the present belief.
+func (p *holdPass) finish(h *openHold, doubt int64) {
+	h.belief.end = h.until
+	if doubt > max(h.until, h.belief.began.ret) {
+		p.k.doubt(h.belief, doubt)
+	}
+}
+
+// rare is what few details have.
+type rare struct {
+	asked int64 // of an acquire: when the granted try began
+	doubt int64 // of a belief whose end isn't known: the latest that it can have been
+}
+
+func (k *keyLog) asked(r *record) int64 {
+	if d := k.detailOf(r); d.rare != 0 {
+		return k.rares.at(int(d.rare) - 1).asked
+	}
+	return 0
+}
+
+// doubt notes that a belief may have lasted until t.
+func (k *keyLog) doubt(d *detail, t int64) {
+	if d.rare == 0 {
+		d.rare = uint32(k.rares.add(rare{}))
+	}
+	k.rares.at(int(d.rare) - 1).doubt = t
+	k.doubts = true
+}
+
+// perhaps is the latest instant at which a belief can have ended.
+func (k *keyLog) perhaps(d *detail) int64 {
+	if d.rare == 0 {
+		return d.end
+	}
+	return max(d.end, k.rares.at(int(d.rare)-1).doubt)
+}

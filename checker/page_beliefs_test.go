@@ -1,0 +1,172 @@
+package checker_test
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// This file is the rows of §1 of VERDICTS on belief and until.
+
+// told returns until when an answer protects its holder: surely, and perhaps.
+func (r *record) told(op history.Operation) (to, most int64) {
+	switch {
+	case op.ValidUntil > op.Return:
+		return op.ValidUntil, op.ValidUntil
+	case r.h.Lease == 0:
+		return always, always
+	case op.Asked != 0:
+		return op.Asked + r.h.Lease - r.h.Drift, op.Asked + r.h.Lease - r.h.Drift
+	case op.Op == history.Acquire && 10*(op.Return-op.Call) >= r.h.Lease:
+		return op.Call + r.h.Lease - r.h.Drift, op.Return + r.h.Lease - r.h.Drift
+	}
+	return op.Call + r.h.Lease - r.h.Drift, op.Call + r.h.Lease - r.h.Drift
+}
+
+// news is something that the client of a hold learns, or does, that changes its belief.
+type news struct {
+	at       int64
+	what     int
+	op       int // -1: a crash
+	to, most int64
+}
+
+// What happens at one instant happens in this order.
+const (
+	extended = iota
+	reentered
+	lostIt
+	crashed
+	released
+)
+
+// newsOf are in order of time.
+func (r *record) newsOf(h *pageHold) (all []news) {
+	for _, w := range r.faults {
+		if w.Fault == "crash-client" && w.Confirmed && w.Client == h.client && w.Start >= h.opened {
+			all = append(all, news{w.Start, crashed, -1, 0, 0})
+		}
+	}
+	for i, op := range r.ops {
+		of := r.of[i]
+		sibling := r.h.Kind == history.Reentrant && of != nil && of != h && of.client == h.client && op.Call >= h.opened && op.Call < h.closed
+		refused := op.Outcome == history.NotHeld || op.Outcome == history.LostHold
+		n := news{at: op.Return, op: i}
+		if op.Outcome == history.OK {
+			n.to, n.most = r.told(op)
+		}
+		switch {
+		case of == h && op.Op == history.Release:
+			n.at, n.what = op.Call, released
+		case of == h && op.Op == history.Lost:
+			n.at, n.what = op.Call, lostIt
+		case of == h && op.Op == history.Extend && refused, sibling && refused && op.Op != history.Acquire:
+			n.what = lostIt
+		case of == h && op.Op == history.Extend && op.Outcome == history.OK:
+			n.what = extended
+		case sibling && op.Outcome == history.OK && (op.Op == history.Extend || op.Op == history.Acquire):
+			n.what = reentered
+		default:
+			continue
+		}
+		all = append(all, n)
+	}
+	slices.SortStableFunc(all, func(a, b news) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.what, b.what), cmp.Compare(a.op, b.op))
+	})
+	return all
+}
+
+// mind is what the client of a hold believes at an instant.
+type mind struct {
+	now      span
+	over     bool // for good, unless
+	lost     bool // it was told that it is lost: then an ok extend begins a new hold
+	released bool
+	before   []span
+	again    int // holds begun by extends after a loss
+}
+
+func (r *record) atFirst(h *pageHold) *mind {
+	a := r.ops[h.acquire]
+	to, most := r.told(a)
+	return &mind{now: span{a.Return, to, most, h.acquire}}
+}
+
+// learn changes what is believed.
+func (m *mind) learn(n news) {
+	switch n.what {
+	case extended:
+		m.extend(n)
+	case reentered: // resumes nothing
+		switch {
+		case m.over:
+		case n.at <= m.now.to:
+			m.now.to, m.now.most = max(m.now.to, n.to), max(m.now.most, n.most)
+		case n.at <= m.now.most:
+			m.now.most = max(m.now.most, n.most)
+		}
+	default:
+		m.lost = n.what == lostIt || n.what == released && m.lost
+		m.released = m.released || n.what == released
+		if !m.over {
+			m.now.to, m.now.most, m.over = min(m.now.to, n.at), min(m.now.most, n.at), true
+		}
+	}
+}
+
+func (m *mind) extend(n news) {
+	switch {
+	case m.over && m.lost && !m.released:
+		m.again++
+		m.over, m.lost = false, false
+	case m.over:
+		return
+	case n.at <= m.now.to:
+		m.now.to, m.now.most = max(m.now.to, n.to), max(m.now.most, n.most)
+		return
+	default:
+		m.now.most = min(m.now.most, n.at)
+	}
+	m.before = append(m.before, m.now)
+	m.now = span{n.at, n.to, n.most, n.op}
+}
+
+// believe finds the belief of a hold, with its gaps.
+func (r *record) believe(h *pageHold) {
+	m := r.atFirst(h)
+	for _, n := range r.newsOf(h) {
+		m.learn(n)
+	}
+	h.spans, h.again = append(m.before, m.now), m.again
+}
+
+// believedAt is what the client of a hold believes when it does operation i.
+func (r *record) believedAt(h *pageHold, i int) *mind {
+	m := r.atFirst(h)
+	for _, n := range r.newsOf(h) {
+		if n.at <= r.ops[i].Call && n.op < i {
+			m.learn(n)
+		}
+	}
+	return m
+}
+
+// deniedEarly are the answers that a hold is gone that came while its lease was running, by what the client had been told.
+func (r *record) deniedEarly() map[int]bool {
+	out := map[int]bool{}
+	for _, h := range r.holds {
+		m := r.atFirst(h)
+		for _, n := range r.newsOf(h) {
+			if n.op >= 0 && r.of[n.op] == h && !m.over {
+				op := r.ops[n.op]
+				refused := op.Outcome == history.NotHeld || op.Outcome == history.LostHold
+				ends := m.now.to < always || op.Op == history.Release // without an end, a client holds until it is told
+				out[n.op] = (n.what == lostIt || n.what == released && refused) && m.now.to > op.Return && ends
+			}
+			m.learn(n)
+		}
+	}
+	return out
+}

@@ -1,0 +1,319 @@
+package checker_test
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// This file is what §3 of VERDICTS and the files of progress, renewal and reentrancy read off the record.
+
+// account is what was judged of a property.
+type account struct {
+	judged, unjudged, broken int
+}
+
+// add counts an opportunity that was judged.
+func (a *account) add(broken bool) {
+	a.judged++
+	if broken {
+		a.broken++
+	}
+}
+
+func (a account) expected() expected {
+	e := expected{verdict: checker.Pass, counted: true, judged: a.judged, unjudged: a.unjudged}
+	switch {
+	case a.broken > 0:
+		e.verdict = checker.Fail
+	case a.judged == 0 && a.unjudged > 0:
+		e.verdict = checker.Inconclusive
+	}
+	return e
+}
+
+// serverFaults are done to a node; all others to a client.
+var serverFaults = []string{"kill-server", "failover", "pause-server", "jump-clock", "delete-key", "evict-keys", "partition-nodes"}
+
+func last(w history.Window) int64 {
+	if w.End == 0 {
+		return always
+	}
+	return w.End
+}
+
+// excused reports whether a confirmed fault of the client, or of a server, meets an interval.
+func (r *record) excused(client string, from, to int64) bool {
+	return slices.ContainsFunc(r.faults, func(w history.Window) bool {
+		return w.Confirmed && (w.Client == client || w.Client == "") && w.Start <= to && last(w) >= from
+	})
+}
+
+// since is when what an operation is about began.
+func (r *record) since(i int) int64 {
+	if h := r.of[i]; h != nil {
+		return r.ops[h.acquire].Call
+	}
+	return r.ops[i].Call
+}
+
+// renewal: an extend refused, or a loss told, while the lease ran; an extend of no hold accepted.
+func (r *record) renewal() (a account) {
+	denied := r.deniedEarly()
+	for i, op := range r.ops {
+		if op.Op != history.Extend && op.Op != history.Lost {
+			continue
+		}
+		switch {
+		case op.Op == history.Extend && (op.Outcome == history.Unknown || op.Outcome == history.Fail):
+			a.unjudged++
+		case denied[i] && r.excused(op.Client, r.since(i), op.Return):
+			a.unjudged++
+		default:
+			a.add(denied[i] || op.Op == history.Extend && op.Outcome == history.OK && r.of[i] == nil && r.cannotHaveBeen(i))
+		}
+	}
+	return a
+}
+
+// reentrancy: a re-entry refused within the owner's belief, a release refused while the lease ran, a release of nothing accepted.
+func (r *record) reentrancy() (a account) {
+	denied := r.deniedEarly()
+	for i, op := range r.ops {
+		excused := r.excused(op.Client, r.since(i), op.Return)
+		answered := op.Outcome == history.OK || op.Outcome == history.NotHeld || op.Outcome == history.LostHold
+		switch {
+		case op.Op == history.Acquire && op.Outcome == history.OK && r.nested(i):
+			a.add(false)
+		case op.Op == history.Acquire && op.Outcome == history.Busy:
+			if h := r.within(i); h != nil && r.excused(op.Client, r.ops[h.acquire].Call, op.Return) {
+				a.unjudged++
+			} else if h != nil {
+				a.add(true)
+			}
+		case op.Op == history.Release && answered:
+			nothing := op.Outcome == history.OK && r.of[i] == nil
+			switch {
+			case denied[i] && excused, nothing && (r.unsure(i) || excused):
+				a.unjudged++
+			default:
+				a.add(denied[i] || nothing)
+			}
+		}
+	}
+	return a
+}
+
+// unsure reports whether an acquire of unknown outcome of the client came before an operation, and no grant since.
+func (r *record) unsure(i int) (unsure bool) {
+	for _, op := range r.ops[:i] {
+		if op.Client == r.ops[i].Client && op.Op == history.Acquire && (op.Outcome == history.Unknown || op.Outcome == history.OK) {
+			unsure = op.Outcome == history.Unknown
+		}
+	}
+	return unsure
+}
+
+// nested reports whether a grant was given to a client that believed to hold until it was.
+func (r *record) nested(i int) bool {
+	return slices.ContainsFunc(r.holds, func(h *pageHold) bool {
+		if h.acquire == i || h.client != r.ops[i].Client || h.acquire > i || h.closed <= r.ops[i].Call {
+			return false
+		}
+		m := r.believedAt(h, i)
+		return !m.over && m.now.to >= r.ops[i].Return
+	})
+}
+
+// within returns a hold of the client whose belief lasted from before a refusal until after it.
+func (r *record) within(i int) *pageHold {
+	op := r.ops[i]
+	for _, h := range r.holds {
+		for _, s := range h.spans {
+			if h.client == op.Client && s.from <= op.Call && op.Return < s.to {
+				return h
+			}
+		}
+	}
+	return nil
+}
+
+// progress: a lock that nobody can have held for a lease and the grace is not obtained.
+func (r *record) progress() (a account) {
+	var tries []int // by return
+	for i, op := range r.ops {
+		if op.Op == history.Acquire && op.Outcome != history.Unknown {
+			tries = append(tries, i)
+		}
+	}
+	slices.SortStableFunc(tries, func(x, y int) int { return int(r.ops[x].Return - r.ops[y].Return) })
+	limit := 2*r.h.Lease + max(1000-r.h.Lease, 0)
+	told, busy, since := false, 0, int64(-1)
+	first, latest := int64(0), int64(0)
+	for at, i := range tries {
+		op := r.ops[i]
+		taken := r.taken(tries[:at], op.Return)
+		free := max(taken, op.Call)
+		if op.Outcome == history.OK {
+			if !(r.h.Kind == history.Reentrant && r.nested(i)) {
+				a.add(op.Return-free >= limit && !r.excused(op.Client, free, op.Return))
+				since, told = -1, false
+			}
+			continue
+		}
+		late := r.unavailable(op.Client, op.Return)
+		if free = max(free, late); late > since {
+			since = -1
+		}
+		if op.Outcome == history.Busy {
+			if busy++; busy == 1 {
+				first = op.Call
+			}
+			latest = op.Return
+		}
+		broken := false
+		if !r.underWay(i) && free < op.Return {
+			if since < 0 || since < min(taken, op.Return) {
+				since = free
+			}
+			broken = op.Return-since >= limit && !told
+			told = told || broken
+		}
+		a.add(broken)
+	}
+	possible := slices.ContainsFunc(r.ops, func(op history.Operation) bool {
+		return op.Op == history.Acquire && (op.Outcome == history.OK || op.Outcome == history.Unknown)
+	})
+	struck := r.h.Votes || slices.ContainsFunc(r.faults, func(w history.Window) bool {
+		return w.Confirmed && w.Client == "" && w.Start <= latest && last(w) >= first
+	})
+	if !possible && busy >= 2 && a.broken == 0 && (!struck || latest-first >= limit) {
+		a.broken++ // never granted to anybody
+	}
+	return a
+}
+
+// underWay reports whether a grant was called by the return of a failed try, and has not returned.
+func (r *record) underWay(i int) bool {
+	return slices.ContainsFunc(r.ops, func(op history.Operation) bool {
+		return op.Op == history.Acquire && op.Outcome == history.OK && op.Call <= r.ops[i].Return && op.Return >= r.ops[i].Return && !(r.h.Kind == history.Reentrant && r.nested(slices.Index(r.ops, op)))
+	})
+}
+
+// taken is until when the lock counts as taken by the grants among some tries, and the acquires of unknown outcome called by an instant.
+func (r *record) taken(tries []int, by int64) int64 {
+	until := -always
+	for _, i := range tries {
+		h := r.of[i]
+		if h == nil || r.ops[i].Op != history.Acquire {
+			continue
+		}
+		if at, orphan := r.orphaned(h); orphan && h.gone == always {
+			until = max(until, at+r.h.Drift+1)
+		} else {
+			until = max(until, h.gone, h.spans[0].to)
+		}
+	}
+	for _, op := range r.ops {
+		if op.Op == history.Acquire && op.Outcome == history.Unknown && op.Call <= by {
+			until = max(until, op.Return+r.h.Lease+r.h.Drift+1)
+		}
+	}
+	return until
+}
+
+// orphaned returns since when nobody will release a hold that no lease ends.
+func (r *record) orphaned(h *pageHold) (at int64, orphan bool) {
+	idle := int64(0)
+	for i, op := range r.ops {
+		if op.Client == h.client && op.Op != history.Use && op.Op != history.Extend && op.Op != history.Lost {
+			idle = max(idle, op.Return)
+		}
+		if r.of[i] == h && op.Op == history.Release && !orphan {
+			at, orphan = op.Return, true
+		}
+	}
+	for _, w := range r.faults {
+		if w.Fault == "crash-client" && w.Confirmed && w.Client == h.client {
+			return max(w.Start, idle), true
+		}
+	}
+	return at, orphan
+}
+
+// unavailable returns until when, by an instant, a client could not be served because a server was down or out of reach, or it was itself stopped or dead.
+func (r *record) unavailable(client string, by int64) int64 {
+	until := -always
+	for _, w := range r.faults {
+		server := slices.Contains([]string{"kill-server", "failover", "pause-server", "partition-nodes"}, w.Fault)
+		own := w.Client == client && slices.Contains([]string{"pause-client", "blackhole-client", "crash-client"}, w.Fault)
+		if w.Confirmed && w.Start <= by && (server || own) {
+			until = max(until, min(last(w), by))
+		}
+	}
+	return until
+}
+
+// promises judges what is read off the record and has counts.
+func (r *record) promises(out map[verdicts.Property]expected) {
+	out[verdicts.Renewal], out[verdicts.Progress] = r.renewal().expected(), r.progress().expected()
+	if r.h.Kind == history.Reentrant {
+		out[verdicts.Reentrancy] = r.reentrancy().expected()
+	}
+	again := slices.ContainsFunc(r.holds, func(h *pageHold) bool { return h.again > 0 }) // what an extend begins after a loss is here the same hold
+	for p, n := range r.opportunities() {
+		e := out[p]
+		e.total, e.summed = n, !(again && p == verdicts.MutualExclusion)
+		out[p] = e
+	}
+}
+
+// opportunities counts what there was to judge of the other properties.
+func (r *record) opportunities() map[verdicts.Property]int {
+	n := map[verdicts.Property]int{}
+	shared := func(i int) bool { // of several that may hold at once
+		h := r.of[i]
+		return h != nil && (r.h.Kind == history.RW && h.mode == history.Shared || r.h.Kind == history.Semaphore && r.h.Permits > 1)
+	}
+	for i, op := range r.ops {
+		accepted := op.Outcome == history.OK
+		switch {
+		case op.Op == history.Use:
+			n[verdicts.ExclusiveUse]++
+		case op.Op == history.Write && accepted && !shared(i):
+			n[verdicts.StoreIntegrity]++
+		case op.Op == history.Acquire && op.Outcome == history.Busy:
+			n[verdicts.Refusal]++
+		case op.Op == history.Acquire && accepted:
+			if op.Fence != 0 && op.Mode == history.Exclusive {
+				n[verdicts.FencingOrder]++
+			}
+		case (op.Op == history.Release || op.Op == history.Extend) && accepted:
+			n[verdicts.ReleaseSafety]++
+		}
+	}
+	for _, h := range r.holds {
+		for _, s := range h.spans {
+			if r.meets(h, s) {
+				n[verdicts.MutualExclusion]++
+			}
+		}
+	}
+	return n
+}
+
+// meets reports whether a belief, that of no re-entry, began after the grant of another hold that it would conflict with, and in which its client can have believed.
+func (r *record) meets(h *pageHold, s span) bool {
+	reentry := func(h *pageHold) bool { return r.h.Kind == history.Reentrant && r.nested(h.acquire) }
+	met := 0
+	for _, o := range r.holds {
+		before := o.opened < s.from || o.opened == s.from && o.acquire < s.op
+		conflict := r.conflict(stretch{of: o, client: o.client, mode: o.mode}, stretch{of: h, client: h.client, mode: h.mode})
+		if before && conflict && !reentry(o) && o != h && o.spans[0].most > o.opened {
+			met++
+		}
+	}
+	return met >= max(1, r.h.Permits) && !(reentry(h) && s.op == h.acquire)
+}
