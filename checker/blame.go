@@ -213,13 +213,13 @@ func (d *keyInput) reportPart(t *tally, of map[verdicts.Property]*tally, f *part
 	t.found(d, v, func() Witness { return first.Witness })
 }
 
-// reportUnexplained reports operations that no execution explains together, where no other property says what is broken. The last of them is one too many.
+// reportUnexplained reports operations that no execution explains together, where no other property says what is broken.
 func (d *keyInput) reportUnexplained(t *tally, x *executions) {
 	set := []*record{x.effects[0].r}
 	if len(t.kept) < d.opt.MaxViolations {
 		set = x.unexplained()
 	}
-	v := Violation{At: set[len(set)-1].call}
+	v := Violation{At: set[0].ret}
 	var answers []*record
 	for _, r := range set {
 		if name := d.clientName(r); !slices.Contains(v.Clients, name) {
@@ -228,7 +228,7 @@ func (d *keyInput) reportUnexplained(t *tally, x *executions) {
 		if !r.granted() {
 			answers = append(answers, r)
 		}
-		v.Lasted = max(v.Lasted, r.ret-v.At)
+		v.At = max(v.At, r.ret)
 	}
 	t.found(d, v, func() Witness { return d.witness(set, answers...) })
 }

@@ -245,7 +245,7 @@ func (p *holdPass) extend(who *clientHolds, r *record) {
 func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 	r.mode = h.r.mode // an extend says nothing of its own; a belief that it starts is of the hold's
 	for _, o := range who.open {
-		if o != h && (p.a.header.Kind != history.Reentrant || o.closed <= r.call) {
+		if o != h && (p.a.header.Kind != history.Reentrant || o.closed <= r.call || o.r.ret > r.call) {
 			continue
 		}
 		switch r.outcome {

@@ -18,7 +18,8 @@ type pageHold struct {
 	client  string
 	token   string
 	opened  int64
-	closed  int64 // from when on it is not open any more
+	closed  int64 // from when on it is not open any more, after operation
+	closer  int
 	spans   []span
 	gone    int64 // the last instant at which the server can have kept it
 	again   int   // times it began anew by an extend after a loss
@@ -49,7 +50,8 @@ func (r *record) keep() int64 {
 func inOrder(ops []history.Operation) {
 	rank := map[history.Op]int{history.Acquire: 1, history.Use: 2, history.Write: 3, history.Extend: 4, history.Lost: 5, history.Release: 6}
 	slices.SortStableFunc(ops, func(a, b history.Operation) int {
-		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Return, b.Return), cmp.Compare(rank[a.Op], rank[b.Op]), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Return, b.Return), cmp.Compare(rank[a.Op], rank[b.Op]), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Mode, b.Mode),
+			cmp.Compare(a.Client, b.Client), cmp.Compare(a.ID, b.ID))
 	})
 }
 
@@ -82,7 +84,7 @@ func (r *record) assign() {
 		}
 		r.of[i] = hold
 		if op.Op == history.Release && (op.Outcome == history.OK || op.Outcome == history.NotHeld || op.Outcome == history.LostHold) {
-			hold.closed = op.Return
+			hold.closed, hold.closer = op.Return, i
 		}
 	}
 }
@@ -107,13 +109,18 @@ func (r *record) belongs(op history.Operation) *pageHold {
 	return loose
 }
 
+// openBefore reports whether a hold is not closed when operation i is called.
+func (h *pageHold) openBefore(i int, op history.Operation) bool {
+	return op.Call < h.closed || i < h.closer
+}
+
 // possible finds the last instant at which the server can have kept a hold.
 func (r *record) possible(h *pageHold) {
 	latest, unsure, limit := r.ops[h.acquire].Return, int64(0), always
 	for i, op := range r.ops {
 		of := r.of[i]
 		own := of == h && i != h.acquire
-		other := r.h.Kind == history.Reentrant && op.Client == h.client && of != h && op.Call >= r.ops[h.acquire].Return && op.Call < h.closed && op.Op != history.Use && op.Op != history.Write && op.Op != history.Lost
+		other := r.h.Kind == history.Reentrant && op.Client == h.client && of != h && op.Call >= r.ops[h.acquire].Return && h.openBefore(i, op) && op.Op != history.Use && op.Op != history.Write && op.Op != history.Lost
 		switch {
 		case !own && !other:
 		case op.Outcome == history.NotHeld || op.Outcome == history.LostHold:

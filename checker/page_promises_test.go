@@ -119,7 +119,7 @@ func (r *record) unsure(i int) (unsure bool) {
 // nested reports whether a grant was given to a client that believed to hold until it was.
 func (r *record) nested(i int) bool {
 	return slices.ContainsFunc(r.holds, func(h *pageHold) bool {
-		if h.acquire == i || h.client != r.ops[i].Client || h.acquire > i || h.closed <= r.ops[i].Call {
+		if h.acquire == i || h.client != r.ops[i].Client || h.acquire > i || !h.openBefore(i, r.ops[i]) {
 			return false
 		}
 		m := r.believedAt(h, i)
@@ -282,7 +282,7 @@ func (r *record) opportunities() map[verdicts.Property]int {
 		switch {
 		case op.Op == history.Use:
 			n[verdicts.ExclusiveUse]++
-		case op.Op == history.Write && accepted && !shared(i):
+		case op.Op == history.Write && accepted && (!shared(i) || r.staleWrite(i, 0)):
 			n[verdicts.StoreIntegrity]++
 		case op.Op == history.Acquire && op.Outcome == history.Busy:
 			n[verdicts.Refusal]++

@@ -146,30 +146,26 @@ func (r *record) chained(clockError int64) bool {
 
 // stale reports whether a write was accepted that should not have been.
 func (r *record) stale(clockError int64) bool {
-	for i, w := range r.ops {
-		if w.Op != history.Write || w.Outcome != history.OK {
+	return slices.ContainsFunc(r.ops, func(op history.Operation) bool { return r.staleWrite(slices.Index(r.ops, op), clockError) })
+}
+
+func (r *record) staleWrite(i int, clockError int64) bool {
+	w := r.ops[i]
+	for k, o := range r.ops {
+		written := w.Op == history.Write && w.Outcome == history.OK && o.Op == history.Write && o.Outcome == history.OK
+		if !written || o.Return >= w.Call || k == i || o.Client != w.Client && w.Call-o.Return <= clockError {
 			continue
 		}
-		for k, o := range r.ops {
-			if o.Op != history.Write || o.Outcome != history.OK || o.Return >= w.Call || k == i {
-				continue
-			}
-			if o.Client != w.Client && w.Call-o.Return <= clockError {
-				continue
-			}
-			if w.Fence != 0 && w.Fence < o.Fence {
-				return true
-			}
-			own, other := r.of[i], r.of[k]
-			if own != nil && other != nil && own.gone < w.Call && r.ops[other.acquire].Call > r.ops[own.acquire].Return {
-				return true
-			}
+		own, other := r.of[i], r.of[k]
+		late := own != nil && other != nil && own.gone < w.Call && r.ops[other.acquire].Call > r.ops[own.acquire].Return
+		if late || w.Fence != 0 && w.Fence < o.Fence {
+			return true
 		}
 	}
 	return false
 }
 
-// wrongfulRelease reports whether the table shows a release or an extend that was accepted wrongly, and which they are.
+// wrongful reports whether the table shows a release or an extend that was accepted wrongly, and which they are.
 func (r *record) wrongful() (out []int) {
 	for i, op := range r.ops {
 		if op.Outcome == history.OK && (op.Op == history.Extend || op.Op == history.Release) && r.cannotHaveBeen(i) &&

@@ -39,12 +39,16 @@ func judgePage(h history.Header, ops []history.Operation, faults []history.Windo
 	default:
 		out[verdicts.MutualExclusion] = expected{verdict: checker.Pass}
 	}
+	again := slices.ContainsFunc(r.holds, func(h *pageHold) bool { return h.again > 0 }) // what an extend begins after a loss is here the same hold
 	if uses := r.longest(r.uses()); uses > h.ClockError {
 		out[verdicts.ExclusiveUse] = expected{verdict: checker.Fail}
 	} else if uses > 0 {
 		out[verdicts.ExclusiveUse] = expected{verdict: checker.Inconclusive}
 	} else {
 		out[verdicts.ExclusiveUse] = expected{verdict: checker.Pass}
+	}
+	if again {
+		out[verdicts.ExclusiveUse] = expected{open: true}
 	}
 	out[verdicts.StoreIntegrity] = expected{verdict: checker.Pass}
 	if !r.chained(h.ClockError) || r.stale(h.ClockError) {

@@ -107,11 +107,11 @@ func (c *cutter) add(r *record) {
 		c.maybe, c.unsure = true, min(c.unsure, r.call)
 	}
 	if c.lingers(r) {
-		c.quiet = max(c.quiet, plus(r.ret, c.d.a.header.ClockError))
-		c.quiet = plus(c.quiet, x.keep)
+		quiet := plus(plus(r.ret, c.d.a.header.ClockError), x.keep)
 		for range c.renewals {
-			c.quiet = plus(c.quiet, x.keep)
+			quiet = plus(quiet, x.keep)
 		}
+		c.quiet = max(c.quiet, quiet)
 	}
 	if !e.must {
 		e.to = never

@@ -80,7 +80,7 @@ func (s *storeIntegrity) called(r *record) {
 	switch {
 	case s.d.severalMayWrite(r):
 	case s.d.k.sharedWrites && valued:
-		s.unjudged(true, sharedWrites)
+		s.leave(r, sharedWrites)
 	default:
 		s.opportunity(s.d, r.call, r.ret)
 	}
@@ -123,6 +123,9 @@ func (s *storeIntegrity) checkStale(w *record) {
 
 // stale reports write w, which came after what r did.
 func (s *storeIntegrity) stale(w, r *record) {
+	if s.take(w); s.d.severalMayWrite(w) {
+		s.opportunity(s.d, w.call, w.ret)
+	}
 	s.damage.StaleWrites++
 	v := Violation{At: w.call, Clients: []string{s.d.clientName(r), s.d.clientName(w)}, WithinClockError: r.client != w.client && w.call-r.ret <= s.d.a.header.ClockError}
 	s.found(s.d, v, func() Witness { return s.around(r, w) })
