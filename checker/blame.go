@@ -41,6 +41,9 @@ func (d *keyInput) decide(judges []tallier) {
 		f := d.search(of, x, from, to)
 		findings, known = append(findings, f), known && f.known
 	}
+	for i := range findings {
+		of[verdicts.Linearizability].unjudged(!findings[i].known && !d.opt.Unsearched, notSearched)
+	}
 	if len(findings) == 0 || len(findings) == 1 && !known {
 		return
 	}

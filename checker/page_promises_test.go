@@ -265,7 +265,7 @@ func (r *record) promises(out map[verdicts.Property]expected) {
 	again := slices.ContainsFunc(r.holds, func(h *pageHold) bool { return h.again > 0 }) // what an extend begins after a loss is here the same hold
 	for p, n := range r.opportunities() {
 		e := out[p]
-		e.total, e.summed = n, !(again && p == verdicts.MutualExclusion)
+		e.total, e.summed = n, !(again && (p == verdicts.MutualExclusion || p == verdicts.StoreIntegrity))
 		out[p] = e
 	}
 }

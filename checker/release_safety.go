@@ -56,7 +56,7 @@ func (s *releaseSafety) returned(r *record) {
 	case r.outcome == history.OK && (r.op == history.Release || r.op == history.Extend):
 		s.judge(r)
 	}
-	if r.outcome == history.OK && (r.op == history.Acquire || r.op == history.Extend) && s.d.k.detailOf(r).role == starts {
+	if r.granted() || r.op == history.Extend && r.outcome == history.OK && s.d.k.detailOf(r).role == starts {
 		s.believe(interval{r: r, hold: s.d.a.holdOf[r.line-1], start: r.ret, end: s.d.k.detailOf(r).end})
 	}
 }
@@ -156,7 +156,7 @@ func (s *releaseSafety) endedEarly(v *detail, i interval, r *record) (gone bool)
 	s.d.k.records(r.call, end, func(o *record) {
 		its := s.d.holdOf(o) == v
 		switch {
-		case o.op == history.Use || o.op == history.Write || o.op == history.Lost:
+		case o == v.began || o.op == history.Use || o.op == history.Write || o.op == history.Lost:
 		case its && o.call >= r.call && o.call < next:
 			refused := o.outcome == history.NotHeld || o.outcome == history.LostHold
 			next, gone = o.call, refused && o.ret < end
