@@ -65,8 +65,9 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 		h.finish(op, err)
 		return false, c.refused(ctx, h.key, err)
 	}
-	op.Token, op.Fence, op.ValidUntil = g.Token, g.Fence, c.validUntil(g)
-	if asked := c.instant(g.Asked); asked != 0 {
+	asked := c.instant(g.Asked)
+	op.Token, op.Fence, op.ValidUntil = g.Token, g.Fence, c.validUntil(g, asked)
+	if asked != 0 {
 		op.Asked = min(max(asked, op.Call), op.Return) // the client's clock may drift between two readings
 	}
 	h.finish(op, nil)
@@ -224,9 +225,9 @@ const UntilTold = math.MaxInt64
 
 // validUntil returns until when the client believes in a grant: what the lock says, or else a lease from the start of the granted attempt.
 // 0 means that call + lease of the history applies, or that the lock has no lease.
-func (c *Client) validUntil(g impls.Grant) int64 {
-	if g.ValidUntil.IsZero() && c.Leased && !g.Asked.IsZero() {
-		return c.instant(g.Asked.Add(c.Config.Lease))
+func (c *Client) validUntil(g impls.Grant, asked int64) int64 {
+	if g.ValidUntil.IsZero() && c.Leased && asked != 0 {
+		return asked + int64(c.Config.Lease)
 	}
 	return c.instant(g.ValidUntil)
 }

@@ -71,6 +71,7 @@ type wired struct {
 	id       uint64
 	requests resp.Requests       // the writer's
 	before   map[string][]string // the writer's: the arguments last sent, by command
+	fresh    string              // the writer's: the last argument that was none of those, such as a token, which the release sends again
 	digest   string              // the writer's: of the script last called by it
 	digests  map[string]string   // the writer's: of the scripts that were sent, by source
 	replies  resp.Replies        // the reader's
@@ -156,10 +157,14 @@ func (c *wired) describe(cmd *history.Command, req resp.Request) {
 			continue
 		}
 		cmd.Cut = cmd.Cut || len(raw) > history.MaxArg
-		if i < len(before) && before[i] == string(raw) {
+		switch {
+		case i < len(before) && before[i] == string(raw):
 			cmd.Args = append(cmd.Args, before[i])
-		} else {
-			cmd.Args = append(cmd.Args, resp.Text(raw, history.MaxArg))
+		case c.fresh == string(raw):
+			cmd.Args = append(cmd.Args, c.fresh)
+		default:
+			c.fresh = resp.Text(raw, history.MaxArg)
+			cmd.Args = append(cmd.Args, c.fresh)
 		}
 	}
 	if c.before == nil {
