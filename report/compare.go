@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/lockbench/lockbench/results"
@@ -27,7 +28,7 @@ func Comparison(w io.Writer, c results.Comparison, s Style) error {
 	for _, r := range c.Rows {
 		if at := r.Lock + " × " + r.Setting; at != last {
 			last = at
-			lines = append(lines, "", s.paint(bold, fmt.Sprintf("%-31s%14s%14s  %s", short(at, 31), "base", "new", "vs base")))
+			lines = append(lines, "", s.paint(bold, fmt.Sprintf("%-21s%10s%5s%10s%5s  %s", short(at, 21), "base", "±", "new", "±", "vs base")))
 		}
 		lines = append(lines, compareRow(r, s))
 	}
@@ -75,11 +76,12 @@ func compareRow(r results.ComparisonRow, s Style) string {
 	if r.Gated {
 		name = "* " + r.Metric
 	}
-	text := fmt.Sprintf("%-24s%14s%7s%14s%7s  ", name, Figure(r.Base), Spread(r.Base), Figure(r.New), Spread(r.New))
+	text := fmt.Sprintf("%-21s%10s%5s%10s%5s  ", short(name, 21), Figure(r.Base), Spread(r.Base), Figure(r.New), Spread(r.New))
 	return text + deltaCell(r, s)
 }
 
-// deltaCell formats a change: "~" if it is not significant, "≈" before one below the threshold.
+// deltaCell formats a change: "~" if it is not significant, "≈" before one below the threshold, and how likely chance alone makes one as large,
+// and the samples on each side.
 func deltaCell(r results.ComparisonRow, s Style) string {
 	delta := ""
 	if r.Delta != nil {
@@ -98,17 +100,28 @@ func deltaCell(r results.ComparisonRow, s Style) string {
 	case results.MarkOnlyBase, results.MarkOnlyNew:
 		return r.Mark
 	case results.MarkNone:
-		return "~"
+		return "~ " + chance(r) + size
 	case results.MarkHidden:
-		return fmt.Sprintf("? ≤ %.0f%% worse", 100**r.Worst)
+		return fmt.Sprintf("? ≤ %.0f%% worse %s", 100**r.Worst, size)
 	case results.MarkSmall:
-		return "≈ " + delta
+		return "≈ " + delta + " " + chance(r) + size
 	}
 	colour := blue
 	if r.Mark == results.MarkWorse {
 		colour = red
 	}
-	return s.paint(colour, delta+" "+r.Mark)
+	return s.paint(colour, delta+" "+r.Mark) + " " + chance(r) + size
+}
+
+// chance formats the p-value of a row.
+func chance(r results.ComparisonRow) string {
+	switch {
+	case r.P == nil:
+		return ""
+	case *r.P < 0.001:
+		return "p<.001 "
+	}
+	return "p=" + strings.TrimPrefix(strconv.FormatFloat(*r.P, 'f', 3, 64), "0") + " "
 }
 
 // Delta formats what a row's figure changed by, and what that comes to.

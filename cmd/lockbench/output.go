@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -35,8 +36,10 @@ func (a *app) writeLine(v any) error {
 const columns = 80
 
 // table puts aligned columns on stdout, a row for each slice. The last column is wrapped so that a line keeps to [columns].
-func (a *app) table(rows ...[]string) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+func (a *app) table(rows ...[]string) error { return aligned(a.out, rows) }
+
+func aligned(out io.Writer, rows [][]string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, row := range wrapLast(rows) {
 		for i, cell := range row {
 			if i > 0 {

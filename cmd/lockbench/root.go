@@ -119,7 +119,7 @@ func newRoot(a *app) *cobra.Command {
 		c.RunE = a.begin(c.RunE)
 		root.AddCommand(c)
 	}
-	root.AddCommand(newExitCodesTopic())
+	root.AddCommand(newExitCodesTopic(), newMetricsTopic())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", "Flags.FlagUsagesWrapped "+strconv.Itoa(columns)))
 	for _, c := range append(root.Commands(), root) {
 		c.Long = fold(c.Long)
