@@ -2,6 +2,7 @@ package report
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/lockbench/lockbench/internal/plain"
 )
@@ -13,6 +14,9 @@ func Clean[T any](v T) T {
 	cleanInto(out, reflect.ValueOf(&v).Elem())
 	return out.Interface().(T)
 }
+
+// Lines splits a text of several lines, and escapes each.
+func Lines(text string) []string { return Clean(strings.Split(strings.TrimRight(text, "\n"), "\n")) }
 
 func cleanInto(to, from reflect.Value) {
 	switch from.Kind() {

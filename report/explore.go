@@ -13,7 +13,7 @@ import (
 
 // Explore writes the result of a search: the verdict, its extent, and the story of the first violation with its Go test.
 func Explore(w io.Writer, x results.Exploration, s Style) error {
-	test := cleanCode(x.GoTest)
+	notes, test := x.Warnings, cleanCode(x.GoTest) // of several lines
 	x = Clean(x)
 	lines := append([]string{s.verdict(x.Verdict, Headline(x.Verdict)) + "  " + exploreSummary(x), ""}, wrapped("looked at    ", lookedAt(x))...)
 	lines = append(lines, wrapped("within       ", within(x.Bounds))...)
@@ -23,8 +23,12 @@ func Explore(w io.Writer, x results.Exploration, s Style) error {
 	if text := x.Exceptions(); text != "" {
 		lines = append(lines, wrapped("not counted  ", text+": a client outlived its lease, which no lease prevents")...)
 	}
-	for _, note := range x.Warnings {
-		lines = append(lines, wrapped("note         ", note)...)
+	for _, note := range notes {
+		text := Lines(note)
+		lines = append(lines, noted(13, text[0], s)...)
+		for _, more := range text[1:] {
+			lines = append(lines, strings.Repeat(" ", 13)+more)
+		}
 	}
 	if x.First != nil {
 		lines = append(lines, finding(x, test)...)
@@ -89,16 +93,11 @@ func exhausted(x results.Exploration) string {
 	return "no: the search ended before all schedules were run"
 }
 
-// cleanCode escapes the unprintable characters of a Go program, but for its lines and their indents. A line that a job's log would take for a
-// command, which no Go program has, becomes a comment.
+// cleanCode escapes the unprintable characters of a Go program, but for its lines and their indents.
 func cleanCode(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		body := strings.TrimLeft(line, "\t")
-		indent := line[:len(line)-len(body)]
-		if body = plain.Text(strings.TrimSuffix(body, "\n")); strings.HasPrefix(strings.TrimSpace(body), "::") {
-			indent += "// "
-		}
-		lines = append(lines, indent+body)
+		lines = append(lines, line[:len(line)-len(body)]+plain.Text(strings.TrimSuffix(body, "\n")))
 	}
 	return lines
 }
@@ -107,7 +106,7 @@ func finding(x results.Exploration, test []string) []string {
 	f := x.First
 	lines := []string{"", fmt.Sprintf("the story, in %s of %s × %s", Plural(len(f.Steps), "step"), Plural(f.Clients, "client"),
 		Plural(f.Ops, "operation"))}
-	lines = append(lines, f.Steps...)
+	lines = append(lines, folded(f.Steps)...)
 	if len(test) > 0 {
 		lines = append(append(lines, "", "as a Go test"), test...)
 	}

@@ -116,7 +116,7 @@ func TestHostileNames(t *testing.T) {
 			if !strings.Contains(out, "evil") {
 				t.Errorf("the name is not in\n%q", out)
 			}
-			for _, bad := range []string{"\x1b", "\u009b", "\x00", "\u202e", "\n::error::%0A"} {
+			for _, bad := range []string{"\x1b", "\u009b", "\x00", "\u202e", " ::error::%0A", "\n::error::%0A"} {
 				if strings.Contains(out, bad) {
 					t.Errorf("%q is in\n%q", bad, out)
 				}

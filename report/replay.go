@@ -17,13 +17,13 @@ func Replayed(w io.Writer, r results.Replay, s Style) error {
 		lines = append(lines, "placed       "+p)
 	}
 	for _, n := range r.Notes {
-		lines = append(lines, s.paint(orange, "note")+"         "+n)
+		lines = append(lines, noted(13, n, s)...)
 	}
 	for _, dir := range r.Runs {
 		lines = append(lines, "run          "+dir)
 	}
 	if len(r.Story) > 0 {
-		lines = append(append(lines, "", "the story"), r.Story...)
+		lines = append(append(lines, "", "the story"), folded(r.Story)...)
 	}
 	if len(r.Trace) > 0 {
 		lines = append(append(lines, "", "the trace"), r.Trace...)

@@ -29,7 +29,7 @@ func Repro(w io.Writer, r results.Repro, s Style) error {
 		lines = append(lines, wrapped("why          ", r.Why)...)
 	}
 	if len(r.Story) > 0 {
-		lines = append(append(lines, "", "the story"), r.Story...)
+		lines = append(append(lines, "", "the story"), folded(r.Story)...)
 		lines = append(lines, "")
 	}
 	for _, dir := range r.Runs {

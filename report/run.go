@@ -64,7 +64,7 @@ func verdictLines(r results.Result, s Style) []string {
 	verdict := WithGates(r.Verdict, r.Gates)
 	lines := []string{s.verdict(verdict, Headline(verdict)) + "  " + title(r)}
 	if r.Reason != "" {
-		lines = append(lines, s.verdict(checker.Inconclusive, word(checker.Inconclusive))+"  "+r.Reason)
+		lines = append(lines, s.verdictWord(checker.Inconclusive, wrapped(fmt.Sprintf("%-6s", word(checker.Inconclusive)), r.Reason))...)
 	}
 	lines = append(lines, gateLines(r.Gates, s)...)
 	var passed, not []string
@@ -184,16 +184,16 @@ func firstViolation(r results.Result) *checker.Violation {
 // storyLines tells a violation in at most max(room, minStory) lines.
 func storyLines(v *checker.Violation, room int, path string) []string {
 	lines := []string{fmt.Sprintf("first, at %s: %s by %s of %s on %q", Instant(v.At), v.Property, v.Cause, strings.Join(v.Clients, " and "), v.Key)}
-	story := v.Story
+	var story []string
+	for _, line := range v.Story {
+		story = append(story, folded([]string{"  " + line})...)
+	}
 	if room = max(room, minStory) - 1; len(story) > room {
 		rest := Plural(len(story)-room+1, "more line")
 		if path != "" {
 			rest += " in " + path + "/" + results.ViolationsPath
 		}
-		story = append(append([]string{}, story[:room-1]...), "… "+rest)
+		story = append(story[:room-1], "  … "+rest)
 	}
-	for _, one := range story {
-		lines = append(lines, "  "+one)
-	}
-	return lines
+	return append(lines, story...)
 }

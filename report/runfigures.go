@@ -36,9 +36,16 @@ func noteLines(notes []string, most int, s Style) []string {
 			n = fmt.Sprintf("%s more in %s", count(len(notes)-i), results.ResultFile)
 		}
 		if i < most {
-			lines = append(lines, s.paint(orange, "note")+"      "+n)
+			lines = append(lines, noted(10, n, s)...)
 		}
 	}
+	return lines
+}
+
+// noted wraps a note behind the word, in a column of its own.
+func noted(column int, text string, s Style) []string {
+	lines := wrapped(fmt.Sprintf("%-*s", column, "note"), text)
+	lines[0] = s.paint(orange, "note") + strings.TrimPrefix(lines[0], "note")
 	return lines
 }
 

@@ -22,7 +22,7 @@ func Sweep(w io.Writer, x results.Sweep, s Style) error {
 		lines = append(lines, fmt.Sprintf("stopped after %d of %s", len(x.Points), Plural(x.Asked, "point")))
 	}
 	for _, n := range x.Notes {
-		lines = append(lines, s.paint(orange, "note")+"         "+n)
+		lines = append(lines, noted(13, n, s)...)
 	}
 	return write(w, append(lines, again("again        ", x.Rerun)...))
 }

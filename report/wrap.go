@@ -33,6 +33,22 @@ func wrapWords(columns int, head string, words []string) []string {
 	return append(lines, line)
 }
 
+// folded breaks lines that are wider than the screen between words, and indents their continuations by two more columns.
+func folded(lines []string) (out []string) {
+	for _, line := range lines {
+		if utf8.RuneCountInString(line) <= screen {
+			out = append(out, line)
+			continue
+		}
+		text := strings.TrimLeft(line, " ")
+		indent := line[:len(line)-len(text)]
+		parts := Wrap(screen, indent+"  ", text)
+		parts[0] = indent + strings.TrimPrefix(parts[0], indent+"  ")
+		out = append(out, parts...)
+	}
+	return out
+}
+
 // again wraps a command with backslashes so that it can be pasted.
 func again(head, command string) []string {
 	lines := wrapWords(screen-2, head, shellWords(command))

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -108,6 +109,9 @@ func meaning(err error) (int, bool) {
 	}
 	switch err.(type) {
 	case *net.OpError, *fs.PathError, *os.LinkError, *os.SyscallError: // a server that stopped; a folder that can't be written, a full disk
+		if errors.Is(err, syscall.ENAMETOOLONG) {
+			return exitUsage, true
+		}
 		return exitEnvironment, true
 	}
 	return 0, false

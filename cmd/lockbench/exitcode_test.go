@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/lockbench/lockbench/checker"
@@ -25,6 +27,8 @@ func TestExitCode(t *testing.T) {
 		{"inconclusive", errInconclusive, 3},
 		{"usage, with its reason", fmt.Errorf("%w: %w", errUsage, unexpected), 4},
 		{"no server", missing, 5},
+		{"a full disk", fmt.Errorf("save: %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}), 5},
+		{"a name too long for a file", fmt.Errorf("run directory: %w", &fs.PathError{Op: "mkdir", Path: "x", Err: syscall.ENAMETOOLONG}), 4},
 		{"refused", fmt.Errorf("kill: %w", servers.ErrRefused), 5},
 		{"anything else", unexpected, 70},
 		{"anything else, wrapped", fmt.Errorf("check: %w", unexpected), 70},

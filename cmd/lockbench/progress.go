@@ -53,7 +53,7 @@ func (s *statusLine) clear() {
 
 // print prints a text above the line. It escapes what the text quotes from servers, files and other processes.
 func (s *statusLine) print(text string) {
-	line := strings.Join(report.Clean(strings.Split(text, "\n")), "\n")
+	line := strings.Join(report.Lines(text), "\n")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.text == "" {

@@ -145,8 +145,8 @@ func suggestFlag(c *cobra.Command, err error) string {
 		return ""
 	}
 	var known []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	return suggest.Hint(missing.GetSpecifiedName(), known)
+	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+	return suggest.Hint("--"+missing.GetSpecifiedName(), known)
 }
 
 // begin wraps a verb. Errors from then on are none of usage: cobra has parsed flags and arguments.

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Text escapes the characters that a terminal, a log or a page would interpret: control characters, bytes that are no UTF-8, and marks
-// that change the direction of text. Line breaks and tabs become spaces. Other text is returned as it is.
+// that change the direction of text. Line breaks and tabs become spaces. In words that GitHub's runner takes for commands wherever it finds
+// them on a line, ::word and ##[word, the first character is escaped. Other text is returned as it is.
 func Text(text string) string {
-	if strings.IndexFunc(text, hidden) < 0 {
+	if strings.IndexFunc(text, hidden) < 0 && !strings.Contains(text, "::") && !strings.Contains(text, "##[") {
 		return text
 	}
 	var b strings.Builder
@@ -21,6 +23,8 @@ func Text(text string) string {
 		switch {
 		case r == unicode.ReplacementChar && !strings.HasPrefix(text[i:], "\ufffd"):
 			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case command(text, i):
+			fmt.Fprintf(&b, `\x%02x`, r)
 		case !hidden(r):
 			b.WriteRune(r)
 		case r == '\n' || r == '\t' || r == '\r':
@@ -34,6 +38,13 @@ func Text(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// command reports whether a command for GitHub's runner begins at a byte of a text.
+func command(text string, at int) bool {
+	word, colons := strings.CutPrefix(text[at:], "::")
+	first := at == 0 || text[at-1] <= ' ' || text[at-1] >= utf8.RuneSelf
+	return colons && first && word != "" && unicode.IsLetter(rune(word[0])) || strings.HasPrefix(text[at:], "##[")
 }
 
 // hidden reports whether a rune does not print as itself.

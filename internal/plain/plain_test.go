@@ -19,6 +19,10 @@ func TestText(t *testing.T) {
 		{"\U000e0041", `\U000e0041`},                       // a tag, which nothing shows
 		{"no\u00a0break", `no\u00a0break`},                 // a space that is none
 		{`<b>&amp;"quoted" \x1b`, `<b>&amp;"quoted" \x1b`}, // HTML and JSON have writers of their own
+		{"a ::error::b", `a \x3a:error::b`},                // a command for GitHub's runner
+		{"\n::add-mask::b", ` \x3a:add-mask::b`},
+		{"##[error]b", `\x23#[error]b`},
+		{"[::1]:6379 std::string a::b", "[::1]:6379 std::string a::b"},
 		{"", ""},
 	} {
 		if got := Text(row.text); got != row.want {

@@ -102,16 +102,12 @@ func Run(w io.Writer, d *results.Dir, files string) error {
 	}
 	v := newRunView(run, result, g)
 	if text, err := os.ReadFile(d.File(results.ScenarioFile)); err == nil {
-		v.Scenario = strings.Join(cleanLines(string(text)), "\n")
+		v.Scenario = strings.Join(report.Lines(string(text)), "\n")
 	}
 	if files != "" {
 		v.Files = linked(d.Path(), files)
 	}
 	return write(w, fmt.Sprintf("%s: %s × %s", report.Headline(v.Verdict), v.Run.Lock, v.Run.Scenario), "run", v, v.data)
-}
-
-func cleanLines(text string) []string {
-	return report.Clean(strings.Split(strings.TrimRight(text, "\n"), "\n"))
 }
 
 // linked lists the files of a directory as seen from elsewhere.
