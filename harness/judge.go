@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -33,6 +34,26 @@ func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
 	for _, f := range e.Scenario.Faults {
 		if !struck[f.Fault] {
 			doubt(v, f.Fault+" never struck: its trigger never matched")
+		}
+	}
+}
+
+// doubtMeetings lowers a pass to inconclusive when a fault keeps one client where it is, and whenever it did, nobody else was under way any more: the
+// others had done their rounds while that client waited for its turn.
+func doubtMeetings(v *checker.Verdict, ops []history.Operation, windows []history.Window) {
+	met := map[string]bool{}
+	for _, w := range windows {
+		kind, _ := faults.FindKind(w.Fault)
+		if kind.In != faults.InClient || w.Client == "" || w.End <= w.Start {
+			continue
+		}
+		met[w.Fault] = met[w.Fault] || slices.ContainsFunc(ops, func(op history.Operation) bool {
+			return op.Client != w.Client && op.Call < w.End && op.Return > w.Start
+		})
+	}
+	for _, fault := range slices.Sorted(maps.Keys(met)) {
+		if !met[fault] {
+			doubt(v, fault+" met nobody: the other clients had done their rounds before it struck")
 		}
 	}
 }

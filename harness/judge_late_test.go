@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/scenarios"
@@ -32,6 +33,35 @@ func TestLateServers(t *testing.T) {
 		e := Experiment{Scenario: scenarios.Scenario{Lease: span(4 * time.Second), Think: span(2 * time.Second), Faults: []faults.Spec{tt.plan}}}
 		if got := lateServers(e, []history.Window{tt.window}); len(got) != tt.want {
 			t.Errorf("%s: %+v, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A pass says nothing of a fault that nobody met.
+func TestAFaultThatMetNobody(t *testing.T) {
+	window := func(client string, start, end int64) history.Window {
+		return history.Window{Fault: faults.PauseClient, Client: client, Start: start, End: end}
+	}
+	op := func(client string, call, ret int64) history.Operation {
+		return history.Operation{Client: client, Call: call, Return: ret}
+	}
+	for _, row := range []struct {
+		name    string
+		ops     []history.Operation
+		windows []history.Window
+		want    checker.Result
+	}{
+		{"another is under way in it", []history.Operation{op("c1", 0, 30), op("c2", 5, 15)}, []history.Window{window("c1", 10, 20)}, checker.Pass},
+		{"another begins in it and goes on", []history.Operation{op("c2", 15, 40)}, []history.Window{window("c1", 10, 20)}, checker.Pass},
+		{"the others ended before", []history.Operation{op("c1", 0, 30), op("c2", 5, 10)}, []history.Window{window("c1", 10, 20)}, checker.Inconclusive},
+		{"one of two windows is met", []history.Operation{op("c2", 5, 15)}, []history.Window{window("c1", 20, 30), window("c1", 10, 20)}, checker.Pass},
+		{"what does not last meets nobody", []history.Operation{op("c2", 5, 8)}, []history.Window{{Fault: faults.CrashClient, Client: "c1", Start: 10}}, checker.Pass},
+		{"nor does what is done to a node", nil, []history.Window{{Fault: faults.PauseServer, Start: 10, End: 20}}, checker.Pass},
+	} {
+		v := &checker.Verdict{Verdict: checker.Pass}
+		doubtMeetings(v, row.ops, row.windows)
+		if v.Verdict != row.want || (len(v.Notes) == 0) != (row.want == checker.Pass) {
+			t.Errorf("%s: %s %q, want %s", row.name, v.Verdict, v.Notes, row.want)
 		}
 	}
 }

@@ -127,6 +127,9 @@ func (d *serverDriver) judge(ctx context.Context, rec *record) (*checker.Verdict
 		return nil, found, fmt.Errorf("explain what was found: %w", err)
 	}
 	doubts(v, d.Experiment, rec.windows)
+	if d.Scenario.Clients > 1 {
+		doubtMeetings(v, rec.Ops, rec.windows)
+	}
 	return v, found, nil
 }
 
