@@ -236,7 +236,9 @@ func (l *lock) twice(ctx context.Context, send func() (bool, error)) (ok, doubt 
 	if err == nil || ctx.Err() != nil || !errors.Is(impls.Classify("", err), impls.ErrUnknownOutcome) {
 		return ok, false, err
 	}
-	ok, err = send()
+	if ok, err = send(); err != nil && !errors.Is(impls.Classify("", err), impls.ErrUnknownOutcome) {
+		err = fmt.Errorf("%w: %w", impls.ErrUnknownOutcome, err) // the first may have had an effect, whatever became of the second
+	}
 	return ok, true, err
 }
 
