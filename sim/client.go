@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"net"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -67,21 +66,8 @@ func (c *client) access() workloads.Access {
 // connBuffer is enough for every request and reply of a lock; a longer one is read in pieces.
 const connBuffer = 1 << 10
 
-// stack is what a client's goroutine needs of it, in bytes. A goroutine starts with little and copies its stack whenever that is not
-// enough; thousands of clients a second would do so three times each.
-const stack = 12 << 10
-
-// grow makes room on the stack at once.
-//
-//go:noinline
-func grow() byte {
-	var room [stack]byte
-	return room[len(os.Args)%stack] // an index that is not known keeps the array
-}
-
 // run is the client's goroutine.
 func (c *client) run(ctx context.Context) {
-	grow()
 	driven, closeClient := workloads.Connect(c.access(), c.world.setup(c.index))
 	driven.Stop, driven.Scope = c.world.stop, c.scope
 	err := c.world.program.Workload.Run(ctx, driven)

@@ -66,7 +66,9 @@ func WorkerMain(in io.Reader, out io.Writer, known Catalogue) int {
 func dedicateProcess() (back func()) {
 	processors := runtime.GOMAXPROCS(1) // one schedule at a time: a second thread would only wake up late
 	percent := debug.SetGCPercent(gcPercent)
+	small := upstream.LargeStacks()
 	return func() {
+		small()
 		runtime.GOMAXPROCS(processors)
 		debug.SetGCPercent(percent)
 	}
