@@ -13,6 +13,7 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/cputime"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
@@ -288,7 +289,8 @@ func (m *meter) mark(bool) {
 	if k == nil || m.seen == len(m.marks) {
 		return
 	}
-	one := mark{process: processTime(), bytes: m.held.bytes.Load()}
+	used, _ := cputime.Used()
+	one := mark{process: used, bytes: m.held.bytes.Load()}
 	one.server = k.cpu(m.ctx)
 	m.marks[m.seen] = one
 	m.seen++

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
@@ -37,6 +39,7 @@ var harms = map[string]func(){
 	"leaves":   func() { go func() { select {} }() },
 	"deadlock": func() { select {} },
 	"starves":  func() { once(spin) },
+	"idles":    func() { once(idle) },
 	"locks":    lockTwice,
 	"queues":   queue,
 	"selects":  selects,
@@ -77,6 +80,12 @@ func once(harm func()) {
 		_ = f.Close() // nothing was written
 		harm()
 	}
+}
+
+// idle keeps the process from running for a second, as a busy machine does.
+func idle() {
+	second := unix.NsecToTimespec(int64(time.Second))
+	_ = unix.Nanosleep(&second, nil) // a signal ends it early
 }
 
 // spin never ends, and no compiler can tell.

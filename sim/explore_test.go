@@ -103,6 +103,18 @@ func TestStarvedWorkerIsNoFinding(t *testing.T) {
 	}
 }
 
+// TestWorkerThatDoesNotRunIsWaitedFor: one that was silent because the machine had no time for it is waited for; it has nothing to do with the lock.
+func TestWorkerThatDoesNotRunIsWaitedFor(t *testing.T) {
+	p := program(t, "token", "hot", 1)
+	p.Lock, p.Clients = "idles", 1
+	p.Variant, _ = withBad{}.Find("idles")
+	r, err := Explore(t.Context(), ExploreConfig{Program: p, Schedules: 2, Workers: 1, Known: withBad{}, Silence: 300 * time.Millisecond,
+		Env: []string{onceEnv + "=" + filepath.Join(t.TempDir(), "done")}}, nil)
+	if err != nil || r.Verdict != "pass" || len(r.Warnings) > 0 {
+		t.Errorf("%+v, %v; want a pass without notes", r, err)
+	}
+}
+
 // TestExploreFindsShrinksAndReplays is the whole way of a finding: found by two workers, made small, run again, written and read.
 func TestExploreFindsShrinksAndReplays(t *testing.T) {
 	v, _ := catalogue.Find("setnx-expire")

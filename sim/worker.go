@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockbench/lockbench/internal/cputime"
 	"github.com/lockbench/lockbench/internal/subprocess"
 	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/verdicts"
@@ -33,6 +34,7 @@ type line struct {
 	Prefix   []int     `json:"prefix,omitempty"`
 	Choice   *Choice   `json:"choice,omitempty"`
 	Where    string    `json:"where,omitempty"` // of a schedule that takes long: what its goroutines do
+	Ran      int64     `json:"ran,omitempty"`   // and for how many nanoseconds the worker has run in it
 	Finding  *finding  `json:"finding,omitempty"`
 	Progress *progress `json:"progress,omitempty"`
 	Done     bool      `json:"done,omitempty"`
@@ -90,9 +92,14 @@ func work(ctx context.Context, j searchJob, out *subprocess.Writer, known Catalo
 	if j.Echo {
 		h.echo = func(c Choice) { say(line{Choice: &c}) }
 	}
-	h.reportSlow = func(where string) { say(line{Where: where}) }
+	ran := stopwatch()
+	h.reportSlow = func(where string) { say(line{Where: where, Ran: int64(ran())}) }
 	h.again = func() { say(line{Progress: &s.progress}) }
-	s.begin = announcer(out)
+	announce := announcer(out)
+	s.begin = func(n int, prefix []int) {
+		announce(n, prefix)
+		ran = stopwatch()
+	}
 	s.found = func(f finding) { say(line{Finding: &f}) }
 	last := time.Now()
 	s.every = func(p progress) {
@@ -105,6 +112,18 @@ func work(ctx context.Context, j searchJob, out *subprocess.Writer, known Catalo
 		return err
 	}
 	return out.Send(line{Progress: &s.progress, Done: true})
+}
+
+// stopwatch tells for how long this process has run since: on a busy machine that is less than has passed.
+func stopwatch() func() time.Duration {
+	begun := time.Now()
+	from, known := cputime.Used()
+	return func() time.Duration {
+		if to, ok := cputime.Used(); ok && known {
+			return to - from
+		}
+		return time.Since(begun)
+	}
 }
 
 // reportEvery is how often a worker tells how far it has come.
@@ -134,15 +153,17 @@ type death struct {
 	schedule int
 	prefix   []int
 	why      string
-	silent   bool     // it lived and said nothing
-	choices  []Choice // of the schedule, when they were echoed
-	where    string   // what its goroutines did when they were last looked at
+	silent   bool          // it lived and said nothing
+	choices  []Choice      // of the schedule, when they were echoed
+	where    string        // what its goroutines did when they were last looked at
+	ran      time.Duration // for how long it had run by then in the schedule
 }
 
 // A worker that says nothing for longSilence is taken to be in an endless loop, if it does so again: a schedule takes milliseconds.
 const (
 	longSilence = 5 * time.Second // unless the search sets its own
-	secondTime  = 3               // times as long may the second run be silent, on a machine that had no time for the first
+	secondTime  = 3               // times as long may the second run be silent
+	starved     = 12              // times as long may a worker be silent that has not run for half of the time
 	graceToStop = 5 * time.Second
 )
 
@@ -157,11 +178,16 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob) (died *death, 
 	quietFor := time.NewTimer(limit)
 	defer quietFor.Stop()
 	now := death{schedule: j.First}
-	for {
+	for silences := 1; ; {
 		select {
 		case <-ctx.Done():
 			return nil, w.finish(e, e.worker(j.Part))
 		case <-quietFor.C:
+			if now.ran < limit/2 && silences < starved {
+				silences++ // the machine has no time for it
+				quietFor.Reset(limit)
+				continue
+			}
 			now.silent = true
 			now.why = "the worker has not answered for " + limit.String() + ": an endless loop that time does not end\n" + now.where
 			return &now, nil
@@ -172,9 +198,10 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob) (died *death, 
 				return &now, nil
 			}
 			if l.Where != "" {
-				now.where = l.Where
+				now.where, now.ran = l.Where, time.Duration(l.Ran)
 				continue // that it lasts is no news
 			}
+			silences = 1
 			quietFor.Reset(limit)
 			done, err := e.listen(l, e.worker(j.Part), &now)
 			if done || err != nil {
@@ -188,7 +215,7 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob) (died *death, 
 func (e *exploration) listen(l line, part int, now *death) (done bool, err error) {
 	switch {
 	case l.Begin != nil:
-		now.schedule, now.prefix, now.choices, now.where = *l.Begin, l.Prefix, nil, ""
+		*now = death{schedule: *l.Begin, prefix: l.Prefix}
 		e.begun(part, now.schedule)
 	case l.Choice != nil:
 		now.choices = append(now.choices, *l.Choice)

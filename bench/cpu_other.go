@@ -1,8 +1,0 @@
-//go:build !unix
-
-package bench
-
-import "time"
-
-// processTime is not known here.
-func processTime() time.Duration { return 0 }
