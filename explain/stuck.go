@@ -25,8 +25,8 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	if w == nil {
 		return r.leftover(v)
 	}
-	if w.attempt == nil {
-		return w.unasked()
+	if a := w.unheard(); a.Causes != nil || w.attempt == nil {
+		return a
 	}
 	if a := w.unseen(); a.Causes != nil {
 		return a
@@ -292,6 +292,33 @@ func (w *wait) asleep() bool {
 		}
 	}
 	return false
+}
+
+// unheard explains a wait whose client asked, and saw no reply that the order of the commands needs: executed when it was sent, its command would have
+// taken the lock. Where it sent nothing that could be known of, it did not ask.
+func (w *wait) unheard() Answer {
+	if w.attempt != nil {
+		return Answer{}
+	}
+	for _, c := range w.run.unseen[w.op.ID] {
+		for _, n := range w.nodes {
+			next := slices.IndexFunc(n.events, func(e event) bool { return e.at >= c.Sent })
+			args := request(c, w.Scripts)
+			if n.index != c.Node || args == nil || c.Sent > w.until {
+				continue
+			}
+			if next < 0 {
+				next = len(n.events)
+			}
+			w.m.load(n.state(next), clock{})
+			w.m.tick(c.Sent)
+			if _, changes, _ := w.m.do(args, c.Sent); slices.ContainsFunc(changes, func(c change) bool { return c.before == nil }) {
+				return because(verdicts.AmbiguousReply, sentence("had the reply to ", Name(c.Client), "'s ", called(c), " of ", Instant(c.Sent), " not been lost, ",
+					Name(w.op.Client), " would have been granted"), Event{At: c.Sent, Command: c, Op: w.op, Hit: Made})
+			}
+		}
+	}
+	return w.unasked()
 }
 
 // unasked explains a wait in which the client did not ask any more: it waited to be told.

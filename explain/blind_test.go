@@ -1,0 +1,34 @@
+package explain_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// TestBlindSet holds the causes to what readers said who had only the sheets (blindsheet_test.go) of a hundred failing cells drawn at random, fifty
+// simulated and fifty on redis-server, and prints the accuracy. An answer may be unknown; one that is not the reader's is a bug.
+func TestBlindSet(t *testing.T) {
+	const dir = "testdata/blind"
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) < 100 {
+		t.Fatalf("%d cases: %v", len(entries), err)
+	}
+	right, unknown := 0, 0
+	for _, e := range entries {
+		c := loadCase(t, filepath.Join(dir, e.Name()))
+		a := c.explained(t)
+		switch a.Causes[0] {
+		case c.truth:
+			right++
+		case verdicts.CauseUnknown:
+			unknown++
+			t.Logf("%s (%s): unknown, want %s", e.Name(), c.cell, c.truth)
+		default:
+			t.Errorf("%s (%s): %s: %s, want %s: %s\nthe reader: %s", e.Name(), c.cell, c.of, a.Causes[0], c.truth, said(a), c.because)
+		}
+	}
+	t.Logf("of %d cases %d have the reader's cause, and %d none", len(entries), right, unknown)
+}

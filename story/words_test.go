@@ -1,0 +1,28 @@
+package story
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRecordedWords(t *testing.T) {
+	long := strings.Repeat("x", mostOfWord)
+	for _, row := range []struct{ word, name, key string }{
+		{"job", "job", `"job"`},                                                // a key is quoted always
+		{"", `""`, `""`},                                                       // an empty word would not be seen
+		{"two words", `"two words"`, `"two words"`},                            // it is one word
+		{`a"b`, `"a\"b"`, `"a\"b"`},                                            // so are its quotation marks part of it
+		{"\x1b[2J", `"\x1b[2J"`, `"\x1b[2J"`},                                  // would move the cursor
+		{"\u202eevil", `"\u202eevil"`, `"\u202eevil"`},                         // would turn the line around
+		{long, long, `"` + long + `"`},                                         // as long as may be
+		{long + "y", `"` + long[3:] + `"...`, `"` + long[3:] + `"...`},         // longer: cut at its end,
+		{"lb:" + long, `"lb:` + long[6:] + `"...`, `"lb:` + long[6:] + `"...`}, // and not at its beginning
+	} {
+		if got := shortened(row.word); got != row.name {
+			t.Errorf("%q as a name: %s, want %s", row.word, got, row.name)
+		}
+		if got := quoted(row.word); got != row.key {
+			t.Errorf("%q as a key: %s, want %s", row.word, got, row.key)
+		}
+	}
+}
