@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +180,24 @@ func TestNothingIsRaw(t *testing.T) {
 				t.Error("the name is not on the page: nothing was tested")
 			}
 		})
+	}
+}
+
+// TestPagesStaySmall: what a page shows of a long run is summed up or cut, so that its size does not follow the run's. LOCKBENCH_SOAK is how many
+// rounds the long one has; 3,000,000 are ten million operations.
+func TestPagesStaySmall(t *testing.T) {
+	long := 30_000
+	if n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK")); err == nil && n > long {
+		long = n
+	}
+	size := func(rounds int) int {
+		d := aRun(t, "", rounds)
+		return len(render(t, func(w io.Writer) error { return Run(w, d, ".") }))
+	}
+	few, many := size(3000), size(long)
+	t.Logf("%d bytes for 3,000 rounds, %d for %d", few, many, long)
+	if many > 5e6 || float64(many) > 1.2*float64(few) {
+		t.Errorf("%d bytes for 3,000 rounds, %d for %d", few, many, long)
 	}
 }
 
