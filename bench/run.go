@@ -323,6 +323,12 @@ func (b *bench) tell(t Turn, lock string) {
 	b.Progress(p)
 }
 
+// struckWhileMeasured reports whether a fault was in force while a cell was measured.
+func struckWhileMeasured(c results.BenchCell) bool {
+	_, struck := c.Figures["fault.throughput"]
+	return struck
+}
+
 // result is what was measured.
 func (b *bench) result() results.Bench {
 	names := make([]string, len(b.Locks))
@@ -339,6 +345,9 @@ func (b *bench) result() results.Bench {
 	out.Cells = Aggregate(b.taken, names, b.Reference, settings, b.Repetitions)
 	if s := out.Shard; s != nil && len(settings) == 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("shard %s has no setting: the plan has %d", s, s.Of))
+	}
+	if len(b.Faults) > 0 && !slices.ContainsFunc(out.Cells, struckWhileMeasured) {
+		out.Notes = append(out.Notes, fmt.Sprintf("no fault of %s was in force in the measured time", b.Scenario))
 	}
 	if b.stopped {
 		out.Notes = append(out.Notes, fmt.Sprintf("stopped after %d of %d turns", b.turn, b.of))

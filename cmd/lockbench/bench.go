@@ -92,7 +92,7 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s.DurationVar(&f.poll, "poll", impls.DefaultPoll, "time between tries of locks that poll")
 	a.serverFlag(c, &f.server, "auto", "")
 	s.StringVar(&f.reference, "reference", "", "the lock that others are compared with (default: the bare command loop)")
-	s.StringVar(&f.scenario, "scenario", "", "a scenario whose faults happen in every repetition")
+	s.StringVar(&f.scenario, "scenario", "", "a scenario whose faults happen in every repetition, with its lease and without warm-up unless these are given")
 	s.BoolVar(&f.crash, "crash", false, "also crash a holder, and measure how soon its lock is granted again")
 	s.BoolVar(&f.greedy, "greedy", false, "a client that released may acquire again at once")
 	s.BoolVar(&f.details, "details", false, "list every figure with its interval")
@@ -185,6 +185,12 @@ func (f *benchFlags) config(ctx context.Context, flags *pflag.FlagSet) (c bench.
 			return c, asInput(err)
 		}
 		c.Scenario, c.Faults, c.Topology = s.Name, s.Faults, s.Topology
+		if !flags.Changed("lease") { // its faults last so and so many leases
+			f.lease = s.Lease.Fixed
+		}
+		if !flags.Changed("warmup") { // in which the first ones would be over
+			f.warmup = 0
+		}
 	}
 	c.Reference, c.Clients, c.Keys, c.Holds = f.reference, f.clients, f.keys, f.holds
 	c.Duration, c.WarmUp, c.Repetitions, c.Lease, c.Poll = f.duration, f.warmup, f.reps, f.lease, f.poll
