@@ -129,12 +129,12 @@ func frequency(p checker.Property) string {
 	if p.Opportunities == 0 {
 		return Plural(p.Violations, "violation")
 	}
-	return fmt.Sprintf("%s of %s (%s; 95 %%: %s to %s)", count(p.Violations), Plural(p.Opportunities, Opportunity(p.Name)), Percent(p.Rate),
+	return fmt.Sprintf("%s of %s (%s; 95 %%: %s to %s)", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.Rate),
 		Percent(p.CI95[0]), Percent(p.CI95[1]))
 }
 
-// Opportunity returns the singular noun for a property's opportunities.
-func Opportunity(name verdicts.Property) string {
+// opportunity returns the singular noun for a property's opportunities.
+func opportunity(name verdicts.Property) string {
 	switch name {
 	case verdicts.MutualExclusion:
 		return "hand-over"

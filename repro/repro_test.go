@@ -122,7 +122,7 @@ func TestTheListIsWhatItPromises(t *testing.T) {
 var properties = []verdicts.Property{verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity, verdicts.ReleaseSafety,
 	verdicts.FencingOrder, verdicts.Progress, verdicts.Refusal, verdicts.Reentrancy, verdicts.Renewal, verdicts.Fairness}
 
-// fake is a run that breaks what it is told to, by lock.
+// fake is a run that breaks the given property of each lock.
 func fake(breaks map[string]verdicts.Property, windows []history.Window) func(context.Context, harness.Experiment) (*harness.Outcome, error) {
 	return func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
 		v := checker.Verdict{Verdict: checker.Pass}

@@ -32,12 +32,12 @@ type Config struct {
 	Explore func(context.Context, sim.ExploreConfig) (sim.ExploreResult, error)
 	// Breaks reports whether a tape still breaks what it broke, and returns the story; such as (*sim.Simulator).Breaks.
 	Breaks func(context.Context, sim.Tape) (bool, []string, error)
-	// Budget bounds a search in real time; 0 means DefaultBudget.
+	// Budget bounds a search in real time; 0 means 30 seconds.
 	Budget time.Duration
 }
 
-// DefaultBudget bounds a search without a budget.
-const DefaultBudget = 30 * time.Second
+// defaultBudget bounds a search without a budget.
+const defaultBudget = 30 * time.Second
 
 // attempts is the number of runs in which a bug must show. The seed decides which client stalls and which comes next; on real servers a busy
 // machine sometimes misses the moment.
@@ -75,7 +75,7 @@ func search(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	}
 	budget := cfg.Budget
 	if budget == 0 {
-		budget = DefaultBudget
+		budget = defaultBudget
 	}
 	found, err := cfg.Explore(ctx, sim.ExploreConfig{
 		Program: sim.DefaultProgram(v), Bounds: sim.Bounds{Faults: sim.DefaultFaults(v), MaxFaults: 2, MaxWaits: 2},

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memory is a Recorder that keeps what it is told.
+// memory is a Recorder that keeps its records.
 type memory struct {
 	mu    sync.Mutex
 	begun []history.Op

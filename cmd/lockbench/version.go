@@ -30,7 +30,7 @@ func linkedVersion(linked string, info *debug.BuildInfo) string {
 	return "(devel)"
 }
 
-// commit names the checkout's commit; "" when the build was told nothing of it.
+// commit returns the commit of the build; "" if it has none.
 func commit(settings []debug.BuildSetting) string {
 	known := map[string]string{}
 	for _, s := range settings {

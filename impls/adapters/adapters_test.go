@@ -165,7 +165,7 @@ func TestRueidislockTellsTheLoss(t *testing.T) {
 		select {
 		case <-g.Lost:
 		case <-time.After(2 * lease):
-			t.Errorf("%s: the loss was not told within two leases", v.Name)
+			t.Errorf("%s: the loss was not reported within two leases", v.Name)
 		}
 		redistest.WantErr(t, v.Name+": release", a.Release(t.Context()), impls.ErrLost)
 	})

@@ -11,7 +11,7 @@ var exceptions = kit.Exceptions{
 	Breaks: map[string][]string{
 		// By default it asks once and does not wait.
 		"redislock": {"clean", "dead-waiter", "deadline", "keys-deleted", "lease-ends", "no-lost-update", "waits"},
-		// Three keys without a tag by default; losing a hold is told by the context and not by the release; a lost
+		// Three keys without a tag by default; the context reports the loss of a hold, the release does not; a lost
 		// reply is "held by others".
 		"rueidislock":            {"late-release-told", "lost-grant", "one-slot"},
 		"rueidislock-normalised": {"late-release-told", "lost-grant"},

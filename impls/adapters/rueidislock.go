@@ -52,7 +52,7 @@ func newRueidislock(env impls.Env, majority int32) (impls.Lock, error) {
 	return &rueidisLock{env: env, majority: majority}, nil
 }
 
-// connect makes the locker. Where the server has no client-side caching, the library is told to poll.
+// connect makes the locker. If the server has no client-side caching, the library must poll.
 func (l *rueidisLock) connect() error {
 	if l.locker != nil {
 		return nil

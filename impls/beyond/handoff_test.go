@@ -36,7 +36,7 @@ func TestAReleaseHandsOver(t *testing.T) {
 		}
 		b.Leaves(t, "waiter", nil)
 		for _, k := range s.Mini.Keys() {
-			if !strings.HasSuffix(k, FenceKey) {
+			if !strings.HasSuffix(k, fenceKey) {
 				t.Errorf("%s is left behind", k)
 			}
 		}
@@ -101,7 +101,7 @@ func TestAListIsKnownFromTheAsking(t *testing.T) {
 		lists := call(how.take[write], "waiter", "1")
 		call(how.end[write], "holder", "0")
 		if left := slices.DeleteFunc(s.Mini.Keys(), func(k string) bool { return slices.Contains(n.keys, k) }); !slices.Equal(left, lists) {
-			t.Errorf("the release made %q, the asking told %q", left, lists)
+			t.Errorf("the release made %q, the call returned %q", left, lists)
 		}
 	})
 }

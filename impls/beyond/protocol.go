@@ -37,11 +37,11 @@ type reply struct {
 
 // Suffixes of the Redis keys of a lock. Only the fence counter outlives the holds.
 const (
-	FenceKey   = ":fence"
-	ReadersKey = ":readers"
-	WritersKey = ":writers"
-	QueueKey   = ":queue"
-	PlacesKey  = ":places"
+	fenceKey   = ":fence"
+	readersKey = ":readers"
+	writersKey = ":writers"
+	queueKey   = ":queue"
+	placesKey  = ":places"
 	wakeSuffix = ":wake:"
 )
 
@@ -52,7 +52,7 @@ type names struct {
 }
 
 func (p protocol) names(key string) names {
-	n := names{keys: []string{key, impls.Derived(key, FenceKey)}, channel: impls.Derived(key, wakeSuffix)}
+	n := names{keys: []string{key, impls.Derived(key, fenceKey)}, channel: impls.Derived(key, wakeSuffix)}
 	for _, s := range p.suffixes {
 		n.keys = append(n.keys, impls.Derived(key, s))
 	}

@@ -58,7 +58,7 @@ func TestALostWakeupCostsAThirdOfTheLease(t *testing.T) {
 		time.Sleep(lease / 2)
 		synctest.Wait()
 		for _, k := range s.Mini.Keys() { // an operator deletes the holder, which publishes nothing
-			if !strings.Contains(k, QueueKey) && !strings.Contains(k, PlacesKey) {
+			if !strings.Contains(k, queueKey) && !strings.Contains(k, placesKey) {
 				s.Mini.Del(k)
 			}
 		}

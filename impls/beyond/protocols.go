@@ -38,7 +38,7 @@ func rwLease() protocol {
 		end:      byMode{writer.end[0], impls.EmbeddedScript(lua, "rw_release_read.lua")},
 		withdraw: impls.EmbeddedScript(lua, "rw_withdraw.lua"),
 		args:     4,
-		suffixes: []string{ReadersKey, WritersKey},
+		suffixes: []string{readersKey, writersKey},
 	}
 }
 
@@ -50,7 +50,7 @@ func fair() protocol {
 		end:      byMode{including("fair_first.lua", "fair_release.lua")},
 		withdraw: including("fair_first.lua", "fair_withdraw.lua"),
 		args:     4,
-		suffixes: []string{QueueKey, PlacesKey},
+		suffixes: []string{queueKey, placesKey},
 		turns:    true,
 	}
 }
@@ -63,7 +63,7 @@ func handoff() protocol {
 		end:      byMode{including("handoff_first.lua", "handoff_release.lua")},
 		withdraw: including("handoff_first.lua", "handoff_withdraw.lua"),
 		args:     4,
-		suffixes: []string{QueueKey, PlacesKey},
+		suffixes: []string{queueKey, placesKey},
 		turns:    true,
 		blocks:   true,
 	}

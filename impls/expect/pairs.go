@@ -7,18 +7,18 @@ func Overrun() []string {
 	return []string{"exclusive-use/lease-overrun", "store-integrity/lease-overrun"}
 }
 
-// MisUnlock is what a release of another client's hold causes.
-func MisUnlock() []string {
+// misUnlock is what a release of another client's hold causes.
+func misUnlock() []string {
 	return []string{"mutual-exclusion/mis-unlock", "release-safety/mis-unlock"}
 }
 
-// MisUnlockDamage is what may follow a mis-unlock.
-func MisUnlockDamage() []string {
+// misUnlockDamage is what may follow a mis-unlock.
+func misUnlockDamage() []string {
 	return []string{"exclusive-use/mis-unlock", "store-integrity/mis-unlock"}
 }
 
-// AnyMisUnlock returns MisUnlock and MisUnlockDamage.
-func AnyMisUnlock() []string { return slices.Concat(MisUnlock(), MisUnlockDamage()) }
+// AnyMisUnlock returns misUnlock and misUnlockDamage.
+func AnyMisUnlock() []string { return slices.Concat(misUnlock(), misUnlockDamage()) }
 
 // Damage is what may follow when two clients hold a lock at once by a cause.
 func Damage(cause string) []string {

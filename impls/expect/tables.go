@@ -64,7 +64,7 @@ const (
 // Blind is a leased mutex whose release deletes the key without checking its owner: after a client outlives its lease, or a second one enters, a
 // third one may enter.
 func Blind() Table {
-	late := verdicts.Breaks(slices.Concat(MisUnlock(), Overrun())...).Or(MisUnlockDamage()...)
+	late := verdicts.Breaks(slices.Concat(misUnlock(), Overrun())...).Or(misUnlockDamage()...)
 	return Leased().
 		Luck(AnyMisUnlock(), "slow-work", "pause-after-grant", "blackhole-client", "kill-server", "restart-delayed",
 			"pause-server", "failover", "clock-jump", "key-deleted", "eviction").
@@ -110,7 +110,7 @@ func Never() Table {
 // LateRelease expects a release that arrives when another client holds the lock, and deletes it. As it was sent in time, release-safety may
 // hold; but a third client enters.
 func LateRelease() verdicts.Expectation {
-	return verdicts.Breaks("mutual-exclusion/mis-unlock").Or("release-safety/mis-unlock").Or(MisUnlockDamage()...)
+	return verdicts.Breaks("mutual-exclusion/mis-unlock").Or("release-safety/mis-unlock").Or(misUnlockDamage()...)
 }
 
 // twoHolders expects two clients to hold at once, and possibly the damage.

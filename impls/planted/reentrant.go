@@ -27,7 +27,7 @@ func redissonBugs(of impls.Variant) []mutant {
 		{
 			name: "loss-ignored", report: "linagora/cozy-stack#4911",
 			in: "pause-holder", shows: "mutual-exclusion",
-			bug:   "A renewal that found the hold gone counts as done: the holder is never told.",
+			bug:   "A renewal that found the hold gone counts as done: the loss is never reported.",
 			edits: []edit{{"redisson_renew.lua", "return 0", "return 1"}},
 		},
 		{

@@ -92,7 +92,7 @@ func TestWatchdogTellsTheLossAndLeavesTheNextHolderAlone(t *testing.T) {
 			b.Hold(t)
 			time.Sleep(lease/renewalsPerLease + time.Millisecond)
 			if !closed(g.Lost) {
-				t.Errorf("%s: the loss was not told at the next renewal", name)
+				t.Errorf("%s: the loss was not reported at the next renewal", name)
 			}
 			if list := a.seen.take(); len(list) != 1 || !errors.Is(list[0].Err, impls.ErrLost) {
 				t.Errorf("%s: renewals %v, want one that found the lock lost", name, list)

@@ -15,9 +15,9 @@ import (
 // The article's time-outs: a hold of the writer is respected for 3 s, one of a reader for 1 s, and the server forgets
 // the hash 10 s after the last grant.
 const (
-	HashWrite = 3 * time.Second
-	HashRead  = time.Second
-	HashKey   = 10 * time.Second
+	hashWrite = 3 * time.Second
+	hashRead  = time.Second
+	hashKey   = 10 * time.Second
 )
 
 // hash keeps one read mark and one write mark, each the time at which it was set by its client's clock.
@@ -35,12 +35,12 @@ type timeouts struct{ key, read, write time.Duration }
 // the article's key lease only sweeps up. A lease of 3 s, or none, gives the article's own figures. Whole milliseconds.
 func timeoutsFor(lease time.Duration) timeouts {
 	if lease <= 0 {
-		lease = HashWrite
+		lease = hashWrite
 	}
 	scaled := func(d time.Duration) time.Duration {
-		return (lease * (d / time.Millisecond) / (HashWrite / time.Millisecond)).Truncate(time.Millisecond)
+		return (lease * (d / time.Millisecond) / (hashWrite / time.Millisecond)).Truncate(time.Millisecond)
 	}
-	return timeouts{scaled(HashKey), scaled(HashRead), scaled(HashWrite)}
+	return timeouts{scaled(hashKey), scaled(hashRead), scaled(hashWrite)}
 }
 
 func hashScripts() (acquire, release byMode) {

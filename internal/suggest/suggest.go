@@ -4,8 +4,8 @@ package suggest
 
 import "fmt"
 
-// Near returns the known word that is nearest to an unknown one, at most a third of its letters and one away; "" when none is.
-func Near(word string, known []string) string {
+// near returns the known word that is nearest to an unknown one, at most a third of its letters and one away; "" when none is.
+func near(word string, known []string) string {
 	best, at := "", 1+len(word)/3
 	for _, k := range known {
 		if d := distance(word, k); d <= at {
@@ -15,9 +15,9 @@ func Near(word string, known []string) string {
 	return best
 }
 
-// Hint is Near as the end of an error: `; did you mean "token"?`, or "".
+// Hint is near as the end of an error: `; did you mean "token"?`, or "".
 func Hint(word string, known []string) string {
-	if best := Near(word, known); best != "" {
+	if best := near(word, known); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
 	return ""

@@ -12,7 +12,7 @@ func TestNear(t *testing.T) {
 		{"latency", ""},                // nothing like it
 		{"", ""},                       // nothing was said
 	} {
-		if got := Near(row.word, known); got != row.want {
+		if got := near(row.word, known); got != row.want {
 			t.Errorf("Near(%q) = %q, want %q", row.word, got, row.want)
 		}
 	}

@@ -18,7 +18,7 @@ const (
 	maxFaultRows = 10
 )
 
-// lanes is the picture of holds: what each client was told, did and asked. Times are nanoseconds on the run's base.
+// lanes is the picture of holds: the calls of each client and their outcomes. Times are nanoseconds on the run's base.
 type lanes struct {
 	From  int64    `json:"from"`
 	To    int64    `json:"to"`
@@ -259,7 +259,7 @@ func (d *drawing) operation(r *row, op *history.Operation) {
 		text := fmt.Sprintf("%s asked at %s: %s%s", op.Client, report.Instant(op.Call), outcome(op), took)
 		r.Waits = append(r.Waits, item{op.Call, op.Return, text, op.Outcome.String()})
 	case history.Lost:
-		r.Lost = append(r.Lost, item{op.Call, fmt.Sprintf("%s was told at %s that its hold is gone", op.Client, report.Instant(op.Call))})
+		r.Lost = append(r.Lost, item{op.Call, fmt.Sprintf("%s got notice at %s that its hold is gone", op.Client, report.Instant(op.Call))})
 	}
 }
 
@@ -319,7 +319,7 @@ func (d *drawing) hold(h checker.Hold) hold {
 
 func until(at int64) string {
 	if at == math.MaxInt64 {
-		return "it is told otherwise"
+		return "further notice"
 	}
 	return report.Instant(at)
 }

@@ -60,7 +60,7 @@ type band [3]any
 // mark is an instant and what happened.
 type mark [2]any
 
-// The lines, told apart by colour and by dash.
+// The lines, distinguished by colour and dash.
 var classes = []string{"s-blue", "s-orange dash", "s-pink dots", "s-grey", "s-blue dash", "s-orange", "s-pink", "s-grey dash"}
 
 // write composes a page: the body from a template, the data for the script, and the policy that allows nothing else.

@@ -29,7 +29,7 @@ type runView struct {
 	Sections              [][2]string
 	Summary, Damage       string
 	Notes                 []string
-	First                 *checker.Violation   // whose story is told, and whom the picture shows
+	First                 *checker.Violation   // its story is shown, and drawn
 	Others                []*checker.Violation // the first of each other property
 	Drawn, Marked         bool
 	Key, LanesAbout, Left string
@@ -272,7 +272,7 @@ func (v *runView) picture(result *results.Result, g *digest) {
 	v.Left = strings.Join(l.left, ", ")
 	switch {
 	case v.Marked:
-		v.LanesAbout = "What led to the violation that is told above; the buttons go to the others."
+		v.LanesAbout = "What led to the violation above; the buttons go to the others."
 	case len(g.window.at) > 0:
 		v.LanesAbout = "Around the first fault."
 	default:
