@@ -47,11 +47,40 @@ func newReport(a *app) *cobra.Command {
 	return c
 }
 
-// record is a stored run, bench or suite.
-type record interface {
-	dir() string
-	// write writes the record in a form; base is the path from the output's place to the record's directory, "" for none.
-	write(w io.Writer, form, base string, s report.Style) error
+// record is a stored run, bench or suite: where it is, and what writes its forms.
+type record struct {
+	dir, file string                               // file has its result as JSON
+	html      func(w io.Writer, base string) error // base is the path from the output's place to dir, "" for none
+	junit     func(io.Writer) error
+	unjudged  error // why it has no other form; nil for one that was judged
+	md, csv   func(io.Writer) error
+	text      func(io.Writer, report.Style) error
+	measures  func() []report.Measure
+}
+
+func (r record) write(w io.Writer, form, base string, s report.Style) error {
+	switch form {
+	case "html":
+		return r.html(w, base)
+	case "junit":
+		return r.junit(w)
+	}
+	if r.unjudged != nil {
+		return r.unjudged
+	}
+	switch form {
+	case "md":
+		return r.md(w)
+	case "csv":
+		return r.csv(w)
+	case "json":
+		return copyFile(w, r.file)
+	case "gha":
+		return report.GitHubBenchmark(w, r.measures())
+	case "bmf":
+		return report.Bencher(w, r.measures())
+	}
+	return r.text(w, s)
 }
 
 // report writes a record in another form.
@@ -66,12 +95,12 @@ func (a *app) report(path string, f reportFlags) error {
 	}
 	file := f.file
 	if file == "" && form == "html" {
-		file = filepath.Join(r.dir(), results.ReportFile)
+		file = filepath.Join(r.dir, results.ReportFile)
 	}
 	if file == "" || file == "-" {
 		return inForm(r, a.out, form, "", a.style())
 	}
-	base, err := filepath.Rel(filepath.Dir(file), r.dir())
+	base, err := filepath.Rel(filepath.Dir(file), r.dir)
 	if err != nil {
 		base = ""
 	}
@@ -95,61 +124,44 @@ func inForm(r record, w io.Writer, form, base string, s report.Style) error {
 // openRecord opens the suite, bench or run at a path.
 func openRecord(path string) (record, error) {
 	if _, err := os.Stat(path); err != nil {
-		return nil, err
+		return record{}, err
 	}
 	for _, open := range []func(string) (record, error){openSuite, openBench} {
 		if r, err := open(path); err == nil || !errors.Is(err, errAbsent) {
 			return r, err
 		}
 	}
-	d, err := results.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: neither a run, a bench nor a suite: no %s, %s or %s there", path, results.RunFile, results.BenchFile, results.SuiteFile)
-	}
-	run, err := d.LoadRun()
-	if err != nil {
-		return nil, err
-	}
-	return runRecord{d, run}, nil
+	return openRun(path)
 }
 
 // errAbsent means that a path has another kind of record.
 var errAbsent = errors.New("not there")
 
-type runRecord struct {
-	d   *results.Dir
-	run results.Run
-}
-
-func (r runRecord) dir() string { return r.d.Path() }
-
-func (r runRecord) write(w io.Writer, form, base string, s report.Style) error {
-	if form == "html" {
-		return page.Run(w, r.d, base)
+func openRun(path string) (record, error) {
+	d, err := results.Open(path)
+	if err != nil {
+		return record{}, fmt.Errorf("%s: neither a run, a bench nor a suite: no %s, %s or %s there", path, results.RunFile, results.BenchFile, results.SuiteFile)
 	}
-	result, err := r.d.LoadResult()
+	run, err := d.LoadRun()
+	if err != nil {
+		return record{}, err
+	}
+	result, err := d.LoadResult()
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+		return record{}, err
 	}
-	if form == "junit" {
-		return report.RunJUnit(w, r.run, result)
-	}
+	r := record{dir: d.Path(), file: d.File(results.ResultFile),
+		html:  func(w io.Writer, base string) error { return page.Run(w, d, base) },
+		junit: func(w io.Writer) error { return report.RunJUnit(w, run, result) }}
 	if result == nil {
-		return fmt.Errorf("%s: the run was not judged: it has no %s; 'lockbench check %s' judges what was recorded", r.dir(), results.ResultFile, r.dir())
+		r.unjudged = fmt.Errorf("%s: the run was not judged: it has no %s; 'lockbench check %s' judges what was recorded", r.dir, results.ResultFile, r.dir)
+		return r, nil
 	}
-	switch form {
-	case "md":
-		return report.RunMarkdown(w, *result)
-	case "csv":
-		return report.RunCSV(w, *result)
-	case "json":
-		return copyFile(w, r.d.File(results.ResultFile))
-	case "gha":
-		return report.GitHubBenchmark(w, report.RunMeasures(*result))
-	case "bmf":
-		return report.Bencher(w, report.RunMeasures(*result))
-	}
-	return report.Run(w, *result, r.dir(), s)
+	r.md = func(w io.Writer) error { return report.RunMarkdown(w, *result) }
+	r.csv = func(w io.Writer) error { return report.RunCSV(w, *result) }
+	r.text = func(w io.Writer, s report.Style) error { return report.Run(w, *result, r.dir, s) }
+	r.measures = func() []report.Measure { return report.RunMeasures(*result) }
+	return r, nil
 }
 
 // copyFile writes a file of JSON.
@@ -162,90 +174,40 @@ func copyFile(w io.Writer, path string) error {
 	return err
 }
 
-type suiteRecord struct {
-	file  string
-	suite results.Suite
+// openStored loads the record with a file name in a directory, or a file of any name in JSON. The error is errAbsent if there is none.
+func openStored[T any](path, name string, load func(string) (T, error)) (v T, file string, err error) {
+	file, named := results.Stored(path, name)
+	if !named && filepath.Ext(path) != ".json" {
+		return v, file, errAbsent
+	}
+	if v, err = load(file); err != nil && !named {
+		err = errAbsent
+	}
+	return v, file, err
 }
 
 func openSuite(path string) (record, error) {
-	file, ok := results.Stored(path, results.SuiteFile)
-	if !ok {
-		if filepath.Ext(path) != ".json" {
-			return nil, errAbsent
-		}
-	}
-	s, err := results.LoadSuite(file)
-	if err != nil {
-		if !ok {
-			return nil, errAbsent
-		}
-		return nil, err
-	}
-	return suiteRecord{file, s}, nil
-}
-
-func (r suiteRecord) dir() string { return filepath.Dir(r.file) }
-
-func (r suiteRecord) write(w io.Writer, form, base string, s report.Style) error {
-	switch form {
-	case "html":
-		return page.Suite(w, r.suite, r.dir(), base)
-	case "junit":
-		return report.SuiteJUnit(w, r.suite)
-	case "md":
-		return report.SuiteMarkdown(w, r.suite)
-	case "csv":
-		return report.SuiteCSV(w, r.suite)
-	case "json":
-		return copyFile(w, r.file)
-	case "gha":
-		return report.GitHubBenchmark(w, report.SuiteMeasures(r.suite))
-	case "bmf":
-		return report.Bencher(w, report.SuiteMeasures(r.suite))
-	}
-	return report.Suite(w, r.suite, "", s)
-}
-
-type benchRecord struct {
-	file  string
-	bench results.Bench
+	s, file, err := openStored(path, results.SuiteFile, results.LoadSuite)
+	dir := filepath.Dir(file)
+	return record{dir: dir, file: file,
+		html:     func(w io.Writer, base string) error { return page.Suite(w, s, dir, base) },
+		junit:    func(w io.Writer) error { return report.SuiteJUnit(w, s) },
+		md:       func(w io.Writer) error { return report.SuiteMarkdown(w, s) },
+		csv:      func(w io.Writer) error { return report.SuiteCSV(w, s) },
+		text:     func(w io.Writer, style report.Style) error { return report.Suite(w, s, "", style) },
+		measures: func() []report.Measure { return report.SuiteMeasures(s) }}, err
 }
 
 func openBench(path string) (record, error) {
-	file, ok := results.Stored(path, results.BenchFile)
-	if !ok && filepath.Ext(path) != ".json" {
-		return nil, errAbsent
-	}
-	b, err := results.LoadBench(file)
-	if err != nil {
-		if !ok {
-			return nil, errAbsent
-		}
-		return nil, err
-	}
-	return benchRecord{file, b}, nil
-}
-
-func (r benchRecord) dir() string { return filepath.Dir(r.file) }
-
-func (r benchRecord) write(w io.Writer, form, base string, s report.Style) error {
-	switch form {
-	case "md":
-		return report.BenchSummary(w, r.bench)
-	case "html":
-		return page.Bench(w, r.bench)
-	case "junit":
-		return report.BenchJUnit(w, r.bench)
-	case "csv":
-		return report.BenchCSV(w, r.bench)
-	case "json":
-		return copyFile(w, r.file)
-	case "gha":
-		return report.GitHubBenchmark(w, report.BenchMeasures(r.bench))
-	case "bmf":
-		return report.Bencher(w, report.BenchMeasures(r.bench))
-	}
-	return report.Bench(w, r.bench, r.dir(), false, s)
+	b, file, err := openStored(path, results.BenchFile, results.LoadBench)
+	dir := filepath.Dir(file)
+	return record{dir: dir, file: file,
+		html:     func(w io.Writer, _ string) error { return page.Bench(w, b) },
+		junit:    func(w io.Writer) error { return report.BenchJUnit(w, b) },
+		md:       func(w io.Writer) error { return report.BenchSummary(w, b) },
+		csv:      func(w io.Writer) error { return report.BenchCSV(w, b) },
+		text:     func(w io.Writer, s report.Style) error { return report.Bench(w, b, dir, false, s) },
+		measures: func() []report.Measure { return report.BenchMeasures(b) }}, err
 }
 
 // saveRunViews writes the reports of a run into its directory.
