@@ -11,6 +11,7 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/workloads"
@@ -63,6 +64,21 @@ func (s *deployment) close() error {
 		return s.lock.Close()
 	}
 	return errors.Join(s.lock.Close(), s.store.Close())
+}
+
+// answers asks a node of the lock whether it is there.
+func (s *deployment) answers(ctx context.Context, node int) error {
+	c, err := s.lock.Dial(ctx, node)
+	if err != nil {
+		return err
+	}
+	end, _ := ctx.Deadline()
+	_, err = c.Write(resp.AppendRequest(nil, "PING"))
+	err = errors.Join(err, c.SetReadDeadline(end))
+	if err == nil {
+		_, err = c.Read(make([]byte, 1))
+	}
+	return errors.Join(err, c.Close())
 }
 
 // describe describes the lock's nodes for the run record.

@@ -183,3 +183,38 @@ func contents(t *testing.T, c *redis.Client) map[string]string {
 	}
 	return all
 }
+
+// A server that goes away, or hangs, while clients run says nothing of the lock: the run ends with the reason and keeps what was recorded.
+func TestAServerThatIsLost(t *testing.T) {
+	for name, harm := range map[string]func(servers.Deployment, context.Context) error{
+		"it dies":  func(d servers.Deployment, ctx context.Context) error { return d.Kill(ctx, 0) },
+		"it hangs": func(d servers.Deployment, ctx context.Context) error { return d.Pause(ctx, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			owner, err := provider(t, "process").Start(t.Context(), servers.Spec{Topology: impls.Standalone})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer owner.Close()
+			url, err := servers.NewURL(servers.Access{}, "redis://"+owner.Addr(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := experiment(t, "token", "steady", url, Goroutines)
+			e.Scenario.Ops, e.Scenario.Length.Fixed, e.Scenario.Wait.Fixed = 0, 2*time.Second, 500*time.Millisecond
+			harmed := errors.New("no progress was told")
+			e.Progress = func(p Progress) {
+				if p.Phase == "clients" && p.Rounds > 0 && harmed != nil {
+					harmed = harm(owner, t.Context())
+				}
+			}
+			out, err := Run(t.Context(), e)
+			if harmed != nil {
+				t.Fatal(harmed)
+			}
+			if !errors.Is(err, servers.ErrLost) || out == nil || len(out.Record.Ops) == 0 || out.Verdict != nil {
+				t.Errorf("got %v, %+v; want that it was lost, no verdict, and what was recorded", err, out)
+			}
+		})
+	}
+}

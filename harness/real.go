@@ -12,6 +12,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
+	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -93,7 +94,22 @@ func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) 
 		return nil, errors.Join(err, unsaved, unread)
 	}
 	rec.unsaved = unsaved
-	return rec, errors.Join(err, d.audit(ctx, rec))
+	return rec, errors.Join(err, d.audit(ctx, rec), d.answering(ctx))
+}
+
+// answering is nil when every node answers at the end of a run that was not to harm it: what a lock did without its server says nothing of the lock.
+func (d *serverDriver) answering(ctx context.Context) error {
+	if d.harmsServers() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
+	defer cancel()
+	for node := range d.servers.lock.Len() {
+		if err := d.servers.answers(ctx, node); err != nil {
+			return fmt.Errorf("node %d: %w: %w", node+1, servers.ErrLost, err)
+		}
+	}
+	return nil
 }
 
 // record reads back what was written while clients ran, or, where nothing is saved, takes what is in memory.

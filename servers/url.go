@@ -179,7 +179,7 @@ func (d *guest) Close() error {
 	defer cancel()
 	for i, t := range d.targets {
 		if err := deleteKeys(ctx, t.dial, d.named[i].all()); err != nil {
-			return fmt.Errorf("%s: keys that begin with %s are left: %w", t, d.spec.Prefix, err)
+			return fmt.Errorf("%s: keys that begin with %s are left: %w: %w", t, d.spec.Prefix, ErrLost, err)
 		}
 	}
 	return nil

@@ -102,7 +102,7 @@ func meaning(err error) (int, bool) {
 		return exitInconclusive, true
 	case errUsage, harness.ErrUsage, harness.ErrNotApplicable, subject.ErrProtocol:
 		return exitUsage, true
-	case servers.ErrMissing, servers.ErrRefused, subject.ErrGone, impls.ErrUnsupported:
+	case servers.ErrMissing, servers.ErrRefused, servers.ErrLost, subject.ErrGone, impls.ErrUnsupported:
 		return exitEnvironment, true
 	case errInterrupted, context.Canceled:
 		return exitInterrupted, true
