@@ -50,7 +50,8 @@ func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err err
 	}
 	for i, path := range paths {
 		if i > 0 && !a.json() {
-			_, err = fmt.Fprintln(a.out)
+			_, blank := fmt.Fprintln(a.out)
+			err = errors.Join(err, blank)
 		}
 		one := a.check(ctx, path, plain, a.writeLine)
 		if errors.Is(one, errInterrupted) {
