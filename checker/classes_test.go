@@ -145,6 +145,38 @@ var classRows = []row{
 		a release 58 59 ok
 		b lost 80 80
 		c acquire 90 91 ok`, want: "renewal×1", unordered: true},
+	// All at one instant: the release that was accepted came before the one that found nothing.
+	{name: "a client's operations at one instant have some order", head: forever, ops: `
+		a acquire 4 4 ok
+		a release 4 4 not_held
+		a release 4 4 ok`},
+	{name: "a release of no hold, at the instant of another's grant, that ends it", head: leased, ops: `
+		b acquire 12 12 ok
+		a release 12 12 ok
+		b extend 17 17 lost`, want: "release-safety×1 renewal×1"},
+	{name: "an owner refused within a belief that a late extend resumed", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a extend 120 121 ok until=220
+		a acquire 130 131 busy
+		a release 140 141 ok`, want: "release-safety×1 refusal×1 reentrancy×1"},
+	{name: "a re-entry is a grant to another", head: history.Header{Kind: history.Reentrant}, ops: `
+		a acquire 0 1 ok token=ta
+		b acquire 2 3 ok token=tb
+		a acquire 4 5 ok token=ta
+		b extend 6 7 ok token=tb`, want: "mutual-exclusion×1 release-safety×1"},
+	{name: "a refusal after a restart that may have lost the data", head: leased,
+		extra: Input{Faults: []history.Window{{Fault: faultKillServer, Start: 2 * msec, End: 20 * msec, Confirmed: true}}}, ops: `
+		a acquire 0 1 ok
+		b acquire 30 31 ok
+		c acquire 40 41 busy`, want: "mutual-exclusion×1"},
+	{name: "a refusal after a clock was set back", head: leased, extra: Input{Faults: []history.Window{{Fault: faultJumpClock, Start: 2 * msec, End: 3 * msec, Confirmed: true,
+		Effects: []history.Effect{{At: 3 * msec, What: history.ClockSet, By: -500 * msec}}}}}, ops: `
+		a acquire 0 1 ok
+		b acquire 300 301 busy`},
+	{name: "a refusal after a clock was set back too little", head: leased, extra: Input{Faults: []history.Window{{Fault: faultJumpClock, Start: 2 * msec, End: 3 * msec, Confirmed: true,
+		Effects: []history.Effect{{At: 3 * msec, What: history.ClockSet, By: -50 * msec}}}}}, ops: `
+		a acquire 0 1 ok
+		b acquire 300 301 busy`, want: "refusal×1"},
 	{name: "a use without a mode has that of its hold", head: leasedAs(history.RW), ops: `
 		a acquire 0 1 ok shared
 		a use 2 9

@@ -20,6 +20,7 @@ type pageHold struct {
 	opened  int64
 	closed  int64 // from when on it is not open any more, after operation
 	closer  int
+	left    bool // a release of it had an unknown outcome
 	spans   []span
 	gone    int64 // the last instant at which the server can have kept it
 	again   int   // times it began anew by an extend after a loss
@@ -83,6 +84,7 @@ func (r *record) assign() {
 			continue
 		}
 		r.of[i] = hold
+		hold.left = hold.left || op.Op == history.Release && op.Outcome == history.Unknown
 		if op.Op == history.Release && (op.Outcome == history.OK || op.Outcome == history.NotHeld || op.Outcome == history.LostHold) {
 			hold.closed, hold.closer = op.Return, i
 		}
@@ -90,23 +92,23 @@ func (r *record) assign() {
 }
 
 func (r *record) belongs(op history.Operation) *pageHold {
-	var exact, loose *pageHold
+	var exact, left, loose *pageHold
 	for _, h := range r.holds {
 		quick := op.Op == history.Extend && op.Outcome == history.OK && op.Token != "" && op.Return >= r.ops[h.acquire].Call // a watchdog may be quicker than the call that started it
 		if h.client != op.Client || h.opened > op.Call && !(quick && op.Token == h.token) || h.closed <= op.Call {
 			continue
 		}
+		matches := !named(op) || op.Mode == h.mode
 		switch {
-		case op.Token != "" && h.token == op.Token:
+		case (op.Token != "" && h.token == op.Token || op.Token == "" && matches) && h.left && op.Op == history.Release:
+			left = h // the next release is rather that of the hold around it
+		case op.Token != "" && h.token == op.Token, op.Token == "" && matches:
 			exact = h
-		case (op.Token == "" || h.token == "") && (!named(op) || op.Mode == h.mode):
+		case h.token == "" && matches:
 			loose = h
 		}
 	}
-	if exact != nil {
-		return exact
-	}
-	return loose
+	return cmp.Or(exact, left, loose)
 }
 
 // openBefore reports whether a hold is not closed when operation i is called.
