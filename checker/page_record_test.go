@@ -202,7 +202,7 @@ func (r *record) cannotHaveBeen(i int) bool {
 		if o.Outcome == history.OK {
 			last = max(last, o.Return)
 		}
-		if o.Outcome == history.Unknown {
+		if o.Outcome == history.Unknown && (o.Op != history.Release || r.of[k] != h) { // its own release renews nothing
 			unsure++
 		}
 	}
