@@ -28,7 +28,7 @@ func Comparison(w io.Writer, c results.Comparison, s Style) error {
 	for _, r := range c.Rows {
 		if at := r.Lock + " × " + r.Setting; at != last {
 			last = at
-			lines = append(lines, "", s.paint(bold, fmt.Sprintf("%-21s%10s%5s%10s%5s  %s", short(at, 21), "base", "±", "new", "±", "vs base")))
+			lines = append(lines, "", s.paint(bold, at), s.paint(bold, fmt.Sprintf("%-21s%10s%5s%10s%5s  %s", "", "base", "±", "new", "±", "vs base")))
 		}
 		lines = append(lines, compareRow(r, s))
 	}
