@@ -84,8 +84,8 @@ func once(harm func()) {
 
 // idle keeps the process from running for a second, as a busy machine does.
 func idle() {
-	second := unix.NsecToTimespec(int64(time.Second))
-	_ = unix.Nanosleep(&second, nil) // a signal ends it early
+	second := unix.NsecToTimeval(int64(time.Second))
+	_, _ = unix.Select(0, nil, nil, nil, &second) // a signal ends it early
 }
 
 // spin never ends, and no compiler can tell.

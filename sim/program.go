@@ -128,7 +128,7 @@ func (p Program) check() error {
 
 // DefaultProgram is the small setting in which a lock of this kind shows what it does: two clients, three rounds each, a lease of a
 // second, work of a fifth of it, and waiters that look often enough to come in when the lease ends. A lock that can extend is also
-// // held for longer than its lease, if it has readers by those, and tried without waiting; one that renews itself is left alone for longer than
+// held for longer than its lease, if it has readers by those, and tried without waiting; one that renews itself is left alone for longer than
 // its lease, too; a queue has three clients, without which nobody could wait before another.
 func DefaultProgram(v impls.Variant) Program {
 	lease := time.Second
