@@ -36,7 +36,8 @@
 //   - names-apart (C1): Locks of different names are independent, also of names that a hash takes for one another.
 //   - reuse (C1 C2): One object may be used for many holds, and a new one for each; a new object of another client releases nothing.
 //   - release-frees (C20 C21): A release that said ok has freed the lock, whatever became of scripts, requests and replies; one that did not say so leaves it for a lease at the most.
-//   - loss-returns (C7): A release of a hold that is gone returns with its context.
+//   - loss-returns (C3 C7): A release of a hold that is gone returns with its context, and leaves the next client's alone.
+//   - context-ended (C7): The end of an acquire's context, when it has returned, keeps nobody from releasing.
 //   - busy-is-busy (C25): Held by another is ErrBusy and nothing else; a server that is gone is not ErrBusy.
 //   - unique-tokens (C2): Every grant has a token of its own.
 //   - lease-lasts (C5): Nobody else gets in before the lease has ended.
@@ -53,7 +54,7 @@
 //   - lease-is-sane (C5): A lease of zero, below zero or of a part of a millisecond is refused.
 //   - odd-leases (C5): Leases that are not whole seconds, below a second or long are kept as they were asked for.
 //   - cancelled-request (C7 C20): An acquire whose context ends during its request leaves nothing behind: at once when the reply arrives, for a lease at the most when it does not.
-//   - scripts-forgotten (C21): A server that has forgotten the scripts costs two more requests at the most.
+//   - scripts-forgotten (C21): A server that has forgotten the scripts costs two more requests for each at the most.
 //   - waits (C7): A waiting acquire is granted after the release.
 //   - deadline (C7 C25): A waiting acquire ends with its context, with an error, and leaves nothing behind.
 //   - dead-waiter (C9): A waiter that died holds nobody up for longer than a lease.
@@ -74,6 +75,7 @@
 //   - lost-entry (C13): An entry whose reply is lost leaves the outer hold alone, and what is left of it ends with the lease.
 //   - readers-share (C14): Readers share; a writer is alone.
 //   - reader-leaves-alone (C14): A reader that leaves ends its own hold and no other reader's.
+//   - shared-release (C2 C14): Who does not read ends no reader's hold and no writer's.
 //   - dead-reader (C14): A dead reader keeps a writer out for a lease at the most, though others read on.
 //   - dead-writer-waits (C9 C14): A writer that died while it waited keeps readers out for a lease at the most.
 //   - reader-leaks (C14): Readers that come, go and die leave no key and make nobody slower.

@@ -35,15 +35,5 @@ func newMyLock(c locktest.Config) (any, error) { return myLock{c.Redis, c.Key, c
 
 // TestMyLock puts a lock of one's own before the kit. This one ends other clients' holds, which the kit must see.
 func TestMyLock(t *testing.T) {
-	locktest.Run(t, newMyLock, locktest.Breaks("release-needs-a-hold", "release-once", "late-release", "lost-release", "reuse"))
-}
-
-// Example is the whole of a test file: ten lines put a lock before the kit.
-func Example() {
-	test := func(t *testing.T) {
-		locktest.Run(t, func(c locktest.Config) (any, error) {
-			return myLock{c.Redis, c.Key, c.TTL}, nil
-		})
-	}
-	_ = test // go test runs it as TestMyLock
+	locktest.Run(t, newMyLock, locktest.Breaks("release-needs-a-hold", "release-once", "late-release", "lost-release", "loss-returns", "reuse"))
 }

@@ -2,8 +2,12 @@ package locktest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/impls"
 )
@@ -22,8 +26,12 @@ func (c *trial) mustBothHold(a, b *client, x, y impls.Lock, first, second, how s
 		cl.do(cl.named("Unlock"), func() { err = l.Release(p) })
 		return err
 	}
-	if err := try(a, x); err != nil {
+	switch err := try(a, x); {
+	case a.saysBusy(err):
 		c.errorf("a.%s(%s): %s, though nobody held it", a.named("TryLock"), shortened(first), a.outcome(err))
+		return
+	case err != nil:
+		c.note("a.%s(%s): %v; a name that the lock refuses is none", a.named("TryLock"), shortened(first), err)
 		return
 	}
 	if err := try(b, y); err != nil {
@@ -106,13 +114,16 @@ func (c *trial) releaseUnder(tr trouble, a, b *client) {
 	_ = b.release()
 }
 
-// lossReturns: a release of a hold that is gone comes back within half a lease, whatever its context, and with its context.
+// lossReturns: a release of a hold that is gone comes back within half a lease, whatever its context, and with its context; the next client's
+// hold is left alone, though it began in the same millisecond.
 func lossReturns(c *trial) {
-	for _, how := range []string{"its keys were deleted", "its keys were deleted and b was granted the lock"} {
-		a, b := c.client("a"), c.client("b")
+	for _, taken := range []bool{false, true} {
+		a, b, other := c.client("a"), c.client("b"), c.client("other")
+		how := "its keys were deleted"
 		a.mustHold("the lock is free", exclusive)
 		c.deleteKeys()
-		if how != "its keys were deleted" {
+		if taken {
+			how += " and b was granted the lock"
 			b.mustHold("the keys were deleted", exclusive)
 		}
 		begin := time.Now()
@@ -122,12 +133,15 @@ func lossReturns(c *trial) {
 		if took := time.Since(begin); c.late(took, c.lease/2+c.lease/20) {
 			c.errorf("a.%s returned %s after %v (%s), and its context had ended after %v", a.named("Unlock"), say(err), took, how, c.lease/2)
 		}
+		if taken && time.Since(begin) < c.lease/2 {
+			other.mustBeRefused("b holds, and a has released a hold that was gone", exclusive)
+		}
 		_ = b.release()
 		c.clear()
 	}
 }
 
-// oddLeases looks at the server's clock for what is too long to wait for.
+// oddLeases waits for the end of leases where it can, and looks at the server's clock for what is too long to wait for.
 func oddLeases(c *trial) {
 	odd := []time.Duration{c.ttl * 3 / 2, c.ttl / 4, c.ttl/2 + time.Millisecond, c.ttl*9/10 - time.Millisecond, 90 * time.Minute, 40 * 24 * time.Hour}
 	for _, d := range odd {
@@ -143,23 +157,65 @@ func oddLeases(c *trial) {
 }
 
 func (c *trial) oddLease(a *client, d time.Duration) {
-	if _, err := a.try(exclusive); err != nil {
+	begin := time.Now()
+	_, err := a.try(exclusive)
+	var reply redis.Error
+	switch {
+	case err == nil:
+	case errors.As(err, &reply) && !errors.Is(err, redis.Nil):
+		c.errorf("a.%s with a lease of %v: the server refuses the request: %v", a.named("TryLock"), d, err)
+		return
+	default:
 		c.note("a.%s with a lease of %v: %s", a.named("TryLock"), d, a.outcome(err))
 		return
 	}
-	kept := c.cfg.kept(d)
-	left := c.remaining()
-	const grain = 2 * time.Millisecond
-	switch {
-	case left == 0:
-		c.cannotJudge("keys not found: the lock has no key on the server while a client holds it")
-	case left < 0:
-		c.errorf("a.%s succeeded with a lease of %v, and its key has no end on the server", a.named("TryLock"), d)
-	case left < kept-kept/20-grain-c.slack:
-		c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v", a.named("TryLock"), d, left)
-	case left > kept+kept/10+grain+c.slack:
-		c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v: see ServerLease", a.named("TryLock"), d, left)
+	if c.cfg.kept(d) > 2*max(c.ttl, time.Second) {
+		c.mustShowEnd(a, d)
+		return
 	}
+	a.dies()
+	c.mustEnd(a, d, begin)
+}
+
+// grain is by how much a lease may be off that the server counts in milliseconds.
+const grain = 2 * time.Millisecond
+
+// mustEnd waits for the end of a dead client's hold, which was asked for with a lease of d.
+func (c *trial) mustEnd(a *client, d time.Duration, begin time.Time) {
+	kept := c.cfg.kept(d)
+	b := c.client("b")
+	defer b.dies()
+	const unit = 8 // a Lock that waits is given a tenth of its lease for a try
+	took, err := c.getsIn(b, begin, kept+10*c.lease)
+	switch {
+	case err != nil:
+		c.errorf("a.%s succeeded with a lease of %v, and died; b.%s %v later: %s%s", a.named("TryLock"), d, b.named("TryLock"), took, b.outcome(err), c.stillThere())
+	case took < kept-kept/20-grain-c.slack:
+		c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v: b was granted the lock then", a.named("TryLock"), d, took)
+	case c.late(took, wholeSeconds(kept)+kept/10+c.ttl/unit+grain):
+		c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v: see ServerLease", a.named("TryLock"), d, took)
+	}
+}
+
+// wholeSeconds is what a lock that counts in seconds may make of a lease: the next whole one.
+func wholeSeconds(d time.Duration) time.Duration {
+	return (d + time.Second - 1).Truncate(time.Second)
+}
+
+// mustShowEnd looks for a key that ends when the lease does. What else a lock keeps on the server may last longer, or for ever.
+func (c *trial) mustShowEnd(a *client, d time.Duration) {
+	kept := c.cfg.kept(d)
+	ends := c.ends()
+	if len(ends) == 0 {
+		c.note("a.%s with a lease of %v: no key of the lock has an end on the server, and the lease is too long to wait for", a.named("TryLock"), d)
+		return
+	}
+	for _, left := range ends {
+		if left >= kept-kept/20-grain-c.slack && left <= kept+kept/10+grain+c.slack {
+			return
+		}
+	}
+	c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v", a.named("TryLock"), d, slices.Max(ends))
 }
 
 // cancelledRequest ends the context of an acquire when the server has granted it and the client has not been told. The reply does arrive: there is no
@@ -207,6 +263,24 @@ func (c *trial) afterCancel(a, b *client, begin time.Time, late bool, err error)
 		c.errorf("%s; it answered %v, and a quarter of a lease later b.%s is refused%s", what, err, b.named("TryLock"), c.stillThere())
 	}
 	c.mustGetIn(b, begin, what)
+}
+
+// contextEnded: the end of an acquire's context, when it has returned, may end the hold, and keeps nobody from ending it.
+func contextEnded(c *trial) {
+	a, b := c.client("a"), c.client("b")
+	ctx, cancel := context.WithTimeout(context.Background(), 10*c.lease)
+	_, err := a.acquire(ctx, exclusive)
+	cancel()
+	if err != nil {
+		c.fatalf("a.%s: %s, though nobody held the lock", a.named("Lock"), a.outcome(err))
+	}
+	c.settle()
+	err = a.release()
+	c.sleep(c.lease/10 + c.slack)
+	if _, tried := b.try(exclusive); tried != nil {
+		c.errorf("the context of a.%s was cancelled when it had returned; a.%s, under one of its own, answered %s, and b.%s: %s%s",
+			a.named("Lock"), a.named("Unlock"), say(err), b.named("TryLock"), b.outcome(tried), c.stillThere())
+	}
 }
 
 // leavesNothingRunning ends everything and looks for goroutines.
@@ -283,24 +357,38 @@ func boundedRequests(c *trial) {
 	if most := perWait * len(c.nodes); n > most {
 		c.errorf("a waiter sent %d requests in nine tenths of a lease of %v, want %d at the most: it does not pause", n, c.lease, most)
 	}
+	a.mustRelease("a holds")
+	for range fewHolds {
+		a.mustHold("the lock is free", exclusive)
+		a.mustRelease("a holds")
+	}
+	if n, most := a.wires.connections(), perClient*len(c.nodes); n > most {
+		c.errorf("a has acquired and released %d times, and has %d connections open, want %d at the most", fewHolds+3, n, most)
+	}
 }
 
 // Bounds of requests by node. Polls come every fortieth of a lease, and libraries have intervals of their own.
 const (
-	perHold = 10
-	perWait = 400
+	perHold   = 10
+	perWait   = 400
+	perClient = 15 // connections
+	fewHolds  = 20
 )
 
 // noSpinAfterSignals: wake-ups that nobody took must not keep later waiters busy.
 func noSpinAfterSignals(c *trial) {
 	a, b, w := c.client("a"), c.client("b"), c.client("w")
-	for range 60 { // each may leave a signal behind
+	for range 60 { // each release may leave a signal behind that nobody takes
 		a.mustHold("the lock is free", exclusive)
 		gone := w.waits(exclusive)
 		c.sleep(c.lease / 200)
 		gone.cancel()
 		_ = gone.result()
 		a.mustRelease("a holds")
+	}
+	for range 60 {
+		a.mustHold("the lock is free", exclusive)
+		a.mustRelease("a holds, and nobody waits")
 	}
 	a.mustHold("the lock is free", exclusive)
 	b.wires.requests()
@@ -310,6 +398,6 @@ func noSpinAfterSignals(c *trial) {
 	waits.cancel()
 	_ = waits.result()
 	if most := 40 * len(c.nodes); n > most {
-		c.errorf("60 waiters had given up before, and a waiter sent %d requests in a twentieth of a lease, want %d at the most", n, most)
+		c.errorf("60 waiters had given up before, and as often nobody had waited; a waiter sent %d requests in a twentieth of a lease, want %d at the most", n, most)
 	}
 }

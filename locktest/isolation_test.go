@@ -4,10 +4,11 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 )
 
 // supervised runs rules in worker processes, as Run does, and gives their results.
-func supervised(t *testing.T, newLock Factory, w world, options ...Option) *supervisor {
+func supervised(t *testing.T, newLock factory, w world, options ...Option) *supervisor {
 	t.Helper()
 	cfg := configure(options)
 	if j := workerJob(t); j != nil {
@@ -41,7 +42,7 @@ func TestALockCannotEndTheTest(t *testing.T) {
 	good := "excludes"
 	for _, row := range []struct {
 		name   string
-		make   Factory
+		make   factory
 		broken string // a rule
 		says   []string
 	}{
@@ -87,5 +88,45 @@ func TestABusyLoopIsABrokenRule(t *testing.T) {
 	}
 	if !strings.Contains(text, "isolation_test.go") {
 		t.Errorf("%q %+v, want the stack of the loop", s.fatal, s.results)
+	}
+}
+
+// TestAMutexAcrossRepliesIsNoFault: virtual time stands still while a goroutine waits for a mutex whose holder waits for a reply, so that such a
+// lock is judged in real time.
+func TestAMutexAcrossRepliesIsNoFault(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the time after which a rule is given up")
+	}
+	rules := []string{"excludes", "renews-own", "slow-renewals", "late-release"}
+	s := supervised(t, newTestLock(func(l *lock) { l.renew, l.mutexed = true, true }), virtual, Only(rules...))
+	if s == nil {
+		return // a worker
+	}
+	if s.fatal != "" {
+		t.Fatal(s.fatal)
+	}
+	for _, r := range rules {
+		if res := s.results[r]; len(res.Problems) > 0 || res.Rule == "" {
+			t.Errorf("%s: %+v", r, res)
+		}
+	}
+}
+
+// TestRealTimeControls: a lock that counts in seconds and one that takes an address and nothing else are judged in real time.
+func TestRealTimeControls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes leases of a second")
+	}
+	rules := Only("excludes", "late-release", "lease-lasts", "lease-ends", "lost-grant", "lost-release", "died-on-the-way", "odd-leases", "cancelled-request", "bounded-requests")
+	for name, newLock := range map[string]factory{
+		"counts in whole seconds":        newTestLock(func(l *lock) { l.seconds = true }),
+		"takes an address":               func(c Config) (any, error) { return &wireLock{Config: c, addressOnly: true}, nil },
+		"polls four times in a lease":    newWaiting(func(*lock) {}, func(w *waitingLock) { w.every = w.l.TTL / 4 }),
+		"is a hash, and renews silently": newTestLock(func(l *lock) { l.name, l.renew = sha, true }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			passes(t, checked(t, newLock, wall, RealLease(time.Second), rules))
+		})
 	}
 }

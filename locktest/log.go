@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockbench/lockbench/internal/resp"
@@ -63,7 +64,8 @@ const (
 
 // requestLog is what all clients of a rule sent, and what that did to the keys.
 type requestLog struct {
-	mu      sync.Mutex // clients and their background goroutines write at once
+	total   atomic.Int64 // requests sent
+	mu      sync.Mutex   // clients and their background goroutines write at once
 	begin   time.Time
 	entries []*entry
 	keys    map[*node]map[string]bool
@@ -80,6 +82,7 @@ func newRequestLog() *requestLog {
 func (l *requestLog) sent(client, call string, r resp.Request) *entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.total.Add(1)
 	e := &entry{at: time.Since(l.begin), client: client, call: call, words: append([]string{r.Name()}, r.Strings(8, wordSize)...),
 		write: r.IsWrite(), reply: "(no reply)"}
 	args := make([]string, r.Len())
@@ -174,6 +177,25 @@ func (l *requestLog) tail(n int) []string {
 		out = append(out, e.String())
 	}
 	return out
+}
+
+// blocking are commands with which a waiter sleeps on the server.
+var blocking = map[string]bool{"BLPOP": true, "BRPOP": true, "BLMOVE": true, "BRPOPLPUSH": true, "BLMPOP": true, "BZPOPMIN": true, "BZPOPMAX": true, "BZMPOP": true,
+	"XREAD": true, "XREADGROUP": true}
+
+// pause is the longest time between two requests of a client since an instant, and between the last one and now; blocks reports whether
+// one of them was of those that sleep on the server.
+func (l *requestLog) pause(client string, since time.Time) (longest time.Duration, blocks bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := since.Sub(l.begin)
+	for _, e := range l.entries {
+		if e.client == client && e.at >= last {
+			longest, last = max(longest, e.at-last), e.at
+			blocks = blocks || blocking[e.words[0]]
+		}
+	}
+	return max(longest, time.Since(l.begin)-last), blocks
 }
 
 // count is the number of requests that a client sent in the time since.

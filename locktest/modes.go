@@ -39,6 +39,7 @@ func fencesRace(c *trial) {
 
 // downgrade: a writer that takes the read side as well and leaves the write side lets waiting readers in at once.
 func downgrade(c *trial) {
+	limit := c.twoLooks(shared)
 	a, r, w := c.client("a"), c.client("r"), c.client("w")
 	a.mustHold("the lock is free", exclusive)
 	if _, err := a.try(shared); err != nil {
@@ -59,13 +60,32 @@ func downgrade(c *trial) {
 	if reads.result() != nil {
 		c.fatalf("a has left the write side and reads on, and r.RLock: %v", reads.err)
 	}
-	if took := reads.at.Sub(begin); c.late(took, c.lease/20) {
+	if took := reads.at.Sub(begin); c.late(took, limit) {
 		c.errorf("a has left the write side and reads on, and r was granted the read side after %v: it was not woken", took)
 	}
 	w.mustBeRefused("a and r read", exclusive)
 	_ = a.releaseMode(shared)
 	_ = r.release()
 	w.mustHold("nobody reads", exclusive)
+}
+
+// sharedRelease: who does not read ends no reader's hold and no writer's, however often it says so.
+func sharedRelease(c *trial) {
+	a, b, w := c.client("a"), c.client("b"), c.client("w")
+	a.mustHold("the lock is free", shared)
+	b.mustHold("a reads", shared)
+	if err := b.releaseMode(shared); err != nil {
+		c.errorf("b reads, and b.RUnlock: %v", err)
+	}
+	_ = b.releaseMode(shared)
+	w.mustBeRefused("a reads, and b has left twice", exclusive)
+	if err := a.releaseMode(shared); err != nil {
+		c.errorf("a reads, and a.RUnlock: %v", err)
+	}
+	w.mustHold("nobody reads", exclusive)
+	_ = b.releaseMode(shared)
+	a.mustBeRefused("w writes, and b, which does not read, has left", exclusive)
+	w.mustRelease("it writes")
 }
 
 // mixedModes: one client uses both sides, one after the other and at once.

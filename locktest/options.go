@@ -25,6 +25,7 @@ type config struct {
 	topology impls.Topology
 	newLock  func(impls.Env) (impls.Lock, error) // of a variant; nil: the factory's
 	variant  bool
+	cluster  bool // it is to run on a cluster, too
 	waits    bool // the subject has a Lock that waits
 	tries    bool // the subject has a TryLock
 
@@ -40,27 +41,27 @@ type config struct {
 
 	onRedis   bool
 	noVirtual bool
-	inProcess bool
 	wrong     []string // options that make no sense
 
 	explore exploration
 }
 
 // promises are what the methods of a lock do not show.
-var promises = map[string]func(*impls.Traits){
-	"reentrant":     func(t *impls.Traits) { t.Reentrant = true },
-	"renews":        func(t *impls.Traits) { t.SelfRenewing = true },
-	"fifo":          func(t *impls.Traits) { t.FIFO = true },
-	"wakes":         func(t *impls.Traits) { t.Wakeups = true },
-	"writers-first": func(t *impls.Traits) { t.WritersFirst = true },
-	"repeatable":    func(t *impls.Traits) { t.Repeatable = true },
-	"no-lease":      func(t *impls.Traits) { t.NoLease = true },
+var promises = map[string]func(*config){
+	"reentrant":     func(c *config) { c.traits.Reentrant = true },
+	"renews":        func(c *config) { c.traits.SelfRenewing = true },
+	"fifo":          func(c *config) { c.traits.FIFO = true },
+	"wakes":         func(c *config) { c.traits.Wakeups = true },
+	"writers-first": func(c *config) { c.traits.WritersFirst = true },
+	"repeatable":    func(c *config) { c.traits.Repeatable = true },
+	"no-lease":      func(c *config) { c.traits.NoLease = true },
+	"cluster":       func(c *config) { c.cluster = true },
 }
 
 // Promises says what the lock promises and its methods do not show: "reentrant" (the holder may lock again), "renews" (it extends its
 // lease by itself), "wakes" (a release wakes waiters, who do not only poll), "fifo" (waiters get in in order of arrival),
 // "writers-first" (a waiting writer keeps new readers out), "repeatable" (an acquire that the Redis client sends twice grants as one does),
-// "no-lease" (a hold never ends by itself). Run checks what is promised; that a lock renews it sees without being told.
+// "no-lease" (a hold never ends by itself), "cluster" (all its keys are in one hash slot). Run checks what is promised; that a lock renews it sees without being told.
 func Promises(words ...string) Option {
 	return func(c *config) {
 		for _, w := range words {
@@ -69,7 +70,7 @@ func Promises(words ...string) Option {
 				c.wrong = append(c.wrong, fmt.Sprintf("Promises(%q): want %s", w, strings.Join(slices.Sorted(maps.Keys(promises)), ", ")))
 				continue
 			}
-			set(&c.traits)
+			set(c)
 		}
 	}
 }
@@ -116,10 +117,6 @@ func OnRedisServer() Option { return func(c *config) { c.onRedis = true } }
 // OnlyReal leaves virtual time out: for a lock that has been through it already, and for one whose Redis client can use sockets and nothing
 // else. It implies OnRedisServer.
 func OnlyReal() Option { return func(c *config) { c.onRedis, c.noVirtual = true, true } }
-
-// InProcess runs the rules in the test's own process and not in one of their own: for a debugger, or to measure coverage. A lock that
-// panics in a goroutine of its own, or never stops, then ends the test.
-func InProcess() Option { return func(c *config) { c.inProcess = true } }
 
 // independentNodes is how many nodes a variant of several has unless Nodes says otherwise.
 const independentNodes = 5

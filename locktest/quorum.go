@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockbench/lockbench/impls"
 )
 
 func quorum(c *trial) {
-	if len(c.nodes) < 3 {
-		return // one node is its own majority
-	}
 	a, b := c.client("a"), c.client("b")
 	minority := (len(c.nodes) - 1) / 2
 	a.mustHold("all nodes are there", exclusive)
@@ -37,8 +35,8 @@ var ailments = []string{"taken", "down", "hanging", "losing replies"}
 
 // quorumMasks runs in virtual time alone: many of its attempts last as long as a node may take.
 func quorumMasks(c *trial) {
-	if len(c.nodes) < 3 || c.slack > 0 {
-		return
+	if c.slack > 0 {
+		c.cannotJudge("each mask of nodes lasts as long as a node may take, which is tried in virtual time alone")
 	}
 	for _, ailment := range ailments {
 		for mask := range 1 << len(c.nodes) {
@@ -64,7 +62,12 @@ func (c *trial) tryMask(ailment string, mask int) {
 	a.mustHold("all nodes are there", exclusive) // the scripts are known from here on
 	a.mustRelease("a holds")
 	c.settle()
-	c.fallIll(a, ailment, ill)
+	idle := c.counters()
+	if ailment == "taken" {
+		c.take(well, idle)
+	} else {
+		fallIll(a, ailment, ill)
+	}
 	_, err := a.try(exclusive)
 	if granted, want := err == nil, len(well) > len(c.nodes)/2; granted != want {
 		c.errorf("%s, and a hears %s, want a grant: %v", what, say(err), want)
@@ -77,28 +80,32 @@ func (c *trial) tryMask(ailment string, mask int) {
 	a.wires.impair(nil, nil)
 	c.sleep(c.lease / 5) // for what goes on in the background
 	for _, n := range c.nodes {
-		if left := c.keysOf(n); len(left) > 0 && (ailment != "taken" || !isIn(n, ill)) {
+		if left := c.holding(n, idle); len(left) > 0 && (ailment != "taken" || !slices.Contains(ill, n)) {
 			c.errorf("%s: %q is left on %s", what, left, n.addr)
 		}
 	}
 	c.clear()
 }
 
-func isIn(n *node, all []*node) bool {
-	for _, x := range all {
-		if x == n {
-			return true
+// counters lists the keys with numbers that are there while nobody holds.
+func (c *trial) counters() (names []string) {
+	for _, n := range c.nodes {
+		for _, k := range c.keysOf(n) {
+			if _, ok := c.number(n, k); ok {
+				names = append(names, k)
+			}
 		}
 	}
-	return false
+	return names
 }
 
-func (c *trial) fallIll(cl *client, ailment string, ill []*node) {
+// holding lists the keys on a node but counters.
+func (c *trial) holding(n *node, idle []string) []string {
+	return slices.DeleteFunc(c.keysOf(n), func(k string) bool { return slices.Contains(idle, k) })
+}
+
+func fallIll(cl *client, ailment string, ill []*node) {
 	switch ailment {
-	case "taken":
-		for _, n := range ill {
-			n.admin.Set(context.Background(), c.key, "another's", c.lease)
-		}
 	case "down":
 		cl.wires.unreachable(ill)
 	case "hanging":
@@ -108,13 +115,23 @@ func (c *trial) fallIll(cl *client, ailment string, ill []*node) {
 	}
 }
 
+// take leaves a hold of a client that died on some nodes and on no others, whatever keys it is made of.
+func (c *trial) take(well []*node, idle []string) {
+	dead := c.client("dead")
+	dead.mustHold("all nodes are there", exclusive)
+	c.settle() // it was granted by a majority, and the others may follow
+	dead.dies()
+	for _, n := range well {
+		for _, k := range c.holding(n, idle) {
+			n.admin.Del(context.Background(), k)
+		}
+	}
+}
+
 // confirmation is how long the replicas may take: they report once a second on an idle machine.
 const confirmation = 20 * time.Second
 
 func replicaMissing(c *trial) {
-	if c.cfg.replicas == 0 {
-		return // nobody is asked
-	}
 	patient := func(limit time.Duration) func(*impls.Env) {
 		return func(e *impls.Env) { e.Lease, e.NodeTimeout = time.Minute, limit }
 	}

@@ -25,7 +25,8 @@ func ownership() []rule {
 		{"names-apart", "C1", "Locks of different names are independent, also of names that a hash takes for one another.", nil, namesApart},
 		{"reuse", "C1 C2", "One object may be used for many holds, and a new one for each; a new object of another client releases nothing.", nil, reuse},
 		{"release-frees", "C20 C21", "A release that said ok has freed the lock, whatever became of scripts, requests and replies; one that did not say so leaves it for a lease at the most.", nil, releaseFrees},
-		{"loss-returns", "C7", "A release of a hold that is gone returns with its context.", nil, lossReturns},
+		{"loss-returns", "C3 C7", "A release of a hold that is gone returns with its context, and leaves the next client's alone.", nil, lossReturns},
+		{"context-ended", "C7", "The end of an acquire's context, when it has returned, keeps nobody from releasing.", nil, contextEnded},
 		{"busy-is-busy", "C25", "Held by another is ErrBusy and nothing else; a server that is gone is not ErrBusy.", nil, busyIsBusy},
 		{"unique-tokens", "C2", "Every grant has a token of its own.", has(func(t impls.Traits) bool { return t.UniqueToken }, "it has no tokens"), uniqueTokens},
 	}
@@ -48,7 +49,7 @@ func leases() []rule {
 		{"lease-is-sane", "C5", "A lease of zero, below zero or of a part of a millisecond is refused.", leased, leaseIsSane},
 		{"odd-leases", "C5", "Leases that are not whole seconds, below a second or long are kept as they were asked for.", leased, oddLeases},
 		{"cancelled-request", "C7 C20", "An acquire whose context ends during its request leaves nothing behind: at once when the reply arrives, for a lease at the most when it does not.", leased, cancelledRequest},
-		{"scripts-forgotten", "C21", "A server that has forgotten the scripts costs two more requests at the most.", nil, scriptsForgotten},
+		{"scripts-forgotten", "C21", "A server that has forgotten the scripts costs two more requests for each at the most.", nil, scriptsForgotten},
 	}
 }
 
@@ -67,7 +68,7 @@ func waiters() []rule {
 		{"no-stale-signals", "C11", "Wake-ups that nobody took keep no later waiter busy.", waitsItself, noSpinAfterSignals},
 		{"nothing-running", "C7", "When everything is released and closed no goroutine is left.", nil, leavesNothingRunning},
 		{"clean", "C7", "When everybody is done there is no key left but a counter, and no subscription.", nil, clean},
-		{"one-slot", "C24", "All keys of one lock are in one hash slot.", nil, oneSlot},
+		{"one-slot", "C24", "All keys of one lock are in one hash slot.", onCluster, oneSlot},
 	}
 }
 
@@ -81,6 +82,7 @@ func capabilities() []rule {
 		{"lost-entry", "C13", "An entry whose reply is lost leaves the outer hold alone, and what is left of it ends with the lease.", both(reentrant, leased), lostEntry},
 		{"readers-share", "C14", "Readers share; a writer is alone.", sharing, readersShare},
 		{"reader-leaves-alone", "C14", "A reader that leaves ends its own hold and no other reader's.", sharing, readerLeavesAlone},
+		{"shared-release", "C2 C14", "Who does not read ends no reader's hold and no writer's.", both(sharing, notOfContract), sharedRelease},
 		{"dead-reader", "C14", "A dead reader keeps a writer out for a lease at the most, though others read on.", both(sharing, leased), deadReader},
 		{"dead-writer-waits", "C9 C14", "A writer that died while it waited keeps readers out for a lease at the most.", both(sharing, leased), deadWriterWaits},
 		{"reader-leaks", "C14", "Readers that come, go and die leave no key and make nobody slower.", both(sharing, leased), readerLeaks},
@@ -98,9 +100,9 @@ func capabilities() []rule {
 		{"renewed-again", "C12 C13", "A holder that entered again is renewed after an inner release, and in its next hold.", both(reentrant, watched), renewedAgain},
 		{"released-at-once", "C12", "A release that follows its acquire at once ends the watchdog.", nil, releasedAtOnce},
 		{"gave-up-unrenewed", "C12", "An acquire that was given up renews nothing.", watched, gaveUpUnrenewed},
-		{"quorum", "C18", "A lock on several nodes works without the minority of them, and not without the majority; a failed attempt leaves nothing.", nil, quorum},
-		{"quorum-masks", "C18", "Whatever some nodes are, taken, down, hanging or losing replies, a lock on several is granted if and only if the others are a majority, and a failed attempt and a release leave nothing on any node that is there.", nil, quorumMasks},
-		{"replica-missing", "C22", "A lock that replicas must confirm is refused without them, not as busy, and nothing of it is left.", nil, replicaMissing},
+		{"quorum", "C18", "A lock on several nodes works without the minority of them, and not without the majority; a failed attempt leaves nothing.", severalNodes, quorum},
+		{"quorum-masks", "C18", "Whatever some nodes are, taken, down, hanging or losing replies, a lock on several is granted if and only if the others are a majority, and a failed attempt and a release leave nothing on any node that is there.", severalNodes, quorumMasks},
+		{"replica-missing", "C22", "A lock that replicas must confirm is refused without them, not as busy, and nothing of it is left.", replicated, replicaMissing},
 	}
 }
 
@@ -154,6 +156,28 @@ func unwatched(cfg config) string {
 
 func fifoOnly(cfg config) string {
 	return has(func(t impls.Traits) bool { return t.FIFO }, "it promises no order")(cfg)
+}
+
+func severalNodes(cfg config) string {
+	if cfg.nodes >= 3 {
+		return ""
+	}
+	return "it is on one node"
+}
+
+func replicated(cfg config) string {
+	if cfg.replicas > 0 {
+		return ""
+	}
+	return "no replica has to confirm it"
+}
+
+// onCluster is for what only a cluster asks of a lock.
+func onCluster(cfg config) string {
+	if cfg.variant || cfg.cluster {
+		return ""
+	}
+	return "it does not promise to run on a cluster"
 }
 
 // ofContract is for what needs more of a lock's surroundings than a Config has.

@@ -17,12 +17,14 @@ type rule struct {
 	check func(c *trial)
 }
 
-// Run checks the rules that apply to the lock, one subtest for each.
+// Run checks the rules that apply to the lock, one subtest for each. newLock makes one client's handle: a value with Unlock, and Lock or TryLock
+// or both. It may be called several times for one client.
 //
 // The rules run in a process of their own: this test binary, started again with the same test alone, so that a lock which
 // panics, spins or never returns breaks one rule and not the test. A test's own preparations therefore run once more for
-// each such process. See InProcess.
-func Run(t *testing.T, newLock Factory, options ...Option) {
+// each such process. Under a debugger, or to measure coverage, set LOCKBENCH_LOCKTEST=in-process: a lock that panics in a goroutine of its own,
+// or never stops, then ends the test.
+func Run(t *testing.T, newLock func(Config) (any, error), options ...Option) {
 	t.Helper()
 	cfg := configure(options)
 	cfg.known(t)
@@ -48,7 +50,7 @@ func Run(t *testing.T, newLock Factory, options ...Option) {
 // missed, and a lock that breaks its word breaks it each time.
 const looksAlone = 3
 
-func (cfg config) judgeAll(t *testing.T, newLock Factory, w world) {
+func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
 	s := &supervisor{cfg: cfg, t: t, newLock: newLock, results: map[string]result{}}
 	if w == redisServer {
 		s.servers = startServers(t, cfg)

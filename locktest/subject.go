@@ -8,15 +8,14 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// Factory makes one client's handle on the lock that the Config names: a value with Unlock, and Lock or TryLock or both. It may be called several
-// times for one client.
-type Factory = subject.Factory
+// factory makes one client's handle on the lock that the Config names.
+type factory = subject.Factory
 
 // maker makes a handle behind the contract of package impls, and reports whether the lock speaks its errors.
 type maker func(env impls.Env) (l impls.Lock, exact bool, err error)
 
 // maker is the variant's, or puts the contract over what the factory makes.
-func (cfg config) maker(newLock Factory) maker {
+func (cfg config) maker(newLock factory) maker {
 	if cfg.newLock != nil {
 		return func(env impls.Env) (impls.Lock, bool, error) {
 			l, err := cfg.newLock(env)
@@ -41,10 +40,10 @@ func configOf(env impls.Env) Config {
 }
 
 // errNoFactory: neither a factory nor a variant was given.
-var errNoFactory = errors.New("a Factory is nil and no Variant is given")
+var errNoFactory = errors.New("a factory is nil and no Variant is given")
 
 // shape makes one lock and fills in what its methods show.
-func (cfg config) shape(newLock Factory, env impls.Env) (config, error) {
+func (cfg config) shape(newLock factory, env impls.Env) (config, error) {
 	if cfg.variant {
 		return cfg, nil
 	}

@@ -21,7 +21,7 @@ import (
 type supervisor struct {
 	cfg     config
 	t       *testing.T
-	newLock Factory
+	newLock factory
 	servers [][]string
 
 	mu      sync.Mutex // two workers tell at once
@@ -40,7 +40,7 @@ const hangsEnough = 2
 
 // supervise has all rules checked in a world, and in real time those that virtual time cannot judge.
 func (s *supervisor) supervise(w world, names []string) {
-	if s.cfg.inProcess {
+	if os.Getenv("LOCKBENCH_LOCKTEST") == "in-process" {
 		s.inProcess(w, names)
 		return
 	}

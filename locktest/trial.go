@@ -197,21 +197,27 @@ func (c *trial) empty() {
 	}
 }
 
-// remaining is how long the server still keeps the lock's keys: the longest, -1 when one has no end, 0 when there is none.
-func (c *trial) remaining() (longest time.Duration) {
+// ends is how long the server still keeps each of the keys that have an end.
+func (c *trial) ends() (all []time.Duration) {
 	for _, n := range c.nodes {
 		for _, k := range c.keysOf(n) {
-			if strings.HasSuffix(k, counterSuffix) {
-				continue
+			if d := c.pttl(n, k); d > 0 {
+				all = append(all, d)
 			}
-			d := c.pttl(n, k)
-			if d < 0 {
-				return -1
-			}
-			longest = max(longest, d)
 		}
 	}
-	return longest
+	return all
+}
+
+// number is what a key holds that is a string of digits; false when it is something else.
+func (c *trial) number(n *node, key string) (int64, bool) {
+	conn := n.admin.Conn()
+	defer conn.Close()
+	if n.mini == nil && c.db > 0 && conn.Select(context.Background(), c.db).Err() != nil {
+		return 0, false
+	}
+	v, err := conn.Get(context.Background(), key).Int64()
+	return v, err == nil
 }
 
 func (c *trial) pttl(n *node, key string) time.Duration {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -27,16 +28,18 @@ func waits(c *trial) {
 }
 
 func deadline(c *trial) {
+	look := c.look(exclusive)
 	a, b, next := c.client("a"), c.client("b"), c.client("next")
 	a.mustHold("the lock is free", exclusive)
 	w := b.waits(exclusive)
 	c.sleep(c.lease/5 + c.lease/150) // between two tries of a lock that polls
 	begin := time.Now()
 	w.cancel()
+	gaveUp := begin.Add(c.lease / 4) // until then it may take back what it has asked for
 	if err := w.result(); err == nil || b.exact && !errors.Is(err, impls.ErrCancelled) {
 		c.errorf("b.%s: %s, though its context had ended while a held the lock", b.named("Lock"), b.outcome(err))
 	}
-	if took := w.at.Sub(begin); c.late(took, c.lease/10) {
+	if took := w.at.Sub(begin); c.late(took, max(c.lease/10, look)) {
 		c.errorf("b's acquire ended %v after its context", took)
 	}
 	if b.exact && errors.Is(w.err, impls.ErrUnknownOutcome) && c.slack == 0 {
@@ -47,7 +50,38 @@ func deadline(c *trial) {
 	next.mustRelease("it holds")
 	c.noSubscription()
 	c.noKeys()
+	c.mustBeSilent(b, gaveUp, "b has given up")
 }
+
+// look measures how long a waiter sleeps between two looks at the lock. It is 0 for a lock whose waiters are woken: they say so, or are seen to
+// subscribe or to block.
+func (c *trial) look(mode history.Mode) time.Duration {
+	if c.cfg.traits.Wakeups {
+		return 0
+	}
+	a, b := c.client("holder"), c.client("watched")
+	defer b.close()
+	defer a.close()
+	a.mustHold("the lock is free", exclusive)
+	begin := time.Now()
+	w := b.waits(mode)
+	c.sleep(c.lease * 9 / 10)
+	pause, woken := c.log.pause(b.name, begin)
+	woken = woken || b.wires.subscriptions() > 0
+	w.cancel()
+	if w.result() == nil {
+		_ = b.releaseMode(mode)
+	}
+	_ = a.release()
+	c.clear()
+	if woken {
+		return 0
+	}
+	return pause
+}
+
+// twoLooks is within what time a waiter must see that the lock is free.
+func (c *trial) twoLooks(mode history.Mode) time.Duration { return max(c.lease/20, 2*c.look(mode)) }
 
 // noSubscription looks for channels that are still listened to. What the client closed the server may learn a little later.
 func (c *trial) noSubscription() {
@@ -62,6 +96,7 @@ func (c *trial) noSubscription() {
 }
 
 func deadWaiter(c *trial) {
+	look := c.look(exclusive)
 	a, dead, next := c.client("a"), c.client("dead"), c.client("next")
 	a.mustHold("the lock is free", exclusive)
 	w := dead.waits(exclusive)
@@ -76,12 +111,13 @@ func deadWaiter(c *trial) {
 	if after.result() != nil {
 		c.fatalf("a waiter has died, a has released, and the next waiter is not granted the lock: %v", after.err)
 	}
-	if took := after.at.Sub(died); c.late(took, c.lease+c.lease/10) {
+	if took := after.at.Sub(died); c.late(took, c.lease+max(c.lease/10, look)) {
 		c.errorf("the next waiter was granted the lock %v after the first had died, want a lease of %v at the most", took, c.lease)
 	}
 }
 
 func keysDeleted(c *trial) {
+	look := c.look(exclusive)
 	a, b := c.client("a"), c.client("b")
 	a.mustHold("the lock is free", exclusive)
 	w := b.waits(exclusive)
@@ -94,7 +130,7 @@ func keysDeleted(c *trial) {
 	if w.result() != nil {
 		c.fatalf("the keys are deleted, and the waiter is not granted the lock: %v", w.err)
 	}
-	if took := w.at.Sub(begin); c.late(took, c.lease) {
+	if took := w.at.Sub(begin); c.late(took, max(c.lease, 2*look)) {
 		c.errorf("the waiter was granted the lock %v after the keys were deleted, want a lease of %v at the most", took, c.lease)
 	}
 }
@@ -209,11 +245,17 @@ func noDrift(c *trial) {
 	}
 }
 
-// counterSuffix is the ending of the one sort of key that may outlive all holds.
-const counterSuffix = ":fence"
-
 func clean(c *trial) {
 	a, b := c.client("a"), c.client("b")
+	before := c.use(a, b)
+	if after := c.use(a, b); len(after) > 0 {
+		c.mustBeCounters(before, after)
+	}
+	c.noSubscription()
+}
+
+// use lets one client hold and another wait, and gives the numbers in the keys that are left then.
+func (c *trial) use(a, b *client) map[string]int64 {
 	a.mustHold("the lock is free", exclusive)
 	w := b.waits(exclusive)
 	c.sleep(c.lease / 5)
@@ -222,20 +264,40 @@ func clean(c *trial) {
 		c.fatalf("b is not granted the lock: %v", w.err)
 	}
 	b.mustRelease("b holds")
-	c.noSubscription()
-	c.noKeys()
+	return c.leftOver()
 }
 
-// noKeys looks for keys that are left.
-func (c *trial) noKeys() {
+// leftOver gives the numbers in the keys that nobody needs any more. A key that holds anything else is a problem, unless it ends soon.
+func (c *trial) leftOver() map[string]int64 {
+	numbers := map[string]int64{}
+	c.settle()
 	for _, n := range c.nodes {
 		for _, k := range c.keysOf(n) {
-			if !strings.HasSuffix(k, counterSuffix) {
+			if v, ok := c.number(n, k); ok {
+				numbers[n.addr+" "+k] = v
+			} else if left := c.pttl(n, k); left < 0 || left > keyLingers*c.lease {
 				c.errorf("key %s is left", k)
 			}
 		}
 	}
+	return numbers
 }
+
+// keyLingers is for how many leases a key may stay that ends by itself, such as a wake-up that nobody took.
+const keyLingers = 2
+
+// mustBeCounters wants numbers that are left to have grown with the use of the lock: such a key may outlive all holds.
+func (c *trial) mustBeCounters(before, after map[string]int64) {
+	for k, v := range after {
+		if was, ok := before[k]; !ok || v <= was {
+			_, name, _ := strings.Cut(k, " ")
+			c.errorf("key %s is left, and its value %d counts nothing", name, v)
+		}
+	}
+}
+
+// noKeys looks for keys that are left, other than counters.
+func (c *trial) noKeys() { _ = c.leftOver() }
 
 func oneSlot(c *trial) {
 	a, b := c.client("a"), c.client("b")

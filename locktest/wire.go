@@ -92,6 +92,25 @@ func (w *wires) unreachable(nodes []*node) {
 	})
 }
 
+// connections counts those that are open.
+func (w *wires) connections() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.open)
+}
+
+// subscriptions counts the connections that listen to channels.
+func (w *wires) subscriptions() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.open {
+		if c.subscribed.Load() {
+			n++
+		}
+	}
+	return n
+}
+
 // cutSubscriptions cuts the connections that listen to channels.
 func (w *wires) cutSubscriptions() {
 	w.mu.Lock()
@@ -118,7 +137,11 @@ func (w *wires) dial(ctx context.Context, n *node) (net.Conn, error) {
 	}
 	w.mu.Lock()
 	dead := w.dead || slices.Contains(w.down, n)
+	spins := dead && w.spins()
 	w.mu.Unlock()
+	if spins {
+		time.Sleep(w.c.lease / 100) // lets time go on, so that the call can end
+	}
 	if dead {
 		return nil, errDead
 	}
@@ -245,8 +268,11 @@ func (w *wires) next(n *node) (f fortune) {
 
 // spins reports whether so many requests have left without time passing that the lock would never stop.
 func (w *wires) spins() bool {
-	if w.c.slack > 0 {
+	switch {
+	case w.c.slack > 0:
 		return false
+	case w.spun:
+		return true
 	}
 	if now := time.Now(); !now.Equal(w.instant) {
 		w.instant, w.burst = now, 0
@@ -255,11 +281,15 @@ func (w *wires) spins() bool {
 	if w.burst <= spinLimit {
 		return false
 	}
-	if !w.spun {
-		w.spun = true
-		w.c.errorf("%s sent %d requests without time passing: %s", w.name, w.burst, w.c.log.tail(1))
-	}
+	w.spun = true
+	w.c.errorf("%s sent %d requests, or tried to connect, without time passing: %s", w.name, w.burst, w.c.log.tail(1))
 	return true
+}
+
+// Close closes the connection, which the client has open no more.
+func (c *wire) Close() error {
+	c.all.set(func() { c.all.open = slices.DeleteFunc(c.all.open, func(o *wire) bool { return o == c }) })
+	return c.Conn.Close()
 }
 
 // Read passes a reply on, late or not at all.

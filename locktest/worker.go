@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,19 +99,20 @@ func toParent(m message) {
 }
 
 // work is a worker's life.
-func (cfg config) work(t *testing.T, newLock Factory, j job) {
+func (cfg config) work(t *testing.T, newLock factory, j job) {
 	cfg.checkRules(t, newLock, j, &teller{out: toParent})
 }
 
 // limits of real time, before a rule is taken to hang.
 const (
 	virtualLimit = 5 * time.Second // a rule takes some hundredths of a second
+	moreLooks    = 8               // times that, while requests go on
 	leaveLimit   = 2 * time.Second // for a bubble to end when its rule has
 	realLimit    = 40              // leases, which is more than any rule waits
 )
 
 // checkRules checks the job's rules and tells of each.
-func (cfg config) checkRules(t *testing.T, newLock Factory, j job, tell *teller) {
+func (cfg config) checkRules(t *testing.T, newLock factory, j job, tell *teller) {
 	if j.World != virtual {
 		cfg.lease = cfg.real
 	}
@@ -165,7 +167,7 @@ type inspector struct {
 const acquaintance = "acquaintance"
 
 // acquaint finds out what the lock can do. It is false when there is nothing more to do in this world.
-func (in *inspector) acquaint(newLock Factory) bool {
+func (in *inspector) acquaint(newLock factory) bool {
 	var told message
 	meet := func(c *trial) {
 		cl := c.bare("first")
@@ -214,7 +216,8 @@ func (in *inspector) inBubble(r rule, ended func(result)) bool {
 	judged, over := make(chan struct{}), make(chan struct{})
 	once := sync.OnceFunc(func() { close(judged) })
 	left := make(chan bool, 1)
-	go func() { left <- in.watch(r, id, judged, over) }()
+	var log atomic.Pointer[requestLog]
+	go func() { left <- in.watch(r, &log, judged, over) }()
 	func() {
 		defer close(over)
 		defer func() {
@@ -224,23 +227,33 @@ func (in *inspector) inBubble(r rule, ended func(result)) bool {
 		}()
 		synctest.Test(in.t, func(t *testing.T) {
 			c := newTrial(id, in.make, in.cfg, virtualNodes(t, in.cfg.nodes))
+			log.Store(c.log)
 			c.run(r, func(res result) { ended(res); once() })
 		})
 	}()
 	return !<-left
 }
 
-// watch looks whether a rule, and then its bubble, ends in time. It is true when it does not.
-func (in *inspector) watch(r rule, id string, judged, over <-chan struct{}) bool {
-	limit := time.NewTimer(virtualLimit * time.Duration(in.job.Patient))
+// watch looks whether a rule, and then its bubble, ends in time. It is true when it does not. A rule whose lock goes on sending requests has more
+// time: the machine may be busy.
+func (in *inspector) watch(r rule, log *atomic.Pointer[requestLog], judged, over <-chan struct{}) bool {
+	limit := time.NewTicker(virtualLimit * time.Duration(in.job.Patient))
 	defer limit.Stop()
-	select {
-	case <-over:
-		return false
-	case <-judged:
-	case <-limit.C:
-		in.tell.tell(message{Hung: r.name, Stack: goroutines(labelTrial, id)})
-		return true
+	seen := int64(0)
+	for looks, going := 0, true; going; looks++ {
+		select {
+		case <-over:
+			return false
+		case <-judged:
+			going = false
+		case <-limit.C:
+			if l := log.Load(); l != nil && l.total.Load() > seen && looks < moreLooks {
+				seen = l.total.Load()
+				continue
+			}
+			in.tell.tell(message{Hung: r.name, Stack: goroutines(labelTrial, in.t.Name()+"/"+r.name)})
+			return true
+		}
 	}
 	linger := time.NewTimer(leaveLimit)
 	defer linger.Stop()

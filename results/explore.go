@@ -1,77 +1,16 @@
 package results
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"time"
+import "github.com/lockbench/lockbench/results/explored"
 
-	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/verdicts"
+// The record of a search, see package explored.
+type (
+	Exploration = explored.Exploration
+	Finding     = explored.Finding
+	Bounds      = explored.Bounds
 )
 
-// ExploreSchema is the schema name of an exploration's result.
-const ExploreSchema = "lockbench/explore/v1"
-
-// Exhaustive is the strategy that runs every schedule within its bounds.
-const Exhaustive = "exhaustive"
-
-// Exploration is the result of a search through the schedules of a lock.
-type Exploration struct {
-	Schema    string         `json:"schema"`
-	Lock      string         `json:"lock"`
-	Verdict   checker.Result `json:"verdict"`          // pass or fail; inconclusive when less was run than was asked for
-	Reason    string         `json:"reason,omitempty"` // why it is inconclusive
-	Schedules int            `json:"schedules"`
-	Exhausted bool           `json:"exhausted"` // every schedule within the bounds was run or shown to be equal to one that was
-	Strategy  string         `json:"strategy"`
-	Shard     string         `json:"shard,omitempty"` // "2/8": the second of eight searches that share the schedules; Exhausted is of its share
-	Bounds    Bounds         `json:"bounds"`
-	Seconds   float64        `json:"seconds"`
-	Virtual   float64        `json:"virtual_seconds"` // what the same schedules would have taken
-	States    int            `json:"states,omitempty"`
-	Unhashed  int            `json:"unhashed_states,omitempty"` // at which nothing was pruned: a connection watched keys
-	Steps     int            `json:"events"`
-	Violated  map[string]int `json:"violated,omitempty"` // schedules by "property/cause"
-	Excepted  map[string]int `json:"excepted,omitempty"` // schedules that broke what no lock with a lease can keep when its client stalls
-	First     *Finding       `json:"first,omitempty"`
-	Warnings  []string       `json:"warnings,omitempty"`
-	Seed      uint64         `json:"seed"`
-	GoTest    string         `json:"go_test,omitempty"` // replays the shrunk tape
-	Replay    string         `json:"replay,omitempty"`  // the command that runs the tape again; "" is lockbench replay TAPE
-	Rerun     string         `json:"rerun"`
-	Live      bool           `json:"live,omitempty"` // of real processes, in real time
-}
-
-// Finding is the first violation that an exploration found.
-type Finding struct {
-	Schedule int               `json:"schedule"`
-	Property verdicts.Property `json:"property"`
-	Cause    verdicts.Cause    `json:"cause"`
-	Clients  int               `json:"clients"`
-	Ops      int               `json:"operations"` // rounds of each client
-	Steps    []string          `json:"steps"`
-	TapeFile string            `json:"tape,omitempty"` // "" until the tape is saved
-}
-
-// Bounds is what a search may do besides ordering messages.
-type Bounds struct {
-	Faults    []string      `json:"faults,omitempty"`     // names of the faults it may place
-	MaxFaults int           `json:"max_faults"`           // in one schedule
-	MaxWaits  int           `json:"max_waits"`            // how often it may let time pass while messages are on their way
-	MaxDelay  time.Duration `json:"max_delay,omitempty"`  // how long at most each time, nanoseconds; 0 means a twentieth of the lease
-	MaxSteps  int           `json:"max_steps,omitempty"`  // after which everything goes by the default; 0 means 2,000
-	Clients   int           `json:"clients,omitempty"`    // of the program, for the reader
-	Ops       int           `json:"operations,omitempty"` // rounds of each client, for the reader
-	Instant   bool          `json:"instant,omitempty"`    // events take no time, as in an exhaustive search, instead of a microsecond each
-}
-
-// Exceptions lists the violations that are no findings; "" when nothing was.
-func (x Exploration) Exceptions() string {
-	var parts []string
-	for _, k := range slices.Sorted(maps.Keys(x.Excepted)) {
-		parts = append(parts, fmt.Sprintf("%s in %d schedules", k, x.Excepted[k]))
-	}
-	return strings.Join(parts, ", ")
-}
+// ExploreSchema and Exhaustive are package explored's.
+const (
+	ExploreSchema = explored.ExploreSchema
+	Exhaustive    = explored.Exhaustive
+)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/explored"
 )
 
 // ExploreConfig is a search through the schedules of a program.
@@ -55,7 +55,7 @@ type Stats struct {
 
 // ExploreResult is what an exploration found: what is written down of it, and the tape of its finding.
 type ExploreResult struct {
-	results.Exploration
+	explored.Exploration
 	Tape Tape // of First
 }
 
@@ -267,9 +267,9 @@ func (e *exploration) sum() progress {
 // result is what came of it.
 func (e *exploration) result() (ExploreResult, error) {
 	sum := e.sum()
-	r := ExploreResult{Exploration: results.Exploration{
-		Schema: results.ExploreSchema, Lock: e.job.Program.Lock, Verdict: checker.Pass, Schedules: sum.Schedules, Exhausted: sum.Exhausted,
-		Strategy: e.job.Strategy, Bounds: results.Bounds(e.job.Bounds), Seconds: time.Since(e.started).Seconds(), Virtual: sum.Virtual.Seconds(),
+	r := ExploreResult{Exploration: explored.Exploration{
+		Schema: explored.ExploreSchema, Lock: e.job.Program.Lock, Verdict: checker.Pass, Schedules: sum.Schedules, Exhausted: sum.Exhausted,
+		Strategy: e.job.Strategy, Bounds: explored.Bounds(e.job.Bounds), Seconds: time.Since(e.started).Seconds(), Virtual: sum.Virtual.Seconds(),
 		States: sum.States, Unhashed: sum.Unhashed, Steps: sum.Steps, Violated: sum.Violated, Excepted: sum.Excepted, Warnings: e.warnings,
 	}}
 	if e.shard.Count > 1 {
@@ -286,7 +286,7 @@ func (e *exploration) result() (ExploreResult, error) {
 	}
 	if f := e.first; f != nil {
 		r.Verdict, r.Exhausted = checker.Fail, false
-		r.First = &results.Finding{Schedule: f.Schedule, Property: f.Broken.Property, Cause: f.Broken.Cause}
+		r.First = &explored.Finding{Schedule: f.Schedule, Property: f.Broken.Property, Cause: f.Broken.Cause}
 		r.Keep(f.Tape)
 	}
 	return r, errors.Join(e.errs...)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -222,10 +222,10 @@ func hashText(h uint64) string { return strconv.FormatUint(h, 16) }
 
 // Strategies by name.
 const (
-	Exhaustive = results.Exhaustive // every schedule within the bounds
-	Random     = "random"           // uniform choices
-	PCT        = "pct"              // priorities with a few changes
-	Mixed      = "mixed"            // random and PCT in turn
+	Exhaustive = explored.Exhaustive // every schedule within the bounds
+	Random     = "random"            // uniform choices
+	PCT        = "pct"               // priorities with a few changes
+	Mixed      = "mixed"             // random and PCT in turn
 )
 
 // searchJob is a search, or the part of one that a worker does.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/workloads"
 )
 
 // Bounds is what a search may do besides ordering messages.
-type Bounds results.Bounds
+type Bounds explored.Bounds
 
 const defaultMaxSteps = 2000
 

@@ -93,7 +93,19 @@ func (a *adapted) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, 
 		return a.wait(ctx, mode)
 	}
 	env := impls.Env{Key: a.cfg.Key, Poll: a.cfg.Poll, Clock: impls.SystemClock{}}
-	return impls.PollUntilGranted(ctx, env, func(ctx context.Context) (impls.Grant, error) { return a.Try(ctx, mode) })
+	return impls.PollUntilGranted(ctx, env, func(ctx context.Context) (impls.Grant, error) {
+		ok, err := a.trier.TryLock(ctx)
+		if err == nil && !ok || ownWords(err) {
+			err = impls.ErrBusy
+		}
+		return a.granted(ctx, "try", mode, err)
+	})
+}
+
+// ownWords reports whether an error is a lock's own, such as "already locked": a refusal to one who waits. What one who asks once may make of
+// it is not known.
+func ownWords(err error) bool {
+	return err != nil && !network(err) && errors.Is(impls.Classify("try", err), impls.ErrUnknownOutcome)
 }
 
 func (a *adapted) wait(ctx context.Context, mode history.Mode) (impls.Grant, error) {
@@ -152,17 +164,13 @@ func (a *adapted) Extend(ctx context.Context) (impls.Grant, error) {
 	return a.grant(), nil
 }
 
-// Release unlocks what this handle has locked. It passes a release without a hold on to the lock, which is to refuse it.
+// Release unlocks what this handle has locked, the innermost hold first. It passes a release without a hold on to the lock, which is to refuse it.
 func (a *adapted) Release(ctx context.Context) error {
-	err := a.unlock()(ctx)
-	if err != nil {
-		err = a.refused("release", err)
+	mode := history.Exclusive
+	if n := len(a.modes); n > 0 {
+		mode = a.modes[n-1]
 	}
-	a.modes = a.modes[:max(len(a.modes)-1, 0)] // whatever came of it, the client goes on without the hold
-	if len(a.modes) == 0 {
-		a.forget()
-	}
-	return err
+	return a.ReleaseMode(ctx, mode)
 }
 
 // forget ends the contexts of the holds that are over.
@@ -173,21 +181,28 @@ func (a *adapted) forget() {
 	a.patience = nil
 }
 
-// ReleaseMode ends a hold of one mode where the client has both: the write side, when a writer goes on as a reader.
+// ReleaseMode ends a hold of one mode, where the client may have both: the write side, when a writer goes on as a reader.
 func (a *adapted) ReleaseMode(ctx context.Context, mode history.Mode) error {
-	for i := len(a.modes) - 1; i >= 0; i-- {
-		if a.modes[i] == mode {
-			a.modes = append(slices.Delete(a.modes, i, i+1), mode) // Release ends the last
+	err := a.unlock(mode)(ctx)
+	if err != nil {
+		err = a.refused("release", err)
+	}
+	for i, m := range slices.Backward(a.modes) {
+		if m == mode {
+			a.modes = slices.Delete(a.modes, i, i+1) // whatever came of it, the client goes on without the hold
 			break
 		}
 	}
-	return a.Release(ctx)
+	if len(a.modes) == 0 {
+		a.forget()
+	}
+	return err
 }
 
-// unlock is the method that ends the innermost hold.
-func (a *adapted) unlock() func(context.Context) error {
-	switch n := len(a.modes); {
-	case n > 0 && a.modes[n-1] == history.Shared:
+// unlock is the method that ends a hold of a mode.
+func (a *adapted) unlock(mode history.Mode) func(context.Context) error {
+	switch {
+	case mode == history.Shared && a.shared != nil:
 		return a.shared.RUnlock
 	case a.locker != nil:
 		return a.locker.Unlock

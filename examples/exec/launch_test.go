@@ -1,10 +1,15 @@
 package exec_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/lockbench/lockbench/servers"
 )
 
 // TestOtherNamespace starts the children in a network namespace of their own, which reaches this machine over one cable: as on another
@@ -36,4 +41,44 @@ func TestOtherNamespace(t *testing.T) {
 		t.Errorf("a search: exit code %d, want 1\n%s", code, out)
 	}
 	says(t, out, "mis-unlock")
+}
+
+// TestContainers starts the children in two containers by turns, and kills one of them there: what reaches them is docker exec, and what they reach are
+// the servers of --listen.
+func TestContainers(t *testing.T) {
+	program := build(t)
+	image := cmp.Or(os.Getenv(servers.ImageEnv), servers.DefaultImage) // for its shell
+	need(t, "docker", exec.Command("docker", "image", "inspect", image))
+	child := filepath.Join(t.TempDir(), "golock")
+	static := exec.Command("go", "build", "-o", child, "./golock")
+	static.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := static.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var hosts []string
+	var here string // this machine, as the containers see it
+	for i := range 2 {
+		name := fmt.Sprintf("lockbench-launch-%d-%d", os.Getpid(), i)
+		docker(t, "run", "-d", "--rm", "--name", name, "--entrypoint", "sleep", image, "600")
+		t.Cleanup(func() { _ = exec.Command("docker", "rm", "-f", name).Run() })
+		docker(t, "cp", child, name+":/golock")
+		hosts, here = append(hosts, name), docker(t, "inspect", name, "-f", "{{range .NetworkSettings.Networks}}{{.Gateway}}{{end}}")
+	}
+	// A signal takes as long as docker exec takes to start, which is more than the scenario's own lease.
+	out, code := ends(t, program, "run", "--exec", "/golock", "--scenario", "crash-holder", "--server", "process", "--seed", "1", "--lease", "3s",
+		"--launch", "docker exec -i {container}", "--hosts", strings.Join(hosts, ","), "--listen", here, "--out", t.TempDir())
+	if code != 0 {
+		t.Errorf("a holder that was killed there: exit code %d, want 0\n%s", code, out)
+	}
+	says(t, out, "PASS  golock × crash-holder")
+}
+
+// docker runs a command of the engine and returns what it prints.
+func docker(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("docker", args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("docker %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
 }

@@ -1,45 +1,11 @@
 package libraries
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
-	"github.com/zeromicro/go-zero/core/logx"
-	"github.com/zeromicro/go-zero/core/stores/redis"
-
 	"github.com/lockbench/lockbench/locktest"
 )
-
-// goZeroLock is go-zero's RedisLock. It counts leases in seconds.
-type goZeroLock struct{ *redis.RedisLock }
-
-func newGoZeroLock(c locktest.Config) (any, error) {
-	logx.Disable()
-	store, err := redis.NewRedis(redis.RedisConf{Host: c.Addrs[0], Type: redis.NodeType, NonBlock: true})
-	if err != nil {
-		return nil, err
-	}
-	lock := redis.NewRedisLock(store, c.Key)
-	lock.SetExpire(int(c.TTL / time.Second))
-	return goZeroLock{lock}, nil
-}
-
-func (l goZeroLock) TryLock(ctx context.Context) (bool, error) { return l.AcquireCtx(ctx) }
-
-func (l goZeroLock) Unlock(ctx context.Context) error {
-	ok, err := l.ReleaseCtx(ctx)
-	if err == nil && !ok {
-		err = errors.New("it was not held")
-	}
-	return err
-}
-
-// goZeroKeeps is how long the server keeps a lock of go-zero: whole seconds, and half a second more (redislock.go:17, 54).
-func goZeroKeeps(asked time.Duration) time.Duration {
-	return asked.Truncate(time.Second) + 500*time.Millisecond
-}
 
 func TestGoZero(t *testing.T) {
 	t.Parallel()

@@ -1,105 +1,11 @@
 package libraries
 
 import (
-	"context"
-	"crypto/tls"
-	"errors"
-	"net"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/valkey-io/valkey-go"
-	"github.com/valkey-io/valkey-go/valkeylock"
-
 	"github.com/lockbench/lockbench/locktest"
 )
-
-// valkeyLock is valkeylock with one key. Its holds are contexts, which end with them.
-type valkeyLock struct {
-	cfg    locktest.Config
-	locker valkeylock.Locker
-	end    context.CancelFunc
-	lost   chan struct{}
-}
-
-func newValkeyLock(c locktest.Config) (any, error) { return &valkeyLock{cfg: c}, nil }
-
-func (l *valkeyLock) connect() (err error) {
-	if l.locker != nil {
-		return nil
-	}
-	l.locker, err = valkeylock.NewLocker(valkeylock.LockerOption{KeyPrefix: l.cfg.Key, KeyValidity: l.cfg.TTL, KeyMajority: 1,
-		NoLoopTracking: true,          // without it a hold that is waited for costs thousands of requests a second, as rueidislock's does
-		TryNextAfter:   l.cfg.TTL / 2, // its 20 ms are too short for a machine that tests
-		ClientOption: valkey.ClientOption{InitAddress: l.cfg.Addrs[:1], ForceSingleClient: true,
-			DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
-				ctx, cancel := context.WithTimeout(ctx, d.Timeout)
-				defer cancel()
-				return l.cfg.Dial(ctx, "tcp", addr)
-			}}})
-	return err
-}
-
-func (l *valkeyLock) Lock(ctx context.Context) error {
-	_, err := l.ask(ctx, func(ctx context.Context) (context.Context, context.CancelFunc, error) {
-		return l.locker.WithContext(ctx, "lock")
-	})
-	return err
-}
-
-func (l *valkeyLock) TryLock(ctx context.Context) (bool, error) {
-	return l.ask(ctx, func(ctx context.Context) (context.Context, context.CancelFunc, error) {
-		return l.locker.TryWithContext(ctx, "lock")
-	})
-}
-
-// ask asks under a context that ends with the caller's only until the grant: the library gives a lock up when that context ends.
-func (l *valkeyLock) ask(ctx context.Context, ask func(context.Context) (context.Context, context.CancelFunc, error)) (bool, error) {
-	if err := l.connect(); err != nil {
-		return false, err
-	}
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	detach := context.AfterFunc(ctx, end)
-	held, release, err := ask(life)
-	if err != nil || !detach() {
-		end()
-		if errors.Is(err, valkeylock.ErrNotLocked) && ctx.Err() == nil {
-			return false, nil
-		}
-		return false, errors.Join(err, ctx.Err())
-	}
-	lost := make(chan struct{})
-	var once sync.Once
-	quiet := context.AfterFunc(held, func() { once.Do(func() { close(lost) }) })
-	l.lost, l.end = lost, func() { quiet(); release(); end() }
-	return true, nil
-}
-
-func (l *valkeyLock) Lost() <-chan struct{} { return l.lost }
-
-func (l *valkeyLock) Unlock(context.Context) error {
-	if l.end == nil {
-		return errors.New("it was not held")
-	}
-	select {
-	case <-l.lost:
-		l.end()
-		l.end = nil
-		return errors.New("it was lost")
-	default:
-	}
-	l.end()
-	l.end = nil
-	return nil
-}
-
-func (l *valkeyLock) Close() error {
-	if l.locker != nil {
-		l.locker.Close()
-	}
-	return nil
-}
 
 // The script of an acquire may be repeated by the client (lock.go:436 and 437, NewLuaScriptRetryable). When a reply is lost, the second SET NX
 // finds the key of the first: the try is refused though nobody else holds, and everybody is kept out for a validity.

@@ -10,7 +10,7 @@ import (
 var exceptions = kit.Exceptions{
 	Breaks: map[string][]string{
 		// By default it asks once and does not wait.
-		"redislock": {"clean", "dead-waiter", "deadline", "keys-deleted", "lease-ends", "no-lost-update", "waits"},
+		"redislock": {"clean", "dead-waiter", "deadline", "keys-deleted", "no-lost-update", "waits"},
 		// Three keys without a tag by default; the context reports the loss of a hold, the release does not; a lost
 		// reply is "held by others".
 		"rueidislock":            {"late-release-told", "lost-grant", "one-slot"},
@@ -19,11 +19,10 @@ var exceptions = kit.Exceptions{
 	May: map[string][]string{
 		"redsync":     {"died-on-the-way", "lost-grant", "dead-waiter", "lease-ends", "keys-deleted", "deadline"}, // polls every 50 to 250 ms
 		"redislock":   {"died-on-the-way", "lost-grant"},
-		"rueidislock": {"died-on-the-way", "valid-until", "dead-waiter", "lease-ends", "keys-deleted", "slow-reply", "scripts-forgotten", "slow-renewals", "one-wins", "bounded-requests"}, // a lease of its own; three keys, of which two clients may take one each; and below
-		// A first renewal that meets NOSCRIPT waits for two slow replies; a server that knows the script answers the first.
+		"rueidislock": {"died-on-the-way", "valid-until", "dead-waiter", "lease-ends", "keys-deleted", "slow-reply", "scripts-forgotten", "bounded-requests"}, // a lease of its own; three keys; and below
 		// It tracks its key without NOLOOP: a renewal tells the holder that its key has changed, upon which it renews once more, and so on.
 		// Each also wakes the waiter. Whether such a round begins is a matter of time; 1,900 requests a second were seen.
-		"rueidislock-normalised": {"died-on-the-way", "valid-until", "slow-renewals", "bounded-requests"},
+		"rueidislock-normalised": {"died-on-the-way", "valid-until", "bounded-requests"},
 	},
 }
 

@@ -1,0 +1,25 @@
+// Command child serves one of the libraries to lockbench: lockbench suite --exec 'child go-zero'.
+package main
+
+import (
+	"fmt"
+	"log"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/examples/libraries"
+	"github.com/lockbench/lockbench/subject"
+)
+
+func main() {
+	all := libraries.Adapters()
+	f := all[strings.Join(os.Args[1:], " ")]
+	if f == nil {
+		log.Fatalf("child: want one of %q", slices.Sorted(maps.Keys(all)))
+	}
+	if err := subject.Serve(f); err != nil {
+		log.Fatal(fmt.Errorf("child %s: %w", os.Args[1], err))
+	}
+}

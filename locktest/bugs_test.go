@@ -1,0 +1,87 @@
+package locktest
+
+import (
+	"strings"
+	"testing"
+)
+
+// plantedBug is a lock with a bug, the rule that catches it, and what its message says.
+type plantedBug struct {
+	bug        string
+	make       factory
+	rule, says string
+	options    []Option
+}
+
+func caught(bug string, make factory, rule, says string, options ...Option) plantedBug {
+	return plantedBug{bug, make, rule, says, options}
+}
+
+// TestBugsAreCaught: each bug by a rule, whose message says what happened.
+func TestBugsAreCaught(t *testing.T) {
+	for _, row := range []plantedBug{
+		caught("names are one under CRC-32", newTestLock(func(l *lock) { l.name = crc }), "names-apart", "CRC-32"),
+		caught("names are one under FNV-1a", newTestLock(func(l *lock) { l.name = fnv1a }), "names-apart", "FNV-1a"),
+		caught("names share 16,384 places", newTestLock(func(l *lock) { l.name = places }), "names-apart", "held"),
+		caught("names are cut", newTestLock(func(l *lock) { l.name = func(s string) string { return s[:min(len(s), 64)] } }), "names-apart", "200 bytes"),
+		caught("1,500 ms become a second", newTestLock(func(l *lock) { l.truncate = true }), "odd-leases", "lease of 1.5s, and the server keeps it for 1s"),
+		caught("a failed release says nil", newTestLock(func(l *lock) { l.swallow, l.digestOnly = true, true }), "release-frees", "Unlock answered nil while the server had forgotten its scripts"),
+		caught("a lost request to release says nil", newTestLock(func(l *lock) { l.swallow = true }), "release-frees", "requests were lost"),
+		caught("a release of a lost hold asks for ever", newTestLock(func(l *lock) { l.stubborn = true }), "loss-returns", "did not return"),
+		caught("a cancelled acquire leaves its key", newTestLock(func(l *lock) { l.abandon = true }), "cancelled-request", "was cancelled when the server had granted"),
+		caught("the watchdog is armed after it was stopped", newTestLock(func(l *lock) { l.renew, l.armLate = true, true }), "released-at-once", "a"),
+		caught("the watchdog renews whatever key is there", newTestLock(func(l *lock) { l.renew, l.blindRenew = true, true }), "renews-own", "next"),
+		caught("the watchdog goes on after a loss", newTestLock(func(l *lock) { l.renew, l.keepsRenewing = true, true }), "renews-own", "it sent"),
+		caught("the watchdog makes the lock anew", newTestLock(func(l *lock) { l.renew, l.resurrects = true, true }), "renews-own", ""),
+		caught("renewals slip with slow replies", newTestLock(func(l *lock) { l.renew, l.slowTick = true, true }), "slow-renewals", "slow replies"),
+		caught("an acquire takes 20 requests", newTestLock(func(l *lock) { l.chatty = 20 }), "bounded-requests", "took 2"),
+		caught("a waiter spins", newWaiting(func(l *lock) { l.spins = true }), "bounded-requests", "without time passing"),
+		caught("a waiter does not hear its context", newWaiting(func(l *lock) { l.deaf = true }), "deadline", "b.Lock"),
+		caught("a token is kept after the release", newTestLock(func(l *lock) { l.keepsToken = true }), "reuse", "TryLock succeeded while"),
+		caught("a lost reply is busy", newTestLock(func(l *lock) { l.busyOnError = true }), "lost-grant", "refused"),
+		caught("a goroutine stays", newTestLock(func(l *lock) { l.leaks = true }), "nothing-running", "locks_test.go"),
+		caught("Unlock panics", newTestLock(func(l *lock) { l.panics = "Unlock" }), "excludes", "the lock is broken in Unlock"),
+		caught("a request goes on behind its context, and what it gets is renewed", newTestLock(func(l *lock) { l.renew, l.eternal = true, true }), "cancelled-request", "is not granted the lock within ten leases"),
+		caught("the watchdog goes on when the release failed", newTestLock(func(l *lock) { l.renew, l.outlives = true, true }), "release-frees", "requests were lost"),
+		caught("the token is the time of day", newTestLock(func(l *lock) { l.clockToken = true }), "loss-returns", "deleted by a.Unlock"),
+		caught("a release uses the context of the acquire", newTestLock(func(l *lock) { l.endedCtx = true }), "context-ended", "context canceled"),
+		caught("the lease comes in a second command", newTestLock(func(l *lock) { l.expireApart = true }), "died-on-the-way", "request no. 1"),
+		caught("the watchdog renews when the lease is over", newTestLock(func(l *lock) { l.renew, l.wholeLease = true, true }), "renews", "b.TryLock succeeded", Promises("renews")),
+		caught("the watchdog ends at the first error", newTestLock(func(l *lock) { l.renew, l.frail = true, true }), "renewal-fails", "one reply to its watchdog was lost"),
+		caught("sends seconds with a fraction", newTestLock(func(l *lock) { l.wholeSeconds = true }), "odd-leases", "not an integer"),
+		caught("a second Unlock panics", newTestLock(func(l *lock) { l.twicePanics = true }), "release-once", "unlock of an unlocked lock"),
+		caught("a waiter that gave up goes on asking", newWaiting(func(*lock) {}, func(w *waitingLock) { w.goesOn = true }), "deadline", "b"),
+		caught("the validity is counted from the reply", newTimed(func(l *timedLock) { l.fromReply = true }), "valid-until", "valid until"),
+		caught("an extend renews whatever key is there", newTimed(func(l *timedLock) { l.plain = true }), "late-extend", "granted"),
+		caught("an extend adds a lease", newTimed(func(l *timedLock) { l.adds = true }), "extend-restarts", "b.TryLock failed"),
+		caught("fences are counted before the grant", func(c Config) (any, error) { return &fencedLock{Config: c, apart: true}, nil }, "fences-race", "after another was granted fence"),
+		caught("the count of fences ends with the lease", func(c Config) (any, error) { return &fencedLock{Config: c, reset: true}, nil }, "fences-grow", "fence 1 after fence"),
+		caught("the watchdog of the first hold is the only one", func(c Config) (any, error) { return &nestedLock{Config: c, renew: true, oneArm: true}, nil }, "renewed-again", "hold no. 2", Promises("reentrant", "renews")),
+		caught("an inner release stops the watchdog", func(c Config) (any, error) { return &nestedLock{Config: c, renew: true, halfStop: true}, nil }, "renewed-again", "hold no. 1", Promises("reentrant", "renews")),
+		caught("each entry starts a watchdog", func(c Config) (any, error) { return &nestedLock{Config: c, renew: true, perEntry: true}, nil }, "one-watchdog", "three times", Promises("reentrant", "renews")),
+		caught("a reader that leaves stays for its lease", func(c Config) (any, error) { return &rwLock{Config: c, leaks: true}, nil }, "readers-share", "w.TryLock failed"),
+		caught("an RUnlock frees the write side", func(c Config) (any, error) { return &rwLock{Config: c, blind: true}, nil }, "shared-release", "deleted by"),
+		caught("an upgrade takes the last reader away", func(c Config) (any, error) { return &rwLock{Config: c, counts: true}, nil }, "readers-share", ""),
+		caught("a reader that comes prolongs all", func(c Config) (any, error) { return &rwLock{Config: c, allLeases: true}, nil }, "dead-reader", "dead reader's lease has ended"),
+		caught("a downgrade wakes nobody", func(c Config) (any, error) { return &rwLock{Config: c, sleeps: true, unwoken: true}, nil }, "downgrade", "not woken"),
+		caught("half of the nodes are a quorum", func(c Config) (any, error) { return &quorumLock{Config: c, half: true}, nil }, "quorum-masks", "", Nodes(3)),
+		caught("a failed attempt on several nodes stays", func(c Config) (any, error) { return &quorumLock{Config: c, keeps: true}, nil }, "quorum-masks", "is left on", Nodes(3)),
+		caught("an attempt whose reply is lost stays on its node", func(c Config) (any, error) { return &quorumLock{Config: c, forgets: true}, nil }, "quorum-masks", "is left on", Nodes(3)),
+		caught("who died in the queue stays there", func(c Config) (any, error) { return &queueLock{Config: c, immortal: true}, nil }, "dead-waiter", "is not granted the lock"),
+		caught("who gave up stays in the queue", func(c Config) (any, error) { return &queueLock{Config: c, stays: true}, nil }, "deadline", "b has given up"),
+		caught("wake-ups that nobody takes stay", func(c Config) (any, error) { return &wakeLock{Config: c, orphans: true}, nil }, "no-stale-signals", "had given up before"),
+		caught("wakes before it is free", func(c Config) (any, error) { return &wakeLock{Config: c, early: true}, nil }, "woken", "hand-over", Promises("wakes")),
+		caught("wakes nobody", func(c Config) (any, error) { return &wakeLock{Config: c, mute: true}, nil }, "woken", "hand-over", Promises("wakes")),
+		caught("no connection is used twice", func(c Config) (any, error) { return &wireLock{Config: c, hoards: true}, nil }, "bounded-requests", "connections"),
+	} {
+		t.Run(row.bug, func(t *testing.T) {
+			t.Parallel()
+			res := checked(t, row.make, virtual, append(row.options, Only(row.rule))...)[row.rule]
+			if text := strings.Join(res.Problems, "\n"); len(res.Problems) == 0 || !strings.Contains(text, row.says) {
+				t.Errorf("%s: %+v, want a problem that says %q", row.rule, res, row.says)
+			} else {
+				t.Log(text)
+			}
+		})
+	}
+}

@@ -1,0 +1,147 @@
+package locktest
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/sim"
+)
+
+// checked runs the rules in this process and gives their results.
+func checked(t *testing.T, newLock factory, w world, options ...Option) map[string]result {
+	t.Helper()
+	cfg := configure(options)
+	cfg.known(t)
+	var names []string
+	for _, r := range cfg.rules() {
+		names = append(names, r.name)
+	}
+	out := map[string]result{}
+	cfg.checkRules(t, newLock, job{World: w, Rules: names, Patient: 20}, &teller{out: func(m message) {
+		switch {
+		case m.Result != nil:
+			out[m.Result.Rule] = *m.Result
+		case m.Hung != "":
+			out[m.Hung] = result{Rule: m.Hung, Problems: []string{"hung:\n" + m.Stack}}
+		case m.Fatal != "" || m.Real != "":
+			t.Error(m.Fatal + m.Real)
+		}
+	}})
+	return out
+}
+
+// searched looks for a schedule that breaks the lock, in this process.
+func searched(t *testing.T, newLock factory, schedules int, options ...Option) sim.ExploreResult {
+	t.Helper()
+	cfg := configure(options)
+	cfg.known(t)
+	v := cfg.subject(t, newLock)
+	p, b := cfg.program(t, v)
+	s := sim.New(only{v})
+	defer s.Close()
+	r, err := s.Explore(t.Context(), sim.ExploreConfig{Program: p, Bounds: b, Schedules: schedules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// soak is LOCKBENCH_SOAK, or what does otherwise.
+func soak(otherwise int) int {
+	if n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK")); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// control is a correct lock that is unusual in a lawful way.
+type control struct {
+	name    string
+	make    factory
+	options []Option
+}
+
+func controls() []control {
+	plain := func(*lock) {}
+	padded := ServerLease(func(d time.Duration) time.Duration { return d + 500*time.Millisecond })
+	seconds := ServerLease(func(d time.Duration) time.Duration { return (d + time.Second - 1) / time.Second * time.Second })
+	return []control{
+		{name: "a key, a token, a script", make: newTestLock(plain)},
+		{name: "a Lock that polls, and no TryLock", make: newWaiting(plain)},
+		{name: "its key is a hash of the name", make: newTestLock(func(l *lock) { l.name = sha })},
+		{name: "its owner's name is its token", make: newTestLock(func(l *lock) { l.ownerToken = true })},
+		{name: "holds are found by token", make: func(c Config) (any, error) { return &registry{Config: c, holds: map[string]bool{}}, nil }},
+		{name: "renews by itself and tells nobody", make: newTestLock(func(l *lock) { l.renew = true })},
+		{name: "renews late", make: newTestLock(func(l *lock) { l.renew, l.late = true, true })},
+		{name: "renews until the context of the acquire ends", make: newTestLock(func(l *lock) { l.renew, l.bindCtx = true, true })},
+		{name: "waits, and renews until the context of the acquire ends", make: newWaiting(func(l *lock) { l.renew, l.bindCtx = true, true })},
+		{name: "asks for half a second more than it was given", make: newTestLock(func(l *lock) { l.pad = 500 * time.Millisecond }), options: []Option{padded}},
+		{name: "counts in whole seconds", make: newTestLock(func(l *lock) { l.seconds = true })},
+		{name: "counts in whole seconds, and says so", make: newTestLock(func(l *lock) { l.seconds = true }), options: []Option{seconds}},
+		{name: "releases by WATCH and MULTI", make: newTestLock(func(l *lock) { l.transact = true })},
+		{name: "says until when, and extends", make: newTimed(func(*timedLock) {})},
+		{name: "says until when in whole milliseconds", make: newTimed(func(l *timedLock) { l.rounds = true })},
+		{name: "has a pool of connections of its own", make: func(c Config) (any, error) { return &wireLock{Config: c}, nil }},
+		{name: "has a queue beside its key", make: func(c Config) (any, error) { return &queueLock{Config: c}, nil }, options: []Option{Promises("fifo")}},
+		{name: "polls four times in a lease", make: newWaiting(plain, func(w *waitingLock) { w.every = w.l.TTL / 4 })},
+		{name: "polls once in nine tenths of a lease", make: newWaiting(plain, func(w *waitingLock) { w.every = w.l.TTL * 9 / 10 })},
+
+		{name: "counts its grants in a key of a name of its own", make: func(c Config) (any, error) { return &fencedLock{Config: c}, nil }},
+		{name: "is for readers and writers", make: func(c Config) (any, error) { return &rwLock{Config: c}, nil }},
+		{name: "is for readers and writers, who may not go on as readers", make: func(c Config) (any, error) { return &rwLock{Config: c, noDowngrade: true}, nil }},
+		{name: "is for readers and writers, who poll slowly", make: func(c Config) (any, error) { return &rwLock{Config: c, slow: c.TTL / 4}, nil }},
+		{name: "is for readers and writers, who are woken", make: func(c Config) (any, error) { return &rwLock{Config: c, sleeps: true}, nil }},
+		{name: "may be entered again", make: func(c Config) (any, error) { return &nestedLock{Config: c}, nil }, options: []Option{Promises("reentrant")}},
+		{name: "may be entered again, and renews", make: func(c Config) (any, error) { return &nestedLock{Config: c, renew: true}, nil }, options: []Option{Promises("reentrant", "renews"),
+			// Not delays: an inner release that is on its way for leases is taken for the last one where the record has no renewals.
+			Faults(2, "pause-client", "crash-client", "cancel-client", "lose-reply", "lose-request", "slow-work", "flush-scripts")}},
+		{name: "is on three masters", make: func(c Config) (any, error) { return &quorumLock{Config: c}, nil }, options: []Option{Nodes(3)}},
+		{name: "keeps its deadline in its value", make: func(c Config) (any, error) { return &stampLock{Config: c}, nil }},
+		{name: "blocks on a list of wake-ups", make: func(c Config) (any, error) { return &wakeLock{Config: c}, nil }},
+		{name: "knows its own token when it asks again", make: newTestLock(func(l *lock) { l.insists = true })},
+		{name: "says busy by an error of its own", make: newTestLock(func(l *lock) { l.ownErrors = true })},
+		{name: "gives up by itself after forty tries", make: newWaiting(plain, func(w *waitingLock) { w.tries = 40 })},
+	}
+}
+
+// TestCorrectLocksPass: what is unusual and lawful raises no alarm, and no rule is left out silently.
+func TestCorrectLocksPass(t *testing.T) {
+	for _, c := range controls() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			passes(t, checked(t, c.make, virtual, c.options...))
+		})
+	}
+}
+
+// passes wants every rule judged and kept.
+func passes(t *testing.T, results map[string]result) {
+	t.Helper()
+	for name, res := range results {
+		if len(res.Problems) > 0 {
+			t.Errorf("%s: %s\n%s", name, strings.Join(res.Problems, "\n"), strings.Join(res.Log, "\n"))
+		}
+		if res.Unjudged != "" {
+			t.Errorf("%s: not judged: %s", name, res.Unjudged)
+		}
+	}
+}
+
+// TestCorrectLocksStand: the same locks break nothing in any schedule. LOCKBENCH_SOAK says how many of each.
+func TestCorrectLocksStand(t *testing.T) {
+	for _, c := range controls() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := searched(t, c.make, soak(60), c.options...)
+			switch {
+			case r.First != nil:
+				t.Errorf("%s/%s in schedule %d:\n%s", r.First.Property, r.First.Cause, r.First.Schedule, strings.Join(r.First.Steps, "\n"))
+			case r.Verdict != "pass":
+				t.Errorf("%s: %s", r.Verdict, r.Reason)
+			}
+		})
+	}
+}

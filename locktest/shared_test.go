@@ -1,0 +1,243 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// rwLock is for readers and writers. Readers are members of a sorted set with their deadlines.
+type rwLock struct {
+	Config
+	read, write string // tokens
+	round       int
+	slow        time.Duration // the poll interval; 0: Config.Poll
+	noDowngrade bool          // a writer may not read as well
+
+	leaks     bool // bug: a reader that leaves stays for its lease
+	blind     bool // bug: an RUnlock frees the write side as well
+	counts    bool // bug: an upgrade takes away the last reader, whoever it is
+	sleeps    bool // waits for a publication
+	unwoken   bool // bug: a downgrade publishes nothing
+	allLeases bool // bug: a reader that comes prolongs all
+}
+
+const luaRead = `
+local t = redis.call('time')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+redis.call('zremrangebyscore', KEYS[2], '-inf', now)
+local w = redis.call('get', KEYS[1])
+if w and w ~= ARGV[3] then return 0 end
+if ARGV[4] == '1' then
+  for _, m in ipairs(redis.call('zrange', KEYS[2], 0, -1)) do redis.call('zadd', KEYS[2], now + ARGV[2], m) end
+end
+redis.call('zadd', KEYS[2], now + ARGV[2], ARGV[1])
+redis.call('pexpire', KEYS[2], ARGV[2])
+return 1`
+
+const luaWrite = `
+local t = redis.call('time')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+redis.call('zremrangebyscore', KEYS[2], '-inf', now)
+local most = tonumber(ARGV[3])
+if redis.call('exists', KEYS[1]) == 1 or redis.call('zcard', KEYS[2]) > most then return 0 end
+if most > 0 then redis.call('del', KEYS[2]) end
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`
+
+const luaUnread = `
+if ARGV[2] == '1' then redis.call('del', KEYS[1]) end
+local n = redis.call('zrem', KEYS[2], ARGV[1])
+if n == 1 then redis.call('publish', KEYS[3], 'free') end
+return n`
+
+const luaUnwrite = `
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('del', KEYS[1])
+if ARGV[2] == '1' and redis.call('exists', KEYS[2]) == 1 then return 1 end
+redis.call('publish', KEYS[3], 'free')
+return 1`
+
+func (l *rwLock) keys() []string {
+	k := "{" + l.Key + "}"
+	return []string{k + ":w", k + ":r", k + ":free"}
+}
+
+func (l *rwLock) next() string {
+	l.round++
+	return fmt.Sprint(l.Owner, "-", l.round, "-", time.Now().UnixNano())
+}
+
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+func (l *rwLock) tryRead(ctx context.Context) (bool, error) {
+	own := l.write
+	if own == "" || l.noDowngrade {
+		own = "nobody"
+	}
+	token := l.next()
+	n, err := eval(ctx, l.Config, luaRead, l.keys(), token, l.TTL.Milliseconds(), own, flag(l.allLeases))
+	if n == 1 {
+		l.read = token
+	}
+	return n == 1, err
+}
+
+func (l *rwLock) TryLock(ctx context.Context) (bool, error) {
+	token := l.next()
+	most := 0
+	if l.counts {
+		most = 1
+	}
+	n, err := eval(ctx, l.Config, luaWrite, l.keys(), token, l.TTL.Milliseconds(), most)
+	if n == 1 {
+		l.write = token
+	}
+	return n == 1, err
+}
+
+func (l *rwLock) wait(ctx context.Context, try func(context.Context) (bool, error)) error {
+	every := l.Poll
+	if l.slow > 0 {
+		every = l.slow
+	}
+	if !l.sleeps {
+		return polls(ctx, every, try)
+	}
+	sub := l.Redis.Subscribe(ctx, l.keys()[2])
+	defer sub.Close()
+	if _, err := sub.Receive(ctx); err != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	for {
+		if ok, err := try(ctx); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-sub.Channel():
+		case <-time.After(l.TTL / 2):
+		}
+	}
+}
+
+func (l *rwLock) Lock(ctx context.Context) error  { return l.wait(ctx, l.TryLock) }
+func (l *rwLock) RLock(ctx context.Context) error { return l.wait(ctx, l.tryRead) }
+
+func (l *rwLock) Unlock(ctx context.Context) error {
+	return released(eval(ctx, l.Config, luaUnwrite, l.keys(), l.write, flag(l.unwoken)))
+}
+
+func (l *rwLock) RUnlock(ctx context.Context) error {
+	if l.leaks {
+		return nil
+	}
+	return released(eval(ctx, l.Config, luaUnread, l.keys(), l.read, flag(l.blind)))
+}
+
+// nestedLock is re-entrant: a hash of owners and their entries. Its watchdog is started by the first entry.
+type nestedLock struct {
+	Config
+	mu    sync.Mutex // the watchdog against the client
+	depth int
+	stop  context.CancelFunc
+	all   []context.CancelFunc
+	once  sync.Once
+
+	renew    bool
+	oneArm   bool // bug: the watchdog of the first hold is the only one
+	halfStop bool // bug: an inner release stops the watchdog
+	perEntry bool // bug: each entry starts a watchdog
+}
+
+const luaEnter = `
+local n = redis.call('hget', KEYS[1], ARGV[1])
+if not n and redis.call('exists', KEYS[1]) == 1 then return 0 end
+redis.call('hincrby', KEYS[1], ARGV[1], 1)
+redis.call('pexpire', KEYS[1], ARGV[2])
+return 1`
+
+const luaLeave = `
+local n = redis.call('hget', KEYS[1], ARGV[1])
+if not n then return 0 end
+if redis.call('hincrby', KEYS[1], ARGV[1], -1) <= 0 then redis.call('del', KEYS[1]) else redis.call('pexpire', KEYS[1], ARGV[2]) end
+return 1`
+
+const luaStay = `
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end
+return redis.call('pexpire', KEYS[1], ARGV[2])`
+
+func (l *nestedLock) run(ctx context.Context, source string) (int, error) {
+	return eval(ctx, l.Config, source, []string{l.Key}, l.Owner, l.TTL.Milliseconds())
+}
+
+func (l *nestedLock) TryLock(ctx context.Context) (bool, error) {
+	n, err := l.run(ctx, luaEnter)
+	if n != 1 || err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.depth++
+	arm := func() {
+		ctx, stop := context.WithCancel(context.Background())
+		l.stop, l.all = stop, append(l.all, stop)
+		go l.watch(ctx)
+	}
+	switch {
+	case !l.renew:
+	case l.oneArm:
+		l.once.Do(arm)
+	case l.stop == nil || l.perEntry:
+		arm()
+	}
+	return true, nil
+}
+
+func (l *nestedLock) watch(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(l.TTL / 3):
+		}
+		if n, err := l.run(ctx, luaStay); n == 0 && err == nil {
+			return
+		}
+	}
+}
+
+func (l *nestedLock) Unlock(ctx context.Context) error {
+	n, err := l.run(ctx, luaLeave)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.depth--; l.depth <= 0 || l.halfStop {
+		l.disarm()
+	}
+	l.depth = max(l.depth, 0)
+	return released(n, err)
+}
+
+func (l *nestedLock) disarm() {
+	if l.stop != nil {
+		l.stop()
+		l.stop = nil
+	}
+}
+
+func (l *nestedLock) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, stop := range l.all {
+		stop()
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package locktest
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"hash/fnv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// waitingLock has Lock and Unlock alone.
+type waitingLock struct {
+	l *lock
+
+	every  time.Duration // the poll interval; 0: Config.Poll
+	tries  int           // gives up by itself after so many; 0: never
+	goesOn bool          // bug: a waiter that gave up goes on asking
+}
+
+func (w waitingLock) Lock(ctx context.Context) error {
+	every := w.every
+	if every == 0 {
+		every = w.l.Poll
+	}
+	for n := 1; ; n++ {
+		ok, err := w.l.TryLock(ctx)
+		switch {
+		case ok || err != nil:
+			return err
+		case n == w.tries:
+			return errTakenByAnother
+		}
+		switch {
+		case w.l.spins:
+			continue
+		case w.l.deaf:
+			time.Sleep(every)
+			ctx = context.WithoutCancel(ctx)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			if w.goesOn {
+				go func() { _ = w.Lock(context.WithoutCancel(ctx)) }()
+			}
+			return ctx.Err()
+		case <-time.After(every):
+		}
+	}
+}
+
+func (w waitingLock) Unlock(ctx context.Context) error { return w.l.Unlock(ctx) }
+func (w waitingLock) Close() error                     { return w.l.Close() }
+
+func newWaiting(change func(*lock), more ...func(*waitingLock)) factory {
+	inner := newTestLock(change)
+	return func(c Config) (any, error) {
+		l, err := inner(c)
+		w := waitingLock{l: l.(*lock)}
+		for _, m := range more {
+			m(&w)
+		}
+		return w, err
+	}
+}
+
+// timedLock is a lock that says until when it may be counted on, and extends.
+type timedLock struct {
+	*lock
+	until time.Time
+
+	fromReply bool // bug: counts from the reply
+	plain     bool // bug: extends whatever key is there
+	adds      bool // bug: adds a lease to what is left
+	rounds    bool // to whole milliseconds, down
+}
+
+func (l *timedLock) TryLock(ctx context.Context) (bool, error) {
+	begin := time.Now()
+	ok, err := l.lock.TryLock(ctx)
+	if ok {
+		l.count(begin)
+		if !time.Now().Before(l.until) { // the reply came too late
+			_ = l.lock.Unlock(context.WithoutCancel(ctx))
+			return false, errTooLate
+		}
+	}
+	return ok, err
+}
+
+func (l *timedLock) count(begin time.Time) {
+	if l.fromReply {
+		begin = time.Now()
+	}
+	l.until = begin.Add(l.TTL)
+	if l.rounds {
+		l.until = l.until.Truncate(time.Millisecond)
+	}
+}
+
+func (l *timedLock) ValidUntil() time.Time { return l.until }
+
+func (l *timedLock) Extend(ctx context.Context) (err error) {
+	begin := time.Now()
+	switch {
+	case l.plain:
+		var ok bool
+		if ok, err = l.Redis.PExpire(ctx, l.key(), l.TTL).Result(); err == nil && !ok {
+			err = errGone
+		}
+	case l.adds:
+		left := l.Redis.PTTL(ctx, l.key()).Val()
+		err = l.cas(ctx, luaExtend, l.token, (left + l.TTL).Milliseconds())
+	default:
+		err = l.cas(ctx, luaExtend, l.token, l.TTL.Milliseconds())
+	}
+	if err == nil {
+		l.count(begin)
+	}
+	return err
+}
+
+func newTimed(change func(*timedLock)) factory {
+	return func(c Config) (any, error) {
+		l := &timedLock{lock: &lock{Config: c, name: func(s string) string { return s }}}
+		change(l)
+		return l, nil
+	}
+}
+
+// registry is a library whose holds are found by their tokens.
+type registry struct {
+	Config
+	mu    sync.Mutex
+	holds map[string]bool
+	last  string
+}
+
+func (r *registry) TryLock(ctx context.Context) (bool, error) {
+	token := fmt.Sprint(r.Owner, time.Now().UnixNano())
+	ok, err := r.Redis.SetNX(ctx, r.Key, token, r.TTL).Result()
+	if ok {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.holds[token], r.last = true, token
+	}
+	return ok, err
+}
+
+func (r *registry) Unlock(ctx context.Context) error {
+	r.mu.Lock()
+	token := r.last
+	known := r.holds[token]
+	delete(r.holds, token)
+	r.mu.Unlock()
+	if !known {
+		return errGone
+	}
+	if n, err := redis.NewScript(luaRelease).Run(ctx, r.Redis, []string{r.Key}, token).Int(); err != nil || n == 0 {
+		return errors.Join(err, errGone)
+	}
+	return nil
+}
+
+func sha(s string) string {
+	sum := sha1.Sum([]byte(s))
+	return "lock:" + hex.EncodeToString(sum[:])
+}
+
+func crc(s string) string { return fmt.Sprintf("lock:%08x", crc32.ChecksumIEEE([]byte(s))) }
+
+func fnv1a(s string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(s))
+	return fmt.Sprintf("lock:%d", h.Sum32())
+}
+
+func places(s string) string { return fmt.Sprintf("lock:%d", crc32.ChecksumIEEE([]byte(s))%16384) }
