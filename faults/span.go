@@ -58,9 +58,9 @@ func (s Span) String() string {
 	case s.Leases == 0:
 		return s.Fixed.String()
 	case s.Fixed == 0:
-		return strconv.FormatFloat(s.Leases, 'g', -1, 64) + " lease"
+		return strconv.FormatFloat(s.Leases, 'f', -1, 64) + " lease"
 	}
-	return strconv.FormatFloat(s.Leases, 'g', -1, 64) + " lease + " + s.Fixed.String()
+	return strconv.FormatFloat(s.Leases, 'f', -1, 64) + " lease + " + s.Fixed.String()
 }
 
 // UnmarshalText reads the text form.
