@@ -105,10 +105,11 @@ func (m *meeting) unasked(first, second []*attempt) Answer {
 	if len(second) > 0 {
 		op = m.first
 	}
-	if len(first) == 0 && len(second) == 0 || m.sent(op) {
+	outer := m.heldBefore(op)
+	if len(first) == 0 && len(second) == 0 && outer == nil || m.sent(op) {
 		return Answer{}
 	}
-	if outer := m.heldBefore(op); outer != nil && m.depth > 0 && m.kept(outer, op.Call) > op.Return { // the hold that it counted on was still there, for all it knew
+	if outer != nil && m.depth > 0 && m.kept(outer, op.Call) > op.Return { // the hold that it counted on was still there, for all it knew
 		if op == m.second {
 			return m.meet(m.first, outer, m.seen, m.depth-1)
 		}
