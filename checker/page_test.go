@@ -71,6 +71,10 @@ func (r *record) search(out map[verdicts.Property]expected) {
 	}
 	denied := r.deniedEarly()
 	for i, op := range r.ops {
+		refused := op.Outcome == history.NotHeld || op.Outcome == history.LostHold
+		if refused && r.h.Votes && r.excused(op.Client, r.since(i), op.Return) { // some nodes may have done it, and others not
+			op.Outcome = history.Unknown
+		}
 		if op.Op == history.Acquire && op.Outcome != history.Fail || (op.Op == history.Extend || op.Op == history.Release) && op.Outcome != history.Fail {
 			if denied[i] && !r.excused(op.Client, r.since(i), op.Return) && (op.Op == history.Extend || r.h.Kind == history.Reentrant) { // renewal and reentrancy report them
 				s.denied[len(s.ops)] = true

@@ -83,6 +83,11 @@ func (c *cutter) add(r *record) {
 		c.begin(r.call)
 	}
 	x := c.parts[len(c.parts)-1]
+	if c.nodesDisagree(r) {
+		open := *r
+		open.outcome = history.Unknown
+		r = &open
+	}
 	if _, known := c.numbers[r.client]; !known {
 		c.numbers[r.client] = x.clients
 		x.clients++
@@ -117,6 +122,12 @@ func (c *cutter) add(r *record) {
 		e.to = never
 	}
 	x.effects = append(x.effects, e)
+}
+
+// nodesDisagree reports whether votes count and a fault may have kept some of the nodes from an operation that was refused by others: it may have ended its own hold.
+func (c *cutter) nodesDisagree(r *record) bool {
+	refused := r.outcome == history.NotHeld || r.outcome == history.LostHold
+	return refused && c.d.a.header.Votes && c.d.ev.excused(c.d.clientName(r), c.d.since(r), r.ret)
 }
 
 // lingers reports whether what r was given, or found, may be in force for a lease after it, whatever became of it by the record.
