@@ -359,11 +359,22 @@ func (m *meeting) outlived(pairs []pairing, spare int) Answer {
 	return m.expired(over[0], math.MaxInt, over[0].second.time(), sentence("whatever else is left out, had the lease of ", Name(m.first.Client), " not ended"))
 }
 
-// others are the candidates that are not a client's own affair: without such a one the second is refused, and would be so without the first.
+// others are the candidates that may be left out together. The end of another's hold is none when the hold began before the first: it would go on
+// beside the first, and refuse the second by itself. One that began since is left out together with its grant.
 func (m *meeting) others(p pairing) []int {
 	return slices.DeleteFunc(m.candidates(p), func(i int) bool {
-		return m.lacks(p, i, without{events: []int{i}}) && !m.owned(p, i)
+		return !m.beganSince(p, i) && m.lacks(p, i, without{events: []int{i}}) && !m.owned(p, i)
 	})
+}
+
+// beganSince reports whether the hold that an event released was granted after the first.
+func (m *meeting) beganSince(p pairing, i int) bool {
+	op := p.first.node.events[i].op
+	if op == nil || m.holdOf[op.ID] == nil {
+		return false
+	}
+	began := p.first.node.byOp[m.holdOf[op.ID].Acquire.ID]
+	return len(began) > 0 && began[0] >= p.from()
 }
 
 // together leaves out everything that happened between the two, and puts back whatever makes no difference.
