@@ -8,12 +8,12 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestBlindSet holds the causes to what readers said who had only the sheets (blindsheet_test.go) of a hundred failing cells drawn at random, fifty
-// simulated and fifty on redis-server, and prints the accuracy. An answer may be unknown; one that is not the reader's is a bug.
+// TestBlindSet holds the causes to what readers said who had only the sheets (blindsheet_test.go) of two hundred failing cells drawn at random, half of
+// them simulated and half on redis-server, and prints the accuracy. An answer may be unknown; one that is not the reader's is a bug.
 func TestBlindSet(t *testing.T) {
 	const dir = "testdata/blind"
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) < 100 {
+	if err != nil || len(entries) < 200 {
 		t.Fatalf("%d cases: %v", len(entries), err)
 	}
 	right, unknown := 0, 0
