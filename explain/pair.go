@@ -317,16 +317,11 @@ func (r *run) writing(n *node, i int, keys []change) *event {
 	return nil
 }
 
-// holdsOf are the acquires of a client that were executed between the first's grant and an event, and that of the hold which the event released.
+// holdsOf are the acquires of a client that were executed between the first's grant and an event, and that of the hold which the event released: also
+// of one granted before the first, when the first does not rest on it.
 func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from int) {
 	from = to
-	begin := p.from()
-	if op := p.first.node.events[to].op; op != nil && op.Op == history.Release && m.holdOf[op.ID] != nil {
-		if began := p.first.node.byOp[m.holdOf[op.ID].Acquire.ID]; len(began) > 0 {
-			begin = min(begin, began[0])
-		}
-	}
-	for i := begin; i < to; i++ {
+	for i := p.from(); i < to; i++ {
 		e := &p.first.node.events[i]
 		if e.op == nil || e.op.Client != client || e.op.Op != history.Acquire || len(e.changes) == 0 || e.op.ID == m.second.ID || e.op.ID == m.first.ID {
 			continue
@@ -336,7 +331,23 @@ func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from 
 			ops = append(ops, e.op.ID)
 		}
 	}
+	if op := p.first.node.events[to].op; op != nil && op.Op == history.Release && m.holdOf[op.ID] != nil {
+		id := m.holdOf[op.ID].Acquire.ID
+		if began := p.first.node.byOp[id]; len(began) > 0 && began[0] < p.from() && id != m.first.ID && m.unmoved(p.first, began[0], without{ops: []uint64{id}}) {
+			ops, from = append(ops, id), began[0]
+		}
+	}
 	return ops, from
+}
+
+// unmoved reports whether the commands of an attempt are answered as they were when something before them is left out.
+func (m *meeting) unmoved(a *attempt, from int, left without) bool {
+	unmoved := true
+	m.again(a, from, left, func(e *event, reply string, _ []change) bool {
+		unmoved = same(e.cmd, reply)
+		return unmoved
+	})
+	return unmoved
 }
 
 // outlived explains a grant that comes when the first's lease has ended anyway: it is given though everything that anybody did in between is
