@@ -17,7 +17,7 @@ const module = "github.com/lockbench/lockbench/"
 // floors are the top folders, ground floor first: the packages of one import those below it, and each other.
 var floors = []string{
 	"internal", "verdicts", "history", "impls", "subject", "servers", "faults", "workloads", "checker", "explain", "story", "results", "sim", "scenarios", "harness", "bench",
-	"repro", "report", "locktest", "cmd",
+	"repro", "report", "locktest", "cmd", "examples",
 }
 
 // strangers are what the packages of a floor must not import though it lies below, or outside of the module.
