@@ -172,5 +172,12 @@ func (r *run) noOrder(v *checker.Violation) Answer {
 	if a := r.overlap(v, r.holding(v), never); a.Causes != nil {
 		return a
 	}
+	for _, o := range v.Witness.All() {
+		if op := r.ops[o.ID]; op != nil && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold) { // its hold was not there
+			if a := r.taken(op); a.Causes != nil {
+				return a
+			}
+		}
+	}
 	return r.stuck(v)
 }
