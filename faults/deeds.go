@@ -9,11 +9,11 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// deed does a fault to a world. It returns when the fault is in force; an error is why that was not seen. A fault that is in force all the same
-// has an undo.
+// deed applies a fault to a world. It returns once the fault is in force; an error says why that could not be confirmed. A fault that is in force
+// despite the error has an undo.
 type deed func(ctx context.Context, at deedAt) (effect, error)
 
-// deedAt is what a deed has to know.
+// deedAt holds the parameters of a deed.
 type deedAt struct {
 	World
 	director *Director
@@ -23,18 +23,18 @@ type deedAt struct {
 // effect is a fault in force.
 type effect struct {
 	note string // what was measured
-	undo Undo   // nil: there is nothing to end
+	undo Undo   // nil: there is nothing to undo
 }
 
 func (at deedAt) lease() time.Duration { return at.director.cfg.Lease }
 
-// did records what the fault did to nodes.
+// did records the effects of the fault on nodes.
 func (at deedAt) did(effects ...history.Effect) {
 	d := at.director
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range effects {
-		if e.What != "" { // else nothing was seen
+		if e.What != "" { // else no effect was observed
 			e.At = at.Now()
 			at.fault.window.Effects = append(at.fault.window.Effects, e)
 		}
@@ -43,10 +43,10 @@ func (at deedAt) did(effects ...history.Effect) {
 
 func (at deedAt) by() time.Duration { return at.fault.By.Of(at.lease()) }
 
-// one is the node that the fault is done to, from 0.
+// one returns the node that the fault strikes, from 0.
 func (at deedAt) one() int { return max(at.fault.Node, 1) - 1 }
 
-// nodes are the nodes that the fault is done to: the one that it names, or all.
+// nodes returns the nodes that the fault strikes: the one that it names, or all.
 func (at deedAt) nodes() []int {
 	if at.fault.Node > 0 {
 		return []int{at.fault.Node - 1}
@@ -80,7 +80,7 @@ func collideOwners(_ context.Context, at deedAt) (effect, error) {
 	return effect{note: "owner id " + at.CollideOwners()}, nil
 }
 
-// slowWork from the start makes every section of the client as long as For; at a moment, it makes that one longer by For.
+// slowWork, in force from the start, makes every critical section of the client take For; at a moment, it lengthens that one section by For.
 func slowWork(ctx context.Context, at deedAt) (e effect, err error) {
 	if at.fault.When.Form() == AtStart {
 		work := at.fault.For.Of(at.lease())
@@ -91,7 +91,7 @@ func slowWork(ctx context.Context, at deedAt) (e effect, err error) {
 	return e, err
 }
 
-// loseMessage loses the message. In a schedule that is led, the loss is a step of its own.
+// loseMessage loses the message. In a replayed schedule the loss is a step of its own.
 func loseMessage(_ context.Context, at deedAt) (effect, error) {
 	if at.fault.message != nil {
 		at.fault.message.Lose()
@@ -116,7 +116,7 @@ func slowNetwork(ctx context.Context, at deedAt) (e effect, err error) {
 	return e, err
 }
 
-// block lets nothing pass between a client and all nodes, or all clients and a node.
+// block blocks all messages between a client and all nodes, or between all clients and a node.
 func block(ctx context.Context, at deedAt) (e effect, err error) {
 	client, node := at.fault.Client, All
 	if at.fault.kind.On == OneNode {
@@ -135,7 +135,7 @@ func cutSubscribers(ctx context.Context, at deedAt) (e effect, err error) {
 	return e, err
 }
 
-// killServer kills a node. Its end starts it again, with what its persistence kept.
+// killServer kills a node. Its undo restarts the node with the data that its persistence kept.
 func killServer(ctx context.Context, at deedAt) (effect, error) {
 	return until(at.KillServer(ctx, at.one()), func(ctx context.Context) error {
 		e, err := at.RestartServer(ctx, at.one())
@@ -144,7 +144,7 @@ func killServer(ctx context.Context, at deedAt) (effect, error) {
 	})
 }
 
-// until returns the effect of what was done, unless it failed, with what ends it.
+// until returns the effect with its undo, or err.
 func until(err error, undo Undo) (effect, error) {
 	if err != nil {
 		return effect{}, err
@@ -156,9 +156,9 @@ func pauseServer(ctx context.Context, at deedAt) (effect, error) {
 	return until(at.StopServer(ctx, at.one()), func(ctx context.Context) error { return at.ContinueServer(ctx, at.one()) })
 }
 
-// failover kills the primary of a pair and promotes its replica. With a length it cuts the replication first: what is granted from
-// then on the replica does not learn, and the end of the fault is the failover. Without, it kills the primary at once, while
-// replication flows, and the replica has what had reached it. Either way it says whether the replica had the lock when it took over.
+// failover kills the primary of a pair and promotes its replica. With a length it first cuts the replication, so that the replica misses later
+// grants; the undo is then the failover. Without a length it kills the primary at once, while replication flows, and the replica has whatever had
+// reached it. Either way it records whether the replica had the lock when it took over.
 func failover(ctx context.Context, at deedAt) (effect, error) {
 	promote := func(ctx context.Context) error {
 		had, e, err := at.Failover(ctx)
@@ -176,7 +176,7 @@ func failover(ctx context.Context, at deedAt) (effect, error) {
 	return e, err
 }
 
-// jumpClock moves a node's clock. With a length, its end sets the clock right; without, the clock stays where it is.
+// jumpClock moves a node's clock. With a length, its undo sets the clock right; without, the clock stays moved.
 func jumpClock(ctx context.Context, at deedAt) (effect, error) {
 	moved, err := at.JumpClock(ctx, at.one(), at.by())
 	at.did(moved)
@@ -211,7 +211,7 @@ func flushScripts(ctx context.Context, at deedAt) (effect, error) {
 	return effect{}, errors.Join(errs...)
 }
 
-// deleteKeys deletes what the lock keeps, as an operator would. A node that is away has no key to lose that anybody could meet.
+// deleteKeys deletes the lock's keys, as an operator might. A node that is down has no keys that a client could still see.
 func deleteKeys(ctx context.Context, at deedAt) (effect, error) {
 	deleted := 0
 	var errs []error
@@ -232,8 +232,8 @@ func deleteKeys(ctx context.Context, at deedAt) (effect, error) {
 	return e, err
 }
 
-// evictKeys fills a node's memory until it has evicted what the lock keeps there. It is confirmed when the server counts an eviction of the
-// lock's keys: clients that go on meanwhile may have deleted the others, and taken them again.
+// evictKeys fills a node's memory until it has evicted the lock's keys. It is confirmed when the server counts an eviction of one of them: clients
+// that go on meanwhile may have deleted the others and taken them again.
 func evictKeys(ctx context.Context, at deedAt) (effect, error) {
 	gone, evictions, err := at.EvictKeys(ctx, at.one())
 	at.did(gone)

@@ -12,10 +12,10 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Director does the faults of a plan to a World, ends them, and measures each as a history.Window. It is the same in every world.
+// Director applies the faults of a plan to a World, ends them, and measures each as a history.Window. It works alike in every world.
 //
-// Who drives it tells it what happens: Start when the run begins, Event at each moment of a client and at each message that the
-// plan watches, Entered and Left of every client. Close ends what is in force.
+// Its caller reports what happens: Start when the run begins, Event at each moment of a client and at each message that the plan watches, Entered
+// and Left for every client. Close ends the faults in force.
 type Director struct {
 	cfg  DirectorConfig
 	plan *Plan
@@ -25,44 +25,45 @@ type Director struct {
 	gone   []bool     // by client, from 0: it has ended, or was killed
 }
 
-// DirectorConfig is what a Director needs.
+// DirectorConfig configures a Director.
 type DirectorConfig struct {
 	World   World
 	Lease   time.Duration
 	Clients int
-	// Record, when set, takes each window once, when it is complete: when the fault has ended, or is known to stay.
+	// Record, when set, receives each window once, when it is complete: when the fault has ended, or is known to stay.
 	Record func(history.Window)
-	// Began and Ended, when set, learn of the beginning and the end of each fault as it happens.
+	// Began and Ended, when set, are called when a fault begins and when it ends.
 	Began, Ended func(*Fault)
 }
 
 // Fault is a fault that has struck.
 type Fault struct {
 	Spec
-	ID int // for who learns of its beginning and its end
+	ID int // matches Began with Ended
 
 	kind    Kind
-	message Message // that it is done to; nil for others
+	message Message // the message that it strikes; nil for other faults
 
-	// The Director's mu protects what follows.
+	// The Director's mu guards the fields below.
 	window   history.Window
 	undo     Undo
-	err      error // why it did not take, or did not end
+	err      error // why it could not be confirmed, or did not end
 	over     bool  // its end has begun
 	waiting  bool  // the next entry of another client ends it
 	recorded bool
 }
 
-// Window is what was measured so far.
+// Window returns the window as measured so far.
 func (f *Fault) Window() history.Window { return f.window }
 
-// Settle is how long after another's entry a fault lasts that waits for it, so that what comes next is clearly inside the other's section.
+// Settle is how long a fault that ends when another client enters outlasts that entry, so that what follows is clearly inside the other client's
+// section.
 const Settle = time.Millisecond
 
-// untilLeases is how many leases an event is waited for before a fault ends all the same.
+// untilLeases is the longest wait for the event of Spec.Until, in leases; the fault then ends without it.
 const untilLeases = 10
 
-// endLimit bounds the end of one fault: a server must come up again.
+// endLimit bounds the end of one fault, which may have to restart a server.
 const endLimit = 20 * time.Second
 
 // NewDirector makes the Director of a run.
@@ -70,10 +71,10 @@ func NewDirector(plan *Plan, cfg DirectorConfig) *Director {
 	return &Director{cfg: cfg, plan: plan, gone: make([]bool, cfg.Clients)}
 }
 
-// Plan is what the Director follows.
+// Plan returns the plan that the Director follows.
 func (d *Director) Plan() *Plan { return d.plan }
 
-// Start puts in force what holds from the start, and arranges what is placed at a time. It must return before clients are connected.
+// Start applies the faults that hold from the start, and schedules those placed at a time. It must return before clients connect.
 func (d *Director) Start(ctx context.Context) {
 	d.Event(ctx, Event{Kind: Start}, nil)
 	for _, at := range d.plan.Times() {
@@ -81,14 +82,14 @@ func (d *Director) Start(ctx context.Context) {
 	}
 }
 
-// Event does what is placed at an event, and returns when it is in force. m is the message of the event, nil when it is none on its way.
+// Event applies the faults placed at an event, and returns once they are in force. m is the message of the event; nil if there is none.
 func (d *Director) Event(ctx context.Context, e Event, m Message) {
 	for _, due := range d.plan.Next(e) {
 		d.Strike(ctx, due.Spec, due.Where, m)
 	}
 }
 
-// Strike does a fault now and arranges its end.
+// Strike applies a fault now and schedules its end.
 func (d *Director) Strike(ctx context.Context, s Spec, where string, m Message) {
 	f := d.Begin(ctx, s, where, m)
 	switch {
@@ -102,7 +103,7 @@ func (d *Director) Strike(ctx context.Context, s Spec, where string, m Message) 
 	}
 }
 
-// Begin does a fault now; End ends it. It is nil when nothing is done: the client is gone, or what the fault does is in force already.
+// Begin applies a fault now; End ends it. It returns nil when there is nothing to do: the client is gone, or the same effect is in force already.
 func (d *Director) Begin(ctx context.Context, s Spec, where string, m Message) *Fault {
 	f := &Fault{Spec: s}
 	if f.kind, _ = FindKind(s.Fault); f.kind.In == InMessage {
@@ -129,14 +130,14 @@ func (d *Director) Begin(ctx context.Context, s Spec, where string, m Message) *
 	return f
 }
 
-// add registers a fault; false when it is not to be done.
+// add registers a fault; it returns false if the fault must not be applied.
 func (d *Director) add(f *Fault) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if f.kind.In == InClient && f.Client > 0 && f.Client <= len(d.gone) && d.gone[f.Client-1] {
 		return false
 	}
-	once := f.kind.Instant && !f.lasts() // it may be done again while it is being done
+	once := f.kind.Instant && !f.lasts() // it may be applied again while it is under way
 	if f.kind.In != InMessage && !once && slices.ContainsFunc(d.faults, f.repeats) {
 		return false
 	}
@@ -149,7 +150,7 @@ func (f *Fault) repeats(other *Fault) bool {
 	return other.Fault == f.Fault && other.window.Client == f.window.Client && other.window.Node == f.window.Node && !other.over
 }
 
-// client is the name of the client that the fault is done to, "" for none.
+// client returns the name of the client that the fault strikes, "" for none.
 func (f *Fault) client() string {
 	switch {
 	case f.message != nil:
@@ -160,7 +161,7 @@ func (f *Fault) client() string {
 	return ""
 }
 
-// node is the node that the fault is done to, from 0; -1 for none, and for all.
+// node returns the node that the fault strikes, from 0; -1 for none, and for all.
 func (f *Fault) node() int {
 	switch {
 	case f.message != nil:
@@ -177,11 +178,11 @@ func (f *Fault) node() int {
 	return -1
 }
 
-// ClientName is the name of the client with a number from 1.
+// ClientName returns the name of the client with this number, from 1.
 func ClientName(number int) string { return fmt.Sprintf("c%d", number) }
 
-// arrangeEnd arranges the end of a fault that has a length: after For, and after that when another client enters its section. One that
-// entered before may be about to leave it.
+// arrangeEnd schedules the end of a fault that has a length: after For, or, with Until, when another client next enters its section after that. A
+// client that entered earlier may be about to leave.
 func (d *Director) arrangeEnd(f *Fault) {
 	length, end := f.For.Of(d.cfg.Lease), func() { d.End(f) }
 	if f.Until != OtherEntered {
@@ -202,12 +203,12 @@ func (d *Director) awaitOther(f *Fault) {
 	}
 }
 
-// Entered tells that a client has entered its critical section.
+// Entered reports that a client has entered its critical section.
 func (d *Director) Entered(client int) {
 	d.endWaiting(func(f *Fault) bool { return f.Client != client })
 }
 
-// Left tells that a client has ended. Nobody waits for it any more.
+// Left reports that a client has ended, so that no fault waits for it to enter.
 func (d *Director) Left(client int) {
 	d.mu.Lock()
 	if client > 0 && client <= len(d.gone) {
@@ -224,7 +225,7 @@ func (d *Director) Gone(client int) bool {
 	return d.gone[client-1]
 }
 
-// endWaiting arranges the end of the faults that wait for an entry and of which is holds. It is called with mu held.
+// endWaiting schedules the end of the waiting faults that satisfy is. mu must be held.
 func (d *Director) endWaiting(is func(*Fault) bool) {
 	d.mu.Lock()
 	var over []*Fault
@@ -240,7 +241,7 @@ func (d *Director) endWaiting(is func(*Fault) bool) {
 	}
 }
 
-// alone reports whether no other client is left to enter its section. mu is held.
+// alone reports whether no other client is left to enter its section. mu must be held.
 func (d *Director) alone(f *Fault) bool {
 	for i, gone := range d.gone {
 		if !gone && i+1 != f.Client {
@@ -250,7 +251,7 @@ func (d *Director) alone(f *Fault) bool {
 	return true
 }
 
-// Release ends the faults of a message whose connection has ended.
+// Release ends the faults that hold a message whose connection has ended.
 func (d *Director) Release(m Message) {
 	for _, f := range d.struck() {
 		if f.message == m {
@@ -259,7 +260,7 @@ func (d *Director) Release(m Message) {
 	}
 }
 
-// End ends a fault, once, and records its window. A nil one has nothing to end.
+// End ends a fault, once, and records its window. It does nothing for nil.
 func (d *Director) End(f *Fault) {
 	if f == nil {
 		return
@@ -274,7 +275,7 @@ func (d *Director) End(f *Fault) {
 	asked := d.cfg.World.Now()
 	var err error
 	if f.undo != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), endLimit) // a fault ends, whatever becomes of the run
+		ctx, cancel := context.WithTimeout(context.Background(), endLimit) // not the run's context: the fault must end even when the run was stopped
 		defer cancel()
 		err = f.undo(ctx)
 	}
@@ -285,7 +286,7 @@ func (d *Director) End(f *Fault) {
 	}
 }
 
-// ended measures the end of a fault. One that stayed has none, though it is undone with the run.
+// ended records when the fault ended. A fault that stays has no end, though it is undone with the run.
 func (d *Director) ended(f *Fault, asked int64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -302,7 +303,7 @@ func (d *Director) ended(f *Fault, asked int64, err error) {
 	}
 }
 
-// record hands on the window of a fault, once.
+// record passes on the window of a fault, once.
 func (d *Director) record(f *Fault) {
 	d.mu.Lock()
 	again, w := f.recorded, f.window
@@ -313,14 +314,14 @@ func (d *Director) record(f *Fault) {
 	}
 }
 
-// struck is a copy of the list of faults that have struck.
+// struck returns a copy of the list of faults that have struck.
 func (d *Director) struck() []*Fault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.faults)
 }
 
-// Windows are those of the faults that have struck, in order of their beginning. It is not to be called while faults begin or end.
+// Windows returns the windows of the faults that have struck, in order of their beginning. It must not be called while faults begin or end.
 func (d *Director) Windows() []history.Window {
 	var all []history.Window
 	for _, f := range d.faults {
@@ -329,7 +330,7 @@ func (d *Director) Windows() []history.Window {
 	return all
 }
 
-// Current names the faults in force that will end, each with whom it is done to, in the order in which they began.
+// Current names the faults in force that will end, each with its target, in the order in which they began.
 func (d *Director) Current() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -349,8 +350,8 @@ func (d *Director) InForce() bool {
 	return slices.ContainsFunc(d.faults, func(f *Fault) bool { return f.window.End == 0 })
 }
 
-// Close ends what has a length or must not outlive the run, and records the rest as it is. The world must arrange nothing any more. It
-// returns what could not be ended.
+// Close ends the faults that have a length or must not outlive the run, and records the others as they are. The world must start nothing any more.
+// It returns the errors of faults that could not be ended.
 func (d *Director) Close() error {
 	var errs []error
 	for _, f := range d.struck() {
@@ -363,7 +364,7 @@ func (d *Director) Close() error {
 	return errors.Join(errs...)
 }
 
-// unended is why a fault that was to end did not.
+// unended returns why a fault that had to end did not.
 func (d *Director) unended(f *Fault) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// The fault vocabulary. A name means the same in every world; [Kinds] says what.
+// The names of faults. A name means the same in every world; [Kinds] describes each.
 const (
 	PauseClient     = "pause-client"
 	CrashClient     = "crash-client"
@@ -32,13 +32,13 @@ const (
 	EvictKeys       = "evict-keys"
 )
 
-// Target is what a fault is done to.
+// Target says what a fault strikes.
 type Target string
 
 // The targets.
 const (
 	OneClient  Target = "client"      // Spec.Client, or one drawn from the seed
-	AllClients Target = "all clients" // no choice to be made
+	AllClients Target = "all clients" // all of them; none is drawn
 	OneNode    Target = "node"        // Spec.Node, or one drawn from the seed
 	AllNodes   Target = "all nodes"   // Spec.Node, or all of them when it is 0
 )
@@ -54,10 +54,10 @@ const (
 	InServer  Layer = "server"  // a node and its data
 )
 
-// Form is a set of the forms of trigger at which a fault can strike.
+// Form is a set of forms of trigger.
 type Form uint8
 
-// The forms of trigger, see [Trigger].
+// The forms of trigger; see [Trigger].
 const (
 	AtStart Form = 1 << iota // no trigger: in force from the start
 	AtTime
@@ -68,36 +68,36 @@ const (
 	atEvent = AtTime | AtMoment | AtRequest | AtReply
 )
 
-// Placing says how a search of the simulator places a fault.
+// Placing says how the simulator's search places a fault.
 type Placing string
 
-// The ways of placing.
+// The placings.
 const (
 	NotPlaced    Placing = ""
 	AtStep       Placing = "at a step"      // instead of the delivery of a message
 	BeforeSearch Placing = "before the run" // drawn before a random schedule begins; an exhaustive search cannot place it
 )
 
-// Limit is where a kind of fault cannot be done, and why.
+// Limit is a world or a topology in which a kind of fault is impossible, and why.
 type Limit struct {
 	World    string         // sim, process, docker, url, miniredis; "" means every world
 	Topology impls.Topology // "" means every topology
 	Why      string
 }
 
-// Kind is everything that is known of a fault by its name. Every list of faults of one sort is a column of [Kinds].
+// Kind describes one kind of fault. Every list of faults is derived from [Kinds].
 type Kind struct {
 	Name  string
 	About string // one sentence
 	On    Target
 	In    Layer
-	At    Form   // where it can strike
-	Uses  []Uses // the fields of Spec that mean something to it, beyond target and trigger
+	At    Form   // the triggers that it accepts
+	Uses  []Uses // the fields of Spec that it uses, besides target and trigger
 
-	Instant bool // it is over as soon as it is done, unless Spec says how long it lasts
+	Instant bool // it is over at once, unless Spec gives a length
 	MustEnd bool // it must not outlive the run: a stopped server cannot be closed, a blocked link cannot be drained
-	Hinders bool // a client that meets it may fail to get a lock, however good the lock is
-	Harms   bool // it harms the server, and what else is kept there
+	Hinders bool // a client that meets it may fail to get even a correct lock
+	Harms   bool // it harms the server and its other data
 	Clock   bool // the servers must be started with clocks that can be set
 	Placed  Placing
 	Not     []Limit
@@ -120,7 +120,7 @@ var (
 	mustRate = Uses{"rate", true}
 )
 
-// The reasons of the limits.
+// The reasons for the limits.
 var (
 	notYours   = Limit{World: "url", Why: "it would harm a Redis that is not the run's own; --server process or docker has servers of its own"}
 	noProcess  = Limit{World: "miniredis", Why: "miniredis runs inside this program, where there is no server to do it to"}
@@ -129,7 +129,7 @@ var (
 	standalone = Limit{Topology: impls.Standalone, Why: notPair}
 )
 
-// kinds is the table, in the order of the documentation. It never changes.
+// kinds is the table, in the order of the documentation. It is never modified.
 var kinds = []Kind{
 	{Name: PauseClient, About: "everything of the client stops for a while, its watchdog included", On: OneClient, In: InClient, At: atEvent,
 		Uses: []Uses{mustFor, mayUntil}, MustEnd: true, Hinders: true, Placed: AtStep, do: pauseClient},
@@ -181,7 +181,7 @@ var kinds = []Kind{
 // Kinds lists the vocabulary in the order of the documentation.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
-// FindKind looks a fault up by its name.
+// FindKind returns the kind of fault with this name; ok is false if there is none.
 func FindKind(name string) (Kind, bool) {
 	for i := range kinds {
 		if kinds[i].Name == name {
@@ -191,7 +191,7 @@ func FindKind(name string) (Kind, bool) {
 	return Kind{}, false
 }
 
-// Names lists, in the order of the table, the faults of which is holds.
+// Names lists, in the order of the table, the faults that satisfy is.
 func Names(is func(Kind) bool) (names []string) {
 	for _, k := range kinds {
 		if is(k) {
@@ -201,7 +201,7 @@ func Names(is func(Kind) bool) (names []string) {
 	return names
 }
 
-// Refusal says why a fault of this kind cannot be done in a world, on a topology; "" when nothing is known against it.
+// Refusal returns why a fault of this kind is impossible in a world and on a topology; "" when no limit is known.
 func (k Kind) Refusal(world string, t impls.Topology) string {
 	for _, l := range k.Not {
 		if (l.World == "" || l.World == world) && (l.Topology == "" || l.Topology == t) {

@@ -8,7 +8,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// EventKind is what sort of thing happened.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
 // The kinds of event.
@@ -16,10 +16,10 @@ const (
 	Start    EventKind = iota // the run begins
 	Time                      // an instant of the run has come
 	Moment                    // a client has come to a moment
-	Messages                  // a request or a reply is at a stage
+	Messages                  // a request or a reply has reached a stage
 )
 
-// Event is something that happens in a run and at which faults may be placed.
+// Event is something that happens in a run and at which a fault may be placed.
 type Event struct {
 	Kind   EventKind      `json:"kind"`
 	At     time.Duration  `json:"at,omitempty"`     // of a time: since the start of the run
@@ -27,19 +27,19 @@ type Event struct {
 	Moment history.Moment `json:"moment,omitempty"`
 
 	Stage     Stage            `json:"stage,omitempty"`
-	Operation Operation        `json:"operation,omitempty"` // for which the request was sent, see [Plan.Operation]
+	Operation Operation        `json:"operation,omitempty"` // for which the request was sent; see [Plan.Operation]
 	Command   *history.Command `json:"command,omitempty"`   // with its reply, from Answered on
 	Write     bool             `json:"write,omitempty"`     // the command writes
 }
 
-// Due is a fault that strikes now: its Client is the one that came to the moment, if it is a fault of whoever comes first.
+// Due is a fault that strikes now. For a trigger with Anyone, its Client is the one that came first.
 type Due struct {
 	Spec
-	Where string // the moment, in words
+	Where string // the moment, for people
 }
 
-// Plan decides when the faults of a run strike. It matches and counts triggers, in every world alike, and knows the operation that
-// each client is in. It may be used from several goroutines.
+// Plan decides when the faults of a run strike, alike in every world. It matches and counts triggers, and tracks the operation that each client is
+// in. It is safe for concurrent use.
 type Plan struct {
 	lease     time.Duration
 	nilGrants bool
@@ -56,11 +56,11 @@ type placed struct {
 	form Form
 	on   pattern
 	seen int // matches of its trigger so far
-	left int // how often it is still to strike
+	left int // how often it will still strike
 }
 
-// NewPlan makes a plan of resolved faults, in which nothing is left to be drawn. nilGrants says that a script of the lock that acquires answers
-// nil when it did.
+// NewPlan returns a plan of resolved faults: nothing is left to draw from the seed. nilGrants says that the lock's acquire script replies nil when
+// it grants.
 func NewPlan(specs []Spec, lease time.Duration, nilGrants bool) *Plan {
 	p := &Plan{lease: lease, nilGrants: nilGrants, in: map[int]Operation{}}
 	for _, s := range specs {
@@ -73,7 +73,7 @@ func NewPlan(specs []Spec, lease time.Duration, nilGrants bool) *Plan {
 // Empty reports whether no fault is placed.
 func (p *Plan) Empty() bool { return len(p.placed) == 0 }
 
-// Next counts an event and lists the faults that strike at it, in the order of the plan.
+// Next counts an event and returns the faults that strike at it, in the order of the plan.
 func (p *Plan) Next(e Event) (due []Due) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,15 +97,15 @@ func (p *Plan) Watches(e Event) bool {
 	return slices.ContainsFunc(p.placed, func(f *placed) bool { return f.left > 0 && p.matches(f, e) })
 }
 
-// WatchesMessages reports whether a fault is placed at a message of a client in one of the stages; client 0 is any.
+// WatchesMessages reports whether a fault is placed at a message of the client in one of the stages; client 0 means any client.
 func (p *Plan) WatchesMessages(client int, stages ...Stage) bool {
 	return slices.ContainsFunc(p.placed, func(f *placed) bool {
 		return f.form&(AtRequest|AtReply) != 0 && slices.Contains(stages, f.stage()) && (client == 0 || f.When.Anyone || f.Client == client)
 	})
 }
 
-// Times lists the instants at which faults strike that are placed at a time, as durations since the start of the run. A fault with
-// Times strikes at as many multiples of its time.
+// Times returns when faults placed at a time strike, as durations since the start of the run. A fault with Spec.Times n strikes at the first n
+// multiples of its time.
 func (p *Plan) Times() (all []time.Duration) {
 	for _, f := range p.placed {
 		if f.form != AtTime {
@@ -119,14 +119,14 @@ func (p *Plan) Times() (all []time.Duration) {
 	return slices.Compact(all)
 }
 
-// Reach notes that a client has come to a moment, behind which it is in another operation.
+// Reach records that a client has reached a moment, which may begin another operation.
 func (p *Plan) Reach(client int, m history.Moment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.in[client] = after(m)
 }
 
-// Operation says for what a client sends a request now.
+// Operation returns the operation for which the client sends a request now.
 func (p *Plan) Operation(client int, toStore bool) Operation {
 	if toStore {
 		return InUse
@@ -139,7 +139,7 @@ func (p *Plan) Operation(client int, toStore bool) Operation {
 	return InExtend
 }
 
-// matches reports whether the trigger of a fault means an event. mu is held.
+// matches reports whether the trigger of a fault matches an event. mu must be held.
 func (p *Plan) matches(f *placed, e Event) bool {
 	switch e.Kind {
 	case Start:
@@ -160,12 +160,12 @@ func (p *Plan) matches(f *placed, e Event) bool {
 	case f.form == AtRequest:
 		return f.on.matches(e.Operation, e.Command.Name, e.Write)
 	case e.Stage == Returning && (e.Operation == InAcquire || e.Operation == InRelease) && e.Operation != p.in[e.Client]:
-		return false // what it was sent for is over: a quorum was reached without it
+		return false // the operation is over: a quorum was reached without this reply
 	}
 	return f.on.matchesReply(e.Operation, e.Command, e.Write, p.nilGrants)
 }
 
-// stage is where a message is at which the fault strikes.
+// stage returns the stage of a message at which the fault strikes.
 func (f *placed) stage() Stage {
 	switch onTheWay := f.kind.In == InMessage; {
 	case f.form == AtRequest && onTheWay:
@@ -178,7 +178,7 @@ func (f *placed) stage() Stage {
 	return Returning
 }
 
-// due makes a fault that strikes at an event.
+// due returns the fault as it strikes at an event.
 func (f *placed) due(e Event) Due {
 	d := Due{Spec: f.Spec}
 	if f.When.Anyone && f.kind.On == OneClient {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Schedule is what happened in a run, step by step, so that it can be made to happen again in the same order: every message between
-// clients and nodes, every moment of a client, and every fault. Handshakes, see [Handshake], and messages to subscribers are not in it.
+// Schedule is what happened in a run, step by step, for replaying it in the same order: every message between clients and nodes, every moment of a
+// client, and every fault. It leaves out handshakes (see [Handshake]) and messages to subscribers.
 type Schedule []Step
 
-// Step is one thing of a Schedule.
+// Step is one step of a Schedule.
 type Step struct {
 	ID   int      `json:"id"` // unique in its schedule, from 1
 	At   int64    `json:"at"` // nanoseconds on the base of the run that the schedule was taken from
@@ -19,24 +19,24 @@ type Step struct {
 
 	Client  string `json:"client,omitempty"`  // c1, c2, …
 	Node    int    `json:"node"`              // from 0; -1 for the guarded store's own server
-	Command string `json:"command,omitempty"` // of a message its command, of a moment its name
+	Command string `json:"command,omitempty"` // of a message: its command; of a moment: its name
 	Sent    int64  `json:"sent,omitempty"`    // of a request: when it left the client
 	Lost    bool   `json:"lost,omitempty"`    // it never arrives, and the connection is cut
 
 	Fault Spec `json:"fault,omitzero"` // of a beginning and of an end
 }
 
-// StepKind is what a step is.
+// StepKind is the kind of a Step.
 type StepKind string
 
 // The kinds of step.
 const (
 	StepRequest   StepKind = "request"   // reaches its node
 	StepReply     StepKind = "reply"     // reaches its client
-	StepMoment    StepKind = "moment"    // a client comes to one, see history.Moment, and goes on
+	StepMoment    StepKind = "moment"    // a client reaches a moment (see history.Moment) and goes on
 	StepBegin     StepKind = "begin"     // a fault begins
 	StepEnd       StepKind = "end"       // a fault ends
-	StepReplicate StepKind = "replicate" // the replica takes over what the primary has written
+	StepReplicate StepKind = "replicate" // the replica receives what the primary has written
 )
 
 // String describes a step for people.
@@ -58,7 +58,7 @@ func (s Step) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s of %s", s.Kind, s.Fault.Fault))
 }
 
-// Key names what waits for its turn at a step: a request, the reply to a request that had one, or a moment.
+// Key identifies what waits for its turn at a step: a request, the reply to a request, or a moment.
 func (s Step) Key() string {
 	switch s.Kind {
 	case StepReply:
@@ -69,11 +69,11 @@ func (s Step) Key() string {
 	return fmt.Sprintf("%s %d %s", s.Client, s.Node, s.Command)
 }
 
-// Playable makes of a schedule one that real servers can be led through. Real replicas follow at once, so that a failover begins where the
-// replica took over its last write: its replication is cut there.
+// Playable converts a schedule to one that can be replayed on real servers. Real replicas follow at once, so a failover begins, by cutting the
+// replication, where the replica received its last write.
 func (s Schedule) Playable() Schedule {
 	var out Schedule
-	last := 0 // where what the replica has not got begins
+	last := 0 // where the writes that the replica missed begin
 	for _, step := range s {
 		switch {
 		case step.Kind == StepReplicate:
@@ -93,7 +93,7 @@ func (s Schedule) Playable() Schedule {
 	return out
 }
 
-// Has reports whether the schedule has a fault of which is holds.
+// Has reports whether a fault of the schedule satisfies is.
 func (s Schedule) Has(is func(Kind) bool) bool {
 	return slices.ContainsFunc(s, func(step Step) bool {
 		kind, _ := FindKind(step.Fault.Fault)
@@ -101,14 +101,14 @@ func (s Schedule) Has(is func(Kind) bool) bool {
 	})
 }
 
-// Order is how far a run was led through a schedule.
+// Order is how far a run followed a schedule.
 type Order struct {
-	Passed int    `json:"passed"` // steps that came to pass in their order
+	Passed int    `json:"passed"` // steps performed in their order
 	Steps  int    `json:"steps"`
-	Left   string `json:"left,omitempty"` // where and how the run left the schedule; "" when it did not
+	Left   string `json:"left,omitempty"` // where and how the run diverged; "" if it did not
 }
 
-// Placements says in words which faults a tape has from the start, and between which steps of its schedule the others are.
+// Placements describes the faults that a tape has from the start, and the steps of its schedule between which the others lie.
 func Placements(standing []Spec, schedule Schedule) []string {
 	var out []string
 	for _, f := range standing {
@@ -116,7 +116,7 @@ func Placements(standing []Spec, schedule Schedule) []string {
 	}
 	ends := map[int]int{}
 	for i, s := range schedule {
-		ends[s.Of] = i + 1 // only those of faults are looked up
+		ends[s.Of] = i + 1 // for replies too, whose entries are not used
 	}
 	for i, s := range schedule {
 		if s.Kind != StepBegin {

@@ -14,12 +14,12 @@ type Span struct {
 	Leases float64
 }
 
-// Of resolves the span for a lease.
+// Of returns the duration of the span for a lease.
 func (s Span) Of(lease time.Duration) time.Duration {
 	return s.Fixed + time.Duration(s.Leases*float64(lease))
 }
 
-// The longest span: more would overflow beside others.
+// The longest span; sums with a longer one could overflow.
 const (
 	maxLeases = 1e6
 	maxFixed  = 10_000 * time.Hour

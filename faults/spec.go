@@ -2,8 +2,8 @@ package faults
 
 import "strings"
 
-// Spec is one fault of a plan: what is done, to whom, at which moment, for how long. Scenario files are lists of it, and it
-// means the same in the real world and in the simulator.
+// Spec is one fault of a plan: what is done, to whom, at which moment, and for how long. Scenario files are lists of Specs. A Spec means the same
+// in the real world and in the simulator.
 type Spec struct {
 	// Fault is a name of the vocabulary, such as pause-client.
 	Fault string `yaml:"fault" json:"fault"`
@@ -11,14 +11,14 @@ type Spec struct {
 	Client int `yaml:"client,omitempty" json:"client,omitempty"`
 	// Node is the number of the node it is done to, from 1; 0 means drawn from the seed, for faults of nodes.
 	Node int `yaml:"node,omitempty" json:"node,omitempty"`
-	// When is the moment at which it strikes. Empty means that it is in force from the start, for faults that can be.
+	// When is the moment at which it strikes. Empty means in force from the start, for faults that allow it.
 	When Trigger `yaml:"when,omitempty,flow" json:"when,omitzero"`
 	// For is how long it lasts; zero means for ever, or that the fault is instantaneous.
 	For Span `yaml:"for,omitempty" json:"for,omitzero"`
-	// Until names an event that must happen after For before it ends: other-entered (another client enters its critical
-	// section). It is waited for at most ten leases.
+	// Until names an event that must happen after For before the fault ends: other-entered (another client enters its critical section). The wait
+	// is at most ten leases.
 	Until string `yaml:"until,omitempty" json:"until,omitempty"`
-	// By is the size of a clock fault, of a delay, or of a limit, by fault.
+	// By is the size of a clock fault, a delay or a limit, depending on the fault.
 	By Span `yaml:"by,omitempty" json:"by,omitzero"`
 	// Rate is the speed of a drifting clock (1 = true), or bytes per second of a limited link.
 	Rate float64 `yaml:"rate,omitempty" json:"rate,omitempty"`
@@ -29,16 +29,16 @@ type Spec struct {
 // OtherEntered is the one event that Spec.Until may name: another client enters its critical section.
 const OtherEntered = "other-entered"
 
-// lasts reports whether the fault has a length. One that has none is over at once, or stays.
+// lasts reports whether the fault has a length. Without one it is over at once, or stays.
 func (s Spec) lasts() bool { return s.For != (Span{}) || s.Until != "" }
 
 // Trigger names a moment. Exactly one of Moment, Request, Reply, After and Within is set.
 type Trigger struct {
 	// Moment is a step that workloads announce: calling, granted, entered, before-release, released.
 	Moment string `yaml:"moment,omitempty" json:"moment,omitempty"`
-	// Request strikes before a request leaves the client. Reply strikes when the request has been applied and its
-	// reply is there, but the client has not seen it. Both name an operation (see [Operations]) and may
-	// name a command: "acquire", "acquire SET", "release EVALSHA". "acquire *w" means commands that write.
+	// Request strikes before a request leaves the client. Reply strikes when the node has executed the request and replied, but the client has not
+	// seen the reply. Both name an operation (see [Operations]) and may name a command: "acquire", "acquire SET", "release EVALSHA". "acquire *w"
+	// matches commands that write.
 	Request string `yaml:"request,omitempty" json:"request,omitempty"`
 	Reply   string `yaml:"reply,omitempty" json:"reply,omitempty"`
 	// After strikes at a time after the start of the run.
@@ -46,15 +46,15 @@ type Trigger struct {
 	// Within strikes at a time after the start of the run that is drawn from the seed, up to this. A resolved plan has
 	// After instead.
 	Within Span `yaml:"within,omitempty" json:"within,omitzero"`
-	// Nth is which match of Moment, Request or Reply, counted per client from 1; 0 means 1.
+	// Nth is the match of Moment, Request or Reply at which it strikes, counted per client from 1; 0 means 1.
 	Nth int `yaml:"nth,omitempty" json:"nth,omitempty"`
-	// Anyone takes the first match of whichever client, in place of one client's: who comes when is luck on real servers, and a
-	// client that had to wait for its turn too long would find nobody left to harm, or never get it. A fault of one client is done to
-	// the client that came first. Times counts over all clients.
+	// Anyone takes the first match of any client instead of one client's. On real servers the order of clients varies, and a client that comes late
+	// may find no other left to harm, or never get the lock. A fault of one client strikes the client that came first. Times counts over all
+	// clients.
 	Anyone bool `yaml:"anyone,omitempty" json:"anyone,omitempty"`
 }
 
-// Form is the form of the trigger.
+// Form returns the form of the trigger.
 func (t Trigger) Form() Form {
 	switch {
 	case t.Moment != "":

@@ -10,7 +10,7 @@ import (
 // Operation is what a request is sent for.
 type Operation string
 
-// The operations. What a lock sends while its client neither acquires nor releases is an extend.
+// The operations. A request that a lock sends while its client neither acquires nor releases is an extend.
 const (
 	InAcquire Operation = "acquire"
 	InExtend  Operation = "extend"
@@ -21,12 +21,12 @@ const (
 	anyWrite     = "*w"
 )
 
-// Operations lists what the request or reply of a trigger may name.
+// Operations lists the operations that Trigger.Request and Trigger.Reply may name.
 func Operations() []string {
 	return []string{string(InAcquire), string(InExtend), string(InUse), string(InRelease), anyOperation}
 }
 
-// after is the operation that a client is in behind a moment.
+// after returns the operation that follows a moment.
 func after(m history.Moment) Operation {
 	switch m {
 	case history.Calling:
@@ -37,10 +37,10 @@ func after(m history.Moment) Operation {
 	return InExtend
 }
 
-// Stage is where a request or a reply is.
+// Stage is how far a request or reply has come.
 type Stage uint8
 
-// The stages of a command. Faults of messages strike on the way, all others at the client.
+// The stages. Faults of messages strike on the way, all others at the client.
 const (
 	Leaving   Stage = iota + 1 // the request has not left its client
 	Underway                   // the request is between client and node
@@ -59,7 +59,7 @@ func parsePattern(text string) pattern {
 	return pattern{op, strings.TrimSpace(cmd)}
 }
 
-// matches reports whether a command of an operation fits. Handshakes never do: they belong to no operation.
+// matches reports whether a command of an operation matches. Handshakes never match: they belong to no operation.
 func (p pattern) matches(op Operation, command string, write bool) bool {
 	if upstream.Opening(command) || p.operation != anyOperation && p.operation != string(op) {
 		return false
@@ -73,15 +73,15 @@ func (p pattern) matches(op Operation, command string, write bool) bool {
 	return strings.EqualFold(p.command, command)
 }
 
-// matchesReply is matches for a command whose reply is there. A pattern for commands that write asks, besides, that the command
-// did write: a refused SET NX changed nothing, and no fault is placed after it. A script that answers several values says so in
-// the first. nilGrants turns the meaning of an acquiring script's nil.
+// matchesReply is matches for a command with its reply. A pattern for commands that write requires, besides, that the command did write: a refused
+// SET NX changed nothing, so no fault is placed after it. A script that replies several values reports this in the first. nilGrants reverses the
+// meaning of an acquire script's nil.
 func (p pattern) matchesReply(op Operation, cmd *history.Command, write, nilGrants bool) bool {
 	return p.matches(op, cmd.Name, write) && (p.command != anyWrite ||
 		tookEffect(cmd, nilGrants && op == InAcquire) || op == InRelease && nilScript(cmd))
 }
 
-// tookEffect reports, from the reply, whether a command that writes did.
+// tookEffect reports, from the reply, whether a writing command wrote.
 func tookEffect(cmd *history.Command, nilGrants bool) bool {
 	if script := strings.HasPrefix(cmd.Name, "EVAL"); script && nilGrants {
 		return cmd.Reply == "(nil)"
@@ -89,7 +89,7 @@ func tookEffect(cmd *history.Command, nilGrants bool) bool {
 	return cmd.Reply != "(nil)" && cmd.Reply != "0" && !strings.HasPrefix(cmd.Reply, "[0, ") && cmd.Reply != "[0]" && !strings.HasPrefix(cmd.Reply, "-")
 }
 
-// nilScript reports whether a script answered nothing. One that releases may do so whether or not it released.
+// nilScript reports whether a script replied nil. A release script may do so whether or not it released.
 func nilScript(cmd *history.Command) bool {
 	return strings.HasPrefix(cmd.Name, "EVAL") && cmd.Reply == "(nil)"
 }

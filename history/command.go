@@ -90,8 +90,8 @@ type Window struct {
 	Confirmed bool   `json:"confirmed"`        // a measurement showed its effect
 	Moment    string `json:"moment,omitempty"` // where it was placed, for people
 	Note      string `json:"note,omitempty"`   // what was measured, or why it is not confirmed
-	// Replica is set for failovers: HadKey or LackedKey tells whether the replica had the lock's key when it was promoted; "" = not known, or
-	// there was no key.
+	// Replica is set for failovers: HadKey or LackedKey says whether the replica had the lock's key when it was promoted; "" = not known, or there
+	// was no key.
 	Replica string `json:"replica,omitempty"`
 	// Effects are its changes to the nodes' data and clocks, in order, as far as they were measured.
 	Effects []Effect `json:"effects,omitempty"`

@@ -29,8 +29,8 @@ type Header struct {
 	Wakeups bool
 	// FIFO reports that the lock is granted in the order of arrival.
 	FIFO bool
-	// LeaseFromAsking reports that the lease of a hold counts from when its client last asked, which may be before the grant: it may end as soon
-	// as its client was told that it does.
+	// LeaseFromAsking reports that the lease of a hold counts from the client's last request, which may precede the grant: the hold may expire as
+	// soon as the client has the grant.
 	LeaseFromAsking bool
 	// Epoch is the wall-clock time of the run's base, in nanoseconds since 1970; 0 = not known. Absolute times in commands refer to it.
 	Epoch int64

@@ -23,7 +23,7 @@ const (
 	workspaceLabel = "lockbench.workspace" // directory of a container's deployment
 	hostLabel      = "lockbench.host"      // machine of that directory
 
-	// containersMark is a file that tells the reaper that there may be containers.
+	// containersMark is a file whose presence makes the reaper look for containers.
 	containersMark = "containers"
 	clearingTime   = 30 * time.Second // for removing containers after the run's context has ended
 )

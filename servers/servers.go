@@ -23,7 +23,7 @@ var (
 	ErrMissing = errors.New("not available on this machine")
 	// ErrRefused means that the provider does not do this (a server fault on a user's Redis, an unsupported topology).
 	ErrRefused = errors.New("refused")
-	// ErrLost means that a server that nobody harmed does not answer any more.
+	// ErrLost means that a server does not answer any more although no fault hit it.
 	ErrLost = errors.New("the server does not answer any more")
 	// ErrState means that the fault is impossible in the node's state (killing a dead node, restarting a live one).
 	ErrState = errors.New("wrong state")

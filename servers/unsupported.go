@@ -24,10 +24,10 @@ func NewProcess(options ProcessOptions) *Process { return &Process{options} }
 // Name returns "process".
 func (*Process) Name() string { return "process" }
 
-// Available says why not.
+// Available returns why not.
 func (*Process) Available(context.Context) error { return errNoUnix() }
 
-// Start says why not.
+// Start returns why not.
 func (*Process) Start(context.Context, Spec) (Deployment, error) { return nil, errNoUnix() }
 
 // DockerOptions are the settings of the docker provider.
@@ -45,10 +45,10 @@ func (*Docker) Name() string { return "docker" }
 // Image returns the name of the image.
 func (d *Docker) Image() string { return d.options.Image }
 
-// Available says why not.
+// Available returns why not.
 func (*Docker) Available(context.Context) error { return errNoUnix() }
 
-// Start says why not.
+// Start returns why not.
 func (*Docker) Start(context.Context, Spec) (Deployment, error) { return nil, errNoUnix() }
 
 func writeShift(string, shift) error { return errNoUnix() }

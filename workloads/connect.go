@@ -72,10 +72,10 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 	return c, func() error { return errors.Join(c.Close(), closeNodes(), storage.Close()) }
 }
 
-// ClientName is the name of the client with an index: c1, c2, …
+// ClientName returns the name of the client with an index: c1, c2, …
 func ClientName(index int) string { return "c" + strconv.Itoa(index+1) }
 
-// ClientIndex is the index of the client with a name; -1 for a name that ClientName does not give.
+// ClientIndex returns the index of the client with a name; -1 for a name that ClientName does not return.
 func ClientIndex(name string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, "c"))
 	if err != nil || n < 1 || ClientName(n-1) != name {
@@ -91,7 +91,7 @@ func environment(a Access, s Setup, source io.Reader) impls.Env {
 	}
 }
 
-// shift returns another seed, so that the order in which a lock and a workload draw does not mix.
+// shift derives another seed, so that a lock and a workload draw from separate streams.
 func shift(seed [32]byte) [32]byte {
 	seed[0] ^= 0x55
 	return seed
@@ -115,8 +115,8 @@ func connectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() e
 	}
 }
 
-// poolSize is more than a client's own call, its lock's watchdog, its subscriptions and its clean-ups will ever use at once: nobody is
-// to wait for a connection, which would be a wait for the harness and not for the lock.
+// poolSize exceeds what a client's call, its lock's watchdog, subscriptions and clean-ups use at once: a wait for a pooled connection would distort
+// the lock's latency.
 const poolSize = 64
 
 const defaultTimeout = 3 * time.Second
@@ -125,8 +125,8 @@ const defaultTimeout = 3 * time.Second
 // and a notification handshake sends commands.
 func ClientOptions(a Access, addr string) *redis.Options { return options(a, addr).Simple() }
 
-// options are the options of a client of one node or of a cluster. The cluster client retries a broken connection as often as it follows a
-// redirection, so it may do neither: the slots never move here, and the client fetches their map before its first request.
+// options returns the options of a client of one node or of a cluster. It disables redirections too, because the cluster client retries a broken
+// connection as often as it follows a redirection; the slots never move, and the client fetches their map before its first request.
 func options(a Access, addrs ...string) *redis.UniversalOptions {
 	timeout := cmp.Or(a.Timeout, defaultTimeout)
 	return &redis.UniversalOptions{

@@ -9,12 +9,12 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Client is what can be done to a client.
+// Client is a client that faults can stop, crash or cancel.
 type Client interface {
-	Pause(ctx context.Context) (resume faults.Undo, err error) // nothing of it goes on
-	Crash(ctx context.Context) error                           // whatever it touches afterwards answers impls.ErrCrashed
-	Cancel(ctx context.Context) error                          // of its acquire under way
-	Hold() (release faults.Undo)                               // it does not go on from its moment; its lock's background does
+	Pause(ctx context.Context) (resume faults.Undo, err error) // stops the client and everything in its background
+	Crash(ctx context.Context) error                           // the client's later calls return impls.ErrCrashed
+	Cancel(ctx context.Context) error                          // cancels the acquire under way
+	Hold() (release faults.Undo)                               // stops the client at its moment; its lock's background goes on
 }
 
 // Goroutine is a client that runs in this process, behind a Gate.
@@ -26,7 +26,7 @@ type Goroutine struct {
 	holds  []chan struct{}    // closed when released
 }
 
-// NewGoroutine makes a client that nothing stops.
+// NewGoroutine returns a client that nothing holds up.
 func NewGoroutine() *Goroutine { return &Goroutine{Gate: NewGate()} }
 
 var _ Client = (*Goroutine)(nil)
@@ -51,7 +51,7 @@ func (g *Goroutine) Cancel(context.Context) error {
 	return nil
 }
 
-// Hold keeps the client at its moment.
+// Hold stops the client at its moment until release is called.
 func (g *Goroutine) Hold() faults.Undo {
 	hold := make(chan struct{})
 	g.mu.Lock()
@@ -60,8 +60,8 @@ func (g *Goroutine) Hold() faults.Undo {
 	return func(context.Context) error { close(hold); return nil }
 }
 
-// Rest returns when nothing keeps the client at its moment and its gate is open; impls.ErrCrashed when it is dead, and the error of ctx
-// when that ends first.
+// Rest returns when nothing holds the client at its moment and its gate is open. It returns impls.ErrCrashed when the client is dead, or the error
+// of ctx when that ends first.
 func (g *Goroutine) Rest(ctx context.Context) error {
 	g.mu.Lock()
 	holds := g.holds

@@ -10,13 +10,13 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// CommandFrom returns the record of a request: its name and its first arguments, bounded as the history asks. Who sent it, where and
-// when is for the caller to fill in.
+// CommandFrom returns the record of a request: its name and first arguments, with the length limits of the history. The caller fills in the client,
+// the node and the times.
 func CommandFrom(r resp.Request) history.Command {
 	return history.Command{Name: r.Name(), Args: r.Strings(history.MaxArgs, history.MaxArg)}
 }
 
-// label is by what a step of a score names a request: its command, and of a script which, by its name or else its digest.
+// label returns the name by which a step of a schedule identifies a request: its command, and for a script its name or else its digest.
 func label(r resp.Request, names map[string]string) string {
 	command, script := r.Name(), string(r.Arg(1))
 	switch {

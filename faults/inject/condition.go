@@ -8,7 +8,7 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// way is one of the two ways through a link.
+// way is a direction through a link.
 type way int
 
 const (
@@ -16,23 +16,23 @@ const (
 	toClient
 )
 
-// Condition is what is done to whole links for a while. Conditions add up.
+// Condition is a temporary change to whole links. Conditions add up.
 type Condition struct {
 	Client int // from 1; faults.All means every client
 	Node   int // from 0; faults.All means every server
-	// BlockRequests and BlockReplies hold everything that goes to the node, or comes from it, until the condition is lifted. What
-	// was held is then delivered, as the network's own retransmission would.
+	// BlockRequests and BlockReplies hold all traffic to the node, or from it, until the condition is lifted. What was held is then delivered, as
+	// the network's own retransmission would do.
 	BlockRequests, BlockReplies bool
 	Delay                       time.Duration // of every request and of every reply
 	Rate                        float64       // bytes per second, each way; 0 means unlimited
-	NoSubscribers               bool          // a connection that subscribes is cut
+	NoSubscribers               bool          // connections that subscribe are cut
 }
 
 func (c *Condition) concerns(l *Link) bool {
 	return (c.Client == faults.All || c.Client == l.Client) && (c.Node == faults.All || c.Node == l.Node)
 }
 
-// linkState is the sum of the conditions on a link. It is replaced as a whole, and changed is closed then.
+// linkState is the sum of the conditions on a link. It is replaced as a whole, which closes changed.
 type linkState struct {
 	blocked [2]bool // by direction
 	delay   time.Duration
@@ -57,7 +57,7 @@ func (p *Proxy) Impose(c Condition) (lift func()) {
 	}
 }
 
-// refresh returns every link the sum of its conditions. mu is held.
+// refresh recomputes the sum of the conditions of every link. mu must be held.
 func (p *Proxy) refresh() {
 	for _, l := range p.links {
 		s := &linkState{changed: make(chan struct{})}
@@ -82,8 +82,8 @@ func (s *linkState) add(c *Condition) {
 	}
 }
 
-// Settled waits until every write that began before the last condition was imposed has ended, and reports whether that was seen
-// before ctx ended: from then on nothing passes that a condition forbids.
+// Settled waits until every write that began before the last condition was imposed has ended, so that nothing passes any more that a condition
+// forbids. It reports whether that happened before ctx ended.
 func (p *Proxy) Settled(ctx context.Context) bool {
 	p.mu.Lock()
 	links := slices.Clone(p.links)
@@ -100,7 +100,7 @@ func (p *Proxy) Settled(ctx context.Context) bool {
 
 const settlePause = 100 * time.Microsecond
 
-// sleep waits for d; false when done is closed first.
+// sleep waits for d; it returns false if done is closed first.
 func sleep(done <-chan struct{}, d time.Duration) bool {
 	if d <= 0 {
 		return true

@@ -9,8 +9,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// connection is one connection through the proxy. Two goroutines carry it: one the requests, one the replies; they share what
-// mu protects, and either one's end is the end of both.
+// connection is one connection through the proxy. Two goroutines carry it, one for requests and one for replies; they share the fields that mu
+// guards. When either ends, both end.
 type connection struct {
 	link         *Link
 	id           uint64
@@ -22,7 +22,7 @@ type connection struct {
 	pairs resp.Pairing[*Message]
 }
 
-// direction is one way through a connection.
+// direction is one direction of a connection.
 type direction struct {
 	*connection
 	way  way
@@ -42,7 +42,7 @@ func newConnection(l *Link, client, node net.Conn) *connection {
 func (c *connection) end() {
 	c.once.Do(func() {
 		close(c.gone)
-		_ = c.client.Close() // whoever reads or writes finds out
+		_ = c.client.Close() // unblocks the goroutines that read or write
 		_ = c.node.Close()
 		c.link.leave(c)
 	})
@@ -54,7 +54,7 @@ func (c *connection) subscribes() bool {
 	return c.pairs.Subscribes()
 }
 
-// carryRequests carries what the client sends, until either side ends.
+// carryRequests forwards what the client sends, until either side ends.
 func (c *connection) carryRequests() {
 	defer c.end()
 	var in resp.Requests
@@ -78,7 +78,7 @@ func (c *connection) carryRequests() {
 	}
 }
 
-// carryReplies carries what the node sends, until either side ends.
+// carryReplies forwards what the node sends, until either side ends.
 func (c *connection) carryReplies() {
 	defer c.end()
 	var in resp.Replies
@@ -102,7 +102,7 @@ func (c *connection) carryReplies() {
 	}
 }
 
-// request lets the proxy's Traffic decide about a request, and queues it; false when the connection is to end.
+// request lets the proxy's Traffic decide about a request, and queues it; it returns false if the connection must end.
 func (d *direction) request(req resp.Request) bool {
 	if d.link.state.Load().noSubscribers && subscribing[req.Name()] {
 		d.end()
@@ -110,7 +110,7 @@ func (d *direction) request(req resp.Request) bool {
 	}
 	var m *Message
 	if t := d.link.proxy.cfg.Traffic; t != nil {
-		if !d.flush() { // what came before it is not to wait with it
+		if !d.flush() { // earlier requests must not wait with it
 			return false
 		}
 		if m = d.message(req); !t.Request(m) {
@@ -123,10 +123,10 @@ func (d *direction) request(req resp.Request) bool {
 	return m == nil || d.flush()
 }
 
-// subscribing are the commands with which a connection begins to subscribe.
+// subscribing lists the commands with which a connection begins to subscribe.
 var subscribing = map[string]bool{"SUBSCRIBE": true, "PSUBSCRIBE": true, "SSUBSCRIBE": true}
 
-// expect notes a request before it is written, so that its reply cannot come first.
+// expect registers a request before it is written, so that its reply cannot arrive first.
 func (d *direction) expect(req resp.Request, m *Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -144,7 +144,7 @@ func (d *direction) message(req resp.Request) *Message {
 	return &Message{Command: cmd, Write: req.IsWrite(), Label: label(req, d.link.proxy.cfg.Names), client: d.link.Client, gone: d.gone}
 }
 
-// reply lets the proxy's Traffic decide about the last reply to a request, and queues it; false when the connection is to end.
+// reply lets the proxy's Traffic decide about the last reply to a request, and queues it; it returns false if the connection must end.
 func (d *direction) reply(reply resp.Reply) bool {
 	if m := d.answered(reply); m != nil {
 		m.Command.Reply = ReplyLine(reply)
@@ -162,7 +162,7 @@ func (d *direction) reply(reply resp.Reply) bool {
 	return true
 }
 
-// answered returns the request whose last reply this is; nil when nobody has to be asked.
+// answered returns the request whose last reply this is; nil if there is none or no Traffic wants it.
 func (d *direction) answered(reply resp.Reply) *Message {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -172,10 +172,10 @@ func (d *direction) answered(reply resp.Reply) *Message {
 	return nil
 }
 
-// arrive notes when bytes came: the messages in them are delayed together.
+// arrive records when bytes arrived: the messages in them are delayed together.
 func (d *direction) arrive() { d.at = time.Now() }
 
-// flush writes what is queued, once no condition stands in its way; false when the connection has ended.
+// flush writes the queue once no condition blocks it; it returns false if the connection has ended.
 func (d *direction) flush() bool {
 	if len(d.out) == 0 {
 		return true
@@ -192,10 +192,10 @@ func (d *direction) flush() bool {
 	return err == nil
 }
 
-// maxIdleBuffer is how much storage a direction keeps after a large frame.
+// maxIdleBuffer is the largest buffer, in bytes, that a direction keeps after a large frame.
 const maxIdleBuffer = 1 << 20
 
-// clear waits until what is queued may be written, and counts it as passing; false when the connection has ended.
+// clear waits until the queue may be written, and counts the write as passing; it returns false if the connection has ended.
 func (d *direction) clear() bool {
 	for {
 		d.link.passing.Add(1)
@@ -213,7 +213,7 @@ func (d *direction) clear() bool {
 	}
 }
 
-// due is how long the queue has to wait for its delay and its share of the link.
+// due returns how long the queue must still wait for its delay and its share of the bandwidth.
 func (d *direction) due(s *linkState) time.Duration {
 	now := time.Now()
 	ready := d.at.Add(s.delay)
@@ -232,7 +232,7 @@ func (d *direction) due(s *linkState) time.Duration {
 	return 0
 }
 
-// wait waits for the queue's time, or for the conditions to change.
+// wait waits until the queue is due or the conditions change; it returns false if the connection has ended.
 func (d *direction) wait(s *linkState) bool {
 	var timer <-chan time.Time
 	if !s.blocked[d.way] {

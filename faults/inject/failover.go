@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// The nodes of a pair by role, and the one that is killed by its number.
+// The nodes of a pair by role, and the number of the node to kill.
 const (
 	thePrimary = 0
 	theReplica = 1
@@ -37,8 +37,8 @@ func (w *World) Failover(ctx context.Context) (had string, e history.Effect, err
 	return w.atOnce(ctx)
 }
 
-// atOnce kills the primary before anything else: whoever looks at it first gives the replica time to catch up. Nothing says then what
-// the primary had. Where the fault strikes at the first grant of a run, a key on the replica is that grant's.
+// atOnce kills the primary without reading it first, since any read would give the replica time to catch up. The primary's data are then unknown.
+// If the fault strikes at the first grant of a run, a key on the replica belongs to that grant.
 func (w *World) atOnce(ctx context.Context) (had string, e history.Effect, err error) {
 	if err := w.cfg.Servers.Kill(ctx, thePrimary); err != nil {
 		return "", e, err
@@ -53,7 +53,7 @@ func (w *World) atOnce(ctx context.Context) (had string, e history.Effect, err e
 	return had, e, err
 }
 
-// afterCut compares what the two have, which nothing changes any more but clients on the primary, and then kills that.
+// afterCut compares the data of the two nodes, which only clients of the primary can still change, and then kills the primary.
 func (w *World) afterCut(ctx context.Context) (had string, e history.Effect, err error) {
 	lock, err := w.contents(ctx, thePrimary)
 	if kerr := w.cfg.Servers.Kill(ctx, thePrimary); kerr != nil {
@@ -68,7 +68,7 @@ func (w *World) afterCut(ctx context.Context) (had string, e history.Effect, err
 	return had, e, err
 }
 
-// promoted is the effect on the keys of a primary that had those of lock and was followed by a replica that has those of has.
+// promoted returns the effect on the lock's keys when a primary that held lock was replaced by a replica that holds has.
 func promoted(lock, has map[string]string) history.Effect {
 	e := history.Effect{What: history.Promoted}
 	for _, key := range slices.Sorted(maps.Keys(lock)) {
@@ -81,7 +81,7 @@ func promoted(lock, has map[string]string) history.Effect {
 	return e
 }
 
-// contents is what a node holds of the lock: each key with its value as DUMP gives it, which leaves out when it ends.
+// contents returns the lock's keys on a node, each with its value as DUMP returns it, which excludes the expiry time.
 func (w *World) contents(ctx context.Context, node int) (map[string]string, error) {
 	keys, err := w.keys(ctx, node)
 	if err != nil || len(keys) == 0 {
@@ -95,7 +95,7 @@ func (w *World) contents(ctx context.Context, node int) (map[string]string, erro
 	has := map[string]string{}
 	for _, key := range keys {
 		dump, err := c.Dump(ctx, key).Result()
-		if err != nil && err != redis.Nil { // a lease that has ended meanwhile
+		if err != nil && err != redis.Nil { // a lease that has expired meanwhile
 			return nil, fmt.Errorf("DUMP %q: %w", key, err)
 		}
 		if err == nil {

@@ -11,15 +11,14 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Gate stands between one client and everything it could do: its connections, its clock, its steps. While it is shut
-// nothing of the client goes on, what its lock runs in the background included; once the client is killed whatever it
-// touches answers impls.ErrCrashed and its connections are closed, as its machine would close them.
+// Gate stands between one client and its connections, clock and steps. While it is shut nothing of the client goes on, its lock's background
+// included. Once the client is killed, all of them return impls.ErrCrashed and its connections are closed, as its machine would close them.
 //
-// It is the in-process stand-in for SIGSTOP and SIGKILL. What a library does between two touches of the gate (a computation, a timer
-// of its own) is not stopped; clients that run as processes are stopped whole.
+// It is the in-process stand-in for SIGSTOP and SIGKILL. Code of a library between two uses of the gate (a computation, a timer of its own) is not
+// stopped; clients that run as processes are stopped whole.
 type Gate struct {
-	open   atomic.Bool // nothing is in the way: what almost every touch finds
-	mu     sync.Mutex  // protects what follows, and every change of open
+	open   atomic.Bool // the fast path of Pass: not shut, not dead
+	mu     sync.Mutex  // guards the fields below, and every change of open
 	moved  *sync.Cond  // signalled when shut changes or the client dies
 	shut   bool
 	killed bool
@@ -27,7 +26,7 @@ type Gate struct {
 	conns  map[net.Conn]struct{}
 }
 
-// NewGate makes an open gate.
+// NewGate returns an open gate.
 func NewGate() *Gate {
 	g := &Gate{dead: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	g.moved = sync.NewCond(&g.mu)
@@ -35,7 +34,7 @@ func NewGate() *Gate {
 	return g
 }
 
-// Pass returns nil when the gate is open, at once or when it opens, and impls.ErrCrashed when the client is dead.
+// Pass waits until the gate is open and returns nil, or impls.ErrCrashed when the client is dead.
 func (g *Gate) Pass() error {
 	if g.open.Load() {
 		return nil
@@ -51,7 +50,7 @@ func (g *Gate) Pass() error {
 	return nil
 }
 
-// Pause shuts the gate. Pausing twice is pausing once.
+// Pause shuts the gate. It is idempotent.
 func (g *Gate) Pause() { g.set(true) }
 
 // Resume opens the gate.
@@ -84,7 +83,7 @@ func (g *Gate) Crash() error {
 	return errors.Join(errs...)
 }
 
-// hold registers a connection to be closed with the client; false when the client is dead already.
+// hold registers a connection to be closed with the client; it returns false if the client is dead already.
 func (g *Gate) hold(c net.Conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,8 +99,8 @@ func (g *Gate) forget(c net.Conn) {
 	delete(g.conns, c)
 }
 
-// Clock is the client's clock behind the gate: a sleep that ends while the gate is shut does not return, and a dead client's sleep
-// ends at once with impls.ErrCrashed. skew is added to what Now says.
+// Clock returns the client's clock behind the gate: a sleep that ends while the gate is shut does not return, and a dead client's sleep ends at
+// once with impls.ErrCrashed. skew is added to Now.
 func (g *Gate) Clock(skew time.Duration) impls.Clock { return gatedClock{g, skew} }
 
 type gatedClock struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Traffic decides what becomes of requests and replies on their way through a Proxy. Its methods are called in the goroutine that
-// carries the connection, which waits for them. A message of which they return false never arrives, and its connection is cut.
+// Traffic decides what becomes of requests and replies on their way through a Proxy. Its methods run in the goroutine that carries the connection,
+// and block it. If they return false, the message is lost and its connection cut.
 type Traffic interface {
 	Request(m *Message) (pass bool)
 	Reply(m *Message) (pass bool) // the last reply to a request that passed; m is the same
@@ -16,13 +16,13 @@ type Traffic interface {
 
 // Message is a request on its way through the proxy, and later its reply.
 type Message struct {
-	Command history.Command // with its reply when that is there
+	Command history.Command // with its reply once that has arrived
 	Write   bool            // the command writes
-	Label   string          // by what a step of a schedule names it
+	Label   string          // the name by which a step of a schedule identifies it
 
 	client    int
 	operation faults.Operation
-	step      int // of a schedule, that the request was; 0 = none
+	step      int // ID of the request's step in the schedule; 0 = none
 	lost      bool
 	holds     []chan struct{}
 	gone      <-chan struct{} // closed when its connection has ended
@@ -36,17 +36,17 @@ func (m *Message) Client() int { return m.client }
 // Node is the number of the node, from 0; -1 for the guarded store's own server.
 func (m *Message) Node() int { return m.Command.Node }
 
-// Lose makes it not arrive.
+// Lose drops the message.
 func (m *Message) Lose() { m.lost = true }
 
-// Hold makes it wait until release is called, once.
+// Hold delays the message until release is called, once.
 func (m *Message) Hold() (release func()) {
 	hold := make(chan struct{})
 	m.holds = append(m.holds, hold)
 	return func() { close(hold) }
 }
 
-// wait waits until nothing holds the message; false when its connection has ended first.
+// wait waits until nothing holds the message; it returns false if its connection ends first.
 func (m *Message) wait() bool {
 	for _, hold := range m.holds {
 		select {
@@ -61,19 +61,19 @@ func (m *Message) wait() bool {
 
 // Watched is the Traffic of a run whose Director has faults of single messages.
 type Watched struct {
-	Context  context.Context // of the run: what passes a connection carries none
+	Context  context.Context // of the run: connections carry no context
 	Director *faults.Director
 }
 
 var _ Traffic = Watched{}
 
-// Request does what is placed at a request.
+// Request applies the faults placed at a request.
 func (w Watched) Request(m *Message) bool {
 	m.operation = w.Director.Plan().Operation(m.client, m.Node() < 0)
 	return w.strike(m, faults.Underway)
 }
 
-// Reply does what is placed at a reply.
+// Reply applies the faults placed at a reply.
 func (w Watched) Reply(m *Message) bool { return w.strike(m, faults.Answered) }
 
 func (w Watched) strike(m *Message, s faults.Stage) bool {

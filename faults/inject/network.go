@@ -10,12 +10,12 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// settleLimit bounds the wait for writes that began before a condition.
+// settleLimit is the longest wait for writes that began before a condition.
 const settleLimit = time.Second
 
 var errNotSettled = errors.New("what was being written when it began had not been written a second later")
 
-// impose puts a condition in force and sees to it that nothing passes it any more.
+// impose puts a condition in force and waits until nothing that it forbids can still pass.
 func (w *World) impose(ctx context.Context, c Condition) (faults.Undo, error) {
 	if w.cfg.Proxy == nil {
 		return nil, fmt.Errorf("%w: no proxy between clients and nodes", servers.ErrMissing)
@@ -30,12 +30,12 @@ func (w *World) impose(ctx context.Context, c Condition) (faults.Undo, error) {
 	return undo, nil
 }
 
-// Block lets nothing pass between clients and nodes.
+// Block blocks all messages between clients and nodes.
 func (w *World) Block(ctx context.Context, client, node int) (faults.Undo, error) {
 	return w.impose(ctx, Condition{Client: client, Node: node, BlockRequests: true, BlockReplies: true})
 }
 
-// Slow delays all messages, and makes the links narrow.
+// Slow delays all messages and limits the bandwidth of all links.
 func (w *World) Slow(ctx context.Context, delay time.Duration, bytesPerSecond float64) (faults.Undo, error) {
 	return w.impose(ctx, Condition{Client: faults.All, Node: faults.All, Delay: delay, Rate: bytesPerSecond})
 }

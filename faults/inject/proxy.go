@@ -11,14 +11,13 @@ import (
 	"sync/atomic"
 )
 
-// Proxy passes on what clients and nodes say to each other, byte for byte. Its [Traffic] decides about single requests and replies, its
-// conditions about whole links. It understands RESP, so that it can run a command and lose its
-// reply; bytes that are not RESP pass untouched.
+// Proxy forwards the bytes between clients and nodes unchanged. Its [Traffic] decides about single requests and replies, its conditions about whole
+// links. It understands RESP, so that it can let a command run and drop its reply; bytes that are not RESP pass untouched.
 //
 //	client ── Link (a loopback listener, one per client and node) ── connection  ── node
 //
-// A Link knows which client dials it, so "by client" works for any client library. Every goroutine belongs to the Proxy and has
-// ended when Close returns.
+// A Link knows which client dials it, so faults by client work for any client library. Every goroutine belongs to the Proxy and has ended when
+// Close returns.
 type Proxy struct {
 	cfg  ProxyConfig
 	ctx  context.Context // ends with Close
@@ -31,13 +30,13 @@ type Proxy struct {
 	conditions []*Condition
 }
 
-// ProxyConfig is what a Proxy may be given; the zero value is a proxy that passes every message.
+// ProxyConfig configures a Proxy; the zero value forwards every message.
 type ProxyConfig struct {
 	// Traffic, when set, decides about every request and reply.
 	Traffic Traffic
 	// Host is the address of this machine on which links listen; "" means 127.0.0.1.
 	Host string
-	// Names are the names of scripts by their digest, for what is told of a message.
+	// Names maps the digests of scripts to their names, for the labels of messages.
 	Names map[string]string
 }
 
@@ -47,20 +46,20 @@ func NewProxy(cfg ProxyConfig) *Proxy {
 	return &Proxy{cfg: cfg, ctx: ctx, stop: stop}
 }
 
-// LinkConfig says between whom a Link is.
+// LinkConfig names the two ends of a Link.
 type LinkConfig struct {
 	Client int                                         // from 1
 	Node   int                                         // from 0; -1 for the guarded store's own server
-	Dial   func(ctx context.Context) (net.Conn, error) // to the node's present address
+	Dial   func(ctx context.Context) (net.Conn, error) // to the node's current address
 }
 
-// Link is the way between one client and one node.
+// Link is the path between one client and one node.
 type Link struct {
 	LinkConfig
 	proxy    *Proxy
 	listener net.Listener
 	state    atomic.Pointer[linkState]
-	passing  atomic.Int64 // writes under way that no condition has stopped
+	passing  atomic.Int64 // writes under way that no condition has held up
 
 	mu          sync.Mutex // protects what follows
 	closed      bool
@@ -86,10 +85,10 @@ func (p *Proxy) Open(cfg LinkConfig) (*Link, error) {
 	return l, nil
 }
 
-// Addr is where the client is to dial: host:port, an IP literal.
+// Addr returns the address that the client dials: host:port, an IP literal.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// Dial connects an in-process client: Prepare, and then a connection to Addr.
+// Dial connects an in-process client: it calls Prepare, then dials Addr.
 func (l *Link) Dial(ctx context.Context) (net.Conn, error) {
 	if err := l.Prepare(ctx); err != nil {
 		return nil, err
@@ -102,9 +101,9 @@ func (l *Link) Dial(ctx context.Context) (net.Conn, error) {
 	return client, nil
 }
 
-// Prepare connects to the node for the next connection that the client makes to Addr. A client that has this done first is told
-// when the node cannot be reached, and its dialling takes as long as the link is blocked, as if there were no proxy; one that
-// does not is accepted and cut off. Connections that are ready are all alike: it does not matter which of them a client gets.
+// Prepare connects to the node for the client's next connection to Addr. It returns an error when the node cannot be reached, and takes as long as
+// the link is blocked, as dialling without a proxy would; a client that dials without Prepare is accepted and then cut off. Ready connections are
+// interchangeable: any client may get any of them.
 func (l *Link) Prepare(ctx context.Context) error {
 	if err := l.open(ctx); err != nil {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: err}
@@ -122,7 +121,7 @@ func (l *Link) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// takeReady returns the oldest connection that Prepare made, nil when there is none.
+// takeReady returns the oldest connection that Prepare made, or nil.
 func (l *Link) takeReady() net.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +133,7 @@ func (l *Link) takeReady() net.Conn {
 	return node
 }
 
-// discard closes a connection that nobody came for.
+// discard closes a prepared connection that was not used.
 func (l *Link) discard() error {
 	if node := l.takeReady(); node != nil {
 		return node.Close()
@@ -142,7 +141,7 @@ func (l *Link) discard() error {
 	return nil
 }
 
-// open waits until nothing blocks the link.
+// open waits until no condition blocks the link.
 func (l *Link) open(ctx context.Context) error {
 	for {
 		s := l.state.Load()
@@ -159,7 +158,7 @@ func (l *Link) open(ctx context.Context) error {
 	}
 }
 
-// accept makes a connection of every connection, until the listener is closed.
+// accept serves incoming connections until the listener is closed.
 func (l *Link) accept() {
 	for {
 		client, err := l.listener.Accept()
@@ -185,7 +184,7 @@ func (l *Link) serve(client net.Conn) {
 	c.carryRequests()
 }
 
-// reach returns the connection to the node for a client's connection.
+// reach returns a connection to the node for an accepted client.
 func (l *Link) reach() (net.Conn, error) {
 	if node := l.takeReady(); node != nil {
 		return node, nil
@@ -196,10 +195,10 @@ func (l *Link) reach() (net.Conn, error) {
 	return l.LinkConfig.Dial(l.proxy.ctx)
 }
 
-// reset closes a connection as a node does that is not there.
+// reset closes a connection with a reset, as an absent node would.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // the close below is what matters
+		_ = tcp.SetLinger(0) // an error does not matter: Close follows
 	}
 	_ = conn.Close()
 }
@@ -219,7 +218,7 @@ func (l *Link) leave(c *connection) {
 	delete(l.connections, c)
 }
 
-// open connections of a link, at this moment.
+// present returns the link's open connections.
 func (l *Link) present() []*connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -245,7 +244,7 @@ func (l *Link) close() error {
 	return err
 }
 
-// Close ends all links and their connections, and waits for what works on them.
+// Close ends all links and their connections, and waits for their goroutines.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.stop()
@@ -260,7 +259,7 @@ func (p *Proxy) Close() error {
 	return errors.Join(errs...)
 }
 
-// CutSubscribed cuts the connections that subscribe or have asked to, and returns how many there were.
+// CutSubscribed cuts the connections that subscribe or have asked to, and returns their number.
 func (p *Proxy) CutSubscribed() int {
 	p.mu.Lock()
 	links := slices.Clone(p.links)

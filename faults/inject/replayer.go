@@ -12,13 +12,12 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// Replayer leads the messages and the faults of a real run through a schedule. It is the Traffic of the proxy: every request and
-// every reply waits until it is its turn, and so does every client at its moments; one goroutine, Run, gives the turns. A request's turn is over when
-// its node has answered, so that nodes execute in the order of the schedule. Time passes between two steps as it did in the schedule, at least:
-// what a lock's timers and leases waited for then, they wait for now.
+// Replayer replays a schedule in a real run. As the Traffic of the proxy it holds every request and every reply until its turn comes, and every
+// client at its moments; one goroutine, Run, grants the turns. A request's turn ends when its node has replied, so that nodes execute requests in
+// the order of the schedule. The time between two steps is at least what it was in the schedule, so that a lock's timers and leases advance as they
+// did then.
 //
-// A run that does something else than the schedule says leaves it: from then on everything passes as it comes, and [Replayer.Order]
-// says where that was.
+// A run that differs from the schedule diverges: from then on messages pass as they come, and [Replayer.Order] reports the step.
 type Replayer struct {
 	turns
 	schedule faults.Schedule
@@ -26,10 +25,10 @@ type Replayer struct {
 	order    faults.Order // protected by mu
 }
 
-// The patience of a Replayer.
+// Timeouts of a Replayer.
 const (
-	stepPatience  = 3 * time.Second       // with a message that does not come when it is due
-	applyPatience = 50 * time.Millisecond // with a node that does not answer what it was sent: it may be meant to wait
+	stepPatience  = 3 * time.Second       // for a message that is due and does not come
+	applyPatience = 50 * time.Millisecond // for a node's reply to a request: the command may block
 	settlePace    = 5 * time.Millisecond  // for clients to come to rest before a fault strikes
 )
 
@@ -38,7 +37,7 @@ func NewReplayer(schedule faults.Schedule, timeline func() int64) *Replayer {
 	return &Replayer{turns: newTurns(), schedule: schedule, timeline: timeline, order: faults.Order{Steps: len(schedule)}}
 }
 
-// Order is how far the run was led.
+// Order returns how far the run followed the schedule.
 func (c *Replayer) Order() faults.Order {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +66,7 @@ func (c *Replayer) Reply(m *Message) bool {
 	return !c.turnOf(s, m.gone).lost
 }
 
-// Moment waits for the turn of a client's moment. A client whose context ends does not wait.
+// Moment waits for the turn of a client's moment, or until ctx ends.
 func (c *Replayer) Moment(ctx context.Context, client string, m history.Moment) {
 	s := faults.Step{Kind: faults.StepMoment, Client: client, Command: string(m)}
 	c.turnOf(s, ctx.Done())
@@ -78,7 +77,7 @@ func (c *Replayer) turnOf(s faults.Step, gone <-chan struct{}) turn {
 	return c.wait(s.Key(), &arrival{what: s.String(), turn: make(chan turn, 1)}, gone)
 }
 
-// Run returns the turns until the schedule is over, the run leaves it, or ctx ends. The director does the faults, and ends those that must not
+// Run grants the turns until the schedule ends, the run diverges, or ctx ends. The director applies the faults, and ends those that must not
 // outlive the run.
 func (c *Replayer) Run(ctx context.Context, director *faults.Director) {
 	p := &replay{Replayer: c, director: director, begun: map[int]*faults.Fault{}}
@@ -111,7 +110,7 @@ func (c *Replayer) leave(step int, why string) {
 		step+1, len(c.schedule), c.schedule[step], strings.Join(saw, " and "), why)
 }
 
-// replay is one Run: the pace, and the faults that are in force.
+// replay is the state of one Run: the pace, and the faults in force.
 type replay struct {
 	*Replayer
 	director *faults.Director
@@ -120,7 +119,7 @@ type replay struct {
 	begun    map[int]*faults.Fault
 }
 
-// step performs one step; left is why the run diverged from it, in words that follow what was expected and what came.
+// step performs one step; left says why the run diverged, phrased to follow what was expected and what came.
 func (p *replay) step(ctx context.Context, i int, s faults.Step) (left string) {
 	due := p.lastReal + s.At - p.lastAt
 	if i == 0 {
@@ -157,7 +156,7 @@ func (p *replay) fault(ctx context.Context, s faults.Step) {
 	}
 	spec := s.Fault
 	if spec.Fault == faults.Failover {
-		spec.Until = faults.OtherEntered // it lasts: the step that ends it is the promotion
+		spec.Until = faults.OtherEntered // give it a length: it ends with the step that promotes the replica
 	}
 	p.begun[s.ID] = p.director.Begin(ctx, spec, "as on the tape", nil)
 }
@@ -169,12 +168,12 @@ func (p *replay) why(ctx context.Context) string {
 	return " for " + stepPatience.String()
 }
 
-// until waits for an instant of the run; false when ctx ends first.
+// until waits for an instant of the run; it returns false if ctx ends first.
 func (p *replay) until(ctx context.Context, at int64) bool {
 	return sleep(ctx.Done(), time.Duration(at-p.timeline())) && ctx.Err() == nil
 }
 
-// rest lets clients come as far as they had come in the schedule when a fault struck: what had left them by then has left them now.
+// rest waits until clients have sent what they had sent when the fault struck in the schedule.
 func (p *replay) rest(ctx context.Context, i int, s faults.Step) {
 	for _, later := range p.schedule[i+1:] {
 		if later.Kind == faults.StepRequest && later.Sent <= s.At {

@@ -12,8 +12,8 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// Sequencer lets one message of a real run pass at a time, as somebody chooses: the Leader of a search. A request's turn is over when
-// its node has answered. What came about is kept as a schedule, along which a [Replayer] leads another run.
+// Sequencer lets one message of a real run pass at a time, in an order chosen by Next: it is the Leader of a search. A request's turn ends when its
+// node has replied. The order is kept as a schedule that a [Replayer] can replay.
 type Sequencer struct {
 	turns
 	next     Next
@@ -28,21 +28,21 @@ type Sequencer struct {
 type Held struct {
 	*Message
 	Reply bool
-	Since int // the step at which it came
+	Since int // the step at which it arrived
 
 	key     string
 	arrival *arrival
 	sent    int64
 }
 
-// Turn is what happens next.
+// Turn is what happens next: the fault strikes, else the held message passes, else time passes.
 type Turn struct {
-	Held  *Held         // passes, or what the fault is done to; nil: nothing
-	Fault faults.Spec   // strikes; no name: nothing does
-	Wait  time.Duration // time passes
+	Held  *Held         // the message that passes or that the fault strikes; nil: none
+	Fault faults.Spec   // the fault that strikes; without a name: none
+	Wait  time.Duration // how long to wait
 }
 
-// Next chooses what happens next. It is false when it wants to wait for more to come; with last it is asked once more.
+// Next chooses what happens next. It returns false to wait for more messages; with last set it has waited long enough and should choose.
 type Next func(step int, held []*Held, last bool) (Turn, bool)
 
 // NewSequencer makes the Leader of one run, whose timeline is nanoseconds on its base.
@@ -50,22 +50,22 @@ func NewSequencer(next Next, timeline func() int64) *Sequencer {
 	return &Sequencer{turns: newTurns(), next: next, timeline: timeline}
 }
 
-// The patience of a Sequencer.
+// Timeouts of a Sequencer.
 const (
-	restPace   = time.Millisecond       // for who is neither seen to wait nor to have ended
-	comingPace = 100 * time.Millisecond // with a message that is wanted and is not there
+	restPace   = time.Millisecond       // for a client that neither waits nor has ended
+	comingPace = 100 * time.Millisecond // for a message that Next waits for
 )
 
 var _ Leader = (*Sequencer)(nil)
 
-// Schedule is what came about so far.
+// Schedule returns the schedule so far.
 func (c *Sequencer) Schedule() faults.Schedule {
 	c.noting.Lock()
 	defer c.noting.Unlock()
 	return slices.Clone(c.schedule)
 }
 
-// Steps is how many turns there were.
+// Steps returns the number of turns so far.
 func (c *Sequencer) Steps() int {
 	c.noting.Lock()
 	defer c.noting.Unlock()
@@ -96,12 +96,12 @@ func (c *Sequencer) hold(m *Message, reply bool, s faults.Step) turn {
 	return c.wait(a.held.key, a, m.gone)
 }
 
-// Moment notes that a client has come to a moment, and lets it go on.
+// Moment records that a client has reached a moment, and lets it go on.
 func (c *Sequencer) Moment(_ context.Context, client string, m history.Moment) {
 	c.note(faults.Step{Kind: faults.StepMoment, Client: client, Command: string(m)})
 }
 
-// Began notes that a fault begins. What is so from the start is the program's.
+// Began records that a fault begins. Faults in force from the start belong to the program, not to the schedule.
 func (c *Sequencer) Began(f *faults.Fault) {
 	kind, _ := faults.FindKind(f.Fault)
 	if kind.In == faults.InClient && f.When.Form() == faults.AtStart && f.Window().Moment != Chosen {
@@ -110,10 +110,10 @@ func (c *Sequencer) Began(f *faults.Fault) {
 	f.ID = c.note(faults.Step{Kind: faults.StepBegin, Client: f.Window().Client, Node: f.Window().Node, Fault: f.Spec})
 }
 
-// Chosen is the moment that the windows of a search's faults name.
+// Chosen is the moment recorded in the windows of faults that a search placed.
 const Chosen = "chosen by the search"
 
-// Ended notes that a fault ends.
+// Ended records that a fault ends.
 func (c *Sequencer) Ended(f *faults.Fault) {
 	if f.ID > 0 {
 		c.note(faults.Step{Kind: faults.StepEnd, Of: f.ID, Fault: faults.Spec{Fault: f.Fault}})
@@ -128,7 +128,7 @@ func (c *Sequencer) note(s faults.Step) int {
 	return s.ID
 }
 
-// Run gives the turns until ctx ends. The director does the faults.
+// Run grants the turns until ctx ends. The director applies the faults.
 func (c *Sequencer) Run(ctx context.Context, director *faults.Director) {
 	defer c.release()
 	for {
@@ -150,7 +150,7 @@ func (c *Sequencer) Run(ctx context.Context, director *faults.Director) {
 	}
 }
 
-// choose asks what is next, until that is there; false when ctx ends first.
+// choose calls Next until it chooses; it returns false if ctx ends first.
 func (c *Sequencer) choose(ctx context.Context) (Turn, bool) {
 	var began time.Time
 	for {
@@ -168,7 +168,7 @@ func (c *Sequencer) choose(ctx context.Context) (Turn, bool) {
 	}
 }
 
-// settled returns what may pass, once something may and nothing more has come for a while; nothing when ctx ends first.
+// settled waits until some message may pass and no more have come for a while, and returns those that may; none if ctx ends first.
 func (c *Sequencer) settled(ctx context.Context) []*Held {
 	t := time.NewTicker(restPace)
 	defer t.Stop()
@@ -189,7 +189,7 @@ func (c *Sequencer) settled(ctx context.Context) []*Held {
 	}
 }
 
-// free are the messages that no fault holds, by client, node, way and age.
+// free returns the messages that no fault holds, ordered by client, node, direction and age.
 func (c *Sequencer) free() (all []*Held) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,7 +216,7 @@ func boolCompare(a, b bool) int {
 	return 1
 }
 
-// strike does a fault. A message that it loses is gone at once.
+// strike applies a fault. A message that it loses is dropped at once.
 func (c *Sequencer) strike(ctx context.Context, director *faults.Director, t Turn) {
 	var m faults.Message
 	if t.Held != nil {
@@ -228,7 +228,7 @@ func (c *Sequencer) strike(ctx context.Context, director *faults.Director, t Tur
 	}
 }
 
-// pass gives a message its turn.
+// pass lets a message pass and waits for the end of its turn.
 func (c *Sequencer) pass(ctx context.Context, h *Held) {
 	s := faults.Step{Kind: faults.StepRequest, Client: h.Command.Client, Node: h.Node(), Command: h.Label, Sent: h.sent, Lost: h.lost}
 	if h.Reply {

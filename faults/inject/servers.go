@@ -14,7 +14,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// Nodes is the number of the lock's nodes.
+// Nodes returns the number of the lock's nodes.
 func (w *World) Nodes() int { return w.cfg.Servers.Len() }
 
 // KillServer kills a node.
@@ -25,7 +25,7 @@ func (w *World) RestartServer(ctx context.Context, node int) (history.Effect, er
 	return history.Effect{Node: w.address(node), What: history.Restarted}, elsewhere(w.cfg.Servers.Restart(ctx, node))
 }
 
-// address is the number under which clients dial a node.
+// address returns the number under which clients dial a node.
 func (w *World) address(node int) int {
 	if w.cfg.Servers.Topology() == impls.Replicated {
 		return 0
@@ -33,17 +33,17 @@ func (w *World) address(node int) int {
 	return node
 }
 
-// StopServer stops a node without killing it.
+// StopServer suspends a node without killing it.
 func (w *World) StopServer(ctx context.Context, node int) error {
 	return w.cfg.Servers.Pause(ctx, node)
 }
 
-// ContinueServer lets a stopped node go on.
+// ContinueServer resumes a stopped node.
 func (w *World) ContinueServer(ctx context.Context, node int) error {
 	return elsewhere(w.cfg.Servers.Resume(ctx, node))
 }
 
-// elsewhere marks the error of a node that another fault has struck meanwhile: the fault is not confirmed, and the run goes on.
+// elsewhere marks an error caused by another fault on the same node: this fault is not confirmed, and the run goes on.
 func elsewhere(err error) error {
 	if errors.Is(err, servers.ErrState) {
 		return fmt.Errorf("%w: %w", faults.ErrNothing, err)
@@ -51,7 +51,7 @@ func elsewhere(err error) error {
 	return err
 }
 
-// JumpClock moves a node's clock from where it was moved before.
+// JumpClock moves a node's clock by a duration, on top of earlier jumps.
 func (w *World) JumpClock(ctx context.Context, node int, by time.Duration) (e history.Effect, err error) {
 	w.mu.Lock()
 	w.clocks[node] += by
@@ -71,13 +71,13 @@ func (w *World) DriftClock(ctx context.Context, node int, rate float64) (e histo
 	return history.Effect{Node: w.address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6)}, nil
 }
 
-// clockPatience is how long a clock waits to be set right on a node that another fault has stopped, and clockRetry how often it is tried.
+// clockPatience is how long setting a clock right waits for a node that another fault has stopped; clockRetry is the interval between attempts.
 const (
 	clockPatience = 5 * time.Second
 	clockRetry    = 10 * time.Millisecond
 )
 
-// SetClockRight sets a node's clock to the machine's. How far that moves a clock that drifted was not measured.
+// SetClockRight sets a node's clock to the machine's. The distance is not measured for a clock that drifted.
 func (w *World) SetClockRight(ctx context.Context, node int) ([]history.Effect, error) {
 	w.mu.Lock()
 	off := w.clocks[node]

@@ -10,32 +10,32 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Leader decides when the messages of a real run pass, and its clients go on from their moments. Run gives the turns, in one goroutine.
+// Leader decides when the messages of a real run pass and when its clients go on from their moments. Run grants the turns, in one goroutine.
 type Leader interface {
 	Traffic
 	Moment(ctx context.Context, client string, m history.Moment)
 	Run(ctx context.Context, director *faults.Director)
 }
 
-// turns is what waits for its turn in a real run.
+// turns holds the messages and moments of a real run that wait for their turn.
 type turns struct {
-	arrived chan struct{} // cap 1: somebody waits for a turn who did not
+	arrived chan struct{} // cap 1: signals a new arrival
 
 	mu      sync.Mutex // protects what follows
 	waiting map[string][]*arrival
-	open    bool // nobody waits any more
+	open    bool // everything passes without waiting
 }
 
 // arrival is a message or a moment that waits for its turn.
 type arrival struct {
-	what string    // for people
+	what string    // a description for messages to users
 	held *Held     // for a Sequencer
 	turn chan turn // cap 1
 }
 
-// turn is what becomes of a message.
+// turn is the decision about a message.
 type turn struct {
-	step int // its ID; 0 when it has none
+	step int // its step's ID; 0 when it has none
 	lost bool
 }
 
@@ -87,7 +87,7 @@ func (t *turns) release() {
 	clear(t.waiting)
 }
 
-// first is the first that waits under a key, and stays there; nil when nothing does.
+// first returns the first arrival that waits under a key, without removing it; nil if there is none.
 func (t *turns) first(key string) *arrival {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,7 +97,7 @@ func (t *turns) first(key string) *arrival {
 	return nil
 }
 
-// await returns the first that waits under a key, and leaves it there; nil when none comes in time.
+// await returns the first arrival that waits under a key, without removing it; nil if none comes in time.
 func (t *turns) await(ctx context.Context, key string, limit time.Duration) *arrival {
 	timer := time.NewTimer(max(limit, 0))
 	defer timer.Stop()

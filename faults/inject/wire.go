@@ -16,27 +16,26 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// Wire makes the connections of one client: each goes through the client's gate, and what passes is understood, shown to Watch and
-// recorded.
+// Wire makes the connections of one client. Each passes through the client's gate; its traffic is parsed, passed to Watch and recorded.
 type Wire struct {
 	Gate     *Gate
 	Client   int // from 1
 	Timeline func() int64
 	Names    map[string]string // of scripts, by digest
-	// Source is told of the scripts whose sources the client sends, at least once for each; nil: nobody wants to know.
+	// Source, when set, receives the source of each script that the client sends, at least once.
 	Source func(history.Script)
-	// First is the number of the client's first connection. Those of other clients must be far from it.
+	// First is the number of the client's first connection. The ranges of different clients must not overlap.
 	First uint64
 	Dial  func(ctx context.Context, network, addr string) (net.Conn, error)
-	Node  func(addr string) int // which node an address is; -1 for the guarded store's own server
+	Node  func(addr string) int // maps an address to its node; -1 for the guarded store's own server
 
-	// Watch, when set, learns of every command when it is about to leave the client, and when its reply has arrived and the client has not
-	// seen it. It may stall the caller; an error ends the connection and reaches the client.
+	// Watch, when set, is called before each command leaves the client, and again when its reply has arrived but the client has not seen it. It may
+	// block; an error ends the connection and is returned to the client.
 	Watch func(e faults.Event) error
-	// Operation says for what the client sends a request now; it is asked when Watch is set.
+	// Operation returns the operation for which the client sends a request now; it is called only when Watch is set.
 	Operation func(toStore bool) faults.Operation
-	// Done learns of a command when the client is about to see the reply, or when the connection ended without one (Replied is 0). The
-	// arguments' storage is the caller's: they are copied or forgotten before Done returns.
+	// Done is called for each command before the client sees the reply, or when the connection ended without one (Replied is 0). The storage of the
+	// arguments belongs to the caller, so Done must copy what it keeps.
 	Done func(cmd history.Command)
 
 	mu   sync.Mutex // protects last
@@ -62,8 +61,7 @@ func (w *Wire) Open(ctx context.Context, network, addr string) (net.Conn, error)
 	return &wired{Conn: raw, wire: w, node: w.Node(addr), id: w.First + w.last}, nil
 }
 
-// wired is one connection of a client. One goroutine writes at a time and one reads at a time; the two share
-// what mu protects.
+// wired is one connection of a client. At any time one goroutine writes and one reads; they share the fields that mu guards.
 type wired struct {
 	net.Conn
 	wire     *Wire
@@ -71,25 +69,25 @@ type wired struct {
 	id       uint64
 	requests resp.Requests       // the writer's
 	before   map[string][]string // the writer's: the arguments last sent, by command
-	fresh    string              // the writer's: the last argument that was none of those, such as a token, which the release sends again
-	digest   string              // the writer's: of the script last called by it
-	digests  map[string]string   // the writer's: of the scripts that were sent, by source
+	fresh    string              // the writer's: the last argument that differed from those, such as a token, which the release sends again
+	digest   string              // the writer's: of the script last called by digest
+	digests  map[string]string   // the writer's: digests of the scripts sent, by source
 	replies  resp.Replies        // the reader's
-	said     string              // the reader's: the last reply
+	said     string              // the reader's: the text of the last reply
 
 	mu    sync.Mutex // protects what follows
 	pairs resp.Pairing[*sent]
-	idle  []*sent // to be used again: a client that waits for each reply needs one
+	idle  []*sent // for reuse: a client that waits for each reply needs one
 }
 
-// sent is a request under way. Its storage, the arguments' included, is used again once the tap is done with it.
+// sent is a request under way. It is reused, with the storage of its arguments, once Done has returned.
 type sent struct {
 	cmd       history.Command
 	write     bool
-	operation faults.Operation // when somebody watches
+	operation faults.Operation // set when Watch is
 }
 
-// Write lets the requests in p pass one gate together: a pipeline is stalled or lost as a whole, as one packet would be.
+// Write passes the requests in p through the gate together: a pipeline is delayed or lost as a whole, as one packet would be.
 func (c *wired) Write(p []byte) (int, error) {
 	if err := c.wire.Gate.Pass(); err != nil {
 		return 0, err
@@ -122,7 +120,8 @@ func (c *wired) watch(s *sent, at faults.Stage) error {
 	return c.wire.Watch(faults.Event{Kind: faults.Messages, Client: c.wire.Client, Stage: at, Operation: s.operation, Command: &s.cmd, Write: s.write})
 }
 
-// expect notes a request before it is written, so that its reply cannot come first. One that the node was told not to answer leaves no record.
+// expect registers a request before it is written, so that its reply cannot arrive first. A request to which the node will not reply is not
+// recorded.
 func (c *wired) expect(req resp.Request, s *sent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,8 +144,8 @@ func (c *wired) spare() *sent {
 	return s
 }
 
-// describe makes the record of a request. Most of what a client sends it has sent before, so an argument that is the same as last
-// time shares its string: recording must not cost the client its speed.
+// describe fills in the record of a request. Most arguments repeat earlier ones, so an argument equal to last time's shares its string: recording
+// must not slow the client down.
 func (c *wired) describe(cmd *history.Command, req resp.Request) {
 	*cmd = history.Command{Node: c.node, Conn: c.id, Name: req.Name(), Args: cmd.Args[:0], Cut: req.Len()-1 > history.MaxArgs}
 	before := c.before[cmd.Name]
@@ -177,8 +176,8 @@ func (c *wired) describe(cmd *history.Command, req resp.Request) {
 	}
 }
 
-// script returns a command the digest of the script that it runs, and the script's name, or else its digest, in place of the argument that
-// has the source or the digest: nobody has to read either.
+// script sets cmd.Script to the digest of the script that the command runs. It returns the script's name, or else its digest, to record in place of
+// the argument that holds the source or the digest.
 func (c *wired) script(cmd *history.Command, arg int, raw []byte) (string, bool) {
 	switch {
 	case arg == 0 && cmd.Name == "EVALSHA":
@@ -200,7 +199,7 @@ func (c *wired) script(cmd *history.Command, arg int, raw []byte) (string, bool)
 	return "", false
 }
 
-// sourceOf tells of a script, and gives its digest.
+// sourceOf passes a script's source to Source and returns its digest.
 func (c *wired) sourceOf(raw []byte) string {
 	if digest, ok := c.digests[string(raw)]; ok {
 		return digest
@@ -217,7 +216,7 @@ func (c *wired) sourceOf(raw []byte) string {
 	return digest
 }
 
-// Read hands on what the server sent once every reply in it may be seen.
+// Read returns what the server sent once every reply in it may be seen.
 func (c *wired) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
@@ -242,7 +241,7 @@ func (c *wired) reply(r resp.Reply) error {
 	s.cmd.Reply = c.line(r)
 	if c.wire.Watch != nil {
 		if err := c.watch(s, faults.Returning); err != nil {
-			c.wire.Done(s.cmd) // the client dies of it, and never sees the reply
+			c.wire.Done(s.cmd) // the client crashes here and never sees the reply
 			return err
 		}
 	}
@@ -254,7 +253,7 @@ func (c *wired) reply(r resp.Reply) error {
 	return nil
 }
 
-// line is the text of a reply; the same reply as last time shares its string.
+// line returns the text of a reply; a reply equal to the last shares its string.
 func (c *wired) line(r resp.Reply) string {
 	if short := r.Raw; len(short) > 3 && len(c.said)+3 == len(short) && (short[0] == ':' || short[0] == '+') && c.said == string(short[1:len(short)-2]) {
 		return c.said
@@ -263,7 +262,7 @@ func (c *wired) line(r resp.Reply) string {
 	return c.said
 }
 
-// answered returns the request whose last reply this is; nil when there is none.
+// answered returns the request whose last reply this is; nil if there is none.
 func (c *wired) answered(r resp.Reply) *sent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -274,7 +273,7 @@ func (c *wired) answered(r resp.Reply) *sent {
 	return *s
 }
 
-// abandoned takes the oldest request that was not answered; nil when there is none.
+// abandoned removes and returns the oldest unanswered request; nil if there is none.
 func (c *wired) abandoned() *sent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -284,7 +283,7 @@ func (c *wired) abandoned() *sent {
 	return nil
 }
 
-// Close records what was never answered.
+// Close records the requests that were never answered.
 func (c *wired) Close() error {
 	c.wire.Gate.forget(c.Conn)
 	err := c.Conn.Close()

@@ -10,14 +10,14 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// World is real clients, links and servers, as faults are done to them.
+// World implements [faults.World] on real clients, links and servers.
 type World struct {
 	cfg    Config
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
 	work   sync.WaitGroup // what After has arranged
 
-	evicting sync.Mutex // one eviction at a time: each sets the server's memory limit, and sets it back
+	evicting sync.Mutex // one eviction at a time: each sets the server's memory limit and restores it
 
 	mu      sync.Mutex // protects what follows
 	clients map[int]Client
@@ -28,44 +28,44 @@ type World struct {
 	cut     bool                  // the replication was cut
 }
 
-// Config is what a World is made of.
+// Config configures a World.
 type Config struct {
 	Timeline func() int64       // nanoseconds on the run's base
 	Servers  servers.Deployment // the lock's
 	Proxy    *Proxy             // between every client and every node; nil when the run has no fault of the network
-	// Keys lists what the lock keeps on a node.
+	// Keys lists the lock's keys on a node.
 	Keys func(ctx context.Context, node int) ([]string, error)
 }
 
 var _ faults.World = (*World)(nil)
 
-// NewWorld makes a World without clients.
+// NewWorld returns a World without clients.
 func NewWorld(cfg Config) *World {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &World{cfg: cfg, ctx: ctx, cancel: cancel, clients: map[int]Client{}, skews: map[int]time.Duration{}, slow: map[int]time.Duration{},
 		clocks: map[int]time.Duration{}}
 }
 
-// Enlist adds the client with a number from 1.
+// Enlist adds a client under its number, from 1.
 func (w *World) Enlist(number int, c Client) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clients[number] = c
 }
 
-// SetProxy returns the proxy, which may be made after the world.
+// SetProxy sets the proxy, which may be created after the world.
 func (w *World) SetProxy(p *Proxy) { w.cfg.Proxy = p }
 
-// Stop forgets what was arranged and waits for what has begun.
+// Stop cancels what After has scheduled and waits for what has begun.
 func (w *World) Stop() {
 	w.cancel()
 	w.work.Wait()
 }
 
-// Now is nanoseconds on the run's base.
+// Now returns nanoseconds on the run's base.
 func (w *World) Now() int64 { return w.cfg.Timeline() }
 
-// After calls do after d in a goroutine of its own.
+// After calls do after d, in its own goroutine.
 func (w *World) After(d time.Duration, do func()) {
 	w.work.Go(func() {
 		if sleep(w.ctx.Done(), d) && w.ctx.Err() == nil {
@@ -83,7 +83,7 @@ func (w *World) client(number int) (Client, error) {
 	return nil, fmt.Errorf("%w: there is no client %d", faults.ErrNothing, number)
 }
 
-// PauseClient stops everything of a client.
+// PauseClient stops a client, its lock's background included.
 func (w *World) PauseClient(ctx context.Context, number int) (faults.Undo, error) {
 	c, err := w.client(number)
 	if err != nil {
@@ -110,7 +110,7 @@ func (w *World) CancelClient(ctx context.Context, number int) error {
 	return c.Cancel(ctx)
 }
 
-// HoldClient keeps a client at its moment.
+// HoldClient stops a client at its moment.
 func (w *World) HoldClient(_ context.Context, number int) (faults.Undo, error) {
 	c, err := w.client(number)
 	if err != nil {
@@ -131,11 +131,11 @@ func (w *World) CollideOwners() string {
 	return w.owner
 }
 
-// Skew is how far a client's clock is off.
+// Skew returns how far a client's clock is off.
 func (w *World) Skew(number int) time.Duration { return w.skews[number] }
 
-// Work is how long a client's work inside a section takes; 0 means as the workload says.
+// Work returns how long a client works inside a section; 0 means the workload decides.
 func (w *World) Work(number int) time.Duration { return w.slow[number] }
 
-// Owner is the owner id of all clients; "" when each has its own.
+// Owner returns the owner id that all clients share; "" when each has its own.
 func (w *World) Owner() string { return w.owner }
