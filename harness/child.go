@@ -20,11 +20,10 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// A client whose lock is a child process has its workload, its clock and the guarded store in this process, and the lock's calls go
-// through the child's pipe. The child dials the proxy, where its commands are recorded and its network faults are done. A
-// stall stops both halves, and a crash kills both.
+// A client whose lock is a child process has its workload, its clock and the guarded store in this process; the lock's calls go through the child's
+// pipe. The child dials the proxy, which records its commands and applies its network faults. A stall stops both halves, and a crash kills both.
 
-// child is the process of one client, with what the proxy sees of it.
+// child is the process of one client, with the wire that the proxy watches.
 type child struct {
 	*subject.Child
 	wire atomic.Pointer[inject.Wire] // between the proxy and the nodes; set before the child is given addresses
@@ -33,14 +32,14 @@ type child struct {
 	sent map[int]int64 // when the last request that writes left for each node
 }
 
-// childProcesses are those of a run, by client index.
+// childProcesses holds the children of a run, by client index.
 type childProcesses []*child
 
-// echoes is how often the way to a child is measured before the run.
+// echoes is the number of round trips to a child that are measured before the run.
 const echoes = 32
 
-// startChildren starts a child for each client, and measures the clock error: a child's calls are timed here, and what it says of its own
-// time is off by no more than the way to it and back. The children are to be closed even after an error.
+// startChildren starts a child for each client and measures the clock error: the child's calls are timed here, so the times that it reports may be
+// off by a round trip. The caller closes the children even after an error.
 func (e Experiment) startChildren(ctx context.Context) (all childProcesses, clockError int64, err error) {
 	all = make(childProcesses, e.Scenario.Clients)
 	group, starting := errgroup.WithContext(ctx)
@@ -51,7 +50,7 @@ func (e Experiment) startChildren(ctx context.Context) (all childProcesses, cloc
 	if err := group.Wait(); err != nil {
 		return all, 0, err
 	}
-	for _, c := range all { // one after the other: they are not to disturb each other
+	for _, c := range all { // one after the other: a child would disturb another's measurement
 		way, err := c.Echo(ctx, echoes)
 		if err != nil {
 			return all, 0, err
@@ -79,7 +78,7 @@ func (all childProcesses) close() error {
 	return errors.Join(errs...)
 }
 
-// watch kills a client's child when the run is given up, until over is called.
+// watch kills a client's child when ctx ends, until over is called.
 func (all childProcesses) watch(ctx context.Context, client int) (over func()) {
 	if client >= len(all) {
 		return func() {}
@@ -96,7 +95,7 @@ func (all childProcesses) watch(ctx context.Context, client int) (over func()) {
 	}
 }
 
-// err is why a client's child has ended by itself; nil while it lives, and for a client without one.
+// err returns why a client's child has ended by itself; nil while it runs, and for a client without one.
 func (all childProcesses) err(client int) error {
 	if client >= len(all) {
 		return nil
@@ -104,7 +103,7 @@ func (all childProcesses) err(client int) error {
 	return all[client].Err()
 }
 
-// watchChild has the commands of a client's child recorded, and the faults placed that strike at them, as those of own are.
+// watchChild records the commands of a client's child and applies the faults placed at them, as own does for the client's own commands.
 func (d *serverDriver) watchChild(index int, own *inject.Wire, rec clientRecord) {
 	if index >= len(d.children) {
 		return
@@ -118,10 +117,10 @@ func (d *serverDriver) watchChild(index int, own *inject.Wire, rec clientRecord)
 		}})
 }
 
-// childConnections numbers a child's connections apart from those that its client has to the guarded store.
+// childConnections separates the numbers of a child's connections from those of its client to the guarded store.
 const childConnections = 1 << 31
 
-// note remembers when the child sent what may have been granted.
+// note records when the child sent the last command that writes, which may have been granted.
 func (c *child) note(cmd history.Command) {
 	if cmd.Replied == 0 || !resp.IsWrite(cmd.Name) {
 		return
@@ -131,7 +130,7 @@ func (c *child) note(cmd history.Command) {
 	c.sent[cmd.Node] = cmd.Sent
 }
 
-// body is what faults are done to: the gate of an in-process client, and with it its child where it has one.
+// body returns what faults act on: the gate of an in-process client, and its child if it has one.
 func (all childProcesses) body(client int, own *inject.Goroutine) inject.Client {
 	if client >= len(all) {
 		return own
@@ -164,7 +163,7 @@ func (b childBody) Crash(ctx context.Context) error {
 	return b.Goroutine.Crash(ctx)
 }
 
-// throughChild makes the variant's handles the child's, for a client that has one.
+// throughChild makes the variant open handles in the client's child, if it has one.
 func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject.Gate, v impls.Variant) impls.Variant {
 	if index >= len(d.children) {
 		return v
@@ -181,7 +180,7 @@ func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject
 	return v
 }
 
-// childLock is a child's handle as its client sees it: nothing is answered to a client that is stopped or dead.
+// childLock is a child's handle as its client sees it: calls do not return while the client is stopped or dead.
 type childLock struct {
 	impls.Lock
 	child    *child
@@ -190,14 +189,14 @@ type childLock struct {
 	timeline func() int64
 }
 
-// Try asks once.
+// Try makes one attempt.
 func (l *childLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	g, err := l.Lock.Try(ctx, mode)
 	return g, l.answer(err)
 }
 
-// Acquire waits for the lock. A lease runs from the try that was granted: where the child does not say when that was, it is when its last
-// request that writes left for the first of its nodes.
+// Acquire waits for the lock. A lease runs from the attempt that was granted: if the child does not report when that began, from its last writing
+// request to the first of its nodes.
 func (l *childLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	g, err := l.Lock.Acquire(ctx, mode)
 	if err == nil && g.Asked.IsZero() && g.ValidUntil.IsZero() {
@@ -227,10 +226,10 @@ func (l *childLock) Extend(ctx context.Context) (impls.Grant, error) {
 	return g, l.answer(err)
 }
 
-// Release returns the lock back.
+// Release releases the hold.
 func (l *childLock) Release(ctx context.Context) error { return l.answer(l.Lock.Release(ctx)) }
 
-// answer holds the client at its gate, and ends one whose child is gone: it has nothing left to ask.
+// answer holds the client at its gate, and crashes a client whose child has ended.
 func (l *childLock) answer(err error) error {
 	if gate := l.gate.Pass(); gate != nil {
 		return gate
@@ -241,7 +240,7 @@ func (l *childLock) answer(err error) error {
 	return err
 }
 
-// validateSubject refuses what no child can take part in.
+// validateSubject refuses what an experiment with children does not support.
 func (e Experiment) validateSubject() error {
 	switch {
 	case e.Subject.Exec == "":

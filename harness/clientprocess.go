@@ -21,8 +21,7 @@ import (
 // it is set.
 const ClientVariable = "LOCKBENCH_CLIENT"
 
-// ClientMain is the whole of a client process: it reads its job from in, does it, and tells on out. It returns when the job is
-// done or in ends.
+// ClientMain runs a client process: it reads its job from in, does it, and reports on out. It returns when the job is done or in ends.
 func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := subprocess.NewReader(in, 0)
 	var first instruction
@@ -39,7 +38,7 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	return c.run(ctx)
 }
 
-// clientProcess is the inside of a client process.
+// clientProcess is the state of a client process.
 type clientProcess struct {
 	job      job
 	variant  impls.Variant
@@ -47,9 +46,9 @@ type clientProcess struct {
 	base     timebase
 	out      teller
 	asks     subprocess.Calls[answer]
-	gone     chan struct{}     // closed when no answer will come any more
-	body     *inject.Goroutine // whose gate nothing shuts: the run stops the process
-	plan     *faults.Plan      // for what is watched; the run's counts
+	gone     chan struct{}     // closed when no more answers can come
+	body     *inject.Goroutine // its gate stays open: the run stops the whole process
+	plan     *faults.Plan      // for the triggers to watch; the run counts the matches
 	stop     chan struct{}
 }
 
@@ -71,7 +70,7 @@ func newClientProcess(j job, out io.Writer) (*clientProcess, error) {
 	return c, nil
 }
 
-// listen takes orders until the input ends, which is the end of the client.
+// listen takes instructions until the input ends, which ends the client.
 func (c *clientProcess) listen(lines *subprocess.Reader, end context.CancelFunc) {
 	defer end()
 	defer close(c.gone)
@@ -84,7 +83,7 @@ func (c *clientProcess) listen(lines *subprocess.Reader, end context.CancelFunc)
 			c.asks.Answer(o.Answer.To, *o.Answer)
 		}
 		if o.Cancel {
-			_ = c.body.Cancel(context.Background()) // of an acquire that has returned meanwhile, nothing is left to be cancelled
+			_ = c.body.Cancel(context.Background()) // an acquire that has returned meanwhile needs no cancelling
 		}
 		if o.Stop && !stopped {
 			stopped = true
@@ -127,8 +126,8 @@ func (c *clientProcess) connect(ctx context.Context) (*workloads.Client, func() 
 	return client, end
 }
 
-// moment tells the run of a moment. The client goes on when the run has heard of it, where a fault is placed there or where the run's own
-// side of the network depends on it. ctx is the process's: a cancelled call has its moments, too.
+// moment reports a moment to the run. The client waits for the answer if a fault is placed there or if the run's side of the network needs the
+// moment first. ctx is the process's, not the call's: a cancelled call has moments too.
 func (c *clientProcess) moment(ctx context.Context, m history.Moment) error {
 	c.plan.Reach(c.job.Index+1, m)
 	e := faults.Event{Kind: faults.Moment, Client: c.job.Index + 1, Moment: m}
@@ -139,8 +138,8 @@ func (c *clientProcess) moment(ctx context.Context, m history.Moment) error {
 	return nil
 }
 
-// event has the run do what is placed at an event, if anything may be: it is in force on return. The run counts; this process only knows what
-// is not to be asked. Nobody minds an error: the run has ended then.
+// event asks the run to apply what is placed at an event, if placed; it is in force on return. The run counts matches; this process only skips
+// events that cannot match. An error is ignored: the run has ended then.
 func (c *clientProcess) event(ctx context.Context, e faults.Event, placed bool) error {
 	if placed {
 		_, _ = c.ask(ctx, message{Event: &e})
@@ -148,7 +147,7 @@ func (c *clientProcess) event(ctx context.Context, e faults.Event, placed bool) 
 	return nil
 }
 
-// dial has the run make the way to what an address means, and goes it.
+// dial asks the run for the route to an address and connects to it.
 func (c *clientProcess) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	ask := dialRequest{Addr: addr}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -174,7 +173,7 @@ func (c *clientProcess) node(addr string) int {
 	return -1
 }
 
-// teller tells the run what the client does.
+// teller reports to the run what the client does.
 type teller struct {
 	out *subprocess.Writer
 	now func() int64
@@ -182,38 +181,38 @@ type teller struct {
 
 func (t teller) tell(n message) {
 	n.At = t.now()
-	_ = t.out.Send(n) // nobody is left to be told when the pipe is gone; the end of the input ends the process
+	_ = t.out.Send(n) // if the pipe is gone, the end of the input ends the process
 }
 
-// Begin tells that an operation was called.
+// Begin reports that an operation was called.
 func (t teller) Begin(op history.Operation) { t.tell(message{Begin: &op}) }
 
-// Add tells that an operation has returned.
+// Add reports that an operation has returned.
 func (t teller) Add(op history.Operation) { t.tell(message{Op: &op}) }
 
 func (t teller) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
 	t.tell(message{Observed: &observed{op, outcome, intended, call, ret}})
 }
 
-// A client process is told its job on standard input, one JSON object a line, and tells what it does on standard output, likewise.
-// The end of its input is its end: it does not outlive the run.
+// A client process receives its job on standard input and reports on standard output, both as one JSON object per line. It ends when its input
+// ends, so it does not outlive the run.
 
-// instruction is a line to a client process. The first is its job.
+// instruction is a line to a client process. The first has its job.
 type instruction struct {
 	Job    *job    `json:"job,omitempty"`
 	Answer *answer `json:"answer,omitempty"`
 	Stop   bool    `json:"stop,omitempty"`   // begin no new round
-	Cancel bool    `json:"cancel,omitempty"` // the acquire under way
+	Cancel bool    `json:"cancel,omitempty"` // cancel the acquire under way
 }
 
-// answer is what the run says to news that the client waits on.
+// answer is the run's reply to a message with Ask.
 type answer struct {
-	To    int64  `json:"to"`              // Ask of the news
-	Addr  string `json:"addr,omitempty"`  // of a dial: where to connect
-	Error string `json:"error,omitempty"` // of a dial: why there is nothing to connect to
+	To    int64  `json:"to"`              // Ask of the message
+	Addr  string `json:"addr,omitempty"`  // of a dial: the address to connect to
+	Error string `json:"error,omitempty"` // of a dial: why there is no connection
 }
 
-// job is everything a client process has to know.
+// job is all that a client process needs to know.
 type job struct {
 	Variant  string             `json:"variant"`
 	Topology impls.Topology     `json:"topology"`
@@ -232,35 +231,35 @@ type job struct {
 	LeaseNS  int64              `json:"lease_ns"`
 	Faults   []faults.Spec      `json:"faults,omitempty"`
 	Base     int64              `json:"base"`           // the run's base on the machine's monotonic clock
-	Wait     bool               `json:"wait,omitempty"` // at every moment, until the run has heard of it
+	Wait     bool               `json:"wait,omitempty"` // at every moment, wait for the run's answer
 }
 
-// message is a line from a client process. Exactly one field but At and Ask is set; At is the time on the run's base. The client goes
-// on when news with an Ask is answered: what is placed at an event is in force by then. Moments are events; a request or reply is one where the
-// trigger of a fault matches it.
+// message is a line from a client process. Exactly one field besides At and Ask is set; At is the time on the run's base. The client waits for the
+// answer to a message with an Ask: faults placed at an event are in force by then. Moments are events; a request or reply is one if the trigger of
+// a fault matches it.
 type message struct {
 	At       int64              `json:"at"`
-	Ask      int64              `json:"ask,omitempty"` // counts from 1; 0 = nobody waits
+	Ask      int64              `json:"ask,omitempty"` // counts from 1; 0 = no answer needed
 	Dial     *dialRequest       `json:"dial,omitempty"`
 	Begin    *history.Operation `json:"begin,omitempty"`
 	Op       *history.Operation `json:"op,omitempty"`
 	Observed *observed          `json:"observed,omitempty"`
 	Command  *history.Command   `json:"command,omitempty"`
-	Script   *history.Script    `json:"script,omitempty"` // the source of one that the client sends
+	Script   *history.Script    `json:"script,omitempty"` // the source of a script that the client sends
 	Event    *faults.Event      `json:"event,omitempty"`  // at which a fault may be placed
 	ClockGap int64              `json:"clock_gap,omitempty"`
 	Failed   string             `json:"failed,omitempty"`
-	Lacks    bool               `json:"lacks,omitempty"` // with Failed: the server has not got what the lock needs
+	Lacks    bool               `json:"lacks,omitempty"` // with Failed: the server lacks a command that the lock needs
 	Done     bool               `json:"done,omitempty"`
 }
 
-// dialRequest asks for a way to a node or to the guarded store.
+// dialRequest asks for a route to a node or to the guarded store.
 type dialRequest struct {
-	Addr   string `json:"addr"`             // that means it, see nodeAddr
-	Within int64  `json:"within,omitempty"` // nanoseconds that the client has for it; 0 = no limit
+	Addr   string `json:"addr"`             // see nodeAddr
+	Within int64  `json:"within,omitempty"` // nanoseconds until the client's deadline; 0 = none
 }
 
-// observed is a latency: what was done, when it was meant to start, when it was called and when it returned.
+// observed is a latency: the operation, its intended start, its call and its return.
 type observed struct {
 	Op       history.Op      `json:"op"`
 	Outcome  history.Outcome `json:"outcome"`
@@ -269,11 +268,11 @@ type observed struct {
 	Return   int64           `json:"return"`
 }
 
-// errRunGone: the run's end of the pipe is closed, and nobody is left to answer.
+// errRunGone means that the run has closed its end of the pipe.
 var errRunGone = errors.New("the run is gone")
 
-// ask tells the run something and waits until it is answered. Several goroutines of the client may ask at once: a lock's watchdog reaches its
-// moments while the client is at its own.
+// ask sends a message to the run and waits for the answer. It is safe for concurrent use: a lock's watchdog reaches moments while the client is at
+// its own.
 func (c *clientProcess) ask(ctx context.Context, n message) (answer, error) {
 	var reply <-chan answer
 	n.Ask, reply = c.asks.Open()

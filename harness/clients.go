@@ -19,7 +19,7 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// runGoroutines runs every client as a goroutine until all are done.
+// runGoroutines runs all clients as goroutines until all are done.
 func (d *serverDriver) runGoroutines(ctx context.Context) error {
 	d.relay = workloads.NewRelay(d.Scenario.Clients)
 	clients := make([]*goroutineClient, d.Scenario.Clients)
@@ -30,7 +30,7 @@ func (d *serverDriver) runGoroutines(ctx context.Context) error {
 	d.startLeader(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	ended := make(chan struct{})
-	context.AfterFunc(ctx, func() { // a run that is abandoned waits for no stopped client; disarm says what went wrong
+	context.AfterFunc(ctx, func() { // an abandoned run does not wait for stopped clients; disarm reports the error
 		defer close(ended)
 		_ = d.endFaults()
 	})
@@ -45,10 +45,10 @@ func (d *serverDriver) runGoroutines(ctx context.Context) error {
 	return err
 }
 
-// runClient drives one client. A client that was killed by its plan has done what it was there for.
+// runClient drives one client. A client killed by its plan ends without an error.
 func (d *serverDriver) runClient(ctx context.Context, w workloads.Workload, m *goroutineClient) error {
 	over := d.children.watch(ctx, m.client.Index)
-	own, end := context.WithCancel(ctx) // the deadlines of its acquires are no other client's concern
+	own, end := context.WithCancel(ctx) // the deadlines of its acquires must not affect other clients
 	err := w.Run(own, m.client)
 	end()
 	over()
@@ -62,7 +62,7 @@ func (d *serverDriver) runClient(ctx context.Context, w workloads.Workload, m *g
 	return fmt.Errorf("client %s: %w", m.client.Name, err)
 }
 
-// goroutineClient is one in-process client with what has to be ended after it.
+// goroutineClient is one in-process client and what must be closed after it.
 type goroutineClient struct {
 	client *workloads.Client
 	close  func() error
@@ -98,10 +98,10 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 	return &goroutineClient{client, func() error { return closing(body.Gate, closeClient) }}
 }
 
-// firstConnection numbers a client's connections apart from all others'.
+// firstConnection separates the connection numbers of different clients.
 func firstConnection(index int) uint64 { return uint64(index+1) << 32 }
 
-// closing ends a client's locks and connections. Whatever a dead client's say is of no interest.
+// closing ends a client's locks and connections. It ignores the errors of a dead client.
 func closing(gate *inject.Gate, end func() error) error {
 	err := end()
 	if gate.Pass() != nil {
@@ -110,8 +110,8 @@ func closing(gate *inject.Gate, end func() error) error {
 	return err
 }
 
-// moments does what is placed at a client's moments, and holds the client there as long as that asks. In a run without faults and leader
-// clients meet in nothing that they share.
+// moments returns the function that applies the faults placed at a client's moments and holds the client while they last. In a run without faults
+// and without a leader, clients share nothing there.
 func (d *serverDriver) moments(index int, body *inject.Goroutine) func(context.Context, history.Moment, string) error {
 	if d.leader == nil && d.director.Plan().Empty() {
 		return func(ctx context.Context, _ history.Moment, _ string) error { return body.Rest(ctx) }
@@ -130,17 +130,17 @@ func (d *serverDriver) setup(index int) workloads.Setup {
 	v := d.Variant
 	cfg := d.config()
 	cfg.Slow = d.world.Work(index + 1)
-	v.Topology = d.topology() // the scenario's, when it has one: on a cluster clients are the cluster's
+	v.Topology = d.topology() // the scenario's, if set: on a cluster, clients use the cluster client
 	return workloads.Setup{
 		Variant: v, Config: cfg, Index: index, Clients: d.Scenario.Clients, Owner: d.world.Owner(),
 		Prefix: d.prefix, Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits,
 	}
 }
 
-// replyTimeout bounds the wait for one reply: long enough for a stalled server to come back, short enough for a run to end.
+// replyTimeout bounds the wait for one reply: long enough for a stalled server to resume, short enough for a run to end.
 func replyTimeout(lease time.Duration) time.Duration { return max(2*lease, time.Second) }
 
-// clientSeed returns each client its own stream from the seed of the run.
+// clientSeed derives a separate seed for each client from the run's.
 func clientSeed(seed uint64, index int) [32]byte {
 	var s [32]byte
 	binary.LittleEndian.PutUint64(s[:], seed)
@@ -148,7 +148,7 @@ func clientSeed(seed uint64, index int) [32]byte {
 	return s
 }
 
-// scriptNames are the names of all scripts that may be seen on a wire.
+// scriptNames returns the names of all known scripts, by digest.
 func scriptNames() map[string]string {
 	names := catalogue.ScriptNames()
 	for _, s := range workloads.Scripts() {
@@ -157,17 +157,17 @@ func scriptNames() map[string]string {
 	return names
 }
 
-// clientRecord takes what one client does: its history, its latencies, and the counts for the progress line.
+// clientRecord records what one client does: its history, its latencies, and the counts for the progress line.
 type clientRecord struct {
 	*history.ClientRecorder
 	latency *latency.Recorder
 	counts  *counts
 	lag     *lag
-	warm    int64 // what was meant to start before is not measured
+	warm    int64 // operations with an earlier intended start are not measured
 	uses    *clientUses
 }
 
-// newRecord makes the record of the client with an index.
+// newRecord returns the record of the client with an index.
 func (d *serverDriver) newRecord(index int) clientRecord {
 	name := workloads.ClientName(index)
 	r := clientRecord{d.recorder.Client(name), latency.NewRecorder(), &counts{}, &lag{}, d.warm(), &clientUses{all: d.overlaps, client: name}}
@@ -177,12 +177,12 @@ func (d *serverDriver) newRecord(index int) clientRecord {
 	return r
 }
 
-// lag is how late one client's rounds began. Only the client's own goroutine touches it while it runs.
+// lag is how late one client's rounds began. Only the client's own goroutine uses it during the run.
 type lag struct {
 	starts, late, latest, total int64
 }
 
-// lateBy is the lag from which a start counts as late.
+// lateBy is the lag, in nanoseconds, from which a start counts as late.
 const lateBy = int64(time.Millisecond)
 
 func (l *lag) add(by int64) {
@@ -194,10 +194,10 @@ func (l *lag) add(by int64) {
 	}
 }
 
-// counts are the acquires of one client by outcome, for the progress line.
+// counts holds the number of one client's acquires by outcome, for the progress line.
 type counts struct{ granted, refused, failed, unknown atomic.Int64 }
 
-// Begin is not needed of a client in this process: when it dies, its calls still return.
+// Begin does nothing for a client in this process: even when it dies, its calls return.
 func (r clientRecord) Begin(history.Operation) {}
 
 // Add records an operation.
@@ -221,7 +221,7 @@ func (r clientRecord) Add(op history.Operation) {
 	}
 }
 
-// observe records the latency of an operation that had a definite end.
+// observe records the latency of an operation with a definite outcome.
 func (r clientRecord) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
 	if intended < r.warm {
 		return

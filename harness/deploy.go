@@ -17,14 +17,14 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// deployment is the servers of a run: those of the lock, and the one that keeps the guarded store.
+// deployment holds the servers of a run: the lock's, and the guarded store's.
 type deployment struct {
 	lock  servers.Deployment
-	store servers.Deployment // the same as lock, unless servers are to fail or there are several
+	store servers.Deployment // the same as lock, unless faults hit the servers or there are several
 }
 
-// startServers brings the servers up. When the lock's servers are to be harmed, the guarded store lives on a server of its own: a store
-// that loses its data would show damage that no lock can prevent.
+// startServers starts the servers. If faults hit the lock's servers, the guarded store gets a server of its own: a store that loses its data would
+// show damage that no lock can prevent.
 func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 	spec := servers.Spec{
 		Topology: e.topology(), Nodes: e.Scenario.Nodes, Persistence: e.Scenario.Persistence,
@@ -66,7 +66,7 @@ func (s *deployment) close() error {
 	return errors.Join(s.lock.Close(), s.store.Close())
 }
 
-// answers asks a node of the lock whether it is there.
+// answers checks that a node of the lock responds.
 func (s *deployment) answers(ctx context.Context, node int) error {
 	c, err := s.lock.Dial(ctx, node)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *deployment) answers(ctx context.Context, node int) error {
 	return errors.Join(err, c.Close())
 }
 
-// describe describes the lock's nodes for the run record.
+// describe returns the lock's nodes for the run record.
 func (s *deployment) describe(ctx context.Context) ([]results.Node, error) {
 	infos, err := s.lock.Info(ctx)
 	nodes := make([]results.Node, len(infos))
@@ -91,9 +91,8 @@ func (s *deployment) describe(ctx context.Context) ([]results.Node, error) {
 	return nodes, err
 }
 
-// Clients are given addresses that mean a node and never change, whatever port it is on at the moment: 127.0.0.1 with the
-// port 1 + node, and 999 for the store. Only dial knows where they lead. A cluster announces its own addresses; those, and
-// any other, are dialled as they are.
+// Clients use fixed addresses that stand for nodes, whatever ports those use at the moment: 127.0.0.1 with port 1 + node, and 999 for the store.
+// dial maps them to current addresses. A cluster announces its own addresses; those, and any other, are dialled as they are.
 const (
 	firstPort = 1
 	storePort = 999
@@ -103,7 +102,7 @@ func nodeAddr(node int) string { return fmt.Sprintf("127.0.0.1:%d", firstPort+no
 
 var storeAddr = fmt.Sprintf("127.0.0.1:%d", storePort)
 
-// addrs are the addresses by which clients call the lock's nodes.
+// addrs returns the fixed addresses of the lock's nodes.
 func (s *deployment) addrs() []string {
 	if s.lock.Topology() == impls.Cluster {
 		out := make([]string, s.lock.Len())
@@ -114,7 +113,7 @@ func (s *deployment) addrs() []string {
 	}
 	n := s.lock.Len()
 	if s.lock.Topology() == impls.Replicated {
-		n = 1 // the primary of the moment
+		n = 1 // the current primary
 	}
 	out := make([]string, n)
 	for i := range out {
@@ -123,7 +122,7 @@ func (s *deployment) addrs() []string {
 	return out
 }
 
-// dial opens a connection to what an address means.
+// dial connects to the server for which an address stands.
 func (s *deployment) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	switch node := s.node(addr); {
 	case addr == storeAddr:
@@ -135,7 +134,7 @@ func (s *deployment) dial(ctx context.Context, network, addr string) (net.Conn, 
 	return d.DialContext(ctx, network, addr)
 }
 
-// node is the number of the lock's node behind an address, -1 for the store.
+// node returns the number of the lock's node for which an address stands; -1 for the store.
 func (s *deployment) node(addr string) int {
 	for i := range s.lock.Len() {
 		if addr == nodeAddr(i) || addr == s.lock.Addr(i) {
@@ -145,7 +144,7 @@ func (s *deployment) node(addr string) int {
 	return -1
 }
 
-// currentAddr is where an address leads now, for clients in other processes.
+// currentAddr returns the current address of a node, for clients in other processes.
 func (s *deployment) currentAddr(addr string) (string, error) {
 	now, node := addr, s.node(addr)
 	switch {
@@ -160,16 +159,16 @@ func (s *deployment) currentAddr(addr string) (string, error) {
 	return now, nil
 }
 
-// network is the proxy between every client and every server of a run, the guarded store's included.
+// network holds the proxy between all clients and all servers of a run, the guarded store's included.
 type network struct {
 	proxy  *inject.Proxy
 	routes []map[int]*inject.Link // by client, by node; storeNode is the store
 }
 
-// storeNode is the number that stands for the guarded store's server among the lock's nodes.
+// storeNode is the node number of the guarded store's server.
 const storeNode = -1
 
-// openNetwork makes a link for every client and server.
+// openNetwork opens a link for every client and server.
 func (d *serverDriver) openNetwork(traffic inject.Traffic) (*network, error) {
 	n := &network{proxy: inject.NewProxy(inject.ProxyConfig{Names: d.names, Traffic: traffic, Host: d.Subject.Listen})}
 	for client := range d.Scenario.Clients {
@@ -189,7 +188,7 @@ func (d *serverDriver) openNetwork(traffic inject.Traffic) (*network, error) {
 	return n, nil
 }
 
-// dialNode opens a connection to a server: one of the lock's nodes, or the store's.
+// dialNode connects to a server: one of the lock's nodes, or the store's.
 func (s *deployment) dialNode(ctx context.Context, node int) (net.Conn, error) {
 	if node == storeNode {
 		return s.store.Dial(ctx, 0)
@@ -197,7 +196,7 @@ func (s *deployment) dialNode(ctx context.Context, node int) (net.Conn, error) {
 	return s.lock.Dial(ctx, node)
 }
 
-// dialFromClient opens a connection of a client to a server. What a child sends is seen here.
+// dialFromClient connects a client to a server, watching the traffic of a child.
 func (d *serverDriver) dialFromClient(ctx context.Context, client, node int) (net.Conn, error) {
 	if node != storeNode && client < len(d.children) {
 		return d.children[client].wire.Load().Open(ctx, "tcp", nodeAddr(node))
@@ -205,7 +204,7 @@ func (d *serverDriver) dialFromClient(ctx context.Context, client, node int) (ne
 	return d.servers.dialNode(ctx, node)
 }
 
-// dialer is how one client of this process reaches the servers.
+// dialer returns the dial function of one client in this process.
 func (d *serverDriver) dialer(index int) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if link := d.route(index, addr); link != nil {
@@ -215,7 +214,7 @@ func (d *serverDriver) dialer(index int) func(ctx context.Context, network, addr
 	}
 }
 
-// way makes the way to what an address means ready for a client in another process, and gives the address at which it begins.
+// routeAddr prepares the route to an address for a client in another process, and returns the address to dial.
 func (d *serverDriver) routeAddr(ctx context.Context, index int, addr string) (string, error) {
 	if link := d.route(index, addr); link != nil {
 		return link.Addr(), link.Prepare(ctx)
@@ -223,28 +222,27 @@ func (d *serverDriver) routeAddr(ctx context.Context, index int, addr string) (s
 	return d.servers.currentAddr(addr)
 }
 
-// route is a client's way through the proxy to what an address means; nil where there is none.
+// route returns a client's link to an address; nil if there is none.
 func (d *serverDriver) route(index int, addr string) *inject.Link {
 	if d.network == nil {
 		return nil
 	}
 	node := d.servers.node(addr)
 	if node == storeNode && addr != storeAddr {
-		return nil // an address that a cluster's node has no more
+		return nil // an address that no node of the cluster has any more
 	}
 	return d.network.routes[index][node]
 }
 
-// openStore opens the guarded store for the harness itself, past every client and every fault.
+// openStore opens the guarded store for the harness itself, without proxy and faults.
 func (d *serverDriver) openStore() (workloads.Store, func() error) {
 	return workloads.OpenStore(workloads.Access{StoreAddr: storeAddr, Dial: d.servers.dial}, d.prefix)
 }
 
-// auditTime bounds the look at the store after a run.
+// auditTime bounds the reading of the store after a run.
 const auditTime = 5 * time.Second
 
-// audit reads what the guarded store holds now that everybody is done. It is done with a context of its own, so that an
-// interrupted run is audited too.
+// audit reads the guarded store after all clients are done. It does not stop when ctx ends, so that an interrupted run is audited too.
 func (d *serverDriver) audit(ctx context.Context, rec *record) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
 	defer cancel()

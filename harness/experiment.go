@@ -28,48 +28,48 @@ const (
 
 // The errors of this package, wrapped with what was being done.
 var (
-	// ErrUsage: the experiment contradicts itself, or names something that does not exist.
+	// ErrUsage is returned if the experiment contradicts itself or names something that does not exist.
 	ErrUsage = errors.New("usage")
-	// ErrNotApplicable: the scenario does not apply to the lock. It is found out before the run.
+	// ErrNotApplicable is returned, before the run, if the scenario does not apply to the lock.
 	ErrNotApplicable = errors.New("not applicable")
 )
 
-// Experiment is one run that is to be made. The zero value of an optional field means what its comment says.
+// Experiment describes one run. The zero value of an optional field means what its comment says.
 type Experiment struct {
 	Variant  impls.Variant
-	Scenario scenarios.Scenario // resolved: every choice drawn, every default filled in
+	Scenario scenarios.Scenario // resolved: all drawn choices and defaults are filled in
 	PlanHash string
 	Provider servers.Provider
-	Chosen   string // why this provider, when it was picked by itself
+	Chosen   string // why this provider was chosen, if automatically
 	Seed     uint64
-	Subject  subject.Fleet // when it has a command, every client's lock is a child process of its own, and Variant what the child says of itself
+	Subject  subject.Fleet // with a command, every client's lock is a child process, and Variant is what the child reports of itself
 	As       ClientsAs     // "" means Goroutines
-	Base     string        // folder under which the run directory is made; "" means nothing is saved
+	Base     string        // parent of the run directory; "" saves nothing
 	Argv     []string      // for the record
 	Rerun    string        // the command that runs it again
 	Checkout string        // folder of the source checkout, for the record; "" means none
-	// Environment is what the run is made on. Who makes many runs looks once, because asking git takes longer than many a
-	// simulated run; nil means that the run looks for itself, and at Checkout.
+	// Environment describes the machine of the run. A caller that makes many runs reads it once, because asking git takes longer than many
+	// simulated runs; nil means that the run reads it, and looks at Checkout.
 	Environment *results.Environment
 
 	Now    func() time.Time // the wall clock, for names and records
 	Random io.Reader        // for the run's name and, with Seed, nothing else
-	// Schedule, when set, is what the run is led through, message by message, on servers of its own; clients are goroutines then.
+	// Schedule, when set, is replayed message by message on servers of the run's own; clients are goroutines then.
 	Schedule faults.Schedule
 	// Stop, when closed, ends the run early: rounds under way are finished and what was recorded is judged.
 	Stop <-chan struct{}
-	// Enough, when set, ends a simulated experiment as soon as it is content with what its schedules have shown together.
+	// Enough, when set, ends a simulated experiment once it returns true for the sum of the schedules' verdicts.
 	Enough func(checker.Verdict) bool
 	// Progress, when set, is called from time to time while the clients run, from one goroutine.
 	Progress func(Progress)
-	// Measure, when set, is called when the warm-up is over and again when the length is, from one goroutine: whoever compares processor
-	// times looks then.
+	// Measure, when set, is called when the warm-up ends and again when the length ends, from one goroutine, so that the caller can compare
+	// processor times.
 	Measure func(over bool)
-	// Prefix is that of every key; "" means none on servers of the run's own, and one of the run's own on somebody's Redis.
+	// Prefix is the prefix of every key; "" means none on servers of the run's own, and a generated one on a user's Redis.
 	Prefix string
 }
 
-// Progress is how far a run has got.
+// Progress is how far a run has come.
 type Progress struct {
 	Phase    string // servers, clients, checking
 	Elapsed  time.Duration
@@ -78,15 +78,15 @@ type Progress struct {
 	Refused  int64
 	Failed   int64 // acquires that ended in an error
 	Unknown  int64
-	Overlaps int64  // uses that met another client inside, as recorded so far; the verdict counts anew
+	Overlaps int64  // uses that overlapped another client's, as recorded so far; the verdict is computed anew
 	Faults   int    // windows so far
 	Current  string // the faults in force that will end; "" for none
 	Expected int64  // rounds in all; 0 = not known
-	// P50 and P99 are of the acquires granted so far, from their intended start, to within an eighth; 0 = not measured.
+	// P50 and P99 are latencies of the acquires granted so far, from their intended start, accurate to an eighth; 0 = not measured.
 	P50, P99 time.Duration
 }
 
-// Validate finds what can be known to be wrong before anything is started.
+// Validate returns the errors that can be found before anything is started.
 func (e Experiment) Validate() error {
 	if want := e.Variant.Expect[e.Scenario.Name]; want.NA != "" {
 		return fmt.Errorf("%s × %s: %w: %s", e.Variant.Name, e.Scenario.Name, ErrNotApplicable, want.NA)
@@ -106,7 +106,7 @@ func (e Experiment) Validate() error {
 	return nil
 }
 
-// refused says which fault of the plan, or of the schedule, cannot be done in the world of the experiment.
+// refused returns an error if a fault of the plan, or of the schedule, is impossible in the experiment's world.
 func (e Experiment) refused() (err error) {
 	e.has(func(k faults.Kind) bool {
 		why := k.Refusal(e.Provider.Name(), e.topology())
@@ -118,10 +118,10 @@ func (e Experiment) refused() (err error) {
 	return err
 }
 
-// lease is the lock's lease; 0 for a lock that has none.
+// lease returns the lock's lease; 0 for a lock that has none.
 func (e Experiment) lease() time.Duration { return e.Scenario.Lease.Of(0) }
 
-// claimedLease is the lease of the history: 0 for a lock whose holds never end by themselves.
+// claimedLease returns the lease of the history: 0 for a lock whose holds never end by themselves.
 func (e Experiment) claimedLease() time.Duration {
 	if e.Variant.Traits.NoLease {
 		return 0
@@ -129,7 +129,7 @@ func (e Experiment) claimedLease() time.Duration {
 	return e.lease()
 }
 
-// config is what the workload is told.
+// config returns the workload's configuration.
 func (e Experiment) config() workloads.Config {
 	s, lease := e.Scenario, e.lease()
 	return workloads.Config{
@@ -138,13 +138,13 @@ func (e Experiment) config() workloads.Config {
 	}
 }
 
-// OpenLoop is the load of a scenario with a rate.
+// OpenLoop returns the load of a scenario with a rate.
 func (e Experiment) OpenLoop() workloads.OpenLoop {
 	s, lease := e.Scenario, e.lease()
 	return workloads.OpenLoop{Rate: s.Rate, Pace: s.Pace, Clients: s.Clients, Time: s.WarmUp.Of(lease) + s.Length.Of(lease), Seed: e.Seed}
 }
 
-// has reports whether the plan, or the schedule, has a fault of which is holds.
+// has reports whether a fault of the plan, or of the schedule, satisfies is.
 func (e Experiment) has(is func(faults.Kind) bool) bool {
 	return e.Schedule.Has(is) || slices.ContainsFunc(e.Scenario.Faults, func(f faults.Spec) bool {
 		kind, _ := faults.FindKind(f.Fault)
@@ -152,7 +152,7 @@ func (e Experiment) has(is func(faults.Kind) bool) bool {
 	})
 }
 
-// named is about the fault of a name.
+// named returns a predicate for the fault with a name.
 func named(name string) func(faults.Kind) bool {
 	return func(k faults.Kind) bool { return k.Name == name }
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// injection is what does the faults of one run.
+// injection applies the faults of one run.
 type injection struct {
 	world    *inject.World
 	director *faults.Director
-	network  *network // nil when nothing needs it, see needsNetwork
+	network  *network // nil if not needed; see needsNetwork
 
 	leader   inject.Leader    // nil: messages pass as they come
-	replayer *inject.Replayer // the leader of a run along a schedule
+	replayer *inject.Replayer // the leader of a run that replays a schedule
 	stop     context.CancelFunc
 	replays  sync.WaitGroup
 }
 
-// arm makes ready what the plan does, and puts in force what holds from the start. It comes before clients connect.
+// arm prepares the faults of the plan and applies those that hold from the start. It runs before clients connect.
 func (d *serverDriver) arm(ctx context.Context) (err error) {
 	d.world = inject.NewWorld(inject.Config{Timeline: d.timeline, Servers: d.servers.lock, Keys: d.lockKeys})
 	plan := faults.NewPlan(d.Scenario.Faults, d.lease(), d.Variant.Traits.NilGrants)
@@ -56,7 +56,7 @@ func (d *serverDriver) arm(ctx context.Context) (err error) {
 	return nil
 }
 
-// startLeader lets the leader lead, once every client is there.
+// startLeader starts the leader once every client has joined.
 func (d *serverDriver) startLeader(ctx context.Context) {
 	ctx, d.stop = context.WithCancel(ctx)
 	if d.leader != nil {
@@ -64,8 +64,8 @@ func (d *serverDriver) startLeader(ctx context.Context) {
 	}
 }
 
-// needsNetwork reports whether clients dial through a proxy: where the network is to fail; where locks are children, which must be reached; and clients in other processes also where a
-// server may move to another address, or wants a password. Otherwise there is none: a latency is measured without a proxy.
+// needsNetwork reports whether clients dial through a proxy: if network faults are placed; if locks are children, which dial it; and, for clients
+// in other processes, if a server may change its address or requires a password. Otherwise there is no proxy, so that it does not add to latencies.
 func (d *serverDriver) needsNetwork() bool {
 	return d.Schedule != nil || d.Subject.Exec != "" || d.has(faults.Kind.NeedsProxy) ||
 		d.As == Processes && (d.has(func(k faults.Kind) bool { return k.In == faults.InServer }) || d.Provider.Name() == "url")
@@ -81,7 +81,7 @@ func (d *serverDriver) endFaults() error {
 	return d.director.Close()
 }
 
-// disarm ends every fault, and then the network that they were done to.
+// disarm ends every fault, and then closes the network.
 func (d *serverDriver) disarm() error {
 	err := d.endFaults()
 	if d.network != nil {
@@ -90,7 +90,7 @@ func (d *serverDriver) disarm() error {
 	return err
 }
 
-// reach tells the director that a client, by its number from 1, has come to a moment.
+// reach tells the director that a client, by its number from 1, has reached a moment.
 func (d *serverDriver) reach(client int, m history.Moment) {
 	d.director.Plan().Reach(client, m)
 	if m == history.Entered {
@@ -98,7 +98,7 @@ func (d *serverDriver) reach(client int, m history.Moment) {
 	}
 }
 
-// lockKeys lists what the lock keeps on a node: what bears the run's prefix and is not the guarded store's.
+// lockKeys lists the lock's keys on a node: those with the run's prefix that are not the guarded store's.
 func (d *serverDriver) lockKeys(ctx context.Context, node int) ([]string, error) {
 	keys, err := d.servers.lock.Keys(ctx, node, d.prefix)
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *serverDriver) lockKeys(ctx context.Context, node int) ([]string, error)
 	return slices.DeleteFunc(keys, func(k string) bool { return strings.Contains(k, workloads.StorePrefix(d.prefix)) }), nil
 }
 
-// windows collects the measured windows of a run's faults. It may be used from several goroutines.
+// windows collects the measured windows of a run's faults. It is safe for concurrent use.
 type windows struct {
 	mu   sync.Mutex
 	list []history.Window
@@ -119,7 +119,7 @@ func (w *windows) add(win history.Window) {
 	w.list = append(w.list, win)
 }
 
-// all is a copy of what was recorded, in order of recording.
+// all returns a copy of the windows, in order of recording.
 func (w *windows) all() []history.Window {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,10 +16,10 @@ import (
 	"github.com/lockbench/lockbench/results/latency"
 )
 
-// measures reports whether latencies mean something: what is measured against a look-alike does not.
+// measures reports whether latencies are meaningful: those of miniredis are not.
 func (d *serverDriver) measures() bool { return d.Provider.Name() != "miniredis" }
 
-// doubts lowers a pass to inconclusive when a fault of the plan did not take, took too long to end, or never struck: nothing was shown then.
+// doubts lowers a pass to inconclusive if a fault of the plan was not confirmed, took too long to end, or never struck: the run has not tested it.
 func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
 	struck := map[string]bool{}
 	for _, w := range windows {
@@ -38,8 +38,8 @@ func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
 	}
 }
 
-// doubtMeetings lowers a pass to inconclusive when a fault keeps one client where it is, and whenever it did, nobody else was under way any more: the
-// others had done their rounds while that client waited for its turn.
+// doubtMeetings lowers a pass to inconclusive if, whenever a fault of clients was in force, no other client was still active: the others had
+// finished their rounds while that client waited for its turn.
 func doubtMeetings(v *checker.Verdict, ops []history.Operation, windows []history.Window) {
 	met := map[string]bool{}
 	for _, w := range windows {
@@ -72,7 +72,7 @@ func (d *serverDriver) latencies(ops []history.Operation) []*latency.Recorder {
 	return append(d.latency, handOvers)
 }
 
-// measure fills in the load and the health of the run, and returns its latencies; nil: not to be seen anywhere.
+// measure fills in the load and the health of the run and returns its latencies; nil if they are not meaningful.
 func (d *serverDriver) measure(r *results.Result, rec *record) (set *latency.Set) {
 	if d.measures() {
 		set = latency.Merge(rec.windows, d.latencies(rec.Ops)...)
@@ -98,7 +98,7 @@ func (d *serverDriver) measure(r *results.Result, rec *record) (set *latency.Set
 	return set
 }
 
-// load is what was asked of the lock, and what it did.
+// load returns the requested load and the throughput.
 func (d *serverDriver) load(ops []history.Operation) results.Throughput {
 	l := results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0,
 		Duration: time.Duration(max(min(d.measuredUntil(), d.ended)-d.warm(), 1)), WarmUp: time.Duration(d.warm())}
@@ -108,8 +108,7 @@ func (d *serverDriver) load(ops []history.Operation) results.Throughput {
 	return l
 }
 
-// longestCollection is the longest stop of this process by the garbage collector since an instant, of those that the runtime
-// remembers.
+// longestCollection returns the longest pause of this process by the garbage collector since an instant, among those that the runtime remembers.
 func longestCollection(since time.Time) (longest time.Duration) {
 	var s debug.GCStats
 	debug.ReadGCStats(&s)
@@ -121,7 +120,7 @@ func longestCollection(since time.Time) (longest time.Duration) {
 	return longest
 }
 
-// gates are the scenario's limits. [scenarios.Scenario.Validate] has read them.
+// gates returns the scenario's limits, which [scenarios.Scenario.Validate] has parsed.
 func (e Experiment) gates() (gates []results.Gate) {
 	for _, text := range e.Scenario.SLO {
 		if g, err := results.ParseGate(text); err == nil {
@@ -138,8 +137,8 @@ func (d *serverDriver) totalLag() (sum int64) {
 	return sum
 }
 
-// stallWatch measures how late the machine lets this process run: a goroutine that asks to be woken every stallTick sees how much
-// later it was. A machine that is short of processors stalls clients in a way that nobody placed and that no window records.
+// stallWatch measures how late the machine schedules this process: a goroutine sleeps for stallTick and records how much later it wakes. A machine
+// short of processors stalls clients without any fault window.
 type stallWatch struct {
 	now     func() time.Time
 	longest atomic.Int64
@@ -150,7 +149,7 @@ type stallWatch struct {
 // stallTick is short beside every lease and costs a five-hundredth of one processor.
 const stallTick = 2 * time.Millisecond
 
-// watchStalls starts to watch; end must be called.
+// watchStalls starts to watch; the caller must call end.
 func watchStalls(now func() time.Time) *stallWatch {
 	w := &stallWatch{now: now, quit: make(chan struct{}), done: make(chan struct{})}
 	go w.run()
@@ -174,19 +173,19 @@ func (w *stallWatch) run() { // owned by end
 	}
 }
 
-// end stops watching and gives the longest stall.
+// end stops watching and returns the longest stall.
 func (w *stallWatch) end() time.Duration {
 	close(w.quit)
 	<-w.done
 	return time.Duration(w.longest.Load())
 }
 
-// stallShare is the share of a lease from which a stall of the machine counts as a fault that nobody placed: a tenth is twice what
-// quorum locks give a node to answer, and no scenario places two moments closer together.
+// stallShare is the share of a lease from which a stall of the machine counts as an unplanned fault: a tenth is twice the time that quorum locks
+// allow a node to reply, and no scenario places two moments closer together.
 const stallShare = 10
 
-// slowestReply is the longest time that a request took while no fault was in force, which is the machine's doing, too: its
-// servers are processes that can be stalled as well as the clients.
+// slowestReply returns the longest time that a request took while no fault was in force. That too is a stall of the machine, which can delay server
+// processes as well as clients.
 func slowestReply(commands []history.Command, windows []history.Window) (longest time.Duration) {
 	for _, c := range commands {
 		took := time.Duration(c.Replied - c.Sent)
@@ -197,16 +196,16 @@ func slowestReply(commands []history.Command, windows []history.Window) (longest
 	return longest
 }
 
-// waits are the commands whose reply may be meant to come late.
+// waits lists the commands that may block.
 var waits = map[string]bool{"WAIT": true, "BLPOP": true, "BRPOP": true, "BLMOVE": true, "BLMPOP": true, "BZPOPMIN": true}
 
 func meetsFault(c history.Command, windows []history.Window) bool {
 	return slices.ContainsFunc(windows, func(w history.Window) bool { return w.Start <= c.Replied && c.Sent <= w.Last() })
 }
 
-// lateServers lists the kills and failovers of a plan after which the next server was there too late: the plan has it back in a section
-// that is under way, and what starts it, a container's engine above all, took more than half of one. Whether the section's lock
-// was still held is luck then. Where the plan itself keeps the server away for a lease, no hold is left to be met.
+// lateServers lists the kills and failovers of a plan after which the next server was ready too late. Such a plan wants it back during the section
+// under way, but the start, of containers above all, took more than half a section, so whether the section's lock was still held is chance. Faults
+// that keep the server away for a lease are excepted: no hold can last that long.
 func lateServers(e Experiment, windows []history.Window) (late []history.Window) {
 	lease := e.lease()
 	for _, w := range windows {

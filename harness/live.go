@@ -12,8 +12,8 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// Live is real children and servers as a world of a search: [sim.ExploreIn] leads schedule after schedule through the proxy between them.
-// Each schedule has keys of its own; servers and children stay, but for a child that was killed.
+// Live lets a search run schedules with real children and servers: [sim.ExploreIn] orders the messages in the proxy between them. Each schedule has
+// its own keys; servers and children are reused, except for children that were killed.
 type Live struct {
 	Experiment
 	servers    *deployment
@@ -24,8 +24,7 @@ type Live struct {
 
 var _ sim.World = (*Live)(nil)
 
-// OpenLive starts the servers and the children of an experiment with a Subject. Of its Scenario it takes the topology and how many clients
-// there are at most.
+// OpenLive starts the servers and the children of an experiment with a Subject. Its Scenario sets the topology and the maximum number of clients.
 func OpenLive(ctx context.Context, e Experiment) (l *Live, err error) {
 	if err := e.validateSubject(); err != nil {
 		return nil, err
@@ -44,7 +43,7 @@ func OpenLive(ctx context.Context, e Experiment) (l *Live, err error) {
 // Close ends the children and the servers.
 func (l *Live) Close() error { return errors.Join(l.children.close(), l.servers.close()) }
 
-// Run runs a program once, as lead says.
+// Run runs a program once, in the order that lead chooses.
 func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.Outcome, err error) {
 	e := l.Experiment
 	e.Scenario, e.Seed = OfTape(sim.Tape{Program: p}).Resolve(p.Seed, p.Topology), p.Seed
@@ -78,7 +77,7 @@ func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.
 	return rec.led(sequencer), nil
 }
 
-// crew is the children of the next run: those that there are, and new ones in place of those that have ended.
+// crew returns the children of the next run: the existing ones, with new ones in place of those that have ended.
 func (l *Live) crew(ctx context.Context, clients int) (childProcesses, error) {
 	for i, c := range l.children {
 		if !c.Ended() {
@@ -95,7 +94,7 @@ func (l *Live) crew(ctx context.Context, clients int) (childProcesses, error) {
 	return crew, nil
 }
 
-// next makes what a Sequencer asks of a Lead.
+// next adapts a Lead to a Sequencer.
 func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 	return func(step int, held []*inject.Held, last bool) (inject.Turn, bool) {
 		s := sim.Scene{Step: step}
@@ -116,7 +115,7 @@ func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 	}
 }
 
-// led is the outcome of a run that a Sequencer led.
+// led returns the outcome of a run that a Sequencer led.
 func (r *record) led(c *inject.Sequencer) sim.Outcome {
 	took := nanoseconds(r.ended)
 	out := sim.Outcome{Header: r.Header, Ops: r.Ops, Commands: r.Commands, Scripts: r.Scripts, Windows: r.windows, Steps: c.Steps(),
@@ -129,7 +128,7 @@ func (r *record) led(c *inject.Sequencer) sim.Outcome {
 	return out
 }
 
-// LiveFaults are the faults that a search can place in a world of children, of those that it can place at all.
+// LiveFaults returns those of the faults that a search can place with children.
 func LiveFaults(names []string, canCancel bool) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		switch name {
@@ -143,8 +142,7 @@ func LiveFaults(names []string, canCancel bool) []string {
 	})
 }
 
-// LiveProgram is the small setting in which a search looks at a lock where time is real: as the simulator's, with a lease that is short and
-// nothing stored.
+// LiveProgram converts the simulator's small program for a search in real time: with a short lease and without persistence.
 func LiveProgram(p sim.Program, lease time.Duration) sim.Program {
 	ratio := float64(lease) / float64(p.Config.Lease)
 	for _, d := range []*time.Duration{&p.Config.Think, &p.Config.Pause, &p.Config.AcquireWait} {

@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// overlaps counts, while a run goes on, the uses during which somebody was inside who should not have been. It is for the progress line: the
-// verdict is made from the whole record.
+// overlaps counts, during the run, the uses in which a client met another that should not have been inside. It is for the progress line: the
+// verdict is computed from the whole record.
 type overlaps struct {
 	slack int64 // nanoseconds by which two clients' times may disagree
 	found atomic.Int64
@@ -17,19 +17,19 @@ type overlaps struct {
 	keys map[string]*keyUses
 }
 
-// keyUses are the latest ends of uses of one key.
+// keyUses holds the latest ends of uses of one key.
 type keyUses struct {
 	mu                sync.Mutex // protects what follows
 	exclusive, shared latestUses
 }
 
-// latestUses are the latest end of a use, and the latest of another client than that one's: what a client must not have met.
+// latestUses holds the latest end of a use, and the latest end of a use by a different client.
 type latestUses struct {
 	client        string
 	end, othersAt int64
 }
 
-// newOverlaps counts for a lock of a kind; nil for one that admits several.
+// newOverlaps returns a counter for a lock of a kind; nil for a kind that admits several holders.
 func newOverlaps(kind history.Kind) *overlaps {
 	if kind == history.Semaphore {
 		return nil
@@ -67,9 +67,9 @@ func (o *overlaps) of(key string) *keyUses {
 	return k
 }
 
-// clientUses counts the overlaps of one client's uses. Only the client's own goroutine touches it while it runs.
+// clientUses counts the overlaps of one client's uses. Only the client's own goroutine uses it during the run.
 type clientUses struct {
-	all    *overlaps // nil: several may be inside
+	all    *overlaps // nil: several clients may be inside
 	client string
 	key    string // last used
 	of     *keyUses
@@ -85,7 +85,7 @@ func (u *clientUses) add(use history.Operation) {
 	u.all.add(u.of, u.client, use)
 }
 
-// add takes a use that has ended. Uses come about in the order of their ends, so that each is held against those that ended before.
+// add records a use that has ended. Uses arrive in the order of their ends, so each is compared with those that ended before.
 func (o *overlaps) add(k *keyUses, client string, use history.Operation) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/lockbench/lockbench/internal/subprocess"
 )
 
-// runProcesses runs every client as a process of its own until all are done. A client that reaches an event at which a fault is placed says so
-// and waits; the run does the fault, to the process itself where it is one of clients.
+// runProcesses runs every client as its own process until all are done. A client that reaches an event at which a fault is placed reports it and
+// waits; the run applies the fault, to the process itself if it is a fault of clients.
 func (d *serverDriver) runProcesses(ctx context.Context) error {
 	all := make([]*processClient, d.Scenario.Clients)
 	for i := range all {
@@ -43,23 +43,23 @@ func (d *serverDriver) job(index int, base int64) job {
 		Wait: d.network != nil}
 }
 
-// processClient is one client process as the run sees it.
+// processClient is the run's side of one client process.
 type processClient struct {
 	driver  *serverDriver
 	index   int
 	rec     clientRecord
 	process *subprocess.Process
-	failed  error          // why it failed, or what it said that it must not
-	work    sync.WaitGroup // events that are being dealt with, and ways that are being made
+	failed  error          // why it failed, or its violation of the protocol
+	work    sync.WaitGroup // events and dial requests being handled
 
 	mu    sync.Mutex          // protects what follows
 	under []history.Operation // begun and not returned, outermost first
-	holds []chan struct{}     // closed when it may go on from its event
+	holds []chan struct{}     // closed when it may continue from its event
 	dead  bool
 	last  *history.Command // whose reply it died of
 }
 
-// run starts the process and follows it to its end.
+// run starts the process and handles its messages until it ends.
 func (p *processClient) run(ctx context.Context, j job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -69,7 +69,7 @@ func (p *processClient) run(ctx context.Context, j job) error {
 	quit := p.watch(ctx)
 	<-p.process.Gone()
 	close(quit)
-	cancel() // who still dials for it need not
+	cancel() // aborts its pending dials
 	p.work.Wait()
 	return p.finish()
 }
@@ -94,17 +94,17 @@ func (p *processClient) start(ctx context.Context, j job) error {
 	if err := p.process.Start(); err != nil {
 		return err
 	}
-	_ = p.process.Send(instruction{Job: &j}) // one that is gone says why, see finish
+	_ = p.process.Send(instruction{Job: &j}) // if the process has ended, finish returns the reason
 	return nil
 }
 
-// watch passes on the run's stop, and ends the process with the run. It is over when quit is closed.
+// watch forwards the run's stop, and kills the process when ctx ends. It returns when quit is closed.
 func (p *processClient) watch(ctx context.Context) chan struct{} {
 	quit := make(chan struct{})
 	p.work.Go(func() {
 		select {
 		case <-p.driver.Stop:
-			_ = p.process.Send(instruction{Stop: true}) // a process that is gone has stopped
+			_ = p.process.Send(instruction{Stop: true}) // a process that has ended needs no stop
 		case <-ctx.Done():
 		case <-quit:
 			return
@@ -118,7 +118,7 @@ func (p *processClient) watch(ctx context.Context) chan struct{} {
 	return quit
 }
 
-// hear takes in what the process says.
+// hear handles a message of the process.
 func (p *processClient) hear(ctx context.Context, n message) error {
 	d := p.driver
 	switch {
@@ -137,7 +137,7 @@ func (p *processClient) hear(ctx context.Context, n message) error {
 		if n.Event.Kind == faults.Moment {
 			d.reach(p.index+1, n.Event.Moment)
 		}
-		if n.Ask > 0 { // nothing is placed at the others
+		if n.Ask > 0 { // no fault is placed at the others
 			p.work.Go(func() { p.event(ctx, *n.Event); p.answer(n.Ask, answer{}) })
 		}
 	case n.Dial != nil:
@@ -152,14 +152,14 @@ func (p *processClient) hear(ctx context.Context, n message) error {
 	return nil
 }
 
-// answer lets the process go on that asked, if it did. A process that is gone needs none.
+// answer replies to a message with Ask. A process that has ended needs no reply.
 func (p *processClient) answer(ask int64, a answer) {
 	if a.To = ask; ask > 0 {
 		_ = p.process.Send(instruction{Answer: &a})
 	}
 }
 
-// dialFor makes the way that the process asks for.
+// dialFor prepares the route that the process asks for.
 func (p *processClient) dialFor(ctx context.Context, to dialRequest) answer {
 	if to.Within > 0 {
 		var cancel context.CancelFunc
@@ -191,7 +191,7 @@ func (p *processClient) returned(op history.Operation) {
 	p.rec.Add(op)
 }
 
-// event does what is placed at an event of the process, and returns when the process may go on.
+// event applies the faults placed at an event of the process, and returns when the process may continue.
 func (p *processClient) event(ctx context.Context, e faults.Event) {
 	p.driver.director.Event(ctx, e, nil)
 	p.mu.Lock()
@@ -218,7 +218,7 @@ func (p *processClient) Pause(context.Context) (faults.Undo, error) {
 		return nil, err
 	}
 	return func(context.Context) error {
-		if err := p.process.Continue(); !errors.Is(err, os.ErrProcessDone) { // the run may have been abandoned meanwhile
+		if err := p.process.Continue(); !errors.Is(err, os.ErrProcessDone) { // an abandoned run may have killed it
 			return err
 		}
 		return nil
@@ -233,7 +233,7 @@ func (p *processClient) Crash(context.Context) error {
 	return p.process.Kill()
 }
 
-// Cancel has the process cancel its acquire.
+// Cancel tells the process to cancel its acquire.
 func (p *processClient) Cancel(context.Context) error {
 	p.mu.Lock()
 	asks := slices.ContainsFunc(p.under, func(op history.Operation) bool { return op.Op == history.Acquire })
@@ -244,7 +244,7 @@ func (p *processClient) Cancel(context.Context) error {
 	return p.process.Send(instruction{Cancel: true})
 }
 
-// Hold keeps the process at its event.
+// Hold holds the process at its event.
 func (p *processClient) Hold() faults.Undo {
 	hold := make(chan struct{})
 	p.mu.Lock()

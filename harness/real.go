@@ -17,7 +17,7 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// serverDriver makes an experiment on real servers. It is what the clients, the faults and the recorders share.
+// serverDriver runs an experiment on real servers. It holds what the clients, the faults and the recorders share.
 type serverDriver struct {
 	Experiment
 	servers    *deployment // nil before deploy
@@ -25,20 +25,20 @@ type serverDriver struct {
 	base       timebase
 	timeline   func() int64 // nanoseconds since base
 	machine    int64        // base on the machine's monotonic clock, for clients that are processes
-	clockError int64        // nanoseconds by which those may disagree
+	clockError int64        // nanoseconds by which the processes' clocks may disagree
 	recorder   *history.Recorder
 	joining    sync.Mutex // protects latency, lags and counts while clients join
 	latency    []*latency.Recorder
 	lags       []*lag
 	counts     []*counts
-	overlaps   *overlaps // nil for a lock that admits several
+	overlaps   *overlaps // nil for a lock that admits several holders
 	windows    windows
 	injection
 	children childProcesses    // of a subject; empty for a lock of this process
 	names    map[string]string // of scripts, by digest
 	relay    *workloads.Relay  // nil with one client, and with clients that are processes
 	ended    int64             // when the last client was done
-	stall    time.Duration     // longest that the machine kept this process waiting
+	stall    time.Duration     // longest time that the machine kept this process waiting
 }
 
 var _ driver = (*serverDriver)(nil)
@@ -47,7 +47,7 @@ func newServerDriver(e Experiment) *serverDriver {
 	return &serverDriver{Experiment: e, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames(), overlaps: newOverlaps(e.Variant.Kind)}
 }
 
-// deploy brings the servers up.
+// deploy starts the servers.
 func (d *serverDriver) deploy(ctx context.Context) (nodes []results.Node, err error) {
 	if d.servers, err = d.startServers(ctx); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (d *serverDriver) deploy(ctx context.Context) (nodes []results.Node, err er
 	return nodes, nil
 }
 
-// close takes the servers down.
+// close stops the servers.
 func (d *serverDriver) close() error {
 	if d.servers == nil {
 		return nil
@@ -66,10 +66,10 @@ func (d *serverDriver) close() error {
 	return d.servers.close()
 }
 
-// drive lets the clients run, and returns what they did whatever became of them.
+// drive runs the clients and returns what they did, whether or not they succeeded.
 func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) {
 	var err error
-	if d.Subject.Exec != "" { // before the run's time begins
+	if d.Subject.Exec != "" { // before the run's base is set
 		d.children, d.clockError, err = d.startChildren(ctx)
 	}
 	if err == nil {
@@ -97,7 +97,7 @@ func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) 
 	return rec, errors.Join(err, d.audit(ctx, rec), d.answering(ctx))
 }
 
-// answering is nil when every node answers at the end of a run that was not to harm it: what a lock did without its server says nothing of the lock.
+// answering returns nil if every node responds at the end of a run without server faults: a run whose server was gone shows nothing about the lock.
 func (d *serverDriver) answering(ctx context.Context) error {
 	if d.harmsServers() {
 		return nil
@@ -112,7 +112,7 @@ func (d *serverDriver) answering(ctx context.Context) error {
 	return nil
 }
 
-// record reads back what was written while clients ran, or, where nothing is saved, takes what is in memory.
+// record reads back the recording or, if nothing is saved, takes what is in memory.
 func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
 	rec = &record{windows: d.windows.all(), ended: d.ended}
 	if recording == nil {
@@ -131,7 +131,7 @@ func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
 	return rec, nil
 }
 
-// judge has the record checked and explained.
+// judge checks and explains the record.
 func (d *serverDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error) {
 	in := checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.windows}
 	v, err := checker.Check(ctx, in, checker.Options{Seed: d.Seed, Store: rec.store})
@@ -162,7 +162,7 @@ func (d *serverDriver) prepare(ctx context.Context) error {
 	return d.shareBase()
 }
 
-// shareBase finds the base for clients in other processes, before the header is written that says how far they may disagree.
+// shareBase finds the base for clients in other processes. It runs before the header is written, which states their clock error.
 func (d *serverDriver) shareBase() (err error) {
 	if d.As != Processes {
 		return nil
@@ -173,7 +173,7 @@ func (d *serverDriver) shareBase() (err error) {
 	return err
 }
 
-// runClients runs them as what they are to be.
+// runClients runs the clients as goroutines or processes.
 func (d *serverDriver) runClients(ctx context.Context) error {
 	if d.overlaps != nil {
 		d.overlaps.slack = d.clockError
@@ -184,7 +184,7 @@ func (d *serverDriver) runClients(ctx context.Context) error {
 	return d.runGoroutines(ctx)
 }
 
-// stopping closes a channel when the run's length is over or somebody asks for its end, whichever is first.
+// stopping returns a channel that is closed when the run's length is over or Stop is closed, whichever is first.
 func (d *serverDriver) stopping() (stop <-chan struct{}, release func()) {
 	if d.length() == 0 {
 		return d.Stop, func() {}
@@ -213,13 +213,13 @@ func (d *serverDriver) stopping() (stop <-chan struct{}, release func()) {
 	return ch, func() { close(quit); <-done }
 }
 
-// warm is how long, in nanoseconds from the run's base, what is done is not measured.
+// warm returns the end of the warm-up, in nanoseconds from the run's base.
 func (d *serverDriver) warm() int64 { return int64(d.Scenario.WarmUp.Of(d.lease())) }
 
-// length is for how many nanoseconds clients begin rounds after the warm-up; 0: until their rounds are done.
+// length returns for how many nanoseconds after the warm-up clients begin rounds; 0: until their rounds are done.
 func (d *serverDriver) length() int64 { return int64(d.Scenario.Length.Of(d.lease())) }
 
-// measured passes on that the warm-up, or the length, is over.
+// measured reports the end of the warm-up, or of the length, to Measure.
 func (d *serverDriver) measured(over bool) {
 	if d.Measure != nil {
 		d.Measure(over)
@@ -242,7 +242,7 @@ func (d *serverDriver) grants(ops []history.Operation) (within, before int64) {
 	return within, before
 }
 
-// measuredUntil is when the measuring ended: with the length, or with the clients.
+// measuredUntil returns when measuring ended: with the length, or with the clients.
 func (d *serverDriver) measuredUntil() int64 {
 	if end := d.warm() + d.length(); d.length() > 0 && end < d.ended {
 		return end

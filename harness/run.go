@@ -1,14 +1,13 @@
-// Package harness runs one experiment: a lock, a scenario, a provider of servers or the simulator. It brings the servers up, connects the
-// clients, lets a workload drive them while faults are placed, records what every client saw, has the record judged, and saves it three
-// times: when it started, when it was driven, when it was checked. [Run] is that sequence; what differs between servers and the simulator is
-// behind the interface driver.
+// Package harness runs one experiment: a lock, a scenario, and a provider of servers or the simulator. It starts the servers, connects the clients,
+// lets a workload drive them while faults are applied, records what every client saw, checks the record, and saves it at three phases: started,
+// driven, checked. [Run] is that sequence; the interface driver hides the difference between servers and the simulator.
 //
-// Clients are goroutines, for throughput, or processes of their own that are really stopped and really killed. Which it is changes
-// nothing else: the same workload code talks to the same lock code, and the same Director places the faults.
+// Clients are goroutines, for throughput, or processes that are really stopped and killed. Both run the same workload code on the same lock code,
+// and the same Director applies the faults.
 //
-// It refuses to judge: the checker does. It refuses to lose what was recorded: operations, commands and fault windows are spooled
-// while the run goes on, and the history is saved before it is checked. [Suite] runs many experiments side by side, each on servers of
-// its own, and holds each against what the catalogue expects.
+// It does not judge: the checker does. It does not lose what was recorded: operations, commands and fault windows are spooled during the run, and
+// the history is saved before it is checked. [Suite] runs many experiments concurrently, each on its own servers, and compares each with what the
+// catalogue expects.
 package harness
 
 import (
@@ -30,41 +29,41 @@ type Outcome struct {
 	Result  results.Result
 	Verdict *checker.Verdict
 	Windows []history.Window
-	Record  history.Recorded // what the clients did and sent; of a simulated run, in the schedule that was kept
-	Dir     string           // of the run; "" when nothing was saved
-	Order   *faults.Order    // of a run that was led through a schedule
+	Record  history.Recorded // what the clients did and sent; of a simulated run, in the kept schedule
+	Dir     string           // of the run; "" if nothing was saved
+	Order   *faults.Order    // of a run that replayed a schedule
 }
 
-// driver makes an experiment in one world: on servers, or in the simulator. Run calls its methods in this order, close always.
+// driver runs an experiment in one world: on servers, or in the simulator. Run calls its methods in this order, and close always.
 type driver interface {
-	// deploy brings the servers up and describes them; the simulator has none.
+	// deploy starts the servers and describes them; the simulator has none.
 	deploy(ctx context.Context) ([]results.Node, error)
-	// drive lets the clients run while faults are placed. It returns what was recorded whatever became of them, nil when nothing was.
+	// drive runs the clients while faults are applied. It returns what was recorded even after an error, nil if nothing was.
 	drive(ctx context.Context, save *saver) (*record, error)
-	// judge has the record checked and explained.
+	// judge checks and explains the record.
 	judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error)
-	// measure fills in what was measured, and returns the latencies; nil where they mean nothing.
+	// measure fills in the measurements and returns the latencies; nil if they are not meaningful.
 	measure(r *results.Result, rec *record) *latency.Set
-	// close takes the servers down.
+	// close stops the servers.
 	close() error
 }
 
-// record is what is known of a run once its clients are done.
+// record holds what is known of a run once its clients are done.
 type record struct {
 	history.Recorded
 	windows   []history.Window
-	store     map[string]checker.StoreEnds // what the guarded store held before and after
+	store     map[string]checker.StoreEnds // contents of the guarded store before and after
 	errors    results.AcquireErrors
 	failovers *results.Failovers
-	order     *faults.Order // of a run that was led through a schedule
+	order     *faults.Order // of a run that replayed a schedule
 	ended     int64         // when the last client was done
 	notes     []string      // that must be shown
-	unsaved   error         // what could not be written while clients ran; a run is judged all the same
-	spooled   string        // the file that was written while clients ran, of no use once the record is saved; "" for none
+	unsaved   error         // why something could not be written during the run, which is judged all the same
+	spooled   string        // the file written during the run, obsolete once the record is saved; "" for none
 }
 
-// Run makes one experiment. When it returns an error with an Outcome, the run got as far as the Outcome says and what was
-// recorded is saved. Closing e.Stop ends a run early and is no error; the end of ctx abandons it.
+// Run runs one experiment. If it returns an error with an Outcome, the run got as far as the Outcome says, and what was recorded is saved. Closing
+// e.Stop ends a run early without an error; the end of ctx abandons it.
 func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	if err := e.Validate(); err != nil {
 		return nil, err
@@ -74,7 +73,7 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 		return nil, err
 	}
 	if e.Prefix == "" && e.Provider.Name() == "url" {
-		e.Prefix = "lockbench:" + save.run.ID + ":" // nothing of its owner's may be touched
+		e.Prefix = "lockbench:" + save.run.ID + ":" // keeps the run away from the user's own keys
 	}
 	out, err := e.run(ctx, e.driver(), save)
 	if err != nil {
@@ -83,7 +82,7 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	return out, err
 }
 
-// driver is the one of the experiment's world.
+// driver returns the driver of the experiment's world.
 func (e Experiment) driver() driver {
 	if s, ok := e.Provider.(*Sim); ok {
 		return &simDriver{Experiment: e, pool: s}
@@ -116,7 +115,7 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 	return out, errors.Join(e.check(ctx, d, save, rec, out), unsaved)
 }
 
-// check has the record judged, and saves what came out. A checker that fails loses nothing: the record is on disk.
+// check judges the record and saves the result. If the checker fails nothing is lost: the record is on disk.
 func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *record, out *Outcome) error {
 	e.tell(Progress{Phase: "checking", Elapsed: nanoseconds(rec.ended)})
 	v, found, err := d.judge(context.WithoutCancel(ctx), rec)

@@ -20,15 +20,15 @@ import (
 	"github.com/lockbench/lockbench/results/latency"
 )
 
-// saver saves a run: open when it was asked for, started when its servers are up, driven when its clients are done, checked when it was judged,
-// or failed. Without a directory it writes nothing.
+// saver saves a run by phase: open when it was requested, started when its servers are up, driven when its clients are done, checked when it was
+// judged, or failed. Without a directory it writes nothing.
 type saver struct {
 	run results.Run
 	dir *results.Dir // nil: nothing is saved
-	log bytes.Buffer // what lockbench.log says
+	log bytes.Buffer // contents of lockbench.log
 }
 
-// open makes the run directory and saves what is known before anything runs.
+// open creates the run directory and saves what is known before anything runs.
 func (e Experiment) open(ctx context.Context) (*saver, error) {
 	id, err := results.NewID(e.Random)
 	if err != nil {
@@ -53,7 +53,7 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 	return s, errors.Join(s.phase(results.Started, e.Now()), s.dir.Save(results.ScenarioFile, text))
 }
 
-// environment is what the run is made on.
+// environment returns the description of the machine.
 func (e Experiment) environment(ctx context.Context) results.Environment {
 	if e.Environment != nil {
 		return *e.Environment
@@ -62,7 +62,7 @@ func (e Experiment) environment(ctx context.Context) results.Environment {
 	return results.CaptureEnvironment(ctx, results.Machine{Root: os.DirFS("/"), Build: build, Dir: e.Checkout})
 }
 
-// started saves who the servers are.
+// started saves the description of the servers.
 func (s *saver) started(nodes []results.Node, now time.Time) error {
 	if s.run.Nodes = nodes; nodes == nil {
 		return nil
@@ -73,7 +73,7 @@ func (s *saver) started(nodes []results.Node, now time.Time) error {
 	return s.phase(results.Started, now)
 }
 
-// driven saves what the clients did, each file on a processor of its own. It is not done while clients run, whose time it would take.
+// driven saves what the clients did, writing the files concurrently. It runs after the clients, because it would take processor time from them.
 func (s *saver) driven(rec *record, now time.Time) error {
 	s.run.Store = rec.store
 	if s.dir == nil {
@@ -97,7 +97,7 @@ func (s *saver) driven(rec *record, now time.Time) error {
 	return errors.Join(err, s.phase(results.Driven, now))
 }
 
-// checked saves the latencies, and what came out. What people read is derived from it, and not made here.
+// checked saves the latencies and the result. Reports for people are derived from these files later.
 func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Time) error {
 	if s.dir == nil {
 		return s.phase(results.Checked, now)
@@ -116,7 +116,7 @@ func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Ti
 	return errors.Join(append(errs, s.dir.SaveResult(out.Result), s.phase(results.Checked, now))...)
 }
 
-// executed saves what each node executed, as the causes of the violations were found from.
+// executed saves what each node executed, from which the causes of the violations were derived.
 func (s *saver) executed(found explain.Findings) error {
 	if s.dir == nil {
 		return nil
@@ -128,14 +128,14 @@ func (s *saver) executed(found explain.Findings) error {
 	return s.dir.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, log.Source, log.Events) })
 }
 
-// failed saves why a run got no further.
+// failed saves why a run ended early.
 func (s *saver) failed(cause error, now time.Time) error {
 	s.run.Failure = cause.Error()
 	s.logf(now, "failed: %s", cause)
 	return s.phase(s.run.Phase, now)
 }
 
-// phase saves how far the run has got.
+// phase saves the phase that the run has reached.
 func (s *saver) phase(p results.Phase, now time.Time) error {
 	s.run.Phase, s.run.Duration = p, now.Sub(s.run.Start)
 	if s.dir == nil {

@@ -21,43 +21,43 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Sim is the provider that stands for the simulator. An experiment with it runs in virtual time, several schedules one after the
-// other, each with its own order of messages; what it finds is the sum over the schedules, and what it keeps is the first
-// schedule that broke something, or the last.
+// Sim is the provider that represents the simulator. An experiment with it runs in virtual time, several schedules one after the other, each with
+// its own order of messages. Its verdict is the sum over the schedules; its record is that of the first schedule with a violation, or else of the
+// last.
 type Sim struct {
-	// Schedules is how many are run per experiment; 0 means 10.
+	// Schedules is the number of schedules per experiment; 0 means 10.
 	Schedules int
 
 	mu   sync.Mutex // protects idle
 	idle []*sim.Simulator
 }
 
-// enoughCommands ends an experiment early: a schedule in which clients poll for seconds shows as much as ten short ones, and takes longer.
-// Within a schedule no round begins after so many, either: a lock that is never granted would be polled for to the end.
+// enoughCommands ends an experiment early: a schedule in which clients poll for seconds shows no more than ten short ones and takes longer. Nor
+// does a round begin within a schedule after so many: clients of a lock that is never granted would poll to the end.
 const enoughCommands = 4000
 
-// DefaultSchedules is how many schedules of an experiment are simulated unless somebody says otherwise.
+// DefaultSchedules is the default number of schedules of an experiment.
 const DefaultSchedules = 10
 
 var _ servers.Provider = (*Sim)(nil)
 
-// Name is sim.
+// Name returns "sim".
 func (s *Sim) Name() string { return "sim" }
 
-// Available is always nil: the simulator needs nothing but this program.
+// Available returns nil: the simulator needs nothing but this program.
 func (s *Sim) Available(context.Context) error { return nil }
 
-// Describe says what it can do.
+// Describe describes the simulator in a sentence.
 func (s *Sim) Describe() string {
 	return "in this process, in virtual time: every topology, every fault"
 }
 
-// Start refuses: the simulator's nodes live inside a schedule.
+// Start returns an error: the simulator's nodes exist only within a schedule.
 func (s *Sim) Start(context.Context, servers.Spec) (servers.Deployment, error) {
 	return nil, fmt.Errorf("servers of the simulator outside a schedule: %w", servers.ErrRefused)
 }
 
-// Close ends the simulators that were used.
+// Close closes the simulators that were used.
 func (s *Sim) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Sim) Close() error {
 	return errors.Join(errs...)
 }
 
-// borrow returns a simulator that nobody else is using; bring takes it back.
+// borrow returns an unused simulator; bring returns it to the pool.
 func (s *Sim) borrow() *sim.Simulator {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *Sim) bring(one *sim.Simulator) {
 	s.idle = append(s.idle, one)
 }
 
-// simDriver makes an experiment in the simulator, schedule by schedule.
+// simDriver runs an experiment in the simulator, schedule by schedule.
 type simDriver struct {
 	Experiment
 	pool  *Sim
@@ -97,20 +97,20 @@ type simDriver struct {
 
 var _ driver = (*simDriver)(nil)
 
-// deploy takes a simulator. Its nodes live inside a schedule.
+// deploy borrows a simulator. Its nodes exist only within a schedule.
 func (d *simDriver) deploy(context.Context) ([]results.Node, error) {
 	d.one = d.pool.borrow()
 	return nil, nil
 }
 
-// close gives the simulator back.
+// close returns the simulator.
 func (d *simDriver) close() error {
 	d.pool.bring(d.one)
 	return nil
 }
 
-// drive runs the schedules, each checked when it is over: what they showed together decides whether there is to be another. The record is that of the first
-// schedule that broke something, or of the last.
+// drive runs the schedules and checks each; the sum so far decides whether another one runs. The record is that of the first schedule with a
+// violation, or else of the last.
 func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 	n := cmp.Or(d.pool.Schedules, DefaultSchedules)
 	for i := 0; i < n && d.total.commands < enoughCommands && d.stopped(ctx) == nil; i++ {
@@ -129,7 +129,7 @@ func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 	return d.total.record(d.ends(d.total.kept.Outcome)), nil
 }
 
-// stopped tells that the run is to end early.
+// stopped reports whether the run must end early.
 func (e Experiment) stopped(ctx context.Context) error {
 	select {
 	case <-e.Stop:
@@ -139,7 +139,7 @@ func (e Experiment) stopped(ctx context.Context) error {
 	}
 }
 
-// scheduled is one simulated schedule and what it was found to be.
+// scheduled is one simulated schedule and its verdict.
 type scheduled struct {
 	sim.Outcome
 	verdict *checker.Verdict
@@ -161,8 +161,8 @@ func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error
 	return scheduled{out, v}, nil
 }
 
-// judge returns the sum of the schedules' verdicts. Its first violations are those of the schedule that is kept, with their stories, which take longer
-// than the schedule itself.
+// judge returns the sum of the schedules' verdicts. Its first violations are those of the kept schedule, with their stories, which take longer to
+// produce than the schedule itself.
 func (d *simDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error) {
 	sum := d.total.verdict
 	if sum.Verdict != checker.Fail {
@@ -183,17 +183,17 @@ func (d *simDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, e
 	return sum, found, nil
 }
 
-// keptViolations is how many violations of a property are told of a simulated schedule.
+// keptViolations is the number of violations per property that are reported of a simulated schedule.
 const keptViolations = 3
 
-// measure fills in what was asked for: no figure of virtual time means anything.
+// measure fills in the requested load only: latencies in virtual time are not meaningful.
 func (d *simDriver) measure(r *results.Result, _ *record) *latency.Set {
 	r.SetLatency(nil, results.NoLatency)
 	r.Load = results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0, Offered: d.Scenario.Rate}
 	return nil
 }
 
-// program is the experiment as the simulator wants it.
+// program returns the experiment as a program of the simulator.
 func (d *simDriver) program(seed uint64) sim.Program {
 	w, _ := workloads.Find(d.Scenario.Workload)
 	return sim.Program{
@@ -204,7 +204,7 @@ func (d *simDriver) program(seed uint64) sim.Program {
 	}
 }
 
-// ends are the values of the guarded store, where the workload guards one.
+// ends returns the values of the guarded store, if the workload guards one.
 func (d *simDriver) ends(out sim.Outcome) map[string]checker.StoreEnds {
 	w, _ := workloads.Find(d.Scenario.Workload)
 	ends := map[string]checker.StoreEnds{}
@@ -216,13 +216,13 @@ func (d *simDriver) ends(out sim.Outcome) map[string]checker.StoreEnds {
 	return ends
 }
 
-// tally adds up schedules.
+// tally sums up schedules.
 type tally struct {
 	runs      int
 	commands  int
 	errors    results.AcquireErrors
 	failovers *results.Failovers
-	kept      scheduled // the first that broke something, or the last
+	kept      scheduled // the first with a violation, or else the last
 	verdict   *checker.Verdict
 }
 
@@ -241,7 +241,7 @@ func (t *tally) add(s scheduled) {
 	t.verdict = checker.Sum(t.verdict, s.verdict)
 }
 
-// record is the one that is kept, with what was counted in all schedules.
+// record returns the kept schedule's record, with the counts of all schedules.
 func (t *tally) record(store map[string]checker.StoreEnds) *record {
 	out := t.kept.Outcome
 	history.LinkCommands(out.Ops, out.Commands)
@@ -252,8 +252,8 @@ func (t *tally) record(store map[string]checker.StoreEnds) *record {
 	}
 }
 
-// OfTape makes a scenario of a tape: the same lock, clients, rounds and times, and of its faults those that are so from the start. The
-// others, and the order of messages, are in the tape's schedule, see [Experiment.Schedule].
+// OfTape converts a tape to a scenario: the same lock, clients, rounds and times, and its faults from the start. The other faults, and the order of
+// messages, are in the tape's schedule; see [Experiment.Schedule].
 func OfTape(t sim.Tape) scenarios.Scenario {
 	p := t.Program
 	s := scenarios.Scenario{

@@ -15,22 +15,22 @@ import (
 	"github.com/lockbench/lockbench/results/latency"
 )
 
-// spoolEvery is how much of a run can be lost when lockbench itself is killed.
+// spoolEvery is the interval of writes: how much of a run is lost if lockbench is killed.
 const spoolEvery = 200 * time.Millisecond
 
-// spool writes out, while the run goes on, what the clients did and the fault windows that have ended, and tells the progress. One
-// goroutine, owned by end.
+// spool writes what the clients did and the fault windows that have ended to disk during the run, and reports progress. Its one goroutine is owned
+// by end.
 type spool struct {
 	driver  *serverDriver
-	file    *blocks  // the recording; nil: it is not saved
-	faults  *os.File // nil: they are not saved
-	windows int      // how many of the run's are in faults
+	file    *blocks  // the recording; nil: not saved
+	faults  *os.File // nil: not saved
+	windows int      // number of windows written to faults
 	quit    chan struct{}
 	done    sync.WaitGroup
 	err     error // of the goroutine; read after it has ended
 }
 
-// startSpool opens the files, if the run is saved, and starts the goroutine. What goes wrong with a file is reported by end: the run goes on.
+// startSpool opens the files, if the run is saved, and starts the goroutine. Errors of files are returned by end: the run goes on.
 func startSpool(d *serverDriver, dir *results.Dir) *spool {
 	s := &spool{driver: d, quit: make(chan struct{})}
 	if dir != nil {
@@ -40,8 +40,8 @@ func startSpool(d *serverDriver, dir *results.Dir) *spool {
 	return s
 }
 
-// begin makes the files, each with its head from the first instant on; and a history that is empty until the clients are done: check, given
-// its name, reads the recording.
+// begin creates the files, each with its header at once, and an empty history: until the clients are done, check, given its name, reads the
+// recording instead.
 func (s *spool) begin(dir *results.Dir) (err error) {
 	header := s.driver.header()
 	head := history.RecordingHead(header)
@@ -72,14 +72,14 @@ func (s *spool) loop() {
 
 func (s *spool) write() {
 	if s.file != nil {
-		_ = s.driver.recorder.Spill(s.file) // which keeps what it cannot save
+		_ = s.driver.recorder.Spill(s.file) // s.file keeps in memory what it cannot save
 	}
 	if s.faults != nil && s.err == nil {
 		s.err = s.writeWindows()
 	}
 }
 
-// writeWindows adds the fault windows that were measured since it was called last, with a single write.
+// writeWindows appends the fault windows measured since the last call, with a single write.
 func (s *spool) writeWindows() error {
 	measured := s.driver.windows.all()
 	var text []byte
@@ -96,7 +96,7 @@ func (s *spool) writeWindows() error {
 	return nil
 }
 
-// end writes what is left and closes the files. It returns the recording, nil where there is none, and what could not be saved.
+// end writes the rest and closes the files. It returns the recording, nil if there is none, and the errors of the files.
 func (s *spool) end() (*blocks, error) {
 	close(s.quit)
 	s.done.Wait()
@@ -111,12 +111,12 @@ func (s *spool) end() (*blocks, error) {
 	return s.file, err
 }
 
-// blocks is a file that is written block by block. From the first block on that it has no room for, the rest is kept in memory.
+// blocks is a file that is written block by block. From the first block that cannot be written on, blocks are kept in memory.
 type blocks struct {
 	file *os.File
 	size int64 // of the whole blocks in the file
 	rest bytes.Buffer
-	err  error // why there is a rest
+	err  error // why blocks are in memory
 }
 
 // Write never fails.
@@ -142,7 +142,7 @@ func (b *blocks) recorded() (history.Recorded, error) {
 	return history.ReadRecording(io.MultiReader(file, &b.rest), b.file.Name())
 }
 
-// progress is what the run has come to.
+// progress returns the progress of the run.
 func (d *serverDriver) progress() Progress {
 	p := Progress{Phase: "clients", Elapsed: time.Duration(d.timeline()),
 		Total: time.Duration(d.warm() + d.length()), Expected: int64(d.Scenario.Ops * d.Scenario.Clients)}
@@ -166,7 +166,7 @@ func (d *serverDriver) progress() Progress {
 	return p
 }
 
-// header describes the history to whoever reads it.
+// header returns the history's header.
 func (d *serverDriver) header() history.Header {
 	return history.Header{Lock: d.Variant.Name, Kind: d.Variant.Kind, Lease: int64(d.claimedLease()),
 		Permits: max(d.Scenario.Permits, 1), ClockError: d.clockError, Votes: d.Variant.Votes(),

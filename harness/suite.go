@@ -14,26 +14,26 @@ import (
 	"github.com/lockbench/lockbench/scenarios"
 )
 
-// SuiteConfig says which cells are run, and how. Every variant meets every scenario in which the catalogue expects something of it.
+// SuiteConfig says which cells are run, and how. Every variant runs every scenario for which the catalogue has an expectation of it.
 type SuiteConfig struct {
 	Variants  []impls.Variant
 	Scenarios []scenarios.Scenario // not yet resolved
 	Server    string               // for the record
 	Seed      uint64
-	Side      int // how many cells run side by side
+	Side      int // number of cells run concurrently
 	Rerun     string
-	Shard     *results.Shard // the part of the cells that is run; nil: all
-	// Cell makes one run on servers of its own and gives its result and its run directory.
+	Shard     *results.Shard // the part of the cells to run; nil: all
+	// Cell makes one run on its own servers and returns its result and its run directory.
 	Cell func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error)
-	// Stop, when closed, lets the cells under way finish and begins no other.
+	// Stop, when closed, lets the cells under way finish and starts no others.
 	Stop <-chan struct{}
-	// Each, when set, is told of every cell as it is done, from one goroutine at a time.
+	// Each, when set, is called with every finished cell, by one goroutine at a time.
 	Each func(done, all int, c results.Cell)
 	Now  func() time.Time
 }
 
-// Suite runs the cells and holds each against what the catalogue expects. Cells that fail to come to a verdict are
-// inconclusive and say why; an error is returned only when ctx ends.
+// Suite runs the cells and compares each with what the catalogue expects. Cells without a verdict are inconclusive and say why; it returns an error
+// only if ctx ends.
 func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	start := cfg.Now()
 	pairs, notes := cfg.pairs()
@@ -55,13 +55,13 @@ func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	return out, ctx.Err()
 }
 
-// pair is a cell that is to be run.
+// pair is a cell to run.
 type pair struct {
 	variant  impls.Variant
 	scenario scenarios.Scenario
 }
 
-// pairs lists the cells in the order of the variants, and says of which scenario nothing is expected.
+// pairs lists the cells in the order of the variants, with a note for each scenario without expectations.
 func (cfg SuiteConfig) pairs() (out []pair, notes []string) {
 	for _, v := range cfg.Variants {
 		for _, s := range cfg.Scenarios {
@@ -78,7 +78,7 @@ func (cfg SuiteConfig) pairs() (out []pair, notes []string) {
 	return out, notes
 }
 
-// sharded returns the pairs of the shard that is to be run, and the shard with what it is a part of.
+// sharded returns the pairs of the shard to run, and the shard with a description of the whole.
 func (cfg SuiteConfig) sharded(pairs []pair) (out []pair, _ *results.Shard) {
 	if cfg.Shard == nil {
 		return pairs, nil
@@ -98,14 +98,14 @@ func (cfg SuiteConfig) sharded(pairs []pair) (out []pair, _ *results.Shard) {
 type suite struct {
 	cfg   SuiteConfig
 	pairs []pair
-	cells []results.Cell // each written by the worker that was given its index
+	cells []results.Cell // each written by the worker that received its index
 	work  chan int
 
 	mu   sync.Mutex // one Each at a time; protects done
 	done int
 }
 
-// feed hands out the cells in order and tells how many it handed out.
+// feed hands out the cells in order and returns how many it handed out.
 func (s *suite) feed(ctx context.Context) int {
 	defer close(s.work)
 	for i := range s.cells {
@@ -136,11 +136,11 @@ func (s *suite) tell(c results.Cell) {
 	}
 }
 
-// attempts is how often a cell that came to no verdict is run: side by side with others first, and then by itself. A machine that is
-// short of time misses a moment now and then, or stalls a client; what a run did show is never run again.
+// attempts is how often a cell without a verdict is run: first alongside others, then alone. A busy machine sometimes misses a moment or stalls a
+// client; a run with a verdict is never repeated.
 const attempts = 4
 
-// again runs the cells that came to no verdict once more, one at a time.
+// again repeats the cells without a verdict, one at a time.
 func (s *suite) again(ctx context.Context, asked int) {
 	for i := range s.cells[:asked] {
 		for n := 1; n < attempts && s.unclear(ctx, i); n++ {
@@ -150,8 +150,8 @@ func (s *suite) again(ctx context.Context, asked int) {
 	}
 }
 
-// unclear tells a cell that a further run may clear up: one without a verdict, or a planted bug that was not seen, which shows nothing of the
-// bug. One that ended in an error is not: it would again.
+// unclear reports whether another run of a cell may help: it has no verdict, or a planted bug was not found. A cell that ended in an error would
+// only fail again.
 func (s *suite) unclear(ctx context.Context, i int) bool {
 	c := s.cells[i]
 	missed := c.Planted && c.Verdict == checker.Fail
@@ -180,7 +180,7 @@ func (s *suite) cell(ctx context.Context, p pair) (c results.Cell) {
 	return c
 }
 
-// closed reports whether somebody asked for the end. A nil channel is never closed.
+// closed reports whether a channel is closed. A nil channel never is.
 func closed(stop <-chan struct{}) bool {
 	select {
 	case <-stop:

@@ -2,8 +2,8 @@ package harness
 
 import "time"
 
-// timebase is the run's one monotonic base. Its nanoseconds count from the moment the run made it; a process that shares it knows
-// that moment on the machine's monotonic clock.
+// timebase is the run's monotonic base. It counts nanoseconds from the moment at which the run made it; a process that shares it knows that moment
+// on the machine's monotonic clock.
 type timebase struct {
 	start time.Time
 	ahead int64 // nanoseconds on the base at start
@@ -11,8 +11,8 @@ type timebase struct {
 
 func newTimebase() timebase { return timebase{start: time.Now()} }
 
-// wall is the wall-clock time of the base, in nanoseconds since 1970.
+// wall returns the wall-clock time of the base, in nanoseconds since 1970.
 func (b timebase) wall() int64 { return b.start.UnixNano() - b.ahead }
 
-// now is nanoseconds since the base.
+// now returns nanoseconds since the base.
 func (b timebase) now() int64 { return b.ahead + int64(time.Since(b.start)) }

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tries is how often the two clocks are read together; the closest pair counts.
+// tries is how often the two clocks are read together; the closest pair is used.
 const tries = 16
 
-// onMachine returns the base on the machine's monotonic clock, which every process of the machine reads alike, and by how much
-// the answer may be wrong: the time between two readings of Go's own clock, which is the same clock.
+// onMachine returns the base on the machine's monotonic clock, which is the same for every process of the machine, and the possible error: the time
+// between two readings of Go's clock, which is the same clock.
 func (b timebase) onMachine() (base, gap int64, err error) {
 	gap = int64(time.Hour)
 	for range tries {
@@ -27,7 +27,7 @@ func (b timebase) onMachine() (base, gap int64, err error) {
 	return base, gap, nil
 }
 
-// sharedTimebase makes a base that agrees with one of another process of this machine.
+// sharedTimebase returns a base that agrees with that of another process on this machine.
 func sharedTimebase(machineBase int64) (timebase, int64, error) {
 	local := newTimebase()
 	base, gap, err := local.onMachine()
