@@ -4,12 +4,12 @@ import (
 	"slices"
 )
 
-// A client's pool hands out whichever of its idle connections came back last, and that is the runtime's secret when two come back at one
-// instant. Idle connections of a client to a node are all the same; so a record does not name the connection but its alias: a connection takes
-// the lowest free one when it is used, and leaves it when it is idle again. Commands of one connection that wait for each other are on one alias, and
-// the alias of a connection that ended before its replies came is used no more.
+// A client's pool hands out the idle connection that came back last; when two come back at one instant, the runtime decides. Idle connections of a
+// client to a node are interchangeable, so a record does not name the connection but its alias: a connection takes the lowest free alias when it is
+// used, and gives it up when it is idle again. Commands of one connection that wait for each other share an alias; the alias of a connection that
+// ended before its replies came is not used again.
 
-// takeAlias returns a request the alias of its connection.
+// takeAlias gives a request the alias of its connection.
 func (cn *conn) takeAlias(q *request) {
 	if cn.inUse == 0 {
 		cn.alias = cn.nextAlias()
@@ -18,14 +18,14 @@ func (cn *conn) takeAlias(q *request) {
 	cn.client.commands[q.command].Conn = cn.place() | uint64(cn.alias)
 }
 
-// freeAlias notes that a request has had its reply. A connection that listens to channels is never idle again.
+// freeAlias records that a request has had its reply. A connection that subscribes is never idle again.
 func (cn *conn) freeAlias(q *request) {
 	if q.name != "SUBSCRIBE" && q.name != "PSUBSCRIBE" {
 		cn.inUse--
 	}
 }
 
-// nextAlias is the lowest alias between the client and the node that no connection is on.
+// nextAlias returns the lowest free alias between the client and the node.
 func (cn *conn) nextAlias() int {
 	for alias := 0; ; alias++ {
 		taken := false
@@ -38,14 +38,14 @@ func (cn *conn) nextAlias() int {
 	}
 }
 
-// place is the number of the connection's client and node.
+// place returns a number that identifies the connection's client and node.
 func (cn *conn) place() uint64 { return cn.number &^ 0xffff }
 
-// batch is the requests that goroutines of a client sent over one connection at one instant. Which was written first is the runtime's
-// secret: they reach the node in order of content, and their replies are given to the client all at once, in the order in which it wrote.
+// batch holds the requests that goroutines of a client sent over one connection at one instant. Their order is the runtime's, so they reach the
+// node in order of content, and their replies are delivered together, in the order in which the client wrote them.
 type batch struct {
 	written []*request // handshakes in between included
-	replies []*reply   // of these, as far as there are any
+	replies []*reply   // to these, as far as they have come
 }
 
 // batchRequests makes a batch of a connection's new requests, which are in order of content, if there are several.
@@ -64,7 +64,7 @@ func (cn *conn) batchRequests(fresh []*request) {
 	}
 }
 
-// add takes the reply to a request and gives all replies, in order, when it was the last that was missing.
+// add adds the reply to a request. When it was the last missing one, add returns all replies in order.
 func (b *batch) add(r *reply) []*reply {
 	b.replies[slices.Index(b.written, r.request)] = r
 	if slices.Contains(b.replies, nil) {
@@ -73,7 +73,7 @@ func (b *batch) add(r *reply) []*reply {
 	return b.replies
 }
 
-// asked is a hash of the request that a reply answers; 0 for a message to a subscriber.
+// asked returns a hash of the request that a reply answers; 0 for a message to a subscriber.
 func (r *reply) asked() uint64 {
 	if r.request == nil {
 		return 0
@@ -81,7 +81,7 @@ func (r *reply) asked() uint64 {
 	return hashArgs(r.request.args)
 }
 
-// giveReply returns a reply to the client, or what a batch has kept back with it.
+// giveReply delivers a reply to the client, with the replies of its batch once the batch is complete.
 func (cn *conn) giveReply(r *reply) {
 	whole := []*reply{r}
 	if r.request != nil && r.request.batch != nil {

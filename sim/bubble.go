@@ -12,16 +12,16 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// A bubble settles when each of its goroutines waits for something of the bubble, and only then does time pass and the driver go on. Waiting for
-// a mutex does not count. So a lock that waits for a mutex which nobody will unlock, or which another of its goroutines keeps while it
-// waits for the network, holds up time and network and itself. It is seen from outside the bubble, in real time.
+// A bubble settles when each of its goroutines waits for something within the bubble; only then does time pass and the driver go on. Waiting for a
+// mutex does not count. So a lock that waits for a mutex that is never unlocked, or that another of its goroutines holds while it waits for the
+// network, stops time, network and itself. This can only be detected from outside the bubble, in real time.
 
-// lookEvery is the real time between two looks at a bubble that has not ended. A schedule takes milliseconds.
+// lookEvery is the real time between two inspections of a bubble that has not ended. A schedule takes milliseconds.
 const lookEvery = 250 * time.Millisecond
 
-// run runs the world in a bubble of its own. A bubble that cannot end is abandoned, and that is an outcome. synctest.Test wants a
-// *testing.T only to report failures to, and this one never fails: an empty one does, in any process. slow is told where a bubble
-// is that has not ended, at every look.
+// run runs the world in its own bubble. A bubble that cannot end is abandoned, which is an outcome. synctest.Test needs a *testing.T only to report
+// failures; this one never fails, so an empty one works in any process. slow is called at each inspection with what the goroutines of an unfinished
+// bubble do.
 func (w *world) run(slow func(where string)) (settled bool) {
 	ended := make(chan struct{})
 	go func() { // ends with the bubble, or never if that never settles
@@ -56,9 +56,9 @@ func (w *world) run(slow func(where string)) (settled bool) {
 	}
 }
 
-// abandon makes a bubble that never settles an outcome. Its goroutines stay as they are.
+// abandon turns a bubble that never settles into an outcome. Its goroutines are left as they are.
 func (w *world) abandon(s standstillReport) {
-	if w.mu.TryLock() { // what was written under it is to be read
+	if w.mu.TryLock() { // read what was written under it
 		defer w.mu.Unlock()
 	}
 	if w.unexplorable = s.kept; s.kept {
@@ -68,8 +68,8 @@ func (w *world) abandon(s standstillReport) {
 	w.crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where
 }
 
-// lookForTimers runs a schedule that ended in a deadlock once more, along its choices, to see whether the lock had arranged something for later: that might
-// unlock the mutex, and time does not pass. Such a lock cannot be explored, and nothing is known of it.
+// lookForTimers repeats a schedule that ended in a deadlock, along its choices, to see whether the lock had set a timer: the timer might unlock the
+// mutex, and time does not pass. Such a lock cannot be explored, and the result is unknown.
 func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
 	nodes, err := h.nodesFor(nodesOf(p) + 1)
 	if err != nil {
@@ -81,7 +81,7 @@ func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
 	w := &world{program: p, strategy: &follow{choices: out.choices(), commands: out.commandNames()}, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources,
 		trace: newTrace(false)}
 	if w.run(h.reportSlow) {
-		return nil // it is no deadlock every time
+		return nil // the deadlock does not recur every time
 	}
 	h.nodes = nil
 	if pending(ofLock) {
@@ -91,7 +91,7 @@ func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
 	return nil
 }
 
-// ofLock reports whether a timer that was made at a stack is the lock's: not the simulator's, the Redis client's, or the deadline of a context.
+// ofLock reports whether a timer created at a stack is the lock's: not the simulator's, the Redis client's, or the deadline of a context.
 func ofLock(frames []string) bool {
 	i := slices.IndexFunc(frames, func(f string) bool { return !strings.HasPrefix(f, "time.") && !strings.HasPrefix(f, "context.After") })
 	if i < 0 {
@@ -102,14 +102,14 @@ func ofLock(frames []string) bool {
 		!strings.Contains(maker, "/sim.(*world).") && !strings.Contains(maker, "/sim.(*conn).") && !strings.Contains(maker, "/sim.(*client).")
 }
 
-// standstillReport is what was seen of a bubble that has not ended.
+// standstillReport describes a bubble that has not ended.
 type standstillReport struct {
-	where string // what its goroutines do, those that keep it from settling first
-	stuck bool   // none of them can go on: all wait, and at least one for a mutex
-	kept  bool   // a goroutine of a client that waits for a mutex waits for the network or for time, and may have it
+	where string // what its goroutines do; those that keep it from settling come first
+	stuck bool   // no goroutine can go on: all wait, and at least one for a mutex
+	kept  bool   // while a goroutine waits for a mutex, another of its client waits for the network or for time, and may hold it
 }
 
-// lookAtBubble looks at the goroutines of a bubble.
+// lookAtBubble examines the goroutines of a bubble.
 func lookAtBubble(stacks, bubble string) standstillReport {
 	s := standstillReport{stuck: true}
 	var restless, waiting []string
@@ -146,7 +146,7 @@ func waitsOutside(g upstream.Goroutine) bool {
 	return strings.Contains(g.Frames, "sim.(*conn).") || g.In("sim.(*client).dial") || g.In("sim.(*client).Sleep") || g.In("time.Sleep")
 }
 
-// client is the number of the goroutine of the client by which a goroutine was started, if the ones between are still there; else "".
+// client returns the number of the client's goroutine that started a goroutine, directly or through others that still exist; else "".
 func (d dump) client(g upstream.Goroutine) string {
 	for range d {
 		if g.In("sim.(*client).runGuarded") {
@@ -161,7 +161,7 @@ func (d dump) client(g upstream.Goroutine) string {
 	return ""
 }
 
-// What is told of a standstill.
+// What is reported of a standstill.
 const (
 	toldGoroutines = 8
 	toldCalls      = 24 // of a goroutine, innermost first

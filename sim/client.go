@@ -16,14 +16,14 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// client is one client of a world: the goroutine that runs the workload, its clock, its connections and its record. Fields are
-// protected by world.mu, except those that are set before the goroutine starts.
+// client is one client of a world: the goroutine that runs the workload, its clock, its connections and its record. world.mu guards the fields,
+// except those that are set before the goroutine starts.
 type client struct {
 	world  *world
 	index  int
 	name   string
 	skew   time.Duration
-	slow   time.Duration      // how long its work in a section takes; 0 means as the workload says
+	slow   time.Duration      // how long its work in a section takes; 0 means the workload decides
 	cancel context.CancelFunc // of its last acquire; nil before the first
 
 	paused           bool
@@ -31,30 +31,30 @@ type client struct {
 	recordClosed     bool // its record is closed
 	done             bool
 	tokens           *tokens          // nil for a lock whose randomness comes from the seed
-	dead             chan struct{}    // closed when the client is
-	momentHolds      int              // faults that keep it at its moment
-	blockedMoment    chan struct{}    // closed when it may go on from there; nil when nothing keeps it
+	dead             chan struct{}    // closed when the client dies
+	momentHolds      int              // number of faults that hold it at its moment
+	blockedMoment    chan struct{}    // closed when it may go on from there; nil when nothing holds it
 	waitingForResume []chan struct{}  // of goroutines that wait for the end of a pause, in order of arrival; closed one by one
 	moments          []*reachedMoment // moments that the driver has not looked at
 	err              error            // what the workload returned
-	dialled          int              // dialled so far
-	sent             int              // commands sent so far
-	messages         map[int]int      // to its subscribers so far, by node
+	dialled          int              // number of dials so far
+	sent             int              // number of commands so far
+	messages         map[int]int      // number of messages to its subscribers so far, by node
 
 	open          []history.Operation // begun, not yet added; innermost last
 	ops           []history.Operation
 	commands      []history.Command
-	traced        int   // of ops, how many are in the trace
-	granted       int   // of its acquires, those that it has not released
-	returned      int64 // when its last operation did
+	traced        int   // how many of ops are in the trace
+	granted       int   // acquires that it has not released
+	returned      int64 // when its last operation returned
 	commandsSince int   // commands sent since then, or since time passed
 
-	observed, observedNow uint64 // hashes of everything the client has been told, and when: up to an event, and at it
-	observedStep          int    // that event
+	observed, observedNow uint64 // hashes of all that the client has received, and when: before an event, and at it
+	observedStep          int    // that event's step
 	order                 uint64 // hash of which operations of others had returned when its own were called
 }
 
-// access is what the client may touch.
+// access returns the client's access to the world.
 func (c *client) access() workloads.Access {
 	w := c.world
 	return workloads.Access{
@@ -63,7 +63,7 @@ func (c *client) access() workloads.Access {
 	}
 }
 
-// connBuffer is enough for every request and reply of a lock; a longer one is read in pieces.
+// connBuffer is enough, in bytes, for every request and reply of a lock; a longer one is read in pieces.
 const connBuffer = 1 << 10
 
 // run is the client's goroutine.
@@ -83,7 +83,7 @@ func (c *client) run(ctx context.Context) {
 
 var _ workloads.Recorder = (*client)(nil)
 
-// Begin notes an operation that was called.
+// Begin records that an operation was called.
 func (c *client) Begin(op history.Operation) {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
@@ -106,7 +106,7 @@ func (c *client) Add(op history.Operation) {
 	c.record(op)
 }
 
-// record adds an operation; its number is given when it is traced.
+// record records an operation; it gets its number when it is traced.
 func (c *client) record(op history.Operation) {
 	if c.recordClosed {
 		return
@@ -127,14 +127,14 @@ func (c *client) record(op history.Operation) {
 	c.ops = append(c.ops, op)
 }
 
-// mayStillHold reports whether a release may have left a hold that is the client's to keep alive: a failed one of a re-entrant lock may have been an
-// inner one, which the server still counts. Of others a renewal after the release counts for nobody, whatever became of it.
+// mayStillHold reports whether a release may have left a hold that the client should keep alive: a failed one of a re-entrant lock may have been an
+// inner one, which the server still counts. With other locks a renewal after the release is useless, whatever the outcome.
 func (c *client) mayStillHold(op history.Operation) bool {
 	return c.world.program.Variant.Kind == history.Reentrant && (op.Outcome == history.Fail || op.Outcome == history.Unknown)
 }
 
-// dial opens a connection to a node. Like a [net.Dialer] it makes none, and does not wait, under a context that has ended: who dials under
-// a mutex counts on it, and in a bubble time stands still while anybody waits for a mutex.
+// dial opens a connection to a node. Like a [net.Dialer] it returns at once under a context that has ended: callers that dial under a mutex rely on
+// it, and in a bubble time stands still while a goroutine waits for a mutex.
 func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	i, err := nodeOf(addr)
 	if err = cmp.Or(err, ctx.Err()); err != nil {
@@ -151,13 +151,13 @@ func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			time.Sleep(lateness(c.index, i, 0)) // who waits for the context alone comes first
+			time.Sleep(lateness(c.index, i, 0)) // goroutines that wait only for the context come first
 			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: ctx.Err()}
 		}
 	}
 }
 
-// connect makes the connection, or says why not, or gives a channel that is closed when it is worth trying again.
+// connect makes the connection, or returns an error, or returns a channel that is closed when a retry may succeed.
 func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 	w := c.world
 	w.mu.Lock()
@@ -179,7 +179,7 @@ func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 	return cn, nil, nil
 }
 
-// at is a moment that the workload announces: faults placed there strike, and a stopped client waits.
+// at announces a moment: faults placed there strike, and a stopped client waits.
 func (c *client) at(ctx context.Context, m history.Moment, key string) error {
 	c.world.atMoment(c, m)
 	if err := c.waitUntilRunning(); err != nil {
@@ -190,11 +190,11 @@ func (c *client) at(ctx context.Context, m history.Moment, key string) error {
 
 var _ impls.Clock = (*client)(nil)
 
-// Now is the client's clock: the bubble's, off by the client's skew.
+// Now returns the client's clock: the bubble's plus the client's skew.
 func (c *client) Now() time.Time { return time.Now().Add(c.skew) }
 
-// Sleep waits in virtual time. Sleeps of different clients never end at the same nanosecond: each ends, a little late, at an instant that
-// belongs to the client. A sleep that ends while the client is stopped does not return, and a dead client's ends at once.
+// Sleep waits in virtual time. Sleeps of different clients never end at the same nanosecond: each is lengthened a little to an instant reserved for
+// the client. While the client is stopped, a sleep does not return; when it is dead, a sleep returns at once.
 func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 {
 		t := time.NewTimer(c.ownInstant(d))
@@ -215,21 +215,21 @@ func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// Instants repeat their owner after sleepers nanoseconds. It is a prime, so that equal distances do not lead from an instant of a client to
-// another of its own, and room for each client to have several: of its goroutines that sleep for different times, too, no two are to wake at once.
+// The reserved instants repeat every sleepers nanoseconds. The number is prime, so that equal distances do not lead from one instant of a client to
+// another, and large enough for each client to have several: goroutines of a client that sleep for different times must not wake at once either.
 const (
 	sleepers = 8209
 	perOwner = sleepers / maxClients
 )
 
-// ownInstant lengthens a sleep of d to the next instant that belongs to the client and to sleeps of d.
+// ownInstant lengthens a sleep of d to the next instant reserved for the client and for sleeps of d.
 func (c *client) ownInstant(d time.Duration) time.Duration {
 	own := time.Duration(uint64(c.index)*perOwner + mix(hashStart, uint64(d))%perOwner)
 	end := (c.world.now() + d) % sleepers
 	return d + (own-end+sleepers)%sleepers
 }
 
-// pass returns nil when the client is not stopped, at once or when it may go on, and impls.ErrCrashed when it is dead.
+// waitUntilRunning returns nil once the client is not stopped, and impls.ErrCrashed when it is dead.
 func (c *client) waitUntilRunning() error {
 	for {
 		turn, err := c.pauseTurn()
@@ -240,7 +240,7 @@ func (c *client) waitUntilRunning() error {
 	}
 }
 
-// pauseTurn returns what a goroutine of a stopped client has to wait for.
+// pauseTurn returns the channel on which a goroutine of a stopped client has to wait.
 func (c *client) pauseTurn() (chan struct{}, error) {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
@@ -255,7 +255,7 @@ func (c *client) pauseTurn() (chan struct{}, error) {
 	return turn, nil
 }
 
-// die ends whatever the client waits for.
+// die ends everything that the client waits for.
 func (c *client) die() {
 	if !c.crashed {
 		close(c.dead)
@@ -273,17 +273,17 @@ func (c *client) die() {
 	}
 }
 
-// seedOf makes the seed of one client from the program's.
+// seedOf derives one client's seed from the program's.
 func (w *world) seedOf(index int) (seed [32]byte) {
 	binary.LittleEndian.PutUint64(seed[:], w.program.Seed)
 	binary.LittleEndian.PutUint64(seed[8:], uint64(index)+1)
 	return seed
 }
 
-// setup is what all clients have in common, and one's place.
+// setup returns what all clients share, and the client's index.
 func (w *world) setup(index int) workloads.Setup {
 	p, v := w.program, w.program.Variant
-	v.Topology = p.Topology // on a cluster clients are the cluster's, whatever the lock is made for
+	v.Topology = p.Topology // on a cluster, clients use the cluster client, whatever the lock is made for
 	p.Config.Slow = w.clients[index].slow
 	return workloads.Setup{
 		Variant: v, Config: p.Config, Index: index, Clients: p.Clients, Owner: w.owner, Prefix: keyPrefix,
@@ -294,13 +294,13 @@ func (w *world) setup(index int) workloads.Setup {
 // keyPrefix begins every key of a simulated run.
 const keyPrefix = "lb:"
 
-// tokens gives the random words of a lock that draws them from the process's random source names that follow from the seed: on its way
-// to a node a word becomes its name, in a reply a name becomes its word. So nothing that happens depends on what the lock drew.
+// tokens replaces the random words of a lock that reads the process's random source by names that follow from the seed: a word in a request becomes
+// its name, a name in a reply becomes its word. So nothing that happens depends on what the lock drew.
 type tokens struct {
 	seed   [32]byte
 	names  map[string]string // by word
 	words  map[string]string // by name
-	number uint64            // of words so far
+	number uint64            // number of words so far
 }
 
 func newTokens(seed [32]byte) *tokens {
@@ -310,13 +310,13 @@ func newTokens(seed [32]byte) *tokens {
 // leastToken is the length in bytes from which a word may be a token: half of a UUID, and more than any number.
 const leastToken = 16
 
-// drawn reports whether a word comes from a random source: hardly any of its bytes would be text otherwise. A word of 24 random bytes passes
-// for text once in 10^10.
+// drawn reports whether a word comes from a random source, which shows in bytes that are not text. A word of 24 random bytes passes for text once
+// in 10^10.
 func drawn(word string) bool {
 	return len(word) >= leastToken && strings.ContainsFunc(word, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r > '~' })
 }
 
-// rename names the random words of a request.
+// rename replaces the random words of a request by their names.
 func (t *tokens) rename(args []string) {
 	for i, word := range args[1:] {
 		if drawn(word) {
@@ -325,7 +325,7 @@ func (t *tokens) rename(args []string) {
 	}
 }
 
-// name is as long as the word, and text.
+// name returns a text as long as the word.
 func (t *tokens) name(word string) string {
 	if name, ok := t.names[word]; ok {
 		return name
@@ -343,7 +343,7 @@ func (t *tokens) name(word string) string {
 	return name
 }
 
-// restore returns a reply back the words that were named.
+// restore replaces the names in a reply by their words.
 func (t *tokens) restore(reply []byte) []byte {
 	text := string(reply)
 	for name, word := range t.words {

@@ -11,29 +11,29 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// clusterNodes is how many masters a simulated cluster has, as a real one (package servers).
+// clusterNodes is the number of masters of a simulated cluster, as of a real one (package servers).
 const clusterNodes = 3
 
-// shard is a node's place in a cluster: as many masters as there are nodes share the slots in equal parts, in order, and none has a
-// replica. Slots never move, so nobody is ever told ASK. A message that is published at one node reaches the subscribers of all.
+// shard is a node's place in a cluster: all nodes are masters, share the slots in equal parts, in order, and have no replicas. Slots never move, so
+// no node replies ASK. A message published at one node reaches the subscribers of all.
 type shard struct {
 	nodes []*node // nodes[i] is at nodeAddr(i)
 	index int
 }
 
-// join makes nodes a cluster.
+// join forms a cluster of nodes.
 func join(nodes []*node) {
 	for i, n := range nodes {
 		n.shard = &shard{nodes, i}
 	}
 }
 
-// slots is the range of slots of a node of the cluster, both ends included.
+// slots returns the range of slots of a node, both ends included.
 func (s *shard) slots(index int) (first, last int) {
 	return index * impls.Slots / len(s.nodes), (index+1)*impls.Slots/len(s.nodes) - 1
 }
 
-// owner is the node that a slot belongs to.
+// owner returns the node to which a slot belongs.
 func (s *shard) owner(slot int) int {
 	for i := range s.nodes {
 		if _, last := s.slots(i); slot <= last {
@@ -43,14 +43,14 @@ func (s *shard) owner(slot int) int {
 	return len(s.nodes) - 1
 }
 
-// misplaced is the error with which a node of a cluster refuses a request: its keys lie in several slots, or in one of another
-// node. It is "" for a request that the node may run.
+// misplaced returns the error with which a node of a cluster refuses a request whose keys lie in several slots, or in a slot of another node; ""
+// for a request that the node may run.
 func (n *node) misplaced(args []string) string {
 	if n.shard == nil {
 		return ""
 	}
 	if strings.EqualFold(args[0], "MULTI") {
-		return "ERR transactions are not simulated on a cluster" // a refused command would have to end one
+		return "ERR transactions are not simulated on a cluster" // a refused command would have to end the transaction
 	}
 	keys := resp.Keys(args)
 	if len(keys) == 0 {
@@ -68,8 +68,8 @@ func (n *node) misplaced(args []string) string {
 	return ""
 }
 
-// misplacedInScript is the error of a script that calls a command on keys which the script was not given, when the node must not run that.
-// A script may use any slot of the node's own, as long as one command does not use two.
+// misplacedInScript returns the error for a command in a script on keys that the script did not declare, if the node must not run it. A script may
+// use all slots of its node, but each command only one.
 func (n *node) misplacedInScript(args []string) string {
 	if n.misplaced(args) == "" {
 		return ""
@@ -77,7 +77,7 @@ func (n *node) misplacedInScript(args []string) string {
 	return "ERR Script attempted to access a non local key in a cluster node"
 }
 
-// cluster is CLUSTER SLOTS, with which Redis clients ask for the map of a cluster, and CLUSTER KEYSLOT.
+// cluster implements CLUSTER SLOTS, with which Redis clients read the map of a cluster, and CLUSTER KEYSLOT.
 func (n *node) cluster(s *session, args []string) {
 	sub := ""
 	if len(args) > 0 {
@@ -95,13 +95,13 @@ func (n *node) cluster(s *session, args []string) {
 	}
 }
 
-// writeSlots writes a range of slots for each node: its ends, and the node's address, port, id and other names, of which there are none.
+// writeSlots writes a range of slots for each node: both ends, and the node's address, port, id and an empty list of other names.
 func (s *shard) writeSlots(w *server.Writer) {
 	w.WriteLen(len(s.nodes))
 	for i := range s.nodes {
 		first, last := s.slots(i)
 		host, port, _ := strings.Cut(nodeAddr(i), ":")
-		number, _ := strconv.Atoi(port) // nodeAddr makes it of digits
+		number, _ := strconv.Atoi(port) // nodeAddr makes it of digits, so this cannot fail
 		w.WriteLen(3)
 		w.WriteInt(first)
 		w.WriteInt(last)

@@ -12,9 +12,9 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// Redis as Redis is: what a node does not do exactly as Redis it refuses by name, and a schedule in which a lock sent it says nothing of the lock.
+// What a node does not do exactly as Redis does, it refuses; a schedule in which a lock sent such a command is no evidence about the lock.
 
-// exact are the commands that nodes do as Redis does. Those that locks use are compared with redis-server in random sequences.
+// exact lists the commands that nodes execute exactly as Redis does. Those that locks use are compared with redis-server in random sequences.
 var exact = names(`
 	GET SET SETNX SETEX PSETEX GETSET GETDEL GETEX INCR INCRBY DECR DECRBY APPEND STRLEN GETRANGE SETRANGE MGET MSET MSETNX
 	DEL UNLINK EXISTS TYPE TOUCH KEYS RENAME RENAMENX DBSIZE FLUSHALL FLUSHDB EXPIRE PEXPIRE EXPIREAT PEXPIREAT PERSIST TTL PTTL EXPIRETIME PEXPIRETIME
@@ -28,7 +28,7 @@ var exact = names(`
 	HELLO AUTH CLIENT SELECT READONLY COMMAND QUIT CLUSTER
 	DELEX`)
 
-// refused are the other commands that Redis knows, or a newer one, or the server inside. What is in neither list is unknown to Redis 7.0, too.
+// refused lists the other commands that Redis, a newer Redis or miniredis knows. Redis 7.0 knows no command outside both lists.
 var refused = names(`
 	ACL ASKING BGREWRITEAOF BGSAVE BITCOUNT BITFIELD BITFIELD_RO BITOP BITPOS BZMPOP CONFIG COPY DEBUG DUMP FAILOVER FCALL FCALL_RO FUNCTION GEOADD
 	GEODIST GEOHASH GEOPOS GEORADIUS GEORADIUSBYMEMBER GEOSEARCH GEOSEARCHSTORE GETBIT HINCRBYFLOAT HRANDFIELD HSCAN INCRBYFLOAT INFO LASTSAVE LATENCY LCS
@@ -46,7 +46,8 @@ func names(text string) map[string]bool {
 	return set
 }
 
-// refusal is the error for a command that a node does not do; "" for one that it does. It is kept for the schedule to end with.
+// refusal returns the error for a command that a node does not do; "" for one that it does. It records the command, so that the schedule ends with
+// it.
 func (n *node) refusal(name string) string {
 	switch {
 	case exact[name]:
@@ -58,10 +59,10 @@ func (n *node) refusal(name string) string {
 	return "ERR unknown command '" + name + "'"
 }
 
-// blocking are the commands that wait for data, with the place of their time-out: from the front, or from the end.
+// blocking lists the commands that wait for data, with the index of their time-out argument; a negative index counts from the end.
 var blocking = map[string]int{"BLPOP": -1, "BRPOP": -1, "BLMOVE": -1, "BRPOPLPUSH": -1, "BZPOPMIN": -1, "BZPOPMAX": -1, "BLMPOP": 1}
 
-// timeout is the time-out of a blocking command, or why it has none.
+// timeout returns the time-out of a blocking command, or an error text.
 func timeout(args []string) (d time.Duration, text string) {
 	at := blocking[args[0]]
 	if at < 0 {
@@ -80,7 +81,7 @@ func timeout(args []string) (d time.Duration, text string) {
 	return time.Duration(seconds * float64(time.Second)), ""
 }
 
-// take does at once what a blocking command would do once there is data; ok is false when there is none.
+// take executes a blocking command if there is data; ok is false if there is none.
 func (n *node) take(s *session, args []string) (reply []byte, ok bool) {
 	switch name := args[0]; name {
 	case "BLPOP", "BRPOP", "BZPOPMIN", "BZPOPMAX":
@@ -103,7 +104,7 @@ func (n *node) take(s *session, args []string) (reply []byte, ok bool) {
 	return null(s, "*-1"), false
 }
 
-// null is the reply of nothing, in RESP2 with a type.
+// null returns the null reply, which in RESP2 has a type.
 func null(s *session, resp2 string) []byte {
 	if s.peer.Resp3 {
 		return []byte("_\r\n")
@@ -111,7 +112,7 @@ func null(s *session, resp2 string) []byte {
 	return []byte(resp2 + "\r\n")
 }
 
-// popFrom pops from one key, and gives the key with what was there.
+// popFrom pops from one key, and returns the key with the value.
 func (n *node) popFrom(s *session, name, key string) ([]byte, bool) {
 	b := n.alone([]string{name, key})
 	r, ok := resp.ParseReply(b)
@@ -137,7 +138,7 @@ func (n *node) popFrom(s *session, name, key string) ([]byte, bool) {
 
 func bulk(s string) string { return "$" + strconv.Itoa(len(s)) + "\r\n" + s + "\r\n" }
 
-// alone runs a command outside every connection, in RESP2, and gives its reply for good.
+// alone runs a command outside every connection, in RESP2, and returns a copy of its reply.
 func (n *node) alone(args []string) []byte {
 	h := n.lua
 	h.buf.Reset()
@@ -155,7 +156,8 @@ type transaction struct {
 	failed bool // a command was refused when it was queued
 }
 
-// inTransaction runs MULTI, EXEC and DISCARD and queues what comes between; done when there is nothing else to do. WATCH is the server's inside.
+// inTransaction runs MULTI, EXEC and DISCARD and queues what comes between; it returns true if nothing else is to be done. WATCH is left to
+// miniredis.
 func (n *node) inTransaction(s *session, name string, args []string) (done bool) {
 	tx := s.tx
 	switch {
@@ -189,7 +191,7 @@ func (n *node) inTransaction(s *session, name string, args []string) (done bool)
 	return true
 }
 
-// unqueueable is why a command cannot be queued; "" when it can. The server inside is asked by a transaction that is thrown away.
+// unqueueable returns why a command cannot be queued; "" if it can. It tries the command in a transaction of miniredis that is discarded.
 func (n *node) unqueueable(name string, args []string) string {
 	if text := n.refusal(name); text != "" {
 		return text
@@ -247,7 +249,7 @@ func (n *node) exec(s *session, tx *transaction) {
 
 func upper(name string, args []string) []string { return append([]string{name}, args[1:]...) }
 
-// changedSinceWatch runs an empty transaction of the server inside, which knows what a connection watches; that ends the watching.
+// changedSinceWatch runs an empty transaction of miniredis, which knows the watched keys; that ends the watching.
 func (n *node) changedSinceWatch(s *session) bool {
 	ask := server.NewPeer(n.lua.scratch())
 	ask.Ctx, ask.Resp3 = s.peer.Ctx, false
@@ -262,8 +264,7 @@ func (n *node) changedSinceWatch(s *session) bool {
 
 func (n *node) unwatch(s *session) { n.changedSinceWatch(s) }
 
-// execute runs a request at its node. answered is false when the server will answer later, or the request is not one that
-// is answered now.
+// execute runs a request at its node. answered is false if the node replies later, or if the request gets no reply of its own now.
 func (w *world) execute(q *request) (reply []byte, answered bool) {
 	n := q.conn.server
 	if _, blocks := blocking[q.name]; (blocks || q.name == "WAIT") && q.conn.session.tx == nil {
@@ -288,7 +289,7 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 		q.conn.watches = false
 	}
 	w.ran(q)
-	if before != nil { // the copy uses the node's reply
+	if before != nil { // copy it: reading the dataset reuses the reply's buffer
 		reply = slices.Clone(reply)
 	}
 	if before != nil && n.copy(time.Now()).outlasts(*before) {
@@ -305,13 +306,13 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 	return reply, true
 }
 
-// changed tells the replica and who waits that a request may have changed data.
+// changed informs the replica and blocked requests that a request may have changed data.
 func (w *world) changed(q *request) {
 	w.written(q.conn.server)
 	w.retryParked(q.conn.server)
 }
 
-// ran records when and after how many others a node executed a command.
+// ran records when a node executed a command, and its position.
 func (w *world) ran(q *request) {
 	if q.handshake {
 		return
@@ -322,8 +323,8 @@ func (w *world) ran(q *request) {
 	c.Turn, c.Ran = n.turn, w.timeline()
 }
 
-// saved is what is left of a node's data when its process is killed now: with persistence everything, because Redis has given it to the
-// operating system, which lives on, before it answers. What everysec risks is lost when the machine fails.
+// saved returns what is left of a node's data if its process is killed now: with persistence everything, because Redis hands it to the operating
+// system, which survives, before it replies. What everysec risks is lost only when the machine fails.
 func (w *world) saved(n *node) dataset {
 	if w.program.Persistence == impls.PersistNone || w.program.Persistence == "" {
 		return dataset{}
@@ -331,7 +332,7 @@ func (w *world) saved(n *node) dataset {
 	return n.copy(time.Now())
 }
 
-// blockingPop is a command that waits for data. What is there at once it takes; of one that waits, a key that comes to have another type is none.
+// blockingPop runs a command that waits for data. It takes what is there at once; while it waits, it ignores a key that gets another type.
 func (w *world) blockingPop(q *request) ([]byte, bool) {
 	n, args := q.conn.server, upper(q.name, q.args)
 	if text := n.misplaced(args); text != "" {
@@ -384,9 +385,9 @@ func (w *world) unpark(q *request, force bool) {
 	w.answered(q, b)
 }
 
-// retryParked looks again at what waits at a node, at what has waited longest first.
+// retryParked retries the requests that wait at a node, the longest waiting first.
 func (w *world) retryParked(n *node) {
-	for left := len(n.waiting) + 1; len(n.waiting) < left; { // what one is given another may have waited for
+	for left := len(n.waiting) + 1; len(n.waiting) < left; { // one reply may provide what another request waits for
 		for _, q := range slices.Clone(n.waiting) {
 			if !gone(q) {
 				w.unpark(q, false)
@@ -397,5 +398,5 @@ func (w *world) retryParked(n *node) {
 	}
 }
 
-// gone reports whether a request waits no more: it was answered, or its connection has ended.
+// gone reports whether a request waits no longer: it was answered, or its connection has ended.
 func gone(q *request) bool { return q.conn.parked != q }

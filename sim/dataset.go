@@ -10,12 +10,12 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// dataset is a copy of all that a node holds, with the instants (by the node's own clock) at which keys expire, as Redis
-// writes them to disk and to replicas.
+// dataset is a copy of all data of a node, with the instants (by the node's own clock) at which keys expire, as Redis writes them to disk and to
+// replicas.
 type dataset struct {
 	entries []entry // in order of key
 	at      time.Time
-	turn    uint64 // of the last command that the node executed before
+	turn    uint64 // of the last command that the node had executed
 }
 
 type entry struct {
@@ -28,7 +28,7 @@ type entry struct {
 	expires time.Time // zero = never
 }
 
-// copy reads everything the node holds at bubble time t.
+// copy reads all data of the node at bubble time t.
 func (n *node) copy(t time.Time) dataset {
 	n.tick(t)
 	db := n.redis.DB(0)
@@ -59,7 +59,7 @@ func entryOf(db *miniredis.RedisDB, key string, own time.Time) entry {
 		e.items, _ = db.Members(key)
 	case "zset":
 		scores, _ := db.SortedSet(key)
-		e.scores = maps.Clone(scores) // miniredis gives the map in which it keeps them
+		e.scores = maps.Clone(scores) // miniredis returns its own map
 	}
 	if left := db.TTL(key); left > 0 {
 		e.expires = own.Add(left)
@@ -67,7 +67,7 @@ func entryOf(db *miniredis.RedisDB, key string, own time.Time) entry {
 	return e
 }
 
-// load replaces everything the node holds by a copy; what has expired meanwhile is left out.
+// load replaces all data of the node by a copy, leaving out what has expired meanwhile.
 func (n *node) load(d dataset, t time.Time) {
 	n.redis.FlushAll()
 	n.tick(t)
@@ -99,7 +99,7 @@ func (n *node) load(d dataset, t time.Time) {
 	}
 }
 
-// lostTo returns the keys that d has, by whether later has them.
+// lostTo returns the keys of d, split by whether later has them.
 func (d dataset) lostTo(later dataset) (kept, lost []string) {
 	for _, e := range d.entries {
 		if slices.ContainsFunc(later.entries, func(o entry) bool { return o.key == e.key }) {
@@ -111,7 +111,7 @@ func (d dataset) lostTo(later dataset) (kept, lost []string) {
 	return kept, lost
 }
 
-// outlasts reports whether something in d lasts longer than it did before: a key, or a member whose score is an instant.
+// outlasts reports whether something in d expires later than it did before: a key, or a member whose score is an instant.
 func (d dataset) outlasts(before dataset) bool {
 	return slices.ContainsFunc(d.entries, func(e entry) bool {
 		i := slices.IndexFunc(before.entries, func(o entry) bool { return o.key == e.key && o.kind == e.kind })
@@ -131,7 +131,7 @@ func (d dataset) outlasts(before dataset) bool {
 	})
 }
 
-// holdsAs reports whether two nodes hold the same keys with the same values, whenever these end.
+// holdsAs reports whether two nodes have the same keys with the same values, whatever their expiry times.
 func (d dataset) holdsAs(other dataset) bool {
 	return slices.EqualFunc(d.entries, other.entries, func(a, b entry) bool {
 		a.expires, b.expires = time.Time{}, time.Time{}
@@ -139,7 +139,7 @@ func (d dataset) holdsAs(other dataset) bool {
 	})
 }
 
-// digest is a hash of the data and of the instants at which they end.
+// digest returns a hash of the data and of their expiry times.
 func (d dataset) digest() uint64 {
 	h := uint64(hashStart)
 	for _, e := range d.entries {

@@ -8,17 +8,17 @@ import (
 	"strconv"
 )
 
-// optionKind is what sort of thing could happen next.
+// optionKind is the kind of an option.
 type optionKind uint8
 
 const (
 	deliverRequest optionKind = iota // a request reaches its node and is executed
 	deliverReply                     // a reply reaches its client
-	replicate                        // the replica takes over what the primary has written
-	waitForTime                      // nothing arrives for a while
+	replicate                        // the replica applies what the primary has written
+	waitForTime                      // time passes without an arrival
 	placeFault                       // a fault
-	arranged                         // something that was arranged for an instant
-	giveUp                           // nothing: the rest of this schedule is known
+	arranged                         // a timer of the driver is due
+	giveUp                           // none: the rest of this schedule is known
 )
 
 // option is one thing that could happen next.
@@ -26,25 +26,25 @@ type option struct {
 	kind  optionKind
 	conn  *conn
 	fault *placeableFault
-	ready int   // the step at which it became possible: the oldest is the default
+	ready int   // the step at which it became possible; the default is the oldest
 	rank  int   // among the options of its kind between one client and one node, by content
-	held  *Held // what it is in a world outside; nil in the simulator's own
-	nth   int   // of the write that is replicated
+	held  *Held // its message in a world outside; nil in the simulator
+	nth   int   // number of the write that is replicated
 }
 
-// event is what an option stands for, as tapes name it: by client, node, command, and which of the client's commands of that name to that node it is.
-// It says neither when, nor which connection: which of a client's goroutines gets which connection of a pool is the runtime's secret.
+// event identifies an option as tapes name it: by client, node, command, and the number of that command among the client's to that node. It
+// includes neither the time nor the connection: the runtime decides which of a client's goroutines gets which connection of a pool.
 type event struct {
 	kind    optionKind
 	conn    *conn
 	request *request // nil for a message to a subscriber
-	nth     int      // of such a message, or of a write that is replicated
+	nth     int      // number of such a message, or of a replicated write
 	fault   *placeableFault
 	rank    int
-	held    *Held // of a world outside, where events have no names but those of their step
+	held    *Held // in a world outside, where an event is named only by its step
 }
 
-// event is the option's, for as long as the schedule is looked at.
+// event returns the option's event, valid until the next step.
 func (o option) event() event {
 	e := event{kind: o.kind, conn: o.conn, fault: o.fault, nth: o.nth, rank: o.rank, held: o.held}
 	if o.conn == nil {
@@ -56,7 +56,7 @@ func (o option) event() event {
 	return e
 }
 
-// name is that of the event in tapes. No two events of a schedule have the same.
+// name returns the event's name in tapes, unique within a schedule.
 func (e event) name() string {
 	switch e.kind {
 	case deliverRequest:
@@ -71,7 +71,7 @@ func (e event) name() string {
 	return e.fault.name(event.message)
 }
 
-// message names the request that the event delivers, or answers.
+// message names the request that the event delivers or answers.
 func (e event) message() string {
 	if e.held != nil {
 		return e.way()
@@ -83,7 +83,7 @@ func (e event) message() string {
 	return e.conn.String() + " " + name + "#" + strconv.Itoa(nth)
 }
 
-// way names the message among those of one step, by client, node and rank.
+// way identifies the message among those of one step, by client, node and rank.
 func (e event) way() string {
 	where := fmt.Stringer(e.conn)
 	if e.held != nil {
@@ -95,7 +95,7 @@ func (e event) way() string {
 	return fmt.Sprintf("%s#%d", where, e.rank+1)
 }
 
-// nth counts the request among those of its name that its client has sent to its node, from 1; of one instant in order of content.
+// nth returns the request's number, from 1, among its client's requests of that name to that node; those of one instant are ordered by content.
 func (q *request) nth() int {
 	all, n := q.conn.client.commands, 1
 	own := all[q.command]
@@ -108,7 +108,7 @@ func (q *request) nth() int {
 	return n
 }
 
-// request is the one that is the message, or that it answers; nil for a message to a subscriber.
+// request returns the request that is delivered or answered; nil for a message to a subscriber.
 func (o option) request() *request {
 	if o.kind == deliverRequest {
 		return o.conn.requests[0]
@@ -116,7 +116,7 @@ func (o option) request() *request {
 	return o.conn.replies[0].request
 }
 
-// byContent compares what two messages of a kind say. A message to a subscriber comes before answers.
+// byContent compares the contents of two messages of a kind. Messages to subscribers come before replies.
 func byContent(a, b option) int {
 	q, r := a.request(), b.request()
 	switch {
@@ -145,7 +145,7 @@ func inOrder(messages []option) {
 	}
 }
 
-// owner is who the option belongs to, for strategies that give priorities: the client's index, or a number beyond all clients.
+// owner returns the owner of the option, for strategies with priorities: the client's index, or a number beyond all clients.
 func (o option) owner() int {
 	switch {
 	case o.held != nil:
@@ -156,7 +156,7 @@ func (o option) owner() int {
 	return maxClients
 }
 
-// appendContent appends what a request says, for the trace.
+// appendContent appends the content of a request, for the trace.
 func (q *request) appendContent(to []byte) []byte {
 	to = append(to, q.name...)
 	for i, arg := range q.args[1:] {

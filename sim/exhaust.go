@@ -8,34 +8,34 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// exhaust walks all schedules within its bounds, depth first, by running the program again for each with a longer prefix of
-// choices. A state that has been seen is not gone into again, see state below. A state that cannot be hashed always is.
+// exhaust walks all schedules within its bounds, depth first, by running the program again for each with a longer prefix of choices. It does not
+// explore a known state again (see state below). A state that cannot be hashed is always explored.
 //
-// Two workers share the walk by its first decisions: each goes only into what is its own.
+// Workers divide the walk by its first decisions: each explores only its own part.
 type exhaust struct {
-	path    []branch // the schedule under way and what is left to do at each of its decisions
-	at      int      // how many decisions of it have been taken
+	path    []branch // the current schedule, with the remaining ways at each decision
+	at      int      // decisions taken so far
 	seen    map[uint64]struct{}
 	part    int // of parts
 	parts   int
 	pruned  int
-	unknown int  // states that could not be hashed
+	unknown int  // number of states that could not be hashed
 	whole   bool // nothing is pruned
 	begun   bool
 	stopped bool // the walk is over
-	broken  bool // a prefix did not lead where it led before: the program is not deterministic
+	broken  bool // a prefix led elsewhere than before: the program is not deterministic
 }
 
-// branch is one decision: which of how many ways was taken last, and what had happened before it.
+// branch is one decision: the way taken last, the number of ways, and a hash of what had happened before.
 type branch struct {
 	taken, ways int
 	traceHash   uint64 // 0: not known
 }
 
-// shared is how many decisions deep the workers' parts divide.
+// shared is how many decisions deep the walk is divided among workers.
 const shared = 3
 
-// newExhaust starts a walk; prefix, when there is one, is the one schedule that is walked.
+// newExhaust starts a walk; with a prefix, it walks only that schedule.
 func newExhaust(part, parts int, prefix []int) *exhaust {
 	e := &exhaust{seen: map[uint64]struct{}{}, part: part, parts: max(parts, 1)}
 	for _, taken := range prefix {
@@ -44,7 +44,7 @@ func newExhaust(part, parts int, prefix []int) *exhaust {
 	return e
 }
 
-// next prepares the next schedule; false when all have been walked.
+// next prepares the next schedule; it returns false when all have been walked.
 func (e *exhaust) next() bool {
 	if e.stopped {
 		return false
@@ -66,7 +66,7 @@ func (e *exhaust) next() bool {
 	return false
 }
 
-// choose takes the decision of the path, or opens a new one. Decisions with one way are not decisions.
+// choose takes the decision of the path, or opens a new one. A step with one option is not a decision.
 func (e *exhaust) choose(m moves) option {
 	ways := m.options
 	ways = append(ways[:len(ways):len(ways)], m.faults()...)
@@ -93,7 +93,7 @@ func (e *exhaust) choose(m moves) option {
 	return ways[e.path[e.at-1].taken]
 }
 
-// known reports whether a state has been gone into, and notes it. Decisions that the workers share out are not pruned.
+// known reports whether a state was explored before, and records it. The decisions that divide the walk are not pruned.
 func (e *exhaust) known(m moves) bool {
 	if e.at < shared || e.whole {
 		return false
@@ -120,7 +120,7 @@ func (e *exhaust) mine() bool {
 	return int(h>>8%uint64(e.parts)) == e.part
 }
 
-// prefix is the path of the schedule under way.
+// prefix returns the path of the current schedule.
 func (e *exhaust) prefix() []int {
 	taken := make([]int, len(e.path))
 	for i, b := range e.path {
@@ -129,22 +129,25 @@ func (e *exhaust) prefix() []int {
 	return taken
 }
 
-// An exhaustive walk goes into a state once. Two schedules are in one state when whatever may still come is the same for both, and when nothing that a
-// judge looks at tells their pasts apart. What a program of a client will do cannot be looked at; it follows from what it was told, and when. So a state is
+// An exhaustive walk explores a state once. Two schedules are in the same state when everything that may still happen is the same for both, and no
+// judge can tell their pasts apart. The future of a client's program cannot be read off; it follows from what the client received, and when. So a
+// state consists of
 //
-//   - the instant, to the nanosecond. In a walk events take no time (Bounds.Instant), or no two orders of the same events would ever meet;
-//   - of each client what it was told and when: bytes, the ends of connections, what became of each dial, the ends of its sleeps;
-//   - of each connection what is on its way, what is held back and until when, what waits at the node, and what the node was asked over it;
-//   - of each node its data with the instants at which they end, its clock and rate, its scripts, subscribers and waiters, and what it keeps while it is down;
-//   - what lies in the way: cuts, slowness, replication, everything that was arranged for an instant, and what strikes are still due;
-//   - and of the past, which a judge sees in the future too: every fault with its instants, the order of commands that changed data on each node,
-//     and which operation had returned when another was called.
+//   - the instant, to the nanosecond. In a walk events take no time (Bounds.Instant), since otherwise two orders of the same events would never meet;
+//   - for each client, what it received and when: bytes, the ends of connections, the results of dials, the ends of its sleeps;
+//   - for each connection, what is on its way, what is held back and until when, what waits at the node, and the requests that the node received;
+//   - for each node, its data with their expiry times, its clock and rate, its scripts, subscribers and blocked requests, and its saved data while it
+//     is down;
+//   - the obstacles: cuts, delays, replication, all pending timers, and the faults still due;
+//   - and the past as far as a judge uses it: every fault with its times, the order of commands that changed data on each node, and which operations
+//     had returned when another was called.
 //
-// What is left out is the order of events of one instant that this does not show: two replies to two clients, say, or two commands
-// at one node of which neither changed anything.
+// This leaves out the order of events of one instant that it does not reflect: two replies to two clients, say, or two commands at one node that
+// changed nothing.
 
-// state returns the hash of the world's state. ok is false while a connection watches keys: what a node noticed of them since it keeps to
-// itself. Types of which a node has no copy, such as streams, no lock can make: see exact. 64 bits: among a million states two are taken for one with a chance of 1 in 40 million.
+// state returns the hash of the world's state. ok is false while a connection watches keys, because miniredis does not reveal whether they have
+// changed. Types that a node cannot copy, such as streams, are refused anyway: see exact. With 64 bits, two of a million states collide with a
+// probability of 1 in 40 million.
 func (w *world) state() (h uint64, ok bool) {
 	now := time.Now()
 	h = mix(mix(hashStart, uint64(w.now())), uint64(w.waited))
@@ -163,7 +166,7 @@ func (w *world) state() (h uint64, ok bool) {
 	return h, ok
 }
 
-// condition is a hash of what a node is and knows, apart from its data.
+// condition returns a hash of a node, apart from its data.
 func (n *node) condition(w *world) uint64 {
 	h := mix(mix(mix(hashStart, n.changes), uint64(n.clock.offset)), n.lua.random.x)
 	if n.clock.rate != 1 {
@@ -190,7 +193,8 @@ func (n *node) condition(w *world) uint64 {
 	return h
 }
 
-// observe notes something that a client is told now. What it is told at one event has no order: which of its goroutines was first is the runtime's secret.
+// observe records something that a client receives now. What it receives at one event is unordered: the runtime decides which of its goroutines
+// comes first.
 func (c *client) observe(place, what uint64) {
 	w := c.world
 	if !w.bounds.Instant {
@@ -202,7 +206,7 @@ func (c *client) observe(place, what uint64) {
 	c.observedNow += mix(mix(mix(hashStart, uint64(w.now())), place), what)
 }
 
-// condition is a hash of what a client was told, and of what it is under.
+// condition returns a hash of what a client has received, and of the faults that affect it.
 func (c *client) condition() uint64 {
 	h := mix(mix(mix(hashStart, c.observed), c.observedNow), c.order)
 	for _, op := range c.open {
@@ -212,8 +216,8 @@ func (c *client) condition() uint64 {
 	return mix(mix(h, uint64(c.sent)), uint64(c.momentHolds)<<32|uint64(len(c.waitingForResume)))
 }
 
-// before is a hash of how many operations of each other client had returned when one of the client was called and, where a belief may end with it,
-// when it returned.
+// before returns a hash of how many operations of each other client had returned when an operation of this client was called and, where a belief
+// may end with it, when it returned.
 func (c *client) before(op history.Operation) uint64 {
 	h := uint64(hashStart)
 	ends := op.Op == history.Extend && op.Outcome != history.OK || op.Op == history.Lost
@@ -228,14 +232,14 @@ func (c *client) before(op history.Operation) uint64 {
 	return h
 }
 
-// connStates is a hash of all connections. Those of a client to one node have no order: which of its goroutines got which is the runtime's secret.
+// connStates returns a hash of all connections. Those of a client to one node are unordered: the runtime decides which of its goroutines got which.
 func (w *world) connStates() (h uint64, ok bool) {
 	for _, cn := range w.conns {
 		if cn.watches && !cn.shut {
 			return 0, false
 		}
 		if cn.shut && len(cn.requests) == 0 {
-			continue // nothing comes of it any more
+			continue // it has no further effect
 		}
 		h += cn.condition()
 	}
@@ -265,7 +269,7 @@ func (cn *conn) condition() uint64 {
 	return mixText(h, cn.arrived)
 }
 
-// condition is a hash of where in a batch a request is, and of which replies there are.
+// condition returns a hash of a request's position in a batch, and of the replies so far.
 func (b *batch) condition(q *request) uint64 {
 	if b == nil {
 		return 0
@@ -277,7 +281,7 @@ func (b *batch) condition(q *request) uint64 {
 	return h
 }
 
-// network is a hash of what lies between clients and nodes, and between the nodes of a pair.
+// network returns a hash of the obstacles between clients and nodes, and between the nodes of a pair.
 func (w *world) network() uint64 {
 	var h uint64
 	for k := range w.cut {
@@ -302,7 +306,7 @@ func (w *world) network() uint64 {
 	}
 }
 
-// noteState adds the beginning or the end of a fault to what a state knows of the past, with what had been done by then.
+// noteState adds the beginning or the end of a fault to the state's past, with the progress of the clients by then.
 func (w *world) noteState(what string, client string, node int) {
 	if !w.bounds.Instant {
 		return
@@ -315,7 +319,7 @@ func (w *world) noteState(what string, client string, node int) {
 	w.faultLog = h
 }
 
-// perform lets a connection's node run a command, and keeps what a state needs: the order of commands that change data.
+// perform runs a command at a connection's node, and records for states the order of commands that change data.
 func (w *world) perform(cn *conn, args []string) (reply []byte) {
 	w.watching(cn, args, func() []byte {
 		reply = cn.server.execute(cn.session, args, time.Now())
@@ -327,7 +331,7 @@ func (w *world) perform(cn *conn, args []string) (reply []byte) {
 	return reply
 }
 
-// takes lets a connection's node do what a blocking command waits for.
+// takes runs a blocking command at a connection's node once there is data.
 func (w *world) takes(q *request, args []string) (reply []byte, ok bool) {
 	w.watching(q.conn, args, func() []byte {
 		reply, ok = q.conn.server.take(q.conn.session, args)
@@ -336,7 +340,7 @@ func (w *world) takes(q *request, args []string) (reply []byte, ok bool) {
 	return reply, ok
 }
 
-// watching notes what a command that a node runs for a connection does, for states.
+// watching runs a command at a connection's node and records its effect for states.
 func (w *world) watching(cn *conn, args []string, run func() (reply []byte)) {
 	if !w.bounds.Instant {
 		run()
@@ -350,7 +354,7 @@ func (w *world) watching(cn *conn, args []string, run func() (reply []byte)) {
 	}
 }
 
-// instant is a time as a number; 0 for none.
+// instant returns a time as a number; 0 for none.
 func instant(t time.Time) uint64 {
 	if t.IsZero() {
 		return 0
@@ -358,7 +362,7 @@ func instant(t time.Time) uint64 {
 	return uint64(t.UnixNano())
 }
 
-// bits packs what is so and what is not.
+// bits packs booleans.
 func bits(all ...bool) (b uint64) {
 	for _, is := range all {
 		b = b<<1 | uint64(boolInt(is))

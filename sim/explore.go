@@ -15,57 +15,57 @@ import (
 	"github.com/lockbench/lockbench/results/explored"
 )
 
-// ExploreConfig is a search through the schedules of a program.
+// ExploreConfig configures a search through the schedules of a program.
 type ExploreConfig struct {
 	Program   Program
 	Bounds    Bounds
 	Strategy  string        // "" means Mixed
 	Seed      uint64        // of the search
-	Schedules int           // at most so many; 0 means no limit
-	Budget    time.Duration // of real time; 0 means no limit. Without a limit an unsuccessful random search ends with its context
-	Workers   int           // processes; 0 means one for each core
-	Shard     Shard         // of several searches, on machines of their own, that look at the same schedules together; zero: this one looks at all
+	Schedules int           // at most; 0 means no limit
+	Budget    time.Duration // of real time; 0 means no limit. Without limits a random search that finds nothing runs until its context ends
+	Workers   int           // processes; 0 means one per core
+	Shard     Shard         // one of several searches, on different machines, that divide the schedules; zero: the only one
 	All       bool          // go on after a finding, to count
-	Seek      []string      // "property" or "property/cause": nothing else is a finding, though it is counted; nil means everything
-	// Silence is how long a worker may say nothing before it is taken to be in an endless loop; 0 means five seconds.
+	Seek      []string      // "property" or "property/cause": other violations are counted but are no findings; nil means all are
+	// Silence is how long a worker may send nothing before it counts as being in an endless loop; 0 means five seconds.
 	Silence time.Duration
 	// Command starts a worker; nil means this program again, which must call WorkerMain when IsWorker says so.
 	Command []string
-	// Env is added to a worker's environment.
+	// Env is appended to a worker's environment.
 	Env []string
-	// Known finds the variant in this process; nil is for a program that carries it. A worker has its own, see WorkerMain.
+	// Known finds the variant in this process; nil for a program that carries it. A worker has its own; see WorkerMain.
 	Known Catalogue
 }
 
-// Shard is one of Count searches of the same settings and seed that share the schedules. Index counts from 1.
+// Shard is one of Count searches with the same settings and seed that divide the schedules. Index counts from 1.
 type Shard struct{ Index, Count int }
 
-// of is how many of the first n schedules are the shard's: every Count-th, beginning with number Index-1.
+// of returns how many of the first n schedules belong to the shard: every Count-th, beginning with number Index-1.
 func (s Shard) of(n int) int { return (n - s.Index + s.Count) / s.Count }
 
-// Stats is how far an exploration has come.
+// Stats is the progress of an exploration.
 type Stats struct {
 	Schedules int
 	Steps     int
-	States    int // distinct states, of an exhaustive search
+	States    int // distinct states, in an exhaustive search
 	Virtual   time.Duration
 	Elapsed   time.Duration
 	Findings  int
 }
 
-// ExploreResult is what an exploration found: what is written down of it, and the tape of its finding.
+// ExploreResult is the result of an exploration: what is saved of it, and the tape of its finding.
 type ExploreResult struct {
 	explored.Exploration
 	Tape Tape // of First
 }
 
-// Keep takes a tape as that of the finding.
+// Keep stores a tape as the finding's.
 func (r *ExploreResult) Keep(t Tape) {
 	r.Tape, r.First.Steps, r.First.Clients, r.First.Ops = t, t.Steps, t.Program.Clients, t.Program.Config.Ops
 }
 
-// Explore searches with worker processes until the bounds are exhausted, a finding is made, the limits are reached or ctx ends. The
-// end of ctx is no error: what was found by then is the result. progress is called from one goroutine; it may be nil.
+// Explore searches with worker processes until the bounds are exhausted, there is a finding, the limits are reached or ctx ends. The end of ctx is
+// no error: the result is what was found by then. progress, which may be nil, is called from one goroutine.
 func Explore(ctx context.Context, cfg ExploreConfig, progress func(Stats)) (ExploreResult, error) {
 	e, err := newExploration(cfg, progress)
 	if err != nil {
@@ -100,10 +100,10 @@ type exploration struct {
 	cancel  context.CancelFunc
 	tell    func(Stats)
 
-	mu       sync.Mutex // protects what follows against the goroutines that listen to workers
+	mu       sync.Mutex // guards the fields below against the goroutines that read from workers
 	parts    []progress // by worker
 	at       []int      // by worker: the schedule that it has begun
-	ended    []progress // of workers that have a successor
+	ended    []progress // of workers that were replaced
 	first    *finding
 	findings int
 	errs     []error
@@ -139,14 +139,14 @@ func newExploration(cfg ExploreConfig, tell func(Stats)) (*exploration, error) {
 		at: slices.Repeat([]int{-1}, workers)}, j.check()
 }
 
-// begins is a worker's number among those of all shards, and that of its first schedule. Every Count-th schedule is a shard's, however many
-// workers each of them has.
+// begins returns a worker's number among those of all shards, which is also that of its first schedule. Every Count-th schedule is a shard's,
+// however many workers each shard has.
 func (e *exploration) begins(worker int) int { return e.shard.Index - 1 + e.shard.Count*worker }
 
-// worker is the other way round.
+// worker is the inverse of begins.
 func (e *exploration) worker(part int) int { return part / e.shard.Count }
 
-// drive runs one worker, and another when it fell silent though its schedule ends: a machine with too little time for it is no finding.
+// drive runs one worker, and another if it fell silent in a schedule that does end: a slow machine is no finding.
 func (e *exploration) drive(ctx context.Context, part int) {
 	j := e.job
 	j.Part = e.begins(part)
@@ -167,7 +167,7 @@ func (e *exploration) drive(ctx context.Context, part int) {
 		f, again := e.rerun(ctx, j, *died)
 		if again || !died.silent {
 			e.found(f)
-			if !e.cfg.All || e.job.Strategy == Exhaustive { // a walk's way past what killed it died with it
+			if !e.cfg.All || e.job.Strategy == Exhaustive { // a walk's path past the schedule that killed it is lost
 				return
 			}
 			died.schedule += e.job.Parts
@@ -176,8 +176,8 @@ func (e *exploration) drive(ctx context.Context, part int) {
 	}
 }
 
-// resume says with which schedule a worker's successor begins: the one its predecessor was busy with, or the first when what a walk
-// has seen died with it.
+// resume returns the schedule with which a worker's successor begins: the one that its predecessor was running, or the first if the states seen by
+// a walk are lost.
 func (e *exploration) resume(part, first, schedule int) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -185,7 +185,7 @@ func (e *exploration) resume(part, first, schedule int) int {
 		e.parts[part] = progress{}
 		return e.begins(part)
 	}
-	e.parts[part].Schedules = (schedule - first) / e.job.Parts // it tells how far it has come only now and then
+	e.parts[part].Schedules = (schedule - first) / e.job.Parts // its last progress report may be older
 	e.ended = append(e.ended, e.parts[part])
 	e.parts[part] = progress{}
 	return schedule
@@ -198,7 +198,7 @@ func (e *exploration) fail(err error) {
 	e.cancel()
 }
 
-// begun notes which schedule a worker has come to; math.MaxInt when it is done.
+// begun records which schedule a worker has reached; math.MaxInt when it is done.
 func (e *exploration) begun(part, schedule int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -206,8 +206,8 @@ func (e *exploration) begun(part, schedule int) {
 	e.stopBehindFirst()
 }
 
-// stopBehindFirst ends a search that has a finding once every worker is past it, so that the same seed reports the same finding whichever
-// worker is quicker. In an exhaustive walk the numbers say nothing of an order among workers.
+// stopBehindFirst ends a search that has a finding once every worker is past it, so that the same seed reports the same finding whichever worker is
+// quicker. In an exhaustive walk the numbers do not order the workers' schedules.
 func (e *exploration) stopBehindFirst() {
 	if e.first == nil || e.cfg.All {
 		return
@@ -217,7 +217,7 @@ func (e *exploration) stopBehindFirst() {
 	}
 }
 
-// found takes a finding; the one with the lowest number is reported.
+// found records a finding; the one with the lowest number is reported.
 func (e *exploration) found(f finding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -228,7 +228,7 @@ func (e *exploration) found(f finding) {
 	e.stopBehindFirst()
 }
 
-// heard takes a worker's progress.
+// heard records a worker's progress.
 func (e *exploration) heard(part int, p progress) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -264,7 +264,7 @@ func (e *exploration) sum() progress {
 	return all
 }
 
-// result is what came of it.
+// result returns the result of the search.
 func (e *exploration) result() (ExploreResult, error) {
 	sum := e.sum()
 	r := ExploreResult{Exploration: explored.Exploration{
@@ -292,7 +292,7 @@ func (e *exploration) result() (ExploreResult, error) {
 	return r, errors.Join(e.errs...)
 }
 
-// short says why the search did less than it was asked to; "" when it did not, or found something.
+// short returns why the search covered less than requested; "" if it did not, or found something.
 func (e *exploration) short(sum progress) string {
 	elapsed := time.Since(e.started)
 	share := e.shard.of(e.job.Schedules)
@@ -313,8 +313,8 @@ func (e *exploration) short(sum progress) string {
 	return ""
 }
 
-// Explore searches in this process, on one core. It is for tests of a lock that lives in the test itself; what such a lock does to
-// its process it does to the test.
+// Explore searches in this process, on one core. It is for tests of a lock that is defined in the test; a lock that crashes its process crashes the
+// test.
 func (s *Simulator) Explore(ctx context.Context, cfg ExploreConfig) (ExploreResult, error) {
 	cfg.Known = s.host.known
 	return exploreHere(ctx, cfg, []runner{s.host}, nil)
@@ -347,7 +347,7 @@ func exploreHere(ctx context.Context, cfg ExploreConfig, runners []runner, tell 
 	return e.result()
 }
 
-// here does the share of one worker in this process.
+// here does one worker's part in this process.
 func (e *exploration) here(ctx context.Context, part int, r runner) error {
 	j := e.job
 	j.Part = e.begins(part)
@@ -364,6 +364,6 @@ func (e *exploration) here(ctx context.Context, part int, r runner) error {
 	one.begin, one.found = func(n int, _ []int) { e.begun(part, n) }, e.found
 	one.every = func(p progress) { e.heard(part, p) }
 	err = one.run(ctx)
-	e.heard(part, one.progress) // what ended the search besides
+	e.heard(part, one.progress) // what ended the search, besides findings
 	return err
 }

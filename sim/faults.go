@@ -12,17 +12,17 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// The world as faults are done to it. A Director calls these methods while the driver works.
+// The methods of faults.World. A Director calls them while the driver runs.
 var _ faults.World = (*world)(nil)
 
-// newDirector makes the Director of the program's faults.
+// newDirector returns the Director of the program's faults.
 func (w *world) newDirector() *faults.Director {
 	p := w.program
 	plan := faults.NewPlan(p.Faults, p.Config.Lease, p.Variant.Traits.NilGrants)
 	return faults.NewDirector(plan, faults.DirectorConfig{World: w, Lease: p.Config.Lease, Clients: p.Clients, Began: w.began, Ended: w.ended})
 }
 
-// began puts a fault into the trace, unless it is a choice of the search, which is there already, and into the schedule.
+// began records a fault in the schedule, and in the trace unless the search chose it: then it is there already.
 func (w *world) began(f *faults.Fault) {
 	if moment := f.Window().Moment; moment != bySearch {
 		w.trace.event(w.now(), placeFault, 0, []byte(f.Fault), func() string { return "!! " + f.Fault + ", " + moment })
@@ -41,16 +41,16 @@ func (w *world) ended(f *faults.Fault) {
 	}
 }
 
-// Now is the run's base.
+// Now returns nanoseconds on the run's base.
 func (w *world) Now() int64 { return w.timeline() }
 
-// After lets the driver do something after d.
+// After schedules a call by the driver after d.
 func (w *world) After(d time.Duration, do func()) {
 	w.after(d, do)
 	w.wakeDriver()
 }
 
-// PauseClient stops everything of a client.
+// PauseClient stops a client, its lock's background included.
 func (w *world) PauseClient(_ context.Context, client int) (faults.Undo, error) {
 	c := w.clients[client-1]
 	c.paused = true
@@ -58,7 +58,7 @@ func (w *world) PauseClient(_ context.Context, client int) (faults.Undo, error) 
 	return func(context.Context) error { w.resumeClient(c); return nil }, nil
 }
 
-// resumeClient lets a client go on. What came for it meanwhile lies in its sockets: it is read first.
+// resumeClient resumes a client. What arrived meanwhile lies in its sockets and is read first.
 func (w *world) resumeClient(c *client) {
 	if !c.paused {
 		return
@@ -136,7 +136,7 @@ func (w *world) HoldClient(_ context.Context, client int) (faults.Undo, error) {
 	}, nil
 }
 
-// leaveMoment lets a client go on that was held at a moment.
+// leaveMoment releases a client that was held at a moment.
 func (c *client) leaveMoment() {
 	if c.blockedMoment != nil {
 		close(c.blockedMoment)
@@ -144,19 +144,19 @@ func (c *client) leaveMoment() {
 	c.blockedMoment = nil
 }
 
-// SkewClient sets a client's clock off.
+// SkewClient shifts a client's clock.
 func (w *world) SkewClient(client int, by time.Duration) { w.clients[client-1].skew += by }
 
-// SlowClient makes a client's work long.
+// SlowClient sets how long a client works in a section.
 func (w *world) SlowClient(client int, work time.Duration) { w.clients[client-1].slow = work }
 
-// CollideOwners returns all clients one owner id.
+// CollideOwners gives all clients the same owner id.
 func (w *world) CollideOwners() string {
 	w.owner = faults.SharedOwner
 	return w.owner
 }
 
-// Block lets nothing pass between clients and nodes.
+// Block blocks all messages between clients and nodes.
 func (w *world) Block(_ context.Context, client, node int) (faults.Undo, error) {
 	var keys []cutKey
 	for _, c := range w.clients {
@@ -178,7 +178,7 @@ func (w *world) Block(_ context.Context, client, node int) (faults.Undo, error) 
 	}, nil
 }
 
-// Slow delays every request and reply, and lets no more than so many bytes a second pass each way of a connection.
+// Slow delays every request and reply, and limits the rate of each direction of a connection, in bytes per second.
 func (w *world) Slow(_ context.Context, delay time.Duration, bytesPerSecond float64) (faults.Undo, error) {
 	before := w.slow
 	w.slow.delay += delay
@@ -188,14 +188,14 @@ func (w *world) Slow(_ context.Context, delay time.Duration, bytesPerSecond floa
 	return func(context.Context) error { w.slow = before; return nil }, nil
 }
 
-// slowness is what a slow network does to a message. There is one at a time, see [faults.Director].
+// slowness is the effect of a slow network on messages. Only one is in force at a time; see [faults.Director].
 type slowness struct {
 	delay time.Duration
 	rate  float64 // bytes per second; 0 means unlimited
 }
 
-// onItsWay returns when a message of so many bytes arrives at the earliest, and arranges that it is looked at then; zero when the
-// network is not slow. free is when the connection has passed what was written before.
+// onItsWay returns when a message of so many bytes arrives at the earliest, and schedules a check then; zero when the network is not slow. free is
+// when the connection has passed what was written before.
 func (w *world) onItsWay(bytes int, free *time.Time) (held time.Time) {
 	if w.slow == (slowness{}) {
 		return time.Time{}
@@ -215,7 +215,7 @@ func (w *world) onItsWay(bytes int, free *time.Time) (held time.Time) {
 	return held
 }
 
-// sizeOf is how many bytes a request has on the wire, about.
+// sizeOf returns the approximate size of a request on the wire, in bytes.
 func sizeOf(args []string) (n int) {
 	for _, a := range args {
 		n += len(a) + len("$00\r\n\r\n")
@@ -223,7 +223,7 @@ func sizeOf(args []string) (n int) {
 	return n
 }
 
-// CutSubscribers cuts every connection that subscribes, and with stay every one that tries to.
+// CutSubscribers cuts every connection that subscribes and, with stay, every one that tries to.
 func (w *world) CutSubscribers(_ context.Context, stay bool) (cut int, undo faults.Undo, err error) {
 	listening := slices.DeleteFunc(slices.Clone(w.conns), func(cn *conn) bool { return !cn.server.subs.has(cn) })
 	w.inTurn(listening, w.cutConn)
@@ -234,7 +234,7 @@ func (w *world) CutSubscribers(_ context.Context, stay bool) (cut int, undo faul
 	return len(listening), undo, nil
 }
 
-// refusesSubscriber cuts the connection of a request that subscribes while none may.
+// refusesSubscriber cuts the connection of a request that subscribes while that is forbidden.
 func (w *world) refusesSubscriber(q *request) bool {
 	if w.noSubscribers == 0 || q.name != "SUBSCRIBE" && q.name != "PSUBSCRIBE" && q.name != "SSUBSCRIBE" {
 		return false
@@ -250,11 +250,11 @@ func (w *world) cutConn(cn *conn) {
 	cn.fail(errCut)
 }
 
-// onRequest and onReply are messages as faults are done to them.
+// onRequest and onReply implement faults.Message.
 type (
 	onRequest struct {
 		*request
-		now bool // it is lost at once, and not when it would arrive
+		now bool // it is lost at once, not when it would arrive
 	}
 	onReply struct{ *reply }
 )
@@ -264,10 +264,10 @@ var (
 	_ faults.Message = onReply{}
 )
 
-// Client is who sent it.
+// Client returns the sender's number, from 1.
 func (m onRequest) Client() int { return m.conn.client.index + 1 }
 
-// Node is where it goes.
+// Node returns the number of the receiving node.
 func (m onRequest) Node() int { return m.conn.target() }
 
 // Lose drops the request, and its connection.
@@ -285,16 +285,16 @@ func (w *world) lose(q *request) {
 	w.cutConn(q.conn)
 }
 
-// Hold keeps the request back.
+// Hold delays the request.
 func (m onRequest) Hold() func() {
 	m.kept = true
 	return func() { m.kept = false }
 }
 
-// Client is who gets it.
+// Client returns the receiver's number, from 1.
 func (m onReply) Client() int { return m.conn.client.index + 1 }
 
-// Node is where it comes from.
+// Node returns the number of the sending node.
 func (m onReply) Node() int { return m.conn.target() }
 
 // Lose drops the reply, and its connection.
@@ -304,13 +304,13 @@ func (m onReply) Lose() {
 	m.conn.world.cutConn(m.conn)
 }
 
-// Hold keeps the reply back.
+// Hold delays the reply.
 func (m onReply) Hold() func() {
 	m.kept = true
 	return func() { m.kept = false }
 }
 
-// target is the number of the node that a connection leads to, -1 for the guarded store's.
+// target returns the number of the node to which a connection leads; -1 for the guarded store's.
 func (cn *conn) target() int {
 	if cn.node == cn.world.storeIndex() {
 		return -1
@@ -318,20 +318,20 @@ func (cn *conn) target() int {
 	return cn.node
 }
 
-// What the Director is told of a run.
+// Calls of the Director during a run.
 
 // watches reports whether a fault is placed at a moment of a client.
 func (w *world) watches(c *client, m history.Moment) bool {
 	return w.director.Plan().Watches(faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m})
 }
 
-// moment does what is placed at a moment of a client.
+// moment applies the faults placed at a moment of a client.
 func (w *world) moment(c *client, m history.Moment) {
 	w.director.Event(context.Background(), faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m}, nil)
 }
 
-// onSend does what is placed before a request leaves its client, and then what is placed on its way; struck reports whether anything was.
-// A client that was stopped or killed before the request left does not send it.
+// onSend applies the faults placed before a request leaves its client, and then those on its way; struck reports whether there were any. A client
+// that was stopped or killed before the request left does not send it.
 func (w *world) onSend(q *request) (struck bool) {
 	c := q.conn.client
 	if !w.director.Plan().WatchesMessages(c.index+1, faults.Leaving, faults.Underway) {
@@ -353,7 +353,7 @@ func (w *world) onSend(q *request) (struck bool) {
 	return struck
 }
 
-// onReply does what is placed between a request's effect and its reply; lost reports whether the reply is.
+// onReply applies the faults placed between a request's effect and its reply; lost reports whether the reply is lost.
 func (w *world) onReply(r *reply) (lost bool) {
 	if r.request == nil {
 		return false

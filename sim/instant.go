@@ -10,23 +10,23 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// What goroutines do at one instant they do in the runtime's order. Here it gets an order that depends on names and contents alone,
-// before it is numbered, traced, or struck by a fault.
+// What goroutines do at one instant comes in the runtime's order. This file sorts it by names and contents, before it is numbered, traced or struck
+// by a fault.
 
-// settleInstant deals with everything that has come up since the last event. What it lets goroutines do may bring up more at the same instant.
+// settleInstant handles everything that has come up since the last event, until nothing more comes up at the same instant.
 func (w *world) settleInstant() {
 	for w.runTimers() || w.passMoments() || w.answerHandshakes() || w.admitRequests() {
 	}
 }
 
-// runGoroutines lets goroutines run until all are blocked.
+// runGoroutines runs goroutines until all are blocked.
 func (w *world) runGoroutines() {
 	w.mu.Unlock()
 	synctest.Wait()
 	w.mu.Lock()
 }
 
-// runTimers does what was arranged for now or before, one after the other.
+// runTimers runs the timers that are due, one after the other.
 func (w *world) runTimers() (did bool) {
 	for ; len(w.timers) > 0 && !w.timers[0].at.After(time.Now()); did = true {
 		t := w.timers[0]
@@ -37,20 +37,20 @@ func (w *world) runTimers() (did bool) {
 	return did
 }
 
-// halt is a moment that a client has reached.
+// reachedMoment is a moment that a client has reached.
 type reachedMoment struct {
 	moment history.Moment
-	pass   chan struct{} // closed when the client may go on; nil when nothing is placed at the moment
+	pass   chan struct{} // closed when the client may go on; nil if nothing is placed at the moment
 }
 
-// atMoment tells the driver of a moment, and waits for it when a fault may strike there. It is called by the client's goroutine.
+// atMoment reports a moment to the driver, and waits if a fault may strike there. The client's goroutine calls it.
 func (w *world) atMoment(c *client, m history.Moment) {
 	if pass := w.reachMoment(c, m); pass != nil {
 		<-pass
 	}
 }
 
-// reachMoment puts a moment before the driver, and gives what to wait for; nil when nothing is placed there.
+// reachMoment queues a moment for the driver, and returns the channel to wait on; nil if nothing is placed there.
 func (w *world) reachMoment(c *client, m history.Moment) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,7 +71,7 @@ func (w *world) reachMoment(c *client, m history.Moment) chan struct{} {
 	return h.pass
 }
 
-// passMoments strikes what is placed at the moments that clients have reached, client by client, and lets them go on.
+// passMoments applies the faults placed at the moments that clients have reached, client by client, and lets the clients go on.
 func (w *world) passMoments() (did bool) {
 	for _, c := range w.clients {
 		for len(c.moments) > 0 {
@@ -93,7 +93,7 @@ func (w *world) passMoments() (did bool) {
 	return did
 }
 
-// admitRequests takes note of the requests that were sent, in order of client, node and content, and strikes what is placed before they leave.
+// admitRequests admits the requests that were sent, in order of client, node and content, and applies the faults placed before they leave.
 func (w *world) admitRequests() (did bool) {
 	fresh := w.fresh
 	w.fresh = nil
@@ -119,7 +119,7 @@ func (w *world) admitRequests() (did bool) {
 	return did
 }
 
-// answerHandshakes lets handshakes go on that had to wait.
+// answerHandshakes resumes delayed handshakes.
 func (w *world) answerHandshakes() (did bool) {
 	for _, cn := range w.conns {
 		if cn.answerHandshakes() {
@@ -130,7 +130,7 @@ func (w *world) answerHandshakes() (did bool) {
 	return false
 }
 
-// answerHandshakes answers the handshakes of a connection that have their turn; did when the client was given something.
+// answerHandshakes answers the handshakes of a connection whose turn has come; it reports whether the client received something.
 func (cn *conn) answerHandshakes() (did bool) {
 	w := cn.world
 	for len(cn.requests) > 0 && cn.requests[0].handshake && w.canReach(cn) {
@@ -152,11 +152,10 @@ func (cn *conn) answerHandshakes() (did bool) {
 	return did
 }
 
-// quiet reports whether a reply is that of a handshake.
+// ofHandshake reports whether a reply is that of a handshake.
 func (r *reply) ofHandshake() bool { return r.request != nil && r.request.handshake }
 
-// traceOps puts what clients have recorded since the last event into the trace and numbers it, client by client and, of one client, by time
-// and content.
+// traceOps numbers the operations recorded since the last event and adds them to the trace, ordered by client, time and content.
 func (w *world) traceOps() {
 	for _, c := range w.clients {
 		slices.SortStableFunc(c.ops[c.traced:], func(x, y history.Operation) int {
@@ -173,7 +172,7 @@ func (w *world) traceOps() {
 // clientIDs is the distance between the first operation numbers of two clients.
 const clientIDs = 1 << 40
 
-// inTurn does something to connections, one after the other, and lets goroutines run in between: those of one client would else come in any order.
+// inTurn calls do for connections one after the other, and runs goroutines in between: otherwise those of one client would act in any order.
 func (w *world) inTurn(conns []*conn, do func(*conn)) {
 	slices.SortStableFunc(conns, func(a, b *conn) int {
 		return cmp.Or(cmp.Compare(a.client.index, b.client.index), cmp.Compare(a.node, b.node), cmp.Compare(a.last, b.last))
@@ -184,11 +183,11 @@ func (w *world) inTurn(conns []*conn, do func(*conn)) {
 	w.wakeDriver()
 }
 
-// latest is the most nanoseconds that a time-out of a connection comes late. A context that ends at the same instant always comes before
-// it, and no two connections of a client give up at once.
+// latest is the greatest lateness of a connection's time-out, so that a context that ends at the same instant always comes first and no two
+// connections of a client time out at once.
 const latest = 50 * time.Microsecond
 
-// lateness is how late a time-out of a client's connection to a node is, on which a request was sent last.
+// lateness returns how late a time-out is on a client's connection to a node, given the last request.
 func lateness(client, node int, last uint64) time.Duration {
 	return 1 + time.Duration(mix(mix(mix(hashStart, uint64(client)), uint64(node)), last)%uint64(latest))
 }

@@ -17,30 +17,30 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// broken is one property that a schedule broke, and why.
+// broken is one property that a schedule violated, and the cause.
 type broken struct {
 	Property verdicts.Property `json:"property"`
 	Cause    verdicts.Cause    `json:"cause"`
 	Story    []string          `json:"story,omitempty"`
 	Excepted bool              `json:"excepted,omitempty"` // no lock with a lease can prevent it when its client stalls
 	final    bool              // no fault excuses it
-	expired  bool              // a client was inside by a grant that was over when it was told, of a lock that promises to give none
-	client   string            // the one wronged first
+	expired  bool              // the grant of a client inside had expired when it was returned, though the lock promises not to return such grants
+	client   string            // the first client affected
 	at       int64
 }
 
-// key is "property/cause".
+// key returns "property/cause".
 func (b broken) key() string { return string(b.Property) + "/" + string(b.Cause) }
 
-// judge tells what an outcome broke. A panic and a client that does not end are progress broken, goroutines left behind are hygiene. Stories take longer than
-// the schedule: they are told of what is found, not of what is looked at.
+// judge returns the violations of an outcome. A panic and a client that does not end violate progress; goroutines left behind violate hygiene.
+// stories asks for the stories, which take longer than the schedule itself, so they are made only for findings.
 func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
 	var x explainer
 	defer x.close()
 	return x.judge(ctx, out, p, stories)
 }
 
-// judge is judge with a node that many outcomes are explained on.
+// judge is the function judge with a node shared by the explanations of many outcomes.
 func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
 	if out.Unexplorable {
 		return nil, nil
@@ -74,7 +74,7 @@ func first(names []string) string {
 	return names[0]
 }
 
-// hindered reports whether a client itself met a fault that kept it from getting the lock.
+// hindered reports whether a fault kept a client from getting the lock.
 func hindered(client string, windows []history.Window) bool {
 	return slices.ContainsFunc(windows, func(w history.Window) bool { return hinders(w, client) })
 }
@@ -85,9 +85,10 @@ func hinders(w history.Window, client string) bool {
 	return (w.Client == client || w.Client == "") && kind.Hinders
 }
 
-// except marks the violations that are nobody's fault: two clients were inside, or the store was damaged, though no two were told at
-// the same time that they hold and no release ended another's hold. A client outlived its lease; one that was told of its hold when that
-// was over outlived nothing. A lock with fences must save the store all the same. Nor is it the lock's fault that a client whose own messages are held up does not get it.
+// except marks the violations for which no lock is to blame: two clients were inside, or the store was damaged, although no two were told at the
+// same time that they hold the lock and no release ended another's hold. The client outlived its lease; this does not excuse a grant that had
+// expired when it was returned. A lock with fences must protect the store all the same. Nor is the lock to blame if a client whose own messages are
+// delayed does not get it.
 func except(all []broken, windows []history.Window, fenced bool) []broken {
 	for i, b := range all {
 		all[i].Excepted = !b.final && b.Property == verdicts.Progress && b.Cause == verdicts.CauseUnknown && hindered(b.client, windows)
@@ -105,7 +106,7 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 	return all
 }
 
-// Check judges an outcome with the package checker, and explains what it finds with the package explain.
+// Check checks an outcome with package checker, and explains its violations with package explain.
 func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
 	var x explainer
 	defer x.close()
@@ -135,8 +136,8 @@ func (x *explainer) check(ctx context.Context, out Outcome, p Program, stories b
 	return v, nil
 }
 
-// handOver is within what time a waiter must have a lock that was given back, where that is promised: half the time after which a waiter that
-// nobody wakes looks again, for a lock that wakes its waiters, in a schedule without faults. Time that the search let pass does not count.
+// handOver returns how soon a waiter must get a lock that was released, if the lock promises it: half the polling interval, for a lock that wakes
+// its waiters, in a schedule without faults, plus the time that the search let pass. 0 means no promise.
 func handOver(out Outcome, p Program) time.Duration {
 	if !p.Variant.Traits.Wakeups || len(out.Windows) > 0 {
 		return 0
@@ -144,7 +145,7 @@ func handOver(out Outcome, p Program) time.Duration {
 	return out.Waited + p.Poll/2
 }
 
-// operations is a history in memory.
+// operations is an in-memory source of operations.
 type operations struct{ left []history.Operation }
 
 var _ checker.Source = (*operations)(nil)
@@ -158,9 +159,9 @@ func (s *operations) Next(op *history.Operation) error {
 	return nil
 }
 
-// What a lock does that no operation of its client shows: it is seen on the wire, and on the clock.
+// What a lock does outside its client's operations shows on the wire and on the clock.
 
-// idleMargin is how long after its last operation a client still counts as being in it, as a share of the lease: goroutines of the lock may have to end.
+// A client counts as active until a lease divided by idleMargin after its last operation: goroutines of the lock may still be ending.
 const idleMargin = 100
 
 // idle reports whether a client has neither a hold nor an operation under way.
@@ -168,7 +169,7 @@ func (w *world) idle(c *client) bool {
 	return len(c.open) == 0 && c.granted == 0 && w.timeline() > c.returned+int64(w.program.Config.Lease)/idleMargin
 }
 
-// beforeRenewal is the data that a command of an idle client may make last longer; nil when it cannot.
+// beforeRenewal returns the data whose expiry a command of an idle client may postpone; nil if it cannot.
 func (w *world) beforeRenewal(q *request) *dataset {
 	if !q.idle || q.conn.target() < 0 || !resp.IsWrite(q.name) {
 		return nil
@@ -177,10 +178,10 @@ func (w *world) beforeRenewal(q *request) *dataset {
 	return &d
 }
 
-// A client that sends loopAfter commands in one operation while no time passes does so for ever. No operation takes so many.
+// loopAfter is the number of commands in one operation, without time passing, from which a client counts as looping. No operation needs so many.
 const loopAfter = 500
 
-// countBurst counts a command, and ends the schedule when its client sends commands for ever.
+// countBurst counts a command, and ends the schedule if its client loops.
 func (w *world) countBurst(c *client) {
 	if c.commandsSince++; c.commandsSince < loopAfter || w.loop != nil {
 		return
@@ -191,21 +192,21 @@ func (w *world) countBurst(c *client) {
 	}
 }
 
-// period is the shortest run of commands that the last commands repeat.
+// period returns the shortest sequence that the last commands repeat.
 func period(all []history.Command) []history.Command {
 	same := func(a, b history.Command) bool { return a.Name == b.Name && a.Script == b.Script && a.Node == b.Node }
 	all = all[max(0, len(all)-loopAfter):]
 	for n := 1; n <= len(all)/3; n++ {
 		last, before := all[len(all)-n:], all[len(all)-2*n:len(all)-n]
 		if slices.EqualFunc(last, before, same) {
-			return before // those have their replies
+			return before // the earlier ones have their replies
 		}
 	}
 	return all[max(0, len(all)-10):]
 }
 
-// livenessFindings finds what broke progress though no operation shows it: an acquire that outlasts its context, a client that never ends, a hold that is made to
-// last longer by a client that has none.
+// livenessFindings returns the violations of progress that no operation shows: an acquire that outlasts its context, a client that never ends, a
+// hold that is renewed for a client without a hold.
 func livenessFindings(out Outcome, p Program) (all []broken) {
 	for _, op := range out.Ops {
 		if b, ok := ignoresContext(out, p, op); ok {
@@ -226,7 +227,7 @@ func livenessFindings(out Outcome, p Program) (all []broken) {
 	return all
 }
 
-// stuckMargin is how long before the end of a schedule the last fault of a client that is still at work must have ended, in leases, for it to be stuck.
+// stuckMargin is how long, in leases, the last fault of a client must have ended before the end of the schedule for the client to count as stuck.
 const stuckMargin = 10
 
 // clientStuck judges a client that had not ended at the horizon.
@@ -245,8 +246,8 @@ func clientStuck(out Outcome, p Program, name string) (broken, bool) {
 		Story: append(lastLines(out.Story(int64(out.Virtual))), fmt.Sprintf("%s %s, %v after the start", name, doing, out.Virtual.Round(time.Millisecond)))}, true
 }
 
-// ignoresContext judges an acquire that returned long after its context had ended. What a request takes that is on its way then, and a look at
-// the clock once a second, is given.
+// ignoresContext reports an acquire that returned long after its context had ended. It allows for a request on its way at that time, and for a lock
+// that checks the context once a second.
 func ignoresContext(out Outcome, p Program, op history.Operation) (broken, bool) {
 	if op.Op != history.Acquire || op.Return >= int64(out.Virtual) || slices.ContainsFunc(out.Windows, func(w history.Window) bool {
 		return w.Fault == faults.CrashClient && w.Client == op.Client || hinders(w, op.Client) && w.Start <= op.Return && (w.End == 0 || w.End >= op.Call)
@@ -266,11 +267,11 @@ func ignoresContext(out Outcome, p Program, op history.Operation) (broken, bool)
 		fmt.Sprintf("%s: the context of its acquire ended at %v, and it returned at %v", op.Client, time.Duration(end), time.Duration(op.Return)))}, true
 }
 
-// lastLines are as many lines of a story as say how it came to its end.
+// lastLines returns the last lines of a story, which show how it ended.
 func lastLines(story []string) []string { return story[max(0, len(story)-10):] }
 
-// grantedAfterExpiry reports whether one of the clients of an overlap of uses was told of its last grant before it when that was over, by the
-// grant's own word. In virtual time nothing passes between what a lock reads from its clock and what it answers.
+// grantedAfterExpiry reports whether, in an overlap of uses, the last grant of one client had expired, by its own valid-until, when it was
+// returned. In virtual time none passes between the lock's reading of the clock and its return.
 func grantedAfterExpiry(ops []history.Operation, v checker.Violation) bool {
 	for _, client := range v.Clients {
 		if g := lastGrant(ops, client, v.At); g != nil && g.ValidUntil != 0 && g.ValidUntil < g.Return {
@@ -280,7 +281,7 @@ func grantedAfterExpiry(ops []history.Operation, v checker.Violation) bool {
 	return false
 }
 
-// lastGrant is the last grant that a client was told of by an instant; nil when there is none.
+// lastGrant returns the last grant returned to a client by an instant; nil if there is none.
 func lastGrant(ops []history.Operation, client string, at int64) (last *history.Operation) {
 	for i := range ops {
 		op := &ops[i]
@@ -292,15 +293,15 @@ func lastGrant(ops []history.Operation, client string, at int64) (last *history.
 	return last
 }
 
-// Explain finds the causes of a verdict's violations from the record that it was reached on, on a simulated node, and tells their stories, unless
-// the check was a bare one. The error is that of the server inside.
+// Explain finds the causes of a verdict's violations from the record that was checked, on a simulated node, and adds their stories, unless the
+// check was a bare one. An error comes from miniredis.
 func Explain(v *checker.Verdict, rec explain.Record) (explain.Findings, error) {
 	var x explainer
 	defer x.close()
 	return x.explain(v, rec)
 }
 
-// explainer explains violations on one simulated node, which it starts for the first: that takes as long as a schedule.
+// explainer explains violations on one simulated node, which it starts when first needed: a start takes as long as a schedule.
 type explainer struct{ server *Server }
 
 func (x *explainer) explain(v *checker.Verdict, rec explain.Record) (found explain.Findings, err error) {

@@ -9,17 +9,17 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Lead is a strategy at work on one schedule of a world outside the simulator. It chooses what happens next, and keeps the tape.
+// Lead applies a strategy to one schedule of a world outside the simulator. It chooses what happens next, and keeps the tape.
 type Lead struct {
 	chooser chooser
 	program Program
 	bounds  Bounds
 	waits   int // so far
-	placed  int // faults so far
+	placed  int // number of faults so far
 	tape    []deviation
 }
 
-// Scene is what could happen next in a world outside the simulator.
+// Scene describes what could happen next in a world outside the simulator.
 type Scene struct {
 	Step    int
 	Held    []Held   // messages that wait for their turn; at least one
@@ -31,10 +31,10 @@ type Held struct {
 	Client int // index
 	Node   int // -1: the guarded store's server
 	Reply  bool
-	Since  int // the step at which it came
+	Since  int // the step at which it arrived
 }
 
-// String names the way of the message, as the simulator does.
+// String identifies the message by client and node, as in the simulator.
 func (h *Held) String() string {
 	if h.Node < 0 {
 		return workloads.ClientName(h.Client) + "-store"
@@ -48,10 +48,10 @@ type Living struct {
 	Asks  bool // it has an acquire under way
 }
 
-// Move is what a Lead chose.
+// Move is the choice of a Lead.
 type Move struct {
-	Held  int           // the message that passes, or that the fault is done to, by its index in the scene; -1: none
-	Fault faults.Spec   // what strikes; no name: nothing does
+	Held  int           // index in the scene of the message that passes or that the fault strikes; -1: none
+	Fault faults.Spec   // the fault that strikes; without a name: none
 	Wait  time.Duration // time that passes; 0: none
 }
 
@@ -59,7 +59,7 @@ func newLead(p Program, s chooser, b Bounds) *Lead {
 	return &Lead{chooser: s, program: p, bounds: b.withDefaults(p)}
 }
 
-// Next chooses. It is false when what a tape wants next is not there yet; with last there is nothing more to wait for.
+// Next chooses. It returns false when the next choice of a tape is not available yet; with last set there is nothing more to wait for.
 func (l *Lead) Next(s Scene, last bool) (Move, bool) {
 	v := &sight{Lead: l, scene: s, options: optionsOf(s.Held)}
 	usual := oldest(v.options)
@@ -84,7 +84,7 @@ func (l *Lead) Next(s Scene, last bool) (Move, bool) {
 	return Move{Held: slices.Index(v.options, o)}, true
 }
 
-// optionsOf makes options of messages, and ranks those of one kind between the same two.
+// optionsOf converts messages to options, and ranks those of one kind between the same two ends.
 func optionsOf(held []Held) []option {
 	out := make([]option, len(held))
 	for i := range held {
@@ -101,7 +101,7 @@ func optionsOf(held []Held) []option {
 	return out
 }
 
-// misses reports whether the choice that is due at a step is a message that is not there.
+// misses reports whether the choice that is due at a step is a message that has not arrived.
 func (f *follow) misses(step int, options []option) bool {
 	i := slices.IndexFunc(f.choices, func(c Choice) bool { return c.Before == "" && c.At == step })
 	if i < 0 {
@@ -113,7 +113,7 @@ func (f *follow) misses(step int, options []option) bool {
 	return !slices.ContainsFunc(options, func(o option) bool { return o.event().name() == f.choices[i].Do })
 }
 
-// sight is what a strategy sees of a scene.
+// sight is a strategy's view of a scene.
 type sight struct {
 	*Lead
 	scene   Scene
@@ -123,7 +123,7 @@ type sight struct {
 
 var _ view = (*sight)(nil)
 
-// faults lists what may strike now.
+// faults lists the faults that may strike now.
 func (v *sight) faults() (out []option) {
 	v.specs = map[*placeableFault]Move{}
 	if v.placed >= v.bounds.MaxFaults {
@@ -152,7 +152,7 @@ func (v *sight) faults() (out []option) {
 	return out
 }
 
-// state cannot tell: what a process keeps is its own secret.
+// state returns false: the state of processes is not known.
 func (v *sight) state() (uint64, bool) { return 0, false }
 
 func (v *sight) traceHash() uint64 { return 1 }

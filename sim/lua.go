@@ -16,9 +16,9 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// luaHost runs the scripts of one node. miniredis opens a fresh Lua state with all its libraries for every call, about
-// 100 µs; here one state serves all calls. What a script may not do in Redis either (make a global) is refused, so
-// that no call can see another's leavings. Errors keep the code that the server gave, as Redis 7 does and miniredis does not.
+// luaHost runs the scripts of one node. miniredis opens a new Lua state with all its libraries for every call, about 100 µs; here one state serves
+// all calls. Scripts may not create globals, in Redis either, so no call can see data of another. Errors keep the server's code, as in Redis 7 and
+// unlike miniredis.
 type luaHost struct {
 	node     *node
 	state    *lua.LState
@@ -31,7 +31,7 @@ type luaHost struct {
 	random   luaRandom
 }
 
-// strictGlobals makes reading an unknown global and writing any global an error, with Redis' words.
+// strictGlobals makes reading an unknown global and writing any global an error, with Redis' texts.
 const strictGlobals = `
 setmetatable(_G, {
   __newindex = function(_, name) error("Script attempted to create global variable '" .. tostring(name) .. "'", 2) end,
@@ -46,10 +46,10 @@ func newLuaHost(n *node) *luaHost {
 	return h
 }
 
-// scratch writes to the buffer for replies that no connection gets.
+// scratch returns a writer to the buffer for replies that go to no connection.
 func (h *luaHost) scratch() *bufio.Writer { return bufio.NewWriter(&h.buf) }
 
-// open makes a fresh state.
+// open creates a new state.
 func (h *luaHost) open() {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true})
 	libs := []struct {
@@ -89,13 +89,13 @@ func (h *luaHost) open() {
 
 func (h *luaHost) close() { h.state.Close() }
 
-// digest is the name of a script for EVALSHA.
+// digest returns the name of a script for EVALSHA.
 func digest(source string) string {
 	sum := sha1.Sum([]byte(source))
 	return hex.EncodeToString(sum[:])
 }
 
-// digest is that of a script, worked out once.
+// digest returns the digest of a script, computed once.
 func (h *luaHost) digest(source string) string {
 	sha, ok := h.digests[source]
 	if !ok {
@@ -118,7 +118,7 @@ func (h *luaHost) compile(sha, source string) (*lua.FunctionProto, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.IsVarArg &^= lua.VarArgNeedsArg // the table arg of a chunk, which Redis does not make either
+	p.IsVarArg &^= lua.VarArgNeedsArg // omits the table arg of a chunk, as Redis does
 	h.compiled[sha] = p
 	return p, nil
 }
@@ -147,7 +147,7 @@ func stringTable(l *lua.LState, items []string) *lua.LTable {
 	return t
 }
 
-// scriptError is the reply to a script that failed: the code of the command that failed, or ERR with the Lua message.
+// scriptError returns the reply to a script that failed: with the code of the command that failed, or ERR and the Lua message.
 func scriptError(err error, sha string) string {
 	var api *lua.ApiError
 	if !errors.As(err, &api) {
@@ -159,7 +159,7 @@ func scriptError(err error, sha string) string {
 	return "ERR " + api.Object.String() + " script: " + sha + ", on @user_script."
 }
 
-// call is redis.call: a reply that is an error ends the script.
+// call implements redis.call: an error reply ends the script.
 func (h *luaHost) call(l *lua.LState) int {
 	v := h.command(l)
 	if t, ok := v.(*lua.LTable); ok && t.RawGetString("err") != lua.LNil {
@@ -171,13 +171,13 @@ func (h *luaHost) call(l *lua.LState) int {
 	return 1
 }
 
-// pcall is redis.pcall: a reply that is an error is a value.
+// pcall implements redis.pcall: an error reply is a value.
 func (h *luaHost) pcall(l *lua.LState) int {
 	l.Push(h.command(l))
 	return 1
 }
 
-// notInScripts are the commands that Redis refuses inside a script and that would block or confuse this host.
+// notInScripts lists the commands that Redis refuses in a script and that would block or confuse this host.
 var notInScripts = map[string]bool{
 	"EVAL": true, "EVALSHA": true, "SCRIPT": true, "BLPOP": true, "BRPOP": true, "WAIT": true, "DISCARD": true, "UNWATCH": true, "PUNSUBSCRIBE": true,
 	"SUBSCRIBE": true, "PSUBSCRIBE": true, "UNSUBSCRIBE": true, "MULTI": true, "EXEC": true, "WATCH": true,
@@ -243,7 +243,7 @@ func sha1hex(l *lua.LState) int {
 	return 1
 }
 
-// eval is EVAL source numkeys key … arg ….
+// eval implements EVAL source numkeys key … arg ….
 func (n *node) eval(s *session, args []string) {
 	if len(args) < 2 {
 		s.peer.WriteError("ERR wrong number of arguments for 'eval' command")
@@ -253,7 +253,7 @@ func (n *node) eval(s *session, args []string) {
 	n.runScript(s, sha, args[0], args[1:])
 }
 
-// evalSHA is EVALSHA digest numkeys key … arg ….
+// evalSHA implements EVALSHA digest numkeys key … arg ….
 func (n *node) evalSHA(s *session, args []string) {
 	if len(args) < 2 {
 		s.peer.WriteError("ERR wrong number of arguments for 'evalsha' command")
@@ -292,7 +292,7 @@ func (n *node) runScript(s *session, sha, source string, args []string) {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// script is SCRIPT LOAD, EXISTS and FLUSH.
+// script implements SCRIPT LOAD, EXISTS and FLUSH.
 func (n *node) script(s *session, args []string) {
 	sub := ""
 	if len(args) > 0 {
@@ -328,18 +328,18 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// luaRandom is the random source of a node's scripts: drand48 as Redis has it, but seeded by the program.
+// luaRandom is the random source of a node's scripts: drand48 as in Redis, but seeded by the program.
 type luaRandom struct{ x uint64 }
 
 func (r *luaRandom) seed(n int32) { r.x = uint64(uint32(n))<<16 | 0x330E }
 
-// next is below 2^31 - 1, in lrand48's way.
+// next returns a number below 2^31 - 1, as lrand48 does.
 func (r *luaRandom) next() int64 {
 	r.x = (r.x*0x5DEECE66D + 0xB) & (1<<48 - 1)
 	return int64(r.x >> 17 & math.MaxInt32)
 }
 
-// open puts math.random and math.randomseed in their place.
+// open replaces math.random and math.randomseed.
 func (r *luaRandom) open(l *lua.LState) {
 	table, ok := l.GetGlobal("math").(*lua.LTable)
 	if !ok {

@@ -10,11 +10,11 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// luaReply is the reply to a command that a script called, as far as it is not read.
+// luaReply is the unread part of the reply to a command that a script called.
 type luaReply struct{ rest []byte }
 
-// value reads one RESP2 reply as the value that redis.call gives a script: nil is false, a status is a table with ok, an
-// error a table with err.
+// value reads one RESP2 reply as the value that redis.call returns to a script: nil is false, a status is a table with ok, an error a table with
+// err.
 func (r *luaReply) value(l *lua.LState) (lua.LValue, error) {
 	kind, text, err := r.line()
 	if err != nil {
@@ -77,8 +77,7 @@ func (r *luaReply) array(l *lua.LState, size []byte) (lua.LValue, error) {
 	return t, nil
 }
 
-// writeLua writes what a script returned, by Redis' rules: true is 1, false and nil are null, numbers lose their fraction,
-// an array ends at the first nil.
+// writeLua writes the result of a script by Redis' rules: true is 1, false and nil are null, numbers are truncated, an array ends at the first nil.
 func writeLua(out *server.Peer, v lua.LValue) {
 	switch v := v.(type) {
 	case lua.LBool:

@@ -18,42 +18,42 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// conn is one simulated connection, both ends of it: the client's end is the net.Conn, the server's end is a session of a
-// node, and in between lie the requests and replies that the scheduler has not released. Nothing moves by itself, except the
-// handshake of Redis clients, which no lock cares about.
+// conn is both ends of one simulated connection: the client's end is the net.Conn, the server's end is a session of a node; between them lie the
+// requests and replies that the scheduler has not released. Nothing moves by itself, except the handshakes of Redis clients, which do not matter to
+// locks.
 //
-// All fields are protected by world.mu: the client's goroutines read and write, the driver moves bytes.
+// world.mu guards all fields: the client's goroutines read and write, the driver moves bytes.
 type conn struct {
 	world   *world
 	client  *client
 	node    int // index of the address that was dialled
-	seq     int // which connection of this client to this node, from 0
+	seq     int // number among the connections of this client to this node, from 0
 	number  uint64
 	server  *node // the server that answered the dial
 	session *session
 	frames  resp.Requests
 
 	requests []*request // sent, not yet at the server
-	replies  []*reply   // made, not yet at the client
+	replies  []*reply   // not yet at the client
 	parked   *request   // at the server, which will answer later (WAIT, BLPOP)
 	arrived  []byte     // at the client, not yet read
 
-	opened  bool  // a command was sent that is no handshake
+	opened  bool  // a command was sent that is not a handshake
 	shut    bool  // closed by the client
-	lost    error // the connection broke; read once arrived is empty
+	lost    error // why the connection broke; read once arrived is empty
 	readBy  time.Time
 	writeBy time.Time
 	waiting bool          // a reader waits for bytes
-	changed chan struct{} // cap 1: something a reader waits for has changed
+	changed chan struct{} // cap 1: signals a change to a waiting reader
 	alias   int           // of its requests in the record
-	inUse   int           // requests without a reply; with more than none the alias is taken
-	last    uint64        // hash of the request that was sent last
-	history uint64        // hash of what the node was asked over it, see state
+	inUse   int           // requests without a reply; while there are any, the alias is taken
+	last    uint64        // hash of the last request
+	history uint64        // hash of the requests that the node received over it; see state
 	watches bool          // the node watches keys for it
-	seen    int           // of a primary's writes, those at its last command
+	seen    int           // how many of a primary's writes had happened at its last command
 
-	sentUntil, givenUntil time.Time   // when a narrow connection has passed what is on it, each way
-	timer                 *time.Timer // of the reader, of which there is one at a time; nil until it has waited
+	sentUntil, givenUntil time.Time   // when a limited connection has passed what is on it, each way
+	timer                 *time.Timer // of the reader, of which there is one at a time; nil until it first waits
 }
 
 var _ net.Conn = (*conn)(nil)
@@ -69,10 +69,10 @@ type request struct {
 	held    time.Time
 	idle    bool // its client had neither a hold nor an operation under way
 	command int  // index into the client's commands
-	noted   int  // the step of the score that it became; 0 = none
+	noted   int  // its step in the schedule; 0 = none
 
 	batch     *batch // nil for a request that was sent alone
-	handshake bool   // a handshake, which is no event
+	handshake bool   // a handshake, which is not an event
 	withheld  bool   // the client was stopped before it left
 	kept      bool   // held back until a fault ends
 	doomed    bool   // it will be lost
@@ -82,11 +82,11 @@ type request struct {
 	upTo     int                             // the write that a WAIT waits for
 }
 
-// reply is what comes back for a request, or a message to a subscriber, whose request is nil.
+// reply is the reply to a request, or a message to a subscriber, whose request is nil.
 type reply struct {
 	conn    *conn
 	request *request
-	nth     int // of a message to a subscriber: which of those that its client has had from the node
+	nth     int // of a message to a subscriber: its number among those that the client has had from the node
 	bytes   []byte
 	ready   int
 	held    time.Time
@@ -94,7 +94,7 @@ type reply struct {
 	lost    bool // a fault has lost it
 }
 
-// String names the way of a connection: client and node.
+// String identifies a connection by client and node.
 func (cn *conn) String() string {
 	if cn.node == cn.world.storeIndex() {
 		return cn.client.name + "-store"
@@ -102,7 +102,7 @@ func (cn *conn) String() string {
 	return cn.client.name + "-n" + strconv.Itoa(cn.node+1)
 }
 
-// Write takes requests. It never blocks: a network that is slow is slow to deliver, not to accept.
+// Write accepts requests. It never blocks: a slow network delays delivery, not acceptance.
 func (cn *conn) Write(b []byte) (int, error) {
 	cn.world.mu.Lock()
 	defer cn.world.mu.Unlock()
@@ -138,9 +138,9 @@ func (cn *conn) send(r resp.Request) {
 	cn.world.enqueue(q)
 }
 
-// opens reports whether a command is a handshake. Handshakes are no events: how many there are is up to the client's pool. They are answered as soon as
-// node and path are there, in turn with what else is on the connection. On a tape's replay so is what comes before the connection's first command of a name that
-// the tape knows.
+// opens reports whether a command is a handshake. Handshakes are not events, because the client's pool decides how many there are. They are
+// answered as soon as the node can be reached, in order with the connection's other requests. When a tape is replayed, so are the commands before
+// the connection's first command with a name that the tape knows.
 func (cn *conn) opens(command string) bool {
 	if upstream.Handshake(command) {
 		return true
@@ -162,7 +162,7 @@ func texts(r resp.Request) []string {
 	var all strings.Builder
 	all.Grow(size)
 	for i := range r.Len() {
-		all.Write(r.Arg(i)) // a builder takes everything
+		all.Write(r.Arg(i)) // a Builder accepts any input
 	}
 	args, text := make([]string, r.Len()), all.String()
 	for i := range args {
@@ -172,8 +172,8 @@ func texts(r resp.Request) []string {
 	return args
 }
 
-// Read waits for bytes, the end of the connection or the deadline. Bytes that have arrived come before a deadline that has passed:
-// a client that was stopped finds in its socket what came meanwhile.
+// Read waits for bytes, the end of the connection or the deadline. Bytes that have arrived take precedence over a deadline that has passed: a
+// stopped client later finds in its socket what came meanwhile.
 func (cn *conn) Read(b []byte) (int, error) {
 	for {
 		n, wait, err := cn.take(b)
@@ -202,7 +202,7 @@ func (cn *conn) waitAtMost(d time.Duration) {
 	}
 }
 
-// take reads without waiting; wait is how long to wait at most when there is nothing, negative for ever.
+// take reads without waiting; wait is how long to wait at most if there is nothing, negative for ever.
 func (cn *conn) take(b []byte) (n int, wait time.Duration, err error) {
 	cn.world.mu.Lock()
 	defer cn.world.mu.Unlock()
@@ -229,7 +229,7 @@ func (cn *conn) take(b []byte) (n int, wait time.Duration, err error) {
 	return 0, wait, nil
 }
 
-// unusable is the error of a connection on which nothing can be written any more.
+// unusable returns the error of a connection that cannot be written to any more.
 func (cn *conn) unusable(op string) error {
 	switch {
 	case cn.client.crashed:
@@ -246,7 +246,7 @@ func (cn *conn) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "sim", Addr: cn.RemoteAddr(), Err: err}
 }
 
-// Close ends the client's end. What was sent is still on its way; what comes back is thrown away.
+// Close closes the client's end. What was sent is still delivered; what comes back is dropped.
 func (cn *conn) Close() error {
 	cn.world.mu.Lock()
 	defer cn.world.mu.Unlock()
@@ -262,7 +262,7 @@ func (cn *conn) Close() error {
 	return nil
 }
 
-// wake lets a waiting reader look again. One who does not wait will look anyway.
+// wake makes a waiting reader check again.
 func (cn *conn) wake() {
 	if !cn.waiting {
 		return
@@ -274,7 +274,7 @@ func (cn *conn) wake() {
 	}
 }
 
-// arrive puts bytes before the reader.
+// arrive passes bytes to the reader.
 func (cn *conn) arrive(b []byte) {
 	if cn.shut {
 		return
@@ -283,7 +283,7 @@ func (cn *conn) arrive(b []byte) {
 	cn.wake()
 }
 
-// fail ends the connection from the network's side. Replies that are on their way are dropped with it.
+// fail breaks the connection from the network's side. Replies on their way are dropped.
 func (cn *conn) fail(err error) {
 	if cn.lost == nil {
 		cn.lost = cn.opError("read", err)
@@ -303,10 +303,10 @@ func (cn *conn) publish(words ...string) {
 	cn.world.enqueueReply(&reply{conn: cn, nth: cn.client.messages[cn.node], bytes: pushed(cn.session.peer.Resp3, words)})
 }
 
-// LocalAddr is a made-up address.
+// LocalAddr returns an invented address.
 func (cn *conn) LocalAddr() net.Addr { return simAddr("10.0.0." + cn.client.name[1:] + ":1") }
 
-// RemoteAddr is the address that was dialled.
+// RemoteAddr returns the address that was dialled.
 func (cn *conn) RemoteAddr() net.Addr { return simAddr(nodeAddr(cn.node)) }
 
 // SetDeadline sets both deadlines.
@@ -326,7 +326,7 @@ func (cn *conn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline sets when a request that its client was stopped from sending is given up. Otherwise Write never waits.
+// SetWriteDeadline sets when a request is dropped that could not be sent because the client was stopped. Otherwise Write never waits.
 func (cn *conn) SetWriteDeadline(t time.Time) error {
 	cn.world.mu.Lock()
 	defer cn.world.mu.Unlock()
@@ -334,7 +334,7 @@ func (cn *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// giveUp forgets the requests that the client was stopped from sending until their time was over: a socket refuses them then.
+// giveUp drops the requests of a stopped client whose deadline has passed, as a socket would refuse them.
 func (cn *conn) giveUp(now time.Time) {
 	if cn.writeBy.IsZero() || now.Before(cn.writeBy) {
 		return
@@ -347,7 +347,7 @@ type simAddr string
 func (simAddr) Network() string  { return "sim" }
 func (a simAddr) String() string { return string(a) }
 
-// nodeAddr is the address of a node as clients dial it: an IP literal, because a host name would start a resolver.
+// nodeAddr returns the address of a node for clients: an IP literal, because a host name would start a resolver.
 func nodeAddr(i int) string { return nodeNet + strconv.Itoa(i+1) + nodePort }
 
 const (
@@ -355,7 +355,7 @@ const (
 	nodePort = ":6379"
 )
 
-// nodeOf is the node that an address leads to.
+// nodeOf returns the node to which an address leads.
 func nodeOf(addr string) (int, error) {
 	number, ok := strings.CutPrefix(addr, nodeNet)
 	number, of := strings.CutSuffix(number, nodePort)
@@ -366,7 +366,7 @@ func nodeOf(addr string) (int, error) {
 	return i - 1, nil
 }
 
-// What a client sees of a connection that broke: the network cut it, or the node is gone.
+// The error of a broken connection at the client: the network cut it, or the node is gone.
 const errCut = syscall.ECONNRESET
 
 var errGone = io.EOF

@@ -16,8 +16,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// node is one Redis server of a world. Registering miniredis' commands is a fifth of the cost of a short schedule, so a
-// node outlives its world: reset empties it for the next one. Only the driver calls a node.
+// node is one Redis server of a world. Registering miniredis' commands is a fifth of the cost of a short schedule, so a node is reused: reset
+// empties it for the next world. Only the driver calls a node.
 type node struct {
 	index  int
 	redis  *miniredis.Miniredis
@@ -26,27 +26,27 @@ type node struct {
 	clock  nodeClock
 	turn   uint64  // commands executed so far, handshakes excepted
 	down   bool    // killed: connections are refused
-	paused bool    // paused: nothing is answered
-	kept   dataset // of a killed node: what it starts again with
-	had    dataset // and what it had when it was killed
+	paused bool    // nothing is answered
+	kept   dataset // of a killed node: the data with which it restarts
+	had    dataset // of a killed node: its data when it was killed
 	shard  *shard  // its place in a cluster; nil: it is in none
 	reply  bytes.Buffer
 	out    *bufio.Writer
 	subs   subscriptions
 
-	waiting []*request // requests that it will answer later, the one that has waited longest first; those that are gone may be among them
-	refused string     // a command that it was sent and does not do as Redis does
-	lacking string     // what a connection asked for at its beginning and does without
-	changes uint64     // hash of the commands that changed data, in order; kept for states alone
+	waiting []*request // blocked requests, the longest waiting first; some may be gone
+	refused string     // a command that it received and does not execute as Redis does
+	lacking string     // what a connection requested at its start and does without
+	changes uint64     // hash of the commands that changed data, in order; used by states only
 
-	// scripts are the sources by digest that this server knows; a restart forgets them, as Redis does.
+	// scripts maps the digests that this server knows to sources; a restart forgets them, as in Redis.
 	scripts map[string]string
-	// touched are the keys that commands have named, where named asks for them.
+	// touched lists the keys that commands have named, if named is set.
 	named   bool
 	touched []string
 }
 
-// nodeClock turns the bubble's time into the node's own: it may be off and it may run at another rate.
+// nodeClock converts the bubble's time to the node's: it may have an offset and another rate.
 type nodeClock struct {
 	offset time.Duration
 	rate   float64   // 1 = true
@@ -62,7 +62,7 @@ func (c nodeClock) now(t time.Time) time.Time {
 func newNode(index int) (*node, error) {
 	m := miniredis.NewMiniRedis()
 	m.ClockTTL(true)
-	conn, err := m.Dial() // starts the server without a listener; the conn itself is of no use
+	conn, err := m.Dial() // starts the server without a listener; conn itself is not used
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (n *node) reset(t time.Time) {
 	clear(n.scripts)
 }
 
-// session is what the server keeps of one connection.
+// session is the server's state of one connection.
 type session struct {
 	peer *server.Peer
 	conn *conn        // nil inside a script
@@ -100,10 +100,10 @@ type session struct {
 
 func (n *node) newSession(cn *conn) *session { return &session{peer: server.NewPeer(n.out), conn: cn} }
 
-// tick sets the server's clock from the bubble's time; leases end here.
+// tick sets the server's clock from the bubble's time, which may end leases.
 func (n *node) tick(t time.Time) { n.redis.SetTime(n.clock.now(t)) }
 
-// execute runs one command at bubble time t and returns the bytes of its reply; they stay good until the next call.
+// execute runs one command at bubble time t and returns the bytes of its reply, valid until the next call.
 func (n *node) execute(s *session, args []string, t time.Time) []byte {
 	n.tick(t)
 	n.reply.Reset()
@@ -112,7 +112,7 @@ func (n *node) execute(s *session, args []string, t time.Time) []byte {
 	return n.reply.Bytes()
 }
 
-// dispatch runs what this package does itself and gives the rest to miniredis.
+// dispatch runs the commands of this package and passes the others to miniredis.
 func (n *node) dispatch(s *session, args []string) {
 	if text := n.misplaced(args); text != "" {
 		s.peer.WriteError(text)
@@ -152,7 +152,7 @@ func (n *node) run(s *session, name string, args []string) {
 	}
 }
 
-// hello answers the handshake. It is here because each schedule opens its connections anew.
+// hello answers the handshake, without miniredis because every schedule opens new connections.
 func (n *node) hello(s *session, args []string) {
 	if len(args) == 0 || (args[0] != "2" && args[0] != "3") {
 		s.peer.WriteError("NOPROTO unsupported protocol version")
@@ -170,10 +170,10 @@ func (n *node) hello(s *session, args []string) {
 	})
 }
 
-// version is the Redis that these nodes are compared with.
+// version is the Redis version with which these nodes are compared.
 const version = "7.0.15"
 
-// command runs what is neither a script nor about scripts.
+// command runs a command that is neither a script nor about scripts.
 func (n *node) command(s *session, name string, args []string) {
 	if n.named {
 		n.touched = append(n.touched, resp.Keys(args)...)
@@ -196,27 +196,27 @@ func (n *node) command(s *session, name string, args []string) {
 	}
 }
 
-// noInteger reports whether a key has a text that reads as a number and that Redis takes for none, such as 01.
+// noInteger reports whether the text of a key parses as a number here but not in Redis, such as 01.
 func (n *node) noInteger(key string) bool {
 	text, err := n.redis.DB(0).Get(key)
 	number, bad := strconv.ParseInt(text, 10, 64)
 	return err == nil && bad == nil && strconv.FormatInt(number, 10) != text
 }
 
-// setRate lets the clock run at another rate from now on, without a jump.
+// setRate changes the clock's rate from now on, without a jump.
 func (n *node) setRate(t time.Time, rate float64) {
 	n.clock.offset = n.clock.now(t).Sub(t)
 	n.clock.rate, n.clock.since = rate, t
 }
 
-// setRight sets the clock to the true time, at its rate.
+// setRight sets the clock to the true time and rate.
 func (n *node) setRight(t time.Time) {
 	n.setRate(t, 1)
 	n.jump(t, -n.clock.offset)
 }
 
-// jump moves the node's clock. Redis keeps the instant at which a key expires, miniredis the time that is left: a jump back
-// must therefore lengthen what is left.
+// jump moves the node's clock. Redis stores the instant at which a key expires, miniredis the remaining time, so a jump back must lengthen the
+// remaining time.
 func (n *node) jump(t time.Time, by time.Duration) {
 	n.tick(t)
 	n.clock.offset += by
@@ -233,15 +233,15 @@ func (n *node) jump(t time.Time, by time.Duration) {
 	n.tick(t)
 }
 
-// Server is one simulated node by itself, for comparisons with a real one: it answers one request at a time, by the caller's clock,
-// and knows no network. It is for one goroutine.
+// Server is a single simulated node, for comparisons with a real one: it answers one request at a time, by the caller's clock, and has no network.
+// It is not safe for concurrent use.
 type Server struct {
 	node    *node
 	session *session
 	at      time.Time // of the last request
 }
 
-// NewServer starts an empty node. Close ends it. The error is that of the server inside.
+// NewServer starts an empty node. The caller closes it. An error comes from miniredis.
 func NewServer() (*Server, error) {
 	n, err := newNode(0)
 	if err != nil {
@@ -252,8 +252,8 @@ func NewServer() (*Server, error) {
 	return &Server{node: n, session: n.newSession(nil)}, nil
 }
 
-// Do runs one request at an instant, and gives its reply as it would go over the wire; it is good until the next call.
-// Subscriptions need a network and are not for Do. What waits for data answers at once as it does when its time is over.
+// Do runs one request at an instant and returns its reply in wire form, valid until the next call. It does not support subscriptions, which need a
+// network. A blocking command without data replies at once, as after its time-out.
 func (s *Server) Do(at time.Time, args []string) []byte {
 	s.at, s.node.touched = at, s.node.touched[:0]
 	name := strings.ToUpper(args[0])
@@ -269,13 +269,13 @@ func (s *Server) Do(at time.Time, args []string) []byte {
 	return reply
 }
 
-// Close returns the node up.
+// Close closes the node.
 func (s *Server) Close() { s.node.close() }
 
 // A Server replays commands for explanations.
 var _ explain.Server = (*Server)(nil)
 
-// Load replaces everything that the server holds; what has ended by at is left out.
+// Load replaces all data of the server, leaving out what has expired by at.
 func (s *Server) Load(at time.Time, values map[string]*explain.Value) {
 	d := dataset{entries: make([]entry, 0, len(values))}
 	for key, v := range values {
@@ -289,7 +289,7 @@ func (s *Server) Load(at time.Time, values map[string]*explain.Value) {
 	s.node.load(d, at)
 }
 
-// Touched returns the keys that the last Do named, those of commands within its script included.
+// Touched returns the keys that the last Do named, including those of commands in its script.
 func (s *Server) Touched() []string { return s.node.touched }
 
 // Value copies what a key holds; nil: there is none.

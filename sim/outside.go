@@ -2,13 +2,13 @@ package sim
 
 import "context"
 
-// World is a world outside the simulator, such as real processes on real servers, in which a search leads its schedules.
+// World is a world outside the simulator, such as processes on real servers, in which a search orders the messages.
 type World interface {
-	// Run runs a program once, one message at a time, as lead says. Its outcome has no tape: lead keeps it.
+	// Run runs a program once, one message at a time, in the order that lead chooses. Its outcome has no tape: lead keeps it.
 	Run(ctx context.Context, p Program, lead *Lead) (Outcome, error)
 }
 
-// worldRunner is a World as a search knows it.
+// worldRunner adapts a World to a search.
 type worldRunner struct {
 	ctx   context.Context // of the search
 	world World
@@ -33,7 +33,7 @@ func (o worldRunner) run(p Program, s chooser, b Bounds, _ bool) (Outcome, error
 	return out, err
 }
 
-// ExploreIn is Explore in worlds outside the simulator, all alike, which take the schedules in turn. cfg.Known must be set.
+// ExploreIn is Explore in equivalent worlds outside the simulator, which share the schedules. cfg.Known must be set.
 func ExploreIn(ctx context.Context, cfg ExploreConfig, worlds []World, progress func(Stats)) (ExploreResult, error) {
 	var runners []runner
 	for _, w := range worlds {
@@ -42,7 +42,7 @@ func ExploreIn(ctx context.Context, cfg ExploreConfig, worlds []World, progress 
 	return exploreHere(ctx, cfg, runners, progress)
 }
 
-// triesOutside is how many schedules of a smaller program are searched where time is real.
+// triesOutside is how many schedules of a smaller program are tried in real time.
 const triesOutside = 12
 
 // ShrinkIn is Shrink in a world outside the simulator.

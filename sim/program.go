@@ -10,17 +10,17 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Program is what is run: a lock, what its clients do, the servers under it, and the faults that are placed by script. Together
-// with a tape it determines a run completely.
+// Program describes a run: a lock, what its clients do, the servers, and the faults placed in advance. Together with a tape it determines a run
+// completely.
 //
-// Lock and Load are the names under which the variant and the workload are found again when a program is read from a file
-// or handed to a worker process; a program that stays in its process may do without them. Durations are in nanoseconds there.
+// Lock and Load are the names by which the variant and the workload are found when a program is read from a file or sent to a worker process; a
+// program that stays in its process does not need them. Durations are in nanoseconds in files.
 type Program struct {
 	Lock     string             `json:"lock"`
 	Load     string             `json:"workload"`
 	Also     []string           `json:"also,omitempty"`  // workloads that a schedule of a random search may run instead
-	Hasty    bool               `json:"hasty,omitempty"` // in a third of those nobody waits: who is refused goes away, so that it is seen whether with reason
-	Rests    bool               `json:"rests,omitempty"` // in a third of those clients stay away for leases after each round, so that it is seen what their holds leave behind
+	Hasty    bool               `json:"hasty,omitempty"` // in a third of those, clients use Try, to expose refusals without reason
+	Rests    bool               `json:"rests,omitempty"` // in a third of those, clients idle five leases after each round, to expose leaked holds
 	Variant  impls.Variant      `json:"-"`
 	Workload workloads.Workload `json:"-"`
 	Config   workloads.Config   `json:"config"`
@@ -28,25 +28,25 @@ type Program struct {
 
 	Topology impls.Topology `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
 	Nodes    int            `json:"nodes,omitempty"`    // of independent masters; 0 means 5; a cluster has three
-	Poll     time.Duration  `json:"poll,omitempty"`     // between tries of waiters that poll; 0 means a fifth of the lease
+	Poll     time.Duration  `json:"poll,omitempty"`     // between attempts of waiters that poll; 0 means a fifth of the lease
 	Permits  int            `json:"permits,omitempty"`  // of a semaphore; 0 means 1
 	Timeout  time.Duration  `json:"timeout,omitempty"`  // for one reply; 0 means three seconds
 
 	Persistence impls.Persistence `json:"persistence,omitempty"` // "" means none
-	Faults      []faults.Spec     `json:"faults,omitempty"`      // placed by script; what a strategy may add is in its Bounds
+	Faults      []faults.Spec     `json:"faults,omitempty"`      // placed in advance; those that a strategy may add are in its Bounds
 	Length      time.Duration     `json:"length,omitempty"`      // after which no new round begins; 0 means never
 	Enough      int               `json:"enough,omitempty"`      // commands, of all clients, after which no new round begins once no fault is under way; 0 means never
 	Horizon     time.Duration     `json:"horizon,omitempty"`     // of virtual time, after which clients that still run are stuck; 0 means 60 leases, at least a minute
 	Seed        uint64            `json:"seed"`                  // of tokens, jitter and what faults leave open
 }
 
-// PollsPerLease is how often waiters look in a lease, unless the program says otherwise.
+// PollsPerLease is the default number of polls per lease.
 const PollsPerLease = 5
 
-// maxClients bounds a program.
+// maxClients is the greatest number of clients of a program.
 const maxClients = 64
 
-// withDefaults fills in what was left open.
+// withDefaults fills in the defaults.
 func (p Program) withDefaults() Program {
 	if p.Clients == 0 {
 		p.Clients = 2
@@ -77,15 +77,14 @@ func (p Program) withDefaults() Program {
 	return p
 }
 
-// Catalogue knows locks by name, so that a program that was read from a file or handed to a worker finds its own again, and names
-// the scripts among recorded commands. impls/catalogue.Known is lockbench's own; a nil Catalogue knows nothing, which is enough for a
-// program that carries its Variant.
+// Catalogue finds locks by name, for programs read from a file or sent to a worker, and names the scripts of recorded commands.
+// impls/catalogue.Known is lockbench's own; a nil Catalogue is empty, which is enough for a program that carries its Variant.
 type Catalogue interface {
 	Find(name string) (impls.Variant, bool)
 	ScriptNames() map[string]string // by SHA-1 digest
 }
 
-// empty is the Catalogue that knows nothing.
+// empty is the empty Catalogue.
 type empty struct{}
 
 func (empty) Find(string) (impls.Variant, bool) { return impls.Variant{}, false }
@@ -111,7 +110,7 @@ func (p Program) resolve(known Catalogue) (Program, error) {
 	return p.withDefaults(), p.check()
 }
 
-// check tells what is wrong with a program.
+// check returns an error for an invalid program.
 func (p Program) check() error {
 	switch {
 	case p.Variant.New == nil:
@@ -126,10 +125,10 @@ func (p Program) check() error {
 	return nil
 }
 
-// DefaultProgram is the small setting in which a lock of this kind shows what it does: two clients, three rounds each, a lease of a
-// second, work of a fifth of it, and waiters that look often enough to come in when the lease ends. A lock that can extend is also
-// held for longer than its lease, if it has readers by those, and tried without waiting; one that renews itself is left alone for longer than
-// its lease, too; a queue has three clients, without which nobody could wait before another.
+// DefaultProgram returns a small program that exercises a lock of this kind: two clients, three rounds each, a lease of a second, work of a fifth
+// of it, and polls often enough to acquire soon after the lease ends. A lock that can extend is also held for longer than its lease, by readers if
+// it has them, and tried without waiting; one that renews itself is also held for longer than its lease without extends; a queue has three clients,
+// so that one can wait behind another.
 func DefaultProgram(v impls.Variant) Program {
 	lease := time.Second
 	p := Program{Lock: v.Name, Load: "counter", Variant: v, Clients: 2, Config: workloads.Config{

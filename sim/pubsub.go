@@ -10,14 +10,14 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// subscriptions are the channels and patterns that connections listen to on one node. miniredis runs two goroutines for
-// each subscriber; here a published message is an event of the listening connection, like a reply.
+// subscriptions holds the channels and patterns to which connections are subscribed at one node. miniredis runs two goroutines per subscriber; here
+// a published message is an event of the subscribed connection, like a reply.
 type subscriptions struct {
 	channels map[string][]*conn
 	patterns map[string][]*conn
 }
 
-// add puts a connection into a set and keeps its order of arrival.
+// subscribeConn adds a connection to a set, in order of arrival.
 func subscribeConn(set *map[string][]*conn, name string, cn *conn) {
 	if *set == nil {
 		*set = map[string][]*conn{}
@@ -36,7 +36,7 @@ func unsubscribeConn(set map[string][]*conn, name string, cn *conn) {
 	set[name] = rest
 }
 
-// of lists what a connection listens to, in order of name.
+// listening returns the channels of a connection, in order of name.
 func listening(set map[string][]*conn, cn *conn) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(set)) {
@@ -47,7 +47,7 @@ func listening(set map[string][]*conn, cn *conn) []string {
 	return names
 }
 
-// forget removes a connection that was closed.
+// forget removes a closed connection.
 func (s *subscriptions) forget(cn *conn) {
 	for _, name := range listening(s.channels, cn) {
 		unsubscribeConn(s.channels, name, cn)
@@ -57,14 +57,14 @@ func (s *subscriptions) forget(cn *conn) {
 	}
 }
 
-// has reports whether a connection listens to anything.
+// has reports whether a connection is subscribed to anything.
 func (s *subscriptions) has(cn *conn) bool { return s.count(cn) > 0 }
 
 func (s *subscriptions) count(cn *conn) int {
 	return subscribed(s.channels, cn) + subscribed(s.patterns, cn)
 }
 
-// subscribed counts what a connection listens to.
+// subscribed returns the number of a connection's subscriptions.
 func subscribed(set map[string][]*conn, cn *conn) (n int) {
 	for _, conns := range set {
 		if slices.Contains(conns, cn) {
@@ -74,7 +74,7 @@ func subscribed(set map[string][]*conn, cn *conn) (n int) {
 	return n
 }
 
-// subscribe runs SUBSCRIBE, PSUBSCRIBE and their opposites; each channel is confirmed by a reply of its own.
+// subscribe runs SUBSCRIBE, PSUBSCRIBE and their opposites; each channel is confirmed by its own reply.
 func (n *node) subscribe(s *session, name string, channels []string) {
 	set := &n.subs.channels
 	word := map[string]string{"SUBSCRIBE": "subscribe", "UNSUBSCRIBE": "unsubscribe", "PSUBSCRIBE": "psubscribe",
@@ -113,7 +113,7 @@ func confirm(p *server.Peer, word, channel string, count int) {
 	})
 }
 
-// publish queues a message at every listening connection, in order of subscription, and answers how many there were on this node.
+// publish queues a message at every subscribed connection, in order of subscription, and replies with their number on this node.
 func (n *node) publish(s *session, args []string) {
 	if len(args) != 2 {
 		s.peer.WriteError("ERR wrong number of arguments for 'publish' command")
@@ -122,7 +122,7 @@ func (n *node) publish(s *session, args []string) {
 	s.peer.WriteInt(n.spread(args[0], args[1]))
 }
 
-// spread queues a message for the subscribers of every node of a cluster, and tells how many of them are this node's.
+// spread queues a message for the subscribers of every node of a cluster, and returns the number of those at this node.
 func (n *node) spread(channel, message string) (count int) {
 	if n.shard == nil {
 		return n.tell(channel, message)
@@ -135,7 +135,7 @@ func (n *node) spread(channel, message string) (count int) {
 	return count
 }
 
-// tell queues a message at every connection that listens on this node, and tells how many there are.
+// tell queues a message at every subscribed connection of this node, and returns their number.
 func (n *node) tell(channel, message string) (count int) {
 	for _, cn := range n.subs.channels[channel] {
 		cn.publish("message", channel, message)
@@ -169,7 +169,7 @@ func (n *node) pubsub(s *session, args []string) {
 	}
 }
 
-// pushed is the wire form of a message to a subscriber.
+// pushed returns the wire form of a message to a subscriber.
 func pushed(resp3 bool, words []string) []byte {
 	kind := byte('*')
 	if resp3 {

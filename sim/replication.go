@@ -12,25 +12,25 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// replication is what flows from the primary of a pair to the replica. Whenever one of the two has started again the replica takes over all that the
-// primary has, be that nothing.
+// replication is the stream from the primary of a pair to its replica. Whenever one of the two has restarted, the replica copies all data of the
+// primary, even if there are none.
 type replication struct {
 	stream  []update // on its way, oldest first
 	ready   int
 	writes  int    // of the primary so far
 	applied int    // how many of these the replica has
-	taken   int    // how many updates it has taken over
-	turn    uint64 // the last command of which the replica has the effect
-	apart   bool   // one of the two was killed, and the replica has not taken over everything since: it does not count
+	taken   int    // how many updates it has applied
+	turn    uint64 // the last command whose effect the replica has
+	apart   bool   // one of the two was killed, and the replica has not copied everything since: WAIT does not count it
 	stopped bool
-	cut     bool // a failover is under way: nothing reaches the replica any more
+	cut     bool // a failover is under way: the replica receives nothing more
 }
 
 // update is the state after a write.
 type update struct {
 	dataset
 	write int
-	whole bool // with it a replica that has connected anew is in sync
+	whole bool // applying it brings a reconnected replica into sync
 }
 
 func (w *world) push(u update) {
@@ -41,7 +41,7 @@ func (w *world) push(u update) {
 	r.stream = append(r.stream, u)
 }
 
-// replicates reports whether the replica can take something over: it is there, and something is on its way.
+// replicates reports whether the replica can apply an update: it is up, and an update is on its way.
 func (w *world) replicates() bool {
 	r := &w.replication
 	if len(r.stream) == 0 || r.stopped || r.cut {
@@ -51,7 +51,7 @@ func (w *world) replicates() bool {
 	return !replica.down && !replica.paused
 }
 
-// replicateOne lets the replica take over the oldest update.
+// replicateOne applies the oldest update to the replica.
 func (w *world) replicateOne() {
 	r := &w.replication
 	u := takeFirst(&r.stream)
@@ -62,7 +62,7 @@ func (w *world) replicateOne() {
 	w.retryParked(w.nodes[w.primary])
 }
 
-// written keeps what replication will need of a node's data after a write. A replica that is down will ask for everything.
+// written queues a node's data for replication after a write. A replica that is down will copy everything later.
 func (w *world) written(n *node) {
 	if w.program.Topology != impls.Replicated || n.index != w.primary {
 		return
@@ -73,7 +73,8 @@ func (w *world) written(n *node) {
 	}
 }
 
-// disconnected is for when a node of a pair was killed: what is on its way to a replica is lost with it; what a primary had sent still arrives.
+// disconnected is called when a node of a pair was killed: updates on their way to a killed replica are lost; what a killed primary had sent still
+// arrives.
 func (w *world) disconnected(n *node) {
 	w.replication.apart = true
 	if n.index != w.primary {
@@ -81,7 +82,7 @@ func (w *world) disconnected(n *node) {
 	}
 }
 
-// reconnected is for when a node of a pair has started: once both are there, the replica gets all that the primary has.
+// reconnected is called when a node of a pair has started: once both are up, the replica copies all data of the primary.
 func (w *world) reconnected() {
 	primary, replica := w.nodes[w.primary], w.nodes[1-w.primary]
 	if !primary.down && !replica.down && !w.replication.stopped {
@@ -89,7 +90,7 @@ func (w *world) reconnected() {
 	}
 }
 
-// replicas is how many replicas of a node have everything up to the given write.
+// replicas returns how many replicas of a node have everything up to the given write.
 func (w *world) replicas(n *node, upTo int) int {
 	if w.program.Topology != impls.Replicated || n.index != w.primary || w.replication.stopped {
 		return 0
@@ -97,7 +98,7 @@ func (w *world) replicas(n *node, upTo int) int {
 	return boolInt(!w.replication.apart && w.replication.applied >= upTo)
 }
 
-// wait is WAIT numreplicas timeout: for the writes up to the last command of the same connection, whoever's they are.
+// wait implements WAIT numreplicas timeout for all writes up to the last command of the same connection, whichever client made them.
 func (w *world) wait(q *request) ([]byte, bool) {
 	if len(q.args) != 3 {
 		return []byte("-ERR wrong number of arguments for 'wait' command\r\n"), true
@@ -112,13 +113,13 @@ func (w *world) wait(q *request) ([]byte, bool) {
 	return w.park(q, time.Duration(millis)*time.Millisecond, answer)
 }
 
-// CutReplication ends the replication of the pair: how much the new primary has not got is what happens until the failover.
+// CutReplication ends the replication of the pair: the new primary lacks the writes between the cut and the failover.
 func (w *world) CutReplication(context.Context) error {
 	w.replication.cut, w.replication.apart = true, true
 	return nil
 }
 
-// Failover kills the primary and makes the replica, with the writes that reached it, the primary.
+// Failover kills the primary and promotes the replica, with the writes that reached it.
 func (w *world) Failover(ctx context.Context) (had string, e history.Effect, err error) {
 	if w.replication.stopped {
 		return "", e, fmt.Errorf("%w: the pair has failed over", faults.ErrNothing)
@@ -127,7 +128,7 @@ func (w *world) Failover(ctx context.Context) (had string, e history.Effect, err
 	if err != nil {
 		return "", e, err
 	}
-	if replica := w.nodes[1-w.primary]; replica.down || replica.paused { // the primary is killed all the same, as on servers
+	if replica := w.nodes[1-w.primary]; replica.down || replica.paused { // the primary is killed all the same, as on real servers
 		return "", e, errors.Join(fmt.Errorf("node %d, the replica, does not answer", replica.index+1), w.KillServer(ctx, w.primary))
 	}
 	lock, has := old.copy(time.Now()), w.nodes[1-w.primary].copy(time.Now())

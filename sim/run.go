@@ -17,47 +17,47 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Outcome is what came of one schedule.
+// Outcome is the result of one schedule.
 type Outcome struct {
 	Header   history.Header
 	Ops      []history.Operation
 	Commands []history.Command
-	Scripts  map[string]string // the sources of scripts that clients sent, by digest; whoever keeps them copies them
+	Scripts  map[string]string // sources of the scripts that clients sent, by digest; a caller that keeps them copies them
 	Windows  []history.Window
-	Initial  *int64 // of the guarded store, for workloads that say
+	Initial  *int64 // of the guarded store, for workloads that define it
 	Final    *int64
 	Steps    int             // events that the scheduler released
-	Virtual  time.Duration   // how long it would have taken
+	Virtual  time.Duration   // duration in virtual time
 	Waited   time.Duration   // of that, what the strategy let pass while messages were on their way
 	Hash     uint64          // of the trace
-	Trace    []string        // when it was asked for
-	Schedule faults.Schedule // likewise
+	Trace    []string        // if requested
+	Schedule faults.Schedule // if requested
 	tape     []deviation
 	Missed   int      // choices of a tape that were not possible
-	Pruned   bool     // given up on the way: its state had been seen
+	Pruned   bool     // abandoned early: its state was known
 	Stuck    []string // clients that had not ended at the horizon
-	Crash    string   // a panic of a client, or clients that do not end, with the stack
+	Crash    string   // a panic of a client, or a deadlock or endless wait, with the stack
 	Left     string   // goroutines that the lock left behind for ever
 
-	Lacking      string            // what the lock's connections asked for and the simulator has not, such as CLIENT TRACKING
-	Unexplorable bool              // the lock keeps a mutex across a request, as Crash says: no finding, and the end of a search
-	Loop         []string          // what a client does over and over while no time passes: its name, and commands
-	Renewed      []history.Command // made a hold last longer, from clients that had neither a hold nor an operation under way
-	Errors       []string          // what workloads returned, by client, but for crashes that were placed
+	Lacking      string            // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
+	Unexplorable bool              // the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
+	Loop         []string          // what a client repeats while no time passes: its name, and commands
+	Renewed      []history.Command // commands that renewed a hold, from clients that had neither a hold nor an operation under way
+	Errors       []string          // of the workloads, by client, except for placed crashes
 }
 
 // host keeps what outlives a schedule: the nodes.
 type host struct {
-	again      func() // told that a schedule is run once more
+	again      func() // called when a schedule is repeated
 	nodes      []*node
 	known      Catalogue
 	scripts    map[string]string // names of scripts by digest
-	sources    map[string]string // of scripts that clients of any schedule sent, by digest
-	echo       func(Choice)      // told of every choice that is not the default, as it is made; nil means nobody is
-	reportSlow func(string)      // told where a schedule is that takes long
+	sources    map[string]string // sources of the scripts that clients of any schedule sent, by digest
+	echo       func(Choice)      // called with every choice that is not the default, as it is made; may be nil
+	reportSlow func(string)      // called with the state of a schedule that takes long
 }
 
-// newHost makes a host whose programs name variants of a catalogue; nil knows none.
+// newHost returns a host whose programs name variants of a catalogue; nil means none.
 func newHost(known Catalogue) *host {
 	if known == nil {
 		known = empty{}
@@ -121,7 +121,7 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 	return out, nil
 }
 
-// nodesOf is how many nodes the lock has: of a replicated pair, both.
+// nodesOf returns the number of the lock's nodes: both, for a replicated pair.
 func nodesOf(p Program) int {
 	if p.Topology == impls.Replicated {
 		return 2
@@ -129,14 +129,14 @@ func nodesOf(p Program) int {
 	return p.Nodes
 }
 
-// keepPanic keeps what synctest says of goroutines that are left behind. It is deferred.
+// keepPanic recovers the panic with which synctest reports goroutines left behind. It is deferred.
 func (w *world) keepPanic() {
 	if r := recover(); r != nil {
 		w.left = fmt.Sprintf("%v", r)
 	}
 }
 
-// begin fills the world; it runs inside the bubble, where channels belong to it.
+// begin sets up the world; it runs inside the bubble, to which its channels must belong.
 func (w *world) begin() {
 	p := w.program
 	w.start = time.Now()
@@ -175,7 +175,7 @@ func (w *world) begin() {
 	}
 }
 
-// lastRound lets clients begin no further round.
+// lastRound stops clients from beginning another round.
 func (w *world) lastRound() {
 	select {
 	case <-w.stop:
@@ -184,12 +184,12 @@ func (w *world) lastRound() {
 	}
 }
 
-// underFault reports whether a fault is under way.
+// underFault reports whether a fault is in force.
 func (w *world) underFault() bool {
 	return w.director.InForce()
 }
 
-// usualOps is how many operations, and how many commands, a client has in a short schedule.
+// usualOps is the usual number of operations, and of commands, of a client in a short schedule.
 const usualOps = 16
 
 // runGuarded runs a client and turns a panic of its goroutine into an outcome.
@@ -206,10 +206,10 @@ func (c *client) runGuarded(ctx context.Context) {
 	c.run(ctx)
 }
 
-// patience is how much virtual time clients get to unwind when the world ends before they do.
+// patience is the virtual time that clients get to finish when the world ends before they do.
 const patience = time.Hour
 
-// end stops what still runs: contexts end, connections break, clocks answer that the client is dead.
+// end stops what still runs: contexts end, connections break, clocks report that the client is dead.
 func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	w.mu.Lock()
 	w.virtual = w.now()
@@ -235,7 +235,7 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	w.settleBackground()
 }
 
-// settleBackground lets what still runs in the background of clients that are gone come to its end, such as a dial that waits for its deadline.
+// settleBackground waits for background goroutines of clients that have ended, such as a dial that waits for its deadline.
 func (w *world) settleBackground() {
 	w.mu.Lock()
 	w.gone = true
@@ -247,10 +247,10 @@ func (w *world) settleBackground() {
 	w.mu.Unlock()
 }
 
-// settling is longer than every time-out that a Redis client has by default.
+// settling exceeds every default time-out of a Redis client.
 const settling = time.Minute
 
-// closeRecord records what the client has not finished as not finished, and nothing more of it.
+// closeRecord records the client's pending operations as unfinished, and closes its record.
 func (c *client) closeRecord(why string) {
 	for _, op := range slices.Backward(c.open) {
 		op.Return = c.world.timeline()
@@ -263,7 +263,7 @@ func (c *client) closeRecord(why string) {
 	c.recordClosed = true
 }
 
-// abort lets a client that is stuck end.
+// abort makes a stuck client end.
 func (c *client) abort() {
 	c.closeRecord("")
 	c.die()
@@ -275,7 +275,7 @@ func (c *client) abort() {
 	c.moments = nil
 }
 
-// outcome collects what the world leaves behind.
+// outcome collects the results of the world.
 func (w *world) outcome() Outcome {
 	p := w.program
 	out := Outcome{
@@ -306,7 +306,7 @@ func (w *world) outcome() Outcome {
 	return out
 }
 
-// commands merges what the clients have sent by when it was sent; of one instant in order of client, node and content.
+// commands merges the clients' commands by the time they were sent, those of one instant by client, node and content.
 func (w *world) commands() []history.Command {
 	var all []history.Command
 	for _, c := range w.clients {
@@ -322,7 +322,7 @@ func (w *world) commands() []history.Command {
 	return all
 }
 
-// audit reads the guarded store before and after, when the workload guards one value.
+// audit reads the guarded store before and after, if the workload guards one value.
 func (w *world) audit() (initial, final *int64) {
 	guarded := w.program.Workload.Guarded(w.program.Config)
 	if len(guarded) != 1 {
@@ -338,7 +338,7 @@ func (w *world) audit() (initial, final *int64) {
 	return initial, final
 }
 
-// directStore is the guarded store without the network, for filling and auditing it.
+// directStore accesses the guarded store without the network, for filling and auditing it.
 type directStore struct{ node *node }
 
 func (s directStore) name(key string) string { return keyPrefix + "store:{" + key + "}" }

@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// options lists what could happen next, in an order that depends on names and contents alone: requests and replies by client and
-// node, then replication. Faults and waiting are added by choose.
+// options lists what could happen next, in an order that depends only on names and contents: requests and replies by client and node, then
+// replication. choose adds faults and waiting.
 func (w *world) options() []option {
 	out := w.possible[:0]
 	from := 0
@@ -32,12 +32,12 @@ func (w *world) options() []option {
 	return out
 }
 
-// reachable reports whether the network carries anything between a connection's ends.
+// reachable reports whether the network connects the two ends of a connection.
 func (w *world) reachable(cn *conn) bool {
 	return !w.cut[cutKey{cn.client.index, cn.server.index}]
 }
 
-// canReach reports whether a request on the connection can be delivered now. A stopped client's requests had left before it stopped.
+// canReach reports whether a request on the connection can be delivered now. Requests of a stopped client left before it stopped.
 func (w *world) canReach(cn *conn) bool {
 	return cn.lost == nil && !cn.server.paused && !cn.server.down && cn.parked == nil && w.reachable(cn)
 }
@@ -47,7 +47,7 @@ func (w *world) canAnswer(cn *conn) bool {
 	return cn.lost == nil && !cn.client.paused && w.reachable(cn)
 }
 
-// apply lets the chosen thing happen, if it still can: a timer that ended within the last tick may have closed the connection.
+// apply performs the chosen option, if it still can: a timer that fired within the last tick may have closed the connection.
 func (w *world) apply(o option) {
 	w.step++
 	switch o.kind {
@@ -80,8 +80,7 @@ func (w *world) apply(o option) {
 	}
 }
 
-// takeFirst takes the first of a queue. The others move up: a queue is short, and one that moved on through its storage would need new
-// storage for every message.
+// takeFirst removes the first item of a queue and moves the others up: queues are short, and reslicing would allocate for every message.
 func takeFirst[T any](queue *[]T) T {
 	first := (*queue)[0]
 	*queue = slices.Delete(*queue, 0, 1)
@@ -96,7 +95,7 @@ func (w *world) event(kind optionKind, cn *conn, content []byte, what func() str
 	w.trace.event(w.now(), kind, number, content, what)
 }
 
-// executeNow runs a request at its node and makes its reply an event, unless a fault is placed on it.
+// executeNow runs a request at its node and makes its reply an event, unless a fault strikes it.
 func (w *world) executeNow(q *request) {
 	if q.doomed {
 		w.lose(q)
@@ -113,7 +112,7 @@ func (w *world) executeNow(q *request) {
 	}
 }
 
-// answered makes the reply to a request an event, unless nobody is there to see it or it is lost.
+// answered makes the reply to a request an event, unless its connection is gone or the reply is lost.
 func (w *world) answered(q *request, bytes []byte) {
 	cn := q.conn
 	if cn.shut || cn.lost != nil || cn.client.crashed {
@@ -125,12 +124,12 @@ func (w *world) answered(q *request, bytes []byte) {
 	}
 }
 
-// free reports whether a request is held back by nothing of its own.
+// free reports whether nothing holds the request back.
 func (q *request) free() bool {
 	return !q.kept && !q.held.After(time.Now()) && !(q.withheld && q.conn.client.paused)
 }
 
-// deliver returns a reply to its client.
+// deliver delivers a reply to its client.
 func (w *world) deliver(r *reply) {
 	cn := r.conn
 	w.noteReply(r, false)

@@ -16,44 +16,44 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// finding is a schedule that broke something.
+// finding is a schedule with a violation.
 type finding struct {
 	Schedule int    `json:"schedule"`
 	Broken   broken `json:"broken"`
 	Tape     Tape   `json:"tape"`
 }
 
-// progress is how far a search has come.
+// progress is the progress of a search.
 type progress struct {
 	Schedules    int            `json:"schedules"`
 	Steps        int            `json:"steps"`
 	States       int            `json:"states"`
 	Pruned       int            `json:"pruned"`
 	Virtual      time.Duration  `json:"virtual"`
-	Violated     map[string]int `json:"violated,omitempty"` // schedules by what they broke, "property/cause"
-	Excepted     map[string]int `json:"excepted,omitempty"` // the same, of what no lease can prevent
+	Violated     map[string]int `json:"violated,omitempty"` // number of schedules by violation, "property/cause"
+	Excepted     map[string]int `json:"excepted,omitempty"` // the same, of those that no lease can prevent
 	Exhausted    bool           `json:"exhausted,omitempty"`
-	Unhashed     int            `json:"unhashed,omitempty"`     // states of a walk at which nothing was pruned: a connection watched keys
-	Lacking      string         `json:"lacking,omitempty"`      // what the lock asked for and did without
-	Unexplorable string         `json:"unexplorable,omitempty"` // why the lock cannot be explored: the search has ended
-	Why          string         `json:"why,omitempty"`          // a walk that came to its end has not run everything
+	Unhashed     int            `json:"unhashed,omitempty"`     // states of a walk that could not be pruned: a connection watched keys
+	Lacking      string         `json:"lacking,omitempty"`      // what the lock requested and did without
+	Unexplorable string         `json:"unexplorable,omitempty"` // why the lock cannot be explored, which ended the search
+	Why          string         `json:"why,omitempty"`          // why a walk that ended has not covered everything
 }
 
-// search runs the schedules of a job, one after the other, in this process.
+// search runs the schedules of a job in this process, one after the other.
 type search struct {
 	job    searchJob
 	host   runner
-	length int // steps of the default schedule
+	length int // number of steps of the default schedule
 	walk   *exhaust
 	judge  func(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error)
 	causes explainer
-	only   func(broken) bool // what counts as a finding
+	only   func(broken) bool // selects the findings
 
 	progress progress
 	findings int
-	begin    func(n int, prefix []int) // told before each schedule
-	found    func(finding)             // told of each finding
-	every    func(progress)            // told of progress, after each schedule
+	begin    func(n int, prefix []int) // called before each schedule
+	found    func(finding)             // called with each finding
+	every    func(progress)            // called with the progress, after each schedule
 }
 
 func newSearch(j searchJob, h runner) (*search, error) {
@@ -76,7 +76,7 @@ func newSearch(j searchJob, h runner) (*search, error) {
 	return s, nil
 }
 
-// guardedKey is the key of the guarded store, for workloads that guard one.
+// guardedKey returns the key of the guarded store, for workloads that use one.
 func guardedKey(p Program) string {
 	for key := range p.Workload.Guarded(p.Config) {
 		return key
@@ -84,7 +84,7 @@ func guardedKey(p Program) string {
 	return ""
 }
 
-// run searches until the job is done, a finding ends it, or ctx does.
+// run searches until the job is done, a finding ends it, or ctx ends.
 func (s *search) run(ctx context.Context) error {
 	defer s.causes.close()
 	if s.walk == nil {
@@ -113,7 +113,7 @@ func (s *search) run(ctx context.Context) error {
 	return nil
 }
 
-// one runs and judges one schedule; done when it ends the search.
+// one runs and judges one schedule; it returns true if that ends the search.
 func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 	c := schedule{s.job.Program, s.job.Bounds, s.walk}
 	if s.walk == nil {
@@ -157,7 +157,7 @@ func (s *search) count(out Outcome) {
 	}
 }
 
-// note counts what a schedule broke and reports the first thing that is a finding.
+// note counts the violations of a schedule and reports the first finding.
 func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all []broken) (done bool, err error) {
 	seen := map[string]bool{}
 	for _, b := range all {
@@ -184,8 +184,8 @@ func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all [
 	return !s.job.All, err
 }
 
-// strongest returns the first finding that blames the lock itself, or else the first; -1 when there is none. Two clients inside at once may
-// be a stall that no lock prevents, in a schedule that went wrong for another reason later.
+// strongest returns the index of the first finding that blames the lock itself, or else of the first; -1 if there is none. Two clients inside at
+// once may be the result of a stall that no lock prevents, in a schedule that shows a bug of the lock later.
 func strongest(all []broken, only func(broken) bool) int {
 	blames := func(b broken) bool {
 		return only(b) && b.Property != verdicts.ExclusiveUse && b.Property != verdicts.StoreIntegrity
@@ -196,10 +196,10 @@ func strongest(all []broken, only func(broken) bool) int {
 	return slices.IndexFunc(all, only)
 }
 
-// maxFindings is how many findings a search tells of; it goes on counting.
+// maxFindings is how many findings a search reports; it counts the others.
 const maxFindings = 20
 
-// told judges an outcome once more, for the story of what it broke.
+// told judges an outcome again, to get the story of a violation.
 func (s *search) told(ctx context.Context, c schedule, out Outcome, b broken) (broken, error) {
 	all, err := s.judge(context.WithoutCancel(ctx), out, c.program, true)
 	for _, x := range all {
@@ -210,7 +210,7 @@ func (s *search) told(ctx context.Context, c schedule, out Outcome, b broken) (b
 	return b, err
 }
 
-// newTape makes the tape of a schedule that was run.
+// newTape returns the tape of a schedule.
 func newTape(c schedule, out Outcome, b broken) Tape {
 	return Tape{
 		Schema: TapeSchema, Program: c.program, Bounds: c.bounds, Commands: out.commandNames(), Choices: out.choices(), Hash: hashText(out.Hash),
@@ -225,26 +225,26 @@ const (
 	Exhaustive = explored.Exhaustive // every schedule within the bounds
 	Random     = "random"            // uniform choices
 	PCT        = "pct"               // priorities with a few changes
-	Mixed      = "mixed"             // random and PCT in turn
+	Mixed      = "mixed"             // random and PCT alternately
 )
 
-// searchJob is a search, or the part of one that a worker does.
+// searchJob is a search, or a worker's part of one.
 type searchJob struct {
 	Program   Program  `json:"program"`
 	Bounds    Bounds   `json:"bounds"`
 	Strategy  string   `json:"strategy"`
 	Seed      uint64   `json:"seed"`
 	Part      int      `json:"part"`  // this worker's number, from 0
-	Parts     int      `json:"parts"` // of so many
+	Parts     int      `json:"parts"` // number of workers
 	Schedules int      `json:"schedules,omitempty"`
 	First     int      `json:"first,omitempty"`  // number of the first schedule; later ones are Parts apart
-	Prefix    []int    `json:"prefix,omitempty"` // of an exhaustive schedule that is run again
-	Echo      bool     `json:"echo,omitempty"`   // report every choice as it is made: a schedule that kills its process is run again so
+	Prefix    []int    `json:"prefix,omitempty"` // of an exhaustive schedule to repeat
+	Echo      bool     `json:"echo,omitempty"`   // report every choice as it is made, to get the tape of a schedule that kills its process
 	All       bool     `json:"all,omitempty"`    // go on after a finding
-	Seek      []string `json:"seek,omitempty"`   // what alone is a finding: "property" or "property/cause"
+	Seek      []string `json:"seek,omitempty"`   // the only findings: "property" or "property/cause"
 }
 
-// seeks reports whether something broken is a finding of the job.
+// seeks reports whether a violation is a finding of the job.
 func (j searchJob) seeks(b broken) bool {
 	if b.Excepted {
 		return false
@@ -252,14 +252,14 @@ func (j searchJob) seeks(b broken) bool {
 	return len(j.Seek) == 0 || slices.Contains(j.Seek, b.key()) || slices.Contains(j.Seek, string(b.Property))
 }
 
-// schedule is one schedule of a job, settled by the job's seed and its number.
+// schedule is one schedule of a job, determined by the job's seed and its number.
 type schedule struct {
 	program  Program
 	bounds   Bounds
 	strategy chooser
 }
 
-// settle makes schedule number n of a job of random or PCT schedules. length is how many steps the program takes by default.
+// settle returns schedule n of a job of random or PCT schedules. length is the number of steps that the program takes by default.
 func (j searchJob) settle(n, length int) schedule {
 	seed := j.Seed<<20 + uint64(n)
 	r := rand.New(rand.NewPCG(seed, 4))
@@ -277,14 +277,14 @@ func Placeable() []string {
 	return slices.Sorted(slices.Values(faults.Names(func(k faults.Kind) bool { return k.Placed != faults.NotPlaced })))
 }
 
-// IsStanding reports whether a fault is a state of affairs from the start. A random or PCT search draws it before a schedule begins; an
-// exhaustive one cannot place it.
+// IsStanding reports whether a fault is in force from the start of a run. A random or PCT search draws it before a schedule begins; an exhaustive
+// search cannot place it.
 func IsStanding(fault string) bool {
 	kind, _ := faults.FindKind(fault)
 	return kind.Placed == faults.BeforeSearch
 }
 
-// drawVariation draws the workload of a schedule, and its standing faults. Each of these counts as one of the faults that the schedule may have.
+// drawVariation draws the workload of a schedule, and its standing faults, which count towards the number of faults allowed.
 func drawVariation(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
 	p = drawPacing(drawWorkload(p, r), r)
 	var strikes []string
@@ -302,7 +302,7 @@ func drawVariation(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
 	return p, b
 }
 
-// drawWorkload picks one of the workloads of a program, all with equal chance.
+// drawWorkload draws one of a program's workloads uniformly.
 func drawWorkload(p Program, r *rand.Rand) Program {
 	also := p.Also
 	p.Also = nil
@@ -317,7 +317,7 @@ func drawWorkload(p Program, r *rand.Rand) Program {
 	return p
 }
 
-// drawPacing settles in which manner the clients of a schedule go about their rounds. See Program.Hasty and Program.Rests.
+// drawPacing draws how the clients of a schedule pace their rounds. See Program.Hasty and Program.Rests.
 func drawPacing(p Program, r *rand.Rand) Program {
 	if p.Hasty && r.IntN(3) == 0 {
 		p.Config.AcquireWait, p.Config.Pause = 0, 2*p.Config.Lease/3
@@ -330,7 +330,7 @@ func drawPacing(p Program, r *rand.Rand) Program {
 	return p
 }
 
-// standingFault makes one standing fault.
+// standingFault returns a standing fault, with drawn parameters.
 func standingFault(fault string, p Program, r *rand.Rand) faults.Spec {
 	s := faults.Spec{Fault: fault, Client: 1 + r.IntN(p.Clients)}
 	switch fault {
@@ -347,9 +347,8 @@ func standingFault(fault string, p Program, r *rand.Rand) faults.Spec {
 	return s
 }
 
-// DefaultFaults are the faults under which a lock of these traits is to keep its promise: whatever may happen to its clients and to
-// its messages, and to a minority of its nodes, or to the primary of a pair. Faults that no lock of its kind survives, such as the loss of the data of a single
-// server, must be asked for.
+// DefaultFaults returns the faults that a lock with these traits must survive: any fault of its clients and messages, and of a minority of its
+// nodes or the primary of a pair. Faults that no such lock survives, such as the loss of a single server's data, must be requested.
 func DefaultFaults(v impls.Variant) []string {
 	out := []string{
 		faults.PauseClient, faults.CrashClient, faults.CancelClient, faults.LoseRequest, faults.LoseReply,
@@ -367,7 +366,7 @@ func DefaultFaults(v impls.Variant) []string {
 	if v.Traits.Wakeups {
 		out = append(out, faults.CutPubSub)
 	}
-	if v.Topology == impls.Replicated { // its replica is what it needs more than one node for
+	if v.Topology == impls.Replicated { // its second node is only a replica
 		out = append(out, faults.Failover)
 	}
 	return out

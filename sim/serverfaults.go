@@ -9,13 +9,13 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Nodes is the number of the lock's nodes.
+// Nodes returns the number of the lock's nodes.
 func (w *world) Nodes() int { return len(w.lockNodes()) }
 
-// lockNodes are the nodes of the lock, without the guarded store's.
+// lockNodes returns the lock's nodes, without the guarded store's.
 func (w *world) lockNodes() []*node { return w.nodes[:w.storeIndex()] }
 
-// up is a node that is not down.
+// up returns a node, or an error if it is down.
 func (w *world) up(node int) (*node, error) {
 	n := w.nodes[node]
 	if n.down {
@@ -24,7 +24,7 @@ func (w *world) up(node int) (*node, error) {
 	return n, nil
 }
 
-// role is the node that a number means where connections follow the roles of a pair: the primary is 0.
+// role returns the node that a number means when connections follow the roles of a pair: 0 is the primary.
 func (w *world) role(node int) int {
 	if w.program.Topology == impls.Replicated && w.primary == 1 {
 		return 1 - node
@@ -45,7 +45,7 @@ func (w *world) KillServer(_ context.Context, node int) error {
 	return nil
 }
 
-// RestartServer starts a node again with what its persistence kept.
+// RestartServer restarts a node with the data that its persistence kept.
 func (w *world) RestartServer(_ context.Context, node int) (history.Effect, error) {
 	n := w.nodes[node]
 	n.down = false
@@ -58,7 +58,7 @@ func (w *world) RestartServer(_ context.Context, node int) (history.Effect, erro
 	return history.Effect{Node: w.address(node), What: history.Restarted, Turn: n.kept.turn, Known: true, Kept: kept, Lost: lost}, nil
 }
 
-// address is the number under which clients dial a node.
+// address returns the number under which clients dial a node.
 func (w *world) address(node int) int {
 	if w.program.Topology == impls.Replicated {
 		return 0
@@ -66,7 +66,7 @@ func (w *world) address(node int) int {
 	return node
 }
 
-// dropConns ends every connection of a node. What it had sent is lost with it.
+// dropConns breaks every connection of a node. What the node had sent is lost.
 func (w *world) dropConns(n *node) {
 	var conns []*conn
 	for _, cn := range w.conns {
@@ -78,7 +78,7 @@ func (w *world) dropConns(n *node) {
 	w.inTurn(conns, func(cn *conn) { cn.fail(errGone) })
 }
 
-// StopServer stops a node.
+// StopServer suspends a node.
 func (w *world) StopServer(_ context.Context, node int) error {
 	n, err := w.up(node)
 	if err == nil {
@@ -87,7 +87,7 @@ func (w *world) StopServer(_ context.Context, node int) error {
 	return err
 }
 
-// ContinueServer lets a node go on.
+// ContinueServer resumes a node.
 func (w *world) ContinueServer(_ context.Context, node int) error {
 	w.nodes[node].paused = false
 	w.wakeDriver()
@@ -104,7 +104,7 @@ func (w *world) JumpClock(_ context.Context, node int, by time.Duration) (e hist
 	return history.Effect{Node: w.address(node), What: history.ClockSet, By: int64(by), Turn: n.turn, Known: true}, nil
 }
 
-// DriftClock lets a node's clock run at another rate from now on.
+// DriftClock changes the rate of a node's clock from now on.
 func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history.Effect, err error) {
 	n, err := w.up(node)
 	if err != nil {
@@ -123,7 +123,7 @@ func (w *world) SetClockRight(_ context.Context, node int) ([]history.Effect, er
 		{Node: w.address(node), What: history.ClockSet, By: -int64(off), Turn: n.turn, Known: true}}, nil
 }
 
-// FlushScripts lets a node forget its scripts.
+// FlushScripts makes a node forget its scripts.
 func (w *world) FlushScripts(_ context.Context, node int) error {
 	n, err := w.up(w.role(node))
 	if err == nil {
@@ -132,7 +132,7 @@ func (w *world) FlushScripts(_ context.Context, node int) error {
 	return err
 }
 
-// DeleteKeys takes the lock's keys from a node. A replica has none of its own.
+// DeleteKeys deletes the lock's keys from a node. A replica has no keys of its own to delete.
 func (w *world) DeleteKeys(_ context.Context, node int) (e history.Effect, err error) {
 	if w.program.Topology == impls.Replicated && node != 0 {
 		return e, nil
@@ -154,7 +154,7 @@ func (w *world) DeleteKeys(_ context.Context, node int) (e history.Effect, err e
 	return history.Effect{Node: w.address(node), What: history.Deleted, Lost: keys, Turn: n.turn, Known: true}, nil
 }
 
-// EvictKeys takes the lock's keys from a node whose memory is full.
+// EvictKeys evicts the lock's keys from a node, as if its memory were full.
 func (w *world) EvictKeys(ctx context.Context, node int) (e history.Effect, evictions int, err error) {
 	e, err = w.DeleteKeys(ctx, node)
 	if err == nil && e.What != "" {

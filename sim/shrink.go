@@ -10,9 +10,9 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Shrink makes a failing tape small: fewer clients, rounds, faults and polls, found by searching the smaller program anew; then fewer
-// choices, by leaving them out one after the other. What remains breaks the same property for the same cause. The end of ctx ends
-// the work early; the smallest tape so far is the result. A tape whose lock takes its process down is returned as it is.
+// Shrink minimizes a failing tape: it first searches smaller programs, with fewer clients, rounds, faults and polls, for the violation; then it
+// leaves out choices one after the other. The result violates the same property for the same cause. If ctx ends, the smallest tape so far is the
+// result. A tape whose lock kills its process is returned unchanged.
 func (s *Simulator) Shrink(ctx context.Context, t Tape) (Tape, error) {
 	h := &shrinker{host: s.host, ctx: ctx, best: t, tries: tries}
 	return h.shrink()
@@ -31,7 +31,7 @@ type shrinker struct {
 	host  runner
 	ctx   context.Context
 	best  Tape
-	tries int // how many schedules of a smaller program are searched for the same violation
+	tries int // how many schedules of a smaller program are searched for the violation
 }
 
 // tries is how many schedules of a smaller program the simulator searches.
@@ -51,7 +51,7 @@ func (h *shrinker) program() error {
 	return nil
 }
 
-// smaller lists programs that are smaller than the best, the smallest first.
+// smaller lists programs smaller than the best, the smallest first.
 func (h *shrinker) smaller() []Program {
 	var out []Program
 	best := h.best.Program
@@ -71,7 +71,7 @@ func (h *shrinker) smaller() []Program {
 	return out
 }
 
-// loads are the workloads in which the violation may show: the bare one is smaller, but has no store to damage.
+// loads lists the workloads in which the violation may appear: the bare one is smaller, but has no store to damage.
 func (h *shrinker) loads() []string {
 	own := h.best.Program.Load
 	if own != "counter" || h.best.Property == verdicts.StoreIntegrity {
@@ -97,7 +97,7 @@ func (h *shrinker) search(p Program) (bool, error) {
 	return found, err
 }
 
-// placed are the faults that the tape's choices placed, by name, and how many there were.
+// placed returns the faults that the tape's choices placed, by name, and their number.
 func (h *shrinker) placed() (names []string, n int) {
 	for _, c := range h.best.Choices {
 		if f, ok := c.fault(); ok {
@@ -109,7 +109,7 @@ func (h *shrinker) placed() (names []string, n int) {
 	return slices.Compact(names), n
 }
 
-// choices leaves out what is not needed: first halves, then quarters, down to one choice at a time.
+// choices leaves out unnecessary choices: first halves, then quarters, down to single ones.
 func (h *shrinker) choices() error {
 	for size := (len(h.best.Choices) + 1) / 2; size > 0; size /= 2 {
 		for from := 0; from < len(h.best.Choices) && h.ctx.Err() == nil; {
@@ -126,7 +126,7 @@ func (h *shrinker) choices() error {
 	return nil
 }
 
-// waits tries rounds without the waiting that is not needed.
+// waits tries rounds without unnecessary waiting.
 func (h *shrinker) waits() error {
 	for _, change := range []func(*workloads.Config){
 		func(c *workloads.Config) { c.Pause = 0 },
@@ -143,8 +143,7 @@ func (h *shrinker) waits() error {
 	return nil
 }
 
-// try runs a program along choices; when the violation is still there, it is the best so far. Choices that were not
-// possible on the way are gone from it.
+// try runs a program along choices; if the violation is still there, the result is the best so far, without the choices that were not possible.
 func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
 	f := &follow{choices: slices.Clone(choices)}
 	out, err := h.host.run(p, f, h.best.Bounds, false)

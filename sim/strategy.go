@@ -13,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Bounds is what a search may do besides ordering messages.
+// Bounds limits what a search may do besides ordering messages.
 type Bounds explored.Bounds
 
 const defaultMaxSteps = 2000
@@ -41,10 +41,10 @@ type moves struct {
 	view
 }
 
-// view is what a strategy asks for only when it needs it.
+// view has what a strategy requests only when it needs it.
 type view interface {
-	faults() []option              // what may strike instead; empty when no more may
-	state() (hash uint64, ok bool) // of the world; without ok it cannot be told from others
+	faults() []option              // those that may strike instead; empty when no more are allowed
+	state() (hash uint64, ok bool) // of the world; ok is false if it cannot be hashed
 	traceHash() uint64             // hash of what has happened so far
 }
 
@@ -53,7 +53,7 @@ type chooser interface {
 	choose(m moves) option
 }
 
-// oldest is the default: what has been possible for the longest time, in order of names among equals.
+// oldest is the default choice: what has been possible for the longest time, ordered by name among equals.
 func oldest(options []option) option {
 	best := options[0]
 	for _, o := range options[1:] {
@@ -69,8 +69,8 @@ type byDefault struct{}
 
 func (byDefault) choose(m moves) option { return oldest(m.options) }
 
-// random picks uniformly among the messages. Where its faults strike is drawn before the schedule begins, over its
-// expected length: a fault for each step with equal chance would nearly always strike early.
+// random picks uniformly among the messages. The steps at which its faults strike are drawn before the schedule begins, over its expected length:
+// drawn step by step, faults would nearly always strike early.
 type random struct {
 	rand   *rand.Rand
 	waits  float64 // chance of letting time pass at a step
@@ -86,7 +86,7 @@ func newRandom(seed uint64, b Bounds, length int) *random {
 	return &random{rand: r, waits: waits[r.IntN(len(waits))], calm: calm[r.IntN(len(calm))], faults: faultSteps(r, b, length)}
 }
 
-// faultSteps draws where faults strike: mostly as many as are allowed.
+// faultSteps draws the steps at which faults strike: mostly as many as are allowed.
 func faultSteps(r *rand.Rand, b Bounds, length int) []int {
 	n := b.MaxFaults
 	if n > 0 && r.IntN(4) == 0 {
@@ -113,7 +113,7 @@ func (s *random) choose(m moves) option {
 	return m.options[s.rand.IntN(len(m.options))]
 }
 
-// dueFault picks a fault when one is due at this step.
+// dueFault picks a fault if one is due at this step.
 func dueFault(r *rand.Rand, steps *[]int, m moves) (option, bool) {
 	if len(*steps) == 0 || m.step < (*steps)[0] {
 		return option{}, false
@@ -126,9 +126,9 @@ func dueFault(r *rand.Rand, steps *[]int, m moves) (option, bool) {
 	return possible[r.IntN(len(possible))], true
 }
 
-// pct is probabilistic concurrency testing: every client has a priority, the highest goes first, and at a few steps drawn beforehand
-// the client that would go falls to the lowest. A bug that needs d ordering constraints is met with a chance of at least
-// 1/(n·k^(d-1)) for n clients and k steps.
+// pct is probabilistic concurrency testing: every client has a priority, the highest goes first, and at a few steps drawn beforehand the next
+// client drops to the lowest priority. It finds a bug that needs d ordering constraints with a probability of at least 1/(n·k^(d-1)) for n clients
+// and k steps.
 type pct struct {
 	rand    *rand.Rand
 	rank    map[int]int // by owner; higher goes first
@@ -185,12 +185,12 @@ func (s *pct) highest(options []option) option {
 
 // placeableFault is a fault that a strategy may place now.
 type placeableFault struct {
-	format string // of the name: fault, to whom, how long
+	format string // of the name: fault, target, length
 	args   []any
 	place  func()
 }
 
-// name is made when it is asked for: of all the faults that could be placed, one is. message says how an event among its arguments is named.
+// name formats the name, which few of the placeable faults need. message formats an event among its arguments.
 func (p *placeableFault) name(message func(event) string) string {
 	args := slices.Clone(p.args)
 	for i, arg := range args {
@@ -217,7 +217,7 @@ func (w *world) placeableFaults() []option {
 	return out
 }
 
-// place does a fault that the search has chosen.
+// place applies a fault that the search has chosen.
 func (w *world) place(s faults.Spec, message func() faults.Message) {
 	var m faults.Message
 	if message != nil {
@@ -228,14 +228,14 @@ func (w *world) place(s faults.Spec, message func() faults.Message) {
 	w.director.Strike(context.Background(), s, bySearch, m)
 }
 
-// untilOther says in an option's name that the fault ends when another client has entered its critical section.
+// untilOther marks in an option's name that the fault ends when another client has entered its critical section.
 const untilOther = "until " + faults.OtherEntered
 
-// bySearch is the moment that the windows of a search's faults name.
+// bySearch is the moment recorded in the windows of faults that a search placed.
 const bySearch = "chosen by the search"
 
-// placer offers a fault: format and args name it. With message, there is nothing to do when the message is gone by then: between the
-// choice of a fault and the fault, a client's timer may have ended the connection.
+// placer adds an option for a fault, named by format and args. With message set, the fault does nothing if the message is gone by then: a client's
+// timer may end the connection between the choice of a fault and its effect.
 type placer func(s faults.Spec, message func() faults.Message, format string, args ...any)
 
 func (w *world) clientFaults(fault string, long time.Duration, add placer) {
@@ -247,7 +247,7 @@ func (w *world) clientFaults(fault string, long time.Duration, add placer) {
 	}
 }
 
-// faultsOfClient lists what may be done to a client that lives, by its index; asks: it has an acquire under way.
+// faultsOfClient lists the faults of a live client, by its index; asks says that it has an acquire under way.
 func faultsOfClient(fault string, client int, asks bool, long time.Duration, add placer) {
 	s, name := faults.Spec{Fault: fault, Client: client + 1}, workloads.ClientName(client)
 	switch fault {
@@ -275,7 +275,7 @@ func untilOthers(s faults.Spec) faults.Spec {
 	return s
 }
 
-// messageFaults lists what may be done to the messages that could be delivered at this step.
+// messageFaults lists the faults of the messages that could be delivered at this step.
 func (w *world) messageFaults(fault string, long time.Duration, add placer) {
 	for _, o := range w.possible {
 		if o.conn == nil {
@@ -290,7 +290,7 @@ func (w *world) messageFaults(fault string, long time.Duration, add placer) {
 	}
 }
 
-// faultsOfMessage lists what may be done to one message.
+// faultsOfMessage lists the faults of one message.
 func faultsOfMessage(fault string, o option, message func() faults.Message, long time.Duration, add placer) {
 	kind, _ := faults.FindKind(fault)
 	if kind.In != faults.InMessage || (o.kind == deliverRequest) != (kind.At == faults.AtRequest) {

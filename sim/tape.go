@@ -17,22 +17,22 @@ import (
 // TapeSchema is the schema name of a tape file.
 const TapeSchema = "lockbench/tape/v2"
 
-// tapeSchemaV1 names choices by their positions, which mean something else as soon as a client sends one more command.
+// tapeSchemaV1 names choices by their positions, which change when a client sends one more command.
 const tapeSchemaV1 = "lockbench/tape/v1"
 
-// ErrOldTape is returned for a tape of the first version, which is not read any more.
+// ErrOldTape is returned for a tape of the first version, which is no longer supported.
 var ErrOldTape = errors.New("its choices are positions, which are not followed any more; explore the lock again")
 
-// Tape is a schedule that can be run again: the program, what the search was allowed, and every choice that was not the
-// default. The same tape gives the same trace, byte for byte.
+// Tape is a schedule that can be replayed: the program, the bounds of the search, and every choice other than the default. The same tape gives the
+// same trace, byte for byte.
 type Tape struct {
 	Schema   string            `json:"schema"`
 	Program  Program           `json:"program"`
 	Bounds   Bounds            `json:"bounds"`
-	Commands []string          `json:"commands,omitempty"` // the names of those that were sent, handshakes excepted
+	Commands []string          `json:"commands,omitempty"` // the names of the commands sent, without handshakes
 	Choices  []Choice          `json:"choices"`
 	Hash     string            `json:"hash"`               // of the trace
-	Schedule faults.Schedule   `json:"schedule,omitempty"` // what happened in a world outside the simulator, where choices alone do not settle everything
+	Schedule faults.Schedule   `json:"schedule,omitempty"` // of a world outside the simulator, where choices alone do not determine everything
 	Property verdicts.Property `json:"property,omitempty"`
 	Cause    verdicts.Cause    `json:"cause,omitempty"`
 	Steps    []string          `json:"steps,omitempty"` // the story, for people
@@ -63,27 +63,27 @@ func (t Tape) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// String is the tape as JSON on one line.
+// String returns the tape as JSON on one line.
 func (t Tape) String() string {
 	b, err := json.Marshal(t)
 	if err != nil {
-		return "" // unreachable: a tape has nothing that JSON cannot say
+		return "" // unreachable: every tape can be marshalled
 	}
 	return string(b)
 }
 
-// Choice is one thing that a strategy chose and that the default would not have done. It names events and not positions, so that it means the same when
-// something else happens besides, such as one more handshake.
+// Choice is a choice other than the default. It names events instead of positions, so that it stays valid when something else happens besides, such
+// as one more handshake.
 type Choice struct {
-	Before string `json:"before,omitempty"` // the event that the default would have let happen, such as "request c1-n1 SET#2"
-	Do     string `json:"do"`               // the event that was chosen: likewise, or "pause-client c1 1.5s"
+	Before string `json:"before,omitempty"` // the event that the default would have chosen, such as "request c1-n1 SET#2"
+	Do     string `json:"do"`               // the event that was chosen, named alike, or a fault, such as "pause-client c1 1.5s"
 	At     int    `json:"at,omitempty"`     // in a tape of a world outside the simulator, instead of Before: the step, from 0
 }
 
-// deviation is a choice whose names nobody has asked for.
+// deviation is a choice whose names are made when needed.
 type deviation struct {
 	usual, chosen event
-	named         *Choice // in a world outside, where it is named by its step at once
+	named         *Choice // set in a world outside, where it is named by its step at once
 }
 
 func (d deviation) choice() Choice {
@@ -93,7 +93,7 @@ func (d deviation) choice() Choice {
 	return Choice{Before: d.usual.name(), Do: d.chosen.name()}
 }
 
-// commandNames are the names of the commands that were sent, each once.
+// commandNames returns the names of the commands that were sent, each once.
 func (o Outcome) commandNames() (names []string) {
 	for _, c := range o.Commands {
 		if !slices.Contains(names, c.Name) {
@@ -104,7 +104,7 @@ func (o Outcome) commandNames() (names []string) {
 	return names
 }
 
-// choices are those of the schedule's tape.
+// choices returns the choices of the schedule's tape.
 func (o Outcome) choices() []Choice {
 	all := make([]Choice, len(o.tape))
 	for i, d := range o.tape {
@@ -113,18 +113,18 @@ func (o Outcome) choices() []Choice {
 	return all
 }
 
-// fault is the name of the fault that a choice placed, if it did.
+// fault returns the name of the fault that a choice placed, if any.
 func (c Choice) fault() (string, bool) {
 	name, _, _ := strings.Cut(c.Do, " ")
 	kind, _ := faults.FindKind(name)
 	return name, kind.Placed != faults.NotPlaced
 }
 
-// follow replays choices. One that is not possible when its turn comes is passed over: shrinking relies on it, and a replay of
-// an unchanged tape never meets one. An event is the default's until it happens, so that choices before different events need no order.
+// follow replays choices. It skips a choice that is not possible when it is due: shrinking relies on that, and a replay of an unchanged tape never
+// does. Choices before different events need no order, because an event stays the default until it happens.
 type follow struct {
 	choices  []Choice
-	commands []string // that the tape knows; nil: not said
+	commands []string // that the tape knows; nil: not recorded
 	missed   int
 }
 
@@ -165,30 +165,30 @@ func (c Choice) find(m moves) (option, bool) {
 	return option{}, false
 }
 
-// ErrDiverged: a replay did not give the trace of its tape. The program, the lock or lockbench has changed since, or the lock
-// is not deterministic (it reads a clock, a random source or a goroutine order that nobody passed to it).
+// ErrDiverged is returned if a replay does not reproduce the trace of its tape. The program, the lock or lockbench has changed, or the lock is not
+// deterministic: it depends on a clock, a random source or a goroutine order of its own.
 var ErrDiverged = errors.New("the replay diverged from the tape")
 
-// Simulator runs single schedules in this process, one at a time. It is for what is known to end: a lock that panics in a
-// goroutine of its own or spins takes the process with it. [Explore] keeps that in worker processes.
+// Simulator runs single schedules in this process, one at a time. Locks must be known to behave: one that panics in its own goroutine or spins
+// takes the process with it. [Explore] isolates that in worker processes.
 type Simulator struct{ host *host }
 
-// New makes a simulator of programs whose locks the catalogue knows; nil is for programs that carry their Variant. Close ends it.
+// New returns a simulator of programs whose locks are in the catalogue; nil is for programs that carry their Variant. The caller closes it.
 func New(known Catalogue) *Simulator { return &Simulator{newHost(known)} }
 
-// Close returns up the nodes. The error is always nil.
+// Close closes the nodes. The error is always nil.
 func (s *Simulator) Close() error {
 	s.host.close()
 	return nil
 }
 
-// Run runs a program once. Its faults are those of the program alone; the order of messages is drawn from the seed. An
-// error is a program that makes no sense.
+// Run runs a program once. Its only faults are the program's; the order of messages is drawn from the seed. An error means that the program is
+// invalid.
 func (s *Simulator) Run(p Program) (Outcome, error) {
 	return s.host.run(p, newRandom(p.Seed, Bounds{}, 0), Bounds{}, false)
 }
 
-// Replay runs a tape, with its trace. The error is ErrDiverged when the trace is not the tape's.
+// Replay runs a tape and keeps the trace. It returns ErrDiverged if the trace is not the tape's.
 func (s *Simulator) Replay(t Tape) (Outcome, error) {
 	out, err := s.host.run(t.Program, t.follow(), t.Bounds, true)
 	if err != nil {
@@ -200,8 +200,8 @@ func (s *Simulator) Replay(t Tape) (Outcome, error) {
 	return out, nil
 }
 
-// Breaks runs a tape and reports whether what it broke is still broken, with the story. A run that has diverged because the lock
-// was changed is judged like any other.
+// Breaks runs a tape and reports whether its violation still occurs, with the story. A run that has diverged because the lock was changed is judged
+// like any other.
 func (s *Simulator) Breaks(ctx context.Context, t Tape) (bool, []string, error) {
 	out, err := s.host.run(t.Program, t.follow(), t.Bounds, false)
 	if err != nil {
@@ -223,7 +223,7 @@ func (s *Simulator) Breaks(ctx context.Context, t Tape) (bool, []string, error) 
 	return false, nil, nil
 }
 
-// note adds a step to the schedule of a run whose trace is kept, and gives its number.
+// note adds a step to the schedule of a run whose trace is kept, and returns its number.
 func (w *world) note(s faults.Step) int {
 	if !w.trace.keep {
 		return 0
@@ -235,12 +235,12 @@ func (w *world) note(s faults.Step) int {
 
 func (w *world) noteRequest(q *request, lost bool) {
 	if !w.trace.keep {
-		return // before the step is made, which costs more than the event
+		return // before making the step, which costs more than the event
 	}
 	q.noted = w.note(q.step(faults.Step{Kind: faults.StepRequest, Sent: q.sent, Lost: lost}))
 }
 
-// noteReply passes over messages to subscribers: a schedule has none.
+// noteReply skips messages to subscribers, which are not in a schedule.
 func (w *world) noteReply(r *reply, lost bool) {
 	if w.trace.keep && r.request != nil {
 		w.note(r.request.step(faults.Step{Kind: faults.StepReply, Of: r.request.noted, Lost: lost}))
@@ -254,7 +254,7 @@ func (w *world) noteMoment(c *client, m history.Moment) {
 	w.note(faults.Step{Kind: faults.StepMoment, Client: c.name, Command: string(m)})
 }
 
-// step fills in whose message it is.
+// step fills in the client, node and command of a message.
 func (q *request) step(s faults.Step) faults.Step {
 	c := commandOf(q)
 	s.Client, s.Node, s.Command = c.Client, c.Node, c.Name
@@ -264,7 +264,7 @@ func (q *request) step(s faults.Step) faults.Step {
 	return s
 }
 
-// noteFault notes that a fault begins. What is so from the start, of clients, is in the tape's program, and not in the schedule.
+// noteFault records that a fault begins. Faults of clients in force from the start are in the tape's program, not in the schedule.
 func (w *world) noteFault(f *faults.Fault) {
 	kind, _ := faults.FindKind(f.Fault)
 	if !w.trace.keep || kind.In == faults.InClient && f.Window().Moment != bySearch && f.When.Form() == faults.AtStart {
@@ -278,12 +278,12 @@ func (w *world) noteFault(f *faults.Fault) {
 }
 
 func clientNumber(name string) (n int) {
-	_, _ = fmt.Sscanf(name, "c%d", &n) // 0, anybody, for what is no client's name
+	_, _ = fmt.Sscanf(name, "c%d", &n) // 0, any client, if it is not a client's name
 	return n
 }
 
-// Schedule runs a tape and returns what happened, step by step, for real servers to be led through. The error is ErrDiverged when the tape
-// does not give its trace any more.
+// Schedule runs a tape and returns what happened, step by step, for replaying it on real servers. It returns ErrDiverged if the tape does not
+// reproduce its trace.
 func (s *Simulator) Schedule(t Tape) (faults.Schedule, error) {
 	out, err := s.Replay(t)
 	if err != nil {
@@ -292,7 +292,7 @@ func (s *Simulator) Schedule(t Tape) (faults.Schedule, error) {
 	return out.Schedule.Playable(), nil
 }
 
-// GoTest returns a Go test that runs the tape and fails while the violation is there, to be pasted into a _test.go file.
+// GoTest returns a Go test for pasting into a _test.go file, which runs the tape and fails while the violation occurs.
 func (t Tape) GoTest() string {
 	var b strings.Builder
 	name := strings.Map(func(r rune) rune {

@@ -10,8 +10,7 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// trace is everything that happened, in order: as a hash always, as lines when somebody will read them. Two runs are the
-// same when their hashes are.
+// trace is everything that happened, in order: always as a hash, and as lines on request. Two runs are the same if their hashes are equal.
 type trace struct {
 	hash  uint64
 	keep  bool
@@ -43,7 +42,7 @@ func mixText[T string | []byte](h uint64, s T) uint64 {
 	return (h ^ 0xff) * hashPrime
 }
 
-// event adds something that the scheduler let happen. what is called only when lines are kept.
+// event adds an event that the scheduler released. It calls what only if lines are kept.
 func (t *trace) event(now time.Duration, kind optionKind, number uint64, content []byte, what func() string) {
 	t.hash = mix(mix(mix(t.hash, uint64(now)), uint64(kind)), number)
 	t.hash = mixText(t.hash, content)
@@ -62,10 +61,10 @@ func (t *trace) op(op history.Operation) {
 	}
 }
 
-// storeNode is the node of commands to the guarded store, which is none of the lock's.
+// storeNode is the node number of the guarded store, which is not one of the lock's nodes.
 const storeNode = -1
 
-// commandOf makes the record of a request that was sent.
+// commandOf returns the record of a request.
 func commandOf(q *request) history.Command {
 	w, args := q.conn.world, q.args[1:]
 	node := q.conn.node
@@ -90,7 +89,7 @@ func commandOf(q *request) history.Command {
 	return c
 }
 
-// replyText is a reply on one line, for the record.
+// replyText returns a reply as one line, for the record.
 func replyText(b []byte) string {
 	r, ok := resp.ParseReply(b)
 	if !ok {
@@ -103,12 +102,12 @@ func replyText(b []byte) string {
 type storyLine struct {
 	at    int64
 	text  string
-	same  string // lines in a row that have the same are one
+	same  string // consecutive lines with the same text here are joined
 	times int
 }
 
-// Story tells an outcome in numbered plain lines, up to an instant: every command with its reply, every fault, every client
-// that enters or leaves. The same refusal over and over is one line.
+// Story returns an outcome as numbered lines, up to an instant: every command with its reply, every fault, every client that enters or leaves.
+// Repeated refusals are one line.
 func (o Outcome) Story(until int64) []string {
 	var lines []storyLine
 	for _, c := range o.Commands {
@@ -140,7 +139,7 @@ func commandLine(c history.Command) storyLine {
 	return storyLine{at: c.Sent, text: text, same: c.Client + c.Name + reply}
 }
 
-// short cuts what nobody reads to the end, such as tokens.
+// short truncates long words such as tokens.
 func short(s string) string {
 	if len(s) > 20 {
 		return s[:8] + "…"
@@ -160,7 +159,7 @@ func windowLines(w history.Window) []storyLine {
 	return []storyLine{begin, {at: w.End, text: strings.TrimSpace(who+" "+w.Fault) + " is over"}}
 }
 
-// joined makes one line of neighbours that are the same.
+// joined merges equal neighbours into one line.
 func joined(lines []storyLine) []storyLine {
 	var out []storyLine
 	for _, l := range lines {
@@ -186,7 +185,7 @@ func numbered(lines []storyLine) []string {
 	return out
 }
 
-// hashArgs is a hash of a request.
+// hashArgs returns a hash of a request.
 func hashArgs(args []string) uint64 {
 	h := uint64(hashStart)
 	for _, a := range args {

@@ -21,28 +21,28 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// workerEnv marks a worker process: the same binary, started again.
+// workerEnv marks a worker process: the same program, started again.
 const workerEnv = "LOCKBENCH_SIM_WORKER"
 
-// IsWorker reports whether this process was started as a worker. main and every TestMain whose binary explores must ask it
-// before anything else, and call [WorkerMain].
+// IsWorker reports whether this process was started as a worker. main, and every TestMain whose binary explores, must check it first and then call
+// [WorkerMain].
 func IsWorker() bool { return os.Getenv(workerEnv) != "" }
 
-// line is one line that a worker writes. A schedule is announced before it runs, so that one that kills the process is known.
+// line is one line of a worker's output. A schedule is announced before it runs, so that one that kills the process is known.
 type line struct {
 	Begin    *int      `json:"begin,omitempty"`
 	Prefix   []int     `json:"prefix,omitempty"`
 	Choice   *Choice   `json:"choice,omitempty"`
 	Where    string    `json:"where,omitempty"` // of a schedule that takes long: what its goroutines do
-	Ran      int64     `json:"ran,omitempty"`   // and for how many nanoseconds the worker has run in it
+	Ran      int64     `json:"ran,omitempty"`   // and for how many nanoseconds of processor time it has run
 	Finding  *finding  `json:"finding,omitempty"`
 	Progress *progress `json:"progress,omitempty"`
 	Done     bool      `json:"done,omitempty"`
 	Error    string    `json:"error,omitempty"`
 }
 
-// WorkerMain is a worker of variants that the catalogue knows: it reads one job from in, searches, and writes what it finds to out, one JSON line each. It ends when
-// the job is done or in ends. The result is the exit code of the process.
+// WorkerMain runs a worker for variants of the catalogue: it reads one job from in, searches, and writes its results to out, one JSON object per
+// line. It returns when the job is done or in ends. The result is the exit code of the process.
 func WorkerMain(in io.Reader, out io.Writer, known Catalogue) int {
 	upstream.SilenceRedisLog()
 	dedicateProcess()
@@ -58,13 +58,13 @@ func WorkerMain(in io.Reader, out io.Writer, known Catalogue) int {
 		cancel()
 	}()
 	if err := work(ctx, j, say, known); err != nil {
-		_ = say.Send(line{Error: err.Error()}) // nobody is left to tell
+		_ = say.Send(line{Error: err.Error()}) // an error here means that the reader is gone
 		return 1
 	}
 	return 0
 }
 
-// dedicateProcess sets up a process that does nothing but run schedules. It gives what to call to set it back.
+// dedicateProcess configures a process that only runs schedules. The returned function restores the settings.
 func dedicateProcess() (back func()) {
 	processors := runtime.GOMAXPROCS(1) // one schedule at a time: a second thread would only wake up late
 	percent := debug.SetGCPercent(gcPercent)
@@ -76,11 +76,11 @@ func dedicateProcess() (back func()) {
 	}
 }
 
-// gcPercent lets garbage grow to 16 times what lives, which is a few megabytes of nodes: a collection costs what lives, and a
-// schedule leaves nothing but garbage.
+// gcPercent lets garbage grow to 16 times the live data, a few megabytes of nodes: a collection costs time in proportion to live data, and
+// schedules leave only garbage.
 const gcPercent = 1600
 
-// work does a job.
+// work runs a job.
 func work(ctx context.Context, j searchJob, out *subprocess.Writer, known Catalogue) error {
 	h := newHost(known)
 	defer h.close()
@@ -88,7 +88,7 @@ func work(ctx context.Context, j searchJob, out *subprocess.Writer, known Catalo
 	if err != nil {
 		return err
 	}
-	say := func(l line) { _ = out.Send(l) } // when nobody listens, stdin has ended, too
+	say := func(l line) { _ = out.Send(l) } // when the reader is gone, stdin has ended, too
 	if j.Echo {
 		h.echo = func(c Choice) { say(line{Choice: &c}) }
 	}
@@ -114,7 +114,7 @@ func work(ctx context.Context, j searchJob, out *subprocess.Writer, known Catalo
 	return out.Send(line{Progress: &s.progress, Done: true})
 }
 
-// stopwatch tells for how long this process has run since: on a busy machine that is less than has passed.
+// stopwatch returns a function that returns the processor time used since: on a busy machine less than the time that has passed.
 func stopwatch() func() time.Duration {
 	begun := time.Now()
 	from, known := cputime.Used()
@@ -126,10 +126,10 @@ func stopwatch() func() time.Duration {
 	}
 }
 
-// reportEvery is how often a worker tells how far it has come.
+// reportEvery is the interval of a worker's progress reports.
 const reportEvery = 100 * time.Millisecond
 
-// announcer says which schedule is about to run. It is called thousands of times a second and so writes its line by hand.
+// announcer returns a function that announces the next schedule. It is called thousands of times a second and so formats its line by hand.
 func announcer(out io.Writer) func(int, []int) {
 	var buf []byte
 	return func(n int, prefix []int) {
@@ -144,30 +144,30 @@ func announcer(out io.Writer) func(int, []int) {
 			}
 			buf = append(buf, ']')
 		}
-		_, _ = out.Write(append(buf, "}\n"...)) // when nobody listens, stdin has ended, too
+		_, _ = out.Write(append(buf, "}\n"...)) // when the reader is gone, stdin has ended, too
 	}
 }
 
-// death is how a worker died of the lock under test.
+// death is how the lock under test ended a worker.
 type death struct {
 	schedule int
 	prefix   []int
 	why      string
-	silent   bool          // it lived and said nothing
-	choices  []Choice      // of the schedule, when they were echoed
-	where    string        // what its goroutines did when they were last looked at
-	ran      time.Duration // for how long it had run by then in the schedule
+	silent   bool          // it was alive but sent nothing
+	choices  []Choice      // of the schedule, if they were echoed
+	where    string        // what its goroutines did at the last inspection
+	ran      time.Duration // processor time used by then in the schedule
 }
 
-// A worker that says nothing for longSilence is taken to be in an endless loop, if it does so again: a schedule takes milliseconds.
+// A worker that sends nothing for longSilence, twice, counts as being in an endless loop: a schedule takes milliseconds.
 const (
 	longSilence = 5 * time.Second // unless the search sets its own
-	secondTime  = 3               // times as long may the second run be silent
-	starved     = 12              // times as long may a worker be silent that has not run for half of the time
+	secondTime  = 3               // factor of the silence allowed to the second run
+	starved     = 12              // factor of the silence allowed to a worker that got less than half of the processor time
 	graceToStop = 5 * time.Second
 )
 
-// runWorker runs a worker on a job and listens to it. died is not nil when the lock under test killed it.
+// runWorker runs a worker on a job and reads its output. died is not nil if the lock under test killed it.
 func (e *exploration) runWorker(ctx context.Context, j searchJob) (died *death, err error) {
 	w, err := e.start(j)
 	if err != nil {
@@ -184,7 +184,7 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob) (died *death, 
 			return nil, w.finish(e, e.worker(j.Part))
 		case <-quietFor.C:
 			if now.ran < limit/2 && silences < starved {
-				silences++ // the machine has no time for it
+				silences++ // the machine is too busy to run it
 				quietFor.Reset(limit)
 				continue
 			}
@@ -193,13 +193,13 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob) (died *death, 
 			return &now, nil
 		case l, ok := <-w.lines:
 			if !ok {
-				<-w.Ended() // and has said all
+				<-w.Ended() // and all its output has been read
 				now.why = cmp.Or(w.LastWords(), "the worker ended without a word")
 				return &now, nil
 			}
 			if l.Where != "" {
 				now.where, now.ran = l.Where, time.Duration(l.Ran)
-				continue // that it lasts is no news
+				continue // the worker repeats it while the schedule lasts
 			}
 			silences = 1
 			quietFor.Reset(limit)
@@ -211,7 +211,7 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob) (died *death, 
 	}
 }
 
-// listen takes one line of a worker.
+// listen handles one line of a worker.
 func (e *exploration) listen(l line, part int, now *death) (done bool, err error) {
 	switch {
 	case l.Begin != nil:
@@ -229,7 +229,7 @@ func (e *exploration) listen(l line, part int, now *death) (done bool, err error
 	return l.Done, nil
 }
 
-// workerProcess is a worker as its owner sees it.
+// workerProcess is its owner's view of a worker.
 type workerProcess struct {
 	*subprocess.Process
 	lines chan line
@@ -251,11 +251,11 @@ func (e *exploration) start(j searchJob) (*workerProcess, error) {
 	if err := w.Start(); err != nil {
 		return nil, fmt.Errorf("explore: start a worker: %w", err)
 	}
-	_ = w.Send(j) // one that is gone is heard of by its lines
+	_ = w.Send(j) // if it has ended, its output shows it
 	return w, nil
 }
 
-// take reads a line. What is not of the protocol was printed by the lock.
+// take reads a line. Other output was printed by the lock.
 func (w *workerProcess) take(_ int, text []byte) error {
 	l, ok := begun(text)
 	if !ok && json.Unmarshal(text, &l) != nil {
@@ -266,7 +266,7 @@ func (w *workerProcess) take(_ int, text []byte) error {
 	return nil
 }
 
-// begun reads the one line of which thousands come every second.
+// begun parses an announcement, of which thousands come every second.
 func begun(b []byte) (line, bool) {
 	digits, ok := bytes.CutPrefix(b, []byte(`{"begin":`))
 	if !ok {
@@ -283,7 +283,7 @@ func begun(b []byte) (line, bool) {
 	return line{Begin: &n}, ok
 }
 
-// finish lets a worker end by itself and takes what it still has to say.
+// finish waits for a worker to end by itself and handles the rest of its output.
 func (w *workerProcess) finish(e *exploration, part int) error {
 	w.CloseInput()
 	grace := time.NewTimer(graceToStop)
@@ -304,15 +304,15 @@ func (w *workerProcess) finish(e *exploration, part int) error {
 	}
 }
 
-// stop ends the process if it has not ended and waits for it.
+// stop kills the process if it has not ended, and waits for it.
 func (w *workerProcess) stop() {
 	_ = w.Kill()        // it may have ended
-	for range w.lines { // let it be read to its end
+	for range w.lines { // drain the output
 	}
 	w.End(0)
 }
 
-// rerun runs the schedule that killed a worker once more, with every choice echoed, to get its tape; again when it killed that one, too.
+// rerun repeats the schedule that killed a worker, with every choice echoed, to get its tape; again reports whether that worker was killed too.
 func (e *exploration) rerun(ctx context.Context, j searchJob, d death) (f finding, again bool) {
 	j.First, j.Prefix, j.Echo, j.Schedules = d.schedule, d.prefix, true, 1
 	scratch := &exploration{cfg: e.cfg, job: j, shard: e.shard, cancel: func() {}, tell: func(Stats) {}, parts: make([]progress, e.workers),
@@ -333,7 +333,7 @@ func (e *exploration) rerun(ctx context.Context, j searchJob, d death) (f findin
 	return finding{d.schedule, b, t}, again
 }
 
-// warn notes a death that did not come again.
+// warn records a death that did not recur.
 func (e *exploration) warn(d death) {
 	what := "killed its worker once and not again"
 	if d.silent {

@@ -1,28 +1,26 @@
-// Package sim is the deterministic world: real lock code, virtual time, a simulated network whose every request and reply
-// is released by a scheduler, and Redis nodes in memory whose clocks, data and lives the scheduler owns.
+// Package sim runs real lock code in a deterministic world: virtual time, a simulated network whose every request and reply is released by a
+// scheduler, and Redis nodes in memory whose clocks, data and failures the scheduler controls.
 //
-// One schedule is one run of a [Program] in a testing/synctest bubble of its own. Clients are goroutines that run a workload over
-// the shipped lock code, third-party libraries included; they dial conns of this package instead of sockets. The driver
-// waits until every goroutine of the bubble is blocked (synctest.Wait), lists what could happen next in an order that
-// depends on names alone, asks a [Strategy] to choose, and lets exactly that happen. What was chosen is the [Tape]; the
-// same program and tape give the same trace, byte for byte. What the runtime decides is kept out of it: of several goroutines that run at one
-// instant what they did is sorted by names and contents before it counts, several that are to wake do so one after the other, idle connections
-// of a pool are all one, requests that were sent together arrive together, and what a library draws from the process's random source is
-// called by names that follow from the seed.
+// One schedule is one run of a [Program] in its own testing/synctest bubble. Clients are goroutines that run a workload with the unmodified lock
+// code, third-party libraries included; they dial connections of this package instead of sockets. The driver waits until every goroutine of the
+// bubble is blocked (synctest.Wait), lists what could happen next in an order that depends only on names and contents, lets a strategy choose, and
+// performs exactly that. The choices are the [Tape]; the same program and tape give the same trace, byte for byte. Decisions of the runtime do not
+// affect it: what several goroutines do at one instant is sorted by names and contents, goroutines that are due at once wake one after the other,
+// idle connections of a pool are interchangeable, requests sent together arrive together, and what a library draws from the process's random source
+// is replaced by names that follow from the seed.
 //
-// Data flows: Program and Strategy in, [Outcome] (history, commands, fault windows, tape, trace) out; the package checker
-// judges the outcome. Not every violation is a finding: what befell a client that outlived its lease, or whose own messages were held up, is
-// excused. [Explore] repeats this over many schedules in worker processes, so that a crash, a deadlock or an
-// endless loop of the lock under test is a finding and not the end of lockbench; [Shrink] makes a failing tape small;
-// [Replay] runs a tape again.
+// A Program and a strategy give an [Outcome] (history, commands, fault windows, tape, trace), which package checker judges. Not every violation is
+// a finding: those of a client that outlived its lease, or whose own messages were delayed, are excused. [Explore] repeats this over many schedules
+// in worker processes, so that a crash, a deadlock or an endless loop of the lock under test is a finding and does not end lockbench;
+// [Simulator.Shrink] minimizes a failing tape; [Simulator.Replay] runs a tape again.
 //
-// A bubble settles only when nobody in it waits for a mutex. A lock that deadlocks on one, or keeps one while it waits for time or the network and
-// another of its goroutines wants it, would stop a schedule for ever; such a schedule is abandoned. A deadlock is a finding that says who waits where; where
-// another goroutine of the client waits for time or the network, and may have the mutex, the lock is not explorable, and the search is inconclusive.
-// So what libraries do under a mutex must end by itself: a dial under a context that has ended fails at once.
+// A bubble settles only when nobody in it waits for a mutex. A lock that deadlocks on one, or holds one while it waits for time or the network and
+// another of its goroutines needs it, would stop a schedule for ever; such a schedule is abandoned. A deadlock is a finding that says who waits
+// where. If another goroutine of the client waits for time or the network, and may hold the mutex, the lock cannot be explored, and the search is
+// inconclusive. So what libraries do under a mutex must end by itself: a dial under a context that has ended fails at once.
 //
-// It refuses to report latencies: time here is made up. It is not Redis: the nodes are miniredis with Lua, publish and
-// subscribe, persistence, replication and the slots of a cluster added here, and every script is compared with a real server elsewhere.
+// It reports no latencies, because time is virtual. It is not Redis: the nodes are miniredis; this package adds Lua, publish and subscribe,
+// persistence, replication and cluster slots, and other tests compare every script with a real server.
 package sim
 
 import (
@@ -40,30 +38,30 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// tick is the time that one event takes, unless Bounds.Instant says none. It keeps events apart in the record; nothing in a lock depends on a microsecond.
+// tick is the duration of one event, unless Bounds.Instant sets none. It separates events in the record; no lock depends on a microsecond.
 const tick = time.Microsecond
 
-// world is one run: nodes, clients, the network between them, and the driver that lets one thing happen at a time.
+// world is one run: nodes, clients, the network between them, and the driver that performs one event at a time.
 type world struct {
 	program  Program
 	strategy chooser
 	bounds   Bounds
-	nodes    []*node // of the lock; of a replicated pair both; behind them the guarded store's
+	nodes    []*node // the lock's, both of a replicated pair; then the guarded store's
 	primary  int     // of a replicated pair: where address 0 leads
 	addrs    []string
 	start    time.Time
 	stop     chan struct{}
-	bubble   atomic.Pointer[string] // the number that the runtime gives the bubble; nil before it is known
+	bubble   atomic.Pointer[string] // the runtime's number of the bubble; nil until known
 
-	mu          sync.Mutex // protects what follows, clients and conns; the driver holds it while it works
+	mu          sync.Mutex // guards the fields below, clients and conns; the driver holds it while it works
 	clients     []*client
 	conns       []*conn // in order of client, node, number
 	step        int
-	activity    chan struct{} // cap 1: something happened that the driver must see
+	activity    chan struct{} // cap 1: signals the driver
 	timer       *time.Timer   // the driver's own; set whenever it waits
-	timers      []timer       // what the driver will do at an instant, soonest first
+	timers      []timer       // scheduled calls by the driver, soonest first
 	cut         map[cutKey]bool
-	healed      chan struct{} // closed and made anew when a cut is healed
+	healed      chan struct{} // closed and replaced when a cut is healed
 	director    *faults.Director
 	budget      int // faults that the strategy may still place
 	replication replication
@@ -71,35 +69,35 @@ type world struct {
 	schedule    faults.Schedule
 	tape        []deviation
 	waits       int
-	waited      time.Duration // in them
+	waited      time.Duration // total time of the waits
 	sent        int           // commands, by all clients
-	fresh       []*request    // sent, not yet looked at by the driver
+	fresh       []*request    // sent, not yet seen by the driver
 	slow        slowness      // of the network
-	owner       string        // owner id of all clients; "" when each has its own
+	owner       string        // owner id of all clients; "" if each has its own
 
-	noSubscribers int      // faults that let nobody subscribe
-	possible      []option // storage of options
-	placeable     []option // storage of strikes
-	content       []byte   // storage of what a request says
+	noSubscribers int      // number of faults in force that forbid subscribing
+	possible      []option // reused by options
+	placeable     []option // reused by faults
+	content       []byte   // reused for the content of requests
 	names         map[string]string
 	sources       map[string]string // of scripts that clients sent, by digest
 	stuck         []string
 	crash         string
-	loop          []string          // commands that a client sends over and over while no time passes
+	loop          []string          // commands that a client repeats while no time passes
 	unexplorable  bool              // crash says why
-	renewed       []history.Command // that made a hold last longer though their client had none
+	renewed       []history.Command // commands that renewed a hold though their client had none
 	left          string
 	gone          bool // all clients have ended
 	echo          func(Choice)
 	pruned        bool
 	virtual       time.Duration
 	faultLog      uint64       // hash of the faults so far, see state
-	stamp         atomic.Int64 // the least that the timeline shows, when events take no time
+	stamp         atomic.Int64 // the least time that the timeline may show, when events take no time
 }
 
 type cutKey struct{ client, node int }
 
-// timer is something that happens at an instant. Of two at the same instant the older is first.
+// timer is a call scheduled for an instant. Of two at the same instant the older is first.
 type timer struct {
 	at time.Time
 	do func()
@@ -108,7 +106,7 @@ type timer struct {
 // storeIndex is the index of the node that keeps the guarded store.
 func (w *world) storeIndex() int { return len(w.nodes) - 1 }
 
-// serverAt is the node that an address leads to now.
+// serverAt returns the node to which an address leads now.
 func (w *world) serverAt(address int) *node {
 	if address == 0 && w.program.Topology == impls.Replicated {
 		return w.nodes[w.primary]
@@ -118,11 +116,11 @@ func (w *world) serverAt(address int) *node {
 
 func (w *world) now() time.Duration { return time.Since(w.start) }
 
-// timeline is the run's base: nanoseconds since the world began. Where events take no time each is a nanosecond behind the one before, so that the
-// record has an order.
+// timeline returns nanoseconds since the world began. If events take no time, each is a nanosecond after the one before, so that the record has an
+// order.
 func (w *world) timeline() int64 { return max(int64(w.now()), w.stamp.Load()) }
 
-// spendTick is the time that an event takes. Timers that end by then come first.
+// spendTick advances time by one event. Timers due by then run first.
 func (w *world) spendTick() {
 	if w.bounds.Instant {
 		w.stamp.Store(w.timeline() + 1)
@@ -134,7 +132,7 @@ func (w *world) spendTick() {
 	synctest.Wait()
 }
 
-// wakeDriver tells the driver that there is something to see.
+// wakeDriver wakes the driver.
 func (w *world) wakeDriver() {
 	select {
 	case w.activity <- struct{}{}:
@@ -142,7 +140,7 @@ func (w *world) wakeDriver() {
 	}
 }
 
-// addConn puts a connection in its place in the order of names.
+// addConn inserts a connection in the order of names.
 func (w *world) addConn(cn *conn) {
 	for _, o := range w.conns {
 		if o.client == cn.client && o.node == cn.node {
@@ -155,7 +153,7 @@ func (w *world) addConn(cn *conn) {
 	cn.client.dialled++
 }
 
-// enqueue makes a request an event that can happen.
+// enqueue makes a request an event.
 func (w *world) enqueue(q *request) {
 	c := q.conn.client
 	c.sent++
@@ -170,7 +168,7 @@ func (w *world) enqueue(q *request) {
 	w.wakeDriver()
 }
 
-// enqueueReply makes a reply or a message an event that can happen.
+// enqueueReply makes a reply or a message an event.
 func (w *world) enqueueReply(r *reply) {
 	r.ready = w.step
 	r.held = w.onItsWay(len(r.bytes), &r.conn.givenUntil)
@@ -178,7 +176,7 @@ func (w *world) enqueueReply(r *reply) {
 	w.wakeDriver()
 }
 
-// at arranges for something to happen after d.
+// after schedules a call by the driver after d.
 func (w *world) after(d time.Duration, do func()) {
 	t := timer{time.Now().Add(d), do}
 	i := len(w.timers)
@@ -196,7 +194,7 @@ func (w *world) runBubble() {
 	var running sync.WaitGroup
 	for _, c := range w.clients {
 		running.Go(func() { c.runGuarded(ctx) })
-		synctest.Wait() // one after the other: the order in which clients connect is theirs, not the runtime's
+		synctest.Wait() // one after the other, so that the order in which clients connect does not depend on the runtime
 	}
 	w.drive()
 	ended := make(chan struct{})
@@ -204,7 +202,7 @@ func (w *world) runBubble() {
 	w.end(cancel, ended)
 }
 
-// drive lets one thing happen at a time until every client is done.
+// drive performs one event at a time until every client is done.
 func (w *world) drive() {
 	for w.crash == "" && w.loop == nil {
 		synctest.Wait()
@@ -239,8 +237,8 @@ func (w *world) drive() {
 	}
 }
 
-// choose asks the strategy, and keeps on the tape what the default would not have done. What is on its way when all clients are done arrives by
-// default, but in a walk of all schedules: nobody is left to see it, though data may depend on it.
+// choose lets the strategy choose, and records choices other than the default on the tape. What is on its way when all clients are done arrives by
+// default, except in a walk of all schedules: no client sees it, though data may depend on it.
 func (w *world) choose(options []option) option {
 	usual := oldest(options)
 	if w.over() && !w.bounds.Instant || w.step >= w.bounds.MaxSteps {
@@ -268,10 +266,10 @@ func (w *world) choose(options []option) option {
 	return o
 }
 
-// traceHash is the hash of the trace, and never 0.
+// traceHash returns the hash of the trace, never 0.
 func (w *world) traceHash() uint64 { return w.trace.hash | 1 }
 
-// faults lists what may strike now, nothing when the strategy has placed as many as it may.
+// faults lists the faults that may strike now; none if the strategy has placed as many as it may.
 func (w *world) faults() []option {
 	if w.budget == 0 || w.over() {
 		return nil
@@ -289,7 +287,7 @@ func (w *world) over() bool {
 	return true
 }
 
-// waitForActivity lets time pass until somebody does something; false when the horizon is reached first.
+// waitForActivity lets time pass until something happens; it returns false if the horizon is reached first.
 func (w *world) waitForActivity() bool {
 	left := w.program.Horizon - w.now()
 	if left <= 0 {
@@ -299,11 +297,11 @@ func (w *world) waitForActivity() bool {
 	return true
 }
 
-// waitAtMost lets time pass until somebody does something, something was arranged, or d is over.
+// waitAtMost lets time pass until something happens, a timer is due, or d is over.
 func (w *world) waitAtMost(d time.Duration) {
 	w.mu.Lock()
 	select {
-	case <-w.activity: // what has been seen already
+	case <-w.activity: // drop an old signal
 	default:
 	}
 	if len(w.timers) > 0 {
@@ -326,7 +324,7 @@ func (w *world) waitAtMost(d time.Duration) {
 	}
 }
 
-// script returns the digest of the script that a command runs, and its name when it is known, else the digest again.
+// script returns the digest of the script that a command runs, and its name if known, else the digest again.
 func (w *world) script(command, arg string) (digest, name string) {
 	if strings.HasPrefix(command, "EVALSHA") {
 		digest = strings.ToLower(arg)
@@ -336,7 +334,7 @@ func (w *world) script(command, arg string) (digest, name string) {
 	return digest, cmp.Or(w.names[digest], digest)
 }
 
-// source keeps the source of a script that was sent, and gives its digest.
+// source keeps the source of a script and returns its digest.
 func (w *world) source(text string) (digest string) {
 	digest = w.nodes[0].lua.digest(text)
 	if _, known := w.sources[digest]; !known {
