@@ -10,7 +10,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Taken is a turn and what came of it.
+// Taken is a turn and its result.
 type Taken struct {
 	Turn
 	Figures map[string]Sample
@@ -19,8 +19,8 @@ type Taken struct {
 	Err     error
 }
 
-// Aggregate makes a cell of every lock in every setting. names are the locks' names by index; the reference's cell is the first of its
-// setting, and the other cells' ratios are to it.
+// Aggregate returns a cell for every lock in every setting. names are the locks' names by index; the reference's cell comes first in its setting,
+// and the ratios of the others are to it.
 func Aggregate(taken []Taken, names []string, reference string, settings []results.BenchSetting, repetitions int) []results.BenchCell {
 	var cells []results.BenchCell
 	for _, s := range settings {
@@ -40,7 +40,7 @@ func Aggregate(taken []Taken, names []string, reference string, settings []resul
 	return cells
 }
 
-// rank puts the reference first.
+// rank sorts the reference first.
 func rank(c results.BenchCell) int {
 	if c.Reference {
 		return 0
@@ -90,8 +90,8 @@ func metricsOf(turns []Taken) map[string]bool {
 	return out
 }
 
-// newFigure is the median of one metric over the repetitions. A percentile for which no repetition has samples enough is taken of all
-// repetitions' samples together, when those are enough, and has no interval then.
+// newFigure returns the median of one metric over the repetitions. If no repetition has enough samples for a percentile but all together have, it
+// is taken over all samples, without an interval.
 func newFigure(name string, turns []Taken, repetitions int) results.Figure {
 	m, _ := results.FindMetric(name)
 	f := results.Figure{Unit: m.Unit, Values: make([]*float64, repetitions)}
@@ -156,7 +156,7 @@ func addBreaks(c *results.BenchCell, v *checker.Verdict) {
 	}
 }
 
-// addRatios compares the cells of one setting with its reference.
+// addRatios sets the ratios of one setting's cells to its reference.
 func addRatios(row []results.BenchCell) {
 	if len(row) == 0 || !row[0].Reference {
 		return

@@ -19,20 +19,20 @@ const Bare = "bare"
 //go:embed bare_release.lua
 var bareReleaseSource string
 
-// bareRelease is run by go-redis itself, as a program without a lock library would.
+// bareRelease runs through go-redis itself, as in a program without a lock library.
 var bareRelease = redis.NewScript(bareReleaseSource)
 
-// Turnstile is what stands in for a lock's waiting in the reference: it lets the clients of one process through one at a time and key,
-// first come, first served, and costs no request.
+// Turnstile replaces a lock's waiting in the reference: it admits the clients of one process one at a time per key, first come, first served,
+// without sending a request.
 type Turnstile struct {
-	mu   sync.Mutex // protects keys
+	mu   sync.Mutex // guards keys
 	keys map[string]chan struct{}
 }
 
-// NewTurnstile makes one for the clients of one turn.
+// NewTurnstile returns a Turnstile for the clients of one turn.
 func NewTurnstile() *Turnstile { return &Turnstile{keys: map[string]chan struct{}{}} }
 
-// of returns what a key's clients queue at: a channel with room for one, whose senders Go serves in the order in which they came.
+// of returns the queue of a key: a channel with room for one, to which blocked senders send in order of arrival.
 func (t *Turnstile) of(key string) chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,8 +44,8 @@ func (t *Turnstile) of(key string) chan struct{} {
 	return c
 }
 
-// BareVariant is the reference: the commands that a token lock comes down to, SET NX PX and a compare-and-delete script, called on a plain
-// go-redis client without a lock library. Its waiting costs nothing, so that what a lock takes longer than it is the lock's own.
+// BareVariant returns the reference: the commands of a token lock, SET NX PX and a compare-and-delete script, sent by a plain go-redis client
+// without a lock library. Its waiting costs nothing, so what a lock takes longer is the lock's own cost.
 func BareVariant(t *Turnstile) impls.Variant {
 	return impls.Variant{
 		Name: Bare, Summary: "The commands of a token lock on a plain client; waiting is free.", Kind: history.Mutex, Topology: impls.Standalone,
@@ -66,7 +66,7 @@ type bare struct {
 	token string
 }
 
-// Try is Acquire: the bench never asks it to go away.
+// Try calls Acquire: the bench never uses it for an attempt without waiting.
 func (l *bare) Try(ctx context.Context, m history.Mode) (impls.Grant, error) {
 	return l.Acquire(ctx, m)
 }
@@ -88,17 +88,17 @@ func (l *bare) Acquire(ctx context.Context, _ history.Mode) (g impls.Grant, err 
 	return impls.Grant{Token: l.token}, nil
 }
 
-// Extend is not needed.
+// Extend is not supported: the bench does not extend.
 func (l *bare) Extend(context.Context) (impls.Grant, error) {
 	return impls.Grant{}, impls.ErrUnsupported
 }
 
-// Release sends the script, and lets the next client in.
+// Release runs the script and admits the next client.
 func (l *bare) Release(ctx context.Context) error {
 	err := bareRelease.Run(ctx, l.redis, []string{l.key}, l.token).Err()
 	<-l.turn
 	return impls.Classify("release "+l.key, err)
 }
 
-// Close has nothing to end.
+// Close does nothing.
 func (l *bare) Close() error { return nil }

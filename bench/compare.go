@@ -14,20 +14,20 @@ import (
 // DefaultThreshold is the least relative change that counts.
 const DefaultThreshold = 0.1
 
-// familyAlpha bounds how often a comparison of what did not change says slower, however many figures it looks at (Bonferroni). It is
-// lower than the usual 0.05: a job that runs every day must not cry once a month.
+// familyAlpha bounds how often a comparison without any change reports slower, however many figures it compares (Bonferroni). It is lower than the
+// usual 0.05 because a daily job must not raise a false alarm every month.
 const familyAlpha = 0.01
 
-// CompareOptions are how a comparison is made. The zero value of a field means what its comment says.
+// CompareOptions configures a comparison. The zero value of a field means what its comment says.
 type CompareOptions struct {
 	Threshold         float64 // 0: DefaultThreshold
-	AllowEnvironments bool    // figures of unlike environments are compared
-	Raw               bool    // benches: figures are compared as they were measured, not their ratios to the reference
+	AllowEnvironments bool    // compare figures of different environments
+	Raw               bool    // benches: compare figures as measured, not their ratios to the reference
 }
 
-// compared are the metrics that a comparison shows; the gated ones decide its outcome. The others say why, or are too noisy to decide.
-// The hand-over is part of the time of every hold that clients compete for, so that the throughput of many clients has it; by itself it
-// depends on how busy the processors are in ways that no reference shows.
+// compared lists the metrics of a comparison; the gated ones decide its outcome. The others help to explain it, or are too noisy to decide. The
+// hand-over is part of every hold for which clients compete, so the throughput of many clients includes it; alone it depends on the load of the
+// processors in ways that no reference shows.
 var compared = []struct {
 	metric string
 	gated  bool
@@ -37,16 +37,16 @@ var compared = []struct {
 	{"jain", false}, {"errors", false},
 }
 
-// sample is what was measured of one metric on one side.
+// sample holds the values of one metric on one side.
 type sample struct {
 	figure results.Figure
-	values []float64 // what is compared: figures, or their ratios to the reference
+	values []float64 // the compared values: figures, or their ratios to the reference
 }
 
-// place is a lock in a setting, or in a scenario.
+// place is a lock in a setting or a scenario.
 type place struct{ lock, setting string }
 
-// side is one of the two that are compared.
+// side is one side of a comparison.
 type side struct {
 	places   []place // in order
 	verdicts map[place]checker.Result
@@ -54,9 +54,9 @@ type side struct {
 	relative bool
 }
 
-// CompareBenches holds a bench against an earlier one. Where both measured the same reference, times and rates are compared by their ratio
-// to the reference of the same repetition: a machine that is slower today is slower for both. The outcome is the gravest that applies:
-// unsafe, then inconclusive, then slower.
+// CompareBenches compares a bench with an earlier one. If both measured the same reference, times and rates are compared by their ratio to the
+// reference of the same repetition: a machine that is slower today is slower for both. The outcome is the worst that applies: unsafe, then
+// inconclusive, then slower.
 func CompareBenches(base, now results.Bench, o CompareOptions) results.Comparison {
 	relative := !o.Raw && base.Plan.Reference == now.Plan.Reference && hasReference(base) && hasReference(now)
 	c := compareSides(benchSide(base, relative), benchSide(now, relative), o)
@@ -116,7 +116,7 @@ func benchSide(b results.Bench, relative bool) side {
 	return s
 }
 
-// comparedValues are the figure's values, those of times and rates divided by the reference's when the comparison is relative.
+// comparedValues returns the figure's values; for a relative comparison, times and rates are divided by the reference's.
 func comparedValues(f, reference results.Figure, relative bool) (out []float64) {
 	divide := relative && (f.Unit == results.Nanoseconds || f.Unit == results.PerSecond) && len(reference.Values) == len(f.Values)
 	for i, v := range f.Values {
@@ -131,7 +131,7 @@ func comparedValues(f, reference results.Figure, relative bool) (out []float64) 
 	return out
 }
 
-// referenceDrift says when the reference itself changed: then the machine or the server did.
+// referenceDrift returns a note if the reference itself changed, which means that the machine or the server did.
 func referenceDrift(base, now results.Bench) (notes []string) {
 	throughput := func(b results.Bench, s results.BenchSetting) *float64 {
 		for _, c := range b.Cells {
@@ -153,13 +153,13 @@ func referenceDrift(base, now results.Bench) (notes []string) {
 	return notes
 }
 
-// Ran is a run that is compared: its record and its result, which is nil when it came to none.
+// Ran is a run to compare: its record, and its result, nil if it has none.
 type Ran struct {
 	Run    results.Run
 	Result *results.Result
 }
 
-// CompareRuns holds runs against earlier ones, of which those of one lock in one scenario are the samples.
+// CompareRuns compares runs with earlier ones. The runs of one lock in one scenario are its samples.
 func CompareRuns(base, now []Ran, o CompareOptions) results.Comparison {
 	c := compareSides(runSide(base), runSide(now), o)
 	c.Kind = "runs"
@@ -213,7 +213,7 @@ func runSide(all []Ran) side {
 	return s
 }
 
-// CompareSuites holds the cells of a suite against an earlier one's. A suite has no figures.
+// CompareSuites compares the cells of a suite with an earlier one's. A suite has no figures.
 func CompareSuites(base, now results.Suite, o CompareOptions) results.Comparison {
 	now.Against(base, true)
 	c := results.Comparison{Schema: results.CompareSchema, Kind: "suites", Changes: now.Changes, Rows: []results.ComparisonRow{}}
@@ -275,7 +275,7 @@ func gatedRows(base, now map[string]sample) (n int) {
 	return n
 }
 
-// row compares one metric. ok is false when neither side has it.
+// row compares one metric. ok is false if neither side has it.
 func row(at place, metric string, base, now map[string]sample, threshold, alpha float64) (r results.ComparisonRow, ok bool) {
 	a, hasA := base[metric]
 	z, hasZ := now[metric]
@@ -313,8 +313,8 @@ func row(at place, metric string, base, now map[string]sample, threshold, alpha 
 	return r, true
 }
 
-// unclear takes back that a row is worse by its ratio to the reference when the figure itself did not get worse: the reference did then get
-// better, and the machine differs in what matters to one of them only.
+// unclear marks a row as hidden that is worse by its ratio to the reference although the figure itself did not get worse: then the reference got
+// better, and the machine changed in something that affects only one of them.
 func unclear(r *results.ComparisonRow) {
 	if !r.Relative || r.Mark != results.MarkWorse || r.Worst == nil {
 		return
@@ -328,8 +328,8 @@ func unclear(r *results.ComparisonRow) {
 // hiding is how many times the threshold a change must be before a comparison that could miss it is inconclusive.
 const hiding = 2
 
-// worst is the largest change for the worse that two samples leave possible with a confidence of 95 %, as a share of what a time grew by
-// or, of a rate, of the time that it stands for. nil when the samples do not tell.
+// worst returns the largest change for the worse that two samples do not exclude with a confidence of 95 %, as the relative increase of a time or,
+// for a rate, of the time that it stands for; nil if the samples do not bound it.
 func worst(m results.Metric, before, after []float64) *float64 {
 	low, high, ok := Shift(before, after)
 	if !ok {
@@ -342,13 +342,13 @@ func worst(m results.Metric, before, after []float64) *float64 {
 	return &high
 }
 
-// bareFigure leaves out what a row does not show.
+// bareFigure removes what a row does not show.
 func bareFigure(f results.Figure) results.Figure {
 	f.Values, f.Ratio = nil, nil
 	return f
 }
 
-// equal reports whether two samples are the same numbers, so that there is nothing to show with more of them.
+// equal reports whether two samples have the same values, so that more samples would show nothing.
 func equal(a, b []float64) bool {
 	x, y := slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	return slices.Equal(x, y)
@@ -362,8 +362,8 @@ func median(values []float64) float64 {
 	return *v
 }
 
-// markOf says what a difference comes to: none shown, too small to count, or better or worse beyond threshold and noise. From nothing to
-// something is beyond any threshold.
+// markOf returns the mark of a difference: none shown, too small to count, or better or worse beyond threshold and noise. A change from zero to
+// anything exceeds every threshold.
 func markOf(m results.Metric, delta *float64, p, threshold, alpha, after float64) string {
 	if p > alpha {
 		return results.MarkNone
@@ -374,7 +374,7 @@ func markOf(m results.Metric, delta *float64, p, threshold, alpha, after float64
 	} else if after == 0 {
 		return results.MarkNone
 	}
-	// A rate that falls by a share s takes 1/(1-s) of the time: a threshold of times has to mean the same of rates.
+	// A rate that falls by a share s takes 1/(1-s) of the time; this gives the threshold the same meaning for rates as for times.
 	beyond := change >= threshold || change <= -threshold/(1+threshold)
 	switch {
 	case !beyond:
@@ -385,8 +385,8 @@ func markOf(m results.Metric, delta *float64, p, threshold, alpha, after float64
 	return results.MarkWorse
 }
 
-// environmentDiff lists what differs of that on which figures depend. Versions of Go, of the kernel and of modules are left out: a
-// change of them is what somebody may want to compare.
+// environmentDiff lists the differences that affect figures. It leaves out versions of Go, of the kernel and of modules, because users may want to
+// compare those.
 func environmentDiff(a, b results.Environment, serverA, serverB, versionA, versionB string) []results.EnvDifference {
 	text := func(e results.Environment, server, version string) map[string]string {
 		return map[string]string{"server": server, "redis": version, "platform": e.Platform, "cpu": e.CPU, "cpus": fmt.Sprint(e.CPUs),
@@ -402,7 +402,7 @@ func environmentDiff(a, b results.Environment, serverA, serverB, versionA, versi
 	return out
 }
 
-// settle sets the outcome, and puts the changes for the worse first.
+// settle sets the outcome, and sorts the changes for the worse first.
 func settle(c *results.Comparison, o CompareOptions) {
 	sort.SliceStable(c.Changes, func(i, j int) bool { return graver(c.Changes[i]) > graver(c.Changes[j]) })
 	has := func(mark string) bool {
@@ -429,7 +429,7 @@ func settle(c *results.Comparison, o CompareOptions) {
 	}
 }
 
-// noisyNote names the figure of which the most could be hidden.
+// noisyNote names the figure with the largest change that could be hidden.
 func noisyNote(c results.Comparison) string {
 	var most results.ComparisonRow
 	for _, r := range c.Rows {

@@ -8,8 +8,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// jain is Jain's index of fairness of what n clients got (Jain, Chiu, Hawe 1984): (Σx)²/(n·Σx²), 1 when all got the same and 1/n when
-// one got everything. 0 when nobody got anything.
+// jain returns Jain's fairness index of what n clients got (Jain, Chiu, Hawe 1984): (Σx)²/(n·Σx²), 1 when all got the same and 1/n when one got
+// everything; 0 when nothing was got.
 func jain(got []int64) float64 {
 	var sum, squares float64
 	for _, x := range got {
@@ -22,8 +22,7 @@ func jain(got []int64) float64 {
 	return sum * sum / (float64(len(got)) * squares)
 }
 
-// bypasses counts the grants to a client that asked for the key after another who asked before and was still waiting when the
-// grant was known.
+// bypasses counts the grants to a client that called acquire after another one that was still waiting for the key when the grant returned.
 func bypasses(ops []history.Operation, from, to int64) (n int64) {
 	waits := waitsByClient(ops)
 	for i := range ops {
@@ -35,7 +34,7 @@ func bypasses(ops []history.Operation, from, to int64) (n int64) {
 	return n
 }
 
-// waiting are the acquires of one key, by client, in the order of their calls. One client does one thing at a time on a key.
+// waiting holds the acquires of one key, by client, in the order of their calls. A client has one call at a time on a key.
 type waiting map[string]map[string][]*history.Operation
 
 func waitsByClient(ops []history.Operation) waiting {
@@ -58,7 +57,7 @@ func waitsByClient(ops []history.Operation) waiting {
 	return out
 }
 
-// overtaken reports whether a grant passed over a client that was waiting since before.
+// overtaken reports whether a grant passed over a client that had been waiting longer.
 func (w waiting) overtaken(g *history.Operation) bool {
 	for client, all := range w[g.Key] {
 		if client == g.Client {

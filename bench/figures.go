@@ -11,14 +11,14 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Slice is what one turn left behind. Every time is in nanoseconds on the run's base.
+// Slice is the record of one turn. Every time is in nanoseconds on the run's base.
 type Slice struct {
 	Ops       []history.Operation // by call
 	Commands  []history.Command
 	Windows   []history.Window // of faults
-	From, To  int64            // what was measured: after the warm-up, up to the end of the length
+	From, To  int64            // the measured time: after the warm-up, up to the end of the length
 	Setting   results.BenchSetting
-	Open      workloads.OpenLoop // the load, when the setting has a rate
+	Open      workloads.OpenLoop // the load, if the setting has a rate
 	RoundTrip time.Duration      // of a PING; 0: not known
 	ClientCPU time.Duration      // of this process from From to To
 	ServerCPU time.Duration      // of the lock's servers; negative: not known
@@ -29,10 +29,10 @@ type Slice struct {
 type Sample struct {
 	Value *float64  // nil: too few samples
 	Count int64     // samples
-	Raw   []float64 // kept while they are too few for a highest percentile, to be pooled with other repetitions'
+	Raw   []float64 // kept for pooling while they are too few for a highest percentile
 }
 
-// Measure makes the figures of one turn, by metric. A metric that does not apply is left out.
+// Measure returns the figures of one turn by metric, without metrics that do not apply.
 func Measure(s Slice) map[string]Sample {
 	m := measuring{Slice: s, out: map[string]Sample{}}
 	m.rounds()
@@ -50,14 +50,14 @@ type measuring struct {
 	granted int64 // grants within the measured time
 }
 
-// within reports whether an instant lies in the measured time.
+// within reports whether an instant is in the measured time.
 func (m *measuring) within(at int64) bool { return at >= m.From && at < m.To }
 
 func (m *measuring) set(name string, value float64, count int64) {
 	m.out[name] = Sample{Value: &value, Count: count}
 }
 
-// spread sets the percentiles of a distribution; scale divides each value.
+// spread sets the percentiles of a distribution; it divides each value by scale.
 func (m *measuring) spread(name string, values []int64, scale float64) {
 	if len(values) == 0 {
 		return
@@ -85,7 +85,7 @@ func scaled(values []int64, scale float64) []float64 {
 	return out
 }
 
-// rounds counts what was asked and what was done.
+// rounds counts the offered and the completed rounds.
 func (m *measuring) rounds() {
 	var asked, errors int64
 	perClient := make([]int64, m.Setting.Clients)
@@ -127,7 +127,7 @@ func (m *measuring) rounds() {
 // lateBy is the lag, in nanoseconds, from which a start counts as late.
 const lateBy = int64(time.Millisecond)
 
-// waits measures the acquires that were meant to start in the measured time.
+// waits measures the acquires whose intended start is in the measured time.
 func (m *measuring) waits() {
 	var response, service []int64
 	var late, starts, longest int64
@@ -163,7 +163,7 @@ func (m *measuring) waits() {
 	}
 }
 
-// intendedStarts says when each acquire of an open loop was meant to start: the n-th of a client at the n-th turn of its pace.
+// intendedStarts returns the intended start of each acquire of an open loop: a client's n-th acquire starts at the n-th instant of its pace.
 func (m *measuring) intendedStarts() map[*history.Operation]int64 {
 	if m.Open.Rate == 0 {
 		return nil
@@ -185,10 +185,10 @@ func (m *measuring) intendedStarts() map[*history.Operation]int64 {
 	return out
 }
 
-// holds measures what lies between a grant and its release, the release, and the extends.
+// holds measures the times from grant to release, the releases, and the extends.
 func (m *measuring) holds() {
 	type place struct{ client, key string }
-	open := map[place]int64{} // return of the grant
+	open := map[place]int64{} // when the grant returned
 	var holds, releases, extends []int64
 	for i := range m.Ops {
 		op := &m.Ops[i]
@@ -213,8 +213,8 @@ func (m *measuring) holds() {
 	m.spread("extend", extends, 1)
 }
 
-// handOvers measures how long the lock took from one client to the next, from the call of the release as everywhere in lockbench, and
-// from the server's execution of the command that freed it, in round trips.
+// handOvers measures the time from the call of a release to the next client's grant and, in round trips, from the server's execution of the command
+// that freed the lock.
 func (m *measuring) handOvers() {
 	commands := indexCommands(m.Commands)
 	var total, unheld []int64
@@ -233,7 +233,7 @@ func (m *measuring) handOvers() {
 	}
 }
 
-// perHold divides what the measured time cost by the holds in it.
+// perHold divides the costs in the measured time by the number of holds.
 func (m *measuring) perHold() {
 	if m.granted == 0 {
 		return
@@ -255,7 +255,7 @@ func (m *measuring) perHold() {
 	}
 }
 
-// faults measures what went on while faults lasted, and how soon it went on again.
+// faults measures the throughput while faults lasted, and how soon grants resumed.
 func (m *measuring) faults() {
 	var inside, lasted int64
 	for _, w := range m.Windows {
@@ -284,7 +284,7 @@ func (m *measuring) grantsBetween(from, to int64) (n int64) {
 	return n
 }
 
-// soonest sets the time from an instant to the next grant of another client. Of several instants the longest counts.
+// soonest sets the time from an instant to the next grant of another client; over several instants, the longest.
 func (m *measuring) soonest(name string, since int64, but string) {
 	best := int64(-1)
 	for i := range m.Ops {

@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// CheckGates holds every measured cell but the reference's against the limits.
+// CheckGates checks every measured cell but the reference's against the limits.
 func CheckGates(b results.Bench, gates []results.Gate) (out []results.GateResult) {
 	for _, c := range b.Cells {
 		if c.Reference || c.Verdict == checker.NotApplicable || c.Setting.Crash {

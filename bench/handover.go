@@ -26,9 +26,9 @@ func indexCommands(commands []history.Command) sentBy {
 	return out
 }
 
-// effect is when the server executed the command that freed the lock, as nearly as a client can know: the middle between sending
-// it and its reply. The command is the last one of the release that changes data, on each node; with several nodes the lock is free when most of
-// them have executed theirs. ok is false when the release sent none.
+// effect estimates when the server executed the command that freed the lock: the middle between sending it and its reply. The command is the
+// release's last one on each node that changes data; with several nodes the lock is free when a majority has executed theirs. ok is false if the
+// release sent none.
 func (s sentBy) effect(release *history.Operation) (at int64, ok bool) {
 	all := s[release.Client]
 	first := sort.Search(len(all), func(i int) bool { return all[i].Sent >= release.Call })
@@ -52,7 +52,7 @@ func (s sentBy) effect(release *history.Operation) (at int64, ok bool) {
 	return middles[len(middles)/2], true
 }
 
-// changes reports whether a command can free a lock. What only reads, announces, or prepares a connection cannot.
+// changes reports whether a command can free a lock: it does more than read, announce, or prepare a connection.
 func changes(name string) bool {
 	switch name {
 	case "GET", "MGET", "EXISTS", "HGET", "HEXISTS", "HLEN", "TTL", "PTTL", "TIME", "PING", "WATCH", "UNWATCH", "MULTI",

@@ -18,31 +18,31 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// held is a provider whose servers stay up from one turn to the next, so that all locks meet the same ones. It counts the bytes of their
-// connections. Between turns it deletes what was left; on somebody's own Redis, where each turn has a prefix of its own, by name.
+// held is a provider that keeps its servers from one turn to the next, so that all locks use the same ones. It counts the bytes of their
+// connections. Between turns it deletes what was left; on a user's Redis, where each turn has its own prefix, by name.
 type held struct {
 	servers.Provider
 	bytes *atomic.Int64
 
-	mu   sync.Mutex // protects what follows
+	mu   sync.Mutex // guards the fields below
 	up   []*kept
-	lock *kept // the lock's servers of the turn under way
+	lock *kept // the lock's servers in the current turn
 }
 
-// kept is a deployment that is up, and what it was started for.
+// kept is a running deployment, and what it was started for.
 type kept struct {
 	servers.Deployment
 	spec  servers.Spec
 	bytes *atomic.Int64
 	admin []*redis.Client // one for each node
-	own   bool            // we started it
+	own   bool            // lockbench started it
 }
 
 var _ servers.Provider = (*held)(nil)
 
 func hold(p servers.Provider) *held { return &held{Provider: p, bytes: &atomic.Int64{}} }
 
-// Start returns the servers of an earlier turn with the same needs, or starts some.
+// Start returns the servers of an earlier turn with the same needs, or starts new ones.
 func (h *held) Start(ctx context.Context, spec servers.Spec) (servers.Deployment, error) {
 	own := h.Name() != "url"
 	if own {
@@ -50,7 +50,7 @@ func (h *held) Start(ctx context.Context, spec servers.Spec) (servers.Deployment
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !own { // each turn is a guest of its own
+	if !own { // each turn is a separate guest
 		if err := h.down(); err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func (h *held) Start(ctx context.Context, spec servers.Spec) (servers.Deployment
 	return h.use(k), nil
 }
 
-// use notes the lock's servers of a turn. The guarded store's are nobody's concern here.
+// use records the lock's servers of a turn; it ignores the guarded store's.
 func (h *held) use(k *kept) *kept {
 	if k.spec.Name == lockServers {
 		h.lock = k
@@ -79,24 +79,24 @@ func (h *held) use(k *kept) *kept {
 	return k
 }
 
-// lockServers is what the harness calls the lock's servers.
+// lockServers is the harness's name for the lock's servers.
 const lockServers = "lock"
 
-// current returns the lock's servers of the turn under way; nil before there are any.
+// current returns the lock's servers in the current turn; nil before the first.
 func (h *held) current() *kept {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lock
 }
 
-// end takes everything down.
+// end closes all servers.
 func (h *held) end() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.down()
 }
 
-// down is end, with mu held.
+// down is end; mu must be held.
 func (h *held) down() error {
 	var errs []error
 	for _, k := range h.up {
@@ -109,8 +109,8 @@ func (h *held) down() error {
 	return errors.Join(errs...)
 }
 
-// Close ends a turn: what it left is deleted, and the servers stay. It does so when nobody is connected: a client that keeps copies of
-// keys would be told that all of them are invalid.
+// Close ends a turn: it deletes what the turn left and keeps the servers. No client is connected then, since a client that caches keys would be
+// notified that all of them are invalid.
 func (k *kept) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
 	defer cancel()
@@ -126,10 +126,10 @@ func (k *kept) Close() error {
 	return errors.Join(errs...)
 }
 
-// adminTimeout bounds what is asked of a server beside the measuring.
+// adminTimeout bounds the administrative requests beside the measurement.
 const adminTimeout = 10 * time.Second
 
-// Dial counts what goes over the connection.
+// Dial returns a connection whose bytes are counted.
 func (k *kept) Dial(ctx context.Context, node int) (net.Conn, error) {
 	c, err := k.Deployment.Dial(ctx, node)
 	if err != nil {
@@ -138,7 +138,7 @@ func (k *kept) Dial(ctx context.Context, node int) (net.Conn, error) {
 	return &counted{Conn: c, bytes: k.bytes}, nil
 }
 
-// counted is a connection whose bytes are counted, both ways.
+// counted is a connection whose bytes are counted in both directions.
 type counted struct {
 	net.Conn
 	bytes *atomic.Int64
@@ -156,7 +156,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// cpu is the processor time that the servers say they have had, of all nodes together; negative when one did not say.
+// cpu returns the processor time that the servers report, summed over the nodes; negative if one did not report it.
 func (k *kept) cpu(ctx context.Context) (sum time.Duration) {
 	for _, c := range k.admin {
 		text, err := c.Info(ctx, "cpu").Result()
@@ -174,13 +174,13 @@ func (k *kept) cpu(ctx context.Context) (sum time.Duration) {
 	return sum
 }
 
-// The PINGs that measure the round trip of a turn, each after a pause that leaves the processors as asleep as a hand-over finds them.
+// The PINGs that measure the round trip of a turn, each after a pause, so that the processors are as idle as before a hand-over.
 const (
 	pings     = 20
 	pingPause = time.Millisecond
 )
 
-// roundTrip is the median time of a PING to the first node; 0 when there is no answer.
+// roundTrip returns the median time of a PING to the first node; 0 if it does not answer.
 func (k *kept) roundTrip(ctx context.Context) time.Duration {
 	var took []int64
 	for range pings {

@@ -9,26 +9,26 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// Search looks for the highest rate that stays within a limit: it doubles the rate until one does not, and then halves the distance, as
-// a ratio, until the two are within a tenth.
+// Search finds the highest rate that stays within a limit: it doubles the rate until one exceeds the limit, and then bisects, by ratio, until the
+// two rates are within a tenth.
 type Search struct {
 	next      float64
 	within    float64 // highest that did; 0: none yet
 	beyond    float64 // lowest that did not; 0: none yet
-	low, high float64 // never tried below or above; high 0: no bound
+	low, high float64 // bounds on the rates to try; high 0: no bound
 	done      bool
 }
 
-// precision is how near, as a ratio, the two rates around a knee are.
+// precision is the largest ratio of the two rates around a knee.
 const precision = 1.1
 
-// NewSearch begins at the lowest rate and tries none above the highest; 0 is no bound.
+// NewSearch returns a search that begins at the lowest rate and tries none above the highest; 0 means no bound.
 func NewSearch(low, high float64) *Search { return &Search{next: low, low: low, high: high} }
 
-// Next returns the rate to try; ok is false when the search is over.
+// Next returns the rate to try; ok is false if the search is over.
 func (s *Search) Next() (rate float64, ok bool) { return s.next, !s.done }
 
-// Tell says whether the rate of Next stayed within the limit.
+// Tell reports to the search whether the rate of Next stayed within the limit.
 func (s *Search) Tell(within bool) {
 	if within {
 		s.within = max(s.within, s.next)
@@ -52,17 +52,17 @@ func (s *Search) Tell(within bool) {
 	}
 }
 
-// Found returns the knee, 0 when not even the lowest rate stayed within; open reports whether no rate that was tried was beyond.
+// Found returns the knee, 0 if even the lowest rate exceeded the limit; open reports whether no rate that was tried exceeded it.
 func (s *Search) Found() (rate float64, open bool) { return s.within, s.within > 0 && s.beyond == 0 }
 
-// typicalSteps is how many rates a search tries, about.
+// typicalSteps is the approximate number of rates that a search tries.
 const typicalSteps = 9
 
-// leastMet is the share of the offered rate that must be finished: a lock that is asked more often than it can answer falls behind, whatever its
-// percentiles say in the first second.
+// leastMet is the share of the offered rate that must be completed: a lock that completes less falls behind, whatever its percentiles are in the
+// first second.
 const leastMet = 0.95
 
-// findAll searches the knee of every lock in every setting, in every repetition.
+// findAll searches for the knee of every lock in every setting, in every repetition.
 func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) error {
 	order := rand.New(rand.NewPCG(b.Seed, orderStream))
 	b.of = b.Repetitions * len(settings) * len(b.Locks) * typicalSteps
@@ -98,7 +98,7 @@ func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) er
 	return ctx.Err()
 }
 
-// find is one search.
+// find runs one search.
 func (b *bench) find(ctx context.Context, t Turn, tried func(results.KneeStep)) *Search {
 	s := NewSearch(b.lowest(), b.highest())
 	for rate, more := s.Next(); more && !b.over(ctx); rate, more = s.Next() {
@@ -108,7 +108,7 @@ func (b *bench) find(ctx context.Context, t Turn, tried func(results.KneeStep)) 
 		step := b.step(at, done)
 		tried(step)
 		done.Setting.Rate, done.Figures = 0, map[string]Sample{"throughput": done.Figures["throughput"]}
-		b.taken = append(b.taken, done) // for what was checked
+		b.taken = append(b.taken, done) // so that its verdict counts
 		s.Tell(step.Within)
 		if done.Err != nil {
 			break
@@ -117,7 +117,7 @@ func (b *bench) find(ctx context.Context, t Turn, tried func(results.KneeStep)) 
 	return s
 }
 
-// step holds what was measured at one rate against the limit.
+// step compares the measurement at one rate with the limit.
 func (b *bench) step(t Turn, done Taken) results.KneeStep {
 	k := results.KneeStep{Repetition: t.Repetition, Offered: t.Setting.Rate}
 	if v := done.Figures["throughput"].Value; v != nil {
@@ -128,7 +128,7 @@ func (b *bench) step(t Turn, done Taken) results.KneeStep {
 	return k
 }
 
-// lowest is the first rate of a search: the lowest that was asked for, and enough for the percentile to have its samples.
+// lowest returns the first rate of a search: the lowest requested, and enough for the percentile's samples.
 func (b *bench) lowest() float64 {
 	least := 1.2 * float64(b.Find.Metric.Need) / b.measure().Seconds()
 	if len(b.Rates) > 0 {
@@ -137,7 +137,7 @@ func (b *bench) lowest() float64 {
 	return threeDigits(max(50, least))
 }
 
-// highest is the last of --rates; 0: no bound.
+// highest returns the last of --rates; 0: no bound.
 func (b *bench) highest() float64 {
 	if len(b.Rates) > 0 {
 		return b.Rates[len(b.Rates)-1]

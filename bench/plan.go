@@ -15,8 +15,8 @@ type Turn struct {
 	Setting    results.BenchSetting
 }
 
-// Turns lists the turns in the order in which they are taken: by repetition, then by setting, and within those every lock once, in an order
-// drawn from the seed.
+// Turns lists the turns in the order in which they run: by repetition, then by setting, and within those every lock once, in an order drawn from
+// the seed.
 func Turns(seed uint64, repetitions, locks int, settings []results.BenchSetting) []Turn {
 	order := rand.New(rand.NewPCG(seed, orderStream))
 	out := make([]Turn, 0, repetitions*locks*len(settings))
@@ -30,10 +30,10 @@ func Turns(seed uint64, repetitions, locks int, settings []results.BenchSetting)
 	return out
 }
 
-// orderStream keeps the order's random numbers apart from those that plans and clients draw from the same seed.
+// orderStream separates the random numbers of the order from those that plans and clients draw from the same seed.
 const orderStream = 0x6f726465
 
-// Settings lists every combination of what is varied. No rate means a closed loop.
+// Settings lists every combination of the parameters. No rate means a closed loop.
 func Settings(clients, keys []int, holds []time.Duration, rates []float64) (out []results.BenchSetting) {
 	if len(rates) == 0 {
 		rates = []float64{0}
@@ -50,7 +50,7 @@ func Settings(clients, keys []int, holds []time.Duration, rates []float64) (out 
 	return out
 }
 
-// plan is every setting: all combinations, and that of the crashes. A search for the knee varies the rate by itself.
+// plan lists every setting: all combinations, and the one with crashes. A search for the knee varies the rate by itself.
 func (c Config) plan() []results.BenchSetting {
 	if c.Find != nil {
 		return Settings(c.Clients, c.Keys, c.Holds, nil)
@@ -62,7 +62,7 @@ func (c Config) plan() []results.BenchSetting {
 	return all
 }
 
-// settings are those of the shard. Each is measured whole: locks that are compared meet the same machine.
+// settings lists the settings of the shard. Each is measured whole, so that the compared locks run on the same machine.
 func (c Config) settings() (mine []results.BenchSetting) {
 	for i, s := range c.plan() {
 		if c.Shard == nil || c.Shard.Has(i) {
@@ -72,7 +72,7 @@ func (c Config) settings() (mine []results.BenchSetting) {
 	return mine
 }
 
-// shard is the shard with what it is a part of; nil for the whole.
+// shard returns the shard with a description of the whole plan; nil for the whole.
 func (c Config) shard() *results.Shard {
 	if c.Shard == nil {
 		return nil
@@ -89,7 +89,7 @@ func (c Config) shard() *results.Shard {
 	return &s
 }
 
-// Steps spreads n rates from low to high, each the same multiple of the one before, rounded to three digits.
+// Steps returns n rates from low to high in equal ratios, rounded to three digits.
 func Steps(low, high float64, n int) []float64 {
 	out := make([]float64, 0, n)
 	for i := range n {
@@ -102,10 +102,10 @@ func Steps(low, high float64, n int) []float64 {
 	return out
 }
 
-// turnOverhead is about what a turn takes besides warm-up and measuring: connections, and the check of what was recorded.
+// turnOverhead is the approximate time of a turn besides warm-up and measuring: connections, and the check of the record.
 const turnOverhead = 250 * time.Millisecond
 
-// Estimate is about how long the turns take.
+// Estimate returns the approximate duration of the turns.
 func (c Config) Estimate() time.Duration {
 	turns := time.Duration(c.Repetitions * len(c.Locks))
 	if c.Reference == "" {

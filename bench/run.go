@@ -21,28 +21,28 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Config is what is to be measured. The zero value of an optional field means what its comment says.
+// Config describes a bench. The zero value of an optional field means what its comment says.
 type Config struct {
 	Locks       []impls.Variant
-	Subject     subject.Fleet // of the last of Locks, when it has a command: a lock in other processes
-	Reference   string        // the name of a lock, or "" for the bare command loop, which is then measured as well
+	Subject     subject.Fleet // with a command: the last of Locks runs in other processes
+	Reference   string        // the name of a lock, or "" for the bare command loop, which is then measured too
 	Clients     []int
 	Keys        []int
 	Holds       []time.Duration
 	Rates       []float64      // holds per second; none: closed loop
 	Pace        workloads.Pace // of rates
-	Find        *results.Gate  // when set, the highest rate that keeps it is looked for
-	Duration    time.Duration  // measured, of each lock in each setting, its repetitions together
+	Find        *results.Gate  // if set, search for the highest rate that keeps it
+	Duration    time.Duration  // measured, of each lock in each setting, over all repetitions
 	WarmUp      time.Duration  // not measured, likewise
 	Repetitions int
 	Lease       time.Duration
-	Poll        time.Duration // between tries of waiters that poll; 0: ten milliseconds
+	Poll        time.Duration // between attempts of waiters that poll; 0: ten milliseconds
 	Crash       bool          // also measure how soon the lock is granted after its holder crashed
-	Greedy      bool          // a client that released may ask again at once
-	Slow        float64       // share by which every lock but the reference is made slower, to see who notices; 0: none
+	Greedy      bool          // a client that released may acquire again at once
+	Slow        float64       // share by which every lock but the reference is slowed, to test comparisons; 0: none
 	Scenario    string
 	Shard       *results.Shard // of the settings; nil: all
-	Faults      []faults.Spec  // of every turn; with one, clients ask again at once
+	Faults      []faults.Spec  // of every turn; with one, clients acquire again at once
 	Topology    impls.Topology
 	Seed        uint64
 
@@ -53,38 +53,38 @@ type Config struct {
 	Rerun       string
 	// Runner makes one run; nil means harness.Run.
 	Runner func(context.Context, harness.Experiment) (*harness.Outcome, error)
-	// Stop, when closed, ends the bench after the turn under way. What was measured is kept.
+	// Stop, when closed, ends the bench after the current turn. What was measured is kept.
 	Stop <-chan struct{}
-	// Enough, when set, is asked after all repetitions whether what was measured is enough. If not, as many are taken again, twice at most.
+	// Enough, when set, reports after all repetitions whether the measurement is sufficient. If not, the repetitions are run again, twice at most.
 	Enough func(results.Bench) bool
-	// Progress, when set, is told of every turn before it is taken, from one goroutine.
+	// Progress, when set, is called before every turn, from one goroutine.
 	Progress func(Progress)
 }
 
-// Progress is how far a bench has got.
+// Progress is how far a bench has come.
 type Progress struct {
 	Turn, Turns int // of all; Turn from 1
 	Lock        string
 	Setting     results.BenchSetting
 	Repetition  int
 	Elapsed     time.Duration
-	Left        time.Duration // about
-	Last        string        // what the turn before came to: lock, and holds per second
-	Unsafe      int           // turns that broke a property
+	Left        time.Duration // approximate
+	Last        string        // result of the previous turn: lock, and holds per second
+	Unsafe      int           // turns that violated a property
 }
 
-// measure and warmUp are of one repetition.
+// measure and warmUp return the times of one repetition.
 func (c Config) measure() time.Duration { return c.Duration / time.Duration(c.Repetitions) }
 func (c Config) warmUp() time.Duration  { return c.WarmUp / time.Duration(c.Repetitions) }
 
-// What a crash is measured with: the lease of the lock that the dead client leaves, and in a fifth of which the holder dies.
+// Parameters of crashes: the lease of the lock that the dead client leaves; the holder dies in a fifth of it.
 const (
 	crashLease  = 2 * time.Second
 	crashClient = faults.CrashClient
-	leastCrowd  = 2 // a dead holder needs somebody who waits
+	leastCrowd  = 2 // somebody must wait for the dead holder's lock
 )
 
-// crashSetting is that of the crashes: as many clients as compete anywhere in the bench.
+// crashSetting returns the setting with crashes: with the greatest number of clients in the bench.
 func (c Config) crashSetting() results.BenchSetting {
 	most := leastCrowd
 	for _, n := range c.Clients {
@@ -93,11 +93,11 @@ func (c Config) crashSetting() results.BenchSetting {
 	return results.BenchSetting{Clients: most, Keys: 1, Hold: 10 * time.Millisecond, Crash: true}
 }
 
-// acquireWait is how long a client waits for the lock before it counts an error and asks again.
+// acquireWait is how long a client waits for the lock before it counts an error and tries again.
 const acquireWait = 10 * time.Second
 
-// Run takes every turn. The error is about what kept it from measuring at all; a turn that could not be run is a note in its cell. When
-// ctx ends, what was measured so far is lost; when Stop is closed, it is kept.
+// Run runs every turn. It returns an error if nothing could be measured; a turn that could not be run is a note in its cell. When ctx ends, the
+// measurements so far are lost; when Stop is closed, they are kept.
 func Run(ctx context.Context, c Config) (results.Bench, error) {
 	if c.Runner == nil {
 		c.Runner = harness.Run
@@ -119,7 +119,7 @@ type bench struct {
 	taken    []Taken
 	knees    []results.Knee
 	trips    []float64 // round trips, by turn, in nanoseconds
-	pipes    []int64   // the longest way to a child and back, by its turns, in nanoseconds
+	pipes    []int64   // the longest round trip to a child, by its turns, in nanoseconds
 	nodes    []results.Node
 	turn, of int
 	last     string
@@ -133,7 +133,7 @@ func (b *bench) all(ctx context.Context) error {
 		return b.findAll(ctx, settings)
 	}
 	turns := slices.DeleteFunc(Turns(b.Seed, mostRounds*b.Repetitions, len(b.Locks), settings), func(t Turn) bool {
-		return t.Setting.Crash && b.Locks[t.Lock].Name == Bare // its waiters queue in this process, where a crash frees nothing
+		return t.Setting.Crash && b.Locks[t.Lock].Name == Bare // its waiters queue in this process, where a crash does not admit the next
 	})
 	of := len(turns) / mostRounds
 	first := b.Config
@@ -147,7 +147,7 @@ func (b *bench) all(ctx context.Context) error {
 	}
 }
 
-// mostRounds is how often all repetitions are taken at most.
+// mostRounds is how often all repetitions are run at most.
 const mostRounds = 3
 
 func (b *bench) takeAll(ctx context.Context, turns []Turn) {
@@ -161,7 +161,7 @@ func (b *bench) takeAll(ctx context.Context, turns []Turn) {
 	}
 }
 
-// over reports whether no further turn is to be taken.
+// over reports whether no further turn should run.
 func (b *bench) over(ctx context.Context) bool {
 	select {
 	case <-b.Stop:
@@ -171,8 +171,8 @@ func (b *bench) over(ctx context.Context) bool {
 	return b.stopped || ctx.Err() != nil
 }
 
-// hopeless reports whether an earlier repetition showed that the lock cannot be measured there: it could not be run, or nobody was
-// granted it.
+// hopeless reports whether an earlier repetition showed that the lock cannot be measured in this setting: it could not be run, or was never
+// granted.
 func (b *bench) hopeless(t Turn) bool {
 	for _, done := range b.taken {
 		if done.Lock == t.Lock && done.Setting == t.Setting && (done.Err != nil || done.Figures["throughput"].Count == 0) {
@@ -204,7 +204,7 @@ func (b *bench) take(ctx context.Context, t Turn, length time.Duration) Taken {
 	e.Measure = meter.mark
 	o, err := b.Runner(ctx, e)
 	if err != nil || o == nil || o.Verdict == nil {
-		out.Err = errors.Join(err, b.servers.end()) // in whatever state they are
+		out.Err = errors.Join(err, b.servers.end()) // whatever state the servers are in
 		if out.Err == nil {
 			out.Err = errors.New("the run came to no verdict")
 		}
@@ -229,7 +229,7 @@ func (b *bench) take(ctx context.Context, t Turn, length time.Duration) Taken {
 	return out
 }
 
-// experiment is the run of one turn.
+// experiment returns the experiment of one turn.
 func (b *bench) experiment(v impls.Variant, t Turn, length time.Duration) (harness.Experiment, error) {
 	s := scenarios.Scenario{
 		Name: "bench", About: "one turn of a bench", Workload: b.workload(t.Setting), Clients: t.Setting.Clients, Keys: t.Setting.Keys,
@@ -255,14 +255,14 @@ func (b *bench) experiment(v impls.Variant, t Turn, length time.Duration) (harne
 	return e, err
 }
 
-// isChild reports whether a lock, by its number, is the one in other processes.
+// isChild reports whether a lock, by its index, is the one in other processes.
 func (b *bench) isChild(lock int) bool { return b.Subject.Exec != "" && lock == len(b.Locks)-1 }
 
-// crashAt is the hold of the client that dies in it: its second, so that everybody is connected.
+// crashAt is the number of the hold in which the client dies: its second, so that all clients are connected.
 const crashAt = 2
 
-// workload is hand-overs from one waiting client to the next where clients compete for one key as fast as they can, and else rounds as they
-// come.
+// workload returns the workload of hand-overs between waiting clients if clients compete for one key as fast as they can, and otherwise plain
+// rounds.
 func (b *bench) workload(s results.BenchSetting) string {
 	if s.Keys == 1 && s.Rate == 0 && !s.Crash && !b.Greedy && len(b.Faults) == 0 {
 		return "handoff"
@@ -270,10 +270,10 @@ func (b *bench) workload(s results.BenchSetting) string {
 	return "hot"
 }
 
-// meter looks at processor times and bytes when the measured time begins and ends.
+// meter reads processor times and bytes when the measured time begins and ends.
 type meter struct {
 	held  *held
-	ctx   context.Context // of the bench: the harness's callback carries none
+	ctx   context.Context // of the bench: the harness's callback has none
 	marks [2]mark
 	seen  int
 }
@@ -296,7 +296,7 @@ func (m *meter) mark(bool) {
 	m.seen++
 }
 
-// fill puts what was seen into the slice, and measures the round trip: afterwards, on the servers of the turn.
+// fill adds the readings to the slice, and then measures the round trip on the servers of the turn.
 func (m *meter) fill(s *Slice) {
 	s.ServerCPU = -1
 	if m.seen == len(m.marks) {
@@ -329,7 +329,7 @@ func struckWhileMeasured(c results.BenchCell) bool {
 	return struck
 }
 
-// result is what was measured.
+// result returns the measurements.
 func (b *bench) result() results.Bench {
 	names := make([]string, len(b.Locks))
 	for i, v := range b.Locks {

@@ -10,9 +10,9 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Slowed returns the lock with a cost added whose size is known: each hold takes a share longer than holds of the same key took before, one
-// half of it before the client is handed its grant and the other before it releases. It shows whether a comparison notices a slowdown of that
-// size. The variant is for the clients of one turn.
+// Slowed returns the lock with an added cost of known size: each hold takes longer by a share of what earlier holds of the key took, one half of it
+// before the grant returns and the other before the release begins. It tests whether a comparison detects a slowdown of that size. The variant is
+// for the clients of one turn.
 func Slowed(v impls.Variant, share float64) impls.Variant {
 	open := v.New
 	costs := &holdCosts{keys: map[string]*keyCost{}}
@@ -34,12 +34,12 @@ type slowed struct {
 	costs *holdCosts
 	share float64
 
-	got  time.Time     // when the client was handed its last grant
-	rest time.Duration // from there to the end of its release, without what was added
-	half time.Duration // what is added to the release
+	got  time.Time     // when the last grant returned
+	rest time.Duration // from there to the end of its release, without the added cost
+	half time.Duration // the cost to add to the release
 }
 
-// Try asks once.
+// Try makes one attempt.
 func (l *slowed) Try(ctx context.Context, m history.Mode) (impls.Grant, error) {
 	return l.later(ctx, func() (impls.Grant, error) { return l.Lock.Try(ctx, m) })
 }
@@ -49,7 +49,7 @@ func (l *slowed) Acquire(ctx context.Context, m history.Mode) (impls.Grant, erro
 	return l.later(ctx, func() (impls.Grant, error) { return l.Lock.Acquire(ctx, m) })
 }
 
-// later hands a grant on when it has been made to cost more. One that nobody waits for any more is handed on at once.
+// later delays a grant by its added cost. If ctx has ended it returns the grant at once.
 func (l *slowed) later(ctx context.Context, ask func() (impls.Grant, error)) (impls.Grant, error) {
 	call := l.clock.Now()
 	g, err := ask()
@@ -71,10 +71,10 @@ func (l *slowed) Release(ctx context.Context) error {
 	return err
 }
 
-// spun is what a timer is too coarse for: that much of a cost is processor time.
+// spun is the last part of a cost, spent as processor time because a timer is too coarse.
 const spun = 2 * time.Millisecond
 
-// spend lets the time go by.
+// spend waits until the cost has passed.
 func (l *slowed) spend(ctx context.Context, from time.Time, cost time.Duration) {
 	if cost > spun && l.clock.Sleep(ctx, cost-spun) != nil {
 		return
@@ -83,24 +83,24 @@ func (l *slowed) spend(ctx context.Context, from time.Time, cost time.Duration) 
 	}
 }
 
-// holdCosts is what holds cost the clients of a turn, by key.
+// holdCosts holds the costs of a turn's holds, by key.
 type holdCosts struct {
-	mu   sync.Mutex // protects keys and what is in them
+	mu   sync.Mutex // guards keys and their contents
 	keys map[string]*keyCost
 }
 
-// keyCost is what the last holds of a key cost, without what was added.
+// keyCost holds the costs of the last holds of a key, without the added cost.
 type keyCost struct {
 	last  time.Time // grant
 	added time.Duration
-	costs []time.Duration // of the last recentHolds, in a ring
+	costs []time.Duration // of the last recentHolds, as a ring
 	next  int
 }
 
 const recentHolds = 15
 
-// granted notes a grant and returns what is to be added to it. The hold cost the time since the last grant of the key, where the client waited
-// for that one's end, and else its own acquire, with hold and release as they were the last time.
+// granted records a grant and returns the cost to add to it. The cost of a hold is the time since the last grant of the key, if the client waited
+// for that hold to end; otherwise that of its own acquire, with the hold and release of its last time.
 func (c *holdCosts) granted(key string, now, call time.Time, rest time.Duration, share float64) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

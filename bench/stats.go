@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// confidence is that of every interval.
+// confidence is the level of every interval.
 const confidence = 0.95
 
 func pow(x, y float64) float64 { return math.Pow(x, y) }
@@ -36,10 +36,10 @@ func Summary(values []float64) (value, low, high *float64) {
 	return &s.Center, low, high
 }
 
-// LeastForInterval is how many repetitions an interval needs.
+// LeastForInterval is the number of repetitions that an interval needs.
 const LeastForInterval = 6
 
-// Ratio divides each value by the reference's of the same repetition, and summarises. It is nil when no repetition has both.
+// Ratio divides each value by the reference's of the same repetition, and summarises. It returns nil if no repetition has both.
 func Ratio(values, reference []*float64) *results.Ratio {
 	var ratios []float64
 	for i := range min(len(values), len(reference)) {
@@ -54,16 +54,15 @@ func Ratio(values, reference []*float64) *results.Ratio {
 	return &results.Ratio{Value: *center, Low: low, High: high, Differs: low != nil && (*low > 1 || *high < 1)}
 }
 
-// Different is the p-value of the Mann-Whitney U test, two-sided: how likely two samples of one distribution are to differ as
-// much as these. 1 when it cannot be computed.
+// Different returns the two-sided p-value of the Mann-Whitney U test: how likely two samples of one distribution are to differ as much as these; 1
+// if it cannot be computed.
 func Different(a, b []float64) float64 {
 	t := &benchmath.DefaultThresholds
 	return benchmath.AssumeNothing.Compare(benchmath.NewSample(slices.Clone(a), t), benchmath.NewSample(slices.Clone(b), t)).P
 }
 
-// Shift bounds the factor by which b differs from a, each way with a confidence of 95 %: the interval of Hodges and Lehmann (1963), from the
-// order of all pairs' ratios, in the normal approximation of the Mann-Whitney U. ok is false when a value is not positive or there are too
-// few pairs for bounds.
+// Shift bounds the factor by which b differs from a, each side with a confidence of 95 %: the interval of Hodges and Lehmann (1963), from the order
+// of all pairs' ratios, in the normal approximation of the Mann-Whitney U. ok is false if a value is not positive or there are too few pairs.
 func Shift(a, b []float64) (low, high float64, ok bool) {
 	var ratios []float64
 	for _, x := range a {
@@ -84,8 +83,8 @@ func Shift(a, b []float64) (low, high float64, ok bool) {
 	return ratios[k-1], ratios[len(ratios)-k], true
 }
 
-// LeastSamples is how many samples each side needs before the test can show any difference at a level: with n on each side the
-// least p-value is 2·(n!)²/(2n)!.
+// LeastSamples returns how many samples each side needs before the test can show any difference at a level: with n on each side the least p-value
+// is 2·(n!)²/(2n)!.
 func LeastSamples(alpha float64) int {
 	p := 2.0
 	for n := 1; ; n++ {
@@ -96,7 +95,7 @@ func LeastSamples(alpha float64) int {
 	}
 }
 
-// quantile is the smallest value that at least a share q of the sorted values does not exceed.
+// quantile returns the smallest value that at least a share q of the sorted values does not exceed.
 func quantile[T int64 | float64](sorted []T, q float64) T {
 	i := int(math.Ceil(q*float64(len(sorted)))) - 1
 	return sorted[min(max(i, 0), len(sorted)-1)]

@@ -20,7 +20,7 @@ type Director struct {
 	cfg  DirectorConfig
 	plan *Plan
 
-	mu     sync.Mutex // protects what follows
+	mu     sync.Mutex // guards the fields below
 	faults []*Fault   // that have struck, in order
 	gone   []bool     // by client, from 0: it has ended, or was killed
 }

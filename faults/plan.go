@@ -44,7 +44,7 @@ type Plan struct {
 	lease     time.Duration
 	nilGrants bool
 
-	mu     sync.Mutex // protects what follows
+	mu     sync.Mutex // guards the fields below
 	placed []*placed
 	in     map[int]Operation // by client
 }

@@ -28,7 +28,7 @@ type child struct {
 	*subject.Child
 	wire atomic.Pointer[inject.Wire] // between the proxy and the nodes; set before the child is given addresses
 
-	mu   sync.Mutex    // protects sent
+	mu   sync.Mutex    // guards sent
 	sent map[int]int64 // when the last request that writes left for each node
 }
 

@@ -13,13 +13,13 @@ type overlaps struct {
 	slack int64 // nanoseconds by which two clients' times may disagree
 	found atomic.Int64
 
-	mu   sync.Mutex // protects keys
+	mu   sync.Mutex // guards keys
 	keys map[string]*keyUses
 }
 
 // keyUses holds the latest ends of uses of one key.
 type keyUses struct {
-	mu                sync.Mutex // protects what follows
+	mu                sync.Mutex // guards the fields below
 	exclusive, shared latestUses
 }
 

@@ -52,7 +52,7 @@ type processClient struct {
 	failed  error          // why it failed, or its violation of the protocol
 	work    sync.WaitGroup // events and dial requests being handled
 
-	mu    sync.Mutex          // protects what follows
+	mu    sync.Mutex          // guards the fields below
 	under []history.Operation // begun and not returned, outermost first
 	holds []chan struct{}     // closed when it may continue from its event
 	dead  bool

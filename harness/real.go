@@ -27,7 +27,7 @@ type serverDriver struct {
 	machine    int64        // base on the machine's monotonic clock, for clients that are processes
 	clockError int64        // nanoseconds by which the processes' clocks may disagree
 	recorder   *history.Recorder
-	joining    sync.Mutex // protects latency, lags and counts while clients join
+	joining    sync.Mutex // guards latency, lags and counts while clients join
 	latency    []*latency.Recorder
 	lags       []*lag
 	counts     []*counts

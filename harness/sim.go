@@ -28,7 +28,7 @@ type Sim struct {
 	// Schedules is the number of schedules per experiment; 0 means 10.
 	Schedules int
 
-	mu   sync.Mutex // protects idle
+	mu   sync.Mutex // guards idle
 	idle []*sim.Simulator
 }
 

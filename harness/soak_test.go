@@ -62,7 +62,7 @@ type soak struct {
 	dir      string // where its servers keep what they have
 	seed     atomic.Uint64
 
-	mu     sync.Mutex // protects what follows
+	mu     sync.Mutex // guards the fields below
 	counts map[checker.Result]int
 	faults map[string]int // struck, by name
 	tried  int            // experiments of a sound lock under faults that must not break it

@@ -119,7 +119,7 @@ func controlGroup(root fs.FS) (cores float64, bytes int64) {
 	return ratio(quota, period), size(limit)
 }
 
-// ratio returns 0 for "max", -1 and anything else that is no limit.
+// ratio returns 0 for "max", -1 and anything else that means no limit.
 func ratio(quota, period string) float64 {
 	q, err1 := strconv.ParseFloat(quota, 64)
 	p, err2 := strconv.ParseFloat(period, 64)

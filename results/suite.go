@@ -130,7 +130,7 @@ func Observed(r Result) []verdicts.Break {
 	return out
 }
 
-// toldOtherwise reports whether a property failed for which there is no execution.
+// toldOtherwise reports whether a property failed that explains the lack of a linearization: of grants, releases, refusals or fences.
 func toldOtherwise(r Result) bool {
 	return slices.ContainsFunc(r.Properties, func(p checker.Property) bool {
 		switch p.Name {

@@ -36,7 +36,7 @@ type dockerMachine struct {
 
 	container *testcontainers.DockerContainer // nil until created
 
-	mu        sync.Mutex // protects the addresses, which change during faults
+	mu        sync.Mutex // guards the addresses, which change during faults
 	published string     // host:port for clients; "" while it is down
 	inside    string     // address for the other containers
 }

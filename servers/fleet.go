@@ -17,7 +17,7 @@ type fleet struct {
 	nodes     []*node
 	workspace io.Closer // closed after the machines
 
-	mu      sync.Mutex // protects the roles of a replicated pair
+	mu      sync.Mutex // guards the roles of a replicated pair
 	primary int
 	flowing bool
 

@@ -41,7 +41,7 @@ type named struct {
 	prefix  string // "": record nothing
 	derives impls.Deriver
 
-	mu   sync.Mutex // protects keys
+	mu   sync.Mutex // guards keys
 	keys map[string]struct{}
 }
 

@@ -26,7 +26,7 @@ type processMachine struct {
 	clock  string   // file of the shifted clock; "" without one
 	env    []string // added to lockbench's environment
 
-	mu    sync.Mutex // protects child, which a restart replaces
+	mu    sync.Mutex // guards child, which a restart replaces
 	child *subprocess.Process
 }
 

@@ -21,7 +21,7 @@ type Client interface {
 type Goroutine struct {
 	*Gate
 
-	mu     sync.Mutex         // protects what follows
+	mu     sync.Mutex         // guards the fields below
 	cancel context.CancelFunc // of the acquire under way; nil when there is none
 	holds  []chan struct{}    // closed when released
 }

@@ -18,7 +18,7 @@ type connection struct {
 	gone         chan struct{} // closed when the connection has ended
 	once         sync.Once
 
-	mu    sync.Mutex // protects pairs
+	mu    sync.Mutex // guards pairs
 	pairs resp.Pairing[*Message]
 }
 

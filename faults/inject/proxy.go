@@ -25,7 +25,7 @@ type Proxy struct {
 	work sync.WaitGroup // accept loops and connections
 	last atomic.Uint64  // number of the last connection
 
-	mu         sync.Mutex // protects what follows
+	mu         sync.Mutex // guards the fields below
 	links      []*Link
 	conditions []*Condition
 }
@@ -61,7 +61,7 @@ type Link struct {
 	state    atomic.Pointer[linkState]
 	passing  atomic.Int64 // writes under way that no condition has held up
 
-	mu          sync.Mutex // protects what follows
+	mu          sync.Mutex // guards the fields below
 	closed      bool
 	connections map[*connection]struct{}
 	ready       []net.Conn // connections to the node that Prepare made, oldest first

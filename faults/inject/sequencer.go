@@ -19,7 +19,7 @@ type Sequencer struct {
 	next     Next
 	timeline func() int64
 
-	noting   sync.Mutex // protects what follows
+	noting   sync.Mutex // guards the fields below
 	step     int
 	schedule faults.Schedule
 }

@@ -21,7 +21,7 @@ type Leader interface {
 type turns struct {
 	arrived chan struct{} // cap 1: signals a new arrival
 
-	mu      sync.Mutex // protects what follows
+	mu      sync.Mutex // guards the fields below
 	waiting map[string][]*arrival
 	open    bool // everything passes without waiting
 }

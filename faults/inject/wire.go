@@ -38,7 +38,7 @@ type Wire struct {
 	// arguments belongs to the caller, so Done must copy what it keeps.
 	Done func(cmd history.Command)
 
-	mu   sync.Mutex // protects last
+	mu   sync.Mutex // guards last
 	last uint64
 }
 
@@ -75,7 +75,7 @@ type wired struct {
 	replies  resp.Replies        // the reader's
 	said     string              // the reader's: the text of the last reply
 
-	mu    sync.Mutex // protects what follows
+	mu    sync.Mutex // guards the fields below
 	pairs resp.Pairing[*sent]
 	idle  []*sent // for reuse: a client that waits for each reply needs one
 }

@@ -19,7 +19,7 @@ type World struct {
 
 	evicting sync.Mutex // one eviction at a time: each sets the server's memory limit and restores it
 
-	mu      sync.Mutex // protects what follows
+	mu      sync.Mutex // guards the fields below
 	clients map[int]Client
 	skews   map[int]time.Duration
 	slow    map[int]time.Duration

@@ -1,5 +1,5 @@
-// Package explored is the record of a search through schedules. It stands apart from package results so that a library whose tests search needs
-// nothing that records of runs need.
+// Package explored defines the record of a search through schedules. It is separate from package results so that libraries whose tests search do
+// not import what only records of runs need.
 package explored
 
 import (
@@ -23,7 +23,7 @@ const Exhaustive = "exhaustive"
 type Exploration struct {
 	Schema    string         `json:"schema"`
 	Lock      string         `json:"lock"`
-	Verdict   checker.Result `json:"verdict"`          // pass or fail; inconclusive when less was run than was asked for
+	Verdict   checker.Result `json:"verdict"`          // pass or fail; inconclusive when less was run than requested
 	Reason    string         `json:"reason,omitempty"` // why it is inconclusive
 	Schedules int            `json:"schedules"`
 	Exhausted bool           `json:"exhausted"` // every schedule within the bounds was run or shown to be equal to one that was
@@ -31,12 +31,12 @@ type Exploration struct {
 	Shard     string         `json:"shard,omitempty"` // "2/8": the second of eight searches that share the schedules; Exhausted is of its share
 	Bounds    Bounds         `json:"bounds"`
 	Seconds   float64        `json:"seconds"`
-	Virtual   float64        `json:"virtual_seconds"` // what the same schedules would have taken
+	Virtual   float64        `json:"virtual_seconds"` // virtual time of the same schedules
 	States    int            `json:"states,omitempty"`
-	Unhashed  int            `json:"unhashed_states,omitempty"` // at which nothing was pruned: a connection watched keys
+	Unhashed  int            `json:"unhashed_states,omitempty"` // states that could not be pruned: a connection watched keys
 	Steps     int            `json:"events"`
 	Violated  map[string]int `json:"violated,omitempty"` // schedules by "property/cause"
-	Excepted  map[string]int `json:"excepted,omitempty"` // schedules that broke what no lock with a lease can keep when its client stalls
+	Excepted  map[string]int `json:"excepted,omitempty"` // schedules with violations that no lock with a lease can prevent when its client stalls
 	First     *Finding       `json:"first,omitempty"`
 	Warnings  []string       `json:"warnings,omitempty"`
 	Seed      uint64         `json:"seed"`
@@ -57,19 +57,19 @@ type Finding struct {
 	TapeFile string            `json:"tape,omitempty"` // "" until the tape is saved
 }
 
-// Bounds is what a search may do besides ordering messages.
+// Bounds limits what a search may do besides ordering messages.
 type Bounds struct {
 	Faults    []string      `json:"faults,omitempty"`     // names of the faults it may place
 	MaxFaults int           `json:"max_faults"`           // in one schedule
 	MaxWaits  int           `json:"max_waits"`            // how often it may let time pass while messages are on their way
-	MaxDelay  time.Duration `json:"max_delay,omitempty"`  // how long at most each time, nanoseconds; 0 means a twentieth of the lease
-	MaxSteps  int           `json:"max_steps,omitempty"`  // after which everything goes by the default; 0 means 2,000
+	MaxDelay  time.Duration `json:"max_delay,omitempty"`  // longest such time, nanoseconds; 0 means a twentieth of the lease
+	MaxSteps  int           `json:"max_steps,omitempty"`  // after which the default is always chosen; 0 means 2,000
 	Clients   int           `json:"clients,omitempty"`    // of the program, for the reader
 	Ops       int           `json:"operations,omitempty"` // rounds of each client, for the reader
 	Instant   bool          `json:"instant,omitempty"`    // events take no time, as in an exhaustive search, instead of a microsecond each
 }
 
-// Exceptions lists the violations that are no findings; "" when nothing was.
+// Exceptions lists the violations that are not findings; "" if there are none.
 func (x Exploration) Exceptions() string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(x.Excepted)) {

@@ -1,5 +1,4 @@
-// Package schema holds the JSON Schemas of the files that lockbench writes, for people who read them with programs of their
-// own. It validates nothing.
+// Package schema holds the JSON Schemas of the files that lockbench writes, for programs that read them. It validates nothing.
 package schema
 
 import _ "embed"
