@@ -12,8 +12,8 @@ import (
 
 const us = int64(time.Microsecond)
 
-// twoClients is a record in which c1 holds from 100 to 200 µs and c2 waits since 50 µs, is granted at 260 and releases at 300. The script of c1's release
-// takes 20 µs there and 20 µs back.
+// twoClients is a record in which c1 holds from 100 to 200 µs; c2 waits from 50 µs, is granted at 260 and releases at 300. The script of c1's
+// release takes 20 µs each way.
 func twoClients() Slice {
 	return Slice{
 		From: 0, To: 1000 * us, Setting: results.BenchSetting{Clients: 2, Keys: 1}, RoundTrip: 40 * time.Microsecond,
@@ -30,7 +30,7 @@ func twoClients() Slice {
 			{Client: "c1", Name: "EVALSHA", Sent: 200 * us, Replied: 240 * us},
 			{Client: "c2", Name: "SET", Sent: 215 * us, Replied: 255 * us},
 			{Client: "c2", Name: "EVALSHA", Sent: 300 * us, Replied: 340 * us},
-			{Client: "c2", Name: "GET", Node: -1, Sent: 310 * us, Replied: 320 * us}, // the guarded store's, which no lock pays for
+			{Client: "c2", Name: "GET", Node: -1, Sent: 310 * us, Replied: 320 * us}, // to the guarded store, not counted for the lock
 		},
 	}
 }
@@ -67,7 +67,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestWarmUpIsNotMeasured: what began before From counts for nothing.
+// TestWarmUpIsNotMeasured: operations that began before From are not counted.
 func TestWarmUpIsNotMeasured(t *testing.T) {
 	s := twoClients()
 	s.From = 205 * us
@@ -83,7 +83,7 @@ func TestWarmUpIsNotMeasured(t *testing.T) {
 	}
 }
 
-// TestIntendedStarts: a client that comes late waits since its turn, not since its call.
+// TestIntendedStarts: the wait of a late client counts from its intended start, not from its call.
 func TestIntendedStarts(t *testing.T) {
 	s := Slice{From: 0, To: 1e9, Setting: results.BenchSetting{Clients: 1, Keys: 1, Rate: 100}, Open: workloads.OpenLoop{Rate: 100, Clients: 1}}
 	for n := range int64(10) {
@@ -169,7 +169,7 @@ func TestBypasses(t *testing.T) {
 		return history.Operation{Client: client, Op: history.Acquire, Key: "job", Call: call, Return: ret, Outcome: history.OK}
 	}
 	ops := []history.Operation{op("c1", 0, 10), op("c2", 1, 50), op("c3", 5, 30), op("c1", 60, 70)}
-	// c3 asked after c2 and was granted before it. c1's second came when nobody waited.
+	// c3 called acquire after c2 and was granted first. c1's second acquire came when no client waited.
 	if got := bypasses(ops, 0, 100); got != 1 {
 		t.Errorf("%d bypasses, want 1", got)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// TestTurnsTakeEveryLockOnceInEachSetting: repetitions are complete one after the other, and within one the locks of a setting are side by side.
+// TestTurnsTakeEveryLockOnceInEachSetting: each repetition is complete before the next, and within one the locks of a setting are adjacent.
 func TestTurnsTakeEveryLockOnceInEachSetting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
@@ -42,7 +42,7 @@ func TestTurnsTakeEveryLockOnceInEachSetting(t *testing.T) {
 	})
 }
 
-// TestOrderIsDrawnAnewForEachRepetition: a lock that always came after the same other one would inherit its garbage.
+// TestOrderIsDrawnAnewForEachRepetition: a lock that always followed the same other one would inherit its garbage.
 func TestOrderIsDrawnAnewForEachRepetition(t *testing.T) {
 	first := map[int]bool{}
 	for _, turn := range Turns(1, 30, 3, Settings([]int{1}, []int{1}, []time.Duration{0}, nil)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// short is a bench of a second on a real server. It is skipped where there is none.
+// short returns a bench of a second on a real server, or skips the test if there is none.
 func short(t *testing.T, locks ...string) Config {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
@@ -70,7 +70,7 @@ func TestRunMeasures(t *testing.T) {
 	}
 }
 
-// TestRunChecks: a lock that lets two in says so beside its figures.
+// TestRunChecks: a lock that admits two clients says so beside its figures.
 func TestRunChecks(t *testing.T) {
 	c := short(t, "exists-set")
 	c.Clients, c.Greedy, c.Repetitions, c.Duration, c.Holds = []int{8}, true, 1, 2*time.Second, []time.Duration{time.Millisecond}
@@ -83,7 +83,7 @@ func TestRunChecks(t *testing.T) {
 	}
 }
 
-// TestRunMeasuresTheRecovery: a dead holder's lock comes free with its lease.
+// TestRunMeasuresTheRecovery: a dead holder's lock becomes free when its lease expires.
 func TestRunMeasuresTheRecovery(t *testing.T) {
 	c := short(t, "token")
 	c.Clients, c.Repetitions, c.Crash = []int{2}, 1, true
@@ -104,7 +104,7 @@ func TestRunMeasuresTheRecovery(t *testing.T) {
 	t.Error("no cell of crashes")
 }
 
-// TestRunFindsAKnee: with a limit that nothing keeps, and one that everything does up to the highest rate.
+// TestRunFindsAKnee: with a limit that every rate exceeds, and one that none does up to the highest.
 func TestRunFindsAKnee(t *testing.T) {
 	for _, row := range []struct {
 		limit string
@@ -128,7 +128,7 @@ func TestRunFindsAKnee(t *testing.T) {
 	}
 }
 
-// TestRunStops: what was measured before is kept.
+// TestRunStops: the measurements so far are kept.
 func TestRunStops(t *testing.T) {
 	c := short(t, "token")
 	stop := make(chan struct{})
@@ -143,7 +143,7 @@ func TestRunStops(t *testing.T) {
 	}
 }
 
-// TestALockThatCannotBeRunSaysWhy: and the others are measured all the same.
+// TestALockThatCannotBeRunSaysWhy: the other locks are measured all the same.
 func TestALockThatCannotBeRunSaysWhy(t *testing.T) {
 	c := short(t, "token")
 	broken := impls.Variant{Name: "broken", Kind: "mutex", Topology: "no such topology", New: func(impls.Env) (impls.Lock, error) { return nil, impls.ErrUnsupported }}
@@ -160,7 +160,7 @@ func TestALockThatCannotBeRunSaysWhy(t *testing.T) {
 	}
 }
 
-// TestRunRepeatsUntilEnough: as many repetitions again, of the same length, until what was measured is enough.
+// TestRunRepeatsUntilEnough: the repetitions are run again, with the same length, until Enough returns true.
 func TestRunRepeatsUntilEnough(t *testing.T) {
 	c := short(t, "token")
 	each := c.Duration / time.Duration(c.Repetitions)

@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// steps is a clock that moves a little whenever it is looked at.
+// steps is a clock that advances a little at each reading.
 type steps struct{ now time.Time }
 
 func (c *steps) Now() time.Time { c.now = c.now.Add(time.Microsecond); return c.now }
@@ -18,7 +18,7 @@ func (c *steps) Sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// timed is a lock of which every acquire and release takes so long.
+// timed is a lock whose acquires and releases take fixed times.
 type timed struct {
 	impls.Lock
 	clock            *steps
@@ -30,7 +30,7 @@ func (l *timed) Acquire(ctx context.Context, _ history.Mode) (impls.Grant, error
 }
 func (l *timed) Release(ctx context.Context) error { return l.clock.Sleep(ctx, l.release) }
 
-// TestSlowedTakesTheShareLonger: the time of many rounds of one client, and how it falls on acquire and release.
+// TestSlowedTakesTheShareLonger: the time of many rounds of one client, split between acquire and release.
 func TestSlowedTakesTheShareLonger(t *testing.T) {
 	for _, c := range []struct {
 		why              string
@@ -76,8 +76,8 @@ func TestSlowedTakesTheShareLonger(t *testing.T) {
 	}
 }
 
-// TestHoldCostUnderContention: what a hold cost is the time since the last grant where the client waited for that one's end, and what was
-// added to it is no part of it.
+// TestHoldCostUnderContention: if the client waited for the previous hold, the cost of its own is the time since that grant, without the added
+// cost.
 func TestHoldCostUnderContention(t *testing.T) {
 	c := &holdCosts{keys: map[string]*keyCost{}}
 	at := func(ms int) time.Time { return time.Unix(1000, 0).Add(time.Duration(ms) * time.Millisecond) }

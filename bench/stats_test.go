@@ -20,7 +20,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestLeastSamples: with so many on each side two samples that do not overlap are different, and with one fewer nothing is.
+// TestLeastSamples: with so many samples on each side, two samples that do not overlap differ significantly; with one fewer, none do.
 func TestLeastSamples(t *testing.T) {
 	apart := func(n int) (a, b []float64) {
 		for i := range n {
@@ -64,7 +64,7 @@ func TestSearch(t *testing.T) {
 	for _, row := range []struct {
 		name      string
 		low, high float64
-		knee      float64 // rates up to it stay within
+		knee      float64 // the highest rate within the limit
 		open      bool
 		none      bool
 	}{
@@ -88,7 +88,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// aCell is a cell with a throughput in each repetition.
+// aCell returns a cell with a throughput in each repetition.
 func aCell(lock string, reference bool, values ...float64) results.BenchCell {
 	c := results.BenchCell{Lock: lock, Reference: reference, Verdict: "pass", Setting: results.BenchSetting{Clients: 8, Keys: 1}, Figures: map[string]results.Figure{}}
 	f := results.Figure{Unit: results.PerSecond, Samples: int64(len(values))}
@@ -170,7 +170,7 @@ func TestCompareBenches(t *testing.T) {
 	}
 }
 
-// TestAFileIsEqualToItself: comparing a bench with itself passes however few repetitions it has.
+// TestAFileIsEqualToItself: comparing a bench with itself passes, however few repetitions it has.
 func TestAFileIsEqualToItself(t *testing.T) {
 	b := aBench(aCell(Bare, true, 10, 11), aCell("token", false, 9, 8))
 	if c := CompareBenches(b, b, CompareOptions{}); c.Verdict != results.ComparePass {
@@ -178,7 +178,7 @@ func TestAFileIsEqualToItself(t *testing.T) {
 	}
 }
 
-// TestFewFalseAlarms: of a thousand comparisons of nothing, with a tenth of noise, hardly one says slower.
+// TestFewFalseAlarms: of a thousand comparisons of unchanged locks, with a tenth of noise, hardly any reports slower.
 func TestFewFalseAlarms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	alarms := 0
@@ -194,8 +194,8 @@ func TestFewFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestNoSlowdownIsMissedSilently: of a thousand comparisons with what takes a fifth longer, at noise of any size, hardly one passes. The
-// others say slower, or that the noise could hide it.
+// TestNoSlowdownIsMissedSilently: of a thousand comparisons with a lock that takes a fifth longer, at any noise, hardly any passes. The others
+// report slower, or that the noise could hide it.
 func TestNoSlowdownIsMissedSilently(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	outcomes := map[results.CompareVerdict]int{}

@@ -15,7 +15,7 @@ import (
 
 const testLease = 100 * time.Millisecond
 
-// stage is a World that only notes what is done to it, in a bubble, with its Director.
+// stage is a World that only records what is done to it, in a bubble, with its Director.
 type stage struct {
 	*Director
 	start time.Time
@@ -99,7 +99,7 @@ func (s *stage) EvictKeys(_ context.Context, n int) (history.Effect, int, error)
 	return history.Effect{Node: n, What: history.Evicted, Lost: []string{"lock"}}, 1, s.does("evict n%d", n)
 }
 
-// at tells the director of a moment of a client.
+// at reports a moment of a client to the director.
 func (s *stage) at(client int, m history.Moment) {
 	s.Plan().Reach(client, m)
 	if m == history.Entered {
@@ -121,7 +121,7 @@ func TestDirectorDoesEveryKind(t *testing.T) {
 	rows := []struct {
 		spec Spec
 		want string
-		end  time.Duration // of the window; 0 = it stays
+		end  time.Duration // of the window; 0 = it has none
 	}{
 		{Spec{Fault: PauseClient, Client: 1, When: at, For: one}, "pause c1 @10, end pause c1 @110", 110 * time.Millisecond},
 		{Spec{Fault: CrashClient, Client: 1, When: at}, "crash c1 @10", 0},
@@ -184,7 +184,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// A trigger strikes at its n-th match and at as many as it says from then on.
+// A trigger strikes at its n-th match, and at Times matches from then on.
 func TestPlanCounts(t *testing.T) {
 	entered, anyone := Trigger{Moment: "entered"}, Trigger{Moment: "entered", Anyone: true}
 	third := Trigger{Moment: "entered", Nth: 3}
@@ -193,7 +193,7 @@ func TestPlanCounts(t *testing.T) {
 		when  Trigger
 		times int
 		comes []int  // clients, in order, each entering
-		want  string // who was struck, and at which of these
+		want  string // which clients were struck, and at which of these
 	}{
 		{"the first", entered, 0, []int{1, 1, 1}, "c1@0"},
 		{"not another client's", entered, 0, []int{2, 2, 1}, "c1@2"},
@@ -218,7 +218,7 @@ func TestPlanCounts(t *testing.T) {
 	}
 }
 
-// Faults that name a time strike then, and again at its multiples; a dead client is not stopped.
+// Faults placed at a time strike then, and again at its multiples; a dead client is not stopped.
 func TestTimedFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, 2,
@@ -236,8 +236,8 @@ func TestTimedFaults(t *testing.T) {
 	})
 }
 
-// A fault lasts until another client has entered after its time: not one that entered before, nor the client itself; when nobody is left it ends,
-// and at the latest ten leases later.
+// A fault with Until lasts until another client enters after For: neither a client that entered before nor the client itself counts. It ends if no
+// other client is left, and at the latest after ten leases.
 func TestFaultLastsUntilAnotherEnters(t *testing.T) {
 	const ms = time.Millisecond
 	rows := []struct {
@@ -272,7 +272,7 @@ func TestFaultLastsUntilAnotherEnters(t *testing.T) {
 	}
 }
 
-// What is in force already is not done again, and a fault that does not take, or does not end, is not confirmed.
+// An effect that is in force is not applied again, and a fault that fails, or does not end, is not confirmed.
 func TestDirectorSaysWhatDidNotTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, 2)
@@ -296,7 +296,7 @@ func TestDirectorSaysWhatDidNotTake(t *testing.T) {
 	})
 }
 
-// What is in force and will end is named, once for each client, for as long as it lasts.
+// Faults in force that will end are named, once for each client, for as long as they last.
 func TestCurrentNamesWhatIsInForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, 2)
@@ -315,7 +315,7 @@ func TestCurrentNamesWhatIsInForce(t *testing.T) {
 	})
 }
 
-// The end of a run ends what must not outlive it.
+// The end of a run ends the faults that must not outlive it.
 func TestCloseEndsWhatIsInForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, 2)
@@ -335,7 +335,7 @@ func TestCloseEndsWhatIsInForce(t *testing.T) {
 	})
 }
 
-// quiet is a world whose run is over: nothing is arranged any more.
+// quiet is a world whose run is over: After schedules nothing.
 type quiet struct{ World }
 
 func (quiet) After(time.Duration, func()) {}
@@ -351,7 +351,7 @@ func TestPatternMatches(t *testing.T) {
 		{"acquire", InAcquire, "GET", false, true},       // any command of the operation
 		{"acquire", InRelease, "GET", false, false},      // another operation's
 		{"extend", InExtend, "EVALSHA", true, true},      // a renewal
-		{"use", InExtend, "EVALSHA", true, false},        // not what the store is sent
+		{"use", InExtend, "EVALSHA", true, false},        // not a request to the store
 		{"acquire SET", InAcquire, "SET", true, true},    // by name
 		{"acquire set", InAcquire, "SET", true, true},    // in any case
 		{"acquire SET", InAcquire, "GET", false, false},  // another name
@@ -367,13 +367,13 @@ func TestPatternMatches(t *testing.T) {
 	}
 }
 
-// A reply to a command that writes matches when the command wrote, while what it was sent for goes on.
+// A reply to a writing command matches if the command wrote, while its operation lasts.
 func TestReplyMatches(t *testing.T) {
 	crash := Spec{Fault: CrashClient, Client: 1, When: Trigger{Reply: "acquire *w"}}
 	rows := []struct {
 		name  string
 		reply string
-		in    history.Moment // what the client came to last
+		in    history.Moment // the client's last moment
 		want  bool
 	}{
 		{"granted", "1", history.Calling, true},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A failover loses what the replica had not taken over: replication ends where it took over the last.
+// A failover loses the writes that the replica had not received: the replication ends where it received the last.
 func TestPlayableSchedule(t *testing.T) {
 	step := func(id int, kind StepKind, fault string) Step {
 		return Step{ID: id, Kind: kind, At: int64(id), Fault: Spec{Fault: fault}}

@@ -23,7 +23,7 @@ func TestParseSpan(t *testing.T) {
 		{text: "Inf lease + -Inf lease", bad: true},
 		{text: "1e300 lease", bad: true},
 		{text: "", bad: true},
-		{text: "1", bad: true}, // of what?
+		{text: "1", bad: true}, // without a unit
 	} {
 		got, err := ParseSpan(row.text)
 		if got != row.want || (err != nil) != row.bad {
@@ -35,7 +35,7 @@ func TestParseSpan(t *testing.T) {
 func FuzzParseSpan(f *testing.F) {
 	f.Add("1 lease + 20ms")
 	f.Add("1e5lease+-3lease")
-	f.Add("1e6 lease") // an exponent with a plus could not be read back
+	f.Add("1e6 lease") // an exponent with a plus could not be parsed
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := ParseSpan(text)
 		if err != nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// Both worlds do the same: each kind of fault, at each form of trigger that it can strike at, once and twice, leaves the same windows in the
-// simulator and on real servers. What is compared is which fault struck, whom and where, in which order, and whether it was seen to take; when it
-// did is up to the machine. One client takes part, so that what it meets does not depend on who comes first.
+// Both worlds do the same: each kind of fault, at each form of trigger that it accepts, once and twice, leaves the same windows in the simulator
+// and on real servers. The test compares which faults struck, their targets and moments, their order, and whether they were confirmed, but not
+// times, which depend on the machine. There is one client, so that nothing depends on which client comes first.
 func TestWorldsAgreeAboutEveryFault(t *testing.T) {
 	real, simulated := provider(t, "process"), &Sim{Schedules: 1}
 	t.Cleanup(func() { _ = simulated.Close() })
@@ -45,7 +45,7 @@ func TestWorldsAgreeAboutEveryFault(t *testing.T) {
 		return differ, how
 	}
 	rows, how := compare(t.Context(), rows, rowsAtOnce)
-	for n := 1; n < attempts && len(rows) > 0; n++ { // by themselves: a machine that is short of time delays what is placed at a time
+	for n := 1; n < attempts && len(rows) > 0; n++ { // alone: a busy machine delays faults placed at a time
 		t.Logf("once more: %s", strings.Join(how, "\n"))
 		rows, how = compare(t.Context(), rows, 1)
 	}
@@ -54,10 +54,10 @@ func TestWorldsAgreeAboutEveryFault(t *testing.T) {
 	}
 }
 
-// rowsAtOnce is how many rows of the agreement run beside each other: a row waits most of the time.
+// rowsAtOnce is how many rows of the agreement run concurrently: a row waits most of the time.
 const rowsAtOnce = 10
 
-// difference says how the windows of a scenario differ between two worlds, or from what its one fault must leave; "" when they do not.
+// difference returns how the windows of a scenario differ between two worlds, or from those that its one fault must leave; "" if they do not.
 func difference(ctx context.Context, s scenarios.Scenario, one, other servers.Provider) (string, error) {
 	want, err := windowsOf(ctx, one, s)
 	if err != nil {
@@ -80,13 +80,13 @@ func difference(ctx context.Context, s scenarios.Scenario, one, other servers.Pr
 	return "", nil
 }
 
-// agreements are a scenario for each kind of fault, form of trigger, match that it strikes at, and number of times: of all of them, those that a file may
-// have. Every form at which the table says that a kind can strike is among them.
+// agreements returns a scenario for each kind of fault, form of trigger, match and number of times that a file may combine. It covers every form of
+// trigger that a kind accepts.
 func agreements(t *testing.T) (all []scenarios.Scenario) {
 	early := faults.Span{Fixed: 500 * time.Millisecond}
 	triggers := []faults.Trigger{{}, {After: early}, {Within: early}, {Moment: string(history.Entered)}, {Request: "acquire *w"}, {Reply: "acquire *w"}}
 	for _, k := range faults.Kinds() {
-		if k.In == faults.InMessage { // the lock is free after either message is lost
+		if k.In == faults.InMessage { // the lock is free after the loss of either message
 			triggers[len(triggers)-1].Reply = "release *w"
 		} else {
 			triggers[len(triggers)-1].Reply = "acquire *w"
@@ -113,7 +113,8 @@ func agreements(t *testing.T) (all []scenarios.Scenario) {
 	return all
 }
 
-// agreement is a scenario in which a trigger matches so often that a fault would strike once more than it is to. A fault is over when the next round begins.
+// agreement returns a scenario in which the trigger matches at least once more than the fault may strike. A fault is over when the next round
+// begins.
 func agreement(k faults.Kind, when faults.Trigger, times int) scenarios.Scenario {
 	f := faults.Spec{Fault: k.Name, When: when, Times: times}
 	for _, u := range k.Uses {
@@ -164,7 +165,7 @@ func windowsOf(ctx context.Context, p servers.Provider, s scenarios.Scenario) (g
 	return got, nil
 }
 
-// A fault that a world cannot do is refused, with the reason, before anything is started.
+// A fault that is impossible in a world is refused, with the reason, before anything is started.
 func TestWhatAWorldCannotDoIsRefused(t *testing.T) {
 	v, _ := catalogue.Find("token")
 	for _, k := range faults.Kinds() {

@@ -27,8 +27,8 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// chunk is how many rounds each client of a side does before it is the other's turn: long enough to pay for garbage and for spilling,
-// short enough that both sides meet the same machine.
+// chunk is how many rounds each client of a side does per turn: enough to include garbage collection and spilling, few enough that both sides see
+// the same state of the machine.
 const chunk = 2000
 
 // BenchmarkCostOfTheHarness runs the same commands, on the same server, over as many connections, through a run's client path (gate,
@@ -74,7 +74,7 @@ func costOf(b *testing.B, clients int) {
 	b.ReportMetric(float64(harness.cpu)/rounds, "cpu-ns/round")
 	b.ReportMetric(float64(bare.cpu)/rounds, "bare-cpu-ns/round")
 	b.ReportMetric(float64(bare.server)/rounds, "server-cpu-ns/round")
-	b.ReportMetric(0, "ns/op") // of both sides together: says nothing
+	b.ReportMetric(0, "ns/op") // it would be of both sides together
 }
 
 // reportInterval reports the median of ratios and its 95 % interval, which needs six of them.
@@ -94,14 +94,14 @@ func (s *spent) add(o spent) {
 	s.wall, s.cpu, s.server = s.wall+o.wall, s.cpu+o.cpu, s.server+o.server
 }
 
-// side is one way to do a chunk of rounds with every client, each on a key of its own.
+// side is one way for all clients to do a chunk of rounds, each on its own key.
 type side struct {
 	run    []func(context.Context) error
-	after  func() // what belongs to a turn besides; may be nil
+	after  func() // further work of a turn; may be nil
 	closes []func() error
 }
 
-// turn does one chunk. The garbage of the other side's turn is cleared away first.
+// turn does one chunk, after collecting the garbage of the other side's turn.
 func (s *side) turn(b *testing.B, meter *redis.Client) spent {
 	b.Helper()
 	runtime.GC()
@@ -123,7 +123,7 @@ func (s *side) turn(b *testing.B, meter *redis.Client) spent {
 	return took
 }
 
-// processTime is the processor time that this process has had.
+// processTime returns the processor time that this process has used.
 func processTime(b *testing.B) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -132,7 +132,7 @@ func processTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// serverTime is the processor time that the server says it has had.
+// serverTime returns the processor time that the server reports.
 func serverTime(b *testing.B, c *redis.Client) (sum time.Duration) {
 	text, err := c.Info(b.Context(), "cpu").Result()
 	if err != nil {
@@ -172,7 +172,7 @@ func newOurs(b *testing.B, e Experiment, servers *deployment) *side {
 	if err != nil {
 		b.Fatal(err)
 	}
-	spool := &spool{driver: d, file: &blocks{file: file}, quit: make(chan struct{})} // not by the clock: a turn writes what it recorded, not the other side's
+	spool := &spool{driver: d, file: &blocks{file: file}, quit: make(chan struct{})} // called once per turn instead of by a timer, so that each turn writes only its own records
 	s := &side{after: spool.write, closes: []func() error{func() error { _, err := spool.end(); return err }}}
 	hot, _ := workloads.Find("hot")
 	for i := range e.Scenario.Clients {
@@ -184,7 +184,7 @@ func newOurs(b *testing.B, e Experiment, servers *deployment) *side {
 	return s
 }
 
-// newBare does what the token lock does with nothing around it, to the byte.
+// newBare returns a client that sends exactly the bytes of the token lock, without lock or harness.
 func newBare(b *testing.B, e Experiment, f *deployment) *side {
 	b.Helper()
 	s := &side{}

@@ -18,10 +18,10 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// childVariable makes the test binary a child that serves a lock, see TestMain.
+// childVariable makes the test binary a child that serves a lock; see TestMain.
 const childVariable = "LOCKBENCH_TEST_CHILD"
 
-// serveChild is a child with a lock that remembers its holders under a second key.
+// serveChild runs a child with a lock that stores its holders under a second key.
 func serveChild() error {
 	return subject.Serve(func(c subject.Config) (any, error) { return &twoKeys{redis: c.Redis, key: c.Key, ttl: c.TTL}, nil })
 }
@@ -39,8 +39,8 @@ func (l *twoKeys) TryLock(ctx context.Context) (bool, error) {
 
 func (l *twoKeys) Unlock(ctx context.Context) error { return l.redis.Del(ctx, l.key).Err() }
 
-// On somebody's Redis a run touches nothing but keys under a prefix of its own, and leaves none of those: what the owner had, a key that
-// happens to bear the lock's name included, stays as it was. The user of the run may not look for keys.
+// On a user's Redis a run changes only keys under its own prefix, and deletes them all: the user's own data, including a key named like the lock's,
+// stay as they were. The run's Redis user may not scan keys.
 func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
 	owner, err := provider(t, "process").Start(t.Context(), servers.Spec{Topology: impls.Standalone})
 	if err != nil {
@@ -128,7 +128,7 @@ func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
 	}
 }
 
-// expectNoKeys looks for keys of a run that is over.
+// expectNoKeys checks that no keys of a finished run are left.
 func expectNoKeys(t *testing.T, c *redis.Client, out *Outcome) {
 	t.Helper()
 	if out == nil {
@@ -139,7 +139,7 @@ func expectNoKeys(t *testing.T, c *redis.Client, out *Outcome) {
 	}
 }
 
-// interruptedRun ends a run while its clients compete, by its stop or by its context.
+// interruptedRun ends a run while its clients compete, through Stop or its context.
 func interruptedRun(t *testing.T, c *redis.Client, e Experiment, abandon bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -166,7 +166,7 @@ func interruptedRun(t *testing.T, c *redis.Client, e Experiment, abandon bool) {
 	}
 }
 
-// contents is everything that a server holds: every key with its dump and its time to live.
+// contents returns all data of a server: every key with its dump and its time to live.
 func contents(t *testing.T, c *redis.Client) map[string]string {
 	t.Helper()
 	keys, err := c.Keys(t.Context(), "*").Result()
@@ -184,7 +184,7 @@ func contents(t *testing.T, c *redis.Client) map[string]string {
 	return all
 }
 
-// A server that goes away, or hangs, while clients run says nothing of the lock: the run ends with the reason and keeps what was recorded.
+// A server that dies or hangs during a run is no evidence about the lock: the run ends with the reason and keeps its record.
 func TestAServerThatIsLost(t *testing.T) {
 	for name, harm := range map[string]func(servers.Deployment, context.Context) error{
 		"it dies":  func(d servers.Deployment, ctx context.Context) error { return d.Kill(ctx, 0) },

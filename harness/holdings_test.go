@@ -11,15 +11,15 @@ import (
 	moby "github.com/moby/moby/client"
 )
 
-// held is what this process holds of the machine.
+// held counts the resources that this process uses.
 type held struct {
 	goroutines, files, children, containers, directories int
 }
 
-// holdings counts; containers and directories are those of deployments under a place.
+// holdings counts them; containers and directories are those of deployments under a directory.
 func holdings(t *testing.T, under string) held {
 	t.Helper()
-	containers := containers(t, under) // first: asking costs connections
+	containers := containers(t, under) // first: the request opens connections
 	directories, err := os.ReadDir(under)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func holdings(t *testing.T, under string) held {
 	return held{runtime.NumGoroutine(), len(files), len(children(t)), containers, len(directories)}
 }
 
-// children lists the processes that this one started and that are there still.
+// children lists this process's child processes.
 func children(t *testing.T) []string {
 	t.Helper()
 	tasks, err := os.ReadDir("/proc/self/task")
@@ -40,13 +40,13 @@ func children(t *testing.T) []string {
 	}
 	var pids []string
 	for _, task := range tasks {
-		text, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children") // a thread that has ended has none
+		text, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children") // a thread that has ended has no children
 		pids = append(pids, strings.Fields(string(text))...)
 	}
 	return pids
 }
 
-// containers counts those of deployments under a place, running or not; none where there is no engine.
+// containers counts the containers of deployments under a directory, running or not; 0 without an engine.
 func containers(t *testing.T, under string) (n int) {
 	t.Helper()
 	engine, err := moby.New(moby.FromEnv)
@@ -66,7 +66,7 @@ func containers(t *testing.T, under string) (n int) {
 	return n
 }
 
-// settleTime is how long what ends by itself may take: the connections of a Redis client that was closed.
+// settleTime is how long closing resources may take, such as the connections of a closed Redis client.
 const settleTime = 5 * time.Second
 
 func (h held) exceeds(before held) bool {
@@ -85,13 +85,13 @@ func (h held) expectNoMore(t *testing.T, under string) {
 	}
 }
 
-// heap is how much was live in the heap, in bytes, at even distances of time.
+// heap lists the live heap, in bytes, at regular intervals.
 type heap []uint64
 
-// heapLooks is how often the heap is looked at.
+// heapLooks is the number of heap measurements.
 const heapLooks = 60
 
-// heapUntil looks at the heap from now on to an instant.
+// heapUntil measures the heap until an instant.
 func heapUntil(end time.Time) (h heap) {
 	every := time.NewTicker(max(time.Until(end)/heapLooks, time.Millisecond))
 	defer every.Stop()
@@ -108,7 +108,7 @@ func heapUntil(end time.Time) (h heap) {
 // heapRoom is how much the heap of a soak may grow, in bytes: pools and caches, not experiments.
 const heapRoom = 16 << 20
 
-// expectFlat compares the least of the last third with the least of the first: in between experiments come and go.
+// expectFlat compares the minimum of the last third with that of the first: in between experiments come and go.
 func (h heap) expectFlat(t *testing.T) {
 	t.Helper()
 	third := len(h) / 3

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary be a client process, as the program itself is one when the variable is set.
+// TestMain lets the test binary be a client process, like the program, when the variable is set.
 func TestMain(m *testing.M) {
 	if os.Getenv(ClientVariable) != "" {
 		if err := ClientMain(context.Background(), os.Stdin, os.Stdout); err != nil {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	flag.Parse()
-	if err := flag.Set("test.parallel", "4"); err != nil { // what runs in parallel here waits for servers most of the time
+	if err := flag.Set("test.parallel", "4"); err != nil { // the parallel tests wait for servers most of the time
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// TestOverlaps: which uses count as having met somebody inside. They come about in the order of their ends.
+// TestOverlaps: which uses count as overlaps. They are added in the order of their ends.
 func TestOverlaps(t *testing.T) {
 	type use struct {
 		client    string

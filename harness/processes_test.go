@@ -19,11 +19,11 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// shortest is a lease that a client does not outlive because the machine is busy.
+// shortest is a lease long enough that a busy machine does not make a client outlive it.
 const shortest = time.Second
 
-// cells runs locks in scenarios on servers of a provider and holds each cell against what the catalogue expects, as a suite does. Leases are at
-// least the shortest that a busy machine is good for.
+// cells runs locks in scenarios on servers of a provider and compares each cell with what the catalogue expects, as a suite does. Leases have at
+// least the length of shortest.
 func cells(t *testing.T, p servers.Provider, as ClientsAs, side int, rows map[string][]string) {
 	t.Helper()
 	for lock, names := range rows {
@@ -42,7 +42,7 @@ func cells(t *testing.T, p servers.Provider, as ClientsAs, side int, rows map[st
 	}
 }
 
-// asExpected runs a lock in scenarios, each on servers of its own.
+// asExpected runs a lock in scenarios, each on its own servers.
 func asExpected(t *testing.T, p servers.Provider, as ClientsAs, side int, lock string, all []scenarios.Scenario) {
 	t.Helper()
 	v, ok := catalogue.Find(lock)
@@ -74,8 +74,8 @@ func asExpected(t *testing.T, p servers.Provider, as ClientsAs, side int, lock s
 	})
 }
 
-// Faults of the network and of servers strike clients in other processes at the same places as goroutines: every scenario shows the
-// verdicts that the catalogue expects of any client.
+// Faults of the network and of servers strike clients in other processes at the same places as goroutines: every scenario ends with the verdict
+// that the catalogue expects.
 func TestClientProcessesMeetNetworkAndServerFaults(t *testing.T) {
 	cells(t, provider(t, "process"), Processes, 2, map[string][]string{
 		"token": {"lost-request", "lost-reply-release", "slow-network", "blackhole-client", "kill-server", "failover", "clock-jump",
@@ -86,7 +86,7 @@ func TestClientProcessesMeetNetworkAndServerFaults(t *testing.T) {
 	})
 }
 
-// Containers meet the faults of servers as processes do. Killing and starting one takes its engine a good part of a second.
+// Faults of servers affect containers as they do processes. Killing and starting a container takes a good part of a second.
 func TestContainersMeetServerFaults(t *testing.T) {
 	cells(t, provider(t, "docker"), Goroutines, 2, map[string][]string{
 		"token":     {"kill-server", "failover", "clock-jump"},
@@ -95,8 +95,7 @@ func TestContainersMeetServerFaults(t *testing.T) {
 	})
 }
 
-// A client process goes on after a moment when the run has heard of it, and not before: what the run does at its side of the
-// network depends on it.
+// A client process goes on after a moment only when the run has answered: what the run does at its side of the network depends on it.
 func TestClientProcessWaitsUntilItsMomentIsHeard(t *testing.T) {
 	in, orders := io.Pipe()
 	said, out := io.Pipe()

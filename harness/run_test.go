@@ -24,7 +24,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// experiment is a lock in a built-in scenario, saved under a test's own folder.
+// experiment returns a lock in a built-in scenario, saved under the test's own directory.
 func experiment(t *testing.T, lock, scenario string, p servers.Provider, as ClientsAs) Experiment {
 	t.Helper()
 	v, ok := catalogue.Find(lock)
@@ -37,7 +37,7 @@ func experiment(t *testing.T, lock, scenario string, p servers.Provider, as Clie
 		Now: time.Now, Random: rand.Reader}
 }
 
-// provider returns a source of real servers, or skips the test where the machine has none and nobody requires it.
+// provider returns a provider of real servers, or skips the test if the machine has none and LOCKBENCH_REQUIRE does not ask for it.
 func provider(t *testing.T, name string) servers.Provider {
 	t.Helper()
 	p := map[string]servers.Provider{
@@ -55,7 +55,7 @@ func provider(t *testing.T, name string) servers.Provider {
 // expected is what a lock must show in a scenario.
 type expected struct {
 	lock, scenario string
-	breaks         []string // property/cause, each of which must be seen
+	breaks         []string // property/cause; each must occur
 	holds          []verdicts.Property
 }
 
@@ -68,7 +68,7 @@ func (x expected) experiment(t *testing.T, p servers.Provider, as ClientsAs) Exp
 	return e
 }
 
-// firstLocks are what the sources' first locks must show on a real Redis, whatever clients are.
+// firstLocks lists what the first locks of the sources must show on a real Redis, whatever kind the clients are.
 var firstLocks = []expected{
 	{"token", "steady", nil, []verdicts.Property{verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity}},
 	{"set-nx-ex", "pause-holder", []string{"mutual-exclusion/mis-unlock"}, nil},
@@ -95,7 +95,7 @@ func TestVerdictsOnRealServers(t *testing.T) {
 	}
 }
 
-// On containers the same verdicts.
+// Containers give the same verdicts.
 func TestVerdictsOnContainers(t *testing.T) {
 	p := provider(t, "docker")
 	var all []Experiment
@@ -107,7 +107,7 @@ func TestVerdictsOnContainers(t *testing.T) {
 	}
 }
 
-// sideBySide makes all the runs at once, each on servers of its own: most of a run is waiting.
+// sideBySide makes all the runs concurrently, each on its own servers: most of a run is waiting.
 func sideBySide(t *testing.T, all []Experiment) []*Outcome {
 	t.Helper()
 	outs, errs := make([]*Outcome, len(all)), make([]error, len(all))
@@ -143,8 +143,8 @@ func expectVerdict(t *testing.T, out *Outcome, breaks []string, holds []verdicts
 	}
 }
 
-// TestRunDirectoryIsComplete: a run on servers and one in the simulator keep the same files, except that virtual time has no latencies; what they keep
-// is judged again as it was.
+// TestRunDirectoryIsComplete: a run on servers and one in the simulator keep the same files, except that virtual time has no latencies; judging
+// them again gives the same verdict.
 func TestRunDirectoryIsComplete(t *testing.T) {
 	both := []string{results.RunFile, results.ScenarioFile, results.HistoryFile, results.CommandsFile, results.FaultsFile, results.ResultFile}
 	tests := []struct {
@@ -186,7 +186,7 @@ func TestRunDirectoryIsComplete(t *testing.T) {
 	}
 }
 
-// recheck judges what a run directory holds, and nothing else.
+// recheck judges the files of a run directory alone.
 func recheck(t *testing.T, dir string) *checker.Verdict {
 	t.Helper()
 	r, err := history.Open(filepath.Join(dir, results.HistoryFile))
@@ -313,18 +313,17 @@ func TestSuiteHoldsCellsAgainstExpectations(t *testing.T) {
 	for _, c := range out.Cells {
 		got = append(got, c.Lock+" "+c.Scenario+" "+string(c.Verdict))
 	}
-	want := []string{"token steady pass", "token cluster-slots n/a", "wrong steady fail"} // wrong expects nothing of cluster-slots: no cell
+	want := []string{"token steady pass", "token cluster-slots n/a", "wrong steady fail"} // wrong has no expectation for cluster-slots: no cell
 	if !slices.Equal(got, want) || out.Verdict != checker.Fail {
 		t.Errorf("cells %q, verdict %s; want %q and fail", got, out.Verdict, want)
 	}
 }
 
-// TestSuiteRunsUnclearCellsAgain: one that came to no verdict is run again when the others are done, until it does; one whose run
-// failed is not.
+// TestSuiteRunsUnclearCellsAgain: a cell without a verdict is run again when the others are done, until it has one; one whose run failed is not.
 func TestSuiteRunsUnclearCellsAgain(t *testing.T) {
 	tests := []struct {
 		name  string
-		clear int // the run that comes to a verdict; 0 for none
+		clear int // number of the run with a verdict; 0 for none
 		err   error
 		runs  int
 		want  checker.Result

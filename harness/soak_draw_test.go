@@ -15,7 +15,7 @@ import (
 	"github.com/lockbench/lockbench/scenarios"
 )
 
-// soakExperiment draws a lock, what clients are, and up to three faults.
+// soakExperiment draws a lock, the kind of clients, and up to three faults.
 func soakExperiment(t *testing.T, seed uint64) Experiment {
 	d := draw{mathrand.New(mathrand.NewPCG(seed, 0x50a4))}
 	locks := catalogue.Locks()
@@ -66,12 +66,12 @@ func (d draw) scenario(v impls.Variant) scenarios.Scenario {
 	return s
 }
 
-// fault draws a fault of a kind: who, when, how long and how much.
+// fault draws a fault of a kind: target, moment, length and size.
 func (d draw) fault(k faults.Kind) faults.Spec {
 	f := faults.Spec{Fault: k.Name}
 	if k.At != faults.AtStart && !(k.At&faults.AtStart != 0 && d.IntN(2) == 0) {
 		f.When = d.trigger(k)
-		if k.Name != faults.Failover { // the old primary does not come back
+		if k.Name != faults.Failover { // the old primary stays down
 			f.Times = d.IntN(3)
 		}
 	}

@@ -25,10 +25,10 @@ import (
 // soakSide is how many experiments run at once.
 const soakSide = 3
 
-// TestSoak runs any lock under any faults, drawn from a seed: for three seconds in the simulator, on processes and on containers each, or as long as
-// LOCKBENCH_SOAK says ("30m") on processes and a fifth of that elsewhere. No run may fail for a reason of its own, no fault may go unconfirmed in
-// a run that passes, no violation may be without a cause that the catalogue does not explain, no lock may break what its drawn faults cannot break, and nothing may be left behind.
-// go test -artifacts keeps the runs at which it stumbles.
+// TestSoak runs any lock under any faults, drawn from a seed: for three seconds each in the simulator, on processes and on containers, or for
+// LOCKBENCH_SOAK ("30m") on processes and a fifth of that on the others. It fails if a run ends with an error of the harness, a run passes with an
+// unconfirmed fault, a violation has no cause and the catalogue does not explain it, a lock violates what its faults cannot violate, or anything is
+// left behind. go test -artifacts keeps the runs with failures.
 func TestSoak(t *testing.T) {
 	length := 3 * time.Second
 	long := length
@@ -56,25 +56,25 @@ func TestSoak(t *testing.T) {
 	})
 }
 
-// soak is what the experiments of a soak come to.
+// soak sums up the experiments of a soak.
 type soak struct {
 	provider servers.Provider
-	dir      string // where its servers keep what they have
+	dir      string // directory of its servers' data
 	seed     atomic.Uint64
 
 	mu     sync.Mutex // guards the fields below
 	counts map[checker.Result]int
-	faults map[string]int // struck, by name
-	tried  int            // experiments of a sound lock under faults that must not break it
+	faults map[string]int // that struck, by name
+	tried  int            // experiments with a correct lock and faults that it must survive
 }
 
 func newSoak(p servers.Provider, dir string) *soak {
 	return &soak{provider: p, dir: dir, counts: map[checker.Result]int{}, faults: map[string]int{}}
 }
 
-// run runs experiments side by side for a while.
+// run runs experiments concurrently for a while.
 func (s *soak) run(t *testing.T, length time.Duration) {
-	s.one(t, 0) // what is made once is there before anything is counted
+	s.one(t, 0) // so that resources created once exist before counting
 	before := holdings(t, s.dir)
 	end := time.Now().Add(length)
 	var group sync.WaitGroup
@@ -98,7 +98,7 @@ func (s *soak) one(t *testing.T, seed uint64) {
 	e.Provider, e.Base = s.provider, filepath.Join(t.ArtifactDir(), fmt.Sprint(seed))
 	what := fmt.Sprintf("seed %d: %s, %s, %+v", seed, e.Variant.Name, e.As, e.Scenario.Faults)
 	out, err := Run(t.Context(), e)
-	if errors.Is(err, impls.ErrUnsupported) { // this server does not know the lock's commands
+	if errors.Is(err, impls.ErrUnsupported) { // this server lacks the lock's commands
 		s.forget(t, e)
 		return
 	}
@@ -124,11 +124,11 @@ func (s *soak) one(t *testing.T, seed uint64) {
 	s.count(out, len(must) > 0)
 }
 
-// inDoubt tells a fault that may have done harm or not: a server that died while it was made to evict a key can no longer be asked. It explains
-// nothing, and what is seen beside it stays without a cause.
+// inDoubt reports whether it is unknown if a fault had an effect: a server that died during an eviction can no longer be asked. Such a fault
+// explains nothing, and violations beside it stay without a cause.
 func inDoubt(w history.Window) bool { return !w.Confirmed }
 
-// forget removes what was kept of an experiment.
+// forget removes the files of an experiment.
 func (*soak) forget(t *testing.T, e Experiment) {
 	if err := os.RemoveAll(e.Base); err != nil {
 		t.Error(err)
@@ -147,7 +147,7 @@ func (s *soak) count(out *Outcome, tried bool) {
 	}
 }
 
-// inCatalogue reports whether the catalogue has it, and says why, that a lock breaks so under one of the experiment's faults.
+// inCatalogue reports whether the catalogue expects, and explains, that a lock breaks so under one of the experiment's faults.
 func inCatalogue(e Experiment, b verdicts.Break) bool {
 	for _, sc := range scenarios.Builtin() {
 		want, ok := e.Variant.Expect[sc.Name]
@@ -164,13 +164,13 @@ func inCatalogue(e Experiment, b verdicts.Break) bool {
 	return false
 }
 
-// comesTooLate names the fault that a longer one of its kind amounts to: the client has given up what comes so late.
+// comesTooLate names the fault to which a longer one of its kind amounts: the client has given up before the delayed message comes.
 var comesTooLate = map[string]string{faults.DelayReply: faults.LoseReply, faults.DelayRequest: faults.LoseRequest}
 
-// sound are the locks that keep their promise whatever happens to clients and to the network.
+// sound lists the locks that survive all faults of clients and of the network.
 var sound = []string{"token", "token-wait", "redlock", "redisson", "fenced", "rw-lease", "fair", "semaphore"}
 
-// mustHold lists the properties that no fault of an experiment can break. It is the soak's own opinion, which the checker does not know.
+// mustHold lists the properties that no fault of an experiment can violate. It is the soak's own judgement, independent of the checker.
 func mustHold(e Experiment) []verdicts.Property {
 	if !slices.Contains(sound, e.Variant.Name) {
 		return nil
@@ -190,7 +190,7 @@ func mustHold(e Experiment) []verdicts.Property {
 	return hold
 }
 
-// allConfirmed reports whether every fault of a plan struck and was seen to.
+// allConfirmed reports whether every fault of a plan struck and was confirmed.
 func allConfirmed(sc scenarios.Scenario, windows []history.Window) bool {
 	struck := map[string]bool{}
 	for _, w := range windows {

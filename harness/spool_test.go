@@ -13,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// What a run leaves when it is killed is what was there after the last write: every record, and every fault window that had ended.
+// A killed run leaves what was written last: every record, and every fault window that had ended.
 func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 	dir, err := results.Create(t.TempDir(), "pause-holder", "token", time.Unix(0, 0), "x")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 	}
 }
 
-// A file that has no room for a block keeps the whole blocks before it; what comes after is kept in memory, and all is read back.
+// A file without room for a block keeps the whole blocks before it; the rest is kept in memory, and everything is read back.
 func TestBlocksOutliveAFullDisk(t *testing.T) {
 	head := history.RecordingHead(history.Header{Lock: "token", Kind: history.Mutex})
 	path := filepath.Join(t.TempDir(), results.RecordingFile)
@@ -62,7 +62,7 @@ func TestBlocksOutliveAFullDisk(t *testing.T) {
 	b, r := &blocks{file: file, size: int64(len(head))}, history.NewRecorder()
 	c1 := r.Client("c1")
 	for n := range 4 {
-		if n == 2 { // no room from here on
+		if n == 2 { // disk full from here on
 			_ = file.Close()
 		}
 		c1.Add(history.Operation{Op: history.Use, Key: "k", Call: int64(n), Return: int64(n)})

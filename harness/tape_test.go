@@ -16,28 +16,28 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// What the simulator finds is there on a real Redis, too: led through the tape's messages and faults in their order, a run on real
-// servers breaks the same property.
+// What the simulator finds also occurs on a real Redis: a run on real servers that replays the tape's messages and faults in order violates the
+// same property.
 func TestRealServersAreLedThroughATape(t *testing.T) {
 	p := provider(t, "process")
 	for _, tt := range []struct {
 		lock, breaks string
-		faults       []string // what the search may place; nil for what suits the lock
+		faults       []string // those that the search may place; nil: the lock's default
 		topology     impls.Topology
 	}{
-		{"exists-set", "mutual-exclusion/double-grant", []string{}, ""},                          // an order of messages, and no fault
+		{"exists-set", "mutual-exclusion/double-grant", []string{}, ""},                          // an order of messages, without a fault
 		{"set-nx-ex", "mutual-exclusion/mis-unlock", []string{faults.PauseClient}, ""},           // a stall in the section
 		{"token-get-del", "mutual-exclusion/mis-unlock", []string{faults.PauseClient}, ""},       // a stall between two commands
-		{"setnx", "progress/no-expiry", []string{faults.CrashClient}, ""},                        // a death
+		{"setnx", "progress/no-expiry", []string{faults.CrashClient}, ""},                        // a crash
 		{"bug-blind-release", "mutual-exclusion/mis-unlock", []string{faults.PauseClient}, ""},   // a planted bug
-		{"lua-setnx-expire", "mutual-exclusion/mis-unlock", []string{faults.DelayRequest}, ""},   // a release that is late
+		{"lua-setnx-expire", "mutual-exclusion/mis-unlock", []string{faults.DelayRequest}, ""},   // a late release
 		{"bug-unknown-is-busy", "refusal/ambiguous-reply", []string{faults.LoseReply}, ""},       // a lost reply
 		{"bug-readers-cleared", "mutual-exclusion/reader-evicted", nil, ""},                      // three clients
 		{"token", "mutual-exclusion/restart-loss", []string{faults.KillServer}, ""},              // a server that forgets
-		{"token", "mutual-exclusion/failover-loss", []string{faults.Failover}, impls.Replicated}, // a replica that did not know
+		{"token", "mutual-exclusion/failover-loss", []string{faults.Failover}, impls.Replicated}, // a replica without the key
 		{"token", "mutual-exclusion/clock-jump", []string{faults.JumpClock}, ""},                 // a clock
-		{"token", "mutual-exclusion/key-deleted", []string{faults.DeleteKey}, ""},                // somebody who deletes the key
-		{"token", "mutual-exclusion/eviction", []string{faults.EvictKeys}, ""},                   // a server that is full
+		{"token", "mutual-exclusion/key-deleted", []string{faults.DeleteKey}, ""},                // an operator who deletes the key
+		{"token", "mutual-exclusion/eviction", []string{faults.EvictKeys}, ""},                   // a server with full memory
 	} {
 		t.Run(tt.lock+" "+tt.breaks, func(t *testing.T) {
 			t.Parallel()
@@ -46,8 +46,8 @@ func TestRealServersAreLedThroughATape(t *testing.T) {
 	}
 }
 
-// Containers are led through a tape as processes are: an order of messages, a stalled client, a server that comes back on another port, and
-// one that loses a key.
+// Containers replay tapes as processes do: an order of messages, a stalled client, a server that restarts on another port, and one that loses a
+// key.
 func TestContainersAreLedThroughATape(t *testing.T) {
 	p := provider(t, "docker")
 	for _, tt := range []struct{ lock, breaks, fault string }{
@@ -61,7 +61,7 @@ func TestContainersAreLedThroughATape(t *testing.T) {
 	}
 }
 
-// shows wants a run on real servers to break what the tape broke, for the same cause.
+// shows checks that a run on real servers violates the tape's property for the same cause.
 func shows(t *testing.T, tape sim.Tape, p servers.Provider) {
 	t.Helper()
 	var out *Outcome
@@ -73,7 +73,7 @@ func shows(t *testing.T, tape sim.Tape, p servers.Provider) {
 	t.Errorf("%s/%s did not show, but %v; %+v\nchoices %v", tape.Property, tape.Cause, results.Observed(out.Result), *out.Order, tape.Choices)
 }
 
-// plays is how often a tape is played: a machine that is late lets a watchdog look once more, which the tape does not have.
+// plays is how often a tape is replayed: on a slow machine a watchdog may send one request more than the tape has.
 const plays = 3
 
 func broke(out *Outcome, tape sim.Tape) bool {
@@ -82,10 +82,10 @@ func broke(out *Outcome, tape sim.Tape) bool {
 	})
 }
 
-// containerLease is longer than a container takes to be killed and started again: else what a restart lost had ended before.
+// containerLease exceeds the time to kill and restart a container: otherwise the lease would have expired before the data are lost.
 const containerLease = 5 * time.Second
 
-// shrunk finds a tape along which a lock breaks something, and makes it short. A lease of 0 is the program's own.
+// shrunk finds a tape with a violation, and shrinks it. A lease of 0 means the program's own.
 func shrunk(t *testing.T, lock, breaks string, may []string, topology impls.Topology, lease time.Duration) sim.Tape {
 	t.Helper()
 	v, _ := catalogue.Find(lock)
@@ -111,7 +111,7 @@ func shrunk(t *testing.T, lock, breaks string, may []string, topology impls.Topo
 	return tape
 }
 
-// ledThrough runs a tape on real servers.
+// ledThrough replays a tape on real servers.
 func ledThrough(t *testing.T, tape sim.Tape, p servers.Provider) *Outcome {
 	t.Helper()
 	s := sim.New(catalogue.Known{})

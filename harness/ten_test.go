@@ -12,9 +12,9 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestTenInARow runs every scenario of the catalogue whose faults are placed ten times on real servers, with one lock for each way in which the
-// catalogue expects it to end: every run must end in that way. A run that shows nothing, because the machine was short of time, is made
-// again; how many runs it took is logged. It takes minutes: LOCKBENCH_SOAK asks for it.
+// TestTenInARow runs every scenario with placed faults ten times on real servers, with one lock for each result that the catalogue expects: every
+// run must have that result. A run without a verdict, on a busy machine, is repeated; the number of runs is logged. It takes minutes, so it runs
+// only with LOCKBENCH_SOAK.
 func TestTenInARow(t *testing.T) {
 	if os.Getenv("LOCKBENCH_SOAK") == "" {
 		t.Skip("takes minutes; set LOCKBENCH_SOAK")
@@ -36,11 +36,11 @@ func TestTenInARow(t *testing.T) {
 	}
 }
 
-// placed tells a fault that strikes at a moment of a run, not from its beginning.
+// placed reports whether a fault strikes at a moment of a run, not from its start.
 func placed(f faults.Spec) bool { return f.When != (faults.Trigger{}) }
 
-// oneForEachEnd names, for each set of violations that the catalogue expects of anybody in a scenario, the first lock that it expects them of. A lock
-// that nobody is ever granted is left out: the moment of the fault does not come.
+// oneForEachEnd names, for each set of violations that the catalogue expects in a scenario, the first lock with that expectation. It leaves out
+// locks that are never granted, for which the moment of the fault does not come.
 func oneForEachEnd(scenario string) (locks []string) {
 	seen := map[string]bool{}
 	for _, v := range catalogue.Locks() {

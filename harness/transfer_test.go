@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// money is what becomes of a balance when a payment takes 2.1 s under a lease of 2.0 s.
+// money is the fate of a balance when a payment takes 2.1 s under a lease of 2.0 s.
 type money string
 
 const (
@@ -22,15 +22,15 @@ const (
 	not     money = "not"     // the scenario does not apply, or no money moves
 )
 
-// odd are the locks whose kind alone does not tell what becomes of the money.
+// odd lists the locks for which traits alone do not determine the result.
 var odd = map[string]money{
 	"exists-set":       lost, // has no lease, and grants two at once
 	"watchdog-bounded": lost, // renews a full lease after the grant, when the key has just expired
-	"redislock":        kept, // asks once, by its default: the remittance is refused, and made never
-	"lua-nil":          not,  // grants nobody
+	"redislock":        kept, // makes one attempt by default: the remittance is refused and never made
+	"lua-nil":          not,  // never grants
 }
 
-// fate tells what must become of the money from what a variant is.
+// fate returns the expected result for a variant.
 func fate(v impls.Variant) money {
 	known, ok := odd[v.Name]
 	switch {
@@ -46,7 +46,7 @@ func fate(v impls.Variant) money {
 	return lost
 }
 
-// expectMoney holds the outcome of a transfer against what must become of the money.
+// expectMoney compares the result of a transfer with the expected one.
 func expectMoney(t *testing.T, out *Outcome, want money) {
 	t.Helper()
 	d := out.Result.Damage
@@ -60,7 +60,7 @@ func expectMoney(t *testing.T, out *Outcome, want money) {
 	}
 }
 
-// TestTransferInTheSimulator asks every lock of the catalogue what becomes of the money.
+// TestTransferInTheSimulator runs the transfer with every lock of the catalogue.
 func TestTransferInTheSimulator(t *testing.T) {
 	fates := map[money]int{}
 	for _, v := range catalogue.Locks() {
@@ -83,7 +83,7 @@ func TestTransferInTheSimulator(t *testing.T) {
 	}
 }
 
-// TestTransferOnARealRedis does so for a few of each kind, and holds what can be read in the run directory against what the run found.
+// TestTransferOnARealRedis runs it with a few of each kind, and compares the files of the run directory with the run's result.
 func TestTransferOnARealRedis(t *testing.T) {
 	names := []string{"token", "set-nx-ex", "reentrant-hash", "redislock-normalised", "watchdog-timer", "redisson", "fenced"}
 	var all []Experiment

@@ -64,7 +64,7 @@ func TestAgainstABaseline(t *testing.T) {
 	}
 }
 
-// A suite is stored without what differs from day to day, and the one that was run stays as it is.
+// A stored suite omits what differs from day to day, and the original is not modified.
 func TestStoreSuite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.json")
 	s := results.Suite{Duration: time.Second, Baseline: "old.json", Changes: []results.Change{{Lock: "token"}}, Notes: []string{"slow"}, Agreement: &results.Agreement{},
@@ -90,7 +90,7 @@ func TestStoreSuite(t *testing.T) {
 	}
 }
 
-// A suite that was saved is read back, and what is none is refused.
+// A saved suite is read back, and other files are refused.
 func TestStoredSuites(t *testing.T) {
 	folder := t.TempDir()
 	s := results.Suite{Cells: []results.Cell{{Lock: "token", Scenario: "steady", Verdict: checker.Pass}}}
@@ -116,7 +116,7 @@ func TestStoredSuites(t *testing.T) {
 	}
 }
 
-// A suite's directory can be moved: it names its runs by their names in it, and whoever reads it finds them.
+// A suite's directory can be moved: it stores the paths of its runs relative to itself, and LoadSuite resolves them.
 func TestSuiteDirectory(t *testing.T) {
 	base := t.TempDir()
 	var folders []string

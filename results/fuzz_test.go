@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzGates: what is parsed is written in a form that is parsed to the same.
+// FuzzGates: the text of a parsed gate parses to the same gate.
 func FuzzGates(f *testing.F) {
 	f.Add("acquire.p99<=20ms")
 	f.Add("errors>1%")
@@ -55,7 +55,7 @@ func FuzzStored(f *testing.F) {
 			s.Judge()
 			s.Against(s, true)
 			_ = Agree(s, s)
-			_, _ = MergeSuites([]Suite{s, s}) // an error is an answer
+			_, _ = MergeSuites([]Suite{s, s}) // an error is fine
 		}
 		_, _ = LoadBench(path)
 	})

@@ -25,15 +25,15 @@ func TestParseGate(t *testing.T) {
 		{"errors<=0.02", 0.02, false, "errors <= 0.02", ""},                        // a share as it is
 		{"p99<20ms", 20e6, false, "acquire.p99 <= 20ms", ""},                       // a percentile alone is that of acquires
 		{"hand-over.trips.p50<=1.5", 1.5, false, "hand-over.trips.p50 <= 1.5", ""}, // round trips have no unit to write
-		{"acquire.p99<=20", 0, false, "", "want a time"},                           // 20 what?
-		{"throughput>=50%", 0, false, "", "not a share"},                           // percent of what?
+		{"acquire.p99<=20", 0, false, "", "want a time"},                           // no unit
+		{"throughput>=50%", 0, false, "", "not a share"},                           // throughput is not a share
 		{"aquire.p99<=20ms", 0, false, "", `did you mean "acquire.p99"?`},          // a misspelt metric
-		{"zzzzzzzzzz<=20ms", 0, false, "", "known are throughput"},                 // one that is like none
+		{"zzzzzzzzzz<=20ms", 0, false, "", "known are throughput"},                 // resembles no metric
 		{"acquire.p99", 0, false, "", "want a metric, <= or >=, and a limit"},      // no limit at all
-		{"throughput>=NaN", 0, false, "", "want a number"},                         // no value can be at least that
-		{"acquire.p99<=-5ms", 0, false, "", "want a time"},                         // no time is that short
+		{"throughput>=NaN", 0, false, "", "want a number"},                         // NaN is not a limit
+		{"acquire.p99<=-5ms", 0, false, "", "want a time"},                         // a negative time
 		{"throughput >= ", 0, false, "", "want a number"},                          // the limit was forgotten
-		{" throughput >=500", 500, true, "throughput >= 500", ""},                  // a stray space is no other metric
+		{" throughput >=500", 500, true, "throughput >= 500", ""},                  // stray spaces are ignored
 		{"server-cpu<=50us", 50e3, false, "server-cpu <= 50us", ""},                // processor time is a time
 		{"jain>=0.9", 0.9, true, "jain >= 0.9", ""},                                // a number
 		{"acquire.p99.9<=1s", 1e9, false, "acquire.p99.9 <= 1s", ""},               // a percentile with a point
@@ -60,12 +60,12 @@ func TestGateCheck(t *testing.T) {
 		value *float64
 		want  checker.Result
 	}{
-		{"acquire.p99<=20ms", at(20e6), checker.Pass},     // on the limit is within it
+		{"acquire.p99<=20ms", at(20e6), checker.Pass},     // equal to the limit passes
 		{"acquire.p99<=20ms", at(20e6 + 1), checker.Fail}, // beyond
 		{"throughput>=500", at(500), checker.Pass},        // on the limit
 		{"throughput>=500", at(499.9), checker.Fail},      // below
-		{"throughput>=500", nil, checker.Inconclusive},    // no figure is no pass
-		{"errors<=0%", at(0), checker.Pass},               // none of none allowed
+		{"throughput>=500", nil, checker.Inconclusive},    // without a value: inconclusive
+		{"errors<=0%", at(0), checker.Pass},               // 0 % of 0
 	}
 	for _, tt := range tests {
 		g, err := results.ParseGate(tt.text)
@@ -78,7 +78,7 @@ func TestGateCheck(t *testing.T) {
 	}
 }
 
-// TestGatesVerdict: a missed gate outweighs one that could not be judged.
+// TestGatesVerdict: a failed gate outweighs an inconclusive one.
 func TestGatesVerdict(t *testing.T) {
 	of := func(all ...checker.Result) (out []results.GateResult) {
 		for _, v := range all {
@@ -97,7 +97,7 @@ func TestGatesVerdict(t *testing.T) {
 	}
 }
 
-// What a bench is found to be follows from the cells that can show something of safety.
+// The verdict of a bench depends only on cells that can show something about safety.
 func TestJudgeABench(t *testing.T) {
 	cell := func(clients int, v checker.Result) results.BenchCell {
 		return results.BenchCell{Verdict: v, Setting: results.BenchSetting{Clients: clients}}

@@ -43,7 +43,7 @@ func aSet(windows ...history.Window) *latency.Set {
 	return latency.Merge(windows, r)
 }
 
-// TestResultKeepsTheContract: every result that can come out fits the published schema, which lists every field written.
+// TestResultKeepsTheContract: every possible result fits the published schema, which lists every field written.
 func TestResultKeepsTheContract(t *testing.T) {
 	full := results.NewResult(aRun(), aVerdict())
 	full.SetLatency(aSet(history.Window{Start: 50 * ms, End: 500 * ms, Confirmed: true}), "")
@@ -83,7 +83,7 @@ func TestResultKeepsTheContract(t *testing.T) {
 	}
 }
 
-// TestSchemaCanFail keeps the test above honest.
+// TestSchemaCanFail checks that the schema of the test above refuses something.
 func TestSchemaCanFail(t *testing.T) {
 	good, err := json.Marshal(results.NewResult(aRun(), aVerdict()))
 	if err != nil {

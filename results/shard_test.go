@@ -13,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// TestShardsSplitAPlan: every piece is in one shard, and no shard has more than one piece more than another.
+// TestShardsSplitAPlan: every item is in one shard, and the sizes of shards differ by at most one.
 func TestShardsSplitAPlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, of := rapid.IntRange(1, 12).Draw(t, "count"), rapid.IntRange(0, 60).Draw(t, "pieces")
@@ -72,7 +72,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// TestMergeOfAnInterruptedShard: what was not run is not as expected.
+// TestMergeOfAnInterruptedShard: cells that were not run do not count as expected.
 func TestMergeOfAnInterruptedShard(t *testing.T) {
 	cell := func(lock string) results.Cell {
 		return results.Cell{Lock: lock, Verdict: checker.Pass, Expected: "safe", Observed: "safe"}
@@ -97,7 +97,7 @@ func TestMergeOfAnInterruptedShard(t *testing.T) {
 	}
 }
 
-// TestMergeBenches: the settings come in the order of the plan again, each with the cells of its own shard.
+// TestMergeBenches: the settings are in the order of the plan again, each with the cells of its shard.
 func TestMergeBenches(t *testing.T) {
 	setting := func(clients int) results.BenchSetting { return results.BenchSetting{Clients: clients, Keys: 1} }
 	part := func(index int, clients ...int) results.Bench {

@@ -14,7 +14,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// showing makes a result with the given "property/cause" breaks.
+// showing returns a result with the given "property/cause" breaks.
 func showing(verdict checker.Result, breaks ...string) results.Result {
 	r := results.Result{Lock: "l", Scenario: "s", Verdict: verdict}
 	for _, b := range breaks {

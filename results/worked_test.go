@@ -8,7 +8,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// TestErrorsMakeARunInconclusive: more than a tenth of the acquires in errors, those that met a confirmed fault left out.
+// TestErrorsMakeARunInconclusive: more than a tenth of the acquires failed, not counting those that met a confirmed fault.
 func TestErrorsMakeARunInconclusive(t *testing.T) {
 	const oom = "OOM command not allowed when used memory > 'maxmemory'."
 	acquire := func(at int64, o history.Outcome, err string) history.Operation {
@@ -49,7 +49,7 @@ func TestErrorsMakeARunInconclusive(t *testing.T) {
 	}
 }
 
-// TestAMissedRateMakesARunInconclusive: less than 90 % of what was offered, in a run without faults.
+// TestAMissedRateMakesARunInconclusive: less than 90 % of the offered rate, in a run without faults.
 func TestAMissedRateMakesARunInconclusive(t *testing.T) {
 	missed := results.Throughput{Open: true, Offered: 400, Achieved: 100}
 	if got, want := missed.RateReason(nil), "100 of the 400 offered rounds per second were achieved"; got != want {

@@ -21,7 +21,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// A login that is not in the URL opens the server, and one that is in the URL goes first.
+// A login outside the URL opens the server; one in the URL takes precedence.
 func TestAccessLogsIn(t *testing.T) {
 	t.Parallel()
 	addr, _ := somebodys(t)
@@ -46,7 +46,7 @@ func TestAccessLogsIn(t *testing.T) {
 	}
 }
 
-// A rediss:// server is trusted for its authority, and is shown a certificate when it asks for one.
+// A rediss:// server is verified with the given authority, and receives a client certificate on request.
 func TestAccessTLS(t *testing.T) {
 	t.Parallel()
 	p := servers.NewProcess(servers.ProcessOptions{})
@@ -74,7 +74,7 @@ func TestAccessTLS(t *testing.T) {
 	wantErr(t, "an authority for an address without TLS", err, servers.ErrNoTLS)
 }
 
-// What cannot be read is named, and what was read is not shown.
+// Errors name files that cannot be read, and do not show their contents.
 func TestReadAccess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -133,7 +133,7 @@ func (a authority) issue(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// tlsFront is a server with TLS before one without, which asks for a certificate of the authority.
+// tlsFront is a TLS proxy for a server without TLS, which requests a client certificate of the authority.
 func tlsFront(t *testing.T, ca authority, behind string) string {
 	t.Helper()
 	pool := x509.NewCertPool()

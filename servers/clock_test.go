@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// offset is how far a server's clock is from ours, to about a round trip.
+// offset returns a server clock's offset from ours, to about a round trip.
 func offset(t *testing.T, d servers.Deployment, node int) time.Duration {
 	t.Helper()
 	shown, err := client(t, d, node).Time(t.Context()).Result()
@@ -24,8 +24,8 @@ func near(t *testing.T, what string, got, want time.Duration) {
 	}
 }
 
-// A clock that jumps forward ends leases at once; one that jumps back makes them longer. Only the named node is struck, and
-// the offset outlives a restart, as a machine's would.
+// A clock that jumps forward expires leases at once; one that jumps back lengthens them. Only the named node is affected, and the offset survives a
+// restart, as a machine's would.
 func TestClockJump(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, servers.Spec{Topology: impls.Independent, Nodes: 2, ClockFaults: true}), t.Context()
@@ -72,8 +72,8 @@ func TestClockDrift(t *testing.T) {
 	})
 }
 
-// The clock of the server's event loop stays true. A tenth of a second of its timers would last ten if it ran at a hundredth, too:
-// a finished background save is noticed by such a timer.
+// The clock of the server's event loop stays true. Otherwise a timer of a tenth of a second would last ten seconds at a rate of a hundredth: the
+// end of a background save is noticed by such a timer.
 func TestClockOfTheEventLoopIsTrue(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, servers.Spec{ClockFaults: true}), t.Context()

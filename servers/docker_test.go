@@ -31,7 +31,7 @@ func engine(t *testing.T) *moby.Client {
 	return c
 }
 
-// containers lists those, running or not, that belong to directories under a place.
+// containers lists the containers, running or not, of directories under a directory.
 func containers(t *testing.T, under string) (ids []string) {
 	t.Helper()
 	list, err := engine(t).ContainerList(t.Context(), moby.ContainerListOptions{All: true, Filters: make(moby.Filters).Add("label", "lockbench.workspace")})
@@ -44,7 +44,7 @@ func containers(t *testing.T, under string) (ids []string) {
 	return ids
 }
 
-// A killed container comes back on another port and is still the same node.
+// A killed container restarts on another port and is the same node.
 func TestContainerChangesItsPort(t *testing.T) {
 	t.Parallel()
 	p := docker(t, servers.DockerOptions{})
@@ -64,7 +64,7 @@ func TestContainerChangesItsPort(t *testing.T) {
 	}
 }
 
-// A run that was cancelled is cleared away like any other, also when it was cancelled while it started.
+// A cancelled run is cleaned up like any other, even when it was cancelled during its start.
 func TestContainersOfACancelledRun(t *testing.T) {
 	t.Parallel()
 	temp := t.TempDir()
@@ -89,8 +89,8 @@ func TestContainersOfACancelledRun(t *testing.T) {
 	}
 }
 
-// Should even the reaper be killed, the next start removes containers whose directory has no owner. Not in parallel: any
-// other test's start would do it, too.
+// If the reaper is killed too, the next start removes containers whose directory has no owner. Not parallel: the start of any other test would
+// remove them.
 func TestContainersOfADeadRunAreSwept(t *testing.T) {
 	temp := t.TempDir()
 	p := docker(t, servers.DockerOptions{TempDir: temp})

@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// Keys are evicted whether or not they have a lease, and the server is afterwards as it was: nothing else is missing, nothing is left.
+// Keys are evicted with or without a lease. Afterwards the server is as before: no other key is missing, no filler is left.
 func TestEvictKeys(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		for name, spec := range map[string]servers.Spec{"standalone": {MaxMemory: 64 << 20}, "pair": pair} {
@@ -32,7 +32,7 @@ func TestEvictKeys(t *testing.T) {
 				if after := settings(); after != before {
 					t.Errorf("settings: %q, were %q", after, before)
 				}
-				// A key that is gone for another reason was not evicted.
+				// A key that was deleted otherwise does not count as evicted.
 				if evicted, err := d.EvictKeys(ctx, 0, "never-was"); evicted != 0 || err != nil {
 					t.Errorf("%d evictions of a key that was not there, %v", evicted, err)
 				}

@@ -59,12 +59,12 @@ func TestPauseAndResume(t *testing.T) {
 	})
 }
 
-// A fault that starts from the wrong state did not happen, and says so.
+// A fault in the wrong state has no effect and returns an error.
 func TestWrongState(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, alone), t.Context()
 		wantErr(t, "restart a live node", d.Restart(ctx, 0), servers.ErrState)
-		must(t, d.Resume(ctx, 0)) // leaves a node alone that is not paused
+		must(t, d.Resume(ctx, 0)) // no effect on a node that is not paused
 		must(t, d.Pause(ctx, 0))
 		wantErr(t, "pause a paused node", d.Pause(ctx, 0), servers.ErrState)
 		must(t, d.Kill(ctx, 0))

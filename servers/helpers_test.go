@@ -16,7 +16,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// providers are the ones that can do every server fault; each test of a fault runs on both.
+// providers lists those that support every server fault; each test of a fault runs on all.
 func providers() map[string]servers.Provider {
 	return map[string]servers.Provider{
 		"process": servers.NewProcess(servers.ProcessOptions{}),
@@ -84,7 +84,7 @@ func set(t *testing.T, d servers.Deployment, node int, key string, ttl time.Dura
 	}
 }
 
-// has says whether a key is there.
+// has reports whether a key exists.
 func has(t *testing.T, d servers.Deployment, node int, key string) bool {
 	t.Helper()
 	n, err := client(t, d, node).Exists(t.Context(), key).Result()
@@ -94,7 +94,7 @@ func has(t *testing.T, d servers.Deployment, node int, key string) bool {
 	return n == 1
 }
 
-// eventually waits for something that happens by itself soon.
+// eventually waits for a condition that becomes true soon.
 func eventually(t *testing.T, what string, happened func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !happened(); {

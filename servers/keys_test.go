@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// secondKey is a lock whose script makes a second key.
+// secondKey is a lock whose script creates a second key.
 type secondKey struct{}
 
 func (secondKey) Derived(keys, _ []string) (all []string) {
@@ -19,8 +19,8 @@ func (secondKey) Derived(keys, _ []string) (all []string) {
 	return all
 }
 
-// What requests name under the run's prefix is deleted in the end, wherever in a request it stands, and what scripts make without naming it when
-// the lock knows. Nobody looks for keys.
+// Close deletes the keys that requests name under the run's prefix, wherever they stand in a request, and those that scripts make without naming
+// them, if the lock derives them. Nothing scans for keys.
 func TestURLDeletesByName(t *testing.T) {
 	t.Parallel()
 	addr, owner := somebodys(t)
@@ -54,7 +54,7 @@ func TestURLDeletesByName(t *testing.T) {
 	must(t, d.Close()) // again: there is nothing to do
 }
 
-// Where the run may not delete its keys either, it says so and how they begin.
+// If the run may not delete its keys, the error says so and names their prefix.
 func TestURLSaysWhatItLeaves(t *testing.T) {
 	t.Parallel()
 	addr, owner := somebodys(t)

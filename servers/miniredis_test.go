@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// Leases end by themselves, because the clock runs; it says that it is not Redis; and it can be broken in no way.
+// Leases expire, because the clock runs; Info says that it is not Redis; and it supports no server fault.
 func TestMiniredis(t *testing.T) {
 	t.Parallel()
 	d, ctx := start(t, servers.Miniredis{}, servers.Spec{Topology: impls.Independent, Nodes: 2}), t.Context()

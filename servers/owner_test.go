@@ -14,7 +14,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// own brings up servers in a process of its own, says where they are, and waits to be killed.
+// own starts servers in its own process, prints their addresses, and waits to be killed.
 func own(provider string) {
 	p := providers()[provider]
 	d, err := p.Start(context.Background(), servers.Spec{Name: "owned"})
@@ -22,7 +22,7 @@ func own(provider string) {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
-	// One node is paused: a stopped process must die, too.
+	// One node is paused: a stopped process must die too.
 	if err := d.Pause(context.Background(), 0); err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)
@@ -32,12 +32,12 @@ func own(provider string) {
 	os.Exit(1)
 }
 
-// A run that is killed without a chance to clear away leaves no server and no directory.
+// A run that is killed without cleaning up leaves no server and no directory.
 func TestNothingOutlivesItsOwner(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) { outlived(t, p) })
 }
 
-// Nor does a container stay where there is no docker command to remove it with, only curl.
+// Nor does a container remain if there is no docker command to remove it, only curl.
 func TestContainersGoWithoutADockerCommand(t *testing.T) {
 	t.Parallel()
 	p := docker(t, servers.DockerOptions{})
@@ -52,7 +52,7 @@ func TestContainersGoWithoutADockerCommand(t *testing.T) {
 	outlived(t, p, "PATH="+tools)
 }
 
-// outlived kills the owner of a server and waits for the end of what it had.
+// outlived kills the owner of a server and waits until its resources are gone.
 func outlived(t *testing.T, p servers.Provider, env ...string) {
 	t.Helper()
 	temp := t.TempDir()

@@ -40,7 +40,7 @@ func machines(t *testing.T) (one, two *processMachine) {
 	return one, two
 }
 
-// Two servers that chose the same port: the second one does not take the first one's answers for its own.
+// If two servers chose the same port, the second does not accept the first one's replies as its own.
 func TestPortTakenByAnotherRedis(t *testing.T) {
 	one, two := machines(t)
 	for i, arg := range two.args {
@@ -59,7 +59,7 @@ func TestPortTakenByAnotherRedis(t *testing.T) {
 	}
 }
 
-// A server that ends by itself is an error that holds the last of its log, at once and not after a time-out.
+// A server that ends unexpectedly returns an error with the end of its log, at once instead of after a time-out.
 func TestServerThatEnds(t *testing.T) {
 	one, _ := machines(t)
 	one.args = append(one.args, "--no-such-setting", "1")
@@ -73,7 +73,7 @@ func TestServerThatEnds(t *testing.T) {
 	}
 }
 
-// Ports lie where no client of ours is given one by the kernel, and can be bound.
+// Ports lie outside the kernel's range for clients, and can be bound.
 func TestFreePort(t *testing.T) {
 	seen := map[int]bool{}
 	for range 100 {
@@ -99,7 +99,7 @@ func TestFreePort(t *testing.T) {
 	}
 }
 
-// A wait ends with its context, and says what it waited for.
+// A wait ends with its context, and the error says what it waited for.
 func TestPollEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := 0
@@ -114,7 +114,7 @@ func TestPollEnds(t *testing.T) {
 	}
 }
 
-// BenchmarkStart is what a cell of a suite pays for servers of its own.
+// BenchmarkStart measures the cost of a cell's own servers.
 func BenchmarkStart(b *testing.B) {
 	p := NewProcess(ProcessOptions{})
 	if err := p.Available(b.Context()); err != nil {

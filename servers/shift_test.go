@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Starting to drift moves no clock at that moment, and a second later by the rate.
+// A change of rate does not move the clock at that moment; a second later it has moved by the rate.
 func TestShiftIsContinuous(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {

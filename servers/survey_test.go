@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// find returns the answer for one ability.
+// find returns the result for one ability.
 func find(t *testing.T, all []servers.Capability, ability string) servers.Capability {
 	t.Helper()
 	for _, c := range all {
@@ -19,7 +19,7 @@ func find(t *testing.T, all []servers.Capability, ability string) servers.Capabi
 	return servers.Capability{}
 }
 
-// Where there is no redis-server and no compiler, the survey says how to get them. It may not be parallel: it takes PATH away.
+// Without redis-server and a compiler, the survey says how to get them. It cannot be parallel: it changes PATH.
 func TestSurveyOfABareMachine(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("CC", "")
@@ -46,7 +46,7 @@ func TestSurveyOfABareMachine(t *testing.T) {
 	wantErr(t, "start without redis-server", err, servers.ErrMissing)
 }
 
-// A machine without a compiler can do everything but shift clocks, and says how to get one.
+// A machine without a compiler supports everything but clock faults, and the survey says how to get one.
 func TestSurveyWithoutCompiler(t *testing.T) {
 	p := servers.NewProcess(servers.ProcessOptions{Binary: "/usr/bin/redis-server"})
 	need(t, p)
@@ -66,7 +66,7 @@ func TestSurveyWithoutCompiler(t *testing.T) {
 	wantErr(t, "clock faults without a compiler", err, servers.ErrMissing)
 }
 
-// What the survey promises on this machine can be started: the tests of faults are the proof, this is the list.
+// What the survey promises on this machine can be started: the tests of faults prove it, this test lists it.
 func TestSurveyOfThisMachine(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		for _, c := range servers.Survey(t.Context(), p) {

@@ -16,7 +16,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// The story of failover: a key that the replica has not got when it is promoted is lost, one that it has got is not.
+// A key that the replica lacks when it is promoted is lost; one that it has is kept.
 func TestFailover(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, pair), t.Context()
@@ -47,7 +47,7 @@ func TestFailover(t *testing.T) {
 	})
 }
 
-// An old primary that comes back after a promotion is by itself until somebody makes it a replica.
+// An old primary that comes back after a promotion does not replicate until it is made a replica.
 func TestOldPrimaryStaysAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, pair), t.Context()
@@ -56,14 +56,14 @@ func TestOldPrimaryStaysAlone(t *testing.T) {
 		must(t, err)
 		must(t, d.Restart(ctx, 0))
 		set(t, d, 0, "new", 0)
-		set(t, d, 1, "old", 0) // a replica would refuse to be written to
+		set(t, d, 1, "old", 0) // a replica would refuse the write
 		if has(t, d, 1, "new") {
 			t.Error("the old primary follows the new one")
 		}
 	})
 }
 
-// A replica that is restarted follows its primary again, wherever that is by now.
+// A restarted replica follows its primary again, wherever that is by now.
 func TestReplicationSurvivesRestarts(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, servers.Spec{Topology: impls.Replicated, Persistence: impls.PersistAlways}), t.Context()
@@ -80,7 +80,7 @@ func TestReplicationSurvivesRestarts(t *testing.T) {
 	})
 }
 
-// Independent masters know nothing of each other, and a fault strikes the one that is named.
+// Independent masters are unaware of each other, and a fault strikes only the named one.
 func TestIndependent(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, servers.Spec{Topology: impls.Independent, Nodes: 3}), t.Context()
@@ -139,11 +139,11 @@ func writeEverySlot(ctx context.Context, c *redis.ClusterClient) error {
 	return nil
 }
 
-// checkAddresses compares what the cluster tells clients with where the nodes are.
+// checkAddresses compares the addresses that the cluster announces with those of the nodes.
 func checkAddresses(t *testing.T, d servers.Deployment) {
 	t.Helper()
 	var told, want []string
-	var mu sync.Mutex // masters are visited at once
+	var mu sync.Mutex // masters are visited concurrently
 	must(t, clusterClient(t, d).ForEachMaster(t.Context(), func(_ context.Context, c *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()

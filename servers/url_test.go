@@ -16,7 +16,7 @@ import (
 
 const secret = "s3cret-w0rd"
 
-// somebodys is a Redis with a password and a user, with a key of its owner in database 2.
+// somebodys is a Redis with a password and a user, and a key of its owner in database 2.
 func somebodys(t *testing.T) (addr string, owner *redis.Client) {
 	t.Helper()
 	p := servers.NewProcess(servers.ProcessOptions{})
@@ -30,7 +30,7 @@ func somebodys(t *testing.T) (addr string, owner *redis.Client) {
 	return d.Addr(0), c
 }
 
-// A connection is logged in and in the right database before the client sees it; the client knows no password.
+// A connection is logged in and in the right database before the client gets it; the client does not know the password.
 func TestURLDialLogsIn(t *testing.T) {
 	t.Parallel()
 	addr, _ := somebodys(t)
@@ -45,7 +45,7 @@ func TestURLDialLogsIn(t *testing.T) {
 	}
 }
 
-// Nothing is done to somebody's Redis but what the run's own keys need.
+// A user's Redis receives only the commands that the run's own keys need.
 func TestURLRefusesToHarm(t *testing.T) {
 	t.Parallel()
 	addr, _ := somebodys(t)
@@ -80,10 +80,10 @@ func TestURLRefusesToHarm(t *testing.T) {
 		t.Errorf("info: %+v", infos[0])
 	}
 	must(t, d.Close())
-	must(t, u.Available(ctx)) // it is still there
+	must(t, u.Available(ctx)) // it still runs
 }
 
-// What a run record, a log line or an error may hold never holds a password.
+// Nothing that a run record, a log line or an error may contain has a password.
 func TestURLKeepsSecrets(t *testing.T) {
 	t.Parallel()
 	addr, owner := somebodys(t)
@@ -144,7 +144,7 @@ func TestURLShapes(t *testing.T) {
 	}
 }
 
-// A server that accepts and says nothing does not hang the run.
+// A server that accepts connections and never replies does not block the run.
 func TestURLSilentServer(t *testing.T) {
 	t.Parallel()
 	p := servers.NewProcess(servers.ProcessOptions{})

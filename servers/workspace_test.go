@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A directory is swept when it is one of ours, old enough, and its lock is held by nobody.
+// A directory is swept if it is lockbench's, old enough, and its lock is free.
 func TestSweep(t *testing.T) {
 	base := t.TempDir()
 	old, young := time.Now().Add(-time.Hour), time.Now()
@@ -22,7 +22,7 @@ func TestSweep(t *testing.T) {
 		{workspacePrefix + "dead", old, false, true},   // its owner is dead
 		{workspacePrefix + "alive", old, true, false},  // its owner holds the lock
 		{workspacePrefix + "new", young, false, false}, // its owner may be about to take the lock
-		{"somebody-elses", old, false, false},          // not ours
+		{"somebody-elses", old, false, false},          // not lockbench's
 	}
 	for _, row := range rows {
 		dir := filepath.Join(base, row.name)
@@ -49,7 +49,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Close stops the reaper and leaves nothing; a reaper whose owner just goes away clears up.
+// Close stops the reaper and leaves nothing; the reaper of an owner that just ends cleans up.
 func TestReaper(t *testing.T) {
 	base := t.TempDir()
 	closed, err := newWorkspace(base)

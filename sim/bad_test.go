@@ -15,7 +15,7 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// withBad knows the catalogue and locks that take their process down.
+// withBad has the catalogue and locks that crash or hang their process.
 type withBad struct{ catalogue.Known }
 
 func (withBad) Find(name string) (impls.Variant, bool) {
@@ -31,7 +31,7 @@ func (withBad) Find(name string) (impls.Variant, bool) {
 	return catalogue.Find(name)
 }
 
-// harms are what bad locks do when they are acquired.
+// harms lists what bad locks do when they are acquired.
 var harms = map[string]func(){
 	"panics":   func() { panic("the lock is broken") },
 	"crashes":  func() { go func() { panic("a goroutine of the lock is broken") }(); time.Sleep(time.Second) },
@@ -45,14 +45,14 @@ var harms = map[string]func(){
 	"selects":  selects,
 }
 
-// lockTwice waits for a mutex of its own.
+// lockTwice deadlocks on its own mutex.
 func lockTwice() {
 	var mu sync.Mutex
 	mu.Lock()
 	mu.Lock()
 }
 
-// queue waits for a mutex that another goroutine keeps until time has passed.
+// queue waits for a mutex that another goroutine holds until time has passed.
 func queue() {
 	var mu sync.Mutex
 	mu.Lock()
@@ -60,7 +60,7 @@ func queue() {
 	mu.Lock()
 }
 
-// selects waits for a mutex that a goroutine of its own keeps until time has passed.
+// selects waits for a mutex that its own goroutine holds until time has passed.
 func selects() {
 	var mu sync.Mutex
 	mu.Lock()
@@ -71,10 +71,10 @@ func selects() {
 	mu.Lock()
 }
 
-// onceEnv names a file that marks that harm was done, for harm that is done by one process only.
+// onceEnv names a file that marks that harm was done, for harm in one process only.
 const onceEnv = "LOCKBENCH_TEST_ONCE"
 
-// once does harm in the first process that comes to it.
+// once does harm in the first process that calls it.
 func once(harm func()) {
 	if f, err := os.OpenFile(os.Getenv(onceEnv), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		_ = f.Close() // nothing was written
@@ -88,7 +88,7 @@ func idle() {
 	_, _ = unix.Select(0, nil, nil, nil, &second) // a signal ends it early
 }
 
-// spin never ends, and no compiler can tell.
+// spin never ends, and no compiler can detect it.
 func spin() {
 	for n := uint64(1); n != 0; n |= 1 {
 		n *= 3

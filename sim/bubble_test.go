@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The stacks of a subscription that was closed while its reader connected anew, cut short.
+// The stacks of a subscription that was closed while its reader reconnected, shortened.
 const (
 	closing = `goroutine 45437 [sync.Mutex.Lock, 1 minutes, synctest bubble 2182]:
 internal/sync.(*Mutex).lockSlow(0x19eebe140918)
@@ -36,7 +36,7 @@ main.main()
 	/main.go:9 +0x1`
 )
 
-// TestStandstill: a bubble stands still when one of its goroutines waits for a mutex and all others wait, too, whatever others do.
+// TestStandstill: a bubble stands still if one of its goroutines waits for a mutex and all others wait too, whatever goroutines outside do.
 func TestStandstill(t *testing.T) {
 	changed := func(state string) string { return strings.Replace(reading, "chan receive (durable)", state, 1) }
 	of := func(parent, stack string) string {

@@ -23,7 +23,7 @@ func testCluster(t *testing.T, start time.Time) []*node {
 	return nodes
 }
 
-// onCluster is the program of a lock whose clients are a cluster's.
+// onCluster returns the program of a lock with clients of a cluster.
 func onCluster(t *testing.T, lock string) Program {
 	t.Helper()
 	p := program(t, lock, "counter", 3)
@@ -31,7 +31,8 @@ func onCluster(t *testing.T, lock string) Program {
 	return p
 }
 
-// TestEveryLockOnACluster runs every lock that a cluster is for: it is granted, nobody is refused a slot, and the same seed gives the same trace.
+// TestEveryLockOnACluster runs every lock that supports a cluster: it is granted, no client is refused a slot, and the same seed gives the same
+// trace.
 func TestEveryLockOnACluster(t *testing.T) {
 	one, two := newTestHost(t), newTestHost(t)
 	for _, v := range catalogue.Locks() {
@@ -62,7 +63,7 @@ func TestEveryLockOnACluster(t *testing.T) {
 	}
 }
 
-// TestClusterPublishes: a message reaches the subscribers of every node, and its sender is told how many are at its own.
+// TestClusterPublishes: a message reaches the subscribers of every node, and PUBLISH replies with the number of those at its own node.
 func TestClusterPublishes(t *testing.T) {
 	inWorld(t, Program{}, func(w *world) {
 		join(w.nodes)
@@ -80,8 +81,8 @@ func TestClusterPublishes(t *testing.T) {
 	})
 }
 
-// TestClusterClientRepeatsNothing: the reply to an acquire is lost with its connection. A client that asked again with the same token would be told that
-// the lock is taken, by itself.
+// TestClusterClientRepeatsNothing: the reply to an acquire is lost with its connection. A client that repeated the request with the same token
+// would find the lock taken by its own first attempt.
 func TestClusterClientRepeatsNothing(t *testing.T) {
 	p := onCluster(t, "token")
 	p.Faults = []faults.Spec{{Fault: faults.LoseReply, When: faults.Trigger{Reply: "acquire SET", Anyone: true}}}
@@ -99,7 +100,7 @@ func TestClusterClientRepeatsNothing(t *testing.T) {
 	}
 }
 
-// TestClusterUnderFaults: whatever strikes, a schedule on a cluster ends, and nothing is left behind.
+// TestClusterUnderFaults: whatever strikes, a schedule on a cluster ends and leaves nothing behind.
 func TestClusterUnderFaults(t *testing.T) {
 	h, bounds := newTestHost(t), Bounds{Faults: everyFault, MaxFaults: 2, MaxWaits: 3}
 	for _, lock := range []string{"token", "fair", "redisson"} {

@@ -16,8 +16,8 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// clusterRequests are put to both clusters. LOCAL1 and LOCAL2 stand for keys of the node that is asked, in two slots; AWAY1 and AWAY2 for
-// keys of another node.
+// clusterRequests are sent to both clusters. LOCAL1 and LOCAL2 stand for keys of the receiving node, in two slots; AWAY1 and AWAY2 for keys of
+// another node.
 var clusterRequests = []string{
 	"CLUSTER KEYSLOT {user}.name", "CLUSTER SLOTS",
 	"SET LOCAL1 v", "SET AWAY1 v", "GET LOCAL1", "GET AWAY2", "PTTL AWAY1",
@@ -47,16 +47,16 @@ func keysOfNode(node int, s *shard) (keys [2]string) {
 	return keys
 }
 
-// forNode puts keys into a request: a node's own for LOCAL, and the next node's for AWAY.
+// forNode inserts keys into a request: the node's own for LOCAL, and the next node's for AWAY.
 func forNode(request string, node int, s *shard) []string {
 	local, away := keysOfNode(node, s), keysOfNode((node+1)%len(s.nodes), s)
 	text := strings.NewReplacer("LOCAL1", local[0], "LOCAL2", local[1], "AWAY1", away[0], "AWAY2", away[1]).Replace(request)
 	return strings.Fields(text)
 }
 
-// TestClusterAnswersAsRedisDoes puts the same requests to every node of a simulated cluster and of one of redis-server: the replies are the
-// same, MOVED and CROSSSLOT included, and so are the keys that each is taken to have; after them random ones, each to a random node. rapid
-// prints the seed of a failure.
+// TestClusterAnswersAsRedisDoes sends the same requests to every node of a simulated cluster and of one of redis-server: the replies are the same,
+// MOVED and CROSSSLOT included, and so are the keys that each extracts; then random requests, each to a random node. rapid prints the seed of a
+// failure.
 func TestClusterAnswersAsRedisDoes(t *testing.T) {
 	real, nodes := realCluster(t), testCluster(t, time.Now())
 	sessions := make([]*session, len(nodes))
@@ -86,7 +86,7 @@ func TestClusterAnswersAsRedisDoes(t *testing.T) {
 	})
 }
 
-// realNodes are connections to the nodes of a real cluster.
+// realNodes holds connections to the nodes of a real cluster.
 type realNodes struct {
 	t     *testing.T
 	conns []net.Conn
@@ -112,7 +112,7 @@ func realCluster(t *testing.T) *realNodes {
 	return r
 }
 
-// deployed starts redis-server processes, and skips the test where there are none.
+// deployed starts redis-server processes, or skips the test if there are none.
 func deployed(t *testing.T, spec servers.Spec) servers.Deployment {
 	t.Helper()
 	p := servers.NewProcess(servers.ProcessOptions{})
@@ -134,7 +134,7 @@ func deployed(t *testing.T, spec servers.Spec) servers.Deployment {
 	return d
 }
 
-// inSlots is an address as CLUSTER SLOTS gives it.
+// inSlots returns an address as CLUSTER SLOTS shows it.
 func inSlots(addr string) string { return strings.Replace(addr, ":", " :", 1) }
 
 // ask returns the reply of a node, with the simulator's addresses.
@@ -161,7 +161,7 @@ func (r *realNodes) ask(node int, args []string) string {
 	}
 }
 
-// keys is what a real node takes for the keys of a request, by COMMAND GETKEYS; "" when it takes it to have none.
+// keys returns the keys of a request according to a real node, by COMMAND GETKEYS; "" if it has none.
 func (r *realNodes) keys(node int, args []string) string {
 	words := strings.Fields(r.ask(node, append([]string{"COMMAND", "GETKEYS"}, args...)))
 	if words[0][0] == '-' {
@@ -170,8 +170,8 @@ func (r *realNodes) keys(node int, args []string) string {
 	return strings.Join(slices.DeleteFunc(words[1:], func(w string) bool { return w[0] == '$' }), " ")
 }
 
-// wireText is a reply as text, its parts separated by blanks. Of an error without a code of its own only that is kept: its words change
-// from one Redis to the next.
+// wireText returns a reply as text, its parts separated by blanks. An error with the code ERR is cut to the code, because the words differ between
+// versions of Redis.
 func wireText(b []byte) string {
 	text := strings.ReplaceAll(strings.TrimSpace(string(b)), "\r\n", " ")
 	if strings.HasPrefix(text, "-ERR ") {
@@ -180,5 +180,5 @@ func wireText(b []byte) string {
 	return nodeID.ReplaceAllString(text, "$$40 id")
 }
 
-// nodeID is a node's id, which is its own.
+// nodeID returns a node's id.
 var nodeID = regexp.MustCompile(`\$40 [0-9a-f]{40}`)

@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// TestTransactionsQueueEverything: what a node does itself is queued like the rest, and done at EXEC.
+// TestTransactionsQueueEverything: commands that a node implements itself are queued like the others, and run at EXEC.
 func TestTransactionsQueueEverything(t *testing.T) {
 	now := time.Now()
 	got := asked(testNode(t, now), now, "MULTI", "SET k 1", "EVAL return(redis.call('GET',KEYS[1])) 1 k", "PUBLISH c m", "SCRIPT EXISTS ffff", "BLPOP l 0", "EXEC")
@@ -22,7 +22,7 @@ func TestTransactionsQueueEverything(t *testing.T) {
 	}
 }
 
-// TestUnsimulatedCommandIsRefusedByName: the search says so, and blames nobody, whether a lock sends it, queues it or has a script call it.
+// TestUnsimulatedCommandIsRefusedByName: the search reports it, and blames no lock, whether a lock sends it, queues it or a script calls it.
 func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
 	rows := []struct{ name, send string }{
 		{"XADD", "XADD k * f v"},
@@ -65,15 +65,15 @@ func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
 	}
 }
 
-// TestWhatALockDoesWithoutIsSaid: the simulator has no client-side caching. A lock that asks for it polls, so that a lost wake-up which bench --greedy shows on
-// a real server cannot come about: nobody waits for a message. A search says so.
+// TestWhatALockDoesWithoutIsSaid: the simulator has no client-side caching. A lock that requests it polls, so the lost wake-up that bench --greedy
+// shows on a real server cannot occur: no client waits for a message. A search reports this.
 func TestWhatALockDoesWithoutIsSaid(t *testing.T) {
 	s := New(catalogue.Known{})
 	defer s.Close()
 	for lock, lacking := range map[string]string{"rueidislock": "CLIENT TRACKING", "rueidislock-normalised": "CLIENT TRACKING", "token": "", "redsync": ""} {
 		v, _ := catalogue.Find(lock)
 		p := DefaultProgram(v)
-		p.Load, p.Config.Pause, p.Config.Ops = "hot", 0, 2 // greedy: who released asks again at once
+		p.Load, p.Config.Pause, p.Config.Ops = "hot", 0, 2 // greedy: a client that released acquires again at once
 		out, err := s.Run(p)
 		if err != nil || out.Lacking != lacking {
 			t.Errorf("%s does without %q, %v; want %q", lock, out.Lacking, err, lacking)
@@ -97,9 +97,9 @@ func TestWhatALockDoesWithoutIsSaid(t *testing.T) {
 	}
 }
 
-// TestWhoWaitedLongestIsServed: not who has the lower number; and what one is given may be what another waits for.
+// TestWhoWaitedLongestIsServed: not the client with the lower number; and serving one request may provide what another waits for.
 func TestWhoWaitedLongestIsServed(t *testing.T) {
-	rows := []struct{ second, first, then, gets string }{ // the second connection asks first
+	rows := []struct{ second, first, then, gets string }{ // the second connection sends first
 		{"BLPOP q 0", "BLPOP q 0", "RPUSH q x", "*2 $1 q $1 x"},
 		{"BLMOVE q r LEFT LEFT 0", "BLMOVE q r LEFT LEFT 0", "RPUSH q x", "$1 x"},
 		{"BLMPOP 0 1 q LEFT", "BLPOP q 0", "RPUSH q x", "*2 $1 q *1 $1 x"},

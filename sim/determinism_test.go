@@ -13,13 +13,13 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// everyFault is what a search may place on a single node.
+// everyFault lists all that a search may place on a single node.
 var everyFault = []string{
 	faults.PauseClient, faults.CrashClient, faults.CancelClient, faults.BlackholeClient, faults.LoseRequest, faults.LoseReply,
 	faults.DelayRequest, faults.DelayReply, faults.KillServer, faults.PauseServer, faults.JumpClock, faults.FlushScripts, faults.DeleteKey,
 }
 
-// seeds is how many seeds of each lock the test runs: LOCKBENCH_SOAK says how many. With 16, the seeds of all locks are more than 1,000.
+// seeds is the number of seeds per lock: LOCKBENCH_SOAK sets it. With 16, the seeds of all locks are more than 1,000.
 func seeds(t *testing.T) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
@@ -29,8 +29,8 @@ func seeds(t *testing.T) int {
 	return n
 }
 
-// TestSameSeedSameTrace runs every seed of every lock, library and planted bug twice, on different nodes and in another order, and wants the same
-// trace and the same history, byte for byte. Every other seed has all faults that there are in place of those under which the lock is to keep its promise.
+// TestSameSeedSameTrace runs every seed of every lock, library and planted bug twice, on different nodes and in another order, and expects the same
+// trace and the same history, byte for byte. Every other seed uses all faults instead of those that the lock must survive.
 func TestSameSeedSameTrace(t *testing.T) {
 	n, ran, different := seeds(t), 0, 0
 	locks := slices.DeleteFunc(append(catalogue.Locks(), catalogue.Planted()...), func(v impls.Variant) bool { return v.Topology == impls.Cluster })
@@ -43,7 +43,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 	}
 }
 
-// repeats runs n seeds of a lock twice and gives how many differ. The first that does is shown.
+// repeats runs n seeds of a lock twice and returns how many differ. It shows the first.
 func repeats(t *testing.T, v impls.Variant, n int) (different int) {
 	one, two := newTestHost(t), newTestHost(t)
 	prints := make([]uint64, n)
@@ -64,7 +64,7 @@ func repeats(t *testing.T, v impls.Variant, n int) (different int) {
 	return different
 }
 
-// seeded runs one seed of a lock, in the setting in which it is explored.
+// seeded runs one seed of a lock, in the setting of an exploration.
 func seeded(t *testing.T, h *host, v impls.Variant, seed int) Outcome {
 	t.Helper()
 	bounds := Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}
@@ -75,14 +75,14 @@ func seeded(t *testing.T, h *host, v impls.Variant, seed int) Outcome {
 	return simulate(t, h, s.program, s.strategy, s.bounds)
 }
 
-// fingerprint is a hash of everything that a schedule shows.
+// fingerprint returns a hash of everything that a schedule shows.
 func fingerprint(out Outcome) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintln(h, out.Hash, out.Trace, out.Header, out.Ops, out.Commands, out.Windows, out.Schedule, out.choices(), out.Stuck, out.Errors, out.Left)
 	return h.Sum64()
 }
 
-// showDifference tells where two runs part.
+// showDifference shows where two runs diverge.
 func showDifference(t *testing.T, seed int, a, b Outcome) {
 	t.Helper()
 	for i := range max(len(a.Trace), len(b.Trace)) {

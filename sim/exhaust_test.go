@@ -18,7 +18,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// small is a program of which all schedules can be run, one by one.
+// small is a program whose schedules can all be run, one by one.
 type small struct {
 	lock    string
 	clients int
@@ -27,7 +27,7 @@ type small struct {
 	shape   shape
 }
 
-// shape is what a program has besides a lock and clients of which nobody waits.
+// shape is what a program has besides a lock and clients that do not wait.
 type shape struct {
 	name   string
 	change func(*Program)
@@ -41,7 +41,7 @@ var (
 	twoMasters = shape{"two masters", func(p *Program) { p.Nodes, p.Topology = 2, impls.Independent }}
 )
 
-// scripted is a shape with a fault that the program places, and not the walk.
+// scripted is a shape with a fault placed by the program, not by the walk.
 func scripted(name string, s faults.Spec) shape {
 	return shape{name, func(p *Program) { waiting.change(p); p.Faults = []faults.Spec{s} }}
 }
@@ -50,7 +50,7 @@ func (s small) name() string {
 	return fmt.Sprintf("%s × %d, %s, %d waits, %s", s.lock, s.clients, cmp.Or(s.fault, "no fault"), s.waits, s.shape.name)
 }
 
-// job is the walk of all schedules of a program. Nobody waits for a lock that is taken, so that schedules are short.
+// job returns the walk of all schedules of a program. No client waits for a lock that is taken, so that schedules are short.
 func (s small) job(t *testing.T) searchJob {
 	t.Helper()
 	p := program(t, s.lock, "hot", 1)
@@ -63,7 +63,7 @@ func (s small) job(t *testing.T) searchJob {
 	return searchJob{Program: p, Bounds: b, Strategy: Exhaustive, Parts: 1}
 }
 
-// smalls are the programs: every fault that a walk can place, on locks of one server, of a pair and of several masters.
+// smalls lists the programs: every fault that a walk can place, on locks of one server, of a pair and of several masters.
 func smalls() []small {
 	var all []small
 	for _, name := range placed() {
@@ -109,7 +109,7 @@ func smalls() []small {
 // placed are the faults that a walk can place.
 func placed() []string { return slices.DeleteFunc(Placeable(), IsStanding) }
 
-// reach walks a program and gives every end that a schedule came to: what it broke, what each client did and was told, and what the nodes keep.
+// reach walks a program and returns every end of a schedule: the violations, what each client did and received, and the data of the nodes.
 func reach(t *testing.T, h *host, j searchJob, whole bool) (ends map[string]int, p progress) {
 	t.Helper()
 	s, err := newSearch(j, h)
@@ -132,7 +132,7 @@ func reach(t *testing.T, h *host, j searchJob, whole bool) (ends map[string]int,
 	return ends, s.progress
 }
 
-// end describes an outcome. Instants are the bubble's: of the order of events within one, only what the judge made of it counts.
+// end describes an outcome. Instants are the bubble's: of the order of events within one, only the verdict counts.
 func end(h *host, out Outcome, all []broken) string {
 	var b strings.Builder
 	for _, x := range all {
@@ -152,7 +152,7 @@ func end(h *host, out Outcome, all []broken) string {
 	return b.String() + strings.Join(out.Stuck, " ")
 }
 
-// TestPruningLosesNothing compares the walk that prunes with the enumeration of every schedule, one by one: they come to the same ends.
+// TestPruningLosesNothing compares the pruning walk with the enumeration of every schedule: both reach the same ends.
 func TestPruningLosesNothing(t *testing.T) {
 	h, saved := newTestHost(t), 0
 	for _, s := range smalls() {
@@ -180,7 +180,7 @@ func TestPruningLosesNothing(t *testing.T) {
 	}
 }
 
-// TestEveryFaultIsEnumerated: a kind of fault that is new is compared with the enumeration, too.
+// TestEveryFaultIsEnumerated: a new kind of fault must be compared with the enumeration too.
 func TestEveryFaultIsEnumerated(t *testing.T) {
 	compared := map[string]bool{}
 	for _, s := range smalls() {
@@ -196,7 +196,7 @@ func TestEveryFaultIsEnumerated(t *testing.T) {
 	}
 }
 
-// probe follows choices and takes the state behind the last of them.
+// probe follows choices and hashes the state after the last one.
 type probe struct {
 	follow
 	state uint64
@@ -210,7 +210,7 @@ func (p *probe) choose(m moves) option {
 	return p.follow.choose(m)
 }
 
-// TestStatesApart: what differs in one thing alone is two states.
+// TestStatesApart: a difference in one thing alone makes two states.
 func TestStatesApart(t *testing.T) {
 	cases := []struct {
 		lock  string
@@ -278,8 +278,8 @@ func (l watcher) Try(ctx context.Context, _ history.Mode) (impls.Grant, error) {
 
 func (l watcher) Release(ctx context.Context) error { return l.env.Redis().Del(ctx, l.env.Key).Err() }
 
-// TestNothingIsPrunedWhileKeysAreWatched: what a node has noticed of a watched key is in no state, so that nothing is pruned there; the walk says at how many
-// states, and comes to the ends of the enumeration.
+// TestNothingIsPrunedWhileKeysAreWatched: a state does not include what a node knows about watched keys, so nothing is pruned then; the walk
+// reports the number of such states, and reaches the ends of the enumeration.
 func TestNothingIsPrunedWhileKeysAreWatched(t *testing.T) {
 	h := newTestHost(t)
 	j := small{"token", 1, faults.PauseClient, 0, plain}.job(t)

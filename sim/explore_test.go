@@ -14,7 +14,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestExploreSurvivesBadLocks: what a lock does to its process is a finding, and never the end of the search.
+// TestExploreSurvivesBadLocks: what a lock does to its process is a finding, and does not end the search.
 func TestExploreSurvivesBadLocks(t *testing.T) {
 	rows := []struct {
 		lock string
@@ -23,9 +23,9 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 	}{
 		{"panics", "the lock is broken", verdicts.Progress},                 // in the client's own goroutine
 		{"crashes", "a goroutine of the lock is broken", verdicts.Progress}, // in one of its own: the process dies
-		{"spins", "endless loop", verdicts.Progress},                        // time never goes on
-		{"spins", "sim.spin (bad_test.go", verdicts.Progress},               // and it says where
-		{"locks", "sim.lockTwice (bad_test.go", verdicts.Progress},          // time never goes on, and nothing runs
+		{"spins", "endless loop", verdicts.Progress},                        // time never passes
+		{"spins", "sim.spin (bad_test.go", verdicts.Progress},               // the finding says where
+		{"locks", "sim.lockTwice (bad_test.go", verdicts.Progress},          // time never passes, and no goroutine runs
 		{"leaves", "left behind", verdicts.Hygiene},                         // a goroutine that nobody can end
 		{"deadlock", "do not end", verdicts.Progress},                       // the client itself
 	}
@@ -49,7 +49,7 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 	}
 }
 
-// TestSearchGoesOnBehindWhatNeverEnds: each of two schedules that never end is a finding; one whose goroutines only wait has a tape, too.
+// TestSearchGoesOnBehindWhatNeverEnds: each of two schedules that never end is a finding; one whose goroutines only wait also has a tape.
 func TestSearchGoesOnBehindWhatNeverEnds(t *testing.T) {
 	for _, lock := range []string{"locks", "spins"} {
 		t.Run(lock, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestSearchGoesOnBehindWhatNeverEnds(t *testing.T) {
 	}
 }
 
-// TestStarvedWorkerIsNoFinding: a worker that falls silent in a schedule that ends when it is run again has a successor, which does the rest.
+// TestStarvedWorkerIsNoFinding: a worker that falls silent in a schedule that ends when repeated is replaced by one that does the rest.
 func TestStarvedWorkerIsNoFinding(t *testing.T) {
 	for _, strategy := range []string{Random, Exhaustive} {
 		t.Run(strategy, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestStarvedWorkerIsNoFinding(t *testing.T) {
 	}
 }
 
-// TestWorkerThatDoesNotRunIsWaitedFor: one that was silent because the machine had no time for it is waited for; it has nothing to do with the lock.
+// TestWorkerThatDoesNotRunIsWaitedFor: a worker that was silent because the machine was busy is waited for; the lock is not to blame.
 func TestWorkerThatDoesNotRunIsWaitedFor(t *testing.T) {
 	p := program(t, "token", "hot", 1)
 	p.Lock, p.Clients = "idles", 1
@@ -115,7 +115,7 @@ func TestWorkerThatDoesNotRunIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestExploreFindsShrinksAndReplays is the whole way of a finding: found by two workers, made small, run again, written and read.
+// TestExploreFindsShrinksAndReplays covers a finding from search to tape: found by two workers, shrunk, replayed, written and read.
 func TestExploreFindsShrinksAndReplays(t *testing.T) {
 	v, _ := catalogue.Find("setnx-expire")
 	var told int
@@ -163,7 +163,7 @@ func TestExploreFindsShrinksAndReplays(t *testing.T) {
 // maxStory is how long the story of a shrunk tape may be.
 const maxStory = 12
 
-// TestExhaustedIsSaidOfAllWorkers: a walk within its bounds ends, and says so.
+// TestExhaustedIsSaidOfAllWorkers: a walk within its bounds ends, and reports that it is exhausted.
 func TestExhaustedIsSaidOfAllWorkers(t *testing.T) {
 	r, err := Explore(t.Context(), ExploreConfig{
 		Program: program(t, "token", "hot", 1), Bounds: Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: Exhaustive, Workers: 2,
@@ -176,7 +176,7 @@ func TestExhaustedIsSaidOfAllWorkers(t *testing.T) {
 	}
 }
 
-// TestReplayOfAnotherTraceDiverges: the hash is looked at.
+// TestReplayOfAnotherTraceDiverges: the replay checks the hash.
 func TestReplayOfAnotherTraceDiverges(t *testing.T) {
 	s := New(catalogue.Known{})
 	defer s.Close()

@@ -16,9 +16,8 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// words are what a random sequence is made of: every command that a lock here sends, by itself or in a script, and what else waits for data or queues.
-// K is a key, F a field or member, N a small number, S a score, V a value, T an instant
-// that is near or far.
+// words are the parts of random sequences: every command that a lock sends, directly or in a script, and other commands that block or queue. K is a
+// key, F a field or member, N a small number, S a score, V a value, T an instant, near or far.
 var words = strings.Split(strings.TrimSpace(`
 GET K|SET K V|SET K V NX|SET K V XX|SET K V PX 20|SET K V PX 60000|SET K V EX 60 NX|SET K V GET|SETNX K V|GETSET K V|GETDEL K|DEL K|DEL K K|UNLINK K|EXISTS K K
 TYPE K|INCR K|INCRBY K N|DECR K|APPEND K V|STRLEN K|MGET K K|MSET K V K V|MSETNX K V K V|GETRANGE K N 3|EXPIRE K 60|PEXPIRE K 20|PEXPIRE K 60000|PEXPIRE K 60000 NX|PEXPIRE K 70000 GT|PEXPIRE K 0|PERSIST K|PTTL K|TTL K|RENAME K K
@@ -31,7 +30,7 @@ BLPOP K K 0.01|BRPOP K 0.01|BLMOVE K K LEFT LEFT 0.01|BRPOPLPUSH K K 0.01|BZPOPM
 TIME|PEXPIREAT K T|SET K V NX PX 20|ZRANGE K -1 -1 WITHSCORES|EVAL @lease 1 K 20 F|EVAL @lease 1 K 60000 F|EVAL @ends 1 K T|MULTI|EXEC|EXEC|DISCARD|WATCH K|UNWATCH|SCRIPT EXISTS ffff|SCRIPT LOAD return(1)|GET|NOSUCH K|EVALSHA ffff 0|EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
 EVAL @get 1 K|EVAL @set 1 K V|EVAL @cad 1 K V|EVAL @randoms 0 N|EVAL @zadd 1 K S F|EVAL @fail 1 K|EVAL @types 0|EVAL return(1) x`), "\n")
 
-// scripts stand for their names behind an @.
+// scripts replaces the @names of scripts by their sources.
 var scripts = strings.NewReplacer(
 	"@get", "return redis.call('get', KEYS[1])", "@set", "return redis.call('set', KEYS[1], ARGV[1], 'px', 60000, 'nx')",
 	"@cad", "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0",
@@ -68,7 +67,7 @@ func drawCommand(r *rand.Rand) []string {
 	return args
 }
 
-// answers is who answers a sequence: the simulated server, or redis-server.
+// answers runs a sequence: the simulated server, or redis-server.
 type answers func(args []string) string
 
 // both returns the two.
@@ -90,7 +89,7 @@ func both(t *testing.T) (simulated, real answers) {
 		func(args []string) string { return comparable(args, nodes.ask(0, args)) }
 }
 
-// comparable is a reply without what may differ: the order of sets, and what is left of a long time.
+// comparable returns a reply without what may differ: the order of sets, and the rest of a long time.
 func comparable(args []string, reply string) string {
 	reply = instants.ReplaceAllString(reply, "instant")
 	switch name := strings.ToUpper(args[0]); name {
@@ -110,14 +109,14 @@ func comparable(args []string, reply string) string {
 	return reply
 }
 
-// instants are numbers of milliseconds since 1970, of this time, and what TIME answers.
+// instants matches milliseconds since 1970, of this time, and the reply to TIME.
 var instants = regexp.MustCompile(`\b1[789]\d{11}\b|\*2 \$10 1[789]\d{8} \$\d \d{1,6}\b`)
 
-// timeLeft is a number that may be what is left of a minute.
+// timeLeft matches a number that may be the rest of a minute.
 var timeLeft = regexp.MustCompile(`:(59|60|70|[567]\d{4})\b`)
 
-// TestRandomSequencesAnswerAsRedisDoes puts random sequences to a simulated server and to redis-server, short leases that end on the way included, and
-// compares every reply. LOCKBENCH_SOAK says how many.
+// TestRandomSequencesAnswerAsRedisDoes sends random sequences to a simulated server and to redis-server, including short leases that expire
+// meanwhile, and compares every reply. LOCKBENCH_SOAK sets their number.
 func TestRandomSequencesAnswerAsRedisDoes(t *testing.T) {
 	simulated, real := both(t)
 	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
@@ -130,7 +129,7 @@ func TestRandomSequencesAnswerAsRedisDoes(t *testing.T) {
 			if !differs {
 				break
 			}
-			if !stalled { // and a short lease that ends between the two answers does not do so three times
+			if !stalled { // and a short lease does not expire between the two replies three times
 				tries++
 			}
 			if tries == 3 || all == 50 {
@@ -144,7 +143,7 @@ func TestRandomSequencesAnswerAsRedisDoes(t *testing.T) {
 // stall is how long two answers may take for a short lease of both to end between the same commands.
 const stall = 5 * time.Millisecond
 
-// sequence puts one random sequence to both, and tells it as far as they answer alike; stalled: the machine did not let them answer at one time.
+// sequence sends one random sequence to both, and logs it as far as the replies agree; stalled: the machine was too busy for simultaneous replies.
 func sequence(seed int, simulated, real answers) (story string, differs, stalled bool) {
 	r := rand.New(rand.NewPCG(uint64(seed), 7))
 	for _, args := range [][]string{{"DISCARD"}, {"UNWATCH"}, {"FLUSHALL"}, {"SCRIPT", "FLUSH"}} {
@@ -170,17 +169,17 @@ func sequence(seed int, simulated, real answers) (story string, differs, stalled
 	return "", false, stalled
 }
 
-// notDrawn are commands of locks that are not in random sequences, and why.
+// notDrawn lists commands of locks that are not in random sequences, and why.
 var notDrawn = map[string]string{
 	"DELEX":     "redis-server 7.0 has none",
 	"SUBSCRIBE": "it takes the connection: TestNodePubSub",
 	"WAIT":      "it needs a replica: TestPairAnswersAsRedisDoes",
 }
 
-// called are the commands that a script calls.
+// called returns the commands that a script calls.
 var called = regexp.MustCompile(`redis\.p?call\(\s*["'](\w+)["']`)
 
-// TestSequencesHaveEveryCommandOfLocks: what a lock sends, or one of its scripts calls, is in the random sequences by its name.
+// TestSequencesHaveEveryCommandOfLocks: every command that a lock sends, or one of its scripts calls, is in the random sequences.
 func TestSequencesHaveEveryCommandOfLocks(t *testing.T) {
 	inSequences := map[string]bool{}
 	for _, form := range strings.Split(strings.Join(words, "|"), "|") {

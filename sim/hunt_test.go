@@ -19,12 +19,12 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// kept are the locks with a defect that these settings do not show, and why.
+// kept lists the locks with a defect that these settings do not show, and why.
 var kept = map[string]string{
 	"token-session": "what a lost release leaves behind ends with the lease, which progress allows",
 }
 
-// longest is how many lines a counterexample may have once it was made small.
+// longest is the greatest number of lines of a shrunk counterexample.
 const longest = 12
 
 // hunt explores a lock in its default setting.
@@ -41,7 +41,7 @@ func hunt(t *testing.T, v impls.Variant, schedules int) ExploreResult {
 	return r
 }
 
-// defective are the locks in which a search must find something: those of the catalogue that are not known to be correct, and those with a
+// defective lists the locks in which a search must find something: those of the catalogue that are not known to be correct, and those with a
 // planted bug.
 func defective() []impls.Variant {
 	sound := slices.Concat(correct, libraries, slices.Collect(maps.Keys(kept)))
@@ -50,8 +50,7 @@ func defective() []impls.Variant {
 	})
 }
 
-// TestEveryDefectIsFound is the tester's own test: a search that misses a bug somebody planted, or one that a source printed, proves
-// nothing by passing.
+// TestEveryDefectIsFound tests the tester: if a search misses a planted bug, or a published one, its passes prove nothing.
 func TestEveryDefectIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches for every defect")
@@ -75,7 +74,7 @@ func TestEveryDefectIsFound(t *testing.T) {
 	}
 }
 
-// shrinking is how long the test makes one tape smaller. A tape is valid whenever that ends.
+// shrinking is how long the test shrinks one tape. The tape is valid whenever that ends.
 const shrinking = 300 * time.Millisecond
 
 func smaller(t *testing.T, tape Tape) Tape {
@@ -94,10 +93,10 @@ func smaller(t *testing.T, tape Tape) Tape {
 	return small
 }
 
-// libraries are the locks that nobody here wrote and in which nothing is found.
+// libraries lists the third-party locks in which nothing is found.
 var libraries = []string{"redsync", "redsync-normalised", "redsync-quorum", "redislock", "redislock-normalised"}
 
-// correct are the locks of the catalogue that keep their promise under every default fault.
+// correct lists the locks of the catalogue that survive every default fault.
 var correct = []string{"token", "redlock", "rw-lease", "fair", "semaphore", "redisson", "fenced", "token-native", "token-wait", "handoff"}
 
 // TestNoFalseAlarm explores the correct locks.
@@ -133,8 +132,8 @@ type slice struct {
 	Seconds   float64 `json:"seconds"`
 }
 
-// TestNoFalseAlarmInMany explores the correct locks in turns, 1,000 schedules each, until LOCKBENCH_SOAK schedules were run in all. LOCKBENCH_SOAK_FILE keeps what was
-// run, a line a turn, so that a soak which is ended goes on where it was. See docs/simulator.md.
+// TestNoFalseAlarmInMany explores the correct locks alternately, 1,000 schedules each, until LOCKBENCH_SOAK schedules were run in all.
+// LOCKBENCH_SOAK_FILE records each turn on a line, so that an interrupted soak resumes. See docs/simulator.md.
 func TestNoFalseAlarmInMany(t *testing.T) {
 	want, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
 	if err != nil {
@@ -167,7 +166,7 @@ func TestNoFalseAlarmInMany(t *testing.T) {
 	t.Logf("%d schedules of %d locks", schedules, len(correct))
 }
 
-// soakFile opens what a soak that was ended has left, and reads it; without LOCKBENCH_SOAK_FILE a soak begins anew.
+// soakFile opens and reads the record of an interrupted soak; without LOCKBENCH_SOAK_FILE a soak starts anew.
 func soakFile(t *testing.T) (file *os.File, done []slice) {
 	t.Helper()
 	name := cmp.Or(os.Getenv("LOCKBENCH_SOAK_FILE"), filepath.Join(t.TempDir(), "soak.jsonl"))

@@ -12,8 +12,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// TestWhatNoOperationShowsIsFound: a waiter that is stuck, one that does not look at its context, one that asks without end at one instant, and a
-// watchdog that outlives the hold, whether it tells of its renewals or not.
+// TestWhatNoOperationShowsIsFound: a stuck waiter, one that ignores its context, one that sends requests endlessly at one instant, and a watchdog
+// that outlives the hold, whether or not it reports its renewals.
 func TestWhatNoOperationShowsIsFound(t *testing.T) {
 	cases := []struct{ lock, broken, says string }{
 		{"blocks", "progress/unknown", "has called acquire"},
@@ -43,7 +43,8 @@ func TestWhatNoOperationShowsIsFound(t *testing.T) {
 	}
 }
 
-// TestNotExplorable: a lock that waits for a mutex while another of its goroutines, or a timer, may unlock it meets the simulator's limit, and that is said.
+// TestNotExplorable: a lock that waits for a mutex which another of its goroutines, or a timer, may unlock exceeds the simulator's limit, which is
+// reported.
 func TestNotExplorable(t *testing.T) {
 	for _, row := range []struct{ lock, reason string }{
 		{"keeps", "keeps keeps a mutex across a request"},
@@ -63,24 +64,24 @@ func TestNotExplorable(t *testing.T) {
 	}
 }
 
-// servant is a lock that talks to its server, in some way that no operation shows to be wrong.
+// servant is a lock that misuses its server in a way that no operation shows.
 type servant struct {
 	env   impls.Env
 	way   string
 	token string
 	stop  context.CancelFunc
 	work  sync.WaitGroup
-	mu    sync.Mutex // kept across requests by the one that "keeps"
+	mu    sync.Mutex // held during requests by the way "keeps"
 }
 
-// servants are the ways.
+// servants lists the ways.
 var servants = []string{"keeps", "blocks", "ignores", "asks", "renews", "renews-and-tells"}
 
 func newServant(way string) func(impls.Env) (impls.Lock, error) {
 	return func(env impls.Env) (impls.Lock, error) { return &servant{env: env, way: way}, nil }
 }
 
-// Try sets a token where there is none.
+// Try sets a token if there is none.
 func (l *servant) Try(ctx context.Context, _ history.Mode) (impls.Grant, error) {
 	token, err := impls.NewToken(l.env.Rand)
 	if err != nil {
@@ -88,7 +89,7 @@ func (l *servant) Try(ctx context.Context, _ history.Mode) (impls.Grant, error) 
 	}
 	l.token = token
 	set := impls.SetMissing
-	if l.way == "ignores" { // and nobody gets a key whose holder is dead
+	if l.way == "ignores" { // without a lease, so that a dead holder's key stays
 		set = func(ctx context.Context, env impls.Env, token string) (bool, error) {
 			return impls.Yes(env.Redis().Do(ctx, "set", env.Key, token, "nx"))
 		}
@@ -109,14 +110,14 @@ func (l *servant) Try(ctx context.Context, _ history.Mode) (impls.Grant, error) 
 func (l *servant) Acquire(ctx context.Context, mode history.Mode) (g impls.Grant, err error) {
 	pause, background := l.env.Lease/5, context.WithoutCancel(ctx)
 	switch l.way {
-	case "blocks": // until somebody gives a token back; nobody looks at ctx
+	case "blocks": // until a token is returned, ignoring ctx
 		if n, err := l.env.Redis().Incr(background, l.env.Key+":made").Result(); n == 1 && err == nil {
 			l.env.Redis().RPush(background, l.env.Key, "1")
 		}
 		return g, impls.Classify("blpop", l.env.Redis().BLPop(background, 0, l.env.Key).Err())
 	case "ignores": // for twenty leases
 		ctx = background
-	case "asks": // at once again
+	case "asks": // again at once
 		pause = 0
 	}
 	for n := 0; n < 100 || pause == 0; n++ {
@@ -155,12 +156,12 @@ func (l *servant) watch() {
 	})
 }
 
-// Extend is not for these.
+// Extend is not supported.
 func (l *servant) Extend(context.Context) (impls.Grant, error) {
 	return impls.Grant{}, impls.ErrUnsupported
 }
 
-// Release returns the token back.
+// Release returns the token to the server.
 func (l *servant) Release(ctx context.Context) error {
 	if l.way == "blocks" {
 		return impls.Classify("rpush", l.env.Redis().RPush(ctx, l.env.Key, "1").Err())

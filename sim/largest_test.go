@@ -19,7 +19,7 @@ type bound struct {
 	of                          func(impls.Variant) []string
 }
 
-// ladder are sizes of walks, each with about ten times the schedules of the one before.
+// ladder lists sizes of walks, each with about ten times the schedules of the one before.
 var ladder = []bound{
 	{clients: 1, ops: 1}, {clients: 2, ops: 1}, {2, 1, 1, 0, crashes}, {2, 1, 1, 0, strikes}, {2, 1, 1, 1, strikes}, {clients: 2, ops: 2},
 	{2, 2, 1, 0, crashes}, {2, 2, 1, 0, strikes}, {clients: 3, ops: 1}, {3, 1, 1, 0, crashes}, {3, 1, 1, 0, strikes}, {2, 1, 2, 0, crashes}, {2, 1, 2, 0, strikes},
@@ -27,7 +27,7 @@ var ladder = []bound{
 
 func crashes(impls.Variant) []string { return []string{faults.PauseClient, faults.CrashClient} }
 
-// strikes are the faults that a lock of its kind is to survive, as far as a walk can place them.
+// strikes returns the faults that a lock of its kind must survive, as far as a walk can place them.
 func strikes(v impls.Variant) (all []string) {
 	for _, f := range DefaultFaults(v) {
 		if !IsStanding(f) {

@@ -24,7 +24,7 @@ func testNode(t *testing.T, start time.Time) *node {
 	return n
 }
 
-// asked sends commands, one line each, over one connection at a time t and gives the text of each reply.
+// asked sends commands, one per line, over one connection at a time t and returns the text of each reply.
 func asked(n *node, t time.Time, lines ...string) []string {
 	s := n.newSession(nil)
 	var out []string
@@ -34,7 +34,7 @@ func asked(n *node, t time.Time, lines ...string) []string {
 	return out
 }
 
-// TestNodeClocks: a lease ends by the node's own clock.
+// TestNodeClocks: a lease expires by the node's own clock.
 func TestNodeClocks(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	rows := []struct {
@@ -141,14 +141,14 @@ func (w *world) sendsTo(n *node) *conn {
 	return cn
 }
 
-// sends lets a request arrive and gives its reply; "" when the server will answer later.
+// sends delivers a request and returns its reply; "" if the server will answer later.
 func (cn *conn) sends(line string) string {
 	args := strings.Fields(line)
-	cn.world.executeNow(&request{conn: cn, name: strings.ToUpper(args[0]), args: args, handshake: true}) // no client sent it: there is no record
+	cn.world.executeNow(&request{conn: cn, name: strings.ToUpper(args[0]), args: args, handshake: true}) // no client sent it, so it has no record
 	return cn.answers()
 }
 
-// answers takes the replies that are on their way.
+// answers takes the pending replies.
 func (cn *conn) answers() string {
 	var b strings.Builder
 	for _, r := range cn.replies {
@@ -158,13 +158,13 @@ func (cn *conn) answers() string {
 	return strings.ReplaceAll(strings.TrimSpace(b.String()), "\r\n", " ")
 }
 
-// passes lets time pass and does what was arranged for it.
+// passes lets time pass and runs the timers that are due.
 func (w *world) passes(d time.Duration) {
 	time.Sleep(d)
 	w.runTimers()
 }
 
-// TestNodePersistence: a node that is killed comes back with what its persistence kept, and its leases go on ending by the clock.
+// TestNodePersistence: a killed node restarts with the data that its persistence kept, and its leases expire by the clock.
 func TestNodePersistence(t *testing.T) {
 	rows := []struct {
 		mode impls.Persistence
@@ -199,7 +199,7 @@ func TestNodePersistence(t *testing.T) {
 	}
 }
 
-// TestCopyStaysAsItIs: what a node is told after it was copied does not change the copy, whatever the type.
+// TestCopyStaysAsItIs: commands after the copy do not change the copy, whatever the type.
 func TestCopyStaysAsItIs(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	rows := []struct{ name, before, after, read, want string }{
@@ -223,7 +223,7 @@ func TestCopyStaysAsItIs(t *testing.T) {
 	}
 }
 
-// TestNodeReplication: the replica has what reached it, WAIT says so, and a promoted replica has no more.
+// TestNodeReplication: the replica has what reached it, WAIT reports it, and a promoted replica has no more.
 func TestNodeReplication(t *testing.T) {
 	rows := []struct {
 		name    string
@@ -268,7 +268,7 @@ func TestNodeReplication(t *testing.T) {
 	}
 }
 
-// TestNodeBlocking: BLPOP answers at once, when somebody pushes, or when its time is over.
+// TestNodeBlocking: BLPOP replies at once, after a push, or at its time-out.
 func TestNodeBlocking(t *testing.T) {
 	rows := []struct {
 		name                  string
@@ -303,7 +303,7 @@ func TestNodeBlocking(t *testing.T) {
 	}
 }
 
-// TestNodePubSubOthersStay: who stops listening, or leaves, takes nobody else with it.
+// TestNodePubSubOthersStay: a client that unsubscribes or leaves does not affect other subscribers.
 func TestNodePubSubOthersStay(t *testing.T) {
 	for name, leave := range map[string]func(*conn){
 		"unsubscribes": func(cn *conn) { cn.sends("UNSUBSCRIBE news.a") },
@@ -323,7 +323,7 @@ func TestNodePubSubOthersStay(t *testing.T) {
 	}
 }
 
-// TestNodePubSub: a message goes to who listens at that moment, by channel or by pattern.
+// TestNodePubSub: a message reaches the current subscribers, by channel or by pattern.
 func TestNodePubSub(t *testing.T) {
 	rows := []struct {
 		name   string

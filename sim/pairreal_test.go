@@ -11,15 +11,15 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// pair is a primary and its replica, simulated or real, to which a test talks.
+// pair is a primary and its replica, simulated or real.
 type pair interface {
 	ask(name, line string) string // over the connection of that name, which leads to node 1 unless the name begins with r
 	do(what string, node int)     // kill, restart, pause or resume
 	settle()                      // until the replica has everything
 }
 
-// TestPairAnswersAsRedisDoes puts the same commands and restarts to a simulated pair and to one of redis-server, and compares every reply. A line is a
-// connection with a command, or something done to a node; "settle" waits until the replica has everything.
+// TestPairAnswersAsRedisDoes sends the same commands and restarts to a simulated pair and to one of redis-server, and compares every reply. A line
+// is a connection with a command, or an action on a node; "settle" waits until the replica has everything.
 func TestPairAnswersAsRedisDoes(t *testing.T) {
 	rows := []struct {
 		name        string
@@ -53,7 +53,7 @@ func TestPairAnswersAsRedisDoes(t *testing.T) {
 	}
 }
 
-// conversation does steps and gives every reply behind its command.
+// conversation performs steps and returns every reply after its command.
 func conversation(p pair, steps string) (told []string) {
 	for step := range strings.SplitSeq(steps, "|") {
 		what, line, _ := strings.Cut(step, " ")
@@ -71,10 +71,10 @@ func conversation(p pair, steps string) (told []string) {
 	return told
 }
 
-// nodeFor is the node that a connection of a name leads to.
+// nodeFor returns the node to which the connection with a name leads.
 func nodeFor(name string) int { return boolInt(name[0] == 'r') }
 
-// shortSleep is longer than the short leases of the rows.
+// shortSleep exceeds the short leases of the rows.
 const shortSleep = 50 * time.Millisecond
 
 // simulatedPair is the pair of a world.
@@ -88,7 +88,7 @@ func (p *simulatedPair) ask(name, line string) string {
 	cn := p.conns[name]
 	if cn == nil || cn.lost != nil {
 		cn = p.w.sendsTo(p.w.nodes[nodeFor(name)])
-		cn.seen = p.w.replication.writes // what a client says first is a command, too
+		cn.seen = p.w.replication.writes // a client's first write here is a command too
 		p.conns[name] = cn
 	}
 	reply := cn.sends(line)
@@ -178,7 +178,7 @@ func (p *serverPair) do(what string, node int) {
 	}
 }
 
-// settle writes a mark and waits for it over a connection of its own.
+// settle writes a mark and waits for it over its own connection.
 func (p *serverPair) settle() {
 	p.t.Helper()
 	p.ask("settle", "PUBLISH nobody settles")

@@ -47,7 +47,7 @@ func simulate(t *testing.T, h *host, p Program, s chooser, b Bounds) Outcome {
 	return out
 }
 
-// count tells how many operations of a kind had an outcome.
+// count returns how many operations of a kind had an outcome.
 func count(out Outcome, op history.Op, outcome history.Outcome) int {
 	n := 0
 	for _, o := range out.Ops {
@@ -72,7 +72,7 @@ func TestTwoClientsTakeTurnsByDefault(t *testing.T) {
 	if len(out.tape) != 0 || len(out.Stuck) != 0 || len(out.Errors) != 0 {
 		t.Errorf("tape %v, stuck %v, errors %v; want none", out.tape, out.Stuck, out.Errors)
 	}
-	// Each client works for a tenth of the lease twice, and a waiter looks every fifth of it.
+	// Each client works for a tenth of the lease twice, and waiters poll every fifth of it.
 	if out.Virtual < 4*100*time.Millisecond || out.Virtual > time.Second {
 		t.Errorf("took %v of virtual time", out.Virtual)
 	}

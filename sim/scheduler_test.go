@@ -35,7 +35,7 @@ func (cn *conn) has() string {
 	return text
 }
 
-// steps lets everything happen that can, in the default order, and gives the names of the events.
+// steps performs every possible event, in the default order, and returns their names.
 func (w *world) steps() (names []string) {
 	for {
 		w.settleInstant()
@@ -54,7 +54,7 @@ func (w *world) steps() (names []string) {
 	}
 }
 
-// TestHandshakesAreNoEvents: a handshake is answered without the scheduler, as soon as the node is there, and never before what was sent before it.
+// TestHandshakesAreNoEvents: a handshake is answered without the scheduler, once the node is up, and never before earlier requests.
 func TestHandshakesAreNoEvents(t *testing.T) {
 	inWorld(t, Program{}, func(w *world) {
 		cn := w.sendsTo(w.nodes[0])
@@ -87,8 +87,8 @@ func TestHandshakesAreNoEvents(t *testing.T) {
 	})
 }
 
-// TestNoDialUnderAnEndedContext: a library may dial under a mutex that another goroutine waits for, as a subscription of go-redis does that
-// is read and closed at once. It does so under a context that has ended, and must have its answer before time passes.
+// TestNoDialUnderAnEndedContext: a library may dial under a mutex that another goroutine waits for, like a go-redis subscription that is read and
+// closed at once. It does so under a context that has ended, and must get its error before time passes.
 func TestNoDialUnderAnEndedContext(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		inWorld(t, Program{}, func(w *world) {
@@ -109,7 +109,7 @@ func TestNoDialUnderAnEndedContext(t *testing.T) {
 	}
 }
 
-// TestMultiplexedRequestsHaveAnOrder: whichever goroutine writes first, the node sees the same, and each gets the reply to its own request.
+// TestMultiplexedRequestsHaveAnOrder: whichever goroutine writes first, the node receives the same, and each gets the reply to its own request.
 func TestMultiplexedRequestsHaveAnOrder(t *testing.T) {
 	var seen []string
 	for _, rows := range [][2]string{{"SET x 1 GET", "GET y"}, {"GET y", "SET x 1 GET"}} {
@@ -131,7 +131,7 @@ func TestMultiplexedRequestsHaveAnOrder(t *testing.T) {
 	}
 }
 
-// TestLinksBreakOneByOne: a node that dies ends its connections at one instant, in the order of what was sent over them.
+// TestLinksBreakOneByOne: a node that dies breaks its connections at one instant, in the order of what was sent over them.
 func TestLinksBreakOneByOne(t *testing.T) {
 	var orders []string
 	for _, lines := range [][]string{{"SET a 1", "SET b 1"}, {"SET b 1", "SET a 1"}} {
@@ -150,7 +150,7 @@ func TestLinksBreakOneByOne(t *testing.T) {
 	}
 }
 
-// TestSleepsEndApart: of the clients and of the different sleeps of each, no two end at the same instant, though all begin at once and last alike.
+// TestSleepsEndApart: no two sleeps of clients, or of one client, end at the same instant, though all begin at once and last equally long.
 func TestSleepsEndApart(t *testing.T) {
 	inWorld(t, Program{}, func(w *world) {
 		ends := map[time.Duration]bool{}
@@ -170,7 +170,7 @@ func TestSleepsEndApart(t *testing.T) {
 	})
 }
 
-// TestTokensAreNamed: what a lock draws from a source of its own is called by names that follow from the seed, and comes back as it was.
+// TestTokensAreNamed: what a lock draws from its own random source is replaced by names that follow from the seed, and restored unchanged.
 func TestTokensAreNamed(t *testing.T) {
 	named := func(seed byte, words ...string) (*tokens, []string) {
 		names := newTokens([32]byte{seed})

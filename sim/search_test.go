@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// overlaps is a judge that looks at beliefs alone.
+// overlaps is a judge that considers beliefs only.
 func overlaps(_ context.Context, out Outcome, _ Program, _ bool) ([]broken, error) {
 	type belief struct{ from, to int64 }
 	var all []belief
@@ -36,7 +36,7 @@ func overlaps(_ context.Context, out Outcome, _ Program, _ bool) ([]broken, erro
 	return nil, nil
 }
 
-// searchFor runs a search of at most n schedules with a judge that looks at beliefs alone.
+// searchFor runs a search of at most n schedules with a judge that considers beliefs only.
 func searchFor(t *testing.T, j searchJob, n int) ([]finding, progress) {
 	t.Helper()
 	j.Schedules = n
@@ -65,7 +65,7 @@ func TestSearchFindsTheMisUnlockAndSparesTheToken(t *testing.T) {
 	}
 }
 
-// TestExhaustiveWalkIsSharedByWorkers: what the workers walk together is what one walks alone.
+// TestExhaustiveWalkIsSharedByWorkers: the workers together walk what one walks alone.
 func TestExhaustiveWalkIsSharedByWorkers(t *testing.T) {
 	j := searchJob{Program: program(t, "token", "hot", 1), Bounds: Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: Exhaustive, Parts: 1}
 	_, alone := searchFor(t, j, 0)

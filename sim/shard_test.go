@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// searched explores a lock that breaks, without an end at its first finding, and gives what was seen.
+// searched explores a defective lock beyond its first finding, and returns what was found.
 func searched(t *testing.T, strategy string, workers int, shard Shard) ExploreResult {
 	t.Helper()
 	v, _ := catalogue.Find("set-nx-ex")
@@ -23,7 +23,7 @@ func searched(t *testing.T, strategy string, workers int, shard Shard) ExploreRe
 	return r
 }
 
-// TestShardsOfASearch: shards look at what one search looks at, also when one machine has more workers than another.
+// TestShardsOfASearch: shards together cover what one search covers, even if one machine has more workers than another.
 func TestShardsOfASearch(t *testing.T) {
 	for _, strategy := range []string{Mixed, Exhaustive} {
 		t.Run(strategy, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestShardsOfASearch(t *testing.T) {
 			if len(whole.Violated) == 0 {
 				t.Fatalf("the whole search found nothing: %+v", whole)
 			}
-			if strategy == Exhaustive { // states that two shards come to are gone into by both, so that only what is found is the same
+			if strategy == Exhaustive { // both shards explore states that both reach, so only the findings are the same
 				for what := range whole.Violated {
 					if violated[what] == 0 {
 						t.Errorf("no shard saw %s; they saw %v", what, violated)

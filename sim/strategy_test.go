@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// TestStrikeComesTooLate: a client gives a connection up after a fault of its message was chosen and before it strikes. Nothing happens.
+// TestStrikeComesTooLate: a client closes a connection after a fault of its message was chosen and before it strikes. The fault has no effect.
 func TestStrikeComesTooLate(t *testing.T) {
 	for _, fault := range []string{faults.LoseRequest, faults.DelayRequest, faults.LoseReply, faults.DelayReply} {
 		t.Run(fault, func(t *testing.T) {

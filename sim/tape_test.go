@@ -15,7 +15,7 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// TestStoredTapesReplay: the tapes that are stored with the reproductions, give the traces that they were stored with.
+// TestStoredTapesReplay: the tapes stored with the reproductions reproduce their traces.
 func TestStoredTapesReplay(t *testing.T) {
 	names, err := filepath.Glob("../repro/tapes/*.tape")
 	if err != nil || len(names) == 0 {
@@ -38,7 +38,7 @@ func TestStoredTapesReplay(t *testing.T) {
 	}
 }
 
-// TestTapesOfOtherSchemasAreRefused: a tape of the first version is told from what is no tape at all.
+// TestTapesOfOtherSchemasAreRefused: the error for a tape of the first version differs from that for other files.
 func TestTapesOfOtherSchemasAreRefused(t *testing.T) {
 	rows := []struct {
 		schema  string
@@ -58,7 +58,7 @@ func TestTapesOfOtherSchemasAreRefused(t *testing.T) {
 	}
 }
 
-// greeting is a hook of a Redis client that sends one more command whenever it has opened a connection.
+// greeting is a hook of a Redis client that sends one more command after opening a connection.
 type greeting struct{ command string }
 
 func (g greeting) DialHook(dial redis.DialHook) redis.DialHook {
@@ -93,8 +93,8 @@ func greets(v impls.Variant, command string) impls.Variant {
 	return v
 }
 
-// TestTapeOutlivesHandshakes: a tape names requests, so that it leads a client which sends one more command on every connection through the same schedule:
-// whether handshakes are known to have it or not.
+// TestTapeOutlivesHandshakes: a tape names requests, so it leads a client that sends one more command on every connection through the same
+// schedule, whether or not that command is a known handshake.
 func TestTapeOutlivesHandshakes(t *testing.T) {
 	h := newTestHost(t)
 	for _, lock := range []string{"token", "setnx-expire", "redlock"} {
@@ -121,7 +121,7 @@ func TestTapeOutlivesHandshakes(t *testing.T) {
 	}
 }
 
-// messages are the requests and replies of a trace in their order, without ECHO.
+// messages returns the requests and replies of a trace in order, without ECHO.
 func messages(out Outcome) string {
 	var b strings.Builder
 	for _, line := range out.Trace {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// starts are those of all clients before the end, in no order.
+// starts returns the starts of all clients before the end, unordered.
 func starts(l OpenLoop, end time.Duration) (all []int64) {
 	for c := range l.Clients {
 		next := l.Starts(c)
@@ -30,18 +30,18 @@ func within(all []int64, from, to time.Duration) (n int) {
 	return n
 }
 
-// TestPaces: every pace offers in a time what Offered says, spread as its name says.
+// TestPaces: every pace offers as many rounds as Offered says, spread as its name says.
 func TestPaces(t *testing.T) {
 	const s = time.Second
 	for _, r := range []struct {
 		pace       Pace
 		in         [2]time.Duration
-		want, slip float64 // rounds, and by how many it may be off
+		want, slip float64 // rounds, and the tolerated difference
 	}{
-		{"", [2]time.Duration{0, 10 * s}, 5000, 0},              // constant, when nothing is said
+		{"", [2]time.Duration{0, 10 * s}, 5000, 0},              // constant by default
 		{Constant, [2]time.Duration{4 * s, 5 * s}, 500, 0},      // the same in each second
 		{Poisson, [2]time.Duration{0, 10 * s}, 5000, 350},       // five times the standard deviation, √5000
-		{Poisson, [2]time.Duration{4 * s, 5 * s}, 500, 112},     // likewise
+		{Poisson, [2]time.Duration{4 * s, 5 * s}, 500, 112},     // the same, √500
 		{Ramp, [2]time.Duration{0, 10 * s}, 2500, 1},            // half of the rate over its time
 		{Ramp, [2]time.Duration{0, 5 * s}, 625, 1},              // a quarter of those in the first half
 		{Ramp, [2]time.Duration{9 * s, 10 * s}, 475, 1},         // nearly the rate at the end

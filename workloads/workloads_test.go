@@ -54,7 +54,7 @@ type rig struct {
 	*Client
 	memory  *memory
 	moments []history.Moment
-	fail    map[history.Moment]error // what At answers
+	fail    map[history.Moment]error // errors that At returns
 }
 
 func newRig(t *testing.T, lock string, cfg Config) *rig {
@@ -92,7 +92,7 @@ type roundRow struct {
 	wrote    []int64
 }
 
-// rounds is one for the workload that takes leases, else two.
+// rounds returns one for the workload that takes leases, else two.
 func (r roundRow) rounds() int {
 	if r.workload == "long-hold" {
 		return 1

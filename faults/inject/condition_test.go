@@ -11,7 +11,7 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// What a black hole holds is delivered when it is over, and nothing before.
+// A blocked link delivers what it held when the block ends, and nothing before.
 func TestProxyBlackHole(t *testing.T) {
 	r := newRig(t)
 	conn := r.dial(t)

@@ -40,7 +40,7 @@ func TestGateCrashEndsEverything(t *testing.T) {
 		}
 		slept := make(chan error, 1)
 		go func() { slept <- g.Clock(0).Sleep(t.Context(), time.Hour) }()
-		g.Pause() // a stopped client can be killed, too
+		g.Pause() // a stopped client can be killed too
 		passed := make(chan error, 1)
 		go func() { passed <- g.Pass() }()
 		synctest.Wait()

@@ -12,8 +12,8 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// What an idle proxy adds to a round trip, beside the same round trips on a direct connection, in turn. The bar is 30 µs at the
-// median; a machine that is busy with other things shows more, so only ten times that fails, and only where a direct round trip is quick.
+// The cost of an idle proxy per round trip, compared with the same round trips on a direct connection, alternately. The target is a median of 30
+// µs; a busy machine shows more, so the test fails only at ten times that, and only if a direct round trip is fast.
 func TestProxyCost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures")

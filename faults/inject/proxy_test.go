@@ -67,7 +67,7 @@ func TestProxyWithoutNode(t *testing.T) {
 	}
 	conn, err := net.Dial("tcp", r.link.Addr())
 	if errors.Is(err, syscall.ECONNRESET) {
-		return // sooner than the dial was done
+		return // before the dial was done
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestProxyWithoutNode(t *testing.T) {
 	}
 }
 
-// Closing ends what is held, too; TestMain sees that no goroutine is left.
+// Close also ends what is held; TestMain checks that no goroutine is left.
 func TestProxyClosesWhileItHolds(t *testing.T) {
 	r := newRig(t)
 	conn := r.dial(t)

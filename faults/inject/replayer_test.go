@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// order lets clients come to moments at the times that they are given, under a replayer, and gives the order in which they went on.
+// order makes clients reach moments at given times, under a replayer, and returns the order in which they went on.
 func order(t *testing.T, schedule faults.Schedule, comes map[string]time.Duration) (went []string, o faults.Order, took time.Duration) {
 	t.Helper()
 	start := time.Now()

@@ -118,7 +118,7 @@ func TestWireRecordsCommands(t *testing.T) {
 	})
 }
 
-// A client of RESP3 may subscribe on the connection that it asks on: what confirms is a push, and what comes next answers the next request.
+// A client of RESP3 may subscribe on the connection of its requests: the confirmation is a push, and the next reply answers the next request.
 func TestWireGivesRepliesToTheirRequests(t *testing.T) {
 	const subscribe, confirmed = "*2\r\n$9\r\nSUBSCRIBE\r\n$4\r\nfree\r\n", ">3\r\n$9\r\nsubscribe\r\n$4\r\nfree\r\n:1\r\n"
 	const message = ">3\r\n$7\r\nmessage\r\n$4\r\nfree\r\n$1\r\n1\r\n"
@@ -189,7 +189,7 @@ func TestWirePauseHoldsTheRequestBack(t *testing.T) {
 	})
 }
 
-// TestWireTellsOfScripts: a script is recorded by its digest, whichever way it is called, and its source is told of once.
+// TestWireTellsOfScripts: a script is recorded by its digest, whichever way it is called, and its source is reported once.
 func TestWireTellsOfScripts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const source = "return 1"

@@ -105,7 +105,7 @@ func (s *theatre) ping(ctx context.Context, node int) error {
 
 var span100, span400 = faults.Span{Fixed: 100 * time.Millisecond}, faults.Span{Fixed: 400 * time.Millisecond}
 
-// Each fault is seen in force while it lasts, seen gone after it, and measured.
+// Each fault is in force while it lasts, gone after it, and measured.
 func TestInjectAndHeal(t *testing.T) {
 	for _, tt := range []struct {
 		spec    faults.Spec
@@ -136,7 +136,7 @@ func TestInjectAndHeal(t *testing.T) {
 	}
 }
 
-// silent tells that nothing is answered within 60 ms.
+// silent reports whether no reply comes within 60 ms.
 func (s *theatre) silent(t *testing.T) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
 	defer cancel()
@@ -149,7 +149,7 @@ func (s *theatre) refused(t *testing.T) bool {
 	return errors.As(err, &op)
 }
 
-// ahead tells that the node's clock is ahead by more than half an hour.
+// ahead reports whether the node's clock is ahead by more than half an hour.
 func (s *theatre) ahead(t *testing.T) bool {
 	now, err := s.client(0).Time(t.Context()).Result()
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *theatre) ahead(t *testing.T) bool {
 	return time.Until(now) > 30*time.Minute
 }
 
-// The clock of a node that another fault has stopped is set right when the node goes on.
+// The clock of a node that another fault has stopped is set right when the node resumes.
 func TestInjectClockOfAStoppedNode(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject", ClockFaults: true}, nil)
 	s.Strike(t.Context(), faults.Spec{Fault: faults.JumpClock, Node: 1, By: faults.Span{Fixed: time.Hour}, For: span100}, "now", nil)
@@ -196,7 +196,7 @@ func TestInjectAtOnce(t *testing.T) {
 	}
 }
 
-// A fault that finds nothing to evict did not take.
+// A fault that finds nothing to evict is not confirmed.
 func TestInjectEviction(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject"}, nil)
 	ctx, c := t.Context(), s.client(0)
@@ -213,7 +213,7 @@ func TestInjectEviction(t *testing.T) {
 	}
 }
 
-// A replica that still has the key when its primary has not is no reason for doubt: it may not be written to, and will follow.
+// A deletion is confirmed although the replica still has the key: it refuses writes, and will follow its primary.
 func TestInjectDeleteKeyOnAReplicatedPair(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Replicated, Name: "inject"}, nil)
 	s.world.cfg.Keys = func(context.Context, int) ([]string, error) { return []string{"lock"}, nil } // on both
@@ -229,7 +229,7 @@ func TestInjectDeleteKeyOnAReplicatedPair(t *testing.T) {
 	}
 }
 
-// A node that is away keeps nobody from deleting the key on the others.
+// A node that is down does not prevent the deletion of the key on the others.
 func TestInjectDeleteKeyBesideADeadNode(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Independent, Nodes: 3, Name: "inject"}, nil)
 	for node := range 3 {
@@ -246,11 +246,11 @@ func TestInjectDeleteKeyBesideADeadNode(t *testing.T) {
 	}
 }
 
-// What is granted after replication has ended is not there after the promotion, and the window tells of each failover what the replica had.
+// Grants after the end of replication are lost at the promotion, and the window of each failover says what the replica had.
 func TestInjectFailover(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
-		before, after string // what the lock's key is set to before the fault strikes and, where that is not the failover itself, after it
+		before, after string // values of the lock's key set before the fault strikes and, where that is not the failover itself, after it
 		spec          faults.Spec
 		replica       string
 		left          int64

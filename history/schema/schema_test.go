@@ -13,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/internal/schematest"
 )
 
-// full sets every field, so that a field which is written and not in a schema fails.
+// full sets every field, so that a written field that a schema lacks fails the test.
 func full() (h history.Header, op history.Operation, c history.Command, w history.Window) {
 	h = history.Header{Lock: "token", Kind: history.RW, Lease: 5, Drift: 1, Permits: 2, ClockError: 3, Votes: true}
 	op = history.Operation{

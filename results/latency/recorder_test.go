@@ -26,13 +26,13 @@ func hist(t *testing.T, s *latency.Set, tag latency.Tag) *hdr.Histogram {
 	return one.Hist
 }
 
-// within reports whether a value is what a histogram of three digits makes of want.
+// within reports whether a value equals want within the precision of three digits.
 func within(got, want int64) bool {
 	return math.Abs(float64(got-want)) <= math.Max(float64(want)/1000, 1024)
 }
 
-// TestStallCountsFromTheIntendedStart is the coordinated-omission test: a client that should start every millisecond stalls
-// for one second in its tenth operation. Everything that was due meanwhile starts late, and only the response latency says so.
+// TestStallCountsFromTheIntendedStart is the coordinated-omission test: a client that should start every millisecond stalls for one second in its
+// tenth operation. Everything due meanwhile starts late, which only the response latency shows.
 func TestStallCountsFromTheIntendedStart(t *testing.T) {
 	r := latency.NewRecorder()
 	now := int64(0)
@@ -59,7 +59,7 @@ func TestStallCountsFromTheIntendedStart(t *testing.T) {
 	}
 }
 
-// TestOutOfRangeIsCounted: what redis-benchmark clamps at 3 s is at home here, and what does not fit is counted.
+// TestOutOfRangeIsCounted: values above 3 s, which redis-benchmark clamps, are recorded, and values out of range are counted.
 func TestOutOfRangeIsCounted(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -94,7 +94,7 @@ func TestFaultWindowsSplitTheSamples(t *testing.T) {
 	windows := []history.Window{
 		{Start: 100, End: 200, Confirmed: true},
 		{Start: 150, End: 300, Confirmed: true},
-		{Start: 0, End: 0, Confirmed: false}, // did not take: must not swallow the run
+		{Start: 0, End: 0, Confirmed: false}, // not confirmed, so it must not cover the run
 		{Start: 900, Confirmed: true},        // never healed
 	}
 	tests := []struct {
@@ -127,7 +127,7 @@ func TestFaultWindowsSplitTheSamples(t *testing.T) {
 	}
 }
 
-// TestFoldingChangesNothing: filing early, in any number of steps, gives what filing at the end gives.
+// TestFoldingChangesNothing: folding early, in any number of steps, gives the same result as merging at the end.
 func TestFoldingChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		windows := []history.Window{{Start: 2000, End: 4000, Confirmed: true}}

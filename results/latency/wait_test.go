@@ -14,7 +14,7 @@ func op(client string, what history.Op, call, ret int64) history.Operation {
 }
 
 func TestSplitWait(t *testing.T) {
-	// "+ 10" is the first client's own acquire, of which no command is given.
+	// "+ 10" is the first client's own acquire, whose command is not listed.
 	tests := []struct {
 		name     string
 		ops      []history.Operation
@@ -95,7 +95,7 @@ func TestHandOvers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			for i := range tt.ops { // the table is in milliseconds, so that a histogram tells its figures apart
+			for i := range tt.ops { // the table is in milliseconds, so that the histogram's precision is enough
 				tt.ops[i].Call *= ms
 				tt.ops[i].Return *= ms
 			}
