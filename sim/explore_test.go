@@ -26,7 +26,7 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 		{"spins", "endless loop", verdicts.Progress},                        // time never passes
 		{"spins", "sim.spin (bad_test.go", verdicts.Progress},               // the finding says where
 		{"locks", "sim.lockTwice (bad_test.go", verdicts.Progress},          // time never passes, and no goroutine runs
-		{"leaves", "left behind", verdicts.Hygiene},                         // a goroutine that nobody can end
+		{"leaves", "left behind", verdicts.Hygiene},                         // a goroutine that nothing ends
 		{"deadlock", "do not end", verdicts.Progress},                       // the client itself
 	}
 	for _, row := range rows {

@@ -85,10 +85,9 @@ func hinders(w history.Window, client string) bool {
 	return (w.Client == client || w.Client == "") && kind.Hinders
 }
 
-// except marks the violations for which no lock is to blame: two clients were inside, or the store was damaged, although no two were told at the
-// same time that they hold the lock and no release ended another's hold. The client outlived its lease; this does not excuse a grant that had
-// expired when it was returned. A lock with fences must protect the store all the same. Nor is the lock to blame if a client whose own messages are
-// delayed does not get it.
+// except marks the violations for which the lock is not to blame: two clients were inside, or the store was damaged, although no two beliefs
+// overlapped and no release ended another's hold: a client outlived its lease. This does not excuse a grant that had expired when it was returned,
+// and a lock with fences must protect the store all the same. Nor is the lock to blame if a client whose own messages are delayed does not get it.
 func except(all []broken, windows []history.Window, fenced bool) []broken {
 	for i, b := range all {
 		all[i].Excepted = !b.final && b.Property == verdicts.Progress && b.Cause == verdicts.CauseUnknown && hindered(b.client, windows)

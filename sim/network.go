@@ -50,7 +50,7 @@ type conn struct {
 	last    uint64        // hash of the last request
 	history uint64        // hash of the requests that the node received over it; see state
 	watches bool          // the node watches keys for it
-	seen    int           // how many of a primary's writes had happened at its last command
+	seen    int           // number of the primary's writes at the connection's last command
 
 	sentUntil, givenUntil time.Time   // when a limited connection has passed what is on it, each way
 	timer                 *time.Timer // of the reader, of which there is one at a time; nil until it first waits

@@ -84,7 +84,7 @@ type Catalogue interface {
 	ScriptNames() map[string]string // by SHA-1 digest
 }
 
-// empty is the empty Catalogue.
+// empty is a Catalogue without entries.
 type empty struct{}
 
 func (empty) Find(string) (impls.Variant, bool) { return impls.Variant{}, false }

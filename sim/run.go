@@ -36,7 +36,7 @@ type Outcome struct {
 	Missed   int      // choices of a tape that were not possible
 	Pruned   bool     // abandoned early: its state was known
 	Stuck    []string // clients that had not ended at the horizon
-	Crash    string   // a panic of a client, or a deadlock or endless wait, with the stack
+	Crash    string   // a panic of a client, or clients that never end, with the stack
 	Left     string   // goroutines that the lock left behind for ever
 
 	Lacking      string            // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING

@@ -366,7 +366,7 @@ func DefaultFaults(v impls.Variant) []string {
 	if v.Traits.Wakeups {
 		out = append(out, faults.CutPubSub)
 	}
-	if v.Topology == impls.Replicated { // its second node is only a replica
+	if v.Topology == impls.Replicated { // a lock that uses a pair must survive the loss of its primary
 		out = append(out, faults.Failover)
 	}
 	return out

@@ -10,8 +10,8 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// A client in another language, unchanged: the release of redis-py's Lock is applied and its reply lost. It raises a connection error and has
-// forgotten the token by then, so a second attempt is refused although the first one succeeded.
+// A client in another language, unchanged: the release of redis-py's Lock is applied and its reply lost. redis-py raises a connection
+// error and has forgotten the token by then, so a second attempt is refused although the first one succeeded.
 func TestPythonLockLosesReplyOfRelease(t *testing.T) {
 	python := pythonWithRedis(t)
 	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "python"}, []faults.Spec{

@@ -228,7 +228,7 @@ func (c *Sequencer) strike(ctx context.Context, director *faults.Director, t Tur
 	}
 }
 
-// pass lets a message pass and waits for the end of its turn.
+// pass lets a message pass; after a request it waits for the node's reply.
 func (c *Sequencer) pass(ctx context.Context, h *Held) {
 	s := faults.Step{Kind: faults.StepRequest, Client: h.Command.Client, Node: h.Node(), Command: h.Label, Sent: h.sent, Lost: h.lost}
 	if h.Reply {

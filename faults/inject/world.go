@@ -1,3 +1,9 @@
+// Package inject applies faults to real clients, links and servers: [World] implements faults.World.
+//
+// Faults of a client in this process go through its [Gate], between the client and its connections, clock and steps. Faults of messages and of
+// the network go through a [Proxy] that understands RESP, between clients and nodes. Faults of servers go to a servers.Deployment. A [Wire]
+// records the commands of a client. To replay a tape, a [Replayer] makes messages pass in the tape's order; in a search, a [Sequencer] does so
+// one by one.
 package inject
 
 import (
@@ -15,7 +21,7 @@ type World struct {
 	cfg    Config
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
-	work   sync.WaitGroup // what After has arranged
+	work   sync.WaitGroup // what After has started
 
 	evicting sync.Mutex // one eviction at a time: each sets the server's memory limit and restores it
 
