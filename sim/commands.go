@@ -46,8 +46,7 @@ func names(text string) map[string]bool {
 	return set
 }
 
-// refusal returns the error for a command that a node does not do; "" for one that it does. It records the command, so that the schedule ends with
-// it.
+// refusal returns the error for a command that a node does not do; "" for one that it does. A command of refused ends the schedule.
 func (n *node) refusal(name string) string {
 	switch {
 	case exact[name]:
@@ -156,8 +155,7 @@ type transaction struct {
 	failed bool // a command was refused when it was queued
 }
 
-// inTransaction runs MULTI, EXEC and DISCARD and queues what comes between; it returns true if nothing else is to be done. WATCH is left to
-// miniredis.
+// inTransaction runs MULTI, EXEC and DISCARD and queues what comes between; done means nothing is left to do. miniredis runs WATCH.
 func (n *node) inTransaction(s *session, name string, args []string) (done bool) {
 	tx := s.tx
 	switch {
