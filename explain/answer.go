@@ -8,25 +8,25 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Answer is what an experiment showed.
+// Answer is the result of an experiment.
 type Answer struct {
-	Causes     []verdicts.Cause // none where there was no experiment, and where it did not tell
-	Experiment Sentence         // what was left out and what would have come of it; where there was none, what is known without
-	Events     []Event          // what was left out, or what a grant rested on
+	Causes     []verdicts.Cause // none where there was no experiment or it was inconclusive
+	Experiment Sentence         // what was left out and with which effect; without an experiment, what is known all the same
+	Events     []Event          // what was left out, or what a grant rests on
 }
 
-// Event is something that happened on a node, or did not, on which an answer rests.
+// Event is something on which an answer rests that happened, or failed to happen, on a node.
 type Event struct {
 	At      int64
-	Command *history.Command   // nil: it was not a command
-	Op      *history.Operation // that the command was sent in; nil: the background
-	Effect  *history.Effect    // what a fault did; nil: it was not a fault
-	Lost    []string           // keys that the effect took away in the replay
-	Holder  string             // whose hold it took away or changed; "": nobody's, or its own
+	Command *history.Command   // nil: not a command
+	Op      *history.Operation // in which the command was sent; nil: sent in the background
+	Effect  *history.Effect    // the effect of a fault; nil: not a fault
+	Lost    []string           // keys that the effect deleted in the replay
+	Holder  string             // whose hold it ended or changed; "": nobody's, or its own
 	Hit     Hit                // what it did to the key
 	Granted bool               // the command granted the operation
 	Unasked bool               // the operation was granted though no command was sent
-	Votes   [2]int             // on how many nodes of how many a grant rested; 0 of 0 where that is not to the point
+	Votes   [2]int             // nodes that granted, and nodes of the lock; 0 of 0 where votes don't matter
 }
 
 // Hit is what a command did to a key.
@@ -34,13 +34,13 @@ type Hit string
 
 // What a command may do to a key.
 const (
-	Freed   Hit = "freed"   // it took the key away, or a part of it
-	Renewed Hit = "renewed" // it moved the key's end
-	Made    Hit = "made"    // there was none before
+	Freed   Hit = "freed"   // deleted the key, or a part of it
+	Renewed Hit = "renewed" // moved the key's expiry
+	Made    Hit = "made"    // created the key
 	Changed Hit = "changed"
 )
 
-// hit returns what an event did to the first of some keys that it changed; "" where it changed none of them.
+// hit returns what an event did to the first of the given keys that it changed; "" if it changed none of them.
 func (e *event) hit(keys []string) Hit {
 	for _, c := range e.changes {
 		switch {
@@ -58,7 +58,7 @@ func (e *event) hit(keys []string) Hit {
 	return ""
 }
 
-// reported returns an event as an answer reports it: holder is whose hold it hit, keys are those that this was about.
+// reported returns an event in the form that an answer has it: holder is the client whose hold it hit, keys are those that count.
 func (e *event) reported(holder string, keys []string) Event {
 	out := Event{At: e.at, Command: e.cmd, Op: e.op, Effect: e.effect, Hit: e.hit(keys)}
 	if e.cmd == nil || e.cmd.Client != holder {
@@ -72,8 +72,8 @@ func (e *event) reported(holder string, keys []string) Event {
 	return out
 }
 
-// Sentence is a statement in plain words. Its parts are strings, and what the story that it ends writes in its own way: instants, which are counted
-// from where the story begins, and recorded words.
+// Sentence is a statement in plain words. Its parts are strings and values that the caller formats: instants, which a story counts from its own
+// beginning, and recorded names.
 type Sentence []any
 
 // Parts of a sentence that are not text.
@@ -83,7 +83,7 @@ type (
 	Key     string // of the data
 )
 
-// Text puts a sentence together; say writes an Instant, a Name or a Key.
+// Text joins the parts of a sentence; say formats an Instant, a Name or a Key.
 func (s Sentence) Text(say func(part any) string) string {
 	var b strings.Builder
 	for _, part := range s {
@@ -108,7 +108,7 @@ func sentence(parts ...any) (out Sentence) {
 	return out
 }
 
-// because is an answer of one cause.
+// because returns an answer with one cause.
 func because(cause verdicts.Cause, experiment Sentence, events ...Event) Answer {
 	return Answer{Causes: []verdicts.Cause{cause}, Experiment: experiment, Events: events}
 }

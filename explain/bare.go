@@ -6,8 +6,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// bare tells what the operations alone prove, of a record that has no commands: that a client went on after what it had been told, or that a
-// release was accepted when the hold that it was for had ended.
+// bare explains a violation from the operations alone, for a record without commands. They can prove that a client went on after the end of its
+// lease, or that a release was accepted after its hold had ended.
 func (r *run) bare(v *checker.Violation, holds []*history.Operation) Answer {
 	for j := range holds {
 		for _, first := range holds[:j] {
@@ -28,13 +28,13 @@ func (r *run) bare(v *checker.Violation, holds []*history.Operation) Answer {
 	return Answer{}
 }
 
-// overrun reports whether a property is about what clients did, and not about what they were told.
+// overrun reports whether a property is about what clients did, not about which grants they were given.
 func overrun(p verdicts.Property) bool {
 	return p == verdicts.ExclusiveUse || p == verdicts.StoreIntegrity
 }
 
-// lateRelease is a release that was accepted between two grants from a client whose hold had ended before the first of them; nil: none. A
-// server that takes such a release for the first's accounts for both; otherwise the lock would have two defects.
+// lateRelease returns a release, accepted between two grants, by a client whose hold had ended before the first of them; nil: none. If the server
+// applied it to the first's hold, that explains both the release and the second grant; otherwise the lock would have two defects.
 func (r *run) lateRelease(first, second *history.Operation) *history.Operation {
 	if first.Mode == history.Shared {
 		return nil

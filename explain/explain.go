@@ -8,14 +8,14 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Findings are why the violations of a verdict happened. The zero value is of a verdict without violations.
+// Findings are the causes of a verdict's violations. The zero value belongs to a verdict without violations.
 type Findings struct {
 	Answers []Answer // one for each violation
 	run     *run
 }
 
-// Verdict finds the causes of a verdict's violations from the record that it was reached on. It returns at once where there is no violation. One
-// server does for many verdicts, one after the other.
+// Verdict finds the causes of a verdict's violations in the record that was checked. It returns at once if there are none. One server serves many
+// verdicts, one after the other.
 func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
 	if len(v.Violations) == 0 {
 		return Findings{}
@@ -32,7 +32,7 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
 			answers[i] = r.answer(&v.Violations[i])
 		}
 	}
-	for i := range v.Violations { // where no execution explains everything at once, what is broken beneath says why
+	for i := range v.Violations { // where no linearization exists, the violation of another property nearby says why
 		x := &v.Violations[i]
 		if x.Property == verdicts.Linearizability {
 			if j := beneath(v, x, rec.Header.Lease); j >= 0 {
@@ -47,7 +47,8 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
 	return Findings{answers, r}
 }
 
-// beneath is the violation nearest to one of linearizability, within a lease, of a property whose rule a search asks for as well; -1: none.
+// beneath returns the index of the violation nearest to a violation of linearizability, at most a lease away, of a property whose rule the search
+// includes; -1: none.
 func beneath(v *checker.Verdict, x *checker.Violation, lease int64) (nearest int) {
 	nearest = -1
 	distance := func(o *checker.Violation) int64 {
@@ -66,7 +67,7 @@ func beneath(v *checker.Verdict, x *checker.Violation, lease int64) (nearest int
 	return nearest
 }
 
-// answer explains one violation, and says so where it cannot.
+// answer explains one violation, or says that its cause is not determined.
 func (r *run) answer(v *checker.Violation) Answer {
 	a := r.violation(v)
 	switch {
@@ -78,7 +79,7 @@ func (r *run) answer(v *checker.Violation) Answer {
 	return because(verdicts.CauseUnknown, sentence("the cause is not known: no experiment on the recorded commands tells"))
 }
 
-// shown are the operations that show some violations, and those around them.
+// shown returns the operations that show the violations of a verdict, and those around them.
 func shown(v *checker.Verdict) (ops []history.Operation) {
 	seen := map[uint64]bool{}
 	add := func(more []history.Operation) {
@@ -127,7 +128,7 @@ func (r *run) violation(v *checker.Violation) Answer {
 	return Answer{}
 }
 
-// overlap explains holds that were there at once: the last of them and each before, and where that shows nothing the others.
+// overlap explains overlapping holds: first the last hold with each before it, and if that shows nothing, the others.
 func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip func(first, second *history.Operation) bool) (best Answer) {
 	seen := v.At
 	if v.Property == verdicts.StoreIntegrity {
@@ -153,12 +154,12 @@ func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip fun
 
 func never(_, _ *history.Operation) bool { return false }
 
-// damage explains what the guarded store lost by the holds under which it was written.
-// A hold that was given back before the next was granted did not meet it.
+// damage explains a violation of the guarded store by the holds under which it was written. A hold released before the next was granted does not
+// overlap it.
 func (r *run) damage(v *checker.Violation) Answer {
 	holds := r.shownBy(v)
 	met := slices.IndexFunc(holds, func(op *history.Operation) bool { return op.Return > v.At+v.Lasted })
-	if met >= 0 { // what came later did no damage then; but the other of the two may have come just after
+	if met >= 0 { // a later hold did no damage then; but if only one is left, the other may have come just after
 		holds = holds[:max(met, min(2, len(holds)))]
 	}
 	if len(holds) > 0 {
@@ -167,7 +168,7 @@ func (r *run) damage(v *checker.Violation) Answer {
 	return r.overlap(v, holds, func(first, second *history.Operation) bool { return r.releasedAt(first) < r.grantedAt(second) })
 }
 
-// noOrder explains that the operations have no order.
+// noOrder explains a key whose operations have no linearization.
 func (r *run) noOrder(v *checker.Violation) Answer {
 	if a := r.overlap(v, r.holding(v), never); a.Causes != nil {
 		return a

@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// shownBy are the acquires by which a violation's clients held, by call.
+// shownBy returns the acquires by which a violation's clients held, ordered by call.
 func (r *run) shownBy(v *checker.Violation) (out []*history.Operation) {
 	add := func(op *history.Operation) {
 		if op != nil && !slices.Contains(out, op) {
@@ -31,7 +31,7 @@ func (r *run) shownBy(v *checker.Violation) (out []*history.Operation) {
 	return out
 }
 
-// holding are those of a violation's holds that were there at its instant; all, where that leaves fewer than two.
+// holding returns those of a violation's holds that existed at its instant; all of them if fewer than two did.
 func (r *run) holding(v *checker.Violation) []*history.Operation {
 	all := r.shownBy(v)
 	out := slices.DeleteFunc(slices.Clone(all), func(op *history.Operation) bool { return op.Return > v.At || r.gone(op, v.At) })
@@ -41,8 +41,8 @@ func (r *run) holding(v *checker.Violation) []*history.Operation {
 	return out
 }
 
-// gone reports whether a hold had been released by an instant. What a server keeps for the holds of a re-entrant client is one mark: the release of an
-// inner one ends none of them.
+// gone reports whether a hold had been released by an instant. A server keeps one key for all holds of a re-entrant client: the release of an inner
+// one ends none of them.
 func (r *run) gone(acquire *history.Operation, at int64) bool {
 	released := func(h *checker.Hold) bool { return h.Release != nil && h.Release.Return < at }
 	h := r.holdOf[acquire.ID]
@@ -51,7 +51,7 @@ func (r *run) gone(acquire *history.Operation, at int64) bool {
 	}))
 }
 
-// beside are the wronged hold of a violation of release-safety and those that were granted while its client believed in it.
+// beside returns the hold that was wronged in a violation of release-safety, and those granted while its client believed in it.
 func (r *run) beside(v *checker.Violation) []*history.Operation {
 	wronged := r.held(v.Clients[0], v.Key, v.At)
 	if wronged == nil {
@@ -70,7 +70,7 @@ func (r *run) beside(v *checker.Violation) []*history.Operation {
 	return holds
 }
 
-// between adds to some holds those that anybody was granted from the first of them on until damage was seen.
+// between adds to the given holds those that any client was granted from the first of them until the damage was seen.
 func (r *run) between(holds []*history.Operation, v *checker.Violation) []*history.Operation {
 	const most = 16
 	for i := range r.Ops {
@@ -84,8 +84,8 @@ func (r *run) between(holds []*history.Operation, v *checker.Violation) []*histo
 	return holds
 }
 
-// nearest returns holds in the order in which they are asked how they could meet a later one: the last first; of permits, that which had ended first
-// by what its client had been told, for the others may rightly have been there.
+// nearest returns holds in the order in which to examine how they overlap a later one: the latest first; for a semaphore the one whose client's
+// belief ended first, because the others may have held rightly.
 func (r *run) nearest(holds []*history.Operation, seen int64) []*history.Operation {
 	holds = slices.Clone(holds)
 	slices.Reverse(holds)
@@ -95,7 +95,7 @@ func (r *run) nearest(holds []*history.Operation, seen int64) []*history.Operati
 	return holds
 }
 
-// findHolds finds the holds of the record as a check does. One that breaks an assumption of the checker has none: it was not judged.
+// findHolds computes the holds of the record as a check does. A record that breaks an assumption of the checker has none.
 func (r *run) findHolds() {
 	r.holds, _ = checker.Holds(r.Header, r.Ops, r.Faults)
 	r.holdOf = map[uint64]*checker.Hold{}
@@ -106,7 +106,7 @@ func (r *run) findHolds() {
 	}
 }
 
-// held is the acquire by which a client held last at an instant; nil: none.
+// held returns the acquire of a client's latest hold at an instant; nil: none.
 func (r *run) held(client, key string, at int64) (last *history.Operation) {
 	for i := range r.holds {
 		if h := &r.holds[i]; h.Client == client && h.Acquire.Key == key && h.Start() <= at {
@@ -116,7 +116,7 @@ func (r *run) held(client, key string, at int64) (last *history.Operation) {
 	return last
 }
 
-// heldBefore is the acquire of the innermost hold that a client had when it called an operation; nil: none.
+// heldBefore returns the acquire of the innermost hold that a client had when it called an operation; nil: none.
 func (r *run) heldBefore(op *history.Operation) (innermost *history.Operation) {
 	for i := range r.holds {
 		h := &r.holds[i]
@@ -127,7 +127,7 @@ func (r *run) heldBefore(op *history.Operation) (innermost *history.Operation) {
 	return innermost
 }
 
-// until is how long a client had been told by an instant that it holds; the end of time where it gave the hold back before that was over.
+// until returns the instant up to which a client believed in a hold, by what it knew at the instant by; the end of time if it released earlier.
 func (r *run) until(acquire *history.Operation, by int64) (until int64) {
 	h := r.holdOf[acquire.ID]
 	if h == nil {
@@ -144,8 +144,8 @@ func (r *run) until(acquire *history.Operation, by int64) (until int64) {
 	return until
 }
 
-// kept is until when a server had said by an instant that it keeps a hold: its acquire, or an extend that belongs to it. A re-entry that asked no server
-// says nothing.
+// kept returns the instant up to which a server keeps a hold, by its acquire and extends that had returned at the instant by. A re-entry that sent no
+// command does not count.
 func (r *run) kept(acquire *history.Operation, by int64) (until int64) {
 	h := r.holdOf[acquire.ID]
 	if h == nil || r.Header.Lease == 0 {
@@ -159,7 +159,7 @@ func (r *run) kept(acquire *history.Operation, by int64) (until int64) {
 	return until
 }
 
-// releaseOf is the first release of a hold; nil: none.
+// releaseOf returns the first release of a hold; nil: none.
 func (r *run) releaseOf(acquire *history.Operation) *history.Operation {
 	if h := r.holdOf[acquire.ID]; h != nil && h.Release != nil {
 		return r.ops[h.Release.ID]
@@ -167,7 +167,7 @@ func (r *run) releaseOf(acquire *history.Operation) *history.Operation {
 	return nil
 }
 
-// grantedAt is when an acquire was granted, as far as that is known.
+// grantedAt returns when an acquire was granted, as precisely as is known.
 func (r *run) grantedAt(op *history.Operation) int64 {
 	for _, a := range r.attempts(op) {
 		if a.grant >= 0 {
@@ -177,7 +177,7 @@ func (r *run) grantedAt(op *history.Operation) int64 {
 	return op.Return
 }
 
-// releasedAt is when the release of a hold took effect; the end of time when none did.
+// releasedAt returns when the release of a hold took effect; the end of time if none did.
 func (r *run) releasedAt(acquire *history.Operation) int64 {
 	release := r.releaseOf(acquire)
 	if release == nil {

@@ -8,13 +8,13 @@ const (
 	WorkedOut  = "worked out: an order that explains the recorded replies"
 )
 
-// Log is what the nodes of a run did, one node after the other.
+// Log is what the nodes of a run executed, one node after the other.
 type Log struct {
 	Source string
 	Events []history.Executed
 }
 
-// Executed returns what the nodes of the run did, as the causes were found from.
+// Executed returns what the nodes of the run executed, in the order on which the causes rest.
 func (f Findings) Executed() Log {
 	l := Log{Source: Dispatched}
 	if f.run == nil {

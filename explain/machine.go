@@ -11,38 +11,38 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// clock is a node's own clock: how far it is off true time, and how many millionths too fast it runs since an instant.
+// clock is a node's own clock: its offset from true time, and its rate error in parts per million since an instant.
 type clock struct{ offset, ppm, since int64 }
 
-// at is the node's own time at an instant of the run.
+// at returns the node's own time at an instant of the run.
 func (c clock) at(t int64) int64 { return t + c.offset + (t-c.since)*c.ppm/1_000_000 }
 
-// change is what an event did to one key. nil is no value.
+// change is what an event did to one key. A nil value means that there is no key.
 type change struct {
 	key           string
 	before, after *Value
 }
 
-// freed reports whether a change took away, and did not merely replace or renew.
+// freed reports whether a change removed data, instead of replacing or renewing it.
 func (c change) freed() bool {
 	return c.before != nil && (c.after == nil || len(c.after.Fields) < len(c.before.Fields) || len(c.after.Items) < len(c.before.Items) ||
 		len(c.after.Scores) < len(c.before.Scores))
 }
 
-// renewed reports whether a change moved the end of a key and nothing else.
+// renewed reports whether a change moved the expiry of a key and nothing else.
 func (c change) renewed() bool {
 	return c.before != nil && c.after != nil && c.before.sameData(c.after)
 }
 
-// machine is one node during a replay: its data, its clock, and the server that executes commands on them.
+// machine is one node during a replay: its data, its clock, and the server that executes commands on both.
 type machine struct {
 	srv    Server
 	epoch  int64 // of the run's base, since 1970
 	clock  clock
 	values map[string]*Value
-	loaded bool // the server holds values
+	loaded bool // the server has been given values
 	stop   int64
-	// stopped says that the node's clock stands still at stop: no lease ends.
+	// stopped means that the node's clock stands still at stop: no lease ends.
 	stopped bool
 }
 
@@ -51,7 +51,7 @@ func (m *machine) load(values map[string]*Value, c clock) {
 	m.values, m.clock, m.loaded = values, c, false
 }
 
-// own is the node's own time, since 1970.
+// own returns the node's own time, since 1970.
 func (m *machine) own(t int64) int64 {
 	if m.stopped {
 		t = m.stop
@@ -59,7 +59,7 @@ func (m *machine) own(t int64) int64 {
 	return m.epoch + m.clock.at(t)
 }
 
-// tick lets time pass, and gives the keys that ended by themselves meanwhile, by when.
+// tick lets time pass until t and returns the keys that expired meanwhile, by expiry.
 func (m *machine) tick(t int64) (ended []change) {
 	now := m.own(t)
 	for key, v := range m.values {
@@ -80,7 +80,7 @@ func (m *machine) tick(t int64) (ended []change) {
 	return ended
 }
 
-// do executes a command, and gives its reply on one line, what it changed, and the keys that it named.
+// do executes a command and returns its reply on one line, what it changed, and the keys that it named.
 func (m *machine) do(args []string, t int64) (reply string, changes []change, touched []string) {
 	at := time.Unix(0, m.own(t))
 	if !m.loaded {
@@ -109,7 +109,7 @@ func (m *machine) set(key string, v *Value) {
 	m.values[key] = v
 }
 
-// immortal keeps a key from ending by itself.
+// immortal removes the expiry of a key.
 func (m *machine) immortal(key string) {
 	if v := m.values[key]; v != nil {
 		longer := *v
@@ -118,7 +118,7 @@ func (m *machine) immortal(key string) {
 	}
 }
 
-// undo takes back changes.
+// undo reverts changes.
 func (m *machine) undo(changes []change) {
 	for _, c := range changes {
 		m.set(c.key, c.before)
@@ -126,7 +126,7 @@ func (m *machine) undo(changes []change) {
 	}
 }
 
-// suffer does what a fault did to the data or the clock. past gives what the node held when it had executed a command.
+// suffer applies the effect of a fault to the data or the clock. past returns what the node held after it had executed a given command.
 func (m *machine) suffer(e *history.Effect, past func(turn uint64) map[string]*Value) (changes []change) {
 	before := maps.Clone(m.values)
 	m.loaded = false
@@ -154,13 +154,13 @@ func (m *machine) suffer(e *history.Effect, past func(turn uint64) map[string]*V
 			m.values = map[string]*Value{}
 		}
 		if e.What == history.Promoted {
-			m.clock = clock{} // it is another machine's
+			m.clock = clock{} // the clock is now another machine's
 		}
 	}
 	return difference(before, m.values)
 }
 
-// difference returns what changed from one state to another, by key.
+// difference returns what changed between two states, by key.
 func difference(before, after map[string]*Value) (changes []change) {
 	for key, v := range before {
 		if after[key] != v && !v.equal(after[key]) {

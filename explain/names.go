@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// faultNames map what a fault did to the cause.
+// faultNames maps the effect of a fault to the cause.
 var faultNames = map[string]verdicts.Cause{
 	history.Restarted: verdicts.RestartLoss,
 	history.Promoted:  verdicts.FailoverLoss,
@@ -19,7 +19,7 @@ var faultNames = map[string]verdicts.Cause{
 	history.Evicted:   verdicts.Eviction,
 }
 
-// whose says to whom a command belonged, as seen from the hold that it hit.
+// whose is the owner of a command, as seen from the hold that it hit.
 type whose string
 
 const (
@@ -28,13 +28,13 @@ const (
 	late   whose = "its own, asked for before that hold"
 )
 
-// deed is a command that was left out: whose, and during which operation it was sent; OpInvalid is the background.
+// deed describes a command that was left out: its owner, and the kind of operation in which it was sent; OpInvalid is the background.
 type deed struct {
 	whose
 	op history.Op
 }
 
-// deeds map commands to causes.
+// deeds maps commands to causes.
 var deeds = map[deed]verdicts.Cause{
 	{others, history.Release}:   verdicts.MisUnlock,
 	{others, history.Extend}:    verdicts.MisUnlock,
@@ -50,7 +50,7 @@ var deeds = map[deed]verdicts.Cause{
 	{late, history.Acquire}:     verdicts.LateRequest,
 }
 
-// finding names an event that made the difference.
+// finding names the cause for an event that made the difference.
 func (m *meeting) finding(p pairing, i int) finding {
 	e := &p.first.node.events[i]
 	f := finding{node: p.first.node, event: i, text: words(e), told: e.reported(m.first.Client, p.second.keys())}
@@ -65,7 +65,7 @@ func (m *meeting) finding(p pairing, i int) finding {
 	return f
 }
 
-// deed names a command.
+// deed names the cause for a command.
 func (m *meeting) deed(p pairing, i int) (rank, verdicts.Cause) {
 	e := &p.first.node.events[i]
 	d := deed{whose: others}
@@ -91,14 +91,14 @@ func (m *meeting) deed(p pairing, i int) (rank, verdicts.Cause) {
 	return byFreeing, name
 }
 
-// lease names the end of the first's lease: at is when, i the event that it was, if it was one.
+// lease names the cause for the end of the first's lease at the instant at; i is the event of that end, if there is one.
 func (m *meeting) lease(p pairing, i int, at int64) verdicts.Cause {
 	seen := m.seen
 	if cause := m.renewedLate(p, at, seen); cause != "" {
 		return cause
 	}
 	switch {
-	case m.renews() && !m.hindered(p.first.time(), at): // nothing kept the renewals from coming
+	case m.renews() && !m.hindered(p.first.time(), at): // nothing hindered the renewals
 		return verdicts.RenewalGap
 	case m.until(m.first, seen) <= seen:
 		return verdicts.LeaseOverrun
@@ -114,7 +114,8 @@ func (m *meeting) hindered(from, to int64) bool {
 	})
 }
 
-// renewedLate names what keeps a client believing whose lease has ended: an extend that was granted all the same, before the violation was seen.
+// renewedLate names the cause where a client believes in a hold whose lease has ended because an extend succeeded all the same, before the violation
+// was seen.
 func (m *meeting) renewedLate(p pairing, ended, seen int64) verdicts.Cause {
 	n, keys := p.first.node, p.second.keys()
 	for i := p.from(); i < len(n.events) && n.events[i].at <= seen; i++ {
@@ -151,7 +152,7 @@ func (r *run) renews() bool {
 	return false
 }
 
-// words say what an event was and when.
+// words describes an event and when it happened.
 func words(e *event) Sentence {
 	switch {
 	case e.cmd != nil:
@@ -164,7 +165,7 @@ func words(e *event) Sentence {
 	return sentence("the end of the lease of ", Key(e.changes[0].key), " at ", Instant(e.at))
 }
 
-// called is how a command is spoken of: as its client named it.
+// called returns the name of a command, as its client sent it.
 func called(c *history.Command) Sentence {
 	if c.Script != "" && len(c.Args) > 0 {
 		return sentence(Name(c.Name), " ", Name(c.Args[0]))

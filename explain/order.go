@@ -11,33 +11,33 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// event is one thing that happened at a node, in the order in which it happened: a command, what a fault did, or the end of a lease.
+// event is one thing that happened at a node, in the node's order: a command, the effect of a fault, or the end of a lease.
 type event struct {
-	cmd     *history.Command // nil: no command
-	effect  *history.Effect  // nil: no fault
-	at      int64            // when the node executed it, or the best that is known of that
+	cmd     *history.Command // nil: not a command
+	effect  *history.Effect  // nil: not a fault
+	at      int64            // when the node executed it, as precisely as is known
 	op      *history.Operation
 	changes []change
 	touched []string // keys that cmd named
-	clock   clock    // of the node, before
-	open    bool     // the replay answers otherwise than the record says
+	clock   clock    // the node's, before the event
+	open    bool     // the replayed reply differs from the recorded one
 }
 
 // ended reports whether an event is the end of a lease.
 func (e *event) ended() bool { return e.cmd == nil && e.effect == nil }
 
-// node is what one node did, in order.
+// node is what one node executed, in order.
 type node struct {
 	index  int
 	events []event
 	marks  []map[string]*Value // the data before every markEvery-th event
 	byOp   map[uint64][]int    // the commands of an operation
-	broken bool                // no order explains the replies from some point on
+	broken bool                // from some point on no order explains the replies
 }
 
 const markEvery = 64
 
-// state is what the node held before its i-th event.
+// state returns what the node held before its i-th event.
 func (n *node) state(i int) map[string]*Value {
 	mark := min(i/markEvery, len(n.marks)-1)
 	if mark < 0 {
@@ -56,7 +56,7 @@ func (n *node) state(i int) map[string]*Value {
 	return values
 }
 
-// after is the number of events that the node was through with when it had executed the given command; 0: none.
+// after returns the number of events up to and including the given command; 0: none.
 func (n *node) after(turn uint64) int {
 	for i := len(n.events) - 1; i >= 0; i-- {
 		if c := n.events[i].cmd; c != nil && c.Turn != 0 && c.Turn <= turn {
@@ -68,11 +68,11 @@ func (n *node) after(turn uint64) int {
 
 // Bounds on the search for an order.
 const (
-	backtracks = 5000 // of one search; then one reply is taken to be unexplained, and the search goes on behind it
-	regrets    = 512  // how many choices back a search may change its mind
-	unsolved   = 50   // unexplained replies after which a node's order is given up
+	backtracks = 5000 // of one search; then one reply counts as unexplained, and the search continues behind it
+	regrets    = 512  // how many choices back a search can undo
+	unsolved   = 50   // unexplained replies after which the search gives a node up
 	grain      = 3_000_000
-	long       = 3 * grain // under way for longer, a command is tried at the ends of its time as well
+	long       = 3 * grain // a command under way for longer is tried at both ends of its time as well
 )
 
 // orderer finds the order in which one node executed its commands.
@@ -85,7 +85,7 @@ type orderer struct {
 	effects []dated
 	pauses  []history.Window // of clients, confirmed
 	nextEff int
-	last    int64 // when the latest event happened
+	last    int64 // time of the latest event
 }
 
 // simulated executes the commands in the order in which the simulator dispatched them.
@@ -107,22 +107,22 @@ func (o *orderer) simulated() {
 	o.suffer(math.MaxInt64)
 }
 
-// unknownScript reports whether a command whose reply nobody saw was for a script that the node, which the simulator began without any, had not
-// been given: it answered that, and did nothing.
+// unknownScript reports whether a command without a recorded reply ran a script that the node, which starts without any in the simulator, had not
+// been sent: the node replied NOSCRIPT and did nothing.
 func (o *orderer) unknownScript(c *history.Command) bool {
 	return c.Name == "EVALSHA" && c.Replied == 0 && !slices.ContainsFunc(o.events, func(e event) bool {
 		return e.cmd != nil && (e.cmd.Script == c.Script && !refusedByServer(e.cmd.Reply) && (e.cmd.Name == "EVAL" || e.cmd.Reply != "") || e.cmd.Name == "SCRIPT")
 	})
 }
 
-// suffer adds what faults did up to an instant.
+// suffer adds the effects of faults up to an instant.
 func (o *orderer) suffer(by int64) {
 	for o.nextEff < len(o.effects) && o.effects[o.nextEff].At <= by {
 		o.sufferAt(o.effects[o.nextEff].At)
 	}
 }
 
-// sufferAt adds the next effect at an instant.
+// sufferAt adds the next effect at a given instant.
 func (o *orderer) sufferAt(at int64) {
 	e := o.effects[o.nextEff].Effect
 	o.nextEff++
@@ -132,7 +132,7 @@ func (o *orderer) sufferAt(at int64) {
 	o.push(event{effect: e, at: at, changes: changes, clock: was})
 }
 
-// expire adds the ends of leases.
+// expire adds the ends of leases as events.
 func (o *orderer) expire(ended []change) {
 	for _, c := range ended {
 		at := c.before.Expires - o.m.epoch - o.m.clock.offset
@@ -143,7 +143,7 @@ func (o *orderer) expire(ended []change) {
 func (o *orderer) push(e event) {
 	if len(o.events)%markEvery == 0 {
 		before := maps.Clone(o.m.values)
-		for _, c := range e.changes { // they are in values already
+		for _, c := range e.changes { // values has them already
 			if c.before == nil {
 				delete(before, c.key)
 			} else {
@@ -156,7 +156,7 @@ func (o *orderer) push(e event) {
 	o.events = append(o.events, e)
 }
 
-// execute adds a command, and reports whether its reply is the recorded one.
+// execute adds a command and reports whether its reply equals the recorded one.
 func (o *orderer) execute(c *history.Command, at int64) bool {
 	e := event{cmd: c, at: at, op: o.ops[c.Op], clock: o.m.clock}
 	args := request(c, o.scripts)
@@ -170,13 +170,13 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 	reply = answerOf(c, reply)
 	if by := timeLeft(c, reply); by != 0 {
 		o.m.undo(e.changes)
-		o.m.loaded = false // the server's time does not run backwards
+		o.m.loaded = false // the server's time cannot go back
 		reply, e.changes, e.touched = o.m.do(args, at+by)
 		reply, o.m.loaded = answerOf(c, reply), false
 	}
 	loosen(c, at, e.changes)
 	if refusedByServer(c.Reply) && !strings.HasPrefix(reply, "-") {
-		o.m.undo(e.changes) // it was turned away before it ran: no script, out of memory, another node's key
+		o.m.undo(e.changes) // the server rejected it before running it: unknown script, out of memory, another node's key
 		e.changes = nil
 		o.push(e)
 		return true
@@ -185,7 +185,7 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 	return c.Replied == 0 || same(c, reply)
 }
 
-// loosen notes on values whose end a command set how far that may be off.
+// loosen notes on values whose expiry a command set how far that expiry may be off.
 func loosen(c *history.Command, at int64, changes []change) {
 	for _, ch := range changes {
 		switch {
@@ -198,7 +198,7 @@ func loosen(c *history.Command, at int64, changes []change) {
 	}
 }
 
-// request is what a command asks of the embedded server; nil: nothing that touches keys, or what can't be executed again.
+// request returns the command to execute on the embedded server; nil if it touches no key or can't be executed again.
 func request(c *history.Command, scripts map[string]string) []string {
 	if c.Cut {
 		return nil
@@ -224,13 +224,13 @@ func request(c *history.Command, scripts map[string]string) []string {
 	return args
 }
 
-// quiet are commands that change no key and tell of none.
+// quiet are commands that neither change nor read a key.
 var quiet = map[string]bool{"HELLO": true, "AUTH": true, "CLIENT": true, "PING": true, "SELECT": true, "SUBSCRIBE": true, "UNSUBSCRIBE": true,
 	"PSUBSCRIBE": true, "PUNSUBSCRIBE": true, "SSUBSCRIBE": true, "SUNSUBSCRIBE": true, "PUBLISH": true, "SPUBLISH": true, "WAIT": true, "WAITAOF": true,
 	"ROLE": true, "INFO": true, "CONFIG": true, "CLUSTER": true, "COMMAND": true, "SCRIPT": true, "ECHO": true, "TIME": true, "READONLY": true,
 	"ASKING": true, "QUIT": true, "RESET": true, "WATCH": true, "UNWATCH": true, "DISCARD": true, "PUBSUB": true, "REPLCONF": true}
 
-// answerOf turns the reply of what stands for a command into the command's.
+// answerOf turns the reply to a substituted command into a reply to the original.
 func answerOf(c *history.Command, reply string) string {
 	if (c.Name == "BLPOP" || c.Name == "BRPOP") && reply != "(nil)" {
 		return `["` + c.Args[0] + `", ` + reply + "]"
@@ -238,13 +238,13 @@ func answerOf(c *history.Command, reply string) string {
 	return reply
 }
 
-// refusedByServer reports whether a reply says that the server did not run the command.
+// refusedByServer reports whether a reply is an error: the server did not run the command.
 func refusedByServer(reply string) bool {
 	return strings.HasPrefix(reply, "-")
 }
 
-// timeLeft returns how much later the node came to a command than at the instant that gave reply, in nanoseconds, if the first number in which
-// the reply differs from the recorded one is the time in ms that a key had left. 0: it does not differ, or by more than tolerance.
+// timeLeft returns how much later the node executed a command than at the instant that gave reply, in nanoseconds, if the first number in which the
+// reply differs from the recorded one is a remaining time in ms. 0: no difference, or one above tolerance.
 func timeLeft(c *history.Command, reply string) int64 {
 	if c.Turn != 0 || c.Reply == "" || same(c, reply) {
 		return 0
@@ -267,11 +267,11 @@ func timeLeft(c *history.Command, reply string) int64 {
 	return 0
 }
 
-// tolerance is by how many ms the instant of a command's execution may be off that is not known.
+// tolerance is the uncertainty, in ms, of the instant at which a command was executed.
 const tolerance = 10
 
-// same reports whether a reply is the recorded one. Protocols differ in quotes; time that is left, in milliseconds or seconds, is told as
-// it was when the node came to it, which is not known to the millisecond but in the simulator.
+// same reports whether a reply equals the recorded one. Protocols differ in quotes. A remaining time, in ms or s, depends on when the node executed
+// the command, which is known to the millisecond only in the simulator.
 func same(c *history.Command, reply string) bool {
 	was, is := strings.ReplaceAll(c.Reply, `"`, ""), strings.ReplaceAll(reply, `"`, "")
 	if was == is || was == "" || strings.HasSuffix(was, " items]") || strings.HasPrefix(was, "-") && strings.HasPrefix(is, "-") {

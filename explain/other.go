@@ -10,8 +10,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// wrongfulEnd explains a release or an extend that was accepted without a hold: by the command of it that hit a value which another client had
-// written.
+// wrongfulEnd explains a release or an extend that succeeded without a hold, by the command of it that changed a value written by another client.
 func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 	for _, o := range v.Witness.All() {
 		if o.Op != history.Release && o.Op != history.Extend {
@@ -28,8 +27,8 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 	return Answer{}
 }
 
-// wronged is the grant of the client that a violation names first, if a node gave it before an event and for a key that the event changed;
-// nil: none.
+// wronged returns the grant of the client that a violation names first, if a node granted it before an event and the event changed a key of it; nil:
+// none.
 func (r *run) wronged(v *checker.Violation, n *node, i int) *event {
 	held := r.held(v.Clients[0], v.Key, n.events[i].at)
 	if held == nil {
@@ -43,7 +42,7 @@ func (r *run) wronged(v *checker.Violation, n *node, i int) *event {
 	return nil
 }
 
-// hit is the answer for a command that changed what another client had written, or had found to be as it would have written it.
+// hit returns the answer for a command that changed what another client had written, or had found already as it would have written it.
 func (r *run) hit(n *node, i int, wronged *event) Answer {
 	e := &n.events[i]
 	for _, c := range e.changes {
@@ -64,8 +63,8 @@ func (r *run) hit(n *node, i int, wronged *event) Answer {
 	return Answer{}
 }
 
-// fence explains a fence that is not larger than an earlier one: by the event between the two grants without which the later grant would have
-// been given a larger one, and else by what let the two holds meet.
+// fence explains a fence that is not larger than an earlier one: by the event between the two grants without which the later grant would have got a
+// larger one, or else by the reason why the two holds overlap.
 func (r *run) fence(v *checker.Violation) Answer {
 	holds := r.shownBy(v)
 	if len(holds) < 2 || r.failed {
@@ -83,7 +82,7 @@ func (r *run) fence(v *checker.Violation) Answer {
 				continue
 			}
 			granted, reply := r.granted(p.second, i, without{events: []int{i}})
-			lost := p.first.node.events[i].effect != nil // a release that is left out refuses the second as well, and says nothing of fences
+			lost := p.first.node.events[i].effect != nil // a release left out refuses the second as well, and says nothing about fences
 			if !granted && lost || granted && largest(reply) > first.Fence {
 				found = append(found, m.finding(p, i))
 			}
@@ -97,7 +96,7 @@ func (r *run) fence(v *checker.Violation) Answer {
 	return r.overlap(v, holds, never)
 }
 
-// largest is the largest number in a reply.
+// largest returns the largest number in a reply.
 func largest(reply string) (most uint64) {
 	for _, word := range strings.FieldsFunc(reply, func(c rune) bool { return c < '0' || c > '9' }) {
 		if n, err := strconv.ParseUint(word, 10, 64); err == nil {
@@ -107,8 +106,8 @@ func largest(reply string) (most uint64) {
 	return most
 }
 
-// ownHold explains what went wrong with one client's hold while it had it: by the event without which an extend, a re-entry or a release of
-// its own would have been answered, or have worked, in another way.
+// ownHold explains what went wrong with a client's own hold: by the event without which an extend, a re-entry or a release of the client would have
+// had another reply or effect.
 func (r *run) ownHold(v *checker.Violation) Answer {
 	for _, o := range slices.Backward(v.Witness.All()) {
 		op := r.ops[o.ID]
@@ -125,7 +124,7 @@ func (r *run) ownHold(v *checker.Violation) Answer {
 	return Answer{}
 }
 
-// taken finds what took the hold away that an operation was for.
+// taken finds what ended the hold to which an operation belongs.
 func (r *run) taken(op *history.Operation) Answer {
 	hold := r.held(op.Client, op.Key, op.Call)
 	if hold == nil || hold.ID == op.ID {
@@ -154,7 +153,7 @@ func (r *run) taken(op *history.Operation) Answer {
 	return because(f.name, sentence("without ", f.text, ", the hold of ", Name(op.Client), " would have been there"), f.told)
 }
 
-// differs reports whether a command is answered otherwise, or changes other keys, when an event is left out.
+// differs reports whether a command has another reply, or changes other keys, when an event is left out.
 func (r *run) differs(a *attempt, out int) bool {
 	e := &a.node.events[a.events[0]]
 	reply, changes := r.answered(a, out, without{events: []int{out}})

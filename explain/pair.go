@@ -12,17 +12,17 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// finding is an experiment that had an effect: what was left out, and what it is called.
+// finding is an experiment that had an effect: what was left out, and its name.
 type finding struct {
 	node  *node
-	event int // -1: the votes, or nothing at all
+	event int // -1: the votes, or nothing
 	rank  rank
 	name  verdicts.Cause
 	text  Sentence
 	told  Event
 }
 
-// rank orders what may be to blame: what somebody else does comes before what the clients do.
+// rank orders possible causes: what others did comes before what the two clients did.
 type rank int
 
 const (
@@ -32,18 +32,18 @@ const (
 	byAcquire
 )
 
-// meeting is two holds of which the second was granted although the first was there.
+// meeting is two holds of which the second was granted although the first existed.
 type meeting struct {
 	*run
 	first, second *history.Operation // their acquires
-	seen          int64              // when the harm was done: what the first had been told by then counts
+	seen          int64              // when the harm was done: only what the first knew by then counts
 	depth         int
 }
 
 // deepest bounds how many grants back a cause is followed.
 const deepest = 16
 
-// met explains how two holds could meet.
+// met explains why two holds overlap.
 func (r *run) met(a, b *history.Operation, seen int64) Answer {
 	return r.meet(a, b, max(seen, b.Return), deepest)
 }
@@ -56,14 +56,14 @@ func (r *run) meet(a, b *history.Operation, seen int64, depth int) Answer {
 	if answer, ok := r.pairs[key]; ok {
 		return answer
 	}
-	r.pairs[key] = Answer{} // no circles
+	r.pairs[key] = Answer{} // ends recursion
 	m := &meeting{run: r, first: a, second: b, seen: seen, depth: depth}
 	answer := m.explain()
 	r.pairs[key] = answer
 	return answer
 }
 
-// explain does the experiments on the nodes that both asked.
+// explain does the experiments on the nodes that both clients asked.
 func (m *meeting) explain() Answer {
 	first, second := m.attempts(m.first), m.attempts(m.second)
 	if len(first) == 0 || len(second) == 0 {
@@ -76,7 +76,7 @@ func (m *meeting) explain() Answer {
 	if len(pairs) == 0 {
 		return Answer{}
 	}
-	if pairs[0].second.first() < pairs[0].first.first() { // its client learnt of it sooner
+	if pairs[0].second.first() < pairs[0].first.first() { // the node granted the second before the first
 		m.first, m.second = m.second, m.first
 		for i := range pairs {
 			pairs[i].first, pairs[i].second = pairs[i].second, pairs[i].first
@@ -85,7 +85,7 @@ func (m *meeting) explain() Answer {
 	if slices.ContainsFunc(pairs, pairing.doubtful) {
 		return Answer{}
 	}
-	spare := m.grants(m.attempts(m.second)) - m.quorum() // votes that the second could do without
+	spare := m.grants(m.attempts(m.second)) - m.quorum() // votes that the second could lose
 	found := m.single(pairs, spare)
 	if len(found) == 0 {
 		if answer := m.outlived(pairs, spare); answer.Causes != nil {
@@ -99,7 +99,7 @@ func (m *meeting) explain() Answer {
 	return m.answer(found)
 }
 
-// unasked is the answer for a grant of which the record has no command: where the lock was asked before, its client went in on its own count.
+// unasked returns the answer for a grant without recorded commands: if its client held the lock already, it re-entered by its own count.
 func (m *meeting) unasked(first, second []*attempt) Answer {
 	op := m.second
 	if len(second) > 0 {
@@ -109,7 +109,7 @@ func (m *meeting) unasked(first, second []*attempt) Answer {
 	if len(first) == 0 && len(second) == 0 && outer == nil || m.sent(op) {
 		return Answer{}
 	}
-	if outer != nil && m.depth > 0 && m.kept(outer, op.Call) > op.Return { // the hold that it counted on was still there, for all it knew
+	if outer != nil && m.depth > 0 && m.kept(outer, op.Call) > op.Return { // as far as the client knew, the outer hold still existed
 		if op == m.second {
 			return m.meet(m.first, outer, m.seen, m.depth-1)
 		}
@@ -118,7 +118,7 @@ func (m *meeting) unasked(first, second []*attempt) Answer {
 	return noCommand(op)
 }
 
-// noCommand is the answer for a grant that no server was asked for.
+// noCommand returns the answer for a grant for which no server was asked.
 func noCommand(op *history.Operation) Answer {
 	return because(verdicts.StaleReentry, sentence(Name(op.Client), " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, Unasked: true})
 }
@@ -153,7 +153,7 @@ func (m *meeting) fewVotes(first, second []*attempt) Answer {
 	return Answer{}
 }
 
-// pairing is two attempts on one node.
+// pairing is two attempts at one node.
 type pairing struct{ first, second *attempt }
 
 // common pairs the attempts by node.
@@ -168,26 +168,26 @@ func common(first, second []*attempt) (out []pairing) {
 	return out
 }
 
-// time is when the node granted.
+// time returns when the node granted.
 func (a *attempt) time() int64 { return a.node.events[a.first()].at }
 
-// granting is the command that granted.
+// granting returns the command that granted.
 func (a *attempt) granting() *event { return &a.node.events[a.first()] }
 
-// reported returns the grant as an answer reports it.
+// reported returns the grant in the form that an answer has it.
 func (a *attempt) reported() Event {
 	e := a.granting().reported("", a.keys())
 	e.Granted = true
 	return e
 }
 
-// from is the first event after the first's grant.
+// from returns the index of the first event after the first's grant.
 func (p pairing) from() int { return p.first.first() + 1 }
 
-// to is the first command of the second's attempt.
+// to returns the index of the first command of the second's attempt.
 func (p pairing) to() int { return p.second.events[0] }
 
-// doubtful reports whether what happened between the two can't be told.
+// doubtful reports whether an unexplained reply between the two may concern the second's keys.
 func (p pairing) doubtful() bool {
 	if p.first.node.broken && p.second.grant >= len(p.first.node.events) {
 		return true
@@ -201,7 +201,7 @@ func (p pairing) doubtful() bool {
 	return false
 }
 
-// keys are the keys that an attempt named.
+// keys returns the keys that an attempt named.
 func (a *attempt) keys() (keys []string) {
 	for _, i := range a.events {
 		keys = append(keys, a.node.events[i].touched...)
@@ -213,20 +213,20 @@ func touches(a, b []string) bool {
 	return slices.ContainsFunc(a, func(key string) bool { return slices.Contains(b, key) })
 }
 
-// candidates are the events between the two grants that changed what the second asked for, but for those of the first's acquire, which made its
-// hold, and of the second's last attempt; and the times at which the node's clock was set, even before the first.
+// candidates returns the events between the two grants that changed what the second asked for, without those of the first's acquire, which made its
+// hold, and those of the second's last attempt; and every setting of the node's clock, even before the first grant.
 func (m *meeting) candidates(p pairing) (out []int) {
 	n, keys := p.first.node, p.second.keys()
 	for i := 0; i < p.second.grant; i++ {
 		e := &n.events[i]
 		clock := e.effect != nil && (e.effect.What == history.ClockSet || e.effect.What == history.ClockRate)
-		if i < p.from() && !clock { // a clock that was set before may have ended the first's lease
+		if i < p.from() && !clock { // an earlier setting of the clock may have ended the first's lease
 			continue
 		}
 		if slices.Contains(p.second.events, i) || !clock && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant {
 			continue
 		}
-		if e.ended() && e.changes[0].after != nil { // a lease that ended later than it might have
+		if e.ended() && e.changes[0].after != nil { // a lease that ended later than it could have
 			continue
 		}
 		out = append(out, i)
@@ -238,13 +238,13 @@ func changesAny(e *event, keys []string) bool {
 	return slices.ContainsFunc(e.changes, func(c change) bool { return slices.Contains(keys, c.key) })
 }
 
-// lacks reports whether the second is refused on a node when something is left out.
+// lacks reports whether a node refuses the second when something is left out.
 func (m *meeting) lacks(p pairing, from int, left without) bool {
 	ok, _ := m.granted(p.second, from, left)
 	return !ok
 }
 
-// single leaves out each event alone. On several nodes one event takes one vote.
+// single leaves out each event alone. An event on one of several nodes removes one vote.
 func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
 	if spare > 0 {
 		return nil
@@ -259,9 +259,8 @@ func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
 	return found
 }
 
-// owned reports whether the first's hold is what an event took away. It is not where the event ended a hold of its own client's: when that hold
-// is left out together with the event, the second is granted. Nor is it where the event took away what its client had written over the first's
-// hold: when that grant alone is left out, the second is refused.
+// owned reports whether an event took away the first's hold. It did not if it ended a hold of its own client: with that hold left out too, the second
+// is granted. Nor did it if it removed what its client had written over the first's hold: with that grant alone left out, the second is refused.
 func (m *meeting) owned(p pairing, i int) bool {
 	n := p.first.node
 	e := &n.events[i]
@@ -286,14 +285,14 @@ func (m *meeting) owned(p pairing, i int) bool {
 	return m.lacks(p, from, without{events: []int{i}, ops: ops})
 }
 
-// conflicts reports whether one of some acquires must not have been granted beside the first.
+// conflicts reports whether one of the given acquires must not be granted beside the first.
 func (m *meeting) conflicts(ops []uint64) bool {
 	return m.Header.Kind != history.Semaphore && slices.ContainsFunc(ops, func(id uint64) bool {
 		return m.ops[id].Mode != history.Shared || m.first.Mode != history.Shared
 	})
 }
 
-// writer is the client whose command gave a key the value that an event took away.
+// writer returns the client that wrote the value which an event removed.
 func (r *run) writer(n *node, i int) string {
 	if w := r.writing(n, i, n.events[i].changes); w != nil {
 		return w.cmd.Client
@@ -301,7 +300,7 @@ func (r *run) writer(n *node, i int) string {
 	return ""
 }
 
-// writing is the last command before an event that changed one of some keys, and did not merely move its end.
+// writing returns the last command before an event that changed one of the given keys other than by moving its expiry.
 func (r *run) writing(n *node, i int, keys []change) *event {
 	for j := i - 1; j >= 0; j-- {
 		e := &n.events[j]
@@ -317,8 +316,8 @@ func (r *run) writing(n *node, i int, keys []change) *event {
 	return nil
 }
 
-// holdsOf are the acquires of a client that were executed between the first's grant and an event, and that of the hold which the event released: also
-// of one granted before the first, when the first does not rest on it.
+// holdsOf returns the acquires of a client executed between the first's grant and an event, and that of the hold which the event released: also one
+// granted before the first, if the first does not rest on it.
 func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from int) {
 	from = to
 	for i := p.from(); i < to; i++ {
@@ -340,7 +339,7 @@ func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from 
 	return ops, from
 }
 
-// unmoved reports whether the commands of an attempt are answered as they were when something before them is left out.
+// unmoved reports whether the replies to the commands of an attempt stay the same when something before them is left out.
 func (m *meeting) unmoved(a *attempt, from int, left without) bool {
 	unmoved := true
 	m.again(a, from, left, func(e *event, reply string, _ []change) bool {
@@ -350,8 +349,8 @@ func (m *meeting) unmoved(a *attempt, from int, left without) bool {
 	return unmoved
 }
 
-// outlived explains a grant that comes when the first's lease has ended anyway: it is given though everything that anybody did in between is
-// left out, and is not once the clock stands still.
+// outlived explains a grant made after the first's lease had ended anyway: it is made even if all that happened in between is left out, and is
+// refused once the clock stands still.
 func (m *meeting) outlived(pairs []pairing, spare int) Answer {
 	var over []pairing
 	for _, p := range pairs {
@@ -359,7 +358,7 @@ func (m *meeting) outlived(pairs []pairing, spare int) Answer {
 		if m.lacks(p, p.from(), without{events: did}) {
 			continue
 		}
-		full := m.Header.Kind == history.Semaphore && m.lacks(p, p.from(), without{stopped: true}) // with the others that had come
+		full := m.Header.Kind == history.Semaphore && m.lacks(p, p.from(), without{stopped: true}) // counting the holds of others granted meanwhile
 		if full || m.lacks(p, p.from(), without{events: did, stopped: true}) {
 			over = append(over, p)
 		}
@@ -370,8 +369,8 @@ func (m *meeting) outlived(pairs []pairing, spare int) Answer {
 	return m.expired(over[0], math.MaxInt, over[0].second.time(), sentence("whatever else is left out, had the lease of ", Name(m.first.Client), " not ended"))
 }
 
-// others are the candidates that may be left out together. The end of another's hold is none when the hold began before the first: it would go on
-// beside the first, and refuse the second by itself. One that began since is left out together with its grant.
+// others returns the candidates that may be left out together. It drops the end of another client's hold that began before the first: that hold would
+// last beside the first and refuse the second by itself. A hold that began since is left out together with its grant.
 func (m *meeting) others(p pairing) []int {
 	return slices.DeleteFunc(m.candidates(p), func(i int) bool {
 		return !m.beganSince(p, i) && m.lacks(p, i, without{events: []int{i}}) && !m.owned(p, i)
@@ -410,7 +409,7 @@ func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 	return found
 }
 
-// fewest removes from a set of events those without which the second is refused as well.
+// fewest removes from a set the events that need not be left out for the second to be refused.
 func (m *meeting) fewest(p pairing, all []int) []int {
 	const most = 64
 	for i := len(all) - 1; i >= 0 && len(all) <= most; i-- {
@@ -421,11 +420,11 @@ func (m *meeting) fewest(p pairing, all []int) []int {
 	return all
 }
 
-// unexplained is the answer when nothing that happened between the two made the difference: time passed, by the server's clock or by the
-// second's, or the grant does not look at the hold.
+// unexplained returns the answer if nothing that happened between the two made the difference: time passed, by the server's clock or the second's, or
+// the grant ignores the hold.
 func (m *meeting) unexplained(pairs []pairing) Answer {
 	for _, p := range pairs {
-		for i := range p.from() { // without which the first would not have been granted either
+		for i := range p.from() { // those without which the first would not have been granted either
 			e := &p.first.node.events[i]
 			if e.effect == nil || !slices.Contains(m.candidates(p), i) {
 				continue
@@ -448,20 +447,20 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 		}
 	}
 	p := pairs[0]
-	if !m.marked(p) { // there was nothing of the first for the second to look at
+	if !m.marked(p) { // the first left nothing for the second to find
 		return Answer{}
 	}
 	return because(verdicts.DoubleGrant, sentence("whatever happened since ", Name(m.first.Client), " was granted is left out, ", Name(m.second.Client), " is granted by ",
 		Name(p.second.granting().cmd.Name), ": it does not look at that hold"), p.first.reported(), p.second.reported())
 }
 
-// marked reports whether the node held anything that the second asked for when it had granted the first.
+// marked reports whether the node, after it had granted the first, held any key that the second asked for.
 func (m *meeting) marked(p pairing) bool {
 	values := p.first.node.state(p.from())
 	return slices.ContainsFunc(p.second.keys(), func(key string) bool { return values[key] != nil })
 }
 
-// byClientClock explains a grant that its client's clock decided.
+// byClientClock explains a grant decided by the client's clock.
 func (m *meeting) byClientClock(p pairing) Answer {
 	if m.until(m.first, m.seen) <= m.seen {
 		return m.expired(p, math.MaxInt, p.second.time(), sentence("by the clock of ", Name(m.first.Client), "'s grant"))
@@ -469,7 +468,7 @@ func (m *meeting) byClientClock(p pairing) Answer {
 	return because(verdicts.ClockSkew, sentence("by the clock of ", Name(m.first.Client), "'s grant, ", Name(m.second.Client), " would have been refused"), p.first.reported(), p.second.reported())
 }
 
-// byReadClock explains a grant whose client read a time and went on: by true time that had come, or had not.
+// byReadClock explains a grant whose client read a time from the server and compared it with its own clock.
 func (m *meeting) byReadClock(p pairing) Answer {
 	for _, i := range p.second.events {
 		e := &p.second.node.events[i]
@@ -477,7 +476,7 @@ func (m *meeting) byReadClock(p pairing) Answer {
 		if unit == 0 || len(e.changes) > 0 {
 			continue
 		}
-		if i < p.first.first() { // it was another's time
+		if i < p.first.first() { // the time belonged to another hold
 			continue
 		}
 		if until <= m.Header.Epoch+e.cmd.Sent {
@@ -489,12 +488,12 @@ func (m *meeting) byReadClock(p pairing) Answer {
 	return Answer{}
 }
 
-// expired names the end of a lease.
+// expired returns the answer for the end of a lease.
 func (m *meeting) expired(p pairing, i int, at int64, text Sentence) Answer {
 	return because(m.lease(p, i, at), sentence(text, ", ", Name(m.second.Client), " would have been refused"))
 }
 
-// answer returns the nearest findings.
+// answer returns the answer for the nearest finding.
 func (m *meeting) answer(found []finding) Answer {
 	f := nearest(found)
 	if f.rank == byAcquire {
@@ -503,7 +502,8 @@ func (m *meeting) answer(found []finding) Answer {
 	return m.refused(f)
 }
 
-// nearest is the finding to name: by rank, and of one rank the first. The end of a lease that a command moved to an earlier time is that command's doing.
+// nearest returns the finding to name: by rank, then by time. If a command moved the end of a lease to an earlier time, that command is named, not
+// the end.
 func nearest(found []finding) finding {
 	var left []finding
 	for _, f := range found {
@@ -520,19 +520,19 @@ func nearest(found []finding) finding {
 	})
 }
 
-// hastens reports whether an event made a key end earlier than it would have.
+// hastens reports whether an event moved the expiry of a key to an earlier time.
 func (e *event) hastens(key string) bool {
 	return slices.ContainsFunc(e.changes, func(c change) bool {
 		return c.key == key && c.before != nil && c.after != nil && c.after.Expires != 0 && (c.before.Expires == 0 || c.after.Expires < c.before.Expires)
 	})
 }
 
-// refused is the answer of a finding.
+// refused returns the answer for a finding.
 func (m *meeting) refused(f finding) Answer {
 	return because(f.name, sentence("without ", f.text, ", ", Name(m.second.Client), " would have been refused"), f.told)
 }
 
-// root follows a grant in between: it took the first's hold away, so the question is why it was given.
+// root follows a grant in between that took the first's hold away, and explains why that was granted.
 func (m *meeting) root(f finding) Answer {
 	op := f.node.events[f.event].op
 	if op == nil || op.Outcome != history.OK || m.depth == 0 || op.Client == m.first.Client || op.Client == m.second.Client {

@@ -11,22 +11,22 @@ import (
 
 // without says what an experiment on one node leaves out.
 type without struct {
-	events  []int    // by position
-	ops     []uint64 // every command of these
-	stopped bool     // the clock stands still from the first on: no lease ends
-	clock   int64    // the time, since 1970, that the one who asks takes it to be; 0: its own
+	events  []int    // by index
+	ops     []uint64 // operations all of whose commands are left out
+	stopped bool     // the clock stands still from the first event on: no lease ends
+	clock   int64    // the time since 1970 that the client of the attempt takes it to be; 0: unchanged
 }
 
-// replay is what is left of a node's history when something is left out, up to a command that is asked again.
+// replay executes what is left of a node's history when something is left out, up to an attempt that is repeated.
 type replay struct {
 	*run
 	node  *node
 	left  without
-	out   map[string]uint64 // clients that were refused in the replay, by the acquire
+	out   map[string]uint64 // clients refused in the replay, with the acquire
 	saved map[int]map[string]*Value
 }
 
-// granted replays a node's history from an event on, without some things, and reports whether an attempt would be granted there, and by which reply.
+// granted replays a node's history from an event on, without some events, and reports whether an attempt is granted then, and by which reply.
 func (r *run) granted(a *attempt, from int, left without) (granted bool, reply string) {
 	granted = true
 	r.again(a, from, left, func(e *event, got string, changes []change) bool {
@@ -37,7 +37,7 @@ func (r *run) granted(a *attempt, from int, left without) (granted bool, reply s
 	return granted, reply
 }
 
-// answered replays a node's history likewise, and gives how the last command of an attempt is answered then, and what it changes.
+// answered does the same and returns the reply to the last command of an attempt, and what that changes.
 func (r *run) answered(a *attempt, from int, left without) (reply string, changes []change) {
 	r.again(a, from, left, func(_ *event, got string, did []change) bool {
 		reply, changes = got, did
@@ -46,8 +46,8 @@ func (r *run) answered(a *attempt, from int, left without) (reply string, change
 	return reply, changes
 }
 
-// again replays a node's history from an event on, without some things, up to an attempt, and tells how the commands of that are answered; until
-// told enough.
+// again replays a node's history from an event on, without some events, up to an attempt, and calls told with the reply to each command of the
+// attempt until told returns false.
 func (r *run) again(a *attempt, from int, left without, told func(e *event, reply string, changes []change) (more bool)) {
 	n := a.node
 	from = min(from, a.events[0])
@@ -76,7 +76,7 @@ func (r *run) again(a *attempt, from int, left without, told func(e *event, repl
 	}
 }
 
-// args is what is asked again, by the clock that the experiment gives the client.
+// args returns the request to repeat, by the clock that the experiment gives to the client.
 func (p *replay) args(c *history.Command) []string {
 	args := request(c, p.Scripts)
 	if p.left.clock == 0 || args == nil {
@@ -91,8 +91,8 @@ func (p *replay) args(c *history.Command) []string {
 	return args
 }
 
-// timeIn reads an argument that is a time near the time at which its command was sent, in whatever unit: since 1970, and how many nanoseconds
-// its unit has. 0: it is none.
+// timeIn reads an argument as a time near the instant at which its command was sent, in any unit. It returns the time since 1970 and the unit in
+// nanoseconds; unit 0: not a time.
 func (r *run) timeIn(arg string, sent int64) (at int64, unit float64) {
 	const day = 24 * 3600 * 1_000_000_000
 	n, err := strconv.ParseFloat(arg, 64)
@@ -107,7 +107,7 @@ func (r *run) timeIn(arg string, sent int64) (at int64, unit float64) {
 	return 0, 0
 }
 
-// clockOf is what a client took the time to be when it sent a command, since 1970: by its arguments, or else the true time.
+// clockOf returns what a client took the time to be when it sent a command, since 1970: by its arguments, or else the true time.
 func (r *run) clockOf(c *history.Command) int64 {
 	for _, arg := range c.Args {
 		if at, unit := r.timeIn(arg, c.Sent); unit != 0 {
@@ -122,7 +122,7 @@ func decimals(number string) int {
 	return len(behind)
 }
 
-// keep arranges that the data are kept which a restart or a promotion on the way brings back.
+// keep marks the states that a later restart or promotion restores, so that save keeps them.
 func (p *replay) keep(from, to int) {
 	for i := from; i <= to; i++ {
 		if e := p.node.events[i].effect; e != nil && e.Known && (e.What == history.Restarted || e.What == history.Promoted) {
@@ -133,14 +133,14 @@ func (p *replay) keep(from, to int) {
 	}
 }
 
-// save keeps what the node holds before an event, where that is wanted.
+// save keeps what the node holds before an event, if keep marked it.
 func (p *replay) save(i int) {
 	if _, wanted := p.saved[i]; wanted {
 		p.saved[i] = maps.Clone(p.m.values)
 	}
 }
 
-// step lets one event happen again, unless it is left out.
+// step repeats one event, unless it is left out.
 func (p *replay) step(i int) {
 	e := &p.node.events[i]
 	if slices.Contains(p.left.events, i) {
@@ -175,8 +175,8 @@ func (p *replay) end(e *event) {
 	}
 }
 
-// skips reports whether a command is not sent, or does nothing, in the replay. What changed nothing in the record changes nothing in the replay,
-// unless it is what a grant was decided by. One who is refused in the replay sends nothing until it asks for another grant.
+// skips reports whether the replay omits a command. A command that changed nothing in the record changes nothing in the replay, unless a grant
+// depended on it. A client refused in the replay sends nothing until its next acquire.
 func (p *replay) skips(i int) bool {
 	e := &p.node.events[i]
 	if e.op != nil && slices.Contains(p.left.ops, e.op.ID) {
@@ -191,7 +191,7 @@ func (p *replay) skips(i int) bool {
 	return len(e.changes) == 0 && !p.decides(i)
 }
 
-// decides reports whether a command belongs to the attempt by which its operation was granted.
+// decides reports whether a command belongs to the attempt that granted its operation.
 func (p *replay) decides(i int) bool {
 	op := p.node.events[i].op
 	if op == nil || op.Op != history.Acquire || op.Outcome != history.OK {
@@ -205,7 +205,7 @@ func (p *replay) decides(i int) bool {
 	return false
 }
 
-// repeat executes a command again. A client whose grant is refused now is out.
+// repeat executes a command again. A client whose grant is now refused sends no more.
 func (p *replay) repeat(e *event) {
 	args := request(e.cmd, p.Scripts)
 	if args == nil || refusedByServer(e.cmd.Reply) && len(e.changes) == 0 {
@@ -219,8 +219,8 @@ func (p *replay) repeat(e *event) {
 	}
 }
 
-// refuses reports whether a command of a granted attempt is answered in such a way that its client is not granted. The record teaches which
-// replies mean that; of one that it does not know, what the command changes tells.
+// refuses reports whether the reply to a command of a granted attempt now refuses its client. The record teaches which replies refuse; for an unknown
+// reply, what the command changes decides.
 func (r *run) refuses(e *event, reply string, changes []change) bool {
 	if same(e.cmd, reply) {
 		return false
@@ -228,13 +228,13 @@ func (r *run) refuses(e *event, reply string, changes []change) bool {
 	if t := r.seen[shapeOf(e.cmd)][reply]; (t.granted > 0) != (t.refused > 0) {
 		return t.refused > 0
 	}
-	if len(e.changes) == 0 && len(changes) == 0 { // it looks, and its client decides
+	if len(e.changes) == 0 && len(changes) == 0 { // the command reads, and its client decides
 		return empty(e.cmd.Reply) != empty(reply)
 	}
 	return !slices.EqualFunc(e.changes, changes, func(a, b change) bool { return a.key == b.key && (a.after == nil) == (b.after == nil) })
 }
 
-// empty reports whether a reply says that there is nothing.
+// empty reports whether a reply means that there is no value.
 func empty(reply string) bool {
 	return reply == "(nil)" || reply == "0" || reply == "[]" || reply == `""`
 }

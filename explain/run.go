@@ -10,16 +10,16 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// Record is what a run left.
+// Record is what a run recorded.
 type Record struct {
 	Header   history.Header
 	Ops      []history.Operation // with their ids
-	Commands []history.Command   // of the lock; those of a guarded store, whose node is negative, are passed over
+	Commands []history.Command   // of the lock; those of a guarded store, whose node is negative, are skipped
 	Scripts  map[string]string   // sources by digest
 	Faults   []history.Window
 }
 
-// run is a record put in order: what each node did, and which commands each operation sent.
+// run is a record in order: what each node executed, and which commands each operation sent.
 type run struct {
 	Record
 	m      *machine
@@ -28,21 +28,21 @@ type run struct {
 	holdOf map[uint64]*checker.Hold // by operation
 	nodes  []*node                  // by index
 	seen   map[shape]map[string]tally
-	votes  int                           // nodes that an acquire of a lock on several nodes asks; 1 for others
-	polled map[shape]bool                // the commands by which it asks them
-	unseen map[uint64][]*history.Command // by operation: commands that no reply was seen of
+	votes  int                           // nodes that an acquire asks for a vote; 1 for a lock on one node
+	polled map[shape]bool                // the commands that ask for a vote
+	unseen map[uint64][]*history.Command // by operation: commands without a recorded reply
 	pairs  map[[3]uint64]Answer
 	failed bool // there is nothing to replay
-	nobody bool // was ever granted the lock
+	nobody bool // no acquire of the run was granted
 }
 
-// shape is what commands have in common that ask the same of a server: their name and script.
+// shape is what identifies a kind of request: command name and script.
 type shape struct{ name, script string }
 
 func shapeOf(c *history.Command) shape {
 	name := c.Name
 	if c.Script != "" {
-		name = "EVAL" // by its source or by its digest
+		name = "EVAL" // sent by source or by digest
 	}
 	return shape{name, c.Script}
 }
@@ -50,7 +50,7 @@ func shapeOf(c *history.Command) shape {
 // tally counts the attempts in which a reply was seen, by how they ended.
 type tally struct{ granted, refused int }
 
-// newRun puts a record in order.
+// newRun orders a record.
 func newRun(rec Record, srv Server) *run {
 	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: map[shape]map[string]tally{}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, unseen: map[uint64][]*history.Command{}}
 	r.m = &machine{srv: srv, epoch: rec.Header.Epoch}
@@ -71,7 +71,7 @@ func newRun(rec Record, srv Server) *run {
 	return r
 }
 
-// indexes are the lock's nodes.
+// indexes returns the lock's nodes.
 func (r *run) indexes() (nodes []int) {
 	for i := range r.Commands {
 		if n := r.Commands[i].Node; n >= 0 && !slices.Contains(nodes, n) {
@@ -82,7 +82,7 @@ func (r *run) indexes() (nodes []int) {
 	return nodes
 }
 
-// order finds what one node did.
+// order finds what one node executed, and in which order.
 func (r *run) order(index int) *node {
 	n := &node{index: index, byOp: map[uint64][]int{}}
 	r.m.load(map[string]*Value{}, clock{})
@@ -113,7 +113,7 @@ func (r *run) order(index int) *node {
 	return n
 }
 
-// pauses are the times in which clients are known to have stood still.
+// pauses returns the times in which clients are known to have been paused.
 func (r *run) pauses() (out []history.Window) {
 	for i := range r.Faults {
 		if w := &r.Faults[i]; w.Fault == faults.PauseClient && w.Confirmed {
@@ -123,13 +123,13 @@ func (r *run) pauses() (out []history.Window) {
 	return out
 }
 
-// dated is an effect of a fault. It was seen at At, and may have happened at any time since from, when the fault began.
+// dated is an effect of a fault. It was seen at At, and happened at some time since from, when the fault began.
 type dated struct {
 	*history.Effect
 	from int64
 }
 
-// before reports whether an effect came before a command whose turn is known.
+// before reports whether an effect precedes a command whose turn is known.
 func (d dated) before(c *history.Command) bool {
 	if d.At != c.Ran || !d.Known || d.What == history.Restarted || d.What == history.Promoted {
 		return d.At <= c.Ran
@@ -137,7 +137,7 @@ func (d dated) before(c *history.Command) bool {
 	return d.Turn < c.Turn
 }
 
-// effects are what faults did to a node, by time.
+// effects returns what faults did to a node, by time.
 func (r *run) effects(index int) (out []dated) {
 	for i := range r.Faults {
 		w := &r.Faults[i]
@@ -151,15 +151,15 @@ func (r *run) effects(index int) (out []dated) {
 	return out
 }
 
-// attempt is the last time that an acquire asked for one vote: at one node, or of a lock that keeps several keys at a node for one of them.
+// attempt is the last request of an acquire for one vote: at one node, or, if a lock keeps several keys at a node, for one of them.
 type attempt struct {
 	op     *history.Operation
 	node   *node
 	events []int // its commands, in order
-	grant  int   // the last of them that changed something; -1: none did
+	grant  int   // the last of them that changed something; -1: none
 }
 
-// first is the first command that changed something; where none did, the one that granted, or else the first.
+// first returns the first command that changed something; if none did, the one that granted, or else the first.
 func (a *attempt) first() int {
 	for _, i := range a.events {
 		if len(a.node.events[i].changes) > 0 {
@@ -172,8 +172,8 @@ func (a *attempt) first() int {
 	return a.events[0]
 }
 
-// attempts returns the last attempts of an operation, by node and vote. An attempt begins where a command of the same shape was sent for the
-// same key before: then the client had asked in vain.
+// attempts returns the last attempts of an operation, by node and vote. Where a command of the same shape was sent for the same key before, that
+// attempt was in vain and a new one begins.
 func (r *run) attempts(op *history.Operation) (out []*attempt) {
 	for _, n := range r.nodes {
 		out = append(out, r.ballots(op, n, n.lastTry(op))...)
@@ -181,7 +181,7 @@ func (r *run) attempts(op *history.Operation) (out []*attempt) {
 	return out
 }
 
-// key is the first key that a command says it is for.
+// key returns the first key in a command's arguments.
 func (e *event) key() string {
 	args := append([]string{e.cmd.Name}, e.cmd.Args...)
 	if e.cmd.Script != "" && len(args) > 3 && args[2] != "0" {
@@ -204,7 +204,7 @@ type asked struct {
 
 func (e *event) asks() asked { return asked{shapeOf(e.cmd), e.key()} }
 
-// lastTry returns the commands of the last attempt of an operation at a node: it begins with the command that the first one began with.
+// lastTry returns the commands of the last attempt of an operation at a node: it begins with a repetition of the operation's first command.
 func (n *node) lastTry(op *history.Operation) (try []int) {
 	all := slices.DeleteFunc(slices.Clone(n.byOp[op.ID]), func(i int) bool {
 		return refusedByServer(n.events[i].cmd.Reply) || n.events[i].touched == nil
@@ -213,7 +213,7 @@ func (n *node) lastTry(op *history.Operation) (try []int) {
 	var seen []asked
 	for _, i := range slices.Backward(all) {
 		e := &n.events[i]
-		if e.cmd.Replied == 0 || e.cmd.Replied > op.Return { // its client did not go by it
+		if e.cmd.Replied == 0 || e.cmd.Replied > op.Return { // the operation had returned before this reply came
 			continue
 		}
 		if slices.Contains(seen, e.asks()) {
@@ -230,7 +230,7 @@ func (n *node) lastTry(op *history.Operation) (try []int) {
 	return try
 }
 
-// ballots splits a try by key, where it asks for the same of several keys.
+// ballots splits a try by key, if it asks for the same of several keys.
 func (r *run) ballots(op *history.Operation, n *node, try []int) (out []*attempt) {
 	several := slices.ContainsFunc(try, func(i int) bool {
 		s := shapeOf(n.events[i].cmd)
@@ -261,14 +261,14 @@ func (r *run) ballots(op *history.Operation, n *node, try []int) (out []*attempt
 	return out
 }
 
-// grantedBy reports whether the last reply of an attempt is one that only votes have.
+// grantedBy reports whether the last reply of an attempt is one that votes have more often than refusals.
 func (r *run) grantedBy(a *attempt) bool {
 	c := a.node.events[a.events[len(a.events)-1]].cmd
 	t := r.seen[shapeOf(c)][c.Reply]
 	return t.granted > t.refused
 }
 
-// learn notes on how many votes a lock is, and which replies the attempts saw that were granted, and which those that were not.
+// learn notes how many votes a grant of the lock takes, and which replies granted attempts and refused ones got.
 func (r *run) learn() {
 	for i := range r.Ops {
 		if op := &r.Ops[i]; op.Op == history.Acquire {
@@ -282,7 +282,7 @@ func (r *run) learn() {
 	}
 }
 
-// polls counts at how many places, nodes or keys, an operation asked for the same and may have got it, and remembers by which commands.
+// polls counts the places, nodes or keys, at which an operation asked for the same and may have got it, and notes by which commands.
 func (r *run) polls(op *history.Operation) (most int) {
 	type place struct {
 		shape
@@ -304,7 +304,7 @@ func (r *run) polls(op *history.Operation) (most int) {
 			}
 		}
 	}
-	for _, c := range r.unseen[op.ID] { // it asked, and heard nothing
+	for _, c := range r.unseen[op.ID] { // sent without a recorded reply
 		if p := (place{shapeOf(c), c.Node, (&event{cmd: c}).key()}); !asked[p] {
 			asked[p] = true
 			count[p.shape]++
@@ -320,7 +320,7 @@ func (r *run) polls(op *history.Operation) (most int) {
 }
 
 func (r *run) learnFrom(op *history.Operation) {
-	granting := map[*event]bool{} // by command of the last try that looked or granted: did it lead to a vote
+	granting := map[*event]bool{} // by command of the last try that read or granted: whether it led to a vote
 	for _, a := range r.attempts(op) {
 		for _, i := range a.events {
 			e := &a.node.events[i]
@@ -335,14 +335,14 @@ func (r *run) learnFrom(op *history.Operation) {
 			}
 			granted, last := granting[e]
 			if last && !granted && op.Outcome != history.Busy {
-				continue // nobody knows
+				continue // unknown
 			}
 			r.saw(shapeOf(e.cmd), e.cmd.Reply, granted)
 		}
 	}
 }
 
-// saw counts a reply by what came of it.
+// saw counts a reply by its outcome.
 func (r *run) saw(s shape, reply string, granted bool) {
 	if r.seen[s] == nil {
 		r.seen[s] = map[string]tally{}
@@ -356,5 +356,5 @@ func (r *run) saw(s shape, reply string, granted bool) {
 	r.seen[s][reply] = t
 }
 
-// quorum is how many votes make a grant.
+// quorum returns how many votes make a grant.
 func (r *run) quorum() int { return r.votes/2 + 1 }

@@ -11,20 +11,20 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// search is a depth-first search for an order of one node's commands in which every reply is the recorded one. Commands whose times overlap
-// are tried by the middle of their times; a command that no reply was seen of may have been executed at any time since, or never.
+// search is a depth-first search for an order of one node's commands in which every reply equals the recorded one. Commands whose times overlap are
+// tried by the middle of their times; a command without a recorded reply may have been executed at any later time, or never.
 type search struct {
 	*orderer
-	likely []int64 // when a command was executed, as far as its times tell
+	likely []int64 // when a command was executed, judged by its times
 	done   []bool
-	low    int   // the first of cmds that is not done
-	left   int   // commands with a reply that are not done
+	low    int   // the first of cmds that is not yet ordered
+	left   int   // commands with a reply that are not yet ordered
 	reach  int64 // the longest time from sending a command to its middle
 	stack  []choice
 	failed map[uint64]bool // states from which no order was found
 	tries  int             // backtracks since the last commit
-	best   []pick          // the longest way that was found before it went back
-	given  int             // replies taken to be unexplained
+	best   []pick          // the longest order found before the search went back
+	given  int             // replies that count as unexplained
 }
 
 type connection struct {
@@ -32,15 +32,15 @@ type connection struct {
 	number uint64
 }
 
-// pick is a command, and how it is executed: with the leases that may have ended by then taken as they should be or the other way; as early or as
-// late as it may have been, when it was under way for long or while a fault changed the data or a lease ended; or after an effect that was seen
+// pick is a command and how it is executed: other inverts whether the leases that may have ended by then did; early and late execute it as early or
+// late as possible, if it was under way for long or while a fault changed the data or a lease ended; after puts it behind an effect that was seen
 // later than it happened.
 type pick struct {
 	cmd                       int
 	other, early, late, after bool
 }
 
-// choice is one step of the search, and what else could be tried instead.
+// choice is one step of the search, with the alternatives that are left.
 type choice struct {
 	pick
 	rest    []pick
@@ -72,7 +72,7 @@ func (o *orderer) ordered() {
 	o.suffer(math.MaxInt64)
 }
 
-// likely is the middle of a command's time. A client that was paused meanwhile saw the reply when it went on, and not when it came.
+// likely returns the middle of a command's time. A client that was paused meanwhile saw the reply when it resumed, not when it came.
 func (o *orderer) likely(c *history.Command) int64 {
 	seen := c.Replied
 	for i := range o.pauses {
@@ -83,7 +83,7 @@ func (o *orderer) likely(c *history.Command) int64 {
 	return middle(c.Sent, seen)
 }
 
-// middle is the middle of the time from sending a command to its reply; 0 is no reply.
+// middle returns the middle of the time from sending a command to its reply; 0 is no reply.
 func middle(sent, replied int64) int64 {
 	if replied == 0 {
 		return sent
@@ -104,14 +104,14 @@ func (s *search) run() {
 	}
 }
 
-// candidates are the commands that may come next, as no command that must come before them is left.
+// candidates returns the commands that may come next: no other command must precede them.
 func (s *search) candidates() (picks []pick) {
 	if s.tries > 0 && s.failed[s.hash()] {
 		return nil
 	}
 	limit := s.limit()
 	var lost []pick
-	var conns []connection // those that have an earlier command left
+	var conns []connection // those with an earlier command left
 	for i := s.low; i < len(s.cmds); i++ {
 		c := s.cmds[i]
 		if s.done[i] {
@@ -148,12 +148,12 @@ func (s *search) candidates() (picks []pick) {
 	return append(picks, lost...)
 }
 
-// meetsEffect reports whether a fault changed the node's data after the middle of a command and before its reply.
+// meetsEffect reports whether a fault changed the node's data between the middle of a command and its reply.
 func (s *search) meetsEffect(cmd int) bool {
 	return slices.ContainsFunc(s.effects[s.nextEff:], func(e dated) bool { return e.At > s.likely[cmd] && e.At <= s.cmds[cmd].Replied })
 }
 
-// meetsEnd reports whether a lease may end after the likely instant of a command and by another.
+// meetsEnd reports whether a lease may end between the likely instant of a command and the instant by.
 func (s *search) meetsEnd(cmd int, by int64) bool {
 	from, to := s.m.own(s.likely[cmd]), s.m.own(by)
 	for _, v := range s.m.values {
@@ -164,12 +164,12 @@ func (s *search) meetsEnd(cmd int, by int64) bool {
 	return false
 }
 
-// limit is the earliest time at which a command that is left was answered: whatever was sent later comes after it.
+// limit returns the earliest reply time of the commands left: whatever was sent after it comes later.
 func (s *search) limit() int64 {
 	limit := int64(math.MaxInt64)
 	for i := s.low; i < len(s.cmds); i++ {
 		c := s.cmds[i]
-		if s.likely[i] > limit { // it was answered later than this
+		if s.likely[i] > limit { // its reply came later than this
 			break
 		}
 		if !s.done[i] && c.Replied != 0 {
@@ -179,13 +179,13 @@ func (s *search) limit() int64 {
 	return limit
 }
 
-// forward takes the first of some picks that is answered as recorded.
+// forward takes the first of the given picks whose reply equals the recorded one.
 func (s *search) forward(picks []pick) bool {
 	for i, p := range picks {
 		at := choice{pick: p, rest: picks[i+1:], events: len(s.events), nextEff: s.nextEff, last: s.last, clock: s.m.clock, low: s.low}
 		if s.take(p) {
 			if len(s.events)-at.events == 1 && len(s.events[at.events].changes) == 0 {
-				at.rest = nil // the reply proves that nothing changed: an order that has it later has it here as well
+				at.rest = nil // the reply proves that nothing changed: if an order with the command later exists, so does one with it here
 			}
 			s.stack = append(s.stack, at)
 			s.commit()
@@ -196,7 +196,7 @@ func (s *search) forward(picks []pick) bool {
 	return false
 }
 
-// take executes a command, and reports whether the record explains it.
+// take executes a command and reports whether its reply is explained.
 func (s *search) take(p pick) bool {
 	c := s.cmds[p.cmd]
 	at := s.likely[p.cmd]
@@ -222,7 +222,7 @@ func (s *search) take(p pick) bool {
 	if c.Replied != 0 {
 		s.left--
 	} else if len(s.events[len(s.events)-1].changes) == 0 {
-		return false // what changed nothing may as well never have arrived
+		return false // a command that changed nothing may as well never have arrived
 	}
 	for s.low < len(s.cmds) && s.done[s.low] {
 		s.low++
@@ -230,8 +230,8 @@ func (s *search) take(p pick) bool {
 	return ok
 }
 
-// leases ends leases by an instant. Of the keys that a command names, those that may have ended or not by then are taken as they should be, or,
-// with other, the other way; that is false where there is no such key.
+// leases ends leases up to an instant. Keys that a command names and that may or may not have ended by then follow the clock, or with other its
+// opposite; it returns false with other if there is no such key.
 func (s *search) leases(c *history.Command, at int64, other bool) (found bool) {
 	now := s.m.own(at)
 	if other {
@@ -260,7 +260,7 @@ func (s *search) leases(c *history.Command, at int64, other bool) (found bool) {
 	return found || !other
 }
 
-// named lists the keys that a command names when all that have a lease are there.
+// named returns the keys that a command names if all keys with a lease still exist.
 func (s *search) named(c *history.Command, at int64) []string {
 	args := request(c, s.scripts)
 	if args == nil {
@@ -275,7 +275,7 @@ func (s *search) named(c *history.Command, at int64) []string {
 	return touched
 }
 
-// back undoes the latest choice that has an alternative, and takes that.
+// back undoes steps up to the latest choice that has an alternative, and takes that.
 func (s *search) back() bool {
 	if len(s.stack) > len(s.best) {
 		s.best = s.best[:0]
@@ -296,7 +296,7 @@ func (s *search) back() bool {
 	return false
 }
 
-// revert goes back to before a choice.
+// revert restores the state before a choice.
 func (s *search) revert(c *choice) {
 	for i := len(s.events) - 1; i >= c.events; i-- {
 		s.m.undo(s.events[i].changes)
@@ -315,7 +315,7 @@ func (s *search) revert(c *choice) {
 	}
 }
 
-// commit returns up the alternatives of choices that lie far back.
+// commit drops the alternatives of choices that lie far back.
 func (s *search) commit() {
 	if len(s.stack) < 2*regrets {
 		return
@@ -325,7 +325,7 @@ func (s *search) commit() {
 	clear(s.failed)
 }
 
-// surrender goes the longest way again that was found, and takes the reply after it to be unexplained.
+// surrender repeats the longest order found and counts the reply after it as unexplained.
 func (s *search) surrender() {
 	for i := len(s.stack) - 1; i >= 0; i-- {
 		s.revert(&s.stack[i])
@@ -346,7 +346,7 @@ func (s *search) surrender() {
 	s.given++
 }
 
-// hash stands for what is done and what the node holds.
+// hash identifies which commands are ordered and what the node holds.
 func (s *search) hash() uint64 {
 	h := fnv.New64a()
 	put := func(text string) { _, _ = h.Write(append([]byte(text), 0)) }

@@ -10,16 +10,16 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// wait is a client that asked in vain.
+// wait is an acquire that waited in vain.
 type wait struct {
 	*run
 	op      *history.Operation
-	from    int64 // when it had waited as long as it may
+	from    int64 // when it had waited as long as is allowed
 	until   int64 // when it had waited too long, or was refused
 	attempt *attempt
 }
 
-// stuck explains a lock that was not to be had although nobody could be holding it: by what lay on the server when the waiter was refused.
+// stuck explains a lock that was unavailable although nobody could hold it: by the keys on the server when the waiter was refused.
 func (r *run) stuck(v *checker.Violation) Answer {
 	w := r.waiter(v)
 	if w == nil {
@@ -46,14 +46,14 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	return Answer{}
 }
 
-// everGranted reports whether anybody was ever granted the lock in a mode.
+// everGranted reports whether any client was ever granted the lock in a mode.
 func (r *run) everGranted(mode history.Mode) bool {
 	return slices.ContainsFunc(r.Ops, func(op history.Operation) bool {
 		return op.Op == history.Acquire && op.Outcome == history.OK && op.Mode == mode
 	})
 }
 
-// waiter finds who waited, and the last attempt that it made until it had waited too long.
+// waiter finds the acquire that waited, and its last attempt before it had waited too long.
 func (r *run) waiter(v *checker.Violation) *wait {
 	var w *wait
 	until := v.At + v.Lasted
@@ -71,7 +71,7 @@ func (r *run) waiter(v *checker.Violation) *wait {
 	if w == nil {
 		return nil
 	}
-	if w.op.Outcome == history.OK { // until it asked for what it was granted
+	if w.op.Outcome == history.OK { // up to the request that was granted
 		for _, a := range r.attempts(w.op) {
 			w.until = min(w.until, a.node.events[a.events[0]].at-1)
 		}
@@ -84,7 +84,7 @@ func (r *run) waiter(v *checker.Violation) *wait {
 	return w
 }
 
-// asked is the last attempt that an operation made at a node by an instant; nil: none.
+// asked returns the last attempt of an operation at a node by an instant; nil: none.
 func (r *run) asked(n *node, op *history.Operation, until int64) *attempt {
 	a := &attempt{op: op, node: n, grant: -1}
 	var shapes []shape
@@ -107,13 +107,12 @@ func (r *run) asked(n *node, op *history.Operation, until int64) *attempt {
 	return a
 }
 
-// sound reports whether the record is explained around an attempt.
+// sound reports whether the replies of an attempt are explained.
 func (r *run) sound(a *attempt) bool {
 	return !a.node.broken && !slices.ContainsFunc(a.events, func(i int) bool { return a.node.events[i].open })
 }
 
-// would reports whether an attempt that was refused would be granted when something is left out: a reply of it is one that only grants have,
-// or where the record does not teach that, the attempt takes what it did not take, or finds nothing where there was something.
+// would reports whether an attempt that was refused would be granted when something is left out.
 func (r *run) would(a *attempt, from int, left without) bool {
 	granted := false
 	r.again(a, from, left, func(e *event, reply string, changes []change) bool {
@@ -123,7 +122,8 @@ func (r *run) would(a *attempt, from int, left without) bool {
 	return granted
 }
 
-// accepts reports whether a command of an attempt that was refused is answered in such a way that its client is granted.
+// accepts reports whether the replayed reply to a command of a refused attempt grants: the record has the reply for grants only, or, if it does not
+// know the reply, the command changes more than it did, or finds nothing where there was something.
 func (r *run) accepts(e *event, reply string, changes []change) bool {
 	if same(e.cmd, reply) {
 		return false
@@ -137,7 +137,7 @@ func (r *run) accepts(e *event, reply string, changes []change) bool {
 	return len(changes) > len(e.changes) || slices.ContainsFunc(changes, func(c change) bool { return c.before == nil })
 }
 
-// fault explains a wait by what a fault did to the data or the clock of the node that refused.
+// fault explains a wait by the effect of a fault on the data or the clock of the node that refused.
 func (w *wait) fault() Answer {
 	n := w.attempt.node
 	for i := w.attempt.events[0] - 1; i >= 0; i-- {
@@ -152,8 +152,8 @@ func (w *wait) fault() Answer {
 	return Answer{}
 }
 
-// blocker explains a wait by the command that was in its way: whose it was, and what it is that never takes away what it made. Where several made
-// it, it is the last of them.
+// blocker explains a wait by the command that made the key in its way: by whom it was sent, and why the key stayed. If several made it, it is the
+// last of them.
 func (w *wait) blocker() Answer {
 	n := w.attempt.node
 	makers := w.makers()
@@ -171,7 +171,7 @@ func (w *wait) blocker() Answer {
 	return Answer{}
 }
 
-// takers are the acquires that asked for what the waiter asked for, before it.
+// takers returns the earlier acquires that asked for the same as the waiter.
 func (w *wait) takers() (ops []uint64) {
 	n, first := w.attempt.node, w.attempt.events[0]
 	for i := range first {
@@ -183,7 +183,7 @@ func (w *wait) takers() (ops []uint64) {
 	return ops
 }
 
-// blocked is the answer for what one command made.
+// blocked returns the answer for a key that one command made.
 func (w *wait) blocked(maker *event, others string) Answer {
 	n, first := w.attempt.node, w.attempt.events[0]
 	values := n.state(first)
@@ -201,7 +201,7 @@ func (w *wait) blocked(maker *event, others string) Answer {
 	return Answer{}
 }
 
-// makers are the commands that may have made what was in the way: the last of each operation that changed what the waiter asked for, the latest
+// makers returns the commands that may have made the key in the way: the last of each operation that changed what the waiter asked for, the latest
 // first.
 func (w *wait) makers() (out []int) {
 	const most = 32
@@ -221,7 +221,7 @@ func (w *wait) makers() (out []int) {
 	return out
 }
 
-// early is what the node held when the client had waited as long as it may: what ends the key may have come later.
+// early returns what the node held when the client had waited as long as is allowed; an expiry may have been set later.
 func (w *wait) early(n *node, most int) map[string]*Value {
 	i := slices.IndexFunc(n.events[:most], func(e event) bool { return e.at >= w.from })
 	if i < 0 {
@@ -230,20 +230,20 @@ func (w *wait) early(n *node, most int) map[string]*Value {
 	return n.state(i)
 }
 
-// left names what was left behind.
+// left names the cause for a key that was left behind.
 func (w *wait) left(v *Value, maker *event) verdicts.Cause {
 	switch {
 	case v.Expires == 0:
 		return verdicts.NoExpiry
 	case maker.op == nil || maker.op.Op == history.Extend:
 		return verdicts.Resurrection
-	case maker.cmd.Replied == 0 || maker.cmd.Replied > maker.op.Return || maker.op.ID == w.op.ID: // its client did not go by the reply
+	case maker.cmd.Replied == 0 || maker.cmd.Replied > maker.op.Return || maker.op.ID == w.op.ID: // the operation returned without this reply
 		return verdicts.AmbiguousReply
 	}
 	return verdicts.Orphan
 }
 
-// fate says why what lay in the way stayed.
+// fate says why the key in the way stayed.
 func (w *wait) fate(v *Value, maker *event) Sentence {
 	end := sentence("nothing ends it")
 	if v.Expires != 0 {
@@ -258,7 +258,7 @@ func (w *wait) fate(v *Value, maker *event) Sentence {
 	return end
 }
 
-// unseen explains a wait in which the client had what it asked for, and did not see the reply.
+// unseen explains a wait whose client was granted what it asked for but got no reply.
 func (w *wait) unseen() Answer {
 	for _, i := range w.attempt.events {
 		if e := &w.attempt.node.events[i]; e.cmd.Replied == 0 && len(e.changes) > 0 {
@@ -268,7 +268,7 @@ func (w *wait) unseen() Answer {
 	return Answer{}
 }
 
-// asleep reports whether the lock was free for most of the wait, and the client did not ask.
+// asleep reports whether the lock was free for most of the wait and the client did not ask.
 func (w *wait) asleep() bool {
 	n, first := w.attempt.node, w.attempt.events[0]
 	last, keys, freed := w.attempt.events[len(w.attempt.events)-1], n.events[first].touched, int64(-1)
@@ -294,8 +294,8 @@ func (w *wait) asleep() bool {
 	return false
 }
 
-// unheard explains a wait whose client asked, and saw no reply that the order of the commands needs: executed when it was sent, its command would have
-// taken the lock. Where it sent nothing that could be known of, it did not ask.
+// unheard explains a wait whose command is not in the order of the commands because its reply was lost: executed when it was sent, it would have
+// taken the lock. If no such command is recorded, the client did not ask.
 func (w *wait) unheard() Answer {
 	if w.attempt != nil {
 		return Answer{}
@@ -321,7 +321,7 @@ func (w *wait) unheard() Answer {
 	return w.unasked()
 }
 
-// unasked explains a wait in which the client did not ask any more: it waited to be told.
+// unasked explains a wait whose client no longer asked: it waited for a notification.
 func (w *wait) unasked() Answer {
 	for _, n := range w.nodes {
 		for _, e := range n.events {
@@ -333,7 +333,7 @@ func (w *wait) unasked() Answer {
 	return Answer{}
 }
 
-// leftover explains a key that was left behind when everybody was done: the finder's words name it.
+// leftover explains a key that was left after all clients had finished; the rule that found it names the key.
 func (r *run) leftover(v *checker.Violation) Answer {
 	for _, n := range r.nodes {
 		values := n.state(len(n.events))

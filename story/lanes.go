@@ -10,13 +10,13 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// laneWidth is how many columns the time axis takes; with the labels a drawing fits a terminal of 80.
+// laneWidth is the width of the time axis in columns; with the labels a drawing fits a terminal of 80.
 const laneWidth = 60
 
 // laneLegend explains the marks of a drawing.
 const laneLegend = "[==] holds  ## inside the critical section  !! inside after the hold had ended  ~~ fault  ^ the violation"
 
-// draw makes the lane drawing: a time axis, a lane for each client, a lane for each fault, and a mark at the violation.
+// draw returns the lane drawing: a time axis, a lane for each client, a lane for each fault, and a mark at the violation.
 func (t *teller) draw() []string {
 	d := drawing{from: t.base, to: t.drawnTo()}
 	if d.to <= d.from {
@@ -38,7 +38,7 @@ func (t *teller) draw() []string {
 	return append(d.finish(t), laneLegend)
 }
 
-// maxLanes is how many clients are drawn.
+// maxLanes is the largest number of clients drawn.
 const maxLanes = 8
 
 // caret marks the violation, with its time on the side that has room.
@@ -53,7 +53,7 @@ func (t *teller) caret(d *drawing) []byte {
 	return row
 }
 
-// drawnTo is the end of the drawing: a little past the violation and the story's holds.
+// drawnTo returns the end of the drawing: a little past the violation and the story's holds.
 func (t *teller) drawnTo() int64 {
 	to := t.to
 	for i := range t.holds {
@@ -64,7 +64,7 @@ func (t *teller) drawnTo() int64 {
 	return to + (to-t.base)/20
 }
 
-// ended is when the client's release of a hold returned, or else when it stopped believing.
+// ended returns when the client's release of a hold returned, or else when its belief ended.
 func ended(h *checker.Hold) int64 {
 	if h.Release != nil {
 		return h.Release.Return
@@ -72,7 +72,7 @@ func ended(h *checker.Hold) int64 {
 	return believed(h)
 }
 
-// believed is until when the client can have believed in a hold.
+// believed returns the latest instant at which the client can have believed in a hold.
 func believed(h *checker.Hold) int64 { return max(h.End(), h.Perhaps) }
 
 func (t *teller) clientLane(d *drawing, client string) []byte {
@@ -128,7 +128,7 @@ func (d *drawing) column(at int64) int {
 	return int(float64(at-d.from) / float64(d.to-d.from) * (laneWidth - 1))
 }
 
-// fill draws a span; one that is not in the drawing at all leaves no mark.
+// fill draws a span; a span outside the drawing leaves no mark.
 func (d *drawing) fill(row []byte, from, to int64, c byte) {
 	if to < from || to < d.from || from > d.to {
 		return

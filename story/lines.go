@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// narrate gathers what happened.
+// narrate collects the events of the story.
 func (t *teller) narrate() {
 	for i := range t.holds {
 		t.sayHold(&t.holds[i])
@@ -38,7 +38,7 @@ func (t *teller) narrate() {
 	}
 }
 
-// sayHold tells of a grant, of the end of its belief, of a loss notice, and of the release.
+// sayHold adds a grant, the end of its belief, a loss notice, and the release.
 func (t *teller) sayHold(h *checker.Hold) {
 	if h.Start() > t.to {
 		return
@@ -61,29 +61,29 @@ func (t *teller) sayHold(h *checker.Hold) {
 	t.sayExtends(h)
 }
 
-// endedBy reports whether something that the client did or was told ended its belief at an instant, and not its lease.
+// endedBy reports whether an action of the client or a notice to it, and not its lease, ended its belief at an instant.
 func (t *teller) endedBy(h *checker.Hold, end int64) bool {
 	died := slices.ContainsFunc(t.around.Faults, func(w history.Window) bool { return w.Client == h.Client && w.Start == end })
 	return died || h.Release != nil && h.Release.Call <= end || h.Lost != 0 && h.Lost <= end ||
 		slices.ContainsFunc(h.Extends, func(x history.Operation) bool { return x.Return == end && x.Outcome != history.OK })
 }
 
-// unasked reports whether the experiment found that nobody was asked for a hold.
+// unasked reports whether the experiment found a hold for which no server was asked.
 func (t *teller) unasked(h *checker.Hold) bool {
 	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.Unasked && same(e.Op, &h.Acquire) })
 }
 
-// same reports whether two records are of one operation. Numbers are for people: a foreign file may give the same to many.
+// same reports whether two records are of one operation. It does not compare numbers: a foreign file may give the same to many.
 func same(a, b *history.Operation) bool {
 	return a.Client == b.Client && a.Op == b.Op && a.Call == b.Call && a.Return == b.Return
 }
 
-// told reports whether the line of one of the answer's commands tells of an operation.
+// told reports whether the line for a command of the answer covers an operation.
 func (t *teller) told(op *history.Operation) bool {
 	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.Command != nil && e.Op != nil && same(e.Op, op) })
 }
 
-// means says how a grant came about, where the answer rests on that.
+// means says how a hold was granted, if the answer rests on that.
 func (t *teller) means(h *checker.Hold) string {
 	for _, e := range t.answer.Events {
 		switch {
@@ -97,7 +97,7 @@ func (t *teller) means(h *checker.Hold) string {
 	return ""
 }
 
-// terms are what a grant came with.
+// terms describes what came with a grant.
 func (t *teller) terms(h *checker.Hold) string {
 	text := "no lease"
 	if t.around.Header.Lease > 0 {
@@ -140,7 +140,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// sayEvent tells of a command on which the answer rests, and whom it hit.
+// sayEvent adds a command on which the answer rests, and whose hold it hit.
 func (t *teller) sayEvent(e *explain.Event) {
 	if e.Command == nil || e.Granted {
 		return
@@ -171,7 +171,7 @@ func hit(e *explain.Event) string {
 	return ""
 }
 
-// sayFaults tells of the faults that met the story: those done to its clients, and those done to the servers.
+// sayFaults adds the faults within the story: those on its clients, and those on the servers.
 func (t *teller) sayFaults() {
 	for i := range t.around.Faults {
 		w := &t.around.Faults[i]
@@ -181,7 +181,7 @@ func (t *teller) sayFaults() {
 	}
 }
 
-// did returns what a fault did that the answer rests on; nil: nothing.
+// did returns the effect of a fault on which the answer rests; nil: none.
 func (t *teller) did(w *history.Window) *explain.Event {
 	for i := range t.answer.Events {
 		e := &t.answer.Events[i]
@@ -198,7 +198,7 @@ func (t *teller) matters(w *history.Window) bool {
 	return w.Client == "" || slices.Contains(t.clients(), w.Client)
 }
 
-// clients are those of the story, in the order in which they come in.
+// clients returns the clients of the story in the order of their appearance.
 func (t *teller) clients() (out []string) {
 	add := func(c string) {
 		if c != "" && !slices.Contains(out, c) {
@@ -219,7 +219,7 @@ func (t *teller) clients() (out []string) {
 	return out
 }
 
-// sayMeeting tells how long who still believed that it held when the last of the holds came.
+// sayMeeting adds, for each client that still believed in its hold when the last hold was granted, until when it did.
 func (t *teller) sayMeeting() {
 	w := t.v.Witness.Holds
 	if len(w) < 2 {
@@ -241,7 +241,7 @@ func (t *teller) sayMeeting() {
 	}
 }
 
-// sayInside tells who was inside the critical section, from when to when.
+// sayInside adds which clients were inside the critical section, and when.
 func (t *teller) sayInside() {
 	var uses []history.Operation
 	for _, op := range t.v.Witness.All() {
@@ -254,7 +254,7 @@ func (t *teller) sayInside() {
 	}
 }
 
-// sayWrites tells of the last writes up to the damage by those whom it is about, with what they had read.
+// sayWrites adds the last writes, up to the damage, of the clients involved, with what they had read.
 func (t *teller) sayWrites() {
 	const shown = 4
 	var writes []history.Operation
@@ -275,7 +275,7 @@ func (t *teller) sayWrites() {
 	}
 }
 
-// sayAnswers tells of the operations that show the violation besides the holds: what was asked, and what was answered.
+// sayAnswers adds the other operations that show the violation, with their outcomes.
 func (t *teller) sayAnswers() {
 	const shown = 3
 	told := 0
@@ -294,7 +294,7 @@ func (t *teller) sayAnswers() {
 	}
 }
 
-// inHold reports whether the line of a hold tells of an operation.
+// inHold reports whether the line for a hold covers an operation.
 func (t *teller) inHold(op *history.Operation) bool {
 	return t.told(op) || slices.ContainsFunc(t.holds, func(h checker.Hold) bool {
 		return same(&h.Acquire, op) || h.Release != nil && same(h.Release, op) || h.Lost == op.Call && op.Op == history.Lost ||
@@ -302,7 +302,7 @@ func (t *teller) inHold(op *history.Operation) bool {
 	})
 }
 
-// commandsOf shows the last command of an operation, which is the answer that it went by.
+// commandsOf shows the last command of an operation, whose reply decided its outcome.
 func (t *teller) commandsOf(op *history.Operation) string {
 	switch sent := t.sent[op.ID]; len(sent) {
 	case 0:
@@ -314,7 +314,7 @@ func (t *teller) commandsOf(op *history.Operation) string {
 	}
 }
 
-// about fills a story that has little to tell with what the lock is.
+// about adds a description of the lock to a story with few events.
 func (t *teller) about() []string {
 	lease := "has no lease"
 	if t.around.Header.Lease > 0 {

@@ -10,14 +10,14 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Bounds on a story. Whoever reads one wants to know what happened, not everything that happened.
+// Bounds on a story: enough to see what happened, not everything that happened.
 const (
 	fewest = 5
 	most   = 12
 )
 
-// Tell fills in the stories and drawings of a verdict's violations, of which answers says why they happened, one for each. A violation of which the
-// checker does not say what lies around it gets none.
+// Tell fills in the stories and drawings of a verdict's violations; answers has the cause of each. A violation whose surroundings the checker left
+// out gets none.
 func Tell(v *checker.Verdict, answers []explain.Answer, commands []history.Command) {
 	sent := sentIn(v, commands)
 	for i := range v.Violations {
@@ -59,20 +59,20 @@ func sentIn(v *checker.Verdict, commands []history.Command) map[uint64][]*histor
 	return sent
 }
 
-// teller puts a story together.
+// teller assembles a story.
 type teller struct {
 	v      *checker.Violation
 	around *checker.Surroundings
 	answer explain.Answer
 	sent   map[uint64][]*history.Command // by operation
 
-	holds  []checker.Hold // those that it is about, by start
+	holds  []checker.Hold // those in the story, by start
 	base   int64          // the instant that times are counted from
 	to     int64          // the end of what it spans
 	events []event
 }
 
-// event is one thing that happened, as one line.
+// event is one line of the story.
 type event struct {
 	at     int64
 	rank   int // among events of one instant
@@ -88,7 +88,7 @@ func (t *teller) tell() {
 	t.v.Lanes = t.draw()
 }
 
-// choose picks the holds that the story is about: those of the witness, and those under which the answer's commands were sent.
+// choose picks the holds of the story: those of the witness, and those under which the answer's commands were sent.
 func (t *teller) choose() {
 	t.holds = slices.Clone(t.v.Witness.Holds)
 	for _, e := range t.answer.Events {
@@ -110,7 +110,7 @@ func (t *teller) add(h *checker.Hold) {
 	}
 }
 
-// lastHold is the last hold that a client had been told of by an instant; nil: none that is known.
+// lastHold returns the latest hold that a client knew of at an instant; nil: none known.
 func (t *teller) lastHold(client string, at int64) (last *checker.Hold) {
 	for i := range t.around.Holds {
 		if h := &t.around.Holds[i]; h.Client == client && h.Start() <= at {
@@ -136,7 +136,7 @@ func (t *teller) span() {
 	}
 }
 
-// stuck reports whether the violation is that the lock was not to be had.
+// stuck reports whether the violation is that the lock was unavailable.
 func (t *teller) stuck() bool {
 	return t.v.Property == verdicts.Progress || t.v.Property == verdicts.Refusal || t.v.Property == verdicts.Hygiene
 }
@@ -156,7 +156,7 @@ func (t *teller) lines() []string {
 	return append(out, t.answer.Experiment.Text(t.part))
 }
 
-// trim leaves out the events that can be left out, the last first, until n are left.
+// trim removes optional events, the last first, until n are left.
 func trim(events []event, n int) []event {
 	for i := len(events) - 1; i >= 0 && len(events) > n; i-- {
 		if !events[i].needed {

@@ -18,10 +18,10 @@ const (
 	second int64 = 1000 * milli
 )
 
-// ms returns an instant in words, from the story's base.
+// ms formats an instant as time since the start of the story.
 func (t *teller) ms(at int64) string { return span(at - t.base) }
 
-// span returns a length of time: whole milliseconds, with a decimal where that would hide it, seconds where it is long.
+// span formats a length of time: whole milliseconds, a decimal for short times, seconds for long ones.
 func span(ns int64) string {
 	switch abs := max(ns, -ns); {
 	case abs >= 10*second:
@@ -34,7 +34,7 @@ func span(ns int64) string {
 	return strconv.FormatFloat(float64(ns)/1000, 'f', 0, 64) + " us"
 }
 
-// headline says what was broken, by and for whom, and the cause.
+// headline says which property was violated, by and for whom, and the cause.
 func (t *teller) headline() string {
 	v, who, key := t.v, t.who(), quoted(t.v.Key)
 	lasted := ""
@@ -78,7 +78,7 @@ func (t *teller) who() string {
 	return names[0]
 }
 
-// fault returns a fault window in words.
+// fault describes a fault window.
 func (t *teller) fault(w *history.Window) string {
 	whom := "the network"
 	switch {
@@ -98,7 +98,7 @@ func (t *teller) fault(w *history.Window) string {
 	return fmt.Sprintf("%s %s %s (%s, %s)%s", whom, what, t.when(w), shortened(w.Fault), seen, t.effects(w))
 }
 
-// struck says of faults what happened to those whom they were done to.
+// struck describes what a fault does to the client or node that it hits.
 var struck = map[string]string{
 	faults.PauseClient: "was paused", faults.CrashClient: "crashed", faults.SkewClient: "had a clock that was off", faults.LoseReply: "lost a reply",
 	faults.KillServer: "was killed and away", faults.PauseServer: "stood still", faults.Failover: "was lost and its replica promoted",
@@ -106,7 +106,7 @@ var struck = map[string]string{
 	faults.EvictKeys: "ran out of memory",
 }
 
-// effects says what a fault did to the data or the clock of a node: as the replay showed it where the answer rests on it, else as it was measured.
+// effects describes what a fault did to the data or the clock of a node: as the replay showed it if the answer rests on it, else as measured.
 func (t *teller) effects(w *history.Window) string {
 	if len(w.Effects) == 0 {
 		return ""
@@ -166,10 +166,10 @@ func command(c *history.Command) string {
 	return strings.Join(words, " ") + " -> " + reply
 }
 
-// mostOfWord is how many characters of a recorded word are shown: where it is longer, its end is cut.
+// mostOfWord is how many characters of a recorded word are shown; a longer word is cut at its end.
 const mostOfWord = 32
 
-// shortened shows a recorded word as it is, quoted where it would not be read as one word.
+// shortened shows a recorded word as it is, quoted if it would not read as one word.
 func shortened(word string) string {
 	if word != "" && plain.Text(word) == word && !strings.ContainsAny(word, ` "`) && utf8.RuneCountInString(word) <= mostOfWord {
 		return word
@@ -177,7 +177,7 @@ func shortened(word string) string {
 	return quoted(word)
 }
 
-// quoted shows a recorded word in quotation marks, with what a terminal would not print escaped.
+// quoted shows a recorded word in quotation marks, with unprintable characters escaped.
 func quoted(word string) string {
 	end := ""
 	if r := []rune(word); len(r) > mostOfWord {
@@ -186,7 +186,7 @@ func quoted(word string) string {
 	return strconv.Quote(word) + end
 }
 
-// cut shows a text that is not one word, a reply, without its end where it is long.
+// cut shortens a text of several words, a reply, at its end.
 func cut(text string) string {
 	const most = 80
 	if r := []rune(text); len(r) > most {
@@ -195,7 +195,7 @@ func cut(text string) string {
 	return plain.Text(text)
 }
 
-// part writes a part of an answer's sentence.
+// part formats a part of an answer's sentence.
 func (t *teller) part(part any) string {
 	switch part := part.(type) {
 	case explain.Instant:
