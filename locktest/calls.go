@@ -15,15 +15,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The labels of the goroutines that a lock runs on and starts: the profile of goroutines shows them.
+// Labels of the goroutines that a lock runs on or starts, as the goroutine profile shows them.
 const (
 	labelTrial  = "locktest"
 	labelClient = "client"
 	labelCall   = "call"
 )
 
-// do runs one call of the lock in a goroutine of its own. A panic and a call that does not return, though its context has ended long ago,
-// are problems with a stack, and the end of the rule.
+// do runs one call of the lock in a goroutine of its own. If the call panics, or does not return long after its context has ended, do reports that
+// with a stack and ends the rule.
 func (cl *client) do(call string, f func()) {
 	done := make(chan any, 1)
 	labels := pprof.Labels(labelTrial, cl.c.id, labelClient, cl.name, labelCall, call)
@@ -52,7 +52,7 @@ func (cl *client) do(call string, f func()) {
 	}
 }
 
-// stack is the present goroutine's, without the kit's own frames at its top.
+// stack returns the current goroutine's stack, without the kit's own frames at its top.
 func stack() string {
 	lines := strings.Split(string(debug.Stack()), "\n")
 	const perFrame, own = 2, 4 // debug.Stack, stack, the deferred function, panic
@@ -63,7 +63,7 @@ func stack() string {
 	return strings.TrimSpace(strings.Join(lines[:min(len(lines), most)], "\n"))
 }
 
-// goroutines are the stacks of those that carry the labels, given as names and values; "" when there is none.
+// goroutines returns the stacks of the goroutines that carry the labels, given as names and values; "" if there is none.
 func goroutines(labels ...string) string {
 	var all bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
@@ -88,7 +88,7 @@ func carries(group string, labels []string) bool {
 	return true
 }
 
-// ofKit reports whether goroutines are the kit's and the Redis client's own: they move bytes or look after a pool.
+// ofKit reports whether goroutines belong to the kit or the Redis client: they copy bytes or maintain a pool.
 func ofKit(group string) bool {
 	for _, f := range []string{"locktest.(*shim)", "go-redis/v9/internal/pool.", "go-redis/v9/maintnotifications."} {
 		if strings.Contains(group, f) && !strings.Contains(group, ").Process") && !strings.Contains(group, ").process") {
@@ -98,7 +98,7 @@ func ofKit(group string) bool {
 	return false
 }
 
-// frames turns a group of a profile into lines of "function file:line".
+// frames formats a group of a profile as lines of "function file:line".
 func frames(group string) string {
 	var out []string
 	for line := range strings.SplitSeq(group, "\n") {

@@ -109,7 +109,7 @@ func deadReader(c *trial) {
 	begin := time.Now()
 	dead.mustHold("the lock is free", shared)
 	dead.dies()
-	for range 4 { // a reads on beyond the dead reader's lease
+	for range 4 { // a keeps reading beyond the dead reader's lease
 		a.mustHold("another reads", shared)
 		c.sleep(c.lease / 4)
 		_, _ = a.extend()
@@ -145,7 +145,7 @@ func readersWake(c *trial) {
 	c.together(all, begin, limit, "readers")
 }
 
-// together looks whether all that wait get in in time. Nobody releases meanwhile.
+// together checks that all waiters are granted the lock in time, without a release.
 func (c *trial) together(all []*waiting, begin time.Time, limit time.Duration, who string) {
 	for i, r := range all {
 		if r.result() != nil {

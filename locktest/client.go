@@ -20,7 +20,7 @@ import (
 // client is one client with its handle.
 type client struct {
 	lock  impls.Lock
-	exact bool // the lock answers with the sentinels of package impls
+	exact bool // the lock returns the sentinel errors of package impls
 	c     *trial
 	name  string
 	wires *wires
@@ -28,16 +28,16 @@ type client struct {
 	redis []*redis.Client
 	once  sync.Once
 
-	mu      sync.Mutex // a lock's background tells of renewals
+	mu      sync.Mutex // a lock's background reports renewals
 	renewed []impls.Renewal
 	held    int
 	dead    bool
 	shims   []net.Listener // see shim
-	others  []impls.Lock   // of other names
+	others  []impls.Lock   // for locks of other names
 	limits  []*patience.Context
 }
 
-// client opens a handle for a client of its own, and gives the rule up when it cannot be had.
+// client opens a handle for a new client and ends the rule if that fails.
 func (c *trial) client(name string, changes ...func(*impls.Env)) *client {
 	cl, err := c.open(name, changes...)
 	if err != nil {
@@ -46,12 +46,12 @@ func (c *trial) client(name string, changes ...func(*impls.Env)) *client {
 	return cl
 }
 
-// open makes a client and its handle, in an environment that may be changed first.
+// open makes a client and its handle, in an environment that changes may alter first.
 func (c *trial) open(name string, changes ...func(*impls.Env)) (*client, error) {
 	return c.openRetrying(name, -1, changes...)
 }
 
-// openRetrying is open for a client whose Redis client sends a request again by itself, up to so many times.
+// openRetrying is open for a client whose Redis client resends a request up to retries times.
 func (c *trial) openRetrying(name string, retries int, changes ...func(*impls.Env)) (*client, error) {
 	cl := c.prepare(name, retries, changes...)
 	return cl, cl.fresh()
@@ -83,13 +83,13 @@ func (c *trial) prepare(name string, retries int, changes ...func(*impls.Env)) *
 	return cl
 }
 
-// fresh makes the client a new object for the same lock.
+// fresh gives the client a new object for the same lock.
 func (cl *client) fresh() (err error) {
 	cl.do("constructor", func() { cl.lock, cl.exact, err = cl.c.make(cl.env) })
 	return err
 }
 
-// another is a second object of the same client, for a lock of another name.
+// another returns a second object of the same client, for a lock of another name.
 func (cl *client) another(key string) (impls.Lock, error) {
 	env := cl.env
 	env.Key = key
@@ -157,7 +157,7 @@ func (cl *client) close() {
 	})
 }
 
-// dies is the end of a client: its connections are cut and what it runs in the background goes with it.
+// dies crashes the client: its connections are cut and its background stops.
 func (cl *client) dies() {
 	cl.mu.Lock()
 	cl.dead = true
@@ -166,7 +166,7 @@ func (cl *client) dies() {
 	cl.close()
 }
 
-// patient is how long a call may take: no lock may need ten leases for anything here.
+// patient returns a context for one call: no lock needs more than ten leases for anything here.
 func (cl *client) patient() *patience.Context {
 	p := patience.New(context.Background(), 10*cl.c.lease)
 	cl.mu.Lock()
@@ -175,7 +175,7 @@ func (cl *client) patient() *patience.Context {
 	return p
 }
 
-// keep lets the context of a call that has ended well go on for as long as the client does: a lock may tie its hold to it.
+// keep leaves the context of a successful call open until the client ends: a lock may tie its hold to it.
 func keep(p *patience.Context, err error) {
 	if err == nil {
 		p.Keep()
@@ -184,7 +184,7 @@ func keep(p *patience.Context, err error) {
 	p.Cancel()
 }
 
-// names of the methods that the kit calls, as the subject has them.
+// named returns the subject's name for a method that the kit calls.
 func (cl *client) named(method string) string {
 	if cl.exact {
 		return map[string]string{"TryLock": "Try", "Lock": "Acquire", "Unlock": "Release"}[method]
@@ -198,7 +198,7 @@ func (cl *client) named(method string) string {
 	return method
 }
 
-// try asks once.
+// try makes one attempt to acquire.
 func (cl *client) try(mode history.Mode) (g impls.Grant, err error) {
 	p := cl.patient()
 	cl.do(cl.named("TryLock"), func() { g, err = cl.lock.Try(p, mode) })
@@ -209,7 +209,7 @@ func (cl *client) try(mode history.Mode) (g impls.Grant, err error) {
 	return g, err
 }
 
-// acquire waits under a context of the rule's.
+// acquire waits for the lock under a context of the rule.
 func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant, err error) {
 	cl.do(cl.named("Lock"), func() { g, err = cl.lock.Acquire(ctx, mode) })
 	if err == nil {
@@ -218,7 +218,7 @@ func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant
 	return g, err
 }
 
-// mustHold asks once and gives the rule up when it is not granted.
+// mustHold makes one attempt and ends the rule if it is not granted.
 func (cl *client) mustHold(when string, mode history.Mode) impls.Grant {
 	g, err := cl.try(mode)
 	if err != nil {
@@ -227,7 +227,7 @@ func (cl *client) mustHold(when string, mode history.Mode) impls.Grant {
 	return g
 }
 
-// stillThere names the keys that are there, for a lock that cannot be had.
+// stillThere names the keys that exist, for a message that a lock can't be acquired.
 func (c *trial) stillThere() string {
 	for _, n := range c.nodes {
 		if keys := c.keysOf(n); len(keys) > 0 && len(keys) < 5 {
@@ -237,7 +237,7 @@ func (c *trial) stillThere() string {
 	return ""
 }
 
-// mustBeRefused asks once and must not get in.
+// mustBeRefused makes one attempt, which must not be granted.
 func (cl *client) mustBeRefused(when string, mode history.Mode) {
 	_, err := cl.try(mode)
 	if cl.refusal(err) {
@@ -254,8 +254,8 @@ func (cl *client) mustBeRefused(when string, mode history.Mode) {
 	cl.c.errorf("%s.%s failed with %q (%s), want a refusal", cl.name, cl.named("TryLock"), err, when)
 }
 
-// refusal reports whether an error of a try means that another holds the lock. A lock with words of its own may say so in any way
-// but with an error of the Redis client.
+// refusal reports whether an error of a try means that another client holds the lock. A lock with its own errors may use any but those of the Redis
+// client.
 func (cl *client) refusal(err error) bool {
 	if err == nil || errors.Is(err, impls.ErrBusy) {
 		return err != nil
@@ -276,7 +276,7 @@ func (cl *client) releaseIn(ctx context.Context) (err error) {
 	return err
 }
 
-// releaseMode ends a hold of one mode where the client has both.
+// releaseMode ends a hold of one mode if the client has both.
 func (cl *client) releaseMode(mode history.Mode) (err error) {
 	l, ok := cl.lock.(interface {
 		ReleaseMode(ctx context.Context, mode history.Mode) error
@@ -301,8 +301,8 @@ func (cl *client) mustRelease(when string) {
 	}
 }
 
-// mustNotRelease releases without a hold, or one that is gone. A lock of package impls must answer with one of the errors; another may
-// answer as it likes, and silence is noted.
+// mustNotRelease calls release without a hold, or after its end. A lock of package impls must return one of the errors; another lock may return any
+// error, and nil is noted.
 func (cl *client) mustNotRelease(when string, want ...error) {
 	err := cl.release()
 	for _, w := range want {
@@ -318,7 +318,7 @@ func (cl *client) mustNotRelease(when string, want ...error) {
 	}
 }
 
-// mustNotExtend is mustNotRelease for Extend, which has nothing to be silent about.
+// mustNotExtend is mustNotRelease for Extend, where nil is an error too.
 func (cl *client) mustNotExtend(when string, want ...error) {
 	_, err := cl.extend()
 	for _, w := range want {
@@ -331,7 +331,7 @@ func (cl *client) mustNotExtend(when string, want ...error) {
 	}
 }
 
-// until is what the lock says now of the end of its hold, or said last when it tells of renewals.
+// until returns the end of the lock's hold as it states it now, or as it last reported it with a renewal.
 func (cl *client) until() (time.Time, bool) {
 	if v, ok := cl.lock.(interface{ Until() (time.Time, bool) }); ok {
 		return v.Until()
@@ -344,7 +344,8 @@ func (cl *client) until() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// saysBusy reports whether a lock says in so many words that another holds it: false, or ErrBusy. A Lock that gave up says nothing.
+// saysBusy reports whether a lock states that another client holds it: TryLock returned false, or the error is ErrBusy. The error of a Lock that gave
+// up states nothing.
 func (cl *client) saysBusy(err error) bool {
 	return errors.Is(err, impls.ErrBusy) && (cl.exact || cl.c.cfg.tries)
 }
@@ -356,7 +357,7 @@ func (cl *client) extend() (g impls.Grant, err error) {
 	return g, err
 }
 
-// waiting is an acquire under way.
+// waiting is a pending acquire.
 type waiting struct {
 	cl     *client
 	done   chan struct{}
@@ -387,7 +388,7 @@ func (cl *client) waits(mode history.Mode) *waiting {
 	return w
 }
 
-// errStays is the outcome of a call that did not return.
+// errStays is the result of a call that did not return.
 var errStays = errors.New("it did not return")
 
 // result waits for the acquire to end.
@@ -406,7 +407,7 @@ func (w *waiting) over() bool {
 	}
 }
 
-// down lets nothing through between the client and some nodes while f runs.
+// down cuts the client off from some nodes while f runs.
 func (cl *client) down(nodes []*node, f func()) {
 	cl.wires.unreachable(nodes)
 	defer cl.wires.unreachable(nil)

@@ -1,4 +1,4 @@
-// Package locktest is a conformance kit for distributed locks: a constructor in, one subtest for each rule out.
+// Package locktest is a conformance kit for distributed locks: it takes a constructor and runs one subtest per rule.
 //
 //	func TestMyLock(t *testing.T) {
 //		locktest.Run(t, func(c locktest.Config) (any, error) {
@@ -6,22 +6,21 @@
 //		})
 //	}
 //
-// A lock is a value with Unlock(ctx) error and TryLock(ctx) (bool, error) or Lock(ctx) error or both. What more it can do shows in its methods:
-// Extend(ctx) error, Token() string, ValidUntil() time.Time, Fence() uint64, RLock and RUnlock(ctx) error, Lost() <-chan struct{},
-// Close() error; package subject has the interfaces. What methods do not show is said with [Promises]; that a lock renews its lease by itself
-// is seen on the wire.
+// A lock is a value with Unlock(ctx) error and TryLock(ctx) (bool, error) or Lock(ctx) error or both. Its other methods show what more it can do:
+// Extend(ctx) error, Token() string, ValidUntil() time.Time, Fence() uint64, RLock and RUnlock(ctx) error, Lost() <-chan struct{}, Close() error;
+// package subject has the interfaces. [Promises] states what methods can't show; the kit detects by itself whether a lock renews its lease.
 //
-// Each rule has servers and clients of its own, whose connections can be cut or slowed, whose requests and replies can be lost, and whose
-// requests are written down, so that a message says what happened: "other.TryLock succeeded while b held the lock; b's key job was deleted by
-// a.Unlock (DEL job)". By default a server is a miniredis inside a testing/synctest bubble, where time costs nothing and leases end to
-// the millisecond; [OnRedisServer] runs the rules on redis-server from PATH as well, in real time. A lock that keeps a mutex while it waits, or
-// cannot be given connections, is tried in real time alone.
+// Each rule has its own servers and clients. The kit can cut or slow their connections and lose requests and replies, and it records the requests, so
+// that a message says what happened: "other.TryLock succeeded while b held the lock; b's key job was deleted by a.Unlock (DEL job)". By default a
+// server is a miniredis inside a testing/synctest bubble, where waiting costs no real time and leases end to the millisecond; [OnRedisServer] runs
+// the rules on redis-server from PATH as well, in real time. A lock that keeps a mutex while it waits, or that can't be given connections, is tested
+// in real time only.
 //
-// [Run] tries each situation a few times; [Explore] searches the schedules of messages and faults in the simulator. Both work in processes of
-// their own: a panic, an endless loop, a call that never returns break one rule, with a stack.
+// [Run] tries each situation a few times; [Explore] searches the schedules of messages and faults in the simulator. Both run in separate processes: a
+// panic, an endless loop or a call that never returns fails one rule, with a stack.
 //
-// A rule that a lock breaks by design is named by [Breaks], and must then be seen broken. A rule that does not apply, or that has
-// nothing to look at, is skipped with the reason.
+// [Breaks] names the rules that a lock breaks by design; the kit must then see them broken. A rule that does not apply, or that has nothing to check,
+// is skipped with the reason.
 //
 // The rules:
 //
@@ -97,7 +96,6 @@
 //   - quorum-masks (C18): Whatever some nodes are, taken, down, hanging or losing replies, a lock on several is granted if and only if the others are a majority, and a failed attempt and a release leave nothing on any node that is there.
 //   - replica-missing (C22): A lock that replicas must confirm is refused without them, not as busy, and nothing of it is left.
 //
-// A broken rule is a broken lock. A rule that holds is none that holds always: the kit tries situations, not every
-// schedule, and it does not look at what a server forgets by failover, restart or a jump of its clock. That is what the
-// scenarios of lockbench are for.
+// A broken rule proves a broken lock; a rule that holds proves little: the kit tries situations, not every schedule, and does not test what a server
+// forgets in a failover, a restart or a jump of its clock. The scenarios of lockbench test that.
 package locktest

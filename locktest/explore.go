@@ -15,7 +15,7 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// exploration is what Explore is asked for beside what Run is.
+// exploration has the options that only Explore uses.
 type exploration struct {
 	clients   int
 	workload  string
@@ -33,29 +33,29 @@ const (
 	leastSchedules   = 100
 )
 
-// Clients sets how many clients a schedule has; the default is two.
+// Clients sets the number of clients in a schedule; the default is two.
 func Clients(n int) Option { return func(c *config) { c.explore.clients = n } }
 
-// Workload sets what the clients do, by its name in "lockbench list workloads"; the default follows from what the lock can do.
+// Workload sets the clients' workload, by its name in "lockbench list workloads"; the default depends on the lock's methods.
 func Workload(name string) Option { return func(c *config) { c.explore.workload = name } }
 
-// Faults sets which faults may strike, by their names in "lockbench list faults", and how many in one schedule. The default is two of those that a
-// lock of its kind must stand; Faults(0) is none.
+// Faults sets which faults may be injected, by their names in "lockbench list faults", and at most how many per schedule. The default is two, of the
+// faults that a lock of this kind must withstand; Faults(0) means none.
 func Faults(most int, names ...string) Option {
 	return func(c *config) { c.explore.maxFaults, c.explore.faults = most, append([]string{}, names...) }
 }
 
-// Schedules sets how many schedules are run, however long that takes; the default is up to 2,000 in twenty seconds.
+// Schedules sets how many schedules to run, without a time limit; the default is up to 2,000 in twenty seconds.
 func Schedules(n int) Option { return func(c *config) { c.explore.schedules = n } }
 
-// Replay runs the schedule of a tape, which a failed Explore has written, and no other.
+// Replay runs only the schedule of a tape that a failed Explore has written.
 func Replay(tape string) Option { return func(c *config) { c.explore.replay = tape } }
 
-// Explore runs the lock in the simulator, under many schedules of its messages and of faults, and fails the test with the
-// story of the first that breaks a promise. Its tape is written to testdata/locktest, and the failure says how to run it again. The lock must
-// make its connections with Config.Redis or Config.Dial.
+// Explore runs the lock in the simulator, under many schedules of its messages and of faults, and fails the test with the story of the first
+// violation. It writes the tape of that schedule to testdata/locktest, and the failure says how to replay it. The lock must make its connections with
+// Config.Redis or Config.Dial.
 //
-// The schedules run in processes of their own, as the rules of Run do.
+// The schedules run in separate processes, like the rules of Run.
 func Explore(t *testing.T, newLock func(Config) (any, error), options ...Option) {
 	t.Helper()
 	cfg := configure(options)
@@ -76,10 +76,10 @@ func Explore(t *testing.T, newLock func(Config) (any, error), options ...Option)
 // only is a catalogue of one lock.
 type only struct{ v impls.Variant }
 
-// Find returns the lock, whatever it is called.
+// Find returns the lock for any name.
 func (o only) Find(string) (impls.Variant, bool) { return o.v, true }
 
-// ScriptNames knows the scripts of a variant of lockbench's, and no library's.
+// ScriptNames returns the script names of a lockbench variant; a library has none.
 func (o only) ScriptNames() map[string]string {
 	names := map[string]string{}
 	for _, s := range o.v.Scripts {
@@ -88,7 +88,7 @@ func (o only) ScriptNames() map[string]string {
 	return names
 }
 
-// subject is the lock as the simulator knows one.
+// subject returns the lock as a variant for the simulator.
 func (cfg config) subject(t *testing.T, newLock factory) impls.Variant {
 	t.Helper()
 	if !cfg.variant {
@@ -108,7 +108,7 @@ func (cfg config) subject(t *testing.T, newLock factory) impls.Variant {
 		v.Kind = history.Reentrant
 	}
 	v.New = func(env impls.Env) (impls.Lock, error) {
-		if cfg.kept(cfg.lease) != cfg.lease { // the program's lease is what the server makes of it
+		if cfg.kept(cfg.lease) != cfg.lease { // the server's lease is the program's
 			env.Lease = cfg.lease
 		}
 		l, _, err := mk(env)
@@ -117,7 +117,7 @@ func (cfg config) subject(t *testing.T, newLock factory) impls.Variant {
 	return v
 }
 
-// nowhere is an environment to look at a lock's methods in; nothing is sent.
+// nowhere returns an environment in which a lock's methods can be inspected; it sends nothing.
 func nowhere() impls.Env {
 	env := impls.Env{Key: "shape", Owner: "shape", Lease: time.Second, Poll: time.Second / 40, Clock: impls.SystemClock{}, Rand: strings.NewReader(strings.Repeat("shape ", 1000))}
 	cl := unconnected()
@@ -125,7 +125,7 @@ func nowhere() impls.Env {
 	return env
 }
 
-// program is what the clients of each schedule do.
+// program returns what the clients of each schedule do.
 func (cfg config) program(t *testing.T, v impls.Variant) (sim.Program, sim.Bounds) {
 	t.Helper()
 	x := cfg.explore
@@ -139,7 +139,7 @@ func (cfg config) program(t *testing.T, v impls.Variant) (sim.Program, sim.Bound
 		}
 		p.Config.Think, p.Config.Pause, p.Config.AcquireWait, p.Config.Lease = scale(p.Config.Think), scale(p.Config.Pause), scale(p.Config.AcquireWait), kept
 	}
-	p.Rests = p.Rests || !cfg.variant // whether a lock renews by itself its methods do not show
+	p.Rests = p.Rests || !cfg.variant // methods don't show whether a lock renews by itself
 	if cfg.nodes > 1 {
 		p.Nodes = cfg.nodes
 	}
@@ -157,7 +157,7 @@ func (cfg config) program(t *testing.T, v impls.Variant) (sim.Program, sim.Bound
 	return p, b
 }
 
-// search looks for a schedule that breaks a promise.
+// search looks for a schedule with a violation.
 func (cfg config) search(t *testing.T, newLock factory) {
 	v := cfg.subject(t, newLock)
 	p, b := cfg.program(t, v)
@@ -174,12 +174,12 @@ func (cfg config) search(t *testing.T, newLock factory) {
 	cfg.report(t, r)
 }
 
-// enough reports whether a search that its time ended has run so many schedules that it says something.
+// enough reports whether a search that ran out of time has run enough schedules to be conclusive.
 func (x exploration) enough(r sim.ExploreResult) bool {
 	return x.schedules == 0 && r.Schedules >= leastSchedules && r.Seconds >= exploreBudget.Seconds()
 }
 
-// report fails the test with what was found.
+// report fails the test with the violation found.
 func (cfg config) report(t *testing.T, r sim.ExploreResult) {
 	t.Helper()
 	for _, w := range r.Warnings {
@@ -203,7 +203,7 @@ func (cfg config) report(t *testing.T, r sim.ExploreResult) {
 	}
 }
 
-// writeTape keeps a tape where the test's other files are.
+// writeTape writes a tape beside the test's other files.
 func writeTape(test string, tape sim.Tape) (string, error) {
 	dir := filepath.Join("testdata", "locktest")
 	if err := os.MkdirAll(dir, 0o777); err != nil {

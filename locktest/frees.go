@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// mustBothHold lets two clients try locks of different names.
+// mustBothHold checks that two clients can hold locks of different names at once.
 func (c *trial) mustBothHold(a, b *client, x, y impls.Lock, first, second, how string) {
 	try := func(cl *client, l impls.Lock) (err error) {
 		p := cl.patient()
@@ -52,7 +52,7 @@ func shortened(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// trouble is what may befall a release.
+// trouble is a fault around a release.
 type trouble struct {
 	name string
 	come func(c *trial, a *client)
@@ -77,7 +77,7 @@ func troubles() []trouble {
 	return all
 }
 
-// releaseFrees: with the Redis client's own retries and without.
+// releaseFrees tries both with and without the Redis client's own retries.
 func releaseFrees(c *trial) {
 	for _, retries := range []int{-1, 3} {
 		for _, tr := range troubles() {
@@ -114,8 +114,8 @@ func (c *trial) releaseUnder(tr trouble, a, b *client) {
 	_ = b.release()
 }
 
-// lossReturns: a release of a hold that is gone comes back within half a lease, whatever its context, and with its context; the next client's
-// hold is left alone, though it began in the same millisecond.
+// lossReturns: after the hold is gone, release returns within half a lease with any context, and at the latest when its context ends; it leaves the
+// next client's hold alone, even one that began in the same millisecond.
 func lossReturns(c *trial) {
 	for _, taken := range []bool{false, true} {
 		a, b, other := c.client("a"), c.client("b"), c.client("other")
@@ -141,7 +141,7 @@ func lossReturns(c *trial) {
 	}
 }
 
-// oddLeases waits for the end of leases where it can, and looks at the server's clock for what is too long to wait for.
+// oddLeases waits for the end of a lease if it is short, and otherwise reads the expiry from the server.
 func oddLeases(c *trial) {
 	odd := []time.Duration{c.ttl * 3 / 2, c.ttl / 4, c.ttl/2 + time.Millisecond, c.ttl*9/10 - time.Millisecond, 90 * time.Minute, 40 * 24 * time.Hour}
 	for _, d := range odd {
@@ -177,15 +177,15 @@ func (c *trial) oddLease(a *client, d time.Duration) {
 	c.mustEnd(a, d, begin)
 }
 
-// grain is by how much a lease may be off that the server counts in milliseconds.
+// grain is the tolerated error of a lease that the server counts in milliseconds.
 const grain = 2 * time.Millisecond
 
-// mustEnd waits for the end of a dead client's hold, which was asked for with a lease of d.
+// mustEnd waits for the end of a dead client's hold with a lease of d.
 func (c *trial) mustEnd(a *client, d time.Duration, begin time.Time) {
 	kept := c.cfg.kept(d)
 	b := c.client("b")
 	defer b.dies()
-	const unit = 8 // a Lock that waits is given a tenth of its lease for a try
+	const unit = 8 // a Lock that waits gets a tenth of its lease per try
 	took, err := c.getsIn(b, begin, kept+10*c.lease)
 	switch {
 	case err != nil:
@@ -197,12 +197,12 @@ func (c *trial) mustEnd(a *client, d time.Duration, begin time.Time) {
 	}
 }
 
-// wholeSeconds is what a lock that counts in seconds may make of a lease: the next whole one.
+// wholeSeconds returns the lease of a lock that counts in seconds: d rounded up.
 func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// mustShowEnd looks for a key that ends when the lease does. What else a lock keeps on the server may last longer, or for ever.
+// mustShowEnd looks for a key that expires with the lease. Other keys of the lock may last longer, or for ever.
 func (c *trial) mustShowEnd(a *client, d time.Duration) {
 	kept := c.cfg.kept(d)
 	ends := c.ends()
@@ -218,8 +218,8 @@ func (c *trial) mustShowEnd(a *client, d time.Duration) {
 	c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v", a.named("TryLock"), d, slices.Max(ends))
 }
 
-// cancelledRequest ends the context of an acquire when the server has granted it and the client has not been told. The reply does arrive: there is no
-// excuse to leave anything behind. Then its deadline passes before the reply, which is lost for the client: what is left ends with the lease.
+// cancelledRequest ends the context of an acquire after the server has granted it and before the client gets the reply. The reply does arrive, so the
+// lock must leave nothing behind. Then the deadline passes before the reply and the client never gets it: what is left must end with the lease.
 func cancelledRequest(c *trial) {
 	for _, late := range []bool{false, true} {
 		a, b := c.client("a"), c.client("b")
@@ -248,13 +248,13 @@ func (c *trial) afterCancel(a, b *client, begin time.Time, late bool, err error)
 	if late {
 		what = fmt.Sprintf("the deadline of a.%s passed before the reply", a.named("Lock"))
 	}
-	if err == nil { // it was told all the same, and the client holds
+	if err == nil { // it returned a grant all the same, and the client holds
 		a.mustRelease(what + ", and it was granted the lock")
 		b.mustHold("a has released", exclusive)
 		_ = b.release()
 		return
 	}
-	c.sleep(c.lease/4 + c.slack) // for what it undoes in the background
+	c.sleep(c.lease/4 + c.slack) // for undoing in the background
 	if _, tried := b.try(exclusive); tried == nil {
 		_ = b.release()
 		return
@@ -265,7 +265,7 @@ func (c *trial) afterCancel(a, b *client, begin time.Time, late bool, err error)
 	c.mustGetIn(b, begin, what)
 }
 
-// contextEnded: the end of an acquire's context, when it has returned, may end the hold, and keeps nobody from ending it.
+// contextEnded: when the context of a returned acquire ends, that may end the hold but must not prevent a release.
 func contextEnded(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	ctx, cancel := context.WithTimeout(context.Background(), 10*c.lease)
@@ -283,7 +283,7 @@ func contextEnded(c *trial) {
 	}
 }
 
-// leavesNothingRunning ends everything and looks for goroutines.
+// leavesNothingRunning closes everything and looks for goroutines.
 func leavesNothingRunning(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	for range 3 {
@@ -304,7 +304,7 @@ func leavesNothingRunning(c *trial) {
 	}
 }
 
-// reuse uses one object and then new ones for many holds.
+// reuse makes many holds with one object, and then with new ones.
 func reuse(c *trial) {
 	a, b, other := c.client("a"), c.client("b"), c.client("other")
 	for _, fresh := range []bool{false, true} {
@@ -335,7 +335,7 @@ func (c *trial) must(err error) {
 	}
 }
 
-// boundedRequests counts what an acquire and its release cost, and a waiter in a lease.
+// boundedRequests counts the requests of an acquire and its release, and of a waiter during a lease.
 func boundedRequests(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	a.mustHold("the scripts are known from here on", exclusive)
@@ -367,7 +367,7 @@ func boundedRequests(c *trial) {
 	}
 }
 
-// Bounds of requests by node. Polls come every fortieth of a lease, and libraries have intervals of their own.
+// Limits on requests per node. The kit polls every fortieth of a lease; libraries have intervals of their own.
 const (
 	perHold   = 10
 	perWait   = 400
@@ -375,10 +375,10 @@ const (
 	fewHolds  = 20
 )
 
-// noSpinAfterSignals: wake-ups that nobody took must not keep later waiters busy.
+// noSpinAfterSignals: unused wake-ups must not keep later waiters busy.
 func noSpinAfterSignals(c *trial) {
 	a, b, w := c.client("a"), c.client("b"), c.client("w")
-	for range 60 { // each release may leave a signal behind that nobody takes
+	for range 60 { // each release may leave an unused signal behind
 		a.mustHold("the lock is free", exclusive)
 		gone := w.waits(exclusive)
 		c.sleep(c.lease / 200)

@@ -28,7 +28,7 @@ func leaseEnds(c *trial) {
 func extendRestarts(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	a.mustHold("the lock is free", exclusive)
-	for range 3 { // were the lease added each time, it would not end for three leases
+	for range 3 { // if each extend added the lease, it would last three leases
 		if _, err := a.extend(); err != nil {
 			c.fatalf("a holds and extends: %v", err)
 		}
@@ -53,7 +53,7 @@ func validUntil(c *trial) {
 	begin := time.Now()
 	g := a.mustHold("the lock is free", exclusive)
 	if g.ValidUntil.Equal(impls.UntilTold) {
-		return // it promises to tell of a loss, and no instant
+		return // it reports a loss, but states no instant
 	}
 	if g.ValidUntil.After(begin.Add(c.lease + c.slack)) {
 		c.errorf("asked at 0, granted after %v, and valid until %v of a lease of %v", time.Since(begin), g.ValidUntil.Sub(begin), c.lease)
@@ -75,7 +75,7 @@ func lostGrant(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	a.mustHold("the connection is open from here on", exclusive)
 	a.mustRelease("a holds")
-	for n := 1; n <= 3; n++ { // a lock may ask again by itself
+	for n := 1; n <= 3; n++ { // a lock may retry by itself
 		a.wires.loseReplies(n)
 		begin := time.Now()
 		_, err := a.try(exclusive)
@@ -150,7 +150,7 @@ func lostRelease(c *trial) {
 	other.mustBeRefused("b holds, and a has released a second time", exclusive)
 }
 
-// mustGetIn tries until the lock is granted, which must come within a lease since begin. It does not rest on how often the lock's own waiters look.
+// mustGetIn polls until the lock is granted, at most a lease after begin. It does not depend on the poll interval of the lock's own waiters.
 func (c *trial) mustGetIn(cl *client, begin time.Time, why string) {
 	took, err := c.getsIn(cl, begin, 10*c.lease)
 	if err != nil {
@@ -161,7 +161,7 @@ func (c *trial) mustGetIn(cl *client, begin time.Time, why string) {
 	}
 }
 
-// getsIn tries every fortieth of a lease until the lock is granted, and says when since begin it was.
+// getsIn polls every fortieth of a lease until the lock is granted, and returns the time since begin.
 func (c *trial) getsIn(cl *client, begin time.Time, limit time.Duration) (took time.Duration, err error) {
 	for {
 		if _, err = cl.try(exclusive); err == nil || time.Since(begin) >= limit {
@@ -176,14 +176,14 @@ func diedOnTheWay(c *trial) {
 		a, b := c.client(fmt.Sprint("a", n)), c.client(fmt.Sprint("b", n))
 		a.wires.dieAfter(n)
 		begin := time.Now()
-		_, _ = a.try(exclusive) // whatever it hears, it is dead or has nothing more to send
+		_, _ = a.try(exclusive) // the result does not matter: it is dead or has nothing more to send
 		a.dies()
 		c.mustGetIn(b, begin, fmt.Sprintf("a died after its request no. %d", n))
 		b.mustRelease("b holds")
 	}
 }
 
-// off is a clock that is off by a constant.
+// off is a clock with a constant offset.
 type off struct{ by time.Duration }
 
 func (o off) Now() time.Time { return time.Now().Add(o.by) }
@@ -207,12 +207,11 @@ func skewedClock(c *trial) {
 	}
 }
 
-// leaseIsSane: package impls asks for a refusal. Another lock may round what it is given; what it must not do is to make a hold that never
-// ends out of a lease that does.
+// leaseIsSane: locks of package impls must refuse. Another lock may round its lease; it must not turn a lease that ends into a hold that never does.
 func leaseIsSane(c *trial) {
 	for _, d := range []time.Duration{0, -time.Second, 400 * time.Microsecond, time.Millisecond + time.Microsecond} {
 		if !c.cfg.variant && d <= 0 {
-			continue // what it means is the library's to say
+			continue // the library defines what it means
 		}
 		a, err := c.open("a", func(e *impls.Env) { e.Lease = d })
 		if err != nil {
@@ -244,14 +243,14 @@ func scriptsForgotten(c *trial) {
 		a.wires.requests()
 		a.mustHold("the lock is free", exclusive)
 		a.mustRelease("a holds")
-		c.settle() // a lock of several nodes may still ask some of them
+		c.settle() // a lock on several nodes may still be sending to some of them
 		return a.wires.requests()
 	}
 	usual := cost()
 	for _, n := range c.nodes {
 		n.admin.ScriptFlush(context.Background())
 	}
-	if after := cost(); after > 3*usual { // asked, loaded, and asked again
+	if after := cost(); after > 3*usual { // sent, loaded, and sent again
 		c.errorf("acquire and release take %d requests, and %d when the scripts are forgotten", usual, after)
 	}
 }

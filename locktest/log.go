@@ -11,21 +11,21 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// entry is one request of the lock, as it was sent and answered.
+// entry is one request of the lock, with its reply.
 type entry struct {
 	at     time.Duration // since the rule began
 	client string
-	call   string // the method that was running: "Unlock"; "" for what a lock does in the background
+	call   string // the method that was running: "Unlock"; "" for requests sent in the background
 	words  []string
 	write  bool
-	keys   []string // that it names
+	keys   []string // keys in the request
 	reply  string
 	made   []string
 	gone   []string // keys that it deleted
-	owners []string // of those, in the same order: whose hold they were
+	owners []string // the clients whose holds these keys were, in the same order
 }
 
-// effect is what the request changed: "deleted job".
+// effect describes what the request changed: "deleted job".
 func (e entry) effect() string {
 	var out []string
 	for _, k := range e.made {
@@ -37,7 +37,7 @@ func (e entry) effect() string {
 	return strings.Join(out, ", ")
 }
 
-// who is the client and its method: "a.Unlock".
+// who returns the client and its method: "a.Unlock".
 func (e entry) who() string {
 	if e.call == "" {
 		return e.client + " in the background"
@@ -45,7 +45,7 @@ func (e entry) who() string {
 	return e.client + "." + e.call
 }
 
-// command is the request as people write it, with digests and tokens shortened.
+// command returns the request as text, with digests and tokens shortened.
 func (e entry) command() string { return strings.Join(e.words, " ") }
 
 func (e entry) String() string {
@@ -57,20 +57,20 @@ func (e entry) String() string {
 }
 
 const (
-	wordSize  = 24   // bytes of an argument that are shown
+	wordSize  = 24   // bytes shown of an argument
 	logLimit  = 4096 // entries that are kept
-	keysKnown = 64   // beyond so many keys the log does not look for what a request changed
+	keysKnown = 64   // with more keys than this the log does not look for what a request changed
 )
 
-// requestLog is what all clients of a rule sent, and what that did to the keys.
+// requestLog has the requests of all clients of a rule, and their effects on the keys.
 type requestLog struct {
 	total   atomic.Int64 // requests sent
-	mu      sync.Mutex   // clients and their background goroutines write at once
+	mu      sync.Mutex   // clients and their background goroutines write concurrently
 	begin   time.Time
 	entries []*entry
 	keys    map[*node]map[string]bool
-	writers map[string]string // by key: the client whose request changed it last, as far as replies tell
-	owners  map[string]string // by key: the client that was granted the lock when it had written it
+	writers map[string]string // by key: the last client whose request changed it, judged by the replies
+	owners  map[string]string // by key: the client that was granted the lock after writing it
 }
 
 func newRequestLog() *requestLog {
@@ -78,7 +78,7 @@ func newRequestLog() *requestLog {
 		writers: map[string]string{}, owners: map[string]string{}}
 }
 
-// sent notes a request.
+// sent records a request.
 func (l *requestLog) sent(client, call string, r resp.Request) *entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +96,7 @@ func (l *requestLog) sent(client, call string, r resp.Request) *entry {
 	return e
 }
 
-// answered notes a reply, and what the request changed on a node whose keys can be looked at.
+// answered records a reply, and what the request changed if the node's keys can be read.
 func (l *requestLog) answered(e *entry, n *node, line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +137,7 @@ func (l *requestLog) answered(e *entry, n *node, line string) {
 	slices.Sort(e.made)
 }
 
-// granted notes that a client was granted the lock: what it wrote last is its hold.
+// granted records that a client was granted the lock: the keys that it wrote last are its hold.
 func (l *requestLog) granted(client string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +148,7 @@ func (l *requestLog) granted(client string) {
 	}
 }
 
-// fate says who deleted the keys of a client's hold; "" when they are there or gone by themselves. What the client but did is left out.
+// fate says which client deleted the keys of a client's hold; "" if they exist or expired. Requests of the client but are ignored.
 func (l *requestLog) fate(client, but string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,7 +168,7 @@ func (l *requestLog) fate(client, but string) string {
 	return ""
 }
 
-// tail is the last n entries, for a report.
+// tail returns the last n entries, for a report.
 func (l *requestLog) tail(n int) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,12 +179,12 @@ func (l *requestLog) tail(n int) []string {
 	return out
 }
 
-// blocking are commands with which a waiter sleeps on the server.
+// blocking are commands with which a waiter blocks on the server.
 var blocking = map[string]bool{"BLPOP": true, "BRPOP": true, "BLMOVE": true, "BRPOPLPUSH": true, "BLMPOP": true, "BZPOPMIN": true, "BZPOPMAX": true, "BZMPOP": true,
 	"XREAD": true, "XREADGROUP": true}
 
-// pause is the longest time between two requests of a client since an instant, and between the last one and now; blocks reports whether
-// one of them was of those that sleep on the server.
+// pause returns the longest time between two requests of a client since an instant, and between the last one and now; blocks reports whether one of
+// them was a blocking command.
 func (l *requestLog) pause(client string, since time.Time) (longest time.Duration, blocks bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,7 +198,7 @@ func (l *requestLog) pause(client string, since time.Time) (longest time.Duratio
 	return max(longest, time.Since(l.begin)-last), blocks
 }
 
-// count is the number of requests that a client sent in the time since.
+// count returns the number of requests that a client has sent since an instant.
 func (l *requestLog) count(client string, since time.Time) (n int, last string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// fencesRace lets clients contend, and looks at the fences in the order of the holds.
+// fencesRace lets clients contend and checks the fences in the order of the holds.
 func fencesRace(c *trial) {
 	const workers, rounds = 5, 6
-	var guard sync.Mutex // protects last, save for what the lock under test lets through
+	var guard sync.Mutex // protects last, unless the lock under test fails
 	last := uint64(0)
 	var working sync.WaitGroup
 	for i := range workers {
@@ -69,7 +69,7 @@ func downgrade(c *trial) {
 	w.mustHold("nobody reads", exclusive)
 }
 
-// sharedRelease: who does not read ends no reader's hold and no writer's, however often it says so.
+// sharedRelease: a client without a read hold ends no reader's hold and no writer's, however often it releases.
 func sharedRelease(c *trial) {
 	a, b, w := c.client("a"), c.client("b"), c.client("w")
 	a.mustHold("the lock is free", shared)
@@ -88,7 +88,7 @@ func sharedRelease(c *trial) {
 	w.mustRelease("it writes")
 }
 
-// mixedModes: one client uses both sides, one after the other and at once.
+// mixedModes: one client uses both modes, one after the other and at once.
 func mixedModes(c *trial) {
 	a, b, w := c.client("a"), c.client("b"), c.client("w")
 	for range 3 {
@@ -115,7 +115,7 @@ func mixedModes(c *trial) {
 	c.noKeys()
 }
 
-// readerLeaks: many readers come and go, some die, and nothing of them stays.
+// readerLeaks: many readers come and go, some die, and no trace of them remains.
 func readerLeaks(c *trial) {
 	a, w := c.client("a"), c.client("w")
 	cost := func() int {
@@ -124,7 +124,7 @@ func readerLeaks(c *trial) {
 		a.mustRelease("a reads")
 		return a.wires.requests()
 	}
-	_ = cost() // the scripts are known from here on
+	_ = cost() // scripts are loaded from here on
 	first := cost()
 	for i := range 20 {
 		r := c.client(fmt.Sprint("r", i))

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// alike are pairs of endings that a hash, or a careless way to put names together, takes for one another, whatever stands before them.
+// alike are pairs of suffixes that a hash, or careless concatenation, maps to the same value after any prefix.
 var alike = []struct{ a, b, how string }{
 	{"plumless", "buckeroo", "CRC-32"},
 	{"Aa", "BB", "a hash that multiplies by 31"},
@@ -17,7 +17,7 @@ var alike = []struct{ a, b, how string }{
 	{longName + "1", longName + "2", "the first 200 bytes"},
 }
 
-// exactly are whole names that collide under FNV-1a with 32 bits, which a prefix would tell apart.
+// exactly are whole names that collide under 32-bit FNV-1a only without a prefix.
 var exactly = []struct{ a, b, how string }{
 	{"costarring", "liquid", "FNV-1a"},
 	{"declinate", "macallums", "FNV-1a"},
@@ -26,7 +26,7 @@ var exactly = []struct{ a, b, how string }{
 
 var longName = fmt.Sprintf("%0200d", 0)
 
-// crowd is how many names one client holds at once: enough for two that share one of 65,536 places.
+// crowd is how many names one client holds at once: enough for two of them to collide in a table of 65,536.
 const crowd = 1000
 
 func namesApart(c *trial) {
@@ -34,7 +34,7 @@ func namesApart(c *trial) {
 	try := func(first, second, how string) {
 		x, err := a.another(first)
 		if err != nil {
-			return // a name that the lock refuses is no name
+			return // the lock refuses this name
 		}
 		y, err := b.another(second)
 		if err != nil {
@@ -51,10 +51,10 @@ func namesApart(c *trial) {
 	c.crowd(a)
 }
 
-// crowd lets one client hold many names at once. It would also wait for itself where names share a mutex in the process.
+// crowd lets one client hold many names at once. It would wait for itself if names shared a mutex in the process.
 func (c *trial) crowd(a *client) {
 	n := crowd
-	if c.slack > 0 || c.cfg.variant { // an adapter has a client of its own for each
+	if c.slack > 0 || c.cfg.variant { // an adapter has one Redis client for each
 		n = crowd / 20
 	}
 	for i := range n {

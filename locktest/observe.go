@@ -5,8 +5,7 @@ import (
 	"net"
 )
 
-// observe finds out by trying what the methods of a lock do not show: whether it can be reached in this world at all, and whether it renews
-// by itself.
+// observe finds out by trying what the methods of a lock don't show: whether it can reach a server in this world, and whether it renews by itself.
 func (c *trial) observe(cfg *config) message {
 	a, b := c.client("a"), c.client("b")
 	_, err := a.try(exclusive)
@@ -23,7 +22,7 @@ func (c *trial) observe(cfg *config) message {
 		return message{Fatal: "no request of the lock was seen, and its acquire " + said + ": it must use Config.Redis, dial with Config.Dial or, in real time, connect to Config.Addrs"}
 	}
 	if err != nil {
-		return message{} // the rules will say
+		return message{} // the rules will report it
 	}
 	c.sleep(c.lease / 2)
 	before, _ := c.log.count("a", c.log.begin)

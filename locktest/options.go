@@ -12,25 +12,25 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// Config is what a lock is made of: the connection, the key, the lease, the poll interval and the client's name. A lock that brings its own
-// Redis client dials with Dial an address of Addrs.
+// Config describes the lock to make: connection, key, lease, poll interval and the client's name. A lock that brings its own Redis client uses Dial
+// with an address of Addrs.
 type Config = subject.Config
 
-// Option changes what Run or Explore does. The order of options does not matter.
+// Option configures Run or Explore. The order of options does not matter.
 type Option func(*config)
 
 type config struct {
 	traits   impls.Traits
 	kind     history.Kind
 	topology impls.Topology
-	newLock  func(impls.Env) (impls.Lock, error) // of a variant; nil: the factory's
+	newLock  func(impls.Env) (impls.Lock, error) // of a variant; nil: use the factory
 	variant  bool
-	cluster  bool // it is to run on a cluster, too
+	cluster  bool // also run on a cluster
 	waits    bool // the subject has a Lock that waits
 	tries    bool // the subject has a TryLock
 
 	nodes    int
-	replicas int // of each node; only a real one has any
+	replicas int // per node; real nodes only
 	lease    time.Duration
 	real     time.Duration // the lease in real time
 	kept     func(time.Duration) time.Duration
@@ -41,12 +41,12 @@ type config struct {
 
 	onRedis   bool
 	noVirtual bool
-	wrong     []string // options that make no sense
+	wrong     []string // invalid options
 
 	explore exploration
 }
 
-// promises are what the methods of a lock do not show.
+// promises are properties that the methods of a lock don't show.
 var promises = map[string]func(*config){
 	"reentrant":     func(c *config) { c.traits.Reentrant = true },
 	"renews":        func(c *config) { c.traits.SelfRenewing = true },
@@ -58,10 +58,10 @@ var promises = map[string]func(*config){
 	"cluster":       func(c *config) { c.cluster = true },
 }
 
-// Promises says what the lock promises and its methods do not show: "reentrant" (the holder may lock again), "renews" (it extends its
-// lease by itself), "wakes" (a release wakes waiters, who do not only poll), "fifo" (waiters get in in order of arrival),
-// "writers-first" (a waiting writer keeps new readers out), "repeatable" (an acquire that the Redis client sends twice grants as one does),
-// "no-lease" (a hold never ends by itself), "cluster" (all its keys are in one hash slot). Run checks what is promised; that a lock renews it sees without being told.
+// Promises states properties that the methods of the lock don't show: "reentrant" (the holder may lock again), "renews" (it extends its lease by
+// itself), "wakes" (a release wakes waiters; they don't only poll), "fifo" (waiters are granted the lock in order of arrival), "writers-first" (a
+// waiting writer keeps new readers out), "repeatable" (an acquire that the Redis client sends twice grants once), "no-lease" (a hold never ends by
+// itself), "cluster" (all keys are in one hash slot). Run checks each promise; it detects renewal without one.
 func Promises(words ...string) Option {
 	return func(c *config) {
 		for _, w := range words {
@@ -75,7 +75,7 @@ func Promises(words ...string) Option {
 	}
 }
 
-// Variant runs a lock of lockbench's contract in place of a factory's, which is nil then.
+// Variant runs a lock of package impls instead of a factory's; the factory must then be nil.
 func Variant(v impls.Variant) Option {
 	return func(c *config) {
 		c.traits, c.kind, c.topology, c.newLock = v.Traits, v.Kind, v.Topology, v.New
@@ -86,42 +86,40 @@ func Variant(v impls.Variant) Option {
 	}
 }
 
-// Nodes returns the lock n independent masters instead of one.
+// Nodes gives the lock n independent masters instead of one.
 func Nodes(n int) Option { return func(c *config) { c.nodes = n } }
 
-// TTL sets the lease of every hold in virtual time; the default is a second.
+// TTL sets the lease of every hold in virtual time; the default is one second.
 func TTL(d time.Duration) Option { return func(c *config) { c.lease = d } }
 
-// RealLease sets the lease of every hold in real time; the default is 400 ms. A lock that counts in seconds needs one of whole seconds.
+// RealLease sets the lease of every hold in real time; the default is 400 ms. A lock that counts in seconds needs whole seconds.
 func RealLease(d time.Duration) Option { return func(c *config) { c.real = d } }
 
-// ServerLease says how long the server keeps a hold of a lock that pads or rounds the lease which it is asked for: the rules then expect its
-// end there.
+// ServerLease gives the lease that the server keeps for a lock that pads or rounds the lease requested: the rules then expect the hold to end there.
 func ServerLease(kept func(asked time.Duration) time.Duration) Option {
 	return func(c *config) { c.kept = kept }
 }
 
-// Breaks names rules that the lock breaks by design. Each must be seen broken.
+// Breaks names rules that the lock breaks by design. Run fails if one of them holds.
 func Breaks(rules ...string) Option { return func(c *config) { add(c.breaks, rules) } }
 
 // MayBreak names rules that the lock breaks now and then, by a race that no test can force.
 func MayBreak(rules ...string) Option { return func(c *config) { add(c.may, rules) } }
 
-// Only runs the named rules alone.
+// Only runs no other rules than those named.
 func Only(rules ...string) Option { return func(c *config) { add(c.only, rules) } }
 
-// OnRedisServer runs the rules on redis-server from PATH too, in real time. Without one those subtests are skipped, unless the
+// OnRedisServer also runs the rules on redis-server from PATH, in real time. Without a redis-server those subtests are skipped, unless the
 // environment variable LOCKBENCH_REQUIRE names "process".
 func OnRedisServer() Option { return func(c *config) { c.onRedis = true } }
 
-// OnlyReal leaves virtual time out: for a lock that has been through it already, and for one whose Redis client can use sockets and nothing
-// else. It implies OnRedisServer.
+// OnlyReal skips virtual time: for a lock already tested there, or one whose Redis client needs real sockets. It implies OnRedisServer.
 func OnlyReal() Option { return func(c *config) { c.onRedis, c.noVirtual = true, true } }
 
-// independentNodes is how many nodes a variant of several has unless Nodes says otherwise.
+// independentNodes is the default number of nodes for a variant with several.
 const independentNodes = 5
 
-// The leases unless an option says otherwise.
+// Default leases.
 const (
 	virtualLease = time.Second
 	realLease    = 400 * time.Millisecond

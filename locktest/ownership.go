@@ -50,7 +50,7 @@ func oneWins(c *trial) {
 		if len(winners) > 1 {
 			c.errorf("%d of %d clients that asked at once hold the lock, want 1", len(winners), racers)
 		}
-		if len(winners) == 0 { // the votes of several nodes or keys may be split, and are to be given back
+		if len(winners) == 0 { // the votes of several nodes or keys may be split, and must be given back
 			c.sleep(c.lease / 5)
 			all[0].mustHold(fmt.Sprintf("none of %d clients that asked at once was granted the lock, and one asks again", racers), exclusive)
 			winners = all[:1]
@@ -58,11 +58,11 @@ func oneWins(c *trial) {
 		for _, w := range winners {
 			_ = w.release()
 		}
-		c.clear() // what a wrong winner left must not spoil the next round
+		c.clear() // keys of a wrong winner must not affect the next round
 	}
 }
 
-// race lets all clients ask at once and gives those that were granted.
+// race lets all clients try at once and returns those that were granted.
 func (c *trial) race(all []*client) []*client {
 	start := make(chan struct{})
 	won := make([]bool, len(all))
@@ -87,7 +87,7 @@ func (c *trial) race(all []*client) []*client {
 
 func noLostUpdate(c *trial) {
 	const workers, rounds = 4, 5
-	var value, lost int // guarded by nothing but the lock under test, save for the race detector's sake
+	var value, lost int // guarded only by the lock under test, apart from keeping the race detector quiet
 	var guard sync.Mutex
 	read := func() int { guard.Lock(); defer guard.Unlock(); return value }
 	write := func(v int) { guard.Lock(); defer guard.Unlock(); value = v }
@@ -123,8 +123,7 @@ func lateRelease(c *trial) {
 	b.mustRelease("b holds")
 }
 
-// endLease lets a hold end as if its client had slept through it: a watchdog, which would sleep too, is spared by deleting the
-// keys instead.
+// endLease lets a hold end as if its client had been paused. A watchdog, which would have been paused too, is simulated by deleting the keys.
 func (c *trial) endLease(cl *client) {
 	if c.cfg.traits.SelfRenewing {
 		c.deleteKeys()
@@ -177,7 +176,7 @@ func busyIsBusy(c *trial) {
 	}
 }
 
-// uniqueTokens: the grants of package impls have tokens of their own; another lock's token may be its owner's name.
+// uniqueTokens: in package impls every grant has its own token; another lock's token may name the owner.
 func uniqueTokens(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	seen := map[string]*client{}

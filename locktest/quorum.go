@@ -15,7 +15,7 @@ func quorum(c *trial) {
 	minority := (len(c.nodes) - 1) / 2
 	a.mustHold("all nodes are there", exclusive)
 	a.mustRelease("a holds")
-	c.settle() // the release has returned at the majority's answers
+	c.settle() // release has returned once a majority replied
 	a.down(c.nodes[:minority], func() {
 		a.mustHold("a minority of the nodes is out of reach", exclusive)
 		b.mustBeRefused("a holds a majority", exclusive)
@@ -30,10 +30,10 @@ func quorum(c *trial) {
 	b.mustHold("a's attempt has failed", exclusive)
 }
 
-// ailments are what may be wrong with a node, from one client's point of view.
+// ailments are the faults that a node may have, from one client's point of view.
 var ailments = []string{"taken", "down", "hanging", "losing replies"}
 
-// quorumMasks runs in virtual time alone: many of its attempts last as long as a node may take.
+// quorumMasks runs in virtual time only: many of its attempts last as long as a node's timeout.
 func quorumMasks(c *trial) {
 	if c.slack > 0 {
 		c.cannotJudge("each mask of nodes lasts as long as a node may take, which is tried in virtual time alone")
@@ -59,7 +59,7 @@ func (c *trial) tryMask(ailment string, mask int) {
 			well = append(well, n)
 		}
 	}
-	a.mustHold("all nodes are there", exclusive) // the scripts are known from here on
+	a.mustHold("all nodes are there", exclusive) // scripts are loaded from here on
 	a.mustRelease("a holds")
 	c.settle()
 	idle := c.counters()
@@ -78,7 +78,7 @@ func (c *trial) tryMask(ailment string, mask int) {
 	}
 	a.wires.unreachable(nil)
 	a.wires.impair(nil, nil)
-	c.sleep(c.lease / 5) // for what goes on in the background
+	c.sleep(c.lease / 5) // for work in the background
 	for _, n := range c.nodes {
 		if left := c.holding(n, idle); len(left) > 0 && (ailment != "taken" || !slices.Contains(ill, n)) {
 			c.errorf("%s: %q is left on %s", what, left, n.addr)
@@ -87,7 +87,7 @@ func (c *trial) tryMask(ailment string, mask int) {
 	c.clear()
 }
 
-// counters lists the keys with numbers that are there while nobody holds.
+// counters returns the numeric keys that exist while no client holds.
 func (c *trial) counters() (names []string) {
 	for _, n := range c.nodes {
 		for _, k := range c.keysOf(n) {
@@ -99,7 +99,7 @@ func (c *trial) counters() (names []string) {
 	return names
 }
 
-// holding lists the keys on a node but counters.
+// holding returns the keys on a node, without counters.
 func (c *trial) holding(n *node, idle []string) []string {
 	return slices.DeleteFunc(c.keysOf(n), func(k string) bool { return slices.Contains(idle, k) })
 }
@@ -115,11 +115,11 @@ func fallIll(cl *client, ailment string, ill []*node) {
 	}
 }
 
-// take leaves a hold of a client that died on some nodes and on no others, whatever keys it is made of.
+// take leaves the hold of a dead client on all nodes but those in well, whatever keys it consists of.
 func (c *trial) take(well []*node, idle []string) {
 	dead := c.client("dead")
 	dead.mustHold("all nodes are there", exclusive)
-	c.settle() // it was granted by a majority, and the others may follow
+	c.settle() // a majority granted it; the other nodes may follow
 	dead.dies()
 	for _, n := range well {
 		for _, k := range c.holding(n, idle) {
@@ -128,7 +128,7 @@ func (c *trial) take(well []*node, idle []string) {
 	}
 }
 
-// confirmation is how long the replicas may take: they report once a second on an idle machine.
+// confirmation is how long replicas may take: on an idle machine they report once a second.
 const confirmation = 20 * time.Second
 
 func replicaMissing(c *trial) {

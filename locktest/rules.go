@@ -6,12 +6,12 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// rules lists every rule, in the order in which they are checked.
+// rules returns every rule, in the order in which they are checked.
 func rules() []rule {
 	return slices.Concat(ownership(), leases(), waiters(), capabilities())
 }
 
-// Who may hold, and who may end a hold.
+// Ownership: mutual exclusion, and who can end a hold.
 func ownership() []rule {
 	return []rule{
 		{"excludes", "C1", "A holder keeps others out until it releases, and then the next client gets in.", nil, excludes},
@@ -32,7 +32,7 @@ func ownership() []rule {
 	}
 }
 
-// Leases, clocks and replies that come late or not at all.
+// Leases, clocks, and replies that come late or not at all.
 func leases() []rule {
 	return []rule{
 		{"lease-lasts", "C5", "Nobody else gets in before the lease has ended.", leased, leaseLasts},
@@ -53,7 +53,7 @@ func leases() []rule {
 	}
 }
 
-// What waiters may count on.
+// What waiters can rely on.
 func waiters() []rule {
 	return []rule{
 		{"waits", "C7", "A waiting acquire is granted after the release.", waitsItself, waits},
@@ -72,7 +72,7 @@ func waiters() []rule {
 	}
 }
 
-// What only some locks can do.
+// Rules for locks with additional capabilities.
 func capabilities() []rule {
 	return []rule{
 		{"fences-grow", "C17", "Every grant has a higher fence than every grant before it.", has(func(t impls.Traits) bool { return t.Fenced }, "it has no fences"), fencesGrow},
@@ -172,7 +172,7 @@ func replicated(cfg config) string {
 	return "no replica has to confirm it"
 }
 
-// onCluster is for what only a cluster asks of a lock.
+// onCluster skips rules that only concern a cluster.
 func onCluster(cfg config) string {
 	if cfg.variant || cfg.cluster {
 		return ""
@@ -180,7 +180,7 @@ func onCluster(cfg config) string {
 	return "it does not promise to run on a cluster"
 }
 
-// ofContract is for what needs more of a lock's surroundings than a Config has.
+// ofContract skips rules that need more of a lock's environment than Config has.
 func ofContract(cfg config) string {
 	if cfg.variant {
 		return ""
@@ -188,7 +188,7 @@ func ofContract(cfg config) string {
 	return "its clock is the process's, which cannot be set for one client"
 }
 
-// notOfContract is for what package impls has no word for.
+// notOfContract skips rules for which package impls has no method.
 func notOfContract(cfg config) string {
 	if cfg.variant {
 		return "package impls has no word for it"
@@ -196,7 +196,7 @@ func notOfContract(cfg config) string {
 	return ""
 }
 
-// waitsItself is for what only a Lock that waits can break; the waiting of a lock that has TryLock alone is the kit's.
+// waitsItself skips rules that only a Lock that waits can break; for a lock with only TryLock the kit does the waiting.
 func waitsItself(cfg config) string {
 	if cfg.waits {
 		return ""

@@ -6,24 +6,23 @@ import (
 	"testing"
 )
 
-// rule is one sentence that a lock must keep.
+// rule is one requirement on a lock, stated in a sentence.
 type rule struct {
 	name string
-	// cases are the numbers in cases() of what the rule covers, such as "C2 C25".
+	// cases lists the cases() that the rule covers, such as "C2 C25".
 	cases    string
 	sentence string
-	// needs says why the rule does not apply to such a lock; "" when it does.
+	// needs says why the rule does not apply to such a lock; "" if it does.
 	needs func(cfg config) string
 	check func(c *trial)
 }
 
-// Run checks the rules that apply to the lock, one subtest for each. newLock makes one client's handle: a value with Unlock, and Lock or TryLock
-// or both. It may be called several times for one client.
+// Run checks the rules that apply to the lock, one subtest for each. newLock returns one client's handle: a value with Unlock, and Lock or TryLock or
+// both. It may be called several times for one client.
 //
-// The rules run in a process of their own: this test binary, started again with the same test alone, so that a lock which
-// panics, spins or never returns breaks one rule and not the test. A test's own preparations therefore run once more for
-// each such process. Under a debugger, or to measure coverage, set LOCKBENCH_LOCKTEST=in-process: a lock that panics in a goroutine of its own,
-// or never stops, then ends the test.
+// The rules run in a separate process, this test binary started again with the same test only, so that a lock which panics, spins or never returns
+// fails one rule and not the test. Code of the test before Run therefore runs once more in each such process. Under a debugger, or to measure
+// coverage, set LOCKBENCH_LOCKTEST=in-process: then a lock that panics in its own goroutine, or never stops, ends the test.
 func Run(t *testing.T, newLock func(Config) (any, error), options ...Option) {
 	t.Helper()
 	cfg := configure(options)
@@ -46,8 +45,8 @@ func Run(t *testing.T, newLock func(Config) (any, error), options ...Option) {
 	}
 }
 
-// looksAlone is how often a rule that did not come out as expected in real time is looked at again: on a busy machine an instant may be
-// missed, and a lock that breaks its word breaks it each time.
+// looksAlone is how often a rule is repeated whose result in real time was not the expected one: a busy machine can miss an instant, but a broken
+// lock fails each time.
 const looksAlone = 3
 
 func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
@@ -77,7 +76,7 @@ func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
 	}
 }
 
-// expected reports whether a rule came out as it was said to.
+// expected reports whether a rule had the result that the options announced.
 func (cfg config) expected(r rule, problems []string) bool {
 	if len(problems) > 0 {
 		return cfg.breaks[r.name] || cfg.may[r.name]
@@ -85,7 +84,7 @@ func (cfg config) expected(r rule, problems []string) bool {
 	return !cfg.breaks[r.name]
 }
 
-// judge holds what a rule found wrong against what is expected.
+// judge compares the problems that a rule found with what is expected.
 func (cfg config) judge(t *testing.T, r rule, res result) {
 	t.Helper()
 	for _, n := range res.Notes {
@@ -111,7 +110,7 @@ func (cfg config) judge(t *testing.T, r rule, res result) {
 	}
 }
 
-// known fails on a name that is no rule, and on options that make no sense: a misspelt expectation would expect nothing.
+// known fails on names that are no rules and on invalid options: an expectation with a misspelt name would have no effect.
 func (cfg config) known(t *testing.T) {
 	t.Helper()
 	names := map[string]bool{}
@@ -130,7 +129,7 @@ func (cfg config) known(t *testing.T) {
 	}
 }
 
-// nearest suggests a rule whose name begins alike.
+// nearest suggests a rule whose name starts in the same way.
 func nearest(name string, all []rule) string {
 	head, _, _ := strings.Cut(name, "-")
 	for _, r := range all {

@@ -6,8 +6,8 @@ import (
 	"net"
 )
 
-// address is where the client reaches a node. In real time it is a port on this machine that leads through the client's own connections, so that
-// a library which takes an address and nothing else meets every fault; in virtual time there are no sockets.
+// address returns where the client reaches a node. In real time it is a local port that leads through the client's own connections, so that a library
+// which takes only an address meets every fault; in virtual time there are no sockets.
 func (cl *client) address(n *node) string {
 	if cl.c.slack == 0 || cl.c.cfg.variant {
 		return n.addr
@@ -28,14 +28,14 @@ func (cl *client) closeShims() {
 	}
 }
 
-// shim leads from a port to a client's connections.
+// shim forwards a port to a client's connections.
 type shim struct {
 	cl       *client
 	node     *node
 	listener net.Listener
 }
 
-// accept ends when the listener is closed.
+// accept returns when the listener is closed.
 func (s *shim) accept() {
 	for {
 		in, err := s.listener.Accept()
@@ -46,7 +46,7 @@ func (s *shim) accept() {
 	}
 }
 
-// lead copies both ways until either side ends.
+// lead copies in both directions until either side ends.
 func (s *shim) lead(in net.Conn) {
 	defer in.Close()
 	out, err := s.cl.wires.dial(context.Background(), s.node)

@@ -8,13 +8,13 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// factory makes one client's handle on the lock that the Config names.
+// factory makes one client's handle for the lock that the Config names.
 type factory = subject.Factory
 
-// maker makes a handle behind the contract of package impls, and reports whether the lock speaks its errors.
+// maker makes a handle with the interface of package impls, and reports whether the lock returns its errors.
 type maker func(env impls.Env) (l impls.Lock, exact bool, err error)
 
-// maker is the variant's, or puts the contract over what the factory makes.
+// maker returns the variant's constructor, or adapts what the factory makes.
 func (cfg config) maker(newLock factory) maker {
 	if cfg.newLock != nil {
 		return func(env impls.Env) (impls.Lock, bool, error) {
@@ -34,7 +34,7 @@ func (cfg config) maker(newLock factory) maker {
 	}
 }
 
-// configOf is what a factory is given of an environment.
+// configOf returns the part of an environment that a factory gets.
 func configOf(env impls.Env) Config {
 	return Config{Redis: env.Redis(), Nodes: env.Nodes, Addrs: env.Addrs, Dial: env.Dial, Key: env.Key, TTL: env.Lease, Poll: env.Poll, Owner: env.Owner}
 }
@@ -42,7 +42,7 @@ func configOf(env impls.Env) Config {
 // errNoFactory: neither a factory nor a variant was given.
 var errNoFactory = errors.New("a factory is nil and no Variant is given")
 
-// shape makes one lock and fills in what its methods show.
+// shape makes one lock and adds to the config what its methods show.
 func (cfg config) shape(newLock factory, env impls.Env) (config, error) {
 	if cfg.variant {
 		return cfg, nil

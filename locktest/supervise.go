@@ -17,28 +17,28 @@ import (
 	"time"
 )
 
-// supervisor has rules checked in worker processes, and takes what they tell.
+// supervisor has rules checked in worker processes and collects the results.
 type supervisor struct {
 	cfg     config
 	t       *testing.T
 	newLock factory
 	servers [][]string
 
-	mu      sync.Mutex // two workers tell at once
+	mu      sync.Mutex // two workers report concurrently
 	results map[string]result
 	fatal   string
 	remarks []string
-	real    string // why virtual time will not do
+	real    string // why virtual time can't be used
 	hung    []string
 }
 
-// workers is how many check rules in virtual time at once.
+// workers is how many processes check rules in virtual time at once.
 const workers = 2
 
-// hangsEnough is how many rules may hang in virtual time before the rest goes to real time at once.
+// hangsEnough is how many rules may hang in virtual time before the rest runs in real time at once.
 const hangsEnough = 2
 
-// supervise has all rules checked in a world, and in real time those that virtual time cannot judge.
+// supervise has all rules checked in a world; those that virtual time can't judge are checked in real time.
 func (s *supervisor) supervise(w world, names []string) {
 	if os.Getenv("LOCKBENCH_LOCKTEST") == "in-process" {
 		s.inProcess(w, names)
@@ -60,7 +60,7 @@ func (s *supervisor) supervise(w world, names []string) {
 	s.fallBack(names)
 }
 
-// fallBack has the rules checked in real time that hung in virtual time or were not checked there.
+// fallBack checks the rules in real time that hung in virtual time or were not checked there.
 func (s *supervisor) fallBack(names []string) {
 	if s.fatal != "" {
 		return
@@ -86,7 +86,7 @@ func (s *supervisor) fallBack(names []string) {
 	s.drive(wall, rest)
 }
 
-// why says what stopped the time of a bubble.
+// why says what kept the time of a bubble from advancing.
 func why(stacks map[string]string, hung []string) string {
 	for _, n := range hung {
 		if strings.Contains(stacks[n], "sync.(*Mutex).Lock") || strings.Contains(stacks[n], "sync.(*RWMutex)") {
@@ -99,15 +99,15 @@ func why(stacks map[string]string, hung []string) string {
 	return "it waits for something outside the bubble, or never stops:\n" + stacks[hung[0]]
 }
 
-// drive starts workers until every rule has its result.
+// drive starts workers until every rule has a result.
 func (s *supervisor) drive(w world, names []string) {
 	idle := 0      // rounds without a result
-	blind := false // whether the lock has ended the process, or its time, before the first rule
+	blind := false // the lock ended or blocked the process before the first rule
 	for len(names) > 0 && s.going(w) {
 		begun, err := s.worker(w, names, blind)
 		before := len(names)
 		names = slices.DeleteFunc(slices.Clone(names), s.has)
-		if !blind && len(begun) == 1 && len(names) == before { // it came to no rule
+		if !blind && len(begun) == 1 && len(names) == before { // no rule was reached
 			blind = true
 			continue
 		}
@@ -121,7 +121,7 @@ func (s *supervisor) drive(w world, names []string) {
 		case err != nil && len(suspects) == 1:
 			s.add(result{Rule: suspects[0], Problems: []string{"the lock ended the process: " + err.Error()}, realTime: w != virtual})
 			names = slices.DeleteFunc(names, s.has)
-		case err != nil && len(suspects) > 1: // each alone
+		case err != nil && len(suspects) > 1: // try each alone
 			for _, n := range suspects {
 				if _, err := s.worker(w, []string{n}, blind); err != nil && !s.has(n) {
 					s.add(result{Rule: n, Problems: []string{"the lock ended the process: " + err.Error()}, realTime: w != virtual})
@@ -134,7 +134,7 @@ func (s *supervisor) drive(w world, names []string) {
 	}
 }
 
-// going reports whether there is a point in another worker.
+// going reports whether another worker is of use.
 func (s *supervisor) going(w world) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *supervisor) stop(why string) {
 	}
 }
 
-// result is a rule's, once all are checked.
+// result returns a rule's result, once all are checked.
 func (s *supervisor) result(name string) result {
 	if r, ok := s.results[name]; ok {
 		return r
@@ -170,7 +170,7 @@ func (s *supervisor) result(name string) result {
 	return result{Rule: name, Problems: []string{"the rule was not checked"}}
 }
 
-// again checks one rule of real time by itself.
+// again repeats one rule in real time, alone.
 func (s *supervisor) again(name string) result {
 	w := wall
 	if s.servers != nil {
@@ -187,11 +187,10 @@ func (s *supervisor) inProcess(w world, names []string) {
 	s.cfg.checkRules(s.t, s.newLock, j, &teller{out: func(m message) { s.take(w, m) }})
 }
 
-// silence is how long a worker may say nothing.
+// silence is how long a worker may print nothing.
 const silence = 90 * time.Second
 
-// worker starts one process and listens to it. It gives the rules that were begun; the error says how the process ended when it ended by
-// itself.
+// worker starts one process and reads its messages. It returns the rules that were begun, and an error if the process ended by itself.
 func (s *supervisor) worker(w world, names []string, blind bool) (begun []string, err error) {
 	text, err := json.Marshal(job{Test: s.t.Name(), World: w, Rules: names, Patient: 1, Servers: s.servers, Blind: blind})
 	if err != nil {
@@ -200,7 +199,7 @@ func (s *supervisor) worker(w world, names []string, blind bool) (begun []string
 	return startWorker(s.t, string(text), func(m message) bool { return s.take(w, m) })
 }
 
-// take notes what a worker tells, and reports whether that worker is of no more use.
+// take processes a message of a worker, and reports whether that worker is of no more use.
 func (s *supervisor) take(w world, m message) (stop bool) {
 	switch {
 	case m.Result != nil:
@@ -211,7 +210,7 @@ func (s *supervisor) take(w world, m message) (stop bool) {
 		s.hung = append(s.hung, m.Hung)
 		s.mu.Unlock()
 		s.add(result{Rule: m.Hung, Problems: []string{"the rule did not end; the lock's goroutines:\n" + m.Stack}, hung: true, realTime: w != virtual})
-		return w == virtual // in real time the other rules go on
+		return w == virtual // in real time the other rules continue
 	case m.Fatal != "":
 		s.stop(m.Fatal)
 		return true
@@ -224,8 +223,8 @@ func (s *supervisor) take(w world, m message) (stop bool) {
 	return m.Leave || m.Done
 }
 
-// startWorker runs this test binary again with the job's test alone, and gives each message to take until that wants no more. The error
-// has the last of what the process printed, when it ended before.
+// startWorker runs this test binary again with only the job's test, and passes each message to take until that returns true. If the process ended
+// before, the error has the last lines that it printed.
 func startWorker(t *testing.T, jobText string, take func(message) bool) (begun []string, err error) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"-test.run=" + pattern(t.Name()), "-test.timeout=0", "-test.count=1"}, ownFlags()...)...)
@@ -275,7 +274,7 @@ func startWorker(t *testing.T, jobText string, take func(message) bool) (begun [
 	return begun, fmt.Errorf("%w\n%s", err, last.String())
 }
 
-// pattern is the -test.run that runs one subtest.
+// pattern returns the -test.run value for one subtest.
 func pattern(name string) string {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
@@ -284,14 +283,14 @@ func pattern(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// ownFlags are the flags of the test's own, which a worker needs, too.
+// ownFlags returns the flags that the test defines, which a worker needs too.
 func ownFlags() []string {
 	return slices.DeleteFunc(slices.Clone(os.Args[1:]), func(a string) bool { return strings.HasPrefix(strings.TrimLeft(a, "-"), "test.") })
 }
 
-// tail keeps the last of what is written to it.
+// tail keeps the last part of what is written to it.
 type tail struct {
-	mu   sync.Mutex // standard output and error arrive at once
+	mu   sync.Mutex // standard output and error arrive concurrently
 	text bytes.Buffer
 }
 
@@ -307,7 +306,7 @@ func (w *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is the panic and its first stack, where there is one, or the last lines.
+// String returns the panic with its first stack, if there was one, or the last lines.
 func (w *tail) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

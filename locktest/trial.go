@@ -18,17 +18,17 @@ const (
 	shared    = history.Shared
 )
 
-// trial is one rule being checked: nodes, clients, and what was found wrong.
+// trial is the check of one rule: nodes, clients, and the problems found.
 type trial struct {
-	id    string // of the rule in this process, by which its goroutines are known
+	id    string // identifies the rule's goroutines in this process
 	make  maker
 	cfg   config
 	nodes []*node
-	ttl   time.Duration // what the lock is asked to keep
-	lease time.Duration // what the server keeps: see ServerLease
-	slack time.Duration // by how much an instant may be missed; 0 in virtual time
+	ttl   time.Duration // the lease requested from the lock
+	lease time.Duration // the lease that the server keeps: see ServerLease
+	slack time.Duration // how late something may be; 0 in virtual time
 	key   string
-	db    int // of a server that several rules share
+	db    int // number of the database on a shared server
 	log   *requestLog
 
 	mu       sync.Mutex // a rule may use several goroutines
@@ -38,23 +38,23 @@ type trial struct {
 	clients  []*client
 }
 
-// poolLinger is how long a goroutine of the Redis client's pool sleeps on after the pool is closed, when nodes could not be
-// reached. A bubble may not end before it.
+// poolLinger is how long a goroutine of the Redis client's pool sleeps after the pool is closed, if nodes were unreachable. A bubble must not end
+// before it.
 const poolLinger = 2 * time.Second
 
-// giveUp ends a rule that cannot go on.
+// giveUp ends a rule that can't go on.
 type giveUp struct{}
 
-// newTrial makes a world whose lock is named after the test. The dot at the end keeps one test's keys from looking like another's.
+// newTrial makes a world whose lock is named after the test. The dot at the end keeps one test's keys from being a prefix of another's.
 func newTrial(test string, mk maker, cfg config, nodes []*node) *trial {
 	return &trial{id: test, make: mk, cfg: cfg, nodes: nodes, ttl: cfg.lease, lease: cfg.kept(cfg.lease), log: newRequestLog(),
 		key: keyName}
 }
 
-// keyName is the lock's name; on a server that several rules share a number follows, for channels belong to no database.
+// keyName is the lock's name; on a shared server a number is appended, because channels belong to no database.
 const keyName = "job"
 
-// run checks a rule. ended is told what came out before everything that the rule began is brought to an end, which a lock can prevent.
+// run checks a rule. It passes the result to ended before it stops what the rule started, because a lock can prevent that.
 func (c *trial) run(r rule, ended func(result)) {
 	c.guard(func() { r.check(c) })
 	res := result{Rule: r.name, Problems: c.problems, Notes: c.notes, Unjudged: c.unjudged}
@@ -70,10 +70,10 @@ func (c *trial) run(r rule, ended func(result)) {
 	}
 }
 
-// shownRequests is how many of the last requests a report of a broken rule shows.
+// shownRequests is how many of the last requests the report of a broken rule shows.
 const shownRequests = 12
 
-// guard runs a part of a rule and turns a panic of it into a problem.
+// guard runs a part of a rule and turns a panic into a problem.
 func (c *trial) guard(f func()) {
 	defer func() {
 		if p := recover(); p != nil && p != any(giveUp{}) {
@@ -83,7 +83,7 @@ func (c *trial) guard(f func()) {
 	f()
 }
 
-// all are the clients so far.
+// all returns the clients so far.
 func (c *trial) all() []*client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,14 +101,14 @@ func (c *trial) fatalf(format string, args ...any) {
 	panic(giveUp{})
 }
 
-// note says what is no fault and worth knowing.
+// note records an observation that is not a fault.
 func (c *trial) note(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// cannotJudge ends a rule that has nothing to look at.
+// cannotJudge ends a rule that has nothing to check.
 func (c *trial) cannotJudge(format string, args ...any) {
 	c.mu.Lock()
 	c.unjudged = fmt.Sprintf(format, args...)
@@ -116,7 +116,7 @@ func (c *trial) cannotJudge(format string, args ...any) {
 	panic(giveUp{})
 }
 
-// holder says who holds the lock as far as the kit was told, for messages.
+// holder says for messages who holds the lock, as far as the kit knows.
 func (c *trial) holder(but *client) string {
 	var names []string
 	for _, cl := range c.all() {
@@ -127,7 +127,7 @@ func (c *trial) holder(but *client) string {
 	return strings.Join(names, " and ")
 }
 
-// fates says what became of the holders' keys.
+// fates says what happened to the holders' keys.
 func (c *trial) fates(but *client) string {
 	var out strings.Builder
 	for _, cl := range c.all() {
@@ -148,21 +148,21 @@ func (c *trial) fates(but *client) string {
 // sleep lets time pass.
 func (c *trial) sleep(d time.Duration) { time.Sleep(d) }
 
-// settle lets what is under way arrive.
+// settle lets requests and replies under way arrive.
 func (c *trial) settle() { time.Sleep(time.Millisecond + c.slack) }
 
-// late reports whether something took longer than it may.
+// late reports whether something took longer than allowed.
 func (c *trial) late(took, limit time.Duration) bool { return took > limit+c.slack }
 
-// deleteKeys deletes every key of the rule's lock on every node, as an operator or an eviction does. The rule cannot be judged when
-// there is none: it would pass whatever the lock does.
+// deleteKeys deletes every key of the rule's lock on every node, as an operator or an eviction does. If there is none, it ends the rule, which would
+// pass with any lock.
 func (c *trial) deleteKeys() {
 	if c.clear() == 0 {
 		c.cannotJudge("keys not found: the lock has no key on the server while a client holds it, so that none can be deleted")
 	}
 }
 
-// clear deletes every key of the rule's lock, and counts them.
+// clear deletes every key of the rule's lock and returns how many.
 func (c *trial) clear() (deleted int) {
 	for _, n := range c.nodes {
 		for _, k := range c.keysOf(n) {
@@ -173,8 +173,7 @@ func (c *trial) clear() (deleted int) {
 	return deleted
 }
 
-// keysOf lists the keys of the rule's lock on a node: all that there are, whatever the lock calls them, for no other rule uses the
-// database.
+// keysOf returns the keys of the rule's lock on a node: all that exist, whatever their names, because no other rule uses the database.
 func (c *trial) keysOf(n *node) []string {
 	if n.mini != nil {
 		return n.mini.Keys()
@@ -197,7 +196,7 @@ func (c *trial) empty() {
 	}
 }
 
-// ends is how long the server still keeps each of the keys that have an end.
+// ends returns the remaining time of each key that has an expiry.
 func (c *trial) ends() (all []time.Duration) {
 	for _, n := range c.nodes {
 		for _, k := range c.keysOf(n) {
@@ -209,7 +208,7 @@ func (c *trial) ends() (all []time.Duration) {
 	return all
 }
 
-// number is what a key holds that is a string of digits; false when it is something else.
+// number returns the value of a numeric key; false for any other.
 func (c *trial) number(n *node, key string) (int64, bool) {
 	conn := n.admin.Conn()
 	defer conn.Close()
@@ -239,7 +238,7 @@ func (c *trial) pttl(n *node, key string) time.Duration {
 	return d
 }
 
-// mine reports whether a channel is one of the rule's lock.
+// mine reports whether a channel belongs to the rule's lock.
 func (c *trial) mine(name string) bool {
 	return c.nodes[0].mini != nil || strings.Contains(strings.NewReplacer("{", "", "}", "").Replace(name), c.key)
 }
@@ -251,7 +250,7 @@ func say(err error) string {
 	return err.Error()
 }
 
-// outcome is an error in the words of the interfaces: a refusal of TryLock is false, not an error.
+// outcome describes an error in terms of the interface: TryLock reports a refusal as false, not as an error.
 func (cl *client) outcome(err error) string {
 	switch {
 	case err == nil:

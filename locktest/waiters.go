@@ -35,7 +35,7 @@ func deadline(c *trial) {
 	c.sleep(c.lease/5 + c.lease/150) // between two tries of a lock that polls
 	begin := time.Now()
 	w.cancel()
-	gaveUp := begin.Add(c.lease / 4) // until then it may take back what it has asked for
+	gaveUp := begin.Add(c.lease / 4) // until then it may take back its request
 	if err := w.result(); err == nil || b.exact && !errors.Is(err, impls.ErrCancelled) {
 		c.errorf("b.%s: %s, though its context had ended while a held the lock", b.named("Lock"), b.outcome(err))
 	}
@@ -53,8 +53,8 @@ func deadline(c *trial) {
 	c.mustBeSilent(b, gaveUp, "b has given up")
 }
 
-// look measures how long a waiter sleeps between two looks at the lock. It is 0 for a lock whose waiters are woken: they say so, or are seen to
-// subscribe or to block.
+// look measures the interval at which a waiter polls the lock. It is 0 for a lock that wakes its waiters: it promises to, or the waiter subscribes or
+// blocks.
 func (c *trial) look(mode history.Mode) time.Duration {
 	if c.cfg.traits.Wakeups {
 		return 0
@@ -80,10 +80,10 @@ func (c *trial) look(mode history.Mode) time.Duration {
 	return pause
 }
 
-// twoLooks is within what time a waiter must see that the lock is free.
+// twoLooks is how long a waiter may take to see that the lock is free.
 func (c *trial) twoLooks(mode history.Mode) time.Duration { return max(c.lease/20, 2*c.look(mode)) }
 
-// noSubscription looks for channels that are still listened to. What the client closed the server may learn a little later.
+// noSubscription checks that no channel has subscribers. The server may notice a closed connection a little later.
 func (c *trial) noSubscription() {
 	c.settle()
 	for _, n := range c.nodes {
@@ -154,7 +154,7 @@ func woken(c *trial) {
 	}
 }
 
-// handOvers is how many are tried for a wake-up that gets lost: 10,000 with LOCKBENCH_SOAK=1.
+// handOvers is how many hand-overs to try in search of a lost wake-up: 10,000 with LOCKBENCH_SOAK=1.
 func handOvers() int {
 	if os.Getenv("LOCKBENCH_SOAK") == "1" {
 		return 10_000
@@ -164,7 +164,7 @@ func handOvers() int {
 
 func subscriptionCut(c *trial) {
 	a, b := c.client("a"), c.client("b")
-	for _, before := range []time.Duration{0, c.lease / 200} { // just before the release, and so that it is being made anew
+	for _, before := range []time.Duration{0, c.lease / 200} { // just before the release, and early enough to be reconnecting at it
 		a.mustHold("the lock is free", exclusive)
 		w := b.waits(exclusive)
 		c.sleep(c.lease / 5)
@@ -188,7 +188,7 @@ func fifo(c *trial) {
 	holder.mustHold("the lock is free", exclusive)
 	all, got := make([]*client, waiters), make([]*waiting, waiters)
 	for i := range all {
-		wrong := func(e *impls.Env) { e.Clock = off{time.Duration(i-waiters/2) * c.lease} } // whose turn it is is the server's to say
+		wrong := func(e *impls.Env) { e.Clock = off{time.Duration(i-waiters/2) * c.lease} } // the server decides whose turn it is
 		all[i] = c.client(fmt.Sprint("w", i), wrong)
 		got[i] = all[i].waits(exclusive)
 		c.sleep(c.lease/100 + c.slack/4)
@@ -213,7 +213,7 @@ func fifo(c *trial) {
 	first := c.client("first")
 	gone := first.waits(exclusive)
 	c.sleep(c.lease/100 + c.slack/4)
-	first.wires.die() // it stands first until its place ends
+	first.wires.die() // it is first until its place expires
 	gone.cancel()
 	_ = gone.result()
 	holder.mustRelease("it holds")
@@ -254,7 +254,7 @@ func clean(c *trial) {
 	c.noSubscription()
 }
 
-// use lets one client hold and another wait, and gives the numbers in the keys that are left then.
+// use lets one client hold and another wait, and returns the values of the numeric keys left then.
 func (c *trial) use(a, b *client) map[string]int64 {
 	a.mustHold("the lock is free", exclusive)
 	w := b.waits(exclusive)
@@ -267,7 +267,7 @@ func (c *trial) use(a, b *client) map[string]int64 {
 	return c.leftOver()
 }
 
-// leftOver gives the numbers in the keys that nobody needs any more. A key that holds anything else is a problem, unless it ends soon.
+// leftOver returns the values of the numeric keys left after use. Any other key is a problem, unless it ends soon.
 func (c *trial) leftOver() map[string]int64 {
 	numbers := map[string]int64{}
 	c.settle()
@@ -283,10 +283,10 @@ func (c *trial) leftOver() map[string]int64 {
 	return numbers
 }
 
-// keyLingers is for how many leases a key may stay that ends by itself, such as a wake-up that nobody took.
+// keyLingers is for how many leases a key that expires by itself may stay, such as an unused wake-up.
 const keyLingers = 2
 
-// mustBeCounters wants numbers that are left to have grown with the use of the lock: such a key may outlive all holds.
+// mustBeCounters requires the numbers left to have grown with use: a counter may outlive all holds.
 func (c *trial) mustBeCounters(before, after map[string]int64) {
 	for k, v := range after {
 		if was, ok := before[k]; !ok || v <= was {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// background counts what a client has sent by itself since an instant: renewals, told of or not.
+// background counts the renewals of a client since an instant, whether it reported them or only sent requests.
 func (c *trial) background(cl *client, since time.Time) int {
 	n, _ := c.log.count(cl.name, since)
 	return n
@@ -26,7 +26,7 @@ func renews(c *trial) {
 	c.mustBeSilent(a, released, "a has released")
 }
 
-// mustBeSilent looks for requests in the two leases after an instant.
+// mustBeSilent checks that a client sends nothing in the two leases after an instant.
 func (c *trial) mustBeSilent(cl *client, since time.Time, why string) {
 	c.sleep(2*c.lease + c.slack)
 	n, last := c.log.count(cl.name, since)
@@ -35,7 +35,8 @@ func (c *trial) mustBeSilent(cl *client, since time.Time, why string) {
 	}
 }
 
-// renewsOwn: a hold that is gone is told, is not renewed, and is not made anew; the next client's is left alone, also when that client dies.
+// renewsOwn: the loss of a hold is reported, the hold is neither renewed nor made anew, and the next client's is left alone, even when that client
+// dies.
 func renewsOwn(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	g := a.mustHold("the lock is free", exclusive)
@@ -84,7 +85,7 @@ func renewalFails(c *trial) {
 	a.mustRelease("a holds")
 }
 
-// slowRenewals: with every reply held back for a quarter of a lease the hold is kept, and nobody is promised more time than the server gives.
+// slowRenewals: with every reply delayed by a quarter of a lease the hold is kept, and valid-until stays within the server's lease.
 func slowRenewals(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	a.mustHold("the scripts are known from here on, that of the renewal, too", exclusive)
@@ -104,7 +105,7 @@ func slowRenewals(c *trial) {
 	a.wires.slow(0)
 }
 
-// untilIsTrue compares what a lock says of its end now with the server's clock.
+// untilIsTrue compares the end of the hold as the lock states it with the server's.
 func (c *trial) untilIsTrue(a *client) {
 	until, ok := a.until()
 	ends := c.ends()
@@ -140,7 +141,7 @@ func oneWatchdog(c *trial) {
 	}
 }
 
-// renewedAgain: a watchdog that counted entries starts anew with the next hold, and goes on after an inner release.
+// renewedAgain: a watchdog that counted entries starts afresh with the next hold, and continues after an inner release.
 func renewedAgain(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	stays := func(when string) {
@@ -159,7 +160,7 @@ func renewedAgain(c *trial) {
 	b.mustHold("a has released", exclusive)
 }
 
-// releasedAtOnce: the watchdog that an acquire starts and a release stops must not be started after it is stopped.
+// releasedAtOnce: a watchdog that an acquire starts and a release stops must not start after it was stopped.
 func releasedAtOnce(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	for range 50 {
@@ -187,7 +188,7 @@ func gaveUpUnrenewed(c *trial) {
 	w.cancel()
 	_ = w.result()
 	a.mustRelease("a holds")
-	b.wires.loseReplies(1) // the grant may be known to the server and never to b
+	b.wires.loseReplies(1) // the server may know the grant although b never learns of it
 	_, err := b.try(exclusive)
 	b.wires.loseReplies(0)
 	if err == nil {

@@ -14,36 +14,36 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// wires are all connections of one client, and what is done to them.
+// wires are all connections of one client, with the faults on them.
 type wires struct {
 	c    *trial
 	name string // of the client
 
-	mu           sync.Mutex // the client's goroutines against the test's
-	call         string     // the method of the lock that runs
+	mu           sync.Mutex // the client's goroutines and the test's
+	call         string     // the method of the lock that is running
 	open         []*wire
 	dead         bool
-	countTo      int           // the client dies when so many more requests have left; 0: it does not
-	loseRequests int           // so many next requests never arrive
-	loseNext     int           // so many next replies are lost
-	delay        time.Duration // every reply is held back
-	onReply      func()        // called once when the next reply is there, before it is passed on
+	countTo      int           // the client dies after this many more requests; 0: never
+	loseRequests int           // how many of the next requests never arrive
+	loseNext     int           // how many of the next replies are lost
+	delay        time.Duration // delay of every reply
+	onReply      func()        // called once when the next reply has arrived, before it is passed on
 	sent         int
-	down         []*node // cannot be reached
-	hung         []*node // swallow requests
-	lossy        []*node // do what is asked, and the reply is lost
+	down         []*node // can't be reached
+	hung         []*node // accept requests and never reply
+	lossy        []*node // execute requests, but the replies are lost
 
 	instant time.Time // of the last request
 	burst   int       // requests at that instant since the last call
 	spun    bool
 }
 
-// spinLimit is how many requests of one call, or of the background between calls, may leave at one instant of virtual time.
+// spinLimit is how many requests one call, or the background between calls, may send at one instant of virtual time.
 const spinLimit = 1000
 
 var errDead = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("the client is dead")}
 
-// die cuts everything and lets nothing through any more.
+// die cuts all connections and allows no new ones.
 func (w *wires) die() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,31 +54,31 @@ func (w *wires) die() {
 	w.open = nil
 }
 
-// dieAfter lets n more requests through; their replies and all that follows are lost.
+// dieAfter allows n more requests; their replies and all that follows are lost.
 func (w *wires) dieAfter(n int) { w.set(func() { w.countTo = n }) }
 
-// loseReplies loses the replies of the next n requests; the server has done what they asked.
+// loseReplies loses the replies to the next n requests; the server has executed them.
 func (w *wires) loseReplies(n int) { w.set(func() { w.loseNext = n }) }
 
-// dropRequests loses the next n requests on their way: the connection breaks and the server has done nothing.
+// dropRequests loses the next n requests on their way: the connection breaks and the server has executed nothing.
 func (w *wires) dropRequests(n int) { w.set(func() { w.loseRequests = n }) }
 
-// slow holds back every reply.
+// slow delays every reply.
 func (w *wires) slow(d time.Duration) { w.set(func() { w.delay = d }) }
 
-// whenAnswered calls f once, when the server has done what the next request asks and before the client is told.
+// whenAnswered calls f once, when the server has executed the next request and before the client gets the reply.
 func (w *wires) whenAnswered(f func()) { w.set(func() { w.onReply = f }) }
 
-// requests counts what was sent since the last call.
+// requests returns the number of requests sent since its last call.
 func (w *wires) requests() (n int) {
 	w.set(func() { n, w.sent = w.sent, 0 })
 	return n
 }
 
-// calling notes which method of the lock runs, "" for none.
+// calling sets which method of the lock is running, "" for none.
 func (w *wires) calling(name string) { w.set(func() { w.call, w.burst = name, 0 }) }
 
-// unreachable cuts the client off from some nodes, and from no others.
+// unreachable cuts the client off from exactly the given nodes.
 func (w *wires) unreachable(nodes []*node) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,14 +92,14 @@ func (w *wires) unreachable(nodes []*node) {
 	})
 }
 
-// connections counts those that are open.
+// connections returns the number of open connections.
 func (w *wires) connections() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.open)
 }
 
-// subscriptions counts the connections that listen to channels.
+// subscriptions returns the number of connections with a subscription.
 func (w *wires) subscriptions() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *wires) subscriptions() (n int) {
 	return n
 }
 
-// cutSubscriptions cuts the connections that listen to channels.
+// cutSubscriptions cuts the connections with a subscription.
 func (w *wires) cutSubscriptions() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +122,7 @@ func (w *wires) cutSubscriptions() {
 	}
 }
 
-// impair makes some nodes hang and some lose every reply, and no others.
+// impair makes exactly these nodes hang or lose every reply.
 func (w *wires) impair(hung, lossy []*node) { w.set(func() { w.hung, w.lossy = hung, lossy }) }
 
 func (w *wires) set(change func()) {
@@ -140,7 +140,7 @@ func (w *wires) dial(ctx context.Context, n *node) (net.Conn, error) {
 	spins := dead && w.spins()
 	w.mu.Unlock()
 	if spins {
-		time.Sleep(w.c.lease / 100) // lets time go on, so that the call can end
+		time.Sleep(w.c.lease / 100) // lets time advance, so that the call can end
 	}
 	if dead {
 		return nil, errDead
@@ -174,17 +174,17 @@ type wire struct {
 	pairs   resp.Pairing[*entry]
 }
 
-// ofChannels open and close subscriptions.
+// ofChannels are the commands that open and close subscriptions.
 var ofChannels = map[string]bool{"SUBSCRIBE": true, "PSUBSCRIBE": true, "SSUBSCRIBE": true, "UNSUBSCRIBE": true, "PUNSUBSCRIBE": true, "SUNSUBSCRIBE": true}
 
-// Write passes a request on and arranges what is to become of its reply.
+// Write passes a request on and arranges what happens to its reply.
 func (c *wire) Write(b []byte) (int, error) {
 	if !c.note(b) {
 		return c.Conn.Write(b)
 	}
 	f := c.all.next(c.node)
 	if f.spins {
-		time.Sleep(c.all.c.lease / 100) // lets time go on, so that the call can end
+		time.Sleep(c.all.c.lease / 100) // lets time advance, so that the call can end
 	}
 	if f.hang {
 		return len(b), nil
@@ -204,7 +204,7 @@ func (c *wire) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// note writes down what is about to be sent, and reports whether there is a request of the lock's among it.
+// note records what is about to be sent, and reports whether it contains a request of the lock.
 func (c *wire) note(b []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,20 +231,20 @@ func (c *wire) note(b []byte) bool {
 	}
 }
 
-// await reads the reply, so that the server has done what was asked before the client dies.
+// await reads the reply, so that the server has executed the request before the client dies.
 func (c *wire) await() {
-	_ = c.Conn.SetReadDeadline(time.Now().Add(time.Second)) // a connection that was closed meanwhile needs none
-	_, _ = c.Conn.Read(make([]byte, 1<<12))                 // an error is as good: nothing will come any more
+	_ = c.Conn.SetReadDeadline(time.Now().Add(time.Second)) // a connection closed meanwhile needs none
+	_, _ = c.Conn.Read(make([]byte, 1<<12))                 // an error does as well: nothing more will come
 }
 
-// fortune is what becomes of one request.
+// fortune is what happens to one request.
 type fortune struct {
 	hang, loseRequest, loseReply bool
-	last                         bool // the client dies when the server has done it
+	last                         bool // the client dies when the server has executed it
 	spins                        bool
 }
 
-// next counts a request.
+// next counts a request and decides what happens to it.
 func (w *wires) next(n *node) (f fortune) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -266,7 +266,7 @@ func (w *wires) next(n *node) (f fortune) {
 	return f
 }
 
-// spins reports whether so many requests have left without time passing that the lock would never stop.
+// spins reports whether so many requests were sent at one instant that the lock would never stop.
 func (w *wires) spins() bool {
 	switch {
 	case w.c.slack > 0:
@@ -286,13 +286,13 @@ func (w *wires) spins() bool {
 	return true
 }
 
-// Close closes the connection, which the client has open no more.
+// Close closes the connection and removes it from the client's.
 func (c *wire) Close() error {
 	c.all.set(func() { c.all.open = slices.DeleteFunc(c.all.open, func(o *wire) bool { return o == c }) })
 	return c.Conn.Close()
 }
 
-// Read passes a reply on, late or not at all.
+// Read passes a reply on, possibly late, or drops it.
 func (c *wire) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.heard(b[:n])
@@ -320,7 +320,7 @@ func (c *wire) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// heard writes down what was answered.
+// heard records a reply.
 func (c *wire) heard(b []byte) {
 	if len(b) == 0 {
 		return

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// world is where rules are checked.
+// world is the environment in which rules are checked.
 type world string
 
 const (
@@ -22,18 +22,18 @@ const (
 	redisServer world = "redis-server" // redis-server in real time
 )
 
-// job is what a worker is asked to do.
+// job is the task of a worker.
 type job struct {
-	Test    string     `json:"test"` // its full name
+	Test    string     `json:"test"` // the test's full name
 	World   world      `json:"world"`
 	Rules   []string   `json:"rules,omitempty"`
-	Patient int        `json:"patient"` // factor on the limits of real time
+	Patient int        `json:"patient"` // factor on the limits in real time
 	Servers [][]string `json:"servers,omitempty"`
-	Blind   bool       `json:"blind,omitempty"` // the lock is not to be looked at before the rules: that did not end well
+	Blind   bool       `json:"blind,omitempty"` // don't inspect the lock before the rules: that failed before
 	Explore bool       `json:"explore,omitempty"`
 }
 
-// result is what came out of one rule.
+// result is the result of one rule.
 type result struct {
 	Rule     string   `json:"rule"`
 	Skip     string   `json:"skip,omitempty"`
@@ -46,15 +46,15 @@ type result struct {
 	realTime bool
 }
 
-// message is one line of what a worker tells.
+// message is one line of a worker's output.
 type message struct {
-	Begin  string  `json:"begin,omitempty"`  // a rule
+	Begin  string  `json:"begin,omitempty"`  // a rule that starts
 	Result *result `json:"result,omitempty"` //
 	Hung   string  `json:"hung,omitempty"`   // a rule that does not end
-	Stack  string  `json:"stack,omitempty"`  // of it
-	Fatal  string  `json:"fatal,omitempty"`  // the lock cannot be tried at all
-	Real   string  `json:"real,omitempty"`   // the lock cannot be tried in virtual time, and why
-	Leave  bool    `json:"leave,omitempty"`  // the process cannot go on and is to be replaced
+	Stack  string  `json:"stack,omitempty"`  // of that rule
+	Fatal  string  `json:"fatal,omitempty"`  // the lock can't be tested at all
+	Real   string  `json:"real,omitempty"`   // why the lock can't be tested in virtual time
+	Leave  bool    `json:"leave,omitempty"`  // the process can't continue and must be replaced
 	Done   bool    `json:"done,omitempty"`
 }
 
@@ -63,7 +63,7 @@ const (
 	mark   = "##locktest " // before each message on the worker's standard output
 )
 
-// workerJob is what this process is to do as a worker; nil when it is the test itself.
+// workerJob returns the job of this process if it is a worker; nil if it is the test itself.
 func workerJob(t *testing.T) *job {
 	t.Helper()
 	text := os.Getenv(jobEnv)
@@ -79,7 +79,7 @@ func workerJob(t *testing.T) *job {
 
 // teller writes messages.
 type teller struct {
-	mu  sync.Mutex // rules end at once
+	mu  sync.Mutex // rules end concurrently
 	out func(message)
 }
 
@@ -98,20 +98,20 @@ func toParent(m message) {
 	fmt.Fprintf(os.Stdout, "\n%s%s\n", mark, text)
 }
 
-// work is a worker's life.
+// work runs a worker.
 func (cfg config) work(t *testing.T, newLock factory, j job) {
 	cfg.checkRules(t, newLock, j, &teller{out: toParent})
 }
 
-// limits of real time, before a rule is taken to hang.
+// limits in real time, after which a rule counts as hung.
 const (
-	virtualLimit = 5 * time.Second // a rule takes some hundredths of a second
-	moreLooks    = 8               // times that, while requests go on
-	leaveLimit   = 2 * time.Second // for a bubble to end when its rule has
-	realLimit    = 40              // leases, which is more than any rule waits
+	virtualLimit = 5 * time.Second // a rule takes some tens of milliseconds
+	moreLooks    = 8               // that many times longer, while requests go on
+	leaveLimit   = 2 * time.Second // for a bubble to end after its rule has
+	realLimit    = 40              // leases: more than any rule waits
 )
 
-// checkRules checks the job's rules and tells of each.
+// checkRules checks the job's rules and reports each.
 func (cfg config) checkRules(t *testing.T, newLock factory, j job, tell *teller) {
 	if j.World != virtual {
 		cfg.lease = cfg.real
@@ -154,7 +154,7 @@ func (r rule) why(cfg config) string {
 	return r.needs(cfg)
 }
 
-// inspector checks rules one after the other or all at once.
+// inspector checks rules one after the other, or all at once.
 type inspector struct {
 	t    *testing.T
 	cfg  config
@@ -163,10 +163,10 @@ type inspector struct {
 	tell *teller
 }
 
-// acquaintance is what comes before the rules, under a name like theirs.
+// acquaintance is the step before the rules, which is reported like one.
 const acquaintance = "acquaintance"
 
-// acquaint finds out what the lock can do. It is false when there is nothing more to do in this world.
+// acquaint finds out what the lock can do. It returns false if nothing more can be checked in this world.
 func (in *inspector) acquaint(newLock factory) bool {
 	var told message
 	meet := func(c *trial) {
@@ -204,13 +204,13 @@ func (in *inspector) acquaint(newLock factory) bool {
 	return ended
 }
 
-// virtually checks a rule in a bubble of its own. It is false when the bubble does not end.
+// virtually checks a rule in its own bubble. It returns false if the bubble does not end.
 func (in *inspector) virtually(r rule) bool {
 	in.tell.tell(message{Begin: r.name})
 	return in.inBubble(r, func(res result) { in.tell.tell(message{Result: &res}) })
 }
 
-// inBubble runs a rule in virtual time, while a watch of real time looks on.
+// inBubble runs a rule in virtual time while watch checks it in real time.
 func (in *inspector) inBubble(r rule, ended func(result)) bool {
 	id := in.t.Name() + "/" + r.name
 	judged, over := make(chan struct{}), make(chan struct{})
@@ -234,8 +234,8 @@ func (in *inspector) inBubble(r rule, ended func(result)) bool {
 	return !<-left
 }
 
-// watch looks whether a rule, and then its bubble, ends in time. It is true when it does not. A rule whose lock goes on sending requests has more
-// time: the machine may be busy.
+// watch returns true if a rule, or afterwards its bubble, does not end in time. A rule whose lock keeps sending requests gets more time: the machine
+// may be busy.
 func (in *inspector) watch(r rule, log *atomic.Pointer[requestLog], judged, over <-chan struct{}) bool {
 	limit := time.NewTicker(virtualLimit * time.Duration(in.job.Patient))
 	defer limit.Stop()
@@ -266,7 +266,7 @@ func (in *inspector) watch(r rule, log *atomic.Pointer[requestLog], judged, over
 	}
 }
 
-// nodes are those of the job's world, for a rule or for all.
+// nodes returns the job's redis-servers, or makes new miniredis.
 func (in *inspector) nodes() []*node {
 	if in.job.World == redisServer {
 		return realNodes(in.t, in.job.Servers)
@@ -274,7 +274,7 @@ func (in *inspector) nodes() []*node {
 	return virtualNodes(in.t, in.cfg.nodes)
 }
 
-// together checks all rules at once in real time, for they mostly sleep, and then one by one those that disturb others.
+// together checks all rules at once in real time, because they mostly sleep, and then one by one those that disturb others.
 func (in *inspector) together(all []rule) {
 	nodes := in.nodes()
 	var checking sync.WaitGroup
@@ -292,7 +292,7 @@ func (in *inspector) together(all []rule) {
 			continue
 		}
 		db++
-		own := db // each rule has a database of its own, whenever it begins
+		own := db // each rule has its own database
 		checking.Go(func() { check(r, own) })
 	}
 	checking.Wait()
@@ -304,10 +304,10 @@ func (in *inspector) together(all []rule) {
 	}
 }
 
-// disturbing are rules that make a server forget what the other rules' clients count on.
+// disturbing are rules that make a server forget what other rules' clients rely on.
 var disturbing = map[string]bool{"scripts-forgotten": true, "release-frees": true}
 
-// inRealTime runs a rule for as long as it may take.
+// inRealTime runs a rule within the time limit.
 func (in *inspector) inRealTime(r rule, nodes []*node, db int, ended func(result)) {
 	id := in.t.Name() + "/" + r.name
 	c := newTrial(id, in.make, in.cfg, nodes)

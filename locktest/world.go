@@ -22,20 +22,20 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// node is one Redis. admin reaches it past every fault.
+// node is one Redis. admin bypasses every fault.
 type node struct {
 	addr  string
-	mini  *miniredis.Miniredis // nil for a real one
+	mini  *miniredis.Miniredis // nil for a real server
 	dial  func(ctx context.Context) (net.Conn, error)
 	admin *redis.Client
-	// replicas copy it; their admin alone is of use.
+	// replicas replicate it; only their admin is used.
 	replicas []*node
 }
 
-// realSlack is by how much real time may be late.
+// realSlack is how late something may be in real time.
 const realSlack = 60 * time.Millisecond
 
-// virtualNodes makes n miniredis: in the present bubble, or in real time.
+// virtualNodes makes n miniredis: in the current bubble, or in real time.
 func virtualNodes(t *testing.T, n int) []*node {
 	t.Helper()
 	out := make([]*node, n)
@@ -49,8 +49,8 @@ func virtualNodes(t *testing.T, n int) []*node {
 	return out
 }
 
-// startServers starts redis-servers without persistence on free ports, with their replicas, and stops them with the test. It gives the
-// addresses: of each node, followed by those of its replicas.
+// startServers starts redis-servers without persistence on free ports, with their replicas, and stops them when the test ends. It returns the
+// addresses: for each node its own, followed by those of its replicas.
 func startServers(t *testing.T, cfg config) [][]string {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -68,10 +68,10 @@ func startServers(t *testing.T, cfg config) [][]string {
 	return out
 }
 
-// databases is how many rules can share a server, each with a database of its own.
+// databases is how many rules can share a server, each with its own database.
 const databases = 256
 
-// realNodes reaches servers that run.
+// realNodes connects to running servers.
 func realNodes(t *testing.T, addrs [][]string) []*node {
 	t.Helper()
 	out := make([]*node, len(addrs))
@@ -94,7 +94,7 @@ func realNode(t *testing.T, addr string) *node {
 	return n
 }
 
-// selectDB puts a connection into a database, before the lock's Redis client has it.
+// selectDB selects a database on a connection before the lock's Redis client gets it.
 func selectDB(conn net.Conn, db int) error {
 	if _, err := conn.Write(resp.AppendRequest(nil, "SELECT", strconv.Itoa(db))); err != nil {
 		return err
@@ -127,7 +127,7 @@ func startServer(t *testing.T, path string, more ...string) string {
 	_ = l.Close()
 	_, port, _ := net.SplitHostPort(addr)
 	cmd := exec.Command(path, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--databases", strconv.Itoa(databases), "--appendonly", "no",
-		"--hz", "100", // sixteen databases are searched for expired keys at a time: so all of them within a fifth of a second
+		"--hz", "100", // sixteen databases are searched for expired keys at a time: all of them within a fifth of a second
 		"--repl-diskless-sync-delay", "0", "--dir", t.TempDir()}, more...)...)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -152,7 +152,7 @@ func (n *node) open(t *testing.T) {
 	t.Cleanup(func() { _ = n.admin.Close() })
 }
 
-// clientOptions are what lockbench gives to every lock: no automatic retries, which would hide a lost reply.
+// clientOptions are the options of every lock's Redis client: no automatic retries, which would hide a lost reply.
 func clientOptions(addr string, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *redis.Options {
 	const limit = 2 * time.Second
 	return &redis.Options{
@@ -162,10 +162,10 @@ func clientOptions(addr string, dial func(ctx context.Context, network, addr str
 	}
 }
 
-// errNotNow: a lock asks for a connection before it is used.
+// errNotNow: a lock dials before it is used.
 var errNotNow = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("the kit only looks at the lock's methods")}
 
 func refuseDial(context.Context, string, string) (net.Conn, error) { return nil, errNotNow }
 
-// unconnected is a Redis client that reaches nothing.
+// unconnected returns a Redis client that can't connect.
 func unconnected() *redis.Client { return redis.NewClient(clientOptions("127.0.0.1:1", refuseDial)) }
