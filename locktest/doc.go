@@ -96,6 +96,6 @@
 //   - quorum-masks (C18): Whatever some nodes are, taken, down, hanging or losing replies, a lock on several is granted if and only if the others are a majority, and a failed attempt and a release leave nothing on any node that is there.
 //   - replica-missing (C22): A lock that replicas must confirm is refused without them, not as busy, and nothing of it is left.
 //
-// A broken rule proves a broken lock; a rule that holds proves little: the kit tries situations, not every schedule, and does not test what a server
+// A broken rule means a broken lock. A rule that holds is no proof: the kit tries situations, not every schedule, and does not test what a server
 // forgets in a failover, a restart or a jump of its clock. The scenarios of lockbench test that.
 package locktest

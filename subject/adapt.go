@@ -13,18 +13,17 @@ import (
 	"github.com/lockbench/lockbench/internal/patience"
 )
 
-// ErrShape: a value has not the methods of a lock.
+// ErrShape: a value lacks the methods of a lock.
 var ErrShape = errors.New("not a lock")
 
-// tryShare is the part of a lease that a Try of a lock may last that can only wait.
+// tryShare: a Try of a lock that can only wait may last one tryShare-th of the lease.
 const tryShare = 10
 
-// Adapt puts the contract of package impls over a lock. The lock needs Unlock and one of Lock and TryLock; an impls.Lock is
-// returned as it is.
+// Adapt gives a lock the interface of package impls. The lock needs Unlock and one of Lock and TryLock; an impls.Lock is returned as it is.
 //
-// A Try of a lock without TryLock is a Lock that may last a tenth of the lease; when that time runs out the lock counts as busy. An
-// Acquire of a lock without Lock tries every cfg.Poll. An error that matches a sentinel of package impls is passed on; another
-// error of Unlock or Extend, unless it is the network's, means that the hold was lost.
+// If the lock has no TryLock, Try calls Lock with a limit of a tenth of the lease; when that runs out the lock counts as busy. If it has no Lock,
+// Acquire calls TryLock every cfg.Poll. An error that matches a sentinel of package impls is passed on; any other error of Unlock or Extend, unless
+// it comes from the network, means that the hold was lost.
 func Adapt(lock any, cfg Config) (impls.Lock, error) {
 	if own, ok := lock.(impls.Lock); ok {
 		return own, nil
@@ -39,7 +38,7 @@ func Adapt(lock any, cfg Config) (impls.Lock, error) {
 	return a, nil
 }
 
-// TraitsOf returns what the methods of a lock show. The zero value is a lock with a lease and nothing else.
+// TraitsOf returns what the methods of a lock show. The zero value is a lock with a lease and no other feature.
 func TraitsOf(lock any) impls.Traits {
 	_, extends := lock.(Extender)
 	_, tokens := lock.(Tokener)
@@ -50,21 +49,21 @@ func TraitsOf(lock any) impls.Traits {
 	return impls.Traits{Extends: extends, UniqueToken: tokens, Fenced: fences, Validity: valid, NotifiesLoss: losses, Shared: shares}
 }
 
-// adapted is a lock behind the contract of package impls.
+// adapted is a lock with the interface of package impls.
 type adapted struct {
 	cfg    Config
 	lock   any
-	locker Locker       // nil: it only tries
-	trier  TryLocker    // nil: it only waits
-	shared SharedLocker // nil: it has no readers
+	locker Locker       // nil: it can't wait
+	trier  TryLocker    // nil: it can only wait
+	shared SharedLocker // nil: it has no shared mode
 	modes  []history.Mode
-	// patience are the contexts of the holds, to be ended with them.
+	// patience has the contexts of the holds, to be ended with them.
 	patience []*patience.Context
 }
 
 var _ impls.Lock = (*adapted)(nil)
 
-// Try asks once.
+// Try makes one attempt.
 func (a *adapted) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	if a.trier != nil && mode == history.Exclusive {
 		ok, err := a.trier.TryLock(ctx)
@@ -102,8 +101,8 @@ func (a *adapted) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, 
 	})
 }
 
-// ownWords reports whether an error is a lock's own, such as "already locked": a refusal to one who waits. What one who asks once may make of
-// it is not known.
+// ownWords reports whether an error is a lock's own, such as "already locked": for an acquire that waits it means busy. For a single attempt its
+// meaning is unknown.
 func ownWords(err error) bool {
 	return err != nil && !network(err) && errors.Is(impls.Classify("try", err), impls.ErrUnknownOutcome)
 }
@@ -118,7 +117,7 @@ func (a *adapted) wait(ctx context.Context, mode history.Mode) (impls.Grant, err
 	return a.granted(ctx, "acquire", mode, a.shared.RLock(ctx))
 }
 
-// granted turns what the lock answered into a grant, or into an error that says what is known.
+// granted turns the result of a lock's method into a grant or a classified error.
 func (a *adapted) granted(ctx context.Context, what string, mode history.Mode, err error) (impls.Grant, error) {
 	if err != nil {
 		return impls.Grant{}, impls.ClassifyIn(ctx, what+" "+a.cfg.Key, err)
@@ -127,7 +126,7 @@ func (a *adapted) granted(ctx context.Context, what string, mode history.Mode, e
 	return a.grant(), nil
 }
 
-// grant is what the lock tells of the hold that it has.
+// grant returns what the lock states about its hold.
 func (a *adapted) grant() (g impls.Grant) {
 	if l, ok := a.lock.(Tokener); ok {
 		g.Token = l.Token()
@@ -144,7 +143,7 @@ func (a *adapted) grant() (g impls.Grant) {
 	return g
 }
 
-// Until is what the lock says now of the end of its hold; false when it says nothing.
+// Until returns the end of the hold as the lock states it now; false if it states none.
 func (a *adapted) Until() (time.Time, bool) {
 	if l, ok := a.lock.(Validity); ok {
 		return l.ValidUntil(), true
@@ -164,7 +163,7 @@ func (a *adapted) Extend(ctx context.Context) (impls.Grant, error) {
 	return a.grant(), nil
 }
 
-// Release unlocks what this handle has locked, the innermost hold first. It passes a release without a hold on to the lock, which is to refuse it.
+// Release unlocks what this handle has locked, the innermost hold first. A release without a hold is passed on to the lock, which must refuse it.
 func (a *adapted) Release(ctx context.Context) error {
 	mode := history.Exclusive
 	if n := len(a.modes); n > 0 {
@@ -173,7 +172,7 @@ func (a *adapted) Release(ctx context.Context) error {
 	return a.ReleaseMode(ctx, mode)
 }
 
-// forget ends the contexts of the holds that are over.
+// forget ends the contexts of finished holds.
 func (a *adapted) forget() {
 	for _, p := range a.patience {
 		p.Cancel()
@@ -181,7 +180,7 @@ func (a *adapted) forget() {
 	a.patience = nil
 }
 
-// ReleaseMode ends a hold of one mode, where the client may have both: the write side, when a writer goes on as a reader.
+// ReleaseMode ends a hold of one mode if the client may have both: the exclusive one, when a writer goes on as a reader.
 func (a *adapted) ReleaseMode(ctx context.Context, mode history.Mode) error {
 	err := a.unlock(mode)(ctx)
 	if err != nil {
@@ -189,7 +188,7 @@ func (a *adapted) ReleaseMode(ctx context.Context, mode history.Mode) error {
 	}
 	for i, m := range slices.Backward(a.modes) {
 		if m == mode {
-			a.modes = slices.Delete(a.modes, i, i+1) // whatever came of it, the client goes on without the hold
+			a.modes = slices.Delete(a.modes, i, i+1) // whatever the result, the client goes on without the hold
 			break
 		}
 	}
@@ -199,7 +198,7 @@ func (a *adapted) ReleaseMode(ctx context.Context, mode history.Mode) error {
 	return err
 }
 
-// unlock is the method that ends a hold of a mode.
+// unlock returns the method that ends a hold of a mode.
 func (a *adapted) unlock(mode history.Mode) func(context.Context) error {
 	switch {
 	case mode == history.Shared && a.shared != nil:
@@ -210,7 +209,7 @@ func (a *adapted) unlock(mode history.Mode) func(context.Context) error {
 	return a.trier.Unlock
 }
 
-// refused says what is known of a hold whose release or extend failed.
+// refused classifies the error of a failed release or extend.
 func (a *adapted) refused(what string, err error) error {
 	known := impls.Classify(what+" "+a.cfg.Key, err)
 	switch {
@@ -222,7 +221,7 @@ func (a *adapted) refused(what string, err error) error {
 	return fmt.Errorf("%s %s: %w: %w", what, a.cfg.Key, impls.ErrLost, err)
 }
 
-// Close ends what the lock runs in the background, where it has a Close.
+// Close calls the lock's Close, if it has one, to end its background.
 func (a *adapted) Close() error {
 	a.forget()
 	if c, ok := a.lock.(io.Closer); ok {
@@ -231,14 +230,14 @@ func (a *adapted) Close() error {
 	return nil
 }
 
-// network reports whether an error came from a connection or from the end of a context, so that the outcome is not known.
+// network reports whether an error came from a connection or the end of a context, so that the outcome is unknown.
 func network(err error) bool {
 	var op interface{ Timeout() bool }
 	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, impls.ErrUnknownOutcome) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// ended reports whether ctx is over. At the very instant of a deadline the Redis client may time out before the context does.
+// ended reports whether ctx has ended. At the instant of a deadline the Redis client may time out before the context does.
 func ended(ctx context.Context) bool {
 	deadline, limited := ctx.Deadline()
 	return ctx.Err() != nil || limited && time.Until(deadline) <= 0

@@ -17,17 +17,17 @@ import (
 	"github.com/lockbench/lockbench/internal/subprocess"
 )
 
-// The errors of a child, wrapped with its command, what happened and its last words.
+// The errors of a child, wrapped with its command, what happened and the end of its standard error.
 var (
-	// ErrGone: the child could not be started, died by itself, or was silent for too long.
+	// ErrGone: the child could not be started, exited by itself, or did not answer in time.
 	ErrGone = errors.New("the child is gone")
-	// ErrProtocol: the child wrote something that is no reply, or refused what every child must do.
+	// ErrProtocol: the child wrote a line that is no reply, or refused a request that every child must support.
 	ErrProtocol = errors.New("the child does not keep to the protocol")
 )
 
 // Limits of a child.
 const (
-	// DefaultPatience is how long a child may take to start, and to answer beyond what it was told to wait.
+	// DefaultPatience is how long a child may take to start, and to reply beyond the wait that a request allows.
 	DefaultPatience = 20 * time.Second
 	maxLine         = 1 << 20 // bytes of one reply
 	endLimit        = 2 * time.Second
@@ -40,25 +40,25 @@ type Child struct {
 	patience time.Duration
 	about    Description
 	local    *subprocess.Process // the launcher, or the child itself
-	pid      atomic.Int64        // where it runs; 0 until it has said so
+	pid      atomic.Int64        // its process id where it runs; 0 until it has sent it
 	calls    subprocess.Calls[Reply]
 
 	mu      sync.Mutex // protects what follows
 	locks   map[string]*remote
-	err     error     // why it ended; nil when that was asked for
-	asked   bool      // its end was asked for
+	err     error     // why it ended; nil if we ended it
+	asked   bool      // we asked for its end
 	stopped bool      // by Stop
-	moved   time.Time // when it was last stopped or let go on
+	moved   time.Time // when it was last stopped or continued
 }
 
-// Options are what a child is started with.
+// Options configure a child.
 type Options struct {
 	Client   string        // its name in the run: c1, c2, …
 	Patience time.Duration // 0 means DefaultPatience
 }
 
-// Start starts a child and asks it to describe itself. It returns once the child has answered, whatever the answer, and ErrGone or
-// ErrProtocol when it has not. Close must be called.
+// Start starts a child and asks it to describe itself. It returns after the child's first reply, whatever that is; without one the error is ErrGone
+// or ErrProtocol. Close must be called.
 func Start(ctx context.Context, command Command, o Options) (*Child, error) {
 	c := &Child{command: command, client: o.Client, patience: cmp.Or(o.Patience, DefaultPatience), locks: map[string]*remote{}}
 	hello := make(chan error, 1) // the first line, or why there is none
@@ -87,7 +87,7 @@ func Start(ctx context.Context, command Command, o Options) (*Child, error) {
 	return c, nil
 }
 
-// greeted takes in the first line, which the shell writes that becomes the child.
+// greeted reads the first line, written by the shell that becomes the child.
 func (c *Child) greeted(line []byte) error {
 	var first struct {
 		PID int64 `json:"pid"`
@@ -99,7 +99,7 @@ func (c *Child) greeted(line []byte) error {
 	return nil
 }
 
-// over notes why the child says no more.
+// over records why the child's output has ended.
 func (c *Child) over(err error, hello chan<- error) {
 	switch {
 	case err == nil:
@@ -110,7 +110,7 @@ func (c *Child) over(err error, hello chan<- error) {
 	c.fail(err)
 	select {
 	case hello <- err:
-	default: // it had begun
+	default: // it had started
 	}
 }
 
@@ -128,7 +128,7 @@ func (c *Child) await(ctx context.Context, hello <-chan error) error {
 	}
 }
 
-// hear takes in the n-th line of the child.
+// hear processes the n-th line of the child.
 func (c *Child) hear(n int, line []byte) error {
 	if len(line) == 0 {
 		return nil
@@ -152,7 +152,7 @@ func (c *Child) hear(n int, line []byte) error {
 	return nil
 }
 
-// excerpt is the beginning of what a child wrote, quoted.
+// excerpt returns the beginning of what a child wrote, quoted.
 func excerpt(line []byte) string {
 	const enough = 80
 	if len(line) > enough {
@@ -161,17 +161,17 @@ func excerpt(line []byte) string {
 	return fmt.Sprintf("%q", line)
 }
 
-// fail notes why the child is at its end, and ends it. Only the first reason counts.
+// fail records why the child must end, and ends it. Only the first reason counts.
 func (c *Child) fail(err error) {
 	c.mu.Lock()
 	if c.err == nil && !c.asked {
 		c.err = err
 	}
 	c.mu.Unlock()
-	_ = c.signal("KILL") // one that has ended is ended
+	_ = c.signal("KILL") // it may have ended already
 }
 
-// explain is why the child ended, with its command and its last words; nil when its end was asked for.
+// explain returns why the child ended, with its command and the end of its standard error; nil if we ended it.
 func (c *Child) explain() error {
 	c.mu.Lock()
 	err := c.err
@@ -180,7 +180,7 @@ func (c *Child) explain() error {
 		return nil
 	}
 	if !errors.Is(err, ErrProtocol) {
-		select { // its words may still be on their way
+		select { // its standard error may still be arriving
 		case <-c.local.Ended():
 			if how := c.local.Err(); how != nil && !c.local.Killed() {
 				err = fmt.Errorf("%w (%w)", err, how)
@@ -195,7 +195,7 @@ func (c *Child) explain() error {
 	return fmt.Errorf("%s %s: %w; its last words on standard error:%s", c.client, c.command, err, words)
 }
 
-// describe asks the child what it can do. A child that does not know the request can nothing special.
+// describe asks the child what it can do. A child that does not know the request has no special features.
 func (c *Child) describe(ctx context.Context) error {
 	r, err := c.call(ctx, Request{Op: OpDescribe})
 	if err != nil {
@@ -208,10 +208,10 @@ func (c *Child) describe(ctx context.Context) error {
 	return nil
 }
 
-// About is what the child says of its lock.
+// About returns the child's description of its lock.
 func (c *Child) About() Description { return c.about }
 
-// Err is why the child has ended by itself, with its last words; nil while it lives, and when its end was asked for.
+// Err returns why the child has ended by itself, with the end of its standard error; nil while it runs, and if its end was asked for.
 func (c *Child) Err() error {
 	if !c.Ended() {
 		return nil
@@ -229,7 +229,7 @@ func (c *Child) Ended() bool {
 	}
 }
 
-// Echo measures the way to the child and back: the longest of n calls that do nothing.
+// Echo measures the round trip to the child: the longest of n calls that do nothing.
 func (c *Child) Echo(ctx context.Context, n int) (longest time.Duration, err error) {
 	for range n {
 		start := time.Now()
@@ -241,8 +241,8 @@ func (c *Child) Echo(ctx context.Context, n int) (longest time.Duration, err err
 	return longest, nil
 }
 
-// call sends a request and waits for its reply. The end of ctx has an acquire cancelled where the child can, and does not end the wait:
-// what the child has done is known when it says so.
+// call sends a request and waits for its reply. When ctx ends it cancels an acquire, if the child can, and goes on waiting: only the reply says what
+// the child has done.
 func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
 	var reply <-chan Reply
 	q.ID, reply = c.calls.Open()
@@ -263,7 +263,7 @@ func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
 		case <-done:
 			done = nil
 			if q.Op == OpAcquire && c.about.CanCancel() {
-				_ = c.local.Send(Request{ID: c.calls.Number(), Op: OpCancel, Key: q.Key, Of: q.ID}) // one that is gone is seen above
+				_ = c.local.Send(Request{ID: c.calls.Number(), Op: OpCancel, Key: q.Key, Of: q.ID}) // if the child is gone, the select above sees it
 			}
 			patience.Reset(c.patience)
 		case <-patience.C:
@@ -277,7 +277,7 @@ func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
 	}
 }
 
-// excused is for how much longer a child may be silent because it was stopped.
+// excused returns for how much longer a child may be silent because it was stopped.
 func (c *Child) excused() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -287,7 +287,7 @@ func (c *Child) excused() time.Duration {
 	return c.patience - time.Since(c.moved)
 }
 
-// lastWords is the error of a call to a child that has ended.
+// lastWords returns the error of a call to a child that has ended.
 func (c *Child) lastWords(q Request) error {
 	if err := c.explain(); err != nil {
 		return err
@@ -295,13 +295,13 @@ func (c *Child) lastWords(q Request) error {
 	return fmt.Errorf("%s %s: %w", q.Op, q.Key, impls.ErrCrashed)
 }
 
-// Stop stops the child and what it has started, as SIGSTOP does, and reports whether it was seen stopped.
+// Stop stops the child and the processes that it has started with SIGSTOP, and reports whether they were seen stopped.
 func (c *Child) Stop() (confirmed bool) {
 	c.mark(true)
 	return c.signal("STOP") == nil
 }
 
-// Continue lets a stopped child go on.
+// Continue resumes a stopped child.
 func (c *Child) Continue() error {
 	defer c.mark(false)
 	return c.signal("CONT")
@@ -313,11 +313,11 @@ func (c *Child) mark(stopped bool) {
 	c.stopped, c.moved = stopped, time.Now()
 }
 
-// Kill kills the child and what it has started, as SIGKILL does, and reports whether it was seen dead. Calls under way end with
+// Kill kills the child and the processes that it has started with SIGKILL, and reports whether they were seen dead. Pending calls return
 // impls.ErrCrashed.
 func (c *Child) Kill() (confirmed bool) {
 	c.dismiss()
-	_ = c.signal("KILL") // one that has ended is ended
+	_ = c.signal("KILL") // it may have ended already
 	select {
 	case <-c.local.Gone():
 		return true
@@ -326,28 +326,27 @@ func (c *Child) Kill() (confirmed bool) {
 	}
 }
 
-// dismiss notes that the end of the child is asked for.
+// dismiss notes that we end the child.
 func (c *Child) dismiss() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = true
 }
 
-// Close ends the input of the child, which is its end, and kills it when it does not end by that. It waits for everything that was
-// started for the child.
+// Close closes the child's input, at which it must exit, and kills it if it does not. It waits for all that was started for the child.
 func (c *Child) Close() error {
 	c.dismiss()
 	c.local.CloseInput()
 	select {
 	case <-c.local.Gone():
 	case <-time.After(endLimit):
-		_ = c.signal("KILL") // as above
+		_ = c.signal("KILL") // it may have ended already
 	}
 	<-c.local.Ended()
 	return nil
 }
 
-// signal sends a signal to the child and all that it has started; after STOP it fails unless the child is seen stopped.
+// signal sends a signal to the child and the processes that it has started; after STOP it fails unless the child is seen stopped.
 func (c *Child) signal(name string) error {
 	if !c.command.remote() {
 		switch name {
@@ -358,7 +357,7 @@ func (c *Child) signal(name string) error {
 		}
 		return c.local.Kill()
 	}
-	if name == "KILL" { // the launcher goes, too, even when what it leads to cannot be reached
+	if name == "KILL" { // the launcher is killed too, even if the host behind it can't be reached
 		defer func() { _ = c.local.Kill() }()
 	}
 	pid := c.pid.Load()

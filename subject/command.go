@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Command says how a child is started. It is read by a shell: sh on the machine where the child is to run.
+// Command is how to start a child. sh executes it on the machine where the child runs.
 type Command struct {
 	Exec string // "python3 mylock.py"
-	// Launch is put before it, to reach another machine, container or namespace: "ssh {host}", "docker exec -i {container}". It must pass
-	// on standard input and output. "": this machine.
+	// Launch is a prefix that reaches another machine, container or namespace: "ssh {host}", "docker exec -i {container}". It must pass standard
+	// input and output on. "": this machine.
 	Launch string
-	// Host takes the place of the word in braces.
+	// Host replaces the word in braces.
 	Host string
 }
 
@@ -22,31 +22,31 @@ var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 // HasPlaceholder reports whether a launch prefix names a host.
 func HasPlaceholder(launch string) bool { return placeholder.MatchString(launch) }
 
-// String is the command as people would type it.
+// String returns the command as one would type it.
 func (c Command) String() string { return strings.TrimSpace(c.prefix() + " " + c.Exec) }
 
-// prefix is Launch with the host in its place.
+// prefix returns Launch with the host filled in.
 func (c Command) prefix() string {
 	return placeholder.ReplaceAllLiteralString(c.Launch, c.Host)
 }
 
-// remote reports whether signals have to be sent by the launcher.
+// remote reports whether signals must be sent through the launcher.
 func (c Command) remote() bool { return strings.TrimSpace(c.Launch) != "" }
 
-// shell is the command line, for the local shell, of a shell where the child is to run. It reads what to do from its standard input, so
-// that no launcher has to pass on quotes.
+// shell returns the local command line that starts a shell where the child runs. That shell reads its commands from standard input, so that no
+// launcher has to pass on quotes.
 func (c Command) shell() string { return strings.TrimSpace("exec " + c.prefix() + " sh") }
 
-// opening is what that shell reads: it says which process it is, and becomes the child.
+// opening returns what that shell reads: it prints its process id and becomes the child.
 func (c Command) opening() string {
 	return fmt.Sprintf(`printf '{"pid":%%d}\n' "$$"; exec sh -c %s`+"\n", quote(c.Exec))
 }
 
-// quote makes one word of a text for a shell.
+// quote quotes a text as one word for a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// signalling is what a shell reads that sends a signal to the child and all that it started: where the child leads no group, to itself.
-// After STOP it fails unless the child is seen stopped.
+// signalling returns what a shell reads to signal the child and the processes that it started: the child's process group, or if it leads none, the
+// child. After STOP it fails unless the child is seen stopped.
 func signalling(pid int64, signal string) string {
 	script := fmt.Sprintf("kill -%s -%d 2>/dev/null || kill -%s %d || exit 1\n", signal, pid, signal, pid)
 	if signal == "STOP" {

@@ -10,18 +10,17 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Fleet is the children of a run: one command, started where its clients are to run.
+// Fleet is the children of a run: one command, and the hosts on which its clients run.
 type Fleet struct {
 	Exec   string   // as in Command; "" means that there are no children
 	Launch string   // as in Command
-	Hosts  []string // in turn for the clients; none: one that has no name
-	// Listen is the address of this machine that the children can reach: the servers that they are given listen there. "" means
-	// 127.0.0.1.
+	Hosts  []string // assigned to the clients in turn; none: this machine, or a launcher without a placeholder
+	// Listen is the address of this machine that the children can reach: the servers started for them listen there. "" means 127.0.0.1.
 	Listen string
-	About  Description // what a child says of itself, see Probe
+	About  Description // the child's description of its lock, see Probe
 }
 
-// Probe starts the first child, asks what its lock is, and ends it. It fills in About.
+// Probe starts the first child, asks for its description, and ends it. It sets About.
 func (f *Fleet) Probe(ctx context.Context) (impls.Variant, error) {
 	c, err := Start(ctx, f.Command(0), Options{Client: "the first child,"})
 	if err != nil {
@@ -33,8 +32,8 @@ func (f *Fleet) Probe(ctx context.Context) (impls.Variant, error) {
 	return v, c.Close()
 }
 
-// name is what the lock is called in files and reports: as it calls itself, or else as its command without the folders, in letters that a
-// file name may have.
+// name returns the lock's name for files and reports: the name that it states, or else its command without directories, in characters that a file
+// name may have.
 func (f Fleet) name() string {
 	text := f.About.Name
 	if text == "" {
@@ -54,7 +53,7 @@ const maxName = 40
 // CanCancel reports whether an acquire of the child can be cancelled.
 func (d Description) CanCancel() bool { return slices.Contains(d.Can, canCancel) }
 
-// Command is that of the client with an index from 0.
+// Command returns the command for the client with an index from 0.
 func (f Fleet) Command(client int) Command {
 	c := Command{Exec: f.Exec, Launch: f.Launch}
 	if len(f.Hosts) > 0 {

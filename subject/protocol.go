@@ -8,64 +8,64 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// The operations of a Request.
+// Operations of a Request.
 const (
-	OpDescribe = "describe" // what the lock can do; also a call that does nothing, by which the way to the child is measured
-	OpNew      = "new"      // make the client's handle on Key, in place of an older one
-	OpTry      = "try"      // ask for the lock once
-	OpAcquire  = "acquire"  // wait for it, for Wait at most
+	OpDescribe = "describe" // return a Description; also used to measure the round trip
+	OpNew      = "new"      // make the client's handle on Key, replacing an older one
+	OpTry      = "try"      // try once to acquire the lock
+	OpAcquire  = "acquire"  // wait for the lock, for Wait at most
 	OpExtend   = "extend"   // restart the lease
-	OpRelease  = "release"  // give it back
-	OpClose    = "close"    // end what the handle runs in the background, without a release
-	OpCancel   = "cancel"   // end the acquire Of early; sent only to a child that says it can, and not answered itself
+	OpRelease  = "release"  // release the lock
+	OpClose    = "close"    // end the handle's background work, without a release
+	OpCancel   = "cancel"   // cancel the acquire Of; sent only to a child that supports it, and has no reply
 )
 
-// Request is a line to a child. Requests are answered in any order; the caller sends one for a key when the last is answered, save
-// cancel. The end of the input is the end of the child.
+// Request is a line to a child. Replies may come in any order; for one key the caller sends a request, other than cancel, only after the reply to the
+// last. At the end of its input the child exits.
 type Request struct {
 	ID  int64  `json:"id"` // counts from 1
 	Op  string `json:"op"`
 	Key string `json:"key,omitempty"` // of the lock; names the handle
 
-	// Of new.
+	// For new.
 	Client  string   `json:"client,omitempty"` // c1, c2, …
-	Owner   string   `json:"owner,omitempty"`  // unique among the clients unless a scenario has them collide
+	Owner   string   `json:"owner,omitempty"`  // unique among the clients unless a scenario makes them collide
 	Servers []string `json:"servers,omitempty"`
 	Lease   float64  `json:"lease_ms,omitempty"`
-	Poll    float64  `json:"poll_ms,omitempty"` // between the tries of a waiter that polls
+	Poll    float64  `json:"poll_ms,omitempty"` // interval at which a waiter polls
 	Permits int      `json:"permits,omitempty"` // of a semaphore
 
-	// Of try and acquire.
+	// For try and acquire.
 	Mode string  `json:"mode,omitempty"`    // "shared" for a reader; "" is exclusive
-	Wait float64 `json:"wait_ms,omitempty"` // of acquire; 0 = no limit
+	Wait float64 `json:"wait_ms,omitempty"` // for acquire; 0 = no limit
 
-	Of int64 `json:"of,omitempty"` // of cancel: the ID of the acquire
+	Of int64 `json:"of,omitempty"` // for cancel: the ID of the acquire
 }
 
-// Reply is a line from a child: the answer to a request, or, with Lost or Renewed, something that happened by itself.
+// Reply is a line from a child: the reply to a request, or, with Lost or Renewed, a notification.
 type Reply struct {
 	ID    int64  `json:"id,omitempty"`
 	OK    bool   `json:"ok,omitempty"`
-	Error string `json:"error,omitempty"` // one of the words of errorWords; any other text leaves the outcome unknown
-	Text  string `json:"text,omitempty"`  // what went wrong, for people
+	Error string `json:"error,omitempty"` // one of the words of errorWords; with any other text the outcome is unknown
+	Text  string `json:"text,omitempty"`  // error text for people
 
-	// Of a grant, an extend and a renewal; all optional.
+	// For a grant, an extend and a renewal; all optional.
 	Token     string   `json:"token,omitempty"`
 	Fence     uint64   `json:"fence,omitempty"`
-	Valid     *float64 `json:"valid_ms,omitempty"`   // how long from now the lock promises the hold; without it a lease from the call
-	UntilLost bool     `json:"until_lost,omitempty"` // it promises the hold until it says lost
-	Asked     *float64 `json:"asked_ms,omitempty"`   // how long ago the try began that was granted
+	Valid     *float64 `json:"valid_ms,omitempty"`   // for how long from now the lock promises the hold; default: a lease from the call
+	UntilLost bool     `json:"until_lost,omitempty"` // it promises the hold until it sends lost
+	Asked     *float64 `json:"asked_ms,omitempty"`   // how long ago the attempt began that was granted
 
-	// Of describe; all optional.
+	// For describe; all optional.
 	Description
 
-	Lost    string `json:"lost,omitempty"`    // unasked: the hold on this key is gone
-	Renewed string `json:"renewed,omitempty"` // unasked: the lock extended its hold on this key by itself
+	Lost    string `json:"lost,omitempty"`    // notification: the hold on this key is lost
+	Renewed string `json:"renewed,omitempty"` // notification: the lock renewed its hold on this key by itself
 
 	line int // of the child's output
 }
 
-// Description is what a child says of its lock. The zero value is a mutex with a lease that can neither extend nor tell more.
+// Description describes a child's lock. The zero value is a mutex with a lease that can't extend and has no optional feature.
 type Description struct {
 	Name string   `json:"name,omitempty"` // for reports: library and version
 	Kind string   `json:"kind,omitempty"` // mutex, reentrant, rw, semaphore; "" is mutex
@@ -91,7 +91,7 @@ func canWords() map[string]func(*impls.Traits) {
 	}
 }
 
-// canCancel is the word of a child whose acquires can be cancelled.
+// canCancel means that an acquire can be cancelled.
 const (
 	canCancel      = "cancel"
 	canIndependent = "independent"
@@ -105,7 +105,7 @@ func errorWords() map[string]error {
 	}
 }
 
-// errorOrder is errorWords by what decides when an error is several.
+// errorOrder has the words in order of precedence, for an error that matches several.
 var errorOrder = [...]string{"unknown", "unsupported", "busy", "lost", "not_held", "unavailable", "cancelled"}
 
 // word returns the word for an error of a lock.
@@ -119,7 +119,7 @@ func word(err error) string {
 	return "unknown"
 }
 
-// outcome is the error that a reply means; nil for ok.
+// outcome returns the error that a reply stands for; nil for ok.
 func (r Reply) outcome(what string) error {
 	if r.Error == "" {
 		return nil

@@ -12,20 +12,20 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// remote is a lock in a child behind the contract of package impls.
+// remote is a lock in a child, with the interface of package impls.
 type remote struct {
 	child *Child
 	env   impls.Env
 
 	mu     sync.Mutex    // protects what follows
-	lost   chan struct{} // of the present hold; nil when there is none
-	lostAt int           // the line of the child's last notice: it may be heard before the grant that it takes away is dealt with
+	lost   chan struct{} // of the current hold; nil if there is none
+	lostAt int           // the line of the child's last loss notice, which may be read before the grant that it ends is processed
 }
 
 var _ impls.Lock = (*remote)(nil)
 
-// Open makes the child's handle on env.Key. Of env it uses what a child is told (Key, Owner, Lease, Poll, Permits, Addrs, Settings), the
-// Clock, and OnRenew.
+// Open makes the child's handle on env.Key. It passes Key, Owner, Lease, Poll, Permits, Addrs and Settings of env to the child, and uses Clock and
+// OnRenew itself.
 func (c *Child) Open(ctx context.Context, env impls.Env) (impls.Lock, error) {
 	l := &remote{child: c, env: env}
 	r, err := c.call(ctx, Request{Op: OpNew, Key: env.Key, Client: c.client, Owner: env.Owner, Servers: env.Addrs, Lease: millis(env.Lease),
@@ -47,7 +47,7 @@ func (c *Child) Open(ctx context.Context, env impls.Env) (impls.Lock, error) {
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Try asks once.
+// Try makes one attempt.
 func (l *remote) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	return l.ask(ctx, Request{Op: OpTry}, mode)
 }
@@ -76,7 +76,7 @@ func (l *remote) ask(ctx context.Context, q Request, mode history.Mode) (impls.G
 	return l.grant(r), nil
 }
 
-// grant is what a reply tells of the hold, by the client's clock.
+// grant returns the grant in a reply, by the client's clock.
 func (l *remote) grant(r Reply) impls.Grant {
 	g := impls.Grant{Token: r.Token, Fence: r.Fence}
 	if r.UntilLost {
@@ -106,7 +106,7 @@ func (l *remote) grant(r Reply) impls.Grant {
 
 func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// hear takes in what the child says unasked.
+// hear processes a notification of the child.
 func (l *remote) hear(r Reply) {
 	if r.Renewed != "" {
 		if l.env.OnRenew != nil {
@@ -144,7 +144,7 @@ func (l *remote) Extend(ctx context.Context) (impls.Grant, error) {
 	return l.grant(r), nil
 }
 
-// Release returns the lock back.
+// Release releases the lock.
 func (l *remote) Release(ctx context.Context) error {
 	r, err := l.child.call(ctx, Request{Op: OpRelease, Key: l.env.Key})
 	if err == nil {
@@ -156,7 +156,7 @@ func (l *remote) Release(ctx context.Context) error {
 	return err
 }
 
-// Close ends what the handle runs in the background. A child that has ended has ended it, and one that knows no close runs nothing.
+// Close ends the handle's background work. It returns nil if the child has ended or does not know the request.
 func (l *remote) Close() error {
 	if l.child.Ended() {
 		return nil

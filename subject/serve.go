@@ -18,8 +18,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Serve makes a child of a Go lock: it reads requests from standard input and answers them on standard output until the input ends. A
-// main function with nothing else is a whole child:
+// Serve turns a Go lock into a child: it reads requests from standard input and writes replies to standard output until the input ends. This is a
+// complete child:
 //
 //	func main() {
 //		if err := subject.Serve(newLock); err != nil {
@@ -27,7 +27,7 @@ import (
 //		}
 //	}
 //
-// It returns nil at the end of the input, and otherwise what went wrong with it.
+// It returns nil at the end of the input, and otherwise the error of reading it.
 func Serve(f Factory) error { return ServeOn(os.Stdin, os.Stdout, f) }
 
 // ServeOn is Serve on other streams.
@@ -48,7 +48,7 @@ func ServeOn(in io.Reader, out io.Writer, f Factory) error {
 type server struct {
 	factory Factory
 	about   func() Description
-	work    sync.WaitGroup // requests under way, and what watches for losses
+	work    sync.WaitGroup // pending requests and watchers of losses
 
 	writing sync.Mutex // one line at a time
 	out     *json.Encoder
@@ -62,8 +62,8 @@ type server struct {
 // served is one handle.
 type served struct {
 	impls.Lock
-	release chan struct{}   // closed when the present hold was released; nil when nobody watches
-	watched <-chan struct{} // its loss
+	release chan struct{}   // closed when the current hold was released; nil without a watcher
+	watched <-chan struct{} // the hold's loss
 }
 
 func (s *server) read(ctx context.Context, in io.Reader) error {
@@ -85,7 +85,7 @@ func (s *server) read(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// begin returns the context of a request, which a cancel may end.
+// begin returns the context of a request, which a cancel request may end.
 func (s *server) begin(ctx context.Context, q Request) (context.Context, func()) {
 	asking, cancel := context.WithCancel(ctx)
 	if q.Wait > 0 {
@@ -114,10 +114,10 @@ func (s *server) answer(id int64, r Reply) {
 	r.ID = id
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	_ = s.out.Encode(r) // nobody is left to be told when the pipe is gone; the end of the input ends the child
+	_ = s.out.Encode(r) // if the pipe is gone nobody reads the reply; the end of the input ends the child
 }
 
-// do does one request.
+// do executes one request.
 func (s *server) do(ctx context.Context, q Request) Reply {
 	switch q.Op {
 	case OpDescribe:
@@ -162,10 +162,10 @@ func (s *server) acquire(ctx context.Context, q Request, l *served) Reply {
 	return replyTo(g, err)
 }
 
-// watch tells of the loss of a hold, until it is released.
+// watch reports the loss of a hold, until it is released.
 func (s *server) watch(key string, l *served, g impls.Grant) {
 	if l.watched == g.Lost {
-		return // a re-entry: the loss is that of the whole
+		return // a re-entry: the outer hold is watched already
 	}
 	l.unwatch()
 	released := make(chan struct{})
@@ -188,7 +188,7 @@ func (l *served) unwatch() {
 	}
 }
 
-// replyTo turns what a lock answered into a line.
+// replyTo turns the result of a lock's method into a reply.
 func replyTo(g impls.Grant, err error) Reply {
 	if err != nil {
 		return Reply{Error: word(err), Text: err.Error()}
@@ -206,7 +206,7 @@ func replyTo(g impls.Grant, err error) Reply {
 	return r
 }
 
-// open makes a handle in place of an older one.
+// open makes a handle, replacing an older one.
 func (s *server) open(q Request) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,13 +221,13 @@ func (s *server) open(q Request) Reply {
 	}
 	if old := s.locks[q.Key]; old != nil {
 		old.unwatch()
-		_ = old.Close() // it is out of use
+		_ = old.Close() // no longer used
 	}
 	s.locks[q.Key] = &served{Lock: lock}
 	return Reply{OK: true}
 }
 
-// make calls the factory for what a request asks.
+// make calls the factory with what a request states.
 func (s *server) make(q Request, nodes []redis.UniversalClient) (impls.Lock, error) {
 	cfg := Config{Nodes: nodes, Addrs: q.Servers, Key: q.Key, TTL: duration(q.Lease), Poll: duration(q.Poll), Owner: q.Owner}
 	if len(nodes) > 0 {
@@ -240,17 +240,17 @@ func (s *server) make(q Request, nodes []redis.UniversalClient) (impls.Lock, err
 	return Adapt(lock, cfg)
 }
 
-// connect opens a connection that repeats nothing by itself: a repeated acquire answers "busy" of its own first try.
+// connect opens a connection without retries: a retried acquire would be refused because of its own first attempt.
 func connect(addr string) redis.UniversalClient {
 	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
 }
 
-// nowhere is an address at which nobody answers, for a lock that is only looked at.
+// nowhere is an unreachable address, for a lock that is only inspected.
 const nowhere = "127.0.0.1:1"
 
-// describe says what the methods of the lock show. It makes one that is not connected; a lock that cannot be made like that describes
-// itself by what it does.
+// describe returns what the methods of the lock show. It makes an unconnected lock; if that fails, the description says only that acquires can be
+// cancelled.
 func (s *server) describe() Description {
 	about := Description{Can: []string{canCancel}}
 	node := connect(nowhere)
@@ -267,10 +267,10 @@ func (s *server) describe() Description {
 	return about
 }
 
-// Describer is a lock that says more of itself than its methods show.
+// Describer is a lock that describes itself beyond what its methods show.
 type Describer interface{ Describe() Description }
 
-// fill adds what the methods of a lock show, and what it says of itself.
+// fill adds what the methods of a lock show, and its own description.
 func (d *Description) fill(lock any) {
 	t := TraitsOf(lock)
 	for word, has := range map[string]bool{"extend": t.Extends, "token": t.UniqueToken, "fence": t.Fenced, "valid": t.Validity, "lost": t.NotifiesLoss, "shared": t.Shared} {

@@ -10,15 +10,14 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Variant is the entry of a catalogue that a description makes: its kind, what it can do and what it runs on. Name and New are the caller's to
-// set.
+// Variant returns a catalogue entry for the child's description: kind, features and servers. The caller sets Name and New.
 func (c *Child) Variant() impls.Variant {
-	v, _ := c.about.variant() // Start has refused a description that makes none
+	v, _ := c.about.variant() // Start has rejected an invalid description
 	v.Summary = "a lock in another process: " + c.command.String()
 	return v
 }
 
-// variant refuses words that are not of the protocol: a misspelt one would be a promise that is never looked at.
+// variant rejects words that are not in the protocol: a feature with a misspelt name would never be tested.
 func (d Description) variant() (impls.Variant, error) {
 	v := impls.Variant{Kind: history.Mutex, Topology: impls.Standalone}
 	switch k := history.Kind(d.Kind); k {

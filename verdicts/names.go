@@ -1,9 +1,9 @@
-// Package verdicts has the words of a verdict: the properties that a history is judged for, the causes of violations, and which of them a lock
-// is expected to show in a scenario. It defines names and compares them; the definitions of the properties are in package checker, the
-// experiments that find causes in package explain. It imports nothing of lockbench, so that locks, results and judges share one vocabulary.
+// Package verdicts names the properties that a history is checked for, the causes of violations, and which of them a lock is expected to show in a
+// scenario. It defines names and compares them; package checker defines the properties, package explain the experiments that find causes. It imports
+// nothing of lockbench, so that locks, results and checkers share one vocabulary.
 package verdicts
 
-// Property is the name of a property that the package checker checks.
+// Property is the name of a property that package checker checks.
 type Property string
 
 // The properties.
@@ -22,7 +22,7 @@ const (
 	Hygiene         Property = "hygiene"
 )
 
-// Cause is why a property was violated, found from commands and fault windows.
+// Cause is why a property was violated, found by experiments on the commands and fault windows.
 type Cause string
 
 // The causes.

@@ -1,9 +1,9 @@
 //go:build !unix
 
-// Package cputime tells what this process has used of the processors.
+// Package cputime measures the CPU time that this process has used.
 package cputime
 
 import "time"
 
-// Used is not known here.
+// Used returns false: the time is not known on this system.
 func Used() (time.Duration, bool) { return 0, false }

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package cputime tells what this process has used of the processors.
+// Package cputime measures the CPU time that this process has used.
 package cputime
 
 import (
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Used is the time that this process has run so far, in user and system mode; false when it cannot be known.
+// Used returns the CPU time of this process so far, user and system; false if it is not available.
 func Used() (time.Duration, bool) {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

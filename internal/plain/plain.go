@@ -1,5 +1,5 @@
-// Package plain makes text of foreign origin safe to show: names of clients, keys and tokens from files and servers, output of other
-// processes. Reports, stories, logs and messages use it, so that all of them show the same text alike.
+// Package plain makes foreign text safe to show: names of clients, keys and tokens from files and servers, output of other processes. Reports,
+// stories, logs and messages use it, so that all show the same text alike.
 package plain
 
 import (
@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text escapes the characters that a terminal, a log or a page would interpret: control characters, bytes that are no UTF-8, and marks
-// that change the direction of text. Line breaks and tabs become spaces. In words that GitHub's runner takes for commands wherever it finds
-// them on a line, ::word and ##[word, the first character is escaped. Other text is returned as it is.
+// Text escapes the characters that a terminal, a log or a page would interpret: control characters, bytes that are not UTF-8, and marks that change
+// the direction of text. Line breaks and tabs become spaces. GitHub's runner executes ::word and ##[word anywhere on a line as commands: their first
+// character is escaped. Other text is returned as it is.
 func Text(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 && !strings.Contains(text, "::") && !strings.Contains(text, "##[") {
 		return text
@@ -40,7 +40,7 @@ func Text(text string) string {
 	return b.String()
 }
 
-// command reports whether a command for GitHub's runner begins at a byte of a text.
+// command reports whether a command for GitHub's runner begins at an offset of a text.
 func command(text string, at int) bool {
 	word, colons := strings.CutPrefix(text[at:], "::")
 	first := at == 0 || text[at-1] <= ' ' || text[at-1] >= utf8.RuneSelf
@@ -50,7 +50,7 @@ func command(text string, at int) bool {
 // hidden reports whether a rune does not print as itself.
 func hidden(r rune) bool { return r != ' ' && !unicode.IsPrint(r) || r == unicode.ReplacementChar }
 
-// JSON escapes in encoded JSON what Text escapes in text, save line breaks, so that it can be shown. Its value stays the same.
+// JSON escapes in encoded JSON what Text escapes in text, except line breaks, so that it can be shown. Its value stays the same.
 func JSON(data []byte) []byte {
 	escape := func(r rune) bool { return r != '\n' && hidden(r) }
 	if bytes.IndexFunc(data, escape) < 0 {

@@ -1,6 +1,5 @@
-// Package schematest validates documents against the JSON Schemas of this repository, in tests. It
-// reports each mismatch with its place in the document. It rejects a schema with an unknown keyword:
-// it is no general validator, and only tests use it.
+// Package schematest validates documents against the JSON Schemas of this repository, in tests. It reports each mismatch with its place in the
+// document, and rejects schemas with unknown keywords: it is not a general validator.
 package schematest
 
 import (

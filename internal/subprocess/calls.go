@@ -2,14 +2,14 @@ package subprocess
 
 import "sync"
 
-// Calls matches replies to requests by number. The zero value is ready to use, from several goroutines.
+// Calls matches replies to requests by number. The zero value is ready for use by several goroutines.
 type Calls[R any] struct {
 	mu   sync.Mutex // protects what follows
 	last int64
 	open map[int64]chan R
 }
 
-// Number gives a number, from 1, to a request that is not answered.
+// Number returns a number, from 1, for a request without a reply.
 func (c *Calls[R]) Number() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -17,7 +17,7 @@ func (c *Calls[R]) Number() int64 {
 	return c.last
 }
 
-// Open gives a number to a request, and where its reply will come.
+// Open returns a number for a request, and the channel for its reply.
 func (c *Calls[R]) Open() (number int64, reply <-chan R) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,7 +30,7 @@ func (c *Calls[R]) Open() (number int64, reply <-chan R) {
 	return c.last, ch
 }
 
-// Answer hands on the reply to a request, and reports whether one of that number was open.
+// Answer delivers the reply to a request, and reports whether a request of that number was open.
 func (c *Calls[R]) Answer(number int64, r R) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +42,7 @@ func (c *Calls[R]) Answer(number int64, r R) bool {
 	return waits
 }
 
-// Forget closes a request for whose reply nobody waits any more.
+// Forget closes a request whose reply is no longer awaited.
 func (c *Calls[R]) Forget(number int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

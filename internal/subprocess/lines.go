@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// MaxLine is how long a line may be unless somebody says otherwise.
+// MaxLine is the default limit on the length of a line, in bytes.
 const MaxLine = 16 << 20
 
 // ErrTooLong: a line was longer than its reader allows.
@@ -35,7 +35,7 @@ func (w *Writer) Send(v any) error {
 	return err
 }
 
-// Write writes p, whole lines, undivided.
+// Write writes p, which must be whole lines, in one piece.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +49,7 @@ type Reader struct {
 	line []byte
 }
 
-// NewReader makes a reader of lines of at most limit bytes; 0 means MaxLine.
+// NewReader returns a reader of lines of at most limit bytes; 0 means MaxLine.
 func NewReader(in io.Reader, limit int) *Reader {
 	if limit == 0 {
 		limit = MaxLine
@@ -57,8 +57,8 @@ func NewReader(in io.Reader, limit int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(in, 64<<10), max: limit}
 }
 
-// Line reads a line, without the white space around it. The next call uses its storage again. At the end of the input the error is io.EOF, with what
-// follows the last newline io.ErrUnexpectedEOF.
+// Line reads a line and trims white space. Its storage is reused by the next call. At the end of the input the error is io.EOF, or
+// io.ErrUnexpectedEOF with the text after the last newline.
 func (r *Reader) Line() ([]byte, error) {
 	r.line = r.line[:0]
 	for {
@@ -76,7 +76,7 @@ func (r *Reader) Line() ([]byte, error) {
 	}
 }
 
-// Receive reads a line of JSON into v. An empty line is skipped, and the last needs no newline. The error is io.EOF at the end of the input.
+// Receive reads a line of JSON into v. It skips empty lines; the last line needs no newline. At the end of the input the error is io.EOF.
 func (r *Reader) Receive(v any) error {
 	for {
 		line, err := r.Line()

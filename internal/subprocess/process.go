@@ -3,11 +3,11 @@
 // Package subprocess starts, listens to, stops and ends the processes that lockbench works with: clients of a run, locks in another process,
 // workers of a search, and servers.
 //
-// Who talks to a process does so in lines of JSON, one object a line: to its standard input, and from its standard output. The end of its
-// input is its end, and so is the end of its output. What it says on standard error is kept as its last words, see [Words].
+// Processes read lines of JSON from standard input and write them to standard output, one object a line. The end of its input, or of its output, ends
+// a process. The end of its standard error is kept, see [Words].
 //
-// A process leads a process group of its own, and what it has started is stopped and killed with it. It does not outlive this program: on Linux
-// it dies with it, elsewhere it finds its input ended.
+// A process leads its own process group, so that the processes which it has started are stopped and killed with it. It does not outlive this program:
+// on Linux it is killed when this program ends, elsewhere its input ends.
 package subprocess
 
 import (
@@ -21,27 +21,27 @@ import (
 	"time"
 )
 
-// Process is a process that was started.
+// Process is a started process.
 type Process struct {
-	*Writer  // to its standard input; nil when it is not talked to
+	*Writer  // to its standard input; nil if that is not used
 	cmd      *exec.Cmd
 	listener Listener
 	input    io.WriteCloser
 	words    Words
-	gone     chan struct{} // closed when it will say nothing more
-	ended    chan struct{} // closed when it was waited for
-	err      error         // of that
+	gone     chan struct{} // closed when its output has ended
+	ended    chan struct{} // closed when the process has ended and was waited for
+	err      error         // the result of waiting
 }
 
-// Listener takes what a process says. Its functions are called by one goroutine.
+// Listener receives the output of a process. One goroutine calls its functions.
 type Listener struct {
-	Line func(n int, line []byte) error // takes the n-th line, from 1, whose storage is used again; an error ends the process
-	End  func(err error)                // called after the last line: nil at the end of the output, or else why no more of it is read; may be nil
+	Line func(n int, line []byte) error // receives the n-th line, from 1, whose storage is reused; an error ends the process
+	End  func(err error)                // called after the last line: nil at the end of the output, or else why reading stopped; may be nil
 	Max  int                            // bytes of a line; 0 means MaxLine
 }
 
-// New makes a process of a command that was not started. With l.Line it is talked to, and End must be called once it was started; without, its streams are
-// what the command says, and Kill must be.
+// New makes a process of a command that was not started. With l.Line lockbench uses its input and output, and End must be called after Start; without
+// it, the streams are those of the command, and Kill must be called.
 func New(cmd *exec.Cmd, l Listener) *Process {
 	return &Process{cmd: cmd, listener: l, gone: make(chan struct{}), ended: make(chan struct{})}
 }
@@ -70,7 +70,7 @@ func (p *Process) Start() error {
 }
 
 const (
-	waitDelay  = 2 * time.Second // for standard error, which what the process has started may keep open
+	waitDelay  = 2 * time.Second // for standard error, which processes started by the process may keep open
 	stateLimit = 5 * time.Second // for a process to be seen stopped or dead
 )
 
@@ -91,17 +91,17 @@ func (p *Process) start() error {
 	return <-started
 }
 
-// listen reads the output to its end.
+// listen reads the output until its end.
 func (p *Process) listen(out io.Reader) {
 	defer close(p.gone)
 	err := each(NewReader(out, p.listener.Max), p.listener.Line)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) {
-		err = nil // half a line is the last of one that was killed
+		err = nil // half a line is the last output of a killed process
 	}
 	if p.listener.End != nil {
 		p.listener.End(err)
 	}
-	_ = p.signal(syscall.SIGKILL) // also what it has started
+	_ = p.signal(syscall.SIGKILL) // also the processes that it has started
 	_, _ = io.Copy(io.Discard, out)
 }
 
@@ -117,38 +117,38 @@ func each(r *Reader, line func(int, []byte) error) error {
 	}
 }
 
-// Gone is closed when the process will say nothing more.
+// Gone returns a channel that is closed when the process's output has ended.
 func (p *Process) Gone() <-chan struct{} { return p.gone }
 
-// Ended is closed when the process has ended and was waited for.
+// Ended returns a channel that is closed when the process has ended and was waited for.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// PID is its process id.
+// PID returns its process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Err is how the process ended, once it has; nil for exit status 0.
+// Err returns how the process ended, once it has; nil for exit status 0.
 func (p *Process) Err() error {
 	<-p.ended
 	return p.err
 }
 
-// Killed reports whether the process, which has ended, was killed.
+// Killed reports whether a process that has ended was killed.
 func (p *Process) Killed() bool {
 	<-p.ended
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// LastWords are what the process said last on standard error, see [Words.String].
+// LastWords returns the end of the process's standard error, see [Words.String].
 func (p *Process) LastWords() string { return p.words.String() }
 
-// Note adds to the last words what the process said elsewhere.
+// Note adds a line of output to the last words.
 func (p *Process) Note(line []byte) { _, _ = p.words.Write(append(line, '\n')) } // it takes everything
 
 // CloseInput closes the input of the process.
-func (p *Process) CloseInput() { _ = p.input.Close() } // closed twice is closed
+func (p *Process) CloseInput() { _ = p.input.Close() } // closing it twice does no harm
 
-// End closes the input of the process, and kills it when it has not ended within grace. It returns when it was waited for.
+// End closes the input of the process, and kills it if it has not ended within grace. It returns when the process was waited for.
 func (p *Process) End(grace time.Duration) {
 	p.CloseInput()
 	t := time.NewTimer(grace)
@@ -156,12 +156,12 @@ func (p *Process) End(grace time.Duration) {
 	select {
 	case <-p.gone:
 	case <-t.C:
-		_ = p.signal(syscall.SIGKILL) // one that has ended is ended
+		_ = p.signal(syscall.SIGKILL) // it may have ended already
 	}
 	<-p.ended
 }
 
-// Stop stops the process, as SIGSTOP does, and returns when it is seen stopped.
+// Stop stops the process with SIGSTOP, and returns when it is seen stopped.
 func (p *Process) Stop() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -169,18 +169,18 @@ func (p *Process) Stop() error {
 	return p.await("stop", func() (bool, error) { return isStopped(p.PID()) })
 }
 
-// Continue lets a stopped process go on, and returns when it is seen to.
+// Continue resumes a stopped process with SIGCONT, and returns when it is seen running.
 func (p *Process) Continue() error {
 	if err := p.signal(syscall.SIGCONT); err != nil {
 		return err
 	}
 	return p.await("go on", func() (bool, error) {
-		stopped, _ := isStopped(p.PID()) // one that is gone is not stopped
+		stopped, _ := isStopped(p.PID()) // a process that is gone is not stopped
 		return !stopped, nil
 	})
 }
 
-// Kill kills the process, as SIGKILL does, and returns when it is seen dead. One that has ended is dead.
+// Kill kills the process with SIGKILL, and returns when it is seen dead. It returns nil for a process that has ended.
 func (p *Process) Kill() error {
 	if err := p.signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -188,7 +188,7 @@ func (p *Process) Kill() error {
 	return p.await("die", func() (bool, error) { return isDead(p.PID()), nil })
 }
 
-// signal sends a signal to the process and all that it has started; os.ErrProcessDone when it has ended.
+// signal sends a signal to the process and those that it has started; os.ErrProcessDone if it has ended.
 func (p *Process) signal(s syscall.Signal) error {
 	select {
 	case <-p.ended:

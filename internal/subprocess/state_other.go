@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// ownGroup gives a process a group of its own, so that an interrupt from the terminal does not reach it and a signal reaches what it has started.
+// ownGroup puts a process into its own group, so that an interrupt from the terminal does not reach it and a signal reaches the processes that it has
+// started.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // isStopped reports whether a process is stopped.
@@ -28,8 +29,8 @@ func isDead(pid int) bool {
 	return s == "" || strings.HasPrefix(s, "Z")
 }
 
-// state is the letter of a process's state; "" when there is no such process.
+// state returns the letter of a process's state; "" if there is no such process.
 func state(pid int) string {
-	out, _ := exec.Command("ps", "-p", strconv.Itoa(pid), "-o", "state=").Output() // it fails when there is none
+	out, _ := exec.Command("ps", "-p", strconv.Itoa(pid), "-o", "state=").Output() // it fails if there is none
 	return strings.TrimSpace(string(out))
 }

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// maxWords is how much is kept of what a process says on standard error.
+// maxWords is how many bytes of a process's standard error are kept.
 const maxWords = 4 << 10
 
-// crash is how a Go program begins to say why it dies. It lists its goroutines after that.
+// crash matches the line with which a Go program begins to report a crash. It lists its goroutines after that.
 var crash = regexp.MustCompile(`(?m)^(panic|fatal error|runtime): `)
 
-// Words keeps the end of what is written to it, or, of a Go program that crashes, the reason and what follows that.
+// Words keeps the end of what is written to it, or, if a Go program crashes, the reason and what follows it.
 type Words struct {
 	mu      sync.Mutex // protects what follows
 	kept    []byte
@@ -37,14 +37,14 @@ func (w *Words) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what was kept, without control characters other than newlines.
+// String returns what was kept, without control characters other than newlines.
 func (w *Words) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return strings.TrimSpace(strings.Map(printable, string(w.kept)))
 }
 
-// printable takes out of a text what does something to a terminal.
+// printable drops control characters from a text.
 func printable(r rune) rune {
 	switch {
 	case r == '\n':

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// stackRoom is what the goroutine of a request needs of its stack, in bytes, with a Redis client and a node below it.
+// stackRoom is how many bytes of stack the goroutine of a request needs, including the Redis client and node below it.
 const stackRoom = 12 << 10
 
-// parked is how many goroutines use that much: many beside those of a schedule.
+// parked is how many goroutines use that much: many compared with those of a schedule.
 const parked = 256
 
-// LargeStacks lets goroutines start with stacks that are large enough for a request, until back is called. The runtime gives a new goroutine that takes the place of one that
-// has ended as much as the others used on average when garbage was last collected; one for which that is not enough copies its stack each time it grows, and a schedule has
-// hundreds. So goroutines that use much are parked. They take 4 MiB. It is for processes that do nothing but run schedules.
+// LargeStacks makes goroutines start with stacks large enough for a request, until back is called. The runtime starts a goroutine with the average
+// stack that goroutines used at the last garbage collection; if that is too small it copies the stack each time it grows, and a schedule has hundreds
+// of goroutines. So goroutines with large stacks are parked. They take 4 MiB. It is for processes that only run schedules.
 func LargeStacks() (back func()) {
 	done := make(chan struct{})
 	var begun, ended sync.WaitGroup
@@ -30,12 +30,12 @@ func LargeStacks() (back func()) {
 	}
 }
 
-// park waits with much on its stack.
+// park waits with a large stack.
 //
 //go:noinline
 func park(begun func(), done <-chan struct{}) byte {
 	var room [stackRoom]byte
 	begun()
 	<-done
-	return room[len(os.Args)%stackRoom] // an index that is not known keeps the array
+	return room[len(os.Args)%stackRoom] // an index unknown to the compiler keeps the array
 }

@@ -1,6 +1,6 @@
-// Package upstream has what lockbench uses of the internals of Go's runtime and of the Redis clients: the format of a goroutine dump, what the heap
-// profile says about timers, the commands with which a connection begins, and how many connections a pool has before a caller waits. None of it is
-// documented. Each part has a test in this package that fails when a new version changes it.
+// Package upstream has what lockbench uses of the internals of Go's runtime and of the Redis clients: the format of a goroutine dump, the timers in
+// the heap profile, the commands that open a connection, and the pool size at which no caller waits. None of it is documented. Each part has a test
+// in this package that fails when a new version changes it.
 package upstream
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Handshake reports whether a command is one with which Redis clients open and keep a connection: no lock depends on when it happens, and no
-// schedule contains it.
+// Handshake reports whether a command is one with which Redis clients open and maintain a connection: no lock depends on its timing, and schedules
+// leave it out.
 func Handshake(command string) bool {
 	switch command {
 	case "HELLO", "AUTH", "CLIENT", "SELECT", "READONLY", "PING", "COMMAND", "QUIT", "CLUSTER":
@@ -22,14 +22,14 @@ func Handshake(command string) bool {
 	return false
 }
 
-// Opening reports whether a command is a handshake with which a connection begins.
+// Opening reports whether a command is one of the handshake that opens a connection.
 func Opening(command string) bool {
 	return Handshake(command) && command != "PING" && command != "QUIT" && command != "READONLY"
 }
 
-// NobodyWaits is more connections to a node than a lock uses at once; a lock on several masters leaves a request without a reply on each
-// in every round, and needs more. A client of go-redis that waits for a connection uses a timer from a pool, and a timer of one
-// bubble of testing/synctest must not be used in another: the program would crash.
+// NobodyWaits returns a pool size that no lock exhausts; a lock on several masters leaves a request without a reply on each in every round, and needs
+// more. A go-redis client that waits for a connection uses a timer from a pool, and a timer of one testing/synctest bubble must not be used in
+// another: the program would crash.
 func NobodyWaits(severalMasters bool) int {
 	if severalMasters {
 		return 1024
@@ -37,7 +37,7 @@ func NobodyWaits(severalMasters bool) int {
 	return 64
 }
 
-// SilenceRedisLog silences the Redis client's log. It sets what the client keeps globally, so it is for processes that do nothing but simulate.
+// SilenceRedisLog silences the Redis client's log. It changes global state of the client, so it is for processes that only simulate.
 func SilenceRedisLog() { redis.SetLogger(silence{}) }
 
 type silence struct{}
@@ -45,10 +45,10 @@ type silence struct{}
 // Printf drops the message.
 func (silence) Printf(context.Context, string, ...any) {}
 
-// Goroutine is a goroutine of a dump: its numbers, what it waits for, and its frames as the runtime prints them.
+// Goroutine is a goroutine in a dump: its numbers, its state, and its frames as the runtime prints them.
 type Goroutine struct{ Number, Bubble, Parent, State, Frames string }
 
-// Goroutines reads a dump of all goroutines, in the order of the runtime.
+// Goroutines parses a dump of all goroutines, in the runtime's order.
 func Goroutines(dump string) (all []Goroutine) {
 	for stack := range strings.SplitSeq(dump, "\n\n") {
 		head, frames, _ := strings.Cut(stack, "\n")
@@ -60,21 +60,21 @@ func Goroutines(dump string) (all []Goroutine) {
 	return all
 }
 
-// stateOf takes the state from the head of a goroutine's stack: "goroutine 7 [select (durable), 2 minutes, synctest bubble 1]:".
+// stateOf returns the state in the header of a goroutine's stack: "goroutine 7 [select (durable), 2 minutes, synctest bubble 1]:".
 func stateOf(head string) string {
 	_, state, _ := strings.Cut(head, "[")
 	state, _, _ = strings.Cut(state, ",")
 	return strings.TrimSuffix(state, "]:")
 }
 
-// bubbleOf takes the number of the bubble from the head of a goroutine's stack; "" when it is in none.
+// bubbleOf returns the number of the bubble in the header of a goroutine's stack; "" if it is in none.
 func bubbleOf(head string) string {
 	_, number, _ := strings.Cut(head, "synctest bubble ")
 	number, _, _ = strings.Cut(number, "]")
 	return number
 }
 
-// Durable reports whether a goroutine of a bubble waits for something of the bubble.
+// Durable reports whether a goroutine of a bubble waits for something within the bubble.
 func (g Goroutine) Durable() bool { return strings.Contains(g.State, "(durable)") }
 
 // ForMutex reports whether a goroutine waits for a mutex.
@@ -108,8 +108,8 @@ func Dump() string {
 	}
 }
 
-// WatchTimers makes the heap profile record every allocation, so that pending counts the timers made since. restore undoes that. It is for processes
-// that run one schedule at a time.
+// WatchTimers makes the heap profile record every allocation, so that pending can find the live timers made since. restore undoes that. It is for
+// processes that run one schedule at a time.
 func WatchTimers() (pending func(of func(frames []string) bool) bool, restore func()) {
 	rate := runtime.MemProfileRate
 	before := timers()
@@ -124,7 +124,7 @@ func WatchTimers() (pending func(of func(frames []string) bool) bool, restore fu
 	}, func() { runtime.MemProfileRate = rate }
 }
 
-// timers counts the live timers by the stack at which they were made: a function a line, from the one that made them outwards. The runtime holds those that are running.
+// timers counts the live timers by the stack that made them, one function a line, innermost first. The runtime keeps running timers alive.
 func timers() map[string]int64 {
 	runtime.GC()
 	runtime.GC() // the profile is that of the last collection but one
@@ -139,7 +139,7 @@ func timers() map[string]int64 {
 	for _, r := range records {
 		names := functions(r.Stack())
 		i := slices.IndexFunc(names, makesTimer)
-		if i >= 0 && r.InUseObjects() > 0 && !slices.Contains(names[:i], "runtime.growslice") { // the room of the runtime for timers stays
+		if i >= 0 && r.InUseObjects() > 0 && !slices.Contains(names[:i], "runtime.growslice") { // the runtime keeps its table of timers
 			all[strings.Join(names[i:], "\n")] += r.InUseObjects()
 		}
 	}
