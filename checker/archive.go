@@ -10,31 +10,30 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// ErrAssumption is matched when a record breaks what every judgement rests on, and the history did not come from a file that
-// could be named by line: a client that did two things at once, a token that was granted twice, an interval that ends
-// before it starts.
+// ErrAssumption: a record breaks an assumption on which every judgement rests, and the history did not come from a file whose line could be named: a
+// client did two things at once, a token was granted twice, or an interval ends before it starts.
 var ErrAssumption = errors.New("broken assumption about the record")
 
 // archive is a history in compact form, by key.
 type archive struct {
 	header  history.Header
-	file    string // "" = not a file
+	file    string // "" = not read from a file
 	named   bool   // the source can name lines
 	clients dictionary
 	tokens  dictionary
-	grantee paged[uint32] // by token number: number+1 of the key it was granted on last
+	grantee paged[uint32] // by token number: number+1 of the key on which it was granted last
 	keys    []*keyLog
 	byName  map[string]*keyLog
 	lines   uint32
-	holdOf  []uint32 // by position: index+1, among the details of its key, of the hold that the operation belongs to or begins; 0 = none
+	holdOf  []uint32 // by position: index+1, among the details of its key, of the hold to which the operation belongs or which it begins; 0 = none
 	ids     []uint64 // by position, from the first operation whose id is not its position; nil before that
 }
 
-// named is a Source that knows which file it reads.
+// named is a Source that knows the name of its file.
 type named interface{ File() string }
 
-// load reads a source to its end. Memory is 32 bytes for each operation, 40 more for each grant, extend and write, and
-// the bytes of distinct clients, keys and tokens.
+// load reads a source to its end. It needs 32 bytes of memory for each operation, 40 more for each grant, extend and write, and the bytes of the
+// distinct clients, keys and tokens.
 func load(ctx context.Context, header history.Header, src Source) (*archive, error) {
 	a := &archive{header: header, byName: map[string]*keyLog{}}
 	if n, ok := src.(named); ok {
@@ -81,7 +80,7 @@ func (a *archive) add(op *history.Operation) error {
 	return nil
 }
 
-// keepID remembers ids, which histories of our own need not: there they are positions.
+// keepID stores an id that is not the operation's position; in lockbench's own histories ids are positions.
 func (a *archive) keepID(id uint64) {
 	if a.ids == nil && id == uint64(a.lines) {
 		return
@@ -102,7 +101,7 @@ func (a *archive) key(name string) *keyLog {
 	return k
 }
 
-// addDetail keeps what the record has no room for, of the operations whose details are judged.
+// addDetail stores what has no room in the record, for operations with a detail.
 func (a *archive) addDetail(k *keyLog, r *record, op *history.Operation) error {
 	var token uint32
 	if op.Token != "" {
@@ -129,8 +128,8 @@ func (a *archive) addDetail(k *keyLog, r *record, op *history.Operation) error {
 	return a.checkToken(k, token, op)
 }
 
-// checkToken refuses a token that was granted twice on a key. The owner of a re-entrant lock is granted again under the
-// same name, so there it says nothing.
+// checkToken rejects a token that was granted twice on a key. It does not apply to re-entrant locks, where the owner is granted again under the same
+// token.
 func (a *archive) checkToken(k *keyLog, token uint32, op *history.Operation) error {
 	if token == 0 || a.header.Kind == history.Reentrant {
 		return nil
@@ -146,7 +145,7 @@ func (a *archive) checkToken(k *keyLog, token uint32, op *history.Operation) err
 	return nil
 }
 
-// broken is the error for an assumption that the operation at a position breaks. Operation n of a file is its line n+1.
+// broken returns the error for an operation, given by position, that breaks an assumption. Operation n of a file is its line n+1.
 func (a *archive) broken(line uint32, format string, args ...any) error {
 	msg := fmt.Sprintf(format, args...)
 	if a.named {
@@ -155,7 +154,7 @@ func (a *archive) broken(line uint32, format string, args ...any) error {
 	return fmt.Errorf("operation %d: %s: %w", line, msg, ErrAssumption)
 }
 
-// everybody returns the clients that did something.
+// everybody returns the clients with an operation.
 func (a *archive) everybody() map[string]bool {
 	all := map[string]bool{}
 	for n := range uint32(a.clients.where.n) {
@@ -172,7 +171,7 @@ func (a *archive) id(r *record) uint64 {
 	return uint64(r.line)
 }
 
-// operation makes the operation of a record again. Texts of errors are not kept.
+// operation restores the operation of a record, except error texts, which are not kept.
 func (a *archive) operation(k *keyLog, r *record) history.Operation {
 	op := history.Operation{ID: a.id(r), Client: a.clients.text(r.client), Op: r.op, Key: k.name, Mode: r.mode, ModeNamed: r.modeNamed && r.mode == history.Exclusive && r.op != history.Acquire,
 		Call: r.call, Return: r.ret, Outcome: r.outcome}
@@ -194,7 +193,7 @@ func (a *archive) operation(k *keyLog, r *record) history.Operation {
 	return op
 }
 
-// records calls each with the records of k whose interval meets [from, to], in no order.
+// records calls each with the records of k whose interval meets [from, to], in any order.
 func (k *keyLog) records(from, to int64, each func(r *record)) {
 	for i := range k.chunks {
 		c := &k.chunks[i]
@@ -212,12 +211,12 @@ func (k *keyLog) records(from, to int64, each func(r *record)) {
 	}
 }
 
-// maxContext bounds how many operations are looked at around one violation, so that an illegal history costs little more than a legal
-// one: a lease of seconds may span a million of them.
+// maxContext bounds how many operations around one violation are read, so that an illegal history costs little more than a legal one: a lease of
+// seconds may span a million operations.
 const maxContext = 4096
 
-// around collects the records that meet [from, to], from a small interval around its middle outwards until there are enough. Where all
-// of them would not be too many there is nothing to narrow.
+// around collects the records that meet [from, to], starting with a small interval in its middle and widening it until there are enough. If all of
+// them are not too many it takes them all.
 func (k *keyLog) around(from, to int64) (found []*record) {
 	if len(k.chunks) == 1 && len(k.chunks[0].records) <= maxContext {
 		k.records(from, to, func(r *record) { found = append(found, r) })

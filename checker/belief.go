@@ -7,16 +7,17 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Belief, what the lock had told a client (VERDICTS §1): from the return of the acquire to the first of: the call of its release; lost; a confirmed crash of
-// that client; a refused extend's return; until.
+// Belief: what the lock has told a client (VERDICTS §1). It lasts from the return of the acquire to the first of: the call of its release; lost; a
+// confirmed crash of that client; the return of a refused extend; until.
 //
-// Until is the latest valid-until of the acquire and the extends that were granted; of one without it, asked + lease − drift; without asked, call + lease −
-// drift, but of an acquire only when it took less than a tenth of the lease: else the end of the belief is not known. An extend that returns after until leaves a gap.
+// Until is the latest valid-until of the acquire and the successful extends. One without a valid-until counts as asked + lease − drift; without
+// asked, as call + lease − drift, but for an acquire only if it took less than a tenth of the lease: otherwise the end of the belief is unknown. An
+// extend that returns after until leaves a gap.
 //
-// Where the page leaves a choice: of a renewal and a loss at one instant the renewal came first, so that the belief is the shorter one; a failed or unknown
-// release ends the belief, and no later extend brings it back.
+// Where VERDICTS leaves a choice: of a renewal and a loss at one instant the renewal came first, so that the belief is the shorter one; a failed or
+// unknown release ends the belief, and no later extend restores it.
 
-// notice is something that the holder is told at an instant the pass hasn't reached.
+// notice is what the holder learns at an instant that the pass has not reached yet.
 type notice struct {
 	at           int64
 	kind         noticeKind
@@ -33,7 +34,7 @@ const (
 	died
 )
 
-// told returns until when the answer r protects its holder: for certain, and perhaps.
+// told returns until when the reply to r protects its holder: certainly, and at most.
 func (p *holdPass) told(r *record) (until, doubt int64) {
 	h, d := p.a.header, p.k.detailOf(r)
 	switch {
@@ -48,12 +49,12 @@ func (p *holdPass) told(r *record) (until, doubt int64) {
 	}
 	end := plus(r.call, h.Lease-h.Drift)
 	if r.op == history.Acquire && r.ret-r.call >= (h.Lease+9)/10 {
-		return end, plus(r.ret, h.Lease-h.Drift) // the try that was granted began at some time of the call
+		return end, plus(r.ret, h.Lease-h.Drift) // the granted attempt began at some time during the call
 	}
 	return end, end
 }
 
-// tell puts a notice among those of a hold, in order of time; at one instant in that of their kinds.
+// tell inserts a notice among those of a hold, by time; at one instant, by kind.
 func (h *openHold) tell(n notice) {
 	at, _ := slices.BinarySearchFunc(h.notices, n, func(a, b notice) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), -1)
@@ -61,7 +62,7 @@ func (h *openHold) tell(n notice) {
 	h.notices = slices.Insert(h.notices, at, n)
 }
 
-// settle applies what a client was told by time t.
+// settle applies the notices of a client up to time t.
 func (p *holdPass) settle(who *clientHolds, t int64) {
 	for i := 0; i < len(who.open); i++ { // a renewal may begin a hold
 		h := who.open[i]
@@ -94,12 +95,12 @@ func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 	case n.at <= h.until:
 		h.renew(n)
 		h.until, h.doubt = max(h.until, n.until), max(h.doubt, n.doubt)
-	case n.kind == toldReentry || n.r == nil: // of another hold of the client: it resumes nothing
+	case n.kind == toldReentry || n.r == nil: // from another hold of the client: it does not resume a belief
 		h.renew(n)
 		if n.at <= h.doubt {
 			h.doubt = max(h.doubt, n.doubt)
 		}
-	default: // too late: the belief had ended, or may have, and another starts
+	default: // too late: the belief had ended, or may have, and a new one starts
 		h.renew(n)
 		p.finish(h, min(h.doubt, n.at))
 		d := p.k.detailOf(n.r)
@@ -119,7 +120,7 @@ func (p *holdPass) end(h *openHold, t int64) {
 	h.ended = true
 }
 
-// finish writes down the present belief.
+// finish stores the end of the current belief.
 func (p *holdPass) finish(h *openHold, doubt int64) {
 	h.belief.end = h.until
 	if doubt > max(h.until, h.belief.began.ret) {
@@ -127,10 +128,10 @@ func (p *holdPass) finish(h *openHold, doubt int64) {
 	}
 }
 
-// rare is what few details have.
+// rare has what few details need.
 type rare struct {
-	asked int64 // of an acquire: when the granted try began
-	doubt int64 // of a belief whose end isn't known: the latest that it can have been
+	asked int64 // acquires: when the granted attempt began
+	doubt int64 // beliefs with an unknown end: the latest that it can have been
 }
 
 func (k *keyLog) asked(r *record) int64 {
@@ -149,7 +150,7 @@ func (k *keyLog) doubt(d *detail, t int64) {
 	k.doubts = true
 }
 
-// perhaps is the latest instant at which a belief can have ended.
+// perhaps returns the latest instant at which a belief can have ended.
 func (k *keyLog) perhaps(d *detail) int64 {
 	if d.rare == 0 {
 		return d.end

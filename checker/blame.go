@@ -9,15 +9,15 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// VERDICTS §3 for keys with few operations: linearizability, refusal, fencing-order and, of what its table doesn't show, release-safety are decided by the
-// executions of the abstract server. An execution is asked to obey all rules but those that the record alone shows to be broken. Where there is none, a property is
-// broken when leaving out its own rule, and no other single one, makes one exist. Where several rules could each be to blame, or none alone,
-// linearizability alone reports it.
+// VERDICTS §3 for keys with few operations: the executions of the abstract server decide linearizability, refusal, fencing-order and, where its table
+// leaves it open, release-safety. An execution must obey all rules except those that the record alone shows broken. If none exists, a property is
+// broken if leaving out its rule, and no other single rule, makes one exist. If several rules could each be to blame, or none alone, only
+// linearizability is reported.
 
-// blamed are the properties of the rules; that of grants is read off the record.
+// blamed maps rules to properties; whether grants conflict is read from the record.
 var blamed = map[rule]verdicts.Property{ruleRefusals: verdicts.Refusal, ruleClaims: verdicts.ReleaseSafety, ruleFences: verdicts.FencingOrder}
 
-// decide replaces what the sweep found of a key by what its executions show, where they can all be searched.
+// decide replaces the sweep's findings for a key by those of its executions, if all of them can be searched.
 func (d *keyInput) decide(judges []tallier) {
 	of := map[verdicts.Property]*tally{}
 	for _, j := range judges {
@@ -55,7 +55,7 @@ func (d *keyInput) decide(judges []tallier) {
 	}
 }
 
-// replace puts what the parts' executions show of a rule in the place of what the sweep found of it; where not all parts were searched, beside it.
+// replace puts the parts' findings for a rule in place of the sweep's; if not all parts were searched, it adds them.
 func (d *keyInput) replace(t *tally, findings []partFinding, r rule, all bool) {
 	kept, few := slices.Clone(t.kept), t.violations+t.within == len(t.kept)
 	blames := func(v *Violation) bool {
@@ -85,7 +85,7 @@ func (d *keyInput) replace(t *tally, findings []partFinding, r rule, all bool) {
 	}
 }
 
-// blame returns the one rule without which there is an execution; 0 where there is one anyway, or none or several rules could be to blame.
+// blame returns the one rule without which an execution exists; 0 if one exists anyway, or if none or several rules could be to blame.
 func (x *executions) blame(base rule, all bool) (broken rule, known bool) {
 	found := all
 	if (base != allRules || x.forgives) && !all {
@@ -113,7 +113,7 @@ func (x *executions) blame(base rule, all bool) (broken rule, known bool) {
 	return broken, true
 }
 
-// culprit returns the first of a smallest set of operations without whose rule there is an execution, the latest such set.
+// culprit returns the first operation of a smallest set without whose rule an execution exists; of several such sets, the latest.
 func (x *executions) culprit(base, r rule) *record {
 	var free uint64
 	for i := range x.effects {
@@ -132,7 +132,7 @@ func (x *executions) culprit(base, r rule) *record {
 	return x.effects[bits.TrailingZeros64(free)].r
 }
 
-// reportBlamed reports operation r. Of a release it says as well whose hold there was for it to end, where there was one.
+// reportBlamed reports operation r, and for a release the hold that it can have ended, if there was one.
 func (d *keyInput) reportBlamed(t *tally, x *executions, r *record, by rule) {
 	if by == ruleClaims && d.ev.serverFault(d.clientName(r), d.since(r), r.ret) {
 		if _, left := t.left[r]; !left {
@@ -151,7 +151,8 @@ func (d *keyInput) reportBlamed(t *tally, x *executions, r *record, by rule) {
 	t.found(d, v, func() Witness { return d.both(victim, r) })
 }
 
-// beside returns the grant of another hold than r's that the server may have kept during r: the first whose holder is told that it is gone, or else the last.
+// beside returns the grant of another hold than r's that the server may have kept during r: the first whose holder learns that it is gone, or else
+// the last.
 func (x *executions) beside(d *keyInput, r *record) (last *record) {
 	for i := range x.effects {
 		o := x.effects[i].r
@@ -177,13 +178,13 @@ func (d *keyInput) reportEffect(t *tally, r *record) {
 	d.found(t, v, r)
 }
 
-// found counts a violation that operation r shows.
+// found counts a violation shown by operation r.
 func (d *keyInput) found(t *tally, v Violation, r *record) {
 	t.found(d, v, func() Witness { return d.witness(d.grantBefore(r, r.call), r) })
 }
 
-// reportSearch says in how many parts there is an execution. Where there is none, the first violation of another property in the part shows it best. Where not all
-// parts were searched, the windows stay.
+// reportSearch reports in how many parts an execution exists. For a part without one it shows the first violation of another property in that part.
+// If not all parts were searched, the windows stay.
 func (d *keyInput) reportSearch(of map[verdicts.Property]*tally, findings []partFinding, all bool) {
 	t := of[verdicts.Linearizability]
 	if all {
@@ -216,7 +217,7 @@ func (d *keyInput) reportPart(t *tally, of map[verdicts.Property]*tally, f *part
 	t.found(d, v, func() Witness { return first.Witness })
 }
 
-// reportUnexplained reports operations that no execution explains together, where no other property says what is broken.
+// reportUnexplained reports operations without a common execution, if no other property says what is broken.
 func (d *keyInput) reportUnexplained(t *tally, x *executions) {
 	set := []*record{x.effects[0].r}
 	if len(t.kept) < d.opt.MaxViolations {
@@ -236,11 +237,11 @@ func (d *keyInput) reportUnexplained(t *tally, x *executions) {
 	t.found(d, v, func() Witness { return d.witness(set, answers...) })
 }
 
-// maxRemoval is how many effects are tried to see whether an operation can be left out of those that have no execution.
+// maxRemoval is how many effects may be tried to decide whether an operation can be left out of a set without an execution.
 const maxRemoval = 5_000
 
-// unexplained returns, by call, a smallest set of operations that have no execution together: leaving out any one of them, there is an execution of the others. What is left out may have
-// had its effect at its time, or none. The latest are left out first, so that the set shows the earliest contradiction.
+// unexplained returns, by call, a smallest set of operations that have no execution together: without any one of them, the others have one. An
+// operation left out may have had its effect at its time, or none. The latest are left out first, so that the set shows the earliest contradiction.
 func (x *executions) unexplained() (set []*record) {
 	y := *x
 	y.effects, y.most, y.forgives = slices.Clone(x.effects), maxRemoval, false

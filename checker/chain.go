@@ -6,26 +6,26 @@ import (
 	"slices"
 )
 
-// chain looks for an order of the writes, each between its call and its return, in which each reads what the one before it stored, from one initial
-// value. Writes of unknown outcome may come once at any time after their call, or never.
+// chain looks for an order of the writes, each between its call and its return, in which each has read what the one before it stored, from one
+// initial value. Writes of unknown outcome may come once at any time after their call, or never.
 //
-// It keeps every way to explain the writes that have returned. A write has to be placed when nothing that is called from now on can come before it: then each way
-// is continued by the writes under way that lead to what it has read. With no way left the write has overwritten a value that its writer had not read,
-// and the search goes on from what it stored.
+// It keeps every way to explain the writes so far. A write must be placed once no later call can come before it: then each way is extended by the
+// writes under way that lead to the value it has read. If no way is left, the write has overwritten a value that its writer had not read, and the
+// search goes on from what it stored.
 type chain struct {
 	k      *keyLog
-	error  int64     // by how much the clocks of two clients may disagree
-	open   []*record // accepted writes that have to be placed yet
+	error  int64     // by how much the clocks of two clients may differ
+	open   []*record // accepted writes that are not placed yet
 	unsure []*record // writes of unknown outcome
 	ways   []way
 	lost   func(last, w *record)
 	gained int64 // sum of wrote-read of the accepted writes
-	gaveUp int   // writes of which not every way was tried
+	gaveUp int   // writes for which not every way was tried
 }
 
 // way is one explanation.
 type way struct {
-	started bool // value means something
+	started bool // value is known
 	initial int64
 	value   int64
 	gained  int64     // by writes of unknown outcome
@@ -34,7 +34,7 @@ type way struct {
 	used    []*record // of unsure
 }
 
-// Bounds on what is tried for one write.
+// Bounds on the search for one write.
 const (
 	maxWays  = 1 << 10
 	maxTries = 1 << 14
@@ -43,7 +43,7 @@ const (
 func (c *chain) read(r *record) int64  { return c.k.detailOf(r).until }
 func (c *chain) wrote(r *record) int64 { return c.k.detailOf(r).end }
 
-// place places the writes of which nothing that is called at now or later can come before.
+// place places the writes that no call at now or later can precede.
 func (c *chain) place(now int64) {
 	for len(c.open) > 0 {
 		first := slices.MinFunc(c.open, byReturn)
@@ -56,7 +56,7 @@ func (c *chain) place(now int64) {
 
 func byReturn(a, b *record) int { return cmp.Or(cmp.Compare(a.ret, b.ret), byCall(*a, *b)) }
 
-// next places w in every way, after what may come before it.
+// next places w in every way, after the writes that may precede it.
 func (c *chain) next(w *record) {
 	var ways []way
 	seen := map[string]bool{}
@@ -99,7 +99,7 @@ func without(list []*record, w *record) []*record {
 	return slices.DeleteFunc(slices.Clone(list), func(r *record) bool { return r == w })
 }
 
-// then is a way and one more write.
+// then returns a way extended by one write.
 func (c *chain) then(from way, w *record, unsure bool) way {
 	to := from
 	if !from.started {
@@ -115,7 +115,7 @@ func (c *chain) then(from way, w *record, unsure bool) way {
 	return to
 }
 
-// continued returns every way from one that ends with w; with nil, every way on by writes of unknown outcome.
+// continued calls each with every extension of a way that ends with w; with w nil, with every extension by writes of unknown outcome.
 func (c *chain) continued(from way, w *record, tries *int, seen map[string]bool, each func(way)) {
 	if *tries--; *tries < 0 {
 		return
@@ -156,12 +156,12 @@ func (c *chain) may(from way, r *record) bool {
 	if slices.Contains(from.placed, r) || from.started && c.read(r) != from.value {
 		return false
 	}
-	return !slices.ContainsFunc(c.open, func(o *record) bool { // one client does one thing after the other
+	return !slices.ContainsFunc(c.open, func(o *record) bool { // a client does one thing after the other
 		return o != r && o.client == r.client && o.ret <= r.call && o.call < r.ret && !slices.Contains(from.placed, o)
 	})
 }
 
-// ending returns a way that ends with a value, by writes of unknown outcome if need be.
+// ending returns a way that ends with a value, if needed by writes of unknown outcome.
 func (c *chain) ending(value int64) (way, bool) {
 	for _, from := range c.ways {
 		if !from.started || from.value == value {

@@ -6,8 +6,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Source yields the operations of a history, in any order. Next fills op and returns io.EOF after the last.
-// *history.Reader is one.
+// Source returns the operations of a history, in any order. Next fills op and returns io.EOF after the last. *history.Reader is one.
 type Source interface {
 	Next(op *history.Operation) error
 }
@@ -22,34 +21,34 @@ type Input struct {
 
 // Options tunes a check; the zero value is the documented default of each field.
 type Options struct {
-	Plain         bool   // unwindowed Porcupine instead of windows, for comparison
-	Budget        int64  // nanoseconds that Porcupine may take in all; 0 means 10 s
-	Seed          uint64 // draws the random sample of clean windows
-	MaxViolations int    // how many are kept with their story per property; 0 means 20
-	Grace         int64  // nanoseconds beyond the lease within which a free lock must be obtained; 0 means one lease, at least 1 s
-	// HandOver is within how many nanoseconds one who waits for a lock that promises to wake its waiters must have what was given
-	// back; 0 means a second.
+	Plain         bool   // search with Porcupine without windows, for comparison
+	Budget        int64  // nanoseconds that Porcupine may take in total; 0 means 10 s
+	Seed          uint64 // of the random sample of clean windows
+	MaxViolations int    // violations kept with their story, per property; 0 means 20
+	Grace         int64  // nanoseconds beyond the lease within which a free lock must be acquired; 0 means one lease, at least 1 s
+	// HandOver is the time in nanoseconds within which a waiter must be granted a released lock, if the lock promises to wake its waiters; 0 means
+	// one second.
 	HandOver         int64
-	MinOpportunities int                  // below which a clean mutual-exclusion is inconclusive; 0 means 1
-	Leftovers        []string             // what was found left behind after everybody was done, in words; nil: nobody looked
-	Store            map[string]StoreEnds // what the guarded store held before the first write and at the end, by key
-	// Bare leaves out what lies around violations and the confidence intervals, which take most of the time of a check of a small history. A search that
-	// judges thousands of schedules a second asks for them once it has found something.
+	MinOpportunities int                  // with fewer, mutual-exclusion without a violation is inconclusive; 0 means 1
+	Leftovers        []string             // what was left after all clients had finished, in words; nil: not examined
+	Store            map[string]StoreEnds // values of the guarded store before the first write and at the end, by key
+	// Bare leaves out the surroundings of violations and the confidence intervals, which take most of the time for a small history. A search that
+	// checks thousands of schedules a second asks for them once it has found something.
 	Bare bool
 	// Unsearched leaves out the search for an order, where the sweep finds nothing that needs it: linearizability is then not judged.
 	Unsearched bool
 
 	rules rules
-	whole int // up to how many operations a key is searched as one; 0 means maxEffects
+	whole int // up to how many operations a key is searched as a whole; 0 means maxEffects
 }
 
-// StoreEnds are the values of one guarded key. nil: not known; the first read then stands for Initial.
+// StoreEnds are the values of one guarded key. nil: unknown; the first read then counts as Initial.
 type StoreEnds struct {
 	Initial *int64 `json:"initial,omitempty"`
 	Final   *int64 `json:"final,omitempty"`
 }
 
-// withDefaults fills in what was left at zero.
+// withDefaults sets the zero fields to their defaults.
 func (o Options) withDefaults(h history.Header) Options {
 	if o.Budget == 0 {
 		o.Budget = 10_000_000_000
@@ -69,12 +68,12 @@ func (o Options) withDefaults(h history.Header) Options {
 	return o
 }
 
-// Check judges a history. An error is a broken assumption about the record (*history.SyntaxError or ErrAssumption) or of the context,
-// never a verdict.
+// Check judges a history. An error means that the record breaks an assumption (*history.SyntaxError or ErrAssumption), or comes from the context; it
+// is never a verdict.
 //
-// It reads the source once and then works on a compact copy in memory: 32 bytes for each operation and about 40 more for each grant,
-// extend and write. Time is proportional to n log n at worst, and to n when the file is nearly in order, whether
-// or not the history is legal. Keys are judged side by side.
+// It reads the source once and then works on a compact copy in memory: 32 bytes for each operation and about 40 more for each grant, extend and
+// write. The time is proportional to n log n at worst, and to n if the file is nearly in order, whether or not the history is legal. Keys are judged
+// concurrently.
 func Check(ctx context.Context, in Input, opt Options) (*Verdict, error) {
 	if in.Header.Permits == 0 {
 		in.Header.Permits = 1

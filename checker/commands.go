@@ -8,9 +8,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// What release-safety reads of commands, where they were recorded: that one removed a key, by its name and its reply (VERDICTS §3, "with commands").
+// How release-safety reads recorded commands: a command removed a key if its name and its reply say so (VERDICTS §3, "with commands").
 
-// removed tells a command that says it removed something.
+// removed reports whether a command removed something, by its name and reply.
 func removed(c history.Command) bool {
 	switch c.Name {
 	case "DEL", "UNLINK", "DELEX", "DELIFEQ":
@@ -19,7 +19,7 @@ func removed(c history.Command) bool {
 	return isScript(c.Name) && c.Replied != 0 && positive(c.Reply)
 }
 
-// wrote tells a plain command that wrote its first argument.
+// wrote reports whether a plain command wrote its first argument.
 func wrote(c history.Command) bool {
 	switch c.Name {
 	case "SET", "SETNX", "GETSET", "HSET", "HSETNX", "HINCRBY", "SADD", "ZADD", "INCR":
@@ -32,7 +32,7 @@ func isScript(name string) bool {
 	return strings.HasPrefix(name, "EVAL") || strings.HasPrefix(name, "FCALL")
 }
 
-// redisKeys returns the Redis keys that a command names. A script that declares none is taken to name all its arguments.
+// redisKeys returns the Redis keys that a command names. A script that declares none counts as naming all its arguments.
 func redisKeys(c *history.Command) []string {
 	switch {
 	case len(c.Args) == 0:

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// dictionary gives each distinct string a number, counted from 0. Ten million tokens cost a map of strings close to a gigabyte; here
-// they cost their bytes and about 25 more each, none of which the garbage collector has to look at.
+// dictionary numbers distinct strings from 0. Ten million tokens would take close to a gigabyte as a map of strings; here they take their bytes and
+// about 25 more each, and the garbage collector need not scan them.
 type dictionary struct {
 	blocks [][]byte      // each string as its length (uvarint) and its bytes; blocks never move
 	where  paged[uint64] // by number: block<<32 | offset
 	table  []uint64      // open addressing: high half of the hash << 32 | number+1; 0 = empty; its length is a power of two
-	seed   maphash.Seed  // drawn anew each time, so that no file can be made whose strings collide; numbers do not depend on it
+	seed   maphash.Seed  // random, so that no file can be made whose strings collide; numbers don't depend on it
 }
 
 const nameBlock = 1 << 18
@@ -26,7 +26,7 @@ func (n *dictionary) number(s string) uint32 {
 	h := maphash.String(n.seed, s)
 	slot := n.slot(uint32(h >> 32))
 	for ; n.table[slot] != 0; slot = (slot + 1) & (len(n.table) - 1) {
-		// The bytes are far away: they are looked at only when half of the hash is the same.
+		// Reading the bytes costs a cache miss: compare them only if half of the hash is the same.
 		if e := n.table[slot]; e>>32 == h>>32 && string(n.bytes(uint32(e)-1)) == s {
 			return uint32(e) - 1
 		}
@@ -36,7 +36,7 @@ func (n *dictionary) number(s string) uint32 {
 	return uint32(n.where.n) - 1
 }
 
-// sort numbers the strings anew, in their order, and returns the new numbers by the old. No string can be looked up or added after that.
+// sort renumbers the strings in sorted order, and returns the new numbers by the old. After that no string can be looked up or added.
 func (n *dictionary) sort() []uint32 {
 	byText := make([]uint32, n.where.n)
 	for i := range byText {

@@ -1,8 +1,7 @@
-// Package checker decides from the record of a run whether a lock kept its promise, and shows where it broke.
+// Package checker decides from the record of a run whether a lock kept its promises, and shows where it broke them.
 //
-// It refuses to look at anything but the record: it knows no Redis, no variant's name and no expectation, reads no clock and draws no
-// global random number. What it cannot decide it calls inconclusive, and what breaks the assumptions about a record is an error
-// with a line number, never a verdict.
+// It reads nothing but the record: it knows no Redis, no variant's name and no expectation, reads no clock and draws no global random number.
+// What it can't decide is inconclusive. A record that breaks an assumption is an error with a line number, never a verdict.
 //
 // # How a history flows through
 //
@@ -10,28 +9,29 @@
 //     write (detail), strings as numbers (dictionary), sorted in chunks by call. Operations may come in any order.
 //  2. findHolds goes once over the records of a key in order of time and finds its holds: where the belief in each ended, until when the
 //     server can have kept it, and which operations belong to it. It checks that each client does one thing at a time.
-//  3. try walks over them again and shows every record to the judges, once as it is called and once as it returns. Each judge
-//     looks at one property, in a file of its own that gives the definition, the reason why it is right, and its limits. It reads the holds.
-//  4. decide searches the executions of the abstract server, where a key has few operations or can be cut into parts that have, and so decides
-//     what is a matter of order. Of other keys the judge of linearizability cuts the history into windows, and has Porcupine search those with a violation and a
-//     random sample of the others.
-//  5. A violation that is kept has a Witness: the holds, as the one pass found them, and the operations that show it; and what lies around it in the
-//     record. Why it happened is for the package explain to find, and for the package story to tell.
+//  3. try goes over the records again and feeds each of them to the judges, once at its call and once at its return. Each judge checks one
+//     property, in its own file, which gives the definition, the reason why it is right, and its limits. It reads the holds.
+//  4. decide searches the executions of the abstract server if a key has few operations, or can be cut into parts with few, and so decides
+//     questions of order. For other keys the judge of linearizability cuts the history into windows and has Porcupine search those with a
+//     violation and a random sample of the others.
+//  5. A violation that is kept has a Witness, the holds and operations that show it, and its surroundings in the record. Package explain finds
+//     its cause, package story describes it.
 //
-// Keys are judged side by side. Time and memory grow linearly with the history, legal or not; BenchmarkCheck measures both
-// beside plain Porcupine.
+// Keys are judged concurrently. Time and memory grow linearly with the history, legal or not; BenchmarkCheck measures both beside plain
+// Porcupine.
 //
 // # Three views of a hold
 //
-//	belief   what the lock had told the client: from the return of the acquire to the first of release called, loss told,
-//	         valid-until. Two that conflict break mutual-exclusion: the algorithm's fault.
-//	use      what the client did: its critical section. Two that overlap break exclusive-use: somebody outlived the lease.
+//	belief   what the lock had told the client: from the return of the acquire to the first of release called, loss notified,
+//	         valid-until. Two that conflict break mutual-exclusion: the algorithm is wrong.
+//	use      what the client did: its critical section. Two that overlap break exclusive-use: a client outlived its lease.
 //	possible from the call of the acquire to the last instant at which the server can have kept the hold. A refusal that
 //	         meets none breaks refusal.
 //
 // # Trust
 //
-// TestVerdictsAreThoseOfThePage compares Check with a program that knows only the definition of the verdicts. Its histories have leases, tokens, extends, unknown outcomes, clock errors, server
-// faults and equal instants. TestSweepAgreesWithPorcupine compares the sweep, and the windowed search, with textbook models on random histories;
-// TestEveryRuleIsNeeded switches each rule off and sees a history judged otherwise; TestMetamorphic changes what must not matter.
+// TestVerdictsAreThoseOfThePage compares Check with a program that knows only the definition of the verdicts, on histories with leases, tokens,
+// extends, unknown outcomes, clock errors, server faults and equal instants. TestSweepAgreesWithPorcupine compares the sweep, and the windowed
+// search, with textbook models on random histories; TestEveryRuleIsNeeded switches each rule off and requires a history to be judged
+// differently; TestMetamorphic changes what must not matter.
 package checker

@@ -9,18 +9,18 @@ import (
 )
 
 // evidence is what is known of a run besides its operations: the commands that its clients sent, and the windows in which faults were active. Excuses
-// rest on it. It is read-only once made, so that keys can be judged side by side.
+// rest on it. It is read-only once made, so that keys can be judged concurrently.
 type evidence struct {
 	header   history.Header
 	commands map[string][]history.Command // by client, each by time sent
 	faults   []history.Window             // by start
 
-	takesPart map[string]bool // clients that did something; nil: not known
+	takesPart map[string]bool // clients with an operation; nil: unknown
 	faultsEnd []int64         // the latest end of faults[:i+1]
 	unserved  []int64         // until when faults[i] kept its client from being served
 }
 
-// newEvidence arranges commands and faults for look-up. It keeps no reference to the slices.
+// newEvidence sorts commands and faults for look-up. It keeps no reference to the slices.
 func newEvidence(in Input) *evidence {
 	ev := &evidence{header: in.Header, commands: map[string][]history.Command{}}
 	for client, n := range count(in.Commands) {
@@ -48,7 +48,7 @@ func newEvidence(in Input) *evidence {
 	return ev
 }
 
-// count tells how many commands each client sent.
+// count returns how many commands each client sent.
 func count(commands []history.Command) map[string]int {
 	n := map[string]int{}
 	for i := range commands {

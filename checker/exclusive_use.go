@@ -5,13 +5,14 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// exclusiveUse: no two conflicting critical sections overlap for longer than the clock error. A use is [entered, left], what the client really did, whether
-// or not it was still entitled to. A lock with a lease cannot keep this promise when a client stalls for longer than the lease: the sections then
-// overlap although the beliefs do not. That is inherent, and what fencing is for.
+// exclusiveUse: no two conflicting critical sections overlap for longer than the clock error. A use is [entered, left], what the client really did,
+// whether or not it still held the lock. A lock with a lease cannot keep this promise if a client stalls for longer than the lease: the sections then
+// overlap although the beliefs do not. That is inherent, and the reason for fencing.
 //
-// Each use counts as its hold does; one that lies in none as one of its own. The definition is the overlap of intervals, so the sweep is its own proof.
+// A use counts as its hold does; a use outside any hold counts as a hold of its own. The definition is the overlap of intervals, so the sweep needs
+// no proof.
 //
-// An opportunity is an entry. Limits: what a client does after it left, or before it entered, is not seen.
+// An opportunity is an entry. Limits: what a client does before it enters or after it leaves is not seen.
 type exclusiveUse struct {
 	tally
 	d    *keyInput
@@ -33,7 +34,7 @@ func (u *exclusiveUse) called(r *record) {
 	}
 	hold := u.d.a.holdOf[r.line-1]
 	if hold == 0 {
-		hold = ^r.line // one of its own
+		hold = ^r.line // a hold of its own
 	}
 	i := interval{r, hold, r.call, r.ret}
 	with, lasted := u.over.add(i)

@@ -7,32 +7,32 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// The abstract server of VERDICTS §2, searched exactly: is there an execution in which every operation takes effect once between its call and its return,
-// those of unknown outcome at any time after their call or never, every answer is what the server's state at that instant allows, and every lease ends
-// no earlier than after the lease and no later than the slack after that? A fault of a server adds what it may have done: see upset.
+// An exact search over the abstract server of VERDICTS §2: does an execution exist in which every operation takes effect once between its call and
+// its return, those of unknown outcome at any time after their call or never, every reply is one that the server's state allows at that instant, and
+// every lease ends no earlier than after the lease and no later than the slack after that? A fault of a server adds what it may have done: see upset.
 //
-// The search tries the orders of the effects, the most urgent first, and before each effect the leases that may have ended. The times of an
-// order are difference constraints: one effect has one time, for all that it is to explain, and a client's clock may be off by the clock error. An order
-// without times is given up at once. That is exponential in what overlaps, so it is done of few operations; see maxEffects.
+// The search tries the orders of the effects, the most urgent first, and before each effect the leases that may have ended. The times of an order are
+// difference constraints: an effect has one time for all that it explains, and a client's clock may be off by the clock error. An order without a
+// solution is dropped at once. The search is exponential in the overlap, so it is done for few operations; see maxEffects.
 
-// rule is one that an execution obeys.
+// rule is a rule that an execution obeys.
 type rule uint8
 
 const (
 	ruleGrants   rule = 1 << iota // a grant meets no conflicting hold
-	ruleRefusals                  // a refusal meets one
-	ruleClaims                    // an accepted extend finds its hold, an accepted release ends nobody else's
+	ruleRefusals                  // a refusal meets a conflicting hold
+	ruleClaims                    // a successful extend finds its hold, a successful release ends no other client's
 	ruleFences                    // a fence is larger than those before
 	allRules     = ruleGrants | ruleRefusals | ruleClaims | ruleFences
 )
 
-// Bounds on what is searched exactly.
+// Bounds on the exact search.
 const (
 	maxEffects = 40     // operations of a key
-	maxTried   = 20_000 // effects tried for one answer
+	maxTried   = 20_000 // effects tried for one question
 )
 
-// effectOf is an operation that takes effect, or answers what the state is.
+// effectOf is an operation that takes effect, or whose reply shows the state.
 type effectOf struct {
 	r      *record
 	from   int64
@@ -40,14 +40,14 @@ type effectOf struct {
 	client int
 	token  uint32
 	fence  uint64
-	must   bool  // it has happened
-	denied bool  // an answer, by which renewal or reentrancy is broken, that the hold is gone though its lease was running
-	told   int64 // until when its client was told that it holds; 0 = not told
-	free   bool  // a refusal that needs no hold: votes split, or somebody was before
+	must   bool  // it certainly happened
+	denied bool  // a reply that the hold is gone although its lease was running, by which renewal or reentrancy is broken
+	told   int64 // until when its client believes in its hold; 0 = unknown
+	free   bool  // a refusal that needs no hold: votes split, or another client was ahead in the queue
 	upset  *upset
 }
 
-// changes reports whether an operation can change the state; else it only says what the state is.
+// changes reports whether an operation can change the state; otherwise its reply only shows the state.
 func (e *effectOf) changes() bool {
 	return e.r.outcome != history.Busy && e.r.outcome != history.NotHeld && e.r.outcome != history.LostHold
 }
@@ -63,23 +63,23 @@ type inForce struct {
 
 // executions searches operations of one key; see parts.
 type executions struct {
-	first    int64     // call of the first of them
-	fence    uint64    // the highest that was granted before
-	over     []*record // grants before them that nobody released and whose leases have ended: what an operation may mean
-	maybe    bool      // an acquire of unknown outcome before them may yet take effect
-	most     int       // effects tried for one answer
+	first    int64     // call of the first operation
+	fence    uint64    // the highest granted before
+	over     []*record // earlier grants without a release whose leases have ended: an operation may mean their holds
+	maybe    bool      // an earlier acquire of unknown outcome may still take effect
+	most     int       // effects tried for one question
 	h        history.Header
 	k        *keyLog
 	keep     int64
 	effects  []effectOf
 	clients  int
 	rules    rule
-	forgives bool   // no execution is asked for answers that another property is broken by
-	exempt   uint64 // effects that need not obey them
+	forgives bool   // executions need not explain replies by which another property is broken
+	exempt   uint64 // effects that need not obey the rules
 	steps    int
 }
 
-// state is what an order has led to.
+// state is the state after the effects ordered so far.
 type state struct {
 	placed uint64
 	ended  uint64 // acquires whose hold a release ended
@@ -89,7 +89,7 @@ type state struct {
 	t      instants
 }
 
-// excused reports whether the header lets a refusal do without a hold.
+// excused reports whether the header allows a refusal without a hold.
 func (x *executions) excused(b *effectOf) bool {
 	if b.r.outcome != history.Busy {
 		return false
@@ -99,14 +99,14 @@ func (x *executions) excused(b *effectOf) bool {
 			return false
 		}
 		last := o.to
-		if x.h.Votes && last != never { // what a try was given stays until it is taken back, or its lease ends
+		if x.h.Votes && last != never { // the votes that an attempt got stay until they are taken back, or their lease ends
 			last = plus(last, x.keep)
 		}
 		return (x.h.Votes || x.h.FIFO && o.r.call <= b.r.call) && last >= b.r.call
 	})
 }
 
-// exist reports whether there is an execution that obeys some rules; known is false when the search was given up.
+// exist reports whether an execution exists that obeys the rules; known is false if the search was given up.
 func (x *executions) exist(rules rule) (found, known bool) { return x.existWithout(rules, 0) }
 
 func (x *executions) existWithout(rules rule, exempt uint64) (found, known bool) {
@@ -150,13 +150,13 @@ func (x *executions) search(s state) bool {
 	return false
 }
 
-// expire ends the leases of some holds.
+// expire ends the leases of the given holds.
 func (x *executions) expire(s state, gone uint) (state, bool) {
 	if gone == 0 {
 		return s, true
 	}
 	s.t = s.t.clone()
-	latest := s.t.variable() // of the ends, which are in no order
+	latest := s.t.variable() // of the ends, which have no order among themselves
 	kept := make([]inForce, 0, len(s.holds))
 	for n, h := range s.holds {
 		if gone&(1<<n) == 0 {
@@ -179,7 +179,7 @@ func (x *executions) expire(s state, gone uint) (state, bool) {
 	return s, s.t.solve()
 }
 
-// endsAfter says that a lease ends no earlier than it was given for: from its latest effect or, where it counts from the asking, to what the answer said.
+// endsAfter requires that a lease ends no earlier than granted: counted from its latest effect or, if it counts from asked, as stated in the reply.
 func (x *executions) endsAfter(t *instants, h inForce, end int) {
 	e := &x.effects[h.by]
 	if x.h.LeaseFromAsking && e.told != 0 {
@@ -190,7 +190,7 @@ func (x *executions) endsAfter(t *instants, h inForce, end int) {
 	t.after(h.last, end, max(x.h.Lease-h.sooner, 0))
 }
 
-// take lets an effect happen next, in every way in which it may.
+// take tries an effect as the next, in every way allowed.
 func (x *executions) take(s state, i int) bool {
 	e := &x.effects[i]
 	s.t = s.t.clone()
@@ -223,7 +223,7 @@ func (x *executions) take(s state, i int) bool {
 	return x.release(s, i, v)
 }
 
-// conflicts reports whether a hold keeps a grant from being given.
+// conflicts reports whether a hold prevents a grant.
 func (x *executions) conflicts(e, held *effectOf) bool {
 	switch x.h.Kind {
 	case history.Reentrant:
@@ -237,8 +237,8 @@ func (x *executions) conflicts(e, held *effectOf) bool {
 	return true
 }
 
-// refuses reports whether the state refuses: shared and exclusive locks may count the client's own hold as any other, and whether a re-entrant one may
-// refuse its owner is not judged here.
+// refuses reports whether the state refuses an acquire: for shared and exclusive locks the client's own hold may count as any other, and whether a
+// re-entrant lock may refuse its owner is not judged here.
 func (x *executions) refuses(s state, e *effectOf) bool {
 	n := 0
 	for _, h := range s.holds {
@@ -278,7 +278,7 @@ func (x *executions) grant(s state, i, v int) bool {
 	return x.search(s)
 }
 
-// renewed returns the holds with those of a re-entrant lock's client renewed.
+// renewed returns the holds after an effect that renews all holds of a re-entrant lock's client.
 func (x *executions) renewed(s state, i, v int) []inForce {
 	out := slices.Clone(s.holds)
 	for n := range out {
@@ -289,8 +289,8 @@ func (x *executions) renewed(s state, i, v int) []inForce {
 	return out
 }
 
-// means reports whether an operation may mean a hold: that with its token or, where one of them has none, any of its client that was asked for before, of
-// its mode where it names one.
+// means reports whether an operation may belong to a hold: to that with its token or, if one of them has none, to any hold of its client that was
+// requested earlier, in its mode if it names one.
 func (x *executions) means(e *effectOf, acquire int) bool {
 	a := &x.effects[acquire]
 	return e.mayMean(a.r, a.token)
@@ -306,7 +306,7 @@ func (e *effectOf) mayMean(grant *record, token uint32) bool {
 	return grant.call <= e.r.call && (!e.r.modeNamed || grant.mode == e.r.mode)
 }
 
-// elsewhere reports whether an operation may mean a hold that is open by the record and not in force.
+// elsewhere reports whether an operation may belong to a hold that is open by the record and not in force.
 func (x *executions) elsewhere(s state, e *effectOf) bool {
 	if slices.ContainsFunc(x.over, func(r *record) bool { return e.mayMean(r, x.k.tokenOf(r)) }) {
 		return true
@@ -320,7 +320,7 @@ func (x *executions) elsewhere(s state, e *effectOf) bool {
 	return false
 }
 
-// missing reports whether the hold that an answer says is gone is not in force.
+// missing reports whether the hold that a reply says is gone is not in force.
 func (x *executions) missing(s state, e *effectOf) bool {
 	own := slices.ContainsFunc(s.holds, func(h inForce) bool { return x.means(e, h.effect) })
 	return !own || x.h.Kind != history.Reentrant && x.elsewhere(s, e)
@@ -367,15 +367,15 @@ func (x *executions) release(s state, i, v int) bool {
 	return (!own || x.elsewhere(s, e)) && e.must && x.search(s)
 }
 
-// instants are the instants of an order: variables with bounds and differences. Every constraint says that one is at least another plus something, so the
-// least solution is found by raising; there is none when a bound is passed. With a clock error, each client's clock is a variable too: by how much it
-// is behind.
+// instants are the times of an order: variables with bounds and differences. Every constraint says that one is at least another plus a constant, so
+// the least solution is found by raising variables; there is none if one passes its bound. With a clock error each client's clock is a variable too:
+// how far it is behind.
 type instants struct {
 	at    []int64
 	most  []int64
 	edges []edge
 	error int64
-	first int // the clocks are the variables before
+	first int // the variables before it are the clocks
 }
 
 type edge struct {
@@ -412,10 +412,10 @@ func (t *instants) variable() int {
 	return len(t.at) - 1
 }
 
-// after says that variable b is at least a plus by.
+// after requires variable b to be at least a plus by.
 func (t *instants) after(a, b int, by int64) { t.edges = append(t.edges, edge{a, b, by}) }
 
-// bound keeps a variable between an effect's call and return by its client's clock.
+// bound keeps a variable between the call and return of an effect, by its client's clock.
 func (t *instants) bound(v int, e *effectOf) {
 	if t.error == 0 {
 		t.at[v], t.most[v] = e.from, e.to
@@ -427,7 +427,7 @@ func (t *instants) bound(v int, e *effectOf) {
 	}
 }
 
-// atLeast says that a variable is no earlier than an instant by the clock of an effect's client.
+// atLeast requires a variable to be no earlier than an instant, by the clock of an effect's client.
 func (t *instants) atLeast(v int, e *effectOf, at int64) {
 	if t.error == 0 {
 		t.at[v] = max(t.at[v], at)
@@ -439,7 +439,7 @@ func (t *instants) atLeast(v int, e *effectOf, at int64) {
 func (t *instants) solve() bool {
 	changed := true
 	for round := 0; changed; round++ {
-		if round > len(t.at)+1 { // they raise each other for ever
+		if round > len(t.at)+1 { // they would raise each other for ever
 			return false
 		}
 		changed = false

@@ -5,18 +5,18 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// fairness: a lock that grants in the order of arrival (Header.FIFO) lets nobody overtake.
+// fairness: a lock that grants in order of arrival (Header.FIFO) lets no client overtake another.
 //
-// A client stands in the queue from the reply to the first request of its acquire. It is a violation when another is granted before it
-// whose acquire was called later than that. Of two holds of one lock that was granted first which returned first, unless a reply took longer
-// than a lease, and then the grant is worth nothing.
+// A client is in the queue from the reply to the first request of its acquire. It is a violation if a client that called its acquire after that
+// instant is granted before it. Of two holds, the one that returned first was granted first, unless a reply took longer than a lease; then the grant
+// is worth nothing.
 //
-// A place in the queue is held by asking again. A client that asked nothing for half a lease may have lost its place, and one that met a
-// fault may have lost anything: neither is judged.
+// A client keeps its place by asking again. A client that sent nothing for half a lease may have lost its place, and one that met a fault may have
+// lost any state: neither is judged.
 //
-// Opportunities are grants that return while others wait which were called earlier.
+// An opportunity is a grant that returns while an acquire called earlier is waiting.
 //
-// Limits: only clients whose commands were recorded, and that were granted in the end, are seen to wait.
+// Limits: only clients whose commands were recorded, and that were granted in the end, are known to wait.
 type fairness struct {
 	tally
 	d       *keyInput
@@ -60,12 +60,12 @@ func (f *fairness) returned(r *record) {
 	}
 }
 
-// overtaken reports whether w certainly stood in the queue when r was called, which has been granted first.
+// overtaken reports whether w was certainly in the queue when r, which was granted first, was called.
 func (f *fairness) overtaken(w, r *record) bool {
 	return w.call < r.call && !f.d.ev.excused(f.d.clientName(w), w.call, r.ret) && f.queued(w, r.call, r.ret)
 }
 
-// queued reports whether w had a reply to its first request by an instant, and asked again in time until another.
+// queued reports whether w had a reply to its first request by an instant, and asked again often enough until another.
 func (f *fairness) queued(w *record, by, until int64) bool {
 	last := int64(-1)
 	for _, c := range f.d.ev.commandsOf(f.d.clientName(w), w.call, until) {
@@ -83,7 +83,7 @@ func (f *fairness) queued(w *record, by, until int64) bool {
 	return last >= 0 && !f.lapsed(last, until)
 }
 
-// lapsed reports whether a place may have ended between two instants.
+// lapsed reports whether a place may have been lost between two instants.
 func (f *fairness) lapsed(from, to int64) bool {
 	lease := f.d.a.header.Lease
 	return lease > 0 && to-from > lease/2

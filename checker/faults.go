@@ -8,7 +8,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// The faults whose windows change what can be expected of a lock. The words are those of the package faults, which this one must not import.
+// The faults whose windows change what can be expected of a lock. The names are those of package faults, which this one must not import.
 const (
 	faultKillServer  = "kill-server"
 	faultFailover    = "failover"
@@ -41,25 +41,25 @@ func (e *evidence) metFault(from, to int64) bool {
 	return n > 0 && e.faultsEnd[n-1] >= from
 }
 
-// excused reports whether a confirmed fault of a client, or of a node that its commands went to, meets [from, to]. A fault elsewhere excuses nothing.
+// excused reports whether a confirmed fault of a client, or of a node that it sent commands to, meets [from, to]. A fault elsewhere excuses nothing.
 func (e *evidence) excused(client string, from, to int64) bool {
 	return e.meets(from, to, func(w *history.Window) bool { return e.concerns(w, client, from, to) })
 }
 
-// serverFault reports whether a confirmed fault of a node that a client's commands went to meets [from, to].
+// serverFault reports whether a confirmed fault of a node that a client sent commands to meets [from, to].
 func (e *evidence) serverFault(client string, from, to int64) bool {
 	return e.meets(from, to, func(w *history.Window) bool { return w.Client == "" && e.concerns(w, client, from, to) })
 }
 
-// meets reports whether a confirmed fault of which is holds meets [from, to].
+// meets reports whether a confirmed fault for which is returns true meets [from, to].
 func (e *evidence) meets(from, to int64, is func(*history.Window) bool) bool {
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
 		return w.Confirmed && w.Start <= to && w.Last() >= from && is(&w)
 	})
 }
 
-// concerns reports whether a fault was done to a client, or to a node that it sent commands to in [from, to]. Without a node it was done to all of them, and where no
-// commands are recorded a node is taken to have been asked.
+// concerns reports whether a fault hit a client, or a node to which the client sent commands in [from, to]. A fault without a node hit all nodes;
+// without recorded commands every node counts as used.
 func (e *evidence) concerns(w *history.Window, client string, from, to int64) bool {
 	if w.Client != "" {
 		return w.Client == client
@@ -72,13 +72,13 @@ func (e *evidence) serverStruck(from, to int64) bool {
 	return e.meets(from, to, func(w *history.Window) bool { return w.Client == "" })
 }
 
-// struck reports whether a confirmed fault of a server, or of a client that takes part, meets [from, to].
+// struck reports whether a confirmed fault of a server, or of a client with operations, meets [from, to].
 func (e *evidence) struck(from, to int64) bool {
 	return e.meets(from, to, func(w *history.Window) bool { return w.Client == "" || e.takesPart == nil || e.takesPart[w.Client] })
 }
 
-// unavailable returns the latest instant, up to t, until which a client could not be served for a reason that is not the lock's: the
-// node was down or out of reach, the client waited for the one message that was held up, or the client itself was stopped or dead.
+// unavailable returns the latest instant, up to t, until which a client could not be served for a reason outside the lock: the node was down or
+// unreachable, the client waited for a delayed message, or the client itself was stopped or dead.
 func (e *evidence) unavailable(client string, t int64) (last int64, ok bool) {
 	last = math.MinInt64
 	for i, w := range e.faults {
@@ -90,7 +90,7 @@ func (e *evidence) unavailable(client string, t int64) (last int64, ok bool) {
 		}
 		switch w.Fault {
 		case faultKillServer, faultStop, faultFailover, faultPartition:
-		case faultPauseClient, faultBlackhole, faultDelayRequest, faultDelayReply, faultCrashClient: // what a library reports of a dead client's wait is nobody's wait
+		case faultPauseClient, faultBlackhole, faultDelayRequest, faultDelayReply, faultCrashClient: // a wait that a library reports for a dead client does not count
 			if w.Client != client {
 				continue
 			}
@@ -102,8 +102,8 @@ func (e *evidence) unavailable(client string, t int64) (last int64, ok bool) {
 	return last, ok
 }
 
-// unservedUntil is until when a client heard nothing for a fault's sake: a message that is held up is waited for, and holds up what comes behind it
-// on its connection, until the client hears of another. A client whose commands are not recorded is not known to have waited.
+// unservedUntil returns until when a client received nothing because of a fault: a delayed message delays those behind it on its connection, until
+// the client receives another. A client without recorded commands is not known to have waited.
 func (e *evidence) unservedUntil(w *history.Window) int64 {
 	if w.Fault != faultDelayRequest && w.Fault != faultDelayReply {
 		return w.Last()
@@ -120,8 +120,8 @@ func (e *evidence) unservedUntil(w *history.Window) int64 {
 	return until
 }
 
-// heldUp is when the message was sent that a fault held up: the first that its client had under way then and heard nothing of before the end of the
-// fault. What was sent before it may still be answered, which shows nothing.
+// heldUp returns when the delayed message was sent: the client's first message under way then without a reply before the end of the fault. Messages
+// sent earlier may still be answered, which shows nothing.
 func (e *evidence) heldUp(w *history.Window) int64 {
 	for _, c := range e.commands[w.Client] {
 		if c.Node >= 0 && c.Sent <= w.Start && (c.Replied == 0 || c.Replied >= w.Last()) {
@@ -131,14 +131,14 @@ func (e *evidence) heldUp(w *history.Window) int64 {
 	return w.Start
 }
 
-// upset is what a fault may have done to what a server keeps, once, at an instant of [from, to] (VERDICTS §2): a restart without data, a promoted replica without the key, an
-// eviction or an operator's deletion empties the state; a jump of the clock moves the ends of leases.
+// upset is what a fault may have done to a server's state, once, at an instant of [from, to] (VERDICTS §2): a restart without data, the promotion of
+// a replica without the key, an eviction or an operator's deletion empties the state; a jump of the clock moves the ends of leases.
 //
-// What the record leaves open may have been or not: whether the data was there after a restart, and whose key was deleted. That a node came back with
-// older data, and so with a hold that had been released, is not among what the page lists.
+// What the record leaves open may or may not have happened: whether the data survived a restart, and whose key was deleted. VERDICTS does not list
+// that a node comes back with older data, and so with a hold that had been released.
 type upset struct {
 	from, to      int64
-	sooner, later int64 // the ends move; both 0: the state is emptied
+	sooner, later int64 // by how much the ends move; both 0: the state is emptied
 }
 
 // on returns a state after the fault.
@@ -177,11 +177,11 @@ func upsetsOf(w *history.Window) []upset {
 	if len(jumps) > 0 {
 		return jumps
 	}
-	all[0].sooner, all[0].later = never/4, never/4 // by how much it jumped isn't known
+	all[0].sooner, all[0].later = never/4, never/4 // the size of the jump is unknown
 	return append(all, all...)
 }
 
-// clocksMove reports whether a confirmed fault may have made leases longer than they were given for.
+// clocksMove reports whether a confirmed fault may have made leases longer than granted.
 func (e *evidence) clocksMove() bool {
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
 		return w.Confirmed && w.Client == "" && (w.Fault == faultJumpClock || w.Fault == faultDriftClock)

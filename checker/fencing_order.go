@@ -9,14 +9,14 @@ import (
 
 // fencingOrder: the fencing tokens of exclusive grants strictly increase in the order of the grants.
 //
-// Grant 1 came before grant 2 for certain when it had returned before 2 was called. Where at most one client can hold, it did so already
-// when it returned before 2 returned and less than a lease after 2 was called: had 2 been granted first, its hold would have had to end before 1
-// was granted, and it was neither released, for it had not returned, nor could it expire. With
-// no lease that is the order of the returns. Equal fences of two grants are a violation in any order.
+// Grant 1 certainly came before grant 2 if it had returned before 2 was called. If at most one client can hold, it also did if it returned before 2
+// returned and less than a lease after 2 was called: had 2 been granted first, its hold would have had to end before 1 was granted, but it was not
+// released, because 2 had not returned, and could not have expired. Without a lease that is the order of the returns. Equal fences of two grants are
+// a violation in any order.
 //
 // An opportunity is an exclusive grant with a fence.
 //
-// Limits: grants whose order is not certain are compared for equality alone, and only with grants that overlap them.
+// Limits: grants without a certain order are compared for equality only, and only with grants that overlap them.
 type fencingOrder struct {
 	tally
 	d      *keyInput
@@ -51,7 +51,7 @@ func (f *fencingOrder) returned(r *record) {
 		return
 	}
 	f.opportunity(f.d, r.call, r.ret)
-	again := func(o *record) bool { // a re-entry of the same hold, or what may be one
+	again := func(o *record) bool { // a re-entry of the same hold, or possibly one
 		return f.d.a.header.Kind == history.Reentrant && o.client == r.client && f.d.k.detailOf(o).fence == fence
 	}
 	if earlier := f.highestBefore(r); earlier.highest != nil && fence <= earlier.fence && !again(earlier.highest) && f.d.rules.on("fence-order") {
@@ -103,8 +103,8 @@ func (f *fencingOrder) remember(r *record, fence uint64) {
 		e.highest, e.fence = last.highest, last.fence
 	}
 	f.recent = append(f.recent, e)
-	// A grant that is yet to come returned after now and may have been called up to a longest wait before: what returned long before that
-	// is needed only as a maximum. Half of the list goes at a time, so that the cost is spread.
+	// A later grant returns after now and was called at most one longest wait earlier: of the grants that returned long before that only the maximum
+	// is needed. Half of the list is dropped at a time, to spread the cost.
 	if n := len(f.recent) / 2; n > 512 && f.recent[n].ret < r.ret-f.d.k.longestWait {
 		f.before = f.recent[n-1]
 		f.recent = append(f.recent[:0], f.recent[n:]...)

@@ -8,32 +8,32 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Span is a stretch of time, in nanoseconds on the run's base. To is math.MaxInt64 where nothing ends it.
+// Span is a period in nanoseconds on the run's base. To is math.MaxInt64 if it has no end.
 type Span struct{ From, To int64 }
 
-// Hold is one hold of one client on one key: what it began with, what renewed and ended it, and for how long who counted on it. It is what the one pass
-// over the record found (VERDICTS §1, holds.go); judges, stories and pictures read it and derive nothing anew.
+// Hold is one hold of one client on one key: the operations that began, renewed and ended it, and its spans in each view. It is what the pass over
+// the record found (VERDICTS §1, holds.go); checks, stories and pictures read it and derive nothing again.
 type Hold struct {
 	Client, Token string
 	Mode          history.Mode
 	Fence         uint64              // 0: none
-	Acquire       history.Operation   // what it began with: a granted acquire, or an extend that was granted after a loss
-	Extends       []history.Operation // granted or not, in order
-	Belief        []Span              // what the lock had told the client, with gaps where an extend came late
-	Perhaps       int64               // the latest at which the last belief can have ended; later than its end where that is not known
+	Acquire       history.Operation   // the operation that began it: a granted acquire, or an extend that succeeded after a loss
+	Extends       []history.Operation // successful or not, in order
+	Belief        []Span              // with gaps where an extend came late
+	Perhaps       int64               // the latest instant at which the last belief can have ended; later than its end if that is unknown
 	Possible      Span                // from the earliest to the latest instant at which the server can have kept it
 	Uses          []history.Operation // critical sections within it
-	Lost          int64               // when its client was told that it is gone; 0: never
+	Lost          int64               // when its client learnt that it is lost; 0: never
 	Release       *history.Operation  // the first; nil: none
 }
 
-// Start is when the client was told of its hold.
+// Start returns when the client learnt of its hold.
 func (h *Hold) Start() int64 { return h.Acquire.Return }
 
-// End is when the client's belief ended for good.
+// End returns when the client's belief ended for good.
 func (h *Hold) End() int64 { return h.Belief[len(h.Belief)-1].To }
 
-// Operations are all that belong to the hold, by call.
+// Operations returns all operations of the hold, by call.
 func (h *Hold) Operations() []history.Operation {
 	all := slices.Concat([]history.Operation{h.Acquire}, h.Extends, h.Uses)
 	if h.Release != nil {
@@ -42,7 +42,7 @@ func (h *Hold) Operations() []history.Operation {
 	return inOrder(all)
 }
 
-// inOrder sorts operations by call, and keeps each once.
+// inOrder sorts operations by call and removes duplicates.
 func inOrder(ops []history.Operation) []history.Operation {
 	slices.SortFunc(ops, func(a, b history.Operation) int {
 		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Return, b.Return), cmp.Compare(a.ID, b.ID))
@@ -50,7 +50,7 @@ func inOrder(ops []history.Operation) []history.Operation {
 	return slices.Compact(ops)
 }
 
-// Holds returns the holds of some operations by start, as a check finds them. An error is a broken assumption about the record.
+// Holds returns the holds in the given operations by start, as a check finds them. An error means a broken assumption about the record.
 func Holds(h history.Header, ops []history.Operation, faults []history.Window) (all []Hold, err error) {
 	a, err := load(context.Background(), h, history.NewSlice(ops))
 	if err != nil {
@@ -74,7 +74,7 @@ func byStart(a, b Hold) int {
 	return cmp.Or(cmp.Compare(a.Start(), b.Start()), cmp.Compare(a.Acquire.Call, b.Acquire.Call), cmp.Compare(a.Client, b.Client))
 }
 
-// holds makes the holds that some records belong to, by start, each with those of the records that belong to it.
+// holds returns the holds to which the given records belong, by start, each with those of the records that belong to it.
 func (a *archive) holds(k *keyLog, records []*record) (out []Hold) {
 	at := map[uint32]int{}
 	for _, r := range records {
@@ -94,7 +94,7 @@ func (a *archive) holds(k *keyLog, records []*record) (out []Hold) {
 	return out
 }
 
-// hold makes hold number n as the pass found it, without what happened in it.
+// hold returns hold number n as the pass found it, without its operations.
 func (a *archive) hold(k *keyLog, n uint32) Hold {
 	d := k.details.at(int(n) - 1)
 	began := a.operation(k, d.began)
@@ -107,7 +107,7 @@ func (a *archive) hold(k *keyLog, n uint32) Hold {
 	return h
 }
 
-// fill adds what a record of the hold says.
+// fill adds a record to the hold.
 func (a *archive) fill(h *Hold, k *keyLog, n uint32, r *record) {
 	switch r.op {
 	case history.Use:
@@ -115,7 +115,7 @@ func (a *archive) fill(h *Hold, k *keyLog, n uint32, r *record) {
 	case history.Lost:
 		h.Lost = cmp.Or(h.Lost, r.call)
 	case history.Extend:
-		if r.detail == n && r.detailed() { // it began with that
+		if r.detail == n && r.detailed() { // the hold began with it
 			return
 		}
 		h.Extends = append(h.Extends, a.operation(k, r))
