@@ -19,7 +19,7 @@ type Input struct {
 	Faults   []history.Window
 }
 
-// Options tunes a check; the zero value is the documented default of each field.
+// Options configure a check; each zero value is the documented default.
 type Options struct {
 	Plain         bool   // search with Porcupine without windows, for comparison
 	Budget        int64  // nanoseconds that Porcupine may take in total; 0 means 10 s
@@ -35,7 +35,7 @@ type Options struct {
 	// Bare leaves out the surroundings of violations and the confidence intervals, which take most of the time for a small history. A search that
 	// checks thousands of schedules a second asks for them once it has found something.
 	Bare bool
-	// Unsearched leaves out the search for an order, where the sweep finds nothing that needs it: linearizability is then not judged.
+	// Unsearched skips the search for an order where the sweep finds nothing that needs it: linearizability is then not judged.
 	Unsearched bool
 
 	rules rules

@@ -9,54 +9,55 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Holds (VERDICTS §1): found in one pass over a key's records by call. belief.go has what a client had been told, possible.go what the server can have kept.
+// Holds (VERDICTS §1), found in one pass over a key's records by call. belief.go has what the lock has told a client, possible.go what the server can
+// have kept.
 //
-// A hold begins with an acquire that returned ok, or with an ok extend after its client had been told of the loss. An extend, release or lost belongs to the open
-// hold of its client with its token; where one of them has no token, to the innermost open one, of its mode where it names one. A hold stays open after a
-// release that ended fail or unknown, and after lost, though its belief has ended. An operation that matches no hold ends and extends nothing. A use lies in
-// a hold that is open at its call.
+// A hold begins with an acquire that returned ok, or with an ok extend after its client learnt of the loss. An extend, release or lost belongs to the
+// open hold of its client with its token; if one of them has no token, to the innermost open one, in its mode if it names one. A hold stays open
+// after a release that ended fail or unknown, and after lost, although its belief has ended. An operation that matches no hold ends and extends
+// nothing. A use lies in a hold that is open at its call.
 //
-// Re-entrant holds nest, one for each granted acquire. What the server keeps for them is one mark, so a re-entry and an extend renew all of a
-// client's holds, an inner release may, and an answer that the mark is gone (not_held, lost) ends the belief in all of them.
+// Re-entrant holds nest, one for each granted acquire. The server keeps one key for them, so a re-entry and an extend renew all of a client's holds,
+// an inner release may, and a reply that the key is gone (not_held, lost) ends the belief in all of them.
 //
-// Where the page leaves a choice: a re-entrant client whose release of unknown outcome is followed by another release goes on outwards: the second one
-// belongs to the hold around it, where there is one with the same token.
+// Where VERDICTS leaves a choice: if a re-entrant client's release of unknown outcome is followed by another release, the second belongs to the hold
+// around the first's, if there is one with the same token.
 
 // holdPass is the pass over one key.
 type holdPass struct {
 	a       *archive
 	k       *keyLog
-	keep    int64              // lease + slack: how long after an effect the server may keep a hold; never where leases don't end
+	keep    int64              // lease + slack: how long after an effect the server may keep a hold; never if leases don't end
 	crashes map[uint32][]int64 // by client number, ascending: instants of confirmed crashes
 	clients map[uint32]*clientHolds
 }
 
-// clientHolds is what one client does on the key.
+// clientHolds is the state of one client on the key.
 type clientHolds struct {
-	idleAt   int64 // return of its last operation that spans nothing
+	idleAt   int64 // return of its last operation that is not spanning
 	lastLine uint32
 	open     []*openHold // in the order of their acquires
-	early    []*record   // extends whose token names no open hold: perhaps that of an acquire under way
+	early    []*record   // extends whose token matches no open hold: perhaps that of a pending acquire
 	unsure   int64       // call of the first acquire of unknown outcome since the last grant; never = none
-	lost     int64       // of the first of all: it may take effect at any time
+	lost     int64       // call of the first of all: it may take effect at any time
 }
 
-// openHold is a hold that an operation may yet belong to.
+// openHold is a hold to which further operations may belong.
 type openHold struct {
 	d        *detail // of the operation that began it
 	index    uint32  // of d, from 1
 	r        *record // the operation that began it
 	token    uint32
-	belief   *detail   // where the present belief began
+	belief   *detail   // where the current belief began
 	resumed  []*detail // beliefs after a gap
-	until    int64     // the present belief surely lasts until here,
-	doubt    int64     // and perhaps until here
-	ended    bool      // the belief is over for good
-	lost     bool      // because the client was told so: an ok extend begins a new hold
-	closed   int64     // from when on it isn't open any more
-	effect   int64     // the latest effect that is known to have happened
-	maybe    int64     // how many effects of unknown outcome may have come after that
-	cap      int64     // it was gone by then, by an accepted release or an answer that said so
+	until    int64     // the current belief certainly lasts until here,
+	doubt    int64     // and at most until here
+	ended    bool      // the belief has ended for good
+	lost     bool      // because of a loss: an ok extend begins a new hold
+	closed   int64     // from when on it is no longer open
+	effect   int64     // the latest effect known to have happened
+	maybe    int64     // how many effects of unknown outcome may have followed
+	cap      int64     // it was gone by then: an accepted release, or a reply that it is gone
 	release  *record   // the first
 	next     *openHold
 	releases bool // a release of it has been called
@@ -116,16 +117,16 @@ func (p *holdPass) step(r *record) error {
 	return nil
 }
 
-// find returns the open hold that an operation belongs to, nil if there is none, and remembers it.
+// find returns the open hold to which an operation belongs, nil if there is none, and records it.
 func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 	token := p.k.tokenOf(r)
 	var found, left *openHold
 	for i := len(who.open) - 1; i >= 0; i-- {
 		h := who.open[i]
 		switch {
-		case h.closed <= r.call || h.r.ret > r.call && (r.op != history.Extend || r.outcome != history.OK): // a watchdog may be quicker than the call that started it
+		case h.closed <= r.call || h.r.ret > r.call && (r.op != history.Extend || r.outcome != history.OK): // a watchdog may extend before its acquire returns
 		case token != 0 && h.token == token, token == 0 && h.r.ret <= r.call && !(r.modeNamed && h.r.mode != r.mode):
-			if h.left && r.op == history.Release { // the next release is rather that of the hold around it
+			if h.left && r.op == history.Release { // the next release rather belongs to the hold around it
 				left = cmp.Or(left, h)
 				continue
 			}
@@ -174,11 +175,10 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 	who.unsure = never
 }
 
-// maxOpen is how many holds of one client that it never released are remembered: only an operation with the token of one more than that ago would
-// not find it.
+// maxOpen is how many unreleased holds of one client are kept: only an operation with the token of an older one would not find its hold.
 const maxOpen = 64
 
-// forget closes the holds that nothing belongs to any more.
+// forget closes holds to which no further operation can belong.
 func (p *holdPass) forget(who *clientHolds, now int64) {
 	kept := who.open[:0]
 	for i, h := range who.open {
@@ -192,7 +192,7 @@ func (p *holdPass) forget(who *clientHolds, now int64) {
 	who.open = kept
 }
 
-// takeEarly returns a hold the extends by its token that were called before its acquire returned: a watchdog may be quicker than the call that started it.
+// takeEarly assigns to a hold the extends with its token that were called before its acquire returned: a watchdog may be that early.
 func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	for _, x := range who.early {
 		if x.outcome == history.OK && p.k.tokenOf(x) == h.token && x.ret >= r.call && h.token != 0 {
@@ -205,7 +205,7 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	who.early = who.early[:0]
 }
 
-// ownerless notes an operation that was accepted and belongs to no hold, unless an acquire of unknown outcome may have begun one.
+// ownerless records an accepted operation that belongs to no hold, unless an acquire of unknown outcome may have begun one.
 func (p *holdPass) ownerless(who *clientHolds, x *record) {
 	if x.outcome == history.OK && who.lost > x.ret {
 		p.k.claims = append(p.k.claims, claim{x, nil})
@@ -241,9 +241,9 @@ func (p *holdPass) extend(who *clientHolds, r *record) {
 	p.extended(who, h, r)
 }
 
-// extended applies an extend to its hold; of a re-entrant lock to all that its client has.
+// extended applies an extend to its hold, or for a re-entrant lock to all holds of its client.
 func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
-	r.mode = h.r.mode // an extend says nothing of its own; a belief that it starts is of the hold's
+	r.mode = h.r.mode // an extend states no mode; a belief that it starts has the hold's
 	for _, o := range who.open {
 		if o != h && (p.a.header.Kind != history.Reentrant || o.closed <= r.call || o.r.ret > r.call) {
 			continue
@@ -312,7 +312,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 	}
 }
 
-// use notes in which hold a critical section or a write lies; a section without a mode has that of its hold.
+// use finds the hold in which a critical section or a write lies; a section without a mode gets that of its hold.
 func (p *holdPass) use(who *clientHolds, r *record) {
 	p.settle(who, r.call)
 	h := p.find(who, r)
@@ -330,7 +330,7 @@ func manyMayHold(h history.Header, m history.Mode) bool {
 	return h.Kind == history.RW && m == history.Shared || h.Kind == history.Semaphore && h.Permits > 1
 }
 
-// close writes down a hold that nothing belongs to any more.
+// close stores a hold to which no further operation can belong.
 func (p *holdPass) close(who *clientHolds, h *openHold) {
 	for _, n := range h.notices {
 		p.apply(who, h, n)
@@ -349,7 +349,7 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 	}
 }
 
-// leave closes what a client left open at the end of the history.
+// leave closes the holds that a client left open at the end of the history.
 func (p *holdPass) leave(client uint32, who *clientHolds, ev *evidence) {
 	p.settle(who, never-1)
 	for _, x := range who.early {
@@ -363,14 +363,14 @@ func (p *holdPass) leave(client uint32, who *clientHolds, ev *evidence) {
 		}
 	}
 	for _, at := range p.crashes[client] {
-		// What it was doing when it died was not recorded; where its commands show that it was doing something, that may have been an acquire.
+		// What it was doing when it died was not recorded; if its commands show any activity, that may have been an acquire.
 		if sent := ev.commandsOf(p.a.clients.text(client), who.idleAt, at); len(sent) > 0 {
 			p.k.crashes = append(p.k.crashes, crashHold{min(who.idleAt, at), at, plus(at, p.keep)})
 		}
 	}
 }
 
-// tokenOf is the number+1 of an operation's token in the dictionary; 0 when it has none.
+// tokenOf returns number+1 of an operation's token in the dictionary; 0 if it has none.
 func (k *keyLog) tokenOf(r *record) uint32 {
 	if r.detailed() {
 		return k.detailOf(r).token
@@ -378,7 +378,7 @@ func (k *keyLog) tokenOf(r *record) uint32 {
 	return r.detail
 }
 
-// holdOf returns the detail of the hold that an operation belongs to or begins, nil if there is none.
+// holdOf returns the detail of the hold to which an operation belongs or which it begins, nil if there is none.
 func (d *keyInput) holdOf(r *record) *detail {
 	if n := d.a.holdOf[r.line-1]; n != 0 {
 		return d.k.details.at(int(n) - 1)

@@ -6,9 +6,9 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// hygiene: when everybody is done, no key, queue entry, subscription or goroutine is left behind.
+// hygiene: after all clients have finished, no key, queue entry, subscription or goroutine is left.
 //
-// Whoever ran the experiment looks, and says what was found; this only counts. The one opportunity is the look.
+// The runner of the experiment looks and describes what it found; this only counts. The look is the one opportunity.
 func hygiene(opt Options) tally {
 	t := tally{property: verdicts.Hygiene, applies: opt.Leftovers != nil, note: "nobody looked for what was left behind"}
 	if !t.applies {
@@ -21,7 +21,7 @@ func hygiene(opt Options) tally {
 	return t
 }
 
-// place finds what was left behind in the record: the key that the finder's words name, at the end of the record.
+// place locates what was left in the record: the key named in the description, at the end of the record.
 func (a *archive) place(t tally, ev *evidence) tally {
 	for i := range t.kept {
 		v := &t.kept[i]
@@ -34,7 +34,7 @@ func (a *archive) place(t tally, ev *evidence) tally {
 	return t
 }
 
-// lastCommand is when the last command of the record was sent.
+// lastCommand returns when the last command of the record was sent.
 func (e *evidence) lastCommand() (at int64) {
 	for _, list := range e.commands {
 		at = max(at, list[len(list)-1].Sent)

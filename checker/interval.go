@@ -19,7 +19,7 @@ func Confidence(k, n int) [2]float64 {
 	return [2]float64{lower, betaQuantile(0.975, float64(k+1), float64(n-k))}
 }
 
-// betaQuantile finds by bisection where the regularised incomplete beta function is p.
+// betaQuantile finds by bisection the point at which the regularised incomplete beta function is p.
 func betaQuantile(p, a, b float64) float64 {
 	low, high := 0.0, 1.0
 	for high-low > 1e-12*high && high > 1e-300 {

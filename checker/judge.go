@@ -5,16 +5,15 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// judge looks at one property of one key while the key's records pass by twice: once as they are called and once as they
-// return, each in order of time. A record is called before it returns, and everything that is called up to
-// an instant has been called before what ends at that instant returns.
+// judge checks one property of one key while the key's records pass twice, once at their call and once at their return, each in order of time. A
+// record is called before it returns, and all calls up to an instant come before the returns at that instant.
 type judge interface {
 	called(r *record)
 	returned(r *record)
 	done()
 }
 
-// tally is what a judge found.
+// tally is the result of a judge.
 type tally struct {
 	property      verdicts.Property
 	applies       bool
@@ -23,12 +22,12 @@ type tally struct {
 	met           int // opportunities that met a fault window
 	violations    int
 	within        int                // violations smaller than the clock error, not counted in violations
-	windowed      int                // windows there are
-	skipped       int                // windows that should have been searched and were not
+	windowed      int                // all windows
+	skipped       int                // windows that should have been searched but were not
 	undecided     int                // of these, how many the sweep does not decide
-	excused       int                // refusals that were not judged, because many acquires of unknown outcome may excuse them
-	notJudged     map[string]int     // opportunities that were not judged, by reason
-	left          map[*record]string // those of keys with few operations that a search may yet judge
+	excused       int                // refusals not judged because too many acquires of unknown outcome may excuse them
+	notJudged     map[string]int     // opportunities not judged, by reason
+	left          map[*record]string // opportunities not judged, of keys with few operations, which a search may still judge
 	kept          []Violation
 }
 
@@ -40,15 +39,15 @@ type keyInput struct {
 	opt   Options
 	rules rules
 
-	suspect *suspect // the first of the window that has no order if a violation is one
+	suspect *suspect // of the window without an order, if a violation lies in it: the first one
 }
 
-// rules switches single rules of the checker off, so that a test can show what each is for.
+// rules switches single rules of the checker off, so that a test can show what each is needed for.
 type rules struct{ off map[string]bool }
 
 func (r rules) on(name string) bool { return !r.off[name] }
 
-// found counts a violation and keeps it while there is room. shown makes what shows it.
+// found counts a violation and keeps it if there is room. shown makes its witness.
 func (t *tally) found(d *keyInput, v Violation, shown func() Witness) {
 	v.Property, v.Key, v.Cause = t.property, d.k.name, verdicts.CauseUnknown
 	v.WithinClockError = v.WithinClockError && d.rules.on("clock-error")
@@ -66,13 +65,13 @@ func (t *tally) found(d *keyInput, v Violation, shown func() Witness) {
 	}
 }
 
-// suspect is a violation, and what makes its witness.
+// suspect is a violation, with the function that makes its witness.
 type suspect struct {
 	Violation
 	shown func() Witness
 }
 
-// searchable tells which properties a search for an order decides as well.
+// searchable reports whether a search for an order decides the property too.
 func searchable(p verdicts.Property) bool {
 	return p == verdicts.MutualExclusion || p == verdicts.Refusal || p == verdicts.FencingOrder
 }
@@ -85,7 +84,7 @@ func (t *tally) opportunity(d *keyInput, from, to int64) {
 	}
 }
 
-// unjudged counts, if it is one, an opportunity that was not judged.
+// unjudged counts an opportunity, if it is one, as not judged.
 func (t *tally) unjudged(opportunity bool, why string) {
 	if !opportunity {
 		return
@@ -93,7 +92,7 @@ func (t *tally) unjudged(opportunity bool, why string) {
 	t.notJudged = increased(t.notJudged, why, 1)
 }
 
-// leave counts operation r as an opportunity that was not judged.
+// leave counts operation r as an opportunity not judged.
 func (t *tally) leave(r *record, why string) {
 	t.unjudged(true, why)
 	if len(t.left) < maxParted {
@@ -104,7 +103,7 @@ func (t *tally) leave(r *record, why string) {
 	}
 }
 
-// take counts operation r as one that was judged, if it was left.
+// take counts operation r as judged, if leave had counted it.
 func (t *tally) take(r *record) {
 	if why, ok := t.left[r]; ok {
 		delete(t.left, r)
@@ -115,7 +114,7 @@ func (t *tally) take(r *record) {
 	}
 }
 
-// increased adds to a count in a map that may be nil.
+// increased adds n to a count in a map that may be nil.
 func increased(counts map[string]int, name string, n int) map[string]int {
 	if counts == nil {
 		counts = map[string]int{}
@@ -127,13 +126,13 @@ func increased(counts map[string]int, name string, n int) map[string]int {
 // clientName returns the name of a record's client.
 func (d *keyInput) clientName(r *record) string { return d.a.clients.text(r.client) }
 
-// operation makes the operation of a record.
+// operation restores the operation of a record.
 func (d *keyInput) operation(r *record) history.Operation { return d.a.operation(d.k, r) }
 
-// first is the earliest call on the key; it has at least one record.
+// first returns the earliest call on the key, which has at least one record.
 func (k *keyLog) first() int64 { return k.chunks[0].records[0].call }
 
-// last is the latest return on the key.
+// last returns the latest return on the key.
 func (k *keyLog) last() (t int64) {
 	for i := range k.chunks {
 		t = max(t, k.chunks[i].last)
@@ -141,7 +140,7 @@ func (k *keyLog) last() (t int64) {
 	return t
 }
 
-// try lets the judges see every record of the keyInput's key.
+// try feeds the records of the key to the judges.
 func (d *keyInput) try(judges []tallier) {
 	open := pending{order: d.a.order}
 	for c := d.k.walk(); ; {
@@ -168,7 +167,7 @@ func (d *keyInput) try(judges []tallier) {
 // pending is a heap of records that were called and have not returned, by return.
 type pending struct {
 	of    []*record
-	order func(x, y *record) int // of those that return together
+	order func(x, y *record) int // order of records that return at one instant
 }
 
 func (p *pending) before(i, j int) bool {

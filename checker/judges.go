@@ -14,22 +14,22 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// order is that of the properties in a verdict.
+// order is the order of the properties in a verdict.
 var order = [...]verdicts.Property{
 	verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity, verdicts.ReleaseSafety, verdicts.Linearizability,
 	verdicts.FencingOrder, verdicts.Progress, verdicts.Refusal, verdicts.Reentrancy, verdicts.Renewal, verdicts.Fairness,
 	verdicts.Hygiene,
 }
 
-// finding is what was found out about one key.
+// finding is the result for one key.
 type finding struct {
 	tallies []tally
 	damage  Damage
-	stored  bool // damage means something
+	stored  bool // damage is set
 	err     error
 }
 
-// judgeAll judges every key, as many at once as there are processors.
+// judgeAll judges every key, concurrently on all processors.
 func (a *archive) judgeAll(ctx context.Context, ev *evidence, opt Options) ([]tally, *Damage, error) {
 	findings := make([]finding, len(a.keys))
 	atOnce := min(runtime.GOMAXPROCS(0), len(a.keys))
@@ -71,7 +71,7 @@ func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Opt
 	}
 	d.try(judges)
 	d.decide(judges)
-	f.tallies = make([]tally, 0, len(judges)+1) // and that of hygiene
+	f.tallies = make([]tally, 0, len(judges)+1) // plus that of hygiene
 	for _, j := range judges {
 		f.tallies = append(f.tallies, *j.result())
 	}
@@ -87,7 +87,7 @@ type tallier interface {
 
 func (t *tally) result() *tally { return t }
 
-// join adds up what was found out about the keys.
+// join adds up the findings of all keys.
 func join(findings []finding, opt Options) ([]tally, *Damage, error) {
 	var total []tally
 	var damage *Damage
@@ -141,7 +141,7 @@ func (d *Damage) add(other Damage) {
 	d.Missing += other.Missing
 }
 
-// verdict puts everything together.
+// verdict assembles the verdict.
 func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Options) *Verdict {
 	v := &Verdict{Operations: a.operations(), Damage: damage}
 	tallies = append(tallies, a.place(hygiene(opt), ev))
@@ -172,7 +172,7 @@ func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Opt
 	return v
 }
 
-// overall: one failure fails; what was not decided leaves the whole undecided.
+// overall: one failure fails; a property without a decision leaves the whole undecided.
 func overall(properties []Property) Result {
 	result := Pass
 	for _, p := range properties {
@@ -186,7 +186,7 @@ func overall(properties []Property) Result {
 	return result
 }
 
-// judged makes the judgement of a property.
+// judged returns the judgement of a property.
 func (t *tally) judged(ev *evidence, opt Options) Property {
 	n := max(t.opportunities, t.violations)
 	p := Property{Name: t.property, Violations: t.violations, Opportunities: n, Judged: n, NotJudged: t.notJudged, MetFault: t.met, Note: t.note}
@@ -225,7 +225,7 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 	return p
 }
 
-// NotJudgedText lists the reasons for which opportunities were not judged, the most frequent first: "12 met a fault, 1 not searched".
+// NotJudgedText lists the reasons why opportunities were not judged, the most frequent first: "12 met a fault, 1 not searched".
 func NotJudgedText(reasons map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b)) })
 	for i, name := range names {
@@ -234,8 +234,8 @@ func NotJudgedText(reasons map[string]int) string {
 	return strings.Join(names, ", ")
 }
 
-// searched says what a search has covered, and what it leaves open. A window that was not searched is a second opinion less, unless it
-// has refusals that the sweep does not decide: then the property stays inconclusive.
+// searched describes what a search has covered and what it leaves open. A window that was not searched lacks a second opinion; if it has refusals
+// that the sweep does not decide, the property stays inconclusive.
 func (t *tally) searched() string {
 	note := fmt.Sprintf("%d of %d windows searched", t.opportunities, t.windowed)
 	if t.undecided > 0 {
@@ -247,7 +247,7 @@ func (t *tally) searched() string {
 	return note
 }
 
-// summarise counts causes and picks the first violation.
+// summarise counts causes and sets the first violation.
 func (t *tally) summarise(p *Property) {
 	for i := range t.kept {
 		v := &t.kept[i]
@@ -262,7 +262,7 @@ func (t *tally) summarise(p *Property) {
 	}
 }
 
-// operations counts by operation and outcome. Operations without one count as "done".
+// operations counts operations by name and outcome. Operations without an outcome count as "done".
 func (a *archive) operations() Operations {
 	out := Operations{}
 	for _, k := range a.keys {

@@ -10,24 +10,23 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// linearizability: Porcupine finds an order of the operations under the lease model. It is the second opinion on mutual exclusion,
-// refusals and fences, by a search that knows nothing of the sweep's reasoning; see leaseModel and windows.
+// linearizability: Porcupine finds an order of the operations under the lease model. It is a second opinion on mutual exclusion, refusals and fences,
+// by a search that shares none of the sweep's reasoning; see leaseModel and windows.
 //
-// Every window is searched that has a refusal which the sweep does not decide: of shared and exclusive locks, permits and re-entrant locks, one that
-// met no certain holder. Together with the sweep that decides as plain Porcupine does. Of the others, those in which the sweep found a
-// violation are searched, up to a number for each key, and a random sample. Opportunities are windows searched.
+// It searches every window with a refusal that the sweep does not decide: for shared and exclusive locks, permits and re-entrant locks, one that met
+// no certain holder. Together with the sweep that decides as plain Porcupine does. Of the other windows it searches those in which the sweep found a
+// violation, up to a number for each key, and a random sample. An opportunity is a window searched.
 //
-// Limits: windows are not searched when they are too long, beyond the number, or not done within their part of the budget. They are
-// counted. Where the sweep decides, a second opinion is missing and the property passes with a note; where it does not, the property is
-// inconclusive. Refusals that more than maxMaybe acquires of unknown outcome may excuse are left out, and the note says how many. The
-// windows rest on the holds as they were followed, so an error there is not found here; the differential tests against
-// models that read the plain operations are for that.
+// Limits: windows are not searched if they are too long, beyond the number, or not finished within their part of the budget. They are counted. Where
+// the sweep decides, only a second opinion is missing and the property passes with a note; where it does not, the property is inconclusive. Refusals
+// that more than maxMaybe acquires of unknown outcome may excuse are left out, and the note says how many. The windows are built from the holds that
+// the pass found, so an error there is not found here; the differential tests against models that read the plain operations cover that.
 type linearizability struct {
 	tally
 	windows
 	suspicious []window
 	clean      sample
-	moves      int64 // that may yet be tried in the windows that only the search decides
+	moves      int64 // moves left for windows that only the search decides
 }
 
 func newLinearizability(d *keyInput, refused *refusal) *linearizability {
@@ -52,7 +51,7 @@ func (l *linearizability) sort(w window) {
 	}
 }
 
-// decide searches a window that the sweep does not decide. What is not searched for want of moves stays undecided.
+// decide searches a window that the sweep does not decide. Without moves left it stays undecided.
 func (l *linearizability) decide(w *window) {
 	before, most := l.skipped, min(maxSteps, l.moves)
 	if l.d.opt.Plain {
@@ -89,7 +88,7 @@ func (l *linearizability) done() {
 	}
 }
 
-// judge searches a window and gives the moves that were tried.
+// judge searches a window and returns how many moves it tried.
 func (l *linearizability) judge(w *window, budget, moves int64) (tried int64) {
 	found, tried := w.search(l.d.a.header, l.d.k, budget, moves)
 	switch found {
@@ -106,13 +105,13 @@ func (l *linearizability) judge(w *window, budget, moves int64) (tried int64) {
 	return tried
 }
 
-// illegal reports a window without an order, by the violation that the sweep found in it, or by what is in it.
+// illegal reports a window without an order: by the violation that the sweep found in it, or else by its operations.
 func (l *linearizability) illegal(w *window) {
 	if w.cause != nil {
 		l.found(l.d, w.cause.Violation, w.cause.shown)
 		return
 	}
 	v := Violation{At: w.ops[0].call, Lasted: w.ops[len(w.ops)-1].ret - w.ops[0].call}
-	of := slices.Concat(w.held, w.ops[:min(len(w.ops), maxOfHold)]) // not w, which would then be allocated for every window
+	of := slices.Concat(w.held, w.ops[:min(len(w.ops), maxOfHold)]) // not w itself, which would then be allocated for every window
 	l.found(l.d, v, func() Witness { return l.d.witness(of) })
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// The lease model. Porcupine's Step knows no time, so the ends of holds are operations of their own: a hold with belief [acquire.return,
-// end] that the server may have kept until gone ends at some instant of [end, gone]. That is its release, when it was released for
-// certain; its expiry, when it lapsed; and anything from the release on, when that has no known outcome. Which of
-// these it is was found by following the clients, and only the order is left to search.
+// The lease model. Porcupine's Step knows no time, so the ends of holds are operations of their own: a hold with belief [acquire.return, end] that
+// the server may have kept until gone ends at some instant of [end, gone]. That is its release, if it was certainly released; its expiry, if it
+// lapsed; and any instant from the release on, if that has no known outcome. The pass over the holds found out which of these it is; only the order
+// is left to search.
 //
 //	acquire(h)  legal when no conflicting hold is in force and its fence is higher than any before; h is then in force
 //	end(h)      legal when h is in force; it is not any more
 //	busy        legal when a conflicting hold is in force, for permits when all are taken
 //	maybe(h)    legal at any time: h is then in force if there is room
 //
-// The last is an acquire of unknown outcome where its hold would be for good; elsewhere they are left out: see windows.
+// maybe is an acquire of unknown outcome whose hold would never end; others are left out: see windows.
 type act uint8
 
 const (
@@ -45,13 +45,13 @@ type move struct {
 	start, end int64 // of acquires: the belief
 }
 
-// lockState is which holds are in force and the highest fence granted. It is comparable.
+// lockState is the set of holds in force and the highest fence granted. It is comparable.
 type lockState struct {
 	holds string // numbers of the holds, four bytes each, ascending
 	fence uint64
 }
 
-// leaseModel makes the model for one window. moves are the window's acquires by number of their hold.
+// leaseModel returns the model for one window. acquires has the window's acquires by number of their hold.
 func leaseModel(h history.Header, acquires []move, initial lockState) porcupine.Model {
 	return newModel(h, acquires).porcupine(initial)
 }
@@ -87,12 +87,12 @@ type modelOf struct {
 	permits  int
 	acquires []move
 
-	steps atomic.Int64 // moves tried; a search that timed out may go on for a moment
+	steps atomic.Int64 // moves tried; a search that timed out may still be running
 	most  int64        // moves after which the search is given up
 }
 
-// step returns the state itself where it does not change: most of what a search tries is not legal, and a lockState that is put into an
-// interface is copied to the heap.
+// step returns the same state if it does not change: most moves that a search tries are not legal, and a lockState put into an interface is copied to
+// the heap.
 func (m *modelOf) step(state any, in move) (bool, any) {
 	s := state.(lockState)
 	switch in.act {
@@ -129,8 +129,8 @@ func (m *modelOf) taken(s lockState, in move) bool {
 	return n >= m.permits
 }
 
-// ofItself tells that in is a grant to the client of another move, whose hold does not stand in its way. A refusal may be by one's own hold: whether
-// a re-entrant lock may refuse its owner is judged as re-entrancy.
+// ofItself reports whether in is a grant to the client of another move, whose hold does not prevent it. A client's own hold may cause a refusal:
+// whether a re-entrant lock may refuse its owner is judged as reentrancy.
 func (m *modelOf) ofItself(in, other move) bool {
 	if in.client != other.client || in.act == actBusy {
 		return false
@@ -157,11 +157,11 @@ func (s lockState) without(hold uint32) (string, bool) {
 
 func (s lockState) hash() uint64 {
 	h := fnv.New64a()
-	h.Write([]byte(s.holds)) // a hash does not fail
+	h.Write([]byte(s.holds)) // writing to a hash never fails
 	return h.Sum64() ^ s.fence*0x9e3779b97f4a7c15
 }
 
-// operations makes what Porcupine searches of a window.
+// operations makes the operations of a window for Porcupine.
 func (w *window) operations(k *keyLog) (acquires []move, ops []porcupine.Operation, initial lockState) {
 	initial.fence = w.fence
 	for _, r := range w.held {
@@ -204,7 +204,7 @@ func operationOf(r *record, in move, from int64) porcupine.Operation {
 	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: max(r.call, from), Return: r.ret}
 }
 
-// endOf makes the operation that ends a hold. Where acquires of unknown outcome are moves of their own, they make no release uncertain.
+// endOf makes the operation that ends a hold. If acquires of unknown outcome are moves of their own, they make no release uncertain.
 func (w *window) endOf(k *keyLog, r *record, in move) porcupine.Operation {
 	d := k.detailOf(r)
 	in.act, in.fence = actEnd, 0
@@ -218,11 +218,11 @@ func (w *window) endOf(k *keyLog, r *record, in move) porcupine.Operation {
 	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: end, Return: max(gone, end)}
 }
 
-// leastBudget is what a window gets however many there are; most need microseconds.
+// leastBudget is the least that a window gets; most need microseconds.
 const leastBudget = 50_000_000
 
-// search asks Porcupine whether the window's operations have an order, within a budget of nanoseconds and a number of moves. It
-// gives the moves tried as well.
+// search asks Porcupine whether the window's operations have an order, within a budget of nanoseconds and a number of moves. It also returns the
+// moves tried.
 func (w *window) search(h history.Header, k *keyLog, budget, moves int64) (porcupine.CheckResult, int64) {
 	acquires, ops, initial := w.operations(k)
 	m := newModel(h, acquires)

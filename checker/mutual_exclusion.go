@@ -5,26 +5,26 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// mutualExclusion: no two beliefs conflict for longer than the clock error. A belief is what the lock had told a client; two that conflict are a broken
-// promise of the algorithm, or of the server under it, whatever the clients did with their time.
+// mutualExclusion: no two beliefs conflict for longer than the clock error. A belief is what the lock has told a client; if two conflict, the
+// algorithm, or the server under it, broke a promise, whatever the clients did with their time.
 //
-// Why that is exact: any execution of VERDICTS §2 has a hold in force from the return of its acquire to the call of its release or until it lapses, that
-// is during its belief. If beliefs do not conflict, the order of their starts is an execution. An acquire of unknown outcome may be read as
-// no effect and is never needed.
+// Why that is exact: in any execution of VERDICTS §2 a hold is in force from the return of its acquire to the call of its release or until it lapses,
+// that is during its belief. If no beliefs conflict, the order of their starts is an execution. An acquire of unknown outcome may be assumed without
+// effect and is never needed.
 //
-// An opportunity is a grant after another that it would conflict with. It is not judged when its belief, or the end of the one before, depends on a
-// time that is missing, when it was over before its client was told, or when the overlap is within the clock error.
-// No opportunity is inconclusive: nobody met.
+// An opportunity is a grant after another that it would conflict with. It is not judged if its belief, or the end of the one before, depends on a
+// missing time, if the belief was over before its client learnt of it, or if the overlap is within the clock error. Without an opportunity the
+// property is inconclusive.
 type mutualExclusion struct {
 	tally
 	d     *keyInput
 	over  *overlaps
-	maybe *overlaps // where the ends of beliefs are not all known: each as late as it can have been
+	maybe *overlaps // with each unknown end of a belief as late as possible
 	met   rivals
-	last  int64 // when the latest grant was told
+	last  int64 // return of the latest grant
 }
 
-// The reasons for which an opportunity isn't judged.
+// The reasons why an opportunity isn't judged.
 const (
 	withinClockError = "within the clock error"
 	endNotKnown      = "the end of a belief is not known"
@@ -66,7 +66,7 @@ func (m *mutualExclusion) returned(r *record) {
 		more, longer := m.maybe.add(i)
 		open = len(more) > 0 && longer > m.d.a.header.ClockError && lasted <= m.d.a.header.ClockError
 	}
-	if d.role == nested { // within a belief of its client, which was judged
+	if d.role == nested { // within a belief of its client that was judged
 		return
 	}
 	since := max(m.last, 0)
@@ -95,7 +95,7 @@ func (m *mutualExclusion) returned(r *record) {
 
 func (m *mutualExclusion) done() {}
 
-// rivals reports whether a belief began after the grant of another hold that it would conflict with, and in which its client can have believed.
+// rivals reports whether a belief began after the grant of another hold with which it would conflict, and whether its client can have believed in it.
 type rivals struct {
 	h         history.Header
 	grants    int
@@ -118,7 +118,7 @@ func (p *parties) add(owner uint32) {
 
 func (p *parties) other(owner uint32) bool { return p.n > 1 || p.n == 1 && p.one != owner }
 
-// add takes the next belief, of a hold.
+// add adds the next belief, of a hold.
 func (m *rivals) add(k *keyLog, hold uint32, r *record) (meets bool) {
 	h := k.details.at(int(hold) - 1)
 	grant, believed := h.began == r, k.perhaps(h) > h.began.ret
@@ -155,7 +155,7 @@ func overlapViolation(d *keyInput, i interval, with []interval, lasted int64) Vi
 	return v
 }
 
-// recordsOf are those that some intervals began with.
+// recordsOf returns the records with which the intervals began.
 func recordsOf(intervals []interval) (of []*record) {
 	for _, i := range intervals {
 		of = append(of, i.r)

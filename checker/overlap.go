@@ -9,18 +9,18 @@ import (
 // interval is a belief or a use.
 type interval struct {
 	r          *record
-	hold       uint32 // index of the hold that it is of
+	hold       uint32 // index of its hold
 	start, end int64
 }
 
 // overlaps finds conflicting intervals that arrive by start: conflict as VERDICTS §1 defines it.
 //
-// Two intervals conflict when one starts before the other ends, and the one that ends last among those that started earlier overlaps the longest. So the
-// largest end of those that an interval would conflict with is enough: of other holds for a mutex, of other clients for a re-entrant lock, of other
-// exclusive holds and of other clients' shared ones for shared and exclusive holds. That of all but one is known from the two largest of different ones.
-// Permits: at the start of an interval those that have not ended are in force together.
+// Two intervals conflict if one starts before the other ends, and of those that started earlier the one that ends last overlaps the longest. So the
+// largest end among the intervals with which a new one would conflict is enough: of other holds for a mutex, of other clients for a re-entrant lock,
+// of other exclusive holds and other clients' shared ones for shared and exclusive holds. The largest end of all but one owner follows from the two
+// largest of different owners. Permits: at the start of an interval, all that have not ended are in force together.
 //
-// Touching is no overlap, and what has no length overlaps nothing.
+// Touching intervals do not overlap, and an empty interval overlaps nothing.
 type overlaps struct {
 	kind      history.Kind
 	permits   int
@@ -40,7 +40,7 @@ func newOverlaps(h history.Header) *overlaps {
 	return o
 }
 
-// add takes the next interval. It gives those that it conflicts with, none if there are none, and for how long it does in one stretch.
+// add adds the next interval. It returns those with which it conflicts, and for how long it does without a gap.
 func (o *overlaps) add(i interval) (with []interval, lasted int64) {
 	if i.end <= i.start {
 		return nil, 0
@@ -72,7 +72,7 @@ func (o *overlaps) add(i interval) (with []interval, lasted int64) {
 	return []interval{longest}, min(longest.end, i.end) - i.start
 }
 
-// addPermit counts. Intervals of one hold are one permit.
+// addPermit counts intervals in force. Intervals of one hold are one permit.
 func (o *overlaps) addPermit(i interval) (with []interval, lasted int64) {
 	full := len(o.inForce) > o.permits
 	o.inForce = slices.DeleteFunc(o.inForce, func(other interval) bool { return other.end <= i.start })

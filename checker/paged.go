@@ -1,8 +1,8 @@
 package checker
 
-// paged is a list that grows by pages. A slice of hundreds of megabytes that grows leaves a copy behind each time, which the garbage
-// collector, when the heap is that large, does not fetch for long; pages are copied never, the first apart, which grows as a slice
-// does because most histories are small. Elements beyond the first page do not move.
+// paged is a list that grows by pages. A slice of hundreds of megabytes leaves a copy behind each time it grows, and with so large a heap the garbage
+// collector takes long to free it. Pages are never copied, apart from the first, which grows as a slice because most histories are small. Elements
+// beyond the first page do not move.
 type paged[T any] struct {
 	pages [][]T
 	n     int
@@ -10,7 +10,7 @@ type paged[T any] struct {
 
 const pageSize = 1 << 14
 
-// add appends v and gives the number of elements.
+// add appends v and returns the number of elements.
 func (p *paged[T]) add(v T) int {
 	last := p.n / pageSize
 	if last == len(p.pages) {
@@ -25,5 +25,5 @@ func (p *paged[T]) add(v T) int {
 	return p.n
 }
 
-// at returns the element with an index from 0 to n-1, to read or to change.
+// at returns a pointer to the element with an index from 0 to n-1.
 func (p *paged[T]) at(i int) *T { return &p.pages[i/pageSize][i%pageSize] }

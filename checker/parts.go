@@ -8,19 +8,20 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// A key's operations are searched as one where they are few. Where they are many, they are cut at the quiet instants: nothing is under way and nothing can be in
-// force, so that an execution of all is one of each part after the other, and nothing but the highest fence is carried over. Each part is judged by
-// itself, so that a long record breaks what its parts break. A part with more than maxEffects operations isn't searched, nor is one that no execution
-// explains after an acquire of unknown outcome, which may have its effect in it.
+// A key with few operations is searched as a whole. One with many is cut at quiet instants, when nothing is under way and nothing can be in force: an
+// execution of the whole is then one of each part after the other, and only the highest fence is carried over. Each part is judged by itself; a long
+// record breaks what its parts break. A part with more than maxEffects operations isn't searched, and a part without an execution after an acquire of
+// unknown outcome isn't judged, because that may take effect in it.
 //
-// Quiet, for all clocks, is a clock error later than by one; the header bounds by how much two clocks disagree at any time, and not how they move, so each part has offsets of its
-// own. Where votes count, what an attempt was given may refuse others for a lease after it. The holds of a re-entrant client are told apart by their number alone: once one of them
-// may have ended by its lease, an accepted release may have meant it, and any other may still be there, for a lease after the last operation.
+// An instant is quiet for all clocks one clock error after it is quiet for one; the header bounds by how much two clocks differ at any time, not how
+// the difference moves, so each part has its own offsets. If votes count, the votes that an attempt got may refuse others for a lease after it. The
+// holds of a re-entrant client differ only in their number: once one of them may have ended by its lease, an accepted release may have meant it, and
+// any other may still exist, for a lease after the last operation.
 
-// maxParted is how many operations of a key are searched in parts: beyond, the sweep and the windows decide.
+// maxParted is how many operations of a key are searched in parts: for more, the sweep and the windows decide.
 const maxParted = 20_000
 
-// parts returns what is to be searched of a key, in order; nil where that is too much, or the clock of a server ran at another rate.
+// parts returns what to search of a key, in order; nil if that is too much, or if a server's clock ran at another rate.
 func (d *keyInput) parts() []*executions {
 	total := d.k.count(history.Acquire, history.OK, history.Busy, history.Unknown) + d.k.count(history.Extend, history.OK, history.NotHeld, history.LostHold, history.Unknown) +
 		d.k.count(history.Release, history.OK, history.NotHeld, history.LostHold, history.Unknown)
@@ -41,7 +42,7 @@ func (d *keyInput) parts() []*executions {
 			break
 		}
 		if r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(d, r) {
-			return nil // it held for a while, by its commands, and the record doesn't say when
+			return nil // its commands show that it held for a while, and the record doesn't say when
 		}
 		if r.op != history.Acquire && r.op != history.Extend && r.op != history.Release || r.outcome == history.Fail {
 			continue
@@ -61,21 +62,21 @@ func (d *keyInput) parts() []*executions {
 	return c.parts
 }
 
-// cutter makes the parts of a key's records, by call.
+// cutter cuts a key's records, by call, into parts.
 type cutter struct {
 	d        *keyInput
-	whole    bool // there is one part
+	whole    bool // make one part only
 	denied   map[*record]bool
 	parts    []*executions
-	numbers  map[uint32]int // of the clients of the last part
-	quiet    int64          // nothing of the last part is under way or in force after this; never = that isn't known
+	numbers  map[uint32]int // numbers of the clients in the last part
+	quiet    int64          // nothing of the last part is under way or in force after this; never = unknown
 	unsure   int64          // call of the first acquire of unknown outcome in the last part; never = none
 	fence    uint64
 	maybe    bool
 	loose    bool // a hold of a re-entrant client in the last part may have ended by its lease
 	renewals int  // operations of unknown outcome in the last part that may each have renewed the holds of a re-entrant client
 	over     []*record
-	told     map[uint32]int64 // by client: when it was told of its last grant in the last part
+	told     map[uint32]int64 // by client: return of its last grant in the last part
 }
 
 func (c *cutter) add(r *record) {
@@ -124,19 +125,20 @@ func (c *cutter) add(r *record) {
 	x.effects = append(x.effects, e)
 }
 
-// nodesDisagree reports whether votes count and a fault may have kept some of the nodes from an operation that was refused by others: it may have ended its own hold.
+// nodesDisagree reports whether a refused release or extend may still have ended its own hold: votes count, and a fault may have kept some nodes from
+// it.
 func (c *cutter) nodesDisagree(r *record) bool {
 	refused := r.outcome == history.NotHeld || r.outcome == history.LostHold
 	return refused && c.d.a.header.Votes && c.d.ev.excused(c.d.clientName(r), c.d.since(r), r.ret)
 }
 
-// lingers reports whether what r was given, or found, may be in force for a lease after it, whatever became of it by the record.
+// lingers reports whether what r was granted, or found, may be in force for a lease after it, whatever the record says of its end.
 func (c *cutter) lingers(r *record) bool {
 	told, granted := c.told[r.client]
 	switch {
-	case r.op != history.Acquire && granted && r.call <= told: // at one instant, the answer may have come first
+	case r.op != history.Acquire && granted && r.call <= told: // at one instant, the reply may have come first
 		return true
-	case c.unsure < never: // what it was given may be in force when all the rest is over
+	case c.unsure < never: // what it was granted may be in force after all the rest has ended
 		return true
 	case r.op == history.Acquire && c.d.a.header.Votes:
 		return true
@@ -144,7 +146,8 @@ func (c *cutter) lingers(r *record) bool {
 	return c.d.a.header.Kind == history.Reentrant && c.mayHaveEnded(r)
 }
 
-// mayHaveEnded reports whether a hold of the last part, that of r included, may have ended by its lease, or otherwise than by an accepted release of its own.
+// mayHaveEnded reports whether a hold of the last part, including that of r, may have ended by its lease, or otherwise than by an accepted release of
+// its own.
 func (c *cutter) mayHaveEnded(r *record) bool {
 	if r.op == history.Acquire {
 		return c.loose
@@ -178,13 +181,13 @@ func (c *cutter) begin(at int64) {
 	c.quiet, c.unsure, c.loose, c.renewals = at, never, false, 0
 }
 
-// breaks reports whether renewal or reentrancy is broken by an answer that a hold is gone.
+// breaks reports whether a reply that a hold is gone breaks renewal or reentrancy.
 func (d *keyInput) breaks(n denial) bool {
 	promised := n.r.op == history.Extend || d.a.header.Kind == history.Reentrant
 	return promised && !d.ev.excused(d.clientName(n.r), n.h.began.call, n.r.ret)
 }
 
-// upsets adds what faults may have done to the servers up to an instant.
+// upsets adds the effects that faults may have had on the servers up to an instant.
 func (x *executions) upsets(ev *evidence, to int64) {
 	for i := range ev.faults {
 		for _, u := range upsetsOf(&ev.faults[i]) {
@@ -196,21 +199,21 @@ func (x *executions) upsets(ev *evidence, to int64) {
 		}
 	}
 	if n := len(x.effects); n > 0 && x.effects[n-1].upset != nil {
-		x.clients++ // they are by a clock of their own
+		x.clients++ // they have a clock of their own
 	}
 }
 
-// nobody is the client of what no client did.
+// nobody is the client of a fault's effect.
 const nobody = math.MaxUint32
 
-// partFinding is what the search of a part showed.
+// partFinding is the result of the search of a part.
 type partFinding struct {
 	x        *executions
-	from, to int64 // when the operations of the part were called
+	from, to int64 // when the first and the last operation of the part were called
 	known    bool
-	all      bool // there is an execution
-	base     rule // those that the record alone doesn't show to be broken
-	broken   rule // the one to blame
+	all      bool // an execution exists
+	base     rule // the rules that the record alone doesn't show broken
+	broken   rule // the rule to blame
 }
 
 // search searches a part.

@@ -13,20 +13,19 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// pictureTime is what the search for the longest orders may take.
+// pictureTime bounds the search for the longest orders.
 const pictureTime = 200 * time.Millisecond
 
-// ErrNoPicture is answered for a violation that does not come from a check of this process, or that concerns no key.
+// ErrNoPicture: a violation does not come from a check of this process, or concerns no key.
 var ErrNoPicture = errors.New("no picture: the violation does not carry what lies around it")
 
-// WritePicture writes an HTML page that shows a violation: its story, and below it Porcupine's view of the operations around it with the
-// holds, the uses and the faults as annotations. The page needs no network. An error says that there is no picture, never
-// that there is no violation.
+// WritePicture writes an HTML page that shows a violation: its story, and below it Porcupine's view of the operations around it with the holds, the
+// uses and the faults as annotations. The page needs no network. An error means that there is no picture, never that there is no violation.
 func WritePicture(w io.Writer, v *Violation) (err error) {
 	if v.Around == nil || len(v.Around.Operations) == 0 {
 		return ErrNoPicture
 	}
-	defer func() { // Porcupine panics when a replay does not agree with its search; that must not cost the verdict
+	defer func() { // Porcupine panics if a replay disagrees with its search; that must not cost the verdict
 		if p := recover(); p != nil {
 			err = fmt.Errorf("picture of a violation of %s: %v", v.Property, p)
 		}

@@ -10,12 +10,12 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// picture is what Porcupine is given to draw. Times are from the first operation.
+// picture is the input for Porcupine's drawing. Times are from the first operation.
 type picture struct {
 	header   history.Header
 	v        *Violation
 	base     int64
-	end      int64 // of what has no end
+	end      int64 // end of intervals without one
 	clients  []string
 	holders  []string // by number of the hold
 	acquires []move
@@ -23,7 +23,7 @@ type picture struct {
 	notes    []porcupine.Annotation
 }
 
-// Colours of the annotations: blue, orange and pink are told apart by most who do not see red and green.
+// Colours of the annotations: blue, orange and pink, which most people who confuse red and green can tell apart.
 const (
 	colourHold      = "#6DB6FE"
 	colourUse       = "#B9DBFF"
@@ -100,8 +100,8 @@ func (p *picture) operation(in move, from, to int64, text string) {
 	p.ops = append(p.ops, porcupine.Operation{ClientId: int(in.client), Input: in, Output: text, Call: p.at(from), Return: p.at(to)})
 }
 
-// addOperation adds what is neither a grant nor the end of a hold. A refusal is judged where refusals are what the violation is about;
-// elsewhere, and for what has an unknown outcome, an annotation shows that it was there.
+// addOperation adds an operation that is neither a grant nor the end of a hold. A refusal is checked if the violation is about refusals; otherwise,
+// and for an unknown outcome, an annotation shows it.
 func (p *picture) addOperation(op *history.Operation) {
 	if op.Op == history.Use || op.Op == history.Release || op.Op == history.Acquire && op.Outcome == history.OK {
 		return
@@ -139,12 +139,12 @@ func label(w *history.Window) string {
 	return w.Fault
 }
 
-// annotation makes one in a lane of its own, which has no place in time yet. The details are lines.
+// annotation makes an annotation in a lane of its own, without a time yet. The details are lines.
 func annotation(tag, colour, text string, details ...string) porcupine.Annotation {
 	return porcupine.Annotation{Tag: tag, Description: text, Details: joinLines(details), TextColor: "#000000", BackgroundColor: colour}
 }
 
-// note adds an annotation from an instant to another, unless that is outside the picture.
+// note sets the annotation's times and adds it, unless they are outside the picture.
 func (p *picture) note(from, to int64, a porcupine.Annotation) {
 	if from > p.end || to < p.base {
 		return
@@ -163,7 +163,7 @@ func joinLines(lines []string) string {
 	return out
 }
 
-// describeState says who holds.
+// describeState says which clients hold.
 func (p *picture) describeState(state any) string {
 	s := state.(lockState)
 	if s.holds == "" {

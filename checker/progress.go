@@ -8,29 +8,29 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// progress: a free lock is obtained by somebody who wants it within a lease and the grace.
+// progress: a free lock is acquired by a client that wants it, within a lease and the grace.
 //
-// The lock counts as taken from the call of a grant until its release returned, or, if it was not released for certain, until its
-// lease had surely ended; where nothing expires, until the holder is known to be dead or to have given up. The rest is free time. It is
-// a violation when attempts go on being refused, or fail, for a lease and the grace within free time, when a waiting
-// acquire is granted that long after the lock became free, and when a lock that was wanted was never granted to anybody.
+// The lock counts as taken from the call of a grant until its release returned, or, if it was not certainly released, until its lease had certainly
+// ended; if nothing expires, until the holder is known to be dead or to have given up. The rest is free time. It is a violation if attempts are
+// refused or fail for a lease and the grace within free time, if a waiting acquire is granted that long after the lock became free, and if a lock
+// that was wanted was never granted.
 //
-// Of a lock that wakes its waiters (Header.Wakeups) one second is enough, as long as no fault struck within a lease before: then nothing
-// but a message keeps a waiter from a free lock.
+// For a lock that wakes its waiters (Header.Wakeups) the limit is one second, if no fault was active within a lease before: then nothing but a
+// message keeps a waiter from a free lock.
 //
-// Time in which a server or the client was stopped, down or cut off, as measured fault windows say, does not count.
+// Time in which a server or the client was stopped, down or cut off, by measured fault windows, does not count.
 //
-// Opportunities are acquires with a known outcome.
+// An opportunity is an acquire with a known outcome.
 //
-// Limits: holders that never release and are not known to have crashed are believed to be at work. How long clients really wanted the lock
-// between two attempts is not seen.
+// Limits: holders that never release and are not known to have crashed count as working. How long clients really wanted the lock between two attempts
+// is not seen.
 type progress struct {
 	tally
 	d        *keyInput
 	limit    int64
-	taken    int64   // until when the lock counts as taken by what was granted
+	taken    int64   // until when the lock counts as taken because of grants
 	inFlight int     // grants that were called and have not returned
-	since    *record // first attempt of the present streak of failures
+	since    *record // first attempt of the current streak of failures
 	from     int64   // when that streak began within free time
 	told     bool    // the streak has been reported
 	tries    int     // refusals
@@ -38,11 +38,11 @@ type progress struct {
 	last     *record // the last refusal
 }
 
-// promptly is how many nanoseconds a lock that wakes its waiters may be free and wanted. A message and a request take far less; a busy machine
-// does not take longer to run a process that is ready.
+// promptly is for how many nanoseconds a lock that wakes its waiters may be free and wanted. A message and a request take far less; even a busy
+// machine runs a ready process sooner.
 const promptly = 1_000_000_000
 
-// limitFrom is how long the lock may be free and wanted from an instant on, when it is still so at another.
+// limitFrom returns how long the lock may be free and wanted, counted from the instant free, if it still is at now.
 func (p *progress) limitFrom(free, now int64) int64 {
 	if !p.d.a.header.Wakeups || p.d.ev.struck(free-p.d.a.header.Lease, now) {
 		return p.limit
@@ -68,7 +68,7 @@ func (p *progress) called(r *record) {
 	}
 }
 
-// take lets the lock count as taken up to t.
+// take makes the lock count as taken up to t.
 func (p *progress) take(t int64) { p.taken = max(p.taken, t) }
 
 func (p *progress) returned(r *record) {
@@ -139,8 +139,8 @@ func (p *progress) failed(r *record) {
 	}
 }
 
-// crashedUntil returns until when a crashed client may hold the lock by a request that nobody recorded. Where nothing expires that
-// is the crash: a lock that its dead holder keeps for ever makes no progress.
+// crashedUntil returns until when a crashed client may hold the lock by an unrecorded request. If nothing expires that is the crash: a lock that its
+// dead holder keeps for ever makes no progress.
 func (p *progress) crashedUntil(r *record) (t int64) {
 	t = math.MinInt64
 	for _, g := range p.d.k.crashes {
@@ -155,13 +155,13 @@ func (p *progress) crashedUntil(r *record) (t int64) {
 	return t
 }
 
-// report tells of attempts from first to last in time that was free since an instant.
+// report reports the attempts from first to last as failed although the lock was free since an instant.
 func (p *progress) report(first, last *record, since int64) {
 	v := Violation{At: since, Lasted: last.ret - since, Clients: []string{p.d.clientName(last)}}
 	p.found(p.d, v, func() Witness { return p.d.witness(p.d.grantBefore(last, since), first, last) })
 }
 
-// grantBefore returns the last grant but r that had returned by t; nothing when there is none.
+// grantBefore returns the last grant other than r that had returned by t; nil if there is none.
 func (d *keyInput) grantBefore(r *record, t int64) []*record {
 	var grant *record
 	d.k.records(d.k.chunks[0].records[0].call, t, func(o *record) {
@@ -175,13 +175,13 @@ func (d *keyInput) grantBefore(r *record, t int64) []*record {
 	return []*record{grant}
 }
 
-// done looks for a lock that nobody ever obtained.
+// done reports a lock that was never acquired.
 func (p *progress) done() {
 	k := p.d.k
 	if k.count(history.Acquire, history.OK, history.Unknown) > 0 || p.tries < 2 || p.violations > 0 || !p.d.rules.on("never-granted") {
 		return
 	}
-	// Votes may split, and a client that crashed may have held: then only lasting refusal is proof.
+	// Votes may split, and a crashed client may have held: then only refusals for the whole limit are proof.
 	long := p.last.ret-p.first.call >= p.limit
 	if (p.d.a.header.Votes || len(k.crashes) > 0 || p.d.ev.serverStruck(p.first.call, p.last.ret)) && !long {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// record is an operation in 32 bytes without pointers. What only grants, extends and writes have is in a detail.
+// record is an operation in 32 bytes without pointers. A detail has the fields that only grants, extends and writes have.
 type record struct {
 	call, ret int64
 	client    uint32
@@ -16,25 +16,24 @@ type record struct {
 	op        history.Op
 	outcome   history.Outcome
 	mode      history.Mode
-	modeNamed bool // it says its mode
+	modeNamed bool // it states its mode
 }
 
-// granted tells a successful acquire.
+// granted reports whether the record is a successful acquire.
 func (r *record) granted() bool { return r.op == history.Acquire && r.outcome == history.OK }
 
-// detailed tells which records have a detail: grants, extends that were granted, and writes.
+// detailed reports whether a record has a detail: grants, successful extends, and writes.
 func (r *record) detailed() bool {
 	return r.op == history.Write || r.outcome == history.OK && (r.op == history.Acquire || r.op == history.Extend)
 }
 
-// spanning tells operations that may overlap others of their client: the critical section, what a watchdog does, and what a
-// client is told.
+// spanning reports whether an operation may overlap others of its client: a critical section, a watchdog's extend, a notice.
 func (r *record) spanning() bool {
 	return r.op == history.Use || r.op == history.Extend || r.op == history.Lost
 }
 
-// byCall orders records by time. In virtual time many share an instant: then what ended first comes first, and of what ended together an
-// acquire before what may be done under it, and a release after that. The rest is by client: see archive.order.
+// byCall orders records by time. In virtual time many share an instant: then the one that returned first comes first, and of those that returned
+// together an acquire precedes what may be done under it, and a release follows that. The rest is by client: see archive.order.
 func byCall(a, b record) int {
 	switch {
 	case a.call != b.call:
@@ -51,7 +50,7 @@ func byCall(a, b record) int {
 	return cmp.Compare(a.client, b.client)
 }
 
-// order is byCall and, of what one client did alike in one interval, the order of ids: that of lines decides nothing.
+// order is byCall, with ties between equal operations of one client broken by id: line numbers decide nothing.
 func (a *archive) order(x, y *record) int {
 	if by := byCall(*x, *y); by != 0 {
 		return by
@@ -59,65 +58,65 @@ func (a *archive) order(x, y *record) int {
 	return cmp.Compare(a.id(x), a.id(y))
 }
 
-// rank is the order of operations that were called and returned together.
+// rank is the order of operations with the same call and return.
 var rank = [...]int{history.Acquire: 1, history.Use: 2, history.Write: 3, history.Extend: 4, history.Lost: 5, history.Release: 6}
 
-// detail is the rest of a record. Which fields mean something depends on the operation. That of the operation which began a hold is the hold.
+// detail is the rest of a record. Which fields are used depends on the operation. The detail of the operation that began a hold stands for the hold.
 type detail struct {
 	fence uint64
 	token uint32 // number+1 in the dictionary; 0 = none
-	rare  uint32 // index+1 of what few details have
+	rare  uint32 // index+1 of the rare fields
 	role  role
-	// released: an operation of the hold was answered so that it is gone. Else it ends by its lease, or not at all.
+	// released: an operation of the hold had a reply by which it is gone. Otherwise it ends by its lease, or never.
 	released bool
 
 	until   int64   // grants and extends: valid-until as recorded, 0 = none; writes: the value read
-	end     int64   // grants and extends: where the belief that starts here surely ends; writes: the value stored
+	end     int64   // grants and extends: the certain end of the belief that starts here; writes: the value stored
 	gone    int64   // holds: the last instant at which the server can have kept it
-	began   *record // beliefs: the operation at whose return it starts; of holds the one they began with
-	release *record // holds: the first release of it
+	began   *record // beliefs: the operation at whose return it starts; holds: the one with which they began
+	release *record // holds: the first release
 }
 
-// role is what a detail was found to be when holds were found.
+// role is the role of a detail among the holds.
 type role uint8
 
 const (
 	plain  role = iota
 	starts      // a belief starts when the operation returns, and ends at end
 	nested      // a re-entry or an extend within a belief
-	valued      // a write whose read and wrote mean something
+	valued      // a write whose read and wrote are known
 )
 
-// chunkSize is how many records are sorted at once. 2 MiB of them stay in a processor's cache.
+// chunkSize is how many records are sorted at once. 2 MiB of them fit a processor's cache.
 const chunkSize = 1 << 16
 
-// chunk is a run of records, by call once it is sealed.
+// chunk is a run of records, sorted by call once it is sealed.
 type chunk struct {
 	records []record
 	last    int64 // latest return
 }
 
-// keyLog is everything that was recorded about one key.
+// keyLog is the record of one key.
 type keyLog struct {
 	name         string
 	number       int
 	chunks       []chunk
 	details      paged[detail]
 	rares        paged[rare]
-	sharedWrites bool // a write under a hold that may be one of several
-	doubts       bool // the end of some belief is not known
+	sharedWrites bool // there is a write under a hold that may be one of several
+	doubts       bool // the end of some belief is unknown
 	counts       [history.Lost + 1][history.Unknown + 1]int
 	lastOK       int64 // latest call of a grant
 	longestWait  int64 // longest call-to-return of a grant
 	fenced       bool
 
-	// What the pass over its holds found.
+	// Results of the pass over its holds.
 	denials   []denial
 	claims    []claim
 	reentries int              // acquires and releases within a hold
 	cleanups  bool             // a client released after an acquire of unknown outcome
-	orphans   map[uint32]int64 // by grant: since when nobody will release it, where no lease ends it either
-	crashes   []crashHold      // times in which a crashed client may have held without a record
+	orphans   map[uint32]int64 // by grant: from when on no client will release it, if no lease ends it either
+	crashes   []crashHold      // times in which a crashed client may have held without a record of it
 }
 
 func (k *keyLog) add(r record) {
@@ -134,7 +133,7 @@ func (k *keyLog) add(r record) {
 	k.counts[r.op][r.outcome]++
 }
 
-// seal sorts the last chunk, which is full or the end.
+// seal sorts the last chunk, when it is full or the history ends.
 func (k *keyLog) seal() {
 	if len(k.chunks) == 0 {
 		return
@@ -145,7 +144,7 @@ func (k *keyLog) seal() {
 	}
 }
 
-// finish puts everything in order, after the last add, with new numbers for clients.
+// finish sorts everything, after the last add, and renumbers the clients.
 func (k *keyLog) finish(a *archive, clients []uint32) {
 	inOrder := func(x, y record) int { return a.order(&x, &y) }
 	for _, c := range k.chunks {
@@ -162,7 +161,7 @@ func (k *keyLog) finish(a *archive, clients []uint32) {
 // detailOf returns the detail of a record that has one.
 func (k *keyLog) detailOf(r *record) *detail { return k.details.at(int(r.detail) - 1) }
 
-// count returns how many operations had an outcome.
+// count returns how many operations had one of the given outcomes.
 func (k *keyLog) count(op history.Op, outcomes ...history.Outcome) (n int) {
 	for _, o := range outcomes {
 		n += k.counts[op][o]
@@ -170,8 +169,8 @@ func (k *keyLog) count(op history.Op, outcomes ...history.Outcome) (n int) {
 	return n
 }
 
-// cursor walks over a key's records by call: a merge of the sorted chunks. Chunks join the merge when time reaches them,
-// so that a history which is nearly in order costs nearly nothing.
+// cursor walks over a key's records by call: it merges the sorted chunks. A chunk joins the merge when time reaches it, so that a history which is
+// nearly in order costs little.
 type cursor struct {
 	waiting []chunk    // by first record, not reached yet
 	active  [][]record // heap by first record
@@ -179,7 +178,7 @@ type cursor struct {
 
 func (k *keyLog) walk() *cursor { return &cursor{waiting: k.chunks} }
 
-// next returns the next record, nil after the last. It is valid until the key's log is changed.
+// next returns the next record, nil after the last. It is valid until the key's log changes.
 func (c *cursor) next() *record {
 	for len(c.waiting) > 0 && (len(c.active) == 0 || byCall(c.waiting[0].records[0], c.active[0][0]) < 0) {
 		c.active = append(c.active, c.waiting[0].records)

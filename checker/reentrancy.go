@@ -10,12 +10,12 @@ import (
 // reentrancy: the owner of a re-entrant lock may acquire it again, must release it as often as it acquired it, and holds until the
 // last of these releases.
 //
-// It is broken when the owner is refused within its own belief, when a release is refused although its hold's lease was running, and when a release is
-// accepted from a client that has no open hold. An inner release that frees the lock shows as a violation of mutual exclusion as well.
+// It is broken if the owner is refused within its own belief, if a release is refused although its hold's lease was running, or if a client without
+// an open hold releases successfully. An inner release that frees the lock also shows as a violation of mutual exclusion.
 //
-// An opportunity is a re-entry, granted or refused, and a release. What met a confirmed fault of the client, or of a node that its commands went to, since the
-// hold began is not judged. A client that went in again after its lease had ended without asking the server has lapsed: its releases are not judged
-// until it is granted a hold that it asked the server for. A release that no open hold explains is not judged after an acquire of unknown outcome.
+// An opportunity is a re-entry, granted or refused, or a release. It is not judged if, since the hold began, a confirmed fault hit the client, or a
+// node that its commands went to. A client that re-entered without a request after its lease had ended has lapsed: its releases are not judged until
+// it is granted a hold by a request. A release that no open hold explains is not judged after an acquire of unknown outcome.
 //
 // Limits: the server's count is not read, only its effects.
 type reentrancy struct {
@@ -25,12 +25,12 @@ type reentrancy struct {
 	denied map[*record]*detail
 }
 
-// owner is what is known of one client.
+// owner is the state of one client.
 type owner struct {
-	beliefs []interval // that are not over
-	granted bool       // it was, once
+	beliefs []interval // that have not ended
+	granted bool       // it was granted the lock at least once
 	lapsed  bool
-	unsure  bool // an acquire of unknown outcome, and no grant since
+	unsure  bool // an acquire of unknown outcome, without a grant since
 }
 
 func newReentrancy(d *keyInput) *reentrancy {
@@ -65,7 +65,7 @@ func (e *reentrancy) called(r *record) {
 	}
 }
 
-// believe notes the belief that begins with r, if one does, and drops those that are over.
+// believe adds the belief that begins with r, if one does, and drops those that have ended.
 func (e *reentrancy) believe(o *owner, r *record) {
 	o.beliefs = slices.DeleteFunc(o.beliefs, func(b interval) bool { return b.end <= r.call })
 	if d := e.d.k.detailOf(r); d.role == starts || r.op == history.Acquire {
@@ -93,7 +93,7 @@ func (e *reentrancy) acquire(o *owner, r *record) {
 	}
 }
 
-// asked reports whether the client sent the server anything for an acquire; where no commands are recorded, it did.
+// asked reports whether the client sent any request for an acquire; without recorded commands it did.
 func (d *keyInput) asked(r *record) bool {
 	client := d.clientName(r)
 	return len(d.ev.commands[client]) == 0 || len(d.ev.commandsOf(client, r.call, r.ret)) > 0
@@ -113,7 +113,7 @@ func (e *reentrancy) release(o *owner, r *record) {
 	}
 }
 
-// judge reports what an answer breaks, unless a fault or a lapse explains it.
+// judge reports a violation by a reply, unless a fault or a lapse explains it.
 func (e *reentrancy) judge(rule string, o *owner, since, r *record) {
 	from := r.call
 	if since != nil {

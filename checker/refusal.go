@@ -8,41 +8,41 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// refusal: no attempt is answered busy while nobody can have held the lock.
+// refusal: no attempt is refused as busy while no client can have held the lock.
 //
-// A hold may have begun as early as its acquire was called, and lasted until its release returned, or, if it was not released for
-// certain, until its lease had surely ended on the server. It may not have lasted beyond the next grant of a conflicting
-// hold. A refusal needs one such possible hold that meets its [call, return]; for permits, as many as there are permits.
+// A hold may have begun as early as its acquire was called, and lasted until its release returned, or, if it was not certainly released, until its
+// lease had certainly ended on the server. It cannot have lasted beyond the next grant of a conflicting hold. A refusal needs one such possible hold
+// that meets its [call, return]; for permits, as many as there are permits.
 //
 // Why no finer test is needed for a mutex: between two consecutive holds only the instants between the release R of the first and the acquire A of
-// the second are free. R and A can be chosen so that these are as few as possible, independently for each pair: both
-// at one instant when [release.call, release.return] and [acquire.call, acquire.return] meet, else R = release.return and A =
-// acquire.call. A grant that has not returned can be a witness only if it is the next to return. So all refusals are honest together exactly when each of them has a witness.
+// the second are free. R and A can be chosen so that these are as few as possible, independently for each pair: both at one instant if [release.call,
+// release.return] and [acquire.call, acquire.return] meet, otherwise R = release.return and A = acquire.call. A grant that has not returned can be a
+// witness only if it is the next to return. So one execution explains all refusals exactly if each of them has a witness.
 //
-// What may excuse a refusal besides: an acquire of unknown outcome, which may take effect once, at any later time (where nothing expires
-// and nobody cleans up, not before the last grant, for it would have prevented that one; where leases end it is one hold at one place, so that it
-// excuses no refusals further apart than a lease, nor such as have a grant between them); a client that crashed while it asked for something that nobody
-// recorded; a grant whose reply came after its lease, which held, and ended, before it was the next to return, or which was taken back then, by its commands,
-// and came to nothing; and, when the header says that votes can split, any attempt.
+// A refusal has other excuses: an acquire of unknown outcome, which may take effect once, at any later time (if nothing expires and no client cleans
+// up, not before the last grant, which it would have prevented; if leases end it is one hold at one time, so that it excuses no refusals further
+// apart than a lease, or with a grant between them); a client that crashed during an unrecorded request; a grant whose reply came after its lease,
+// which held, and ended, before it was the next to return, or which, by its commands, was taken back; and, if the header says that votes can split,
+// any attempt.
 //
-// Opportunities are refusals.
+// An opportunity is a refusal.
 //
-// Limits: for shared and exclusive locks, permits and re-entrant locks the test is necessary, not sufficient: each refusal has a witness by
-// itself, and no order may give all of them theirs, as when a refusal needs two permits taken that were taken one after the other. Such refusals are decided
-// by the search of their window; see linearizability, which says so when it could not. A server clock that is set back makes holds longer than the test allows; that is reported, and is a
-// clock-jump.
+// Limits: for shared and exclusive locks, permits and re-entrant locks the test is necessary, not sufficient: each refusal has a witness by itself,
+// but perhaps no order gives all of them theirs, as when a refusal needs two permits taken that were taken one after the other. Such refusals are
+// decided by the search of their window; linearizability says so if it could not. A server clock that is set back makes holds longer than the test
+// allows; that is reported, and is a clock-jump.
 type refusal struct {
 	tally
 	d       *keyInput
 	shared  witness // possible shared holds: they refuse exclusive attempts
-	writers witness // possible exclusive holds: they refuse everybody
+	writers witness // possible exclusive holds: they refuse every attempt
 	permits *largest
 	unsure  bool
 	lost    []*record // acquires of unknown outcome that excuse nothing yet
-	lostAt  placement // of the one that excuses what is refused now
+	lostAt  placement // of the one that excuses the current refusals
 	votes   latest
-	late    int64     // until when a grant is under way whose reply comes after its lease
-	empty   int64     // until when a grant may hold whose belief was over when it came
+	late    int64     // until when a grant is pending whose reply comes after its lease
+	empty   int64     // until when a grant may hold whose belief had ended when its reply came
 	open    []*record // refusals whose only witness can be the next grant to return
 }
 
@@ -58,8 +58,8 @@ func newRefusal(d *keyInput) *refusal {
 	return r
 }
 
-// takenBack reports whether an attempt that came to nothing may have held for a while: a reply was on its way for longer than the lease, and a lock
-// that looks at the clock then takes back what it was granted.
+// takenBack reports whether a failed attempt may have held for a while: a reply took longer than the lease, and a lock that checks the time then
+// takes back what it was granted.
 func takenBack(d *keyInput, r *record) bool {
 	valid := d.a.header.Lease - slack(d.a.header) // a lock gives some of the lease away for drift
 	if d.a.header.Lease == 0 || r.ret-r.call < valid {
@@ -69,25 +69,25 @@ func takenBack(d *keyInput, r *record) bool {
 	return slices.ContainsFunc(sent, func(c history.Command) bool { return c.Replied == 0 || c.Replied-c.Sent >= valid })
 }
 
-// witness is what is known, at an instant of the walk, about the possible holds that refuse a mode.
+// witness has the possible holds that refuse a mode, at an instant of the walk.
 type witness struct {
 	inFlight int              // grants that were called and have not returned
 	gone     int64            // until when the holds that have started may last
-	end      int64            // until when the last of them surely does
-	own      map[uint32]int64 // shared and exclusive locks, by client: until when its own may last, which no grant to it ends
+	end      int64            // until when the last of them certainly does
+	own      map[uint32]int64 // shared and exclusive locks, by client: until when its own hold may last, which no grant to it ends
 }
 
-// cut takes note that a conflicting hold started: those before it have ended by now, unless they overlap.
+// cut records that a conflicting hold started: those before it have ended by now, unless they overlap.
 func (w *witness) cut(client uint32, now int64) {
 	if w.end <= now && w.own[client] <= now {
 		w.gone = min(w.gone, now)
 	}
 }
 
-// start takes a hold that has started.
+// start adds a hold that has started.
 func (w *witness) start(d, h *detail) { w.gone, w.end = max(w.gone, h.gone), max(w.end, d.end) }
 
-// of returns the witness that holds of a mode count for.
+// of returns the witness to which holds of a mode belong.
 func (f *refusal) of(m history.Mode) *witness {
 	if m == history.Shared {
 		return &f.shared
@@ -129,7 +129,7 @@ func (f *refusal) returned(r *record) {
 	}
 }
 
-// refused decides about a refusal, or leaves it to the next grant.
+// refused judges a refusal, or leaves it to the next grant.
 func (f *refusal) refused(b *record) {
 	switch {
 	case f.witnessed(b):
@@ -140,10 +140,10 @@ func (f *refusal) refused(b *record) {
 	}
 }
 
-// single tells that holds follow one another, so that of the grants that have not returned only the first to do so can have held.
+// single reports whether holds follow one another, so that of the pending grants only the first to return can have held.
 func (f *refusal) single() bool { return f.permits == nil && f.d.a.header.Kind != history.RW }
 
-// settle decides about the refusals that wait for a grant: it may have been granted before they were refused, or not.
+// settle judges the refusals that wait for a grant: it may have been granted before they were refused, or not.
 func (f *refusal) settle(call int64) {
 	for _, b := range f.open {
 		if call > b.ret {
@@ -153,13 +153,13 @@ func (f *refusal) settle(call int64) {
 	f.open = f.open[:0]
 }
 
-// placement is where the hold of an acquire of unknown outcome can have begun, for all that it excuses: one hold is at one place in time.
+// placement is when the hold of an acquire of unknown outcome can have begun: one interval for all that it excuses.
 type placement struct {
 	from, to int64
 	taken    bool
 }
 
-// placed reports whether an acquire of unknown outcome excuses refusal b: the one that excused those before it, unless that would have to be at two places or a
+// placed reports whether an acquire of unknown outcome excuses refusal b: the one that excused those before it, unless that would need two times or a
 // grant came between, or else one that has excused nothing.
 func (f *refusal) placed(b *record) bool {
 	if f.d.a.header.Lease == 0 {
@@ -242,8 +242,8 @@ func (f *refusal) excusedByRecord(b *record) bool {
 	return f.late >= b.call || f.d.k.diedHolding(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call
 }
 
-// excusedFromSearch reports whether what excuses refusal b is something that no window has: besides that, a grant whose belief was over when it
-// came, for the server counts its lease from when it gave it.
+// excusedFromSearch reports whether the excuse of refusal b is one that no window contains: one of the record, or a grant whose belief had ended when
+// its reply came, because the server counts its lease from the grant.
 func (f *refusal) excusedFromSearch(b *record) bool { return f.excusedByRecord(b) || f.empty >= b.call }
 
 // excusedByUnknown reports whether an acquire of unknown outcome excuses refusal b.
@@ -261,7 +261,7 @@ func (k *keyLog) diedHolding(b *record) bool {
 	return false
 }
 
-// lastGrant returns the last grant that was asked for before a refused attempt, not long before it; nothing when there is none.
+// lastGrant returns the last grant requested shortly before a refused attempt; nil if there is none.
 func (f *refusal) lastGrant(b *record) []*record {
 	var last *record
 	f.d.k.records(b.call-4*max(f.d.a.header.Lease, 1_000_000), b.call, func(r *record) {
@@ -277,7 +277,7 @@ func (f *refusal) lastGrant(b *record) []*record {
 
 func (f *refusal) done() { f.settle(never) }
 
-// largest keeps the n largest of the values it is given.
+// largest keeps the n largest of the values added.
 type largest struct {
 	n      int
 	values []int64 // in no order
@@ -297,7 +297,7 @@ func (l *largest) add(v int64) {
 	l.values[least] = max(l.values[least], v)
 }
 
-// atLeast counts those that are at least v.
+// atLeast returns how many are at least v.
 func (l *largest) atLeast(v int64) (n int) {
 	for _, x := range l.values {
 		if x >= v {

@@ -7,32 +7,32 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// releaseSafety: a release or extend that was accepted was the holder's own.
+// releaseSafety: a release or extend that succeeded was the holder's own.
 //
-// An extend is broken when its hold cannot have been there. A release is broken when its hold cannot have been there and a hold with another token, that was
-// there throughout the release, is shown to be gone before its lease can have ended: its next operation is answered not_held or lost, or a
-// conflicting grant comes first. Without that the answer was lenient, and no violation. A hold cannot have been there when its lease had ended by any count,
-// and, where one excludes the other, once a later grant to another client has returned.
+// An extend breaks it if its hold cannot have existed. A release breaks it if its hold cannot have existed and a hold with another token, which
+// existed throughout the release, is shown to be gone before its lease can have ended: the reply to its next operation is not_held or lost, or a
+// conflicting grant comes first. Otherwise the lock was lenient, which is no violation. A hold cannot have existed if its lease had ended by any
+// count, or, where one excludes the other, once a later grant to another client has returned.
 //
-// With commands the question is put also to the request that removed something, and to the node that answered: a DEL that removed a key, or a
-// script within an accepted release that answered that it did, sent and answered while another client held by a later grant that it was
-// given on the same node. A compare-and-delete never does that: the key holds the other's token. A plain DEL of a key that
-// another client's shared hold had written ends that hold, whosever grant is later.
+// With commands the same is asked of the request that removed something, and of the node that replied: a DEL that removed a key, or a script within a
+// successful release whose reply says that it did, sent and answered while another client held by a later grant given on the same node. A
+// compare-and-delete never does that: the key holds the other's token. A plain DEL of a key that another client's shared hold had written ends that
+// hold, whichever grant is later.
 //
-// An opportunity is a release or extend that was accepted. What met a confirmed fault of a node that its commands went to since the hold began is
-// not judged without commands; where votes are counted, nor is what met one of the client: the nodes may disagree.
+// An opportunity is a release or extend that succeeded. Without commands it is not judged if, since the hold began, a confirmed fault hit a node that
+// its commands went to, or, if votes count, the client: the nodes may disagree.
 //
-// Limits: a release without a reply is not judged, because nobody knows when it took effect; what it destroys shows as a violation of
-// mutual exclusion. For semaphores of several permits only the end of the lease shows that a hold was gone.
+// Limits: a release without a reply is not judged, because it is unknown when it took effect; what it destroys shows as a violation of mutual
+// exclusion. For semaphores of several permits only the end of the lease shows that a hold was gone.
 type releaseSafety struct {
 	tally
 	d       *keyInput
-	recent  []interval // beliefs that started last, of any client
+	recent  []interval // the latest beliefs, of any client
 	lapsed  map[*record]*detail
 	several bool
 }
 
-// maxRecent is how many beliefs are looked at: more cannot have started within one release of a lock that excludes.
+// maxRecent is how many beliefs are examined: no more can start within one release of a lock that excludes.
 const maxRecent = 64
 
 func newReleaseSafety(d *keyInput) *releaseSafety {
@@ -90,7 +90,7 @@ func (s *releaseSafety) judge(r *record) {
 	s.found(s.d, v, func() Witness { return s.d.both(victim, r) })
 }
 
-// since is when what operation r is about began: the call of its hold's acquire.
+// since returns when the hold of operation r was requested: the call of its acquire.
 func (d *keyInput) since(r *record) int64 {
 	if h := d.holdOf(r); h != nil {
 		return h.began.call
@@ -98,8 +98,8 @@ func (d *keyInput) since(r *record) int64 {
 	return r.call
 }
 
-// excused reports whether a fault since the hold began may have kept it or made it again. A server may have; what became of a client cannot,
-// unless votes are counted: a message that was lost leaves nodes that disagree.
+// excused reports whether a fault since the hold began may have kept it or restored it. A server's fault may; a client's may not, unless votes count:
+// a lost message leaves nodes that disagree.
 func (s *releaseSafety) excused(r *record, from int64) bool {
 	if s.d.a.header.Votes {
 		return s.d.ev.excused(s.d.clientName(r), from, r.ret)
@@ -110,13 +110,13 @@ func (s *releaseSafety) excused(r *record, from int64) bool {
 // commands reports whether the commands of r's client were recorded.
 func (s *releaseSafety) commands(r *record) bool { return len(s.d.ev.commands[s.d.clientName(r)]) > 0 }
 
-// cannotHaveBeen reports whether r's hold was gone by r's call, whatever happened.
+// cannotHaveBeen reports whether r's hold was certainly gone by r's call.
 func (s *releaseSafety) cannotHaveBeen(r *record) bool {
 	_, lapsed := s.lapsed[r]
 	return lapsed || s.later(r) != nil
 }
 
-// later returns a conflicting grant to another client, after that of r's hold, which had returned by r's call.
+// later returns a conflicting grant to another client, later than that of r's hold, that had returned by r's call.
 func (s *releaseSafety) later(r *record) *record {
 	own := s.d.holdOf(r)
 	if own == nil || s.several {
@@ -132,7 +132,7 @@ func (s *releaseSafety) later(r *record) *record {
 	return nil
 }
 
-// shownGone returns a hold with another token that was there throughout release r and is shown to be gone before its lease can have ended.
+// shownGone returns a hold with another token that existed throughout release r and is shown to be gone before its lease can have ended.
 func (s *releaseSafety) shownGone(r *record) *record {
 	for _, i := range s.recent {
 		v := s.d.k.details.at(int(i.hold) - 1)
@@ -146,7 +146,7 @@ func (s *releaseSafety) shownGone(r *record) *record {
 	return nil
 }
 
-// endedEarly reports whether a hold that was there until release r was then gone before its lease can have ended.
+// endedEarly reports whether a hold that existed until release r was gone before its lease can have ended.
 func (s *releaseSafety) endedEarly(v *detail, i interval, r *record) (gone bool) {
 	end := never
 	if lease := s.d.a.header.Lease; lease > 0 {
@@ -195,7 +195,7 @@ func (s *releaseSafety) victim(r *record) *record {
 		return nil
 	}
 	for _, c := range s.d.ev.commandsOf(s.d.clientName(r), r.call, r.ret) {
-		next := c.Sent == r.ret && c.Sent > r.call // sent by the call that came at the same instant
+		next := c.Sent == r.ret && c.Sent > r.call // sent by the next call, at the same instant
 		if next || !removed(c) {
 			continue
 		}
@@ -209,15 +209,15 @@ func (s *releaseSafety) victim(r *record) *record {
 	return nil
 }
 
-// alone tells quickly that nobody else can have held during r.
+// alone reports quickly whether no other client can have held during r.
 func (s *releaseSafety) alone(r *record) bool {
 	return !slices.ContainsFunc(s.recent, func(i interval) bool {
 		return i.r.client != r.client && i.start <= r.ret && i.end > r.call
 	})
 }
 
-// holder returns the grant of another client by which it held, from one instant to another, and which came after that of r's own hold: what was
-// removed then was the other's, whether the own hold was gone or overwritten.
+// holder returns the grant, later than that of r's own hold, by which another client held from one instant to another: what was removed then was the
+// other's, whether the own hold was gone or overwritten.
 func (s *releaseSafety) holder(r *record, from, to int64, c *history.Command) *record {
 	own := s.d.holdOf(r)
 	if own == nil {
@@ -232,8 +232,8 @@ func (s *releaseSafety) holder(r *record, from, to int64, c *history.Command) *r
 	return nil
 }
 
-// sameNode reports whether the grant was given on the node that command c went to, by a command on a key that c names: of a lock that is several
-// keys, one that the next holder has not taken yet is still the last one's to remove.
+// sameNode reports whether the grant was given on the node that command c went to, by a command on a key that c names: if a lock has several keys,
+// one that the next holder has not taken yet still belongs to the last.
 func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
 	if c == nil {
 		return true
@@ -242,7 +242,7 @@ func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
 	for _, g := range s.d.ev.commandsOf(s.d.clientName(grant), grant.call, grant.ret) {
 		if names(g, s.d.k.name) {
 			nodes[g.Node] = true
-			if g.Node == c.Node && (!isScript(g.Name) || !plain) { // beside plain commands, scripts only give back
+			if g.Node == c.Node && (!isScript(g.Name) || !plain) { // beside plain commands, scripts only release
 				plain = !isScript(g.Name)
 				here = (g.Reply == "OK" || positive(g.Reply)) || here && !plain
 			}

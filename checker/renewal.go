@@ -5,17 +5,17 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// renewal: a lease that is extended in time goes on, and nobody renews what has been given back.
+// renewal: a lease that is extended in time continues, and a hold that was released is not renewed.
 //
-// It is broken when an extend is refused, or a loss told, while the lease of the hold was running by what its client had been told; and when an
-// extend is accepted that belongs to no hold: called after the release of its hold had returned, or after an acquire that ended without a grant.
-// That an extend renews what another holds is a matter of release-safety.
+// It is broken if an extend is refused, or a loss notified, while the lease of the hold was running as far as its client knew; and if an extend
+// succeeds that belongs to no hold: called after the release of its hold had returned, or after an acquire that ended without a grant. An extend that
+// renews another client's hold is a matter of release-safety.
 //
-// An opportunity is an extend that was answered, and a notice of a loss. What met a confirmed fault of the client, or of a node that its commands went to,
-// since the hold began is not judged.
+// An opportunity is an extend with a reply, or a notice of a loss. It is not judged if, since the hold began, a confirmed fault hit the client, or a
+// node that its commands went to.
 //
-// Limits: an extend that the lock does by itself is judged only if it was recorded. A self-renewing lock that loses a hold without saying
-// so shows as a violation of mutual exclusion.
+// Limits: an extend by the lock itself is judged only if it was recorded. A self-renewing lock that loses a hold without notice shows as a violation
+// of mutual exclusion.
 type renewal struct {
 	tally
 	d *keyInput

@@ -7,25 +7,25 @@ import (
 
 // storeIntegrity: the guarded store shows no lost update and has accepted no stale write.
 //
-// Lost update: no order of the writes is a chain; see chain. What the store held before the first write and at the end, where that is
-// known, is part of the chain.
+// Lost update: no order of the writes is a chain; see chain. The values of the store before the first write and at the end, if known, are part of the
+// chain.
 //
-// Stale write: one accepted with a fence below that of a write which had returned before; or one under a hold that the server cannot have kept any more at the
-// write's call, when a write had returned under a hold that was asked for after its own was granted.
+// Stale write: one accepted with a fence below that of a write which had returned before; or one under a hold that the server can no longer have kept
+// at the write's call, if a write had returned under a hold requested after its own was granted.
 //
-// An opportunity is an accepted write under an exclusive hold of a lock with one permit, or under no hold. Beside writes under shared holds, or holds
-// of which there may be several, no chain is judged.
+// An opportunity is an accepted write under an exclusive hold of a lock with one permit, or outside any hold. If there are writes under shared holds,
+// or under holds of which several may exist, no chain is judged.
 //
 // Limits: when values repeat, a lost update can hide behind a write that happens to restore the value.
 type storeIntegrity struct {
 	tally
 	d       *keyInput
 	chain   *chain
-	lenient *chain // with the clock error; nil where there is none
-	losses  int    // that remain with the clock error
+	lenient *chain // with the clock error; nil if there is none
+	losses  int    // lost updates that remain with the clock error
 	damage  Damage
 	fence   *record // the returned write with the highest fence
-	newest  *record // the returned write whose hold was asked for last
+	newest  *record // the returned write whose hold was requested last
 }
 
 func newStoreIntegrity(d *keyInput) *storeIntegrity {
@@ -92,7 +92,7 @@ func (s *storeIntegrity) called(r *record) {
 	}
 }
 
-// severalMayWrite reports whether a write is under a hold of which there may be several at once.
+// severalMayWrite reports whether a write is under a hold of which several may exist at once.
 func (d *keyInput) severalMayWrite(r *record) bool {
 	h := d.holdOf(r)
 	return h != nil && manyMayHold(d.a.header, h.began.mode)
@@ -121,7 +121,7 @@ func (s *storeIntegrity) checkStale(w *record) {
 	}
 }
 
-// stale reports write w, which came after what r did.
+// stale reports write w, which followed r.
 func (s *storeIntegrity) stale(w, r *record) {
 	if s.take(w); s.d.severalMayWrite(w) {
 		s.opportunity(s.d, w.call, w.ret)
@@ -152,7 +152,7 @@ func (s *storeIntegrity) lost(last, w *record) {
 		return
 	}
 	s.damage.LostUpdates++
-	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}} // it may have arrived at any time of the call
+	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}} // it may have taken effect at any time of the call
 	records := []*record{w}
 	if last != nil {
 		v.Clients = []string{s.d.clientName(last), s.d.clientName(w)}
@@ -187,7 +187,7 @@ func (s *storeIntegrity) done() {
 	}
 }
 
-// finish compares with the value that was found in the store at the end, which writes of unknown outcome may have left there.
+// finish compares the chain with the store's final value, which writes of unknown outcome may have left.
 func (s *storeIntegrity) finish() {
 	end := s.chain.ways[0]
 	if !end.started || s.d.k.sharedWrites {

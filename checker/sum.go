@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Sum adds up the verdicts of two histories of the same lock in the same setting, as if they had been one history of unrelated keys. It
-// changes neither. The damage is that of a, or of b when a has none.
+// Sum adds up the verdicts of two histories of the same lock in the same setting, as if they had been one history of unrelated keys. It changes
+// neither. The damage is that of a, or of b if a has none.
 func Sum(a, b *Verdict) *Verdict {
 	out := *a
 	out.Verdict = together(a.Verdict, b.Verdict)
@@ -28,7 +28,7 @@ func Sum(a, b *Verdict) *Verdict {
 	return &out
 }
 
-// together is the verdict of two: a violation anywhere is a violation; one that came to nothing takes nothing from one that passed.
+// together returns the result of two: a violation in either is a violation; an inconclusive one does not weaken a pass.
 func together(a, b Result) Result {
 	for _, r := range []Result{Fail, Pass, Inconclusive} {
 		if a == r || b == r {

@@ -7,18 +7,18 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Surroundings are what lies around a violation in the record of its key: what its story and its picture show.
+// Surroundings are the record around a violation, on its key: what its story and its picture show.
 type Surroundings struct {
 	Header     history.Header
 	Holds      []Hold              // by start; those that meet the operations
-	Operations []history.Operation // by call: those of the witness, at most nearby before the violation and as many from it on
+	Operations []history.Operation // by call: those of the witness, at most nearby before the violation and nearby after it
 	Faults     []history.Window    // by start; those that meet the operations
 }
 
 // nearby is how many operations on either side of a violation are shown.
 const nearby = 50
 
-// surroundings picks what lies around a violation; nil where that is not about a key of the record.
+// surroundings collects the record around a violation; nil if the violation is not about a key of the record.
 func (a *archive) surroundings(v *Violation, ev *evidence) *Surroundings {
 	k := a.byName[v.Key]
 	if k == nil {
@@ -54,7 +54,7 @@ func (a *archive) surroundings(v *Violation, ev *evidence) *Surroundings {
 	return s
 }
 
-// recordsAround returns the records that meet some leases around a violation and what shows it, by call.
+// recordsAround returns the records within some leases of a violation, and those of its witness, by call.
 func (a *archive) recordsAround(k *keyLog, v *Violation) []*record {
 	from, to := v.At, plus(v.At, v.Lasted)
 	for _, op := range v.Witness.All() {
@@ -66,7 +66,7 @@ func (a *archive) recordsAround(k *keyLog, v *Violation) []*record {
 	return found
 }
 
-// lastSeen is the end of the belief, or of the last thing that the client did in the hold.
+// lastSeen returns the end of the belief, or of the client's last operation in the hold.
 func (h *Hold) lastSeen() int64 {
 	last := h.End()
 	for _, op := range h.Operations() {

@@ -2,7 +2,7 @@ package checker
 
 import "github.com/lockbench/lockbench/verdicts"
 
-// Result is the three-valued outcome of a judgement, and n/a for what does not apply.
+// Result is the outcome of a judgement: pass, fail or inconclusive, or n/a if the property does not apply.
 type Result string
 
 // The results.
@@ -13,10 +13,10 @@ const (
 	NotApplicable Result = "n/a"
 )
 
-// Verdict is what a history was found to be.
+// Verdict is the judgement of a history.
 type Verdict struct {
 	Verdict     Result      `json:"verdict"`
-	Properties  []Property  `json:"properties"` // in the order of DESIGN's table
+	Properties  []Property  `json:"properties"` // in a fixed order
 	Operations  Operations  `json:"operations"` // by operation, by outcome
 	NotSearched int         `json:"not_searched"`
 	Damage      *Damage     `json:"damage,omitempty"`
@@ -34,7 +34,7 @@ type Property struct {
 	Violations    int                    `json:"violations"`
 	Opportunities int                    `json:"opportunities"`        // hand-overs, uses, writes, …: what could have gone wrong and was judged
 	Judged        int                    `json:"judged"`               // the same number
-	NotJudged     map[string]int         `json:"not_judged,omitempty"` // what could have gone wrong and was not judged, by reason
+	NotJudged     map[string]int         `json:"not_judged,omitempty"` // what could have gone wrong but was not judged, by reason
 	MetFault      int                    `json:"met_fault"`            // of these, how many met a fault window
 	Rate          float64                `json:"rate"`
 	CI95          [2]float64             `json:"ci95"` // Clopper–Pearson; with no violation the upper bound is about 3/n
@@ -43,34 +43,33 @@ type Property struct {
 	Note          string                 `json:"note,omitempty"` // why n/a or inconclusive
 }
 
-// Violation is one way in which a property was seen broken.
+// Violation is one violation of a property.
 type Violation struct {
 	Property         verdicts.Property `json:"property"`
 	Cause            verdicts.Cause    `json:"cause"`
 	At               int64             `json:"at"`      // nanoseconds on the run's base
-	Lasted           int64             `json:"lasted"`  // how long the overlap lasted, where it is one
-	Clients          []string          `json:"clients"` // the one wronged first
+	Lasted           int64             `json:"lasted"`  // length of the overlap, if it is one
+	Clients          []string          `json:"clients"` // the wronged client first
 	Key              string            `json:"key"`
-	Story            []string          `json:"story"`           // five to twelve lines of plain words
+	Story            []string          `json:"story"`           // five to twelve lines
 	Lanes            []string          `json:"lanes,omitempty"` // ASCII drawing
 	Witness          Witness           `json:"-"`               // the holds and operations that show it; filled in
 	WithinClockError bool              `json:"within_clock_error,omitempty"`
-	Around           *Surroundings     `json:"-"` // what its picture shows; nil when it did not come from a check
+	Around           *Surroundings     `json:"-"` // what its picture shows; nil if it does not come from a check
 
-	byCommands bool // commands show it, which no execution is asked for
+	byCommands bool // shown by commands, which executions do not contain
 }
 
 // Damage is what the guarded store lost.
 type Damage struct {
 	LostUpdates int   `json:"lost_updates"`
 	StaleWrites int   `json:"stale_writes"`
-	Expected    int64 `json:"expected"` // the value that the store would hold had no write been lost
-	Final       int64 `json:"final"`    // what it holds
+	Expected    int64 `json:"expected"` // the value that the store would hold without lost writes
+	Final       int64 `json:"final"`    // the value it holds
 	Missing     int64 `json:"missing"`  // expected - final
 }
 
-// CountCauses counts the causes of the kept violations anew and picks each property's first one in time. Whoever fills in causes calls it
-// afterwards.
+// CountCauses counts the causes of the kept violations again and sets each property's first violation. Call it after setting causes.
 func (v *Verdict) CountCauses() {
 	for i := range v.Properties {
 		p := &v.Properties[i]

@@ -31,48 +31,47 @@ func (w *window) stays(r *record) bool { return slices.Contains(w.stay, r) }
 const (
 	minWindow = 48      // operations below which a full lock does not end a window
 	maxWindow = 2000    // operations beyond which a window is not searched
-	maxMaybe  = 4       // acquires of unknown outcome in a window beyond which what they excuse is not searched
+	maxMaybe  = 4       // acquires of unknown outcome in a window beyond which refusals that they may excuse are not searched
 	maxSteps  = 200_000 // moves tried in a window that only the search decides; at most some 60 MB of states
-	stepTime  = 1000    // nanoseconds that a move is taken to cost, so that what is searched does not depend on the machine
+	stepTime  = 1000    // assumed nanoseconds per move, so that what is searched does not depend on the machine
 	suspects  = 64      // windows with a violation that are searched, per key
-	samples   = 64      // windows without one that are searched, in all
+	samples   = 64      // windows without a violation that are searched, in all
 )
 
-// windows cuts a key's history into windows while it passes by. There are two places to cut.
+// windows cuts a key's history into windows as it passes. There are two places to cut.
 //
 // At a quiet instant: nothing is called, and no hold is possible.
 //
-// When the lock is full for certain: at the return of a grant with which all permits, or the exclusive hold, are in belief and nobody
-// else is. Then the state is known, and every grant that is still waiting comes after that instant: had it come before, it would have been in
-// force at it, one too many. So its call may be moved there. Refusals that are waiting have found the lock full.
-// Under contention there is no quiet instant, but there is a full lock in every hand-over.
+// When the lock is certainly full: at the return of a grant with which all permits, or the exclusive hold, are in belief and no other hold is. Then
+// the state is known, and every grant that is still waiting comes after that instant: had it come before, it would have been in force at it, one too
+// many. So its call may be moved there. Refusals that are waiting have found the lock full. Under contention there is no quiet instant, but every
+// hand-over has an instant with a full lock.
 //
-// Refusals that met, at any instant between call and return, beliefs that fill the lock are left out. A hold is in force during its whole
-// belief in every order, so such a refusal can be put at that instant into any order of the others. The instant can be taken to be
-// its call or the start of a belief. So are grants with an empty belief, whose reply came after their lease, and refusals that
-// something else excuses.
+// Refusals that met, at any instant between call and return, beliefs that fill the lock are left out. A hold is in force during its whole belief in
+// every order, so such a refusal can be put at that instant into any order of the others. The instant can be chosen as its call or the start of a
+// belief. Also left out are grants with an empty belief, whose reply came after their lease, and refusals with another excuse.
 //
 // # Acquires of unknown outcome
 //
-// Where nothing expires and nobody cleans up, such an acquire takes effect once, at any instant from its call on, and then holds for good; or
-// never. It is part of every window from its call on, as a move that is always legal, and takes the lock if there is room. That loses
-// nothing and adds nothing: when the lock is full of beliefs it has not taken effect before, since it would be one hold too many,
-// so a cut there leaves it as open as it was, and after its call there are no cuts at quiet instants. The search places the first maxMaybe
-// of them; refusals that a later one may excuse are left out, which raises no false alarm, and are counted.
+// If nothing expires and no client cleans up, such an acquire takes effect once, at any instant from its call on, and then holds for ever; or never.
+// It is part of every window from its call on, as a move that is always legal, and takes the lock if there is room. That loses nothing and adds
+// nothing: when the lock is full of beliefs it has not taken effect before, because it would be one hold too many, so a cut there leaves it as open
+// as it was, and after its call there are no cuts at quiet instants. The search places the first maxMaybe of them; refusals that a later one may
+// excuse are left out, which raises no false alarm, and are counted.
 //
-// Where leases end, or somebody cleans up, it may take effect at any later time and be gone at any time after that: it excuses every later
-// refusal, and no grant needs it. So it is left out, and the refusals too. A mutex needs none of this: see refusal.
+// If leases end, or a client cleans up, it may take effect at any later time and be gone at any time after that: it excuses every later refusal, and
+// no grant needs it. So it is left out, and the refusals too. A mutex needs none of this: see refusal.
 type windows struct {
-	maybe   []*record // acquires of unknown outcome so far, where they are searched
+	maybe   []*record // acquires of unknown outcome so far, if they are searched
 	d       *keyInput
 	now     window
 	belief  []interval     // beliefs that have started and may still be in force
-	flying  []*record      // called and not returned: those of the window
+	flying  []*record      // called and not returned, in the window
 	fence   uint64         // highest of the grants that have returned
 	cover   int64          // until when a hold is possible
 	lost    bool           // the window is too long and was dropped
 	refused *refusal       // knows which refusals are excused
-	keep    func(w window) // its operations are overwritten after that: what is kept must be cloned
+	keep    func(w window) // the window's operations are overwritten after the call: clone what is kept
 	dropped int
 	cuts    int
 	excused int // refusals left out because too many acquires of unknown outcome may excuse them
@@ -96,7 +95,7 @@ func (w *windows) called(r *record) {
 	w.add(r)
 }
 
-// matters tells which records a window is made of.
+// matters reports whether a record belongs into windows.
 func (k *keyLog) matters(r *record) bool {
 	if r.op == history.Acquire && r.outcome == history.Busy {
 		return true
@@ -137,7 +136,7 @@ func (w *windows) returned(r *record) {
 	w.start(r)
 }
 
-// idle tells that refusal r is excused without a search.
+// idle reports whether refusal r is excused without a search.
 func (w *windows) idle(r *record) bool {
 	switch {
 	case w.refused.excusedFromSearch(r):
@@ -152,16 +151,16 @@ func (w *windows) idle(r *record) bool {
 	return true
 }
 
-// searchedMaybe returns the acquires of unknown outcome that a search places. A refusal that has returned before a further one was called
-// needs no more of them, and no grant needs any.
+// searchedMaybe returns the acquires of unknown outcome that a search places. A refusal that returned before a further one was called needs no more
+// of them, and no grant needs any.
 func (w *windows) searchedMaybe() []*record { return w.maybe[:min(len(w.maybe), maxMaybe)] }
 
-// sweepIsLax reports whether the sweep's test of refusals is necessary only: see refusal.
+// sweepIsLax reports whether the sweep's test of refusals is necessary but not sufficient: see refusal.
 func (w *windows) sweepIsLax() bool {
 	return w.d.a.header.Kind != history.Mutex && w.d.rules.on("open-windows")
 }
 
-// forGood reports whether an acquire of unknown outcome holds for good, if it takes effect, and the search has to place it.
+// forGood reports whether an acquire of unknown outcome, if it takes effect, holds for ever, so that the search has to place it.
 func (w *windows) forGood() bool {
 	return w.sweepIsLax() && w.d.a.header.Lease == 0 && !w.d.k.cleanups
 }
@@ -178,7 +177,7 @@ func (w *windows) full(r *record, t int64) bool {
 	return n >= w.permits()
 }
 
-// settle leaves out the refusals under way that meet a full lock at time t.
+// settle leaves out the pending refusals that meet a full lock at time t.
 func (w *windows) settle(t int64) {
 	w.flying = slices.DeleteFunc(w.flying, func(r *record) bool {
 		idle := r.outcome == history.Busy && w.full(r, t)
@@ -190,7 +189,7 @@ func (w *windows) settle(t int64) {
 }
 
 func (w *windows) drop(r *record) {
-	for i := len(w.now.ops) - 1; i >= 0; i-- { // it was added lately
+	for i := len(w.now.ops) - 1; i >= 0; i-- { // backwards: it was added recently
 		if w.now.ops[i] == r {
 			w.now.ops = slices.Delete(w.now.ops, i, i+1)
 			return
@@ -219,13 +218,13 @@ func (w *windows) start(r *record) {
 		w.fence = max(w.fence, d.fence)
 	}
 	if r.mode == history.Exclusive && w.permits() == 1 && !lingers && !slices.ContainsFunc(w.belief, func(b interval) bool { return b.end > r.ret }) {
-		w.cover = min(w.cover, r.ret) // what was possible before is over
+		w.cover = min(w.cover, r.ret) // what was possible before has ended
 	}
 	w.cover = max(w.cover, w.d.holdOf(r).gone, r.ret)
 	w.belief = append(slices.DeleteFunc(w.belief, func(b interval) bool { return b.end <= r.ret }), interval{r: r, start: r.ret, end: d.end})
 	w.settle(r.ret)
 	full := !lingers && d.end > r.ret && len(w.belief) == w.permits() && (r.mode == history.Exclusive || w.d.a.header.Kind != history.RW)
-	// What is waiting is carried over: with twice as many done, carrying costs less than searching.
+	// Pending operations are carried over: with twice as many finished, carrying costs less than searching.
 	if full && len(w.now.ops) >= minWindow+2*len(w.flying) && !w.d.opt.Plain {
 		var held []*record
 		for _, b := range w.belief {
@@ -264,7 +263,7 @@ func (w *windows) close(done window) {
 	}
 }
 
-// sample keeps n of what it is offered, each with the same chance.
+// sample keeps n of the windows offered, each with the same chance.
 type sample struct {
 	n    int
 	seen int

@@ -8,12 +8,12 @@ import (
 
 // Witness is what shows a violation.
 type Witness struct {
-	Holds      []Hold              // by start; the last is the one that conflicts with those before it
-	Operations []history.Operation // others that show it, by call: the refusal, the write, the release
-	Leftover   string              // of hygiene: what was found left behind, in the finder's words
+	Holds      []Hold              // by start; the last conflicts with those before it
+	Operations []history.Operation // other operations that show it, by call: the refusal, the write, the release
+	Leftover   string              // hygiene: the description of what was left
 }
 
-// All are the operations of a witness, those of its holds included, by call and each once.
+// All returns the operations of a witness, including those of its holds, by call without duplicates.
 func (w *Witness) All() []history.Operation {
 	all := slices.Clone(w.Operations)
 	for i := range w.Holds {
@@ -22,7 +22,7 @@ func (w *Witness) All() []history.Operation {
 	return inOrder(all)
 }
 
-// witness returns the holds that some records began or belong to, and some others as operations. A record that is in no hold is an operation.
+// witness returns the holds that the given records began or belong to, and the others as operations. A record without a hold is an operation.
 func (d *keyInput) witness(of []*record, others ...*record) (w Witness) {
 	var seen []uint32
 	for _, r := range of {
@@ -46,10 +46,10 @@ func (d *keyInput) witness(of []*record, others ...*record) (w Witness) {
 // maxOfHold bounds the operations of one hold that a violation carries.
 const maxOfHold = 32
 
-// recordsOfHold finds the records of a hold from the one that it began with on, up to its release or its client's next grant.
+// recordsOfHold returns the records of a hold from the one that began it up to its release or its client's next grant.
 func (d *keyInput) recordsOfHold(n uint32) []*record {
 	began := d.k.details.at(int(n) - 1).began
-	span := max(2*(began.ret-began.call), 1_000_000) // most holds end soon, and a lease may span a million operations
+	span := max(2*(began.ret-began.call), 1_000_000) // most holds end soon, although a lease may span a million operations
 	for {
 		until := plus(began.ret, span)
 		found, over := d.recordsUntil(n, began, until)
@@ -60,7 +60,7 @@ func (d *keyInput) recordsOfHold(n uint32) []*record {
 	}
 }
 
-// recordsUntil finds the records of a hold up to an instant, and reports whether it was over by then.
+// recordsUntil returns the records of a hold up to an instant, and reports whether it had ended by then.
 func (d *keyInput) recordsUntil(n uint32, began *record, until int64) (found []*record, over bool) {
 	d.k.records(began.call, until, func(r *record) {
 		switch {
