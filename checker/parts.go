@@ -209,7 +209,7 @@ const nobody = math.MaxUint32
 // partFinding is the result of the search of a part.
 type partFinding struct {
 	x        *executions
-	from, to int64 // when the first and the last operation of the part were called
+	from, to int64 // the operations of the part were called in [from, to)
 	known    bool
 	all      bool // an execution exists
 	base     rule // the rules that the record alone doesn't show broken

@@ -11,8 +11,8 @@ import (
 // progress: a free lock is acquired by a client that wants it, within a lease and the grace.
 //
 // The lock counts as taken from the call of a grant until its release returned, or, if it was not certainly released, until its lease had certainly
-// ended; if nothing expires, until the holder is known to be dead or to have given up. The rest is free time. It is a violation if attempts are
-// refused or fail for a lease and the grace within free time, if a waiting acquire is granted that long after the lock became free, and if a lock
+// ended; if nothing expires, until the holder is known to be dead or to have given up. The rest is free time. It is a violation if attempts keep
+// failing or being refused for a lease and the grace within free time, if a waiting acquire is granted that long after the lock became free, and if a lock
 // that was wanted was never granted.
 //
 // For a lock that wakes its waiters (Header.Wakeups) the limit is one second, if no fault was active within a lease before: then nothing but a

@@ -95,7 +95,7 @@ func (w *windows) called(r *record) {
 	w.add(r)
 }
 
-// matters reports whether a record belongs into windows.
+// matters reports whether a record belongs in a window.
 func (k *keyLog) matters(r *record) bool {
 	if r.op == history.Acquire && r.outcome == history.Busy {
 		return true

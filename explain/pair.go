@@ -76,7 +76,7 @@ func (m *meeting) explain() Answer {
 	if len(pairs) == 0 {
 		return Answer{}
 	}
-	if pairs[0].second.first() < pairs[0].first.first() { // the node granted the second before the first
+	if pairs[0].second.first() < pairs[0].first.first() { // the node granted in the reverse order of the replies
 		m.first, m.second = m.second, m.first
 		for i := range pairs {
 			pairs[i].first, pairs[i].second = pairs[i].second, pairs[i].first

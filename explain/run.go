@@ -28,7 +28,7 @@ type run struct {
 	holdOf map[uint64]*checker.Hold // by operation
 	nodes  []*node                  // by index
 	seen   map[shape]map[string]tally
-	votes  int                           // nodes that an acquire asks for a vote; 1 for a lock on one node
+	votes  int                           // places, nodes or keys, that an acquire asks for a vote; 1 without votes
 	polled map[shape]bool                // the commands that ask for a vote
 	unseen map[uint64][]*history.Command // by operation: commands without a recorded reply
 	pairs  map[[3]uint64]Answer
@@ -204,7 +204,7 @@ type asked struct {
 
 func (e *event) asks() asked { return asked{shapeOf(e.cmd), e.key()} }
 
-// lastTry returns the commands of the last attempt of an operation at a node: it begins with a repetition of the operation's first command.
+// lastTry returns the commands of the last attempt of an operation at a node: it begins with the same command as the first attempt.
 func (n *node) lastTry(op *history.Operation) (try []int) {
 	all := slices.DeleteFunc(slices.Clone(n.byOp[op.ID]), func(i int) bool {
 		return refusedByServer(n.events[i].cmd.Reply) || n.events[i].touched == nil

@@ -108,7 +108,7 @@ func (cfg config) subject(t *testing.T, newLock factory) impls.Variant {
 		v.Kind = history.Reentrant
 	}
 	v.New = func(env impls.Env) (impls.Lock, error) {
-		if cfg.kept(cfg.lease) != cfg.lease { // the server's lease is the program's
+		if cfg.kept(cfg.lease) != cfg.lease { // the program uses the server's lease, the lock the one to request
 			env.Lease = cfg.lease
 		}
 		l, _, err := mk(env)

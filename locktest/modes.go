@@ -9,7 +9,7 @@ import (
 // fencesRace lets clients contend and checks the fences in the order of the holds.
 func fencesRace(c *trial) {
 	const workers, rounds = 5, 6
-	var guard sync.Mutex // protects last, unless the lock under test fails
+	var guard sync.Mutex // protects last in case the lock under test does not
 	last := uint64(0)
 	var working sync.WaitGroup
 	for i := range workers {

@@ -14,7 +14,7 @@ import (
 type Fleet struct {
 	Exec   string   // as in Command; "" means that there are no children
 	Launch string   // as in Command
-	Hosts  []string // assigned to the clients in turn; none: this machine, or a launcher without a placeholder
+	Hosts  []string // assigned to the clients in turn; none: no host name
 	// Listen is the address of this machine that the children can reach: the servers started for them listen there. "" means 127.0.0.1.
 	Listen string
 	About  Description // the child's description of its lock, see Probe
