@@ -21,7 +21,7 @@ type tableRow struct {
 
 type table []tableRow
 
-// write writes the table to where -table says, if it says anything.
+// write writes the table to the file named by -table, if there is one.
 func (t table) write(b *testing.B) {
 	b.Helper()
 	out := io.Writer(os.Stdout)

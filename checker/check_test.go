@@ -15,13 +15,13 @@ import (
 // Linearizability is not listed.
 type row struct {
 	name  string
-	rule  string // the rule that finds it: switched off, the row must fail
+	rule  string // the rule that finds it: without it the row must fail
 	head  history.Header
 	ops   string
 	opt   Options
 	extra Input // commands and faults
 	want  string
-	// unordered: there is no execution, and no single rule is to blame.
+	// unordered: no execution exists, and no single rule is to blame.
 	unordered bool
 }
 
@@ -72,7 +72,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// TestEveryRuleIsNeeded switches each rule off in turn: the histories it is there for must then be judged otherwise.
+// TestEveryRuleIsNeeded switches each rule off in turn: the histories that need it must then be judged differently.
 func TestEveryRuleIsNeeded(t *testing.T) {
 	for _, r := range rows() {
 		if r.rule == "" {
@@ -165,7 +165,7 @@ func TestStrength(t *testing.T) {
 	}
 }
 
-// TestWhatTestsExclusion: a clean history is worth a pass when it gave the lock a chance to break.
+// TestWhatTestsExclusion: a history without a violation passes only if the lock had an opportunity to break.
 func TestWhatTestsExclusion(t *testing.T) {
 	again := history.Header{Kind: history.Reentrant}
 	for _, row := range []struct {

@@ -13,7 +13,7 @@ func leasedAs(kind history.Kind) history.Header {
 	return history.Header{Kind: kind, Lease: 100 * msec, Permits: 1}
 }
 
-// classRows are the classes of records that were judged wrongly once: histories with overlapping holds that passed, and lawful ones that failed.
+// classRows are classes of records that were once judged wrongly: overlapping holds that passed, and legal histories that failed.
 var classRows = []row{
 	{name: "a late notice of an older token leaves the newer hold alone", head: leased, ops: `
 		a acquire 0 1 ok token=t1
@@ -103,32 +103,32 @@ var classRows = []row{
 		b acquire 0 1 unknown
 		b release 10 11 ok
 		a acquire 20 21 ok`},
-	// The second line was written first; at one instant either may have been.
+	// The second line was written first; at one instant either order is possible.
 	{name: "two writes of a client at one instant, in any order of lines", head: forever, ops: `
 		a write 4 4 ok read=1 wrote=2
 		a write 4 4 ok read=0 wrote=1`},
-	// What b asked for later explains nothing that it was given before.
+	// A later acquire of b explains no earlier grant.
 	{name: "an extend of no hold before an acquire of unknown outcome", head: leased, ops: `
 		b extend 2 3 ok token=t0
 		b acquire 9 10 unknown`, want: "release-safety×1 renewal×1"},
-	// That b was refused its own release is nothing that another property reports: so no release of a's is to blame for it.
+	// No other property reports that b was refused its own release: so no release of a's is to blame for it.
 	{name: "a refused release that no property reports", head: history.Header{Kind: history.RW}, ops: `
 		b acquire 0 1 ok shared token=t1
 		b release 2 3 not_held token=t1
 		a acquire 8 10 ok shared token=t3
 		b release 8 13 not_held token=t1
 		a release 12 14 ok token=t3`, unordered: true},
-	// The lease may have ended when b was told so.
+	// The lease may have ended when b learnt that.
 	{name: "a release of no hold, and another's lease that was due", head: leased, ops: `
 		b acquire 0 1 ok token=t1
 		a release 5 6 ok token=t9
 		b extend 99 100 lost token=t1`},
-	// What b asked for at 0 may have been given at any later time.
+	// b's acquire of 0 may have been granted at any later time.
 	{name: "an extend of what an acquire of unknown outcome may have given since another grant", head: leased, ops: `
 		b acquire 0 1 unknown
 		b acquire 10 11 ok token=t1
 		b extend 300 301 ok token=t5`},
-	// b waited while a held, and was granted what was left of the lease that it had asked for at 0.
+	// b waited while a held, and was granted the rest of the lease that it had requested at 0.
 	{name: "a hold that lasts for less than a lease since its grant", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 0 60 ok until=100
@@ -145,7 +145,7 @@ var classRows = []row{
 		a release 58 59 ok
 		b lost 80 80
 		c acquire 90 91 ok`, want: "renewal×1", unordered: true},
-	// All at one instant: the release that was accepted came before the one that found nothing.
+	// All at one instant: the successful release came before the one that found nothing.
 	{name: "a client's operations at one instant have some order", head: forever, ops: `
 		a acquire 4 4 ok
 		a release 4 4 not_held
@@ -198,7 +198,7 @@ func TestClassesThatWereJudgedWrongly(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotJudgedDoesNotPass: what nothing was judged of, or what broke only within the clock error, is inconclusive.
+// TestWhatIsNotJudgedDoesNotPass: a property without a judged opportunity, or broken only within the clock error, is inconclusive.
 func TestWhatIsNotJudgedDoesNotPass(t *testing.T) {
 	for _, row := range []struct {
 		name string

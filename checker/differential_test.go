@@ -19,10 +19,10 @@ type setting struct {
 	name  string
 	head  history.Header
 	fence bool
-	// Where several may hold, or one again, the sweep's test of refusals is necessary, not sufficient: the windowed search, of every window that the sweep
-	// leaves open, is part of the verdict.
+	// If several may hold, or one again, the sweep's test of refusals is necessary, not sufficient: the windowed search, of every window that the
+	// sweep leaves open, is part of the verdict.
 	lax bool
-	// refusals are only made of settings in which the plain model has them.
+	// only settings in which the plain model has refusals make them.
 	refusals bool
 }
 
@@ -69,7 +69,7 @@ func TestSweepAgreesWithPorcupine(t *testing.T) {
 	}
 }
 
-// comparison counts what random histories were found to be.
+// comparison counts the results for random histories.
 type comparison struct {
 	setting
 	legal    atomic.Int64
@@ -103,7 +103,7 @@ func (c *comparison) one(t *testing.T, seed uint64, search bool) {
 	if got.open > 0 {
 		c.open.Add(1)
 		if !want {
-			return // it may be seen or not
+			return // it may or may not be found
 		}
 	}
 	if all := got.legal && (got.ordered || !c.lax); all != want || search && !c.lax && got.ordered != want {
@@ -111,12 +111,12 @@ func (c *comparison) one(t *testing.T, seed uint64, search bool) {
 	}
 }
 
-// opinion is what the sweep and the windowed search say.
+// opinion is the result of the sweep and of the windowed search.
 type opinion struct {
-	legal   bool   // the sweep finds nothing that an order decides
+	legal   bool   // the sweep finds no violation of order
 	ordered bool   // the windowed search finds an order
-	open    int    // windows and refusals that were not judged
-	found   string // the properties that the sweep saw broken
+	open    int    // windows and refusals not judged
+	found   string // the properties that the sweep found broken
 }
 
 func sweepAndSearch(ctx context.Context, h history.Header, ops []history.Operation, search bool) opinion {
@@ -184,7 +184,7 @@ type generator struct {
 	ops   []history.Operation
 }
 
-// step lets a client do something that takes effect now, if it is not busy with its last operation.
+// step lets a client do something that takes effect now, unless its last operation is still under way.
 func (g *generator) step(client int) {
 	if g.idle[client] > g.now || g.dead[client] {
 		return
@@ -200,11 +200,11 @@ func (g *generator) step(client int) {
 	} else {
 		g.release(client, &op)
 	}
-	g.idle[client] = op.Return + 1 // at one instant Porcupine would not know a client's own order
+	g.idle[client] = op.Return + 1 // Porcupine would not know the order of a client's own operations at one instant
 	g.ops = append(g.ops, op)
 }
 
-// acquire reports whether there is something to record: settings without refusals have locks that wait.
+// acquire reports whether there is something to record: without refusals the lock waits.
 func (g *generator) acquire(client int, op *history.Operation) bool {
 	op.Op = history.Acquire
 	if g.depth[client] == 0 {
@@ -248,7 +248,7 @@ func (g *generator) release(client int, op *history.Operation) {
 	}
 	if unknown {
 		op.Outcome = history.Unknown
-		g.dead[client] = g.head.Kind == history.Reentrant // the model's count is not the client's any more
+		g.dead[client] = g.head.Kind == history.Reentrant // the model's count no longer equals the client's
 	}
 }
 

@@ -3,7 +3,7 @@ package checker
 // RaceDetector is for the tests outside the package.
 const RaceDetector = raceDetector
 
-// Whole has a key searched as one, of up to 64 operations.
+// Whole searches a key of up to 64 operations as a whole.
 func (o Options) Whole() Options {
 	o.whole = 64
 	return o

@@ -26,7 +26,7 @@ func TestHundredThousandClients(t *testing.T) {
 	}
 }
 
-// TestIDsAreForPeople returns every operation the same id, or none: the judgement is the same, and stories carry what the file has.
+// TestIDsAreForPeople gives every operation the same id, or none: the judgement is the same, and stories print the ids of the file.
 func TestIDsAreForPeople(t *testing.T) {
 	ops := parse(t, "a acquire -9 -8 ok\nb acquire -7 -6 ok")
 	for i := range ops {
@@ -39,7 +39,7 @@ func TestIDsAreForPeople(t *testing.T) {
 	}
 }
 
-// TestInstantsOfVirtualTime puts a whole life of two clients into one instant.
+// TestInstantsOfVirtualTime puts all operations of two clients into one instant.
 func TestInstantsOfVirtualTime(t *testing.T) {
 	v := verdictOf(t, Input{Header: leased}, parse(t, `
 		a acquire 5 5 ok
@@ -53,8 +53,8 @@ func TestInstantsOfVirtualTime(t *testing.T) {
 	}
 }
 
-// TestAnswerOfTheNextCallIsNotTheRelease has a client ask again at the very instant at which its release returned: what that script
-// answers, a time to wait, is not a removal.
+// TestAnswerOfTheNextCallIsNotTheRelease: a client calls acquire at the instant at which its release returned; the reply of that script, a time to
+// wait, does not mean that a key was removed.
 func TestAnswerOfTheNextCallIsNotTheRelease(t *testing.T) {
 	commands := []history.Command{
 		{Client: "a", Sent: 5 * msec, Replied: 7 * msec, Name: "EVALSHA", Args: []string{"release.lua", "1", "k"}, Reply: "1"},

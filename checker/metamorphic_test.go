@@ -32,7 +32,7 @@ func TestMetamorphic(t *testing.T) {
 // change is a way to change a history.
 type change struct {
 	name    string
-	mayHeal bool // an illegal history may become legal, never the other way round
+	mayHeal bool // an illegal history may become legal, but not the reverse
 	make    func(ops []history.Operation, r *rand.Rand) []history.Operation
 }
 
@@ -74,7 +74,7 @@ func metamorphoses() []change {
 	}
 }
 
-// widen lets one operation be called earlier or return later, as far as its client's own order allows.
+// widen moves the call of one operation earlier or its return later, within its client's own order.
 func widen(ops []history.Operation, r *rand.Rand) []history.Operation {
 	out := append([]history.Operation(nil), ops...)
 	if len(out) == 0 {

@@ -18,7 +18,7 @@ type plainState struct {
 
 const maxPlainClients = 4
 
-// plainInput is one recorded operation, as it was recorded: the models know nothing of holds, leases or beliefs.
+// plainInput is one operation as recorded: the models have no holds, leases or beliefs.
 type plainInput struct {
 	op      history.Op
 	outcome history.Outcome
@@ -38,7 +38,7 @@ func plainModel(h history.Header) porcupine.Model {
 			case in.op == history.Release:
 				return plainRelease(s, in)
 			case in.outcome == history.Busy:
-				return !free(h, s, in), s // of shared and exclusive locks one's own hold is a reason
+				return !free(h, s, in), s // for shared and exclusive locks the client's own hold is a reason too
 			}
 			next, ok := plainAcquire(h, s, in)
 			return ok || in.outcome == history.Unknown, next
@@ -59,7 +59,7 @@ func free(h history.Header, s plainState, in plainInput) bool {
 	taken := 0
 	for client, n := range s.holds {
 		readers := s.reads[client] > 0 && !in.shared
-		// One's own hold is no obstacle to a grant, two exclusive ones of shared and exclusive locks apart; it may be one to a refusal.
+		// A client's own hold does not prevent a grant, except two exclusive ones of a shared and exclusive lock; it may cause a refusal.
 		itself := client == in.client && in.outcome != history.Busy && (h.Kind == history.Reentrant || h.Kind == history.RW && (in.shared || n == 0))
 		switch {
 		case n == 0 && !readers || itself:

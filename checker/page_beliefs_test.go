@@ -7,9 +7,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// This file is the rows of §1 of VERDICTS on belief and until.
+// This file has the rows of VERDICTS §1 on belief and until.
 
-// told returns until when an answer protects its holder: surely, and perhaps.
+// told returns until when a reply protects its holder: certainly, and at most.
 func (r *record) told(op history.Operation) (to, most int64) {
 	switch {
 	case op.ValidUntil > op.Return:
@@ -24,7 +24,7 @@ func (r *record) told(op history.Operation) (to, most int64) {
 	return op.Call + r.h.Lease - r.h.Drift, op.Call + r.h.Lease - r.h.Drift
 }
 
-// news is something that the client of a hold learns, or does, that changes its belief.
+// news is something that the client of a hold learns or does and that changes its belief.
 type news struct {
 	at       int64
 	what     int
@@ -32,7 +32,7 @@ type news struct {
 	to, most int64
 }
 
-// What happens at one instant happens in this order.
+// The order of events at one instant.
 const (
 	extended = iota
 	reentered
@@ -41,7 +41,7 @@ const (
 	released
 )
 
-// newsOf are in order of time.
+// newsOf returns the news of a hold by time.
 func (r *record) newsOf(h *pageHold) (all []news) {
 	for _, w := range r.faults {
 		if w.Fault == "crash-client" && w.Confirmed && w.Client == h.client && w.Start >= h.opened {
@@ -82,7 +82,7 @@ func (r *record) newsOf(h *pageHold) (all []news) {
 type mind struct {
 	now      span
 	over     bool // for good, unless
-	lost     bool // it was told that it is lost: then an ok extend begins a new hold
+	lost     bool // because of a loss: then an ok extend begins a new hold
 	released bool
 	before   []span
 	again    int // holds begun by extends after a loss
@@ -94,12 +94,12 @@ func (r *record) atFirst(h *pageHold) *mind {
 	return &mind{now: span{a.Return, to, most, h.acquire}}
 }
 
-// learn changes what is believed.
+// learn applies an event to the belief.
 func (m *mind) learn(n news) {
 	switch n.what {
 	case extended:
 		m.extend(n)
-	case reentered: // resumes nothing
+	case reentered: // does not resume a belief
 		switch {
 		case m.over:
 		case n.at <= m.now.to:
@@ -142,7 +142,7 @@ func (r *record) believe(h *pageHold) {
 	h.spans, h.again = append(m.before, m.now), m.again
 }
 
-// believedAt is what the client of a hold believes when it does operation i.
+// believedAt returns what the client of a hold believes when it calls operation i.
 func (r *record) believedAt(h *pageHold, i int) *mind {
 	m := r.atFirst(h)
 	for _, n := range r.newsOf(h) {
@@ -153,7 +153,7 @@ func (r *record) believedAt(h *pageHold, i int) *mind {
 	return m
 }
 
-// deniedEarly are the answers that a hold is gone that came while its lease was running, by what the client had been told.
+// deniedEarly returns the operations whose reply said that a hold is gone while, as far as its client knew, its lease was running.
 func (r *record) deniedEarly() map[int]bool {
 	out := map[int]bool{}
 	for _, h := range r.holds {
@@ -162,7 +162,7 @@ func (r *record) deniedEarly() map[int]bool {
 			if n.op >= 0 && r.of[n.op] == h && !m.over {
 				op := r.ops[n.op]
 				refused := op.Outcome == history.NotHeld || op.Outcome == history.LostHold
-				ends := m.now.to < always || op.Op == history.Release // without an end, a client holds until it is told
+				ends := m.now.to < always || op.Op == history.Release // without an end, a client holds until it learns of a loss
 				out[n.op] = (n.what == lostIt || n.what == released && refused) && m.now.to > op.Return && ends
 			}
 			m.learn(n)

@@ -8,14 +8,14 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// pageGenerator simulates a correct server, in milliseconds, and records what its clients see; then a few things are changed.
+// pageGenerator simulates a correct server, in milliseconds, and records what its clients see; then it changes a few things.
 type pageGenerator struct {
 	*rand.Rand
 	h       history.Header
 	clients int
 	tokens  int // of ten grants, how many have one
 	fences  bool
-	modes   bool // operations name their mode
+	modes   bool // operations state their mode
 	told    int  // valid-until: never, as it is, too long
 	width   int64
 	now     int64
@@ -184,7 +184,7 @@ func (g *pageGenerator) renew(client string) {
 	}
 }
 
-// about makes an operation one of a grant, mostly the last, and returns where that is in force.
+// about makes an operation refer to a grant, mostly the last, and returns where that is in force.
 func (g *pageGenerator) about(op *history.Operation, mine []int) (grant, at int) {
 	grant = mine[len(mine)-1]
 	if g.IntN(4) == 0 {
@@ -271,7 +271,7 @@ func (g *pageGenerator) spoil(op *history.Operation) {
 	}
 }
 
-// aside adds what overlaps the rest: critical sections, notices of a loss, faults.
+// aside adds what may overlap the rest: critical sections, notices of a loss, faults.
 func (g *pageGenerator) aside() {
 	last := g.now + 3
 	for i := range g.ops {
@@ -305,7 +305,7 @@ func (g *pageGenerator) aside() {
 	}
 }
 
-// strays adds what no correct client does: sections within no hold, extends of a watchdog that overlap everything, a wait without end.
+// strays adds what no correct client does: critical sections outside any hold, a watchdog's extends that overlap everything, an endless wait.
 func (g *pageGenerator) strays(last int64) {
 	client := func() string { return string(rune('a' + g.IntN(g.clients))) }
 	if g.IntN(6) == 0 {
@@ -323,7 +323,7 @@ func (g *pageGenerator) strays(last int64) {
 			Outcome: []history.Outcome{history.OK, history.OK, history.LostHold, history.Unknown, history.Fail}[g.IntN(5)]}
 		g.ops = append(g.ops, extend)
 	}
-	if g.IntN(5) == 0 { // of a client that does nothing else
+	if g.IntN(5) == 0 { // of a client without other operations
 		wait := history.Operation{ID: 500, Client: "w", Key: "k", Op: history.Acquire, Call: g.Int64N(last),
 			Outcome: []history.Outcome{history.OK, history.Busy, history.Fail, history.Unknown}[g.IntN(4)]}
 		wait.Return = wait.Call + []int64{1, g.h.Lease, 999, 1001 + 2*g.h.Lease}[g.IntN(4)]
@@ -331,7 +331,7 @@ func (g *pageGenerator) strays(last int64) {
 	}
 }
 
-// serverFault adds a fault of a server, which may have done to its data or its clock what its kind does.
+// serverFault adds a fault of a server, with an effect on its data or clock that its kind may have.
 func (g *pageGenerator) serverFault(last int64) {
 	if g.IntN(5) > 0 {
 		return

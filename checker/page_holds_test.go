@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// This file is §1 of VERDICTS as an outsider would program it: for every hold the whole record is read once more. Times are in milliseconds.
+// This file is VERDICTS §1 as an outsider would program it: for every hold it reads the whole record again. Times are in milliseconds.
 
 const always = int64(1) << 50
 
@@ -18,7 +18,7 @@ type pageHold struct {
 	client  string
 	token   string
 	opened  int64
-	closed  int64 // from when on it is not open any more, after operation
+	closed  int64 // from when on it is no longer open, after operation
 	closer  int
 	left    bool // a release of it had an unknown outcome
 	spans   []span
@@ -26,7 +26,7 @@ type pageHold struct {
 	again   int   // times it began anew by an extend after a loss
 }
 
-// span is a stretch of belief: surely until to, perhaps until most.
+// span is a part of a belief: certainly until to, at most until most.
 type span struct {
 	from, to, most int64
 	op             int // the grant or the extend that it begins with
@@ -47,7 +47,7 @@ func (r *record) keep() int64 {
 	return r.h.Lease + r.h.Drift + 1
 }
 
-// inOrder sorts operations: at one instant an acquire comes before what is done under it, and a release after that.
+// inOrder sorts operations: at one instant an acquire precedes what is done under it, and a release follows.
 func inOrder(ops []history.Operation) {
 	rank := map[history.Op]int{history.Acquire: 1, history.Use: 2, history.Write: 3, history.Extend: 4, history.Lost: 5, history.Release: 6}
 	slices.SortStableFunc(ops, func(a, b history.Operation) int {
@@ -94,14 +94,14 @@ func (r *record) assign() {
 func (r *record) belongs(op history.Operation) *pageHold {
 	var exact, left, loose *pageHold
 	for _, h := range r.holds {
-		quick := op.Op == history.Extend && op.Outcome == history.OK && op.Token != "" && op.Return >= r.ops[h.acquire].Call // a watchdog may be quicker than the call that started it
+		quick := op.Op == history.Extend && op.Outcome == history.OK && op.Token != "" && op.Return >= r.ops[h.acquire].Call // a watchdog may extend before its acquire returns
 		if h.client != op.Client || h.opened > op.Call && !(quick && op.Token == h.token) || h.closed <= op.Call {
 			continue
 		}
 		matches := !named(op) || op.Mode == h.mode
 		switch {
 		case (op.Token != "" && h.token == op.Token || op.Token == "" && matches) && h.left && op.Op == history.Release:
-			left = h // the next release is rather that of the hold around it
+			left = h // the next release rather belongs to the hold around it
 		case op.Token != "" && h.token == op.Token, op.Token == "" && matches:
 			exact = h
 		case h.token == "" && matches:

@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// broken lists what a history breaks, but for what is read off the times between its parts.
+// broken lists the properties that a history breaks, without those that depend on the time between its parts.
 func (g *pageGenerator) broken(t *testing.T, opt checker.Options) (out []verdicts.Property, v *checker.Verdict) {
 	in, ops := g.inNanoseconds()
 	in.Ops = history.NewSlice(ops)
@@ -50,7 +50,7 @@ func (g *pageGenerator) after(o *pageGenerator, from int64, n int) {
 	}
 }
 
-// rename gives a history clients of its own, unless it says by tokens what it means.
+// rename gives a history its own clients, unless its tokens identify the holds.
 func (g *pageGenerator) rename(n int) {
 	tokens := g.h.Kind != history.Reentrant && !slices.ContainsFunc(g.ops, func(op history.Operation) bool {
 		return op.Token == "" && (op.Op != history.Acquire || op.Outcome == history.OK)
@@ -92,7 +92,7 @@ func (g *pageGenerator) like(t *testing.T, kind history.Kind, seed uint64) *page
 	}
 }
 
-// TestLongRecordsBreakWhatTheirPartsBreak: histories one after the other, too many operations to be searched as one, break what each of them does.
+// TestLongRecordsBreakWhatTheirPartsBreak: a sequence of histories, too long to be searched as a whole, breaks what each of them breaks.
 func TestLongRecordsBreakWhatTheirPartsBreak(t *testing.T) {
 	for k, kind := range []history.Kind{history.Mutex, history.RW, history.Semaphore} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestLongRecordsBreakWhatTheirPartsBreak(t *testing.T) {
 					seed += 1 << 32
 					g = newPageGenerator(kind, seed)
 				}
-				g.h.ClockError = 0 // with one nothing is cut
+				g.h.ClockError = 0 // with a clock error nothing is cut
 				want := map[verdicts.Property]bool{}
 				for n := range 12 {
 					o := g.like(t, kind, seed+uint64(n)+1)
@@ -142,7 +142,8 @@ func TestLongRecordsBreakWhatTheirPartsBreak(t *testing.T) {
 	}
 }
 
-// TestPartsAgreeWithTheWhole compares the search in parts with that of the whole, of records that are just too long for it, with holds that last over the pauses.
+// TestPartsAgreeWithTheWhole compares the search in parts with that of the whole, for records just too long for it, with holds that last over the
+// pauses.
 func TestPartsAgreeWithTheWhole(t *testing.T) {
 	for k, kind := range []history.Kind{history.Mutex, history.RW, history.Semaphore} {
 		t.Run(string(kind), func(t *testing.T) {

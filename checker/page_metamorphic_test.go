@@ -11,7 +11,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// judgement is what must stay as it is when a record is changed in a way that must not matter.
+// judgement is what must not change when a record changes in a way that does not matter.
 type judgement struct {
 	verdict            checker.Result
 	violations, judged int
@@ -34,7 +34,7 @@ func judgementsOf(t *testing.T, h history.Header, ops []history.Operation, fault
 	return out
 }
 
-// TestWhatMustNotMatterChangesNoCount: the order of lines, a client that does nothing, a fault elsewhere, and one that was not confirmed.
+// TestWhatMustNotMatterChangesNoCount: the order of lines, a client without operations, a fault elsewhere, and an unconfirmed one.
 func TestWhatMustNotMatterChangesNoCount(t *testing.T) {
 	eachKind(t, 1_000, func(t *testing.T, kind history.Kind, seed uint64) {
 		g := pageHistory(kind, seed)
@@ -61,7 +61,7 @@ func TestWhatMustNotMatterChangesNoCount(t *testing.T) {
 	})
 }
 
-// TestKeysAreJudgedApart: of two keys each is judged as it is by itself, and the counts add up.
+// TestKeysAreJudgedApart: each of two keys is judged as it is alone, and the counts add up.
 func TestKeysAreJudgedApart(t *testing.T) {
 	eachKind(t, 500, func(t *testing.T, kind history.Kind, seed uint64) {
 		g, o := pageHistory(kind, seed), pageHistory(kind, seed+1<<35)

@@ -8,9 +8,9 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// This file is what §3 of VERDICTS and the files of progress, renewal and reentrancy read off the record.
+// This file is what VERDICTS §3 and its sections on progress, renewal and reentrancy read from the record.
 
-// account is what was judged of a property.
+// account counts the judged opportunities of a property.
 type account struct {
 	judged, unjudged, broken int
 }
@@ -51,7 +51,7 @@ func (r *record) excused(client string, from, to int64) bool {
 	})
 }
 
-// since is when what an operation is about began.
+// since returns when the hold of an operation began.
 func (r *record) since(i int) int64 {
 	if h := r.of[i]; h != nil {
 		return r.ops[h.acquire].Call
@@ -59,7 +59,7 @@ func (r *record) since(i int) int64 {
 	return r.ops[i].Call
 }
 
-// renewal: an extend refused, or a loss told, while the lease ran; an extend of no hold accepted.
+// renewal: an extend refused, or a loss notified, while the lease was running; an extend of no hold accepted.
 func (r *record) renewal() (a account) {
 	denied := r.deniedEarly()
 	for i, op := range r.ops {
@@ -78,7 +78,7 @@ func (r *record) renewal() (a account) {
 	return a
 }
 
-// reentrancy: a re-entry refused within the owner's belief, a release refused while the lease ran, a release of nothing accepted.
+// reentrancy: a re-entry refused within the owner's belief, a release refused while the lease was running, a release of no hold accepted.
 func (r *record) reentrancy() (a account) {
 	denied := r.deniedEarly()
 	for i, op := range r.ops {
@@ -116,7 +116,7 @@ func (r *record) unsure(i int) (unsure bool) {
 	return unsure
 }
 
-// nested reports whether a grant was given to a client that believed to hold until it was.
+// nested reports whether a grant went to a client that believed in a hold until then.
 func (r *record) nested(i int) bool {
 	return slices.ContainsFunc(r.holds, func(h *pageHold) bool {
 		if h.acquire == i || h.client != r.ops[i].Client || h.acquire > i || !h.openBefore(i, r.ops[i]) {
@@ -127,7 +127,7 @@ func (r *record) nested(i int) bool {
 	})
 }
 
-// within returns a hold of the client whose belief lasted from before a refusal until after it.
+// within returns a hold of the client whose belief began before a refusal and ended after it.
 func (r *record) within(i int) *pageHold {
 	op := r.ops[i]
 	for _, h := range r.holds {
@@ -140,7 +140,7 @@ func (r *record) within(i int) *pageHold {
 	return nil
 }
 
-// progress: a lock that nobody can have held for a lease and the grace is not obtained.
+// progress: a lock is not acquired although no client can have held it for a lease and the grace.
 func (r *record) progress() (a account) {
 	var tries []int // by return
 	for i, op := range r.ops {
@@ -190,7 +190,7 @@ func (r *record) progress() (a account) {
 		return w.Confirmed && w.Client == "" && w.Start <= latest && last(w) >= first
 	})
 	if !possible && busy >= 2 && a.broken == 0 && (!struck || latest-first >= limit) {
-		a.broken++ // never granted to anybody
+		a.broken++ // never granted
 	}
 	return a
 }
@@ -202,7 +202,7 @@ func (r *record) underWay(i int) bool {
 	})
 }
 
-// taken is until when the lock counts as taken by the grants among some tries, and the acquires of unknown outcome called by an instant.
+// taken returns until when the lock counts as taken by the grants among some tries, and by acquires of unknown outcome called by an instant.
 func (r *record) taken(tries []int, by int64) int64 {
 	until := -always
 	for _, i := range tries {
@@ -224,7 +224,7 @@ func (r *record) taken(tries []int, by int64) int64 {
 	return until
 }
 
-// orphaned returns since when nobody will release a hold that no lease ends.
+// orphaned returns from when on no client will release a hold that no lease ends.
 func (r *record) orphaned(h *pageHold) (at int64, orphan bool) {
 	idle := int64(0)
 	for i, op := range r.ops {
@@ -243,7 +243,8 @@ func (r *record) orphaned(h *pageHold) (at int64, orphan bool) {
 	return at, orphan
 }
 
-// unavailable returns until when, by an instant, a client could not be served because a server was down or out of reach, or it was itself stopped or dead.
+// unavailable returns until when, by an instant, a client could not be served because a server was down or unreachable, or the client was stopped or
+// dead.
 func (r *record) unavailable(client string, by int64) int64 {
 	until := -always
 	for _, w := range r.faults {
@@ -256,13 +257,13 @@ func (r *record) unavailable(client string, by int64) int64 {
 	return until
 }
 
-// promises judges what is read off the record and has counts.
+// promises judges the properties that are read from the record and have counts.
 func (r *record) promises(out map[verdicts.Property]expected) {
 	out[verdicts.Renewal], out[verdicts.Progress] = r.renewal().expected(), r.progress().expected()
 	if r.h.Kind == history.Reentrant {
 		out[verdicts.Reentrancy] = r.reentrancy().expected()
 	}
-	again := slices.ContainsFunc(r.holds, func(h *pageHold) bool { return h.again > 0 }) // what an extend begins after a loss is here the same hold
+	again := slices.ContainsFunc(r.holds, func(h *pageHold) bool { return h.again > 0 }) // here a hold that an extend begins after a loss is the same hold
 	for p, n := range r.opportunities() {
 		e := out[p]
 		e.total, e.summed = n, !(again && (p == verdicts.MutualExclusion || p == verdicts.StoreIntegrity))
@@ -270,10 +271,10 @@ func (r *record) promises(out map[verdicts.Property]expected) {
 	}
 }
 
-// opportunities counts what there was to judge of the other properties.
+// opportunities counts the opportunities of the other properties.
 func (r *record) opportunities() map[verdicts.Property]int {
 	n := map[verdicts.Property]int{}
-	shared := func(i int) bool { // of several that may hold at once
+	shared := func(i int) bool { // several may hold at once
 		h := r.of[i]
 		return h != nil && (r.h.Kind == history.RW && h.mode == history.Shared || r.h.Kind == history.Semaphore && r.h.Permits > 1)
 	}
@@ -304,7 +305,8 @@ func (r *record) opportunities() map[verdicts.Property]int {
 	return n
 }
 
-// meets reports whether a belief, that of no re-entry, began after the grant of another hold that it would conflict with, and in which its client can have believed.
+// meets reports whether a belief, other than of a re-entry, began after the grant of another hold with which it would conflict, and whether its
+// client can have believed in it.
 func (r *record) meets(h *pageHold, s span) bool {
 	reentry := func(h *pageHold) bool { return r.h.Kind == history.Reentrant && r.nested(h.acquire) }
 	met := 0

@@ -6,9 +6,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// This file is what §3 of VERDICTS reads off the record.
+// This file is what VERDICTS §3 reads from the record.
 
-// stretch is a belief or a use: an interval of something that counts as one hold.
+// stretch is a belief or a use, as an interval of one hold.
 type stretch struct {
 	of       any
 	client   string
@@ -30,7 +30,7 @@ func (r *record) conflict(a, b stretch) bool {
 	return a.of != b.of
 }
 
-// longest returns for how long stretches conflict in one piece at most.
+// longest returns the longest time for which stretches conflict without a gap.
 func (r *record) longest(all []stretch) (most int64) {
 	if r.h.Kind != history.Semaphore || r.h.Permits < 2 {
 		for i, a := range all {
@@ -69,7 +69,7 @@ func (r *record) longest(all []stretch) (most int64) {
 	return most
 }
 
-// beliefs are the stretches of all beliefs: as they surely were, or as long as they can have been.
+// beliefs returns the stretches of all beliefs: as long as they certainly were, or can have been.
 func (r *record) beliefs(perhaps bool) (out []stretch) {
 	for _, h := range r.holds {
 		for _, s := range h.spans {
@@ -110,7 +110,7 @@ func (r *record) chained(clockError int64) bool {
 			continue
 		}
 		if h := r.of[i]; h != nil && (r.h.Kind == history.RW && h.mode == history.Shared || r.h.Kind == history.Semaphore && r.h.Permits > 1) {
-			return true // beside writes under shared holds no chain is judged
+			return true // with writes under shared holds no chain is judged
 		}
 		writes = append(writes, op)
 	}
@@ -127,9 +127,9 @@ func (r *record) chained(clockError int64) bool {
 			if placed&(1<<i) != 0 || started && w.Read != value {
 				continue
 			}
-			first := true // nothing that has to come before it is left
+			first := true // nothing that must precede it is left
 			for k, o := range writes {
-				// by one client's clock, or by two clocks that may be off
+				// by one client's clock, or by two that may differ
 				before := o.Return < w.Call && (o.Client == w.Client || o.Return+clockError < w.Call) || o.Client == w.Client && o.Return <= w.Call && o.Call < w.Return
 				if k != i && placed&(1<<k) == 0 && o.Outcome == history.OK && before {
 					first = false
@@ -144,7 +144,7 @@ func (r *record) chained(clockError int64) bool {
 	return next(0, 0, false)
 }
 
-// stale reports whether a write was accepted that should not have been.
+// stale reports whether a stale write was accepted.
 func (r *record) stale(clockError int64) bool {
 	return slices.ContainsFunc(r.ops, func(op history.Operation) bool { return r.staleWrite(slices.Index(r.ops, op), clockError) })
 }
@@ -165,7 +165,7 @@ func (r *record) staleWrite(i int, clockError int64) bool {
 	return false
 }
 
-// wrongful reports whether the table shows a release or an extend that was accepted wrongly, and which they are.
+// wrongful returns the releases and extends that the table shows to have been accepted wrongly.
 func (r *record) wrongful() (out []int) {
 	for i, op := range r.ops {
 		if op.Outcome == history.OK && (op.Op == history.Extend || op.Op == history.Release) && r.cannotHaveBeen(i) &&
@@ -176,22 +176,22 @@ func (r *record) wrongful() (out []int) {
 	return out
 }
 
-// cannotHaveBeen reports whether the hold of an accepted operation cannot have been there.
+// cannotHaveBeen reports whether the hold of an accepted operation cannot have existed.
 func (r *record) cannotHaveBeen(i int) bool {
 	op, h := r.ops[i], r.of[i]
 	if h == nil {
-		return !slices.ContainsFunc(r.ops, func(o history.Operation) bool { // it may be that of an acquire of unknown outcome
-			early := o.Outcome == history.OK && o.Token == op.Token && op.Token != "" && o.Return > op.Call // a watchdog may be quicker than the call that started it
+		return !slices.ContainsFunc(r.ops, func(o history.Operation) bool { // it may belong to an acquire of unknown outcome
+			early := o.Outcome == history.OK && o.Token == op.Token && op.Token != "" && o.Return > op.Call // a watchdog may extend before its acquire returns
 			return o.Client == op.Client && o.Op == history.Acquire && (o.Outcome == history.Unknown || early) && o.Call <= op.Return
 		})
 	}
-	for k, o := range r.ops { // somebody was told that it is gone
+	for k, o := range r.ops { // a reply said that it is gone
 		if r.of[k] == h && k != i && (o.Outcome == history.NotHeld || o.Outcome == history.LostHold) && o.Return < op.Call {
 			return true
 		}
 	}
 	a := r.ops[h.acquire]
-	last := a.Return // the latest effect on it before
+	last := a.Return // the latest earlier effect on it
 	unsure := int64(0)
 	for k, o := range r.ops {
 		again := r.of[k] != nil || o.Op == history.Acquire && o.Outcome == history.Unknown
@@ -221,7 +221,7 @@ func (r *record) cannotHaveBeen(i int) bool {
 	return false
 }
 
-// endsAnother reports whether a hold with another token that was there throughout an operation is shown to be gone before its lease can have ended.
+// endsAnother reports whether a hold with another token that existed throughout an operation is shown to be gone before its lease can have ended.
 func (r *record) endsAnother(i int) bool {
 	op := r.ops[i]
 	for _, v := range r.holds {
@@ -259,7 +259,7 @@ func (r *record) endsAnother(i int) bool {
 	return false
 }
 
-// forgiven reports whether a fault of a server, or where votes count of the client, may have kept a hold, or made it again, since it began.
+// forgiven reports whether a fault of a server, or if votes count of the client, may have kept or restored a hold since it began.
 func (r *record) forgiven(i int) bool {
 	op := r.ops[i]
 	return slices.ContainsFunc(r.faults, func(w history.Window) bool {

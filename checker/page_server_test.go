@@ -7,8 +7,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// This file is §2 of VERDICTS as an outsider would program it: time goes from one instant to the next, at each of them every effect may happen, every lease
-// may end that is due and every fault may do what it does, and all of it is tried. It shares nothing with the package checker. Times are in milliseconds.
+// This file is VERDICTS §2 as an outsider would program it: time goes from one instant to the next; at each of them every effect may happen, every
+// lease that is due may end and every fault may have its effect, and all of it is tried. It shares nothing with package checker. Times are in
+// milliseconds.
 
 // The rules that can be left out.
 const (
@@ -24,7 +25,7 @@ type server struct {
 	h      history.Header
 	ops    []history.Operation
 	upsets []pageUpset
-	denied map[int]bool // refused releases and extends that another property was found broken by
+	denied map[int]bool // refused releases and extends for which another property was found broken
 	rules  int
 	times  []int64
 	ahead  map[string]int64 // of each client's clock
@@ -44,7 +45,7 @@ type pageUpset struct {
 type kept struct {
 	by            int // the acquire
 	last          int64
-	sooner, later int64 // its end has moved since
+	sooner, later int64 // by how much its end has moved
 }
 
 type serverState struct {
@@ -56,7 +57,7 @@ type serverState struct {
 	fence   uint64
 }
 
-// explains reports whether an execution that obeys the rules explains the record; known is false when the search was given up.
+// explains reports whether an execution that obeys the rules explains the record; known is false if the search was given up.
 func (s *server) explains(rules int) (found, known bool) {
 	s.rules, s.steps = rules, 0
 	var clients []string
@@ -66,7 +67,7 @@ func (s *server) explains(rules int) (found, known bool) {
 		}
 	}
 	if len(s.upsets) > 0 {
-		clients = append(clients, "") // whoever did it
+		clients = append(clients, "") // for faults
 	}
 	s.ahead = map[string]int64{}
 	found = s.shifted(clients)
@@ -96,7 +97,8 @@ func (s *server) earliest(op history.Operation) int64 {
 
 func (s *server) keep() int64 { return s.h.Lease + s.h.Drift + 1 }
 
-// instants returns the times that matter: in an execution whose effects are all as early as they can be, each is at a call, or leases after or before one.
+// instants returns the relevant times: in an execution whose effects are all as early as possible, each is at a call, or some leases after or before
+// one.
 func (s *server) instants() (out []int64) {
 	var first, last int64 = 1 << 60, -1 << 60
 	add := func(t int64) { out = append(out, t) }
@@ -214,7 +216,7 @@ func (s *server) allDone(st serverState) bool {
 	return true
 }
 
-// belongs reports whether an operation may mean the hold of an acquire.
+// belongs reports whether an operation may belong to the hold of an acquire.
 func (s *server) belongs(op history.Operation, by int) bool {
 	a := s.ops[by]
 	switch {
@@ -244,7 +246,7 @@ func (s *server) effect(st serverState, i int, t int64) bool {
 			own = append(own, n)
 		}
 	}
-	gone := false // another hold that it may mean is not there
+	gone := false // another hold to which it may belong is gone
 	for k, a := range s.ops {
 		there := slices.ContainsFunc(st.holds, func(h kept) bool { return h.by == k })
 		if a.Op == history.Acquire && a.Outcome == history.OK && st.done&(1<<k) != 0 && st.ended&(1<<k) == 0 && !there && s.belongs(op, k) {
@@ -288,7 +290,7 @@ func (s *server) effect(st serverState, i int, t int64) bool {
 	return op.Outcome == history.OK && (len(own) == 0 || gone) && s.from(st)
 }
 
-// renewed returns the holds with those of a re-entrant client renewed.
+// renewed returns the holds after an effect that renews those of a re-entrant client.
 func (s *server) renewed(holds []kept, client string, t int64) []kept {
 	out := slices.Clone(holds)
 	for n := range out {
@@ -306,7 +308,7 @@ func (s *server) permits() int {
 	return 1
 }
 
-// mayRefuse: some conflict exists, the client's own hold counting as any other, or the header says so.
+// mayRefuse: a conflicting hold exists, including the client's own, or the header allows a refusal.
 func (s *server) mayRefuse(st serverState, op history.Operation) bool {
 	n := 0
 	for _, h := range st.holds {
@@ -328,7 +330,7 @@ func (s *server) mayRefuse(st serverState, op history.Operation) bool {
 		if s.h.Votes && s.h.Lease == 0 {
 			until = 1 << 60
 		} else if s.h.Votes {
-			until += s.keep() // what it was given is there until it is taken back, or for a lease
+			until += s.keep() // the votes that it got stay until they are taken back, or for a lease
 		}
 		if (s.h.Votes || s.h.FIFO && o.Call <= op.Call) && until >= op.Call {
 			return true
@@ -369,7 +371,7 @@ func (s *server) grant(st serverState, i int, t int64) bool {
 	return s.from(st)
 }
 
-// upsetsOf reads what a fault may have done to the data and the clocks of the servers.
+// upsetsOf returns what a fault may have done to the data and the clocks of the servers.
 func upsetsOf(w history.Window) (all []pageUpset) {
 	switch {
 	case !w.Confirmed || w.Client != "":

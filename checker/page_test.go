@@ -13,10 +13,10 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// expected is what the page says of one property.
+// expected is the verdict on one property by VERDICTS.
 type expected struct {
 	verdict checker.Result
-	open    bool // the page leaves it open, or the search was given up
+	open    bool // VERDICTS leaves it open, or the search was given up
 
 	counted          bool // judged and unjudged are known
 	judged, unjudged int
@@ -24,7 +24,7 @@ type expected struct {
 	total            int  // of the two
 }
 
-// judgePage judges a history as the page says.
+// judgePage judges a history by VERDICTS.
 func judgePage(h history.Header, ops []history.Operation, faults []history.Window) map[verdicts.Property]expected {
 	r := readRecord(h, ops, faults)
 	out := map[verdicts.Property]expected{}
@@ -39,7 +39,7 @@ func judgePage(h history.Header, ops []history.Operation, faults []history.Windo
 	default:
 		out[verdicts.MutualExclusion] = expected{verdict: checker.Pass}
 	}
-	again := slices.ContainsFunc(r.holds, func(h *pageHold) bool { return h.again > 0 }) // what an extend begins after a loss is here the same hold
+	again := slices.ContainsFunc(r.holds, func(h *pageHold) bool { return h.again > 0 }) // here a hold that an extend begins after a loss is the same hold
 	if uses := r.longest(r.uses()); uses > h.ClockError {
 		out[verdicts.ExclusiveUse] = expected{verdict: checker.Fail}
 	} else if uses > 0 {
@@ -63,7 +63,7 @@ func judgePage(h history.Header, ops []history.Operation, faults []history.Windo
 	return out
 }
 
-// search judges what an execution is asked for.
+// search judges the properties that executions decide.
 func (r *record) search(out map[verdicts.Property]expected) {
 	s := &server{h: r.h, most: 300_000, denied: map[int]bool{}}
 	for _, w := range r.faults {
@@ -76,7 +76,7 @@ func (r *record) search(out map[verdicts.Property]expected) {
 			op.Outcome = history.Unknown
 		}
 		if op.Op == history.Acquire && op.Outcome != history.Fail || (op.Op == history.Extend || op.Op == history.Release) && op.Outcome != history.Fail {
-			if denied[i] && !r.excused(op.Client, r.since(i), op.Return) && (op.Op == history.Extend || r.h.Kind == history.Reentrant) { // renewal and reentrancy report them
+			if denied[i] && !r.excused(op.Client, r.since(i), op.Return) && (op.Op == history.Extend || r.h.Kind == history.Reentrant) { // renewal and reentrancy report these
 				s.denied[len(s.ops)] = true
 			}
 			s.ops = append(s.ops, op)
@@ -146,7 +146,7 @@ func (r *record) search(out map[verdicts.Property]expected) {
 	}
 	if len(blamed) == 1 && blamed[0] != "" {
 		set(blamed[0], checker.Fail)
-		if e := out[blamed[0]]; blamed[0] == verdicts.ReleaseSafety && r.serverFault() { // whether it met that depends on which operation is to blame
+		if e := out[blamed[0]]; blamed[0] == verdicts.ReleaseSafety && r.serverFault() { // whether it met the fault depends on which operation is to blame
 			e.open = true
 			out[blamed[0]] = e
 		}
@@ -168,7 +168,7 @@ func soak(n int) int {
 	}
 }
 
-// soakFrom is the seed that a soak goes on from: LOCKBENCH_SOAK_FROM.
+// soakFrom is the seed from which a soak continues: LOCKBENCH_SOAK_FROM.
 func soakFrom() int {
 	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK_FROM"))
 	if err != nil {
@@ -179,7 +179,7 @@ func soakFrom() int {
 
 const millisecond = 1_000_000
 
-// inNanoseconds makes a record in milliseconds one that the checker reads.
+// inNanoseconds converts a record in milliseconds for the checker.
 func (g *pageGenerator) inNanoseconds() (checker.Input, []history.Operation) {
 	h := g.h
 	h.Lease, h.Drift, h.ClockError = h.Lease*millisecond, h.Drift*millisecond, h.ClockError*millisecond
@@ -261,7 +261,7 @@ func sum(counts map[string]int) (n int) {
 	return n
 }
 
-// smallest leaves out operations and faults while Check and the page disagree.
+// smallest leaves out operations and faults as long as Check and judgePage disagree.
 func (g *pageGenerator) smallest(t *testing.T) *pageGenerator {
 	for i := range len(g.ops) + len(g.faults) {
 		less := *g
@@ -277,8 +277,8 @@ func (g *pageGenerator) smallest(t *testing.T) *pageGenerator {
 	return g
 }
 
-// TestVerdictsAreThoseOfThePage compares the verdicts of Check with those of a program that knows only VERDICTS. LOCKBENCH_SOAK says of how many
-// histories of each kind, and LOCKBENCH_SOAK_FROM from which seed on.
+// TestVerdictsAreThoseOfThePage compares the verdicts of Check with those of a program that knows only VERDICTS. LOCKBENCH_SOAK sets the number of
+// histories of each kind, LOCKBENCH_SOAK_FROM the first seed.
 func TestVerdictsAreThoseOfThePage(t *testing.T) {
 	for k, kind := range []history.Kind{history.Mutex, history.Reentrant, history.RW, history.Semaphore} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -14,14 +14,14 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// restarted is a run in which the server forgot the first hold, as the operations show it.
+// restarted is a run in which, by the operations, the server forgot the first hold.
 const restarted = `
 	c1 acquire 0 1 ok until=2000 token=t1
 	c1 use 1 900
 	c2 acquire 10 202 ok until=2201 token=t2
 	c2 use 202 800`
 
-// violations returns what a check finds of some operations around a server that was killed.
+// violations returns the violations of some operations around a killed server.
 func violations(t *testing.T, ops []history.Operation) []Violation {
 	t.Helper()
 	kill := history.Window{Fault: faultKillServer, Node: 0, Start: 100 * msec, End: 180 * msec, Confirmed: true}
@@ -33,8 +33,8 @@ func violations(t *testing.T, ops []history.Operation) []Violation {
 	return v.Violations
 }
 
-// TestFailingCheckHasItsPicture: the picture of what a check found is written exactly when it fails, with the story, the holds, the
-// faults and the violation, and it loads nothing from anywhere.
+// TestFailingCheckHasItsPicture: the picture of a violation is written exactly if the check fails, with the story, the holds, the faults and the
+// violation, and the page loads nothing.
 func TestFailingCheckHasItsPicture(t *testing.T) {
 	found := violations(t, parse(t, restarted))
 	var page bytes.Buffer
@@ -50,7 +50,7 @@ func TestFailingCheckHasItsPicture(t *testing.T) {
 		}
 	}
 	for _, url := range regexp.MustCompile(`(https?:)?//[a-z0-9.]+\.[a-z]+[^'"]*`).FindAllString(page.String(), -1) {
-		if url != "http://www.w3.org/2000/svg" { // the name of SVG, which nobody fetches
+		if url != "http://www.w3.org/2000/svg" { // the name of SVG, which is never fetched
 			t.Errorf("the page names %s", url)
 		}
 	}
@@ -59,8 +59,8 @@ func TestFailingCheckHasItsPicture(t *testing.T) {
 	}
 }
 
-// TestEveryRowHasAPicture: whatever is found of the histories that other tests are made of has a picture, and where two held at once Porcupine finds
-// no order of what it is given.
+// TestEveryRowHasAPicture: every violation in the histories of other tests has a picture, and if two clients held at once Porcupine finds no order of
+// the picture's operations.
 func TestEveryRowHasAPicture(t *testing.T) {
 	pictures := 0
 	for _, r := range rows() {
@@ -86,7 +86,7 @@ func TestEveryRowHasAPicture(t *testing.T) {
 	}
 }
 
-// TestPictureIsCapped: of a long history only what lies around the violation is drawn.
+// TestPictureIsCapped: only the surroundings of the violation in a long history are drawn.
 func TestPictureIsCapped(t *testing.T) {
 	ops := parse(t, restarted)
 	for i := range int64(5000) {

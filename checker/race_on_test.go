@@ -2,5 +2,5 @@
 
 package checker
 
-// raceDetector tells that everything is about ten times slower.
+// raceDetector reports whether the race detector is on, which makes everything about ten times slower.
 const raceDetector = true

@@ -2,7 +2,7 @@ package checker
 
 import "github.com/lockbench/lockbench/history"
 
-// exclusionRows are about who may hold at once, and whose sections may overlap.
+// exclusionRows are about overlapping holds and overlapping critical sections.
 var exclusionRows = []row{
 	{name: "one after the other", head: forever, ops: `
 		a acquire 0 1 ok

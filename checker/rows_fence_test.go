@@ -15,7 +15,7 @@ var fenceRows = []row{
 	{name: "a fence goes back while grants wait", rule: "fence-order", head: forever, ops: `
 		b acquire 0 5 ok fence=3
 		a acquire 0 1 ok fence=7
-		a release 2 3 ok`, unordered: true}, // or the grants: b was first, and a's came beside it
+		a release 2 3 ok`, unordered: true}, // or the grants: b was first, and a was granted beside it
 	{name: "the order of two grants with leases is not certain", head: history.Header{Kind: history.Mutex, Lease: msec}, ops: `
 		b acquire 0 5 ok fence=3
 		a acquire 0 4 ok fence=7`},

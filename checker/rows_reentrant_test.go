@@ -38,7 +38,7 @@ var reentrantRows = []row{
 		b acquire 110 111 ok
 		a acquire 120 121 ok
 		b release 130 131 ok`, want: "mutual-exclusion×1"},
-	// The grant came after the lease that its holder counts; the extend that it began before it went in again succeeded.
+	// The grant came after the lease that its holder counts; the extend that it began before its re-entry succeeded.
 	{name: "re-entry while an extend of a hold that had lapsed is under way", head: reentrant, ops: `
 		a acquire 0 120 ok
 		a extend 121 130 ok until=221
@@ -55,7 +55,7 @@ var reentrantRows = []row{
 		b acquire 145 146 ok
 		a release 150 151 not_held
 		b release 160 161 ok`, want: "mutual-exclusion×1 reentrancy×1"},
-	// The first release took effect at some time; the second one is that of the outer entry, and the lock is free then.
+	// The first release took effect at some time; the second one is of the outer entry, and then the lock is free.
 	{name: "the reply of the inner release is lost", head: reentrant, ops: `
 		a acquire 0 1 ok
 		a acquire 2 3 ok

@@ -2,7 +2,7 @@ package checker
 
 import "github.com/lockbench/lockbench/history"
 
-// releaseRows are about whose hold a release ended.
+// releaseRows are about which hold a release ended.
 var releaseRows = []row{
 	{name: "a release of another's hold", rule: "mis-unlock", head: leased, ops: `
 		a acquire 0 1 ok

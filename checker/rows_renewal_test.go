@@ -1,6 +1,6 @@
 package checker
 
-// renewalRows are about extends, and about what is left behind.
+// renewalRows are about extends, and about leftovers.
 var renewalRows = []row{
 	{name: "a healthy hold is reported lost", rule: "healthy-lost", head: leased, ops: `
 		a acquire 0 1 ok
@@ -22,7 +22,7 @@ var renewalRows = []row{
 		a acquire 12 13 ok
 		a release 14 15 ok
 		a extend 20 21 ok`},
-	// The server still counts the entry whose release was not answered: an extend that keeps it is under way when its client comes back.
+	// The server still counts the entry whose release got no reply: a pending extend keeps it when its client comes back.
 	{name: "an extend of an entry that an extend under way has kept", head: reentrant, ops: `
 		a acquire 0 1 ok
 		a acquire 2 3 ok
@@ -32,7 +32,7 @@ var renewalRows = []row{
 		a acquire 120 121 ok
 		a release 124 125 ok
 		a extend 140 141 ok`},
-	// The first hold is open still, for its inner release was not answered: the extend is one of it that comes late.
+	// The first hold is still open, because its inner release got no reply: the extend belongs to it and comes late.
 	{name: "an extend after the release of a hold that began when none was under way", head: reentrant, ops: `
 		a acquire 0 1 ok
 		a acquire 2 3 ok

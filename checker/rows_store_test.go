@@ -1,6 +1,6 @@
 package checker
 
-// storeRows are about what the guarded store took and kept.
+// storeRows are about the writes that the guarded store accepted.
 var storeRows = []row{
 	{name: "a chain of updates", head: forever, ops: `
 		a write 0 1 ok read=0 wrote=1

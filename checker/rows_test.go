@@ -15,10 +15,10 @@ func rows() []row {
 	return append(all, renewalRows...)
 }
 
-// crashOf is the record of a client's end.
+// crashOf is the record of a client's crash.
 func crashOf(client string, at int64) Input {
 	return Input{Faults: []history.Window{{Fault: faultCrashClient, Client: client, Start: at, Confirmed: true}}}
 }
 
-// commands is what a run recorded on the wire.
+// commands is a record with these commands.
 func commands(list ...history.Command) Input { return Input{Commands: list} }

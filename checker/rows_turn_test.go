@@ -7,7 +7,7 @@ var (
 	woken  = history.Header{Kind: history.Mutex, Lease: 10_000 * msec, Wakeups: true}
 )
 
-// overtaking is a that waits behind c, and b that comes later and is granted first.
+// overtaking: a waits behind c; b comes later and is granted first.
 const overtaking = `
 		c acquire 0 1 ok
 		a acquire 2 50 ok
@@ -21,7 +21,7 @@ func asks(client string, at int64) history.Command {
 	return history.Command{Client: client, Name: "EVALSHA", Args: []string{"take.lua", "1", "k"}, Sent: at * msec, Replied: (at + 1) * msec, Reply: "0"}
 }
 
-// turnRows are about whose turn it is, and how soon.
+// turnRows are about the order of grants, and about delays.
 var turnRows = []row{
 	{name: "overtaken in the queue", rule: "overtaken", head: inTurn, ops: overtaking, extra: commands(asks("a", 2), asks("b", 10)), want: "fairness×1"},
 	{name: "no order is promised", head: history.Header{Kind: history.Mutex, Lease: 1000 * msec}, ops: overtaking, extra: commands(asks("a", 2), asks("b", 10))},
@@ -45,7 +45,7 @@ var turnRows = []row{
 		b acquire 1300 1301 ok`, want: "progress×1"},
 }
 
-// lateBy1100 is a release and a waiter that is granted 1,099 ms later.
+// lateBy1100 is a release, and a waiter that is granted 1,099 ms later.
 const lateBy1100 = `
 		a acquire 0 1 ok
 		b acquire 50 1200 ok

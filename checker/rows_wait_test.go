@@ -2,7 +2,7 @@ package checker
 
 import "github.com/lockbench/lockbench/history"
 
-// waitRows are about refusals, and about grants that do not come.
+// waitRows are about refusals, and about grants that don't come.
 var waitRows = []row{
 	{name: "refused by a holder", head: forever, ops: `
 		a acquire 0 1 ok
@@ -61,21 +61,21 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 40 41 busy`, want: "refusal×1"},
-	// The reply told a of a hold that had ended on the way; while it was under way, it held, and refused b.
+	// a learnt of a hold that had already ended; while the reply was under way it existed, and refused b.
 	{name: "refused by a grant whose reply came after its lease", head: leased, ops: `
 		a acquire 0 300 ok until=120
 		b acquire 10 11 busy
 		c acquire 150 160 ok`},
-	// What a's library reports at the end of a wait that a did not live to see is nobody's wait.
+	// What a's library reports at the end of a wait after a's death does not count as a wait.
 	{name: "a dead client waits for nothing", head: leased, extra: crashOf("a", 400*msec), ops: `
 		b acquire 0 1 ok
 		b release 2 3 ok
 		a acquire 4 1900 fail`},
-	// a was to be told when its hold is lost, and died: from then on it believes nothing.
+	// a promised to report the loss of its hold, and died: from then on it believes nothing.
 	{name: "the dead believe nothing", head: leased, extra: crashOf("a", 30*msec), ops: `
 		a acquire 0 1 ok until=told
 		b acquire 100 200 ok`},
-	// The server was stopped, and gave a the lock when the lease that counts from its call was over; it held all the same until its release.
+	// The server was stopped, and granted a the lock when the lease counted from its call had ended; a held all the same until its release.
 	{name: "refused by a grant that the server gave late", head: leased, ops: `
 		a acquire 2 160 ok
 		b acquire 165 166 busy
@@ -151,8 +151,8 @@ var waitRows = []row{
 		b acquire 4 1200 busy`, want: "progress×1"},
 }
 
-// heldUp is a fault that holds up what b is answered to a request of its own, and another that it sends at an instant and is answered at an instant,
-// in milliseconds.
+// heldUp is a fault that delays the reply to a request of b, and another request that b sends and receives a reply to at given instants, in
+// milliseconds.
 func heldUp(sent, heard int64) Input {
 	held, other := asks("b", 5), asks("b", sent)
 	held.Replied, other.Replied = 1190*msec, heard*msec

@@ -12,9 +12,9 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// searchRows are histories in which each refusal has a witness, so that the sweep finds nothing, and no order gives all of them theirs.
+// searchRows are histories in which each refusal has a witness, so that the sweep finds nothing, but no order gives all of them theirs.
 var searchRows = []row{
-	// b's writer is the only one that can refuse a, who reads, and if it had taken the lock d would not have been let in.
+	// Only b's writer can refuse the reader a, and if it had taken the lock d would not have been granted.
 	{name: "shared: the lost writer cannot have held", rule: "open-windows", head: history.Header{Kind: history.RW}, ops: `
 		b acquire 1 1 unknown
 		d acquire 3 9 ok shared
@@ -25,19 +25,19 @@ var searchRows = []row{
 		a acquire 2 9 ok
 		b acquire 1 7 busy
 		b acquire 8 18 ok`},
-	// Only b can have refused a, and it would have refused it for good.
+	// Only b can have refused a, and it would have refused it for ever.
 	{name: "re-entrant: the lost owner never let go", rule: "open-windows", head: history.Header{Kind: history.Reentrant}, ops: `
 		b acquire 2 3 unknown
 		a acquire 5 11 busy
 		a acquire 13 15 ok`},
-	// The same for the search as a whole, which is the second opinion on every kind.
+	// The same for the search as a whole, the second opinion on every kind.
 	{name: "shared: lost, and refused by nobody else", rule: "search", head: history.Header{Kind: history.RW}, ops: `
 		b acquire 1 1 unknown
 		d acquire 3 9 ok
 		a acquire 1 2 busy`},
 }
 
-// TestSearchDecides: what only the search sees breaks linearizability, and the verdict is a failure.
+// TestSearchDecides: a violation that only the search sees breaks linearizability and fails the verdict.
 func TestSearchDecides(t *testing.T) {
 	for _, r := range searchRows {
 		t.Run(r.name, func(t *testing.T) {
@@ -55,16 +55,16 @@ func TestSearchDecides(t *testing.T) {
 	}
 }
 
-// TestSearchFindsTheOrder: what a search might take for a violation and is none.
+// TestSearchFindsTheOrder: histories that look like violations and are legal.
 func TestSearchFindsTheOrder(t *testing.T) {
 	for _, r := range []row{
-		// Both lost acquires are a's: the first, shared, kept the writer out, and the second kept everybody out.
+		// Both lost acquires are a's: the first, shared, kept the writer out, and the second kept everyone out.
 		{name: "shared: a lost upgrade", head: history.Header{Kind: history.RW}, ops: `
 			a acquire 0 4 unknown shared
 			a acquire 8 8 unknown
 			b acquire 7 7 busy
 			b acquire 11 11 busy shared`},
-		// The release that may not have taken effect keeps c out for good.
+		// The release, which may not have taken effect, keeps c out for ever.
 		{name: "permits: a lost release", head: history.Header{Kind: history.Semaphore, Permits: 2}, ops: `
 			a acquire 0 1 ok
 			b acquire 2 3 ok
@@ -79,7 +79,7 @@ func TestSearchFindsTheOrder(t *testing.T) {
 	}
 }
 
-// TestManyUnknowns has more acquires of unknown outcome than a search places: what they may excuse is not judged, and the note says so.
+// TestManyUnknowns has more acquires of unknown outcome than a search places: refusals that they may excuse are not judged, and the note says so.
 func TestManyUnknowns(t *testing.T) {
 	ops := "z acquire 0 1 ok\nz release 2 3 ok\n"
 	for i := range maxMaybe + 1 {
@@ -97,8 +97,8 @@ func TestManyUnknowns(t *testing.T) {
 	}
 }
 
-// TestNotSearched: a window that is too long is counted. Where the sweep decides the refusals in it, a second opinion is missing and no more; where it does
-// not, the verdict is inconclusive.
+// TestNotSearched: a window that is too long is counted. If the sweep decides its refusals, only a second opinion is missing; if not, the verdict is
+// inconclusive.
 func TestNotSearched(t *testing.T) {
 	for _, c := range []struct {
 		kind history.Kind
@@ -116,8 +116,8 @@ func TestNotSearched(t *testing.T) {
 	}
 }
 
-// TestEveryRuleHasARow reads the names of the rules out of the checker's own source: a rule without a history that needs it is not tested,
-// and neither is a property that no history breaks.
+// TestEveryRuleHasARow reads the names of the rules from the checker's source: every rule needs a history that fails without it, and every property
+// one that breaks it.
 func TestEveryRuleHasARow(t *testing.T) {
 	tested, broken := map[string]bool{}, string(verdicts.Linearizability)
 	for _, r := range append(rows(), searchRows...) {
@@ -139,7 +139,7 @@ func TestEveryRuleHasARow(t *testing.T) {
 			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			if found++; !tested[string(m[1])] && string(m[1]) != "executions" { // that one chooses between two ways to decide
+			if found++; !tested[string(m[1])] && string(m[1]) != "executions" { // that one selects one of two ways to decide
 				t.Errorf("%s: no row needs the rule %s", file, m[1])
 			}
 		}

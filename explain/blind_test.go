@@ -8,8 +8,9 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestBlindSet holds the causes to what readers said who had only the sheets (blindsheet_test.go) of two hundred failing cells drawn at random, half of
-// them simulated and half on redis-server, and prints the accuracy. An answer may be unknown; one that is not the reader's is a bug.
+// TestBlindSet compares the causes with those found by readers who had only the sheets (blindsheet_test.go) of two hundred failing cells drawn at
+// random, half of them simulated and half on redis-server, and prints the accuracy. A cause may be unknown; one that differs from the reader's is a
+// bug.
 func TestBlindSet(t *testing.T) {
 	const dir = "testdata/blind"
 	entries, err := os.ReadDir(dir)

@@ -23,12 +23,12 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// blindCase is a violation of a recorded run, of which a reader said the cause.
+// blindCase is a violation of a recorded run for which a reader named the cause.
 type blindCase struct {
-	cell      string // where the record is from
+	cell      string // the origin of the record
 	of        string // which violation it is
 	truth     verdicts.Cause
-	because   string // why the reader says so
+	because   string // the reader's reason
 	rec       explain.Record
 	verdict   *checker.Verdict
 	violation checker.Violation
@@ -37,7 +37,7 @@ type blindCase struct {
 // Files of a case. Beside the truth they are those of a run directory, so that lockbench check reads it.
 const truthFile = "truth.txt"
 
-// save writes a case to a directory of its own.
+// save writes a case to its own directory.
 func (c *blindCase) save(dir string) error {
 	var ops, commands, windows bytes.Buffer
 	w, err := history.NewZstdWriter(&ops, c.rec.Header)
@@ -56,7 +56,7 @@ func (c *blindCase) save(dir string) error {
 	return err
 }
 
-// loadCase reads a case, and finds its violation.
+// loadCase reads a case and finds its violation.
 func loadCase(t *testing.T, dir string) *blindCase {
 	t.Helper()
 	c := &blindCase{}
@@ -119,7 +119,7 @@ func checkBlind(ctx context.Context, rec explain.Record) (*checker.Verdict, erro
 	return checker.Check(ctx, in, checker.Options{MaxViolations: math.MaxInt32})
 }
 
-// explained is the tool's answer to a case.
+// explained returns the tool's answer to a case.
 func (c *blindCase) explained(t *testing.T) explain.Answer {
 	t.Helper()
 	srv, err := sim.NewServer()
@@ -131,12 +131,12 @@ func (c *blindCase) explained(t *testing.T) explain.Answer {
 	return answers[slices.IndexFunc(c.verdict.Violations, func(x checker.Violation) bool { return violationOf(&x) == violationOf(&c.violation) })]
 }
 
-// violationOf says which violation of a record one is.
+// violationOf identifies a violation within a record.
 func violationOf(v *checker.Violation) string {
 	return fmt.Sprintf("%s of %q at %s ms by %s", v.Property, v.Key, millisOf(v.At), strings.Join(v.Clients, " "))
 }
 
-// findViolation finds the one that violationOf says; nil: it is not there.
+// findViolation returns the violation that violationOf identifies; nil: none.
 func findViolation(v *checker.Verdict, of string) *checker.Violation {
 	i := slices.IndexFunc(v.Violations, func(x checker.Violation) bool { return violationOf(&x) == of })
 	if i < 0 {
@@ -169,7 +169,7 @@ func nearestTo(v *checker.Verdict, of string) (nearest *checker.Violation) {
 	return nearest
 }
 
-// cutAfter returns what a record had when a violation was over.
+// cutAfter returns the record up to the end of a violation.
 func cutAfter(rec explain.Record, v *checker.Violation) explain.Record {
 	end := v.At + v.Lasted
 	for _, op := range v.Witness.All() {
@@ -184,5 +184,5 @@ func cutAfter(rec explain.Record, v *checker.Violation) explain.Record {
 	return less
 }
 
-// millisOf is an instant in milliseconds, as sheets have it.
+// millisOf formats an instant in milliseconds, as sheets do.
 func millisOf(at int64) string { return fmt.Sprintf("%.3f", float64(at)/1e6) }

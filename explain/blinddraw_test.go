@@ -24,9 +24,9 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// TestDrawBlindSet draws failing cells at random over lock × scenario × seed, planted bugs included, half of them simulated and half on processes, and
-// writes for each a reading sheet of one of its violations that has everything but a cause. Somebody who has not seen the tool's answer decides the
-// cause by reading; package explain keeps the cases (explain/testdata/blind). LOCKBENCH_BLIND names the directory, LOCKBENCH_BLIND_SEED another set.
+// TestDrawBlindSet draws failing cells at random over lock × scenario × seed, planted bugs included, half of them simulated and half on processes,
+// and writes for each a reading sheet of one violation with everything but the cause. A reader who has not seen the tool's answer then names the
+// cause; package explain keeps the cases (explain/testdata/blind). LOCKBENCH_BLIND names the directory, LOCKBENCH_BLIND_SEED another set.
 func TestDrawBlindSet(t *testing.T) {
 	dir := os.Getenv("LOCKBENCH_BLIND")
 	if dir == "" {
@@ -45,7 +45,7 @@ func TestDrawBlindSet(t *testing.T) {
 	b.draw(t, servers.NewProcess(servers.ProcessOptions{TempDir: t.TempDir()}), 100, 4)
 }
 
-// blindDraw is a blind set that is being drawn.
+// blindDraw is a blind set being drawn.
 type blindDraw struct {
 	dir string
 
@@ -53,7 +53,7 @@ type blindDraw struct {
 	random *mathrand.Rand
 	cases  int
 	runs   int
-	large  int // cells left out because nobody would read them
+	large  int // cells left out because they are too long to read
 }
 
 // draw adds cases of one world until there are n in all.
@@ -76,8 +76,8 @@ func (b *blindDraw) wants(n int) bool {
 	return b.cases < n
 }
 
-// cell draws a lock and a scenario that the catalogue has an expectation of: on processes one in which the lock is known to be able to break, as a
-// run takes seconds there.
+// cell draws a lock and a scenario for which the catalogue has an expectation: on processes one in which the lock is known to be able to break,
+// because a run takes seconds there.
 func (b *blindDraw) cell(quick bool) (v impls.Variant, s scenarios.Scenario, seed uint64, pick float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +92,7 @@ func (b *blindDraw) cell(quick bool) (v impls.Variant, s scenarios.Scenario, see
 	}
 }
 
-// one runs a cell, and keeps one of its violations, if it has any.
+// one runs a cell, and keeps one of its violations if there is one.
 func (b *blindDraw) one(t *testing.T, p servers.Provider, n int) {
 	v, s, seed, pick := b.cell(p.Name() == "sim")
 	name := fmt.Sprintf("%s × %s, %s, seed %d", v.Name, s.Name, p.Name(), seed)
@@ -118,7 +118,7 @@ func (b *blindDraw) one(t *testing.T, p servers.Provider, n int) {
 	b.keep(t, c, n)
 }
 
-// mostCommands is up to how many commands a case may have: more, nobody reads, and the repository would grow with.
+// mostCommands is the most commands of a case: longer ones are too long to read, and for the repository.
 const mostCommands = 3000
 
 func (b *blindDraw) keep(t *testing.T, c *blindCase, n int) {
@@ -135,8 +135,8 @@ func (b *blindDraw) keep(t *testing.T, c *blindCase, n int) {
 	c.write(t, b.dir, fmt.Sprintf("%03d", b.cases))
 }
 
-// newBlindCase picks a violation of a record, by a number from 0 to 1: first a property, then one of its violations. What came after it is left out
-// of the record where the violation is seen without.
+// newBlindCase picks a violation of a record by a number from 0 to 1: first a property, then one of its violations. It cuts the record after the
+// violation if that is still found then.
 func newBlindCase(ctx context.Context, rec explain.Record, pick float64) (*blindCase, error) {
 	v, err := checkBlind(ctx, rec)
 	if err != nil {
@@ -153,7 +153,7 @@ func newBlindCase(ctx context.Context, rec explain.Record, pick float64) (*blind
 	return &blindCase{rec: rec, verdict: v, violation: *x, of: of}, nil
 }
 
-// TestBlindSheets writes the sheets of the cases that are there once more.
+// TestBlindSheets rewrites the sheets of the existing cases.
 func TestBlindSheets(t *testing.T) {
 	dir := os.Getenv("LOCKBENCH_BLIND")
 	if dir == "" {
@@ -168,7 +168,7 @@ func TestBlindSheets(t *testing.T) {
 	}
 }
 
-// picked is a violation: each property that is broken has the same share of the numbers from 0 to 1.
+// picked returns a violation: each broken property has the same share of the numbers from 0 to 1.
 func picked(v *checker.Verdict, pick float64) *checker.Violation {
 	by := map[string][]*checker.Violation{}
 	var names []string
@@ -190,7 +190,7 @@ func picked(v *checker.Verdict, pick float64) *checker.Violation {
 	return list[int((share-float64(of))*float64(len(list)))]
 }
 
-// write writes the sheet, and beside the directory of sheets the record with what the tool answers.
+// write writes the sheet, and beside the directory of sheets the record with the tool's answer.
 func (c *blindCase) write(t *testing.T, dir, name string) {
 	t.Helper()
 	sealed := filepath.Join(dir+"-sealed", name)
@@ -208,7 +208,7 @@ func (c *blindCase) write(t *testing.T, dir, name string) {
 	}
 }
 
-// answer is what the tool says of a case.
+// answer returns the tool's answer to a case.
 func (c *blindCase) answer(t *testing.T) string {
 	t.Helper()
 	a := c.explained(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// sheet is what a reader is given of a case: everything that was recorded up to the violation, and no cause. The names of the lock and of the
-// scenario are left out, as some of them say what is wrong.
+// sheet is what a reader gets of a case: everything recorded up to the violation, without a cause. It omits the names of the lock and the scenario,
+// because some of them reveal it.
 func (c *blindCase) sheet(name string, full bool) string {
 	var b strings.Builder
 	h, v := c.rec.Header, c.violation
@@ -53,7 +53,7 @@ func (c *blindCase) sheet(name string, full bool) string {
 	return b.String()
 }
 
-// uncommented is a script without its comments, some of which say what is wrong with it.
+// uncommented returns a script without its comments, some of which reveal its bug.
 func uncommented(source string) string {
 	lines := slices.DeleteFunc(strings.Split(source, "\n"), func(line string) bool {
 		line = strings.TrimSpace(line)
@@ -62,7 +62,7 @@ func uncommented(source string) string {
 	return strings.Join(lines, "\n")
 }
 
-// recent are the last of some lines; the full sheet has all.
+// recent returns the last of some lines, or all for the full sheet.
 func recent(lines []string, full bool) []string {
 	const most = 250
 	if full || len(lines) <= most {
@@ -119,7 +119,7 @@ func sheetWindow(w *history.Window) string {
 	return out
 }
 
-// sheetOps lists the operations of the violation's key. Of a client's refusals in a row the first and the last are shown.
+// sheetOps lists the operations of the violation's key. Of consecutive refusals of a client it shows the first and the last.
 func (c *blindCase) sheetOps() (out []string) {
 	ops := slices.DeleteFunc(slices.Clone(c.rec.Ops), func(op history.Operation) bool { return c.violation.Key != "" && op.Key != c.violation.Key })
 	slices.SortStableFunc(ops, func(a, b history.Operation) int { return cmp.Compare(a.Call, b.Call) })
@@ -131,7 +131,7 @@ func (c *blindCase) sheetOps() (out []string) {
 	}, func(i int) string { return ops[i].Client })
 }
 
-// sheetCommands lists the commands. Of a client's commands in a row that are the same and are answered the same the first and the last are shown.
+// sheetCommands lists the commands. Of consecutive equal commands of a client with equal replies it shows the first and the last.
 func (c *blindCase) sheetCommands() []string {
 	all := slices.Clone(c.rec.Commands)
 	slices.SortStableFunc(all, func(a, b history.Command) int {
@@ -160,7 +160,7 @@ func sheetCommand(x *history.Command) string {
 
 // folded lists lines; of those in a row, among the lines of their owner, that belong to one group only the first and the last.
 func folded(n int, line func(i int) (group, text string), owner func(i int) string) (out []string) {
-	last, next := map[string]string{}, make([]string, n) // by owner, seen from behind: the group of the next line
+	last, next := map[string]string{}, make([]string, n) // by owner, backwards: the group of the next line
 	for i := n - 1; i >= 0; i-- {
 		group, _ := line(i)
 		next[i], last[owner(i)] = last[owner(i)], group
@@ -184,7 +184,7 @@ func folded(n int, line func(i int) (group, text string), owner func(i int) stri
 	return out
 }
 
-// scriptsSent are the digests of the scripts that commands ran.
+// scriptsSent returns the digests of the scripts that commands ran.
 func (c *blindCase) scriptsSent() (out []string) {
 	for i := range c.rec.Commands {
 		if s := c.rec.Commands[i].Script; s != "" && !slices.Contains(out, s) && c.rec.Scripts[s] != "" {
@@ -195,7 +195,7 @@ func (c *blindCase) scriptsSent() (out []string) {
 	return out
 }
 
-// scriptName is how commands name a script.
+// scriptName returns the name by which commands call a script.
 func (c *blindCase) scriptName(digest string) string {
 	for i := range c.rec.Commands {
 		if x := &c.rec.Commands[i]; x.Script == digest && len(x.Args) > 0 {

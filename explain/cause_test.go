@@ -12,15 +12,15 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// rows are runs made by hand, at least one for each name of a cause. What is true of each is said above it.
+// rows are hand-made runs, at least one for each cause. The comment above each says what happened.
 var rows = []struct{ what, text string }{
-	// Both clients write the key without a condition: whatever is left out, the second SET succeeds.
+	// Both clients write the key without a condition: the second SET succeeds whatever is left out.
 	{"a blind SET", `
 		lock mutex 300
 		c1 acquire 0-2 ok valid=300 : SET job a PX 300 -> OK
 		c2 acquire 10-12 ok valid=310 : SET job b PX 300 -> OK
 		violation mutual-exclusion 12-300 c1 c2 = double-grant`},
-	// Both found the key free, and both wrote the same value: the second SET changes nothing, and is a grant all the same.
+	// Both found the key free and wrote the same value: the second SET changes nothing, but is a grant.
 	{"look, then write", `
 		lock mutex 0
 		c1 acquire 0-6 ok : EXISTS job -> 0 @0-1 | SET job 1 -> OK @4-5
@@ -48,7 +48,7 @@ var rows = []struct{ what, text string }{
 		c2 release 20-22 ok : HDEL job r -> 1
 		c3 acquire 30-32 ok : HSETNX job w 1 -> 1 @31-32 | HEXISTS job r -> 0 @30-31
 		violation mutual-exclusion 32-100 c1 c3 = reader-evicted`},
-	// The key ends at 301, when c1 had been told that it holds until 600: c1 did nothing wrong, the lock told it too much.
+	// The key ends at 301, although c1 was granted until 600: the lock promised c1 too much.
 	{"told longer than the server kept it", `
 		lock mutex 600
 		c1 acquire 0-2 ok valid=600 : SET job a NX PX 300 -> OK
@@ -82,8 +82,8 @@ var rows = []struct{ what, text string }{
 		effect n0 100 promoted turn=0 lost=job
 		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 112-1000 c1 c2 = failover-loss`},
-	// The clock of the node jumps a second ahead: the lease ends at once. By true time it would have lasted to 1001. The end of the lease alone
-	// would explain the second grant as well; that the clock was set is nearer to the root.
+	// The clock of the node jumps a second ahead: the lease ends at once. By true time it would have lasted to 1001. The end of the lease alone would
+	// explain the second grant as well; the jump is nearer to the root cause.
 	{"a clock that jumps", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
@@ -104,7 +104,7 @@ var rows = []struct{ what, text string }{
 		effect n0 100 evicted lost=job
 		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 112-1000 c1 c2 = eviction`},
-	// The fence counter went with the keys, and c1 had let go before: only the delete made the second fence small.
+	// The fence counter was deleted with the keys, and c1 had released before: only the deletion made the second fence small.
 	{"a fence counter that was deleted", `
 		lock mutex 1000
 		script take : if redis.call('set', KEYS[1], ARGV[1], 'nx') then return redis.call('incr', 'fence') end return 0
@@ -113,15 +113,15 @@ var rows = []struct{ what, text string }{
 		effect n0 100 deleted lost=fence
 		c2 acquire 110-112 ok fence=1 : EVALSHA take 1 job b -> 1
 		violation fencing-order 112 c2 c1 = key-deleted`},
-	// The key holds the time at which it ends, and who comes judges that by its own clock: c2's is 5 s ahead.
+	// The key holds its expiry, and every client compares that with its own clock: c2's is 5 s ahead.
 	{"a lease judged by a clock that is off", `
 		lock mutex 1000
 		script steal : local v = redis.call('get', KEYS[1]) if v and tonumber(v) > tonumber(ARGV[1]) then return 0 end redis.call('set', KEYS[1], ARGV[1] + 1000) return 1
 		c1 acquire 0-2 ok valid=1000 : EVALSHA steal 1 job 946684800000 -> 1
 		c2 acquire 100-102 ok valid=1100 : EVALSHA steal 1 job 946684805100 -> 1
 		violation mutual-exclusion 102-1000 c1 c2 = clock-skew`},
-	// c2's clock is ahead: it overwrites c1's mark, and takes its own away again. c3 comes in beside c1 because of c2's grant, not because of
-	// c2's rightful release.
+	// c2's clock is ahead: it overwrites c1's key, and then deletes its own. c3 is granted beside c1 because of c2's grant, not because of c2's
+	// rightful release.
 	{"a clock that is ahead, a release, and a third", `
 		lock mutex 1000
 		script take : local v = redis.call('get', KEYS[1]) if v and tonumber(ARGV[1]) - tonumber(v) <= 1000 then return 0 end redis.call('set', KEYS[1], ARGV[1]) return 1
@@ -131,20 +131,20 @@ var rows = []struct{ what, text string }{
 		c2 release 200-202 ok : EVALSHA leave 1 job 946684805100 -> 1
 		c3 acquire 300-302 ok valid=1300 : EVALSHA take 1 job 946684800300 -> 1
 		violation mutual-exclusion 302-1000 c1 c3 = clock-skew`},
-	// c1 was granted first, as c2's clock is ahead and c1's is not, though c2 heard of its grant sooner.
+	// c1 was granted first, because c2's clock is ahead and c1's is not, although c2 learnt of its grant earlier.
 	{"a grant that its client learnt of later", `
 		lock mutex 1000
 		script take : local v = redis.call('get', KEYS[1]) if v and tonumber(ARGV[1]) - tonumber(v) <= 1000 then return 0 end redis.call('set', KEYS[1], ARGV[1]) return 1
 		c1 acquire 100-130 ok valid=1100 : EVALSHA take 1 job 946684800100 -> 1 @100-125
 		c2 acquire 112-113 ok valid=1112 : EVALSHA take 1 job 946684805112 -> 1 @112-113
 		violation mutual-exclusion 130-1100 c2 c1 = clock-skew`},
-	// The same, but it is the client that compares: what it read lay 900 ms ahead of true time.
+	// The same, but the client compares: it read a time 900 ms ahead of true time.
 	{"a lease judged by a client whose clock is off", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : SET job 946684801000 -> OK
 		c2 acquire 100-104 ok valid=1100 : GET job -> "946684801000" @100-102 | SET job 946684806000 -> OK @102-104
 		violation mutual-exclusion 104-1000 c1 c2 = clock-skew`},
-	// c2 has the vote of one node of three and goes in: it should never have.
+	// c2 has the vote of one node of three and goes in all the same.
 	{"too few votes", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : n0:SET job a NX PX 1000 -> OK @0-1 | n1:SET job a NX PX 1000 -> OK @0-1 | n2:SET job a NX PX 1000 -> (nil) @1-2
@@ -157,7 +157,7 @@ var rows = []struct{ what, text string }{
 		effect n1 100 restarted turn=0 lost=job
 		c2 acquire 110-114 ok valid=1110 : n0:SET job b NX PX 1000 -> (nil) @110-111 | n1:SET job b NX PX 1000 -> OK @110-111 | n2:SET job b NX PX 1000 -> OK @110-111
 		violation mutual-exclusion 114-1000 c1 c2 = restart-loss`},
-	// c1 counted itself in again after its lease had ended, and sent nothing.
+	// c1 re-entered by its own count after its lease had ended, and sent nothing.
 	{"a re-entry that asks nobody", `
 		lock reentrant 300
 		c1 acquire 0-2 ok valid=300 : SET job c1 NX PX 300 -> OK
@@ -170,15 +170,15 @@ var rows = []struct{ what, text string }{
 		c1 acquire 0-60 ok valid=1050 : DEL job -> 1 @10-130 | SET job a NX PX 1000 -> OK @50-52
 		c2 acquire 60-82 ok valid=1080 : SET job b NX PX 1000 -> (nil) @60-61 | SET job b NX PX 1000 -> OK @80-81
 		violation mutual-exclusion 82-1050 c1 c2 = late-request`},
-	// Something of c1's deletes the key in the background while c1 is inside.
+	// A background command of c1 deletes the key while c1 is inside.
 	{"a client that takes its own key away", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
 		c1 background 50-52 : DEL job -> 1
 		c2 acquire 80-82 ok valid=1080 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 82-1000 c1 c2 = own-release`},
-	// c2 takes the lock after c1's lease and gives it back as it should, and then c3 comes: what let c3 in beside c1 is the end of the lease,
-	// and not c2's rightful DEL.
+	// c2 acquires the lock after c1's lease and releases it rightly, and then c3 is granted: the end of the lease let c3 in beside c1, not c2's
+	// rightful DEL.
 	{"a third who came and went", `
 		lock mutex 300
 		c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
@@ -187,21 +187,21 @@ var rows = []struct{ what, text string }{
 		c2 release 320-322 ok : DEL job -> 1
 		c3 acquire 330-332 ok valid=630 : SET job c NX PX 300 -> OK
 		violation exclusive-use 332-500 c1 c3 = lease-overrun`},
-	// c1 died with a key that has no end: c2 is refused by it for ever.
+	// c1 died with a key without expiry: it refuses c2 for ever.
 	{"a key that nothing ends", `
 		lock mutex 300
 		c1 acquire 0-2 ok : SETNX job a -> 1
 		c2 acquire 100-5000 busy : SETNX job b -> 0 @100-101 | SETNX job b -> 0 @4000-4001
 		c3 acquire 3-4 busy : SETNX job c -> 0
 		violation progress 400-4500 c2 = no-expiry`},
-	// c2 is refused by the key that its own request made, of which it never saw the reply.
+	// c2 is refused by the key that its own request made, whose reply it never saw.
 	{"a grant that its client did not hear of", `
 		lock mutex 9000
 		c1 acquire 0-1 ok : SET job z NX PX 9000 -> OK
 		c1 release 2-3 ok : DEL job -> 1
 		c2 acquire 100-5000 busy : SET job b NX PX 9000 -> ? @100-101 | SET job b2 NX PX 9000 -> (nil) @300-301 | SET job b2 NX PX 9000 -> (nil) @4000-4001
 		violation refusal 4001 c2 = ambiguous-reply`},
-	// The queue entry of a client that has gone is in the way of all others, and it ends, but late.
+	// The queue entry of a client that has gone blocks all others, and it ends, but late.
 	{"an entry of one who has gone", `
 		lock mutex 300
 		c1 acquire 0-1 ok : SET job z NX PX 9000 -> OK
@@ -215,7 +215,7 @@ var rows = []struct{ what, text string }{
 		effect n0 50 restarted turn=1 kept=job
 		c2 acquire 100-5000 busy : SET job b NX PX 9000 -> (nil) @300-301 | SET job b NX PX 9000 -> (nil) @4000-4001
 		violation progress 400-5000 c2 = restart-loss`},
-	// Nobody is ever granted: the script refuses whatever it finds.
+	// No client is ever granted: the script refuses whatever it finds.
 	{"a lock that is granted to nobody", `
 		lock mutex 300
 		script refuse : return 0 * redis.call('exists', KEYS[1])
@@ -228,13 +228,13 @@ var rows = []struct{ what, text string }{
 		c2 acquire 10-5000 busy : SET job b NX PX 9000 -> (nil) @10-11
 		c1 release 50-52 ok : DEL job -> 1
 		violation progress 52-5000 c2 = lost-wakeup`},
-	// c2's SET NX found no key, though nothing in the record took c1's away. Whatever happened, the record does not tell it.
+	// c2's SET NX found no key, although nothing in the record deleted c1's: the record cannot explain it.
 	{"a reply that no execution gives", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
 		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 112-1000 c1 c2 = unknown`},
-	// Nothing of what the servers were asked is known.
+	// The record has no commands.
 	{"a record without commands", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000
@@ -248,7 +248,7 @@ var rows = []struct{ what, text string }{
 		c1 release 350-352 ok
 		c3 acquire 360-362 ok valid=660
 		violation mutual-exclusion 362-610 c2 c3 = mis-unlock`},
-	// c1 had been told that it holds until 300, and was inside until 500.
+	// c1 was granted until 300, and was inside until 500.
 	{"work after the lease of which only the operations are known", `
 		lock mutex 300
 		c1 acquire 0-2 ok valid=300
@@ -258,14 +258,14 @@ var rows = []struct{ what, text string }{
 		violation exclusive-use 312-400 c1 c2 = lease-overrun`},
 }
 
-// explained explains a run and gives its violations.
+// explained explains a run and returns its violations.
 func explained(t *testing.T, s *story, rec explain.Record) []checker.Violation {
 	t.Helper()
 	violations, _ := answered(t, s, rec)
 	return violations
 }
 
-// answered explains a run and gives its violations with the answers.
+// answered explains a run and returns its violations with the answers.
 func answered(t *testing.T, s *story, rec explain.Record) ([]checker.Violation, []explain.Answer) {
 	t.Helper()
 	srv, err := sim.NewServer()
@@ -295,7 +295,7 @@ func TestCauses(t *testing.T) {
 				rec explain.Record
 			}{{"the order is known", s.dispatched()}, {"the order is searched for", s.Record}} {
 				if order.of != "the order is known" && strings.Contains(row.text, "turn=1") {
-					continue // which commands a node kept is told by their order
+					continue // the order shows which commands a node kept
 				}
 				violations, answers := answered(t, s, order.rec)
 				for i, v := range violations {
@@ -311,8 +311,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// searched are runs on real servers, in which no command is known to have been executed at the middle of its time: nothing but another instant
-// explains the replies.
+// searched are runs on real servers in which the middle of a command's time is not when it was executed: only another instant explains the replies.
 var searched = []struct{ what, text string }{
 	// The request that took the lock was under way when the server evicted the key, for longer before that than after.
 	{"a request executed after an effect", `
@@ -329,7 +328,7 @@ var searched = []struct{ what, text string }{
 		effect n0 200 evicted lost=job
 		c2 acquire 100-102 ok valid=1100 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 102-1000 c1 c2 = eviction`},
-	// c1 was paused from 2 to 320 and saw its reply then: it was granted before, for c2 was at 305. The lease had ended when c1 went in.
+	// c1 was paused from 2 to 320 and saw its reply then: it was granted earlier, because c2 was granted at 305. The lease had ended when c1 went in.
 	{"a reply that a paused client saw late", `
 		lock mutex 300
 		fault pause-client c1 2-320
@@ -338,7 +337,7 @@ var searched = []struct{ what, text string }{
 		c2 acquire 305-307 ok valid=605 : SET job b NX PX 300 -> OK
 		c2 use 307-390
 		violation exclusive-use 320-390 c1 c2 = lease-overrun`},
-	// What c2 read was left of c1's lease: 285 ms, so that it came at 16 and not at 20, and c3's DEL after that.
+	// c2 read the rest of c1's lease: 285 ms, so it was executed at 16 and not at 20, and c3's DEL after it.
 	{"a reply with the time that is left", `
 		lock mutex 300
 		script take : if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', 300) then return {1, 0} end return {0, redis.call('pttl', KEYS[1])}

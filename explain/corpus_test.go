@@ -15,8 +15,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// corpus reads testdata/corpus.txt: cases in the form of parse, each under a heading "== cause/what happened". Scripts above the first case are
-// those of all.
+// corpus reads testdata/corpus.txt: cases in the form of parse, each under a heading "== cause/what happened". Scripts above the first case belong to
+// all.
 func corpus(t *testing.T) (cases []*story) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/corpus.txt")
@@ -54,7 +54,7 @@ func corpus(t *testing.T) (cases []*story) {
 	return cases
 }
 
-// catalogueScripts are the scripts of the catalogue's locks, by file.
+// catalogueScripts returns the scripts of the catalogue's locks, by file.
 func catalogueScripts(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -77,7 +77,7 @@ var causes = []verdicts.Cause{verdicts.LeaseOverrun, verdicts.MisUnlock, verdict
 	verdicts.Resurrection, verdicts.LostWakeup, verdicts.Orphan, verdicts.QuorumErosion, verdicts.KeyDeleted, verdicts.Eviction, verdicts.Overbelief,
 	verdicts.LateRequest, verdicts.OwnRelease, verdicts.CauseUnknown}
 
-// TestCorpus holds the causes to what each case says of itself.
+// TestCorpus compares the causes with the headings of the cases.
 func TestCorpus(t *testing.T) {
 	cases := corpus(t)
 	if len(cases) < 137 {
@@ -100,7 +100,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestCorpusCauseNeedsEvidence takes from each case the evidence that its cause rests on: what is concluded then must not rest on what is gone.
+// TestCorpusCauseNeedsEvidence removes from each case the evidence for its cause: the new conclusion must not depend on it.
 func TestCorpusCauseNeedsEvidence(t *testing.T) {
 	for _, s := range corpus(t) {
 		less := s.recorded()
@@ -114,7 +114,7 @@ func TestCorpusCauseNeedsEvidence(t *testing.T) {
 	}
 }
 
-// TestCorpusFitsTheSchemas: what is written of each case is as the schemas describe it.
+// TestCorpusFitsTheSchemas validates what is written about each case against the schemas.
 func TestCorpusFitsTheSchemas(t *testing.T) {
 	for _, s := range corpus(t) {
 		var ops, commands, windows bytes.Buffer
