@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden stories anew")
 
-// judged checks a case as a whole, and tells what is found.
+// judged checks a case as a whole and prints what it finds.
 func judged(t *testing.T, s *story, rec explain.Record) *checker.Verdict {
 	t.Helper()
 	v, err := checker.Check(t.Context(), checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.Faults}, checker.Options{})
@@ -33,7 +33,7 @@ func judged(t *testing.T, s *story, rec explain.Record) *checker.Verdict {
 	return v
 }
 
-// TestStories holds the stories and drawings of the first violation of some cases to what is stored.
+// TestStories compares the stories and drawings of the first violation of some cases with the golden files.
 func TestStories(t *testing.T) {
 	told := []string{"mis-unlock/set-nx-ex-pause", "mis-unlock/set-nx-ex-damage", "mis-unlock/heartbeat-of-another", "lease-overrun/token-pause",
 		"double-grant/exists-set", "reader-evicted/rw-hash", "stale-reentry/reentrant-local", "failover-loss/token-pair", "restart-loss/redlock-node-restarts-empty",
@@ -66,8 +66,8 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// TestStoriesAreShort holds every story to five to twelve lines that fit two lines of a terminal, and every drawing to 80 columns. The headline has the
-// cause, and the last line what the cause rests on.
+// TestStoriesAreShort: every story has five to twelve lines that fit two lines of a terminal, and every drawing fits 80 columns. The headline has the
+// cause, and the last line the evidence for it.
 func TestStoriesAreShort(t *testing.T) {
 	stories := 0
 	for _, s := range corpus(t) {
@@ -131,7 +131,7 @@ func TestStoriesPrintWhatWasRecorded(t *testing.T) {
 	}
 }
 
-// TestLeftoversAreAttributed: what was found left behind names a key, and the commands say who left it.
+// TestLeftoversAreAttributed: the description of a leftover names a key, and the commands show who left it.
 func TestLeftoversAreAttributed(t *testing.T) {
 	for _, s := range corpus(t) {
 		if !strings.HasSuffix(s.name, "/left-behind") {

@@ -14,17 +14,17 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// story is one run as a test writes it down, and what it must be explained by.
+// story is one run in the notation of a test, with the expected causes.
 type story struct {
 	explain.Record
 	name       string
-	turns      bool              // the order in which the nodes executed the commands is known: as they are sent
-	digests    map[string]string // of scripts, by the name that the text gives them
+	turns      bool              // the nodes executed the commands in the order in which they were sent
+	digests    map[string]string // of scripts, by the name in the text
 	violations []checker.Violation
 	want       []verdicts.Cause
 }
 
-// parse reads a run that is written by hand:
+// parse reads a hand-written run:
 //
 //	lock token mutex 300 permits=2 turns
 //	script unlock : if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0
@@ -36,9 +36,9 @@ type story struct {
 //	effect n0 400 restarted lost=job
 //	violation exclusive-use 303-480 c1 c2 = lease-overrun
 //
-// Times are milliseconds. The commands of a call share its time evenly unless they say when; n2:SET goes to node 2, n2+a:SET over another
-// connection of the client. A reply of ? was never seen. An effect is that of the fault above it that was done to its node, or of one that says no more. The
-// run begins at 946684800000, in milliseconds since 1970. A script that the text does not give is the catalogue's of that name.
+// Times are milliseconds. The commands of a call share its time evenly unless they have their own; n2:SET goes to node 2, n2+a:SET over another
+// connection of the client. A reply of ? was lost. An effect belongs to the fault above it on its node, or without a node. The run begins at
+// 946684800000, in milliseconds since 1970. A script that is not in the text is the catalogue's of that name.
 func parse(text string) (*story, error) {
 	s := newStory("")
 	for n, line := range strings.Split(text, "\n") {
@@ -56,7 +56,7 @@ func newStory(name string) *story {
 	return &story{name: name, Record: explain.Record{Scripts: map[string]string{}}, digests: map[string]string{}}
 }
 
-// finish says which operations show the violations.
+// finish sets the operations that show the violations.
 func (s *story) finish() error {
 	for i := range s.violations {
 		v := &s.violations[i]
@@ -283,7 +283,7 @@ func span(text string) (from, to int64, err error) {
 	return from, to, err
 }
 
-// conn is the number of a client's connection; one that nobody else has.
+// conn returns the number of a client's connection, which no other client has.
 func conn(client string) uint64 { return uint64(client[1]-'0') + 1 }
 
 func millis(text string) (int64, error) {
@@ -291,7 +291,7 @@ func millis(text string) (int64, error) {
 	return int64(f * 1e6), err
 }
 
-// counted are the operations by outcome, as a verdict has them.
+// counted returns the operations by outcome, as a verdict has them.
 func (s *story) counted() checker.Operations {
 	out := checker.Operations{}
 	for _, op := range s.Ops {
@@ -303,7 +303,7 @@ func (s *story) counted() checker.Operations {
 	return out
 }
 
-// recorded returns the record with the order of the commands where that is known.
+// recorded returns the record, with the order of the commands if that is known.
 func (s *story) recorded() explain.Record {
 	if s.turns {
 		return s.dispatched()
@@ -311,12 +311,12 @@ func (s *story) recorded() explain.Record {
 	return s.Record
 }
 
-// said is the sentence that ends a story.
+// said returns the sentence that ends a story.
 func said(a explain.Answer) string {
 	return a.Experiment.Text(func(part any) string { return fmt.Sprint(part) })
 }
 
-// dispatched returns the record as the simulator makes it: with the order in which each node executed the commands, by when they were sent.
+// dispatched returns the record as the simulator makes it: each node executed the commands in the order in which they were sent.
 func (s *story) dispatched() explain.Record {
 	out := s.Record
 	out.Commands = slices.Clone(s.Commands)

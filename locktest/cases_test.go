@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestCasesAreCovered: C1 to C26, each by a rule, or by what is named beside it.
+// TestCasesAreCovered: C1 to C26 are each covered by a rule, or by the test named in elsewhere.
 func TestCasesAreCovered(t *testing.T) {
 	of := map[string][]string{}
 	for _, r := range rules() {
@@ -56,15 +56,15 @@ func TestRulesAreDocumented(t *testing.T) {
 	}
 }
 
-// situation is a situation in which locks have failed, as their bug reports tell.
+// situation is a situation in which locks have failed, according to bug reports.
 type situation struct {
 	id       string // "C1" …
 	sentence string
-	// elsewhere says where in lockbench the part is tried that no rule can try; "" when the rules do it all.
+	// elsewhere says where in lockbench the part is tested that no rule can test; "" if the rules test all of it.
 	elsewhere string
 }
 
-// situations lists every one that a lock must be tried in. The cases of the rules say which rules try it.
+// situations lists every situation in which a lock must be tested. The cases of the rules say which rules cover it.
 func situations() []situation {
 	return []situation{
 		{"C1", "Lock, compete, unlock: the competitor gets in.", ""},

@@ -10,7 +10,7 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// checked runs the rules in this process and gives their results.
+// checked runs the rules in this process and returns their results.
 func checked(t *testing.T, newLock factory, w world, options ...Option) map[string]result {
 	t.Helper()
 	cfg := configure(options)
@@ -49,7 +49,7 @@ func searched(t *testing.T, newLock factory, schedules int, options ...Option) s
 	return r
 }
 
-// soak is LOCKBENCH_SOAK, or what does otherwise.
+// soak returns LOCKBENCH_SOAK, or the given default.
 func soak(otherwise int) int {
 	if n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK")); err == nil {
 		return n
@@ -57,7 +57,7 @@ func soak(otherwise int) int {
 	return otherwise
 }
 
-// control is a correct lock that is unusual in a lawful way.
+// control is a correct lock with an unusual but legal behaviour.
 type control struct {
 	name    string
 	make    factory
@@ -96,7 +96,7 @@ func controls() []control {
 		{name: "is for readers and writers, who are woken", make: func(c Config) (any, error) { return &rwLock{Config: c, sleeps: true}, nil }},
 		{name: "may be entered again", make: func(c Config) (any, error) { return &nestedLock{Config: c}, nil }, options: []Option{Promises("reentrant")}},
 		{name: "may be entered again, and renews", make: func(c Config) (any, error) { return &nestedLock{Config: c, renew: true}, nil }, options: []Option{Promises("reentrant", "renews"),
-			// Not delays: an inner release that is on its way for leases is taken for the last one where the record has no renewals.
+			// No delays: without recorded renewals an inner release under way for several leases counts as the last one.
 			Faults(2, "pause-client", "crash-client", "cancel-client", "lose-reply", "lose-request", "slow-work", "flush-scripts")}},
 		{name: "is on three masters", make: func(c Config) (any, error) { return &quorumLock{Config: c}, nil }, options: []Option{Nodes(3)}},
 		{name: "keeps its deadline in its value", make: func(c Config) (any, error) { return &stampLock{Config: c}, nil }},
@@ -107,7 +107,7 @@ func controls() []control {
 	}
 }
 
-// TestCorrectLocksPass: what is unusual and lawful raises no alarm, and no rule is left out silently.
+// TestCorrectLocksPass: unusual but legal behaviour raises no alarm, and no rule is skipped silently.
 func TestCorrectLocksPass(t *testing.T) {
 	for _, c := range controls() {
 		t.Run(c.name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestCorrectLocksPass(t *testing.T) {
 	}
 }
 
-// passes wants every rule judged and kept.
+// passes requires every rule to be judged and kept.
 func passes(t *testing.T, results map[string]result) {
 	t.Helper()
 	for name, res := range results {
@@ -130,7 +130,7 @@ func passes(t *testing.T, results map[string]result) {
 	}
 }
 
-// TestCorrectLocksStand: the same locks break nothing in any schedule. LOCKBENCH_SOAK says how many of each.
+// TestCorrectLocksStand: no schedule breaks the same locks. LOCKBENCH_SOAK sets the number of schedules for each.
 func TestCorrectLocksStand(t *testing.T) {
 	for _, c := range controls() {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/lockbench/lockbench/locktest"
 )
 
-// myLock is a user's own lock. It compares nothing when it unlocks.
+// myLock is a user's own lock. Its Unlock compares nothing.
 type myLock struct {
 	redis redis.UniversalClient
 	key   string
@@ -33,7 +33,7 @@ func (l myLock) Unlock(ctx context.Context) error {
 
 func newMyLock(c locktest.Config) (any, error) { return myLock{c.Redis, c.Key, c.TTL}, nil }
 
-// TestMyLock puts a lock of one's own before the kit. This one ends other clients' holds, which the kit must see.
+// TestMyLock runs the kit on a user's lock. This one ends other clients' holds, which the kit must detect.
 func TestMyLock(t *testing.T) {
 	locktest.Run(t, newMyLock, locktest.Breaks("release-needs-a-hold", "release-once", "late-release", "lost-release", "loss-returns", "reuse"))
 }

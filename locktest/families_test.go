@@ -16,7 +16,7 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// Locks of other kinds than locks_test.go has. A field is a way to differ or to be broken.
+// Locks of other kinds than those in locks_test.go. A field is a variation or a bug.
 
 // polls calls try until it is granted, fails, or ctx ends.
 func polls(ctx context.Context, every time.Duration, try func(context.Context) (bool, error)) error {
@@ -32,12 +32,12 @@ func polls(ctx context.Context, every time.Duration, try func(context.Context) (
 	}
 }
 
-// eval runs a script whose answer is a number.
+// eval runs a script that returns a number.
 func eval(ctx context.Context, c Config, source string, keys []string, args ...any) (int, error) {
 	return redis.NewScript(source).Run(ctx, c.Redis, keys, args...).Int()
 }
 
-// released is the error of a release script's answer.
+// released returns the error for a release script's result.
 func released(n int, err error) error {
 	if err == nil && n == 0 {
 		return errGone
@@ -45,15 +45,14 @@ func released(n int, err error) error {
 	return err
 }
 
-// queueLock lets waiters in in order of arrival. Beside the lock's key it has the queue, when each waiter was last there, and a
-// counter of places.
+// queueLock grants in order of arrival. Beside the lock's key it has the queue, the time at which each waiter was last seen, and a counter of places.
 type queueLock struct {
 	Config
 	token string
 	round int
 
-	immortal bool // bug: who waited and died stays in the queue
-	stays    bool // bug: who gives up stays in the queue until it counts as dead
+	immortal bool // bug: a waiter that died stays in the queue
+	stays    bool // bug: a waiter that gives up stays in the queue until it counts as dead
 }
 
 const luaQueue = `
@@ -119,14 +118,14 @@ func (l *queueLock) Unlock(ctx context.Context) error {
 	return released(eval(ctx, l.Config, luaRelease, l.keys()[:1], l.token))
 }
 
-// fencedLock counts its grants in a key that stays.
+// fencedLock counts its grants in a key without expiry.
 type fencedLock struct {
 	Config
 	token string
 	fence uint64
 
-	apart bool // bug: counts first and takes the lock then
-	reset bool // bug: the count ends with the lease
+	apart bool // bug: counts first and then takes the lock
+	reset bool // bug: the count expires with the lease
 }
 
 const luaFence = `
@@ -170,8 +169,8 @@ type quorumLock struct {
 	token string
 
 	half    bool // bug: half of the nodes are enough
-	keeps   bool // bug: what a failed attempt got stays
-	forgets bool // bug: releases on the nodes that granted alone
+	keeps   bool // bug: a failed attempt keeps its votes
+	forgets bool // bug: releases only on the nodes that granted
 	got     []redis.UniversalClient
 }
 
@@ -232,7 +231,7 @@ func (l *quorumLock) Unlock(ctx context.Context) error {
 	return l.end(ctx, token)
 }
 
-// wireLock speaks to the server by itself, over a pool of connections of its own.
+// wireLock writes requests itself, over its own pool of connections.
 type wireLock struct {
 	Config
 	addressOnly bool // dials with net.Dial
@@ -240,7 +239,7 @@ type wireLock struct {
 	idle        []net.Conn
 	token       string
 
-	hoards bool // bug: never uses a connection twice
+	hoards bool // bug: never reuses a connection
 }
 
 func (l *wireLock) conn(ctx context.Context) (net.Conn, error) {
@@ -258,7 +257,7 @@ func (l *wireLock) conn(ctx context.Context) (net.Conn, error) {
 	return l.Dial(ctx, "tcp", l.Addrs[0])
 }
 
-// call sends a request and reads a reply of one line, or a short string. A connection that failed is not used again.
+// call sends a request and reads a reply of one line, or a short string. It does not reuse a failed connection.
 func (l *wireLock) call(ctx context.Context, words ...string) (string, error) {
 	c, err := l.conn(ctx)
 	if err != nil {
@@ -313,7 +312,7 @@ func (l *wireLock) Close() error {
 	return nil
 }
 
-// stampLock keeps its deadline in its value, by the server's clock, and its key has no end.
+// stampLock keeps its deadline in its value, by the server's clock, and its key never expires.
 type stampLock struct {
 	Config
 	token string
@@ -346,14 +345,14 @@ func (l *stampLock) Unlock(ctx context.Context) error {
 	return released(eval(ctx, l.Config, luaUnstamp, []string{l.Key}, l.token))
 }
 
-// wakeLock has a list of wake-ups beside its key, which waiters block on.
+// wakeLock has a list of wake-ups beside its key, on which waiters block.
 type wakeLock struct {
 	Config
 	token string
 
-	orphans bool // bug: a wake-up that nobody takes stays
+	orphans bool // bug: an unused wake-up stays
 	early   bool // bug: wakes before the lock is free
-	mute    bool // bug: wakes nobody
+	mute    bool // bug: wakes no waiter
 }
 
 const luaWake = `

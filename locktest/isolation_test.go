@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// supervised runs rules in worker processes, as Run does, and gives their results.
+// supervised runs rules in worker processes, as Run does, and returns their results.
 func supervised(t *testing.T, newLock factory, w world, options ...Option) *supervisor {
 	t.Helper()
 	cfg := configure(options)
@@ -37,7 +37,7 @@ func (loops) TryLock(context.Context) (bool, error) {
 	}
 }
 
-// TestALockCannotEndTheTest: whatever a lock does to its process is a broken rule with a stack, and the other rules are judged.
+// TestALockCannotEndTheTest: whatever a lock does to its process breaks one rule, with a stack, and the other rules are judged.
 func TestALockCannotEndTheTest(t *testing.T) {
 	good := "excludes"
 	for _, row := range []struct {
@@ -71,7 +71,7 @@ func TestALockCannotEndTheTest(t *testing.T) {
 	}
 }
 
-// TestABusyLoopIsABrokenRule: the one thing that no process can be stopped from inside.
+// TestABusyLoopIsABrokenRule: a process can't stop a busy loop from inside.
 func TestABusyLoopIsABrokenRule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes the time after which a rule is given up")
@@ -91,8 +91,8 @@ func TestABusyLoopIsABrokenRule(t *testing.T) {
 	}
 }
 
-// TestAMutexAcrossRepliesIsNoFault: virtual time stands still while a goroutine waits for a mutex whose holder waits for a reply, so that such a
-// lock is judged in real time.
+// TestAMutexAcrossRepliesIsNoFault: virtual time stands still while a goroutine waits for a mutex whose holder waits for a reply, so such a lock is
+// judged in real time.
 func TestAMutexAcrossRepliesIsNoFault(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes the time after which a rule is given up")
@@ -112,7 +112,7 @@ func TestAMutexAcrossRepliesIsNoFault(t *testing.T) {
 	}
 }
 
-// TestRealTimeControls: a lock that counts in seconds and one that takes an address and nothing else are judged in real time.
+// TestRealTimeControls: a lock that counts in seconds and one that takes only an address are judged in real time.
 func TestRealTimeControls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes leases of a second")

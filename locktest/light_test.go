@@ -23,7 +23,7 @@ var needed = []string{
 	"golang.org/x/sys",           // of go-redis
 }
 
-// mostPackages bounds what a library's test compiles with the kit, the standard library's apart.
+// mostPackages bounds how many packages a library's test compiles because of the kit, besides the standard library's.
 const mostPackages = 65
 
 func run(t *testing.T, dir string, args ...string) string {
@@ -38,7 +38,7 @@ func run(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// TestAFreshModuleGainsLittle makes a library with one test that uses the kit, and looks at what its go.mod needs and its test compiles.
+// TestAFreshModuleGainsLittle makes a library with one test that uses the kit, and checks its go.mod and the packages that its test compiles.
 func TestAFreshModuleGainsLittle(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

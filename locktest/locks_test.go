@@ -20,7 +20,7 @@ const (
 
 var errGone = errors.New("the hold is gone")
 
-// lock is a correct lock of tests, and each field is a way in which it differs or is broken.
+// lock is a correct lock for tests; each field is a variation or a bug.
 type lock struct {
 	Config
 	name func(string) string // of the key on the server
@@ -28,44 +28,44 @@ type lock struct {
 	token string
 	round int
 
-	// Ways that are lawful.
+	// Legal variations.
 	ownerToken bool
-	transact   bool // WATCH and MULTI in place of a script
+	transact   bool // WATCH and MULTI instead of a script
 	pad        time.Duration
 	seconds    bool // rounds up to whole seconds
 	renew      bool
 	bindCtx    bool // the watchdog ends with the context of the acquire
 
 	mutexed   bool // keeps a mutex while it waits for replies
-	insists   bool // asks again when a reply was lost, and knows its own token
-	ownErrors bool // says busy by an error of its own
+	insists   bool // retries after a lost reply, and recognizes its own token
+	ownErrors bool // reports busy by its own error
 	late      bool // the watchdog renews every nine tenths of half a lease
 
 	// Bugs.
 	truncate      bool // to whole seconds, down
-	swallow       bool // answers nil to a release that failed
-	digestOnly    bool // sends EVALSHA and nothing else
+	swallow       bool // returns nil from a release that failed
+	digestOnly    bool // sends only EVALSHA
 	abandon       bool // a cancelled acquire leaves its key behind
 	armLate       bool // the watchdog starts in a goroutine after the acquire has returned
-	blindRenew    bool // without looking at the token
+	blindRenew    bool // without comparing the token
 	keepsRenewing bool // after a loss
 	resurrects    bool // renews by SET
 	slowTick      bool // renews after a pause that begins with the reply
-	stubborn      bool // a release of a lost hold asks for ever
+	stubborn      bool // a release of a lost hold retries for ever
 	panics        string
 	spins         bool
-	deaf          bool // does not hear the end of a context
+	deaf          bool // ignores the end of a context
 	busyOnError   bool
 	keepsToken    bool // after a release, and takes it for a hold
 	leaks         bool // a goroutine per hold
-	chatty        int  // requests more
-	eternal       bool // a request goes on when its context has ended, and its grant is renewed
-	outlives      bool // the watchdog ends with a release that succeeded, and no other
+	chatty        int  // number of extra requests
+	eternal       bool // a request continues after its context has ended, and its grant is renewed
+	outlives      bool // only a successful release stops the watchdog
 	clockToken    bool // the token is the time in milliseconds
 	endedCtx      bool // releases under the context of the acquire
 	getThenDel    bool
-	expireApart   bool // the lease is given by a second command
-	wholeLease    bool // the watchdog renews when the lease is over
+	expireApart   bool // a second command sets the lease
+	wholeLease    bool // the watchdog renews when the lease has ended
 	frail         bool // the watchdog ends at the first error
 	wholeSeconds  bool // sends seconds with a fraction
 	twicePanics   bool // a second Unlock
@@ -77,10 +77,10 @@ type lock struct {
 	wg   sync.WaitGroup
 }
 
-// errTakenByAnother is how a lock of its own words says busy.
+// errTakenByAnother is the busy error of a lock with its own errors.
 var errTakenByAnother = errors.New("lock already taken")
 
-// errTooLate: the lease was over when the reply came.
+// errTooLate: the lease had ended when the reply came.
 var errTooLate = errors.New("the grant came after its lease")
 
 func newTestLock(change func(*lock)) factory {
@@ -104,7 +104,7 @@ func (l *lock) ttl() time.Duration {
 	return d
 }
 
-// panic is where a bug of that name is.
+// panic panics if the lock has the bug of that name.
 func (l *lock) panic(where string) {
 	if l.panics == where {
 		panic("the lock is broken in " + where)
@@ -121,7 +121,7 @@ func (l *lock) newToken() string {
 	return fmt.Sprint(l.Owner, "-", l.round, "-", time.Now().UnixNano())
 }
 
-// set is the request of an acquire.
+// set sends the request of an acquire.
 func (l *lock) set(ctx context.Context, token string) (bool, error) {
 	switch {
 	case l.wholeSeconds:
@@ -155,7 +155,7 @@ func (l *lock) set(ctx context.Context, token string) (bool, error) {
 	return ok, err
 }
 
-// setBehind leaves the request to a goroutine, which holds what comes.
+// setBehind sends the request from a goroutine, which keeps the grant.
 func (l *lock) setBehind(ctx context.Context, token string) (bool, error) {
 	type answer struct {
 		ok  bool
@@ -303,7 +303,7 @@ func (l *lock) cas(ctx context.Context, script, token string, args ...any) error
 	return err
 }
 
-// watched is the release without a script.
+// watched is a release without a script.
 func (l *lock) watched(ctx context.Context, token string) error {
 	return l.Redis.Watch(ctx, func(tx *redis.Tx) error {
 		if got, err := tx.Get(ctx, l.key()).Result(); err != nil || got != token {

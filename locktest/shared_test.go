@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// rwLock is for readers and writers. Readers are members of a sorted set with their deadlines.
+// rwLock has shared and exclusive modes. Readers are members of a sorted set with their deadlines.
 type rwLock struct {
 	Config
 	read, write string // tokens
 	round       int
 	slow        time.Duration // the poll interval; 0: Config.Poll
-	noDowngrade bool          // a writer may not read as well
+	noDowngrade bool          // a writer can't read as well
 
 	leaks     bool // bug: a reader that leaves stays for its lease
 	blind     bool // bug: an RUnlock frees the write side as well
-	counts    bool // bug: an upgrade takes away the last reader, whoever it is
+	counts    bool // bug: an upgrade removes the last reader, whichever it is
 	sleeps    bool // waits for a publication
 	unwoken   bool // bug: a downgrade publishes nothing
-	allLeases bool // bug: a reader that comes prolongs all
+	allLeases bool // bug: a new reader extends all
 }
 
 const luaRead = `
@@ -143,10 +143,10 @@ func (l *rwLock) RUnlock(ctx context.Context) error {
 	return released(eval(ctx, l.Config, luaUnread, l.keys(), l.read, flag(l.blind)))
 }
 
-// nestedLock is re-entrant: a hash of owners and their entries. Its watchdog is started by the first entry.
+// nestedLock is re-entrant: a hash of owners and their entries. The first entry starts its watchdog.
 type nestedLock struct {
 	Config
-	mu    sync.Mutex // the watchdog against the client
+	mu    sync.Mutex // between the watchdog and the client
 	depth int
 	stop  context.CancelFunc
 	all   []context.CancelFunc

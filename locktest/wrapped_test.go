@@ -14,13 +14,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// waitingLock has Lock and Unlock alone.
+// waitingLock has only Lock and Unlock.
 type waitingLock struct {
 	l *lock
 
 	every  time.Duration // the poll interval; 0: Config.Poll
-	tries  int           // gives up by itself after so many; 0: never
-	goesOn bool          // bug: a waiter that gave up goes on asking
+	tries  int           // gives up after this many tries; 0: never
+	goesOn bool          // bug: a waiter that gave up keeps trying
 }
 
 func (w waitingLock) Lock(ctx context.Context) error {
@@ -70,7 +70,7 @@ func newWaiting(change func(*lock), more ...func(*waitingLock)) factory {
 	}
 }
 
-// timedLock is a lock that says until when it may be counted on, and extends.
+// timedLock states its valid-until, and extends.
 type timedLock struct {
 	*lock
 	until time.Time

@@ -8,13 +8,13 @@ import (
 func TestRecordedWords(t *testing.T) {
 	long := strings.Repeat("x", mostOfWord)
 	for _, row := range []struct{ word, name, key string }{
-		{"job", "job", `"job"`},                                                // a key is quoted always
-		{"", `""`, `""`},                                                       // an empty word would not be seen
+		{"job", "job", `"job"`},                                                // a key is always quoted
+		{"", `""`, `""`},                                                       // an empty word would be invisible
 		{"two words", `"two words"`, `"two words"`},                            // it is one word
-		{`a"b`, `"a\"b"`, `"a\"b"`},                                            // so are its quotation marks part of it
+		{`a"b`, `"a\"b"`, `"a\"b"`},                                            // so its quotation marks are part of it
 		{"\x1b[2J", `"\x1b[2J"`, `"\x1b[2J"`},                                  // would move the cursor
-		{"\u202eevil", `"\u202eevil"`, `"\u202eevil"`},                         // would turn the line around
-		{long, long, `"` + long + `"`},                                         // as long as may be
+		{"\u202eevil", `"\u202eevil"`, `"\u202eevil"`},                         // would reverse the line
+		{long, long, `"` + long + `"`},                                         // as long as is allowed
 		{long + "y", `"` + long[3:] + `"...`, `"` + long[3:] + `"...`},         // longer: cut at its end,
 		{"lb:" + long, `"lb:` + long[6:] + `"...`, `"lb:` + long[6:] + `"...`}, // and not at its beginning
 	} {

@@ -14,7 +14,7 @@ import (
 
 var errLibrary = errors.New("the library's own error")
 
-// local is a lock in memory that answers what a test sets.
+// local is a lock in memory that returns what a test sets.
 type local struct {
 	held      bool
 	lockErr   error
@@ -37,7 +37,7 @@ func (l *local) Unlock(context.Context) error {
 	return l.unlockErr
 }
 
-// waiting is a lock that only waits.
+// waiting is a lock that can only wait.
 type waiting struct{ inner *local }
 
 func (w waiting) Lock(ctx context.Context) error {
@@ -55,7 +55,7 @@ func (w waiting) Lock(ctx context.Context) error {
 
 func (w waiting) Unlock(ctx context.Context) error { return w.inner.Unlock(ctx) }
 
-// rich is a lock with everything that can be optional.
+// rich is a lock with every optional interface.
 type rich struct {
 	local
 	lost  chan struct{}

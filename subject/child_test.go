@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// memory is a lock of one process with everything that can be optional.
+// memory is a lock within one process, with every optional interface.
 type memory struct {
 	cfg  subject.Config
 	held bool
@@ -79,7 +79,7 @@ func (m *memory) Describe() subject.Description {
 	return subject.Description{Name: "memory 1.0", Can: []string{"wakeups"}}
 }
 
-// self is the test program as a child.
+// self returns the command that runs the test program as a child.
 func self() subject.Command {
 	return subject.Command{Exec: childVariable + "=1 exec '" + os.Args[0] + "'"}
 }
@@ -194,7 +194,7 @@ func TestChildIsStoppedAndKilled(t *testing.T) {
 	}
 }
 
-// answering is the beginning of a shell child that answers describe and new.
+// answering is the start of a shell child that replies to describe and new.
 const answering = `read q; echo '{"id":1,"ok":true}'; read q; echo '{"id":2,"ok":true}'; read q; `
 
 func TestBadChildren(t *testing.T) {
@@ -231,7 +231,7 @@ func TestBadChildren(t *testing.T) {
 	}
 }
 
-// useBadChild is a client's use of a child, to the first error.
+// useBadChild uses a child like a client, up to the first error.
 func useBadChild(t *testing.T, command string) error {
 	child, err := subject.Start(t.Context(), subject.Command{Exec: command}, subject.Options{Client: "c1", Patience: 700 * time.Millisecond})
 	if err != nil {
@@ -254,7 +254,7 @@ func TestLastWordsAreBoundedAndHarmless(t *testing.T) {
 }
 
 func TestLaunchElsewhere(t *testing.T) {
-	// env runs what follows, as ssh would elsewhere: its child leads no group of its own here.
+	// env runs the command, as ssh would elsewhere: its child leads no group of its own here.
 	c := self()
 	c.Launch, c.Host = "env WHERE={host}", "there"
 	if got := c.String(); !strings.HasPrefix(got, "env WHERE=there ") {
@@ -298,7 +298,7 @@ func TestServeRefusesWhatItDoesNotKnow(t *testing.T) {
 	for _, row := range []struct{ ask, want string }{
 		{`{"id":1,"op":"dance"}`, `unsupported`},                 // no such request
 		{`{"id":1,"op":"try","key":"k"}`, `without new`},         // no handle
-		{`{"id":1,"op":"new","key":"refused"}`, `"unsupported"`}, // the factory says no
+		{`{"id":1,"op":"new","key":"refused"}`, `"unsupported"`}, // the factory refuses
 	} {
 		var out strings.Builder
 		if err := subject.ServeOn(strings.NewReader(row.ask), &out, newMemory); err != nil || !strings.Contains(out.String(), row.want) {

@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// FuzzReply: a line of a child is refused, or means an outcome that a lock may have.
+// FuzzReply: a line of a child is rejected, or has an outcome that a lock can have.
 func FuzzReply(f *testing.F) {
 	f.Add([]byte(`{"id":1,"ok":true,"fence":7}`))
 	f.Add([]byte(`{"id":1,"error":"busy","text":"held"}`))

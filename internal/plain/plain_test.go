@@ -47,7 +47,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// checkJSON encodes a text, and wants the escaped JSON to be printable and to have the same value.
+// checkJSON encodes a text, and requires the escaped JSON to be printable and to have the same value.
 func checkJSON(t *testing.T, text string) {
 	t.Helper()
 	data, err := json.MarshalIndent([]string{text}, "", " ")

@@ -2,7 +2,7 @@ package resp
 
 import "testing"
 
-// The hot path allocates nothing: framing a pipeline, looking at its names and keys, framing its replies.
+// The hot path allocates nothing: framing a pipeline, reading its names and keys, framing its replies.
 func TestNoAllocations(t *testing.T) {
 	wire := AppendRequest(nil, "SET", "key", "value", "NX", "PX", "300")
 	wire = AppendRequest(wire, "evalsha", "abc", "1", "key", "token")

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// answerOK is a node that answers OK to everything but HELLO and tells the arguments of every request.
+// answerOK is a node that replies OK to everything but HELLO and reports the arguments of every request.
 func answerOK(conn net.Conn, got chan<- []string) {
 	var s Requests
 	buf := make([]byte, 50)
@@ -23,7 +23,7 @@ func answerOK(conn net.Conn, got chan<- []string) {
 		s.Feed(buf[:n])
 		for r, ok := s.Next(); ok; r, ok = s.Next() {
 			answer := "+OK\r\n"
-			if r.Name() == "HELLO" { // as a server that speaks RESP2 alone
+			if r.Name() == "HELLO" { // like a server with only RESP2
 				answer = "-ERR unknown command\r\n"
 			}
 			got <- argsOf(r)
@@ -57,7 +57,7 @@ func dialAnswerOK(t *rapid.T, got chan<- []string) net.Conn {
 	return here
 }
 
-// What go-redis writes is read as what was asked of it.
+// What go-redis writes is parsed as the request that was made.
 func TestRequestsOfGoRedis(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(rapid.SliceOfN(rapid.StringN(1, 9, 30), 1, 5), 1, 4).Draw(t, "requests")

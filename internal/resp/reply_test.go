@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// repliesOf feeds pieces and gives the one-line form of every reply, and what is left.
+// repliesOf feeds pieces and returns the one-line form of every reply, and what is left.
 func repliesOf(pieces ...string) (all []string, rest string, err error) {
 	var s Replies
 	for _, p := range pieces {
@@ -128,7 +128,7 @@ func TestReplyParts(t *testing.T) {
 	}
 }
 
-// Any sequence of replies, however cut, gives the same lines.
+// Any sequence of replies, however cut, has the same lines.
 func TestRepliesHoweverCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var wire strings.Builder

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// requestsOf feeds pieces and gives the arguments of every request, and what is left.
+// requestsOf feeds pieces and returns the arguments of every request, and what is left.
 func requestsOf(pieces ...string) (all [][]string, rest string, err error) {
 	var s Requests
 	for _, p := range pieces {
@@ -19,7 +19,7 @@ func requestsOf(pieces ...string) (all [][]string, rest string, err error) {
 		for r, ok := s.Next(); ok; r, ok = s.Next() {
 			all = append(all, argsOf(r))
 		}
-		for i := range buf { // the owner of the bytes uses them again
+		for i := range buf { // the owner of the bytes reuses them
 			buf[i] = '!'
 		}
 	}

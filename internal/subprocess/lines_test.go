@@ -67,7 +67,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestLinesAreNotMixed writes from two goroutines to somebody who takes a byte at a time.
+// TestLinesAreNotMixed writes from two goroutines to a reader that takes a byte at a time.
 func TestLinesAreNotMixed(t *testing.T) {
 	in, out := io.Pipe()
 	w := NewWriter(out)

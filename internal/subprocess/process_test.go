@@ -18,14 +18,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// heard is what a shell said.
+// heard is the output of a shell.
 type heard struct {
 	lines []string
-	ended error // as End was told
+	ended error // the argument of End
 	p     *Process
 }
 
-// talk runs a shell script to its end, and refuses the line "no".
+// talk runs a shell script to its end, and rejects the line "no".
 func talk(t *testing.T, script string, limit int) *heard {
 	t.Helper()
 	h := &heard{}
@@ -52,8 +52,8 @@ func TestTalk(t *testing.T) {
 	for _, row := range []struct {
 		name, script string
 		lines        []string
-		ended        error  // what ended the listening; nil: the end of the output
-		how          string // it ended
+		ended        error  // why reading stopped; nil: the end of the output
+		how          string // how it ended
 		killed       bool
 		words        string
 	}{
@@ -107,7 +107,7 @@ func TestACommandThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestStopContinueKill does each to a shell and to what it has started.
+// TestStopContinueKill does each to a shell and the processes that it has started.
 func TestStopContinueKill(t *testing.T) {
 	grandchild := make(chan int, 1)
 	p := New(exec.Command("sh", "-c", "sleep 60 & echo $!; wait"), Listener{Line: func(_ int, line []byte) error {
@@ -146,7 +146,7 @@ func TestStopContinueKill(t *testing.T) {
 	}
 }
 
-// seen waits until something is so: a signal to a group reaches its processes one after the other.
+// seen waits until a condition holds: a signal to a group reaches its processes one after the other.
 func seen(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(stateLimit); !is(); time.Sleep(time.Millisecond) {

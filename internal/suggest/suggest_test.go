@@ -9,8 +9,8 @@ func TestNear(t *testing.T) {
 		{"aquire.p99", "acquire.p99"},  // one too few
 		{"acquire.p98", "acquire.p99"}, // one changed
 		{"tokne", "token"},             // two that changed places count as two changes
-		{"latency", ""},                // nothing like it
-		{"", ""},                       // nothing was said
+		{"latency", ""},                // nothing similar
+		{"", ""},                       // an empty word
 	} {
 		if got := near(row.word, known); got != row.want {
 			t.Errorf("Near(%q) = %q, want %q", row.word, got, row.want)

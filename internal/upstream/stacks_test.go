@@ -9,8 +9,8 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// moves reports whether the stack of a new goroutine is copied when it calls what needs 8 KiB of it. The runtime gives large stacks to goroutines that take the
-// place of one that has ended: the last of several does.
+// moves reports whether the stack of a new goroutine is copied when it calls a function that needs 8 KiB. The runtime gives large stacks to
+// goroutines that replace ended ones: the last of several does.
 func moves() (last bool) {
 	moved := make(chan bool)
 	for range 100 {
@@ -38,7 +38,7 @@ func TestLargeStacks(t *testing.T) {
 		t.Error("a new goroutine has 8 KiB of stack by itself: LargeStacks is needed no more")
 	}
 	back := upstream.LargeStacks()
-	for range 3 { // a later collection looks at the stacks anew
+	for range 3 { // a later collection measures the stacks again
 		if moves() {
 			t.Error("a new goroutine has less than 8 KiB of stack: the runtime does not look at what others use any more")
 		}

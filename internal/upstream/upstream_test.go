@@ -22,7 +22,7 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// TestDumpOfGoroutines: what a goroutine of a bubble waits for, its bubble and its parent stand in a dump as this package reads them.
+// TestDumpOfGoroutines: a dump has the state, the bubble and the parent of a goroutine where this package reads them.
 func TestDumpOfGoroutines(t *testing.T) {
 	var mutex sync.Mutex
 	var rw sync.RWMutex
@@ -82,7 +82,7 @@ func TestDumpOfGoroutines(t *testing.T) {
 //go:noinline
 func waitFor(what func()) { what() }
 
-// TestHandshakes: what the Redis clients send before and besides what they are told to is in the list. A command that a new version has added must be put there.
+// TestHandshakes: the list has all commands that the Redis clients send by themselves. A command that a new version adds must be put there.
 func TestHandshakes(t *testing.T) {
 	ctx := t.Context()
 	for name, talk := range map[string]func(addr string, dial dialer) error{
@@ -139,7 +139,7 @@ func TestHandshakes(t *testing.T) {
 
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// commands are the names of what was sent over connections.
+// commands are the names of the commands sent over connections.
 type commands struct {
 	mu    sync.Mutex
 	names []string
@@ -176,8 +176,8 @@ func (r *recorded) Write(b []byte) (int, error) {
 // poolEnv makes the test binary wait for connections in two bubbles.
 const poolEnv = "LOCKBENCH_TEST_POOL"
 
-// TestWaitersOfAPoolShareTimers: a client that waits for a connection in one bubble leaves a timer to the next who waits, and in another bubble that ends the
-// process. When this fails, go-redis keeps no timers any more, and NobodyWaits is not needed.
+// TestWaitersOfAPoolShareTimers: a client that waits for a connection in one bubble leaves its timer to the next waiter, which in another bubble
+// crashes the process. When this fails, go-redis no longer keeps timers, and NobodyWaits is not needed.
 func TestWaitersOfAPoolShareTimers(t *testing.T) {
 	if commands := len(os.Getenv(poolEnv)); commands > 0 {
 		for range 2 {
@@ -185,7 +185,7 @@ func TestWaitersOfAPoolShareTimers(t *testing.T) {
 		}
 		return
 	}
-	for commands, ends := range map[string]bool{"1": false, "11": true} { // as many at once: one that waits for nobody shows that it is the waiting
+	for commands, ends := range map[string]bool{"1": false, "11": true} { // at once: with one command nothing waits, which shows that waiting is the reason
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWaitersOfAPoolShareTimers$")
 		cmd.Env = append(os.Environ(), poolEnv+"="+commands, "GOMAXPROCS=1")
 		out, err := cmd.CombinedOutput()
@@ -221,7 +221,7 @@ func useOneConnection(commands int) {
 	both.Wait()
 }
 
-// TestWatchTimers: the heap profile tells of timers that somebody has arranged, and of none that nobody has.
+// TestWatchTimers: the heap profile has the timers that were made, and no others.
 func TestWatchTimers(t *testing.T) {
 	ofTest := func(frames []string) bool {
 		return slices.ContainsFunc(frames, func(f string) bool { return strings.HasSuffix(f, "upstream_test.arrange") })

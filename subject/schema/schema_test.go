@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// toy is a lock with every method that a Go lock may have; an Extend loses it.
+// toy is a lock with every optional method; an Extend loses it.
 type toy struct{ lost chan struct{} }
 
 func newToy(subject.Config) (any, error) { return &toy{}, nil }
@@ -50,7 +50,7 @@ func (l *toy) TryLock(context.Context) (bool, error) {
 	return true, nil
 }
 
-// Everything that the parent says and that a child of a Go lock answers fits the schemas.
+// All that the parent sends and that a child of a Go lock replies fits the schemas.
 func TestBothSidesKeepToTheSchemas(t *testing.T) {
 	dir := t.TempDir()
 	asked, said := filepath.Join(dir, "asked"), filepath.Join(dir, "said")
@@ -66,7 +66,7 @@ func TestBothSidesKeepToTheSchemas(t *testing.T) {
 	check(t, schema.Reply, said, `"token"`, `"fence"`, `"valid_ms"`, `"lost"`, `"can"`, `"error"`)
 }
 
-// use has the child do everything that there is.
+// use sends the child every kind of request.
 func use(t *testing.T, child *subject.Child) {
 	t.Helper()
 	l, err := child.Open(t.Context(), impls.Env{Key: "k", Owner: "me", Addrs: []string{"127.0.0.1:1"}, Lease: 1500 * time.Millisecond, Permits: 1, Clock: impls.SystemClock{}})
@@ -106,7 +106,7 @@ func use(t *testing.T, child *subject.Child) {
 	}
 }
 
-// check holds every line of a file to a schema, and wants words that must have been said.
+// check validates every line of a file against a schema, and requires certain words.
 func check(t *testing.T, rule []byte, file string, words ...string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
