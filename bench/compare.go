@@ -307,7 +307,8 @@ func row(at place, metric string, base, now map[string]sample, threshold, alpha 
 	r.P = &p
 	r.Mark = markOf(m, r.Delta, p, threshold, alpha, after)
 	r.Worst = worst(m, a.values, z.values)
-	if (r.Mark == results.MarkNone || r.Mark == results.MarkSmall) && r.Worst != nil && *r.Worst > hiding*threshold {
+	shown := r.Mark == results.MarkWorse || r.Mark == results.MarkBetter || equal(a.values, z.values)
+	if !shown && r.Worst != nil && *r.Worst > hiding*threshold {
 		r.Mark = results.MarkHidden
 	}
 	return r, true
