@@ -81,9 +81,10 @@ func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) 
 	stop, release := d.stopping()
 	defer release()
 	d.Stop = stop
-	spool := startSpool(d, save.dir)
+	err = d.arm(ctx)
+	spool := startSpool(d, save.dir) // after arm, whose director its progress reads
 	stalls := watchStalls(time.Now)
-	if err = d.arm(ctx); err == nil {
+	if err == nil {
 		err = d.runClients(ctx)
 	}
 	err = errors.Join(err, d.children.close(), d.disarm())
