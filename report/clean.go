@@ -16,7 +16,9 @@ func Clean[T any](v T) T {
 }
 
 // Lines splits a text of several lines, and escapes each.
-func Lines(text string) []string { return Clean(strings.Split(strings.TrimRight(text, "\n"), "\n")) }
+func Lines(text string) []string {
+	return strings.Split(plain.Lines(strings.TrimRight(text, "\n")), "\n")
+}
 
 func cleanInto(to, from reflect.Value) {
 	switch from.Kind() {

@@ -40,6 +40,15 @@ func Text(text string) string {
 	return b.String()
 }
 
+// Lines escapes each line of a text as Text does. Line breaks stay; those of Windows become plain ones.
+func Lines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = Text(strings.TrimSuffix(line, "\r"))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // command reports whether a command for GitHub's runner begins at an offset of a text.
 func command(text string, at int) bool {
 	word, colons := strings.CutPrefix(text[at:], "::")

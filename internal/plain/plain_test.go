@@ -31,6 +31,18 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestLines(t *testing.T) {
+	for _, row := range []struct{ text, want string }{
+		{"a\n\tb\x1b[2J\n", "a\n b\\x1b[2J\n"},
+		{"\n::error::b\r\nc", "\n\\x3a:error::b\nc"},
+		{"", ""},
+	} {
+		if got := Lines(row.text); got != row.want {
+			t.Errorf("Lines(%q) = %q, want %q", row.text, got, row.want)
+		}
+	}
+}
+
 func FuzzText(f *testing.F) {
 	f.Add("a\x1b[2J\u202e\xff")
 	f.Fuzz(func(t *testing.T, text string) {

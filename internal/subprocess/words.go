@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/lockbench/lockbench/internal/plain"
 )
 
 // maxWords is how many bytes of a process's standard error are kept.
@@ -37,22 +39,9 @@ func (w *Words) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was kept, without control characters other than newlines.
+// String returns what was kept, in the form of [plain.Lines].
 func (w *Words) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return strings.TrimSpace(strings.Map(printable, string(w.kept)))
-}
-
-// printable drops control characters from a text.
-func printable(r rune) rune {
-	switch {
-	case r == '\n':
-		return r
-	case r == '\t':
-		return ' '
-	case r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
-		return '?'
-	}
-	return r
+	return plain.Lines(strings.TrimSpace(string(w.kept)))
 }
