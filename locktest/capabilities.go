@@ -63,7 +63,7 @@ func lostEntry(c *trial) {
 	begin := time.Now()
 	a.wires.loseReplies(1)
 	if _, err := a.try(exclusive); errors.Is(err, impls.ErrBusy) {
-		c.errorf("a holds and enters again, the reply is lost, and a hears %v", err)
+		c.errorf("a holds and enters again, the reply is lost, and its acquire returns %v", err)
 	}
 	a.wires.loseReplies(0)
 	b.mustBeRefused("a holds, and the reply to its second entry was lost", exclusive)

@@ -314,7 +314,7 @@ func (cl *client) mustNotRelease(when string, want ...error) {
 	case cl.exact:
 		cl.c.errorf("%s.%s answered %s (%s), want %v", cl.name, cl.named("Unlock"), say(err), when, want[0])
 	case err == nil:
-		cl.c.note("%s.%s answered nil (%s): it does not tell of a hold that is gone", cl.name, cl.named("Unlock"), when)
+		cl.c.note("%s.%s returned nil (%s): it does not report that the hold is gone", cl.name, cl.named("Unlock"), when)
 	}
 }
 

@@ -25,76 +25,76 @@
 // The rules:
 //
 //   - excludes (C1): A holder keeps others out until it releases, and then the next client gets in.
-//   - release-needs-a-hold (C2): Who holds nothing can neither release nor extend: it hears ErrNotHeld, and the holder keeps the lock.
-//   - release-once (C2): A second release hears ErrNotHeld and does nothing.
-//   - one-wins (C6): Of many clients that ask at once as many get in as may.
-//   - no-lost-update (C6): Clients that read, think and write back under the lock lose no update.
-//   - late-release (C3): A release that comes after the lease leaves the next client's hold alone.
-//   - late-release-told (C2 C25): A release that comes after the lease hears that the hold was lost.
-//   - late-extend (C2 C3 C4): An extend that comes after the lease hears that the hold was lost, whether another holds by then or has come and gone, and makes no lock anew.
-//   - names-apart (C1): Locks of different names are independent, also of names that a hash takes for one another.
-//   - reuse (C1 C2): One object may be used for many holds, and a new one for each; a new object of another client releases nothing.
-//   - release-frees (C20 C21): A release that said ok has freed the lock, whatever became of scripts, requests and replies; one that did not say so leaves it for a lease at the most.
-//   - loss-returns (C3 C7): A release of a hold that is gone returns with its context, and leaves the next client's alone.
-//   - context-ended (C7): The end of an acquire's context, when it has returned, keeps nobody from releasing.
-//   - busy-is-busy (C25): Held by another is ErrBusy and nothing else; a server that is gone is not ErrBusy.
+//   - release-needs-a-hold (C2): A client without a hold can neither release nor extend: both return ErrNotHeld, and the holder keeps the lock.
+//   - release-once (C2): A second release returns ErrNotHeld and changes nothing.
+//   - one-wins (C6): Of many clients that try at once, only one is granted the lock, or as many as there are permits.
+//   - no-lost-update (C6): Clients that read, compute and write back under the lock lose no update.
+//   - late-release (C3): A release after the end of the lease leaves the next client's hold alone.
+//   - late-release-fails (C2 C25): A release after the end of the lease returns ErrNotHeld or ErrLost.
+//   - late-extend (C2 C3 C4): An extend after the end of the lease returns ErrNotHeld or ErrLost, even if nobody holds the lock any more, and does not take the lock.
+//   - names-apart (C1): Locks with different names are independent, also when a hash function or an encoding maps the names to one.
+//   - reuse (C1 C2): One lock object serves many holds, and so does a new object for each hold; a new object of another client releases nothing.
+//   - release-frees (C20 C21): A release that returned nil has freed the lock, whatever scripts, requests and replies were lost; after any other result the lock is free within a lease.
+//   - loss-returns (C3 C7): A release of a hold that is gone returns by the end of its context, and leaves the next client's hold alone.
+//   - context-ended (C7): Once an acquire has returned, the end of its context does not prevent the release.
+//   - busy-is-busy (C25): An acquire while another client holds returns ErrBusy and no other error; without a server it does not return ErrBusy.
 //   - unique-tokens (C2): Every grant has a token of its own.
 //   - lease-lasts (C5): Nobody else gets in before the lease has ended.
 //   - lease-ends (C5 C8): The lock of a client that died is free when its lease has ended.
 //   - extend-restarts (C5): An extend starts the lease anew; it adds nothing to it.
 //   - valid-until (C19): ValidUntil is never later than the end of the lease on the server.
-//   - slow-reply (C19): A grant whose reply comes after the lease is none, and nothing is left of it.
-//   - lost-grant (C20): An acquire whose reply is lost is never ErrBusy, and what is left of it ends with the lease.
-//   - retried-grant (C20): An acquire that the Redis client sends again by itself is never ErrBusy while nobody else holds, and is free after its release.
-//   - lost-release (C20): A release whose reply is lost has released, and may be sent again.
-//   - lost-extend (C20): An extend whose reply is lost leaves the hold alone, and may be sent again.
-//   - died-on-the-way (C8): A client that dies anywhere on its way through an acquire locks nobody out for longer than a lease.
-//   - skewed-clock (C23): A client whose clock is two leases off neither gets in beside a holder nor keeps others out.
-//   - lease-is-sane (C5): A lease of zero, below zero or of a part of a millisecond is refused.
-//   - odd-leases (C5): Leases that are not whole seconds, below a second or long are kept as they were asked for.
-//   - cancelled-request (C7 C20): An acquire whose context ends during its request leaves nothing behind: at once when the reply arrives, for a lease at the most when it does not.
-//   - scripts-forgotten (C21): A server that has forgotten the scripts costs two more requests for each at the most.
+//   - slow-reply (C19): An acquire whose reply comes after the end of the lease fails, and leaves no key.
+//   - lost-grant (C20): An acquire whose reply is lost never returns ErrBusy, and keeps others out for a lease at most.
+//   - retried-grant (C20): An acquire that the Redis client repeats by itself never returns ErrBusy while nobody else holds, and its release frees the lock.
+//   - lost-release (C20): A release whose reply is lost has freed the lock, and may be repeated.
+//   - lost-extend (C20): An extend whose reply is lost leaves the hold alone, and may be repeated.
+//   - died-on-the-way (C8): A client that dies at any point of an acquire keeps others out for a lease at most.
+//   - skewed-clock (C23): A client whose clock is two leases off is not granted a lock that is held, and keeps others out for a lease at most.
+//   - lease-is-sane (C5): A lease of zero, below zero, or with a fraction of a millisecond is refused.
+//   - odd-leases (C5): Leases below a second, of fractions of seconds, or very long ones last as long as requested.
+//   - cancelled-request (C7 C20): An acquire whose context ends during its request leaves no key: at once if the reply arrives, after a lease at most if it does not.
+//   - scripts-forgotten (C21): After SCRIPT FLUSH each script costs at most two requests more.
 //   - waits (C7): A waiting acquire is granted after the release.
-//   - deadline (C7 C25): A waiting acquire ends with its context, with an error, and leaves nothing behind.
-//   - dead-waiter (C9): A waiter that died holds nobody up for longer than a lease.
-//   - keys-deleted (C10): When the keys are deleted a waiter gets in within a lease.
+//   - deadline (C7 C25): A waiting acquire returns an error when its context ends, and leaves no key and no subscription.
+//   - dead-waiter (C9): A waiter that died delays the others by a lease at most.
+//   - keys-deleted (C10): When the keys are deleted, a waiter is granted the lock within a lease.
 //   - woken (C11): A release wakes a waiter at once, every time.
-//   - subscription-cut (C11): A waiter whose subscription is cut gets in soon after the release all the same.
-//   - fifo (C16): Waiters get in in the order in which they came.
-//   - no-drift (C9 C16): Dead waiters hold the others up for one lease in all, however many they are.
+//   - subscription-cut (C11): A waiter whose subscription is cut is granted the lock soon after the release.
+//   - fifo (C16): Waiters are granted the lock in the order in which they came.
+//   - no-drift (C9 C16): Dead waiters delay the others by one lease in total, however many they are.
 //   - bounded-requests (C7 C11): An acquire, its release and a waiter send a bounded number of requests.
-//   - no-stale-signals (C11): Wake-ups that nobody took keep no later waiter busy.
-//   - nothing-running (C7): When everything is released and closed no goroutine is left.
-//   - clean (C7): When everybody is done there is no key left but a counter, and no subscription.
+//   - no-stale-signals (C11): Wake-ups that no waiter consumed do not make a later waiter spin.
+//   - nothing-running (C7): When everything is released and closed, no goroutine is left.
+//   - clean (C7): When all clients are done, no subscription and no key but a counter is left.
 //   - one-slot (C24): All keys of one lock are in one hash slot.
 //   - fences-grow (C17): Every grant has a higher fence than every grant before it.
 //   - fences-race (C17): Fences grow in the order of the holds when many clients contend.
-//   - counts-entries (C13): A holder that acquires again keeps the lock until its last release, and no release too many is heard.
+//   - counts-entries (C13): A holder that acquires again keeps the lock until its last release; one release more returns ErrNotHeld.
 //   - inner-release (C13): An inner release leaves the outer hold a whole lease.
-//   - lost-entry (C13): An entry whose reply is lost leaves the outer hold alone, and what is left of it ends with the lease.
+//   - lost-entry (C13): An entry whose reply is lost leaves the outer hold alone, and keeps others out for a lease at most.
 //   - readers-share (C14): Readers share; a writer is alone.
-//   - reader-leaves-alone (C14): A reader that leaves ends its own hold and no other reader's.
-//   - shared-release (C2 C14): Who does not read ends no reader's hold and no writer's.
-//   - dead-reader (C14): A dead reader keeps a writer out for a lease at the most, though others read on.
-//   - dead-writer-waits (C9 C14): A writer that died while it waited keeps readers out for a lease at the most.
-//   - reader-leaks (C14): Readers that come, go and die leave no key and make nobody slower.
-//   - mixed-modes (C14): One client may read and write by turns; what it is refused changes nothing.
-//   - downgrade (C14): A writer that goes on as a reader lets waiting readers in at once, and no writer.
-//   - readers-wake (C14): Readers that wait for a writer get in together.
-//   - writer-first (C14): A waiting writer keeps new readers out, and gets in when the present ones have left.
-//   - permits (C15): There are never more holders than permits, and a release too many makes none.
-//   - permits-wake (C15): Permits that come back at once let as many waiters in.
+//   - reader-leaves-alone (C14): A reader's release ends its own hold and no other reader's.
+//   - shared-release (C2 C14): A client that does not read can end no reader's hold and no writer's.
+//   - dead-reader (C14): A dead reader keeps a writer out for a lease at most, even if others read on.
+//   - dead-writer-waits (C9 C14): A writer that died while it waited keeps readers out for a lease at most.
+//   - reader-leaks (C14): Readers that come, go and die leave no key, and do not make later readers slower.
+//   - mixed-modes (C14): One client may read and write in turn; a refused request changes nothing.
+//   - downgrade (C14): A writer that continues as a reader lets waiting readers in at once, and no writer.
+//   - readers-wake (C14): Readers that wait for a writer are granted the lock together.
+//   - writer-first (C14): A waiting writer keeps new readers out, and is granted the lock when the present readers have left.
+//   - permits (C15): There are never more holders than permits, and one release too many adds none.
+//   - permits-wake (C15): Permits that are released at once let as many waiters in.
 //   - renews (C12): A watchdog keeps the lock for as long as the work takes, and stops at the release.
-//   - renews-own (C10 C12): A watchdog whose hold is gone tells it, and neither renews another's hold nor takes the lock again.
+//   - renews-own (C10 C12): A watchdog whose hold is gone reports the loss, and neither renews another's hold nor takes the lock again.
 //   - renewal-fails (C12): A watchdog survives one renewal whose reply is lost.
 //   - one-watchdog (C12 C13): A holder that entered again is renewed as often as one that entered once.
-//   - slow-renewals (C12 C19): A watchdog keeps the lock though replies are slow, and promises no more time than the server gives.
+//   - slow-renewals (C12 C19): A watchdog keeps the lock though replies are slow, and ValidUntil is never later than the end of the lease on the server.
 //   - renewed-again (C12 C13): A holder that entered again is renewed after an inner release, and in its next hold.
-//   - released-at-once (C12): A release that follows its acquire at once ends the watchdog.
-//   - gave-up-unrenewed (C12): An acquire that was given up renews nothing.
-//   - quorum (C18): A lock on several nodes works without the minority of them, and not without the majority; a failed attempt leaves nothing.
-//   - quorum-masks (C18): Whatever some nodes are, taken, down, hanging or losing replies, a lock on several is granted if and only if the others are a majority, and a failed attempt and a release leave nothing on any node that is there.
-//   - replica-missing (C22): A lock that replicas must confirm is refused without them, not as busy, and nothing of it is left.
+//   - released-at-once (C12): A release right after the acquire stops the watchdog.
+//   - gave-up-unrenewed (C12): An acquire that was cancelled renews nothing.
+//   - quorum (C18): A lock on several nodes works without a minority of them, and fails without the majority; a failed attempt leaves no key.
+//   - quorum-masks (C18): Whichever nodes are taken, down, hanging or losing replies, a lock on several nodes is granted if and only if the others are a majority; a failed attempt and a release leave no key on any node that can be reached.
+//   - replica-missing (C22): A lock that replicas must confirm fails without them, with another error than ErrBusy, and leaves no key.
 //
 // A broken rule means a broken lock. A rule that holds is no proof: the kit tries situations, not every schedule, and does not test what a server
 // forgets in a failover, a restart or a jump of its clock. The scenarios of lockbench test that.

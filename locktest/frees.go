@@ -2,55 +2,9 @@ package locktest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-
-	"github.com/lockbench/lockbench/impls"
 )
-
-// mustBothHold checks that two clients can hold locks of different names at once.
-func (c *trial) mustBothHold(a, b *client, x, y impls.Lock, first, second, how string) {
-	try := func(cl *client, l impls.Lock) (err error) {
-		p := cl.patient()
-		cl.do(cl.named("TryLock"), func() { _, err = l.Try(p, exclusive) })
-		keep(p, err)
-		return err
-	}
-	release := func(cl *client, l impls.Lock) (err error) {
-		p := cl.patient()
-		defer p.Cancel()
-		cl.do(cl.named("Unlock"), func() { err = l.Release(p) })
-		return err
-	}
-	switch err := try(a, x); {
-	case a.saysBusy(err):
-		c.errorf("a.%s(%s): %s, though nobody held it", a.named("TryLock"), shortened(first), a.outcome(err))
-		return
-	case err != nil:
-		c.note("a.%s(%s): %v; a name that the lock refuses is none", a.named("TryLock"), shortened(first), err)
-		return
-	}
-	if err := try(b, y); err != nil {
-		c.errorf("a held %s, and b.%s(%s): %s; the names are one under %s", shortened(first), b.named("TryLock"), shortened(second), b.outcome(err), how)
-	} else if err := release(b, y); err != nil {
-		c.errorf("b.%s(%s): %v", b.named("Unlock"), shortened(second), err)
-	}
-	if err := release(a, x); err != nil {
-		c.errorf("a.%s(%s) failed after b had released %s: %v; the names are one under %s", a.named("Unlock"), shortened(first), shortened(second), err, how)
-	}
-}
-
-func shortened(name string) string {
-	const most = 40
-	if len(name) > most {
-		return fmt.Sprintf("%q… (%d bytes)", name[:most/4], len(name))
-	}
-	return fmt.Sprintf("%q", name)
-}
 
 // trouble is a fault around a release.
 type trouble struct {
@@ -139,83 +93,6 @@ func lossReturns(c *trial) {
 		_ = b.release()
 		c.clear()
 	}
-}
-
-// oddLeases waits for the end of a lease if it is short, and otherwise reads the expiry from the server.
-func oddLeases(c *trial) {
-	odd := []time.Duration{c.ttl * 3 / 2, c.ttl / 4, c.ttl/2 + time.Millisecond, c.ttl*9/10 - time.Millisecond, 90 * time.Minute, 40 * 24 * time.Hour}
-	for _, d := range odd {
-		cl, err := c.open("a", func(e *impls.Env) { e.Lease = d })
-		if err != nil {
-			c.note("a lease of %v is refused: %v", d, err)
-			continue
-		}
-		c.oddLease(cl, d)
-		cl.dies()
-		c.clear()
-	}
-}
-
-func (c *trial) oddLease(a *client, d time.Duration) {
-	begin := time.Now()
-	_, err := a.try(exclusive)
-	var reply redis.Error
-	switch {
-	case err == nil:
-	case errors.As(err, &reply) && !errors.Is(err, redis.Nil):
-		c.errorf("a.%s with a lease of %v: the server refuses the request: %v", a.named("TryLock"), d, err)
-		return
-	default:
-		c.note("a.%s with a lease of %v: %s", a.named("TryLock"), d, a.outcome(err))
-		return
-	}
-	if c.cfg.kept(d) > 2*max(c.ttl, time.Second) {
-		c.mustShowEnd(a, d)
-		return
-	}
-	a.dies()
-	c.mustEnd(a, d, begin)
-}
-
-// grain is the tolerated error of a lease that the server counts in milliseconds.
-const grain = 2 * time.Millisecond
-
-// mustEnd waits for the end of a dead client's hold with a lease of d.
-func (c *trial) mustEnd(a *client, d time.Duration, begin time.Time) {
-	kept := c.cfg.kept(d)
-	b := c.client("b")
-	defer b.dies()
-	const unit = 8 // a Lock that waits gets a tenth of its lease per try
-	took, err := c.getsIn(b, begin, kept+10*c.lease)
-	switch {
-	case err != nil:
-		c.errorf("a.%s succeeded with a lease of %v, and died; b.%s %v later: %s%s", a.named("TryLock"), d, b.named("TryLock"), took, b.outcome(err), c.stillThere())
-	case took < kept-kept/20-grain-c.slack:
-		c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v: b was granted the lock then", a.named("TryLock"), d, took)
-	case c.late(took, wholeSeconds(kept)+kept/10+c.ttl/unit+grain):
-		c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v: see ServerLease", a.named("TryLock"), d, took)
-	}
-}
-
-// wholeSeconds returns the lease of a lock that counts in seconds: d rounded up.
-func wholeSeconds(d time.Duration) time.Duration {
-	return (d + time.Second - 1).Truncate(time.Second)
-}
-
-// mustShowEnd looks for a key that expires with the lease. Other keys of the lock may last longer, or for ever.
-func (c *trial) mustShowEnd(a *client, d time.Duration) {
-	kept := c.cfg.kept(d)
-	ends := c.ends()
-	if len(ends) == 0 {
-		c.note("a.%s with a lease of %v: no key of the lock has an end on the server, and the lease is too long to wait for", a.named("TryLock"), d)
-		return
-	}
-	for _, left := range ends {
-		if left >= kept-kept/20-grain-c.slack && left <= kept+kept/10+grain+c.slack {
-			return
-		}
-	}
-	c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v", a.named("TryLock"), d, slices.Max(ends))
 }
 
 // cancelledRequest ends the context of an acquire after the server has granted it and before the client gets the reply. The reply does arrive, so the

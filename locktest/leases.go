@@ -103,7 +103,7 @@ func retriedGrant(c *trial) {
 	a.wires.loseReplies(1)
 	_, err = a.try(exclusive)
 	if a.saysBusy(err) {
-		c.errorf("a reply is lost, the Redis client sends the request again, nobody else holds, and a hears %v", err)
+		c.errorf("a reply is lost, the Redis client sends the request again, nobody else holds, and a's acquire returns %v", err)
 	}
 	if err == nil {
 		a.mustRelease("a was granted the lock")
@@ -119,7 +119,7 @@ func lostExtend(c *trial) {
 	}
 	a.wires.loseReplies(1)
 	if _, err := a.extend(); errors.Is(err, impls.ErrLost) || errors.Is(err, impls.ErrNotHeld) {
-		c.errorf("a holds, the reply to its extend is lost, and it hears %v", err)
+		c.errorf("a holds, the reply to its extend is lost, and the extend returns %v", err)
 	}
 	a.wires.loseReplies(0)
 	b.mustBeRefused("a holds, and the reply to its extend was lost", exclusive)

@@ -2,6 +2,8 @@ package locktest
 
 import (
 	"fmt"
+
+	"github.com/lockbench/lockbench/impls"
 )
 
 // alike are pairs of suffixes that a hash, or careless concatenation, maps to the same value after any prefix.
@@ -26,21 +28,21 @@ var exactly = []struct{ a, b, how string }{
 
 var longName = fmt.Sprintf("%0200d", 0)
 
-// crowd is how many names one client holds at once: enough for two of them to collide in a table of 65,536.
-const crowd = 1000
+// manyNames is how many names one client holds at once: enough for two of them to collide in a table of 65,536.
+const manyNames = 1000
 
 func namesApart(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	try := func(first, second, how string) {
-		x, err := a.another(first)
+		x, err := a.lockOf(first)
 		if err != nil {
 			return // the lock refuses this name
 		}
-		y, err := b.another(second)
+		y, err := b.lockOf(second)
 		if err != nil {
 			return
 		}
-		c.mustBothHold(a, b, x, y, first, second, how)
+		c.mustBothHold(x, y, how)
 	}
 	for _, p := range alike {
 		try(c.key+p.a, c.key+p.b, p.how)
@@ -48,27 +50,83 @@ func namesApart(c *trial) {
 	for _, p := range exactly {
 		try(p.a, p.b, p.how)
 	}
-	c.crowd(a)
+	c.holdMany(a)
 }
 
-// crowd lets one client hold many names at once. It would wait for itself if names shared a mutex in the process.
-func (c *trial) crowd(a *client) {
-	n := crowd
+// holdMany lets one client hold many names at once. It would wait for itself if names shared a mutex in the process.
+func (c *trial) holdMany(a *client) {
+	n := manyNames
 	if c.slack > 0 || c.cfg.variant { // an adapter has one Redis client for each
-		n = crowd / 20
+		n = manyNames / 20
 	}
 	for i := range n {
-		name := fmt.Sprintf("%s%d", c.key, i)
-		l, err := a.another(name)
+		l, err := a.lockOf(fmt.Sprintf("%s%d", c.key, i))
 		if err != nil {
 			return
 		}
-		p := a.patient()
-		a.do(a.named("TryLock"), func() { _, err = l.Try(p, exclusive) })
-		keep(p, err)
-		if a.saysBusy(err) {
-			c.errorf("a held %d locks of other names, and a.%s(%q): %s", i, a.named("TryLock"), name, a.outcome(err))
+		if err := l.try(); a.saysBusy(err) {
+			c.errorf("a held %d locks of other names, and %s: %s", i, l.call("TryLock"), a.outcome(err))
 			return
 		}
 	}
+}
+
+// mustBothHold checks that two clients can hold locks of different names at once. how is what could confuse the names.
+func (c *trial) mustBothHold(a, b namedLock, how string) {
+	switch err := a.try(); {
+	case a.client.saysBusy(err):
+		c.errorf("%s: %s, though nobody held it", a.call("TryLock"), a.client.outcome(err))
+		return
+	case err != nil:
+		c.note("%s: %v; a name that the lock refuses is not tried further", a.call("TryLock"), err)
+		return
+	}
+	if err := b.try(); err != nil {
+		c.errorf("%s held %s, and %s: %s; the names are the same under %s", a.client.name, shortened(a.name), b.call("TryLock"), b.client.outcome(err), how)
+	} else if err := b.release(); err != nil {
+		c.errorf("%s: %v", b.call("Unlock"), err)
+	}
+	if err := a.release(); err != nil {
+		c.errorf("%s failed after %s had released %s: %v; the names are the same under %s", a.call("Unlock"), b.client.name, shortened(b.name), err, how)
+	}
+}
+
+// namedLock is a client's lock of another name than the rule's.
+type namedLock struct {
+	client *client
+	lock   impls.Lock
+	name   string
+}
+
+// lockOf makes a lock of another name for a client.
+func (cl *client) lockOf(name string) (namedLock, error) {
+	l, err := cl.another(name)
+	return namedLock{cl, l, name}, err
+}
+
+func (l namedLock) try() (err error) {
+	p := l.client.patient()
+	l.client.do(l.client.named("TryLock"), func() { _, err = l.lock.Try(p, exclusive) })
+	keep(p, err)
+	return err
+}
+
+func (l namedLock) release() (err error) {
+	p := l.client.patient()
+	defer p.Cancel()
+	l.client.do(l.client.named("Unlock"), func() { err = l.lock.Release(p) })
+	return err
+}
+
+// call is a call for messages: a.TryLock("job").
+func (l namedLock) call(method string) string {
+	return fmt.Sprintf("%s.%s(%s)", l.client.name, l.client.named(method), shortened(l.name))
+}
+
+func shortened(name string) string {
+	const most = 40
+	if len(name) > most {
+		return fmt.Sprintf("%q… (%d bytes)", name[:most/4], len(name))
+	}
+	return fmt.Sprintf("%q", name)
 }

@@ -132,7 +132,7 @@ func (c *trial) endLease(cl *client) {
 	c.sleep(c.lease + 2*time.Millisecond + c.slack)
 }
 
-func lateReleaseTold(c *trial) {
+func lateReleaseFails(c *trial) {
 	a := c.client("a")
 	a.mustHold("the lock is free", exclusive)
 	c.endLease(a)
@@ -164,7 +164,7 @@ func busyIsBusy(c *trial) {
 	_, err := b.try(exclusive)
 	for _, not := range []error{impls.ErrUnavailable, impls.ErrUnknownOutcome, impls.ErrCancelled, impls.ErrLost, impls.ErrNotHeld} {
 		if b.exact && errors.Is(err, not) {
-			c.errorf("a holds, and b hears %v, which is also %v", err, not)
+			c.errorf("a holds, and b's acquire returns %v, which is also %v", err, not)
 		}
 	}
 	if !b.refusal(err) {

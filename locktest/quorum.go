@@ -23,7 +23,7 @@ func quorum(c *trial) {
 	})
 	a.down(c.nodes[:minority+1], func() {
 		if _, err := a.try(exclusive); err == nil || errors.Is(err, impls.ErrBusy) {
-			c.errorf("a majority of the nodes is out of reach, and a hears %s", say(err))
+			c.errorf("a majority of the nodes is unreachable, and a's acquire returns %s", say(err))
 		}
 	})
 	c.settle()
@@ -70,7 +70,7 @@ func (c *trial) tryMask(ailment string, mask int) {
 	}
 	_, err := a.try(exclusive)
 	if granted, want := err == nil, len(well) > len(c.nodes)/2; granted != want {
-		c.errorf("%s, and a hears %s, want a grant: %v", what, say(err), want)
+		c.errorf("%s, and a's acquire returns %s, want a grant: %v", what, say(err), want)
 	}
 	if err == nil {
 		b.mustBeRefused(what+", and a holds", exclusive)
@@ -146,7 +146,7 @@ func replicaMissing(c *trial) {
 		}
 	}
 	if _, err := b.try(exclusive); err == nil || errors.Is(err, impls.ErrBusy) || errors.Is(err, impls.ErrUnknownOutcome) {
-		c.errorf("no replica confirms, and b hears %s", say(err))
+		c.errorf("no replica confirms, and b's acquire returns %s", say(err))
 	}
 	c.noKeys()
 }

@@ -80,7 +80,7 @@ func renewalFails(c *trial) {
 		b.mustBeRefused(fmt.Sprintf("a has worked for %d quarters of a lease, and one reply to its watchdog was lost", 3*(i+1)), exclusive)
 	}
 	if ended(g.Lost) {
-		c.errorf("one renewal's reply was lost, the lock is a's, and a was told that it was lost")
+		c.errorf("one renewal's reply was lost, a holds, and its lock reported a loss")
 	}
 	a.mustRelease("a holds")
 }
@@ -96,7 +96,7 @@ func slowRenewals(c *trial) {
 	for i := range 24 {
 		c.sleep(c.lease / 8)
 		if ended(g.Lost) {
-			c.note("a was told that its hold is lost, though only replies were slow")
+			c.note("a's lock reported a loss, though only replies were slow")
 			break
 		}
 		b.mustBeRefused(fmt.Sprintf("a has worked for %d eighths of a lease with slow replies", i+1), exclusive)

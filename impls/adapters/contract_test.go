@@ -13,8 +13,8 @@ var exceptions = kit.Exceptions{
 		"redislock": {"clean", "dead-waiter", "deadline", "keys-deleted", "no-lost-update", "waits"},
 		// Three keys without a tag by default; the context reports the loss of a hold, the release does not; a lost
 		// reply is "held by others".
-		"rueidislock":            {"late-release-told", "lost-grant", "one-slot"},
-		"rueidislock-normalised": {"late-release-told", "lost-grant"},
+		"rueidislock":            {"late-release-fails", "lost-grant", "one-slot"},
+		"rueidislock-normalised": {"late-release-fails", "lost-grant"},
 	},
 	May: map[string][]string{
 		"redsync":   {"died-on-the-way", "lost-grant", "dead-waiter", "lease-ends", "keys-deleted", "deadline"}, // polls every 50 to 250 ms

@@ -1,0 +1,88 @@
+package locktest
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// oddLeases waits for the end of a lease if it is short, and otherwise reads the expiry from the server.
+func oddLeases(c *trial) {
+	odd := []time.Duration{c.ttl * 3 / 2, c.ttl / 4, c.ttl/2 + time.Millisecond, c.ttl*9/10 - time.Millisecond, 90 * time.Minute, 40 * 24 * time.Hour}
+	for _, d := range odd {
+		cl, err := c.open("a", func(e *impls.Env) { e.Lease = d })
+		if err != nil {
+			c.note("a lease of %v is refused: %v", d, err)
+			continue
+		}
+		c.oddLease(cl, d)
+		cl.dies()
+		c.clear()
+	}
+}
+
+func (c *trial) oddLease(a *client, d time.Duration) {
+	begin := time.Now()
+	_, err := a.try(exclusive)
+	var reply redis.Error
+	switch {
+	case err == nil:
+	case errors.As(err, &reply) && !errors.Is(err, redis.Nil):
+		c.errorf("a.%s with a lease of %v: the server refuses the request: %v", a.named("TryLock"), d, err)
+		return
+	default:
+		c.note("a.%s with a lease of %v: %s", a.named("TryLock"), d, a.outcome(err))
+		return
+	}
+	if c.cfg.kept(d) > 2*max(c.ttl, time.Second) {
+		c.mustShowEnd(a, d)
+		return
+	}
+	a.dies()
+	c.mustEnd(a, d, begin)
+}
+
+// grain is the tolerated error of a lease that the server counts in milliseconds.
+const grain = 2 * time.Millisecond
+
+// mustEnd waits for the end of a dead client's hold with a lease of d.
+func (c *trial) mustEnd(a *client, d time.Duration, begin time.Time) {
+	kept := c.cfg.kept(d)
+	b := c.client("b")
+	defer b.dies()
+	const unit = 8 // a Lock that waits gets a tenth of its lease per try
+	took, err := c.getsIn(b, begin, kept+10*c.lease)
+	switch {
+	case err != nil:
+		c.errorf("a.%s succeeded with a lease of %v, and died; b.%s %v later: %s%s", a.named("TryLock"), d, b.named("TryLock"), took, b.outcome(err), c.stillThere())
+	case took < kept-kept/20-grain-c.slack:
+		c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v: b was granted the lock then", a.named("TryLock"), d, took)
+	case c.late(took, wholeSeconds(kept)+kept/10+c.ttl/unit+grain):
+		c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v: see ServerLease", a.named("TryLock"), d, took)
+	}
+}
+
+// wholeSeconds returns the lease of a lock that counts in seconds: d rounded up.
+func wholeSeconds(d time.Duration) time.Duration {
+	return (d + time.Second - 1).Truncate(time.Second)
+}
+
+// mustShowEnd looks for a key that expires with the lease. Other keys of the lock may last longer, or for ever.
+func (c *trial) mustShowEnd(a *client, d time.Duration) {
+	kept := c.cfg.kept(d)
+	ends := c.ends()
+	if len(ends) == 0 {
+		c.note("a.%s with a lease of %v: no key of the lock has an end on the server, and the lease is too long to wait for", a.named("TryLock"), d)
+		return
+	}
+	for _, left := range ends {
+		if left >= kept-kept/20-grain-c.slack && left <= kept+kept/10+grain+c.slack {
+			return
+		}
+	}
+	c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v", a.named("TryLock"), d, slices.Max(ends))
+}
