@@ -25,35 +25,6 @@ type CompareOptions struct {
 	Raw               bool    // benches: compare figures as measured, not their ratios to the reference
 }
 
-// compared lists the metrics of a comparison; the gated ones decide its outcome. The others help to explain it, or are too noisy to decide. The
-// hand-over is part of every hold for which clients compete, so the throughput of many clients includes it; alone it depends on the load of the
-// processors in ways that no reference shows.
-var compared = []struct {
-	metric string
-	gated  bool
-}{
-	{"throughput", true}, {"acquire.p50", true}, {"acquire.p99", false}, {"hand-over.p50", false}, {"hand-over.trips.p50", false},
-	{"release.p50", false}, {"requests", true}, {"bytes", false}, {"client-cpu", false}, {"server-cpu", false}, {"recovery", true},
-	{"jain", false}, {"errors", false},
-}
-
-// sample holds the values of one metric on one side.
-type sample struct {
-	figure results.Figure
-	values []float64 // the compared values: figures, or their ratios to the reference
-}
-
-// place is a lock in a setting or a scenario.
-type place struct{ lock, setting string }
-
-// side is one side of a comparison.
-type side struct {
-	places   []place // in order
-	verdicts map[place]checker.Result
-	samples  map[place]map[string]sample
-	relative bool
-}
-
 // CompareBenches compares a bench with an earlier one. If both measured the same reference, times and rates are compared by their ratio to the
 // reference of the same repetition: a machine that is slower today is slower for both. The outcome is the worst that applies: unsafe, then
 // inconclusive, then slower.
@@ -71,64 +42,6 @@ func CompareBenches(base, now results.Bench, o CompareOptions) results.Compariso
 	}
 	settle(&c, o)
 	return c
-}
-
-func planText(p results.BenchPlan) string {
-	text := fmt.Sprintf("lease %v, %v each", p.Lease, p.Measure)
-	if !p.Relay {
-		text += ", greedy"
-	}
-	if p.Pace != "" {
-		text += ", " + p.Pace + " pace"
-	}
-	if p.Scenario != "" {
-		text += ", faults of " + p.Scenario
-	}
-	return text
-}
-
-func hasReference(b results.Bench) bool {
-	return slices.ContainsFunc(b.Cells, func(c results.BenchCell) bool { return c.Reference && c.Figures["throughput"].Value != nil })
-}
-
-func version(b results.Bench) string {
-	if len(b.Nodes) == 0 {
-		return ""
-	}
-	return b.Nodes[0].Version
-}
-
-func benchSide(b results.Bench, relative bool) side {
-	s := side{verdicts: map[place]checker.Result{}, samples: map[place]map[string]sample{}, relative: relative}
-	reference := map[results.BenchSetting]results.BenchCell{}
-	for _, c := range b.Cells {
-		if c.Reference {
-			reference[c.Setting] = c
-			continue
-		}
-		at := place{c.Lock, c.Setting.String()}
-		s.places, s.verdicts[at] = append(s.places, at), c.Verdict
-		s.samples[at] = map[string]sample{}
-		for name, f := range c.Figures {
-			s.samples[at][name] = sample{f, comparedValues(f, reference[c.Setting].Figures[name], relative)}
-		}
-	}
-	return s
-}
-
-// comparedValues returns the figure's values; for a relative comparison, times and rates are divided by the reference's.
-func comparedValues(f, reference results.Figure, relative bool) (out []float64) {
-	divide := relative && (f.Unit == results.Nanoseconds || f.Unit == results.PerSecond) && len(reference.Values) == len(f.Values)
-	for i, v := range f.Values {
-		switch {
-		case v == nil:
-		case !divide:
-			out = append(out, *v)
-		case reference.Values[i] != nil && *reference.Values[i] > 0:
-			out = append(out, *v / *reference.Values[i])
-		}
-	}
-	return out
 }
 
 // referenceDrift returns a note if the reference itself changed, which means that the machine or the server did.
@@ -153,12 +66,6 @@ func referenceDrift(base, now results.Bench) (notes []string) {
 	return notes
 }
 
-// Ran is a run to compare: its record, and its result, nil if it has none.
-type Ran struct {
-	Run    results.Run
-	Result *results.Result
-}
-
 // CompareRuns compares runs with earlier ones. The runs of one lock in one scenario are its samples.
 func CompareRuns(base, now []Ran, o CompareOptions) results.Comparison {
 	c := compareSides(runSide(base), runSide(now), o)
@@ -169,48 +76,6 @@ func CompareRuns(base, now []Ran, o CompareOptions) results.Comparison {
 	}
 	settle(&c, o)
 	return c
-}
-
-func nodeVersion(r results.Run) string {
-	if len(r.Nodes) == 0 {
-		return ""
-	}
-	return r.Nodes[0].Version
-}
-
-func runSide(all []Ran) side {
-	s := side{verdicts: map[place]checker.Result{}, samples: map[place]map[string]sample{}}
-	verdicts := map[place][]checker.Result{}
-	values := map[place]map[string][]float64{}
-	for _, r := range all {
-		at := place{r.Run.Lock, r.Run.Scenario}
-		if _, known := verdicts[at]; !known {
-			s.places, values[at] = append(s.places, at), map[string][]float64{}
-		}
-		if r.Result == nil {
-			verdicts[at] = append(verdicts[at], checker.Inconclusive)
-			continue
-		}
-		verdicts[at] = append(verdicts[at], r.Result.Verdict)
-		for name, m := range r.Result.Values() {
-			if m.Value != nil {
-				values[at][name] = append(values[at][name], *m.Value)
-			}
-		}
-	}
-	for at, v := range verdicts {
-		s.verdicts[at], s.samples[at] = results.WorstSafety(v), map[string]sample{}
-		for name, all := range values[at] {
-			m, err := results.FindMetric(name)
-			if err != nil {
-				continue
-			}
-			f := results.Figure{Unit: m.Unit, Samples: int64(len(all))}
-			f.Value, f.Low, f.High = Summary(all)
-			s.samples[at][name] = sample{f, all}
-		}
-	}
-	return s
 }
 
 // CompareSuites compares the cells of a suite with an earlier one's. A suite has no figures.
@@ -273,117 +138,6 @@ func gatedRows(base, now map[string]sample) (n int) {
 		}
 	}
 	return n
-}
-
-// row compares one metric. ok is false if neither side has it.
-func row(at place, metric string, base, now map[string]sample, threshold, alpha float64) (r results.ComparisonRow, ok bool) {
-	a, hasA := base[metric]
-	z, hasZ := now[metric]
-	if !hasA && !hasZ {
-		return r, false
-	}
-	m, _ := results.FindMetric(metric)
-	r = results.ComparisonRow{Lock: at.lock, Setting: at.setting, Metric: metric, Unit: m.Unit, Base: bareFigure(a.figure), New: bareFigure(z.figure), N1: len(a.values), N2: len(z.values)}
-	switch {
-	case a.figure.Value == nil && z.figure.Value == nil:
-		return r, false
-	case z.figure.Value == nil:
-		r.Mark = results.MarkOnlyBase
-		return r, true
-	case a.figure.Value == nil:
-		r.Mark = results.MarkOnlyNew
-		return r, true
-	}
-	before, after := median(a.values), median(z.values)
-	if before != 0 {
-		delta := after/before - 1
-		r.Delta = &delta
-	}
-	if least := LeastSamples(alpha); min(r.N1, r.N2) < least && !equal(a.values, z.values) {
-		r.Mark, r.Need = results.MarkFewer, least
-		return r, true
-	}
-	p := Different(a.values, z.values)
-	r.P = &p
-	r.Mark = markOf(m, r.Delta, p, threshold, alpha, after)
-	r.Worst = worst(m, a.values, z.values)
-	shown := r.Mark == results.MarkWorse || r.Mark == results.MarkBetter || equal(a.values, z.values)
-	if !shown && r.Worst != nil && *r.Worst > hiding*threshold {
-		r.Mark = results.MarkHidden
-	}
-	return r, true
-}
-
-// unclear marks a row as hidden that is worse by its ratio to the reference although the figure itself did not get worse: then the reference got
-// better, and the machine changed in something that affects only one of them.
-func unclear(r *results.ComparisonRow) {
-	if !r.Relative || r.Mark != results.MarkWorse || r.Worst == nil {
-		return
-	}
-	m, _ := results.FindMetric(r.Metric)
-	if change := *r.New.Value - *r.Base.Value; change == 0 || change > 0 == m.Higher {
-		r.Mark = results.MarkHidden
-	}
-}
-
-// hiding is how many times the threshold a change must be before a comparison that could miss it is inconclusive.
-const hiding = 2
-
-// worst returns the largest change for the worse that two samples do not exclude with a confidence of 95 %, as the relative increase of a time or,
-// for a rate, of the time that it stands for; nil if the samples do not bound it.
-func worst(m results.Metric, before, after []float64) *float64 {
-	low, high, ok := Shift(before, after)
-	if !ok {
-		return nil
-	}
-	if m.Higher {
-		high = 1 / low
-	}
-	high--
-	return &high
-}
-
-// bareFigure removes what a row does not show.
-func bareFigure(f results.Figure) results.Figure {
-	f.Values, f.Ratio = nil, nil
-	return f
-}
-
-// equal reports whether two samples have the same values, so that more samples would show nothing.
-func equal(a, b []float64) bool {
-	x, y := slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
-	return slices.Equal(x, y)
-}
-
-func median(values []float64) float64 {
-	v, _, _ := Summary(values)
-	if v == nil {
-		return 0
-	}
-	return *v
-}
-
-// markOf returns the mark of a difference: none shown, too small to count, or better or worse beyond threshold and noise. A change from zero to
-// anything exceeds every threshold.
-func markOf(m results.Metric, delta *float64, p, threshold, alpha, after float64) string {
-	if p > alpha {
-		return results.MarkNone
-	}
-	change := 1.0
-	if delta != nil {
-		change = *delta
-	} else if after == 0 {
-		return results.MarkNone
-	}
-	// A rate that falls by a share s takes 1/(1-s) of the time; this gives the threshold the same meaning for rates as for times.
-	beyond := change >= threshold || change <= -threshold/(1+threshold)
-	switch {
-	case !beyond:
-		return results.MarkSmall
-	case change > 0 == m.Higher:
-		return results.MarkBetter
-	}
-	return results.MarkWorse
 }
 
 // environmentDiff lists the differences that affect figures. It leaves out versions of Go, of the kernel and of modules, because users may want to

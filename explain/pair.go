@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
@@ -153,66 +151,6 @@ func (m *meeting) fewVotes(first, second []*attempt) Answer {
 	return Answer{}
 }
 
-// pairing is two attempts at one node.
-type pairing struct{ first, second *attempt }
-
-// common pairs the attempts by node.
-func common(first, second []*attempt) (out []pairing) {
-	for _, a := range first {
-		for _, b := range second {
-			if a.node == b.node && b.grant >= 0 && touches(a.keys(), b.keys()) {
-				out = append(out, pairing{a, b})
-			}
-		}
-	}
-	return out
-}
-
-// time returns when the node granted.
-func (a *attempt) time() int64 { return a.node.events[a.first()].at }
-
-// granting returns the command that granted.
-func (a *attempt) granting() *event { return &a.node.events[a.first()] }
-
-// reported returns the grant in the form that an answer has it.
-func (a *attempt) reported() Event {
-	e := a.granting().reported("", a.keys())
-	e.Granted = true
-	return e
-}
-
-// from returns the index of the first event after the first's grant.
-func (p pairing) from() int { return p.first.first() + 1 }
-
-// to returns the index of the first command of the second's attempt.
-func (p pairing) to() int { return p.second.events[0] }
-
-// doubtful reports whether an unexplained reply between the two may concern the second's keys.
-func (p pairing) doubtful() bool {
-	if p.first.node.broken && p.second.grant >= len(p.first.node.events) {
-		return true
-	}
-	keys := p.second.keys()
-	for i := min(p.first.first(), p.to()); i <= p.second.events[len(p.second.events)-1]; i++ {
-		if e := &p.first.node.events[i]; e.open && (e.touched == nil || touches(e.touched, keys)) {
-			return true
-		}
-	}
-	return false
-}
-
-// keys returns the keys that an attempt named.
-func (a *attempt) keys() (keys []string) {
-	for _, i := range a.events {
-		keys = append(keys, a.node.events[i].touched...)
-	}
-	return keys
-}
-
-func touches(a, b []string) bool {
-	return slices.ContainsFunc(a, func(key string) bool { return slices.Contains(b, key) })
-}
-
 // candidates returns the events between the two grants that changed what the second asked for, without those of the first's acquire, which made its
 // hold, and those of the second's last attempt; and every setting of the node's clock, even before the first grant.
 func (m *meeting) candidates(p pairing) (out []int) {
@@ -232,10 +170,6 @@ func (m *meeting) candidates(p pairing) (out []int) {
 		out = append(out, i)
 	}
 	return out
-}
-
-func changesAny(e *event, keys []string) bool {
-	return slices.ContainsFunc(e.changes, func(c change) bool { return slices.Contains(keys, c.key) })
 }
 
 // lacks reports whether a node refuses the second when something is left out.
@@ -259,132 +193,12 @@ func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
 	return found
 }
 
-// owned reports whether an event took away the first's hold. It did not if it ended a hold of its own client: with that hold left out too, the second
-// is granted. Nor did it if it removed what its client had written over the first's hold: with that grant alone left out, the second is refused.
-func (m *meeting) owned(p pairing, i int) bool {
-	n := p.first.node
-	e := &n.events[i]
-	client := ""
-	switch {
-	case e.cmd != nil:
-		client = e.cmd.Client
-	default:
-		client = m.writer(n, i)
-	}
-	if client == m.first.Client || client == m.second.Client && e.cmd == nil {
-		return true
-	}
-	ops, from := m.holdsOf(p, client, i)
-	if len(ops) == 0 {
-		return true
-	}
-	from = min(from, i)
-	if w := m.writing(n, i, e.changes); w != nil && w.op != nil && slices.Contains(ops, w.op.ID) && m.conflicts(ops) && m.lacks(p, from, without{ops: ops}) {
-		return false
-	}
-	return m.lacks(p, from, without{events: []int{i}, ops: ops})
-}
-
-// conflicts reports whether one of the given acquires must not be granted beside the first.
-func (m *meeting) conflicts(ops []uint64) bool {
-	return m.Header.Kind != history.Semaphore && slices.ContainsFunc(ops, func(id uint64) bool {
-		return m.ops[id].Mode != history.Shared || m.first.Mode != history.Shared
-	})
-}
-
-// writer returns the client that wrote the value which an event removed.
-func (r *run) writer(n *node, i int) string {
-	if w := r.writing(n, i, n.events[i].changes); w != nil {
-		return w.cmd.Client
-	}
-	return ""
-}
-
-// writing returns the last command before an event that changed one of the given keys other than by moving its expiry.
-func (r *run) writing(n *node, i int, keys []change) *event {
-	for j := i - 1; j >= 0; j-- {
-		e := &n.events[j]
-		if e.cmd == nil {
-			continue
-		}
-		for _, c := range e.changes {
-			if !c.renewed() && slices.ContainsFunc(keys, func(k change) bool { return k.key == c.key }) {
-				return e
-			}
-		}
-	}
-	return nil
-}
-
-// holdsOf returns the acquires of a client executed between the first's grant and an event, and that of the hold which the event released: also one
-// granted before the first, if the first does not rest on it.
-func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from int) {
-	from = to
-	for i := p.from(); i < to; i++ {
-		e := &p.first.node.events[i]
-		if e.op == nil || e.op.Client != client || e.op.Op != history.Acquire || len(e.changes) == 0 || e.op.ID == m.second.ID || e.op.ID == m.first.ID {
-			continue
-		}
-		from = min(from, i)
-		if !slices.Contains(ops, e.op.ID) {
-			ops = append(ops, e.op.ID)
-		}
-	}
-	if op := p.first.node.events[to].op; op != nil && op.Op == history.Release && m.holdOf[op.ID] != nil {
-		id := m.holdOf[op.ID].Acquire.ID
-		if began := p.first.node.byOp[id]; len(began) > 0 && began[0] < p.from() && id != m.first.ID && m.unmoved(p.first, began[0], without{ops: []uint64{id}}) {
-			ops, from = append(ops, id), began[0]
-		}
-	}
-	return ops, from
-}
-
-// unmoved reports whether the replies to the commands of an attempt stay the same when something before them is left out.
-func (m *meeting) unmoved(a *attempt, from int, left without) bool {
-	unmoved := true
-	m.again(a, from, left, func(e *event, reply string, _ []change) bool {
-		unmoved = same(e.cmd, reply)
-		return unmoved
-	})
-	return unmoved
-}
-
-// outlived explains a grant made after the first's lease had ended anyway: it is made even if all that happened in between is left out, and is
-// refused once the clock stands still.
-func (m *meeting) outlived(pairs []pairing, spare int) Answer {
-	var over []pairing
-	for _, p := range pairs {
-		did := slices.DeleteFunc(m.others(p), func(i int) bool { return p.first.node.events[i].ended() })
-		if m.lacks(p, p.from(), without{events: did}) {
-			continue
-		}
-		full := m.Header.Kind == history.Semaphore && m.lacks(p, p.from(), without{stopped: true}) // counting the holds of others granted meanwhile
-		if full || m.lacks(p, p.from(), without{events: did, stopped: true}) {
-			over = append(over, p)
-		}
-	}
-	if len(over) <= spare {
-		return Answer{}
-	}
-	return m.expired(over[0], math.MaxInt, over[0].second.time(), sentence("whatever else is left out, had the lease of ", Name(m.first.Client), " not ended"))
-}
-
 // others returns the candidates that may be left out together. It drops the end of another client's hold that began before the first: that hold would
 // last beside the first and refuse the second by itself. A hold that began since is left out together with its grant.
 func (m *meeting) others(p pairing) []int {
 	return slices.DeleteFunc(m.candidates(p), func(i int) bool {
 		return !m.beganSince(p, i) && m.lacks(p, i, without{events: []int{i}}) && !m.owned(p, i)
 	})
-}
-
-// beganSince reports whether the hold that an event released was granted after the first.
-func (m *meeting) beganSince(p pairing, i int) bool {
-	op := p.first.node.events[i].op
-	if op == nil || m.holdOf[op.ID] == nil {
-		return false
-	}
-	began := p.first.node.byOp[m.holdOf[op.ID].Acquire.ID]
-	return len(began) > 0 && began[0] >= p.from()
 }
 
 // together leaves out everything that happened between the two, and puts back whatever makes no difference.
@@ -458,39 +272,6 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 func (m *meeting) marked(p pairing) bool {
 	values := p.first.node.state(p.from())
 	return slices.ContainsFunc(p.second.keys(), func(key string) bool { return values[key] != nil })
-}
-
-// byClientClock explains a grant decided by the client's clock.
-func (m *meeting) byClientClock(p pairing) Answer {
-	if m.until(m.first, m.seen) <= m.seen {
-		return m.expired(p, math.MaxInt, p.second.time(), sentence("by the clock of ", Name(m.first.Client), "'s grant"))
-	}
-	return because(verdicts.ClockSkew, sentence("by the clock of ", Name(m.first.Client), "'s grant, ", Name(m.second.Client), " would have been refused"), p.first.reported(), p.second.reported())
-}
-
-// byReadClock explains a grant whose client read a time from the server and compared it with its own clock.
-func (m *meeting) byReadClock(p pairing) Answer {
-	for _, i := range p.second.events {
-		e := &p.second.node.events[i]
-		until, unit := m.timeIn(strings.Trim(e.cmd.Reply, `"`), e.cmd.Sent)
-		if unit == 0 || len(e.changes) > 0 {
-			continue
-		}
-		if i < p.first.first() { // the time belonged to another hold
-			continue
-		}
-		if until <= m.Header.Epoch+e.cmd.Sent {
-			return m.expired(p, math.MaxInt, e.at, sentence("had the time not come that it read"))
-		}
-		return because(verdicts.ClockSkew, sentence("by true time ", Name(m.second.Client), " would have been refused: what it read by ", Name(e.cmd.Name), " lay ",
-			time.Duration(until-m.Header.Epoch-e.cmd.Sent).String(), " ahead"), p.first.reported(), p.second.reported())
-	}
-	return Answer{}
-}
-
-// expired returns the answer for the end of a lease.
-func (m *meeting) expired(p pairing, i int, at int64, text Sentence) Answer {
-	return because(m.lease(p, i, at), sentence(text, ", ", Name(m.second.Client), " would have been refused"))
 }
 
 // answer returns the answer for the nearest finding.

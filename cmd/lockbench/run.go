@@ -6,24 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/catalogue"
-	"github.com/lockbench/lockbench/internal/suggest"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/scenarios"
-	"github.com/lockbench/lockbench/servers"
-	"github.com/lockbench/lockbench/workloads"
 )
 
 // runFlags are the flags of run, as they were given.
@@ -99,111 +91,6 @@ func (f *runFlags) register(a *app, c *cobra.Command) {
 	complete(c, "pace", words(f.pace.allowed...))
 	complete(c, "scenario", scenarioNames)
 	complete(c, "workload", workloadNames)
-}
-
-func lockNames() []string {
-	var names []string
-	for _, v := range catalogue.Locks() {
-		names = append(names, v.Name)
-	}
-	return names
-}
-
-func plantedNames() []string {
-	var names []string
-	for _, v := range catalogue.Planted() {
-		names = append(names, v.Name)
-	}
-	return names
-}
-
-func scenarioNames() []string {
-	var names []string
-	for _, s := range scenarios.Builtin() {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-func workloadNames() []string {
-	var names []string
-	for _, w := range workloads.All() {
-		names = append(names, w.Name())
-	}
-	return names
-}
-
-// variant finds a lock or a planted bug. groups are other words that the caller accepts.
-func variant(name string, groups ...string) (impls.Variant, error) {
-	if name == "" {
-		return impls.Variant{}, fmt.Errorf("%w: --lock is missing; 'lockbench list locks' shows them", errUsage)
-	}
-	v, ok := catalogue.Find(name)
-	if !ok {
-		return impls.Variant{}, fmt.Errorf("%w: there is no lock %q ('lockbench list locks' shows them)%s", errUsage, name,
-			suggest.Hint(name, slices.Concat(lockNames(), plantedNames(), groups)))
-	}
-	return v, nil
-}
-
-// leavesLength reports whether neither a scenario nor a length is given. On real servers such a run is long enough for
-// latency figures.
-func (f runFlags) leavesLength(flags *pflag.FlagSet) bool {
-	set := func(s string) bool {
-		name, _, _ := strings.Cut(s, "=")
-		return name == "ops" || name == "duration" || name == "warmup"
-	}
-	return !flags.Changed("scenario") && !flags.Changed("ops") && !flags.Changed("duration") && !slices.ContainsFunc(f.set, set)
-}
-
-// scenarioOf loads the scenario and applies the flags that change it.
-func (f runFlags) scenarioOf(flags *pflag.FlagSet) (s scenarios.Scenario, err error) {
-	if s, err = scenarios.Load(f.scenario); err != nil {
-		return s, asInput(err)
-	}
-	for _, c := range f.changes(flags) {
-		if s, err = s.With(c.sets); err != nil {
-			return s, asInput(c.blame(err))
-		}
-	}
-	limits, err := gates(f.max, f.min)
-	for _, g := range limits {
-		s.SLO = append(slices.Clip(s.SLO), g.Text)
-	}
-	return s, err
-}
-
-// change is a change of a scenario by a flag.
-type change struct {
-	flag string // as it was given, such as --clients -3
-	sets []string
-}
-
-// blame names the flag in the error of its change. Errors of --set have their own caret.
-func (c change) blame(err error) error {
-	var wrong *scenarios.Error
-	if c.flag != "" && errors.As(err, &wrong) {
-		return fmt.Errorf("%s: %s", c.flag, wrong.Message)
-	}
-	return err
-}
-
-// changes turns flags into changes of the scenario, --set last. A length by time takes the place of one by rounds, and the other way
-// round.
-func (f runFlags) changes(flags *pflag.FlagSet) (all []change) {
-	also := map[string]string{"duration": "ops=0", "ops": "duration=0s"}
-	for _, name := range []string{"workload", "clients", "lease", "rate", "duration", "ops", "pace"} {
-		if !flags.Changed(name) {
-			continue
-		}
-		value := flags.Lookup(name).Value.String()
-		c := change{flag: "--" + name + " " + value, sets: []string{name + "=" + value}}
-		if other, ok := also[name]; ok {
-			c.sets = append(c.sets, other)
-		}
-		all = append(all, c)
-	}
-	return append(all, change{sets: f.set})
 }
 
 // drawSeed draws a seed that is short enough to type.
@@ -362,141 +249,4 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	return &out.Result, errors.Join(err,
 		a.tellGitHub(func(w io.Writer) error { return report.RunMarkdown(w, out.Result) }),
 		a.annotate(func(w io.Writer) error { return report.RunAnnotations(w, out.Result) }))
-}
-
-func (a *app) keptNote(dir string) {
-	if dir != "" {
-		a.say("what was recorded is kept in %s", dir)
-	}
-}
-
-// saveViews writes the reports into the run directory. A run that failed before it was judged has
-// none.
-func saveViews(out *harness.Outcome) error {
-	if out.Dir == "" || out.Verdict == nil {
-		return nil
-	}
-	d, err := results.Open(out.Dir)
-	if err != nil {
-		return err
-	}
-	err = d.SaveFunc(results.SummaryFile, func(w io.Writer) error { return report.RunMarkdown(w, out.Result) })
-	for i, v := range out.Verdict.Violations {
-		name := fmt.Sprintf("%s/%03d.txt", results.ViolationsPath, i+1)
-		err = errors.Join(err, d.SaveFunc(name, func(w io.Writer) error { return report.Violation(w, v) }))
-	}
-	return errors.Join(err, saveRunViews(d, &out.Result))
-}
-
-// pictures is how many of a run's violations are drawn as pages; every one is written as text.
-const pictures = 5
-
-// savePictures draws the first violations. A picture that fails is noted, and changes no verdict.
-func (a *app) savePictures(out *harness.Outcome) {
-	if out.Dir == "" {
-		return
-	}
-	d, err := results.Open(out.Dir)
-	for i := 0; err == nil && i < min(pictures, len(out.Verdict.Violations)); i++ {
-		v := &out.Verdict.Violations[i]
-		err = d.SaveFunc(fmt.Sprintf("%s/%03d.html", results.ViolationsPath, i+1), func(w io.Writer) error { return checker.WritePicture(w, v) })
-		if errors.Is(err, checker.ErrNoPicture) {
-			err = nil
-		}
-	}
-	if err != nil {
-		a.say("pictures of the violations: %v", err)
-	}
-}
-
-// rerun returns the command that repeats a run: the given flags, the server used, the seed.
-func rerun(flags *pflag.FlagSet, verb string, p servers.Provider, seed uint64) string {
-	if p.Name() == "url" {
-		return again(flags, verb, "", seed)
-	}
-	return again(flags, verb, p.Name(), seed)
-}
-
-// again is rerun with the name of the server; "" keeps the flag as given.
-func again(flags *pflag.FlagSet, verb, server string, seed uint64) string {
-	words := []string{"lockbench", verb}
-	flags.Visit(func(flag *pflag.Flag) {
-		switch flag.Name {
-		case "seed", "out", "output", "quiet", "keep-all", "metrics-addr":
-			return
-		case "reps":
-			if verb == "run" { // each repetition has a seed of its own
-				return
-			}
-		case "server":
-			if server != "" {
-				return
-			}
-		}
-		if flag.Value.Type() == "bool" { // its value would be taken for an argument
-			words = append(words, strings.TrimSuffix("--"+flag.Name+"="+flag.Value.String(), "=true"))
-			return
-		}
-		for _, v := range values(flag) {
-			words = append(words, "--"+flag.Name, v)
-		}
-	})
-	if server != "" {
-		words = append(words, "--server", server)
-	}
-	return results.CommandLine(append(words, "--seed", strconv.FormatUint(seed, 10)))
-}
-
-// values returns the values of a flag, one for each time it is given. A list is one value, except for flags that are repeated.
-func values(flag *pflag.Flag) []string {
-	list, ok := flag.Value.(pflag.SliceValue)
-	switch {
-	case !ok:
-		return []string{flag.Value.String()}
-	case flag.Value.Type() != "stringArray":
-		return []string{strings.Join(list.GetSlice(), ",")}
-	}
-	return list.GetSlice()
-}
-
-// runProgress returns the status line of a run, most important first, because a narrow terminal cuts the rest.
-func runProgress(e harness.Experiment, p harness.Progress) string {
-	parts := []string{elapsed(p), pace(e.Scenario.Rate, p), number(p.Overlaps, "overlapping uses")}
-	if p.Current != "" {
-		parts = append(parts, "now: "+p.Current)
-	}
-	if p.P99 > 0 {
-		parts = append(parts, "p50 "+report.Span(p.P50)+" p99 "+report.Span(p.P99))
-	}
-	parts = append(parts, granted(p), number(p.Refused, "refused"), number(p.Failed, "failed"), number(p.Unknown, "unknown"), number(p.Faults, "faults"))
-	return facts(append(parts, e.Variant.Name+" × "+e.Scenario.Name)...)
-}
-
-// elapsed formats the phase and the time spent in it.
-func elapsed(p harness.Progress) string {
-	text := p.Phase + " " + seconds(p.Elapsed)
-	if p.Total > 0 {
-		text += "/" + seconds(p.Total)
-	}
-	return text
-}
-
-// pace formats the rate of grants, and the offered rate if there is one.
-func pace(offered float64, p harness.Progress) string {
-	if p.Elapsed <= 0 || p.Rounds == 0 {
-		return ""
-	}
-	achieved := fmt.Sprintf("%.0f", float64(p.Rounds)/p.Elapsed.Seconds())
-	if offered > 0 {
-		return fmt.Sprintf("%s of %g/s", achieved, offered)
-	}
-	return achieved + "/s"
-}
-
-// granted formats how many acquires were granted, of how many.
-func granted(p harness.Progress) string {
-	if p.Rounds > 0 && p.Expected > 0 {
-		return fmt.Sprintf("%d/%d granted", p.Rounds, p.Expected)
-	}
-	return number(p.Rounds, "granted")
 }

@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/results"
+)
+
+// row compares one metric. ok is false if neither side has it.
+func row(at place, metric string, base, now map[string]sample, threshold, alpha float64) (r results.ComparisonRow, ok bool) {
+	a, hasA := base[metric]
+	z, hasZ := now[metric]
+	if !hasA && !hasZ {
+		return r, false
+	}
+	m, _ := results.FindMetric(metric)
+	r = results.ComparisonRow{Lock: at.lock, Setting: at.setting, Metric: metric, Unit: m.Unit, Base: bareFigure(a.figure), New: bareFigure(z.figure), N1: len(a.values), N2: len(z.values)}
+	switch {
+	case a.figure.Value == nil && z.figure.Value == nil:
+		return r, false
+	case z.figure.Value == nil:
+		r.Mark = results.MarkOnlyBase
+		return r, true
+	case a.figure.Value == nil:
+		r.Mark = results.MarkOnlyNew
+		return r, true
+	}
+	before, after := median(a.values), median(z.values)
+	if before != 0 {
+		delta := after/before - 1
+		r.Delta = &delta
+	}
+	if least := LeastSamples(alpha); min(r.N1, r.N2) < least && !equal(a.values, z.values) {
+		r.Mark, r.Need = results.MarkFewer, least
+		return r, true
+	}
+	p := Different(a.values, z.values)
+	r.P = &p
+	r.Mark = markOf(m, r.Delta, p, threshold, alpha, after)
+	r.Worst = worst(m, a.values, z.values)
+	shown := r.Mark == results.MarkWorse || r.Mark == results.MarkBetter || equal(a.values, z.values)
+	if !shown && r.Worst != nil && *r.Worst > hiding*threshold {
+		r.Mark = results.MarkHidden
+	}
+	return r, true
+}
+
+// unclear marks a row as hidden that is worse by its ratio to the reference although the figure itself did not get worse: then the reference got
+// better, and the machine changed in something that affects only one of them.
+func unclear(r *results.ComparisonRow) {
+	if !r.Relative || r.Mark != results.MarkWorse || r.Worst == nil {
+		return
+	}
+	m, _ := results.FindMetric(r.Metric)
+	if change := *r.New.Value - *r.Base.Value; change == 0 || change > 0 == m.Higher {
+		r.Mark = results.MarkHidden
+	}
+}
+
+// hiding is how many times the threshold a change must be before a comparison that could miss it is inconclusive.
+const hiding = 2
+
+// worst returns the largest change for the worse that two samples do not exclude with a confidence of 95 %, as the relative increase of a time or,
+// for a rate, of the time that it stands for; nil if the samples do not bound it.
+func worst(m results.Metric, before, after []float64) *float64 {
+	low, high, ok := Shift(before, after)
+	if !ok {
+		return nil
+	}
+	if m.Higher {
+		high = 1 / low
+	}
+	high--
+	return &high
+}
+
+// markOf returns the mark of a difference: none shown, too small to count, or better or worse beyond threshold and noise. A change from zero to
+// anything exceeds every threshold.
+func markOf(m results.Metric, delta *float64, p, threshold, alpha, after float64) string {
+	if p > alpha {
+		return results.MarkNone
+	}
+	change := 1.0
+	if delta != nil {
+		change = *delta
+	} else if after == 0 {
+		return results.MarkNone
+	}
+	// A rate that falls by a share s takes 1/(1-s) of the time; this gives the threshold the same meaning for rates as for times.
+	beyond := change >= threshold || change <= -threshold/(1+threshold)
+	switch {
+	case !beyond:
+		return results.MarkSmall
+	case change > 0 == m.Higher:
+		return results.MarkBetter
+	}
+	return results.MarkWorse
+}
+
+// equal reports whether two samples have the same values, so that more samples would show nothing.
+func equal(a, b []float64) bool {
+	x, y := slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(x, y)
+}
+
+func median(values []float64) float64 {
+	v, _, _ := Summary(values)
+	if v == nil {
+		return 0
+	}
+	return *v
+}
+
+// bareFigure removes what a row does not show.
+func bareFigure(f results.Figure) results.Figure {
+	f.Values, f.Ratio = nil, nil
+	return f
+}

@@ -1,0 +1,144 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
+)
+
+// compared lists the metrics of a comparison; the gated ones decide its outcome. The others help to explain it, or are too noisy to decide. The
+// hand-over is part of every hold for which clients compete, so the throughput of many clients includes it; alone it depends on the load of the
+// processors in ways that no reference shows.
+var compared = []struct {
+	metric string
+	gated  bool
+}{
+	{"throughput", true}, {"acquire.p50", true}, {"acquire.p99", false}, {"hand-over.p50", false}, {"hand-over.trips.p50", false},
+	{"release.p50", false}, {"requests", true}, {"bytes", false}, {"client-cpu", false}, {"server-cpu", false}, {"recovery", true},
+	{"jain", false}, {"errors", false},
+}
+
+// sample holds the values of one metric on one side.
+type sample struct {
+	figure results.Figure
+	values []float64 // the compared values: figures, or their ratios to the reference
+}
+
+// place is a lock in a setting or a scenario.
+type place struct{ lock, setting string }
+
+// side is one side of a comparison.
+type side struct {
+	places   []place // in order
+	verdicts map[place]checker.Result
+	samples  map[place]map[string]sample
+	relative bool
+}
+
+func benchSide(b results.Bench, relative bool) side {
+	s := side{verdicts: map[place]checker.Result{}, samples: map[place]map[string]sample{}, relative: relative}
+	reference := map[results.BenchSetting]results.BenchCell{}
+	for _, c := range b.Cells {
+		if c.Reference {
+			reference[c.Setting] = c
+			continue
+		}
+		at := place{c.Lock, c.Setting.String()}
+		s.places, s.verdicts[at] = append(s.places, at), c.Verdict
+		s.samples[at] = map[string]sample{}
+		for name, f := range c.Figures {
+			s.samples[at][name] = sample{f, comparedValues(f, reference[c.Setting].Figures[name], relative)}
+		}
+	}
+	return s
+}
+
+// comparedValues returns the figure's values; for a relative comparison, times and rates are divided by the reference's.
+func comparedValues(f, reference results.Figure, relative bool) (out []float64) {
+	divide := relative && (f.Unit == results.Nanoseconds || f.Unit == results.PerSecond) && len(reference.Values) == len(f.Values)
+	for i, v := range f.Values {
+		switch {
+		case v == nil:
+		case !divide:
+			out = append(out, *v)
+		case reference.Values[i] != nil && *reference.Values[i] > 0:
+			out = append(out, *v / *reference.Values[i])
+		}
+	}
+	return out
+}
+
+func planText(p results.BenchPlan) string {
+	text := fmt.Sprintf("lease %v, %v each", p.Lease, p.Measure)
+	if !p.Relay {
+		text += ", greedy"
+	}
+	if p.Pace != "" {
+		text += ", " + p.Pace + " pace"
+	}
+	if p.Scenario != "" {
+		text += ", faults of " + p.Scenario
+	}
+	return text
+}
+
+func hasReference(b results.Bench) bool {
+	return slices.ContainsFunc(b.Cells, func(c results.BenchCell) bool { return c.Reference && c.Figures["throughput"].Value != nil })
+}
+
+func version(b results.Bench) string {
+	if len(b.Nodes) == 0 {
+		return ""
+	}
+	return b.Nodes[0].Version
+}
+
+// Ran is a run to compare: its record, and its result, nil if it has none.
+type Ran struct {
+	Run    results.Run
+	Result *results.Result
+}
+
+func runSide(all []Ran) side {
+	s := side{verdicts: map[place]checker.Result{}, samples: map[place]map[string]sample{}}
+	verdicts := map[place][]checker.Result{}
+	values := map[place]map[string][]float64{}
+	for _, r := range all {
+		at := place{r.Run.Lock, r.Run.Scenario}
+		if _, known := verdicts[at]; !known {
+			s.places, values[at] = append(s.places, at), map[string][]float64{}
+		}
+		if r.Result == nil {
+			verdicts[at] = append(verdicts[at], checker.Inconclusive)
+			continue
+		}
+		verdicts[at] = append(verdicts[at], r.Result.Verdict)
+		for name, m := range r.Result.Values() {
+			if m.Value != nil {
+				values[at][name] = append(values[at][name], *m.Value)
+			}
+		}
+	}
+	for at, v := range verdicts {
+		s.verdicts[at], s.samples[at] = results.WorstSafety(v), map[string]sample{}
+		for name, all := range values[at] {
+			m, err := results.FindMetric(name)
+			if err != nil {
+				continue
+			}
+			f := results.Figure{Unit: m.Unit, Samples: int64(len(all))}
+			f.Value, f.Low, f.High = Summary(all)
+			s.samples[at][name] = sample{f, all}
+		}
+	}
+	return s
+}
+
+func nodeVersion(r results.Run) string {
+	if len(r.Nodes) == 0 {
+		return ""
+	}
+	return r.Nodes[0].Version
+}

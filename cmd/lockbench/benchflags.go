@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/lockbench/lockbench/bench"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// benchFlags are the flags of bench, as they were given.
+type benchFlags struct {
+	locks                       []string
+	clients, keys               []int
+	holds                       []time.Duration
+	rate                        float64
+	pace                        choice
+	rates, findRate             string
+	duration, warmup            time.Duration
+	reps                        int
+	lease, poll                 time.Duration
+	server, reference, scenario string
+	crash, greedy, details      bool
+	max, min                    []string
+	baseline, store, out        string
+	threshold, slow             float64
+	allowEnvDiff                bool
+	seed                        uint64
+	shard                       shardFlag
+	exec                        execFlags
+}
+
+func (f *benchFlags) register(a *app, c *cobra.Command) {
+	s := c.Flags()
+	s.StringSliceVar(&f.locks, "locks", nil, "the locks to measure; 'lockbench list locks' shows them")
+	s.IntSliceVar(&f.clients, "clients", []int{1, 8}, "how many clients, one setting for each")
+	s.IntSliceVar(&f.keys, "keys", []int{1}, "of how many keys each hold draws one")
+	s.DurationSliceVar(&f.holds, "hold", []time.Duration{0}, "how long each hold lasts")
+	s.Float64Var(&f.rate, "rate", 0, "holds per second of all clients, begun by plan; 0: each when the last one ended")
+	s.Var(&f.pace, "pace", "of --rate and --rates: equal gaps, random ones as of independent users, or a rate that rises to it")
+	s.StringVar(&f.rates, "rates", "", "several rates: 100,200,400, or A..B for six between them")
+	s.StringVar(&f.findRate, "find-rate", "", "look for the highest rate that keeps a limit, such as 'p99<20ms'; with --rates A..B, between those")
+	s.DurationVar(&f.duration, "duration", 10*time.Second, "measured time of each lock in each setting, its repetitions together")
+	s.DurationVar(&f.warmup, "warmup", time.Second, "unmeasured time before that, likewise")
+	s.IntVar(&f.reps, "reps", 10, "repetitions; intervals need 6")
+	s.DurationVar(&f.lease, "lease", 30*time.Second, "the locks' lease")
+	s.DurationVar(&f.poll, "poll", impls.DefaultPoll, "time between tries of locks that poll")
+	a.serverFlag(c, &f.server, "auto", "")
+	s.StringVar(&f.reference, "reference", "", "the lock that others are compared with (default: the bare command loop)")
+	s.StringVar(&f.scenario, "scenario", "", "a scenario whose faults happen in every repetition, with its lease and without warm-up unless these are given")
+	s.BoolVar(&f.crash, "crash", false, "also crash a holder, and measure how soon its lock is granted again")
+	s.BoolVar(&f.greedy, "greedy", false, "a client that released may acquire again at once")
+	s.BoolVar(&f.details, "details", false, "list every figure with its interval")
+	s.StringArrayVar(&f.max, "max", nil, "METRIC=LIMIT: exit 2 when a lock's figure is above it")
+	s.StringArrayVar(&f.min, "min", nil, "METRIC=LIMIT: exit 2 when a lock's figure is below it")
+	s.StringVar(&f.baseline, "baseline", "", "a stored bench to compare with: exit 2 when a lock became slower; where noise hides that, up to three times the repetitions are taken")
+	s.StringVar(&f.store, "store", "", "a file to write the bench to, for a later --baseline")
+	s.Float64Var(&f.threshold, "threshold", bench.DefaultThreshold, "least relative change that counts as slower")
+	s.Float64Var(&f.slow, "slow", 0, "make every lock take this share longer, such as 0.2, to see that --baseline notices")
+	s.BoolVar(&f.allowEnvDiff, "allow-env-diff", false, "compare with a baseline of another machine")
+	s.Uint64Var(&f.seed, "seed", 0, "random seed (default: random, printed)")
+	s.Var(&f.shard, "shard", "measure only this share of the settings, such as 1/3; 'lockbench merge' joins the shards")
+	s.StringVar(&f.out, "out", results.DefaultBase, "where the bench's directory is made")
+	complete(c, "locks", lockNames)
+	complete(c, "scenario", scenarioNames)
+	complete(c, "pace", words(f.pace.allowed...))
+	c.MarkFlagsMutuallyExclusive("rate", "rates")
+	c.MarkFlagsMutuallyExclusive("rate", "find-rate")
+}
+
+// rateSteps is how many rates A..B stands for.
+const rateSteps = 6
+
+// parseRates reads "100,200" or "100..5000".
+func parseRates(text string) ([]float64, error) {
+	low, high, spread := strings.Cut(text, "..")
+	words := strings.Split(text, ",")
+	if spread {
+		words = []string{low, high}
+	}
+	var out []float64
+	for _, w := range words {
+		v, err := strconv.ParseFloat(strings.TrimSpace(w), 64)
+		if err != nil || !(v > 0 && v < 1e9) {
+			return nil, fmt.Errorf("%w: --rates %s: want rates above 0, such as 100,500 or 100..5000", errUsage, text)
+		}
+		out = append(out, v)
+	}
+	if !spread {
+		return out, nil
+	}
+	if out[0] >= out[1] {
+		return nil, fmt.Errorf("%w: --rates %s: the first rate must be the lower one", errUsage, text)
+	}
+	return bench.Steps(out[0], out[1], rateSteps), nil
+}
+
+// config turns flags into a plan. It starts nothing.
+func (f *benchFlags) config(ctx context.Context, flags *pflag.FlagSet) (c bench.Config, err error) {
+	if err := f.check(flags); err != nil {
+		return c, err
+	}
+	if c.Locks, err = f.named(); err != nil {
+		return c, err
+	}
+	if err := f.load(&c); err != nil {
+		return c, err
+	}
+	if err := f.withScenario(&c, flags); err != nil {
+		return c, err
+	}
+	c.Reference, c.Clients, c.Keys, c.Holds = f.reference, f.clients, f.keys, f.holds
+	c.Duration, c.WarmUp, c.Repetitions, c.Lease, c.Poll = f.duration, f.warmup, f.reps, f.lease, f.poll
+	c.Crash, c.Greedy, c.Slow, c.Seed, c.Pace = f.crash, f.greedy, f.slow, f.seed, f.paceOf()
+	c.Shard = f.shard.given
+	if f.exec.given() {
+		if err := f.child(ctx, &c); err != nil {
+			return c, err
+		}
+	}
+	if f.reference != "" && !slices.ContainsFunc(c.Locks, func(v impls.Variant) bool { return v.Name == f.reference }) {
+		return c, fmt.Errorf("%w: --reference %s is not among the locks that are measured", errUsage, f.reference)
+	}
+	return c, nil
+}
+
+// check rejects flags that don't go together, and numbers out of range.
+func (f *benchFlags) check(flags *pflag.FlagSet) error {
+	if len(f.locks) == 0 && !f.exec.given() {
+		return fmt.Errorf("%w: --locks is missing; 'lockbench list locks' shows them", errUsage)
+	}
+	if err := f.exec.check(flags, ""); err != nil {
+		return err
+	}
+	if err := f.positive(); err != nil {
+		return err
+	}
+	if flags.Changed("pace") && f.paceOf() == "" {
+		return fmt.Errorf("%w: --pace is of --rate, --rates or --find-rate, and none is given", errUsage)
+	}
+	return nil
+}
+
+// named returns the locks of --locks.
+func (f *benchFlags) named() (all []impls.Variant, err error) {
+	for _, name := range f.locks {
+		v, err := variant(name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(all, func(o impls.Variant) bool { return o.Name == v.Name }) {
+			return nil, fmt.Errorf("%w: --locks names %s twice", errUsage, v.Name)
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// load sets the offered rates, or the limit that a rate has to keep.
+func (f *benchFlags) load(c *bench.Config) (err error) {
+	if f.rate > 0 {
+		c.Rates = []float64{f.rate}
+	}
+	if f.rates != "" {
+		if c.Rates, err = parseRates(f.rates); err != nil {
+			return err
+		}
+	}
+	if f.findRate != "" {
+		g, err := results.ParseGate(f.findRate)
+		if err != nil {
+			return fmt.Errorf("%w: --find-rate: %w", errUsage, err)
+		}
+		c.Find = &g
+	}
+	return nil
+}
+
+// withScenario takes the faults, the topology and, unless flags set them, the times from the scenario.
+func (f *benchFlags) withScenario(c *bench.Config, flags *pflag.FlagSet) error {
+	if f.scenario == "" {
+		return nil
+	}
+	s, err := scenarios.Load(f.scenario)
+	if err != nil {
+		return asInput(err)
+	}
+	c.Scenario, c.Faults, c.Topology = s.Name, s.Faults, s.Topology
+	if !flags.Changed("lease") { // the length of its faults is in leases
+		f.lease = s.Lease.Fixed
+	}
+	if !flags.Changed("warmup") { // the first faults would be over by then
+		f.warmup = 0
+	}
+	return nil
+}
+
+// paceOf is the pace of an open loop; a closed one has none.
+func (f *benchFlags) paceOf() workloads.Pace {
+	if f.rate == 0 && f.rates == "" && f.findRate == "" {
+		return ""
+	}
+	return workloads.Pace(f.pace.value)
+}
+
+// child adds the lock of --exec to those of --locks.
+func (f *benchFlags) child(ctx context.Context, c *bench.Config) error {
+	if f.slow > 0 {
+		return fmt.Errorf("%w: --slow is for locks of --locks: what another process does cannot be made longer", errUsage)
+	}
+	v, err := f.exec.probe(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(c.Locks, func(o impls.Variant) bool { return o.Name == v.Name }) {
+		return fmt.Errorf("%w: --exec calls itself %s, as a lock of --locks does", errUsage, v.Name)
+	}
+	f.locks = append(f.locks, v.Name)
+	c.Locks, c.Subject = append(c.Locks, v), f.exec.fleet
+	return nil
+}
+
+// positive rejects numbers out of range.
+func (f benchFlags) positive() error {
+	bad := func(flag string, v any) error {
+		return fmt.Errorf("%w: --%s %v: must be more than 0", errUsage, flag, v)
+	}
+	for _, n := range f.clients {
+		if n < 1 || n > 1024 {
+			return fmt.Errorf("%w: --clients %d: must be 1 to 1024", errUsage, n)
+		}
+	}
+	for _, n := range f.keys {
+		if n < 1 {
+			return bad("keys", n)
+		}
+	}
+	for _, h := range f.holds {
+		if h < 0 {
+			return fmt.Errorf("%w: --hold %v is negative", errUsage, h)
+		}
+	}
+	switch {
+	case f.reps < 1 || f.reps > 1000:
+		return fmt.Errorf("%w: --reps %d: must be 1 to 1000", errUsage, f.reps)
+	case f.duration <= 0:
+		return bad("duration", f.duration)
+	case f.warmup < 0:
+		return fmt.Errorf("%w: --warmup %v is negative", errUsage, f.warmup)
+	case f.lease <= 0:
+		return bad("lease", f.lease)
+	case f.rate < 0:
+		return bad("rate", f.rate)
+	case !(f.slow >= 0 && f.slow <= 10):
+		return fmt.Errorf("%w: --slow %v: want a share such as 0.2", errUsage, f.slow)
+	case !(f.threshold > 0 && f.threshold < 10):
+		return fmt.Errorf("%w: --threshold %v: want a share such as 0.1", errUsage, f.threshold)
+	}
+	return nil
+}
+
+// gates reads --max and --min.
+func gates(most, least []string) (all []results.Gate, err error) {
+	for _, list := range []struct {
+		flag  string
+		texts []string
+		least bool
+	}{{"max", most, false}, {"min", least, true}} {
+		for _, text := range list.texts {
+			g, err := results.ParseBound(text, list.least)
+			if err != nil {
+				return nil, fmt.Errorf("%w: --%s %s: %w", errUsage, list.flag, text, err)
+			}
+			all = append(all, g)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/lockbench/lockbench/scenarios"
+)
+
+// scenarioOf loads the scenario and applies the flags that change it.
+func (f runFlags) scenarioOf(flags *pflag.FlagSet) (s scenarios.Scenario, err error) {
+	if s, err = scenarios.Load(f.scenario); err != nil {
+		return s, asInput(err)
+	}
+	for _, c := range f.changes(flags) {
+		if s, err = s.With(c.sets); err != nil {
+			return s, asInput(c.blame(err))
+		}
+	}
+	limits, err := gates(f.max, f.min)
+	for _, g := range limits {
+		s.SLO = append(slices.Clip(s.SLO), g.Text)
+	}
+	return s, err
+}
+
+// change is a change of a scenario by a flag.
+type change struct {
+	flag string // as it was given, such as --clients -3
+	sets []string
+}
+
+// blame names the flag in the error of its change. Errors of --set have their own caret.
+func (c change) blame(err error) error {
+	var wrong *scenarios.Error
+	if c.flag != "" && errors.As(err, &wrong) {
+		return fmt.Errorf("%s: %s", c.flag, wrong.Message)
+	}
+	return err
+}
+
+// changes turns flags into changes of the scenario, --set last. A length by time takes the place of one by rounds, and the other way
+// round.
+func (f runFlags) changes(flags *pflag.FlagSet) (all []change) {
+	also := map[string]string{"duration": "ops=0", "ops": "duration=0s"}
+	for _, name := range []string{"workload", "clients", "lease", "rate", "duration", "ops", "pace"} {
+		if !flags.Changed(name) {
+			continue
+		}
+		value := flags.Lookup(name).Value.String()
+		c := change{flag: "--" + name + " " + value, sets: []string{name + "=" + value}}
+		if other, ok := also[name]; ok {
+			c.sets = append(c.sets, other)
+		}
+		all = append(all, c)
+	}
+	return append(all, change{sets: f.set})
+}
+
+// leavesLength reports whether neither a scenario nor a length is given. On real servers such a run is long enough for
+// latency figures.
+func (f runFlags) leavesLength(flags *pflag.FlagSet) bool {
+	set := func(s string) bool {
+		name, _, _ := strings.Cut(s, "=")
+		return name == "ops" || name == "duration" || name == "warmup"
+	}
+	return !flags.Changed("scenario") && !flags.Changed("ops") && !flags.Changed("duration") && !slices.ContainsFunc(f.set, set)
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+)
+
+// saveViews writes the reports into the run directory. A run that failed before it was judged has
+// none.
+func saveViews(out *harness.Outcome) error {
+	if out.Dir == "" || out.Verdict == nil {
+		return nil
+	}
+	d, err := results.Open(out.Dir)
+	if err != nil {
+		return err
+	}
+	err = d.SaveFunc(results.SummaryFile, func(w io.Writer) error { return report.RunMarkdown(w, out.Result) })
+	for i, v := range out.Verdict.Violations {
+		name := fmt.Sprintf("%s/%03d.txt", results.ViolationsPath, i+1)
+		err = errors.Join(err, d.SaveFunc(name, func(w io.Writer) error { return report.Violation(w, v) }))
+	}
+	return errors.Join(err, saveRunViews(d, &out.Result))
+}
+
+// pictures is how many of a run's violations are drawn as pages; every one is written as text.
+const pictures = 5
+
+// savePictures draws the first violations. A picture that fails is noted, and changes no verdict.
+func (a *app) savePictures(out *harness.Outcome) {
+	if out.Dir == "" {
+		return
+	}
+	d, err := results.Open(out.Dir)
+	for i := 0; err == nil && i < min(pictures, len(out.Verdict.Violations)); i++ {
+		v := &out.Verdict.Violations[i]
+		err = d.SaveFunc(fmt.Sprintf("%s/%03d.html", results.ViolationsPath, i+1), func(w io.Writer) error { return checker.WritePicture(w, v) })
+		if errors.Is(err, checker.ErrNoPicture) {
+			err = nil
+		}
+	}
+	if err != nil {
+		a.say("pictures of the violations: %v", err)
+	}
+}
+
+func (a *app) keptNote(dir string) {
+	if dir != "" {
+		a.say("what was recorded is kept in %s", dir)
+	}
+}

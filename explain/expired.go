@@ -1,0 +1,64 @@
+package explain
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// outlived explains a grant made after the first's lease had ended anyway: it is made even if all that happened in between is left out, and is
+// refused once the clock stands still.
+func (m *meeting) outlived(pairs []pairing, spare int) Answer {
+	var over []pairing
+	for _, p := range pairs {
+		did := slices.DeleteFunc(m.others(p), func(i int) bool { return p.first.node.events[i].ended() })
+		if m.lacks(p, p.from(), without{events: did}) {
+			continue
+		}
+		full := m.Header.Kind == history.Semaphore && m.lacks(p, p.from(), without{stopped: true}) // counting the holds of others granted meanwhile
+		if full || m.lacks(p, p.from(), without{events: did, stopped: true}) {
+			over = append(over, p)
+		}
+	}
+	if len(over) <= spare {
+		return Answer{}
+	}
+	return m.expired(over[0], math.MaxInt, over[0].second.time(), sentence("whatever else is left out, had the lease of ", Name(m.first.Client), " not ended"))
+}
+
+// expired returns the answer for the end of a lease.
+func (m *meeting) expired(p pairing, i int, at int64, text Sentence) Answer {
+	return because(m.lease(p, i, at), sentence(text, ", ", Name(m.second.Client), " would have been refused"))
+}
+
+// byClientClock explains a grant decided by the client's clock.
+func (m *meeting) byClientClock(p pairing) Answer {
+	if m.until(m.first, m.seen) <= m.seen {
+		return m.expired(p, math.MaxInt, p.second.time(), sentence("by the clock of ", Name(m.first.Client), "'s grant"))
+	}
+	return because(verdicts.ClockSkew, sentence("by the clock of ", Name(m.first.Client), "'s grant, ", Name(m.second.Client), " would have been refused"), p.first.reported(), p.second.reported())
+}
+
+// byReadClock explains a grant whose client read a time from the server and compared it with its own clock.
+func (m *meeting) byReadClock(p pairing) Answer {
+	for _, i := range p.second.events {
+		e := &p.second.node.events[i]
+		until, unit := m.timeIn(strings.Trim(e.cmd.Reply, `"`), e.cmd.Sent)
+		if unit == 0 || len(e.changes) > 0 {
+			continue
+		}
+		if i < p.first.first() { // the time belonged to another hold
+			continue
+		}
+		if until <= m.Header.Epoch+e.cmd.Sent {
+			return m.expired(p, math.MaxInt, e.at, sentence("had the time not come that it read"))
+		}
+		return because(verdicts.ClockSkew, sentence("by true time ", Name(m.second.Client), " would have been refused: what it read by ", Name(e.cmd.Name), " lay ",
+			time.Duration(until-m.Header.Epoch-e.cmd.Sent).String(), " ahead"), p.first.reported(), p.second.reported())
+	}
+	return Answer{}
+}

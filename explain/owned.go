@@ -1,0 +1,107 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// owned reports whether an event took away the first's hold. It did not if it ended a hold of its own client: with that hold left out too, the second
+// is granted. Nor did it if it removed what its client had written over the first's hold: with that grant alone left out, the second is refused.
+func (m *meeting) owned(p pairing, i int) bool {
+	n := p.first.node
+	e := &n.events[i]
+	client := ""
+	switch {
+	case e.cmd != nil:
+		client = e.cmd.Client
+	default:
+		client = m.writer(n, i)
+	}
+	if client == m.first.Client || client == m.second.Client && e.cmd == nil {
+		return true
+	}
+	ops, from := m.holdsOf(p, client, i)
+	if len(ops) == 0 {
+		return true
+	}
+	from = min(from, i)
+	if w := m.writing(n, i, e.changes); w != nil && w.op != nil && slices.Contains(ops, w.op.ID) && m.conflicts(ops) && m.lacks(p, from, without{ops: ops}) {
+		return false
+	}
+	return m.lacks(p, from, without{events: []int{i}, ops: ops})
+}
+
+// conflicts reports whether one of the given acquires must not be granted beside the first.
+func (m *meeting) conflicts(ops []uint64) bool {
+	return m.Header.Kind != history.Semaphore && slices.ContainsFunc(ops, func(id uint64) bool {
+		return m.ops[id].Mode != history.Shared || m.first.Mode != history.Shared
+	})
+}
+
+// writer returns the client that wrote the value which an event removed.
+func (r *run) writer(n *node, i int) string {
+	if w := r.writing(n, i, n.events[i].changes); w != nil {
+		return w.cmd.Client
+	}
+	return ""
+}
+
+// writing returns the last command before an event that changed one of the given keys other than by moving its expiry.
+func (r *run) writing(n *node, i int, keys []change) *event {
+	for j := i - 1; j >= 0; j-- {
+		e := &n.events[j]
+		if e.cmd == nil {
+			continue
+		}
+		for _, c := range e.changes {
+			if !c.renewed() && slices.ContainsFunc(keys, func(k change) bool { return k.key == c.key }) {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// holdsOf returns the acquires of a client executed between the first's grant and an event, and that of the hold which the event released: also one
+// granted before the first, if the first does not rest on it.
+func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from int) {
+	from = to
+	for i := p.from(); i < to; i++ {
+		e := &p.first.node.events[i]
+		if e.op == nil || e.op.Client != client || e.op.Op != history.Acquire || len(e.changes) == 0 || e.op.ID == m.second.ID || e.op.ID == m.first.ID {
+			continue
+		}
+		from = min(from, i)
+		if !slices.Contains(ops, e.op.ID) {
+			ops = append(ops, e.op.ID)
+		}
+	}
+	if op := p.first.node.events[to].op; op != nil && op.Op == history.Release && m.holdOf[op.ID] != nil {
+		id := m.holdOf[op.ID].Acquire.ID
+		if began := p.first.node.byOp[id]; len(began) > 0 && began[0] < p.from() && id != m.first.ID && m.unmoved(p.first, began[0], without{ops: []uint64{id}}) {
+			ops, from = append(ops, id), began[0]
+		}
+	}
+	return ops, from
+}
+
+// unmoved reports whether the replies to the commands of an attempt stay the same when something before them is left out.
+func (m *meeting) unmoved(a *attempt, from int, left without) bool {
+	unmoved := true
+	m.again(a, from, left, func(e *event, reply string, _ []change) bool {
+		unmoved = same(e.cmd, reply)
+		return unmoved
+	})
+	return unmoved
+}
+
+// beganSince reports whether the hold that an event released was granted after the first.
+func (m *meeting) beganSince(p pairing, i int) bool {
+	op := p.first.node.events[i].op
+	if op == nil || m.holdOf[op.ID] == nil {
+		return false
+	}
+	began := p.first.node.byOp[m.holdOf[op.ID].Acquire.ID]
+	return len(began) > 0 && began[0] >= p.from()
+}

@@ -1,0 +1,69 @@
+package explain
+
+import (
+	"slices"
+)
+
+// pairing is two attempts at one node.
+type pairing struct{ first, second *attempt }
+
+// common pairs the attempts by node.
+func common(first, second []*attempt) (out []pairing) {
+	for _, a := range first {
+		for _, b := range second {
+			if a.node == b.node && b.grant >= 0 && touches(a.keys(), b.keys()) {
+				out = append(out, pairing{a, b})
+			}
+		}
+	}
+	return out
+}
+
+// time returns when the node granted.
+func (a *attempt) time() int64 { return a.node.events[a.first()].at }
+
+// granting returns the command that granted.
+func (a *attempt) granting() *event { return &a.node.events[a.first()] }
+
+// reported returns the grant in the form that an answer has it.
+func (a *attempt) reported() Event {
+	e := a.granting().reported("", a.keys())
+	e.Granted = true
+	return e
+}
+
+// from returns the index of the first event after the first's grant.
+func (p pairing) from() int { return p.first.first() + 1 }
+
+// to returns the index of the first command of the second's attempt.
+func (p pairing) to() int { return p.second.events[0] }
+
+// doubtful reports whether an unexplained reply between the two may concern the second's keys.
+func (p pairing) doubtful() bool {
+	if p.first.node.broken && p.second.grant >= len(p.first.node.events) {
+		return true
+	}
+	keys := p.second.keys()
+	for i := min(p.first.first(), p.to()); i <= p.second.events[len(p.second.events)-1]; i++ {
+		if e := &p.first.node.events[i]; e.open && (e.touched == nil || touches(e.touched, keys)) {
+			return true
+		}
+	}
+	return false
+}
+
+// keys returns the keys that an attempt named.
+func (a *attempt) keys() (keys []string) {
+	for _, i := range a.events {
+		keys = append(keys, a.node.events[i].touched...)
+	}
+	return keys
+}
+
+func touches(a, b []string) bool {
+	return slices.ContainsFunc(a, func(key string) bool { return slices.Contains(b, key) })
+}
+
+func changesAny(e *event, keys []string) bool {
+	return slices.ContainsFunc(e.changes, func(c change) bool { return slices.Contains(keys, c.key) })
+}

@@ -1,0 +1,65 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/results"
+)
+
+// environment lists where the run was made.
+func (v *runView) environment() {
+	v.Facts = environmentFacts(v.Run.Environment)
+	if v.Run.Chosen != "" {
+		v.Facts = append(v.Facts, [2]string{"server", v.Run.Server + ": " + v.Run.Chosen})
+	}
+	for _, n := range v.Run.Nodes {
+		v.Facts = append(v.Facts, nodeFact(n.Name, n.Version, n.Image, n.Config))
+	}
+	if v.Run.PlanHash != "" {
+		v.Facts = append(v.Facts, [2]string{"plan", v.Run.PlanHash})
+	}
+	v.Facts = append(v.Facts, [2]string{"run", v.Run.ID + ", phase " + string(v.Run.Phase)})
+}
+
+func nodeFact(name, version, image string, config map[string]string) [2]string {
+	text := "Redis " + version
+	for _, k := range slices.Sorted(maps.Keys(config)) {
+		text += fmt.Sprintf(", %s %q", k, config[k])
+	}
+	if image != "" {
+		text += ", " + image
+	}
+	return [2]string{"node " + name, text}
+}
+
+func environmentFacts(e results.Environment) (out [][2]string) {
+	add := func(name, text string) {
+		if text != "" {
+			out = append(out, [2]string{name, text})
+		}
+	}
+	commit := e.Git
+	if e.Dirty {
+		commit += " (plus uncommitted changes)"
+	}
+	add("lockbench", strings.TrimSpace(e.Lockbench+" "+commit))
+	add("Go", strings.TrimSpace(e.Go+" "+e.Platform))
+	if e.CPUs > 0 {
+		cpu := fmt.Sprintf("%s, %d of them, GOMAXPROCS %d", cmp.Or(e.CPU, "not known"), e.CPUs, e.GOMAXPROCS)
+		if e.CPUQuota > 0 {
+			cpu += fmt.Sprintf(", quota %.2g cores", e.CPUQuota)
+		}
+		add("processors", cpu)
+	}
+	add("kernel", strings.TrimSpace(e.Kernel+strings.TrimSuffix(", clock "+e.ClockSource, ", clock ")))
+	var modules []string
+	for _, m := range slices.Sorted(maps.Keys(e.Modules)) {
+		modules = append(modules, m+" "+e.Modules[m])
+	}
+	add("modules", strings.Join(modules, ", "))
+	return out
+}
