@@ -30,7 +30,8 @@ type CompareOptions struct {
 // inconclusive, then slower.
 func CompareBenches(base, now results.Bench, o CompareOptions) results.Comparison {
 	relative := !o.Raw && base.Plan.Reference == now.Plan.Reference && hasReference(base) && hasReference(now)
-	c := compareSides(benchSide(base, relative), benchSide(now, relative), o)
+	before, after := benchSide(base, relative), benchSide(now, relative)
+	c := compareSides(before, after, o)
 	c.Kind = "benches"
 	c.Environment = environmentDiff(base.Environment, now.Environment, base.Server, now.Server, version(base), version(now))
 	if was, is := planText(base.Plan), planText(now.Plan); was != is {
@@ -38,32 +39,28 @@ func CompareBenches(base, now results.Bench, o CompareOptions) results.Compariso
 	}
 	if relative {
 		c.Notes = append(c.Notes, "times and rates are compared by their ratio to "+base.Plan.Reference+" in the same repetition")
-		c.Notes = append(c.Notes, referenceDrift(base, now)...)
+		c.Notes = append(c.Notes, referenceDrift(base.Plan.Reference, before, after)...)
 	}
 	settle(&c, o)
 	return c
 }
 
-// referenceDrift returns a note if the reference itself changed, which means that the machine or the server did.
-func referenceDrift(base, now results.Bench) (notes []string) {
-	throughput := func(b results.Bench, s results.BenchSetting) *float64 {
-		for _, c := range b.Cells {
-			if c.Reference && c.Setting == s {
-				return c.Figures["throughput"].Value
-			}
-		}
-		return nil
-	}
-	for _, s := range base.Plan.Settings {
-		a, z := throughput(base, s), throughput(now, s)
-		if a == nil || z == nil || *a == 0 {
-			continue
-		}
-		if d := *z / *a - 1; d > DefaultThreshold || d < -DefaultThreshold {
-			notes = append(notes, fmt.Sprintf("%s × %s itself went from %.0f to %.0f holds/s: the machine or its load differs", base.Plan.Reference, s, *a, *z))
+// referenceDrift returns a note for each setting in which the reference itself changed, which means that the machine or the server did.
+func referenceDrift(reference string, base, now side) (notes []string) {
+	for _, setting := range slices.Sorted(maps.Keys(base.speed)) {
+		if d := drift(base, now, setting); d > DefaultThreshold || d < -DefaultThreshold {
+			notes = append(notes, fmt.Sprintf("%s × %s itself went from %.0f to %.0f holds/s: the machine or its load differs", reference, setting, base.speed[setting], now.speed[setting]))
 		}
 	}
 	return notes
+}
+
+// drift returns the relative change of the reference's throughput in a setting; 0 if one side has none.
+func drift(base, now side, setting string) float64 {
+	if base.speed[setting] == 0 || now.speed[setting] == 0 {
+		return 0
+	}
+	return now.speed[setting]/base.speed[setting] - 1
 }
 
 // CompareRuns compares runs with earlier ones. The runs of one lock in one scenario are its samples.
@@ -110,7 +107,9 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 		for _, m := range compared {
 			if r, ok := row(at, m.metric, base.samples[at], now.samples[at], c.Threshold, c.Alpha); ok {
 				r.Gated, r.Relative = m.gated, base.relative && (r.Unit == results.Nanoseconds || r.Unit == results.PerSecond)
-				unclear(&r)
+				if r.Relative && r.Decided() {
+					confirm(&r, base.samples[at][m.metric], now.samples[at][m.metric], drift(base, now, at.setting), c.Threshold)
+				}
 				c.Rows = append(c.Rows, r)
 			}
 		}

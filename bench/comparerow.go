@@ -45,15 +45,27 @@ func row(at place, metric string, base, now map[string]sample, threshold, alpha 
 	return r, true
 }
 
-// unclear marks a row as hidden that is worse by its ratio to the reference although the figure itself did not get worse: then the reference got
-// better, and the machine changed in something that affects only one of them.
-func unclear(r *results.ComparisonRow) {
-	if !r.Relative || r.Mark != results.MarkWorse || r.Worst == nil {
+// confirm weighs the ratio to the reference against the figure as measured: a lock that became slower is so by both, while by the ratio alone the
+// reference became quicker. Without a quicker machine the figure as measured decides; with one, nothing does.
+func confirm(r *results.ComparisonRow, base, now sample, drift, threshold float64) {
+	m, _ := results.FindMetric(r.Metric)
+	before, after := known(base.figure.Values), known(now.figure.Values)
+	quicker := drift >= threshold
+	if r.Mark == results.MarkWorse {
+		change := *r.New.Value / *r.Base.Value - 1
+		switch worse := markOf(m, &change, 0, threshold, 1, *r.New.Value) == results.MarkWorse; {
+		case !worse && quicker && r.Worst != nil:
+			r.Mark = results.MarkHidden
+		case !worse && !quicker:
+			r.Mark, r.Relative, r.Delta = results.MarkSmall, false, &change
+		}
 		return
 	}
-	m, _ := results.FindMetric(r.Metric)
-	if change := *r.New.Value - *r.Base.Value; change == 0 || change > 0 == m.Higher {
-		r.Mark = results.MarkHidden
+	if least := worst(m, before, after); r.Mark == results.MarkHidden && !quicker && least != nil && *least < *r.Worst {
+		r.Worst = least
+		if *least <= hiding*threshold {
+			r.Mark = results.MarkNone
+		}
 	}
 }
 
@@ -95,6 +107,16 @@ func markOf(m results.Metric, delta *float64, p, threshold, alpha, after float64
 		return results.MarkBetter
 	}
 	return results.MarkWorse
+}
+
+// known returns the values that were measured.
+func known(values []*float64) (out []float64) {
+	for _, v := range values {
+		if v != nil {
+			out = append(out, *v)
+		}
+	}
+	return out
 }
 
 // equal reports whether two samples have the same values, so that more samples would show nothing.

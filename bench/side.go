@@ -35,14 +35,18 @@ type side struct {
 	verdicts map[place]checker.Result
 	samples  map[place]map[string]sample
 	relative bool
+	speed    map[string]float64 // relative: the reference's throughput, by setting
 }
 
 func benchSide(b results.Bench, relative bool) side {
-	s := side{verdicts: map[place]checker.Result{}, samples: map[place]map[string]sample{}, relative: relative}
+	s := side{verdicts: map[place]checker.Result{}, samples: map[place]map[string]sample{}, relative: relative, speed: map[string]float64{}}
 	reference := map[results.BenchSetting]results.BenchCell{}
 	for _, c := range b.Cells {
 		if c.Reference {
 			reference[c.Setting] = c
+			if v := c.Figures["throughput"].Value; v != nil {
+				s.speed[c.Setting.String()] = *v
+			}
 			continue
 		}
 		at := place{c.Lock, c.Setting.String()}

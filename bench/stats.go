@@ -77,7 +77,7 @@ func Shift(a, b []float64) (low, high float64, ok bool) {
 	z := math.Sqrt2 * math.Erfinv(2*confidence-1)
 	pairs := float64(len(ratios))
 	k := int(pairs/2 - z*math.Sqrt(pairs*float64(len(a)+len(b)+1)/12))
-	if len(ratios) == 0 || k < 1 {
+	if k < 1 {
 		return 0, 0, false
 	}
 	return ratios[k-1], ratios[len(ratios)-k], true

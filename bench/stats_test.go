@@ -130,6 +130,9 @@ func TestCompareBenches(t *testing.T) {
 	loud := func(n int, bare, lock float64) results.Bench {
 		return aBench(aCell(Bare, true, noisy(rng, n, bare, 0.02)...), aCell("token", false, spread(n, lock, 0.8)...))
 	}
+	shaky := func(n int, bare, lock float64) results.Bench {
+		return aBench(aCell(Bare, true, spread(n, bare, 0.8)...), aCell("token", false, noisy(rng, n, lock, 0.02)...))
+	}
 	fails := func(b results.Bench) results.Bench { b.Cells[1].Verdict = "fail"; return b }
 	elsewhere := func(b results.Bench) results.Bench { b.Environment.CPU = "another"; return b }
 	tests := []struct {
@@ -145,6 +148,9 @@ func TestCompareBenches(t *testing.T) {
 		{"a fifth quicker", bench(10, 1000, 900), bench(10, 1000, 1080), CompareOptions{}, results.ComparePass, results.MarkBetter},
 		{"the machine is a third slower, the lock as before", bench(10, 1000, 900), bench(10, 660, 594), CompareOptions{}, results.ComparePass, results.MarkNone},
 		{"the machine is a third quicker, the lock as before", bench(10, 1000, 900), bench(10, 1500, 960), CompareOptions{}, results.CompareInconclusive, results.MarkHidden},
+		{"the reference is a twelfth quicker, the lock a twentieth slower", bench(10, 1000, 900), bench(10, 1080, 860), CompareOptions{}, results.ComparePass, results.MarkSmall},
+		{"the reference is a twelfth quicker, the lock a fifth slower", bench(10, 1000, 900), bench(10, 1080, 720), CompareOptions{}, results.CompareSlower, results.MarkWorse},
+		{"only the reference is noisy", shaky(10, 1000, 900), shaky(10, 1000, 901), CompareOptions{}, results.ComparePass, results.MarkNone},
 		{"the same, as it was measured", bench(10, 1000, 900), bench(10, 660, 594), CompareOptions{Raw: true}, results.CompareSlower, results.MarkWorse},
 		{"noise that could hide a fifth", loud(10, 1000, 900), loud(10, 1000, 901), CompareOptions{}, results.CompareInconclusive, results.MarkHidden},
 		{"what is clearly slower is so in spite of noise", loud(10, 1000, 900), loud(10, 1000, 200), CompareOptions{}, results.CompareSlower, results.MarkWorse},

@@ -146,27 +146,45 @@ func (s *releaseSafety) shownGone(r *record) *record {
 	return nil
 }
 
-// endedEarly reports whether a hold that existed until release r was gone before its lease can have ended.
-func (s *releaseSafety) endedEarly(v *detail, i interval, r *record) (gone bool) {
-	end := never
-	if lease := s.d.a.header.Lease; lease > 0 {
-		end = plus(s.d.k.from(i.r), lease)
+// endedEarly reports whether a hold that existed until release r was gone before its lease can have ended. It reads a short time after r first, and
+// more only until something shows: a history without a lease is long.
+func (s *releaseSafety) endedEarly(v *detail, i interval, r *record) bool {
+	end := s.leaseEnd(i)
+	for span := max(r.ret-r.call, 1); ; span = plus(span, 3*span) {
+		until := min(plus(r.ret, span), end)
+		gone, seen := s.fate(v, i, r, until)
+		if seen || until >= end || until >= s.d.k.last() {
+			return gone
+		}
 	}
+}
+
+// fate reads the records until an instant. gone reports whether the next operation of hold v was refused, or a conflicting grant came before it, and
+// seen whether either came by then.
+func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64) (gone, seen bool) {
 	next, taken := never, never
-	s.d.k.records(r.call, end, func(o *record) {
+	s.d.k.records(r.call, until, func(o *record) {
 		its := s.d.holdOf(o) == v
 		switch {
 		case o == v.began || o.op == history.Use || o.op == history.Write || o.op == history.Lost:
 		case its && o.call >= r.call && o.call < next:
 			refused := o.outcome == history.NotHeld || o.outcome == history.LostHold
-			next, gone = o.call, refused && o.ret < end
+			next, gone = o.call, refused && o.ret < s.leaseEnd(i)
 		case o.granted() && !its && !s.several && o.client != v.began.client && (o.mode == history.Exclusive || v.began.mode == history.Exclusive):
-			if o.ret < end && s.d.k.from(o) > i.start {
+			if o.ret < s.leaseEnd(i) && s.d.k.from(o) > i.start {
 				taken = min(taken, o.ret)
 			}
 		}
 	})
-	return gone || taken < next
+	return gone || taken < next, min(next, taken) <= until
+}
+
+// leaseEnd returns the earliest end of a hold's lease; never without leases.
+func (s *releaseSafety) leaseEnd(i interval) int64 {
+	if lease := s.d.a.header.Lease; lease > 0 {
+		return plus(s.d.k.from(i.r), lease)
+	}
+	return never
 }
 
 func (s *releaseSafety) believe(i interval) {

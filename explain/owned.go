@@ -77,13 +77,25 @@ func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from 
 			ops = append(ops, e.op.ID)
 		}
 	}
-	if op := p.first.node.events[to].op; op != nil && op.Op == history.Release && m.holdOf[op.ID] != nil {
-		id := m.holdOf[op.ID].Acquire.ID
-		if began := p.first.node.byOp[id]; len(began) > 0 && began[0] < p.from() && id != m.first.ID && m.unmoved(p.first, began[0], without{ops: []uint64{id}}) {
-			ops, from = append(ops, id), began[0]
+	if op := p.first.node.events[to].op; op != nil && op.Op == history.Release {
+		id, began := m.began(p.first.node, op)
+		if began >= 0 && began < p.from() && id != m.first.ID && m.unmoved(p.first, began, without{ops: []uint64{id}}) {
+			ops, from = append(ops, id), began
 		}
 	}
 	return ops, from
+}
+
+// began returns the acquire of the hold that an operation belongs to, and the acquire's first command at a node; -1: none.
+func (r *run) began(n *node, op *history.Operation) (acquire uint64, event int) {
+	if op == nil || r.holdOf[op.ID] == nil {
+		return 0, -1
+	}
+	acquire = r.holdOf[op.ID].Acquire.ID
+	if events := n.byOp[acquire]; len(events) > 0 {
+		return acquire, events[0]
+	}
+	return acquire, -1
 }
 
 // unmoved reports whether the replies to the commands of an attempt stay the same when something before them is left out.
@@ -98,10 +110,6 @@ func (m *meeting) unmoved(a *attempt, from int, left without) bool {
 
 // beganSince reports whether the hold that an event released was granted after the first.
 func (m *meeting) beganSince(p pairing, i int) bool {
-	op := p.first.node.events[i].op
-	if op == nil || m.holdOf[op.ID] == nil {
-		return false
-	}
-	began := p.first.node.byOp[m.holdOf[op.ID].Acquire.ID]
-	return len(began) > 0 && began[0] >= p.from()
+	_, began := m.began(p.first.node, p.first.node.events[i].op)
+	return began >= p.from()
 }

@@ -25,8 +25,8 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	if w == nil {
 		return r.leftover(v)
 	}
-	if a := w.unheard(); a.Causes != nil || w.attempt == nil {
-		return a
+	if w.attempt == nil {
+		return w.unheard()
 	}
 	if a := w.unseen(); a.Causes != nil {
 		return a
@@ -297,9 +297,6 @@ func (w *wait) asleep() bool {
 // unheard explains a wait whose command is not in the order of the commands because its reply was lost: executed when it was sent, it would have
 // taken the lock. If no such command is recorded, the client did not ask.
 func (w *wait) unheard() Answer {
-	if w.attempt != nil {
-		return Answer{}
-	}
 	for _, c := range w.run.unseen[w.op.ID] {
 		for _, n := range w.nodes {
 			next := slices.IndexFunc(n.events, func(e event) bool { return e.at >= c.Sent })

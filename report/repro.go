@@ -26,7 +26,7 @@ func Repro(w io.Writer, r results.Repro, s Style) error {
 		lines = append(lines, "control      "+r.Spared+" survived the same")
 	}
 	if r.Why != "" {
-		lines = append(lines, wrapped("why          ", r.Why)...)
+		lines = append(lines, labelled("why", 13, r.Why, s)...)
 	}
 	if len(r.Story) > 0 {
 		lines = append(append(lines, "", "the story"), folded(r.Story)...)

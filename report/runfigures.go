@@ -44,8 +44,13 @@ func noteLines(notes []string, most int, s Style) []string {
 
 // noted wraps a note behind the word, in a column of its own.
 func noted(column int, text string, s Style) []string {
-	lines := wrapped(fmt.Sprintf("%-*s", column, "note"), text)
-	lines[0] = s.paint(orange, "note") + strings.TrimPrefix(lines[0], "note")
+	return labelled("note", column, text, s)
+}
+
+// labelled wraps a text behind an orange word, in a column of its own.
+func labelled(word string, column int, text string, s Style) []string {
+	lines := wrapped(fmt.Sprintf("%-*s", column, word), text)
+	lines[0] = s.paint(orange, word) + strings.TrimPrefix(lines[0], word)
 	return lines
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # slowdown.sh [TIMES] [LOCKBENCH]
 #
-# Shows that `bench --baseline` fails on a slowdown and on nothing else: stores a bench of one lock, then compares it TIMES (10) times with
+# Shows that `bench --baseline` fails on a slowdown and on nothing else: stores a long bench of one lock, then compares it TIMES (10) times with
 # the same lock and as often with the lock made 20 % slower. Prints one line for each comparison, and exits 0 when all of the first exit 0 and
 # all of the second exit 2. With 10 it takes about fifteen minutes (a slowdown is measured
 # twice), and wants a machine that does nothing else. LOCKBENCH is a binary; without
@@ -22,7 +22,7 @@ if [ -z "$binary" ]; then
 fi
 bench=("$binary" bench --locks "$lock" --clients 1,8 --duration 5s --warmup 400ms --reps 20 --out "$results/runs" -q)
 
-"${bench[@]}" --store "$results/base.json" >"$results/base.txt"
+"${bench[@]}" --duration 15s --reps 60 --store "$results/base.json" >"$results/base.txt"
 echo "baseline: $(sed -n 's/^round trip/round trip/p' "$results/base.txt")"
 
 declare -A right=([same]=0 [slower]=0)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/verdicts"
-	"github.com/lockbench/lockbench/workloads"
 )
 
 // Shrink minimizes a failing tape: it first searches smaller programs, with fewer clients, rounds, faults and polls, for the violation; then it
@@ -15,6 +14,7 @@ import (
 // result. A tape whose lock kills its process is returned unchanged.
 func (s *Simulator) Shrink(ctx context.Context, t Tape) (Tape, error) {
 	h := &shrinker{host: s.host, ctx: ctx, best: t, tries: tries}
+	defer h.causes.close()
 	return h.shrink()
 }
 
@@ -32,6 +32,8 @@ type shrinker struct {
 	ctx   context.Context
 	best  Tape
 	tries int // how many schedules of a smaller program are searched for the violation
+
+	causes explainer
 }
 
 // tries is how many schedules of a smaller program the simulator searches.
@@ -126,21 +128,15 @@ func (h *shrinker) choices() error {
 	return nil
 }
 
-// waits tries rounds without unnecessary waiting.
+// waits tries rounds without a pause between them.
 func (h *shrinker) waits() error {
-	for _, change := range []func(*workloads.Config){
-		func(c *workloads.Config) { c.Pause = 0 },
-	} {
-		p := h.best.Program
-		change(&p.Config)
-		if p.Config == h.best.Program.Config {
-			continue
-		}
-		if _, err := h.try(p, h.best.Choices); err != nil {
-			return err
-		}
+	p := h.best.Program
+	if p.Config.Pause == 0 {
+		return nil
 	}
-	return nil
+	p.Config.Pause = 0
+	_, err := h.try(p, h.best.Choices)
+	return err
 }
 
 // try runs a program along choices; if the violation is still there, the result is the best so far, without the choices that were not possible.
@@ -154,7 +150,7 @@ func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	all, err := judge(context.WithoutCancel(h.ctx), out, p, true)
+	all, err := h.causes.judge(context.WithoutCancel(h.ctx), out, p, true)
 	if err != nil {
 		return false, err
 	}

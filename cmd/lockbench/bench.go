@@ -76,7 +76,7 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	c.Stop = interrupts.stop
 	options := bench.CompareOptions{Threshold: f.threshold, AllowEnvironments: f.allowEnvDiff}
 	if base != nil {
-		c.Enough = settled(*base, options)
+		c.Enough = func(b results.Bench) bool { return settled(*base, b, f.reps, options) }
 	}
 	out, err := bench.Run(ctx, c)
 	a.line.clear()
@@ -88,15 +88,10 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	return errors.Join(a.endBench(out, f.out, f.store, f.details), a.benchError(out), interrupts.end())
 }
 
-// settled returns what reports whether a comparison with the base is settled. What noise could hide is not, and a slowdown is one only when more repetitions
-// show it too.
-func settled(base results.Bench, o bench.CompareOptions) func(results.Bench) bool {
-	looks := 0
-	return func(b results.Bench) bool {
-		looks++
-		c := bench.CompareBenches(base, b, o)
-		return !c.Noisy() && (c.Verdict != results.CompareSlower || looks > 1)
-	}
+// settled reports whether a comparison with the base is settled: noise hides nothing, and a slowdown was shown by more repetitions than planned.
+func settled(base, b results.Bench, planned int, o bench.CompareOptions) bool {
+	c := bench.CompareBenches(base, b, o)
+	return !c.Noisy() && (c.Verdict != results.CompareSlower || b.Plan.Repetitions > planned)
 }
 
 // against compares a bench with a stored one, if there is one.
