@@ -96,7 +96,7 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 	}
 	gated := 0
 	for _, at := range base.places {
-		gated += gatedRows(base.samples[at], now.samples[at])
+		gated += gatedRows(base.samples[at], now.samples[at], now.open[at])
 	}
 	c.Alpha = familyAlpha / float64(max(gated, 1))
 	for _, at := range base.places {
@@ -106,7 +106,7 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 		}
 		for _, m := range compared {
 			if r, ok := row(at, m.metric, base.samples[at], now.samples[at], c.Threshold, c.Alpha); ok {
-				r.Gated, r.Relative = m.gated, base.relative && (r.Unit == results.Nanoseconds || r.Unit == results.PerSecond)
+				r.Gated, r.Relative = m.gate.has(now.open[at]), base.relative && (r.Unit == results.Nanoseconds || r.Unit == results.PerSecond)
 				if r.Relative && r.Decided() {
 					confirm(&r, base.samples[at][m.metric], now.samples[at][m.metric], drift(base, now, at.setting), c.Threshold)
 				}
@@ -130,9 +130,9 @@ func verdictChange(at place, was, is checker.Result) []results.Change {
 	return []results.Change{change}
 }
 
-func gatedRows(base, now map[string]sample) (n int) {
+func gatedRows(base, now map[string]sample, open bool) (n int) {
 	for _, m := range compared {
-		if m.gated && base[m.metric].figure.Value != nil && now[m.metric].figure.Value != nil {
+		if m.gate.has(open) && base[m.metric].figure.Value != nil && now[m.metric].figure.Value != nil {
 			n++
 		}
 	}

@@ -8,17 +8,31 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// compared lists the metrics of a comparison; the gated ones decide its outcome. The others help to explain it, or are too noisy to decide. The
-// hand-over is part of every hold for which clients compete, so the throughput of many clients includes it; alone it depends on the load of the
-// processors in ways that no reference shows.
+// compared lists the metrics of a comparison; the gated ones decide its outcome. The others help to explain it.
+//
+// In a closed loop the number of clients fixes how many rounds are under way, so the throughput is that number divided by the mean time of a round,
+// in which acquire, hand-over and release are included; a median of one of them adds noise to that, and misses no less. In an open loop the plan fixes
+// the throughput, and the wait shows what a lock costs.
 var compared = []struct {
 	metric string
-	gated  bool
+	gate   gate
 }{
-	{"throughput", true}, {"acquire.p50", true}, {"acquire.p99", false}, {"hand-over.p50", false}, {"hand-over.trips.p50", false},
-	{"release.p50", false}, {"requests", true}, {"bytes", false}, {"client-cpu", false}, {"server-cpu", false}, {"recovery", true},
-	{"jain", false}, {"errors", false},
+	{"throughput", always}, {"acquire.p50", openLoop}, {"acquire.p99", never}, {"hand-over.p50", never}, {"hand-over.trips.p50", never},
+	{"release.p50", never}, {"requests", always}, {"bytes", never}, {"client-cpu", never}, {"server-cpu", never}, {"recovery", always},
+	{"jain", never}, {"errors", never},
 }
+
+// gate says where a metric is gated.
+type gate int
+
+const (
+	never gate = iota
+	openLoop
+	always
+)
+
+// has reports whether the metric is gated in an open or a closed loop.
+func (g gate) has(open bool) bool { return g == always || g == openLoop && open }
 
 // sample holds the values of one metric on one side.
 type sample struct {
@@ -34,12 +48,18 @@ type side struct {
 	places   []place // in order
 	verdicts map[place]checker.Result
 	samples  map[place]map[string]sample
+	open     map[place]bool // its rounds begin by a plan
 	relative bool
 	speed    map[string]float64 // relative: the reference's throughput, by setting
 }
 
+func newSide() side {
+	return side{verdicts: map[place]checker.Result{}, samples: map[place]map[string]sample{}, open: map[place]bool{}, speed: map[string]float64{}}
+}
+
 func benchSide(b results.Bench, relative bool) side {
-	s := side{verdicts: map[place]checker.Result{}, samples: map[place]map[string]sample{}, relative: relative, speed: map[string]float64{}}
+	s := newSide()
+	s.relative = relative
 	reference := map[results.BenchSetting]results.BenchCell{}
 	for _, c := range b.Cells {
 		if c.Reference {
@@ -50,7 +70,7 @@ func benchSide(b results.Bench, relative bool) side {
 			continue
 		}
 		at := place{c.Lock, c.Setting.String()}
-		s.places, s.verdicts[at] = append(s.places, at), c.Verdict
+		s.places, s.verdicts[at], s.open[at] = append(s.places, at), c.Verdict, c.Setting.Rate > 0
 		s.samples[at] = map[string]sample{}
 		for name, f := range c.Figures {
 			s.samples[at][name] = sample{f, comparedValues(f, reference[c.Setting].Figures[name], relative)}
@@ -106,7 +126,7 @@ type Ran struct {
 }
 
 func runSide(all []Ran) side {
-	s := side{verdicts: map[place]checker.Result{}, samples: map[place]map[string]sample{}}
+	s := newSide()
 	verdicts := map[place][]checker.Result{}
 	values := map[place]map[string][]float64{}
 	for _, r := range all {
@@ -118,7 +138,7 @@ func runSide(all []Ran) side {
 			verdicts[at] = append(verdicts[at], checker.Inconclusive)
 			continue
 		}
-		verdicts[at] = append(verdicts[at], r.Result.Verdict)
+		verdicts[at], s.open[at] = append(verdicts[at], r.Result.Verdict), r.Result.Load.Open
 		for name, m := range r.Result.Values() {
 			if m.Value != nil {
 				values[at][name] = append(values[at][name], *m.Value)

@@ -176,6 +176,29 @@ func TestCompareBenches(t *testing.T) {
 	}
 }
 
+// TestWaitIsGatedInAnOpenLoop: there the plan fixes the throughput; in a closed loop the throughput has the wait in it.
+func TestWaitIsGatedInAnOpenLoop(t *testing.T) {
+	bench := func(rate, wait float64) results.Bench {
+		b := aBench(aCell(Bare, true, spread(10, 1000, 0.02)...), aCell("token", false, spread(10, 900, 0.02)...))
+		for i := range b.Cells {
+			b.Cells[i].Setting.Rate = rate
+			waits := spread(10, []float64{1e5, wait}[i], 0.02)
+			f := results.Figure{Unit: results.Nanoseconds}
+			for _, v := range waits {
+				f.Values = append(f.Values, &v)
+			}
+			f.Value, f.Low, f.High = Summary(waits)
+			b.Cells[i].Figures["acquire.p50"] = f
+		}
+		return b
+	}
+	for rate, want := range map[float64]results.CompareVerdict{0: results.ComparePass, 500: results.CompareSlower} {
+		if c := CompareBenches(bench(rate, 1e5), bench(rate, 1.3e5), CompareOptions{}); c.Verdict != want {
+			t.Errorf("rate %v: %s, want %s: %+v", rate, c.Verdict, want, c.Rows)
+		}
+	}
+}
+
 // TestAFileIsEqualToItself: comparing a bench with itself passes, however few repetitions it has.
 func TestAFileIsEqualToItself(t *testing.T) {
 	few := aBench(aCell(Bare, true, 10, 11), aCell("token", false, 9, 8))
