@@ -65,11 +65,8 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 		h.finish(op, err)
 		return false, c.refused(ctx, h.key, err)
 	}
-	asked := c.instant(g.Asked)
-	op.Token, op.Fence, op.ValidUntil = g.Token, g.Fence, c.validUntil(g, asked)
-	if asked != 0 {
-		op.Asked = min(max(asked, op.Call), op.Return) // the client's clock may drift between two readings
-	}
+	op.Token, op.Fence = g.Token, g.Fence
+	c.addTimes(&op, g)
 	h.finish(op, nil)
 	h.grants, h.modes = append(h.grants, g), append(h.modes, mode)
 	h.watchLoss(g)
@@ -223,24 +220,35 @@ func (h *handle) unwatch() {
 // UntilTold is the valid-until of a lock that notifies of a loss instead of giving a time.
 const UntilTold = math.MaxInt64
 
-// validUntil returns until when the client believes in a grant: what the lock says, or else a lease from the start of the granted attempt.
-// 0 means that call + lease of the history applies, or that the lock has no lease.
-func (c *Client) validUntil(g impls.Grant, asked int64) int64 {
-	if g.ValidUntil.IsZero() && c.Leased && asked != 0 {
-		return asked + int64(c.Config.Lease)
+// addTimes adds a grant's times to the operation that has just returned it: when the granted attempt began, and until when the client believes in
+// the grant: what the lock says, or else a lease from that beginning. Without either, call + lease of the history applies, or the lock has no lease.
+func (c *Client) addTimes(op *history.Operation, g impls.Grant) {
+	if g.Asked.IsZero() && g.ValidUntil.IsZero() {
+		return
 	}
-	return c.instant(g.ValidUntil)
+	now := c.Clock.Now()
+	asked := instant(g.Asked, op.Return, now)
+	op.ValidUntil = instant(g.ValidUntil, op.Return, now)
+	if g.ValidUntil.IsZero() && c.Leased {
+		op.ValidUntil = asked + int64(c.Config.Lease)
+	}
+	if asked != 0 {
+		op.Asked = min(max(asked, op.Call), op.Return) // the client's clock may drift between two readings
+	}
 }
 
-// instant converts a time of the client's clock to the run's timeline; 0 for the zero time.
-func (c *Client) instant(t time.Time) int64 {
-	if t.IsZero() {
+// instant converts a time of the client's clock to the run's timeline.
+func (c *Client) instant(t time.Time) int64 { return instant(t, c.Timeline(), c.Clock.Now()) }
+
+// instant converts a time of the client's clock, which is at now, to the timeline, which is at at; 0 for the zero time.
+func instant(t time.Time, at int64, now time.Time) int64 {
+	switch {
+	case t.IsZero():
 		return 0
-	}
-	if t.Equal(impls.UntilTold) {
+	case t.Equal(impls.UntilTold):
 		return UntilTold
 	}
-	return c.Timeline() + int64(t.Sub(c.Clock.Now()))
+	return at + int64(t.Sub(now))
 }
 
 func acquireOutcome(err error) history.Outcome {

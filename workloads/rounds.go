@@ -108,12 +108,10 @@ func (c *Client) stopped(ctx context.Context) bool {
 
 // awaitTurn sleeps until the intended start of round n. A late client starts at once; its latencies still count from the intended start.
 func (c *Client) awaitTurn(ctx context.Context, n int) error {
-	c.due = true
-	if c.Pace == nil {
-		c.intended = c.Timeline()
+	if c.Pace == nil { // a round is intended to start when it does
 		return nil
 	}
-	c.intended = c.Pace(n)
+	c.due, c.intended = true, c.Pace(n)
 	return c.Clock.Sleep(ctx, time.Duration(c.intended-c.Timeline()))
 }
 

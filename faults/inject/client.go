@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
@@ -21,6 +22,7 @@ type Client interface {
 type Goroutine struct {
 	*Gate
 
+	held   atomic.Bool        // there are holds: the fast path of Rest
 	mu     sync.Mutex         // guards the fields below
 	cancel context.CancelFunc // of the acquire under way; nil when there is none
 	holds  []chan struct{}    // closed when released
@@ -57,17 +59,14 @@ func (g *Goroutine) Hold() faults.Undo {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.holds = append(g.holds, hold)
+	g.held.Store(true)
 	return func(context.Context) error { close(hold); return nil }
 }
 
 // Rest returns when nothing holds the client at its moment and its gate is open. It returns impls.ErrCrashed when the client is dead, or the error
 // of ctx when that ends first.
 func (g *Goroutine) Rest(ctx context.Context) error {
-	g.mu.Lock()
-	holds := g.holds
-	g.holds = nil
-	g.mu.Unlock()
-	for _, hold := range holds {
+	for _, hold := range g.takeHolds() {
 		select {
 		case <-hold:
 		case <-ctx.Done():
@@ -77,6 +76,19 @@ func (g *Goroutine) Rest(ctx context.Context) error {
 		}
 	}
 	return g.Pass()
+}
+
+// takeHolds returns what holds the client, once.
+func (g *Goroutine) takeHolds() []chan struct{} {
+	if !g.held.Load() {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	holds := g.holds
+	g.holds = nil
+	g.held.Store(false)
+	return holds
 }
 
 // Scope returns the context under which the client's next acquire runs, so that a fault can cancel it.

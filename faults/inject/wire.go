@@ -7,7 +7,6 @@ import (
 	"crypto/sha1"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 
@@ -67,23 +66,32 @@ type wired struct {
 	wire     *Wire
 	node     int
 	id       uint64
-	requests resp.Requests       // the writer's
-	before   map[string][]string // the writer's: the arguments last sent, by command
-	fresh    string              // the writer's: the last argument that differed from those, such as a token, which the release sends again
-	digest   string              // the writer's: of the script last called by digest
-	digests  map[string]string   // the writer's: digests of the scripts sent, by source
-	replies  resp.Replies        // the reader's
-	said     string              // the reader's: the text of the last reply
+	requests resp.Requests        // the writer's
+	before   map[string]*previous // the writer's: the last of each command
+	fresh    string               // the writer's: the last argument that differed from those, such as a token, which the release sends again
+	digest   string               // the writer's: of the script last called by digest
+	called   string               // the writer's: what is recorded for that digest
+	digests  map[string]string    // the writer's: digests of the scripts sent, by source
+	spare    *sent                // the writer's: for the next request
+	replies  resp.Replies         // the reader's
+	spent    *sent                // the reader's: done with the last reply
 
 	mu    sync.Mutex // guards the fields below
 	pairs resp.Pairing[*sent]
-	idle  []*sent // for reuse: a client that waits for each reply needs one
+	idle  []*sent // for reuse: a client that waits for each reply needs two
+}
+
+// previous is what was last sent and received under the name of a command: most of it comes again, and shares its strings.
+type previous struct {
+	args  []string // the writer's
+	reply string   // the reader's
 }
 
 // sent is a request under way. It is reused, with the storage of its arguments, once Done has returned.
 type sent struct {
 	cmd       history.Command
-	write     bool
+	last      *previous        // of the command
+	write     bool             // set when Watch is
 	operation faults.Operation // set when Watch is
 }
 
@@ -102,11 +110,13 @@ func (c *wired) Write(p []byte) (int, error) {
 }
 
 func (c *wired) request(req resp.Request) error {
-	s := c.spare()
-	c.describe(&s.cmd, req)
-	s.write = req.IsWrite()
+	s := c.spare
+	if s == nil {
+		s = new(sent)
+	}
+	c.describe(s, req)
 	if c.wire.Watch != nil {
-		s.operation = c.wire.Operation(c.node < 0)
+		s.write, s.operation = req.IsWrite(), c.wire.Operation(c.node < 0)
 		if err := c.watch(s, faults.Leaving); err != nil {
 			return err
 		}
@@ -121,34 +131,28 @@ func (c *wired) watch(s *sent, at faults.Stage) error {
 }
 
 // expect registers a request before it is written, so that its reply cannot arrive first. A request to which the node will not reply is not
-// recorded.
+// recorded, and s is spare again.
 func (c *wired) expect(req resp.Request, s *sent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at := c.pairs.Expect(req); at != nil {
-		*at = s
-	} else {
-		c.idle = append(c.idle, s)
+	at := c.pairs.Expect(req)
+	if at == nil {
+		c.spare = s
+		return
 	}
-}
-
-func (c *wired) spare() *sent {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := len(c.idle) - 1
-	if last < 0 {
-		return new(sent)
+	*at, c.spare = s, nil
+	if last := len(c.idle) - 1; last >= 0 {
+		c.spare, c.idle = c.idle[last], c.idle[:last]
 	}
-	s := c.idle[last]
-	c.idle = c.idle[:last]
-	return s
 }
 
 // describe fills in the record of a request. Most arguments repeat earlier ones, so an argument equal to last time's shares its string: recording
 // must not slow the client down.
-func (c *wired) describe(cmd *history.Command, req resp.Request) {
+func (c *wired) describe(s *sent, req resp.Request) {
+	cmd := &s.cmd
 	*cmd = history.Command{Node: c.node, Conn: c.id, Name: req.Name(), Args: cmd.Args[:0], Cut: req.Len()-1 > history.MaxArgs}
-	before := c.before[cmd.Name]
+	s.last = c.lastOf(cmd.Name)
+	before := s.last.args
 	for i := range min(req.Len()-1, history.MaxArgs) {
 		raw := req.Arg(i + 1)
 		if name, ok := c.script(cmd, i, raw); ok {
@@ -166,14 +170,20 @@ func (c *wired) describe(cmd *history.Command, req resp.Request) {
 			cmd.Args = append(cmd.Args, c.fresh)
 		}
 	}
-	if c.before == nil {
-		c.before = map[string][]string{}
+	s.last.args = append(before[:0], cmd.Args...)
+}
+
+// lastOf returns what was last sent under the name of a command.
+func (c *wired) lastOf(name string) *previous {
+	last, ok := c.before[name]
+	if !ok {
+		if c.before == nil {
+			c.before = map[string]*previous{}
+		}
+		last = &previous{}
+		c.before[name] = last
 	}
-	if len(before) != len(cmd.Args) {
-		c.before[cmd.Name] = slices.Clone(cmd.Args)
-	} else {
-		copy(before, cmd.Args)
-	}
+	return last
 }
 
 // script sets cmd.Script to the digest of the script that the command runs. It returns the script's name, or else its digest, to record in place of
@@ -183,9 +193,10 @@ func (c *wired) script(cmd *history.Command, arg int, raw []byte) (string, bool)
 	case arg == 0 && cmd.Name == "EVALSHA":
 		if c.digest != string(raw) {
 			c.digest = strings.ToLower(string(raw))
+			c.called = cmp.Or(c.wire.Names[c.digest], c.digest)
 		}
 		cmd.Script = c.digest
-		return cmp.Or(c.wire.Names[c.digest], c.digest), true
+		return c.called, true
 	case arg == 0 && cmd.Name == "EVAL":
 		cmd.Script = c.sourceOf(raw)
 		line, _, _ := bytes.Cut(raw, []byte("\n"))
@@ -238,7 +249,7 @@ func (c *wired) reply(r resp.Reply) error {
 	if s == nil {
 		return nil
 	}
-	s.cmd.Reply = c.line(r)
+	s.cmd.Reply = s.last.line(r)
 	if c.wire.Watch != nil {
 		if err := c.watch(s, faults.Returning); err != nil {
 			c.wire.Done(s.cmd) // the client crashes here and never sees the reply
@@ -247,25 +258,26 @@ func (c *wired) reply(r resp.Reply) error {
 	}
 	s.cmd.Replied = c.wire.Timeline()
 	c.wire.Done(s.cmd)
-	c.mu.Lock()
-	c.idle = append(c.idle, s)
-	c.mu.Unlock()
+	c.spent = s
 	return nil
 }
 
 // line returns the text of a reply; a reply equal to the last shares its string.
-func (c *wired) line(r resp.Reply) string {
-	if short := r.Raw; len(short) > 3 && len(c.said)+3 == len(short) && (short[0] == ':' || short[0] == '+') && c.said == string(short[1:len(short)-2]) {
-		return c.said
+func (l *previous) line(r resp.Reply) string {
+	if short := r.Raw; len(short) > 3 && len(l.reply)+3 == len(short) && (short[0] == ':' || short[0] == '+') && l.reply == string(short[1:len(short)-2]) {
+		return l.reply
 	}
-	c.said = r.Line(history.MaxReply)
-	return c.said
+	l.reply = r.Line(history.MaxReply)
+	return l.reply
 }
 
 // answered returns the request whose last reply this is; nil if there is none.
 func (c *wired) answered(r resp.Reply) *sent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.spent != nil {
+		c.idle, c.spent = append(c.idle, c.spent), nil
+	}
 	s, last := c.pairs.Answer(r)
 	if s == nil || !last {
 		return nil

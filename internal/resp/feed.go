@@ -85,6 +85,22 @@ func (c *cursor) newline(buf []byte) (int, error) {
 	return end, nil
 }
 
+// head reads a whole head of a string or an aggregate at an offset: its first byte, a length of at most four digits, and CR LF. It returns the offset
+// after it. ok is false for any other head, which line and length read, or find wrong.
+func head(buf []byte, at int, kind byte) (n, next int, ok bool) {
+	if at >= len(buf) || buf[at] != kind {
+		return 0, 0, false
+	}
+	for i := at + 1; i < min(at+6, len(buf)-1); i++ {
+		digit := buf[i] - '0'
+		if digit > 9 {
+			return n, i + 2, i > at+1 && buf[i] == '\r' && buf[i+1] == '\n'
+		}
+		n = n*10 + int(digit)
+	}
+	return 0, 0, false
+}
+
 // payload returns the offset after the n bytes at from and their CR LF; 0 if they are incomplete.
 func payload(buf []byte, from, n int) (next int, err error) {
 	if from+n+2 > MaxFrame {

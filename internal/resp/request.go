@@ -125,19 +125,9 @@ func (s *requestScan) begin(buf []byte) error {
 
 // argument reads one bulk string; false if it is incomplete.
 func (s *requestScan) argument(buf []byte) (bool, error) {
-	text, from, err := s.line(buf)
-	if text == nil || err != nil {
+	n, from, err := s.argumentHead(buf)
+	if from == 0 || err != nil {
 		return false, err
-	}
-	if len(text) == 0 || text[0] != '$' {
-		return false, fmt.Errorf("%w: an argument begins with %.1q", ErrSyntax, text)
-	}
-	n, err := length(text[1:], MaxFrame)
-	if err != nil {
-		return false, err
-	}
-	if n < 0 {
-		return false, fmt.Errorf("%w: an argument is null", ErrSyntax)
 	}
 	next, err := payload(buf, from, n)
 	if next == 0 || err != nil {
@@ -146,6 +136,25 @@ func (s *requestScan) argument(buf []byte) (bool, error) {
 	s.args = append(s.args, span{from, from + n})
 	s.pos, s.want = next, s.want-1
 	return true, nil
+}
+
+// argumentHead reads the head of a bulk string. It returns the string's length and offset; an offset of 0 if the head is incomplete.
+func (s *requestScan) argumentHead(buf []byte) (n, from int, err error) {
+	if n, from, ok := head(buf, s.pos, '$'); ok {
+		s.seen = 0
+		return n, from, nil
+	}
+	text, from, err := s.line(buf)
+	if text == nil || err != nil {
+		return 0, 0, err
+	}
+	if len(text) == 0 || text[0] != '$' {
+		return 0, 0, fmt.Errorf("%w: an argument begins with %.1q", ErrSyntax, text)
+	}
+	if n, err = length(text[1:], MaxFrame); err == nil && n < 0 {
+		err = fmt.Errorf("%w: an argument is null", ErrSyntax)
+	}
+	return n, from, err
 }
 
 // request returns a view of the frame that was found.

@@ -30,7 +30,11 @@ func runeStart(b []byte, n int) int {
 }
 
 func printable(b []byte) bool {
-	for _, r := range string(b) {
+	ascii := 0
+	for ascii < len(b) && ' ' <= b[ascii] && b[ascii] <= '~' { // most texts are no more than that
+		ascii++
+	}
+	for _, r := range string(b[ascii:]) {
 		if r == utf8.RuneError || !strconv.IsPrint(r) {
 			return false
 		}
