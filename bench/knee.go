@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -68,7 +69,7 @@ func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) er
 	b.of = b.Repetitions * len(settings) * len(b.Locks) * typicalSteps
 	rates := map[Turn][]results.KneeStep{}
 	found := map[Turn][]float64{}
-	open := map[Turn]bool{}
+	bounded := map[Turn]bool{} // in some repetition
 	for r := range b.Repetitions {
 		for _, s := range settings {
 			for _, l := range order.Perm(len(b.Locks)) {
@@ -82,14 +83,14 @@ func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) er
 				search := b.find(ctx, Turn{Repetition: r + 1, Lock: l, Setting: s}, func(k results.KneeStep) { rates[place] = append(rates[place], k) })
 				rate, unbounded := search.Found()
 				found[place] = append(found[place], rate)
-				open[place] = open[place] || unbounded
+				bounded[place] = bounded[place] || !unbounded
 			}
 		}
 	}
 	for _, s := range settings {
 		for l, v := range b.Locks {
 			place := Turn{Lock: l, Setting: s}
-			k := results.Knee{Lock: v.Name, Setting: s, Limit: b.Find.Text, Open: open[place], Steps: rates[place],
+			k := results.Knee{Lock: v.Name, Setting: s, Limit: b.Find.Text, Open: len(found[place]) > 0 && !bounded[place], Steps: rates[place],
 				Rate: results.Figure{Unit: results.PerSecond, Samples: int64(len(found[place]))}}
 			k.Rate.Value, k.Rate.Low, k.Rate.High = Summary(found[place])
 			b.knees = append(b.knees, k)
@@ -100,7 +101,11 @@ func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) er
 
 // find runs one search.
 func (b *bench) find(ctx context.Context, t Turn, tried func(results.KneeStep)) *Search {
-	s := NewSearch(b.lowest(), b.highest())
+	low, high, err := b.SearchRange()
+	s := NewSearch(low, high)
+	if err != nil {
+		return s
+	}
 	for rate, more := s.Next(); more && !b.over(ctx); rate, more = s.Next() {
 		at := t
 		at.Setting.Rate = rate
@@ -128,19 +133,18 @@ func (b *bench) step(t Turn, done Taken) results.KneeStep {
 	return k
 }
 
-// lowest returns the first rate of a search: the lowest requested, and enough for the percentile's samples.
-func (b *bench) lowest() float64 {
-	least := 1.2 * float64(b.Find.Metric.Need) / b.measure().Seconds()
-	if len(b.Rates) > 0 {
-		return max(b.Rates[0], least)
+// SearchRange returns the first rate of a search and the highest that it tries, 0 for no bound: those of Rates, with enough rounds in a repetition for
+// the limit's percentile. It returns an error if not even the highest gives those.
+func (c Config) SearchRange() (low, high float64, err error) {
+	need := c.Find.Metric.Need
+	low = threeDigits(1.2 * float64(need) / c.measure().Seconds())
+	if len(c.Rates) == 0 {
+		return max(50, low), 0, nil
 	}
-	return threeDigits(max(50, least))
-}
-
-// highest returns the last of --rates; 0: no bound.
-func (b *bench) highest() float64 {
-	if len(b.Rates) > 0 {
-		return b.Rates[len(b.Rates)-1]
+	low, high = max(c.Rates[0], low), c.Rates[len(c.Rates)-1]
+	if low > high {
+		return 0, 0, fmt.Errorf("%s needs %d samples in each of %d repetitions of %v, and %v/s give too few: a longer duration or fewer repetitions give more",
+			c.Find.Metric.Name, need, c.Repetitions, c.measure(), high)
 	}
-	return 0
+	return low, high, nil
 }

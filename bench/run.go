@@ -107,8 +107,19 @@ func Run(ctx context.Context, c Config) (results.Bench, error) {
 	}
 	b := &bench{Config: c, servers: hold(c.Provider), begun: c.Now()}
 	err := b.all(ctx)
+	if err == nil {
+		err = b.unmeasured()
+	}
 	out := b.result()
 	return out, errors.Join(err, b.servers.end())
+}
+
+// unmeasured returns the first turn's error if no turn could be run.
+func (b *bench) unmeasured() error {
+	if len(b.taken) == 0 || slices.ContainsFunc(b.taken, func(t Taken) bool { return t.Err == nil }) {
+		return nil
+	}
+	return b.taken[0].Err
 }
 
 // bench is a bench under way.

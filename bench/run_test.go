@@ -2,6 +2,7 @@ package bench
 
 import (
 	"crypto/rand"
+	"errors"
 	"os/exec"
 	"slices"
 	"testing"
@@ -157,6 +158,42 @@ func TestALockThatCannotBeRunSaysWhy(t *testing.T) {
 	}
 	if cell := cellOf(t, b, "token"); cell.Figures["throughput"].Value == nil {
 		t.Errorf("%+v", cell)
+	}
+}
+
+// TestRunWithoutAServer: with nothing measured there is no bench, but an error that names the server.
+func TestRunWithoutAServer(t *testing.T) {
+	c := short(t, "token")
+	url, err := servers.NewURL(servers.Access{}, "redis://127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Provider = url
+	if _, err := Run(t.Context(), c); !errors.Is(err, servers.ErrMissing) {
+		t.Errorf("%v, want %v", err, servers.ErrMissing)
+	}
+}
+
+// TestSearchRange: the rates of a search lie between those that were asked for, and give enough samples for the percentile.
+func TestSearchRange(t *testing.T) {
+	g, err := results.ParseGate("acquire.p99<=1h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		why       string
+		rates     []float64
+		low, high float64 // low 0: an error
+	}{
+		{"no rates: from the samples that p99 needs", nil, 120, 0},
+		{"enough samples at the lowest", []float64{200, 400}, 200, 400},
+		{"too few at the lowest", []float64{50, 400}, 120, 400},
+		{"too few at the highest", []float64{50, 100}, 0, 0},
+	} {
+		low, high, err := Config{Find: &g, Rates: row.rates, Duration: 2 * time.Second, Repetitions: 2}.SearchRange()
+		if low != row.low || high != row.high || (err != nil) != (row.low == 0) {
+			t.Errorf("%s: %v to %v, %v", row.why, low, high, err)
+		}
 	}
 }
 

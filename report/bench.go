@@ -216,15 +216,23 @@ func faultTable(cells []results.BenchCell) []string {
 	return lines
 }
 
+// KneeNote says what a search for the highest rate came to, where that is no rate between two others.
+func KneeNote(k results.Knee) string {
+	switch {
+	case k.Rate.Value != nil && *k.Rate.Value == 0 && len(k.Steps) > 0:
+		return "even the first, " + Rate(k.Steps[0].Offered) + ", exceeded it"
+	case k.Open:
+		return "or more: the highest rate tried"
+	}
+	return ""
+}
+
 func kneeTable(knees []results.Knee) []string {
 	lines := []string{"", fmt.Sprintf("%-*s%-16s%12s%8s  %s", lockColumn, "highest rate with", knees[0].Limit, "holds/s", "±", "")}
 	for _, k := range knees {
-		rate := Figure(k.Rate)
-		note := ""
+		rate, note := Figure(k.Rate), KneeNote(k)
 		if k.Rate.Value != nil && *k.Rate.Value == 0 {
-			rate, note = "none", "even the first step exceeded the limit"
-		} else if k.Open {
-			note = "or more: the highest rate tried"
+			rate = "none"
 		}
 		lines = append(lines, strings.TrimRight(fmt.Sprintf("%-*s%-16s%12s%8s  %s", lockColumn, k.Lock, k.Setting.String(), rate, Spread(k.Rate), note), " "))
 	}

@@ -83,7 +83,14 @@ func (t Throughput) RateReason(windows []history.Window) string {
 	if !t.Open || faulty || t.Achieved >= LeastOfRate*t.Offered {
 		return ""
 	}
-	return fmt.Sprintf("%.4g of the %.4g offered rounds per second were achieved", t.Achieved, t.Offered)
+	return fmt.Sprintf("%s of the %s offered rounds per second were achieved", rateText(t.Achieved), rateText(t.Offered))
+}
+
+func rateText(v float64) string {
+	if v < 100 {
+		return fmt.Sprintf("%.3g", v)
+	}
+	return fmt.Sprintf("%.0f", v)
 }
 
 // Doubt turns a pass into inconclusive because of reason, unless it is empty. The first reason is kept.

@@ -186,15 +186,11 @@ func storedBench(path string) (*results.Bench, error) {
 
 // benchPlan prints, before anything runs, what will run and how long it takes.
 func benchPlan(c bench.Config) string {
-	n := len(c.Locks)
-	locks := fmt.Sprintf("%d locks", n)
-	if n == 1 {
-		locks = "1 lock"
-	}
+	locks := report.Plural(len(c.Locks), "lock")
 	if c.Reference == "" {
 		locks += " and the bare loop"
 	}
-	return fmt.Sprintf("plan: %s, %d repetitions of %v: about %v, seed %d", locks, c.Repetitions, (c.Duration / time.Duration(c.Repetitions)).Round(time.Millisecond),
+	return fmt.Sprintf("plan: %s, %s of %v: about %v, seed %d", locks, report.Plural(c.Repetitions, "repetition"), (c.Duration / time.Duration(c.Repetitions)).Round(time.Millisecond),
 		c.Estimate().Round(time.Second), c.Seed)
 }
 

@@ -123,6 +123,11 @@ func (f *benchFlags) config(ctx context.Context, flags *pflag.FlagSet) (c bench.
 	c.Duration, c.WarmUp, c.Repetitions, c.Lease, c.Poll = f.duration, f.warmup, f.reps, f.lease, f.poll
 	c.Crash, c.Greedy, c.Slow, c.Seed, c.Pace = f.crash, f.greedy, f.slow, f.seed, f.paceOf()
 	c.Shard = f.shard.given
+	if c.Find != nil {
+		if _, _, err := c.SearchRange(); err != nil {
+			return c, fmt.Errorf("%w: --find-rate: %w", errUsage, err)
+		}
+	}
 	if f.exec.given() {
 		if err := f.child(ctx, &c); err != nil {
 			return c, err

@@ -123,7 +123,7 @@ func (b *browser) report(w http.ResponseWriter, r *http.Request, dir string) {
 		return
 	}
 	var text bytes.Buffer
-	if err := inForm(rec, &text, "html", ".", report.Style{}); err != nil {
+	if err := rec.write(&text, "html", ".", report.Style{}); err != nil {
 		http.Error(w, "the report cannot be made", http.StatusInternalServerError)
 		return
 	}

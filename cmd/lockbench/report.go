@@ -97,28 +97,26 @@ func (a *app) report(path string, f reportFlags) error {
 	if file == "" && form == "html" {
 		file = filepath.Join(r.dir, results.ReportFile)
 	}
+	var b bytes.Buffer // whole or not at all
 	if file == "" || file == "-" {
-		return inForm(r, a.out, form, "", a.style())
+		if err := r.write(&b, form, "", a.style()); err != nil {
+			return asInput(err)
+		}
+		_, err := b.WriteTo(a.out)
+		return err
 	}
 	base, err := filepath.Rel(filepath.Dir(file), r.dir)
 	if err != nil {
 		base = ""
 	}
-	if err := results.SaveFile(file, func(w io.Writer) error { return inForm(r, w, form, base, report.Style{}) }); err != nil {
+	if err := r.write(&b, form, base, report.Style{}); err != nil {
+		return asInput(err)
+	}
+	if err := results.SaveFile(file, func(w io.Writer) error { _, err := b.WriteTo(w); return err }); err != nil {
 		return err
 	}
 	a.say("%s", file)
 	return nil
-}
-
-// inForm writes a record in a form.
-func inForm(r record, w io.Writer, form, base string, s report.Style) error {
-	var b bytes.Buffer // whole or not at all
-	if err := r.write(&b, form, base, s); err != nil {
-		return asInput(err)
-	}
-	_, err := b.WriteTo(w)
-	return err
 }
 
 // openRecord opens the suite, bench or run at a path.

@@ -243,17 +243,15 @@ func valueText(v *float64, u results.Unit) string {
 }
 
 func kneeText(k results.Knee) string {
-	if k.Rate.Value == nil {
-		return "not even at the first rate"
+	note := report.KneeNote(k)
+	if k.Rate.Value == nil || *k.Rate.Value == 0 {
+		return strings.TrimSuffix("none: "+note, ": ")
 	}
 	text := valueText(k.Rate.Value, results.PerSecond)
 	if k.Rate.Low != nil && k.Rate.High != nil {
 		text += " (" + valueText(k.Rate.Low, results.PerSecond) + " – " + valueText(k.Rate.High, results.PerSecond) + ")"
 	}
-	if k.Open {
-		text = "above " + text
-	}
-	return text
+	return strings.TrimSuffix(text+" "+note, " ")
 }
 
 // curves draws latency against throughput: a line for each lock, a point for each setting that differs in clients or in rate alone.
