@@ -28,6 +28,15 @@ func wrote(c history.Command) bool {
 	return false
 }
 
+// mayRenew reports whether a command may have set the end of a key.
+func mayRenew(c history.Command) bool {
+	switch c.Name {
+	case "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "GETEX", "SET", "SETEX", "PSETEX", "PERSIST":
+		return true
+	}
+	return isScript(c.Name)
+}
+
 func isScript(name string) bool {
 	return strings.HasPrefix(name, "EVAL") || strings.HasPrefix(name, "FCALL")
 }

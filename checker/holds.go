@@ -27,6 +27,7 @@ import (
 type holdPass struct {
 	a       *archive
 	k       *keyLog
+	ev      *evidence
 	keep    int64              // lease + slack: how long after an effect the server may keep a hold; never if leases don't end
 	crashes map[uint32][]int64 // by client number, ascending: instants of confirmed crashes
 	clients map[uint32]*clientHolds
@@ -66,7 +67,7 @@ type openHold struct {
 }
 
 func (a *archive) findHolds(k *keyLog, ev *evidence) error {
-	p := &holdPass{a: a, k: k, keep: never, crashes: ev.crashes(a), clients: map[uint32]*clientHolds{}}
+	p := &holdPass{a: a, k: k, ev: ev, keep: never, crashes: ev.crashes(a), clients: map[uint32]*clientHolds{}}
 	if a.header.Lease > 0 {
 		p.keep = a.header.Lease + slack(a.header)
 	}
@@ -340,7 +341,11 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 		p.finish(h, h.doubt)
 		h.ended = true
 	}
-	h.d.gone = h.gone(p)
+	before := never
+	if h.release != nil {
+		before = h.release.call
+	}
+	h.d.gone = h.gone(p, before)
 	for _, d := range h.resumed {
 		d.gone = h.d.gone
 	}

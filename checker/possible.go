@@ -20,13 +20,52 @@ func (k *keyLog) from(r *record) int64 { return max(r.call, k.asked(r)) }
 // renew records an effect that renews the server's key.
 func (h *openHold) renew(n notice) { h.effect = max(h.effect, n.at) }
 
-// gone returns the last instant at which the server can have kept a hold.
-func (h *openHold) gone(p *holdPass) int64 {
-	gone := plus(h.effect, p.keep)
-	for range h.maybe {
+// gone returns the last instant at which the server can have kept a hold, as far as requests called before an instant show.
+func (h *openHold) gone(p *holdPass, before int64) int64 {
+	effect, maybe := h.effect, h.maybe
+	for _, c := range p.behind(h, before) {
+		if at := max(c.Replied, c.Ran); at != 0 {
+			effect = max(effect, at)
+		} else {
+			maybe++
+		}
+	}
+	gone := plus(effect, p.keep)
+	for range maybe {
 		gone = plus(gone, p.keep)
 	}
 	return min(gone, h.cap)
+}
+
+// behind returns the commands by which the lock may have renewed a hold without telling: those that may set the end of a key of the hold, and that
+// no operation accounts for. While a re-entrant client enters again or leaves, a command may be either's.
+func (p *holdPass) behind(h *openHold, before int64) (out []history.Command) {
+	if p.keep == never {
+		return nil
+	}
+	client := p.a.clients.text(h.r.client)
+	var keys []string
+	for _, c := range p.ev.commandsOf(client, h.r.ret, before) {
+		if c.Op != 0 && p.a.header.Kind != history.Reentrant || !mayRenew(c) {
+			continue
+		}
+		if keys == nil {
+			keys = p.ev.keysOf(client, h.r)
+		}
+		if share(keys, redisKeys(&c)) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// keysOf returns the keys that an operation's commands name.
+func (e *evidence) keysOf(client string, r *record) []string {
+	keys := []string{}
+	for _, c := range e.commandsOf(client, r.call, r.ret) {
+		keys = append(keys, redisKeys(&c)...)
+	}
+	return keys
 }
 
 // denial is a reply that a hold is gone although, as far as its client knew, its lease was running.
@@ -56,7 +95,7 @@ func (p *holdPass) claim(h *openHold, r *record) {
 			last.renew(n)
 		}
 	}
-	if last.gone(p) < r.call {
+	if last.gone(p, r.call) < r.call {
 		p.k.claims = append(p.k.claims, claim{r, h.d})
 	}
 }

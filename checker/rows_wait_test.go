@@ -49,6 +49,14 @@ var waitRows = []row{
 	{name: "refused by a lease that is over", rule: "busy-witness", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 130 131 busy`, want: "refusal×1"},
+	{name: "waits for a hold that its client renewed and did not report", head: leased, extra: behind("PEXPIRE"), ops: `
+		a acquire 0 1 ok
+		b acquire 110 1400 fail
+		a release 1500 1501 ok`},
+	{name: "waits for a hold that its client only looked at", rule: "free-but-refused", head: leased, extra: behind("PTTL"), ops: `
+		a acquire 0 1 ok
+		b acquire 110 1400 fail
+		a release 1500 1501 ok`, want: "progress×1"},
 	{name: "refused by another's attempt, where votes split", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, Votes: true}, ops: `
 		a acquire 0 5 busy
 		b acquire 2 4 busy`},
@@ -158,4 +166,13 @@ func heldUp(sent, heard int64) Input {
 	held.Replied, other.Replied = 1190*msec, heard*msec
 	return Input{Commands: []history.Command{held, other},
 		Faults: []history.Window{{Fault: "delay-reply", Client: "b", Start: 6 * msec, End: 1190 * msec, Confirmed: true}}}
+}
+
+// behind is what a sends when it acquires, and every 80 ms by itself.
+func behind(name string) Input {
+	sent := []history.Command{{Client: "a", Op: 1, Sent: 0, Replied: 1 * msec, Name: "SET", Args: []string{"job", "t"}, Reply: "OK"}}
+	for at := int64(80); at < 1500; at += 80 {
+		sent = append(sent, history.Command{Client: "a", Sent: at * msec, Replied: (at + 1) * msec, Name: name, Args: []string{"job", "100"}, Reply: "1"})
+	}
+	return Input{Commands: sent}
 }

@@ -73,6 +73,19 @@ func TestBugsAreCaught(t *testing.T) {
 		caught("wakes before it is free", func(c Config) (any, error) { return &wakeLock{Config: c, early: true}, nil }, "woken", "hand-over", Promises("wakes")),
 		caught("wakes nobody", func(c Config) (any, error) { return &wakeLock{Config: c, mute: true}, nil }, "woken", "hand-over", Promises("wakes")),
 		caught("no connection is used twice", func(c Config) (any, error) { return &wireLock{Config: c, hoards: true}, nil }, "bounded-requests", "connections"),
+		caught("a waiter subscribes when it has asked, and does not ask again", func(c Config) (any, error) { return &channelLock{Config: c, late: true}, nil }, "released-between", "was granted the lock"),
+		caught("a waiter gives a key that is gone an expiry", func(c Config) (any, error) { return &channelLock{Config: c, repairs: true}, nil }, "released-between", "was granted the lock"),
+		caught("a missing key is the watchdog's own", newTestLock(func(l *lock) { l.renew, l.renewsMissing = true, true }), "renews-own", ""),
+		caught("an acquire without an answer deletes the key", newTestLock(func(l *lock) { l.undoesBlind = true }), "unanswered", "deleted by"),
+		caught("the lease is sent in 32 bits", newTestLock(func(l *lock) { l.narrowLease = true }), "odd-leases", "960h"),
+		caught("a second entry is counted as the first", func(c Config) (any, error) { return &nestedLock{Config: c, forgets: true}, nil }, "counts-entries", "while a held the lock", Promises("reentrant")),
+		caught("who does not read is counted off", func(c Config) (any, error) { return &countingLock{Config: c, below: true}, nil }, "shared-release", "while a held the lock"),
+		caught("the fence has 32 bits", func(c Config) (any, error) { return &fencedLock{Config: c, narrow: true}, nil }, "fences-grow", "after fence"),
+		caught("the list of wake-ups has a name for a lock", func(c Config) (any, error) { return &wakeLock{Config: c, flat: true}, nil }, "names-apart", "job:wake"),
+		caught("releases by a pattern", func(c Config) (any, error) { return &patternLock{Config: c}, nil }, "names-apart", "has released"),
+		caught("NOSCRIPT is a refusal", func(c Config) (any, error) { return &digestLock{Config: c}, nil }, "scripts-forgotten", "refused"),
+		caught("an extend that was refused counts", newTimed(func(l *timedLock) { l.hopes = true }), "late-extend", "ValidUntil"),
+		caught("a downgrade leaves a gap", func(c Config) (any, error) { return &rwLock{Config: c, gap: true}, nil }, "downgrade", "r.RLock"),
 	} {
 		t.Run(row.bug, func(t *testing.T) {
 			t.Parallel()

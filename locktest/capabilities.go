@@ -26,6 +26,30 @@ func fencesGrow(c *trial) {
 		next(a, "b's lease has ended")
 		a.mustRelease("a holds")
 	}
+	for _, bits := range []uint{31, 32} { // a thousand grants a second reach them in 25 and in 50 days
+		many := uint64(1)<<bits - 2
+		if last >= many || !c.recount(last, many) {
+			c.note("no key with the value of the last fence, %d, was found: how fences go on at 2^%d is not tried", last, bits)
+			return
+		}
+		last = many
+		for range 3 {
+			next(a, fmt.Sprintf("2^%d grants were counted", bits))
+			a.mustRelease("a holds")
+		}
+	}
+}
+
+// recount gives another value to the keys that have the given one, and reports whether there are any.
+func (c *trial) recount(from, to uint64) (found bool) {
+	for _, n := range c.nodes {
+		for _, k := range c.keysOf(n) {
+			if v, ok := c.number(n, k); ok && uint64(v) == from {
+				found = c.put(n, k, to) || found
+			}
+		}
+	}
+	return found
 }
 
 func countsEntries(c *trial) {

@@ -65,6 +65,11 @@ type control struct {
 }
 
 func controls() []control {
+	wrapping := func(wrap func(*lock) any) factory {
+		return func(c Config) (any, error) {
+			return wrap(&lock{Config: c, name: func(s string) string { return s }}), nil
+		}
+	}
 	plain := func(*lock) {}
 	padded := ServerLease(func(d time.Duration) time.Duration { return d + 500*time.Millisecond })
 	seconds := ServerLease(func(d time.Duration) time.Duration { return (d + time.Second - 1) / time.Second * time.Second })
@@ -95,14 +100,21 @@ func controls() []control {
 		{name: "is for readers and writers, who poll slowly", make: func(c Config) (any, error) { return &rwLock{Config: c, slow: c.TTL / 4}, nil }},
 		{name: "is for readers and writers, who are woken", make: func(c Config) (any, error) { return &rwLock{Config: c, sleeps: true}, nil }},
 		{name: "may be entered again", make: func(c Config) (any, error) { return &nestedLock{Config: c}, nil }, options: []Option{Promises("reentrant")}},
-		{name: "may be entered again, and renews", make: func(c Config) (any, error) { return &nestedLock{Config: c, renew: true}, nil }, options: []Option{Promises("reentrant", "renews"),
-			// No delays: without recorded renewals an inner release under way for several leases counts as the last one.
-			Faults(2, "pause-client", "crash-client", "cancel-client", "lose-reply", "lose-request", "slow-work", "flush-scripts")}},
+		{name: "may be entered again, and renews", make: func(c Config) (any, error) { return &nestedLock{Config: c, renew: true}, nil }, options: []Option{Promises("reentrant", "renews")}},
 		{name: "is on three masters", make: func(c Config) (any, error) { return &quorumLock{Config: c}, nil }, options: []Option{Nodes(3)}},
 		{name: "keeps its deadline in its value", make: func(c Config) (any, error) { return &stampLock{Config: c}, nil }},
 		{name: "blocks on a list of wake-ups", make: func(c Config) (any, error) { return &wakeLock{Config: c}, nil }},
 		{name: "knows its own token when it asks again", make: newTestLock(func(l *lock) { l.insists = true })},
 		{name: "says busy by an error of its own", make: newTestLock(func(l *lock) { l.ownErrors = true })},
+		{name: "wakes by a channel", make: func(c Config) (any, error) { return &channelLock{Config: c}, nil }},
+		{name: "is taken over when its deadline has passed", make: func(c Config) (any, error) { return &deadlineLock{Config: c}, nil }},
+		{name: "is a member of a sorted set", make: func(c Config) (any, error) { return &scoreLock{Config: c}, nil }},
+		{name: "asks in a transaction, and keeps a record", make: func(c Config) (any, error) { return &recordLock{Config: c}, nil }},
+		{name: "takes back in the background", make: wrapping(func(l *lock) any { return &tidyLock{lock: l} })},
+		{name: "backs off", make: wrapping(func(l *lock) any { return backOffLock{l} })},
+		{name: "sleeps for what is left of the lease", make: wrapping(func(l *lock) any { return leftLock{l} })},
+		{name: "takes its fences from the server's clock", make: func(c Config) (any, error) { return &clockFenceLock{Config: c}, nil }},
+		{name: "counts its entries itself", make: wrapping(func(l *lock) any { return &selfCountLock{lock: l} }), options: []Option{Promises("reentrant")}},
 		{name: "gives up by itself after forty tries", make: newWaiting(plain, func(w *waitingLock) { w.tries = 40 })},
 	}
 }

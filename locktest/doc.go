@@ -45,6 +45,7 @@
 //   - valid-until (C19): ValidUntil is never later than the end of the lease on the server.
 //   - slow-reply (C19): An acquire whose reply comes after the end of the lease fails, and leaves no key.
 //   - lost-grant (C20): An acquire whose reply is lost never returns ErrBusy, and keeps others out for a lease at most.
+//   - unanswered (C3 C20): An acquire that gets no reply while another client holds leaves that hold alone.
 //   - retried-grant (C20): An acquire that the Redis client repeats by itself never returns ErrBusy while nobody else holds, and its release frees the lock.
 //   - lost-release (C20): A release whose reply is lost has freed the lock, and may be repeated.
 //   - lost-extend (C20): An extend whose reply is lost leaves the hold alone, and may be repeated.
@@ -58,6 +59,7 @@
 //   - deadline (C7 C25): A waiting acquire returns an error when its context ends, and leaves no key and no subscription.
 //   - dead-waiter (C9): A waiter that died delays the others by a lease at most.
 //   - keys-deleted (C10): When the keys are deleted, a waiter is granted the lock within a lease.
+//   - released-between (C7 C11): A release between two requests of a waiter is noticed as soon as any other.
 //   - woken (C11): A release wakes a waiter at once, every time.
 //   - subscription-cut (C11): A waiter whose subscription is cut is granted the lock soon after the release.
 //   - fifo (C16): Waiters are granted the lock in the order in which they came.

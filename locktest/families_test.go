@@ -124,8 +124,9 @@ type fencedLock struct {
 	token string
 	fence uint64
 
-	apart bool // bug: counts first and then takes the lock
-	reset bool // bug: the count expires with the lease
+	apart  bool // bug: counts first and then takes the lock
+	narrow bool // bug: the fence has 32 bits, one of them a sign
+	reset  bool // bug: the count expires with the lease
 }
 
 const luaFence = `
@@ -153,6 +154,9 @@ func (l *fencedLock) TryLock(ctx context.Context) (bool, error) {
 	n, err := eval(ctx, l.Config, luaFence, l.keys(), token, l.TTL.Milliseconds(), flag(l.reset))
 	if n > 0 {
 		l.token, l.fence = token, uint64(n)
+	}
+	if l.narrow {
+		l.fence &= 1<<31 - 1
 	}
 	return n > 0, err
 }
@@ -350,6 +354,7 @@ type wakeLock struct {
 	Config
 	token string
 
+	flat    bool // bug: the list's name may be that of another lock
 	orphans bool // bug: an unused wake-up stays
 	early   bool // bug: wakes before the lock is free
 	mute    bool // bug: wakes no waiter
@@ -361,7 +366,12 @@ if ARGV[2] == '0' or redis.call('llen', KEYS[2]) == 0 then redis.call('lpush', K
 if ARGV[2] ~= '0' then redis.call('pexpire', KEYS[2], ARGV[3]) end
 return redis.call('del', KEYS[1])`
 
-func (l *wakeLock) keys() []string { return []string{"{" + l.Key + "}", "{" + l.Key + "}:wake"} }
+func (l *wakeLock) keys() []string {
+	if l.flat {
+		return []string{l.Key, l.Key + ":wake"}
+	}
+	return []string{"{" + l.Key + "}", "{" + l.Key + "}:wake"}
+}
 
 func (l *wakeLock) TryLock(ctx context.Context) (bool, error) {
 	token := fmt.Sprint(l.Owner, time.Now().UnixNano())

@@ -49,15 +49,22 @@ func validUntil(c *trial) {
 	a := c.client("a")
 	a.mustHold("the connection is open from here on", exclusive)
 	a.mustRelease("a holds")
-	a.wires.slow(c.lease / 4)
-	begin := time.Now()
-	g := a.mustHold("the lock is free", exclusive)
-	if g.ValidUntil.Equal(impls.UntilTold) {
-		return // it reports a loss, but states no instant
+	for slow := c.lease / 4; slow > max(c.slack, time.Millisecond); slow /= 3 { // a lock may give up a request that takes a part of the lease
+		a.wires.slow(slow)
+		begin := time.Now()
+		g, err := a.try(exclusive)
+		a.wires.slow(0)
+		if err != nil {
+			c.sleep(slow)
+			c.clear()
+			continue
+		}
+		if !g.ValidUntil.Equal(impls.UntilTold) && g.ValidUntil.After(begin.Add(c.lease+c.slack)) { // it may report a loss, and state no instant
+			c.errorf("asked at 0, granted after %v, and valid until %v of a lease of %v", time.Since(begin), g.ValidUntil.Sub(begin), c.lease)
+		}
+		return
 	}
-	if g.ValidUntil.After(begin.Add(c.lease + c.slack)) {
-		c.errorf("asked at 0, granted after %v, and valid until %v of a lease of %v", time.Since(begin), g.ValidUntil.Sub(begin), c.lease)
-	}
+	c.cannotJudge("the lock gives up every request whose reply takes a time that could be told from none")
 }
 
 func slowReply(c *trial) {
@@ -65,8 +72,13 @@ func slowReply(c *trial) {
 	a.mustHold("the connection is open from here on", exclusive)
 	a.mustRelease("a holds")
 	a.wires.slow(c.lease + c.lease/5)
+	begin := time.Now()
 	if g, err := a.try(exclusive); err == nil {
 		c.errorf("a is granted the lock with %v to go", time.Until(g.ValidUntil))
+	}
+	if time.Since(begin) < c.lease { // it gave the request up
+		c.mustGetIn(b, begin, "a has given up its request")
+		return
 	}
 	b.mustHold("nothing of a is left", exclusive)
 }
@@ -90,6 +102,40 @@ func lostGrant(c *trial) {
 		b.mustRelease("b holds")
 		c.settle() // a lock of several nodes may release some of them in the background
 	}
+}
+
+// unanswered loses requests and replies of a client that asks while another holds, and lets its deadline pass before the reply.
+func unanswered(c *trial) {
+	a, b, other := c.client("a"), c.client("b"), c.client("other")
+	b.mustHold("the scripts are known from here on", exclusive)
+	b.mustRelease("b holds")
+	c.settle()
+	for _, tr := range troubles()[1:] {
+		c.askWhileHeld(a, b, other, tr.name, func() error { tr.come(c, b); defer tr.gone(b); _, err := b.try(exclusive); return err })
+	}
+	c.askWhileHeld(a, b, other, "its deadline passed before the reply", func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), c.lease/20)
+		defer cancel()
+		b.wires.slow(c.lease / 10)
+		defer b.wires.slow(0)
+		_, err := b.acquire(ctx, exclusive)
+		return err
+	})
+}
+
+// askWhileHeld lets b ask for a lock that a holds, and then requires the hold to be there.
+func (c *trial) askWhileHeld(a, b, other *client, what string, ask func() error) {
+	begin := time.Now()
+	a.mustHold("the lock is free", exclusive)
+	if ask() == nil {
+		c.fatalf("b.%s succeeded while a held the lock, and %s", b.named("TryLock"), what)
+	}
+	c.sleep(c.lease / 4) // for undoing in the background
+	if time.Since(begin) < c.lease*9/10-c.slack || c.cfg.traits.SelfRenewing || c.cfg.traits.NoLease {
+		other.mustBeRefused("a holds; b asked, and "+what, exclusive)
+		a.mustRelease("a holds; b asked, and " + what)
+	}
+	c.clear()
 }
 
 func retriedGrant(c *trial) {

@@ -16,6 +16,12 @@ import (
 const (
 	luaRelease = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
 	luaExtend  = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`
+
+	luaRenewMissing = `
+local v = redis.call('get', KEYS[1])
+if v and v ~= ARGV[1] then return 0 end
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`
 )
 
 var errGone = errors.New("the hold is gone")
@@ -69,6 +75,10 @@ type lock struct {
 	frail         bool // the watchdog ends at the first error
 	wholeSeconds  bool // sends seconds with a fraction
 	twicePanics   bool // a second Unlock
+	undoesBlind   bool // an acquire without an answer deletes the key, whoever holds it
+	renewsMissing bool // a renewal takes a key that is gone for its own, and a release does not wait for one under way
+	oneToken      bool // all holds of one object
+	narrowLease   bool // the lease is sent in 32 bits
 
 	mu   sync.Mutex
 	held sync.Mutex // see mutexed
@@ -96,6 +106,8 @@ func (l *lock) key() string { return l.name(l.Key) }
 func (l *lock) ttl() time.Duration {
 	d := l.TTL + l.pad
 	switch {
+	case l.narrowLease:
+		d = time.Duration(uint32(d.Milliseconds())&(1<<31-1)) * time.Millisecond
 	case l.seconds:
 		d = (d + time.Second - 1) / time.Second * time.Second
 	case l.truncate:
@@ -115,6 +127,8 @@ func (l *lock) newToken() string {
 	switch {
 	case l.ownerToken:
 		return l.Owner
+	case l.oneToken:
+		return l.Owner + "-" + l.Key
 	case l.clockToken:
 		return fmt.Sprint(time.Now().UnixMilli())
 	}
@@ -197,6 +211,9 @@ func (l *lock) TryLock(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	ok, err := l.set(ctx, token)
+	if err != nil && l.undoesBlind {
+		l.Redis.Del(context.WithoutCancel(ctx), l.key())
+	}
 	switch {
 	case err != nil && l.busyOnError:
 		return false, nil
@@ -269,6 +286,8 @@ func (l *lock) watch(ctx context.Context, token string) {
 		switch {
 		case l.resurrects:
 			err = l.Redis.Set(ctx, l.key(), token, l.ttl()).Err()
+		case l.renewsMissing:
+			err = l.cas(ctx, luaRenewMissing, token, l.ttl().Milliseconds())
 		case l.blindRenew:
 			err = l.Redis.PExpire(ctx, l.key(), l.ttl()).Err()
 		default:
@@ -325,7 +344,9 @@ func (l *lock) disarm() {
 	l.mu.Unlock()
 	if stop != nil {
 		stop()
-		l.wg.Wait()
+		if !l.renewsMissing {
+			l.wg.Wait()
+		}
 	}
 }
 

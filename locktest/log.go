@@ -179,6 +179,36 @@ func (l *requestLog) tail(n int) []string {
 	return out
 }
 
+// lastOf returns the last request of a client, for a message.
+func (l *requestLog) lastOf(client string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range slices.Backward(l.entries) {
+		if e.client == client {
+			return "; its last request was " + e.String()
+		}
+	}
+	return ""
+}
+
+// spelling is how a lock makes a key of its name: with this before and that behind.
+type spelling struct{ before, behind string }
+
+// spellings returns how the keys of the requests so far contain a name.
+func (l *requestLog) spellings(name string) (all []spelling) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.entries {
+		for _, k := range e.keys {
+			before, behind, found := strings.Cut(k, name)
+			if p := (spelling{before, behind}); found && !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
 // blocking are commands with which a waiter blocks on the server.
 var blocking = map[string]bool{"BLPOP": true, "BRPOP": true, "BLMOVE": true, "BRPOPLPUSH": true, "BLMPOP": true, "BZPOPMIN": true, "BZPOPMAX": true, "BZMPOP": true,
 	"XREAD": true, "XREADGROUP": true}

@@ -1,13 +1,15 @@
 package locktest
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/lockbench/lockbench/impls"
 )
 
 // alike are pairs of suffixes that a hash, or careless concatenation, maps to the same value after any prefix.
-var alike = []struct{ a, b, how string }{
+var alike = []pair{
 	{"plumless", "buckeroo", "CRC-32"},
 	{"Aa", "BB", "a hash that multiplies by 31"},
 	{"Az", "BY", "a hash that multiplies by 33"},
@@ -20,7 +22,7 @@ var alike = []struct{ a, b, how string }{
 }
 
 // exactly are whole names that collide under 32-bit FNV-1a only without a prefix.
-var exactly = []struct{ a, b, how string }{
+var exactly = []pair{
 	{"costarring", "liquid", "FNV-1a"},
 	{"declinate", "macallums", "FNV-1a"},
 	{"creamwove", "quists", "FNV-1"},
@@ -31,18 +33,24 @@ var longName = fmt.Sprintf("%0200d", 0)
 // manyNames is how many names one client holds at once: enough for two of them to collide in a table of 65,536.
 const manyNames = 1000
 
+// pair are two names, and what could confuse them.
+type pair struct{ a, b, how string }
+
 func namesApart(c *trial) {
-	a, b := c.client("a"), c.client("b")
+	a, b, other := c.client("a"), c.client("b"), c.client("other")
 	try := func(first, second, how string) {
-		x, err := a.lockOf(first)
-		if err != nil {
-			return // the lock refuses this name
+		for range 2 { // a release may end a hold in one order and not in the other
+			x, err1 := a.lockOf(first)
+			y, err2 := b.lockOf(second)
+			z, err3 := other.lockOf(first)
+			if errors.Join(err1, err2, err3) == nil { // the lock takes these names
+				c.mustBothHold(x, y, z, how)
+			}
+			first, second = second, first
 		}
-		y, err := b.lockOf(second)
-		if err != nil {
-			return
-		}
-		c.mustBothHold(x, y, how)
+	}
+	for _, p := range c.borrowed(a, b) { // first, while the requests are those of one name
+		try(p.a, p.b, p.how)
 	}
 	for _, p := range alike {
 		try(c.key+p.a, c.key+p.b, p.how)
@@ -51,6 +59,29 @@ func namesApart(c *trial) {
 		try(p.a, p.b, p.how)
 	}
 	c.holdMany(a)
+}
+
+// borrowed returns names whose key is another key of the lock: "job:queue", if the lock called "job" has a queue of that name.
+func (c *trial) borrowed(a, b *client) (out []pair) {
+	a.mustHold("the lock is free", exclusive)
+	w := b.waits(exclusive)
+	c.sleep(c.lease / 20)
+	w.cancel()
+	_ = w.result()
+	_ = a.release()
+	c.settle()
+	spellings := c.log.spellings(c.key)
+	for _, p := range spellings {
+		for _, q := range spellings {
+			key := q.before + c.key + q.behind
+			name, begins := strings.CutPrefix(key, p.before)
+			name, ends := strings.CutSuffix(name, p.behind)
+			if begins && ends && p != q && !strings.ContainsAny(name, "{}") { // a name with a hash tag says itself which keys it shares
+				out = append(out, pair{c.key, name, "the key " + key + ", which both use"})
+			}
+		}
+	}
+	return out
 }
 
 // holdMany lets one client hold many names at once. It would wait for itself if names shared a mutex in the process.
@@ -71,8 +102,9 @@ func (c *trial) holdMany(a *client) {
 	}
 }
 
-// mustBothHold checks that two clients can hold locks of different names at once. how is what could confuse the names.
-func (c *trial) mustBothHold(a, b namedLock, how string) {
+// mustBothHold checks that two clients can hold locks of different names at once, and that b's release leaves a's hold, for which other asks. how is
+// what could confuse the names.
+func (c *trial) mustBothHold(a, b, other namedLock, how string) {
 	switch err := a.try(); {
 	case a.client.saysBusy(err):
 		c.errorf("%s: %s, though nobody held it", a.call("TryLock"), a.client.outcome(err))
@@ -81,10 +113,17 @@ func (c *trial) mustBothHold(a, b namedLock, how string) {
 		c.note("%s: %v; a name that the lock refuses is not tried further", a.call("TryLock"), err)
 		return
 	}
+	if other.try() == nil { // it excludes nobody, which other rules report
+		_, _ = other.release(), a.release()
+		return
+	}
 	if err := b.try(); err != nil {
 		c.errorf("%s held %s, and %s: %s; the names are the same under %s", a.client.name, shortened(a.name), b.call("TryLock"), b.client.outcome(err), how)
 	} else if err := b.release(); err != nil {
-		c.errorf("%s: %v", b.call("Unlock"), err)
+		c.errorf("%s held %s, and %s: %v; the names are the same under %s", a.client.name, shortened(a.name), b.call("Unlock"), err, how)
+	} else if other.try() == nil {
+		c.errorf("%s held %s, %s has released %s, and %s succeeded; the names are the same under %s", a.client.name, shortened(a.name), b.client.name, shortened(b.name), other.call("TryLock"), how)
+		_ = other.release()
 	}
 	if err := a.release(); err != nil {
 		c.errorf("%s failed after %s had released %s: %v; the names are the same under %s", a.call("Unlock"), b.client.name, shortened(b.name), err, how)

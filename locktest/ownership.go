@@ -149,6 +149,9 @@ func lateExtend(c *trial) {
 			b.mustRelease("b holds")
 		}
 		a.mustNotExtend(fmt.Sprintf("its lease has ended and b was granted the lock; b has released: %v", gone), impls.ErrLost, impls.ErrNotHeld)
+		if until, ok := a.until(); ok && until.After(time.Now()) && !c.cfg.traits.SelfRenewing {
+			c.errorf("a's lease has ended, a.Extend was refused, and a.ValidUntil is %v from now", time.Until(until))
+		}
 		if gone {
 			other.mustHold("nobody holds, though a has tried to extend", exclusive)
 			_ = other.release()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -15,6 +16,7 @@ type rwLock struct {
 	round       int
 	slow        time.Duration // the poll interval; 0: Config.Poll
 	noDowngrade bool          // a writer can't read as well
+	gap         bool          // bug: a writer that asks to read leaves the write side first
 
 	leaks     bool // bug: a reader that leaves stays for its lease
 	blind     bool // bug: an RUnlock frees the write side as well
@@ -81,6 +83,11 @@ func (l *rwLock) tryRead(ctx context.Context) (bool, error) {
 	own := l.write
 	if own == "" || l.noDowngrade {
 		own = "nobody"
+	}
+	if l.gap && l.write != "" {
+		if err := l.Unlock(ctx); err != nil {
+			return false, err
+		}
 	}
 	token := l.next()
 	n, err := eval(ctx, l.Config, luaRead, l.keys(), token, l.TTL.Milliseconds(), own, flag(l.allLeases))
@@ -155,6 +162,7 @@ type nestedLock struct {
 	renew    bool
 	oneArm   bool // bug: the watchdog of the first hold is the only one
 	halfStop bool // bug: an inner release stops the watchdog
+	forgets  bool // bug: a second entry is counted as the first
 	perEntry bool // bug: each entry starts a watchdog
 }
 
@@ -180,7 +188,11 @@ func (l *nestedLock) run(ctx context.Context, source string) (int, error) {
 }
 
 func (l *nestedLock) TryLock(ctx context.Context) (bool, error) {
-	n, err := l.run(ctx, luaEnter)
+	enter := luaEnter
+	if l.forgets {
+		enter = strings.Replace(luaEnter, "hincrby", "hset", 1)
+	}
+	n, err := l.run(ctx, enter)
 	if n != 1 || err != nil {
 		return false, err
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
@@ -217,6 +219,16 @@ func (c *trial) number(n *node, key string) (int64, bool) {
 	}
 	v, err := conn.Get(context.Background(), key).Int64()
 	return v, err == nil
+}
+
+// put sets a key and reports whether the server has done so.
+func (c *trial) put(n *node, key string, value uint64) bool {
+	conn := n.admin.Conn()
+	defer conn.Close()
+	if n.mini == nil && c.db > 0 && conn.Select(context.Background(), c.db).Err() != nil {
+		return false
+	}
+	return conn.Set(context.Background(), key, value, redis.KeepTTL).Err() == nil
 }
 
 func (c *trial) pttl(n *node, key string) time.Duration {

@@ -135,6 +135,40 @@ func keysDeleted(c *trial) {
 	}
 }
 
+// waiterRequests is after how many of a waiter's first requests a release is tried: a try, a subscription and a second try, and what precedes them on
+// their connections.
+const waiterRequests = 8
+
+// releasedBetween releases when the server has answered a request of the waiter and the waiter does not know the answer yet.
+func releasedBetween(c *trial) {
+	limit := c.twoLooks(exclusive)
+	for n := 1; n <= waiterRequests; n++ {
+		a, b := c.client("a"), c.client("b")
+		a.mustHold("the lock is free", exclusive)
+		answered, goOn := make(chan struct{}), make(chan struct{})
+		b.wires.whenAnswered(n, func() { close(answered); <-goOn })
+		w := b.waits(exclusive)
+		select {
+		case <-answered:
+		case <-time.After(c.lease / 5): // it sends fewer
+			b.wires.whenAnswered(0, nil)
+		}
+		begin := time.Now()
+		a.mustRelease("a holds")
+		close(goOn)
+		what := fmt.Sprintf("a released when reply no. %d was on its way to b", n)
+		if w.result() != nil {
+			c.fatalf("%s, and b is not granted the lock: %v%s", what, w.err, c.stillThere())
+		}
+		if took := w.at.Sub(begin); c.late(took, limit) {
+			c.errorf("%s, and b was granted the lock %v later, want %v at the most%s", what, took, limit, c.log.lastOf(b.name))
+		}
+		b.mustRelease("b holds")
+		a.close()
+		b.close()
+	}
+}
+
 func woken(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	holder, waiter := a, b

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime/pprof"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,7 +28,8 @@ type wires struct {
 	loseRequests int           // how many of the next requests never arrive
 	loseNext     int           // how many of the next replies are lost
 	delay        time.Duration // delay of every reply
-	onReply      func()        // called once when the next reply has arrived, before it is passed on
+	onReply      func()        // called once when a reply has arrived, before it is passed on
+	toReply      int           // which reply from now on
 	sent         int
 	down         []*node // can't be reached
 	hung         []*node // accept requests and never reply
@@ -63,11 +65,28 @@ func (w *wires) loseReplies(n int) { w.set(func() { w.loseNext = n }) }
 // dropRequests loses the next n requests on their way: the connection breaks and the server has executed nothing.
 func (w *wires) dropRequests(n int) { w.set(func() { w.loseRequests = n }) }
 
-// slow delays every reply.
+// slow delays every reply. Replies that arrive together stay together.
 func (w *wires) slow(d time.Duration) { w.set(func() { w.delay = d }) }
 
-// whenAnswered calls f once, when the server has executed the next request and before the client gets the reply.
-func (w *wires) whenAnswered(f func()) { w.set(func() { w.onReply = f }) }
+// delayed returns how long a reply is delayed now.
+func (w *wires) delayed() (d time.Duration) {
+	w.set(func() { d = w.delay })
+	return d
+}
+
+// whenAnswered calls f once, when the server has executed the n-th request from now on and before the client gets the reply; 0 means never.
+func (w *wires) whenAnswered(n int, f func()) { w.set(func() { w.toReply, w.onReply = n, f }) }
+
+// arrived counts a reply and calls what is to be called before it is passed on.
+func (w *wires) arrived() {
+	tell := func() {}
+	w.set(func() {
+		if w.toReply--; w.toReply == 0 {
+			tell = w.onReply
+		}
+	})
+	tell()
+}
 
 // requests returns the number of requests sent since its last call.
 func (w *wires) requests() (n int) {
@@ -154,20 +173,23 @@ func (w *wires) dial(ctx context.Context, n *node) (net.Conn, error) {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}
-	c := &wire{Conn: conn, all: w, node: n}
+	c := &wire{Conn: conn, line: newLine(), all: w, node: n}
 	w.set(func() { w.open = append(w.open, c) })
+	go c.listen()
+	go c.line.deliver(w.delayed)
 	return c, nil
 }
 
 // wire is one connection.
 type wire struct {
 	net.Conn
+	line *line // of the replies
 	all  *wires
 	node *node
 
 	subscribed atomic.Bool
 
-	mu      sync.Mutex // Read and Write come from two goroutines
+	mu      sync.Mutex // replies and requests come from two goroutines
 	lost    bool
 	asked   resp.Requests
 	answers resp.Replies
@@ -196,6 +218,7 @@ func (c *wire) Write(b []byte) (int, error) {
 		_ = c.Conn.Close()
 		return len(b), nil
 	}
+	c.line.expect()
 	n, err := c.Conn.Write(b)
 	if f.last {
 		c.await()
@@ -231,11 +254,50 @@ func (c *wire) note(b []byte) bool {
 	}
 }
 
-// await reads the reply, so that the server has executed the request before the client dies.
+// await waits until a reply has arrived, so that the server has executed the request before the client dies.
 func (c *wire) await() {
-	_ = c.Conn.SetReadDeadline(time.Now().Add(time.Second)) // a connection closed meanwhile needs none
-	_, _ = c.Conn.Read(make([]byte, 1<<12))                 // an error does as well: nothing more will come
+	limit := time.NewTimer(time.Second) // a connection closed meanwhile needs none
+	defer limit.Stop()
+	select {
+	case <-c.line.arrived:
+	case <-limit.C:
+	}
 }
+
+// listen passes the replies on to the line until the connection ends.
+func (c *wire) listen() {
+	pprof.SetGoroutineLabels(context.Background()) // it is the kit's, not the lock's
+	b := make([]byte, 1<<12)
+	for {
+		n, err := c.Conn.Read(b)
+		at := time.Now()
+		c.heard(b[:n])
+		c.mu.Lock()
+		lost := c.lost
+		c.mu.Unlock()
+		if lost {
+			_ = c.Conn.Close()
+			n, err = 0, io.EOF
+		} else if n > 0 {
+			c.all.arrived()
+		}
+		c.line.send(at, b[:n], err)
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Read returns replies that have gone through the line.
+func (c *wire) Read(b []byte) (int, error) { return c.line.out.Read(b) }
+
+// SetDeadline sets both deadlines.
+func (c *wire) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.Conn.SetWriteDeadline(t))
+}
+
+// SetReadDeadline limits how long the client waits at the end of the line.
+func (c *wire) SetReadDeadline(t time.Time) error { return c.line.out.SetReadDeadline(t) }
 
 // fortune is what happens to one request.
 type fortune struct {
@@ -289,35 +351,7 @@ func (w *wires) spins() bool {
 // Close closes the connection and removes it from the client's.
 func (c *wire) Close() error {
 	c.all.set(func() { c.all.open = slices.DeleteFunc(c.all.open, func(o *wire) bool { return o == c }) })
-	return c.Conn.Close()
-}
-
-// Read passes a reply on, possibly late, or drops it.
-func (c *wire) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.heard(b[:n])
-	c.mu.Lock()
-	lost := c.lost
-	c.mu.Unlock()
-	if lost {
-		_ = c.Conn.Close()
-		return 0, io.EOF
-	}
-	var d time.Duration
-	var tell func()
-	c.all.set(func() {
-		d = c.all.delay
-		if n > 0 {
-			tell, c.all.onReply = c.all.onReply, nil
-		}
-	})
-	if tell != nil {
-		tell()
-	}
-	if d > 0 && err == nil {
-		time.Sleep(d)
-	}
-	return n, err
+	return errors.Join(c.line.out.Close(), c.Conn.Close())
 }
 
 // heard records a reply.

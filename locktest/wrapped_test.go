@@ -77,6 +77,7 @@ type timedLock struct {
 
 	fromReply bool // bug: counts from the reply
 	plain     bool // bug: extends whatever key is there
+	hopes     bool // bug: counts the lease anew when an extend was refused
 	adds      bool // bug: adds a lease to what is left
 	rounds    bool // to whole milliseconds, down
 }
@@ -120,7 +121,7 @@ func (l *timedLock) Extend(ctx context.Context) (err error) {
 	default:
 		err = l.cas(ctx, luaExtend, l.token, l.TTL.Milliseconds())
 	}
-	if err == nil {
+	if err == nil || l.hopes {
 		l.count(begin)
 	}
 	return err

@@ -13,14 +13,14 @@ var caughtBy = map[string][]string{
 	"bug-same-token":          {"late-extend", "late-release", "lost-release", "loss-returns", "slow-reply"},
 	"bug-extend-always-yes":   {"keys-deleted", "late-extend", "release-needs-a-hold", "slow-reply"},
 	"bug-extend-recreates":    {"keys-deleted", "late-extend", "slow-reply"},
-	"bug-busy-is-unavailable": {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply", "waits", "reuse", "loss-returns", "odd-leases"},
+	"bug-busy-is-unavailable": {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply", "waits", "reuse", "loss-returns", "odd-leases", "unanswered"},
 	"bug-unknown-is-busy":     {"busy-is-busy", "lost-grant", "slow-reply"},
 	"bug-lease-from-reply":    {"slow-reply", "valid-until"},
 	"bug-fence-apart":         {"fences-grow"},
-	"bug-wake-early":          {"woken"},
-	"bug-no-wake":             {"woken"},
+	"bug-wake-early":          {"woken", "released-between"},
+	"bug-no-wake":             {"woken", "released-between"},
 	"bug-one-look":            {"slow-reply"},
-	"bug-redlock-one-look":    {"slow-reply", "valid-until"},
+	"bug-redlock-one-look":    {"valid-until"},
 	"bug-dead-head":           {"dead-waiter", "no-drift"},
 	"bug-chained-deadlines":   {"no-drift"},
 	"bug-barging":             {"fifo"},
@@ -31,14 +31,14 @@ var caughtBy = map[string][]string{
 	"bug-eternal-claim":       {"dead-writer-waits"},
 	"bug-client-clock":        {"skewed-clock"},
 	"bug-over-release":        {"deadline", "late-release", "lost-release"},
-	"bug-one-too-many":        {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "permits", "release-needs-a-hold", "release-once", "skewed-clock", "waits", "reuse", "loss-returns", "odd-leases"},
+	"bug-one-too-many":        {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "permits", "release-needs-a-hold", "release-once", "skewed-clock", "waits", "reuse", "loss-returns", "odd-leases", "unanswered"},
 	"bug-inner-release":       {"counts-entries", "inner-release"},
 	"bug-renews-anothers":     {"late-extend", "renews-own"},
 	"bug-loss-ignored":        {"keys-deleted", "late-extend", "renews-own"},
 	"bug-resurrects":          {"keys-deleted", "late-extend", "renews-own"},
 	"bug-never-renews":        {"one-watchdog", "renewal-fails", "renews", "slow-renewals", "renewed-again"},
 	"bug-quorum-of-half":      {"quorum-masks"},
-	"bug-outlives-release":    {"lost-entry", "lost-grant", "release-frees", "renews", "renews-own", "one-watchdog", "released-at-once"},
+	"bug-outlives-release":    {"lost-entry", "lost-grant", "release-frees", "renews", "renews-own", "one-watchdog", "released-at-once", "cancelled-request"},
 	"bug-short-inner-lease":   {"inner-release", "renewed-again"},
 }
 
@@ -50,7 +50,7 @@ var onlyInScenarios = map[string]string{
 // byChanceOf are rules that a planted bug breaks by a race, besides those that always catch it.
 var byChanceOf = map[string][]string{
 	"bug-quorum-of-half": quorumOfHalf(),
-	"bug-over-release":   {"permits", "permits-wake", "no-stale-signals", "nothing-running", "loss-returns", "bounded-requests"}, // whose permit is the first to end is a matter of one millisecond
+	"bug-over-release":   {"permits", "permits-wake", "no-stale-signals", "nothing-running", "loss-returns", "bounded-requests", "unanswered", "released-between"}, // whose permit is the first to end is a matter of one millisecond
 }
 
 // quorumOfHalf are the rules by which two clients that share the nodes are seen.
