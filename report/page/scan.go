@@ -59,6 +59,7 @@ func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	if err := out.read(d); err != nil {
 		return nil, err
 	}
+	out.time.widen()
 	out.drawn = out.window.finish()
 	if err := out.readCommands(d); err != nil {
 		return nil, err

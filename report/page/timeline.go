@@ -61,6 +61,24 @@ func (t *timeline) double() {
 	}
 }
 
+// A line over time has enough grants in a bucket, on average, to show a rate and percentiles rather than single grants, unless it would have fewer than
+// leastBuckets points.
+const (
+	enough       = 20
+	leastBuckets = 24
+)
+
+// widen joins buckets until there are enough grants in each.
+func (t *timeline) widen() {
+	var granted int64
+	for _, b := range t.buckets {
+		granted += b.granted
+	}
+	for n := t.high - t.low + 1; n >= 2*leastBuckets && granted < enough*n; n = t.high - t.low + 1 {
+		t.double()
+	}
+}
+
 func floorDiv(a, b int64) int64 { return int64(math.Floor(float64(a) / float64(b))) }
 
 func (b *bucket) add(o *bucket) {
