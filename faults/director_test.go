@@ -187,7 +187,7 @@ func boolToInt(b bool) int {
 // A trigger strikes at its n-th match, and at Times matches from then on.
 func TestPlanCounts(t *testing.T) {
 	entered, anyone := Trigger{Moment: "entered"}, Trigger{Moment: "entered", Anyone: true}
-	third := Trigger{Moment: "entered", Nth: 3}
+	third, second := Trigger{Moment: "entered", Nth: 3}, Trigger{Moment: "entered", Nth: 2, Anyone: true}
 	rows := []struct {
 		name  string
 		when  Trigger
@@ -202,10 +202,16 @@ func TestPlanCounts(t *testing.T) {
 		{"not before the third", third, 0, []int{1, 1}, ""},
 		{"another client's do not count", third, 0, []int{1, 2, 1, 2, 1}, "c1@4"},
 		{"whoever comes first", anyone, 0, []int{2, 1, 3}, "c2@0"},
-		{"times count over all clients", anyone, 3, []int{2, 2, 1, 3}, "c2@0 c2@1 c1@2"},
+		{"and again", anyone, 3, []int{2, 2, 1, 3, 2}, "c2@0 c2@1 c2@4"},
+		{"whoever first comes for the second time", second, 0, []int{2, 1, 3, 3, 1}, "c3@3"},
+		{"and again, nobody else", second, 2, []int{2, 1, 3, 3, 1, 1, 3}, "c3@3 c3@6"},
 	}
 	for _, r := range rows {
-		p := NewPlan([]Spec{{Fault: PauseClient, Client: 1, When: r.when, For: Span{Leases: 1}, Times: r.times}}, testLease, false)
+		named := 1
+		if r.when.Anyone {
+			named = 0
+		}
+		p := NewPlan([]Spec{{Fault: PauseClient, Client: named, When: r.when, For: Span{Leases: 1}, Times: r.times}}, testLease, false)
 		var got []string
 		for i, client := range r.comes {
 			for _, d := range p.Next(Event{Kind: Moment, Client: client, Moment: history.Entered}) {

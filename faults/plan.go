@@ -55,8 +55,8 @@ type placed struct {
 	kind Kind
 	form Form
 	on   pattern
-	seen int // matches of its trigger so far
-	left int // how often it will still strike
+	seen map[int]int // matches of its trigger so far, by client; of a time and of the start by 0
+	left int         // how often it will still strike
 }
 
 // NewPlan returns a plan of resolved faults: nothing is left to draw from the seed. nilGrants says that the lock's acquire script replies nil when
@@ -65,7 +65,8 @@ func NewPlan(specs []Spec, lease time.Duration, nilGrants bool) *Plan {
 	p := &Plan{lease: lease, nilGrants: nilGrants, in: map[int]Operation{}}
 	for _, s := range specs {
 		kind, _ := FindKind(s.Fault)
-		p.placed = append(p.placed, &placed{Spec: s, kind: kind, form: s.When.Form(), on: parsePattern(s.When.Request + s.When.Reply), left: max(s.Times, 1)})
+		p.placed = append(p.placed, &placed{Spec: s, kind: kind, form: s.When.Form(), on: parsePattern(s.When.Request + s.When.Reply), seen: map[int]int{},
+			left: max(s.Times, 1)})
 	}
 	return p
 }
@@ -81,8 +82,11 @@ func (p *Plan) Next(e Event) (due []Due) {
 		if f.left == 0 || !p.matches(f, e) {
 			continue
 		}
-		if f.seen++; f.seen < f.When.Nth {
+		if f.seen[e.Client]++; f.seen[e.Client] < f.When.Nth {
 			continue
+		}
+		if f.When.Anyone {
+			f.Client = e.Client
 		}
 		f.left--
 		due = append(due, f.due(e))
@@ -148,7 +152,7 @@ func (p *Plan) matches(f *placed, e Event) bool {
 		next := time.Duration(max(f.Times, 1)-f.left+1) * f.When.After.Of(p.lease)
 		return f.form == AtTime && next <= e.At
 	}
-	if f.Client != e.Client && !f.When.Anyone {
+	if f.Client != e.Client && (f.Client != 0 || !f.When.Anyone) {
 		return false
 	}
 	if e.Kind == Moment {
@@ -181,9 +185,6 @@ func (f *placed) stage() Stage {
 // due returns the fault as it strikes at an event.
 func (f *placed) due(e Event) Due {
 	d := Due{Spec: f.Spec}
-	if f.When.Anyone && f.kind.On == OneClient {
-		d.Client = e.Client
-	}
 	switch {
 	case e.Kind == Start:
 		d.Where = "from the start"

@@ -48,9 +48,8 @@ type Trigger struct {
 	Within Span `yaml:"within,omitempty" json:"within,omitzero"`
 	// Nth is the match of Moment, Request or Reply at which it strikes, counted per client from 1; 0 means 1.
 	Nth int `yaml:"nth,omitempty" json:"nth,omitempty"`
-	// Anyone takes the first match of any client instead of one client's. On real servers the order of clients varies, and a client that comes late
-	// may find no other left to harm, or never get the lock. A fault of one client strikes the client that came first. Times counts over all
-	// clients.
+	// Anyone chooses the client that first comes to its own Nth match, instead of one that is named or drawn. On real servers the order of clients
+	// varies, and a client that comes late may find no other left to harm, or never get the lock.
 	Anyone bool `yaml:"anyone,omitempty" json:"anyone,omitempty"`
 }
 

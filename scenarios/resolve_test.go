@@ -118,7 +118,7 @@ func TestResolveFillsIn(t *testing.T) {
 
 // Same seed, same plan; other seeds choose every client.
 func TestResolveDraws(t *testing.T) {
-	s, _ := Find("pause-holder")
+	s, _ := Find("slow-work")
 	var drawn []int
 	for seed := range uint64(50) {
 		one, two := s.Resolve(seed, ""), s.Resolve(seed, "")

@@ -140,8 +140,8 @@ func validateTrigger(t faults.Trigger, kind faults.Kind, s Scenario, bad problem
 	if t.Nth < 0 {
 		bad("nth", "%d is negative; the first match is 1", t.Nth)
 	}
-	if t.Anyone && (t.Moment+t.Request+t.Reply == "" || t.Nth > 1) {
-		bad("anyone", "works only with the first match of a moment, a request or a reply")
+	if t.Anyone && t.Moment+t.Request+t.Reply == "" {
+		bad("anyone", "works only with a moment, a request or a reply")
 	}
 }
 

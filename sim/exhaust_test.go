@@ -84,7 +84,7 @@ func smalls() []small {
 		scripted("a narrow network for a while", faults.Spec{Fault: faults.SlowNetwork, Rate: 1e4, For: faults.Span{Fixed: 10 * time.Millisecond}, By: faults.Span{Fixed: time.Millisecond},
 			When: faults.Trigger{Reply: "acquire", Anyone: true}}),
 		scripted("a fast clock", faults.Spec{Fault: faults.DriftClock, Node: 1, Rate: 1.5}),
-		scripted("the second grant is paused", faults.Spec{Fault: faults.PauseClient, For: faults.Span{Leases: 1.5}, When: faults.Trigger{Moment: "granted", Anyone: true, Nth: 2}}),
+		scripted("the second client is paused at its grant", faults.Spec{Fault: faults.PauseClient, Client: 2, For: faults.Span{Leases: 1.5}, When: faults.Trigger{Moment: "granted"}}),
 	} {
 		all = append(all, small{"token", 2, "", 0, s})
 	}

@@ -87,7 +87,7 @@ func TestFlagsReachTheExperiment(t *testing.T) {
 			return e.Scenario.Name == "steady" && e.As == harness.Goroutines && e.Base == results.DefaultBase && e.PlanHash != "" && e.Seed == 5
 		}},
 		{"scenario", []string{"--scenario", "pause-holder"}, func(e harness.Experiment) bool {
-			return e.Scenario.Name == "pause-holder" && len(e.Scenario.Faults) > 0 && e.Scenario.Faults[0].Client > 0
+			return e.Scenario.Name == "pause-holder" && len(e.Scenario.Faults) > 0 && e.Scenario.Faults[0].For == fixed(450*time.Millisecond)
 		}},
 		{"clients", []string{"--clients", "17"}, func(e harness.Experiment) bool { return e.Scenario.Clients == 17 }},
 		{"workload", []string{"--workload", "hot"}, func(e harness.Experiment) bool { return e.Scenario.Workload == "hot" }},
