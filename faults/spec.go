@@ -9,7 +9,7 @@ type Spec struct {
 	Fault string `yaml:"fault" json:"fault"`
 	// Client is the number of the client it is done to, from 1; 0 means drawn from the seed.
 	Client int `yaml:"client,omitempty" json:"client,omitempty"`
-	// Node is the number of the node it is done to, from 1; 0 means drawn from the seed, for faults of nodes.
+	// Node is the number of the node it is done to, from 1; 0 means drawn from the seed, for faults of nodes: of a pair, the primary.
 	Node int `yaml:"node,omitempty" json:"node,omitempty"`
 	// When is the moment at which it strikes. Empty means in force from the start, for faults that allow it.
 	When Trigger `yaml:"when,omitempty,flow" json:"when,omitzero"`

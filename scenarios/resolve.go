@@ -51,6 +51,14 @@ func nodes(s Scenario) int {
 	return 1
 }
 
+// grants returns how many of the nodes, counted from the first, grant the lock: of a pair the primary alone.
+func (s Scenario) grants() int {
+	if s.Topology == impls.Replicated {
+		return 1
+	}
+	return s.Nodes
+}
+
 func fix(span *faults.Span, lease time.Duration) { *span = faults.Span{Fixed: span.Of(lease)} }
 
 // drawer makes the random choices of a plan.
@@ -69,7 +77,7 @@ func (d *drawer) fault(f faults.Spec, lease time.Duration) faults.Spec {
 		f.Client = d.choose(f.Fault+"/client", client, d.scenario.Clients)
 	}
 	if f.Node == 0 && kind.On == faults.OneNode {
-		f.Node = d.choose(f.Fault+"/node", node, d.scenario.Nodes)
+		f.Node = d.choose(f.Fault+"/node", node, d.scenario.grants())
 	}
 	d.take(f.Fault+"/client", f.Client)
 	d.take(f.Fault+"/node", f.Node)

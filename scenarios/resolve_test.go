@@ -133,6 +133,19 @@ func TestResolveDraws(t *testing.T) {
 	}
 }
 
+// A fault of one node strikes a node that grants: the replica of a pair grants nothing. A scenario may name it.
+func TestResolveDrawsANodeThatGrants(t *testing.T) {
+	for _, s := range append(Builtin(), Scenario{Faults: []faults.Spec{{Fault: faults.KillServer, Node: 2}}}) {
+		for seed := range uint64(20) {
+			for i, f := range s.Resolve(seed, impls.Replicated).Faults {
+				if kind, _ := faults.FindKind(f.Fault); kind.On == faults.OneNode && s.Topology != impls.Independent && f.Node != max(s.Faults[i].Node, 1) {
+					t.Fatalf("%s, seed %d: %s strikes node %d", s.Name, seed, f.Fault, f.Node)
+				}
+			}
+		}
+	}
+}
+
 // More faults of a name than there are clients still have somebody to be done to.
 func TestResolveDrawsMoreThanThereAre(t *testing.T) {
 	s := Scenario{Clients: 2, Lease: ms(1)}
