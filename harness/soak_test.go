@@ -151,7 +151,7 @@ func (s *soak) count(out *Outcome, tried bool) {
 func inCatalogue(e Experiment, b verdicts.Break) bool {
 	for _, sc := range scenarios.Builtin() {
 		want, ok := e.Variant.Expect[sc.Name]
-		if !ok || len(sc.Faults) == 0 || !slices.Contains(slices.Concat(want.Breaks, want.May), b) {
+		if !ok || len(sc.Faults) == 0 || !slices.Contains(slices.Concat(want.Breaks, want.May, want.Real), b) {
 			continue
 		}
 		foreign := func(f faults.Spec) bool {

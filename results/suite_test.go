@@ -100,6 +100,18 @@ func TestPlantedCell(t *testing.T) {
 	}
 }
 
+// What the simulator cannot show is not excused there.
+func TestCellOfAWorld(t *testing.T) {
+	const asleep = "progress/lost-wakeup"
+	for server, verdict := range map[string]checker.Result{"sim": checker.Fail, "process": checker.Pass, "docker": checker.Pass} {
+		r := showing(checker.Fail, asleep)
+		r.Server = server
+		if got := results.NewCell(r, verdicts.Safe().OrOnServers(asleep)); got.Verdict != verdict {
+			t.Errorf("on %s: %+v, want %s", server, got, verdict)
+		}
+	}
+}
+
 // The median is of the cells that caught a bug, each bug's first.
 func TestSensitivityMedian(t *testing.T) {
 	caught := func(lock string, took time.Duration) results.Cell {

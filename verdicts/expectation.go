@@ -25,6 +25,7 @@ func (b Break) Covers(seen Break) bool {
 type Expectation struct {
 	Breaks []Break // each must be observed
 	May    []Break // each may be observed
+	Real   []Break // each may be observed on real servers; the simulator lacks the event that decides
 	NA     string  // if set, why the scenario does not apply
 }
 
@@ -44,6 +45,22 @@ func (e Expectation) Or(pairs ...string) Expectation {
 		if !slices.Contains(e.Breaks, b) && !slices.Contains(e.May, b) {
 			e.May = append(e.May, b)
 		}
+	}
+	return e
+}
+
+// OrOnServers returns the expectation with "property/cause" pairs that may be observed on real servers only.
+func (e Expectation) OrOnServers(pairs ...string) Expectation {
+	e.Real = append(slices.Clone(e.Real), parse(pairs)...)
+	return e
+}
+
+// OnServers returns the expectation on real servers.
+func (e Expectation) OnServers() Expectation {
+	real := e.Real
+	e.Real = nil
+	for _, b := range real {
+		e = e.Or(b.String())
 	}
 	return e
 }

@@ -23,13 +23,23 @@ func (t Table) With(changes Table) Table {
 
 // Luck returns the table with pairs that may be observed in the named scenarios, or in all if none is named.
 func (t Table) Luck(pairs []string, names ...string) Table {
+	return t.each(names, func(e verdicts.Expectation) verdicts.Expectation { return e.Or(pairs...) })
+}
+
+// LuckOnServers is Luck for pairs that may be observed on real servers, and not in the simulator.
+func (t Table) LuckOnServers(pairs []string, names ...string) Table {
+	return t.each(names, func(e verdicts.Expectation) verdicts.Expectation { return e.OrOnServers(pairs...) })
+}
+
+// each changes the expectations of the named scenarios that apply, or of all if none is named.
+func (t Table) each(names []string, change func(verdicts.Expectation) verdicts.Expectation) Table {
 	out := maps.Clone(t)
 	if len(names) == 0 {
 		names = Scenarios()
 	}
 	for _, n := range names {
 		if out[n].NA == "" {
-			out[n] = out[n].Or(pairs...)
+			out[n] = change(out[n])
 		}
 	}
 	return out
