@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -229,7 +230,7 @@ func (s *server) open(q Request) Reply {
 
 // make calls the factory with what a request states.
 func (s *server) make(q Request, nodes []redis.UniversalClient) (impls.Lock, error) {
-	cfg := Config{Nodes: nodes, Addrs: q.Servers, Key: q.Key, TTL: duration(q.Lease), Poll: duration(q.Poll), Owner: q.Owner}
+	cfg := Config{Nodes: nodes, Addrs: q.Servers, Dial: new(net.Dialer).DialContext, Key: q.Key, TTL: duration(q.Lease), Poll: duration(q.Poll), Owner: q.Owner}
 	if len(nodes) > 0 {
 		cfg.Redis = nodes[0]
 	}

@@ -18,8 +18,9 @@ type uniqueTask struct {
 	ttl       time.Duration
 }
 
+// newUniqueTask makes a second of a shorter lease: asynq refuses less.
 func newUniqueTask(c subject.Config) (any, error) {
-	return &uniqueTask{client: asynq.NewClientFromRedisClient(c.Redis), inspector: asynq.NewInspectorFromRedisClient(c.Redis), kind: c.Key, ttl: c.TTL}, nil
+	return &uniqueTask{client: asynq.NewClientFromRedisClient(c.Redis), inspector: asynq.NewInspectorFromRedisClient(c.Redis), kind: c.Key, ttl: max(c.TTL, time.Second)}, nil
 }
 
 const queue = "q"

@@ -46,3 +46,8 @@ func server(t *testing.T) *redis.Client {
 	t.Cleanup(func() { c.Close() })
 	return c
 }
+
+func TestAsynqSchedules(t *testing.T) {
+	t.Parallel()
+	locktest.Explore(t, newUniqueTask, locktest.Schedules(300))
+}

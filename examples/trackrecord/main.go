@@ -1,8 +1,8 @@
-// Command trackrecord writes the table of docs/findings.md: which scenarios each released library survives, what it breaks in, and what it
-// costs. It runs lockbench's suite and its benchmark for each, on redis-server from PATH, and reads their JSON.
+// Command trackrecord measures the released libraries: it runs lockbench's suite and its benchmark for each, on redis-server from PATH, and
+// keeps what they say in record.json. A test writes the table of docs/findings.md from that.
 //
-//	go run ./examples/trackrecord -lockbench bin/lockbench > table.md
 //	go run ./examples/trackrecord -lockbench bin/lockbench -children /tmp/library redis-py go-zero
+//	go test ./examples/trackrecord -update
 package main
 
 import (
@@ -12,19 +12,18 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
 )
 
-// library is a row of the table: a lock of the catalogue, or a child.
+// library is a lock of the catalogue, or a child.
 type library struct {
 	name, version string
 	lock          string // of the catalogue
@@ -35,7 +34,7 @@ type library struct {
 func shipped() []library {
 	return []library{
 		{name: "redsync", version: "v4.18.1", lock: "redsync"},
-		{name: "bsm/redislock", version: "v0.10.0", lock: "redislock"},
+		{name: "bsm/redislock", version: "v0.10.0", lock: "redislock-normalised"}, // by default it does not wait
 		{name: "rueidislock", version: "v1.0.79", lock: "rueidislock"},
 		{name: "redsync on redigo", version: "v4.18.1", child: "redsync-redigo"},
 		{name: "valkeylock", version: "v1.0.79", child: "valkeylock"},
@@ -54,18 +53,18 @@ type tool struct {
 	measure                   time.Duration
 }
 
-// suite is how lockbench is told which lock it is to run in its suite; bench likewise.
-func (t tool) subject(l library, flag string) []string {
+// subject returns the flags that name a library to lockbench.
+func (t tool) subject(l library) []string {
 	switch {
 	case l.lock != "":
-		return []string{flag, l.lock}
+		return []string{"--locks", l.lock}
 	case l.child != "":
 		return []string{"--exec", t.children + " " + l.child}
 	}
 	return []string{"--exec", l.command}
 }
 
-// run runs lockbench and reads the JSON that it prints. An exit code tells of findings, which are what is looked for.
+// run runs lockbench and reads the JSON that it prints. An exit code that reports findings is no error.
 func (t tool) run(into any, args ...string) error {
 	var out, chatter bytes.Buffer
 	cmd := exec.Command(t.program, append(args, "-o", "json")...)
@@ -81,99 +80,49 @@ func (t tool) run(into any, args ...string) error {
 	return nil
 }
 
-// row is what was measured of a library.
-type row struct {
-	library
-	suite results.Suite
-	bench results.Bench
-}
-
 func (t tool) measured(l library) (r row, err error) {
-	r.library = l
 	out, err := os.MkdirTemp("", "trackrecord")
 	if err != nil {
 		return r, err
 	}
 	defer os.RemoveAll(out)
-	err = t.run(&r.suite, append([]string{"suite", "--server", t.server, "--out", out}, t.subject(l, "--locks")...)...)
-	if err != nil {
+	var suite results.Suite
+	args := append([]string{"suite", "--server", t.server, "--out", out}, t.subject(l)...)
+	if err := t.run(&suite, args...); err != nil {
 		return r, err
 	}
-	return r, t.run(&r.bench, append([]string{"bench", "--server", t.server, "--clients", "1,8", "--duration", t.measure.String(), "--reps", "3", "--out", out}, t.subject(l, "--locks")...)...)
-}
-
-// survives counts the scenarios in which nothing broke and those that apply.
-func (r row) survives() (kept, all int) {
-	for _, c := range r.suite.Cells {
-		if c.Observed == results.NothingObserved || c.Verdict == checker.NotApplicable {
-			continue
-		}
-		all++
-		if c.Observed == "safe" {
-			kept++
-		}
+	var bench results.Bench
+	args = append([]string{"bench", "--server", t.server, "--clients", "1,8", "--duration", t.measure.String(), "--out", out}, t.subject(l)...)
+	if err := t.run(&bench, args...); err != nil {
+		return r, err
 	}
-	return kept, all
-}
-
-// breaks are what broke, each with the scenarios in which it did.
-func (r row) breaks() string {
-	where := map[string][]string{}
-	for _, c := range r.suite.Cells {
-		if c.Observed == "safe" || c.Observed == results.NothingObserved || c.Verdict == checker.NotApplicable {
-			continue
-		}
-		for pair := range strings.FieldsSeq(c.Observed) {
-			where[pair] = append(where[pair], c.Scenario)
-		}
-	}
-	var parts []string
-	for pair, scenarios := range where {
-		parts = append(parts, fmt.Sprintf("%s (%s)", pair, strings.Join(scenarios, ", ")))
-	}
-	slices.Sort(parts)
-	return cmp.Or(strings.Join(parts, "; "), "nothing")
-}
-
-// figure is a metric of the setting with so many clients; "–" where there were too few samples.
-func (r row) figure(clients int, metric, format string, unit float64) string {
-	for _, c := range r.bench.Cells {
-		if c.Lock == r.bench.Plan.Reference && len(r.bench.Plan.Locks) > 1 || c.Setting.Clients != clients {
-			continue
-		}
-		if f := c.Figures[metric]; f.Value != nil {
-			return fmt.Sprintf(format, *f.Value/unit)
-		}
-	}
-	return "–"
-}
-
-func (r row) write(w io.Writer) {
-	kept, all := r.survives()
-	fmt.Fprintf(w, "| %s %s | %d of %d | %s | %s | %s | %s | %s |\n", r.name, r.version, kept, all, r.breaks(),
-		r.figure(1, "acquire.p50", "%.2f", 1e6), r.figure(1, "requests", "%.1f", 1), r.figure(8, "throughput", "%.0f", 1), r.figure(8, "hand-over.p50", "%.2f", 1e6))
+	return newRow(l, suite, bench), nil
 }
 
 func main() {
 	log.SetFlags(0)
 	var t tool
+	record := flag.String("record", filepath.Join("examples", "trackrecord", recordFile), "the file that keeps the rows")
 	flag.StringVar(&t.program, "lockbench", "lockbench", "the program")
 	flag.StringVar(&t.children, "children", "", "the program of examples/libraries/child; without it those libraries are left out")
 	flag.StringVar(&t.server, "server", "process", "see lockbench suite --help")
-	flag.DurationVar(&t.measure, "measure", 5*time.Second, "of each repetition of the benchmark")
+	flag.DurationVar(&t.measure, "measure", 10*time.Second, "of each setting of the benchmark")
 	flag.Parse()
-	if err := t.table(os.Stdout, flag.Args()); err != nil {
+	if err := t.renew(*record, flag.Args()); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// table writes a row for each library that is named, or for all.
-func (t tool) table(w io.Writer, names []string) error {
-	fmt.Fprintln(w, "| library | survives | breaks (in) | acquire p50, ms | requests a hold | holds/s, 8 clients | hand-over p50, ms |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
+// renew measures the libraries whose names contain one of the words, or all, and replaces their rows. Each is stored when it is measured.
+func (t tool) renew(record string, words []string) error {
+	rows, err := readRows(record)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
 	var failed []error
 	for _, l := range shipped() {
-		if len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(l.name, n) }) || l.child != "" && t.children == "" {
+		named := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(l.name, w) })
+		if len(words) > 0 && !named || l.child != "" && t.children == "" {
 			continue
 		}
 		r, err := t.measured(l)
@@ -181,7 +130,10 @@ func (t tool) table(w io.Writer, names []string) error {
 			failed = append(failed, fmt.Errorf("%s: %w", l.name, err))
 			continue
 		}
-		r.write(w)
+		rows = replaced(rows, r)
+		if err := writeRows(record, rows); err != nil {
+			return err
+		}
 	}
 	return errors.Join(failed...)
 }

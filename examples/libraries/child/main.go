@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zeromicro/go-zero/core/logx"
+
 	"github.com/lockbench/lockbench/examples/libraries"
 	"github.com/lockbench/lockbench/subject"
 )
@@ -19,6 +21,7 @@ func main() {
 	if f == nil {
 		log.Fatalf("child: want one of %q", slices.Sorted(maps.Keys(all)))
 	}
+	logx.Disable() // go-zero's statistics would appear among the replies, whichever library is served
 	if err := subject.Serve(f); err != nil {
 		log.Fatal(fmt.Errorf("child %s: %w", os.Args[1], err))
 	}

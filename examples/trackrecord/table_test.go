@@ -1,0 +1,99 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the table of docs/findings.md")
+
+const (
+	findings = "../../docs/findings.md"
+	begin    = "<!-- trackrecord: written by go test ./examples/trackrecord -update -->\n"
+	end      = "<!-- end of trackrecord -->"
+)
+
+// TestFindingsHaveTheTable: docs/findings.md shows what was measured.
+func TestFindingsHaveTheTable(t *testing.T) {
+	rows, err := readRows(recordFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(findings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no table between %q and %q", findings, begin, end)
+	}
+	var out strings.Builder
+	table(&out, rows)
+	want := before + begin + "\n" + out.String() + "\n" + end + after
+	if want == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s is not what -update would write (- is, + would be):\n%s", findings, cmp.Diff(string(text), want))
+	}
+	if err := os.WriteFile(findings, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRowsAreOfTheLibraries: each row is of the version of a library that is shipped here, in order.
+func TestRowsAreOfTheLibraries(t *testing.T) {
+	rows, err := readRows(recordFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := shipped()
+	for _, r := range rows {
+		at := slices.IndexFunc(all, func(l library) bool { return l.name == r.Library && l.version == r.Version })
+		if at < 0 {
+			t.Fatalf("%s %s is not shipped, or its row is not in its place", r.Library, r.Version)
+		}
+		all = all[at+1:]
+	}
+}
+
+// TestWhatNoLeasePrevents: a break counts against a library only where its cause is its own.
+func TestWhatNoLeasePrevents(t *testing.T) {
+	r := row{Observed: map[string]string{
+		"steady": "safe", "pause-holder": "exclusive-use/lease-overrun store-integrity/lease-overrun",
+		"late-release": "mutual-exclusion/late-request exclusive-use/lease-overrun", "slow-network": "mutual-exclusion/late-request",
+	}}
+	breaks, safe, leases := r.own()
+	if want := []string{"mutual-exclusion/late-request (late-release, slow-network)"}; !cmp.Equal(breaks, want) || safe != 1 || leases != 1 {
+		t.Errorf("%q, %d safe, %d as every lease; want %q, 1 and 1", breaks, safe, leases, want)
+	}
+}
+
+// TestEveryLibraryHasItsSection: docs/findings.md says of each library the same things in the same order.
+func TestEveryLibraryHasItsSection(t *testing.T) {
+	text, err := os.ReadFile(findings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range shipped() {
+		_, section, found := strings.Cut(string(text), "\n## "+l.name+"\n")
+		if !found {
+			t.Errorf("%s has no section", l.name)
+			continue
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		for _, head := range []string{"version", "shown by", "source", "promise", "tracker", "command"} {
+			_, rest, found := strings.Cut(section, "| "+head+" | ")
+			if cell, _, _ := strings.Cut(rest, " |"); !found || cell == "" {
+				t.Errorf("%s: no %s, or not in its place", l.name, head)
+			}
+			section = rest
+		}
+	}
+}
