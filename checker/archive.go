@@ -115,7 +115,7 @@ func (a *archive) addDetail(k *keyLog, r *record, op *history.Operation) error {
 	if op.Op == history.Write && op.HasValue {
 		d.role, d.until, d.end = valued, op.Read, op.Wrote
 	}
-	if op.Asked != 0 {
+	if op.Asked != 0 && r.granted() {
 		d.rare = uint32(k.rares.add(rare{asked: op.Asked}))
 	}
 	r.detail = uint32(k.details.add(d))

@@ -27,9 +27,29 @@ func (d *keyInput) decide(judges []tallier) {
 	if d.opt.Plain || d.opt.Unsearched && !suspect || !d.rules.on("executions") {
 		return
 	}
-	var findings []partFinding
-	known := true
-	parts := d.parts()
+	findings, known := d.searchAll(of, d.parts(true))
+	if !known && len(findings) == 1 { // too much at once
+		if parts := d.parts(false); len(parts) > 1 {
+			findings, known = d.searchAll(of, parts)
+		}
+	}
+	for i := range findings {
+		of[verdicts.Linearizability].unjudged(!findings[i].known && !d.opt.Unsearched, notSearched)
+	}
+	if len(findings) == 0 || len(findings) == 1 && !known {
+		return
+	}
+	for r, p := range blamed {
+		d.replace(of[p], findings, r, known)
+	}
+	if !d.opt.Unsearched {
+		d.reportSearch(of, findings, known)
+	}
+}
+
+// searchAll searches the parts of a key; known is false if one of them was given up.
+func (d *keyInput) searchAll(of map[verdicts.Property]*tally, parts []*executions) (findings []partFinding, known bool) {
+	known = true
 	for i, x := range parts {
 		from, to := int64(math.MinInt64), never
 		if i > 0 {
@@ -41,48 +61,43 @@ func (d *keyInput) decide(judges []tallier) {
 		f := d.search(of, x, from, to)
 		findings, known = append(findings, f), known && f.known
 	}
-	for i := range findings {
-		of[verdicts.Linearizability].unjudged(!findings[i].known && !d.opt.Unsearched, notSearched)
-	}
-	if len(findings) == 0 || len(findings) == 1 && !known {
-		return
-	}
-	for r, p := range blamed {
-		d.replace(of[p], findings, r, known && r != ruleClaims)
-	}
-	if !d.opt.Unsearched {
-		d.reportSearch(of, findings, known)
-	}
+	return findings, known
 }
 
-// replace puts the parts' findings for a rule in place of the sweep's; if not all parts were searched, it adds them.
+// replace puts the findings for a rule of the parts that were searched in place of the sweep's. If the sweep found more violations than it kept, those
+// of a part can't be told from the others, and go only if all parts were searched and none blames the rule.
 func (d *keyInput) replace(t *tally, findings []partFinding, r rule, all bool) {
-	kept, few := slices.Clone(t.kept), t.violations+t.within == len(t.kept)
-	blames := func(v *Violation) bool {
-		return slices.ContainsFunc(findings, func(f partFinding) bool { return f.broken == r && f.has(v) })
-	}
+	few := t.violations+t.within == len(t.kept)
 	switch {
-	case r == ruleClaims && few:
-		t.kept = slices.DeleteFunc(t.kept, func(v Violation) bool {
-			return !v.byCommands && slices.ContainsFunc(findings, func(f partFinding) bool { return f.all && f.has(&v) })
-		})
-		t.violations -= len(kept) - len(t.kept)
-	case !all:
-	case !slices.ContainsFunc(findings, func(f partFinding) bool { return f.broken == r }):
-		t.violations, t.within, t.kept = 0, 0, nil
 	case few:
+		kept := t.kept
 		t.violations, t.within, t.kept = 0, 0, nil
-		for i := range kept {
-			if blames(&kept[i]) && !kept[i].WithinClockError {
-				t.violations, t.kept = t.violations+1, append(t.kept, kept[i])
+		for _, v := range kept {
+			if slices.ContainsFunc(findings, func(f partFinding) bool { return f.has(&v) && f.clears(&v, r) }) {
+				continue
+			}
+			if t.kept = append(t.kept, v); v.WithinClockError {
+				t.within++
+			} else {
+				t.violations++
 			}
 		}
+	case all && r != ruleClaims && !slices.ContainsFunc(findings, func(f partFinding) bool { return f.broken == r }):
+		t.violations, t.within, t.kept = 0, 0, nil
 	}
 	for _, f := range findings {
 		if f.broken == r && !f.breaks(t) {
 			d.reportBlamed(t, f.x, f.x.culprit(f.base, r), r)
 		}
 	}
+}
+
+// clears reports whether the search of a part shows that a violation which the sweep found in it is none.
+func (f *partFinding) clears(v *Violation, r rule) bool {
+	if r == ruleClaims {
+		return f.all && !v.byCommands
+	}
+	return f.known && (f.broken != r || v.WithinClockError)
 }
 
 // blame returns the one rule without which an execution exists; 0 if one exists anyway, or if none or several rules could be to blame.

@@ -11,7 +11,7 @@ import (
 //
 // It keeps every way to explain the writes so far. A write must be placed once no later call can come before it: then each way is extended by the
 // writes under way that lead to the value it has read. If no way is left, the write has overwritten a value that its writer had not read, and the
-// search goes on from what it stored.
+// search goes on from what it stored. A write without recorded values may have read and stored any.
 type chain struct {
 	k      *keyLog
 	error  int64     // by how much the clocks of two clients may differ
@@ -42,6 +42,12 @@ const (
 
 func (c *chain) read(r *record) int64  { return c.k.detailOf(r).until }
 func (c *chain) wrote(r *record) int64 { return c.k.detailOf(r).end }
+func (c *chain) valued(r *record) bool { return c.k.detailOf(r).role == valued }
+
+// fits reports whether a write may have read what a way leads to.
+func (c *chain) fits(from way, r *record) bool {
+	return !from.started || !c.valued(r) || c.read(r) == from.value
+}
 
 // place places the writes that no call at now or later can precede.
 func (c *chain) place(now int64) {
@@ -66,7 +72,7 @@ func (c *chain) next(w *record) {
 			ways = append(ways, from)
 			continue
 		}
-		if len(c.open) == 1 && from.started && from.value == c.read(w) {
+		if len(c.open) == 1 && from.started && c.fits(from, w) {
 			ways = append(ways, c.then(from, w, false))
 			continue
 		}
@@ -102,10 +108,10 @@ func without(list []*record, w *record) []*record {
 // then returns a way extended by one write.
 func (c *chain) then(from way, w *record, unsure bool) way {
 	to := from
-	if !from.started {
-		to.started, to.initial = true, c.read(w)
+	if !from.started && from.last == nil {
+		to.initial = c.read(w)
 	}
-	to.value, to.last = c.wrote(w), w
+	to.started, to.value, to.last = c.valued(w), c.wrote(w), w
 	if unsure {
 		to.used = append(slices.Clone(from.used), w)
 		to.gained += c.wrote(w) - c.read(w)
@@ -140,7 +146,7 @@ func (c *chain) continued(from way, w *record, tries *int, seen map[string]bool,
 		}
 	}
 	for _, u := range c.unsure {
-		if u.call > by || slices.Contains(from.used, u) || from.started && c.read(u) != from.value {
+		if u.call > by || slices.Contains(from.used, u) || !c.fits(from, u) {
 			continue
 		}
 		to := c.then(from, u, true)
@@ -153,7 +159,7 @@ func (c *chain) continued(from way, w *record, tries *int, seen map[string]bool,
 
 // may reports whether an accepted write may be the next.
 func (c *chain) may(from way, r *record) bool {
-	if slices.Contains(from.placed, r) || from.started && c.read(r) != from.value {
+	if slices.Contains(from.placed, r) || !c.fits(from, r) {
 		return false
 	}
 	return !slices.ContainsFunc(c.open, func(o *record) bool { // a client does one thing after the other

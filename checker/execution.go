@@ -49,7 +49,11 @@ type effectOf struct {
 
 // changes reports whether an operation can change the state; otherwise its reply only shows the state.
 func (e *effectOf) changes() bool {
-	return e.r.outcome != history.Busy && e.r.outcome != history.NotHeld && e.r.outcome != history.LostHold
+	switch e.r.outcome {
+	case history.Busy, history.NotHeld, history.LostHold, history.Fail:
+		return false
+	}
+	return true
 }
 
 // inForce is a hold that the server keeps.
@@ -65,7 +69,7 @@ type inForce struct {
 type executions struct {
 	first    int64     // call of the first operation
 	fence    uint64    // the highest granted before
-	over     []*record // earlier grants without a release whose leases have ended: an operation may mean their holds
+	over     []*record // earlier grants whose leases have ended and which no release has certainly ended: an operation may mean their holds
 	maybe    bool      // an earlier acquire of unknown outcome may still take effect
 	most     int       // effects tried for one question
 	h        history.Header

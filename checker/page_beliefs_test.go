@@ -16,7 +16,7 @@ func (r *record) told(op history.Operation) (to, most int64) {
 		return op.ValidUntil, op.ValidUntil
 	case r.h.Lease == 0:
 		return always, always
-	case op.Asked != 0:
+	case op.Asked != 0 && op.Op == history.Acquire:
 		return op.Asked + r.h.Lease - r.h.Drift, op.Asked + r.h.Lease - r.h.Drift
 	case op.Op == history.Acquire && 10*(op.Return-op.Call) >= r.h.Lease:
 		return op.Call + r.h.Lease - r.h.Drift, op.Return + r.h.Lease - r.h.Drift

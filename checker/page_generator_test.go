@@ -214,6 +214,9 @@ func (g *pageGenerator) extend(op *history.Operation, mine []int) {
 		op.Outcome = history.Unknown
 	} else if op.Outcome == history.OK {
 		g.tell(op)
+		if g.IntN(8) == 0 {
+			op.Asked = op.Call + 50 // means nothing of an extend
+		}
 	}
 }
 
@@ -252,7 +255,7 @@ func (g *pageGenerator) spoil(op *history.Operation) {
 		if acquire && op.Outcome != history.OK {
 			op.Outcome = []history.Outcome{history.Busy, history.OK}[g.IntN(2)]
 		} else if op.Op == history.Release || op.Op == history.Extend {
-			op.Outcome, op.ValidUntil = []history.Outcome{history.OK, history.NotHeld, history.Unknown}[g.IntN(3)], 0
+			op.Outcome, op.ValidUntil, op.Asked = []history.Outcome{history.OK, history.NotHeld, history.Unknown}[g.IntN(3)], 0, 0
 		}
 	case 4:
 		if !acquire || g.h.Kind != history.Reentrant {
@@ -263,6 +266,7 @@ func (g *pageGenerator) spoil(op *history.Operation) {
 			op.ValidUntil += g.Int64N(5) - 2
 		}
 	case 6:
+		op.HasValue = op.HasValue && g.IntN(4) > 0
 		op.Read, op.Wrote = op.Read+g.Int64N(2), op.Wrote+g.Int64N(2)
 	default:
 		if acquire {

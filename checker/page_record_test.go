@@ -102,11 +102,12 @@ func (r *record) uses() (out []stretch) {
 	return out
 }
 
-// chained reports whether the writes have an order, each between call and return, that is a chain from one initial value.
+// chained reports whether the writes have an order, each between call and return, that is a chain from one initial value. One without recorded values
+// may have read and stored any.
 func (r *record) chained(clockError int64) bool {
 	var writes []history.Operation
 	for i, op := range r.ops {
-		if op.Op != history.Write || !op.HasValue || op.Outcome != history.OK && op.Outcome != history.Unknown {
+		if op.Op != history.Write || op.Outcome != history.OK && op.Outcome != history.Unknown {
 			continue
 		}
 		if h := r.of[i]; h != nil && (r.h.Kind == history.RW && h.mode == history.Shared || r.h.Kind == history.Semaphore && r.h.Permits > 1) {
@@ -124,7 +125,7 @@ func (r *record) chained(clockError int64) bool {
 			return true
 		}
 		for i, w := range writes {
-			if placed&(1<<i) != 0 || started && w.Read != value {
+			if placed&(1<<i) != 0 || started && w.HasValue && w.Read != value {
 				continue
 			}
 			first := true // nothing that must precede it is left
@@ -135,7 +136,7 @@ func (r *record) chained(clockError int64) bool {
 					first = false
 				}
 			}
-			if first && next(placed|1<<i, w.Wrote, true) {
+			if first && next(placed|1<<i, w.Wrote, w.HasValue) {
 				return true
 			}
 		}

@@ -24,6 +24,7 @@ const (
 type server struct {
 	h      history.Header
 	ops    []history.Operation
+	tries  []history.Operation // all acquires, whatever came of them
 	upsets []pageUpset
 	denied map[int]bool // refused releases and extends for which another property was found broken
 	rules  int
@@ -89,7 +90,7 @@ func (s *server) shifted(clients []string) bool {
 }
 
 func (s *server) earliest(op history.Operation) int64 {
-	if op.Asked > op.Call {
+	if op.Op == history.Acquire && op.Asked > op.Call {
 		return op.Asked + s.ahead[op.Client]
 	}
 	return op.Call + s.ahead[op.Client]
@@ -319,8 +320,8 @@ func (s *server) mayRefuse(st serverState, op history.Operation) bool {
 	if n >= s.permits() {
 		return true
 	}
-	for _, o := range s.ops {
-		if o.Op != history.Acquire || o.Client == op.Client || o.Call > op.Return {
+	for _, o := range s.tries {
+		if o.Client == op.Client || o.Call > op.Return {
 			continue
 		}
 		until := o.Return

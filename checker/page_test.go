@@ -75,6 +75,9 @@ func (r *record) search(out map[verdicts.Property]expected) {
 		if refused && r.h.Votes && r.excused(op.Client, r.since(i), op.Return) { // some nodes may have done it, and others not
 			op.Outcome = history.Unknown
 		}
+		if op.Op == history.Acquire {
+			s.tries = append(s.tries, op)
+		}
 		if op.Op == history.Acquire && op.Outcome != history.Fail || (op.Op == history.Extend || op.Op == history.Release) && op.Outcome != history.Fail {
 			if denied[i] && !r.excused(op.Client, r.since(i), op.Return) && (op.Op == history.Extend || r.h.Kind == history.Reentrant) { // renewal and reentrancy report these
 				s.denied[len(s.ops)] = true

@@ -21,18 +21,23 @@ import (
 // maxParted is how many operations of a key are searched in parts: for more, the sweep and the windows decide.
 const maxParted = 20_000
 
-// parts returns what to search of a key, in order; nil if that is too much, or if a server's clock ran at another rate.
-func (d *keyInput) parts() []*executions {
+// parts returns what to search of a key, in order: the whole at once if that is asked for and it is short. It returns nil if all is too much, or if a
+// server's clock ran at another rate.
+func (d *keyInput) parts(whole bool) []*executions {
+	queues := d.a.header.Votes || d.a.header.FIFO // an acquire that failed may be why another was refused
 	total := d.k.count(history.Acquire, history.OK, history.Busy, history.Unknown) + d.k.count(history.Extend, history.OK, history.NotHeld, history.LostHold, history.Unknown) +
 		d.k.count(history.Release, history.OK, history.NotHeld, history.LostHold, history.Unknown)
+	if queues {
+		total += d.k.count(history.Acquire, history.Fail)
+	}
 	moves := d.ev.clocksMove()
-	if total == 0 || total > maxParted || len(d.k.crashes) > 0 || moves && total > d.opt.whole {
+	if total == 0 || total > maxParted || len(d.k.crashes) > 0 || moves && (!whole || total > d.opt.whole) {
 		return nil
 	}
 	if d.ev.meets(math.MinInt64, never, func(w *history.Window) bool { return w.Client == "" && w.Fault == faultDriftClock }) {
 		return nil
 	}
-	c := &cutter{d: d, whole: total <= d.opt.whole, denied: map[*record]bool{}, quiet: never}
+	c := &cutter{d: d, whole: whole && total <= d.opt.whole, denied: map[*record]bool{}, quiet: never}
 	for _, n := range d.k.denials {
 		c.denied[n.r] = d.breaks(n)
 	}
@@ -44,7 +49,7 @@ func (d *keyInput) parts() []*executions {
 		if r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(d, r) {
 			return nil // its commands show that it held for a while, and the record doesn't say when
 		}
-		if r.op != history.Acquire && r.op != history.Extend && r.op != history.Release || r.outcome == history.Fail {
+		if r.op != history.Acquire && r.op != history.Extend && r.op != history.Release || r.outcome == history.Fail && !(queues && r.op == history.Acquire) {
 			continue
 		}
 		c.add(r)
@@ -74,9 +79,10 @@ type cutter struct {
 	fence    uint64
 	maybe    bool
 	loose    bool // a hold of a re-entrant client in the last part may have ended by its lease
-	renewals int  // operations of unknown outcome in the last part that may each have renewed the holds of a re-entrant client
+	renewals int  // operations of unknown outcome in the last part that may each have renewed a hold
 	over     []*record
-	told     map[uint32]int64 // by client: return of its last grant in the last part
+	grants   []*record        // of the last part, whose holds may not have been ended by a release
+	renewed  map[uint32]int64 // by client: return of its last grant or successful extend in the last part
 }
 
 func (c *cutter) add(r *record) {
@@ -93,14 +99,18 @@ func (c *cutter) add(r *record) {
 		c.numbers[r.client] = x.clients
 		x.clients++
 	}
-	e := effectOf{r: r, from: r.call, to: r.ret, client: c.numbers[r.client], token: c.d.k.tokenOf(r), must: r.outcome != history.Unknown, denied: c.denied[r]}
+	e := effectOf{r: r, from: r.call, to: r.ret, client: c.numbers[r.client], token: c.d.k.tokenOf(r), must: r.outcome != history.Unknown && r.outcome != history.Fail, denied: c.denied[r]}
 	if r.detailed() && c.d.k.detailOf(r).until > r.ret {
 		e.told = c.d.k.detailOf(r).until
 	}
-	if !e.must && c.d.a.header.Kind == history.Reentrant {
+	unsure := r.outcome == history.Unknown
+	if unsure && (r.op == history.Extend || c.d.a.header.Kind == history.Reentrant) {
 		c.renewals++
 	}
 	c.quiet = max(c.quiet, plus(r.ret, c.d.a.header.ClockError))
+	if r.detailed() {
+		c.renewed[r.client] = max(c.renewed[r.client], r.ret)
+	}
 	switch {
 	case r.granted():
 		e.from = c.d.k.from(r)
@@ -108,18 +118,20 @@ func (c *cutter) add(r *record) {
 			e.fence = c.d.k.detailOf(r).fence
 			c.fence = max(c.fence, e.fence)
 		}
-		c.quiet, c.told[r.client] = max(c.quiet, plus(c.d.holdOf(r).gone, c.d.a.header.ClockError)), r.ret
-	case r.op == history.Acquire && !e.must:
+		c.quiet = max(c.quiet, plus(c.d.holdOf(r).gone, c.d.a.header.ClockError))
+		c.grants = append(c.grants, r)
+	case r.op == history.Acquire && unsure:
 		c.maybe, c.unsure = true, min(c.unsure, r.call)
 	}
-	if c.lingers(r) {
+	if c.lingers(&e) {
 		quiet := plus(plus(r.ret, c.d.a.header.ClockError), x.keep)
 		for range c.renewals {
 			quiet = plus(quiet, x.keep)
 		}
 		c.quiet = max(c.quiet, quiet)
 	}
-	if !e.must {
+	c.drop(&e)
+	if unsure {
 		e.to = never
 	}
 	x.effects = append(x.effects, e)
@@ -133,10 +145,12 @@ func (c *cutter) nodesDisagree(r *record) bool {
 }
 
 // lingers reports whether what r was granted, or found, may be in force for a lease after it, whatever the record says of its end.
-func (c *cutter) lingers(r *record) bool {
-	told, granted := c.told[r.client]
+func (c *cutter) lingers(e *effectOf) bool {
+	r := e.r
 	switch {
-	case r.op != history.Acquire && granted && r.call <= told: // at one instant, the reply may have come first
+	case !e.changes() && r.op != history.Acquire && r.call <= plus(c.renewed[r.client], c.d.a.header.Lease): // the reply that the hold is gone may be what is wrong
+		return true
+	case r.op != history.Acquire && c.meansAnother(e):
 		return true
 	case c.unsure < never: // what it was granted may be in force after all the rest has ended
 		return true
@@ -144,6 +158,25 @@ func (c *cutter) lingers(r *record) bool {
 		return true
 	}
 	return c.d.a.header.Kind == history.Reentrant && c.mayHaveEnded(r)
+}
+
+// meansAnother reports whether an operation may belong to another hold of its client than the record says: it or the holds have no token, or it was
+// called at the instant at which its client's last grant returned.
+func (c *cutter) meansAnother(e *effectOf) bool {
+	own := c.d.holdOf(e.r)
+	other := func(g *record) bool { return (own == nil || own.began != g) && e.mayMean(g, c.d.k.tokenOf(g)) }
+	return e.r.call <= c.renewed[e.r.client] || slices.ContainsFunc(c.grants, other) || slices.ContainsFunc(c.over, other)
+}
+
+// drop removes the grant whose hold an accepted release has certainly ended: it can mean no other, and the lease can't have ended before.
+func (c *cutter) drop(e *effectOf) {
+	own, lease := c.d.holdOf(e.r), c.d.a.header.Lease
+	if e.r.op != history.Release || e.r.outcome != history.OK || own == nil || c.meansAnother(e) {
+		return
+	}
+	if lease == 0 || e.r.ret+c.d.a.header.ClockError < plus(c.d.k.from(own.began), lease) {
+		c.grants = slices.DeleteFunc(c.grants, func(g *record) bool { return g == own.began })
+	}
 }
 
 // mayHaveEnded reports whether a hold of the last part, including that of r, may have ended by its lease, or otherwise than by an accepted release of
@@ -168,16 +201,10 @@ func (c *cutter) begin(at int64) {
 		x.most *= 3
 	}
 	x.h.Permits = max(h.Permits, 1)
-	if n := len(c.parts); n > 0 {
-		for i := range c.parts[n-1].effects {
-			if r := c.parts[n-1].effects[i].r; r.granted() && !c.d.holdOf(r).released {
-				c.over = append(c.over, r)
-			}
-		}
-		c.over = c.over[max(0, len(c.over)-maxOpen):]
-		x.over = slices.Clone(c.over)
-	}
-	c.parts, c.numbers, c.told = append(c.parts, x), map[uint32]int{}, map[uint32]int64{}
+	c.over = append(c.over, c.grants...)
+	c.over = c.over[max(0, len(c.over)-maxOpen):]
+	x.over = slices.Clone(c.over)
+	c.parts, c.numbers, c.grants, c.renewed = append(c.parts, x), map[uint32]int{}, nil, map[uint32]int64{}
 	c.quiet, c.unsure, c.loose, c.renewals = at, never, false, 0
 }
 

@@ -86,7 +86,7 @@ func (e *reentrancy) acquire(o *owner, r *record) {
 		e.believe(o, r)
 	case history.Busy:
 		if at := slices.IndexFunc(o.beliefs, func(b interval) bool { return b.start <= r.call && r.ret < b.end }); at >= 0 {
-			e.judge("owner-refused", o, o.beliefs[at].r, r)
+			e.judge("owner-refused", o, e.d.holdOf(o.beliefs[at].r).began, r)
 		}
 	case history.Unknown:
 		o.unsure = true

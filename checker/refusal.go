@@ -22,8 +22,8 @@ import (
 // A refusal has other excuses: an acquire of unknown outcome, which may take effect once, at any later time (if nothing expires and no client cleans
 // up, not before the last grant, which it would have prevented; if leases end it is one hold at one time, so that it excuses no refusals further
 // apart than a lease, or with a grant between them); a client that crashed during an unrecorded request; a grant whose reply came after its lease,
-// which held, and ended, before it was the next to return, or which, by its commands, was taken back; and, if the header says that votes can split,
-// any attempt.
+// which held, and ended, before it was the next to return, or which, by its commands, was taken back; and, if the header says so, an attempt of
+// another client, whatever came of it: one that may still have votes, or one that was called earlier and is under way.
 //
 // An opportunity is a refusal.
 //
@@ -38,16 +38,18 @@ type refusal struct {
 	writers witness // possible exclusive holds: they refuse every attempt
 	permits *largest
 	unsure  bool
-	lost    []*record // acquires of unknown outcome that excuse nothing yet
-	lostAt  placement // of the one that excuses the current refusals
-	votes   latest
-	late    int64     // until when a grant is pending whose reply comes after its lease
-	empty   int64     // until when a grant may hold whose belief had ended when its reply came
-	open    []*record // refusals whose only witness can be the next grant to return
+	lost    []*record       // acquires of unknown outcome that excuse nothing yet
+	lostAt  placement       // of the one that excuses the current refusals
+	votes   ends            // by client: until when the votes that its attempts got may stay
+	queue   []*record       // attempts under way, in a lock that grants in order of arrival
+	behind  map[uint32]bool // by client: whether its last attempt was not the first of these
+	late    int64           // until when a grant is pending whose reply comes after its lease
+	empty   int64           // until when a grant may hold whose belief had ended when its reply came
+	open    []*record       // refusals whose only witness can be the next grant to return
 }
 
 func newRefusal(d *keyInput) *refusal {
-	r := &refusal{tally: tally{property: verdicts.Refusal, applies: d.k.count(history.Acquire, history.Busy) > 0}, d: d}
+	r := &refusal{tally: tally{property: verdicts.Refusal, applies: d.k.count(history.Acquire, history.Busy) > 0}, d: d, behind: map[uint32]bool{}}
 	r.shared.gone, r.writers.gone, r.late, r.empty = math.MinInt64, math.MinInt64, math.MinInt64, math.MinInt64
 	if d.a.header.Kind == history.Semaphore && d.a.header.Permits > 1 {
 		r.permits = &largest{n: d.a.header.Permits}
@@ -112,13 +114,19 @@ func (f *refusal) called(r *record) {
 		f.late = max(f.late, r.ret)
 	}
 	if f.d.a.header.Votes {
-		f.votes.add(r, plus(r.ret, f.d.a.header.Lease+slack(f.d.a.header)))
+		f.votes.add(interval{r: r, end: f.votesUntil(r)}, r.client)
+	}
+	if f.d.a.header.FIFO {
+		f.enqueue(r)
 	}
 }
 
 func (f *refusal) returned(r *record) {
 	if !f.applies || r.op != history.Acquire && r.op != history.Extend {
 		return
+	}
+	if r.op == history.Acquire {
+		f.leaveQueue(r)
 	}
 	switch {
 	case r.outcome == history.Busy && r.op == history.Acquire:
@@ -239,7 +247,41 @@ func (f *refusal) witnessed(b *record) bool {
 
 // excusedByRecord reports whether a grant whose reply came late, a crash or a split vote excuses refusal b.
 func (f *refusal) excusedByRecord(b *record) bool {
-	return f.late >= b.call || f.d.k.diedHolding(b) || f.d.a.header.Votes && f.votes.but(b) >= b.call
+	return f.late >= b.call || f.d.k.diedHolding(b) || f.votesLeft(b) || f.behind[b.client]
+}
+
+// votesUntil returns until when the votes that an attempt got may stay: until they are taken back, or for a lease.
+func (f *refusal) votesUntil(r *record) int64 {
+	if f.d.a.header.Lease == 0 || r.outcome == history.Unknown {
+		return never
+	}
+	return plus(r.ret, f.d.a.header.Lease+slack(f.d.a.header))
+}
+
+// votesLeft reports whether votes for an attempt of another client may refuse b.
+func (f *refusal) votesLeft(b *record) bool {
+	other := f.votes.longestBut(b.client)
+	return other.r != nil && other.end >= b.call
+}
+
+// enqueue adds an attempt to those under way, in a lock that grants in order of arrival. Any of them that was called before a refused one, or at the
+// same instant, comes first.
+func (f *refusal) enqueue(r *record) {
+	f.behind[r.client] = false
+	for _, w := range f.queue {
+		if w.client != r.client {
+			f.behind[r.client] = true
+			f.behind[w.client] = f.behind[w.client] || w.call == r.call
+		}
+	}
+	f.queue = append(f.queue, r)
+}
+
+// leaveQueue removes an attempt with a known outcome.
+func (f *refusal) leaveQueue(r *record) {
+	if r.outcome != history.Unknown {
+		f.queue = slices.DeleteFunc(f.queue, func(w *record) bool { return w == r })
+	}
 }
 
 // excusedFromSearch reports whether the excuse of refusal b is one that no window contains: one of the record, or a grant whose belief had ended when
@@ -305,31 +347,4 @@ func (l *largest) atLeast(v int64) (n int) {
 		}
 	}
 	return n
-}
-
-// latest keeps the two records with the largest times.
-type latest struct {
-	first, second   *record
-	until, runnerUp int64
-}
-
-func (l *latest) add(r *record, t int64) {
-	switch {
-	case l.first == nil || t > l.until:
-		l.second, l.runnerUp = l.first, l.until
-		l.first, l.until = r, t
-	case l.second == nil || t > l.runnerUp:
-		l.second, l.runnerUp = r, t
-	}
-}
-
-// but returns the largest time of a record other than r.
-func (l *latest) but(r *record) int64 {
-	switch {
-	case l.first != nil && l.first != r:
-		return l.until
-	case l.second != nil:
-		return l.runnerUp
-	}
-	return math.MinInt64
 }

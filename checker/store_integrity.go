@@ -71,7 +71,7 @@ func (s *storeIntegrity) called(r *record) {
 	valued := s.d.k.detailOf(r).role == valued
 	if r.outcome == history.Unknown {
 		for _, c := range s.chains() {
-			if valued && s.d.rules.on("unknown-write") {
+			if s.d.rules.on("unknown-write") {
 				c.unsure = append(c.unsure, r)
 			}
 		}
@@ -86,9 +86,7 @@ func (s *storeIntegrity) called(r *record) {
 	}
 	s.checkStale(r)
 	for _, c := range s.chains() {
-		if valued {
-			c.open = append(c.open, r)
-		}
+		c.open = append(c.open, r)
 	}
 }
 
