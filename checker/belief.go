@@ -62,11 +62,11 @@ func (h *openHold) tell(n notice) {
 	h.notices = slices.Insert(h.notices, at, n)
 }
 
-// settle applies the notices of a client up to time t.
-func (p *holdPass) settle(who *clientHolds, t int64) {
+// settle applies the notices of a client before time t, and those at t up to a kind.
+func (p *holdPass) settle(who *clientHolds, t int64, kind noticeKind) {
 	for i := 0; i < len(who.open); i++ { // a renewal may begin a hold
 		h := who.open[i]
-		for len(h.notices) > 0 && h.notices[0].at <= t {
+		for len(h.notices) > 0 && (h.notices[0].at < t || h.notices[0].at == t && h.notices[0].kind <= kind) {
 			n := h.notices[0]
 			h.notices = h.notices[1:]
 			p.apply(who, h, n)
@@ -88,7 +88,8 @@ func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 	case h.ended:
 		if h.lost && !h.releases && n.kind == toldRenewal && n.r != nil {
 			h.next = p.begin(who, n.r, n.until, n.doubt)
-			h.next.token = h.token
+			h.next.token, h.closed = h.token, min(h.closed, n.at)
+			p.k.anew[n.r] = h.d
 		} else {
 			h.renew(n)
 		}

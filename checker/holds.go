@@ -21,7 +21,8 @@ import (
 // an inner release may, and a reply that the key is gone (not_held, lost) ends the belief in all of them.
 //
 // Where VERDICTS leaves a choice: if a re-entrant client's release of unknown outcome is followed by another release, the second belongs to the hold
-// around the first's, if there is one with the same token.
+// around the first's, if there is one with the same token. A hold that an extend begins after a loss takes the place of the one before, which is
+// no longer open: an extend after the release of the new one belongs to none.
 
 // holdPass is the pass over one key.
 type holdPass struct {
@@ -71,7 +72,7 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 	if a.header.Lease > 0 {
 		p.keep = a.header.Lease + slack(a.header)
 	}
-	k.orphans = map[uint32]int64{}
+	k.orphans, k.anew = map[uint32]int64{}, map[*record]*detail{}
 	for c := k.walk(); ; {
 		r := c.next()
 		if r == nil {
@@ -99,7 +100,7 @@ func (p *holdPass) step(r *record) error {
 				p.a.clients.text(r.client), r.op, r.call, who.lastLine+1, who.idleAt)
 		}
 		who.idleAt, who.lastLine = r.ret, r.line
-		p.settle(who, r.call)
+		p.settle(who, r.call, died)
 	}
 	switch r.op {
 	case history.Acquire:
@@ -109,6 +110,7 @@ func (p *holdPass) step(r *record) error {
 	case history.Release:
 		p.release(who, r)
 	case history.Lost:
+		p.settle(who, r.call, toldReentry)
 		if h := p.find(who, r); h != nil {
 			h.tell(notice{at: r.call, kind: toldLost, r: r})
 		}
@@ -230,7 +232,7 @@ func (p *holdPass) begin(who *clientHolds, r *record, until, doubt int64) *openH
 }
 
 func (p *holdPass) extend(who *clientHolds, r *record) {
-	p.settle(who, r.call)
+	p.settle(who, r.call, toldReentry) // of a renewal and a loss at one instant the renewal came first
 	h := p.find(who, r)
 	if h == nil {
 		who.early = append(who.early, r)
@@ -315,7 +317,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 
 // use finds the hold in which a critical section or a write lies; a section without a mode gets that of its hold.
 func (p *holdPass) use(who *clientHolds, r *record) {
-	p.settle(who, r.call)
+	p.settle(who, r.call, died)
 	h := p.find(who, r)
 	switch {
 	case h == nil:
@@ -356,7 +358,7 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 
 // leave closes the holds that a client left open at the end of the history.
 func (p *holdPass) leave(client uint32, who *clientHolds, ev *evidence) {
-	p.settle(who, never-1)
+	p.settle(who, never-1, died)
 	for _, x := range who.early {
 		p.ownerless(who, x)
 	}

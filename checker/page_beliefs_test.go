@@ -63,7 +63,7 @@ func (r *record) newsOf(h *pageHold) (all []news) {
 			n.at, n.what = op.Call, lostIt
 		case of == h && op.Op == history.Extend && refused, sibling && refused && op.Op != history.Acquire:
 			n.what = lostIt
-		case of == h && op.Op == history.Extend && op.Outcome == history.OK:
+		case of == h && i != h.acquire && op.Op == history.Extend && op.Outcome == history.OK:
 			n.what = extended
 		case sibling && op.Outcome == history.OK && (op.Op == history.Extend || op.Op == history.Acquire):
 			n.what = reentered
@@ -85,13 +85,13 @@ type mind struct {
 	lost     bool // because of a loss: then an ok extend begins a new hold
 	released bool
 	before   []span
-	again    int // holds begun by extends after a loss
+	anew     int // the extend after a loss that begins a new hold; -1: none
 }
 
 func (r *record) atFirst(h *pageHold) *mind {
 	a := r.ops[h.acquire]
 	to, most := r.told(a)
-	return &mind{now: span{a.Return, to, most, h.acquire}}
+	return &mind{now: span{a.Return, to, most, h.acquire}, anew: -1}
 }
 
 // learn applies an event to the belief.
@@ -118,9 +118,9 @@ func (m *mind) learn(n news) {
 
 func (m *mind) extend(n news) {
 	switch {
-	case m.over && m.lost && !m.released:
-		m.again++
-		m.over, m.lost = false, false
+	case m.over && m.lost && !m.released && m.anew < 0:
+		m.anew = n.op
+		return
 	case m.over:
 		return
 	case n.at <= m.now.to:
@@ -133,13 +133,14 @@ func (m *mind) extend(n news) {
 	m.now = span{n.at, n.to, n.most, n.op}
 }
 
-// believe finds the belief of a hold, with its gaps.
-func (r *record) believe(h *pageHold) {
+// believe finds the belief of a hold, with its gaps. It returns the extend that begins a new hold, -1 if none does.
+func (r *record) believe(h *pageHold) (anew int) {
 	m := r.atFirst(h)
 	for _, n := range r.newsOf(h) {
 		m.learn(n)
 	}
-	h.spans, h.again = append(m.before, m.now), m.again
+	h.spans = append(m.before, m.now)
+	return m.anew
 }
 
 // believedAt returns what the client of a hold believes when it calls operation i.

@@ -23,7 +23,6 @@ type pageHold struct {
 	left    bool // a release of it had an unknown outcome
 	spans   []span
 	gone    int64 // the last instant at which the server can have kept it
-	again   int   // times it began anew by an extend after a loss
 }
 
 // span is a part of a belief: certainly until to, at most until most.
@@ -38,6 +37,8 @@ type record struct {
 	faults []history.Window
 	holds  []*pageHold
 	of     map[int]*pageHold
+	begins map[int]bool      // extends that begin a new hold, after a loss
+	before map[int]*pageHold // by such an extend: the hold that it extended
 }
 
 func (r *record) keep() int64 {
@@ -57,11 +58,19 @@ func inOrder(ops []history.Operation) {
 }
 
 func readRecord(h history.Header, ops []history.Operation, faults []history.Window) *record {
-	r := &record{h: h, ops: slices.Clone(ops), faults: faults, of: map[int]*pageHold{}}
+	r := &record{h: h, ops: slices.Clone(ops), faults: faults, begins: map[int]bool{}}
 	inOrder(r.ops)
-	r.assign()
+	for again := true; again; { // a new hold takes the operations after it from the one before
+		r.holds, r.of, r.before, again = nil, map[int]*pageHold{}, map[int]*pageHold{}, false
+		r.assign()
+		for _, hold := range r.holds {
+			if n := r.believe(hold); n >= 0 {
+				r.begins[n], again = true, true
+				break
+			}
+		}
+	}
 	for _, hold := range r.holds {
-		r.believe(hold)
 		r.possible(hold)
 	}
 	return r
@@ -82,6 +91,12 @@ func (r *record) assign() {
 		hold := r.belongs(op)
 		if hold == nil {
 			continue
+		}
+		if r.begins[i] {
+			r.before[i] = hold
+			hold.closed, hold.closer = min(hold.closed, op.Return), i // the new one takes its place
+			hold = &pageHold{acquire: i, mode: hold.mode, client: op.Client, token: hold.token, opened: op.Return, closed: always}
+			r.holds = append(r.holds, hold)
 		}
 		r.of[i] = hold
 		hold.left = hold.left || op.Op == history.Release && op.Outcome == history.Unknown

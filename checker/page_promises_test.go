@@ -216,6 +216,11 @@ func (r *record) taken(tries []int, by int64) int64 {
 			until = max(until, h.gone, h.spans[0].to)
 		}
 	}
+	for i := range r.before {
+		if anew := r.of[i]; r.ops[i].Return <= by {
+			until = max(until, anew.gone, anew.spans[0].to)
+		}
+	}
 	for _, op := range r.ops {
 		if op.Op == history.Acquire && op.Outcome == history.Unknown && op.Call <= by {
 			until = max(until, op.Return+r.h.Lease+r.h.Drift+1)
@@ -263,10 +268,9 @@ func (r *record) promises(out map[verdicts.Property]expected) {
 	if r.h.Kind == history.Reentrant {
 		out[verdicts.Reentrancy] = r.reentrancy().expected()
 	}
-	again := slices.ContainsFunc(r.holds, func(h *pageHold) bool { return h.again > 0 }) // here a hold that an extend begins after a loss is the same hold
 	for p, n := range r.opportunities() {
 		e := out[p]
-		e.total, e.summed = n, !(again && (p == verdicts.MutualExclusion || p == verdicts.StoreIntegrity))
+		e.total, e.summed = n, true
 		out[p] = e
 	}
 }

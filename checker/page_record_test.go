@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -69,16 +70,12 @@ func (r *record) longest(all []stretch) (most int64) {
 	return most
 }
 
-// beliefs returns the stretches of all beliefs: as long as they certainly were, or can have been.
-func (r *record) beliefs(perhaps bool) (out []stretch) {
+// beliefs returns the stretches of all beliefs, as long as they certainly were.
+func (r *record) beliefs() (out []stretch) {
 	for _, h := range r.holds {
 		for _, s := range h.spans {
-			to := s.to
-			if perhaps {
-				to = s.most
-			}
-			if to > s.from {
-				out = append(out, stretch{h, h.client, h.mode, s.from, to})
+			if s.to > s.from {
+				out = append(out, stretch{h, h.client, h.mode, s.from, s.to})
 			}
 		}
 	}
@@ -179,7 +176,7 @@ func (r *record) wrongful() (out []int) {
 
 // cannotHaveBeen reports whether the hold of an accepted operation cannot have existed.
 func (r *record) cannotHaveBeen(i int) bool {
-	op, h := r.ops[i], r.of[i]
+	op, h := r.ops[i], cmp.Or(r.before[i], r.of[i])
 	if h == nil {
 		return !slices.ContainsFunc(r.ops, func(o history.Operation) bool { // it may belong to an acquire of unknown outcome
 			early := o.Outcome == history.OK && o.Token == op.Token && op.Token != "" && o.Return > op.Call // a watchdog may extend before its acquire returns
@@ -260,11 +257,19 @@ func (r *record) endsAnother(i int) bool {
 	return false
 }
 
+// meantSince returns when the hold that an operation belongs to began; where an extend begins a new one, the hold before.
+func (r *record) meantSince(i int) int64 {
+	if h := r.before[i]; h != nil {
+		return r.ops[h.acquire].Call
+	}
+	return r.since(i)
+}
+
 // forgiven reports whether a fault of a server, or if votes count of the client, may have kept or restored a hold since it began.
 func (r *record) forgiven(i int) bool {
 	op := r.ops[i]
 	return slices.ContainsFunc(r.faults, func(w history.Window) bool {
-		return w.Confirmed && (w.Client == "" || r.h.Votes && w.Client == op.Client) && w.Start <= op.Return && last(w) >= r.since(i)
+		return w.Confirmed && (w.Client == "" || r.h.Votes && w.Client == op.Client) && w.Start <= op.Return && last(w) >= r.meantSince(i)
 	})
 }
 

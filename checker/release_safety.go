@@ -92,10 +92,18 @@ func (s *releaseSafety) judge(r *record) {
 
 // since returns when the hold of operation r was requested: the call of its acquire.
 func (d *keyInput) since(r *record) int64 {
-	if h := d.holdOf(r); h != nil {
+	if h := d.meant(r); h != nil {
 		return h.began.call
 	}
 	return r.call
+}
+
+// meant returns the hold that an operation belongs to; of an extend that begins a new hold after a loss, the hold before.
+func (d *keyInput) meant(r *record) *detail {
+	if h := d.k.anew[r]; h != nil {
+		return h
+	}
+	return d.holdOf(r)
 }
 
 // excused reports whether a fault since the hold began may have kept it or restored it. A server's fault may; a client's may not, unless votes count:
@@ -118,7 +126,7 @@ func (s *releaseSafety) cannotHaveBeen(r *record) bool {
 
 // later returns a conflicting grant to another client, later than that of r's hold, that had returned by r's call.
 func (s *releaseSafety) later(r *record) *record {
-	own := s.d.holdOf(r)
+	own := s.d.meant(r)
 	if own == nil || s.several {
 		return nil
 	}
@@ -201,7 +209,7 @@ func (d *keyInput) both(victim, r *record) Witness {
 	if victim != r {
 		of = append(of, victim)
 	}
-	if own := d.holdOf(r); own != nil {
+	if own := d.meant(r); own != nil {
 		of = append(of, own.began)
 	}
 	return d.witness(of, r)
