@@ -231,7 +231,7 @@ func TestWhatMustNotMatterDoesNot(t *testing.T) {
 		if got := broken(verdictOf(t, in, backwards, r.opt)); got != want {
 			t.Errorf("%s: backwards it is %q, not %q", r.name, got, want)
 		}
-		idle := append(ops[:len(ops):len(ops)], history.Operation{ID: 999, Client: "idle", Key: "k", Op: history.Acquire, Call: 1, Return: 2, Outcome: history.Fail})
+		idle := append(ops[:len(ops):len(ops)], history.Operation{ID: 999, Client: "idle", Key: "k", Op: history.Release, Call: 1, Return: 2, Outcome: history.Fail}) // an attempt is not nothing where votes count
 		if got := broken(verdictOf(t, in, idle, r.opt)); got != want && len(ops) > 0 {
 			t.Errorf("%s: with an idle client it is %q, not %q", r.name, got, want)
 		}

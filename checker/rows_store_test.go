@@ -37,6 +37,10 @@ var storeRows = []row{
 		a write 0 1 ok read=0 wrote=1
 		c write 2 3 unknown read=0 wrote=1
 		b write 4 5 ok read=1 wrote=2`, opt: Options{Store: map[string]StoreEnds{"k": {Final: new(int64(1))}}}, want: "store-integrity×1"},
+	{name: "a write without recorded values may have stored what the next has read", head: forever, ops: `
+		a write 0 1 ok read=0 wrote=1
+		b write 2 3 ok
+		c write 4 5 ok read=7 wrote=8`},
 	{name: "the store ends with another value", rule: "final-value", head: forever, ops: `
 		a write 0 1 ok read=0 wrote=1
 		b write 2 3 ok read=1 wrote=2`, opt: Options{Store: map[string]StoreEnds{"k": {Final: new(int64)}}}, want: "store-integrity×1"},

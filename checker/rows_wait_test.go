@@ -60,6 +60,15 @@ var waitRows = []row{
 	{name: "refused by another's attempt, where votes split", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, Votes: true}, ops: `
 		a acquire 0 5 busy
 		b acquire 2 4 busy`},
+	{name: "refused by another's attempt that failed, where votes split", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, Votes: true}, ops: `
+		a acquire 0 5 fail
+		b acquire 6 7 busy`},
+	{name: "refused by nothing but its own attempt, where votes split", rule: "busy-witness", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, Votes: true}, ops: `
+		b acquire 0 1 busy
+		b acquire 2 3 busy`, want: "refusal×2"},
+	{name: "refused behind another's attempt that failed, where order is promised", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, FIFO: true}, ops: `
+		a acquire 0 5 fail
+		b acquire 3 4 busy`},
 	{name: "refused by the request of a client that crashed", head: leased, extra: Input{Commands: []history.Command{asks("a", 29)},
 		Faults: []history.Window{{Fault: "crash-client", Client: "a", Start: 30 * msec, Confirmed: true}}}, ops: `
 		a acquire 0 1 ok
