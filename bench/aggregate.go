@@ -10,23 +10,23 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Taken is a turn and its result.
-type Taken struct {
-	Turn
-	Figures map[string]Sample
+// taken is a turn and its result.
+type taken struct {
+	turn
+	Figures map[string]figureSample
 	Verdict *checker.Verdict // nil: the turn was not run, and Err says why
 	Errors  []results.ErrorCount
 	Err     error
 }
 
-// Aggregate returns a cell for every lock in every setting. names are the locks' names by index; the reference's cell comes first in its setting,
+// aggregate returns a cell for every lock in every setting. names are the locks' names by index; the reference's cell comes first in its setting,
 // and the ratios of the others are to it.
-func Aggregate(taken []Taken, names []string, reference string, settings []results.BenchSetting, repetitions int) []results.BenchCell {
+func aggregate(taken []taken, names []string, reference string, settings []results.BenchSetting, repetitions int) []results.BenchCell {
 	var cells []results.BenchCell
 	for _, s := range settings {
 		var row []results.BenchCell
 		for lock, name := range names {
-			if s.Crash && name == Bare {
+			if s.Crash && name == bareName {
 				continue
 			}
 			c := newCell(name, s, turnsOf(taken, lock, s), repetitions)
@@ -48,7 +48,7 @@ func rank(c results.BenchCell) int {
 	return 1
 }
 
-func turnsOf(taken []Taken, lock int, s results.BenchSetting) (out []Taken) {
+func turnsOf(taken []taken, lock int, s results.BenchSetting) (out []taken) {
 	for _, t := range taken {
 		if t.Lock == lock && t.Setting == s {
 			out = append(out, t)
@@ -57,7 +57,7 @@ func turnsOf(taken []Taken, lock int, s results.BenchSetting) (out []Taken) {
 	return out
 }
 
-func newCell(lock string, s results.BenchSetting, turns []Taken, repetitions int) results.BenchCell {
+func newCell(lock string, s results.BenchSetting, turns []taken, repetitions int) results.BenchCell {
 	c := results.BenchCell{Lock: lock, Setting: s, Verdict: checker.NotApplicable, Figures: map[string]results.Figure{}}
 	var verdicts []checker.Result
 	for _, t := range turns {
@@ -80,7 +80,7 @@ func newCell(lock string, s results.BenchSetting, turns []Taken, repetitions int
 	return c
 }
 
-func metricsOf(turns []Taken) map[string]bool {
+func metricsOf(turns []taken) map[string]bool {
 	out := map[string]bool{}
 	for _, t := range turns {
 		for name := range t.Figures {
@@ -92,7 +92,7 @@ func metricsOf(turns []Taken) map[string]bool {
 
 // newFigure returns the median of one metric over the repetitions. If no repetition has enough samples for a percentile but all together have, it
 // is taken over all samples, without an interval.
-func newFigure(name string, turns []Taken, repetitions int) results.Figure {
+func newFigure(name string, turns []taken, repetitions int) results.Figure {
 	m, _ := results.FindMetric(name)
 	f := results.Figure{Unit: m.Unit, Values: make([]*float64, repetitions)}
 	var values []float64
@@ -107,7 +107,7 @@ func newFigure(name string, turns []Taken, repetitions int) results.Figure {
 		}
 		pool = append(pool, s.Raw...)
 	}
-	if len(values) == len(turns) || len(values) >= LeastForInterval {
+	if len(values) == len(turns) || len(values) >= leastForInterval {
 		f.Value, f.Low, f.High = Summary(values)
 		return f
 	}
@@ -164,7 +164,7 @@ func addRatios(row []results.BenchCell) {
 	for i := range row[1:] {
 		c := &row[i+1]
 		for name, f := range c.Figures {
-			f.Ratio = Ratio(f.Values, row[0].Figures[name].Values)
+			f.Ratio = ratio(f.Values, row[0].Figures[name].Values)
 			c.Figures[name] = f
 		}
 	}

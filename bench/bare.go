@@ -13,8 +13,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Bare is the name of the reference.
-const Bare = "bare"
+// bareName is the name of the reference.
+const bareName = "bare"
 
 //go:embed bare_release.lua
 var bareReleaseSource string
@@ -22,18 +22,18 @@ var bareReleaseSource string
 // bareRelease runs through go-redis itself, as in a program without a lock library.
 var bareRelease = redis.NewScript(bareReleaseSource)
 
-// Turnstile replaces a lock's waiting in the reference: it admits the clients of one process one at a time per key, first come, first served,
+// turnstile replaces a lock's waiting in the reference: it admits the clients of one process one at a time per key, first come, first served,
 // without sending a request.
-type Turnstile struct {
+type turnstile struct {
 	mu   sync.Mutex // guards keys
 	keys map[string]chan struct{}
 }
 
-// NewTurnstile returns a Turnstile for the clients of one turn.
-func NewTurnstile() *Turnstile { return &Turnstile{keys: map[string]chan struct{}{}} }
+// newTurnstile returns a turnstile for the clients of one turn.
+func newTurnstile() *turnstile { return &turnstile{keys: map[string]chan struct{}{}} }
 
 // of returns the queue of a key: a channel with room for one, to which blocked senders send in order of arrival.
-func (t *Turnstile) of(key string) chan struct{} {
+func (t *turnstile) of(key string) chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c, ok := t.keys[key]
@@ -44,11 +44,11 @@ func (t *Turnstile) of(key string) chan struct{} {
 	return c
 }
 
-// BareVariant returns the reference: the commands of a token lock, SET NX PX and a compare-and-delete script, sent by a plain go-redis client
+// bareVariant returns the reference: the commands of a token lock, SET NX PX and a compare-and-delete script, sent by a plain go-redis client
 // without a lock library. Its waiting costs nothing, so what a lock takes longer is the lock's own cost.
-func BareVariant(t *Turnstile) impls.Variant {
+func bareVariant(t *turnstile) impls.Variant {
 	return impls.Variant{
-		Name: Bare, Summary: "The commands of a token lock on a plain client; waiting is free.", Kind: history.Mutex, Topology: impls.Standalone,
+		Name: bareName, Summary: "The commands of a token lock on a plain client; waiting is free.", Kind: history.Mutex, Topology: impls.Standalone,
 		Traits: impls.Traits{UniqueToken: true},
 		New: func(env impls.Env) (impls.Lock, error) {
 			return &bare{redis: env.Redis(), rand: env.Rand, key: env.Key, turn: t.of(env.Key), ms: env.Lease.Milliseconds()}, nil

@@ -30,11 +30,11 @@ func row(at place, metric string, base, now map[string]sample, threshold, alpha 
 		delta := after/before - 1
 		r.Delta = &delta
 	}
-	if least := LeastSamples(alpha); min(r.N1, r.N2) < least && !equal(a.values, z.values) {
+	if least := leastSamples(alpha); min(r.N1, r.N2) < least && !equal(a.values, z.values) {
 		r.Mark, r.Need = results.MarkFewer, least
 		return r, true
 	}
-	p := Different(a.values, z.values)
+	p := different(a.values, z.values)
 	r.P = &p
 	r.Mark = markOf(m, r.Delta, p, threshold, alpha, after)
 	r.Worst = worst(m, a.values, z.values)
@@ -75,7 +75,7 @@ const hiding = 2
 // worst returns the largest change for the worse that two samples do not exclude with a confidence of 95 %, as the relative increase of a time or,
 // for a rate, of the time that it stands for; nil if the samples do not bound it.
 func worst(m results.Metric, before, after []float64) *float64 {
-	low, high, ok := Shift(before, after)
+	low, high, ok := shift(before, after)
 	if !ok {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Slice is the record of one turn. Every time is in nanoseconds on the run's base.
-type Slice struct {
+// slice is the record of one turn. Every time is in nanoseconds on the run's base.
+type slice struct {
 	Ops       []history.Operation // by call
 	Commands  []history.Command
 	Windows   []history.Window // of faults
@@ -25,16 +25,16 @@ type Slice struct {
 	Bytes     int64              // to and from the lock's servers
 }
 
-// Sample is one metric of one turn.
-type Sample struct {
+// figureSample is one metric of one turn.
+type figureSample struct {
 	Value *float64  // nil: too few samples
 	Count int64     // samples
 	Raw   []float64 // kept for pooling while they are too few for a highest percentile
 }
 
-// Measure returns the figures of one turn by metric, without metrics that do not apply.
-func Measure(s Slice) map[string]Sample {
-	m := measuring{Slice: s, out: map[string]Sample{}}
+// measureSlice returns the figures of one turn by metric, without metrics that do not apply.
+func measureSlice(s slice) map[string]figureSample {
+	m := measuring{slice: s, out: map[string]figureSample{}}
 	m.rounds()
 	m.waits()
 	m.holds()
@@ -45,8 +45,8 @@ func Measure(s Slice) map[string]Sample {
 }
 
 type measuring struct {
-	Slice
-	out     map[string]Sample
+	slice
+	out     map[string]figureSample
 	granted int64 // grants within the measured time
 }
 
@@ -54,7 +54,7 @@ type measuring struct {
 func (m *measuring) within(at int64) bool { return at >= m.From && at < m.To }
 
 func (m *measuring) set(name string, value float64, count int64) {
-	m.out[name] = Sample{Value: &value, Count: count}
+	m.out[name] = figureSample{Value: &value, Count: count}
 }
 
 // spread sets the percentiles of a distribution; it divides each value by scale.
@@ -66,7 +66,7 @@ func (m *measuring) spread(name string, values []int64, scale float64) {
 	n := int64(len(values))
 	for _, p := range results.Quantiles() {
 		q, need, _ := results.Quantile(p)
-		s := Sample{Count: n}
+		s := figureSample{Count: n}
 		if n >= need {
 			v := float64(quantile(values, q)) / scale
 			s.Value = &v

@@ -14,8 +14,8 @@ const us = int64(time.Microsecond)
 
 // twoClients is a record in which c1 holds from 100 to 200 µs; c2 waits from 50 µs, is granted at 260 and releases at 300. The script of c1's
 // release takes 20 µs each way.
-func twoClients() Slice {
-	return Slice{
+func twoClients() slice {
+	return slice{
 		From: 0, To: 1000 * us, Setting: results.BenchSetting{Clients: 2, Keys: 1}, RoundTrip: 40 * time.Microsecond,
 		ClientCPU: 400 * time.Microsecond, ServerCPU: 60 * time.Microsecond, Bytes: 1000,
 		Ops: []history.Operation{
@@ -37,7 +37,7 @@ func twoClients() Slice {
 
 func TestMeasure(t *testing.T) {
 	s := twoClients()
-	got := Measure(s)
+	got := measureSlice(s)
 	for _, row := range []struct {
 		metric string
 		want   float64
@@ -71,7 +71,7 @@ func TestMeasure(t *testing.T) {
 func TestWarmUpIsNotMeasured(t *testing.T) {
 	s := twoClients()
 	s.From = 205 * us
-	got := Measure(s)
+	got := measureSlice(s)
 	if v := got["throughput"]; v.Count != 1 {
 		t.Errorf("throughput counts %d grants, want 1", v.Count)
 	}
@@ -85,7 +85,7 @@ func TestWarmUpIsNotMeasured(t *testing.T) {
 
 // TestIntendedStarts: the wait of a late client counts from its intended start, not from its call.
 func TestIntendedStarts(t *testing.T) {
-	s := Slice{From: 0, To: 1e9, Setting: results.BenchSetting{Clients: 1, Keys: 1, Rate: 100}, Open: workloads.OpenLoop{Rate: 100, Clients: 1}}
+	s := slice{From: 0, To: 1e9, Setting: results.BenchSetting{Clients: 1, Keys: 1, Rate: 100}, Open: workloads.OpenLoop{Rate: 100, Clients: 1}}
 	for n := range int64(10) {
 		call := n * 10_000_000
 		if n == 5 {
@@ -93,7 +93,7 @@ func TestIntendedStarts(t *testing.T) {
 		}
 		s.Ops = append(s.Ops, history.Operation{Client: "c1", Op: history.Acquire, Key: "job", Call: call, Return: call + 1_000_000, Outcome: history.OK})
 	}
-	got := Measure(s)
+	got := measureSlice(s)
 	if v := *got["longest-wait"].Value; v != 5e6 {
 		t.Errorf("longest wait %v, want 5 ms", v)
 	}
@@ -109,13 +109,13 @@ func TestIntendedStarts(t *testing.T) {
 }
 
 func TestRecoveryAfterACrash(t *testing.T) {
-	s := Slice{From: 0, To: 1e9, Setting: results.BenchSetting{Clients: 2, Keys: 1, Crash: true},
+	s := slice{From: 0, To: 1e9, Setting: results.BenchSetting{Clients: 2, Keys: 1, Crash: true},
 		Windows: []history.Window{{Fault: crashClient, Client: "c1", Start: 100, Confirmed: true}},
 		Ops: []history.Operation{
 			{Client: "c1", Op: history.Acquire, Key: "job", Call: 0, Return: 50, Outcome: history.OK},
 			{Client: "c2", Op: history.Acquire, Key: "job", Call: 60, Return: 2100, Outcome: history.OK},
 		}}
-	if v := Measure(s)["recovery"]; v.Value == nil || *v.Value != 2000 {
+	if v := measureSlice(s)["recovery"]; v.Value == nil || *v.Value != 2000 {
 		t.Errorf("recovery %+v, want 2000 ns", v)
 	}
 }

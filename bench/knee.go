@@ -10,10 +10,10 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// Search finds the highest rate that stays within a limit: it doubles the rate until one exceeds the limit, and then bisects, by ratio, until the
+// rateSearch finds the highest rate that stays within a limit: it doubles the rate until one exceeds the limit, and then bisects, by ratio, until the
 // two rates are within a tenth.
-type Search struct {
-	next      float64
+type rateSearch struct {
+	rate      float64 // to try
 	within    float64 // highest that did; 0: none yet
 	beyond    float64 // lowest that did not; 0: none yet
 	low, high float64 // bounds on the rates to try; high 0: no bound
@@ -23,18 +23,20 @@ type Search struct {
 // precision is the largest ratio of the two rates around a knee.
 const precision = 1.1
 
-// NewSearch returns a search that begins at the lowest rate and tries none above the highest; 0 means no bound.
-func NewSearch(low, high float64) *Search { return &Search{next: low, low: low, high: high} }
+// newRateSearch returns a search that begins at the lowest rate and tries none above the highest; 0 means no bound.
+func newRateSearch(low, high float64) *rateSearch {
+	return &rateSearch{rate: low, low: low, high: high}
+}
 
-// Next returns the rate to try; ok is false if the search is over.
-func (s *Search) Next() (rate float64, ok bool) { return s.next, !s.done }
+// next returns the rate to try; ok is false if the search is over.
+func (s *rateSearch) next() (rate float64, ok bool) { return s.rate, !s.done }
 
-// Tell reports to the search whether the rate of Next stayed within the limit.
-func (s *Search) Tell(within bool) {
+// record reports to the search whether the rate of next stayed within the limit.
+func (s *rateSearch) record(within bool) {
 	if within {
-		s.within = max(s.within, s.next)
+		s.within = max(s.within, s.rate)
 	} else {
-		s.beyond = s.next
+		s.beyond = s.rate
 	}
 	switch {
 	case s.within == 0: // not even the lowest
@@ -42,19 +44,21 @@ func (s *Search) Tell(within bool) {
 	case s.beyond == 0 && s.high > 0 && s.within >= s.high:
 		s.done = true
 	case s.beyond == 0:
-		s.next = 2 * s.within
+		s.rate = 2 * s.within
 		if s.high > 0 {
-			s.next = min(s.next, s.high)
+			s.rate = min(s.rate, s.high)
 		}
 	case s.beyond/s.within <= precision:
 		s.done = true
 	default:
-		s.next = threeDigits(math.Sqrt(s.within * s.beyond))
+		s.rate = threeDigits(math.Sqrt(s.within * s.beyond))
 	}
 }
 
-// Found returns the knee, 0 if even the lowest rate exceeded the limit; open reports whether no rate that was tried exceeded it.
-func (s *Search) Found() (rate float64, open bool) { return s.within, s.within > 0 && s.beyond == 0 }
+// found returns the knee, 0 if even the lowest rate exceeded the limit; open reports whether no rate that was tried exceeded it.
+func (s *rateSearch) found() (rate float64, open bool) {
+	return s.within, s.within > 0 && s.beyond == 0
+}
 
 // typicalSteps is the approximate number of rates that a search tries.
 const typicalSteps = 9
@@ -67,21 +71,21 @@ const leastMet = 0.95
 func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) error {
 	order := rand.New(rand.NewPCG(b.Seed, orderStream))
 	b.of = b.Repetitions * len(settings) * len(b.Locks) * typicalSteps
-	rates := map[Turn][]results.KneeStep{}
-	found := map[Turn][]float64{}
-	bounded := map[Turn]bool{} // in some repetition
+	rates := map[turn][]results.KneeStep{}
+	found := map[turn][]float64{}
+	bounded := map[turn]bool{} // in some repetition
 	for r := range b.Repetitions {
 		for _, s := range settings {
 			for _, l := range order.Perm(len(b.Locks)) {
 				if b.over(ctx) {
 					break
 				}
-				place := Turn{Lock: l, Setting: s}
+				place := turn{Lock: l, Setting: s}
 				if b.hopeless(place) {
 					continue
 				}
-				search := b.find(ctx, Turn{Repetition: r + 1, Lock: l, Setting: s}, func(k results.KneeStep) { rates[place] = append(rates[place], k) })
-				rate, unbounded := search.Found()
+				search := b.find(ctx, turn{Repetition: r + 1, Lock: l, Setting: s}, func(k results.KneeStep) { rates[place] = append(rates[place], k) })
+				rate, unbounded := search.found()
 				found[place] = append(found[place], rate)
 				bounded[place] = bounded[place] || !unbounded
 			}
@@ -89,7 +93,7 @@ func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) er
 	}
 	for _, s := range settings {
 		for l, v := range b.Locks {
-			place := Turn{Lock: l, Setting: s}
+			place := turn{Lock: l, Setting: s}
 			k := results.Knee{Lock: v.Name, Setting: s, Limit: b.Find.Text, Open: len(found[place]) > 0 && !bounded[place], Steps: rates[place],
 				Rate: results.Figure{Unit: results.PerSecond, Samples: int64(len(found[place]))}}
 			k.Rate.Value, k.Rate.Low, k.Rate.High = Summary(found[place])
@@ -100,21 +104,21 @@ func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) er
 }
 
 // find runs one search.
-func (b *bench) find(ctx context.Context, t Turn, tried func(results.KneeStep)) *Search {
+func (b *bench) find(ctx context.Context, t turn, tried func(results.KneeStep)) *rateSearch {
 	low, high, err := b.SearchRange()
-	s := NewSearch(low, high)
+	s := newRateSearch(low, high)
 	if err != nil {
 		return s
 	}
-	for rate, more := s.Next(); more && !b.over(ctx); rate, more = s.Next() {
+	for rate, more := s.next(); more && !b.over(ctx); rate, more = s.next() {
 		at := t
 		at.Setting.Rate = rate
 		done := b.take(ctx, at, b.measure())
 		step := b.step(at, done)
 		tried(step)
-		done.Setting.Rate, done.Figures = 0, map[string]Sample{"throughput": done.Figures["throughput"]}
+		done.Setting.Rate, done.Figures = 0, map[string]figureSample{"throughput": done.Figures["throughput"]}
 		b.taken = append(b.taken, done) // so that its verdict counts
-		s.Tell(step.Within)
+		s.record(step.Within)
 		if done.Err != nil {
 			break
 		}
@@ -123,7 +127,7 @@ func (b *bench) find(ctx context.Context, t Turn, tried func(results.KneeStep)) 
 }
 
 // step compares the measurement at one rate with the limit.
-func (b *bench) step(t Turn, done Taken) results.KneeStep {
+func (b *bench) step(t turn, done taken) results.KneeStep {
 	k := results.KneeStep{Repetition: t.Repetition, Offered: t.Setting.Rate}
 	if v := done.Figures["throughput"].Value; v != nil {
 		k.Achieved = *v

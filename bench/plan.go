@@ -8,22 +8,22 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// Turn is one lock in one setting for one repetition.
-type Turn struct {
+// turn is one lock in one setting for one repetition.
+type turn struct {
 	Repetition int // from 1
 	Lock       int // index into the locks
 	Setting    results.BenchSetting
 }
 
-// Turns lists the turns in the order in which they run: by repetition, then by setting, and within those every lock once, in an order drawn from
+// planTurns lists the turns in the order in which they run: by repetition, then by setting, and within those every lock once, in an order drawn from
 // the seed.
-func Turns(seed uint64, repetitions, locks int, settings []results.BenchSetting) []Turn {
+func planTurns(seed uint64, repetitions, locks int, settings []results.BenchSetting) []turn {
 	order := rand.New(rand.NewPCG(seed, orderStream))
-	out := make([]Turn, 0, repetitions*locks*len(settings))
+	out := make([]turn, 0, repetitions*locks*len(settings))
 	for r := range repetitions {
 		for _, s := range settings {
 			for _, l := range order.Perm(locks) {
-				out = append(out, Turn{Repetition: r + 1, Lock: l, Setting: s})
+				out = append(out, turn{Repetition: r + 1, Lock: l, Setting: s})
 			}
 		}
 	}
@@ -33,8 +33,8 @@ func Turns(seed uint64, repetitions, locks int, settings []results.BenchSetting)
 // orderStream separates the random numbers of the order from those that plans and clients draw from the same seed.
 const orderStream = 0x6f726465
 
-// Settings lists every combination of the parameters. No rate means a closed loop.
-func Settings(clients, keys []int, holds []time.Duration, rates []float64) (out []results.BenchSetting) {
+// planned lists every combination of the parameters. No rate means a closed loop.
+func planned(clients, keys []int, holds []time.Duration, rates []float64) (out []results.BenchSetting) {
 	if len(rates) == 0 {
 		rates = []float64{0}
 	}
@@ -53,9 +53,9 @@ func Settings(clients, keys []int, holds []time.Duration, rates []float64) (out 
 // plan lists every setting: all combinations, and the one with crashes. A search for the knee varies the rate by itself.
 func (c Config) plan() []results.BenchSetting {
 	if c.Find != nil {
-		return Settings(c.Clients, c.Keys, c.Holds, nil)
+		return planned(c.Clients, c.Keys, c.Holds, nil)
 	}
-	all := Settings(c.Clients, c.Keys, c.Holds, c.Rates)
+	all := planned(c.Clients, c.Keys, c.Holds, c.Rates)
 	if c.Crash {
 		all = append(all, c.crashSetting())
 	}

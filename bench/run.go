@@ -103,7 +103,7 @@ func Run(ctx context.Context, c Config) (results.Bench, error) {
 		c.Runner = harness.Run
 	}
 	if c.Reference == "" {
-		c.Reference, c.Locks = Bare, append([]impls.Variant{BareVariant(NewTurnstile())}, c.Locks...)
+		c.Reference, c.Locks = bareName, append([]impls.Variant{bareVariant(newTurnstile())}, c.Locks...)
 	}
 	b := &bench{Config: c, servers: hold(c.Provider), begun: c.Now()}
 	err := b.all(ctx)
@@ -116,7 +116,7 @@ func Run(ctx context.Context, c Config) (results.Bench, error) {
 
 // unmeasured returns the first turn's error if no turn could be run.
 func (b *bench) unmeasured() error {
-	if len(b.taken) == 0 || slices.ContainsFunc(b.taken, func(t Taken) bool { return t.Err == nil }) {
+	if len(b.taken) == 0 || slices.ContainsFunc(b.taken, func(t taken) bool { return t.Err == nil }) {
 		return nil
 	}
 	return b.taken[0].Err
@@ -127,7 +127,7 @@ type bench struct {
 	Config
 	servers  *held
 	begun    time.Time
-	taken    []Taken
+	taken    []taken
 	knees    []results.Knee
 	trips    []float64 // round trips, by turn, in nanoseconds
 	pipes    []int64   // the longest round trip to a child, by its turns, in nanoseconds
@@ -143,8 +143,8 @@ func (b *bench) all(ctx context.Context) error {
 	if b.Find != nil {
 		return b.findAll(ctx, settings)
 	}
-	turns := slices.DeleteFunc(Turns(b.Seed, mostRounds*b.Repetitions, len(b.Locks), settings), func(t Turn) bool {
-		return t.Setting.Crash && b.Locks[t.Lock].Name == Bare // its waiters queue in this process, where a crash does not admit the next
+	turns := slices.DeleteFunc(planTurns(b.Seed, mostRounds*b.Repetitions, len(b.Locks), settings), func(t turn) bool {
+		return t.Setting.Crash && b.Locks[t.Lock].Name == bareName // its waiters queue in this process, where a crash does not admit the next
 	})
 	of := len(turns) / mostRounds
 	first := b.Config
@@ -161,7 +161,7 @@ func (b *bench) all(ctx context.Context) error {
 // mostRounds is how often all repetitions are run at most.
 const mostRounds = 3
 
-func (b *bench) takeAll(ctx context.Context, turns []Turn) {
+func (b *bench) takeAll(ctx context.Context, turns []turn) {
 	for _, t := range turns {
 		if b.over(ctx) {
 			return
@@ -184,7 +184,7 @@ func (b *bench) over(ctx context.Context) bool {
 
 // hopeless reports whether an earlier repetition showed that the lock cannot be measured in this setting: it could not be run, or was never
 // granted.
-func (b *bench) hopeless(t Turn) bool {
+func (b *bench) hopeless(t turn) bool {
 	for _, done := range b.taken {
 		if done.Lock == t.Lock && done.Setting == t.Setting && (done.Err != nil || done.Figures["throughput"].Count == 0) {
 			return true
@@ -194,18 +194,18 @@ func (b *bench) hopeless(t Turn) bool {
 }
 
 // take runs one turn.
-func (b *bench) take(ctx context.Context, t Turn, length time.Duration) Taken {
+func (b *bench) take(ctx context.Context, t turn, length time.Duration) taken {
 	b.turn++
 	v := b.Locks[t.Lock]
 	b.tell(t, v.Name)
-	out := Taken{Turn: t}
-	if v.Name == Bare {
-		v = BareVariant(NewTurnstile())
+	out := taken{turn: t}
+	if v.Name == bareName {
+		v = bareVariant(newTurnstile())
 	}
 	if b.Slow > 0 && v.Name != b.Reference {
-		v = Slowed(v, b.Slow)
+		v = slowedVariant(v, b.Slow)
 	}
-	s := Slice{Setting: t.Setting}
+	s := slice{Setting: t.Setting}
 	e, err := b.experiment(v, t, length)
 	if err != nil {
 		out.Err = err
@@ -232,7 +232,7 @@ func (b *bench) take(ctx context.Context, t Turn, length time.Duration) Taken {
 	if b.isChild(t.Lock) {
 		b.pipes = append(b.pipes, o.Record.Header.ClockError)
 	}
-	out.Figures, out.Verdict, out.Errors = Measure(s), o.Verdict, results.CountErrors(s.Ops)
+	out.Figures, out.Verdict, out.Errors = measureSlice(s), o.Verdict, results.CountErrors(s.Ops)
 	if o.Verdict.Verdict == checker.Fail {
 		b.unsafe++
 	}
@@ -241,7 +241,7 @@ func (b *bench) take(ctx context.Context, t Turn, length time.Duration) Taken {
 }
 
 // experiment returns the experiment of one turn.
-func (b *bench) experiment(v impls.Variant, t Turn, length time.Duration) (harness.Experiment, error) {
+func (b *bench) experiment(v impls.Variant, t turn, length time.Duration) (harness.Experiment, error) {
 	s := scenarios.Scenario{
 		Name: "bench", About: "one turn of a bench", Workload: b.workload(t.Setting), Clients: t.Setting.Clients, Keys: t.Setting.Keys,
 		Length: faults.Span{Fixed: length}, WarmUp: faults.Span{Fixed: b.warmUp()}, Lease: faults.Span{Fixed: b.Lease},
@@ -308,7 +308,7 @@ func (m *meter) mark(bool) {
 }
 
 // fill adds the readings to the slice, and then measures the round trip on the servers of the turn.
-func (m *meter) fill(s *Slice) {
+func (m *meter) fill(s *slice) {
 	s.ServerCPU = -1
 	if m.seen == len(m.marks) {
 		a, z := m.marks[0], m.marks[1]
@@ -322,7 +322,7 @@ func (m *meter) fill(s *Slice) {
 	}
 }
 
-func (b *bench) tell(t Turn, lock string) {
+func (b *bench) tell(t turn, lock string) {
 	if b.Progress == nil {
 		return
 	}
@@ -334,8 +334,8 @@ func (b *bench) tell(t Turn, lock string) {
 	b.Progress(p)
 }
 
-// struckWhileMeasured reports whether a fault was in force while a cell was measured.
-func struckWhileMeasured(c results.BenchCell) bool {
+// faultWhileMeasured reports whether a fault was in force while a cell was measured.
+func faultWhileMeasured(c results.BenchCell) bool {
 	_, struck := c.Figures["fault.throughput"]
 	return struck
 }
@@ -353,11 +353,11 @@ func (b *bench) result() results.Bench {
 			Measure: b.measure(), WarmUp: b.warmUp(), Lease: b.Lease, Relay: b.workload(results.BenchSetting{Keys: 1}) == "handoff", Scenario: b.Scenario, Pace: string(b.Pace)}}
 	out.RoundTrip = results.Figure{Unit: results.Nanoseconds, Samples: int64(len(b.trips) * pings)}
 	out.RoundTrip.Value, out.RoundTrip.Low, out.RoundTrip.High = Summary(b.trips)
-	out.Cells = Aggregate(b.taken, names, b.Reference, settings, b.Repetitions)
+	out.Cells = aggregate(b.taken, names, b.Reference, settings, b.Repetitions)
 	if s := out.Shard; s != nil && len(settings) == 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("shard %s has no setting: the plan has %d", s, s.Of))
 	}
-	if len(b.Faults) > 0 && !slices.ContainsFunc(out.Cells, struckWhileMeasured) {
+	if len(b.Faults) > 0 && !slices.ContainsFunc(out.Cells, faultWhileMeasured) {
 		out.Notes = append(out.Notes, fmt.Sprintf("no fault of %s was in force in the measured time", b.Scenario))
 	}
 	if b.stopped {
@@ -371,8 +371,8 @@ func (b *bench) result() results.Bench {
 	if b.Slow > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("every hold was made %.3g %% longer on purpose", 100*b.Slow))
 	}
-	if b.Repetitions < LeastForInterval {
-		out.Notes = append(out.Notes, fmt.Sprintf("no intervals and no comparison: %d repetitions are needed, there were %d", LeastForInterval, b.Repetitions))
+	if b.Repetitions < leastForInterval {
+		out.Notes = append(out.Notes, fmt.Sprintf("no intervals and no comparison: %d repetitions are needed, there were %d", leastForInterval, b.Repetitions))
 	}
 	out.Judge()
 	return out

@@ -52,7 +52,7 @@ func TestRunMeasures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{Bare, "token"} {
+	for _, name := range []string{bareName, "token"} {
 		c := cellOf(t, b, name)
 		if c.Verdict == checker.Fail || c.Why != "" {
 			t.Errorf("%s: %s %s %+v", name, c.Verdict, c.Why, c.Breaks)
@@ -63,7 +63,7 @@ func TestRunMeasures(t *testing.T) {
 			}
 		}
 	}
-	if f := cellOf(t, b, Bare).Figures["requests"]; f.Value == nil || *f.Value < 1.5 || *f.Value > 3 {
+	if f := cellOf(t, b, bareName).Figures["requests"]; f.Value == nil || *f.Value < 1.5 || *f.Value > 3 {
 		t.Errorf("the bare loop sends %+v requests a hold, want 2", f)
 	}
 	if b.RoundTrip.Value == nil || *b.RoundTrip.Value <= 0 {

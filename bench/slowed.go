@@ -10,10 +10,10 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Slowed returns the lock with an added cost of known size: each hold takes longer by a share of what earlier holds of the key took, one half of it
+// slowedVariant returns the lock with an added cost of known size: each hold takes longer by a share of what earlier holds of the key took, one half of it
 // before the grant returns and the other before the release begins. It tests whether a comparison detects a slowdown of that size. The variant is
 // for the clients of one turn.
-func Slowed(v impls.Variant, share float64) impls.Variant {
+func slowedVariant(v impls.Variant, share float64) impls.Variant {
 	open := v.New
 	costs := &holdCosts{keys: map[string]*keyCost{}}
 	v.New = func(env impls.Env) (impls.Lock, error) {

@@ -43,7 +43,7 @@ func TestSlowedTakesTheShareLonger(t *testing.T) {
 		{"none", 400 * time.Microsecond, 400 * time.Microsecond, 0},
 	} {
 		clock := &steps{}
-		v := Slowed(impls.Variant{New: func(impls.Env) (impls.Lock, error) {
+		v := slowedVariant(impls.Variant{New: func(impls.Env) (impls.Lock, error) {
 			return &timed{clock: clock, acquire: c.acquire, release: c.release}, nil
 		}}, c.share)
 		l, err := v.New(impls.Env{Key: "k", Clock: clock})

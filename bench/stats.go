@@ -36,11 +36,11 @@ func Summary(values []float64) (value, low, high *float64) {
 	return &s.Center, low, high
 }
 
-// LeastForInterval is the number of repetitions that an interval needs.
-const LeastForInterval = 6
+// leastForInterval is the number of repetitions that an interval needs.
+const leastForInterval = 6
 
-// Ratio divides each value by the reference's of the same repetition, and summarises. It returns nil if no repetition has both.
-func Ratio(values, reference []*float64) *results.Ratio {
+// ratio divides each value by the reference's of the same repetition, and summarises. It returns nil if no repetition has both.
+func ratio(values, reference []*float64) *results.Ratio {
 	var ratios []float64
 	for i := range min(len(values), len(reference)) {
 		if values[i] != nil && reference[i] != nil && *reference[i] > 0 {
@@ -54,16 +54,16 @@ func Ratio(values, reference []*float64) *results.Ratio {
 	return &results.Ratio{Value: *center, Low: low, High: high, Differs: low != nil && (*low > 1 || *high < 1)}
 }
 
-// Different returns the two-sided p-value of the Mann-Whitney U test: how likely two samples of one distribution are to differ as much as these; 1
+// different returns the two-sided p-value of the Mann-Whitney U test: how likely two samples of one distribution are to differ as much as these; 1
 // if it cannot be computed.
-func Different(a, b []float64) float64 {
+func different(a, b []float64) float64 {
 	t := &benchmath.DefaultThresholds
 	return benchmath.AssumeNothing.Compare(benchmath.NewSample(slices.Clone(a), t), benchmath.NewSample(slices.Clone(b), t)).P
 }
 
-// Shift bounds the factor by which b differs from a, each side with a confidence of 95 %: the interval of Hodges and Lehmann (1963), from the order
+// shift bounds the factor by which b differs from a, each side with a confidence of 95 %: the interval of Hodges and Lehmann (1963), from the order
 // of all pairs' ratios, in the normal approximation of the Mann-Whitney U. ok is false if a value is not positive or there are too few pairs.
-func Shift(a, b []float64) (low, high float64, ok bool) {
+func shift(a, b []float64) (low, high float64, ok bool) {
 	var ratios []float64
 	for _, x := range a {
 		for _, y := range b {
@@ -83,9 +83,9 @@ func Shift(a, b []float64) (low, high float64, ok bool) {
 	return ratios[k-1], ratios[len(ratios)-k], true
 }
 
-// LeastSamples returns how many samples each side needs before the test can show any difference at a level: with n on each side the least p-value
+// leastSamples returns how many samples each side needs before the test can show any difference at a level: with n on each side the least p-value
 // is 2·(n!)²/(2n)!.
-func LeastSamples(alpha float64) int {
+func leastSamples(alpha float64) int {
 	p := 2.0
 	for n := 1; ; n++ {
 		p *= float64(n) / float64(2*(2*n-1)) // (n!)²/(2n)! from that of n-1

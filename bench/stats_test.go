@@ -29,11 +29,11 @@ func TestLeastSamples(t *testing.T) {
 		return a, b
 	}
 	for _, alpha := range []float64{0.05, 0.01, 0.002, 0.0005} {
-		n := LeastSamples(alpha)
-		if p := Different(apart(n)); p > alpha {
+		n := leastSamples(alpha)
+		if p := different(apart(n)); p > alpha {
 			t.Errorf("alpha %v: %d samples give p=%v", alpha, n, p)
 		}
-		if p := Different(apart(n - 1)); p <= alpha {
+		if p := different(apart(n - 1)); p <= alpha {
 			t.Errorf("alpha %v: %d samples are enough, p=%v", alpha, n-1, p)
 		}
 	}
@@ -48,14 +48,14 @@ func TestRatioPairsRepetitions(t *testing.T) {
 		a, b := 80*speed, 100*speed
 		lock, reference = append(lock, &a), append(reference, &b)
 	}
-	r := Ratio(lock, reference)
+	r := ratio(lock, reference)
 	if math.Abs(r.Value-0.8) > 1e-9 || !r.Differs || math.Abs(*r.Low-0.8) > 1e-9 {
 		t.Errorf("%+v, want 0.8", r)
 	}
-	if r := Ratio(lock[:3], reference[:3]); r.Differs || r.Low != nil {
+	if r := ratio(lock[:3], reference[:3]); r.Differs || r.Low != nil {
 		t.Errorf("three repetitions show a difference: %+v", r)
 	}
-	if r := Ratio(nil, reference); r != nil {
+	if r := ratio(nil, reference); r != nil {
 		t.Errorf("of nothing: %+v", r)
 	}
 }
@@ -74,14 +74,14 @@ func TestSearch(t *testing.T) {
 		{"above the last", 100, 1000, 5000, true, false},
 		{"just below the last", 100, 1000, 990, false, false},
 	} {
-		s, steps := NewSearch(row.low, row.high), 0
-		for rate, more := s.Next(); more; rate, more = s.Next() {
-			s.Tell(rate <= row.knee)
+		s, steps := newRateSearch(row.low, row.high), 0
+		for rate, more := s.next(); more; rate, more = s.next() {
+			s.record(rate <= row.knee)
 			if steps++; steps > 40 {
 				t.Fatalf("%s: no end", row.name)
 			}
 		}
-		found, open := s.Found()
+		found, open := s.found()
 		if open != row.open || (found == 0) != row.none || found > row.knee || !row.none && !row.open && found*precision*precision < row.knee {
 			t.Errorf("%s: found %v (open: %v) after %d steps, want nearly %v", row.name, found, open, steps, row.knee)
 		}
@@ -117,7 +117,7 @@ func spread(n int, center, share float64) (out []float64) {
 }
 
 func aBench(cells ...results.BenchCell) results.Bench {
-	b := results.Bench{Server: "process", Plan: results.BenchPlan{Reference: Bare, Settings: []results.BenchSetting{{Clients: 8, Keys: 1}}}, Cells: cells}
+	b := results.Bench{Server: "process", Plan: results.BenchPlan{Reference: bareName, Settings: []results.BenchSetting{{Clients: 8, Keys: 1}}}, Cells: cells}
 	b.Judge()
 	return b
 }
@@ -125,13 +125,13 @@ func aBench(cells ...results.BenchCell) results.Bench {
 func TestCompareBenches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	bench := func(n int, bare, lock float64) results.Bench {
-		return aBench(aCell(Bare, true, noisy(rng, n, bare, 0.02)...), aCell("token", false, noisy(rng, n, lock, 0.02)...))
+		return aBench(aCell(bareName, true, noisy(rng, n, bare, 0.02)...), aCell("token", false, noisy(rng, n, lock, 0.02)...))
 	}
 	loud := func(n int, bare, lock float64) results.Bench {
-		return aBench(aCell(Bare, true, noisy(rng, n, bare, 0.02)...), aCell("token", false, spread(n, lock, 0.8)...))
+		return aBench(aCell(bareName, true, noisy(rng, n, bare, 0.02)...), aCell("token", false, spread(n, lock, 0.8)...))
 	}
 	shaky := func(n int, bare, lock float64) results.Bench {
-		return aBench(aCell(Bare, true, spread(n, bare, 0.8)...), aCell("token", false, noisy(rng, n, lock, 0.02)...))
+		return aBench(aCell(bareName, true, spread(n, bare, 0.8)...), aCell("token", false, noisy(rng, n, lock, 0.02)...))
 	}
 	fails := func(b results.Bench) results.Bench { b.Cells[1].Verdict = "fail"; return b }
 	elsewhere := func(b results.Bench) results.Bench { b.Environment.CPU = "another"; return b }
@@ -160,7 +160,7 @@ func TestCompareBenches(t *testing.T) {
 		{"another machine", bench(10, 1000, 900), elsewhere(bench(10, 1000, 900)), CompareOptions{}, results.CompareInconclusive, results.MarkNone},
 		{"another machine, allowed", bench(10, 1000, 900), elsewhere(bench(10, 1000, 900)), CompareOptions{AllowEnvironments: true}, results.ComparePass, results.MarkNone},
 		{"safety goes before the environment", bench(10, 1000, 900), fails(elsewhere(bench(10, 1000, 900))), CompareOptions{}, results.CompareUnsafe, results.MarkNone},
-		{"the lock is gone", bench(10, 1000, 900), aBench(aCell(Bare, true, noisy(rng, 10, 1000, 0.02)...)), CompareOptions{}, results.CompareInconclusive, ""},
+		{"the lock is gone", bench(10, 1000, 900), aBench(aCell(bareName, true, noisy(rng, 10, 1000, 0.02)...)), CompareOptions{}, results.CompareInconclusive, ""},
 	}
 	for _, tt := range tests {
 		c := CompareBenches(tt.base, tt.now, tt.options)
@@ -179,7 +179,7 @@ func TestCompareBenches(t *testing.T) {
 // TestWaitIsGatedInAnOpenLoop: there the plan fixes the throughput; in a closed loop the throughput has the wait in it.
 func TestWaitIsGatedInAnOpenLoop(t *testing.T) {
 	bench := func(rate, wait float64) results.Bench {
-		b := aBench(aCell(Bare, true, spread(10, 1000, 0.02)...), aCell("token", false, spread(10, 900, 0.02)...))
+		b := aBench(aCell(bareName, true, spread(10, 1000, 0.02)...), aCell("token", false, spread(10, 900, 0.02)...))
 		for i := range b.Cells {
 			b.Cells[i].Setting.Rate = rate
 			waits := spread(10, []float64{1e5, wait}[i], 0.02)
@@ -201,8 +201,8 @@ func TestWaitIsGatedInAnOpenLoop(t *testing.T) {
 
 // TestAFileIsEqualToItself: comparing a bench with itself passes, however few repetitions it has.
 func TestAFileIsEqualToItself(t *testing.T) {
-	few := aBench(aCell(Bare, true, 10, 11), aCell("token", false, 9, 8))
-	loud := aBench(aCell(Bare, true, spread(10, 1000, 0.1)...), aCell("token", false, spread(10, 900, 1.5)...))
+	few := aBench(aCell(bareName, true, 10, 11), aCell("token", false, 9, 8))
+	loud := aBench(aCell(bareName, true, spread(10, 1000, 0.1)...), aCell("token", false, spread(10, 900, 1.5)...))
 	for _, b := range []results.Bench{few, loud} {
 		if c := CompareBenches(b, b, CompareOptions{}); c.Verdict != results.ComparePass {
 			t.Errorf("%+v", c)
@@ -215,8 +215,8 @@ func TestFewFalseAlarms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	alarms := 0
 	for range 1000 {
-		a := aBench(aCell(Bare, true, noisy(rng, 10, 1000, 0.1)...), aCell("token", false, noisy(rng, 10, 900, 0.1)...))
-		b := aBench(aCell(Bare, true, noisy(rng, 10, 1000, 0.1)...), aCell("token", false, noisy(rng, 10, 900, 0.1)...))
+		a := aBench(aCell(bareName, true, noisy(rng, 10, 1000, 0.1)...), aCell("token", false, noisy(rng, 10, 900, 0.1)...))
+		b := aBench(aCell(bareName, true, noisy(rng, 10, 1000, 0.1)...), aCell("token", false, noisy(rng, 10, 900, 0.1)...))
 		if c := CompareBenches(a, b, CompareOptions{}); c.Verdict == results.CompareSlower {
 			alarms++
 		}
@@ -233,8 +233,8 @@ func TestNoSlowdownIsMissedSilently(t *testing.T) {
 	outcomes := map[results.CompareVerdict]int{}
 	for range 1000 {
 		noise := 0.3 * rng.Float64()
-		a := aBench(aCell(Bare, true, noisy(rng, 20, 1000, noise)...), aCell("token", false, noisy(rng, 20, 900, noise)...))
-		b := aBench(aCell(Bare, true, noisy(rng, 20, 1000, noise)...), aCell("token", false, noisy(rng, 20, 720, noise)...))
+		a := aBench(aCell(bareName, true, noisy(rng, 20, 1000, noise)...), aCell("token", false, noisy(rng, 20, 900, noise)...))
+		b := aBench(aCell(bareName, true, noisy(rng, 20, 1000, noise)...), aCell("token", false, noisy(rng, 20, 720, noise)...))
 		outcomes[CompareBenches(a, b, CompareOptions{}).Verdict]++
 	}
 	if outcomes[results.ComparePass] > 25 || outcomes[results.CompareSlower] < 300 {
@@ -247,7 +247,7 @@ func TestShiftHoldsTheFactor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	enclosed, wide, narrow := 0, 0.0, 0.0
 	for range 1000 {
-		low, high, ok := Shift(noisy(rng, 10, 100, 0.1), noisy(rng, 10, 125, 0.1))
+		low, high, ok := shift(noisy(rng, 10, 100, 0.1), noisy(rng, 10, 125, 0.1))
 		if !ok {
 			t.Fatal("no bounds of ten and ten")
 		}
@@ -255,16 +255,16 @@ func TestShiftHoldsTheFactor(t *testing.T) {
 			enclosed++
 		}
 		wide += high - low
-		low, high, _ = Shift(noisy(rng, 40, 100, 0.1), noisy(rng, 40, 125, 0.1))
+		low, high, _ = shift(noisy(rng, 40, 100, 0.1), noisy(rng, 40, 125, 0.1))
 		narrow += high - low
 	}
 	if enclosed < 870 || enclosed > 930 || narrow > 0.6*wide {
 		t.Errorf("enclosed %d times of 1000, of width %.3f and %.3f", enclosed, wide/1000, narrow/1000)
 	}
-	if _, _, ok := Shift([]float64{1, 2}, []float64{1, 2}); ok {
+	if _, _, ok := shift([]float64{1, 2}, []float64{1, 2}); ok {
 		t.Error("two samples on each side give bounds")
 	}
-	if _, _, ok := Shift([]float64{1, 2, 3, 4, 5, 6}, []float64{1, 2, 3, 0, 5, 6}); ok {
+	if _, _, ok := shift([]float64{1, 2, 3, 4, 5, 6}, []float64{1, 2, 3, 0, 5, 6}); ok {
 		t.Error("a value of 0 has a ratio")
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// ErrAssumption: a record breaks an assumption on which every judgement rests, and the history did not come from a file whose line could be named: a
+// errAssumption: a record breaks an assumption on which every judgement rests, and the history did not come from a file whose line could be named: a
 // client did two things at once, a token was granted twice, or an interval ends before it starts.
-var ErrAssumption = errors.New("broken assumption about the record")
+var errAssumption = errors.New("broken assumption about the record")
 
 // archive is a history in compact form, by key.
 type archive struct {
@@ -149,13 +149,13 @@ func (a *archive) checkToken(k *keyLog, token uint32, op *history.Operation) err
 func (a *archive) broken(line uint32, format string, args ...any) error {
 	msg := fmt.Sprintf(format, args...)
 	if a.named {
-		return &history.SyntaxError{File: a.file, Line: int(line) + 1, Msg: msg, Err: ErrAssumption}
+		return &history.SyntaxError{File: a.file, Line: int(line) + 1, Msg: msg, Err: errAssumption}
 	}
-	return fmt.Errorf("operation %d: %s: %w", line, msg, ErrAssumption)
+	return fmt.Errorf("operation %d: %s: %w", line, msg, errAssumption)
 }
 
-// everybody returns the clients with an operation.
-func (a *archive) everybody() map[string]bool {
+// clientNames returns the clients with an operation.
+func (a *archive) clientNames() map[string]bool {
 	all := map[string]bool{}
 	for n := range uint32(a.clients.where.n) {
 		all[a.clients.text(n)] = true

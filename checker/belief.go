@@ -28,14 +28,14 @@ type notice struct {
 type noticeKind uint8
 
 const (
-	toldRenewal noticeKind = iota // by an extend
-	toldReentry
-	toldLost // by a refused extend or a notice of a loss
-	died
+	noticeRenewal noticeKind = iota // by an extend
+	noticeReentry
+	noticeLost // by a refused extend or a notice of a loss
+	noticeDied
 )
 
-// told returns until when the reply to r protects its holder: certainly, and at most.
-func (p *holdPass) told(r *record) (until, doubt int64) {
+// protectedUntil returns until when the reply to r protects its holder: certainly, and at most.
+func (p *holdPass) protectedUntil(r *record) (until, doubt int64) {
 	h, d := p.a.header, p.k.detailOf(r)
 	switch {
 	case d.until > r.ret:
@@ -54,8 +54,8 @@ func (p *holdPass) told(r *record) (until, doubt int64) {
 	return end, end
 }
 
-// tell inserts a notice among those of a hold, by time; at one instant, by kind.
-func (h *openHold) tell(n notice) {
+// addNotice inserts a notice among those of a hold, by time; at one instant, by kind.
+func (h *openHold) addNotice(n notice) {
 	at, _ := slices.BinarySearchFunc(h.notices, n, func(a, b notice) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), -1)
 	})
@@ -78,15 +78,15 @@ func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 	switch {
 	case h.next != nil:
 		p.apply(who, h.next, n)
-	case n.kind == toldLost:
+	case n.kind == noticeLost:
 		p.deny(h, n.r)
 		h.lost = true
 		p.end(h, n.at)
-	case n.kind == died:
+	case n.kind == noticeDied:
 		h.lost = false
 		p.end(h, n.at)
 	case h.ended:
-		if h.lost && !h.releases && n.kind == toldRenewal && n.r != nil {
+		if h.lost && !h.releases && n.kind == noticeRenewal && n.r != nil {
 			h.next = p.begin(who, n.r, n.until, n.doubt)
 			h.next.token, h.closed = h.token, min(h.closed, n.at)
 			p.k.anew[n.r] = h.d
@@ -96,7 +96,7 @@ func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 	case n.at <= h.until:
 		h.renew(n)
 		h.until, h.doubt = max(h.until, n.until), max(h.doubt, n.doubt)
-	case n.kind == toldReentry || n.r == nil: // from another hold of the client: it does not resume a belief
+	case n.kind == noticeReentry || n.r == nil: // from another hold of the client: it does not resume a belief
 		h.renew(n)
 		if n.at <= h.doubt {
 			h.doubt = max(h.doubt, n.doubt)
@@ -151,8 +151,8 @@ func (k *keyLog) doubt(d *detail, t int64) {
 	k.doubts = true
 }
 
-// perhaps returns the latest instant at which a belief can have ended.
-func (k *keyLog) perhaps(d *detail) int64 {
+// latestEnd returns the latest instant at which a belief can have ended.
+func (k *keyLog) latestEnd(d *detail) int64 {
 	if d.rare == 0 {
 		return d.end
 	}

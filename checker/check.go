@@ -68,7 +68,7 @@ func (o Options) withDefaults(h history.Header) Options {
 	return o
 }
 
-// Check judges a history. An error means that the record breaks an assumption (*history.SyntaxError or ErrAssumption), or comes from the context; it
+// Check judges a history. An error means that the record breaks an assumption in a line (*history.SyntaxError) or in the whole, or comes from the context; it
 // is never a verdict.
 //
 // It reads the source once and then works on a compact copy in memory: 32 bytes for each operation and about 40 more for each grant, extend and
@@ -84,7 +84,7 @@ func Check(ctx context.Context, in Input, opt Options) (*Verdict, error) {
 		return nil, err
 	}
 	ev := newEvidence(in)
-	ev.takesPart = a.everybody()
+	ev.takesPart = a.clientNames()
 	tallies, damage, err := a.judgeAll(ctx, ev, opt)
 	if err != nil {
 		return nil, err

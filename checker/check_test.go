@@ -97,7 +97,7 @@ func TestBrokenAssumptions(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			_, err := Check(t.Context(), Input{Header: forever, Ops: history.NewSlice(parse(t, r.ops))}, Options{})
-			if !errors.Is(err, ErrAssumption) || err.Error() != r.want {
+			if !errors.Is(err, errAssumption) || err.Error() != r.want {
 				t.Errorf("got  %v\nwant %s", err, r.want)
 			}
 		})
@@ -116,7 +116,7 @@ func TestAssumptionsOfFilesAreNamedByLine(t *testing.T) {
 	}
 	_, err = Check(t.Context(), Input{Header: in.Header(), Ops: in}, Options{})
 	var syntax *history.SyntaxError
-	if !errors.As(err, &syntax) || syntax.Line != 4 || !errors.Is(err, ErrAssumption) {
+	if !errors.As(err, &syntax) || syntax.Line != 4 || !errors.Is(err, errAssumption) {
 		t.Errorf("%v", err)
 	}
 }

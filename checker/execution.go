@@ -34,17 +34,17 @@ const (
 
 // effectOf is an operation that takes effect, or whose reply shows the state.
 type effectOf struct {
-	r      *record
-	from   int64
-	to     int64 // never: of unknown outcome
-	client int
-	token  uint32
-	fence  uint64
-	must   bool  // it certainly happened
-	denied bool  // a reply that the hold is gone although its lease was running, by which renewal or reentrancy is broken
-	told   int64 // until when its client believes in its hold; 0 = unknown
-	free   bool  // a refusal that needs no hold: votes split, or another client was ahead in the queue
-	upset  *upset
+	r        *record
+	from     int64
+	to       int64 // never: of unknown outcome
+	client   int
+	token    uint32
+	fence    uint64
+	must     bool  // it certainly happened
+	denied   bool  // a reply that the hold is gone although its lease was running, by which renewal or reentrancy is broken
+	promised int64 // until when its client believes in its hold; 0 = unknown
+	free     bool  // a refusal that needs no hold: votes split, or another client was ahead in the queue
+	upset    *upset
 }
 
 // changes reports whether an operation can change the state; otherwise its reply only shows the state.
@@ -186,9 +186,9 @@ func (x *executions) expire(s state, gone uint) (state, bool) {
 // endsAfter requires that a lease ends no earlier than granted: counted from its latest effect or, if it counts from asked, as stated in the reply.
 func (x *executions) endsAfter(t *instants, h inForce, end int) {
 	e := &x.effects[h.by]
-	if x.h.LeaseFromAsking && e.told != 0 {
+	if x.h.LeaseFromAsking && e.promised != 0 {
 		t.after(h.last, end, 0)
-		t.atLeast(end, e, e.told-h.sooner)
+		t.atLeast(end, e, e.promised-h.sooner)
 		return
 	}
 	t.after(h.last, end, max(x.h.Lease-h.sooner, 0))

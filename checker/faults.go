@@ -67,13 +67,13 @@ func (e *evidence) concerns(w *history.Window, client string, from, to int64) bo
 	return w.Node < 0 || len(e.commands) == 0 || slices.ContainsFunc(e.commandsOf(client, from, to), func(c history.Command) bool { return c.Node == w.Node })
 }
 
-// serverStruck reports whether a confirmed fault of a server meets [from, to].
-func (e *evidence) serverStruck(from, to int64) bool {
+// anyServerFault reports whether a confirmed fault of a server meets [from, to].
+func (e *evidence) anyServerFault(from, to int64) bool {
 	return e.meets(from, to, func(w *history.Window) bool { return w.Client == "" })
 }
 
-// struck reports whether a confirmed fault of a server, or of a client with operations, meets [from, to].
-func (e *evidence) struck(from, to int64) bool {
+// anyFault reports whether a confirmed fault of a server, or of a client with operations, meets [from, to].
+func (e *evidence) anyFault(from, to int64) bool {
 	return e.meets(from, to, func(w *history.Window) bool { return w.Client == "" || e.takesPart == nil || e.takesPart[w.Client] })
 }
 

@@ -56,7 +56,7 @@ func (f *fencingOrder) returned(r *record) {
 	}
 	if earlier := f.highestBefore(r); earlier.highest != nil && fence <= earlier.fence && !again(earlier.highest) && f.d.rules.on("fence-order") {
 		f.report(earlier.highest, r)
-	} else if twin := f.twin(r, fence); twin != nil && !again(twin) && f.d.rules.on("fence-twice") {
+	} else if twin := f.sameFence(r, fence); twin != nil && !again(twin) && f.d.rules.on("fence-twice") {
 		f.report(twin, r)
 	}
 	f.remember(r, fence)
@@ -83,8 +83,8 @@ func (f *fencingOrder) highestBefore(r *record) fenced {
 	return f.recent[n-1]
 }
 
-// twin returns a recent grant with the same fence.
-func (f *fencingOrder) twin(r *record, fence uint64) *record {
+// sameFence returns a recent grant with the same fence.
+func (f *fencingOrder) sameFence(r *record, fence uint64) *record {
 	for i := len(f.recent) - 1; i >= 0 && f.recent[i].ret >= r.call; i-- {
 		if f.d.k.detailOf(f.recent[i].r).fence == fence {
 			return f.recent[i].r

@@ -99,7 +99,7 @@ func (a *archive) hold(k *keyLog, n uint32) Hold {
 	d := k.details.at(int(n) - 1)
 	began := a.operation(k, d.began)
 	h := Hold{Client: began.Client, Token: began.Token, Mode: began.Mode, Fence: began.Fence, Acquire: began,
-		Belief: []Span{{d.began.ret, max(d.end, d.began.ret)}}, Perhaps: k.perhaps(d), Possible: Span{k.from(d.began), d.gone}}
+		Belief: []Span{{d.began.ret, max(d.end, d.began.ret)}}, Perhaps: k.latestEnd(d), Possible: Span{k.from(d.began), d.gone}}
 	if d.release != nil {
 		release := a.operation(k, d.release)
 		h.Release = &release
@@ -121,7 +121,7 @@ func (a *archive) fill(h *Hold, k *keyLog, n uint32, r *record) {
 		h.Extends = append(h.Extends, a.operation(k, r))
 		if r.detailed() && k.detailOf(r).role == starts {
 			h.Belief = append(h.Belief, Span{r.ret, max(k.detailOf(r).end, r.ret)})
-			h.Perhaps = k.perhaps(k.detailOf(r))
+			h.Perhaps = k.latestEnd(k.detailOf(r))
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (p *holdPass) step(r *record) error {
 				p.a.clients.text(r.client), r.op, r.call, who.lastLine+1, who.idleAt)
 		}
 		who.idleAt, who.lastLine = r.ret, r.line
-		p.settle(who, r.call, died)
+		p.settle(who, r.call, noticeDied)
 	}
 	switch r.op {
 	case history.Acquire:
@@ -110,9 +110,9 @@ func (p *holdPass) step(r *record) error {
 	case history.Release:
 		p.release(who, r)
 	case history.Lost:
-		p.settle(who, r.call, toldReentry)
+		p.settle(who, r.call, noticeReentry)
 		if h := p.find(who, r); h != nil {
-			h.tell(notice{at: r.call, kind: toldLost, r: r})
+			h.addNotice(notice{at: r.call, kind: noticeLost, r: r})
 		}
 	case history.Use, history.Write:
 		p.use(who, r)
@@ -160,10 +160,10 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 		return
 	}
 	p.forget(who, r.call)
-	until, doubt := p.told(r)
+	until, doubt := p.protectedUntil(r)
 	for _, h := range who.open {
 		if reentrant {
-			h.tell(notice{at: r.ret, kind: toldReentry, until: until, doubt: doubt})
+			h.addNotice(notice{at: r.ret, kind: noticeReentry, until: until, doubt: doubt})
 		}
 	}
 	h := p.begin(who, r, until, doubt)
@@ -224,7 +224,7 @@ func (p *holdPass) begin(who *clientHolds, r *record, until, doubt int64) *openH
 	who.open = append(who.open, h)
 	for _, at := range p.crashes[r.client] {
 		if at >= r.ret {
-			h.notices = append(h.notices, notice{at: at, kind: died})
+			h.notices = append(h.notices, notice{at: at, kind: noticeDied})
 			break
 		}
 	}
@@ -232,7 +232,7 @@ func (p *holdPass) begin(who *clientHolds, r *record, until, doubt int64) *openH
 }
 
 func (p *holdPass) extend(who *clientHolds, r *record) {
-	p.settle(who, r.call, toldReentry) // of a renewal and a loss at one instant the renewal came first
+	p.settle(who, r.call, noticeReentry) // of a renewal and a loss at one instant the renewal came first
 	h := p.find(who, r)
 	if h == nil {
 		who.early = append(who.early, r)
@@ -253,22 +253,22 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 		}
 		switch r.outcome {
 		case history.OK:
-			until, doubt := p.told(r)
+			until, doubt := p.protectedUntil(r)
 			p.k.detailOf(r).role = nested
-			n := notice{at: r.ret, kind: toldRenewal, until: until, doubt: doubt, r: r}
+			n := notice{at: r.ret, kind: noticeRenewal, until: until, doubt: doubt, r: r}
 			if o != h {
 				n.r = nil
 			}
-			o.tell(n)
+			o.addNotice(n)
 		case history.Unknown:
 			o.maybe++
 		case history.LostHold, history.NotHeld:
 			o.cap = min(o.cap, r.ret)
-			n := notice{at: r.ret, kind: toldLost}
+			n := notice{at: r.ret, kind: noticeLost}
 			if o == h {
 				n.r = r
 			}
-			o.tell(n)
+			o.addNotice(n)
 		}
 	}
 }
@@ -305,7 +305,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 			o.maybe++
 		case history.NotHeld, history.LostHold:
 			o.cap = min(o.cap, r.ret)
-			o.tell(notice{at: r.ret, kind: toldLost})
+			o.addNotice(notice{at: r.ret, kind: noticeLost})
 		}
 	}
 	switch r.outcome {
@@ -317,7 +317,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 
 // use finds the hold in which a critical section or a write lies; a section without a mode gets that of its hold.
 func (p *holdPass) use(who *clientHolds, r *record) {
-	p.settle(who, r.call, died)
+	p.settle(who, r.call, noticeDied)
 	h := p.find(who, r)
 	switch {
 	case h == nil:
@@ -358,7 +358,7 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 
 // leave closes the holds that a client left open at the end of the history.
 func (p *holdPass) leave(client uint32, who *clientHolds, ev *evidence) {
-	p.settle(who, never-1, died)
+	p.settle(who, never-1, noticeDied)
 	for _, x := range who.early {
 		p.ownerless(who, x)
 	}

@@ -20,7 +20,7 @@ type mutualExclusion struct {
 	d     *keyInput
 	over  *overlaps
 	maybe *overlaps // with each unknown end of a belief as late as possible
-	met   rivals
+	met   rivalBelief
 	last  int64 // return of the latest grant
 }
 
@@ -28,7 +28,7 @@ type mutualExclusion struct {
 const (
 	withinClockError = "within the clock error"
 	endNotKnown      = "the end of a belief is not known"
-	overWhenTold     = "over when its client was told"
+	overWhenGranted  = "over when its client was told"
 	metAFault        = "met a fault"
 	sharedWrites     = "beside writes under shared holds"
 	unknownOutcomes  = "an operation of unknown outcome may explain it"
@@ -37,7 +37,7 @@ const (
 
 func newMutualExclusion(d *keyInput) *mutualExclusion {
 	m := &mutualExclusion{tally: tally{property: verdicts.MutualExclusion, applies: d.k.count(history.Acquire, history.OK, history.Busy, history.Fail, history.Unknown) > 0}, d: d,
-		over: newOverlaps(d.a.header), met: rivals{h: d.a.header}}
+		over: newOverlaps(d.a.header), met: rivalBelief{h: d.a.header}}
 	if d.k.doubts {
 		m.maybe = newOverlaps(d.a.header)
 	}
@@ -62,7 +62,7 @@ func (m *mutualExclusion) returned(r *record) {
 	with, lasted := m.over.add(i)
 	open := false
 	if m.maybe != nil {
-		i.end = m.d.k.perhaps(d)
+		i.end = m.d.k.latestEnd(d)
 		more, longer := m.maybe.add(i)
 		open = len(more) > 0 && longer > m.d.a.header.ClockError && lasted <= m.d.a.header.ClockError
 	}
@@ -87,7 +87,7 @@ func (m *mutualExclusion) returned(r *record) {
 	case d.end <= r.ret && i.end > r.ret:
 		m.unjudged(true, endNotKnown)
 	case d.end <= r.ret:
-		m.unjudged(true, overWhenTold)
+		m.unjudged(true, overWhenGranted)
 	default:
 		m.opportunity(m.d, since, r.ret)
 	}
@@ -95,8 +95,8 @@ func (m *mutualExclusion) returned(r *record) {
 
 func (m *mutualExclusion) done() {}
 
-// rivals reports whether a belief began after the grant of another hold with which it would conflict, and whether its client can have believed in it.
-type rivals struct {
+// rivalBelief reports whether a belief began after the grant of another hold with which it would conflict, and whether its client can have believed in it.
+type rivalBelief struct {
 	h         history.Header
 	grants    int
 	holds     parties // exclusive
@@ -119,9 +119,9 @@ func (p *parties) add(owner uint32) {
 func (p *parties) other(owner uint32) bool { return p.n > 1 || p.n == 1 && p.one != owner }
 
 // add adds the next belief, of a hold.
-func (m *rivals) add(k *keyLog, hold uint32, r *record) (meets bool) {
+func (m *rivalBelief) add(k *keyLog, hold uint32, r *record) (meets bool) {
 	h := k.details.at(int(hold) - 1)
-	grant, believed := h.began == r, k.perhaps(h) > h.began.ret
+	grant, believed := h.began == r, k.latestEnd(h) > h.began.ret
 	shared := m.h.Kind == history.RW && r.mode == history.Shared
 	switch {
 	case m.h.Kind == history.Semaphore && (grant || !believed):

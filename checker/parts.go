@@ -101,7 +101,7 @@ func (c *cutter) add(r *record) {
 	}
 	e := effectOf{r: r, from: r.call, to: r.ret, client: c.numbers[r.client], token: c.d.k.tokenOf(r), must: r.outcome != history.Unknown && r.outcome != history.Fail, denied: c.denied[r]}
 	if r.detailed() && c.d.k.detailOf(r).until > r.ret {
-		e.told = c.d.k.detailOf(r).until
+		e.promised = c.d.k.detailOf(r).until
 	}
 	unsure := r.outcome == history.Unknown
 	if unsure && (r.op == history.Extend || c.d.a.header.Kind == history.Reentrant) {

@@ -91,7 +91,7 @@ type claim struct {
 func (p *holdPass) claim(h *openHold, r *record) {
 	last := *h
 	for _, n := range h.notices {
-		if n.kind <= toldReentry {
+		if n.kind <= noticeReentry {
 			last.renew(n)
 		}
 	}

@@ -32,7 +32,7 @@ type progress struct {
 	inFlight int     // grants that were called and have not returned
 	since    *record // first attempt of the current streak of failures
 	from     int64   // when that streak began within free time
-	told     bool    // the streak has been reported
+	reported bool    // the streak has been reported
 	tries    int     // refusals
 	first    *record // the first refusal
 	last     *record // the last refusal
@@ -44,7 +44,7 @@ const promptly = 1_000_000_000
 
 // limitFrom returns how long the lock may be free and wanted, counted from the instant free, if it still is at now.
 func (p *progress) limitFrom(free, now int64) int64 {
-	if !p.d.a.header.Wakeups || p.d.ev.struck(free-p.d.a.header.Lease, now) {
+	if !p.d.a.header.Wakeups || p.d.ev.anyFault(free-p.d.a.header.Lease, now) {
 		return p.limit
 	}
 	return min(p.limit, cmp.Or(p.d.opt.HandOver, promptly))
@@ -95,7 +95,7 @@ func (p *progress) granted(r *record) {
 		}
 	}
 	p.take(p.takenUntil(r))
-	p.since, p.told = nil, false
+	p.since, p.reported = nil, false
 }
 
 // takenUntil returns until when a grant counts as taken.
@@ -133,8 +133,8 @@ func (p *progress) failed(r *record) {
 	if p.since == nil || p.from < min(p.taken, r.ret) {
 		p.since, p.from = r, free
 	}
-	if r.ret-p.from >= p.limitFrom(p.from, r.ret) && !p.told && p.d.rules.on("free-but-refused") {
-		p.told = true
+	if r.ret-p.from >= p.limitFrom(p.from, r.ret) && !p.reported && p.d.rules.on("free-but-refused") {
+		p.reported = true
 		p.report(p.since, r, p.from)
 	}
 }
@@ -183,7 +183,7 @@ func (p *progress) done() {
 	}
 	// Votes may split, and a crashed client may have held: then only refusals for the whole limit are proof.
 	long := p.last.ret-p.first.call >= p.limit
-	if (p.d.a.header.Votes || len(k.crashes) > 0 || p.d.ev.serverStruck(p.first.call, p.last.ret)) && !long {
+	if (p.d.a.header.Votes || len(k.crashes) > 0 || p.d.ev.anyServerFault(p.first.call, p.last.ret)) && !long {
 		return
 	}
 	p.report(p.first, p.last, p.first.call)

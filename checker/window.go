@@ -81,7 +81,7 @@ type windows struct {
 }
 
 func (w *windows) called(r *record) {
-	if r.op == history.Acquire && r.outcome == history.Unknown && w.forGood() {
+	if r.op == history.Acquire && r.outcome == history.Unknown && w.holdsForever() {
 		w.maybe = append(w.maybe, r)
 		w.now.maybe = w.searchedMaybe()
 	}
@@ -128,7 +128,7 @@ func (w *windows) returned(r *record) {
 		if w.idle(r) {
 			w.drop(r)
 		} else {
-			w.now.open = w.now.open || w.sweepIsLax()
+			w.now.open = w.now.open || w.sweepIsInsufficient()
 		}
 		w.cover = max(w.cover, r.ret)
 		return
@@ -141,11 +141,11 @@ func (w *windows) idle(r *record) bool {
 	switch {
 	case w.refused.excusedFromSearch(r):
 		return true
-	case w.forGood() && len(w.maybe) <= maxMaybe:
+	case w.holdsForever() && len(w.maybe) <= maxMaybe:
 		return false // the search places the acquires of unknown outcome
 	case !w.refused.excusedByUnknown(r):
 		return false
-	case w.forGood():
+	case w.holdsForever():
 		w.excused++
 	}
 	return true
@@ -155,14 +155,14 @@ func (w *windows) idle(r *record) bool {
 // of them, and no grant needs any.
 func (w *windows) searchedMaybe() []*record { return w.maybe[:min(len(w.maybe), maxMaybe)] }
 
-// sweepIsLax reports whether the sweep's test of refusals is necessary but not sufficient: see refusal.
-func (w *windows) sweepIsLax() bool {
+// sweepIsInsufficient reports whether the sweep's test of refusals is necessary but not sufficient: see refusal.
+func (w *windows) sweepIsInsufficient() bool {
 	return w.d.a.header.Kind != history.Mutex && w.d.rules.on("open-windows")
 }
 
-// forGood reports whether an acquire of unknown outcome, if it takes effect, holds for ever, so that the search has to place it.
-func (w *windows) forGood() bool {
-	return w.sweepIsLax() && w.d.a.header.Lease == 0 && !w.d.k.cleanups
+// holdsForever reports whether an acquire of unknown outcome, if it takes effect, holds for ever, so that the search has to place it.
+func (w *windows) holdsForever() bool {
+	return w.sweepIsInsufficient() && w.d.a.header.Lease == 0 && !w.d.k.cleanups
 }
 
 // full reports whether the beliefs at time t refuse r in any order.

@@ -17,16 +17,16 @@ type Answer struct {
 
 // Event is something on which an answer rests that happened, or failed to happen, on a node.
 type Event struct {
-	At      int64
-	Command *history.Command   // nil: not a command
-	Op      *history.Operation // in which the command was sent; nil: sent in the background
-	Effect  *history.Effect    // the effect of a fault; nil: not a fault
-	Lost    []string           // keys that the effect deleted in the replay
-	Holder  string             // whose hold it ended or changed; "": nobody's, or its own
-	Hit     Hit                // what it did to the key
-	Granted bool               // the command granted the operation
-	Unasked bool               // the operation was granted though no command was sent
-	Votes   [2]int             // nodes that granted, and nodes of the lock; 0 of 0 where votes don't matter
+	At        int64
+	Command   *history.Command   // nil: not a command
+	Op        *history.Operation // in which the command was sent; nil: sent in the background
+	Effect    *history.Effect    // the effect of a fault; nil: not a fault
+	Lost      []string           // keys that the effect deleted in the replay
+	Holder    string             // whose hold it ended or changed; "": nobody's, or its own
+	Hit       Hit                // what it did to the key
+	Granted   bool               // the command granted the operation
+	NoCommand bool               // the operation was granted though no command was sent
+	Votes     [2]int             // nodes that granted, and nodes of the lock; 0 of 0 where votes don't matter
 }
 
 // Hit is what a command did to a key.

@@ -35,7 +35,7 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
 	for i := range v.Violations { // where no linearization exists, the violation of another property nearby says why
 		x := &v.Violations[i]
 		if x.Property == verdicts.Linearizability {
-			if j := beneath(v, x, rec.Header.Lease); j >= 0 {
+			if j := nearestRule(v, x, rec.Header.Lease); j >= 0 {
 				answers[i] = answers[j]
 			} else {
 				answers[i] = r.answer(x)
@@ -47,9 +47,9 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
 	return Findings{answers, r}
 }
 
-// beneath returns the index of the violation nearest to a violation of linearizability, at most a lease away, of a property whose rule the search
+// nearestRule returns the index of the violation nearest to a violation of linearizability, at most a lease away, of a property whose rule the search
 // includes; -1: none.
-func beneath(v *checker.Verdict, x *checker.Violation, lease int64) (nearest int) {
+func nearestRule(v *checker.Verdict, x *checker.Violation, lease int64) (nearest int) {
 	nearest = -1
 	distance := func(o *checker.Violation) int64 {
 		return max(o.At-x.At-x.Lasted, x.At-o.At-o.Lasted, 0)

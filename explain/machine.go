@@ -51,8 +51,8 @@ func (m *machine) load(values map[string]*Value, c clock) {
 	m.values, m.clock, m.loaded = values, c, false
 }
 
-// own returns the node's own time, since 1970.
-func (m *machine) own(t int64) int64 {
+// ownTime returns the node's own time, since 1970.
+func (m *machine) ownTime(t int64) int64 {
 	if m.stopped {
 		t = m.stop
 	}
@@ -61,7 +61,7 @@ func (m *machine) own(t int64) int64 {
 
 // tick lets time pass until t and returns the keys that expired meanwhile, by expiry.
 func (m *machine) tick(t int64) (ended []change) {
-	now := m.own(t)
+	now := m.ownTime(t)
 	for key, v := range m.values {
 		if v.Expires != 0 && v.Expires <= now {
 			ended = append(ended, change{key, v, nil})
@@ -82,7 +82,7 @@ func (m *machine) tick(t int64) (ended []change) {
 
 // do executes a command and returns its reply on one line, what it changed, and the keys that it named.
 func (m *machine) do(args []string, t int64) (reply string, changes []change, touched []string) {
-	at := time.Unix(0, m.own(t))
+	at := time.Unix(0, m.ownTime(t))
 	if !m.loaded {
 		m.srv.Load(at, m.values)
 		m.loaded = true
@@ -109,8 +109,8 @@ func (m *machine) set(key string, v *Value) {
 	m.values[key] = v
 }
 
-// immortal removes the expiry of a key.
-func (m *machine) immortal(key string) {
+// persist removes the expiry of a key.
+func (m *machine) persist(key string) {
 	if v := m.values[key]; v != nil {
 		longer := *v
 		longer.Expires = 0
@@ -126,8 +126,8 @@ func (m *machine) undo(changes []change) {
 	}
 }
 
-// suffer applies the effect of a fault to the data or the clock. past returns what the node held after it had executed a given command.
-func (m *machine) suffer(e *history.Effect, past func(turn uint64) map[string]*Value) (changes []change) {
+// apply applies the effect of a fault to the data or the clock. past returns what the node held after it had executed a given command.
+func (m *machine) apply(e *history.Effect, past func(turn uint64) map[string]*Value) (changes []change) {
 	before := maps.Clone(m.values)
 	m.loaded = false
 	switch e.What {

@@ -19,23 +19,23 @@ var faultNames = map[string]verdicts.Cause{
 	history.Evicted:   verdicts.Eviction,
 }
 
-// whose is the owner of a command, as seen from the hold that it hit.
-type whose string
+// owner is the owner of a command, as seen from the hold that it hit.
+type owner string
 
 const (
-	others whose = "another's"
-	own    whose = "its own"
-	late   whose = "its own, asked for before that hold"
+	others owner = "another's"
+	own    owner = "its own"
+	late   owner = "its own, asked for before that hold"
 )
 
-// deed describes a command that was left out: its owner, and the kind of operation in which it was sent; OpInvalid is the background.
-type deed struct {
-	whose
+// commandRole describes a command that was left out: its owner, and the kind of operation in which it was sent; OpInvalid is the background.
+type commandRole struct {
+	owner
 	op history.Op
 }
 
-// deeds maps commands to causes.
-var deeds = map[deed]verdicts.Cause{
+// causeOfRole maps commands to causes.
+var causeOfRole = map[commandRole]verdicts.Cause{
 	{others, history.Release}:   verdicts.MisUnlock,
 	{others, history.Extend}:    verdicts.MisUnlock,
 	{others, history.OpInvalid}: verdicts.MisUnlock,
@@ -53,39 +53,39 @@ var deeds = map[deed]verdicts.Cause{
 // finding names the cause for an event that made the difference.
 func (m *meeting) finding(p pairing, i int) finding {
 	e := &p.first.node.events[i]
-	f := finding{node: p.first.node, event: i, text: words(e), told: e.reported(m.first.Client, p.second.keys())}
+	f := finding{node: p.first.node, event: i, text: words(e), evidence: e.reported(m.first.Client, p.second.keys())}
 	switch {
 	case e.effect != nil:
 		f.rank, f.name = byFault, faultNames[e.effect.What]
 	case e.ended():
 		f.rank, f.name = byTime, m.lease(p, i, e.at)
 	default:
-		f.rank, f.name = m.deed(p, i)
+		f.rank, f.name = m.causeOf(p, i)
 	}
 	return f
 }
 
-// deed names the cause for a command.
-func (m *meeting) deed(p pairing, i int) (rank, verdicts.Cause) {
+// causeOf names the cause for a command.
+func (m *meeting) causeOf(p pairing, i int) (rank, verdicts.Cause) {
 	e := &p.first.node.events[i]
-	d := deed{whose: others}
+	d := commandRole{owner: others}
 	if e.op != nil {
 		d.op = e.op.Op
 	}
 	if e.cmd.Client == m.first.Client {
-		d.whose = own
+		d.owner = own
 		if e.cmd.Sent < m.first.Call || e.cmd.Sent < p.first.node.events[p.first.first()].cmd.Sent {
-			d.whose = late
+			d.owner = late
 		}
 	}
 	if e.cmd.Client == m.second.Client && d.op == history.Acquire {
 		return byAcquire, verdicts.LateRequest
 	}
-	name := deeds[d]
+	name := causeOfRole[d]
 	if name == verdicts.MisUnlock && m.first.Mode == history.Shared && d.op != history.Extend {
 		name = verdicts.ReaderEvicted
 	}
-	if d.op == history.Acquire && d.whose == others && e.op.Outcome == history.OK {
+	if d.op == history.Acquire && d.owner == others && e.op.Outcome == history.OK {
 		return byAcquire, name
 	}
 	return byFreeing, name

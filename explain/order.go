@@ -128,7 +128,7 @@ func (o *orderer) sufferAt(at int64) {
 	o.nextEff++
 	o.expire(o.m.tick(at))
 	was := o.m.clock
-	changes := o.m.suffer(e, func(turn uint64) map[string]*Value { return o.state(o.after(turn)) })
+	changes := o.m.apply(e, func(turn uint64) map[string]*Value { return o.state(o.after(turn)) })
 	o.push(event{effect: e, at: at, changes: changes, clock: was})
 }
 

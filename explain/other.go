@@ -90,7 +90,7 @@ func (r *run) fence(v *checker.Violation) Answer {
 		if len(found) > 0 {
 			f := nearest(found)
 			return because(f.name, sentence("without ", f.text, ", ", Name(second.Client), " would have been refused, or given a fence larger than ",
-				strconv.FormatUint(first.Fence, 10)), f.told)
+				strconv.FormatUint(first.Fence, 10)), f.evidence)
 		}
 	}
 	return r.overlap(v, holds, never)
@@ -150,7 +150,7 @@ func (r *run) taken(op *history.Operation) Answer {
 		return Answer{}
 	}
 	f := nearest(found)
-	return because(f.name, sentence("without ", f.text, ", the hold of ", Name(op.Client), " would have been there"), f.told)
+	return because(f.name, sentence("without ", f.text, ", the hold of ", Name(op.Client), " would have been there"), f.evidence)
 }
 
 // differs reports whether a command has another reply, or changes other keys, when an event is left out.

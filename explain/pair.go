@@ -12,12 +12,12 @@ import (
 
 // finding is an experiment that had an effect: what was left out, and its name.
 type finding struct {
-	node  *node
-	event int // -1: the votes, or nothing
-	rank  rank
-	name  verdicts.Cause
-	text  Sentence
-	told  Event
+	node     *node
+	event    int // -1: the votes, or nothing
+	rank     rank
+	name     verdicts.Cause
+	text     Sentence
+	evidence Event
 }
 
 // rank orders possible causes: what others did comes before what the two clients did.
@@ -65,7 +65,7 @@ func (r *run) meet(a, b *history.Operation, seen int64, depth int) Answer {
 func (m *meeting) explain() Answer {
 	first, second := m.attempts(m.first), m.attempts(m.second)
 	if len(first) == 0 || len(second) == 0 {
-		return m.unasked(first, second)
+		return m.withoutCommands(first, second)
 	}
 	if few := m.fewVotes(first, second); few.Causes != nil {
 		return few
@@ -97,8 +97,8 @@ func (m *meeting) explain() Answer {
 	return m.answer(found)
 }
 
-// unasked returns the answer for a grant without recorded commands: if its client held the lock already, it re-entered by its own count.
-func (m *meeting) unasked(first, second []*attempt) Answer {
+// withoutCommands returns the answer for a grant without recorded commands: if its client held the lock already, it re-entered by its own count.
+func (m *meeting) withoutCommands(first, second []*attempt) Answer {
 	op := m.second
 	if len(second) > 0 {
 		op = m.first
@@ -118,7 +118,7 @@ func (m *meeting) unasked(first, second []*attempt) Answer {
 
 // noCommand returns the answer for a grant for which no server was asked.
 func noCommand(op *history.Operation) Answer {
-	return because(verdicts.StaleReentry, sentence(Name(op.Client), " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, Unasked: true})
+	return because(verdicts.StaleReentry, sentence(Name(op.Client), " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, NoCommand: true})
 }
 
 // sent reports whether a client sent any command during an operation.
@@ -245,7 +245,7 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 			}
 			if ok, _ := m.granted(p.first, i, without{events: []int{i}}); !ok {
 				f := m.finding(p, i)
-				return because(f.name, sentence("without ", f.text, ", ", Name(m.first.Client), " would have been refused"), f.told)
+				return because(f.name, sentence("without ", f.text, ", ", Name(m.first.Client), " would have been refused"), f.evidence)
 			}
 		}
 		all := m.others(p)
@@ -310,7 +310,7 @@ func (e *event) hastens(key string) bool {
 
 // refused returns the answer for a finding.
 func (m *meeting) refused(f finding) Answer {
-	return because(f.name, sentence("without ", f.text, ", ", Name(m.second.Client), " would have been refused"), f.told)
+	return because(f.name, sentence("without ", f.text, ", ", Name(m.second.Client), " would have been refused"), f.evidence)
 }
 
 // root follows a grant in between that took the first's hold away, and explains why that was granted.

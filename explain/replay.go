@@ -46,9 +46,9 @@ func (r *run) answered(a *attempt, from int, left without) (reply string, change
 	return reply, changes
 }
 
-// again replays a node's history from an event on, without some events, up to an attempt, and calls told with the reply to each command of the
-// attempt until told returns false.
-func (r *run) again(a *attempt, from int, left without, told func(e *event, reply string, changes []change) (more bool)) {
+// again replays a node's history from an event on, without some events, up to an attempt, and calls visit with the reply to each command of the
+// attempt until visit returns false.
+func (r *run) again(a *attempt, from int, left without, visit func(e *event, reply string, changes []change) (more bool)) {
 	n := a.node
 	from = min(from, a.events[0])
 	p := &replay{run: r, node: n, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}}
@@ -70,7 +70,7 @@ func (r *run) again(a *attempt, from int, left without, told func(e *event, repl
 			continue
 		}
 		got, changes, _ := r.m.do(args, e.at)
-		if !told(e, answerOf(e.cmd, got), changes) {
+		if !visit(e, answerOf(e.cmd, got), changes) {
 			return
 		}
 	}
@@ -145,7 +145,7 @@ func (p *replay) step(i int) {
 	e := &p.node.events[i]
 	if slices.Contains(p.left.events, i) {
 		if e.ended() {
-			p.m.immortal(e.changes[0].key)
+			p.m.persist(e.changes[0].key)
 		}
 		return
 	}
@@ -154,7 +154,7 @@ func (p *replay) step(i int) {
 		p.end(e)
 	case e.effect != nil:
 		p.m.tick(e.at)
-		p.m.suffer(e.effect, func(turn uint64) map[string]*Value {
+		p.m.apply(e.effect, func(turn uint64) map[string]*Value {
 			at := p.node.after(turn)
 			if kept, ok := p.saved[at]; ok {
 				return kept
@@ -169,7 +169,7 @@ func (p *replay) step(i int) {
 // end ends a lease when the node did, if it is the same lease.
 func (p *replay) end(e *event) {
 	c := e.changes[0]
-	if earliest, _ := c.before.ends(); earliest <= p.m.own(e.at) && !p.left.stopped && p.m.values[c.key].equal(c.before) {
+	if earliest, _ := c.before.ends(); earliest <= p.m.ownTime(e.at) && !p.left.stopped && p.m.values[c.key].equal(c.before) {
 		p.m.set(c.key, c.after)
 		p.m.loaded = false
 	}

@@ -337,13 +337,13 @@ func (r *run) learnFrom(op *history.Operation) {
 			if last && !granted && op.Outcome != history.Busy {
 				continue // unknown
 			}
-			r.saw(shapeOf(e.cmd), e.cmd.Reply, granted)
+			r.countReply(shapeOf(e.cmd), e.cmd.Reply, granted)
 		}
 	}
 }
 
-// saw counts a reply by its outcome.
-func (r *run) saw(s shape, reply string, granted bool) {
+// countReply counts a reply by its outcome.
+func (r *run) countReply(s shape, reply string, granted bool) {
 	if r.seen[s] == nil {
 		r.seen[s] = map[string]tally{}
 	}

@@ -93,10 +93,10 @@ func middle(sent, replied int64) int64 {
 
 func (s *search) run() {
 	for s.left > 0 {
-		if s.forward(s.candidates()) || s.back() {
+		if s.forward(s.candidates()) || s.backtrack() {
 			continue
 		}
-		s.surrender()
+		s.acceptUnexplained()
 		if s.given > unsolved {
 			s.broken = true
 			return
@@ -155,7 +155,7 @@ func (s *search) meetsEffect(cmd int) bool {
 
 // meetsEnd reports whether a lease may end between the likely instant of a command and the instant by.
 func (s *search) meetsEnd(cmd int, by int64) bool {
-	from, to := s.m.own(s.likely[cmd]), s.m.own(by)
+	from, to := s.m.ownTime(s.likely[cmd]), s.m.ownTime(by)
 	for _, v := range s.m.values {
 		if earliest, _ := v.ends(); v.Expires > from && earliest <= to {
 			return true
@@ -233,7 +233,7 @@ func (s *search) take(p pick) bool {
 // leases ends leases up to an instant. Keys that a command names and that may or may not have ended by then follow the clock, or with other its
 // opposite; it returns false with other if there is no such key.
 func (s *search) leases(c *history.Command, at int64, other bool) (found bool) {
-	now := s.m.own(at)
+	now := s.m.ownTime(at)
 	if other {
 		for _, key := range s.named(c, at) {
 			v := s.m.values[key]
@@ -268,15 +268,15 @@ func (s *search) named(c *history.Command, at int64) []string {
 	}
 	values := maps.Clone(s.m.values)
 	for key := range s.m.values {
-		s.m.immortal(key)
+		s.m.persist(key)
 	}
 	_, _, touched := s.m.do(args, at)
 	s.m.values, s.m.loaded = values, false
 	return touched
 }
 
-// back undoes steps up to the latest choice that has an alternative, and takes that.
-func (s *search) back() bool {
+// backtrack undoes steps up to the latest choice that has an alternative, and takes that.
+func (s *search) backtrack() bool {
 	if len(s.stack) > len(s.best) {
 		s.best = s.best[:0]
 		for _, c := range s.stack {
@@ -325,8 +325,8 @@ func (s *search) commit() {
 	clear(s.failed)
 }
 
-// surrender repeats the longest order found and counts the reply after it as unexplained.
-func (s *search) surrender() {
+// acceptUnexplained repeats the longest order found and counts the reply after it as unexplained.
+func (s *search) acceptUnexplained() {
 	for i := len(s.stack) - 1; i >= 0; i-- {
 		s.revert(&s.stack[i])
 	}

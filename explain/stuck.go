@@ -26,12 +26,12 @@ func (r *run) stuck(v *checker.Violation) Answer {
 		return r.leftover(v)
 	}
 	if w.attempt == nil {
-		return w.unheard()
+		return w.withoutReply()
 	}
 	if a := w.unseen(); a.Causes != nil {
 		return a
 	}
-	if w.asleep() {
+	if w.idle() {
 		return w.unasked()
 	}
 	if a := w.fault(); a.Causes != nil {
@@ -195,7 +195,7 @@ func (w *wait) blocked(maker *event, others string) Answer {
 		if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
 			v = e
 		}
-		return because(w.left(v, maker), sentence("without ", words(maker), others, ", ", Name(w.op.Client), " would have been granted: ", w.fate(v, maker)),
+		return because(w.left(v, maker), sentence("without ", words(maker), others, ", ", Name(w.op.Client), " would have been granted: ", w.whyKept(v, maker)),
 			maker.reported("", []string{c.key}))
 	}
 	return Answer{}
@@ -243,8 +243,8 @@ func (w *wait) left(v *Value, maker *event) verdicts.Cause {
 	return verdicts.Orphan
 }
 
-// fate says why the key in the way stayed.
-func (w *wait) fate(v *Value, maker *event) Sentence {
+// whyKept says why the key in the way stayed.
+func (w *wait) whyKept(v *Value, maker *event) Sentence {
 	end := sentence("nothing ends it")
 	if v.Expires != 0 {
 		end = sentence("it ends by itself at ", Instant(v.Expires-w.Header.Epoch))
@@ -268,8 +268,8 @@ func (w *wait) unseen() Answer {
 	return Answer{}
 }
 
-// asleep reports whether the lock was free for most of the wait and the client did not ask.
-func (w *wait) asleep() bool {
+// idle reports whether the lock was free for most of the wait and the client did not ask.
+func (w *wait) idle() bool {
 	n, first := w.attempt.node, w.attempt.events[0]
 	last, keys, freed := w.attempt.events[len(w.attempt.events)-1], n.events[first].touched, int64(-1)
 	next := first + 1
@@ -294,9 +294,9 @@ func (w *wait) asleep() bool {
 	return false
 }
 
-// unheard explains a wait whose command is not in the order of the commands because its reply was lost: executed when it was sent, it would have
+// withoutReply explains a wait whose command is not in the order of the commands because its reply was lost: executed when it was sent, it would have
 // taken the lock. If no such command is recorded, the client did not ask.
-func (w *wait) unheard() Answer {
+func (w *wait) withoutReply() Answer {
 	for _, c := range w.run.unseen[w.op.ID] {
 		for _, n := range w.nodes {
 			next := slices.IndexFunc(n.events, func(e event) bool { return e.at >= c.Sent })
@@ -340,7 +340,7 @@ func (r *run) leftover(v *checker.Violation) Answer {
 				continue
 			}
 			w := &wait{run: r, op: &history.Operation{}}
-			return because(w.left(values[key], maker), sentence("without ", words(maker), ", nothing would have been left: ", w.fate(values[key], maker)),
+			return because(w.left(values[key], maker), sentence("without ", words(maker), ", nothing would have been left: ", w.whyKept(values[key], maker)),
 				maker.reported("", []string{key}))
 		}
 	}

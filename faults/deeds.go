@@ -9,12 +9,12 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// deed applies a fault to a world. It returns once the fault is in force; an error says why that could not be confirmed. A fault that is in force
+// action applies a fault to a world. It returns once the fault is in force; an error says why that could not be confirmed. A fault that is in force
 // despite the error has an undo.
-type deed func(ctx context.Context, at deedAt) (effect, error)
+type action func(ctx context.Context, at actionAt) (effect, error)
 
-// deedAt holds the parameters of a deed.
-type deedAt struct {
+// actionAt holds the parameters of a deed.
+type actionAt struct {
 	World
 	director *Director
 	fault    *Fault
@@ -26,10 +26,10 @@ type effect struct {
 	undo Undo   // nil: there is nothing to undo
 }
 
-func (at deedAt) lease() time.Duration { return at.director.cfg.Lease }
+func (at actionAt) lease() time.Duration { return at.director.cfg.Lease }
 
 // did records the effects of the fault on nodes.
-func (at deedAt) did(effects ...history.Effect) {
+func (at actionAt) did(effects ...history.Effect) {
 	d := at.director
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -41,13 +41,13 @@ func (at deedAt) did(effects ...history.Effect) {
 	}
 }
 
-func (at deedAt) by() time.Duration { return at.fault.By.Of(at.lease()) }
+func (at actionAt) by() time.Duration { return at.fault.By.Of(at.lease()) }
 
 // one returns the node that the fault strikes, from 0.
-func (at deedAt) one() int { return max(at.fault.Node, 1) - 1 }
+func (at actionAt) one() int { return max(at.fault.Node, 1) - 1 }
 
 // nodes returns the nodes that the fault strikes: the one that it names, or all.
-func (at deedAt) nodes() []int {
+func (at actionAt) nodes() []int {
 	if at.fault.Node > 0 {
 		return []int{at.fault.Node - 1}
 	}
@@ -58,30 +58,30 @@ func (at deedAt) nodes() []int {
 	return all
 }
 
-func pauseClient(ctx context.Context, at deedAt) (e effect, err error) {
+func pauseClient(ctx context.Context, at actionAt) (e effect, err error) {
 	e.undo, err = at.PauseClient(ctx, at.fault.Client)
 	return e, err
 }
 
-func crashClient(ctx context.Context, at deedAt) (effect, error) {
+func crashClient(ctx context.Context, at actionAt) (effect, error) {
 	return effect{}, at.CrashClient(ctx, at.fault.Client)
 }
 
-func cancelClient(ctx context.Context, at deedAt) (effect, error) {
+func cancelClient(ctx context.Context, at actionAt) (effect, error) {
 	return effect{}, at.CancelClient(ctx, at.fault.Client)
 }
 
-func skewClient(_ context.Context, at deedAt) (effect, error) {
+func skewClient(_ context.Context, at actionAt) (effect, error) {
 	at.SkewClient(at.fault.Client, at.by())
 	return effect{note: "clock off by " + at.by().String()}, nil
 }
 
-func collideOwners(_ context.Context, at deedAt) (effect, error) {
+func collideOwners(_ context.Context, at actionAt) (effect, error) {
 	return effect{note: "owner id " + at.CollideOwners()}, nil
 }
 
 // slowWork, in force from the start, makes every critical section of the client take For; at a moment, it lengthens that one section by For.
-func slowWork(ctx context.Context, at deedAt) (e effect, err error) {
+func slowWork(ctx context.Context, at actionAt) (e effect, err error) {
 	if at.fault.When.Form() == AtStart {
 		work := at.fault.For.Of(at.lease())
 		at.SlowClient(at.fault.Client, work)
@@ -92,14 +92,14 @@ func slowWork(ctx context.Context, at deedAt) (e effect, err error) {
 }
 
 // loseMessage loses the message. In a replayed schedule the loss is a step of its own.
-func loseMessage(_ context.Context, at deedAt) (effect, error) {
+func loseMessage(_ context.Context, at actionAt) (effect, error) {
 	if at.fault.message != nil {
 		at.fault.message.Lose()
 	}
 	return effect{}, nil
 }
 
-func holdMessage(_ context.Context, at deedAt) (e effect, err error) {
+func holdMessage(_ context.Context, at actionAt) (e effect, err error) {
 	if at.fault.message != nil {
 		release := at.fault.message.Hold()
 		e.undo = func(context.Context) error { release(); return nil }
@@ -107,7 +107,7 @@ func holdMessage(_ context.Context, at deedAt) (e effect, err error) {
 	return e, nil
 }
 
-func slowNetwork(ctx context.Context, at deedAt) (e effect, err error) {
+func slowNetwork(ctx context.Context, at actionAt) (e effect, err error) {
 	e.note = "each way " + at.by().String()
 	if at.fault.Rate > 0 {
 		e.note += fmt.Sprintf(", %g bytes a second", at.fault.Rate)
@@ -117,7 +117,7 @@ func slowNetwork(ctx context.Context, at deedAt) (e effect, err error) {
 }
 
 // block blocks all messages between a client and all nodes, or between all clients and a node.
-func block(ctx context.Context, at deedAt) (e effect, err error) {
+func block(ctx context.Context, at actionAt) (e effect, err error) {
 	client, node := at.fault.Client, All
 	if at.fault.kind.On == OneNode {
 		client, node = All, at.one()
@@ -126,7 +126,7 @@ func block(ctx context.Context, at deedAt) (e effect, err error) {
 	return e, err
 }
 
-func cutSubscribers(ctx context.Context, at deedAt) (e effect, err error) {
+func cutSubscribers(ctx context.Context, at actionAt) (e effect, err error) {
 	n, undo, err := at.CutSubscribers(ctx, at.fault.lasts())
 	if e.undo = undo; err == nil && n == 0 {
 		err = fmt.Errorf("%w: no connection subscribes", ErrNothing)
@@ -136,7 +136,7 @@ func cutSubscribers(ctx context.Context, at deedAt) (e effect, err error) {
 }
 
 // killServer kills a node. Its undo restarts the node with the data that its persistence kept.
-func killServer(ctx context.Context, at deedAt) (effect, error) {
+func killServer(ctx context.Context, at actionAt) (effect, error) {
 	return until(at.KillServer(ctx, at.one()), func(ctx context.Context) error {
 		e, err := at.RestartServer(ctx, at.one())
 		at.did(e)
@@ -152,14 +152,14 @@ func until(err error, undo Undo) (effect, error) {
 	return effect{undo: undo}, nil
 }
 
-func pauseServer(ctx context.Context, at deedAt) (effect, error) {
+func pauseServer(ctx context.Context, at actionAt) (effect, error) {
 	return until(at.StopServer(ctx, at.one()), func(ctx context.Context) error { return at.ContinueServer(ctx, at.one()) })
 }
 
 // failover kills the primary of a pair and promotes its replica. With a length it first cuts the replication, so that the replica misses later
 // grants; the undo is then the failover. Without a length it kills the primary at once, while replication flows, and the replica has whatever had
 // reached it. Either way it records whether the replica had the lock when it took over.
-func failover(ctx context.Context, at deedAt) (effect, error) {
+func failover(ctx context.Context, at actionAt) (effect, error) {
 	promote := func(ctx context.Context) error {
 		had, e, err := at.Failover(ctx)
 		at.did(e)
@@ -177,7 +177,7 @@ func failover(ctx context.Context, at deedAt) (effect, error) {
 }
 
 // jumpClock moves a node's clock. With a length, its undo sets the clock right; without, the clock stays moved.
-func jumpClock(ctx context.Context, at deedAt) (effect, error) {
+func jumpClock(ctx context.Context, at actionAt) (effect, error) {
 	moved, err := at.JumpClock(ctx, at.one(), at.by())
 	at.did(moved)
 	e, err := until(err, at.rightClock())
@@ -187,7 +187,7 @@ func jumpClock(ctx context.Context, at deedAt) (effect, error) {
 	return e, err
 }
 
-func driftClock(ctx context.Context, at deedAt) (effect, error) {
+func driftClock(ctx context.Context, at actionAt) (effect, error) {
 	drifts, err := at.DriftClock(ctx, at.one(), at.fault.Rate)
 	at.did(drifts)
 	e, err := until(err, at.rightClock())
@@ -195,7 +195,7 @@ func driftClock(ctx context.Context, at deedAt) (effect, error) {
 	return e, err
 }
 
-func (at deedAt) rightClock() Undo {
+func (at actionAt) rightClock() Undo {
 	return func(ctx context.Context) error {
 		effects, err := at.SetClockRight(ctx, at.one())
 		at.did(effects...)
@@ -203,7 +203,7 @@ func (at deedAt) rightClock() Undo {
 	}
 }
 
-func flushScripts(ctx context.Context, at deedAt) (effect, error) {
+func flushScripts(ctx context.Context, at actionAt) (effect, error) {
 	var errs []error
 	for _, node := range at.nodes() {
 		errs = append(errs, at.FlushScripts(ctx, node))
@@ -212,7 +212,7 @@ func flushScripts(ctx context.Context, at deedAt) (effect, error) {
 }
 
 // deleteKeys deletes the lock's keys, as an operator might. A node that is down has no keys that a client could still see.
-func deleteKeys(ctx context.Context, at deedAt) (effect, error) {
+func deleteKeys(ctx context.Context, at actionAt) (effect, error) {
 	deleted := 0
 	var errs []error
 	for _, node := range at.nodes() {
@@ -234,7 +234,7 @@ func deleteKeys(ctx context.Context, at deedAt) (effect, error) {
 
 // evictKeys fills a node's memory until it has evicted the lock's keys. It is confirmed when the server counts an eviction of one of them: clients
 // that go on meanwhile may have deleted the others and taken them again.
-func evictKeys(ctx context.Context, at deedAt) (effect, error) {
+func evictKeys(ctx context.Context, at actionAt) (effect, error) {
 	gone, evictions, err := at.EvictKeys(ctx, at.one())
 	at.did(gone)
 	if err == nil && evictions == 0 {

@@ -56,9 +56,9 @@ type Fault struct {
 // Window returns the window as measured so far.
 func (f *Fault) Window() history.Window { return f.window }
 
-// Settle is how long a fault that ends when another client enters outlasts that entry, so that what follows is clearly inside the other client's
+// settleTime is how long a fault that ends when another client enters outlasts that entry, so that what follows is clearly inside the other client's
 // section.
-const Settle = time.Millisecond
+const settleTime = time.Millisecond
 
 // untilLeases is the longest wait for the event of Spec.Until, in leases; the fault then ends without it.
 const untilLeases = 10
@@ -77,24 +77,24 @@ func (d *Director) Plan() *Plan { return d.plan }
 // Start applies the faults that hold from the start, and schedules those placed at a time. It must return before clients connect.
 func (d *Director) Start(ctx context.Context) {
 	d.Event(ctx, Event{Kind: Start}, nil)
-	for _, at := range d.plan.Times() {
+	for _, at := range d.plan.times() {
 		d.cfg.World.After(at-time.Duration(d.cfg.World.Now()), func() { d.Event(ctx, Event{Kind: Time, At: at}, nil) })
 	}
 }
 
 // Event applies the faults placed at an event, and returns once they are in force. m is the message of the event; nil if there is none.
 func (d *Director) Event(ctx context.Context, e Event, m Message) {
-	for _, due := range d.plan.Next(e) {
-		d.Strike(ctx, due.Spec, due.Where, m)
+	for _, due := range d.plan.next(e) {
+		d.Place(ctx, due.Spec, due.Where, m)
 	}
 }
 
-// Strike applies a fault now and schedules its end.
-func (d *Director) Strike(ctx context.Context, s Spec, where string, m Message) {
+// Place applies a fault now and schedules its end.
+func (d *Director) Place(ctx context.Context, s Spec, where string, m Message) {
 	f := d.Begin(ctx, s, where, m)
 	switch {
 	case f == nil:
-	case f.err != nil && f.undo == nil, f.kind.Instant && !s.lasts():
+	case f.err != nil && f.undo == nil, f.kind.instant && !s.lasts():
 		d.End(f)
 	case f.undo != nil && s.lasts():
 		d.arrangeEnd(f)
@@ -119,7 +119,7 @@ func (d *Director) Begin(ctx context.Context, s Spec, where string, m Message) *
 	if f.kind.Name == CrashClient {
 		d.Left(s.Client)
 	}
-	e, err := f.kind.do(ctx, deedAt{d.cfg.World, d, f})
+	e, err := f.kind.do(ctx, actionAt{d.cfg.World, d, f})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f.undo, f.err = e.undo, err
@@ -137,7 +137,7 @@ func (d *Director) add(f *Fault) bool {
 	if f.kind.In == InClient && f.Client > 0 && f.Client <= len(d.gone) && d.gone[f.Client-1] {
 		return false
 	}
-	once := f.kind.Instant && !f.lasts() // it may be applied again while it is under way
+	once := f.kind.instant && !f.lasts() // it may be applied again while it is under way
 	if f.kind.In != InMessage && !once && slices.ContainsFunc(d.faults, f.repeats) {
 		return false
 	}
@@ -199,7 +199,7 @@ func (d *Director) awaitOther(f *Fault) {
 	alone := d.alone(f)
 	d.mu.Unlock()
 	if alone {
-		d.cfg.World.After(Settle, func() { d.End(f) })
+		d.cfg.World.After(settleTime, func() { d.End(f) })
 	}
 }
 
@@ -237,7 +237,7 @@ func (d *Director) endWaiting(is func(*Fault) bool) {
 	}
 	d.mu.Unlock()
 	for _, f := range over {
-		d.cfg.World.After(Settle, func() { d.End(f) })
+		d.cfg.World.After(settleTime, func() { d.End(f) })
 	}
 }
 
@@ -253,7 +253,7 @@ func (d *Director) alone(f *Fault) bool {
 
 // Release ends the faults that hold a message whose connection has ended.
 func (d *Director) Release(m Message) {
-	for _, f := range d.struck() {
+	for _, f := range d.begun() {
 		if f.message == m {
 			d.End(f)
 		}
@@ -314,8 +314,8 @@ func (d *Director) record(f *Fault) {
 	}
 }
 
-// struck returns a copy of the list of faults that have struck.
-func (d *Director) struck() []*Fault {
+// begun returns a copy of the list of faults that have struck.
+func (d *Director) begun() []*Fault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.faults)
@@ -354,8 +354,8 @@ func (d *Director) InForce() bool {
 // It returns the errors of faults that could not be ended.
 func (d *Director) Close() error {
 	var errs []error
-	for _, f := range d.struck() {
-		if f.kind.MustEnd || f.undo != nil && f.lasts() {
+	for _, f := range d.begun() {
+		if f.kind.mustEnd || f.undo != nil && f.lasts() {
 			d.End(f)
 		}
 		d.record(f)

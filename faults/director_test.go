@@ -214,7 +214,7 @@ func TestPlanCounts(t *testing.T) {
 		p := NewPlan([]Spec{{Fault: PauseClient, Client: named, When: r.when, For: Span{Leases: 1}, Times: r.times}}, testLease, false)
 		var got []string
 		for i, client := range r.comes {
-			for _, d := range p.Next(Event{Kind: Moment, Client: client, Moment: history.Entered}) {
+			for _, d := range p.next(Event{Kind: Moment, Client: client, Moment: history.Entered}) {
 				got = append(got, fmt.Sprintf("c%d@%d", d.Client, i))
 			}
 		}
@@ -252,17 +252,17 @@ func TestFaultLastsUntilAnotherEnters(t *testing.T) {
 		left  map[int]time.Duration
 		want  time.Duration
 	}{
-		{"another after it", map[int]time.Duration{2: 300 * ms}, nil, 300*ms + Settle},
-		{"one before it does not count", map[int]time.Duration{2: 50 * ms, 3: 400 * ms}, nil, 400*ms + Settle},
+		{"another after it", map[int]time.Duration{2: 300 * ms}, nil, 300*ms + settleTime},
+		{"one before it does not count", map[int]time.Duration{2: 50 * ms, 3: 400 * ms}, nil, 400*ms + settleTime},
 		{"nor does its own", map[int]time.Duration{1: 200 * ms}, nil, 1100 * ms},
-		{"nobody is left", nil, map[int]time.Duration{2: 150 * ms, 3: 250 * ms}, 250*ms + Settle},
-		{"nobody was left", nil, map[int]time.Duration{2: 10 * ms, 3: 20 * ms}, 100*ms + Settle},
+		{"nobody is left", nil, map[int]time.Duration{2: 150 * ms, 3: 250 * ms}, 250*ms + settleTime},
+		{"nobody was left", nil, map[int]time.Duration{2: 10 * ms, 3: 20 * ms}, 100*ms + settleTime},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage(t, 3)
-				s.Strike(t.Context(), Spec{Fault: BlackholeClient, Client: 1, For: Span{Leases: 1}, Until: OtherEntered}, "now", nil)
+				s.Place(t.Context(), Spec{Fault: BlackholeClient, Client: 1, For: Span{Leases: 1}, Until: OtherEntered}, "now", nil)
 				for client, at := range r.enter {
 					s.After(at, func() { s.Entered(client) })
 				}
@@ -285,9 +285,9 @@ func TestDirectorSaysWhatDidNotTake(t *testing.T) {
 		s.fail["kill n1"], s.fail["end pause c1"] = fmt.Errorf("no such process"), fmt.Errorf("it is gone")
 		ctx := t.Context()
 		for range 2 {
-			s.Strike(ctx, Spec{Fault: PauseClient, Client: 1, For: Span{Leases: 1}}, "now", nil)
+			s.Place(ctx, Spec{Fault: PauseClient, Client: 1, For: Span{Leases: 1}}, "now", nil)
 		}
-		s.Strike(ctx, Spec{Fault: KillServer, Node: 2, For: Span{Leases: 1}}, "now", nil)
+		s.Place(ctx, Spec{Fault: KillServer, Node: 2, For: Span{Leases: 1}}, "now", nil)
 		s.work.Wait()
 		w := s.Windows()
 		if len(w) != 2 || w[0].Confirmed || w[0].Note != "not healed: it is gone" || w[1].Confirmed || w[1].Note != "no such process" || w[1].End == 0 {
@@ -309,7 +309,7 @@ func TestCurrentNamesWhatIsInForce(t *testing.T) {
 		s.fail["kill n1"] = fmt.Errorf("no such process")
 		for _, f := range []Spec{{Fault: PauseClient, Client: 2, For: Span{Leases: 2}}, {Fault: PauseServer, Node: 1, For: Span{Leases: 1}},
 			{Fault: KillServer, Node: 2, For: Span{Leases: 1}}, {Fault: CrashClient, Client: 1}} {
-			s.Strike(t.Context(), f, "now", nil)
+			s.Place(t.Context(), f, "now", nil)
 		}
 		for _, want := range []string{"pause-client c2, pause-server", "pause-client c2", ""} {
 			if got := s.Current(); got != want {
@@ -327,7 +327,7 @@ func TestCloseEndsWhatIsInForce(t *testing.T) {
 		s := newStage(t, 2)
 		s.cfg.World = quiet{s}
 		for _, f := range []Spec{{Fault: PauseServer, Node: 1, For: Span{Leases: 9}}, {Fault: KillServer, Node: 2}, {Fault: PartitionNodes, Node: 3}} {
-			s.Strike(t.Context(), f, "now", nil)
+			s.Place(t.Context(), f, "now", nil)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -354,17 +354,17 @@ func TestPatternMatches(t *testing.T) {
 		write   bool
 		want    bool
 	}{
-		{"acquire", InAcquire, "GET", false, true},       // any command of the operation
-		{"acquire", InRelease, "GET", false, false},      // another operation's
-		{"extend", InExtend, "EVALSHA", true, true},      // a renewal
-		{"use", InExtend, "EVALSHA", true, false},        // not a request to the store
-		{"acquire SET", InAcquire, "SET", true, true},    // by name
-		{"acquire set", InAcquire, "SET", true, true},    // in any case
-		{"acquire SET", InAcquire, "GET", false, false},  // another name
-		{"acquire *w", InAcquire, "EVALSHA", true, true}, // one that writes
-		{"acquire *w", InAcquire, "EXISTS", false, false},
-		{"any", InUse, "GET", false, true},
-		{"any", InExtend, "HELLO", false, false}, // handshakes belong to no operation
+		{"acquire", inAcquire, "GET", false, true},       // any command of the operation
+		{"acquire", inRelease, "GET", false, false},      // another operation's
+		{"extend", inExtend, "EVALSHA", true, true},      // a renewal
+		{"use", inExtend, "EVALSHA", true, false},        // not a request to the store
+		{"acquire SET", inAcquire, "SET", true, true},    // by name
+		{"acquire set", inAcquire, "SET", true, true},    // in any case
+		{"acquire SET", inAcquire, "GET", false, false},  // another name
+		{"acquire *w", inAcquire, "EVALSHA", true, true}, // one that writes
+		{"acquire *w", inAcquire, "EXISTS", false, false},
+		{"any", inUse, "GET", false, true},
+		{"any", inExtend, "HELLO", false, false}, // handshakes belong to no operation
 	}
 	for _, r := range rows {
 		if got := parsePattern(r.pattern).matches(r.op, r.command, r.write); got != r.want {
@@ -391,8 +391,8 @@ func TestReplyMatches(t *testing.T) {
 	for _, r := range rows {
 		p := NewPlan([]Spec{crash}, testLease, false)
 		p.Reach(1, r.in)
-		e := Event{Kind: Messages, Client: 1, Stage: Returning, Operation: InAcquire, Write: true, Command: &history.Command{Name: "SETNX", Reply: r.reply}}
-		if got := p.Watches(e); got != r.want || len(p.Next(e)) != boolToInt(r.want) {
+		e := Event{Kind: Messages, Client: 1, Stage: Returning, Operation: inAcquire, Write: true, Command: &history.Command{Name: "SETNX", Reply: r.reply}}
+		if got := p.Watches(e); got != r.want || len(p.next(e)) != boolToInt(r.want) {
 			t.Errorf("%s: %v, want %v", r.name, got, r.want)
 		}
 		e.Stage = Answered

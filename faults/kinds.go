@@ -94,15 +94,15 @@ type Kind struct {
 	At    Form   // the triggers that it accepts
 	Uses  []Uses // the fields of Spec that it uses, besides target and trigger
 
-	Instant bool // it is over at once, unless Spec gives a length
-	MustEnd bool // it must not outlive the run: a stopped server cannot be closed, a blocked link cannot be drained
+	instant bool // it is over at once, unless Spec gives a length
+	mustEnd bool // it must not outlive the run: a stopped server cannot be closed, a blocked link cannot be drained
 	Hinders bool // a client that meets it may fail to get even a correct lock
 	Harms   bool // it harms the server and its other data
 	Clock   bool // the servers must be started with clocks that can be set
 	Placed  Placing
 	Not     []Limit
 
-	do deed
+	do action
 }
 
 // Uses is a field of Spec that a fault uses, and whether it must be set.
@@ -132,11 +132,11 @@ var (
 // kinds is the table, in the order of the documentation. It is never modified.
 var kinds = []Kind{
 	{Name: PauseClient, About: "everything of the client stops for a while, its watchdog included", On: OneClient, In: InClient, At: atEvent,
-		Uses: []Uses{mustFor, mayUntil}, MustEnd: true, Hinders: true, Placed: AtStep, do: pauseClient},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Placed: AtStep, do: pauseClient},
 	{Name: CrashClient, About: "the client dies and its connections are closed", On: OneClient, In: InClient, At: atEvent,
 		Placed: AtStep, do: crashClient},
 	{Name: CancelClient, About: "the context of the client's call is cancelled", On: OneClient, In: InClient, At: atEvent,
-		Instant: true, Placed: AtStep, do: cancelClient},
+		instant: true, Placed: AtStep, do: cancelClient},
 	{Name: SkewClient, About: "the client's wall clock is off", On: OneClient, In: InClient, At: AtStart,
 		Uses: []Uses{mustBy}, Placed: BeforeSearch, do: skewClient},
 	{Name: CollideOwners, About: "all clients share one owner id", On: AllClients, In: InClient, At: AtStart,
@@ -144,38 +144,38 @@ var kinds = []Kind{
 	{Name: SlowWork, About: "the work inside a critical section takes long", On: OneClient, In: InClient, At: AtStart | AtMoment,
 		Uses: []Uses{mustFor}, Placed: BeforeSearch, do: slowWork},
 	{Name: LoseRequest, About: "a request never reaches the node, and the connection is cut", On: OneClient, In: InMessage, At: AtRequest,
-		Instant: true, Hinders: true, Placed: AtStep, do: loseMessage},
+		instant: true, Hinders: true, Placed: AtStep, do: loseMessage},
 	{Name: LoseReply, About: "a request is applied, its reply is lost, and the connection is cut", On: OneClient, In: InMessage, At: AtReply,
-		Instant: true, Hinders: true, Placed: AtStep, do: loseMessage},
+		instant: true, Hinders: true, Placed: AtStep, do: loseMessage},
 	{Name: DelayRequest, About: "a request is held back", On: OneClient, In: InMessage, At: AtRequest,
-		Uses: []Uses{mustFor, mayUntil}, MustEnd: true, Hinders: true, Placed: AtStep, do: holdMessage},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Placed: AtStep, do: holdMessage},
 	{Name: DelayReply, About: "a reply is held back", On: OneClient, In: InMessage, At: AtReply,
-		Uses: []Uses{mustFor, mayUntil}, MustEnd: true, Hinders: true, Placed: AtStep, do: holdMessage},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Placed: AtStep, do: holdMessage},
 	{Name: SlowNetwork, About: "every request and reply of all clients is delayed, or the links are narrow", On: AllClients, In: InNetwork, At: AtStart | atEvent,
-		Uses: []Uses{mustBy, mayRate, mayFor}, MustEnd: true, do: slowNetwork},
+		Uses: []Uses{mustBy, mayRate, mayFor}, mustEnd: true, do: slowNetwork},
 	{Name: BlackholeClient, About: "nothing passes between the client and any node", On: OneClient, In: InNetwork, At: atEvent,
-		Uses: []Uses{mustFor, mayUntil}, MustEnd: true, Hinders: true, Placed: AtStep, do: block},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Placed: AtStep, do: block},
 	{Name: PartitionNodes, About: "nothing passes between any client and the node", On: OneNode, In: InNetwork, At: AtStart | atEvent,
-		Uses: []Uses{mayFor}, MustEnd: true, Hinders: true, Harms: true, Placed: AtStep, do: block},
+		Uses: []Uses{mayFor}, mustEnd: true, Hinders: true, Harms: true, Placed: AtStep, do: block},
 	{Name: CutPubSub, About: "connections that subscribe are cut", On: AllClients, In: InNetwork, At: atEvent,
-		Uses: []Uses{mayFor}, Instant: true, MustEnd: true, Hinders: true, Placed: AtStep, do: cutSubscribers},
+		Uses: []Uses{mayFor}, instant: true, mustEnd: true, Hinders: true, Placed: AtStep, do: cutSubscribers},
 	{Name: KillServer, About: "the node is killed, and started again after a while", On: OneNode, In: InServer, At: atEvent,
 		Uses: []Uses{mayFor}, Hinders: true, Harms: true, Placed: AtStep, Not: []Limit{notYours, noProcess}, do: killServer},
 	{Name: PauseServer, About: "the node stops for a while", On: OneNode, In: InServer, At: atEvent,
-		Uses: []Uses{mustFor}, MustEnd: true, Hinders: true, Harms: true, Placed: AtStep, Not: []Limit{notYours, noProcess}, do: pauseServer},
+		Uses: []Uses{mustFor}, mustEnd: true, Hinders: true, Harms: true, Placed: AtStep, Not: []Limit{notYours, noProcess}, do: pauseServer},
 	{Name: Failover, About: "the primary is killed and its replica promoted", On: AllNodes, In: InServer, At: AtStart | atEvent,
-		Uses: []Uses{mayFor, mayUntil}, Instant: true, Harms: true, Placed: AtStep, do: failover,
+		Uses: []Uses{mayFor, mayUntil}, instant: true, Harms: true, Placed: AtStep, do: failover,
 		Not: []Limit{notYours, noProcess, standalone, {Topology: impls.Independent, Why: notPair}, {Topology: impls.Cluster, Why: notPair}}},
 	{Name: JumpClock, About: "the node's clock jumps", On: OneNode, In: InServer, At: atEvent,
-		Uses: []Uses{mustBy, mayFor}, Instant: true, Harms: true, Clock: true, Placed: AtStep, Not: []Limit{notYours, noProcess}, do: jumpClock},
+		Uses: []Uses{mustBy, mayFor}, instant: true, Harms: true, Clock: true, Placed: AtStep, Not: []Limit{notYours, noProcess}, do: jumpClock},
 	{Name: DriftClock, About: "the node's clock runs fast or slow", On: OneNode, In: InServer, At: AtStart | atEvent,
 		Uses: []Uses{mustRate, mayFor}, Harms: true, Clock: true, Not: []Limit{notYours, noProcess}, do: driftClock},
 	{Name: FlushScripts, About: "the node forgets all scripts", On: AllNodes, In: InServer, At: atEvent,
-		Instant: true, Placed: AtStep, Not: []Limit{notYours}, do: flushScripts},
+		instant: true, Placed: AtStep, Not: []Limit{notYours}, do: flushScripts},
 	{Name: DeleteKey, About: "somebody deletes the lock's keys", On: AllNodes, In: InServer, At: atEvent,
-		Instant: true, Placed: AtStep, do: deleteKeys},
+		instant: true, Placed: AtStep, do: deleteKeys},
 	{Name: EvictKeys, About: "the node runs out of memory and evicts the lock's keys", On: OneNode, In: InServer, At: atEvent,
-		Instant: true, Harms: true, Placed: AtStep, Not: []Limit{notYours, noProcess, {Topology: impls.Cluster, Why: notSlots}}, do: evictKeys},
+		instant: true, Harms: true, Placed: AtStep, Not: []Limit{notYours, noProcess, {Topology: impls.Cluster, Why: notSlots}}, do: evictKeys},
 }
 
 // Kinds lists the vocabulary in the order of the documentation.

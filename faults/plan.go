@@ -32,8 +32,8 @@ type Event struct {
 	Write     bool             `json:"write,omitempty"`     // the command writes
 }
 
-// Due is a fault that strikes now. For a trigger with Anyone, its Client is the one that came first.
-type Due struct {
+// due is a fault that strikes now. For a trigger with Anyone, its Client is the one that came first.
+type due struct {
 	Spec
 	Where string // the moment, for people
 }
@@ -74,8 +74,8 @@ func NewPlan(specs []Spec, lease time.Duration, nilGrants bool) *Plan {
 // Empty reports whether no fault is placed.
 func (p *Plan) Empty() bool { return len(p.placed) == 0 }
 
-// Next counts an event and returns the faults that strike at it, in the order of the plan.
-func (p *Plan) Next(e Event) (due []Due) {
+// next counts an event and returns the faults that strike at it, in the order of the plan.
+func (p *Plan) next(e Event) (due []due) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.placed {
@@ -108,9 +108,9 @@ func (p *Plan) WatchesMessages(client int, stages ...Stage) bool {
 	})
 }
 
-// Times returns when faults placed at a time strike, as durations since the start of the run. A fault with Spec.Times n strikes at the first n
+// times returns when faults placed at a time strike, as durations since the start of the run. A fault with Spec.Times n strikes at the first n
 // multiples of its time.
-func (p *Plan) Times() (all []time.Duration) {
+func (p *Plan) times() (all []time.Duration) {
 	for _, f := range p.placed {
 		if f.form != AtTime {
 			continue
@@ -133,14 +133,14 @@ func (p *Plan) Reach(client int, m history.Moment) {
 // Operation returns the operation for which the client sends a request now.
 func (p *Plan) Operation(client int, toStore bool) Operation {
 	if toStore {
-		return InUse
+		return inUse
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if op, known := p.in[client]; known {
 		return op
 	}
-	return InExtend
+	return inExtend
 }
 
 // matches reports whether the trigger of a fault matches an event. mu must be held.
@@ -163,7 +163,7 @@ func (p *Plan) matches(f *placed, e Event) bool {
 		return false
 	case f.form == AtRequest:
 		return f.on.matches(e.Operation, e.Command.Name, e.Write)
-	case e.Stage == Returning && (e.Operation == InAcquire || e.Operation == InRelease) && e.Operation != p.in[e.Client]:
+	case e.Stage == Returning && (e.Operation == inAcquire || e.Operation == inRelease) && e.Operation != p.in[e.Client]:
 		return false // the operation is over: a quorum was reached without this reply
 	}
 	return f.on.matchesReply(e.Operation, e.Command, e.Write, p.nilGrants)
@@ -183,8 +183,8 @@ func (f *placed) stage() Stage {
 }
 
 // due returns the fault as it strikes at an event.
-func (f *placed) due(e Event) Due {
-	d := Due{Spec: f.Spec}
+func (f *placed) due(e Event) due {
+	d := due{Spec: f.Spec}
 	switch {
 	case e.Kind == Start:
 		d.Where = "from the start"

@@ -12,10 +12,10 @@ type Operation string
 
 // The operations. A request that a lock sends while its client neither acquires nor releases is an extend.
 const (
-	InAcquire Operation = "acquire"
-	InExtend  Operation = "extend"
-	InUse     Operation = "use" // sent to the guarded store
-	InRelease Operation = "release"
+	inAcquire Operation = "acquire"
+	inExtend  Operation = "extend"
+	inUse     Operation = "use" // sent to the guarded store
+	inRelease Operation = "release"
 
 	anyOperation = "any"
 	anyWrite     = "*w"
@@ -23,18 +23,18 @@ const (
 
 // Operations lists the operations that Trigger.Request and Trigger.Reply may name.
 func Operations() []string {
-	return []string{string(InAcquire), string(InExtend), string(InUse), string(InRelease), anyOperation}
+	return []string{string(inAcquire), string(inExtend), string(inUse), string(inRelease), anyOperation}
 }
 
 // after returns the operation that follows a moment.
 func after(m history.Moment) Operation {
 	switch m {
 	case history.Calling:
-		return InAcquire
+		return inAcquire
 	case history.BeforeRelease:
-		return InRelease
+		return inRelease
 	}
-	return InExtend
+	return inExtend
 }
 
 // Stage is how far a request or reply has come.
@@ -78,7 +78,7 @@ func (p pattern) matches(op Operation, command string, write bool) bool {
 // meaning of an acquire script's nil.
 func (p pattern) matchesReply(op Operation, cmd *history.Command, write, nilGrants bool) bool {
 	return p.matches(op, cmd.Name, write) && (p.command != anyWrite ||
-		tookEffect(cmd, nilGrants && op == InAcquire) || op == InRelease && nilScript(cmd))
+		tookEffect(cmd, nilGrants && op == inAcquire) || op == inRelease && nilScript(cmd))
 }
 
 // tookEffect reports, from the reply, whether a writing command wrote.

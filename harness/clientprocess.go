@@ -44,7 +44,7 @@ type clientProcess struct {
 	variant  impls.Variant
 	workload workloads.Workload
 	base     timebase
-	out      teller
+	out      reporter
 	asks     subprocess.Calls[answer]
 	gone     chan struct{}     // closed when no more answers can come
 	body     *inject.Goroutine // its gate stays open: the run stops the whole process
@@ -65,8 +65,8 @@ func newClientProcess(j job, out io.Writer) (*clientProcess, error) {
 	v.Topology = j.Topology
 	c := &clientProcess{job: j, variant: v, workload: w, base: base, stop: make(chan struct{}), gone: make(chan struct{}), body: inject.NewGoroutine(),
 		plan: faults.NewPlan(j.Faults, time.Duration(j.LeaseNS), v.Traits.NilGrants)}
-	c.out = teller{subprocess.NewWriter(out), base.now}
-	c.out.tell(message{ClockGap: gap})
+	c.out = reporter{subprocess.NewWriter(out), base.now}
+	c.out.report(message{ClockGap: gap})
 	return c, nil
 }
 
@@ -97,17 +97,17 @@ func (c *clientProcess) run(ctx context.Context) error {
 	err := c.workload.Run(ctx, client)
 	err = errors.Join(err, end())
 	if err != nil {
-		c.out.tell(message{Failed: err.Error(), Lacks: errors.Is(err, impls.ErrUnsupported)})
+		c.out.report(message{Failed: err.Error(), Lacks: errors.Is(err, impls.ErrUnsupported)})
 	}
-	c.out.tell(message{Done: true})
+	c.out.report(message{Done: true})
 	return err
 }
 
 func (c *clientProcess) connect(ctx context.Context) (*workloads.Client, func() error) {
 	j, number := c.job, c.job.Index+1
-	wire := &inject.Wire{Gate: c.body.Gate, Client: number, Done: func(cmd history.Command) { c.out.tell(message{Command: &cmd}) },
+	wire := &inject.Wire{Gate: c.body.Gate, Client: number, Done: func(cmd history.Command) { c.out.report(message{Command: &cmd}) },
 		Timeline: c.base.now, Names: scriptNames(), Dial: c.dial, Node: c.node,
-		Source: func(s history.Script) { c.out.tell(message{Script: &s}) }, First: firstConnection(j.Index)}
+		Source: func(s history.Script) { c.out.report(message{Script: &s}) }, First: firstConnection(j.Index)}
 	if c.plan.WatchesMessages(number, faults.Leaving, faults.Returning) {
 		wire.Operation = func(toStore bool) faults.Operation { return c.plan.Operation(number, toStore) }
 		wire.Watch = func(e faults.Event) error { return c.event(ctx, e, c.plan.Watches(e)) }
@@ -134,7 +134,7 @@ func (c *clientProcess) moment(ctx context.Context, m history.Moment) error {
 	if c.job.Wait || c.plan.Watches(e) {
 		return c.event(ctx, e, true)
 	}
-	c.out.tell(message{Event: &e})
+	c.out.report(message{Event: &e})
 	return nil
 }
 
@@ -173,25 +173,25 @@ func (c *clientProcess) node(addr string) int {
 	return -1
 }
 
-// teller reports to the run what the client does.
-type teller struct {
+// reporter reports to the run what the client does.
+type reporter struct {
 	out *subprocess.Writer
 	now func() int64
 }
 
-func (t teller) tell(n message) {
+func (t reporter) report(n message) {
 	n.At = t.now()
 	_ = t.out.Send(n) // if the pipe is gone, the end of the input ends the process
 }
 
 // Begin reports that an operation was called.
-func (t teller) Begin(op history.Operation) { t.tell(message{Begin: &op}) }
+func (t reporter) Begin(op history.Operation) { t.report(message{Begin: &op}) }
 
 // Add reports that an operation has returned.
-func (t teller) Add(op history.Operation) { t.tell(message{Op: &op}) }
+func (t reporter) Add(op history.Operation) { t.report(message{Op: &op}) }
 
-func (t teller) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
-	t.tell(message{Observed: &observed{op, outcome, intended, call, ret}})
+func (t reporter) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
+	t.report(message{Observed: &observed{op, outcome, intended, call, ret}})
 }
 
 // A client process receives its job on standard input and reports on standard output, both as one JSON object per line. It ends when its input
@@ -277,7 +277,7 @@ func (c *clientProcess) ask(ctx context.Context, n message) (answer, error) {
 	var reply <-chan answer
 	n.Ask, reply = c.asks.Open()
 	defer c.asks.Forget(n.Ask)
-	c.out.tell(n)
+	c.out.report(n)
 	select {
 	case got := <-reply:
 		return got, nil

@@ -103,7 +103,7 @@ func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 		}
 		for i := range d.Scenario.Clients {
 			if !d.director.Gone(i + 1) {
-				s.Clients = append(s.Clients, sim.Living{Index: i, Asks: true})
+				s.Clients = append(s.Clients, sim.LiveClient{Index: i, Acquiring: true})
 			}
 		}
 		m, ok := lead.Next(s, last)

@@ -87,7 +87,7 @@ func (p *processClient) start(ctx context.Context, j job) error {
 			if err := json.Unmarshal(line, &m); err != nil {
 				return fmt.Errorf("client process c%d: it said %.80q: %w", p.index+1, line, err)
 			}
-			return p.hear(ctx, m)
+			return p.receive(ctx, m)
 		},
 		End: func(err error) { p.failed = err },
 	})
@@ -118,8 +118,8 @@ func (p *processClient) watch(ctx context.Context) chan struct{} {
 	return quit
 }
 
-// hear handles a message of the process.
-func (p *processClient) hear(ctx context.Context, n message) error {
+// receive handles a message of the process.
+func (p *processClient) receive(ctx context.Context, n message) error {
 	d := p.driver
 	switch {
 	case n.Begin != nil:

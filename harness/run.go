@@ -91,7 +91,7 @@ func (e Experiment) driver() driver {
 }
 
 func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcome, err error) {
-	e.tell(Progress{Phase: "servers"})
+	e.report(Progress{Phase: "servers"})
 	defer func() { err = errors.Join(err, d.close()) }()
 	nodes, err := d.deploy(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 
 // check judges the record and saves the result. If the checker fails nothing is lost: the record is on disk.
 func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *record, out *Outcome) error {
-	e.tell(Progress{Phase: "checking", Elapsed: nanoseconds(rec.ended)})
+	e.report(Progress{Phase: "checking", Elapsed: nanoseconds(rec.ended)})
 	v, found, err := d.judge(context.WithoutCancel(ctx), rec)
 	if err != nil {
 		return fmt.Errorf("check the history: %w", err)
@@ -136,7 +136,7 @@ func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *recor
 	return err
 }
 
-func (e Experiment) tell(p Progress) {
+func (e Experiment) report(p Progress) {
 	if e.Progress != nil {
 		e.Progress(p)
 	}

@@ -36,8 +36,8 @@ type Sim struct {
 // does a round begin within a schedule after so many: clients of a lock that is never granted would poll to the end.
 const enoughCommands = 4000
 
-// DefaultSchedules is the default number of schedules of an experiment.
-const DefaultSchedules = 10
+// defaultSchedules is the default number of schedules of an experiment.
+const defaultSchedules = 10
 
 var _ servers.Provider = (*Sim)(nil)
 
@@ -112,7 +112,7 @@ func (d *simDriver) close() error {
 // drive runs the schedules and checks each; the sum so far decides whether another one runs. The record is that of the first schedule with a
 // violation, or else of the last.
 func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
-	n := cmp.Or(d.pool.Schedules, DefaultSchedules)
+	n := cmp.Or(d.pool.Schedules, defaultSchedules)
 	for i := 0; i < n && d.total.commands < enoughCommands && d.stopped(ctx) == nil; i++ {
 		run, err := d.schedule(ctx, d.Seed+uint64(i))
 		if err != nil {

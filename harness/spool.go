@@ -65,7 +65,7 @@ func (s *spool) loop() {
 			return
 		case <-tick.C:
 			s.write()
-			s.driver.tell(s.driver.progress())
+			s.driver.report(s.driver.progress())
 		}
 	}
 }

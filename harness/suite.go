@@ -125,12 +125,12 @@ func (s *suite) worker(ctx context.Context) {
 		s.cells[i] = s.cell(ctx, s.pairs[i])
 		s.mu.Lock()
 		s.done++
-		s.tell(s.cells[i])
+		s.report(s.cells[i])
 		s.mu.Unlock()
 	}
 }
 
-func (s *suite) tell(c results.Cell) {
+func (s *suite) report(c results.Cell) {
 	if s.cfg.Each != nil {
 		s.cfg.Each(s.done, len(s.cells), c)
 	}
@@ -145,7 +145,7 @@ func (s *suite) again(ctx context.Context, asked int) {
 	for i := range s.cells[:asked] {
 		for n := 1; n < attempts && s.unclear(ctx, i); n++ {
 			s.cells[i] = s.cell(ctx, s.pairs[i])
-			s.tell(s.cells[i])
+			s.report(s.cells[i])
 		}
 	}
 }

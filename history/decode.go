@@ -173,7 +173,7 @@ func (s *scanner) header() (h Header) {
 	var has int
 	s.record("the header", func(name []byte) { has |= s.headerField(&h, name) })
 	if s.msg == "" && has&hasSchema == 0 {
-		s.failLine("expected a header line with \"schema\":%q first", Schema)
+		s.failLine("expected a header line with \"schema\":%q first", operationsSchema)
 	}
 	if s.msg == "" && has&hasKind == 0 {
 		s.failLine("expected the field \"kind\" in the header: mutex, reentrant, rw or semaphore")
@@ -190,7 +190,7 @@ func (s *scanner) header() (h Header) {
 func (s *scanner) headerField(h *Header, name []byte) int {
 	switch string(name) {
 	case "schema":
-		s.schema(Schema)
+		s.schema(operationsSchema)
 		return hasSchema
 	case "lock":
 		h.Lock = string(s.text())
@@ -234,7 +234,7 @@ func (s *scanner) permits() int {
 }
 
 // before maps a schema to its previous version, which is read the same way.
-var before = map[string]string{CommandsSchema: "lockbench/commands/v1", recordingSchema: "lockbench/recording/v1"}
+var before = map[string]string{commandsSchema: "lockbench/commands/v1", recordingSchema: "lockbench/recording/v1"}
 
 func (s *scanner) schema(want string) {
 	s.peek()

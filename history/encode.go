@@ -48,7 +48,7 @@ func appendDetails(b []byte, op *Operation) []byte {
 
 // AppendHeader appends the header line of a history file, newline included.
 func AppendHeader(b []byte, h Header) []byte {
-	b = appendText(b, `{"schema":`, Schema)
+	b = appendText(b, `{"schema":`, operationsSchema)
 	b = appendText(b, `,"lock":`, h.Lock)
 	b = appendText(b, `,"kind":`, string(h.Kind))
 	b = appendInt(b, `,"lease":`, h.Lease)

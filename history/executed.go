@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// ServerSchema is the schema name of a file of [Executed] events.
-const ServerSchema = "lockbench/server/v1"
+// serverSchema is the schema name of a file of [Executed] events.
+const serverSchema = "lockbench/server/v1"
 
 // Executed is one thing that a node did: it executed a command, suffered the effect of a fault, or ended a lease.
 type Executed struct {
@@ -47,7 +47,7 @@ func WriteServer(w io.Writer, source string, events []Executed) error {
 	if err != nil {
 		return err
 	}
-	out.text = append(appendText(appendText(nil, `{"schema":`, ServerSchema), `,"source":`, source), '}', '\n')
+	out.text = append(appendText(appendText(nil, `{"schema":`, serverSchema), `,"source":`, source), '}', '\n')
 	return writeAll(executedWriter{out}, events)
 }
 

@@ -1,7 +1,7 @@
 package history
 
-// Schema is the schema name in the header line of a history file.
-const Schema = "lockbench/history/v1"
+// operationsSchema is the schema name in the header line of a history file.
+const operationsSchema = "lockbench/history/v1"
 
 // Kind is the kind of a lock; it decides which overlapping holds conflict.
 type Kind string

@@ -46,7 +46,7 @@ func newReader(in io.Reader, file string) (*Reader, error) {
 func (r *Reader) readHeader() error {
 	line, err := r.lines.next()
 	if err != nil {
-		return emptyFile(r.lines.file, Schema, err)
+		return emptyFile(r.lines.file, operationsSchema, err)
 	}
 	r.scan.reset(line)
 	r.header = r.scan.header()

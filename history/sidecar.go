@@ -10,8 +10,8 @@ import (
 
 // The schemas of the files beside a history. Their header line has the schema alone.
 const (
-	CommandsSchema = "lockbench/commands/v2" // v1 lacks op, turn, script, cut and sources, and truncates arguments at 128 bytes
-	FaultsSchema   = "lockbench/faults/v1"
+	commandsSchema = "lockbench/commands/v2" // v1 lacks op, turn, script, cut and sources, and truncates arguments at 128 bytes
+	faultsSchema   = "lockbench/faults/v1"
 )
 
 // CommandWriter writes a commands file. It is used by one goroutine at a time.
@@ -23,7 +23,7 @@ func NewCommandWriter(w io.Writer, compress bool) (*CommandWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.text = sidecarHeader(CommandsSchema)
+	f.text = sidecarHeader(commandsSchema)
 	return &CommandWriter{f}, nil
 }
 
@@ -46,7 +46,7 @@ func sidecarHeader(schema string) []byte {
 // ReadCommands calls each for every command of a commands file, plain or zstd, and source, if not nil, for every script. Both may retain
 // their arguments.
 func ReadCommands(r io.Reader, each func(Command) error, source func(Script)) error {
-	return readSidecar(r, "", CommandsSchema, commandLines(each, source))
+	return readSidecar(r, "", commandsSchema, commandLines(each, source))
 }
 
 // commandLines parses the lines of a commands file.
@@ -70,7 +70,7 @@ func commandLines(each func(Command) error, source func(Script)) func(s *scanner
 // LoadCommands reads a commands file, plain or zstd: its commands, and the sources of its scripts by digest.
 func LoadCommands(path string) (out []Command, scripts map[string]string, err error) {
 	scripts = map[string]string{}
-	err = loadSidecar(path, CommandsSchema, commandLines(
+	err = loadSidecar(path, commandsSchema, commandLines(
 		func(c Command) error { out = append(out, c); return nil }, func(s Script) { scripts[s.Digest] = s.Source }))
 	return out, scripts, err
 }
@@ -90,7 +90,7 @@ func WriteCommands(w io.Writer, commands []Command, scripts map[string]string) e
 }
 
 // FaultsHead returns the header line of a faults file. AppendWindow appends a window.
-func FaultsHead() []byte { return sidecarHeader(FaultsSchema) }
+func FaultsHead() []byte { return sidecarHeader(faultsSchema) }
 
 // WriteWindows writes a faults file as plain JSON Lines.
 func WriteWindows(w io.Writer, windows []Window) error {
@@ -104,13 +104,13 @@ func WriteWindows(w io.Writer, windows []Window) error {
 
 // ReadWindows reads a faults file, plain or zstd.
 func ReadWindows(r io.Reader) (out []Window, err error) {
-	err = readSidecar(r, "", FaultsSchema, collectWindows(&out))
+	err = readSidecar(r, "", faultsSchema, collectWindows(&out))
 	return out, err
 }
 
 // LoadWindows reads a faults file, plain or zstd.
 func LoadWindows(path string) (out []Window, err error) {
-	err = loadSidecar(path, FaultsSchema, collectWindows(&out))
+	err = loadSidecar(path, faultsSchema, collectWindows(&out))
 	return out, err
 }
 

@@ -37,7 +37,7 @@ type Grant struct {
 	// Fence grows with every grant; 0 if the lock has none.
 	Fence uint64
 	// ValidUntil is the time, by the client's clock, until which the lock promises that no other client is granted it. Zero means a lease after
-	// the call; UntilTold means until Lost is closed.
+	// the call; UntilLost means until Lost is closed.
 	ValidUntil time.Time
 	// Asked is when, by the client's clock, the granted attempt began; zero means at the call. An Acquire that waited has its lease from there.
 	Asked time.Time
@@ -45,8 +45,8 @@ type Grant struct {
 	Lost <-chan struct{}
 }
 
-// UntilTold is the ValidUntil of a lock that closes Lost instead of giving a time.
-var UntilTold = time.Unix(1<<40, 0)
+// UntilLost is the ValidUntil of a lock that closes Lost instead of giving a time.
+var UntilLost = time.Unix(1<<40, 0)
 
 // Renewal is one extend that a lock did by itself.
 type Renewal struct {

@@ -148,7 +148,7 @@ func deadWriterWaits(c *trial) {
 	r.mustHold("the lock is free", shared)
 	w := dead.waits(exclusive)
 	c.sleep(c.lease / 10)
-	dead.wires.die()
+	dead.wires.cutAll()
 	w.cancel()
 	_ = w.result()
 	c.sleep(c.lease + c.lease/20 + c.slack)
@@ -156,7 +156,7 @@ func deadWriterWaits(c *trial) {
 }
 
 func readersWake(c *trial) {
-	limit := c.twoLooks(shared)
+	limit := c.twoPolls(shared)
 	w := c.client("w")
 	w.mustHold("the lock is free", exclusive)
 	all := make([]*waiting, 3)

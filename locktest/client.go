@@ -162,12 +162,12 @@ func (cl *client) dies() {
 	cl.mu.Lock()
 	cl.dead = true
 	cl.mu.Unlock()
-	cl.wires.die()
+	cl.wires.cutAll()
 	cl.close()
 }
 
-// patient returns a context for one call: no lock needs more than ten leases for anything here.
-func (cl *client) patient() *patience.Context {
+// callContext returns a context for one call: no lock needs more than ten leases for anything here.
+func (cl *client) callContext() *patience.Context {
 	p := patience.New(context.Background(), 10*cl.c.lease)
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
@@ -200,7 +200,7 @@ func (cl *client) named(method string) string {
 
 // try makes one attempt to acquire.
 func (cl *client) try(mode history.Mode) (g impls.Grant, err error) {
-	p := cl.patient()
+	p := cl.callContext()
 	cl.do(cl.named("TryLock"), func() { g, err = cl.lock.Try(p, mode) })
 	keep(p, err)
 	if err == nil {
@@ -248,7 +248,7 @@ func (cl *client) mustBeRefused(when string, mode history.Mode) {
 		if who != "" {
 			who = " while " + who + " held the lock"
 		}
-		cl.c.errorf("%s.%s succeeded%s (%s)%s", cl.name, cl.named("TryLock"), who, when, cl.c.fates(cl))
+		cl.c.errorf("%s.%s succeeded%s (%s)%s", cl.name, cl.named("TryLock"), who, when, cl.c.keyEvents(cl))
 		return
 	}
 	cl.c.errorf("%s.%s failed with %q (%s), want a refusal", cl.name, cl.named("TryLock"), err, when)
@@ -265,7 +265,7 @@ func (cl *client) refusal(err error) bool {
 
 // release ends the client's hold.
 func (cl *client) release() (err error) {
-	p := cl.patient()
+	p := cl.callContext()
 	defer p.Cancel()
 	return cl.releaseIn(p)
 }
@@ -284,7 +284,7 @@ func (cl *client) releaseMode(mode history.Mode) (err error) {
 	if !ok {
 		return cl.release()
 	}
-	p := cl.patient()
+	p := cl.callContext()
 	defer p.Cancel()
 	name := cl.named("Unlock")
 	if mode == shared {
@@ -297,7 +297,7 @@ func (cl *client) releaseMode(mode history.Mode) (err error) {
 
 func (cl *client) mustRelease(when string) {
 	if err := cl.release(); err != nil {
-		cl.c.errorf("%s.%s failed (%s): %v%s", cl.name, cl.named("Unlock"), when, err, cl.c.fates(nil))
+		cl.c.errorf("%s.%s failed (%s): %v%s", cl.name, cl.named("Unlock"), when, err, cl.c.keyEvents(nil))
 	}
 }
 
@@ -327,7 +327,7 @@ func (cl *client) mustNotExtend(when string, want ...error) {
 		}
 	}
 	if err == nil || cl.exact {
-		cl.c.errorf("%s.Extend: %s (%s), want an error%s", cl.name, cl.outcome(err), when, cl.c.fates(cl))
+		cl.c.errorf("%s.Extend: %s (%s), want an error%s", cl.name, cl.outcome(err), when, cl.c.keyEvents(cl))
 	}
 }
 
@@ -338,7 +338,7 @@ func (cl *client) until() (time.Time, bool) {
 	}
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	if n := len(cl.renewed); n > 0 && cl.renewed[n-1].Err == nil && !cl.renewed[n-1].ValidUntil.Equal(impls.UntilTold) {
+	if n := len(cl.renewed); n > 0 && cl.renewed[n-1].Err == nil && !cl.renewed[n-1].ValidUntil.Equal(impls.UntilLost) {
 		return cl.renewed[n-1].ValidUntil, true
 	}
 	return time.Time{}, false
@@ -351,7 +351,7 @@ func (cl *client) saysBusy(err error) bool {
 }
 
 func (cl *client) extend() (g impls.Grant, err error) {
-	p := cl.patient()
+	p := cl.callContext()
 	cl.do("Extend", func() { g, err = cl.lock.Extend(p) })
 	keep(p, err)
 	return g, err
@@ -369,7 +369,7 @@ type waiting struct {
 
 // waits acquires in the background.
 func (cl *client) waits(mode history.Mode) *waiting {
-	p := cl.patient()
+	p := cl.callContext()
 	w := &waiting{cl: cl, done: make(chan struct{}), cancel: p.Cancel}
 	go func() {
 		defer close(w.done)

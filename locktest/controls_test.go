@@ -20,7 +20,7 @@ func checked(t *testing.T, newLock factory, w world, options ...Option) map[stri
 		names = append(names, r.name)
 	}
 	out := map[string]result{}
-	cfg.checkRules(t, newLock, job{World: w, Rules: names, Patient: 20}, &teller{out: func(m message) {
+	cfg.checkRules(t, newLock, job{World: w, Rules: names, Patient: 20}, &sender{out: func(m message) {
 		switch {
 		case m.Result != nil:
 			out[m.Result.Rule] = *m.Result

@@ -59,7 +59,7 @@ func validUntil(c *trial) {
 			c.clear()
 			continue
 		}
-		if !g.ValidUntil.Equal(impls.UntilTold) && g.ValidUntil.After(begin.Add(c.lease+c.slack)) { // it may report a loss, and state no instant
+		if !g.ValidUntil.Equal(impls.UntilLost) && g.ValidUntil.After(begin.Add(c.lease+c.slack)) { // it may report a loss, and state no instant
 			c.errorf("asked at 0, granted after %v, and valid until %v of a lease of %v", time.Since(begin), g.ValidUntil.Sub(begin), c.lease)
 		}
 		return
@@ -220,7 +220,7 @@ func (c *trial) getsIn(cl *client, begin time.Time, limit time.Duration) (took t
 func diedOnTheWay(c *trial) {
 	for n := 1; n <= 4; n++ {
 		a, b := c.client(fmt.Sprint("a", n)), c.client(fmt.Sprint("b", n))
-		a.wires.dieAfter(n)
+		a.wires.cutAfter(n)
 		begin := time.Now()
 		_, _ = a.try(exclusive) // the result does not matter: it is dead or has nothing more to send
 		a.dies()

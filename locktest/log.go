@@ -148,8 +148,8 @@ func (l *requestLog) granted(client string) {
 	}
 }
 
-// fate says which client deleted the keys of a client's hold; "" if they exist or expired. Requests of the client but are ignored.
-func (l *requestLog) fate(client, but string) string {
+// keyEvents says which client deleted the keys of a client's hold; "" if they exist or expired. Requests of the client but are ignored.
+func (l *requestLog) keyEvents(client, but string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range slices.Backward(l.entries) {

@@ -39,7 +39,7 @@ func fencesRace(c *trial) {
 
 // downgrade: a writer that takes the read side as well and leaves the write side lets waiting readers in at once.
 func downgrade(c *trial) {
-	limit := c.twoLooks(shared)
+	limit := c.twoPolls(shared)
 	a, r, w := c.client("a"), c.client("r"), c.client("w")
 	a.mustHold("the lock is free", exclusive)
 	if _, err := a.try(shared); err != nil {

@@ -144,14 +144,14 @@ func (cl *client) lockOf(name string) (namedLock, error) {
 }
 
 func (l namedLock) try() (err error) {
-	p := l.client.patient()
+	p := l.client.callContext()
 	l.client.do(l.client.named("TryLock"), func() { _, err = l.lock.Try(p, exclusive) })
 	keep(p, err)
 	return err
 }
 
 func (l namedLock) release() (err error) {
-	p := l.client.patient()
+	p := l.client.callContext()
 	defer p.Cancel()
 	l.client.do(l.client.named("Unlock"), func() { err = l.lock.Release(p) })
 	return err

@@ -173,7 +173,7 @@ func busyIsBusy(c *trial) {
 	if !b.refusal(err) {
 		c.errorf("b.%s: %s while a held the lock, want a refusal", b.named("TryLock"), b.outcome(err))
 	}
-	b.wires.die()
+	b.wires.cutAll()
 	if _, err := b.try(exclusive); err == nil || b.saysBusy(err) {
 		c.errorf("b.%s: %s, and no server can be reached, want an error", b.named("TryLock"), b.outcome(err))
 	}

@@ -66,7 +66,7 @@ func (c *trial) tryMask(ailment string, mask int) {
 	if ailment == "taken" {
 		c.take(well, idle)
 	} else {
-		fallIll(a, ailment, ill)
+		impairNodes(a, ailment, ill)
 	}
 	_, err := a.try(exclusive)
 	if granted, want := err == nil, len(well) > len(c.nodes)/2; granted != want {
@@ -104,7 +104,7 @@ func (c *trial) holding(n *node, idle []string) []string {
 	return slices.DeleteFunc(c.keysOf(n), func(k string) bool { return slices.Contains(idle, k) })
 }
 
-func fallIll(cl *client, ailment string, ill []*node) {
+func impairNodes(cl *client, ailment string, ill []*node) {
 	switch ailment {
 	case "down":
 		cl.wires.unreachable(ill)

@@ -111,7 +111,7 @@ func (s *supervisor) drive(w world, names []string) {
 			blind = true
 			continue
 		}
-		suspects := slices.DeleteFunc(begun, func(n string) bool { return n == acquaintance || s.has(n) })
+		suspects := slices.DeleteFunc(begun, func(n string) bool { return n == detection || s.has(n) })
 		if idle++; len(names) < before {
 			idle = 0
 		}
@@ -184,7 +184,7 @@ func (s *supervisor) again(name string) result {
 // inProcess checks the rules without workers.
 func (s *supervisor) inProcess(w world, names []string) {
 	j := job{Test: s.t.Name(), World: w, Rules: names, Patient: 1000, Servers: s.servers}
-	s.cfg.checkRules(s.t, s.newLock, j, &teller{out: func(m message) { s.take(w, m) }})
+	s.cfg.checkRules(s.t, s.newLock, j, &sender{out: func(m message) { s.take(w, m) }})
 }
 
 // silence is how long a worker may print nothing.

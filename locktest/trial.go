@@ -58,7 +58,7 @@ const keyName = "job"
 
 // run checks a rule. It passes the result to ended before it stops what the rule started, because a lock can prevent that.
 func (c *trial) run(r rule, ended func(result)) {
-	c.guard(func() { r.check(c) })
+	c.catchPanics(func() { r.check(c) })
 	res := result{Rule: r.name, Problems: c.problems, Notes: c.notes, Unjudged: c.unjudged}
 	if len(c.problems) > 0 {
 		res.Log = c.log.tail(shownRequests)
@@ -75,8 +75,8 @@ func (c *trial) run(r rule, ended func(result)) {
 // shownRequests is how many of the last requests the report of a broken rule shows.
 const shownRequests = 12
 
-// guard runs a part of a rule and turns a panic into a problem.
-func (c *trial) guard(f func()) {
+// catchPanics runs a part of a rule and turns a panic into a problem.
+func (c *trial) catchPanics(f func()) {
 	defer func() {
 		if p := recover(); p != nil && p != any(giveUp{}) {
 			c.errorf("the rule itself panicked: %v\n%s", p, stack())
@@ -129,8 +129,8 @@ func (c *trial) holder(but *client) string {
 	return strings.Join(names, " and ")
 }
 
-// fates says what happened to the holders' keys.
-func (c *trial) fates(but *client) string {
+// keyEvents says what happened to the holders' keys.
+func (c *trial) keyEvents(but *client) string {
 	var out strings.Builder
 	for _, cl := range c.all() {
 		if cl == but || !cl.holds() {
@@ -140,7 +140,7 @@ func (c *trial) fates(but *client) string {
 		if but != nil {
 			name = but.name
 		}
-		if f := c.log.fate(cl.name, name); f != "" {
+		if f := c.log.keyEvents(cl.name, name); f != "" {
 			out.WriteString("; " + f)
 		}
 	}
@@ -250,8 +250,8 @@ func (c *trial) pttl(n *node, key string) time.Duration {
 	return d
 }
 
-// mine reports whether a channel belongs to the rule's lock.
-func (c *trial) mine(name string) bool {
+// ofLock reports whether a channel belongs to the rule's lock.
+func (c *trial) ofLock(name string) bool {
 	return c.nodes[0].mini != nil || strings.Contains(strings.NewReplacer("{", "", "}", "").Replace(name), c.key)
 }
 

@@ -28,7 +28,7 @@ func waits(c *trial) {
 }
 
 func deadline(c *trial) {
-	look := c.look(exclusive)
+	look := c.pollInterval(exclusive)
 	a, b, next := c.client("a"), c.client("b"), c.client("next")
 	a.mustHold("the lock is free", exclusive)
 	w := b.waits(exclusive)
@@ -53,9 +53,9 @@ func deadline(c *trial) {
 	c.mustBeSilent(b, gaveUp, "b has given up")
 }
 
-// look measures the interval at which a waiter polls the lock. It is 0 for a lock that wakes its waiters: it promises to, or the waiter subscribes or
+// pollInterval measures the interval at which a waiter polls the lock. It is 0 for a lock that wakes its waiters: it promises to, or the waiter subscribes or
 // blocks.
-func (c *trial) look(mode history.Mode) time.Duration {
+func (c *trial) pollInterval(mode history.Mode) time.Duration {
 	if c.cfg.traits.Wakeups {
 		return 0
 	}
@@ -80,15 +80,17 @@ func (c *trial) look(mode history.Mode) time.Duration {
 	return pause
 }
 
-// twoLooks is how long a waiter may take to see that the lock is free.
-func (c *trial) twoLooks(mode history.Mode) time.Duration { return max(c.lease/20, 2*c.look(mode)) }
+// twoPolls is how long a waiter may take to see that the lock is free.
+func (c *trial) twoPolls(mode history.Mode) time.Duration {
+	return max(c.lease/20, 2*c.pollInterval(mode))
+}
 
 // noSubscription checks that no channel has subscribers. The server may notice a closed connection a little later.
 func (c *trial) noSubscription() {
 	c.settle()
 	for _, n := range c.nodes {
 		for _, channel := range n.admin.PubSubChannels(context.Background(), "*").Val() {
-			if c.mine(channel) {
+			if c.ofLock(channel) {
 				c.errorf("still listened to: %s", channel)
 			}
 		}
@@ -96,13 +98,13 @@ func (c *trial) noSubscription() {
 }
 
 func deadWaiter(c *trial) {
-	look := c.look(exclusive)
+	look := c.pollInterval(exclusive)
 	a, dead, next := c.client("a"), c.client("dead"), c.client("next")
 	a.mustHold("the lock is free", exclusive)
 	w := dead.waits(exclusive)
 	c.sleep(c.lease / 5)
 	died := time.Now()
-	dead.wires.die()
+	dead.wires.cutAll()
 	w.cancel()
 	_ = w.result()
 	after := next.waits(exclusive)
@@ -117,7 +119,7 @@ func deadWaiter(c *trial) {
 }
 
 func keysDeleted(c *trial) {
-	look := c.look(exclusive)
+	look := c.pollInterval(exclusive)
 	a, b := c.client("a"), c.client("b")
 	a.mustHold("the lock is free", exclusive)
 	w := b.waits(exclusive)
@@ -141,7 +143,7 @@ const waiterRequests = 8
 
 // releasedBetween releases when the server has answered a request of the waiter and the waiter does not know the answer yet.
 func releasedBetween(c *trial) {
-	limit := c.twoLooks(exclusive)
+	limit := c.twoPolls(exclusive)
 	for n := 1; n <= waiterRequests; n++ {
 		a, b := c.client("a"), c.client("b")
 		a.mustHold("the lock is free", exclusive)
@@ -247,7 +249,7 @@ func fifo(c *trial) {
 	first := c.client("first")
 	gone := first.waits(exclusive)
 	c.sleep(c.lease/100 + c.slack/4)
-	first.wires.die() // it is first until its place expires
+	first.wires.cutAll() // it is first until its place expires
 	gone.cancel()
 	_ = gone.result()
 	holder.mustRelease("it holds")
@@ -263,7 +265,7 @@ func noDrift(c *trial) {
 		dead := c.client(fmt.Sprint("dead", i))
 		w := dead.waits(exclusive)
 		c.sleep(c.lease/100 + c.slack/4)
-		dead.wires.die()
+		dead.wires.cutAll()
 		w.cancel()
 		_ = w.result()
 	}

@@ -45,8 +45,8 @@ const spinLimit = 1000
 
 var errDead = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("the client is dead")}
 
-// die cuts all connections and allows no new ones.
-func (w *wires) die() {
+// cutAll cuts all connections and allows no new ones.
+func (w *wires) cutAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dead = true
@@ -56,8 +56,8 @@ func (w *wires) die() {
 	w.open = nil
 }
 
-// dieAfter allows n more requests; their replies and all that follows are lost.
-func (w *wires) dieAfter(n int) { w.set(func() { w.countTo = n }) }
+// cutAfter allows n more requests; their replies and all that follows are lost.
+func (w *wires) cutAfter(n int) { w.set(func() { w.countTo = n }) }
 
 // loseReplies loses the replies to the next n requests; the server has executed them.
 func (w *wires) loseReplies(n int) { w.set(func() { w.loseNext = n }) }
@@ -222,7 +222,7 @@ func (c *wire) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if f.last {
 		c.await()
-		c.all.die()
+		c.all.cutAll()
 	}
 	return n, err
 }
@@ -271,7 +271,7 @@ func (c *wire) listen() {
 	for {
 		n, err := c.Conn.Read(b)
 		at := time.Now()
-		c.heard(b[:n])
+		c.received(b[:n])
 		c.mu.Lock()
 		lost := c.lost
 		c.mu.Unlock()
@@ -299,15 +299,15 @@ func (c *wire) SetDeadline(t time.Time) error {
 // SetReadDeadline limits how long the client waits at the end of the line.
 func (c *wire) SetReadDeadline(t time.Time) error { return c.line.out.SetReadDeadline(t) }
 
-// fortune is what happens to one request.
-type fortune struct {
+// handling is what happens to one request.
+type handling struct {
 	hang, loseRequest, loseReply bool
 	last                         bool // the client dies when the server has executed it
 	spins                        bool
 }
 
 // next counts a request and decides what happens to it.
-func (w *wires) next(n *node) (f fortune) {
+func (w *wires) next(n *node) (f handling) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent++
@@ -354,8 +354,8 @@ func (c *wire) Close() error {
 	return errors.Join(c.line.out.Close(), c.Conn.Close())
 }
 
-// heard records a reply.
-func (c *wire) heard(b []byte) {
+// received records a reply.
+func (c *wire) received(b []byte) {
 	if len(b) == 0 {
 		return
 	}

@@ -77,13 +77,13 @@ func workerJob(t *testing.T) *job {
 	return &j
 }
 
-// teller writes messages.
-type teller struct {
+// sender writes messages.
+type sender struct {
 	mu  sync.Mutex // rules end concurrently
 	out func(message)
 }
 
-func (s *teller) tell(m message) {
+func (s *sender) send(m message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.out(m)
@@ -100,19 +100,19 @@ func toParent(m message) {
 
 // work runs a worker.
 func (cfg config) work(t *testing.T, newLock factory, j job) {
-	cfg.checkRules(t, newLock, j, &teller{out: toParent})
+	cfg.checkRules(t, newLock, j, &sender{out: toParent})
 }
 
 // limits in real time, after which a rule counts as hung.
 const (
 	virtualLimit = 5 * time.Second // a rule takes some tens of milliseconds
-	moreLooks    = 8               // that many times longer, while requests go on
+	moreTime     = 8               // that many times longer, while requests go on
 	leaveLimit   = 2 * time.Second // for a bubble to end after its rule has
 	realLimit    = 40              // leases: more than any rule waits
 )
 
 // checkRules checks the job's rules and reports each.
-func (cfg config) checkRules(t *testing.T, newLock factory, j job, tell *teller) {
+func (cfg config) checkRules(t *testing.T, newLock factory, j job, out *sender) {
 	if j.World != virtual {
 		cfg.lease = cfg.real
 	}
@@ -122,14 +122,14 @@ func (cfg config) checkRules(t *testing.T, newLock factory, j job, tell *teller)
 			chosen = append(chosen, r)
 		}
 	}
-	in := &inspector{t: t, cfg: cfg, make: cfg.maker(newLock), job: j, tell: tell}
-	if !in.acquaint(newLock) {
+	in := &inspector{t: t, cfg: cfg, make: cfg.maker(newLock), job: j, out: out}
+	if !in.detect(newLock) {
 		return
 	}
 	var applying []rule
 	for _, r := range chosen {
 		if why := r.why(in.cfg); why != "" {
-			tell.tell(message{Result: &result{Rule: r.name, Skip: why}})
+			out.send(message{Result: &result{Rule: r.name, Skip: why}})
 			continue
 		}
 		applying = append(applying, r)
@@ -137,14 +137,14 @@ func (cfg config) checkRules(t *testing.T, newLock factory, j job, tell *teller)
 	if j.World == virtual {
 		for _, r := range applying {
 			if !in.virtually(r) {
-				tell.tell(message{Leave: true})
+				out.send(message{Leave: true})
 				return
 			}
 		}
 	} else {
 		in.together(applying)
 	}
-	tell.tell(message{Done: true})
+	out.send(message{Done: true})
 }
 
 func (r rule) why(cfg config) string {
@@ -160,54 +160,54 @@ type inspector struct {
 	cfg  config
 	make maker
 	job  job
-	tell *teller
+	out  *sender
 }
 
-// acquaintance is the step before the rules, which is reported like one.
-const acquaintance = "acquaintance"
+// detection is the step before the rules, which is reported like one.
+const detection = "acquaintance"
 
-// acquaint finds out what the lock can do. It returns false if nothing more can be checked in this world.
-func (in *inspector) acquaint(newLock factory) bool {
-	var told message
+// detect finds out what the lock can do. It returns false if nothing more can be checked in this world.
+func (in *inspector) detect(newLock factory) bool {
+	var found message
 	meet := func(c *trial) {
 		cl := c.bare("first")
 		var err error
 		cl.do("constructor", func() { in.cfg, err = in.cfg.shape(newLock, cl.env) })
 		if err != nil {
-			told.Fatal = err.Error()
+			found.Fatal = err.Error()
 			return
 		}
 		c.cfg = in.cfg
 		if !in.cfg.variant && !in.job.Blind {
-			told = c.observe(&in.cfg)
+			found = c.observe(&in.cfg)
 		}
 	}
-	r := rule{name: acquaintance, check: meet}
+	r := rule{name: detection, check: meet}
 	ended := true
-	in.tell.tell(message{Begin: r.name})
+	in.out.send(message{Begin: r.name})
 	if in.job.World == virtual {
 		ended = in.inBubble(r, func(result) {})
 	} else {
 		in.inRealTime(r, in.nodes(), 0, func(res result) {
 			if len(res.Problems) > 0 {
-				told.Fatal = strings.Join(res.Problems, "\n")
+				found.Fatal = strings.Join(res.Problems, "\n")
 			}
 		})
 	}
-	if told.Fatal != "" || told.Real != "" {
-		in.tell.tell(told)
+	if found.Fatal != "" || found.Real != "" {
+		in.out.send(found)
 		return false
 	}
 	if !ended {
-		in.tell.tell(message{Leave: true})
+		in.out.send(message{Leave: true})
 	}
 	return ended
 }
 
 // virtually checks a rule in its own bubble. It returns false if the bubble does not end.
 func (in *inspector) virtually(r rule) bool {
-	in.tell.tell(message{Begin: r.name})
-	return in.inBubble(r, func(res result) { in.tell.tell(message{Result: &res}) })
+	in.out.send(message{Begin: r.name})
+	return in.inBubble(r, func(res result) { in.out.send(message{Result: &res}) })
 }
 
 // inBubble runs a rule in virtual time while watch checks it in real time.
@@ -247,11 +247,11 @@ func (in *inspector) watch(r rule, log *atomic.Pointer[requestLog], judged, over
 		case <-judged:
 			going = false
 		case <-limit.C:
-			if l := log.Load(); l != nil && l.total.Load() > seen && looks < moreLooks {
+			if l := log.Load(); l != nil && l.total.Load() > seen && looks < moreTime {
 				seen = l.total.Load()
 				continue
 			}
-			in.tell.tell(message{Hung: r.name, Stack: goroutines(labelTrial, in.t.Name()+"/"+r.name)})
+			in.out.send(message{Hung: r.name, Stack: goroutines(labelTrial, in.t.Name()+"/"+r.name)})
 			return true
 		}
 	}
@@ -261,7 +261,7 @@ func (in *inspector) watch(r rule, log *atomic.Pointer[requestLog], judged, over
 	case <-over:
 		return false
 	case <-linger.C:
-		in.tell.tell(message{Leave: true})
+		in.out.send(message{Leave: true})
 		return true
 	}
 }
@@ -279,12 +279,12 @@ func (in *inspector) together(all []rule) {
 	nodes := in.nodes()
 	var checking sync.WaitGroup
 	check := func(r rule, db int) {
-		in.tell.tell(message{Begin: r.name})
+		in.out.send(message{Begin: r.name})
 		own := nodes
 		if in.job.World == wall {
 			own = in.nodes()
 		}
-		in.inRealTime(r, own, db, func(res result) { in.tell.tell(message{Result: &res}) })
+		in.inRealTime(r, own, db, func(res result) { in.out.send(message{Result: &res}) })
 	}
 	db := 0
 	for _, r := range all {
@@ -327,6 +327,6 @@ func (in *inspector) inRealTime(r rule, nodes []*node, db int, ended func(result
 	select {
 	case <-over:
 	case <-limit.C:
-		in.tell.tell(message{Hung: r.name, Stack: goroutines(labelTrial, id)})
+		in.out.send(message{Hung: r.name, Stack: goroutines(labelTrial, id)})
 	}
 }

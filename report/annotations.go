@@ -29,7 +29,7 @@ func RunAnnotations(w io.Writer, r results.Result) error {
 func gateAnnotations(of string, gates []results.GateResult, rerun string) (lines []string) {
 	for _, g := range gates {
 		if g.Verdict == checker.Fail {
-			lines = append(lines, annotation("error", of+": gate "+g.Gate, "measured "+Value(g.Value, g.Unit)+"; again: "+rerun))
+			lines = append(lines, annotation("error", of+": gate "+g.Gate, "measured "+value(g.Value, g.Unit)+"; again: "+rerun))
 		}
 	}
 	return lines

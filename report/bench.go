@@ -85,7 +85,7 @@ func benchHead(b results.Bench, s Style) []string {
 func gateLines(gates []results.GateResult, s Style) []string {
 	var lines []string
 	for _, g := range gates {
-		text := fmt.Sprintf("  %-30s %12s  %s", g.Gate, Value(g.Value, g.Unit), strings.TrimSuffix(gatePlace(g)+"  "+g.Why, "  "))
+		text := fmt.Sprintf("  %-30s %12s  %s", g.Gate, value(g.Value, g.Unit), strings.TrimSuffix(gatePlace(g)+"  "+g.Why, "  "))
 		lines = append(lines, s.verdict(g.Verdict, word(g.Verdict))+text)
 	}
 	return lines
@@ -138,7 +138,7 @@ func costTable(cells []results.BenchCell, reference string, s Style) []string {
 			continue
 		}
 		f := c.Figures
-		lines = append(lines, lockCell(c, lockColumn)+fmt.Sprintf("%9s%6s%9s%10s%10s%6s%7s", Figure(f["throughput"]), Spread(f["throughput"]), versus(c, f["throughput"]),
+		lines = append(lines, lockCell(c, lockColumn)+fmt.Sprintf("%9s%6s%9s%10s%10s%6s%7s", Figure(f["throughput"]), spread(f["throughput"]), versus(c, f["throughput"]),
 			Figure(f["acquire.p50"]), Figure(f["acquire.p99"]), Figure(f["requests"]), cpuCell(f)))
 	}
 	return lines
@@ -197,7 +197,7 @@ func crashTable(cells []results.BenchCell, s Style) []string {
 	lines := []string{s.paint(bold, fmt.Sprintf("%-*s%12s%8s", lockColumn+12, cells[0].Setting.String(), "recovery", "±"))}
 	for _, c := range cells {
 		f := c.Figures["recovery"]
-		lines = append(lines, fmt.Sprintf("%-*s%12s%8s", lockColumn+12, strings.TrimSpace(lockCell(c, lockColumn)), Figure(f), Spread(f)))
+		lines = append(lines, fmt.Sprintf("%-*s%12s%8s", lockColumn+12, strings.TrimSpace(lockCell(c, lockColumn)), Figure(f), spread(f)))
 	}
 	return lines
 }
@@ -234,7 +234,7 @@ func kneeTable(knees []results.Knee) []string {
 		if k.Rate.Value != nil && *k.Rate.Value == 0 {
 			rate = "none"
 		}
-		lines = append(lines, strings.TrimRight(fmt.Sprintf("%-*s%-16s%12s%8s  %s", lockColumn, k.Lock, k.Setting.String(), rate, Spread(k.Rate), note), " "))
+		lines = append(lines, strings.TrimRight(fmt.Sprintf("%-*s%-16s%12s%8s  %s", lockColumn, k.Lock, k.Setting.String(), rate, spread(k.Rate), note), " "))
 	}
 	return lines
 }
@@ -252,7 +252,7 @@ func detailLines(cells []results.BenchCell) []string {
 			}
 			interval := "–"
 			if f.Low != nil {
-				interval = Value(f.Low, f.Unit) + " to " + Value(f.High, f.Unit)
+				interval = value(f.Low, f.Unit) + " to " + value(f.High, f.Unit)
 			}
 			lines = append(lines, fmt.Sprintf("  %-22s%10s  %-23s%9s%11s", m.Name, Figure(f), interval, versus(c, f), count(f.Samples)))
 		}
@@ -274,10 +274,10 @@ func versus(c results.BenchCell, f results.Figure) string {
 }
 
 // Figure formats a figure's value in its unit; "–" if there is none.
-func Figure(f results.Figure) string { return Value(f.Value, f.Unit) }
+func Figure(f results.Figure) string { return value(f.Value, f.Unit) }
 
-// Value formats a value in a metric's unit; "–" for nil.
-func Value(v *float64, unit results.Unit) string {
+// value formats a value in a metric's unit; "–" for nil.
+func value(v *float64, unit results.Unit) string {
 	switch {
 	case v == nil:
 		return "–"
@@ -291,8 +291,8 @@ func Value(v *float64, unit results.Unit) string {
 	return digits(math.Round(*v*100) / 100)
 }
 
-// Spread formats half of a figure's interval as a percentage of its value; "–" if there is no interval.
-func Spread(f results.Figure) string {
+// spread formats half of a figure's interval as a percentage of its value; "–" if there is no interval.
+func spread(f results.Figure) string {
 	if f.Value == nil || f.Low == nil || *f.Value == 0 {
 		return "–"
 	}

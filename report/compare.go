@@ -76,7 +76,7 @@ func compareRow(r results.ComparisonRow, s Style) string {
 	if r.Gated {
 		name = "* " + r.Metric
 	}
-	text := fmt.Sprintf("%-21s%10s%5s%10s%5s  ", short(name, 21), Figure(r.Base), Spread(r.Base), Figure(r.New), Spread(r.New))
+	text := fmt.Sprintf("%-21s%10s%5s%10s%5s  ", short(name, 21), Figure(r.Base), spread(r.Base), Figure(r.New), spread(r.New))
 	return text + deltaCell(r, s)
 }
 

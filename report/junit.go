@@ -124,7 +124,7 @@ func (s *junitSuite) gates(all []results.GateResult) {
 		one := junitCase{Name: strings.TrimSpace("gate " + g.Gate + " " + g.Lock + " " + g.Setting)}
 		switch g.Verdict {
 		case checker.Fail:
-			one.Failure = &junitMessage{Message: "measured " + Value(g.Value, g.Unit)}
+			one.Failure = &junitMessage{Message: "measured " + value(g.Value, g.Unit)}
 		case checker.Inconclusive:
 			one.Skipped = &junitMessage{Message: "inconclusive: " + g.Why}
 		}
@@ -134,20 +134,20 @@ func (s *junitSuite) gates(all []results.GateResult) {
 
 // judged adds a case per property of a run, and the case "run" if the run is inconclusive for another reason.
 func (s *junitSuite) judged(r results.Result) {
-	told := false
+	listed := false
 	for _, p := range r.Properties {
 		c := junitCase{Name: string(p.Name)}
 		switch p.Verdict {
 		case checker.Fail:
-			c.Failure, told = violated(p), true
+			c.Failure, listed = violated(p), true
 		case checker.Inconclusive:
-			c.Skipped, told = &junitMessage{Message: "inconclusive: " + p.Note}, true
+			c.Skipped, listed = &junitMessage{Message: "inconclusive: " + p.Note}, true
 		case checker.NotApplicable:
 			c.Skipped = &junitMessage{Message: strings.TrimSuffix("n/a: "+p.Note, ": ")}
 		}
 		s.add(c)
 	}
-	if r.Verdict == checker.Inconclusive && !told {
+	if r.Verdict == checker.Inconclusive && !listed {
 		s.add(junitCase{Name: "run", Skipped: &junitMessage{Message: "inconclusive: " + strings.Join(r.Notes, "; ")}})
 	}
 }
@@ -171,20 +171,20 @@ func (s *junitSuite) cell(c results.Cell) {
 		return
 	}
 	wrong := unlike(c)
-	told := len(c.Properties) > 0 && c.Verdict == checker.Pass
+	listed := len(c.Properties) > 0 && c.Verdict == checker.Pass
 	for _, name := range slices.Sorted(maps.Keys(c.Properties)) {
 		one := junitCase{Name: string(name)}
 		switch v := c.Properties[name]; {
 		case c.Verdict == checker.Fail && wrong[name] != "":
-			one.Failure, told = &junitMessage{Message: wrong[name]}, true
+			one.Failure, listed = &junitMessage{Message: wrong[name]}, true
 		case v == checker.Inconclusive:
-			one.Skipped, told = &junitMessage{Message: "inconclusive: " + c.Why}, told || c.Verdict == checker.Inconclusive
+			one.Skipped, listed = &junitMessage{Message: "inconclusive: " + c.Why}, listed || c.Verdict == checker.Inconclusive
 		case v == checker.NotApplicable:
 			one.Skipped = &junitMessage{Message: "n/a"}
 		}
 		s.add(one)
 	}
-	if !told {
+	if !listed {
 		s.add(expectation(c))
 	}
 }

@@ -41,7 +41,7 @@ func gatesMarkdown(gates []results.GateResult) (lines []string) {
 		if i == 0 {
 			lines = append(lines, "", "| gate | verdict | measured |", "|---|---|--:|")
 		}
-		lines = append(lines, mdRow(strings.TrimSpace(g.Gate+" "+gatePlace(g)), string(g.Verdict), strings.TrimSpace(Value(g.Value, g.Unit)+" "+g.Why)))
+		lines = append(lines, mdRow(strings.TrimSpace(g.Gate+" "+gatePlace(g)), string(g.Verdict), strings.TrimSpace(value(g.Value, g.Unit)+" "+g.Why)))
 	}
 	return lines
 }

@@ -35,7 +35,7 @@ func Runs(w io.Writer, rows []RunsRow, s Style) error {
 			line += fmt.Sprintf("%11s", Figure(f))
 			width := ""
 			if f.Low != nil && f.Value != nil && *f.Value != 0 {
-				width = "± " + Spread(f)
+				width = "± " + spread(f)
 			}
 			widths += fmt.Sprintf("%11s", width)
 		}

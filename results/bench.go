@@ -15,8 +15,8 @@ const BenchSchema = "lockbench/bench/v1"
 // BenchFile is the name of a bench's file in its directory.
 const BenchFile = "bench.json"
 
-// ErrBench is returned for a file that is not a stored bench.
-var ErrBench = errors.New("not a stored bench")
+// errBench is returned for a file that is not a stored bench.
+var errBench = errors.New("not a stored bench")
 
 // Bench compares the cost of locks in the same settings and repetitions.
 type Bench struct {
@@ -146,11 +146,11 @@ type KneeStep struct {
 	Within     bool     `json:"within"`     // the value is within the limit and the rate was achieved
 }
 
-// LoadBench reads a stored bench: its file, its directory, or a directory whose latest is a bench. Errors are ErrBench or come from the file system.
+// LoadBench reads a stored bench: its file, its directory, or a directory whose latest is a bench. An error says that the file has no bench, or comes from the file system.
 func LoadBench(path string) (Bench, error) {
 	path, _ = Stored(path, BenchFile)
 	var b Bench
-	if err := loadStored(path, &b, &b.Schema, BenchSchema, ErrBench); err != nil {
+	if err := loadStored(path, &b, &b.Schema, BenchSchema, errBench); err != nil {
 		return Bench{}, err
 	}
 	return b, nil

@@ -126,7 +126,7 @@ func ErrorCell(lock, scenario string, want verdicts.Expectation, err error) Cell
 func Observed(r Result) []verdicts.Break {
 	var out []verdicts.Break
 	for _, p := range r.Properties {
-		if p.Verdict != checker.Fail || p.Name == verdicts.Linearizability && toldOtherwise(r) {
+		if p.Verdict != checker.Fail || p.Name == verdicts.Linearizability && explainsNoOrder(r) {
 			continue
 		}
 		for _, cause := range sortedCauses(p.Causes) {
@@ -136,8 +136,8 @@ func Observed(r Result) []verdicts.Break {
 	return out
 }
 
-// toldOtherwise reports whether a property failed that explains the lack of a linearization: of grants, releases, refusals or fences.
-func toldOtherwise(r Result) bool {
+// explainsNoOrder reports whether a property failed that explains the lack of a linearization: of grants, releases, refusals or fences.
+func explainsNoOrder(r Result) bool {
 	return slices.ContainsFunc(r.Properties, func(p checker.Property) bool {
 		switch p.Name {
 		case verdicts.MutualExclusion, verdicts.ReleaseSafety, verdicts.Refusal, verdicts.FencingOrder:

@@ -13,8 +13,8 @@ import (
 
 // Limits beyond which a run shows nothing of the lock.
 const (
-	MostErrors  = 0.10 // largest share of acquires that end in an error
-	LeastOfRate = 0.90 // least share of the offered rate that is achieved
+	mostErrors  = 0.10 // largest share of acquires that end in an error
+	leastOfRate = 0.90 // least share of the offered rate that is achieved
 )
 
 // AcquireErrors counts the acquires of a run and those that ended in an error. An acquire that timed out or was cancelled is not an error.
@@ -66,7 +66,7 @@ func (e AcquireErrors) Reason() string {
 	for _, n := range e.Failed {
 		failed += n
 	}
-	if float64(failed) <= MostErrors*float64(e.Acquires) {
+	if float64(failed) <= mostErrors*float64(e.Acquires) {
 		return ""
 	}
 	worst := slices.MaxFunc(texts, func(a, b string) int { return cmp.Or(cmp.Compare(e.Failed[a], e.Failed[b]), cmp.Compare(b, a)) })
@@ -80,7 +80,7 @@ func (e AcquireErrors) Reason() string {
 // RateReason reports that a run without faults missed its offered rate; "" if it did not, or if none was offered.
 func (t Throughput) RateReason(windows []history.Window) string {
 	faulty := slices.ContainsFunc(windows, func(w history.Window) bool { return w.Confirmed })
-	if !t.Open || faulty || t.Achieved >= LeastOfRate*t.Offered {
+	if !t.Open || faulty || t.Achieved >= leastOfRate*t.Offered {
 		return ""
 	}
 	return fmt.Sprintf("%s of the %s offered rounds per second were achieved", rateText(t.Achieved), rateText(t.Offered))

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// ErrUnknown is returned if there is no built-in scenario of a name.
-var ErrUnknown = errors.New("unknown scenario")
+// errUnknown is returned if there is no built-in scenario of a name.
+var errUnknown = errors.New("unknown scenario")
 
 //go:embed builtin/*.yaml
 var files embed.FS
@@ -48,7 +48,7 @@ func builtin() ([]Scenario, error) {
 }
 
 func load(name string) (Scenario, error) {
-	data, err := Source(name)
+	data, err := source(name)
 	if err != nil {
 		return Scenario{}, err
 	}
@@ -64,11 +64,11 @@ func Find(name string) (Scenario, bool) {
 	return s, err == nil
 }
 
-// Source returns the file of a built-in scenario, comments included.
-func Source(name string) ([]byte, error) {
+// source returns the file of a built-in scenario, comments included.
+func source(name string) ([]byte, error) {
 	data, err := fs.ReadFile(files, path.Join("builtin", name+".yaml"))
 	if err != nil {
-		return nil, fmt.Errorf("%w %q", ErrUnknown, name)
+		return nil, fmt.Errorf("%w %q", errUnknown, name)
 	}
 	return data, nil
 }

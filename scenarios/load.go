@@ -12,8 +12,8 @@ import (
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
-// Load returns a built-in scenario, or reads a file: a name with a path separator or the extension .yaml or .yml. Errors are joined *Error,
-// ErrUnknown, or come from the file system.
+// Load returns a built-in scenario, or reads a file: a name with a path separator or the extension .yaml or .yml. The error joins the *Errors of
+// a file, says that there is no such scenario, or comes from the file system.
 func Load(nameOrPath string) (Scenario, error) {
 	if isPath(nameOrPath) {
 		data, err := os.ReadFile(nameOrPath)
@@ -25,7 +25,7 @@ func Load(nameOrPath string) (Scenario, error) {
 	if s, ok := Find(nameOrPath); ok {
 		return s, nil
 	}
-	return Scenario{}, fmt.Errorf("%w %q%s", ErrUnknown, nameOrPath, suggest.Hint(nameOrPath, order))
+	return Scenario{}, fmt.Errorf("%w %q%s", errUnknown, nameOrPath, suggest.Hint(nameOrPath, order))
 }
 
 func isPath(s string) bool {

@@ -126,7 +126,7 @@ func TestLoad(t *testing.T) {
 	if s, err := Load("pause-holder"); err != nil || s.Name != "pause-holder" {
 		t.Errorf("built in: %+v, %v", s, err)
 	}
-	if _, err := Load("pause-holdr"); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), `did you mean "pause-holder"`) {
+	if _, err := Load("pause-holdr"); !errors.Is(err, errUnknown) || !strings.Contains(err.Error(), `did you mean "pause-holder"`) {
 		t.Errorf("unknown: %v", err)
 	}
 	if _, err := Load("no/such.yaml"); !errors.Is(err, os.ErrNotExist) {
@@ -188,7 +188,7 @@ func TestWithErrors(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(good))
 	for _, name := range []string{"transfer", "K3"} {
-		data, err := Source(name)
+		data, err := source(name)
 		if err != nil {
 			f.Fatal(err)
 		}

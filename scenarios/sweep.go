@@ -12,8 +12,8 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// ErrSweep is returned for an invalid sweep, or if the scenario does not have the swept fault.
-var ErrSweep = errors.New("sweep")
+// errSweep is returned for an invalid sweep, or if the scenario does not have the swept fault.
+var errSweep = errors.New("sweep")
 
 const (
 	defaultPoints = 8
@@ -58,11 +58,11 @@ func parameters() []swept {
 const inLeases = "/lease"
 
 // ParseSweep parses "pause/lease=0.2..3.0", "clock-jump=100ms..2s" or "failover-lag=10ms..500ms/20": a parameter, the first and the last
-// size, and optionally the number of points. With /lease the sizes are in leases. Errors are ErrSweep.
+// size, and optionally the number of points. With /lease the sizes are in leases.
 func ParseSweep(text string) (Sweep, error) {
 	name, sizes, ok := strings.Cut(text, "=")
 	if !ok {
-		return Sweep{}, fmt.Errorf("%w %q: want NAME=FROM..TO, such as pause/lease=0.2..3.0", ErrSweep, text)
+		return Sweep{}, fmt.Errorf("%w %q: want NAME=FROM..TO, such as pause/lease=0.2..3.0", errSweep, text)
 	}
 	plain, leases := strings.CutSuffix(name, inLeases)
 	all := parameters()
@@ -72,15 +72,15 @@ func ParseSweep(text string) (Sweep, error) {
 		for _, p := range all {
 			names = append(names, p.name)
 		}
-		return Sweep{}, fmt.Errorf("%w %q: unknown parameter %q; known are %s, each with or without %s", ErrSweep, text, plain,
+		return Sweep{}, fmt.Errorf("%w %q: unknown parameter %q; known are %s, each with or without %s", errSweep, text, plain,
 			strings.Join(names, ", "), inLeases)
 	}
 	from, to, n, err := sizesOf(sizes, leases)
 	if err != nil {
-		return Sweep{}, fmt.Errorf("%w %q: %w", ErrSweep, text, err)
+		return Sweep{}, fmt.Errorf("%w %q: %w", errSweep, text, err)
 	}
 	if least := from; all[i].positive && (least.Fixed < 0 || least.Leases < 0 || least == (faults.Span{})) {
-		return Sweep{}, fmt.Errorf("%w %q: FROM must be more than 0", ErrSweep, text)
+		return Sweep{}, fmt.Errorf("%w %q: FROM must be more than 0", errSweep, text)
 	}
 	return Sweep{Parameter: name, Points: spread(from, to, n), swept: all[i]}, nil
 }
@@ -143,7 +143,7 @@ func grain(of time.Duration) time.Duration {
 	return time.Millisecond
 }
 
-// At returns the scenario with every fault of the swept kind at a size. The error is ErrSweep if there is no such fault.
+// At returns the scenario with every fault of the swept kind at a size. It is an error if there is no such fault.
 func (s Scenario) At(sweep Sweep, size faults.Span) (Scenario, error) {
 	s.Faults = slices.Clone(s.Faults)
 	found := false
@@ -154,7 +154,7 @@ func (s Scenario) At(sweep Sweep, size faults.Span) (Scenario, error) {
 		}
 	}
 	if !found {
-		return s, fmt.Errorf("%w %s: scenario %s has no %s", ErrSweep, sweep.Parameter, s.Name, sweep.swept.fault)
+		return s, fmt.Errorf("%w %s: scenario %s has no %s", errSweep, sweep.Parameter, s.Name, sweep.swept.fault)
 	}
 	return s, nil
 }

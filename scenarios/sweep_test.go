@@ -50,7 +50,7 @@ func TestParseSweepRefuses(t *testing.T) {
 		"clock-jump=1 lease..500ms": "must be more than",
 		"pause/lease=0.2..3.0/8/9":  `"8/9" points`,
 	} {
-		if _, err := ParseSweep(text); !errors.Is(err, ErrSweep) || !strings.Contains(err.Error(), want) {
+		if _, err := ParseSweep(text); !errors.Is(err, errSweep) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestScenarioAtASize(t *testing.T) {
 		t.Error("the scenario itself was changed")
 	}
 	steady, _ := Find("steady")
-	if _, err := steady.At(sweep, sweep.Points[0]); !errors.Is(err, ErrSweep) || !strings.Contains(err.Error(), "scenario steady has no pause-client") {
+	if _, err := steady.At(sweep, sweep.Points[0]); !errors.Is(err, errSweep) || !strings.Contains(err.Error(), "scenario steady has no pause-client") {
 		t.Errorf("%v", err)
 	}
 }

@@ -102,8 +102,8 @@ func validateSizes(f faults.Spec, s Scenario, bad problems) {
 	}
 }
 
-// Moments returns the moments that workloads announce.
-func Moments() []history.Moment {
+// moments returns the moments that workloads announce.
+func moments() []history.Moment {
 	return []history.Moment{history.Calling, history.Granted, history.Refused, history.Entered, history.BeforeRelease, history.Released}
 }
 
@@ -131,7 +131,7 @@ func validateTrigger(t faults.Trigger, kind faults.Kind, s Scenario, bad problem
 		bad("", "%s is triggered at %s, not at %s", kind.Name, kind.At, form)
 	}
 	if t.Moment != "" {
-		oneOf(bad, "moment", history.Moment(t.Moment), Moments())
+		oneOf(bad, "moment", history.Moment(t.Moment), moments())
 	}
 	validatePattern(bad, "request", t.Request)
 	validatePattern(bad, "reply", t.Reply)

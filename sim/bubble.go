@@ -133,8 +133,8 @@ func lookAtBubble(stacks, bubble string) standstillReport {
 		s.kept = s.kept || busy[client] || busy[""] || client == "" && slices.Contains(slices.Collect(maps.Values(busy)), true)
 	}
 	s.stuck = s.stuck && len(restless) > 0
-	told := append(restless, waiting...)
-	s.where = strings.Join(told[:min(len(told), toldGoroutines)], "\n")
+	listed := append(restless, waiting...)
+	s.where = strings.Join(listed[:min(len(listed), shownGoroutines)], "\n")
 	return s
 }
 
@@ -163,15 +163,15 @@ func (d dump) client(g upstream.Goroutine) string {
 
 // What is reported of a standstill.
 const (
-	toldGoroutines = 8
-	toldCalls      = 24 // of a goroutine, innermost first
+	shownGoroutines = 8
+	shownCalls      = 24 // of a goroutine, innermost first
 )
 
 // calls lists the calls of a stack that are not the runtime's, one per line with its place.
 func calls(frames string) string {
 	var b strings.Builder
 	lines := strings.Split(frames, "\n")
-	for i, told := 0, 0; i+1 < len(lines) && told < toldCalls; i += 2 {
+	for i, listed := 0, 0; i+1 < len(lines) && listed < shownCalls; i += 2 {
 		name := lines[i]
 		if strings.HasPrefix(name, "created by ") {
 			break
@@ -184,7 +184,7 @@ func calls(frames string) string {
 		}
 		place, _, _ := strings.Cut(path.Base(strings.TrimSpace(lines[i+1])), " ")
 		b.WriteString("  " + strings.TrimPrefix(name, "github.com/") + " (" + place + ")\n")
-		told++
+		listed++
 	}
 	return b.String()
 }

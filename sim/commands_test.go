@@ -91,7 +91,7 @@ func TestWhatALockDoesWithoutIsSaid(t *testing.T) {
 		}
 		for i, c := range refused[:max(len(refused)-1, 0)] {
 			if next := refused[i+1]; next.Client == c.Client && time.Duration(next.Sent-c.Replied) > 25*time.Millisecond {
-				t.Errorf("%s: a waiter does not ask from %v to %v, want a poll every 20 ms:\n%s", lock, time.Duration(c.Replied), time.Duration(next.Sent), strings.Join(out.Story(next.Sent), "\n"))
+				t.Errorf("%s: a waiter does not ask from %v to %v, want a poll every 20 ms:\n%s", lock, time.Duration(c.Replied), time.Duration(next.Sent), strings.Join(out.story(next.Sent), "\n"))
 			}
 		}
 	}

@@ -98,7 +98,7 @@ type exploration struct {
 	shard   Shard
 	started time.Time
 	cancel  context.CancelFunc
-	tell    func(Stats)
+	report  func(Stats)
 
 	mu       sync.Mutex // guards the fields below against the goroutines that read from workers
 	parts    []progress // by worker
@@ -110,7 +110,7 @@ type exploration struct {
 	warnings []string
 }
 
-func newExploration(cfg ExploreConfig, tell func(Stats)) (*exploration, error) {
+func newExploration(cfg ExploreConfig, report func(Stats)) (*exploration, error) {
 	if cfg.Known == nil {
 		cfg.Known = empty{}
 	}
@@ -129,13 +129,13 @@ func newExploration(cfg ExploreConfig, tell func(Stats)) (*exploration, error) {
 	if shard.Count == 0 {
 		shard = Shard{Index: 1, Count: 1}
 	}
-	if tell == nil {
-		tell = func(Stats) {}
+	if report == nil {
+		report = func(Stats) {}
 	}
 	j := searchJob{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cfg.Strategy, Seed: cfg.Seed, Parts: workers * shard.Count, All: cfg.All, Seek: cfg.Seek,
 		Schedules: cfg.Schedules}
 	j.Bounds.Instant = j.Bounds.Instant || j.Strategy == Exhaustive
-	return &exploration{cfg: cfg, job: j, workers: workers, shard: shard, started: time.Now(), tell: tell, parts: make([]progress, workers),
+	return &exploration{cfg: cfg, job: j, workers: workers, shard: shard, started: time.Now(), report: report, parts: make([]progress, workers),
 		at: slices.Repeat([]int{-1}, workers)}, j.check()
 }
 
@@ -228,8 +228,8 @@ func (e *exploration) found(f finding) {
 	e.stopBehindFirst()
 }
 
-// heard records a worker's progress.
-func (e *exploration) heard(part int, p progress) {
+// record records a worker's progress.
+func (e *exploration) record(part int, p progress) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.parts[part] = p
@@ -237,7 +237,7 @@ func (e *exploration) heard(part int, p progress) {
 		e.cancel()
 	}
 	sum := e.sum()
-	e.tell(Stats{Schedules: sum.Schedules, Steps: sum.Steps, States: sum.States, Virtual: sum.Virtual,
+	e.report(Stats{Schedules: sum.Schedules, Steps: sum.Steps, States: sum.States, Virtual: sum.Virtual,
 		Elapsed: time.Since(e.started), Findings: e.findings})
 }
 
@@ -321,9 +321,9 @@ func (s *Simulator) Explore(ctx context.Context, cfg ExploreConfig) (ExploreResu
 }
 
 // exploreHere searches in this process, with a goroutine for each runner.
-func exploreHere(ctx context.Context, cfg ExploreConfig, runners []runner, tell func(Stats)) (ExploreResult, error) {
+func exploreHere(ctx context.Context, cfg ExploreConfig, runners []runner, report func(Stats)) (ExploreResult, error) {
 	cfg.Workers = len(runners)
-	e, err := newExploration(cfg, tell)
+	e, err := newExploration(cfg, report)
 	if err != nil {
 		return ExploreResult{}, err
 	}
@@ -362,8 +362,8 @@ func (e *exploration) here(ctx context.Context, part int, r runner) error {
 		return err
 	}
 	one.begin, one.found = func(n int, _ []int) { e.begun(part, n) }, e.found
-	one.every = func(p progress) { e.heard(part, p) }
+	one.every = func(p progress) { e.record(part, p) }
 	err = one.run(ctx)
-	e.heard(part, one.progress) // what ended the search, besides findings
+	e.record(part, one.progress) // what ended the search, besides findings
 	return err
 }

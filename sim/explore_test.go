@@ -180,7 +180,7 @@ func TestExhaustedIsSaidOfAllWorkers(t *testing.T) {
 func TestReplayOfAnotherTraceDiverges(t *testing.T) {
 	s := New(catalogue.Known{})
 	defer s.Close()
-	tape := Tape{Schema: TapeSchema, Program: program(t, "token", "hot", 1), Hash: "1"}
+	tape := Tape{Schema: tapeSchema, Program: program(t, "token", "hot", 1), Hash: "1"}
 	if _, err := s.Replay(tape); err == nil || !strings.Contains(err.Error(), "diverged") {
 		t.Errorf("error %v, want ErrDiverged", err)
 	}

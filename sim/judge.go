@@ -220,7 +220,7 @@ func livenessFindings(out Outcome, p Program) (all []broken) {
 	}
 	if len(out.Renewed) > 0 {
 		c := out.Renewed[0]
-		all = append(all, broken{Property: verdicts.Progress, Cause: verdicts.Orphan, client: c.Client, at: c.Ran, Story: append(lastLines(out.Story(c.Ran)),
+		all = append(all, broken{Property: verdicts.Progress, Cause: verdicts.Orphan, client: c.Client, at: c.Ran, Story: append(lastLines(out.story(c.Ran)),
 			fmt.Sprintf("%s has no hold and asks for none, and this made a hold last longer: %s %s", c.Client, c.Name, strings.Join(c.Args, " ")))})
 	}
 	return all
@@ -242,7 +242,7 @@ func clientStuck(out Outcome, p Program, name string) (broken, bool) {
 		}
 	}
 	return broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, client: name, at: int64(out.Virtual), final: true,
-		Story: append(lastLines(out.Story(int64(out.Virtual))), fmt.Sprintf("%s %s, %v after the start", name, doing, out.Virtual.Round(time.Millisecond)))}, true
+		Story: append(lastLines(out.story(int64(out.Virtual))), fmt.Sprintf("%s %s, %v after the start", name, doing, out.Virtual.Round(time.Millisecond)))}, true
 }
 
 // ignoresContext reports an acquire that returned long after its context had ended. It allows for a request on its way at that time, and for a lock
@@ -262,7 +262,7 @@ func ignoresContext(out Outcome, p Program, op history.Operation) (broken, bool)
 	if op.Return <= end+int64(max(p.Config.Lease, time.Second)+out.Waited) {
 		return broken{}, false
 	}
-	return broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, client: op.Client, at: op.Return, final: true, Story: append(lastLines(out.Story(op.Return)),
+	return broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, client: op.Client, at: op.Return, final: true, Story: append(lastLines(out.story(op.Return)),
 		fmt.Sprintf("%s: the context of its acquire ended at %v, and it returned at %v", op.Client, time.Duration(end), time.Duration(op.Return)))}, true
 }
 

@@ -22,8 +22,8 @@ type Lead struct {
 // Scene describes what could happen next in a world outside the simulator.
 type Scene struct {
 	Step    int
-	Held    []Held   // messages that wait for their turn; at least one
-	Clients []Living // in order of their indices
+	Held    []Held       // messages that wait for their turn; at least one
+	Clients []LiveClient // in order of their indices
 }
 
 // Held is a message that waits for its turn.
@@ -42,10 +42,10 @@ func (h *Held) String() string {
 	return fmt.Sprintf("%s-n%d", workloads.ClientName(h.Client), h.Node+1)
 }
 
-// Living is a client that has not ended.
-type Living struct {
-	Index int
-	Asks  bool // it has an acquire under way
+// LiveClient is a client that has not ended.
+type LiveClient struct {
+	Index     int
+	Acquiring bool // it has an acquire under way
 }
 
 // Move is the choice of a Lead.
@@ -61,7 +61,7 @@ func newLead(p Program, s chooser, b Bounds) *Lead {
 
 // Next chooses. It returns false when the next choice of a tape is not available yet; with last set there is nothing more to wait for.
 func (l *Lead) Next(s Scene, last bool) (Move, bool) {
-	v := &sight{Lead: l, scene: s, options: optionsOf(s.Held)}
+	v := &sceneView{Lead: l, scene: s, options: optionsOf(s.Held)}
 	usual := oldest(v.options)
 	if s.Step >= l.bounds.MaxSteps {
 		return Move{Held: slices.Index(v.options, usual)}, true
@@ -113,18 +113,18 @@ func (f *follow) misses(step int, options []option) bool {
 	return !slices.ContainsFunc(options, func(o option) bool { return o.event().name() == f.choices[i].Do })
 }
 
-// sight is a strategy's view of a scene.
-type sight struct {
+// sceneView is a strategy's view of a scene.
+type sceneView struct {
 	*Lead
 	scene   Scene
 	options []option
 	specs   map[*placeableFault]Move // by the fault that may strike
 }
 
-var _ view = (*sight)(nil)
+var _ view = (*sceneView)(nil)
 
 // faults lists the faults that may strike now.
-func (v *sight) faults() (out []option) {
+func (v *sceneView) faults() (out []option) {
 	v.specs = map[*placeableFault]Move{}
 	if v.placed >= v.bounds.MaxFaults {
 		return nil
@@ -139,7 +139,7 @@ func (v *sight) faults() (out []option) {
 	for _, fault := range v.bounds.Faults {
 		at = -1
 		for _, c := range v.scene.Clients {
-			faultsOfClient(fault, c.Index, c.Asks, long, add)
+			faultsOfClient(fault, c.Index, c.Acquiring, long, add)
 		}
 		if fault == faults.FlushScripts || fault == faults.DeleteKey {
 			add(faults.Spec{Fault: fault, Node: 1}, nil, "%s n1", fault)
@@ -153,6 +153,6 @@ func (v *sight) faults() (out []option) {
 }
 
 // state returns false: the state of processes is not known.
-func (v *sight) state() (uint64, bool) { return 0, false }
+func (v *sceneView) state() (uint64, bool) { return 0, false }
 
-func (v *sight) traceHash() uint64 { return 1 }
+func (v *sceneView) traceHash() uint64 { return 1 }

@@ -185,7 +185,7 @@ func TestNodePersistence(t *testing.T) {
 				w.passes(700 * time.Millisecond)
 				cn.sends("SET b 2")
 				w.passes(500 * time.Millisecond)
-				w.director.Strike(t.Context(), faults.Spec{Fault: faults.KillServer, Node: 1, For: faults.Span{Fixed: time.Second}}, "", nil)
+				w.director.Place(t.Context(), faults.Spec{Fault: faults.KillServer, Node: 1, For: faults.Span{Fixed: time.Second}}, "", nil)
 				w.passes(0)
 				if !w.nodes[0].down || cn.lost == nil {
 					t.Error("the node lives, or its connections do")
@@ -253,7 +253,7 @@ func TestNodeReplication(t *testing.T) {
 				if got := cn.answers(); got != row.waited {
 					t.Errorf("WAIT answers %q, want %q", got, row.waited)
 				}
-				w.director.Strike(t.Context(), faults.Spec{Fault: faults.Failover}, "", nil)
+				w.director.Place(t.Context(), faults.Spec{Fault: faults.Failover}, "", nil)
 				if w.serverAt(0) != w.nodes[1] || !w.nodes[0].down {
 					t.Error("address 0 does not lead to the replica, or the old primary lives")
 				}

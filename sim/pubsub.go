@@ -125,18 +125,18 @@ func (n *node) publish(s *session, args []string) {
 // spread queues a message for the subscribers of every node of a cluster, and returns the number of those at this node.
 func (n *node) spread(channel, message string) (count int) {
 	if n.shard == nil {
-		return n.tell(channel, message)
+		return n.deliver(channel, message)
 	}
 	for _, other := range n.shard.nodes {
-		if told := other.tell(channel, message); other == n {
-			count = told
+		if here := other.deliver(channel, message); other == n {
+			count = here
 		}
 	}
 	return count
 }
 
-// tell queues a message at every subscribed connection of this node, and returns their number.
-func (n *node) tell(channel, message string) (count int) {
+// deliver queues a message at every subscribed connection of this node, and returns their number.
+func (n *node) deliver(channel, message string) (count int) {
 	for _, cn := range n.subs.channels[channel] {
 		cn.publish("message", channel, message)
 		count++

@@ -179,7 +179,7 @@ func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all [
 	if s.findings > maxFindings {
 		return false, nil
 	}
-	b, err := s.told(ctx, c, out, all[i])
+	b, err := s.withStory(ctx, c, out, all[i])
 	s.found(finding{n, b, newTape(c, out, b)})
 	return !s.job.All, err
 }
@@ -199,8 +199,8 @@ func strongest(all []broken, only func(broken) bool) int {
 // maxFindings is how many findings a search reports; it counts the others.
 const maxFindings = 20
 
-// told judges an outcome again, to get the story of a violation.
-func (s *search) told(ctx context.Context, c schedule, out Outcome, b broken) (broken, error) {
+// withStory judges an outcome again, to get the story of a violation.
+func (s *search) withStory(ctx context.Context, c schedule, out Outcome, b broken) (broken, error) {
 	all, err := s.judge(context.WithoutCancel(ctx), out, c.program, true)
 	for _, x := range all {
 		if x.key() == b.key() {
@@ -213,7 +213,7 @@ func (s *search) told(ctx context.Context, c schedule, out Outcome, b broken) (b
 // newTape returns the tape of a schedule.
 func newTape(c schedule, out Outcome, b broken) Tape {
 	return Tape{
-		Schema: TapeSchema, Program: c.program, Bounds: c.bounds, Commands: out.commandNames(), Choices: out.choices(), Hash: hashText(out.Hash),
+		Schema: tapeSchema, Program: c.program, Bounds: c.bounds, Commands: out.commandNames(), Choices: out.choices(), Hash: hashText(out.Hash),
 		Property: b.Property, Cause: b.Cause, Steps: b.Story, Schedule: out.Schedule,
 	}
 }

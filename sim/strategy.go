@@ -225,7 +225,7 @@ func (w *world) place(s faults.Spec, message func() faults.Message) {
 			return
 		}
 	}
-	w.director.Strike(context.Background(), s, bySearch, m)
+	w.director.Place(context.Background(), s, bySearch, m)
 }
 
 // untilOther marks in an option's name that the fault ends when another client has entered its critical section.

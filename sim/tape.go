@@ -14,14 +14,14 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TapeSchema is the schema name of a tape file.
-const TapeSchema = "lockbench/tape/v2"
+// tapeSchema is the schema name of a tape file.
+const tapeSchema = "lockbench/tape/v2"
 
 // tapeSchemaV1 names choices by their positions, which change when a client sends one more command.
 const tapeSchemaV1 = "lockbench/tape/v1"
 
-// ErrOldTape is returned for a tape of the first version, which is no longer supported.
-var ErrOldTape = errors.New("its choices are positions, which are not followed any more; explore the lock again")
+// errOldTape is returned for a tape of the first version, which is no longer supported.
+var errOldTape = errors.New("its choices are positions, which are not followed any more; explore the lock again")
 
 // Tape is a schedule that can be replayed: the program, the bounds of the search, and every choice other than the default. The same tape gives the
 // same trace, byte for byte.
@@ -45,12 +45,12 @@ func ReadTape(r io.Reader) (Tape, error) {
 		return Tape{}, fmt.Errorf("tape: %w", err)
 	}
 	switch t.Schema {
-	case TapeSchema:
+	case tapeSchema:
 		return t, nil
 	case tapeSchemaV1:
-		return Tape{}, fmt.Errorf("tape: schema %q, want %q: %w", t.Schema, TapeSchema, ErrOldTape)
+		return Tape{}, fmt.Errorf("tape: schema %q, want %q: %w", t.Schema, tapeSchema, errOldTape)
 	}
-	return Tape{}, fmt.Errorf("tape: schema %q, want %q", t.Schema, TapeSchema)
+	return Tape{}, fmt.Errorf("tape: schema %q, want %q", t.Schema, tapeSchema)
 }
 
 // WriteTo writes the tape as JSON.

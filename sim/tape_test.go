@@ -45,14 +45,14 @@ func TestTapesOfOtherSchemasAreRefused(t *testing.T) {
 		old     bool
 		refused bool
 	}{
-		{TapeSchema, false, false},
+		{tapeSchema, false, false},
 		{tapeSchemaV1, true, true},
 		{"lockbench/tape/v3", false, true}, // a later lockbench's
 		{"", false, true},
 	}
 	for _, row := range rows {
 		_, err := ReadTape(strings.NewReader(`{"schema": "` + row.schema + `"}`))
-		if (err != nil) != row.refused || errors.Is(err, ErrOldTape) != row.old {
+		if (err != nil) != row.refused || errors.Is(err, errOldTape) != row.old {
 			t.Errorf("schema %q: %v; want an error: %v, that of an old tape: %v", row.schema, err, row.refused, row.old)
 		}
 	}

@@ -106,9 +106,9 @@ type storyLine struct {
 	times int
 }
 
-// Story returns an outcome as numbered lines, up to an instant: every command with its reply, every fault, every client that enters or leaves.
+// story returns an outcome as numbered lines, up to an instant: every command with its reply, every fault, every client that enters or leaves.
 // Repeated refusals are one line.
-func (o Outcome) Story(until int64) []string {
+func (o Outcome) story(until int64) []string {
 	var lines []storyLine
 	for _, c := range o.Commands {
 		lines = append(lines, commandLine(c))

@@ -222,7 +222,7 @@ func (e *exploration) listen(l line, part int, now *death) (done bool, err error
 	case l.Finding != nil:
 		e.found(*l.Finding)
 	case l.Progress != nil:
-		e.heard(part, *l.Progress)
+		e.record(part, *l.Progress)
 	case l.Error != "":
 		return true, errors.New(l.Error)
 	}
@@ -315,13 +315,13 @@ func (w *workerProcess) stop() {
 // rerun repeats the schedule that killed a worker, with every choice echoed, to get its tape; again reports whether that worker was killed too.
 func (e *exploration) rerun(ctx context.Context, j searchJob, d death) (f finding, again bool) {
 	j.First, j.Prefix, j.Echo, j.Schedules = d.schedule, d.prefix, true, 1
-	scratch := &exploration{cfg: e.cfg, job: j, shard: e.shard, cancel: func() {}, tell: func(Stats) {}, parts: make([]progress, e.workers),
+	scratch := &exploration{cfg: e.cfg, job: j, shard: e.shard, cancel: func() {}, report: func(Stats) {}, parts: make([]progress, e.workers),
 		at: make([]int, e.workers)}
 	scratch.cfg.Silence = secondTime * cmp.Or(e.cfg.Silence, longSilence)
 	second, err := scratch.runWorker(context.WithoutCancel(ctx), j)
 	b := broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown,
 		Story: []string{"the lock under test took its process down", firstLines(d.why, 12)}}
-	t := Tape{Schema: TapeSchema, Program: j.Program, Bounds: j.Bounds, Property: b.Property, Cause: b.Cause, Steps: b.Story}
+	t := Tape{Schema: tapeSchema, Program: j.Program, Bounds: j.Bounds, Property: b.Property, Cause: b.Cause, Steps: b.Story}
 	again = err == nil && second != nil
 	if again {
 		t.Choices = second.choices

@@ -17,7 +17,7 @@ const laneWidth = 60
 const laneLegend = "[==] holds  ## inside the critical section  !! inside after the hold had ended  ~~ fault  ^ the violation"
 
 // draw returns the lane drawing: a time axis, a lane for each client, a lane for each fault, and a mark at the violation.
-func (t *teller) draw() []string {
+func (t *narrator) draw() []string {
 	d := drawing{from: t.base, to: t.drawnTo()}
 	if d.to <= d.from {
 		return nil
@@ -42,7 +42,7 @@ func (t *teller) draw() []string {
 const maxLanes = 8
 
 // caret marks the violation, with its time on the side that has room.
-func (t *teller) caret(d *drawing) []byte {
+func (t *narrator) caret(d *drawing) []byte {
 	row, at, when := blank(), d.column(t.v.At), t.ms(t.v.At)
 	row[at] = '^'
 	if at+2+len(when) <= laneWidth {
@@ -54,7 +54,7 @@ func (t *teller) caret(d *drawing) []byte {
 }
 
 // drawnTo returns the end of the drawing: a little past the violation and the story's holds.
-func (t *teller) drawnTo() int64 {
+func (t *narrator) drawnTo() int64 {
 	to := t.to
 	for i := range t.holds {
 		if end := ended(&t.holds[i]); end != math.MaxInt64 && end-t.base < 4*(t.to-t.base)+4*milli {
@@ -75,7 +75,7 @@ func ended(h *checker.Hold) int64 {
 // believed returns the latest instant at which the client can have believed in a hold.
 func believed(h *checker.Hold) int64 { return max(h.End(), h.Perhaps) }
 
-func (t *teller) clientLane(d *drawing, client string) []byte {
+func (t *narrator) clientLane(d *drawing, client string) []byte {
 	row := blank()
 	for _, op := range t.around.Operations {
 		if op.Client == client && op.Op == history.Acquire {
@@ -150,7 +150,7 @@ func (d *drawing) lane(label string, row []byte) {
 }
 
 // finish puts the labels before the lanes and the axis above them.
-func (d *drawing) finish(t *teller) []string {
+func (d *drawing) finish(t *narrator) []string {
 	width := 0
 	for _, l := range d.labels {
 		width = max(width, len(l))

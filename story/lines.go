@@ -13,7 +13,7 @@ import (
 )
 
 // narrate collects the events of the story.
-func (t *teller) narrate() {
+func (t *narrator) narrate() {
 	for i := range t.holds {
 		t.sayHold(&t.holds[i])
 	}
@@ -39,7 +39,7 @@ func (t *teller) narrate() {
 }
 
 // sayHold adds a grant, the end of its belief, a loss notice, and the release.
-func (t *teller) sayHold(h *checker.Hold) {
+func (t *narrator) sayHold(h *checker.Hold) {
 	if h.Start() > t.to {
 		return
 	}
@@ -55,22 +55,22 @@ func (t *teller) sayHold(h *checker.Hold) {
 	if h.Lost != 0 && h.Lost <= t.to {
 		t.say(h.Lost, 3, false, fmt.Sprintf("%s was told at %s that its hold is lost", client, t.ms(h.Lost)))
 	}
-	if r := h.Release; r != nil && r.Call <= t.v.At && !t.told(r) {
+	if r := h.Release; r != nil && r.Call <= t.v.At && !t.covered(r) {
 		t.say(r.Call, 4, t.stuck(), fmt.Sprintf("%s called release at %s: %s%s", client, t.ms(r.Call), r.Outcome, t.commandsOf(r)))
 	}
 	t.sayExtends(h)
 }
 
 // endedBy reports whether an action of the client or a notice to it, and not its lease, ended its belief at an instant.
-func (t *teller) endedBy(h *checker.Hold, end int64) bool {
+func (t *narrator) endedBy(h *checker.Hold, end int64) bool {
 	died := slices.ContainsFunc(t.around.Faults, func(w history.Window) bool { return w.Client == h.Client && w.Start == end })
 	return died || h.Release != nil && h.Release.Call <= end || h.Lost != 0 && h.Lost <= end ||
 		slices.ContainsFunc(h.Extends, func(x history.Operation) bool { return x.Return == end && x.Outcome != history.OK })
 }
 
 // unasked reports whether the experiment found a hold for which no server was asked.
-func (t *teller) unasked(h *checker.Hold) bool {
-	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.Unasked && same(e.Op, &h.Acquire) })
+func (t *narrator) unasked(h *checker.Hold) bool {
+	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.NoCommand && same(e.Op, &h.Acquire) })
 }
 
 // same reports whether two records are of one operation. It does not compare numbers: a foreign file may give the same to many.
@@ -78,13 +78,13 @@ func same(a, b *history.Operation) bool {
 	return a.Client == b.Client && a.Op == b.Op && a.Call == b.Call && a.Return == b.Return
 }
 
-// told reports whether the line for a command of the answer covers an operation.
-func (t *teller) told(op *history.Operation) bool {
+// covered reports whether the line for a command of the answer covers an operation.
+func (t *narrator) covered(op *history.Operation) bool {
 	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.Command != nil && e.Op != nil && same(e.Op, op) })
 }
 
 // means says how a hold was granted, if the answer rests on that.
-func (t *teller) means(h *checker.Hold) string {
+func (t *narrator) means(h *checker.Hold) string {
 	for _, e := range t.answer.Events {
 		switch {
 		case !e.Granted || e.Op == nil || !same(e.Op, &h.Acquire):
@@ -98,7 +98,7 @@ func (t *teller) means(h *checker.Hold) string {
 }
 
 // terms describes what came with a grant.
-func (t *teller) terms(h *checker.Hold) string {
+func (t *narrator) terms(h *checker.Hold) string {
 	text := "no lease"
 	if t.around.Header.Lease > 0 {
 		text = "lease " + span(t.around.Header.Lease)
@@ -116,12 +116,12 @@ func (t *teller) terms(h *checker.Hold) string {
 	return text
 }
 
-func (t *teller) sayExtends(h *checker.Hold) {
+func (t *narrator) sayExtends(h *checker.Hold) {
 	granted, last := 0, int64(0)
 	for i := range h.Extends {
 		x := &h.Extends[i]
 		switch {
-		case x.Call > t.to || t.told(x):
+		case x.Call > t.to || t.covered(x):
 		case x.Outcome == history.OK:
 			granted, last = granted+1, x.Call
 		default:
@@ -141,7 +141,7 @@ func times(n int) string {
 }
 
 // sayEvent adds a command on which the answer rests, and whose hold it hit.
-func (t *teller) sayEvent(e *explain.Event) {
+func (t *narrator) sayEvent(e *explain.Event) {
 	if e.Command == nil || e.Granted {
 		return
 	}
@@ -172,7 +172,7 @@ func hit(e *explain.Event) string {
 }
 
 // sayFaults adds the faults within the story: those on its clients, and those on the servers.
-func (t *teller) sayFaults() {
+func (t *narrator) sayFaults() {
 	for i := range t.around.Faults {
 		w := &t.around.Faults[i]
 		if w.Start <= t.to && w.Last() >= t.base && t.matters(w) {
@@ -182,7 +182,7 @@ func (t *teller) sayFaults() {
 }
 
 // did returns the effect of a fault on which the answer rests; nil: none.
-func (t *teller) did(w *history.Window) *explain.Event {
+func (t *narrator) did(w *history.Window) *explain.Event {
 	for i := range t.answer.Events {
 		e := &t.answer.Events[i]
 		if e.Effect != nil && slices.ContainsFunc(w.Effects, func(o history.Effect) bool {
@@ -194,12 +194,12 @@ func (t *teller) did(w *history.Window) *explain.Event {
 	return nil
 }
 
-func (t *teller) matters(w *history.Window) bool {
+func (t *narrator) matters(w *history.Window) bool {
 	return w.Client == "" || slices.Contains(t.clients(), w.Client)
 }
 
 // clients returns the clients of the story in the order of their appearance.
-func (t *teller) clients() (out []string) {
+func (t *narrator) clients() (out []string) {
 	add := func(c string) {
 		if c != "" && !slices.Contains(out, c) {
 			out = append(out, c)
@@ -220,7 +220,7 @@ func (t *teller) clients() (out []string) {
 }
 
 // sayMeeting adds, for each client that still believed in its hold when the last hold was granted, until when it did.
-func (t *teller) sayMeeting() {
+func (t *narrator) sayMeeting() {
 	w := t.v.Witness.Holds
 	if len(w) < 2 {
 		return
@@ -242,7 +242,7 @@ func (t *teller) sayMeeting() {
 }
 
 // sayInside adds which clients were inside the critical section, and when.
-func (t *teller) sayInside() {
+func (t *narrator) sayInside() {
 	var uses []history.Operation
 	for _, op := range t.v.Witness.All() {
 		if op.Op == history.Use && op.Call <= t.v.At && t.v.At <= op.Return {
@@ -255,7 +255,7 @@ func (t *teller) sayInside() {
 }
 
 // sayWrites adds the last writes, up to the damage, of the clients involved, with what they had read.
-func (t *teller) sayWrites() {
+func (t *narrator) sayWrites() {
 	const shown = 4
 	var writes []history.Operation
 	for _, op := range t.around.Operations {
@@ -276,15 +276,15 @@ func (t *teller) sayWrites() {
 }
 
 // sayAnswers adds the other operations that show the violation, with their outcomes.
-func (t *teller) sayAnswers() {
+func (t *narrator) sayAnswers() {
 	const shown = 3
-	told := 0
+	count := 0
 	for i := range t.v.Witness.Operations {
 		op := &t.v.Witness.Operations[i]
-		if op.Op == history.Use || op.Op == history.Write || t.inHold(op) || told == shown {
+		if op.Op == history.Use || op.Op == history.Write || t.inHold(op) || count == shown {
 			continue
 		}
-		told++
+		count++
 		verb := map[history.Op]string{history.Acquire: "asked for", history.Release: "released", history.Extend: "renewed", history.Lost: "was told of the loss of"}[op.Op]
 		answer := ""
 		if op.Outcome != history.None {
@@ -295,15 +295,15 @@ func (t *teller) sayAnswers() {
 }
 
 // inHold reports whether the line for a hold covers an operation.
-func (t *teller) inHold(op *history.Operation) bool {
-	return t.told(op) || slices.ContainsFunc(t.holds, func(h checker.Hold) bool {
+func (t *narrator) inHold(op *history.Operation) bool {
+	return t.covered(op) || slices.ContainsFunc(t.holds, func(h checker.Hold) bool {
 		return same(&h.Acquire, op) || h.Release != nil && same(h.Release, op) || h.Lost == op.Call && op.Op == history.Lost ||
 			slices.ContainsFunc(h.Extends, func(x history.Operation) bool { return same(&x, op) })
 	})
 }
 
 // commandsOf shows the last command of an operation, whose reply decided its outcome.
-func (t *teller) commandsOf(op *history.Operation) string {
+func (t *narrator) commandsOf(op *history.Operation) string {
 	switch sent := t.sent[op.ID]; len(sent) {
 	case 0:
 		return ""
@@ -315,7 +315,7 @@ func (t *teller) commandsOf(op *history.Operation) string {
 }
 
 // about adds a description of the lock to a story with few events.
-func (t *teller) about() []string {
+func (t *narrator) about() []string {
 	lease := "has no lease"
 	if t.around.Header.Lease > 0 {
 		lease = "has a lease of " + span(t.around.Header.Lease)

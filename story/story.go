@@ -25,11 +25,11 @@ func Tell(v *checker.Verdict, answers []explain.Answer, commands []history.Comma
 		if x.Around == nil && x.Property != verdicts.Hygiene {
 			continue
 		}
-		t := &teller{v: x, answer: answers[i], sent: sent}
+		t := &narrator{v: x, answer: answers[i], sent: sent}
 		if t.around = x.Around; t.around == nil {
 			t.around = &checker.Surroundings{}
 		}
-		t.tell()
+		t.write()
 	}
 	v.CountCauses()
 }
@@ -59,8 +59,8 @@ func sentIn(v *checker.Verdict, commands []history.Command) map[uint64][]*histor
 	return sent
 }
 
-// teller assembles a story.
-type teller struct {
+// narrator assembles a story.
+type narrator struct {
 	v      *checker.Violation
 	around *checker.Surroundings
 	answer explain.Answer
@@ -80,7 +80,7 @@ type event struct {
 	needed bool
 }
 
-func (t *teller) tell() {
+func (t *narrator) write() {
 	t.choose()
 	t.span()
 	t.narrate()
@@ -89,12 +89,12 @@ func (t *teller) tell() {
 }
 
 // choose picks the holds of the story: those of the witness, and those under which the answer's commands were sent.
-func (t *teller) choose() {
+func (t *narrator) choose() {
 	t.holds = slices.Clone(t.v.Witness.Holds)
 	for _, e := range t.answer.Events {
 		switch {
 		case e.Op == nil && e.Command == nil:
-		case e.Unasked:
+		case e.NoCommand:
 			t.add(t.lastHold(e.Op.Client, e.Op.Call))
 		case e.Command != nil && e.Granted:
 		case e.Command != nil:
@@ -104,14 +104,14 @@ func (t *teller) choose() {
 	slices.SortStableFunc(t.holds, func(a, b checker.Hold) int { return cmp.Compare(a.Start(), b.Start()) })
 }
 
-func (t *teller) add(h *checker.Hold) {
+func (t *narrator) add(h *checker.Hold) {
 	if h != nil && !slices.ContainsFunc(t.holds, func(o checker.Hold) bool { return o.Acquire == h.Acquire }) {
 		t.holds = append(t.holds, *h)
 	}
 }
 
 // lastHold returns the latest hold that a client knew of at an instant; nil: none known.
-func (t *teller) lastHold(client string, at int64) (last *checker.Hold) {
+func (t *narrator) lastHold(client string, at int64) (last *checker.Hold) {
 	for i := range t.around.Holds {
 		if h := &t.around.Holds[i]; h.Client == client && h.Start() <= at {
 			last = h
@@ -121,7 +121,7 @@ func (t *teller) lastHold(client string, at int64) (last *checker.Hold) {
 }
 
 // span finds the first and the last instant of the story. Times are counted from the first.
-func (t *teller) span() {
+func (t *narrator) span() {
 	t.base, t.to = t.v.At, t.v.At+t.v.Lasted
 	for _, h := range t.holds {
 		t.base = min(t.base, h.Start())
@@ -137,12 +137,12 @@ func (t *teller) span() {
 }
 
 // stuck reports whether the violation is that the lock was unavailable.
-func (t *teller) stuck() bool {
+func (t *narrator) stuck() bool {
 	return t.v.Property == verdicts.Progress || t.v.Property == verdicts.Refusal || t.v.Property == verdicts.Hygiene
 }
 
 // lines returns the story's sentences: what was broken, what happened in order, and why.
-func (t *teller) lines() []string {
+func (t *narrator) lines() []string {
 	slices.SortStableFunc(t.events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank)) })
 	events := slices.CompactFunc(t.events, func(a, b event) bool { return a.text == b.text })
 	events = trim(events, most-2)
@@ -166,6 +166,6 @@ func trim(events []event, n int) []event {
 	return events[:min(len(events), n)]
 }
 
-func (t *teller) say(at int64, rank int, needed bool, text string) {
+func (t *narrator) say(at int64, rank int, needed bool, text string) {
 	t.events = append(t.events, event{at: at, rank: rank, needed: needed, text: text})
 }

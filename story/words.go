@@ -19,7 +19,7 @@ const (
 )
 
 // ms formats an instant as time since the start of the story.
-func (t *teller) ms(at int64) string { return span(at - t.base) }
+func (t *narrator) ms(at int64) string { return span(at - t.base) }
 
 // span formats a length of time: whole milliseconds, a decimal for short times, seconds for long ones.
 func span(ns int64) string {
@@ -35,7 +35,7 @@ func span(ns int64) string {
 }
 
 // headline says which property was violated, by and for whom, and the cause.
-func (t *teller) headline() string {
+func (t *narrator) headline() string {
 	v, who, key := t.v, t.who(), quoted(t.v.Key)
 	lasted := ""
 	if v.Lasted > 0 {
@@ -62,7 +62,7 @@ func (t *teller) headline() string {
 	return fmt.Sprintf("%s broken: %s (%s)", v.Property, what, v.Cause)
 }
 
-func (t *teller) who() string {
+func (t *narrator) who() string {
 	names := make([]string, len(t.v.Clients))
 	for i, c := range t.v.Clients {
 		names[i] = shortened(c)
@@ -79,7 +79,7 @@ func (t *teller) who() string {
 }
 
 // fault describes a fault window.
-func (t *teller) fault(w *history.Window) string {
+func (t *narrator) fault(w *history.Window) string {
 	whom := "the network"
 	switch {
 	case w.Client != "":
@@ -91,15 +91,15 @@ func (t *teller) fault(w *history.Window) string {
 	if !w.Confirmed {
 		seen = "not seen to take"
 	}
-	what := struck[w.Fault]
+	what := faultVerbs[w.Fault]
 	if what == "" {
 		what = "met " + shortened(w.Fault)
 	}
 	return fmt.Sprintf("%s %s %s (%s, %s)%s", whom, what, t.when(w), shortened(w.Fault), seen, t.effects(w))
 }
 
-// struck describes what a fault does to the client or node that it hits.
-var struck = map[string]string{
+// faultVerbs describes what a fault does to the client or node that it hits.
+var faultVerbs = map[string]string{
 	faults.PauseClient: "was paused", faults.CrashClient: "crashed", faults.SkewClient: "had a clock that was off", faults.LoseReply: "lost a reply",
 	faults.KillServer: "was killed and away", faults.PauseServer: "stood still", faults.Failover: "was lost and its replica promoted",
 	faults.JumpClock: "had its clock set", faults.DriftClock: "counted time at another rate", faults.DeleteKey: "had the key deleted by somebody",
@@ -107,7 +107,7 @@ var struck = map[string]string{
 }
 
 // effects describes what a fault did to the data or the clock of a node: as the replay showed it if the answer rests on it, else as measured.
-func (t *teller) effects(w *history.Window) string {
+func (t *narrator) effects(w *history.Window) string {
 	if len(w.Effects) == 0 {
 		return ""
 	}
@@ -136,7 +136,7 @@ func keys(names []string) string {
 	return text
 }
 
-func (t *teller) when(w *history.Window) string {
+func (t *narrator) when(w *history.Window) string {
 	switch {
 	case w.Start < t.base && (w.End == 0 || w.End > t.to):
 		return "throughout"
@@ -196,7 +196,7 @@ func cut(text string) string {
 }
 
 // part formats a part of an answer's sentence.
-func (t *teller) part(part any) string {
+func (t *narrator) part(part any) string {
 	switch part := part.(type) {
 	case explain.Instant:
 		return t.ms(int64(part))

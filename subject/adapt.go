@@ -94,16 +94,16 @@ func (a *adapted) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, 
 	env := impls.Env{Key: a.cfg.Key, Poll: a.cfg.Poll, Clock: impls.SystemClock{}}
 	return impls.PollUntilGranted(ctx, env, func(ctx context.Context) (impls.Grant, error) {
 		ok, err := a.trier.TryLock(ctx)
-		if err == nil && !ok || ownWords(err) {
+		if err == nil && !ok || isOwnError(err) {
 			err = impls.ErrBusy
 		}
 		return a.granted(ctx, "try", mode, err)
 	})
 }
 
-// ownWords reports whether an error is a lock's own, such as "already locked": for an acquire that waits it means busy. For a single attempt its
+// isOwnError reports whether an error is a lock's own, such as "already locked": for an acquire that waits it means busy. For a single attempt its
 // meaning is unknown.
-func ownWords(err error) bool {
+func isOwnError(err error) bool {
 	return err != nil && !network(err) && errors.Is(impls.Classify("try", err), impls.ErrUnknownOutcome)
 }
 
@@ -135,7 +135,7 @@ func (a *adapted) grant() (g impls.Grant) {
 		g.Fence = l.Fence()
 	}
 	if l, ok := a.lock.(LossNotifier); ok {
-		g.Lost, g.ValidUntil = l.Lost(), impls.UntilTold
+		g.Lost, g.ValidUntil = l.Lost(), impls.UntilLost
 	}
 	if l, ok := a.lock.(Validity); ok {
 		g.ValidUntil = l.ValidUntil()

@@ -68,7 +68,7 @@ func Start(ctx context.Context, command Command, o Options) (*Child, error) {
 				hello <- c.greeted(line)
 				return nil
 			}
-			return c.hear(n-1, line)
+			return c.receive(n-1, line)
 		}})
 	err := c.local.Start()
 	if err != nil {
@@ -128,8 +128,8 @@ func (c *Child) await(ctx context.Context, hello <-chan error) error {
 	}
 }
 
-// hear processes the n-th line of the child.
-func (c *Child) hear(n int, line []byte) error {
+// receive processes the n-th line of the child.
+func (c *Child) receive(n int, line []byte) error {
 	if len(line) == 0 {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (c *Child) hear(n int, line []byte) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if l := c.locks[key]; l != nil {
-			l.hear(r)
+			l.notify(r)
 		}
 		return nil
 	}

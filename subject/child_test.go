@@ -116,7 +116,7 @@ func TestChildOfAGoLock(t *testing.T) {
 	}
 	l := open(t, child, "k")
 	g, err := l.Try(t.Context(), history.Exclusive)
-	if err != nil || g.Token != "of me" || g.Fence != 3 || !g.ValidUntil.Equal(impls.UntilTold) || g.Lost == nil {
+	if err != nil || g.Token != "of me" || g.Fence != 3 || !g.ValidUntil.Equal(impls.UntilLost) || g.Lost == nil {
 		t.Fatalf("try: %+v, %v", g, err)
 	}
 	if _, err := l.Try(t.Context(), history.Exclusive); !errors.Is(err, impls.ErrBusy) {

@@ -80,7 +80,7 @@ func (l *remote) ask(ctx context.Context, q Request, mode history.Mode) (impls.G
 func (l *remote) grant(r Reply) impls.Grant {
 	g := impls.Grant{Token: r.Token, Fence: r.Fence}
 	if r.UntilLost {
-		g.ValidUntil = impls.UntilTold
+		g.ValidUntil = impls.UntilLost
 	}
 	now := l.env.Clock.Now()
 	if r.Valid != nil {
@@ -106,8 +106,8 @@ func (l *remote) grant(r Reply) impls.Grant {
 
 func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// hear processes a notification of the child.
-func (l *remote) hear(r Reply) {
+// notify processes a notification of the child.
+func (l *remote) notify(r Reply) {
 	if r.Renewed != "" {
 		if l.env.OnRenew != nil {
 			now := l.env.Clock.Now()

@@ -196,7 +196,7 @@ func replyTo(g impls.Grant, err error) Reply {
 	}
 	r := Reply{OK: true, Token: g.Token, Fence: g.Fence}
 	switch {
-	case g.ValidUntil.Equal(impls.UntilTold):
+	case g.ValidUntil.Equal(impls.UntilLost):
 		r.UntilLost = true
 	case !g.ValidUntil.IsZero():
 		r.Valid = new(millis(time.Until(g.ValidUntil)))

@@ -30,19 +30,19 @@ type Recorder interface {
 type Client struct {
 	Name    string // c1, c2, …
 	Index   int    // from 0
-	Clients int    // number of clients
-	Config  Config
-	Leased  bool // the server ends a hold after Config.Lease
-	Fenced  bool // the store compares fences
-	// Open opens the client's lock on a key; onRenew is called for every extend that the lock does by itself.
-	Open     func(key string, onRenew func(impls.Renewal)) (impls.Lock, error)
-	Store    Store
-	Clock    impls.Clock
-	Timeline func() int64 // nanoseconds on the run's base
-	Record   Recorder
-	Rand     *rand.Rand
-	// At announces a moment. It returns after any stall placed there; impls.ErrCrashed if the client was killed.
-	At func(ctx context.Context, m history.Moment, key string) error
+	clients int    // number of clients
+	config  Config
+	leased  bool // the server ends a hold after config.Lease
+	fenced  bool // the store compares fences
+	// open opens the client's lock on a key; onRenew is called for every extend that the lock does by itself.
+	open     func(key string, onRenew func(impls.Renewal)) (impls.Lock, error)
+	store    Store
+	clock    impls.Clock
+	timeline func() int64 // nanoseconds on the run's base
+	record   Recorder
+	rand     *rand.Rand
+	// at announces a moment. It returns after any stall placed there; impls.ErrCrashed if the client was killed.
+	at func(ctx context.Context, m history.Moment, key string) error
 	// Scope, if set, returns the context of an acquire, so that it can be cancelled from outside.
 	Scope func(ctx context.Context) (context.Context, context.CancelFunc)
 	// Pace returns the intended start of round n (from 0) on the timeline, for open loops; nil means closed loop.
@@ -74,5 +74,5 @@ type Config struct {
 
 // think returns how long the client works inside its critical section.
 func (c *Client) think() time.Duration {
-	return cmp.Or(c.Config.Slow, c.Config.Think)
+	return cmp.Or(c.config.Slow, c.config.Think)
 }

@@ -58,13 +58,13 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 	storage := redis.NewClient(ClientOptions(a, a.StoreAddr))
 	source := rand.NewChaCha8(a.Seed)
 	c := &Client{
-		Name: name, Index: s.Index, Clients: s.Clients, Config: s.Config, Leased: !s.Variant.Traits.NoLease, Fenced: s.Variant.Traits.Fenced,
-		Store: RedisStore{Client: storage, Prefix: StorePrefix(s.Prefix), Loose: loose(s.Variant)},
-		Clock: a.Clock, Timeline: a.Timeline, Record: a.Record, At: a.At,
-		Rand: rand.New(rand.NewChaCha8(shift(a.Seed))),
+		Name: name, Index: s.Index, clients: s.Clients, config: s.Config, leased: !s.Variant.Traits.NoLease, fenced: s.Variant.Traits.Fenced,
+		store: redisStore{Client: storage, Prefix: StorePrefix(s.Prefix), Loose: loose(s.Variant)},
+		clock: a.Clock, timeline: a.Timeline, record: a.Record, at: a.At,
+		rand: rand.New(rand.NewChaCha8(shift(a.Seed))),
 	}
 	shared := &impls.Shared{}
-	c.Open = func(key string, onRenew func(impls.Renewal)) (impls.Lock, error) {
+	c.open = func(key string, onRenew func(impls.Renewal)) (impls.Lock, error) {
 		env := environment(a, s, source)
 		env.Key, env.Nodes, env.OnRenew, env.Shared = s.Prefix+key, nodes, onRenew, shared
 		return s.Variant.New(env)
@@ -140,7 +140,7 @@ func options(a Access, addrs ...string) *redis.UniversalOptions {
 // OpenStore opens the guarded store of a run outside its clients, and returns a function that closes the connection.
 func OpenStore(a Access, prefix string) (Store, func() error) {
 	c := redis.NewClient(ClientOptions(a, a.StoreAddr))
-	return RedisStore{Client: c, Prefix: StorePrefix(prefix)}, c.Close
+	return redisStore{Client: c, Prefix: StorePrefix(prefix)}, c.Close
 }
 
 // StorePrefix returns the prefix of the guarded store's keys, under a run's prefix.

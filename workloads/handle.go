@@ -28,7 +28,7 @@ func (c *Client) handle(key string) (*handle, error) {
 		return h, nil
 	}
 	h := &handle{client: c, key: key}
-	lock, err := c.Open(key, h.renewed)
+	lock, err := c.open(key, h.renewed)
 	if err != nil {
 		return nil, fmt.Errorf("open lock %s: %w", key, err)
 	}
@@ -54,13 +54,13 @@ func (c *Client) Close() error {
 // or an operation that the lock does not support.
 func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err error) {
 	c := h.client
-	if err := c.At(ctx, history.Calling, h.key); err != nil {
+	if err := c.at(ctx, history.Calling, h.key); err != nil {
 		return false, err
 	}
-	op := history.Operation{Op: history.Acquire, Key: h.key, Mode: mode, Call: c.Timeline()}
-	c.Record.Begin(op)
+	op := history.Operation{Op: history.Acquire, Key: h.key, Mode: mode, Call: c.timeline()}
+	c.record.Begin(op)
 	g, err := h.ask(ctx, mode)
-	op.Return, op.Outcome = c.Timeline(), acquireOutcome(err)
+	op.Return, op.Outcome = c.timeline(), acquireOutcome(err)
 	if err != nil {
 		h.finish(op, err)
 		return false, c.refused(ctx, h.key, err)
@@ -70,7 +70,7 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 	h.finish(op, nil)
 	h.grants, h.modes = append(h.grants, g), append(h.modes, mode)
 	h.watchLoss(g)
-	return true, c.At(ctx, history.Granted, h.key)
+	return true, c.at(ctx, history.Granted, h.key)
 }
 
 // refused announces that an acquire ended without a grant. It returns err if that ends the client.
@@ -78,11 +78,11 @@ func (c *Client) refused(ctx context.Context, key string, err error) error {
 	if errors.Is(err, impls.ErrCrashed) || errors.Is(err, impls.ErrUnsupported) {
 		return err
 	}
-	return c.At(ctx, history.Refused, key)
+	return c.at(ctx, history.Refused, key)
 }
 
 func (h *handle) ask(ctx context.Context, mode history.Mode) (impls.Grant, error) {
-	wait := h.client.Config.AcquireWait
+	wait := h.client.config.AcquireWait
 	if h.client.Scope != nil {
 		scoped, cancel := h.client.Scope(ctx)
 		defer cancel()
@@ -99,29 +99,29 @@ func (h *handle) ask(ctx context.Context, mode history.Mode) (impls.Grant, error
 // release releases the innermost hold and records it.
 func (h *handle) release(ctx context.Context) error {
 	c := h.client
-	if err := c.At(ctx, history.BeforeRelease, h.key); err != nil {
+	if err := c.at(ctx, history.BeforeRelease, h.key); err != nil {
 		return err
 	}
 	g := h.pop()
-	op := history.Operation{Op: history.Release, Key: h.key, Mode: g.mode, Token: g.Token, Fence: g.Fence, Call: c.Timeline()}
-	c.Record.Begin(op)
+	op := history.Operation{Op: history.Release, Key: h.key, Mode: g.mode, Token: g.Token, Fence: g.Fence, Call: c.timeline()}
+	c.record.Begin(op)
 	err := h.lock.Release(ctx)
-	op.Return, op.Outcome = c.Timeline(), endOutcome(err)
+	op.Return, op.Outcome = c.timeline(), endOutcome(err)
 	h.finish(op, err)
 	if errors.Is(err, impls.ErrCrashed) {
 		return err
 	}
-	return c.At(ctx, history.Released, h.key)
+	return c.at(ctx, history.Released, h.key)
 }
 
 // extend extends the lease and records it.
 func (h *handle) extend(ctx context.Context) error {
 	c := h.client
 	g := h.grants[len(h.grants)-1]
-	op := history.Operation{Op: history.Extend, Key: h.key, Token: g.Token, Call: c.Timeline()}
-	c.Record.Begin(op)
+	op := history.Operation{Op: history.Extend, Key: h.key, Token: g.Token, Call: c.timeline()}
+	c.record.Begin(op)
 	g, err := h.lock.Extend(ctx)
-	op.Return, op.Outcome = c.Timeline(), extendOutcome(err)
+	op.Return, op.Outcome = c.timeline(), extendOutcome(err)
 	if err == nil {
 		op.ValidUntil = c.instant(g.ValidUntil)
 	}
@@ -131,7 +131,7 @@ func (h *handle) extend(ctx context.Context) error {
 
 // renewed records an extend that the lock did by itself.
 func (h *handle) renewed(r impls.Renewal) {
-	now := h.client.Timeline()
+	now := h.client.timeline()
 	op := history.Operation{Op: history.Extend, Key: h.key, Token: r.Token, Call: now - int64(r.Return.Sub(r.Call)), Return: now, Outcome: extendOutcome(r.Err)}
 	if r.Err == nil {
 		op.ValidUntil = h.client.instant(r.ValidUntil)
@@ -143,7 +143,7 @@ func (h *handle) finish(op history.Operation, err error) {
 	if err != nil {
 		op.Err = err.Error()
 	}
-	h.client.Record.Add(op)
+	h.client.record.Add(op)
 	if h.client.Observe != nil {
 		h.client.Observe(op.Op, op.Outcome, h.client.intendedStart(op), op.Call, op.Return)
 	}
@@ -179,7 +179,7 @@ func (h *handle) lost() bool {
 
 // fence returns the fence of the innermost hold; 0 if the store does not compare fences.
 func (h *handle) fence() uint64 {
-	if !h.client.Fenced || len(h.grants) == 0 {
+	if !h.client.fenced || len(h.grants) == 0 {
 		return 0
 	}
 	return h.grants[len(h.grants)-1].Fence
@@ -201,8 +201,8 @@ func (h *handle) watchLoss(g impls.Grant) {
 	w.done.Go(func() {
 		select {
 		case <-g.Lost:
-			now := c.Timeline()
-			c.Record.Add(history.Operation{Op: history.Lost, Key: h.key, Token: g.Token, Call: now, Return: now})
+			now := c.timeline()
+			c.record.Add(history.Operation{Op: history.Lost, Key: h.key, Token: g.Token, Call: now, Return: now})
 		case <-w.stop:
 		}
 	})
@@ -217,8 +217,8 @@ func (h *handle) unwatch() {
 	h.watch = nil
 }
 
-// UntilTold is the valid-until of a lock that notifies of a loss instead of giving a time.
-const UntilTold = math.MaxInt64
+// untilLost is the valid-until of a lock that notifies of a loss instead of giving a time.
+const untilLost = math.MaxInt64
 
 // addTimes adds a grant's times to the operation that has just returned it: when the granted attempt began, and until when the client believes in
 // the grant: what the lock says, or else a lease from that beginning. Without either, call + lease of the history applies, or the lock has no lease.
@@ -226,11 +226,11 @@ func (c *Client) addTimes(op *history.Operation, g impls.Grant) {
 	if g.Asked.IsZero() && g.ValidUntil.IsZero() {
 		return
 	}
-	now := c.Clock.Now()
+	now := c.clock.Now()
 	asked := instant(g.Asked, op.Return, now)
 	op.ValidUntil = instant(g.ValidUntil, op.Return, now)
-	if g.ValidUntil.IsZero() && c.Leased {
-		op.ValidUntil = asked + int64(c.Config.Lease)
+	if g.ValidUntil.IsZero() && c.leased {
+		op.ValidUntil = asked + int64(c.config.Lease)
 	}
 	if asked != 0 {
 		op.Asked = min(max(asked, op.Call), op.Return) // the client's clock may drift between two readings
@@ -238,15 +238,15 @@ func (c *Client) addTimes(op *history.Operation, g impls.Grant) {
 }
 
 // instant converts a time of the client's clock to the run's timeline.
-func (c *Client) instant(t time.Time) int64 { return instant(t, c.Timeline(), c.Clock.Now()) }
+func (c *Client) instant(t time.Time) int64 { return instant(t, c.timeline(), c.clock.Now()) }
 
 // instant converts a time of the client's clock, which is at now, to the timeline, which is at at; 0 for the zero time.
 func instant(t time.Time, at int64, now time.Time) int64 {
 	switch {
 	case t.IsZero():
 		return 0
-	case t.Equal(impls.UntilTold):
-		return UntilTold
+	case t.Equal(impls.UntilLost):
+		return untilLost
 	}
 	return at + int64(t.Sub(now))
 }

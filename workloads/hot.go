@@ -42,19 +42,19 @@ func (c *Client) bareRound(ctx context.Context, n int, relay *Relay) error {
 
 // anyKey returns one of the run's keys, uniformly.
 func (c *Client) anyKey() string {
-	if c.Config.Keys < 2 {
+	if c.config.Keys < 2 {
 		return counterKey
 	}
-	return spreadKey(c.Rand.IntN(c.Config.Keys))
+	return spreadKey(c.rand.IntN(c.config.Keys))
 }
 
 // hold spends the think time inside the critical section.
 func (h *handle) hold(ctx context.Context, n int) error {
 	return h.using(history.Exclusive, func() error {
 		c := h.client
-		if err := c.At(ctx, history.Entered, h.key); err != nil {
+		if err := c.at(ctx, history.Entered, h.key); err != nil {
 			return err
 		}
-		return survivable(c.Clock.Sleep(ctx, c.think()))
+		return survivable(c.clock.Sleep(ctx, c.think()))
 	})
 }

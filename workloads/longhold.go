@@ -25,9 +25,9 @@ const (
 // keepExtending works and extends in time. It reports whether the client still holds as far as it knows.
 func (h *handle) keepExtending(ctx context.Context) (bool, error) {
 	c := h.client
-	pause := c.Config.Lease / extendsPerLease
+	pause := c.config.Lease / extendsPerLease
 	for range holdLeases * extendsPerLease {
-		if err := c.Clock.Sleep(ctx, pause); err != nil {
+		if err := c.clock.Sleep(ctx, pause); err != nil {
 			return false, err
 		}
 		err := h.extend(ctx)

@@ -72,7 +72,7 @@ func Find(name string) (Workload, bool) {
 
 // rounds runs a client's rounds, each at its intended start, with a pause between them.
 func (c *Client) rounds(ctx context.Context, round func(ctx context.Context, n int) error) error {
-	for n := 0; c.Config.Ops == 0 || n < c.Config.Ops; n++ {
+	for n := 0; c.config.Ops == 0 || n < c.config.Ops; n++ {
 		if err := c.awaitTurn(ctx, n); err != nil {
 			return ended(err)
 		}
@@ -82,7 +82,7 @@ func (c *Client) rounds(ctx context.Context, round func(ctx context.Context, n i
 		if err := round(ctx, n); err != nil {
 			return ended(err)
 		}
-		if err := c.Clock.Sleep(ctx, c.Config.Pause); err != nil {
+		if err := c.clock.Sleep(ctx, c.config.Pause); err != nil {
 			return ended(err)
 		}
 	}
@@ -112,7 +112,7 @@ func (c *Client) awaitTurn(ctx context.Context, n int) error {
 		return nil
 	}
 	c.due, c.intended = true, c.Pace(n)
-	return c.Clock.Sleep(ctx, time.Duration(c.intended-c.Timeline()))
+	return c.clock.Sleep(ctx, time.Duration(c.intended-c.timeline()))
 }
 
 // intendedStart returns when an operation was intended to start. Only the first acquire of a round differs from its call; renewals, from other
@@ -158,21 +158,21 @@ func (h *handle) section(ctx context.Context, g guarded) error {
 // using records the time inside the critical section, up to its end or the client's crash.
 func (h *handle) using(mode history.Mode, work func() error) error {
 	c := h.client
-	use := history.Operation{Op: history.Use, Key: h.key, Mode: mode, Token: h.grants[len(h.grants)-1].Token, Call: c.Timeline()}
-	c.Record.Begin(use)
+	use := history.Operation{Op: history.Use, Key: h.key, Mode: mode, Token: h.grants[len(h.grants)-1].Token, Call: c.timeline()}
+	c.record.Begin(use)
 	err := work()
-	use.Return = c.Timeline()
-	c.Record.Add(use)
+	use.Return = c.timeline()
+	c.record.Add(use)
 	return err
 }
 
 func (h *handle) work(ctx context.Context, g guarded) error {
 	c := h.client
-	read, err := c.Store.Read(ctx, g.key, h.fence())
+	read, err := c.store.Read(ctx, g.key, h.fence())
 	if err != nil {
 		return survivable(err)
 	}
-	if err := c.At(ctx, history.Entered, g.key); err != nil {
+	if err := c.at(ctx, history.Entered, g.key); err != nil {
 		return err
 	}
 	holds, err := h.think(ctx, g)
@@ -191,15 +191,15 @@ func (h *handle) think(ctx context.Context, g guarded) (holds bool, err error) {
 	if g.while != nil {
 		return g.while(h, ctx)
 	}
-	return true, h.client.Clock.Sleep(ctx, g.think)
+	return true, h.client.clock.Sleep(ctx, g.think)
 }
 
 func (h *handle) write(ctx context.Context, read, wrote int64) error {
 	c := h.client
-	op := history.Operation{Op: history.Write, Key: h.key, HasValue: true, Read: read, Wrote: wrote, Fence: h.fence(), Call: c.Timeline()}
-	c.Record.Begin(op)
-	err := c.Store.Write(ctx, h.key, wrote, op.Fence)
-	op.Return, op.Outcome = c.Timeline(), writeOutcome(err)
+	op := history.Operation{Op: history.Write, Key: h.key, HasValue: true, Read: read, Wrote: wrote, Fence: h.fence(), Call: c.timeline()}
+	c.record.Begin(op)
+	err := c.store.Write(ctx, h.key, wrote, op.Fence)
+	op.Return, op.Outcome = c.timeline(), writeOutcome(err)
 	h.finish(op, err)
 	return survivable(err)
 }
@@ -213,7 +213,7 @@ func survivable(err error) error {
 }
 
 func writeOutcome(err error) history.Outcome {
-	if errors.Is(err, ErrStale) {
+	if errors.Is(err, errStale) {
 		return history.Rejected
 	}
 	return endOutcome(err)

@@ -15,9 +15,9 @@ var spread = workload{
 	about:   "counters under many keys, chosen by a zipf distribution with exponent 0.99",
 	guarded: func(cfg Config) map[string]int64 { return zeros(spreadFormat, cfg.Keys) },
 	rounds: func(c *Client) func(ctx context.Context, n int) error {
-		z := newZipf(max(c.Config.Keys, 1), zipfExponent)
+		z := newZipf(max(c.config.Keys, 1), zipfExponent)
 		return func(ctx context.Context, n int) error {
-			return c.guardedRound(ctx, guarded{key: spreadKey(z.draw(c.Rand)), think: c.think(), update: increment})
+			return c.guardedRound(ctx, guarded{key: spreadKey(z.draw(c.rand)), think: c.think(), update: increment})
 		}
 	},
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// ErrStale is returned for a write with a lower fence than one that the store has seen.
-var ErrStale = errors.New("stale fence")
+// errStale is returned for a write with a lower fence than one that the store has seen.
+var errStale = errors.New("stale fence")
 
 // Store is the guarded store, which the lock protects.
 type Store interface {
 	// Read returns the value under a key; 0 if there is none. With fence > 0 the store refuses lower fences from now on.
 	Read(ctx context.Context, key string, fence uint64) (int64, error)
-	// Write stores a value. With fence > 0 it returns ErrStale if the store has seen a higher fence.
+	// Write stores a value. With fence > 0 it returns an error if the store has seen a higher fence.
 	Write(ctx context.Context, key string, value int64, fence uint64) error
 }
 
@@ -37,8 +37,8 @@ var (
 // Scripts returns the scripts of this package, for recorders that name them.
 func Scripts() []*impls.Script { return []*impls.Script{fencedRead, fencedWrite} }
 
-// RedisStore keeps the guarded values as plain keys under a prefix.
-type RedisStore struct {
+// redisStore keeps the guarded values as plain keys under a prefix.
+type redisStore struct {
 	Client redis.UniversalClient
 	Prefix string
 	Loose  bool // planted bug: Write does not compare and write atomically
@@ -47,10 +47,10 @@ type RedisStore struct {
 // loose reports whether the store of a variant has the bug.
 func loose(v impls.Variant) bool { return v.Planted != nil && v.Planted.LooseStore }
 
-var _ Store = RedisStore{}
+var _ Store = redisStore{}
 
 // Read runs GET, or for a fenced lock a script that also records the fence.
-func (s RedisStore) Read(ctx context.Context, key string, fence uint64) (int64, error) {
+func (s redisStore) Read(ctx context.Context, key string, fence uint64) (int64, error) {
 	v, err := s.value(ctx, key, fence)
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
@@ -58,7 +58,7 @@ func (s RedisStore) Read(ctx context.Context, key string, fence uint64) (int64, 
 	return v, impls.Classify("read store "+key, err)
 }
 
-func (s RedisStore) value(ctx context.Context, key string, fence uint64) (int64, error) {
+func (s redisStore) value(ctx context.Context, key string, fence uint64) (int64, error) {
 	if fence == 0 {
 		return s.Client.Get(ctx, s.name(key)).Int64()
 	}
@@ -66,7 +66,7 @@ func (s RedisStore) value(ctx context.Context, key string, fence uint64) (int64,
 }
 
 // Write runs SET, or for a fenced lock a script that compares the fence first.
-func (s RedisStore) Write(ctx context.Context, key string, value int64, fence uint64) error {
+func (s redisStore) Write(ctx context.Context, key string, value int64, fence uint64) error {
 	if fence == 0 {
 		return impls.Classify("write store "+key, s.Client.Set(ctx, s.name(key), value, 0).Err())
 	}
@@ -78,23 +78,23 @@ func (s RedisStore) Write(ctx context.Context, key string, value int64, fence ui
 		return impls.Classify("write store "+key, err)
 	}
 	if took == 0 {
-		return fmt.Errorf("write store %s with fence %d: %w", key, fence, ErrStale)
+		return fmt.Errorf("write store %s with fence %d: %w", key, fence, errStale)
 	}
 	return nil
 }
 
 // writeLoosely compares the fence and writes in two commands.
-func (s RedisStore) writeLoosely(ctx context.Context, key string, value int64, fence uint64) error {
+func (s redisStore) writeLoosely(ctx context.Context, key string, value int64, fence uint64) error {
 	seen, err := s.Client.Get(ctx, s.name(key)+":fence").Uint64()
 	switch {
 	case errors.Is(err, redis.Nil):
 	case err != nil:
 		return impls.Classify("read the fence of store "+key, err)
 	case seen > fence:
-		return fmt.Errorf("write store %s with fence %d: %w", key, fence, ErrStale)
+		return fmt.Errorf("write store %s with fence %d: %w", key, fence, errStale)
 	}
 	return impls.Classify("write store "+key, s.Client.MSet(ctx, s.name(key), value, s.name(key)+":fence", fence).Err())
 }
 
 // name returns the key of a value, with a hash tag: its fence has the same slot.
-func (s RedisStore) name(key string) string { return s.Prefix + "{" + key + "}" }
+func (s redisStore) name(key string) string { return s.Prefix + "{" + key + "}" }

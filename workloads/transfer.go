@@ -19,7 +19,7 @@ var transfer = workload{
 	},
 	guarded: func(Config) map[string]int64 { return map[string]int64{balanceKey: defaultBalance} },
 	round: func(ctx context.Context, c *Client, n int) error {
-		payment, remittance := c.Config.amounts()
+		payment, remittance := c.config.amounts()
 		delta := remittance
 		if c.Index == 0 {
 			delta = -payment

@@ -114,7 +114,7 @@ func TestRoundsAreRecorded(t *testing.T) {
 		t.Run(row.workload+" "+row.lock, func(t *testing.T) {
 			r := newRig(t, row.lock, Config{Ops: row.rounds()})
 			w, _ := Find(row.workload)
-			if err := w.Prepare(t.Context(), r.Store, r.Config); err != nil {
+			if err := w.Prepare(t.Context(), r.store, r.config); err != nil {
 				t.Fatal(err)
 			}
 			if err := w.Run(t.Context(), r.Client); err != nil {
@@ -182,16 +182,16 @@ func TestStoreRefusesStaleFences(t *testing.T) {
 	}{
 		{1, 5, nil},
 		{2, 5, nil},      // the same holder again
-		{3, 4, ErrStale}, // an earlier one
+		{3, 4, errStale}, // an earlier one
 		{4, 6, nil},
 		{5, 0, nil}, // a lock without fences is not guarded
 	}
 	for _, row := range rows {
-		err := r.Store.Write(t.Context(), "k", row.value, row.fence)
+		err := r.store.Write(t.Context(), "k", row.value, row.fence)
 		if !errors.Is(err, row.want) {
 			t.Errorf("write %d with fence %d: %v, want %v", row.value, row.fence, err, row.want)
 		}
-		got, _ := r.Store.Read(t.Context(), "k", 0)
+		got, _ := r.store.Read(t.Context(), "k", 0)
 		if (got == row.value) != (row.want == nil) {
 			t.Errorf("after write %d with fence %d the store holds %d", row.value, row.fence, got)
 		}

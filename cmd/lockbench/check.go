@@ -68,7 +68,7 @@ func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err err
 // check judges one history. Whether a file is cut off is known at its end, except for a recording, which always is; it is then read again as a
 // truncated record.
 func (a *app) check(ctx context.Context, path string, plain bool, write func(any) error) error {
-	defer a.leanHeap()()
+	defer a.limitHeap()()
 	path = historyIn(path)
 	known := filepath.Base(path) == results.RecordingFile
 	run, v, cut, err := a.checkOnce(ctx, path, plain, known)
@@ -94,7 +94,7 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (ru
 		in.Ops = history.NewCut(h.ops)
 	}
 	var scripts map[string]string
-	if in.Commands, scripts, in.Faults, err = beside(h); err != nil {
+	if in.Commands, scripts, in.Faults, err = sidecars(h); err != nil {
 		return run, nil, false, asInput(err)
 	}
 	run = describe(h)
@@ -160,10 +160,10 @@ type closingSource interface {
 	Close() error
 }
 
-// leanHeap lets the heap grow by a fifth between two collections instead of to its double, unless the user has set GOGC. Nearly all of it
+// limitHeap lets the heap grow by a fifth between two collections instead of to its double, unless the user has set GOGC. Nearly all of it
 // is the compact history, which has no pointers, so that a collection costs milliseconds. The returned function restores
 // the setting.
-func (a *app) leanHeap() (restore func()) {
+func (a *app) limitHeap() (restore func()) {
 	if a.env("GOGC") != "" {
 		return func() {}
 	}
@@ -220,9 +220,9 @@ func exists(path string) bool {
 // asInput marks an error as one of the input: a file that is missing, unreadable or invalid.
 func asInput(err error) error { return fmt.Errorf("%w: %w", errUsage, err) }
 
-// beside loads the commands and fault windows beside a run's history, if any.
-func beside(h stored) (commands []history.Command, scripts map[string]string, windows []history.Window, err error) {
-	if !ours(h.path) {
+// sidecars loads the commands and fault windows beside a run's history, if any.
+func sidecars(h stored) (commands []history.Command, scripts map[string]string, windows []history.Window, err error) {
+	if !isRunHistory(h.path) {
 		return nil, nil, nil, nil
 	}
 	dir := filepath.Dir(h.path)
@@ -269,7 +269,7 @@ func describe(h stored) results.Run {
 
 // recordBeside loads the run record of a history in its run directory.
 func recordBeside(path string) (results.Run, error) {
-	if !ours(path) {
+	if !isRunHistory(path) {
 		return results.Run{}, fs.ErrNotExist
 	}
 	d, err := results.Open(path)
@@ -279,8 +279,8 @@ func recordBeside(path string) (results.Run, error) {
 	return d.LoadRun()
 }
 
-// ours reports whether a history has the path that a run gives it, and not that of another tool in any folder.
-func ours(path string) bool {
+// isRunHistory reports whether a history has the path that a run gives it, and not that of another tool in any folder.
+func isRunHistory(path string) bool {
 	name := filepath.Base(path)
 	return name == results.RecordingFile || strings.TrimSuffix(name, ".zst") == strings.TrimSuffix(results.HistoryFile, ".zst")
 }

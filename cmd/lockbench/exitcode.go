@@ -128,9 +128,9 @@ func verdictError(v checker.Result) error {
 	return errInconclusive
 }
 
-// said reports whether an error needs no message on stderr: stdout shows verdicts, and an interrupt was reported when it came, so that
+// alreadyShown reports whether an error needs no message on stderr: stdout shows verdicts, and an interrupt was reported when it came, so that
 // its consequences need none.
-func said(err error) bool {
+func alreadyShown(err error) bool {
 	switch err {
 	case nil, errViolated, errGate, errInconclusive, errInterrupted:
 		return true

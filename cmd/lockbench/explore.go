@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,7 +138,7 @@ func (f *exploreFlags) subject(ctx context.Context, flags *pflag.FlagSet) (v imp
 		if f.server, err = f.exec.server(f.server, flags); err == nil {
 			v, err = f.exec.probe(ctx)
 		}
-		v.New = elsewhere
+		v.New = madeByChild
 		return v, err
 	}
 	for _, name := range []string{"server", "lease"} {
@@ -265,7 +266,7 @@ func (a *app) createExploration(f exploreFlags, lock string) (*results.Dir, resu
 	if err != nil {
 		return nil, results.Run{}, err
 	}
-	run := results.Run{ID: id, Argv: a.argv, Seed: f.seed, Lock: lock, Scenario: "explore", Server: orWord(f.server, "sim"), Start: a.now().UTC(), Phase: results.Started}
+	run := results.Run{ID: id, Argv: a.argv, Seed: f.seed, Lock: lock, Scenario: "explore", Server: cmp.Or(f.server, "sim"), Start: a.now().UTC(), Phase: results.Started}
 	d, err := results.Create(f.out, run.Scenario, lock, a.now(), id)
 	if err != nil {
 		return nil, run, err

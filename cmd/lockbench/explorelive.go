@@ -33,8 +33,8 @@ func (o oneLock) Find(name string) (impls.Variant, bool) { return o.v, name == o
 // ScriptNames knows none.
 func (oneLock) ScriptNames() map[string]string { return map[string]string{} }
 
-// elsewhere is the constructor of a lock that child processes make.
-func elsewhere(impls.Env) (impls.Lock, error) { return nil, impls.ErrUnsupported }
+// madeByChild is the constructor of a lock that child processes make.
+func madeByChild(impls.Env) (impls.Lock, error) { return nil, impls.ErrUnsupported }
 
 // fitsProcesses rejects searches that real processes cannot do.
 func (f exploreFlags) fitsProcesses() error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) erro
 	if run.Server == "url" && f.server == "" {
 		return fmt.Errorf("%w: the run used servers of its own; name some with --server", errUsage)
 	}
-	out, err := a.onServers(ctx, e, orWord(f.server, run.Server), f)
+	out, err := a.onServers(ctx, e, cmp.Or(f.server, run.Server), f)
 	if out == nil || out.Result.Schema == "" {
 		return err
 	}
@@ -119,13 +120,6 @@ func (a *app) showRun(out *harness.Outcome) error {
 		show = func() error { return a.writeJSON(out.Result) }
 	}
 	return errors.Join(show(), verdictError(out.Result.Verdict))
-}
-
-func orWord(word, otherwise string) string {
-	if word == "" {
-		return otherwise
-	}
-	return word
 }
 
 // onServers makes one run on the servers that word names.
@@ -162,10 +156,10 @@ func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error 
 	if t.Hash == "" {
 		return fmt.Errorf("%w: %s: along this tape the lock takes its process down; 'lockbench explore' shows it in a process of its own", errUsage, path)
 	}
-	r := results.Replay{Schema: replaySchema, Tape: path, Lock: t.Program.Lock, Property: t.Property, Cause: t.Cause, Server: orWord(f.server, "sim")}
+	r := results.Replay{Schema: replaySchema, Tape: path, Lock: t.Program.Lock, Property: t.Property, Cause: t.Cause, Server: cmp.Or(f.server, "sim")}
 	switch {
 	case live:
-		f.server = orWord(f.server, "auto")
+		f.server = cmp.Or(f.server, "auto")
 		err = a.onReal(ctx, t, v, f, &r)
 	case r.Server == "sim":
 		err = a.inSim(ctx, t, f, &r)

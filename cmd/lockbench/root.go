@@ -74,7 +74,7 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 func (a *app) complain(err error) {
 	a.line.clear()
 	for _, one := range separate(err) {
-		if !said(one) {
+		if !alreadyShown(one) {
 			a.line.print("lockbench: " + strings.TrimPrefix(one.Error(), errUsage.Error()+": "))
 		}
 	}

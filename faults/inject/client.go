@@ -29,18 +29,18 @@ type Goroutine struct {
 }
 
 // NewGoroutine returns a client that nothing holds up.
-func NewGoroutine() *Goroutine { return &Goroutine{Gate: NewGate()} }
+func NewGoroutine() *Goroutine { return &Goroutine{Gate: newGate()} }
 
 var _ Client = (*Goroutine)(nil)
 
 // Pause shuts the gate.
 func (g *Goroutine) Pause(context.Context) (faults.Undo, error) {
-	g.Gate.Pause()
-	return func(context.Context) error { g.Resume(); return nil }, nil
+	g.Gate.pause()
+	return func(context.Context) error { g.resume(); return nil }, nil
 }
 
 // Crash kills the client.
-func (g *Goroutine) Crash(context.Context) error { return g.Gate.Crash() }
+func (g *Goroutine) Crash(context.Context) error { return g.Gate.crash() }
 
 // Cancel cancels the acquire under way.
 func (g *Goroutine) Cancel(context.Context) error {

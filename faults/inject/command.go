@@ -10,9 +10,9 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// CommandFrom returns the record of a request: its name and first arguments, with the length limits of the history. The caller fills in the client,
+// commandFrom returns the record of a request: its name and first arguments, with the length limits of the history. The caller fills in the client,
 // the node and the times.
-func CommandFrom(r resp.Request) history.Command {
+func commandFrom(r resp.Request) history.Command {
 	return history.Command{Name: r.Name(), Args: r.Strings(history.MaxArgs, history.MaxArg)}
 }
 
@@ -30,5 +30,5 @@ func label(r resp.Request, names map[string]string) string {
 	return command + " " + cmp.Or(names[script], script)
 }
 
-// ReplyLine returns the one-line form of a reply for [history.Command].
-func ReplyLine(r resp.Reply) string { return r.Line(history.MaxReply) }
+// replyLine returns the one-line form of a reply for [history.Command].
+func replyLine(r resp.Reply) string { return r.Line(history.MaxReply) }

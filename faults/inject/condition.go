@@ -16,8 +16,8 @@ const (
 	toClient
 )
 
-// Condition is a temporary change to whole links. Conditions add up.
-type Condition struct {
+// condition is a temporary change to whole links. Conditions add up.
+type condition struct {
 	Client int // from 1; faults.All means every client
 	Node   int // from 0; faults.All means every server
 	// BlockRequests and BlockReplies hold all traffic to the node, or from it, until the condition is lifted. What was held is then delivered, as
@@ -28,7 +28,7 @@ type Condition struct {
 	NoSubscribers               bool          // connections that subscribe are cut
 }
 
-func (c *Condition) concerns(l *Link) bool {
+func (c *condition) concerns(l *Link) bool {
 	return (c.Client == faults.All || c.Client == l.Client) && (c.Node == faults.All || c.Node == l.Node)
 }
 
@@ -42,8 +42,8 @@ type linkState struct {
 	noSubscribers bool
 }
 
-// Impose puts a condition in force; lift ends it, and may be called more than once.
-func (p *Proxy) Impose(c Condition) (lift func()) {
+// impose puts a condition in force; lift ends it, and may be called more than once.
+func (p *Proxy) impose(c condition) (lift func()) {
 	own := &c
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +52,7 @@ func (p *Proxy) Impose(c Condition) (lift func()) {
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.conditions = slices.DeleteFunc(p.conditions, func(x *Condition) bool { return x == own })
+		p.conditions = slices.DeleteFunc(p.conditions, func(x *condition) bool { return x == own })
 		p.refresh()
 	}
 }
@@ -72,7 +72,7 @@ func (p *Proxy) refresh() {
 	}
 }
 
-func (s *linkState) add(c *Condition) {
+func (s *linkState) add(c *condition) {
 	s.blocked[toNode] = s.blocked[toNode] || c.BlockRequests
 	s.blocked[toClient] = s.blocked[toClient] || c.BlockReplies
 	s.delay += c.Delay
@@ -82,9 +82,9 @@ func (s *linkState) add(c *Condition) {
 	}
 }
 
-// Settled waits until every write that began before the last condition was imposed has ended, so that nothing passes any more that a condition
+// settled waits until every write that began before the last condition was imposed has ended, so that nothing passes any more that a condition
 // forbids. It reports whether that happened before ctx ended.
-func (p *Proxy) Settled(ctx context.Context) bool {
+func (p *Proxy) settled(ctx context.Context) bool {
 	p.mu.Lock()
 	links := slices.Clone(p.links)
 	p.mu.Unlock()

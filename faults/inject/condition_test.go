@@ -17,8 +17,8 @@ func TestProxyBlackHole(t *testing.T) {
 	conn := r.dial(t)
 	write(t, conn, "PING\r\n")
 	read(t, conn, 7)
-	lift := r.proxy.Impose(Condition{Client: 1, Node: faults.All, BlockRequests: true, BlockReplies: true})
-	if !r.proxy.Settled(t.Context()) {
+	lift := r.proxy.impose(condition{Client: 1, Node: faults.All, BlockRequests: true, BlockReplies: true})
+	if !r.proxy.settled(t.Context()) {
 		t.Fatal("not settled")
 	}
 	write(t, conn, "SET a 1\r\n")
@@ -43,7 +43,7 @@ func TestProxyBlackHole(t *testing.T) {
 func TestProxyBlocksOneWay(t *testing.T) {
 	r := newRig(t)
 	conn := r.dial(t)
-	lift := r.proxy.Impose(Condition{Client: faults.All, BlockReplies: true})
+	lift := r.proxy.impose(condition{Client: faults.All, BlockReplies: true})
 	write(t, conn, "SET a 1\r\n")
 	eventually(t, "the request is applied", func() bool { return r.node.Exists("a") })
 	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
@@ -61,20 +61,20 @@ func TestProxyBlocksOneWay(t *testing.T) {
 func TestProxyDelaysAndLimits(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
-		condition Condition
+		condition condition
 		request   string
 		reply     int
 		low, high time.Duration
 	}{
-		{"another client's", Condition{Client: 2, Node: faults.All, Delay: time.Second}, "PING\r\n", 7, 0, 500 * time.Millisecond},
-		{"each way once", Condition{Client: 1, Delay: 30 * time.Millisecond}, "PING\r\n", 7, 60 * time.Millisecond, 500 * time.Millisecond},
-		{"a pipeline as one", Condition{Client: 1, Delay: 150 * time.Millisecond}, "PING\r\nPING\r\nPING\r\n", 21, 300 * time.Millisecond, 590 * time.Millisecond},
-		{"1000 bytes at 10 kB/s", Condition{Client: 1, Rate: 10_000}, "PING " + strings.Repeat("x", 993) + "\r\n", 1001, 200 * time.Millisecond, 800 * time.Millisecond},
+		{"another client's", condition{Client: 2, Node: faults.All, Delay: time.Second}, "PING\r\n", 7, 0, 500 * time.Millisecond},
+		{"each way once", condition{Client: 1, Delay: 30 * time.Millisecond}, "PING\r\n", 7, 60 * time.Millisecond, 500 * time.Millisecond},
+		{"a pipeline as one", condition{Client: 1, Delay: 150 * time.Millisecond}, "PING\r\nPING\r\nPING\r\n", 21, 300 * time.Millisecond, 590 * time.Millisecond},
+		{"1000 bytes at 10 kB/s", condition{Client: 1, Rate: 10_000}, "PING " + strings.Repeat("x", 993) + "\r\n", 1001, 200 * time.Millisecond, 800 * time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t)
 			conn := r.dial(t)
-			r.proxy.Impose(tt.condition)
+			r.proxy.impose(tt.condition)
 			start := time.Now()
 			write(t, conn, tt.request)
 			read(t, conn, tt.reply)

@@ -136,7 +136,7 @@ func (d *direction) expect(req resp.Request, m *Message) {
 }
 
 func (d *direction) message(req resp.Request) *Message {
-	cmd := CommandFrom(req)
+	cmd := commandFrom(req)
 	cmd.Client, cmd.Node, cmd.Conn = faults.ClientName(d.link.Client), d.link.Node, d.id
 	if name, ok := d.link.proxy.cfg.Names[string(req.Arg(1))]; ok && cmd.Name == "EVALSHA" {
 		cmd.Args[0] = name
@@ -147,7 +147,7 @@ func (d *direction) message(req resp.Request) *Message {
 // reply lets the proxy's Traffic decide about the last reply to a request, and queues it; it returns false if the connection must end.
 func (d *direction) reply(reply resp.Reply) bool {
 	if m := d.answered(reply); m != nil {
-		m.Command.Reply = ReplyLine(reply)
+		m.Command.Reply = replyLine(reply)
 		if !d.flush() {
 			return false
 		}

@@ -26,8 +26,8 @@ type Gate struct {
 	conns  map[net.Conn]struct{}
 }
 
-// NewGate returns an open gate.
-func NewGate() *Gate {
+// newGate returns an open gate.
+func newGate() *Gate {
 	g := &Gate{dead: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	g.moved = sync.NewCond(&g.mu)
 	g.open.Store(true)
@@ -50,11 +50,11 @@ func (g *Gate) Pass() error {
 	return nil
 }
 
-// Pause shuts the gate. It is idempotent.
-func (g *Gate) Pause() { g.set(true) }
+// pause shuts the gate. It is idempotent.
+func (g *Gate) pause() { g.set(true) }
 
-// Resume opens the gate.
-func (g *Gate) Resume() { g.set(false) }
+// resume opens the gate.
+func (g *Gate) resume() { g.set(false) }
 
 func (g *Gate) set(shut bool) {
 	g.mu.Lock()
@@ -64,8 +64,8 @@ func (g *Gate) set(shut bool) {
 	g.moved.Broadcast()
 }
 
-// Crash kills the client. It cannot be undone.
-func (g *Gate) Crash() error {
+// crash kills the client. It cannot be undone.
+func (g *Gate) crash() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.killed {

@@ -13,7 +13,7 @@ import (
 
 func TestGateStallsSleepers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGate()
+		g := newGate()
 		clock, start := g.Clock(0), time.Now()
 		woke := make(chan time.Duration, 1)
 		go func() {
@@ -21,9 +21,9 @@ func TestGateStallsSleepers(t *testing.T) {
 			woke <- time.Since(start)
 		}()
 		time.Sleep(5 * time.Millisecond)
-		g.Pause()
+		g.pause()
 		time.Sleep(100 * time.Millisecond)
-		g.Resume()
+		g.resume()
 		if got := <-woke; got != 105*time.Millisecond {
 			t.Errorf("a sleep of 10 ms in a client that was stopped from 5 ms to 105 ms ended after %v, want 105ms", got)
 		}
@@ -32,7 +32,7 @@ func TestGateStallsSleepers(t *testing.T) {
 
 func TestGateCrashEndsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGate()
+		g := newGate()
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
 		if !g.hold(ours) {
@@ -40,11 +40,11 @@ func TestGateCrashEndsEverything(t *testing.T) {
 		}
 		slept := make(chan error, 1)
 		go func() { slept <- g.Clock(0).Sleep(t.Context(), time.Hour) }()
-		g.Pause() // a stopped client can be killed too
+		g.pause() // a stopped client can be killed too
 		passed := make(chan error, 1)
 		go func() { passed <- g.Pass() }()
 		synctest.Wait()
-		if err := g.Crash(); err != nil {
+		if err := g.crash(); err != nil {
 			t.Fatal(err)
 		}
 		for name, ch := range map[string]chan error{"sleep": slept, "pass": passed} {
@@ -83,7 +83,7 @@ func TestGateClock(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, r.limit)
 					defer cancel()
 				}
-				clock, start := NewGate().Clock(r.skew), time.Now()
+				clock, start := newGate().Clock(r.skew), time.Now()
 				if err := clock.Sleep(ctx, r.sleep); !errors.Is(err, r.want) {
 					t.Errorf("Sleep: %v, want %v", err, r.want)
 				}

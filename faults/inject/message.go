@@ -70,13 +70,13 @@ var _ Traffic = Watched{}
 // Request applies the faults placed at a request.
 func (w Watched) Request(m *Message) bool {
 	m.operation = w.Director.Plan().Operation(m.client, m.Node() < 0)
-	return w.strike(m, faults.Underway)
+	return w.apply(m, faults.Underway)
 }
 
 // Reply applies the faults placed at a reply.
-func (w Watched) Reply(m *Message) bool { return w.strike(m, faults.Answered) }
+func (w Watched) Reply(m *Message) bool { return w.apply(m, faults.Answered) }
 
-func (w Watched) strike(m *Message, s faults.Stage) bool {
+func (w Watched) apply(m *Message, s faults.Stage) bool {
 	w.Director.Event(w.Context, faults.Event{Kind: faults.Messages, Client: m.client, Stage: s, Operation: m.operation, Command: &m.Command, Write: m.Write}, m)
 	if !m.wait() {
 		w.Director.Release(m)

@@ -141,7 +141,7 @@ func TestWatchedTraffic(t *testing.T) {
 
 func TestProxyCutsWhoSubscribes(t *testing.T) {
 	r := newRig(t)
-	lift := r.proxy.Impose(Condition{Client: faults.All, Node: faults.All, NoSubscribers: true})
+	lift := r.proxy.impose(condition{Client: faults.All, Node: faults.All, NoSubscribers: true})
 	write(t, r.dial(t), "PING\r\n")
 	conn := r.dial(t)
 	write(t, conn, "SUBSCRIBE free\r\n")

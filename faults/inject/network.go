@@ -16,15 +16,15 @@ const settleLimit = time.Second
 var errNotSettled = errors.New("what was being written when it began had not been written a second later")
 
 // impose puts a condition in force and waits until nothing that it forbids can still pass.
-func (w *World) impose(ctx context.Context, c Condition) (faults.Undo, error) {
+func (w *World) impose(ctx context.Context, c condition) (faults.Undo, error) {
 	if w.cfg.Proxy == nil {
 		return nil, fmt.Errorf("%w: no proxy between clients and nodes", servers.ErrMissing)
 	}
-	lift := w.cfg.Proxy.Impose(c)
+	lift := w.cfg.Proxy.impose(c)
 	undo := func(context.Context) error { lift(); return nil }
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
-	if !w.cfg.Proxy.Settled(ctx) {
+	if !w.cfg.Proxy.settled(ctx) {
 		return undo, errNotSettled
 	}
 	return undo, nil
@@ -32,22 +32,22 @@ func (w *World) impose(ctx context.Context, c Condition) (faults.Undo, error) {
 
 // Block blocks all messages between clients and nodes.
 func (w *World) Block(ctx context.Context, client, node int) (faults.Undo, error) {
-	return w.impose(ctx, Condition{Client: client, Node: node, BlockRequests: true, BlockReplies: true})
+	return w.impose(ctx, condition{Client: client, Node: node, BlockRequests: true, BlockReplies: true})
 }
 
 // Slow delays all messages and limits the bandwidth of all links.
 func (w *World) Slow(ctx context.Context, delay time.Duration, bytesPerSecond float64) (faults.Undo, error) {
-	return w.impose(ctx, Condition{Client: faults.All, Node: faults.All, Delay: delay, Rate: bytesPerSecond})
+	return w.impose(ctx, condition{Client: faults.All, Node: faults.All, Delay: delay, Rate: bytesPerSecond})
 }
 
 // CutSubscribers cuts the connections that subscribe.
 func (w *World) CutSubscribers(ctx context.Context, stay bool) (cut int, undo faults.Undo, err error) {
 	if stay {
-		if undo, err = w.impose(ctx, Condition{Client: faults.All, Node: faults.All, NoSubscribers: true}); undo == nil {
+		if undo, err = w.impose(ctx, condition{Client: faults.All, Node: faults.All, NoSubscribers: true}); undo == nil {
 			return 0, nil, err
 		}
 	} else if w.cfg.Proxy == nil {
 		return 0, nil, fmt.Errorf("%w: no proxy between clients and nodes", servers.ErrMissing)
 	}
-	return w.cfg.Proxy.CutSubscribed(), undo, err
+	return w.cfg.Proxy.cutSubscribed(), undo, err
 }

@@ -27,7 +27,7 @@ type Proxy struct {
 
 	mu         sync.Mutex // guards the fields below
 	links      []*Link
-	conditions []*Condition
+	conditions []*condition
 }
 
 // ProxyConfig configures a Proxy; the zero value forwards every message.
@@ -259,8 +259,8 @@ func (p *Proxy) Close() error {
 	return errors.Join(errs...)
 }
 
-// CutSubscribed cuts the connections that subscribe or have asked to, and returns their number.
-func (p *Proxy) CutSubscribed() int {
+// cutSubscribed cuts the connections that subscribe or have asked to, and returns their number.
+func (p *Proxy) cutSubscribed() int {
 	p.mu.Lock()
 	links := slices.Clone(p.links)
 	p.mu.Unlock()

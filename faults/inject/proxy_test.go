@@ -48,7 +48,7 @@ func TestProxyCutsSubscribed(t *testing.T) {
 	plain, sub := r.dial(t), r.dial(t)
 	write(t, sub, "SUBSCRIBE ch\r\n")
 	read(t, sub, len("*3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n:1\r\n"))
-	if n := r.proxy.CutSubscribed(); n != 1 {
+	if n := r.proxy.cutSubscribed(); n != 1 {
 		t.Errorf("%d connections cut, want 1", n)
 	}
 	if n, err := sub.Read(make([]byte, 1)); n != 0 || err == nil {
@@ -89,7 +89,7 @@ func TestProxyClosesWhileItHolds(t *testing.T) {
 			close(held)
 		}
 	})
-	r.proxy.Impose(Condition{Client: faults.All, Node: faults.All, BlockReplies: true})
+	r.proxy.impose(condition{Client: faults.All, Node: faults.All, BlockReplies: true})
 	write(t, conn, "PING\r\nGET a\r\n")
 	<-held
 	if err := r.proxy.Close(); err != nil {

@@ -104,14 +104,14 @@ func (c *Sequencer) Moment(_ context.Context, client string, m history.Moment) {
 // Began records that a fault begins. Faults in force from the start belong to the program, not to the schedule.
 func (c *Sequencer) Began(f *faults.Fault) {
 	kind, _ := faults.FindKind(f.Fault)
-	if kind.In == faults.InClient && f.When.Form() == faults.AtStart && f.Window().Moment != Chosen {
+	if kind.In == faults.InClient && f.When.Form() == faults.AtStart && f.Window().Moment != chosen {
 		return
 	}
 	f.ID = c.note(faults.Step{Kind: faults.StepBegin, Client: f.Window().Client, Node: f.Window().Node, Fault: f.Spec})
 }
 
-// Chosen is the moment recorded in the windows of faults that a search placed.
-const Chosen = "chosen by the search"
+// chosen is the moment recorded in the windows of faults that a search placed.
+const chosen = "chosen by the search"
 
 // Ended records that a fault ends.
 func (c *Sequencer) Ended(f *faults.Fault) {
@@ -141,7 +141,7 @@ func (c *Sequencer) Run(ctx context.Context, director *faults.Director) {
 		c.noting.Unlock()
 		switch {
 		case t.Fault.Fault != "":
-			c.strike(ctx, director, t)
+			c.place(ctx, director, t)
 		case t.Held != nil:
 			c.pass(ctx, t.Held)
 		default:
@@ -216,13 +216,13 @@ func boolCompare(a, b bool) int {
 	return 1
 }
 
-// strike applies a fault. A message that it loses is dropped at once.
-func (c *Sequencer) strike(ctx context.Context, director *faults.Director, t Turn) {
+// place applies a fault. A message that it loses is dropped at once.
+func (c *Sequencer) place(ctx context.Context, director *faults.Director, t Turn) {
 	var m faults.Message
 	if t.Held != nil {
 		m = t.Held.Message
 	}
-	director.Strike(ctx, t.Fault, Chosen, m)
+	director.Place(ctx, t.Fault, chosen, m)
 	if t.Held != nil && t.Held.lost {
 		c.pass(ctx, t.Held)
 	}

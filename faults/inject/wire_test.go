@@ -197,7 +197,7 @@ func TestWireTellsOfScripts(t *testing.T) {
 		dial, _ := scriptedServer(t, ":1\r\n", ":1\r\n", ":1\r\n")
 		var seen []history.Command
 		var told []history.Script
-		w := &Wire{Gate: NewGate(), Client: 1, Done: func(c history.Command) { c.Args = slices.Clone(c.Args); seen = append(seen, c) },
+		w := &Wire{Gate: newGate(), Client: 1, Done: func(c history.Command) { c.Args = slices.Clone(c.Args); seen = append(seen, c) },
 			Timeline: func() int64 { return 0 }, Dial: dial, Node: func(string) int { return 0 }, First: 1 << 32,
 			Source: func(s history.Script) { told = append(told, s) }}
 		c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")

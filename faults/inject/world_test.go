@@ -123,7 +123,7 @@ func TestInjectAndHeal(t *testing.T) {
 		t.Run(tt.spec.Fault, func(t *testing.T) {
 			tt.server.Topology, tt.server.Name = impls.Standalone, "inject"
 			s := newTheatre(t, tt.server, nil)
-			s.Strike(t.Context(), tt.spec, "now", nil)
+			s.Place(t.Context(), tt.spec, "now", nil)
 			if !tt.inForce(s, t) {
 				t.Error("not in force when Strike returned")
 			}
@@ -161,8 +161,8 @@ func (s *theatre) ahead(t *testing.T) bool {
 // The clock of a node that another fault has stopped is set right when the node resumes.
 func TestInjectClockOfAStoppedNode(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject", ClockFaults: true}, nil)
-	s.Strike(t.Context(), faults.Spec{Fault: faults.JumpClock, Node: 1, By: faults.Span{Fixed: time.Hour}, For: span100}, "now", nil)
-	s.Strike(t.Context(), faults.Spec{Fault: faults.PauseServer, Node: 1, For: span400}, "now", nil)
+	s.Place(t.Context(), faults.Spec{Fault: faults.JumpClock, Node: 1, By: faults.Span{Fixed: time.Hour}, For: span100}, "now", nil)
+	s.Place(t.Context(), faults.Spec{Fault: faults.PauseServer, Node: 1, For: span400}, "now", nil)
 	for _, w := range s.measured(t, 2) {
 		if !w.Confirmed {
 			t.Errorf("window %+v", w)
@@ -181,15 +181,15 @@ func TestInjectAtOnce(t *testing.T) {
 	for _, key := range []string{"lock", "lock:fence", "other"} {
 		c.Set(ctx, key, "v", 0)
 	}
-	s.Strike(ctx, faults.Spec{Fault: faults.FlushScripts}, "now", nil)
-	s.Strike(ctx, faults.Spec{Fault: faults.DeleteKey}, "now", nil)
+	s.Place(ctx, faults.Spec{Fault: faults.FlushScripts}, "now", nil)
+	s.Place(ctx, faults.Spec{Fault: faults.DeleteKey}, "now", nil)
 	if known := c.ScriptExists(ctx, digest).Val(); known[0] {
 		t.Error("the script is still known")
 	}
 	if left := c.Keys(ctx, "*").Val(); !slices.Equal(left, []string{"other"}) {
 		t.Errorf("keys left: %q", left)
 	}
-	s.Strike(ctx, faults.Spec{Fault: faults.DeleteKey}, "again", nil)
+	s.Place(ctx, faults.Spec{Fault: faults.DeleteKey}, "again", nil)
 	w := s.measured(t, 3)
 	if !w[0].Confirmed || !w[1].Confirmed || w[1].Note != "2 keys deleted" || w[2].Confirmed || w[2].Moment != "again" {
 		t.Errorf("windows %+v", w)
@@ -202,11 +202,11 @@ func TestInjectEviction(t *testing.T) {
 	ctx, c := t.Context(), s.client(0)
 	c.Set(ctx, "lock", "v", time.Minute)
 	c.Set(ctx, "lock:fence", "1", 0)
-	s.Strike(ctx, faults.Spec{Fault: faults.EvictKeys}, "now", nil)
+	s.Place(ctx, faults.Spec{Fault: faults.EvictKeys}, "now", nil)
 	if left := c.Keys(ctx, "*").Val(); len(left) != 0 {
 		t.Errorf("keys left: %q", left)
 	}
-	s.Strike(ctx, faults.Spec{Fault: faults.EvictKeys}, "again", nil)
+	s.Place(ctx, faults.Spec{Fault: faults.EvictKeys}, "again", nil)
 	w := s.measured(t, 2)
 	if !w[0].Confirmed || w[0].Note != "2 keys of the lock, 2 evictions of them" || w[0].End <= w[0].Start || w[1].Confirmed {
 		t.Errorf("windows %+v", w)
@@ -220,7 +220,7 @@ func TestInjectDeleteKeyOnAReplicatedPair(t *testing.T) {
 	if err := s.client(0).Set(t.Context(), "lock", "v", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	s.Strike(t.Context(), faults.Spec{Fault: faults.DeleteKey}, "now", nil)
+	s.Place(t.Context(), faults.Spec{Fault: faults.DeleteKey}, "now", nil)
 	if w := s.measured(t, 1)[0]; !w.Confirmed || w.Note != "1 keys deleted" {
 		t.Errorf("window %+v", w)
 	}
@@ -240,7 +240,7 @@ func TestInjectDeleteKeyBesideADeadNode(t *testing.T) {
 	if err := s.servers.Kill(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	s.Strike(t.Context(), faults.Spec{Fault: faults.DeleteKey}, "now", nil)
+	s.Place(t.Context(), faults.Spec{Fault: faults.DeleteKey}, "now", nil)
 	if w := s.measured(t, 1)[0]; !w.Confirmed || !strings.HasPrefix(w.Note, "2 keys deleted; ") {
 		t.Errorf("window %+v", w)
 	}
@@ -273,7 +273,7 @@ func TestInjectFailover(t *testing.T) {
 				}
 				c.Close()
 			}
-			s.Strike(ctx, tt.spec, "now", nil)
+			s.Place(ctx, tt.spec, "now", nil)
 			if tt.after != "" {
 				if err := s.client(0).Set(ctx, "lock", tt.after, 0).Err(); err != nil {
 					t.Fatal(err)

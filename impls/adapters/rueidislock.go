@@ -142,7 +142,7 @@ func (l *rueidisLock) lock(ctx context.Context, mode history.Mode,
 		return impls.Grant{}, rueidisRefusal(ctx, what, err)
 	}
 	l.held = newRueidisHold(held, func() { release(); end() })
-	return impls.Grant{ValidUntil: impls.UntilTold, Lost: l.held.lost}, nil
+	return impls.Grant{ValidUntil: impls.UntilLost, Lost: l.held.lost}, nil
 }
 
 // newRueidisHold watches the library's context, which ends with a release as well as with a loss.

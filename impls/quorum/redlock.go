@@ -19,9 +19,9 @@ var (
 	extendScript  = impls.EmbeddedScript(lua, "redlock_extend.lua")
 )
 
-// Drift is the part of a lease that Redlock gives away for clocks of different rate and for the granularity of expiry: one
+// drift is the part of a lease that Redlock gives away for clocks of different rate and for the granularity of expiry: one
 // hundredth and two milliseconds.
-func Drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
+func drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
 // lock is one client's handle.
 type lock struct {
@@ -43,8 +43,8 @@ func open(env impls.Env) (impls.Lock, error) {
 	if err := env.CheckLease(); err != nil {
 		return nil, err
 	}
-	if env.Lease <= Drift(env.Lease) {
-		return nil, fmt.Errorf("lease %v: nothing is left after a drift of %v", env.Lease, Drift(env.Lease))
+	if env.Lease <= drift(env.Lease) {
+		return nil, fmt.Errorf("lease %v: nothing is left after a drift of %v", env.Lease, drift(env.Lease))
 	}
 	return &lock{env: env}, nil
 }
@@ -62,7 +62,7 @@ func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) 
 	start := l.env.Clock.Now()
 	b := poll(ctx, l.env, &l.background, l.set(token), func(node int) { l.takeBack(node, token) })
 	t, err := b.count(ctx, tally.decided)
-	validUntil := start.Add(l.env.Lease - Drift(l.env.Lease))
+	validUntil := start.Add(l.env.Lease - drift(l.env.Lease))
 	if err == nil && t.won() && l.env.Clock.Now().Before(validUntil) {
 		l.held = &hold{token, b}
 		return impls.Grant{Token: token, ValidUntil: validUntil}, nil
@@ -137,7 +137,7 @@ func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 	start := l.env.Clock.Now()
 	t, err := poll(ctx, l.env, &l.background, l.extend(token), func(int) {}).
 		count(ctx, tally.decided)
-	validUntil := start.Add(l.env.Lease - Drift(l.env.Lease))
+	validUntil := start.Add(l.env.Lease - drift(l.env.Lease))
 	if err == nil && t.won() && l.env.Clock.Now().Before(validUntil) {
 		return impls.Grant{Token: token, ValidUntil: validUntil}, nil
 	}

@@ -101,7 +101,7 @@ func TestValidity(t *testing.T) {
 		start = time.Now()
 		g, err := a.Extend(t.Context())
 		redistest.WantErr(t, "extend", err, nil)
-		if want := start.Add(lease - Drift(lease)); !g.ValidUntil.Equal(want) {
+		if want := start.Add(lease - drift(lease)); !g.ValidUntil.Equal(want) {
 			t.Errorf("extended for %v, want %v", g.ValidUntil.Sub(start), want.Sub(start))
 		}
 	})
@@ -113,8 +113,8 @@ func TestStalledBetweenAskingAndLearning(t *testing.T) {
 		stall time.Duration
 		want  error
 	}{
-		{lease - Drift(lease) - time.Millisecond, nil},   // one millisecond of validity is left
-		{lease - Drift(lease), impls.ErrUnavailable},     // none
+		{lease - drift(lease) - time.Millisecond, nil},   // one millisecond of validity is left
+		{lease - drift(lease), impls.ErrUnavailable},     // none
 		{lease - time.Millisecond, impls.ErrUnavailable}, // the keys are still there, but within the drift
 		{10 * lease, impls.ErrUnavailable},
 	} {

@@ -93,8 +93,8 @@ func (r Request) IsWrite() bool {
 	return c.write
 }
 
-// Key returns the first key or channel of the request; nil if it has none.
-func (r Request) Key() []byte {
+// key returns the first key or channel of the request; nil if it has none.
+func (r Request) key() []byte {
 	c, _ := lookup(r.Arg(0))
 	switch {
 	case c.key > 0:

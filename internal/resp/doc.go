@@ -8,8 +8,8 @@
 // returns the request to which a reply belongs. Nothing is allocated for a frame; text is made only on request
 // ([Request.Strings], [Reply.Line]). [Keys] returns the arguments of a request that are keys, for the simulated nodes of a cluster.
 //
-// The package repairs nothing. A byte that is not RESP ends the framing of that direction: Err returns the error, and
-// from then on every byte is returned as it came, so that a proxy that forwards Raw forwards exactly what was sent. It
+// The package repairs nothing. A byte that is not RESP ends the framing of that direction: from
+// then on every byte is returned as it came, so that a proxy that forwards Raw forwards exactly what was sent. It
 // opens no connection and knows nothing of locks.
 package resp
 
@@ -17,16 +17,16 @@ import "errors"
 
 // The reasons why framing ends, wrapped with what was found.
 var (
-	// ErrSyntax: the bytes are not RESP.
-	ErrSyntax = errors.New("not RESP")
-	// ErrLimit: a frame goes beyond MaxDepth, MaxLine, MaxItems or MaxFrame.
-	ErrLimit = errors.New("beyond the limits of the framer")
+	// errSyntax: the bytes are not RESP.
+	errSyntax = errors.New("not RESP")
+	// errLimit: a frame goes beyond maxDepth, maxLine, maxItems or maxFrame.
+	errLimit = errors.New("beyond the limits of the framer")
 )
 
 // The limits of a frame. A larger one is passed through unparsed.
 const (
-	MaxDepth = 32       // levels of aggregates within a reply
-	MaxLine  = 64 << 10 // bytes of a line: a simple string, an error, an inline request, the head of anything else
-	MaxItems = 1 << 20  // arguments of a request, elements of an aggregate
-	MaxFrame = 64 << 20 // bytes of a frame, all of which are kept until it is complete
+	maxDepth = 32       // levels of aggregates within a reply
+	maxLine  = 64 << 10 // bytes of a line: a simple string, an error, an inline request, the head of anything else
+	maxItems = 1 << 20  // arguments of a request, elements of an aggregate
+	maxFrame = 64 << 20 // bytes of a frame, all of which are kept until it is complete
 )

@@ -62,7 +62,7 @@ func (c *cursor) line(buf []byte) (text []byte, next int, err error) {
 		return nil, 0, err
 	}
 	if end == c.pos || buf[end-1] != '\r' {
-		return nil, 0, fmt.Errorf("%w: a line ends without CR", ErrSyntax)
+		return nil, 0, fmt.Errorf("%w: a line ends without CR", errSyntax)
 	}
 	return buf[c.pos : end-1], end + 1, nil
 }
@@ -72,15 +72,15 @@ func (c *cursor) newline(buf []byte) (int, error) {
 	i := bytes.IndexByte(buf[c.pos+c.seen:], '\n')
 	if i < 0 {
 		c.seen = len(buf) - c.pos
-		if c.seen > MaxLine {
-			return -1, fmt.Errorf("%w: a line of more than %d bytes", ErrLimit, MaxLine)
+		if c.seen > maxLine {
+			return -1, fmt.Errorf("%w: a line of more than %d bytes", errLimit, maxLine)
 		}
 		return -1, nil
 	}
 	end := c.pos + c.seen + i
 	c.seen = 0
-	if end-c.pos > MaxLine {
-		return -1, fmt.Errorf("%w: a line of %d bytes", ErrLimit, end-c.pos)
+	if end-c.pos > maxLine {
+		return -1, fmt.Errorf("%w: a line of %d bytes", errLimit, end-c.pos)
 	}
 	return end, nil
 }
@@ -103,14 +103,14 @@ func head(buf []byte, at int, kind byte) (n, next int, ok bool) {
 
 // payload returns the offset after the n bytes at from and their CR LF; 0 if they are incomplete.
 func payload(buf []byte, from, n int) (next int, err error) {
-	if from+n+2 > MaxFrame {
-		return 0, fmt.Errorf("%w: a frame of more than %d bytes", ErrLimit, MaxFrame)
+	if from+n+2 > maxFrame {
+		return 0, fmt.Errorf("%w: a frame of more than %d bytes", errLimit, maxFrame)
 	}
 	if len(buf) < from+n+2 {
 		return 0, nil
 	}
 	if buf[from+n] != '\r' || buf[from+n+1] != '\n' {
-		return 0, fmt.Errorf("%w: %d bytes of a string are not followed by CR LF", ErrSyntax, n)
+		return 0, fmt.Errorf("%w: %d bytes of a string are not followed by CR LF", errSyntax, n)
 	}
 	return from + n + 2, nil
 }
@@ -123,14 +123,14 @@ func length(digits []byte, limit int) (int, error) {
 	n := 0
 	for _, d := range digits {
 		if d < '0' || d > '9' {
-			return 0, fmt.Errorf("%w: length %.20q", ErrSyntax, digits)
+			return 0, fmt.Errorf("%w: length %.20q", errSyntax, digits)
 		}
 		if n = n*10 + int(d-'0'); n > limit {
-			return 0, fmt.Errorf("%w: length %.20q", ErrLimit, digits)
+			return 0, fmt.Errorf("%w: length %.20q", errLimit, digits)
 		}
 	}
 	if len(digits) == 0 {
-		return 0, fmt.Errorf("%w: a length is missing", ErrSyntax)
+		return 0, fmt.Errorf("%w: a length is missing", errSyntax)
 	}
 	return n, nil
 }

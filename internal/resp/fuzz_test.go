@@ -45,7 +45,7 @@ func FuzzRequests(f *testing.F) {
 			var s Requests
 			found, all := frames(data, size, s.Feed, func() ([]byte, bool, bool) {
 				r, ok := s.Next()
-				_, _, _ = r.Name(), r.Key(), r.Strings(12, 128)
+				_, _, _ = r.Name(), r.key(), r.Strings(12, 128)
 				return r.Raw, r.Opaque(), ok
 			})
 			return found, all, s.Rest()
@@ -63,7 +63,7 @@ func FuzzReplies(f *testing.F) {
 			var s Replies
 			found, all := frames(data, size, s.Feed, func() ([]byte, bool, bool) {
 				r, ok := s.Next()
-				_, _, _, _ = r.Line(128), r.Elem(2), r.Str(), r.IsNil()
+				_, _, _, _ = r.Line(128), r.elem(2), r.Str(), r.IsNil()
 				return r.Raw, r.Opaque(), ok
 			})
 			return found, all, s.Rest()

@@ -41,12 +41,6 @@ func (p *Pairing[T]) Expect(r Request) *T {
 	return &e.value
 }
 
-// Len returns the number of requests without a reply.
-func (p *Pairing[T]) Len() int { return p.len }
-
-// Subscribed reports whether messages may come on the connection.
-func (p *Pairing[T]) Subscribed() bool { return p.subscribed > 0 }
-
 // Subscribes reports whether the connection is subscribed, or has sent a request to subscribe.
 func (p *Pairing[T]) Subscribes() bool {
 	if p.subscribed > 0 {
@@ -64,7 +58,7 @@ func (p *Pairing[T]) Subscribes() bool {
 // points to is valid until the next Expect.
 func (p *Pairing[T]) Answer(r Reply) (value *T, last bool) {
 	kind := p.confirmation(r)
-	if kind == "" && (r.Opaque() || r.IsPush() || p.message(r)) {
+	if kind == "" && (r.Opaque() || r.isPush() || p.message(r)) {
 		return nil, false
 	}
 	p.settle(kind)
@@ -181,14 +175,14 @@ func confirms(word []byte) string {
 // confirmation returns the command that a reply confirms, "" for any other reply, and notes how many
 // subscriptions there are now.
 func (p *Pairing[T]) confirmation(r Reply) string {
-	if t := r.Type(); !p.subscribes || t != '*' && t != '>' {
+	if t := r.kind(); !p.subscribes || t != '*' && t != '>' {
 		return ""
 	}
-	kind := confirms(r.Elem(0))
+	kind := confirms(r.elem(0))
 	if kind == "" {
 		return ""
 	}
-	if n, err := strconv.Atoi(string(r.Elem(2))); err == nil {
+	if n, err := strconv.Atoi(string(r.elem(2))); err == nil {
 		p.subscribed = n
 	}
 	return kind
@@ -196,10 +190,10 @@ func (p *Pairing[T]) confirmation(r Reply) string {
 
 // message reports whether a RESP2 array is a message.
 func (p *Pairing[T]) message(r Reply) bool {
-	if p.subscribed == 0 || r.Type() != '*' {
+	if p.subscribed == 0 || r.kind() != '*' {
 		return false
 	}
-	switch string(r.Elem(0)) {
+	switch string(r.elem(0)) {
 	case "message", "pmessage", "smessage":
 		return true
 	}

@@ -50,8 +50,8 @@ func TestPairing(t *testing.T) {
 				}
 				got = append(got, answer(t, &p, line[2:]))
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" || p.Len() != tt.left {
-				t.Errorf("answers differ (-want +got):\n%s\nleft %d, want %d", diff, p.Len(), tt.left)
+			if diff := cmp.Diff(tt.want, got); diff != "" || p.len != tt.left {
+				t.Errorf("answers differ (-want +got):\n%s\nleft %d, want %d", diff, p.len, tt.left)
 			}
 		})
 	}

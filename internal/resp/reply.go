@@ -12,7 +12,7 @@ type Replies struct {
 func (s *Replies) Feed(p []byte) { s.in.add(p) }
 
 // Next returns the next complete reply or push; false if more bytes are needed. It is valid until the next call of Next or Feed.
-// After framing has ended, see [Replies.Err], it returns all bytes as they come.
+// After framing has ended it returns all bytes as they come.
 func (s *Replies) Next() (Reply, bool) {
 	if s.err == nil && len(s.in.data) > 0 {
 		var n int
@@ -26,9 +26,6 @@ func (s *Replies) Next() (Reply, bool) {
 	s.in.keep()
 	return Reply{}, false
 }
-
-// Err returns why framing has ended; nil while it has not.
-func (s *Replies) Err() error { return s.err }
 
 // Rest returns the bytes of an incomplete reply, to be forwarded when the connection ends.
 func (s *Replies) Rest() []byte { return s.in.data }
@@ -53,8 +50,8 @@ func ParseReply(raw []byte) (Reply, bool) {
 // Opaque reports whether these are unparsed bytes.
 func (r Reply) Opaque() bool { return r.opaque }
 
-// Type returns the first byte of the value, such as '+', '$' or '>'; 0 for opaque bytes.
-func (r Reply) Type() byte {
+// kind returns the first byte of the value, such as '+', '$' or '>'; 0 for opaque bytes.
+func (r Reply) kind() byte {
 	if r.opaque || r.body >= len(r.Raw) {
 		return 0
 	}
@@ -62,10 +59,10 @@ func (r Reply) Type() byte {
 }
 
 // IsError reports whether the reply is an error.
-func (r Reply) IsError() bool { return r.Type() == '-' || r.Type() == '!' }
+func (r Reply) IsError() bool { return r.kind() == '-' || r.kind() == '!' }
 
-// IsPush reports whether this is a RESP3 push. A message in RESP2 looks like any array; [Pairing] recognizes it.
-func (r Reply) IsPush() bool { return r.Type() == '>' }
+// isPush reports whether this is a RESP3 push. A message in RESP2 looks like any array; [Pairing] recognizes it.
+func (r Reply) isPush() bool { return r.kind() == '>' }
 
 // IsNil reports whether the reply is a null of any type.
 func (r Reply) IsNil() bool {
@@ -82,9 +79,9 @@ func (r Reply) Str() []byte {
 	return v.text
 }
 
-// Elem returns the bytes of element i of an aggregate; nil when there is none or when it is itself an aggregate. It walks the
+// elem returns the bytes of element i of an aggregate; nil when there is none or when it is itself an aggregate. It walks the
 // aggregate from its start.
-func (r Reply) Elem(i int) []byte {
+func (r Reply) elem(i int) []byte {
 	v := r.value()
 	if !v.aggregate() || i < 0 || i >= v.count {
 		return nil
@@ -115,11 +112,11 @@ func size(b []byte) (int, bool) {
 }
 
 func (r Reply) value() value {
-	if r.Type() == 0 {
+	if r.kind() == 0 {
 		return value{}
 	}
 	return read(r.Raw[r.body:])
 }
 
-// Len returns the number of elements of an aggregate, keys and values counted apart; 0 for other replies.
-func (r Reply) Len() int { return r.value().count }
+// len returns the number of elements of an aggregate, keys and values counted apart; 0 for other replies.
+func (r Reply) len() int { return r.value().count }

@@ -22,7 +22,7 @@ func repliesOf(pieces ...string) (all []string, rest string, err error) {
 			buf[i] = '!'
 		}
 	}
-	return all, string(s.Rest()), s.Err()
+	return all, string(s.Rest()), s.err
 }
 
 // replyTable is every kind of reply with its line for a log.
@@ -77,32 +77,32 @@ func TestRepliesBroken(t *testing.T) {
 		name, wire string
 		err        error
 	}{
-		{"an unknown first byte", "@1\r\n", ErrSyntax},
-		{"an empty line", "\r\n", ErrSyntax},
-		{"a line without CR", "+OK\n", ErrSyntax},
-		{"a count that is no number", "*x\r\n", ErrSyntax},
-		{"a count that is missing", "*\r\n", ErrSyntax},
-		{"a string longer than it says", "$1\r\nabc\r\n", ErrSyntax},
-		{"an end of nothing", ".\r\n", ErrSyntax},
-		{"an end in an array of known length", "*1\r\n.\r\n", ErrSyntax},
-		{"a chunk outside a streamed string", ";0\r\n", ErrSyntax},
-		{"a value inside a streamed string", "$?\r\n:1\r\n", ErrSyntax},
-		{"a streamed attribute", "|?\r\n", ErrSyntax},
-		{"too deep", strings.Repeat("*1\r\n", MaxDepth+1), ErrLimit},
-		{"a count beyond the limit", "*99999999999999999999\r\n", ErrLimit},
-		{"a length beyond the limit", "$67108865\r\n", ErrLimit},
-		{"a line beyond the limit", "+" + strings.Repeat("a", MaxLine+1), ErrLimit},
+		{"an unknown first byte", "@1\r\n", errSyntax},
+		{"an empty line", "\r\n", errSyntax},
+		{"a line without CR", "+OK\n", errSyntax},
+		{"a count that is no number", "*x\r\n", errSyntax},
+		{"a count that is missing", "*\r\n", errSyntax},
+		{"a string longer than it says", "$1\r\nabc\r\n", errSyntax},
+		{"an end of nothing", ".\r\n", errSyntax},
+		{"an end in an array of known length", "*1\r\n.\r\n", errSyntax},
+		{"a chunk outside a streamed string", ";0\r\n", errSyntax},
+		{"a value inside a streamed string", "$?\r\n:1\r\n", errSyntax},
+		{"a streamed attribute", "|?\r\n", errSyntax},
+		{"too deep", strings.Repeat("*1\r\n", maxDepth+1), errLimit},
+		{"a count beyond the limit", "*99999999999999999999\r\n", errLimit},
+		{"a length beyond the limit", "$67108865\r\n", errLimit},
+		{"a line beyond the limit", "+" + strings.Repeat("a", maxLine+1), errLimit},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var s Replies
 			s.Feed([]byte("+before\r\n" + tt.wire))
 			first, _ := s.Next()
 			r, ok := s.Next()
-			if first.Line(9) != "before" || !ok || !r.Opaque() || string(r.Raw) != tt.wire || !errors.Is(s.Err(), tt.err) {
-				t.Errorf("got %q, then opaque %v %.20q, error %v; want %v", first.Line(9), r.Opaque(), r.Raw, s.Err(), tt.err)
+			if first.Line(9) != "before" || !ok || !r.Opaque() || string(r.Raw) != tt.wire || !errors.Is(s.err, tt.err) {
+				t.Errorf("got %q, then opaque %v %.20q, error %v; want %v", first.Line(9), r.Opaque(), r.Raw, s.err, tt.err)
 			}
 			s.Feed([]byte("+after\r\n"))
-			if r, ok := s.Next(); !ok || !r.Opaque() || string(r.Raw) != "+after\r\n" || r.Type() != 0 || r.Line(9) != "(not RESP)" {
+			if r, ok := s.Next(); !ok || !r.Opaque() || string(r.Raw) != "+after\r\n" || r.kind() != 0 || r.Line(9) != "(not RESP)" {
 				t.Errorf("after the error: %v opaque %v %q %q", ok, r.Opaque(), r.Raw, r.Line(9))
 			}
 		})
@@ -111,10 +111,10 @@ func TestRepliesBroken(t *testing.T) {
 
 func TestReplyParts(t *testing.T) {
 	r, ok := ParseReply([]byte("|1\r\n+a\r\n+b\r\n>3\r\n$7\r\nmessage\r\n*1\r\n:1\r\n$-1\r\n"))
-	if !ok || r.Type() != '>' || !r.IsPush() || r.IsError() || r.IsNil() {
-		t.Fatalf("ok %v type %q push %v", ok, r.Type(), r.IsPush())
+	if !ok || r.kind() != '>' || !r.isPush() || r.IsError() || r.IsNil() {
+		t.Fatalf("ok %v type %q push %v", ok, r.kind(), r.isPush())
 	}
-	got := []string{string(r.Elem(0)), string(r.Elem(1)), string(r.Elem(2)), string(r.Elem(3))}
+	got := []string{string(r.elem(0)), string(r.elem(1)), string(r.elem(2)), string(r.elem(3))}
 	if diff := cmp.Diff([]string{"message", "", "", ""}, got); diff != "" || r.Str() != nil {
 		t.Errorf("elements differ: %s", diff)
 	}

@@ -39,14 +39,14 @@ type replyScan struct {
 	body   int // of the frame last found: where its value begins
 	start  int // of the frame being read: where its value begins
 	depth  int
-	levels [MaxDepth]level
+	levels [maxDepth]level
 }
 
 // next returns the length of the reply at the start of buf; 0 if it is incomplete.
 func (s *replyScan) next(buf []byte) (int, error) {
 	for {
 		done, err := s.element(buf)
-		if err != nil || s.pos > MaxFrame {
+		if err != nil || s.pos > maxFrame {
 			return 0, s.limit(err)
 		}
 		if !done.moved {
@@ -65,7 +65,7 @@ func (s *replyScan) limit(err error) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: a reply of more than %d bytes", ErrLimit, MaxFrame)
+	return fmt.Errorf("%w: a reply of more than %d bytes", errLimit, maxFrame)
 }
 
 // step is the result of reading one element.
@@ -85,7 +85,7 @@ func (s *replyScan) element(buf []byte) (step, error) {
 		kind = shapes[text[0]]
 	}
 	if inside := s.top(); inside.shape == bulk && kind != chunk || inside.shape != bulk && kind == chunk {
-		return step{}, fmt.Errorf("%w: %.1q within or without a streamed string", ErrSyntax, text)
+		return step{}, fmt.Errorf("%w: %.1q within or without a streamed string", errSyntax, text)
 	}
 	switch kind {
 	case line:
@@ -98,7 +98,7 @@ func (s *replyScan) element(buf []byte) (step, error) {
 	case end:
 		return s.end(next)
 	}
-	return step{}, fmt.Errorf("%w: an element begins with %.1q", ErrSyntax, text)
+	return step{}, fmt.Errorf("%w: an element begins with %.1q", errSyntax, text)
 }
 
 // bulk reads a string, the head of a streamed one, or a chunk of it. The chunk of no bytes is the last.
@@ -106,7 +106,7 @@ func (s *replyScan) bulk(buf, head []byte, from int, kind shape) (step, error) {
 	if kind == bulk && isStreamed(head) {
 		return s.push(from, level{endless, bulk})
 	}
-	n, err := length(head, MaxFrame)
+	n, err := length(head, maxFrame)
 	if err != nil {
 		return step{}, err
 	}
@@ -132,7 +132,7 @@ func (s *replyScan) open(head []byte, next int, kind shape) (step, error) {
 	if isStreamed(head) && kind != attribute {
 		return s.push(next, level{endless, kind})
 	}
-	n, err := length(head, MaxItems)
+	n, err := length(head, maxItems)
 	if err != nil {
 		return step{}, err
 	}
@@ -152,8 +152,8 @@ func (s *replyScan) open(head []byte, next int, kind shape) (step, error) {
 
 // push enters an aggregate.
 func (s *replyScan) push(next int, l level) (step, error) {
-	if s.depth == MaxDepth {
-		return step{}, fmt.Errorf("%w: more than %d levels", ErrLimit, MaxDepth)
+	if s.depth == maxDepth {
+		return step{}, fmt.Errorf("%w: more than %d levels", errLimit, maxDepth)
 	}
 	s.pos = next
 	s.levels[s.depth] = l
@@ -164,7 +164,7 @@ func (s *replyScan) push(next int, l level) (step, error) {
 // end leaves a streamed aggregate.
 func (s *replyScan) end(next int) (step, error) {
 	if l := s.top(); l.left != endless || l.shape == unknown {
-		return step{}, fmt.Errorf("%w: an end without a streamed aggregate", ErrSyntax)
+		return step{}, fmt.Errorf("%w: an end without a streamed aggregate", errSyntax)
 	}
 	s.depth--
 	s.pos = next

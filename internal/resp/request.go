@@ -14,7 +14,7 @@ type Requests struct {
 func (s *Requests) Feed(p []byte) { s.in.add(p) }
 
 // Next returns the next complete request; false if more bytes are needed. The request is valid until the next call of Next or
-// Feed. After framing has ended, see [Requests.Err], it returns all bytes as they come, as requests without arguments.
+// Feed. After framing has ended it returns all bytes as they come, as requests without arguments.
 func (s *Requests) Next() (Request, bool) {
 	if s.err == nil && len(s.in.data) > 0 {
 		var n int
@@ -28,9 +28,6 @@ func (s *Requests) Next() (Request, bool) {
 	s.in.keep()
 	return Request{}, false
 }
-
-// Err returns why framing has ended; nil while it has not.
-func (s *Requests) Err() error { return s.err }
 
 // Rest returns the bytes of an incomplete request, to be forwarded when the connection ends.
 func (s *Requests) Rest() []byte { return s.in.data }
@@ -115,7 +112,7 @@ func (s *requestScan) begin(buf []byte) error {
 	if text == nil || err != nil {
 		return err
 	}
-	n, err := length(text[1:], MaxItems)
+	n, err := length(text[1:], maxItems)
 	if err != nil {
 		return err
 	}
@@ -149,10 +146,10 @@ func (s *requestScan) argumentHead(buf []byte) (n, from int, err error) {
 		return 0, 0, err
 	}
 	if len(text) == 0 || text[0] != '$' {
-		return 0, 0, fmt.Errorf("%w: an argument begins with %.1q", ErrSyntax, text)
+		return 0, 0, fmt.Errorf("%w: an argument begins with %.1q", errSyntax, text)
 	}
-	if n, err = length(text[1:], MaxFrame); err == nil && n < 0 {
-		err = fmt.Errorf("%w: an argument is null", ErrSyntax)
+	if n, err = length(text[1:], maxFrame); err == nil && n < 0 {
+		err = fmt.Errorf("%w: an argument is null", errSyntax)
 	}
 	return n, from, err
 }

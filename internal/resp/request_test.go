@@ -23,7 +23,7 @@ func requestsOf(pieces ...string) (all [][]string, rest string, err error) {
 			buf[i] = '!'
 		}
 	}
-	return all, string(s.Rest()), s.Err()
+	return all, string(s.Rest()), s.err
 }
 
 func argsOf(r Request) []string {
@@ -52,14 +52,14 @@ func TestRequests(t *testing.T) {
 		{"inline with quotes", []string{`SET "a b" 'c\'d' "\x41\n\q"` + "\r\n"}, [][]string{{"SET", "a b", "c'd", "A\nq"}}, "", nil},
 		{"quotes that do not balance are one word", []string{"GET \"a\r\n"}, [][]string{{"GET \"a"}}, "", nil},
 		{"an incomplete request is kept", []string{"*1\r\n$4\r\nPI"}, nil, "*1\r\n$4\r\nPI", nil},
-		{"an argument that is no bulk string", []string{"*1\r\n:1\r\n"}, [][]string{{}}, "", ErrSyntax},
-		{"a null argument", []string{"*1\r\n$-1\r\n"}, [][]string{{}}, "", ErrSyntax},
-		{"a length with a sign", []string{"*1\r\n$+1\r\n"}, [][]string{{}}, "", ErrSyntax},
-		{"a string longer than it says", []string{"*1\r\n$1\r\nabc\r\n"}, [][]string{{}}, "", ErrSyntax},
-		{"more arguments than the limit", []string{"*1048577\r\n"}, [][]string{{}}, "", ErrLimit},
-		{"a longer argument than the limit", []string{"*1\r\n$67108865\r\n"}, [][]string{{}}, "", ErrLimit},
-		{"a line that does not end", []string{strings.Repeat("a", MaxLine+1)}, [][]string{{}}, "", ErrLimit},
-		{"after an error everything is passed on", []string{"*1\r\n:1\r\n", "*1\r\n$4\r\nPING\r\n"}, [][]string{{}, {}}, "", ErrSyntax},
+		{"an argument that is no bulk string", []string{"*1\r\n:1\r\n"}, [][]string{{}}, "", errSyntax},
+		{"a null argument", []string{"*1\r\n$-1\r\n"}, [][]string{{}}, "", errSyntax},
+		{"a length with a sign", []string{"*1\r\n$+1\r\n"}, [][]string{{}}, "", errSyntax},
+		{"a string longer than it says", []string{"*1\r\n$1\r\nabc\r\n"}, [][]string{{}}, "", errSyntax},
+		{"more arguments than the limit", []string{"*1048577\r\n"}, [][]string{{}}, "", errLimit},
+		{"a longer argument than the limit", []string{"*1\r\n$67108865\r\n"}, [][]string{{}}, "", errLimit},
+		{"a line that does not end", []string{strings.Repeat("a", maxLine+1)}, [][]string{{}}, "", errLimit},
+		{"after an error everything is passed on", []string{"*1\r\n:1\r\n", "*1\r\n$4\r\nPING\r\n"}, [][]string{{}, {}}, "", errSyntax},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, rest, err := requestsOf(tt.in...)
@@ -90,8 +90,8 @@ func TestRequestIsKnown(t *testing.T) {
 		var s Requests
 		s.Feed(AppendRequest(nil, tt.args...))
 		r, ok := s.Next()
-		if !ok || r.Name() != tt.name || string(r.Key()) != tt.key || r.IsWrite() != tt.write || IsWrite(r.Name()) != tt.write {
-			t.Errorf("%.60q: ok %v name %q key %q write %v, want %q %q %v", tt.args, ok, r.Name(), r.Key(), r.IsWrite(), tt.name, tt.key, tt.write)
+		if !ok || r.Name() != tt.name || string(r.key()) != tt.key || r.IsWrite() != tt.write || IsWrite(r.Name()) != tt.write {
+			t.Errorf("%.60q: ok %v name %q key %q write %v, want %q %q %v", tt.args, ok, r.Name(), r.key(), r.IsWrite(), tt.name, tt.key, tt.write)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (v *value) readBulk(b []byte, from int) {
 		}
 		return
 	}
-	n, _ := length(v.text, MaxFrame)
+	n, _ := length(v.text, maxFrame)
 	if v.null = n < 0; v.null || from+n > len(b) {
 		v.text = nil
 		return
@@ -50,7 +50,7 @@ func (v *value) readAggregate(head []byte) {
 	if v.streamed = isStreamed(head); v.streamed {
 		return
 	}
-	v.count, _ = length(head, MaxItems)
+	v.count, _ = length(head, maxItems)
 	if v.null = v.count < 0; v.null {
 		v.count = 0
 	}

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// MaxLine is the default limit on the length of a line, in bytes.
-const MaxLine = 16 << 20
+// maxLine is the default limit on the length of a line, in bytes.
+const maxLine = 16 << 20
 
 // ErrTooLong: a line was longer than its reader allows.
 var ErrTooLong = errors.New("the line is too long")
@@ -49,17 +49,17 @@ type Reader struct {
 	line []byte
 }
 
-// NewReader returns a reader of lines of at most limit bytes; 0 means MaxLine.
+// NewReader returns a reader of lines of at most limit bytes; 0 means maxLine.
 func NewReader(in io.Reader, limit int) *Reader {
 	if limit == 0 {
-		limit = MaxLine
+		limit = maxLine
 	}
 	return &Reader{in: bufio.NewReaderSize(in, 64<<10), max: limit}
 }
 
-// Line reads a line and trims white space. Its storage is reused by the next call. At the end of the input the error is io.EOF, or
+// next reads a line and trims white space. Its storage is reused by the next call. At the end of the input the error is io.EOF, or
 // io.ErrUnexpectedEOF with the text after the last newline.
-func (r *Reader) Line() ([]byte, error) {
+func (r *Reader) next() ([]byte, error) {
 	r.line = r.line[:0]
 	for {
 		part, err := r.in.ReadSlice('\n')
@@ -79,7 +79,7 @@ func (r *Reader) Line() ([]byte, error) {
 // Receive reads a line of JSON into v. It skips empty lines; the last line needs no newline. At the end of the input the error is io.EOF.
 func (r *Reader) Receive(v any) error {
 	for {
-		line, err := r.Line()
+		line, err := r.next()
 		if len(line) == 0 && err == nil {
 			continue
 		}

@@ -40,7 +40,7 @@ func TestReceive(t *testing.T) {
 // TestALineLongerThanTheBuffer is read whole.
 func TestALineLongerThanTheBuffer(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
-	got, err := NewReader(strings.NewReader(long+"\nrest"), 0).Line()
+	got, err := NewReader(strings.NewReader(long+"\nrest"), 0).next()
 	if err != nil || string(got) != long {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
@@ -112,7 +112,7 @@ func TestWords(t *testing.T) {
 		{"control characters, a bidirectional mark", []string{"\x1b[2Jred\ta\r\n\u202ex\n"}, "\\x1b[2Jred a\n\\u202ex"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var w Words
+			var w stderrTail
 			for _, text := range row.writes {
 				if n, err := w.Write([]byte(text)); n != len(text) || err != nil {
 					t.Fatal(n, err)

@@ -4,7 +4,7 @@
 // workers of a search, and servers.
 //
 // Processes read lines of JSON from standard input and write them to standard output, one object a line. The end of its input, or of its output, ends
-// a process. The end of its standard error is kept, see [Words].
+// a process. The end of its standard error is kept, see [Process.LastWords].
 //
 // A process leads its own process group, so that the processes which it has started are stopped and killed with it. It does not outlive this program:
 // on Linux it is killed when this program ends, elsewhere its input ends.
@@ -27,7 +27,7 @@ type Process struct {
 	cmd      *exec.Cmd
 	listener Listener
 	input    io.WriteCloser
-	words    Words
+	stderr   stderrTail
 	gone     chan struct{} // closed when its output has ended
 	ended    chan struct{} // closed when the process has ended and was waited for
 	err      error         // the result of waiting
@@ -37,7 +37,7 @@ type Process struct {
 type Listener struct {
 	Line func(n int, line []byte) error // receives the n-th line, from 1, whose storage is reused; an error ends the process
 	End  func(err error)                // called after the last line: nil at the end of the output, or else why reading stopped; may be nil
-	Max  int                            // bytes of a line; 0 means MaxLine
+	Max  int                            // bytes of a line; 0 means 16 MiB
 }
 
 // New makes a process of a command that was not started. With l.Line lockbench uses its input and output, and End must be called after Start; without
@@ -53,7 +53,7 @@ func (p *Process) Start() error {
 		close(p.gone)
 		return p.start()
 	}
-	p.cmd.Stderr, p.cmd.WaitDelay = &p.words, waitDelay
+	p.cmd.Stderr, p.cmd.WaitDelay = &p.stderr, waitDelay
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (p *Process) listen(out io.Reader) {
 
 func each(r *Reader, line func(int, []byte) error) error {
 	for n := 1; ; n++ {
-		text, err := r.Line()
+		text, err := r.next()
 		if err == nil {
 			err = line(n, text)
 		}
@@ -139,11 +139,11 @@ func (p *Process) Killed() bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// LastWords returns the end of the process's standard error, see [Words.String].
-func (p *Process) LastWords() string { return p.words.String() }
+// LastWords returns the end of the process's standard error, up to 4 KiB, and if a Go program crashed, the reason and what follows it.
+func (p *Process) LastWords() string { return p.stderr.String() }
 
 // Note adds a line of output to the last words.
-func (p *Process) Note(line []byte) { _, _ = p.words.Write(append(line, '\n')) } // it takes everything
+func (p *Process) Note(line []byte) { _, _ = p.stderr.Write(append(line, '\n')) } // it takes everything
 
 // CloseInput closes the input of the process.
 func (p *Process) CloseInput() { _ = p.input.Close() } // closing it twice does no harm

@@ -61,8 +61,8 @@ func (c *Client) take(request []byte) rule {
 	return rule{}
 }
 
-// Dial opens a connection of this client.
-func (c *Client) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+// dial opens a connection of this client.
+func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err // as net.Dialer does
 	}
@@ -79,7 +79,7 @@ func (c *Client) Env(t testing.TB, owner string, lease time.Duration) impls.Env 
 	t.Helper()
 	return impls.Env{
 		Key: strings.ReplaceAll(t.Name(), "/", ":"), Owner: owner, Lease: lease, Poll: time.Millisecond,
-		Nodes: []redis.UniversalClient{c.Redis}, Addrs: []string{c.server.Addr}, Dial: c.Dial,
+		Nodes: []redis.UniversalClient{c.Redis}, Addrs: []string{c.server.Addr}, Dial: c.dial,
 		Clock: impls.SystemClock{}, Rand: rand.NewChaCha8(sha256.Sum256([]byte(owner))),
 	}
 }

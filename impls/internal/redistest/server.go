@@ -116,7 +116,7 @@ func (s *Server) Client(t testing.TB) *Client {
 	t.Helper()
 	c := &Client{server: s}
 	c.Redis = redis.NewClient(&redis.Options{
-		Addr: s.Addr, Dialer: c.Dial, MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
+		Addr: s.Addr, Dialer: c.dial, MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
 		ReadTimeout: timeout, WriteTimeout: timeout, DialTimeout: timeout, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})

@@ -15,15 +15,15 @@ const maxWords = 4 << 10
 // crash matches the line with which a Go program begins to report a crash. It lists its goroutines after that.
 var crash = regexp.MustCompile(`(?m)^(panic|fatal error|runtime): `)
 
-// Words keeps the end of what is written to it, or, if a Go program crashes, the reason and what follows it.
-type Words struct {
+// stderrTail keeps the end of what is written to it, or, if a Go program crashes, the reason and what follows it.
+type stderrTail struct {
 	mu      sync.Mutex // protects what follows
 	kept    []byte
 	crashed bool // kept begins with the reason
 }
 
 // Write never fails.
-func (w *Words) Write(p []byte) (int, error) {
+func (w *stderrTail) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.crashed {
@@ -40,7 +40,7 @@ func (w *Words) Write(p []byte) (int, error) {
 }
 
 // String returns what was kept, in the form of [plain.Lines].
-func (w *Words) String() string {
+func (w *stderrTail) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return plain.Lines(strings.TrimSpace(string(w.kept)))
