@@ -28,7 +28,7 @@ type mutualExclusion struct {
 const (
 	withinClockError = "within the clock error"
 	endNotKnown      = "the end of a belief is not known"
-	overWhenGranted  = "over when its client was told"
+	overWhenGranted  = "over when it was granted"
 	metAFault        = "met a fault"
 	sharedWrites     = "beside writes under shared holds"
 	unknownOutcomes  = "an operation of unknown outcome may explain it"

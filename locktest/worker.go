@@ -164,7 +164,7 @@ type inspector struct {
 }
 
 // detection is the step before the rules, which is reported like one.
-const detection = "acquaintance"
+const detection = "detection"
 
 // detect finds out what the lock can do. It returns false if nothing more can be checked in this world.
 func (in *inspector) detect(newLock factory) bool {
