@@ -19,7 +19,7 @@ var exceptions = kit.Exceptions{
 	May: map[string][]string{
 		"redsync":   {"died-on-the-way", "lost-grant", "dead-waiter", "lease-ends", "keys-deleted", "deadline"}, // polls every 50 to 250 ms
 		"redislock": {"died-on-the-way", "lost-grant"},
-		// A lease of its own; three keys, each renewed by a request of its own, which slow replies can delay past the end of that key; and below.
+		// A lease of its own; a request is given up after 20 ms, which a busy machine may take; and below.
 		"rueidislock": {"died-on-the-way", "valid-until", "dead-waiter", "lease-ends", "keys-deleted", "slow-reply", "slow-renewals", "scripts-forgotten", "bounded-requests"},
 		// It tracks its key without NOLOOP: a renewal tells the holder that its key has changed, upon which it renews once more, and so on.
 		// Each also wakes the waiter. Whether such a round begins is a matter of time; 1,900 requests a second were seen.
