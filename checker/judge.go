@@ -1,6 +1,8 @@
 package checker
 
 import (
+	"container/heap"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -142,11 +144,11 @@ func (k *keyLog) last() (t int64) {
 
 // try feeds the records of the key to the judges.
 func (d *keyInput) try(judges []tallier) {
-	open := pending{order: d.a.order}
+	open := &pending{order: d.a.order}
 	for c := d.k.walk(); ; {
 		r := c.next()
 		for len(open.of) > 0 && (r == nil || open.of[0].ret < r.call) {
-			first := open.pop()
+			first := heap.Pop(open).(*record)
 			for _, j := range judges {
 				j.returned(first)
 			}
@@ -157,7 +159,7 @@ func (d *keyInput) try(judges []tallier) {
 		for _, j := range judges {
 			j.called(r)
 		}
-		open.push(r)
+		heap.Push(open, r)
 	}
 	for _, j := range judges {
 		j.done()
@@ -170,37 +172,23 @@ type pending struct {
 	order func(x, y *record) int // order of records that return at one instant
 }
 
-func (p *pending) before(i, j int) bool {
+// Len, Less, Swap, Push and Pop are for package heap.
+func (p *pending) Len() int { return len(p.of) }
+
+func (p *pending) Less(i, j int) bool {
 	if p.of[i].ret != p.of[j].ret {
 		return p.of[i].ret < p.of[j].ret
 	}
 	return p.order(p.of[i], p.of[j]) < 0
 }
 
-func (p *pending) swap(i, j int) { p.of[i], p.of[j] = p.of[j], p.of[i] }
+func (p *pending) Swap(i, j int) { p.of[i], p.of[j] = p.of[j], p.of[i] }
 
-func (p *pending) push(r *record) {
-	p.of = append(p.of, r)
-	for i := len(p.of) - 1; i > 0 && p.before(i, (i-1)/2); i = (i - 1) / 2 {
-		p.swap(i, (i-1)/2)
-	}
-}
+func (p *pending) Push(r any) { p.of = append(p.of, r.(*record)) }
 
-func (p *pending) pop() *record {
-	first, last := p.of[0], len(p.of)-1
-	p.of[0] = p.of[last]
+func (p *pending) Pop() any {
+	last := len(p.of) - 1
+	r := p.of[last]
 	p.of = p.of[:last]
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
-			if p.before(child, least) {
-				least = child
-			}
-		}
-		if least == i {
-			return first
-		}
-		p.swap(i, least)
-		i = least
-	}
+	return r
 }

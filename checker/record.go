@@ -2,6 +2,7 @@ package checker
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -184,7 +185,7 @@ func (c *cursor) next() *record {
 	for len(c.waiting) > 0 && (len(c.active) == 0 || byCall(c.waiting[0].records[0], c.active[0][0]) < 0) {
 		c.active = append(c.active, c.waiting[0].records)
 		c.waiting = c.waiting[1:]
-		c.up(len(c.active) - 1)
+		heap.Fix(c, len(c.active)-1)
 	}
 	if len(c.active) == 0 {
 		return nil
@@ -195,29 +196,15 @@ func (c *cursor) next() *record {
 		c.active[0] = c.active[last]
 		c.active = c.active[:last]
 	}
-	c.down()
+	if len(c.active) > 0 {
+		heap.Fix(c, 0)
+	}
 	return r
 }
 
-func (c *cursor) up(i int) {
-	for i > 0 && byCall(c.active[i][0], c.active[(i-1)/2][0]) < 0 {
-		c.active[i], c.active[(i-1)/2] = c.active[(i-1)/2], c.active[i]
-		i = (i - 1) / 2
-	}
-}
-
-func (c *cursor) down() {
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(c.active); child++ {
-			if byCall(c.active[child][0], c.active[least][0]) < 0 {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		c.active[i], c.active[least] = c.active[least], c.active[i]
-		i = least
-	}
-}
+// Len, Less and Swap are for package heap; chunks are added and removed by hand, which boxes none.
+func (c *cursor) Len() int           { return len(c.active) }
+func (c *cursor) Less(i, j int) bool { return byCall(c.active[i][0], c.active[j][0]) < 0 }
+func (c *cursor) Swap(i, j int)      { c.active[i], c.active[j] = c.active[j], c.active[i] }
+func (*cursor) Push(any)             {}
+func (*cursor) Pop() any             { return nil }
