@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // executionsOf returns the search of a history of one key.
@@ -53,5 +54,13 @@ func TestExecutionsAgreeWithPorcupine(t *testing.T) {
 			}
 			t.Logf("%d legal of %d, %d not decided", legal, n, unknown)
 		})
+	}
+}
+
+// TestFailedAttemptsAloneAreNoSearch: where votes count, a record of failed attempts has nothing to search.
+func TestFailedAttemptsAloneAreNoSearch(t *testing.T) {
+	v := row{head: history.Header{Kind: history.Mutex, Lease: 100 * msec, Votes: true}, ops: "a acquire 0 1 fail\nb acquire 2 3 fail"}.check(t)
+	if p := v.property(verdicts.Linearizability); p.Verdict != NotApplicable || p.Judged != 0 {
+		t.Errorf("%+v", p)
 	}
 }

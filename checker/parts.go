@@ -27,7 +27,7 @@ func (d *keyInput) parts(whole bool) []*executions {
 	queues := d.a.header.Votes || d.a.header.FIFO // an acquire that failed may be why another was refused
 	total := d.k.count(history.Acquire, history.OK, history.Busy, history.Unknown) + d.k.count(history.Extend, history.OK, history.NotHeld, history.LostHold, history.Unknown) +
 		d.k.count(history.Release, history.OK, history.NotHeld, history.LostHold, history.Unknown)
-	if queues {
+	if queues && total > 0 {
 		total += d.k.count(history.Acquire, history.Fail)
 	}
 	moves := d.ev.clocksMove()
