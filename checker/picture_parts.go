@@ -123,7 +123,7 @@ func (p *picture) addFaults(faults []history.Window) {
 		w := &faults[i]
 		details := []string{w.Moment, w.Note}
 		if !w.Confirmed {
-			details = append(details, "it was not seen to take")
+			details = append(details, "it was not confirmed")
 		}
 		p.note(w.Start, w.Last(), annotation(label(w), colourFault, w.Fault, details...))
 	}

@@ -20,8 +20,8 @@ func (r *run) bare(v *checker.Violation, holds []*history.Operation) Answer {
 					" was accepted although its hold had ended before ", Name(first.Client), " was granted"))
 			}
 			if until := r.until(first, second.Return); until <= second.Return && overrun(v.Property) {
-				return because(verdicts.LeaseOverrun, sentence("the operations alone prove it: ", Name(first.Client), " had been told that it holds until ", Instant(until),
-					", and went on; had it stopped then, nothing would have happened"))
+				return because(verdicts.LeaseOverrun, sentence("the operations alone prove it: the lock told ", Name(first.Client), " that it holds until ", Instant(until),
+					", and ", Name(first.Client), " went on; had it stopped then, nothing would have happened"))
 			}
 		}
 	}

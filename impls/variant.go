@@ -33,7 +33,7 @@ type Deriver interface {
 
 // Source is where a lock comes from.
 type Source struct {
-	Article string // "003", "Redis documentation", "lockbench"
+	Article string // "Redis series 13", "Redis documentation", "lockbench"
 	Where   string // the listing or heading within it
 }
 

@@ -14,7 +14,7 @@ func argument() []Bug {
 		{Name: "K5", Source: "Kleppmann 2016, Sanfilippo's reply", Lock: "bug-redlock-one-look", Scenario: "K5", Control: "redlock",
 			Shows: []string{"mutual-exclusion"},
 			What:  "A client stalls while the replies are on their way. Without a second reading of its clock it takes an expired grant; Redlock reads it again and does not."},
-		{Name: "redlock-restart", Source: "003", Lock: "redlock", Scenario: "K4", Shows: []string{"mutual-exclusion"},
+		{Name: "redlock-restart", Source: "Redis series 13", Lock: "redlock", Scenario: "K4", Shows: []string{"mutual-exclusion"},
 			What: "A master that crashes and restarts empty breaks the lock that was to survive crashes."},
 	}
 }

@@ -16,6 +16,14 @@ func outOfBounds(file string, data []byte) error {
 	if len(data) > maxFile {
 		return &Error{File: file, Line: 1, Column: 1, Message: fmt.Sprintf("the file has %d bytes, a scenario has at most %d", len(data), maxFile)}
 	}
+	if err := tooDeep(file, data); err != nil {
+		return err
+	}
+	return nil
+}
+
+// tooDeep returns an error if a text is nested too deeply.
+func tooDeep(file string, data []byte) *Error {
 	depth := 0
 	for i, line := range bytes.Split(data, []byte("\n")) {
 		dashes, start := 0, true

@@ -26,6 +26,25 @@ func TestFilesThatAreTooMuchForTheParser(t *testing.T) {
 	}
 }
 
+func TestOverridesThatAreTooMuchForTheParser(t *testing.T) {
+	steady, ok := Find("steady")
+	if !ok {
+		t.Fatal("no scenario steady")
+	}
+	for _, row := range []struct{ name, set, want string }{
+		{"a value of 100,000 brackets", "lease=" + strings.Repeat("[", 100_000), "--set:1:71: nested more than 64 deep"},
+		{"a path of 60,000 parts", strings.Repeat("a.", 60_000) + "a=1", "--set:1:1: the path has more than 64 parts"},
+	} {
+		_, err := steady.With([]string{row.set})
+		if err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: %.200v, want %q", row.name, err, row.want)
+		}
+		if err != nil && len(err.Error()) > 1000 {
+			t.Errorf("%s: the message has %d bytes", row.name, len(err.Error()))
+		}
+	}
+}
+
 func TestNamesAreShortEnoughForADirectory(t *testing.T) {
 	text := "name: " + strings.Repeat("a", 65) + "\nabout: x\nworkload: counter\nclients: 2\nops: 2\nlease: 300ms\n"
 	if _, err := Parse("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "f.yaml:1:7: the name has 65 letters") {

@@ -82,11 +82,17 @@ func (s Scenario) with(set string) (Scenario, error) {
 	if !ok || path == "" {
 		return s, setError(set, path, 1, "an override looks like lease=2s or faults.0.for=\"2 lease\"")
 	}
+	if strings.Count(path, ".") > maxDepth {
+		return s, setError(set, path, 1, fmt.Sprintf("the path has more than %d parts", maxDepth))
+	}
 	tree, err := s.tree()
 	if err != nil {
 		return s, err
 	}
 	var leaf any
+	if err := tooDeep("--set", []byte(value)); err != nil {
+		return s, setError(set, path, len(path)+1+err.Column, err.Message)
+	}
 	if err := unmarshal(value, &leaf); err != nil {
 		return s, setError(set, path, len(path)+2, "the value is not YAML: "+err.Error())
 	}
@@ -118,7 +124,7 @@ func (s Scenario) reload(set, path string, tree any) (Scenario, error) {
 }
 
 func setError(set, path string, column int, message string) error {
-	return &Error{File: "--set", Line: 1, Column: column, Path: path, Message: message, Source: set}
+	return &Error{File: "--set", Line: 1, Column: column, Path: path, Message: message, Source: head([]byte(set))}
 }
 
 // assign sets the value at a path below node to leaf, and returns the changed node.

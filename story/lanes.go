@@ -14,7 +14,7 @@ import (
 const laneWidth = 60
 
 // laneLegend explains the marks of a drawing.
-const laneLegend = "[==] holds  ## inside the critical section  !! inside after the hold had ended  ~~ fault  ^ the violation"
+const laneLegend = "[==] holds  ## inside  !! inside after its hold  ~~ fault  ^ the violation"
 
 // draw returns the lane drawing: a time axis, a lane for each client, a lane for each fault, and a mark at the violation.
 func (t *narrator) draw() []string {

@@ -45,15 +45,15 @@ func (t *narrator) sayHold(h *checker.Hold) {
 	}
 	client := shortened(h.Client)
 	if t.unasked(h) {
-		t.say(h.Start(), 1, true, fmt.Sprintf("%s went in again at %s without asking the server", client, t.ms(h.Start())))
+		t.say(h.Start(), 1, true, fmt.Sprintf("%s entered again at %s without a request to the server", client, t.ms(h.Start())))
 		return
 	}
 	t.say(h.Start(), 1, true, fmt.Sprintf("%s was granted %s at %s%s (%s)", client, quoted(t.v.Key), t.ms(h.Start()), t.means(h), t.terms(h)))
 	if end := h.End(); end <= t.v.At && h.Perhaps <= end && !t.endedBy(h, end) {
-		t.say(end, 2, true, fmt.Sprintf("the lease of %s ended at %s, as it had been told", client, t.ms(end)))
+		t.say(end, 2, true, fmt.Sprintf("the lease of %s ended at %s, when it was due", client, t.ms(end)))
 	}
 	if h.Lost != 0 && h.Lost <= t.to {
-		t.say(h.Lost, 3, false, fmt.Sprintf("%s was told at %s that its hold is lost", client, t.ms(h.Lost)))
+		t.say(h.Lost, 3, false, fmt.Sprintf("the lock reported to %s at %s that its hold is lost", client, t.ms(h.Lost)))
 	}
 	if r := h.Release; r != nil && r.Call <= t.v.At && !t.covered(r) {
 		t.say(r.Call, 4, t.stuck(), fmt.Sprintf("%s called release at %s: %s%s", client, t.ms(r.Call), r.Outcome, t.commandsOf(r)))
@@ -111,7 +111,7 @@ func (t *narrator) terms(h *checker.Hold) string {
 	}
 	const late = 10 * milli
 	if asked := h.Acquire.Asked; asked != 0 && h.Start()-asked > late {
-		text += "; it had asked at " + t.ms(asked)
+		text += "; its try began at " + t.ms(asked)
 	}
 	return text
 }
@@ -164,9 +164,9 @@ func hit(e *explain.Event) string {
 	case explain.Renewed:
 		return ": the key it renewed was " + whose
 	case explain.Made:
-		return ": there was no key, and this made it"
+		return ": there was no key, and this created it"
 	case explain.Changed:
-		return ": what it wrote over was " + whose
+		return ": the key it overwrote was " + whose
 	}
 	return ""
 }
@@ -285,7 +285,7 @@ func (t *narrator) sayAnswers() {
 			continue
 		}
 		count++
-		verb := map[history.Op]string{history.Acquire: "asked for", history.Release: "released", history.Extend: "renewed", history.Lost: "was told of the loss of"}[op.Op]
+		verb := map[history.Op]string{history.Acquire: "asked for", history.Release: "released", history.Extend: "renewed", history.Lost: "was notified of the loss of"}[op.Op]
 		answer := ""
 		if op.Outcome != history.None {
 			answer = fmt.Sprintf(" and was answered %s at %s", op.Outcome, t.ms(op.Return))

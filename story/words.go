@@ -50,10 +50,10 @@ func (t *narrator) headline() string {
 		verdicts.ExclusiveUse:    fmt.Sprintf("%s were both inside the critical section of %s%s", who, key, lasted),
 		verdicts.StoreIntegrity:  fmt.Sprintf("what %s guards was damaged by %s", key, who),
 		verdicts.ReleaseSafety:   fmt.Sprintf("the hold of %s on %s was ended or changed by another", wronged, key),
-		verdicts.Linearizability: fmt.Sprintf("no order of the operations on %s explains what was told to %s", key, who),
+		verdicts.Linearizability: fmt.Sprintf("no order of the operations on %s explains the replies to %s", key, who),
 		verdicts.FencingOrder:    fmt.Sprintf("the fence of %s did not grow from one grant to the next", key),
 		verdicts.Progress:        fmt.Sprintf("%s could not get %s%s though nobody held it", who, key, lasted),
-		verdicts.Refusal:         fmt.Sprintf("%s was told that %s is busy when nobody can have held it", who, key),
+		verdicts.Refusal:         fmt.Sprintf("%s was refused %s as busy when nobody can have held it", who, key),
 		verdicts.Reentrancy:      fmt.Sprintf("%s re-entered %s wrongly", who, key),
 		verdicts.Renewal:         fmt.Sprintf("the renewal of %s by %s went wrong", key, who),
 		verdicts.Fairness:        fmt.Sprintf("of %s the second overtook the first in the queue for %s", who, key),
@@ -89,7 +89,7 @@ func (t *narrator) fault(w *history.Window) string {
 	}
 	seen := "measured"
 	if !w.Confirmed {
-		seen = "not seen to take"
+		seen = "not confirmed"
 	}
 	what := faultVerbs[w.Fault]
 	if what == "" {
@@ -101,8 +101,8 @@ func (t *narrator) fault(w *history.Window) string {
 // faultVerbs describes what a fault does to the client or node that it hits.
 var faultVerbs = map[string]string{
 	faults.PauseClient: "was paused", faults.CrashClient: "crashed", faults.SkewClient: "had a clock that was off", faults.LoseReply: "lost a reply",
-	faults.KillServer: "was killed and away", faults.PauseServer: "stood still", faults.Failover: "was lost and its replica promoted",
-	faults.JumpClock: "had its clock set", faults.DriftClock: "counted time at another rate", faults.DeleteKey: "had the key deleted by somebody",
+	faults.KillServer: "was killed and down", faults.PauseServer: "was paused", faults.Failover: "was killed and its replica promoted",
+	faults.JumpClock: "had its clock set", faults.DriftClock: "had a clock that ran at another rate", faults.DeleteKey: "had the key deleted by somebody",
 	faults.EvictKeys: "ran out of memory",
 }
 

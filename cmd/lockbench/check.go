@@ -45,6 +45,8 @@ func newCheck(a *app) *cobra.Command {
 
 // checkAll judges every file. One that cannot be read keeps its place in the output, and the others are judged all the same.
 func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err error) {
+	ctx, end := a.interruptible(ctx)
+	defer end()
 	if len(paths) == 1 {
 		return a.check(ctx, paths[0], plain, a.writeJSON)
 	}

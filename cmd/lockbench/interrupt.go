@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"sync"
 	"sync/atomic"
 )
@@ -20,15 +21,35 @@ type interruption struct {
 func (a *app) listen(ctx context.Context) (context.Context, *interruption) {
 	ctx, cancel := context.WithCancel(ctx)
 	i := &interruption{stop: make(chan struct{}), cancel: cancel, quit: make(chan struct{})}
-	i.done.Go(func() { i.take(a) })
+	signals, ignore := a.notify()
+	i.done.Go(func() { defer ignore(); i.take(a, signals) })
 	return ctx, i
 }
 
+// interruptible returns a context that the first signal ends, for a verb that keeps nothing of what it has begun. end must be called.
+func (a *app) interruptible(ctx context.Context) (cancelled context.Context, end func()) {
+	cancelled, cancel := context.WithCancel(ctx)
+	signals, ignore := a.notify()
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-cancelled.Done():
+		}
+	})
+	return cancelled, func() {
+		cancel()
+		watch.Wait()
+		ignore()
+	}
+}
+
 // take runs until end, on a goroutine that end waits for.
-func (i *interruption) take(a *app) {
+func (i *interruption) take(a *app, signals <-chan os.Signal) {
 	for {
 		select {
-		case <-a.signals:
+		case <-signals:
 		case <-i.quit:
 			return
 		}

@@ -35,15 +35,19 @@ func realMain() int {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
 	columns, _, _ := term.GetSize(int(os.Stderr.Fd())) // 0 when it is no terminal
 	return execute(ctx, os.Args, world{
-		out: os.Stdout, err: os.Stderr, now: time.Now, random: rand.Reader, env: os.Getenv, signals: signals,
+		out: os.Stdout, err: os.Stderr, now: time.Now, random: rand.Reader, env: os.Getenv, notify: notify,
 		providers: providers, runner: harness.Run, suiteRunner: harness.Suite, explorer: sim.Explore,
 		outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())), columns: columns,
 	})
+}
+
+// notify takes over the signals that end a process. A verb that never calls it is ended by them at once.
+func notify() (<-chan os.Signal, func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	return signals, func() { signal.Stop(signals) }
 }
 
 // clientMain runs the program as one client of another lockbench. It ignores the interrupt that a terminal sends to all processes of a

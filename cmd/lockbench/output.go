@@ -45,7 +45,7 @@ func aligned(out io.Writer, rows [][]string) error {
 			if i > 0 {
 				fmt.Fprint(w, "\t")
 			}
-			fmt.Fprint(w, cell)
+			fmt.Fprint(w, plain.Text(cell))
 		}
 		fmt.Fprintln(w)
 	}

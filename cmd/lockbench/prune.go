@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 )
 
@@ -83,7 +84,7 @@ func (a *app) showPruned(p pruned) error {
 		verb = "would delete"
 	}
 	for _, dir := range p.Deleted {
-		if _, err := fmt.Fprintln(a.out, verb, dir); err != nil {
+		if _, err := fmt.Fprintln(a.out, verb, report.Clean(dir)); err != nil {
 			return err
 		}
 	}

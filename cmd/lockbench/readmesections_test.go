@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -102,11 +105,15 @@ var questions = [][2]string{
 	{"lost-reply-acquire", "reply lost"}, {"kill-server", "server loses data"}, {"failover", "failover"}, {"clock-jump", "clock jumps"},
 }
 
-// chooseTable returns the locks that one may adopt, and what a hold costs with eight clients; survivesTable all locks.
+// short replaces the words of [endings] where a table must be narrow.
+var short = strings.NewReplacer("two holders", "two", "late, data safe", "late, safe", "holder crashes", "crash", "stalls past lease", "stall",
+	"server loses data", "data loss", "clock jumps", "clock", "reply lost", "lost reply")
+
+// chooseTable returns the locks that one may adopt, and what a hold costs with eight clients, in short words; survivesTable all locks.
 func chooseTable(t *testing.T) string {
 	rows := endings(t, []string{"set-nx-ex", "token", "fenced", "fair", "handoff", "redisson", "redlock", "rw-lease",
 		"redsync", "redislock-normalised", "rueidislock"})
-	rows[0], rows[1] = append(rows[0], "requests", "hand-over"), append(rows[1], "--:", "--:")
+	rows[0], rows[1] = append(rows[0], "requests", "trips"), append(rows[1], "--:", "--:")
 	costs := map[string]results.BenchCell{}
 	for _, c := range baselineBench(t).Cells {
 		if c.Setting.Clients == 8 {
@@ -121,7 +128,7 @@ func chooseTable(t *testing.T) string {
 		}
 		*row = append(*row, report.Figure(c.Figures["requests"]), report.Figure(c.Figures["hand-over.trips.p50"]))
 	}
-	return table(rows)
+	return short.Replace(table(rows))
 }
 
 func survivesTable(t *testing.T) string {
@@ -186,12 +193,22 @@ func reprosTable(*testing.T) string {
 	return table(rows)
 }
 
+// faultsTable says of each fault what it does in each world, and where it is refused.
 func faultsTable(*testing.T) string {
-	rows := [][]string{{"fault", "what happens"}, {"---", "---"}}
+	rows := [][]string{{"fault", "what happens", "in the simulator", "on real servers", "refused"}, {"---", "---", "---", "---", "---"}}
 	for _, k := range faults.Kinds() {
-		rows = append(rows, []string{"`" + k.Name + "`", k.About})
+		rows = append(rows, []string{"`" + k.Name + "`", k.About, k.InSim, k.OnServers, refusals(k)})
 	}
 	return table(rows)
+}
+
+// refusals lists the worlds and topologies that cannot have a fault.
+func refusals(k faults.Kind) string {
+	var where []string
+	for _, l := range k.Not {
+		where = append(where, cmp.Or(string(l.World), string(l.Topology)))
+	}
+	return cmp.Or(strings.Join(where, ", "), "–")
 }
 
 func scenariosTable(*testing.T) string {
@@ -265,11 +282,9 @@ func lockPages(t *testing.T) string {
 			t.Error(err)
 		}
 	})
-	row := map[string][]string{}
+	cells := map[string][]results.Cell{}
 	for _, c := range baselineSuite(t).Cells {
-		if e := ending(c.Lock, c.Observed); e != "holds" && e != "–" {
-			row[c.Lock] = append(row[c.Lock], c.Scenario+" ("+strings.Trim(e, "*")+")")
-		}
+		cells[c.Lock] = append(cells[c.Lock], c)
 	}
 	var b strings.Builder
 	for _, v := range catalogue.Locks() {
@@ -278,16 +293,32 @@ func lockPages(t *testing.T) string {
 		for _, c := range v.Claims {
 			fmt.Fprintf(&b, "- %s: %q\n", map[bool]string{true: "Holds", false: "**Does not hold**"}[c.Holds], c.Text)
 		}
-		if len(row[v.Name]) == 0 {
-			b.WriteString("- Holds in every scenario.\n\n")
-			continue
-		}
-		fmt.Fprintf(&b, "- Breaks in: %s.\n\n", strings.Join(row[v.Name], ", "))
+		fmt.Fprintf(&b, "\n%s\n", matrixRow(cells[v.Name]))
 	}
 	return b.String()
 }
 
-// protocol draws what two clients of a lock send and are answered: the first acquires, the second asks meanwhile, the first releases.
+// matrixRow is a lock's row of the suite: the scenarios by how they end, the worst first.
+func matrixRow(cells []results.Cell) string {
+	by := map[string][]string{}
+	for _, c := range cells {
+		e := ending(c.Lock, c.Observed)
+		by[e] = append(by[e], c.Scenario)
+	}
+	rows := [][]string{{"result", "scenarios"}, {"---", "---"}}
+	for _, e := range []string{"**two holders**", "**stuck**", "late", "late, data safe", "holds", "–"} {
+		if len(by[e]) > 0 {
+			rows = append(rows, []string{e, strings.Join(by[e], ", ")})
+		}
+		delete(by, e)
+	}
+	for _, e := range slices.Sorted(maps.Keys(by)) { // endings that have no word of their own
+		rows = append(rows, []string{e, strings.Join(by[e], ", ")})
+	}
+	return table(rows)
+}
+
+// protocol draws what two clients of a lock send, and the replies: the first acquires, the second tries meanwhile, the first releases.
 func protocol(t *testing.T, s *sim.Simulator, v impls.Variant) string {
 	t.Helper()
 	load, ok := workloads.Find("hot")
@@ -300,21 +331,55 @@ func protocol(t *testing.T, s *sim.Simulator, v impls.Variant) string {
 		t.Fatalf("%s: %v", v.Name, err)
 	}
 	var b strings.Builder
-	for _, c := range out.Commands {
+	b.WriteString("          c1  c2\n")
+	for i, c := range out.Commands {
 		if c.Node > 0 || !visible(c) {
 			continue
 		}
 		words := append([]string{c.Name}, c.Args...)
-		for i, w := range words {
-			words[i] = shorten(w)
+		for j, w := range words {
+			words[j] = shorten(w)
 		}
-		fmt.Fprintf(&b, "%s %6.0f ms  %s -> %s\n", c.Client, float64(c.Sent)/1e6, strings.Join(words, " "), shorten(c.Reply))
-		if strings.Count(b.String(), "\n") == 14 {
-			b.WriteString("…\n")
+		fmt.Fprintf(&b, "%5.0f ms  %s   %s   %s -> %s\n", float64(c.Sent)/1e6, lane("c1", i, out), lane("c2", i, out), strings.Join(words, " "), shorten(c.Reply))
+		if strings.Count(b.String(), "\n") == 15 {
+			b.WriteString("          …\n")
 			break
 		}
 	}
 	return b.String()
+}
+
+// lane is the mark of a command in the column of a client: [ the client's grant, ] its release, o another command that it sent, | another client's
+// command while it holds the lock.
+func lane(client string, i int, out sim.Outcome) string {
+	c, holds := out.Commands[i], false
+	for _, op := range out.Ops {
+		switch sent := c.Client == client && op.Call <= c.Sent && c.Sent <= op.Return; {
+		case op.Client != client:
+		case op.Op == history.Release && sent:
+			return "]"
+		case op.Op == history.Release:
+			holds = holds && op.Call > c.Sent
+		case op.Op == history.Acquire && op.Outcome == history.OK && sent && last(op, out.Commands[i+1:]):
+			return "["
+		case op.Op == history.Acquire && op.Outcome == history.OK:
+			holds = op.Return <= c.Sent
+		}
+	}
+	switch {
+	case c.Client == client:
+		return "o"
+	case holds:
+		return "|"
+	}
+	return " "
+}
+
+// last reports whether none of the later commands belongs to an operation.
+func last(op history.Operation, later []history.Command) bool {
+	return !slices.ContainsFunc(later, func(c history.Command) bool {
+		return c.Client == op.Client && c.Node == 0 && c.Sent <= op.Return && visible(c)
+	})
 }
 
 // visible reports whether a command is part of a lock's protocol rather than of a connection, and the server knew its script.
@@ -322,8 +387,11 @@ func visible(c history.Command) bool {
 	return !strings.HasPrefix(c.Reply, "-NOSCRIPT") && !slices.Contains([]string{"HELLO", "CLIENT", "PING", "SELECT", "COMMAND"}, c.Name)
 }
 
+var secret = regexp.MustCompile(`[0-9a-f]{12,}`)
+
 // shorten cuts what nobody reads of a token or a script.
 func shorten(word string) string {
+	word = secret.ReplaceAllStringFunc(word, func(token string) string { return token[:6] + "…" })
 	if r := []rune(word); len(r) > 24 {
 		return string(r[:21]) + "…"
 	}

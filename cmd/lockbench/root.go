@@ -30,7 +30,7 @@ type world struct {
 	now                      func() time.Time
 	random                   io.Reader
 	env                      func(string) string
-	signals                  <-chan os.Signal
+	notify                   func() (signals <-chan os.Signal, stop func()) // takes over signals that end a process, until stop
 
 	providers   func() []servers.Provider
 	runner      func(context.Context, harness.Experiment) (*harness.Outcome, error)

@@ -260,6 +260,51 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
+// TestSignalsAreTakenOverOnlyWhileNeeded: a verb that has nothing to finish is ended by a signal at once, as any program is.
+func TestSignalsAreTakenOverOnlyWhileNeeded(t *testing.T) {
+	file := t.TempDir() + "/history.jsonl"
+	if err := os.WriteFile(file, []byte(hostileHeader+held("a", 1, 4, 8)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args []string
+		want int // how often signals are taken over, and given back
+	}{
+		{[]string{"list", "locks"}, 0},
+		{[]string{"check", file}, 1},
+		{[]string{"run", "--lock", "token"}, 1},
+	} {
+		w := newWorld(checker.Pass)
+		taken, back := 0, 0
+		w.notify = func() (<-chan os.Signal, func()) { taken++; return w.signals, func() { back++ } }
+		w.call(t, tt.args...)
+		if taken != tt.want || back != tt.want {
+			t.Errorf("%v: taken over %d times, given back %d times, want %d", tt.args, taken, back, tt.want)
+		}
+	}
+}
+
+// TestCheckIsInterrupted: the first signal ends a check.
+func TestCheckIsInterrupted(t *testing.T) {
+	file := t.TempDir() + "/history.jsonl"
+	if err := os.WriteFile(file, []byte(manyClients(1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(checker.Pass)
+	already := make(chan os.Signal, 1)
+	already <- os.Interrupt
+	w.notify = func() (<-chan os.Signal, func()) {
+		return already, func() {}
+	}
+	a := &app{world: w.world}
+	ctx, end := a.interruptible(t.Context())
+	defer end()
+	<-ctx.Done()
+	if err := a.check(ctx, file, false, a.writeJSON); exitCode(err) != exitInterrupted {
+		t.Errorf("%v: exit %d, want %d", err, exitCode(err), exitInterrupted)
+	}
+}
+
 // TestProgress: one line, redrawn, on a terminal; nothing of it in a pipe.
 func TestProgress(t *testing.T) {
 	tests := []struct {

@@ -60,12 +60,12 @@ type testWorld struct {
 func newWorld(verdict checker.Result) *testWorld {
 	w := &testWorld{out: &safeBuffer{}, err: &safeBuffer{}, signals: make(chan os.Signal)}
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	w.world = world{out: w.out, err: w.err, signals: w.signals, now: func() time.Time { return now },
+	w.world = world{out: w.out, err: w.err, now: func() time.Time { return now },
 		random: bytes.NewReader(bytes.Repeat([]byte{7}, 1<<16)), env: func(string) string { return "" },
 		providers: func() []servers.Provider {
 			return []servers.Provider{fakeProvider{name: "process"}, fakeProvider{name: "sim"}}
 		},
-		suiteRunner: harness.Suite}
+		suiteRunner: harness.Suite, notify: func() (<-chan os.Signal, func()) { return w.signals, func() {} }}
 	w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
 		return outcome(e, verdict), nil
 	}

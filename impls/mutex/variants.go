@@ -23,7 +23,7 @@ func existsSetVariant() impls.Variant {
 	return impls.Variant{
 		Name: "exists-set", Summary: "EXISTS, and SET when the key is missing; DEL releases.",
 		Kind: history.Mutex, Topology: impls.Standalone,
-		Source: impls.Source{Article: "003", Where: "the simple idea"},
+		Source: impls.Source{Article: "Redis series 13", Where: "the simple idea"},
 		Traits: impls.Traits{NoLease: true, MultiCommand: true},
 		Claims: []impls.Claim{
 			{Text: "Checking and taking in two commands lets another process in between: the lock is taken twice.", Holds: true, Command: impls.Command("exists-set", "contended")},
@@ -36,7 +36,7 @@ func setnxVariant() impls.Variant {
 	return impls.Variant{
 		Name: "setnx", Summary: "SETNX; DEL releases; the key never expires.",
 		Kind: history.Mutex, Topology: impls.Standalone,
-		Source: impls.Source{Article: "003", Where: "atomicity"},
+		Source: impls.Source{Article: "Redis series 13", Where: "atomicity"},
 		Traits: impls.Traits{NoLease: true},
 		Claims: []impls.Claim{
 			{Text: "SETNX makes checking and taking one step, so one process at a time holds the lock.", Holds: true, Command: impls.Command("setnx", "contended")},
@@ -50,7 +50,7 @@ func setnxExpireVariant() impls.Variant {
 	return impls.Variant{
 		Name: "setnx-expire", Summary: "SETNX, then EXPIRE in a command of its own; DEL releases.",
 		Kind: history.Mutex, Topology: impls.Standalone,
-		Source: impls.Source{Article: "001", Where: "first attempt; 003, the crash of a service"},
+		Source: impls.Source{Article: "Optimising a Redis lock", Where: "first attempt; Redis series 13, the crash of a service"},
 		Traits: impls.Traits{MultiCommand: true},
 		Claims: []impls.Claim{
 			{Text: "The lease frees the lock of a process that died holding it.", Holds: true, Command: impls.Command("setnx-expire", "crash-holder")},
@@ -65,7 +65,7 @@ func getsetTimestampVariant() impls.Variant {
 		Name:    "getset-timestamp",
 		Summary: "SETNX of the client's own deadline, then EXPIRE; a key whose deadline is past is taken over by GETSET; DEL releases.",
 		Kind:    history.Mutex, Topology: impls.Standalone,
-		Source: impls.Source{Article: "001", Where: "the improved lock"},
+		Source: impls.Source{Article: "Optimising a Redis lock", Where: "the improved lock"},
 		Traits: impls.Traits{ClientClock: true, MultiCommand: true},
 		Claims: []impls.Claim{
 			{Text: "A crash between SETNX and EXPIRE no longer deadlocks: the deadline in the value frees the key.", Holds: true, Command: impls.Command("getset-timestamp", "crash-mid-acquire")},
@@ -80,7 +80,7 @@ func luaNilVariant() impls.Variant {
 	return impls.Variant{
 		Name: "lua-nil", Summary: "A script that asks whether GET is nil before SETNX and EXPIRE; DEL releases.",
 		Kind: history.Mutex, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "000", Where: "simple lock, first listing"},
+		Source:  impls.Source{Article: "Redis locks with Lua", Where: "simple lock, first listing"},
 		Scripts: []*impls.Script{luaNilScript.Seconds},
 		Claims: []impls.Claim{
 			{Text: "The script takes the lock when the key is missing.", Holds: false, Command: impls.Command("lua-nil", "steady")},
@@ -93,7 +93,7 @@ func luaSetnxExpireVariant() impls.Variant {
 	return impls.Variant{
 		Name: "lua-setnx-expire", Summary: "One script does SETNX and EXPIRE; DEL releases.",
 		Kind: history.Mutex, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "001", Where: "the optimised lock"},
+		Source:  impls.Source{Article: "Optimising a Redis lock", Where: "the optimised lock"},
 		Scripts: []*impls.Script{setnxExpireScript.Seconds},
 		Claims: []impls.Claim{
 			{Text: "One script leaves no moment in which a crash could leave a key without a lease.", Holds: true, Command: impls.Command("lua-setnx-expire", "crash-holder")},
@@ -107,7 +107,7 @@ func setNxExVariant() impls.Variant {
 	return impls.Variant{
 		Name: "set-nx-ex", Summary: "SET key 1 EX lease NX; DEL releases.",
 		Kind: history.Mutex, Topology: impls.Standalone,
-		Source: impls.Source{Article: "003", Where: "atomicity again"},
+		Source: impls.Source{Article: "Redis series 13", Where: "atomicity again"},
 		Claims: []impls.Claim{
 			{Text: "The options of SET make taking the lock and giving it a lease one step.", Holds: true, Command: impls.Command("set-nx-ex", "crash-holder")},
 			{Text: "Work that outlasts the lease deletes the lock that another process holds by then.", Holds: true, Command: impls.Command("set-nx-ex", "pause-holder")},

@@ -10,7 +10,7 @@ func tokenGetDelVariant() impls.Variant {
 	return impls.Variant{
 		Name: "token-get-del", Summary: "SET NX EX with a unique token; release reads the key, compares in the client and deletes.",
 		Kind: history.Mutex, Topology: impls.Standalone,
-		Source: impls.Source{Article: "003", Where: "work past the lease deletes by mistake"},
+		Source: impls.Source{Article: "Redis series 13", Where: "work past the lease deletes by mistake"},
 		Traits: impls.Traits{UniqueToken: true},
 		Claims: []impls.Claim{
 			{Text: "A value of one's own, compared before deleting, prevents deleting another's lock by mistake.", Holds: false, Command: impls.Command("token-get-del", "pause-before-release")},
@@ -24,7 +24,7 @@ func tokenVariant() impls.Variant {
 	return impls.Variant{
 		Name: "token", Summary: "SET NX PX with a unique token; a script compares and deletes.",
 		Kind: history.Mutex, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "Redis documentation", Where: "the lock pattern on one instance; 000, 002 and 003, release by script"},
+		Source:  impls.Source{Article: "Redis documentation", Where: "the lock pattern on one instance; Redis locks with Lua, Distributed lock by Redis and Redis series 13, release by script"},
 		Traits:  impls.Traits{UniqueToken: true, Validity: true, Extends: true},
 		Scripts: []*impls.Script{tokenReleaseScript, tokenExtendScript},
 		Claims: []impls.Claim{
@@ -41,7 +41,7 @@ func sessionVariant() impls.Variant {
 		Name:    "token-session",
 		Summary: "SETNX and EXPIRE by script with one value per lock object and a local flag; release drops the flag, then compares and deletes.",
 		Kind:    history.Mutex, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "001", Where: "the release hole, last listing"},
+		Source:  impls.Source{Article: "Optimising a Redis lock", Where: "the release hole, last listing"},
 		Scripts: []*impls.Script{setnxExpireScript.Seconds, sessionReleaseScript},
 		Claims: []impls.Claim{
 			{Text: "A value that is unique to the lock object keeps a late client from deleting another's lock.", Holds: true, Command: impls.Command("token-session", "pause-before-release")},

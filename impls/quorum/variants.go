@@ -22,7 +22,7 @@ func redlockVariant() impls.Variant {
 		Name:    "redlock",
 		Summary: "The same key and token on N independent masters at once; held by a majority within the lease, less drift; released everywhere.",
 		Kind:    history.Mutex, Topology: impls.Independent,
-		Source:  impls.Source{Article: "003", Where: "RedLock; Redis documentation, the Redlock algorithm"},
+		Source:  impls.Source{Article: "Redis series 13", Where: "RedLock; Redis documentation, the Redlock algorithm"},
 		Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true},
 		Scripts: []*impls.Script{releaseScript, extendScript},
 		Claims: []impls.Claim{

@@ -22,7 +22,7 @@ func hashVariant() impls.Variant {
 	return impls.Variant{
 		Name: "reentrant-hash", Summary: "A hash of owner and count, changed by scripts; entering again resets the lease.",
 		Kind: history.Reentrant, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "002", Where: "re-entrant lock, acquire and release scripts"},
+		Source:  impls.Source{Article: "Distributed lock by Redis", Where: "re-entrant lock, acquire and release scripts"},
 		Traits:  impls.Traits{Reentrant: true, LocalOwner: true},
 		Scripts: []*impls.Script{acquireScript.Seconds, releaseScript},
 		Claims: []impls.Claim{
@@ -38,7 +38,7 @@ func localVariant() impls.Variant {
 	return impls.Variant{
 		Name: "reentrant-local", Summary: "The count is kept in the client; SET NX EX when it is 0, compare and delete when it is 0 again.",
 		Kind: history.Reentrant, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "003", Where: "Java implementation"},
+		Source:  impls.Source{Article: "Redis series 13", Where: "Java implementation"},
 		Traits:  impls.Traits{Reentrant: true, UniqueToken: true},
 		Scripts: []*impls.Script{localReleaseScript},
 		Claims: []impls.Claim{
@@ -53,7 +53,7 @@ func timerVariant() impls.Variant {
 	return impls.Variant{
 		Name: "watchdog-timer", Summary: "reentrant-hash and a timer that restarts the lease while the owner's field is there.",
 		Kind: history.Reentrant, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "002", Where: "automatic renewal 1.0, timer and script"},
+		Source:  impls.Source{Article: "Distributed lock by Redis", Where: "automatic renewal 1.0, timer and script"},
 		Traits:  impls.Traits{Reentrant: true, LocalOwner: true, Extends: true, SelfRenewing: true, NotifiesLoss: true},
 		Scripts: []*impls.Script{acquireScript.Seconds, releaseScript, renewScript.Seconds},
 		Claims: []impls.Claim{
@@ -69,7 +69,7 @@ func boundedVariant() impls.Variant {
 		Name:    "watchdog-bounded",
 		Summary: "reentrant-local and a loop that renews at once, then after each whole lease, at most four times, on a flag of the object.",
 		Kind:    history.Reentrant, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "003", Where: "Java implementation, persistent expiry"},
+		Source:  impls.Source{Article: "Redis series 13", Where: "Java implementation, persistent expiry"},
 		Traits:  impls.Traits{Reentrant: true, UniqueToken: true, SelfRenewing: true},
 		Scripts: []*impls.Script{localReleaseScript, localRenewScript.Seconds},
 		Claims: []impls.Claim{
@@ -84,7 +84,7 @@ func redissonVariant() impls.Variant {
 		Name:    "redisson",
 		Summary: "A hash of owner and count; a refusal returns the time left; releases are published; the lease is renewed every third of it.",
 		Kind:    history.Reentrant, Topology: impls.Standalone,
-		Source: impls.Source{Article: "003", Where: "the distributed lock of Redisson"},
+		Source: impls.Source{Article: "Redis series 13", Where: "the distributed lock of Redisson"},
 		Traits: impls.Traits{Reentrant: true, Extends: true, SelfRenewing: true, NotifiesLoss: true, Wakeups: true, NilGrants: true},
 		Scripts: []*impls.Script{
 			redissonAcquireScript, redissonReleaseScript, redissonRenewScript,

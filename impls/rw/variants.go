@@ -24,7 +24,7 @@ func ownerVariant() impls.Variant {
 	return impls.Variant{
 		Name: "rw-owner", Summary: "Scripts over a hash of readers and a string for the writer, no lease; the writer's test is true for no readers too.",
 		Kind: history.RW, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "000", Where: "read-write lock, as printed"},
+		Source:  impls.Source{Article: "Redis locks with Lua", Where: "read-write lock, as printed"},
 		Traits:  impls.Traits{NoLease: true, Shared: true},
 		Scripts: []*impls.Script{acquire.shared, acquire.exclusive, release.shared, release.exclusive},
 		Claims: []impls.Claim{
@@ -40,7 +40,7 @@ func ownerFixedVariant() impls.Variant {
 	return impls.Variant{
 		Name: "rw-owner-fixed", Summary: "rw-owner as it was meant: the writer's test counts the readers, and a reader may read again.",
 		Kind: history.RW, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "000", Where: "read-write lock, as meant"},
+		Source:  impls.Source{Article: "Redis locks with Lua", Where: "read-write lock, as meant"},
 		Traits:  impls.Traits{NoLease: true, Shared: true},
 		Scripts: []*impls.Script{acquire.shared, acquire.exclusive, release.shared, release.exclusive},
 		Claims: []impls.Claim{
@@ -57,7 +57,7 @@ func pairVariant() impls.Variant {
 	return impls.Variant{
 		Name: "rw-pair", Summary: "One leased mark for all readers and one for the writer, in two keys; DEL releases.",
 		Kind: history.RW, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "004", Where: "single-node edition"},
+		Source:  impls.Source{Article: "Redis read-write locks", Where: "single-node edition"},
 		Traits:  impls.Traits{Shared: true},
 		Scripts: []*impls.Script{scripts.shared, scripts.exclusive},
 		Claims: append(rowsOf004("rw-pair", false),
@@ -74,7 +74,7 @@ func hashVariant() impls.Variant {
 	return impls.Variant{
 		Name: "rw-hash", Summary: "One hash with the client's time for the readers and one for the writer, judged by each client's own time-outs; release compares the time.",
 		Kind: history.RW, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "004", Where: "cluster edition"},
+		Source:  impls.Source{Article: "Redis read-write locks", Where: "cluster edition"},
 		Traits:  impls.Traits{Shared: true, Validity: true, ClientClock: true},
 		Scripts: []*impls.Script{acquire.shared, acquire.exclusive, release.shared, release.exclusive},
 		Claims: append(rowsOf004("rw-hash", true),

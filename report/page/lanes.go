@@ -163,7 +163,7 @@ func faultText(f history.Window) string {
 		text += ", not healed in this run"
 	}
 	if !f.Confirmed {
-		text += ", not seen to take"
+		text += ", not confirmed"
 	}
 	for _, more := range []string{f.Moment, f.Note} {
 		if more != "" {
