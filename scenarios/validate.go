@@ -95,7 +95,7 @@ func (s Scenario) validateNumbers(bad problems) {
 		value float64
 	}{{"ops", float64(s.Ops)}, {"rate", s.Rate}, {"keys", float64(s.Keys)}, {"permits", float64(s.Permits)}, {"maxmemory", float64(s.MaxMemory)}} {
 		if !(n.value >= 0 && n.value <= 1e15) {
-			bad(n.path, "%v is out of range", n.value)
+			bad(n.path, "%v is not between 0 and 1e15", n.value)
 		}
 	}
 	s.validatePace(bad)

@@ -20,7 +20,7 @@ import (
 // The errors of this package. They are wrapped with the operation and with how to get what is missing.
 var (
 	// ErrMissing means that this machine lacks something that the provider needs.
-	ErrMissing = errors.New("not available on this machine")
+	ErrMissing = errors.New("not available")
 	// ErrRefused means that the provider does not do this (a server fault on a user's Redis, an unsupported topology).
 	ErrRefused = errors.New("refused")
 	// ErrLost means that a server does not answer any more although no fault hit it.

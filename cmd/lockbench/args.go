@@ -18,7 +18,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 		if len(args) == len(names) {
 			return nil
 		}
-		return fmt.Errorf("%w: %s takes %s, and was given %d", errUsage, c.CommandPath(), strings.Join(names, " and "), len(args))
+		return fmt.Errorf("%w: %s needs %s, got %d arguments", errUsage, c.CommandPath(), strings.Join(names, " and "), len(args))
 	}
 }
 
@@ -28,7 +28,7 @@ func oneOf(words []string) cobra.PositionalArgs {
 		if len(args) == 0 || len(args) == 1 && slices.Contains(words, args[0]) {
 			return nil
 		}
-		return fmt.Errorf("%w: %s takes one of %s, and was given %s%s", errUsage, c.CommandPath(), strings.Join(words, ", "), strings.Join(args, " "), suggest.Hint(args[0], words))
+		return fmt.Errorf("%w: %s takes one of %s, got %s%s", errUsage, c.CommandPath(), strings.Join(words, ", "), strings.Join(args, " "), suggest.Hint(args[0], words))
 	}
 }
 
@@ -37,7 +37,7 @@ func nothing(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s takes no argument, and was given %s; options begin with --", errUsage, c.CommandPath(), strings.Join(args, " "))
+	return fmt.Errorf("%w: %s takes no arguments, got %s; options begin with --", errUsage, c.CommandPath(), strings.Join(args, " "))
 }
 
 const clientsAsUsage = "what a client is: processes are really stopped and really killed"

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,7 +65,7 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 	root.SetErr(w.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.ran && !errors.Is(err, errUsage) {
-		err = fmt.Errorf("%w: %w", errUsage, err) // cobra's own: unknown command, wrong number of arguments
+		err = fmt.Errorf("%w: %w%s", errUsage, err, suggestCommand(root, argv[1:])) // cobra's own: unknown command, wrong number of arguments
 	}
 	a.complain(err)
 	return exitCode(err)
@@ -107,9 +108,9 @@ func newRoot(a *app) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true, Version: "set", // any text but "" makes cobra offer --version
 	}
 	root.SetVersionTemplate(versionText(version, thisMachine().Build))
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w: %s: %w%s", errUsage, c.CommandPath(), err, suggestFlag(c, err))
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.DisableSuggestions = true // cobra's have a form of their own
+	root.SetHelpCommand(newHelp(a))
 	flags := root.PersistentFlags()
 	flags.VarP(&a.format, "output", "o", "form of the result: text or json")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing on stderr but errors")
@@ -138,15 +139,70 @@ func fold(text string) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// suggestFlag suggests a flag in place of an unknown one.
-func suggestFlag(c *cobra.Command, err error) string {
-	var missing *pflag.NotExistError
-	if !errors.As(err, &missing) {
-		return ""
+// newHelp makes "help COMMAND". Cobra's own exits 0 for a command that does not exist.
+func newHelp(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show the flags and examples of a command",
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return fmt.Errorf("%w: there is no command %q%s", errUsage, strings.Join(args, " "), suggestCommand(c.Root(), args))
+			}
+			a.ran = true
+			about.InitDefaultHelpFlag()
+			about.InitDefaultVersionFlag()
+			return about.Help()
+		},
+		ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return commandNames(c.Root()), cobra.ShellCompDirectiveNoFileComp
+		},
 	}
-	var known []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-	return suggest.Hint("--"+missing.GetSpecifiedName(), known)
+}
+
+func commandNames(root *cobra.Command) (names []string) {
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
+// suggestCommand suggests a command in place of an unknown one, the first word of the arguments that is no flag.
+func suggestCommand(root *cobra.Command, args []string) string {
+	for _, word := range args {
+		if !strings.HasPrefix(word, "-") {
+			if slices.Contains(commandNames(root), word) {
+				return ""
+			}
+			return suggest.Hint(word, commandNames(root))
+		}
+	}
+	return ""
+}
+
+// wanted describes, by the type of a flag, the values that it takes.
+var wanted = map[string]string{
+	"int": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number", "bool": "true or false",
+	"duration": "a time with its unit, such as 10s", "intSlice": "whole numbers separated by commas", "durationSlice": "times with their units, such as 0,2ms",
+}
+
+// flagError says what is wrong with a flag: it does not exist, has no value, or has one that it cannot take.
+func flagError(c *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	var missing *pflag.NotExistError
+	switch {
+	case errors.As(err, &value):
+		want, known := wanted[value.GetFlag().Value.Type()]
+		if !known {
+			return fmt.Errorf("%w: --%s %s: %w", errUsage, value.GetFlag().Name, value.GetValue(), errors.Unwrap(err))
+		}
+		return fmt.Errorf("%w: --%s %s: want %s", errUsage, value.GetFlag().Name, value.GetValue(), want)
+	case errors.As(err, &missing):
+		var known []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+		return fmt.Errorf("%w: %s: %w%s", errUsage, c.CommandPath(), err, suggest.Hint("--"+missing.GetSpecifiedName(), known))
+	}
+	return fmt.Errorf("%w: %s: %w", errUsage, c.CommandPath(), err)
 }
 
 // begin wraps a verb. Errors from then on are none of usage: cobra has parsed flags and arguments.

@@ -146,6 +146,9 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err := f.exec.check(flags, "locks"); err != nil {
 		return err
 	}
+	if f.side < 0 {
+		return fmt.Errorf("%w: --side-by-side %d: must not be negative", errUsage, f.side)
+	}
 	word, err := f.exec.server(f.server, flags)
 	if err != nil {
 		return err
