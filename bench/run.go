@@ -59,6 +59,8 @@ type Config struct {
 	Enough func(results.Bench) bool
 	// Progress, when set, is called before every turn, from one goroutine.
 	Progress func(Progress)
+	// Failed, when set, is called from one goroutine when a turn could not be run.
+	Failed func(lock string, err error)
 }
 
 // Progress is how far a bench has come.
@@ -166,9 +168,14 @@ func (b *bench) takeAll(ctx context.Context, turns []turn) {
 		if b.over(ctx) {
 			return
 		}
-		if !b.hopeless(t) {
-			b.taken = append(b.taken, b.take(ctx, t, b.measure()))
+		if b.hopeless(t) {
+			continue
 		}
+		taken := b.take(ctx, t, b.measure())
+		if taken.Err != nil && b.Failed != nil {
+			b.Failed(b.Locks[t.Lock].Name, taken.Err)
+		}
+		b.taken = append(b.taken, taken)
 	}
 }
 

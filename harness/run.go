@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
@@ -103,6 +104,9 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 	rec, err := d.drive(ctx, save)
 	if rec == nil {
 		return &Outcome{Run: save.run, Dir: save.path()}, err
+	}
+	if save.run.Interrupted = closed(e.Stop); save.run.Interrupted {
+		rec.notes = append(rec.notes, fmt.Sprintf("interrupted after %s: what was recorded until then was judged", nanoseconds(rec.ended).Round(time.Millisecond)))
 	}
 	unsaved := errors.Join(rec.unsaved, save.driven(rec, e.Now()))
 	out = &Outcome{Run: save.run, Windows: rec.windows, Record: rec.Recorded, Dir: save.path(), Order: rec.order}

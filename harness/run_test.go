@@ -254,6 +254,9 @@ func TestStopKeepsWhatWasRecorded(t *testing.T) {
 	if took := time.Since(start); took > 20*time.Second || out.Result.Operations["acquire"]["ok"] == 0 {
 		t.Errorf("stopped after %v with %v", took, out.Result.Operations)
 	}
+	if !out.Run.Interrupted || !slices.ContainsFunc(out.Result.Notes, func(n string) bool { return strings.HasPrefix(n, "interrupted after ") }) {
+		t.Errorf("interrupted: %v, notes %q; want that it was stopped", out.Run.Interrupted, out.Result.Notes)
+	}
 	if last.Rounds == 0 || last.P50 <= 0 || last.P99 < last.P50 {
 		t.Errorf("the last progress was %+v, want the latencies so far", last)
 	}

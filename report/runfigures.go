@@ -58,7 +58,7 @@ func labelled(word string, column int, text string, s Style) []string {
 func strengthLines(r results.Result) []string {
 	for _, p := range r.Properties {
 		if p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass {
-			return []string{"strength  " + Strength(p)}
+			return wrapped("strength  ", Strength(p))
 		}
 	}
 	return nil

@@ -73,10 +73,15 @@ func SuiteSummary(suite results.Suite) string {
 	return fmt.Sprintf("%s  (%s, seed %d%s)", text, suite.Server, suite.Seed, took)
 }
 
-// oddCells lists the cells that are not as expected.
+// oddCells lists the cells that are not as expected, and those that do not apply when no other was run.
 func oddCells(cells []results.Cell, s Style) []string {
 	var lines []string
+	ran := slices.ContainsFunc(cells, func(c results.Cell) bool { return c.Verdict != checker.NotApplicable })
 	for _, c := range cells {
+		if c.Verdict == checker.NotApplicable && !ran {
+			lines = append(append(lines, ""), wrapped("n/a   ", fmt.Sprintf("%s × %s: %s", c.Lock, c.Scenario, c.Why))...)
+			continue
+		}
 		if c.Verdict != checker.Fail && c.Verdict != checker.Inconclusive {
 			continue
 		}

@@ -35,24 +35,22 @@ func sweepTable(x results.Sweep) []string {
 		fmt.Fprintf(t, "\t%s", name)
 	}
 	fmt.Fprint(t, "\truns")
-	counted := slices.ContainsFunc(x.Points, func(p results.SweepPoint) bool { return p.Failovers != nil })
-	if counted {
-		fmt.Fprint(t, "\treplica had the key")
-	}
 	fmt.Fprintln(t)
 	for _, p := range x.Points {
 		fmt.Fprint(t, p.Size)
 		for _, name := range results.SweptProperties() {
 			fmt.Fprintf(t, "\t%s", sweepCell(p, name))
 		}
-		fmt.Fprintf(t, "\t%d of %d", p.Violated, p.Runs)
-		if p.Failovers != nil {
-			fmt.Fprintf(t, "\tof %d in %s", p.Failovers.Count, shareOf(p.Failovers))
-		}
-		fmt.Fprintln(t)
+		fmt.Fprintf(t, "\t%d of %d\n", p.Violated, p.Runs)
 	}
 	_ = t.Flush() // into memory
-	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	for _, p := range x.Points {
+		for _, line := range failoverLines(p.Failovers) {
+			lines = append(lines, p.Size+": "+line)
+		}
+	}
+	return lines
 }
 
 func sweepCell(p results.SweepPoint, name verdicts.Property) string {
@@ -61,5 +59,5 @@ func sweepCell(p results.SweepPoint, name verdicts.Property) string {
 		return "n/a"
 	}
 	one := p.Properties[i]
-	return fmt.Sprintf("%s (%s to %s)", Percent(one.Rate), Percent(one.CI95[0]), Percent(one.CI95[1]))
+	return fmt.Sprintf("%s (%s to %s)", Percent(one.Rate), strings.TrimSuffix(Percent(one.CI95[0]), " %"), Percent(one.CI95[1]))
 }

@@ -101,7 +101,8 @@ func WorstSafety(all []checker.Result) checker.Result {
 	return verdict
 }
 
-// Judge sets the verdict of a bench from its cells. Cells with one client show nothing about safety: a bench of such cells alone passes.
+// Judge sets the verdict of a bench from its cells. Cells with one client show nothing about safety: a bench of such cells alone passes. An
+// interrupted bench never passes.
 func (b *Bench) Judge() {
 	var all []checker.Result
 	measured := false
@@ -117,5 +118,8 @@ func (b *Bench) Judge() {
 	b.Schema, b.Verdict = BenchSchema, WorstSafety(all)
 	if measured && len(all) == 0 {
 		b.Verdict = checker.Pass
+	}
+	if b.Verdict == checker.Pass && b.Interrupted {
+		b.Verdict = checker.Inconclusive
 	}
 }

@@ -120,4 +120,10 @@ func TestJudgeABench(t *testing.T) {
 			t.Errorf("%s: %s, want %s", row.about, b.Verdict, row.want)
 		}
 	}
+	for verdict, want := range map[checker.Result]checker.Result{checker.Pass: checker.Inconclusive, checker.Fail: checker.Fail} {
+		b := results.Bench{Cells: []results.BenchCell{cell(8, verdict)}, Interrupted: true}
+		if b.Judge(); b.Verdict != want {
+			t.Errorf("interrupted, %s so far: %s, want %s", verdict, b.Verdict, want)
+		}
+	}
 }

@@ -229,6 +229,10 @@ func describe(n ast.Node) string {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
 		return "an anchor, alias or tag, which scenarios do not use"
 	}
+	const shown = 40
+	if value := []rune(n.GetToken().Value); len(value) > shown {
+		return fmt.Sprintf("%q…", string(value[:shown]))
+	}
 	return fmt.Sprintf("%q", n.GetToken().Value)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -71,6 +72,12 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	c.Environment = results.CaptureEnvironment(ctx, thisMachine())
 	c.Random, c.Now, c.Rerun, c.Runner = a.random, a.now, rerun(flags, "bench", c.Provider, c.Seed), a.runner
 	c.Progress = a.benchProgress()
+	var missing errorsByLock
+	c.Failed = missing.add
+	dir, err := a.createBench(f.out, f.store)
+	if err != nil {
+		return err
+	}
 	a.say("%s", benchPlan(c))
 	ctx, interrupts := a.listen(ctx)
 	c.Stop = interrupts.stop
@@ -81,11 +88,24 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	out, err := bench.Run(ctx, c)
 	a.line.clear()
 	if err != nil {
+		_ = os.Remove(dir) // it is empty
 		return errors.Join(err, interrupts.end())
 	}
 	out.Gates = bench.CheckGates(out, limits)
 	against(&out, base, f.baseline, options)
-	return errors.Join(a.endBench(out, f.out, f.store, f.details), a.benchError(out), interrupts.end())
+	return errors.Join(a.endBench(out, dir, f.store, f.details), a.benchError(out), missing.err, interrupts.end())
+}
+
+// errorsByLock collects, once for each lock, the errors of turns for which this machine or its servers lack something.
+type errorsByLock struct {
+	locks []string
+	err   error
+}
+
+func (e *errorsByLock) add(lock string, err error) {
+	if exitCode(err) == exitEnvironment && !slices.Contains(e.locks, lock) {
+		e.locks, e.err = append(e.locks, lock), errors.Join(e.err, fmt.Errorf("%s: %w", lock, err))
+	}
 }
 
 // settled reports whether a comparison with the base is settled: noise hides nothing, and a slowdown was shown by more repetitions than planned.
@@ -107,7 +127,8 @@ func against(b *results.Bench, base *results.Bench, path string, o bench.Compare
 // benchError returns the error for a bench's verdict and gates.
 func (a *app) benchError(b results.Bench) error {
 	err := errors.Join(gateError(b.Gates))
-	if b.Verdict != checker.Pass {
+	odd := slices.ContainsFunc(b.Cells, func(c results.BenchCell) bool { return c.Verdict == checker.Inconclusive })
+	if b.Verdict != checker.Pass && !(b.Verdict == checker.Inconclusive && b.Interrupted && !odd) { // the interrupt has a code of its own
 		err = errors.Join(err, verdictError(b.Verdict))
 	}
 	if b.Baseline != nil {
@@ -127,17 +148,21 @@ func gateError(all []results.GateResult) error {
 	return nil
 }
 
-// endBench saves a bench and its reports in a directory of its own, and shows it.
-func (a *app) endBench(b results.Bench, base, store string, details bool) error {
+// createBench makes the directory of a bench, before anything is measured that could not be saved.
+func (a *app) createBench(base, store string) (string, error) {
+	if err := canStore(store); err != nil {
+		return "", err
+	}
 	id, err := results.NewID(a.random)
 	if err != nil {
-		return err
+		return "", err
 	}
-	dir, err := results.CreateOf(base, "bench", a.now(), id)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(results.StoreBench(filepath.Join(dir, results.BenchFile), b), saveViewsOf(dir, map[string]func(io.Writer) error{
+	return results.CreateOf(base, "bench", a.now(), id)
+}
+
+// endBench saves a bench and its reports in its directory, and shows it.
+func (a *app) endBench(b results.Bench, dir, store string, details bool) error {
+	err := errors.Join(results.StoreBench(filepath.Join(dir, results.BenchFile), b), saveViewsOf(dir, map[string]func(io.Writer) error{
 		results.SummaryFile: func(w io.Writer) error { return report.BenchSummary(w, b) },
 		results.JUnitFile:   func(w io.Writer) error { return report.BenchJUnit(w, b) },
 		results.ReportFile:  func(w io.Writer) error { return page.Bench(w, b) },

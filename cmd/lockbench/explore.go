@@ -221,7 +221,11 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 		err = errors.Join(err, a.keepFinding(ctx, f, &r))
 	}
 	a.line.clear()
-	return errors.Join(err, a.showExplore(r.Exploration), verdictError(r.Verdict), interrupts.end())
+	verdict, interrupted := verdictError(r.Verdict), interrupts.end()
+	if interrupted != nil && verdict == errInconclusive { // because it was interrupted
+		verdict = nil
+	}
+	return errors.Join(err, a.showExplore(r.Exploration), verdict, interrupted)
 }
 
 // untilStopped returns a context that ends with the first interrupt. stop must be called.

@@ -34,6 +34,7 @@ func (a *app) interruptible(ctx context.Context) (cancelled context.Context, end
 	watch.Go(func() {
 		select {
 		case <-signals:
+			a.say("interrupted")
 			cancel()
 		case <-cancelled.Done():
 		}

@@ -77,7 +77,7 @@ func (a *app) mergeSuites(paths []string, f mergeFlags) error {
 		whole.Baseline = f.baseline
 		whole.Against(*base, whole.Missing == 0)
 	}
-	dir, err := a.createSuite(f.out, true)
+	dir, err := a.createSuite(f.out, f.store, true)
 	if err != nil {
 		return err
 	}
@@ -98,5 +98,9 @@ func (a *app) mergeBenches(paths []string, f mergeFlags) error {
 		return err
 	}
 	against(&whole, base, f.baseline, bench.CompareOptions{})
-	return errors.Join(a.endBench(whole, f.out, f.store, false), a.benchError(whole))
+	dir, err := a.createBench(f.out, f.store)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.endBench(whole, dir, f.store, false), a.benchError(whole), verdictError(whole.Verdict))
 }

@@ -198,14 +198,14 @@ func (a *app) showRepro(all []results.Repro, table bool) error {
 }
 
 func (a *app) reproTable(all []results.Repro) error {
-	rows, seen := [][]string{{"BUG", "REPRODUCED", "SEEN", "IN"}}, 0
+	rows, reproduced := [][]string{{"BUG", "REPRODUCED", "IN", "OBSERVED"}}, 0
 	for _, r := range all {
-		verdict := "NO: " + r.Why
+		verdict, observed := "NO", strings.Join(append([]string{r.Why}, r.Observed...), " ")
 		if r.Reproduced {
-			verdict = "yes"
-			seen++
+			verdict, observed = "yes", strings.Join(r.Observed, " ")
+			reproduced++
 		}
-		rows = append(rows, []string{r.Name, verdict, strings.Join(r.Observed, " "), fmt.Sprintf("%.1f s", r.Seconds)})
+		rows = append(rows, []string{r.Name, verdict, fmt.Sprintf("%.1f s", r.Seconds), observed})
 	}
-	return a.table(append(rows, []string{fmt.Sprintf("%d of %d reproduced on %s", seen, len(all), all[0].Server)})...)
+	return a.table(append(rows, []string{fmt.Sprintf("%d of %d reproduced on %s", reproduced, len(all), all[0].Server)})...)
 }

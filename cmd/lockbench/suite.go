@@ -178,7 +178,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 		defer debug.SetGCPercent(debug.SetGCPercent(collectLate))
 	}
 	environment := results.CaptureEnvironment(ctx, thisMachine())
-	dir, err := a.createSuite(f.out, f.keepAll)
+	dir, err := a.createSuite(f.out, f.store, f.keepAll)
 	if err != nil {
 		return err
 	}

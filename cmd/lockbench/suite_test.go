@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
 )
@@ -188,6 +190,38 @@ func TestSuiteInterrupted(t *testing.T) {
 	if strings.Contains(w.out.String(), "PASS") {
 		t.Errorf("a suite that was interrupted passes:\n%s", w.out)
 	}
+}
+
+// TestNothingIsMeasuredThatCannotBeSaved: files and directories that cannot be written are found before the first run.
+func TestNothingIsMeasuredThatCannotBeSaved(t *testing.T) {
+	none := t.TempDir() + "/none/file"
+	for _, args := range [][]string{
+		{"suite", "--locks", "token", "--scenarios", "steady", "--store", none},
+		{"bench", "--locks", "token", "--store", none, "--out", t.TempDir()},
+		{"bench", "--locks", "token", "--out", "/proc/none"},
+	} {
+		w := newWorld(checker.Pass)
+		if got := w.call(t, args...); got != exitEnvironment || len(w.ran) > 0 {
+			t.Errorf("%v: exit code %d after %d runs, want %d before any\n%s", args, got, len(w.ran), exitEnvironment, w.err)
+		}
+	}
+}
+
+// TestCommandThatTheServerLacks: it is the environment's, and what is lacking is said once and in full.
+func TestCommandThatTheServerLacks(t *testing.T) {
+	lacking := func(context.Context, harness.Experiment) (*harness.Outcome, error) {
+		return nil, fmt.Errorf("client c1: acquire job: %w: the server has neither DELEX nor DELIFEQ", impls.ErrUnsupported)
+	}
+	const said = "lockbench: token-native: client c1: acquire job: unsupported: the server has neither DELEX nor DELIFEQ"
+	w := newWorld("")
+	w.runner = lacking
+	if got := w.call(t, "bench", "--locks", "token-native", "--clients", "1,2", "--reps", "2", "--out", t.TempDir()); got != exitEnvironment || strings.Count(w.err.String(), said) != 1 {
+		t.Errorf("bench: exit code %d\n%s", got, w.err)
+	}
+	w = newWorld("")
+	w.runner = lacking
+	w.call(t, "suite", "--locks", "token-native", "--scenarios", "steady")
+	want(t, "stdout", w.out.String(), "n/a   token-native × steady: client c1: acquire job: unsupported")
 }
 
 func TestSuiteCellWithoutAVerdict(t *testing.T) {

@@ -26,14 +26,29 @@ type suiteDir struct {
 	errs []error
 }
 
-// createSuite makes the directory.
-func (a *app) createSuite(base string, all bool) (*suiteDir, error) {
+// createSuite makes the directory, before anything runs that could not be saved.
+func (a *app) createSuite(base, store string, all bool) (*suiteDir, error) {
+	if err := canStore(store); err != nil {
+		return nil, err
+	}
 	id, err := results.NewID(a.random)
 	if err != nil {
 		return nil, err
 	}
 	path, err := results.CreateOf(base, "suite", a.now(), id)
 	return &suiteDir{path: path, all: all}, err
+}
+
+// canStore returns an error if a file of --store cannot be written; "" is none.
+func canStore(path string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // keeps reports whether the run of a cell is kept.
