@@ -296,7 +296,7 @@ func TestCheckIsInterrupted(t *testing.T) {
 	w.notify = func() (<-chan os.Signal, func()) {
 		return already, func() {}
 	}
-	a := &app{world: w.world}
+	a := &app{world: w.world, line: &statusLine{w: w.err}}
 	ctx, end := a.interruptible(t.Context())
 	defer end()
 	<-ctx.Done()
