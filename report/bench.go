@@ -17,7 +17,7 @@ import (
 // Bench writes a bench: verdict and gates, then the costs and hand-overs for each setting, the violations, and the command to run it again.
 // With details it lists every figure with its interval. It fits 80 columns.
 func Bench(w io.Writer, b results.Bench, path string, details bool, s Style) error {
-	b = Clean(b)
+	b, path = Clean(b), Clean(path)
 	lines := benchHead(b, s)
 	lines = append(lines, gateLines(b.Gates, s)...)
 	for _, cells := range bySetting(b.Cells) {

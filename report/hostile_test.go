@@ -77,7 +77,7 @@ func TestHostileNames(t *testing.T) {
 	run := filled[results.Run]()
 	plain := report.Style{}
 	writers := map[string]func(*strings.Builder) error{
-		"run":     func(b *strings.Builder) error { return report.Run(b, result, "x", plain) },
+		"run":     func(b *strings.Builder) error { return report.Run(b, result, hostile, plain) },
 		"history": func(b *strings.Builder) error { return report.History(b, result, plain) },
 		"violation": func(b *strings.Builder) error {
 			return report.Violation(b, *filled[results.Result]().Properties[0].First)
@@ -90,14 +90,14 @@ func TestHostileNames(t *testing.T) {
 		"run.gha":     func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(result)) },
 		"run.bmf":     func(b *strings.Builder) error { return report.Bencher(b, report.RunMeasures(result)) },
 		"annotations": func(b *strings.Builder) error { return report.RunAnnotations(b, result) },
-		"suite":       func(b *strings.Builder) error { return report.Suite(b, suite, "", plain) },
+		"suite":       func(b *strings.Builder) error { return report.Suite(b, suite, hostile, plain) },
 		"suite.md":    func(b *strings.Builder) error { return report.SuiteMarkdown(b, suite) },
 		"suite.xml":   func(b *strings.Builder) error { return report.SuiteJUnit(b, suite) },
 		"suite.csv":   func(b *strings.Builder) error { return report.SuiteCSV(b, suite) },
 		"suite.gha":   func(b *strings.Builder) error { return report.SuiteAnnotations(b, suite) },
 		"suite.bmf":   func(b *strings.Builder) error { return report.Bencher(b, report.SuiteMeasures(suite)) },
-		"bench":       func(b *strings.Builder) error { return report.Bench(b, bench, "x", false, plain) },
-		"details":     func(b *strings.Builder) error { return report.Bench(b, bench, "x", true, plain) },
+		"bench":       func(b *strings.Builder) error { return report.Bench(b, bench, hostile, false, plain) },
+		"details":     func(b *strings.Builder) error { return report.Bench(b, bench, hostile, true, plain) },
 		"bench.md":    func(b *strings.Builder) error { return report.BenchSummary(b, bench) },
 		"tables.md":   func(b *strings.Builder) error { return report.BenchTables(b, bench) },
 		"bench.xml":   func(b *strings.Builder) error { return report.BenchJUnit(b, bench) },

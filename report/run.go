@@ -20,7 +20,7 @@ const minStory = 13
 // Run writes the end of a run: the verdict, the story of the first violation, the strength of a pass, damage, latencies, the harness's
 // health, the run directory (path; "" = none) and the command to run it again.
 func Run(w io.Writer, r results.Result, path string, s Style) error {
-	r = Clean(r)
+	r, path = Clean(r), Clean(path)
 	first := firstViolation(r)
 	need := 0
 	if first != nil {

@@ -27,7 +27,7 @@ const legend = symbolSafe + " holds, as expected   " + symbolBroken + " breaks, 
 
 // Suite writes a suite's verdict, its matrix, the cells that are not as expected, its sensitivity, and the path of its page ("" = none).
 func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
-	suite = Clean(suite)
+	suite, page = Clean(suite), Clean(page)
 	locks, planted := locksAndPlanted(suite.Cells)
 	lines := wrapped(Headline(suite.Verdict)+"  ", SuiteSummary(suite))
 	lines[0] = s.verdict(suite.Verdict, Headline(suite.Verdict)) + strings.TrimPrefix(lines[0], Headline(suite.Verdict))

@@ -37,6 +37,28 @@ func aFolder(t *testing.T) string {
 	return base
 }
 
+// TestFoldersWithHostileNames: the name of a folder, too, may come from somebody else.
+func TestFoldersWithHostileNames(t *testing.T) {
+	base := aFolder(t)
+	runs, err := filepath.Glob(base + "/steady-*")
+	if err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	if err := os.Rename(runs[0], base+"/evil\x1b[31m\u202e"); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"ls"}, {"prune", "--keep", "0", "--dry-run"}, {"report", base + "/evil\x1b[31m\u202e", "-f", "junit"}, {"prune", "--keep", "0"}} {
+		w := newWorld("")
+		if args[0] != "report" {
+			args = append(args, "--out", base)
+		}
+		w.call(t, args...)
+		if out := w.out.String() + w.err.String(); strings.ContainsAny(out, "\x1b\u202e") || args[0] != "report" && !strings.Contains(out, `evil\x1b[31m\u202e`) {
+			t.Errorf("%q: %q", args, out)
+		}
+	}
+}
+
 func TestServe(t *testing.T) {
 	b, err := newBrowser(aFolder(t), 8080)
 	if err != nil {
