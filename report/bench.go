@@ -316,7 +316,7 @@ func breakLines(cells []results.BenchCell, s Style) []string {
 		if len(c.Errors) > 0 {
 			e := c.Errors[0]
 			for _, l := range wrapped("! ", fmt.Sprintf("%s × %s: %s ended in an error: %s", c.Lock, c.Setting, Plural(e.Count, e.Op), e.Error)) {
-				lines = append(lines, s.paint(orange, l))
+				lines = append(lines, s.paint(magenta, l))
 			}
 		}
 	}

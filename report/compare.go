@@ -15,7 +15,7 @@ func Comparison(w io.Writer, c results.Comparison, s Style) error {
 	c = Clean(c)
 	lines := []string{compareHead(c, s)}
 	for _, e := range c.Environment {
-		lines = append(lines, s.paint(orange, "differs")+fmt.Sprintf("   %s: %s → %s", e.Field, short(e.Base, 30), short(e.New, 30)))
+		lines = append(lines, s.paint(magenta, "differs")+fmt.Sprintf("   %s: %s → %s", e.Field, short(e.Base, 30), short(e.New, 30)))
 	}
 	for _, x := range c.Changes {
 		colour := blue
@@ -67,7 +67,7 @@ func comparisonMarkdown(c results.Comparison) []string {
 func compareHead(c results.Comparison, s Style) string {
 	words := map[results.CompareVerdict]string{results.CompareUnsafe: s.paint(red, "FAIL") + "  a lock that held breaks now",
 		results.CompareSlower:       s.paint(red, "SLOWER"),
-		results.CompareInconclusive: s.paint(orange, "INCONCLUSIVE"), results.ComparePass: s.paint(blue, "PASS") + "  nothing got worse"}
+		results.CompareInconclusive: s.paint(magenta, "INCONCLUSIVE"), results.ComparePass: s.paint(blue, "PASS") + "  nothing got worse"}
 	return words[c.Verdict] + fmt.Sprintf("  %s: %s → %s", c.Kind, c.Base, c.New)
 }
 
@@ -151,7 +151,7 @@ func changeLines(suite results.Suite, s Style) []string {
 	for _, c := range suite.Changes {
 		kind := fmt.Sprintf("%-12s", c.Change)
 		if c.Change == results.Broken || c.Change == results.Gone {
-			kind = s.paint(orange, kind)
+			kind = s.paint(magenta, kind)
 		}
 		lines = append(lines, fmt.Sprintf("%s  %s × %s: was %s, is %s", kind, c.Lock, c.Scenario, cmp.Or(c.Was, "nothing"), cmp.Or(c.Is, "nothing")))
 	}

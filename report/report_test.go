@@ -149,7 +149,7 @@ func TestColoursAreAskedFor(t *testing.T) {
 	if !strings.HasPrefix(dressed, "\x1b[1;31mFAIL\x1b[0m") {
 		t.Errorf("dressed: %q", dressed[:20])
 	}
-	for _, code := range []string{"\x1b[1;34m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[2m", "\x1b[0m"} {
+	for _, code := range []string{"\x1b[1;34m", "\x1b[1;31m", "\x1b[1;35m", "\x1b[2m", "\x1b[0m"} {
 		dressed = strings.ReplaceAll(dressed, code, "")
 	}
 	if diff := cmp.Diff(plain, dressed); diff != "" {

@@ -47,10 +47,10 @@ func noted(column int, text string, s Style) []string {
 	return labelled("note", column, text, s)
 }
 
-// labelled wraps a text behind an orange word, in a column of its own.
+// labelled wraps a text behind an magenta word, in a column of its own.
 func labelled(word string, column int, text string, s Style) []string {
 	lines := wrapped(fmt.Sprintf("%-*s", column, word), text)
-	lines[0] = s.paint(orange, word) + strings.TrimPrefix(lines[0], word)
+	lines[0] = s.paint(magenta, word) + strings.TrimPrefix(lines[0], word)
 	return lines
 }
 
@@ -228,7 +228,7 @@ func healthLines(r results.Result, s Style) []string {
 	}
 	if len(bad) > 0 {
 		for _, line := range wrapped("harness   ", strings.Join(bad, ", ")) {
-			lines = append(lines, s.paint(orange, line))
+			lines = append(lines, s.paint(magenta, line))
 		}
 	}
 	return lines

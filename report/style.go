@@ -11,14 +11,14 @@ type Style struct {
 	Colour bool // write escape sequences
 }
 
-// Most colour-blind readers can distinguish these colours, and no meaning rests on them alone.
+// The colours are legible on dark and on light terminals (yellow is not). No meaning rests on them alone: each paints a word.
 const (
-	blue   = "\x1b[1;34m"
-	red    = "\x1b[1;31m"
-	orange = "\x1b[1;33m"
-	bold   = "\x1b[1m"
-	dim    = "\x1b[2m"
-	off    = "\x1b[0m"
+	blue    = "\x1b[1;34m"
+	red     = "\x1b[1;31m"
+	magenta = "\x1b[1;35m"
+	bold    = "\x1b[1m"
+	dim     = "\x1b[2m"
+	off     = "\x1b[0m"
 )
 
 func (s Style) paint(colour, text string) string {
@@ -53,7 +53,7 @@ func Headline(v checker.Result) string {
 }
 
 func (s Style) verdict(v checker.Result, text string) string {
-	colours := map[checker.Result]string{checker.Pass: blue, checker.Fail: red, checker.NotApplicable: dim, checker.Inconclusive: orange}
+	colours := map[checker.Result]string{checker.Pass: blue, checker.Fail: red, checker.NotApplicable: dim, checker.Inconclusive: magenta}
 	return s.paint(colours[v], text)
 }
 

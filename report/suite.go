@@ -43,7 +43,7 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	lines = append(lines, agreementLines(suite.Agreement, s)...)
 	for _, n := range suite.Notes {
 		note := wrapped("note         ", n)
-		note[0] = s.paint(orange, "note") + strings.TrimPrefix(note[0], "note")
+		note[0] = s.paint(magenta, "note") + strings.TrimPrefix(note[0], "note")
 		lines = append(lines, note...)
 	}
 	if page != "" {
@@ -52,6 +52,7 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	return write(w, append(lines, again("again        ", suite.Rerun)...))
 }
 
+// SuiteSummary returns the line under a suite's verdict: how many cells are as expected, on which servers, with which seed.
 func SuiteSummary(suite results.Suite) string {
 	n := map[checker.Result]int{}
 	for _, c := range suite.Cells {
@@ -103,7 +104,7 @@ func agreementLines(a *results.Agreement, s Style) []string {
 	lines := wrapped("agreement    ", agreementText(*a))
 	for _, d := range a.Differences {
 		head := wrapped("differ  ", fmt.Sprintf("%s × %s, expected %s", d.Lock, d.Scenario, d.Expected))
-		head[0] = s.paint(orange, "differ") + strings.TrimPrefix(head[0], "differ")
+		head[0] = s.paint(magenta, "differ") + strings.TrimPrefix(head[0], "differ")
 		lines = append(append(append(append(lines, ""), head...), wrapped("        there  ", d.First)...), wrapped("        here   ", d.Second)...)
 	}
 	if len(a.Differences) > 0 {

@@ -40,7 +40,7 @@ func nothing(c *cobra.Command, args []string) error {
 	return fmt.Errorf("%w: %s takes no arguments, got %s; options begin with --", errUsage, c.CommandPath(), strings.Join(args, " "))
 }
 
-const clientsAsUsage = "what a client is: processes are really stopped and really killed"
+const clientsAsUsage = "what a client is; processes can really be stopped and killed"
 
 // newClientsAs makes the value of --clients-as.
 func newClientsAs() choice {

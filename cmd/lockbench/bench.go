@@ -26,10 +26,10 @@ func newBench(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench {--locks NAME,NAME… | --exec COMMAND} [flags]",
 		Short: "Measure what locks cost, side by side",
-		Long: "bench measures locks on the same servers, over connections of one make, in\n" +
-			"repetitions that take turns, beside a bare loop of the commands that a simple\n" +
-			"lock comes down to. It says first how long it will take. Every repetition is\n" +
-			"also checked, and the verdict stands beside the figures.\n\n" +
+		Long: "bench measures locks side by side: on the same servers, over the same kind of\n" +
+			"connections, in repetitions that take turns. A bare loop of the commands of a\n" +
+			"simple lock is the reference. bench prints first how long it will take. It also\n" +
+			"checks every repetition, and prints the verdict beside the figures.\n\n" +
 			"Clients that compete for one key hand it over: a client acquires again only\n" +
 			"after another was granted, so that no lock looks quick by granting itself to\n" +
 			"its last holder. --greedy lets it acquire at once. --rate and --rates\n" +

@@ -47,7 +47,7 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s.IntSliceVar(&f.keys, "keys", []int{1}, "of how many keys each hold draws one")
 	s.DurationSliceVar(&f.holds, "hold", []time.Duration{0}, "how long each hold lasts")
 	s.Float64Var(&f.rate, "rate", 0, "holds per second of all clients, begun by plan; 0: each when the last one ended")
-	s.Var(&f.pace, "pace", "of --rate and --rates: equal gaps, random ones as of independent users, or a rate that rises to it")
+	s.Var(&f.pace, "pace", "how --rate and --rates space holds: equal gaps, random gaps (as of independent users), or a rate that rises to it")
 	s.StringVar(&f.rates, "rates", "", "several rates: 100,200,400, or A..B for six between them")
 	s.StringVar(&f.findRate, "find-rate", "", "look for the highest rate that keeps a limit, such as 'p99<20ms'; with --rates A..B, between those")
 	s.DurationVar(&f.duration, "duration", 10*time.Second, "measured time of each lock in each setting, its repetitions together")

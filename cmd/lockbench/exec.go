@@ -18,10 +18,10 @@ import (
 type execFlags struct{ fleet subject.Fleet }
 
 func (f *execFlags) register(s *pflag.FlagSet) {
-	s.StringVar(&f.fleet.Exec, "exec", "", "a command whose process is each client's lock, in place of a lock of the catalogue; see docs/your-lock.md")
-	s.StringVar(&f.fleet.Launch, "launch", "", "what is put before --exec to reach another machine: 'ssh {host}', 'docker exec -i {container}'")
-	s.StringSliceVar(&f.fleet.Hosts, "hosts", nil, "what takes the place of the word in braces, in turn for the clients")
-	s.StringVar(&f.fleet.Listen, "listen", "", "address of this machine that --exec can reach from there (default 127.0.0.1)")
+	s.StringVar(&f.fleet.Exec, "exec", "", "a command to test in place of a lock of the catalogue; each client is a process of it; see docs/your-lock.md")
+	s.StringVar(&f.fleet.Launch, "launch", "", "a command that starts --exec elsewhere: 'ssh {host}', 'docker exec -i {container}'")
+	s.StringSliceVar(&f.fleet.Hosts, "hosts", nil, "values for the word in braces of --launch, one client after the other")
+	s.StringVar(&f.fleet.Listen, "listen", "", "address of this machine that processes started elsewhere can reach (default 127.0.0.1)")
 }
 
 // given reports whether the lock is a command.

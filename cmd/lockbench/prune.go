@@ -22,8 +22,8 @@ func newPrune(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Delete old runs, suites and benches",
-		Long: "prune keeps the latest in the folder of runs, deletes the others, and says which. What is no run of lockbench's, and what a\n" +
-			"link leads to, is never deleted.",
+		Long: "prune keeps the latest in the folder of runs, deletes the others, and says which. It deletes nothing but runs, suites and\n" +
+			"benches, and follows no links.",
 		Example: "  lockbench prune --keep 5\n  lockbench prune --keep 0 --dry-run",
 		Args:    nothing,
 		RunE:    func(*cobra.Command, []string) error { return a.prune(base, keep, dry) },
@@ -31,7 +31,7 @@ func newPrune(a *app) *cobra.Command {
 	s := c.Flags()
 	s.StringVar(&base, "out", results.DefaultBase, "the folder of runs")
 	s.IntVar(&keep, "keep", pruneKeep, "how many are kept, the latest")
-	s.BoolVar(&dry, "dry-run", false, "only list what would be deleted")
+	s.BoolVar(&dry, "dry-run", false, "list what would be deleted, and delete nothing")
 	return c
 }
 

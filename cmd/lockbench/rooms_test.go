@@ -116,3 +116,28 @@ func TestEveryFloorIsInThePicture(t *testing.T) {
 		}
 	}
 }
+
+// TestPackagesSayWhatTheyAreFor: each package has a comment that go doc shows.
+func TestPackagesSayWhatTheyAreFor(t *testing.T) {
+	root := filepath.Join("..", "..")
+	about := map[string]bool{} // by folder
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		about[filepath.Dir(path)] = about[filepath.Dir(path)] || file.Doc != nil
+		return nil
+	})
+	if err != nil || len(about) < 40 {
+		t.Fatalf("%d packages read: %v", len(about), err)
+	}
+	for dir, said := range about {
+		if !said {
+			t.Errorf("%s has no package comment", dir)
+		}
+	}
+}

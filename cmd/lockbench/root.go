@@ -113,7 +113,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetHelpCommand(newHelp(a))
 	flags := root.PersistentFlags()
 	flags.VarP(&a.format, "output", "o", "form of the result: text or json")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing on stderr but errors")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only errors to stderr")
 	complete(root, "output", words(a.format.allowed...))
 	for _, c := range []*cobra.Command{newRun(a), newSuite(a), newExplore(a), newBench(a), newCompare(a), newReplay(a), newRepro(a), newCheck(a), newList(a), newDoctor(a),
 		newReport(a), newLs(a), newPrune(a), newServe(a), newMerge(a)} {

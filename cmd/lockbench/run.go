@@ -39,8 +39,8 @@ func newRun(a *app) *cobra.Command {
 		Short: "Run a lock in one scenario and judge it",
 		Long: "run drives a lock with concurrent clients under the scenario's faults, judges the record, and keeps it in a\n" +
 			"run directory. The first interrupt finishes and judges what was recorded; the second quits.\n\n" +
-			"--set changes a value of the scenario: --set think=50ms, --set faults.0.times=2. --max and --min add to the scenario's limits (slo)\n" +
-			"one that its figures must keep.",
+			"--set changes a value of the scenario: --set think=50ms, --set faults.0.times=2.\n" +
+			"--max and --min add limits for figures to those of the scenario (slo).",
 		Example: "  lockbench run --lock token\n  lockbench run --lock set-nx-ex --scenario pause-holder --seed 8341\n" +
 			"  lockbench run --lock token --workload hot --duration 10s --rate 500 -o json\n" +
 			"  lockbench run --lock token --scenario pause-holder --sweep pause/lease=0.2..3\n" +
@@ -69,7 +69,7 @@ func (f *runFlags) register(a *app, c *cobra.Command) {
 	s.DurationVar(&f.duration, "duration", 0, "how long, in place of the scenario's length; without it and --ops and --scenario, 10s on real servers, after 1s of warm-up")
 	s.IntVar(&f.ops, "ops", 0, "rounds per client, in place of the scenario's length")
 	s.Float64Var(&f.rate, "rate", 0, "rounds per second of all clients, begun by plan (open loop); 0: each when the last one ended")
-	s.Var(&f.pace, "pace", "of --rate: equal gaps, random ones as of independent users, or a rate that rises to it")
+	s.Var(&f.pace, "pace", "how --rate spaces rounds: equal gaps, random gaps (as of independent users), or a rate that rises to it")
 	s.DurationVar(&f.lease, "lease", 0, "the lock's lease, in place of the scenario's")
 	s.StringArrayVar(&f.set, "set", nil, "k=v: change a value of the scenario")
 	s.StringArrayVar(&f.max, "max", nil, "METRIC=LIMIT: exit 2 when the figure is above it; 'lockbench help metrics' lists them")

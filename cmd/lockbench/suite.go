@@ -55,7 +55,7 @@ func newSuite(a *app) *cobra.Command {
 		Short: "Run every lock in every scenario against its expectation",
 		Long: "suite runs locks × scenarios, each cell on servers of its own and several side by side, and compares each with what the\n" +
 			"catalogue expects of it: that the lock holds, or that it breaks in a known way. It ends in a matrix. Beside the locks it runs\n" +
-			"the planted bugs, each where it must show, and says how many it caught: a suite that misses one proves nothing by passing.",
+			"the planted bugs, each where it must show, and prints how many it caught; a suite that misses one fails.",
 		Example: "  lockbench suite\n  lockbench suite --locks token,set-nx-ex --scenarios steady,pause-holder\n  lockbench suite --locks planted -o json\n" +
 			"  lockbench suite --server process --against results/baseline/suite-sim.json",
 		Args: nothing,

@@ -5,5 +5,4 @@
 // else (detour), a lock that returns something else (lie), or a different environment.
 //
 // They are listed separately from the locks, and their expectations name only the scenarios that must show the bug.
-
 package planted
