@@ -26,6 +26,13 @@ func TestFilesThatAreTooMuchForTheParser(t *testing.T) {
 	}
 }
 
+func TestAFileFullOfErrors(t *testing.T) {
+	_, err := Parse("f.yaml", []byte("faults:\n"+strings.Repeat("- {fault: nothing}\n", 10_000)))
+	if err == nil || len(err.Error()) > 10_000 || !strings.HasSuffix(err.Error(), " more errors") {
+		t.Errorf("%.300v, want 20 errors and how many more there are", err)
+	}
+}
+
 func TestOverridesThatAreTooMuchForTheParser(t *testing.T) {
 	steady, ok := Find("steady")
 	if !ok {

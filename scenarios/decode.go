@@ -73,11 +73,17 @@ func (d *decoder) fail(path string, at *token.Token, format string, args ...any)
 	d.errs = append(d.errs, e)
 }
 
+// mostErrors is how many errors of one file are shown.
+const mostErrors = 20
+
 // err joins the errors.
 func (d *decoder) err() error {
-	errs := make([]error, len(d.errs))
-	for i, e := range d.errs {
-		errs[i] = e
+	var errs []error
+	for _, e := range d.errs[:min(len(d.errs), mostErrors)] {
+		errs = append(errs, e)
+	}
+	if more := len(d.errs) - mostErrors; more > 0 {
+		errs = append(errs, fmt.Errorf("%s: %d more errors", d.file, more))
 	}
 	return errors.Join(errs...)
 }
