@@ -200,10 +200,12 @@ func (a *app) showRepro(all []results.Repro, table bool) error {
 func (a *app) reproTable(all []results.Repro) error {
 	rows, reproduced := [][]string{{"BUG", "REPRODUCED", "IN", "OBSERVED"}}, 0
 	for _, r := range all {
-		verdict, observed := "NO", strings.Join(append([]string{r.Why}, r.Observed...), " ")
+		verdict, observed := "NO", strings.Join(r.Observed, " ")
 		if r.Reproduced {
-			verdict, observed = "yes", strings.Join(r.Observed, " ")
+			verdict = "yes"
 			reproduced++
+		} else if observed = r.Why; len(r.Observed) > 0 {
+			observed += "; there was " + strings.Join(r.Observed, " ")
 		}
 		rows = append(rows, []string{r.Name, verdict, fmt.Sprintf("%.1f s", r.Seconds), observed})
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/lockbench/lockbench/checker"
@@ -64,5 +65,11 @@ func TestReproAll(t *testing.T) {
 	if got := w.call(t, "repro", "all"); got != 1 {
 		t.Errorf("exit code %d, want 1", got)
 	}
-	want(t, "stdout", w.out.String(), "plain-del-mis-unlock", "yes", "NO: none of [progress/no-expiry] was observed in 4 runs", "reproduced on sim")
+	out := strings.Join(strings.Fields(w.out.String()), " ")
+	want(t, "stdout", out, "plain-del-mis-unlock yes", "setnx-no-expiry NO 0.0 s none of [progress/no-expiry] was observed in 4 runs; there was mutual-exclusion/mis-unlock", "reproduced on sim")
+	for _, line := range strings.Split(w.out.String(), "\n") {
+		if n := len([]rune(line)); n > columns {
+			t.Errorf("a line of %d columns: %s", n, line)
+		}
+	}
 }
