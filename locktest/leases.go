@@ -134,8 +134,9 @@ func (c *trial) askWhileHeld(a, b, other *client, what string, ask func() error)
 	if time.Since(begin) < c.lease*9/10-c.slack || c.cfg.traits.SelfRenewing || c.cfg.traits.NoLease {
 		other.mustBeRefused("a holds; b asked, and "+what, exclusive)
 		a.mustRelease("a holds; b asked, and " + what)
+		return
 	}
-	c.clear()
+	_ = a.release()
 }
 
 func retriedGrant(c *trial) {
