@@ -31,8 +31,10 @@ func (w waitingLock) Lock(ctx context.Context) error {
 	for n := 1; ; n++ {
 		ok, err := w.l.TryLock(ctx)
 		switch {
-		case ok || err != nil:
-			return err
+		case ok:
+			return nil
+		case err != nil:
+			return w.ended(ctx, err)
 		case n == w.tries:
 			return errTakenByAnother
 		}
@@ -46,13 +48,18 @@ func (w waitingLock) Lock(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			if w.goesOn {
-				go func() { _ = w.Lock(context.WithoutCancel(ctx)) }()
-			}
-			return ctx.Err()
+			return w.ended(ctx, ctx.Err())
 		case <-time.After(every):
 		}
 	}
+}
+
+// ended returns the error of a wait that ended without the lock; a context may end during a try, too.
+func (w waitingLock) ended(ctx context.Context, err error) error {
+	if w.goesOn && ctx.Err() != nil {
+		go func() { _ = w.Lock(context.WithoutCancel(ctx)) }()
+	}
+	return err
 }
 
 func (w waitingLock) Unlock(ctx context.Context) error { return w.l.Unlock(ctx) }

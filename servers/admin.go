@@ -12,8 +12,9 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// adminTimeout bounds one administrative command, so that a hanging node cannot hang the run.
-const adminTimeout = 5 * time.Second
+// adminTimeout bounds one administrative command, so that a hanging node cannot hang the run. A node of a cluster writes its configuration to disk
+// before it answers, which takes seconds where the disk is busy.
+const adminTimeout = 20 * time.Second
 
 // dialer opens a connection to one server.
 type dialer func(ctx context.Context) (net.Conn, error)
