@@ -3,9 +3,9 @@
 #
 # Shows that `bench --baseline` fails on a slowdown and on nothing else: stores a long bench of one lock, then compares it TIMES (10) times with
 # the same lock and as often with the lock made 20 % slower. Prints one line for each comparison, and exits 0 when all of the first exit 0 and
-# all of the second exit 2. With 10 it takes about fifteen minutes (a slowdown is measured
-# twice), and wants a machine that does nothing else. LOCKBENCH is a binary; without
-# it the checkout is built. LOCK (token), SLOW (0.2) and RESULTS (a folder to keep the benches in) can be set in the environment.
+# all of the second exit 2. With 10 it takes about fifteen minutes (a slowdown is measured twice), and wants a machine that does nothing else.
+# LOCKBENCH is a binary; without it the checkout is built. LOCK (token), SLOW (0.2) and RESULTS (a folder to keep the benches in) can be set in
+# the environment.
 set -euo pipefail
 
 times=${1:-10}
