@@ -56,7 +56,7 @@ var byChanceOf = map[string][]string{
 // quorumOfHalf are the rules by which two clients that share the nodes are seen.
 func quorumOfHalf() []string {
 	return []string{"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins",
-		"quorum", "release-needs-a-hold", "release-once", "reuse", "skewed-clock", "waits", "loss-returns", "odd-leases"}
+		"quorum", "release-needs-a-hold", "release-once", "reuse", "skewed-clock", "waits", "loss-returns", "odd-leases", "unanswered"}
 }
 
 // TestEveryPlantedBugIsCaught: each breaks the rules that it should, and no other. A kit that let one pass would prove nothing by
