@@ -95,6 +95,7 @@ func TestAdaptOutcomes(t *testing.T) {
 		{"a release without a hold that the lock refuses is not held", &local{}, release, impls.ErrNotHeld},
 		{"a release of a hold that the lock refuses is lost", &local{unlockErr: errLibrary}, tryAndRelease, impls.ErrLost},
 		{"a release that the network failed is unknown", &local{unlockErr: io.EOF}, tryAndRelease, impls.ErrUnknownOutcome},
+		{"so is one written to a connection that was closed meanwhile", &local{unlockErr: io.ErrClosedPipe}, tryAndRelease, impls.ErrUnknownOutcome},
 		{"a lock without Extend cannot extend", &local{}, extend, impls.ErrUnsupported},
 		{"a lock without RLock has no readers", waiting{&local{}}, share, impls.ErrUnsupported},
 		{"an extend of a hold that the lock refuses is lost", &rich{}, tryAndExtend, impls.ErrLost},
