@@ -49,19 +49,23 @@ func row(at place, metric string, base, now map[string]sample, threshold, alpha 
 // reference became quicker. Without a quicker machine the figure as measured decides; with one, nothing does.
 func confirm(r *results.ComparisonRow, base, now sample, drift, threshold float64) {
 	m, _ := results.FindMetric(r.Metric)
-	before, after := known(base.figure.Values), known(now.figure.Values)
 	quicker := drift >= threshold
 	if r.Mark == results.MarkWorse {
 		change := *r.New.Value / *r.Base.Value - 1
-		switch worse := markOf(m, &change, 0, threshold, 1, *r.New.Value) == results.MarkWorse; {
-		case !worse && quicker && r.Worst != nil:
-			r.Mark = results.MarkHidden
-		case !worse && !quicker:
+		if markOf(m, &change, 0, threshold, 1, *r.New.Value) == results.MarkWorse {
+			return
+		}
+		if !quicker {
 			r.Mark, r.Relative, r.Delta = results.MarkSmall, false, &change
+		} else if r.Worst != nil {
+			r.Mark = results.MarkHidden
 		}
 		return
 	}
-	if least := worst(m, before, after); r.Mark == results.MarkHidden && !quicker && least != nil && *least < *r.Worst {
+	if r.Mark != results.MarkHidden || quicker {
+		return
+	}
+	if least := worst(m, known(base.figure.Values), known(now.figure.Values)); least != nil && *least < *r.Worst {
 		r.Worst = least
 		if *least <= hiding*threshold {
 			r.Mark = results.MarkNone

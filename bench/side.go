@@ -81,14 +81,13 @@ func benchSide(b results.Bench, relative bool) side {
 
 // comparedValues returns the figure's values; for a relative comparison, times and rates are divided by the reference's.
 func comparedValues(f, reference results.Figure, relative bool) (out []float64) {
-	divide := relative && (f.Unit == results.Nanoseconds || f.Unit == results.PerSecond) && len(reference.Values) == len(f.Values)
+	timed := f.Unit == results.Nanoseconds || f.Unit == results.PerSecond
+	if !relative || !timed || len(reference.Values) != len(f.Values) {
+		return known(f.Values)
+	}
 	for i, v := range f.Values {
-		switch {
-		case v == nil:
-		case !divide:
-			out = append(out, *v)
-		case reference.Values[i] != nil && *reference.Values[i] > 0:
-			out = append(out, *v / *reference.Values[i])
+		if unit := reference.Values[i]; v != nil && unit != nil && *unit > 0 {
+			out = append(out, *v / *unit)
 		}
 	}
 	return out

@@ -20,7 +20,7 @@ type Hold struct {
 	Acquire       history.Operation   // the operation that began it: a granted acquire, or an extend that succeeded after a loss
 	Extends       []history.Operation // successful or not, in order
 	Belief        []Span              // with gaps where an extend came late
-	Perhaps       int64               // the latest instant at which the last belief can have ended; later than its end if that is unknown
+	LatestEnd     int64               // the latest instant at which the last belief can have ended; later than its end if that is unknown
 	Possible      Span                // from the earliest to the latest instant at which the server can have kept it
 	Uses          []history.Operation // critical sections within it
 	Lost          int64               // when its client learnt that it is lost; 0: never
@@ -99,7 +99,7 @@ func (a *archive) hold(k *keyLog, n uint32) Hold {
 	d := k.details.at(int(n) - 1)
 	began := a.operation(k, d.began)
 	h := Hold{Client: began.Client, Token: began.Token, Mode: began.Mode, Fence: began.Fence, Acquire: began,
-		Belief: []Span{{d.began.ret, max(d.end, d.began.ret)}}, Perhaps: k.latestEnd(d), Possible: Span{k.from(d.began), d.gone}}
+		Belief: []Span{{d.began.ret, max(d.end, d.began.ret)}}, LatestEnd: k.latestEnd(d), Possible: Span{k.from(d.began), d.gone}}
 	if d.release != nil {
 		release := a.operation(k, d.release)
 		h.Release = &release
@@ -121,7 +121,7 @@ func (a *archive) fill(h *Hold, k *keyLog, n uint32, r *record) {
 		h.Extends = append(h.Extends, a.operation(k, r))
 		if r.detailed() && k.detailOf(r).role == starts {
 			h.Belief = append(h.Belief, Span{r.ret, max(k.detailOf(r).end, r.ret)})
-			h.Perhaps = k.latestEnd(k.detailOf(r))
+			h.LatestEnd = k.latestEnd(k.detailOf(r))
 		}
 	}
 }

@@ -170,6 +170,7 @@ func (s *releaseSafety) endedEarly(v *detail, i interval, r *record) bool {
 // fate reads the records until an instant. gone reports whether the next operation of hold v was refused, or a conflicting grant came before it, and
 // seen whether either came by then.
 func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64) (gone, seen bool) {
+	end := s.leaseEnd(i)
 	next, taken := never, never
 	s.d.k.records(r.call, until, func(o *record) {
 		its := s.d.holdOf(o) == v
@@ -177,9 +178,9 @@ func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64) (gon
 		case o == v.began || o.op == history.Use || o.op == history.Write || o.op == history.Lost:
 		case its && o.call >= r.call && o.call < next:
 			refused := o.outcome == history.NotHeld || o.outcome == history.LostHold
-			next, gone = o.call, refused && o.ret < s.leaseEnd(i)
+			next, gone = o.call, refused && o.ret < end
 		case o.granted() && !its && !s.several && o.client != v.began.client && (o.mode == history.Exclusive || v.began.mode == history.Exclusive):
-			if o.ret < s.leaseEnd(i) && s.d.k.from(o) > i.start {
+			if o.ret < end && s.d.k.from(o) > i.start {
 				taken = min(taken, o.ret)
 			}
 		}

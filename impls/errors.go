@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"time"
@@ -72,6 +73,13 @@ func neverSent(err error) bool {
 	}
 	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) ||
 		errors.Is(err, redis.ErrClosed) || strings.Contains(err.Error(), "connection pool")
+}
+
+// ConnectionFailed reports whether err comes from a connection: it timed out, or was closed or cut by either side. A lock's own errors do not.
+func ConnectionFailed(err error) bool {
+	var op interface{ Timeout() bool } // any net.Error
+	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) ||
+		errors.Is(err, net.ErrClosed)
 }
 
 // ClassifyIn is Classify for a call under ctx. If ctx has ended, a request that cannot have had an effect is ErrCancelled alone, and one that

@@ -59,6 +59,28 @@ func TestClassifyIn(t *testing.T) {
 	}
 }
 
+func TestConnectionFailed(t *testing.T) {
+	rows := []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"no reply in time", &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}, true},
+		{"the other side closed it", fmt.Errorf("release: %w", io.EOF), true},
+		{"it broke within a reply", io.ErrUnexpectedEOF, true},
+		{"written to after this side closed it", io.ErrClosedPipe, true},
+		{"used after this side closed it", net.ErrClosed, true},
+		{"an error reply came over it", refusal("LOADING"), false},
+		{"a lock's own error", errors.New("somebody else holds it"), false},
+		{"none", nil, false},
+	}
+	for _, row := range rows {
+		if got := ConnectionFailed(row.err); got != row.want {
+			t.Errorf("%s: %v, want %v", row.name, got, row.want)
+		}
+	}
+}
+
 // refusal is an error reply.
 type refusal string
 

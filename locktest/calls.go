@@ -5,14 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"runtime/debug"
 	"runtime/pprof"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/impls"
 )
 
 // Labels of the goroutines that a lock runs on or starts, as the goroutine profile shows them.
@@ -115,8 +115,6 @@ func frames(group string) string {
 
 // network reports whether an error came from a connection, from the Redis client or from the end of a context.
 func network(err error) bool {
-	var op net.Error
 	var reply redis.Error
-	return errors.As(err, &op) || errors.As(err, &reply) && !errors.Is(err, redis.Nil) || errors.Is(err, io.EOF) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe)
+	return impls.ConnectionFailed(err) || errors.As(err, &reply) && !errors.Is(err, redis.Nil)
 }

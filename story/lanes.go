@@ -73,7 +73,7 @@ func ended(h *checker.Hold) int64 {
 }
 
 // believed returns the latest instant at which the client can have believed in a hold.
-func believed(h *checker.Hold) int64 { return max(h.End(), h.Perhaps) }
+func believed(h *checker.Hold) int64 { return max(h.End(), h.LatestEnd) }
 
 func (t *narrator) clientLane(d *drawing, client string) []byte {
 	row := blank()

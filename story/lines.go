@@ -49,7 +49,7 @@ func (t *narrator) sayHold(h *checker.Hold) {
 		return
 	}
 	t.say(h.Start(), 1, true, fmt.Sprintf("%s was granted %s at %s%s (%s)", client, quoted(t.v.Key), t.ms(h.Start()), t.means(h), t.terms(h)))
-	if end := h.End(); end <= t.v.At && h.Perhaps <= end && !t.endedBy(h, end) {
+	if end := h.End(); end <= t.v.At && h.LatestEnd <= end && !t.endedBy(h, end) {
 		t.say(end, 2, true, fmt.Sprintf("the lease of %s ended at %s, when it was due", client, t.ms(end)))
 	}
 	if h.Lost != 0 && h.Lost <= t.to {
@@ -227,12 +227,12 @@ func (t *narrator) sayMeeting() {
 	}
 	for i := range w {
 		h := &w[i]
-		if i == len(w)-1 || h.Start() > t.v.At || max(h.End(), h.Perhaps) <= t.v.At {
+		if i == len(w)-1 || h.Start() > t.v.At || max(h.End(), h.LatestEnd) <= t.v.At {
 			continue
 		}
 		until := "with no end"
 		switch end := h.End(); {
-		case h.Perhaps > end:
+		case h.LatestEnd > end:
 			until = "until a time that is not known"
 		case end != math.MaxInt64:
 			until = "until " + t.ms(end)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"slices"
 	"time"
 
@@ -81,7 +80,7 @@ func (a *adapted) Try(ctx context.Context, mode history.Mode) (impls.Grant, erro
 		return g, nil
 	}
 	short.Cancel()
-	if errors.Is(err, impls.ErrCancelled) && !ended(ctx) {
+	if errors.Is(err, impls.ErrCancelled) && !impls.Ended(ctx) {
 		err = fmt.Errorf("try %s: %w", a.cfg.Key, impls.ErrBusy)
 	}
 	return g, err
@@ -233,13 +232,6 @@ func (a *adapted) Close() error {
 
 // network reports whether an error came from a connection or the end of a context, so that the outcome is unknown.
 func network(err error) bool {
-	var op interface{ Timeout() bool }
-	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) ||
-		errors.Is(err, net.ErrClosed) || errors.Is(err, impls.ErrUnknownOutcome) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// ended reports whether ctx has ended. At the instant of a deadline the Redis client may time out before the context does.
-func ended(ctx context.Context) bool {
-	deadline, limited := ctx.Deadline()
-	return ctx.Err() != nil || limited && time.Until(deadline) <= 0
+	return impls.ConnectionFailed(err) || errors.Is(err, impls.ErrUnknownOutcome) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded)
 }

@@ -11,34 +11,20 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-func lockNames() []string {
-	var names []string
-	for _, v := range catalogue.Locks() {
-		names = append(names, v.Name)
-	}
-	return names
-}
-
-func plantedNames() []string {
-	var names []string
-	for _, v := range catalogue.Planted() {
-		names = append(names, v.Name)
-	}
-	return names
-}
+func lockNames() []string    { return namesOf(catalogue.Locks(), variantName) }
+func plantedNames() []string { return namesOf(catalogue.Planted(), variantName) }
 
 func scenarioNames() []string {
-	var names []string
-	for _, s := range scenarios.Builtin() {
-		names = append(names, s.Name)
-	}
-	return names
+	return namesOf(scenarios.Builtin(), func(s scenarios.Scenario) string { return s.Name })
 }
 
-func workloadNames() []string {
-	var names []string
-	for _, w := range workloads.All() {
-		names = append(names, w.Name())
+func workloadNames() []string { return namesOf(workloads.All(), workloads.Workload.Name) }
+
+func variantName(v impls.Variant) string { return v.Name }
+
+func namesOf[T any](all []T, name func(T) string) (names []string) {
+	for _, v := range all {
+		names = append(names, name(v))
 	}
 	return names
 }
