@@ -22,7 +22,8 @@ type request func(ctx context.Context, node redis.UniversalClient) (bool, error)
 
 // ballot is one request to all nodes. Votes are in the order of arrival.
 type ballot struct {
-	votes chan vote // buffers all votes, so that a late one does not block
+	votes   chan vote     // buffers all votes, so that a late one does not block
+	settled chan struct{} // one for each node whose reply came, with a late grant withdrawn, or whose reply is not waited for any more
 
 	mu   sync.Mutex // protects over
 	over bool       // counting has ended: a late grant must be withdrawn
@@ -31,17 +32,24 @@ type ballot struct {
 // poll sends the request to all nodes, each with its own timeout and in a goroutine of the pool. The caller's context cancels the counting, not
 // the requests, which are bounded anyway.
 //
-// late is called for every node that may have granted after end was called.
-func poll(ctx context.Context, env impls.Env, pool *sync.WaitGroup, ask request, late func(node int)) *ballot {
-	b := &ballot{votes: make(chan vote, len(env.Nodes))}
+// withdraw is called for every node that may have granted after end was called.
+func poll(ctx context.Context, env impls.Env, pool *sync.WaitGroup, ask request, withdraw func(node int)) *ballot {
+	b := &ballot{votes: make(chan vote, len(env.Nodes)), settled: make(chan struct{}, len(env.Nodes))}
 	ctx = context.WithoutCancel(ctx)
 	for i, node := range env.Nodes {
 		pool.Go(func() {
 			bounded, cancel := context.WithTimeout(ctx, nodeTimeout(env))
 			defer cancel()
 			yes, err := ask(bounded, node)
-			if b.cast(vote{i, yes, err}) && (yes || err != nil) {
-				late(i)
+			late := b.cast(vote{i, yes, err})
+			if err != nil {
+				b.settled <- struct{}{}
+			}
+			if late && (yes || err != nil) {
+				withdraw(i)
+			}
+			if err == nil {
+				b.settled <- struct{}{}
 			}
 		})
 	}
@@ -61,6 +69,17 @@ func (b *ballot) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.over = true
+}
+
+// settle waits until late grants are withdrawn, except at nodes that do not reply, or until ctx ends.
+func (b *ballot) settle(ctx context.Context) {
+	for range cap(b.settled) {
+		select {
+		case <-b.settled:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // tally is a count of votes.

@@ -60,15 +60,14 @@ func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) 
 		return impls.Grant{}, fmt.Errorf("%s: %w: %w", what, impls.ErrUnavailable, err)
 	}
 	start := l.env.Clock.Now()
-	b := poll(ctx, l.env, &l.background, l.set(token), func(node int) { l.takeBack(node, token) })
-	t, err := b.count(ctx, tally.decided)
+	h := &hold{token, poll(ctx, l.env, &l.background, l.set(token), func(node int) { l.takeBack(node, token) })}
+	t, err := h.ballot.count(ctx, tally.decided)
 	validUntil := start.Add(l.env.Lease - drift(l.env.Lease))
 	if err == nil && t.won() && l.env.Clock.Now().Before(validUntil) {
-		l.held = &hold{token, b}
+		l.held = h
 		return impls.Grant{Token: token, ValidUntil: validUntil}, nil
 	}
-	b.end()
-	l.takeBackEverywhere(ctx, token)
+	l.takeBackEverywhere(ctx, h)
 	return impls.Grant{}, fmt.Errorf("%s: %w", what, notGranted(t, err))
 }
 
@@ -133,17 +132,17 @@ func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 	if l.held == nil {
 		return impls.Grant{}, fmt.Errorf("%s: %w", what, impls.ErrNotHeld)
 	}
-	token := l.held.token
+	h := l.held
 	start := l.env.Clock.Now()
-	t, err := poll(ctx, l.env, &l.background, l.extend(token), func(int) {}).
+	t, err := poll(ctx, l.env, &l.background, l.extend(h.token), func(int) {}).
 		count(ctx, tally.decided)
 	validUntil := start.Add(l.env.Lease - drift(l.env.Lease))
 	if err == nil && t.won() && l.env.Clock.Now().Before(validUntil) {
-		return impls.Grant{Token: token, ValidUntil: validUntil}, nil
+		return impls.Grant{Token: h.token, ValidUntil: validUntil}, nil
 	}
 	if err == nil && t.refused() {
-		l.forget()
-		l.takeBackEverywhere(ctx, token)
+		l.held = nil
+		l.takeBackEverywhere(ctx, h)
 		return impls.Grant{}, fmt.Errorf("%s: %w", what, impls.ErrLost)
 	}
 	return impls.Grant{}, fmt.Errorf("%s: %w", what, undecided(t, err))
@@ -184,17 +183,14 @@ func (l *lock) Release(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", what, undecided(t, err))
 }
 
-// forget drops the hold; late grants of its acquire are withdrawn.
-func (l *lock) forget() {
-	l.held.ballot.end()
-	l.held = nil
-}
-
 // takeBackEverywhere releases a token on all nodes, those believed unlocked included, and waits for the answers as
-// long as a node may take: a try that follows at once would else find the minority that this one took.
-func (l *lock) takeBackEverywhere(ctx context.Context, token string) {
-	b := poll(ctx, l.env, &l.background, l.delete(token), func(int) {})
+// long as a node may take: a try that follows at once would else find the minority that this one took. A request of the
+// acquire that a release overtakes is withdrawn by itself, and waited for, too.
+func (l *lock) takeBackEverywhere(ctx context.Context, h *hold) {
+	h.ballot.end()
+	b := poll(ctx, l.env, &l.background, l.delete(h.token), func(int) {})
 	_, _ = b.count(ctx, func(tally) bool { return false }) // what is not taken back ends with its lease
+	h.ballot.settle(ctx)
 }
 
 // takeBack releases a token on one node that answered too late. It runs in that node's goroutine.

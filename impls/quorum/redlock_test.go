@@ -191,6 +191,31 @@ func TestLateGrantsAreTakenBack(t *testing.T) {
 	})
 }
 
+// TestARefusedTryLeavesNothingUnderWay: the requests to a free minority are slower than the refusals, and than what takes them back.
+func TestARefusedTryLeavesNothingUnderWay(t *testing.T) {
+	const slow = 5 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		servers := nodes(t, 5)
+		b := join(t, servers, "b")
+		for i, s := range servers {
+			if i < 3 {
+				_ = s.Mini.Set(b.In.Key, "somebody")
+			} else {
+				b.to[i].Before("\nset\r", func() { time.Sleep(slow) })
+			}
+		}
+		start := time.Now()
+		_, err := b.Ask(t)
+		redistest.WantErr(t, "try", err, impls.ErrBusy)
+		if took := time.Since(start); took != slow {
+			t.Errorf("refused after %v, want %v: when its last request had been answered", took, slow)
+		}
+		if left := b.keys(t, servers); left[3] || left[4] {
+			t.Errorf("keys left: %v, want those of the first three nodes", left)
+		}
+	})
+}
+
 func TestExtendAndReleaseAfterTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := nodes(t, 5)
