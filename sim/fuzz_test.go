@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -120,26 +121,39 @@ var timeLeft = regexp.MustCompile(`:(59|60|70|[567]\d{4})\b`)
 // TestRandomSequencesAnswerAsRedisDoes sends random sequences to a simulated server and to redis-server, including short leases that expire
 // meanwhile, and compares every reply. LOCKBENCH_SOAK sets their number.
 func TestRandomSequencesAnswerAsRedisDoes(t *testing.T) {
-	simulated, real := both(t)
 	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
 	if err != nil {
 		n = 300
 	}
-	for seed := range n {
-		for tries, all := 0, 0; ; all++ {
-			story, differs, stalled := sequence(seed, simulated, real)
-			if !differs {
-				break
+	var group sync.WaitGroup
+	for lane := range sequencesAtOnce {
+		simulated, real := both(t)
+		group.Go(func() {
+			for seed := lane; seed < n; seed += sequencesAtOnce {
+				if story, differs := compared(seed, simulated, real); differs {
+					t.Errorf("seed %d:\n%s", seed, story)
+				}
 			}
-			if !stalled { // and a short lease does not expire between the two replies three times
-				tries++
-			}
-			if tries == 3 || all == 50 {
-				t.Errorf("seed %d:\n%s", seed, story)
-				break
-			}
+		})
+	}
+	group.Wait()
+}
+
+// sequencesAtOnce is how many sequences run concurrently, each on its own two servers: a sequence waits for leases most of the time.
+const sequencesAtOnce = 4
+
+// compared sends a sequence until the replies agree, or have differed so often that it is not a matter of timing.
+func compared(seed int, simulated, real answers) (story string, differs bool) {
+	for tries, all := 0, 0; tries < 3 && all < 50; all++ {
+		var stalled bool
+		if story, differs, stalled = sequence(seed, simulated, real); !differs {
+			return "", false
+		}
+		if !stalled { // and a short lease does not expire between the two replies three times
+			tries++
 		}
 	}
+	return story, true
 }
 
 // A lease that is set again within the same millisecond is not longer, on either server.
