@@ -38,17 +38,26 @@ func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
 	}
 }
 
-// doubtMeetings lowers a pass to inconclusive if, whenever a fault of clients was in force, no other client was still active: the others had
-// finished their rounds while that client waited for its turn.
+// doubtMeetings lowers a pass to inconclusive if, whenever a fault of clients was in force, no other client was active: the others had finished their
+// rounds while that client waited for its turn. A client is active from its first call to its last return: between two operations it pauses or polls.
 func doubtMeetings(v *checker.Verdict, ops []history.Operation, windows []history.Window) {
+	type span struct{ from, to int64 }
+	active := map[string]span{}
+	for _, op := range ops {
+		s, known := active[op.Client]
+		if !known {
+			s.from = op.Call
+		}
+		active[op.Client] = span{min(s.from, op.Call), max(s.to, op.Return)}
+	}
 	met := map[string]bool{}
 	for _, w := range windows {
 		kind, _ := faults.FindKind(w.Fault)
 		if kind.In != faults.InClient || w.Client == "" || w.End <= w.Start {
 			continue
 		}
-		met[w.Fault] = met[w.Fault] || slices.ContainsFunc(ops, func(op history.Operation) bool {
-			return op.Client != w.Client && op.Call < w.End && op.Return > w.Start
+		met[w.Fault] = met[w.Fault] || slices.ContainsFunc(slices.Collect(maps.Keys(active)), func(client string) bool {
+			return client != w.Client && active[client].from < w.End && active[client].to > w.Start
 		})
 	}
 	for _, fault := range slices.Sorted(maps.Keys(met)) {

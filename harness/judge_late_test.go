@@ -53,6 +53,8 @@ func TestAFaultThatMetNobody(t *testing.T) {
 	}{
 		{"another is under way in it", []history.Operation{op("c1", 0, 30), op("c2", 5, 15)}, []history.Window{window("c1", 10, 20)}, checker.Pass},
 		{"another begins in it and goes on", []history.Operation{op("c2", 15, 40)}, []history.Window{window("c1", 10, 20)}, checker.Pass},
+		{"another pauses between two operations", []history.Operation{op("c2", 5, 8), op("c2", 25, 30)}, []history.Window{window("c1", 10, 20)}, checker.Pass},
+		{"another begins afterwards", []history.Operation{op("c2", 25, 30)}, []history.Window{window("c1", 10, 20)}, checker.Inconclusive},
 		{"the others ended before", []history.Operation{op("c1", 0, 30), op("c2", 5, 10)}, []history.Window{window("c1", 10, 20)}, checker.Inconclusive},
 		{"one of two windows is met", []history.Operation{op("c2", 5, 15)}, []history.Window{window("c1", 20, 30), window("c1", 10, 20)}, checker.Pass},
 		{"what does not last meets nobody", []history.Operation{op("c2", 5, 8)}, []history.Window{{Fault: faults.CrashClient, Client: "c1", Start: 10}}, checker.Pass},
