@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -135,25 +136,8 @@ func (k *kept) Dial(ctx context.Context, node int) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &counted{Conn: c, bytes: k.bytes}, nil
-}
-
-// counted is a connection whose bytes are counted in both directions.
-type counted struct {
-	net.Conn
-	bytes *atomic.Int64
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.bytes.Add(int64(n))
-	return n, err
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.bytes.Add(int64(n))
-	return n, err
+	count := func(p []byte) { k.bytes.Add(int64(len(p))) }
+	return &resp.Tap{Conn: c, Out: count, In: count}, nil
 }
 
 // cpu returns the processor time that the servers report, summed over the nodes; negative if one did not report it.

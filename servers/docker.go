@@ -35,10 +35,10 @@ type DockerOptions struct {
 }
 
 // Docker starts one container per server with testcontainers-go, whose environment variables (DOCKER_HOST,
-// TESTCONTAINERS_HOST_OVERRIDE, TESTCONTAINERS_RYUK_DISABLED...) apply. A killed container restarts on another port.
+// TESTCONTAINERS_HOST_OVERRIDE...) apply. A killed container restarts on another port.
 //
-// Close removes the containers, even after a cancelled run. If lockbench is killed, Ryuk removes them if enabled, and so does the reaper if
-// there is a docker command or curl; the next start removes what is left.
+// Close removes the containers, even after a cancelled run. If lockbench is killed, the reaper removes them if there is a docker command or
+// curl; the next start removes what is left.
 type Docker struct {
 	options DockerOptions
 	shim    shim
@@ -65,7 +65,7 @@ func (d *Docker) Available(ctx context.Context) error {
 		return err
 	}
 	defer e.Close()
-	return errors.Join(e.needImage(ctx, d.options.Image), e.needReaper(ctx))
+	return e.needImage(ctx, d.options.Image)
 }
 
 // found describes the engine and the image.
@@ -84,7 +84,7 @@ func (d *Docker) found(ctx context.Context) (string, error) {
 	if !there {
 		state = "will be pulled"
 	}
-	return fmt.Sprintf("Docker engine %s, image %s %s", version.Version, d.options.Image, state), errors.Join(err, e.needReaper(ctx))
+	return fmt.Sprintf("Docker engine %s, image %s %s", version.Version, d.options.Image, state), err
 }
 
 // ability refuses only clock faults, if there is no compiler or the engine is on another machine.

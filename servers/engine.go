@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 
@@ -23,15 +24,21 @@ type engine struct {
 	host netip.Addr // where published ports are reached
 }
 
-// hush keeps testcontainers from printing the engine's description to standard error through its global logger. OnceFunc avoids a race.
-var hush = sync.OnceFunc(func() { tclog.SetDefault(tclog.NewNoopLogger()) })
+// configure keeps testcontainers from printing the engine's description to standard error through its global logger, and from starting Ryuk, its own
+// reaper, whose image it would pull. It reads the variable once, before its first use. OnceFunc avoids a race.
+var configure = sync.OnceValue(func() error {
+	tclog.SetDefault(tclog.NewNoopLogger())
+	return os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
+})
 
 // newEngine connects to the engine. If there is none, the error says how to get one.
 func newEngine(ctx context.Context) (*engine, error) {
 	missing := func(err error) error {
 		return fmt.Errorf("%w: no Docker engine answers (%w): start Docker (systemctl start docker), or set DOCKER_HOST", ErrMissing, err)
 	}
-	hush()
+	if err := configure(); err != nil {
+		return nil, err
+	}
 	p, err := testcontainers.NewDockerProvider(testcontainers.WithLogger(tclog.NewNoopLogger()))
 	if err != nil {
 		return nil, missing(err)
@@ -93,23 +100,6 @@ func (e *engine) needImage(ctx context.Context, image string) error {
 	}
 	if err != nil {
 		return noImage(image, err)
-	}
-	return nil
-}
-
-// needReaper checks that testcontainers can start Ryuk; otherwise it would try for a quarter of an hour.
-func (e *engine) needReaper(ctx context.Context) error {
-	if e.Config().Config.RyukDisabled {
-		return nil
-	}
-	const ryuk = "testcontainers/ryuk"
-	images, err := e.api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("reference", "*/ryuk", "*/*/ryuk")})
-	if err == nil && len(images.Items) > 0 {
-		return nil
-	}
-	if _, err := e.api.DistributionInspect(ctx, ryuk, client.DistributionInspectOptions{}); err != nil {
-		return fmt.Errorf("%w: image %s is not there and cannot be pulled (%w): set TESTCONTAINERS_RYUK_DISABLED=true; lockbench removes its containers without it",
-			ErrMissing, ryuk, err)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -128,19 +127,4 @@ func eachKey(ctx context.Context, dial dialer, keys []string, send func(p redis.
 		return err
 	}
 	return nil
-}
-
-// noting is a connection that records the keys of its requests.
-type noting struct {
-	net.Conn
-	named    *named
-	requests resp.Requests
-}
-
-func (c *noting) Write(p []byte) (int, error) {
-	c.requests.Feed(p)
-	for r, ok := c.requests.Next(); ok; r, ok = c.requests.Next() {
-		c.named.note(r)
-	}
-	return c.Conn.Write(p)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // URL is a user's Redis. lockbench uses and deletes only keys under the run's prefix, and never sends FLUSHALL, FLUSHDB, CONFIG, SHUTDOWN or
@@ -128,7 +129,7 @@ func (d *guest) Dial(ctx context.Context, i int) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &noting{Conn: c, named: d.named[i]}, nil
+	return &resp.Tap{Conn: c, Out: resp.EachRequest(d.named[i].note)}, nil
 }
 
 func (d *guest) Keys(ctx context.Context, i int, prefix string) ([]string, error) {

@@ -148,7 +148,7 @@ type commands struct {
 func (c *commands) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, addr)
-	return &recorded{Conn: conn, to: c}, err
+	return &resp.Tap{Conn: conn, Out: resp.EachRequest(c.add)}, err
 }
 
 func (c *commands) all() []string {
@@ -157,20 +157,10 @@ func (c *commands) all() []string {
 	return slices.Clone(c.names)
 }
 
-type recorded struct {
-	net.Conn
-	to     *commands
-	frames resp.Requests
-}
-
-func (r *recorded) Write(b []byte) (int, error) {
-	r.to.mu.Lock()
-	r.frames.Feed(b)
-	for q, ok := r.frames.Next(); ok; q, ok = r.frames.Next() {
-		r.to.names = append(r.to.names, q.Name())
-	}
-	r.to.mu.Unlock()
-	return r.Conn.Write(b)
+func (c *commands) add(r resp.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.names = append(c.names, r.Name())
 }
 
 // poolEnv makes the test binary wait for connections in two bubbles.
