@@ -2,19 +2,14 @@ package page
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
-	"html"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lockbench/lockbench/results"
 )
@@ -22,79 +17,31 @@ import (
 //go:embed testdata/probe.js
 var probe string
 
-// seen is what a browser made of a page.
-type seen struct {
-	Errors, Requests, Overlaps []string
-	Texts, Wide, Svgs          int
-	Zoomed                     bool
-	Stepped                    string
-	dom                        string
+// layout is how a page lies in a window.
+type layout struct {
+	Overlaps          []string
+	Texts, Wide, Svgs int
 }
 
-// browser finds Chromium. Without it the test is skipped, unless LOCKBENCH_REQUIRE names it.
-func browser(t *testing.T) string {
+// well complains of what is not well in a layout.
+func (l layout) well(t *testing.T, texts int) {
 	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
+	if len(l.Overlaps) > 0 {
+		t.Errorf("texts over each other: %q", l.Overlaps)
 	}
-	if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "chromium") {
-		t.Fatal("LOCKBENCH_REQUIRE names chromium, and it is not installed")
+	if l.Wide > 0 {
+		t.Errorf("the page is %d pixels wider than its window", l.Wide)
 	}
-	t.Skip("chromium is not installed")
-	return ""
+	if l.Texts < texts {
+		t.Errorf("%d texts are shown, want %d at least", l.Texts, texts)
+	}
 }
 
-// browse opens a page in a window of a width, with the probe in it. The policy allows the probe besides what it allows anyway.
-func browse(t *testing.T, page string, width int, dark bool) seen {
-	t.Helper()
-	program := browser(t)
-	page = strings.Replace(page, "script-src '", "script-src '"+digestOf(probe)+"' '", 1)
-	page = strings.Replace(page, "<style>", "<script>"+probe+"</script><style>", 1)
-	dir := t.TempDir()
-	file := filepath.Join(dir, "page.html")
-	must(t, os.WriteFile(file, []byte(page), 0o600))
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	scheme := map[bool]string{true: "0", false: "1"}[dark]
-	c := exec.CommandContext(ctx, program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir="+filepath.Join(dir, "profile"),
-		"--enable-logging=stderr", "--hide-scrollbars", fmt.Sprintf("--window-size=%d,900", width), "--blink-settings=preferredColorScheme="+scheme,
-		"--virtual-time-budget=5000", "--dump-dom", "file://"+file)
-	var out, log bytes.Buffer
-	c.Stdout, c.Stderr = &out, &log
-	c.WaitDelay = 5 * time.Second
-	if err := c.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, log.String())
-	}
-	var s seen
-	s.dom = out.String()
-	_, rest, ok := strings.Cut(s.dom, `<pre id="probe">`)
-	text, _, _ := strings.Cut(rest, "</pre>")
-	if !ok {
-		t.Fatalf("the probe wrote nothing\n%s\n%.2000s", log.String(), s.dom)
-	}
-	must(t, json.Unmarshal([]byte(html.UnescapeString(text)), &s))
-	for line := range strings.Lines(log.String()) {
-		if strings.Contains(line, "CONSOLE") {
-			s.Errors = append(s.Errors, strings.TrimSpace(line))
-		}
-	}
-	return s
-}
-
-// well complains of all that is not well on a page.
-func (s seen) well(t *testing.T, texts int) {
-	t.Helper()
-	if len(s.Errors)+len(s.Requests)+len(s.Overlaps) > 0 {
-		t.Errorf("errors %q\nrequests %q\ntexts over each other %q", s.Errors, s.Requests, s.Overlaps)
-	}
-	if s.Wide > 0 {
-		t.Errorf("the page is %d pixels wider than its window", s.Wide)
-	}
-	if s.Texts < texts {
-		t.Errorf("%d texts are shown, want %d at least", s.Texts, texts)
-	}
+// used is what came of a page's keys and buttons.
+type used struct {
+	Zoomed         bool
+	Stepped, Title string
+	Errors         []string
 }
 
 func render(t testing.TB, write func(io.Writer) error) string {
@@ -104,55 +51,102 @@ func render(t testing.TB, write func(io.Writer) error) string {
 	return b.String()
 }
 
+// widths of windows: a phone, a tablet, a laptop, and the widest that the pages are made for.
+var widths = []int{390, 768, 1280, 1600}
+
 // TestPagesInABrowser: no error, no request, nothing over each other and nothing beside the window, whatever its width; the picture can be zoomed and
-// stepped through with keys.
+// stepped through with keys. LOCKBENCH_PICTURES names a folder for pictures of the pages, light and dark.
 func TestPagesInABrowser(t *testing.T) {
-	browser(t)
-	run := aRun(t, "", 200)
-	suite, bench := aSuite(""), aBench("")
-	pages := map[string]func(io.Writer) error{
-		"run":   func(w io.Writer) error { return Run(w, run, ".") },
-		"suite": func(w io.Writer) error { return Suite(w, suite, ".", ".") },
-		"bench": func(w io.Writer) error { return Bench(w, bench) },
-		"index": func(w io.Writer) error {
+	browser := startBrowser(t)
+	run, suite, bench := aRun(t, "", 200), aSuite(""), aBench("")
+	for _, row := range []struct {
+		name                string
+		write               func(io.Writer) error
+		texts, svgs, widths int
+	}{
+		{"run", func(w io.Writer) error { return Run(w, run, ".") }, 100, 5, len(widths)},
+		{"suite", func(w io.Writer) error { return Suite(w, suite, ".", ".") }, 20, 0, len(widths)},
+		{"bench", func(w io.Writer) error { return Bench(w, bench) }, 50, 1, len(widths)},
+		{"index", func(w io.Writer) error {
 			return Index(w, []Entry{{Kind: "run", What: "token × steady", Name: "a b?c#d"}})
-		},
-		"hostile": func(w io.Writer) error { return Run(w, aRun(t, hostile, 30), ".") },
-	}
-	for name, write := range pages {
-		page := render(t, write)
-		for i, width := range []int{390, 800, 1600} {
-			if i > 0 && (name == "index" || name == "hostile") {
-				continue
+		}, 5, 0, 1},
+		// What would be a script of the record's, were it not text.
+		{"hostile", func(w io.Writer) error { return Run(w, aRun(t, hostile, 30), ".") }, 50, 1, 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := browser.open(t, saved(t, render(t, row.write)))
+			defer p.close()
+			for _, width := range widths[:row.widths] {
+				t.Run(strconv.Itoa(width), func(t *testing.T) {
+					l := p.fits(t, width, row.texts)
+					if l.Svgs < row.svgs {
+						t.Errorf("%d drawings, want %d at least", l.Svgs, row.svgs)
+					}
+				})
 			}
-			t.Run(fmt.Sprintf("%s-%d", name, width), func(t *testing.T) {
-				s := browse(t, page, width, i%2 == 0)
-				s.well(t, map[string]int{"index": 5}[name])
-				if name == "run" && (s.Svgs < 5 || !s.Zoomed || s.Stepped == "" || strings.HasPrefix(s.Stepped, "Point at")) {
-					t.Errorf("%d drawings, zoomed: %v, stepped to %q", s.Svgs, s.Zoomed, s.Stepped)
-				}
-				if name == "bench" && s.Svgs == 0 {
-					t.Error("no curve is drawn")
-				}
-				if strings.Contains(s.dom, "<title>pwned") {
-					t.Error("a script of the record's was run")
-				}
-			})
+			u := p.use(t)
+			if row.name == "run" && (!u.Zoomed || u.Stepped == "" || strings.HasPrefix(u.Stepped, "Point at")) {
+				t.Errorf("zoomed: %v, stepped to %q", u.Zoomed, u.Stepped)
+			}
+			if strings.HasPrefix(u.Title, "pwned") {
+				t.Error("a script of the record's was run")
+			}
+		})
+	}
+}
+
+// saved writes a page to a file of the test.
+func saved(t *testing.T, page string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "page.html")
+	must(t, os.WriteFile(file, []byte(page), 0o600))
+	return file
+}
+
+// fits complains of how the page lies in a window, light and dark.
+func (p *tab) fits(t *testing.T, width, texts int) (l layout) {
+	t.Helper()
+	for _, scheme := range []string{"light", "dark"} {
+		p.resize(width, scheme)
+		p.ask("probe.layout()", &l)
+		l.well(t, texts)
+		if dir := os.Getenv("LOCKBENCH_PICTURES"); dir != "" {
+			name := fmt.Sprintf("%s-%s.png", strings.ReplaceAll(t.Name(), "/", "-"), scheme)
+			must(t, os.WriteFile(filepath.Join(dir, name), p.picture(width), 0o600))
 		}
 	}
+	return l
+}
+
+// use presses all keys and buttons, and complains of every error and request since the page was opened.
+func (p *tab) use(t *testing.T) (u used) {
+	t.Helper()
+	p.ask("probe.use()", &u)
+	errs, requests := p.complaints()
+	if errs = append(errs, u.Errors...); len(errs)+len(requests) > 0 {
+		t.Errorf("errors %q\nrequests %q", errs, requests)
+	}
+	return u
 }
 
 // TestTheProbeSees keeps the test above honest: a page with each fault is found out.
 func TestTheProbeSees(t *testing.T) {
-	browser(t)
+	browser := startBrowser(t)
 	page := render(t, func(w io.Writer) error { return Index(w, nil) })
-	bad := strings.Replace(page, "</main>", `<svg width="300" height="30"><text x="0" y="20">one text over</text><text x="5" y="20">another text</text></svg>
-		<img src="http://192.0.2.1/x.png" alt=""><div class="plot"></div><table><tbody><tr><td style="min-width:3000px">wide</td></tr></tbody></table><p><button onclick="nothing()">b</button></p></main>`, 1)
-	bad = strings.Replace(bad, "table { border-collapse", "table { min-width: 3000px; border-collapse", 1)
-	bad = strings.Replace(bad, digestOf(style), digestOf(strings.Replace(style, "table { border-collapse", "table { min-width: 3000px; border-collapse", 1)), 1)
-	s := browse(t, bad, 390, false)
-	if len(s.Overlaps) == 0 || len(s.Errors) == 0 || s.Wide < 1000 {
-		t.Errorf("not seen: %+v", s)
+	wide := strings.Replace(style, "table { border-collapse", "table { min-width: 3000px; border-collapse", 1)
+	page = strings.NewReplacer(style, wide, digestOf(style), digestOf(wide),
+		"</main>", `<svg width="300" height="30"><text x="0" y="20">one text over</text><text x="5" y="20">another text</text></svg>
+			<img src="http://192.0.2.1/x.png" alt=""><table><tbody><tr><td>wide</td></tr></tbody></table><p><button onclick="nothing()">b</button></p></main>`).Replace(page)
+	p := browser.open(t, saved(t, page))
+	defer p.close()
+	var l layout
+	var u used
+	p.resize(390, "light")
+	p.ask("probe.layout()", &l)
+	p.ask("probe.use()", &u)
+	errs, requests := p.complaints()
+	if len(l.Overlaps) == 0 || l.Wide < 1000 || len(errs) == 0 || len(requests) == 0 || len(u.Errors) == 0 {
+		t.Errorf("not seen: %+v %+v %q %q", l, u, errs, requests)
 	}
 }
 

@@ -90,14 +90,14 @@ function extent(values) {
   return [lo, hi];
 }
 
-// watch draws at once and whenever the width changes.
+// watch draws at once, and in the next frame whenever the width has changed: drawing changes the height, of which the observer is not to be told in its own turn.
 function watch(plot, draw) {
   let width = 0;
   const again = () => {
     const w = Math.floor(plot.clientWidth);
     if (w > 0 && w !== width) { width = w; draw(w); }
   };
-  new ResizeObserver(again).observe(plot);
+  new ResizeObserver(() => requestAnimationFrame(again)).observe(plot);
   again();
 }
 

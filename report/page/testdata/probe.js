@@ -1,10 +1,11 @@
-// Put at the head of a page under test: it gathers errors, refused or made requests and texts that lie over each other, and writes them
-// into the page for the test to read.
-(() => {
-const found = { errors: [], requests: [], overlaps: [], texts: 0, wide: 0, svgs: 0, zoomed: false, stepped: '' };
-addEventListener('error', e => found.errors.push(String(e.message)));
-addEventListener('securitypolicyviolation', e => found.errors.push('policy: ' + e.violatedDirective + ' ' + e.blockedURI));
-const wait = () => new Promise(r => setTimeout(r, 30));
+// Evaluated in each page under test before its own script. It gathers errors, and measures the page when the test asks.
+window.probe = (() => {
+const errors = [];
+addEventListener('error', e => errors.push(String(e.message)));
+addEventListener('securitypolicyviolation', e => errors.push('policy: ' + e.violatedDirective + ' ' + e.blockedURI));
+addEventListener('load', () => loaded(''));
+// drawn resolves when what followed a change is drawn.
+const drawn = () => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(r))));
 function clip(rect, node) {
   let r = { l: rect.left, t: rect.top, r: rect.right, b: rect.bottom };
   for (let e = node; e && e !== document.documentElement; e = e.parentElement) {
@@ -20,7 +21,7 @@ function texts() {
   const out = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let n = walk.nextNode(); n; n = walk.nextNode()) {
     const p = n.parentElement;
-    if (!n.data.trim() || ['SCRIPT', 'STYLE', 'PRE'].includes(p.tagName) || p.classList.contains('skip') || p.id === 'probe') continue;
+    if (!n.data.trim() || ['SCRIPT', 'STYLE', 'PRE'].includes(p.tagName) || p.classList.contains('skip')) continue;
     if (p.closest('details:not([open])') && p.tagName !== 'SUMMARY') continue;
     if (p.closest('.matrix tbody th, table.bench tbody th')) continue; // stay in view above what scrolls
     const range = document.createRange();
@@ -33,38 +34,38 @@ function texts() {
   }
   return out;
 }
-addEventListener('load', async () => {
-  await wait();
-  const lanes = document.querySelector('figure.lanes .plot');
-  const all = texts();
-  found.texts = all.length;
-  found.svgs = document.querySelectorAll('.plot svg').length;
+// layout measures the page as it is now.
+async function layout() {
+  await drawn();
+  const all = texts(), overlaps = [];
   all.sort((a, b) => a.t - b.t);
-  for (let i = 0; i < all.length && found.overlaps.length < 10; i++) {
+  for (let i = 0; i < all.length && overlaps.length < 10; i++) {
     for (let j = i + 1; j < all.length && all[j].t < all[i].b - 3; j++) {
       const a = all[i], b = all[j];
-      if (a.n !== b.n && Math.min(a.r, b.r) - Math.max(a.l, b.l) > 2 && Math.min(a.b, b.b) - Math.max(a.t, b.t) > 4) found.overlaps.push(a.text + ' | ' + b.text);
+      if (a.n !== b.n && Math.min(a.r, b.r) - Math.max(a.l, b.l) > 2 && Math.min(a.b, b.b) - Math.max(a.t, b.t) > 4) overlaps.push(a.text + ' | ' + b.text);
     }
   }
-  found.wide = document.documentElement.scrollWidth - innerWidth;
+  return { overlaps, texts: all.length, wide: document.documentElement.scrollWidth - innerWidth, svgs: document.querySelectorAll('.plot svg').length };
+}
+// use presses every key and button that the page knows.
+async function use() {
+  const out = { zoomed: false, stepped: '', title: '', errors };
+  const press = (e, key) => e.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+  const lanes = document.querySelector('figure.lanes .plot');
   if (lanes) {
     const before = lanes.innerHTML;
     lanes.focus();
-    for (const key of ['+', '+', 'ArrowRight', 'n', 'n', 'p', 'v', '-', 'Home', '0']) lanes.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
-    lanes.dispatchEvent(new KeyboardEvent('keydown', { key: '+', bubbles: true }));
+    for (const key of ['+', '+', 'ArrowRight', 'n', 'n', 'p', 'v', '-', 'Home', '0', '+']) press(lanes, key);
     lanes.dispatchEvent(new WheelEvent('wheel', { deltaY: -200, clientX: 200, cancelable: true }));
-    found.zoomed = before !== lanes.innerHTML;
-    lanes.dispatchEvent(new KeyboardEvent('keydown', { key: 'n', bubbles: true }));
-    found.stepped = document.querySelector('figure.lanes .readout').textContent;
+    out.zoomed = before !== lanes.innerHTML;
+    press(lanes, 'n');
+    out.stepped = document.querySelector('figure.lanes .readout').textContent;
   }
-  document.querySelectorAll('figure[data-chart] .plot').forEach(p => p.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true })));
-  document.querySelectorAll('button[data-tell]').forEach(b => b.click());
-  document.querySelectorAll('button[data-do], button[data-at]').forEach(b => b.click());
-  await wait();
-  found.requests = performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith('data:'));
-  const pre = document.createElement('pre');
-  pre.id = 'probe';
-  pre.textContent = JSON.stringify(found);
-  document.body.append(pre);
-});
+  document.querySelectorAll('figure[data-chart] .plot').forEach(p => press(p, 'ArrowRight'));
+  document.querySelectorAll('button').forEach(b => b.click());
+  await drawn();
+  out.title = document.title;
+  return out;
+}
+return { layout, use };
 })();
