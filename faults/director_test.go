@@ -186,32 +186,28 @@ func boolToInt(b bool) int {
 
 // A trigger strikes at its n-th match, and at Times matches from then on.
 func TestPlanCounts(t *testing.T) {
-	entered, anyone := Trigger{Moment: "entered"}, Trigger{Moment: "entered", Anyone: true}
-	third, second := Trigger{Moment: "entered", Nth: 3}, Trigger{Moment: "entered", Nth: 2, Anyone: true}
+	entered, second, third := Trigger{Moment: "entered"}, Trigger{Moment: "entered", Nth: 2}, Trigger{Moment: "entered", Nth: 3}
 	rows := []struct {
 		name  string
 		when  Trigger
+		named int // the client that the plan names; 0: none
 		times int
 		comes []int  // clients, in order, each entering
 		want  string // which clients were struck, and at which of these
 	}{
-		{"the first", entered, 0, []int{1, 1, 1}, "c1@0"},
-		{"not another client's", entered, 0, []int{2, 2, 1}, "c1@2"},
-		{"the third", third, 0, []int{1, 1, 1, 1}, "c1@2"},
-		{"the third and the fourth", third, 2, []int{1, 1, 1, 1, 1}, "c1@2 c1@3"},
-		{"not before the third", third, 0, []int{1, 1}, ""},
-		{"another client's do not count", third, 0, []int{1, 2, 1, 2, 1}, "c1@4"},
-		{"whoever comes first", anyone, 0, []int{2, 1, 3}, "c2@0"},
-		{"and again", anyone, 3, []int{2, 2, 1, 3, 2}, "c2@0 c2@1 c2@4"},
-		{"whoever first comes for the second time", second, 0, []int{2, 1, 3, 3, 1}, "c3@3"},
-		{"and again, nobody else", second, 2, []int{2, 1, 3, 3, 1, 1, 3}, "c3@3 c3@6"},
+		{"the first", entered, 1, 0, []int{1, 1, 1}, "c1@0"},
+		{"not another client's", entered, 1, 0, []int{2, 2, 1}, "c1@2"},
+		{"the third", third, 1, 0, []int{1, 1, 1, 1}, "c1@2"},
+		{"the third and the fourth", third, 1, 2, []int{1, 1, 1, 1, 1}, "c1@2 c1@3"},
+		{"not before the third", third, 1, 0, []int{1, 1}, ""},
+		{"another client's do not count", third, 1, 0, []int{1, 2, 1, 2, 1}, "c1@4"},
+		{"whoever comes first", entered, 0, 0, []int{2, 1, 3}, "c2@0"},
+		{"and again", entered, 0, 3, []int{2, 2, 1, 3, 2}, "c2@0 c2@1 c2@4"},
+		{"whoever first comes for the second time", second, 0, 0, []int{2, 1, 3, 3, 1}, "c3@3"},
+		{"and again, nobody else", second, 0, 2, []int{2, 1, 3, 3, 1, 1, 3}, "c3@3 c3@6"},
 	}
 	for _, r := range rows {
-		named := 1
-		if r.when.Anyone {
-			named = 0
-		}
-		p := NewPlan([]Spec{{Fault: PauseClient, Client: named, When: r.when, For: Span{Leases: 1}, Times: r.times}}, testLease, false)
+		p := NewPlan([]Spec{{Fault: PauseClient, Client: r.named, When: r.when, For: Span{Leases: 1}, Times: r.times}}, testLease, false)
 		var got []string
 		for i, client := range r.comes {
 			for _, d := range p.next(Event{Kind: Moment, Client: client, Moment: history.Entered}) {
@@ -221,6 +217,22 @@ func TestPlanCounts(t *testing.T) {
 		if strings.Join(got, " ") != r.want {
 			t.Errorf("%s: struck %v, want %s", r.name, got, r.want)
 		}
+	}
+}
+
+// Faults of one name that name no client strike one client each, those with a client named first; other faults meet there.
+func TestPlanStrikesEveryOneOnce(t *testing.T) {
+	entered := Trigger{Moment: "entered"}
+	p := NewPlan([]Spec{{Fault: CrashClient, When: entered}, {Fault: CrashClient, When: entered}, {Fault: CrashClient, Client: 2, When: entered},
+		{Fault: PauseClient, When: entered}}, testLease, false)
+	var got []string
+	for _, client := range []int{1, 1, 2, 3, 3, 4} {
+		for _, d := range p.next(Event{Kind: Moment, Client: client, Moment: history.Entered}) {
+			got = append(got, fmt.Sprintf("%s c%d", d.Fault, d.Client))
+		}
+	}
+	if want := []string{"crash-client c1", "pause-client c1", "crash-client c2", "crash-client c3"}; !slices.Equal(got, want) {
+		t.Errorf("struck %q, want %q", got, want)
 	}
 }
 

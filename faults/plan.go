@@ -32,7 +32,7 @@ type Event struct {
 	Write     bool             `json:"write,omitempty"`     // the command writes
 }
 
-// due is a fault that strikes now. For a trigger with Anyone, its Client is the one that came first.
+// due is a fault that strikes now. Its Client is the one that came, where the plan names none.
 type due struct {
 	Spec
 	Where string // the moment, for people
@@ -85,7 +85,7 @@ func (p *Plan) next(e Event) (due []due) {
 		if f.seen[e.Client]++; f.seen[e.Client] < f.When.Nth {
 			continue
 		}
-		if f.When.Anyone {
+		if f.When.OfClient() {
 			f.Client = e.Client
 		}
 		f.left--
@@ -104,7 +104,7 @@ func (p *Plan) Watches(e Event) bool {
 // WatchesMessages reports whether a fault is placed at a message of the client in one of the stages; client 0 means any client.
 func (p *Plan) WatchesMessages(client int, stages ...Stage) bool {
 	return slices.ContainsFunc(p.placed, func(f *placed) bool {
-		return f.form&(AtRequest|AtReply) != 0 && slices.Contains(stages, f.stage()) && (client == 0 || f.When.Anyone || f.Client == client)
+		return f.form&(AtRequest|AtReply) != 0 && slices.Contains(stages, f.stage()) && (client == 0 || f.Client == 0 || f.Client == client)
 	})
 }
 
@@ -152,7 +152,7 @@ func (p *Plan) matches(f *placed, e Event) bool {
 		next := time.Duration(max(f.Times, 1)-f.left+1) * f.When.After.Of(p.lease)
 		return f.form == AtTime && next <= e.At
 	}
-	if f.Client != e.Client && (f.Client != 0 || !f.When.Anyone) {
+	if f.Client != e.Client && (f.Client != 0 || p.taken(f, e.Client)) {
 		return false
 	}
 	if e.Kind == Moment {
@@ -167,6 +167,11 @@ func (p *Plan) matches(f *placed, e Event) bool {
 		return false // the operation is over: a quorum was reached without this reply
 	}
 	return f.on.matchesReply(e.Operation, e.Command, e.Write, p.nilGrants)
+}
+
+// taken reports whether another fault of the same name strikes a client. mu must be held.
+func (p *Plan) taken(f *placed, client int) bool {
+	return slices.ContainsFunc(p.placed, func(o *placed) bool { return o != f && o.Fault == f.Fault && o.Client == client })
 }
 
 // stage returns the stage of a message at which the fault strikes.

@@ -7,7 +7,9 @@ import "strings"
 type Spec struct {
 	// Fault is a name of the vocabulary, such as pause-client.
 	Fault string `yaml:"fault" json:"fault"`
-	// Client is the number of the client it is done to, from 1; 0 means drawn from the seed.
+	// Client is the number of the client it is done to, and at whose moment or message it strikes, from 1. 0 means, at a moment or message, the client
+	// that is the first to come to its Nth match and that no fault of the same name has taken: a client named in advance may never get the lock, or get
+	// it when no other is left to harm. Elsewhere 0 means drawn from the seed.
 	Client int `yaml:"client,omitempty" json:"client,omitempty"`
 	// Node is the number of the node it is done to, from 1; 0 means drawn from the seed, for faults of nodes: of a pair, the primary.
 	Node int `yaml:"node,omitempty" json:"node,omitempty"`
@@ -48,10 +50,10 @@ type Trigger struct {
 	Within Span `yaml:"within,omitempty" json:"within,omitzero"`
 	// Nth is the match of Moment, Request or Reply at which it strikes, counted per client from 1; 0 means 1.
 	Nth int `yaml:"nth,omitempty" json:"nth,omitempty"`
-	// Anyone chooses the client that first comes to its own Nth match, instead of one that is named or drawn. On real servers the order of clients
-	// varies, and a client that comes late may find no other left to harm, or never get the lock.
-	Anyone bool `yaml:"anyone,omitempty" json:"anyone,omitempty"`
 }
+
+// OfClient reports whether it is a step of a client: a moment or a message.
+func (t Trigger) OfClient() bool { return t.Form()&(AtMoment|AtRequest|AtReply) != 0 }
 
 // Form returns the form of the trigger.
 func (t Trigger) Form() Form {

@@ -184,7 +184,6 @@ var (
 		reflect.Int:     {"a whole number", []ast.NodeType{ast.IntegerType}},
 		reflect.Int64:   {"a whole number", []ast.NodeType{ast.IntegerType}},
 		reflect.Float64: {"a number", []ast.NodeType{ast.IntegerType, ast.FloatType}},
-		reflect.Bool:    {"true or false", []ast.NodeType{ast.BoolType}},
 	}
 )
 

@@ -43,8 +43,6 @@ func TestParseErrors(t *testing.T) {
 		{"too many clients", "clients: 2", "clients: 5000", "f.yaml:4:10: 5000 is not between 1 and 1024\n  4 | clients: 5000\n    |          ^"},
 		{"an unknown workload", "counter", "countre", "f.yaml:3:11: unknown workload \"countre\"; did you mean \"counter\"?\n  3 | workload: countre\n    |           ^"},
 		{"an unknown fault", "pause-client", "pause-cleint", "f.yaml:8:10: unknown fault \"pause-cleint\"; did you mean \"pause-client\"?\n  8 | - fault: pause-cleint\n    |          ^"},
-		{"text for a truth", "entered}", "entered, anyone: yes}", "f.yaml:9:35: want true or false, got \"yes\"\n  9 |   when: {moment: entered, anyone: yes}\n    |                                   ^"},
-		{"anyone at a time", "moment: entered}", "after: 1s, anyone: true}", "f.yaml:9:29: works only with a moment, a request or a reply\n  9 |   when: {after: 1s, anyone: true}\n    |                             ^"},
 		{"an unknown moment", "entered", "enterd", "f.yaml:9:18: unknown moment \"enterd\"; did you mean \"entered\"?\n  9 |   when: {moment: enterd}\n    |                  ^"},
 		{"two triggers", "entered}", "entered, after: 1s}", "f.yaml:9:9: want exactly one of moment, request, reply, after and within\n  9 |   when: {moment: entered, after: 1s}\n    |         ^"},
 		{"a fault that needs a trigger", "  when: {moment: entered}\n", "", "f.yaml:8:3: faults.0.when: pause-client needs one of moment, request, reply, after and within\n  8 | - fault: pause-client\n    |   ^"},

@@ -73,7 +73,7 @@ type drawer struct {
 func (d *drawer) fault(f faults.Spec, lease time.Duration) faults.Spec {
 	client, node, within := d.rng.Uint64(), d.rng.Uint64(), d.rng.Float64()
 	kind, _ := faults.FindKind(f.Fault)
-	if f.Client == 0 && !f.When.Anyone && (kind.On == faults.OneClient || placedAtClient(f)) {
+	if f.Client == 0 && kind.On == faults.OneClient && !f.When.OfClient() {
 		f.Client = d.choose(f.Fault+"/client", client, d.scenario.Clients)
 	}
 	if f.Node == 0 && kind.On == faults.OneNode {
@@ -90,9 +90,6 @@ func (d *drawer) fault(f faults.Spec, lease time.Duration) faults.Spec {
 	}
 	return f
 }
-
-// placedAtClient reports whether a fault is triggered by a client's step, not by a time.
-func placedAtClient(f faults.Spec) bool { return f.When.Moment+f.When.Request+f.When.Reply != "" }
 
 // choose returns one of 1 … n, if possible one that no fault of the same name has.
 func (d *drawer) choose(what string, number uint64, n int) int {

@@ -73,7 +73,7 @@ func TestResolvedIsFixed(t *testing.T) {
 func checkDrawn(t *testing.T, s Scenario, f faults.Spec) {
 	t.Helper()
 	kind, _ := faults.FindKind(f.Fault)
-	if kind.On == faults.OneClient && (f.Client == 0) != f.When.Anyone || kind.On == faults.OneNode && f.Node == 0 || f.Client > s.Clients || f.Node > s.Nodes {
+	if kind.On == faults.OneClient && f.Client == 0 && !f.When.OfClient() || kind.On == faults.OneNode && f.Node == 0 || f.Client > s.Clients || f.Node > s.Nodes {
 		t.Errorf("%s: not drawn, or beyond what there is: %+v", s.Name, f)
 	}
 	if f.For.Leases != 0 || f.By.Leases != 0 || f.When.After.Leases != 0 || f.When.Within != (faults.Span{}) {
@@ -118,7 +118,7 @@ func TestResolveFillsIn(t *testing.T) {
 
 // Same seed, same plan; other seeds choose every client.
 func TestResolveDraws(t *testing.T) {
-	s, _ := Find("slow-work")
+	s, _ := Find("client-clock-skew")
 	var drawn []int
 	for seed := range uint64(50) {
 		one, two := s.Resolve(seed, ""), s.Resolve(seed, "")
@@ -150,7 +150,7 @@ func TestResolveDrawsANodeThatGrants(t *testing.T) {
 func TestResolveDrawsMoreThanThereAre(t *testing.T) {
 	s := Scenario{Clients: 2, Lease: ms(1)}
 	for range 5 {
-		s.Faults = append(s.Faults, faults.Spec{Fault: faults.CrashClient, When: faults.Trigger{Moment: "entered"}})
+		s.Faults = append(s.Faults, faults.Spec{Fault: faults.CrashClient, When: faults.Trigger{After: ms(1)}})
 	}
 	for _, f := range s.Resolve(1, "").Faults {
 		if f.Client < 1 || f.Client > 2 {

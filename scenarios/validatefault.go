@@ -22,7 +22,7 @@ func validateFault(f faults.Spec, s Scenario, bad problems) {
 	}
 	between(bad, "client", f.Client, 0, s.Clients)
 	between(bad, "node", f.Node, 0, mostNodes(s))
-	if f.Client != 0 && kind.On != faults.OneClient && !placedAtClient(f) {
+	if f.Client != 0 && kind.On != faults.OneClient && !f.When.OfClient() {
 		bad("client", "%s does not act on one client", f.Fault)
 	}
 	if f.Node != 0 && !kind.OnNode() {
@@ -139,9 +139,6 @@ func validateTrigger(t faults.Trigger, kind faults.Kind, s Scenario, bad problem
 	notNegative(bad, "within", t.Within, s)
 	if t.Nth < 0 {
 		bad("nth", "%d is negative; the first match is 1", t.Nth)
-	}
-	if t.Anyone && t.Moment+t.Request+t.Reply == "" {
-		bad("anyone", "works only with a moment, a request or a reply")
 	}
 }
 

@@ -85,7 +85,7 @@ func TestClusterPublishes(t *testing.T) {
 // would find the lock taken by its own first attempt.
 func TestClusterClientRepeatsNothing(t *testing.T) {
 	p := onCluster(t, "token")
-	p.Faults = []faults.Spec{{Fault: faults.LoseReply, When: faults.Trigger{Reply: "acquire SET", Anyone: true}}}
+	p.Faults = []faults.Spec{{Fault: faults.LoseReply, When: faults.Trigger{Reply: "acquire SET"}}}
 	out := simulate(t, newTestHost(t), p, newRandom(1, Bounds{}, 0), Bounds{})
 	if len(out.Windows) != 1 {
 		t.Fatalf("windows %+v, want one", out.Windows)

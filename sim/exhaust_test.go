@@ -82,7 +82,7 @@ func smalls() []small {
 		scripted("work takes long", faults.Spec{Fault: faults.SlowWork, Client: 1, For: faults.Span{Leases: 1.5}}),
 		scripted("a slow network", faults.Spec{Fault: faults.SlowNetwork, By: faults.Span{Fixed: 10 * time.Millisecond}}),
 		scripted("a narrow network for a while", faults.Spec{Fault: faults.SlowNetwork, Rate: 1e4, For: faults.Span{Fixed: 10 * time.Millisecond}, By: faults.Span{Fixed: time.Millisecond},
-			When: faults.Trigger{Reply: "acquire", Anyone: true}}),
+			When: faults.Trigger{Reply: "acquire"}}),
 		scripted("a fast clock", faults.Spec{Fault: faults.DriftClock, Node: 1, Rate: 1.5}),
 		scripted("the second client is paused at its grant", faults.Spec{Fault: faults.PauseClient, Client: 2, For: faults.Span{Leases: 1.5}, When: faults.Trigger{Moment: "granted"}}),
 	} {

@@ -13,7 +13,7 @@ import (
 // despite the error has an undo.
 type action func(ctx context.Context, at actionAt) (effect, error)
 
-// actionAt holds the parameters of a deed.
+// actionAt holds the parameters of an action.
 type actionAt struct {
 	World
 	director *Director
