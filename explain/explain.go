@@ -123,7 +123,7 @@ func (r *run) violation(v *checker.Violation) Answer {
 	case verdicts.Linearizability:
 		return r.noOrder(v)
 	case verdicts.Reentrancy, verdicts.Renewal:
-		return r.ownHold(v)
+		return r.ownHold(v, v.Clients[0])
 	}
 	return Answer{}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// wrongfulEnd explains a release or an extend that succeeded without a hold, by the command of it that changed a value written by another client.
+// wrongfulEnd explains a release or an extend that succeeded without a hold, by the command of it that changed a value written by another client, or
+// else by what had ended the hold.
 func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 	for _, o := range v.Witness.All() {
 		if o.Op != history.Release && o.Op != history.Extend {
@@ -24,7 +25,7 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 			}
 		}
 	}
-	return Answer{}
+	return r.ownHold(v, v.Clients[len(v.Clients)-1])
 }
 
 // wronged returns the grant of the client that a violation names first, if a node granted it before an event and the event changed a key of it; nil:
@@ -108,10 +109,10 @@ func largest(reply string) (most uint64) {
 
 // ownHold explains what went wrong with a client's own hold: by the event without which an extend, a re-entry or a release of the client would have
 // had another reply or effect.
-func (r *run) ownHold(v *checker.Violation) Answer {
+func (r *run) ownHold(v *checker.Violation, client string) Answer {
 	for _, o := range slices.Backward(v.Witness.All()) {
 		op := r.ops[o.ID]
-		if op == nil || op.Client != v.Clients[0] || op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost {
+		if op == nil || op.Client != client || op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost {
 			continue
 		}
 		if !(&meeting{run: r}).sent(op) && op.Op == history.Acquire && op.Outcome == history.OK {

@@ -51,10 +51,16 @@ func Lines(text string) string {
 
 // command reports whether a command for GitHub's runner begins at an offset of a text.
 func command(text string, at int) bool {
-	word, colons := strings.CutPrefix(text[at:], "::")
+	if word, found := strings.CutPrefix(text[at:], "##["); found {
+		return lettered(word)
+	}
+	word, found := strings.CutPrefix(text[at:], "::")
 	first := at == 0 || text[at-1] <= ' ' || text[at-1] >= utf8.RuneSelf
-	return colons && first && word != "" && unicode.IsLetter(rune(word[0])) || strings.HasPrefix(text[at:], "##[")
+	return found && first && lettered(word)
 }
+
+// lettered reports whether a text begins with a letter, as every command of the runner does, and a picture of holds (##[###) does not.
+func lettered(text string) bool { return text != "" && unicode.IsLetter(rune(text[0])) }
 
 // hidden reports whether a rune does not print as itself.
 func hidden(r rune) bool { return r != ' ' && !unicode.IsPrint(r) || r == unicode.ReplacementChar }

@@ -22,6 +22,7 @@ func TestText(t *testing.T) {
 		{"a ::error::b", `a \x3a:error::b`},                // a command for GitHub's runner
 		{"\n::add-mask::b", ` \x3a:add-mask::b`},
 		{"##[error]b", `\x23#[error]b`},
+		{"####[####]", "####[####]"}, // a picture of holds
 		{"[::1]:6379 std::string a::b", "[::1]:6379 std::string a::b"},
 		{"", ""},
 	} {
