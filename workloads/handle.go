@@ -62,12 +62,12 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 	g, err := h.ask(ctx, mode)
 	op.Return, op.Outcome = c.timeline(), acquireOutcome(err)
 	if err != nil {
-		h.finish(op, err)
+		h.finish(&op, err)
 		return false, c.refused(ctx, h.key, err)
 	}
 	op.Token, op.Fence = g.Token, g.Fence
 	c.addTimes(&op, g)
-	h.finish(op, nil)
+	h.finish(&op, nil)
 	h.grants, h.modes = append(h.grants, g), append(h.modes, mode)
 	h.watchLoss(g)
 	return true, c.at(ctx, history.Granted, h.key)
@@ -107,7 +107,7 @@ func (h *handle) release(ctx context.Context) error {
 	c.record.Begin(op)
 	err := h.lock.Release(ctx)
 	op.Return, op.Outcome = c.timeline(), endOutcome(err)
-	h.finish(op, err)
+	h.finish(&op, err)
 	if errors.Is(err, impls.ErrCrashed) {
 		return err
 	}
@@ -125,7 +125,7 @@ func (h *handle) extend(ctx context.Context) error {
 	if err == nil {
 		op.ValidUntil = c.instant(g.ValidUntil)
 	}
-	h.finish(op, err)
+	h.finish(&op, err)
 	return err
 }
 
@@ -136,14 +136,14 @@ func (h *handle) renewed(r impls.Renewal) {
 	if r.Err == nil {
 		op.ValidUntil = h.client.instant(r.ValidUntil)
 	}
-	h.finish(op, r.Err)
+	h.finish(&op, r.Err)
 }
 
-func (h *handle) finish(op history.Operation, err error) {
+func (h *handle) finish(op *history.Operation, err error) {
 	if err != nil {
 		op.Err = err.Error()
 	}
-	h.client.record.Add(op)
+	h.client.record.Add(*op)
 	if h.client.Observe != nil {
 		h.client.Observe(op.Op, op.Outcome, h.client.intendedStart(op), op.Call, op.Return)
 	}

@@ -117,7 +117,7 @@ func (c *Client) awaitTurn(ctx context.Context, n int) error {
 
 // intendedStart returns when an operation was intended to start. Only the first acquire of a round differs from its call; renewals, from other
 // goroutines, must not touch the round's state.
-func (c *Client) intendedStart(op history.Operation) int64 {
+func (c *Client) intendedStart(op *history.Operation) int64 {
 	if op.Op != history.Acquire || !c.due {
 		return op.Call
 	}
@@ -200,7 +200,7 @@ func (h *handle) write(ctx context.Context, read, wrote int64) error {
 	c.record.Begin(op)
 	err := c.store.Write(ctx, h.key, wrote, op.Fence)
 	op.Return, op.Outcome = c.timeline(), writeOutcome(err)
-	h.finish(op, err)
+	h.finish(&op, err)
 	return survivable(err)
 }
 

@@ -66,31 +66,22 @@ type wired struct {
 	wire     *Wire
 	node     int
 	id       uint64
-	requests resp.Requests        // the writer's
-	before   map[string]*previous // the writer's: the last of each command
-	fresh    string               // the writer's: the last argument that differed from those, such as a token, which the release sends again
-	digest   string               // the writer's: of the script last called by digest
-	called   string               // the writer's: what is recorded for that digest
-	digests  map[string]string    // the writer's: digests of the scripts sent, by source
-	spare    *sent                // the writer's: for the next request
-	replies  resp.Replies         // the reader's
-	spent    *sent                // the reader's: done with the last reply
+	requests resp.Requests     // the writer's
+	known    knownRequests     // the writer's
+	digests  map[string]string // the writer's: digests of the scripts sent, by source
+	spare    *sent             // the writer's: for the next request
+	replies  resp.Replies      // the reader's
+	spent    *sent             // the reader's: done with the last reply
 
 	mu    sync.Mutex // guards the fields below
 	pairs resp.Pairing[*sent]
 	idle  []*sent // for reuse: a client that waits for each reply needs two
 }
 
-// previous is what was last sent and received under the name of a command: most of it comes again, and shares its strings.
-type previous struct {
-	args  []string // the writer's
-	reply string   // the reader's
-}
-
 // sent is a request under way. It is reused, with the storage of its arguments, once Done has returned.
 type sent struct {
 	cmd       history.Command
-	last      *previous        // of the command
+	like      *known
 	write     bool             // set when Watch is
 	operation faults.Operation // set when Watch is
 }
@@ -100,29 +91,45 @@ func (c *wired) Write(p []byte) (int, error) {
 	if err := c.wire.Gate.Pass(); err != nil {
 		return 0, err
 	}
-	c.requests.Feed(p)
-	for req, ok := c.requests.Next(); ok; req, ok = c.requests.Next() {
-		if err := c.request(req); err != nil {
-			return 0, err
-		}
+	if err := c.send(p); err != nil {
+		return 0, err
 	}
 	return c.Conn.Write(p)
 }
 
-func (c *wired) request(req resp.Request) error {
+// send notes the requests in p.
+func (c *wired) send(p []byte) error {
+	if c.requests.Between() {
+		if k := c.known.find(p); k != nil {
+			return c.request(k)
+		}
+	}
+	c.requests.Feed(p)
+	for req, ok := c.requests.Next(); ok; req, ok = c.requests.Next() {
+		if err := c.request(c.known.add(req, c.describe(req))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// request notes the request that k is now.
+func (c *wired) request(k *known) error {
 	s := c.spare
 	if s == nil {
 		s = new(sent)
 	}
-	c.describe(s, req)
+	args := append(s.cmd.Args[:0], k.cmd.Args...)
+	s.cmd, s.like = k.cmd, k
+	s.cmd.Args = args
 	if c.wire.Watch != nil {
-		s.write, s.operation = req.IsWrite(), c.wire.Operation(c.node < 0)
+		s.write, s.operation = k.request.IsWrite(), c.wire.Operation(c.node < 0)
 		if err := c.watch(s, faults.Leaving); err != nil {
 			return err
 		}
 	}
 	s.cmd.Sent = c.wire.Timeline()
-	c.expect(req, s)
+	c.expect(k.request, s)
 	return nil
 }
 
@@ -146,44 +153,19 @@ func (c *wired) expect(req resp.Request, s *sent) {
 	}
 }
 
-// describe fills in the record of a request. Most arguments repeat earlier ones, so an argument equal to last time's shares its string: recording
-// must not slow the client down.
-func (c *wired) describe(s *sent, req resp.Request) {
-	cmd := &s.cmd
-	*cmd = history.Command{Node: c.node, Conn: c.id, Name: req.Name(), Args: cmd.Args[:0], Cut: req.Len()-1 > history.MaxArgs}
-	s.last = c.lastOf(cmd.Name)
-	before := s.last.args
+// describe returns the record of a request.
+func (c *wired) describe(req resp.Request) history.Command {
+	cmd := history.Command{Node: c.node, Conn: c.id, Name: req.Name(), Cut: req.Len()-1 > history.MaxArgs}
 	for i := range min(req.Len()-1, history.MaxArgs) {
 		raw := req.Arg(i + 1)
-		if name, ok := c.script(cmd, i, raw); ok {
-			cmd.Args = append(cmd.Args, name)
-			continue
+		text, ok := c.script(&cmd, i, raw)
+		if !ok {
+			cmd.Cut = cmd.Cut || len(raw) > history.MaxArg
+			text = c.known.text(raw)
 		}
-		cmd.Cut = cmd.Cut || len(raw) > history.MaxArg
-		switch {
-		case i < len(before) && before[i] == string(raw):
-			cmd.Args = append(cmd.Args, before[i])
-		case c.fresh == string(raw):
-			cmd.Args = append(cmd.Args, c.fresh)
-		default:
-			c.fresh = resp.Text(raw, history.MaxArg)
-			cmd.Args = append(cmd.Args, c.fresh)
-		}
+		cmd.Args = append(cmd.Args, text)
 	}
-	s.last.args = append(before[:0], cmd.Args...)
-}
-
-// lastOf returns what was last sent under the name of a command.
-func (c *wired) lastOf(name string) *previous {
-	last, ok := c.before[name]
-	if !ok {
-		if c.before == nil {
-			c.before = map[string]*previous{}
-		}
-		last = &previous{}
-		c.before[name] = last
-	}
-	return last
+	return cmd
 }
 
 // script sets cmd.Script to the digest of the script that the command runs. It returns the script's name, or else its digest, to record in place of
@@ -191,12 +173,8 @@ func (c *wired) lastOf(name string) *previous {
 func (c *wired) script(cmd *history.Command, arg int, raw []byte) (string, bool) {
 	switch {
 	case arg == 0 && cmd.Name == "EVALSHA":
-		if c.digest != string(raw) {
-			c.digest = strings.ToLower(string(raw))
-			c.called = cmp.Or(c.wire.Names[c.digest], c.digest)
-		}
-		cmd.Script = c.digest
-		return c.called, true
+		cmd.Script = strings.ToLower(string(raw))
+		return cmp.Or(c.wire.Names[cmd.Script], cmd.Script), true
 	case arg == 0 && cmd.Name == "EVAL":
 		cmd.Script = c.sourceOf(raw)
 		line, _, _ := bytes.Cut(raw, []byte("\n"))
@@ -249,7 +227,7 @@ func (c *wired) reply(r resp.Reply) error {
 	if s == nil {
 		return nil
 	}
-	s.cmd.Reply = s.last.line(r)
+	s.cmd.Reply = s.like.line(r)
 	if c.wire.Watch != nil {
 		if err := c.watch(s, faults.Returning); err != nil {
 			c.wire.Done(s.cmd) // the client crashes here and never sees the reply
@@ -260,15 +238,6 @@ func (c *wired) reply(r resp.Reply) error {
 	c.wire.Done(s.cmd)
 	c.spent = s
 	return nil
-}
-
-// line returns the text of a reply; a reply equal to the last shares its string.
-func (l *previous) line(r resp.Reply) string {
-	if short := r.Raw; len(short) > 3 && len(l.reply)+3 == len(short) && (short[0] == ':' || short[0] == '+') && l.reply == string(short[1:len(short)-2]) {
-		return l.reply
-	}
-	l.reply = r.Line(history.MaxReply)
-	return l.reply
 }
 
 // answered returns the request whose last reply this is; nil if there is none.

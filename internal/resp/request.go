@@ -1,6 +1,10 @@
 package resp
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+	"slices"
+)
 
 // Requests frames the requests on one connection. The zero value is ready for use.
 type Requests struct {
@@ -29,6 +33,9 @@ func (s *Requests) Next() (Request, bool) {
 	return Request{}, false
 }
 
+// Between reports whether the next byte begins a request.
+func (s *Requests) Between() bool { return s.err == nil && len(s.in.data) == 0 }
+
 // Rest returns the bytes of an incomplete request, to be forwarded when the connection ends.
 func (s *Requests) Rest() []byte { return s.in.data }
 
@@ -54,6 +61,33 @@ func (r Request) Arg(i int) []byte {
 		return nil
 	}
 	return r.text[r.args[i].from:r.args[i].to:r.args[i].to]
+}
+
+// Array reports whether the request is an array, and not an inline command.
+func (r Request) Array() bool { return len(r.Raw) > 0 && r.Raw[0] == '*' && !r.opaque }
+
+// Clone returns the request in storage of its own.
+func (r Request) Clone() Request {
+	own := Request{Raw: bytes.Clone(r.Raw), args: slices.Clone(r.args), opaque: r.opaque}
+	if own.text = own.Raw; !r.Array() {
+		own.text = bytes.Clone(r.text)
+	}
+	return own
+}
+
+// Like reports whether p is a request that differs from r, an array, only within the arguments varies, given in order: their lengths are the same.
+func (r Request) Like(p []byte, varies []int) bool {
+	if len(p) != len(r.Raw) {
+		return false
+	}
+	from := 0
+	for _, i := range varies {
+		if !bytes.Equal(p[from:r.args[i].from], r.Raw[from:r.args[i].from]) {
+			return false
+		}
+		from = r.args[i].to
+	}
+	return bytes.Equal(p[from:], r.Raw[from:])
 }
 
 // Strings returns the arguments after the name for a log: at most count of them, each cut by [Text].
