@@ -346,6 +346,16 @@ var searched = []struct{ what, text string }{
 		c3 release 40-42 ok : DEL job -> 1
 		c2 acquire 50-52 ok valid=350 : EVALSHA take 1 job b -> [1, 0]
 		violation mutual-exclusion 52-300 c1 c2 = mis-unlock`},
+	// c2 was refused in the millisecond in which c1's lease ended: Redis still has the key then, with 0 ms left.
+	{"a request executed in the last millisecond of a lease", `
+		lock mutex 300
+		script take : if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', 300) then return 1000 end return redis.call('pttl', KEYS[1])
+		c1 acquire 0-2 ok valid=300 : EVALSHA take 1 job a -> 1000
+		c1 use 2-400
+		c2 acquire 301-302 busy : EVALSHA take 1 job b -> 0
+		c3 acquire 310-312 ok valid=610 : EVALSHA take 1 job c -> 1000
+		c3 use 312-350
+		violation exclusive-use 312-350 c1 c3 = lease-overrun`},
 	// The SET took from 0 to 60, so that the lease ended between 300 and 360. It had ended at 320, when c2 was granted.
 	{"a lease that ended earlier than the middle tells", `
 		lock mutex 600
