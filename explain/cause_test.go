@@ -215,6 +215,11 @@ var rows = []struct{ what, text string }{
 		effect n0 50 restarted turn=1 kept=job
 		c2 acquire 100-5000 busy : SET job b NX PX 9000 -> (nil) @300-301 | SET job b NX PX 9000 -> (nil) @4000-4001
 		violation progress 400-5000 c2 = restart-loss`},
+	// No client is ever granted, and no order explains what c1 was told: the operations prove it.
+	{"never granted by replies without an explanation", `
+		lock mutex 300
+		c1 acquire 0-5000 busy : GET job -> b @10-11 | GET job -> b @4000-4001
+		violation progress 300-4900 c1 = never-granted`},
 	// No client is ever granted: the script refuses whatever it finds.
 	{"a lock that is granted to nobody", `
 		lock mutex 300

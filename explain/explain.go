@@ -105,7 +105,7 @@ func (r *run) violation(v *checker.Violation) Answer {
 	case r.failed && v.Property == verdicts.ReleaseSafety:
 		return r.bare(v, r.beside(v))
 	case r.failed && r.nobody && (v.Property == verdicts.Progress || v.Property == verdicts.Refusal):
-		return because(verdicts.NeverGranted, sentence("the operations alone prove it: no acquire of the whole run was granted"))
+		return neverGranted()
 	case r.failed:
 		return r.bare(v, r.holding(v))
 	}

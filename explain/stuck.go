@@ -40,10 +40,19 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	if a := w.blocker(); a.Causes != nil {
 		return a
 	}
-	if !r.everGranted(w.op.Mode) && r.sound(w.attempt) {
+	switch {
+	case r.everGranted(w.op.Mode):
+	case r.sound(w.attempt):
 		return because(verdicts.NeverGranted, sentence("whatever is left out: no acquire of its mode was granted in the whole run"))
+	case r.nobody:
+		return neverGranted()
 	}
 	return Answer{}
+}
+
+// neverGranted returns the answer for a run in which nobody was granted the lock.
+func neverGranted() Answer {
+	return because(verdicts.NeverGranted, sentence("the operations alone prove it: no acquire of the whole run was granted"))
 }
 
 // everGranted reports whether any client was ever granted the lock in a mode.
