@@ -34,9 +34,10 @@ type slowed struct {
 	costs *holdCosts
 	share float64
 
-	got  time.Time     // when the last grant returned
-	rest time.Duration // from there to the end of its release, without the added cost
-	half time.Duration // the cost to add to the release
+	got   time.Time     // when the lock gave the last grant
+	half  time.Duration // the cost to add to it, and again to its release
+	added time.Duration // what was added to it, which is more on a busy machine
+	rest  time.Duration // from the grant to the end of its release, without what was added
 }
 
 // Try makes one attempt.
@@ -56,31 +57,36 @@ func (l *slowed) later(ctx context.Context, ask func() (impls.Grant, error)) (im
 	if err != nil {
 		return g, err
 	}
-	now := l.clock.Now()
-	l.half = l.costs.granted(l.key, now, call, l.rest, l.share) / 2
-	l.spend(ctx, now, l.half)
 	l.got = l.clock.Now()
+	l.half = l.costs.granted(l.key, l.got, call, l.rest, l.share) / 2
+	l.added = l.spend(ctx, l.half)
 	return g, nil
 }
 
 // Release ends the hold.
 func (l *slowed) Release(ctx context.Context) error {
-	l.spend(ctx, l.clock.Now(), l.half)
+	l.added += l.spend(ctx, l.half)
 	err := l.Lock.Release(ctx)
-	l.rest = l.clock.Now().Sub(l.got) - l.half
+	l.rest = l.clock.Now().Sub(l.got) - l.added
 	return err
 }
 
 // spun is the last part of a cost, spent as processor time because a timer is too coarse.
 const spun = 2 * time.Millisecond
 
-// spend waits until the cost has passed.
-func (l *slowed) spend(ctx context.Context, from time.Time, cost time.Duration) {
+// spend waits until the cost has passed, and returns how long that took. What it took beyond the cost must not count as the lock's own time: the next cost
+// would be a share of that, too, and grow from hold to hold.
+func (l *slowed) spend(ctx context.Context, cost time.Duration) time.Duration {
+	from := l.clock.Now()
 	if cost > spun && l.clock.Sleep(ctx, cost-spun) != nil {
-		return
+		cost = 0
 	}
-	for l.clock.Now().Sub(from) < cost {
+	now := l.clock.Now()
+	for now.Sub(from) < cost {
+		now = l.clock.Now()
 	}
+	l.costs.spent(l.key, now.Sub(from))
+	return now.Sub(from)
 }
 
 // holdCosts holds the costs of a turn's holds, by key.
@@ -89,10 +95,10 @@ type holdCosts struct {
 	keys map[string]*keyCost
 }
 
-// keyCost holds the costs of the last holds of a key, without the added cost.
+// keyCost holds the costs of the last holds of a key, without what was added.
 type keyCost struct {
-	last  time.Time // grant
-	added time.Duration
+	last  time.Time       // grant
+	added time.Duration   // since then
 	costs []time.Duration // of the last recentHolds, as a ring
 	next  int
 }
@@ -104,11 +110,7 @@ const recentHolds = 15
 func (c *holdCosts) granted(key string, now, call time.Time, rest time.Duration, share float64) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.keys[key]
-	if k == nil {
-		k = &keyCost{}
-		c.keys[key] = k
-	}
+	k := c.of(key)
 	cost := now.Sub(call) + rest
 	if k.last.After(call) {
 		cost = now.Sub(k.last) - k.added
@@ -120,6 +122,22 @@ func (c *holdCosts) granted(key string, now, call time.Time, rest time.Duration,
 	}
 	k.next++
 	sorted := slices.Sorted(slices.Values(k.costs))
-	k.last, k.added = now, time.Duration(share*float64(sorted[len(sorted)/2]))
-	return k.added
+	k.last, k.added = now, 0
+	return time.Duration(share * float64(sorted[len(sorted)/2]))
+}
+
+// spent records what was added to the hold of a key that was granted last.
+func (c *holdCosts) spent(key string, added time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of(key).added += added
+}
+
+func (c *holdCosts) of(key string) *keyCost {
+	k := c.keys[key]
+	if k == nil {
+		k = &keyCost{}
+		c.keys[key] = k
+	}
+	return k
 }

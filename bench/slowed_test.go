@@ -18,6 +18,19 @@ func (c *steps) Sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
+// coarse is a clock whose sleeps, and whose machine at times, take longer than asked for.
+type coarse struct {
+	steps
+	read int
+}
+
+func (c *coarse) Now() time.Time {
+	if c.read++; c.read%50 == 0 {
+		c.now = c.now.Add(3 * time.Millisecond)
+	}
+	return c.steps.Now()
+}
+
 // timed is a lock whose acquires and releases take fixed times.
 type timed struct {
 	impls.Lock
@@ -76,6 +89,24 @@ func TestSlowedTakesTheShareLonger(t *testing.T) {
 	}
 }
 
+// TestSlowedDoesNotGrow: a cost that takes longer than it should, because the processor was busy, makes no later cost longer.
+func TestSlowedDoesNotGrow(t *testing.T) {
+	clock := &coarse{}
+	lock := &timed{clock: &clock.steps, acquire: 200 * time.Microsecond, release: 200 * time.Microsecond}
+	v := slowedVariant(impls.Variant{New: func(impls.Env) (impls.Lock, error) { return lock, nil }}, 0.5)
+	l, err := v.New(impls.Env{Key: "k", Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		_, _ = l.Acquire(t.Context(), history.Exclusive)
+		_ = l.Release(t.Context())
+	}
+	if half := l.(*slowed).half; half > 110*time.Microsecond {
+		t.Errorf("half of the cost is %v in the end, want 100µs", half)
+	}
+}
+
 // TestHoldCostUnderContention: if the client waited for the previous hold, the cost of its own is the time since that grant, without the added
 // cost.
 func TestHoldCostUnderContention(t *testing.T) {
@@ -92,8 +123,10 @@ func TestHoldCostUnderContention(t *testing.T) {
 		{"asked when nobody held: its acquire of 4 and the rest of 6", "a", 104, 100, 6 * time.Millisecond, 2 * time.Millisecond},
 		{"another key knows nothing of it", "b", 150, 145, 0, time.Millisecond},
 	} {
-		if got := c.granted(step.key, at(step.granted), at(step.call), step.rest, 0.2); got != step.wantAdding {
+		got := c.granted(step.key, at(step.granted), at(step.call), step.rest, 0.2)
+		if got != step.wantAdding {
 			t.Errorf("%s: adds %v, want %v", step.why, got, step.wantAdding)
 		}
+		c.spent(step.key, got)
 	}
 }
