@@ -70,6 +70,11 @@ func TestAccessTLS(t *testing.T) {
 		must(t, err)
 		wantErr(t, row.about, u.Available(t.Context()), row.want)
 	}
+	plain, err := servers.NewURL(servers.Access{}, "redis://"+front)
+	must(t, err)
+	if err := plain.Available(t.Context()); err == nil || !strings.Contains(err.Error(), "rediss://") {
+		t.Errorf("without TLS: %v, want a hint at rediss://", err)
+	}
 	_, err = servers.NewURL(servers.Access{CA: pool}, "redis://"+front)
 	wantErr(t, "an authority for an address without TLS", err, servers.ErrNoTLS)
 }

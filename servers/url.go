@@ -3,10 +3,13 @@ package servers
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -56,7 +59,7 @@ func (u *URL) String() string {
 func (u *URL) Available(ctx context.Context) error {
 	for _, t := range u.targets {
 		if _, err := do(ctx, t.dial, "PING"); err != nil {
-			return fmt.Errorf("%s: %w: %w", t, ErrMissing, err)
+			return fmt.Errorf("%s: %w: %w%s", t, ErrMissing, err, t.hint(err))
 		}
 	}
 	return nil
@@ -192,6 +195,15 @@ type target struct {
 	login    func() (user, password string)
 	database int
 	tls      *tls.Config
+}
+
+// hint says what may be wrong with the address if a server closes the connection instead of answering.
+func (t target) hint(err error) string {
+	closed := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	if t.tls == nil && closed {
+		return " (does the server speak TLS? then its address begins with rediss://)"
+	}
+	return ""
 }
 
 // parseTarget returns errors without the address, which may have a password.
