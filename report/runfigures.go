@@ -67,7 +67,7 @@ func strengthLines(r results.Result) []string {
 // Strength describes how strong a pass is: the number of opportunities, how many of them met a fault, and the upper bound of the violation
 // rate with 95 % confidence.
 func Strength(p checker.Property) string {
-	text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), small(p.CI95[1]))
+	text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.CI95[1]))
 	if p.MetFault > 0 {
 		text += fmt.Sprintf("; %s met a fault", count(p.MetFault))
 	}

@@ -42,15 +42,15 @@ func (a *app) serve(ctx context.Context, base, addr string) error {
 		return errors.Join(asInput(err), l.Close())
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second}
-	ctx, interrupts := a.listen(ctx)
+	ctx, end := a.interruptible(ctx) // an interrupt is how serving ends, and no failure
+	defer end()
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }() // ends with Shutdown below, which is waited for
 	if _, err := fmt.Fprintf(a.out, "http://%s/\n", l.Addr()); err != nil {
-		return errors.Join(err, server.Close(), interrupts.end(), handler.Close())
+		return errors.Join(err, server.Close(), handler.Close())
 	}
 	select {
 	case err = <-done:
-	case <-interrupts.stop:
 	case <-ctx.Done():
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
@@ -61,7 +61,6 @@ func (a *app) serve(ctx context.Context, base, addr string) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
-	_ = interrupts.end() // an interrupt is how serving ends, and no failure
 	return errors.Join(err, handler.Close())
 }
 
