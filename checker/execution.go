@@ -93,20 +93,20 @@ type state struct {
 	t      instants
 }
 
-// excused reports whether the header allows a refusal without a hold.
+// excused reports whether the header allows a refusal without a hold. Which of two clients' attempts came first is known but for the clock error.
 func (x *executions) excused(b *effectOf) bool {
 	if b.r.outcome != history.Busy {
 		return false
 	}
 	return slices.ContainsFunc(x.effects, func(o effectOf) bool {
-		if o.r.op != history.Acquire || o.client == b.client || o.r.call > b.r.ret {
+		if o.r.op != history.Acquire || o.client == b.client || o.r.call > b.r.ret+x.h.ClockError {
 			return false
 		}
 		last := o.to
 		if x.h.Votes && last != never { // the votes that an attempt got stay until they are taken back, or their lease ends
 			last = plus(last, x.keep)
 		}
-		return (x.h.Votes || x.h.FIFO && o.r.call <= b.r.call) && last >= b.r.call
+		return (x.h.Votes || x.h.FIFO && o.r.call <= b.r.call+x.h.ClockError) && last >= b.r.call-x.h.ClockError
 	})
 }
 

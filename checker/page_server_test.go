@@ -321,7 +321,7 @@ func (s *server) mayRefuse(st serverState, op history.Operation) bool {
 		return true
 	}
 	for _, o := range s.tries {
-		if o.Client == op.Client || o.Call > op.Return {
+		if o.Client == op.Client || o.Call > op.Return+s.h.ClockError {
 			continue
 		}
 		until := o.Return
@@ -333,7 +333,7 @@ func (s *server) mayRefuse(st serverState, op history.Operation) bool {
 		} else if s.h.Votes {
 			until += s.keep() // the votes that it got stay until they are taken back, or for a lease
 		}
-		if (s.h.Votes || s.h.FIFO && o.Call <= op.Call) && until >= op.Call {
+		if (s.h.Votes || s.h.FIFO && o.Call <= op.Call+s.h.ClockError) && until >= op.Call-s.h.ClockError {
 			return true
 		}
 	}

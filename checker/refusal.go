@@ -190,6 +190,9 @@ func (f *refusal) placed(b *record) bool {
 }
 
 func (f *refusal) report(b *record) {
+	if f.amongAttempts(b) {
+		return
+	}
 	if f.placed(b) {
 		f.opportunities--
 		f.leave(b, unknownOutcomes)
@@ -261,7 +264,24 @@ func (f *refusal) votesUntil(r *record) int64 {
 // votesLeft reports whether votes for an attempt of another client may refuse b.
 func (f *refusal) votesLeft(b *record) bool {
 	other := f.votes.longestBut(b.client)
-	return other.r != nil && other.end >= b.call
+	return other.r != nil && other.end >= b.call-f.d.a.header.ClockError
+}
+
+// amongAttempts reports whether an attempt of another client that is not known to have come before refusal b may have done so within the clock error:
+// one called after it or, where the order of arrival counts, after its call, or one that was over before.
+func (f *refusal) amongAttempts(b *record) (found bool) {
+	h := f.d.a.header
+	if h.ClockError == 0 || !h.Votes && !h.FIFO {
+		return false
+	}
+	to := b.call
+	if h.Votes {
+		to = b.ret
+	}
+	f.d.k.records(b.call-h.ClockError, to+h.ClockError, func(o *record) {
+		found = found || o.op == history.Acquire && o.client != b.client
+	})
+	return found
 }
 
 // enqueue adds an attempt to those under way, in a lock that grants in order of arrival. Any of them that was called before a refused one, or at the

@@ -66,6 +66,12 @@ var waitRows = []row{
 	{name: "refused by nothing but its own attempt, where votes split", rule: "busy-witness", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, Votes: true}, ops: `
 		b acquire 0 1 busy
 		b acquire 2 3 busy`, want: "refusal×2"},
+	{name: "refused behind an attempt that came first by the clock error, where order is promised", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, FIFO: true, ClockError: 5 * msec}, ops: `
+		b acquire 0 1 busy
+		a acquire 4 10 fail`},
+	{name: "refused before an attempt that came later by any clock, where order is promised", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, FIFO: true, ClockError: 5 * msec}, ops: `
+		b acquire 0 1 busy
+		a acquire 6 10 fail`, want: "refusal×1"},
 	{name: "refused behind another's attempt that failed, where order is promised", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, FIFO: true}, ops: `
 		a acquire 0 5 fail
 		b acquire 3 4 busy`},
