@@ -52,7 +52,7 @@ func (c *chain) fits(from way, r *record) bool {
 // place places the writes that no call at now or later can precede.
 func (c *chain) place(now int64) {
 	for len(c.open) > 0 {
-		first := slices.MinFunc(c.open, byReturn)
+		first := slices.MinFunc(c.open, func(a, b *record) int { return cmp.Or(cmp.Compare(a.ret, b.ret), c.inTurn(a, b)) })
 		if now != never && plus(first.ret, c.error) >= now {
 			return
 		}
@@ -60,7 +60,16 @@ func (c *chain) place(now int64) {
 	}
 }
 
-func byReturn(a, b *record) int { return cmp.Or(cmp.Compare(a.ret, b.ret), byCall(*a, *b)) }
+// inTurn orders writes by call, and those at one instant by their values: names decide nothing.
+func (c *chain) inTurn(a, b *record) int {
+	return cmp.Or(byInstant(*a, *b), cmp.Compare(c.read(a), c.read(b)), cmp.Compare(c.wrote(a), c.wrote(b)), byCall(*a, *b))
+}
+
+// add adds an accepted write.
+func (c *chain) add(w *record) {
+	at, _ := slices.BinarySearchFunc(c.open, w, c.inTurn)
+	c.open = slices.Insert(c.open, at, w)
+}
 
 // next places w in every way, after the writes that may precede it.
 func (c *chain) next(w *record) {

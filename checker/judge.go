@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"container/heap"
 
 	"github.com/lockbench/lockbench/history"
@@ -144,7 +145,7 @@ func (k *keyLog) last() (t int64) {
 
 // try feeds the records of the key to the judges.
 func (d *keyInput) try(judges []tallier) {
-	open := &pending{order: d.a.order}
+	open := &pending{order: d.inTurn}
 	for c := d.k.walk(); ; {
 		r := c.next()
 		for len(open.of) > 0 && (r == nil || open.of[0].ret < r.call) {
@@ -164,6 +165,23 @@ func (d *keyInput) try(judges []tallier) {
 	for _, j := range judges {
 		j.done()
 	}
+}
+
+// inTurn orders records that return at one instant. Which of two grants comes after the other must not depend on names: a belief that was over at once
+// is the later, of others that which ends last, and then that with the higher id.
+func (d *keyInput) inTurn(x, y *record) int {
+	if by := byInstant(*x, *y); by != 0 || !x.detailed() || x.op == history.Write {
+		return cmp.Or(by, d.a.order(x, y))
+	}
+	p, q := d.k.detailOf(x), d.k.detailOf(y)
+	last, other := d.k.latestEnd(p), d.k.latestEnd(q)
+	switch believed := last > x.ret; {
+	case believed == (other > y.ret):
+		return cmp.Or(cmp.Compare(p.end, q.end), cmp.Compare(last, other), cmp.Compare(d.a.id(x), d.a.id(y)), d.a.order(x, y))
+	case believed:
+		return -1
+	}
+	return 1
 }
 
 // pending is a heap of records that were called and have not returned, by return.

@@ -34,7 +34,7 @@ func judgementsOf(t *testing.T, h history.Header, ops []history.Operation, fault
 	return out
 }
 
-// TestWhatMustNotMatterChangesNoCount: the order of lines, a client without operations, a fault elsewhere, and an unconfirmed one.
+// TestWhatMustNotMatterChangesNoCount: the names of clients, the order of lines, a client without operations, a fault elsewhere, and an unconfirmed one.
 func TestWhatMustNotMatterChangesNoCount(t *testing.T) {
 	eachKind(t, 1_000, func(t *testing.T, kind history.Kind, seed uint64) {
 		g := pageHistory(kind, seed)
@@ -49,6 +49,7 @@ func TestWhatMustNotMatterChangesNoCount(t *testing.T) {
 			history.Window{Fault: "slow-work", Client: "nobody", Node: -1, End: 1000, Confirmed: true})
 		unconfirmed := append(slices.Clone(g.faults), history.Window{Fault: "kill-server", Start: 1, End: 50}, history.Window{Fault: "crash-client", Client: "a", Node: -1, Start: 2})
 		for name, got := range map[string]map[verdicts.Property]judgement{
+			"renamed":           judgementsOf(t, g.h, renamed(g.ops), renamedIn(g.faults)),
 			"shuffled":          judgementsOf(t, g.h, shuffled, g.faults),
 			"an idle client":    judgementsOf(t, g.h, idle, g.faults),
 			"a fault elsewhere": judgementsOf(t, g.h, idle, elsewhere),
@@ -59,6 +60,30 @@ func TestWhatMustNotMatterChangesNoCount(t *testing.T) {
 			}
 		}
 	})
+}
+
+// rename gives clients names in the opposite order.
+func rename(client string) string {
+	if len(client) != 1 {
+		return client
+	}
+	return string('z' - client[0] + 'a')
+}
+
+func renamed(ops []history.Operation) []history.Operation {
+	out := slices.Clone(ops)
+	for i := range out {
+		out[i].Client = rename(out[i].Client)
+	}
+	return out
+}
+
+func renamedIn(faults []history.Window) []history.Window {
+	out := slices.Clone(faults)
+	for i := range out {
+		out[i].Client = rename(out[i].Client)
+	}
+	return out
 }
 
 // TestKeysAreJudgedApart: each of two keys is judged as it is alone, and the counts add up.

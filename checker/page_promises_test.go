@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
@@ -315,10 +316,23 @@ func (r *record) meets(h *pageHold, s span) bool {
 	reentry := func(h *pageHold) bool { return r.h.Kind == history.Reentrant && r.nested(h.acquire) }
 	met := 0
 	for _, o := range r.holds {
-		before := o.opened < s.from || o.opened == s.from && o.acquire < s.op
+		before := o.opened < s.from || o.opened == s.from && r.precedes(o.acquire, o.spans[0], s)
 		conflict := r.conflict(stretch{of: o, client: o.client, mode: o.mode}, stretch{of: h, client: h.client, mode: h.mode})
 		if before && conflict && !reentry(o) && o != h && o.spans[0].most > o.opened {
 			met++
+
+// precedes reports whether the belief that begins with a grant comes before another that begins at the same instant: by what was done and, if that is
+// the same, not by who did it. One that was over at once comes last, of others that which ends first comes first.
+func (r *record) precedes(grant int, a, b span) bool {
+	x, y := r.ops[grant], r.ops[b.op]
+	if x.Call != y.Call || x.Op != y.Op || x.Mode != y.Mode {
+		return grant < b.op
+	}
+	if over := b.most <= b.from; over != (a.most <= a.from) {
+		return over
+	}
+	return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.most, b.most), cmp.Compare(x.ID, y.ID), cmp.Compare(grant, b.op)) < 0
+}
 		}
 	}
 	return met >= max(1, r.h.Permits) && !(reentry(h) && s.op == h.acquire)

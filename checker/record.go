@@ -34,8 +34,12 @@ func (r *record) spanning() bool {
 }
 
 // byCall orders records by time. In virtual time many share an instant: then the one that returned first comes first, and of those that returned
-// together an acquire precedes what may be done under it, and a release follows that. The rest is by client: see archive.order.
-func byCall(a, b record) int {
+// together an acquire precedes what may be done under it, and a release follows that. The rest is by client, which no count may depend on: see
+// archive.order and keyInput.inTurn.
+func byCall(a, b record) int { return cmp.Or(byInstant(a, b), cmp.Compare(a.client, b.client)) }
+
+// byInstant is byCall without the clients.
+func byInstant(a, b record) int {
 	switch {
 	case a.call != b.call:
 		return cmp.Compare(a.call, b.call)
@@ -45,10 +49,8 @@ func byCall(a, b record) int {
 		return cmp.Compare(rank[a.op], rank[b.op])
 	case a.outcome != b.outcome:
 		return cmp.Compare(a.outcome, b.outcome)
-	case a.mode != b.mode:
-		return cmp.Compare(a.mode, b.mode)
 	}
-	return cmp.Compare(a.client, b.client)
+	return cmp.Compare(a.mode, b.mode)
 }
 
 // order is byCall, with ties between equal operations of one client broken by id: line numbers decide nothing.

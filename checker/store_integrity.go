@@ -86,7 +86,7 @@ func (s *storeIntegrity) called(r *record) {
 	}
 	s.checkStale(r)
 	for _, c := range s.chains() {
-		c.open = append(c.open, r)
+		c.add(r)
 	}
 }
 
