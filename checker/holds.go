@@ -201,7 +201,7 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 		if x.outcome == history.OK && p.k.tokenOf(x) == h.token && x.ret >= r.call && h.token != 0 {
 			p.a.holdOf[x.line-1] = h.index
 			p.extended(who, h, x)
-		} else {
+		} else if x.call < r.call || p.k.tokenOf(x) != 0 && h.token != 0 { // see mayMeanPending
 			p.ownerless(who, x)
 		}
 	}
@@ -235,13 +235,20 @@ func (p *holdPass) extend(who *clientHolds, r *record) {
 	p.settle(who, r.call, noticeReentry) // of a renewal and a loss at one instant the renewal came first
 	h := p.find(who, r)
 	if h == nil {
-		who.early = append(who.early, r)
+		if !p.mayMeanPending(who, r) {
+			who.early = append(who.early, r)
+		}
 		return
 	}
 	if r.outcome == history.OK {
 		p.claim(h, r)
 	}
 	p.extended(who, h, r)
+}
+
+// mayMeanPending reports whether an extend that belongs to no hold may have found that of an acquire under way: without tokens that can't be told.
+func (p *holdPass) mayMeanPending(who *clientHolds, r *record) bool {
+	return slices.ContainsFunc(who.open, func(h *openHold) bool { return h.r.ret > r.call && (h.token == 0 || p.k.tokenOf(r) == 0) })
 }
 
 // extended applies an extend to its hold, or for a re-entrant lock to all holds of its client.

@@ -179,7 +179,8 @@ func (r *record) cannotHaveBeen(i int) bool {
 	op, h := r.ops[i], cmp.Or(r.before[i], r.of[i])
 	if h == nil {
 		return !slices.ContainsFunc(r.ops, func(o history.Operation) bool { // it may belong to an acquire of unknown outcome
-			early := o.Outcome == history.OK && o.Token == op.Token && op.Token != "" && o.Return > op.Call // a watchdog may extend before its acquire returns
+			same := o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && op.Op == history.Extend && o.Call <= op.Call
+			early := o.Outcome == history.OK && same && o.Return > op.Call // a watchdog may extend before its acquire returns
 			return o.Client == op.Client && o.Op == history.Acquire && (o.Outcome == history.Unknown || early) && o.Call <= op.Return
 		})
 	}

@@ -14,6 +14,9 @@ var renewalRows = []row{
 		a release 10 11 ok token=t1
 		a extend 20 21 ok token=t2
 		a acquire 15 25 ok token=t2`},
+	{name: "an extend without a token while the acquire is under way", head: leased, ops: `
+		a acquire 0 20 ok
+		a extend 10 11 ok`},
 	{name: "an extend of an entry whose release was not answered", head: reentrant, ops: `
 		a acquire 0 1 ok
 		a acquire 2 3 ok
