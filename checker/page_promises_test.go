@@ -279,16 +279,12 @@ func (r *record) promises(out map[verdicts.Property]expected) {
 // opportunities counts the opportunities of the other properties.
 func (r *record) opportunities() map[verdicts.Property]int {
 	n := map[verdicts.Property]int{}
-	shared := func(i int) bool { // several may hold at once
-		h := r.of[i]
-		return h != nil && (r.h.Kind == history.RW && h.mode == history.Shared || r.h.Kind == history.Semaphore && r.h.Permits > 1)
-	}
 	for i, op := range r.ops {
 		accepted := op.Outcome == history.OK
 		switch {
 		case op.Op == history.Use:
 			n[verdicts.ExclusiveUse]++
-		case op.Op == history.Write && accepted && (!shared(i) || r.staleWrite(i, 0)):
+		case op.Op == history.Write && accepted && !r.severalMayWrite(i):
 			n[verdicts.StoreIntegrity]++
 		case op.Op == history.Acquire && op.Outcome == history.Busy:
 			n[verdicts.Refusal]++
@@ -320,6 +316,10 @@ func (r *record) meets(h *pageHold, s span) bool {
 		conflict := r.conflict(stretch{of: o, client: o.client, mode: o.mode}, stretch{of: h, client: h.client, mode: h.mode})
 		if before && conflict && !reentry(o) && o != h && o.spans[0].most > o.opened {
 			met++
+		}
+	}
+	return met >= max(1, r.h.Permits) && !(reentry(h) && s.op == h.acquire)
+}
 
 // precedes reports whether the belief that begins with a grant comes before another that begins at the same instant: by what was done and, if that is
 // the same, not by who did it. One that was over at once comes last, of others that which ends first comes first.
@@ -332,8 +332,4 @@ func (r *record) precedes(grant int, a, b span) bool {
 		return over
 	}
 	return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.most, b.most), cmp.Compare(x.ID, y.ID), cmp.Compare(grant, b.op)) < 0
-}
-		}
-	}
-	return met >= max(1, r.h.Permits) && !(reentry(h) && s.op == h.acquire)
 }

@@ -107,7 +107,7 @@ func (r *record) chained(clockError int64) bool {
 		if op.Op != history.Write || op.Outcome != history.OK && op.Outcome != history.Unknown {
 			continue
 		}
-		if h := r.of[i]; h != nil && (r.h.Kind == history.RW && h.mode == history.Shared || r.h.Kind == history.Semaphore && r.h.Permits > 1) {
+		if r.severalMayWrite(i) {
 			return true // with writes under shared holds no chain is judged
 		}
 		writes = append(writes, op)
@@ -147,15 +147,29 @@ func (r *record) stale(clockError int64) bool {
 	return slices.ContainsFunc(r.ops, func(op history.Operation) bool { return r.staleWrite(slices.Index(r.ops, op), clockError) })
 }
 
+// after reports whether an operation was called after another had returned, by one client's clock or by two that may differ.
+func after(op, other history.Operation, clockError int64) bool {
+	return op.Call > other.Return && (op.Client == other.Client || op.Call-other.Return > clockError)
+}
+
+// severalMayWrite reports whether an operation lies in a hold of which several may exist at once.
+func (r *record) severalMayWrite(i int) bool {
+	h := r.of[i]
+	return h != nil && (r.h.Kind == history.RW && h.mode == history.Shared || r.h.Kind == history.Semaphore && r.h.Permits > 1)
+}
+
 func (r *record) staleWrite(i int, clockError int64) bool {
 	w := r.ops[i]
+	if r.severalMayWrite(i) {
+		return false
+	}
 	for k, o := range r.ops {
 		written := w.Op == history.Write && w.Outcome == history.OK && o.Op == history.Write && o.Outcome == history.OK
-		if !written || o.Return >= w.Call || k == i || o.Client != w.Client && w.Call-o.Return <= clockError {
+		if !written || k == i || !after(w, o, clockError) {
 			continue
 		}
 		own, other := r.of[i], r.of[k]
-		late := own != nil && other != nil && own.gone < w.Call && r.ops[other.acquire].Call > r.ops[own.acquire].Return
+		late := own != nil && other != nil && own.gone < w.Call && after(r.ops[other.acquire], r.ops[own.acquire], clockError)
 		if late || w.Fence != 0 && w.Fence < o.Fence {
 			return true
 		}

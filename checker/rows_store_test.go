@@ -1,5 +1,7 @@
 package checker
 
+import "github.com/lockbench/lockbench/history"
+
 // storeRows are about the writes that the guarded store accepted.
 var storeRows = []row{
 	{name: "a chain of updates", head: forever, ops: `
@@ -66,6 +68,18 @@ var storeRows = []row{
 		a write 120 121 ok
 		b acquire 130 131 ok
 		b write 132 133 ok`},
+	{name: "a late write under one of several permits, which keep no writer out", head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: 100 * msec}, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		b write 112 112.5 ok
+		b release 112.5 113 ok
+		a write 120 121 ok`},
+	{name: "a late write whose hold may be the later one by the clock error", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, ClockError: 20 * msec}, ops: `
+		a acquire 0 1 ok
+		b acquire 15 16 ok
+		b write 17 18 ok
+		b release 19 20 ok
+		a write 130 131 ok`},
 	{name: "a lower fence is accepted", rule: "stale-fence", head: leased, ops: `
 		a acquire 0 1 ok fence=1
 		a release 2 3 ok

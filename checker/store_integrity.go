@@ -77,14 +77,14 @@ func (s *storeIntegrity) called(r *record) {
 		}
 		return
 	}
-	switch {
-	case s.d.severalMayWrite(r):
-	case s.d.k.sharedWrites && valued:
-		s.leave(r, sharedWrites)
-	default:
-		s.opportunity(s.d, r.call, r.ret)
+	if !s.d.severalMayWrite(r) {
+		if s.d.k.sharedWrites && valued {
+			s.leave(r, sharedWrites)
+		} else {
+			s.opportunity(s.d, r.call, r.ret)
+		}
+		s.checkStale(r)
 	}
-	s.checkStale(r)
 	for _, c := range s.chains() {
 		c.add(r)
 	}
@@ -110,22 +110,24 @@ func (s *storeIntegrity) returned(r *record) {
 
 func (s *storeIntegrity) checkStale(w *record) {
 	if f := s.fence; f != nil && s.d.k.detailOf(w).fence != 0 && s.d.k.detailOf(w).fence < s.d.k.detailOf(f).fence && f.ret < w.call && s.d.rules.on("stale-fence") {
-		s.stale(w, f)
+		s.stale(w, f, true)
 		return
 	}
 	h := s.d.holdOf(w)
 	if n := s.newest; h != nil && n != nil && n.ret < w.call && h.gone < w.call && s.d.holdOf(n).began.call > h.began.ret && s.d.rules.on("stale-write") {
-		s.stale(w, n)
+		s.stale(w, n, false)
 	}
 }
 
-// stale reports write w, which followed r.
-func (s *storeIntegrity) stale(w, r *record) {
-	if s.take(w); s.d.severalMayWrite(w) {
-		s.opportunity(s.d, w.call, w.ret)
-	}
+// stale reports write w, which followed r: by its fence, or because its hold was over and that of r is the later one.
+func (s *storeIntegrity) stale(w, r *record, byFence bool) {
+	s.take(w)
 	s.damage.StaleWrites++
-	v := Violation{At: w.call, Clients: []string{s.d.clientName(r), s.d.clientName(w)}, WithinClockError: r.client != w.client && w.call-r.ret <= s.d.a.header.ClockError}
+	apart := w.call - r.ret
+	if own, other := s.d.holdOf(w), s.d.holdOf(r); !byFence {
+		apart = min(apart, other.began.call-own.began.ret)
+	}
+	v := Violation{At: w.call, Clients: []string{s.d.clientName(r), s.d.clientName(w)}, WithinClockError: r.client != w.client && apart <= s.d.a.header.ClockError}
 	s.found(s.d, v, func() Witness { return s.around(r, w) })
 	if v.WithinClockError {
 		s.opportunities--
