@@ -110,7 +110,7 @@ func (h *held) down() error {
 	return errors.Join(errs...)
 }
 
-// Close ends a turn: it deletes what the turn left and keeps the servers. No client is connected then, since a client that caches keys would be
+// Close ends a turn: it deletes what the turn left, scripts included, and keeps the servers. No client is connected then, since a client that caches keys would be
 // notified that all of them are invalid.
 func (k *kept) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
@@ -122,6 +122,9 @@ func (k *kept) Close() error {
 	for _, c := range k.admin {
 		if err := c.FlushAll(ctx).Err(); err != nil && !strings.HasPrefix(err.Error(), "READONLY") {
 			errs = append(errs, fmt.Errorf("delete what the turn left: %w", err))
+		}
+		if err := c.ScriptFlush(ctx).Err(); err != nil {
+			errs = append(errs, fmt.Errorf("delete the scripts that the turn left: %w", err))
 		}
 	}
 	return errors.Join(errs...)

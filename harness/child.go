@@ -110,7 +110,7 @@ func (d *serverDriver) watchChild(index int, own *inject.Wire, rec clientRecord)
 	}
 	c := d.children[index]
 	c.wire.Store(&inject.Wire{Gate: own.Gate, Client: own.Client, Watch: own.Watch, Operation: own.Operation, Timeline: own.Timeline, Names: own.Names,
-		Source: own.Source, First: own.First | childConnections, Dial: d.servers.dial, Node: own.Node,
+		Source: own.Source, Scripts: own.Scripts, First: own.First | childConnections, Dial: d.servers.dial, Node: own.Node,
 		Done: func(cmd history.Command) {
 			c.note(cmd)
 			rec.AddCommand(cmd)

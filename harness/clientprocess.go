@@ -107,7 +107,7 @@ func (c *clientProcess) connect(ctx context.Context) (*workloads.Client, func() 
 	j, number := c.job, c.job.Index+1
 	wire := &inject.Wire{Gate: c.body.Gate, Client: number, Done: func(cmd history.Command) { c.out.report(message{Command: &cmd}) },
 		Timeline: c.base.now, Names: scriptNames(), Dial: c.dial, Node: c.node,
-		Source: func(s history.Script) { c.out.report(message{Script: &s}) }, First: firstConnection(j.Index)}
+		Source: func(s history.Script) { c.out.report(message{Script: &s}) }, Scripts: usedScripts(j.Guest), First: firstConnection(j.Index)}
 	if c.plan.WatchesMessages(number, faults.Leaving, faults.Returning) {
 		wire.Operation = func(toStore bool) faults.Operation { return c.plan.Operation(number, toStore) }
 		wire.Watch = func(e faults.Event) error { return c.event(ctx, e, c.plan.Watches(e)) }
@@ -230,8 +230,9 @@ type job struct {
 	Open     workloads.OpenLoop `json:"open,omitzero"`
 	LeaseNS  int64              `json:"lease_ns"`
 	Faults   []faults.Spec      `json:"faults,omitempty"`
-	Base     int64              `json:"base"`           // the run's base on the machine's monotonic clock
-	Wait     bool               `json:"wait,omitempty"` // at every moment, wait for the run's answer
+	Base     int64              `json:"base"`            // the run's base on the machine's monotonic clock
+	Wait     bool               `json:"wait,omitempty"`  // at every moment, wait for the run's answer
+	Guest    bool               `json:"guest,omitempty"` // the servers are a user's
 }
 
 // message is a line from a client process. Exactly one field besides At and Ask is set; At is the time on the run's base. The client waits for the

@@ -73,7 +73,7 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 	body, rec := inject.NewGoroutine(), d.newRecord(index)
 	d.world.Enlist(index+1, d.children.body(index, body))
 	wire := &inject.Wire{Gate: body.Gate, Client: index + 1, Done: rec.AddCommand, Timeline: d.timeline,
-		Names: d.names, Source: rec.AddScript, First: firstConnection(index), Dial: d.dialer(index), Node: d.servers.node}
+		Names: d.names, Source: rec.AddScript, Scripts: d.scripts, First: firstConnection(index), Dial: d.dialer(index), Node: d.servers.node}
 	if plan := d.director.Plan(); plan.WatchesMessages(index+1, faults.Leaving, faults.Returning) {
 		wire.Operation = func(toStore bool) faults.Operation { return plan.Operation(index+1, toStore) }
 		wire.Watch = func(e faults.Event) error {
@@ -146,6 +146,14 @@ func clientSeed(seed uint64, index int) [32]byte {
 	binary.LittleEndian.PutUint64(s[:], seed)
 	binary.LittleEndian.PutUint64(s[8:], uint64(index)+1)
 	return s
+}
+
+// usedScripts returns what makes clients send the sources of scripts that a user's server may know from before; nil on a server of the run's own.
+func usedScripts(users bool) *inject.Scripts {
+	if !users {
+		return nil
+	}
+	return new(inject.Scripts)
 }
 
 // scriptNames returns the names of all known scripts, by digest.

@@ -38,7 +38,7 @@ func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 		return nil, fmt.Errorf("start %s on %s: %w", spec.Topology, e.Provider.Name(), err)
 	}
 	s := &deployment{lock: lock, store: lock}
-	if spec.Topology == impls.Standalone && !e.harmsServers() || e.Provider.Name() == "url" {
+	if spec.Topology == impls.Standalone && !e.harmsServers() || e.onUsers() {
 		return s, nil
 	}
 	s.store, err = e.Provider.Start(ctx, servers.Spec{Topology: impls.Standalone, Name: "store"})

@@ -16,6 +16,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/subject"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // childVariable makes the test binary a child that serves a lock; see TestMain.
@@ -125,6 +126,37 @@ func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
 	})
 	if diff := cmp.Diff(before, contents(t, c)); diff != "" {
 		t.Errorf("what its owner has has changed:\n%s", diff)
+	}
+}
+
+// A server that was used before runs scripts by their digests alone, and the causes are found all the same.
+func TestCausesOnAServerThatKnowsTheScripts(t *testing.T) {
+	t.Parallel()
+	used, err := provider(t, "process").Start(t.Context(), servers.Spec{Topology: impls.Standalone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer used.Close()
+	url, err := servers.NewURL(servers.Access{}, "redis://"+used.Addr(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := experiment(t, "token", "pause-holder", url, Goroutines)
+	c := redis.NewClient(&redis.Options{Addr: used.Addr(0)})
+	defer c.Close()
+	for _, s := range e.Variant.Scripts {
+		if err := c.ScriptLoad(t.Context(), s.Source).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := Run(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range out.Result.Properties {
+		if p.Name == verdicts.ExclusiveUse && p.Causes[verdicts.LeaseOverrun] == 0 || p.Causes[verdicts.CauseUnknown] > 0 {
+			t.Errorf("%s: causes %v, want lease-overrun and none unknown", p.Name, p.Causes)
+		}
 	}
 }
 

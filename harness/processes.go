@@ -40,7 +40,7 @@ func (d *serverDriver) job(index int, base int64) job {
 	return job{Variant: d.Variant.Name, Topology: s.Variant.Topology, Workload: d.Scenario.Workload, Config: s.Config, Index: index, Clients: s.Clients, Owner: s.Owner,
 		Prefix: s.Prefix, PollNS: int64(s.Poll), Permits: s.Permits, Addrs: d.servers.addrs(), Seed: d.Seed,
 		SkewNS: int64(d.world.Skew(index + 1)), Open: d.OpenLoop(), LeaseNS: int64(d.lease()), Faults: d.Scenario.Faults, Base: base,
-		Wait: d.network != nil}
+		Wait: d.network != nil, Guest: d.onUsers()}
 }
 
 // processClient is the run's side of one client process.

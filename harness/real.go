@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
@@ -36,6 +37,7 @@ type serverDriver struct {
 	injection
 	children childProcesses    // of a subject; empty for a lock of this process
 	names    map[string]string // of scripts, by digest
+	scripts  *inject.Scripts   // on a user's servers, which may know them from before; nil elsewhere
 	relay    *workloads.Relay  // nil with one client, and with clients that are processes
 	ended    int64             // when the last client was done
 	stall    time.Duration     // longest time that the machine kept this process waiting
@@ -44,7 +46,7 @@ type serverDriver struct {
 var _ driver = (*serverDriver)(nil)
 
 func newServerDriver(e Experiment) *serverDriver {
-	return &serverDriver{Experiment: e, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames(), overlaps: newOverlaps(e.Variant.Kind)}
+	return &serverDriver{Experiment: e, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames(), scripts: usedScripts(e.onUsers()), overlaps: newOverlaps(e.Variant.Kind)}
 }
 
 // deploy starts the servers.

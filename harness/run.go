@@ -73,7 +73,7 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.Prefix == "" && e.Provider.Name() == "url" {
+	if e.Prefix == "" && e.onUsers() {
 		e.Prefix = "lockbench:" + save.run.ID + ":" // keeps the run away from the user's own keys
 	}
 	out, err := e.run(ctx, e.driver(), save)

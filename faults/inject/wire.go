@@ -23,6 +23,8 @@ type Wire struct {
 	Names    map[string]string // of scripts, by digest
 	// Source, when set, receives the source of each script that the client sends, at least once.
 	Source func(history.Script)
+	// Scripts, when set, is shared by the clients of a run. It makes sure that Source receives each script that the lock's nodes run.
+	Scripts *Scripts
 	// First is the number of the client's first connection. The ranges of different clients must not overlap.
 	First uint64
 	Dial  func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -91,26 +93,32 @@ func (c *wired) Write(p []byte) (int, error) {
 	if err := c.wire.Gate.Pass(); err != nil {
 		return 0, err
 	}
-	if err := c.send(p); err != nil {
+	packet, err := c.note(p)
+	if err != nil {
 		return 0, err
 	}
-	return c.Conn.Write(p)
+	return c.Conn.Write(packet)
 }
 
-// send notes the requests in p.
-func (c *wired) send(p []byte) error {
+// note notes the requests in p, and returns what is to be sent to the node.
+func (c *wired) note(p []byte) (packet []byte, err error) {
 	if c.requests.Between() {
 		if k := c.known.find(p); k != nil {
-			return c.request(k)
+			return p, c.request(k)
 		}
 	}
+	packet = p
 	c.requests.Feed(p)
 	for req, ok := c.requests.Next(); ok; req, ok = c.requests.Next() {
-		if err := c.request(c.known.add(req, c.describe(req))); err != nil {
-			return err
+		cmd := c.describe(req)
+		if err := c.request(c.known.add(req, cmd)); err != nil {
+			return nil, err
+		}
+		if cmd.Name == "EVALSHA" && c.node >= 0 && c.wire.Scripts.ask(cmd.Script) {
+			packet = unknownScript(packet, cmd.Script)
 		}
 	}
-	return nil
+	return packet, nil
 }
 
 // request notes the request that k is now.
@@ -199,6 +207,7 @@ func (c *wired) sourceOf(raw []byte) string {
 	source := string(raw)
 	digest := fmt.Sprintf("%x", sha1.Sum(raw))
 	c.digests[source] = digest
+	c.wire.Scripts.sent(digest)
 	if c.wire.Source != nil {
 		c.wire.Source(history.Script{Digest: digest, Source: source})
 	}

@@ -2,6 +2,7 @@ package inject
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha1"
 	"errors"
@@ -187,6 +188,44 @@ func TestWirePauseHoldsTheRequestBack(t *testing.T) {
 			t.Errorf("the request arrived after %v, want %v", got, testLease)
 		}
 	})
+}
+
+// TestWireAsksForSources: the first call of a script whose source nobody has sent reaches the node under a digest that no script has; other calls pass
+// unchanged.
+func TestWireAsksForSources(t *testing.T) {
+	const source = "return 1"
+	digest, none := fmt.Sprintf("%x", sha1.Sum([]byte(source))), strings.Repeat("0", 2*sha1.Size)
+	evalsha := func(digest string) []string { return []string{"EVALSHA", digest, "1", "k\xff"} }
+	rows := []struct {
+		name       string
+		node       int
+		sent, want [][]string
+	}{
+		{"by digest alone", 0, [][]string{evalsha(digest), evalsha(digest)}, [][]string{evalsha(none), evalsha(digest)}},
+		{"in capitals", 0, [][]string{evalsha(strings.ToUpper(digest))}, [][]string{evalsha(none)}},
+		{"the source was sent before", 0, [][]string{{"EVAL", source, "0"}, evalsha(digest)}, [][]string{{"EVAL", source, "0"}, evalsha(digest)}},
+		{"it was loaded before", 0, [][]string{{"SCRIPT", "LOAD", source}, evalsha(digest)}, [][]string{{"SCRIPT", "LOAD", source}, evalsha(digest)}},
+		{"of the guarded store, which is not executed again", -1, [][]string{evalsha(digest)}, [][]string{evalsha(digest)}},
+	}
+	for _, row := range rows {
+		near, far := net.Pipe()
+		w := &Wire{Gate: newGate(), Client: 1, Done: func(history.Command) {}, Timeline: func() int64 { return 0 }, Scripts: new(Scripts),
+			Dial: func(context.Context, string, string) (net.Conn, error) { return near, nil }, Node: func(string) int { return row.node }}
+		c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, args := range row.sent {
+			go c.Write(resp.AppendRequest(nil, args...))
+			want := resp.AppendRequest(nil, row.want[i]...)
+			got := make([]byte, len(want))
+			if _, err := io.ReadFull(far, got); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s, request %d: the node got %q, want %q (%v)", row.name, i, got, want, err)
+			}
+		}
+		c.Close()
+		far.Close()
+	}
 }
 
 // TestWireTellsOfScripts: a script is recorded by its digest, whichever way it is called, and its source is reported once.

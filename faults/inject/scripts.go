@@ -1,0 +1,57 @@
+package inject
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+)
+
+// Scripts knows the scripts whose sources the clients of a run have sent. A server that was used before runs scripts by their digests alone; their
+// sources would be missing in the record, and without them no command can be executed again. So the first call of such a script is answered as by a
+// new server, with NOSCRIPT, and the client sends the source. The zero value is ready for use, by several goroutines; nil changes no call.
+type Scripts struct {
+	mu    sync.Mutex
+	known map[string]bool // by digest
+}
+
+// ask reports whether a call of a script by its digest should fail: nobody has sent its source yet, and no other call was made to fail.
+func (s *Scripts) ask(digest string) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[digest] {
+		return false
+	}
+	s.learn(digest)
+	return true
+}
+
+// sent notes that a client sends the source of a script.
+func (s *Scripts) sent(digest string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.learn(digest)
+}
+
+func (s *Scripts) learn(digest string) {
+	if s.known == nil {
+		s.known = map[string]bool{}
+	}
+	s.known[digest] = true
+}
+
+// unknownScript returns a packet with a digest that no script has in place of the given one.
+func unknownScript(packet []byte, digest string) []byte {
+	at := max(bytes.Index(packet, []byte(digest)), bytes.Index(packet, []byte(strings.ToUpper(digest))))
+	if at < 0 {
+		return packet // it came in two parts
+	}
+	changed := bytes.Clone(packet)
+	copy(changed[at:], bytes.Repeat([]byte("0"), len(digest)))
+	return changed
+}
