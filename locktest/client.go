@@ -239,8 +239,13 @@ func (c *trial) stillThere() string {
 
 // mustBeRefused makes one attempt, which must not be granted.
 func (cl *client) mustBeRefused(when string, mode history.Mode) {
+	begin := time.Now()
 	_, err := cl.try(mode)
 	if cl.refusal(err) {
+		return
+	}
+	if took := time.Since(begin); err == nil && cl.c.late(took, cl.c.lease/20) {
+		cl.c.errorf("%s.%s succeeded, but not at once: after %v (%s)", cl.name, cl.named("TryLock"), took, when)
 		return
 	}
 	if err == nil {

@@ -115,6 +115,13 @@ func controls() []control {
 		{name: "sleeps for what is left of the lease", make: wrapping(func(l *lock) any { return leftLock{l} })},
 		{name: "takes its fences from the server's clock", make: func(c Config) (any, error) { return &clockFenceLock{Config: c}, nil }},
 		{name: "counts its entries itself", make: wrapping(func(l *lock) any { return &selfCountLock{lock: l} }), options: []Option{Promises("reentrant")}},
+		{name: "tells of its loss in time", make: func(c Config) (any, error) { return &lossLock{lock: &lock{Config: c, name: itself}}, nil }, options: []Option{Promises("renews")}},
+		{name: "asks by WATCH and MULTI", make: wrapping(func(l *lock) any { return watchLock{l} })},
+		{name: "is a list of one", make: wrapping(func(l *lock) any { return scriptLock{l, []string{""}, luaListTake, luaListFree} })},
+		{name: "is a stream of one", make: wrapping(func(l *lock) any { return scriptLock{l, []string{""}, luaStreamTake, luaStreamFree} })},
+		{name: "has three keys", make: wrapping(func(l *lock) any { return scriptLock{l, []string{"a", "b", "c"}, luaKeysTake, luaKeysFree} })},
+		{name: "is a bit", make: wrapping(func(l *lock) any { return scriptLock{l, []string{":bit", ":token"}, luaBitTake, luaBitFree} })},
+		{name: "renames a key of its own", make: wrapping(func(l *lock) any { return renameLock{l} })},
 		{name: "gives up by itself after forty tries", make: newWaiting(plain, func(w *waitingLock) { w.tries = 40 })},
 	}
 }

@@ -105,11 +105,13 @@ func (l *queueLock) Lock(ctx context.Context) error {
 	token := l.next()
 	err := polls(ctx, l.Poll, func(ctx context.Context) (bool, error) { return l.ask(ctx, token, "wait") })
 	if err != nil && !l.stays {
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.TTL/4)
+		defer cancel()
 		p := l.Redis.TxPipeline()
-		p.ZRem(context.WithoutCancel(ctx), l.keys()[1], token)
-		p.ZRem(context.WithoutCancel(ctx), l.keys()[2], token)
-		_, _ = p.Exec(context.WithoutCancel(ctx))
-		_, _ = eval(context.WithoutCancel(ctx), l.Config, luaRelease, l.keys()[:1], token)
+		p.ZRem(undo, l.keys()[1], token)
+		p.ZRem(undo, l.keys()[2], token)
+		_, _ = p.Exec(undo)
+		_, _ = eval(undo, l.Config, luaRelease, l.keys()[:1], token)
 	}
 	return err
 }
@@ -127,12 +129,13 @@ type fencedLock struct {
 	apart  bool // bug: counts first and then takes the lock
 	narrow bool // bug: the fence has 32 bits, one of them a sign
 	reset  bool // bug: the count expires with the lease
+	daily  bool // bug: the count expires after a day
 }
 
 const luaFence = `
 if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
 local n = redis.call('incr', KEYS[2])
-if ARGV[3] == '1' then redis.call('pexpire', KEYS[2], ARGV[2]) end
+if ARGV[3] ~= '0' then redis.call('pexpire', KEYS[2], ARGV[3]) end
 return n`
 
 func (l *fencedLock) keys() []string { return []string{"{" + l.Key + "}", "{" + l.Key + "}.grants"} }
@@ -151,7 +154,14 @@ func (l *fencedLock) TryLock(ctx context.Context) (bool, error) {
 		}
 		return ok, err
 	}
-	n, err := eval(ctx, l.Config, luaFence, l.keys(), token, l.TTL.Milliseconds(), flag(l.reset))
+	keeps := time.Duration(0)
+	switch {
+	case l.reset:
+		keeps = l.TTL
+	case l.daily:
+		keeps = 24 * time.Hour
+	}
+	n, err := eval(ctx, l.Config, luaFence, l.keys(), token, l.TTL.Milliseconds(), keeps.Milliseconds())
 	if n > 0 {
 		l.token, l.fence = token, uint64(n)
 	}
@@ -289,7 +299,9 @@ func (l *wireLock) TryLock(ctx context.Context) (bool, error) {
 	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
 	line, err := l.call(ctx, "SET", l.Key, token, "NX", "PX", strconv.FormatInt(l.TTL.Milliseconds(), 10))
 	if err != nil {
-		_, _ = l.call(context.WithoutCancel(ctx), "EVAL", luaRelease, "1", l.Key, token)
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.TTL/4)
+		defer cancel()
+		_, _ = l.call(undo, "EVAL", luaRelease, "1", l.Key, token)
 		return false, err
 	}
 	if line == "+OK" {
@@ -358,6 +370,7 @@ type wakeLock struct {
 	orphans bool // bug: an unused wake-up stays
 	early   bool // bug: wakes before the lock is free
 	mute    bool // bug: wakes no waiter
+	deaf    bool // bug: a waiter that gave up takes the next wake-up
 }
 
 const luaWake = `
@@ -388,7 +401,11 @@ func (l *wakeLock) Lock(ctx context.Context) error {
 			return err
 		}
 		woken := make(chan error, 1)
-		go func() { woken <- l.Redis.BLPop(ctx, time.Second, l.keys()[1]).Err() }() // BLPOP counts in seconds
+		life := ctx
+		if l.deaf {
+			life = context.WithoutCancel(ctx)
+		}
+		go func() { woken <- l.Redis.BLPop(life, time.Second, l.keys()[1]).Err() }() // BLPOP counts in seconds
 		select {
 		case err := <-woken:
 			if err != nil && !errors.Is(err, redis.Nil) {

@@ -8,33 +8,39 @@ import (
 
 // trouble is a fault around a release.
 type trouble struct {
-	name string
-	come func(c *trial, a *client)
-	gone func(a *client)
+	name       string
+	come, gone func(a *client)
 }
 
-func troubles() []trouble {
+// troubles returns the faults, with up to most requests or replies lost.
+func (c *trial) troubles(most int) []trouble {
 	none := func(*client) {}
 	all := []trouble{
-		{"nothing was wrong", func(*trial, *client) {}, none},
-		{"the server had forgotten its scripts", func(c *trial, _ *client) {
+		{"nothing was wrong", none, none},
+		{"the server had forgotten its scripts", func(*client) {
 			for _, n := range c.nodes {
 				n.admin.ScriptFlush(context.Background())
 			}
 		}, none},
 	}
-	for n := 1; n <= 3; n++ {
+	for n := 1; n <= most; n++ {
 		all = append(all,
-			trouble{fmt.Sprintf("%d requests were lost", n), func(_ *trial, a *client) { a.wires.dropRequests(n) }, func(a *client) { a.wires.dropRequests(0) }},
-			trouble{fmt.Sprintf("%d replies were lost", n), func(_ *trial, a *client) { a.wires.loseReplies(n) }, func(a *client) { a.wires.loseReplies(0) }})
+			trouble{fmt.Sprintf("%d requests were lost", n), func(a *client) { a.wires.dropRequests(n) }, func(a *client) { a.wires.dropRequests(0) }},
+			trouble{fmt.Sprintf("%d replies were lost", n), func(a *client) { a.wires.loseReplies(n) }, func(a *client) { a.wires.loseReplies(0) }})
+	}
+	if c.nodes[0].mini != nil {
+		all = append(all, trouble{"the server answered with an error", func(*client) { c.answer(serverError) }, func(*client) { c.answer("") }})
 	}
 	return all
 }
 
+// mostLost is how many messages in a row are lost: a release may try again.
+const mostLost = 3
+
 // releaseFrees tries both with and without the Redis client's own retries.
 func releaseFrees(c *trial) {
 	for _, retries := range []int{-1, 3} {
-		for _, tr := range troubles() {
+		for _, tr := range c.troubles(mostLost) {
 			a, err := c.openRetrying("a", retries)
 			if err != nil {
 				c.fatalf("the lock cannot be made: %v", err)
@@ -53,7 +59,7 @@ func releaseFrees(c *trial) {
 func (c *trial) releaseUnder(tr trouble, a, b *client) {
 	a.mustHold("the lock is free", exclusive)
 	begin := time.Now()
-	tr.come(c, a)
+	tr.come(a)
 	err := a.release()
 	tr.gone(a)
 	c.settle()
@@ -163,13 +169,14 @@ func contextEnded(c *trial) {
 // leavesNothingRunning closes everything and looks for goroutines.
 func leavesNothingRunning(c *trial) {
 	a, b := c.client("a"), c.client("b")
-	for range 3 {
+	for n := range 3 {
 		a.mustHold("the lock is free", exclusive)
 		w := b.waits(exclusive)
 		c.sleep(c.lease / 10)
 		w.cancel()
 		_ = w.result()
 		a.mustRelease("a holds")
+		c.failAnAcquire(b, n)
 	}
 	a.close()
 	b.close()
@@ -179,6 +186,21 @@ func leavesNothingRunning(c *trial) {
 			c.errorf("%s has released, everything is closed, and goroutines stay (if the lock has a Close, give it to the kit):\n%s", cl.name, left)
 		}
 	}
+}
+
+// failAnAcquire loses the reply to an acquire, and lets the next one's context end before the reply.
+func (c *trial) failAnAcquire(cl *client, n int) {
+	cl.wires.loseReplies(n + 1)
+	_, _ = cl.try(exclusive)
+	cl.wires.loseReplies(0)
+	ctx, cancel := context.WithTimeout(context.Background(), c.lease/20)
+	defer cancel()
+	cl.wires.slow(c.lease / 10)
+	_, _ = cl.acquire(ctx, exclusive)
+	cl.wires.slow(0)
+	_ = cl.release()
+	c.sleep(c.lease / 4) // for undoing in the background
+	c.clear()
 }
 
 // reuse makes many holds with one object, and then with new ones.

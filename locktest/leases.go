@@ -15,6 +15,11 @@ func leaseLasts(c *trial) {
 	a.mustHold("the lock is free", exclusive)
 	c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
 	b.mustBeRefused("nine tenths of a's lease have passed", exclusive)
+	if c.slack > 0 || !c.cfg.tries {
+		return // an attempt may take longer than what is left
+	}
+	c.sleep(c.lease - grain - time.Since(begin))
+	b.mustBeRefused(fmt.Sprintf("all of a's lease has passed but %v", grain), exclusive)
 }
 
 func leaseEnds(c *trial) {
@@ -110,8 +115,8 @@ func unanswered(c *trial) {
 	b.mustHold("the scripts are known from here on", exclusive)
 	b.mustRelease("b holds")
 	c.settle()
-	for _, tr := range troubles()[1:] {
-		c.askWhileHeld(a, b, other, tr.name, func() error { tr.come(c, b); defer tr.gone(b); _, err := b.try(exclusive); return err })
+	for _, tr := range c.troubles(mostLost)[1:] {
+		c.askWhileHeld(a, b, other, tr.name, func() error { tr.come(b); defer tr.gone(b); _, err := b.try(exclusive); return err })
 	}
 	c.askWhileHeld(a, b, other, "its deadline passed before the reply", func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), c.lease/20)
@@ -299,5 +304,41 @@ func scriptsForgotten(c *trial) {
 	}
 	if after := cost(); after > 3*usual { // sent, loaded, and sent again
 		c.errorf("acquire and release take %d requests, and %d when the scripts are forgotten", usual, after)
+	}
+}
+
+// noAnswer: the deadline of a context ends a call even if nobody answers.
+func noAnswer(c *trial) {
+	a := c.client("a")
+	inTime := func(call string, f func(ctx context.Context) error) {
+		a.wires.impair(c.nodes, nil)
+		defer a.wires.impair(nil, nil)
+		ctx, cancel := context.WithTimeout(context.Background(), c.lease/5)
+		defer cancel()
+		begin := time.Now()
+		err := f(ctx)
+		if took := time.Since(begin); c.late(took, c.lease/5+c.lease) {
+			c.errorf("no server answered, the context of a.%s ended after %v, and it returned after %v: %s", call, c.lease/5, took, a.outcome(err))
+		}
+		if err == nil {
+			c.errorf("no server answered, and a.%s answered nil", call)
+		}
+	}
+	hold := func() {
+		a = c.client("a")
+		a.mustHold("the lock is free", exclusive)
+	}
+	hold()
+	a.mustRelease("a holds")
+	inTime(a.named("Lock"), func(ctx context.Context) error { _, err := a.acquire(ctx, exclusive); return err })
+	hold()
+	inTime(a.named("Unlock"), a.releaseIn)
+	c.clear()
+	if c.cfg.traits.Extends {
+		hold()
+		inTime("Extend", func(ctx context.Context) (err error) {
+			a.do("Extend", func() { _, err = a.lock.Extend(ctx) })
+			return err
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -79,6 +80,18 @@ type lock struct {
 	renewsMissing bool // a renewal takes a key that is gone for its own, and a release does not wait for one under way
 	oneToken      bool // all holds of one object
 	narrowLease   bool // the lease is sent in 32 bits
+	forgetful     bool // a refusal replaces the token
+	renewsApart   bool // the watchdog compares in one request and extends in another
+	readsLease    bool // takes the lock when the key has no time left to live
+	steals        bool // takes the lock in the last hundredth of a lease
+	patient       bool // TryLock waits for half a lease
+	leaksOnError  bool // a goroutine for each acquire that failed
+	replyIsBusy   bool // whatever the server answers but OK is a refusal
+	replyIsFree   bool // and of a release, success
+	deafRequest   bool // an acquire goes on behind its context
+	hopeful       bool // a time-out is a grant
+	fallsBack     bool // deletes when the server does not know the script
+	insistsOnDel  bool // deletes when the release failed
 
 	mu   sync.Mutex
 	held sync.Mutex // see mutexed
@@ -152,6 +165,14 @@ func (l *lock) set(ctx context.Context, token string) (bool, error) {
 		return ok && err == nil, err
 	case l.eternal:
 		return l.setBehind(ctx, token)
+	case l.readsLease:
+		if left, err := l.Redis.PTTL(ctx, l.key()).Result(); err != nil || left > 0 {
+			return false, err
+		}
+		err := l.Redis.Set(ctx, l.key(), token, l.ttl()).Err()
+		return err == nil, err
+	case l.deafRequest:
+		ctx = context.WithoutCancel(ctx)
 	}
 	ok, err := l.Redis.SetNX(ctx, l.key(), token, l.ttl()).Result()
 	if err != nil && l.insists {
@@ -200,7 +221,7 @@ func (l *lock) TryLock(ctx context.Context) (bool, error) {
 		l.held.Lock()
 		defer l.held.Unlock()
 	}
-	if l.round++; l.round == 1 && l.digestOnly {
+	if l.round++; l.round == 1 && (l.digestOnly || l.fallsBack) {
 		l.Redis.ScriptLoad(ctx, luaRelease)
 	}
 	token := l.newToken()
@@ -211,13 +232,14 @@ func (l *lock) TryLock(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	ok, err := l.set(ctx, token)
+	ok, err = l.bent(ctx, token, ok, err)
 	if err != nil && l.undoesBlind {
 		l.Redis.Del(context.WithoutCancel(ctx), l.key())
 	}
 	switch {
 	case err != nil && l.busyOnError:
 		return false, nil
-	case ok && ctx.Err() != nil:
+	case ok && ctx.Err() != nil && !l.hopeful:
 		if !l.abandon {
 			_ = l.cas(context.WithoutCancel(ctx), luaRelease, token)
 		}
@@ -237,6 +259,28 @@ func (l *lock) TryLock(ctx context.Context) (bool, error) {
 		l.arm(ctx)
 	}
 	return true, nil
+}
+
+// bent is what some of the bugs make of the answer to an acquire.
+func (l *lock) bent(ctx context.Context, token string, ok bool, err error) (bool, error) {
+	var reply redis.Error
+	switch {
+	case l.forgetful:
+		l.token = token
+	case l.leaksOnError && err != nil:
+		go func() { select {} }()
+	case l.replyIsBusy && errors.As(err, &reply), l.hopeful && os.IsTimeout(err):
+		return l.hopeful, nil
+	case l.steals && err == nil && !ok:
+		if left := l.Redis.PTTL(ctx, l.key()).Val(); left > 0 && left < l.TTL/100 {
+			ok = l.Redis.Set(ctx, l.key(), token, l.ttl()).Err() == nil
+		}
+	case l.patient && err == nil && !ok:
+		for end := time.Now().Add(l.TTL / 2); !ok && err == nil && time.Now().Before(end); ok, err = l.set(ctx, token) {
+			time.Sleep(l.Poll)
+		}
+	}
+	return ok, err
 }
 
 func (l *lock) arm(ctx context.Context) {
@@ -288,6 +332,10 @@ func (l *lock) watch(ctx context.Context, token string) {
 			err = l.Redis.Set(ctx, l.key(), token, l.ttl()).Err()
 		case l.renewsMissing:
 			err = l.cas(ctx, luaRenewMissing, token, l.ttl().Milliseconds())
+		case l.renewsApart:
+			if err = l.owns(ctx, token); err == nil {
+				err = l.Redis.PExpire(ctx, l.key(), l.ttl()).Err()
+			}
 		case l.blindRenew:
 			err = l.Redis.PExpire(ctx, l.key(), l.ttl()).Err()
 		default:
@@ -310,7 +358,7 @@ func (l *lock) cas(ctx context.Context, script, token string, args ...any) error
 	switch {
 	case l.transact:
 		return l.watched(ctx, token)
-	case l.digestOnly:
+	case l.digestOnly, l.fallsBack:
 		sum := sha1.Sum([]byte(script))
 		n, err = l.Redis.EvalSha(ctx, hex.EncodeToString(sum[:]), []string{l.key()}, all...).Int()
 	default:
@@ -392,14 +440,34 @@ func (l *lock) panicIf(bug bool) {
 }
 
 func (l *lock) end(ctx context.Context, token string) error {
-	if !l.getThenDel {
-		return l.cas(ctx, luaRelease, token)
+	if l.getThenDel {
+		if err := l.owns(ctx, token); err != nil {
+			return err
+		}
+		return l.Redis.Del(ctx, l.key()).Err()
 	}
-	if got, err := l.Redis.Get(ctx, l.key()).Result(); err != nil || got != token {
-		return errors.Join(err, errGone)
+	err := l.cas(ctx, luaRelease, token)
+	var reply redis.Error
+	switch {
+	case l.fallsBack && redis.HasErrorPrefix(err, "NOSCRIPT"), l.insistsOnDel && err != nil && !errors.Is(err, errGone):
+		return l.Redis.Del(ctx, l.key()).Err()
+	case l.replyIsFree && errors.As(err, &reply):
+		return nil
 	}
-	return l.Redis.Del(ctx, l.key()).Err()
+	return err
 }
+
+// owns reports by a request of its own whether the key has the token.
+func (l *lock) owns(ctx context.Context, token string) error {
+	got, err := l.Redis.Get(ctx, l.key()).Result()
+	if errors.Is(err, redis.Nil) || err == nil && got != token {
+		return errGone
+	}
+	return err
+}
+
+// itself is the name of a key that is the lock's name.
+func itself(name string) string { return name }
 
 // Close ends the watchdog.
 func (l *lock) Close() error {

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -194,15 +195,22 @@ func (l *requestLog) lastOf(client string) string {
 // spelling is how a lock makes a key of its name: with this before and that behind.
 type spelling struct{ before, behind string }
 
-// spellings returns how the keys of the requests so far contain a name.
+// spellings returns how keys contain a name that more than one client has sent: a key with a token in it is of one client.
 func (l *requestLog) spellings(name string) (all []spelling) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	first := map[spelling]string{}
 	for _, e := range l.entries {
 		for _, k := range e.keys {
 			before, behind, found := strings.Cut(k, name)
-			if p := (spelling{before, behind}); found && !slices.Contains(all, p) {
+			p := spelling{before, behind}
+			if !found || slices.Contains(all, p) {
+				continue
+			}
+			if client := cmp.Or(first[p], e.client); client != e.client {
 				all = append(all, p)
+			} else {
+				first[p] = client
 			}
 		}
 	}

@@ -18,7 +18,11 @@ var alike = []pair{
 	{"a:b", "a/b", "separators that are replaced"},
 	{"{x}1", "{x}2", "the hash tag alone"},
 	{"x", "x:lock", "an ending that the lock puts to names of its own"},
-	{longName + "1", longName + "2", "the first 200 bytes"},
+	{"x", "x ", "trimming"},
+	{"\u00e9", "e\u0301", "the normal forms of Unicode"},
+	{"a%2Fb", "a/b", "an escape"},
+	{longName + "1", longName + "2", "the first 2,000 bytes"},
+	{"1" + longName, "2" + longName, "the last 2,000 bytes"},
 }
 
 // exactly are whole names that collide under 32-bit FNV-1a only without a prefix.
@@ -28,7 +32,7 @@ var exactly = []pair{
 	{"creamwove", "quists", "FNV-1"},
 }
 
-var longName = fmt.Sprintf("%0200d", 0)
+var longName = fmt.Sprintf("%02000d", 0)
 
 // manyNames is how many names one client holds at once: enough for two of them to collide in a table of 65,536.
 const manyNames = 1000
@@ -63,13 +67,15 @@ func namesApart(c *trial) {
 
 // borrowed returns names whose key is another key of the lock: "job:queue", if the lock called "job" has a queue of that name.
 func (c *trial) borrowed(a, b *client) (out []pair) {
-	a.mustHold("the lock is free", exclusive)
-	w := b.waits(exclusive)
-	c.sleep(c.lease / 20)
-	w.cancel()
-	_ = w.result()
-	_ = a.release()
-	c.settle()
+	for _, pair := range [][2]*client{{a, b}, {b, a}} {
+		pair[0].mustHold("the lock is free", exclusive)
+		w := pair[1].waits(exclusive)
+		c.sleep(c.lease / 20)
+		w.cancel()
+		_ = w.result()
+		_ = pair[0].release()
+		c.settle()
+	}
 	spellings := c.log.spellings(c.key)
 	for _, p := range spellings {
 		for _, q := range spellings {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -113,13 +114,91 @@ func noLostUpdate(c *trial) {
 	}
 }
 
+// askedAgain: a refusal must not replace the token of the hold, nor stop its watchdog.
+func askedAgain(c *trial) {
+	a, b := c.client("a"), c.client("b")
+	a.mustHold("the lock is free", exclusive)
+	c.settle() // a token may be the time of day
+	begin := time.Now()
+	_, err := a.try(exclusive)
+	if took := time.Since(begin); c.late(took, c.lease/4) {
+		c.cannotJudge("a.%s took %v: little of the lease is left", a.named("TryLock"), took)
+	}
+	if err == nil { // it may enter again
+		_, _ = a.release(), a.release()
+		b.mustHold("a was granted the lock twice and has released twice", exclusive)
+		return
+	}
+	if c.cfg.traits.SelfRenewing {
+		c.sleep(2 * c.lease)
+	}
+	b.mustBeRefused("a holds, and was refused when it asked again", exclusive)
+	if err := a.release(); err != nil {
+		c.errorf("a held, asked again and was refused, and then a.%s: %v%s", a.named("Unlock"), err, c.stillThere())
+	}
+	c.settle()
+	if _, err := b.try(exclusive); err != nil {
+		c.errorf("a held, asked again and was refused, and has released; b.%s: %s%s", b.named("TryLock"), b.outcome(err), c.stillThere())
+	}
+}
+
+// tryReturns: what a TryLock may take is a part of the lease, for requests to several nodes.
+func tryReturns(c *trial) {
+	a, b := c.client("a"), c.client("b")
+	a.mustHold("the lock is free", exclusive)
+	begin := time.Now()
+	_, err := b.try(exclusive)
+	if took := time.Since(begin); c.late(took, c.lease/4) {
+		c.errorf("a held the lock, every reply came at once, and b.TryLock: %s after %v", b.outcome(err), took)
+	}
+}
+
 func lateRelease(c *trial) {
+	most := mostLost
+	if c.slack > 0 {
+		most = 1 // each takes a lease
+	}
+	for _, modes := range c.pairsOfModes() {
+		for _, tr := range c.troubles(most) {
+			c.releaseLate(modes, tr)
+			c.clear()
+		}
+	}
+}
+
+// releaseLate lets a release come after the lease, under a fault.
+func (c *trial) releaseLate(modes [2]history.Mode, tr trouble) {
 	a, b, other := c.client("a"), c.client("b"), c.client("other")
+	defer a.close()
+	a.mustHold("the scripts are known from here on", modes[0])
+	_ = a.releaseMode(modes[0])
+	a.mustHold("the lock is free", modes[0])
+	c.endLease(a)
+	b.mustHold("a's lease has ended", modes[1])
+	tr.come(a)
+	_ = a.releaseMode(modes[0])
+	tr.gone(a)
+	c.settle()
+	other.mustBeRefused("b holds; a has released too late, and "+tr.name, exclusive)
+	if err := b.releaseMode(modes[1]); err != nil {
+		c.errorf("b holds; a has released too late, %s, and b's release: %v", tr.name, err)
+	}
+}
+
+// pairsOfModes are the modes of two holds of which the first has ended.
+func (c *trial) pairsOfModes() [][2]history.Mode {
+	if !c.cfg.traits.Shared {
+		return [][2]history.Mode{{exclusive, exclusive}}
+	}
+	return [][2]history.Mode{{exclusive, exclusive}, {exclusive, shared}, {shared, exclusive}}
+}
+
+func lateEntry(c *trial) {
+	a, b := c.client("a"), c.client("b")
 	a.mustHold("the lock is free", exclusive)
 	c.endLease(a)
 	b.mustHold("a's lease has ended", exclusive)
-	_ = a.release()
-	other.mustBeRefused("b holds, and a has released too late", exclusive)
+	a.mustBeRefused("a's lease has ended, and b holds", exclusive)
 	b.mustRelease("b holds")
 }
 
@@ -140,6 +219,7 @@ func lateReleaseFails(c *trial) {
 }
 
 func lateExtend(c *trial) {
+	c.extendLate()
 	for _, gone := range []bool{false, true} {
 		a, b, other := c.client("a"), c.client("b"), c.client("other")
 		a.mustHold("the lock is free", exclusive)
@@ -161,6 +241,20 @@ func lateExtend(c *trial) {
 	}
 }
 
+// extendLate: an extend that is refused must not move the end of another's lease either.
+func (c *trial) extendLate() {
+	a, b, other := c.client("a"), c.client("b"), c.client("other")
+	a.mustHold("the lock is free", exclusive)
+	c.endLease(a)
+	begin := time.Now()
+	b.mustHold("a's lease has ended", exclusive)
+	b.wires.cutAll()
+	c.sleep(c.lease / 2)
+	_, err := a.extend()
+	c.mustGetIn(other, begin, "b was granted the lock and died, and a.Extend, after the end of a's lease: "+a.outcome(err))
+	other.mustRelease("it holds")
+}
+
 func busyIsBusy(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	a.mustHold("the lock is free", exclusive)
@@ -176,6 +270,26 @@ func busyIsBusy(c *trial) {
 	b.wires.cutAll()
 	if _, err := b.try(exclusive); err == nil || b.saysBusy(err) {
 		c.errorf("b.%s: %s, and no server can be reached, want an error", b.named("TryLock"), b.outcome(err))
+	}
+	if c.nodes[0].mini == nil {
+		return // a server of its own would be needed, which has no room left
+	}
+	next := c.client("next")
+	a.mustRelease("a holds")
+	c.answer(serverError)
+	defer c.answer("")
+	if _, err := next.try(exclusive); err == nil || next.saysBusy(err) {
+		c.errorf("next.%s: %s, and the server answers every request with %q, want an error", next.named("TryLock"), next.outcome(err), serverError)
+	}
+}
+
+// serverError is what a server without memory answers.
+const serverError = "OOM command not allowed when used memory > 'maxmemory'."
+
+// answer makes the simulated servers answer every request with an error, or with "" as usual.
+func (c *trial) answer(err string) {
+	for _, n := range c.nodes {
+		n.mini.SetError(err)
 	}
 }
 

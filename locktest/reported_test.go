@@ -123,12 +123,12 @@ type countingLock struct {
 	write string
 
 	below bool // bug: who does not read is counted off as well
+	first bool // bug: readers that come later have the lease of the first
 }
 
 const luaCountIn = `
 if redis.call('exists', KEYS[1]) == 1 then return 0 end
-redis.call('incr', KEYS[2])
-redis.call('pexpire', KEYS[2], ARGV[1])
+if redis.call('incr', KEYS[2]) == 1 or ARGV[2] == '0' then redis.call('pexpire', KEYS[2], ARGV[1]) end
 return 1`
 
 func (l *countingLock) keys() []string {
@@ -137,7 +137,7 @@ func (l *countingLock) keys() []string {
 
 func (l *countingLock) RLock(ctx context.Context) error {
 	return polls(ctx, l.Poll, func(ctx context.Context) (bool, error) {
-		n, err := eval(ctx, l.Config, luaCountIn, l.keys(), l.TTL.Milliseconds())
+		n, err := eval(ctx, l.Config, luaCountIn, l.keys(), l.TTL.Milliseconds(), flag(l.first))
 		return n == 1, err
 	})
 }

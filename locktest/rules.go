@@ -19,15 +19,19 @@ func ownership() []rule {
 		{"release-once", "C2", "A second release returns ErrNotHeld and changes nothing.", nil, releaseOnce},
 		{"one-wins", "C6", "Of many clients that try at once, only one is granted the lock, or as many as there are permits.", nil, oneWins},
 		{"no-lost-update", "C6", "Clients that read, compute and write back under the lock lose no update.", nil, noLostUpdate},
-		{"late-release", "C3", "A release after the end of the lease leaves the next client's hold alone.", leased, lateRelease},
+		{"asked-again", "C2", "A holder that asks again and is refused keeps its hold: others stay out, and its release frees the lock.", nil, askedAgain},
+		{"try-returns", "C1", "A TryLock does not wait for the holder.", triesItself, tryReturns},
+		{"late-release", "C3 C14", "A release after the end of the lease leaves the next client's hold alone, whatever the modes of both.", leased, lateRelease},
 		{"late-release-fails", "C2 C25", "A release after the end of the lease returns ErrNotHeld or ErrLost.", leased, lateReleaseFails},
 		{"late-extend", "C2 C3 C4", "An extend after the end of the lease returns ErrNotHeld or ErrLost, even if nobody holds the lock any more, and does not take the lock.", extends, lateExtend},
+		{"late-entry", "C3 C13", "A client whose lease has ended is refused while another holds.", leased, lateEntry},
+		{"between-requests", "C3 C19", "A client whose reply comes a lease late, in a release, an extend or a renewal, leaves the next client's hold alone; an acquire that takes several requests grants nothing that another has got meanwhile.", nil, betweenRequests},
 		{"names-apart", "C1", "Locks with different names are independent, also when a hash function or an encoding maps the names to one.", nil, namesApart},
 		{"reuse", "C1 C2", "One lock object serves many holds, and so does a new object for each hold; a new object of another client releases nothing.", nil, reuse},
 		{"release-frees", "C20 C21", "A release that returned nil has freed the lock, whatever scripts, requests and replies were lost; after any other result the lock is free within a lease.", nil, releaseFrees},
 		{"loss-returns", "C3 C7", "A release of a hold that is gone returns by the end of its context, and leaves the next client's hold alone.", nil, lossReturns},
 		{"context-ended", "C7", "Once an acquire has returned, the end of its context does not prevent the release.", nil, contextEnded},
-		{"busy-is-busy", "C25", "An acquire while another client holds returns ErrBusy and no other error; without a server it does not return ErrBusy.", nil, busyIsBusy},
+		{"busy-is-busy", "C25", "An acquire while another client holds returns ErrBusy and no other error; without a server, or when the server answers with an error, it does not return ErrBusy.", nil, busyIsBusy},
 		{"unique-tokens", "C2", "Every grant has a token of its own.", has(func(t impls.Traits) bool { return t.UniqueToken }, "it has no tokens"), uniqueTokens},
 	}
 }
@@ -50,6 +54,7 @@ func leases() []rule {
 		{"lease-is-sane", "C5", "A lease of zero, below zero, or with a fraction of a millisecond is refused.", leased, leaseIsSane},
 		{"odd-leases", "C5", "Leases below a second, of fractions of seconds, or very long ones last as long as requested.", leased, oddLeases},
 		{"cancelled-request", "C7 C20", "An acquire whose context ends during its request leaves no key: at once if the reply arrives, after a lease at most if it does not.", leased, cancelledRequest},
+		{"no-answer", "C7", "While no server answers, every call returns an error, a lease after the deadline of its context at the latest.", nil, noAnswer},
 		{"scripts-forgotten", "C21", "After SCRIPT FLUSH each script costs at most two requests more.", nil, scriptsForgotten},
 	}
 }
@@ -85,6 +90,7 @@ func capabilities() []rule {
 		{"readers-share", "C14", "Readers share; a writer is alone.", sharing, readersShare},
 		{"reader-leaves-alone", "C14", "A reader's release ends its own hold and no other reader's.", sharing, readerLeavesAlone},
 		{"shared-release", "C2 C14", "A client that does not read can end no reader's hold and no writer's.", both(sharing, notOfContract), sharedRelease},
+		{"reader-lasts", "C5 C14", "A reader that comes later keeps a writer out for a lease of its own.", both(sharing, leased), readerLasts},
 		{"dead-reader", "C14", "A dead reader keeps a writer out for a lease at most, even if others read on.", both(sharing, leased), deadReader},
 		{"dead-writer-waits", "C9 C14", "A writer that died while it waited keeps readers out for a lease at most.", both(sharing, leased), deadWriterWaits},
 		{"reader-leaks", "C14", "Readers that come, go and die leave no key, and do not make later readers slower.", both(sharing, leased), readerLeaks},
@@ -100,6 +106,7 @@ func capabilities() []rule {
 		{"one-watchdog", "C12 C13", "A holder that entered again is renewed as often as one that entered once.", both(reentrant, watched), oneWatchdog},
 		{"slow-renewals", "C12 C19", "A watchdog keeps the lock though replies are slow, and ValidUntil is never later than the end of the lease on the server.", watched, slowRenewals},
 		{"renewed-again", "C12 C13", "A holder that entered again is renewed after an inner release, and in its next hold.", both(reentrant, watched), renewedAgain},
+		{"loss-in-time", "C10 C12", "A client that reaches no server knows that its hold is lost before another client is granted the lock.", both(watched, both(leased, tellsLoss)), lossInTime},
 		{"released-at-once", "C12", "A release right after the acquire stops the watchdog.", nil, releasedAtOnce},
 		{"gave-up-unrenewed", "C12", "An acquire that was cancelled renews nothing.", watched, gaveUpUnrenewed},
 		{"quorum", "C18", "A lock on several nodes works without a minority of them, and fails without the majority; a failed attempt leaves no key.", severalNodes, quorum},
@@ -134,6 +141,10 @@ func leased(cfg config) string {
 
 func extends(cfg config) string {
 	return has(func(t impls.Traits) bool { return t.Extends }, "it has no Extend")(cfg)
+}
+
+func tellsLoss(cfg config) string {
+	return has(func(t impls.Traits) bool { return t.NotifiesLoss || t.Validity }, "it has neither Lost nor ValidUntil")(cfg)
 }
 
 func validity(cfg config) string {
@@ -196,6 +207,14 @@ func notOfContract(cfg config) string {
 		return "package impls has no word for it"
 	}
 	return ""
+}
+
+// triesItself skips rules that only a TryLock can break.
+func triesItself(cfg config) string {
+	if cfg.tries {
+		return ""
+	}
+	return "it has no TryLock"
 }
 
 // waitsItself skips rules that only a Lock that waits can break; for a lock with only TryLock the kit does the waiting.

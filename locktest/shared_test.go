@@ -24,6 +24,7 @@ type rwLock struct {
 	sleeps    bool // waits for a publication
 	unwoken   bool // bug: a downgrade publishes nothing
 	allLeases bool // bug: a new reader extends all
+	clears    bool // bug: a writer that leaves late clears the readers
 }
 
 const luaRead = `
@@ -140,6 +141,13 @@ func (l *rwLock) Lock(ctx context.Context) error  { return l.wait(ctx, l.TryLock
 func (l *rwLock) RLock(ctx context.Context) error { return l.wait(ctx, l.tryRead) }
 
 func (l *rwLock) Unlock(ctx context.Context) error {
+	if l.clears {
+		defer func() {
+			if n, _ := l.Redis.Exists(context.WithoutCancel(ctx), l.keys()[0]).Result(); n == 0 {
+				l.Redis.Del(context.WithoutCancel(ctx), l.keys()[1])
+			}
+		}()
+	}
 	return released(eval(ctx, l.Config, luaUnwrite, l.keys(), l.write, flag(l.unwoken)))
 }
 

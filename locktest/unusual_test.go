@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -175,10 +176,16 @@ type selfCountLock struct {
 	*lock
 	depth int
 	until time.Time
+
+	trusts bool // bug: believes its count for ever
 }
 
 func (l *selfCountLock) TryLock(ctx context.Context) (bool, error) {
 	begin := time.Now()
+	if l.depth > 0 && l.trusts {
+		l.depth++
+		return true, nil
+	}
 	if l.depth > 0 && begin.Before(l.until) {
 		err := l.cas(ctx, luaExtend, l.token, l.TTL.Milliseconds())
 		if err == nil {
@@ -206,4 +213,178 @@ func (l *selfCountLock) Unlock(ctx context.Context) error {
 	}
 	l.depth = 0
 	return l.lock.Unlock(ctx)
+}
+
+// lossLock renews by itself and tells of a loss: when the server says so, or when the lease of its last renewal has ended.
+type lossLock struct {
+	*lock
+	end  context.CancelFunc
+	lost chan struct{}
+
+	patience int // bug: so many renewals must fail, whatever time that takes
+}
+
+func (l *lossLock) TryLock(ctx context.Context) (bool, error) {
+	begin := time.Now()
+	ok, err := l.lock.TryLock(ctx)
+	if ok {
+		life, end := context.WithCancel(context.Background())
+		l.end, l.lost = end, make(chan struct{})
+		l.wg.Go(func() { l.keep(life, l.token, begin, l.lost) })
+	}
+	return ok, err
+}
+
+// keep renews three times in a lease, and closes lost.
+func (l *lossLock) keep(life context.Context, token string, last time.Time, lost chan struct{}) {
+	for failures := 0; ; {
+		select {
+		case <-life.Done():
+			return
+		case <-time.After(l.TTL / 3):
+		}
+		begin := time.Now()
+		until := last.Add(l.TTL)
+		if l.patience > 0 {
+			until = begin.Add(2 * l.TTL)
+		}
+		ctx, cancel := context.WithDeadline(life, until)
+		err := l.cas(ctx, luaExtend, token, l.TTL.Milliseconds())
+		cancel()
+		if failures++; err == nil {
+			failures, last = 0, begin
+		}
+		switch over := !time.Now().Add(l.TTL / 3).Before(last.Add(l.TTL)); {
+		case life.Err() != nil:
+			return
+		case errors.Is(err, errGone), l.patience == 0 && over, l.patience > 0 && failures == l.patience:
+			close(lost)
+			return
+		}
+	}
+}
+
+func (l *lossLock) Lost() <-chan struct{} { return l.lost }
+
+func (l *lossLock) stopped() {
+	if l.end != nil {
+		l.end()
+		l.wg.Wait()
+	}
+}
+
+func (l *lossLock) Unlock(ctx context.Context) error {
+	l.stopped()
+	return l.lock.Unlock(ctx)
+}
+
+func (l *lossLock) Close() error {
+	l.stopped()
+	return nil
+}
+
+// watchLock takes the lock by WATCH and MULTI.
+type watchLock struct{ *lock }
+
+func (l watchLock) TryLock(ctx context.Context) (bool, error) {
+	token := l.newToken()
+	err := l.Redis.Watch(ctx, func(tx *redis.Tx) error {
+		if n, err := tx.Exists(ctx, l.Key).Result(); err != nil || n > 0 {
+			return cmp.Or(err, errTakenByAnother)
+		}
+		_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			p.Set(ctx, l.Key, token, l.TTL)
+			return nil
+		})
+		return err
+	}, l.Key)
+	if errors.Is(err, redis.TxFailedErr) || errors.Is(err, errTakenByAnother) {
+		return false, nil
+	}
+	if err == nil {
+		l.token = token
+	}
+	return err == nil, err
+}
+
+// scriptLock takes and gives back its keys by scripts of its own; ARGV are the token and the lease.
+type scriptLock struct {
+	*lock
+	keys       []string // before which the name is put, as a hash tag
+	take, free string   // return 1, or 0 for a refusal
+}
+
+func (l scriptLock) all() (keys []string) {
+	for _, k := range l.keys {
+		keys = append(keys, "{"+l.Key+"}"+k)
+	}
+	return keys
+}
+
+func (l scriptLock) TryLock(ctx context.Context) (bool, error) {
+	token := l.newToken()
+	n, err := eval(ctx, l.Config, l.take, l.all(), token, l.TTL.Milliseconds())
+	if n == 1 {
+		l.token = token
+	}
+	return n == 1, err
+}
+
+func (l scriptLock) Unlock(ctx context.Context) error {
+	return released(eval(ctx, l.Config, l.free, l.all(), l.token))
+}
+
+const (
+	luaListTake = `
+if redis.call('llen', KEYS[1]) > 0 then return 0 end
+redis.call('rpush', KEYS[1], ARGV[1])
+return redis.call('pexpire', KEYS[1], ARGV[2])`
+	luaListFree = `return redis.call('lrem', KEYS[1], 0, ARGV[1])`
+
+	luaStreamTake = `
+if redis.call('exists', KEYS[1]) == 1 then return 0 end
+redis.call('xadd', KEYS[1], '*', 'token', ARGV[1])
+return redis.call('pexpire', KEYS[1], ARGV[2])`
+	luaStreamFree = `
+local e = redis.call('xrange', KEYS[1], '-', '+', 'COUNT', 1)
+if not e[1] or e[1][2][2] ~= ARGV[1] then return 0 end
+return redis.call('del', KEYS[1])`
+
+	luaKeysTake = `
+for _, k in ipairs(KEYS) do if redis.call('exists', k) == 1 then return 0 end end
+for _, k in ipairs(KEYS) do redis.call('set', k, ARGV[1], 'PX', ARGV[2]) end
+return 1`
+	luaKeysFree = `
+local n = 0
+for _, k in ipairs(KEYS) do if redis.call('get', k) == ARGV[1] then n = redis.call('del', k) end end
+return n`
+
+	luaBitTake = `
+if redis.call('setbit', KEYS[1], 0, 1) == 1 then return 0 end
+redis.call('pexpire', KEYS[1], ARGV[2])
+redis.call('set', KEYS[2], ARGV[1], 'PX', ARGV[2])
+return 1`
+	luaBitFree = `
+if redis.call('get', KEYS[2]) ~= ARGV[1] then return 0 end
+redis.call('del', KEYS[1], KEYS[2])
+return 1`
+)
+
+// renameLock writes a key of its own and renames it to the lock's, unless there is one.
+type renameLock struct{ *lock }
+
+func (l renameLock) TryLock(ctx context.Context) (bool, error) {
+	token := l.newToken()
+	own := "{" + l.Key + "}" + token
+	if err := l.Redis.Set(ctx, own, token, l.TTL).Err(); err != nil {
+		return false, err
+	}
+	ok, err := l.Redis.RenameNX(ctx, own, l.Key).Result()
+	switch {
+	case ok:
+		l.token = token
+	case err == nil:
+		err = l.Redis.Del(ctx, own).Err()
+	}
+	return ok, err
 }

@@ -27,19 +27,25 @@ func waits(c *trial) {
 	b.mustRelease("b holds")
 }
 
+// deadline ends a wait early, and when a lock that backs off sleeps long.
 func deadline(c *trial) {
-	look := c.pollInterval(exclusive)
+	for _, after := range []time.Duration{c.lease / 5, c.lease * 3 / 5} {
+		c.givesUp(after + c.lease/150) // between two tries of a lock that polls
+	}
+}
+
+func (c *trial) givesUp(after time.Duration) {
 	a, b, next := c.client("a"), c.client("b"), c.client("next")
 	a.mustHold("the lock is free", exclusive)
 	w := b.waits(exclusive)
-	c.sleep(c.lease/5 + c.lease/150) // between two tries of a lock that polls
+	c.sleep(after)
 	begin := time.Now()
 	w.cancel()
 	gaveUp := begin.Add(c.lease / 4) // until then it may take back its request
 	if err := w.result(); err == nil || b.exact && !errors.Is(err, impls.ErrCancelled) {
 		c.errorf("b.%s: %s, though its context had ended while a held the lock", b.named("Lock"), b.outcome(err))
 	}
-	if took := w.at.Sub(begin); c.late(took, max(c.lease/10, look)) {
+	if took := w.at.Sub(begin); c.late(took, c.lease/10) {
 		c.errorf("b's acquire ended %v after its context", took)
 	}
 	if b.exact && errors.Is(w.err, impls.ErrUnknownOutcome) && c.slack == 0 {
@@ -190,6 +196,33 @@ func woken(c *trial) {
 			c.errorf("hand-over no. %d took %v", i+1, took)
 		}
 		holder, waiter = waiter, holder
+	}
+	for i := range 3 {
+		next := c.client(fmt.Sprint("stays", i))
+		c.wakesAnother(holder, waiter, next)
+		holder, waiter = next, holder
+	}
+}
+
+// wakesAnother: a waiter that gave up must not take a wake-up along, whether the server wakes who came first or who came last.
+func (c *trial) wakesAnother(holder, gone, next *client) {
+	giveUp := func() {
+		w := gone.waits(exclusive)
+		c.sleep(c.lease / 20)
+		w.cancel()
+		_ = w.result()
+	}
+	giveUp()
+	stays := next.waits(exclusive)
+	c.sleep(c.lease / 20)
+	giveUp()
+	begin := time.Now()
+	holder.mustRelease("it holds")
+	if stays.result() != nil {
+		c.fatalf("a waiter has given up, and the other is not granted the lock: %v", stays.err)
+	}
+	if took := stays.at.Sub(begin); c.late(took, c.lease/50) {
+		c.errorf("a waiter had given up before, and another was granted the lock %v after the release", took)
 	}
 }
 

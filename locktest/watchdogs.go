@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/lockbench/lockbench/impls"
 )
 
 // background counts the renewals of a client since an instant, whether it reported them or only sent requests.
@@ -67,6 +69,52 @@ func ended(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// lossInTime: a lock that reaches no server can tell by its own clock when its lease ends.
+func lossInTime(c *trial) {
+	for _, silent := range []bool{false, true} {
+		a, b := c.client("a"), c.client("b")
+		asked := time.Now()
+		g := a.mustHold("the lock is free", exclusive)
+		c.sleep(c.lease * 3 / 4)
+		what := "every connection of a is cut"
+		if silent {
+			what = "no server answers a"
+			a.wires.impair(c.nodes, nil)
+		} else {
+			a.wires.unreachable(c.nodes)
+		}
+		begin := time.Now()
+		if _, err := c.getsIn(b, begin, 3*c.lease); err != nil {
+			c.errorf("%s, and three leases later b.%s: %s", what, b.named("TryLock"), b.outcome(err))
+			return
+		}
+		granted := time.Now()
+		c.sleep(c.slack)
+		if a.believes(asked, g) {
+			for a.believes(asked, g) && time.Since(granted) < 3*c.lease {
+				c.sleep(c.lease / 40)
+			}
+			c.errorf("%s, b was granted the lock %v later, and only %v after that a knew that its hold was lost", what, granted.Sub(begin), time.Since(granted))
+		}
+		a.close()
+		_ = b.release()
+		b.close()
+		c.clear()
+	}
+}
+
+// believes reports whether the client, which asked at an instant and was granted g, has not been told that its hold has ended.
+func (cl *client) believes(asked time.Time, g impls.Grant) bool {
+	until := g.ValidUntil
+	if until.IsZero() {
+		until = asked.Add(cl.c.lease)
+	}
+	if u, ok := cl.until(); ok && u.After(until) {
+		until = u
+	}
+	return !ended(g.Lost) && until.After(time.Now())
 }
 
 func renewalFails(c *trial) {

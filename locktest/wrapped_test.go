@@ -21,6 +21,7 @@ type waitingLock struct {
 	every  time.Duration // the poll interval; 0: Config.Poll
 	tries  int           // gives up after this many tries; 0: never
 	goesOn bool          // bug: a waiter that gave up keeps trying
+	sleeps bool          // bug: doubles its pauses, and does not hear its context in them
 }
 
 func (w waitingLock) Lock(ctx context.Context) error {
@@ -39,6 +40,12 @@ func (w waitingLock) Lock(ctx context.Context) error {
 			return errTakenByAnother
 		}
 		switch {
+		case w.sleeps:
+			time.Sleep(min(w.l.TTL/64<<n, w.l.TTL/2))
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			continue
 		case w.l.spins:
 			continue
 		case w.l.deaf:
@@ -82,11 +89,13 @@ type timedLock struct {
 	*lock
 	until time.Time
 
-	fromReply bool // bug: counts from the reply
-	plain     bool // bug: extends whatever key is there
-	hopes     bool // bug: counts the lease anew when an extend was refused
-	adds      bool // bug: adds a lease to what is left
-	rounds    bool // to whole milliseconds, down
+	fromReply  bool // bug: counts from the reply
+	plain      bool // bug: extends whatever key is there
+	hopes      bool // bug: counts the lease anew when an extend was refused
+	adds       bool // bug: adds a lease to what is left
+	apart      bool // bug: compares in one request and extends in another
+	movesFirst bool // bug: moves the end and compares then
+	rounds     bool // to whole milliseconds, down
 }
 
 func (l *timedLock) TryLock(ctx context.Context) (bool, error) {
@@ -120,6 +129,15 @@ func (l *timedLock) Extend(ctx context.Context) (err error) {
 	case l.plain:
 		var ok bool
 		if ok, err = l.Redis.PExpire(ctx, l.key(), l.TTL).Result(); err == nil && !ok {
+			err = errGone
+		}
+	case l.apart:
+		if err = l.owns(ctx, l.token); err == nil {
+			err = l.Redis.PExpire(ctx, l.key(), l.TTL).Err()
+		}
+	case l.movesFirst:
+		var got string
+		if got, err = l.Redis.GetEx(ctx, l.key(), l.TTL).Result(); err == nil && got != l.token {
 			err = errGone
 		}
 	case l.adds:

@@ -3,10 +3,12 @@ package libraries
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/hibiken/asynq"
 
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/subject"
 )
 
@@ -36,6 +38,14 @@ func (l *uniqueTask) TryLock(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-func (l *uniqueTask) Unlock(context.Context) error { return l.inspector.DeleteTask(queue, l.id) }
+// Unlock deletes the task. Asynq looks for the queue first, in a set that each client writes once: when that is gone, the task is not deleted, and
+// keeps others out for the rest of its time.
+func (l *uniqueTask) Unlock(context.Context) error {
+	err := l.inspector.DeleteTask(queue, l.id)
+	if errors.Is(err, asynq.ErrQueueNotFound) {
+		return fmt.Errorf("%w: %w", impls.ErrUnavailable, err)
+	}
+	return err
+}
 
 func (l *uniqueTask) Describe() subject.Description { return subject.Description{Name: "asynq-unique"} }

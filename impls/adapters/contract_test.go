@@ -12,9 +12,13 @@ var exceptions = kit.Exceptions{
 		// By default it asks once and does not wait.
 		"redislock": {"clean", "dead-waiter", "deadline", "keys-deleted", "no-lost-update", "waits", "released-between"},
 		// Three keys without a tag by default; the context reports the loss of a hold, the release does not; a lost
-		// reply is "held by others".
-		"rueidislock":            {"late-release-fails", "lost-grant", "one-slot"},
-		"rueidislock-normalised": {"late-release-fails", "lost-grant"},
+		// reply is "held by others"; a release does not say whether it worked; and of a loss it learns late.
+		"rueidislock":            {"late-release-fails", "lost-grant", "one-slot", "no-answer", "loss-in-time"},
+		"rueidislock-normalised": {"late-release-fails", "lost-grant", "no-answer", "loss-in-time"},
+	},
+	Virtual: map[string][]string{
+		"rueidislock":            {"release-frees"},
+		"rueidislock-normalised": {"release-frees"},
 	},
 	May: map[string][]string{
 		"redsync":   {"died-on-the-way", "lost-grant", "dead-waiter", "lease-ends", "keys-deleted", "deadline"}, // polls every 50 to 250 ms

@@ -11,20 +11,22 @@ var exceptions = kit.Exceptions{
 	Breaks: map[string][]string{
 		// Nothing is compared at the release, so that a late or repeated one ends the next client's hold.
 		"setnx":            {"loss-returns"},
-		"exists-set":       {"loss-returns"},
+		"exists-set":       {"loss-returns", "between-requests"}, // EXISTS, and then SET
 		"lua-setnx-expire": {"late-release", "lost-release", "loss-returns"},
 		"set-nx-ex":        {"late-release", "lost-release", "loss-returns"},
 		// And the lease comes in a second command, which may never be sent; getset-timestamp frees such a key by the
 		// deadline in its value, a second later.
 		"setnx-expire":     {"late-release", "lost-release", "loss-returns", "died-on-the-way", "lost-grant", "cancelled-request"},
 		"getset-timestamp": {"late-release", "lost-release", "loss-returns", "died-on-the-way", "lost-grant", "cancelled-request"},
+		// GET, and then DEL.
+		"token-get-del": {"between-requests"},
 		// The pattern does not read the clock when the reply is there.
 		"token":        {"slow-reply"},
 		"token-native": {"slow-reply"},
 		// What the release script answers is dropped.
 		"token-session": {"late-release-fails"},
 		// No writer is ever granted the lock.
-		"lua-nil": append(neverGranted(), "dead-waiter", "died-on-the-way", "keys-deleted", "late-release", "late-release-fails", "lease-ends", "lease-lasts", "lost-grant", "skewed-clock", "cancelled-request", "unanswered", "released-between"),
+		"lua-nil": append(neverGranted(), "dead-waiter", "died-on-the-way", "keys-deleted", "late-release", "late-release-fails", "lease-ends", "lease-lasts", "lost-grant", "skewed-clock", "cancelled-request", "unanswered", "released-between", "late-entry"),
 	},
 	May: map[string][]string{
 		"exists-set": {"no-lost-update", "one-wins"}, // between EXISTS and SET
@@ -39,5 +41,5 @@ func TestContractOnRedis(t *testing.T) { kit.OnRedis(t, Variants(), exceptions) 
 func neverGranted() []string {
 	return []string{"busy-is-busy", "clean", "deadline", "excludes", "lost-release", "no-lost-update", "one-slot", "one-wins",
 		"release-needs-a-hold", "release-once", "scripts-forgotten", "waits",
-		"names-apart", "reuse", "release-frees", "loss-returns", "context-ended", "bounded-requests", "no-stale-signals", "nothing-running", "released-at-once"}
+		"names-apart", "reuse", "release-frees", "loss-returns", "context-ended", "bounded-requests", "no-stale-signals", "nothing-running", "released-at-once", "asked-again", "try-returns", "no-answer", "between-requests"}
 }

@@ -10,10 +10,10 @@ import (
 var caughtBy = map[string][]string{
 	"bug-blind-release":       {"late-release", "lost-release", "loss-returns", "slow-reply"},
 	"bug-expire-apart":        {"died-on-the-way", "lost-grant", "slow-reply", "cancelled-request"},
-	"bug-same-token":          {"late-extend", "late-release", "lost-release", "loss-returns", "slow-reply"},
-	"bug-extend-always-yes":   {"keys-deleted", "late-extend", "release-needs-a-hold", "slow-reply"},
-	"bug-extend-recreates":    {"keys-deleted", "late-extend", "slow-reply"},
-	"bug-busy-is-unavailable": {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply", "waits", "reuse", "loss-returns", "odd-leases", "unanswered"},
+	"bug-same-token":          {"late-extend", "late-release", "lost-release", "loss-returns", "slow-reply", "between-requests"},
+	"bug-extend-always-yes":   {"keys-deleted", "late-extend", "release-needs-a-hold", "slow-reply", "no-answer"},
+	"bug-extend-recreates":    {"keys-deleted", "late-extend", "slow-reply", "between-requests"},
+	"bug-busy-is-unavailable": {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests"},
 	"bug-unknown-is-busy":     {"busy-is-busy", "lost-grant", "slow-reply"},
 	"bug-lease-from-reply":    {"slow-reply", "valid-until"},
 	"bug-fence-apart":         {"fences-grow"},
@@ -24,19 +24,19 @@ var caughtBy = map[string][]string{
 	"bug-dead-head":           {"dead-waiter", "no-drift"},
 	"bug-chained-deadlines":   {"no-drift"},
 	"bug-barging":             {"fifo"},
-	"bug-clean-up-cancelled":  {"deadline", "no-stale-signals", "nothing-running", "bounded-requests"},
+	"bug-clean-up-cancelled":  {"deadline", "no-stale-signals", "bounded-requests", "names-apart", "woken"},
 	"bug-readers-cleared":     {"reader-leaves-alone", "readers-share", "mixed-modes"},
-	"bug-upgrade-race":        {"reader-leaves-alone", "readers-share", "mixed-modes"},
+	"bug-upgrade-race":        {"reader-leaves-alone", "readers-share", "mixed-modes", "late-release", "reader-lasts"},
 	"bug-common-reader-lease": {"dead-reader"},
 	"bug-eternal-claim":       {"dead-writer-waits"},
 	"bug-client-clock":        {"skewed-clock"},
 	"bug-over-release":        {"deadline", "late-release", "lost-release"},
-	"bug-one-too-many":        {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "permits", "release-needs-a-hold", "release-once", "skewed-clock", "waits", "reuse", "loss-returns", "odd-leases", "unanswered"},
+	"bug-one-too-many":        {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "permits", "release-needs-a-hold", "release-once", "skewed-clock", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests"},
 	"bug-inner-release":       {"counts-entries", "inner-release"},
-	"bug-renews-anothers":     {"late-extend", "renews-own"},
+	"bug-renews-anothers":     {"late-extend", "renews-own", "between-requests"},
 	"bug-loss-ignored":        {"keys-deleted", "late-extend", "renews-own"},
 	"bug-resurrects":          {"keys-deleted", "late-extend", "renews-own"},
-	"bug-never-renews":        {"one-watchdog", "renewal-fails", "renews", "slow-renewals", "renewed-again"},
+	"bug-never-renews":        {"one-watchdog", "renewal-fails", "renews", "slow-renewals", "renewed-again", "loss-in-time"},
 	"bug-quorum-of-half":      {"quorum-masks"},
 	"bug-outlives-release":    {"lost-entry", "lost-grant", "release-frees", "renews", "renews-own", "one-watchdog", "released-at-once", "cancelled-request"},
 	"bug-short-inner-lease":   {"inner-release", "renewed-again"},
@@ -50,13 +50,13 @@ var onlyInScenarios = map[string]string{
 // byChanceOf are rules that a planted bug breaks by a race, besides those that always catch it.
 var byChanceOf = map[string][]string{
 	"bug-quorum-of-half": quorumOfHalf(),
-	"bug-over-release":   {"permits", "permits-wake", "no-stale-signals", "nothing-running", "loss-returns", "bounded-requests", "unanswered", "released-between"}, // whose permit is the first to end is a matter of one millisecond
+	"bug-over-release":   {"permits", "permits-wake", "no-stale-signals", "nothing-running", "loss-returns", "bounded-requests", "unanswered", "released-between", "woken"}, // whose permit is the first to end is a matter of one millisecond
 }
 
 // quorumOfHalf are the rules by which two clients that share the nodes are seen.
 func quorumOfHalf() []string {
 	return []string{"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins",
-		"quorum", "release-needs-a-hold", "release-once", "reuse", "skewed-clock", "waits", "loss-returns", "odd-leases", "unanswered"}
+		"quorum", "between-requests", "late-entry", "asked-again", "release-needs-a-hold", "release-once", "reuse", "skewed-clock", "waits", "loss-returns", "odd-leases", "unanswered"}
 }
 
 // TestEveryPlantedBugIsCaught: each breaks the rules that it should, and no other. A kit that let one pass would prove nothing by

@@ -17,7 +17,7 @@ var exceptions = kit.Exceptions{
 		"rw-pair": {"late-release", "lost-release", "loss-returns", "one-slot", "reader-leaves-alone", "readers-share", "mixed-modes"},
 		// One mark for all readers, the clients' clocks, and a release whose script answers nothing. In virtual time a and b
 		// hold in the same millisecond, which makes their marks the same. A lease of zero is the article's own.
-		"rw-hash": {"late-release-fails", "lease-is-sane", "reader-leaves-alone", "skewed-clock", "slow-reply", "mixed-modes", "odd-leases"},
+		"rw-hash": {"late-release-fails", "lease-is-sane", "reader-leaves-alone", "skewed-clock", "slow-reply", "mixed-modes", "odd-leases", "reader-lasts"},
 	},
 	Virtual: map[string][]string{
 		"rw-hash": {"lost-release", "loss-returns"}, // two marks of one millisecond are the same
@@ -32,5 +32,5 @@ func TestContractOnRedis(t *testing.T) { kit.OnRedis(t, Variants(), exceptions) 
 func neverGranted() []string {
 	return []string{"busy-is-busy", "clean", "deadline", "excludes", "lost-release", "no-lost-update", "one-slot", "one-wins",
 		"release-needs-a-hold", "release-once", "scripts-forgotten", "waits",
-		"names-apart", "reuse", "release-frees", "loss-returns", "context-ended", "bounded-requests", "no-stale-signals", "nothing-running", "released-at-once"}
+		"names-apart", "reuse", "release-frees", "loss-returns", "context-ended", "bounded-requests", "no-stale-signals", "nothing-running", "released-at-once", "asked-again", "try-returns", "no-answer", "between-requests"}
 }

@@ -12,7 +12,7 @@ import (
 // Exceptions are the rules that variants break, by the variant's name.
 type Exceptions struct {
 	Breaks map[string][]string // by design: the kit must see each broken
-	// Virtual are broken in virtual time alone, where two calls can be in the same millisecond.
+	// Virtual are broken in virtual time alone, where two calls can be in the same millisecond and a server can answer with errors.
 	Virtual map[string][]string
 	May     map[string][]string // by a race, or by a waiting time of a library's that may or may not fit into a rule's limit
 }
