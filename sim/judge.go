@@ -25,6 +25,7 @@ type broken struct {
 	Excepted bool              `json:"excepted,omitempty"` // no lock with a lease can prevent it when its client stalls
 	final    bool              // no fault excuses it
 	expired  bool              // the grant of a client inside had expired when it was returned, though the lock promises not to return such grants
+	stopped  bool              // the client could not be told that its hold was lost, because it was paused
 	client   string            // the first client affected
 	at       int64
 }
@@ -61,6 +62,7 @@ func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories b
 	var all []broken
 	for _, x := range v.Violations {
 		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: first(x.Clients), at: x.At + x.Lasted,
+			stopped: p.Variant.Traits.NotifiesLoss && x.Cause == verdicts.Overbelief && stopped(out.Windows, x),
 			expired: p.Variant.Traits.LooksTwice && x.Property == verdicts.ExclusiveUse && grantedAfterExpiry(out.Ops, x)})
 	}
 	all = append(all, livenessFindings(out, p)...)
@@ -85,20 +87,31 @@ func hinders(w history.Window, client string) bool {
 	return (w.Client == client || w.Client == "") && kind.Hinders
 }
 
+// awakes is how soon after a pause a client has been told of a loss.
+const awakes = int64(time.Millisecond)
+
+// stopped reports whether a client was paused for as long as it believed beside another: it is told of its loss when it runs again.
+func stopped(windows []history.Window, x checker.Violation) bool {
+	return slices.ContainsFunc(windows, func(w history.Window) bool {
+		return w.Fault == faults.PauseClient && slices.Contains(x.Clients, w.Client) && w.Start <= x.At && w.Last()+awakes >= x.At+x.Lasted
+	})
+}
+
 // except marks the violations for which the lock is not to blame: two clients were inside, or the store was damaged, although no two beliefs
 // overlapped and no release ended another's hold: a client outlived its lease. This does not excuse a grant that had expired when it was returned,
-// and a lock with fences must protect the store all the same. Nor is the lock to blame if a client whose own messages are delayed does not get it.
+// and a lock with fences must protect the store all the same. Nor is a lock to blame that tells of a loss if its client is stopped and can't hear, or if a
+// client whose own messages are delayed does not get it.
 func except(all []broken, windows []history.Window, fenced bool) []broken {
 	for i, b := range all {
 		all[i].Excepted = !b.final && b.Property == verdicts.Progress && b.Cause == verdicts.CauseUnknown && hindered(b.client, windows)
 	}
 	for _, b := range all {
-		if b.Property == verdicts.MutualExclusion || b.Property == verdicts.ReleaseSafety {
+		if b.Property == verdicts.MutualExclusion && !b.stopped || b.Property == verdicts.ReleaseSafety {
 			return all
 		}
 	}
 	for i, b := range all {
-		if b.Property == verdicts.ExclusiveUse && !b.expired || b.Property == verdicts.StoreIntegrity && !fenced {
+		if b.stopped || b.Property == verdicts.ExclusiveUse && !b.expired || b.Property == verdicts.StoreIntegrity && !fenced {
 			all[i].Excepted = true
 		}
 	}

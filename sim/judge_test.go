@@ -6,10 +6,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // TestWhatNoOperationShowsIsFound: a stuck waiter, one that ignores its context, one that sends requests endlessly at one instant, and a watchdog
@@ -181,4 +184,26 @@ func (l *servant) Close() error {
 	}
 	l.work.Wait()
 	return nil
+}
+
+// TestAStoppedClientCannotBeTold: a lock that tells of a loss is not to blame for the time in which its client was paused, and for no other.
+func TestAStoppedClientCannotBeTold(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	both := checker.Violation{Property: verdicts.MutualExclusion, Cause: verdicts.Overbelief, At: 1000 * ms, Lasted: 500 * ms, Clients: []string{"c2", "c1"}}
+	for _, row := range []struct {
+		name   string
+		window history.Window
+		want   bool
+	}{
+		{"it was paused all the while, and told at once", history.Window{Fault: faults.PauseClient, Client: "c2", Start: 10 * ms, End: 1500*ms - 1}, true},
+		{"it ran again before the other came", history.Window{Fault: faults.PauseClient, Client: "c2", Start: 10 * ms, End: 900 * ms}, false},
+		{"it ran again, and was told late", history.Window{Fault: faults.PauseClient, Client: "c2", Start: 10 * ms, End: 1200 * ms}, false},
+		{"it was paused after the other had come", history.Window{Fault: faults.PauseClient, Client: "c2", Start: 1100 * ms, End: 1500 * ms}, false},
+		{"somebody else was paused", history.Window{Fault: faults.PauseClient, Client: "c3", Start: 10 * ms, End: 1500 * ms}, false},
+		{"it met another fault", history.Window{Fault: faults.DelayReply, Client: "c2", Start: 10 * ms, End: 1500 * ms}, false},
+	} {
+		if got := stopped([]history.Window{row.window}, both); got != row.want {
+			t.Errorf("%s: %v, want %v", row.name, got, row.want)
+		}
+	}
 }
