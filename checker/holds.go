@@ -72,7 +72,7 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 	if a.header.Lease > 0 {
 		p.keep = a.header.Lease + slack(a.header)
 	}
-	k.orphans, k.anew = map[uint32]int64{}, map[*record]*detail{}
+	k.orphans, k.anew, k.behind = map[uint32]int64{}, map[*record]*detail{}, map[*record][]history.Command{}
 	for c := k.walk(); ; {
 		r := c.next()
 		if r == nil {
@@ -355,6 +355,9 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 		before = h.release.call
 	}
 	h.d.gone = h.gone(p, before)
+	if sent := p.behind(h, before); len(sent) > 0 {
+		p.k.behind[h.r] = sent
+	}
 	for _, d := range h.resumed {
 		d.gone = h.d.gone
 	}

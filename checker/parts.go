@@ -89,7 +89,7 @@ func (c *cutter) add(r *record) {
 	if len(c.parts) == 0 || !c.whole && c.quiet < never && r.call > c.quiet {
 		c.begin(r.call)
 	}
-	x := c.parts[len(c.parts)-1]
+	x, held := c.parts[len(c.parts)-1], r
 	if c.nodesDisagree(r) {
 		open := *r
 		open.outcome = history.Unknown
@@ -135,6 +135,18 @@ func (c *cutter) add(r *record) {
 		e.to = never
 	}
 	x.effects = append(x.effects, e)
+	for _, sent := range c.d.k.behind[held] {
+		x.effects = append(x.effects, e.renewedBy(sent))
+	}
+}
+
+// renewedBy returns the effect of a command that may have renewed the hold which e began, and that no operation accounts for.
+func (e *effectOf) renewedBy(sent history.Command) effectOf {
+	r := &record{call: sent.Sent, ret: max(sent.Replied, sent.Ran), client: e.r.client, line: e.r.line, detail: e.token, op: history.Extend, outcome: history.Unknown, mode: e.r.mode}
+	if r.ret == 0 {
+		r.ret = never
+	}
+	return effectOf{r: r, from: r.call, to: r.ret, client: e.client, token: e.token}
 }
 
 // nodesDisagree reports whether a refused release or extend may still have ended its own hold: votes count, and a fault may have kept some nodes from

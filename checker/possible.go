@@ -44,7 +44,7 @@ func (p *holdPass) behind(h *openHold, before int64) (out []history.Command) {
 		return nil
 	}
 	client := p.a.clients.text(h.r.client)
-	var keys []string
+	var keys []string // of the hold
 	for _, c := range p.ev.commandsOf(client, h.r.ret, before) {
 		if c.Op != 0 && p.a.header.Kind != history.Reentrant || !mayRenew(c) {
 			continue

@@ -116,11 +116,12 @@ type keyLog struct {
 	// Results of the pass over its holds.
 	denials   []denial
 	claims    []claim
-	anew      map[*record]*detail // by extend that began a hold after a loss: the hold that it extended
-	reentries int                 // acquires and releases within a hold
-	cleanups  bool                // a client released after an acquire of unknown outcome
-	orphans   map[uint32]int64    // by grant: from when on no client will release it, if no lease ends it either
-	crashes   []crashHold         // times in which a crashed client may have held without a record of it
+	anew      map[*record]*detail           // by extend that began a hold after a loss: the hold that it extended
+	behind    map[*record][]history.Command // by operation that began a hold: commands that may have renewed it without telling
+	reentries int                           // acquires and releases within a hold
+	cleanups  bool                          // a client released after an acquire of unknown outcome
+	orphans   map[uint32]int64              // by grant: from when on no client will release it, if no lease ends it either
+	crashes   []crashHold                   // times in which a crashed client may have held without a record of it
 }
 
 func (k *keyLog) add(r record) {

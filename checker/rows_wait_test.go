@@ -53,6 +53,14 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		b acquire 110 1400 fail
 		a release 1500 1501 ok`},
+	{name: "refused by a hold that its client renewed and did not report", head: leased, extra: behind("PEXPIRE"), ops: `
+		a acquire 0 1 ok
+		b acquire 140 141 busy
+		a release 1500 1501 ok`},
+	{name: "refused by a hold that its client only looked at", rule: "busy-witness", head: leased, extra: behind("PTTL"), ops: `
+		a acquire 0 1 ok
+		b acquire 140 141 busy
+		a release 1500 1501 not_held`, want: "refusal×1"},
 	{name: "waits for a hold that its client only looked at", rule: "free-but-refused", head: leased, extra: behind("PTTL"), ops: `
 		a acquire 0 1 ok
 		b acquire 110 1400 fail
