@@ -1,11 +1,12 @@
 package results
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/lockbench/lockbench/internal/jsonat"
 )
 
 // Load reads a run; see Open for path. The result is nil if the run was not checked.
@@ -56,8 +57,8 @@ func loadJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("%s: %w", path, describe(data, err))
+	if err := jsonat.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }
@@ -75,26 +76,4 @@ func loadStored(path string, v any, schema *string, want string, notStored error
 		return fmt.Errorf("%s: %w: its schema is %q, want %s", path, notStored, *schema, want)
 	}
 	return nil
-}
-
-// describe adds line and column to an error of the JSON decoder.
-func describe(data []byte, err error) error {
-	var at int64
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		at = syntax.Offset
-	case errors.As(err, &kind):
-		at = kind.Offset
-	default:
-		return err
-	}
-	line, column := 1, 1
-	for _, b := range data[:min(int(at), len(data))] {
-		if column++; b == '\n' {
-			line, column = line+1, 1
-		}
-	}
-	return fmt.Errorf("line %d, column %d: %w", line, column, err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/jsonat"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -41,7 +42,11 @@ type Tape struct {
 // ReadTape reads a tape from JSON.
 func ReadTape(r io.Reader) (Tape, error) {
 	var t Tape
-	if err := json.NewDecoder(r).Decode(&t); err != nil {
+	text, err := io.ReadAll(r)
+	if err == nil {
+		err = jsonat.Unmarshal(text, &t)
+	}
+	if err != nil {
 		return Tape{}, fmt.Errorf("tape: %w", err)
 	}
 	switch t.Schema {

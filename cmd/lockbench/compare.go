@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/bench"
+	"github.com/lockbench/lockbench/internal/jsonat"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 )
@@ -130,7 +130,7 @@ func loadComparedFile(path string) (c comparable, err error) {
 		return c, asInput(err)
 	}
 	var head struct{ Schema string }
-	if err := json.Unmarshal(data, &head); err != nil {
+	if err := jsonat.Unmarshal(data, &head); err != nil {
 		return c, fmt.Errorf("%w: %s: %w", errUsage, path, err)
 	}
 	switch head.Schema {

@@ -1,0 +1,32 @@
+// Package jsonat decodes JSON as encoding/json does, and says where an error is.
+package jsonat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Unmarshal decodes data into v. Its errors wrap those of [json.Unmarshal] and begin with line and column, which count from 1, where the decoder knows
+// them.
+func Unmarshal(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	var at int64
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		at = syntax.Offset
+	case errors.As(err, &kind):
+		at = kind.Offset
+	default:
+		return err
+	}
+	line, column := 1, 1
+	for _, b := range data[:max(int(at)-1, 0)] { // the offset is that of the byte after the error
+		if column++; b == '\n' {
+			line, column = line+1, 1
+		}
+	}
+	return fmt.Errorf("line %d, column %d: %w", line, column, err)
+}
