@@ -141,7 +141,7 @@ func inSlots(addr string) string { return strings.Replace(addr, ":", " :", 1) }
 func (r *realNodes) ask(node int, args []string) string {
 	r.t.Helper()
 	conn := r.conns[node]
-	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		r.t.Fatal(err)
 	}
 	if _, err := conn.Write(resp.AppendRequest(nil, args...)); err != nil {

@@ -119,17 +119,18 @@ var instants = regexp.MustCompile(`\b1[789]\d{11}\b|\*2 \$10 1[789]\d{8} \$\d \d
 var timeLeft = regexp.MustCompile(`:(59|60|70|[567]\d{4})\b`)
 
 // TestRandomSequencesAnswerAsRedisDoes sends random sequences to a simulated server and to redis-server, including short leases that expire
-// meanwhile, and compares every reply. LOCKBENCH_SOAK sets their number.
+// meanwhile, and compares every reply. LOCKBENCH_SOAK sets their number, LOCKBENCH_SOAK_FROM the first seed.
 func TestRandomSequencesAnswerAsRedisDoes(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
 	if err != nil {
 		n = 300
 	}
+	from, _ := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK_FROM"))
 	var group sync.WaitGroup
 	for lane := range sequencesAtOnce {
 		simulated, real := both(t)
 		group.Go(func() {
-			for seed := lane; seed < n; seed += sequencesAtOnce {
+			for seed := from + lane; seed < from+n; seed += sequencesAtOnce {
 				if story, differs := compared(seed, simulated, real); differs {
 					t.Errorf("seed %d:\n%s", seed, story)
 				}
@@ -140,7 +141,7 @@ func TestRandomSequencesAnswerAsRedisDoes(t *testing.T) {
 }
 
 // sequencesAtOnce is how many sequences run concurrently, each on its own two servers: a sequence waits for leases most of the time.
-const sequencesAtOnce = 4
+const sequencesAtOnce = 8
 
 // compared sends a sequence until the replies agree, or have differed so often that it is not a matter of timing.
 func compared(seed int, simulated, real answers) (story string, differs bool) {
