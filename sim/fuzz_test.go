@@ -141,7 +141,7 @@ func TestRandomSequencesAnswerAsRedisDoes(t *testing.T) {
 }
 
 // sequencesAtOnce is how many sequences run concurrently, each on its own two servers: a sequence waits for leases most of the time.
-const sequencesAtOnce = 8
+const sequencesAtOnce = 16
 
 // compared sends a sequence until the replies agree, or have differed so often that it is not a matter of timing.
 func compared(seed int, simulated, real answers) (story string, differs bool) {
