@@ -16,8 +16,12 @@ import (
 // mutex does not count. So a lock that waits for a mutex that is never unlocked, or that another of its goroutines holds while it waits for the
 // network, stops time, network and itself. This can only be detected from outside the bubble, in real time.
 
-// lookEvery is the real time between two inspections of a bubble that has not ended. A schedule takes milliseconds.
-const lookEvery = 250 * time.Millisecond
+// lookEvery is the real time between two inspections of a bubble that has not ended. A schedule takes milliseconds. A bubble stands still if nothing has
+// happened in it from one inspection to the next, so many times in a row: a machine that is busy may not run a goroutine for a while.
+const (
+	lookEvery = 100 * time.Millisecond
+	looks     = 4
+)
 
 // run runs the world in its own bubble. A bubble that cannot end is abandoned, which is an outcome. synctest.Test needs a *testing.T only to report
 // failures; this one never fails, so an empty one works in any process. slow is called at each inspection with what the goroutines of an unfinished
@@ -35,8 +39,8 @@ func (w *world) run(slow func(where string)) (settled bool) {
 	}()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	before := ""
-	for {
+	var before standstillReport
+	for still := 0; ; {
 		select {
 		case <-ended:
 			return true
@@ -47,11 +51,14 @@ func (w *world) run(slow func(where string)) (settled bool) {
 			continue
 		}
 		now := lookAtBubble(upstream.Dump(), *number)
-		if now.stuck && now.where == before {
+		now.turns = w.turns.Load()
+		if still++; !now.stuck || now != before {
+			still = 0
+		}
+		if before = now; still == looks {
 			w.abandon(now)
 			return false
 		}
-		before = now.where
 		slow(now.where)
 	}
 }
@@ -107,6 +114,7 @@ type standstillReport struct {
 	where string // what its goroutines do; those that keep it from settling come first
 	stuck bool   // no goroutine can go on: all wait, and at least one for a mutex
 	kept  bool   // while a goroutine waits for a mutex, another of its client waits for the network or for time, and may hold it
+	turns uint64 // of the driver so far
 }
 
 // lookAtBubble examines the goroutines of a bubble.

@@ -52,6 +52,7 @@ type world struct {
 	start    time.Time
 	stop     chan struct{}
 	bubble   atomic.Pointer[string] // the runtime's number of the bubble; nil until known
+	turns    atomic.Uint64          // of the driver, to see from outside that it goes on
 
 	mu          sync.Mutex // guards the fields below, clients and conns; the driver holds it while it works
 	clients     []*client
@@ -205,6 +206,7 @@ func (w *world) runBubble() {
 // drive performs one event at a time until every client is done.
 func (w *world) drive() {
 	for w.crash == "" && w.loop == nil {
+		w.turns.Add(1)
 		synctest.Wait()
 		w.mu.Lock()
 		w.settleInstant()
