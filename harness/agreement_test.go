@@ -131,8 +131,11 @@ func agreement(k faults.Kind, when faults.Trigger, times int) scenarios.Scenario
 		name += "-drawn"
 	}
 	s := scenarios.Scenario{Name: strings.ReplaceAll(name, " ", "-"), About: "One fault.", Workload: "counter", Clients: 1, Ops: max(when.Nth, 1) + times,
-		Lease: faults.Span{Fixed: 4 * time.Second}, Think: faults.Span{Fixed: 10 * time.Millisecond}, Pause: faults.Span{Fixed: 300 * time.Millisecond},
+		Lease: faults.Span{Fixed: 4 * time.Second}, Think: faults.Span{Fixed: 10 * time.Millisecond}, Pause: faults.Span{Fixed: 100 * time.Millisecond},
 		Wait: faults.Span{Fixed: 10 * time.Second}, Faults: []faults.Spec{f}}
+	if k.In == faults.InServer { // a server may have to start again
+		s.Pause.Fixed *= 3
+	}
 	if k.Name == faults.Failover {
 		s.Topology = impls.Replicated
 	}

@@ -34,7 +34,7 @@ type twoKeys struct {
 }
 
 func (l *twoKeys) TryLock(ctx context.Context) (bool, error) {
-	return l.redis.Eval(ctx, "redis.call('INCR', KEYS[2]) return redis.call('SET', KEYS[1], 1, 'NX', 'PX', ARGV[1])",
+	return l.redis.Eval(ctx, "redis.call('INCR', KEYS[2]) return redis.call('SET', KEYS[1], 1, 'NX', 'PX', ARGV[1]) and 1 or 0",
 		[]string{l.key, l.key + ":tries"}, l.ttl.Milliseconds()).Bool()
 }
 
@@ -43,6 +43,7 @@ func (l *twoKeys) Unlock(ctx context.Context) error { return l.redis.Del(ctx, l.
 // On a user's Redis a run changes only keys under its own prefix, and deletes them all: the user's own data, including a key named like the lock's,
 // stay as they were. The run's Redis user may not scan keys.
 func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
+	t.Parallel()
 	owner, err := provider(t, "process").Start(t.Context(), servers.Spec{Topology: impls.Standalone})
 	if err != nil {
 		t.Fatal(err)
@@ -110,6 +111,9 @@ func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
 			out, err := Run(t.Context(), e)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if out.Result.Operations["acquire"]["ok"] == 0 {
+				t.Errorf("acquires %v, want grants", out.Result.Operations["acquire"])
 			}
 			expectNoKeys(t, c, out)
 		})
@@ -218,11 +222,13 @@ func contents(t *testing.T, c *redis.Client) map[string]string {
 
 // A server that dies or hangs during a run is no evidence about the lock: the run ends with the reason and keeps its record.
 func TestAServerThatIsLost(t *testing.T) {
+	t.Parallel()
 	for name, harm := range map[string]func(servers.Deployment, context.Context) error{
 		"it dies":  func(d servers.Deployment, ctx context.Context) error { return d.Kill(ctx, 0) },
 		"it hangs": func(d servers.Deployment, ctx context.Context) error { return d.Pause(ctx, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			owner, err := provider(t, "process").Start(t.Context(), servers.Spec{Topology: impls.Standalone})
 			if err != nil {
 				t.Fatal(err)

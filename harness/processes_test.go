@@ -77,6 +77,7 @@ func asExpected(t *testing.T, p servers.Provider, as ClientsAs, side int, lock s
 // Faults of the network and of servers strike clients in other processes at the same places as goroutines: every scenario ends with the verdict
 // that the catalogue expects.
 func TestClientProcessesMeetNetworkAndServerFaults(t *testing.T) {
+	t.Parallel()
 	cells(t, provider(t, "process"), Processes, 2, map[string][]string{
 		"token": {"lost-request", "lost-reply-release", "slow-network", "blackhole-client", "kill-server", "failover", "clock-jump",
 			"key-deleted", "eviction"},
@@ -88,6 +89,7 @@ func TestClientProcessesMeetNetworkAndServerFaults(t *testing.T) {
 
 // Faults of servers affect containers as they do processes. Killing and starting a container takes a good part of a second.
 func TestContainersMeetServerFaults(t *testing.T) {
+	t.Parallel()
 	cells(t, provider(t, "docker"), Goroutines, 2, map[string][]string{
 		"token":     {"kill-server", "failover", "clock-jump"},
 		"set-nx-ex": {"pause-server", "key-deleted", "eviction"},

@@ -81,6 +81,7 @@ var firstLocks = []expected{
 }
 
 func TestVerdictsOnRealServers(t *testing.T) {
+	t.Parallel()
 	for _, as := range []ClientsAs{Goroutines, Processes} {
 		for _, row := range firstLocks {
 			t.Run(string(as)+" "+row.lock+" "+row.scenario, func(t *testing.T) {
@@ -93,6 +94,7 @@ func TestVerdictsOnRealServers(t *testing.T) {
 
 // Containers give the same verdicts.
 func TestVerdictsOnContainers(t *testing.T) {
+	t.Parallel()
 	p := provider(t, "docker")
 	var all []Experiment
 	for _, row := range firstLocks {
@@ -263,6 +265,7 @@ func TestStopKeepsWhatWasRecorded(t *testing.T) {
 }
 
 func TestSimulatedRunIsTheSameTwice(t *testing.T) {
+	t.Parallel()
 	read := func() []byte {
 		out, err := Run(t.Context(), experiment(t, "set-nx-ex", "pause-holder", &Sim{}, Goroutines))
 		if err != nil {

@@ -49,6 +49,7 @@ func TestRealServersAreLedThroughATape(t *testing.T) {
 // Containers replay tapes as processes do: an order of messages, a stalled client, a server that restarts on another port, and one that loses a
 // key.
 func TestContainersAreLedThroughATape(t *testing.T) {
+	t.Parallel()
 	p := provider(t, "docker")
 	for _, tt := range []struct{ lock, breaks, fault string }{
 		{"set-nx-ex", "mutual-exclusion/mis-unlock", faults.PauseClient},
@@ -56,6 +57,7 @@ func TestContainersAreLedThroughATape(t *testing.T) {
 		{"token", "mutual-exclusion/eviction", faults.EvictKeys},
 	} {
 		t.Run(tt.lock+" "+tt.breaks, func(t *testing.T) {
+			t.Parallel()
 			shows(t, shrunk(t, tt.lock, tt.breaks, []string{tt.fault}, "", containerLease), p)
 		})
 	}
