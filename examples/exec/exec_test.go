@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/lockbench/lockbench/internal/schematest"
@@ -96,18 +97,40 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
-// build makes the program, for a machine with servers.
+// build makes the program once, for a machine with servers. The tests wait for servers and for children most of the time, so they run beside each other.
 func build(t *testing.T) (program string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("runs real servers")
 	}
+	t.Parallel()
 	need(t, "process", exec.Command("redis-server", "--version"))
-	program = filepath.Join(t.TempDir(), "lockbench")
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/lockbench").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := built(); err != nil {
+		t.Fatal(err)
 	}
-	return program
+	return programFile
+}
+
+var programFile string // set by TestMain
+
+var built = sync.OnceValue(func() error {
+	if out, err := exec.Command("go", "build", "-o", programFile, "../../cmd/lockbench").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+})
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "lockbench-exec-")
+	if err != nil {
+		panic(err)
+	}
+	programFile = filepath.Join(dir, "lockbench")
+	code := m.Run()
+	if err := os.RemoveAll(dir); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
 }
 
 // TestExplore searches the schedules of real processes. A release that deletes whatever is there ends another's hold when it comes after
