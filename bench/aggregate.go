@@ -119,8 +119,16 @@ func newFigure(name string, turns []taken, repetitions int) results.Figure {
 		f.Value, f.Pooled = &v, true
 		return f
 	}
-	f.Need = max(need, 1) * int64(max(len(turns), 1))
+	f.Need = samplesNeeded(turns, name, max(need, 1))
 	return f
+}
+
+// samplesNeeded returns how many samples there must be for each turn to have its part: those that one has beyond it do not help another.
+func samplesNeeded(turns []taken, name string, each int64) (sum int64) {
+	for _, t := range turns {
+		sum += max(each, t.Figures[name].Count)
+	}
+	return sum
 }
 
 func quantileOf(metric string) (q float64, need int64, ok bool) {

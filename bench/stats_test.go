@@ -39,6 +39,26 @@ func TestLeastSamples(t *testing.T) {
 	}
 }
 
+// TestNeedIsMoreThanThereIs: a figure that is not shown names more samples than were taken, however these are spread over the repetitions.
+func TestNeedIsMoreThanThereIs(t *testing.T) {
+	for _, row := range []struct {
+		why    string
+		counts []int64
+		need   int64
+	}{
+		{"each repetition has too few", []int64{2, 3}, 10},
+		{"one has enough for both, and the other has one", []int64{12, 1}, 17},
+	} {
+		var turns []taken
+		for i, n := range row.counts {
+			turns = append(turns, taken{turn: turn{Repetition: i + 1}, Figures: map[string]figureSample{"hand-over.p50": {Count: n}}})
+		}
+		if f := newFigure("hand-over.p50", turns, len(turns)); f.Value != nil || f.Need != row.need || f.Need <= f.Samples {
+			t.Errorf("%s: %d samples of %d needed, want %d", row.why, f.Samples, f.Need, row.need)
+		}
+	}
+}
+
 // TestRatioPairsRepetitions: a machine that is slow in one repetition is slow for both.
 func TestRatioPairsRepetitions(t *testing.T) {
 	var lock, reference []*float64
