@@ -46,13 +46,13 @@ func (p *holdPass) behind(h *openHold, before int64) (out []history.Command) {
 	client := p.a.clients.text(h.r.client)
 	var keys []string // of the hold
 	for _, c := range p.ev.commandsOf(client, h.r.ret, before) {
-		if c.Op != 0 && p.a.header.Kind != history.Reentrant || !mayRenew(c) {
+		if c.Op != 0 && p.a.header.Kind != history.Reentrant || !c.MayRenew() {
 			continue
 		}
 		if keys == nil {
 			keys = p.ev.keysOf(client, h.r)
 		}
-		if share(keys, redisKeys(&c)) {
+		if share(keys, c.Keys()) {
 			out = append(out, c)
 		}
 	}
@@ -63,7 +63,7 @@ func (p *holdPass) behind(h *openHold, before int64) (out []history.Command) {
 func (e *evidence) keysOf(client string, r *record) []string {
 	keys := []string{}
 	for _, c := range e.commandsOf(client, r.call, r.ret) {
-		keys = append(keys, redisKeys(&c)...)
+		keys = append(keys, c.Keys()...)
 	}
 	return keys
 }

@@ -223,7 +223,7 @@ func (s *releaseSafety) victim(r *record) *record {
 	}
 	for _, c := range s.d.ev.commandsOf(s.d.clientName(r), r.call, r.ret) {
 		next := c.Sent == r.ret && c.Sent > r.call // sent by the next call, at the same instant
-		if next || !removed(c) {
+		if next || !c.Removed() {
 			continue
 		}
 		if victim := s.holder(r, c.Sent, c.Replied, &c); victim != nil {
@@ -269,11 +269,11 @@ func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
 	for _, g := range s.d.ev.commandsOf(s.d.clientName(grant), grant.call, grant.ret) {
 		if names(g, s.d.k.name) {
 			nodes[g.Node] = true
-			if g.Node == c.Node && (!isScript(g.Name) || !plain) { // beside plain commands, scripts only release
-				plain = !isScript(g.Name)
-				here = (g.Reply == "OK" || positive(g.Reply)) || here && !plain
+			if g.Node == c.Node && (!g.IsScript() || !plain) { // beside plain commands, scripts only release
+				plain = !g.IsScript()
+				here = g.Accepted() || here && !plain
 			}
-			sameKey = sameKey || g.Node == c.Node && share(redisKeys(&g), redisKeys(c))
+			sameKey = sameKey || g.Node == c.Node && share(g.Keys(), c.Keys())
 		}
 	}
 	return sameKey && (here || len(nodes) == 1)
@@ -281,7 +281,7 @@ func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
 
 // reader returns a shared hold of another client that had written a key which the plain command c removed.
 func (s *releaseSafety) reader(r *record, c *history.Command) *record {
-	if isScript(c.Name) {
+	if c.IsScript() {
 		return nil
 	}
 	for _, i := range s.recent {
@@ -289,7 +289,7 @@ func (s *releaseSafety) reader(r *record, c *history.Command) *record {
 			continue
 		}
 		for _, g := range s.d.ev.commandsOf(s.d.clientName(i.r), i.r.call, i.r.ret) {
-			if wrote(g) && g.Node == c.Node && slices.Contains(c.Args, g.Args[0]) {
+			if g.Wrote() && g.Node == c.Node && slices.Contains(c.Args, g.Args[0]) {
 				return i.r
 			}
 		}

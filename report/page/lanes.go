@@ -338,7 +338,7 @@ func (d *drawing) command(c *history.Command) item {
 		text += " (" + report.Span(c.Replied-c.Sent) + ")"
 	}
 	short := c.Name
-	if len(c.Args) > 0 && (strings.HasPrefix(short, "EVAL") || strings.HasPrefix(short, "FCALL")) {
+	if len(c.Args) > 0 && c.IsScript() {
 		short = shortened(c.Args[0], 24)
 	}
 	return item{c.Sent, ends, text, c.Replied == 0 || strings.HasPrefix(c.Reply, "-"), short + " → " + shortened(reply, 12)}

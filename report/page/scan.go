@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
@@ -192,7 +191,7 @@ func (g *digest) readCommands(d *results.Dir) error {
 func (g *digest) command(c *history.Command) {
 	g.requests++
 	name := c.Name
-	if len(c.Args) > 0 && (strings.HasPrefix(name, "EVAL") || strings.HasPrefix(name, "FCALL")) {
+	if len(c.Args) > 0 && c.IsScript() {
 		name += " " + c.Args[0]
 	}
 	n := g.byCommand[name]
