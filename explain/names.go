@@ -78,7 +78,8 @@ func (m *meeting) causeOf(p pairing, i int) (rank, verdicts.Cause) {
 			d.owner = late
 		}
 	}
-	if e.cmd.Client == m.second.Client && d.op == history.Acquire {
+	took := slices.ContainsFunc(e.changes, change.freed) && m.writer(p.first.node, i) == m.first.Client
+	if e.cmd.Client == m.second.Client && d.op == history.Acquire && !took {
 		return byAcquire, verdicts.LateRequest
 	}
 	name := causeOfRole[d]

@@ -17,9 +17,8 @@ func caught(bug string, make factory, rule, says string, options ...Option) plan
 	return plantedBug{bug, make, rule, says, options}
 }
 
-// TestBugsAreCaught: each bug by a rule, whose message says what happened.
-func TestBugsAreCaught(t *testing.T) {
-	for _, row := range []plantedBug{
+func bugs() []plantedBug {
+	return []plantedBug{
 		caught("names are one under CRC-32", newTestLock(func(l *lock) { l.name = crc }), "names-apart", "CRC-32"),
 		caught("names are one under FNV-1a", newTestLock(func(l *lock) { l.name = fnv1a }), "names-apart", "FNV-1a"),
 		caught("names share 16,384 places", newTestLock(func(l *lock) { l.name = places }), "names-apart", "held"),
@@ -111,7 +110,12 @@ func TestBugsAreCaught(t *testing.T) {
 		caught("all readers have the lease of the first", func(c Config) (any, error) { return &countingLock{Config: c, first: true}, nil }, "reader-lasts", "b has read for nine tenths"),
 		caught("a waiter that gave up takes a wake-up along", func(c Config) (any, error) { return &wakeLock{Config: c, deaf: true}, nil }, "woken", "a waiter had given up before", Promises("wakes")),
 		caught("a downgrade leaves a gap", func(c Config) (any, error) { return &rwLock{Config: c, gap: true}, nil }, "downgrade", "r.RLock"),
-	} {
+	}
+}
+
+// TestBugsAreCaught: each bug by a rule, whose message says what happened.
+func TestBugsAreCaught(t *testing.T) {
+	for _, row := range bugs() {
 		t.Run(row.bug, func(t *testing.T) {
 			t.Parallel()
 			res := checked(t, row.make, virtual, append(row.options, Only(row.rule))...)[row.rule]
@@ -121,5 +125,60 @@ func TestBugsAreCaught(t *testing.T) {
 				t.Log(text)
 			}
 		})
+	}
+}
+
+// alsoExplored are the bugs that a search of schedules finds as well, by what it calls them. A search sees what becomes of a bug between clients: it looks at
+// no names but one, at no odd leases, and at no reply that a client gives without harm.
+func alsoExplored() map[string]string {
+	return map[string]string{
+		"the watchdog makes the lock anew":                                  "release-safety/mis-unlock",
+		"a token is kept after the release":                                 "mutual-exclusion/stale-reentry",
+		"a request goes on behind its context, and what it gets is renewed": "progress/ambiguous-reply",
+		"the watchdog goes on when the release failed":                      "progress/orphan",
+		"the lease comes in a second command":                               "progress/no-expiry",
+		"the validity is counted from the reply":                            "mutual-exclusion/overbelief",
+		"an extend renews whatever key is there":                            "release-safety/mis-unlock",
+		"an extend adds a lease":                                            "progress/orphan",
+		"each entry starts a watchdog":                                      "progress/orphan",
+		"an upgrade takes the last reader away":                             "mutual-exclusion/double-grant",
+		"half of the nodes are a quorum":                                    "mutual-exclusion/quorum-erosion",
+		"a failed attempt on several nodes stays":                           "progress/orphan",
+		"wakes nobody": "progress/lost-wakeup",
+		"an acquire without an answer deletes the key":  "mutual-exclusion/mis-unlock",
+		"a second entry is counted as the first":        "mutual-exclusion/own-release",
+		"releases by a pattern":                         "release-safety/mis-unlock",
+		"NOSCRIPT is a refusal":                         "progress/lost-wakeup",
+		"a release compares and then deletes":           "release-safety/mis-unlock",
+		"an extend compares and then extends":           "mutual-exclusion/mis-unlock",
+		"a key without a lease is taken for none":       "mutual-exclusion/double-grant",
+		"a script that is not known is replaced by DEL": "mutual-exclusion/mis-unlock",
+		"a release that failed is repeated by DEL":      "release-safety/mis-unlock",
+		"a loss is told after six failures":             "mutual-exclusion/overbelief",
+		"a holder enters again after its lease":         "mutual-exclusion/stale-reentry",
+		"a writer that leaves late clears the readers":  "release-safety/reader-evicted",
+	}
+}
+
+// TestBugsAreExplored: a search of 300 schedules finds each of alsoExplored, with that cause.
+func TestBugsAreExplored(t *testing.T) {
+	left := alsoExplored()
+	for _, row := range bugs() {
+		want, ok := left[row.bug]
+		if delete(left, row.bug); !ok {
+			continue
+		}
+		t.Run(row.bug, func(t *testing.T) {
+			t.Parallel()
+			switch r := searched(t, row.make, 300, row.options...); {
+			case r.First == nil:
+				t.Errorf("nothing is found in %d schedules, want %s", r.Schedules, want)
+			case string(r.First.Property)+"/"+string(r.First.Cause) != want:
+				t.Errorf("found %s/%s, want %s:\n%s", r.First.Property, r.First.Cause, want, strings.Join(r.First.Steps, "\n"))
+			}
+		})
+	}
+	for bug := range left {
+		t.Errorf("no bug is called %q", bug)
 	}
 }

@@ -199,8 +199,11 @@ func (c *trial) failAnAcquire(cl *client, n int) {
 	_, _ = cl.acquire(ctx, exclusive)
 	cl.wires.slow(0)
 	_ = cl.release()
-	c.sleep(c.lease / 4) // for undoing in the background
-	c.clear()
+	if c.cfg.traits.NoLease {
+		c.clear()
+		return
+	}
+	c.sleep(c.lease + c.lease/20 + c.slack) // for what is left of them; a client may remember its keys
 }
 
 // reuse makes many holds with one object, and then with new ones.
