@@ -53,7 +53,7 @@ var byChanceOf = map[string][]string{
 	"bug-over-release":   {"permits", "permits-wake", "no-stale-signals", "nothing-running", "loss-returns", "bounded-requests", "unanswered", "released-between", "woken"}, // whose permit is the first to end is a matter of one millisecond
 }
 
-// quorumOfHalf are the rules by which two clients that share the nodes are seen.
+// quorumOfHalf are the rules by which two clients that share the nodes are seen: whether they do is decided by whose requests come first on which node.
 func quorumOfHalf() []string {
 	return []string{"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins",
 		"quorum", "between-requests", "late-entry", "asked-again", "release-needs-a-hold", "release-once", "reuse", "skewed-clock", "waits", "loss-returns", "odd-leases", "unanswered"}
