@@ -199,11 +199,12 @@ func (c *trial) failAnAcquire(cl *client, n int) {
 	_, _ = cl.acquire(ctx, exclusive)
 	cl.wires.slow(0)
 	_ = cl.release()
-	if c.cfg.traits.NoLease {
-		c.clear()
+	c.sleep(c.lease + c.lease/20 + c.slack) // for what is left of them
+	if _, err := cl.try(exclusive); err != nil {
+		c.clear() // what stays for longer is a matter of other rules
 		return
 	}
-	c.sleep(c.lease + c.lease/20 + c.slack) // for what is left of them; a client may remember its keys
+	_ = cl.release()
 }
 
 // reuse makes many holds with one object, and then with new ones.
