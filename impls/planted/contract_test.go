@@ -38,7 +38,7 @@ var caughtBy = map[string][]string{
 	"bug-resurrects":          {"keys-deleted", "late-extend", "renews-own"},
 	"bug-never-renews":        {"one-watchdog", "renewal-fails", "renews", "slow-renewals", "renewed-again", "loss-in-time"},
 	"bug-quorum-of-half":      {"quorum-masks"},
-	"bug-outlives-release":    {"lost-entry", "lost-grant", "release-frees", "renews", "renews-own", "one-watchdog", "released-at-once", "cancelled-request"},
+	"bug-outlives-release":    {"lost-entry", "lost-grant", "release-frees", "renews", "renews-own", "one-watchdog", "released-at-once", "cancelled-request", "nothing-running"},
 	"bug-short-inner-lease":   {"inner-release", "renewed-again"},
 }
 
