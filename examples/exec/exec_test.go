@@ -213,6 +213,9 @@ func ends(t *testing.T, program string, args ...string) (string, int) {
 	if out.Len() == 0 {
 		return chatter.String(), got
 	}
+	if internal := 70; got == internal {
+		t.Logf("%v: %s", args, chatter.String())
+	}
 	return out.String(), got
 }
 
