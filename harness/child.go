@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -152,7 +153,13 @@ func (b childBody) Pause(ctx context.Context) (faults.Undo, error) {
 	if !b.child.Stop() {
 		err = errors.New("the child was not seen to stop")
 	}
-	return func(ctx context.Context) error { return errors.Join(b.child.Continue(), resume(ctx)) }, err
+	return func(ctx context.Context) error {
+		gone := b.child.Continue()
+		if errors.Is(gone, os.ErrProcessDone) { // it was killed while it was stopped
+			gone = nil
+		}
+		return errors.Join(gone, resume(ctx))
+	}, err
 }
 
 // Crash kills both halves of the client.

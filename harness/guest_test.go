@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/subject"
@@ -130,6 +131,29 @@ func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
 	})
 	if diff := cmp.Diff(before, contents(t, c)); diff != "" {
 		t.Errorf("what its owner has has changed:\n%s", diff)
+	}
+}
+
+// A child that is killed while it is stopped is not resumed, and that is no error.
+func TestAStoppedChildMayBeKilled(t *testing.T) {
+	e := experiment(t, "token", "steady", provider(t, "process"), Goroutines)
+	e.Subject = subject.Fleet{Exec: fmt.Sprintf("%s=1 %s", childVariable, os.Args[0])}
+	all, _, err := e.startChildren(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = all.close() }()
+	body := all.body(0, inject.NewGoroutine())
+	resume, err := body.Pause(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := body.Crash(t.Context()); err != nil {
+		t.Error(err)
+	}
+	time.Sleep(100 * time.Millisecond) // until it was waited for
+	if err := resume(t.Context()); err != nil {
+		t.Errorf("resume: %v", err)
 	}
 }
 
