@@ -110,8 +110,8 @@ func (h *held) down() error {
 	return errors.Join(errs...)
 }
 
-// Close ends a turn: it deletes what the turn left, scripts included, and keeps the servers. No client is connected then, since a client that caches keys would be
-// notified that all of them are invalid.
+// Close ends a turn: it deletes what the turn left, scripts included, and keeps the servers. No client is connected then, since a client that caches
+// keys would be notified that all of them are invalid.
 func (k *kept) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
 	defer cancel()

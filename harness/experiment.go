@@ -118,10 +118,10 @@ func (e Experiment) refused() (err error) {
 	return err
 }
 
-// lease returns the lock's lease; 0 for a lock that has none.
 // onUsers reports whether the servers are a user's, given by URL.
 func (e Experiment) onUsers() bool { return e.Provider.Name() == "url" }
 
+// lease returns the lock's lease; 0 for a lock that has none.
 func (e Experiment) lease() time.Duration { return e.Scenario.Lease.Of(0) }
 
 // claimedLease returns the lease of the history: 0 for a lock whose holds never end by themselves.

@@ -41,30 +41,42 @@ func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
 // doubtMeetings lowers a pass to inconclusive if, whenever a fault of clients was in force, no other client was active: the others had finished their
 // rounds while that client waited for its turn. A client is active from its first call to its last return: between two operations it pauses or polls.
 func doubtMeetings(v *checker.Verdict, ops []history.Operation, windows []history.Window) {
-	type span struct{ from, to int64 }
-	active := map[string]span{}
-	for _, op := range ops {
-		s, known := active[op.Client]
-		if !known {
-			s.from = op.Call
-		}
-		active[op.Client] = span{min(s.from, op.Call), max(s.to, op.Return)}
+	windows = slices.DeleteFunc(slices.Clone(windows), func(w history.Window) bool {
+		kind, _ := faults.FindKind(w.Fault)
+		return kind.In != faults.InClient || w.Client == "" || w.End <= w.Start
+	})
+	if len(windows) == 0 {
+		return
 	}
+	active := activity(ops)
 	met := map[string]bool{}
 	for _, w := range windows {
-		kind, _ := faults.FindKind(w.Fault)
-		if kind.In != faults.InClient || w.Client == "" || w.End <= w.Start {
-			continue
+		for client, s := range active {
+			met[w.Fault] = met[w.Fault] || client != w.Client && s.from < w.End && s.to > w.Start
 		}
-		met[w.Fault] = met[w.Fault] || slices.ContainsFunc(slices.Collect(maps.Keys(active)), func(client string) bool {
-			return client != w.Client && active[client].from < w.End && active[client].to > w.Start
-		})
 	}
 	for _, fault := range slices.Sorted(maps.Keys(met)) {
 		if !met[fault] {
 			doubt(v, fault+" met nobody: the other clients had done their rounds before it struck")
 		}
 	}
+}
+
+// stay is the time from a client's first call to its last return.
+type stay struct{ from, to int64 }
+
+func activity(ops []history.Operation) map[string]*stay {
+	active := map[string]*stay{}
+	for i := range ops {
+		op := &ops[i]
+		s := active[op.Client]
+		if s == nil {
+			s = &stay{op.Call, op.Return}
+			active[op.Client] = s
+		}
+		s.from, s.to = min(s.from, op.Call), max(s.to, op.Return)
+	}
+	return active
 }
 
 func doubt(v *checker.Verdict, why string) {

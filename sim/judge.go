@@ -90,7 +90,7 @@ func hinders(w history.Window, client string) bool {
 // awakes is how soon after a pause a client has been told of a loss.
 const awakes = int64(time.Millisecond)
 
-// stopped reports whether a client was paused for as long as it believed beside another: it is told of its loss when it runs again.
+// stopped reports whether a client was paused for as long as it believed beside another: it learns of its loss when it runs again.
 func stopped(windows []history.Window, x checker.Violation) bool {
 	return slices.ContainsFunc(windows, func(w history.Window) bool {
 		return w.Fault == faults.PauseClient && slices.Contains(x.Clients, w.Client) && w.Start <= x.At && w.Last()+awakes >= x.At+x.Lasted
@@ -99,7 +99,7 @@ func stopped(windows []history.Window, x checker.Violation) bool {
 
 // except marks the violations for which the lock is not to blame: two clients were inside, or the store was damaged, although no two beliefs
 // overlapped and no release ended another's hold: a client outlived its lease. This does not excuse a grant that had expired when it was returned,
-// and a lock with fences must protect the store all the same. Nor is a lock to blame that tells of a loss if its client is stopped and can't hear, or if a
+// and a lock with fences must protect the store all the same. Nor is the lock to blame if it reports a loss and its client was paused, or if a
 // client whose own messages are delayed does not get it.
 func except(all []broken, windows []history.Window, fenced bool) []broken {
 	for i, b := range all {
