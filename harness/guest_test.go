@@ -45,11 +45,7 @@ func (l *twoKeys) Unlock(ctx context.Context) error { return l.redis.Del(ctx, l.
 // stay as they were. The run's Redis user may not scan keys.
 func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
 	t.Parallel()
-	owner, err := provider(t, "process").Start(t.Context(), servers.Spec{Topology: impls.Standalone})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer owner.Close()
+	owner, url := guestOf(t, "guest:secret@")
 	c := redis.NewClient(&redis.Options{Addr: owner.Addr(0)})
 	defer c.Close()
 	for _, key := range []string{"job", "{job}:queue", "store:job", "lockbench:other:job", "{lockbench:other:job}:fence"} {
@@ -62,10 +58,6 @@ func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := contents(t, c)
-	url, err := servers.NewURL(servers.Access{}, "redis://guest:secret@"+owner.Addr(0))
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, scenario := range []string{"kill-server", "eviction"} {
 		if _, err := Run(t.Context(), experiment(t, "fenced", scenario, url, Goroutines)); !errors.Is(err, servers.ErrRefused) {
 			t.Errorf("%s on somebody's Redis: %v, want refused", scenario, err)
@@ -160,15 +152,7 @@ func TestAStoppedChildMayBeKilled(t *testing.T) {
 // A server that was used before runs scripts by their digests alone, and the causes are found all the same.
 func TestCausesOnAServerThatKnowsTheScripts(t *testing.T) {
 	t.Parallel()
-	used, err := provider(t, "process").Start(t.Context(), servers.Spec{Topology: impls.Standalone})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer used.Close()
-	url, err := servers.NewURL(servers.Access{}, "redis://"+used.Addr(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	used, url := guestOf(t, "")
 	e := experiment(t, "token", "pause-holder", url, Goroutines)
 	c := redis.NewClient(&redis.Options{Addr: used.Addr(0)})
 	defer c.Close()
@@ -226,6 +210,21 @@ func interruptedRun(t *testing.T, c *redis.Client, e Experiment, abandon bool) {
 	}
 }
 
+// guestOf starts a server, and returns it with the provider that reaches it by its URL alone.
+func guestOf(t *testing.T, credentials string) (owner servers.Deployment, url *servers.URL) {
+	t.Helper()
+	owner, err := provider(t, "process").Start(t.Context(), servers.Spec{Topology: impls.Standalone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = owner.Close() })
+	url, err = servers.NewURL(servers.Access{}, "redis://"+credentials+owner.Addr(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return owner, url
+}
+
 // contents returns all data of a server: every key with its dump and its time to live.
 func contents(t *testing.T, c *redis.Client) map[string]string {
 	t.Helper()
@@ -253,18 +252,10 @@ func TestAServerThatIsLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			owner, err := provider(t, "process").Start(t.Context(), servers.Spec{Topology: impls.Standalone})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer owner.Close()
-			url, err := servers.NewURL(servers.Access{}, "redis://"+owner.Addr(0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			owner, url := guestOf(t, "")
 			e := experiment(t, "token", "steady", url, Goroutines)
 			e.Scenario.Ops, e.Scenario.Length.Fixed, e.Scenario.Wait.Fixed = 0, 2*time.Second, 500*time.Millisecond
-			harmed := errors.New("no progress was told")
+			harmed := errors.New("no progress was reported")
 			e.Progress = func(p Progress) {
 				if p.Phase == "clients" && p.Rounds > 0 && harmed != nil {
 					harmed = harm(owner, t.Context())

@@ -43,8 +43,8 @@ func betweenRequests(c *trial) {
 	}
 }
 
-// heldBack runs a call, or waits for the background, and holds the n-th reply back. It returns false if the call sends fewer requests; otherwise goOn lets the reply pass and waits
-// for the end of the call.
+// heldBack runs a call, or waits for the background, and holds the n-th reply back. It returns false if the call sends fewer requests; otherwise
+// goOn lets the reply pass and waits for the end of the call.
 func (c *trial) heldBack(a *client, n int, call func()) (goOn func(), reached bool) {
 	answered, pass, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	a.wires.whenAnswered(n, func() { close(answered); <-pass })

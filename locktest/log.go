@@ -57,6 +57,9 @@ func (e entry) String() string {
 	return s
 }
 
+// noReply stands for the reply of a request that got none, or not yet.
+const noReply = "(no reply)"
+
 const (
 	wordSize  = 24   // bytes shown of an argument
 	logLimit  = 4096 // entries that are kept
@@ -85,7 +88,7 @@ func (l *requestLog) sent(client, call string, r resp.Request) *entry {
 	defer l.mu.Unlock()
 	l.total.Add(1)
 	e := &entry{at: time.Since(l.begin), client: client, call: call, words: append([]string{r.Name()}, r.Strings(8, wordSize)...),
-		write: r.IsWrite(), reply: "(no reply)"}
+		write: r.IsWrite(), reply: noReply}
 	args := make([]string, r.Len())
 	for i := range args {
 		args[i] = string(r.Arg(i))
@@ -167,6 +170,13 @@ func (l *requestLog) keyEvents(client, but string) string {
 		}
 	}
 	return ""
+}
+
+// answeredAll reports whether every request has got its reply.
+func (l *requestLog) answeredAll() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !slices.ContainsFunc(l.entries, func(e *entry) bool { return e.reply == noReply })
 }
 
 // tail returns the last n entries, for a report.

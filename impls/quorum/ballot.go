@@ -42,14 +42,14 @@ func poll(ctx context.Context, env impls.Env, pool *sync.WaitGroup, ask request,
 			defer cancel()
 			yes, err := ask(bounded, node)
 			late := b.cast(vote{i, yes, err})
-			if err != nil {
-				b.settled <- struct{}{}
+			settled := func() { b.settled <- struct{}{} }
+			if err == nil {
+				defer settled()
+			} else { // a node that does not reply is not waited for
+				settled()
 			}
 			if late && (yes || err != nil) {
 				withdraw(i)
-			}
-			if err == nil {
-				b.settled <- struct{}{}
 			}
 		})
 	}

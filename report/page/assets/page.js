@@ -90,7 +90,7 @@ function extent(values) {
   return [lo, hi];
 }
 
-// watch draws at once, and in the next frame whenever the width has changed: drawing changes the height, of which the observer is not to be told in its own turn.
+// watch draws at once, and in the next frame whenever the width has changed: drawing changes the height, which an observer must not do itself.
 function watch(plot, draw) {
   let width = 0;
   const again = () => {
