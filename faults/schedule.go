@@ -21,6 +21,7 @@ type Step struct {
 	Node    int    `json:"node"`              // from 0; -1 for the guarded store's own server
 	Command string `json:"command,omitempty"` // of a message: its command; of a moment: its name
 	Sent    int64  `json:"sent,omitempty"`    // of a request: when it left the client
+	Replied int64  `json:"replied,omitempty"` // of a request: when its node had replied, unless that took long
 	Lost    bool   `json:"lost,omitempty"`    // it never arrives, and the connection is cut
 
 	Fault Spec `json:"fault,omitzero"` // of a beginning and of an end
@@ -67,6 +68,11 @@ func (s Step) Key() string {
 		return s.Client + " " + s.Command
 	}
 	return fmt.Sprintf("%s %d %s", s.Client, s.Node, s.Command)
+}
+
+// Done estimates when a node executed a request: half-way to its reply. Of another step it returns At.
+func (s Step) Done() int64 {
+	return s.At + max(s.Replied-s.At, 0)/2
 }
 
 // Playable converts a schedule to one that can be replayed on real servers. Real replicas follow at once, so a failover begins, by cutting the

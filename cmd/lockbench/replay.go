@@ -224,8 +224,8 @@ func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayF
 	e.Subject = f.exec.fleet
 	r.Placed = faults.Placements(e.Scenario.Faults, e.Schedule)
 	for range f.tries {
-		out, err := a.onServers(ctx, e, f.server, f)
-		if out == nil || out.Verdict == nil {
+		var out *harness.Outcome
+		if out, err = a.onServers(ctx, e, f.server, f); out == nil || out.Verdict == nil {
 			return err
 		}
 		r.Runs = append(r.Runs, filepath.Clean(out.Dir))
@@ -234,13 +234,17 @@ func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayF
 			r.Verdict, r.Story = checker.Fail, seen
 			return err
 		}
-		r.Verdict = out.Verdict.Verdict
-		if err != nil || r.Verdict == checker.Fail {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s was not broken there; what was is in the run directory", t.Property))
-			return err
+		if r.Verdict != checker.Fail {
+			r.Verdict = out.Verdict.Verdict
+		}
+		if err != nil {
+			break
 		}
 	}
-	return nil
+	if r.Verdict == checker.Fail {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s was not broken there; what was is in the run directory", t.Property))
+	}
+	return err
 }
 
 // sameViolation returns the story of a violation of the tape's property; nil if there is none.

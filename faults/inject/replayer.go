@@ -15,7 +15,7 @@ import (
 // Replayer replays a schedule in a real run. As the Traffic of the proxy it holds every request and every reply until its turn comes, and every
 // client at its moments; one goroutine, Run, grants the turns. A request's turn ends when its node has replied, so that nodes execute requests in
 // the order of the schedule. The time between two steps is at least what it was in the schedule, so that a lock's timers and leases advance as they
-// did then.
+// did then, and longer only as far as a message comes late or a node takes longer: what Run itself takes does not add up.
 //
 // A run that differs from the schedule diverges: from then on messages pass as they come, and [Replayer.Order] reports the step.
 type Replayer struct {
@@ -74,7 +74,7 @@ func (c *Replayer) Moment(ctx context.Context, client string, m history.Moment) 
 
 // turnOf waits for the turn of a step.
 func (c *Replayer) turnOf(s faults.Step, gone <-chan struct{}) turn {
-	return c.wait(s.Key(), &arrival{what: s.String(), turn: make(chan turn, 1)}, gone)
+	return c.wait(s.Key(), &arrival{what: s.String(), at: c.timeline(), turn: make(chan turn, 1)}, gone)
 }
 
 // Run grants the turns until the schedule ends, the run diverges, or ctx ends. The director applies the faults, and ends those that must not
@@ -114,7 +114,7 @@ func (c *Replayer) leave(step int, why string) {
 type replay struct {
 	*Replayer
 	director *faults.Director
-	lastAt   int64 // of the last step, on the schedule's base
+	lastAt   int64 // when the last step was done, on the schedule's base
 	lastReal int64 // and on the run's
 	begun    map[int]*faults.Fault
 }
@@ -125,7 +125,6 @@ func (p *replay) step(ctx context.Context, i int, s faults.Step) (left string) {
 	if i == 0 {
 		due = 0
 	}
-	defer func() { p.lastAt, p.lastReal = s.At, p.timeline() }()
 	if s.Kind == faults.StepBegin || s.Kind == faults.StepEnd {
 		if s.Kind == faults.StepBegin {
 			p.rest(ctx, i, s)
@@ -133,6 +132,7 @@ func (p *replay) step(ctx context.Context, i int, s faults.Step) (left string) {
 		if !p.until(ctx, due) {
 			return ", and then its end"
 		}
+		p.lastAt, p.lastReal = s.At, p.timeline()
 		p.fault(ctx, s)
 		return ""
 	}
@@ -140,10 +140,13 @@ func (p *replay) step(ctx context.Context, i int, s faults.Step) (left string) {
 	if a == nil || !p.until(ctx, due) {
 		return p.why(ctx)
 	}
+	p.lastAt, p.lastReal = s.At, max(due, a.at)
 	p.forget(s.Key(), a)
 	a.turn <- turn{s.ID, s.Lost}
 	if s.Kind == faults.StepRequest && !s.Lost {
-		p.await(ctx, faults.Step{Kind: faults.StepReply, Of: s.ID}.Key(), applyPatience)
+		if p.await(ctx, faults.Step{Kind: faults.StepReply, Of: s.ID}.Key(), applyPatience) != nil {
+			p.lastAt, p.lastReal = s.Done(), p.timeline()
+		}
 	}
 	return ""
 }

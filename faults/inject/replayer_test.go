@@ -76,3 +76,36 @@ func TestReplayerGivesTurns(t *testing.T) {
 		})
 	}
 }
+
+// TestReplayerAddsNoTime: what a node takes for a request belongs to the schedule already, even if the node holds the reply for long.
+func TestReplayerAddsNoTime(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name                string
+		node, replied, took time.Duration
+	}{
+		{"a node that replies as it did", 2 * ms, 4 * ms, 80 * ms}, // 2 ms after the turn is half-way to the schedule's reply
+		{"a node whose reply was held", 60 * ms, 0, 80 * ms},
+		{"a node that takes longer", 12 * ms, 4 * ms, 90 * ms},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				c := NewReplayer(faults.Schedule{
+					{ID: 1, Kind: faults.StepRequest, Client: "c1", Command: "SET", Replied: int64(tt.replied)},
+					entered(2, "c2", 80*ms),
+				}, func() int64 { return int64(time.Since(start)) })
+				var all sync.WaitGroup
+				all.Go(func() { c.Run(t.Context(), nil) })
+				m := &Message{Command: history.Command{Client: "c1", Name: "SET"}, Label: "SET"}
+				all.Go(func() { c.Request(m); time.Sleep(tt.node); c.Reply(m) })
+				c.Moment(t.Context(), "c2", history.Entered)
+				took := time.Since(start)
+				all.Wait()
+				if took != tt.took || c.Order().Left != "" {
+					t.Errorf("took %v, %+v; want %v", took, c.Order(), tt.took)
+				}
+			})
+		})
+	}
+}

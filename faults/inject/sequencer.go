@@ -238,6 +238,11 @@ func (c *Sequencer) pass(ctx context.Context, h *Held) {
 	c.forget(h.key, h.arrival)
 	h.arrival.turn <- turn{id, h.lost}
 	if !h.Reply && !h.lost {
-		c.await(ctx, faults.Step{Kind: faults.StepReply, Of: id}.Key(), applyPatience)
+		if c.await(ctx, faults.Step{Kind: faults.StepReply, Of: id}.Key(), applyPatience) == nil {
+			return
+		}
+		c.noting.Lock()
+		defer c.noting.Unlock()
+		c.schedule[id-1].Replied = c.timeline()
 	}
 }

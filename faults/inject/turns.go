@@ -29,6 +29,7 @@ type turns struct {
 // arrival is a message or a moment that waits for its turn.
 type arrival struct {
 	what string    // a description for messages to users
+	at   int64     // for a Replayer: when it came
 	held *Held     // for a Sequencer
 	turn chan turn // cap 1
 }
