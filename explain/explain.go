@@ -165,7 +165,7 @@ func (r *run) damage(v *checker.Violation) Answer {
 	if len(holds) > 0 {
 		holds = r.between(holds, v)
 	}
-	return r.overlap(v, holds, func(first, second *history.Operation) bool { return r.releasedAt(first) < r.grantedAt(second) })
+	return r.overlap(v, holds, func(first, second *history.Operation) bool { return r.releasedAt(first) <= r.grantedAt(second) })
 }
 
 // noOrder explains a key whose operations have no linearization.
