@@ -35,7 +35,7 @@ func newReport(a *app) *cobra.Command {
 			"  text   what the terminal showed\n" +
 			"  gha    for github-action-benchmark, smaller is better\n" +
 			"  bmf    Bencher Metric Format\n\n" +
-			"All but html go to stdout. -O FILE names a file, -O - is stdout. It exits 0 whatever the verdict was.",
+			"html goes to a file in the directory, the others to stdout; -O FILE names a file, -O - is stdout. The path of a written file is printed. It exits 0 whatever the verdict was.",
 		Example: "  lockbench report results/runs/latest\n  lockbench report results/runs/latest -f md\n  lockbench report results/runs/latest -f junit -O junit.xml",
 		Args:    exactly("a directory"),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.report(args[0], f) },
@@ -115,8 +115,8 @@ func (a *app) report(path string, f reportFlags) error {
 	if err := results.SaveFile(file, func(w io.Writer) error { _, err := b.WriteTo(w); return err }); err != nil {
 		return err
 	}
-	a.say("%s", file)
-	return nil
+	_, err = fmt.Fprintln(a.out, file)
+	return err
 }
 
 // openRecord opens the suite, bench or run at a path.
