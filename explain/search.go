@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -184,8 +185,8 @@ func (s *search) forward(picks []pick) bool {
 	for i, p := range picks {
 		at := choice{pick: p, rest: picks[i+1:], events: len(s.events), nextEff: s.nextEff, last: s.last, clock: s.m.clock, low: s.low}
 		if s.take(p) {
-			if len(s.events)-at.events == 1 && len(s.events[at.events].changes) == 0 {
-				at.rest = nil // the reply proves that nothing changed: if an order with the command later exists, so does one with it here
+			if len(s.events)-at.events == 1 && s.idle(&s.events[at.events], len(at.rest) > 0) {
+				at.rest = nil // if an order with the command later exists, so does one with it here
 			}
 			s.stack = append(s.stack, at)
 			s.commit()
@@ -194,6 +195,36 @@ func (s *search) forward(picks []pick) bool {
 		s.revert(&at)
 	}
 	return false
+}
+
+// instead is what a key may be in place of a value.
+var instead = []func(v Value) *Value{
+	func(Value) *Value { return nil },
+	func(v Value) *Value { v.Text += "'"; return &v },
+	func(v Value) *Value { v.Expires += int64(time.Hour); return &v },
+}
+
+// idle reports whether the reply to a command proves that it changed nothing. It does not if the command may have written what was there already:
+// if, with something else there, it gets the same reply and changes that. Only a choice with alternatives is worth the question.
+func (s *search) idle(e *event, alternatives bool) bool {
+	args := request(e.cmd, s.scripts)
+	if len(e.changes) > 0 || !alternatives || args == nil {
+		return len(e.changes) == 0
+	}
+	values := s.m.values
+	defer func() { s.m.values, s.m.loaded = values, false }()
+	for _, other := range instead {
+		s.m.values, s.m.loaded = maps.Clone(values), false
+		for _, key := range e.touched {
+			if v := values[key]; v != nil {
+				s.m.set(key, other(*v))
+			}
+		}
+		if reply, changes, _ := s.m.do(args, e.at); len(changes) > 0 && same(e.cmd, answerOf(e.cmd, reply)) {
+			return false
+		}
+	}
+	return true
 }
 
 // take executes a command and reports whether its reply is explained.
