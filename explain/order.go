@@ -168,8 +168,11 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 	var reply string
 	reply, e.changes, e.touched = o.m.do(args, at)
 	reply = answerOf(c, reply)
-	if by := timeLeft(c, reply); by != 0 {
+	if left, by := timeLeft(c, reply); by != 0 {
 		o.m.undo(e.changes)
+		if max(by, -by) > tolerance*1_000_000 {
+			by = o.shift(c, e.touched, at, left, by)
+		}
 		o.m.loaded = false // the server's time cannot go back
 		reply, e.changes, e.touched = o.m.do(args, at+by)
 		reply, o.m.loaded = answerOf(c, reply), false
@@ -246,15 +249,15 @@ func refusedByServer(reply string) bool {
 	return strings.HasPrefix(reply, "-")
 }
 
-// timeLeft returns how much later the node executed a command than at the instant that gave reply, in nanoseconds, if the first number in which the
-// reply differs from the recorded one is a remaining time in ms. 0: no difference, or one above tolerance.
-func timeLeft(c *history.Command, reply string) int64 {
+// timeLeft compares the first number in which a reply differs from the recorded one, if that may be a remaining time in ms: it returns the time left by
+// the reply, and how much later than at the instant of the reply the node executed the command, or ended the key, both in nanoseconds. 0: no difference.
+func timeLeft(c *history.Command, reply string) (left, by int64) {
 	if c.Turn != 0 || c.Reply == "" || same(c, reply) {
-		return 0
+		return 0, 0
 	}
 	was, is := strings.Split(c.Reply, ", "), strings.Split(reply, ", ")
 	if len(was) != len(is) {
-		return 0
+		return 0, 0
 	}
 	for i := range was {
 		if was[i] == is[i] {
@@ -262,12 +265,42 @@ func timeLeft(c *history.Command, reply string) int64 {
 		}
 		a, errA := strconv.ParseInt(strings.Trim(was[i], `[]"`), 10, 64)
 		b, errB := strconv.ParseInt(strings.Trim(is[i], `[]"`), 10, 64)
-		if errA != nil || errB != nil || max(a-b, b-a) > tolerance || a == 0 && b == 1 {
-			return 0
+		if errA != nil || errB != nil || a == 0 && b == 1 {
+			return 0, 0
 		}
-		return (b - a) * 1_000_000
+		return b * 1_000_000, (b - a) * 1_000_000
 	}
-	return 0
+	return 0, 0
+}
+
+// shift returns how much later or earlier than at an instant a command can have been executed, if its reply says by; the rest is that of the end of a
+// key. It returns 0 if that key cannot have ended so much earlier or later.
+func (o *orderer) shift(c *history.Command, keys []string, at, left, by int64) int64 {
+	own := min(max(by, max(c.Sent, o.last)-at), c.Replied-at)
+	if rest := by - own; rest != 0 && !o.shorten(keys, at, left, rest) {
+		return 0
+	}
+	return own
+}
+
+// shorten moves the end of the key that has the given time left at an instant, to so much earlier, and reports whether it may end then: the command
+// that set its end was executed at an instant that is not known.
+func (o *orderer) shorten(keys []string, at, left, by int64) bool {
+	for _, key := range keys {
+		v := o.m.values[key]
+		if v == nil || v.Expires == 0 || max(v.Expires-o.m.ownTime(at)-left, left-v.Expires+o.m.ownTime(at)) > 1_000_000 {
+			continue
+		}
+		if earliest, latest := v.ends(); v.Expires-by < earliest || v.Expires-by > latest {
+			continue
+		}
+		known := *v
+		known.Expires, known.early, known.late = v.Expires-by, 0, 0
+		o.m.set(key, &known)
+		o.push(event{at: at, changes: []change{{key, v, &known}}, clock: o.m.clock})
+		return true
+	}
+	return false
 }
 
 // endsNow reports whether a command was executed in the millisecond in which a key ends. Redis keeps the key until that millisecond is over and

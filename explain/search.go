@@ -140,7 +140,8 @@ func (s *search) candidates() (picks []pick) {
 		picks = append(picks, pick{cmd: p.cmd, other: true})
 		c := s.cmds[p.cmd]
 		if s.meetsEffect(p.cmd) || c.Replied-c.Sent > long || s.meetsEnd(p.cmd, min(limit, c.Replied)) {
-			picks = append(picks, pick{cmd: p.cmd, late: true}, pick{cmd: p.cmd, early: true})
+			picks = append(picks, pick{cmd: p.cmd, late: true}, pick{cmd: p.cmd, early: true},
+				pick{cmd: p.cmd, early: true, other: true}, pick{cmd: p.cmd, late: true, other: true})
 		}
 		if s.nextEff < len(s.effects) && s.effects[s.nextEff].from <= c.Replied && s.effects[s.nextEff].At > s.likely[p.cmd] {
 			picks = append(picks, pick{cmd: p.cmd, after: true})
@@ -154,11 +155,11 @@ func (s *search) meetsEffect(cmd int) bool {
 	return slices.ContainsFunc(s.effects[s.nextEff:], func(e dated) bool { return e.At > s.likely[cmd] && e.At <= s.cmds[cmd].Replied })
 }
 
-// meetsEnd reports whether a lease may end between the likely instant of a command and the instant by.
+// meetsEnd reports whether a lease may end between the sending of a command and the instant by.
 func (s *search) meetsEnd(cmd int, by int64) bool {
-	from, to := s.m.ownTime(s.likely[cmd]), s.m.ownTime(by)
+	from, to := s.m.ownTime(s.cmds[cmd].Sent), s.m.ownTime(by)
 	for _, v := range s.m.values {
-		if earliest, _ := v.ends(); v.Expires > from && earliest <= to {
+		if earliest, latest := v.ends(); v.Expires != 0 && latest > from && earliest <= to {
 			return true
 		}
 	}
