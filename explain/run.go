@@ -254,18 +254,25 @@ func (r *run) ballots(op *history.Operation, n *node, try []int) (out []*attempt
 		}
 	}
 	for _, a := range out {
-		if a.grant < 0 && op.Outcome == history.OK && (r.votes == 1 || r.grantedBy(a)) { // it wrote what was there already, or what ended at once
-			a.grant = a.events[len(a.events)-1]
+		if a.grant < 0 && op.Outcome == history.OK { // it wrote what was there already, or what ended at once
+			a.grant = r.grantedBy(a)
 		}
 	}
 	return out
 }
 
-// grantedBy reports whether the last reply of an attempt is one that votes have more often than refusals.
-func (r *run) grantedBy(a *attempt) bool {
-	c := a.node.events[a.events[len(a.events)-1]].cmd
-	t := r.seen[shapeOf(c)][c.Reply]
-	return t.granted > t.refused
+// grantedBy returns the last command of an attempt whose reply is one that votes have more often than refusals; without votes, the last; -1: none.
+func (r *run) grantedBy(a *attempt) int {
+	if r.votes == 1 {
+		return a.events[len(a.events)-1]
+	}
+	for _, i := range slices.Backward(a.events) {
+		c := a.node.events[i].cmd
+		if t := r.seen[shapeOf(c)][c.Reply]; t.granted > t.refused {
+			return i
+		}
+	}
+	return -1
 }
 
 // learn notes how many votes a grant of the lock takes, and which replies granted attempts and refused ones got.
