@@ -69,7 +69,7 @@ func NewCell(r Result, want verdicts.Expectation) Cell {
 	case len(extra) > 0:
 		c.Verdict, c.Why = checker.Fail, "not expected: "+breaksText(extra)
 	case r.Verdict == checker.Inconclusive:
-		c.Verdict, c.Why = checker.Inconclusive, strings.Join(slices.Concat(inconclusive(r), r.Notes), "; ")
+		c.Verdict, c.Why = checker.Inconclusive, inconclusive(r)
 	case len(missing) > 0:
 		c.Verdict, c.Why = checker.Fail, "not seen: "+breaksText(missing)
 	}
@@ -87,7 +87,7 @@ func PlantedCell(r Result, want verdicts.Expectation) Cell {
 	switch {
 	case Shows(r, want):
 	case r.Verdict == checker.Inconclusive:
-		c.Verdict, c.Why = checker.Inconclusive, strings.Join(slices.Concat(inconclusive(r), r.Notes), "; ")
+		c.Verdict, c.Why = checker.Inconclusive, inconclusive(r)
 	default:
 		c.Verdict, c.Why = checker.Fail, "the planted bug did not show"
 	}
@@ -160,14 +160,18 @@ func sortedCauses(causes map[verdicts.Cause]int) []verdicts.Cause {
 	return out
 }
 
-func inconclusive(r Result) []string {
+// inconclusive says why a run is inconclusive.
+func inconclusive(r Result) string {
 	var out []string
+	if r.Reason != "" {
+		out = append(out, r.Reason)
+	}
 	for _, p := range r.Properties {
 		if p.Verdict == checker.Inconclusive {
 			out = append(out, strings.TrimSuffix(string(p.Name)+": "+p.Note, ": "))
 		}
 	}
-	return out
+	return strings.Join(append(out, r.Notes...), "; ")
 }
 
 func without(all, some []verdicts.Break) []verdicts.Break {

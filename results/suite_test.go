@@ -33,6 +33,11 @@ func stalled(r results.Result) results.Result {
 	return r
 }
 
+func failing(r results.Result) results.Result {
+	r.Reason = "39 of 40 acquires failed: OOM"
+	return r
+}
+
 func TestNewCell(t *testing.T) {
 	const me, ex = "mutual-exclusion/mis-unlock", "exclusive-use/lease-overrun"
 	tests := []struct {
@@ -52,6 +57,7 @@ func TestNewCell(t *testing.T) {
 		{"an optional break alone is not enough", showing(checker.Fail, ex), verdicts.Breaks(me).Or(ex), checker.Fail, ex, "not seen: " + me},
 		{"broken though expected safe", showing(checker.Fail, ex), verdicts.Safe(), checker.Fail, ex, "not expected: " + ex},
 		{"inconclusive is no pass", showing(checker.Inconclusive), verdicts.Safe(), checker.Inconclusive, "safe", ""},
+		{"most acquires failed", failing(showing(checker.Inconclusive)), verdicts.Safe(), checker.Inconclusive, "safe", "39 of 40 acquires failed: OOM"},
 		{"inconclusive excuses a break that was not seen", showing(checker.Inconclusive), verdicts.Breaks(me), checker.Inconclusive, "safe", ""},
 		{"inconclusive excuses no break that was", showing(checker.Inconclusive, ex), verdicts.Safe(), checker.Fail, ex, "not expected: " + ex},
 		{"the search says the same", showing(checker.Fail, me, "linearizability/mis-unlock"), verdicts.Breaks(me), checker.Pass, me, ""},
