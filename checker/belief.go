@@ -79,6 +79,9 @@ func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 	case h.next != nil:
 		p.apply(who, h.next, n)
 	case n.kind == noticeLost:
+		if n.r == nil || n.r.op != history.Lost {
+			h.cap = min(h.cap, n.at)
+		}
 		p.deny(h, n.r)
 		h.lost = true
 		p.end(h, n.at)
@@ -88,7 +91,7 @@ func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 	case h.ended:
 		if h.lost && !h.releases && n.kind == noticeRenewal && n.r != nil {
 			h.next = p.begin(who, n.r, n.until, n.doubt)
-			h.next.token, h.closed = h.token, min(h.closed, n.at)
+			h.next.token, h.next.maybe, h.closed = h.token, h.maybe, min(h.closed, n.at)
 			p.k.anew[n.r] = h.d
 		} else {
 			h.renew(n)

@@ -103,6 +103,51 @@ var classRows = []row{
 		b acquire 0 1 unknown
 		b release 10 11 ok
 		a acquire 20 21 ok`},
+	// The first to return begins one hold, the other renews it: one token is one permit.
+	{name: "two extends under way at a loss", head: leased, ops: `
+		a acquire 0 1 ok token=t1
+		a lost 10 10 token=t1
+		a extend 8 30 ok token=t1
+		a extend 9 20 ok token=t1`, want: "renewal×1"},
+	{name: "an extend under way at a loss is refused after another has begun a new hold", head: leased, ops: `
+		a acquire 0 1 ok token=t1
+		a lost 5 5 token=t1
+		a extend 4 10 ok token=t1
+		a extend 6 20 lost token=t1
+		b acquire 30 31 ok token=t2
+		b write 32 33 ok read=0 wrote=1
+		a write 40 41 ok read=1 wrote=2`, want: "store-integrity×1 renewal×2"},
+	{name: "an extend of unknown outcome may renew the hold that another began after a loss", head: leased, ops: `
+		a acquire 0 1 ok token=t1
+		a extend 2 3 unknown token=t1
+		a lost 5 5 token=t1
+		a extend 4 10 ok token=t1
+		b acquire 120 121 ok token=t2
+		b write 122 123 ok read=0 wrote=1
+		a write 130 131 ok read=1 wrote=2`, want: "renewal×1"},
+	// The first refusal can mean the hold whose lease has ended. It closes that, so the second means the hold that is in force.
+	{name: "two refused releases and one hold that is gone", head: leased, ops: `
+		a acquire 0 1 ok
+		a acquire 150 151 ok
+		a release 160 161 not_held
+		a release 162 163 not_held`, unordered: true},
+	{name: "a lenient release and a refused one, and one hold that is gone", head: leased, ops: `
+		a acquire 0 1 ok
+		a acquire 150 151 ok
+		a release 160 161 ok
+		a release 162 163 not_held
+		b acquire 164 165 busy`, want: "refusal×1", unordered: true},
+	{name: "a refused release of a hold that is gone, and one of a hold that is there", head: leased, ops: `
+		a acquire 0 1 ok
+		a acquire 150 151 ok
+		a release 160 161 not_held
+		a release 162 163 ok
+		b acquire 164 165 ok`},
+	// Only a re-entry of the hold that got a fence may get it again; b's hold of unknown outcome is not that.
+	{name: "a re-entry with another client's fence", head: history.Header{Kind: history.Reentrant}, ops: `
+		b acquire 0 1 unknown
+		c acquire 2 3 ok fence=2
+		b acquire 4 5 ok fence=2`, want: "mutual-exclusion×1 fencing-order×1"},
 	// The second line was written first; at one instant either order is possible.
 	{name: "two writes of a client at one instant, in any order of lines", head: forever, ops: `
 		a write 4 4 ok read=1 wrote=2

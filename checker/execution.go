@@ -86,9 +86,10 @@ type executions struct {
 // state is the state after the effects ordered so far.
 type state struct {
 	placed uint64
-	ended  uint64 // acquires whose hold a release ended
+	ended  uint64 // acquires whose hold a release closed
 	holds  []inForce
 	fence  uint64
+	fencer int // the client that was granted the fence; -1 = in an earlier part
 	last   int // the latest time variable; -1 = none
 	t      instants
 }
@@ -115,7 +116,7 @@ func (x *executions) exist(rules rule) (found, known bool) { return x.existWitho
 
 func (x *executions) existWithout(rules rule, exempt uint64) (found, known bool) {
 	x.rules, x.exempt, x.steps = rules, exempt, 0
-	found = x.search(state{last: -1, fence: x.fence, t: newInstants(x)})
+	found = x.search(state{last: -1, fence: x.fence, fencer: -1, t: newInstants(x)})
 	return found, found || x.steps < x.most
 }
 
@@ -220,7 +221,11 @@ func (x *executions) take(s state, i int) bool {
 	case e.r.op == history.Acquire:
 		return x.grant(s, i, v)
 	case e.r.outcome == history.NotHeld || e.r.outcome == history.LostHold:
-		return (x.forgives && e.denied || x.missing(s, e)) && x.search(s)
+		own := slices.ContainsFunc(s.holds, func(h inForce) bool { return x.means(e, h.effect) })
+		if x.forgives && e.denied {
+			return x.search(s)
+		}
+		return x.missing(s, e, own)
 	case e.r.op == history.Extend:
 		return x.extend(s, i, v)
 	}
@@ -273,10 +278,12 @@ func (x *executions) grant(s state, i, v int) bool {
 		return false
 	}
 	if e.fence != 0 {
-		if x.obeys(i, ruleFences) && (e.fence < s.fence || e.fence == s.fence && !again) {
+		if x.obeys(i, ruleFences) && (e.fence < s.fence || e.fence == s.fence && !(again && s.fencer == e.client)) {
 			return false
 		}
-		s.fence = max(s.fence, e.fence)
+		if e.fence > s.fence {
+			s.fence, s.fencer = e.fence, e.client
+		}
 	}
 	s.holds = append(x.renewed(s, i, v), inForce{effect: i, last: v, by: i})
 	return x.search(s)
@@ -310,24 +317,32 @@ func (e *effectOf) mayMean(grant *record, token uint32) bool {
 	return grant.call <= e.r.call && (!e.r.modeNamed || grant.mode == e.r.mode)
 }
 
-// elsewhere reports whether an operation may belong to a hold that is open by the record and not in force.
-func (x *executions) elsewhere(s state, e *effectOf) bool {
-	if slices.ContainsFunc(x.over, func(r *record) bool { return e.mayMean(r, x.k.tokenOf(r)) }) {
-		return true
-	}
+// elsewhere returns the acquires whose holds are open by the record and not in force, and to which an operation may belong. An answered release
+// closes the hold to which it belongs, even if the server no longer has it. before reports whether the operation may mean a hold of an earlier part.
+func (x *executions) elsewhere(s state, e *effectOf) (open []int, before bool) {
 	for i := range x.effects {
-		open := x.effects[i].r.granted() && s.placed&(1<<i) != 0 && s.ended&(1<<i) == 0 && x.means(e, i)
-		if open && !slices.ContainsFunc(s.holds, func(h inForce) bool { return h.effect == i }) {
-			return true
+		if x.effects[i].r.granted() && s.placed&(1<<i) != 0 && s.ended&(1<<i) == 0 && x.means(e, i) &&
+			!slices.ContainsFunc(s.holds, func(h inForce) bool { return h.effect == i }) {
+			open = append(open, i)
 		}
 	}
-	return false
+	return open, slices.ContainsFunc(x.over, func(r *record) bool { return e.mayMean(r, x.k.tokenOf(r)) })
 }
 
-// missing reports whether the hold that a reply says is gone is not in force.
-func (x *executions) missing(s state, e *effectOf) bool {
-	own := slices.ContainsFunc(s.holds, func(h inForce) bool { return x.means(e, h.effect) })
-	return !own || x.h.Kind != history.Reentrant && x.elsewhere(s, e)
+// missing searches on after a reply that shows that a hold of e's is not in force, or after a lenient release.
+func (x *executions) missing(s state, e *effectOf, own bool) bool {
+	open, before := x.elsewhere(s, e)
+	if own && (x.h.Kind == history.Reentrant && e.r.outcome != history.OK || len(open) == 0 && !before) {
+		return false
+	}
+	if e.r.op != history.Release || len(open) == 0 || before {
+		return x.search(s)
+	}
+	return slices.ContainsFunc(open, func(i int) bool {
+		to := s
+		to.ended |= 1 << i
+		return x.search(to)
+	})
 }
 
 func (x *executions) extend(s state, i, v int) bool {
@@ -368,5 +383,5 @@ func (x *executions) release(s state, i, v int) bool {
 			}
 		}
 	}
-	return (!own || x.elsewhere(s, e)) && e.must && x.search(s)
+	return e.must && x.missing(s, e, own)
 }

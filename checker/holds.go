@@ -22,7 +22,8 @@ import (
 //
 // Where VERDICTS leaves a choice: if a re-entrant client's release of unknown outcome is followed by another release, the second belongs to the hold
 // around the first's, if there is one with the same token. A hold that an extend begins after a loss takes the place of the one before, which is
-// no longer open: an extend after the release of the new one belongs to none.
+// no longer open: an extend after the release of the new one belongs to none. Of several extends under way at the loss the first to return ok begins
+// it, and those that return later belong to it: they renew one key of the server, and one hold is one permit.
 
 // holdPass is the pass over one key.
 type holdPass struct {
@@ -270,7 +271,6 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 		case history.Unknown:
 			o.maybe++
 		case history.LostHold, history.NotHeld:
-			o.cap = min(o.cap, r.ret)
 			n := notice{at: r.ret, kind: noticeLost}
 			if o == h {
 				n.r = r
@@ -311,7 +311,6 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 		case history.Unknown:
 			o.maybe++
 		case history.NotHeld, history.LostHold:
-			o.cap = min(o.cap, r.ret)
 			o.addNotice(notice{at: r.ret, kind: noticeLost})
 		}
 	}

@@ -2,6 +2,7 @@ package checker_test
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -80,7 +81,14 @@ func named(op history.Operation) bool { return op.ModeNamed || op.Mode == histor
 
 // assign finds for each operation the hold that it belongs to.
 func (r *record) assign() {
+	anew := slices.SortedFunc(maps.Keys(r.begins), func(a, b int) int {
+		return cmp.Or(cmp.Compare(r.ops[a].Return, r.ops[b].Return), cmp.Compare(a, b))
+	})
 	for i, op := range r.ops {
+		for len(anew) > 0 && anew[0] < i && r.ops[anew[0]].Return <= op.Call {
+			r.renew(anew[0])
+			anew = anew[1:]
+		}
 		if op.Op == history.Acquire {
 			if op.Outcome == history.OK {
 				hold := &pageHold{acquire: i, mode: op.Mode, client: op.Client, token: op.Token, opened: op.Return, closed: always}
@@ -92,16 +100,30 @@ func (r *record) assign() {
 		if hold == nil {
 			continue
 		}
-		if r.begins[i] {
-			r.before[i] = hold
-			hold.closed, hold.closer = min(hold.closed, op.Return), i // the new one takes its place
-			hold = &pageHold{acquire: i, mode: hold.mode, client: op.Client, token: hold.token, opened: op.Return, closed: always}
-			r.holds = append(r.holds, hold)
-		}
 		r.of[i] = hold
 		hold.left = hold.left || op.Op == history.Release && op.Outcome == history.Unknown
 		if op.Op == history.Release && (op.Outcome == history.OK || op.Outcome == history.NotHeld || op.Outcome == history.LostHold) {
 			hold.closed, hold.closer = op.Return, i
+		}
+	}
+	for _, i := range anew {
+		r.renew(i)
+	}
+}
+
+// renew begins a new hold with extend i, in the place of the one that it extended. It takes over the extends that return later.
+func (r *record) renew(i int) {
+	op, old := r.ops[i], r.of[i]
+	hold := &pageHold{acquire: i, mode: old.mode, client: op.Client, token: old.token, opened: op.Return, closed: always}
+	old.closed, old.closer = min(old.closed, op.Return), i
+	r.holds, r.of[i], r.before[i] = append(r.holds, hold), hold, old
+	for k, o := range r.ops {
+		answered := o.Outcome == history.OK || o.Outcome == history.NotHeld || o.Outcome == history.LostHold
+		if r.of[k] != old || o.Op != history.Extend || !answered || o.Return < op.Return {
+			continue
+		}
+		if o.Return > op.Return || o.Outcome != history.OK || k > i {
+			r.of[k] = hold
 		}
 	}
 }
@@ -131,12 +153,22 @@ func (h *pageHold) openBefore(i int, op history.Operation) bool {
 	return op.Call < h.closed || i < h.closer
 }
 
+// replaced reports whether a hold took the place of another, at once or by steps.
+func (r *record) replaced(old, h *pageHold) bool {
+	for h = r.before[h.acquire]; h != nil; h = r.before[h.acquire] {
+		if h == old {
+			return true
+		}
+	}
+	return false
+}
+
 // possible finds the last instant at which the server can have kept a hold.
 func (r *record) possible(h *pageHold) {
 	latest, unsure, limit := r.ops[h.acquire].Return, int64(0), always
 	for i, op := range r.ops {
 		of := r.of[i]
-		own := of == h && i != h.acquire
+		own := of == h && i != h.acquire || op.Op == history.Extend && op.Outcome == history.Unknown && r.replaced(of, h)
 		other := r.h.Kind == history.Reentrant && op.Client == h.client && of != h && op.Call >= r.ops[h.acquire].Return && h.openBefore(i, op) && op.Op != history.Use && op.Op != history.Write && op.Op != history.Lost
 		switch {
 		case !own && !other:

@@ -53,9 +53,10 @@ type serverState struct {
 	at      int // index of the instant
 	done    uint32
 	cleared uint8
-	ended   uint32 // acquires that a release ended
+	ended   uint32 // acquires whose hold a release closed
 	holds   []kept
 	fence   uint64
+	fencer  string // the client that was granted it
 }
 
 // explains reports whether an execution that obeys the rules explains the record; known is false if the search was given up.
@@ -143,7 +144,7 @@ func (st serverState) key() string {
 	b := binary.AppendUvarint(nil, uint64(st.at))
 	b = binary.AppendUvarint(b, uint64(st.done))
 	b = binary.AppendUvarint(b, uint64(st.ended)<<8|uint64(st.cleared))
-	b = binary.AppendUvarint(b, st.fence)
+	b = append(binary.AppendUvarint(b, st.fence), st.fencer...)
 	for _, h := range st.holds {
 		b = binary.AppendVarint(append(b, byte(h.by)), h.last)
 		b = binary.AppendVarint(binary.AppendVarint(b, h.sooner), h.later)
@@ -247,19 +248,29 @@ func (s *server) effect(st serverState, i int, t int64) bool {
 			own = append(own, n)
 		}
 	}
-	gone := false // another hold to which it may belong is gone
+	var gone []int // other holds to which it may belong and that are gone; an answered release closes the one that it belongs to
 	for k, a := range s.ops {
 		there := slices.ContainsFunc(st.holds, func(h kept) bool { return h.by == k })
 		if a.Op == history.Acquire && a.Outcome == history.OK && st.done&(1<<k) != 0 && st.ended&(1<<k) == 0 && !there && s.belongs(op, k) {
-			gone = true
+			gone = append(gone, k)
 		}
+	}
+	toNone := func() bool {
+		if op.Op != history.Release || len(gone) == 0 {
+			return s.from(st)
+		}
+		return slices.ContainsFunc(gone, func(k int) bool {
+			to := st
+			to.ended |= 1 << k
+			return s.from(to)
+		})
 	}
 	switch {
 	case op.Outcome == history.NotHeld || op.Outcome == history.LostHold:
 		if s.denied[i] && !obeys(deniedRule) {
 			return s.from(st)
 		}
-		return (len(own) == 0 || gone && s.h.Kind != history.Reentrant) && s.from(st)
+		return (len(own) == 0 || len(gone) > 0 && s.h.Kind != history.Reentrant) && toNone()
 	case op.Op == history.Extend:
 		for _, n := range own {
 			to := st
@@ -288,7 +299,7 @@ func (s *server) effect(st serverState, i int, t int64) bool {
 			return true
 		}
 	}
-	return op.Outcome == history.OK && (len(own) == 0 || gone) && s.from(st)
+	return op.Outcome == history.OK && (len(own) == 0 || len(gone) > 0) && toNone()
 }
 
 // renewed returns the holds after an effect that renews those of a re-entrant client.
@@ -363,10 +374,12 @@ func (s *server) grant(st serverState, i int, t int64) bool {
 		return false
 	}
 	if op.Outcome == history.OK && op.Fence != 0 && op.Mode == history.Exclusive {
-		if s.rules&fenceRule != 0 && (op.Fence < st.fence || op.Fence == st.fence && !again) {
+		if s.rules&fenceRule != 0 && (op.Fence < st.fence || op.Fence == st.fence && !(again && st.fencer == op.Client)) {
 			return false
 		}
-		st.fence = max(st.fence, op.Fence)
+		if op.Fence > st.fence {
+			st.fence, st.fencer = op.Fence, op.Client
+		}
 	}
 	st.holds = append(s.renewed(st.holds, op.Client, t), kept{by: i, last: t})
 	return s.from(st)
