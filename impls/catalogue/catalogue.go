@@ -3,6 +3,7 @@ package catalogue
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/adapters"
@@ -14,27 +15,25 @@ import (
 	"github.com/lockbench/lockbench/impls/rw"
 )
 
+// Making the variants means parsing each expectation and planting each bug, some milliseconds in all; once is enough. Nobody changes them.
+var (
+	locks = sync.OnceValue(func() []impls.Variant {
+		return slices.Concat(mutex.Variants(), reentrant.Variants(), quorum.Variants(), rw.Variants(), beyond.Variants(), mutex.ServerVariants(), adapters.Variants())
+	})
+	bugs = sync.OnceValue(planted.Variants)
+)
+
 // Locks returns the locks, without planted bugs, in the order of the documentation.
-func Locks() []impls.Variant {
-	return slices.Concat(
-		mutex.Variants(),
-		reentrant.Variants(),
-		quorum.Variants(),
-		rw.Variants(),
-		beyond.Variants(),
-		mutex.ServerVariants(),
-		adapters.Variants(),
-	)
-}
+func Locks() []impls.Variant { return slices.Clone(locks()) }
 
 // Planted returns the planted bugs.
-func Planted() []impls.Variant { return planted.Variants() }
+func Planted() []impls.Variant { return slices.Clone(bugs()) }
 
 // Find returns a lock or planted bug by name.
 func Find(name string) (impls.Variant, bool) {
-	for _, v := range append(Locks(), Planted()...) {
-		if v.Name == name {
-			return v, true
+	for _, all := range [][]impls.Variant{locks(), bugs()} {
+		if i := slices.IndexFunc(all, func(v impls.Variant) bool { return v.Name == name }); i >= 0 {
+			return all[i], true
 		}
 	}
 	return impls.Variant{}, false
