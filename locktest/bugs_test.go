@@ -162,6 +162,9 @@ func alsoExplored() map[string]string {
 
 // TestBugsAreExplored: a search of 300 schedules finds each of alsoExplored, with that cause.
 func TestBugsAreExplored(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches the schedules of some thirty locks")
+	}
 	left := alsoExplored()
 	for _, row := range bugs() {
 		want, ok := left[row.bug]

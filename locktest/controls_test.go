@@ -129,6 +129,9 @@ func controls() []control {
 
 // TestCorrectLocksPass: unusual but legal behaviour raises no alarm, and no rule is skipped silently.
 func TestCorrectLocksPass(t *testing.T) {
+	if testing.Short() {
+		t.Skip("checks every rule of some fifty locks")
+	}
 	for _, c := range controls() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -152,6 +155,9 @@ func passes(t *testing.T, results map[string]result) {
 
 // TestCorrectLocksStand: no schedule breaks the same locks. LOCKBENCH_SOAK sets the number of schedules for each.
 func TestCorrectLocksStand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches the schedules of some fifty locks")
+	}
 	for _, c := range controls() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
