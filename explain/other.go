@@ -85,7 +85,11 @@ func (r *run) fence(v *checker.Violation) Answer {
 			granted, reply := r.granted(p.second, i, without{events: []int{i}})
 			lost := p.first.node.events[i].effect != nil // a release left out refuses the second as well, and says nothing about fences
 			if !granted && lost || granted && largest(reply) > first.Fence {
-				found = append(found, m.finding(p, i))
+				f := m.finding(p, i)
+				if p.first.node.events[i].ended() { // it kept no hold: the second would have been granted all the same
+					f.name = verdicts.CountExpired
+				}
+				found = append(found, f)
 			}
 		}
 		if len(found) > 0 {

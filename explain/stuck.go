@@ -185,7 +185,7 @@ func (w *wait) takers() (ops []uint64) {
 	n, first := w.attempt.node, w.attempt.events[0]
 	for i := range first {
 		e := &n.events[i]
-		if e.op != nil && e.op.Op == history.Acquire && e.op.ID != w.op.ID && touches(e.touched, n.events[first].touched) && !slices.Contains(ops, e.op.ID) {
+		if e.op != nil && e.op.Op == history.Acquire && e.op.ID != w.op.ID && touches(e.touched, w.attempt.keys()) && !slices.Contains(ops, e.op.ID) {
 			ops = append(ops, e.op.ID)
 		}
 	}
@@ -198,7 +198,7 @@ func (w *wait) blocked(maker *event, others string) Answer {
 	values := n.state(first)
 	for _, c := range maker.changes {
 		v := values[c.key]
-		if v == nil || !slices.Contains(n.events[first].touched, c.key) {
+		if v == nil || !slices.Contains(w.attempt.keys(), c.key) {
 			continue
 		}
 		if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
@@ -218,7 +218,7 @@ func (w *wait) makers() (out []int) {
 	seen := map[uint64]bool{}
 	for i := first - 1; i >= 0 && len(out) < most; i-- {
 		e := &n.events[i]
-		if e.cmd == nil || e.open || e.op != nil && seen[e.op.ID] || !changesAny(e, n.events[first].touched) ||
+		if e.cmd == nil || e.open || e.op != nil && seen[e.op.ID] || !changesAny(e, w.attempt.keys()) ||
 			!slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() && c.after != nil }) {
 			continue
 		}
@@ -280,7 +280,7 @@ func (w *wait) unseen() Answer {
 // idle reports whether the lock was free for most of the wait and the client did not ask.
 func (w *wait) idle() bool {
 	n, first := w.attempt.node, w.attempt.events[0]
-	last, keys, freed := w.attempt.events[len(w.attempt.events)-1], n.events[first].touched, int64(-1)
+	last, keys, freed := w.attempt.events[len(w.attempt.events)-1], w.attempt.keys(), int64(-1)
 	next := first + 1
 	for ; next < len(n.events) && (next <= last || n.events[next].at < w.until); next++ {
 		if changesAny(&n.events[next], keys) && !slices.Contains(w.attempt.events, next) {

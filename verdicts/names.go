@@ -49,5 +49,6 @@ const (
 	Overbelief     Cause = "overbelief"   // the lock claimed a longer validity than the server kept the key
 	LateRequest    Cause = "late-request" // a request of the client's earlier attempt arrived late
 	OwnRelease     Cause = "own-release"  // the client released before it was done
+	CountExpired   Cause = "count-expired"
 	CauseUnknown   Cause = "unknown"
 )
