@@ -35,6 +35,9 @@ func (d *keyInput) decide(judges []tallier) {
 	}
 	for i := range findings {
 		of[verdicts.Linearizability].unjudged(!findings[i].known && !d.opt.Unsearched, notSearched)
+		if x := findings[i].x; !findings[i].known && d.a.header.ClockError > 0 && len(x.effects) <= max(maxEffects, d.opt.whole) {
+			of[verdicts.Refusal].retract(x)
+		}
 	}
 	if len(findings) == 0 || len(findings) == 1 && !known {
 		return
@@ -44,6 +47,19 @@ func (d *keyInput) decide(judges []tallier) {
 	}
 	if !d.opt.Unsearched {
 		d.reportSearch(of, findings, known)
+	}
+}
+
+// retract counts the refusals of a part that was given up as not judged, but for those that the sweep found broken: with a clock error it finds each a
+// hold, and not one execution for all.
+func (t *tally) retract(x *executions) {
+	for i := range x.effects {
+		r := x.effects[i].r
+		broken := slices.ContainsFunc(t.kept, func(v Violation) bool { return v.At == r.ret })
+		if _, left := t.left[r]; r.outcome == history.Busy && !left && !broken {
+			t.opportunities--
+			t.leave(r, notSearched)
+		}
 	}
 }
 

@@ -143,6 +143,16 @@ var classRows = []row{
 		a release 160 161 not_held
 		a release 162 163 ok
 		b acquire 164 165 ok`},
+	// All may have been at one time, so there are very many orders.
+	{name: "a reader refused by readers, with a clock error above the lease", head: history.Header{Kind: history.RW, Lease: 10 * msec, ClockError: 10 * msec}, ops: `
+		z acquire 0 0.2 unknown shared
+		z acquire 0.5 0.5 ok shared token=t1
+		z acquire 1 1 busy
+		b acquire 1.2 1.5 busy shared
+		c acquire 1.2 1.5 busy
+		b acquire 3.5 3.7 unknown shared
+		a acquire 6.5 6.7 busy
+		a acquire 7 7 busy`, want: "refusal×1"},
 	// Only a re-entry of the hold that got a fence may get it again; b's hold of unknown outcome is not that.
 	{name: "a re-entry with another client's fence", head: history.Header{Kind: history.Reentrant}, ops: `
 		b acquire 0 1 unknown
@@ -263,6 +273,22 @@ func TestWhatIsNotJudgedDoesNotPass(t *testing.T) {
 	}
 }
 
+// TestWhatIsGivenUpIsNotJudged: each refusal may have met a hold, but whether one execution gives each of them its own takes too long to find.
+func TestWhatIsGivenUpIsNotJudged(t *testing.T) {
+	p := (row{head: history.Header{Kind: history.RW, Lease: 20 * msec, ClockError: 20 * msec}, ops: `
+		c acquire 1.25 1.5 ok shared token=t1
+		c acquire 1.5 1.5 unknown
+		c acquire 1.75 1.75 busy
+		a acquire 2 2.25 ok shared token=t2
+		b acquire 3.25 3.75 busy
+		c release 4 4.75 not_held token=t1
+		c acquire 5 5 ok shared token=t3
+		c acquire 10.75 10.75 busy`}).check(t).property(verdicts.Refusal)
+	if p.Verdict != Inconclusive || p.Judged != 0 || p.NotJudged[notSearched] != 3 {
+		t.Errorf("%+v", p)
+	}
+}
+
 // TestWhatMustNotMatterDoesNot: the order of the lines, a client that does nothing, a fault elsewhere.
 func TestWhatMustNotMatterDoesNot(t *testing.T) {
 	for _, r := range append(rows(), classRows...) {
@@ -296,6 +322,20 @@ func TestOneUnknownAcquireOfMany(t *testing.T) {
 	p := (row{head: leased, ops: text}).check(t).property(verdicts.Refusal)
 	if p.Violations < 190 || p.NotJudged[unknownOutcomes] != 200-p.Violations || p.Judged != p.Violations {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestAReaderRefusesNoReader, not even one that may have acquired, with too many operations to be searched whole.
+func TestAReaderRefusesNoReader(t *testing.T) {
+	for _, lease := range []int64{0, 100 * msec} {
+		text := "z acquire 0 1 unknown shared\n"
+		for i := range 50 {
+			text += fmt.Sprintf("b acquire %d %d busy shared\n", 10+i, 10+i)
+		}
+		p := (row{head: history.Header{Kind: history.RW, Lease: lease}, ops: text}).check(t).property(verdicts.Refusal)
+		if p.Violations != 50 || p.Judged != 50 {
+			t.Errorf("with a lease of %d: %+v", lease, p)
+		}
 	}
 }
 

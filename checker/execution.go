@@ -129,8 +129,8 @@ func (x *executions) search(s state) bool {
 			urgent, left = min(urgent, e.to), true
 		}
 	}
-	if !left {
-		return true
+	if !left || x.hopeless(s) {
+		return !left
 	}
 	var next []int
 	for i := range x.effects {
@@ -246,16 +246,44 @@ func (x *executions) conflicts(e, held *effectOf) bool {
 	return true
 }
 
-// refuses reports whether the state refuses an acquire: for shared and exclusive locks the client's own hold may count as any other, and whether a
-// re-entrant lock may refuse its owner is not judged here.
-func (x *executions) refuses(s state, e *effectOf) bool {
-	n := 0
+// refuses reports whether the state refuses an acquire.
+func (x *executions) refuses(s state, e *effectOf) bool { return x.refusing(s, e) >= x.permits() }
+
+// refusing returns how many holds in force may refuse an acquire.
+func (x *executions) refusing(s state, e *effectOf) (n int) {
 	for _, h := range s.holds {
-		if x.h.Kind != history.RW || e.r.mode == history.Exclusive || x.effects[h.effect].r.mode == history.Exclusive {
+		if mayRefuse(x.h, x.effects[h.effect].r, e.r) {
 			n++
 		}
 	}
-	return n >= x.permits()
+	return n
+}
+
+// hopeless reports whether a refusal still to come can't meet enough holds, whatever is granted before it.
+func (x *executions) hopeless(s state) bool {
+	for i := range x.effects {
+		e := &x.effects[i]
+		if s.placed&(1<<i) != 0 || e.r.outcome != history.Busy || e.free || !x.obeys(i, ruleRefusals) {
+			continue
+		}
+		n := x.refusing(s, e)
+		for j := range x.effects {
+			a := &x.effects[j]
+			if s.placed&(1<<j) == 0 && a.r.op == history.Acquire && a.changes() && a.from <= plus(e.to, x.h.ClockError) && mayRefuse(x.h, a.r, e.r) {
+				n++
+			}
+		}
+		if n < x.permits() {
+			return true
+		}
+	}
+	return false
+}
+
+// mayRefuse reports whether a hold may refuse an acquire: for shared and exclusive locks the client's own may as any other, and whether a re-entrant
+// lock may refuse its owner is not judged here.
+func mayRefuse(h history.Header, held, asked *record) bool {
+	return h.Kind != history.RW || held.mode == history.Exclusive || asked.mode == history.Exclusive
 }
 
 func (x *executions) permits() int {

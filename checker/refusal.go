@@ -37,8 +37,7 @@ type refusal struct {
 	shared  witness // possible shared holds: they refuse exclusive attempts
 	writers witness // possible exclusive holds: they refuse every attempt
 	permits *largest
-	unsure  bool
-	lost    []*record       // acquires of unknown outcome that excuse nothing yet
+	lost    [2][]*record    // by mode: acquires of unknown outcome that excuse nothing yet
 	lostAt  placement       // of the one that excuses the current refusals
 	votes   ends            // by client: until when the votes that its attempts got may stay
 	queue   []*record       // attempts under way, in a lock that grants in order of arrival
@@ -108,8 +107,7 @@ func (f *refusal) called(r *record) {
 			f.late = max(f.late, r.ret)
 		}
 	case r.outcome == history.Unknown:
-		f.unsure = true
-		f.lost = append(f.lost, r)
+		f.lost[r.mode] = append(f.lost[r.mode], r)
 	case (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(f.d, r):
 		f.late = max(f.late, r.ret)
 	}
@@ -164,7 +162,7 @@ func (f *refusal) settle(call int64) {
 // placement is when the hold of an acquire of unknown outcome can have begun: one interval for all that it excuses.
 type placement struct {
 	from, to int64
-	taken    bool
+	r        *record // nil = none
 }
 
 // placed reports whether an acquire of unknown outcome excuses refusal b: the one that excused those before it, unless that would need two times or a
@@ -175,14 +173,14 @@ func (f *refusal) placed(b *record) bool {
 	}
 	error := f.d.a.header.ClockError
 	from, to := b.call-error-f.d.a.header.Lease-slack(f.d.a.header), b.ret+error
-	if p := &f.lostAt; p.taken && max(p.from, from) <= min(p.to, to) {
+	if p := &f.lostAt; p.r != nil && mayRefuse(f.d.a.header, p.r, b) && max(p.from, from) <= min(p.to, to) {
 		p.from, p.to = max(p.from, from), min(p.to, to)
 		return true
 	}
-	for i, u := range f.lost {
-		if u.call <= to {
-			f.lostAt = placement{max(u.call, from), to, true}
-			f.lost = slices.Delete(f.lost, i, i+1)
+	for m, lost := range f.lost {
+		if i := slices.IndexFunc(lost, func(u *record) bool { return u.call <= to }); i >= 0 && mayRefuse(f.d.a.header, lost[i], b) {
+			f.lostAt = placement{max(lost[i].call, from), to, lost[i]}
+			f.lost[m] = slices.Delete(lost, i, i+1)
 			return true
 		}
 	}
@@ -230,7 +228,9 @@ func (f *refusal) started(r *record) {
 	if f.permits != nil && h.began == r {
 		f.permits.add(h.gone)
 	}
-	f.lostAt.taken = f.lostAt.taken && f.permits != nil
+	if f.permits == nil {
+		f.lostAt.r = nil
+	}
 }
 
 func (f *refusal) witnessed(b *record) bool {
@@ -310,7 +310,8 @@ func (f *refusal) excusedFromSearch(b *record) bool { return f.excusedByRecord(b
 
 // excusedByUnknown reports whether an acquire of unknown outcome excuses refusal b.
 func (f *refusal) excusedByUnknown(b *record) bool {
-	return f.unsure && (f.d.a.header.Kind != history.Mutex || f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret)
+	lost := func(of []*record) bool { return len(of) > 0 && mayRefuse(f.d.a.header, of[0], b) }
+	return slices.ContainsFunc(f.lost[:], lost) && (f.d.a.header.Kind != history.Mutex || f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret)
 }
 
 // diedHolding reports whether a crashed client may have held when b was refused.
