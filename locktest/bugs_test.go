@@ -25,6 +25,7 @@ func bugs() []plantedBug {
 		caught("names are cut", newTestLock(func(l *lock) { l.name = func(s string) string { return s[:min(len(s), 64)] } }), "names-apart", "2,000 bytes"),
 		caught("1,500 ms become a second", newTestLock(func(l *lock) { l.truncate = true }), "odd-leases", "lease of 1.5s, and the server keeps it for 1s"),
 		caught("a failed release says nil", newTestLock(func(l *lock) { l.swallow, l.digestOnly = true, true }), "release-frees", "Unlock answered nil while the server had forgotten its scripts"),
+		caught("a release at the end of the lease is left to the lease", newTestLock(func(l *lock) { l.leavesLate = true }), "release-frees", "Unlock answered nil while nine tenths of its lease"),
 		caught("a lost request to release says nil", newTestLock(func(l *lock) { l.swallow = true }), "release-frees", "requests were lost"),
 		caught("a release of a lost hold asks for ever", newTestLock(func(l *lock) { l.stubborn = true }), "loss-returns", "did not return"),
 		caught("a cancelled acquire leaves its key", newTestLock(func(l *lock) { l.abandon = true }), "cancelled-request", "was cancelled when the server had granted"),

@@ -141,6 +141,13 @@ func (l *requestLog) answered(e *entry, n *node, line string) {
 	slices.Sort(e.made)
 }
 
+// cleared records that the kit has deleted a node's keys: no request did.
+func (l *requestLog) cleared(n *node) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.keys, n)
+}
+
 // granted records that a client was granted the lock: the keys that it wrote last are its hold.
 func (l *requestLog) granted(client string) {
 	l.mu.Lock()

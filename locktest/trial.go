@@ -171,6 +171,7 @@ func (c *trial) clear() (deleted int) {
 			n.admin.Del(context.Background(), k)
 			deleted++
 		}
+		c.log.cleared(n)
 	}
 	return deleted
 }
