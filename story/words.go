@@ -21,7 +21,7 @@ const (
 // ms formats an instant as time since the start of the story.
 func (t *narrator) ms(at int64) string { return span(at - t.base) }
 
-// span formats a length of time: whole milliseconds, a decimal for short times, seconds for long ones.
+// span formats a length of time: whole milliseconds, a decimal for short times, seconds for long ones; only none at all is 0.
 func span(ns int64) string {
 	switch abs := max(ns, -ns); {
 	case abs >= 10*second:
@@ -30,6 +30,8 @@ func span(ns int64) string {
 		return strconv.FormatInt((ns+milli/2)/milli, 10) + " ms"
 	case abs >= milli/10:
 		return strconv.FormatFloat(float64(ns)/float64(milli), 'f', 1, 64) + " ms"
+	case abs < 1000:
+		return strconv.FormatInt(ns, 10) + " ns"
 	}
 	return strconv.FormatFloat(float64(ns)/1000, 'f', 0, 64) + " us"
 }
