@@ -143,6 +143,15 @@ var classRows = []row{
 		a release 160 161 not_held
 		a release 162 163 ok
 		b acquire 164 165 ok`},
+	// The release ends the writer whose token it has, not the reader of unknown outcome.
+	{name: "a release with the token of a grant, beside an acquire of unknown outcome", head: history.Header{Kind: history.RW}, ops: `
+		a acquire 0 1 unknown shared
+		a acquire 2 3 ok token=t1
+		a release 4 5 ok token=t1
+		b acquire 6 7 busy shared`, unordered: true}, // or the release ended another hold
+	{name: "a client's next write has a lower fence", head: forever, ops: `
+		a write 1 2 ok fence=3 read=0 wrote=1
+		a write 2 3 ok fence=2 read=1 wrote=2`, want: "store-integrity×1"},
 	// All may have been at one time, so there are very many orders.
 	{name: "a reader refused by readers, with a clock error above the lease", head: history.Header{Kind: history.RW, Lease: 10 * msec, ClockError: 10 * msec}, ops: `
 		z acquire 0 0.2 unknown shared

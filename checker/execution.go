@@ -40,6 +40,7 @@ type effectOf struct {
 	client   int
 	token    uint32
 	fence    uint64
+	named    bool  // a grant returned its token: it means no acquire of unknown outcome
 	must     bool  // it certainly happened
 	denied   bool  // a reply that the hold is gone although its lease was running, by which renewal or reentrancy is broken
 	promised int64 // until when its client believes in its hold; 0 = unknown
@@ -341,6 +342,8 @@ func (e *effectOf) mayMean(grant *record, token uint32) bool {
 		return false
 	case e.token != 0 && token != 0:
 		return e.token == token
+	case e.named && grant.outcome == history.Unknown:
+		return false
 	}
 	return grant.call <= e.r.call && (!e.r.modeNamed || grant.mode == e.r.mode)
 }

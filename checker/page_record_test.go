@@ -165,6 +165,10 @@ func (r *record) staleWrite(i int, clockError int64) bool {
 	}
 	for k, o := range r.ops {
 		written := w.Op == history.Write && w.Outcome == history.OK && o.Op == history.Write && o.Outcome == history.OK
+		next := w.Client == o.Client && o.Call < o.Return && o.Return == w.Call // of its own writes a client knows the order
+		if written && k != i && next && w.Fence != 0 && w.Fence < o.Fence {
+			return true
+		}
 		if !written || k == i || !after(w, o, clockError) {
 			continue
 		}

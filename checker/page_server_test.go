@@ -228,6 +228,10 @@ func (s *server) belongs(op history.Operation, by int) bool {
 		return a.Token == op.Token
 	case a.Call > op.Call:
 		return false
+	case a.Outcome == history.Unknown && op.Token != "" && slices.ContainsFunc(s.ops, func(o history.Operation) bool {
+		return o.Op == history.Acquire && o.Outcome == history.OK && o.Token == op.Token
+	}):
+		return false // a grant returned its token
 	}
 	return !op.ModeNamed && op.Mode == history.Exclusive || a.Mode == op.Mode
 }

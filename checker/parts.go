@@ -261,6 +261,10 @@ func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, 
 	if len(x.effects) > max(maxEffects, d.opt.whole) {
 		return f
 	}
+	for i := range x.effects {
+		e := &x.effects[i]
+		e.named = e.token != 0 && slices.ContainsFunc(x.effects, func(o effectOf) bool { return o.r.granted() && o.token == e.token })
+	}
 	if f.all, f.known = x.exist(allRules); f.all || !f.known {
 		return f
 	}

@@ -10,7 +10,7 @@ import (
 // Lost update: no order of the writes is a chain; see chain. The values of the store before the first write and at the end, if known, are part of the
 // chain.
 //
-// Stale write: one accepted with a fence below that of a write which had returned before; or one under a hold that the server can no longer have kept
+// Stale write: one accepted with a fence below that of a write which had returned before, or of the client's own last write; or one under a hold that the server can no longer have kept
 // at the write's call, if a write had returned under a hold requested after its own was granted.
 //
 // An opportunity is an accepted write under an exclusive hold of a lock with one permit, or outside any hold. If there are writes under shared holds,
@@ -24,13 +24,14 @@ type storeIntegrity struct {
 	lenient *chain // with the clock error; nil if there is none
 	losses  int    // lost updates that remain with the clock error
 	damage  Damage
-	fence   *record // the returned write with the highest fence
-	newest  *record // the returned write whose hold was requested last
+	fence   *record            // the returned write with the highest fence
+	newest  *record            // the returned write whose hold was requested last
+	own     map[uint32]*record // by client: its last write, which has returned when it calls the next
 }
 
 func newStoreIntegrity(d *keyInput) *storeIntegrity {
 	n := d.k.count(history.Write, history.OK, history.Unknown)
-	s := &storeIntegrity{tally: tally{property: verdicts.StoreIntegrity, applies: n > 0}, d: d}
+	s := &storeIntegrity{tally: tally{property: verdicts.StoreIntegrity, applies: n > 0}, d: d, own: map[uint32]*record{}}
 	if !s.applies {
 		s.note = "no writes to a guarded store were recorded"
 	}
@@ -85,6 +86,7 @@ func (s *storeIntegrity) called(r *record) {
 		}
 		s.checkStale(r)
 	}
+	s.own[r.client] = r
 	for _, c := range s.chains() {
 		c.add(r)
 	}
@@ -109,9 +111,16 @@ func (s *storeIntegrity) returned(r *record) {
 }
 
 func (s *storeIntegrity) checkStale(w *record) {
-	if f := s.fence; f != nil && s.d.k.detailOf(w).fence != 0 && s.d.k.detailOf(w).fence < s.d.k.detailOf(f).fence && f.ret < w.call && s.d.rules.on("stale-fence") {
-		s.stale(w, f, true)
-		return
+	own := s.own[w.client]
+	if own != nil && own.call == w.call {
+		own = nil // at one instant: they have no order
+	}
+	fence := s.d.k.detailOf(w).fence
+	for _, f := range []*record{s.fence, own} {
+		if f != nil && (f == own || f.ret < w.call) && fence != 0 && fence < s.d.k.detailOf(f).fence && s.d.rules.on("stale-fence") {
+			s.stale(w, f, true)
+			return
+		}
 	}
 	h := s.d.holdOf(w)
 	if n := s.newest; h != nil && n != nil && n.ret < w.call && h.gone < w.call && s.d.holdOf(n).began.call > h.began.ret && s.d.rules.on("stale-write") {
