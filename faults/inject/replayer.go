@@ -132,8 +132,8 @@ func (p *replay) step(ctx context.Context, i int, s faults.Step) (left string) {
 		if !p.until(ctx, due) {
 			return ", and then its end"
 		}
-		p.lastAt, p.lastReal = s.At, p.timeline()
 		p.fault(ctx, s)
+		p.lastAt, p.lastReal = s.At, p.timeline() // a promotion takes time that the schedule does not have
 		return ""
 	}
 	a := p.await(ctx, s.Key(), time.Duration(due-p.timeline())+stepPatience)
