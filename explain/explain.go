@@ -154,8 +154,8 @@ func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip fun
 
 func never(_, _ *history.Operation) bool { return false }
 
-// damage explains a violation of the guarded store by the holds under which it was written. A hold released before the next was granted does not
-// overlap it.
+// damage explains a violation of the guarded store by the holds under which it was written. A hold that was released, or whose client was done, before
+// the next was granted does not overlap it.
 func (r *run) damage(v *checker.Violation) Answer {
 	holds := r.shownBy(v)
 	met := slices.IndexFunc(holds, func(op *history.Operation) bool { return op.Return > v.At+v.Lasted })
@@ -165,7 +165,9 @@ func (r *run) damage(v *checker.Violation) Answer {
 	if len(holds) > 0 {
 		holds = r.between(holds, v)
 	}
-	return r.overlap(v, holds, func(first, second *history.Operation) bool { return r.releasedAt(first) <= r.grantedAt(second) })
+	return r.overlap(v, holds, func(first, second *history.Operation) bool {
+		return min(r.releasedAt(first), r.workedUntil(first)) <= r.grantedAt(second)
+	})
 }
 
 // noOrder explains a key whose operations have no linearization.

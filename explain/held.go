@@ -70,14 +70,28 @@ func (r *run) beside(v *checker.Violation) []*history.Operation {
 	return holds
 }
 
-// between adds to the given holds those that any client was granted from the first of them until the damage was seen.
+// between adds to the given holds those that any client was granted from the first of them until the damage was seen, and those under which anything
+// was written that can have taken effect between the writes that show the damage.
 func (r *run) between(holds []*history.Operation, v *checker.Violation) []*history.Operation {
 	const most = 16
-	for i := range r.Ops {
-		op := &r.Ops[i]
-		if op.Key == v.Key && op.Op == history.Acquire && op.Outcome == history.OK && op.Return >= holds[0].Return && op.Return <= v.At &&
-			!slices.Contains(holds, op) && len(holds) < most {
+	add := func(op *history.Operation) {
+		if op != nil && !slices.Contains(holds, op) && len(holds) < most {
 			holds = append(holds, op)
+		}
+	}
+	from, first := v.At, holds[0].Return
+	for _, o := range v.Witness.All() {
+		if o.Op == history.Write {
+			from = min(from, o.Call)
+		}
+	}
+	for i := range r.Ops {
+		switch op := &r.Ops[i]; {
+		case op.Key != v.Key:
+		case op.Op == history.Acquire && op.Outcome == history.OK && op.Return >= first && op.Return <= v.At:
+			add(op)
+		case op.Op == history.Write && op.Outcome != history.Rejected && op.Call <= v.At && (op.Return >= from || op.Outcome == history.Unknown):
+			add(r.held(op.Client, op.Key, op.Call))
 		}
 	}
 	slices.SortStableFunc(holds, func(a, b *history.Operation) int { return cmp.Compare(a.Return, b.Return) })
@@ -165,6 +179,16 @@ func (r *run) releaseOf(acquire *history.Operation) *history.Operation {
 		return r.ops[h.Release.ID]
 	}
 	return nil
+}
+
+// workedUntil returns when the last critical section or write under a hold ended; the end of time if none is known.
+func (r *run) workedUntil(acquire *history.Operation) (end int64) {
+	if h := r.holdOf[acquire.ID]; h != nil {
+		for _, use := range h.Uses {
+			end = max(end, use.Return)
+		}
+	}
+	return cmp.Or(end, math.MaxInt64)
 }
 
 // grantedAt returns when an acquire was granted, as precisely as is known.
