@@ -15,7 +15,8 @@ import (
 type event struct {
 	cmd     *history.Command // nil: not a command
 	effect  *history.Effect  // nil: not a fault
-	at      int64            // when the node executed it, as precisely as is known
+	at      int64            // when the node executed it, as precisely as is known; never before the events ahead of it
+	ran     int64            // the same, by the time left in its own reply; it may lie before events ahead of it that changed nothing
 	op      *history.Operation
 	changes []change
 	touched []string // keys that cmd named
@@ -158,7 +159,7 @@ func (o *orderer) push(e event) {
 
 // execute adds a command and reports whether its reply equals the recorded one.
 func (o *orderer) execute(c *history.Command, at int64) bool {
-	e := event{cmd: c, at: at, op: o.ops[c.Op], clock: o.m.clock}
+	e := event{cmd: c, at: at, ran: at, op: o.ops[c.Op], clock: o.m.clock}
 	args := request(c, o.scripts)
 	if args == nil {
 		e.open = c.Cut
@@ -176,6 +177,7 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 		o.m.loaded = false // the server's time cannot go back
 		reply, e.changes, e.touched = o.m.do(args, at+by)
 		reply, o.m.loaded = answerOf(c, reply), false
+		e.ran = at + by
 	}
 	if len(e.changes) == 0 && o.endsNow(c, args, reply, at) {
 		reply = c.Reply
@@ -276,11 +278,21 @@ func timeLeft(c *history.Command, reply string) (left, by int64) {
 // shift returns how much later or earlier than at an instant a command can have been executed, if its reply says by; the rest is that of the end of a
 // key. It returns 0 if that key cannot have ended so much earlier or later.
 func (o *orderer) shift(c *history.Command, keys []string, at, left, by int64) int64 {
-	own := min(max(by, max(c.Sent, o.last)-at), c.Replied-at)
+	own := min(max(by, max(c.Sent, o.changed())-at), c.Replied-at)
 	if rest := by - own; rest != 0 && !o.shorten(keys, at, left, rest) {
 		return 0
 	}
 	return own
+}
+
+// changed returns when the node's data last changed.
+func (o *orderer) changed() int64 {
+	for i := range slices.Backward(o.events) {
+		if e := &o.events[i]; len(e.changes) > 0 {
+			return cmp.Or(e.ran, e.at)
+		}
+	}
+	return math.MinInt64
 }
 
 // shorten moves the end of the key that has the given time left at an instant, to so much earlier, and reports whether it may end then: the command
