@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 )
 
@@ -278,8 +279,10 @@ func timeLeft(c *history.Command, reply string) (left, by int64) {
 // shift returns how much later or earlier than at an instant a command can have been executed, if its reply says by; the rest is that of the end of a
 // key. It returns 0 if that key cannot have ended so much earlier or later.
 func (o *orderer) shift(c *history.Command, keys []string, at, left, by int64) int64 {
-	own := min(max(by, max(c.Sent, o.changed())-at), c.Replied-at)
-	if rest := by - own; rest != 0 && !o.shorten(keys, at, left, rest) {
+	from, to := max(c.Sent, o.changed()), c.Replied
+	own := min(max(by, from-at), to-at)
+	ends := checker.Span{From: o.m.ownTime(from) + left - by, To: o.m.ownTime(to) + left - by}
+	if rest := by - own; rest != 0 && !o.shorten(keys, at, left, rest, ends) {
 		return 0
 	}
 	return own
@@ -296,18 +299,20 @@ func (o *orderer) changed() int64 {
 }
 
 // shorten moves the end of the key that has the given time left at an instant, to so much earlier, and reports whether it may end then: the command
-// that set its end was executed at an instant that is not known.
-func (o *orderer) shorten(keys []string, at, left, by int64) bool {
+// that set its end was executed at an instant that is not known. The end lies in the given span.
+func (o *orderer) shorten(keys []string, at, left, by int64, ends checker.Span) bool {
 	for _, key := range keys {
 		v := o.m.values[key]
 		if v == nil || v.Expires == 0 || max(v.Expires-o.m.ownTime(at)-left, left-v.Expires+o.m.ownTime(at)) > 1_000_000 {
 			continue
 		}
-		if earliest, latest := v.ends(); v.Expires-by < earliest || v.Expires-by > latest {
+		end := v.Expires - by
+		earliest, latest := v.ends()
+		if end < earliest || end > latest {
 			continue
 		}
 		known := *v
-		known.Expires, known.early, known.late = v.Expires-by, 0, 0
+		known.Expires, known.early, known.late = end, max(end-max(earliest, ends.From), 0), max(min(latest, ends.To)-end, 0)
 		o.m.set(key, &known)
 		o.push(event{at: at, changes: []change{{key, v, &known}}, clock: o.m.clock})
 		return true
