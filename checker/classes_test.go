@@ -348,6 +348,23 @@ func TestAReaderRefusesNoReader(t *testing.T) {
 	}
 }
 
+// TestWindowsKnowTheClockError: a, whose clock is ahead, was refused by b's hold, in a record with too many operations to be searched whole.
+func TestWindowsKnowTheClockError(t *testing.T) {
+	text := ""
+	for i := range 50 {
+		at := 100 * i
+		text += fmt.Sprintf("b acquire %d %d ok\nb release %d %d ok\na acquire %d %d busy\n", at, at+1, at+2, at+3, at+5, at+5)
+	}
+	head := history.Header{Kind: history.Semaphore, Permits: 1, ClockError: 5 * msec}
+	for _, kind := range []history.Kind{history.Semaphore, history.RW, history.Mutex} {
+		head.Kind = kind
+		v := (row{head: head, ops: text, opt: Options{Plain: true}}).check(t)
+		if p := v.property(verdicts.Linearizability); p.Verdict == Fail {
+			t.Errorf("%s: %+v", kind, p)
+		}
+	}
+}
+
 // TestOneHolderThatExtendedLateIsOnePermit, of a record with too many operations to be searched whole.
 func TestOneHolderThatExtendedLateIsOnePermit(t *testing.T) {
 	text := ""

@@ -180,13 +180,10 @@ func (c *cutter) meansAnother(e *effectOf) bool {
 	return e.r.call <= c.renewed[e.r.client] || slices.ContainsFunc(c.grants, other) || slices.ContainsFunc(c.over, other)
 }
 
-// drop removes the grant whose hold an accepted release has certainly ended: it can mean no other, and the lease can't have ended before.
+// drop removes the grant whose hold an answered release has closed, if it can mean no other.
 func (c *cutter) drop(e *effectOf) {
-	own, lease := c.d.holdOf(e.r), c.d.a.header.Lease
-	if e.r.op != history.Release || e.r.outcome != history.OK || own == nil || c.meansAnother(e) {
-		return
-	}
-	if lease == 0 || e.r.ret+c.d.a.header.ClockError < plus(c.d.k.from(own.began), lease) {
+	own, r := c.d.holdOf(e.r), e.r
+	if r.op == history.Release && (r.outcome == history.OK || r.outcome == history.NotHeld || r.outcome == history.LostHold) && own != nil && !c.meansAnother(e) {
 		c.grants = slices.DeleteFunc(c.grants, func(g *record) bool { return g == own.began })
 	}
 }
