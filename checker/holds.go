@@ -33,7 +33,20 @@ type holdPass struct {
 	keep    int64              // lease + slack: how long after an effect the server may keep a hold; never if leases don't end
 	crashes map[uint32][]int64 // by client number, ascending: instants of confirmed crashes
 	clients map[uint32]*clientHolds
+	granted numbers // numbers of the tokens that grants returned
 }
+
+// numbers is a set of small numbers.
+type numbers []uint64
+
+func (b *numbers) add(n uint32) {
+	if need := int(n/64) + 1 - len(*b); need > 0 {
+		*b = append(*b, make(numbers, need)...)
+	}
+	(*b)[n/64] |= 1 << (n % 64)
+}
+
+func (b numbers) has(n uint32) bool { return int(n/64) < len(b) && b[n/64]&(1<<(n%64)) != 0 }
 
 // clientHolds is the state of one client on the key.
 type clientHolds struct {
@@ -160,6 +173,7 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 	if !r.granted() {
 		return
 	}
+	p.granted.add(p.k.tokenOf(r))
 	p.forget(who, r.call)
 	until, doubt := p.protectedUntil(r)
 	for _, h := range who.open {
@@ -209,9 +223,11 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	who.early = who.early[:0]
 }
 
-// ownerless records an accepted operation that belongs to no hold, unless an acquire of unknown outcome may have begun one.
+// ownerless records an accepted operation that belongs to no hold, unless an acquire of unknown outcome may have begun one. A token that a grant
+// returned means that grant.
 func (p *holdPass) ownerless(who *clientHolds, x *record) {
-	if x.outcome == history.OK && who.lost > x.ret {
+	token := p.k.tokenOf(x)
+	if x.outcome == history.OK && (who.lost > x.ret || token != 0 && p.granted.has(token)) {
 		p.k.claims = append(p.k.claims, claim{x, nil})
 	}
 }

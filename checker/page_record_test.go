@@ -196,10 +196,13 @@ func (r *record) wrongful() (out []int) {
 func (r *record) cannotHaveBeen(i int) bool {
 	op, h := r.ops[i], cmp.Or(r.before[i], r.of[i])
 	if h == nil {
+		named := slices.ContainsFunc(r.ops, func(o history.Operation) bool { // a token that a grant returned means that grant
+			return o.Op == history.Acquire && o.Outcome == history.OK && o.Token == op.Token && op.Token != ""
+		})
 		return !slices.ContainsFunc(r.ops, func(o history.Operation) bool { // it may belong to an acquire of unknown outcome
 			same := o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && op.Op == history.Extend && o.Call <= op.Call
 			early := o.Outcome == history.OK && same && o.Return > op.Call // a watchdog may extend before its acquire returns
-			return o.Client == op.Client && o.Op == history.Acquire && (o.Outcome == history.Unknown || early) && o.Call <= op.Return
+			return o.Client == op.Client && o.Op == history.Acquire && (o.Outcome == history.Unknown && !named || early) && o.Call <= op.Return
 		})
 	}
 	for k, o := range r.ops { // a reply said that it is gone

@@ -49,7 +49,8 @@ type refusal struct {
 
 func newRefusal(d *keyInput) *refusal {
 	r := &refusal{tally: tally{property: verdicts.Refusal, applies: d.k.count(history.Acquire, history.Busy) > 0}, d: d, behind: map[uint32]bool{}}
-	r.shared.gone, r.writers.gone, r.late, r.empty = math.MinInt64, math.MinInt64, math.MinInt64, math.MinInt64
+	r.late, r.empty = math.MinInt64, math.MinInt64
+	r.shared, r.writers = witness{gone: math.MinInt64, end: math.MinInt64}, witness{gone: math.MinInt64, end: math.MinInt64}
 	if d.a.header.Kind == history.Semaphore && d.a.header.Permits > 1 {
 		r.permits = &largest{n: d.a.header.Permits}
 	}
@@ -80,7 +81,7 @@ type witness struct {
 
 // cut records that a conflicting hold started: those before it have ended by now, unless they overlap.
 func (w *witness) cut(client uint32, now int64) {
-	if w.end <= now && w.own[client] <= now {
+	if own, held := w.own[client]; w.end <= now && (!held || own <= now) {
 		w.gone = min(w.gone, now)
 	}
 }
@@ -220,7 +221,9 @@ func (f *refusal) started(r *record) {
 		if w.own == nil {
 			w.own = map[uint32]int64{}
 		}
-		w.own[r.client] = max(w.own[r.client], h.gone)
+		if own, held := w.own[r.client]; !held || own < h.gone {
+			w.own[r.client] = h.gone
+		}
 	}
 	if f.empty = min(f.empty, r.ret); d.end < r.ret {
 		f.empty = max(f.empty, h.gone)

@@ -10,8 +10,8 @@ import (
 // Lost update: no order of the writes is a chain; see chain. The values of the store before the first write and at the end, if known, are part of the
 // chain.
 //
-// Stale write: one accepted with a fence below that of a write which had returned before, or of the client's own last write; or one under a hold that the server can no longer have kept
-// at the write's call, if a write had returned under a hold requested after its own was granted.
+// Stale write: one accepted with a fence below that of a write which had returned before, or of the client's own last write; or one under a hold
+// that the server can no longer have kept at the write's call, if a write had returned under a hold requested after its own was granted.
 //
 // An opportunity is an accepted write under an exclusive hold of a lock with one permit, or outside any hold. If there are writes under shared holds,
 // or under holds of which several may exist, no chain is judged.
