@@ -194,7 +194,7 @@ func (x *executions) beside(d *keyInput, r *record) (last *record) {
 		if h == nil || h == d.holdOf(r) || h.began.call > r.ret || h.gone < r.call {
 			continue
 		}
-		if o.call >= r.call && (o.outcome == history.NotHeld || o.outcome == history.LostHold) {
+		if o.call >= r.call && o.saysGone() {
 			return h.began
 		}
 		if last == nil || h.began.ret > last.ret {

@@ -221,12 +221,11 @@ func (x *executions) take(s state, i int) bool {
 		return (e.free || !x.obeys(i, ruleRefusals) || x.refuses(s, e)) && x.search(s)
 	case e.r.op == history.Acquire:
 		return x.grant(s, i, v)
-	case e.r.outcome == history.NotHeld || e.r.outcome == history.LostHold:
-		own := slices.ContainsFunc(s.holds, func(h inForce) bool { return x.means(e, h.effect) })
+	case e.r.saysGone():
 		if x.forgives && e.denied {
 			return x.search(s)
 		}
-		return x.missing(s, e, own)
+		return x.missing(s, e)
 	case e.r.op == history.Extend:
 		return x.extend(s, i, v)
 	}
@@ -361,7 +360,8 @@ func (x *executions) elsewhere(s state, e *effectOf) (open []int, before bool) {
 }
 
 // missing searches on after a reply that shows that a hold of e's is not in force, or after a lenient release.
-func (x *executions) missing(s state, e *effectOf, own bool) bool {
+func (x *executions) missing(s state, e *effectOf) bool {
+	own := slices.ContainsFunc(s.holds, func(h inForce) bool { return x.means(e, h.effect) })
 	open, before := x.elsewhere(s, e)
 	if own && (x.h.Kind == history.Reentrant && e.r.outcome != history.OK || len(open) == 0 && !before) {
 		return false
@@ -393,10 +393,9 @@ func (x *executions) extend(s state, i, v int) bool {
 }
 
 func (x *executions) release(s state, i, v int) bool {
-	e, own := &x.effects[i], false
+	e := &x.effects[i]
 	for n, h := range s.holds {
 		mine := x.means(e, h.effect)
-		own = own || mine
 		if !mine && (x.obeys(i, ruleClaims) || !e.must) {
 			continue
 		}
@@ -414,5 +413,5 @@ func (x *executions) release(s state, i, v int) bool {
 			}
 		}
 	}
-	return e.must && x.missing(s, e, own)
+	return e.must && x.missing(s, e)
 }

@@ -306,7 +306,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 		p.k.cleanups = p.k.cleanups || who.unsure < never
 		return
 	}
-	if r.outcome == history.NotHeld || r.outcome == history.LostHold {
+	if r.saysGone() {
 		p.deny(h, r)
 	}
 	p.end(h, r.call)

@@ -152,7 +152,7 @@ func (e *effectOf) renewedBy(sent history.Command) effectOf {
 // nodesDisagree reports whether a refused release or extend may still have ended its own hold: votes count, and a fault may have kept some nodes from
 // it.
 func (c *cutter) nodesDisagree(r *record) bool {
-	refused := r.outcome == history.NotHeld || r.outcome == history.LostHold
+	refused := r.saysGone()
 	return refused && c.d.a.header.Votes && c.d.ev.excused(c.d.clientName(r), c.d.since(r), r.ret)
 }
 
@@ -183,7 +183,7 @@ func (c *cutter) meansAnother(e *effectOf) bool {
 // drop removes the grant whose hold an answered release has closed, if it can mean no other.
 func (c *cutter) drop(e *effectOf) {
 	own, r := c.d.holdOf(e.r), e.r
-	if r.op == history.Release && (r.outcome == history.OK || r.outcome == history.NotHeld || r.outcome == history.LostHold) && own != nil && !c.meansAnother(e) {
+	if r.op == history.Release && (r.outcome == history.OK || r.saysGone()) && own != nil && !c.meansAnother(e) {
 		c.grants = slices.DeleteFunc(c.grants, func(g *record) bool { return g == own.began })
 	}
 }

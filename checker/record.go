@@ -23,6 +23,11 @@ type record struct {
 // granted reports whether the record is a successful acquire.
 func (r *record) granted() bool { return r.op == history.Acquire && r.outcome == history.OK }
 
+// saysGone reports whether an operation was answered that its hold is not there.
+func (r *record) saysGone() bool {
+	return r.outcome == history.NotHeld || r.outcome == history.LostHold
+}
+
 // detailed reports whether a record has a detail: grants, successful extends, and writes.
 func (r *record) detailed() bool {
 	return r.op == history.Write || r.outcome == history.OK && (r.op == history.Acquire || r.op == history.Extend)

@@ -108,7 +108,7 @@ func (e *reentrancy) release(o *owner, r *record) {
 		e.judge("release-of-nothing", o, nil, r)
 	case r.outcome == history.OK && e.d.holdOf(r) == nil:
 		e.unjudged(true, unknownOutcomes)
-	case r.outcome == history.OK || r.outcome == history.NotHeld || r.outcome == history.LostHold:
+	case r.outcome == history.OK || r.saysGone():
 		e.opportunity(e.d, r.call, r.ret)
 	}
 }

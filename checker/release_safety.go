@@ -177,7 +177,7 @@ func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64) (gon
 		switch {
 		case o == v.began || o.op == history.Use || o.op == history.Write || o.op == history.Lost:
 		case its && o.call >= r.call && o.call < next:
-			refused := o.outcome == history.NotHeld || o.outcome == history.LostHold
+			refused := o.saysGone()
 			next, gone = o.call, refused && o.ret < end
 		case o.granted() && !its && !s.several && o.client != v.began.client && (o.mode == history.Exclusive || v.began.mode == history.Exclusive):
 			if o.ret < end && s.d.k.from(o) > i.start {

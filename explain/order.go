@@ -303,7 +303,10 @@ func (o *orderer) changed() int64 {
 func (o *orderer) shorten(keys []string, at, left, by int64, ends checker.Span) bool {
 	for _, key := range keys {
 		v := o.m.values[key]
-		if v == nil || v.Expires == 0 || max(v.Expires-o.m.ownTime(at)-left, left-v.Expires+o.m.ownTime(at)) > 1_000_000 {
+		if v == nil || v.Expires == 0 {
+			continue
+		}
+		if off := v.Expires - o.m.ownTime(at) - left; max(off, -off) > 1_000_000 { // it was another key's
 			continue
 		}
 		end := v.Expires - by

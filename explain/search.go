@@ -186,7 +186,7 @@ func (s *search) forward(picks []pick) bool {
 	for i, p := range picks {
 		at := choice{pick: p, rest: picks[i+1:], events: len(s.events), nextEff: s.nextEff, last: s.last, clock: s.m.clock, low: s.low}
 		if s.take(p) {
-			if len(s.events)-at.events == 1 && s.idle(&s.events[at.events], len(at.rest) > 0) {
+			if len(at.rest) > 0 && len(s.events)-at.events == 1 && s.idle(&s.events[at.events]) {
 				at.rest = nil // if an order with the command later exists, so does one with it here
 			}
 			s.stack = append(s.stack, at)
@@ -206,10 +206,10 @@ var instead = []func(v Value) *Value{
 }
 
 // idle reports whether the reply to a command proves that it changed nothing. It does not if the command may have written what was there already:
-// if, with something else there, it gets the same reply and changes that. Only a choice with alternatives is worth the question.
-func (s *search) idle(e *event, alternatives bool) bool {
+// if, with something else there, it gets the same reply and changes that.
+func (s *search) idle(e *event) bool {
 	args := request(e.cmd, s.scripts)
-	if len(e.changes) > 0 || !alternatives || args == nil {
+	if len(e.changes) > 0 || args == nil {
 		return len(e.changes) == 0
 	}
 	values := s.m.values

@@ -52,7 +52,8 @@ func oneWins(c *trial) {
 			c.errorf("%d of %d clients that asked at once hold the lock, want 1", len(winners), racers)
 		}
 		if len(winners) == 0 { // the votes of several nodes or keys may be split, and must be given back
-			if c.sleep(c.lease / 5); !c.log.answeredAll() { // one that a busy server did not give back in time ends with its lease
+			c.sleep(c.lease / 5)
+			if !c.log.answeredAll() { // one that a busy server did not give back in time ends with its lease
 				c.sleep(c.lease)
 			}
 			all[0].mustHold(fmt.Sprintf("none of %d clients that asked at once was granted the lock, and one asks again", racers), exclusive)

@@ -44,11 +44,11 @@ const (
 	LostWakeup     Cause = "lost-wakeup"
 	Orphan         Cause = "orphan"
 	QuorumErosion  Cause = "quorum-erosion"
-	KeyDeleted     Cause = "key-deleted"  // an operator deleted it
-	Eviction       Cause = "eviction"     // the server was out of memory
-	Overbelief     Cause = "overbelief"   // the lock claimed a longer validity than the server kept the key
-	LateRequest    Cause = "late-request" // a request of the client's earlier attempt arrived late
-	OwnRelease     Cause = "own-release"  // the client released before it was done
-	CountExpired   Cause = "count-expired"
+	KeyDeleted     Cause = "key-deleted"   // an operator deleted it
+	Eviction       Cause = "eviction"      // the server was out of memory
+	Overbelief     Cause = "overbelief"    // the lock claimed a longer validity than the server kept the key
+	LateRequest    Cause = "late-request"  // a request of the client's earlier attempt arrived late
+	OwnRelease     Cause = "own-release"   // the client released before it was done
+	CountExpired   Cause = "count-expired" // the key that counts the fences ended by itself
 	CauseUnknown   Cause = "unknown"
 )
