@@ -8,6 +8,20 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
+// TestFound compares the causes of violations that suites answered wrongly once with those read from their commands since.
+func TestFound(t *testing.T) {
+	dirs, err := filepath.Glob("testdata/found/*")
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("%d cases: %v", len(dirs), err)
+	}
+	for _, dir := range dirs {
+		c := loadCase(t, dir)
+		if a := c.explained(t); a.Causes[0] != c.truth {
+			t.Errorf("%s (%s): %s: %s, want %s: %s\nbecause %s", dir, c.cell, c.of, a.Causes[0], c.truth, said(a), c.because)
+		}
+	}
+}
+
 // TestBlindSet compares the causes with those found by readers who had only the sheets (blindsheet_test.go) of two hundred failing cells drawn at
 // random, half of them simulated and half on redis-server, and prints the accuracy. A cause may be unknown; one that differs from the reader's is a
 // bug.

@@ -185,7 +185,7 @@ func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
 	}
 	for _, p := range pairs {
 		for _, i := range m.candidates(p) {
-			if m.lacks(p, i, without{events: []int{i}}) && m.owned(p, i) {
+			if m.lacks(p, i, without{events: []int{i}}) && m.stands(p, i) && m.owned(p, i) {
 				found = append(found, m.finding(p, i))
 			}
 		}
@@ -193,11 +193,22 @@ func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
 	return found
 }
 
-// others returns the candidates that may be left out together. It drops the end of another client's hold that began before the first: that hold would
-// last beside the first and refuse the second by itself. A hold that began since is left out together with its grant.
+// stands reports whether the first is granted without an event. An event between the commands of its attempt without which it is not, such as the
+// release that handed it the lock, made its hold and cannot have ended it.
+func (m *meeting) stands(p pairing, i int) bool {
+	if i > p.first.grant {
+		return true
+	}
+	granted, _ := m.granted(p.first, i, without{events: []int{i}})
+	return granted
+}
+
+// others returns the candidates that may be left out together. It drops those that made the first's hold, and the end of another client's hold that
+// began before the first: that hold would last beside the first and refuse the second by itself. A hold that began since is left out together with
+// its grant.
 func (m *meeting) others(p pairing) []int {
 	return slices.DeleteFunc(m.candidates(p), func(i int) bool {
-		return !m.beganSince(p, i) && m.lacks(p, i, without{events: []int{i}}) && !m.owned(p, i)
+		return !m.stands(p, i) || !m.beganSince(p, i) && m.lacks(p, i, without{events: []int{i}}) && !m.owned(p, i)
 	})
 }
 

@@ -1,9 +1,11 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
@@ -28,14 +30,14 @@ type effect struct {
 
 func (at actionAt) lease() time.Duration { return at.director.cfg.Lease }
 
-// did records the effects of the fault on nodes.
+// did records the effects of the fault on nodes. Those that don't say when they happened did so now.
 func (at actionAt) did(effects ...history.Effect) {
 	d := at.director
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range effects {
 		if e.What != "" { // else no effect was observed
-			e.At = at.Now()
+			e.At = cmp.Or(e.At, at.Now())
 			at.fault.window.Effects = append(at.fault.window.Effects, e)
 		}
 	}
@@ -235,10 +237,16 @@ func deleteKeys(ctx context.Context, at actionAt) (effect, error) {
 // evictKeys fills a node's memory until it has evicted the lock's keys. It is confirmed when the server counts an eviction of one of them: clients
 // that go on meanwhile may have deleted the others and taken them again.
 func evictKeys(ctx context.Context, at actionAt) (effect, error) {
-	gone, evictions, err := at.EvictKeys(ctx, at.one())
-	at.did(gone)
+	effects, err := at.EvictKeys(ctx, at.one())
+	at.did(effects...)
+	var lost []string
+	for _, e := range effects {
+		lost = append(lost, e.Lost...)
+	}
+	evictions := len(lost)
+	slices.Sort(lost)
 	if err == nil && evictions == 0 {
 		err = fmt.Errorf("%w: the lock has no keys there", ErrNothing)
 	}
-	return effect{note: fmt.Sprintf("%d keys of the lock, %d evictions of them", len(gone.Lost), evictions)}, err
+	return effect{note: fmt.Sprintf("%d keys of the lock, %d evictions of them", len(slices.Compact(lost)), evictions)}, err
 }

@@ -95,8 +95,8 @@ func (s *stage) FlushScripts(_ context.Context, n int) error { return s.does("fl
 func (s *stage) DeleteKeys(_ context.Context, n int) (history.Effect, error) {
 	return history.Effect{Node: n, What: history.Deleted, Lost: []string{"lock"}}, s.does("delete n%d", n)
 }
-func (s *stage) EvictKeys(_ context.Context, n int) (history.Effect, int, error) {
-	return history.Effect{Node: n, What: history.Evicted, Lost: []string{"lock"}}, 1, s.does("evict n%d", n)
+func (s *stage) EvictKeys(_ context.Context, n int) ([]history.Effect, error) {
+	return []history.Effect{{Node: n, What: history.Evicted, Lost: []string{"lock"}}}, s.does("evict n%d", n)
 }
 
 // at reports a moment of a client to the director.

@@ -2,6 +2,12 @@ package faults
 
 import "strings"
 
+// The range of a drifting clock's rate.
+const (
+	SlowestClock = 0.01
+	FastestClock = 100.0
+)
+
 // Spec is one fault of a plan: what is done, to whom, at which moment, and for how long. Scenario files are lists of Specs. A Spec means the same
 // in the real world and in the simulator.
 type Spec struct {
@@ -22,7 +28,7 @@ type Spec struct {
 	Until string `yaml:"until,omitempty" json:"until,omitempty"`
 	// By is the size of a clock fault, a delay or a limit, depending on the fault.
 	By Span `yaml:"by,omitempty" json:"by,omitzero"`
-	// Rate is the speed of a drifting clock (1 = true), or bytes per second of a limited link.
+	// Rate is the speed of a drifting clock (1 = true; SlowestClock to FastestClock), or bytes per second of a limited link.
 	Rate float64 `yaml:"rate,omitempty" json:"rate,omitempty"`
 	// Times is how often it is repeated at the same trigger; 0 means once.
 	Times int `yaml:"times,omitempty" json:"times,omitempty"`

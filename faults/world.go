@@ -65,8 +65,8 @@ type Servers interface {
 	DriftClock(ctx context.Context, node int, rate float64) (history.Effect, error)    // relative to what it shows now
 	SetClockRight(ctx context.Context, node int) ([]history.Effect, error)
 	FlushScripts(ctx context.Context, node int) error
-	DeleteKeys(ctx context.Context, node int) (history.Effect, error)                     // the lock's keys; a replica deletes none
-	EvictKeys(ctx context.Context, node int) (e history.Effect, evictions int, err error) // the lock's keys
+	DeleteKeys(ctx context.Context, node int) (history.Effect, error)  // the lock's keys; a replica deletes none
+	EvictKeys(ctx context.Context, node int) ([]history.Effect, error) // the lock's keys; an effect for each eviction
 }
 
 // Message is a request or a reply on its way.

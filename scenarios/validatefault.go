@@ -7,7 +7,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/servers"
 )
 
 func validateFault(f faults.Spec, s Scenario, bad problems) {
@@ -97,8 +96,8 @@ func validateSizes(f faults.Spec, s Scenario, bad problems) {
 	if f.Rate < 0 {
 		bad("rate", "%v is negative", f.Rate)
 	}
-	if f.Fault == faults.DriftClock && f.Rate != 0 && (f.Rate < servers.SlowestClock || f.Rate > servers.FastestClock) {
-		bad("rate", "%v is not between %v and %v", f.Rate, servers.SlowestClock, servers.FastestClock)
+	if f.Fault == faults.DriftClock && f.Rate != 0 && (f.Rate < faults.SlowestClock || f.Rate > faults.FastestClock) {
+		bad("rate", "%v is not between %v and %v", f.Rate, faults.SlowestClock, faults.FastestClock)
 	}
 }
 

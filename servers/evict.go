@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -21,105 +23,153 @@ const (
 	fillerPrefix   = "lockbench-fills-memory:"
 )
 
-func (f *fleet) EvictKeys(ctx context.Context, i int, keys ...string) (int, error) {
+// Eviction is one eviction of a key.
+type Eviction struct {
+	Key string
+	At  time.Time // when the server reported it, at once
+}
+
+func (f *fleet) EvictKeys(ctx context.Context, i int, keys ...string) ([]Eviction, error) {
 	if f.spec.Topology == impls.Cluster {
-		return 0, fmt.Errorf("evict keys: a node of a cluster takes no keys but those of its slots: %w", ErrRefused)
+		return nil, fmt.Errorf("evict keys: a node of a cluster takes no keys but those of its slots: %w", ErrRefused)
 	}
 	n, err := f.byRole(i)
 	if err != nil || len(keys) == 0 {
-		return 0, err
+		return nil, err
 	}
 	a, err := newAdmin(ctx, n.dial)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer a.Close()
 	conn := a.Conn() // the pool would dial a second connection
 	defer conn.Close()
-	return evictor{conn}.evict(ctx, keys)
+	listener, err := newAdmin(ctx, n.dial)
+	if err != nil {
+		return nil, err
+	}
+	defer listener.Close()
+	return evictor{conn}.evict(ctx, listener, keys)
 }
 
 // evictor fills a server's memory.
 type evictor struct{ *redis.Conn }
 
-// evict limits the server's memory, fills it, and restores the settings.
-func (e evictor) evict(ctx context.Context, keys []string) (evicted int, err error) {
+// What an evictor listens to.
+const (
+	notifications = "notify-keyspace-events"
+	evictedKeys   = "__keyevent@*__:evicted"
+	allEvicted    = "lockbench-evicted" // a message of its own: the server sends no more evictions behind it
+)
+
+// evict limits the server's memory, fills it, and restores the settings. It returns the evictions of the given keys.
+func (e evictor) evict(ctx context.Context, listener admin, keys []string) ([]Eviction, error) {
 	before, err := e.memory(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	var fillers []string
-	err = e.limit(ctx, before.used+fillerRoom, evictionPolicy)
+	messages := listener.PSubscribe(ctx, evictedKeys, allEvicted)
+	defer messages.Close()
+	for range 2 {
+		if _, err := messages.Receive(ctx); err != nil {
+			return nil, fmt.Errorf("PSUBSCRIBE: %w", err)
+		}
+	}
+	heard := make(chan []Eviction, 1)
+	go func() { heard <- evictions(messages, keys) }()
+	var fillers int
+	err = errors.Join(e.set(ctx, notifications, "Ee"), e.limit(ctx, before.used+fillerRoom, evictionPolicy))
 	if err == nil {
 		fillers, err = e.fill(ctx, keys)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminTimeout) // restore even after a cancelled run
 	defer cancel()
-	err = errors.Join(err, e.limit(ctx, before.limit, before.policy))
-	after, merr := e.memory(ctx)
-	left, derr := e.deleteAll(ctx, fillers)
-	// The server holds nothing but keys and fillers.
-	return int(after.evicted-before.evicted) - (len(fillers) - left), errors.Join(err, merr, derr)
+	err = errors.Join(err, e.limit(ctx, before.limit, before.policy), e.set(ctx, notifications, before.notifies), e.deleteFillers(ctx, fillers))
+	if end := e.Publish(ctx, allEvicted, "").Err(); end != nil {
+		messages.Close() // which ends the listening
+		err = errors.Join(err, fmt.Errorf("PUBLISH: %w", end))
+	}
+	return <-heard, err
+}
+
+// evictions reads the evictions of some keys until the message that ends them, or until the subscription is closed.
+func evictions(messages *redis.PubSub, keys []string) (all []Eviction) {
+	for m := range messages.Channel() {
+		if m.Channel == allEvicted {
+			break
+		}
+		if slices.Contains(keys, m.Payload) {
+			all = append(all, Eviction{m.Payload, time.Now()})
+		}
+	}
+	return all
 }
 
 // memory is a server's memory use and settings.
 type memory struct {
-	used    int64 // bytes
-	limit   int64 // maxmemory, bytes; 0 = none
-	policy  string
-	evicted int64 // keys, since the server's start
+	used     int64 // bytes
+	limit    int64 // maxmemory, bytes; 0 = none
+	policy   string
+	notifies string // notify-keyspace-events
 }
 
 func (e evictor) memory(ctx context.Context) (memory, error) {
-	text, err := e.Info(ctx, "memory", "stats").Result()
+	text, err := e.Info(ctx, "memory").Result()
 	if err != nil {
-		return memory{}, fmt.Errorf("INFO memory stats: %w", err)
+		return memory{}, fmt.Errorf("INFO memory: %w", err)
 	}
 	fields := infoLines(text)
 	m := memory{policy: fields["maxmemory_policy"]}
-	for name, into := range map[string]*int64{"used_memory": &m.used, "maxmemory": &m.limit, "evicted_keys": &m.evicted} {
+	for name, into := range map[string]*int64{"used_memory": &m.used, "maxmemory": &m.limit} {
 		n, nerr := strconv.ParseInt(fields[name], 10, 64)
 		if nerr != nil {
 			err = errors.Join(err, fmt.Errorf("INFO %s: %w", name, nerr))
 		}
 		*into = n
 	}
+	notifies, nerr := e.ConfigGet(ctx, notifications).Result()
+	if nerr != nil {
+		err = errors.Join(err, fmt.Errorf("CONFIG GET %s: %w", notifications, nerr))
+	}
+	m.notifies = notifies[notifications]
 	return m, err
 }
 
 // limit sets the server's memory limit and eviction policy.
 func (e evictor) limit(ctx context.Context, bytes int64, policy string) error {
-	for _, setting := range [...][2]string{{"maxmemory-policy", policy}, {"maxmemory", strconv.FormatInt(bytes, 10)}} {
-		if err := e.ConfigSet(ctx, setting[0], setting[1]).Err(); err != nil {
-			return fmt.Errorf("CONFIG SET %s %s: %w", setting[0], setting[1], err)
-		}
+	return errors.Join(e.set(ctx, "maxmemory-policy", policy), e.set(ctx, "maxmemory", strconv.FormatInt(bytes, 10)))
+}
+
+func (e evictor) set(ctx context.Context, name, value string) error {
+	if err := e.ConfigSet(ctx, name, value).Err(); err != nil {
+		return fmt.Errorf("CONFIG SET %s %s: %w", name, value, err)
 	}
 	return nil
 }
 
-// fill writes fillers until each of the keys has been missing once, and returns the fillers.
-func (e evictor) fill(ctx context.Context, keys []string) (fillers []string, err error) {
+// fill writes fillers until each of the keys has been missing once, and returns how many.
+func (e evictor) fill(ctx context.Context, keys []string) (fillers int, err error) {
 	missing := map[string]bool{}
 	for len(missing) < len(keys) {
-		if len(fillers) >= mostFillers {
+		if fillers >= mostFillers {
 			return fillers, fmt.Errorf("%d of %d keys are still there after %d bytes", len(keys)-len(missing), len(keys), mostFillers*fillerSize)
 		}
-		for range fillerBatch {
-			fillers = append(fillers, fillerPrefix+strconv.Itoa(len(fillers)))
-		}
-		if err := e.batch(ctx, fillers[len(fillers)-fillerBatch:], keys, missing); err != nil {
+		fillers += fillerBatch
+		if err := e.batch(ctx, fillers-fillerBatch, keys, missing); err != nil {
 			return fillers, fmt.Errorf("fill the memory: %w", err)
 		}
 	}
 	return fillers, nil
 }
 
-// batch writes some fillers and records which keys are missing after each. The server evicts before it runs the next command.
-func (e evictor) batch(ctx context.Context, fillers, keys []string, missing map[string]bool) error {
+func filler(i int) string { return fillerPrefix + strconv.Itoa(i) }
+
+// batch writes some fillers, from one on, and records which keys are missing after each. The server evicts before it runs the next command.
+func (e evictor) batch(ctx context.Context, from int, keys []string, missing map[string]bool) error {
 	filling, there := make([]byte, fillerSize), map[*redis.IntCmd]string{}
 	_, err := e.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, filler := range fillers {
-			p.Set(ctx, filler, filling, 0)
+		for i := range fillerBatch {
+			p.Set(ctx, filler(from+i), filling, 0)
 			for _, key := range keys {
 				there[p.Exists(ctx, key)] = key
 			}
@@ -134,11 +184,14 @@ func (e evictor) batch(ctx context.Context, fillers, keys []string, missing map[
 	return err
 }
 
-// deleteAll deletes keys and returns how many existed.
-func (e evictor) deleteAll(ctx context.Context, keys []string) (int, error) {
-	if len(keys) == 0 {
-		return 0, nil
+// deleteFillers deletes the first n fillers, those that are left.
+func (e evictor) deleteFillers(ctx context.Context, n int) error {
+	if n == 0 {
+		return nil
 	}
-	n, err := e.Del(ctx, keys...).Result()
-	return int(n), err
+	names := make([]string, n)
+	for i := range names {
+		names[i] = filler(i)
+	}
+	return e.Del(ctx, names...).Err()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/lockbench/lockbench/impls"
 )
@@ -71,10 +72,10 @@ func (f *fleet) rejoinPair(ctx context.Context) error {
 	return f.follow(ctx, 1-f.primary, f.primary)
 }
 
-// follow makes one server the replica of another and waits until it is in sync.
+// follow makes one server the replica of another and waits until it is in sync and confirms writes.
 func (f *fleet) follow(ctx context.Context, replica, primary int) error {
 	host, port := f.nodes[primary].peer()
-	return f.on(replica, func(n *node) error {
+	err := f.on(replica, func(n *node) error {
 		if err := n.expect("replicate to", running); err != nil {
 			return err
 		}
@@ -86,6 +87,30 @@ func (f *fleet) follow(ctx context.Context, replica, primary int) error {
 			return fields["master_link_status"] == "up" && fields["master_port"] == strconv.Itoa(port), err
 		})
 	})
+	if err != nil {
+		return err
+	}
+	return f.on(primary, func(n *node) error {
+		return poll(ctx, "have its writes confirmed", func() (bool, error) { return n.confirmed(ctx) })
+	})
+}
+
+// confirmed reports whether a replica has confirmed a write, for which it waits up to a second. After a full copy, a primary sends nothing more, not
+// even what WAIT asks for, until its replica first reports how far it is, which replicas do once a second.
+func (n *node) confirmed(ctx context.Context) (bool, error) {
+	a, err := newAdmin(ctx, n.dial)
+	if err != nil {
+		return false, err
+	}
+	defer a.Close()
+	if err := a.Publish(ctx, "lockbench", "").Err(); err != nil { // WAIT counts from the last write of its connection
+		return false, fmt.Errorf("PUBLISH: %w", err)
+	}
+	replicas, err := a.Wait(ctx, 1, time.Second).Result()
+	if err != nil {
+		return false, fmt.Errorf("WAIT: %w", err)
+	}
+	return replicas >= 1, nil
 }
 
 // detach makes a server a primary and waits until it is one.

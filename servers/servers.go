@@ -81,7 +81,7 @@ type Deployment interface {
 	// Keys returns the keys under a prefix. On a user's Redis it considers only keys named by requests over connections from Dial.
 	Keys(ctx context.Context, node int, prefix string) ([]string, error)
 	// EvictKeys fills the server's memory, under a policy that may evict any key, until each of the keys is gone, and restores the settings. It
-	// returns the number of evictions: a key that is written again may count more than once, one that was deleted otherwise does not count.
-	EvictKeys(ctx context.Context, node int, keys ...string) (evicted int, err error)
+	// returns the evictions: of a key that is written again there may be several, of one that was deleted otherwise there is none.
+	EvictKeys(ctx context.Context, node int, keys ...string) ([]Eviction, error)
 	Close() error // ends and removes everything that was started; on a user's Redis, deletes the run's keys
 }

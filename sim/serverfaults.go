@@ -155,10 +155,11 @@ func (w *world) DeleteKeys(_ context.Context, node int) (e history.Effect, err e
 }
 
 // EvictKeys evicts the lock's keys from a node, as if its memory were full.
-func (w *world) EvictKeys(ctx context.Context, node int) (e history.Effect, evictions int, err error) {
-	e, err = w.DeleteKeys(ctx, node)
-	if err == nil && e.What != "" {
-		e.What = history.Evicted
+func (w *world) EvictKeys(ctx context.Context, node int) ([]history.Effect, error) {
+	e, err := w.DeleteKeys(ctx, node)
+	if err != nil || e.What == "" {
+		return nil, err
 	}
-	return e, len(e.Lost), err
+	e.What = history.Evicted
+	return []history.Effect{e}, nil
 }

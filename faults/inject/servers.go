@@ -115,15 +115,18 @@ func (w *World) DeleteKeys(ctx context.Context, node int) (e history.Effect, err
 }
 
 // EvictKeys fills a node's memory until it has evicted the lock's keys.
-func (w *World) EvictKeys(ctx context.Context, node int) (e history.Effect, evictions int, err error) {
+func (w *World) EvictKeys(ctx context.Context, node int) (effects []history.Effect, err error) {
 	w.evicting.Lock()
 	defer w.evicting.Unlock()
 	keys, err := w.keys(ctx, node)
 	if err != nil || len(keys) == 0 {
-		return e, 0, err
+		return nil, err
 	}
-	evictions, err = w.cfg.Servers.EvictKeys(ctx, node, keys...)
-	return history.Effect{Node: w.address(node), What: history.Evicted, Lost: keys}, evictions, err
+	evictions, err := w.cfg.Servers.EvictKeys(ctx, node, keys...)
+	for _, e := range evictions {
+		effects = append(effects, history.Effect{Node: w.address(node), What: history.Evicted, Lost: []string{e.Key}, At: w.Now() - int64(time.Since(e.At))})
+	}
+	return effects, err
 }
 
 func (w *World) keys(ctx context.Context, node int) ([]string, error) {

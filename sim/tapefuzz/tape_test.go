@@ -1,4 +1,6 @@
-package sim_test
+// Package tapefuzz_test fuzzes the reader of tapes. It is apart from the tests of package sim, whose locks and servers a build for fuzzing would have
+// to instrument as well.
+package tapefuzz_test
 
 import (
 	"bytes"
