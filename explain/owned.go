@@ -79,8 +79,10 @@ func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from 
 	}
 	if op := p.first.node.events[to].op; op != nil && op.Op == history.Release {
 		id, began := m.began(p.first.node, op)
-		if began >= 0 && began < p.from() && id != m.first.ID && m.unmoved(p.first, began, without{ops: []uint64{id}}) {
-			ops, from = append(ops, id), began
+		if began >= 0 && began < p.from() && id != m.first.ID {
+			if granted, _ := m.granted(p.first, began, without{ops: []uint64{id}}); granted {
+				ops, from = append(ops, id), began
+			}
 		}
 	}
 	return ops, from
@@ -96,16 +98,6 @@ func (r *run) began(n *node, op *history.Operation) (acquire uint64, event int) 
 		return acquire, events[0]
 	}
 	return acquire, -1
-}
-
-// unmoved reports whether the replies to the commands of an attempt stay the same when something before them is left out.
-func (m *meeting) unmoved(a *attempt, from int, left without) bool {
-	unmoved := true
-	m.again(a, from, left, func(e *event, reply string, _ []change) bool {
-		unmoved = same(e.cmd, reply)
-		return unmoved
-	})
-	return unmoved
 }
 
 // beganSince reports whether the hold that an event released was granted after the first.

@@ -13,7 +13,7 @@ import (
 type without struct {
 	events  []int    // by index
 	ops     []uint64 // operations all of whose commands are left out
-	stopped bool     // the clock stands still from the first event on: no lease ends
+	stopped bool     // the clock stands still from the event before the first on: no lease ends
 	clock   int64    // the time since 1970 that the client of the attempt takes it to be; 0: unchanged
 }
 
@@ -53,7 +53,7 @@ func (r *run) again(a *attempt, from int, left without, visit func(e *event, rep
 	from = min(from, a.events[0])
 	p := &replay{run: r, node: n, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}}
 	r.m.load(n.state(from), n.events[from].clock)
-	r.m.stopped, r.m.stop = left.stopped, n.events[from].at
+	r.m.stopped, r.m.stop = left.stopped, n.events[max(from-1, 0)].at
 	defer func() { r.m.stopped = false }()
 	last := a.events[len(a.events)-1]
 	p.keep(from, last)
@@ -225,13 +225,34 @@ func (r *run) refuses(e *event, reply string, changes []change) bool {
 	if same(e.cmd, reply) {
 		return false
 	}
-	if t := r.seen[shapeOf(e.cmd)][reply]; (t.granted > 0) != (t.refused > 0) {
-		return t.refused > 0
+	if refused, known := r.seen.refuse(shapeOf(e.cmd), reply); known {
+		return refused
 	}
 	if len(e.changes) == 0 && len(changes) == 0 { // the command reads, and its client decides
 		return empty(e.cmd.Reply) != empty(reply)
 	}
-	return !slices.EqualFunc(e.changes, changes, func(a, b change) bool { return a.key == b.key && (a.after == nil) == (b.after == nil) })
+	return !does(e.changes, changes)
+}
+
+// does reports whether a command does in the replay what it did in the record: it sets the same keys. What it clears away beside, such as its client's
+// place in a queue or marks that have ended, another command may have cleared away before. If it set none, it deletes the same keys.
+func does(recorded, changes []change) bool {
+	set, again := keysOf(recorded, true), keysOf(changes, true)
+	if len(set) > 0 || len(again) > 0 {
+		return slices.Equal(set, again)
+	}
+	return slices.Equal(keysOf(recorded, false), keysOf(changes, false))
+}
+
+// keysOf returns the keys that changes set, or those that they delete, in order.
+func keysOf(changes []change, set bool) (keys []string) {
+	for _, c := range changes {
+		if (c.after != nil) == set {
+			keys = append(keys, c.key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // empty reports whether a reply means that there is no value.

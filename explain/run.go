@@ -27,7 +27,7 @@ type run struct {
 	holds  []checker.Hold           // by start
 	holdOf map[uint64]*checker.Hold // by operation
 	nodes  []*node                  // by index
-	seen   map[shape]map[string]tally
+	seen   replies
 	votes  int                           // places, nodes or keys, that an acquire asks for a vote; 1 without votes
 	polled map[shape]bool                // the commands that ask for a vote
 	unseen map[uint64][]*history.Command // by operation: commands without a recorded reply
@@ -47,12 +47,9 @@ func shapeOf(c *history.Command) shape {
 	return shape{name, c.Script}
 }
 
-// tally counts the attempts in which a reply was seen, by how they ended.
-type tally struct{ granted, refused int }
-
 // newRun orders a record.
 func newRun(rec Record, srv Server) *run {
-	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: map[shape]map[string]tally{}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, unseen: map[uint64][]*history.Command{}}
+	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, unseen: map[uint64][]*history.Command{}}
 	r.m = &machine{srv: srv, epoch: rec.Header.Epoch}
 	for i := range rec.Ops {
 		r.ops[rec.Ops[i].ID] = &rec.Ops[i]
@@ -268,7 +265,7 @@ func (r *run) grantedBy(a *attempt) int {
 	}
 	for _, i := range slices.Backward(a.events) {
 		c := a.node.events[i].cmd
-		if t := r.seen[shapeOf(c)][c.Reply]; t.granted > t.refused {
+		if t := r.seen.of(shapeOf(c), c.Reply); t.granted > t.refused {
 			return i
 		}
 	}
@@ -282,10 +279,22 @@ func (r *run) learn() {
 			r.votes = max(r.votes, r.polls(op))
 		}
 	}
+	var vain, like []*event
 	for i := range r.Ops {
 		if op := &r.Ops[i]; op.Op == history.Acquire {
-			r.learnFrom(op)
+			no, perhaps := r.learnFrom(op)
+			vain, like = append(vain, no...), append(like, perhaps...)
 		}
+	}
+	for _, e := range vain {
+		r.seen.add(shapeOf(e.cmd), e.cmd.Reply, false)
+	}
+	like = slices.DeleteFunc(like, func(e *event) bool { // a grant that came too late, so that its client gave it up; an array may have the same flag and another fence
+		refused, known := r.seen.refuse(shapeOf(e.cmd), e.cmd.Reply)
+		return !refused && (known || len(answers(e.cmd.Reply)) > 1)
+	})
+	for _, e := range like {
+		r.seen.add(shapeOf(e.cmd), e.cmd.Reply, false)
 	}
 }
 
@@ -326,13 +335,21 @@ func (r *run) polls(op *history.Operation) (most int) {
 	return most
 }
 
-func (r *run) learnFrom(op *history.Operation) {
+// learnFrom counts the replies in the last try of an acquire. It returns the commands of those before, which were in vain: those that set other keys
+// than a grant does, and those that may have been grants.
+func (r *run) learnFrom(op *history.Operation) (vain, like []*event) {
 	granting := map[*event]bool{} // by command of the last try that read or granted: whether it led to a vote
+	final := map[*event]bool{}    // the last commands of these tries
+	var grants []*event
 	for _, a := range r.attempts(op) {
 		for _, i := range a.events {
 			e := &a.node.events[i]
 			granting[e] = op.Outcome == history.OK && a.grant >= 0 && (i == a.grant || len(e.changes) == 0)
+			if granting[e] {
+				grants = append(grants, e)
+			}
 		}
+		final[&a.node.events[a.events[len(a.events)-1]]] = true
 	}
 	for _, n := range r.nodes {
 		for _, i := range n.byOp[op.ID] {
@@ -340,27 +357,27 @@ func (r *run) learnFrom(op *history.Operation) {
 			if e.cmd.Replied == 0 || e.cmd.Replied > op.Return || refusedByServer(e.cmd.Reply) || e.touched == nil {
 				continue
 			}
-			granted, last := granting[e]
-			if last && !granted && op.Outcome != history.Busy {
-				continue // unknown
+			switch granted, last := granting[e]; {
+			case !last && e.setsAsAny(grants):
+				like = append(like, e)
+			case !last:
+				vain = append(vain, e)
+			case granted && !final[e]: // its items may tell that the client had to wait
+				r.seen.count(shapeOf(e.cmd), answer{text: e.cmd.Reply}, true)
+			case granted || op.Outcome == history.Busy: // else it is unknown
+				r.seen.add(shapeOf(e.cmd), e.cmd.Reply, granted)
 			}
-			r.countReply(shapeOf(e.cmd), e.cmd.Reply, granted)
 		}
 	}
+	return vain, like
 }
 
-// countReply counts a reply by its outcome.
-func (r *run) countReply(s shape, reply string, granted bool) {
-	if r.seen[s] == nil {
-		r.seen[s] = map[string]tally{}
-	}
-	t := r.seen[s][reply]
-	if granted {
-		t.granted++
-	} else {
-		t.refused++
-	}
-	r.seen[s][reply] = t
+// setsAsAny reports whether a command set the same keys, at least one, as one of the given commands of its shape.
+func (e *event) setsAsAny(others []*event) bool {
+	set := keysOf(e.changes, true)
+	return len(set) > 0 && slices.ContainsFunc(others, func(o *event) bool {
+		return shapeOf(o.cmd) == shapeOf(e.cmd) && slices.Equal(keysOf(o.changes, true), set)
+	})
 }
 
 // quorum returns how many votes make a grant.

@@ -137,8 +137,8 @@ func (r *run) accepts(e *event, reply string, changes []change) bool {
 	if same(e.cmd, reply) {
 		return false
 	}
-	if t := r.seen[shapeOf(e.cmd)][reply]; (t.granted > 0) != (t.refused > 0) {
-		return t.granted > 0
+	if refused, known := r.seen.refuse(shapeOf(e.cmd), reply); known {
+		return !refused
 	}
 	if len(e.changes) == 0 && len(changes) == 0 {
 		return empty(reply) && !empty(e.cmd.Reply)

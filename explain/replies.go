@@ -1,0 +1,84 @@
+package explain
+
+import "strings"
+
+// replies is what a record teaches about the replies to the requests of acquires: in how many attempts that were granted, and in how many that were
+// refused, each was seen.
+type replies map[shape]map[answer]tally
+
+// answer is a whole reply, or one item of a reply that is an array: fences and remaining times vary where another item tells a grant from a refusal.
+type answer struct {
+	text     string
+	at, size int // of the item; 0, 0: a whole reply
+}
+
+// tally counts attempts by how they ended.
+type tally struct{ granted, refused int }
+
+// decides reports whether only granted attempts, or only refused ones, are counted.
+func (t tally) decides() bool { return (t.granted > 0) != (t.refused > 0) }
+
+// add counts a reply and its items.
+func (r replies) add(s shape, reply string, granted bool) {
+	for _, a := range answers(reply) {
+		r.count(s, a, granted)
+	}
+}
+
+func (r replies) count(s shape, a answer, granted bool) {
+	if r[s] == nil {
+		r[s] = map[answer]tally{}
+	}
+	t := r[s][a]
+	if granted {
+		t.granted++
+	} else {
+		t.refused++
+	}
+	r[s][a] = t
+}
+
+// of counts the attempts in which a reply was seen.
+func (r replies) of(s shape, reply string) tally { return r[s][answer{text: reply}] }
+
+// refuse reports whether a reply means a refusal: the same was seen in one kind of attempts alone, or else an item of it was, at a place that tells
+// grants from refusals, and no such item was seen in the other kind alone. It is not known otherwise.
+func (r replies) refuse(s shape, reply string) (refused, known bool) {
+	if t := r.of(s, reply); t.decides() {
+		return t.refused > 0, true
+	}
+	var items tally
+	for _, a := range answers(reply)[1:] {
+		switch t := r[s][a]; {
+		case !t.decides() || !r.tells(s, a):
+		case t.refused > 0:
+			items.refused++
+		default:
+			items.granted++
+		}
+	}
+	return items.refused > 0, items.decides()
+}
+
+// tells reports whether, at the place of an item, some items were seen in grants alone and others in refusals alone.
+func (r replies) tells(s shape, item answer) bool {
+	var kinds tally
+	for a, t := range r[s] {
+		if a.at == item.at && a.size == item.size && t.decides() {
+			kinds.granted, kinds.refused = kinds.granted+t.granted, kinds.refused+t.refused
+		}
+	}
+	return kinds.granted > 0 && kinds.refused > 0
+}
+
+// answers returns a reply and, if it is an array, its items.
+func answers(reply string) []answer {
+	all := []answer{{text: reply}}
+	if inner, ok := strings.CutPrefix(reply, "["); ok {
+		items := strings.Split(strings.TrimSuffix(inner, "]"), ", ")
+		for i, item := range items {
+			all = append(all, answer{item, i, len(items)})
+		}
+	}
+	return all
+}
