@@ -162,7 +162,7 @@ func (p *replay) step(i int) {
 			return p.node.state(at)
 		})
 	case !p.skips(i):
-		p.repeat(e)
+		p.repeat(i)
 	}
 }
 
@@ -206,14 +206,15 @@ func (p *replay) decides(i int) bool {
 }
 
 // repeat executes a command again. A client whose grant is now refused sends no more.
-func (p *replay) repeat(e *event) {
+func (p *replay) repeat(i int) {
+	e := &p.node.events[i]
 	args := request(e.cmd, p.Scripts)
 	if args == nil || refusedByServer(e.cmd.Reply) && len(e.changes) == 0 {
 		return
 	}
 	p.m.tick(e.at)
 	reply, changes, _ := p.m.do(args, e.at)
-	if e.op != nil && e.op.Op == history.Acquire && e.op.Outcome == history.OK && p.refuses(e, answerOf(e.cmd, reply), changes) {
+	if e.op != nil && e.op.Op == history.Acquire && e.op.Outcome == history.OK && p.refuses(e, answerOf(e.cmd, reply), changes) && p.decides(i) {
 		p.m.undo(changes)
 		p.out[e.cmd.Client] = e.op.ID
 	}
