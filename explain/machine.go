@@ -41,9 +41,7 @@ type machine struct {
 	clock  clock
 	values map[string]*Value
 	loaded bool // the server has been given values
-	stop   int64
-	// stopped means that the node's clock stands still at stop: no lease ends.
-	stopped bool
+	stop   int64 // the instant from which on the node's clock stands still, so that no lease ends; 0: it goes on
 }
 
 // load sets the data and the clock.
@@ -53,8 +51,8 @@ func (m *machine) load(values map[string]*Value, c clock) {
 
 // ownTime returns the node's own time, since 1970.
 func (m *machine) ownTime(t int64) int64 {
-	if m.stopped {
-		t = m.stop
+	if m.stop != 0 {
+		t = min(t, m.stop)
 	}
 	return m.epoch + m.clock.at(t)
 }
@@ -76,7 +74,7 @@ func (m *machine) tick(t int64) (ended []change) {
 	for _, c := range ended {
 		delete(m.values, c.key)
 	}
-	m.loaded = m.loaded && !m.stopped
+	m.loaded = m.loaded && m.stop == 0
 	return ended
 }
 

@@ -260,7 +260,7 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 			}
 		}
 		all := m.others(p)
-		if m.lacks(p, p.from(), without{events: all, stopped: true}) {
+		if m.over(p) && m.lacks(p, p.from(), without{events: all, stop: p.first.time()}) {
 			return m.expired(p, math.MaxInt, p.second.time(), sentence("had no time passed at the server"))
 		}
 		clock := m.clockOf(p.first.node.events[p.first.first()].cmd)

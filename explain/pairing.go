@@ -7,9 +7,13 @@ import (
 // pairing is two attempts at one node.
 type pairing struct{ first, second *attempt }
 
-// common pairs the attempts by node.
+// common pairs the attempts by node. Nodes that did not vote for the first are left out, unless none is known to have.
 func common(first, second []*attempt) (out []pairing) {
+	voted := slices.ContainsFunc(first, func(a *attempt) bool { return a.grant >= 0 })
 	for _, a := range first {
+		if voted && a.grant < 0 {
+			continue
+		}
 		for _, b := range second {
 			if a.node == b.node && b.grant >= 0 && touches(a.keys(), b.keys()) {
 				out = append(out, pairing{a, b})

@@ -13,7 +13,7 @@ import (
 type without struct {
 	events  []int    // by index
 	ops     []uint64 // operations all of whose commands are left out
-	stopped bool     // the clock stands still from the event before the first on: no lease ends
+	stop    int64    // the instant from which on the clock stands still, so that no lease ends; 0: it goes on
 	clock   int64    // the time since 1970 that the client of the attempt takes it to be; 0: unchanged
 }
 
@@ -53,8 +53,8 @@ func (r *run) again(a *attempt, from int, left without, visit func(e *event, rep
 	from = min(from, a.events[0])
 	p := &replay{run: r, node: n, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}}
 	r.m.load(n.state(from), n.events[from].clock)
-	r.m.stopped, r.m.stop = left.stopped, n.events[max(from-1, 0)].at
-	defer func() { r.m.stopped = false }()
+	r.m.stop = left.stop
+	defer func() { r.m.stop = 0 }()
 	last := a.events[len(a.events)-1]
 	p.keep(from, last)
 	for i := from; i <= last; i++ {
@@ -169,7 +169,7 @@ func (p *replay) step(i int) {
 // end ends a lease when the node did, if it is the same lease.
 func (p *replay) end(e *event) {
 	c := e.changes[0]
-	if earliest, _ := c.before.ends(); earliest <= p.m.ownTime(e.at) && !p.left.stopped && p.m.values[c.key].equal(c.before) {
+	if earliest, _ := c.before.ends(); earliest <= p.m.ownTime(e.at) && p.m.values[c.key].equal(c.before) {
 		p.m.set(c.key, c.after)
 		p.m.loaded = false
 	}
