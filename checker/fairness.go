@@ -1,13 +1,15 @@
 package checker
 
 import (
+	"strings"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
 // fairness: a lock that grants in order of arrival (Header.FIFO) lets no client overtake another.
 //
-// A client is in the queue from the reply to the first request of its acquire. It is a violation if a client that called its acquire after that
+// A client is in the queue from the reply, no error, to the first request of its acquire. It is a violation if a client that called its acquire after that
 // instant is granted before it. Of two holds, the one that returned first was granted first, unless a reply took longer than a lease; then the grant
 // is worth nothing.
 //
@@ -69,7 +71,7 @@ func (f *fairness) overtaken(w, r *record) bool {
 func (f *fairness) queued(w *record, by, until int64) bool {
 	last := int64(-1)
 	for _, c := range f.d.ev.commandsOf(f.d.clientName(w), w.call, until) {
-		if !names(c, f.d.k.name) {
+		if !names(c, f.d.k.name) || strings.HasPrefix(c.Reply, "-") { // the server did nothing
 			continue
 		}
 		if last < 0 && (c.Replied == 0 || c.Replied > by) {

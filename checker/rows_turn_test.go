@@ -21,12 +21,19 @@ func asks(client string, at int64) history.Command {
 	return history.Command{Client: client, Name: "EVALSHA", Args: []string{"take.lua", "1", "k"}, Sent: at * msec, Replied: (at + 1) * msec, Reply: "0"}
 }
 
+// failed is a command that the server did not run.
+func failed(c history.Command) history.Command {
+	c.Reply = "-NOSCRIPT No matching script. Please use EVAL."
+	return c
+}
+
 // turnRows are about the order of grants, and about delays.
 var turnRows = []row{
 	{name: "overtaken in the queue", rule: "overtaken", head: inTurn, ops: overtaking, extra: commands(asks("a", 2), asks("b", 10)), want: "fairness×1"},
 	{name: "no order is promised", head: history.Header{Kind: history.Mutex, Lease: 1000 * msec}, ops: overtaking, extra: commands(asks("a", 2), asks("b", 10))},
 	{name: "what was not recorded may have come later", head: inTurn, ops: overtaking, extra: commands(asks("b", 10))},
 	{name: "who was slow to ask was not there yet", head: inTurn, ops: overtaking, extra: commands(asks("a", 10), asks("b", 11))},
+	{name: "who got an error was not there yet", head: inTurn, ops: overtaking, extra: commands(failed(asks("a", 2)), asks("b", 10), asks("a", 11))},
 	{name: "a place that may have ended", head: history.Header{Kind: history.Mutex, Lease: 40 * msec, FIFO: true}, ops: overtaking,
 		extra: commands(asks("a", 2), asks("b", 10))},
 	{name: "a place that was kept", rule: "overtaken", head: history.Header{Kind: history.Mutex, Lease: 40 * msec, FIFO: true}, ops: overtaking,

@@ -116,11 +116,14 @@ func (m *meeting) hindered(from, to int64) bool {
 }
 
 // renewedLate names the cause where a client believes in a hold whose lease has ended because an extend succeeded all the same, before the violation
-// was seen.
+// was seen and before the client was granted again.
 func (m *meeting) renewedLate(p pairing, ended, seen int64) verdicts.Cause {
 	n, keys := p.first.node, p.second.keys()
 	for i := p.from(); i < len(n.events) && n.events[i].at <= seen; i++ {
 		e := &n.events[i]
+		if e.op != nil && e.op.Client == m.first.Client && e.op.Op == history.Acquire && e.op.ID != m.first.ID && changesAny(e, keys) {
+			return ""
+		}
 		extend := e.cmd != nil && e.cmd.Client == m.first.Client && (e.op == nil || e.op.Op == history.Extend && e.op.Outcome == history.OK)
 		if !extend || e.at <= ended || !changesAny(e, keys) {
 			continue

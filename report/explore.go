@@ -21,7 +21,7 @@ func Explore(w io.Writer, x results.Exploration, s Style) error {
 		lines = append(lines, wrapped("exhausted    ", exhausted(x))...)
 	}
 	if text := x.Exceptions(); text != "" {
-		lines = append(lines, wrapped("not counted  ", text+": a client outlived its lease, which no lease prevents")...)
+		lines = append(lines, wrapped("not counted  ", text)...)
 	}
 	for _, note := range notes {
 		text := Lines(note)

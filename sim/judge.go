@@ -98,9 +98,9 @@ func stopped(windows []history.Window, x checker.Violation) bool {
 }
 
 // except marks the violations for which the lock is not to blame: two clients were inside, or the store was damaged, although no two beliefs
-// overlapped and no release ended another's hold: a client outlived its lease. This does not excuse a grant that had expired when it was returned,
-// and a lock with fences must protect the store all the same. Nor is the lock to blame if it reports a loss and its client was paused, or if a
-// client whose own messages are delayed does not get it.
+// overlapped and no release ended another's hold: a client outlived its lease. This excuses neither what another's request did nor a grant that had
+// expired when it was returned, and a lock with fences must protect the store all the same. Nor is the lock to blame if it reports a loss and its
+// client was paused, or if a client whose own messages are delayed does not get it.
 func except(all []broken, windows []history.Window, fenced bool) []broken {
 	for i, b := range all {
 		all[i].Excepted = !b.final && b.Property == verdicts.Progress && b.Cause == verdicts.CauseUnknown && hindered(b.client, windows)
@@ -111,11 +111,17 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 		}
 	}
 	for i, b := range all {
-		if b.stopped || b.Property == verdicts.ExclusiveUse && !b.expired || b.Property == verdicts.StoreIntegrity && !fenced {
+		outlived := b.Property == verdicts.ExclusiveUse && !b.expired || b.Property == verdicts.StoreIntegrity && !fenced
+		if b.stopped || outlived && !byAnother(b.Cause) {
 			all[i].Excepted = true
 		}
 	}
 	return all
+}
+
+// byAnother reports whether a cause says that another client's request ended a hold, or that a grant did not look at it.
+func byAnother(c verdicts.Cause) bool {
+	return c == verdicts.MisUnlock || c == verdicts.ReaderEvicted || c == verdicts.DoubleGrant
 }
 
 // Check checks an outcome with package checker, and explains its violations with package explain.

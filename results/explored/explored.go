@@ -69,11 +69,23 @@ type Bounds struct {
 	Instant   bool          `json:"instant,omitempty"`    // events take no time, as in an exhaustive search, instead of a microsecond each
 }
 
-// Exceptions lists the violations that are not findings; "" if there are none.
+// Exceptions lists the violations that are not findings, with the reason; "" if there are none.
 func (x Exploration) Exceptions() string {
-	var parts []string
+	var outlived, hindered []string
 	for _, k := range slices.Sorted(maps.Keys(x.Excepted)) {
-		parts = append(parts, fmt.Sprintf("%s in %d schedules", k, x.Excepted[k]))
+		text := fmt.Sprintf("%s in %d schedules", k, x.Excepted[k])
+		if strings.HasPrefix(k, "progress/") {
+			hindered = append(hindered, text)
+		} else {
+			outlived = append(outlived, text)
+		}
 	}
-	return strings.Join(parts, ", ")
+	var all []string
+	if len(outlived) > 0 {
+		all = append(all, strings.Join(outlived, ", ")+": a client outlived its lease, which no lease prevents")
+	}
+	if len(hindered) > 0 {
+		all = append(all, strings.Join(hindered, ", ")+": a fault kept the client from the lock")
+	}
+	return strings.Join(all, "; ")
 }
