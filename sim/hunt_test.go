@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // kept lists the locks with a defect that these settings do not show, and why.
@@ -111,6 +112,21 @@ func TestNoFalseAlarm(t *testing.T) {
 			falseAlarm(t, r)
 			t.Logf("%d schedules in %.1f s; inherent: %s", r.Schedules, r.Seconds, r.Exceptions())
 		})
+	}
+}
+
+// TestOutlivedLeaseIsTheCause: two clients are inside under a correct lock, one after its belief has ended, only because its lease had ended. Scripts
+// that clear away marks of others, fences in replies, permits and votes must not lead to another cause.
+func TestOutlivedLeaseIsTheCause(t *testing.T) {
+	for _, name := range []string{"rw-lease", "semaphore", "redlock"} {
+		v, _ := catalogue.Find(name)
+		r := hunt(t, v, 500)
+		falseAlarm(t, r)
+		for _, key := range slices.Sorted(maps.Keys(r.Excepted)) {
+			if _, cause, _ := strings.Cut(key, "/"); cause != string(verdicts.LeaseOverrun) {
+				t.Errorf("%s: %s in %d schedules", name, key, r.Excepted[key])
+			}
+		}
 	}
 }
 
