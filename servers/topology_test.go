@@ -47,6 +47,19 @@ func TestFailover(t *testing.T) {
 	})
 }
 
+// A pair that has started confirms a write within a round trip: the replica has reported how far it is.
+func TestPairConfirmsWrites(t *testing.T) {
+	onEach(t, func(t *testing.T, p servers.Provider) {
+		d, ctx := start(t, p, pair), t.Context()
+		conn := client(t, d, 0).Conn() // WAIT is about the writes of its connection
+		defer conn.Close()
+		must(t, conn.Set(ctx, "lock", "v", 0).Err())
+		if n, err := conn.Wait(ctx, 1, 100*time.Millisecond).Result(); n != 1 || err != nil {
+			t.Errorf("%d replicas confirm the first write: %v", n, err)
+		}
+	})
+}
+
 // An old primary that comes back after a promotion does not replicate until it is made a replica.
 func TestOldPrimaryStaysAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
