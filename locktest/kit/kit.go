@@ -28,14 +28,15 @@ func Run(t *testing.T, all []impls.Variant, e Exceptions, options ...locktest.Op
 	}
 }
 
-// OnRedis checks the same rules on redis-server, in real time: one variant after the other, for the rules of one keep the machine busy, and
-// a late reply counts against a lock. The race detector sees the same goroutines meet in virtual time, and makes replies late: it has no part in this.
+// OnRedis checks the same rules on redis-server, in real time: a few variants at once, as -parallel says, for they mostly wait. The race detector
+// sees the same goroutines meet in virtual time, and makes replies late: it has no part in this.
 func OnRedis(t *testing.T, all []impls.Variant, e Exceptions) {
 	if raceDetector {
 		t.Skip("the race detector is on")
 	}
 	for _, v := range all {
 		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
 			more := []locktest.Option{locktest.OnlyReal()}
 			if v.Topology == impls.Replicated { // the other rules have no patience for a replica that reports once a second
 				more = append(more, locktest.Only("replica-missing"))
