@@ -154,20 +154,21 @@ func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip fun
 
 func never(_, _ *history.Operation) bool { return false }
 
-// damage explains a violation of the guarded store by the holds under which it was written. A hold that was released, or whose client was done, before
-// the next was granted does not overlap it.
+// damage explains a violation of the guarded store by the holds under which it was written: first by those that show it, and if they did not overlap, by
+// others between them. A hold that was released, or whose client was done, before the next was granted does not overlap it.
 func (r *run) damage(v *checker.Violation) Answer {
 	holds := r.shownBy(v)
 	met := slices.IndexFunc(holds, func(op *history.Operation) bool { return op.Return > v.At+v.Lasted })
 	if met >= 0 { // a later hold did no damage then; but if only one is left, the other may have come just after
 		holds = holds[:max(met, min(2, len(holds)))]
 	}
-	if len(holds) > 0 {
-		holds = r.between(holds, v)
-	}
-	return r.overlap(v, holds, func(first, second *history.Operation) bool {
+	apart := func(first, second *history.Operation) bool {
 		return min(r.releasedAt(first), r.workedUntil(first)) <= r.grantedAt(second)
-	})
+	}
+	if a := r.overlap(v, holds, apart); len(a.Causes) > 0 || len(holds) == 0 {
+		return a
+	}
+	return r.overlap(v, r.between(holds, v), apart)
 }
 
 // noOrder explains a key whose operations have no linearization.
