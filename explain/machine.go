@@ -40,7 +40,7 @@ type machine struct {
 	epoch  int64 // of the run's base, since 1970
 	clock  clock
 	values map[string]*Value
-	loaded bool // the server has been given values
+	loaded bool  // the server has been given values
 	stop   int64 // the instant from which on the node's clock stands still, so that no lease ends; 0: it goes on
 }
 

@@ -11,10 +11,10 @@ import (
 
 // without says what an experiment on one node leaves out.
 type without struct {
-	events  []int    // by index
-	ops     []uint64 // operations all of whose commands are left out
-	stop    int64    // the instant from which on the clock stands still, so that no lease ends; 0: it goes on
-	clock   int64    // the time since 1970 that the client of the attempt takes it to be; 0: unchanged
+	events []int    // by index
+	ops    []uint64 // operations all of whose commands are left out
+	stop   int64    // the instant from which on the clock stands still, so that no lease ends; 0: it goes on
+	clock  int64    // the time since 1970 that the client of the attempt takes it to be; 0: unchanged
 }
 
 // replay executes what is left of a node's history when something is left out, up to an attempt that is repeated.
