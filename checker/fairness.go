@@ -9,9 +9,9 @@ import (
 
 // fairness: a lock that grants in order of arrival (Header.FIFO) lets no client overtake another.
 //
-// A client is in the queue from the reply, no error, to the first request of its acquire. It is a violation if a client that called its acquire after that
-// instant is granted before it. Of two holds, the one that returned first was granted first, unless a reply took longer than a lease; then the grant
-// is worth nothing.
+// A client is in the queue from the reply, if it is no error, to the first request of its acquire. It is a violation if a client that called its
+// acquire after that instant is granted before it. Of two holds, the one that returned first was granted first, unless a reply took longer than a
+// lease; then the grant is worth nothing.
 //
 // A client keeps its place by asking again. A client that sent nothing for half a lease may have lost its place, and one that met a fault may have
 // lost any state: neither is judged.

@@ -4,12 +4,21 @@ import "strings"
 
 // replies is what a record teaches about the replies to the requests of acquires: in how many attempts that were granted, and in how many that were
 // refused, each was seen.
-type replies map[shape]map[answer]tally
+type replies struct {
+	seen   map[shape]map[answer]tally
+	places map[position]tally // the attempts in which items that decide were seen at a place; nil until it is asked for
+}
 
 // answer is a whole reply, or one item of a reply that is an array: fences and remaining times vary where another item tells a grant from a refusal.
 type answer struct {
 	text     string
 	at, size int // of the item; 0, 0: a whole reply
+}
+
+// position is a place in the replies that are arrays of one size.
+type position struct {
+	shape
+	at, size int
 }
 
 // tally counts attempts by how they ended.
@@ -19,37 +28,37 @@ type tally struct{ granted, refused int }
 func (t tally) decides() bool { return (t.granted > 0) != (t.refused > 0) }
 
 // add counts a reply and its items.
-func (r replies) add(s shape, reply string, granted bool) {
+func (r *replies) add(s shape, reply string, granted bool) {
 	for _, a := range answers(reply) {
 		r.count(s, a, granted)
 	}
 }
 
-func (r replies) count(s shape, a answer, granted bool) {
-	if r[s] == nil {
-		r[s] = map[answer]tally{}
+func (r *replies) count(s shape, a answer, granted bool) {
+	if r.seen[s] == nil {
+		r.seen[s] = map[answer]tally{}
 	}
-	t := r[s][a]
+	t := r.seen[s][a]
 	if granted {
 		t.granted++
 	} else {
 		t.refused++
 	}
-	r[s][a] = t
+	r.seen[s][a], r.places = t, nil
 }
 
 // of counts the attempts in which a reply was seen.
-func (r replies) of(s shape, reply string) tally { return r[s][answer{text: reply}] }
+func (r *replies) of(s shape, reply string) tally { return r.seen[s][answer{text: reply}] }
 
 // refuse reports whether a reply means a refusal: the same was seen in one kind of attempts alone, or else an item of it was, at a place that tells
 // grants from refusals, and no such item was seen in the other kind alone. It is not known otherwise.
-func (r replies) refuse(s shape, reply string) (refused, known bool) {
+func (r *replies) refuse(s shape, reply string) (refused, known bool) {
 	if t := r.of(s, reply); t.decides() {
 		return t.refused > 0, true
 	}
 	var items tally
 	for _, a := range answers(reply)[1:] {
-		switch t := r[s][a]; {
+		switch t := r.seen[s][a]; {
 		case !t.decides() || !r.tells(s, a):
 		case t.refused > 0:
 			items.refused++
@@ -61,13 +70,19 @@ func (r replies) refuse(s shape, reply string) (refused, known bool) {
 }
 
 // tells reports whether, at the place of an item, some items were seen in grants alone and others in refusals alone.
-func (r replies) tells(s shape, item answer) bool {
-	var kinds tally
-	for a, t := range r[s] {
-		if a.at == item.at && a.size == item.size && t.decides() {
-			kinds.granted, kinds.refused = kinds.granted+t.granted, kinds.refused+t.refused
+func (r *replies) tells(s shape, item answer) bool {
+	if r.places == nil {
+		r.places = map[position]tally{}
+		for of, items := range r.seen {
+			for a, t := range items {
+				if at := (position{of, a.at, a.size}); t.decides() {
+					kinds := r.places[at]
+					r.places[at] = tally{kinds.granted + t.granted, kinds.refused + t.refused}
+				}
+			}
 		}
 	}
+	kinds := r.places[position{s, item.at, item.size}]
 	return kinds.granted > 0 && kinds.refused > 0
 }
 

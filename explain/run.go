@@ -49,7 +49,7 @@ func shapeOf(c *history.Command) shape {
 
 // newRun orders a record.
 func newRun(rec Record, srv Server) *run {
-	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, unseen: map[uint64][]*history.Command{}}
+	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{seen: map[shape]map[answer]tally{}}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, unseen: map[uint64][]*history.Command{}}
 	r.m = &machine{srv: srv, epoch: rec.Header.Epoch}
 	for i := range rec.Ops {
 		r.ops[rec.Ops[i].ID] = &rec.Ops[i]
@@ -289,7 +289,9 @@ func (r *run) learn() {
 	for _, e := range vain {
 		r.seen.add(shapeOf(e.cmd), e.cmd.Reply, false)
 	}
-	like = slices.DeleteFunc(like, func(e *event) bool { // a grant that came too late, so that its client gave it up; an array may have the same flag and another fence
+	// What set the same keys as a grant may have been one that came too late, which its client gave up. In an array a flag may say so; without other
+	// evidence only a single value, such as a count, is taken for a refusal.
+	like = slices.DeleteFunc(like, func(e *event) bool {
 		refused, known := r.seen.refuse(shapeOf(e.cmd), e.cmd.Reply)
 		return !refused && (known || len(answers(e.cmd.Reply)) > 1)
 	})

@@ -133,7 +133,7 @@ func TestBugsAreCaught(t *testing.T) {
 // no names but one, at no odd leases, and at no reply that a client gives without harm.
 func alsoExplored() map[string]string {
 	return map[string]string{
-		"the watchdog makes the lock anew":                                  "release-safety/mis-unlock",
+		"the watchdog makes the lock anew":                                  "store-integrity/mis-unlock",
 		"a token is kept after the release":                                 "mutual-exclusion/stale-reentry",
 		"a request goes on behind its context, and what it gets is renewed": "progress/ambiguous-reply",
 		"the watchdog goes on when the release failed":                      "progress/orphan",

@@ -109,7 +109,8 @@ func (n *node) waitAnswering(ctx context.Context) error {
 		if pid := n.identity().PID; pid != 0 && fields["process_id"] != strconv.Itoa(pid) {
 			return false, errPortTaken
 		}
-		return true, nil
+		err = n.alive(ctx) // one that ended meanwhile, for want of the port, has no process to compare with
+		return err == nil, err
 	})
 }
 

@@ -119,10 +119,8 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 	return all
 }
 
-// byAnother reports whether a cause says that another client's request ended a hold, or that a grant did not look at it.
-func byAnother(c verdicts.Cause) bool {
-	return c == verdicts.MisUnlock || c == verdicts.ReaderEvicted || c == verdicts.DoubleGrant
-}
+// byAnother reports whether a cause says that another client's request ended a hold.
+func byAnother(c verdicts.Cause) bool { return c == verdicts.MisUnlock || c == verdicts.ReaderEvicted }
 
 // Check checks an outcome with package checker, and explains its violations with package explain.
 func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
