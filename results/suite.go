@@ -62,7 +62,7 @@ func NewCell(r Result, want verdicts.Expectation) Cell {
 	c := Cell{Lock: r.Lock, Scenario: r.Scenario, Expected: want.String(), Verdict: checker.Pass, Properties: byProperty(r), Rerun: r.Rerun}
 	seen := Observed(r)
 	c.Observed = breaksText(seen)
-	missing, extra := without(want.Breaks, seen), without(seen, slices.Concat(want.Breaks, want.May))
+	missing, extra := without(want.Breaks, seen), slices.DeleteFunc(seen, allowed(want))
 	switch {
 	case want.NA != "":
 		c.Verdict, c.Why = checker.NotApplicable, want.NA
@@ -78,6 +78,17 @@ func NewCell(r Result, want verdicts.Expectation) Cell {
 		c.Why = fmt.Sprintf("unplanned stall of the host for %v; %s", r.Health.MaxStall.Round(time.Millisecond), c.Why)
 	}
 	return c
+}
+
+// allowed returns a function that reports whether a break was expected. Where a rule of order may break by a cause, the lack of a linearization by
+// the same cause is the same break, in a run too short for the rule to prove it alone.
+func allowed(want verdicts.Expectation) func(verdicts.Break) bool {
+	all := slices.Concat(want.Breaks, want.May)
+	return func(b verdicts.Break) bool {
+		return slices.ContainsFunc(all, func(w verdicts.Break) bool {
+			return w == b || b.Property == verdicts.Linearizability && w.Cause == b.Cause && ofOrder(w.Property)
+		})
+	}
 }
 
 // PlantedCell compares a run of a planted bug with what it must show. Other violations are allowed.
@@ -138,13 +149,16 @@ func Observed(r Result) []verdicts.Break {
 
 // explainsNoOrder reports whether a property failed that explains the lack of a linearization: of grants, releases, refusals or fences.
 func explainsNoOrder(r Result) bool {
-	return slices.ContainsFunc(r.Properties, func(p checker.Property) bool {
-		switch p.Name {
-		case verdicts.MutualExclusion, verdicts.ReleaseSafety, verdicts.Refusal, verdicts.FencingOrder:
-			return p.Verdict == checker.Fail
-		}
-		return false
-	})
+	return slices.ContainsFunc(r.Properties, func(p checker.Property) bool { return p.Verdict == checker.Fail && ofOrder(p.Name) })
+}
+
+// ofOrder reports whether a property is one of grants, releases, refusals or fences, which a linearization includes.
+func ofOrder(p verdicts.Property) bool {
+	switch p {
+	case verdicts.MutualExclusion, verdicts.ReleaseSafety, verdicts.Refusal, verdicts.FencingOrder:
+		return true
+	}
+	return false
 }
 
 // sortedCauses returns the causes sorted by name; CauseUnknown if there are none.

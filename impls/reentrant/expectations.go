@@ -69,10 +69,12 @@ func expectBounded() expect.Table {
 	return expectLocal().
 		With(expect.Table{
 			"slow-work": verdicts.Breaks("exclusive-use/renewal-gap").Or(gap...),
-			// The renewal that comes at once tells the client of its loss when the key goes as quickly: then it works on without believing.
+			// A renewal that comes just after the key has gone tells the client of its loss: then it works on without believing.
 			"clock-jump":  usesOn("clock-jump"),
 			"key-deleted": usesOn(expect.KeyDeleted),
 			"eviction":    usesOn(expect.Evicted),
+			"kill-server": usesOn("restart-loss"),
+			"failover":    usesOn("failover-loss"),
 		}).
 		Luck(gap, "pause-holder", "pause-after-grant", "pause-before-release", "pause-server", "blackhole-client",
 			"kill-server", "restart-delayed", "failover", "clock-jump", "key-deleted", "eviction", "slow-network")
