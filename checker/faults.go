@@ -103,8 +103,12 @@ func (e *evidence) unavailable(client string, t int64) (last int64, ok bool) {
 }
 
 // unservedUntil returns until when a client received nothing because of a fault: a delayed message delays those behind it on its connection, until
-// the client receives another. A client without recorded commands is not known to have waited.
+// the client receives another. A client without recorded commands is not known to have waited. A lock that needs a replica's confirmation has none after
+// a failover.
 func (e *evidence) unservedUntil(w *history.Window) int64 {
+	if w.Fault == faultFailover && e.header.NeedsReplica {
+		return never
+	}
 	if w.Fault != faultDelayRequest && w.Fault != faultDelayReply {
 		return w.Last()
 	}

@@ -257,7 +257,11 @@ func (r *record) unavailable(client string, by int64) int64 {
 		server := slices.Contains([]string{"kill-server", "failover", "pause-server", "partition-nodes"}, w.Fault)
 		own := w.Client == client && slices.Contains([]string{"pause-client", "blackhole-client", "crash-client"}, w.Fault)
 		if w.Confirmed && w.Start <= by && (server || own) {
-			until = max(until, min(last(w), by))
+			end := last(w)
+			if w.Fault == "failover" && r.h.NeedsReplica {
+				end = by // the new primary has no replica to confirm a grant
+			}
+			until = max(until, min(end, by))
 		}
 	}
 	return until

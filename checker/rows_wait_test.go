@@ -151,6 +151,14 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 4 1200 fail`},
+	{name: "a failover left no replica to confirm a grant", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, NeedsReplica: true}, extra: failoverAt(5), ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 4 1200 fail`},
+	{name: "a failover left a primary that grants", rule: "free-but-refused", head: leased, extra: failoverAt(5), ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 4 1200 fail`, want: "progress×1"},
 	{name: "the answer was held up meanwhile", head: leased, extra: heldUp(10, 1190), ops: `
 		a acquire 0 1 ok
 		a release 2 3 ok
@@ -180,6 +188,11 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		a release 2 3 unknown
 		b acquire 4 1200 busy`, want: "progress×1"},
+}
+
+// failoverAt is a failover that takes 10 ms.
+func failoverAt(ms int64) Input {
+	return Input{Faults: []history.Window{{Fault: "failover", Start: ms * msec, End: (ms + 10) * msec, Confirmed: true}}}
 }
 
 // heldUp is a fault that delays the reply to a request of b, and another request that b sends and receives a reply to at given instants, in

@@ -168,7 +168,7 @@ func (d *serverDriver) progress() Progress {
 
 // header returns the history's header.
 func (d *serverDriver) header() history.Header {
-	return history.Header{Lock: d.Variant.Name, Kind: d.Variant.Kind, Lease: int64(d.claimedLease()),
-		Permits: max(d.Scenario.Permits, 1), ClockError: d.clockError, Votes: d.Variant.Votes(),
-		Wakeups: d.Variant.Traits.Wakeups, FIFO: d.Variant.Traits.FIFO, LeaseFromAsking: d.Variant.Traits.FromAsking, Epoch: d.base.wall()}
+	h := d.Variant.Header(int64(d.claimedLease()))
+	h.Permits, h.ClockError, h.Epoch = max(d.Scenario.Permits, 1), d.clockError, d.base.wall()
+	return h
 }

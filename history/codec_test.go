@@ -70,7 +70,8 @@ func drawOperation(t *rapid.T) history.Operation {
 func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := history.Header{Lock: rapid.String().Draw(t, "lock"), Kind: history.RW, Lease: 5, Drift: 2, Permits: 3, ClockError: 7, Votes: rapid.Bool().Draw(t, "votes"),
-			Wakeups: rapid.Bool().Draw(t, "wakeups"), FIFO: rapid.Bool().Draw(t, "fifo"), LeaseFromAsking: rapid.Bool().Draw(t, "lease from asking"), Epoch: rapid.Int64Range(0, 1<<61).Draw(t, "epoch")}
+			Wakeups: rapid.Bool().Draw(t, "wakeups"), FIFO: rapid.Bool().Draw(t, "fifo"), LeaseFromAsking: rapid.Bool().Draw(t, "lease from asking"),
+			NeedsReplica: rapid.Bool().Draw(t, "needs replica"), Epoch: rapid.Int64Range(0, 1<<61).Draw(t, "epoch")}
 		ops := rapid.SliceOf(rapid.Custom(drawOperation)).Draw(t, "ops")
 		var file bytes.Buffer
 		w := history.NewWriter(&file, h)

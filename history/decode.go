@@ -216,6 +216,8 @@ func (s *scanner) headerField(h *Header, name []byte) int {
 		h.FIFO = s.boolean()
 	case "lease_from_asking":
 		h.LeaseFromAsking = s.boolean()
+	case "needs_replica":
+		h.NeedsReplica = s.boolean()
 	default:
 		s.skip(0)
 	}

@@ -67,6 +67,9 @@ func AppendHeader(b []byte, h Header) []byte {
 	if h.LeaseFromAsking {
 		b = append(b, `,"lease_from_asking":true`...)
 	}
+	if h.NeedsReplica {
+		b = append(b, `,"needs_replica":true`...)
+	}
 	if h.Epoch != 0 {
 		b = appendInt(b, `,"epoch":`, h.Epoch)
 	}

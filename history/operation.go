@@ -32,6 +32,9 @@ type Header struct {
 	// LeaseFromAsking reports that the lease of a hold counts from the client's last request, which may precede the grant: the hold may expire as
 	// soon as the client has the grant.
 	LeaseFromAsking bool
+	// NeedsReplica reports that the lock grants only what a replica has confirmed: after a failover, which leaves the new primary without a replica,
+	// no grant can be expected.
+	NeedsReplica bool
 	// Epoch is the wall-clock time of the run's base, in nanoseconds since 1970; 0 = not known. Absolute times in commands refer to it.
 	Epoch int64
 }

@@ -64,6 +64,7 @@ type Traits struct {
 	Wakeups      bool // waiters are notified, instead of only polling
 	FIFO         bool // grants in order of arrival
 	FromAsking   bool // a waiter is granted what is left of the lease of its last asking
+	NeedsReplica bool // grants only what a replica has confirmed
 	WritersFirst bool // a waiting writer keeps new readers out
 	Repeatable   bool // an acquire that reaches the server twice is granted twice, so a client may resend it
 	ClientClock  bool // decides by the client's wall clock
@@ -90,6 +91,15 @@ func Command(lock, scenario string) string {
 // counted before it is taken. See history.Header.
 func (v Variant) Votes() bool {
 	return v.Topology == Independent || v.Traits.FIFO || v.Traits.Permits && v.Traits.MultiCommand
+}
+
+// Header returns the header of a history of the lock, with what its traits say and one permit.
+func (v Variant) Header(lease int64) history.Header {
+	if v.Traits.NoLease {
+		lease = 0
+	}
+	return history.Header{Lock: v.Name, Kind: v.Kind, Lease: lease, Permits: 1, Votes: v.Votes(), Wakeups: v.Traits.Wakeups, FIFO: v.Traits.FIFO,
+		LeaseFromAsking: v.Traits.FromAsking, NeedsReplica: v.Traits.NeedsReplica}
 }
 
 // Planted describes a planted bug.

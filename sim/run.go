@@ -279,14 +279,11 @@ func (c *client) abort() {
 func (w *world) outcome() Outcome {
 	p := w.program
 	out := Outcome{
-		Header: history.Header{Lock: p.Variant.Name, Kind: p.Variant.Kind, Lease: int64(p.Config.Lease), Permits: p.Permits,
-			Votes: p.Variant.Votes(), Wakeups: p.Variant.Traits.Wakeups, FIFO: p.Variant.Traits.FIFO, LeaseFromAsking: p.Variant.Traits.FromAsking, Epoch: w.start.UnixNano()},
+		Header:  p.Variant.Header(int64(p.Config.Lease)),
 		Windows: w.director.Windows(), Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, tape: w.tape,
 		Stuck: w.stuck, Crash: w.crash, Unexplorable: w.unexplorable, Left: w.left, Loop: w.loop, Renewed: w.renewed, Pruned: w.pruned, Schedule: w.schedule, Scripts: w.sources,
 	}
-	if p.Variant.Traits.NoLease {
-		out.Header.Lease = 0
-	}
+	out.Header.Permits, out.Header.Epoch = p.Permits, w.start.UnixNano()
 	if f, ok := w.strategy.(*follow); ok {
 		out.Missed = f.missed + len(f.choices)
 	}

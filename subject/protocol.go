@@ -75,19 +75,20 @@ type Description struct {
 // canWords are the words of Description.Can.
 func canWords() map[string]func(*impls.Traits) {
 	return map[string]func(*impls.Traits){
-		"extend":      func(t *impls.Traits) { t.Extends = true },
-		"token":       func(t *impls.Traits) { t.UniqueToken = true },
-		"fence":       func(t *impls.Traits) { t.Fenced = true },
-		"valid":       func(t *impls.Traits) { t.Validity = true },
-		"lost":        func(t *impls.Traits) { t.NotifiesLoss = true },
-		"renew":       func(t *impls.Traits) { t.SelfRenewing = true },
-		"shared":      func(t *impls.Traits) { t.Shared = true },
-		"wakeups":     func(t *impls.Traits) { t.Wakeups = true },
-		"fifo":        func(t *impls.Traits) { t.FIFO = true },
-		"no-lease":    func(t *impls.Traits) { t.NoLease = true },
-		"nil-grants":  func(t *impls.Traits) { t.NilGrants = true },
-		"independent": func(*impls.Traits) {}, // runs on several masters
-		"cancel":      func(*impls.Traits) {}, // an acquire can be cancelled
+		"extend":        func(t *impls.Traits) { t.Extends = true },
+		"token":         func(t *impls.Traits) { t.UniqueToken = true },
+		"fence":         func(t *impls.Traits) { t.Fenced = true },
+		"valid":         func(t *impls.Traits) { t.Validity = true },
+		"lost":          func(t *impls.Traits) { t.NotifiesLoss = true },
+		"renew":         func(t *impls.Traits) { t.SelfRenewing = true },
+		"shared":        func(t *impls.Traits) { t.Shared = true },
+		"wakeups":       func(t *impls.Traits) { t.Wakeups = true },
+		"fifo":          func(t *impls.Traits) { t.FIFO = true },
+		"needs-replica": func(t *impls.Traits) { t.NeedsReplica = true },
+		"no-lease":      func(t *impls.Traits) { t.NoLease = true },
+		"nil-grants":    func(t *impls.Traits) { t.NilGrants = true },
+		"independent":   func(*impls.Traits) {}, // runs on several masters
+		"cancel":        func(*impls.Traits) {}, // an acquire can be cancelled
 	}
 }
 

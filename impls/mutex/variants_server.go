@@ -1,7 +1,6 @@
 package mutex
 
 import (
-	"slices"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -20,7 +19,7 @@ func waitVariant() impls.Variant {
 		Name: "token-wait", Summary: "token, granted only when WAIT says that enough replicas have the key, and undone otherwise.",
 		Kind: history.Mutex, Topology: impls.Replicated,
 		Source:  impls.Source{Article: "lockbench", Where: "beyond the sources"},
-		Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true},
+		Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true, NeedsReplica: true},
 		Scripts: []*impls.Script{tokenReleaseScript, tokenExtendScript},
 		Claims: []impls.Claim{
 			{Text: "A promoted replica has every hold that was granted.", Holds: true, Command: impls.Command("token-wait", "failover-held")},
@@ -46,17 +45,16 @@ func nativeVariant() impls.Variant {
 
 // expectWait: a replica that confirmed has the key; without a replica nothing is confirmed and no acquire is granted.
 func expectWait() expect.Table {
-	nobody := []string{"progress/failover-loss", "progress/restart-loss", "progress/unknown", "progress/never-granted"}
 	return expect.Leased().
 		With(expect.Table{
 			"crash-mid-acquire": verdicts.Safe(),
 			// The replica confirms nothing from the start, so no acquire is granted and nothing is measured.
 			"failover": verdicts.NotApplicable("grants nothing while the replica confirms nothing"),
-			// The new primary has no replica: the holder keeps its key, and no later acquire is granted.
-			"failover-held": verdicts.Safe().Or(nobody...),
+			// The new primary has no replica: the holder keeps its key, and no later acquire is granted, nor can be.
+			"failover-held": verdicts.Safe(),
 			// WAIT is sent after the stall, when the key is gone or the deadline is over, and the grant is undone.
 			"pause-after-grant": verdicts.Safe().Or(expect.Overrun()...),
 			"cluster-slots":     verdicts.NotApplicable("needs a primary and its replica"),
 		}).
-		Luck(slices.Clone(nobody), "kill-server", "restart-delayed", "pause-server")
+		Luck([]string{"progress/restart-loss", "progress/unknown", "progress/never-granted"}, "kill-server", "restart-delayed", "pause-server")
 }
