@@ -122,6 +122,8 @@ func (r *run) violation(v *checker.Violation) Answer {
 		return r.stuck(v)
 	case verdicts.Linearizability:
 		return r.noOrder(v)
+	case verdicts.Fairness:
+		return r.overtaken(v)
 	case verdicts.Reentrancy, verdicts.Renewal:
 		return r.ownHold(v, v.Clients[0])
 	}

@@ -44,9 +44,9 @@ type machine struct {
 	stop   int64 // the instant from which on the node's clock stands still, so that no lease ends; 0: it goes on
 }
 
-// load sets the data and the clock.
+// load sets the data and the clock, which goes on.
 func (m *machine) load(values map[string]*Value, c clock) {
-	m.values, m.clock, m.loaded = values, c, false
+	m.values, m.clock, m.loaded, m.stop = values, c, false, 0
 }
 
 // ownTime returns the node's own time, since 1970.

@@ -21,9 +21,13 @@ type without struct {
 type replay struct {
 	*run
 	node  *node
+	from  int // the first event
 	left  without
 	out   map[string]uint64 // clients refused in the replay, with the acquire
 	saved map[int]map[string]*Value
+
+	waiter *history.Operation // nil: none is watched
+	early  bool               // a request of the waiter was granted in the replay
 }
 
 // granted replays a node's history from an event on, without some events, and reports whether an attempt is granted then, and by which reply.
@@ -49,31 +53,63 @@ func (r *run) answered(a *attempt, from int, left without) (reply string, change
 // again replays a node's history from an event on, without some events, up to an attempt, and calls visit with the reply to each command of the
 // attempt until visit returns false.
 func (r *run) again(a *attempt, from int, left without, visit func(e *event, reply string, changes []change) (more bool)) {
-	n := a.node
-	from = min(from, a.events[0])
-	p := &replay{run: r, node: n, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}}
-	r.m.load(n.state(from), n.events[from].clock)
-	r.m.stop = left.stop
-	defer func() { r.m.stop = 0 }()
-	last := a.events[len(a.events)-1]
-	p.keep(from, last)
-	for i := from; i <= last; i++ {
+	p, last := r.newReplay(a, from, left)
+	for i := p.from; i <= last; i++ {
 		p.save(i)
 		if !slices.Contains(a.events, i) {
 			p.step(i)
 			continue
 		}
-		e := &n.events[i]
-		r.m.tick(e.at)
-		args := p.args(e.cmd)
-		if args == nil {
-			continue
-		}
-		got, changes, _ := r.m.do(args, e.at)
-		if !visit(e, answerOf(e.cmd, got), changes) {
+		e := &a.node.events[i]
+		if got, changes, ok := p.send(e.cmd, e.at); ok && !visit(e, got, changes) {
 			return
 		}
 	}
+}
+
+// instead replays a node's history up to an attempt and reports whether another attempt, which was refused, is granted in its place, and no earlier
+// request of its operation is.
+func (r *run) instead(a, refused *attempt, from int, left without) bool {
+	p, last := r.newReplay(a, from, left)
+	p.waiter = refused.op
+	for i := p.from; i <= last && !p.early; i++ {
+		p.save(i)
+		if !slices.Contains(a.events, i) {
+			p.step(i)
+		}
+	}
+	if p.early {
+		return false
+	}
+	for _, i := range refused.events {
+		e := &a.node.events[i]
+		if got, changes, ok := p.send(e.cmd, a.time()); ok && r.accepts(e, got, changes) {
+			return true
+		}
+	}
+	return false
+}
+
+// newReplay returns a replay of a node's history from an event on, but no later than the first command of an attempt, and the attempt's last.
+func (r *run) newReplay(a *attempt, from int, left without) (p *replay, last int) {
+	n := a.node
+	from, last = min(from, a.events[0]), a.events[len(a.events)-1]
+	p = &replay{run: r, node: n, from: from, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}}
+	r.m.load(n.state(from), n.events[from].clock)
+	r.m.stop = left.stop
+	p.keep(from, last)
+	return p, last
+}
+
+// send executes a request again, at an instant; ok reports whether it can be.
+func (p *replay) send(c *history.Command, at int64) (reply string, changes []change, ok bool) {
+	p.m.tick(at)
+	args := p.args(c)
+	if args == nil {
+		return "", nil, false
+	}
+	reply, changes, _ = p.m.do(args, at)
+	return answerOf(c, reply), changes, true
 }
 
 // args returns the request to repeat, by the clock that the experiment gives to the client.
@@ -188,7 +224,7 @@ func (p *replay) skips(i int) bool {
 		}
 		delete(p.out, e.cmd.Client)
 	}
-	return len(e.changes) == 0 && !p.decides(i)
+	return len(e.changes) == 0 && !p.decides(i) && (p.waiter == nil || e.op != p.waiter)
 }
 
 // decides reports whether a command belongs to the attempt that granted its operation.
@@ -214,6 +250,7 @@ func (p *replay) repeat(i int) {
 	}
 	p.m.tick(e.at)
 	reply, changes, _ := p.m.do(args, e.at)
+	p.early = p.early || p.waiter != nil && e.op == p.waiter && p.accepts(e, answerOf(e.cmd, reply), changes)
 	if e.op != nil && e.op.Op == history.Acquire && e.op.Outcome == history.OK && p.refuses(e, answerOf(e.cmd, reply), changes) && p.decides(i) {
 		p.m.undo(changes)
 		p.out[e.cmd.Client] = e.op.ID

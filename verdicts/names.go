@@ -50,5 +50,6 @@ const (
 	LateRequest    Cause = "late-request"  // a request of the client's earlier attempt arrived late
 	OwnRelease     Cause = "own-release"   // the client released before it was done
 	CountExpired   Cause = "count-expired" // the key that counts the fences ended by itself
+	Barging        Cause = "barging"       // the lock let a newcomer in ahead of a client that waited
 	CauseUnknown   Cause = "unknown"
 )

@@ -1,7 +1,6 @@
 package mutex
 
 import (
-
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
