@@ -25,8 +25,8 @@ func (r *run) overtaken(v *checker.Violation) Answer {
 		if a.grant < 0 {
 			continue
 		}
-		w := r.asked(a.node, waiting, a.node.events[a.events[0]].at)
-		if w == nil || w.events[len(w.events)-1] > a.grant || (pairing{w, a}).doubtful() {
+		w := a.node.askedBefore(waiting, a.grant)
+		if w == nil || (pairing{w, a}).doubtful() {
 			continue
 		}
 		if answer := (&passing{r, w, a}).explain(); answer.Causes != nil {

@@ -3,6 +3,7 @@ package explain
 import (
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
@@ -95,11 +96,16 @@ func (r *run) waiter(v *checker.Violation) *wait {
 
 // asked returns the last attempt of an operation at a node by an instant; nil: none.
 func (r *run) asked(n *node, op *history.Operation, until int64) *attempt {
+	return n.askedBefore(op, sort.Search(len(n.events), func(i int) bool { return n.events[i].at > until }))
+}
+
+// askedBefore returns the last attempt of an operation before an event; nil: none.
+func (n *node) askedBefore(op *history.Operation, end int) *attempt {
 	a := &attempt{op: op, node: n, grant: -1}
 	var shapes []shape
 	for _, i := range slices.Backward(n.byOp[op.ID]) {
 		e := &n.events[i]
-		if e.at > until || e.touched == nil || refusedByServer(e.cmd.Reply) {
+		if i >= end || e.touched == nil || refusedByServer(e.cmd.Reply) {
 			continue
 		}
 		s := shapeOf(e.cmd)
