@@ -23,6 +23,7 @@ type bound struct {
 var ladder = []bound{
 	{clients: 1, ops: 1}, {clients: 2, ops: 1}, {2, 1, 1, 0, crashes}, {2, 1, 1, 0, strikes}, {2, 1, 1, 1, strikes}, {clients: 2, ops: 2},
 	{2, 2, 1, 0, crashes}, {2, 2, 1, 0, strikes}, {clients: 3, ops: 1}, {3, 1, 1, 0, crashes}, {3, 1, 1, 0, strikes}, {2, 1, 2, 0, crashes}, {2, 1, 2, 0, strikes},
+	{2, 2, 2, 0, crashes}, {3, 1, 2, 0, crashes}, {2, 2, 2, 0, strikes}, {3, 1, 2, 0, strikes}, {2, 1, 3, 0, strikes}, {clients: 3, ops: 2},
 }
 
 func crashes(impls.Variant) []string { return []string{faults.PauseClient, faults.CrashClient} }

@@ -66,7 +66,7 @@ func fairBugs(of impls.Variant) []mutant {
 		},
 		{
 			name: "barging", report: "ionelmc/python-redis-lock#58",
-			in: "contended", shows: "fairness",
+			in: "contended", shows: "fairness/barging",
 			bug:   "Who asks when the lock is free gets it, whoever waits.",
 			edits: []edit{{"fair_take.lua", "not holder and (not head or head == ARGV[1])", "not holder"}},
 		},
