@@ -12,6 +12,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/servers"
 )
 
 // SuiteConfig says which cells are run, and how. Every variant runs every scenario for which the catalogue has an expectation of it.
@@ -38,7 +39,7 @@ func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	start := cfg.Now()
 	pairs, notes := cfg.pairs()
 	pairs, shard := cfg.sharded(pairs)
-	s := &suite{cfg: cfg, pairs: pairs, cells: make([]results.Cell, len(pairs)), work: make(chan int)}
+	s := &suite{cfg: cfg, pairs: pairs, cells: make([]results.Cell, len(pairs)), portTaken: make([]bool, len(pairs)), work: make(chan int)}
 	var workers sync.WaitGroup
 	for range max(cfg.Side, 1) {
 		workers.Go(func() { s.worker(ctx) })
@@ -101,6 +102,8 @@ type suite struct {
 	cells []results.Cell // each written by the worker that received its index
 	work  chan int
 
+	portTaken []bool // by cell, written likewise: its last run ended because another process took the port of a server that was down
+
 	mu   sync.Mutex // one Each at a time; protects done
 	done int
 }
@@ -122,7 +125,7 @@ func (s *suite) feed(ctx context.Context) int {
 
 func (s *suite) worker(ctx context.Context) {
 	for i := range s.work {
-		s.cells[i] = s.cell(ctx, s.pairs[i])
+		s.cells[i] = s.cell(ctx, i)
 		s.mu.Lock()
 		s.done++
 		s.report(s.cells[i])
@@ -144,28 +147,30 @@ const attempts = 4
 func (s *suite) again(ctx context.Context, asked int) {
 	for i := range s.cells[:asked] {
 		for n := 1; n < attempts && s.unclear(ctx, i); n++ {
-			s.cells[i] = s.cell(ctx, s.pairs[i])
+			s.cells[i] = s.cell(ctx, i)
 			s.report(s.cells[i])
 		}
 	}
 }
 
 // unclear reports whether another run of a cell may help: it has no verdict, or a planted bug was not found. A cell that ended in an error would
-// only fail again.
+// only fail again, unless the error was that a port was taken.
 func (s *suite) unclear(ctx context.Context, i int) bool {
 	c := s.cells[i]
 	missed := c.Planted && c.Verdict == checker.Fail
-	return (c.Verdict == checker.Inconclusive || missed) && c.Observed != results.NothingObserved && !closed(s.cfg.Stop) && ctx.Err() == nil
+	return (c.Verdict == checker.Inconclusive || missed) && (c.Observed != results.NothingObserved || s.portTaken[i]) && !closed(s.cfg.Stop) && ctx.Err() == nil
 }
 
-func (s *suite) cell(ctx context.Context, p pair) (c results.Cell) {
-	start := s.cfg.Now()
+// cell runs the i-th cell.
+func (s *suite) cell(ctx context.Context, i int) (c results.Cell) {
+	p, start := s.pairs[i], s.cfg.Now()
 	defer func() { c.Planted, c.Duration = p.variant.Planted != nil, s.cfg.Now().Sub(start) }()
 	want := p.variant.Expect[p.scenario.Name]
 	if want.NA != "" {
 		return results.NACell(p.variant.Name, p.scenario.Name, want.NA)
 	}
 	r, dir, err := s.cfg.Cell(ctx, p.variant, p.scenario)
+	s.portTaken[i] = errors.Is(err, servers.ErrPortTaken)
 	switch {
 	case errors.Is(err, ErrNotApplicable), errors.Is(err, impls.ErrUnsupported):
 		return results.NACell(p.variant.Name, p.scenario.Name, err.Error())

@@ -107,7 +107,7 @@ func (n *node) waitAnswering(ctx context.Context) error {
 		}
 		// Another server may have taken the port between freePort and the start.
 		if pid := n.identity().PID; pid != 0 && fields["process_id"] != strconv.Itoa(pid) {
-			return false, errPortTaken
+			return false, ErrPortTaken
 		}
 		err = n.alive(ctx) // one that ended meanwhile, for want of the port, has no process to compare with
 		return err == nil, err

@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-var errPortTaken = errors.New("port is taken")
+// ErrPortTaken is returned when a server does not start, or start again after a kill, because another process listens on its port.
+var ErrPortTaken = errors.New("port is taken")
 
 const (
 	// Ports are below 32768, where Linux's ephemeral ports begin: a client that keeps dialling a killed node from an ephemeral port could get

@@ -88,13 +88,13 @@ func (p *Process) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	}
 	for attempt := 1; ; attempt++ {
 		d, err := p.start(ctx, spec, binary)
-		if err == nil || attempt == startAttempts || !errors.Is(err, errPortTaken) {
+		if err == nil || attempt == startAttempts || !errors.Is(err, ErrPortTaken) {
 			return d, err
 		}
 	}
 }
 
-// start is one attempt. It fails with errPortTaken if a port was taken meanwhile.
+// start is one attempt. It fails with ErrPortTaken if a port was taken meanwhile.
 func (p *Process) start(ctx context.Context, spec Spec, binary string) (Deployment, error) {
 	workspace, err := newWorkspace(p.options.TempDir)
 	if err != nil {

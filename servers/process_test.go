@@ -54,8 +54,8 @@ func TestPortTakenByAnotherRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := &node{machine: two, name: "two", state: dead}
-	if err := second.up(t.Context()); !errors.Is(err, errPortTaken) {
-		t.Errorf("start on a taken port: %v, want %v", err, errPortTaken)
+	if err := second.up(t.Context()); !errors.Is(err, ErrPortTaken) {
+		t.Errorf("start on a taken port: %v, want %v", err, ErrPortTaken)
 	}
 }
 

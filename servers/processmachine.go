@@ -92,7 +92,7 @@ func (m *processMachine) ended() error {
 	log, _ := os.ReadFile(filepath.Join(m.dir, logName))
 	tail := log[max(0, len(log)-1000):]
 	if bytes.Contains(tail, []byte("Address already in use")) {
-		return fmt.Errorf("%w: %d", errPortTaken, m.port)
+		return fmt.Errorf("%w: %d", ErrPortTaken, m.port)
 	}
 	return fmt.Errorf("redis-server ended (%v); its log ends in:\n%s", c.Err(), tail)
 }
