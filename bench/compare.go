@@ -33,7 +33,7 @@ func CompareBenches(base, now results.Bench, o CompareOptions) results.Compariso
 	before, after := benchSide(base, relative), benchSide(now, relative)
 	c := compareSides(before, after, o)
 	c.Kind = "benches"
-	c.Environment = environmentDiff(base.Environment, now.Environment, base.Server, now.Server, version(base), version(now))
+	c.Environment = environmentDiff(machine{base.Environment, base.Server, version(base)}, machine{now.Environment, now.Server, version(now)})
 	if was, is := planText(base.Plan), planText(now.Plan); was != is {
 		c.Environment = append(c.Environment, results.EnvDifference{Field: "plan", Base: was, New: is})
 	}
@@ -69,7 +69,7 @@ func CompareRuns(base, now []Ran, o CompareOptions) results.Comparison {
 	c.Kind = "runs"
 	if len(base) > 0 && len(now) > 0 {
 		a, z := base[0].Run, now[0].Run
-		c.Environment = environmentDiff(a.Environment, z.Environment, a.Server, z.Server, nodeVersion(a), nodeVersion(z))
+		c.Environment = environmentDiff(machine{a.Environment, a.Server, nodeVersion(a)}, machine{z.Environment, z.Server, nodeVersion(z)})
 	}
 	settle(&c, o)
 	return c
@@ -105,7 +105,7 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 			continue
 		}
 		for _, m := range compared {
-			if r, ok := row(at, m.metric, base.samples[at], now.samples[at], c.Threshold, c.Alpha); ok {
+			if r, ok := row(at, m.metric, base.samples[at], now.samples[at], limits{c.Threshold, c.Alpha}); ok {
 				r.Gated, r.Relative = m.gate.has(now.open[at]), base.relative && (r.Unit == results.Nanoseconds || r.Unit == results.PerSecond)
 				if r.Relative && r.Decided() {
 					confirm(&r, base.samples[at][m.metric], now.samples[at][m.metric], drift(base, now, at.setting), c.Threshold)
@@ -139,14 +139,20 @@ func gatedRows(base, now map[string]sample, open bool) (n int) {
 	return n
 }
 
+// machine is where figures were measured.
+type machine struct {
+	results.Environment
+	server, version string
+}
+
 // environmentDiff lists the differences that affect figures. It leaves out versions of Go, of the kernel and of modules, because users may want to
 // compare those.
-func environmentDiff(a, b results.Environment, serverA, serverB, versionA, versionB string) []results.EnvDifference {
-	text := func(e results.Environment, server, version string) map[string]string {
-		return map[string]string{"server": server, "redis": version, "platform": e.Platform, "cpu": e.CPU, "cpus": fmt.Sprint(e.CPUs),
+func environmentDiff(a, b machine) []results.EnvDifference {
+	text := func(e machine) map[string]string {
+		return map[string]string{"server": e.server, "redis": e.version, "platform": e.Platform, "cpu": e.CPU, "cpus": fmt.Sprint(e.CPUs),
 			"gomaxprocs": fmt.Sprint(e.GOMAXPROCS), "cpu quota": fmt.Sprint(e.CPUQuota), "memory limit": fmt.Sprint(e.MemoryLimit)}
 	}
-	before, after := text(a, serverA, versionA), text(b, serverB, versionB)
+	before, after := text(a), text(b)
 	var out []results.EnvDifference
 	for _, field := range slices.Sorted(maps.Keys(before)) {
 		if before[field] != after[field] {

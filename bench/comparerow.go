@@ -6,8 +6,11 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
+// limits say from when on a difference counts: from a relative change on, if chance makes it rarely enough.
+type limits struct{ threshold, alpha float64 }
+
 // row compares one metric. ok is false if neither side has it.
-func row(at place, metric string, base, now map[string]sample, threshold, alpha float64) (r results.ComparisonRow, ok bool) {
+func row(at place, metric string, base, now map[string]sample, over limits) (r results.ComparisonRow, ok bool) {
 	a, hasA := base[metric]
 	z, hasZ := now[metric]
 	if !hasA && !hasZ {
@@ -30,16 +33,16 @@ func row(at place, metric string, base, now map[string]sample, threshold, alpha 
 		delta := after/before - 1
 		r.Delta = &delta
 	}
-	if least := leastSamples(alpha); min(r.N1, r.N2) < least && !equal(a.values, z.values) {
+	if least := leastSamples(over.alpha); min(r.N1, r.N2) < least && !equal(a.values, z.values) {
 		r.Mark, r.Need = results.MarkFewer, least
 		return r, true
 	}
 	p := different(a.values, z.values)
 	r.P = &p
-	r.Mark = markOf(m, r.Delta, p, threshold, alpha, after)
+	r.Mark = over.mark(m, r.Delta, p, after)
 	r.Worst = worst(m, a.values, z.values)
 	shown := r.Mark == results.MarkWorse || r.Mark == results.MarkBetter || equal(a.values, z.values)
-	if !shown && r.Worst != nil && *r.Worst > hiding*threshold {
+	if !shown && r.Worst != nil && *r.Worst > hiding*over.threshold {
 		r.Mark = results.MarkHidden
 	}
 	return r, true
@@ -52,7 +55,7 @@ func confirm(r *results.ComparisonRow, base, now sample, drift, threshold float6
 	quicker := drift >= threshold
 	if r.Mark == results.MarkWorse {
 		change := *r.New.Value / *r.Base.Value - 1
-		if markOf(m, &change, 0, threshold, 1, *r.New.Value) == results.MarkWorse {
+		if (limits{threshold, 1}).mark(m, &change, 0, *r.New.Value) == results.MarkWorse {
 			return
 		}
 		if !quicker {
@@ -90,10 +93,10 @@ func worst(m results.Metric, before, after []float64) *float64 {
 	return &high
 }
 
-// markOf returns the mark of a difference: none shown, too small to count, or better or worse beyond threshold and noise. A change from zero to
+// mark returns the mark of a difference: none shown, too small to count, or better or worse beyond threshold and noise. A change from zero to
 // anything exceeds every threshold.
-func markOf(m results.Metric, delta *float64, p, threshold, alpha, after float64) string {
-	if p > alpha {
+func (l limits) mark(m results.Metric, delta *float64, p, after float64) string {
+	if p > l.alpha {
 		return results.MarkNone
 	}
 	change := 1.0
@@ -103,7 +106,7 @@ func markOf(m results.Metric, delta *float64, p, threshold, alpha, after float64
 		return results.MarkNone
 	}
 	// A rate that falls by a share s takes 1/(1-s) of the time; this gives the threshold the same meaning for rates as for times.
-	beyond := change >= threshold || change <= -threshold/(1+threshold)
+	beyond := change >= l.threshold || change <= -l.threshold/(1+l.threshold)
 	switch {
 	case !beyond:
 		return results.MarkSmall

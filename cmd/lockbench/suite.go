@@ -153,19 +153,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
-	variants, err := f.variants(ctx)
-	if err != nil {
-		return err
-	}
-	plan, err := f.plan(variants)
-	if err != nil {
-		return err
-	}
-	base, err := storedSuite(f.baseline)
-	if err != nil {
-		return err
-	}
-	other, err := storedSuite(f.against)
+	in, err := f.inputs(ctx)
 	if err != nil {
 		return err
 	}
@@ -184,7 +172,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	}
 	ctx, interrupts := a.listen(ctx)
 	suite, err := a.suiteRunner(ctx, harness.SuiteConfig{
-		Variants: variants, Scenarios: plan, Server: p.Name(), Seed: f.seed, Side: f.sideBySide(p), Rerun: rerun(flags, "suite", p, f.seed),
+		Variants: in.variants, Scenarios: in.plan, Server: p.Name(), Seed: f.seed, Side: f.sideBySide(p), Rerun: rerun(flags, "suite", p, f.seed),
 		Cell: a.cell(p, why, f, dir, &environment), Stop: interrupts.stop, Now: a.now, Shard: f.shard.given,
 		Each: func(done, all int, c results.Cell) { dir.done(c); a.suiteProgress(done, all, c) },
 	})
@@ -192,16 +180,42 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return errors.Join(err, interrupts.end())
 	}
-	if base != nil {
-		suite.Baseline = f.baseline
-		suite.Against(*base, len(f.locks)+len(f.scenarios) == 0)
-	}
-	if other != nil {
-		agreement := results.Agree(*other, suite)
-		suite.Agreement = &agreement
-	}
+	f.compare(&suite, in)
 	suite.Environment = &environment
 	return errors.Join(a.endSuite(dir, suite), storeSuite(f.store, suite), verdictOf(suite), interrupts.end())
+}
+
+// suiteInputs are what a suite runs, and the stored suites that it is compared with; nil: none.
+type suiteInputs struct {
+	variants    []impls.Variant
+	plan        []scenarios.Scenario
+	base, other *results.Suite // of --baseline and --against
+}
+
+func (f *suiteFlags) inputs(ctx context.Context) (in suiteInputs, err error) {
+	if in.variants, err = f.variants(ctx); err != nil {
+		return in, err
+	}
+	if in.plan, err = f.plan(in.variants); err != nil {
+		return in, err
+	}
+	if in.base, err = storedSuite(f.baseline); err != nil {
+		return in, err
+	}
+	in.other, err = storedSuite(f.against)
+	return in, err
+}
+
+// compare sets what has changed since the stored suites.
+func (f *suiteFlags) compare(suite *results.Suite, in suiteInputs) {
+	if in.base != nil {
+		suite.Baseline = f.baseline
+		suite.Against(*in.base, len(f.locks)+len(f.scenarios) == 0)
+	}
+	if in.other != nil {
+		agreement := results.Agree(*in.other, *suite)
+		suite.Agreement = &agreement
+	}
 }
 
 // endSuite saves a suite and shows it.
