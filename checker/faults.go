@@ -135,6 +135,27 @@ func (e *evidence) heldUp(w *history.Window) int64 {
 	return w.Start
 }
 
+// interrupted returns the time in which a request of a client, sent in [from, to], was under way or its reply was, because of a fault of that client: the
+// server may have granted it long before the client learnt of it. ok is false if there is none. A dead client learns nothing (see crashes).
+func (e *evidence) interrupted(client string, from, to int64) (s Span, ok bool) {
+	s = Span{From: never, To: math.MinInt64}
+	for i := range e.faults {
+		w := &e.faults[i]
+		if w.Start > to {
+			break
+		}
+		if !w.Confirmed || w.Client != client || w.Fault == faultCrashClient || w.Last() < from {
+			continue
+		}
+		for _, c := range e.commandsOf(client, from, w.Start) {
+			if c.Node >= 0 && (c.Replied == 0 || c.Replied >= w.Last()) {
+				s, ok = Span{From: min(s.From, c.Sent), To: max(s.To, w.Last())}, true
+			}
+		}
+	}
+	return s, ok
+}
+
 // upset is what a fault may have done to a server's state, once, at an instant of [from, to] (VERDICTS §2): a restart without data, the promotion of
 // a replica without the key, an eviction or an operator's deletion empties the state; a jump of the clock moves the ends of leases.
 //

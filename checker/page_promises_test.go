@@ -176,7 +176,7 @@ func (r *record) progress() (a account) {
 		}
 		broken := false
 		if !r.underWay(i) && free < op.Return {
-			if since < 0 || since < min(taken, op.Return) {
+			if since < 0 || since < min(taken, op.Return) || free < since {
 				since = free
 			}
 			broken = op.Return-since >= limit && !told

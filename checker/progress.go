@@ -18,7 +18,8 @@ import (
 // For a lock that wakes its waiters (Header.Wakeups) the limit is one second, if no fault was active within a lease before: then nothing but a
 // message keeps a waiter from a free lock.
 //
-// Time in which a server or the client was stopped, down or cut off, by measured fault windows, does not count.
+// Time in which a server or the client was stopped, down or cut off, by measured fault windows, does not count. Nor does time in which a try of another
+// client may have been granted that came to nothing: a fault kept it from the reply, and when it learnt of the grant the lease was over.
 //
 // An opportunity is an acquire with a known outcome.
 //
@@ -28,14 +29,21 @@ type progress struct {
 	tally
 	d        *keyInput
 	limit    int64
-	taken    int64   // until when the lock counts as taken because of grants
-	inFlight int     // grants that were called and have not returned
-	since    *record // first attempt of the current streak of failures
-	from     int64   // when that streak began within free time
-	reported bool    // the streak has been reported
-	tries    int     // refusals
-	first    *record // the first refusal
-	last     *record // the last refusal
+	taken    int64    // until when the lock counts as taken because of grants
+	undone   []undone // tries that may have been granted
+	inFlight int      // grants that were called and have not returned
+	since    *record  // first attempt of the current streak of failures
+	from     int64    // when that streak began within free time
+	reported bool     // the streak has been reported
+	tries    int      // refusals
+	first    *record  // the first refusal
+	last     *record  // the last refusal
+}
+
+// undone is the time in which a try that came to nothing may have been granted.
+type undone struct {
+	client uint32
+	Span
 }
 
 // promptly is for how many nanoseconds a lock that wakes its waiters may be free and wanted. A message and a request take far less; even a busy
@@ -66,6 +74,21 @@ func (p *progress) called(r *record) {
 	case r.outcome == history.Unknown:
 		p.take(plus(r.ret, p.d.a.header.Lease+slack(p.d.a.header)))
 	}
+	if s, ok := p.d.ev.interrupted(p.d.clientName(r), r.call, r.ret); ok {
+		s.To = min(r.ret, plus(s.To, p.d.a.header.Lease+slack(p.d.a.header)))
+		p.undone = append(p.undone, undone{r.client, s})
+	}
+}
+
+// undoneUntil returns the latest instant, up to the return of an acquire, at which a try of another client may have been granted that came to nothing.
+func (p *progress) undoneUntil(r *record) (last int64) {
+	last = math.MinInt64
+	for _, u := range p.undone {
+		if u.client != r.client && u.From <= r.ret {
+			last = max(last, min(u.To, r.ret))
+		}
+	}
+	return last
 }
 
 // take makes the lock count as taken up to t.
@@ -89,7 +112,7 @@ func (p *progress) granted(r *record) {
 	if r.op == history.Acquire {
 		p.inFlight--
 		p.opportunity(p.d, r.call, r.ret)
-		free := max(p.taken, r.call)
+		free := max(p.taken, p.undoneUntil(r), r.call)
 		if r.ret-free >= p.limitFrom(free, r.ret) && !p.d.ev.excused(p.d.clientName(r), free, r.ret) && p.d.rules.on("late-grant") {
 			p.report(r, r, free)
 		}
@@ -121,16 +144,18 @@ func (p *progress) failed(r *record) {
 		p.last = r
 	}
 	free := max(p.taken, p.crashedUntil(r), r.call)
+	busy := p.undoneUntil(r)
 	if t, ok := p.d.ev.unavailable(p.d.clientName(r), r.ret); ok {
-		free = max(free, t)
-		if p.since != nil && t > p.from {
-			p.since = nil
-		}
+		busy = max(busy, t)
+	}
+	free = max(free, busy)
+	if p.since != nil && busy > p.from {
+		p.since = nil
 	}
 	if p.inFlight > 0 || free >= r.ret {
 		return
 	}
-	if p.since == nil || p.from < min(p.taken, r.ret) {
+	if p.since == nil || p.from < min(p.taken, r.ret) || free < p.from { // the last: it waited longer than those that returned before it
 		p.since, p.from = r, free
 	}
 	if r.ret-p.from >= p.limitFrom(p.from, r.ret) && !p.reported && p.d.rules.on("free-but-refused") {

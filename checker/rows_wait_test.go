@@ -151,6 +151,22 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 4 1200 fail`},
+	{name: "another was granted, and paused until its lease was over", head: leased, extra: paused(), ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		c acquire 4 1195 fail
+		b acquire 4 1200 fail`},
+	{name: "another was granted, paused until its lease was over, and granted again", head: leased, extra: paused(), ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 4 1150 ok
+		b release 1151 1152 ok
+		c acquire 4 1195 ok`},
+	{name: "another was paused, and had nothing under way", rule: "free-but-refused", head: leased, extra: pausedIdle(), ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		c acquire 4 1195 fail
+		b acquire 4 1200 fail`, want: "progress×1"},
 	{name: "a failover left no replica to confirm a grant", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, NeedsReplica: true}, extra: failoverAt(5), ops: `
 		a acquire 0 1 ok
 		a release 2 3 ok
@@ -188,6 +204,20 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		a release 2 3 unknown
 		b acquire 4 1200 busy`, want: "progress×1"},
+}
+
+// paused is a request of c that is under way while c is paused; pausedIdle is one that was answered before.
+func paused() Input {
+	sent := asks("c", 5)
+	sent.Replied = 1190 * msec
+	return Input{Commands: []history.Command{sent},
+		Faults: []history.Window{{Fault: "pause-client", Client: "c", Start: 6 * msec, End: 1190 * msec, Confirmed: true}}}
+}
+
+func pausedIdle() Input {
+	in := paused()
+	in.Commands[0].Replied = 5*msec + 1
+	return in
 }
 
 // failoverAt is a failover that takes 10 ms.
