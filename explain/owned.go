@@ -6,17 +6,17 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// owned reports whether an event took away the first's hold. It did not if it ended a hold of its own client: with that hold left out too, the second
-// is granted. Nor did it if it removed what its client had written over the first's hold: with that grant alone left out, the second is refused.
+// owned reports whether an event took away the first's hold. The end of the lease of what granted the first did, also where another client wrote it, as
+// in a hand-over. An event did not if it ended a hold of its own client: with that hold left out too, the second is granted. Nor did it if it removed
+// what its client had written over the first's hold: with that grant alone left out, the second is refused.
 func (m *meeting) owned(p pairing, i int) bool {
 	n := p.first.node
 	e := &n.events[i]
-	client := ""
-	switch {
-	case e.cmd != nil:
+	client := m.writer(n, i)
+	if e.cmd != nil {
 		client = e.cmd.Client
-	default:
-		client = m.writer(n, i)
+	} else if w := writtenAt(n, i, e.changes); w >= 0 && !m.stands(p, w) {
+		return true
 	}
 	if client == m.first.Client || client == m.second.Client && e.cmd == nil {
 		return true
@@ -47,8 +47,16 @@ func (r *run) writer(n *node, i int) string {
 	return ""
 }
 
-// writing returns the last command before an event that changed one of the given keys other than by moving its expiry.
+// writing returns the last command before an event that changed one of the given keys other than by moving its expiry; nil: none.
 func (r *run) writing(n *node, i int, keys []change) *event {
+	if j := writtenAt(n, i, keys); j >= 0 {
+		return &n.events[j]
+	}
+	return nil
+}
+
+// writtenAt returns the index of that command; -1: none.
+func writtenAt(n *node, i int, keys []change) int {
 	for j := i - 1; j >= 0; j-- {
 		e := &n.events[j]
 		if e.cmd == nil {
@@ -56,11 +64,11 @@ func (r *run) writing(n *node, i int, keys []change) *event {
 		}
 		for _, c := range e.changes {
 			if !c.renewed() && slices.ContainsFunc(keys, func(k change) bool { return k.key == c.key }) {
-				return e
+				return j
 			}
 		}
 	}
-	return nil
+	return -1
 }
 
 // holdsOf returns the acquires of a client executed between the first's grant and an event, and that of the hold which the event released: also one
