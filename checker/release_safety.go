@@ -118,10 +118,27 @@ func (s *releaseSafety) excused(r *record, from int64) bool {
 // commands reports whether the commands of r's client were recorded.
 func (s *releaseSafety) commands(r *record) bool { return len(s.d.ev.commands[s.d.clientName(r)]) > 0 }
 
-// cannotHaveBeen reports whether r's hold was certainly gone by r's call.
+// cannotHaveBeen reports whether r's hold was certainly gone by r's call, and r cannot mean another.
 func (s *releaseSafety) cannotHaveBeen(r *record) bool {
 	_, lapsed := s.lapsed[r]
-	return lapsed || s.later(r) != nil
+	return (lapsed || s.later(r) != nil) && !s.meansNext(r)
+}
+
+// meansNext reports whether r may belong to a hold that its client was being granted meanwhile: one with the same token or, if one of them has none, one
+// that was requested earlier.
+func (s *releaseSafety) meansNext(r *record) (may bool) {
+	own, token := s.d.meant(r), s.d.k.tokenOf(r)
+	s.d.k.records(r.call, r.ret, func(o *record) {
+		if !o.granted() || o.client != r.client || own != nil && o == own.began || o.call >= r.ret || o.ret <= r.call {
+			return
+		}
+		if its := s.d.k.tokenOf(o); token != 0 && its != 0 {
+			may = may || its == token
+		} else {
+			may = may || o.call <= r.call
+		}
+	})
+	return may
 }
 
 // later returns a conflicting grant to another client, later than that of r's hold, that had returned by r's call.

@@ -85,4 +85,16 @@ var releaseRows = []row{
 		history.Command{Client: "a", Name: "SET", Args: []string{"k:read", "1"}, Sent: 0, Replied: msec, Reply: "OK"},
 		history.Command{Client: "b", Name: "SET", Args: []string{"k:read", "1"}, Sent: 2 * msec, Replied: 3 * msec, Reply: "OK"},
 		history.Command{Client: "a", Name: "DEL", Args: []string{"k:read"}, Sent: 4 * msec, Replied: 5 * msec, Reply: "1"}), want: "release-safety×1"},
+	{name: "an extend while its client is granted again", head: history.Header{Kind: history.Reentrant, Lease: 100 * msec}, opt: Options{Plain: true}, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		b release 115 116 ok
+		a acquire 117 119 ok
+		a extend 118 126 ok`},
+	{name: "an extend before its client is granted again", rule: "mis-unlock", head: history.Header{Kind: history.Reentrant, Lease: 100 * msec}, opt: Options{Plain: true}, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		b release 115 116 ok
+		a extend 118 119 ok
+		a acquire 120 125 ok`, want: "release-safety×1"},
 }
