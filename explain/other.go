@@ -28,19 +28,28 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 	return r.ownHold(v, v.Clients[len(v.Clients)-1])
 }
 
-// wronged returns the grant of the client that a violation names first, if a node granted it before an event and the event changed a key of it; nil:
-// none.
+// wronged returns the grant of the client that a violation names first, if a node granted it before an event and the event changed a key of it that had
+// been there since; nil: none.
 func (r *run) wronged(v *checker.Violation, n *node, i int) *event {
 	held := r.held(v.Clients[0], v.Key, n.events[i].at)
 	if held == nil {
 		return nil
 	}
 	for _, a := range r.attempts(held) {
-		if a.node == n && a.grant >= 0 && a.grant < i && changesAny(&n.events[i], a.keys()) {
+		if a.node == n && a.grant >= 0 && a.grant < i && slices.ContainsFunc(n.events[i].changes, func(c change) bool {
+			return slices.Contains(a.keys(), c.key) && !n.deletes(c.key, a.grant, i)
+		}) {
 			return &n.events[a.grant]
 		}
 	}
 	return nil
+}
+
+// deletes reports whether a key was deleted between two events.
+func (n *node) deletes(key string, from, to int) bool {
+	return slices.ContainsFunc(n.events[from+1:to], func(e event) bool {
+		return slices.ContainsFunc(e.changes, func(c change) bool { return c.key == key && c.after == nil })
+	})
 }
 
 // hit returns the answer for a command that changed what another client had written, or had found already as it would have written it.
