@@ -241,7 +241,8 @@ func (p *replay) decides(i int) bool {
 	return false
 }
 
-// repeat executes a command again. A client whose grant is now refused sends no more.
+// repeat executes a command again. A client whose grant is now refused sends no more. A try that was refused in the record and is granted now changes
+// nothing: what its client would have done with it is not known, and it would stand in the way of others.
 func (p *replay) repeat(i int) {
 	e := &p.node.events[i]
 	args := request(e.cmd, p.Scripts)
@@ -250,10 +251,18 @@ func (p *replay) repeat(i int) {
 	}
 	p.m.tick(e.at)
 	reply, changes, _ := p.m.do(args, e.at)
-	p.early = p.early || p.waiter != nil && e.op == p.waiter && p.accepts(e, answerOf(e.cmd, reply), changes)
-	if e.op != nil && e.op.Op == history.Acquire && e.op.Outcome == history.OK && p.refuses(e, answerOf(e.cmd, reply), changes) && p.decides(i) {
+	if e.op == nil || e.op.Op != history.Acquire {
+		return
+	}
+	switch reply = answerOf(e.cmd, reply); {
+	case p.decides(i):
+		if e.op.Outcome == history.OK && p.refuses(e, reply, changes) {
+			p.m.undo(changes)
+			p.out[e.cmd.Client] = e.op.ID
+		}
+	case p.accepts(e, reply, changes):
 		p.m.undo(changes)
-		p.out[e.cmd.Client] = e.op.ID
+		p.early = p.early || e.op == p.waiter
 	}
 }
 

@@ -172,6 +172,9 @@ func (w *wait) fault() Answer {
 func (w *wait) blocker() Answer {
 	n := w.attempt.node
 	makers := w.makers()
+	if len(makers) == 0 || w.would(w.attempt, makers[len(makers)-1], without{}) { // the record does not explain the refusal
+		return Answer{}
+	}
 	for _, at := range makers {
 		maker := &n.events[at]
 		if w.would(w.attempt, at, without{events: []int{at}}) || maker.op != nil && w.would(w.attempt, at, without{ops: []uint64{maker.op.ID}}) {
@@ -180,7 +183,7 @@ func (w *wait) blocker() Answer {
 			}
 		}
 	}
-	if len(makers) > 0 && w.would(w.attempt, makers[len(makers)-1], without{ops: w.takers()}) {
+	if w.would(w.attempt, makers[len(makers)-1], without{ops: w.takers()}) {
 		return w.blocked(&n.events[makers[0]], " and those who asked for the same")
 	}
 	return Answer{}
