@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"path"
 	"strings"
 	"testing"
 )
@@ -101,6 +102,12 @@ func bugs() []plantedBug {
 		caught("a script that is not known is replaced by DEL", newTestLock(func(l *lock) { l.fallsBack = true }), "late-release", "the server had forgotten its scripts"),
 		caught("a release that failed is repeated by DEL", newTestLock(func(l *lock) { l.insistsOnDel = true }), "late-release", "requests were lost"),
 		caught("names are trimmed", newTestLock(func(l *lock) { l.name = strings.TrimSpace }), "names-apart", "trimming"),
+		caught("names keep their characters of ASCII only", newTestLock(func(l *lock) { l.name = asciiOnly }), "names-apart", "the characters of ASCII only"),
+		caught("names are made slugs", newTestLock(func(l *lock) { l.name = slug }), "names-apart", "replaced"),
+		caught("names are made labels of DNS", newTestLock(func(l *lock) { l.name = dashes }), "names-apart", "replaced"),
+		caught("names lose their dots", newTestLock(func(l *lock) { l.name = undotted }), "names-apart", "left out"),
+		caught("names are cleaned as paths", newTestLock(func(l *lock) { l.name = path.Clean }), "names-apart", "path"),
+		caught("names end at a zero byte", newTestLock(func(l *lock) { l.name = upToNUL }), "names-apart", "zero byte"),
 		caught("an extend moves the end before it compares", newTimed(func(l *timedLock) { l.movesFirst = true }), "late-extend", "b was granted the lock and died, and a.Extend"),
 		caught("the count of fences ends after a day", func(c Config) (any, error) { return &fencedLock{Config: c, daily: true}, nil }, "fences-grow", "every key that had an end is gone: fence 1"),
 		caught("a loss is told after six failures", func(c Config) (any, error) { return &lossLock{lock: &lock{Config: c, name: itself}, patience: 6}, nil }, "loss-in-time", "only", Promises("renews")),

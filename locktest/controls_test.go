@@ -112,6 +112,8 @@ func controls() []control {
 		{name: "is a member of a sorted set", make: func(c Config) (any, error) { return &scoreLock{Config: c}, nil }},
 		{name: "asks in a transaction, and keeps a record", make: func(c Config) (any, error) { return &recordLock{Config: c}, nil }},
 		{name: "takes back in the background", make: wrapping(func(l *lock) any { return &tidyLock{lock: l} })},
+		{name: "takes back an acquire without an answer", make: newTestLock(func(l *lock) { l.undoes = true })},
+		{name: "takes back an acquire without an answer, and renews", make: newTestLock(func(l *lock) { l.undoes, l.renew = true, true })},
 		{name: "backs off", make: wrapping(func(l *lock) any { return backOffLock{l} })},
 		{name: "sleeps for what is left of the lease", make: wrapping(func(l *lock) any { return leftLock{l} })},
 		{name: "takes its fences from the server's clock", make: func(c Config) (any, error) { return &clockFenceLock{Config: c}, nil }},

@@ -47,6 +47,7 @@ type lock struct {
 	insists   bool // retries after a lost reply, and recognizes its own token
 	ownErrors bool // reports busy by its own error
 	late      bool // the watchdog renews every nine tenths of half a lease
+	undoes    bool // an acquire without an answer takes back its own token
 
 	// Bugs.
 	truncate      bool // to whole seconds, down
@@ -234,8 +235,11 @@ func (l *lock) TryLock(ctx context.Context) (bool, error) {
 	}
 	ok, err := l.set(ctx, token)
 	ok, err = l.bent(ctx, token, ok, err)
-	if err != nil && l.undoesBlind {
+	switch {
+	case err != nil && l.undoesBlind:
 		l.Redis.Del(context.WithoutCancel(ctx), l.key())
+	case err != nil && l.undoes:
+		l.undo(ctx, token)
 	}
 	switch {
 	case err != nil && l.busyOnError:
@@ -260,6 +264,13 @@ func (l *lock) TryLock(ctx context.Context) (bool, error) {
 		l.arm(ctx)
 	}
 	return true, nil
+}
+
+// undo takes back what an acquire without an answer may have left.
+func (l *lock) undo(ctx context.Context, token string) {
+	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.TTL/4)
+	defer cancel()
+	_ = l.cas(short, luaRelease, token) // if it fails, the lease ends
 }
 
 // bent is what some of the bugs make of the answer to an acquire.

@@ -242,6 +242,7 @@ func gaveUpUnrenewed(c *trial) {
 	if err == nil {
 		b.mustRelease("it was granted the lock in spite of a lost reply")
 	}
+	c.settle() // it may have taken back what was not answered
 	begin := time.Now()
 	c.mustGetIn(next, begin, "b has given up")
 	c.mustBeSilent(b, time.Now(), "b was granted nothing and has given up")

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -206,5 +208,27 @@ func fnv1a(s string) string {
 	_, _ = h.Write([]byte(s))
 	return fmt.Sprintf("lock:%d", h.Sum32())
 }
+
+// asciiOnly leaves out every character that is not of ASCII.
+func asciiOnly(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r > unicode.MaxASCII {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// slug replaces punctuation and spaces, as for a file name.
+func slug(s string) string { return strings.NewReplacer(":", "_", " ", "_", "|", "_").Replace(s) }
+
+// dashes replaces dots, as for a name in DNS.
+func dashes(s string) string { return strings.ReplaceAll(s, ".", "-") }
+
+// undotted leaves dots out.
+func undotted(s string) string { return strings.ReplaceAll(s, ".", "") }
+
+// upToNUL is what a program in C takes for the name.
+func upToNUL(s string) string { s, _, _ = strings.Cut(s, "\x00"); return s }
 
 func places(s string) string { return fmt.Sprintf("lock:%d", crc32.ChecksumIEEE([]byte(s))%16384) }
