@@ -187,6 +187,27 @@ func deadWriterWaits(c *trial) {
 	next.mustHold("a lease has passed since a waiting writer died", shared)
 }
 
+// refusedWriter: neither a writer that asked once nor one that gave up waiting comes back, whatever sign it has left.
+func refusedWriter(c *trial) {
+	for _, waited := range []bool{false, true} {
+		r, w, next := c.client("r"), c.client("w"), c.client("next")
+		r.mustHold("the lock is free", shared)
+		how := "w was refused"
+		if waited {
+			how = "w gave up waiting"
+			writes := w.waits(exclusive)
+			c.sleep(c.lease / 10)
+			writes.cancel()
+			_ = writes.result()
+		} else {
+			w.mustBeRefused("r reads", exclusive)
+		}
+		c.sleep(c.lease + c.lease/20 + c.slack)
+		next.mustHold("a lease has passed since "+how, shared)
+		c.clear()
+	}
+}
+
 func readersWake(c *trial) {
 	limit := c.twoPolls(shared)
 	w := c.client("w")

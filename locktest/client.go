@@ -369,6 +369,7 @@ type waiting struct {
 	grant  impls.Grant
 	err    error
 	at     time.Time
+	gaveUp bool // by itself: its context had not ended
 	cancel context.CancelFunc
 }
 
@@ -388,6 +389,7 @@ func (cl *client) waits(mode history.Mode) *waiting {
 		w.err = errStays
 		g, err := cl.acquire(p, mode)
 		w.grant, w.err, w.at = g, err, time.Now()
+		w.gaveUp = err != nil && !impls.Ended(p)
 		keep(p, err)
 	}()
 	return w

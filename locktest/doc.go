@@ -63,6 +63,7 @@
 //   - waits (C7): A waiting acquire is granted after the release.
 //   - deadline (C7 C25): A waiting acquire returns an error when its context ends, and leaves no key and no subscription.
 //   - dead-waiter (C9): A waiter that died delays the others by a lease at most.
+//   - waits-long (C7): A waiter that others keep out for many leases is granted the lock within a lease of the last release.
 //   - keys-deleted (C10): When the keys are deleted, a waiter is granted the lock within a lease.
 //   - released-between (C7 C11): A release between two requests of a waiter is noticed as soon as any other.
 //   - woken (C11): A release wakes a waiter at once, every time.
@@ -85,6 +86,7 @@
 //   - reader-lasts (C5 C14): A reader that comes later keeps a writer out for a lease of its own.
 //   - dead-reader (C14): A dead reader keeps a writer out for a lease at most, even if others read on.
 //   - dead-writer-waits (C9 C14): A writer that died while it waited keeps readers out for a lease at most.
+//   - refused-writer (C14): A writer that was refused, or has given up, keeps readers out for a lease at most.
 //   - reader-leaks (C14): Readers that come, go and die leave no key, and do not make later readers slower.
 //   - mixed-modes (C14): One client may read and write in turn; a refused request changes nothing.
 //   - downgrade (C14): A writer that continues as a reader lets waiting readers in at once, and no writer.
@@ -96,6 +98,7 @@
 //   - renews-own (C10 C12): A watchdog whose hold is gone reports the loss, and neither renews another's hold nor takes the lock again.
 //   - renewal-fails (C12): A watchdog survives one renewal whose reply is lost.
 //   - one-watchdog (C12 C13): A holder that entered again is renewed as often as one that entered once.
+//   - one-of-two (C12): A client that holds two locks and releases one goes on renewing the other.
 //   - slow-renewals (C12 C19): A watchdog keeps the lock though replies are slow, and ValidUntil is never later than the end of the lease on the server.
 //   - renewed-again (C12 C13): A holder that entered again is renewed after an inner release, and in its next hold.
 //   - loss-in-time (C10 C12): A client that reaches no server knows that its hold is lost before another client is granted the lock.

@@ -18,6 +18,8 @@ const (
 	luaRelease = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
 	luaExtend  = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`
 
+	luaReleaseBegins = `if string.sub(redis.call('get', KEYS[1]) or '', 1, #ARGV[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
+
 	luaRenewMissing = `
 local v = redis.call('get', KEYS[1])
 if v and v ~= ARGV[1] then return 0 end
@@ -94,6 +96,7 @@ type lock struct {
 	hopeful       bool // a time-out is a grant
 	fallsBack     bool // deletes when the server does not know the script
 	insistsOnDel  bool // deletes when the release failed
+	begins        bool // a release compares how the value begins
 
 	mu   sync.Mutex
 	held sync.Mutex // see mutexed
@@ -461,7 +464,11 @@ func (l *lock) end(ctx context.Context, token string) error {
 		}
 		return l.Redis.Del(ctx, l.key()).Err()
 	}
-	err := l.cas(ctx, luaRelease, token)
+	script := luaRelease
+	if l.begins {
+		script = luaReleaseBegins
+	}
+	err := l.cas(ctx, script, token)
 	var reply redis.Error
 	switch {
 	case l.fallsBack && redis.HasErrorPrefix(err, "NOSCRIPT"), l.insistsOnDel && err != nil && !errors.Is(err, errGone):

@@ -25,6 +25,7 @@ type rwLock struct {
 	unwoken   bool // bug: a downgrade publishes nothing
 	allLeases bool // bug: a new reader extends all
 	clears    bool // bug: a writer that leaves late clears the readers
+	signs     bool // bug: a TryLock that readers refuse leaves a sign, without an end, at which new readers are refused
 }
 
 const luaRead = `
@@ -32,7 +33,7 @@ local t = redis.call('time')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('zremrangebyscore', KEYS[2], '-inf', now)
 local w = redis.call('get', KEYS[1])
-if w and w ~= ARGV[3] then return 0 end
+if w and w ~= ARGV[3] or redis.call('exists', KEYS[4]) == 1 then return 0 end
 if ARGV[4] == '1' then
   for _, m in ipairs(redis.call('zrange', KEYS[2], 0, -1)) do redis.call('zadd', KEYS[2], now + ARGV[2], m) end
 end
@@ -45,7 +46,12 @@ local t = redis.call('time')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('zremrangebyscore', KEYS[2], '-inf', now)
 local most = tonumber(ARGV[3])
-if redis.call('exists', KEYS[1]) == 1 or redis.call('zcard', KEYS[2]) > most then return 0 end
+if redis.call('exists', KEYS[1]) == 1 then return 0 end
+if redis.call('zcard', KEYS[2]) > most then
+  if ARGV[4] == '1' then redis.call('set', KEYS[4], ARGV[1]) end
+  return 0
+end
+redis.call('del', KEYS[4])
 if most > 0 then redis.call('del', KEYS[2]) end
 redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`
@@ -65,7 +71,7 @@ return 1`
 
 func (l *rwLock) keys() []string {
 	k := "{" + l.Key + "}"
-	return []string{k + ":w", k + ":r", k + ":free"}
+	return []string{k + ":w", k + ":r", k + ":free", k + ":sign"}
 }
 
 func (l *rwLock) next() string {
@@ -98,13 +104,15 @@ func (l *rwLock) tryRead(ctx context.Context) (bool, error) {
 	return n == 1, err
 }
 
-func (l *rwLock) TryLock(ctx context.Context) (bool, error) {
+func (l *rwLock) TryLock(ctx context.Context) (bool, error) { return l.tryWrite(ctx, l.signs) }
+
+func (l *rwLock) tryWrite(ctx context.Context, signs bool) (bool, error) {
 	token := l.next()
 	most := 0
 	if l.counts {
 		most = 1
 	}
-	n, err := eval(ctx, l.Config, luaWrite, l.keys(), token, l.TTL.Milliseconds(), most)
+	n, err := eval(ctx, l.Config, luaWrite, l.keys(), token, l.TTL.Milliseconds(), most, flag(signs))
 	if n == 1 {
 		l.write = token
 	}
@@ -137,7 +145,10 @@ func (l *rwLock) wait(ctx context.Context, try func(context.Context) (bool, erro
 	}
 }
 
-func (l *rwLock) Lock(ctx context.Context) error  { return l.wait(ctx, l.TryLock) }
+func (l *rwLock) Lock(ctx context.Context) error {
+	return l.wait(ctx, func(ctx context.Context) (bool, error) { return l.tryWrite(ctx, false) })
+}
+
 func (l *rwLock) RLock(ctx context.Context) error { return l.wait(ctx, l.tryRead) }
 
 func (l *rwLock) Unlock(ctx context.Context) error {

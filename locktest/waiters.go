@@ -27,6 +27,45 @@ func waits(c *trial) {
 	b.mustRelease("b holds")
 }
 
+// waitsLong: others keep a waiter out for many leases, so that pauses that grow without end are longer than a lease at the last release.
+func waitsLong(c *trial) {
+	leases := 9 // the waiter's context has ten
+	if c.slack > 0 {
+		leases = 4
+	}
+	a, b, w := c.client("a"), c.client("b"), c.client("w")
+	a.mustHold("the lock is free", exclusive)
+	start := time.Now()
+	waits := w.waits(exclusive)
+	free := c.handOn(a, b, waits, leases)
+	err := waits.result()
+	switch took := waits.at.Sub(free); {
+	case waits.gaveUp:
+		c.note("w was kept out, and w.%s gave up by itself after %v: %s", w.named("Lock"), waits.at.Sub(start), w.outcome(err))
+	case err != nil:
+		c.errorf("w was kept out for %v, and is not granted the lock %v after the last release: %s%s", free.Sub(start), took, w.outcome(err), c.log.lastOf("w"))
+	case c.late(took, c.lease+c.lease/20):
+		c.errorf("w was kept out for %v, and was granted the lock %v after the last release, want a lease of %v at the most", free.Sub(start), took, c.lease)
+	}
+}
+
+// handOn lets two clients hold the lock in turn, each at once after the other, and returns when it was released last. It ends early if the waiter gets
+// in between.
+func (c *trial) handOn(holder, next *client, waits *waiting, leases int) (free time.Time) {
+	for left := 2*leases - 1; ; left-- {
+		c.sleep(c.lease/2 - c.lease/300) // not a multiple of a poll interval
+		free = time.Now()
+		holder.mustRelease("it holds")
+		if left == 0 || waits.over() {
+			return free
+		}
+		if _, err := next.try(exclusive); err != nil {
+			return free // it is the waiter's turn
+		}
+		holder, next = next, holder
+	}
+}
+
 // deadline ends a wait early, and when a lock that backs off sleeps long.
 func deadline(c *trial) {
 	for _, after := range []time.Duration{c.lease / 5, c.lease * 3 / 5} {

@@ -208,6 +208,46 @@ func renewedAgain(c *trial) {
 	b.mustHold("a has released", exclusive)
 }
 
+// oneOfTwo: locks may share what renews them, whichever of them is released first.
+func oneOfTwo(c *trial) {
+	names := []string{c.key, c.key + "two"}
+	for _, released := range names {
+		a, other := c.client("a"), c.client("other")
+		held := map[string]namedLock{}
+		for _, name := range names {
+			l, err := a.lockOf(name)
+			c.must(err)
+			if err := l.try(); err != nil {
+				c.fatalf("%s, which nobody held: %s", l.call("TryLock"), a.outcome(err))
+			}
+			held[name] = l
+		}
+		if err := held[released].release(); err != nil {
+			c.errorf("%s: %v, though a held it", held[released].call("Unlock"), err)
+		}
+		delete(held, released)
+		for kept := range held {
+			c.mustStay(other, kept, fmt.Sprintf("a held %s and %s, and has released %s", shortened(names[0]), shortened(names[1]), shortened(released)))
+		}
+		a.close()
+		other.close()
+		c.clear()
+	}
+}
+
+// mustStay asks for a lock that another client holds and renews, for more than two leases.
+func (c *trial) mustStay(other *client, name, when string) {
+	l, err := other.lockOf(name)
+	c.must(err)
+	for i := range 3 {
+		c.sleep(c.lease*3/4 + c.slack/4)
+		if err := l.try(); !other.refusal(err) {
+			c.errorf("%s; %d quarters of a lease later %s: %s, want a refusal", when, 3*(i+1), l.call("TryLock"), other.outcome(err))
+			return
+		}
+	}
+}
+
 // releasedAtOnce: a watchdog that an acquire starts and a release stops must not start after it was stopped.
 func releasedAtOnce(c *trial) {
 	a, b := c.client("a"), c.client("b")

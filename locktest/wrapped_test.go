@@ -24,6 +24,7 @@ type waitingLock struct {
 	tries  int           // gives up after this many tries; 0: never
 	goesOn bool          // bug: a waiter that gave up keeps trying
 	sleeps bool          // bug: doubles its pauses, and does not hear its context in them
+	tires  bool          // bug: doubles its pauses without end
 }
 
 func (w waitingLock) Lock(ctx context.Context) error {
@@ -40,6 +41,9 @@ func (w waitingLock) Lock(ctx context.Context) error {
 			return w.ended(ctx, err)
 		case n == w.tries:
 			return errTakenByAnother
+		}
+		if w.tires {
+			every = w.l.TTL / 64 << min(n, 16)
 		}
 		switch {
 		case w.sleeps:
