@@ -100,6 +100,7 @@ func controls() []control {
 		{name: "is for readers and writers, who may not go on as readers", make: func(c Config) (any, error) { return &rwLock{Config: c, noDowngrade: true}, nil }},
 		{name: "is for readers and writers, who poll slowly", make: func(c Config) (any, error) { return &rwLock{Config: c, slow: c.TTL / 4}, nil }},
 		{name: "is for readers and writers, who are woken", make: func(c Config) (any, error) { return &rwLock{Config: c, sleeps: true}, nil }},
+		{name: "is for readers and writers, who do not wait", make: func(c Config) (any, error) { return tryingLock{l: &rwLock{Config: c}}, nil }},
 		{name: "may be entered again", make: func(c Config) (any, error) { return &nestedLock{Config: c}, nil }, options: []Option{Promises("reentrant")}},
 		{name: "may be entered again, and renews", make: func(c Config) (any, error) { return &nestedLock{Config: c, renew: true}, nil }, options: []Option{Promises("reentrant", "renews")}},
 		{name: "is on three masters", make: func(c Config) (any, error) { return &quorumLock{Config: c}, nil }, options: []Option{Nodes(3)}},

@@ -7,8 +7,9 @@
 //	}
 //
 // A lock is a value with Unlock(ctx) error and TryLock(ctx) (bool, error) or Lock(ctx) error or both. Its other methods show what more it can do:
-// Extend(ctx) error, Token() string, ValidUntil() time.Time, Fence() uint64, RLock and RUnlock(ctx) error, Lost() <-chan struct{}, Close() error;
-// package subject has the interfaces. [Promises] states what methods can't show; the kit detects by itself whether a lock renews its lease.
+// Extend(ctx) error, Token() string, ValidUntil() time.Time, Fence() uint64, RUnlock(ctx) error with RLock(ctx) error or TryRLock(ctx) (bool, error),
+// Lost() <-chan struct{}, Close() error; package subject has the interfaces. [Promises] states what methods can't show; the kit detects by itself
+// whether a lock renews its lease.
 //
 // Each rule has its own servers and clients. The kit can cut or slow their connections and lose requests and replies, and it records the requests, so
 // that a message says what happened: "other.TryLock succeeded while b held the lock; b's key job was deleted by a.Unlock (DEL job)". By default a

@@ -169,6 +169,22 @@ func (l *rwLock) RUnlock(ctx context.Context) error {
 	return released(eval(ctx, l.Config, luaUnread, l.keys(), l.read, flag(l.blind)))
 }
 
+// tryingLock is for readers and writers, none of whom can wait.
+type tryingLock struct {
+	l *rwLock
+
+	reckless bool // bug: a reader is granted the lock whatever the server says
+}
+
+func (l tryingLock) TryLock(ctx context.Context) (bool, error) { return l.l.TryLock(ctx) }
+func (l tryingLock) Unlock(ctx context.Context) error          { return l.l.Unlock(ctx) }
+func (l tryingLock) RUnlock(ctx context.Context) error         { return l.l.RUnlock(ctx) }
+
+func (l tryingLock) TryRLock(ctx context.Context) (bool, error) {
+	ok, err := l.l.tryRead(ctx)
+	return ok || l.reckless, err
+}
+
 // nestedLock is re-entrant: a hash of owners and their entries. The first entry starts its watchdog.
 type nestedLock struct {
 	Config
