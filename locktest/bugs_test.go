@@ -172,6 +172,7 @@ func alsoExplored() map[string]string {
 		"a loss is told after six failures":             "mutual-exclusion/overbelief",
 		"a holder enters again after its lease":         "mutual-exclusion/stale-reentry",
 		"a writer that leaves late clears the readers":  "release-safety/reader-evicted",
+		"TryRLock grants always":                        "mutual-exclusion/double-grant",
 	}
 }
 
