@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"time"
 )
 
 // plantedBug is a lock with a bug, the rule that catches it, and what its message says.
@@ -113,6 +114,8 @@ func bugs() []plantedBug {
 		caught("a writer that was refused leaves a sign", func(c Config) (any, error) { return &rwLock{Config: c, signs: true}, nil }, "refused-writer", "a lease has passed since w was refused"),
 		caught("a release compares how the value begins", newTestLock(func(l *lock) { l.ownerToken, l.begins = true, true }), "late-release", "job was deleted by a.Unlock"),
 		caught("TryRLock grants always", func(c Config) (any, error) { return tryingLock{&rwLock{Config: c}, true}, nil }, "readers-share", "a.TryRLock succeeded while w held the lock"),
+		caught("a long lease in a value is too short", func(c Config) (any, error) { return &stampLock{Config: c, early: time.Hour}, nil }, "odd-leases", "b.TryLock succeeded"),
+		caught("a long lease in a value is too long", func(c Config) (any, error) { return &stampLock{Config: c, sweeps: true, late: time.Hour}, nil }, "odd-leases", "next.TryLock 1h39m0.002s later: refused"),
 		caught("an extend moves the end before it compares", newTimed(func(l *timedLock) { l.movesFirst = true }), "late-extend", "b was granted the lock and died, and a.Extend"),
 		caught("the count of fences ends after a day", func(c Config) (any, error) { return &fencedLock{Config: c, daily: true}, nil }, "fences-grow", "every key that had an end is gone: fence 1"),
 		caught("a loss is told after six failures", func(c Config) (any, error) { return &lossLock{lock: &lock{Config: c, name: itself}, patience: 6}, nil }, "loss-in-time", "only", Promises("renews")),

@@ -105,6 +105,8 @@ func controls() []control {
 		{name: "may be entered again, and renews", make: func(c Config) (any, error) { return &nestedLock{Config: c, renew: true}, nil }, options: []Option{Promises("reentrant", "renews")}},
 		{name: "is on three masters", make: func(c Config) (any, error) { return &quorumLock{Config: c}, nil }, options: []Option{Nodes(3)}},
 		{name: "keeps its deadline in its value", make: func(c Config) (any, error) { return &stampLock{Config: c}, nil }},
+		{name: "keeps its deadline in its value, and its key for a lease more", make: func(c Config) (any, error) { return &stampLock{Config: c, sweeps: true}, nil }},
+		{name: "holds a guard while it looks", make: wrapping(func(l *lock) any { return guardLock{l} })},
 		{name: "blocks on a list of wake-ups", make: func(c Config) (any, error) { return &wakeLock{Config: c}, nil }},
 		{name: "knows its own token when it asks again", make: newTestLock(func(l *lock) { l.insists = true })},
 		{name: "says busy by an error of its own", make: newTestLock(func(l *lock) { l.ownErrors = true })},

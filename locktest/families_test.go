@@ -328,10 +328,14 @@ func (l *wireLock) Close() error {
 	return nil
 }
 
-// stampLock keeps its deadline in its value, by the server's clock, and its key never expires.
+// stampLock keeps its deadline in its value, by the server's clock. Its key never expires, or later.
 type stampLock struct {
 	Config
 	token string
+
+	sweeps bool          // its key expires, a lease after its deadline
+	early  time.Duration // bug: leases longer than an hour end so much earlier
+	late   time.Duration // bug: … so much later
 }
 
 const luaStamp = `
@@ -340,6 +344,7 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local v = redis.call('hget', KEYS[1], 'until')
 if v and tonumber(v) >= now then return 0 end
 redis.call('hset', KEYS[1], 'until', now + ARGV[2], 'token', ARGV[1])
+if ARGV[3] == '1' then redis.call('pexpire', KEYS[1], 2 * ARGV[2]) end
 return 1`
 
 const luaUnstamp = `
@@ -350,7 +355,11 @@ return redis.call('del', KEYS[1])`
 
 func (l *stampLock) TryLock(ctx context.Context) (bool, error) {
 	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
-	n, err := eval(ctx, l.Config, luaStamp, []string{l.Key}, token, l.TTL.Milliseconds())
+	lease := l.TTL
+	if lease > time.Hour {
+		lease += l.late - l.early
+	}
+	n, err := eval(ctx, l.Config, luaStamp, []string{l.Key}, token, lease.Milliseconds(), flag(l.sweeps))
 	if n == 1 {
 		l.token = token
 	}

@@ -135,7 +135,7 @@ func (c *trial) askWhileHeld(a, b, other *client, what string, ask func() error)
 	if ask() == nil {
 		c.fatalf("b.%s succeeded while a held the lock, and %s", b.named("TryLock"), what)
 	}
-	c.sleep(c.lease / 4) // for undoing in the background
+	c.takeBack()
 	if time.Since(begin) < c.lease*9/10-c.slack || c.cfg.traits.SelfRenewing || c.cfg.traits.NoLease {
 		other.mustBeRefused("a holds; b asked, and "+what, exclusive)
 		a.mustRelease("a holds; b asked, and " + what)

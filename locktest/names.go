@@ -81,7 +81,7 @@ func (c *trial) borrowed(a, b *client) (out []pair) {
 		w.cancel()
 		_ = w.result()
 		_ = pair[0].release()
-		c.settle()
+		c.takeBack()
 	}
 	spellings := c.log.spellings(c.key)
 	for _, p := range spellings {

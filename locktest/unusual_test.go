@@ -370,6 +370,36 @@ redis.call('del', KEYS[1], KEYS[2])
 return 1`
 )
 
+// guardLock holds a guard while it looks at its key. Like what it takes, a guard ends by itself.
+type guardLock struct{ *lock }
+
+func (l guardLock) keys() []string { return []string{"{" + l.Key + "}", "{" + l.Key + "}:guard"} }
+
+func (l guardLock) TryLock(ctx context.Context) (bool, error) {
+	token := l.newToken()
+	if ok, err := l.Redis.SetNX(ctx, l.keys()[1], token, max(l.TTL/10, time.Millisecond)).Result(); !ok || err != nil {
+		return false, err
+	}
+	n, err := eval(ctx, l.Config, luaGuarded, l.keys(), token, l.TTL.Milliseconds())
+	switch {
+	case n == 1:
+		l.token = token
+	case err == nil:
+		_, err = eval(ctx, l.Config, luaRelease, l.keys()[1:], token)
+	}
+	return n == 1, err
+}
+
+func (l guardLock) Unlock(ctx context.Context) error {
+	return released(eval(ctx, l.Config, luaRelease, l.keys()[:1], l.token))
+}
+
+const luaGuarded = `
+if redis.call('exists', KEYS[1]) == 1 or redis.call('get', KEYS[2]) ~= ARGV[1] then return 0 end
+redis.call('del', KEYS[2])
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`
+
 // renameLock writes a key of its own and renames it to the lock's, unless there is one.
 type renameLock struct{ *lock }
 

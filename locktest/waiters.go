@@ -80,7 +80,7 @@ func (c *trial) givesUp(after time.Duration) {
 	c.sleep(after)
 	begin := time.Now()
 	w.cancel()
-	gaveUp := begin.Add(c.lease / 4) // until then it may take back its request
+	gaveUp := begin.Add(c.lease / takeBackShare) // until then it may take back its request
 	if err := w.result(); err == nil || b.exact && !errors.Is(err, impls.ErrCancelled) {
 		c.errorf("b.%s: %s, though its context had ended while a held the lock", b.named("Lock"), b.outcome(err))
 	}
