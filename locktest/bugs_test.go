@@ -116,6 +116,13 @@ func bugs() []plantedBug {
 		caught("TryRLock grants always", func(c Config) (any, error) { return tryingLock{&rwLock{Config: c}, true}, nil }, "readers-share", "a.TryRLock succeeded while w held the lock"),
 		caught("a long lease in a value is too short", func(c Config) (any, error) { return &stampLock{Config: c, early: time.Hour}, nil }, "odd-leases", "b.TryLock succeeded"),
 		caught("a long lease in a value is too long", func(c Config) (any, error) { return &stampLock{Config: c, sweeps: true, late: time.Hour}, nil }, "odd-leases", "next.TryLock 1h39m0.002s later: refused"),
+		caught("an acquire without an answer is taken back when the next is granted", func(c Config) (any, error) {
+			return &tidyLock{lock: &lock{Config: c, name: itself, ownerToken: true}, later: true}, nil
+		}, "second-attempt", "deleted by a in the background"),
+		caught("all holds report their loss on one channel", func(c Config) (any, error) { return &lossLock{lock: &lock{Config: c, name: itself}, once: true}, nil }, "renews-own", "hold no. 2"),
+		caught("a reader's extend does nothing", func(c Config) (any, error) { return extendingLock{&rwLock{Config: c}, true}, nil }, "reader-lasts", "extended"),
+		caught("a reader that leaves takes others along by their names", func(c Config) (any, error) { return &rwLock{Config: c, byOwner: true}, nil }, "reader-leaves-alone", "ab reads, and a has left"),
+		caught("a name is a pattern", func(c Config) (any, error) { return &patternLock{Config: c, whole: true}, nil }, "names-apart", "a pattern of keys"),
 		caught("an extend moves the end before it compares", newTimed(func(l *timedLock) { l.movesFirst = true }), "late-extend", "b was granted the lock and died, and a.Extend"),
 		caught("the count of fences ends after a day", func(c Config) (any, error) { return &fencedLock{Config: c, daily: true}, nil }, "fences-grow", "every key that had an end is gone: fence 1"),
 		caught("a loss is told after six failures", func(c Config) (any, error) { return &lossLock{lock: &lock{Config: c, name: itself}, patience: 6}, nil }, "loss-in-time", "only", Promises("renews")),

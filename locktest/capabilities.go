@@ -135,7 +135,7 @@ func readersShare(c *trial) {
 
 func readerLeavesAlone(c *trial) {
 	for _, later := range []bool{false, true} {
-		a, b, w := c.client("a"), c.client("b"), c.client("w")
+		a, b, w := c.client("a"), c.client("ab"), c.client("w") // b's name, and so its token, may begin with a's
 		a.mustHold("the lock is free", shared)
 		c.sleep(2 * time.Millisecond)
 		b.mustHold("a reads", shared)
@@ -158,6 +158,23 @@ func readerLasts(c *trial) {
 	b.mustHold("a reads", shared)
 	c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
 	w.mustBeRefused("b has read for nine tenths of its lease, and a's lease has ended", exclusive)
+	c.clear()
+	if c.cfg.traits.Extends {
+		c.readerExtends()
+	}
+}
+
+func (c *trial) readerExtends() {
+	a, w := c.client("extends"), c.client("w")
+	a.mustHold("the lock is free", shared)
+	c.sleep(c.lease / 2)
+	begin := time.Now()
+	if _, err := a.extend(); err != nil {
+		c.note("a reader extends: %v", err)
+		return
+	}
+	c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
+	w.mustBeRefused("a reader has extended, and nine tenths of its lease have passed since", exclusive)
 }
 
 func deadReader(c *trial) {

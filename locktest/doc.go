@@ -50,6 +50,7 @@
 //   - valid-until (C19): ValidUntil is never later than the end of the lease on the server.
 //   - slow-reply (C19): An acquire whose reply comes after the end of the lease fails, and leaves no key.
 //   - lost-grant (C20): An acquire whose reply is lost never returns ErrBusy, and keeps others out for a lease at most.
+//   - second-attempt (C3 C20): An acquire that follows one without an answer gives a hold that stays.
 //   - unanswered (C3 C20): An acquire that gets no reply while another client holds leaves that hold alone.
 //   - retried-grant (C20): An acquire that the Redis client repeats by itself never returns ErrBusy while nobody else holds, and its release frees the lock.
 //   - lost-release (C20): A release whose reply is lost has freed the lock, and may be repeated.
@@ -84,7 +85,7 @@
 //   - readers-share (C14): Readers share; a writer is alone.
 //   - reader-leaves-alone (C14): A reader's release ends its own hold and no other reader's.
 //   - shared-release (C2 C14): A client that does not read can end no reader's hold and no writer's.
-//   - reader-lasts (C5 C14): A reader that comes later keeps a writer out for a lease of its own.
+//   - reader-lasts (C5 C14): A reader that comes later, or extends, keeps a writer out for a lease of its own.
 //   - dead-reader (C14): A dead reader keeps a writer out for a lease at most, even if others read on.
 //   - dead-writer-waits (C9 C14): A writer that died while it waited keeps readers out for a lease at most.
 //   - refused-writer (C14): A writer that was refused, or has given up, keeps readers out for a lease at most.
@@ -96,7 +97,7 @@
 //   - permits (C15): There are never more holders than permits, and one release too many adds none.
 //   - permits-wake (C15): Permits that are released at once let as many waiters in.
 //   - renews (C12): A watchdog keeps the lock for as long as the work takes, and stops at the release.
-//   - renews-own (C10 C12): A watchdog whose hold is gone reports the loss, and neither renews another's hold nor takes the lock again.
+//   - renews-own (C10 C12): A watchdog whose hold is gone reports the loss, of each hold anew, and neither renews another's hold nor takes the lock again.
 //   - renewal-fails (C12): A watchdog survives one renewal whose reply is lost.
 //   - one-watchdog (C12 C13): A holder that entered again is renewed as often as one that entered once.
 //   - one-of-two (C12): A client that holds two locks and releases one goes on renewing the other.

@@ -20,6 +20,7 @@ var alike = []pair{
 	{"a.b", "a-b", "separators that are replaced"},
 	{"a b", "a_b", "separators that are replaced"},
 	{"a.b", "ab", "separators that are left out"},
+	{"a*b", "axb", "a pattern of keys"},
 	{"a//b", "a/b", "a path that is cleaned"},
 	{"a\x00b", "a\x00c", "what is before a zero byte"},
 	{"{x}1", "{x}2", "the hash tag alone"},

@@ -25,6 +25,7 @@ type rwLock struct {
 	unwoken   bool // bug: a downgrade publishes nothing
 	allLeases bool // bug: a new reader extends all
 	clears    bool // bug: a writer that leaves late clears the readers
+	byOwner   bool // bug: a reader that leaves takes all along whose tokens begin with its name
 	signs     bool // bug: a TryLock that readers refuse leaves a sign, without an end, at which new readers are refused
 }
 
@@ -60,6 +61,13 @@ const luaUnread = `
 if ARGV[2] == '1' then redis.call('del', KEYS[1]) end
 local n = redis.call('zrem', KEYS[2], ARGV[1])
 if n == 1 then redis.call('publish', KEYS[3], 'free') end
+return n`
+
+const luaUnreadAll = `
+local n = 0
+for _, m in ipairs(redis.call('zrange', KEYS[2], 0, -1)) do
+  if string.sub(m, 1, #ARGV[1]) == ARGV[1] then n = n + redis.call('zrem', KEYS[2], m) end
+end
 return n`
 
 const luaUnwrite = `
@@ -163,8 +171,11 @@ func (l *rwLock) Unlock(ctx context.Context) error {
 }
 
 func (l *rwLock) RUnlock(ctx context.Context) error {
-	if l.leaks {
+	switch {
+	case l.leaks:
 		return nil
+	case l.byOwner:
+		return released(eval(ctx, l.Config, luaUnreadAll, l.keys(), l.Owner))
 	}
 	return released(eval(ctx, l.Config, luaUnread, l.keys(), l.read, flag(l.blind)))
 }
@@ -183,6 +194,33 @@ func (l tryingLock) RUnlock(ctx context.Context) error         { return l.l.RUnl
 func (l tryingLock) TryRLock(ctx context.Context) (bool, error) {
 	ok, err := l.l.tryRead(ctx)
 	return ok || l.reckless, err
+}
+
+// extendingLock is for readers and writers, who may extend.
+type extendingLock struct {
+	*rwLock
+
+	pretends bool // bug: a reader's extend says nil and does nothing
+}
+
+const luaExtendRead = `
+local t = redis.call('time')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local till = redis.call('zscore', KEYS[2], ARGV[1])
+if not till or tonumber(till) <= now then return 0 end
+redis.call('zadd', KEYS[2], now + ARGV[2], ARGV[1])
+redis.call('pexpire', KEYS[2], ARGV[2])
+return 1`
+
+func (l extendingLock) Extend(ctx context.Context) error {
+	n, err := eval(ctx, l.Config, luaExtend, l.keys()[:1], l.write, l.TTL.Milliseconds())
+	if err != nil || n == 1 {
+		return err
+	}
+	if l.pretends && l.read != "" {
+		return nil
+	}
+	return released(eval(ctx, l.Config, luaExtendRead, l.keys(), l.read, l.TTL.Milliseconds()))
 }
 
 // nestedLock is re-entrant: a hash of owners and their entries. The first entry starts its watchdog.

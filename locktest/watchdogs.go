@@ -41,16 +41,9 @@ func (c *trial) mustBeSilent(cl *client, since time.Time, why string) {
 // dies.
 func renewsOwn(c *trial) {
 	a, b := c.client("a"), c.client("b")
-	g := a.mustHold("the lock is free", exclusive)
-	c.settle() // a watchdog may renew at once
-	c.deleteKeys()
-	c.sleep(c.lease + c.slack)
-	if c.cfg.traits.NotifiesLoss {
-		if !ended(g.Lost) {
-			c.errorf("a's keys were deleted a lease ago, and its Lost is not closed")
-		}
+	for i := range 2 {
+		c.losesHold(a, i+1)
 	}
-	c.mustBeSilent(a, time.Now(), "a's keys were deleted a lease ago")
 	a2, next := c.client("a2"), c.client("next")
 	a2.mustHold("nobody holds: a's keys were deleted, and it has not taken the lock again", exclusive)
 	c.settle()
@@ -59,6 +52,22 @@ func renewsOwn(c *trial) {
 	begin := time.Now()
 	b.dies()
 	c.mustGetIn(next, begin, "a2's keys were deleted, b was granted the lock and died")
+}
+
+// losesHold lets a client hold the lock, and deletes the keys.
+func (c *trial) losesHold(a *client, n int) {
+	g := a.mustHold("nobody holds", exclusive)
+	c.settle() // a watchdog may renew at once
+	if ended(g.Lost) {
+		c.errorf("hold no. %d of a: its Lost is closed, though its keys are there", n)
+	}
+	c.deleteKeys()
+	c.sleep(c.lease + c.slack)
+	if c.cfg.traits.NotifiesLoss && !ended(g.Lost) {
+		c.errorf("hold no. %d of a: its keys were deleted a lease ago, and its Lost is not closed", n)
+	}
+	c.mustBeSilent(a, time.Now(), "a's keys were deleted a lease ago")
+	_ = a.release()
 }
 
 // ended reports whether a channel is closed.
