@@ -159,9 +159,31 @@ func readerLasts(c *trial) {
 	c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
 	w.mustBeRefused("b has read for nine tenths of its lease, and a's lease has ended", exclusive)
 	c.clear()
+	for _, leaves := range []bool{false, true} {
+		c.readerOfLonger(leaves)
+		c.clear()
+	}
 	if c.cfg.traits.Extends {
 		c.readerExtends()
 	}
+}
+
+// readerOfLonger lets a reader with a shorter lease come later, and leave or not.
+func (c *trial) readerOfLonger(leaves bool) {
+	begin, twice := time.Now(), 2*c.ttl
+	long, err := c.open("long", func(e *impls.Env) { e.Lease = twice })
+	if err != nil {
+		c.note("a lease of %v is refused: %v", twice, err)
+		return
+	}
+	short, w := c.client("short"), c.client("w")
+	long.mustHold("the lock is free", shared)
+	short.mustHold("another reads", shared)
+	if leaves {
+		short.mustRelease("it reads")
+	}
+	c.sleep(c.cfg.kept(twice)*9/10 - time.Since(begin) - c.slack)
+	w.mustBeRefused(fmt.Sprintf("nine tenths have passed of twice the lease for which a client reads; another has come since, and has left: %v", leaves), exclusive)
 }
 
 func (c *trial) readerExtends() {

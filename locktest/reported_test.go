@@ -128,7 +128,7 @@ type countingLock struct {
 
 const luaCountIn = `
 if redis.call('exists', KEYS[1]) == 1 then return 0 end
-if redis.call('incr', KEYS[2]) == 1 or ARGV[2] == '0' then redis.call('pexpire', KEYS[2], ARGV[1]) end
+if redis.call('incr', KEYS[2]) == 1 or ARGV[2] == '0' and redis.call('pttl', KEYS[2]) < tonumber(ARGV[1]) then redis.call('pexpire', KEYS[2], ARGV[1]) end
 return 1`
 
 func (l *countingLock) keys() []string {
@@ -143,7 +143,7 @@ func (l *countingLock) RLock(ctx context.Context) error {
 }
 
 func (l *countingLock) RUnlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, `redis.call('decr', KEYS[2]) redis.call('pexpire', KEYS[2], ARGV[1]) return 1`, l.keys(), l.TTL.Milliseconds()))
+	return released(eval(ctx, l.Config, `redis.call('decr', KEYS[2]) return 1`, l.keys()))
 }
 
 func (l *countingLock) TryLock(ctx context.Context) (bool, error) {

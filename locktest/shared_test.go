@@ -24,6 +24,7 @@ type rwLock struct {
 	sleeps    bool // waits for a publication
 	unwoken   bool // bug: a downgrade publishes nothing
 	allLeases bool // bug: a new reader extends all
+	shortens  bool // bug: the readers' key ends with the lease of the last to come
 	clears    bool // bug: a writer that leaves late clears the readers
 	byOwner   bool // bug: a reader that leaves takes all along whose tokens begin with its name
 	signs     bool // bug: a TryLock that readers refuse leaves a sign, without an end, at which new readers are refused
@@ -39,7 +40,7 @@ if ARGV[4] == '1' then
   for _, m in ipairs(redis.call('zrange', KEYS[2], 0, -1)) do redis.call('zadd', KEYS[2], now + ARGV[2], m) end
 end
 redis.call('zadd', KEYS[2], now + ARGV[2], ARGV[1])
-redis.call('pexpire', KEYS[2], ARGV[2])
+if ARGV[5] == '1' or redis.call('pttl', KEYS[2]) < tonumber(ARGV[2]) then redis.call('pexpire', KEYS[2], ARGV[2]) end
 return 1`
 
 const luaWrite = `
@@ -105,7 +106,7 @@ func (l *rwLock) tryRead(ctx context.Context) (bool, error) {
 		}
 	}
 	token := l.next()
-	n, err := eval(ctx, l.Config, luaRead, l.keys(), token, l.TTL.Milliseconds(), own, flag(l.allLeases))
+	n, err := eval(ctx, l.Config, luaRead, l.keys(), token, l.TTL.Milliseconds(), own, flag(l.allLeases), flag(l.shortens))
 	if n == 1 {
 		l.read = token
 	}
@@ -209,7 +210,7 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local till = redis.call('zscore', KEYS[2], ARGV[1])
 if not till or tonumber(till) <= now then return 0 end
 redis.call('zadd', KEYS[2], now + ARGV[2], ARGV[1])
-redis.call('pexpire', KEYS[2], ARGV[2])
+if redis.call('pttl', KEYS[2]) < tonumber(ARGV[2]) then redis.call('pexpire', KEYS[2], ARGV[2]) end
 return 1`
 
 func (l extendingLock) Extend(ctx context.Context) error {

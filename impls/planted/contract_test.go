@@ -9,11 +9,11 @@ import (
 // caughtBy names the rules by which the kit catches each planted bug. Those made from token break slow-reply as it does.
 var caughtBy = map[string][]string{
 	"bug-blind-release":       {"late-release", "lost-release", "loss-returns", "slow-reply"},
-	"bug-expire-apart":        {"died-on-the-way", "lost-grant", "slow-reply", "cancelled-request"},
+	"bug-expire-apart":        {"died-on-the-way", "lost-grant", "slow-reply", "cancelled-request", "second-attempt"},
 	"bug-same-token":          {"late-extend", "late-release", "lost-release", "loss-returns", "slow-reply", "between-requests"},
 	"bug-extend-always-yes":   {"keys-deleted", "late-extend", "release-needs-a-hold", "slow-reply", "no-answer"},
 	"bug-extend-recreates":    {"keys-deleted", "late-extend", "slow-reply", "between-requests"},
-	"bug-busy-is-unavailable": {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests"},
+	"bug-busy-is-unavailable": {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests", "second-attempt"},
 	"bug-unknown-is-busy":     {"busy-is-busy", "lost-grant", "slow-reply"},
 	"bug-lease-from-reply":    {"slow-reply", "valid-until"},
 	"bug-fence-apart":         {"fences-grow"},
@@ -31,7 +31,7 @@ var caughtBy = map[string][]string{
 	"bug-eternal-claim":       {"dead-writer-waits"},
 	"bug-client-clock":        {"skewed-clock"},
 	"bug-over-release":        {"deadline", "late-release", "lost-release"},
-	"bug-one-too-many":        {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "permits", "release-needs-a-hold", "release-once", "skewed-clock", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests"},
+	"bug-one-too-many":        {"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "permits", "release-needs-a-hold", "release-once", "skewed-clock", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests", "second-attempt"},
 	"bug-inner-release":       {"counts-entries", "inner-release"},
 	"bug-renews-anothers":     {"late-extend", "renews-own", "between-requests"},
 	"bug-loss-ignored":        {"keys-deleted", "late-extend", "renews-own"},
