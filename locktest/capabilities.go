@@ -158,10 +158,10 @@ func readerLasts(c *trial) {
 	b.mustHold("a reads", shared)
 	c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
 	w.mustBeRefused("b has read for nine tenths of its lease, and a's lease has ended", exclusive)
-	c.clear()
+	c.startOver()
 	for _, leaves := range []bool{false, true} {
 		c.readerOfLonger(leaves)
-		c.clear()
+		c.startOver()
 	}
 	if c.cfg.traits.Extends {
 		c.readerExtends()

@@ -182,6 +182,14 @@ func (c *trial) clear() (deleted int) {
 	return deleted
 }
 
+// startOver ends all clients and deletes what they have left.
+func (c *trial) startOver() {
+	for _, cl := range c.all() {
+		cl.dies()
+	}
+	c.clear()
+}
+
 // keysOf returns the keys of the rule's lock on a node: all that exist, whatever their names, because no other rule uses the database.
 func (c *trial) keysOf(n *node) []string {
 	if n.mini != nil {
