@@ -25,7 +25,7 @@ var caughtBy = map[string][]string{
 	"bug-chained-deadlines":   {"no-drift"},
 	"bug-barging":             {"fifo"},
 	"bug-clean-up-cancelled":  {"deadline", "no-stale-signals", "bounded-requests", "names-apart", "woken"},
-	"bug-readers-cleared":     {"reader-leaves-alone", "readers-share", "mixed-modes"},
+	"bug-readers-cleared":     {"reader-leaves-alone", "readers-share", "mixed-modes", "reader-lasts"},
 	"bug-upgrade-race":        {"reader-leaves-alone", "readers-share", "mixed-modes", "late-release", "reader-lasts", "refused-writer"},
 	"bug-common-reader-lease": {"dead-reader"},
 	"bug-eternal-claim":       {"dead-writer-waits"},
