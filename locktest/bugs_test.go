@@ -124,6 +124,8 @@ func bugs() []plantedBug {
 		caught("a reader that leaves takes others along by their names", func(c Config) (any, error) { return &rwLock{Config: c, byOwner: true}, nil }, "reader-leaves-alone", "ab reads, and a has left"),
 		caught("a name is a pattern", func(c Config) (any, error) { return &patternLock{Config: c, whole: true}, nil }, "names-apart", "a pattern of keys"),
 		caught("readers that come later shorten the leases of others", func(c Config) (any, error) { return &rwLock{Config: c, shortens: true}, nil }, "reader-lasts", "of twice the lease"),
+		caught("who waits no longer ends all waits of its client", newListening(true), "two-waits", "waits for two locks"),
+		caught("a second has room for a thousand fences", func(c Config) (any, error) { return &fencedLock{Config: c, timely: true}, nil }, "fences-grow", "a second has passed"),
 		caught("an extend moves the end before it compares", newTimed(func(l *timedLock) { l.movesFirst = true }), "late-extend", "b was granted the lock and died, and a.Extend"),
 		caught("the count of fences ends after a day", func(c Config) (any, error) { return &fencedLock{Config: c, daily: true}, nil }, "fences-grow", "every key that had an end is gone: fence 1"),
 		caught("a loss is told after six failures", func(c Config) (any, error) { return &lossLock{lock: &lock{Config: c, name: itself}, patience: 6}, nil }, "loss-in-time", "only", Promises("renews")),

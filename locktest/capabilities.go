@@ -27,6 +27,7 @@ func fencesGrow(c *trial) {
 		next(a, "b's lease has ended")
 		a.mustRelease("a holds")
 	}
+	c.manyInASecond(a, next)
 	if c.outliveCount() {
 		next(a, "every key that had an end is gone")
 		a.mustRelease("a holds")
@@ -43,6 +44,21 @@ func fencesGrow(c *trial) {
 			a.mustRelease("a holds")
 		}
 	}
+}
+
+// manyInASecond: fences may be made of a time and a count.
+func (c *trial) manyInASecond(a *client, next func(*client, string)) {
+	many := 1100
+	if c.slack > 0 {
+		many = 20
+	}
+	for i := range many {
+		next(a, fmt.Sprintf("grant no. %d in a second", i+1))
+		a.mustRelease("a holds")
+	}
+	c.sleep(time.Second)
+	next(a, fmt.Sprintf("a second has passed after %d grants", many))
+	a.mustRelease("a holds")
 }
 
 // recount gives another value to the keys that have the given one, and reports whether there are any.

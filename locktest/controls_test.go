@@ -120,6 +120,7 @@ func controls() []control {
 		{name: "takes back an acquire without an answer, and renews", make: newTestLock(func(l *lock) { l.undoes, l.renew = true, true })},
 		{name: "is renewed with the other locks of its client", make: newPooled(false)},
 		{name: "takes back in the background, later", make: wrapping(func(l *lock) any { return &tidyLock{lock: l, later: true} })},
+		{name: "has a list of its client's subscriptions", make: newListening(false)},
 		{name: "backs off", make: wrapping(func(l *lock) any { return backOffLock{l} })},
 		{name: "sleeps for what is left of the lease", make: wrapping(func(l *lock) any { return leftLock{l} })},
 		{name: "takes its fences from the server's clock", make: func(c Config) (any, error) { return &clockFenceLock{Config: c}, nil }},

@@ -66,6 +66,7 @@
 //   - deadline (C7 C25): A waiting acquire returns an error when its context ends, and leaves no key and no subscription.
 //   - dead-waiter (C9): A waiter that died delays the others by a lease at most.
 //   - waits-long (C7): A waiter that others keep out for many leases is granted the lock within a lease of the last release.
+//   - two-waits (C7 C11): A client that waits for two locks, and for one no longer, is granted the other as soon as ever.
 //   - keys-deleted (C10): When the keys are deleted, a waiter is granted the lock within a lease.
 //   - released-between (C7 C11): A release between two requests of a waiter is noticed as soon as any other.
 //   - woken (C11): A release wakes a waiter at once, every time.

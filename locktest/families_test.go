@@ -130,6 +130,7 @@ type fencedLock struct {
 	narrow bool // bug: the fence has 32 bits, one of them a sign
 	reset  bool // bug: the count expires with the lease
 	daily  bool // bug: the count expires after a day
+	timely bool // bug: a second of the server's clock has room for a thousand fences
 }
 
 const luaFence = `
@@ -137,6 +138,13 @@ if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 en
 local n = redis.call('incr', KEYS[2])
 if ARGV[3] ~= '0' then redis.call('pexpire', KEYS[2], ARGV[3]) end
 return n`
+
+const luaTimelyFence = `
+if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
+local t = redis.call('time')
+local n = redis.call('incr', KEYS[2] .. t[1])
+redis.call('pexpire', KEYS[2] .. t[1], 2000)
+return t[1] * 1000 + n`
 
 func (l *fencedLock) keys() []string { return []string{"{" + l.Key + "}", "{" + l.Key + "}.grants"} }
 
@@ -161,7 +169,11 @@ func (l *fencedLock) TryLock(ctx context.Context) (bool, error) {
 	case l.daily:
 		keeps = 24 * time.Hour
 	}
-	n, err := eval(ctx, l.Config, luaFence, l.keys(), token, l.TTL.Milliseconds(), keeps.Milliseconds())
+	take := luaFence
+	if l.timely {
+		take = luaTimelyFence
+	}
+	n, err := eval(ctx, l.Config, take, l.keys(), token, l.TTL.Milliseconds(), keeps.Milliseconds())
 	if n > 0 {
 		l.token, l.fence = token, uint64(n)
 	}

@@ -111,3 +111,74 @@ func (r *renewer) forget(l *pooledLock, token string) {
 		r.drop(l)
 	}
 }
+
+// listeners are the subscriptions of one client's waiters.
+type listeners struct {
+	mu  sync.Mutex // waiters
+	all []*redis.PubSub
+
+	hasty bool // bug: who leaves first closes all
+}
+
+func (s *listeners) add(sub *redis.PubSub) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, sub)
+}
+
+// leave closes a waiter's subscription.
+func (s *listeners) leave(sub *redis.PubSub) {
+	s.mu.Lock()
+	gone := []*redis.PubSub{sub}
+	if s.hasty {
+		gone = append(gone, s.all...)
+	}
+	s.all = slices.DeleteFunc(s.all, func(o *redis.PubSub) bool { return slices.Contains(gone, o) })
+	s.mu.Unlock()
+	for _, o := range gone {
+		_ = o.Close()
+	}
+}
+
+// listeningLock closes its subscriptions together with those of its client's other locks, or not.
+type listeningLock struct {
+	*channelLock
+	subs *listeners
+}
+
+// newListening returns a factory whose clients have one list of subscriptions each.
+func newListening(hasty bool) factory {
+	var mu sync.Mutex // rules run concurrently
+	of := map[redis.UniversalClient]*listeners{}
+	return func(c Config) (any, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if of[c.Redis] == nil {
+			of[c.Redis] = &listeners{hasty: hasty}
+		}
+		return listeningLock{&channelLock{Config: c}, of[c.Redis]}, nil
+	}
+}
+
+func (l listeningLock) Lock(ctx context.Context) error {
+	sub := l.Redis.Subscribe(ctx, l.keys()[1])
+	l.subs.add(sub)
+	defer l.subs.leave(sub)
+	if _, err := sub.Receive(ctx); err != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	for messages := sub.Channel(); ; {
+		if ok, err := l.TryLock(ctx); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case _, open := <-messages:
+			if !open {
+				messages = nil
+			}
+		case <-time.After(l.TTL):
+		}
+	}
+}
