@@ -1,8 +1,10 @@
 package locktest
 
 import (
+	"path"
 	"strings"
 	"testing"
+	"time"
 )
 
 // plantedBug is a lock with a bug, the rule that catches it, and what its message says.
@@ -101,6 +103,29 @@ func bugs() []plantedBug {
 		caught("a script that is not known is replaced by DEL", newTestLock(func(l *lock) { l.fallsBack = true }), "late-release", "the server had forgotten its scripts"),
 		caught("a release that failed is repeated by DEL", newTestLock(func(l *lock) { l.insistsOnDel = true }), "late-release", "requests were lost"),
 		caught("names are trimmed", newTestLock(func(l *lock) { l.name = strings.TrimSpace }), "names-apart", "trimming"),
+		caught("names keep their characters of ASCII only", newTestLock(func(l *lock) { l.name = asciiOnly }), "names-apart", "the characters of ASCII only"),
+		caught("names are made slugs", newTestLock(func(l *lock) { l.name = slug }), "names-apart", "replaced"),
+		caught("names are made labels of DNS", newTestLock(func(l *lock) { l.name = dashes }), "names-apart", "replaced"),
+		caught("names lose their dots", newTestLock(func(l *lock) { l.name = undotted }), "names-apart", "left out"),
+		caught("names are cleaned as paths", newTestLock(func(l *lock) { l.name = path.Clean }), "names-apart", "path"),
+		caught("names end at a zero byte", newTestLock(func(l *lock) { l.name = upToNUL }), "names-apart", "zero byte"),
+		caught("a release of one lock stops the renewal of all", newPooled(true), "one-of-two", "quarters of a lease later other.TryLock"),
+		caught("a waiter doubles its pauses without end", newWaiting(func(*lock) {}, func(w *waitingLock) { w.tires = true }), "waits-long", "was kept out"),
+		caught("a writer that was refused leaves a sign", func(c Config) (any, error) { return &rwLock{Config: c, signs: true}, nil }, "refused-writer", "a lease has passed since w was refused"),
+		caught("a release compares how the value begins", newTestLock(func(l *lock) { l.ownerToken, l.begins = true, true }), "late-release", "job was deleted by a.Unlock"),
+		caught("TryRLock grants always", func(c Config) (any, error) { return tryingLock{&rwLock{Config: c}, true}, nil }, "readers-share", "a.TryRLock succeeded while w held the lock"),
+		caught("a long lease in a value is too short", func(c Config) (any, error) { return &stampLock{Config: c, early: time.Hour}, nil }, "odd-leases", "b.TryLock succeeded"),
+		caught("a long lease in a value is too long", func(c Config) (any, error) { return &stampLock{Config: c, sweeps: true, late: time.Hour}, nil }, "odd-leases", "next.TryLock 1h39m0.002s later: refused"),
+		caught("an acquire without an answer is taken back when the next is granted", func(c Config) (any, error) {
+			return &tidyLock{lock: &lock{Config: c, name: itself, ownerToken: true}, later: true}, nil
+		}, "second-attempt", "deleted by a in the background"),
+		caught("all holds report their loss on one channel", func(c Config) (any, error) { return &lossLock{lock: &lock{Config: c, name: itself}, once: true}, nil }, "renews-own", "hold no. 2"),
+		caught("a reader's extend does nothing", func(c Config) (any, error) { return extendingLock{&rwLock{Config: c}, true}, nil }, "reader-lasts", "extended"),
+		caught("a reader that leaves takes others along by their names", func(c Config) (any, error) { return &rwLock{Config: c, byOwner: true}, nil }, "reader-leaves-alone", "ab reads, and a has left"),
+		caught("a name is a pattern", func(c Config) (any, error) { return &patternLock{Config: c, whole: true}, nil }, "names-apart", "a pattern of keys"),
+		caught("readers that come later shorten the leases of others", func(c Config) (any, error) { return &rwLock{Config: c, shortens: true}, nil }, "reader-lasts", "of twice the lease"),
+		caught("who waits no longer ends all waits of its client", newListening(true), "two-waits", "waits for two locks"),
+		caught("a second has room for a thousand fences", func(c Config) (any, error) { return &fencedLock{Config: c, timely: true}, nil }, "fences-grow", "a second has passed"),
 		caught("an extend moves the end before it compares", newTimed(func(l *timedLock) { l.movesFirst = true }), "late-extend", "b was granted the lock and died, and a.Extend"),
 		caught("the count of fences ends after a day", func(c Config) (any, error) { return &fencedLock{Config: c, daily: true}, nil }, "fences-grow", "every key that had an end is gone: fence 1"),
 		caught("a loss is told after six failures", func(c Config) (any, error) { return &lossLock{lock: &lock{Config: c, name: itself}, patience: 6}, nil }, "loss-in-time", "only", Promises("renews")),
@@ -160,6 +185,7 @@ func alsoExplored() map[string]string {
 		"a loss is told after six failures":             "mutual-exclusion/overbelief",
 		"a holder enters again after its lease":         "mutual-exclusion/stale-reentry",
 		"a writer that leaves late clears the readers":  "release-safety/reader-evicted",
+		"TryRLock grants always":                        "mutual-exclusion/double-grant",
 	}
 }
 

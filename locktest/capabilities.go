@@ -27,6 +27,7 @@ func fencesGrow(c *trial) {
 		next(a, "b's lease has ended")
 		a.mustRelease("a holds")
 	}
+	c.manyInASecond(a, next)
 	if c.outliveCount() {
 		next(a, "every key that had an end is gone")
 		a.mustRelease("a holds")
@@ -43,6 +44,21 @@ func fencesGrow(c *trial) {
 			a.mustRelease("a holds")
 		}
 	}
+}
+
+// manyInASecond: fences may be made of a time and a count.
+func (c *trial) manyInASecond(a *client, next func(*client, string)) {
+	many := 1100
+	if c.slack > 0 {
+		many = 20
+	}
+	for i := range many {
+		next(a, fmt.Sprintf("grant no. %d in a second", i+1))
+		a.mustRelease("a holds")
+	}
+	c.sleep(time.Second)
+	next(a, fmt.Sprintf("a second has passed after %d grants", many))
+	a.mustRelease("a holds")
 }
 
 // recount gives another value to the keys that have the given one, and reports whether there are any.
@@ -135,7 +151,7 @@ func readersShare(c *trial) {
 
 func readerLeavesAlone(c *trial) {
 	for _, later := range []bool{false, true} {
-		a, b, w := c.client("a"), c.client("b"), c.client("w")
+		a, b, w := c.client("a"), c.client("ab"), c.client("w") // b's name, and so its token, may begin with a's
 		a.mustHold("the lock is free", shared)
 		c.sleep(2 * time.Millisecond)
 		b.mustHold("a reads", shared)
@@ -158,6 +174,45 @@ func readerLasts(c *trial) {
 	b.mustHold("a reads", shared)
 	c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
 	w.mustBeRefused("b has read for nine tenths of its lease, and a's lease has ended", exclusive)
+	c.startOver()
+	for _, leaves := range []bool{false, true} {
+		c.readerOfLonger(leaves)
+		c.startOver()
+	}
+	if c.cfg.traits.Extends {
+		c.readerExtends()
+	}
+}
+
+// readerOfLonger lets a reader with a shorter lease come later, and leave or not.
+func (c *trial) readerOfLonger(leaves bool) {
+	begin, twice := time.Now(), 2*c.ttl
+	long, err := c.open("long", func(e *impls.Env) { e.Lease = twice })
+	if err != nil {
+		c.note("a lease of %v is refused: %v", twice, err)
+		return
+	}
+	short, w := c.client("short"), c.client("w")
+	long.mustHold("the lock is free", shared)
+	short.mustHold("another reads", shared)
+	if leaves {
+		short.mustRelease("it reads")
+	}
+	c.sleep(c.cfg.kept(twice)*9/10 - time.Since(begin) - c.slack)
+	w.mustBeRefused(fmt.Sprintf("nine tenths have passed of twice the lease for which a client reads; another has come since, and has left: %v", leaves), exclusive)
+}
+
+func (c *trial) readerExtends() {
+	a, w := c.client("extends"), c.client("w")
+	a.mustHold("the lock is free", shared)
+	c.sleep(c.lease / 2)
+	begin := time.Now()
+	if _, err := a.extend(); err != nil {
+		c.note("a reader extends: %v", err)
+		return
+	}
+	c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
+	w.mustBeRefused("a reader has extended, and nine tenths of its lease have passed since", exclusive)
 }
 
 func deadReader(c *trial) {
@@ -185,6 +240,27 @@ func deadWriterWaits(c *trial) {
 	_ = w.result()
 	c.sleep(c.lease + c.lease/20 + c.slack)
 	next.mustHold("a lease has passed since a waiting writer died", shared)
+}
+
+// refusedWriter: neither a writer that asked once nor one that gave up waiting comes back, whatever sign it has left.
+func refusedWriter(c *trial) {
+	for _, waited := range []bool{false, true} {
+		r, w, next := c.client("r"), c.client("w"), c.client("next")
+		r.mustHold("the lock is free", shared)
+		how := "w was refused"
+		if waited {
+			how = "w gave up waiting"
+			writes := w.waits(exclusive)
+			c.sleep(c.lease / 10)
+			writes.cancel()
+			_ = writes.result()
+		} else {
+			w.mustBeRefused("r reads", exclusive)
+		}
+		c.sleep(c.lease + c.lease/20 + c.slack)
+		next.mustHold("a lease has passed since "+how, shared)
+		c.clear()
+	}
 }
 
 func readersWake(c *trial) {

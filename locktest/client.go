@@ -198,10 +198,23 @@ func (cl *client) named(method string) string {
 	return method
 }
 
+// namedFor is named for a method of one mode.
+func (cl *client) namedFor(mode history.Mode, method string) string {
+	switch cfg := cl.c.cfg; {
+	case mode != shared || cl.exact:
+		return cl.named(method)
+	case method == "TryLock" && !cfg.readersTry, method == "Lock" && cfg.readersWait:
+		return "RLock"
+	case method == "Unlock":
+		return "RUnlock"
+	}
+	return "TryRLock"
+}
+
 // try makes one attempt to acquire.
 func (cl *client) try(mode history.Mode) (g impls.Grant, err error) {
 	p := cl.callContext()
-	cl.do(cl.named("TryLock"), func() { g, err = cl.lock.Try(p, mode) })
+	cl.do(cl.namedFor(mode, "TryLock"), func() { g, err = cl.lock.Try(p, mode) })
 	keep(p, err)
 	if err == nil {
 		cl.count(1)
@@ -211,7 +224,7 @@ func (cl *client) try(mode history.Mode) (g impls.Grant, err error) {
 
 // acquire waits for the lock under a context of the rule.
 func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant, err error) {
-	cl.do(cl.named("Lock"), func() { g, err = cl.lock.Acquire(ctx, mode) })
+	cl.do(cl.namedFor(mode, "Lock"), func() { g, err = cl.lock.Acquire(ctx, mode) })
 	if err == nil {
 		cl.count(1)
 	}
@@ -222,7 +235,7 @@ func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant
 func (cl *client) mustHold(when string, mode history.Mode) impls.Grant {
 	g, err := cl.try(mode)
 	if err != nil {
-		cl.c.fatalf("%s.%s failed (%s): %s%s", cl.name, cl.named("TryLock"), when, cl.outcome(err), cl.c.stillThere())
+		cl.c.fatalf("%s.%s failed (%s): %s%s", cl.name, cl.namedFor(mode, "TryLock"), when, cl.outcome(err), cl.c.stillThere())
 	}
 	return g
 }
@@ -239,13 +252,13 @@ func (c *trial) stillThere() string {
 
 // mustBeRefused makes one attempt, which must not be granted.
 func (cl *client) mustBeRefused(when string, mode history.Mode) {
-	begin := time.Now()
+	begin, call := time.Now(), cl.namedFor(mode, "TryLock")
 	_, err := cl.try(mode)
 	if cl.refusal(err) {
 		return
 	}
 	if took := time.Since(begin); err == nil && cl.c.late(took, cl.c.lease/20) {
-		cl.c.errorf("%s.%s succeeded, but not at once: after %v (%s)", cl.name, cl.named("TryLock"), took, when)
+		cl.c.errorf("%s.%s succeeded, but not at once: after %v (%s)", cl.name, call, took, when)
 		return
 	}
 	if err == nil {
@@ -253,10 +266,10 @@ func (cl *client) mustBeRefused(when string, mode history.Mode) {
 		if who != "" {
 			who = " while " + who + " held the lock"
 		}
-		cl.c.errorf("%s.%s succeeded%s (%s)%s", cl.name, cl.named("TryLock"), who, when, cl.c.keyEvents(cl))
+		cl.c.errorf("%s.%s succeeded%s (%s)%s", cl.name, call, who, when, cl.c.keyEvents(cl))
 		return
 	}
-	cl.c.errorf("%s.%s failed with %q (%s), want a refusal", cl.name, cl.named("TryLock"), err, when)
+	cl.c.errorf("%s.%s failed with %q (%s), want a refusal", cl.name, call, err, when)
 }
 
 // refusal reports whether an error of a try means that another client holds the lock. A lock with its own errors may use any but those of the Redis
@@ -291,11 +304,7 @@ func (cl *client) releaseMode(mode history.Mode) (err error) {
 	}
 	p := cl.callContext()
 	defer p.Cancel()
-	name := cl.named("Unlock")
-	if mode == shared {
-		name = "RUnlock"
-	}
-	cl.do(name, func() { err = l.ReleaseMode(p, mode) })
+	cl.do(cl.namedFor(mode, "Unlock"), func() { err = l.ReleaseMode(p, mode) })
 	cl.count(-1)
 	return err
 }
@@ -369,11 +378,17 @@ type waiting struct {
 	grant  impls.Grant
 	err    error
 	at     time.Time
+	gaveUp bool // by itself: its context had not ended
 	cancel context.CancelFunc
 }
 
 // waits acquires in the background.
 func (cl *client) waits(mode history.Mode) *waiting {
+	return cl.waitsWith(func(ctx context.Context) (impls.Grant, error) { return cl.acquire(ctx, mode) })
+}
+
+// waitsWith makes a call in the background that acquires.
+func (cl *client) waitsWith(acquire func(context.Context) (impls.Grant, error)) *waiting {
 	p := cl.callContext()
 	w := &waiting{cl: cl, done: make(chan struct{}), cancel: p.Cancel}
 	go func() {
@@ -386,8 +401,9 @@ func (cl *client) waits(mode history.Mode) *waiting {
 			}
 		}()
 		w.err = errStays
-		g, err := cl.acquire(p, mode)
+		g, err := acquire(p)
 		w.grant, w.err, w.at = g, err, time.Now()
+		w.gaveUp = err != nil && !impls.Ended(p)
 		keep(p, err)
 	}()
 	return w

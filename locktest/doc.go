@@ -7,8 +7,9 @@
 //	}
 //
 // A lock is a value with Unlock(ctx) error and TryLock(ctx) (bool, error) or Lock(ctx) error or both. Its other methods show what more it can do:
-// Extend(ctx) error, Token() string, ValidUntil() time.Time, Fence() uint64, RLock and RUnlock(ctx) error, Lost() <-chan struct{}, Close() error;
-// package subject has the interfaces. [Promises] states what methods can't show; the kit detects by itself whether a lock renews its lease.
+// Extend(ctx) error, Token() string, ValidUntil() time.Time, Fence() uint64, RUnlock(ctx) error with RLock(ctx) error or TryRLock(ctx) (bool, error),
+// Lost() <-chan struct{}, Close() error; package subject has the interfaces. [Promises] states what methods can't show; the kit detects by itself
+// whether a lock renews its lease.
 //
 // Each rule has its own servers and clients. The kit can cut or slow their connections and lose requests and replies, and it records the requests, so
 // that a message says what happened: "other.TryLock succeeded while b held the lock; b's key job was deleted by a.Unlock (DEL job)". By default a
@@ -49,6 +50,7 @@
 //   - valid-until (C19): ValidUntil is never later than the end of the lease on the server.
 //   - slow-reply (C19): An acquire whose reply comes after the end of the lease fails, and leaves no key.
 //   - lost-grant (C20): An acquire whose reply is lost never returns ErrBusy, and keeps others out for a lease at most.
+//   - second-attempt (C3 C20): An acquire that follows one without an answer gives a hold that stays.
 //   - unanswered (C3 C20): An acquire that gets no reply while another client holds leaves that hold alone.
 //   - retried-grant (C20): An acquire that the Redis client repeats by itself never returns ErrBusy while nobody else holds, and its release frees the lock.
 //   - lost-release (C20): A release whose reply is lost has freed the lock, and may be repeated.
@@ -63,6 +65,8 @@
 //   - waits (C7): A waiting acquire is granted after the release.
 //   - deadline (C7 C25): A waiting acquire returns an error when its context ends, and leaves no key and no subscription.
 //   - dead-waiter (C9): A waiter that died delays the others by a lease at most.
+//   - waits-long (C7): A waiter that others keep out for many leases is granted the lock within a lease of the last release.
+//   - two-waits (C7 C11): A client that waits for two locks, and for one no longer, is granted the other as soon as ever.
 //   - keys-deleted (C10): When the keys are deleted, a waiter is granted the lock within a lease.
 //   - released-between (C7 C11): A release between two requests of a waiter is noticed as soon as any other.
 //   - woken (C11): A release wakes a waiter at once, every time.
@@ -82,9 +86,10 @@
 //   - readers-share (C14): Readers share; a writer is alone.
 //   - reader-leaves-alone (C14): A reader's release ends its own hold and no other reader's.
 //   - shared-release (C2 C14): A client that does not read can end no reader's hold and no writer's.
-//   - reader-lasts (C5 C14): A reader that comes later keeps a writer out for a lease of its own.
+//   - reader-lasts (C5 C14): A reader that comes later, or extends, keeps a writer out for a lease of its own.
 //   - dead-reader (C14): A dead reader keeps a writer out for a lease at most, even if others read on.
 //   - dead-writer-waits (C9 C14): A writer that died while it waited keeps readers out for a lease at most.
+//   - refused-writer (C14): A writer that was refused, or has given up, keeps readers out for a lease at most.
 //   - reader-leaks (C14): Readers that come, go and die leave no key, and do not make later readers slower.
 //   - mixed-modes (C14): One client may read and write in turn; a refused request changes nothing.
 //   - downgrade (C14): A writer that continues as a reader lets waiting readers in at once, and no writer.
@@ -93,9 +98,10 @@
 //   - permits (C15): There are never more holders than permits, and one release too many adds none.
 //   - permits-wake (C15): Permits that are released at once let as many waiters in.
 //   - renews (C12): A watchdog keeps the lock for as long as the work takes, and stops at the release.
-//   - renews-own (C10 C12): A watchdog whose hold is gone reports the loss, and neither renews another's hold nor takes the lock again.
+//   - renews-own (C10 C12): A watchdog whose hold is gone reports the loss, of each hold anew, and neither renews another's hold nor takes the lock again.
 //   - renewal-fails (C12): A watchdog survives one renewal whose reply is lost.
 //   - one-watchdog (C12 C13): A holder that entered again is renewed as often as one that entered once.
+//   - one-of-two (C12): A client that holds two locks and releases one goes on renewing the other.
 //   - slow-renewals (C12 C19): A watchdog keeps the lock though replies are slow, and ValidUntil is never later than the end of the lease on the server.
 //   - renewed-again (C12 C13): A holder that entered again is renewed after an inner release, and in its next hold.
 //   - loss-in-time (C10 C12): A client that reaches no server knows that its hold is lost before another client is granted the lock.

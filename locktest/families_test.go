@@ -130,6 +130,7 @@ type fencedLock struct {
 	narrow bool // bug: the fence has 32 bits, one of them a sign
 	reset  bool // bug: the count expires with the lease
 	daily  bool // bug: the count expires after a day
+	timely bool // bug: a second of the server's clock has room for a thousand fences
 }
 
 const luaFence = `
@@ -137,6 +138,13 @@ if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 en
 local n = redis.call('incr', KEYS[2])
 if ARGV[3] ~= '0' then redis.call('pexpire', KEYS[2], ARGV[3]) end
 return n`
+
+const luaTimelyFence = `
+if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
+local t = redis.call('time')
+local n = redis.call('incr', KEYS[2] .. t[1])
+redis.call('pexpire', KEYS[2] .. t[1], 2000)
+return t[1] * 1000 + n`
 
 func (l *fencedLock) keys() []string { return []string{"{" + l.Key + "}", "{" + l.Key + "}.grants"} }
 
@@ -161,7 +169,11 @@ func (l *fencedLock) TryLock(ctx context.Context) (bool, error) {
 	case l.daily:
 		keeps = 24 * time.Hour
 	}
-	n, err := eval(ctx, l.Config, luaFence, l.keys(), token, l.TTL.Milliseconds(), keeps.Milliseconds())
+	take := luaFence
+	if l.timely {
+		take = luaTimelyFence
+	}
+	n, err := eval(ctx, l.Config, take, l.keys(), token, l.TTL.Milliseconds(), keeps.Milliseconds())
 	if n > 0 {
 		l.token, l.fence = token, uint64(n)
 	}
@@ -328,10 +340,14 @@ func (l *wireLock) Close() error {
 	return nil
 }
 
-// stampLock keeps its deadline in its value, by the server's clock, and its key never expires.
+// stampLock keeps its deadline in its value, by the server's clock. Its key never expires, or later.
 type stampLock struct {
 	Config
 	token string
+
+	sweeps bool          // its key expires, a lease after its deadline
+	early  time.Duration // bug: leases longer than an hour end so much earlier
+	late   time.Duration // bug: … so much later
 }
 
 const luaStamp = `
@@ -340,6 +356,7 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local v = redis.call('hget', KEYS[1], 'until')
 if v and tonumber(v) >= now then return 0 end
 redis.call('hset', KEYS[1], 'until', now + ARGV[2], 'token', ARGV[1])
+if ARGV[3] == '1' then redis.call('pexpire', KEYS[1], 2 * ARGV[2]) end
 return 1`
 
 const luaUnstamp = `
@@ -350,7 +367,11 @@ return redis.call('del', KEYS[1])`
 
 func (l *stampLock) TryLock(ctx context.Context) (bool, error) {
 	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
-	n, err := eval(ctx, l.Config, luaStamp, []string{l.Key}, token, l.TTL.Milliseconds())
+	lease := l.TTL
+	if lease > time.Hour {
+		lease += l.late - l.early
+	}
+	n, err := eval(ctx, l.Config, luaStamp, []string{l.Key}, token, lease.Milliseconds(), flag(l.sweeps))
 	if n == 1 {
 		l.token = token
 	}

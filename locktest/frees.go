@@ -138,7 +138,7 @@ func (c *trial) afterCancel(a, b *client, begin time.Time, late bool, err error)
 		_ = b.release()
 		return
 	}
-	c.sleep(c.lease/4 + c.slack) // for undoing in the background
+	c.takeBack()
 	if _, tried := b.try(exclusive); tried == nil {
 		_ = b.release()
 		return
@@ -267,6 +267,7 @@ func boundedRequests(c *trial) {
 		c.errorf("in %v with a lease of %v a waiter sent %d requests and the holder %d, want %d at the most: they do not pause", wait, c.lease, asked, renewed, most)
 	}
 	_ = a.release() // whether the hold was kept so long is a matter of other rules
+	c.takeBack()
 	for range fewHolds {
 		a.mustHold("the lock is free", exclusive)
 		a.mustRelease("a holds")

@@ -109,6 +109,28 @@ func lostGrant(c *trial) {
 	}
 }
 
+// secondAttempt: what a lock sends to take back an attempt without an answer must not meet the hold that the next attempt gave.
+func secondAttempt(c *trial) {
+	for _, tr := range c.troubles(1)[1:] {
+		a, other := c.client("a"), c.client("other")
+		a.mustHold("the connection is open from here on", exclusive)
+		a.mustRelease("a holds")
+		begin := time.Now()
+		tr.come(a)
+		_, err := a.try(exclusive)
+		tr.gone(a)
+		c.settle() // a token may be the time of day
+		if err != nil {
+			c.mustGetIn(a, begin, "it has asked before, and "+tr.name)
+		}
+		c.sleep(c.lease / 2)
+		other.mustBeRefused("a was granted the lock half a lease ago; it had asked before, and "+tr.name, exclusive)
+		a.mustRelease("a holds; it had asked before, and " + tr.name)
+		a.close()
+		c.clear()
+	}
+}
+
 // unanswered loses requests and replies of a client that asks while another holds, and lets its deadline pass before the reply.
 func unanswered(c *trial) {
 	a, b, other := c.client("a"), c.client("b"), c.client("other")
@@ -135,7 +157,7 @@ func (c *trial) askWhileHeld(a, b, other *client, what string, ask func() error)
 	if ask() == nil {
 		c.fatalf("b.%s succeeded while a held the lock, and %s", b.named("TryLock"), what)
 	}
-	c.sleep(c.lease / 4) // for undoing in the background
+	c.takeBack()
 	if time.Since(begin) < c.lease*9/10-c.slack || c.cfg.traits.SelfRenewing || c.cfg.traits.NoLease {
 		other.mustBeRefused("a holds; b asked, and "+what, exclusive)
 		a.mustRelease("a holds; b asked, and " + what)

@@ -18,6 +18,8 @@ const (
 	luaRelease = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
 	luaExtend  = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`
 
+	luaReleaseBegins = `if string.sub(redis.call('get', KEYS[1]) or '', 1, #ARGV[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
+
 	luaRenewMissing = `
 local v = redis.call('get', KEYS[1])
 if v and v ~= ARGV[1] then return 0 end
@@ -47,6 +49,7 @@ type lock struct {
 	insists   bool // retries after a lost reply, and recognizes its own token
 	ownErrors bool // reports busy by its own error
 	late      bool // the watchdog renews every nine tenths of half a lease
+	undoes    bool // an acquire without an answer takes back its own token
 
 	// Bugs.
 	truncate      bool // to whole seconds, down
@@ -93,6 +96,7 @@ type lock struct {
 	hopeful       bool // a time-out is a grant
 	fallsBack     bool // deletes when the server does not know the script
 	insistsOnDel  bool // deletes when the release failed
+	begins        bool // a release compares how the value begins
 
 	mu   sync.Mutex
 	held sync.Mutex // see mutexed
@@ -234,8 +238,11 @@ func (l *lock) TryLock(ctx context.Context) (bool, error) {
 	}
 	ok, err := l.set(ctx, token)
 	ok, err = l.bent(ctx, token, ok, err)
-	if err != nil && l.undoesBlind {
+	switch {
+	case err != nil && l.undoesBlind:
 		l.Redis.Del(context.WithoutCancel(ctx), l.key())
+	case err != nil && l.undoes:
+		l.undo(ctx, token)
 	}
 	switch {
 	case err != nil && l.busyOnError:
@@ -260,6 +267,13 @@ func (l *lock) TryLock(ctx context.Context) (bool, error) {
 		l.arm(ctx)
 	}
 	return true, nil
+}
+
+// undo takes back what an acquire without an answer may have left.
+func (l *lock) undo(ctx context.Context, token string) {
+	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.TTL/4)
+	defer cancel()
+	_ = l.cas(short, luaRelease, token) // if it fails, the lease ends
 }
 
 // bent is what some of the bugs make of the answer to an acquire.
@@ -450,7 +464,11 @@ func (l *lock) end(ctx context.Context, token string) error {
 		}
 		return l.Redis.Del(ctx, l.key()).Err()
 	}
-	err := l.cas(ctx, luaRelease, token)
+	script := luaRelease
+	if l.begins {
+		script = luaReleaseBegins
+	}
+	err := l.cas(ctx, script, token)
 	var reply redis.Error
 	switch {
 	case l.fallsBack && redis.HasErrorPrefix(err, "NOSCRIPT"), l.insistsOnDel && err != nil && !errors.Is(err, errGone):

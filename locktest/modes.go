@@ -51,14 +51,14 @@ func downgrade(c *trial) {
 	reads := r.waits(shared)
 	c.sleep(c.lease / 10)
 	if reads.over() {
-		c.errorf("a writes, and r.RLock: %s", r.outcome(reads.err))
+		c.errorf("a writes, and r.%s: %s", r.namedFor(shared, "Lock"), r.outcome(reads.err))
 	}
 	begin := time.Now()
 	if err := a.releaseMode(exclusive); err != nil {
 		c.errorf("a, which writes and reads, leaves the write side: %v", err)
 	}
 	if reads.result() != nil {
-		c.fatalf("a has left the write side and reads on, and r.RLock: %v", reads.err)
+		c.fatalf("a has left the write side and reads on, and r.%s: %v", r.namedFor(shared, "Lock"), reads.err)
 	}
 	if took := reads.at.Sub(begin); c.late(took, limit) {
 		c.errorf("a has left the write side and reads on, and r was granted the read side after %v: it was not woken", took)

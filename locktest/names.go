@@ -8,7 +8,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// alike are pairs of suffixes that a hash, or careless concatenation, maps to the same value after any prefix.
+// alike are pairs of suffixes that a hash, a careless concatenation or a replacement of characters maps to the same value after any prefix.
 var alike = []pair{
 	{"plumless", "buckeroo", "CRC-32"},
 	{"Aa", "BB", "a hash that multiplies by 31"},
@@ -16,10 +16,18 @@ var alike = []pair{
 	{"abba", "baab", "a sum of bytes, and Adler-32"},
 	{"job", "JOB", "letters without their case"},
 	{"a:b", "a/b", "separators that are replaced"},
+	{"a:b", "a_b", "separators that are replaced"},
+	{"a.b", "a-b", "separators that are replaced"},
+	{"a b", "a_b", "separators that are replaced"},
+	{"a.b", "ab", "separators that are left out"},
+	{"a*b", "axb", "a pattern of keys"},
+	{"a//b", "a/b", "a path that is cleaned"},
+	{"a\x00b", "a\x00c", "what is before a zero byte"},
 	{"{x}1", "{x}2", "the hash tag alone"},
 	{"x", "x:lock", "an ending that the lock puts to names of its own"},
 	{"x", "x ", "trimming"},
 	{"\u00e9", "e\u0301", "the normal forms of Unicode"},
+	{"\u00e9", "\u00e8", "the characters of ASCII only"},
 	{"a%2Fb", "a/b", "an escape"},
 	{longName + "1", longName + "2", "the first 2,000 bytes"},
 	{"1" + longName, "2" + longName, "the last 2,000 bytes"},
@@ -74,7 +82,7 @@ func (c *trial) borrowed(a, b *client) (out []pair) {
 		w.cancel()
 		_ = w.result()
 		_ = pair[0].release()
-		c.settle()
+		c.takeBack()
 	}
 	spellings := c.log.spellings(c.key)
 	for _, p := range spellings {

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// oddLeases waits for the end of a lease if it is short, and otherwise reads the expiry from the server.
+// oddLeases waits for the end of a lease if it is short, and otherwise reads the expiry from the server if a key shows it.
 func oddLeases(c *trial) {
 	odd := []time.Duration{c.ttl * 3 / 2, c.ttl / 4, c.ttl/2 + time.Millisecond, c.ttl*9/10 - time.Millisecond, 90 * time.Minute, 40 * 24 * time.Hour}
 	for _, d := range odd {
@@ -71,18 +72,38 @@ func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// mustShowEnd looks for a key that expires with the lease. Other keys of the lock may last longer, or for ever.
+// mustShowEnd looks for a key that expires with the lease. Other keys of the lock may last longer, or for ever; if all do, the end may be in a value.
 func (c *trial) mustShowEnd(a *client, d time.Duration) {
 	kept := c.cfg.kept(d)
 	ends := c.ends()
-	if len(ends) == 0 {
-		c.note("a.%s with a lease of %v: no key of the lock has an end on the server, and the lease is too long to wait for", a.named("TryLock"), d)
-		return
-	}
 	for _, left := range ends {
 		if left >= kept-kept/20-grain-c.slack && left <= kept+kept/10+grain+c.slack {
 			return
 		}
 	}
-	c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v", a.named("TryLock"), d, slices.Max(ends))
+	switch {
+	case c.slack == 0:
+		c.mustEndThen(a, d)
+	case len(ends) > 0 && slices.Max(ends) < kept:
+		c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v", a.named("TryLock"), d, slices.Max(ends))
+	default:
+		c.note("a.%s with a lease of %v: no key of the lock ends with it, and the lease is too long to wait for", a.named("TryLock"), d)
+	}
+}
+
+// mustEndThen lets virtual time pass until a dead client's hold has nearly ended, and until it must have ended.
+func (c *trial) mustEndThen(a *client, d time.Duration) {
+	kept := c.cfg.kept(d)
+	begin := time.Now()
+	a.dies()
+	c.sleep(kept - kept/20 - grain)
+	b := c.client("b")
+	b.mustBeRefused(fmt.Sprintf("a died with a lease of %v, of which 19 twentieths have passed", d), exclusive)
+	b.dies()
+	c.sleep(kept + kept/10 + grain - time.Since(begin))
+	next := c.client("next")
+	if _, err := next.try(exclusive); err != nil {
+		c.errorf("a.%s succeeded with a lease of %v, and died; next.%s %v later: %s%s", a.named("TryLock"), d, next.named("TryLock"), time.Since(begin), next.outcome(err), c.stillThere())
+	}
+	next.dies()
 }

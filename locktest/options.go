@@ -29,6 +29,9 @@ type config struct {
 	waits    bool // the subject has a Lock that waits
 	tries    bool // the subject has a TryLock
 
+	readersWait bool // the subject has an RLock
+	readersTry  bool // the subject has a TryRLock
+
 	nodes    int
 	replicas int // per node; real nodes only
 	lease    time.Duration

@@ -171,7 +171,7 @@ func lateRelease(c *trial) {
 
 // releaseLate lets a release come after the lease, under a fault.
 func (c *trial) releaseLate(modes [2]history.Mode, tr trouble) {
-	a, b, other := c.client("a"), c.client("b"), c.client("other")
+	a, b, other := c.client("a"), c.client("ab"), c.client("other") // b's name, and so its token, may begin with a's
 	defer a.close()
 	a.mustHold("the scripts are known from here on", modes[0])
 	_ = a.releaseMode(modes[0])
@@ -182,9 +182,9 @@ func (c *trial) releaseLate(modes [2]history.Mode, tr trouble) {
 	_ = a.releaseMode(modes[0])
 	tr.gone(a)
 	c.settle()
-	other.mustBeRefused("b holds; a has released too late, and "+tr.name, exclusive)
+	other.mustBeRefused("ab holds; a has released too late, and "+tr.name, exclusive)
 	if err := b.releaseMode(modes[1]); err != nil {
-		c.errorf("b holds; a has released too late, %s, and b's release: %v", tr.name, err)
+		c.errorf("ab holds; a has released too late, %s, and ab's release: %v", tr.name, err)
 	}
 }
 

@@ -128,7 +128,7 @@ type countingLock struct {
 
 const luaCountIn = `
 if redis.call('exists', KEYS[1]) == 1 then return 0 end
-if redis.call('incr', KEYS[2]) == 1 or ARGV[2] == '0' then redis.call('pexpire', KEYS[2], ARGV[1]) end
+if redis.call('incr', KEYS[2]) == 1 or ARGV[2] == '0' and redis.call('pttl', KEYS[2]) < tonumber(ARGV[1]) then redis.call('pexpire', KEYS[2], ARGV[1]) end
 return 1`
 
 func (l *countingLock) keys() []string {
@@ -143,7 +143,7 @@ func (l *countingLock) RLock(ctx context.Context) error {
 }
 
 func (l *countingLock) RUnlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, `redis.call('decr', KEYS[2]) redis.call('pexpire', KEYS[2], ARGV[1]) return 1`, l.keys(), l.TTL.Milliseconds()))
+	return released(eval(ctx, l.Config, `redis.call('decr', KEYS[2]) return 1`, l.keys()))
 }
 
 func (l *countingLock) TryLock(ctx context.Context) (bool, error) {
@@ -168,6 +168,8 @@ func (l *countingLock) Unlock(ctx context.Context) error {
 type patternLock struct {
 	Config
 	token string
+
+	whole bool // the pattern is the name, as it is, and one script compares and deletes
 }
 
 func (l *patternLock) TryLock(ctx context.Context) (bool, error) {
@@ -175,7 +177,14 @@ func (l *patternLock) TryLock(ctx context.Context) (bool, error) {
 	return l.Redis.SetNX(ctx, l.Key, l.token, l.TTL).Result()
 }
 
+const luaReleasePattern = `
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('del', unpack(redis.call('keys', KEYS[1])))`
+
 func (l *patternLock) Unlock(ctx context.Context) error {
+	if l.whole {
+		return released(eval(ctx, l.Config, luaReleasePattern, []string{l.Key}, l.token))
+	}
 	if got, err := l.Redis.Get(ctx, l.Key).Result(); err != nil || got != l.token {
 		return errors.Join(err, errGone)
 	}

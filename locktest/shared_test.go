@@ -24,7 +24,10 @@ type rwLock struct {
 	sleeps    bool // waits for a publication
 	unwoken   bool // bug: a downgrade publishes nothing
 	allLeases bool // bug: a new reader extends all
+	shortens  bool // bug: the readers' key ends with the lease of the last to come
 	clears    bool // bug: a writer that leaves late clears the readers
+	byOwner   bool // bug: a reader that leaves takes all along whose tokens begin with its name
+	signs     bool // bug: a TryLock that readers refuse leaves a sign, without an end, at which new readers are refused
 }
 
 const luaRead = `
@@ -32,12 +35,12 @@ local t = redis.call('time')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('zremrangebyscore', KEYS[2], '-inf', now)
 local w = redis.call('get', KEYS[1])
-if w and w ~= ARGV[3] then return 0 end
+if w and w ~= ARGV[3] or redis.call('exists', KEYS[4]) == 1 then return 0 end
 if ARGV[4] == '1' then
   for _, m in ipairs(redis.call('zrange', KEYS[2], 0, -1)) do redis.call('zadd', KEYS[2], now + ARGV[2], m) end
 end
 redis.call('zadd', KEYS[2], now + ARGV[2], ARGV[1])
-redis.call('pexpire', KEYS[2], ARGV[2])
+if ARGV[5] == '1' or redis.call('pttl', KEYS[2]) < tonumber(ARGV[2]) then redis.call('pexpire', KEYS[2], ARGV[2]) end
 return 1`
 
 const luaWrite = `
@@ -45,7 +48,12 @@ local t = redis.call('time')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('zremrangebyscore', KEYS[2], '-inf', now)
 local most = tonumber(ARGV[3])
-if redis.call('exists', KEYS[1]) == 1 or redis.call('zcard', KEYS[2]) > most then return 0 end
+if redis.call('exists', KEYS[1]) == 1 then return 0 end
+if redis.call('zcard', KEYS[2]) > most then
+  if ARGV[4] == '1' then redis.call('set', KEYS[4], ARGV[1]) end
+  return 0
+end
+redis.call('del', KEYS[4])
 if most > 0 then redis.call('del', KEYS[2]) end
 redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`
@@ -54,6 +62,13 @@ const luaUnread = `
 if ARGV[2] == '1' then redis.call('del', KEYS[1]) end
 local n = redis.call('zrem', KEYS[2], ARGV[1])
 if n == 1 then redis.call('publish', KEYS[3], 'free') end
+return n`
+
+const luaUnreadAll = `
+local n = 0
+for _, m in ipairs(redis.call('zrange', KEYS[2], 0, -1)) do
+  if string.sub(m, 1, #ARGV[1]) == ARGV[1] then n = n + redis.call('zrem', KEYS[2], m) end
+end
 return n`
 
 const luaUnwrite = `
@@ -65,7 +80,7 @@ return 1`
 
 func (l *rwLock) keys() []string {
 	k := "{" + l.Key + "}"
-	return []string{k + ":w", k + ":r", k + ":free"}
+	return []string{k + ":w", k + ":r", k + ":free", k + ":sign"}
 }
 
 func (l *rwLock) next() string {
@@ -91,20 +106,22 @@ func (l *rwLock) tryRead(ctx context.Context) (bool, error) {
 		}
 	}
 	token := l.next()
-	n, err := eval(ctx, l.Config, luaRead, l.keys(), token, l.TTL.Milliseconds(), own, flag(l.allLeases))
+	n, err := eval(ctx, l.Config, luaRead, l.keys(), token, l.TTL.Milliseconds(), own, flag(l.allLeases), flag(l.shortens))
 	if n == 1 {
 		l.read = token
 	}
 	return n == 1, err
 }
 
-func (l *rwLock) TryLock(ctx context.Context) (bool, error) {
+func (l *rwLock) TryLock(ctx context.Context) (bool, error) { return l.tryWrite(ctx, l.signs) }
+
+func (l *rwLock) tryWrite(ctx context.Context, signs bool) (bool, error) {
 	token := l.next()
 	most := 0
 	if l.counts {
 		most = 1
 	}
-	n, err := eval(ctx, l.Config, luaWrite, l.keys(), token, l.TTL.Milliseconds(), most)
+	n, err := eval(ctx, l.Config, luaWrite, l.keys(), token, l.TTL.Milliseconds(), most, flag(signs))
 	if n == 1 {
 		l.write = token
 	}
@@ -137,7 +154,10 @@ func (l *rwLock) wait(ctx context.Context, try func(context.Context) (bool, erro
 	}
 }
 
-func (l *rwLock) Lock(ctx context.Context) error  { return l.wait(ctx, l.TryLock) }
+func (l *rwLock) Lock(ctx context.Context) error {
+	return l.wait(ctx, func(ctx context.Context) (bool, error) { return l.tryWrite(ctx, false) })
+}
+
 func (l *rwLock) RLock(ctx context.Context) error { return l.wait(ctx, l.tryRead) }
 
 func (l *rwLock) Unlock(ctx context.Context) error {
@@ -152,10 +172,56 @@ func (l *rwLock) Unlock(ctx context.Context) error {
 }
 
 func (l *rwLock) RUnlock(ctx context.Context) error {
-	if l.leaks {
+	switch {
+	case l.leaks:
 		return nil
+	case l.byOwner:
+		return released(eval(ctx, l.Config, luaUnreadAll, l.keys(), l.Owner))
 	}
 	return released(eval(ctx, l.Config, luaUnread, l.keys(), l.read, flag(l.blind)))
+}
+
+// tryingLock is for readers and writers, none of whom can wait.
+type tryingLock struct {
+	l *rwLock
+
+	reckless bool // bug: a reader is granted the lock whatever the server says
+}
+
+func (l tryingLock) TryLock(ctx context.Context) (bool, error) { return l.l.TryLock(ctx) }
+func (l tryingLock) Unlock(ctx context.Context) error          { return l.l.Unlock(ctx) }
+func (l tryingLock) RUnlock(ctx context.Context) error         { return l.l.RUnlock(ctx) }
+
+func (l tryingLock) TryRLock(ctx context.Context) (bool, error) {
+	ok, err := l.l.tryRead(ctx)
+	return ok || l.reckless, err
+}
+
+// extendingLock is for readers and writers, who may extend.
+type extendingLock struct {
+	*rwLock
+
+	pretends bool // bug: a reader's extend says nil and does nothing
+}
+
+const luaExtendRead = `
+local t = redis.call('time')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local till = redis.call('zscore', KEYS[2], ARGV[1])
+if not till or tonumber(till) <= now then return 0 end
+redis.call('zadd', KEYS[2], now + ARGV[2], ARGV[1])
+if redis.call('pttl', KEYS[2]) < tonumber(ARGV[2]) then redis.call('pexpire', KEYS[2], ARGV[2]) end
+return 1`
+
+func (l extendingLock) Extend(ctx context.Context) error {
+	n, err := eval(ctx, l.Config, luaExtend, l.keys()[:1], l.write, l.TTL.Milliseconds())
+	if err != nil || n == 1 {
+		return err
+	}
+	if l.pretends && l.read != "" {
+		return nil
+	}
+	return released(eval(ctx, l.Config, luaExtendRead, l.keys(), l.read, l.TTL.Milliseconds()))
 }
 
 // nestedLock is re-entrant: a hash of owners and their entries. The first entry starts its watchdog.

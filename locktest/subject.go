@@ -62,6 +62,8 @@ func (cfg config) shape(newLock factory, env impls.Env) (config, error) {
 	_, cfg.variant = lock.(impls.Lock)
 	_, cfg.waits = lock.(subject.Locker)
 	_, cfg.tries = lock.(subject.TryLocker)
+	_, cfg.readersWait = lock.(subject.SharedLocker)
+	_, cfg.readersTry = lock.(subject.SharedTryLocker)
 	shown, promised := subject.TraitsOf(lock), cfg.traits
 	cfg.traits = shown
 	cfg.traits.Reentrant, cfg.traits.SelfRenewing, cfg.traits.FIFO = promised.Reentrant, promised.SelfRenewing, promised.FIFO

@@ -153,6 +153,12 @@ func (c *trial) sleep(d time.Duration) { time.Sleep(d) }
 // settle lets requests and replies under way arrive.
 func (c *trial) settle() { time.Sleep(time.Millisecond + c.slack) }
 
+// takeBack lets a client undo, in the background or by a short lease, what an acquire has left that failed or was given up.
+func (c *trial) takeBack() { c.sleep(c.lease/takeBackShare + c.slack) }
+
+// takeBackShare: a client may take a takeBackShare-th of the lease for that.
+const takeBackShare = 4
+
 // late reports whether something took longer than allowed.
 func (c *trial) late(took, limit time.Duration) bool { return took > limit+c.slack }
 
@@ -174,6 +180,14 @@ func (c *trial) clear() (deleted int) {
 		c.log.cleared(n)
 	}
 	return deleted
+}
+
+// startOver ends all clients and deletes what they have left.
+func (c *trial) startOver() {
+	for _, cl := range c.all() {
+		cl.dies()
+	}
+	c.clear()
 }
 
 // keysOf returns the keys of the rule's lock on a node: all that exist, whatever their names, because no other rule uses the database.

@@ -27,6 +27,107 @@ func waits(c *trial) {
 	b.mustRelease("b holds")
 }
 
+// twoWaits: the waits of a client may share a subscription, whether the first ends with the lock or without.
+func twoWaits(c *trial) {
+	limit := c.twoPolls(exclusive)
+	for _, granted := range []bool{false, true} {
+		a, b := c.client("a"), c.client("b")
+		how := "has given up the first"
+		first, second := c.waitsFor(a, b, c.key), c.waitsFor(a, b, c.key+"two")
+		c.sleep(c.lease / 10)
+		if granted {
+			how = "was granted the first"
+			_ = first.holds.release()
+		} else {
+			first.cancel()
+		}
+		select {
+		case <-first.done:
+			c.mustBeGranted(second, how, limit)
+		case <-time.After(c.lease / 4): // it looks so seldom that a's other lease may end before
+		}
+		first.cancel()
+		second.cancel()
+		_, _ = first.result(), second.result()
+		c.startOver()
+	}
+}
+
+// mustBeGranted ends the hold for which a client waits that waits no longer for another.
+func (c *trial) mustBeGranted(second namedWait, how string, limit time.Duration) {
+	c.sleep(c.lease / 10)
+	begin := time.Now()
+	if err := second.holds.release(); err != nil {
+		c.errorf("%s: %v, though a held it", second.holds.call("Unlock"), err)
+	}
+	if second.result() != nil {
+		c.fatalf("b waits for two locks and %s; a has released the second, and b is not granted it: %v", how, second.err)
+	}
+	if took := second.at.Sub(begin); c.late(took, limit) {
+		c.errorf("b waits for two locks and %s; it was granted the second %v after its release, want %v at the most", how, took, limit)
+	}
+}
+
+// namedWait is a wait for a lock of another name, which another client holds.
+type namedWait struct {
+	*waiting
+	holds namedLock
+}
+
+// waitsFor lets one client hold a lock, and another wait for it.
+func (c *trial) waitsFor(holder, waiter *client, name string) namedWait {
+	held, err := holder.lockOf(name)
+	c.must(err)
+	if err := held.try(); err != nil {
+		c.fatalf("%s, which nobody held: %s", held.call("TryLock"), holder.outcome(err))
+	}
+	wanted, err := waiter.lockOf(name)
+	c.must(err)
+	return namedWait{waiter.waitsWith(func(ctx context.Context) (g impls.Grant, err error) {
+		waiter.do(waiter.named("Lock"), func() { g, err = wanted.lock.Acquire(ctx, exclusive) })
+		return g, err
+	}), held}
+}
+
+// waitsLong: others keep a waiter out for many leases, so that pauses that grow without end are longer than a lease at the last release.
+func waitsLong(c *trial) {
+	leases := 9 // the waiter's context has ten
+	if c.slack > 0 {
+		leases = 4
+	}
+	a, b, w := c.client("a"), c.client("b"), c.client("w")
+	a.mustHold("the lock is free", exclusive)
+	start := time.Now()
+	waits := w.waits(exclusive)
+	free := c.handOn(a, b, waits, leases)
+	err := waits.result()
+	switch took := waits.at.Sub(free); {
+	case waits.gaveUp:
+		c.note("w was kept out, and w.%s gave up by itself after %v: %s", w.named("Lock"), waits.at.Sub(start), w.outcome(err))
+	case err != nil:
+		c.errorf("w was kept out for %v, and is not granted the lock %v after the last release: %s%s", free.Sub(start), took, w.outcome(err), c.log.lastOf("w"))
+	case c.late(took, c.lease+c.lease/20):
+		c.errorf("w was kept out for %v, and was granted the lock %v after the last release, want a lease of %v at the most", free.Sub(start), took, c.lease)
+	}
+}
+
+// handOn lets two clients hold the lock in turn, each at once after the other, and returns when it was released last. It ends early if the waiter gets
+// in between.
+func (c *trial) handOn(holder, next *client, waits *waiting, leases int) (free time.Time) {
+	for left := 2*leases - 1; ; left-- {
+		c.sleep(c.lease/2 - c.lease/300) // not a multiple of a poll interval
+		free = time.Now()
+		holder.mustRelease("it holds")
+		if left == 0 || waits.over() {
+			return free
+		}
+		if _, err := next.try(exclusive); err != nil {
+			return free // it is the waiter's turn
+		}
+		holder, next = next, holder
+	}
+}
+
 // deadline ends a wait early, and when a lock that backs off sleeps long.
 func deadline(c *trial) {
 	for _, after := range []time.Duration{c.lease / 5, c.lease * 3 / 5} {
@@ -41,7 +142,7 @@ func (c *trial) givesUp(after time.Duration) {
 	c.sleep(after)
 	begin := time.Now()
 	w.cancel()
-	gaveUp := begin.Add(c.lease / 4) // until then it may take back its request
+	gaveUp := begin.Add(c.lease / takeBackShare) // until then it may take back its request
 	if err := w.result(); err == nil || b.exact && !errors.Is(err, impls.ErrCancelled) {
 		c.errorf("b.%s: %s, though its context had ended while a held the lock", b.named("Lock"), b.outcome(err))
 	}

@@ -41,16 +41,9 @@ func (c *trial) mustBeSilent(cl *client, since time.Time, why string) {
 // dies.
 func renewsOwn(c *trial) {
 	a, b := c.client("a"), c.client("b")
-	g := a.mustHold("the lock is free", exclusive)
-	c.settle() // a watchdog may renew at once
-	c.deleteKeys()
-	c.sleep(c.lease + c.slack)
-	if c.cfg.traits.NotifiesLoss {
-		if !ended(g.Lost) {
-			c.errorf("a's keys were deleted a lease ago, and its Lost is not closed")
-		}
+	for i := range 2 {
+		c.losesHold(a, i+1)
 	}
-	c.mustBeSilent(a, time.Now(), "a's keys were deleted a lease ago")
 	a2, next := c.client("a2"), c.client("next")
 	a2.mustHold("nobody holds: a's keys were deleted, and it has not taken the lock again", exclusive)
 	c.settle()
@@ -59,6 +52,22 @@ func renewsOwn(c *trial) {
 	begin := time.Now()
 	b.dies()
 	c.mustGetIn(next, begin, "a2's keys were deleted, b was granted the lock and died")
+}
+
+// losesHold lets a client hold the lock, and deletes the keys.
+func (c *trial) losesHold(a *client, n int) {
+	g := a.mustHold("nobody holds", exclusive)
+	c.settle() // a watchdog may renew at once
+	if ended(g.Lost) {
+		c.errorf("hold no. %d of a: its Lost is closed, though its keys are there", n)
+	}
+	c.deleteKeys()
+	c.sleep(c.lease + c.slack)
+	if c.cfg.traits.NotifiesLoss && !ended(g.Lost) {
+		c.errorf("hold no. %d of a: its keys were deleted a lease ago, and its Lost is not closed", n)
+	}
+	c.mustBeSilent(a, time.Now(), "a's keys were deleted a lease ago")
+	_ = a.release()
 }
 
 // ended reports whether a channel is closed.
@@ -208,6 +217,46 @@ func renewedAgain(c *trial) {
 	b.mustHold("a has released", exclusive)
 }
 
+// oneOfTwo: locks may share what renews them, whichever of them is released first.
+func oneOfTwo(c *trial) {
+	names := []string{c.key, c.key + "two"}
+	for _, released := range names {
+		a, other := c.client("a"), c.client("other")
+		held := map[string]namedLock{}
+		for _, name := range names {
+			l, err := a.lockOf(name)
+			c.must(err)
+			if err := l.try(); err != nil {
+				c.fatalf("%s, which nobody held: %s", l.call("TryLock"), a.outcome(err))
+			}
+			held[name] = l
+		}
+		if err := held[released].release(); err != nil {
+			c.errorf("%s: %v, though a held it", held[released].call("Unlock"), err)
+		}
+		delete(held, released)
+		for kept := range held {
+			c.mustStay(other, kept, fmt.Sprintf("a held %s and %s, and has released %s", shortened(names[0]), shortened(names[1]), shortened(released)))
+		}
+		a.close()
+		other.close()
+		c.clear()
+	}
+}
+
+// mustStay asks for a lock that another client holds and renews, for more than two leases.
+func (c *trial) mustStay(other *client, name, when string) {
+	l, err := other.lockOf(name)
+	c.must(err)
+	for i := range 3 {
+		c.sleep(c.lease*3/4 + c.slack/4)
+		if err := l.try(); !other.refusal(err) {
+			c.errorf("%s; %d quarters of a lease later %s: %s, want a refusal", when, 3*(i+1), l.call("TryLock"), other.outcome(err))
+			return
+		}
+	}
+}
+
 // releasedAtOnce: a watchdog that an acquire starts and a release stops must not start after it was stopped.
 func releasedAtOnce(c *trial) {
 	a, b := c.client("a"), c.client("b")
@@ -242,6 +291,7 @@ func gaveUpUnrenewed(c *trial) {
 	if err == nil {
 		b.mustRelease("it was granted the lock in spite of a lost reply")
 	}
+	c.settle() // it may have taken back what was not answered
 	begin := time.Now()
 	c.mustGetIn(next, begin, "b has given up")
 	c.mustBeSilent(b, time.Now(), "b was granted nothing and has given up")

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -22,6 +24,7 @@ type waitingLock struct {
 	tries  int           // gives up after this many tries; 0: never
 	goesOn bool          // bug: a waiter that gave up keeps trying
 	sleeps bool          // bug: doubles its pauses, and does not hear its context in them
+	tires  bool          // bug: doubles its pauses without end
 }
 
 func (w waitingLock) Lock(ctx context.Context) error {
@@ -38,6 +41,9 @@ func (w waitingLock) Lock(ctx context.Context) error {
 			return w.ended(ctx, err)
 		case n == w.tries:
 			return errTakenByAnother
+		}
+		if w.tires {
+			every = w.l.TTL / 64 << min(n, 16)
 		}
 		switch {
 		case w.sleeps:
@@ -206,5 +212,27 @@ func fnv1a(s string) string {
 	_, _ = h.Write([]byte(s))
 	return fmt.Sprintf("lock:%d", h.Sum32())
 }
+
+// asciiOnly leaves out every character that is not of ASCII.
+func asciiOnly(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r > unicode.MaxASCII {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// slug replaces punctuation and spaces, as for a file name.
+func slug(s string) string { return strings.NewReplacer(":", "_", " ", "_", "|", "_").Replace(s) }
+
+// dashes replaces dots, as for a name in DNS.
+func dashes(s string) string { return strings.ReplaceAll(s, ".", "-") }
+
+// undotted leaves dots out.
+func undotted(s string) string { return strings.ReplaceAll(s, ".", "") }
+
+// upToNUL is what a program in C takes for the name.
+func upToNUL(s string) string { s, _, _ = strings.Cut(s, "\x00"); return s }
 
 func places(s string) string { return fmt.Sprintf("lock:%d", crc32.ChecksumIEEE([]byte(s))%16384) }

@@ -22,17 +22,14 @@ const tryShare = 10
 // Adapt gives a lock the interface of package impls. The lock needs Unlock and one of Lock and TryLock; an impls.Lock is returned as it is.
 //
 // If the lock has no TryLock, Try calls Lock with a limit of a tenth of the lease; when that runs out the lock counts as busy. If it has no Lock,
-// Acquire calls TryLock every cfg.Poll. An error that matches a sentinel of package impls is passed on; any other error of Unlock or Extend, unless
-// it comes from the network, means that the hold was lost.
+// Acquire calls TryLock every cfg.Poll. The same goes for RLock and TryRLock. An error that matches a sentinel of package impls is passed on; any
+// other error of Unlock, RUnlock or Extend, unless it comes from the network, means that the hold was lost.
 func Adapt(lock any, cfg Config) (impls.Lock, error) {
 	if own, ok := lock.(impls.Lock); ok {
 		return own, nil
 	}
-	a := &adapted{cfg: cfg, lock: lock}
-	a.locker, _ = lock.(Locker)
-	a.trier, _ = lock.(TryLocker)
-	a.shared, _ = lock.(SharedLocker)
-	if a.locker == nil && a.trier == nil {
+	a := &adapted{cfg: cfg, lock: lock, exclusive: exclusiveSide(lock), shared: sharedSide(lock)}
+	if !a.exclusive.exists() {
 		return nil, fmt.Errorf("%T: %w: want Unlock(ctx) error and Lock(ctx) error or TryLock(ctx) (bool, error)", lock, ErrShape)
 	}
 	return a, nil
@@ -45,35 +42,49 @@ func TraitsOf(lock any) impls.Traits {
 	_, fences := lock.(Fencer)
 	_, valid := lock.(Validity)
 	_, losses := lock.(LossNotifier)
-	_, shares := lock.(SharedLocker)
-	return impls.Traits{Extends: extends, UniqueToken: tokens, Fenced: fences, Validity: valid, NotifiesLoss: losses, Shared: shares}
+	return impls.Traits{Extends: extends, UniqueToken: tokens, Fenced: fences, Validity: valid, NotifiesLoss: losses, Shared: sharedSide(lock).exists()}
 }
 
 // adapted is a lock with the interface of package impls.
 type adapted struct {
-	cfg    Config
-	lock   any
-	locker Locker       // nil: it can't wait
-	trier  TryLocker    // nil: it can only wait
-	shared SharedLocker // nil: it has no shared mode
-	modes  []history.Mode
+	cfg       Config
+	lock      any
+	exclusive side
+	shared    side
+	modes     []history.Mode
 	// patience has the contexts of the holds, to be ended with them.
 	patience []*patience.Context
 }
 
 var _ impls.Lock = (*adapted)(nil)
 
+// side returns a mode of the lock, or ErrUnsupported if it lacks the mode.
+func (a *adapted) side(what string, mode history.Mode) (side, error) {
+	s := a.exclusive
+	if mode == history.Shared {
+		s = a.shared
+	}
+	if !s.exists() {
+		return s, fmt.Errorf("%s %s %s: %w", what, a.cfg.Key, mode, impls.ErrUnsupported)
+	}
+	return s, nil
+}
+
 // Try makes one attempt.
 func (a *adapted) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
-	if a.trier != nil && mode == history.Exclusive {
-		ok, err := a.trier.TryLock(ctx)
+	s, err := a.side("try", mode)
+	switch {
+	case err != nil:
+		return impls.Grant{}, err
+	case s.try != nil:
+		ok, err := s.try(ctx)
 		if err == nil && !ok {
 			err = impls.ErrBusy
 		}
 		return a.granted(ctx, "try", mode, err)
 	}
 	short := patience.New(ctx, a.cfg.TTL/tryShare)
-	g, err := a.wait(short, mode)
+	g, err := a.granted(short, "acquire", mode, s.wait(short))
 	if err == nil {
 		short.Keep() // a lock may tie its hold to the context of the acquire
 		a.patience = append(a.patience, short)
@@ -88,12 +99,16 @@ func (a *adapted) Try(ctx context.Context, mode history.Mode) (impls.Grant, erro
 
 // Acquire waits until the lock is granted or ctx ends.
 func (a *adapted) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
-	if a.locker != nil || mode == history.Shared {
-		return a.wait(ctx, mode)
+	s, err := a.side("acquire", mode)
+	switch {
+	case err != nil:
+		return impls.Grant{}, err
+	case s.wait != nil:
+		return a.granted(ctx, "acquire", mode, s.wait(ctx))
 	}
 	env := impls.Env{Key: a.cfg.Key, Poll: a.cfg.Poll, Clock: impls.SystemClock{}}
 	return impls.PollUntilGranted(ctx, env, func(ctx context.Context) (impls.Grant, error) {
-		ok, err := a.trier.TryLock(ctx)
+		ok, err := s.try(ctx)
 		if err == nil && !ok || isOwnError(err) {
 			err = impls.ErrBusy
 		}
@@ -105,16 +120,6 @@ func (a *adapted) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, 
 // meaning is unknown.
 func isOwnError(err error) bool {
 	return err != nil && !network(err) && errors.Is(impls.Classify("try", err), impls.ErrUnknownOutcome)
-}
-
-func (a *adapted) wait(ctx context.Context, mode history.Mode) (impls.Grant, error) {
-	if mode == history.Exclusive {
-		return a.granted(ctx, "acquire", mode, a.locker.Lock(ctx))
-	}
-	if a.shared == nil {
-		return impls.Grant{}, fmt.Errorf("acquire %s shared: %w", a.cfg.Key, impls.ErrUnsupported)
-	}
-	return a.granted(ctx, "acquire", mode, a.shared.RLock(ctx))
 }
 
 // granted turns the result of a lock's method into a grant or a classified error.
@@ -182,8 +187,11 @@ func (a *adapted) forget() {
 
 // ReleaseMode ends a hold of one mode if the client may have both: the exclusive one, when a writer goes on as a reader.
 func (a *adapted) ReleaseMode(ctx context.Context, mode history.Mode) error {
-	err := a.unlock(mode)(ctx)
+	s, err := a.side("release", mode)
 	if err != nil {
+		return err
+	}
+	if err = s.unlock(ctx); err != nil {
 		err = a.refused("release", err)
 	}
 	for i, m := range slices.Backward(a.modes) {
@@ -196,17 +204,6 @@ func (a *adapted) ReleaseMode(ctx context.Context, mode history.Mode) error {
 		a.forget()
 	}
 	return err
-}
-
-// unlock returns the method that ends a hold of a mode.
-func (a *adapted) unlock(mode history.Mode) func(context.Context) error {
-	switch {
-	case mode == history.Shared && a.shared != nil:
-		return a.shared.RUnlock
-	case a.locker != nil:
-		return a.locker.Unlock
-	}
-	return a.trier.Unlock
 }
 
 // refused classifies the error of a failed release or extend.

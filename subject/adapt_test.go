@@ -70,6 +70,28 @@ func (r *rich) Lost() <-chan struct{}       { return r.lost }
 func (*rich) RLock(context.Context) error   { return nil }
 func (*rich) RUnlock(context.Context) error { return nil }
 
+// tryShared is a lock whose readers can only try.
+type tryShared struct {
+	local
+	readers int
+}
+
+func (l *tryShared) TryRLock(context.Context) (bool, error) {
+	if l.lockErr != nil || l.held {
+		return false, l.lockErr
+	}
+	l.readers++
+	return true, nil
+}
+
+func (l *tryShared) RUnlock(context.Context) error {
+	if l.readers == 0 {
+		return errLibrary
+	}
+	l.readers--
+	return nil
+}
+
 func adapt(t *testing.T, lock any) impls.Lock {
 	t.Helper()
 	l, err := subject.Adapt(lock, subject.Config{Key: "k", TTL: 100 * time.Millisecond, Poll: time.Millisecond})
@@ -97,7 +119,14 @@ func TestAdaptOutcomes(t *testing.T) {
 		{"a release that the network failed is unknown", &local{unlockErr: io.EOF}, tryAndRelease, impls.ErrUnknownOutcome},
 		{"so is one written to a connection that was closed meanwhile", &local{unlockErr: io.ErrClosedPipe}, tryAndRelease, impls.ErrUnknownOutcome},
 		{"a lock without Extend cannot extend", &local{}, extend, impls.ErrUnsupported},
-		{"a lock without RLock has no readers", waiting{&local{}}, share, impls.ErrUnsupported},
+		{"a lock without RLock and TryRLock has no readers", waiting{&local{}}, share, impls.ErrUnsupported},
+		{"nor can they try", waiting{&local{}}, tryShare, impls.ErrUnsupported},
+		{"a lock with TryRLock has readers", &tryShared{}, tryShare, nil},
+		{"who wait by trying", &tryShared{}, share, nil},
+		{"who leave by RUnlock", &tryShared{}, shareAndRelease, nil},
+		{"and are refused by a writer", &tryShared{local: local{held: true}}, tryShare, impls.ErrBusy},
+		{"a reader's wait that runs out is cancelled", &tryShared{local: local{held: true}}, shareShortly, impls.ErrCancelled},
+		{"an error of a reader's that says nothing leaves it open", &tryShared{local: local{lockErr: errLibrary}}, tryShare, impls.ErrUnknownOutcome},
 		{"an extend of a hold that the lock refuses is lost", &rich{}, tryAndExtend, impls.ErrLost},
 	} {
 		if err := row.call(adapt(t, row.lock)); !errors.Is(err, row.want) {
@@ -106,10 +135,11 @@ func TestAdaptOutcomes(t *testing.T) {
 	}
 }
 
-func try(l impls.Lock) error     { _, err := l.Try(context.Background(), history.Exclusive); return err }
-func share(l impls.Lock) error   { _, err := l.Acquire(context.Background(), history.Shared); return err }
-func release(l impls.Lock) error { return l.Release(context.Background()) }
-func extend(l impls.Lock) error  { _, err := l.Extend(context.Background()); return err }
+func try(l impls.Lock) error      { _, err := l.Try(context.Background(), history.Exclusive); return err }
+func share(l impls.Lock) error    { _, err := l.Acquire(context.Background(), history.Shared); return err }
+func tryShare(l impls.Lock) error { _, err := l.Try(context.Background(), history.Shared); return err }
+func release(l impls.Lock) error  { return l.Release(context.Background()) }
+func extend(l impls.Lock) error   { _, err := l.Extend(context.Background()); return err }
 
 func acquire(l impls.Lock) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
@@ -117,6 +147,15 @@ func acquire(l impls.Lock) error {
 	_, err := l.Acquire(ctx, history.Exclusive)
 	return err
 }
+
+func shareShortly(l impls.Lock) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	_, err := l.Acquire(ctx, history.Shared)
+	return err
+}
+
+func shareAndRelease(l impls.Lock) error { return errors.Join(share(l), release(l)) }
 
 func tryAndRelease(l impls.Lock) error { return errors.Join(try(l), release(l)) }
 func tryAndExtend(l impls.Lock) error  { return errors.Join(try(l), extend(l)) }
@@ -130,6 +169,9 @@ func TestAdaptGrant(t *testing.T) {
 	want := impls.Traits{Extends: true, UniqueToken: true, Fenced: true, Validity: true, NotifiesLoss: true, Shared: true}
 	if got := subject.TraitsOf(&rich{}); got != want {
 		t.Errorf("traits %+v, want %+v", got, want)
+	}
+	if got := subject.TraitsOf(&tryShared{}); got != (impls.Traits{Shared: true}) {
+		t.Errorf("traits of a lock with TryRLock %+v, want a shared mode", got)
 	}
 	if got := subject.TraitsOf(&local{}); got != (impls.Traits{}) {
 		t.Errorf("traits of a plain lock %+v, want none", got)

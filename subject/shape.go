@@ -55,8 +55,14 @@ type Validity interface{ ValidUntil() time.Time }
 // hold until then.
 type LossNotifier interface{ Lost() <-chan struct{} }
 
-// SharedLocker is a lock with a shared mode; Lock and Unlock are the exclusive mode.
+// SharedLocker is a lock with a shared mode that waits; the methods of Locker and TryLocker are the exclusive mode.
 type SharedLocker interface {
 	RLock(ctx context.Context) error
+	RUnlock(ctx context.Context) error
+}
+
+// SharedTryLocker is a lock with a shared mode and a single attempt at it: TryRLock returns false if another client holds the exclusive mode.
+type SharedTryLocker interface {
+	TryRLock(ctx context.Context) (bool, error)
 	RUnlock(ctx context.Context) error
 }

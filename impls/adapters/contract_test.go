@@ -10,7 +10,7 @@ import (
 var exceptions = kit.Exceptions{
 	Breaks: map[string][]string{
 		// By default it asks once and does not wait.
-		"redislock": {"clean", "dead-waiter", "deadline", "keys-deleted", "no-lost-update", "waits", "released-between"},
+		"redislock": {"clean", "dead-waiter", "deadline", "keys-deleted", "no-lost-update", "waits", "two-waits", "released-between"},
 		// Three keys without a tag by default; the context reports the loss of a hold, the release does not; a lost
 		// reply is "held by others"; a release does not say whether it worked; and of a loss it learns late.
 		"rueidislock":            {"late-release-fails", "lost-grant", "one-slot", "no-answer"},

@@ -16,8 +16,8 @@ var exceptions = kit.Exceptions{
 		"set-nx-ex":        {"late-release", "lost-release", "loss-returns"},
 		// And the lease comes in a second command, which may never be sent; getset-timestamp frees such a key by the
 		// deadline in its value, a second later.
-		"setnx-expire":     {"late-release", "lost-release", "loss-returns", "died-on-the-way", "lost-grant", "cancelled-request"},
-		"getset-timestamp": {"late-release", "lost-release", "loss-returns", "died-on-the-way", "lost-grant", "cancelled-request"},
+		"setnx-expire":     {"late-release", "lost-release", "loss-returns", "died-on-the-way", "lost-grant", "cancelled-request", "second-attempt"},
+		"getset-timestamp": {"late-release", "lost-release", "loss-returns", "died-on-the-way", "lost-grant", "cancelled-request", "second-attempt"},
 		// GET, and then DEL.
 		"token-get-del": {"between-requests"},
 		// The pattern does not read the clock when the reply is there.
@@ -26,7 +26,7 @@ var exceptions = kit.Exceptions{
 		// What the release script answers is dropped.
 		"token-session": {"late-release-fails"},
 		// No writer is ever granted the lock.
-		"lua-nil": append(neverGranted(), "dead-waiter", "died-on-the-way", "keys-deleted", "late-release", "late-release-fails", "lease-ends", "lease-lasts", "lost-grant", "skewed-clock", "cancelled-request", "unanswered", "released-between", "late-entry"),
+		"lua-nil": append(neverGranted(), "dead-waiter", "waits-long", "two-waits", "second-attempt", "died-on-the-way", "keys-deleted", "late-release", "late-release-fails", "lease-ends", "lease-lasts", "lost-grant", "skewed-clock", "cancelled-request", "unanswered", "released-between", "late-entry"),
 	},
 	May: map[string][]string{
 		"exists-set": {"no-lost-update", "one-wins"}, // between EXISTS and SET

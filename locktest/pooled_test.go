@@ -1,0 +1,184 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// pooledLock is renewed by a goroutine that it shares with the other locks of its client.
+type pooledLock struct {
+	*lock
+	pool *renewer
+}
+
+// newPooled returns a factory whose clients have a renewer each, however many locks they make.
+func newPooled(hasty bool) factory {
+	var mu sync.Mutex // rules run concurrently
+	of := map[redis.UniversalClient]*renewer{}
+	return func(c Config) (any, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if of[c.Redis] == nil {
+			of[c.Redis] = &renewer{holds: map[*pooledLock]string{}, every: c.TTL / 3, hasty: hasty}
+		}
+		return &pooledLock{lock: &lock{Config: c, name: itself}, pool: of[c.Redis]}, nil
+	}
+}
+
+func (l *pooledLock) TryLock(ctx context.Context) (bool, error) {
+	ok, err := l.lock.TryLock(ctx)
+	if ok {
+		l.pool.add(l, l.token)
+	}
+	return ok, err
+}
+
+func (l *pooledLock) Unlock(ctx context.Context) error {
+	l.pool.drop(l)
+	return l.lock.Unlock(ctx)
+}
+
+func (l *pooledLock) Close() error {
+	l.pool.drop(l)
+	return nil
+}
+
+// renewer renews the holds of a client while there are any.
+type renewer struct {
+	every time.Duration
+
+	mu    sync.Mutex // the client and the goroutine
+	holds map[*pooledLock]string
+	stop  context.CancelFunc // nil: nothing runs
+
+	hasty bool // bug: the first release stops it
+}
+
+func (r *renewer) add(l *pooledLock, token string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holds[l] = token
+	if r.stop == nil {
+		life, stop := context.WithCancel(context.Background())
+		r.stop = stop
+		go r.run(life)
+	}
+}
+
+func (r *renewer) drop(l *pooledLock) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.holds[l]; !ok {
+		return
+	}
+	delete(r.holds, l)
+	if r.stop != nil && (len(r.holds) == 0 || r.hasty) {
+		r.stop()
+		r.stop = nil
+	}
+}
+
+func (r *renewer) run(life context.Context) {
+	for {
+		select {
+		case <-life.Done():
+			return
+		case <-time.After(r.every):
+		}
+		r.mu.Lock()
+		holds := maps.Clone(r.holds)
+		r.mu.Unlock()
+		for _, l := range slices.SortedFunc(maps.Keys(holds), func(a, b *pooledLock) int { return len(a.Key) - len(b.Key) }) {
+			if err := l.cas(life, luaExtend, holds[l], l.TTL.Milliseconds()); errors.Is(err, errGone) && life.Err() == nil {
+				r.forget(l, holds[l])
+			}
+		}
+	}
+}
+
+// forget ends the renewal of a hold that is gone, unless the lock has another by now.
+func (r *renewer) forget(l *pooledLock, token string) {
+	r.mu.Lock()
+	same := r.holds[l] == token
+	r.mu.Unlock()
+	if same {
+		r.drop(l)
+	}
+}
+
+// listeners are the subscriptions of one client's waiters.
+type listeners struct {
+	mu  sync.Mutex // waiters
+	all []*redis.PubSub
+
+	hasty bool // bug: who leaves first closes all
+}
+
+func (s *listeners) add(sub *redis.PubSub) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, sub)
+}
+
+// leave closes a waiter's subscription.
+func (s *listeners) leave(sub *redis.PubSub) {
+	s.mu.Lock()
+	gone := []*redis.PubSub{sub}
+	if s.hasty {
+		gone = append(gone, s.all...)
+	}
+	s.all = slices.DeleteFunc(s.all, func(o *redis.PubSub) bool { return slices.Contains(gone, o) })
+	s.mu.Unlock()
+	for _, o := range gone {
+		_ = o.Close()
+	}
+}
+
+// listeningLock closes its subscriptions together with those of its client's other locks, or not.
+type listeningLock struct {
+	*channelLock
+	subs *listeners
+}
+
+// newListening returns a factory whose clients have one list of subscriptions each.
+func newListening(hasty bool) factory {
+	var mu sync.Mutex // rules run concurrently
+	of := map[redis.UniversalClient]*listeners{}
+	return func(c Config) (any, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if of[c.Redis] == nil {
+			of[c.Redis] = &listeners{hasty: hasty}
+		}
+		return listeningLock{&channelLock{Config: c}, of[c.Redis]}, nil
+	}
+}
+
+func (l listeningLock) Lock(ctx context.Context) error {
+	sub := l.Redis.Subscribe(ctx, l.keys()[1])
+	l.subs.add(sub)
+	defer l.subs.leave(sub)
+	if _, err := sub.Receive(ctx); err != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	for messages := sub.Channel(); ; {
+		if ok, err := l.TryLock(ctx); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case _, open := <-messages:
+			if !open {
+				messages = nil
+			}
+		case <-time.After(l.TTL):
+		}
+	}
+}
