@@ -97,6 +97,7 @@ func controls() []control {
 
 		{name: "counts its grants in a key of a name of its own", make: func(c Config) (any, error) { return &fencedLock{Config: c}, nil }},
 		{name: "is for readers and writers", make: func(c Config) (any, error) { return &rwLock{Config: c}, nil }},
+		{name: "has readers that may extend", make: func(c Config) (any, error) { return extendingLock{rwLock: &rwLock{Config: c}}, nil }},
 		{name: "is for readers and writers, who may not go on as readers", make: func(c Config) (any, error) { return &rwLock{Config: c, noDowngrade: true}, nil }},
 		{name: "is for readers and writers, who poll slowly", make: func(c Config) (any, error) { return &rwLock{Config: c, slow: c.TTL / 4}, nil }},
 		{name: "is for readers and writers, who are woken", make: func(c Config) (any, error) { return &rwLock{Config: c, sleeps: true}, nil }},
@@ -146,12 +147,6 @@ func TestCorrectLocksPass(t *testing.T) {
 			passes(t, checked(t, c.make, virtual, c.options...))
 		})
 	}
-}
-
-// TestReadersMayExtend is apart from the controls because a search of its schedules reports one of them: when a refused writer has removed a reader whose
-// lease has ended, package explain takes the next reader's release of its own hold for the end of the first's (exclusive-use/reader-evicted).
-func TestReadersMayExtend(t *testing.T) {
-	passes(t, checked(t, func(c Config) (any, error) { return extendingLock{rwLock: &rwLock{Config: c}}, nil }, virtual))
 }
 
 // passes requires every rule to be judged and kept.
