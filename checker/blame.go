@@ -34,7 +34,12 @@ func (d *keyInput) decide(judges []tallier) {
 		}
 	}
 	for i := range findings {
-		of[verdicts.Linearizability].unjudged(!findings[i].known && !d.opt.Unsearched, notSearched)
+		if !findings[i].known && !d.opt.Unsearched {
+			of[verdicts.Linearizability].unjudged(true, notSearched)
+			if len(findings) == 1 && len(findings[i].x.effects) <= maxEffects { // a short history is searched exactly, or is not decided
+				of[verdicts.Linearizability].undecided++
+			}
+		}
 		if x := findings[i].x; !findings[i].known && d.a.header.ClockError > 0 && len(x.effects) <= max(maxEffects, d.opt.whole) {
 			of[verdicts.Refusal].retract(x)
 		}

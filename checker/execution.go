@@ -29,7 +29,8 @@ const (
 // Bounds on the exact search.
 const (
 	maxEffects = 40     // operations of a key
-	maxTried   = 20_000 // effects tried for one question
+	maxTried   = 20_000 // effects tried for one question, of a key with many parts
+	maxShare   = 20     // how many times as many for a key with one part; a few parts share them
 )
 
 // effectOf is an operation that takes effect, or whose reply shows the state.

@@ -235,11 +235,11 @@ func NotJudgedText(reasons map[string]int) string {
 }
 
 // searched describes what a search has covered and what it leaves open. A window that was not searched lacks a second opinion; if it has refusals
-// that the sweep does not decide, the property stays inconclusive.
+// that the sweep does not decide, or is a key of few operations, the property stays inconclusive.
 func (t *tally) searched() string {
 	note := fmt.Sprintf("%d of %d windows searched", t.opportunities, t.windowed)
 	if t.undecided > 0 {
-		note += fmt.Sprintf("; %d of the others have refusals that nothing else decides", t.undecided)
+		note += fmt.Sprintf("; %d of the others have what nothing else decides", t.undecided)
 	}
 	if t.excused > 0 {
 		note += fmt.Sprintf("; %d refusals not judged, which more than %d acquires of unknown outcome may excuse", t.excused, maxMaybe)

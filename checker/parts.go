@@ -59,6 +59,7 @@ func (d *keyInput) parts(whole bool) []*executions {
 		if i < len(c.parts)-1 {
 			to = c.parts[i+1].first - 1
 		}
+		x.most *= max(maxShare/len(c.parts), 1)
 		x.upsets(d.ev, to)
 		for i := range x.effects {
 			x.effects[i].free = x.excused(&x.effects[i])
