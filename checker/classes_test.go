@@ -287,6 +287,8 @@ func TestWhatIsGivenUpIsNotJudged(t *testing.T) {
 	p := (row{head: history.Header{Kind: history.RW, Lease: 20 * msec, ClockError: 20 * msec}, ops: `
 		c acquire 1.25 1.5 ok shared token=t1
 		c acquire 1.5 1.5 unknown
+		d acquire 1.5 1.6 unknown shared
+		e acquire 1.5 1.6 unknown shared
 		c acquire 1.75 1.75 busy
 		a acquire 2 2.25 ok shared token=t2
 		b acquire 3.25 3.75 busy

@@ -330,7 +330,7 @@ func (x *executions) renewed(s state, i, v int) []inForce {
 }
 
 // means reports whether an operation may belong to a hold: to that with its token or, if one of them has none, to any hold of its client that was
-// requested earlier, in its mode if it names one.
+// requested before it returned, in its mode if it names one.
 func (x *executions) means(e *effectOf, acquire int) bool {
 	a := &x.effects[acquire]
 	return e.mayMean(a.r, a.token)
@@ -345,7 +345,7 @@ func (e *effectOf) mayMean(grant *record, token uint32) bool {
 	case e.named && grant.outcome == history.Unknown:
 		return false
 	}
-	return grant.call <= e.r.call && (!e.r.modeNamed || grant.mode == e.r.mode)
+	return grant.call < max(e.r.ret, e.r.call+1) && (!e.r.modeNamed || grant.mode == e.r.mode)
 }
 
 // elsewhere returns the acquires whose holds are open by the record and not in force, and to which an operation may belong. An answered release

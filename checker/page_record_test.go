@@ -200,7 +200,7 @@ func (r *record) cannotHaveBeen(i int) bool {
 			return o.Op == history.Acquire && o.Outcome == history.OK && o.Token == op.Token && op.Token != ""
 		})
 		return !slices.ContainsFunc(r.ops, func(o history.Operation) bool { // it may belong to an acquire of unknown outcome
-			same := o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && op.Op == history.Extend && o.Call <= op.Call
+			same := o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && op.Op == history.Extend && o.Call < max(op.Return, op.Call+1)
 			early := o.Outcome == history.OK && same && o.Return > op.Call // a watchdog may extend before its acquire returns
 			return o.Client == op.Client && o.Op == history.Acquire && (o.Outcome == history.Unknown && !named || early) && o.Call <= op.Return
 		})

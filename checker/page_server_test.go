@@ -226,7 +226,7 @@ func (s *server) belongs(op history.Operation, by int) bool {
 		return false
 	case a.Token != "" && op.Token != "":
 		return a.Token == op.Token
-	case a.Call > op.Call:
+	case a.Call > op.Call && a.Call >= op.Return:
 		return false
 	case a.Outcome == history.Unknown && op.Token != "" && slices.ContainsFunc(s.ops, func(o history.Operation) bool {
 		return o.Op == history.Acquire && o.Outcome == history.OK && o.Token == op.Token

@@ -130,13 +130,13 @@ func (s *releaseSafety) cannotHaveBeen(r *record) bool {
 func (s *releaseSafety) meansNext(r *record) (may bool) {
 	own, token := s.d.meant(r), s.d.k.tokenOf(r)
 	s.d.k.records(r.call, r.ret, func(o *record) {
-		if !o.granted() || o.client != r.client || own != nil && o == own.began || o.call >= r.ret || o.ret <= r.call {
+		if !o.granted() || o.client != r.client || own != nil && o == own.began || s.d.k.from(o) >= r.ret || o.ret <= r.call {
 			return
 		}
 		if its := s.d.k.tokenOf(o); token != 0 && its != 0 {
 			may = may || its == token
 		} else {
-			may = may || o.call <= r.call
+			may = may || o.call < r.ret
 		}
 	})
 	return may

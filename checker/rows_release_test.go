@@ -109,4 +109,10 @@ var releaseRows = []row{
 		c acquire 14.9 16.4 busy
 		d acquire 15.4 16.6 unknown
 		a release 15.5 16.4 not_held`, unordered: true},
+	{name: "an extend under way when its hold began", head: forever, ops: `
+		a acquire 11 11.5 ok
+		a extend 10.5 13 ok`},
+	{name: "an extend that was answered before its hold began", rule: "mis-unlock", head: forever, ops: `
+		a extend 9 10 ok
+		a acquire 11 12 ok`, want: "release-safety×1 renewal×1"},
 }
