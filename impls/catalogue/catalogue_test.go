@@ -87,7 +87,7 @@ func TestExpectationsUseTheVocabulary(t *testing.T) {
 		verdicts.StaleReentry, verdicts.FailoverLoss, verdicts.RestartLoss, verdicts.ClockJump, verdicts.ClockSkew,
 		verdicts.NoExpiry, verdicts.NeverGranted, verdicts.AmbiguousReply, verdicts.RenewalGap, verdicts.Resurrection,
 		verdicts.LostWakeup, verdicts.Orphan, verdicts.QuorumErosion, verdicts.KeyDeleted, verdicts.Eviction, verdicts.Overbelief, verdicts.LateRequest,
-		verdicts.OwnRelease, verdicts.CauseUnknown}
+		verdicts.OwnRelease, verdicts.CountExpired, verdicts.Barging, verdicts.CauseUnknown}
 	for _, v := range all() {
 		for name, e := range v.Expect {
 			for _, b := range slices.Concat(e.Breaks, e.May) {
