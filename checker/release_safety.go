@@ -125,8 +125,8 @@ func (s *releaseSafety) cannotHaveBeen(r *record) bool {
 	return (lapsed || s.later(r) != nil) && !s.meansNext(r)
 }
 
-// meansNext reports whether r may belong to a hold that its client was being granted meanwhile: one with the same token or, if one of them has none, one
-// that was requested earlier.
+// meansNext reports whether r may belong to a hold that its client was being granted meanwhile: one with the same token or, if one of them has none, any
+// that was asked for before r returned.
 func (s *releaseSafety) meansNext(r *record) (may bool) {
 	own, token := s.d.meant(r), s.d.k.tokenOf(r)
 	s.d.k.records(r.call, r.ret, func(o *record) {
