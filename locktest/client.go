@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -64,7 +65,7 @@ func (c *trial) prepare(name string, retries int, changes ...func(*impls.Env)) *
 	cl := &client{c: c, name: name, wires: &wires{c: c, name: name}}
 	cl.env = impls.Env{
 		Key: c.key, Owner: name, Lease: c.ttl, Poll: c.ttl / 40, Permits: 1, NodeTimeout: c.slack, Clock: impls.SystemClock{},
-		Rand: rand.NewChaCha8(sha256.Sum256([]byte(name))), OnRenew: cl.onRenew, Dial: cl.dial, Shared: &impls.Shared{},
+		Rand: random(name), OnRenew: cl.onRenew, Dial: cl.dial, Shared: &impls.Shared{},
 	}
 	for _, n := range c.nodes {
 		options := clientOptions(n.addr, cl.dial)
@@ -89,10 +90,16 @@ func (cl *client) fresh() (err error) {
 	return err
 }
 
+// random returns a source of random numbers that a name determines.
+func random(name string) io.Reader { return rand.NewChaCha8(sha256.Sum256([]byte(name))) }
+
 // another returns a second object of the same client, for a lock of another name.
 func (cl *client) another(key string) (impls.Lock, error) {
 	env := cl.env
 	env.Key = key
+	cl.mu.Lock()
+	env.Rand = random(fmt.Sprintf("%s, object %d", cl.name, len(cl.others)+2)) // objects may be used at once
+	cl.mu.Unlock()
 	var l impls.Lock
 	var err error
 	cl.do("constructor", func() { l, _, err = cl.c.make(env) })
