@@ -15,9 +15,10 @@ type evidence struct {
 	commands map[string][]history.Command // by client, each by time sent
 	faults   []history.Window             // by start
 
-	takesPart map[string]bool // clients with an operation; nil: unknown
-	faultsEnd []int64         // the latest end of faults[:i+1]
-	unserved  []int64         // until when faults[i] kept its client from being served
+	takesPart map[string]bool              // clients with an operation; nil: unknown
+	faultsEnd []int64                      // the latest end of faults[:i+1]
+	struck    map[string][]*history.Window // confirmed faults by the client that they hit
+	unserved  []int64                      // until when faults[i] kept its client from being served
 }
 
 // newEvidence sorts commands and faults for look-up. It keeps no reference to the slices.
@@ -38,12 +39,17 @@ func newEvidence(in Input) *evidence {
 	ev.faults = slices.Clone(in.Faults)
 	slices.SortStableFunc(ev.faults, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
 	last := int64(math.MinInt64)
+	ev.struck = map[string][]*history.Window{}
 	for i := range ev.faults {
-		if ev.faults[i].Confirmed {
-			last = max(last, ev.faults[i].Last())
+		w := &ev.faults[i]
+		if w.Confirmed {
+			last = max(last, w.Last())
+		}
+		if w.Confirmed && w.Client != "" {
+			ev.struck[w.Client] = append(ev.struck[w.Client], w)
 		}
 		ev.faultsEnd = append(ev.faultsEnd, last)
-		ev.unserved = append(ev.unserved, ev.unservedUntil(&ev.faults[i]))
+		ev.unserved = append(ev.unserved, ev.unservedUntil(w))
 	}
 	return ev
 }

@@ -337,16 +337,25 @@ func (x *executions) means(e *effectOf, acquire int) bool {
 }
 
 func (e *effectOf) mayMean(grant *record, token uint32) bool {
-	switch {
-	case grant.client != e.r.client:
-		return false
-	case e.token != 0 && token != 0:
-		return e.token == token
-	case e.named && grant.outcome == history.Unknown:
+	if e.named && token == 0 && grant.outcome == history.Unknown {
 		return false
 	}
-	return grant.call < max(e.r.ret, e.r.call+1) && (!e.r.modeNamed || grant.mode == e.r.mode)
+	return mayMean(e.r, e.token, grant, token)
 }
+
+// mayMean is the same for an operation and an acquire, each with its token; 0: none.
+func mayMean(r *record, token uint32, grant *record, its uint32) bool {
+	switch {
+	case grant.client != r.client:
+		return false
+	case token != 0 && its != 0:
+		return token == its
+	}
+	return calledWithin(grant, r) && (!r.modeNamed || grant.mode == r.mode)
+}
+
+// calledWithin reports whether an acquire was called before another operation returned, or at the instant of an operation without length.
+func calledWithin(grant, r *record) bool { return grant.call < max(r.ret, r.call+1) }
 
 // elsewhere returns the acquires whose holds are open by the record and not in force, and to which an operation may belong. An answered release
 // closes the hold to which it belongs, even if the server no longer has it. before reports whether the operation may mean a hold of an earlier part.

@@ -128,7 +128,7 @@ func (e *evidence) unservedUntil(w *history.Window) int64 {
 // sent earlier may still be answered, which shows nothing.
 func (e *evidence) heldUp(w *history.Window) int64 {
 	for _, c := range e.commands[w.Client] {
-		if c.Node >= 0 && c.Sent <= w.Start && (c.Replied == 0 || c.Replied >= w.Last()) {
+		if holdsUp(w, &c) {
 			return c.Sent
 		}
 	}
@@ -139,21 +139,22 @@ func (e *evidence) heldUp(w *history.Window) int64 {
 // server may have granted it long before the client learnt of it. ok is false if there is none. A dead client learns nothing (see crashes).
 func (e *evidence) interrupted(client string, from, to int64) (s Span, ok bool) {
 	s = Span{From: never, To: math.MinInt64}
-	for i := range e.faults {
-		w := &e.faults[i]
-		if w.Start > to {
-			break
-		}
-		if !w.Confirmed || w.Client != client || w.Fault == faultCrashClient || w.Last() < from {
+	for _, w := range e.struck[client] {
+		if w.Start > to || w.Last() < from || w.Fault == faultCrashClient {
 			continue
 		}
 		for _, c := range e.commandsOf(client, from, w.Start) {
-			if c.Node >= 0 && (c.Replied == 0 || c.Replied >= w.Last()) {
+			if holdsUp(w, &c) {
 				s, ok = Span{From: min(s.From, c.Sent), To: max(s.To, w.Last())}, true
 			}
 		}
 	}
 	return s, ok
+}
+
+// holdsUp reports whether a command of a fault's client was under way when the fault began and had no reply before its end.
+func holdsUp(w *history.Window, c *history.Command) bool {
+	return c.Node >= 0 && c.Sent <= w.Start && (c.Replied == 0 || c.Replied >= w.Last())
 }
 
 // upset is what a fault may have done to a server's state, once, at an instant of [from, to] (VERDICTS §2): a restart without data, the promotion of

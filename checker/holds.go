@@ -216,7 +216,7 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 		if x.outcome == history.OK && p.k.tokenOf(x) == h.token && x.ret >= r.call && h.token != 0 {
 			p.a.holdOf[x.line-1] = h.index
 			p.extended(who, h, x)
-		} else if r.call >= max(x.ret, x.call+1) || p.k.tokenOf(x) != 0 && h.token != 0 { // see mayMeanPending
+		} else if !calledWithin(r, x) || p.k.tokenOf(x) != 0 && h.token != 0 { // see mayMeanPending
 			p.ownerless(who, x)
 		}
 	}

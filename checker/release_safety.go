@@ -125,19 +125,12 @@ func (s *releaseSafety) cannotHaveBeen(r *record) bool {
 	return (lapsed || s.later(r) != nil) && !s.meansNext(r)
 }
 
-// meansNext reports whether r may belong to a hold that its client was being granted meanwhile: one with the same token or, if one of them has none, any
-// that was asked for before r returned.
+// meansNext reports whether r may belong to a hold that its client was being granted meanwhile.
 func (s *releaseSafety) meansNext(r *record) (may bool) {
 	own, token := s.d.meant(r), s.d.k.tokenOf(r)
 	s.d.k.records(r.call, r.ret, func(o *record) {
-		if !o.granted() || o.client != r.client || own != nil && o == own.began || s.d.k.from(o) >= r.ret || o.ret <= r.call {
-			return
-		}
-		if its := s.d.k.tokenOf(o); token != 0 && its != 0 {
-			may = may || its == token
-		} else {
-			may = may || o.call < r.ret
-		}
+		meanwhile := o.granted() && s.d.k.from(o) < r.ret && o.ret > r.call && (own == nil || o != own.began)
+		may = may || meanwhile && mayMean(r, token, o, s.d.k.tokenOf(o))
 	})
 	return may
 }
