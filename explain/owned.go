@@ -12,11 +12,14 @@ import (
 func (m *meeting) owned(p pairing, i int) bool {
 	n := p.first.node
 	e := &n.events[i]
-	client := m.writer(n, i)
-	if e.cmd != nil {
+	client, at := "", writtenAt(n, i, e.changes)
+	switch {
+	case e.cmd != nil:
 		client = e.cmd.Client
-	} else if w := writtenAt(n, i, e.changes); w >= 0 && !m.stands(p, w) {
+	case at >= 0 && !m.stands(p, at):
 		return true
+	case at >= 0:
+		client = n.events[at].cmd.Client
 	}
 	if client == m.first.Client || client == m.second.Client && e.cmd == nil {
 		return true
@@ -26,7 +29,7 @@ func (m *meeting) owned(p pairing, i int) bool {
 		return true
 	}
 	from = min(from, i)
-	if w := m.writing(n, i, e.changes); w != nil && w.op != nil && slices.Contains(ops, w.op.ID) && m.conflicts(ops) && m.lacks(p, from, without{ops: ops}) {
+	if at >= 0 && n.events[at].op != nil && slices.Contains(ops, n.events[at].op.ID) && m.conflicts(ops) && m.lacks(p, from, without{ops: ops}) {
 		return false
 	}
 	return m.lacks(p, from, without{events: []int{i}, ops: ops})

@@ -48,7 +48,7 @@ func (p pairing) doubtful() bool {
 		return true
 	}
 	keys := p.second.keys()
-	for i := min(p.first.first(), p.to()); i <= p.second.events[len(p.second.events)-1]; i++ {
+	for i := min(p.first.first(), p.to()); i <= p.second.last(); i++ {
 		if e := &p.first.node.events[i]; e.open && (e.touched == nil || touches(e.touched, keys)) {
 			return true
 		}

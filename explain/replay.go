@@ -53,31 +53,20 @@ func (r *run) answered(a *attempt, from int, left without) (reply string, change
 // again replays a node's history from an event on, without some events, up to an attempt, and calls visit with the reply to each command of the
 // attempt until visit returns false.
 func (r *run) again(a *attempt, from int, left without, visit func(e *event, reply string, changes []change) (more bool)) {
-	p, last := r.newReplay(a, from, left)
-	for i := p.from; i <= last; i++ {
-		p.save(i)
-		if !slices.Contains(a.events, i) {
-			p.step(i)
-			continue
-		}
+	p := r.newReplay(a, from, left)
+	p.through(a, func(i int) bool {
 		e := &a.node.events[i]
-		if got, changes, ok := p.send(e.cmd, e.at); ok && !visit(e, got, changes) {
-			return
-		}
-	}
+		got, changes, ok := p.send(e.cmd, e.at)
+		return !ok || visit(e, got, changes)
+	})
 }
 
 // instead replays a node's history up to an attempt and reports whether another attempt, which was refused, is granted in its place, and no earlier
 // request of its operation is.
 func (r *run) instead(a, refused *attempt, from int, left without) bool {
-	p, last := r.newReplay(a, from, left)
+	p := r.newReplay(a, from, left)
 	p.waiter = refused.op
-	for i := p.from; i <= last && !p.early; i++ {
-		p.save(i)
-		if !slices.Contains(a.events, i) {
-			p.step(i)
-		}
-	}
+	p.through(a, func(int) bool { return !p.early })
 	if p.early {
 		return false
 	}
@@ -90,15 +79,27 @@ func (r *run) instead(a, refused *attempt, from int, left without) bool {
 	return false
 }
 
-// newReplay returns a replay of a node's history from an event on, but no later than the first command of an attempt, and the attempt's last.
-func (r *run) newReplay(a *attempt, from int, left without) (p *replay, last int) {
+// newReplay returns a replay of a node's history from an event on, but no later than the first command of an attempt.
+func (r *run) newReplay(a *attempt, from int, left without) *replay {
 	n := a.node
-	from, last = min(from, a.events[0]), a.events[len(a.events)-1]
-	p = &replay{run: r, node: n, from: from, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}}
+	from = min(from, a.events[0])
+	p := &replay{run: r, node: n, from: from, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}}
 	r.m.load(n.state(from), n.events[from].clock)
 	r.m.stop = left.stop
-	p.keep(from, last)
-	return p, last
+	p.keep(from, a.last())
+	return p
+}
+
+// through repeats the events up to the last of an attempt, and in place of each of the attempt's own calls visit, until it returns false.
+func (p *replay) through(a *attempt, visit func(i int) (more bool)) {
+	for i := p.from; i <= a.last(); i++ {
+		p.save(i)
+		if !slices.Contains(a.events, i) {
+			p.step(i)
+		} else if !visit(i) {
+			return
+		}
+	}
 }
 
 // send executes a request again, at an instant; ok reports whether it can be.

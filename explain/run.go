@@ -156,6 +156,9 @@ type attempt struct {
 	grant  int   // the last of them that changed something; -1: none
 }
 
+// last returns the attempt's last command.
+func (a *attempt) last() int { return a.events[len(a.events)-1] }
+
 // first returns the first command that changed something; if none did, the one that granted, or else the first.
 func (a *attempt) first() int {
 	for _, i := range a.events {
@@ -261,7 +264,7 @@ func (r *run) ballots(op *history.Operation, n *node, try []int) (out []*attempt
 // grantedBy returns the last command of an attempt whose reply is one that votes have more often than refusals; without votes, the last; -1: none.
 func (r *run) grantedBy(a *attempt) int {
 	if r.votes == 1 {
-		return a.events[len(a.events)-1]
+		return a.last()
 	}
 	for _, i := range slices.Backward(a.events) {
 		c := a.node.events[i].cmd
@@ -351,7 +354,7 @@ func (r *run) learnFrom(op *history.Operation) (vain, like []*event) {
 				grants = append(grants, e)
 			}
 		}
-		final[&a.node.events[a.events[len(a.events)-1]]] = true
+		final[&a.node.events[a.last()]] = true
 	}
 	for _, n := range r.nodes {
 		for _, i := range n.byOp[op.ID] {

@@ -289,7 +289,7 @@ func (w *wait) unseen() Answer {
 // idle reports whether the lock was free for most of the wait and the client did not ask.
 func (w *wait) idle() bool {
 	n, first := w.attempt.node, w.attempt.events[0]
-	last, keys, freed := w.attempt.events[len(w.attempt.events)-1], w.attempt.keys(), int64(-1)
+	last, keys, freed := w.attempt.last(), w.attempt.keys(), int64(-1)
 	next := first + 1
 	for ; next < len(n.events) && (next <= last || n.events[next].at < w.until); next++ {
 		if changesAny(&n.events[next], keys) && !slices.Contains(w.attempt.events, next) {
