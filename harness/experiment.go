@@ -124,14 +124,6 @@ func (e Experiment) onUsers() bool { return e.Provider.Name() == "url" }
 // lease returns the lock's lease; 0 for a lock that has none.
 func (e Experiment) lease() time.Duration { return e.Scenario.Lease.Of(0) }
 
-// claimedLease returns the lease of the history: 0 for a lock whose holds never end by themselves.
-func (e Experiment) claimedLease() time.Duration {
-	if e.Variant.Traits.NoLease {
-		return 0
-	}
-	return e.lease()
-}
-
 // config returns the workload's configuration.
 func (e Experiment) config() workloads.Config {
 	s, lease := e.Scenario, e.lease()

@@ -97,7 +97,7 @@ func (d *serverDriver) latencies(ops []history.Operation) []*latency.Recorder {
 func (d *serverDriver) measure(r *results.Result, rec *record) (set *latency.Set) {
 	if d.measures() {
 		set = latency.Merge(rec.windows, d.latencies(rec.Ops)...)
-		wait := latency.SplitWait(rec.Ops, rec.Commands, int64(d.claimedLease()), d.totalLag())
+		wait := latency.SplitWait(rec.Ops, rec.Commands, d.header().Lease, d.totalLag())
 		r.Wait = &wait
 	}
 	r.SetLatency(set, results.NotRedis)

@@ -168,7 +168,7 @@ func (d *serverDriver) progress() Progress {
 
 // header returns the history's header.
 func (d *serverDriver) header() history.Header {
-	h := d.Variant.Header(int64(d.claimedLease()))
+	h := d.Variant.Header(int64(d.lease()))
 	h.Permits, h.ClockError, h.Epoch = max(d.Scenario.Permits, 1), d.clockError, d.base.wall()
 	return h
 }

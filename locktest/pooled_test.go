@@ -19,15 +19,25 @@ type pooledLock struct {
 
 // newPooled returns a factory whose clients have a renewer each, however many locks they make.
 func newPooled(hasty bool) factory {
-	var mu sync.Mutex // rules run concurrently
-	of := map[redis.UniversalClient]*renewer{}
+	pool := onePerClient(func(c Config) *renewer {
+		return &renewer{holds: map[*pooledLock]string{}, every: c.TTL / 3, hasty: hasty}
+	})
 	return func(c Config) (any, error) {
+		return &pooledLock{lock: &lock{Config: c, name: itself}, pool: pool(c)}, nil
+	}
+}
+
+// onePerClient returns a function that returns what the locks of a client share, made once for each client.
+func onePerClient[T any](make func(Config) *T) func(Config) *T {
+	var mu sync.Mutex // rules run concurrently
+	of := map[redis.UniversalClient]*T{}
+	return func(c Config) *T {
 		mu.Lock()
 		defer mu.Unlock()
 		if of[c.Redis] == nil {
-			of[c.Redis] = &renewer{holds: map[*pooledLock]string{}, every: c.TTL / 3, hasty: hasty}
+			of[c.Redis] = make(c)
 		}
-		return &pooledLock{lock: &lock{Config: c, name: itself}, pool: of[c.Redis]}, nil
+		return of[c.Redis]
 	}
 }
 
@@ -148,16 +158,8 @@ type listeningLock struct {
 
 // newListening returns a factory whose clients have one list of subscriptions each.
 func newListening(hasty bool) factory {
-	var mu sync.Mutex // rules run concurrently
-	of := map[redis.UniversalClient]*listeners{}
-	return func(c Config) (any, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if of[c.Redis] == nil {
-			of[c.Redis] = &listeners{hasty: hasty}
-		}
-		return listeningLock{&channelLock{Config: c}, of[c.Redis]}, nil
-	}
+	subs := onePerClient(func(Config) *listeners { return &listeners{hasty: hasty} })
+	return func(c Config) (any, error) { return listeningLock{&channelLock{Config: c}, subs(c)}, nil }
 }
 
 func (l listeningLock) Lock(ctx context.Context) error {

@@ -27,68 +27,6 @@ func waits(c *trial) {
 	b.mustRelease("b holds")
 }
 
-// twoWaits: the waits of a client may share a subscription, whether the first ends with the lock or without.
-func twoWaits(c *trial) {
-	limit := c.twoPolls(exclusive)
-	for _, granted := range []bool{false, true} {
-		a, b := c.client("a"), c.client("b")
-		how := "has given up the first"
-		first, second := c.waitsFor(a, b, c.key), c.waitsFor(a, b, c.key+"two")
-		c.sleep(c.lease / 10)
-		if granted {
-			how = "was granted the first"
-			_ = first.holds.release()
-		} else {
-			first.cancel()
-		}
-		select {
-		case <-first.done:
-			c.mustBeGranted(second, how, limit)
-		case <-time.After(c.lease / 4): // it looks so seldom that a's other lease may end before
-		}
-		first.cancel()
-		second.cancel()
-		_, _ = first.result(), second.result()
-		c.startOver()
-	}
-}
-
-// mustBeGranted ends the hold for which a client waits that waits no longer for another.
-func (c *trial) mustBeGranted(second namedWait, how string, limit time.Duration) {
-	c.sleep(c.lease / 10)
-	begin := time.Now()
-	if err := second.holds.release(); err != nil {
-		c.errorf("%s: %v, though a held it", second.holds.call("Unlock"), err)
-	}
-	if second.result() != nil {
-		c.fatalf("b waits for two locks and %s; a has released the second, and b is not granted it: %v", how, second.err)
-	}
-	if took := second.at.Sub(begin); c.late(took, limit) {
-		c.errorf("b waits for two locks and %s; it was granted the second %v after its release, want %v at the most", how, took, limit)
-	}
-}
-
-// namedWait is a wait for a lock of another name, which another client holds.
-type namedWait struct {
-	*waiting
-	holds namedLock
-}
-
-// waitsFor lets one client hold a lock, and another wait for it.
-func (c *trial) waitsFor(holder, waiter *client, name string) namedWait {
-	held, err := holder.lockOf(name)
-	c.must(err)
-	if err := held.try(); err != nil {
-		c.fatalf("%s, which nobody held: %s", held.call("TryLock"), holder.outcome(err))
-	}
-	wanted, err := waiter.lockOf(name)
-	c.must(err)
-	return namedWait{waiter.waitsWith(func(ctx context.Context) (g impls.Grant, err error) {
-		waiter.do(waiter.named("Lock"), func() { g, err = wanted.lock.Acquire(ctx, exclusive) })
-		return g, err
-	}), held}
-}
-
 // waitsLong: others keep a waiter out for many leases, so that pauses that grow without end are longer than a lease at the last release.
 func waitsLong(c *trial) {
 	leases := 9 // the waiter's context has ten

@@ -192,6 +192,7 @@ type suiteInputs struct {
 	base, other *results.Suite // of --baseline and --against
 }
 
+// inputs reads what the flags name.
 func (f *suiteFlags) inputs(ctx context.Context) (in suiteInputs, err error) {
 	if in.variants, err = f.variants(ctx); err != nil {
 		return in, err
