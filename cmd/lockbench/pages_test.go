@@ -25,7 +25,7 @@ func code(text string) string {
 	return strings.Join(regexp.MustCompile("(?s)```.*?```|`[^`\n]+`").FindAllString(text, -1), "\n")
 }
 
-// TestPagesNameWhatThereIs: each command that a page names exists, with the flags that it is given; so does each test and make target.
+// TestPagesNameWhatThereIs: each command that a page names exists, with the flags that it is given; so does each test, make target and path.
 // [TestReadmeCommands] runs those of them that stand behind a prompt.
 func TestPagesNameWhatThereIs(t *testing.T) {
 	targets, err := os.ReadFile(moduleRoot + "Makefile")
@@ -57,11 +57,36 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"command", "test", "target"} {
+	for _, page := range pages(t) {
+		for _, path := range pathsOf(t, readPage(t, page)) {
+			found["path"]++
+			if matches, err := filepath.Glob(filepath.Join(moduleRoot, path)); err != nil || len(matches) == 0 {
+				t.Errorf("%s names %s, which is not in the repository", page, path)
+			}
+		}
+	}
+	for _, kind := range []string{"command", "test", "target", "path"} {
 		if found[kind] < 5 {
 			t.Errorf("%d of kind %s were found, want at least 5", found[kind], kind)
 		}
 	}
+}
+
+// pathsOf returns the code spans that name a file or folder of the repository: those that begin with one of its top folders. A package may be
+// followed by a name that it exports; what a run writes below results/ is not in the repository, and NAME stands for
+// a name that the reader chooses.
+func pathsOf(t *testing.T, text string) (out []string) {
+	entries, err := os.ReadDir(moduleRoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile("`([\\w.-]+)(/[\\w./*-]*)`").FindAllStringSubmatch(text, -1) {
+		folder := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.IsDir() && e.Name() == m[1] })
+		if folder && !strings.Contains(m[2], "NAME") && (m[1] != "results" || strings.HasPrefix(m[2], "/baseline")) {
+			out = append(out, m[1]+regexp.MustCompile(`\.[A-Z]\w*$`).ReplaceAllString(m[2], ""))
+		}
+	}
+	return out
 }
 
 // noSuchCommand says what of a command line does not exist; "" when all of it does. Values are not looked at: some are placeholders.
@@ -134,6 +159,10 @@ func TestWhatIsNotThereIsSeen(t *testing.T) {
 		if got := noSuchCommand(root, strings.Fields(command)); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", command, got, want)
 		}
+	}
+	named := pathsOf(t, "`sim/nowhere.go`, `sim/node.go`, `subject.Serve`, `results/abc`, `/tmp/x`, `go test ./sim`, `checker/`, `report/page.Run`, `a/b`")
+	if want := []string{"sim/nowhere.go", "sim/node.go", "checker/", "report/page"}; !slices.Equal(named, want) {
+		t.Errorf("%q, want %q", named, want)
 	}
 	for command, want := range map[string]string{
 		"./cmd/lockbench -run WhatIsNotThere": "",

@@ -47,9 +47,9 @@ func (v *runView) charts(result *results.Result, g *digest) {
 	over := func(of func(*bucket) *hdr.Histogram) []series {
 		return []series{t.line("p50", classes[0], quantile(of, 50)), t.line("p99", classes[1], quantile(of, 99)), t.line("max", classes[2], quantile(of, 100))}
 	}
-	v.chart("acquire", "Wait for the lock over time", "From the call to the grant: p50, p99 and the longest.", g, result,
+	v.chart(figure{ID: "acquire", Title: "Wait for the lock over time", About: "From the call to the grant: p50, p99 and the longest."}, g, result,
 		chart{X: "linear", Y: "log", XFormat: "time", YFormat: "span", Gap: 3 * float64(t.width), Series: over(acquire)})
-	v.chart("release", "Release over time", "From the call to the reply.", g, result,
+	v.chart(figure{ID: "release", Title: "Release over time", About: "From the call to the reply."}, g, result,
 		chart{X: "linear", Y: "log", XFormat: "time", YFormat: "span", Gap: 3 * float64(t.width), Series: over(release)})
 	rates := []series{t.line("granted", classes[0], t.rate(func(b *bucket) int64 { return b.granted }))}
 	for _, other := range []struct {
@@ -60,22 +60,23 @@ func (v *runView) charts(result *results.Result, g *digest) {
 			rates = append(rates, line)
 		}
 	}
-	v.chart("throughput", "Throughput over time, in each second", "Grants, refusals and errors in each second.", g, result,
+	v.chart(figure{ID: "throughput", Title: "Throughput over time, in each second", About: "Grants, refusals and errors in each second."}, g, result,
 		chart{X: "linear", Y: "linear", XFormat: "time", YFormat: "count", Series: rates})
 	for _, op := range shownOps {
 		v.spectrum(op, g)
 	}
 }
 
-func (v *runView) chart(id, title, about string, g *digest, result *results.Result, c chart) {
+// chart adds a figure's lines to the page, with the fault windows and the first violations; one without points is left out.
+func (v *runView) chart(f figure, g *digest, result *results.Result, c chart) {
 	c.Series = slices.DeleteFunc(c.Series, func(s series) bool { return len(s.Points) == 0 })
 	if len(c.Series) == 0 {
 		return
 	}
 	c.XRange = &[2]float64{float64(g.time.low * g.time.width), float64((g.time.high + 1) * g.time.width)}
-	for i, f := range g.faults {
-		if f.Confirmed && i < 500 {
-			c.Bands = append(c.Bands, band{f.Start, min(f.Last(), g.last), faultName(f)})
+	for i, w := range g.faults {
+		if w.Confirmed && i < 500 {
+			c.Bands = append(c.Bands, band{w.Start, min(w.Last(), g.last), faultName(w)})
 		}
 	}
 	for i, s := range c.Series {
@@ -84,8 +85,9 @@ func (v *runView) chart(id, title, about string, g *digest, result *results.Resu
 	for _, first := range firsts(result) {
 		c.Marks = append(c.Marks, mark{first.At, string(first.Property)})
 	}
-	v.data.Charts[id] = c
-	v.Charts = append(v.Charts, figure{id, title, about, report.Clean(c.Series), len(c.Bands) > 0, len(c.Marks) > 0})
+	v.data.Charts[f.ID] = c
+	f.Legend, f.Struck, f.Marked = report.Clean(c.Series), len(c.Bands) > 0, len(c.Marks) > 0
+	v.Charts = append(v.Charts, f)
 }
 
 // spectrum draws an operation's percentiles, outside and inside the fault windows.
