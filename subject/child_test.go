@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -21,6 +22,9 @@ import (
 
 // childVariable makes the test program a child whose lock is in memory.
 const childVariable = "SUBJECT_TEST_CHILD"
+
+// awayVariable is set once the factory has failed to reach a server.
+const awayVariable = "SUBJECT_TEST_AWAY"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
@@ -43,6 +47,11 @@ type memory struct {
 func newMemory(cfg subject.Config) (any, error) {
 	if cfg.Key == "refused" {
 		return nil, fmt.Errorf("no lock of that name: %w", impls.ErrUnsupported)
+	}
+	if cfg.Key == "away" {
+		if _, err := net.Dial("tcp", "127.0.0.1:1"); os.Getenv(awayVariable) == "" { // its server is back for the second request
+			return nil, errors.Join(os.Setenv(awayVariable, "1"), err)
+		}
 	}
 	return &memory{cfg: cfg}, nil
 }
@@ -105,6 +114,17 @@ func open(t *testing.T, child *subject.Child, key string) impls.Lock {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// TestHandleWhoseServersAreAway: a child that reaches no server for its handle has done nothing; it is asked again with the next request.
+func TestHandleWhoseServersAreAway(t *testing.T) {
+	l := open(t, start(t, self()), "away")
+	if _, err := l.Try(t.Context(), history.Exclusive); err != nil {
+		t.Errorf("with the servers back: %v", err)
+	}
+	if err := errors.Join(l.Release(t.Context()), l.Close()); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestChildOfAGoLock(t *testing.T) {

@@ -17,6 +17,7 @@ type remote struct {
 	child *Child
 	env   impls.Env
 
+	made   bool          // the child has made its handle; otherwise no server could be reached, and the next request asks for it again
 	mu     sync.Mutex    // protects what follows
 	lost   chan struct{} // of the current hold; nil if there is none
 	lostAt int           // the line of the child's last loss notice, which may be read before the grant that it ends is processed
@@ -25,24 +26,45 @@ type remote struct {
 var _ impls.Lock = (*remote)(nil)
 
 // Open makes the child's handle on env.Key. It passes Key, Owner, Lease, Poll, Permits, Addrs and Settings of env to the child, and uses Clock and
-// OnRenew itself.
+// OnRenew itself. If the child answers that its servers are unavailable, the handle is made with the lock's first request that reaches them; until
+// then each ends with impls.ErrUnavailable.
 func (c *Child) Open(ctx context.Context, env impls.Env) (impls.Lock, error) {
 	l := &remote{child: c, env: env}
-	r, err := c.call(ctx, Request{Op: OpNew, Key: env.Key, Client: c.client, Owner: env.Owner, Servers: env.Addrs, Lease: millis(env.Lease),
-		Poll: millis(env.PollInterval()), Permits: env.Permits})
-	if err != nil {
-		return nil, err
-	}
-	if err := r.outcome("new " + env.Key); err != nil {
-		if !errors.Is(err, impls.ErrUnsupported) {
-			err = fmt.Errorf("%s %s: %w: %w", c.client, c.command, ErrProtocol, err)
-		}
+	if err := l.open(ctx); err != nil && !errors.Is(err, impls.ErrUnavailable) {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.locks[env.Key] = l
 	return l, nil
+}
+
+// open asks the child for its handle, unless it has made it.
+func (l *remote) open(ctx context.Context) error {
+	if l.made {
+		return nil
+	}
+	c, env := l.child, l.env
+	r, err := c.call(ctx, Request{Op: OpNew, Key: env.Key, Client: c.client, Owner: env.Owner, Servers: env.Addrs, Lease: millis(env.Lease),
+		Poll: millis(env.PollInterval()), Permits: env.Permits})
+	if err != nil {
+		return err
+	}
+	err = r.outcome("new " + env.Key)
+	if err != nil && !errors.Is(err, impls.ErrUnsupported) && !errors.Is(err, impls.ErrUnavailable) {
+		return fmt.Errorf("%s %s: %w: %w", c.client, c.command, ErrProtocol, err)
+	}
+	l.made = err == nil
+	return err
+}
+
+// request sends a request about the lock, for which the child needs its handle.
+func (l *remote) request(ctx context.Context, q Request) (Reply, error) {
+	if err := l.open(ctx); err != nil {
+		return Reply{}, err
+	}
+	q.Key = l.env.Key
+	return l.child.call(ctx, q)
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -65,13 +87,12 @@ func (l *remote) ask(ctx context.Context, q Request, mode history.Mode) (impls.G
 	if mode == history.Shared {
 		q.Mode = "shared"
 	}
-	q.Key = l.env.Key
-	r, err := l.child.call(ctx, q)
+	r, err := l.request(ctx, q)
 	if err != nil {
 		return impls.Grant{}, err
 	}
 	if err := r.outcome(q.Op); err != nil {
-		return impls.Grant{}, impls.ClassifyIn(ctx, q.Key, err)
+		return impls.Grant{}, impls.ClassifyIn(ctx, l.env.Key, err)
 	}
 	return l.grant(r), nil
 }
@@ -134,7 +155,7 @@ func (l *remote) notify(r Reply) {
 
 // Extend restarts the lease.
 func (l *remote) Extend(ctx context.Context) (impls.Grant, error) {
-	r, err := l.child.call(ctx, Request{Op: OpExtend, Key: l.env.Key})
+	r, err := l.request(ctx, Request{Op: OpExtend})
 	if err == nil {
 		err = r.outcome("extend " + l.env.Key)
 	}
@@ -146,7 +167,7 @@ func (l *remote) Extend(ctx context.Context) (impls.Grant, error) {
 
 // Release releases the lock.
 func (l *remote) Release(ctx context.Context) error {
-	r, err := l.child.call(ctx, Request{Op: OpRelease, Key: l.env.Key})
+	r, err := l.request(ctx, Request{Op: OpRelease})
 	if err == nil {
 		err = r.outcome("release " + l.env.Key)
 	}
@@ -158,7 +179,7 @@ func (l *remote) Release(ctx context.Context) error {
 
 // Close ends the handle's background work. It returns nil if the child has ended or does not know the request.
 func (l *remote) Close() error {
-	if l.child.Ended() {
+	if l.child.Ended() || !l.made {
 		return nil
 	}
 	r, err := l.child.call(context.Background(), Request{Op: OpClose, Key: l.env.Key})

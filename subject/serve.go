@@ -218,6 +218,9 @@ func (s *server) open(q Request) Reply {
 	}
 	lock, err := s.make(q, s.nodes)
 	if err != nil {
+		if impls.ConnectionFailed(err) { // nothing was asked of the lock yet
+			err = fmt.Errorf("%w: %w", impls.ErrUnavailable, err)
+		}
 		return Reply{Error: word(err), Text: err.Error()}
 	}
 	if old := s.locks[q.Key]; old != nil {
