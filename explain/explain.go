@@ -170,7 +170,33 @@ func (r *run) damage(v *checker.Violation) Answer {
 	if a := r.overlap(v, holds, apart); len(a.Causes) > 0 || len(holds) == 0 {
 		return a
 	}
-	return r.overlap(v, r.between(holds, v), apart)
+	if a := r.overlap(v, r.between(holds, v), apart); len(a.Causes) > 0 {
+		return a
+	}
+	return r.heldAgain(holds)
+}
+
+// heldAgain explains writes under two holds of one client, of which the older had ended when the newer was written under: by what had ended it before
+// the newer was granted, or before the client released.
+func (r *run) heldAgain(holds []*history.Operation) Answer {
+	for j, second := range slices.Backward(holds) {
+		first := slices.IndexFunc(holds[:j], func(o *history.Operation) bool { return o.Client == second.Client })
+		if first < 0 {
+			continue
+		}
+		if !(&meeting{run: r}).sent(second) {
+			return noCommand(second)
+		}
+		for _, op := range []*history.Operation{second, r.releaseOf(second), r.releaseOf(holds[first])} {
+			if op == nil {
+				continue
+			}
+			if a := r.taken(op); a.Causes != nil {
+				return a
+			}
+		}
+	}
+	return Answer{}
 }
 
 // noOrder explains a key whose operations have no linearization.

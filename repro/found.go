@@ -13,7 +13,7 @@ import (
 //go:embed tapes/*.tape
 var tapes embed.FS
 
-// found returns the bugs found in released libraries, each with the tape of the schedule that shows it and a scenario that shows it on real
+// found returns the bugs that searches found in released libraries and in designs of the sources, each with the tape of the schedule that shows it and a scenario that shows it on real
 // servers. docs/findings.md has the promise that each breaks and the line of the source.
 func found() []Bug {
 	return []Bug{
@@ -28,6 +28,12 @@ func found() []Bug {
 			Tape:   "tapes/rueidislock-late-notice.tape",
 			What:   "A renewal without a reply is awaited until the deadline that it was to set: the holder learns of the loss half a validity after the keys are gone.",
 			Source: "github.com/redis/rueidis v1.0.79",
+		},
+		{
+			Name: "redisson-late-grant", Lock: "redisson", Scenario: "late-outer-grant", Shows: []string{"mutual-exclusion/own-release", "exclusive-use/own-release"},
+			Tape:   "tapes/redisson-late-grant.tape",
+			What:   "One owner id stands for a client's later hold as for an earlier one that is over: the watchdog reports no loss, and the inner release frees the lock under the outer hold.",
+			Source: "Redis series 13",
 		},
 	}
 }
