@@ -330,11 +330,20 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 			o.addNotice(notice{at: r.ret, kind: noticeLost})
 		}
 	}
-	switch r.outcome {
-	case history.OK, history.NotHeld, history.LostHold:
+	switch {
+	case r.outcome == history.OK && innerLeft(who, h, r.call):
+		h.closed = r.ret
+	case r.outcome == history.OK || r.saysGone():
 		h.cap, h.closed = min(h.cap, r.ret), r.ret
 		h.d.released = true
 	}
+}
+
+// innerLeft reports whether a hold inside h was left by a release of unknown outcome: if that had no effect, the next release ends the inner hold, and
+// h may still be there.
+func innerLeft(who *clientHolds, h *openHold, at int64) bool {
+	i := slices.Index(who.open, h)
+	return slices.ContainsFunc(who.open[i+1:], func(o *openHold) bool { return o.left && o.closed > at })
 }
 
 // use finds the hold in which a critical section or a write lies; a section without a mode gets that of its hold.

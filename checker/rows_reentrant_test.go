@@ -55,6 +55,19 @@ var reentrantRows = []row{
 		b acquire 145 146 ok
 		a release 150 151 not_held
 		b release 160 161 ok`, want: "mutual-exclusion×1 reentrancy×1"},
+	// If the first release had no effect, the second one was of the inner entry, and the outer one lasts until its lease ends.
+	{name: "waited while the outer hold may have been left", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 50 51 ok
+		a release 52 53 unknown
+		a release 54 55 ok
+		b acquire 56 1240 busy`},
+	{name: "waited for longer than it may have been left", rule: "free-but-refused", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 50 51 ok
+		a release 52 53 unknown
+		a release 54 55 ok
+		b acquire 56 1400 busy`, want: "progress×1"},
 	// The first release took effect at some time; the second one is of the outer entry, and then the lock is free.
 	{name: "the reply of the inner release is lost", head: reentrant, ops: `
 		a acquire 0 1 ok
