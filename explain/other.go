@@ -159,7 +159,10 @@ func (r *run) ownHold(v *checker.Violation, client string) Answer {
 // taken finds what ended the hold to which an operation belongs.
 func (r *run) taken(op *history.Operation) Answer {
 	hold := r.held(op.Client, op.Key, op.Call)
-	if hold == nil || hold.ID == op.ID || op.Op == history.Acquire && r.gone(hold, op.Call) { // a new grant belongs to no hold that was given back
+	if op.Op == history.Acquire { // a new grant belongs to no hold that was given back
+		hold = r.heldBefore(op)
+	}
+	if hold == nil || hold.ID == op.ID {
 		return Answer{}
 	}
 	m := &meeting{run: r, first: hold, second: op, seen: op.Return}
