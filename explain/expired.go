@@ -70,7 +70,13 @@ func (m *meeting) byClientClock(p pairing) Answer {
 	return because(verdicts.ClockSkew, sentence("by the clock of ", Name(m.first.Client), "'s grant, ", Name(m.second.Client), " would have been refused"), p.first.reported(), p.second.reported())
 }
 
-// byReadClock explains a grant whose client read a time from the server and compared it with its own clock.
+// due returns the earliest instant, since 1970, at which the first's lease could end by a clock that is right.
+func (m *meeting) due() int64 {
+	return m.Header.Epoch + max(m.first.Asked, m.first.Call) + m.Header.Lease - m.Header.Drift
+}
+
+// byReadClock explains a grant whose client read a time from the server and compared it with its own clock: that of the client that had set the time may
+// have been wrong, or its own.
 func (m *meeting) byReadClock(p pairing) Answer {
 	for _, i := range p.second.events {
 		e := &p.second.node.events[i]
@@ -80,6 +86,10 @@ func (m *meeting) byReadClock(p pairing) Answer {
 		}
 		if i < p.first.first() { // the time belonged to another hold
 			continue
+		}
+		if short := m.due() - until - int64(unit); short > 0 {
+			return because(verdicts.ClockSkew, sentence("by true time ", Name(m.second.Client), " would have been refused: what it read by ", Name(e.cmd.Name), ", ",
+				Name(m.first.Client), " had set ", time.Duration(short).String(), " or more before the end of its lease"), p.first.reported(), p.second.reported())
 		}
 		if until <= m.Header.Epoch+e.cmd.Sent {
 			return m.expired(p, math.MaxInt, e.at, sentence("had the time not come that it read"))

@@ -164,13 +164,10 @@ func (r *run) damage(v *checker.Violation) Answer {
 	if met >= 0 { // a later hold did no damage then; but if only one is left, the other may have come just after
 		holds = holds[:max(met, min(2, len(holds)))]
 	}
-	apart := func(first, second *history.Operation) bool {
-		return min(r.releasedAt(first), r.workedUntil(first)) <= r.grantedAt(second)
-	}
-	if a := r.overlap(v, holds, apart); len(a.Causes) > 0 || len(holds) == 0 {
+	if a := r.overlap(v, holds, r.apart); len(a.Causes) > 0 || len(holds) == 0 {
 		return a
 	}
-	if a := r.overlap(v, r.between(holds, v), apart); len(a.Causes) > 0 {
+	if a := r.overlap(v, r.between(holds, v), r.apart); len(a.Causes) > 0 {
 		return a
 	}
 	return r.heldAgain(holds)
@@ -197,6 +194,11 @@ func (r *run) heldAgain(holds []*history.Operation) Answer {
 		}
 	}
 	return Answer{}
+}
+
+// apart reports whether a hold was released, or its client was done, before another was granted.
+func (r *run) apart(first, second *history.Operation) bool {
+	return min(r.releasedAt(first), r.workedUntil(first)) <= r.grantedAt(second)
 }
 
 // noOrder explains a key whose operations have no linearization.

@@ -34,6 +34,42 @@ func (c change) renewed() bool {
 	return c.before != nil && c.after != nil && c.before.sameData(c.after)
 }
 
+// parts names what a change did to which parts of a key: a field, a member, an item, or "" for the whole of a text. A change of the expiry concerns all.
+func (c change) parts() map[string]Hit {
+	before, after := c.before.parts(), c.after.parts()
+	out := map[string]Hit{}
+	for part, data := range before {
+		switch now, kept := after[part]; {
+		case !kept:
+			out[part] = Freed
+		case now != data:
+			out[part] = Changed
+		case c.renewed():
+			out[part] = Renewed
+		}
+	}
+	for part := range after {
+		if _, was := before[part]; !was {
+			out[part] = Made
+		}
+	}
+	return out
+}
+
+// meets reports whether two changes concern a part in common of one key.
+func (c change) meets(o change) bool {
+	if c.key != o.key {
+		return false
+	}
+	others := o.parts()
+	for part := range c.parts() {
+		if others[part] != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // machine is one node during a replay: its data, its clock, and the server that executes commands on both.
 type machine struct {
 	srv    Server
@@ -97,6 +133,32 @@ func (m *machine) do(args []string, t int64) (reply string, changes []change, to
 		m.set(key, after)
 	}
 	return reply, changes, touched
+}
+
+// instead is what a key may be in place of a value.
+var instead = []func(v Value) *Value{
+	func(Value) *Value { return nil },
+	func(v Value) *Value { return v.altered() },
+	func(v Value) *Value { v.Expires += int64(time.Hour); return &v },
+}
+
+// idle reports whether the reply to a command that changed nothing proves that it would not have, whatever the values were. It does not if the command
+// gets the same reply, and changes something, with something else there: it may have written what was there already.
+func (m *machine) idle(e *event, args []string) bool {
+	values := m.values
+	defer func() { m.values, m.loaded = values, false }()
+	for _, other := range instead {
+		m.values, m.loaded = maps.Clone(values), false
+		for _, key := range e.touched {
+			if v := values[key]; v != nil {
+				m.set(key, other(*v))
+			}
+		}
+		if reply, changes, _ := m.do(args, e.at); len(changes) > 0 && same(e.cmd, answerOf(e.cmd, reply)) {
+			return false
+		}
+	}
+	return true
 }
 
 func (m *machine) set(key string, v *Value) {

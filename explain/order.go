@@ -86,6 +86,7 @@ type orderer struct {
 	cmds    []*history.Command
 	effects []dated
 	pauses  []history.Window // of clients, confirmed
+	stops   []history.Window // of the node, confirmed
 	nextEff int
 	last    int64 // time of the latest event
 }
@@ -183,7 +184,7 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 	if len(e.changes) == 0 && o.endsNow(c, args, reply, at) {
 		reply = c.Reply
 	}
-	loosen(c, at, e.changes)
+	o.loosen(c, at, e.changes)
 	if refusedByServer(c.Reply) && !strings.HasPrefix(reply, "-") {
 		o.m.undo(e.changes) // the server rejected it before running it: unknown script, out of memory, another node's key
 		e.changes = nil
@@ -194,15 +195,26 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 	return c.Replied == 0 || same(c, reply)
 }
 
+// from returns the earliest instant at which the node is likely to have executed a command. One that was sent to a stopped node is executed when the node
+// goes on; that it was before, and the node stopped between executing it and sending the reply, is tried only if nothing else explains the replies.
+func (o *orderer) from(c *history.Command) int64 {
+	for i := range o.stops {
+		if w := &o.stops[i]; w.Start < c.Sent && c.Sent < w.Ending && (c.Replied == 0 || c.Replied >= w.Ending) {
+			return w.Ending
+		}
+	}
+	return c.Sent
+}
+
 // loosen notes on values whose expiry a command set how far that expiry may be off.
-func loosen(c *history.Command, at int64, changes []change) {
+func (o *orderer) loosen(c *history.Command, at int64, changes []change) {
 	for _, ch := range changes {
 		switch {
 		case c.Turn != 0 || ch.after == nil || ch.after.Expires == 0:
 		case ch.before != nil && ch.before.Expires == ch.after.Expires:
 			ch.after.early, ch.after.late = ch.before.early, ch.before.late
 		default:
-			ch.after.early, ch.after.late = at-c.Sent, max(c.Replied-at, 0)
+			ch.after.early, ch.after.late = max(at-o.from(c), 0), max(c.Replied-at, 0)
 		}
 	}
 }
@@ -279,7 +291,7 @@ func timeLeft(c *history.Command, reply string) (left, by int64) {
 // shift returns how much later or earlier than at an instant a command can have been executed, if its reply says by; the rest is that of the end of a
 // key. It returns 0 if that key cannot have ended so much earlier or later.
 func (o *orderer) shift(c *history.Command, keys []string, at, left, by int64) int64 {
-	from, to := max(c.Sent, o.changed()), c.Replied
+	from, to := max(o.from(c), o.changed()), c.Replied
 	own := min(max(by, from-at), to-at)
 	ends := checker.Span{From: o.m.ownTime(from) + left - by, To: o.m.ownTime(to) + left - by}
 	if rest := by - own; rest != 0 && !o.shorten(keys, at, left, rest, ends) {

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,11 +26,14 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 			}
 		}
 	}
-	return r.ownHold(v, v.Clients[len(v.Clients)-1])
+	if a := r.ownHold(v, v.Clients[len(v.Clients)-1]); a.Causes != nil {
+		return a
+	}
+	return r.overlap(v, r.holding(v), never) // it ended what was its client's own: the other was granted beside it
 }
 
-// wronged returns the grant of the client that a violation names first, if a node granted it before an event and the event changed a key of it that had
-// been there since; nil: none.
+// wronged returns the grant of the client that a violation names first, if a node granted it before an event and the event changed what it had written,
+// or had found already as it would have written it, and that had been there since; nil: none.
 func (r *run) wronged(v *checker.Violation, n *node, i int) *event {
 	held := r.held(v.Clients[0], v.Key, n.events[i].at)
 	if held == nil {
@@ -37,12 +41,26 @@ func (r *run) wronged(v *checker.Violation, n *node, i int) *event {
 	}
 	for _, a := range r.attempts(held) {
 		if a.node == n && a.grant >= 0 && a.grant < i && slices.ContainsFunc(n.events[i].changes, func(c change) bool {
-			return slices.Contains(a.keys(), c.key) && !n.deletes(c.key, a.grant, i)
+			return r.wrote(a, c) && !n.deletes(c.key, a.grant, i)
 		}) {
 			return &n.events[a.grant]
 		}
 	}
 	return nil
+}
+
+// wrote reports whether an attempt wrote a part that a later event changed, or may have found there what it would have written.
+func (r *run) wrote(a *attempt, later change) bool {
+	e := &a.node.events[a.grant]
+	if len(e.changes) > 0 {
+		return slices.ContainsFunc(e.changes, func(c change) bool { return c.meets(later) })
+	}
+	args := request(e.cmd, r.Scripts)
+	if args == nil || !slices.Contains(e.touched, later.key) {
+		return false
+	}
+	r.m.load(a.node.state(a.grant), e.clock)
+	return !r.m.idle(e, args)
 }
 
 // deletes reports whether a key was deleted between two events.
@@ -56,7 +74,7 @@ func (n *node) deletes(key string, from, to int) bool {
 func (r *run) hit(n *node, i int, wronged *event) Answer {
 	e := &n.events[i]
 	for _, c := range e.changes {
-		w := r.writing(n, i, []change{c})
+		w := n.wrote(i, c)
 		if w == nil || w.cmd.Client == e.cmd.Client {
 			w = wronged
 		}
@@ -107,7 +125,7 @@ func (r *run) fence(v *checker.Violation) Answer {
 				strconv.FormatUint(first.Fence, 10)), f.evidence)
 		}
 	}
-	return r.overlap(v, holds, never)
+	return r.overlap(v, holds, r.apart) // of holds that did not meet, the end of one does not explain the fence of the other
 }
 
 // largest returns the largest number in a reply.
@@ -141,6 +159,9 @@ func (r *run) ownHold(v *checker.Violation, client string) Answer {
 // taken finds what ended the hold to which an operation belongs.
 func (r *run) taken(op *history.Operation) Answer {
 	hold := r.held(op.Client, op.Key, op.Call)
+	if op.Op == history.Acquire { // a new grant belongs to no hold that was given back
+		hold = r.heldBefore(op)
+	}
 	if hold == nil || hold.ID == op.ID {
 		return Answer{}
 	}
@@ -167,11 +188,11 @@ func (r *run) taken(op *history.Operation) Answer {
 	return because(f.name, sentence("without ", f.text, ", the hold of ", Name(op.Client), " would have been there"), f.evidence)
 }
 
-// differs reports whether a command has another reply, or changes other keys, when an event is left out.
+// differs reports whether a command has another reply, or another effect on parts of keys, when an event is left out.
 func (r *run) differs(a *attempt, out int) bool {
 	e := &a.node.events[a.events[0]]
 	reply, changes := r.answered(a, out, without{events: []int{out}})
 	return !same(e.cmd, reply) || !slices.EqualFunc(e.changes, changes, func(a, b change) bool {
-		return a.key == b.key && (a.before == nil) == (b.before == nil) && (a.after == nil) == (b.after == nil)
+		return a.key == b.key && maps.Equal(a.parts(), b.parts())
 	})
 }

@@ -74,6 +74,17 @@ func writtenAt(n *node, i int, keys []change) int {
 	return -1
 }
 
+// wrote returns the last command before an event that changed a part which the event changed, other than by moving its expiry; nil: none.
+func (n *node) wrote(i int, later change) *event {
+	for j := i - 1; j >= 0; j-- {
+		e := &n.events[j]
+		if e.cmd != nil && slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() && c.meets(later) }) {
+			return e
+		}
+	}
+	return nil
+}
+
 // holdsOf returns the acquires of a client executed between the first's grant and an event, and that of the hold which the event released: also one
 // granted before the first, if the first does not rest on it.
 func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from int) {

@@ -51,7 +51,8 @@ func (r *replies) count(s shape, a answer, granted bool) {
 func (r *replies) of(s shape, reply string) tally { return r.seen[s][answer{text: reply}] }
 
 // refuse reports whether a reply means a refusal: the same was seen in one kind of attempts alone, or else an item of it was, at a place that tells
-// grants from refusals, and no such item was seen in the other kind alone. It is not known otherwise.
+// grants from refusals. Where items of both kinds are in it, those that more attempts share decide: a flag does, and a count or a time left, which is
+// another one each time, may be the same by chance. It is not known otherwise.
 func (r *replies) refuse(s shape, reply string) (refused, known bool) {
 	if t := r.of(s, reply); t.decides() {
 		return t.refused > 0, true
@@ -60,13 +61,11 @@ func (r *replies) refuse(s shape, reply string) (refused, known bool) {
 	for _, a := range answers(reply)[1:] {
 		switch t := r.seen[s][a]; {
 		case !t.decides() || !r.tells(s, a):
-		case t.refused > 0:
-			items.refused++
 		default:
-			items.granted++
+			items.granted, items.refused = items.granted+t.granted, items.refused+t.refused
 		}
 	}
-	return items.refused > 0, items.decides()
+	return items.refused > items.granted, items.refused != items.granted
 }
 
 // tells reports whether, at the place of an item, some items were seen in grants alone and others in refusals alone.

@@ -93,7 +93,8 @@ func (r *run) order(index int) *node {
 		o.cmds = append(o.cmds, c)
 		turns = turns && (c.Turn != 0 || c.Replied == 0)
 	}
-	o.effects, o.pauses = r.effects(index), r.pauses()
+	o.effects, o.pauses = r.effects(index), r.confirmed(func(w *history.Window) bool { return w.Fault == faults.PauseClient })
+	o.stops = r.confirmed(func(w *history.Window) bool { return w.Fault == faults.PauseServer && w.Node == index })
 	if turns {
 		o.cmds = slices.DeleteFunc(o.cmds, func(c *history.Command) bool { return c.Turn == 0 })
 	}
@@ -110,10 +111,10 @@ func (r *run) order(index int) *node {
 	return n
 }
 
-// pauses returns the times in which clients are known to have been paused.
-func (r *run) pauses() (out []history.Window) {
+// confirmed returns the faults of a kind that are known to have had an effect.
+func (r *run) confirmed(of func(*history.Window) bool) (out []history.Window) {
 	for i := range r.Faults {
-		if w := &r.Faults[i]; w.Fault == faults.PauseClient && w.Confirmed {
+		if w := &r.Faults[i]; w.Confirmed && of(w) {
 			out = append(out, *w)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -81,7 +80,11 @@ func (o *orderer) likely(c *history.Command) int64 {
 			seen = w.Start
 		}
 	}
-	return middle(c.Sent, seen)
+	from := o.from(c)
+	if seen != 0 {
+		seen = max(seen, from)
+	}
+	return middle(from, seen)
 }
 
 // middle returns the middle of the time from sending a command to its reply; 0 is no reply.
@@ -198,13 +201,6 @@ func (s *search) forward(picks []pick) bool {
 	return false
 }
 
-// instead is what a key may be in place of a value.
-var instead = []func(v Value) *Value{
-	func(Value) *Value { return nil },
-	func(v Value) *Value { v.Text += "'"; return &v },
-	func(v Value) *Value { v.Expires += int64(time.Hour); return &v },
-}
-
 // idle reports whether the reply to a command proves that it changed nothing. It does not if the command may have written what was there already:
 // if, with something else there, it gets the same reply and changes that.
 func (s *search) idle(e *event) bool {
@@ -212,20 +208,7 @@ func (s *search) idle(e *event) bool {
 	if len(e.changes) > 0 || args == nil {
 		return len(e.changes) == 0
 	}
-	values := s.m.values
-	defer func() { s.m.values, s.m.loaded = values, false }()
-	for _, other := range instead {
-		s.m.values, s.m.loaded = maps.Clone(values), false
-		for _, key := range e.touched {
-			if v := values[key]; v != nil {
-				s.m.set(key, other(*v))
-			}
-		}
-		if reply, changes, _ := s.m.do(args, e.at); len(changes) > 0 && same(e.cmd, answerOf(e.cmd, reply)) {
-			return false
-		}
-	}
-	return true
+	return s.m.idle(e, args)
 }
 
 // take executes a command and reports whether its reply is explained.

@@ -3,6 +3,7 @@ package explain
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -42,6 +43,41 @@ func (v *Value) equal(o *Value) bool {
 		return v == o
 	}
 	return v.Expires == o.Expires && v.sameData(o)
+}
+
+// parts returns the data of a value by field, member or item; that of a text is one part, without a name. nil has none.
+func (v *Value) parts() map[string]string {
+	if v == nil {
+		return nil
+	}
+	if len(v.Fields)+len(v.Items)+len(v.Scores) == 0 {
+		return map[string]string{"": v.Text}
+	}
+	out := maps.Clone(v.Fields)
+	if out == nil {
+		out = map[string]string{}
+	}
+	for _, item := range v.Items {
+		out[item] += "+" // once for each time that it is there
+	}
+	for member, score := range v.Scores {
+		out[member] = strconv.FormatFloat(score, 'g', -1, 64)
+	}
+	return out
+}
+
+// altered returns the value with other data in the same fields and members.
+func (v *Value) altered() *Value {
+	o := *v
+	o.Fields, o.Scores = maps.Clone(v.Fields), maps.Clone(v.Scores)
+	o.Text += "'"
+	for field := range o.Fields {
+		o.Fields[field] += "'"
+	}
+	for member := range o.Scores {
+		o.Scores[member]++
+	}
+	return &o
 }
 
 // sameData reports whether two values differ at most in their expiry.

@@ -177,7 +177,7 @@ func (w *wait) blocker() Answer {
 	}
 	for _, at := range makers {
 		maker := &n.events[at]
-		if w.would(w.attempt, at, without{events: []int{at}}) || maker.op != nil && w.would(w.attempt, at, without{ops: []uint64{maker.op.ID}}) {
+		if w.freedWithout(at) {
 			if a := w.blocked(maker, ""); a.Causes != nil {
 				return a
 			}
@@ -187,6 +187,23 @@ func (w *wait) blocker() Answer {
 		return w.blocked(&n.events[makers[0]], " and those who asked for the same")
 	}
 	return Answer{}
+}
+
+// freedWithout reports whether the waiter would have been granted without a command, or without its operation. With an acquire goes its hold: what its
+// client did to end that hold would not have been done either.
+func (w *wait) freedWithout(at int) bool {
+	op := w.attempt.node.events[at].op
+	if op == nil {
+		return w.would(w.attempt, at, without{events: []int{at}})
+	}
+	if h := w.holdOf[op.ID]; h != nil && op.Op == history.Acquire && h.Acquire.ID == op.ID {
+		var all []uint64
+		for _, o := range h.Operations() {
+			all = append(all, o.ID)
+		}
+		return w.would(w.attempt, at, without{ops: all})
+	}
+	return w.would(w.attempt, at, without{events: []int{at}}) || w.would(w.attempt, at, without{ops: []uint64{op.ID}})
 }
 
 // takers returns the earlier acquires that asked for the same as the waiter.

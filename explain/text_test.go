@@ -140,6 +140,7 @@ func (s *story) addFault(words []string) (err error) {
 			w.Client = word
 		default:
 			w.Start, w.End, err = span(word)
+			w.Ending = w.End
 		}
 		if err != nil {
 			return err
