@@ -81,15 +81,15 @@ func during(calls []*Operation, sent int64) uint64 {
 
 // Window is the measured time in which an injected fault was active, with all that the checker needs to know of the fault.
 type Window struct {
-	Fault     string `json:"fault"`            // name from the fault vocabulary, e.g. pause-client
-	Client    string `json:"client,omitempty"` // client that it hit
-	Node      int    `json:"node"`             // node that it hit; -1 = none
-	Start     int64  `json:"start"`            // nanoseconds on the run's base
-	Ending    int64  `json:"ending,omitempty"` // when healing began; 0 = never
-	End       int64  `json:"end"`              // when it was healed; 0 = never in this run
-	Confirmed bool   `json:"confirmed"`        // a measurement showed its effect
-	Moment    string `json:"moment,omitempty"` // where it was placed, for people
-	Note      string `json:"note,omitempty"`   // what was measured, or why it is not confirmed
+	Fault     string `json:"fault"`                         // name from the fault vocabulary, e.g. pause-client
+	Client    string `json:"client,omitempty"`              // client that it hit
+	Node      int    `json:"node" is:"node"`                // node that it hit; -1 = none
+	Start     int64  `json:"start" is:"instant"`            // nanoseconds on the run's base
+	Ending    int64  `json:"ending,omitempty" is:"instant"` // when healing began; 0 = never
+	End       int64  `json:"end,omitempty" is:"instant"`    // when it was healed; 0 = never in this run
+	Confirmed bool   `json:"confirmed"`                     // a measurement showed its effect
+	Moment    string `json:"moment,omitempty"`              // where it was placed, for people
+	Note      string `json:"note,omitempty"`                // what was measured, or why it is not confirmed
 	// Replica is set for failovers: HadKey or LackedKey says whether the replica had the lock's key when it was promoted; "" = not known, or there
 	// was no key.
 	Replica string `json:"replica,omitempty"`
@@ -99,17 +99,17 @@ type Window struct {
 
 // Effect is one change that a fault made to a node's data or clock.
 type Effect struct {
-	Node int    `json:"node"` // as in Command
-	At   int64  `json:"at"`   // nanoseconds on the run's base
-	What string `json:"what"` // Restarted, Promoted, …
+	Node int    `json:"node" is:"node"`  // as in Command
+	At   int64  `json:"at" is:"instant"` // nanoseconds on the run's base
+	What string `json:"what"`            // Restarted, Promoted, …
 	// By is how far the clock was set forward, in nanoseconds.
 	By int64 `json:"by,omitempty"`
 	// PPM is how much faster than true the clock runs from now on, in millionths; 0 = true.
 	PPM int64 `json:"ppm,omitempty"`
-	// Turn is the Command.Turn of the last command that the node executed before; of a restart or promotion, of the last in the data. 0 = none.
-	Turn uint64 `json:"turn,omitempty"`
 	// Known reports whether Turn is known.
 	Known bool `json:"known,omitempty"`
+	// Turn is the Command.Turn of the last command that the node executed before; of a restart or promotion, of the last in the data. 0 = none.
+	Turn uint64 `json:"turn,omitempty"`
 	// Kept and Lost are the keys that survived the fault, and those that did not.
 	Kept []string `json:"kept,omitempty"`
 	Lost []string `json:"lost,omitempty"`

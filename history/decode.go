@@ -4,9 +4,7 @@ import "slices"
 
 // Bits for the required fields that a line has.
 const (
-	hasSchema = 1 << iota
-	hasKind
-	hasClient
+	hasClient = 1 << iota
 	hasOp
 	hasKey
 	hasCall
@@ -168,14 +166,10 @@ func (s *scanner) failLine(format string, args ...any) {
 	}
 }
 
-// header reads the header line.
+// header reads the header line of a history.
 func (s *scanner) header() (h Header) {
-	var has int
-	s.record("the header", func(name []byte) { has |= s.headerField(&h, name) })
-	if s.msg == "" && has&hasSchema == 0 {
-		s.failLine("expected a header line with \"schema\":%q first", operationsSchema)
-	}
-	if s.msg == "" && has&hasKind == 0 {
+	s.headerLine(operationsSchema, s.fields(&h))
+	if h.Kind == "" {
 		s.failLine("expected the field \"kind\" in the header: mutex, reentrant, rw or semaphore")
 	}
 	if h.Permits == 0 {
@@ -187,52 +181,25 @@ func (s *scanner) header() (h Header) {
 	return h
 }
 
-func (s *scanner) headerField(h *Header, name []byte) int {
-	switch string(name) {
-	case "schema":
-		s.schema(operationsSchema)
-		return hasSchema
-	case "lock":
-		h.Lock = string(s.text())
-	case "kind":
-		kinds := []string{string(Mutex), string(Reentrant), string(RW), string(Semaphore)}
-		h.Kind = Kind(kinds[s.word(kinds, "one of mutex, reentrant, rw, semaphore")])
-		return hasKind
-	case "lease":
-		h.Lease = s.duration()
-	case "drift":
-		h.Drift = s.duration()
-	case "permits":
-		h.Permits = s.permits()
-	case "clock_error":
-		h.ClockError = s.duration()
-	case "votes":
-		h.Votes = s.boolean()
-	case "wakeups":
-		h.Wakeups = s.boolean()
-	case "epoch":
-		h.Epoch = s.integer()
-	case "fifo":
-		h.FIFO = s.boolean()
-	case "lease_from_asking":
-		h.LeaseFromAsking = s.boolean()
-	case "needs_replica":
-		h.NeedsReplica = s.boolean()
-	default:
-		s.skip(0)
-	}
-	return 0
+// sidecarHeader reads the header line of a commands or faults file.
+func (s *scanner) sidecarHeader(schema string) {
+	s.headerLine(schema, func([]byte) { s.skip(0) })
 }
 
-// permits reads a number of permits; 0 means 1.
-func (s *scanner) permits() int {
-	s.peek()
-	start := s.at
-	n := s.integer()
-	if n < 0 || n > 1<<20 {
-		s.fail(start, "expected from 1 to %d permits, found %d", 1<<20, n)
+// headerLine reads a header line: its schema, and with field the fields besides.
+func (s *scanner) headerLine(schema string, field func(name []byte)) {
+	found := false
+	s.record("the header", func(name []byte) {
+		if string(name) != "schema" {
+			field(name)
+			return
+		}
+		found = true
+		s.schema(schema)
+	})
+	if !found {
+		s.failLine("expected a header line with \"schema\":%q first", schema)
 	}
-	return int(n)
 }
 
 // before maps a schema to its previous version, which is read the same way.

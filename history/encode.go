@@ -48,32 +48,10 @@ func appendDetails(b []byte, op *Operation) []byte {
 
 // AppendHeader appends the header line of a history file, newline included.
 func AppendHeader(b []byte, h Header) []byte {
-	b = appendText(b, `{"schema":`, operationsSchema)
-	b = appendText(b, `,"lock":`, h.Lock)
-	b = appendText(b, `,"kind":`, string(h.Kind))
-	b = appendInt(b, `,"lease":`, h.Lease)
-	b = appendInt(b, `,"drift":`, h.Drift)
-	b = appendInt(b, `,"permits":`, int64(h.Permits))
-	b = appendInt(b, `,"clock_error":`, h.ClockError)
-	if h.Votes {
-		b = append(b, `,"votes":true`...)
-	}
-	if h.Wakeups {
-		b = append(b, `,"wakeups":true`...)
-	}
-	if h.FIFO {
-		b = append(b, `,"fifo":true`...)
-	}
-	if h.LeaseFromAsking {
-		b = append(b, `,"lease_from_asking":true`...)
-	}
-	if h.NeedsReplica {
-		b = append(b, `,"needs_replica":true`...)
-	}
-	if h.Epoch != 0 {
-		b = appendInt(b, `,"epoch":`, h.Epoch)
-	}
-	return append(b, '}', '\n')
+	return appendTagged(b, struct {
+		Schema string `json:"schema"`
+		Header
+	}{operationsSchema, h})
 }
 
 // AppendCommand appends the command as one line of the commands schema, newline included.
@@ -124,64 +102,7 @@ func separator(i int, first string) string {
 }
 
 // AppendWindow appends the fault window as one line of the faults schema, newline included.
-func AppendWindow(b []byte, w *Window) []byte {
-	b = appendText(b, `{"fault":`, w.Fault)
-	if w.Client != "" {
-		b = appendText(b, `,"client":`, w.Client)
-	}
-	b = appendInt(b, `,"node":`, int64(w.Node))
-	b = appendInt(b, `,"start":`, w.Start)
-	if w.Ending != 0 {
-		b = appendInt(b, `,"ending":`, w.Ending)
-	}
-	if w.End != 0 {
-		b = appendInt(b, `,"end":`, w.End)
-	}
-	b = strconv.AppendBool(append(b, `,"confirmed":`...), w.Confirmed)
-	if w.Moment != "" {
-		b = appendText(b, `,"moment":`, w.Moment)
-	}
-	if w.Note != "" {
-		b = appendText(b, `,"note":`, w.Note)
-	}
-	if w.Replica != "" {
-		b = appendText(b, `,"replica":`, w.Replica)
-	}
-	for i := range w.Effects {
-		b = appendEffect(append(b, separator(i, `,"effects":[`)...), &w.Effects[i])
-	}
-	if len(w.Effects) > 0 {
-		b = append(b, ']')
-	}
-	return append(b, '}', '\n')
-}
-
-func appendEffect(b []byte, e *Effect) []byte {
-	b = appendInt(b, `{"node":`, int64(e.Node))
-	b = appendInt(b, `,"at":`, e.At)
-	b = appendText(b, `,"what":`, e.What)
-	if e.By != 0 {
-		b = appendInt(b, `,"by":`, e.By)
-	}
-	if e.PPM != 0 {
-		b = appendInt(b, `,"ppm":`, e.PPM)
-	}
-	if e.Known {
-		b = strconv.AppendUint(append(b, `,"known":true,"turn":`...), e.Turn, 10)
-	}
-	return append(appendList(appendList(b, `,"kept":[`, e.Kept), `,"lost":[`, e.Lost), '}')
-}
-
-// appendList appends a field with a list of strings; nothing if it is empty.
-func appendList(b []byte, field string, items []string) []byte {
-	for i, item := range items {
-		b = appendText(b, separator(i, field), item)
-	}
-	if len(items) > 0 {
-		b = append(b, ']')
-	}
-	return b
-}
+func AppendWindow(b []byte, w *Window) []byte { return appendTagged(b, w) }
 
 func appendInt(b []byte, field string, n int64) []byte {
 	return strconv.AppendInt(append(b, field...), n, 10)

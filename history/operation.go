@@ -14,29 +14,31 @@ const (
 	Semaphore Kind = "semaphore" // at most Permits holders
 )
 
+var kinds = [...]string{string(Mutex), string(Reentrant), string(RW), string(Semaphore)}
+
 // Header is the first line of a history file.
 type Header struct {
-	Lock       string // name of the lock, for people
-	Kind       Kind
-	Lease      int64 // nanoseconds; 0 = never expires
-	Drift      int64 // nanoseconds that the lock subtracts from every claimed validity
-	Permits    int   // for semaphores; 1 otherwise
-	ClockError int64 // nanoseconds by which two recorders' clocks may disagree
+	Lock       string `json:"lock"` // name of the lock, for people
+	Kind       Kind   `json:"kind"`
+	Lease      int64  `json:"lease" is:"duration"`       // nanoseconds; 0 = never expires
+	Drift      int64  `json:"drift" is:"duration"`       // nanoseconds that the lock subtracts from every claimed validity
+	Permits    int    `json:"permits" is:"permits"`      // for semaphores; 1 otherwise
+	ClockError int64  `json:"clock_error" is:"duration"` // nanoseconds by which two recorders' clocks may disagree
 	// Votes reports that an attempt may be refused because of another attempt that was not granted: nodes vote and the votes split, or attempts
 	// queue. A refusal is then correct even if no client holds the lock.
-	Votes bool
+	Votes bool `json:"votes,omitempty"`
 	// Wakeups reports that the lock notifies waiters when it becomes free.
-	Wakeups bool
+	Wakeups bool `json:"wakeups,omitempty"`
 	// FIFO reports that the lock is granted in the order of arrival.
-	FIFO bool
+	FIFO bool `json:"fifo,omitempty"`
 	// LeaseFromAsking reports that the lease of a hold counts from the client's last request, which may precede the grant: the hold may expire as
 	// soon as the client has the grant.
-	LeaseFromAsking bool
+	LeaseFromAsking bool `json:"lease_from_asking,omitempty"`
 	// NeedsReplica reports that the lock grants only what a replica has confirmed: after a failover, which leaves the new primary without a replica,
 	// no grant can be expected.
-	NeedsReplica bool
+	NeedsReplica bool `json:"needs_replica,omitempty"`
 	// Epoch is the wall-clock time of the run's base, in nanoseconds since 1970; 0 = not known. Absolute times in commands refer to it.
-	Epoch int64
+	Epoch int64 `json:"epoch,omitempty"`
 }
 
 // Op is the kind of an operation.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"unicode/utf8"
 )
@@ -19,6 +20,7 @@ type scanner struct {
 	msg  string // first error; "" = none
 	col  int    // its column, from 1
 	pool textPool
+	tags map[reflect.Type][]tag // of the types read so far
 }
 
 // maxDepth bounds the nesting of skipped values.
@@ -198,25 +200,17 @@ func (s *scanner) unsigned() uint64 {
 const boundedTime = math.MaxInt64 / 4
 
 // instant reads a time in nanoseconds.
-func (s *scanner) instant() int64 {
-	s.peek()
-	start := s.at
-	t := s.integer()
-	if t > boundedTime || t < -boundedTime {
-		s.fail(start, "expected nanoseconds since the start of the run, found %d, which is beyond %d", t, int64(boundedTime))
-	}
-	return t
-}
+func (s *scanner) instant() int64 { return s.within(-boundedTime, boundedTime, "nanoseconds") }
 
-// duration reads nanoseconds of at least 0.
-func (s *scanner) duration() int64 {
+// within reads an integer from least to most; messages call it what.
+func (s *scanner) within(least, most int64, what string) int64 {
 	s.peek()
 	start := s.at
-	d := s.instant()
-	if d < 0 {
-		s.fail(start, "expected nanoseconds of at least 0, found %d", d)
+	n := s.integer()
+	if n < least || n > most {
+		s.fail(start, "expected %s from %d to %d, found %d", what, least, most, n)
 	}
-	return d
+	return n
 }
 
 // boolean reads true or false.

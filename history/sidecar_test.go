@@ -69,7 +69,7 @@ func TestWindowsAreReadBack(t *testing.T) {
 			{Node: -1, At: -6, What: history.ClockSet, By: -3, PPM: 4},
 		}},
 	}
-	for field := range reflect.TypeFor[history.Window]().NumField() { // encoding is by hand: a new field needs a row here
+	for field := range reflect.TypeFor[history.Window]().NumField() { // a new field needs a row here, and may need a type in tags.go
 		if !slices.ContainsFunc(windows, func(w history.Window) bool { return !reflect.ValueOf(w).Field(field).IsZero() }) {
 			t.Errorf("no row sets the field %s", reflect.TypeFor[history.Window]().Field(field).Name)
 		}
@@ -95,7 +95,7 @@ func TestBadSidecars(t *testing.T) {
 		{"a header without schema", "{}\n", `history:1: expected a header line with "schema":"lockbench/faults/v1" first`},
 		{"a window that ends before it starts", `{"schema":"lockbench/faults/v1"}` + "\n" + `{"fault":"x","start":5,"end":4}` + "\n", `history:2: end 4 is before start 5`},
 		{"a window without a fault", `{"schema":"lockbench/faults/v1"}` + "\n" + `{"start":5}` + "\n", `history:2: expected the field "fault": a name such as pause-client`},
-		{"a node out of range", `{"schema":"lockbench/faults/v1"}` + "\n" + `{"fault":"x","node":-2}` + "\n", `history:2:21: expected the number of a node, found -2`},
+		{"a node out of range", `{"schema":"lockbench/faults/v1"}` + "\n" + `{"fault":"x","node":-2}` + "\n", `history:2:21: expected the number of a node from -1 to 1048576, found -2`},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -104,4 +104,24 @@ func TestBadSidecars(t *testing.T) {
 			}
 		})
 	}
+}
+
+// BenchmarkCommands writes commands without compression and reads them back.
+func BenchmarkCommands(b *testing.B) {
+	const n = 50_000
+	b.ReportAllocs()
+	for b.Loop() {
+		var file bytes.Buffer
+		w, _ := history.NewCommandWriter(&file, false)
+		for i := range int64(n) {
+			_ = w.Write(&history.Command{Client: "c1", Conn: 3, Op: uint64(i), Sent: i * 1000, Replied: i*1000 + 500, Turn: uint64(i) + 1, Ran: i*1000 + 200,
+				Name: "SET", Args: []string{"lock:job", "token", "NX", "PX", "2000"}, Reply: "OK"})
+		}
+		_ = w.Close() // a bytes.Buffer does not fail
+		read := 0
+		if err := history.ReadCommands(&file, func(history.Command) error { read++; return nil }, nil); err != nil || read != n {
+			b.Fatal(read, err)
+		}
+	}
+	b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "commands/s")
 }

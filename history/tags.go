@@ -1,0 +1,103 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Headers, fault windows and their effects are read and written by the tags of their structs: json names a field, and is says which numbers it
+// takes. Operations and commands have code of their own, for speed.
+
+// tag is a field of a struct that is read from JSON.
+type tag struct {
+	name, is string
+	index    int
+}
+
+// tagsOf returns the tagged fields of a struct type.
+func (s *scanner) tagsOf(of reflect.Type) []tag {
+	known, ok := s.tags[of]
+	if ok {
+		return known
+	}
+	for i := range of.NumField() {
+		if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name != "" {
+			known = append(known, tag{name, of.Field(i).Tag.Get("is"), i})
+		}
+	}
+	if s.tags == nil {
+		s.tags = map[reflect.Type][]tag{}
+	}
+	s.tags[of] = known
+	return known
+}
+
+// fields returns a function that reads a named field of an object into the struct that v points to. Unknown fields are skipped.
+func (s *scanner) fields(v any) func(name []byte) {
+	to := reflect.ValueOf(v).Elem()
+	tags := s.tagsOf(to.Type())
+	return func(name []byte) {
+		i := slices.IndexFunc(tags, func(t tag) bool { return t.name == string(name) })
+		if i < 0 {
+			s.skip(0)
+			return
+		}
+		s.value(to.Field(tags[i].index).Addr().Interface(), tags[i].is)
+	}
+}
+
+// value reads a value into what to points to.
+func (s *scanner) value(to any, is string) {
+	switch to := to.(type) {
+	case *string:
+		*to = s.pool.of(s.text())
+	case *Kind:
+		*to = Kind(kinds[s.word(kinds[:], "one of mutex, reentrant, rw, semaphore")])
+	case *bool:
+		*to = s.boolean()
+	case *uint64:
+		*to = s.unsigned()
+	case *int64:
+		*to = s.whole(is)
+	case *int:
+		*to = int(s.whole(is))
+	case *[]string:
+		s.list(func() { *to = append(*to, s.pool.of(s.text())) })
+	case *[]Effect:
+		s.list(func() {
+			var e Effect
+			s.object("an effect", s.fields(&e))
+			*to = append(*to, e)
+		})
+	}
+}
+
+// whole reads an integer of a range.
+func (s *scanner) whole(is string) int64 {
+	switch is {
+	case "instant":
+		return s.instant()
+	case "duration":
+		return s.within(0, boundedTime, "nanoseconds")
+	case "node":
+		return s.node()
+	case "permits":
+		return s.within(0, 1<<20, "permits")
+	}
+	return s.integer()
+}
+
+// node reads the number of a node; -1 means none.
+func (s *scanner) node() int64 { return s.within(-1, 1<<20, "the number of a node") }
+
+// appendTagged appends a struct as one line of JSON by its tags, newline included.
+func appendTagged(b []byte, v any) []byte {
+	to := bytes.NewBuffer(b)
+	out := json.NewEncoder(to)
+	out.SetEscapeHTML(false)
+	_ = out.Encode(v) // it has texts and numbers only
+	return to.Bytes()
+}
