@@ -241,6 +241,11 @@ var classRows = []row{
 		Effects: []history.Effect{{At: 3 * msec, What: history.ClockSet, By: -50 * msec}}}}}, ops: `
 		a acquire 0 1 ok
 		b acquire 300 301 busy`, want: "refusal×1"},
+	{name: "a key was evicted within the clock error", head: history.Header{Kind: history.Mutex, Lease: 20 * msec, ClockError: 2 * msec},
+		extra: Input{Faults: []history.Window{{Fault: faultEvictKeys, End: 2 * msec, Confirmed: true}}}, ops: `
+		a acquire 3 3 ok until=23 token=ta
+		b acquire 3 3 unknown
+		b extend 7 10 ok`},
 	{name: "a use without a mode has that of its hold", head: leasedAs(history.RW), ops: `
 		a acquire 0 1 ok shared
 		a use 2 9

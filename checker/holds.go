@@ -56,6 +56,7 @@ type clientHolds struct {
 	early    []*record   // extends whose token matches no open hold: perhaps that of a pending acquire
 	unsure   int64       // call of the first acquire of unknown outcome since the last grant; never = none
 	lost     int64       // call of the first of all: it may take effect at any time
+	entries  int64       // of a re-entrant lock's client: how many of them there are, each of which may renew its holds
 }
 
 // openHold is a hold to which further operations may belong.
@@ -164,10 +165,11 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 	reentrant := p.a.header.Kind == history.Reentrant
 	if r.outcome == history.Unknown {
 		who.unsure, who.lost = min(who.unsure, r.call), min(who.lost, r.call)
+	}
+	if r.outcome == history.Unknown && reentrant {
+		who.entries++
 		for _, h := range who.open {
-			if reentrant {
-				h.maybe++
-			}
+			h.maybe++
 		}
 	}
 	if !r.granted() {
@@ -182,7 +184,7 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 		}
 	}
 	h := p.begin(who, r, until, doubt)
-	h.d.role = starts
+	h.maybe, h.d.role = who.entries, starts
 	for _, outer := range who.open {
 		if reentrant && outer != h && !outer.ended && outer.until >= r.ret {
 			h.d.role = nested

@@ -169,10 +169,11 @@ func (r *record) possible(h *pageHold) {
 	for i, op := range r.ops {
 		of := r.of[i]
 		own := of == h && i != h.acquire || op.Op == history.Extend && op.Outcome == history.Unknown && r.replaced(of, h)
-		other := r.h.Kind == history.Reentrant && op.Client == h.client && of != h && op.Call >= r.ops[h.acquire].Return && h.openBefore(i, op) && op.Op != history.Use && op.Op != history.Write && op.Op != history.Lost
+		entry := op.Op == history.Acquire && op.Outcome == history.Unknown // may renew at any later time
+		other := r.h.Kind == history.Reentrant && op.Client == h.client && of != h && (entry || op.Call >= r.ops[h.acquire].Return) && h.openBefore(i, op) && op.Op != history.Use && op.Op != history.Write && op.Op != history.Lost
 		switch {
 		case !own && !other:
-		case op.Outcome == history.NotHeld || op.Outcome == history.LostHold:
+		case own && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold):
 			limit = min(limit, op.Return)
 		case own && op.Op == history.Release && op.Outcome == history.OK:
 			limit = min(limit, op.Return)

@@ -120,7 +120,7 @@ func (r *record) unsure(i int) (unsure bool) {
 // nested reports whether a grant went to a client that believed in a hold until then.
 func (r *record) nested(i int) bool {
 	return slices.ContainsFunc(r.holds, func(h *pageHold) bool {
-		if h.acquire == i || h.client != r.ops[i].Client || h.acquire > i || !h.openBefore(i, r.ops[i]) {
+		if h.acquire >= i || h.client != r.ops[i].Client || h.opened > r.ops[i].Call || !h.openBefore(i, r.ops[i]) {
 			return false
 		}
 		m := r.believedAt(h, i)
@@ -313,7 +313,9 @@ func (r *record) opportunities() map[verdicts.Property]int {
 // meets reports whether a belief, other than of a re-entry, began after the grant of another hold with which it would conflict, and whether its
 // client can have believed in it.
 func (r *record) meets(h *pageHold, s span) bool {
-	reentry := func(h *pageHold) bool { return r.h.Kind == history.Reentrant && r.nested(h.acquire) }
+	reentry := func(h *pageHold) bool {
+		return r.h.Kind == history.Reentrant && r.ops[h.acquire].Op == history.Acquire && r.nested(h.acquire)
+	}
 	met := 0
 	for _, o := range r.holds {
 		before := o.opened < s.from || o.opened == s.from && r.precedes(o.acquire, o.spans[0], s)

@@ -228,7 +228,7 @@ func (d *keyInput) breaks(n denial) bool {
 func (x *executions) upsets(ev *evidence, to int64) {
 	for i := range ev.faults {
 		for _, u := range upsetsOf(&ev.faults[i]) {
-			if u.from > to || u.to < x.first {
+			if u.from > plus(to, x.h.ClockError) || plus(u.to, x.h.ClockError) < x.first {
 				continue
 			}
 			r := &record{call: u.from, ret: u.to, client: nobody, outcome: history.Unknown}

@@ -6,7 +6,8 @@ import "github.com/lockbench/lockbench/history"
 // which an effect of it can have happened + lease + slack; an effect of its release ends it, or a reply not_held or lost to an operation that belongs
 // to it.
 //
-// Where VERDICTS leaves a choice: a notice (op lost) ends the belief and not the possible, because it may be the client's own conclusion.
+// Where VERDICTS leaves a choice: a notice (op lost) ends the belief and not the possible, because it may be the client's own conclusion. The answer to
+// an inner operation of a re-entrant client says nothing of its outer hold. An acquire of unknown outcome may renew any later hold of such a client.
 
 // slack returns by how much a server may keep a lease too long: drift, and the resolution of its clock.
 func slack(h history.Header) int64 { return h.Drift + clockGrain }

@@ -76,4 +76,17 @@ var reentrantRows = []row{
 		a release 6 7 ok
 		b acquire 8 9 ok
 		b release 10 11 ok`},
+	// The answer to the inner release says nothing of the outer hold.
+	{name: "the inner release is refused, and the outer hold is extended", rule: "owner-not-held", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 ok
+		a release 4 5 not_held
+		a extend 6 7 ok`, want: "reentrancy×1"},
+	// The first acquire may have taken effect at 100 ms, as a re-entry.
+	{name: "an extend after an acquire of unknown outcome may have renewed the hold", head: reentrant, ops: `
+		a acquire 0 1 unknown
+		a acquire 2 3 ok fence=3
+		b acquire 106 160 ok fence=3
+		b release 161 162 ok
+		a extend 150 170 ok`, want: "fencing-order×1"},
 }
