@@ -10,9 +10,9 @@ import (
 
 // Answer is the result of an experiment.
 type Answer struct {
-	Causes     []verdicts.Cause // none where there was no experiment or it was inconclusive
-	Experiment Sentence         // what was left out and with which effect; without an experiment, what is known all the same
-	Events     []Event          // what was left out, or what a grant rests on
+	Cause      verdicts.Cause // "" where there was no experiment or it was inconclusive
+	Experiment Sentence       // what was left out and with which effect; without an experiment, what is known all the same
+	Events     []Event        // what was left out, or what a grant rests on
 }
 
 // Event is something on which an answer rests that happened, or failed to happen, on a node.
@@ -108,7 +108,17 @@ func sentence(parts ...any) (out Sentence) {
 	return out
 }
 
-// because returns an answer with one cause.
+// because returns an answer.
 func because(cause verdicts.Cause, experiment Sentence, events ...Event) Answer {
-	return Answer{Causes: []verdicts.Cause{cause}, Experiment: experiment, Events: events}
+	return Answer{Cause: cause, Experiment: experiment, Events: events}
+}
+
+// firstOf makes experiments in turn, until one names a cause.
+func firstOf(experiments ...func() Answer) (a Answer) {
+	for _, experiment := range experiments {
+		if a = experiment(); a.Cause != "" {
+			return a
+		}
+	}
+	return a
 }

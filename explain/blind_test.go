@@ -16,8 +16,8 @@ func TestFound(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		c := loadCase(t, dir)
-		if a := c.explained(t); a.Causes[0] != c.truth {
-			t.Errorf("%s (%s): %s: %s, want %s: %s\nbecause %s", dir, c.cell, c.of, a.Causes[0], c.truth, said(a), c.because)
+		if a := c.explained(t); a.Cause != c.truth {
+			t.Errorf("%s (%s): %s: %s, want %s: %s\nbecause %s", dir, c.cell, c.of, a.Cause, c.truth, said(a), c.because)
 		}
 	}
 }
@@ -35,14 +35,14 @@ func TestBlindSet(t *testing.T) {
 	for _, e := range entries {
 		c := loadCase(t, filepath.Join(dir, e.Name()))
 		a := c.explained(t)
-		switch a.Causes[0] {
+		switch a.Cause {
 		case c.truth:
 			right++
 		case verdicts.CauseUnknown:
 			unknown++
 			t.Logf("%s (%s): unknown, want %s", e.Name(), c.cell, c.truth)
 		default:
-			t.Errorf("%s (%s): %s: %s, want %s: %s\nthe reader: %s", e.Name(), c.cell, c.of, a.Causes[0], c.truth, said(a), c.because)
+			t.Errorf("%s (%s): %s: %s, want %s: %s\nthe reader: %s", e.Name(), c.cell, c.of, a.Cause, c.truth, said(a), c.because)
 		}
 	}
 	t.Logf("of %d cases %d have the reader's cause, and %d none", len(entries), right, unknown)

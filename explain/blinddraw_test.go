@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -212,9 +211,5 @@ func (c *blindCase) write(t *testing.T, dir, name string) {
 func (c *blindCase) answer(t *testing.T) string {
 	t.Helper()
 	a := c.explained(t)
-	words := make([]string, len(a.Causes))
-	for i, cause := range a.Causes {
-		words[i] = string(cause)
-	}
-	return fmt.Sprintf("%s\n%s\n%s\n%s\n", c.cell, c.of, strings.Join(words, " "), said(a))
+	return fmt.Sprintf("%s\n%s\n%s\n%s\n", c.cell, c.of, a.Cause, said(a))
 }

@@ -41,7 +41,7 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
 				answers[i] = r.answer(x)
 			}
 		}
-		x.Cause = answers[i].Causes[0]
+		x.Cause = answers[i].Cause
 	}
 	v.CountCauses()
 	return Findings{answers, r}
@@ -69,14 +69,14 @@ func nearestRule(v *checker.Verdict, x *checker.Violation, lease int64) (nearest
 
 // answer explains one violation, or says that its cause is not determined.
 func (r *run) answer(v *checker.Violation) Answer {
-	a := r.violation(v)
-	switch {
-	case len(a.Causes) > 0:
+	if a := r.violation(v); a.Cause != "" {
 		return a
-	case r.failed:
-		return because(verdicts.CauseUnknown, sentence("the cause is not known: no commands were recorded, and the operations alone do not prove one"))
 	}
-	return because(verdicts.CauseUnknown, sentence("the cause is not known: no experiment on the recorded commands tells"))
+	why := "no experiment on the recorded commands tells"
+	if r.failed {
+		why = "no commands were recorded, and the operations alone do not prove one"
+	}
+	return because(verdicts.CauseUnknown, sentence("the cause is not known: "+why))
 }
 
 // shown returns the operations that show the violations of a verdict, and those around them.
@@ -143,10 +143,10 @@ func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip fun
 				continue
 			}
 			a := r.met(first, second, seen)
-			if len(a.Causes) > 0 && a.Causes[0] != verdicts.DoubleGrant {
+			if a.Cause != "" && a.Cause != verdicts.DoubleGrant {
 				return a
 			}
-			if best.Causes == nil {
+			if best.Cause == "" {
 				best = a
 			}
 		}
@@ -164,13 +164,13 @@ func (r *run) damage(v *checker.Violation) Answer {
 	if met >= 0 { // a later hold did no damage then; but if only one is left, the other may have come just after
 		holds = holds[:max(met, min(2, len(holds)))]
 	}
-	if a := r.overlap(v, holds, r.apart); len(a.Causes) > 0 || len(holds) == 0 {
-		return a
+	if len(holds) == 0 {
+		return Answer{}
 	}
-	if a := r.overlap(v, r.between(holds, v), r.apart); len(a.Causes) > 0 {
-		return a
-	}
-	return r.heldAgain(holds)
+	return firstOf(
+		func() Answer { return r.overlap(v, holds, r.apart) },
+		func() Answer { return r.overlap(v, r.between(holds, v), r.apart) },
+		func() Answer { return r.heldAgain(holds) })
 }
 
 // heldAgain explains writes under two holds of one client, of which the older had ended when the newer was written under: by what had ended it before
@@ -188,7 +188,7 @@ func (r *run) heldAgain(holds []*history.Operation) Answer {
 			if op == nil {
 				continue
 			}
-			if a := r.taken(op); a.Causes != nil {
+			if a := r.taken(op); a.Cause != "" {
 				return a
 			}
 		}
@@ -203,12 +203,12 @@ func (r *run) apart(first, second *history.Operation) bool {
 
 // noOrder explains a key whose operations have no linearization.
 func (r *run) noOrder(v *checker.Violation) Answer {
-	if a := r.overlap(v, r.holding(v), never); a.Causes != nil {
+	if a := r.overlap(v, r.holding(v), never); a.Cause != "" {
 		return a
 	}
 	for _, o := range v.Witness.All() {
 		if op := r.ops[o.ID]; op != nil && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold) { // its hold was not there
-			if a := r.taken(op); a.Causes != nil {
+			if a := r.taken(op); a.Cause != "" {
 				return a
 			}
 		}

@@ -28,27 +28,8 @@ const (
 	late   owner = "its own, asked for before that hold"
 )
 
-// commandRole describes a command that was left out: its owner, and the kind of operation in which it was sent; OpInvalid is the background.
-type commandRole struct {
-	owner
-	op history.Op
-}
-
-// causeOfRole maps commands to causes.
-var causeOfRole = map[commandRole]verdicts.Cause{
-	{others, history.Release}:   verdicts.MisUnlock,
-	{others, history.Extend}:    verdicts.MisUnlock,
-	{others, history.OpInvalid}: verdicts.MisUnlock,
-	{others, history.Acquire}:   verdicts.MisUnlock,
-	{own, history.Release}:      verdicts.OwnRelease,
-	{own, history.Extend}:       verdicts.OwnRelease,
-	{own, history.OpInvalid}:    verdicts.OwnRelease,
-	{own, history.Acquire}:      verdicts.OwnRelease,
-	{late, history.Release}:     verdicts.LateRequest,
-	{late, history.Extend}:      verdicts.LateRequest,
-	{late, history.OpInvalid}:   verdicts.LateRequest,
-	{late, history.Acquire}:     verdicts.LateRequest,
-}
+// causeOfOwner maps commands to causes.
+var causeOfOwner = map[owner]verdicts.Cause{others: verdicts.MisUnlock, own: verdicts.OwnRelease, late: verdicts.LateRequest}
 
 // finding names the cause for an event that made the difference.
 func (m *meeting) finding(p pairing, i int) finding {
@@ -67,26 +48,23 @@ func (m *meeting) finding(p pairing, i int) finding {
 
 // causeOf names the cause for a command.
 func (m *meeting) causeOf(p pairing, i int) (rank, verdicts.Cause) {
-	e := &p.first.node.events[i]
-	d := commandRole{owner: others}
-	if e.op != nil {
-		d.op = e.op.Op
-	}
+	e, whose := &p.first.node.events[i], others
 	if e.cmd.Client == m.first.Client {
-		d.owner = own
-		if e.cmd.Sent < m.first.Call || e.cmd.Sent < p.first.node.events[p.first.first()].cmd.Sent {
-			d.owner = late
+		whose = own
+		if e.cmd.Sent < m.first.Call || e.cmd.Sent < p.first.granting().cmd.Sent {
+			whose = late
 		}
 	}
+	acquires, extends := e.op != nil && e.op.Op == history.Acquire, e.op != nil && e.op.Op == history.Extend
 	took := slices.ContainsFunc(e.changes, change.freed) && m.writer(p.first.node, i) == m.first.Client
-	if e.cmd.Client == m.second.Client && d.op == history.Acquire && !took {
+	if e.cmd.Client == m.second.Client && acquires && !took {
 		return byAcquire, verdicts.LateRequest
 	}
-	name := causeOfRole[d]
-	if name == verdicts.MisUnlock && m.first.Mode == history.Shared && d.op != history.Extend {
+	name := causeOfOwner[whose]
+	if name == verdicts.MisUnlock && m.first.Mode == history.Shared && !extends {
 		name = verdicts.ReaderEvicted
 	}
-	if d.op == history.Acquire && d.owner == others && e.op.Outcome == history.OK {
+	if acquires && whose == others && e.op.Outcome == history.OK {
 		return byAcquire, name
 	}
 	return byFreeing, name

@@ -20,13 +20,13 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 		}
 		for _, n := range r.nodes {
 			for _, i := range n.byOp[o.ID] {
-				if a := r.hit(n, i, r.wronged(v, n, i)); a.Causes != nil {
+				if a := r.hit(n, i, r.wronged(v, n, i)); a.Cause != "" {
 					return a
 				}
 			}
 		}
 	}
-	if a := r.ownHold(v, v.Clients[len(v.Clients)-1]); a.Causes != nil {
+	if a := r.ownHold(v, v.Clients[len(v.Clients)-1]); a.Cause != "" {
 		return a
 	}
 	return r.overlap(v, r.holding(v), never) // it ended what was its client's own: the other was granted beside it
@@ -149,7 +149,7 @@ func (r *run) ownHold(v *checker.Violation, client string) Answer {
 		if !(&meeting{run: r}).sent(op) && op.Op == history.Acquire && op.Outcome == history.OK {
 			return noCommand(op)
 		}
-		if a := r.taken(op); a.Causes != nil {
+		if a := r.taken(op); a.Cause != "" {
 			return a
 		}
 	}

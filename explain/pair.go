@@ -67,7 +67,7 @@ func (m *meeting) explain() Answer {
 	if len(first) == 0 || len(second) == 0 {
 		return m.withoutCommands(first, second)
 	}
-	if few := m.fewVotes(first, second); few.Causes != nil {
+	if few := m.fewVotes(first, second); few.Cause != "" {
 		return few
 	}
 	pairs := common(first, second)
@@ -86,7 +86,7 @@ func (m *meeting) explain() Answer {
 	spare := m.grants(m.attempts(m.second)) - m.quorum() // votes that the second could lose
 	found := m.single(pairs, spare)
 	if len(found) == 0 {
-		if answer := m.outlived(pairs, spare); answer.Causes != nil {
+		if answer := m.outlived(pairs, spare); answer.Cause != "" {
 			return answer
 		}
 		found = m.together(pairs, spare)
@@ -267,7 +267,7 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 		if m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock}) {
 			return m.byClientClock(p)
 		}
-		if answer := m.byReadClock(p); answer.Causes != nil {
+		if answer := m.byReadClock(p); answer.Cause != "" {
 			return answer
 		}
 	}
@@ -331,7 +331,7 @@ func (m *meeting) root(f finding) Answer {
 		return m.refused(f)
 	}
 	answer := m.meet(m.first, op, op.Return, m.depth-1)
-	if answer.Causes == nil {
+	if answer.Cause == "" {
 		return answer
 	}
 	answer.Experiment = sentence(answer.Experiment, ", and then ", Name(m.second.Client), " as well")

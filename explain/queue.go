@@ -29,7 +29,7 @@ func (r *run) overtaken(v *checker.Violation) Answer {
 		if w == nil || (pairing{w, a}).doubtful() {
 			continue
 		}
-		if answer := (&passing{r, w, a}).explain(); answer.Causes != nil {
+		if answer := (&passing{r, w, a}).explain(); answer.Cause != "" {
 			return answer
 		}
 	}

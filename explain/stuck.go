@@ -29,16 +29,16 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	if w.attempt == nil {
 		return w.withoutReply()
 	}
-	if a := w.unseen(); a.Causes != nil {
+	if a := w.unseen(); a.Cause != "" {
 		return a
 	}
 	if w.idle() {
 		return w.unasked()
 	}
-	if a := w.fault(); a.Causes != nil {
+	if a := w.fault(); a.Cause != "" {
 		return a
 	}
-	if a := w.blocker(); a.Causes != nil {
+	if a := w.blocker(); a.Cause != "" {
 		return a
 	}
 	switch {
@@ -178,7 +178,7 @@ func (w *wait) blocker() Answer {
 	for _, at := range makers {
 		maker := &n.events[at]
 		if w.freedWithout(at) {
-			if a := w.blocked(maker, ""); a.Causes != nil {
+			if a := w.blocked(maker, ""); a.Cause != "" {
 				return a
 			}
 		}
