@@ -46,54 +46,6 @@ func (s Shard) Has(i int) bool { return i%s.Count == s.Index-1 }
 // Size returns how many items the shard has.
 func (s Shard) Size() int { return (s.Of - s.Index + s.Count) / s.Count }
 
-// MergeSuites joins the shards of a suite, given in any order, and sets its verdict. The error is ErrShards if a shard is missing, is given
-// twice, or is of another plan, server or seed.
-func MergeSuites(parts []Suite) (Suite, error) {
-	shards := make([]*Shard, len(parts))
-	for i, p := range parts {
-		shards[i] = p.Shard
-		if p.Server != parts[0].Server || p.Seed != parts[0].Seed {
-			return Suite{}, fmt.Errorf("%w: one ran on %s with seed %d, another on %s with seed %d", ErrShards,
-				parts[0].Server, parts[0].Seed, p.Server, p.Seed)
-		}
-	}
-	if err := whole(shards); err != nil {
-		return Suite{}, err
-	}
-	parts = slices.Clone(parts)
-	slices.SortFunc(parts, func(a, b Suite) int { return a.Shard.Index - b.Shard.Index })
-	return joined(parts), nil
-}
-
-// joined restores the plan's order of the cells of sorted shards.
-func joined(parts []Suite) Suite {
-	first := parts[0]
-	out := Suite{Server: first.Server, Seed: first.Seed, Start: first.Start, Environment: first.Environment,
-		Rerun: strings.Replace(first.Rerun, " --shard "+first.Shard.String(), "", 1)}
-	for i := range first.Shard.Of {
-		from := parts[i%len(parts)]
-		if n := i / len(parts); n < len(from.Cells) {
-			out.Cells = append(out.Cells, from.Cells[n])
-		}
-	}
-	var ends time.Time
-	for _, p := range parts {
-		out.Missing += p.Missing
-		for _, n := range p.Notes {
-			out.Notes = append(out.Notes, "shard "+p.Shard.String()+": "+n)
-		}
-		if p.Start.Before(out.Start) {
-			out.Start = p.Start
-		}
-		if end := p.Start.Add(p.Duration); end.After(ends) {
-			ends = end
-		}
-	}
-	out.Duration = ends.Sub(out.Start)
-	out.Judge()
-	return out
-}
-
 // PlanDigest identifies a plan by its items, in their order.
 func PlanDigest(items []string) string {
 	plan := sha256.New()
@@ -103,47 +55,100 @@ func PlanDigest(items []string) string {
 	return hex.EncodeToString(plan.Sum(nil)[:8])
 }
 
+// MergeSuites joins the shards of a suite, given in any order, and sets its verdict. The error is ErrShards if a shard is missing, is given
+// twice, or is of another plan, server or seed.
+func MergeSuites(parts []Suite) (Suite, error) {
+	return merge(parts, func(s Suite) part { return part{s.Shard, s.Server, s.Seed, s.Rerun, s.Notes} }, joinedSuite)
+}
+
 // MergeBenches joins the shards of a bench, given in any order: each has some of the settings, measured whole on its own machine. The error is
 // ErrShards, as that of MergeSuites.
 func MergeBenches(parts []Bench) (Bench, error) {
-	shards := make([]*Shard, len(parts))
-	for i, p := range parts {
-		shards[i] = p.Shard
-		if p.Server != parts[0].Server || p.Seed != parts[0].Seed {
-			return Bench{}, fmt.Errorf("%w: one ran on %s with seed %d, another on %s with seed %d", ErrShards,
-				parts[0].Server, parts[0].Seed, p.Server, p.Seed)
-		}
-	}
-	if err := whole(shards); err != nil {
-		return Bench{}, err
-	}
-	parts = slices.Clone(parts)
-	slices.SortFunc(parts, func(a, b Bench) int { return a.Shard.Index - b.Shard.Index })
-	return joinedBench(parts), nil
+	return merge(parts, func(b Bench) part { return part{b.Shard, b.Server, b.Seed, b.Rerun, b.Notes} }, joinedBench)
 }
 
-// joinedBench restores the plan's order of the settings of sorted shards.
-func joinedBench(parts []Bench) Bench {
-	out := parts[0]
-	out.Shard, out.Baseline, out.Cells, out.Knees, out.Gates, out.Notes = nil, nil, nil, nil, nil, nil
-	out.Plan.Settings = nil
-	out.Rerun = strings.Replace(out.Rerun, " --shard "+parts[0].Shard.String(), "", 1)
-	for i := range parts[0].Shard.Of {
-		from := parts[i%len(parts)]
-		if n := i / len(parts); n < len(from.Plan.Settings) {
-			setting := from.Plan.Settings[n]
-			out.Plan.Settings = append(out.Plan.Settings, setting)
-			out.Cells = append(out.Cells, filtered(from.Cells, func(c BenchCell) bool { return c.Setting == setting })...)
-			out.Knees = append(out.Knees, filtered(from.Knees, func(k Knee) bool { return k.Setting == setting })...)
+// part is what the shards of a suite and of a bench have in common.
+type part struct {
+	shard  *Shard
+	server string
+	seed   uint64
+	rerun  string
+	notes  []string
+}
+
+// merge joins shards with join, which gets them in order, the command of the whole, and the notes of all.
+func merge[T any](parts []T, of func(T) part, join func(parts []T, rerun string, notes []string) T) (whole T, err error) {
+	shards := make([]*Shard, len(parts))
+	for i, one := range parts {
+		first, p := of(parts[0]), of(one)
+		shards[i] = p.shard
+		if p.server != first.server || p.seed != first.seed {
+			return whole, fmt.Errorf("%w: one ran on %s with seed %d, another on %s with seed %d", ErrShards, first.server, first.seed, p.server, p.seed)
 		}
 	}
+	if err := complete(shards); err != nil {
+		return whole, err
+	}
+	parts = slices.Clone(parts)
+	slices.SortFunc(parts, func(a, b T) int { return of(a).shard.Index - of(b).shard.Index })
+	var notes []string
+	for _, one := range parts {
+		p := of(one)
+		for _, n := range p.notes {
+			notes = append(notes, "shard "+p.shard.String()+": "+n)
+		}
+	}
+	first := of(parts[0])
+	return join(parts, strings.Replace(first.rerun, " --shard "+first.shard.String(), "", 1), notes), nil
+}
+
+// inPlanOrder restores the order of a plan of n items from the items of each shard. Shards that were interrupted have fewer.
+func inPlanOrder[T any](n int, shards [][]T) (all []T) {
+	for i := range n {
+		from := shards[i%len(shards)]
+		if at := i / len(shards); at < len(from) {
+			all = append(all, from[at])
+		}
+	}
+	return all
+}
+
+func joinedSuite(parts []Suite, rerun string, notes []string) Suite {
+	first := parts[0]
+	out := Suite{Server: first.Server, Seed: first.Seed, Start: first.Start, Environment: first.Environment, Rerun: rerun, Notes: notes}
+	var ends time.Time
+	var cells [][]Cell
 	for _, p := range parts {
+		cells = append(cells, p.Cells)
+		out.Missing += p.Missing
+		if p.Start.Before(out.Start) {
+			out.Start = p.Start
+		}
+		if end := p.Start.Add(p.Duration); end.After(ends) {
+			ends = end
+		}
+	}
+	out.Cells, out.Duration = inPlanOrder(first.Shard.Of, cells), ends.Sub(out.Start)
+	out.Judge()
+	return out
+}
+
+func joinedBench(parts []Bench, rerun string, notes []string) Bench {
+	out := parts[0]
+	out.Shard, out.Baseline, out.Gates, out.Rerun, out.Notes = nil, nil, nil, rerun, notes
+	var settings [][]BenchSetting
+	var cells []BenchCell
+	var knees []Knee
+	for _, p := range parts {
+		settings, cells, knees = append(settings, p.Plan.Settings), append(cells, p.Cells...), append(knees, p.Knees...)
 		out.Duration, out.Interrupted = max(out.Duration, p.Duration), out.Interrupted || p.Interrupted
 		out.Gates = append(out.Gates, p.Gates...)
-		for _, n := range p.Notes {
-			out.Notes = append(out.Notes, "shard "+p.Shard.String()+": "+n)
-		}
 	}
+	out.Plan.Settings = inPlanOrder(parts[0].Shard.Of, settings)
+	place := func(s BenchSetting) int { return slices.Index(out.Plan.Settings, s) }
+	slices.SortStableFunc(cells, func(a, b BenchCell) int { return place(a.Setting) - place(b.Setting) })
+	slices.SortStableFunc(knees, func(a, b Knee) int { return place(a.Setting) - place(b.Setting) })
+	out.Cells, out.Knees = cells, knees
 	if len(parts) > 1 {
 		out.Notes = append(out.Notes, "each setting was measured on a machine of its own shard: figures of two settings are not of one machine, and the round trip is the first's")
 	}
@@ -151,17 +156,8 @@ func joinedBench(parts []Bench) Bench {
 	return out
 }
 
-func filtered[T any](all []T, is func(T) bool) (out []T) {
-	for _, one := range all {
-		if is(one) {
-			out = append(out, one)
-		}
-	}
-	return out
-}
-
-// whole checks that the shards are of one plan and that each is there once.
-func whole(shards []*Shard) error {
+// complete checks that the shards are of one plan and that each is there once.
+func complete(shards []*Shard) error {
 	if len(shards) == 0 {
 		return fmt.Errorf("%w: there are none", ErrShards)
 	}

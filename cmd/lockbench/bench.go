@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"github.com/lockbench/lockbench/bench"
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
-	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
 )
@@ -163,24 +161,12 @@ func (a *app) createBench(base, store string) (string, error) {
 
 // endBench saves a bench and its reports in its directory, and shows it.
 func (a *app) endBench(b results.Bench, dir, store string, details bool) error {
-	err := errors.Join(results.StoreBench(filepath.Join(dir, results.BenchFile), b), saveViewsOf(dir, map[string]func(io.Writer) error{
-		results.SummaryFile: func(w io.Writer) error { return report.BenchSummary(w, b) },
-		results.JUnitFile:   func(w io.Writer) error { return report.BenchJUnit(w, b) },
-		results.ReportFile:  func(w io.Writer) error { return page.Bench(w, b) },
-	}))
+	r := benchRecord(b, dir, details)
+	err := errors.Join(results.StoreBench(filepath.Join(dir, results.BenchFile), b), r.save())
 	if store != "" {
 		err = errors.Join(err, results.StoreBench(store, b))
 	}
-	return errors.Join(err, a.showBench(b, dir, details),
-		a.tellGitHub(func(w io.Writer) error { return report.BenchSummary(w, b) }),
-		a.annotate(func(w io.Writer) error { return report.BenchAnnotations(w, b) }))
-}
-
-func (a *app) showBench(b results.Bench, dir string, details bool) error {
-	if a.json() {
-		return a.writeJSON(b)
-	}
-	return report.Bench(a.out, b, dir, details, a.style())
+	return errors.Join(err, a.show(r), a.tellGitHub(r))
 }
 
 // realServers finds a provider of real servers.

@@ -68,7 +68,7 @@ func (a *app) compare(base, now string, o bench.CompareOptions) error {
 	} else {
 		err = report.Comparison(a.out, c, a.style())
 	}
-	return errors.Join(err, a.tellGitHub(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }), compareError(c))
+	return errors.Join(err, a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }), compareError(c))
 }
 
 // compareError returns the error for a comparison's verdict.

@@ -115,11 +115,7 @@ func (a *app) storedLock(ctx context.Context, name string, f *execFlags) (impls.
 }
 
 func (a *app) showRun(out *harness.Outcome) error {
-	show := func() error { return report.Run(a.out, out.Result, out.Dir, a.style()) }
-	if a.json() {
-		show = func() error { return a.writeJSON(out.Result) }
-	}
-	return errors.Join(show(), verdictError(out.Result.Verdict))
+	return errors.Join(a.show(runRecord(out.Dir, out.Run, &out.Result)), verdictError(out.Result.Verdict))
 }
 
 // onServers makes one run on the servers that word names.

@@ -242,11 +242,10 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 		return nil, err
 	}
 	a.savePictures(out)
+	r := runRecord(out.Dir, out.Run, &out.Result)
 	err = errors.Join(err, saveViews(out), verdictError(out.Result.Verdict), gateError(out.Result.Gates))
 	if !a.json() {
-		err = errors.Join(err, report.Run(a.out, out.Result, out.Dir, a.style()))
+		err = errors.Join(err, a.show(r))
 	}
-	return &out.Result, errors.Join(err,
-		a.tellGitHub(func(w io.Writer) error { return report.RunMarkdown(w, out.Result) }),
-		a.annotate(func(w io.Writer) error { return report.RunAnnotations(w, out.Result) }))
+	return &out.Result, errors.Join(err, a.tellGitHub(r))
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// saveViews writes the reports into the run directory. A run that failed before it was judged has
-// none.
+// saveViews writes the reports into the run directory. A run that failed before it was judged has none.
 func saveViews(out *harness.Outcome) error {
 	if out.Dir == "" || out.Verdict == nil {
 		return nil
@@ -21,12 +20,11 @@ func saveViews(out *harness.Outcome) error {
 	if err != nil {
 		return err
 	}
-	err = d.SaveFunc(results.SummaryFile, func(w io.Writer) error { return report.RunMarkdown(w, out.Result) })
 	for i, v := range out.Verdict.Violations {
 		name := fmt.Sprintf("%s/%03d.txt", results.ViolationsPath, i+1)
 		err = errors.Join(err, d.SaveFunc(name, func(w io.Writer) error { return report.Violation(w, v) }))
 	}
-	return errors.Join(err, saveRunViews(d, &out.Result))
+	return errors.Join(err, runRecord(out.Dir, out.Run, &out.Result).save())
 }
 
 // pictures is how many of a run's violations are drawn as pages; every one is written as text.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -18,7 +16,6 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
-	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
@@ -221,9 +218,9 @@ func (f *suiteFlags) compare(suite *results.Suite, in suiteInputs) {
 
 // endSuite saves a suite and shows it.
 func (a *app) endSuite(dir *suiteDir, suite results.Suite) error {
-	return errors.Join(dir.settle(&suite), dir.save(suite), a.showSuite(suite, filepath.Join(dir.path, results.ReportFile)),
-		a.tellGitHub(func(w io.Writer) error { return report.SuiteMarkdown(w, suite) }),
-		a.annotate(func(w io.Writer) error { return report.SuiteAnnotations(w, suite) }))
+	err := dir.settle(&suite)
+	r := suiteRecord(suite, dir.path)
+	return errors.Join(err, results.SaveSuite(dir.path, suite), r.save(), a.show(r), a.tellGitHub(r))
 }
 
 // storedSuite loads the suite to compare with; nil if none was named.
@@ -301,11 +298,4 @@ func (a *app) suiteProgress(done, all int, c results.Cell) {
 		a.say("%s × %s: %s: %s", c.Lock, c.Scenario, c.Verdict, c.Why)
 	}
 	a.line.show(fmt.Sprintf("%d of %d cells  %s × %s", done, all, c.Lock, c.Scenario))
-}
-
-func (a *app) showSuite(s results.Suite, page string) error {
-	if a.json() {
-		return a.writeJSON(s)
-	}
-	return report.Suite(a.out, s, page, a.style())
 }

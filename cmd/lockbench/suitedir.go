@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/report"
-	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
 )
 
@@ -94,45 +91,6 @@ func (d *suiteDir) settle(s *results.Suite) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// save writes the suite and its reports into its directory.
-func (d *suiteDir) save(s results.Suite) error {
-	return errors.Join(results.SaveSuite(d.path, s), saveViewsOf(d.path, map[string]func(io.Writer) error{
-		results.SummaryFile: func(w io.Writer) error { return report.SuiteMarkdown(w, s) },
-		results.JUnitFile:   func(w io.Writer) error { return report.SuiteJUnit(w, s) },
-		results.ReportFile:  func(w io.Writer) error { return page.Suite(w, s, d.path, ".") },
-	}))
-}
-
-// saveViewsOf puts what people and programs read of a suite or a bench into its directory, by file.
-func saveViewsOf(dir string, views map[string]func(io.Writer) error) (err error) {
-	for name, write := range views {
-		err = errors.Join(err, results.SaveFile(filepath.Join(dir, name), write))
-	}
-	return err
-}
-
-// tellGitHub appends a summary to the page of a GitHub job, if the program runs in one.
-func (a *app) tellGitHub(summary func(io.Writer) error) error {
-	path := a.env("GITHUB_STEP_SUMMARY")
-	if path == "" {
-		return nil
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("GITHUB_STEP_SUMMARY: %w", err)
-	}
-	return errors.Join(summary(f), f.Close())
-}
-
-// annotate writes GitHub workflow commands to stderr, which its runner reads like stdout.
-func (a *app) annotate(annotations func(io.Writer) error) error {
-	if a.env("GITHUB_ACTIONS") != "true" {
-		return nil
-	}
-	a.line.clear()
-	return annotations(a.err)
 }
 
 // verdictOf returns the error for a suite's verdict. A suite that is inconclusive only because it was interrupted ends as interrupted.

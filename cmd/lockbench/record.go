@@ -1,0 +1,195 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/lockbench/lockbench/internal/plain"
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/report/page"
+	"github.com/lockbench/lockbench/results"
+)
+
+// record is a run, bench or suite: where it is, and what writes its forms. All that shows, stores or serves one goes through it.
+type record struct {
+	dir      string
+	value    any                                         // the result, for JSON
+	file     string                                      // has it, as it was stored
+	html     func(w io.Writer, base string) error        // base is the path from the output's place to dir, "" for none
+	text     func(w io.Writer, style report.Style) error //
+	forms    map[string]func(io.Writer) error            // the others, by the word of report -f
+	unjudged error                                       // why it has no form but html and junit; nil for one that was judged
+}
+
+// annotations is the form that GitHub's runner reads from stderr.
+const annotations = "annotations"
+
+// writers are what writes the forms of one kind of record.
+type writers[T any] struct {
+	md, junit, csv, annotations func(io.Writer, T) error
+	measures                    func(T) []report.Measure
+}
+
+// of returns the forms of a record.
+func (w writers[T]) of(v T) map[string]func(io.Writer) error {
+	bind := func(write func(io.Writer, T) error) func(io.Writer) error {
+		return func(out io.Writer) error { return write(out, v) }
+	}
+	return map[string]func(io.Writer) error{
+		"md": bind(w.md), "junit": bind(w.junit), "csv": bind(w.csv), annotations: bind(w.annotations),
+		"gha": func(out io.Writer) error { return report.GitHubBenchmark(out, w.measures(v)) },
+		"bmf": func(out io.Writer) error { return report.Bencher(out, w.measures(v)) },
+	}
+}
+
+func suiteRecord(s results.Suite, dir string) record {
+	return record{dir: dir, value: s,
+		html: func(w io.Writer, base string) error { return page.Suite(w, s, dir, base) },
+		text: func(w io.Writer, style report.Style) error {
+			file := filepath.Join(dir, results.ReportFile)
+			if !exists(file) {
+				file = ""
+			}
+			return report.Suite(w, s, file, style)
+		},
+		forms: writers[results.Suite]{report.SuiteMarkdown, report.SuiteJUnit, report.SuiteCSV, report.SuiteAnnotations, report.SuiteMeasures}.of(s)}
+}
+
+func benchRecord(b results.Bench, dir string, details bool) record {
+	return record{dir: dir, value: b,
+		html:  func(w io.Writer, _ string) error { return page.Bench(w, b) },
+		text:  func(w io.Writer, style report.Style) error { return report.Bench(w, b, dir, details, style) },
+		forms: writers[results.Bench]{report.BenchSummary, report.BenchJUnit, report.BenchCSV, report.BenchAnnotations, report.BenchMeasures}.of(b)}
+}
+
+// runRecord is the record of a run; result is nil if it was not judged.
+func runRecord(dir string, run results.Run, result *results.Result) record {
+	r := record{dir: dir, file: filepath.Join(dir, results.ResultFile), html: func(w io.Writer, base string) error {
+		d, err := results.Open(dir)
+		if err != nil {
+			return err
+		}
+		return page.Run(w, d, base)
+	}}
+	junit := func(w io.Writer) error { return report.RunJUnit(w, run, result) }
+	if result == nil {
+		r.forms = map[string]func(io.Writer) error{"junit": junit}
+		r.unjudged = fmt.Errorf("%s: the run was not judged: it has no %s; 'lockbench check %s' judges what was recorded", r.dir, results.ResultFile, r.dir)
+		return r
+	}
+	r.value = *result
+	r.text = func(w io.Writer, s report.Style) error { return report.Run(w, *result, r.dir, s) }
+	r.forms = writers[results.Result]{md: report.RunMarkdown, csv: report.RunCSV, annotations: report.RunAnnotations, measures: report.RunMeasures}.of(*result)
+	r.forms["junit"] = junit
+	return r
+}
+
+// write writes the record in a form that report -f names.
+func (r record) write(w io.Writer, form, base string, s report.Style) error {
+	switch {
+	case form == "html":
+		return r.html(w, base)
+	case r.unjudged != nil && form != "junit":
+		return r.unjudged
+	case form == "text":
+		return r.text(w, s)
+	case form == "json":
+		return copyFile(w, r.file)
+	}
+	return r.forms[form](w)
+}
+
+// save writes what people and programs read of the record into its directory.
+func (r record) save() (err error) {
+	for form, name := range map[string]string{"md": results.SummaryFile, "junit": results.JUnitFile, "html": results.ReportFile} {
+		err = errors.Join(err, results.SaveFile(filepath.Join(r.dir, name), func(w io.Writer) error { return r.write(w, form, ".", report.Style{}) }))
+	}
+	return err
+}
+
+// show puts a record on stdout.
+func (a *app) show(r record) error {
+	if a.json() {
+		return a.writeJSON(r.value)
+	}
+	return r.text(a.out, a.style())
+}
+
+// tellGitHub puts a record, if the program runs in a job of GitHub, on the page of the job, and its annotations on stderr, which the runner reads
+// like stdout.
+func (a *app) tellGitHub(r record) error {
+	err := a.summarize(r.forms["md"])
+	if a.env("GITHUB_ACTIONS") != "true" {
+		return err
+	}
+	a.line.clear()
+	return errors.Join(err, r.forms[annotations](a.err))
+}
+
+// summarize appends a summary to the page of a GitHub job, if there is one.
+func (a *app) summarize(summary func(io.Writer) error) error {
+	path := a.env("GITHUB_STEP_SUMMARY")
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("GITHUB_STEP_SUMMARY: %w", err)
+	}
+	return errors.Join(summary(f), f.Close())
+}
+
+// openRecord opens the suite, bench or run at a path.
+func openRecord(path string) (record, error) {
+	if _, err := os.Stat(path); err != nil {
+		return record{}, err
+	}
+	if s, file, err := openStored(path, results.SuiteFile, results.LoadSuite); !errors.Is(err, errAbsent) {
+		r := suiteRecord(s, filepath.Dir(file))
+		r.file = file
+		return r, err
+	}
+	if b, file, err := openStored(path, results.BenchFile, results.LoadBench); !errors.Is(err, errAbsent) {
+		r := benchRecord(b, filepath.Dir(file), false)
+		r.file = file
+		return r, err
+	}
+	return openRun(path)
+}
+
+func openRun(path string) (record, error) {
+	d, err := results.Open(path)
+	if err != nil {
+		return record{}, fmt.Errorf("%s: neither a run, a bench nor a suite: no %s, %s or %s there", path, results.RunFile, results.BenchFile, results.SuiteFile)
+	}
+	_, run, result, err := results.Load(d.Path())
+	return runRecord(d.Path(), run, result), err
+}
+
+// errAbsent means that a path has another kind of record.
+var errAbsent = errors.New("not there")
+
+// openStored loads the record with a file name in a directory, or a file of any name in JSON. The error is errAbsent if there is none.
+func openStored[T any](path, name string, load func(string) (T, error)) (v T, file string, err error) {
+	file, named := results.Stored(path, name)
+	if !named && filepath.Ext(path) != ".json" {
+		return v, file, errAbsent
+	}
+	if v, err = load(file); err != nil && !named {
+		err = errAbsent
+	}
+	return v, file, err
+}
+
+// copyFile writes a file of JSON.
+func copyFile(w io.Writer, path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(plain.JSON(data))
+	return err
+}
