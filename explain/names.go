@@ -56,7 +56,8 @@ func (m *meeting) causeOf(p pairing, i int) (rank, verdicts.Cause) {
 		}
 	}
 	acquires, extends := e.op != nil && e.op.Op == history.Acquire, e.op != nil && e.op.Op == history.Extend
-	took := slices.ContainsFunc(e.changes, change.freed) && m.writer(p.first.node, i) == m.first.Client
+	w := p.first.node.writer(i, e.changes...)
+	took := slices.ContainsFunc(e.changes, change.freed) && w >= 0 && p.first.node.events[w].cmd.Client == m.first.Client
 	if e.cmd.Client == m.second.Client && acquires && !took {
 		return byAcquire, verdicts.LateRequest
 	}

@@ -74,9 +74,9 @@ func (n *node) deletes(key string, from, to int) bool {
 func (r *run) hit(n *node, i int, wronged *event) Answer {
 	e := &n.events[i]
 	for _, c := range e.changes {
-		w := n.wrote(i, c)
-		if w == nil || w.cmd.Client == e.cmd.Client {
-			w = wronged
+		w := wronged
+		if at := n.writer(i, c); at >= 0 && n.events[at].cmd.Client != e.cmd.Client {
+			w = &n.events[at]
 		}
 		if e.open || c.before == nil || w == nil || w.open || w.cmd.Client == e.cmd.Client || w.op == nil {
 			continue

@@ -12,7 +12,7 @@ import (
 func (m *meeting) owned(p pairing, i int) bool {
 	n := p.first.node
 	e := &n.events[i]
-	client, at := "", writtenAt(n, i, e.changes)
+	client, at := "", n.writer(i, e.changes...)
 	switch {
 	case e.cmd != nil:
 		client = e.cmd.Client
@@ -42,47 +42,15 @@ func (m *meeting) conflicts(ops []uint64) bool {
 	})
 }
 
-// writer returns the client that wrote the value which an event removed.
-func (r *run) writer(n *node, i int) string {
-	if w := r.writing(n, i, n.events[i].changes); w != nil {
-		return w.cmd.Client
-	}
-	return ""
-}
-
-// writing returns the last command before an event that changed one of the given keys other than by moving its expiry; nil: none.
-func (r *run) writing(n *node, i int, keys []change) *event {
-	if j := writtenAt(n, i, keys); j >= 0 {
-		return &n.events[j]
-	}
-	return nil
-}
-
-// writtenAt returns the index of that command; -1: none.
-func writtenAt(n *node, i int, keys []change) int {
-	for j := i - 1; j >= 0; j-- {
-		e := &n.events[j]
-		if e.cmd == nil {
-			continue
-		}
-		for _, c := range e.changes {
-			if !c.renewed() && slices.ContainsFunc(keys, func(k change) bool { return k.key == c.key }) {
-				return j
-			}
+// writer returns the index of the last command before the i-th event that changed a part which later changes concern, other than by moving its expiry;
+// -1: none.
+func (n *node) writer(i int, later ...change) int {
+	for j, e := range slices.Backward(n.events[:i]) {
+		if e.cmd != nil && slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() && slices.ContainsFunc(later, c.meets) }) {
+			return j
 		}
 	}
 	return -1
-}
-
-// wrote returns the last command before an event that changed a part which the event changed, other than by moving its expiry; nil: none.
-func (n *node) wrote(i int, later change) *event {
-	for j := i - 1; j >= 0; j-- {
-		e := &n.events[j]
-		if e.cmd != nil && slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() && c.meets(later) }) {
-			return e
-		}
-	}
-	return nil
 }
 
 // holdsOf returns the acquires of a client executed between the first's grant and an event, and that of the hold which the event released: also one

@@ -370,10 +370,11 @@ func (r *run) leftover(v *checker.Violation) Answer {
 	for _, n := range r.nodes {
 		values := n.state(len(n.events))
 		for _, key := range slices.Sorted(maps.Keys(values)) {
-			maker := r.writing(n, len(n.events), []change{{key: key}})
-			if !strings.Contains(v.Witness.Leftover, key) || maker == nil || maker.open || maker.op == nil {
+			at := n.writer(len(n.events), change{key: key, before: values[key]})
+			if !strings.Contains(v.Witness.Leftover, key) || at < 0 || n.events[at].open || n.events[at].op == nil {
 				continue
 			}
+			maker := &n.events[at]
 			w := &wait{run: r, op: &history.Operation{}}
 			return because(w.left(values[key], maker), sentence("without ", words(maker), ", nothing would have been left: ", w.whyKept(values[key], maker)),
 				maker.reported("", []string{key}))
