@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,11 @@ type node struct {
 }
 
 const markEvery = 64
+
+// by returns the number of events up to and including an instant.
+func (n *node) by(at int64) int {
+	return sort.Search(len(n.events), func(i int) bool { return n.events[i].at > at })
+}
 
 // state returns what the node held before its i-th event.
 func (n *node) state(i int) map[string]*Value {

@@ -177,7 +177,7 @@ func (a *attempt) first() int {
 // attempt was in vain and a new one begins.
 func (r *run) attempts(op *history.Operation) (out []*attempt) {
 	for _, n := range r.nodes {
-		out = append(out, r.ballots(op, n, n.lastTry(op))...)
+		out = append(out, r.ballots(op, n, n.lastTry(op, len(n.events)))...)
 	}
 	return out
 }
@@ -205,10 +205,10 @@ type asked struct {
 
 func (e *event) asks() asked { return asked{shapeOf(e.cmd), e.key()} }
 
-// lastTry returns the commands of the last attempt of an operation at a node: it begins with the same command as the first attempt.
-func (n *node) lastTry(op *history.Operation) (try []int) {
+// lastTry returns the commands of the last attempt of an operation at a node before an event: it begins with the same command as the first attempt.
+func (n *node) lastTry(op *history.Operation, end int) (try []int) {
 	all := slices.DeleteFunc(slices.Clone(n.byOp[op.ID]), func(i int) bool {
-		return refusedByServer(n.events[i].cmd.Reply) || n.events[i].touched == nil
+		return i >= end || refusedByServer(n.events[i].cmd.Reply) || n.events[i].touched == nil
 	})
 	slices.SortStableFunc(all, func(i, j int) int { return cmp.Compare(n.events[i].cmd.Sent, n.events[j].cmd.Sent) })
 	var seen []asked

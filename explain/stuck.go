@@ -3,7 +3,6 @@ package explain
 import (
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
@@ -26,11 +25,11 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	if w == nil {
 		return r.leftover(v)
 	}
-	if w.attempt == nil {
-		return w.withoutReply()
-	}
 	if a := w.unseen(); a.Cause != "" {
 		return a
+	}
+	if w.attempt == nil {
+		return w.withoutReply()
 	}
 	if w.idle() {
 		return w.unasked()
@@ -87,39 +86,19 @@ func (r *run) waiter(v *checker.Violation) *wait {
 		}
 	}
 	for _, n := range r.nodes {
-		if a := r.asked(n, w.op, w.until); a != nil && (w.attempt == nil || a.time() >= w.attempt.time()) {
+		if a := n.askedBefore(w.op, n.by(w.until)); a != nil && (w.attempt == nil || a.time() >= w.attempt.time()) {
 			w.attempt = a
 		}
 	}
 	return w
 }
 
-// asked returns the last attempt of an operation at a node by an instant; nil: none.
-func (r *run) asked(n *node, op *history.Operation, until int64) *attempt {
-	return n.askedBefore(op, sort.Search(len(n.events), func(i int) bool { return n.events[i].at > until }))
-}
-
 // askedBefore returns the last attempt of an operation before an event; nil: none.
 func (n *node) askedBefore(op *history.Operation, end int) *attempt {
-	a := &attempt{op: op, node: n, grant: -1}
-	var shapes []shape
-	for _, i := range slices.Backward(n.byOp[op.ID]) {
-		e := &n.events[i]
-		if i >= end || e.touched == nil || refusedByServer(e.cmd.Reply) {
-			continue
-		}
-		s := shapeOf(e.cmd)
-		if slices.Contains(shapes, s) {
-			break
-		}
-		shapes = append(shapes, s)
-		a.events = append(a.events, i)
+	if try := n.lastTry(op, end); len(try) > 0 {
+		return &attempt{op: op, node: n, events: try, grant: -1}
 	}
-	slices.Sort(a.events)
-	if len(a.events) == 0 {
-		return nil
-	}
-	return a
+	return nil
 }
 
 // sound reports whether the replies of an attempt are explained.
@@ -295,9 +274,11 @@ func (w *wait) whyKept(v *Value, maker *event) Sentence {
 
 // unseen explains a wait whose client was granted what it asked for but got no reply.
 func (w *wait) unseen() Answer {
-	for _, i := range w.attempt.events {
-		if e := &w.attempt.node.events[i]; e.cmd.Replied == 0 && len(e.changes) > 0 {
-			return because(verdicts.AmbiguousReply, sentence("had the reply to ", words(e), " not been lost, ", Name(w.op.Client), " would have been granted"), e.reported("", nil))
+	for _, n := range w.nodes {
+		for _, i := range n.byOp[w.op.ID] {
+			if e := &n.events[i]; e.at <= w.until && e.cmd.Replied == 0 && len(e.changes) > 0 {
+				return because(verdicts.AmbiguousReply, sentence("had the reply to ", words(e), " not been lost, ", Name(w.op.Client), " would have been granted"), e.reported("", nil))
+			}
 		}
 	}
 	return Answer{}
