@@ -49,7 +49,7 @@ func (e *event) hit(keys []string) Hit {
 			return Freed
 		case c.renewed():
 			return Renewed
-		case c.before == nil:
+		case c.made():
 			return Made
 		default:
 			return Changed

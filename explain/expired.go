@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +28,7 @@ func (m *meeting) outlived(pairs []pairing, spare int) Answer {
 	if len(over) <= spare {
 		return Answer{}
 	}
-	return m.expired(over[0], math.MaxInt, over[0].second.time(), sentence("whatever else is left out, had the lease of ", Name(m.first.Client), " not ended"))
+	return m.expired(over[0], over[0].second.time(), "whatever else is left out, had the lease of ", Name(m.first.Client), " not ended")
 }
 
 // over reports whether the first's lease can have ended when the second was granted. For a semaphore no experiment shows that: its other holds end, too.
@@ -58,16 +57,17 @@ func (m *meeting) full(p pairing) bool {
 }
 
 // expired returns the answer for the end of a lease.
-func (m *meeting) expired(p pairing, i int, at int64, text Sentence) Answer {
-	return because(m.lease(p, i, at), sentence(text, ", ", Name(m.second.Client), " would have been refused"))
+func (m *meeting) expired(p pairing, at int64, without ...any) Answer {
+	return because(m.lease(p, at), sentence(Sentence(without), ", ", Name(m.second.Client), " would have been refused"))
 }
 
 // byClientClock explains a grant decided by the client's clock.
 func (m *meeting) byClientClock(p pairing) Answer {
-	if m.until(m.first, m.seen) <= m.seen {
-		return m.expired(p, math.MaxInt, p.second.time(), sentence("by the clock of ", Name(m.first.Client), "'s grant"))
+	answer := m.expired(p, p.second.time(), "by the clock of ", Name(m.first.Client), "'s grant")
+	if m.until(m.first, m.seen) > m.seen {
+		return because(verdicts.ClockSkew, answer.Experiment, p.first.reported(), p.second.reported())
 	}
-	return because(verdicts.ClockSkew, sentence("by the clock of ", Name(m.first.Client), "'s grant, ", Name(m.second.Client), " would have been refused"), p.first.reported(), p.second.reported())
+	return answer
 }
 
 // due returns the earliest instant, since 1970, at which the first's lease could end by a clock that is right.
@@ -92,7 +92,7 @@ func (m *meeting) byReadClock(p pairing) Answer {
 				Name(m.first.Client), " had set ", time.Duration(short).String(), " or more before the end of its lease"), p.first.reported(), p.second.reported())
 		}
 		if until <= m.Header.Epoch+e.cmd.Sent {
-			return m.expired(p, math.MaxInt, e.at, sentence("had the time not come that it read"))
+			return m.expired(p, e.at, "had the time not come that it read")
 		}
 		return because(verdicts.ClockSkew, sentence("by true time ", Name(m.second.Client), " would have been refused: what it read by ", Name(e.cmd.Name), " lay ",
 			time.Duration(until-m.Header.Epoch-e.cmd.Sent).String(), " ahead"), p.first.reported(), p.second.reported())

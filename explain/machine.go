@@ -29,6 +29,9 @@ func (c change) freed() bool {
 		len(c.after.Scores) < len(c.before.Scores))
 }
 
+// made reports whether a change created a key.
+func (c change) made() bool { return c.before == nil }
+
 // renewed reports whether a change moved the expiry of a key and nothing else.
 func (c change) renewed() bool {
 	return c.before != nil && c.after != nil && c.before.sameData(c.after)

@@ -39,7 +39,7 @@ func (m *meeting) finding(p pairing, i int) finding {
 	case e.effect != nil:
 		f.rank, f.name = byFault, faultNames[e.effect.What]
 	case e.ended():
-		f.rank, f.name = byTime, m.lease(p, i, e.at)
+		f.rank, f.name = byTime, m.lease(p, e.at)
 	default:
 		f.rank, f.name = m.causeOf(p, i)
 	}
@@ -71,16 +71,15 @@ func (m *meeting) causeOf(p pairing, i int) (rank, verdicts.Cause) {
 	return byFreeing, name
 }
 
-// lease names the cause for the end of the first's lease at the instant at; i is the event of that end, if there is one.
-func (m *meeting) lease(p pairing, i int, at int64) verdicts.Cause {
-	seen := m.seen
-	if cause := m.renewedLate(p, at, seen); cause != "" {
+// lease names the cause for the end of the first's lease at an instant.
+func (m *meeting) lease(p pairing, at int64) verdicts.Cause {
+	if cause := m.renewedLate(p, at); cause != "" {
 		return cause
 	}
 	switch {
 	case m.renews() && !m.hindered(p.first.time(), at): // nothing hindered the renewals
 		return verdicts.RenewalGap
-	case m.until(m.first, seen) <= seen:
+	case m.until(m.first, m.seen) <= m.seen:
 		return verdicts.LeaseOverrun
 	}
 	return verdicts.Overbelief
@@ -96,9 +95,9 @@ func (m *meeting) hindered(from, to int64) bool {
 
 // renewedLate names the cause where a client believes in a hold whose lease has ended because an extend succeeded all the same, before the violation
 // was seen and before the client was granted again.
-func (m *meeting) renewedLate(p pairing, ended, seen int64) verdicts.Cause {
+func (m *meeting) renewedLate(p pairing, ended int64) verdicts.Cause {
 	n, keys := p.first.node, p.second.keys()
-	for i := p.from(); i < len(n.events) && n.events[i].at <= seen; i++ {
+	for i := p.from(); i < len(n.events) && n.events[i].at <= m.seen; i++ {
 		e := &n.events[i]
 		if e.op != nil && e.op.Client == m.first.Client && e.op.Op == history.Acquire && e.op.ID != m.first.ID && changesAny(e, keys) {
 			return ""
@@ -107,10 +106,8 @@ func (m *meeting) renewedLate(p pairing, ended, seen int64) verdicts.Cause {
 		if !extend || e.at <= ended || !changesAny(e, keys) {
 			continue
 		}
-		for _, c := range e.changes {
-			if c.before == nil {
-				return verdicts.Resurrection
-			}
+		if slices.ContainsFunc(e.changes, change.made) {
+			return verdicts.Resurrection
 		}
 		return verdicts.MisUnlock
 	}
@@ -119,20 +116,11 @@ func (m *meeting) renewedLate(p pairing, ended, seen int64) verdicts.Cause {
 
 // renews reports whether clients of the lock renew leases by themselves.
 func (r *run) renews() bool {
-	for _, n := range r.nodes {
-		for i := range n.events {
-			e := &n.events[i]
-			if e.cmd == nil || e.op != nil && e.op.Op != history.Extend {
-				continue
-			}
-			for _, c := range e.changes {
-				if c.renewed() {
-					return true
-				}
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.nodes, func(n *node) bool {
+		return slices.ContainsFunc(n.events, func(e event) bool {
+			return e.cmd != nil && (e.op == nil || e.op.Op == history.Extend) && slices.ContainsFunc(e.changes, change.renewed)
+		})
+	})
 }
 
 // words describes an event and when it happened.

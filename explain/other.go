@@ -120,9 +120,7 @@ func (r *run) fence(v *checker.Violation) Answer {
 			}
 		}
 		if len(found) > 0 {
-			f := nearest(found)
-			return because(f.name, sentence("without ", f.text, ", ", Name(second.Client), " would have been refused, or given a fence larger than ",
-				strconv.FormatUint(first.Fence, 10)), f.evidence)
+			return nearest(found).because(Name(second.Client), " would have been refused, or given a fence larger than ", strconv.FormatUint(first.Fence, 10))
 		}
 	}
 	return r.overlap(v, holds, r.apart) // of holds that did not meet, the end of one does not explain the fence of the other
@@ -184,8 +182,7 @@ func (r *run) taken(op *history.Operation) Answer {
 	if len(found) == 0 {
 		return Answer{}
 	}
-	f := nearest(found)
-	return because(f.name, sentence("without ", f.text, ", the hold of ", Name(op.Client), " would have been there"), f.evidence)
+	return nearest(found).because("the hold of ", Name(op.Client), " would have been there")
 }
 
 // differs reports whether a command has another reply, or another effect on parts of keys, when an event is left out.

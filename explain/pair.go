@@ -3,7 +3,6 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -18,6 +17,11 @@ type finding struct {
 	name     verdicts.Cause
 	text     Sentence
 	evidence Event
+}
+
+// because returns the answer for a finding: what would have been without it.
+func (f finding) because(effect ...any) Answer {
+	return because(f.name, sentence("without ", f.text, ", ", Sentence(effect)), f.evidence)
 }
 
 // rank orders possible causes: what others did comes before what the two clients did.
@@ -255,13 +259,12 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 				continue
 			}
 			if ok, _ := m.granted(p.first, i, without{events: []int{i}}); !ok {
-				f := m.finding(p, i)
-				return because(f.name, sentence("without ", f.text, ", ", Name(m.first.Client), " would have been refused"), f.evidence)
+				return m.finding(p, i).because(Name(m.first.Client), " would have been refused")
 			}
 		}
 		all := m.others(p)
 		if m.over(p) && m.lacks(p, p.from(), without{events: all, stop: p.first.time()}) {
-			return m.expired(p, math.MaxInt, p.second.time(), sentence("had no time passed at the server"))
+			return m.expired(p, p.second.time(), "had no time passed at the server")
 		}
 		clock := m.clockOf(p.first.node.events[p.first.first()].cmd)
 		if m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock}) {
@@ -285,13 +288,16 @@ func (m *meeting) marked(p pairing) bool {
 	return slices.ContainsFunc(p.second.keys(), func(key string) bool { return values[key] != nil })
 }
 
-// answer returns the answer for the nearest finding.
+// answer returns the answer for the nearest finding. If that is a grant in between that took the first's hold away, it explains why it was granted.
 func (m *meeting) answer(found []finding) Answer {
 	f := nearest(found)
-	if f.rank == byAcquire {
-		return m.root(f)
+	op := f.node.events[f.event].op
+	if f.rank != byAcquire || op == nil || op.Outcome != history.OK || m.depth == 0 || op.Client == m.first.Client || op.Client == m.second.Client {
+		return f.because(Name(m.second.Client), " would have been refused")
 	}
-	return m.refused(f)
+	answer := m.meet(m.first, op, op.Return, m.depth-1)
+	answer.Experiment = sentence(answer.Experiment, ", and then ", Name(m.second.Client), " as well")
+	return answer
 }
 
 // nearest returns the finding to name: by rank, then by time. If a command moved the end of a lease to an earlier time, that command is named, not
@@ -317,23 +323,4 @@ func (e *event) hastens(key string) bool {
 	return slices.ContainsFunc(e.changes, func(c change) bool {
 		return c.key == key && c.before != nil && c.after != nil && c.after.Expires != 0 && (c.before.Expires == 0 || c.after.Expires < c.before.Expires)
 	})
-}
-
-// refused returns the answer for a finding.
-func (m *meeting) refused(f finding) Answer {
-	return because(f.name, sentence("without ", f.text, ", ", Name(m.second.Client), " would have been refused"), f.evidence)
-}
-
-// root follows a grant in between that took the first's hold away, and explains why that was granted.
-func (m *meeting) root(f finding) Answer {
-	op := f.node.events[f.event].op
-	if op == nil || op.Outcome != history.OK || m.depth == 0 || op.Client == m.first.Client || op.Client == m.second.Client {
-		return m.refused(f)
-	}
-	answer := m.meet(m.first, op, op.Return, m.depth-1)
-	if answer.Cause == "" {
-		return answer
-	}
-	answer.Experiment = sentence(answer.Experiment, ", and then ", Name(m.second.Client), " as well")
-	return answer
 }

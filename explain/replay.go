@@ -56,7 +56,7 @@ func (r *run) again(a *attempt, from int, left without, visit func(e *event, rep
 	p := r.newReplay(a, from, left)
 	p.through(a, func(i int) bool {
 		e := &a.node.events[i]
-		got, changes, ok := p.send(e.cmd, e.at)
+		got, changes, ok := p.send(e.cmd, e.at, p.args(e.cmd))
 		return !ok || visit(e, got, changes)
 	})
 }
@@ -72,7 +72,7 @@ func (r *run) instead(a, refused *attempt, from int, left without) bool {
 	}
 	for _, i := range refused.events {
 		e := &a.node.events[i]
-		if got, changes, ok := p.send(e.cmd, a.time()); ok && r.accepts(e, got, changes) {
+		if got, changes, ok := p.send(e.cmd, a.time(), p.args(e.cmd)); ok && r.accepts(e, got, changes) {
 			return true
 		}
 	}
@@ -102,14 +102,13 @@ func (p *replay) through(a *attempt, visit func(i int) (more bool)) {
 	}
 }
 
-// send executes a request again, at an instant; ok reports whether it can be.
-func (p *replay) send(c *history.Command, at int64) (reply string, changes []change, ok bool) {
-	p.m.tick(at)
-	args := p.args(c)
+// send executes a command, at an instant, with the given arguments; without any it can't be executed again, and is not ok.
+func (r *run) send(c *history.Command, at int64, args []string) (reply string, changes []change, ok bool) {
+	r.m.tick(at)
 	if args == nil {
 		return "", nil, false
 	}
-	reply, changes, _ = p.m.do(args, at)
+	reply, changes, _ = r.m.do(args, at)
 	return answerOf(c, reply), changes, true
 }
 
@@ -246,16 +245,12 @@ func (p *replay) decides(i int) bool {
 // nothing: what its client would have done with it is not known, and it would stand in the way of others.
 func (p *replay) repeat(i int) {
 	e := &p.node.events[i]
-	args := request(e.cmd, p.Scripts)
-	if args == nil || refusedByServer(e.cmd.Reply) && len(e.changes) == 0 {
+	if refusedByServer(e.cmd.Reply) && len(e.changes) == 0 {
 		return
 	}
-	p.m.tick(e.at)
-	reply, changes, _ := p.m.do(args, e.at)
-	if e.op == nil || e.op.Op != history.Acquire {
-		return
-	}
-	switch reply = answerOf(e.cmd, reply); {
+	reply, changes, ok := p.send(e.cmd, e.at, request(e.cmd, p.Scripts))
+	switch {
+	case !ok || e.op == nil || e.op.Op != history.Acquire:
 	case p.decides(i):
 		if e.op.Outcome == history.OK && p.refuses(e, reply, changes) {
 			p.m.undo(changes)

@@ -128,7 +128,7 @@ func (r *run) accepts(e *event, reply string, changes []change) bool {
 	if len(e.changes) == 0 && len(changes) == 0 {
 		return empty(reply) && !empty(e.cmd.Reply)
 	}
-	return len(changes) > len(e.changes) || slices.ContainsFunc(changes, func(c change) bool { return c.before == nil })
+	return len(changes) > len(e.changes) || slices.ContainsFunc(changes, change.made)
 }
 
 // fault explains a wait by the effect of a fault on the data or the clock of the node that refused.
@@ -237,11 +237,7 @@ func (w *wait) makers() (out []int) {
 
 // early returns what the node held when the client had waited as long as is allowed; an expiry may have been set later.
 func (w *wait) early(n *node, most int) map[string]*Value {
-	i := slices.IndexFunc(n.events[:most], func(e event) bool { return e.at >= w.from })
-	if i < 0 {
-		i = most
-	}
-	return n.state(i)
+	return n.state(min(n.by(w.from-1), most))
 }
 
 // left names the cause for a key that was left behind.
@@ -297,17 +293,18 @@ func (w *wait) idle() bool {
 	if freed < 0 || w.until-freed < (w.until-w.from)/2 {
 		return false
 	}
-	w.m.load(n.state(next), n.events[last].clock)
-	w.m.tick(w.until)
-	for _, i := range w.attempt.events {
+	return slices.ContainsFunc(w.attempt.events, func(i int) bool {
 		e := &n.events[i]
-		if args := request(e.cmd, w.Scripts); args != nil {
-			if reply, changes, _ := w.m.do(args, w.until); w.accepts(e, answerOf(e.cmd, reply), changes) {
-				return true
-			}
-		}
-	}
-	return false
+		reply, changes, ok := w.asked(n, next, e.cmd, w.until)
+		return ok && w.accepts(e, reply, changes)
+	})
+}
+
+// asked returns the reply to a request that a node gets at an instant, with the data that it held before its i-th event, and what the request changes;
+// ok reports whether it can be executed.
+func (r *run) asked(n *node, i int, c *history.Command, at int64) (reply string, changes []change, ok bool) {
+	r.m.load(n.state(i), n.events[min(i, len(n.events)-1)].clock)
+	return r.send(c, at, request(c, r.Scripts))
 }
 
 // withoutReply explains a wait whose command is not in the order of the commands because its reply was lost: executed when it was sent, it would have
@@ -315,17 +312,10 @@ func (w *wait) idle() bool {
 func (w *wait) withoutReply() Answer {
 	for _, c := range w.run.unseen[w.op.ID] {
 		for _, n := range w.nodes {
-			next := slices.IndexFunc(n.events, func(e event) bool { return e.at >= c.Sent })
-			args := request(c, w.Scripts)
-			if n.index != c.Node || args == nil || c.Sent > w.until {
+			if n.index != c.Node || c.Sent > w.until {
 				continue
 			}
-			if next < 0 {
-				next = len(n.events)
-			}
-			w.m.load(n.state(next), clock{})
-			w.m.tick(c.Sent)
-			if _, changes, _ := w.m.do(args, c.Sent); slices.ContainsFunc(changes, func(c change) bool { return c.before == nil }) {
+			if _, changes, _ := w.asked(n, n.by(c.Sent-1), c, c.Sent); slices.ContainsFunc(changes, change.made) {
 				return because(verdicts.AmbiguousReply, sentence("had the reply to ", Name(c.Client), "'s ", called(c), " of ", Instant(c.Sent), " not been lost, ",
 					Name(w.op.Client), " would have been granted"), Event{At: c.Sent, Command: c, Op: w.op, Hit: Made})
 			}
