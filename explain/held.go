@@ -11,24 +11,30 @@ import (
 
 // shownBy returns the acquires by which a violation's clients held, ordered by call.
 func (r *run) shownBy(v *checker.Violation) (out []*history.Operation) {
-	add := func(op *history.Operation) {
-		if op != nil && !slices.Contains(out, op) {
-			out = append(out, op)
-		}
-	}
 	for i := range v.Witness.Holds {
-		add(r.ops[v.Witness.Holds[i].Acquire.ID])
+		out = append(out, r.ops[v.Witness.Holds[i].Acquire.ID])
 	}
 	for _, o := range v.Witness.All() {
 		switch op := &o; {
 		case op.Op == history.Acquire && op.Outcome == history.OK:
-			add(r.ops[op.ID])
+			out = append(out, r.ops[op.ID])
 		case op.Op == history.Use || op.Op == history.Write:
-			add(r.held(op.Client, op.Key, op.Call))
+			out = append(out, r.held(op.Client, op.Key, op.Call))
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *history.Operation) int { return cmp.Compare(a.Return, b.Return) })
-	return out
+	return byGrant(out)
+}
+
+// byGrant orders acquires by return, each once.
+func byGrant(acquires []*history.Operation) []*history.Operation {
+	acquires = slices.DeleteFunc(acquires, func(op *history.Operation) bool { return op == nil })
+	slices.SortStableFunc(acquires, func(a, b *history.Operation) int { return cmp.Compare(a.Return, b.Return) })
+	seen := map[*history.Operation]bool{}
+	return slices.DeleteFunc(acquires, func(op *history.Operation) bool {
+		was := seen[op]
+		seen[op] = true
+		return was
+	})
 }
 
 // holding returns those of a violation's holds that existed at its instant; all of them if fewer than two did.
@@ -73,12 +79,7 @@ func (r *run) beside(v *checker.Violation) []*history.Operation {
 // between adds to the given holds those that any client was granted from the first of them until the damage was seen, and those under which anything
 // was written that can have taken effect between the writes that show the damage.
 func (r *run) between(holds []*history.Operation, v *checker.Violation) []*history.Operation {
-	const most = 16
-	add := func(op *history.Operation) {
-		if op != nil && !slices.Contains(holds, op) && len(holds) < most {
-			holds = append(holds, op)
-		}
-	}
+	out := slices.Clone(holds)
 	from, first := v.At, holds[0].Return
 	for _, o := range v.Witness.All() {
 		if o.Op == history.Write {
@@ -89,13 +90,14 @@ func (r *run) between(holds []*history.Operation, v *checker.Violation) []*histo
 		switch op := &r.Ops[i]; {
 		case op.Key != v.Key:
 		case op.Op == history.Acquire && op.Outcome == history.OK && op.Return >= first && op.Return <= v.At:
-			add(op)
+			out = append(out, op)
 		case op.Op == history.Write && op.Outcome != history.Rejected && op.Call <= v.At && (op.Return >= from || op.Outcome == history.Unknown):
-			add(r.held(op.Client, op.Key, op.Call))
+			out = append(out, r.held(op.Client, op.Key, op.Call))
 		}
 	}
-	slices.SortStableFunc(holds, func(a, b *history.Operation) int { return cmp.Compare(a.Return, b.Return) })
-	return holds
+	const most = 16
+	out = byGrant(out)
+	return out[:min(len(out), most)]
 }
 
 // nearest returns holds in the order in which to examine how they overlap a later one: the latest first; for a semaphore the one whose client's

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
@@ -70,13 +71,11 @@ func newRun(rec Record, srv Server) *run {
 
 // indexes returns the lock's nodes.
 func (r *run) indexes() (nodes []int) {
+	seen := map[int]bool{}
 	for i := range r.Commands {
-		if n := r.Commands[i].Node; n >= 0 && !slices.Contains(nodes, n) {
-			nodes = append(nodes, n)
-		}
+		seen[r.Commands[i].Node] = true
 	}
-	slices.Sort(nodes)
-	return nodes
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(seen)), func(n int) bool { return n < 0 })
 }
 
 // order finds what one node executed, and in which order.
@@ -205,11 +204,16 @@ type asked struct {
 
 func (e *event) asks() asked { return asked{shapeOf(e.cmd), e.key()} }
 
+// requests returns the commands of an operation that asked for keys and that the node ran.
+func (n *node) requests(op *history.Operation) []int {
+	return slices.DeleteFunc(slices.Clone(n.byOp[op.ID]), func(i int) bool {
+		return n.events[i].touched == nil || refusedByServer(n.events[i].cmd.Reply)
+	})
+}
+
 // lastTry returns the commands of the last attempt of an operation at a node before an event: it begins with the same command as the first attempt.
 func (n *node) lastTry(op *history.Operation, end int) (try []int) {
-	all := slices.DeleteFunc(slices.Clone(n.byOp[op.ID]), func(i int) bool {
-		return i >= end || refusedByServer(n.events[i].cmd.Reply) || n.events[i].touched == nil
-	})
+	all := slices.DeleteFunc(n.requests(op), func(i int) bool { return i >= end })
 	slices.SortStableFunc(all, func(i, j int) int { return cmp.Compare(n.events[i].cmd.Sent, n.events[j].cmd.Sent) })
 	var seen []asked
 	for _, i := range slices.Backward(all) {
@@ -278,17 +282,17 @@ func (r *run) grantedBy(a *attempt) int {
 
 // learn notes how many votes a grant of the lock takes, and which replies granted attempts and refused ones got.
 func (r *run) learn() {
+	var acquires []*history.Operation
 	for i := range r.Ops {
 		if op := &r.Ops[i]; op.Op == history.Acquire {
+			acquires = append(acquires, op)
 			r.votes = max(r.votes, r.polls(op))
 		}
 	}
 	var vain, like []*event
-	for i := range r.Ops {
-		if op := &r.Ops[i]; op.Op == history.Acquire {
-			no, perhaps := r.learnFrom(op)
-			vain, like = append(vain, no...), append(like, perhaps...)
-		}
+	for _, op := range acquires {
+		no, perhaps := r.learnFrom(op)
+		vain, like = append(vain, no...), append(like, perhaps...)
 	}
 	for _, e := range vain {
 		r.seen.add(shapeOf(e.cmd), e.cmd.Reply, false)
@@ -307,30 +311,26 @@ func (r *run) learn() {
 // polls counts the places, nodes or keys, at which an operation asked for the same and may have got it, and notes by which commands.
 func (r *run) polls(op *history.Operation) (most int) {
 	type place struct {
-		shape
+		asked
 		node int
-		key  string
 	}
-	asked, count, got := map[place]bool{}, map[shape]int{}, map[shape]bool{}
+	places, count, got := map[place]bool{}, map[shape]int{}, map[shape]bool{}
+	add := func(e *event) {
+		if p := (place{e.asks(), e.cmd.Node}); !places[p] {
+			places[p] = true
+			count[p.shape]++
+		}
+	}
 	for _, n := range r.nodes {
-		for _, i := range n.byOp[op.ID] {
+		for _, i := range n.requests(op) {
 			e := &n.events[i]
-			if e.touched == nil || refusedByServer(e.cmd.Reply) {
-				continue
-			}
 			s := shapeOf(e.cmd)
 			got[s] = got[s] || len(e.changes) > 0 && op.Outcome == history.OK
-			if p := (place{s, n.index, e.key()}); !asked[p] {
-				asked[p] = true
-				count[s]++
-			}
+			add(e)
 		}
 	}
 	for _, c := range r.unseen[op.ID] { // sent without a recorded reply
-		if p := (place{shapeOf(c), c.Node, (&event{cmd: c}).key()}); !asked[p] {
-			asked[p] = true
-			count[p.shape]++
-		}
+		add(&event{cmd: c})
 	}
 	for s, n := range count {
 		if got[s] && n > 1 {
@@ -358,9 +358,9 @@ func (r *run) learnFrom(op *history.Operation) (vain, like []*event) {
 		final[&a.node.events[a.last()]] = true
 	}
 	for _, n := range r.nodes {
-		for _, i := range n.byOp[op.ID] {
+		for _, i := range n.requests(op) {
 			e := &n.events[i]
-			if e.cmd.Replied == 0 || e.cmd.Replied > op.Return || refusedByServer(e.cmd.Reply) || e.touched == nil {
+			if e.cmd.Replied == 0 || e.cmd.Replied > op.Return {
 				continue
 			}
 			switch granted, last := granting[e]; {

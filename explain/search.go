@@ -373,15 +373,10 @@ func (s *search) hash() uint64 {
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.m.values)) {
 		v := s.m.values[key]
-		put(key + v.Kind + v.Text + strconv.FormatInt(v.Expires/1_000_000, 10))
-		for _, f := range slices.Sorted(maps.Keys(v.Fields)) {
-			put(f + "=" + v.Fields[f])
-		}
-		for _, item := range v.Items {
-			put(item)
-		}
-		for _, f := range slices.Sorted(maps.Keys(v.Scores)) {
-			put(f + strconv.FormatFloat(v.Scores[f], 'g', -1, 64))
+		parts := v.parts()
+		put(key + v.Kind + strconv.FormatInt(v.Expires/1_000_000, 10))
+		for _, part := range append(slices.Sorted(maps.Keys(parts)), v.Items...) { // the items also in their order
+			put(part + "=" + parts[part])
 		}
 	}
 	return h.Sum64()

@@ -25,26 +25,21 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	if w == nil {
 		return r.leftover(v)
 	}
-	if a := w.unseen(); a.Cause != "" {
-		return a
-	}
 	if w.attempt == nil {
-		return w.withoutReply()
+		return firstOf(w.unseen, w.withoutReply, w.unasked)
 	}
-	if w.idle() {
-		return w.unasked()
-	}
-	if a := w.fault(); a.Cause != "" {
-		return a
-	}
-	if a := w.blocker(); a.Cause != "" {
-		return a
-	}
+	return firstOf(w.unseen, w.idle, w.fault, w.blocker, w.never)
+}
+
+// never explains a wait for what was never granted in the run.
+func (w *wait) never() Answer {
 	switch {
-	case r.everGranted(w.op.Mode):
-	case r.sound(w.attempt):
+	case slices.ContainsFunc(w.Ops, func(op history.Operation) bool {
+		return op.Op == history.Acquire && op.Outcome == history.OK && op.Mode == w.op.Mode
+	}):
+	case w.sound(w.attempt):
 		return because(verdicts.NeverGranted, sentence("whatever is left out: no acquire of its mode was granted in the whole run"))
-	case r.nobody:
+	case w.nobody:
 		return neverGranted()
 	}
 	return Answer{}
@@ -53,13 +48,6 @@ func (r *run) stuck(v *checker.Violation) Answer {
 // neverGranted returns the answer for a run in which nobody was granted the lock.
 func neverGranted() Answer {
 	return because(verdicts.NeverGranted, sentence("the operations alone prove it: no acquire of the whole run was granted"))
-}
-
-// everGranted reports whether any client was ever granted the lock in a mode.
-func (r *run) everGranted(mode history.Mode) bool {
-	return slices.ContainsFunc(r.Ops, func(op history.Operation) bool {
-		return op.Op == history.Acquire && op.Outcome == history.OK && op.Mode == mode
-	})
 }
 
 // waiter finds the acquire that waited, and its last attempt before it had waited too long.
@@ -280,8 +268,8 @@ func (w *wait) unseen() Answer {
 	return Answer{}
 }
 
-// idle reports whether the lock was free for most of the wait and the client did not ask.
-func (w *wait) idle() bool {
+// idle explains a wait for a lock that was free for most of it, and the client did not ask.
+func (w *wait) idle() Answer {
 	n, first := w.attempt.node, w.attempt.events[0]
 	last, keys, freed := w.attempt.last(), w.attempt.keys(), int64(-1)
 	next := first + 1
@@ -291,13 +279,15 @@ func (w *wait) idle() bool {
 		}
 	}
 	if freed < 0 || w.until-freed < (w.until-w.from)/2 {
-		return false
+		return Answer{}
 	}
-	return slices.ContainsFunc(w.attempt.events, func(i int) bool {
+	for _, i := range w.attempt.events {
 		e := &n.events[i]
-		reply, changes, ok := w.asked(n, next, e.cmd, w.until)
-		return ok && w.accepts(e, reply, changes)
-	})
+		if reply, changes, ok := w.asked(n, next, e.cmd, w.until); ok && w.accepts(e, reply, changes) {
+			return w.unasked()
+		}
+	}
+	return Answer{}
 }
 
 // asked returns the reply to a request that a node gets at an instant, with the data that it held before its i-th event, and what the request changes;
@@ -308,7 +298,7 @@ func (r *run) asked(n *node, i int, c *history.Command, at int64) (reply string,
 }
 
 // withoutReply explains a wait whose command is not in the order of the commands because its reply was lost: executed when it was sent, it would have
-// taken the lock. If no such command is recorded, the client did not ask.
+// taken the lock.
 func (w *wait) withoutReply() Answer {
 	for _, c := range w.run.unseen[w.op.ID] {
 		for _, n := range w.nodes {
@@ -321,19 +311,17 @@ func (w *wait) withoutReply() Answer {
 			}
 		}
 	}
-	return w.unasked()
+	return Answer{}
 }
 
 // unasked explains a wait whose client no longer asked: it waited for a notification.
 func (w *wait) unasked() Answer {
-	for _, n := range w.nodes {
-		for _, e := range n.events {
-			if e.cmd != nil && e.cmd.Client == w.op.Client && e.at < w.until {
-				return because(verdicts.LostWakeup, sentence(Name(w.op.Client), " did not ask again: had it asked, the lock was free"))
-			}
-		}
+	if !slices.ContainsFunc(w.nodes, func(n *node) bool {
+		return slices.ContainsFunc(n.events[:n.by(w.until-1)], func(e event) bool { return e.cmd != nil && e.cmd.Client == w.op.Client })
+	}) {
+		return Answer{}
 	}
-	return Answer{}
+	return because(verdicts.LostWakeup, sentence(Name(w.op.Client), " did not ask again: had it asked, the lock was free"))
 }
 
 // leftover explains a key that was left after all clients had finished; the rule that found it names the key.
