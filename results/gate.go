@@ -11,9 +11,6 @@ import (
 	"github.com/lockbench/lockbench/checker"
 )
 
-// ErrGate is wrapped by the errors for an invalid gate.
-var ErrGate = errors.New("not a gate")
-
 // Gate is a limit on one metric, set by a scenario's slo or a flag.
 type Gate struct {
 	Metric Metric
@@ -36,21 +33,21 @@ type GateResult struct {
 }
 
 // ParseGate parses "metric<=limit" or "metric>=limit"; < and > mean <= and >=. A limit on a time has a unit ("20ms"), one on a share may be
-// in percent ("1%").
+// in percent ("1%"). Errors leave out the text.
 func ParseGate(text string) (Gate, error) {
 	for _, op := range []string{"<=", ">=", "<", ">"} {
 		if name, limit, ok := strings.Cut(text, op); ok {
 			return newGate(strings.TrimSpace(name), strings.TrimSpace(limit), op[0] == '>')
 		}
 	}
-	return Gate{}, fmt.Errorf("%w: %q: want a metric, <= or >=, and a limit, such as acquire.p99<=20ms", ErrGate, text)
+	return Gate{}, errors.New("want a metric, <= or >=, and a limit, such as acquire.p99<=20ms")
 }
 
 // ParseBound parses "metric=limit", the form of --max and --min.
 func ParseBound(text string, least bool) (Gate, error) {
 	name, limit, ok := strings.Cut(text, "=")
 	if !ok {
-		return Gate{}, fmt.Errorf("%w: %q: want metric=limit, such as acquire.p99=20ms or throughput=500", ErrGate, text)
+		return Gate{}, errors.New("want METRIC=LIMIT, such as acquire.p99=20ms or throughput=500")
 	}
 	return newGate(strings.TrimSpace(name), strings.TrimSpace(limit), least)
 }
@@ -58,11 +55,11 @@ func ParseBound(text string, least bool) (Gate, error) {
 func newGate(name, limit string, least bool) (Gate, error) {
 	m, err := FindMetric(name)
 	if err != nil {
-		return Gate{}, fmt.Errorf("%w: %w", ErrGate, err)
+		return Gate{}, err
 	}
 	value, err := parseLimit(limit, m)
 	if err != nil {
-		return Gate{}, fmt.Errorf("%w: %s: %w", ErrGate, m.Name, err)
+		return Gate{}, err
 	}
 	sign := "<="
 	if least {
@@ -76,7 +73,7 @@ func parseLimit(text string, m Metric) (float64, error) {
 	if m.Unit == Nanoseconds {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 {
-			return 0, fmt.Errorf("limit %q: want a time, such as 20ms", text)
+			return 0, fmt.Errorf("%s is a time: want a limit such as 20ms", m.Name)
 		}
 		return float64(d), nil
 	}
@@ -84,9 +81,9 @@ func parseLimit(text string, m Metric) (float64, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	switch {
 	case err != nil || v < 0 || math.IsNaN(v) || math.IsInf(v, 0):
-		return 0, fmt.Errorf("limit %q: want a number", text)
+		return 0, fmt.Errorf("%s: want a number as its limit", m.Name)
 	case percent && m.Unit != Share:
-		return 0, fmt.Errorf("limit %q: the metric is not a share, so the limit cannot be in percent", text)
+		return 0, fmt.Errorf("%s is not a share: its limit cannot be in percent", m.Name)
 	case percent:
 		v /= 100
 	}

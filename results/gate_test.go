@@ -1,7 +1,6 @@
 package results_test
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -25,13 +24,13 @@ func TestParseGate(t *testing.T) {
 		{"errors<=0.02", 0.02, false, "errors <= 0.02", ""},                        // a share as it is
 		{"p99<20ms", 20e6, false, "acquire.p99 <= 20ms", ""},                       // a percentile alone is that of acquires
 		{"hand-over.trips.p50<=1.5", 1.5, false, "hand-over.trips.p50 <= 1.5", ""}, // round trips have no unit to write
-		{"acquire.p99<=20", 0, false, "", "want a time"},                           // no unit
+		{"acquire.p99<=20", 0, false, "", "is a time"},                             // no unit
 		{"throughput>=50%", 0, false, "", "not a share"},                           // throughput is not a share
 		{"aquire.p99<=20ms", 0, false, "", `did you mean "acquire.p99"?`},          // a misspelt metric
 		{"zzzzzzzzzz<=20ms", 0, false, "", "known are throughput"},                 // resembles no metric
 		{"acquire.p99", 0, false, "", "want a metric, <= or >=, and a limit"},      // no limit at all
 		{"throughput>=NaN", 0, false, "", "want a number"},                         // NaN is not a limit
-		{"acquire.p99<=-5ms", 0, false, "", "want a time"},                         // a negative time
+		{"acquire.p99<=-5ms", 0, false, "", "is a time"},                           // a negative time
 		{"throughput >= ", 0, false, "", "want a number"},                          // the limit was forgotten
 		{" throughput >=500", 500, true, "throughput >= 500", ""},                  // stray spaces are ignored
 		{"server-cpu<=50us", 50e3, false, "server-cpu <= 50us", ""},                // processor time is a time
@@ -42,8 +41,8 @@ func TestParseGate(t *testing.T) {
 	for _, tt := range tests {
 		g, err := results.ParseGate(tt.text)
 		if tt.wrong != "" {
-			if !errors.Is(err, results.ErrGate) || !strings.Contains(err.Error(), tt.wrong) {
-				t.Errorf("%q: %v, want an ErrGate with %q", tt.text, err, tt.wrong)
+			if err == nil || !strings.Contains(err.Error(), tt.wrong) {
+				t.Errorf("%q: %v, want an error with %q", tt.text, err, tt.wrong)
 			}
 			continue
 		}

@@ -29,7 +29,7 @@ func ParseShard(text string) (Shard, error) {
 	i, err1 := strconv.Atoi(index)
 	n, err2 := strconv.Atoi(count)
 	if !ok || err1 != nil || err2 != nil || n < 1 || i < 0 || i > n {
-		return Shard{}, fmt.Errorf("shard %q: expected i/n with 1 ≤ i ≤ n, such as 3/8, or 0/n, which is n/n", text)
+		return Shard{}, errors.New("want i/n with 1 ≤ i ≤ n, such as 3/8; 0/n is n/n")
 	}
 	if i == 0 {
 		i = n

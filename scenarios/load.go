@@ -134,7 +134,7 @@ func assign(node any, path []string, leaf any) (any, error) {
 	}
 	switch n := node.(type) {
 	case nil:
-		if path[0] == "0" {
+		if _, err := strconv.Atoi(path[0]); err == nil {
 			return assign([]any{}, path, leaf)
 		}
 		return assign(map[string]any{}, path, leaf)

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/internal/suggest"
 )
 
 // errSweep is returned for an invalid sweep, or if the scenario does not have the swept fault.
@@ -72,8 +74,8 @@ func ParseSweep(text string) (Sweep, error) {
 		for _, p := range all {
 			names = append(names, p.name)
 		}
-		return Sweep{}, fmt.Errorf("%w %q: unknown parameter %q; known are %s, each with or without %s", errSweep, text, plain,
-			strings.Join(names, ", "), inLeases)
+		known := cmp.Or(suggest.Hint(plain, names), fmt.Sprintf("; known are %s, each with or without %s", strings.Join(names, ", "), inLeases))
+		return Sweep{}, fmt.Errorf("%w %q: unknown parameter %q%s", errSweep, text, plain, known)
 	}
 	from, to, n, err := sizesOf(sizes, leases)
 	if err != nil {

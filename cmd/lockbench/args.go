@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +19,17 @@ func exactly(names ...string) cobra.PositionalArgs {
 		if len(args) == len(names) {
 			return nil
 		}
-		return fmt.Errorf("%w: %s needs %s, got %d arguments", errUsage, c.CommandPath(), strings.Join(names, " and "), len(args))
+		return wrongArgs(c, "needs "+strings.Join(names, " and "), args)
+	}
+}
+
+// atMostOne allows one argument, which messages call what.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < 2 {
+			return nil
+		}
+		return wrongArgs(c, "takes one "+what, args)
 	}
 }
 
@@ -28,7 +39,11 @@ func oneOf(words []string) cobra.PositionalArgs {
 		if len(args) == 0 || len(args) == 1 && slices.Contains(words, args[0]) {
 			return nil
 		}
-		return fmt.Errorf("%w: %s takes one of %s, got %s%s", errUsage, c.CommandPath(), strings.Join(words, ", "), strings.Join(args, " "), suggest.Hint(args[0], words))
+		err := wrongArgs(c, "takes one of "+strings.Join(words, ", "), args)
+		if len(args) == 1 {
+			err = fmt.Errorf("%w%s", err, suggest.Hint(args[0], words))
+		}
+		return err
 	}
 }
 
@@ -37,7 +52,11 @@ func nothing(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s takes no arguments, got %s; options begin with --", errUsage, c.CommandPath(), strings.Join(args, " "))
+	return fmt.Errorf("%w; options begin with --", wrongArgs(c, "takes no arguments", args))
+}
+
+func wrongArgs(c *cobra.Command, want string, args []string) error {
+	return fmt.Errorf("%w: %s %s, got %s", errUsage, c.Name(), want, cmp.Or(strings.Join(args, " "), "nothing"))
 }
 
 const clientsAsUsage = "what a client is; processes can really be stopped and killed"

@@ -184,7 +184,7 @@ func (f *benchFlags) load(c *bench.Config) (err error) {
 	if f.findRate != "" {
 		g, err := results.ParseGate(f.findRate)
 		if err != nil {
-			return fmt.Errorf("%w: --find-rate: %w", errUsage, err)
+			return fmt.Errorf("%w: --find-rate %s: %w", errUsage, f.findRate, err)
 		}
 		c.Find = &g
 	}

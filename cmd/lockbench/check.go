@@ -220,7 +220,15 @@ func exists(path string) bool {
 }
 
 // asInput marks an error as one of the input: a file that is missing, unreadable or invalid.
-func asInput(err error) error { return fmt.Errorf("%w: %w", errUsage, err) }
+func asInput(err error) error { return fmt.Errorf("%w: %w", errUsage, inWords(err)) }
+
+// inWords leaves out which system call failed on a path.
+func inWords(err error) error {
+	if at, ok := err.(*fs.PathError); ok {
+		return fmt.Errorf("%s: %w", at.Path, at.Err)
+	}
+	return err
+}
 
 // sidecars loads the commands and fault windows beside a run's history, if any.
 func sidecars(h stored) (commands []history.Command, scripts map[string]string, windows []history.Window, err error) {

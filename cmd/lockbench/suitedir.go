@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,7 +44,11 @@ func canStore(path string) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return fmt.Errorf("--store: %w", err)
+		var at *fs.PathError
+		if errors.As(err, &at) { // its path is the temporary file's
+			return &fs.PathError{Op: "--store", Path: path, Err: at.Err}
+		}
+		return fmt.Errorf("--store %s: %w", path, err)
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
