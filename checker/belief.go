@@ -14,15 +14,28 @@ import (
 // asked, as call + lease − drift, but for an acquire only if it took less than a tenth of the lease: otherwise the end of the belief is unknown. An
 // extend that returns after until leaves a gap.
 //
-// Where VERDICTS leaves a choice: of a renewal and a loss at one instant the renewal came first, so that the belief is the shorter one; a failed or
-// unknown release ends the belief, and no later extend restores it.
+// Where VERDICTS leaves a choice: of a renewal and a loss at one instant the renewal came first, so that the belief is the shorter one, unless the
+// loss is the answer to an operation that was under way and the renewal took no time; a failed or unknown release ends the belief, and no later extend
+// restores it.
 
 // notice is what the holder learns at an instant that the pass has not reached yet.
 type notice struct {
 	at           int64
 	kind         noticeKind
+	atOnce       bool    // the operation that it answers took no time
 	until, doubt int64   // renewals
 	r            *record // renewals by an extend, and losses
+}
+
+// turn orders the notices of one instant: what answers an operation that was under way comes before what answers one that took no time.
+func (n *notice) turn() noticeKind {
+	switch {
+	case n.kind == noticeDied:
+		return lastNotice
+	case n.atOnce:
+		return n.kind + noticeDied
+	}
+	return n.kind
 }
 
 type noticeKind uint8
@@ -32,6 +45,9 @@ const (
 	noticeReentry
 	noticeLost // by a refused extend or a notice of a loss
 	noticeDied
+
+	lastRenewal = noticeDied + noticeReentry // the last turn of a renewal
+	lastNotice  = 2 * noticeDied
 )
 
 // protectedUntil returns until when the reply to r protects its holder: certainly, and at most.
@@ -54,19 +70,19 @@ func (p *holdPass) protectedUntil(r *record) (until, doubt int64) {
 	return end, end
 }
 
-// addNotice inserts a notice among those of a hold, by time; at one instant, by kind.
+// addNotice inserts a notice among those of a hold, by time; at one instant, by turn.
 func (h *openHold) addNotice(n notice) {
 	at, _ := slices.BinarySearchFunc(h.notices, n, func(a, b notice) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), -1)
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.turn(), b.turn()), -1)
 	})
 	h.notices = slices.Insert(h.notices, at, n)
 }
 
-// settle applies the notices of a client before time t, and those at t up to a kind.
-func (p *holdPass) settle(who *clientHolds, t int64, kind noticeKind) {
+// settle applies the notices of a client before time t, and those at t up to a turn.
+func (p *holdPass) settle(who *clientHolds, t int64, turn noticeKind) {
 	for i := 0; i < len(who.open); i++ { // a renewal may begin a hold
 		h := who.open[i]
-		for len(h.notices) > 0 && (h.notices[0].at < t || h.notices[0].at == t && h.notices[0].kind <= kind) {
+		for len(h.notices) > 0 && (h.notices[0].at < t || h.notices[0].at == t && h.notices[0].turn() <= turn) {
 			n := h.notices[0]
 			h.notices = h.notices[1:]
 			p.apply(who, h, n)

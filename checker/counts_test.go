@@ -6,8 +6,36 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestOpportunitiesOfHoldsThatAnExtendBegan: such a hold begins when the extend returns, and is no re-entry.
-func TestOpportunitiesOfHoldsThatAnExtendBegan(t *testing.T) {
+// TestALostUpdateByAStaleWriteIsOneViolation: it is one opportunity.
+func TestALostUpdateByAStaleWriteIsOneViolation(t *testing.T) {
+	ops := `
+		b acquire 0 1 ok
+		a acquire 210 211 ok
+		a write 212 213 ok read=1 wrote=2
+		b write 215 216 ok read=0 wrote=1`
+	v := row{head: leased, ops: ops}.check(t)
+	if p := v.property(verdicts.StoreIntegrity); p.Violations != 1 || p.Judged != 2 || v.Damage.LostUpdates != 1 || v.Damage.StaleWrites != 1 {
+		t.Errorf("%+v, %+v", p, v.Damage)
+	}
+}
+
+// TestAStaleWriteIsNotWithinTheClockError: only what the order of the writes shows may be.
+func TestAStaleWriteIsNotWithinTheClockError(t *testing.T) {
+	head := leased
+	head.ClockError = 2 * msec
+	v := row{head: head, ops: `
+		b acquire 0 1 ok
+		a acquire 210 211 ok
+		a write 212 213 ok read=1 wrote=2
+		c write 214 215 ok read=0 wrote=1
+		b write 220 221 ok read=2 wrote=3`}.check(t)
+	if p := v.property(verdicts.StoreIntegrity); p.Verdict != Fail || p.First == nil || p.First.Clients[1] != "b" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestOpportunities: a hold that an extend began begins when that returns, and is no re-entry; a write at an instant decides nothing of the hold.
+func TestOpportunities(t *testing.T) {
 	for _, r := range []struct {
 		row
 		property verdicts.Property
@@ -23,9 +51,13 @@ func TestOpportunitiesOfHoldsThatAnExtendBegan(t *testing.T) {
 			a extend 106 109 lost
 			a extend 109 114 ok
 			a acquire 110 110 ok`}, verdicts.Progress, 2},
+		{row{name: "a write at the instant of a crash and a loss", head: leased, extra: crashOf("a", 3*msec), ops: `
+			a acquire 3 3 ok token=x
+			a write 3 3 ok read=1 wrote=2
+			a lost 3 3 token=x`}, verdicts.Renewal, 0},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			if p := r.check(t).property(r.property); p.Judged != r.judged || len(p.NotJudged) > 0 {
+			if p := r.check(t).property(r.property); p.Judged != r.judged {
 				t.Errorf("%d judged, not judged %v; want %d", p.Judged, p.NotJudged, r.judged)
 			}
 		})

@@ -115,7 +115,11 @@ func (p *holdPass) step(r *record) error {
 				p.a.clients.text(r.client), r.op, r.call, who.lastLine+1, who.idleAt)
 		}
 		who.idleAt, who.lastLine = r.ret, r.line
-		p.settle(who, r.call, noticeDied)
+	}
+	if r.op == history.Acquire || r.op == history.Release {
+		p.settle(who, r.call, lastNotice)
+	} else {
+		p.settle(who, r.call, lastRenewal)
 	}
 	switch r.op {
 	case history.Acquire:
@@ -125,9 +129,8 @@ func (p *holdPass) step(r *record) error {
 	case history.Release:
 		p.release(who, r)
 	case history.Lost:
-		p.settle(who, r.call, noticeReentry)
 		if h := p.find(who, r); h != nil {
-			h.addNotice(notice{at: r.call, kind: noticeLost, r: r})
+			h.addNotice(notice{at: r.call, kind: noticeLost, atOnce: r.call == r.ret, r: r})
 		}
 	case history.Use, history.Write:
 		p.use(who, r)
@@ -180,7 +183,7 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 	until, doubt := p.protectedUntil(r)
 	for _, h := range who.open {
 		if reentrant {
-			h.addNotice(notice{at: r.ret, kind: noticeReentry, until: until, doubt: doubt})
+			h.addNotice(notice{at: r.ret, kind: noticeReentry, atOnce: r.call == r.ret, until: until, doubt: doubt})
 		}
 	}
 	h := p.begin(who, r, until, doubt)
@@ -251,7 +254,6 @@ func (p *holdPass) begin(who *clientHolds, r *record, until, doubt int64) *openH
 }
 
 func (p *holdPass) extend(who *clientHolds, r *record) {
-	p.settle(who, r.call, noticeReentry) // of a renewal and a loss at one instant the renewal came first
 	h := p.find(who, r)
 	if h == nil {
 		if !p.mayMeanPending(who, r) {
@@ -281,7 +283,7 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 		case history.OK:
 			until, doubt := p.protectedUntil(r)
 			p.k.detailOf(r).role = nested
-			n := notice{at: r.ret, kind: noticeRenewal, until: until, doubt: doubt, r: r}
+			n := notice{at: r.ret, kind: noticeRenewal, atOnce: r.call == r.ret, until: until, doubt: doubt, r: r}
 			if o != h {
 				n.r = nil
 			}
@@ -289,7 +291,7 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 		case history.Unknown:
 			o.maybe++
 		case history.LostHold, history.NotHeld:
-			n := notice{at: r.ret, kind: noticeLost}
+			n := notice{at: r.ret, kind: noticeLost, atOnce: r.call == r.ret}
 			if o == h {
 				n.r = r
 			}
@@ -329,7 +331,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 		case history.Unknown:
 			o.maybe++
 		case history.NotHeld, history.LostHold:
-			o.addNotice(notice{at: r.ret, kind: noticeLost})
+			o.addNotice(notice{at: r.ret, kind: noticeLost, atOnce: r.call == r.ret})
 		}
 	}
 	switch {
@@ -350,7 +352,6 @@ func innerLeft(who *clientHolds, h *openHold, at int64) bool {
 
 // use finds the hold in which a critical section or a write lies; a section without a mode gets that of its hold.
 func (p *holdPass) use(who *clientHolds, r *record) {
-	p.settle(who, r.call, noticeDied)
 	h := p.find(who, r)
 	switch {
 	case h == nil:
@@ -394,7 +395,7 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 
 // leave closes the holds that a client left open at the end of the history.
 func (p *holdPass) leave(client uint32, who *clientHolds, ev *evidence) {
-	p.settle(who, never-1, noticeDied)
+	p.settle(who, never-1, lastNotice)
 	for _, x := range who.early {
 		p.ownerless(who, x)
 	}

@@ -73,9 +73,20 @@ func (r *record) newsOf(h *pageHold) (all []news) {
 		all = append(all, n)
 	}
 	slices.SortStableFunc(all, func(a, b news) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.what, b.what), cmp.Compare(a.op, b.op))
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(r.turn(a), r.turn(b)), cmp.Compare(a.what, b.what), cmp.Compare(a.op, b.op))
 	})
 	return all
+}
+
+// turn orders what comes at one instant: answers to what was under way, answers to what took no time, and the rest.
+func (r *record) turn(n news) int {
+	switch {
+	case n.what > lostIt:
+		return 2
+	case r.ops[n.op].Call == r.ops[n.op].Return:
+		return 1
+	}
+	return 0
 }
 
 // mind is what the client of a hold believes at an instant.

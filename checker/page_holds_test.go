@@ -122,7 +122,8 @@ func (r *record) renew(i int) {
 		if r.of[k] != old || o.Op != history.Extend || !answered || o.Return < op.Return {
 			continue
 		}
-		if o.Return > op.Return || o.Outcome != history.OK || k > i {
+		later := cmp.Or(cmp.Compare(r.turn(news{op: k}), r.turn(news{op: i})), cmp.Compare(o.Outcome, history.OK), cmp.Compare(k, i)) > 0
+		if o.Return > op.Return || later {
 			r.of[k] = hold
 		}
 	}

@@ -205,6 +205,9 @@ func (r *record) cannotHaveBeen(i int) bool {
 			return o.Client == op.Client && o.Op == history.Acquire && (o.Outcome == history.Unknown && !named || early) && o.Call <= op.Return
 		})
 	}
+	if r.meansPending(op, h) {
+		return false
+	}
 	for k, o := range r.ops { // a reply said that it is gone
 		if r.of[k] == h && k != i && (o.Outcome == history.NotHeld || o.Outcome == history.LostHold) && o.Return < op.Call {
 			return true
@@ -219,10 +222,13 @@ func (r *record) cannotHaveBeen(i int) bool {
 		if k == i || !mine || o.Call > op.Call || o.Op != history.Extend && o.Op != history.Acquire && o.Op != history.Release {
 			continue
 		}
+		if o.Op == history.Release && r.of[k] == h { // its own release renews nothing
+			continue
+		}
 		if o.Outcome == history.OK {
 			last = max(last, o.Return)
 		}
-		if o.Outcome == history.Unknown && (o.Op != history.Release || r.of[k] != h) { // its own release renews nothing
+		if o.Outcome == history.Unknown {
 			unsure++
 		}
 	}
@@ -239,6 +245,15 @@ func (r *record) cannotHaveBeen(i int) bool {
 		}
 	}
 	return false
+}
+
+// meansPending reports whether an operation may belong to another hold, which its client was being granted meanwhile.
+func (r *record) meansPending(op history.Operation, h *pageHold) bool {
+	return slices.ContainsFunc(r.ops, func(o history.Operation) bool {
+		pending := o.Op == history.Acquire && o.Outcome == history.OK && o.Client == op.Client && max(o.Call, o.Asked) < op.Return && o.Return > op.Call && o.ID != r.ops[h.acquire].ID
+		named := op.ModeNamed || op.Mode == history.Shared
+		return pending && (o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && (!named || o.Mode == op.Mode))
+	})
 }
 
 // endsAnother reports whether a hold with another token that existed throughout an operation is shown to be gone before its lease can have ended.

@@ -61,4 +61,9 @@ var renewalRows = []row{
 		a extend 120 121 ok`, want: "release-safety×1"},
 	{name: "left behind", head: leased, opt: Options{Leftovers: []string{"key k"}}, want: "hygiene×1"},
 	{name: "nothing left behind", head: leased, opt: Options{Leftovers: []string{}}},
+	// It was called when the refusal was known, and its hold was gone.
+	{name: "an extend at the instant at which the one before was refused", rule: "mis-unlock", head: leased, ops: `
+		a acquire 0 1 ok
+		a extend 98 105 lost
+		a extend 105 105 ok`, want: "release-safety×1"},
 }

@@ -21,8 +21,10 @@ type storeIntegrity struct {
 	tally
 	d       *keyInput
 	chain   *chain
-	lenient *chain // with the clock error; nil if there is none
-	losses  int    // lost updates that remain with the clock error
+	lenient *chain           // with the clock error; nil if there is none
+	losses  int              // lost updates that remain with the clock error
+	late    map[*record]bool // stale writes: if they also lost an update, that is one violation
+	chained int              // violations that are lost updates
 	damage  Damage
 	fence   *record            // the returned write with the highest fence
 	newest  *record            // the returned write whose hold was requested last
@@ -31,7 +33,7 @@ type storeIntegrity struct {
 
 func newStoreIntegrity(d *keyInput) *storeIntegrity {
 	n := d.k.count(history.Write, history.OK, history.Unknown)
-	s := &storeIntegrity{tally: tally{property: verdicts.StoreIntegrity, applies: n > 0}, d: d, own: map[uint32]*record{}}
+	s := &storeIntegrity{tally: tally{property: verdicts.StoreIntegrity, applies: n > 0}, d: d, late: map[*record]bool{}, own: map[uint32]*record{}}
 	if !s.applies {
 		s.note = "no writes to a guarded store were recorded"
 	}
@@ -138,7 +140,7 @@ func (s *storeIntegrity) stale(w, r *record, byFence bool) {
 	}
 	v := Violation{At: w.call, Clients: []string{s.d.clientName(r), s.d.clientName(w)}, WithinClockError: r.client != w.client && apart <= s.d.a.header.ClockError}
 	s.found(s.d, v, func() Witness { return s.around(r, w) })
-	if v.WithinClockError {
+	if s.late[w] = !v.WithinClockError; v.WithinClockError {
 		s.opportunities--
 		s.unjudged(true, withinClockError)
 	}
@@ -161,7 +163,11 @@ func (s *storeIntegrity) lost(last, w *record) {
 		return
 	}
 	s.damage.LostUpdates++
-	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}} // it may have taken effect at any time of the call
+	if s.late[w] {
+		return
+	}
+	s.chained++
+	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}, byChain: true} // it may have taken effect at any time of the call
 	records := []*record{w}
 	if last != nil {
 		v.Clients = []string{s.d.clientName(last), s.d.clientName(w)}
@@ -183,12 +189,12 @@ func (s *storeIntegrity) done() {
 		s.unjudged(true, notSearched)
 	}
 	if s.lenient != nil && s.losses == 0 && s.damage.LostUpdates > 0 {
-		s.within += s.damage.LostUpdates
-		s.violations -= s.damage.LostUpdates
+		s.within += s.chained
+		s.violations -= s.chained
 		for i := range s.kept {
-			s.kept[i].WithinClockError = true
+			s.kept[i].WithinClockError = s.kept[i].WithinClockError || s.kept[i].byChain
 		}
-		for range min(s.damage.LostUpdates, s.opportunities) {
+		for range min(s.chained, s.opportunities) {
 			s.opportunities--
 			s.unjudged(true, withinClockError)
 		}
@@ -209,7 +215,8 @@ func (s *storeIntegrity) finish() {
 		if !ok && end.last != nil && s.d.rules.on("final-value") {
 			s.damage.LostUpdates++
 			s.losses++
-			v := Violation{At: end.last.ret, Clients: []string{s.d.clientName(end.last)}}
+			s.chained++
+			v := Violation{At: end.last.ret, Clients: []string{s.d.clientName(end.last)}, byChain: true}
 			s.found(s.d, v, func() Witness { return s.around(end.last) })
 		}
 	}

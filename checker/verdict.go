@@ -58,6 +58,7 @@ type Violation struct {
 	Around           *Surroundings     `json:"-"` // what its picture shows; nil if it does not come from a check
 
 	byCommands bool // shown by commands, which executions do not contain
+	byChain    bool // a lost update, which the clock error may excuse
 }
 
 // Damage is what the guarded store lost.
