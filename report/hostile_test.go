@@ -121,6 +121,9 @@ func TestHostileNames(t *testing.T) {
 					t.Errorf("%q is in\n%q", bad, out)
 				}
 			}
+			if !strings.HasSuffix(name, ".gha") && !strings.HasSuffix(name, ".bmf") && strings.Contains(out, `\\x1b`) { // JSON has to
+				t.Errorf("escaped twice in\n%s", out)
+			}
 			out = regexp.MustCompile("(?s)```.*?```|`[^`]*`").ReplaceAllString(out, "") // Markdown shows these as they are
 			if (strings.HasSuffix(name, ".md") || strings.HasSuffix(name, ".xml")) && strings.Contains(out, "<script>") {
 				t.Errorf("a script is in\n%s", out)

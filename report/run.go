@@ -183,7 +183,7 @@ func firstViolation(r results.Result) *checker.Violation {
 
 // storyLines tells a violation in at most max(room, minStory) lines.
 func storyLines(v *checker.Violation, room int, path string) []string {
-	lines := []string{fmt.Sprintf("first, at %s: %s by %s of %s on %q", Instant(v.At), v.Property, v.Cause, strings.Join(v.Clients, " and "), v.Key)}
+	lines := []string{fmt.Sprintf("first, at %s: %s by %s of %s on \"%s\"", Instant(v.At), v.Property, v.Cause, strings.Join(v.Clients, " and "), v.Key)}
 	var story []string
 	for _, line := range v.Story {
 		story = append(story, folded([]string{"  " + line})...)

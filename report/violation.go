@@ -12,7 +12,7 @@ import (
 func Violation(w io.Writer, v checker.Violation) error {
 	v = Clean(v)
 	lines := []string{fmt.Sprintf("%s broken by %s", v.Property, v.Cause),
-		fmt.Sprintf("at %s, clients %s, key %q", Instant(v.At), strings.Join(v.Clients, ", "), v.Key)}
+		fmt.Sprintf("at %s, clients %s, key \"%s\"", Instant(v.At), strings.Join(v.Clients, ", "), v.Key)}
 	if v.Lasted > 0 {
 		lines = append(lines, "lasted "+Span(v.Lasted))
 	}

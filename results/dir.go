@@ -148,7 +148,12 @@ func (d *Dir) SaveFunc(name string, write func(io.Writer) error) error {
 
 // SaveFile replaces a file atomically with the data that write writes. It creates folders as needed.
 func SaveFile(path string, write func(io.Writer) error) error {
-	if err := replace(path, write); err != nil {
+	err := replace(path, write)
+	var at *fs.PathError
+	switch {
+	case errors.As(err, &at): // of a temporary file
+		return &fs.PathError{Op: "save", Path: path, Err: at.Err}
+	case err != nil:
 		return fmt.Errorf("save %s: %w", path, err)
 	}
 	return nil

@@ -57,7 +57,7 @@ func NewSweepPoint(size string, ns int64, sum *checker.Verdict) SweepPoint {
 	return p
 }
 
-// Judge sets the verdict of the sweep, WorstSafety of its points, and collects their notes.
+// Judge sets the verdict of the sweep, WorstSafety of its points, and collects their notes. A sweep that lacks points never passes.
 func (s *Sweep) Judge() {
 	var all []checker.Result
 	for _, p := range s.Points {
@@ -67,6 +67,9 @@ func (s *Sweep) Judge() {
 				s.Notes = append(s.Notes, n)
 			}
 		}
+	}
+	if len(all) < s.Asked {
+		all = slices.DeleteFunc(all, func(v checker.Result) bool { return v == checker.Pass })
 	}
 	s.Verdict = WorstSafety(all)
 }

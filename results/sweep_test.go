@@ -11,7 +11,7 @@ import (
 
 func TestSweepIsJudgedByItsWorstPoint(t *testing.T) {
 	at := func(verdicts ...checker.Result) *results.Sweep {
-		s := &results.Sweep{}
+		s := &results.Sweep{Asked: 3}
 		for _, v := range verdicts {
 			s.Points = append(s.Points, results.SweepPoint{Verdict: v, Notes: []string{"the same"}})
 		}
@@ -24,7 +24,8 @@ func TestSweepIsJudgedByItsWorstPoint(t *testing.T) {
 	}{
 		{nil, checker.Inconclusive}, // nothing was run
 		{[]checker.Result{checker.Inconclusive}, checker.Inconclusive},
-		{[]checker.Result{checker.Inconclusive, checker.Pass}, checker.Pass},
+		{[]checker.Result{checker.Inconclusive, checker.Pass, checker.Pass}, checker.Pass},
+		{[]checker.Result{checker.Pass, checker.Pass}, checker.Inconclusive}, // a size is missing: it was interrupted
 		{[]checker.Result{checker.Pass, checker.Fail, checker.Pass}, checker.Fail},
 	} {
 		if got := at(tt.points...); got.Verdict != tt.want || len(got.Notes) > 1 {

@@ -197,11 +197,16 @@ type target struct {
 	tls      *tls.Config
 }
 
-// hint says what may be wrong with the address if a server closes the connection instead of answering.
+// hint says what may be wrong with the address or its login.
 func (t target) hint(err error) string {
 	closed := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-	if t.tls == nil && closed {
+	switch {
+	case strings.Contains(err.Error(), "NOAUTH"):
+		return " (give the password by --password-file, LOCKBENCH_REDIS_PASSWORD or in the URL)"
+	case t.tls == nil && closed:
 		return " (does the server speak TLS? then its address begins with rediss://)"
+	case t.tls != nil && errors.Is(err, context.DeadlineExceeded):
+		return " (does the server speak TLS? without, its address begins with redis://)"
 	}
 	return ""
 }

@@ -45,6 +45,30 @@ func TestURLDialLogsIn(t *testing.T) {
 	}
 }
 
+// A refusal for want of a login says how one is given.
+func TestURLWithoutPassword(t *testing.T) {
+	t.Parallel()
+	addr, _ := somebodys(t)
+	u, err := servers.NewURL(servers.Access{}, "redis://"+addr+"/2")
+	must(t, err)
+	if err := u.Available(t.Context()); !errors.Is(err, servers.ErrMissing) || !strings.Contains(err.Error(), "LOCKBENCH_REDIS_PASSWORD") {
+		t.Errorf("%v: want how to give a password", err)
+	}
+}
+
+// A server that does not answer to TLS may have none.
+func TestURLOfTLSWithoutTLS(t *testing.T) {
+	t.Parallel()
+	addr, _ := somebodys(t)
+	u, err := servers.NewURL(servers.Access{}, "rediss://"+addr+"/2")
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := u.Available(ctx); !errors.Is(err, servers.ErrMissing) || !strings.Contains(err.Error(), "begins with redis://") {
+		t.Errorf("%v: want a hint at redis://", err)
+	}
+}
+
 // A user's Redis receives only the commands that the run's own keys need.
 func TestURLRefusesToHarm(t *testing.T) {
 	t.Parallel()

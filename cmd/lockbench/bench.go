@@ -71,8 +71,8 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	c.Environment = results.CaptureEnvironment(ctx, thisMachine())
 	c.Random, c.Now, c.Rerun, c.Runner = a.random, a.now, rerun(flags, "bench", c.Provider, c.Seed), a.runner
 	c.Progress = a.benchProgress()
-	var missing errorsByLock
-	c.Failed = missing.add
+	var lacks lacking
+	c.Failed = lacks.note
 	dir, err := a.createBench(f.out, f.store)
 	if err != nil {
 		return err
@@ -92,19 +92,7 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	}
 	out.Gates = bench.CheckGates(out, limits)
 	against(&out, base, f.baseline, options)
-	return errors.Join(a.endBench(out, dir, f.store, f.details), a.benchError(out), missing.err, interrupts.end())
-}
-
-// errorsByLock collects, once for each lock, the errors of turns for which this machine or its servers lack something.
-type errorsByLock struct {
-	locks []string
-	err   error
-}
-
-func (e *errorsByLock) add(lock string, err error) {
-	if exitCode(err) == exitEnvironment && !slices.Contains(e.locks, lock) {
-		e.locks, e.err = append(e.locks, lock), errors.Join(e.err, fmt.Errorf("%s: %w", lock, err))
-	}
+	return errors.Join(a.endBench(out, dir, f.store, f.details), a.benchError(out), lacks.errors(), interrupts.end())
 }
 
 // settled reports whether a comparison with the base is settled: noise hides nothing, and a slowdown was shown by more repetitions than planned.

@@ -71,13 +71,16 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 	return exitCode(err)
 }
 
-// complain prints errors to stderr, a line each, except results, which stdout shows.
+// complain prints errors to stderr, a line each and each once, except results, which stdout shows.
 func (a *app) complain(err error) {
 	a.line.clear()
+	said := map[string]bool{}
 	for _, one := range separate(err) {
-		if !alreadyShown(one) {
-			a.line.print("lockbench: " + strings.TrimPrefix(one.Error(), errUsage.Error()+": "))
+		if one == nil || alreadyShown(one) || said[one.Error()] {
+			continue
 		}
+		said[one.Error()] = true
+		a.line.print("lockbench: " + strings.TrimPrefix(one.Error(), errUsage.Error()+": "))
 	}
 	if err != nil && !a.ran {
 		a.line.print("run 'lockbench help' for the commands, 'lockbench help COMMAND' for its flags")

@@ -167,11 +167,12 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
+	var lacks lacking
 	ctx, interrupts := a.listen(ctx)
 	suite, err := a.suiteRunner(ctx, harness.SuiteConfig{
 		Variants: in.variants, Scenarios: in.plan, Server: p.Name(), Seed: f.seed, Side: f.sideBySide(p), Rerun: rerun(flags, "suite", p, f.seed),
-		Cell: a.cell(p, why, f, dir, &environment), Stop: interrupts.stop, Now: a.now, Shard: f.shard.given,
-		Each: func(done, all int, c results.Cell) { dir.done(c); a.suiteProgress(done, all, c) },
+		Cell: lacks.watch(a.cell(p, why, f, dir, &environment)), Stop: interrupts.stop, Now: a.now, Shard: f.shard.given,
+		Each: func(done, all int, c results.Cell) { dir.done(c); lacks.ended(c); a.suiteProgress(done, all, c) },
 	})
 	a.line.clear()
 	if err != nil {
@@ -179,7 +180,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	}
 	f.compare(&suite, in)
 	suite.Environment = &environment
-	return errors.Join(a.endSuite(dir, suite), storeSuite(f.store, suite), verdictOf(suite), interrupts.end())
+	return errors.Join(a.endSuite(dir, suite), storeSuite(f.store, suite), verdictOf(suite), lacks.errors(), interrupts.end())
 }
 
 // suiteInputs are what a suite runs, and the stored suites that it is compared with; nil: none.

@@ -16,6 +16,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/servers"
 )
 
 // cells makes a suite's runs end as the map says, by "lock scenario"; all others pass.
@@ -52,6 +53,26 @@ func TestSuiteExitCodes(t *testing.T) {
 				t.Errorf("exit code %d, want %d\n%s%s", got, tt.want, w.out, w.err)
 			}
 		})
+	}
+}
+
+// TestSuiteWithoutServers: cells that had no server are the environment's, unless another try had one.
+func TestSuiteWithoutServers(t *testing.T) {
+	for name, row := range map[string]struct {
+		err  error
+		want int
+	}{"no server": {servers.ErrMissing, 5}, "a lost one": {servers.ErrLost, 5}, "a port that was free the second time": {servers.ErrPortTaken, 0}, "another error": {errors.New("odd"), 3}} {
+		tries := 0
+		w := newWorld(checker.Pass)
+		w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
+			if tries++; tries > 1 {
+				return outcome(e, checker.Pass), nil
+			}
+			return nil, fmt.Errorf("start: %w", row.err)
+		}
+		if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady"); got != row.want {
+			t.Errorf("%s: exit code %d, want %d\n%s%s", name, got, row.want, w.out, w.err)
+		}
 	}
 }
 

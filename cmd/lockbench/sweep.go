@@ -55,7 +55,15 @@ func (a *app) sweep(ctx context.Context, f runFlags, flags *pflag.FlagSet) error
 	}
 	a.line.clear()
 	out.Judge()
-	return errors.Join(err, a.showSweep(out), verdictError(out.Verdict), interrupts.end())
+	return errors.Join(err, a.showSweep(out), sweepError(out), interrupts.end())
+}
+
+// sweepError returns the error for a sweep's verdict. A sweep that is inconclusive only because it was interrupted ends as interrupted.
+func sweepError(x results.Sweep) error {
+	if x.Verdict == checker.Inconclusive && slices.ContainsFunc(x.Points, func(p results.SweepPoint) bool { return p.Verdict == checker.Pass }) {
+		return nil
+	}
+	return verdictError(x.Verdict)
 }
 
 // sizes returns the scenarios of a sweep, all validated.
