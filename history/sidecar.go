@@ -14,8 +14,8 @@ const (
 	faultsSchema   = "lockbench/faults/v1"
 )
 
-// CommandWriter writes a commands file. It is used by one goroutine at a time.
-type CommandWriter struct{ out *frames }
+// CommandWriter writes a commands file.
+type CommandWriter struct{ LineWriter[Command] }
 
 // NewCommandWriter returns a CommandWriter to w; compress selects zstd.
 func NewCommandWriter(w io.Writer, compress bool) (*CommandWriter, error) {
@@ -24,20 +24,11 @@ func NewCommandWriter(w io.Writer, compress bool) (*CommandWriter, error) {
 		return nil, err
 	}
 	f.text = sidecarHeader(commandsSchema)
-	return &CommandWriter{f}, nil
+	return &CommandWriter{LineWriter[Command]{f, AppendCommand}}, nil
 }
-
-// Write adds a command. It reaches the file at the next Flush or earlier.
-func (w *CommandWriter) Write(c *Command) error { return w.out.line(AppendCommand(w.out.text, c)) }
 
 // WriteScript adds the source of a script.
 func (w *CommandWriter) WriteScript(s Script) error { return w.out.line(appendScript(w.out.text, s)) }
-
-// Flush writes the buffered lines as one complete frame, with a single write.
-func (w *CommandWriter) Flush() error { return w.out.flush() }
-
-// Close flushes; it does not close the underlying writer.
-func (w *CommandWriter) Close() error { return w.out.close() }
 
 func sidecarHeader(schema string) []byte {
 	return append(appendText(nil, `{"schema":`, schema), '}', '\n')

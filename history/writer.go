@@ -61,12 +61,27 @@ func (f *frames) close() error {
 	return err
 }
 
-// Writer writes a history file. It is used by one goroutine at a time.
-type Writer struct{ out *frames }
+// LineWriter writes the records of a file, a line each. It is used by one goroutine at a time.
+type LineWriter[T any] struct {
+	out    *frames
+	append func(text []byte, record *T) []byte
+}
+
+// Write adds a record. It reaches the file at the next Flush or earlier.
+func (w *LineWriter[T]) Write(record *T) error { return w.out.line(w.append(w.out.text, record)) }
+
+// Flush writes the buffered lines as one complete frame, with a single write.
+func (w *LineWriter[T]) Flush() error { return w.out.flush() }
+
+// Close flushes; it does not close the underlying writer.
+func (w *LineWriter[T]) Close() error { return w.out.close() }
+
+// Writer writes a history file.
+type Writer = LineWriter[Operation]
 
 // NewWriter returns a Writer of plain JSON Lines; the header is written with the first frame.
 func NewWriter(w io.Writer, h Header) *Writer {
-	return &Writer{&frames{w: w, text: AppendHeader(nil, h)}}
+	return &Writer{&frames{w: w, text: AppendHeader(nil, h)}, AppendOperation}
 }
 
 // NewZstdWriter returns a Writer of JSON Lines compressed with zstd.
@@ -76,7 +91,7 @@ func NewZstdWriter(w io.Writer, h Header) (*Writer, error) {
 		return nil, err
 	}
 	f.text = AppendHeader(nil, h)
-	return &Writer{f}, nil
+	return &Writer{f, AppendOperation}, nil
 }
 
 // WriteHistory writes a history, compressed with zstd.
@@ -100,12 +115,3 @@ func writeAll[T any](w interface {
 	}
 	return errors.Join(err, w.Close())
 }
-
-// Write adds an operation. It reaches the file at the next Flush or earlier.
-func (w *Writer) Write(op *Operation) error { return w.out.line(AppendOperation(w.out.text, op)) }
-
-// Flush writes the buffered lines as one complete frame, with a single write.
-func (w *Writer) Flush() error { return w.out.flush() }
-
-// Close flushes; it does not close the underlying writer.
-func (w *Writer) Close() error { return w.out.close() }

@@ -22,27 +22,42 @@ import (
 //   - A property that does not apply is skipped as "n/a".
 //   - A run without a verdict is an error of the case "run".
 type junitRoot struct {
-	XMLName  xml.Name     `xml:"testsuites"`
-	Name     string       `xml:"name,attr"`
-	Tests    int          `xml:"tests,attr"`
-	Failures int          `xml:"failures,attr"`
-	Errors   int          `xml:"errors,attr"`
-	Skipped  int          `xml:"skipped,attr"`
-	Time     string       `xml:"time,attr"`
-	Suites   []junitSuite `xml:"testsuite"`
+	XMLName xml.Name `xml:"testsuites"`
+	Name    string   `xml:"name,attr"`
+	junitCounts
+	Suites []junitSuite `xml:"testsuite"`
 }
 
 type junitSuite struct {
-	Name       string          `xml:"name,attr"`
-	Tests      int             `xml:"tests,attr"`
-	Failures   int             `xml:"failures,attr"`
-	Errors     int             `xml:"errors,attr"`
-	Skipped    int             `xml:"skipped,attr"`
-	Time       string          `xml:"time,attr"`
+	Name string `xml:"name,attr"`
+	junitCounts
 	Timestamp  string          `xml:"timestamp,attr,omitempty"`
 	Properties []junitProperty `xml:"properties>property,omitempty"`
 	Cases      []junitCase     `xml:"testcase"`
 }
+
+// junitCounts are the totals of a suite, or of all suites.
+type junitCounts struct {
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Skipped  int          `xml:"skipped,attr"`
+	Time     junitSeconds `xml:"time,attr"`
+}
+
+func (c *junitCounts) plus(more junitCounts) {
+	c.Tests += more.Tests
+	c.Failures += more.Failures
+	c.Errors += more.Errors
+	c.Skipped += more.Skipped
+	c.Time += more.Time
+}
+
+// junitSeconds is a duration as JUnit writes it.
+type junitSeconds time.Duration
+
+// MarshalText returns seconds with three decimals.
+func (s junitSeconds) MarshalText() ([]byte, error) { return []byte(junitTime(time.Duration(s))), nil }
 
 type junitProperty struct {
 	Name  string `xml:"name,attr"`
@@ -96,7 +111,7 @@ func SuiteJUnit(w io.Writer, suite results.Suite) error {
 }
 
 func newJUnitSuite(lock, scenario string, took time.Duration) junitSuite {
-	return junitSuite{Name: lock + " × " + scenario, Time: junitTime(took)}
+	return junitSuite{Name: lock + " × " + scenario, junitCounts: junitCounts{Time: junitSeconds(took)}}
 }
 
 func junitTime(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
@@ -244,15 +259,9 @@ func propertyOf(pair string) verdicts.Property {
 
 func writeJUnit(w io.Writer, suites ...junitSuite) error {
 	root := junitRoot{Name: "lockbench", Suites: suites}
-	var took float64
 	for _, s := range suites {
-		root.Tests, root.Failures = root.Tests+s.Tests, root.Failures+s.Failures
-		root.Errors, root.Skipped = root.Errors+s.Errors, root.Skipped+s.Skipped
-		var t float64
-		fmt.Sscanf(s.Time, "%f", &t)
-		took += t
+		root.plus(s.junitCounts)
 	}
-	root.Time = fmt.Sprintf("%.3f", took)
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}

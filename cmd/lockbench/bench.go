@@ -56,7 +56,7 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
-	base, err := storedBench(f.baseline)
+	base, err := stored(f.baseline, results.LoadBench)
 	if err != nil {
 		return err
 	}
@@ -171,17 +171,6 @@ func (a *app) realServers(ctx context.Context, word string) (servers.Provider, e
 	}
 	a.announce(p, why)
 	return p, nil
-}
-
-func storedBench(path string) (*results.Bench, error) {
-	if path == "" {
-		return nil, nil
-	}
-	b, err := results.LoadBench(path)
-	if err != nil {
-		return nil, asInput(err)
-	}
-	return &b, nil
 }
 
 // benchPlan prints, before anything runs, what will run and how long it takes.

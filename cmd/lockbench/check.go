@@ -114,7 +114,7 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (ru
 }
 
 // why finds the causes of violations, for which it reads the operations again.
-func why(v *checker.Verdict, h stored, in checker.Input, scripts map[string]string) (err error) {
+func why(v *checker.Verdict, h openedHistory, in checker.Input, scripts map[string]string) (err error) {
 	if len(v.Violations) == 0 {
 		return nil
 	}
@@ -147,8 +147,8 @@ func operations(src checker.Source) (all []history.Operation, err error) {
 	}
 }
 
-// stored is an open history file.
-type stored struct {
+// openedHistory is an open history file.
+type openedHistory struct {
 	path      string
 	header    history.Header
 	ops       closingSource
@@ -175,25 +175,25 @@ func (a *app) limitHeap() (restore func()) {
 
 // openHistory opens a history of ours, or one of Jepsen's by its name. A run that ended before its clients began has none,
 // which counts as empty.
-func openHistory(path string) (stored, error) {
+func openHistory(path string) (openedHistory, error) {
 	switch {
 	case filepath.Ext(path) == ".edn":
-		header, ops, err := edn.Open(path, edn.Options{})
-		return stored{path: path, header: header, ops: ops, truncated: func() bool { return false }}, err
+		header, ops, err := edn.Open(path)
+		return openedHistory{path: path, header: header, ops: ops, truncated: func() bool { return false }}, err
 	case filepath.Base(path) == results.RecordingFile:
 		r, err := history.LoadRecording(path)
-		return stored{path: path, header: r.Header, ops: inMemory{history.NewSlice(r.Ops)}, truncated: func() bool { return true },
+		return openedHistory{path: path, header: r.Header, ops: inMemory{history.NewSlice(r.Ops)}, truncated: func() bool { return true },
 			commands: r.Commands, scripts: r.Scripts}, err
 	}
 	r, err := history.Open(path)
 	if _, notRun := recordBeside(path); errors.Is(err, fs.ErrNotExist) && notRun == nil {
-		return stored{path: path, ops: inMemory{history.NewSlice(nil)}, truncated: func() bool { return true }}, nil
+		return openedHistory{path: path, ops: inMemory{history.NewSlice(nil)}, truncated: func() bool { return true }}, nil
 	}
 	if err != nil {
-		return stored{}, err
+		return openedHistory{}, err
 	}
 	r.Salvage()
-	return stored{path: path, header: r.Header(), ops: r, truncated: r.Truncated}, nil
+	return openedHistory{path: path, header: r.Header(), ops: r, truncated: r.Truncated}, nil
 }
 
 // inMemory is a history that has no file to close.
@@ -231,7 +231,7 @@ func inWords(err error) error {
 }
 
 // sidecars loads the commands and fault windows beside a run's history, if any.
-func sidecars(h stored) (commands []history.Command, scripts map[string]string, windows []history.Window, err error) {
+func sidecars(h openedHistory) (commands []history.Command, scripts map[string]string, windows []history.Window, err error) {
 	if !isRunHistory(h.path) {
 		return nil, nil, nil, nil
 	}
@@ -267,7 +267,7 @@ func noteCut(v *checker.Verdict, truncated bool) {
 }
 
 // describe names the lock and scenario of a history, from the run record beside it or from its header and name.
-func describe(h stored) results.Run {
+func describe(h openedHistory) results.Run {
 	argv := []string{"lockbench", "check", h.path}
 	if run, err := recordBeside(h.path); err == nil {
 		run.Argv = argv

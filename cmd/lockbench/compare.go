@@ -135,10 +135,10 @@ func loadComparedFile(path string) (c comparable, err error) {
 	}
 	switch head.Schema {
 	case results.BenchSchema:
-		b, err := storedBench(path)
+		b, err := stored(path, results.LoadBench)
 		return comparable{bench: b}, err
 	case results.SuiteSchema:
-		s, err := storedSuite(path)
+		s, err := stored(path, results.LoadSuite)
 		return comparable{suite: s}, err
 	case results.RunSchema, results.ResultSchema:
 		return loadCompared(filepath.Dir(path))

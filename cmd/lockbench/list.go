@@ -3,26 +3,42 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/workloads"
 )
 
 // listing is one list, as JSON and as a table.
 type listing struct {
 	name, about string
-	items       func() any        // marshals to an array
-	rows        func() [][]string // the first one is the header
+	items       []any
+	rows        [][]string // the first one is the header
+}
+
+// listOf makes a listing: of each thing its JSON and its row.
+func listOf[T any](name, about string, header []string, all []T, each func(T) (item any, row []string)) listing {
+	l := listing{name: name, about: about, items: []any{}, rows: [][]string{header}}
+	for _, one := range all {
+		item, row := each(one)
+		l.items, l.rows = append(l.items, item), append(l.rows, row)
+	}
+	return l
 }
 
 // listings returns the lists in the order of "lockbench list".
 func listings() []listing {
 	return []listing{
-		{"locks", "the locks that can be run", func() any { return lockItems(catalogue.Locks()) }, func() [][]string { return lockRows(catalogue.Locks()) }},
-		{"scenarios", "what is done to them", scenarioItems, scenarioRows},
-		{"workloads", "what clients do", workloadItems, workloadRows},
-		{"faults", "what can go wrong", faultItems, faultRows},
-		{"planted", "the planted bugs with which the tester is tested", plantedItems, plantedRows},
+		listOf("locks", "the locks that can be run", []string{"LOCK", "KIND", "SERVERS", "HOW IT WORKS"}, catalogue.Locks(), listedLock),
+		listOf("scenarios", "what is done to them", []string{"SCENARIO", "WORKLOAD", "WHAT IS DONE"}, scenarios.Builtin(), listedScenario),
+		listOf("workloads", "what clients do", []string{"WORKLOAD", "WHAT CLIENTS DO"}, workloads.All(), func(w workloads.Workload) (any, []string) {
+			return namedItem{w.Name(), w.About()}, []string{w.Name(), w.About()}
+		}),
+		listOf("faults", "what can go wrong", []string{"FAULT", "WHAT HAPPENS"}, faults.Kinds(), func(k faults.Kind) (any, []string) {
+			return namedItem{k.Name, k.About}, []string{k.Name, k.About}
+		}),
+		listOf("planted", "the planted bugs with which the tester is tested", []string{"PLANTED", "OF", "BUG"}, catalogue.Planted(), listedBug),
 	}
 }
 
@@ -55,16 +71,16 @@ func newList(a *app) *cobra.Command {
 
 func (a *app) list(l listing) error {
 	if a.json() {
-		return a.writeJSON(l.items())
+		return a.writeJSON(l.items)
 	}
-	return a.table(l.rows()...)
+	return a.table(l.rows...)
 }
 
 func (a *app) listAll(all []listing) error {
 	if a.json() {
 		out := map[string]any{}
 		for _, l := range all {
-			out[l.name] = l.items()
+			out[l.name] = l.items
 		}
 		return a.writeJSON(out)
 	}
@@ -99,15 +115,12 @@ type claimItem struct {
 	Command string `json:"command,omitempty"`
 }
 
-func lockItems(all []impls.Variant) []lockItem {
-	out := make([]lockItem, len(all))
-	for i, v := range all {
-		out[i] = lockItem{v.Name, string(v.Kind), source(v.Source), v.Topology, []claimItem{}, v.Summary}
-		for _, c := range v.Claims {
-			out[i].Claims = append(out[i].Claims, claimItem(c))
-		}
+func listedLock(v impls.Variant) (any, []string) {
+	item := lockItem{v.Name, string(v.Kind), source(v.Source), v.Topology, []claimItem{}, v.Summary}
+	for _, c := range v.Claims {
+		item.Claims = append(item.Claims, claimItem(c))
 	}
-	return out
+	return item, []string{v.Name, string(v.Kind), string(v.Topology), v.Summary}
 }
 
 func source(s impls.Source) string {
@@ -115,14 +128,6 @@ func source(s impls.Source) string {
 		return s.Article
 	}
 	return s.Article + ", " + s.Where
-}
-
-func lockRows(all []impls.Variant) [][]string {
-	rows := [][]string{{"LOCK", "KIND", "SERVERS", "HOW IT WORKS"}}
-	for _, v := range all {
-		rows = append(rows, []string{v.Name, string(v.Kind), string(v.Topology), v.Summary})
-	}
-	return rows
 }
 
 // plantedItem is one planted bug in JSON.
@@ -133,40 +138,29 @@ type plantedItem struct {
 	Report string `json:"report"`
 }
 
-func plantedItems() any {
-	out := []plantedItem{}
-	for _, v := range catalogue.Planted() {
-		out = append(out, plantedItem{v.Name, v.Planted.Of, v.Planted.Bug, v.Planted.Report})
-	}
-	return out
+func listedBug(v impls.Variant) (any, []string) {
+	p := v.Planted
+	return plantedItem{v.Name, p.Of, p.Bug, p.Report}, []string{v.Name, p.Of, p.Bug + " (" + p.Report + ")"}
 }
 
-func plantedRows() [][]string {
-	rows := [][]string{{"PLANTED", "OF", "BUG"}}
-	for _, v := range catalogue.Planted() {
-		rows = append(rows, []string{v.Name, v.Planted.Of, v.Planted.Bug + " (" + v.Planted.Report + ")"})
-	}
-	return rows
+// scenarioItem is a built-in scenario in JSON.
+type scenarioItem struct {
+	Name     string   `json:"name"`
+	About    string   `json:"about"`
+	Workload string   `json:"workload"`
+	Faults   []string `json:"faults"`
 }
 
-// workloadItem is one workload in JSON.
-type workloadItem struct {
+func listedScenario(s scenarios.Scenario) (any, []string) {
+	item := scenarioItem{s.Name, s.About, s.Workload, []string{}}
+	for _, f := range s.Faults {
+		item.Faults = append(item.Faults, f.Fault)
+	}
+	return item, []string{s.Name, s.Workload, s.About}
+}
+
+// namedItem is a workload or a fault in JSON.
+type namedItem struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
-}
-
-func workloadItems() any {
-	out := []workloadItem{}
-	for _, w := range workloads.All() {
-		out = append(out, workloadItem{w.Name(), w.About()})
-	}
-	return out
-}
-
-func workloadRows() [][]string {
-	rows := [][]string{{"WORKLOAD", "WHAT CLIENTS DO"}}
-	for _, w := range workloads.All() {
-		rows = append(rows, []string{w.Name(), w.About()})
-	}
-	return rows
 }

@@ -69,7 +69,7 @@ func (a *app) mergeSuites(paths []string, f mergeFlags) error {
 	if err != nil {
 		return asInput(err)
 	}
-	base, err := storedSuite(f.baseline)
+	base, err := stored(f.baseline, results.LoadSuite)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (a *app) mergeBenches(paths []string, f mergeFlags) error {
 	if err != nil {
 		return asInput(err)
 	}
-	base, err := storedBench(f.baseline)
+	base, err := stored(f.baseline, results.LoadBench)
 	if err != nil {
 		return err
 	}

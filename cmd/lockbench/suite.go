@@ -198,10 +198,10 @@ func (f *suiteFlags) inputs(ctx context.Context) (in suiteInputs, err error) {
 	if in.plan, err = f.plan(in.variants); err != nil {
 		return in, err
 	}
-	if in.base, err = storedSuite(f.baseline); err != nil {
+	if in.base, err = stored(f.baseline, results.LoadSuite); err != nil {
 		return in, err
 	}
-	in.other, err = storedSuite(f.against)
+	in.other, err = stored(f.against, results.LoadSuite)
 	return in, err
 }
 
@@ -224,16 +224,16 @@ func (a *app) endSuite(dir *suiteDir, suite results.Suite) error {
 	return errors.Join(err, results.SaveSuite(dir.path, suite), r.save(), a.show(r), a.tellGitHub(r))
 }
 
-// storedSuite loads the suite to compare with; nil if none was named.
-func storedSuite(path string) (*results.Suite, error) {
+// stored loads the suite or bench to compare with; nil if none was named.
+func stored[T any](path string, load func(string) (T, error)) (*T, error) {
 	if path == "" {
 		return nil, nil
 	}
-	s, err := results.LoadSuite(path)
+	v, err := load(path)
 	if err != nil {
 		return nil, asInput(err)
 	}
-	return &s, nil
+	return &v, nil
 }
 
 // storeSuite writes the suite to the file of --store, if any.

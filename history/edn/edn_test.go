@@ -29,16 +29,12 @@ func readAll(s *edn.Source) (ops []history.Operation, err error) {
 	}
 }
 
-func read(text string, opt edn.Options) ([]history.Operation, error) {
-	_, s, err := edn.NewSource(strings.NewReader(text), opt)
-	if err != nil {
-		return nil, err
-	}
-	return readAll(s)
+func read(text string) ([]history.Operation, error) {
+	return readAll(edn.NewSource(strings.NewReader(text)))
 }
 
 func TestOpenReadsAMapForEachLine(t *testing.T) {
-	h, s, err := edn.Open(filepath.Join("testdata", "etcd-lock.edn"), edn.Options{})
+	h, s, err := edn.Open(filepath.Join("testdata", "etcd-lock.edn"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +85,7 @@ func TestShapes(t *testing.T) {
 		"empty lists and strings": {`{:process 3 :type :invoke :f :lock :value () :s "a\"b\n"} {:process 3 :type :ok :f :lock :value []}`, 0, "lock", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := read(c.text, edn.Options{})
+			got, err := read(c.text)
 			if err != nil || len(got) != 1 {
 				t.Fatalf("%d operations, %v", len(got), err)
 			}
@@ -131,7 +127,7 @@ func TestBadTextIsNamedByLineAndColumn(t *testing.T) {
 		"a process that is no number": {`{:process "3" :type :ok :f :acquire}`, 1, 11, "a string 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := read(c.text, edn.Options{})
+			_, err := read(c.text)
 			var syntax *history.SyntaxError
 			if !errors.As(err, &syntax) {
 				t.Fatalf("error %v, want a *history.SyntaxError", err)
@@ -150,12 +146,8 @@ func TestHostileTextIsRefusedEarly(t *testing.T) {
 		"endless vector": io.MultiReader(strings.NewReader(`{:value [`), endless('1')),
 		"deep":           endless('['),
 	} {
-		_, s, err := edn.NewSource(text, edn.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
 		var syntax *history.SyntaxError
-		if _, err := readAll(s); !errors.As(err, &syntax) || !strings.Contains(syntax.Msg, "at most") {
+		if _, err := readAll(edn.NewSource(text)); !errors.As(err, &syntax) || !strings.Contains(syntax.Msg, "at most") {
 			t.Errorf("%s: %v, want a bound to be named", name, err)
 		}
 	}
@@ -171,27 +163,8 @@ func (e endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestOptions(t *testing.T) {
-	for name, c := range map[string]struct {
-		opt edn.Options
-		bad string
-	}{
-		"read-write":       {edn.Options{Kind: history.RW}, "rw"},
-		"negative lease":   {edn.Options{Lease: -1}, "lease"},
-		"negative permits": {edn.Options{Kind: history.Semaphore, Permits: -1}, "permits"},
-	} {
-		if _, _, err := edn.NewSource(strings.NewReader(""), c.opt); err == nil || !strings.Contains(err.Error(), c.bad) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	h, _, err := edn.NewSource(strings.NewReader(""), edn.Options{Lock: "hz", Kind: history.Reentrant, Lease: 5})
-	if want := (history.Header{Lock: "hz", Kind: history.Reentrant, Lease: 5, Permits: 1}); err != nil || h != want {
-		t.Errorf("%+v, %v", h, err)
-	}
-}
-
 func TestOpenNamesTheFile(t *testing.T) {
-	if _, _, err := edn.Open("testdata/missing.edn", edn.Options{}); err == nil || !strings.Contains(err.Error(), "missing.edn") {
+	if _, _, err := edn.Open("testdata/missing.edn"); err == nil || !strings.Contains(err.Error(), "missing.edn") {
 		t.Errorf("%v", err)
 	}
 }
@@ -202,8 +175,8 @@ func FuzzSource(f *testing.F) {
 	f.Add(`[#jepsen.history.Op{:type :invoke :f :release :process 1} #_x {:process :nemesis} {:type :fail :f :release :process 1 :error :not-held}]`)
 	f.Add(`{:a "\"" :b \c :d #{} :e ##Inf :f ^x :g #inst "" ; `)
 	f.Fuzz(func(t *testing.T, text string) {
-		ops, err := read(text, edn.Options{})
-		again, err2 := read(text, edn.Options{})
+		ops, err := read(text)
+		again, err2 := read(text)
 		if (err == nil) != (err2 == nil) || !cmp.Equal(ops, again) {
 			t.Fatalf("read twice: %v %v\n%s", err, err2, cmp.Diff(ops, again))
 		}

@@ -3,7 +3,6 @@ package edn
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -13,20 +12,13 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Options describe the lock of a Jepsen history. The zero value is a mutex without a lease.
-type Options struct {
-	Lock    string        // name for people; "" means "jepsen"
-	Kind    history.Kind  // "" means history.Mutex
-	Lease   time.Duration // 0 = never expires
-	Permits int           // of a semaphore; 0 means 1
-	Key     string        // key of operations that name none; "" means "lock"
-}
+// lockKey is the key of operations that name none.
+const lockKey = "lock"
 
 // Source returns the operations of a Jepsen history in the order of their completion. It is used by one goroutine at a time.
 type Source struct {
 	parse   *parser
 	closer  io.Closer
-	opt     Options
 	vector  bool             // the text is one vector of operations
 	began   bool             // vector is set
 	pending map[string]event // open invocations by process
@@ -39,39 +31,22 @@ type Source struct {
 	err     error               // sticky result of Next
 }
 
-// NewSource reads a Jepsen history. It returns an error for an unknown kind or negative options.
-func NewSource(r io.Reader, opt Options) (history.Header, *Source, error) {
-	return newSource(r, "", opt)
-}
+// NewSource reads a Jepsen history.
+func NewSource(r io.Reader) *Source { return newSource(r, "") }
 
-// Open opens a Jepsen history file. The caller closes the Source.
-func Open(path string, opt Options) (history.Header, *Source, error) {
+// Open opens a Jepsen history file, which is of a mutex without a lease. The caller closes the Source.
+func Open(path string) (history.Header, *Source, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return history.Header{}, nil, err
 	}
-	h, s, err := newSource(f, path, opt)
-	if err != nil {
-		return h, nil, errors.Join(err, f.Close())
-	}
+	s := newSource(f, path)
 	s.closer = f
-	return h, s, nil
+	return history.Header{Lock: "jepsen", Kind: history.Mutex, Permits: 1}, s, nil
 }
 
-func newSource(r io.Reader, file string, opt Options) (history.Header, *Source, error) {
-	opt.Kind = cmp.Or(opt.Kind, history.Mutex)
-	opt.Lock, opt.Key = cmp.Or(opt.Lock, "jepsen"), cmp.Or(opt.Key, "lock")
-	opt.Permits = cmp.Or(opt.Permits, 1)
-	switch opt.Kind {
-	case history.Mutex, history.Reentrant, history.Semaphore:
-	default:
-		return history.Header{}, nil, fmt.Errorf("kind %q: a Jepsen lock history is of a mutex, reentrant or semaphore", opt.Kind)
-	}
-	if opt.Lease < 0 || opt.Permits < 1 {
-		return history.Header{}, nil, fmt.Errorf("lease %v, permits %d: neither can be negative", opt.Lease, opt.Permits)
-	}
-	h := history.Header{Lock: opt.Lock, Kind: opt.Kind, Lease: int64(opt.Lease), Permits: opt.Permits}
-	return h, &Source{parse: newParser(r, file), opt: opt, pending: map[string]event{}}, nil
+func newSource(r io.Reader, file string) *Source {
+	return &Source{parse: newParser(r, file), pending: map[string]event{}}
 }
 
 // Skipped returns how many operations of the nemesis were skipped so far.
@@ -203,7 +178,7 @@ func (s *Source) setTime(e *event) error {
 func (s *Source) operation(begun, end *event) history.Operation {
 	s.ops++
 	op := history.Operation{
-		ID: s.ops, Client: begun.process, Op: begun.op, Key: cmp.Or(end.key, begun.key, s.opt.Key),
+		ID: s.ops, Client: begun.process, Op: begun.op, Key: cmp.Or(end.key, begun.key, lockKey),
 		Call: begun.time, Return: end.time, Fence: end.fence, Err: end.err,
 	}
 	switch end.typ {
