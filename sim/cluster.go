@@ -49,9 +49,6 @@ func (n *node) misplaced(args []string) string {
 	if n.shard == nil {
 		return ""
 	}
-	if strings.EqualFold(args[0], "MULTI") {
-		return "ERR transactions are not simulated on a cluster" // a refused command would have to end the transaction
-	}
 	keys := resp.Keys(args)
 	if len(keys) == 0 {
 		return ""

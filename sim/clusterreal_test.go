@@ -173,12 +173,12 @@ func (r *realNodes) keys(node int, args []string) string {
 // wireText returns a reply as text, its parts separated by blanks. An error with the code ERR is cut to the code, because the words differ between
 // versions of Redis.
 func wireText(b []byte) string {
-	text := strings.ReplaceAll(strings.TrimSpace(string(b)), "\r\n", " ")
-	if strings.HasPrefix(text, "-ERR ") {
-		return "-ERR"
-	}
+	text := strings.ReplaceAll(strings.TrimSpace(failed.ReplaceAllString(string(b), "-ERR")), "\r\n", " ")
 	return nodeID.ReplaceAllString(text, "$$40 id")
 }
+
+// failed matches an error without a code of its own.
+var failed = regexp.MustCompile(`(?m)^-ERR [^\r]*`)
 
 // nodeID returns a node's id.
 var nodeID = regexp.MustCompile(`\$40 [0-9a-f]{40}`)

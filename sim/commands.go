@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,19 +16,36 @@ import (
 
 // What a node does not do exactly as Redis does, it refuses; a schedule in which a lock sent such a command is no evidence about the lock.
 
+// form is how many words a command has, its name included: at least -words if that is negative.
+type form struct {
+	words    int
+	noScript bool // scripts may not call it
+}
+
 // exact lists the commands that nodes execute exactly as Redis does. Those that locks use are compared with redis-server in random sequences.
-var exact = names(`
-	GET SET SETNX SETEX PSETEX GETSET GETDEL GETEX INCR INCRBY DECR DECRBY APPEND STRLEN GETRANGE SETRANGE MGET MSET MSETNX
-	DEL UNLINK EXISTS TYPE TOUCH KEYS RENAME RENAMENX DBSIZE FLUSHALL FLUSHDB EXPIRE PEXPIRE EXPIREAT PEXPIREAT PERSIST TTL PTTL EXPIRETIME PEXPIRETIME
-	HGET HSET HSETNX HMGET HMSET HDEL HEXISTS HGETALL HINCRBY HKEYS HLEN HSTRLEN HVALS
-	LPUSH LPUSHX RPUSH RPUSHX LPOP RPOP LLEN LRANGE LINDEX LINSERT LREM LSET LTRIM LPOS LMOVE RPOPLPUSH LMPOP
-	SADD SREM SCARD SISMEMBER SMISMEMBER SMEMBERS SMOVE
-	ZADD ZREM ZSCORE ZMSCORE ZRANK ZREVRANK ZCARD ZCOUNT ZINCRBY ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE ZREMRANGEBYSCORE ZREMRANGEBYRANK ZPOPMIN ZPOPMAX
-	BLPOP BRPOP BLMOVE BRPOPLPUSH BLMPOP BZPOPMIN BZPOPMAX WAIT
-	MULTI EXEC DISCARD WATCH UNWATCH EVAL EVALSHA EVAL_RO EVALSHA_RO SCRIPT TIME PING ECHO
-	SUBSCRIBE UNSUBSCRIBE PSUBSCRIBE PUNSUBSCRIBE PUBLISH PUBSUB
-	HELLO AUTH CLIENT SELECT READONLY COMMAND QUIT CLUSTER
-	DELEX`)
+var exact = formsOf([]struct {
+	form
+	names string
+}{
+	{form{1, false}, "DBSIZE TIME READONLY"},
+	{form{-1, false}, "FLUSHALL FLUSHDB PING COMMAND"},
+	{form{2, false}, `GET GETDEL INCR DECR STRLEN TYPE KEYS PERSIST TTL PTTL EXPIRETIME PEXPIRETIME HGETALL HKEYS HLEN HVALS LLEN SCARD SMEMBERS ZCARD
+		ECHO SELECT`},
+	{form{-2, false}, "GETEX MGET DEL UNLINK EXISTS TOUCH LPOP RPOP ZPOPMIN ZPOPMAX SCRIPT PUBSUB CLIENT CLUSTER DELEX"},
+	{form{3, false}, `SETNX GETSET INCRBY DECRBY APPEND RENAME RENAMENX HGET HEXISTS HSTRLEN LINDEX RPOPLPUSH SISMEMBER ZSCORE ZRANK ZREVRANK PUBLISH`},
+	{form{-3, false}, `SET MSET MSETNX EXPIRE PEXPIRE EXPIREAT PEXPIREAT HMGET HDEL LPUSH LPUSHX RPUSH RPUSHX LPOS SADD SREM SMISMEMBER ZREM ZMSCORE`},
+	{form{4, false}, `SETEX PSETEX GETRANGE SETRANGE HSETNX HINCRBY LRANGE LREM LSET LTRIM SMOVE ZCOUNT ZINCRBY ZREMRANGEBYSCORE ZREMRANGEBYRANK`},
+	{form{-4, false}, "HSET HMSET LMPOP ZADD ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE"},
+	{form{5, false}, "LINSERT LMOVE"},
+	{form{-5, false}, "BLMPOP"},
+	{form{1, true}, "MULTI EXEC DISCARD UNWATCH"},
+	{form{-1, true}, "UNSUBSCRIBE PUNSUBSCRIBE HELLO QUIT"},
+	{form{-2, true}, "WATCH SUBSCRIBE PSUBSCRIBE AUTH"},
+	{form{3, true}, "WAIT"},
+	{form{-3, true}, "BLPOP BRPOP BZPOPMIN BZPOPMAX EVAL EVALSHA EVAL_RO EVALSHA_RO"},
+	{form{4, true}, "BRPOPLPUSH"},
+	{form{6, true}, "BLMOVE"},
+})
 
 // refused lists the other commands that Redis, a newer Redis or miniredis knows. Redis 7.0 knows no command outside both lists.
 var refused = names(`
@@ -36,7 +55,9 @@ var refused = names(`
 	SCAN SDIFF SDIFFSTORE SETBIT SHUTDOWN SINTER SINTERCARD SINTERSTORE SLAVEOF SLOWLOG SORT SORT_RO SPOP SPUBLISH SRANDMEMBER SSCAN SSUBSCRIBE SUBSTR
 	SUNION SUNIONSTORE SUNSUBSCRIBE SWAPDB SYNC XACK XADD XAUTOCLAIM XCLAIM XDEL XGROUP XINFO XLEN XPENDING XRANGE XREAD XREADGROUP XREVRANGE XSETID XTRIM
 	ZDIFF ZDIFFSTORE ZINTER ZINTERCARD ZINTERSTORE ZLEXCOUNT ZMPOP ZRANDMEMBER ZRANGEBYLEX ZRANGESTORE ZREMRANGEBYLEX ZREVRANGEBYLEX ZSCAN ZUNION ZUNIONSTORE
-	HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HEXPIRETIME HPEXPIRETIME HTTL HPTTL HPERSIST HSETEX HGETEX HGETDEL`)
+	HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HEXPIRETIME HPEXPIRETIME HTTL HPTTL HPERSIST HSETEX HGETEX HGETDEL
+	CLIENT|CACHING CLIENT|GETREDIR CLIENT|ID CLIENT|INFO CLIENT|KILL CLIENT|LIST CLIENT|NO-EVICT CLIENT|PAUSE CLIENT|REPLY CLIENT|TRACKINGINFO CLIENT|UNBLOCK
+	CLIENT|UNPAUSE SCRIPT|DEBUG SCRIPT|KILL PUBSUB|NUMPAT PUBSUB|SHARDNUMSUB PUBSUB|SHARDCHANNELS`)
 
 func names(text string) map[string]bool {
 	set := map[string]bool{}
@@ -46,16 +67,74 @@ func names(text string) map[string]bool {
 	return set
 }
 
-// refusal returns the error for a command that a node does not do; "" for one that it does. A command of refused ends the schedule.
-func (n *node) refusal(name string) string {
-	switch {
-	case exact[name]:
-		return ""
-	case refused[name]:
-		n.refused = name
-		return "ERR " + name + " is not simulated"
+func formsOf(groups []struct {
+	form
+	names string
+}) map[string]form {
+	all := map[string]form{}
+	for _, g := range groups {
+		for name := range names(g.names) {
+			all[name] = g.form
+		}
 	}
-	return "ERR unknown command '" + name + "'"
+	return all
+}
+
+// The errors for commands that are none, or have a wrong number of words, from a connection and from a script.
+var (
+	toConn   = wording{"ERR unknown command '%s'", "ERR wrong number of arguments for '%s' command"}
+	toScript = wording{"ERR Unknown Redis command called from script", "ERR Wrong number of args calling Redis command from script"}
+)
+
+type wording struct{ unknown, words string }
+
+func (w wording) of(text, name string) string {
+	return strings.Replace(text, "%s", strings.ToLower(name), 1)
+}
+
+// refusal returns the error for a command that a node does not do, in the words given; "" for one that it does. A command of refused ends the
+// schedule.
+func (n *node) refusal(name string, args []string, w wording) string {
+	f, does := exact[name]
+	switch sub := subcommand(args); {
+	case refused[name]:
+		return n.refuse(name)
+	case !does:
+		return w.of(w.unknown, name)
+	case f.words >= 0 && len(args) != f.words, len(args) < -f.words:
+		return w.of(w.words, name)
+	case refused[name+"|"+sub]:
+		return n.refuse(name + " " + sub)
+	case name == "SELECT" && otherDatabase(args[1]):
+		return n.refuse("SELECT " + args[1])
+	case name == "GETEX" && len(args) == 4 && strings.HasSuffix(strings.ToUpper(args[2]), "XAT"):
+		return n.refuse("GETEX " + strings.ToUpper(args[2]))
+	case name == "MULTI" && n.shard != nil:
+		return n.refuse("MULTI to a cluster")
+	}
+	return ""
+}
+
+// refuse notes what the node received and does not do as Redis does, which ends the schedule, and returns the error for it.
+func (n *node) refuse(what string) string {
+	n.refused = what
+	return "ERR " + what + " is not simulated"
+}
+
+// subcommand returns the second word of a request, in upper case.
+func subcommand(args []string) string {
+	if len(args) < 2 {
+		return ""
+	}
+	return strings.ToUpper(args[1])
+}
+
+// databases is how many databases a Redis server has; nodes have the first.
+const databases = 16
+
+func otherDatabase(text string) bool {
+	number, err := strconv.Atoi(text)
+	return err == nil && number > 0 && number < databases
 }
 
 // blocking lists the commands that wait for data, with the index of their time-out argument; a negative index counts from the end.
@@ -67,12 +146,9 @@ func timeout(args []string) (d time.Duration, text string) {
 	if at < 0 {
 		at += len(args)
 	}
-	if len(args) < 3 {
-		return 0, "ERR wrong number of arguments for '" + strings.ToLower(args[0]) + "' command"
-	}
 	seconds, err := strconv.ParseFloat(args[at], 64)
 	switch {
-	case err != nil:
+	case err != nil, math.IsNaN(seconds), seconds > math.MaxInt64/float64(time.Second):
 		return 0, "ERR timeout is not a float or out of range"
 	case seconds < 0:
 		return 0, "ERR timeout is negative"
@@ -135,6 +211,9 @@ func (n *node) popFrom(s *session, name, key string) ([]byte, bool) {
 	return pushed(false, []string{key, rest[:size], score}), true
 }
 
+// failure returns the wire form of an error.
+func failure(text string) []byte { return []byte("-" + text + "\r\n") }
+
 func bulk(s string) string { return "$" + strconv.Itoa(len(s)) + "\r\n" + s + "\r\n" }
 
 // alone runs a command outside every connection, in RESP2, and returns a copy of its reply.
@@ -159,57 +238,27 @@ type transaction struct {
 func (n *node) inTransaction(s *session, name string, args []string) (done bool) {
 	tx := s.tx
 	switch {
-	case name == "MULTI" && tx == nil && len(args) == 1:
+	case tx == nil && name != "MULTI":
+		return false
+	case tx == nil:
 		s.tx = &transaction{}
 		s.peer.WriteOK()
-		return true
-	case tx == nil || name == "WATCH" || name == "MULTI" && len(args) == 1:
-		if tx == nil {
-			return false
-		}
-		s.peer.WriteError("ERR " + name + map[bool]string{true: " calls can not be nested", false: " inside MULTI is not allowed"}[name == "MULTI"])
-		return true
-	case name == "DISCARD" && len(args) == 1:
+	case name == "MULTI":
+		s.peer.WriteError("ERR MULTI calls can not be nested")
+	case name == "WATCH":
+		s.peer.WriteError("ERR WATCH inside MULTI is not allowed")
+	case name == "DISCARD":
 		s.tx = nil
 		n.unwatch(s)
 		s.peer.WriteOK()
-		return true
-	case name == "EXEC" && len(args) == 1:
+	case name == "EXEC":
 		s.tx = nil
 		n.exec(s, tx)
-		return true
+	default:
+		tx.queued = append(tx.queued, args)
+		s.peer.WriteInline("QUEUED")
 	}
-	if text := n.unqueueable(name, args); text != "" {
-		tx.failed = true
-		s.peer.WriteError(text)
-		return true
-	}
-	tx.queued = append(tx.queued, args)
-	s.peer.WriteInline("QUEUED")
 	return true
-}
-
-// unqueueable returns why a command cannot be queued; "" if it can. It tries the command in a transaction of miniredis that is discarded.
-func (n *node) unqueueable(name string, args []string) string {
-	if text := n.refusal(name); text != "" {
-		return text
-	}
-	least, own := map[string]int{"EVAL": 3, "EVALSHA": 3, "EVAL_RO": 3, "EVALSHA_RO": 3, "SCRIPT": 2, "PUBLISH": 3, "PUBSUB": 2, "CLUSTER": 2, "CLIENT": 2, "COMMAND": 1, "HELLO": 1,
-		"SUBSCRIBE": 2, "PSUBSCRIBE": 2, "UNSUBSCRIBE": 1, "PUNSUBSCRIBE": 1, "BLPOP": 3, "BRPOP": 3, "BLMOVE": 6, "BRPOPLPUSH": 4, "BLMPOP": 5, "BZPOPMIN": 3,
-		"BZPOPMAX": 3, "WAIT": 3, "TIME": 1}[name]
-	switch {
-	case own && len(args) < least, name == "PUBLISH" && len(args) != 3, name == "TIME" && len(args) != 1:
-		return "ERR wrong number of arguments for '" + strings.ToLower(name) + "' command"
-	case own:
-		return ""
-	}
-	n.alone([]string{"MULTI"})
-	b := n.alone(args)
-	n.alone([]string{"DISCARD"})
-	if r, ok := resp.ParseReply(b); ok && r.IsError() && strings.Contains(string(b), "wrong number of arguments") {
-		return strings.TrimSpace(string(b[1:]))
-	}
-	return ""
 }
 
 // exec runs what was queued, unless a key that the connection watches has changed.
@@ -225,24 +274,22 @@ func (n *node) exec(s *session, tx *transaction) {
 	}
 	s.peer.WriteLen(len(tx.queued))
 	for _, args := range tx.queued {
-		name := strings.ToUpper(args[0])
-		switch _, blocks := blocking[name]; {
-		case blocks:
-			if _, text := timeout(upper(name, args)); text != "" {
-				s.peer.WriteError(text)
-				continue
-			}
-			b, there := n.take(s, upper(name, args))
-			if !there && (name == "BLMOVE" || name == "BRPOPLPUSH") {
-				b = null(s, "$-1")
-			}
-			s.peer.WriteRaw(string(b))
-		case name == "WAIT":
-			s.peer.WriteInt(0)
-		default:
-			n.run(s, name, args)
-		}
+		n.run(s, strings.ToUpper(args[0]), args)
 	}
+}
+
+// atOnce runs a blocking command that must not wait, in a transaction or a script.
+func (n *node) atOnce(s *session, name string, args []string) {
+	args = upper(name, args)
+	if _, text := timeout(args); text != "" {
+		s.peer.WriteError(text)
+		return
+	}
+	b, there := n.take(s, args)
+	if !there && (name == "BLMOVE" || name == "BRPOPLPUSH") {
+		b = null(s, "$-1")
+	}
+	s.peer.WriteRaw(string(b))
 }
 
 func upper(name string, args []string) []string { return append([]string{name}, args[1:]...) }
@@ -333,12 +380,13 @@ func (w *world) saved(n *node) dataset {
 // blockingPop runs a command that waits for data. It takes what is there at once; while it waits, it ignores a key that gets another type.
 func (w *world) blockingPop(q *request) ([]byte, bool) {
 	n, args := q.conn.server, upper(q.name, q.args)
-	if text := n.misplaced(args); text != "" {
-		return []byte("-" + text + "\r\n"), true
+	text := cmp.Or(n.refusal(q.name, args, toConn), n.misplaced(args))
+	if text != "" {
+		return failure(text), true
 	}
 	d, text := timeout(args)
 	if text != "" {
-		return []byte("-" + text + "\r\n"), true
+		return failure(text), true
 	}
 	return w.park(q, d, func(force bool) ([]byte, bool) {
 		n.tick(time.Now())

@@ -22,6 +22,20 @@ func TestTransactionsQueueEverything(t *testing.T) {
 	}
 }
 
+// TestSubscribedConnections: one that speaks RESP2 may send few commands; a slash in a channel is like any other character.
+func TestSubscribedConnections(t *testing.T) {
+	inWorld(t, Program{}, func(w *world) {
+		subscribed, other := w.sendsTo(w.nodes[0]), w.sendsTo(w.nodes[0])
+		subscribed.sends("PSUBSCRIBE lock:*:freed")
+		if got := subscribed.sends("GET k"); !strings.HasPrefix(got, "-ERR Can't execute 'get'") {
+			t.Errorf("a subscribed connection is answered %q", got)
+		}
+		if got := other.sends("PUBLISH lock:a/b:freed m"); got != ":1" {
+			t.Errorf("PUBLISH reached %s subscribers, want :1", got)
+		}
+	})
+}
+
 // TestUnsimulatedCommandIsRefusedByName: the search reports it, and blames no lock, whether a lock sends it, queues it or a script calls it.
 func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
 	rows := []struct{ name, send string }{
@@ -33,6 +47,13 @@ func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
 		{"HSETEX", "HSETEX k EX 10 FIELDS 1 f v"},
 		{"HPEXPIRE", "EVAL return(redis.pcall('HPEXPIRE',KEYS[1],10,'FIELDS',1,'f')) 1 k"},
 		{"XADD", "MULTI XADD k * f v"},
+		{"CLIENT ID", "MULTI CLIENT ID"},
+		{"SELECT 1", "EVAL return(redis.pcall('SELECT','1')) 0"},
+		{"PUBSUB NUMPAT", "PUBSUB NUMPAT"},
+		{"GETEX EXAT", "GETEX k EXAT 1"},
+		{"a script with cjson.encode", "EVAL return(cjson.encode({})) 0"},
+		{"a script with struct.pack", "EVAL return(struct.pack('b',1)) 0"},
+		{"a script with redis.setresp", "EVAL redis.setresp(3) 0"},
 	}
 	s := New(nil)
 	defer s.Close()

@@ -7,13 +7,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 
-	luajson "github.com/alicebob/miniredis/v2/gopher-json"
 	"github.com/alicebob/miniredis/v2/server"
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // luaHost runs the scripts of one node. miniredis opens a new Lua state with all its libraries for every call, about 100 µs; here one state serves
@@ -29,6 +31,7 @@ type luaHost struct {
 	peer     *server.Peer
 	session  *session
 	random   luaRandom
+	readOnly bool // the script runs by EVAL_RO or EVALSHA_RO
 }
 
 // strictGlobals makes reading an unknown global and writing any global an error, with Redis' texts.
@@ -64,10 +67,9 @@ func (h *luaHost) open() {
 		l.Push(lua.LString(lib.name))
 		l.Call(1, 0)
 	}
-	l.Push(l.NewFunction(luajson.Loader))
-	l.Call(0, 1)
-	l.SetGlobal("cjson", l.Get(-1))
-	l.Pop(1)
+	for _, lib := range []string{"cjson", "cmsgpack", "struct", "bit"} {
+		l.SetGlobal(lib, h.refusing(l, l.NewTable(), lib, ""))
+	}
 	api := l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
 		"call": h.call, "pcall": h.pcall, "error_reply": errorReply, "status_reply": statusReply,
 		"sha1hex": sha1hex, "log": func(*lua.LState) int { return 0 },
@@ -76,8 +78,10 @@ func (h *luaHost) open() {
 	for i, level := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
 		api.RawSetString(level, lua.LNumber(i))
 	}
-	l.SetGlobal("redis", api)
+	api.RawSetString("REDIS_VERSION", lua.LString(version))
+	l.SetGlobal("redis", h.refusing(l, api, "redis", "setresp set_repl breakpoint debug acl_check_cmd REDIS_VERSION_NUM REPL_ALL REPL_AOF REPL_NONE REPL_REPLICA REPL_SLAVE"))
 	h.random.open(l)
+	openText(l)
 	for _, gone := range []string{"dofile", "loadfile", "print", "require", "module", "package", "newproxy"} {
 		l.SetGlobal(gone, lua.LNil)
 	}
@@ -85,6 +89,21 @@ func (h *luaHost) open() {
 		panic("unreachable: the strict prologue is a constant: " + err.Error())
 	}
 	h.state, h.globals = l, l.Get(lua.GlobalsIndex).(*lua.LTable)
+}
+
+// refusing makes a table refuse by name what Redis has in it and the simulator has not: the names given, or every one.
+func (h *luaHost) refusing(l *lua.LState, t *lua.LTable, lib, lacking string) *lua.LTable {
+	known := names(lacking)
+	meta := l.NewTable()
+	meta.RawSetString("__index", l.NewFunction(func(l *lua.LState) int {
+		name := l.CheckString(2)
+		if lacking == "" || known[name] {
+			l.RaiseError("%s", h.node.refuse("a script with "+lib+"."+name))
+		}
+		return 0
+	}))
+	l.SetMetatable(t, meta)
+	return t
 }
 
 func (h *luaHost) close() { h.state.Close() }
@@ -110,10 +129,14 @@ func (h *luaHost) compile(sha, source string) (*lua.FunctionProto, error) {
 	if p, ok := h.compiled[sha]; ok {
 		return p, nil
 	}
+	if strings.HasPrefix(source, "#!") {
+		return nil, errors.New(h.node.refuse("a script that begins with #!"))
+	}
 	chunk, err := parse.Parse(strings.NewReader(source), "user_script")
 	if err != nil {
 		return nil, err
 	}
+	textOperands(reflect.ValueOf(chunk))
 	p, err := lua.Compile(chunk, "user_script")
 	if err != nil {
 		return nil, err
@@ -177,18 +200,14 @@ func (h *luaHost) pcall(l *lua.LState) int {
 	return 1
 }
 
-// notInScripts lists the commands that Redis refuses in a script and that would block or confuse this host.
-var notInScripts = map[string]bool{
-	"EVAL": true, "EVALSHA": true, "SCRIPT": true, "BLPOP": true, "BRPOP": true, "WAIT": true, "DISCARD": true, "UNWATCH": true, "PUNSUBSCRIBE": true,
-	"SUBSCRIBE": true, "PSUBSCRIBE": true, "UNSUBSCRIBE": true, "MULTI": true, "EXEC": true, "WATCH": true,
-}
-
 func (h *luaHost) command(l *lua.LState) lua.LValue {
 	args := make([]string, 0, l.GetTop())
 	for i := 1; i <= l.GetTop(); i++ {
 		switch a := l.Get(i).(type) {
-		case lua.LNumber, lua.LString:
-			args = append(args, a.String())
+		case lua.LNumber:
+			args = append(args, luaNumber(a, toCommand))
+		case lua.LString:
+			args = append(args, string(a))
 		default:
 			return errorTable(l, "ERR Lua redis lib command arguments must be strings or integers")
 		}
@@ -197,13 +216,7 @@ func (h *luaHost) command(l *lua.LState) lua.LValue {
 		return errorTable(l, "ERR Please specify at least one argument for this redis lib call")
 	}
 	name := strings.ToUpper(args[0])
-	if notInScripts[name] {
-		return errorTable(l, "ERR This Redis command is not allowed from script")
-	}
-	if text := h.node.misplacedInScript(args); text != "" {
-		return errorTable(l, text)
-	}
-	if text := h.node.refusal(name); text != "" {
+	if text := h.refusal(name, args); text != "" {
 		return errorTable(l, text)
 	}
 	h.buf.Reset()
@@ -214,6 +227,20 @@ func (h *luaHost) command(l *lua.LState) lua.LValue {
 		return errorTable(l, "ERR reply of "+name+" not understood: "+err.Error())
 	}
 	return v
+}
+
+// refusal returns the error for a command that the script must not call; "" for one that it may.
+func (h *luaHost) refusal(name string, args []string) string {
+	text := h.node.refusal(name, args, toScript)
+	switch {
+	case text != "":
+		return text
+	case exact[name].noScript:
+		return "ERR This Redis command is not allowed from script"
+	case h.readOnly && resp.IsWrite(name):
+		return "ERR Write commands are not allowed from read-only scripts."
+	}
+	return h.node.misplacedInScript(args)
 }
 
 func errorTable(l *lua.LState, text string) *lua.LTable {
@@ -243,27 +270,16 @@ func sha1hex(l *lua.LState) int {
 	return 1
 }
 
-// eval implements EVAL source numkeys key … arg ….
-func (n *node) eval(s *session, args []string) {
-	if len(args) < 2 {
-		s.peer.WriteError("ERR wrong number of arguments for 'eval' command")
-		return
-	}
-	sha := n.lua.digest(args[0])
-	n.runScript(s, sha, args[0], args[1:])
-}
-
-// evalSHA implements EVALSHA digest numkeys key … arg ….
-func (n *node) evalSHA(s *session, args []string) {
-	if len(args) < 2 {
-		s.peer.WriteError("ERR wrong number of arguments for 'evalsha' command")
-		return
-	}
-	sha := strings.ToLower(args[0])
-	source, ok := n.scripts[sha]
-	if !ok {
-		s.peer.WriteError("NOSCRIPT No matching script. Please use EVAL.")
-		return
+// eval implements EVAL source numkeys key … arg …, and EVALSHA with a digest instead of the source.
+func (n *node) eval(s *session, byDigest bool, args []string) {
+	source, ok := args[0], true
+	sha := n.lua.digest(source)
+	if byDigest {
+		sha = strings.ToLower(args[0])
+		if source, ok = n.scripts[sha]; !ok {
+			s.peer.WriteError("NOSCRIPT No matching script. Please use EVAL.")
+			return
+		}
 	}
 	n.runScript(s, sha, source, args[1:])
 }
@@ -294,11 +310,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // script implements SCRIPT LOAD, EXISTS and FLUSH.
 func (n *node) script(s *session, args []string) {
-	sub := ""
-	if len(args) > 0 {
-		sub = strings.ToUpper(args[0])
-	}
-	switch {
+	switch sub := strings.ToUpper(args[0]); {
 	case sub == "LOAD" && len(args) == 2:
 		sha := digest(args[1])
 		if _, err := n.lua.compile(sha, args[1]); err != nil {
@@ -313,7 +325,7 @@ func (n *node) script(s *session, args []string) {
 			_, known := n.scripts[strings.ToLower(sha)]
 			s.peer.WriteInt(boolInt(known))
 		}
-	case sub == "FLUSH":
+	case sub == "FLUSH" && (len(args) == 1 || len(args) == 2 && (strings.EqualFold(args[1], "SYNC") || strings.EqualFold(args[1], "ASYNC"))):
 		clear(n.scripts)
 		s.peer.WriteOK()
 	default:

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,19 +115,18 @@ func (n *node) execute(s *session, args []string, t time.Time) []byte {
 
 // dispatch runs the commands of this package and passes the others to miniredis.
 func (n *node) dispatch(s *session, args []string) {
-	if text := n.misplaced(args); text != "" {
-		s.peer.WriteError(text)
-		return
-	}
 	name := strings.ToUpper(args[0])
-	if n.inTransaction(s, name, args) {
-		return
-	}
-	if text := n.refusal(name); text != "" {
+	text := cmp.Or(n.refusal(name, args, toConn), n.misplaced(args), n.listens(s, name))
+	if text != "" {
+		if s.tx != nil {
+			s.tx.failed = true
+		}
 		s.peer.WriteError(text)
 		return
 	}
-	n.run(s, name, args)
+	if !n.inTransaction(s, name, args) {
+		n.run(s, name, args)
+	}
 }
 
 // run runs a command that is not queued.
@@ -136,14 +136,13 @@ func (n *node) run(s *session, name string, args []string) {
 		n.hello(s, args[1:])
 	case "CLUSTER":
 		n.cluster(s, args[1:])
-	case "EVAL", "EVAL_RO":
-		n.eval(s, args[1:])
-	case "EVALSHA", "EVALSHA_RO":
-		n.evalSHA(s, args[1:])
+	case "EVAL", "EVAL_RO", "EVALSHA", "EVALSHA_RO":
+		n.lua.readOnly = strings.HasSuffix(name, "_RO")
+		n.eval(s, strings.HasPrefix(name, "EVALSHA"), args[1:])
 	case "SCRIPT":
 		n.script(s, args[1:])
 	case "CLIENT":
-		if len(args) > 1 && strings.EqualFold(args[1], "TRACKING") {
+		if subcommand(args) == "TRACKING" {
 			n.lacking = "CLIENT TRACKING" // it is refused below, and a library goes on without
 		}
 		n.command(s, name, args)
@@ -185,15 +184,74 @@ func (n *node) command(s *session, name string, args []string) {
 		n.publish(s, args[1:])
 	case "PUBSUB":
 		n.pubsub(s, args[1:])
+	case "WAIT":
+		n.waitAtOnce(s, args)
 	case "INCR", "INCRBY", "DECR", "DECRBY":
-		if len(args) > 1 && n.noInteger(args[1]) {
+		if n.noInteger(args[1]) {
 			s.peer.WriteError("ERR value is not an integer or out of range")
 			return
 		}
 		n.srv.Dispatch(s.peer, args)
 	default:
+		if _, blocks := blocking[name]; blocks {
+			n.atOnce(s, name, args)
+			return
+		}
+		if text := unlawful(name, args); text != "" && (name != "READONLY" || n.shard == nil) {
+			s.peer.WriteError(text)
+			return
+		}
 		n.srv.Dispatch(s.peer, args)
 	}
+}
+
+// unlawful returns the error for arguments that miniredis accepts and Redis does not; "" if there are none.
+func unlawful(name string, args []string) string {
+	switch name {
+	case "SET":
+		return unlawfulSet(args[3:])
+	case "SETEX", "PSETEX", "EXPIRE", "PEXPIRE":
+		if tooLong(name[0] != 'P', args[2]) {
+			return "ERR invalid expire time in '" + strings.ToLower(name) + "' command"
+		}
+	case "SELECT":
+		if number, err := strconv.Atoi(args[1]); err == nil && number != 0 {
+			return "ERR DB index is out of range"
+		}
+	case "READONLY":
+		return "ERR This instance has cluster support disabled"
+	}
+	return ""
+}
+
+// unlawfulSet is unlawful for the options of SET.
+func unlawfulSet(options []string) string {
+	conditions, times := 0, 0
+	for i, word := range options {
+		switch word = strings.ToUpper(word); word {
+		case "NX", "XX":
+			conditions++
+		case "EX", "PX", "EXAT", "PXAT", "KEEPTTL":
+			times++
+			if i+1 < len(options) && tooLong(word[0] == 'E', options[i+1]) {
+				return "ERR invalid expire time in 'set' command"
+			}
+		}
+	}
+	if conditions > 1 || times > 1 {
+		return "ERR syntax error"
+	}
+	return ""
+}
+
+// tooLong reports whether a lease in seconds or milliseconds ends when Redis can count no more milliseconds.
+func tooLong(seconds bool, text string) bool {
+	const century = 100 * 365 * 24 * 3600 * 1000 // longer than from 1970 to now
+	number, err := strconv.ParseInt(text, 10, 64)
+	if seconds {
+		return err == nil && number > (math.MaxInt64-century)/1000
+	}
+	return err == nil && number > math.MaxInt64-century
 }
 
 // noInteger reports whether the text of a key parses as a number here but not in Redis, such as 01.
@@ -261,8 +319,11 @@ func (s *Server) Do(at time.Time, args []string) []byte {
 		return s.node.execute(s.session, args, at)
 	}
 	args = upper(name, args)
+	if text := s.node.refusal(name, args, toConn); text != "" {
+		return failure(text)
+	}
 	if _, text := timeout(args); text != "" {
-		return []byte("-" + text + "\r\n")
+		return failure(text)
 	}
 	s.node.tick(at)
 	reply, _ := s.node.take(s.session, args)

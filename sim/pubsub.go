@@ -115,10 +115,6 @@ func confirm(p *server.Peer, word, channel string, count int) {
 
 // publish queues a message at every subscribed connection, in order of subscription, and replies with their number on this node.
 func (n *node) publish(s *session, args []string) {
-	if len(args) != 2 {
-		s.peer.WriteError("ERR wrong number of arguments for 'publish' command")
-		return
-	}
 	s.peer.WriteInt(n.spread(args[0], args[1]))
 }
 
@@ -142,7 +138,7 @@ func (n *node) deliver(channel, message string) (count int) {
 		count++
 	}
 	for _, pattern := range slices.Sorted(maps.Keys(n.subs.patterns)) {
-		if ok, err := path.Match(pattern, channel); err != nil || !ok {
+		if !matches(pattern, channel) {
 			continue
 		}
 		for _, cn := range n.subs.patterns[pattern] {
@@ -153,17 +149,36 @@ func (n *node) deliver(channel, message string) (count int) {
 	return count
 }
 
+// matches reports whether a name matches a pattern of Redis, to which a slash is a character like any other.
+func matches(pattern, name string) bool {
+	noSlash := strings.NewReplacer("/", "\x00")
+	ok, err := path.Match(noSlash.Replace(pattern), noSlash.Replace(name))
+	return ok && err == nil
+}
+
+// listens returns the error for a command that a connection must not send while it is subscribed; "" for one that it may.
+func (n *node) listens(s *session, name string) string {
+	if s.peer.Resp3 || len(n.subs.channels)+len(n.subs.patterns) == 0 || s.conn == nil || !n.subs.has(s.conn) {
+		return ""
+	}
+	switch name {
+	case "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE", "PING", "QUIT":
+		return ""
+	}
+	return "ERR Can't execute '" + strings.ToLower(name) + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
+}
+
 // pubsub answers PUBSUB NUMSUB and PUBSUB CHANNELS.
 func (n *node) pubsub(s *session, args []string) {
-	switch {
-	case len(args) > 0 && strings.EqualFold(args[0], "numsub"):
+	switch sub := strings.ToUpper(args[0]); {
+	case sub == "NUMSUB":
 		s.peer.WriteLen(2 * (len(args) - 1))
 		for _, c := range args[1:] {
 			s.peer.WriteBulk(c)
 			s.peer.WriteInt(len(n.subs.channels[c]))
 		}
-	case len(args) > 0 && strings.EqualFold(args[0], "channels"):
-		s.peer.WriteStrings(slices.Sorted(maps.Keys(n.subs.channels)))
+	case sub == "CHANNELS" && len(args) < 3:
+		s.peer.WriteStrings(slices.DeleteFunc(slices.Sorted(maps.Keys(n.subs.channels)), func(c string) bool { return len(args) > 1 && !matches(args[1], c) }))
 	default:
 		s.peer.WriteError("ERR unknown subcommand for 'pubsub'")
 	}

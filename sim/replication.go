@@ -98,19 +98,49 @@ func (w *world) replicas(n *node, upTo int) int {
 	return boolInt(!w.replication.apart && w.replication.applied >= upTo)
 }
 
+// waitAtOnce answers a WAIT in a transaction, where it does not wait.
+func (n *node) waitAtOnce(s *session, args []string) {
+	switch _, _, text := waitsFor(args); {
+	case text != "":
+		s.peer.WriteError(text)
+	case s.conn == nil:
+		s.peer.WriteInt(0)
+	default:
+		s.peer.WriteInt(s.conn.world.replicas(n, s.conn.seen))
+	}
+}
+
+// waitsFor returns for how many replicas a WAIT waits, and how long, or an error text.
+func waitsFor(args []string) (replicas int, most time.Duration, text string) {
+	replicas, err := strconv.Atoi(args[1])
+	millis, late := strconv.Atoi(args[2])
+	switch {
+	case err != nil:
+		text = "ERR value is not an integer or out of range"
+	case late != nil:
+		text = "ERR timeout is not an integer or out of range"
+	case millis < 0:
+		text = "ERR timeout is negative"
+	}
+	return replicas, time.Duration(millis) * time.Millisecond, text
+}
+
 // wait implements WAIT numreplicas timeout for all writes up to the last command of the same connection, whichever client made them.
 func (w *world) wait(q *request) ([]byte, bool) {
-	if len(q.args) != 3 {
-		return []byte("-ERR wrong number of arguments for 'wait' command\r\n"), true
+	text := q.conn.server.refusal(q.name, q.args, toConn)
+	if text != "" {
+		return failure(text), true
 	}
-	want, _ := strconv.Atoi(q.args[1])
-	millis, _ := strconv.Atoi(q.args[2])
+	want, most, text := waitsFor(q.args)
+	if text != "" {
+		return failure(text), true
+	}
 	q.upTo = q.conn.seen
 	answer := func(force bool) ([]byte, bool) {
 		got := w.replicas(q.conn.server, q.upTo)
 		return []byte(":" + strconv.Itoa(got) + "\r\n"), force || got >= want
 	}
-	return w.park(q, time.Duration(millis)*time.Millisecond, answer)
+	return w.park(q, most, answer)
 }
 
 // CutReplication ends the replication of the pair: the new primary lacks the writes between the cut and the failover.
