@@ -19,18 +19,14 @@ func checked(t *testing.T, newLock factory, w world, options ...Option) map[stri
 	for _, r := range cfg.rules() {
 		names = append(names, r.name)
 	}
-	out := map[string]result{}
-	cfg.checkRules(t, newLock, job{World: w, Rules: names, Patient: 20}, &sender{out: func(m message) {
-		switch {
-		case m.Result != nil:
-			out[m.Result.Rule] = *m.Result
-		case m.Hung != "":
-			out[m.Hung] = result{Rule: m.Hung, Problems: []string{"hung:\n" + m.Stack}}
-		case m.Fatal != "" || m.Real != "":
-			t.Error(m.Fatal + m.Real)
+	s := &supervisor{cfg: cfg, t: t, newLock: newLock, results: map[string]result{}}
+	s.inProcess(w, names)
+	for _, n := range names {
+		if !s.has(n) {
+			t.Errorf("%s was not checked: %s%s", n, s.fatal, s.real)
 		}
-	}})
-	return out
+	}
+	return s.results
 }
 
 // searched looks for a schedule that breaks the lock, in this process.

@@ -97,6 +97,7 @@ type lock struct {
 	fallsBack     bool // deletes when the server does not know the script
 	insistsOnDel  bool // deletes when the release failed
 	begins        bool // a release compares how the value begins
+	stuck         bool // a Close waits for ever
 
 	mu   sync.Mutex
 	held sync.Mutex // see mutexed
@@ -498,6 +499,9 @@ func (l *lock) Close() error {
 	l.mu.Unlock()
 	if stop != nil {
 		stop()
+	}
+	if l.stuck {
+		select {}
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (c *trial) losesHold(a *client, n int) {
 	}
 	c.deleteKeys()
 	c.sleep(c.lease + c.slack)
-	if c.cfg.traits.NotifiesLoss && !ended(g.Lost) {
+	if c.cfg.Traits.NotifiesLoss && !ended(g.Lost) {
 		c.errorf("hold no. %d of a: its keys were deleted a lease ago, and its Lost is not closed", n)
 	}
 	c.mustBeSilent(a, time.Now(), "a's keys were deleted a lease ago")
@@ -268,7 +268,7 @@ func releasedAtOnce(c *trial) {
 	begin := time.Now()
 	b.mustHold("a has released", exclusive)
 	c.mustBeSilent(a, begin, "a has acquired and released 50 times at once")
-	if c.cfg.traits.NoLease {
+	if c.cfg.Traits.NoLease {
 		return
 	}
 	b.dies()
