@@ -141,7 +141,7 @@ func bugs() []plantedBug {
 
 // TestBugsAreCaught: each bug by a rule, whose message says what happened.
 func TestBugsAreCaught(t *testing.T) {
-	for _, row := range bugs() {
+	for _, row := range append(bugs(), outsideBugs()...) {
 		t.Run(row.bug, func(t *testing.T) {
 			t.Parallel()
 			res := checked(t, row.make, virtual, append(row.options, Only(row.rule))...)[row.rule]

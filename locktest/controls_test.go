@@ -128,6 +128,7 @@ func controls() []control {
 		{name: "has three keys", make: wrapping(func(l *lock) any { return scriptLock{l, []string{"a", "b", "c"}, luaKeysTake, luaKeysFree} })},
 		{name: "is a bit", make: wrapping(func(l *lock) any { return scriptLock{l, []string{":bit", ":token"}, luaBitTake, luaBitFree} }), lacks: "SETBIT"},
 		{name: "renames a key of its own", make: wrapping(func(l *lock) any { return renameLock{l} })},
+		{name: "keeps the count of its grants and its holder in one hash", make: wrapping(func(l *lock) any { return &hashLock{lock: l} })},
 		{name: "gives up by itself after forty tries", make: newWaiting(plain, func(w *waitingLock) { w.tries = 40 })},
 	}
 }

@@ -28,10 +28,6 @@ func releaseNeedsAHold(c *trial) {
 	b.mustNotRelease("it holds nothing, and a does", impls.ErrNotHeld)
 	b.mustNotExtend("it holds nothing, and a does", impls.ErrNotHeld, impls.ErrUnsupported)
 	other.mustBeRefused("b, which held nothing, has released", exclusive)
-	if c.cfg.Traits.SelfRenewing { // what renews may be shared
-		c.sleep(2 * c.lease)
-		other.mustBeRefused("b, which held nothing, has released two leases ago, and a renews", exclusive)
-	}
 	a.mustRelease("a still holds")
 }
 

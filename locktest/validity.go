@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/lockbench/lockbench/impls"
@@ -37,10 +38,16 @@ func (c *trial) grantedAfterWait(a *client) (impls.Grant, error) {
 	holder.mustHold("the lock is free", exclusive)
 	w := a.waits(exclusive)
 	c.sleep(c.lease / 3)
+	if w.over() {
+		return impls.Grant{}, errNotWaited
+	}
 	holder.mustRelease("it holds")
 	err := w.result()
 	return w.grant, err
 }
+
+// errNotWaited: the lock was granted to a waiter while another client held it, or the waiter gave up.
+var errNotWaited = errors.New("it did not wait")
 
 // validUntil: when a reply arrives that took a time, the lease has been going on for that time at least.
 func validUntil(c *trial) {
