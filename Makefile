@@ -7,11 +7,12 @@ build:
 test:
 	go test ./...
 
-# What runs goroutines against each other, under the race detector.
+# What runs goroutines against each other, under the race detector. RACE=-exec=true builds the tests and runs none.
+RACE ?=
 race:
-	CGO_ENABLED=1 go test -race -short -timeout 10m ./bench ./faults/inject ./history ./impls/adapters ./impls/beyond ./impls/mutex ./impls/quorum \
+	CGO_ENABLED=1 go test -race $(RACE) -short -timeout 10m ./bench ./faults/inject ./history ./impls/adapters ./impls/beyond ./impls/mutex ./impls/quorum \
 		./impls/reentrant ./impls/rw ./impls/wake ./locktest ./subject ./workloads
-	CGO_ENABLED=1 go test -race -timeout 10m -run 'Stop|Suite|Refused|Directory' ./harness
+	CGO_ENABLED=1 go test -race $(RACE) -timeout 10m -run 'Stop|Suite|Refused|Directory' ./harness
 
 lint:
 	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
