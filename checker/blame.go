@@ -116,7 +116,7 @@ func (d *keyInput) replace(t *tally, findings []partFinding, r rule, all bool) {
 // clears reports whether the search of a part shows that a violation which the sweep found in it is none.
 func (f *partFinding) clears(v *Violation, r rule) bool {
 	if r == ruleClaims {
-		return f.all && !v.byCommands
+		return f.all && v.shownBy != byCommands || f.owned && v.shownBy == byRecord
 	}
 	return f.known && (f.broken != r || v.WithinClockError)
 }

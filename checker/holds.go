@@ -141,23 +141,25 @@ func (p *holdPass) step(r *record) error {
 // find returns the open hold to which an operation belongs, nil if there is none, and records it.
 func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 	token := p.k.tokenOf(r)
-	var found, left *openHold
+	var found, left, early *openHold
 	for i := len(who.open) - 1; i >= 0; i-- {
 		h := who.open[i]
 		switch {
-		case h.closed <= r.call || h.r.ret > r.call && (r.op != history.Extend || r.outcome != history.OK): // a watchdog may extend before its acquire returns
+		case h.closed <= r.call || h.r.ret > r.call && (r.op != history.Extend || r.outcome != history.OK):
+		case token != 0 && h.token == token && h.r.ret > r.call: // a watchdog may extend before its acquire returns
+			early = cmp.Or(early, h)
 		case token != 0 && h.token == token, token == 0 && h.r.ret <= r.call && !(r.modeNamed && h.r.mode != r.mode):
 			if h.left && r.op == history.Release { // the next release rather belongs to the hold around it
 				left = cmp.Or(left, h)
 				continue
 			}
-			found, left, i = h, nil, 0
+			found, left, early, i = h, nil, nil, 0
 		case h.r.ret > r.call || token != 0 && h.token != 0 || r.modeNamed && h.r.mode != r.mode:
 		case found == nil:
 			found = h
 		}
 	}
-	found = cmp.Or(left, found)
+	found = cmp.Or(left, early, found)
 	if found != nil {
 		p.a.holdOf[r.line-1] = found.index
 	}

@@ -93,6 +93,7 @@ func (r *record) assign() {
 			if op.Outcome == history.OK {
 				hold := &pageHold{acquire: i, mode: op.Mode, client: op.Client, token: op.Token, opened: op.Return, closed: always}
 				r.holds, r.of[i] = append(r.holds, hold), hold
+				r.early(i, hold)
 			}
 			continue
 		}
@@ -108,6 +109,15 @@ func (r *record) assign() {
 	}
 	for _, i := range anew {
 		r.renew(i)
+	}
+}
+
+// early gives a hold the extends with its token that were under way when its acquire was called: a watchdog may be that early.
+func (r *record) early(i int, hold *pageHold) {
+	for k, o := range r.ops[:i] {
+		if r.of[k] == nil && o.Op == history.Extend && o.Outcome == history.OK && o.Client == hold.client && o.Token == hold.token && o.Token != "" && o.Return >= r.ops[i].Call {
+			r.of[k] = hold
+		}
 	}
 }
 
@@ -130,7 +140,7 @@ func (r *record) renew(i int) {
 }
 
 func (r *record) belongs(op history.Operation) *pageHold {
-	var exact, left, loose *pageHold
+	var exact, left, early, loose *pageHold
 	for _, h := range r.holds {
 		quick := op.Op == history.Extend && op.Outcome == history.OK && op.Token != "" && op.Return >= r.ops[h.acquire].Call // a watchdog may extend before its acquire returns
 		if h.client != op.Client || h.opened > op.Call && !(quick && op.Token == h.token) || h.closed <= op.Call {
@@ -140,13 +150,15 @@ func (r *record) belongs(op history.Operation) *pageHold {
 		switch {
 		case (op.Token != "" && h.token == op.Token || op.Token == "" && matches) && h.left && op.Op == history.Release:
 			left = h // the next release rather belongs to the hold around it
+		case op.Token != "" && h.token == op.Token && h.opened > op.Call:
+			early = h
 		case op.Token != "" && h.token == op.Token, op.Token == "" && matches:
 			exact = h
 		case h.token == "" && matches:
 			loose = h
 		}
 	}
-	return cmp.Or(exact, left, loose)
+	return cmp.Or(exact, left, early, loose)
 }
 
 // openBefore reports whether a hold is not closed when operation i is called.

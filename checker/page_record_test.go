@@ -235,6 +235,16 @@ func (r *record) cannotHaveBeen(i int) bool {
 	if r.h.Lease > 0 && last+r.keep()*(1+unsure) < op.Call {
 		return true
 	}
+	return r.overtaken(i)
+}
+
+// overtaken reports whether a conflicting grant to another client, later than that of an operation's hold, had returned before it.
+func (r *record) overtaken(i int) bool {
+	op, h := r.ops[i], cmp.Or(r.before[i], r.of[i])
+	if h == nil {
+		return false
+	}
+	a := r.ops[h.acquire]
 	for _, o := range r.ops {
 		if o.Op != history.Acquire || o.Outcome != history.OK || o.Client == op.Client || r.h.Kind == history.Semaphore && r.h.Permits > 1 {
 			continue

@@ -249,6 +249,7 @@ type partFinding struct {
 	from, to int64 // the operations of the part were called in [from, to)
 	known    bool
 	all      bool // an execution exists
+	owned    bool // one exists in which every successful extend finds its hold and no release ends another's, if nothing else is asked
 	base     rule // the rules that the record alone doesn't show broken
 	broken   rule // the rule to blame
 }
@@ -272,8 +273,11 @@ func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, 
 	if f.breaks(of[verdicts.MutualExclusion]) {
 		f.base &^= ruleGrants
 	}
-	if f.breaks(of[verdicts.ReleaseSafety]) {
-		f.base &^= ruleClaims
+	if t := of[verdicts.ReleaseSafety]; f.breaks(t) {
+		f.owned, _ = x.exist(ruleClaims)
+		if t.violations > len(t.kept) || slices.ContainsFunc(t.kept, func(v Violation) bool { return f.has(&v) && !f.clears(&v, ruleClaims) }) {
+			f.base &^= ruleClaims
+		}
 	}
 	x.forgives = slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.denied })
 	f.broken, f.known = x.blame(f.base, f.all)

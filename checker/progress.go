@@ -101,7 +101,7 @@ func (p *progress) returned(r *record) {
 	switch {
 	case r.outcome == history.OK && p.d.k.detailOf(r).role == starts:
 		p.granted(r)
-	case r.outcome == history.OK && r.op == history.Extend && p.d.holdOf(r) != nil:
+	case r.outcome == history.OK && p.d.holdOf(r) != nil: // a re-entry or an extend
 		p.take(p.takenUntil(r))
 	case r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail):
 		p.failed(r)

@@ -64,7 +64,7 @@ func (s *releaseSafety) returned(r *record) {
 
 func (s *releaseSafety) judge(r *record) {
 	victim := s.victim(r)
-	byCommands := victim != nil
+	shown := victim != nil
 	if victim == nil && (r.op == history.Extend || !s.commands(r)) && s.cannotHaveBeen(r) {
 		if s.excused(r, s.d.since(r)) {
 			s.leave(r, metAFault)
@@ -79,11 +79,14 @@ func (s *releaseSafety) judge(r *record) {
 	if victim == nil || !s.d.rules.on("mis-unlock") {
 		return
 	}
-	v := Violation{At: r.call, Clients: []string{s.d.clientName(r)}, byCommands: byCommands}
-	if victim == r {
-		if g := s.later(r); g != nil {
-			victim = g
-		}
+	v := Violation{At: r.call, Clients: []string{s.d.clientName(r)}}
+	switch later := s.later(r); {
+	case shown:
+		v.shownBy = byCommands
+	case victim != r:
+		v.shownBy = byOthers
+	case later != nil:
+		victim, v.shownBy = later, byOthers
 	}
 	if victim != r {
 		v.Clients = []string{s.d.clientName(victim), s.d.clientName(r)}

@@ -89,4 +89,16 @@ var reentrantRows = []row{
 		b acquire 106 160 ok fence=3
 		b release 161 162 ok
 		a extend 150 170 ok`, want: "fencing-order×1"},
+	// It belongs to the hold that is open, although its client is being granted another with the same token.
+	{name: "an extend during a re-entry resumes the outer belief", rule: "belief-overlap", head: reentrant, ops: `
+		a acquire 0 1 ok token=x
+		a acquire 2 130 ok token=x until=102
+		a extend 110 111 ok token=x
+		b acquire 120 121 ok token=y
+		b release 125 126 ok token=y`, want: "mutual-exclusion×1"},
+	{name: "an outer hold is lost while the inner one is granted", rule: "healthy-lost", head: reentrant, ops: `
+		a acquire 0 1 ok token=x
+		a acquire 60 65 ok
+		a extend 61 64 lost token=x
+		b acquire 50 1200 fail`, want: "renewal×1"},
 }

@@ -66,4 +66,10 @@ var renewalRows = []row{
 		a acquire 0 1 ok
 		a extend 98 105 lost
 		a extend 105 105 ok`, want: "release-safety×1"},
+	// It may have found its hold at 16 ms, before the release did, whatever else is broken.
+	{name: "an extend at the instant of its own release, beside a refusal without reason", rule: "outlived-release", head: leased, ops: `
+		a acquire 0 1 busy
+		b acquire 10 11 ok
+		b release 12 16 ok
+		b extend 16 18 ok`, want: "refusal×1 renewal×1"},
 }

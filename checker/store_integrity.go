@@ -167,7 +167,7 @@ func (s *storeIntegrity) lost(last, w *record) {
 		return
 	}
 	s.chained++
-	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}, byChain: true} // it may have taken effect at any time of the call
+	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}, shownBy: byChain} // it may have taken effect at any time of the call
 	records := []*record{w}
 	if last != nil {
 		v.Clients = []string{s.d.clientName(last), s.d.clientName(w)}
@@ -192,7 +192,7 @@ func (s *storeIntegrity) done() {
 		s.within += s.chained
 		s.violations -= s.chained
 		for i := range s.kept {
-			s.kept[i].WithinClockError = s.kept[i].WithinClockError || s.kept[i].byChain
+			s.kept[i].WithinClockError = s.kept[i].WithinClockError || s.kept[i].shownBy == byChain
 		}
 		for range min(s.chained, s.opportunities) {
 			s.opportunities--
@@ -216,7 +216,7 @@ func (s *storeIntegrity) finish() {
 			s.damage.LostUpdates++
 			s.losses++
 			s.chained++
-			v := Violation{At: end.last.ret, Clients: []string{s.d.clientName(end.last)}, byChain: true}
+			v := Violation{At: end.last.ret, Clients: []string{s.d.clientName(end.last)}, shownBy: byChain}
 			s.found(s.d, v, func() Witness { return s.around(end.last) })
 		}
 	}

@@ -57,9 +57,18 @@ type Violation struct {
 	WithinClockError bool              `json:"within_clock_error,omitempty"`
 	Around           *Surroundings     `json:"-"` // what its picture shows; nil if it does not come from a check
 
-	byCommands bool // shown by commands, which executions do not contain
-	byChain    bool // a lost update, which the clock error may excuse
+	shownBy shownBy
 }
+
+// shownBy is what shows a violation, where the checker must know: it decides what else may explain it.
+type shownBy uint8
+
+const (
+	byRecord   shownBy = iota
+	byOthers           // what became of other holds: a grant that excludes its own, or the early end of another's
+	byCommands         // which executions do not contain
+	byChain            // the order of the writes, in which the clock error counts
+)
 
 // Damage is what the guarded store lost.
 type Damage struct {
