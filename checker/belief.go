@@ -95,7 +95,7 @@ func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 	case h.next != nil:
 		p.apply(who, h.next, n)
 	case n.kind == noticeLost:
-		if n.r != nil && n.r.op != history.Lost {
+		if n.r.op != history.Lost {
 			h.cap = min(h.cap, n.at)
 		}
 		p.deny(h, n.r)

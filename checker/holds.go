@@ -18,7 +18,7 @@ import (
 // nothing. A use lies in a hold that is open at its call.
 //
 // Re-entrant holds nest, one for each granted acquire. The server keeps one key for them, so a re-entry and an extend renew all of a client's holds,
-// an inner release may, and a reply that the key is gone (not_held, lost) ends the belief in all of them.
+// and an inner release may. A reply that the key is gone (not_held, lost) is one to an operation of one hold and ends the belief in that.
 //
 // Where VERDICTS leaves a choice: if a re-entrant client's release of unknown outcome is followed by another release, the second belongs to the hold
 // around the first's, if there is one with the same token. A hold that an extend begins after a loss takes the place of the one before, which is
@@ -293,11 +293,9 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 		case history.Unknown:
 			o.maybe++
 		case history.LostHold, history.NotHeld:
-			n := notice{at: r.ret, kind: noticeLost, atOnce: r.call == r.ret}
 			if o == h {
-				n.r = r
+				o.addNotice(notice{at: r.ret, kind: noticeLost, atOnce: r.call == r.ret, r: r})
 			}
-			o.addNotice(n)
 		}
 	}
 }
@@ -332,8 +330,6 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 			p.k.reentries++
 		case history.Unknown:
 			o.maybe++
-		case history.NotHeld, history.LostHold:
-			o.addNotice(notice{at: r.ret, kind: noticeLost, atOnce: r.call == r.ret})
 		}
 	}
 	switch {

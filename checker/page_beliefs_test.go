@@ -61,7 +61,7 @@ func (r *record) newsOf(h *pageHold) (all []news) {
 			n.at, n.what = op.Call, released
 		case of == h && op.Op == history.Lost:
 			n.at, n.what = op.Call, lostIt
-		case of == h && op.Op == history.Extend && refused, sibling && refused && op.Op != history.Acquire:
+		case of == h && op.Op == history.Extend && refused:
 			n.what = lostIt
 		case of == h && i != h.acquire && op.Op == history.Extend && op.Outcome == history.OK:
 			n.what = extended

@@ -133,7 +133,7 @@ func (r *record) within(i int) *pageHold {
 	op := r.ops[i]
 	for _, h := range r.holds {
 		for _, s := range h.spans {
-			if h.client == op.Client && s.from <= op.Call && op.Return < s.to {
+			if h.client == op.Client && s.from <= op.Call && s.op < i && op.Return < s.to {
 				return h
 			}
 		}

@@ -76,8 +76,8 @@ type denial struct {
 }
 
 func (p *holdPass) deny(h *openHold, r *record) {
-	ends := h.until < never || r != nil && r.op == history.Release // without an end, a client holds until it learns of a loss
-	if r != nil && !h.ended && h.until > r.ret && ends {
+	ends := h.until < never || r.op == history.Release // without an end, a client holds until it learns of a loss
+	if !h.ended && h.until > r.ret && ends {
 		p.k.denials = append(p.k.denials, denial{r, h.d})
 	}
 }

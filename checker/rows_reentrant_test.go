@@ -101,4 +101,15 @@ var reentrantRows = []row{
 		a acquire 60 65 ok
 		a extend 61 64 lost token=x
 		b acquire 50 1200 fail`, want: "renewal×1"},
+	// The answer to the inner release ends the belief in the inner hold only.
+	{name: "the outer hold is believed in after the inner release was refused", rule: "belief-overlap", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 ok
+		a release 4 5 not_held
+		b acquire 6 7 ok`, want: "mutual-exclusion×1 reentrancy×1"},
+	{name: "the outer hold is believed in after an extend was refused", rule: "belief-overlap", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 ok
+		a extend 4 5 lost
+		b acquire 6 7 ok`, want: "mutual-exclusion×1 renewal×1"},
 }
