@@ -15,6 +15,8 @@ import (
 // A bubble settles when each of its goroutines waits for something within the bubble; only then does time pass and the driver go on. Waiting for a
 // mutex does not count. So a lock that waits for a mutex that is never unlocked, or that another of its goroutines holds while it waits for the
 // network, stops time, network and itself. This can only be detected from outside the bubble, in real time.
+//
+// Whether a goroutine that waits for time or the network holds the mutex cannot be seen. So a deadlock is certain only if there is none.
 
 // lookEvery is the real time between two inspections of a bubble that has not ended. A schedule takes milliseconds. A bubble stands still if nothing has
 // happened in it from one inspection to the next, so many times in a row: a machine that is busy may not run a goroutine for a while.
@@ -68,8 +70,14 @@ func (w *world) abandon(s standstillReport) {
 	if w.mu.TryLock() { // read what was written under it
 		defer w.mu.Unlock()
 	}
-	if w.unexplorable = s.kept; s.kept {
-		w.crash = w.program.Variant.Name + " keeps a mutex across a request\nin the simulator time and network go on only when nobody waits for a mutex\n" + s.where
+	const limit = "\nin the simulator time and network go on only when nobody waits for a mutex\n"
+	w.unexplorable = s.kept || s.shared
+	switch name := w.program.Variant.Name; {
+	case s.kept:
+		w.crash = name + " keeps a mutex across a request" + limit + s.where
+		return
+	case s.shared:
+		w.crash = name + " waits for a mutex that another client of the process may hold" + limit + s.where
 		return
 	}
 	w.crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where
@@ -115,6 +123,8 @@ type standstillReport struct {
 	stuck bool   // no goroutine can go on: all wait, and at least one for a mutex
 	kept  bool   // while a goroutine waits for a mutex, another of its client waits for the network or for time, and may hold it
 	turns uint64 // of the driver so far
+
+	shared bool // a goroutine of any client does: those of one process may share a mutex
 }
 
 // lookAtBubble examines the goroutines of a bubble.
@@ -138,7 +148,9 @@ func lookAtBubble(stacks, bubble string) standstillReport {
 		s.stuck = s.stuck && g.ForMutex()
 	}
 	for client := range waits {
-		s.kept = s.kept || busy[client] || busy[""] || client == "" && slices.Contains(slices.Collect(maps.Values(busy)), true)
+		some := slices.Contains(slices.Collect(maps.Values(busy)), true)
+		s.kept = s.kept || busy[client] || busy[""] || client == "" && some
+		s.shared = s.shared || some
 	}
 	s.stuck = s.stuck && len(restless) > 0
 	listed := append(restless, waiting...)

@@ -51,6 +51,8 @@ func TestWhatNoOperationShowsIsFound(t *testing.T) {
 func TestNotExplorable(t *testing.T) {
 	for _, row := range []struct{ lock, reason string }{
 		{"keeps", "keeps keeps a mutex across a request"},
+		{"gate", "gate waits for a mutex that another client of the process may hold"},
+		{"shares", "shares waits for a mutex that another client of the process may hold"},
 		{"queues", "queues waits for a mutex and has arranged something for later, which may unlock it"},   // time.AfterFunc
 		{"selects", "selects waits for a mutex and has arranged something for later, which may unlock it"}, // a goroutine that waits for time.After
 	} {
@@ -77,8 +79,11 @@ type servant struct {
 	mu    sync.Mutex // held during requests by the way "keeps"
 }
 
+// ofProcess is a mutex that the clients of a process share: the way "shares" holds it during a request, "gate" for as long as the lock.
+var ofProcess sync.Mutex
+
 // servants lists the ways.
-var servants = []string{"keeps", "blocks", "ignores", "asks", "renews", "renews-and-tells"}
+var servants = []string{"keeps", "shares", "gate", "blocks", "ignores", "asks", "renews", "renews-and-tells"}
 
 func newServant(way string) func(impls.Env) (impls.Lock, error) {
 	return func(env impls.Env) (impls.Lock, error) { return &servant{env: env, way: way}, nil }
@@ -86,6 +91,10 @@ func newServant(way string) func(impls.Env) (impls.Lock, error) {
 
 // Try sets a token if there is none.
 func (l *servant) Try(ctx context.Context, _ history.Mode) (impls.Grant, error) {
+	if l.way == "shares" {
+		ofProcess.Lock()
+		defer ofProcess.Unlock()
+	}
 	token, err := impls.NewToken(l.env.Rand)
 	if err != nil {
 		return impls.Grant{}, err
@@ -112,6 +121,9 @@ func (l *servant) Try(ctx context.Context, _ history.Mode) (impls.Grant, error) 
 // Acquire waits in its way.
 func (l *servant) Acquire(ctx context.Context, mode history.Mode) (g impls.Grant, err error) {
 	pause, background := l.env.Lease/5, context.WithoutCancel(ctx)
+	if l.way == "gate" {
+		ofProcess.Lock() // until Release
+	}
 	switch l.way {
 	case "blocks": // until a token is returned, ignoring ctx
 		if n, err := l.env.Redis().Incr(background, l.env.Key+":made").Result(); n == 1 && err == nil {
@@ -169,7 +181,10 @@ func (l *servant) Release(ctx context.Context) error {
 	if l.way == "blocks" {
 		return impls.Classify("rpush", l.env.Redis().RPush(ctx, l.env.Key, "1").Err())
 	}
-	if l.way == "keeps" {
+	switch l.way {
+	case "gate":
+		defer ofProcess.Unlock()
+	case "keeps":
 		l.mu.Lock()
 		defer l.mu.Unlock()
 	}

@@ -92,7 +92,9 @@ func (s *search) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.length = out.Steps
+		if s.length = out.Steps; s.unexplorable(out) {
+			return nil // a mutex of the process may stay locked: what follows would look like a deadlock
+		}
 	}
 	for n := s.job.First; s.job.Schedules == 0 || n < s.job.First+s.job.Schedules; n += max(s.job.Parts, 1) {
 		if ctx.Err() != nil {
@@ -127,8 +129,7 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 		return true, err
 	}
 	s.count(out)
-	if out.Unexplorable {
-		s.progress.Unexplorable = "not explorable: " + out.Crash
+	if s.unexplorable(out) {
 		return true, nil
 	}
 	if out.Pruned {
@@ -142,6 +143,14 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 	done, err = s.note(ctx, n, c, out, all)
 	s.every(s.progress)
 	return done, err
+}
+
+// unexplorable reports whether an outcome says that the lock cannot be explored, which ends the search, and records why.
+func (s *search) unexplorable(out Outcome) bool {
+	if out.Unexplorable {
+		s.progress.Unexplorable = "not explorable: " + out.Crash
+	}
+	return out.Unexplorable
 }
 
 func (s *search) count(out Outcome) {

@@ -16,7 +16,7 @@
 //
 // A bubble settles only when nobody in it waits for a mutex. A lock that deadlocks on one, or holds one while it waits for time or the network and
 // another of its goroutines needs it, would stop a schedule for ever; such a schedule is abandoned. A deadlock is a finding that says who waits
-// where. If another goroutine of the client waits for time or the network, and may hold the mutex, the lock cannot be explored, and the search is
+// where. If another goroutine waits for time or the network, and may hold the mutex, the lock cannot be explored, and the search is
 // inconclusive. So what libraries do under a mutex must end by itself: a dial under a context that has ended fails at once.
 //
 // It reports no latencies, because time is virtual. It is not Redis: the nodes are miniredis; this package adds Lua, publish and subscribe,
