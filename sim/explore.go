@@ -71,18 +71,22 @@ func Explore(ctx context.Context, cfg ExploreConfig, progress func(Stats)) (Expl
 	if err != nil {
 		return ExploreResult{}, err
 	}
-	if cfg.Budget > 0 {
-		limited, cancel := context.WithTimeout(ctx, cfg.Budget)
+	return e.search(ctx, e.drive)
+}
+
+// search searches in all workers, each by do, within the time allowed.
+func (e *exploration) search(ctx context.Context, do func(ctx context.Context, worker int)) (ExploreResult, error) {
+	if e.cfg.Budget > 0 {
+		limited, cancel := context.WithTimeout(ctx, e.cfg.Budget)
 		defer cancel()
 		ctx = limited
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	e.cancel = cancel
+	ctx, e.cancel = context.WithCancel(ctx)
+	defer e.cancel()
 	var workers sync.WaitGroup
 	for part := range e.workers {
 		workers.Go(func() {
-			e.drive(ctx, part)
+			do(ctx, part)
 			e.begun(part, math.MaxInt)
 		})
 	}
@@ -327,24 +331,11 @@ func exploreHere(ctx context.Context, cfg ExploreConfig, runners []runner, repor
 	if err != nil {
 		return ExploreResult{}, err
 	}
-	if cfg.Budget > 0 {
-		limited, cancel := context.WithTimeout(ctx, cfg.Budget)
-		defer cancel()
-		ctx = limited
-	}
-	ctx, e.cancel = context.WithCancel(ctx)
-	defer e.cancel()
-	var searches sync.WaitGroup
-	for part, r := range runners {
-		searches.Go(func() {
-			if err := e.here(ctx, part, r); err != nil {
-				e.fail(err)
-			}
-			e.begun(part, math.MaxInt)
-		})
-	}
-	searches.Wait()
-	return e.result()
+	return e.search(ctx, func(ctx context.Context, part int) {
+		if err := e.here(ctx, part, runners[part]); err != nil {
+			e.fail(err)
+		}
+	})
 }
 
 // here does one worker's part in this process.

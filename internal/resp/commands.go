@@ -92,15 +92,3 @@ func (r Request) IsWrite() bool {
 	c, _ := lookup(r.Arg(0))
 	return c.write
 }
-
-// key returns the first key or channel of the request; nil if it has none.
-func (r Request) key() []byte {
-	c, _ := lookup(r.Arg(0))
-	switch {
-	case c.key > 0:
-		return r.Arg(c.key)
-	case c.key == numKeys && len(r.Arg(2)) > 0 && string(r.Arg(2)) != "0":
-		return r.Arg(3)
-	}
-	return nil
-}

@@ -45,7 +45,7 @@ func FuzzRequests(f *testing.F) {
 			var s Requests
 			found, all := frames(data, size, s.Feed, func() ([]byte, bool, bool) {
 				r, ok := s.Next()
-				_, _, _ = r.Name(), r.key(), r.Strings(12, 128)
+				_, _ = r.Name(), r.Strings(12, 128)
 				return r.Raw, r.Opaque(), ok
 			})
 			return found, all, s.Rest()

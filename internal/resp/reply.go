@@ -117,6 +117,3 @@ func (r Reply) value() value {
 	}
 	return read(r.Raw[r.body:])
 }
-
-// len returns the number of elements of an aggregate, keys and values counted apart; 0 for other replies.
-func (r Reply) len() int { return r.value().count }
