@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
@@ -125,7 +126,7 @@ func (r *run) violation(v *checker.Violation) Answer {
 	case verdicts.Fairness:
 		return r.overtaken(v)
 	case verdicts.Reentrancy, verdicts.Renewal:
-		return r.ownHold(v, v.Clients[0])
+		return r.ownHold(v, v.Clients[0], math.MaxInt64)
 	}
 	return Answer{}
 }

@@ -19,7 +19,7 @@ func (r *run) shownBy(v *checker.Violation) (out []*history.Operation) {
 		case op.Op == history.Acquire && op.Outcome == history.OK:
 			out = append(out, r.ops[op.ID])
 		case op.Op == history.Use || op.Op == history.Write:
-			out = append(out, r.held(op.Client, op.Key, op.Call))
+			out = append(out, r.under(op))
 		}
 	}
 	return byGrant(out)
@@ -92,7 +92,7 @@ func (r *run) between(holds []*history.Operation, v *checker.Violation) []*histo
 		case op.Op == history.Acquire && op.Outcome == history.OK && op.Return >= first && op.Return <= v.At:
 			out = append(out, op)
 		case op.Op == history.Write && op.Outcome != history.Rejected && op.Call <= v.At && (op.Return >= from || op.Outcome == history.Unknown):
-			out = append(out, r.held(op.Client, op.Key, op.Call))
+			out = append(out, r.under(op))
 		}
 	}
 	const most = 16
@@ -141,6 +141,12 @@ func (r *run) heldBefore(op *history.Operation) (innermost *history.Operation) {
 		}
 	}
 	return innermost
+}
+
+// under returns the acquire of the hold in which a client called an operation: of the innermost that it had, or, if it had given back all, of the
+// latest; nil: none.
+func (r *run) under(op *history.Operation) *history.Operation {
+	return cmp.Or(r.heldBefore(op), r.held(op.Client, op.Key, op.Call))
 }
 
 // until returns the instant up to which a client believed in a hold, by what it knew at the instant by; the end of time if it released earlier.

@@ -97,13 +97,13 @@ func (m *meeting) hindered(from, to int64) bool {
 // was seen and before the client was granted again.
 func (m *meeting) renewedLate(p pairing, ended int64) verdicts.Cause {
 	n, keys := p.first.node, p.second.keys()
-	for i := p.from(); i < len(n.events) && n.events[i].at <= m.seen; i++ {
+	for i := max(p.from(), n.by(ended)); i < n.by(m.seen); i++ {
 		e := &n.events[i]
 		if e.op != nil && e.op.Client == m.first.Client && e.op.Op == history.Acquire && e.op.ID != m.first.ID && changesAny(e, keys) {
 			return ""
 		}
 		extend := e.cmd != nil && e.cmd.Client == m.first.Client && (e.op == nil || e.op.Op == history.Extend && e.op.Outcome == history.OK)
-		if !extend || e.at <= ended || !changesAny(e, keys) {
+		if !extend || !changesAny(e, keys) {
 			continue
 		}
 		if slices.ContainsFunc(e.changes, change.made) {

@@ -26,7 +26,7 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 			}
 		}
 	}
-	if a := r.ownHold(v, v.Clients[len(v.Clients)-1]); a.Cause != "" {
+	if a := r.ownHold(v, v.Clients[len(v.Clients)-1], v.At); a.Cause != "" {
 		return a
 	}
 	return r.overlap(v, r.holding(v), never) // it ended what was its client's own: the other was granted beside it
@@ -41,7 +41,7 @@ func (r *run) wronged(v *checker.Violation, n *node, i int) *event {
 	}
 	for _, a := range r.attempts(held) {
 		if a.node == n && a.grant >= 0 && a.grant < i && slices.ContainsFunc(n.events[i].changes, func(c change) bool {
-			return r.wrote(a, c) && !n.deletes(c.key, a.grant, i)
+			return r.wrote(a, c) && n.writer(i, c) <= a.grant
 		}) {
 			return &n.events[a.grant]
 		}
@@ -61,13 +61,6 @@ func (r *run) wrote(a *attempt, later change) bool {
 	}
 	r.m.load(a.node.state(a.grant), e.clock)
 	return !r.m.idle(e, args)
-}
-
-// deletes reports whether a key was deleted between two events.
-func (n *node) deletes(key string, from, to int) bool {
-	return slices.ContainsFunc(n.events[from+1:to], func(e event) bool {
-		return slices.ContainsFunc(e.changes, func(c change) bool { return c.key == key && c.after == nil })
-	})
 }
 
 // hit returns the answer for a command that changed what another client had written, or had found already as it would have written it.
@@ -136,12 +129,12 @@ func largest(reply string) (most uint64) {
 	return most
 }
 
-// ownHold explains what went wrong with a client's own hold: by the event without which an extend, a re-entry or a release of the client would have
-// had another reply or effect.
-func (r *run) ownHold(v *checker.Violation, client string) Answer {
+// ownHold explains what went wrong with a client's own hold: by the event without which an extend, a re-entry or a release of the client, called by an
+// instant, would have had another reply or effect.
+func (r *run) ownHold(v *checker.Violation, client string, by int64) Answer {
 	for _, o := range slices.Backward(v.Witness.All()) {
 		op := r.ops[o.ID]
-		if op == nil || op.Client != client || op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost {
+		if op == nil || op.Client != client || op.Call > by || op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost {
 			continue
 		}
 		if !(&meeting{run: r}).sent(op) && op.Op == history.Acquire && op.Outcome == history.OK {
@@ -156,7 +149,7 @@ func (r *run) ownHold(v *checker.Violation, client string) Answer {
 
 // taken finds what ended the hold to which an operation belongs.
 func (r *run) taken(op *history.Operation) Answer {
-	hold := r.held(op.Client, op.Key, op.Call)
+	hold := r.under(op)
 	if op.Op == history.Acquire { // a new grant belongs to no hold that was given back
 		hold = r.heldBefore(op)
 	}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -143,17 +144,27 @@ func (w *wait) blocker() Answer {
 		return Answer{}
 	}
 	for _, at := range makers {
-		maker := &n.events[at]
 		if w.freedWithout(at) {
-			if a := w.blocked(maker, ""); a.Cause != "" {
+			if a := w.blocked(at, ""); a.Cause != "" {
 				return a
 			}
 		}
 	}
-	if w.would(w.attempt, makers[len(makers)-1], without{ops: w.takers()}) {
-		return w.blocked(&n.events[makers[0]], " and those who asked for the same")
+	takers := w.takers()
+	from := makers[len(makers)-1]
+	if !w.would(w.attempt, from, without{ops: takers}) {
+		return Answer{}
 	}
-	return Answer{}
+	for _, op := range slices.Backward(takers) { // those are left without whom the waiter would not have been granted
+		if fewer := slices.DeleteFunc(slices.Clone(takers), func(o uint64) bool { return o == op }); w.would(w.attempt, from, without{ops: fewer}) {
+			takers = fewer
+		}
+	}
+	first := slices.IndexFunc(makers, func(i int) bool { op := n.events[i].op; return op != nil && slices.Contains(takers[:1], op.ID) })
+	if first < 0 {
+		return Answer{}
+	}
+	return w.blocked(makers[first], " and those who asked for the same")
 }
 
 // freedWithout reports whether the waiter would have been granted without a command, or without its operation. With an acquire goes its hold: what its
@@ -173,7 +184,7 @@ func (w *wait) freedWithout(at int) bool {
 	return w.would(w.attempt, at, without{events: []int{at}}) || w.would(w.attempt, at, without{ops: []uint64{op.ID}})
 }
 
-// takers returns the earlier acquires that asked for the same as the waiter.
+// takers returns the earlier acquires that asked for the same as the waiter; last those whose holds had been given back.
 func (w *wait) takers() (ops []uint64) {
 	n, first := w.attempt.node, w.attempt.events[0]
 	for i := range first {
@@ -182,12 +193,20 @@ func (w *wait) takers() (ops []uint64) {
 			ops = append(ops, e.op.ID)
 		}
 	}
+	back := func(op uint64) int {
+		if w.gone(w.ops[op], n.events[first].at) {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(ops, func(a, b uint64) int { return cmp.Compare(back(a), back(b)) })
 	return ops
 }
 
 // blocked returns the answer for a key that one command made.
-func (w *wait) blocked(maker *event, others string) Answer {
+func (w *wait) blocked(at int, others string) Answer {
 	n, first := w.attempt.node, w.attempt.events[0]
+	maker := &n.events[at]
 	values := n.state(first)
 	for _, c := range maker.changes {
 		v := values[c.key]
@@ -197,7 +216,7 @@ func (w *wait) blocked(maker *event, others string) Answer {
 		if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
 			v = e
 		}
-		return because(w.left(v, maker), sentence("without ", words(maker), others, ", ", Name(w.op.Client), " would have been granted: ", w.whyKept(v, maker)),
+		return because(w.left(v, n, at), sentence("without ", words(maker), others, ", ", Name(w.op.Client), " would have been granted: ", w.whyKept(v, maker)),
 			maker.reported("", []string{c.key}))
 	}
 	return Answer{}
@@ -229,16 +248,26 @@ func (w *wait) early(n *node, most int) map[string]*Value {
 }
 
 // left names the cause for a key that was left behind.
-func (w *wait) left(v *Value, maker *event) verdicts.Cause {
+func (w *wait) left(v *Value, n *node, at int) verdicts.Cause {
+	maker := &n.events[at]
 	switch {
 	case v.Expires == 0:
 		return verdicts.NoExpiry
 	case maker.op == nil || maker.op.Op == history.Extend:
 		return verdicts.Resurrection
-	case maker.cmd.Replied == 0 || maker.cmd.Replied > maker.op.Return || maker.op.ID == w.op.ID: // the operation returned without this reply
+	case maker.cmd.Replied != 0 && maker.cmd.Replied <= maker.op.Return && maker.op.ID != w.op.ID: // the operation had this reply
+	case !w.refusedAt(n, at):
 		return verdicts.AmbiguousReply
 	}
 	return verdicts.Orphan
+}
+
+// refusedAt reports whether a command was refused: what it left is no grant.
+func (w *wait) refusedAt(n *node, at int) bool {
+	e := &n.events[at]
+	reply, _, ok := w.asked(n, at, e.cmd, e.at)
+	refused, known := w.seen.refuse(shapeOf(e.cmd), reply)
+	return ok && known && refused
 }
 
 // whyKept says why the key in the way stayed.
@@ -335,7 +364,7 @@ func (r *run) leftover(v *checker.Violation) Answer {
 			}
 			maker := &n.events[at]
 			w := &wait{run: r, op: &history.Operation{}}
-			return because(w.left(values[key], maker), sentence("without ", words(maker), ", nothing would have been left: ", w.whyKept(values[key], maker)),
+			return because(w.left(values[key], n, at), sentence("without ", words(maker), ", nothing would have been left: ", w.whyKept(values[key], maker)),
 				maker.reported("", []string{key}))
 		}
 	}
