@@ -231,7 +231,7 @@ func (w *wait) makers() (out []int) {
 	for i := first - 1; i >= 0 && len(out) < most; i-- {
 		e := &n.events[i]
 		if e.cmd == nil || e.open || e.op != nil && seen[e.op.ID] || !changesAny(e, w.attempt.keys()) ||
-			!slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() && c.after != nil }) {
+			!slices.ContainsFunc(e.changes, func(c change) bool { return c.after != nil && !c.renewed() && !c.freed() }) {
 			continue
 		}
 		if e.op != nil {
