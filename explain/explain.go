@@ -182,7 +182,7 @@ func (r *run) heldAgain(holds []*history.Operation) Answer {
 		if first < 0 {
 			continue
 		}
-		if !(&meeting{run: r}).sent(second) {
+		if !r.sent(second) {
 			return noCommand(second)
 		}
 		for _, op := range []*history.Operation{second, r.releaseOf(second), r.releaseOf(holds[first])} {

@@ -143,13 +143,18 @@ func (r *run) heldBefore(op *history.Operation) (innermost *history.Operation) {
 	return innermost
 }
 
-// under returns the acquire of the hold in which a client called an operation: of the innermost that it had, or, if it had given back all, of the
-// latest; nil: none.
+// under returns the acquire on which what a server keeps of a client rests when the client calls an operation: of its latest hold, also of an inner one
+// that it has given back, but not if no server was asked for that; nil: none.
 func (r *run) under(op *history.Operation) *history.Operation {
-	return cmp.Or(r.heldBefore(op), r.held(op.Client, op.Key, op.Call))
+	latest := r.held(op.Client, op.Key, op.Call)
+	if latest != nil && !r.sent(latest) {
+		return cmp.Or(r.heldBefore(op), latest)
+	}
+	return latest
 }
 
-// until returns the instant up to which a client believed in a hold, by what it knew at the instant by; the end of time if it released earlier.
+// until returns the instant up to which a client believed in a hold, by what it knew at the instant by; the end of time if it released earlier. Who gave
+// back an inner hold believes in the outer one.
 func (r *run) until(acquire *history.Operation, by int64) (until int64) {
 	h := r.holdOf[acquire.ID]
 	if h == nil {
@@ -161,6 +166,10 @@ func (r *run) until(acquire *history.Operation, by int64) (until int64) {
 		}
 	}
 	if h.Release != nil && until == h.Release.Call {
+		outer := r.heldBefore(&history.Operation{Client: h.Client, Key: h.Acquire.Key, Call: by})
+		if r.Header.Kind == history.Reentrant && outer != nil && outer.Return <= acquire.Call {
+			return r.until(outer, by)
+		}
 		return math.MaxInt64
 	}
 	return until

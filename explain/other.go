@@ -137,7 +137,7 @@ func (r *run) ownHold(v *checker.Violation, client string, by int64) Answer {
 		if op == nil || op.Client != client || op.Call > by || op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost {
 			continue
 		}
-		if !(&meeting{run: r}).sent(op) && op.Op == history.Acquire && op.Outcome == history.OK {
+		if !r.sent(op) && op.Op == history.Acquire && op.Outcome == history.OK {
 			return noCommand(op)
 		}
 		if a := r.taken(op); a.Cause != "" {

@@ -126,9 +126,9 @@ func noCommand(op *history.Operation) Answer {
 }
 
 // sent reports whether a client sent any command during an operation.
-func (m *meeting) sent(op *history.Operation) bool {
-	return slices.ContainsFunc(m.nodes, func(n *node) bool { return len(n.byOp[op.ID]) > 0 }) ||
-		slices.ContainsFunc(m.Commands, func(c history.Command) bool { return c.Op == op.ID && c.Node >= 0 })
+func (r *run) sent(op *history.Operation) bool {
+	return slices.ContainsFunc(r.nodes, func(n *node) bool { return len(n.byOp[op.ID]) > 0 }) ||
+		slices.ContainsFunc(r.Commands, func(c history.Command) bool { return c.Op == op.ID && c.Node >= 0 })
 }
 
 // grants counts the nodes that granted.
