@@ -186,6 +186,12 @@ func (n *node) command(s *session, name string, args []string) {
 		n.pubsub(s, args[1:])
 	case "WAIT":
 		n.waitAtOnce(s, args)
+	case "READONLY":
+		if n.shard == nil {
+			s.peer.WriteError("ERR This instance has cluster support disabled")
+			return
+		}
+		s.peer.WriteOK()
 	case "INCR", "INCRBY", "DECR", "DECRBY":
 		if n.noInteger(args[1]) {
 			s.peer.WriteError("ERR value is not an integer or out of range")
@@ -197,7 +203,7 @@ func (n *node) command(s *session, name string, args []string) {
 			n.atOnce(s, name, args)
 			return
 		}
-		if text := unlawful(name, args); text != "" && (name != "READONLY" || n.shard == nil) {
+		if text := unlawful(name, args); text != "" {
 			s.peer.WriteError(text)
 			return
 		}
@@ -218,8 +224,6 @@ func unlawful(name string, args []string) string {
 		if number, err := strconv.Atoi(args[1]); err == nil && number != 0 {
 			return "ERR DB index is out of range"
 		}
-	case "READONLY":
-		return "ERR This instance has cluster support disabled"
 	}
 	return ""
 }

@@ -24,6 +24,9 @@ var runs = merge(
 // stores has the commands with the key of their result before the number of their keys.
 var stores = []string{"ZDIFFSTORE", "ZINTERSTORE", "ZUNIONSTORE"}
 
+// counts has the commands that say how many keys follow, with the argument that does.
+var counts = map[string]int{"LMPOP": 1, "ZMPOP": 1, "SINTERCARD": 1, "ZDIFF": 1, "ZINTER": 1, "ZINTERCARD": 1, "ZUNION": 1, "BLMPOP": 2, "BZMPOP": 2}
+
 // channels has the commands whose first argument is a channel, or a pattern of channels, which any node of a cluster accepts.
 var channels = []string{"PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE"}
 
@@ -49,6 +52,9 @@ func merge(tables ...map[string]run) map[string]run {
 // keys or with a wrong number of keys, and for commands whose keys follow options, such as XREAD.
 func Keys(args []string) []string {
 	c := commands[strings.ToUpper(args[0])]
+	if at, ok := counts[strings.ToUpper(args[0])]; ok {
+		return counted(args, at)
+	}
 	switch {
 	case c.key == 0 || slices.Contains(channels, c.name):
 		return nil
