@@ -278,8 +278,8 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 	if !m.marked(p) { // the first left nothing for the second to find
 		return Answer{}
 	}
-	return because(verdicts.DoubleGrant, sentence("whatever happened since ", Name(m.first.Client), " was granted is left out, ", Name(m.second.Client), " is granted by ",
-		Name(p.second.granting().cmd.Name), ": it does not look at that hold"), p.first.reported(), p.second.reported())
+	return because(verdicts.DoubleGrant, sentence("with all left out that happened since ", Name(m.first.Client), " was granted, ", Name(m.second.Client),
+		" is still granted: ", Name(p.second.granting().cmd.Name), " does not look at that hold"), p.first.reported(), p.second.reported())
 }
 
 // marked reports whether the node, after it had granted the first, held any key that the second asked for.

@@ -272,9 +272,9 @@ func (w *wait) refusedAt(n *node, at int) bool {
 
 // whyKept says why the key in the way stayed.
 func (w *wait) whyKept(v *Value, maker *event) Sentence {
-	end := sentence("nothing ends it")
+	end := sentence("nothing ends what it left")
 	if v.Expires != 0 {
-		end = sentence("it ends by itself at ", Instant(v.Expires-w.Header.Epoch))
+		end = sentence("what it left ends by itself at ", Instant(v.Expires-w.Header.Epoch))
 	}
 	switch {
 	case maker.cmd.Replied == 0:
@@ -350,7 +350,7 @@ func (w *wait) unasked() Answer {
 	}) {
 		return Answer{}
 	}
-	return because(verdicts.LostWakeup, sentence(Name(w.op.Client), " did not ask again: had it asked, the lock was free"))
+	return because(verdicts.LostWakeup, sentence(Name(w.op.Client), " did not ask again: had it asked, it would have found the lock free"))
 }
 
 // leftover explains a key that was left after all clients had finished; the rule that found it names the key.

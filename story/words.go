@@ -83,11 +83,14 @@ func (t *narrator) who() string {
 // fault describes a fault window.
 func (t *narrator) fault(w *history.Window) string {
 	whom := "the network"
+	kind, _ := faults.FindKind(w.Fault)
 	switch {
 	case w.Client != "":
 		whom = shortened(w.Client)
 	case w.Node >= 0:
 		whom = fmt.Sprintf("node %d", w.Node)
+	case kind.In == faults.InServer:
+		whom = "the server"
 	}
 	seen := "measured"
 	if !w.Confirmed {
@@ -102,10 +105,13 @@ func (t *narrator) fault(w *history.Window) string {
 
 // faultVerbs describes what a fault does to the client or node that it hits.
 var faultVerbs = map[string]string{
-	faults.PauseClient: "was paused", faults.CrashClient: "crashed", faults.SkewClient: "had a clock that was off", faults.LoseReply: "lost a reply",
+	faults.PauseClient: "was paused", faults.CrashClient: "crashed", faults.SkewClient: "had a clock that was off", faults.SlowWork: "worked for long",
+	faults.CancelClient: "had its call cancelled", faults.CollideOwners: "had the owner id of another client", faults.BlackholeClient: "was cut off from all nodes",
+	faults.LoseRequest: "lost a request", faults.LoseReply: "lost a reply", faults.DelayRequest: "had a request held back", faults.DelayReply: "had a reply held back",
+	faults.SlowNetwork: "was slow", faults.PartitionNodes: "was cut off from all clients", faults.CutPubSub: "had its subscriptions cut",
 	faults.KillServer: "was killed and down", faults.PauseServer: "was paused", faults.Failover: "was killed and its replica promoted",
 	faults.JumpClock: "had its clock set", faults.DriftClock: "had a clock that ran at another rate", faults.DeleteKey: "had the key deleted by somebody",
-	faults.EvictKeys: "ran out of memory",
+	faults.EvictKeys: "ran out of memory", faults.FlushScripts: "forgot all scripts",
 }
 
 // effects describes what a fault did to the data or the clock of a node: as the replay showed it if the answer rests on it, else as measured.
@@ -142,7 +148,7 @@ func (t *narrator) when(w *history.Window) string {
 	switch {
 	case w.Start < t.base && (w.End == 0 || w.End > t.to):
 		return "throughout"
-	case w.End == w.Start:
+	case w.End == w.Start || w.Fault == faults.CrashClient && w.Start >= t.base:
 		return "at " + t.ms(w.Start)
 	case w.End == 0:
 		return "from " + t.ms(w.Start) + " on"
