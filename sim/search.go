@@ -102,7 +102,7 @@ func (s *search) run(ctx context.Context) error {
 		}
 		if s.walk != nil && !s.walk.next() {
 			if s.walk.broken {
-				s.progress.Why = "the same choices did not always lead to the same: the program is not deterministic"
+				s.progress.Why = notDeterministic
 			}
 			s.progress.Exhausted = s.progress.Why == ""
 			return nil
@@ -140,10 +140,29 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	done, err = s.note(ctx, n, c, out, all)
+	if done, err = s.note(ctx, n, c, out, all); err == nil && s.walk != nil && n/max(s.job.Parts, 1)%againEvery == 0 {
+		err = s.again(c, out)
+	}
 	s.every(s.progress)
 	return done, err
 }
+
+// againEvery is how many schedules of a walk come to one that is run a second time.
+const againEvery = 8
+
+// again runs the walk's current schedule a second time. If it does not end as before, the walk cannot have covered everything: what a lock's goroutines
+// do at one instant is not a decision of the walk, and may be the runtime's, such as which of two ready cases a select takes.
+func (s *search) again(c schedule, before Outcome) error {
+	c.strategy = newExhaust(s.job.Part, s.job.Parts, s.walk.prefix())
+	out, err := s.host.run(c.program, c.strategy, c.bounds, false)
+	if err == nil && out.Hash != before.Hash {
+		s.progress.Why = notDeterministic
+	}
+	return err
+}
+
+// notDeterministic says why a walk has not covered everything.
+const notDeterministic = "the same choices did not always lead to the same: the program is not deterministic"
 
 // unexplorable reports whether an outcome says that the lock cannot be explored, which ends the search, and records why.
 func (s *search) unexplorable(out Outcome) bool {
