@@ -26,10 +26,9 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 			}
 		}
 	}
-	if a := r.ownHold(v, v.Clients[len(v.Clients)-1], v.At); a.Cause != "" {
-		return a
-	}
-	return r.overlap(v, r.holding(v), never) // it ended what was its client's own: the other was granted beside it
+	return firstOf(
+		func() Answer { return r.ownHold(v, v.Clients[len(v.Clients)-1], v.At) },
+		func() Answer { return r.overlap(v, r.holding(v), never) }) // it ended what was its client's own: the other was granted beside it
 }
 
 // wronged returns the grant of the client that a violation names first, if a node granted it before an event and the event changed what it had written,

@@ -88,17 +88,11 @@ func (m *meeting) explain() Answer {
 		return Answer{}
 	}
 	spare := m.grants(m.attempts(m.second)) - m.quorum() // votes that the second could lose
-	found := m.single(pairs, spare)
-	if len(found) == 0 {
-		if answer := m.outlived(pairs, spare); answer.Cause != "" {
-			return answer
-		}
-		found = m.together(pairs, spare)
-	}
-	if len(found) == 0 {
-		return m.unexplained(pairs)
-	}
-	return m.answer(found)
+	return firstOf(
+		func() Answer { return m.answer(m.single(pairs, spare)) },
+		func() Answer { return m.outlived(pairs, spare) },
+		func() Answer { return m.answer(m.together(pairs, spare)) },
+		func() Answer { return m.unexplained(pairs) })
 }
 
 // withoutCommands returns the answer for a grant without recorded commands: if its client held the lock already, it re-entered by its own count.
@@ -290,6 +284,9 @@ func (m *meeting) marked(p pairing) bool {
 
 // answer returns the answer for the nearest finding. If that is a grant in between that took the first's hold away, it explains why it was granted.
 func (m *meeting) answer(found []finding) Answer {
+	if len(found) == 0 {
+		return Answer{}
+	}
 	f := nearest(found)
 	op := f.node.events[f.event].op
 	if f.rank != byAcquire || op == nil || op.Outcome != history.OK || m.depth == 0 || op.Client == m.first.Client || op.Client == m.second.Client {
