@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -150,21 +149,33 @@ func (w *wait) blocker() Answer {
 			}
 		}
 	}
-	takers := w.takers()
-	from := makers[len(makers)-1]
-	if !w.would(w.attempt, from, without{ops: takers}) {
-		return Answer{}
-	}
-	for _, op := range slices.Backward(takers) { // those are left without whom the waiter would not have been granted
-		if fewer := slices.DeleteFunc(slices.Clone(takers), func(o uint64) bool { return o == op }); w.would(w.attempt, from, without{ops: fewer}) {
-			takers = fewer
+	needed := w.needed(makers[len(makers)-1])
+	for _, at := range makers {
+		if op := n.events[at].op; op != nil && len(needed) > 0 && op.ID == needed[0] {
+			return w.blocked(at, " and those who asked for the same")
 		}
 	}
-	first := slices.IndexFunc(makers, func(i int) bool { op := n.events[i].op; return op != nil && slices.Contains(takers[:1], op.ID) })
-	if first < 0 {
-		return Answer{}
+	return Answer{}
+}
+
+// needed returns the earlier acquires, in order, of which each must be left out for the waiter to be granted; none if it is not granted even so. A hold
+// that had been given back was in nobody's way.
+func (w *wait) needed(from int) []uint64 {
+	const most = 64
+	ops := w.takers()
+	if !w.would(w.attempt, from, without{ops: ops}) {
+		return nil
 	}
-	return w.blocked(makers[first], " and those who asked for the same")
+	drop := func(lawful func(op uint64) bool) {
+		if fewer := slices.DeleteFunc(slices.Clone(ops), lawful); w.would(w.attempt, from, without{ops: fewer}) {
+			ops = fewer
+		}
+	}
+	drop(func(op uint64) bool { return w.gone(w.ops[op], w.attempt.time()) })
+	for _, last := range slices.Backward(ops[:min(len(ops), most)]) {
+		drop(func(op uint64) bool { return op == last })
+	}
+	return ops
 }
 
 // freedWithout reports whether the waiter would have been granted without a command, or without its operation. With an acquire goes its hold: what its
@@ -184,7 +195,7 @@ func (w *wait) freedWithout(at int) bool {
 	return w.would(w.attempt, at, without{events: []int{at}}) || w.would(w.attempt, at, without{ops: []uint64{op.ID}})
 }
 
-// takers returns the earlier acquires that asked for the same as the waiter; last those whose holds had been given back.
+// takers returns the earlier acquires that asked for the same as the waiter.
 func (w *wait) takers() (ops []uint64) {
 	n, first := w.attempt.node, w.attempt.events[0]
 	for i := range first {
@@ -193,13 +204,6 @@ func (w *wait) takers() (ops []uint64) {
 			ops = append(ops, e.op.ID)
 		}
 	}
-	back := func(op uint64) int {
-		if w.gone(w.ops[op], n.events[first].at) {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(ops, func(a, b uint64) int { return cmp.Compare(back(a), back(b)) })
 	return ops
 }
 
