@@ -96,15 +96,15 @@ func (w wording) of(text, name string) string {
 // schedule.
 func (n *node) refusal(name string, args []string, w wording) string {
 	f, does := exact[name]
-	switch sub := subcommand(args); {
+	switch {
 	case refused[name]:
 		return n.refuse(name)
 	case !does:
 		return w.of(w.unknown, name)
 	case f.words >= 0 && len(args) != f.words, len(args) < -f.words:
 		return w.of(w.words, name)
-	case refused[name+"|"+sub]:
-		return n.refuse(name + " " + sub)
+	case (name == "CLIENT" || name == "SCRIPT" || name == "PUBSUB") && refused[name+"|"+subcommand(args)]:
+		return n.refuse(name + " " + subcommand(args))
 	case name == "SELECT" && otherDatabase(args[1]):
 		return n.refuse("SELECT " + args[1])
 	case name == "GETEX" && len(args) == 4 && strings.HasSuffix(strings.ToUpper(args[2]), "XAT"):
