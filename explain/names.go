@@ -102,11 +102,13 @@ func (m *meeting) renewedLate(p pairing, ended int64) verdicts.Cause {
 		if e.op != nil && e.op.Client == m.first.Client && e.op.Op == history.Acquire && e.op.ID != m.first.ID && changesAny(e, keys) {
 			return ""
 		}
-		extend := e.cmd != nil && e.cmd.Client == m.first.Client && (e.op == nil || e.op.Op == history.Extend && e.op.Outcome == history.OK)
+		made := slices.ContainsFunc(e.changes, change.made)
+		extend := e.cmd != nil && e.cmd.Client == m.first.Client && (e.op == nil || e.op.Op == history.Extend && e.op.Outcome == history.OK ||
+			e.op.Op == history.Release && made) // a renewal that was under way with a release
 		if !extend || !changesAny(e, keys) {
 			continue
 		}
-		if slices.ContainsFunc(e.changes, change.made) {
+		if made {
 			return verdicts.Resurrection
 		}
 		return verdicts.MisUnlock
