@@ -62,8 +62,12 @@ func (c *connection) client(ctx context.Context, l *lock) (*redis.Client, error)
 	return c.redis, nil
 }
 
-// pop waits for an element of the list. It closes a connection that failed or was cancelled.
+// pop waits for an element of the list. It closes a connection that failed or was cancelled, and sends nothing if ctx has ended already: the request
+// would race with the closing.
 func (c *connection) pop(ctx context.Context, client *redis.Client, limit time.Duration, list string) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(closed)

@@ -2,11 +2,15 @@ package beyond
 
 import (
 	"context"
+	"errors"
+	"net"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/internal/redistest"
@@ -80,6 +84,25 @@ func TestACancelledWaitHandsOn(t *testing.T) {
 		a.Leaves(t, "holder", nil)
 		redistest.WantErr(t, "next waiter", (<-second).err, nil)
 		c.Leaves(t, "next waiter", nil)
+	})
+}
+
+// A wait whose context has ended asks the server nothing: a request that races with the closing of its connection is sent or not by chance.
+func TestAWaitAfterItsContextEndedSendsNothing(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		base, _ := s.Client(t).Env(t, "a", lease).Redis().(*redis.Client)
+		options := *base.Options()
+		options.Dialer = func(context.Context, string, string) (net.Conn, error) {
+			t.Error("a connection was opened")
+			return nil, net.ErrClosed
+		}
+		client := redis.NewClient(&options)
+		defer client.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := new(connection).pop(ctx, client, lease, "list"); !errors.Is(err, context.Canceled) {
+			t.Errorf("pop returned %v, want %v", err, context.Canceled)
+		}
 	})
 }
 
