@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -89,8 +90,8 @@ func TestStoriesAreShort(t *testing.T) {
 				}
 			}
 			for _, line := range v.Lanes[:max(0, len(v.Lanes)-1)] {
-				if len(line) > 96 {
-					t.Errorf("%s: drawing of %d columns: %s", where, len(line), line)
+				if n := utf8.RuneCountInString(line); n > 80 {
+					t.Errorf("%s: drawing of %d columns: %s", where, n, line)
 				}
 			}
 		}
@@ -109,7 +110,7 @@ func TestStoriesPrintWhatWasRecorded(t *testing.T) {
 		c1 release 350-352 ok : DEL job -> 1
 		c3 acquire 360-362 ok valid=660 : SET job c NX PX 300 -> OK
 		violation mutual-exclusion 362-610 c2 c3 = mis-unlock`)
-	const evil = "\x1b[2J\u202e"
+	evil := "\x1b[2J\u202e" + strings.Repeat("long", 20)
 	for i := range s.Ops {
 		s.Ops[i].Client += evil
 		s.Ops[i].Key += evil
@@ -128,6 +129,32 @@ func TestStoriesPrintWhatWasRecorded(t *testing.T) {
 				t.Errorf("%q", line)
 			}
 		}
+		for _, line := range x.Lanes {
+			if n := utf8.RuneCountInString(line); n > 80 {
+				t.Errorf("drawing of %d columns: %s", n, line)
+			}
+		}
+	}
+}
+
+// TestHoldsWithoutLeases: two holds that nothing ends meet with no end, and are drawn as far as the record goes.
+func TestHoldsWithoutLeases(t *testing.T) {
+	s := parsed(t, `
+		lock mutex 0
+		c1 acquire 0-2 ok
+		c2 acquire 10-12 ok
+		c1 use 12-20
+		violation mutual-exclusion 12-12 c1 c2 = unknown`)
+	v := judged(t, s, s.Record)
+	if len(v.Violations) == 0 {
+		t.Fatal("nothing is found")
+	}
+	x := v.Violations[0]
+	if want := `mutual-exclusion broken: c1 and c2 both held "job" with no end (unknown)`; x.Story[0] != want {
+		t.Errorf("%s, want %s", x.Story[0], want)
+	}
+	if len(x.Lanes) == 0 || !strings.Contains(x.Lanes[0], "19 ms") {
+		t.Errorf("%q", x.Lanes)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,8 +15,8 @@ import (
 
 // Bench writes a bench: verdict and gates, then the costs and hand-overs for each setting, the violations, and the command to run it again.
 // With details it lists every figure with its interval. It fits 80 columns.
-func Bench(w io.Writer, b results.Bench, path string, details bool, s Style) error {
-	b, path = Clean(b), Clean(path)
+func Bench(w io.Writer, b results.Bench, kept Kept, details bool, s Style) error {
+	b, kept = Clean(b), Clean(kept)
 	lines := benchHead(b, s)
 	lines = append(lines, gateLines(b.Gates, s)...)
 	for _, cells := range bySetting(b.Cells) {
@@ -42,7 +41,7 @@ func Bench(w io.Writer, b results.Bench, path string, details bool, s Style) err
 	}
 	lines = append(lines, breakLines(b.Cells, s)...)
 	lines = append(lines, benchFeet(b)...)
-	err := write(w, lines, noteLines(b.Notes, len(b.Notes), s), benchTail(b, path))
+	err := write(w, lines, noteLines(b.Notes, len(b.Notes), s), kept.lines("bench"), again("again     ", b.Rerun))
 	if err != nil || b.Baseline == nil {
 		return err
 	}
@@ -50,14 +49,6 @@ func Bench(w io.Writer, b results.Bench, path string, details bool, s Style) err
 		return err
 	}
 	return Comparison(w, *b.Baseline, s)
-}
-
-func benchTail(b results.Bench, path string) []string {
-	var lines []string
-	if path != "" {
-		lines = append(lines, "bench     "+path, "report    "+filepath.Join(path, results.ReportFile))
-	}
-	return append(lines, again("again     ", b.Rerun)...)
 }
 
 func benchHead(b results.Bench, s Style) []string {
@@ -117,7 +108,7 @@ func lockCell(c results.BenchCell, width int) string {
 	if c.Verdict == checker.Fail {
 		mark = " !"
 	}
-	return fmt.Sprintf("%-*s", width, short(c.Lock, width-len(mark))+mark)
+	return fmt.Sprintf("%-*s", width, Short(c.Lock, width-len(mark))+mark)
 }
 
 // titled is a setting's name before the heads of its columns, or on a line of its own where there is no room.
@@ -131,10 +122,10 @@ func titled(cells []results.BenchCell, heads string, s Style) []string {
 
 // costTable shows the cost of a hold.
 func costTable(cells []results.BenchCell, reference string, s Style) []string {
-	lines := titled(cells, fmt.Sprintf("%9s%6s%9s%10s%10s%6s%7s", "holds/s", "±", "vs "+short(reference, 5), "wait p50", "wait p99", "reqs", "cpu"), s)
+	lines := titled(cells, fmt.Sprintf("%9s%6s%9s%10s%10s%6s%7s", "holds/s", "±", "vs "+Short(reference, 5), "wait p50", "wait p99", "reqs", "cpu"), s)
 	for _, c := range cells {
 		if c.Verdict == checker.NotApplicable {
-			lines = append(lines, lockCell(c, lockColumn)+"  "+short(firstLine(c.Why), 78-lockColumn))
+			lines = append(lines, lockCell(c, lockColumn)+"  "+Short(firstLine(c.Why), 78-lockColumn))
 			continue
 		}
 		f := c.Figures
@@ -329,7 +320,7 @@ func breakLines(cells []results.BenchCell, s Style) []string {
 // storyStart returns the first three lines of a story.
 func storyStart(story []string) (lines []string) {
 	for _, l := range story[:min(len(story), 3)] {
-		lines = append(lines, "    "+short(l, 76))
+		lines = append(lines, "    "+Short(l, 76))
 	}
 	return lines
 }
@@ -369,7 +360,8 @@ func shown(metric string) bool {
 	return slices.Contains([]string{"acquire.p50", "acquire.p99", "hand-over.p50", "hand-over.p99", "hand-over.trips.p50"}, metric)
 }
 
-func short(text string, most int) string {
+// Short cuts a text that has more than most characters at its end.
+func Short(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}

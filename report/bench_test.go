@@ -47,7 +47,7 @@ func TestBenchGolden(t *testing.T) {
 	b := aBench()
 	for name, write := range map[string]func(*strings.Builder) error{
 		"bench.txt": func(w *strings.Builder) error {
-			return report.Bench(w, b, "results/runs/bench-x", false, report.Style{})
+			return report.Bench(w, b, report.Kept{Dir: "results/runs/bench-x", Page: "results/runs/bench-x/report.html"}, false, report.Style{})
 		},
 		"bench.md":          func(w *strings.Builder) error { return report.BenchSummary(w, b) },
 		"bench.xml":         func(w *strings.Builder) error { return report.BenchJUnit(w, b) },

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"maps"
@@ -58,7 +57,7 @@ func BenchCSV(w io.Writer, b results.Bench) error {
 				strconv.FormatBool(s.Crash), string(c.Verdict), name, string(f.Unit), number(f.Value), number(f.Low), number(f.High), strconv.FormatInt(f.Samples, 10), ratio})
 		}
 	}
-	return csv.NewWriter(w).WriteAll(rows)
+	return writeCSV(w, rows)
 }
 
 // BenchJUnit writes a case for the safety of each lock in each setting, and one for each gate.

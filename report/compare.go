@@ -15,7 +15,7 @@ func Comparison(w io.Writer, c results.Comparison, s Style) error {
 	c = Clean(c)
 	lines := []string{compareHead(c, s)}
 	for _, e := range c.Environment {
-		lines = append(lines, s.paint(magenta, "differs")+fmt.Sprintf("   %s: %s → %s", e.Field, short(e.Base, 30), short(e.New, 30)))
+		lines = append(lines, s.paint(magenta, "differs")+fmt.Sprintf("   %s: %s → %s", e.Field, Short(e.Base, 30), Short(e.New, 30)))
 	}
 	for _, x := range c.Changes {
 		colour := blue
@@ -76,7 +76,7 @@ func compareRow(r results.ComparisonRow, s Style) string {
 	if r.Gated {
 		name = "* " + r.Metric
 	}
-	text := fmt.Sprintf("%-21s%10s%5s%10s%5s  ", short(name, 21), Figure(r.Base), spread(r.Base), Figure(r.New), spread(r.New))
+	text := fmt.Sprintf("%-21s%10s%5s%10s%5s  ", Short(name, 21), Figure(r.Base), spread(r.Base), Figure(r.New), spread(r.New))
 	return text + deltaCell(r, s)
 }
 

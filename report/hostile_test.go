@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
@@ -77,7 +78,9 @@ func TestHostileNames(t *testing.T) {
 	run := filled[results.Run]()
 	plain := report.Style{}
 	writers := map[string]func(*strings.Builder) error{
-		"run":     func(b *strings.Builder) error { return report.Run(b, result, hostile, plain) },
+		"run": func(b *strings.Builder) error {
+			return report.Run(b, result, report.Kept{Dir: hostile, Page: hostile}, plain)
+		},
 		"history": func(b *strings.Builder) error { return report.History(b, result, plain) },
 		"violation": func(b *strings.Builder) error {
 			return report.Violation(b, *filled[results.Result]().Properties[0].First)
@@ -96,19 +99,23 @@ func TestHostileNames(t *testing.T) {
 		"suite.csv":   func(b *strings.Builder) error { return report.SuiteCSV(b, suite) },
 		"suite.gha":   func(b *strings.Builder) error { return report.SuiteAnnotations(b, suite) },
 		"suite.bmf":   func(b *strings.Builder) error { return report.Bencher(b, report.SuiteMeasures(suite)) },
-		"bench":       func(b *strings.Builder) error { return report.Bench(b, bench, hostile, false, plain) },
-		"details":     func(b *strings.Builder) error { return report.Bench(b, bench, hostile, true, plain) },
-		"bench.md":    func(b *strings.Builder) error { return report.BenchSummary(b, bench) },
-		"tables.md":   func(b *strings.Builder) error { return report.BenchTables(b, bench) },
-		"bench.xml":   func(b *strings.Builder) error { return report.BenchJUnit(b, bench) },
-		"bench.ann":   func(b *strings.Builder) error { return report.BenchAnnotations(b, bench) },
-		"bench.csv":   func(b *strings.Builder) error { return report.BenchCSV(b, bench) },
-		"bench.gha":   func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.BenchMeasures(bench)) },
-		"compare":     func(b *strings.Builder) error { return report.Comparison(b, filled[results.Comparison](), plain) },
-		"explore":     func(b *strings.Builder) error { return report.Explore(b, filled[results.Exploration](), plain) },
-		"replay":      func(b *strings.Builder) error { return report.Replayed(b, filled[results.Replay](), plain) },
-		"repro":       func(b *strings.Builder) error { return report.Repro(b, filled[results.Repro](), plain) },
-		"sweep":       func(b *strings.Builder) error { return report.Sweep(b, filled[results.Sweep](), plain) },
+		"bench": func(b *strings.Builder) error {
+			return report.Bench(b, bench, report.Kept{Dir: hostile, Page: hostile}, false, plain)
+		},
+		"details": func(b *strings.Builder) error {
+			return report.Bench(b, bench, report.Kept{Dir: hostile, Page: hostile}, true, plain)
+		},
+		"bench.md":  func(b *strings.Builder) error { return report.BenchSummary(b, bench) },
+		"tables.md": func(b *strings.Builder) error { return report.BenchTables(b, bench) },
+		"bench.xml": func(b *strings.Builder) error { return report.BenchJUnit(b, bench) },
+		"bench.ann": func(b *strings.Builder) error { return report.BenchAnnotations(b, bench) },
+		"bench.csv": func(b *strings.Builder) error { return report.BenchCSV(b, bench) },
+		"bench.gha": func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.BenchMeasures(bench)) },
+		"compare":   func(b *strings.Builder) error { return report.Comparison(b, filled[results.Comparison](), plain) },
+		"explore":   func(b *strings.Builder) error { return report.Explore(b, filled[results.Exploration](), plain) },
+		"replay":    func(b *strings.Builder) error { return report.Replayed(b, filled[results.Replay](), plain) },
+		"repro":     func(b *strings.Builder) error { return report.Repro(b, filled[results.Repro](), plain) },
+		"sweep":     func(b *strings.Builder) error { return report.Sweep(b, filled[results.Sweep](), plain) },
 	}
 	for name, write := range writers {
 		t.Run(name, func(t *testing.T) {
@@ -129,5 +136,27 @@ func TestHostileNames(t *testing.T) {
 				t.Errorf("a script is in\n%s", out)
 			}
 		})
+	}
+}
+
+// TestCellsAreNoFormulas: a name that a spreadsheet would run as a formula is shown as text; numbers stay numbers.
+func TestCellsAreNoFormulas(t *testing.T) {
+	r := results.Result{Lock: "=HYPERLINK(1)", Scenario: "@SUM(A1)", Properties: []checker.Property{{Name: "-1+cmd", Verdict: checker.Pass, Violations: -3}}}
+	want := strings.Join([]string{"lock,scenario,what,name,value,unit", "'=HYPERLINK(1),'@SUM(A1),verdict,run,,", "'=HYPERLINK(1),'@SUM(A1),property,'-1+cmd,pass,",
+		"'=HYPERLINK(1),'@SUM(A1),violations,'-1+cmd,-3,", "'=HYPERLINK(1),'@SUM(A1),opportunities,'-1+cmd,0,", ""}, "\n")
+	if got := text(t, func(b *strings.Builder) error { return report.RunCSV(b, r) }); !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// TestLongNames: names that somebody else chose do not widen the lines.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("n", 300)
+	r := results.Result{Lock: long, Scenario: long, Verdict: checker.Fail, Properties: []checker.Property{{Name: "mutual-exclusion", Verdict: checker.Fail,
+		First: &checker.Violation{Property: "mutual-exclusion", Cause: "unknown", Clients: []string{long, long}, Key: long}}}}
+	for line := range strings.Lines(text(t, func(b *strings.Builder) error { return report.History(b, r, report.Style{}) })) {
+		if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
 	}
 }

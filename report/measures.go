@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
@@ -143,7 +144,7 @@ func RunCSV(w io.Writer, r results.Result) error {
 	for _, m := range RunMeasures(r) {
 		add("measure", m.Name, strconv.FormatFloat(m.Value, 'g', -1, 64), m.Unit)
 	}
-	return csv.NewWriter(w).WriteAll(rows)
+	return writeCSV(w, rows)
 }
 
 // SuiteCSV writes a suite, a cell per row.
@@ -154,7 +155,7 @@ func SuiteCSV(w io.Writer, suite results.Suite) error {
 		rows = append(rows, []string{c.Lock, c.Scenario, strconv.FormatBool(c.Planted), string(c.Verdict), c.Expected, c.Observed, c.Why,
 			junitTime(c.Duration), c.Run})
 	}
-	return csv.NewWriter(w).WriteAll(rows)
+	return writeCSV(w, rows)
 }
 
 // SuiteMeasures returns the counts of a suite.
@@ -170,4 +171,16 @@ func SuiteMeasures(suite results.Suite) []Measure {
 	}
 	missed := suite.Sensitivity.Missed
 	return append(out, Measure{Of: out[0].Of, Name: "planted bugs missed", Value: float64(len(slices.Compact(missed)))})
+}
+
+// writeCSV writes rows of cells. A cell that a spreadsheet would run as a formula begins with an apostrophe, which it shows as text.
+func writeCSV(w io.Writer, rows [][]string) error {
+	for _, row := range rows {
+		for i, cell := range row {
+			if _, err := strconv.ParseFloat(cell, 64); err != nil && strings.IndexAny(cell, "=+-@") == 0 {
+				row[i] = "'" + cell
+			}
+		}
+	}
+	return csv.NewWriter(w).WriteAll(rows)
 }

@@ -107,7 +107,11 @@ func text(t *testing.T, write func(*strings.Builder) error) string {
 
 func runText(t *testing.T, r results.Result, path string, s report.Style) string {
 	t.Helper()
-	return text(t, func(b *strings.Builder) error { return report.Run(b, r, path, s) })
+	kept := report.Kept{Dir: path}
+	if path != "" {
+		kept.Page = path + "/" + results.ReportFile
+	}
+	return text(t, func(b *strings.Builder) error { return report.Run(b, r, kept, s) })
 }
 
 func TestRunGolden(t *testing.T) {

@@ -17,22 +17,36 @@ const MaxLines = 40
 // minStory is the number of a story's lines that are shown even if the text exceeds MaxLines.
 const minStory = 13
 
+// Kept says where a record is kept: its directory and its page. A part is "" if there is none.
+type Kept struct{ Dir, Page string }
+
+// lines returns a line for each part, behind the word for the directory.
+func (k Kept) lines(word string) (lines []string) {
+	if k.Dir != "" {
+		lines = append(lines, fmt.Sprintf("%-10s%s", word, k.Dir))
+	}
+	if k.Page != "" {
+		lines = append(lines, "report    "+k.Page)
+	}
+	return lines
+}
+
 // Run writes the end of a run: the verdict, the story of the first violation, the strength of a pass, damage, latencies, the harness's
-// health, the run directory (path; "" = none) and the command to run it again.
-func Run(w io.Writer, r results.Result, path string, s Style) error {
-	r, path = Clean(r), Clean(path)
+// health, where it is kept, and the command to run it again.
+func Run(w io.Writer, r results.Result, kept Kept, s Style) error {
+	r, kept = Clean(r), Clean(kept)
 	first := firstViolation(r)
 	need := 0
 	if first != nil {
 		need = min(minStory, len(first.Story)+1)
 	}
-	head, tail := verdictLines(r, s), figureLines(r, path, s, len(latencyOrder))
+	head, tail := verdictLines(r, s), figureLines(r, kept, s, len(latencyOrder))
 	for ops := len(latencyOrder) - 1; ops > 0 && len(head)+need+len(tail) > MaxLines; ops-- {
-		tail = figureLines(r, path, s, ops) // result.json has the rest
+		tail = figureLines(r, kept, s, ops) // result.json has the rest
 	}
 	var story []string
 	if first != nil {
-		story = storyLines(first, MaxLines-len(head)-len(tail), path)
+		story = storyLines(first, MaxLines-len(head)-len(tail), kept.Dir)
 	}
 	return write(w, head, story, tail)
 }
@@ -113,9 +127,12 @@ func judged(p checker.Property, text string, s Style) []string {
 	return s.verdictWord(p.Verdict, wrapped(fmt.Sprintf("%-6s%-18s ", word(p.Verdict), p.Name), text))
 }
 
+// mostOfName is how many characters of a name are shown where it shares a line with other words.
+const mostOfName = 32
+
 // title describes what was run; a stored history has no server.
 func title(r results.Result) string {
-	text := r.Lock + " × " + r.Scenario
+	text := Short(r.Lock, mostOfName) + " × " + Short(r.Scenario, mostOfName)
 	if r.Server == "" {
 		return text
 	}
@@ -183,7 +200,11 @@ func firstViolation(r results.Result) *checker.Violation {
 
 // storyLines tells a violation in at most max(room, minStory) lines.
 func storyLines(v *checker.Violation, room int, path string) []string {
-	lines := []string{fmt.Sprintf("first, at %s: %s by %s of %s on \"%s\"", Instant(v.At), v.Property, v.Cause, strings.Join(v.Clients, " and "), v.Key)}
+	clients := make([]string, len(v.Clients))
+	for i, c := range v.Clients {
+		clients[i] = Short(c, mostOfName)
+	}
+	lines := folded([]string{fmt.Sprintf("first, at %s: %s by %s of %s on \"%s\"", Instant(v.At), v.Property, v.Cause, strings.Join(clients, " and "), Short(v.Key, mostOfName))})
 	var story []string
 	for _, line := range v.Story {
 		story = append(story, folded([]string{"  " + line})...)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,13 +15,10 @@ import (
 )
 
 // figureLines returns everything below the story, with the latencies of the first ops operations of latencyOrder.
-func figureLines(r results.Result, path string, s Style, ops int) []string {
+func figureLines(r results.Result, kept Kept, s Style, ops int) []string {
 	lines := slices.Concat(strengthLines(r), damageLines(r.Damage), failoverLines(r.Failovers), latencyLines(r, ops), loadLines(r), healthLines(r, s),
 		noteLines(r.Notes, maxNotes, s))
-	if path != "" {
-		lines = append(lines, "run       "+path, "report    "+filepath.Join(path, results.ReportFile))
-	}
-	return append(lines, again("again     ", r.Rerun)...)
+	return slices.Concat(lines, kept.lines("run"), again("again     ", r.Rerun))
 }
 
 // maxNotes is the most warnings that Run shows.

@@ -28,7 +28,7 @@ func Runs(w io.Writer, rows []RunsRow, s Style) error {
 	}
 	lines := []string{"", s.paint(bold, head)}
 	for _, r := range Clean(rows) {
-		line := fmt.Sprintf("%-*s%-13s", lockColumn, short(r.Lock, lockColumn-1), endings(r))
+		line := fmt.Sprintf("%-*s%-13s", lockColumn, Short(r.Lock, lockColumn-1), endings(r))
 		widths := ""
 		for _, c := range runsColumns {
 			f := r.Figures[c[0]]

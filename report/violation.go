@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
@@ -13,7 +14,7 @@ func Violation(w io.Writer, v checker.Violation) error {
 	v = Clean(v)
 	lines := []string{fmt.Sprintf("%s broken by %s", v.Property, v.Cause),
 		fmt.Sprintf("at %s, clients %s, key \"%s\"", Instant(v.At), strings.Join(v.Clients, ", "), v.Key)}
-	if v.Lasted > 0 {
+	if v.Lasted > 0 && v.Lasted < math.MaxInt64-v.At {
 		lines = append(lines, "lasted "+Span(v.Lasted))
 	}
 	if v.WithinClockError {

@@ -16,11 +16,20 @@ type Error struct {
 	Source  string // the line
 }
 
-// Error returns "file:line:column: message", the source line, and a caret under the column.
+// Error returns "file:line:column: message", and if the line is known, the source around the column with a caret under it.
 func (e *Error) Error() string {
+	text := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+	if e.Source == "" {
+		return text
+	}
+	const most = 70 // characters of a line
+	source, at := []rune(strings.ReplaceAll(e.Source, "\t", " ")), max(0, e.Column-1)
+	if from := min(at, len(source)) - most/2; len(source) > most && from > 0 {
+		source, at = source[from:], at-from
+	}
 	number := fmt.Sprint(e.Line)
-	return fmt.Sprintf("%s:%d:%d: %s\n  %s | %s\n  %s | %s^", e.File, e.Line, e.Column, e.Message,
-		number, strings.ReplaceAll(e.Source, "\t", " "), strings.Repeat(" ", len(number)), strings.Repeat(" ", max(0, e.Column-1)))
+	return fmt.Sprintf("%s\n  %s | %s\n  %s | %s^", text, number, string(source[:min(len(source), most)]),
+		strings.Repeat(" ", len(number)), strings.Repeat(" ", at))
 }
 
 // list returns the words sorted and joined by commas.

@@ -39,6 +39,8 @@ func TestParseErrors(t *testing.T) {
 		{"a quoted number for a number, likewise", "ops: 3", `rate: "1e6"`, "f.yaml:5:7: want a number, got \"1e6\"\n  5 | rate: \"1e6\"\n    |       ^"},
 		{"a whole number that is too large", "clients: 2", "clients: 99999999999999999999", "f.yaml:4:10: want a whole number, got \"99999999999999999999\"\n  4 | clients: 99999999999999999999\n    |          ^"},
 		{"a number for text", "name: mine", "name: 7", "f.yaml:1:7: want text, got \"7\"\n  1 | name: 7\n    |       ^"},
+		{"a long line", "name: mine", "name: " + strings.Repeat("x", 40) + " " + strings.Repeat("y", 60), "f.yaml:1:7: \"" + strings.Repeat("x", 40) + " " + strings.Repeat("y", 60) + "\": a name is letters and digits, joined by hyphens\n  1 | name: " + strings.Repeat("x", 40) + " " + strings.Repeat("y", 23) + "\n    |       ^"},
+		{"the end of a long line", "entered}", "entered," + strings.Repeat(" ", 100) + "nthh: 1" + strings.Repeat(" ", 99) + "}", "f.yaml:9:126: unknown field \"nthh\"; did you mean \"nth\"?\n  9 | " + strings.Repeat(" ", 35) + "nthh: 1" + strings.Repeat(" ", 28) + "\n    | " + strings.Repeat(" ", 35) + "^"},
 		{"a name with a space", "name: mine", "name: my own", "f.yaml:1:7: \"my own\": a name is letters and digits, joined by hyphens\n  1 | name: my own\n    |       ^"},
 		{"too many clients", "clients: 2", "clients: 5000", "f.yaml:4:10: 5000 is not between 1 and 1024\n  4 | clients: 5000\n    |          ^"},
 		{"an unknown workload", "counter", "countre", "f.yaml:3:11: unknown workload \"countre\"; did you mean \"counter\"?\n  3 | workload: countre\n    |           ^"},

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
@@ -12,6 +13,9 @@ import (
 
 // laneWidth is the width of the time axis in columns; with the labels a drawing fits a terminal of 80.
 const laneWidth = 60
+
+// labelWidth is the most columns of a lane's label.
+const labelWidth = 80 - 2 - laneWidth
 
 // laneLegend explains the marks of a drawing.
 const laneLegend = "[==] holds  ## inside  !! inside after its hold  ~~ fault  ^ the violation"
@@ -152,8 +156,11 @@ func (d *drawing) lane(label string, row []byte) {
 // finish puts the labels before the lanes and the axis above them.
 func (d *drawing) finish(t *narrator) []string {
 	width := 0
-	for _, l := range d.labels {
-		width = max(width, len(l))
+	for i, l := range d.labels {
+		if r := []rune(l); len(r) > labelWidth {
+			d.labels[i] = string(r[:labelWidth-3]) + "..."
+		}
+		width = max(width, utf8.RuneCountInString(d.labels[i]))
 	}
 	start, end := t.ms(d.from), t.ms(d.to)
 	axis := start + strings.Repeat(" ", max(1, laneWidth-len(start)-len(end))) + end

@@ -2,6 +2,7 @@ package story
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
@@ -123,6 +124,12 @@ func (t *narrator) lastHold(client string, at int64) (last *checker.Hold) {
 // span finds the first and the last instant of the story. Times are counted from the first.
 func (t *narrator) span() {
 	t.base, t.to = t.v.At, t.v.At+t.v.Lasted
+	if t.endless() {
+		t.to = t.v.At
+		for _, op := range t.around.Operations {
+			t.to = max(t.to, op.Return)
+		}
+	}
 	for _, h := range t.holds {
 		t.base = min(t.base, h.Start())
 	}
@@ -135,6 +142,9 @@ func (t *narrator) span() {
 		}
 	}
 }
+
+// endless reports whether the violation has no end, as an overlap of holds without leases.
+func (t *narrator) endless() bool { return t.v.At+t.v.Lasted == math.MaxInt64 }
 
 // stuck reports whether the violation is that the lock was unavailable.
 func (t *narrator) stuck() bool {

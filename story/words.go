@@ -40,7 +40,10 @@ func span(ns int64) string {
 func (t *narrator) headline() string {
 	v, who, key := t.v, t.who(), quoted(t.v.Key)
 	lasted := ""
-	if v.Lasted > 0 {
+	switch {
+	case t.endless():
+		lasted = " with no end"
+	case v.Lasted > 0:
 		lasted = " for " + span(v.Lasted)
 	}
 	wronged := "a client"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -52,15 +53,16 @@ func (a *app) ls(base string) error {
 		a.say("no runs in %s", base)
 		return nil
 	}
-	rows := [][]string{{"when (UTC)", "what", "server", "verdict"}}
-	for _, r := range all {
-		verdict := string(r.Verdict)
-		if verdict == "" {
-			verdict = "not judged"
-		}
-		rows = append(rows, []string{r.When.Format("2006-01-02 15:04:05"), r.Kind + " " + report.Clean(r.What), report.Clean(r.Server), verdict}, []string{"", "  " + filepath.Base(r.Dir)})
+	line := func(when, verdict, server, what string) []string {
+		return report.Wrap(columns, fmt.Sprintf("%-18s%-14s%-11s", when, verdict, report.Short(report.Clean(server), 10)), report.Clean(what))
 	}
-	return a.table(rows...)
+	lines := line("when (UTC)", "verdict", "server", "what")
+	for _, r := range all {
+		lines = append(lines, line(r.When.Format("2006-01-02 15:04"), cmp.Or(string(r.Verdict), "not judged"), r.Server, r.Kind+" "+r.What)...)
+		lines = append(lines, "  "+report.Clean(filepath.Base(r.Dir)))
+	}
+	_, err = fmt.Fprintln(a.out, strings.Join(lines, "\n"))
+	return err
 }
 
 // storedIn lists a folder of runs, the latest first. It skips other files; a missing folder is empty.

@@ -49,11 +49,7 @@ func suiteRecord(s results.Suite, dir string) record {
 	return record{dir: dir, value: s,
 		html: func(w io.Writer, base string) error { return page.Suite(w, s, dir, base) },
 		text: func(w io.Writer, style report.Style) error {
-			file := filepath.Join(dir, results.ReportFile)
-			if !exists(file) {
-				file = ""
-			}
-			return report.Suite(w, s, file, style)
+			return report.Suite(w, s, keptIn(dir).Page, style)
 		},
 		forms: writers[results.Suite]{report.SuiteMarkdown, report.SuiteJUnit, report.SuiteCSV, report.SuiteAnnotations, report.SuiteMeasures}.of(s)}
 }
@@ -61,8 +57,17 @@ func suiteRecord(s results.Suite, dir string) record {
 func benchRecord(b results.Bench, dir string, details bool) record {
 	return record{dir: dir, value: b,
 		html:  func(w io.Writer, _ string) error { return page.Bench(w, b) },
-		text:  func(w io.Writer, style report.Style) error { return report.Bench(w, b, dir, details, style) },
+		text:  func(w io.Writer, style report.Style) error { return report.Bench(w, b, keptIn(dir), details, style) },
 		forms: writers[results.Bench]{report.BenchSummary, report.BenchJUnit, report.BenchCSV, report.BenchAnnotations, report.BenchMeasures}.of(b)}
+}
+
+// keptIn says where the record in a directory is kept. It has no page if that could not be written.
+func keptIn(dir string) report.Kept {
+	page := filepath.Join(dir, results.ReportFile)
+	if !exists(page) {
+		page = ""
+	}
+	return report.Kept{Dir: dir, Page: page}
 }
 
 // runRecord is the record of a run; result is nil if it was not judged.
@@ -81,7 +86,7 @@ func runRecord(dir string, run results.Run, result *results.Result) record {
 		return r
 	}
 	r.value = *result
-	r.text = func(w io.Writer, s report.Style) error { return report.Run(w, *result, r.dir, s) }
+	r.text = func(w io.Writer, s report.Style) error { return report.Run(w, *result, keptIn(r.dir), s) }
 	r.forms = writers[results.Result]{md: report.RunMarkdown, csv: report.RunCSV, annotations: report.RunAnnotations, measures: report.RunMeasures}.of(*result)
 	r.forms["junit"] = junit
 	return r

@@ -271,7 +271,7 @@ func outcome(op *history.Operation) string {
 		text = op.Outcome.String()
 	}
 	if op.Err != "" {
-		text += " (" + shortened(op.Err, 80) + ")"
+		text += " (" + report.Short(op.Err, 80) + ")"
 	}
 	return text
 }
@@ -286,12 +286,12 @@ func (d *drawing) hold(h checker.Hold) hold {
 		out.Label = strings.TrimSpace("shared " + out.Label)
 	}
 	if h.Token != "" {
-		words = append(words, "token "+shortened(h.Token, 40))
+		words = append(words, "token "+report.Short(h.Token, 40))
 	}
 	if out.Label != "" {
 		words = append(words, out.Label)
 	} else {
-		out.Label = shortened(h.Token, 9)
+		out.Label = report.Short(h.Token, 9)
 	}
 	words = append(words, "granted at "+report.Instant(h.Acquire.Return))
 	for _, b := range h.Belief {
@@ -327,9 +327,9 @@ func until(at int64) string {
 func (d *drawing) command(c *history.Command) item {
 	words := append([]string{c.Name}, c.Args...)
 	for i := range words {
-		words[i] = shortened(words[i], 48)
+		words[i] = report.Short(words[i], 48)
 	}
-	ends, reply := c.Replied, shortened(c.Reply, 60)
+	ends, reply := c.Replied, report.Short(c.Reply, 60)
 	if c.Replied == 0 {
 		ends, reply = d.To, "no reply was seen"
 	}
@@ -339,17 +339,9 @@ func (d *drawing) command(c *history.Command) item {
 	}
 	short := c.Name
 	if len(c.Args) > 0 && c.IsScript() {
-		short = shortened(c.Args[0], 24)
+		short = report.Short(c.Args[0], 24)
 	}
-	return item{c.Sent, ends, text, c.Replied == 0 || strings.HasPrefix(c.Reply, "-"), short + " → " + shortened(reply, 12)}
-}
-
-// shortened cuts a text at its end.
-func shortened(text string, most int) string {
-	if r := []rune(text); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return text
+	return item{c.Sent, ends, text, c.Replied == 0 || strings.HasPrefix(c.Reply, "-"), short + " → " + report.Short(reply, 12)}
 }
 
 // say lists what is not in the picture.

@@ -306,7 +306,7 @@ func (v *runView) commands(g *digest) {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.name, b.name))
 	})
 	for _, c := range all[:min(len(all), maxRows)] {
-		row := commandRow{Name: shortened(c.name, 60), Count: report.Count(c.count), Per: per(c.count)}
+		row := commandRow{Name: report.Short(c.name, 60), Count: report.Count(c.count), Per: per(c.count)}
 		if c.trips.TotalCount() > 0 {
 			row.P50, row.P99 = report.Span(c.trips.ValueAtPercentile(50)), report.Span(c.trips.ValueAtPercentile(99))
 		}
