@@ -326,7 +326,11 @@ func (w *wait) idle() Answer {
 // asked returns the reply to a request that a node gets at an instant, with the data that it held before its i-th event, and what the request changes;
 // ok reports whether it can be executed.
 func (r *run) asked(n *node, i int, c *history.Command, at int64) (reply string, changes []change, ok bool) {
-	r.m.load(n.state(i), n.events[min(i, len(n.events)-1)].clock)
+	var own clock // of a node that has executed nothing
+	if last := len(n.events) - 1; last >= 0 {
+		own = n.events[min(i, last)].clock
+	}
+	r.m.load(n.state(i), own)
 	return r.send(c, at, request(c, r.Scripts))
 }
 
