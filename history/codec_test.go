@@ -96,6 +96,11 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 		if gotHeader != h {
 			t.Fatalf("header: wrote %+v, read %+v", h, gotHeader)
 		}
+		for i := range ops {
+			if ops[i].ID == 0 {
+				ops[i].ID = uint64(i) + 1
+			}
+		}
 		if len(got)+len(ops) > 0 && !cmp.Equal(ops, got) {
 			t.Fatal(cmp.Diff(ops, got))
 		}

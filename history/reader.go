@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -11,7 +12,8 @@ type Reader struct {
 	lines  *lines
 	scan   *scanner
 	header Header
-	err    error // sticky result of Next
+	err    error  // sticky result of Next
+	count  uint64 // of the operations read
 }
 
 // NewReader reads the header line of a history, plain or zstd by its first bytes. The caller closes the Reader, and r after it.
@@ -66,10 +68,14 @@ func (r *Reader) Salvage() { r.lines.salvage = true }
 func (r *Reader) Truncated() bool { return r.lines.cut }
 
 // Next reads the next operation into op; io.EOF after the last. Other errors are a *SyntaxError or come from the underlying reader. Errors
-// are sticky. Operation n is on line n+1: empty lines are errors, except at the end.
+// are sticky. Operation n is on line n+1: empty lines are errors, except at the end. An operation without an id has n for its id.
 func (r *Reader) Next(op *Operation) error {
-	if r.err == nil {
-		r.err = r.lines.decode(r.scan, func() { r.scan.operation(op) })
+	if r.err != nil {
+		return r.err
+	}
+	if r.err = r.lines.decode(r.scan, func() { r.scan.operation(op) }); r.err == nil {
+		r.count++
+		op.ID = cmp.Or(op.ID, r.count)
 	}
 	return r.err
 }

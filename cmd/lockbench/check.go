@@ -28,7 +28,8 @@ func newCheck(a *app) *cobra.Command {
 		Use:   "check HISTORY...",
 		Short: "Judge a stored history, ours or another tool's",
 		Long: "check reads a history (.jsonl or .jsonl.zst, schema lockbench/history/v1, from any source; .edn, as Jepsen writes it) or a run\n" +
-			"directory, and gives its verdict. Commands and fault windows that lie beside a history of ours make the causes more certain.\n" +
+			"directory, and gives its verdict. The causes come from the commands and the fault windows that lie beside a history:\n" +
+			"commands.jsonl (or .zst) and faults.jsonl beside history.jsonl (or .zst). Without commands a cause is often unknown.\n" +
 			"Of several files each is judged by itself, in the order given; the exit code is that of the worst. With -o json each of several gives one line.",
 		Example: "  lockbench check results/runs/latest\n  lockbench check history.jsonl.zst -o json\n  lockbench check --plain history.jsonl",
 		Args: func(c *cobra.Command, args []string) error {
@@ -128,6 +129,9 @@ func why(v *checker.Verdict, h openedHistory, in checker.Input, scripts map[stri
 		if rec.Ops, err = operations(again.ops); err != nil {
 			return asInput(err)
 		}
+		if !history.Linked(rec.Commands) { // the tool that recorded them does not say which operation sent a command
+			history.LinkCommands(rec.Ops, rec.Commands)
+		}
 	}
 	_, err = sim.Explain(v, rec)
 	return err
@@ -211,7 +215,15 @@ func historyIn(path string) string {
 	if recording := filepath.Join(dir, results.RecordingFile); file == results.HistoryFile && exists(recording) {
 		return recording
 	}
-	return filepath.Join(dir, file)
+	return unpacked(filepath.Join(dir, file))
+}
+
+// unpacked returns the path of a file that another tool may have left uncompressed, without .zst.
+func unpacked(path string) string {
+	if plain := strings.TrimSuffix(path, ".zst"); !exists(path) && exists(plain) {
+		return plain
+	}
+	return path
 }
 
 func exists(path string) bool {
@@ -237,7 +249,7 @@ func sidecars(h openedHistory) (commands []history.Command, scripts map[string]s
 	}
 	dir := filepath.Dir(h.path)
 	if commands, scripts = h.commands, h.scripts; filepath.Base(h.path) != results.RecordingFile {
-		commands, scripts, err = history.LoadCommands(filepath.Join(dir, results.CommandsFile))
+		commands, scripts, err = history.LoadCommands(unpacked(filepath.Join(dir, results.CommandsFile)))
 	}
 	windows, windowsErr := history.LoadWindows(filepath.Join(dir, results.FaultsFile))
 	return commands, scripts, windows, errors.Join(present(err), present(windowsErr))
