@@ -46,6 +46,10 @@ func TestOpportunities(t *testing.T) {
 			b acquire 99 102 ok until=202
 			b extend 103 107 lost
 			b extend 103 108 ok until=203`}, verdicts.MutualExclusion, 2},
+		{row{name: "a belief that began after its grant was over is met", head: leased, ops: `
+			c acquire 0 101 ok asked=1 token=x
+			c extend 105 105 ok token=x
+			a acquire 206 206 ok`}, verdicts.MutualExclusion, 1},
 		{row{name: "an acquire before it is no re-entry", head: reentrant, ops: `
 			a acquire 0 1 ok
 			a extend 106 109 lost

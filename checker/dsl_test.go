@@ -12,7 +12,7 @@ import (
 
 // parse reads a history from lines such as
 //
-//	a acquire 0 1 ok until=10 fence=3 token=x key=k2 shared
+//	a acquire 0 1 ok asked=0.5 until=10 fence=3 token=x key=k2 shared
 //	a write 4 5 ok read=7 wrote=8
 //
 // Times are in milliseconds. Unless said otherwise the key is "k". Lines that start with # are remarks.
@@ -41,6 +41,8 @@ func parseWord(t testing.TB, op *history.Operation, word string) {
 		if value != "told" {
 			op.ValidUntil = ms(t, value)
 		}
+	case "asked":
+		op.Asked = ms(t, value)
 	case "fence":
 		op.Fence = uint64(number(t, value))
 	case "token":

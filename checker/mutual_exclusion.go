@@ -1,6 +1,9 @@
 package checker
 
 import (
+	"math"
+	"slices"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -14,14 +17,16 @@ import (
 //
 // An opportunity is a grant after another that it would conflict with. It is not judged if its belief, or the end of the one before, depends on a
 // missing time, if the belief was over before its client learnt of it, or if the overlap is within the clock error. Without an opportunity the
-// property is inconclusive.
+// property is inconclusive. A belief that lies within another of its client's, as a re-entry's does, is judged with that; one that outlasts it, because
+// the outer hold was lost or released first, is judged itself.
 type mutualExclusion struct {
 	tally
 	d     *keyInput
 	over  *overlaps
 	maybe *overlaps // with each unknown end of a belief as late as possible
 	met   rivalBelief
-	last  int64 // return of the latest grant
+	last  int64             // return of the latest grant
+	until map[uint32]*int64 // re-entrant: the latest end of each client's beliefs so far
 }
 
 // The reasons why an opportunity isn't judged.
@@ -37,7 +42,7 @@ const (
 
 func newMutualExclusion(d *keyInput) *mutualExclusion {
 	m := &mutualExclusion{tally: tally{property: verdicts.MutualExclusion, applies: d.k.count(history.Acquire, history.OK, history.Busy, history.Fail, history.Unknown) > 0}, d: d,
-		over: newOverlaps(d.a.header), met: rivalBelief{h: d.a.header}}
+		over: newOverlaps(d.a.header), met: newRivalBelief(d.a.header), until: map[uint32]*int64{}}
 	if d.k.doubts {
 		m.maybe = newOverlaps(d.a.header)
 	}
@@ -66,7 +71,7 @@ func (m *mutualExclusion) returned(r *record) {
 		more, longer := m.maybe.add(i)
 		open = len(more) > 0 && longer > m.d.a.header.ClockError && lasted <= m.d.a.header.ClockError
 	}
-	if d.role == nested { // within a belief of its client that was judged
+	if m.within(r, d.end) {
 		return
 	}
 	since := max(m.last, 0)
@@ -93,52 +98,70 @@ func (m *mutualExclusion) returned(r *record) {
 	}
 }
 
+// within reports whether a belief that begins with r lies within one that its client has of another hold of a re-entrant lock.
+func (m *mutualExclusion) within(r *record, end int64) bool {
+	if m.d.a.header.Kind != history.Reentrant {
+		return false
+	}
+	until := m.until[r.client]
+	if until == nil {
+		until = new(int64)
+		*until = math.MinInt64
+		m.until[r.client] = until
+	}
+	within := *until > r.ret && *until >= end
+	*until = max(*until, end)
+	return within
+}
+
 func (m *mutualExclusion) done() {}
 
-// rivalBelief reports whether a belief began after the grant of another hold with which it would conflict, and whether its client can have believed in it.
+// rivalBelief reports whether a belief began after that in other holds with which it would conflict, as many as there are permits. A belief that was
+// over when its client learnt of it counts as none.
 type rivalBelief struct {
 	h         history.Header
-	grants    int
 	holds     parties // exclusive
 	exclusive parties // by client
 	shared    parties // by client
 }
 
-// parties are the owners of some grants: none, one, or more than one.
+func newRivalBelief(h history.Header) rivalBelief {
+	permits := 1
+	if h.Kind == history.Semaphore {
+		permits = max(h.Permits, 1)
+	}
+	return rivalBelief{h, parties{most: permits}, parties{most: 1}, parties{most: 1}}
+}
+
+// parties are the owners of some beliefs, as far as needed to know whether at least so many are others than a given one.
 type parties struct {
-	n   int
-	one uint32
+	most int
+	of   []uint32
 }
 
 func (p *parties) add(owner uint32) {
-	if p.n == 0 || p.n == 1 && p.one != owner {
-		p.n, p.one = p.n+1, owner
+	if len(p.of) <= p.most && !slices.Contains(p.of, owner) {
+		p.of = append(p.of, owner)
 	}
 }
 
-func (p *parties) other(owner uint32) bool { return p.n > 1 || p.n == 1 && p.one != owner }
+func (p *parties) others(owner uint32) bool {
+	return len(p.of) > p.most || len(p.of) == p.most && !slices.Contains(p.of, owner)
+}
 
 // add adds the next belief, of a hold.
 func (m *rivalBelief) add(k *keyLog, hold uint32, r *record) (meets bool) {
-	h := k.details.at(int(hold) - 1)
-	grant, believed := h.began == r, k.latestEnd(h) > h.began.ret
 	shared := m.h.Kind == history.RW && r.mode == history.Shared
-	switch {
-	case m.h.Kind == history.Semaphore && (grant || !believed):
-		meets = m.grants >= max(m.h.Permits, 1)
-	case m.h.Kind == history.Semaphore:
-		meets = m.grants > max(m.h.Permits, 1)
-	case m.h.Kind == history.Reentrant || shared:
-		meets = m.exclusive.other(r.client)
-	default:
-		meets = m.holds.other(hold) || m.shared.other(r.client)
+	if m.h.Kind == history.Reentrant || shared {
+		meets = m.exclusive.others(r.client)
+	} else {
+		meets = m.holds.others(hold) || m.shared.others(r.client)
 	}
 	switch {
-	case !grant || !believed:
+	case k.latestEnd(k.detailOf(r)) <= r.ret:
 	case shared:
 		m.shared.add(r.client)
 	default:
-		m.grants++
 		m.holds.add(hold)
 		m.exclusive.add(r.client)
 	}

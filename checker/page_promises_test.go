@@ -310,32 +310,39 @@ func (r *record) opportunities() map[verdicts.Property]int {
 	return n
 }
 
-// meets reports whether a belief, other than of a re-entry, began after the grant of another hold with which it would conflict, and whether its
-// client can have believed in it.
+// meets reports whether a belief, other than one within another of its client's, began after that in other holds with which it would conflict.
 func (r *record) meets(h *pageHold, s span) bool {
-	reentry := func(h *pageHold) bool {
-		return r.h.Kind == history.Reentrant && r.ops[h.acquire].Op == history.Acquire && r.nested(h.acquire)
-	}
 	met := 0
 	for _, o := range r.holds {
-		before := o.opened < s.from || o.opened == s.from && r.precedes(o.acquire, o.spans[0], s)
 		conflict := r.conflict(stretch{of: o, client: o.client, mode: o.mode}, stretch{of: h, client: h.client, mode: h.mode})
-		if before && conflict && !reentry(o) && o != h && o.spans[0].most > o.opened {
+		before := func(b span) bool { return b.most > b.from && r.precedes(b, s) }
+		if o != h && conflict && slices.ContainsFunc(o.spans, before) {
 			met++
 		}
 	}
-	return met >= max(1, r.h.Permits) && !(reentry(h) && s.op == h.acquire)
+	return met >= max(1, r.h.Permits) && !r.contained(h, s)
 }
 
-// precedes reports whether the belief that begins with a grant comes before another that begins at the same instant: by what was done and, if that is
-// the same, not by who did it. One that was over at once comes last, of others that which ends first comes first.
-func (r *record) precedes(grant int, a, b span) bool {
-	x, y := r.ops[grant], r.ops[b.op]
+// contained reports whether a belief lies within an earlier one that its client has in another hold of a re-entrant lock.
+func (r *record) contained(h *pageHold, s span) bool {
+	return r.h.Kind == history.Reentrant && slices.ContainsFunc(r.holds, func(o *pageHold) bool {
+		around := func(b span) bool { return r.precedes(b, s) && b.to > s.from && b.to >= s.to }
+		return o != h && o.client == h.client && slices.ContainsFunc(o.spans, around)
+	})
+}
+
+// precedes reports whether a belief comes before another. Of two that begin at one instant what was done decides and, if that is the same, not who did
+// it: one that was over at once comes last, of others that which ends first comes first.
+func (r *record) precedes(a, b span) bool {
+	x, y := r.ops[a.op], r.ops[b.op]
+	if a.from != b.from {
+		return a.from < b.from
+	}
 	if x.Call != y.Call || x.Op != y.Op || x.Mode != y.Mode {
-		return grant < b.op
+		return a.op < b.op
 	}
 	if over := b.most <= b.from; over != (a.most <= a.from) {
 		return over
 	}
-	return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.most, b.most), cmp.Compare(x.ID, y.ID), cmp.Compare(grant, b.op)) < 0
+	return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.most, b.most), cmp.Compare(x.ID, y.ID), cmp.Compare(a.op, b.op)) < 0
 }
