@@ -92,7 +92,7 @@ var reentrantRows = []row{
 	// It belongs to the hold that is open, although its client is being granted another with the same token.
 	{name: "an extend during a re-entry resumes the outer belief", rule: "belief-overlap", head: reentrant, ops: `
 		a acquire 0 1 ok token=x
-		a acquire 2 130 ok token=x until=102
+		a acquire 2 130 ok token=x until=300
 		a extend 110 111 ok token=x
 		b acquire 120 121 ok token=y
 		b release 125 126 ok token=y`, want: "mutual-exclusion×1"},
@@ -112,4 +112,22 @@ var reentrantRows = []row{
 		a acquire 2 3 ok
 		a extend 4 5 lost
 		b acquire 6 7 ok`, want: "mutual-exclusion×1 renewal×1"},
+	// The inner belief outlasts the outer one, whose overlap is within the clock error.
+	{name: "the outer hold is lost before the inner grant returns", rule: "belief-overlap",
+		head: history.Header{Kind: history.Reentrant, Lease: 100 * msec, ClockError: 2 * msec}, ops: `
+		b acquire 2 4 ok token=x
+		a acquire 5 5 ok
+		b acquire 5 11 ok token=x
+		b extend 6 6 lost token=x`, want: "mutual-exclusion×1 renewal×1"},
+	{name: "the outer hold is lost after the inner grant returned", rule: "belief-overlap",
+		head: history.Header{Kind: history.Reentrant, Lease: 100 * msec, ClockError: 5 * msec}, ops: `
+		b acquire 2 4 ok token=x
+		a acquire 8 9 ok
+		b acquire 10 10 ok
+		b lost 12 12 token=x`, want: "mutual-exclusion×1 renewal×1"},
+	{name: "the outer hold is released at the instant of the inner grant", rule: "belief-overlap", head: history.Header{Kind: history.Reentrant}, ops: `
+		b acquire 1 1 ok token=x
+		c acquire 4 4 ok
+		b acquire 4 4 ok
+		b release 4 4 ok token=x`, want: "mutual-exclusion×1"},
 }
