@@ -416,3 +416,27 @@ func TestExecuted(t *testing.T) {
 		t.Errorf("%s: %q, want %q", log.Source, got, want)
 	}
 }
+
+// TestScriptsOfOtherTools: a record of another tool may have the source of a script, or its digest, only as the first argument.
+func TestScriptsOfOtherTools(t *testing.T) {
+	const source, digest = `return redis.call("del", KEYS[1])`, "69ed0a0d93a0d1ac8b2cb5ae84b34cd0e1ed4ee0"
+	for name, first := range map[string]string{"EVAL": source, "EVALSHA": strings.ToUpper(digest)} {
+		s := parsed(t, `
+			lock mutex 300
+			c1 acquire 0-2 ok valid=300 : SET job 1 NX PX 300 -> OK
+			c2 acquire 310-312 ok valid=610 : SET job 1 NX PX 300 -> OK
+			c1 release 350-352 ok : DEL job -> 1
+			c3 acquire 360-362 ok valid=660 : SET job 1 NX PX 300 -> OK
+			violation mutual-exclusion 362-610 c2 c3 = mis-unlock`)
+		for i := range s.Commands {
+			if c := &s.Commands[i]; c.Name == "DEL" {
+				c.Name, c.Args = name, []string{first, "1", "job"}
+			}
+		}
+		s.Scripts = map[string]string{digest: source}
+		v := judged(t, s, s.Record)
+		if len(v.Violations) == 0 || v.Violations[0].Cause != verdicts.MisUnlock {
+			t.Errorf("%s: %+v", name, v.Violations)
+		}
+	}
+}

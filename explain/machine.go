@@ -126,7 +126,11 @@ func (m *machine) do(args []string, t int64) (reply string, changes []change, to
 	}
 	r, _ := resp.ParseReply(m.srv.Do(at, args))
 	reply = r.Line(history.MaxReply)
-	touched = slices.Compact(slices.Sorted(slices.Values(m.srv.Touched())))
+	touched = m.srv.Touched()
+	if len(touched) == 0 && resp.IsWrite(args[0]) { // FLUSHALL names no key and may change each
+		touched = slices.Collect(maps.Keys(m.values))
+	}
+	touched = slices.Compact(slices.Sorted(slices.Values(touched)))
 	for _, key := range touched {
 		before, after := m.values[key], m.srv.Value(key)
 		if before.equal(after) {

@@ -233,7 +233,7 @@ func request(c *history.Command, scripts map[string]string) []string {
 	args := append([]string{c.Name}, c.Args...)
 	switch c.Name {
 	case "EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO":
-		source, ok := scripts[c.Script]
+		source, ok := scriptOf(c, scripts)
 		if !ok || len(c.Args) < 2 {
 			return nil
 		}
@@ -249,6 +249,19 @@ func request(c *history.Command, scripts map[string]string) []string {
 		return nil
 	}
 	return args
+}
+
+// scriptOf returns the source of the script that a command ran. A record of another tool may have it, or its digest, as the first argument alone.
+func scriptOf(c *history.Command, scripts map[string]string) (source string, ok bool) {
+	if c.Script == "" && len(c.Args) > 0 {
+		if strings.HasPrefix(c.Name, "EVALSHA") {
+			source, ok = scripts[strings.ToLower(c.Args[0])]
+			return source, ok
+		}
+		return c.Args[0], true
+	}
+	source, ok = scripts[c.Script]
+	return source, ok
 }
 
 // quiet are commands that neither change nor read a key.
