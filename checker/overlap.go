@@ -72,26 +72,29 @@ func (o *overlaps) add(i interval) (with []interval, lasted int64) {
 	return []interval{longest}, min(longest.end, i.end) - i.start
 }
 
-// addPermit counts intervals in force. Intervals of one hold are one permit.
+// addPermit counts intervals in force. Intervals of one hold are one permit. Those that end when i starts are kept until then: as long as one takes the
+// place of another, too many are in force without a gap.
 func (o *overlaps) addPermit(i interval) (with []interval, lasted int64) {
-	full := len(o.inForce) > o.permits
-	o.inForce = slices.DeleteFunc(o.inForce, func(other interval) bool { return other.end <= i.start })
-	full = full && len(o.inForce) > o.permits
+	o.inForce = slices.DeleteFunc(o.inForce, func(other interval) bool { return other.end < i.start })
+	if len(o.inForce) <= o.permits {
+		o.since = i.start
+	}
 	if at := slices.IndexFunc(o.inForce, func(other interval) bool { return other.hold == i.hold }); at >= 0 {
 		o.inForce[at].end = max(o.inForce[at].end, i.end)
 	} else {
-		with = slices.Clone(o.inForce)
 		o.inForce = append(o.inForce, i)
-	}
-	if !full {
-		o.since = i.start
-	}
-	if len(o.inForce) <= o.permits {
-		return nil, 0
 	}
 	var endings []int64
 	for _, other := range o.inForce {
-		endings = append(endings, other.end)
+		if other.end > i.start {
+			endings = append(endings, other.end)
+		}
+		if other.end > i.start && other.hold != i.hold {
+			with = append(with, other)
+		}
+	}
+	if len(endings) <= o.permits {
+		return nil, 0
 	}
 	slices.Sort(endings)
 	return with, endings[len(endings)-1-o.permits] - o.since

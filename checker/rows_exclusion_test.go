@@ -128,4 +128,12 @@ var exclusionRows = []row{
 		a use 2 9 shared
 		b acquire 2 3 ok shared
 		b use 4 6 shared`},
+	{name: "one holder too many takes the place of another", rule: "belief-overlap",
+		head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: 100 * msec, ClockError: 2 * msec}, ops: `
+		a acquire 0 1 ok
+		b acquire 2 3 ok
+		c acquire 4 5 ok
+		d acquire 6 6.5 ok
+		a release 6.5 6.6 ok
+		c release 8 8.5 ok`, want: "mutual-exclusion×1"},
 }
