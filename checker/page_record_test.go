@@ -260,9 +260,9 @@ func (r *record) overtaken(i int) bool {
 // meansPending reports whether an operation may belong to another hold, which its client was being granted meanwhile.
 func (r *record) meansPending(op history.Operation, h *pageHold) bool {
 	return slices.ContainsFunc(r.ops, func(o history.Operation) bool {
-		pending := o.Op == history.Acquire && o.Outcome == history.OK && o.Client == op.Client && max(o.Call, o.Asked) < op.Return && o.Return > op.Call && o.ID != r.ops[h.acquire].ID
-		named := op.ModeNamed || op.Mode == history.Shared
-		return pending && (o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && (!named || o.Mode == op.Mode))
+		pending := o.Op == history.Acquire && o.Outcome == history.OK && o.Client == op.Client && max(o.Call, o.Asked) <= op.Return && o.Return > op.Call && o.ID != r.ops[h.acquire].ID
+		early := o.Call < max(op.Return, op.Call+1) && (!named(op) || o.Mode == op.Mode)
+		return pending && (o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && early)
 	})
 }
 

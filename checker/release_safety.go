@@ -128,11 +128,11 @@ func (s *releaseSafety) cannotHaveBeen(r *record) bool {
 	return (lapsed || s.later(r) != nil) && !s.meansNext(r)
 }
 
-// meansNext reports whether r may belong to a hold that its client was being granted meanwhile.
+// meansNext reports whether r may belong to a hold that its client was being granted meanwhile. Both may have taken effect at one instant.
 func (s *releaseSafety) meansNext(r *record) (may bool) {
 	own, token := s.d.meant(r), s.d.k.tokenOf(r)
 	s.d.k.records(r.call, r.ret, func(o *record) {
-		meanwhile := o.granted() && s.d.k.from(o) < r.ret && o.ret > r.call && (own == nil || o != own.began)
+		meanwhile := o.granted() && s.d.k.from(o) <= r.ret && o.ret > r.call && (own == nil || o != own.began)
 		may = may || meanwhile && mayMean(r, token, o, s.d.k.tokenOf(o))
 	})
 	return may

@@ -115,4 +115,9 @@ var releaseRows = []row{
 	{name: "an extend that was answered before its hold began", rule: "mis-unlock", head: forever, ops: `
 		a extend 9 10 ok
 		a acquire 11 12 ok`, want: "release-safety×1 renewal×1"},
+	// Both may have taken effect at 12 ms, the acquire first.
+	{name: "a release that returned when its client was granted the hold with its token", head: history.Header{Kind: history.Reentrant}, ops: `
+		w acquire 8 9 ok
+		c release 10 12 ok token=x
+		c acquire 12 14 ok token=x`, want: "mutual-exclusion×1 reentrancy×1"},
 }
