@@ -15,7 +15,7 @@ import (
 // extend that returns after until leaves a gap.
 //
 // Where VERDICTS leaves a choice: of a renewal and a loss at one instant the renewal came first, so that the belief is the shorter one, unless the
-// loss is the answer to an operation that was under way and the renewal took no time; a failed or unknown release ends the belief, and no later extend
+// loss is the answer to an operation that was under way and the renewal took no time; a crash comes before all else of its instant; a failed or unknown release ends the belief, and no later extend
 // restores it.
 
 // notice is what the holder learns at an instant that the pass has not reached yet.
@@ -27,27 +27,28 @@ type notice struct {
 	r            *record // renewals by an extend, and losses
 }
 
-// turn orders the notices of one instant: what answers an operation that was under way comes before what answers one that took no time.
+// turn orders the notices of one instant: a crash comes first, and what answers an operation that was under way before what answers one that took no
+// time.
 func (n *notice) turn() noticeKind {
-	switch {
-	case n.kind == noticeDied:
-		return lastNotice
-	case n.atOnce:
-		return n.kind + noticeDied
+	if n.atOnce {
+		return n.kind + noticeLost
 	}
 	return n.kind
 }
 
+// renews reports whether a notice answers an operation that renewed the server's key.
+func (n *notice) renews() bool { return n.kind == noticeRenewal || n.kind == noticeReentry }
+
 type noticeKind uint8
 
 const (
-	noticeRenewal noticeKind = iota // by an extend
+	noticeDied    noticeKind = iota
+	noticeRenewal            // by an extend
 	noticeReentry
 	noticeLost // by a refused extend or a notice of a loss
-	noticeDied
 
-	lastRenewal = noticeDied + noticeReentry // the last turn of a renewal
-	lastNotice  = 2 * noticeDied
+	lastRenewal = noticeLost + noticeReentry // the last turn of a renewal
+	lastNotice  = 2 * noticeLost
 )
 
 // protectedUntil returns until when the reply to r protects its holder: certainly, and at most.

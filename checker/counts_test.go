@@ -34,7 +34,8 @@ func TestAStaleWriteIsNotWithinTheClockError(t *testing.T) {
 	}
 }
 
-// TestOpportunities: a hold that an extend began begins when that returns, and is no re-entry; a write at an instant decides nothing of the hold.
+// TestOpportunities: a hold that an extend began begins when that returns, and is no re-entry; a crash is the first thing of its instant, whatever else
+// is called then.
 func TestOpportunities(t *testing.T) {
 	for _, r := range []struct {
 		row
@@ -58,7 +59,7 @@ func TestOpportunities(t *testing.T) {
 		{row{name: "a write at the instant of a crash and a loss", head: leased, extra: crashOf("a", 3*msec), ops: `
 			a acquire 3 3 ok token=x
 			a write 3 3 ok read=1 wrote=2
-			a lost 3 3 token=x`}, verdicts.Renewal, 0},
+			a lost 3 3 token=x`}, verdicts.Renewal, 1},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			if p := r.check(t).property(r.property); p.Judged != r.judged {

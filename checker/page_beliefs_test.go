@@ -78,10 +78,12 @@ func (r *record) newsOf(h *pageHold) (all []news) {
 	return all
 }
 
-// turn orders what comes at one instant: answers to what was under way, answers to what took no time, and the rest.
+// turn orders what comes at one instant: a crash, answers to what was under way, answers to what took no time, and a release.
 func (r *record) turn(n news) int {
 	switch {
-	case n.what > lostIt:
+	case n.what == crashed:
+		return -1
+	case n.what == released:
 		return 2
 	case r.ops[n.op].Call == r.ops[n.op].Return:
 		return 1

@@ -92,7 +92,7 @@ type claim struct {
 func (p *holdPass) claim(h *openHold, r *record) {
 	last := *h
 	for _, n := range h.notices {
-		if n.kind <= noticeReentry {
+		if n.renews() {
 			last.renew(n)
 		}
 	}
