@@ -15,8 +15,8 @@ import (
 // extend that returns after until leaves a gap.
 //
 // Where VERDICTS leaves a choice: of a renewal and a loss at one instant the renewal came first, so that the belief is the shorter one, unless the
-// loss is the answer to an operation that was under way and the renewal took no time; a crash comes before all else of its instant; a failed or unknown release ends the belief, and no later extend
-// restores it.
+// loss is the answer to an operation that was under way and the renewal took no time; a crash comes before all else of its instant; a failed or
+// unknown release ends the belief, and no later extend restores it.
 
 // notice is what the holder learns at an instant that the pass has not reached yet.
 type notice struct {
