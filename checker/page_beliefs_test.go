@@ -50,7 +50,7 @@ func (r *record) newsOf(h *pageHold) (all []news) {
 	}
 	for i, op := range r.ops {
 		of := r.of[i]
-		sibling := r.h.Kind == history.Reentrant && of != nil && of != h && of.client == h.client && op.Call >= h.opened && h.openBefore(i, op)
+		sibling := r.h.Kind == history.Reentrant && of != nil && of != h && of.client == h.client && op.Call >= h.opened && i > h.acquire && h.openBefore(i, op)
 		refused := op.Outcome == history.NotHeld || op.Outcome == history.LostHold
 		n := news{at: op.Return, op: i}
 		if op.Outcome == history.OK {
