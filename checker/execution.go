@@ -233,27 +233,13 @@ func (x *executions) take(s state, i int) bool {
 	return x.release(s, i, v)
 }
 
-// conflicts reports whether a hold prevents a grant.
-func (x *executions) conflicts(e, held *effectOf) bool {
-	switch x.h.Kind {
-	case history.Reentrant:
-		return e.client != held.client
-	case history.RW:
-		if e.client == held.client {
-			return e.r.mode == history.Exclusive && held.r.mode == history.Exclusive
-		}
-		return e.r.mode == history.Exclusive || held.r.mode == history.Exclusive
-	}
-	return true
-}
-
 // refuses reports whether the state refuses an acquire.
-func (x *executions) refuses(s state, e *effectOf) bool { return x.refusing(s, e) >= x.permits() }
+func (x *executions) refuses(s state, e *effectOf) bool { return x.refusing(s, e) >= permits(x.h) }
 
 // refusing returns how many holds in force may refuse an acquire.
 func (x *executions) refusing(s state, e *effectOf) (n int) {
 	for _, h := range s.holds {
-		if mayRefuse(x.h, x.effects[h.effect].r, e.r) {
+		if mayRefuse(x.h.Kind, x.effects[h.effect].r.mode, e.r.mode) {
 			n++
 		}
 	}
@@ -270,40 +256,28 @@ func (x *executions) hopeless(s state) bool {
 		n := x.refusing(s, e)
 		for j := range x.effects {
 			a := &x.effects[j]
-			if s.placed&(1<<j) == 0 && a.r.op == history.Acquire && a.changes() && a.from <= plus(e.to, x.h.ClockError) && mayRefuse(x.h, a.r, e.r) {
+			if s.placed&(1<<j) == 0 && a.r.op == history.Acquire && a.changes() && a.from <= plus(e.to, x.h.ClockError) && mayRefuse(x.h.Kind, a.r.mode, e.r.mode) {
 				n++
 			}
 		}
-		if n < x.permits() {
+		if n < permits(x.h) {
 			return true
 		}
 	}
 	return false
 }
 
-// mayRefuse reports whether a hold may refuse an acquire: for shared and exclusive locks the client's own may as any other, and whether a re-entrant
-// lock may refuse its owner is not judged here.
-func mayRefuse(h history.Header, held, asked *record) bool {
-	return h.Kind != history.RW || held.mode == history.Exclusive || asked.mode == history.Exclusive
-}
-
-func (x *executions) permits() int {
-	if x.h.Kind == history.Semaphore {
-		return x.h.Permits
-	}
-	return 1
-}
-
 func (x *executions) grant(s state, i, v int) bool {
 	e := &x.effects[i]
 	n, again := 0, false
 	for _, h := range s.holds {
-		if x.conflicts(e, &x.effects[h.effect]) {
+		held := &x.effects[h.effect]
+		if conflict(x.h.Kind, held.client == e.client, held.r.mode, e.r.mode) {
 			n++
 		}
-		again = again || x.h.Kind == history.Reentrant && x.effects[h.effect].client == e.client
+		again = again || x.h.Kind == history.Reentrant && held.client == e.client
 	}
-	if n >= x.permits() && (x.obeys(i, ruleGrants) || !e.must) {
+	if n >= permits(x.h) && (x.obeys(i, ruleGrants) || !e.must) {
 		return false
 	}
 	if e.fence != 0 {

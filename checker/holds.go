@@ -30,7 +30,7 @@ type holdPass struct {
 	a       *archive
 	k       *keyLog
 	ev      *evidence
-	keep    int64              // lease + slack: how long after an effect the server may keep a hold; never if leases don't end
+	keep    int64              // see keep
 	crashes map[uint32][]int64 // by client number, ascending: instants of confirmed crashes
 	clients map[uint32]*clientHolds
 	granted numbers // numbers of the tokens that grants returned
@@ -83,10 +83,7 @@ type openHold struct {
 }
 
 func (a *archive) findHolds(k *keyLog, ev *evidence) error {
-	p := &holdPass{a: a, k: k, ev: ev, keep: never, crashes: ev.crashes(a), clients: map[uint32]*clientHolds{}}
-	if a.header.Lease > 0 {
-		p.keep = a.header.Lease + slack(a.header)
-	}
+	p := &holdPass{a: a, k: k, ev: ev, keep: keep(a.header), crashes: ev.crashes(a), clients: map[uint32]*clientHolds{}}
 	k.orphans, k.anew, k.behind = map[uint32]int64{}, map[*record]*detail{}, map[*record][]history.Command{}
 	for c := k.walk(); ; {
 		r := c.next()
@@ -362,7 +359,7 @@ func (p *holdPass) use(who *clientHolds, r *record) {
 
 // manyMayHold reports whether a hold of the mode may be one of several.
 func manyMayHold(h history.Header, m history.Mode) bool {
-	return h.Kind == history.RW && m == history.Shared || h.Kind == history.Semaphore && h.Permits > 1
+	return h.Kind == history.RW && m == history.Shared || permits(h) > 1
 }
 
 // close stores a hold to which no further operation can belong.

@@ -57,11 +57,7 @@ func leaseModel(h history.Header, acquires []move, initial lockState) porcupine.
 }
 
 func newModel(h history.Header, acquires []move) *modelOf {
-	m := &modelOf{kind: h.Kind, permits: max(h.Permits, 1), acquires: acquires, most: math.MaxInt64}
-	if h.Kind != history.Semaphore {
-		m.permits = 1
-	}
-	return m
+	return &modelOf{kind: h.Kind, permits: permits(h), acquires: acquires, most: math.MaxInt64}
 }
 
 func (m *modelOf) porcupine(initial lockState) porcupine.Model {
@@ -116,26 +112,20 @@ func (m *modelOf) step(state any, in move) (bool, any) {
 	return m.taken(s, in), state
 }
 
-// taken reports whether the holds in force leave no room for in.
+// taken reports whether the holds in force leave no room for in, or may refuse it.
 func (m *modelOf) taken(s lockState, in move) bool {
 	n := 0
 	for i := 0; i < len(s.holds); i += 4 {
 		other := m.acquires[binary.BigEndian.Uint32([]byte(s.holds[i:i+4]))]
-		if m.kind == history.RW && in.mode == history.Shared && other.mode == history.Shared || m.ofItself(in, other) {
-			continue
+		counts := mayRefuse(m.kind, other.mode, in.mode)
+		if in.act != actBusy {
+			counts = conflict(m.kind, in.client == other.client, other.mode, in.mode)
 		}
-		n++
+		if counts {
+			n++
+		}
 	}
 	return n >= m.permits
-}
-
-// ofItself reports whether in is a grant to the client of another move, whose hold does not prevent it. A client's own hold may cause a refusal:
-// whether a re-entrant lock may refuse its owner is judged as reentrancy.
-func (m *modelOf) ofItself(in, other move) bool {
-	if in.client != other.client || in.act == actBusy {
-		return false
-	}
-	return m.kind == history.Reentrant || m.kind == history.RW && (in.mode == history.Shared || other.mode == history.Shared)
 }
 
 func (s lockState) with(hold uint32) string {

@@ -33,11 +33,32 @@ type overlaps struct {
 }
 
 func newOverlaps(h history.Header) *overlaps {
-	o := &overlaps{kind: h.Kind, permits: 1}
-	if h.Kind == history.Semaphore {
-		o.permits = max(h.Permits, 1)
+	return &overlaps{kind: h.Kind, permits: permits(h)}
+}
+
+// conflict reports whether two holds, of the same client or of two, exclude each other (VERDICTS §1).
+func conflict(kind history.Kind, same bool, a, b history.Mode) bool {
+	switch {
+	case kind == history.Reentrant:
+		return !same
+	case kind == history.RW && same:
+		return a == history.Exclusive && b == history.Exclusive
 	}
-	return o
+	return mayRefuse(kind, a, b)
+}
+
+// mayRefuse reports whether a hold may refuse an acquire: for shared and exclusive locks the client's own may as any other, and whether a re-entrant
+// lock may refuse its owner is judged as reentrancy.
+func mayRefuse(kind history.Kind, held, asked history.Mode) bool {
+	return kind != history.RW || held == history.Exclusive || asked == history.Exclusive
+}
+
+// permits returns how many holds that conflict may be in force at once.
+func permits(h history.Header) int {
+	if h.Kind == history.Semaphore {
+		return max(h.Permits, 1)
+	}
+	return 1
 }
 
 // add adds the next interval. It returns those with which it conflicts, and for how long it does without a gap.

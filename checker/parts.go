@@ -203,14 +203,10 @@ func (c *cutter) mayHaveEnded(r *record) bool {
 
 func (c *cutter) begin(at int64) {
 	h := c.d.a.header
-	x := &executions{h: h, k: c.d.k, keep: never, first: at, fence: c.fence, maybe: c.maybe, most: maxTried}
-	if h.Lease > 0 {
-		x.keep = h.Lease + slack(h)
-	}
+	x := &executions{h: h, k: c.d.k, keep: keep(h), first: at, fence: c.fence, maybe: c.maybe, most: maxTried}
 	if c.d.opt.whole > maxEffects {
 		x.most *= 3
 	}
-	x.h.Permits = max(h.Permits, 1)
 	c.over = append(c.over, c.grants...)
 	c.over = c.over[max(0, len(c.over)-maxOpen):]
 	x.over = slices.Clone(c.over)

@@ -12,6 +12,14 @@ import "github.com/lockbench/lockbench/history"
 // slack returns by how much a server may keep a lease too long: drift, and the resolution of its clock.
 func slack(h history.Header) int64 { return h.Drift + clockGrain }
 
+// keep returns for how long after an effect a server may keep a hold; never if leases don't end.
+func keep(h history.Header) int64 {
+	if h.Lease == 0 {
+		return never
+	}
+	return h.Lease + slack(h)
+}
+
 // clockGrain is in nanoseconds: servers count the ends of leases in milliseconds.
 const clockGrain = 1_000_000
 

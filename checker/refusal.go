@@ -51,8 +51,8 @@ func newRefusal(d *keyInput) *refusal {
 	r := &refusal{tally: tally{property: verdicts.Refusal, applies: d.k.count(history.Acquire, history.Busy) > 0}, d: d, behind: map[uint32]bool{}}
 	r.late, r.empty = math.MinInt64, math.MinInt64
 	r.shared, r.writers = witness{gone: math.MinInt64, end: math.MinInt64}, witness{gone: math.MinInt64, end: math.MinInt64}
-	if d.a.header.Kind == history.Semaphore && d.a.header.Permits > 1 {
-		r.permits = &largest{n: d.a.header.Permits}
+	if n := permits(d.a.header); n > 1 {
+		r.permits = &largest{n: n}
 	}
 	if !r.applies {
 		r.note = "nobody was refused"
@@ -174,12 +174,12 @@ func (f *refusal) placed(b *record) bool {
 	}
 	error := f.d.a.header.ClockError
 	from, to := b.call-error-f.d.a.header.Lease-slack(f.d.a.header), b.ret+error
-	if p := &f.lostAt; p.r != nil && mayRefuse(f.d.a.header, p.r, b) && max(p.from, from) <= min(p.to, to) {
+	if p := &f.lostAt; p.r != nil && mayRefuse(f.d.a.header.Kind, p.r.mode, b.mode) && max(p.from, from) <= min(p.to, to) {
 		p.from, p.to = max(p.from, from), min(p.to, to)
 		return true
 	}
 	for m, lost := range f.lost {
-		if i := slices.IndexFunc(lost, func(u *record) bool { return u.call <= to }); i >= 0 && mayRefuse(f.d.a.header, lost[i], b) {
+		if i := slices.IndexFunc(lost, func(u *record) bool { return u.call <= to }); i >= 0 && mayRefuse(f.d.a.header.Kind, lost[i].mode, b.mode) {
 			f.lostAt = placement{max(lost[i].call, from), to, lost[i]}
 			f.lost[m] = slices.Delete(lost, i, i+1)
 			return true
@@ -258,10 +258,10 @@ func (f *refusal) excusedByRecord(b *record) bool {
 
 // votesUntil returns until when the votes that an attempt got may stay: until they are taken back, or for a lease.
 func (f *refusal) votesUntil(r *record) int64 {
-	if f.d.a.header.Lease == 0 || r.outcome == history.Unknown {
+	if r.outcome == history.Unknown {
 		return never
 	}
-	return plus(r.ret, f.d.a.header.Lease+slack(f.d.a.header))
+	return plus(r.ret, keep(f.d.a.header))
 }
 
 // votesLeft reports whether votes for an attempt of another client may refuse b.
@@ -313,18 +313,13 @@ func (f *refusal) excusedFromSearch(b *record) bool { return f.excusedByRecord(b
 
 // excusedByUnknown reports whether an acquire of unknown outcome excuses refusal b.
 func (f *refusal) excusedByUnknown(b *record) bool {
-	lost := func(of []*record) bool { return len(of) > 0 && mayRefuse(f.d.a.header, of[0], b) }
+	lost := func(of []*record) bool { return len(of) > 0 && mayRefuse(f.d.a.header.Kind, of[0].mode, b.mode) }
 	return slices.ContainsFunc(f.lost[:], lost) && (f.d.a.header.Kind != history.Mutex || f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret)
 }
 
 // diedHolding reports whether a crashed client may have held when b was refused.
 func (k *keyLog) diedHolding(b *record) bool {
-	for _, g := range k.crashes {
-		if g.from <= b.ret && b.call <= g.to {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.crashes, func(g crashHold) bool { return g.from <= b.ret && b.call <= g.to })
 }
 
 // lastGrant returns the last grant requested shortly before a refused attempt; nil if there is none.

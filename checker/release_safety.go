@@ -45,7 +45,7 @@ func newReleaseSafety(d *keyInput) *releaseSafety {
 	for _, c := range d.k.claims {
 		s.lapsed[c.r] = c.h
 	}
-	s.several = d.a.header.Kind == history.Semaphore && d.a.header.Permits > 1
+	s.several = permits(d.a.header) > 1
 	return s
 }
 

@@ -73,11 +73,8 @@ func sumOperations(a, b Operations) Operations {
 	out := Operations{}
 	for _, ops := range []Operations{a, b} {
 		for op, outcomes := range ops {
-			if out[op] == nil {
-				out[op] = map[string]int{}
-			}
 			for outcome, n := range outcomes {
-				out[op][outcome] += n
+				out.add(op, outcome, n)
 			}
 		}
 	}
