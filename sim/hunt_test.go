@@ -130,20 +130,18 @@ func TestOutlivedLeaseIsTheCause(t *testing.T) {
 	}
 }
 
-// argued lists findings that are true although the lock is among the correct ones, by lock, with the stored finding (see repro) that argues them.
-// Once in 1,000,000 schedules of ten locks, a soak meets one.
-var argued = map[string]struct{ property, cause, finding string }{
-	"redisson": {"mutual-exclusion", "own-release", "redisson-late-grant"},
-}
-
-// falseAlarm fails the test for a finding in a correct lock, and for a search that was cut short.
+// falseAlarm fails the test for a finding in a correct lock that no stored tape of the lock shows, and for a search that was cut short.
 func falseAlarm(t *testing.T, r ExploreResult) {
 	t.Helper()
-	if f := r.First; f != nil && string(f.Property) == argued[r.Lock].property && string(f.Cause) == argued[r.Lock].cause {
-		t.Logf("%s: %s/%s in schedule %d, as in %s", r.Lock, f.Property, f.Cause, f.Schedule, argued[r.Lock].finding)
-	} else if f != nil {
-		t.Errorf("%s: %s/%s in schedule %d:\n%v\n%s", r.Lock, r.First.Property, r.First.Cause, r.First.Schedule, r.First.Steps, r.Tape)
-	} else if r.Verdict != "pass" {
+	f := r.First
+	switch {
+	case f != nil && slices.ContainsFunc(stored(t), func(s Tape) bool {
+		return s.Program.Lock == r.Lock && s.Property == f.Property && s.Cause == f.Cause
+	}): // docs/findings.md argues it; once in 1,000,000 schedules of ten locks, a soak meets one
+		t.Logf("%s: %s/%s in schedule %d, as on a stored tape", r.Lock, f.Property, f.Cause, f.Schedule)
+	case f != nil:
+		t.Errorf("%s: %s/%s in schedule %d:\n%v\n%s", r.Lock, f.Property, f.Cause, f.Schedule, f.Steps, r.Tape)
+	case r.Verdict != "pass":
 		t.Errorf("%s: %s: %s", r.Lock, r.Verdict, r.Reason)
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -15,25 +16,34 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// TestStoredTapesReplay: the tapes stored with the reproductions reproduce their traces.
-func TestStoredTapesReplay(t *testing.T) {
+// stored returns the tapes of known findings, which are stored with the reproductions.
+func stored(t *testing.T) (all []Tape) {
+	t.Helper()
 	names, err := filepath.Glob("../repro/tapes/*.tape")
 	if err != nil || len(names) == 0 {
 		t.Fatal("no tapes", err)
 	}
-	s := New(catalogue.Known{})
-	defer s.Close()
 	for _, name := range names {
-		f, err := os.Open(name)
+		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tape, err := ReadTape(f)
-		if e := f.Close(); err != nil || e != nil {
-			t.Fatal(err, e)
+		tape, err := ReadTape(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(name, err)
 		}
+		all = append(all, tape)
+	}
+	return all
+}
+
+// TestStoredTapesReplay: the stored tapes reproduce their traces.
+func TestStoredTapesReplay(t *testing.T) {
+	s := New(catalogue.Known{})
+	defer s.Close()
+	for _, tape := range stored(t) {
 		if out, err := s.Replay(tape); err != nil {
-			t.Errorf("%s: %v\n%s", name, err, strings.Join(out.Trace, "\n"))
+			t.Errorf("%s: %v\n%s", tape.Program.Lock, err, strings.Join(out.Trace, "\n"))
 		}
 	}
 }
