@@ -14,14 +14,14 @@ type step struct {
 
 // steps are those after which a hold may be another's.
 func (c *trial) steps() []step {
-	if c.cfg.traits.NoLease {
+	if c.cfg.Traits.NoLease {
 		return nil
 	}
 	all := []step{{"a.Unlock", func(a *client) { _ = a.release() }}}
-	if c.cfg.traits.Extends {
+	if c.cfg.Traits.Extends {
 		all = append(all, step{"a.Extend", func(a *client) { _, _ = a.extend() }})
 	}
-	if c.cfg.traits.SelfRenewing {
+	if c.cfg.Traits.SelfRenewing {
 		all = append(all, step{"a's watchdog", nil})
 	}
 	return all
@@ -87,7 +87,7 @@ func (c *trial) goesOnLate(s step, n int) bool {
 	}
 	defer goOn()
 	what := fmt.Sprintf("reply no. %d to %s came a lease late", n, s.name)
-	if c.cfg.traits.SelfRenewing {
+	if c.cfg.Traits.SelfRenewing {
 		c.clear() // none is left if the call has released already
 	} else {
 		c.endLease(a)

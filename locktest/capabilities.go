@@ -179,7 +179,7 @@ func readerLasts(c *trial) {
 		c.readerOfLonger(leaves)
 		c.startOver()
 	}
-	if c.cfg.traits.Extends {
+	if c.cfg.Traits.Extends {
 		c.readerExtends()
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/patience"
+	"github.com/lockbench/lockbench/subject"
 )
 
 // client is one client with its handle.
@@ -145,13 +146,7 @@ func (cl *client) count(n int) {
 // close ends the handle and the connections, once.
 func (cl *client) close() {
 	cl.once.Do(func() {
-		if cl.lock != nil {
-			cl.do("Close", func() {
-				for _, l := range append(cl.others, cl.lock) {
-					_ = l.Close()
-				}
-			})
-		}
+		cl.shut()
 		cl.mu.Lock()
 		for _, p := range cl.limits {
 			p.Cancel()
@@ -161,6 +156,18 @@ func (cl *client) close() {
 			_ = r.Close()
 		}
 		cl.closeShims()
+	})
+}
+
+// shut closes the client's locks and leaves its connections open.
+func (cl *client) shut() {
+	if cl.lock == nil {
+		return
+	}
+	cl.do("Close", func() {
+		for _, l := range append(cl.others, cl.lock) {
+			_ = l.Close()
+		}
 	})
 }
 
@@ -197,9 +204,9 @@ func (cl *client) named(method string) string {
 		return map[string]string{"TryLock": "Try", "Lock": "Acquire", "Unlock": "Release"}[method]
 	}
 	switch {
-	case method == "TryLock" && !cl.c.cfg.tries:
+	case method == "TryLock" && !cl.c.cfg.Tries:
 		return "Lock"
-	case method == "Lock" && !cl.c.cfg.waits:
+	case method == "Lock" && !cl.c.cfg.Waits:
 		return "TryLock"
 	}
 	return method
@@ -210,7 +217,7 @@ func (cl *client) namedFor(mode history.Mode, method string) string {
 	switch cfg := cl.c.cfg; {
 	case mode != shared || cl.exact:
 		return cl.named(method)
-	case method == "TryLock" && !cfg.readersTry, method == "Lock" && cfg.readersWait:
+	case method == "TryLock" && !cfg.ReadersTry, method == "Lock" && cfg.ReadersWait:
 		return "RLock"
 	case method == "Unlock":
 		return "RUnlock"
@@ -365,10 +372,18 @@ func (cl *client) until() (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// token returns the token of the client's hold as the lock states it now.
+func (cl *client) token(g impls.Grant) string {
+	if l, ok := cl.lock.(subject.Tokener); ok {
+		return l.Token()
+	}
+	return g.Token
+}
+
 // saysBusy reports whether a lock states that another client holds it: TryLock returned false, or the error is ErrBusy. The error of a Lock that gave
 // up states nothing.
 func (cl *client) saysBusy(err error) bool {
-	return errors.Is(err, impls.ErrBusy) && (cl.exact || cl.c.cfg.tries)
+	return errors.Is(err, impls.ErrBusy) && (cl.exact || cl.c.cfg.Tries)
 }
 
 func (cl *client) extend() (g impls.Grant, err error) {

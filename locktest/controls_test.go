@@ -19,18 +19,14 @@ func checked(t *testing.T, newLock factory, w world, options ...Option) map[stri
 	for _, r := range cfg.rules() {
 		names = append(names, r.name)
 	}
-	out := map[string]result{}
-	cfg.checkRules(t, newLock, job{World: w, Rules: names, Patient: 20}, &sender{out: func(m message) {
-		switch {
-		case m.Result != nil:
-			out[m.Result.Rule] = *m.Result
-		case m.Hung != "":
-			out[m.Hung] = result{Rule: m.Hung, Problems: []string{"hung:\n" + m.Stack}}
-		case m.Fatal != "" || m.Real != "":
-			t.Error(m.Fatal + m.Real)
+	s := &supervisor{cfg: cfg, t: t, newLock: newLock, results: map[string]result{}}
+	s.inProcess(w, names)
+	for _, n := range names {
+		if !s.has(n) {
+			t.Errorf("%s was not checked: %s%s", n, s.fatal, s.real)
 		}
-	}})
-	return out
+	}
+	return s.results
 }
 
 // searched looks for a schedule that breaks the lock, in this process.
@@ -132,6 +128,7 @@ func controls() []control {
 		{name: "has three keys", make: wrapping(func(l *lock) any { return scriptLock{l, []string{"a", "b", "c"}, luaKeysTake, luaKeysFree} })},
 		{name: "is a bit", make: wrapping(func(l *lock) any { return scriptLock{l, []string{":bit", ":token"}, luaBitTake, luaBitFree} }), lacks: "SETBIT"},
 		{name: "renames a key of its own", make: wrapping(func(l *lock) any { return renameLock{l} })},
+		{name: "keeps the count of its grants and its holder in one hash", make: wrapping(func(l *lock) any { return &hashLock{lock: l} })},
 		{name: "gives up by itself after forty tries", make: newWaiting(plain, func(w *waitingLock) { w.tries = 40 })},
 	}
 }

@@ -42,6 +42,7 @@
 //   - release-frees (C20 C21): A release that returned nil has freed the lock, whatever scripts, requests and replies were lost; after any other result the lock is free within a lease.
 //   - loss-returns (C3 C7): A release of a hold that is gone returns by the end of its context, and leaves the next client's hold alone.
 //   - context-ended (C7): Once an acquire has returned, the end of its context does not prevent the release.
+//   - closes (C3 C7): A Close ends what the lock does in the background and leaves other holds alone; its own hold ends with the lease at the latest.
 //   - busy-is-busy (C25): An acquire while another client holds returns ErrBusy and no other error; without a server, or when the server answers with an error, it does not return ErrBusy.
 //   - unique-tokens (C2): Every grant has a token of its own.
 //   - lease-lasts (C5): Nobody else gets in before the lease has ended.
@@ -80,6 +81,7 @@
 //   - one-slot (C24): All keys of one lock are in one hash slot.
 //   - fences-grow (C17): Every grant has a higher fence than every grant before it.
 //   - fences-race (C17): Fences grow in the order of the holds when many clients contend.
+//   - fences-late (C17 C19): A client whose reply comes when its lease has ended and another has been granted the lock has no higher fence than that one.
 //   - counts-entries (C13): A holder that acquires again keeps the lock until its last release; one release more returns ErrNotHeld.
 //   - inner-release (C13): An inner release leaves the outer hold a whole lease.
 //   - lost-entry (C13): An entry whose reply is lost leaves the outer hold alone, and keeps others out for a lease at most.

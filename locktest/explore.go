@@ -91,15 +91,17 @@ func (o only) ScriptNames() map[string]string {
 // subject returns the lock as a variant for the simulator.
 func (cfg config) subject(t *testing.T, newLock factory) impls.Variant {
 	t.Helper()
-	if !cfg.variant {
-		shaped, err := cfg.shape(newLock, nowhere())
-		if err != nil {
-			t.Fatal(err)
+	if !cfg.Variant {
+		c := newTrial(t.Name(), nil, cfg, virtualNodes(t, cfg.nodes))
+		c.slack = realSlack
+		shaped, problem := c.methods(newLock)
+		if problem != "" {
+			t.Fatal(problem)
 		}
 		cfg = shaped
 	}
 	mk := cfg.maker(newLock)
-	v := impls.Variant{Name: t.Name(), Kind: cfg.kind, Traits: cfg.traits, Topology: cfg.topology}
+	v := impls.Variant{Name: t.Name(), Kind: cfg.kind, Traits: cfg.Traits, Topology: cfg.topology}
 	switch {
 	case v.Kind != history.Mutex:
 	case v.Traits.Shared:
@@ -117,14 +119,6 @@ func (cfg config) subject(t *testing.T, newLock factory) impls.Variant {
 	return v
 }
 
-// nowhere returns an environment in which a lock's methods can be inspected; it sends nothing.
-func nowhere() impls.Env {
-	env := impls.Env{Key: "shape", Owner: "shape", Lease: time.Second, Poll: time.Second / 40, Clock: impls.SystemClock{}, Rand: strings.NewReader(strings.Repeat("shape ", 1000))}
-	cl := unconnected()
-	env.Nodes, env.Addrs, env.Dial = append(env.Nodes, cl), []string{"127.0.0.1:1"}, refuseDial
-	return env
-}
-
 // program returns what the clients of each schedule do.
 func (cfg config) program(t *testing.T, v impls.Variant) (sim.Program, sim.Bounds) {
 	t.Helper()
@@ -139,7 +133,7 @@ func (cfg config) program(t *testing.T, v impls.Variant) (sim.Program, sim.Bound
 		}
 		p.Config.Think, p.Config.Pause, p.Config.AcquireWait, p.Config.Lease = scale(p.Config.Think), scale(p.Config.Pause), scale(p.Config.AcquireWait), kept
 	}
-	p.Rests = p.Rests || !cfg.variant // methods don't show whether a lock renews by itself
+	p.Rests = p.Rests || !cfg.Variant // methods don't show whether a lock renews by itself
 	if cfg.nodes > 1 {
 		p.Nodes = cfg.nodes
 	}

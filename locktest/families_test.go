@@ -130,6 +130,7 @@ type fencedLock struct {
 	narrow bool // bug: the fence has 32 bits, one of them a sign
 	reset  bool // bug: the count expires with the lease
 	daily  bool // bug: the count expires after a day
+	after  bool // bug: takes the lock and then counts
 	timely bool // bug: a second of the server's clock has room for a thousand fences
 }
 
@@ -161,6 +162,15 @@ func (l *fencedLock) TryLock(ctx context.Context) (bool, error) {
 			l.token, l.fence = token, uint64(n)
 		}
 		return ok, err
+	}
+	if l.after {
+		ok, err := l.Redis.SetNX(ctx, l.keys()[0], token, l.TTL).Result()
+		if !ok {
+			return ok, err
+		}
+		n, err := l.Redis.Incr(ctx, l.keys()[1]).Result()
+		l.token, l.fence = token, uint64(n)
+		return err == nil, err
 	}
 	keeps := time.Duration(0)
 	switch {

@@ -65,7 +65,7 @@ func (c *trial) releaseUnder(tr trouble, a, b *client) {
 	tr.gone(a)
 	c.settle()
 	if err != nil {
-		if c.cfg.traits.NoLease {
+		if c.cfg.Traits.NoLease {
 			return
 		}
 		c.mustGetIn(b, begin, fmt.Sprintf("%s, and a.%s answered %s", tr.name, a.named("Unlock"), say(err)))
@@ -189,6 +189,24 @@ func leavesNothingRunning(c *trial) {
 	}
 }
 
+// closes closes a lock whose hold is another's, and one that holds.
+func closes(c *trial) {
+	a, b, other, next := c.client("a"), c.client("b"), c.client("other"), c.client("next")
+	a.mustHold("the lock is free", exclusive)
+	c.endLease(a)
+	b.mustHold("a's lease has ended", exclusive)
+	a.shut()
+	other.mustBeRefused("b holds; a, whose lease had ended, is closed", exclusive)
+	b.mustRelease("b holds, and a is closed")
+	next.mustHold("the lock is free", exclusive)
+	begin := time.Now()
+	next.shut()
+	c.settle()
+	closed := time.Now()
+	c.mustGetIn(other, begin, "next was closed while it held")
+	c.mustBeSilent(next, closed, "next is closed")
+}
+
 // failAnAcquire loses the reply to an acquire, and lets the next one's context end before the reply.
 func (c *trial) failAnAcquire(cl *client, n int) {
 	cl.wires.loseReplies(n + 1)
@@ -256,7 +274,7 @@ func boundedRequests(c *trial) {
 	b.wires.requests()
 	w := b.waits(exclusive)
 	wait := c.lease * 9 / 10
-	if c.cfg.traits.SelfRenewing { // a renewal may set off what does not end
+	if c.cfg.Traits.SelfRenewing { // a renewal may set off what does not end
 		wait = 3 * c.lease
 	}
 	c.sleep(wait)

@@ -48,6 +48,7 @@ func TestALockCannotEndTheTest(t *testing.T) {
 	}{
 		{"a goroutine of the lock panics", newTestLock(func(l *lock) { l.renew, l.panics = true, "watchdog" }), "lease-lasts",
 			[]string{"the lock ended the process", "the lock is broken in watchdog", "locks_test.go"}},
+		{"a Close does not return", newTestLock(func(l *lock) { l.stuck = true }), "nothing-running", []string{"a.Close did not return"}},
 		{"a method panics", newTestLock(func(l *lock) { l.panics = "Unlock" }), "late-release", nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -68,6 +69,23 @@ func TestALockCannotEndTheTest(t *testing.T) {
 				t.Errorf("%s was not judged: %+v", good, s.results)
 			}
 		})
+	}
+}
+
+// TestAGoroutineForAllIsOneBrokenRule: a goroutine that serves all locks of a process ends with the bubble of the first rule, which is no fault of the
+// rules after it.
+func TestAGoroutineForAllIsOneBrokenRule(t *testing.T) {
+	s := supervised(t, newForever(), virtual, Only("asked-again", "renews", "one-of-two", "slow-renewals", "nothing-running"))
+	if s == nil {
+		return // a worker
+	}
+	if s.fatal != "" {
+		t.Fatal(s.fatal)
+	}
+	for name, res := range s.results {
+		if broken := len(res.Problems) > 0; broken != (name == "nothing-running") || res.Skip != "" {
+			t.Errorf("%s: %+v", name, res)
+		}
 	}
 }
 

@@ -15,11 +15,30 @@ func leaseLasts(c *trial) {
 	a.mustHold("the lock is free", exclusive)
 	c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
 	b.mustBeRefused("nine tenths of a's lease have passed", exclusive)
-	if c.slack > 0 || !c.cfg.tries {
+	if c.slack > 0 || !c.cfg.Tries {
 		return // an attempt may take longer than what is left
 	}
 	c.sleep(c.lease - grain - time.Since(begin))
 	b.mustBeRefused(fmt.Sprintf("all of a's lease has passed but %v", grain), exclusive)
+	if c.cfg.Waits && !c.cfg.Traits.FromAsking {
+		c.clear()
+		c.leaseLastsAfterWait()
+	}
+}
+
+// leaseLastsAfterWait: a hold that another client hands over has a whole lease, too.
+func (c *trial) leaseLastsAfterWait() {
+	a, w, b := c.client("a"), c.client("w"), c.client("b")
+	a.mustHold("the lock is free", exclusive)
+	waits := w.waits(exclusive)
+	c.sleep(c.lease / 2)
+	begin := time.Now()
+	a.mustRelease("a holds")
+	if waits.result() != nil {
+		return // whether a waiter is granted the lock is a matter of other rules
+	}
+	c.sleep(c.lease*9/10 - time.Since(begin))
+	b.mustBeRefused("w had waited and was granted the lock, and nine tenths of its lease have passed", exclusive)
 }
 
 func leaseEnds(c *trial) {
@@ -28,6 +47,16 @@ func leaseEnds(c *trial) {
 	a.mustHold("the lock is free", exclusive)
 	a.dies()
 	c.mustGetIn(b, begin, "a died")
+	if !c.cfg.Traits.SelfRenewing {
+		return
+	}
+	b.mustRelease("b holds")
+	later := c.client("later")
+	later.mustHold("the lock is free", exclusive)
+	c.sleep(2 * c.lease)
+	begin = time.Now()
+	later.dies()
+	c.mustGetIn(b, begin, "a client died that had renewed its lease for as long as two")
 }
 
 func extendRestarts(c *trial) {
@@ -48,28 +77,6 @@ func extendRestarts(c *trial) {
 	a.dies()
 	c.sleep(c.lease/10 + c.lease/20 + 2*c.slack)
 	b.mustHold("the extended lease has ended", exclusive)
-}
-
-func validUntil(c *trial) {
-	a := c.client("a")
-	a.mustHold("the connection is open from here on", exclusive)
-	a.mustRelease("a holds")
-	for slow := c.lease / 4; slow > max(c.slack, time.Millisecond); slow /= 3 { // a lock may give up a request that takes a part of the lease
-		a.wires.slow(slow)
-		begin := time.Now()
-		g, err := a.try(exclusive)
-		a.wires.slow(0)
-		if err != nil {
-			c.sleep(slow)
-			c.clear()
-			continue
-		}
-		if !g.ValidUntil.Equal(impls.UntilLost) && g.ValidUntil.After(begin.Add(c.lease+c.slack)) { // it may report a loss, and state no instant
-			c.errorf("asked at 0, granted after %v, and valid until %v of a lease of %v", time.Since(begin), g.ValidUntil.Sub(begin), c.lease)
-		}
-		return
-	}
-	c.cannotJudge("the lock gives up every request whose reply takes a time that could be told from none")
 }
 
 func slowReply(c *trial) {
@@ -158,7 +165,7 @@ func (c *trial) askWhileHeld(a, b, other *client, what string, ask func() error)
 		c.fatalf("b.%s succeeded while a held the lock, and %s", b.named("TryLock"), what)
 	}
 	c.takeBack()
-	if time.Since(begin) < c.lease*9/10-c.slack || c.cfg.traits.SelfRenewing || c.cfg.traits.NoLease {
+	if time.Since(begin) < c.lease*9/10-c.slack || c.cfg.Traits.SelfRenewing || c.cfg.Traits.NoLease {
 		other.mustBeRefused("a holds; b asked, and "+what, exclusive)
 		a.mustRelease("a holds; b asked, and " + what)
 		return
@@ -284,7 +291,7 @@ func skewedClock(c *trial) {
 // leaseIsSane: locks of package impls must refuse. Another lock may round its lease; it must not turn a lease that ends into a hold that never does.
 func leaseIsSane(c *trial) {
 	for _, d := range []time.Duration{0, -time.Second, 400 * time.Microsecond, time.Millisecond + time.Microsecond} {
-		if !c.cfg.variant && d <= 0 {
+		if !c.cfg.Variant && d <= 0 {
 			continue // the library defines what it means
 		}
 		a, err := c.open("a", func(e *impls.Env) { e.Lease = d })
@@ -331,19 +338,31 @@ func scriptsForgotten(c *trial) {
 
 // noAnswer: the deadline of a context ends a call even if nobody answers.
 func noAnswer(c *trial) {
+	c.unanswering(false, "no server answered")
+	c.clear()
+	c.unanswering(true, "no server could be reached")
+}
+
+// unanswering calls every method while requests get no answer, or connections are refused.
+func (c *trial) unanswering(refused bool, what string) {
 	a := c.client("a")
 	inTime := func(call string, f func(ctx context.Context) error) {
-		a.wires.impair(c.nodes, nil)
-		defer a.wires.impair(nil, nil)
+		if refused {
+			a.wires.unreachable(c.nodes)
+			defer a.wires.unreachable(nil)
+		} else {
+			a.wires.impair(c.nodes, nil)
+			defer a.wires.impair(nil, nil)
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), c.lease/5)
 		defer cancel()
 		begin := time.Now()
 		err := f(ctx)
 		if took := time.Since(begin); c.late(took, c.lease/5+c.lease) {
-			c.errorf("no server answered, the context of a.%s ended after %v, and it returned after %v: %s", call, c.lease/5, took, a.outcome(err))
+			c.errorf("%s, the context of a.%s ended after %v, and it returned after %v: %s", what, call, c.lease/5, took, a.outcome(err))
 		}
 		if err == nil {
-			c.errorf("no server answered, and a.%s answered nil", call)
+			c.errorf("%s, and a.%s answered nil", what, call)
 		}
 	}
 	hold := func() {
@@ -356,7 +375,7 @@ func noAnswer(c *trial) {
 	hold()
 	inTime(a.named("Unlock"), a.releaseIn)
 	c.clear()
-	if c.cfg.traits.Extends {
+	if c.cfg.Traits.Extends {
 		hold()
 		inTime("Extend", func(ctx context.Context) (err error) {
 			a.do("Extend", func() { _, err = a.lock.Extend(ctx) })

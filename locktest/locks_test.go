@@ -97,6 +97,9 @@ type lock struct {
 	fallsBack     bool // deletes when the server does not know the script
 	insistsOnDel  bool // deletes when the release failed
 	begins        bool // a release compares how the value begins
+	stuck         bool // a Close waits for ever
+	nearest       bool // rounds to the nearest second
+	renewsFor     time.Duration
 
 	mu   sync.Mutex
 	held sync.Mutex // see mutexed
@@ -126,6 +129,8 @@ func (l *lock) ttl() time.Duration {
 	switch {
 	case l.narrowLease:
 		d = time.Duration(uint32(d.Milliseconds())&(1<<31-1)) * time.Millisecond
+	case l.nearest:
+		d = toNearest(d)
 	case l.seconds:
 		d = (d + time.Second - 1) / time.Second * time.Second
 	case l.truncate:
@@ -343,6 +348,8 @@ func (l *lock) watch(ctx context.Context, token string) {
 		}
 		var err error
 		switch {
+		case l.renewsFor > 0:
+			err = l.cas(ctx, luaExtend, token, l.renewsFor.Milliseconds())
 		case l.resurrects:
 			err = l.Redis.Set(ctx, l.key(), token, l.ttl()).Err()
 		case l.renewsMissing:
@@ -498,6 +505,9 @@ func (l *lock) Close() error {
 	l.mu.Unlock()
 	if stop != nil {
 		stop()
+	}
+	if l.stuck {
+		select {}
 	}
 	return nil
 }

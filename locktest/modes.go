@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/lockbench/lockbench/impls"
 )
 
 // fencesRace lets clients contend and checks the fences in the order of the holds.
@@ -35,6 +37,33 @@ func fencesRace(c *trial) {
 		})
 	}
 	working.Wait()
+}
+
+// fencesLate holds each reply to an acquire back until the lease has ended and another client has been granted the lock.
+func fencesLate(c *trial) {
+	for n := 1; n <= mostRequests; n++ {
+		a, b := c.client("a"), c.client("b")
+		for _, cl := range []*client{a, b} {
+			cl.mustHold("the scripts are known from here on", exclusive)
+			cl.mustRelease("it holds")
+		}
+		var got impls.Grant
+		var err error
+		goOn, reached := c.heldBack(a, n, func() { got, err = a.try(exclusive) })
+		if !reached {
+			return
+		}
+		c.sleep(c.lease + grain + c.slack)
+		next, refused := b.try(exclusive)
+		goOn()
+		if err == nil && refused == nil && got.Fence > next.Fence {
+			c.errorf("reply no. %d to a.%s came a lease late; b was granted fence %d meanwhile, and then a fence %d", n, a.named("TryLock"), next.Fence, got.Fence)
+		}
+		_, _ = a.release(), b.release()
+		a.close()
+		b.close()
+		c.sleep(c.lease + c.slack) // what is left ends by itself: the count of fences stays
+	}
 }
 
 // downgrade: a writer that takes the read side as well and leaves the write side lets waiting readers in at once.

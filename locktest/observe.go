@@ -3,10 +3,53 @@ package locktest
 import (
 	"errors"
 	"net"
+	"strings"
 )
 
-// observe finds out by trying what the methods of a lock don't show: whether it can reach a server in this world, and whether it renews by itself.
-func (c *trial) observe(cfg *config) message {
+// look finds out what the lock can do, adds it to the rule's config, and tells: first what its methods show, and then what it does when it is used,
+// which may end the process.
+func (c *trial) look(newLock factory, tell func(message)) {
+	shaped, problem := c.methods(newLock)
+	if problem != "" {
+		tell(message{Fatal: problem})
+		return
+	}
+	c.cfg = shaped
+	tell(message{Seen: &shaped.seen})
+	if shaped.Variant {
+		return
+	}
+	if m := c.observe(); m != (message{}) {
+		tell(m)
+		return
+	}
+	tell(message{Seen: &c.cfg.seen})
+}
+
+// methods makes one lock and returns the rule's config with what its methods show; or why it is not a lock.
+func (c *trial) methods(newLock factory) (shaped config, problem string) {
+	cl := c.bare("first")
+	err := errPanicked
+	c.catchPanics(func() {
+		cl.do("constructor", func() { shaped, cl.lock, err = c.cfg.shape(newLock, configOf(cl.env)) })
+		cl.close()
+	})
+	if errors.Is(err, errPanicked) {
+		return shaped, strings.Join(c.problems, "\n")
+	}
+	c.problems = nil // a Close that fails is a matter of the rules
+	if err != nil {
+		return shaped, err.Error()
+	}
+	return shaped, ""
+}
+
+// errPanicked stands for the result of a constructor that has none.
+var errPanicked = errors.New("it did not return")
+
+// observe finds out by trying what the methods of a lock don't show: whether it renews by itself. If the lock can't be tested in this world, or at
+// all, the message says why.
+func (c *trial) observe() message {
 	a, b := c.client("a"), c.client("b")
 	_, err := a.try(exclusive)
 	var op *net.OpError
@@ -28,8 +71,9 @@ func (c *trial) observe(cfg *config) message {
 	before, _ := c.log.count("a", c.log.begin)
 	c.sleep(c.lease + c.slack)
 	after, _ := c.log.count("a", c.log.begin)
-	if _, err := b.try(exclusive); b.refusal(err) && after > before {
-		cfg.traits.SelfRenewing = true
+	_, err = b.try(exclusive)
+	if b.refusal(err) && after > before {
+		c.cfg.Traits.SelfRenewing = true
 	}
 	return message{}
 }

@@ -13,7 +13,7 @@ import (
 
 // oddLeases waits for the end of a lease if it is short, and otherwise reads the expiry from the server if a key shows it.
 func oddLeases(c *trial) {
-	odd := []time.Duration{c.ttl * 3 / 2, c.ttl / 4, c.ttl/2 + time.Millisecond, c.ttl*9/10 - time.Millisecond, 90 * time.Minute, 40 * 24 * time.Hour}
+	odd := []time.Duration{c.ttl * 7 / 5, c.ttl * 8 / 5, c.ttl / 4, c.ttl/2 + time.Millisecond, c.ttl*9/10 - time.Millisecond, 90 * time.Minute, 40 * 24 * time.Hour}
 	for _, d := range odd {
 		cl, err := c.open("a", func(e *impls.Env) { e.Lease = d })
 		if err != nil {

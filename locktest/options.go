@@ -20,17 +20,11 @@ type Config = subject.Config
 type Option func(*config)
 
 type config struct {
-	traits   impls.Traits
+	seen
 	kind     history.Kind
 	topology impls.Topology
 	newLock  func(impls.Env) (impls.Lock, error) // of a variant; nil: use the factory
-	variant  bool
-	cluster  bool // also run on a cluster
-	waits    bool // the subject has a Lock that waits
-	tries    bool // the subject has a TryLock
-
-	readersWait bool // the subject has an RLock
-	readersTry  bool // the subject has a TryRLock
+	cluster  bool                                // also run on a cluster
 
 	nodes    int
 	replicas int // per node; real nodes only
@@ -49,15 +43,26 @@ type config struct {
 	explore exploration
 }
 
+// seen is what a lock shows by its methods and when it is used, besides what is promised of it.
+type seen struct {
+	Traits      impls.Traits
+	Variant     bool // it is a lock of package impls
+	Waits       bool // it has a Lock that waits
+	Tries       bool // it has a TryLock
+	Closes      bool // it has a Close
+	ReadersWait bool // it has an RLock
+	ReadersTry  bool // it has a TryRLock
+}
+
 // promises are properties that the methods of a lock don't show.
 var promises = map[string]func(*config){
-	"reentrant":     func(c *config) { c.traits.Reentrant = true },
-	"renews":        func(c *config) { c.traits.SelfRenewing = true },
-	"fifo":          func(c *config) { c.traits.FIFO = true },
-	"wakes":         func(c *config) { c.traits.Wakeups = true },
-	"writers-first": func(c *config) { c.traits.WritersFirst = true },
-	"repeatable":    func(c *config) { c.traits.Repeatable = true },
-	"no-lease":      func(c *config) { c.traits.NoLease = true },
+	"reentrant":     func(c *config) { c.Traits.Reentrant = true },
+	"renews":        func(c *config) { c.Traits.SelfRenewing = true },
+	"fifo":          func(c *config) { c.Traits.FIFO = true },
+	"wakes":         func(c *config) { c.Traits.Wakeups = true },
+	"writers-first": func(c *config) { c.Traits.WritersFirst = true },
+	"repeatable":    func(c *config) { c.Traits.Repeatable = true },
+	"no-lease":      func(c *config) { c.Traits.NoLease = true },
 	"cluster":       func(c *config) { c.cluster = true },
 }
 
@@ -81,8 +86,8 @@ func Promises(words ...string) Option {
 // Variant runs a lock of package impls instead of a factory's; the factory must then be nil.
 func Variant(v impls.Variant) Option {
 	return func(c *config) {
-		c.traits, c.kind, c.topology, c.newLock = v.Traits, v.Kind, v.Topology, v.New
-		c.variant, c.waits, c.tries = true, true, true
+		c.Traits, c.kind, c.topology, c.newLock = v.Traits, v.Kind, v.Topology, v.New
+		c.Variant, c.Waits, c.Tries, c.Closes = true, true, true, true
 		if v.Topology == impls.Replicated {
 			c.replicas = 1
 		}

@@ -132,7 +132,7 @@ func askedAgain(c *trial) {
 		b.mustHold("a was granted the lock twice and has released twice", exclusive)
 		return
 	}
-	if c.cfg.traits.SelfRenewing {
+	if c.cfg.Traits.SelfRenewing {
 		c.sleep(2 * c.lease)
 	}
 	b.mustBeRefused("a holds, and was refused when it asked again", exclusive)
@@ -190,7 +190,7 @@ func (c *trial) releaseLate(modes [2]history.Mode, tr trouble) {
 
 // pairsOfModes are the modes of two holds of which the first has ended.
 func (c *trial) pairsOfModes() [][2]history.Mode {
-	if !c.cfg.traits.Shared {
+	if !c.cfg.Traits.Shared {
 		return [][2]history.Mode{{exclusive, exclusive}}
 	}
 	return [][2]history.Mode{{exclusive, exclusive}, {exclusive, shared}, {shared, exclusive}}
@@ -207,7 +207,7 @@ func lateEntry(c *trial) {
 
 // endLease lets a hold end as if its client had been paused. A watchdog, which would have been paused too, is simulated by deleting the keys.
 func (c *trial) endLease(cl *client) {
-	if c.cfg.traits.SelfRenewing {
+	if c.cfg.Traits.SelfRenewing {
 		c.deleteKeys()
 		return
 	}
@@ -222,7 +222,10 @@ func lateReleaseFails(c *trial) {
 }
 
 func lateExtend(c *trial) {
-	c.extendLate()
+	c.extendLate("a's lease has ended", c.endLease)
+	c.clear()
+	c.extendLate("a's keys were deleted", func(*client) { c.clear() })
+	c.clear()
 	for _, gone := range []bool{false, true} {
 		a, b, other := c.client("a"), c.client("b"), c.client("other")
 		a.mustHold("the lock is free", exclusive)
@@ -232,7 +235,7 @@ func lateExtend(c *trial) {
 			b.mustRelease("b holds")
 		}
 		a.mustNotExtend(fmt.Sprintf("its lease has ended and b was granted the lock; b has released: %v", gone), impls.ErrLost, impls.ErrNotHeld)
-		if until, ok := a.until(); ok && until.After(time.Now()) && !c.cfg.traits.SelfRenewing {
+		if until, ok := a.until(); ok && until.After(time.Now()) && !c.cfg.Traits.SelfRenewing {
 			c.errorf("a's lease has ended, a.Extend was refused, and a.ValidUntil is %v from now", time.Until(until))
 		}
 		if gone {
@@ -245,16 +248,16 @@ func lateExtend(c *trial) {
 }
 
 // extendLate: an extend that is refused must not move the end of another's lease either.
-func (c *trial) extendLate() {
+func (c *trial) extendLate(how string, end func(*client)) {
 	a, b, other := c.client("a"), c.client("b"), c.client("other")
 	a.mustHold("the lock is free", exclusive)
-	c.endLease(a)
+	end(a)
 	begin := time.Now()
-	b.mustHold("a's lease has ended", exclusive)
+	b.mustHold(how, exclusive)
 	b.wires.cutAll()
 	c.sleep(c.lease / 2)
 	_, err := a.extend()
-	c.mustGetIn(other, begin, "b was granted the lock and died, and a.Extend, after the end of a's lease: "+a.outcome(err))
+	c.mustGetIn(other, begin, how+", b was granted the lock and died, and then a.Extend: "+a.outcome(err))
 	other.mustRelease("it holds")
 }
 
@@ -307,6 +310,9 @@ func uniqueTokens(c *trial) {
 				c.errorf("%s is granted token %q, which is empty or was granted before", cl.name, g.Token)
 			}
 			seen[g.Token] = cl
+			if now := cl.token(g); now != g.Token {
+				c.errorf("%s is granted token %q, and its token is %q afterwards", cl.name, g.Token, now)
+			}
 			cl.mustRelease("it holds")
 		}
 	}

@@ -67,7 +67,17 @@ type renewer struct {
 	holds map[*pooledLock]string
 	stop  context.CancelFunc // nil: nothing runs
 
-	hasty bool // bug: the first release stops it
+	hasty   bool // bug: the first release stops it
+	forever bool // legal, though it stays: nothing stops it
+}
+
+// newForever returns a factory all of whose locks are renewed by one goroutine, which never ends.
+func newForever() factory {
+	all := &renewer{holds: map[*pooledLock]string{}, forever: true}
+	return func(c Config) (any, error) {
+		all.every = c.TTL / 3
+		return &pooledLock{lock: &lock{Config: c, name: itself}, pool: all}, nil
+	}
 }
 
 func (r *renewer) add(l *pooledLock, token string) {
@@ -88,7 +98,7 @@ func (r *renewer) drop(l *pooledLock) {
 		return
 	}
 	delete(r.holds, l)
-	if r.stop != nil && (len(r.holds) == 0 || r.hasty) {
+	if r.stop != nil && !r.forever && (len(r.holds) == 0 || r.hasty) {
 		r.stop()
 		r.stop = nil
 	}

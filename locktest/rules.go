@@ -31,6 +31,7 @@ func ownership() []rule {
 		{"release-frees", "C20 C21", "A release that returned nil has freed the lock, whatever scripts, requests and replies were lost; after any other result the lock is free within a lease.", nil, releaseFrees},
 		{"loss-returns", "C3 C7", "A release of a hold that is gone returns by the end of its context, and leaves the next client's hold alone.", nil, lossReturns},
 		{"context-ended", "C7", "Once an acquire has returned, the end of its context does not prevent the release.", nil, contextEnded},
+		{"closes", "C3 C7", "A Close ends what the lock does in the background and leaves other holds alone; its own hold ends with the lease at the latest.", both(leased, closing), closes},
 		{"busy-is-busy", "C25", "An acquire while another client holds returns ErrBusy and no other error; without a server, or when the server answers with an error, it does not return ErrBusy.", nil, busyIsBusy},
 		{"unique-tokens", "C2", "Every grant has a token of its own.", has(func(t impls.Traits) bool { return t.UniqueToken }, "it has no tokens"), uniqueTokens},
 	}
@@ -87,6 +88,7 @@ func capabilities() []rule {
 	return []rule{
 		{"fences-grow", "C17", "Every grant has a higher fence than every grant before it.", has(func(t impls.Traits) bool { return t.Fenced }, "it has no fences"), fencesGrow},
 		{"fences-race", "C17", "Fences grow in the order of the holds when many clients contend.", has(func(t impls.Traits) bool { return t.Fenced }, "it has no fences"), fencesRace},
+		{"fences-late", "C17 C19", "A client whose reply comes when its lease has ended and another has been granted the lock has no higher fence than that one.", both(has(func(t impls.Traits) bool { return t.Fenced }, "it has no fences"), both(leased, unwatched)), fencesLate},
 		{"counts-entries", "C13", "A holder that acquires again keeps the lock until its last release; one release more returns ErrNotHeld.", reentrant, countsEntries},
 		{"inner-release", "C13", "An inner release leaves the outer hold a whole lease.", both(reentrant, leased), innerRelease},
 		{"lost-entry", "C13", "An entry whose reply is lost leaves the outer hold alone, and keeps others out for a lease at most.", both(reentrant, leased), lostEntry},
@@ -124,7 +126,7 @@ type need func(cfg config) string
 
 func has(can func(impls.Traits) bool, otherwise string) need {
 	return func(cfg config) string {
-		if can(cfg.traits) {
+		if can(cfg.Traits) {
 			return ""
 		}
 		return otherwise
@@ -138,6 +140,13 @@ func both(a, b need) need {
 		}
 		return b(cfg)
 	}
+}
+
+func closing(cfg config) string {
+	if cfg.Closes {
+		return ""
+	}
+	return "it has no Close"
 }
 
 func leased(cfg config) string {
@@ -192,7 +201,7 @@ func replicated(cfg config) string {
 
 // onCluster skips rules that only concern a cluster.
 func onCluster(cfg config) string {
-	if cfg.variant || cfg.cluster {
+	if cfg.Variant || cfg.cluster {
 		return ""
 	}
 	return "it does not promise to run on a cluster"
@@ -200,7 +209,7 @@ func onCluster(cfg config) string {
 
 // ofContract skips rules that need more of a lock's environment than Config has.
 func ofContract(cfg config) string {
-	if cfg.variant {
+	if cfg.Variant {
 		return ""
 	}
 	return "its clock is the process's, which cannot be set for one client"
@@ -208,7 +217,7 @@ func ofContract(cfg config) string {
 
 // notOfContract skips rules for which package impls has no method.
 func notOfContract(cfg config) string {
-	if cfg.variant {
+	if cfg.Variant {
 		return "package impls has no word for it"
 	}
 	return ""
@@ -216,7 +225,7 @@ func notOfContract(cfg config) string {
 
 // triesItself skips rules that only a TryLock can break.
 func triesItself(cfg config) string {
-	if cfg.tries {
+	if cfg.Tries {
 		return ""
 	}
 	return "it has no TryLock"
@@ -224,7 +233,7 @@ func triesItself(cfg config) string {
 
 // waitsItself skips rules that only a Lock that waits can break; for a lock with only TryLock the kit does the waiting.
 func waitsItself(cfg config) string {
-	if cfg.waits {
+	if cfg.Waits {
 		return ""
 	}
 	return "it has no Lock that waits"

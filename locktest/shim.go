@@ -9,7 +9,7 @@ import (
 // address returns where the client reaches a node. In real time it is a local port that leads through the client's own connections, so that a library
 // which takes only an address meets every fault; in virtual time there are no sockets.
 func (cl *client) address(n *node) string {
-	if cl.c.slack == 0 || cl.c.cfg.variant {
+	if cl.c.slack == 0 || cl.c.cfg.Variant {
 		return n.addr
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -3,6 +3,7 @@ package locktest
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/subject"
@@ -43,31 +44,31 @@ func configOf(env impls.Env) Config {
 var errNoFactory = errors.New("a factory is nil and no Variant is given")
 
 // shape makes one lock and adds to the config what its methods show.
-func (cfg config) shape(newLock factory, env impls.Env) (config, error) {
-	if cfg.variant {
-		return cfg, nil
+func (cfg config) shape(newLock factory, sc Config) (config, impls.Lock, error) {
+	if cfg.Variant {
+		return cfg, nil, nil
 	}
 	if newLock == nil {
-		return cfg, errNoFactory
+		return cfg, nil, errNoFactory
 	}
-	sc := configOf(env)
 	lock, err := newLock(sc)
 	if err != nil {
-		return cfg, fmt.Errorf("the factory: %w", err)
+		return cfg, nil, fmt.Errorf("the factory: %w", err)
 	}
 	handle, err := subject.Adapt(lock, sc)
 	if err != nil {
-		return cfg, err
+		return cfg, nil, err
 	}
-	_, cfg.variant = lock.(impls.Lock)
-	_, cfg.waits = lock.(subject.Locker)
-	_, cfg.tries = lock.(subject.TryLocker)
-	_, cfg.readersWait = lock.(subject.SharedLocker)
-	_, cfg.readersTry = lock.(subject.SharedTryLocker)
-	shown, promised := subject.TraitsOf(lock), cfg.traits
-	cfg.traits = shown
-	cfg.traits.Reentrant, cfg.traits.SelfRenewing, cfg.traits.FIFO = promised.Reentrant, promised.SelfRenewing, promised.FIFO
-	cfg.traits.Wakeups, cfg.traits.WritersFirst = promised.Wakeups, promised.WritersFirst
-	cfg.traits.Repeatable, cfg.traits.NoLease = promised.Repeatable, promised.NoLease
-	return cfg, handle.Close()
+	_, cfg.Variant = lock.(impls.Lock)
+	_, cfg.Closes = lock.(io.Closer)
+	_, cfg.Waits = lock.(subject.Locker)
+	_, cfg.Tries = lock.(subject.TryLocker)
+	_, cfg.ReadersWait = lock.(subject.SharedLocker)
+	_, cfg.ReadersTry = lock.(subject.SharedTryLocker)
+	shown, promised := subject.TraitsOf(lock), cfg.Traits
+	cfg.Traits = shown
+	cfg.Traits.Reentrant, cfg.Traits.SelfRenewing, cfg.Traits.FIFO = promised.Reentrant, promised.SelfRenewing, promised.FIFO
+	cfg.Traits.Wakeups, cfg.Traits.WritersFirst = promised.Wakeups, promised.WritersFirst
+	cfg.Traits.Repeatable, cfg.Traits.NoLease = promised.Repeatable, promised.NoLease
+	return cfg, handle, nil
 }

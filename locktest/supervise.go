@@ -30,6 +30,7 @@ type supervisor struct {
 	remarks []string
 	real    string // why virtual time can't be used
 	hung    []string
+	seen    *seen
 }
 
 // workers is how many processes check rules in virtual time at once.
@@ -83,6 +84,7 @@ func (s *supervisor) fallBack(names []string) {
 	} else {
 		s.remarks = append(s.remarks, fmt.Sprintf("%q did not end in virtual time and are checked in real time, on miniredis: %s", s.hung, why(stacks, s.hung)))
 	}
+	s.seen = nil // what virtual time showed may be little
 	s.drive(wall, rest)
 }
 
@@ -101,15 +103,14 @@ func why(stacks map[string]string, hung []string) string {
 
 // drive starts workers until every rule has a result.
 func (s *supervisor) drive(w world, names []string) {
-	idle := 0      // rounds without a result
-	blind := false // the lock ended or blocked the process before the first rule
+	idle := 0 // rounds without a result
 	for len(names) > 0 && s.going(w) {
-		begun, err := s.worker(w, names, blind)
+		known := s.saw(nil)
+		begun, err := s.worker(w, names)
 		before := len(names)
 		names = slices.DeleteFunc(slices.Clone(names), s.has)
-		if !blind && len(begun) == 1 && len(names) == before { // no rule was reached
-			blind = true
-			continue
+		if known == nil && s.saw(nil) != nil && len(names) == before {
+			continue // no rule was reached, but now it is known what the lock can do
 		}
 		suspects := slices.DeleteFunc(begun, func(n string) bool { return n == detection || s.has(n) })
 		if idle++; len(names) < before {
@@ -123,7 +124,7 @@ func (s *supervisor) drive(w world, names []string) {
 			names = slices.DeleteFunc(names, s.has)
 		case err != nil && len(suspects) > 1: // try each alone
 			for _, n := range suspects {
-				if _, err := s.worker(w, []string{n}, blind); err != nil && !s.has(n) {
+				if _, err := s.worker(w, []string{n}); err != nil && !s.has(n) {
 					s.add(result{Rule: n, Problems: []string{"the lock ended the process: " + err.Error()}, realTime: w != virtual})
 				}
 			}
@@ -132,6 +133,16 @@ func (s *supervisor) drive(w world, names []string) {
 			s.stop(err.Error())
 		}
 	}
+}
+
+// saw keeps what a worker has seen of the lock, and returns it. A worker sees the lock's methods before it sees that the lock renews.
+func (s *supervisor) saw(now *seen) *seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil || now != nil && now.Traits.SelfRenewing {
+		s.seen = now
+	}
+	return s.seen
 }
 
 // going reports whether another worker is of use.
@@ -181,18 +192,23 @@ func (s *supervisor) again(name string) result {
 	return s.result(name)
 }
 
-// inProcess checks the rules without workers.
+// inProcess checks the rules without workers, and goes on where a worker would be replaced.
 func (s *supervisor) inProcess(w world, names []string) {
-	j := job{Test: s.t.Name(), World: w, Rules: names, Patient: 1000, Servers: s.servers}
-	s.cfg.checkRules(s.t, s.newLock, j, &sender{out: func(m message) { s.take(w, m) }})
+	for going := true; going && len(names) > 0; {
+		known, before := s.saw(nil), len(names)
+		j := job{Test: s.t.Name(), World: w, Rules: names, Patient: 1000, Servers: s.servers, Seen: s.saw(nil)}
+		s.cfg.checkRules(s.t, s.newLock, j, &sender{out: func(m message) { s.take(w, m) }})
+		names = slices.DeleteFunc(slices.Clone(names), s.has)
+		going = len(names) < before || known == nil && s.saw(nil) != nil
+	}
 }
 
 // silence is how long a worker may print nothing.
 const silence = 90 * time.Second
 
 // worker starts one process and reads its messages. It returns the rules that were begun, and an error if the process ended by itself.
-func (s *supervisor) worker(w world, names []string, blind bool) (begun []string, err error) {
-	text, err := json.Marshal(job{Test: s.t.Name(), World: w, Rules: names, Patient: 1, Servers: s.servers, Blind: blind})
+func (s *supervisor) worker(w world, names []string) (begun []string, err error) {
+	text, err := json.Marshal(job{Test: s.t.Name(), World: w, Rules: names, Patient: 1, Servers: s.servers, Seen: s.saw(nil)})
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +227,8 @@ func (s *supervisor) take(w world, m message) (stop bool) {
 		s.mu.Unlock()
 		s.add(result{Rule: m.Hung, Problems: []string{"the rule did not end; the lock's goroutines:\n" + m.Stack}, hung: true, realTime: w != virtual})
 		return w == virtual // in real time the other rules continue
+	case m.Seen != nil:
+		s.saw(m.Seen)
 	case m.Fatal != "":
 		s.stop(m.Fatal)
 		return true

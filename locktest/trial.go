@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -65,7 +66,7 @@ func (c *trial) run(r rule, ended func(result)) {
 	}
 	ended(res)
 	for _, cl := range c.all() {
-		cl.close()
+		c.catchPanics(cl.close) // a Close that does not return is a matter of rules that close
 	}
 	if c.slack == 0 {
 		time.Sleep(poolLinger) // costs nothing in virtual time
@@ -195,9 +196,9 @@ func (c *trial) keysOf(n *node) []string {
 	if n.mini != nil {
 		return n.mini.Keys()
 	}
-	conn := n.admin.Conn()
+	conn, err := c.conn(n)
 	defer conn.Close()
-	if c.db > 0 && conn.Select(context.Background(), c.db).Err() != nil {
+	if err != nil {
 		return nil
 	}
 	return conn.Keys(context.Background(), "*").Val()
@@ -206,8 +207,8 @@ func (c *trial) keysOf(n *node) []string {
 // empty deletes what an earlier check left in the rule's database. The servers are the kit's own.
 func (c *trial) empty() {
 	for _, n := range c.nodes {
-		conn := n.admin.Conn()
-		if err := errors.Join(conn.Select(context.Background(), c.db).Err(), conn.FlushDB(context.Background()).Err(), conn.Close()); err != nil {
+		conn, err := c.conn(n)
+		if err := errors.Join(err, conn.FlushDB(context.Background()).Err(), conn.Close()); err != nil {
 			c.note("empty database %d: %v", c.db, err)
 		}
 	}
@@ -225,25 +226,51 @@ func (c *trial) ends() (all []time.Duration) {
 	return all
 }
 
+// conn returns a connection to a node, in the rule's database; the caller closes it.
+func (c *trial) conn(n *node) (*redis.Conn, error) {
+	conn := n.admin.Conn()
+	if n.mini == nil && c.db > 0 {
+		return conn, conn.Select(context.Background(), c.db).Err()
+	}
+	return conn, nil
+}
+
 // number returns the value of a numeric key; false for any other.
 func (c *trial) number(n *node, key string) (int64, bool) {
-	conn := n.admin.Conn()
+	conn, err := c.conn(n)
 	defer conn.Close()
-	if n.mini == nil && c.db > 0 && conn.Select(context.Background(), c.db).Err() != nil {
+	if err != nil {
 		return 0, false
 	}
 	v, err := conn.Get(context.Background(), key).Int64()
 	return v, err == nil
 }
 
+// numbers returns the numbers in a key: its value, under "", or the fields of a hash.
+func (c *trial) numbers(n *node, key string) map[string]int64 {
+	out := map[string]int64{}
+	if v, ok := c.number(n, key); ok {
+		out[""] = v
+		return out
+	}
+	conn, err := c.conn(n)
+	defer conn.Close()
+	if err != nil {
+		return out
+	}
+	for field, text := range conn.HGetAll(context.Background(), key).Val() {
+		if v, err := strconv.ParseInt(text, 10, 64); err == nil {
+			out[field] = v
+		}
+	}
+	return out
+}
+
 // put sets a key and reports whether the server has done so.
 func (c *trial) put(n *node, key string, value uint64) bool {
-	conn := n.admin.Conn()
+	conn, err := c.conn(n)
 	defer conn.Close()
-	if n.mini == nil && c.db > 0 && conn.Select(context.Background(), c.db).Err() != nil {
-		return false
-	}
-	return conn.Set(context.Background(), key, value, redis.KeepTTL).Err() == nil
+	return err == nil && conn.Set(context.Background(), key, value, redis.KeepTTL).Err() == nil
 }
 
 func (c *trial) pttl(n *node, key string) time.Duration {
@@ -253,9 +280,9 @@ func (c *trial) pttl(n *node, key string) time.Duration {
 		}
 		return -1
 	}
-	conn := n.admin.Conn()
+	conn, err := c.conn(n)
 	defer conn.Close()
-	if c.db > 0 && conn.Select(context.Background(), c.db).Err() != nil {
+	if err != nil {
 		return 0
 	}
 	d := conn.PTTL(context.Background(), key).Val()

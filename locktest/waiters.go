@@ -104,7 +104,7 @@ func (c *trial) givesUp(after time.Duration) {
 // pollInterval measures the interval at which a waiter polls the lock. It is 0 for a lock that wakes its waiters: it promises to, or the waiter subscribes or
 // blocks.
 func (c *trial) pollInterval(mode history.Mode) time.Duration {
-	if c.cfg.traits.Wakeups {
+	if c.cfg.Traits.Wakeups {
 		return 0
 	}
 	a, b := c.client("holder"), c.client("watched")
@@ -174,7 +174,7 @@ func keysDeleted(c *trial) {
 	c.sleep(c.lease / 5)
 	begin := time.Now()
 	c.deleteKeys()
-	if c.cfg.traits.Extends {
+	if c.cfg.Traits.Extends {
 		a.mustNotExtend("its keys were deleted", impls.ErrLost)
 	}
 	if w.result() != nil {
@@ -365,8 +365,8 @@ func clean(c *trial) {
 	c.noSubscription()
 }
 
-// use lets one client hold and another wait, and returns the values of the numeric keys left then.
-func (c *trial) use(a, b *client) map[string]int64 {
+// use lets one client hold and another wait, and returns the numbers left then.
+func (c *trial) use(a, b *client) map[string]map[string]int64 {
 	a.mustHold("the lock is free", exclusive)
 	w := b.waits(exclusive)
 	c.sleep(c.lease / 5)
@@ -378,31 +378,35 @@ func (c *trial) use(a, b *client) map[string]int64 {
 	return c.leftOver()
 }
 
-// leftOver returns the values of the numeric keys left after use. Any other key is a problem, unless it ends soon.
-func (c *trial) leftOver() map[string]int64 {
-	numbers := map[string]int64{}
+// leftOver returns the numbers in each key that is left after use. A key without any is a problem, unless it ends soon.
+func (c *trial) leftOver() map[string]map[string]int64 {
+	left := map[string]map[string]int64{}
 	c.settle()
 	for _, n := range c.nodes {
 		for _, k := range c.keysOf(n) {
-			if v, ok := c.number(n, k); ok {
-				numbers[n.addr+" "+k] = v
-			} else if left := c.pttl(n, k); left < 0 || left > keyLingers*c.lease {
+			if numbers := c.numbers(n, k); len(numbers) > 0 {
+				left[n.addr+" "+k] = numbers
+			} else if d := c.pttl(n, k); d < 0 || d > keyLingers*c.lease {
 				c.errorf("key %s is left", k)
 			}
 		}
 	}
-	return numbers
+	return left
 }
 
 // keyLingers is for how many leases a key that expires by itself may stay, such as an unused wake-up.
 const keyLingers = 2
 
-// mustBeCounters requires the numbers left to have grown with use: a counter may outlive all holds.
-func (c *trial) mustBeCounters(before, after map[string]int64) {
-	for k, v := range after {
-		if was, ok := before[k]; !ok || v <= was {
+// mustBeCounters requires a number in each key left to have grown with use: a count may outlive all holds.
+func (c *trial) mustBeCounters(before, after map[string]map[string]int64) {
+	for k, numbers := range after {
+		was, grown := before[k], false
+		for field, v := range numbers {
+			grown = grown || was != nil && v > was[field]
+		}
+		if !grown {
 			_, name, _ := strings.Cut(k, " ")
-			c.errorf("key %s is left, and its value %d counts nothing", name, v)
+			c.errorf("key %s is left, and counts nothing: %v", name, numbers)
 		}
 	}
 }
@@ -421,7 +425,7 @@ func oneSlot(c *trial) {
 		}
 	}
 	mode := exclusive
-	if c.cfg.traits.Shared {
+	if c.cfg.Traits.Shared {
 		a.mustHold("the lock is free", shared)
 		look()
 		a.mustRelease("a reads")

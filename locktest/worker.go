@@ -29,7 +29,7 @@ type job struct {
 	Rules   []string   `json:"rules,omitempty"`
 	Patient int        `json:"patient"` // factor on the limits in real time
 	Servers [][]string `json:"servers,omitempty"`
-	Blind   bool       `json:"blind,omitempty"` // don't inspect the lock before the rules: that failed before
+	Seen    *seen      `json:"seen,omitempty"` // what an earlier process has seen; nil: look first
 	Explore bool       `json:"explore,omitempty"`
 }
 
@@ -52,6 +52,7 @@ type message struct {
 	Result *result `json:"result,omitempty"` //
 	Hung   string  `json:"hung,omitempty"`   // a rule that does not end
 	Stack  string  `json:"stack,omitempty"`  // of that rule
+	Seen   *seen   `json:"seen,omitempty"`   // before the first rule
 	Fatal  string  `json:"fatal,omitempty"`  // the lock can't be tested at all
 	Real   string  `json:"real,omitempty"`   // why the lock can't be tested in virtual time
 	Leave  bool    `json:"leave,omitempty"`  // the process can't continue and must be replaced
@@ -166,42 +167,37 @@ type inspector struct {
 // detection is the step before the rules, which is reported like one.
 const detection = "detection"
 
-// detect finds out what the lock can do. It returns false if nothing more can be checked in this world.
+// detect finds out what the lock can do, once for all processes, and reports it. It returns false if nothing more can be checked here.
 func (in *inspector) detect(newLock factory) bool {
-	var found message
-	meet := func(c *trial) {
-		cl := c.bare("first")
-		var err error
-		cl.do("constructor", func() { in.cfg, err = in.cfg.shape(newLock, cl.env) })
-		if err != nil {
-			found.Fatal = err.Error()
-			return
-		}
-		c.cfg = in.cfg
-		if !in.cfg.variant && !in.job.Blind {
-			found = c.observe(&in.cfg)
-		}
+	if in.job.Seen != nil {
+		in.cfg.seen = *in.job.Seen
+		return true
 	}
-	r := rule{name: detection, check: meet}
-	ended := true
+	var problems []string
+	going := true
+	tell := func(m message) {
+		going = going && m.Fatal == "" && m.Real == ""
+		in.out.send(m)
+	}
+	r := rule{name: detection, check: func(c *trial) {
+		c.look(newLock, tell)
+		in.cfg = c.cfg
+	}}
+	ended := func(res result) { problems = res.Problems }
 	in.out.send(message{Begin: r.name})
+	whole := true
 	if in.job.World == virtual {
-		ended = in.inBubble(r, func(result) {})
+		whole = in.inBubble(r, ended)
 	} else {
-		in.inRealTime(r, in.nodes(), 0, func(res result) {
-			if len(res.Problems) > 0 {
-				found.Fatal = strings.Join(res.Problems, "\n")
-			}
-		})
+		in.inRealTime(r, in.nodes(), 0, ended)
+		if going && len(problems) > 0 {
+			tell(message{Fatal: strings.Join(problems, "\n")})
+		}
 	}
-	if found.Fatal != "" || found.Real != "" {
-		in.out.send(found)
-		return false
-	}
-	if !ended {
+	if going && !whole {
 		in.out.send(message{Leave: true})
 	}
-	return ended
+	return going && whole
 }
 
 // virtually checks a rule in its own bubble. It returns false if the bubble does not end.
@@ -210,18 +206,22 @@ func (in *inspector) virtually(r rule) bool {
 	return in.inBubble(r, func(res result) { in.out.send(message{Result: &res}) })
 }
 
-// inBubble runs a rule in virtual time while watch checks it in real time.
+// inBubble runs a rule in virtual time while watch checks it in real time. It returns false if goroutines of the rule are left, which will never run
+// again: a lock that shares them among all its objects would not work in this process any more.
 func (in *inspector) inBubble(r rule, ended func(result)) bool {
 	id := in.t.Name() + "/" + r.name
 	judged, over := make(chan struct{}), make(chan struct{})
 	once := sync.OnceFunc(func() { close(judged) })
 	left := make(chan bool, 1)
 	var log atomic.Pointer[requestLog]
+	whole := true
 	go func() { left <- in.watch(r, &log, judged, over) }()
 	func() {
 		defer close(over)
 		defer func() {
-			if p := recover(); p != nil && !strings.Contains(fmt.Sprint(p), "blocked goroutines remain") {
+			p := recover()
+			whole = p == nil
+			if p != nil && !strings.Contains(fmt.Sprint(p), "blocked goroutines remain") {
 				ended(result{Rule: r.name, Problems: []string{fmt.Sprintf("panic: %v\n%s", p, stack())}})
 			}
 		}()
@@ -231,7 +231,7 @@ func (in *inspector) inBubble(r rule, ended func(result)) bool {
 			c.run(r, func(res result) { ended(res); once() })
 		})
 	}()
-	return !<-left
+	return !<-left && whole
 }
 
 // watch returns true if a rule, or afterwards its bubble, does not end in time. A rule whose lock keeps sending requests gets more time: the machine

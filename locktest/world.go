@@ -3,7 +3,6 @@ package locktest
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -161,11 +160,3 @@ func clientOptions(addr string, dial func(ctx context.Context, network, addr str
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
-
-// errNotNow: a lock dials before it is used.
-var errNotNow = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("the kit only looks at the lock's methods")}
-
-func refuseDial(context.Context, string, string) (net.Conn, error) { return nil, errNotNow }
-
-// unconnected returns a Redis client that can't connect.
-func unconnected() *redis.Client { return redis.NewClient(clientOptions("127.0.0.1:1", refuseDial)) }

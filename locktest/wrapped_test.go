@@ -101,6 +101,9 @@ type timedLock struct {
 	adds       bool // bug: adds a lease to what is left
 	apart      bool // bug: compares in one request and extends in another
 	movesFirst bool // bug: moves the end and compares then
+	local      bool // bug: trusts its own deadline, and extends whatever key is there
+	sums       bool // bug: adds a lease to the validity
+	ahead      bool // bug: counts the lease anew before it asks
 	rounds     bool // to whole milliseconds, down
 }
 
@@ -131,8 +134,13 @@ func (l *timedLock) ValidUntil() time.Time { return l.until }
 
 func (l *timedLock) Extend(ctx context.Context) (err error) {
 	begin := time.Now()
+	if l.ahead {
+		l.count(begin)
+	}
 	switch {
-	case l.plain:
+	case l.local && !begin.Before(l.until):
+		return errGone
+	case l.plain, l.local:
 		var ok bool
 		if ok, err = l.Redis.PExpire(ctx, l.key(), l.TTL).Result(); err == nil && !ok {
 			err = errGone
@@ -152,7 +160,10 @@ func (l *timedLock) Extend(ctx context.Context) (err error) {
 	default:
 		err = l.cas(ctx, luaExtend, l.token, l.TTL.Milliseconds())
 	}
-	if err == nil || l.hopes {
+	switch {
+	case err == nil && l.sums:
+		l.until = l.until.Add(l.TTL)
+	case err == nil || l.hopes:
 		l.count(begin)
 	}
 	return err

@@ -133,9 +133,7 @@ func (a *adapted) granted(ctx context.Context, what string, mode history.Mode, e
 
 // grant returns what the lock states about its hold.
 func (a *adapted) grant() (g impls.Grant) {
-	if l, ok := a.lock.(Tokener); ok {
-		g.Token = l.Token()
-	}
+	g.Token = a.Token()
 	if l, ok := a.lock.(Fencer); ok {
 		g.Fence = l.Fence()
 	}
@@ -146,6 +144,14 @@ func (a *adapted) grant() (g impls.Grant) {
 		g.ValidUntil = l.ValidUntil()
 	}
 	return g
+}
+
+// Token returns the token of the hold as the lock states it now; "" if it has none.
+func (a *adapted) Token() string {
+	if l, ok := a.lock.(Tokener); ok {
+		return l.Token()
+	}
+	return ""
 }
 
 // Until returns the end of the hold as the lock states it now; false if it states none.

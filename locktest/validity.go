@@ -1,0 +1,111 @@
+package locktest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/lockbench/lockbench/impls"
+)
+
+// stated is a call after which a lock states until when it holds.
+type stated struct {
+	name string
+	come func(a *client)                      // before replies are slow
+	call func(a *client) (impls.Grant, error) // with slow replies
+}
+
+// statements are the calls of a lock that state a validity.
+func (c *trial) statements() []stated {
+	all := []stated{{"TryLock", func(*client) {}, func(a *client) (impls.Grant, error) { return a.try(exclusive) }}}
+	if c.cfg.Waits && !c.cfg.Traits.FromAsking {
+		all = append(all, stated{"Lock, which had waited,", func(*client) {}, c.grantedAfterWait})
+	}
+	if c.cfg.Traits.Extends {
+		all = append(all, stated{"Extend", func(a *client) {
+			a.mustHold("the lock is free", exclusive)
+			for range 2 { // a validity may add up
+				_, _ = a.extend()
+			}
+		}, (*client).extend})
+	}
+	return all
+}
+
+// grantedAfterWait lets a client wait for the lock and returns its grant.
+func (c *trial) grantedAfterWait(a *client) (impls.Grant, error) {
+	holder := c.client("holder")
+	defer holder.close()
+	holder.mustHold("the lock is free", exclusive)
+	w := a.waits(exclusive)
+	c.sleep(c.lease / 3)
+	if w.over() {
+		return impls.Grant{}, errNotWaited
+	}
+	holder.mustRelease("it holds")
+	err := w.result()
+	return w.grant, err
+}
+
+// errNotWaited: the lock was granted to a waiter while another client held it, or the waiter gave up.
+var errNotWaited = errors.New("it did not wait")
+
+// validUntil: when a reply arrives that took a time, the lease has been going on for that time at least.
+func validUntil(c *trial) {
+	judged := false
+	for _, s := range c.statements() {
+		for slow := c.lease / 4; slow > max(c.slack, time.Millisecond); slow /= 3 { // a lock may give up a request that takes a part of the lease
+			a := c.client("a")
+			a.mustHold("the connection is open from here on", exclusive)
+			a.mustRelease("a holds")
+			s.come(a)
+			a.wires.slow(slow)
+			g, err := s.call(a)
+			returned := time.Now()
+			a.wires.slow(0)
+			if err == nil {
+				c.mustBeValid(s.name, g, returned, slow)
+			}
+			c.startOver()
+			if err == nil {
+				judged = true
+				break
+			}
+		}
+	}
+	c.untilFailed()
+	if !judged {
+		c.cannotJudge("the lock gives up every request whose reply takes a time that could be told from none")
+	}
+}
+
+// mustBeValid compares the validity of a grant with the latest end that its lease can have.
+func (c *trial) mustBeValid(call string, g impls.Grant, returned time.Time, slow time.Duration) {
+	if g.ValidUntil.Equal(impls.UntilLost) { // it may report a loss, and state no instant
+		return
+	}
+	if end := returned.Add(c.lease - slow + c.slack); g.ValidUntil.After(end) {
+		c.errorf("replies took %v, a.%s returned, and a.ValidUntil is %v after that, of a lease of %v", slow, call, g.ValidUntil.Sub(returned), c.lease)
+	}
+}
+
+// untilFailed: an extend that the server has not executed moves nothing.
+func (c *trial) untilFailed() {
+	if !c.cfg.Traits.Extends || c.cfg.Traits.SelfRenewing {
+		return
+	}
+	a := c.client("a")
+	begin := time.Now()
+	a.mustHold("the lock is free", exclusive)
+	granted := time.Now()
+	c.sleep(c.lease / 2)
+	a.wires.unreachable(c.nodes)
+	_, err := a.extend()
+	a.wires.unreachable(nil)
+	until, ok := a.until()
+	if err == nil || !ok {
+		return
+	}
+	if until.After(granted.Add(c.lease + c.slack)) {
+		c.errorf("a was granted the lock at 0, its extend at %v failed (%v), and a.ValidUntil is %v of a lease of %v", c.lease/2, err, until.Sub(begin), c.lease)
+	}
+}
