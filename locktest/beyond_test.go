@@ -166,7 +166,8 @@ if next then redis.call('set', KEYS[1], next, 'KEEPTTL') else redis.call('del', 
 return 1`
 )
 
-// hashLock keeps its holder, the end of its lease by the server's clock, and the count of its grants in one hash, which stays.
+// hashLock keeps its holder, the end of its lease by the server's clock, and the count of its grants in one hash, which stays. The
+// clock is cut to milliseconds, so the lease lasts through the millisecond in which it ends: a hold of whole milliseconds is never cut short.
 type hashLock struct {
 	*lock
 	fence uint64
@@ -194,11 +195,11 @@ local ends = tonumber(redis.call('hget', KEYS[1], 'ends') or '0')
 
 const (
 	luaHashTake = luaMillis + `
-if ends > now then return 0 end
+if ends >= now then return 0 end
 redis.call('hset', KEYS[1], 'ends', string.format('%.0f', now + ARGV[2]), 'token', ARGV[1])
 return redis.call('hincrby', KEYS[1], 'grants', 1)`
 
 	luaHashFree = luaMillis + `
-if redis.call('hget', KEYS[1], 'token') ~= ARGV[1] or ends <= now then return 0 end
+if redis.call('hget', KEYS[1], 'token') ~= ARGV[1] or ends < now then return 0 end
 return redis.call('hdel', KEYS[1], 'ends', 'token')`
 )
