@@ -119,6 +119,11 @@ func (s *supervisor) drive(w world, names []string) {
 		switch {
 		case idle > 2, err == nil && len(suspects) == 0 && len(begun) == 0 && len(names) > 0:
 			s.stop("the worker ended before the rules: does the test reach locktest.Run when it is started again alone?")
+		case len(suspects) == 1 && crossed(err):
+			if len(begun) == 1 { // it was alone in its process
+				s.take(w, message{Hung: suspects[0], Stack: err.Error()})
+			}
+			names = slices.DeleteFunc(names, s.has)
 		case err != nil && len(suspects) == 1:
 			s.add(result{Rule: suspects[0], Problems: []string{"the lock ended the process: " + err.Error()}, realTime: w != virtual})
 			names = slices.DeleteFunc(names, s.has)
@@ -143,6 +148,17 @@ func (s *supervisor) saw(now *seen) *seen {
 		s.seen = now
 	}
 	return s.seen
+}
+
+// crossed reports whether a process ended because something that was made in one bubble was used in another, or outside: a lock may keep a channel or a
+// timer for all its objects.
+func crossed(err error) bool {
+	if err == nil {
+		return false
+	}
+	_, said, _ := strings.Cut(err.Error(), "fatal error: ")
+	said, _, _ = strings.Cut(said, "\n")
+	return strings.Contains(said, "synctest")
 }
 
 // going reports whether another worker is of use.

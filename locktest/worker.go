@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -216,6 +217,7 @@ func (in *inspector) inBubble(r rule, ended func(result)) bool {
 	var log atomic.Pointer[requestLog]
 	whole := true
 	go func() { left <- in.watch(r, &log, judged, over) }()
+	emptyPools()
 	func() {
 		defer close(over)
 		defer func() {
@@ -232,6 +234,13 @@ func (in *inspector) inBubble(r rule, ended func(result)) bool {
 		})
 	}()
 	return !<-left && whole
+}
+
+// emptyPools empties every sync.Pool of the process. A library keeps there what its next user may take, such as a timer; one that was made in another
+// bubble ends the process. A collection moves what is in a pool aside, and the next one drops it.
+func emptyPools() {
+	runtime.GC()
+	runtime.GC()
 }
 
 // watch returns true if a rule, or afterwards its bubble, does not end in time. A rule whose lock keeps sending requests gets more time: the machine

@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/lockbench/lockbench/internal/resp"
+	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // node is one Redis. admin bypasses every fault.
@@ -151,12 +152,12 @@ func (n *node) open(t *testing.T) {
 	t.Cleanup(func() { _ = n.admin.Close() })
 }
 
-// clientOptions are the options of every lock's Redis client: no automatic retries, which would hide a lost reply.
+// clientOptions are the options of every lock's Redis client: no automatic retries, which would hide a lost reply, and no waiting for a connection.
 func clientOptions(addr string, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *redis.Options {
 	const limit = 2 * time.Second
 	return &redis.Options{
 		Addr: addr, Dialer: dial, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DisableIdentity: true,
-		DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit, PoolTimeout: limit, PoolSize: 4,
+		DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit, PoolTimeout: limit, PoolSize: upstream.NobodyWaits(true),
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
