@@ -56,7 +56,7 @@ var byChanceOf = map[string][]string{
 // quorumOfHalf are the rules by which two clients that share the nodes are seen: whether they do is decided by whose requests come first on which node.
 func quorumOfHalf() []string {
 	return []string{"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins",
-		"quorum", "between-requests", "late-entry", "asked-again", "release-needs-a-hold", "release-once", "reuse", "skewed-clock", "waits", "loss-returns", "odd-leases", "unanswered", "names-apart"}
+		"closes", "quorum", "between-requests", "late-entry", "asked-again", "release-needs-a-hold", "release-once", "reuse", "skewed-clock", "waits", "loss-returns", "odd-leases", "unanswered", "names-apart"}
 }
 
 // TestEveryPlantedBugIsCaught: each breaks the rules that it should, and no other. A kit that let one pass would prove nothing by
