@@ -92,4 +92,14 @@ var storeRows = []row{
 		b acquire 110 111 ok fence=2
 		a write 112 113 ok fence=1
 		b write 114 115 ok fence=2`},
+	{name: "a fence that is too small by any clock, after one that may be the later write", rule: "stale-fence",
+		head: history.Header{Kind: history.Mutex, ClockError: 2 * msec}, ops: `
+		a write 4 6 ok fence=2 read=0 wrote=1
+		a write 11 11 ok fence=3 read=1 wrote=2
+		b write 13 14 ok fence=1 read=2 wrote=3`, want: "store-integrity×1"},
+	{name: "a fence below an own one, after another's that may be the later write", rule: "stale-fence",
+		head: history.Header{Kind: history.Mutex, ClockError: 20 * msec}, ops: `
+		b write 4 6 ok fence=2 read=0 wrote=1
+		a write 11 12 ok fence=3 read=1 wrote=2
+		b write 13 14 ok fence=1 read=2 wrote=3`, want: "store-integrity×1"},
 }

@@ -26,14 +26,31 @@ type storeIntegrity struct {
 	late    map[*record]bool // stale writes: if they also lost an update, that is one violation
 	chained int              // violations that are lost updates
 	damage  Damage
-	fence   *record            // the returned write with the highest fence
-	newest  *record            // the returned write whose hold was requested last
+	all     latest             // of the returned writes
+	before  latest             // of those that returned before by any clock
+	recent  []*record          // the other returned writes, by return
+	mine    map[uint32]*latest // by client: of its own returned writes
 	own     map[uint32]*record // by client: its last write, which has returned when it calls the next
+}
+
+// latest has those of some writes that show best that another is stale.
+type latest struct {
+	fence  *record // the one with the highest fence
+	newest *record // the one whose hold was requested last
+}
+
+func (l *latest) add(d *keyInput, r *record) {
+	if l.fence == nil || d.k.detailOf(r).fence > d.k.detailOf(l.fence).fence {
+		l.fence = r
+	}
+	if h := d.holdOf(r); h != nil && (l.newest == nil || h.began.call > d.holdOf(l.newest).began.call) {
+		l.newest = r
+	}
 }
 
 func newStoreIntegrity(d *keyInput) *storeIntegrity {
 	n := d.k.count(history.Write, history.OK, history.Unknown)
-	s := &storeIntegrity{tally: tally{property: verdicts.StoreIntegrity, applies: n > 0}, d: d, late: map[*record]bool{}, own: map[uint32]*record{}}
+	s := &storeIntegrity{tally: tally{property: verdicts.StoreIntegrity, applies: n > 0}, d: d, late: map[*record]bool{}, mine: map[uint32]*latest{}, own: map[uint32]*record{}}
 	if !s.applies {
 		s.note = "no writes to a guarded store were recorded"
 	}
@@ -104,42 +121,68 @@ func (s *storeIntegrity) returned(r *record) {
 	if r.op != history.Write || r.outcome != history.OK {
 		return
 	}
-	if s.fence == nil || s.d.k.detailOf(r).fence > s.d.k.detailOf(s.fence).fence {
-		s.fence = r
-	}
-	if h := s.d.holdOf(r); h != nil && (s.newest == nil || h.began.call > s.d.holdOf(s.newest).began.call) {
-		s.newest = r
+	s.all.add(s.d, r)
+	s.recent = append(s.recent, r)
+	if s.d.a.header.ClockError > 0 {
+		if s.mine[r.client] == nil {
+			s.mine[r.client] = &latest{}
+		}
+		s.mine[r.client].add(s.d, r)
 	}
 }
 
+// checkStale compares w first with the writes that came before it by any clock.
 func (s *storeIntegrity) checkStale(w *record) {
+	for len(s.recent) > 0 && plus(s.recent[0].ret, s.d.a.header.ClockError) < w.call {
+		s.before.add(s.d, s.recent[0])
+		s.recent = s.recent[1:]
+	}
 	own := s.own[w.client]
 	if own != nil && own.call == w.call {
 		own = nil // at one instant: they have no order
 	}
-	fence := s.d.k.detailOf(w).fence
-	for _, f := range []*record{s.fence, own} {
-		if f != nil && (f == own || f.ret < w.call) && fence != 0 && fence < s.d.k.detailOf(f).fence && s.d.rules.on("stale-fence") {
-			s.stale(w, f, true)
-			return
+	var found *staleness
+	for _, l := range []*latest{&s.before, s.mine[w.client], {fence: own}, &s.all} {
+		for _, x := range s.after(w, l) {
+			if found == nil || found.within && !x.within {
+				found = &x
+			}
 		}
 	}
-	h := s.d.holdOf(w)
-	if n := s.newest; h != nil && n != nil && n.ret < w.call && h.gone < w.call && s.d.holdOf(n).began.call > h.began.ret && s.d.rules.on("stale-write") {
-		s.stale(w, n, false)
+	if found != nil {
+		s.stale(w, found)
 	}
 }
 
-// stale reports write w, which followed r: by its fence, or because its hold was over and that of r is the later one.
-func (s *storeIntegrity) stale(w, r *record, byFence bool) {
+// staleness says why a write is stale: because of an earlier write's fence, or because its hold was over and that of the earlier write is the later one.
+type staleness struct {
+	earlier *record
+	within  bool // the clock error
+}
+
+func (s *storeIntegrity) after(w *record, l *latest) (found []staleness) {
+	if l == nil {
+		return nil
+	}
+	within := func(r *record, t int64) bool {
+		return r.client != w.client && min(w.call-r.ret, t) <= s.d.a.header.ClockError
+	}
+	fence, h := s.d.k.detailOf(w).fence, s.d.holdOf(w)
+	if f := l.fence; f != nil && fence != 0 && fence < s.d.k.detailOf(f).fence && s.d.rules.on("stale-fence") {
+		found = append(found, staleness{f, within(f, never)})
+	}
+	if n := l.newest; h != nil && n != nil && h.gone < w.call && s.d.holdOf(n).began.call > h.began.ret && s.d.rules.on("stale-write") {
+		found = append(found, staleness{n, within(n, s.d.holdOf(n).began.call-h.began.ret)})
+	}
+	return found
+}
+
+// stale reports a stale write.
+func (s *storeIntegrity) stale(w *record, by *staleness) {
 	s.take(w)
 	s.damage.StaleWrites++
-	apart := w.call - r.ret
-	if own, other := s.d.holdOf(w), s.d.holdOf(r); !byFence {
-		apart = min(apart, other.began.call-own.began.ret)
-	}
-	v := Violation{At: w.call, Clients: []string{s.d.clientName(r), s.d.clientName(w)}, WithinClockError: r.client != w.client && apart <= s.d.a.header.ClockError}
-	s.found(s.d, v, func() Witness { return s.around(r, w) })
+	v := Violation{At: w.call, Clients: []string{s.d.clientName(by.earlier), s.d.clientName(w)}, WithinClockError: by.within}
+	s.found(s.d, v, func() Witness { return s.around(by.earlier, w) })
 	if s.late[w] = !v.WithinClockError; v.WithinClockError {
 		s.opportunities--
 		s.unjudged(true, withinClockError)
