@@ -214,17 +214,22 @@ func (p *holdPass) forget(who *clientHolds, now int64) {
 	who.open = kept
 }
 
-// takeEarly assigns to a hold the extends with its token that were called before its acquire returned: a watchdog may be that early.
+// takeEarly assigns to a hold the extends with its token that were called before its acquire returned: a watchdog may be that early. Others that were
+// under way may mean this hold or wait for the next.
 func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
+	waiting := who.early[:0]
 	for _, x := range who.early {
-		if x.outcome == history.OK && p.k.tokenOf(x) == h.token && x.ret >= r.call && h.token != 0 {
+		switch token := p.k.tokenOf(x); {
+		case x.outcome == history.OK && token == h.token && token != 0 && x.ret >= r.call:
 			p.a.holdOf[x.line-1] = h.index
 			p.extended(who, h, x)
-		} else if !calledWithin(r, x) || p.k.tokenOf(x) != 0 && h.token != 0 { // see mayMeanPending
+		case !calledWithin(r, x):
 			p.ownerless(who, x)
+		case token != 0 && h.token != 0:
+			waiting = append(waiting, x)
 		}
 	}
-	who.early = who.early[:0]
+	who.early = waiting
 }
 
 // ownerless records an accepted operation that belongs to no hold, unless an acquire of unknown outcome may have begun one. A token that a grant

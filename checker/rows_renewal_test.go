@@ -1,5 +1,7 @@
 package checker
 
+import "github.com/lockbench/lockbench/history"
+
 // renewalRows are about extends, and about leftovers.
 var renewalRows = []row{
 	{name: "a healthy hold is reported lost", rule: "healthy-lost", head: leased, ops: `
@@ -72,4 +74,9 @@ var renewalRows = []row{
 		b acquire 10 11 ok
 		b release 12 16 ok
 		b extend 16 18 ok`, want: "refusal×1 renewal×1"},
+	// It may have found the hold that was granted at 7 ms.
+	{name: "an extend of no known token, during two grants", head: history.Header{Kind: history.RW, Lease: 100 * msec}, ops: `
+		a extend 4 8 ok token=x
+		a acquire 5 5 ok shared token=y
+		a acquire 6 7 ok shared`},
 }
