@@ -67,7 +67,7 @@ func drawOperation(t *rapid.T) history.Operation {
 	return op
 }
 
-func TestWhatIsWrittenIsReadBack(t *testing.T) {
+func TestHistoryRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := history.Header{Lock: rapid.String().Draw(t, "lock"), Kind: history.RW, Lease: 5, Drift: 2, Permits: 3, ClockError: 7, Votes: rapid.Bool().Draw(t, "votes"),
 			Wakeups: rapid.Bool().Draw(t, "wakeups"), FIFO: rapid.Bool().Draw(t, "fifo"), LeaseFromAsking: rapid.Bool().Draw(t, "lease from asking"),
@@ -125,7 +125,7 @@ func TestContractExample(t *testing.T) {
 	}
 }
 
-func TestBadTextIsNamedByLineAndColumn(t *testing.T) {
+func TestErrorsHaveLineAndColumn(t *testing.T) {
 	ok := `{"id":1,"client":"c1","op":"acquire","key":"k","call":1,"return":2,"outcome":"ok"}` + "\n"
 	rows := []struct {
 		name, text, want string
@@ -141,8 +141,8 @@ func TestBadTextIsNamedByLineAndColumn(t *testing.T) {
 		{"an empty line between", header + "\n" + ok, `history:2: an empty line; expected one object per line`},
 		{"an unknown op", header + strings.Replace(ok, "acquire", "grab", 1), `history:2:28: expected one of acquire, extend, release, use, write, lost, found "\"grab\""`},
 		{"an outcome the op cannot have", header + strings.Replace(ok, `"ok"`, `"rejected"`, 1), `history:2: expected the outcome of acquire to be ok, busy, fail or unknown, found "rejected"`},
-		{"a refusal of an extend by another's hold", header + strings.NewReplacer("acquire", "extend", `"ok"`, `"busy"`).Replace(ok), `history:2: expected the outcome of extend to be ok, not_held, lost, fail or unknown, found "busy"`},
-		{"a granted try that began before its call", header + strings.Replace(ok, `"outcome"`, `"asked":-5,"outcome"`, 1), `history:2: expected asked between call 1 and return 2, found -5`},
+		{"a busy extend", header + strings.NewReplacer("acquire", "extend", `"ok"`, `"busy"`).Replace(ok), `history:2: expected the outcome of extend to be ok, not_held, lost, fail or unknown, found "busy"`},
+		{"asked before call", header + strings.Replace(ok, `"outcome"`, `"asked":-5,"outcome"`, 1), `history:2: expected asked between call 1 and return 2, found -5`},
 		{"an outcome that is missing", header + strings.Replace(ok, `,"outcome":"ok"`, ``, 1), `history:2: expected the outcome of acquire to be ok, busy, fail or unknown, found ""`},
 		{"a field that is missing", header + strings.Replace(ok, `"call":1,`, ``, 1), `history:2: expected the field "call"`},
 		{"an empty client", header + strings.Replace(ok, `"c1"`, `""`, 1), `history:2: expected the name of a client, found an empty one`},
@@ -172,7 +172,7 @@ func TestBadTextIsNamedByLineAndColumn(t *testing.T) {
 	}
 }
 
-func TestEmptyLinesAtTheEndArePassedOver(t *testing.T) {
+func TestEmptyLinesAtTheEndAreSkipped(t *testing.T) {
 	_, ops, err := readAll(strings.NewReader(header + `{"client":"a","op":"use","key":"k","call":-5,"return":-5}` + "\n\n\n"))
 	if err != nil || len(ops) != 1 || ops[0].Call != -5 {
 		t.Fatal(ops, err)
@@ -267,7 +267,7 @@ func TestTruncatedZstd(t *testing.T) {
 			t.Errorf("cut at %d, inside the second frame: %d operations, %v", cut, n, err)
 		}
 		if again := in.Next(&op); again != err {
-			t.Errorf("the error is not for good: %v, then %v", err, again)
+			t.Errorf("the error is not sticky: %v, then %v", err, again)
 		}
 		if err := in.Close(); err != nil {
 			t.Error(err)
@@ -385,8 +385,8 @@ func readCount(r io.Reader) (h history.Header, n int, err error) {
 	return in.Header(), n, err
 }
 
-// TestModeAndAskedComeBack: ModeNamed and Asked survive the file and the recording.
-func TestModeAndAskedComeBack(t *testing.T) {
+// TestModeNamedAndAskedRoundTrip writes and reads them in a history file and in a recording.
+func TestModeNamedAndAskedRoundTrip(t *testing.T) {
 	want := []history.Operation{
 		{ID: 1, Client: "c1", Op: history.Acquire, Key: "k", Mode: history.Shared, Call: 10, Return: 20, Asked: 15, Outcome: history.OK},
 		{ID: 2, Client: "c1", Op: history.Use, Key: "k", ModeNamed: true, Call: 20, Return: 30},

@@ -41,14 +41,13 @@ type Script struct {
 	Source string `json:"source"`
 }
 
-// Linked reports whether a command names its operation: one that names none in such a record was sent in the background.
+// Linked reports whether the commands of a record name their operations. Then a command that names none was sent in the background.
 func Linked(commands []Command) bool {
 	return slices.ContainsFunc(commands, func(c Command) bool { return c.Op != 0 })
 }
 
-// LinkCommands sets Op of each command that has none to the operation that sent it: of the client's operations under way at the time, the
-// one called last. Other commands were sent in the background. The operations must have their ids. Uses and writes send nothing to a
-// lock's nodes.
+// LinkCommands sets Op of each command that has none to the operation that sent it: the latest call among the client's operations under way
+// at the time. Other commands were sent in the background. The operations must have their ids. Uses and writes send nothing to a lock's nodes.
 func LinkCommands(ops []Operation, commands []Command) {
 	calls := map[string][]*Operation{}
 	for i := range ops {

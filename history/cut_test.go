@@ -27,13 +27,13 @@ func TestCut(t *testing.T) {
 		want  []history.Operation
 	}{
 		{"nothing", nil, nil},
-		{"a client that holds may have released, and asked anew", []history.Operation{grant("a", "t", 1)},
+		{"a holder may have released and acquired again", []history.Operation{grant("a", "t", 1)},
 			[]history.Operation{perhaps("a", history.Release, "t", 2), perhaps("a", history.Acquire, "", 2)}},
-		{"one that has released may have asked anew", []history.Operation{grant("a", "t", 1), release("a", "t", 5)},
+		{"a client that released may have acquired again", []history.Operation{grant("a", "t", 1), release("a", "t", 5)},
 			[]history.Operation{perhaps("a", history.Acquire, "", 6)}},
 		{"a release ends the hold of its token", []history.Operation{grant("a", "s", 1), grant("a", "t", 3), release("a", "s", 5)},
 			[]history.Operation{perhaps("a", history.Release, "t", 6), perhaps("a", history.Acquire, "", 6)}},
-		{"each client from its own end on", []history.Operation{grant("b", "u", 9), grant("a", "t", 1)}, []history.Operation{
+		{"each client from its own last return", []history.Operation{grant("b", "u", 9), grant("a", "t", 1)}, []history.Operation{
 			perhaps("a", history.Release, "t", 2), perhaps("a", history.Acquire, "", 2),
 			perhaps("b", history.Release, "u", 10), perhaps("b", history.Acquire, "", 10)}},
 	} {

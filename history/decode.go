@@ -202,13 +202,13 @@ func (s *scanner) headerLine(schema string, field func(name []byte)) {
 	}
 }
 
-// before maps a schema to its previous version, which is read the same way.
-var before = map[string]string{commandsSchema: "lockbench/commands/v1", recordingSchema: "lockbench/recording/v1"}
+// previous maps a schema to the version before it, which the same code reads.
+var previous = map[string]string{commandsSchema: "lockbench/commands/v1", recordingSchema: "lockbench/recording/v1"}
 
 func (s *scanner) schema(want string) {
 	s.peek()
 	start := s.at
-	if text := s.text(); s.msg == "" && string(text) != want && string(text) != before[want] {
+	if text := s.text(); s.msg == "" && string(text) != want && string(text) != previous[want] {
 		s.at = start
 		s.fail(start, "expected the schema %q, found %s", want, s.found())
 	}

@@ -7,32 +7,33 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// What a recorded command did, as far as its name and its reply say. All that reads commands asks here.
-
-// IsScript reports whether the command runs a script or a function: its name says nothing of what it does.
+// IsScript reports whether the command runs a script or a function, whose effects do not follow from its name.
 func (c *Command) IsScript() bool {
 	return strings.HasPrefix(c.Name, "EVAL") || strings.HasPrefix(c.Name, "FCALL")
 }
 
 // Accepted reports whether the reply is OK or a number above zero.
-func (c *Command) Accepted() bool { return c.Reply == "OK" || c.counted() }
+func (c *Command) Accepted() bool { return c.Reply == "OK" || c.positive() }
 
-// counted reports whether the reply is a number above zero.
-func (c *Command) counted() bool {
+// positive reports whether the reply is a number above zero.
+func (c *Command) positive() bool {
 	n, err := strconv.ParseInt(c.Reply, 10, 64)
 	return err == nil && n > 0
 }
 
-// Removed reports whether the command removed something; of a script, whether its reply may say so.
+// Removed reports whether the command removed a key; for a script, whether it may have.
 func (c *Command) Removed() bool {
 	switch c.Name {
 	case "DEL", "UNLINK", "DELEX", "DELIFEQ":
-		return c.Replied != 0 && c.counted()
+	default:
+		if !c.IsScript() {
+			return false
+		}
 	}
-	return c.IsScript() && c.Replied != 0 && c.counted()
+	return c.Replied != 0 && c.positive()
 }
 
-// Wrote reports whether the command, no script, wrote its first argument.
+// Wrote reports whether the command wrote its first argument; false for scripts.
 func (c *Command) Wrote() bool {
 	switch c.Name {
 	case "SET", "SETNX", "GETSET", "HSET", "HSETNX", "HINCRBY", "SADD", "ZADD", "INCR":
@@ -41,7 +42,7 @@ func (c *Command) Wrote() bool {
 	return false
 }
 
-// MayRenew reports whether the command may have set the end of a key.
+// MayRenew reports whether the command may have changed when a key expires.
 func (c *Command) MayRenew() bool {
 	switch c.Name {
 	case "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "GETEX", "SET", "SETEX", "PSETEX", "PERSIST":

@@ -37,11 +37,11 @@ type DataChange struct {
 // Datum is the value of a Redis key.
 type Datum struct {
 	Value any   `json:"value"`           // a string, a list, a hash or the scores of a sorted set
-	Until int64 `json:"until,omitempty"` // when it ends, in nanoseconds on the run's base; 0 = never
+	Until int64 `json:"until,omitempty"` // when it expires, in nanoseconds on the run's base; 0 = never
 }
 
-// WriteServer writes what the nodes executed, each node's events in their order, as JSON Lines compressed with zstd. source says how the
-// order is known.
+// WriteServer writes what the nodes executed, each node's events in their order, as JSON Lines compressed with zstd. source says where
+// the order comes from.
 func WriteServer(w io.Writer, source string, events []Executed) error {
 	out, err := newFrames(w, true)
 	if err != nil {

@@ -24,7 +24,7 @@ type Header struct {
 	Drift      int64  `json:"drift" is:"duration"`       // nanoseconds that the lock subtracts from every claimed validity
 	Permits    int    `json:"permits" is:"permits"`      // for semaphores; 1 otherwise
 	ClockError int64  `json:"clock_error" is:"duration"` // nanoseconds by which two recorders' clocks may disagree
-	// Votes reports that an attempt may be refused because of another attempt that was not granted: nodes vote and the votes split, or attempts
+	// Votes reports that a lock may refuse an attempt because of another attempt, not because of a holder: the nodes' votes split, or attempts
 	// queue. A refusal is then correct even if no client holds the lock.
 	Votes bool `json:"votes,omitempty"`
 	// Wakeups reports that the lock notifies waiters when it becomes free.

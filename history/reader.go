@@ -61,7 +61,7 @@ func (r *Reader) Header() Header { return r.header }
 // File returns the path given to Open; "" for NewReader.
 func (r *Reader) File() string { return r.lines.file }
 
-// Salvage makes Next return io.EOF instead of an error before a truncated frame or last line, as a run that was killed leaves them.
+// Salvage makes Next return io.EOF instead of an error at a truncated frame or last line, which a killed run leaves.
 func (r *Reader) Salvage() { r.lines.salvage = true }
 
 // Truncated reports whether the file was truncated, once Next has returned io.EOF.

@@ -28,8 +28,8 @@ func (r *Recorder) Client(name string) *ClientRecorder {
 	return c
 }
 
-// Spill writes what was recorded since the last Spill, one block and one write per client, and forgets it. One goroutine calls it
-// periodically and once at the end.
+// Spill writes what was recorded since the last Spill, one block and one write per client, and drops it from memory. One goroutine
+// calls it periodically and once at the end.
 func (r *Recorder) Spill(w io.Writer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

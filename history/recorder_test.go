@@ -81,8 +81,8 @@ func TestSpillLeavesAReadableFileAfterEveryWrite(t *testing.T) {
 	}
 }
 
-// TestACutRecordingEndsBeforeTheCut truncates a recording at every byte: exactly the whole blocks are read.
-func TestACutRecordingEndsBeforeTheCut(t *testing.T) {
+// TestTruncatedRecording truncates a recording at every byte: exactly the whole blocks are read.
+func TestTruncatedRecording(t *testing.T) {
 	s := newSpilled(t)
 	a := s.Client("a")
 	var ends []int64 // of the file after each spill
@@ -111,7 +111,7 @@ func TestACutRecordingEndsBeforeTheCut(t *testing.T) {
 }
 
 // A recording truncated in its head is empty.
-func TestARecordingCutInItsHead(t *testing.T) {
+func TestRecordingTruncatedInItsHead(t *testing.T) {
 	head := history.RecordingHead(recordedHeader)
 	path := filepath.Join(t.TempDir(), "recording")
 	for size := range len(head) {
@@ -128,7 +128,7 @@ func TestARecordingCutInItsHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := history.LoadRecording(path); err == nil || !strings.Contains(err.Error(), path+":1:1: expected the header as a JSON object") {
-		t.Errorf("what is no recording: %v", err)
+		t.Errorf("a file that is not a recording: %v", err)
 	}
 }
 
@@ -148,8 +148,8 @@ func drawCommand(t *rapid.T) history.Command {
 	return c
 }
 
-// TestARecordingSaysWhatJSONSays: a recording returns what was recorded, whenever it was spilled, and encodes to the same JSON Lines.
-func TestARecordingSaysWhatJSONSays(t *testing.T) {
+// TestRecordingRoundTrip: a recording returns what was recorded, whenever it was spilled, and encodes to the same JSON Lines.
+func TestRecordingRoundTrip(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "recording")
 	rapid.Check(t, func(t *rapid.T) {
 		r, out := history.NewRecorder(), bytes.NewBuffer(history.RecordingHead(recordedHeader))
@@ -225,7 +225,7 @@ func TestNothingIsLostBetweenAddAndSpill(t *testing.T) {
 	next := map[string]int64{}
 	for _, op := range got.Ops {
 		if op.Call != next[op.Client] {
-			t.Fatalf("%s: operation %d where %d was due", op.Client, op.Call, next[op.Client])
+			t.Fatalf("%s: operation %d, want %d", op.Client, op.Call, next[op.Client])
 		}
 		next[op.Client]++
 	}
@@ -250,7 +250,7 @@ func FuzzRecording(f *testing.F) {
 			t.Fatal(err)
 		}
 		if _, err := history.LoadRecording(path); err != nil && !strings.Contains(err.Error(), "recording") {
-			t.Errorf("an error that does not name the file: %v", err)
+			t.Errorf("an error without the file's name: %v", err)
 		}
 	})
 }

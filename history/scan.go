@@ -202,7 +202,7 @@ const boundedTime = math.MaxInt64 / 4
 // instant reads a time in nanoseconds.
 func (s *scanner) instant() int64 { return s.within(-boundedTime, boundedTime, "nanoseconds") }
 
-// within reads an integer from least to most; messages call it what.
+// within reads an integer from least to most; what names it in errors.
 func (s *scanner) within(least, most int64, what string) int64 {
 	s.peek()
 	start := s.at

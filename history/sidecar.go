@@ -34,8 +34,8 @@ func sidecarHeader(schema string) []byte {
 	return append(appendText(nil, `{"schema":`, schema), '}', '\n')
 }
 
-// ReadCommands calls each for every command of a commands file, plain or zstd, and source, if not nil, for every script. Both may retain
-// their arguments.
+// ReadCommands calls each with every command of a commands file, plain or zstd, and source, if not nil, with every script. Both may
+// retain their arguments.
 func ReadCommands(r io.Reader, each func(Command) error, source func(Script)) error {
 	return readSidecar(r, "", commandsSchema, commandLines(each, source))
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Headers, fault windows and their effects are read and written by the tags of their structs: json names a field, and is says which numbers it
-// takes. Operations and commands have code of their own, for speed.
+// Headers, fault windows and their effects are read and written by the tags of their structs: json names a field, and is gives the range of its
+// numbers. Operations and commands have code of their own, for speed.
 
 // tag is a field of a struct that is read from JSON.
 type tag struct {
@@ -49,7 +49,7 @@ func (s *scanner) fields(v any) func(name []byte) {
 	}
 }
 
-// value reads a value into what to points to.
+// value reads a value into *to.
 func (s *scanner) value(to any, is string) {
 	switch to := to.(type) {
 	case *string:

@@ -29,7 +29,7 @@ func newFrames(w io.Writer, compress bool) (*frames, error) {
 	return f, err
 }
 
-// line takes back text, to which the caller appended a line.
+// line replaces text by the caller's copy, to which a line was appended.
 func (f *frames) line(text []byte) error {
 	f.text = text
 	if len(f.text) < frameSize {

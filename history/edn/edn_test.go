@@ -57,7 +57,7 @@ func TestOpenReadsAMapForEachLine(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if s.Skipped() != 1 {
-		t.Errorf("%d operations of the nemesis passed over, want 1", s.Skipped())
+		t.Errorf("%d operations of the nemesis skipped, want 1", s.Skipped())
 	}
 }
 
@@ -97,8 +97,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestBadTextIsNamedByLineAndColumn: errors have a position and say what was expected.
-func TestBadTextIsNamedByLineAndColumn(t *testing.T) {
+// TestErrorsHaveLineAndColumn: errors have a position and say what was expected.
+func TestErrorsHaveLineAndColumn(t *testing.T) {
 	const invoke = `{:process 3 :type :invoke :f :acquire :time 5}` + "\n"
 	for name, c := range map[string]struct {
 		text      string
@@ -112,9 +112,9 @@ func TestBadTextIsNamedByLineAndColumn(t *testing.T) {
 		"no process":                  {`{:type :ok :f :acquire}`, 1, 1, ":process"},
 		"time in words":               {`{:process 3 :type :ok :f :acquire :time "now"}`, 1, 41, "nanoseconds"},
 		"negative time":               {`{:process 3 :type :invoke :f :acquire :time -5}`, 1, 1, "found -5"},
-		"ends what nobody began":      {`{:process 3 :type :ok :f :acquire}`, 1, 1, "did not invoke"},
-		"ends another operation":      {invoke + `{:process 3 :type :ok :f :release :time 6}`, 2, 1, "did not invoke"},
-		"ends before it began":        {invoke + `{:process 3 :type :ok :f :acquire :time 4}`, 2, 1, "before its invocation"},
+		"completion alone":            {`{:process 3 :type :ok :f :acquire}`, 1, 1, "did not invoke"},
+		"completion of another":       {invoke + `{:process 3 :type :ok :f :release :time 6}`, 2, 1, "did not invoke"},
+		"completes before it began":   {invoke + `{:process 3 :type :ok :f :acquire :time 4}`, 2, 1, "before its invocation"},
 		"two at once":                 {invoke + invoke, 2, 1, "at line 1"},
 		"time in one only":            {invoke + `{:process 3 :type :ok :f :acquire}`, 2, 1, "in all operations or in none"},
 		"unclosed map":                {invoke + `{:process 3 `, 2, 1, "found the end"},
@@ -148,7 +148,7 @@ func TestHostileTextIsRefusedEarly(t *testing.T) {
 	} {
 		var syntax *history.SyntaxError
 		if _, err := readAll(edn.NewSource(text)); !errors.As(err, &syntax) || !strings.Contains(syntax.Msg, "at most") {
-			t.Errorf("%s: %v, want a bound to be named", name, err)
+			t.Errorf("%s: %v, want the limit in the error", name, err)
 		}
 	}
 }
@@ -187,7 +187,7 @@ func FuzzSource(f *testing.F) {
 		}
 		var syntax *history.SyntaxError
 		if err != nil && (!errors.As(err, &syntax) || syntax.Line < 1 || syntax.Col < 1) {
-			t.Errorf("error without a place: %v", err)
+			t.Errorf("error without a position: %v", err)
 		}
 	})
 }

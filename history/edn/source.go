@@ -34,7 +34,7 @@ type Source struct {
 // NewSource reads a Jepsen history.
 func NewSource(r io.Reader) *Source { return newSource(r, "") }
 
-// Open opens a Jepsen history file, which is of a mutex without a lease. The caller closes the Source.
+// Open opens a Jepsen history file. Its header describes a mutex without a lease. The caller closes the Source.
 func Open(path string) (history.Header, *Source, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -139,13 +139,13 @@ func (s *Source) take(f *form, op *history.Operation) (done bool, err error) {
 	begun, open := s.pending[e.process]
 	if e.typ == "invoke" {
 		if open {
-			return false, s.parse.fail(e.pos, "process %s invokes again before what it invoked at line %d has ended", e.process[1:], begun.pos.line)
+			return false, s.parse.fail(e.pos, "process %s invokes again before its invocation at line %d has completed", e.process[1:], begun.pos.line)
 		}
 		s.pending[e.process] = e
 		return false, nil
 	}
 	if !open || begun.op != e.op {
-		return false, s.parse.fail(e.pos, "process %s ends a %s that it did not invoke", e.process[1:], e.op)
+		return false, s.parse.fail(e.pos, "process %s completes a %s that it did not invoke", e.process[1:], e.op)
 	}
 	if e.time < begun.time {
 		return false, s.parse.fail(e.pos, ":time %d of process %s is before its invocation at %d", e.time, e.process[1:], begun.time)

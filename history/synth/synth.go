@@ -15,7 +15,7 @@ import (
 type Config struct {
 	Ops      int  // number of operations; the last round is completed, so there may be a few more
 	Clients  int  // at least 2; 0 means 64
-	Refusals bool // while one client holds, others are refused; otherwise they queue, each in one long acquire
+	Refusals bool // clients try while one holds, and are refused; otherwise each waits in one long acquire
 	Illegal  bool // in every 500th round, from the 50th on, the next client is granted the lock before the release
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestHistoriesAreWhatTheyAreSaidToBe: the checker finds exactly the generated violations.
-func TestHistoriesAreWhatTheyAreSaidToBe(t *testing.T) {
+// TestGeneratedViolations: the checker finds exactly the generated violations.
+func TestGeneratedViolations(t *testing.T) {
 	for _, c := range []synth.Config{
 		{Ops: 20_000}, {Ops: 20_000, Refusals: true}, {Ops: 20_000, Illegal: true}, {Ops: 20_000, Refusals: true, Illegal: true},
 		{Ops: 5000, Clients: 3, Refusals: true, Illegal: true},
@@ -32,7 +32,7 @@ func TestHistoriesAreWhatTheyAreSaidToBe(t *testing.T) {
 			}
 		}
 		if c.Illegal && src.Violations() == 0 {
-			t.Errorf("%+v: nothing was put in", c)
+			t.Errorf("%+v: no violation was generated", c)
 		}
 	}
 }
