@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Access has the credentials for a user's Redis. Those in its URL take precedence. The zero value adds nothing.
+// Access has the credentials for a user's Redis. Those in the URL take precedence. The zero value has none.
 type Access struct {
 	Login func() (user, password string) // nil: from the URL. A function, so that fmt cannot print its result
 	CA    *x509.CertPool                 // authorities for rediss:// servers; nil: the system's

@@ -24,7 +24,7 @@ import (
 // A login outside the URL opens the server; one in the URL takes precedence.
 func TestAccessLogsIn(t *testing.T) {
 	t.Parallel()
-	addr, _ := somebodys(t)
+	addr, _ := ownedServer(t)
 	login := func(user, password string) servers.Access {
 		return servers.Access{Login: func() (string, string) { return user, password }}
 	}
@@ -37,8 +37,8 @@ func TestAccessLogsIn(t *testing.T) {
 		{"a password alone", login("", secret), "redis://" + addr, nil},
 		{"a user and a password", login("guest", secret), "redis://" + addr, nil},
 		{"none", servers.Access{}, "redis://" + addr, servers.ErrMissing},
-		{"a wrong one", login("", "other"), "redis://" + addr, servers.ErrMissing},
-		{"the URL's goes first", login("", "other"), "redis://:" + secret + "@" + addr, nil},
+		{"a wrong password", login("", "other"), "redis://" + addr, servers.ErrMissing},
+		{"the URL's takes precedence", login("", "other"), "redis://:" + secret + "@" + addr, nil},
 	} {
 		u, err := servers.NewURL(row.access, row.url)
 		must(t, err)
@@ -63,8 +63,8 @@ func TestAccessTLS(t *testing.T) {
 		want   error
 	}{
 		{"its authority and a certificate", servers.Access{CA: pool, Own: own}, nil},
-		{"an authority that nobody knows", servers.Access{Own: own}, servers.ErrMissing},
-		{"no certificate to show", servers.Access{CA: pool}, servers.ErrMissing},
+		{"an unknown authority", servers.Access{Own: own}, servers.ErrMissing},
+		{"no client certificate", servers.Access{CA: pool}, servers.ErrMissing},
 	} {
 		u, err := servers.NewURL(row.access, "rediss://"+front)
 		must(t, err)
@@ -98,7 +98,7 @@ func TestReadAccess(t *testing.T) {
 		second(servers.ReadCA(file("no.pem", secret))), second(servers.ReadCA(filepath.Join(dir, "none"))),
 	} {
 		if err == nil || !strings.Contains(err.Error(), dir) || strings.Contains(err.Error(), secret) {
-			t.Errorf("%v: want the file's name and nothing that is in it", err)
+			t.Errorf("%v: want the file's name and none of its content", err)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func newAdmin(ctx context.Context, dial dialer) (admin, error) {
 	once <- conn
 	return admin{redis.NewClient(&redis.Options{
 		Addr:                     "127.0.0.1:0", // ignored by Dialer
-		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return theOne(once) },
+		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return firstOnly(once) },
 		Protocol:                 2,
 		PoolSize:                 100,
 		MaxRetries:               -1,
@@ -47,15 +47,15 @@ func newAdmin(ctx context.Context, dial dialer) (admin, error) {
 	})}, nil
 }
 
-// Admin opens an administrative client of a node, past every proxy: one connection, no retries. The caller closes it. Errors are those of
+// Admin opens an administrative client of a node, without a proxy: one connection, no retries. The caller closes it. Errors are those of
 // Deployment.Dial.
 func Admin(ctx context.Context, d Deployment, node int) (*redis.Client, error) {
 	a, err := newAdmin(ctx, func(ctx context.Context) (net.Conn, error) { return d.Dial(ctx, node) })
 	return a.Client, err
 }
 
-// theOne returns the connection on the first call, and an error on later ones.
-func theOne(once <-chan net.Conn) (net.Conn, error) {
+// firstOnly returns the connection on the first call, and an error on later ones.
+func firstOnly(once <-chan net.Conn) (net.Conn, error) {
 	select {
 	case conn := <-once:
 		return conn, nil
@@ -101,7 +101,7 @@ func infoLines(text string) map[string]string {
 // recordedSettings are the server settings in the run record.
 var recordedSettings = [...]string{"save", "appendonly", "appendfsync", "maxmemory", "maxmemory-policy"}
 
-// describe asks a server for its version and settings.
+// describe reads a server's version and settings.
 func describe(ctx context.Context, dial dialer, into *NodeInfo) error {
 	a, err := newAdmin(ctx, dial)
 	if err != nil {

@@ -36,7 +36,7 @@ func TestClockJump(t *testing.T) {
 		must(t, d.SetClock(ctx, 0, 10*time.Second))
 		near(t, "after a jump forward", offset(t, d, 0), 10*time.Second)
 		if has(t, d, 0, "lease") || !has(t, d, 1, "lease") {
-			t.Error("the lease must have ended on node 0 and on no other")
+			t.Error("the lease must end on node 0 only")
 		}
 		set(t, d, 0, "lease", 5*time.Second)
 		must(t, d.SetClock(ctx, 0, -time.Hour))
@@ -52,7 +52,7 @@ func TestClockJump(t *testing.T) {
 	})
 }
 
-// A clock that runs tenfold gains nine seconds a second from where it stood.
+// A clock at ten times the rate gains nine seconds a second and does not jump.
 func TestClockDrift(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, servers.Spec{ClockFaults: true}), t.Context()
@@ -73,8 +73,8 @@ func TestClockDrift(t *testing.T) {
 	})
 }
 
-// The clock of the server's event loop stays true. Otherwise a timer of a tenth of a second would last ten seconds at a rate of a hundredth: the
-// end of a background save is noticed by such a timer.
+// The clock of the server's event loop stays true. Otherwise its timer of 100 ms, which notices the end of a background save, would take ten seconds
+// at a rate of 0.01.
 func TestClockOfTheEventLoopIsTrue(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, servers.Spec{ClockFaults: true}), t.Context()

@@ -13,7 +13,7 @@ const clusterSlots = 16384
 // master serve sooner after its start.
 func (f *fleet) formCluster(ctx context.Context) error {
 	for i := range f.nodes {
-		if err := f.giveSlots(ctx, i); err != nil {
+		if err := f.assignSlots(ctx, i); err != nil {
 			return err
 		}
 	}
@@ -31,8 +31,8 @@ func (f *fleet) formCluster(ctx context.Context) error {
 	return nil
 }
 
-// giveSlots assigns node i its share of the slots and a distinct epoch, so that the nodes need not resolve equal epochs.
-func (f *fleet) giveSlots(ctx context.Context, i int) error {
+// assignSlots assigns node i its share of the slots and a distinct epoch, so that the nodes need not resolve equal epochs.
+func (f *fleet) assignSlots(ctx context.Context, i int) error {
 	n, total := f.nodes[i], len(f.nodes)
 	if err := n.announce(ctx); err != nil {
 		return err
@@ -102,15 +102,15 @@ func (f *fleet) rejoinCluster(ctx context.Context, i int) error {
 		if other == n || !other.isRunning() {
 			continue
 		}
-		if err := other.waitCounting(ctx, fmt.Sprint(id)); err != nil {
+		if err := other.waitConnected(ctx, fmt.Sprint(id)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// waitCounting waits until this node is connected to the one with the id and does not consider it failed.
-func (n *node) waitCounting(ctx context.Context, id string) error {
+// waitConnected waits until this node is connected to the one with the id and does not consider it failed.
+func (n *node) waitConnected(ctx context.Context, id string) error {
 	err := poll(ctx, "rejoin a restarted node", func() (bool, error) {
 		reply, err := do(ctx, n.dial, "CLUSTER", "NODES")
 		if err != nil {

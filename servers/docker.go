@@ -37,8 +37,8 @@ type DockerOptions struct {
 // Docker starts one container per server with testcontainers-go, whose environment variables (DOCKER_HOST,
 // TESTCONTAINERS_HOST_OVERRIDE...) apply. A killed container restarts on another port.
 //
-// Close removes the containers, even after a cancelled run. If lockbench is killed, the reaper removes them if there is a docker command or
-// curl; the next start removes what is left.
+// Close removes the containers, even after a cancelled run. If lockbench is killed, the reaper removes them, with the docker
+// command or curl if there is one; the next start removes what is left.
 type Docker struct {
 	options DockerOptions
 	shim    shim
@@ -58,7 +58,7 @@ func (*Docker) Name() string { return "docker" }
 // Image returns the name of the image.
 func (d *Docker) Image() string { return d.options.Image }
 
-// Available asks the engine, and pulls the image if it is missing, which may take a while.
+// Available pings the engine, and pulls the image if it is missing, which may take minutes.
 func (d *Docker) Available(ctx context.Context) error {
 	e, err := newEngine(ctx)
 	if err != nil {
@@ -80,14 +80,14 @@ func (d *Docker) found(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("version of the Docker engine: %w", err)
 	}
 	there, err := e.hasImage(ctx, d.options.Image)
-	state := "is there"
+	state := "is present"
 	if !there {
 		state = "will be pulled"
 	}
 	return fmt.Sprintf("Docker engine %s, image %s %s", version.Version, d.options.Image, state), err
 }
 
-// ability refuses only clock faults, if there is no compiler or the engine is on another machine.
+// ability refuses clock faults if there is no compiler or the engine is on another machine; all else is possible.
 func (d *Docker) ability(ctx context.Context, name string) error {
 	if !isClock(name) {
 		return nil

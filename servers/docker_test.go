@@ -44,7 +44,7 @@ func containers(t *testing.T, under string) (ids []string) {
 	return ids
 }
 
-// A killed container restarts on another port and is the same node.
+// A killed container restarts on another port; it keeps its number as a node.
 func TestContainerChangesItsPort(t *testing.T) {
 	t.Parallel()
 	p := docker(t, servers.DockerOptions{})
@@ -60,7 +60,7 @@ func TestContainerChangesItsPort(t *testing.T) {
 		}
 	}
 	if len(ports) < 2 {
-		t.Skipf("the engine gave the same port four times (%v): nothing was tested", ports)
+		t.Skipf("the engine gave the same port four times (%v), so the test checks nothing", ports)
 	}
 }
 
@@ -73,11 +73,11 @@ func TestContainersOfACancelledRun(t *testing.T) {
 	d, err := p.Start(ctx, alone)
 	must(t, err)
 	if len(containers(t, temp)) != 1 {
-		t.Fatal("there is no container: this test would prove nothing")
+		t.Fatal("the start made no container, so the test checks nothing")
 	}
 	cancel()
 	must(t, d.Close())
-	must(t, d.Close()) // a second time is no error
+	must(t, d.Close()) // closing again has no effect
 	if _, err := p.Start(ctx, alone); !errors.Is(err, context.Canceled) {
 		t.Errorf("start on a cancelled context: %v", err)
 	}

@@ -68,7 +68,7 @@ func (e *engine) needLocal() error {
 	return fmt.Errorf("clock faults: the Docker engine is at %s, and must be on this machine: %w", e.host, ErrRefused)
 }
 
-// hasImage reports whether an image is there; the error is nil if it is or could be pulled.
+// hasImage reports whether the engine has an image; the error is nil if it has or can pull it.
 func (e *engine) hasImage(ctx context.Context, image string) (bool, error) {
 	if _, err := e.api.ImageInspect(ctx, image); err == nil {
 		return true, nil
@@ -81,7 +81,7 @@ func (e *engine) hasImage(ctx context.Context, image string) (bool, error) {
 
 // noImage returns an error that says how to get an image.
 func noImage(image string, err error) error {
-	return fmt.Errorf("%w: image %s is not there and cannot be pulled (%w): name another in %s, or make one from this machine's redis-server with scripts/redis-image.sh",
+	return fmt.Errorf("%w: image %s is missing and cannot be pulled (%w): name another in %s, or make one from this machine's redis-server with scripts/redis-image.sh",
 		ErrMissing, image, err, ImageEnv)
 }
 

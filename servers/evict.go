@@ -13,12 +13,12 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Parameters of eviction. The policy may evict any key: under LRU, keys that waiters poll would never be evicted.
+// Parameters of eviction. The policy may evict any key: LRU would never evict keys that waiters poll.
 const (
 	evictionPolicy = "allkeys-random"
 	fillerSize     = 32 << 10 // bytes of one filler key
 	fillerRoom     = 2 << 20  // bytes free at the start, more than clients' buffers need
-	mostFillers    = 8192     // a hundred times what fits: then give up
+	mostFillers    = 8192     // give up after a hundred times what fits
 	fillerBatch    = 16       // filler keys per round trip
 	fillerPrefix   = "lockbench-fills-memory:"
 )
@@ -31,7 +31,7 @@ type Eviction struct {
 
 func (f *fleet) EvictKeys(ctx context.Context, i int, keys ...string) ([]Eviction, error) {
 	if f.spec.Topology == impls.Cluster {
-		return nil, fmt.Errorf("evict keys: a node of a cluster takes no keys but those of its slots: %w", ErrRefused)
+		return nil, fmt.Errorf("evict keys: a cluster node accepts only keys of its slots: %w", ErrRefused)
 	}
 	n, err := f.byRole(i)
 	if err != nil || len(keys) == 0 {
@@ -59,7 +59,7 @@ type evictor struct{ *redis.Conn }
 const (
 	notifications = "notify-keyspace-events"
 	evictedKeys   = "__keyevent@*__:evicted"
-	allEvicted    = "lockbench-evicted" // a message of its own: the server sends no more evictions behind it
+	allEvicted    = "lockbench-evicted" // our message after the last eviction
 )
 
 // evict limits the server's memory, fills it, and restores the settings. It returns the evictions of the given keys.
@@ -86,7 +86,7 @@ func (e evictor) evict(ctx context.Context, listener admin, keys []string) ([]Ev
 	defer cancel()
 	err = errors.Join(err, e.limit(ctx, before.limit, before.policy), e.set(ctx, notifications, before.notifies), e.deleteFillers(ctx, fillers))
 	if end := e.Publish(ctx, allEvicted, "").Err(); end != nil {
-		messages.Close() // which ends the listening
+		messages.Close() // ends evictions
 		err = errors.Join(err, fmt.Errorf("PUBLISH: %w", end))
 	}
 	return <-heard, err

@@ -38,7 +38,7 @@ func TestEvictKeys(t *testing.T) {
 				}
 				// A key that was deleted otherwise does not count as evicted.
 				if evicted, err := d.EvictKeys(ctx, 0, "never-was"); len(evicted) != 0 || err != nil {
-					t.Errorf("%v: evictions of a key that was not there, %v", evicted, err)
+					t.Errorf("%v: evictions of a missing key, %v", evicted, err)
 				}
 			})
 		}

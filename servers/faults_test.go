@@ -17,8 +17,8 @@ func TestKillAndRestart(t *testing.T) {
 		kept        bool
 	}{
 		{impls.PersistNone, false},    // nothing survives
-		{impls.PersistEverySec, true}, // a killed process loses nothing that the kernel had
-		{impls.PersistAlways, true},   // nor one that wrote before the reply
+		{impls.PersistEverySec, true}, // the kernel keeps what a killed process wrote
+		{impls.PersistAlways, true},   // written before the reply
 	}
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		for _, row := range rows {
@@ -133,7 +133,7 @@ func TestInfo(t *testing.T) {
 		infos, err = d.Info(t.Context())
 		must(t, err)
 		if infos[0].Version != "" || infos[0].Name != "bank-0" {
-			t.Errorf("a dead node has its name alone: %+v", infos[0])
+			t.Errorf("a dead node has more than its name: %+v", infos[0])
 		}
 	})
 }

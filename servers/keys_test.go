@@ -23,7 +23,7 @@ func (secondKey) Derived(keys, _ []string) (all []string) {
 // them, if the lock derives them. Nothing scans for keys.
 func TestURLDeletesByName(t *testing.T) {
 	t.Parallel()
-	addr, owner := somebodys(t)
+	addr, owner := ownedServer(t)
 	ctx := t.Context()
 	must(t, owner.Do(ctx, "ACL", "SETUSER", "guest", "-scan", "-keys").Err())
 	u, err := servers.NewURL(servers.Access{}, "redis://guest:"+secret+"@"+addr+"/2")
@@ -51,13 +51,13 @@ func TestURLDeletesByName(t *testing.T) {
 	if left := owner.Keys(ctx, "*").Val(); !slices.Equal(slices.Sorted(slices.Values(left)), []string{"lb:somebody else's", "salary"}) {
 		t.Errorf("left: %q", left)
 	}
-	must(t, d.Close()) // again: there is nothing to do
+	must(t, d.Close()) // closing again has no effect
 }
 
-// If the run may not delete its keys, the error says so and names their prefix.
-func TestURLSaysWhatItLeaves(t *testing.T) {
+// If the server denies DEL, the error says that keys are left and names their prefix.
+func TestURLNamesLeftKeys(t *testing.T) {
 	t.Parallel()
-	addr, owner := somebodys(t)
+	addr, owner := ownedServer(t)
 	must(t, owner.Do(t.Context(), "ACL", "SETUSER", "guest", "-del").Err())
 	u, err := servers.NewURL(servers.Access{}, "redis://guest:"+secret+"@"+addr+"/2")
 	must(t, err)

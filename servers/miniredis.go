@@ -10,13 +10,13 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Miniredis runs servers inside this process, for machines without Redis. It is not Redis: latencies mean nothing, and there are no server
+// Miniredis runs servers inside this process, for machines without Redis. It is not Redis: its latencies mean nothing, and it has no server
 // faults.
 type Miniredis struct{}
 
 var _ surveyor = Miniredis{}
 
-// miniFaults refuses faults that miniredis cannot do.
+// miniFaults refuses server faults.
 func miniFaults() refuser { return refuser{"miniredis is not Redis; use a redis-server or Docker"} }
 
 const miniredisVersion = "miniredis (not Redis)"
@@ -40,7 +40,7 @@ func (Miniredis) Start(_ context.Context, spec Spec) (Deployment, error) {
 		return nil, err
 	}
 	d := &minis{refuser: miniFaults(), spec: spec}
-	if err := d.needless(spec); err != nil {
+	if err := d.checkSpec(spec); err != nil {
 		return nil, err
 	}
 	if spec.Topology != impls.Standalone && spec.Topology != impls.Independent {

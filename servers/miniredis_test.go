@@ -15,7 +15,7 @@ func TestMiniredis(t *testing.T) {
 	d, ctx := start(t, servers.Miniredis{}, servers.Spec{Topology: impls.Independent, Nodes: 2}), t.Context()
 	set(t, d, 1, "lease", 50*time.Millisecond)
 	if has(t, d, 0, "lease") || !has(t, d, 1, "lease") {
-		t.Error("the nodes are not two")
+		t.Error("want two nodes")
 	}
 	eventually(t, "the lease ends", func() bool { return !has(t, d, 1, "lease") })
 	infos, err := d.Info(ctx)

@@ -37,7 +37,7 @@ func TestNothingOutlivesItsOwner(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) { outlived(t, p) })
 }
 
-// Nor does a container remain if there is no docker command to remove it, only curl.
+// The reaper removes containers with curl if there is no docker command.
 func TestContainersGoWithoutADockerCommand(t *testing.T) {
 	t.Parallel()
 	p := docker(t, servers.DockerOptions{})
@@ -64,13 +64,13 @@ func outlived(t *testing.T, p servers.Provider, env ...string) {
 	var word, addr string
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	if fmt.Sscan(line, &word, &addr); word != "up" {
-		t.Fatalf("the owner says: %s", line)
+		t.Fatalf("the owner printed: %s", line)
 	}
 	if len(entries(t, temp)) == 0 {
-		t.Fatal("the owner has no directory: this test would prove nothing")
+		t.Fatal("the owner has no directory, so the test checks nothing")
 	}
 	if p.Name() == "docker" && len(containers(t, temp)) != 1 {
-		t.Fatal("the owner's container is not labelled: this test would prove nothing")
+		t.Fatal("the owner's container has no label, so the test checks nothing")
 	}
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait()

@@ -68,7 +68,7 @@ func (p *Process) found(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s (%s)", version, path), nil
 }
 
-// ability refuses only clock faults, if there is no compiler.
+// ability refuses clock faults if there is no compiler; all else is possible.
 func (p *Process) ability(ctx context.Context, name string) error {
 	if !isClock(name) {
 		return nil

@@ -40,7 +40,7 @@ func machines(t *testing.T) (one, two *processMachine) {
 	return one, two
 }
 
-// If two servers chose the same port, the second does not accept the first one's replies as its own.
+// If two servers chose the same port, the second does not take the first one's replies for its own.
 func TestPortTakenByAnotherRedis(t *testing.T) {
 	one, two := machines(t)
 	for i, arg := range two.args {
@@ -103,14 +103,14 @@ func TestFreePort(t *testing.T) {
 func TestPollEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := 0
-	err := poll(ctx, "become wise", func() (bool, error) {
+	err := poll(ctx, "answer", func() (bool, error) {
 		if asked++; asked == 3 {
 			cancel()
 		}
 		return false, nil
 	})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "become wise") {
-		t.Errorf("after %d questions: %v", asked, err)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "answer") {
+		t.Errorf("after %d polls: %v", asked, err)
 	}
 }
 

@@ -25,8 +25,8 @@ func (r refuser) EvictKeys(context.Context, int, ...string) ([]Eviction, error) 
 	return nil, r.refuse("evict keys")
 }
 
-// needless refuses the parts of a spec that only servers started by lockbench can have.
-func (r refuser) needless(spec Spec) error {
+// checkSpec refuses the parts of a spec that only servers started by lockbench can have.
+func (r refuser) checkSpec(spec Spec) error {
 	switch {
 	case spec.ClockFaults:
 		return r.refuse("clock faults")

@@ -91,12 +91,12 @@ func (f *fleet) follow(ctx context.Context, replica, primary int) error {
 		return err
 	}
 	return f.on(primary, func(n *node) error {
-		return poll(ctx, "have its writes confirmed", func() (bool, error) { return n.confirmed(ctx) })
+		return poll(ctx, "confirm the primary's writes", func() (bool, error) { return n.confirmed(ctx) })
 	})
 }
 
-// confirmed reports whether a replica has confirmed a write, for which it waits up to a second. After a full copy, a primary sends nothing more, not
-// even what WAIT asks for, until its replica first reports how far it is, which replicas do once a second.
+// confirmed reports whether a replica confirms a write within a second. After a full copy, the primary sends nothing, not even WAIT's request for a
+// confirmation, until the replica has reported its offset, which replicas do once a second.
 func (n *node) confirmed(ctx context.Context) (bool, error) {
 	a, err := newAdmin(ctx, n.dial)
 	if err != nil {

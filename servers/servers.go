@@ -21,9 +21,9 @@ import (
 var (
 	// ErrMissing means that this machine lacks something that the provider needs.
 	ErrMissing = errors.New("not available")
-	// ErrRefused means that the provider does not do this (a server fault on a user's Redis, an unsupported topology).
+	// ErrRefused means that the provider does not allow this (a server fault on a user's Redis, an unsupported topology).
 	ErrRefused = errors.New("refused")
-	// ErrLost means that a server does not answer any more although no fault hit it.
+	// ErrLost means that a server stopped answering although no fault hit it.
 	ErrLost = errors.New("the server does not answer any more")
 	// ErrState means that the fault is impossible in the node's state (killing a dead node, restarting a live one).
 	ErrState = errors.New("wrong state")
@@ -81,7 +81,7 @@ type Deployment interface {
 	// Keys returns the keys under a prefix. On a user's Redis it considers only keys named by requests over connections from Dial.
 	Keys(ctx context.Context, node int, prefix string) ([]string, error)
 	// EvictKeys fills the server's memory, under a policy that may evict any key, until each of the keys is gone, and restores the settings. It
-	// returns the evictions: of a key that is written again there may be several, of one that was deleted otherwise there is none.
+	// returns the evictions: several of a key that was written again meanwhile, none of a key that was deleted otherwise.
 	EvictKeys(ctx context.Context, node int, keys ...string) ([]Eviction, error)
 	Close() error // ends and removes everything that was started; on a user's Redis, deletes the run's keys
 }

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A change of rate does not move the clock at that moment; a second later it has moved by the rate.
+// A change of rate does not make the clock jump; a second later it shows rate seconds more.
 func TestShiftIsContinuous(t *testing.T) {
 	const slowest = 0.01
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -17,16 +17,16 @@ func TestSpecFill(t *testing.T) {
 		{"the zero value is one server", Spec{}, 1, ""},
 		{"a pair", Spec{Topology: impls.Replicated}, 2, ""},
 		{"a cluster", Spec{Topology: impls.Cluster}, 3, ""},
-		{"five masters unless told otherwise", Spec{Topology: impls.Independent}, 5, ""},
-		{"told otherwise", Spec{Topology: impls.Independent, Nodes: 3}, 3, ""},
-		{"the number that it has anyway", Spec{Topology: impls.Cluster, Nodes: 3}, 3, ""},
-		{"a number that it cannot have", Spec{Topology: impls.Cluster, Nodes: 4}, 0, "cluster has 3"},
+		{"five masters by default", Spec{Topology: impls.Independent}, 5, ""},
+		{"three masters", Spec{Topology: impls.Independent, Nodes: 3}, 3, ""},
+		{"the fixed number", Spec{Topology: impls.Cluster, Nodes: 3}, 3, ""},
+		{"another than the fixed number", Spec{Topology: impls.Cluster, Nodes: 4}, 0, "cluster has 3"},
 		{"too many", Spec{Topology: impls.Independent, Nodes: 17}, 0, "1 to 16"},
 		{"negative", Spec{Topology: impls.Independent, Nodes: -1}, 0, "1 to 16"},
 		{"unknown topology", Spec{Topology: "ring"}, 0, "ring"},
 		{"unknown persistence", Spec{Persistence: "sometimes"}, 0, "sometimes"},
 		{"negative memory", Spec{MaxMemory: -1}, 0, "negative"},
-		{"a name that leads elsewhere", Spec{Name: "../etc"}, 0, "../etc"},
+		{"a path as a name", Spec{Name: "../etc"}, 0, "../etc"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

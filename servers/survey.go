@@ -36,7 +36,7 @@ type Capability struct {
 // surveyor is a provider that can describe its abilities.
 type surveyor interface {
 	Provider
-	// found describes what there is, or returns what is missing, without changing the machine.
+	// found describes the servers, or returns what is missing, without changing the machine.
 	found(ctx context.Context) (string, error)
 	// ability returns why reachable servers lack an ability; nil if they have it.
 	ability(ctx context.Context, name string) error
@@ -53,7 +53,7 @@ func Abilities() []string {
 	}
 }
 
-// Survey asks each provider for every ability. It starts no server and downloads nothing.
+// Survey checks every ability of each provider. It starts no server and downloads nothing.
 func Survey(ctx context.Context, providers ...Provider) []Capability {
 	var all []Capability
 	for _, p := range providers {
@@ -72,7 +72,7 @@ func Survey(ctx context.Context, providers ...Provider) []Capability {
 	return all
 }
 
-// survey asks one provider. One that cannot serve lacks the other abilities for the same reason.
+// survey checks one provider. One that cannot serve lacks the other abilities for the same reason.
 func survey(ctx context.Context, s surveyor) []Capability {
 	detail, missing := s.found(ctx)
 	var all []Capability

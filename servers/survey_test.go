@@ -15,7 +15,7 @@ func find(t *testing.T, all []servers.Capability, ability string) servers.Capabi
 			return c
 		}
 	}
-	t.Fatalf("no answer for %s", ability)
+	t.Fatalf("no result for %s", ability)
 	return servers.Capability{}
 }
 
@@ -28,7 +28,7 @@ func TestSurveyOfABareMachine(t *testing.T) {
 	bare := servers.NewProcess(servers.ProcessOptions{})
 	all := servers.Survey(t.Context(), bare, servers.Miniredis{})
 	if got, want := len(all), 2*len(servers.Abilities()); got != want {
-		t.Fatalf("%d answers, want %d", got, want)
+		t.Fatalf("%d results, want %d", got, want)
 	}
 	for _, c := range all[:len(servers.Abilities())] {
 		if c.OK || c.Refused || !strings.Contains(c.Reason, "apt-get install redis-server") {
@@ -66,7 +66,7 @@ func TestSurveyWithoutCompiler(t *testing.T) {
 	wantErr(t, "clock faults without a compiler", err, servers.ErrMissing)
 }
 
-// What the survey promises on this machine can be started: the tests of faults prove it, this test lists it.
+// This test lists what the survey finds on this machine; the tests of faults use it.
 func TestSurveyOfThisMachine(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		for _, c := range servers.Survey(t.Context(), p) {
@@ -74,7 +74,7 @@ func TestSurveyOfThisMachine(t *testing.T) {
 				t.Errorf("%s: %s", c.Ability, c.Reason)
 			}
 			if c.Ability == servers.CanServe && c.Detail == "" {
-				t.Error("it does not say what was found")
+				t.Error("no detail of what was found")
 			}
 		}
 	})

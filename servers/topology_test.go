@@ -38,7 +38,7 @@ func TestFailover(t *testing.T) {
 
 		must(t, d.Restart(ctx, 0)) // the old primary, by its machine number
 		if has(t, d, 1, "new") {
-			t.Error("the old primary follows before replication was restored")
+			t.Error("the old primary follows although replication is cut")
 		}
 		must(t, d.SetReplication(ctx, true))
 		if !has(t, d, 1, "new") {
@@ -47,7 +47,7 @@ func TestFailover(t *testing.T) {
 	})
 }
 
-// A pair that has started confirms a write within a round trip: the replica has reported how far it is.
+// A pair that has started confirms a write within a round trip, because the replica has reported its offset.
 func TestPairConfirmsWrites(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, pair), t.Context()
@@ -93,7 +93,7 @@ func TestReplicationSurvivesRestarts(t *testing.T) {
 	})
 }
 
-// Independent masters are unaware of each other, and a fault strikes only the named one.
+// Independent masters are unaware of each other, and a fault hits only the named one.
 func TestIndependent(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, servers.Spec{Topology: impls.Independent, Nodes: 3}), t.Context()
@@ -112,7 +112,7 @@ func TestIndependent(t *testing.T) {
 	})
 }
 
-// clusterClient knows the cluster by one address and learns the others from the cluster itself.
+// clusterClient has one address of the cluster and gets the others from the cluster.
 func clusterClient(t *testing.T, d servers.Deployment) *redis.ClusterClient {
 	t.Helper()
 	c := redis.NewClusterClient(&redis.ClusterOptions{

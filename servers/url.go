@@ -92,7 +92,7 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	for range u.targets {
 		d.named = append(d.named, &named{prefix: spec.Prefix, derives: spec.Derives, keys: map[string]struct{}{}})
 	}
-	if err := d.needless(spec); err != nil {
+	if err := d.checkSpec(spec); err != nil {
 		return nil, err
 	}
 	if spec.Topology != impls.Standalone && spec.Topology != impls.Independent {
@@ -143,7 +143,7 @@ func (d *guest) Keys(ctx context.Context, i int, prefix string) ([]string, error
 	return present(ctx, d.targets[i].dial, keys)
 }
 
-// Info uses INFO alone, not CONFIG.
+// Info sends INFO and not CONFIG.
 func (d *guest) Info(ctx context.Context) ([]NodeInfo, error) {
 	infos := make([]NodeInfo, len(d.targets))
 	for i, t := range d.targets {
@@ -197,7 +197,7 @@ type target struct {
 	tls      *tls.Config
 }
 
-// hint says what may be wrong with the address or its login.
+// hint suggests a correction of the address or login.
 func (t target) hint(err error) string {
 	closed := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	switch {

@@ -16,8 +16,8 @@ import (
 
 const secret = "s3cret-w0rd"
 
-// somebodys is a Redis with a password and a user, and a key of its owner in database 2.
-func somebodys(t *testing.T) (addr string, owner *redis.Client) {
+// ownedServer is a Redis with a password and a user, and a key of its owner in database 2.
+func ownedServer(t *testing.T) (addr string, owner *redis.Client) {
 	t.Helper()
 	p := servers.NewProcess(servers.ProcessOptions{})
 	need(t, p)
@@ -33,7 +33,7 @@ func somebodys(t *testing.T) (addr string, owner *redis.Client) {
 // A connection is logged in and in the right database before the client gets it; the client does not know the password.
 func TestURLDialLogsIn(t *testing.T) {
 	t.Parallel()
-	addr, _ := somebodys(t)
+	addr, _ := ownedServer(t)
 	for _, login := range []string{":" + secret, "guest:" + secret} {
 		u, err := servers.NewURL(servers.Access{}, "redis://"+login+"@"+addr+"/2")
 		must(t, err)
@@ -45,10 +45,10 @@ func TestURLDialLogsIn(t *testing.T) {
 	}
 }
 
-// A refusal for want of a login says how one is given.
+// If the server wants a login, the error says how to give one.
 func TestURLWithoutPassword(t *testing.T) {
 	t.Parallel()
-	addr, _ := somebodys(t)
+	addr, _ := ownedServer(t)
 	u, err := servers.NewURL(servers.Access{}, "redis://"+addr+"/2")
 	must(t, err)
 	if err := u.Available(t.Context()); !errors.Is(err, servers.ErrMissing) || !strings.Contains(err.Error(), "LOCKBENCH_REDIS_PASSWORD") {
@@ -56,10 +56,10 @@ func TestURLWithoutPassword(t *testing.T) {
 	}
 }
 
-// A server that does not answer to TLS may have none.
+// If a server does not answer to TLS, the error suggests an address without TLS.
 func TestURLOfTLSWithoutTLS(t *testing.T) {
 	t.Parallel()
-	addr, _ := somebodys(t)
+	addr, _ := ownedServer(t)
 	u, err := servers.NewURL(servers.Access{}, "rediss://"+addr+"/2")
 	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -69,10 +69,10 @@ func TestURLOfTLSWithoutTLS(t *testing.T) {
 	}
 }
 
-// A user's Redis receives only the commands that the run's own keys need.
+// A user's Redis receives commands on the run's own keys only.
 func TestURLRefusesToHarm(t *testing.T) {
 	t.Parallel()
-	addr, _ := somebodys(t)
+	addr, _ := ownedServer(t)
 	u, err := servers.NewURL(servers.Access{}, "redis://:"+secret+"@"+addr+"/2")
 	must(t, err)
 	d, ctx := start(t, u, servers.Spec{Prefix: "lb:"}), t.Context()
@@ -107,10 +107,10 @@ func TestURLRefusesToHarm(t *testing.T) {
 	must(t, u.Available(ctx)) // it still runs
 }
 
-// Nothing that a run record, a log line or an error may contain has a password.
+// No error and no printed value shows the password.
 func TestURLKeepsSecrets(t *testing.T) {
 	t.Parallel()
-	addr, owner := somebodys(t)
+	addr, owner := ownedServer(t)
 	good, err := servers.NewURL(servers.Access{}, "redis://guest:"+secret+"@"+addr)
 	must(t, err)
 	d := start(t, good, alone)
@@ -148,20 +148,20 @@ func TestURLShapes(t *testing.T) {
 		name string
 		spec servers.Spec
 	}{
-		{"two servers are not one", alone},
-		{"nor a pair that we could fail over", pair},
-		{"nor three of a cluster", cluster},
-		{"nor five masters", servers.Spec{Topology: impls.Independent, Nodes: 5}},
-		{"clocks are the owner's", servers.Spec{Topology: impls.Independent, ClockFaults: true}},
-		{"so is memory", servers.Spec{Topology: impls.Independent, MaxMemory: 1}},
-		{"so is persistence", servers.Spec{Topology: impls.Independent, Persistence: impls.PersistAlways}},
+		{"standalone on two servers", alone},
+		{"a replicated pair", pair},
+		{"a cluster", cluster},
+		{"five masters on two servers", servers.Spec{Topology: impls.Independent, Nodes: 5}},
+		{"clock faults", servers.Spec{Topology: impls.Independent, ClockFaults: true}},
+		{"a memory limit", servers.Spec{Topology: impls.Independent, MaxMemory: 1}},
+		{"persistence", servers.Spec{Topology: impls.Independent, Persistence: impls.PersistAlways}},
 	}
 	for _, row := range rows {
 		_, err := two.Start(t.Context(), row.spec)
 		wantErr(t, row.name, err, servers.ErrRefused)
 	}
 	if _, err := two.Start(t.Context(), servers.Spec{Topology: impls.Independent}); !errors.Is(err, servers.ErrMissing) {
-		t.Errorf("nobody listens there: %v", err)
+		t.Errorf("no server at the address: %v", err)
 	}
 	if _, err := servers.NewURL(servers.Access{}); err == nil {
 		t.Error("no URL at all was accepted")

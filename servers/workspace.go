@@ -29,8 +29,8 @@ var reaperScript string
 //
 //   - Close removes the directory.
 //   - The reaper, a shell that waits for the end of its standard input, removes processes, containers and the directory when lockbench dies.
-//   - If the reaper is killed too, the next start removes directories whose lock is free. Process ids would not do: they are reused, and mean
-//     nothing in another container that shares the directory.
+//   - If the reaper is killed too, the next start removes directories whose lock is free. Process ids would not do: the system reuses them, and
+//     another container that shares the directory has others.
 type workspace struct {
 	dir    string
 	lock   *os.File // held with flock until the process ends

@@ -49,7 +49,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Close stops the reaper and leaves nothing; the reaper of an owner that just ends cleans up.
+// Close stops the reaper and leaves nothing. If the owner ends without Close, the reaper cleans up.
 func TestReaper(t *testing.T) {
 	base := t.TempDir()
 	closed, err := newWorkspace(base)

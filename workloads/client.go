@@ -5,7 +5,7 @@
 // compares fences. The package reads no clock: a Client has one.
 //
 // A world (real or simulated) fills in an [Access] for each client, [Connect] makes a Client with its own connections, and [Workload.Run]
-// drives the Client until its rounds are done or its context ends.
+// runs its rounds until they are done or its context ends.
 package workloads
 
 import (

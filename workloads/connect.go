@@ -18,7 +18,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Access is how one client reaches its world: servers, time, and faults.
+// Access has what one client uses of its world: servers, time, and faults.
 type Access struct {
 	Addrs     []string // one IP literal and port per node of the lock
 	StoreAddr string   // server of the guarded store
@@ -115,14 +115,14 @@ func connectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() e
 	}
 }
 
-// poolSize exceeds what a client's call, its lock's watchdog, subscriptions and clean-ups use at once: a wait for a pooled connection would distort
+// poolSize exceeds the connections that a client's call, its lock's watchdog, subscriptions and clean-ups use at once: a wait for a pooled connection would distort
 // the lock's latency.
 const poolSize = 64
 
 const defaultTimeout = 3 * time.Second
 
-// ClientOptions returns options that switch off everything that the Redis client does by itself: a retry turns a lost reply into "busy",
-// and a notification handshake sends commands.
+// ClientOptions returns options that disable the Redis client's retries, which turn a lost reply into "busy", and its handshake for
+// notifications, which sends commands.
 func ClientOptions(a Access, addr string) *redis.Options { return options(a, addr).Simple() }
 
 // options returns the options of a client of one node or of a cluster. It disables redirections too, because the cluster client retries a broken

@@ -23,7 +23,7 @@ func oneCounter(Config) map[string]int64 { return map[string]int64{counterKey: 0
 
 func increment(read int64) (int64, bool) { return read + 1, true }
 
-// readMostly: a lock without a shared mode holds exclusively for reading, too.
+// readMostly: a client of a lock without a shared mode reads under an exclusive hold.
 var readMostly = workload{
 	name:    "read-mostly",
 	about:   "three rounds in four read under a shared hold, one writes under an exclusive one",
@@ -45,7 +45,7 @@ var longReads = workload{
 	},
 }
 
-// writeEvery is how many rounds there are for one that writes; the clients write in different rounds.
+// writeEvery: one round in so many writes; the clients write in different rounds.
 const writeEvery = 4
 
 // readOrWrite returns what the client does in round n.

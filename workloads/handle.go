@@ -220,8 +220,8 @@ func (h *handle) unwatch() {
 // untilLost is the valid-until of a lock that notifies of a loss instead of giving a time.
 const untilLost = math.MaxInt64
 
-// addTimes adds a grant's times to the operation that has just returned it: when the granted attempt began, and until when the client believes in
-// the grant: what the lock says, or else a lease from that beginning. Without either, call + lease of the history applies, or the lock has no lease.
+// addTimes adds a grant's times to the operation that has just returned it: when the granted attempt began, and valid-until, which is the lock's or
+// else one lease after that beginning. Without either, call + lease of the history applies, or the lock has no lease.
 func (c *Client) addTimes(op *history.Operation, g impls.Grant) {
 	if g.Asked.IsZero() && g.ValidUntil.IsZero() {
 		return

@@ -38,7 +38,7 @@ func (l OpenLoop) Starts(client int) func(n int) int64 {
 	case l.Pace == Poisson:
 		return l.poisson(client)
 	case l.Pace == Ramp:
-		return func(n int) int64 { return int64(l.risen(float64(n*l.Clients + client))) }
+		return func(n int) int64 { return int64(l.rampStart(float64(n*l.Clients + client))) }
 	}
 	gap := float64(time.Second) / l.Rate
 	return func(n int) int64 { return int64(gap * float64(n*l.Clients+client)) }
@@ -60,8 +60,8 @@ func (l OpenLoop) poisson(client int) func(n int) int64 {
 // paceStream separates the numbers of a pace from those that clients draw from the same seed.
 const paceStream = 0x70616365
 
-// risen returns when the k-th round of a ramp begins, in nanoseconds. Up to t, rate·t²/(2·Time) rounds have begun; after Time the rate is constant.
-func (l OpenLoop) risen(k float64) float64 {
+// rampStart returns when the k-th round of a ramp begins, in nanoseconds. Up to t, rate·t²/(2·Time) rounds have begun; after Time the rate is constant.
+func (l OpenLoop) rampStart(k float64) float64 {
 	perNano, end := l.Rate/float64(time.Second), float64(l.Time)
 	if half := perNano * end / 2; k > half {
 		return end + (k-half)/perNano

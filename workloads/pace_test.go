@@ -30,7 +30,7 @@ func within(all []int64, from, to time.Duration) (n int) {
 	return n
 }
 
-// TestPaces: every pace offers as many rounds as Offered says, spread as its name says.
+// TestPaces: every pace starts as many rounds as Offered returns, with the spacing that its name says.
 func TestPaces(t *testing.T) {
 	const s = time.Second
 	for _, r := range []struct {

@@ -3,7 +3,7 @@ package workloads
 import "context"
 
 // Relay makes every release a hand-over to a waiting client: a client that released acquires again only after another was granted. Without it
-// a lock whose waiters poll mostly goes back to its last holder, and looks fast because it starves the others.
+// the last holder mostly gets a lock back whose waiters poll, and the lock looks fast because it starves the others.
 type Relay struct {
 	passed chan struct{} // one for each grant that followed a release; buffers all clients
 	first  chan struct{} // has one until the first grant, which follows no release

@@ -204,7 +204,7 @@ func (h *handle) write(ctx context.Context, read, wrote int64) error {
 	return survivable(err)
 }
 
-// survivable returns err if it is a crash, and nil for errors that an application would log.
+// survivable returns err if it is a crash, and nil for an error after which an application would go on.
 func survivable(err error) error {
 	if errors.Is(err, impls.ErrCrashed) {
 		return err

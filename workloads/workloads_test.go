@@ -92,7 +92,7 @@ type roundRow struct {
 	wrote    []int64
 }
 
-// rounds returns one for the workload that takes leases, else two.
+// rounds returns 1 for the workload that holds for leases, else 2.
 func (r roundRow) rounds() int {
 	if r.workload == "long-hold" {
 		return 1
@@ -108,7 +108,7 @@ func TestRoundsAreRecorded(t *testing.T) {
 		{"hot", "token", "acquire:ok use release:ok acquire:ok use release:ok", nil},                                      // nothing is stored
 		{"long-hold", "token", "acquire:ok extend:ok extend:ok extend:ok extend:ok extend:ok extend:ok write:ok use release:ok", []int64{1}},
 		{"long-hold", "set-nx-ex", "acquire:ok extend:fail write:ok use release:ok", []int64{1}}, // cannot extend
-		{"counter", "lua-nil", "acquire:busy acquire:busy", nil},                                 // refused: no section
+		{"counter", "lua-nil", "acquire:busy acquire:busy", nil},                                 // refused, so it stores nothing
 	}
 	for _, row := range rows {
 		t.Run(row.workload+" "+row.lock, func(t *testing.T) {
@@ -148,14 +148,14 @@ func TestMomentsOfARound(t *testing.T) {
 	}
 }
 
-func TestCrashEndsTheClientWhereItIs(t *testing.T) {
+func TestCrashEndsTheClient(t *testing.T) {
 	rows := []struct {
 		at   history.Moment
 		want string
 	}{
 		{history.Calling, ""},
 		{history.Granted, "acquire:ok"},
-		{history.Entered, "acquire:ok use"}, // the use ends with the client
+		{history.Entered, "acquire:ok use"}, // the crash ends the use
 		{history.BeforeRelease, "acquire:ok write:ok use"},
 	}
 	for _, row := range rows {
@@ -220,7 +220,7 @@ func TestOpenLoopCountsFromTheIntendedStart(t *testing.T) {
 				t.Errorf("called at %d, before its intended start %d", call, at)
 			}
 		} else if at != call {
-			t.Errorf("%s was meant to start at %d and called at %d: the round's plan is its acquire's alone", op, at, call)
+			t.Errorf("%s: intended start %d, call %d: only a round's acquire has an intended start of its own", op, at, call)
 		}
 	}
 	w, _ := Find("hot")
@@ -232,7 +232,7 @@ func TestOpenLoopCountsFromTheIntendedStart(t *testing.T) {
 	}
 }
 
-func TestZipfFollowsItsLaw(t *testing.T) {
+func TestZipfProbabilities(t *testing.T) {
 	const n, draws = 10, 200_000
 	z, rng := newZipf(n, zipfExponent), rand.New(rand.NewPCG(1, 2))
 	var seen [n]float64
@@ -255,7 +255,7 @@ func TestNamesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range All() {
 		if seen[w.Name()] || w.About() == "" {
-			t.Errorf("workload %q: named twice or without a sentence", w.Name())
+			t.Errorf("workload %q: the name repeats or the sentence is missing", w.Name())
 		}
 		seen[w.Name()] = true
 	}
