@@ -32,6 +32,9 @@ func (f Findings) Executed() Log {
 	return l
 }
 
+// Replay executes a record's commands again and returns what they did.
+func Replay(rec Record, srv Server) Log { return Findings{run: newRun(rec, srv)}.Executed() }
+
 // executed describes one event.
 func (r *run) executed(node int, e *event) history.Executed {
 	out := history.Executed{Node: node, At: e.at, Open: e.open}

@@ -115,7 +115,7 @@ func (c *client) record(op history.Operation) {
 	switch {
 	case op.Op == history.Acquire && op.Outcome == history.OK:
 		c.granted++
-	case op.Op == history.Release && !c.mayStillHold(op):
+	case op.Op == history.Release && !mayStillHold(c.world.program.Variant.Kind, op):
 		c.granted = max(c.granted-1, 0)
 	}
 	if op.Op != history.Extend {
@@ -129,8 +129,8 @@ func (c *client) record(op history.Operation) {
 
 // mayStillHold reports whether a release may have left a hold that the client should keep alive: a failed one of a re-entrant lock may have been an
 // inner one, which the server still counts. With other locks a renewal after the release is useless, whatever the outcome.
-func (c *client) mayStillHold(op history.Operation) bool {
-	return c.world.program.Variant.Kind == history.Reentrant && (op.Outcome == history.Fail || op.Outcome == history.Unknown)
+func mayStillHold(kind history.Kind, op history.Operation) bool {
+	return kind == history.Reentrant && (op.Outcome == history.Fail || op.Outcome == history.Unknown)
 }
 
 // dial opens a connection to a node. Like a [net.Dialer] it returns at once under a context that has ended: callers that dial under a mutex rely on

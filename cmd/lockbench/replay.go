@@ -226,7 +226,8 @@ func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayF
 		}
 		r.Runs = append(r.Runs, filepath.Clean(out.Dir))
 		r.Server, r.Order = out.Run.Server, (*results.Order)(out.Order)
-		if seen := sameViolation(t, out); seen != nil {
+		seen, e := sameViolation(t, v, out)
+		if err = errors.Join(err, e); seen != nil {
 			r.Verdict, r.Story = checker.Fail, seen
 			return err
 		}
@@ -244,13 +245,13 @@ func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayF
 }
 
 // sameViolation returns the story of a violation of the tape's property; nil if there is none.
-func sameViolation(t sim.Tape, out *harness.Outcome) []string {
-	for _, v := range out.Verdict.Violations {
-		if v.Property == t.Property {
-			return v.Story
+func sameViolation(t sim.Tape, v impls.Variant, out *harness.Outcome) ([]string, error) {
+	for _, x := range out.Verdict.Violations {
+		if x.Property == t.Property {
+			return x.Story, nil
 		}
 	}
-	return nil
+	return t.Unshown(v, out.Record, out.Windows)
 }
 
 // ofTape returns the experiment of a tape's program and schedule. It is validated like a scenario file.
