@@ -188,11 +188,11 @@ func (c *Child) explain() error {
 		case <-time.After(endLimit):
 		}
 	}
-	words := " nothing"
+	words := "it wrote nothing to standard error"
 	if said := c.local.LastWords(); said != "" {
-		words = strings.ReplaceAll("\n"+said, "\n", "\n    ")
+		words = "its standard error ends:" + strings.ReplaceAll("\n"+said, "\n", "\n    ")
 	}
-	return fmt.Errorf("%s %s: %w; its last words on standard error:%s", c.client, c.command, err, words)
+	return fmt.Errorf("%s %s: %w; %s", c.client, c.command, err, words)
 }
 
 // describe asks the child what it can do. A child that does not know the request has no special features.
