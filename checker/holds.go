@@ -21,9 +21,9 @@ import (
 // and an inner release may. A reply that the key is gone (not_held, lost) is one to an operation of one hold and ends the belief in that.
 //
 // Where VERDICTS leaves a choice: if a release of unknown outcome is followed by another of its client, the second belongs to the hold around the
-// first's, if it may mean that by its token and mode: the first may have had its effect. A hold that an extend begins after a loss takes the place of the one before, which is
-// no longer open: an extend after the release of the new one belongs to none. Of several extends under way at the loss the first to return ok begins
-// it, and those that return later belong to it: they renew one key of the server, and one hold is one permit.
+// first's, if it may mean that by its token and mode: the first may have had its effect. A hold that an extend begins after a loss takes the place of
+// the one before, which is no longer open: an extend after the release of the new one belongs to none. Of several extends under way at the loss the
+// first to return ok begins it, and those that return later belong to it: they renew one key of the server, and one hold is one permit.
 
 // holdPass is the pass over one key.
 type holdPass struct {

@@ -273,15 +273,14 @@ func (r *record) endsAnother(i int) bool {
 		if v == r.of[i] || r.of[i] != nil && r.of[i].token != "" && r.of[i].token == v.token {
 			continue
 		}
-		for n, s := range v.spans {
+		for _, s := range v.spans {
 			if s.from > op.Call || s.to < op.Return {
 				continue
 			}
-			began := r.ops[v.acquire]
-			if n > 0 {
-				continue // after a gap: left to the search
+			end, began := always, r.ops[s.op]
+			if began.Op == history.Extend {
+				began.Asked = 0 // means nothing
 			}
-			end := always
 			if r.h.Lease > 0 {
 				end = max(began.Call, began.Asked) + r.h.Lease
 			}
