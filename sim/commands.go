@@ -29,7 +29,7 @@ var exact = formsOf([]struct {
 }{
 	{form{1, false}, "DBSIZE TIME READONLY"},
 	{form{-1, false}, "FLUSHALL FLUSHDB PING COMMAND"},
-	{form{2, false}, `GET GETDEL INCR DECR STRLEN TYPE KEYS PERSIST TTL PTTL EXPIRETIME PEXPIRETIME HGETALL HKEYS HLEN HVALS LLEN SCARD SMEMBERS ZCARD
+	{form{2, false}, `GET GETDEL INCR DECR STRLEN TYPE KEYS PERSIST TTL PTTL PEXPIRETIME HGETALL HKEYS HLEN HVALS LLEN SCARD SMEMBERS ZCARD
 		ECHO SELECT`},
 	{form{-2, false}, "GETEX MGET DEL UNLINK EXISTS TOUCH LPOP RPOP ZPOPMIN ZPOPMAX SCRIPT PUBSUB CLIENT CLUSTER DELEX"},
 	{form{3, false}, `SETNX GETSET INCRBY DECRBY APPEND RENAME RENAMENX HGET HEXISTS HSTRLEN LINDEX RPOPLPUSH SISMEMBER ZSCORE ZRANK ZREVRANK PUBLISH`},
@@ -45,11 +45,29 @@ var exact = formsOf([]struct {
 	{form{-3, true}, "BLPOP BRPOP BZPOPMIN BZPOPMAX EVAL EVALSHA EVAL_RO EVALSHA_RO"},
 	{form{4, true}, "BRPOPLPUSH"},
 	{form{6, true}, "BLMOVE"},
+	{form{2, false}, "CLUSTER|SLOTS CLUSTER|SHARDS"},
+	{form{-2, false}, "PUBSUB|NUMSUB PUBSUB|CHANNELS"},
+	{form{3, false}, "CLUSTER|KEYSLOT"},
+	{form{2, true}, "CLIENT|GETNAME"},
+	{form{-2, true}, "SCRIPT|FLUSH"},
+	{form{3, true}, "CLIENT|SETNAME SCRIPT|LOAD"},
+	{form{-3, true}, "CLIENT|TRACKING SCRIPT|EXISTS"},
 })
+
+// containers are the commands whose second word names what they do; exact and refused have both words.
+var containers = names("CLIENT CLUSTER PUBSUB SCRIPT")
+
+// full returns the name of a command, with its second word if that says what it does.
+func full(name string, args []string) string {
+	if containers[name] && len(args) > 1 {
+		return name + "|" + strings.ToUpper(args[1])
+	}
+	return name
+}
 
 // refused lists the other commands that Redis, a newer Redis or miniredis knows. Redis 7.0 knows no command outside both lists.
 var refused = names(`
-	ACL ASKING BGREWRITEAOF BGSAVE BITCOUNT BITFIELD BITFIELD_RO BITOP BITPOS BZMPOP CONFIG COPY DEBUG DUMP FAILOVER FCALL FCALL_RO FUNCTION GEOADD
+	ACL ASKING BGREWRITEAOF BGSAVE BITCOUNT BITFIELD BITFIELD_RO BITOP BITPOS BZMPOP CONFIG COPY DEBUG DUMP EXPIRETIME FAILOVER FCALL FCALL_RO FUNCTION GEOADD
 	GEODIST GEOHASH GEOPOS GEORADIUS GEORADIUSBYMEMBER GEOSEARCH GEOSEARCHSTORE GETBIT HINCRBYFLOAT HRANDFIELD HSCAN INCRBYFLOAT INFO LASTSAVE LATENCY LCS
 	LOLWUT MEMORY MIGRATE MODULE MONITOR MOVE OBJECT PFADD PFCOUNT PFDEBUG PFMERGE PSYNC RANDOMKEY READWRITE REPLCONF REPLICAOF RESET RESTORE ROLE SAVE
 	SCAN SDIFF SDIFFSTORE SETBIT SHUTDOWN SINTER SINTERCARD SINTERSTORE SLAVEOF SLOWLOG SORT SORT_RO SPOP SPUBLISH SRANDMEMBER SSCAN SSUBSCRIBE SUBSTR
@@ -57,7 +75,10 @@ var refused = names(`
 	ZDIFF ZDIFFSTORE ZINTER ZINTERCARD ZINTERSTORE ZLEXCOUNT ZMPOP ZRANDMEMBER ZRANGEBYLEX ZRANGESTORE ZREMRANGEBYLEX ZREVRANGEBYLEX ZSCAN ZUNION ZUNIONSTORE
 	HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HEXPIRETIME HPEXPIRETIME HTTL HPTTL HPERSIST HSETEX HGETEX HGETDEL
 	CLIENT|CACHING CLIENT|GETREDIR CLIENT|ID CLIENT|INFO CLIENT|KILL CLIENT|LIST CLIENT|NO-EVICT CLIENT|PAUSE CLIENT|REPLY CLIENT|TRACKINGINFO CLIENT|UNBLOCK
-	CLIENT|UNPAUSE SCRIPT|DEBUG SCRIPT|KILL PUBSUB|NUMPAT PUBSUB|SHARDNUMSUB PUBSUB|SHARDCHANNELS`)
+	CLIENT|UNPAUSE CLIENT|HELP CLUSTER|HELP PUBSUB|HELP SCRIPT|HELP SCRIPT|DEBUG SCRIPT|KILL PUBSUB|NUMPAT PUBSUB|SHARDNUMSUB PUBSUB|SHARDCHANNELS
+	CLUSTER|ADDSLOTS CLUSTER|ADDSLOTSRANGE CLUSTER|BUMPEPOCH CLUSTER|COUNT-FAILURE-REPORTS CLUSTER|COUNTKEYSINSLOT CLUSTER|DELSLOTS CLUSTER|DELSLOTSRANGE
+	CLUSTER|FAILOVER CLUSTER|FLUSHSLOTS CLUSTER|FORGET CLUSTER|GETKEYSINSLOT CLUSTER|INFO CLUSTER|LINKS CLUSTER|MEET CLUSTER|MYID CLUSTER|NODES
+	CLUSTER|REPLICAS CLUSTER|REPLICATE CLUSTER|RESET CLUSTER|SAVECONFIG CLUSTER|SET-CONFIG-EPOCH CLUSTER|SETSLOT CLUSTER|SLAVES`)
 
 func names(text string) map[string]bool {
 	set := map[string]bool{}
@@ -95,20 +116,19 @@ func (w wording) of(text, name string) string {
 // refusal returns the error for a command that a node does not do, in the words given; "" for one that it does. A command of refused ends the
 // schedule.
 func (n *node) refusal(name string, args []string, w wording) string {
+	name = full(name, args)
 	f, does := exact[name]
 	switch {
 	case refused[name]:
-		return n.refuse(name)
+		return n.refuse(strings.Replace(name, "|", " ", 1))
+	case name == "COMMAND" && len(args) > 1:
+		return n.refuse("COMMAND " + strings.ToUpper(args[1]))
 	case !does:
 		return w.of(w.unknown, name)
 	case f.words >= 0 && len(args) != f.words, len(args) < -f.words:
 		return w.of(w.words, name)
-	case (name == "CLIENT" || name == "SCRIPT" || name == "PUBSUB") && refused[name+"|"+subcommand(args)]:
-		return n.refuse(name + " " + subcommand(args))
 	case name == "SELECT" && otherDatabase(args[1]):
 		return n.refuse("SELECT " + args[1])
-	case name == "GETEX" && len(args) == 4 && strings.HasSuffix(strings.ToUpper(args[2]), "XAT"):
-		return n.refuse("GETEX " + strings.ToUpper(args[2]))
 	case name == "MULTI" && n.shard != nil:
 		return n.refuse("MULTI to a cluster")
 	}
@@ -119,14 +139,6 @@ func (n *node) refusal(name string, args []string, w wording) string {
 func (n *node) refuse(what string) string {
 	n.refused = what
 	return "ERR " + what + " is not simulated"
-}
-
-// subcommand returns the second word of a request, in upper case.
-func subcommand(args []string) string {
-	if len(args) < 2 {
-		return ""
-	}
-	return strings.ToUpper(args[1])
 }
 
 // databases is how many databases a Redis server has; nodes have the first.
@@ -146,14 +158,14 @@ func timeout(args []string) (d time.Duration, text string) {
 	if at < 0 {
 		at += len(args)
 	}
-	seconds, err := strconv.ParseFloat(args[at], 64)
+	seconds, ok := decimal(args[at])
 	switch {
-	case err != nil, math.IsNaN(seconds), seconds > math.MaxInt64/float64(time.Second):
+	case !ok, strings.ContainsAny(args[at], " \t\r\n"), math.IsNaN(seconds), seconds > math.MaxInt64/1000: // Redis counts milliseconds
 		return 0, "ERR timeout is not a float or out of range"
 	case seconds < 0:
 		return 0, "ERR timeout is negative"
 	}
-	return time.Duration(seconds * float64(time.Second)), ""
+	return time.Duration(min(seconds, math.MaxInt64/float64(time.Second)-1) * float64(time.Second)), ""
 }
 
 // take executes a blocking command if there is data; ok is false if there is none.
@@ -223,8 +235,9 @@ func (n *node) alone(args []string) []byte {
 	if n.named {
 		n.touched = append(n.touched, resp.Keys(args)...)
 	}
-	n.srv.Dispatch(h.peer, args)
+	n.native(h.peer, args[0], args)
 	h.peer.Flush()
+	defer h.buf.Reset() // a script's reply may follow
 	return append([]byte(nil), h.buf.Bytes()...)
 }
 

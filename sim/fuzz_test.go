@@ -29,7 +29,7 @@ LPUSH K V V|RPUSH K V|LPOP K|RPOP K|LPOP K N|LLEN K|LRANGE K 0 -1|LINDEX K N|LRE
 SADD K F F|SREM K F|SISMEMBER K F|SMEMBERS K|SCARD K|PUBLISH c V
 BLPOP K K 0.01|BRPOP K 0.01|BLMOVE K K LEFT LEFT 0.01|BRPOPLPUSH K K 0.01|BZPOPMIN K K 0.01|BZPOPMAX K 0.01|BLMPOP 0.01 1 K RIGHT|BLPOP K -1|BLPOP K x
 TIME|PEXPIREAT K T|SET K V NX PX 20|ZRANGE K -1 -1 WITHSCORES|EVAL @lease 1 K 20 F|EVAL @lease 1 K 60000 F|EVAL @ends 1 K T|MULTI|EXEC|EXEC|DISCARD|WATCH K|UNWATCH|SCRIPT EXISTS ffff|SCRIPT LOAD return(1)|GET|NOSUCH K|SCRIPT FLUSH x|SELECT 99|READONLY|PUBSUB CHANNELS a/*|BLMOVE K 0|BLMOVE K K LEFT 0|BRPOPLPUSH K 0|BLMPOP 0 1|BLPOP K 1e300|WAIT x 0|WAIT 0 -1|WAIT 0
-SET K V NX XX|SET K V EX 60 KEEPTTL|SET K V PX 9223372036854775807|PEXPIRE K 9223372036854775807|MSET K V K|LPOP K 1 1|EVAL_RO @get 1 K|EVAL_RO @set 1 K V|EVAL @micros 0 N|EVAL @number 1 K N|EVAL @blocks 1 K F|EVAL @asks 0 blmove|EVAL @asks 0 hello|EVAL @asks 0 get|EVAL @asks 0 nosuch|EVALSHA ffff 0|EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
+SET K V NX XX|SET K V EX 60 KEEPTTL|SET K V PX 9223372036854775807|PEXPIRE K 9223372036854775807|MSET K V K|LPOP K 1 1|EVAL_RO @get 1 K|EVAL_RO @set 1 K V|EVAL @micros 0 N|EVAL @number 1 K N|EVAL @blocks 1 K F|EVAL @asks 0 blmove|EVAL @asks 0 hello|EVAL @asks 0 get|EVAL @asks 0 nosuch|EVAL @reads 0 0x10|EVAL @reads 0 1e3|EVAL @reads 0 010|EVAL @reads 0 9223372036854775808|EVAL @reads 0 -0x1F|EVAL @reads 0 1_0|EVAL @reads 0 x|EVALSHA ffff 0|EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
 EVAL @get 1 K|EVAL @set 1 K V|EVAL @cad 1 K V|EVAL @randoms 0 N|EVAL @zadd 1 K S F|EVAL @fail 1 K|EVAL @types 0|EVAL return(1) x`), "\n")
 
 // scripts replaces the @names of scripts by their sources.
@@ -44,7 +44,7 @@ var scripts = strings.NewReplacer(
 	"@zadd", "redis.call('zadd', KEYS[1], ARGV[1], ARGV[2]) return redis.call('zscore', KEYS[1], ARGV[2])",
 	"@micros", "local us = 1700000000123450 + ARGV[1] return {us .. '', 'until ' .. us / 3, tostring(us), table.concat({us, 0.1}, ','), string.format('%s %d', us, us), us}",
 	"@number", "redis.call('set', KEYS[1], 1700000000123450 + ARGV[1] / 10) return redis.call('get', KEYS[1])",
-	"@blocks", "return redis.call('blmpop', 0, 1, KEYS[1], 'LEFT')", "@asks", "local r = redis.pcall(ARGV[1]) return r.err",
+	"@blocks", "return redis.call('blmpop', 0, 1, KEYS[1], 'LEFT')", "@reads", "return tostring(tonumber(ARGV[1]))", "@asks", "local r = redis.pcall(ARGV[1]) return r.err",
 	"@fail", "redis.call('incr', KEYS[1]) return redis.call('hget', KEYS[1], 'f')", "@types", "return {1, 2.9, 'x', true, false, {ok = 'fine'}}")
 
 // drawCommand draws a command of a random sequence.
@@ -76,7 +76,7 @@ func drawCommand(r *rand.Rand) []string {
 type answers func(args []string) string
 
 // both returns the two.
-func both(t *testing.T) (simulated, real answers) {
+func both(t *testing.T) (simulated, real answers, one *Server) {
 	t.Helper()
 	d := deployed(t, servers.Spec{})
 	conn, err := d.Dial(t.Context(), 0)
@@ -85,15 +85,14 @@ func both(t *testing.T) (simulated, real answers) {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	nodes := &realNodes{t: t, conns: []net.Conn{conn}, addrs: strings.NewReplacer()}
-	one, err := NewServer()
-	if err != nil {
+	if one, err = NewServer(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(one.Close)
 	return func(args []string) string { // Redis' clock counts whole milliseconds
 			return comparable(args, wireText(one.Do(time.Now().Truncate(time.Millisecond), args)))
 		},
-		func(args []string) string { return comparable(args, nodes.ask(0, args)) }
+		func(args []string) string { return comparable(args, nodes.ask(0, args)) }, one
 }
 
 // comparable returns a reply without what may differ: the order of sets, and the rest of a long time.
@@ -132,7 +131,7 @@ func TestRandomSequencesAnswerAsRedisDoes(t *testing.T) {
 	from, _ := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK_FROM"))
 	var group sync.WaitGroup
 	for lane := range sequencesAtOnce {
-		simulated, real := both(t)
+		simulated, real, _ := both(t)
 		group.Go(func() {
 			for seed := from + lane; seed < from+n; seed += sequencesAtOnce {
 				if story, differs := compared(seed, simulated, real); differs {
@@ -163,7 +162,7 @@ func compared(seed int, simulated, real answers) (story string, differs bool) {
 
 // A lease that is set again within the same millisecond is not longer, on either server.
 func TestALeaseSetAgainWithinAMillisecond(t *testing.T) {
-	simulated, real := both(t)
+	simulated, real, _ := both(t)
 	for range 100 {
 		var want, got []string
 		begun := time.Now()

@@ -82,6 +82,7 @@ func (h *luaHost) open() {
 	l.SetGlobal("redis", h.refusing(l, api, "redis", "setresp set_repl breakpoint debug acl_check_cmd REDIS_VERSION_NUM REPL_ALL REPL_AOF REPL_NONE REPL_REPLICA REPL_SLAVE"))
 	h.random.open(l)
 	openText(l)
+	l.SetGlobal("tonumber", l.NewFunction(toNumber(l)))
 	for _, gone := range []string{"dofile", "loadfile", "print", "require", "module", "package", "newproxy"} {
 		l.SetGlobal(gone, lua.LNil)
 	}
@@ -235,7 +236,7 @@ func (h *luaHost) refusal(name string, args []string) string {
 	switch {
 	case text != "":
 		return text
-	case exact[name].noScript:
+	case exact[full(name, args)].noScript:
 		return "ERR This Redis command is not allowed from script"
 	case h.readOnly && resp.IsWrite(name):
 		return "ERR Write commands are not allowed from read-only scripts."

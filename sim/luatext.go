@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"math"
 	"reflect"
 	"strconv"
@@ -139,4 +140,33 @@ func textVerbs(l *lua.LState) {
 			textArgument(l, argument)
 		}
 	}
+}
+
+// toNumber returns tonumber as C's strtod reads text: also 1e3, 0x1F and numbers beyond 64 bits. For a base it is the library's.
+func toNumber(l *lua.LState) lua.LGFunction {
+	library, ok := l.GetGlobal("tonumber").(*lua.LFunction)
+	return func(l *lua.LState) int {
+		text, is := l.Get(1).(lua.LString)
+		if base := l.Get(2); ok && (!is || base != lua.LNil && base != lua.LNumber(10)) {
+			return library.GFunction(l)
+		}
+		l.Push(lua.LNil)
+		if f, ok := decimal(string(text)); ok {
+			l.Push(lua.LNumber(f))
+		}
+		return 1
+	}
+}
+
+// decimal reads a number as strtod does.
+func decimal(text string) (float64, bool) {
+	text = strings.ToLower(strings.Trim(text, " \t\n\v\f\r"))
+	if strings.Contains(text, "_") {
+		return 0, false // which Go allows
+	}
+	if strings.HasPrefix(strings.TrimLeft(text, "+-"), "0x") && !strings.Contains(text, "p") {
+		text += "p0"
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	return f, err == nil || errors.Is(err, strconv.ErrRange)
 }
