@@ -47,7 +47,8 @@ type client struct {
 	traced        int   // how many of ops are in the trace
 	granted       int   // acquires that it has not released
 	returned      int64 // when its last operation returned
-	commandsSince int   // commands sent since then, or since time passed
+	commandsSince int   // commands sent since then, or since burstBegan
+	burstBegan    time.Duration
 
 	observed, observedNow uint64 // hashes of all that the client has received, and when: before an event, and at it
 	observedStep          int    // that event's step

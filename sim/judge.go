@@ -194,15 +194,19 @@ func (w *world) beforeRenewal(q *request) *dataset {
 	return &d
 }
 
-// loopAfter is the number of commands in one operation, without time passing, from which a client counts as looping. No operation needs so many.
+// loopAfter is the number of commands in one operation, within a lease divided by idleMargin, from which a client counts as looping: a client that only
+// polls asks some times in a lease, not 50,000 times.
 const loopAfter = 500
 
 // countBurst counts a command, and ends the schedule if its client loops.
 func (w *world) countBurst(c *client) {
+	if w.now() > c.burstBegan+w.program.Config.Lease/idleMargin {
+		c.commandsSince, c.burstBegan = 0, w.now()
+	}
 	if c.commandsSince++; c.commandsSince < loopAfter || w.loop != nil {
 		return
 	}
-	w.loop = []string{fmt.Sprintf("%s sends commands without end while no time passes:", c.name)}
+	w.loop = []string{fmt.Sprintf("%s sends %d commands in %v without end:", c.name, loopAfter, (w.now() - c.burstBegan).Round(time.Microsecond))}
 	for _, c := range period(c.commands) {
 		w.loop = append(w.loop, commandLine(c).text)
 	}

@@ -41,7 +41,7 @@ type Outcome struct {
 
 	Lacking      string            // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
 	Unexplorable bool              // the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
-	Loop         []string          // what a client repeats while no time passes: its name, and commands
+	Loop         []string          // what a client repeats without end: its name, and commands
 	Renewed      []history.Command // commands that renewed a hold, from clients that had neither a hold nor an operation under way
 	Errors       []string          // of the workloads, by client, except for placed crashes
 }
