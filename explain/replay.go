@@ -188,6 +188,7 @@ func (p *replay) step(i int) {
 	switch {
 	case e.ended():
 		p.end(e)
+	case e.removedNothing():
 	case e.effect != nil:
 		p.m.tick(e.at)
 		p.m.apply(e.effect, func(turn uint64) map[string]*Value {
@@ -200,6 +201,12 @@ func (p *replay) step(i int) {
 	case !p.skips(i):
 		p.repeat(i)
 	}
+}
+
+// removedNothing reports whether an event is an eviction or a delete of keys that were gone already, such as by the end of their leases. As a command
+// that changed nothing, it changes nothing in a replay in which they still exist.
+func (e *event) removedNothing() bool {
+	return e.effect != nil && (e.effect.What == history.Evicted || e.effect.What == history.Deleted) && len(e.changes) == 0
 }
 
 // end ends a lease when the node did, if it is the same lease.
