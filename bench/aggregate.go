@@ -123,7 +123,7 @@ func newFigure(name string, turns []taken, repetitions int) results.Figure {
 	return f
 }
 
-// samplesNeeded returns how many samples there must be for each turn to have its part: those that one has beyond it do not help another.
+// samplesNeeded returns how many samples the turns need together so that each has its share; a turn's surplus does not help another.
 func samplesNeeded(turns []taken, name string, each int64) (sum int64) {
 	for _, t := range turns {
 		sum += max(each, t.Figures[name].Count)

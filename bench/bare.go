@@ -19,7 +19,7 @@ const bareName = "bare"
 //go:embed bare_release.lua
 var bareReleaseSource string
 
-// bareRelease runs through go-redis itself, as in a program without a lock library.
+// bareRelease is a script of go-redis, as in a program without a lock library.
 var bareRelease = redis.NewScript(bareReleaseSource)
 
 // turnstile replaces a lock's waiting in the reference: it admits the clients of one process one at a time per key, first come, first served,
@@ -45,7 +45,7 @@ func (t *turnstile) of(key string) chan struct{} {
 }
 
 // bareVariant returns the reference: the commands of a token lock, SET NX PX and a compare-and-delete script, sent by a plain go-redis client
-// without a lock library. Its waiting costs nothing, so what a lock takes longer is the lock's own cost.
+// without a lock library. Its waiting costs nothing, so any additional time is the lock's own cost.
 func bareVariant(t *turnstile) impls.Variant {
 	return impls.Variant{
 		Name: bareName, Summary: "The commands of a token lock on a plain client; waiting is free.", Kind: history.Mutex, Topology: impls.Standalone,
@@ -66,7 +66,7 @@ type bare struct {
 	token string
 }
 
-// Try calls Acquire: the bench never uses it for an attempt without waiting.
+// Try calls Acquire; the bench never calls it.
 func (l *bare) Try(ctx context.Context, m history.Mode) (impls.Grant, error) {
 	return l.Acquire(ctx, m)
 }

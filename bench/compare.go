@@ -174,13 +174,13 @@ func settle(c *results.Comparison, o CompareOptions) {
 		c.Verdict = results.CompareUnsafe
 	case len(c.Environment) > 0 && !o.AllowEnvironments:
 		c.Verdict = results.CompareInconclusive
-		c.Notes = append(c.Notes, "the environments differ, so figures say nothing of the locks; --allow-env-diff compares them all the same")
+		c.Notes = append(c.Notes, "the environments differ, so the figures do not compare the locks; --allow-env-diff compares them anyway")
 	case has(results.MarkFewer) || c.Kind != "suites" && !slices.ContainsFunc(c.Rows, func(r results.ComparisonRow) bool { return r.Gated && r.Decided() }):
 		c.Verdict = results.CompareInconclusive
 		c.Notes = append(c.Notes, fewNote(c.Rows))
 	case slices.ContainsFunc(c.Changes, func(x results.Change) bool { return x.Change == results.Gone }):
 		c.Verdict = results.CompareInconclusive
-		c.Notes = append(c.Notes, "something that was measured before is gone")
+		c.Notes = append(c.Notes, "a cell or figure of the base is missing")
 	case has(results.MarkWorse):
 		c.Verdict = results.CompareSlower
 	case c.Noisy():

@@ -6,7 +6,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// limits say from when on a difference counts: from a relative change on, if chance makes it rarely enough.
+// limits are the least relative change that counts and the significance level that it needs.
 type limits struct{ threshold, alpha float64 }
 
 // row compares one metric. ok is false if neither side has it.
@@ -48,8 +48,8 @@ func row(at place, metric string, base, now map[string]sample, over limits) (r r
 	return r, true
 }
 
-// confirm weighs the ratio to the reference against the figure as measured: a lock that became slower is so by both, while by the ratio alone the
-// reference became quicker. Without a quicker machine the figure as measured decides; with one, nothing does.
+// confirm compares the ratio to the reference with the figure as measured. A lock that became slower is slower by both. If only the ratio says so, the
+// reference became quicker: then the figure as measured decides, unless the machine became quicker, in which case nothing decides.
 func confirm(r *results.ComparisonRow, base, now sample, drift, threshold float64) {
 	m, _ := results.FindMetric(r.Metric)
 	quicker := drift >= threshold
@@ -126,7 +126,7 @@ func known(values []*float64) (out []float64) {
 	return out
 }
 
-// equal reports whether two samples have the same values, so that more samples would show nothing.
+// equal reports whether two samples have the same values; then more samples would not help.
 func equal(a, b []float64) bool {
 	x, y := slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	return slices.Equal(x, y)
@@ -140,7 +140,7 @@ func median(values []float64) float64 {
 	return *v
 }
 
-// bareFigure removes what a row does not show.
+// bareFigure removes the parts of a figure that a row does not show.
 func bareFigure(f results.Figure) results.Figure {
 	f.Values, f.Ratio = nil, nil
 	return f

@@ -8,8 +8,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// jain returns Jain's fairness index of what n clients got (Jain, Chiu, Hawe 1984): (Σx)²/(n·Σx²), 1 when all got the same and 1/n when one got
-// everything; 0 when nothing was got.
+// jain returns Jain's fairness index of the holds of n clients (Jain, Chiu, Hawe 1984): (Σx)²/(n·Σx²), 1 for equal numbers and 1/n if one client has
+// all; 0 without holds.
 func jain(got []int64) float64 {
 	var sum, squares float64
 	for _, x := range got {
@@ -57,7 +57,7 @@ func waitsByClient(ops []history.Operation) waiting {
 	return out
 }
 
-// overtaken reports whether a grant passed over a client that had been waiting longer.
+// overtaken reports whether a client that had been waiting longer was still waiting at a grant.
 func (w waiting) overtaken(g *history.Operation) bool {
 	for client, all := range w[g.Key] {
 		if client == g.Client {

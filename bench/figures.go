@@ -32,7 +32,7 @@ type figureSample struct {
 	Raw   []float64 // kept for pooling while they are too few for a highest percentile
 }
 
-// measureSlice returns the figures of one turn by metric, without metrics that do not apply.
+// measureSlice returns the figures of one turn by metric; it omits metrics that do not apply.
 func measureSlice(s slice) map[string]figureSample {
 	m := measuring{slice: s, out: map[string]figureSample{}}
 	m.rounds()

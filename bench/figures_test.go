@@ -48,7 +48,7 @@ func TestMeasure(t *testing.T) {
 		{"client-cpu", 200e3},
 		{"server-cpu", 30e3},
 		{"jain", 1},             // one each
-		{"bypasses", 0},         // c1 asked first
+		{"bypasses", 0},         // c1 called first
 		{"longest-wait", 210e3}, // c2's
 		{"errors", 0},
 	} {
@@ -63,7 +63,7 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("hand-over from the call of the release: %+v, want 60 µs", s)
 	}
 	if s := got["hold.p50"]; s.Count != 2 || s.Value != nil {
-		t.Errorf("hold: %+v, want two samples and no figure of so few", s)
+		t.Errorf("hold: %+v, want two samples and no percentile", s)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestRecoveryAfterACrash(t *testing.T) {
 	}
 }
 
-// TestEffectOfARelease: which command freed the lock.
+// TestEffectOfARelease: when the command that freed the lock was executed.
 func TestEffectOfARelease(t *testing.T) {
 	release := history.Operation{Client: "c1", Op: history.Release, Call: 100, Return: 200}
 	command := func(name string, node int, sent, replied int64) history.Command {
@@ -135,8 +135,8 @@ func TestEffectOfARelease(t *testing.T) {
 		{"one script", []history.Command{command("EVALSHA", 0, 110, 130)}, 120, true},
 		{"look, then delete", []history.Command{command("GET", 0, 100, 110), command("DEL", 0, 120, 140)}, 130, true},
 		{"delete, then announce", []history.Command{command("DEL", 0, 110, 120), command("PUBLISH", 0, 130, 150)}, 115, true},
-		{"a transaction frees at its EXEC", []history.Command{command("WATCH", 0, 100, 102), command("MULTI", 0, 110, 112), command("DEL", 0, 114, 116), command("EXEC", 0, 120, 130)}, 125, true},
-		{"three nodes: when most have", []history.Command{command("EVALSHA", 0, 100, 110), command("EVALSHA", 1, 100, 130), command("EVALSHA", 2, 100, 190)}, 115, true},
+		{"a transaction: at its EXEC", []history.Command{command("WATCH", 0, 100, 102), command("MULTI", 0, 110, 112), command("DEL", 0, 114, 116), command("EXEC", 0, 120, 130)}, 125, true},
+		{"three nodes: at the second", []history.Command{command("EVALSHA", 0, 100, 110), command("EVALSHA", 1, 100, 130), command("EVALSHA", 2, 100, 190)}, 115, true},
 		{"before the release", []history.Command{command("DEL", 0, 50, 60)}, 0, false},
 		{"no reply was seen", []history.Command{command("DEL", 0, 110, 0)}, 0, false},
 		{"another server", []history.Command{command("DEL", -1, 110, 120)}, 0, false},

@@ -19,9 +19,9 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// held is a provider that keeps its servers from one turn to the next, so that all locks use the same ones. It counts the bytes of their
-// connections. Between turns it deletes what was left; on a user's Redis, where each turn has its own prefix, by name.
-type held struct {
+// reused is a provider that keeps its servers from one turn to the next, so that all locks use the same ones. It counts the bytes of their
+// connections. Between turns it deletes what the turn left; on a user's Redis, where each turn has its own prefix, by name.
+type reused struct {
 	servers.Provider
 	bytes *atomic.Int64
 
@@ -39,12 +39,12 @@ type kept struct {
 	own   bool            // lockbench started it
 }
 
-var _ servers.Provider = (*held)(nil)
+var _ servers.Provider = (*reused)(nil)
 
-func hold(p servers.Provider) *held { return &held{Provider: p, bytes: &atomic.Int64{}} }
+func hold(p servers.Provider) *reused { return &reused{Provider: p, bytes: &atomic.Int64{}} }
 
 // Start returns the servers of an earlier turn with the same needs, or starts new ones.
-func (h *held) Start(ctx context.Context, spec servers.Spec) (servers.Deployment, error) {
+func (h *reused) Start(ctx context.Context, spec servers.Spec) (servers.Deployment, error) {
 	own := h.Name() != "url"
 	if own {
 		spec.Prefix, spec.Derives = "", nil
@@ -52,7 +52,7 @@ func (h *held) Start(ctx context.Context, spec servers.Spec) (servers.Deployment
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !own { // each turn is a separate guest
-		if err := h.down(); err != nil {
+		if err := h.endLocked(); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +73,7 @@ func (h *held) Start(ctx context.Context, spec servers.Spec) (servers.Deployment
 }
 
 // use records the lock's servers of a turn; it ignores the guarded store's.
-func (h *held) use(k *kept) *kept {
+func (h *reused) use(k *kept) *kept {
 	if k.spec.Name == lockServers {
 		h.lock = k
 	}
@@ -84,21 +84,21 @@ func (h *held) use(k *kept) *kept {
 const lockServers = "lock"
 
 // current returns the lock's servers in the current turn; nil before the first.
-func (h *held) current() *kept {
+func (h *reused) current() *kept {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lock
 }
 
 // end closes all servers.
-func (h *held) end() error {
+func (h *reused) end() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.down()
+	return h.endLocked()
 }
 
-// down is end; mu must be held.
-func (h *held) down() error {
+// endLocked is end with mu locked.
+func (h *reused) endLocked() error {
 	var errs []error
 	for _, k := range h.up {
 		for _, c := range k.admin {

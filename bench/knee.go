@@ -63,8 +63,8 @@ func (s *rateSearch) found() (rate float64, open bool) {
 // typicalSteps is the approximate number of rates that a search tries.
 const typicalSteps = 9
 
-// leastMet is the share of the offered rate that must be completed: a lock that completes less falls behind, whatever its percentiles are in the
-// first second.
+// leastMet is the share of the offered rate that a lock must complete. One that completes less falls behind, even if its first percentiles are
+// good.
 const leastMet = 0.95
 
 // findAll searches for the knee of every lock in every setting, in every repetition.

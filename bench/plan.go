@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -97,7 +98,7 @@ func Steps(low, high float64, n int) []float64 {
 		if n > 1 {
 			share = float64(i) / float64(n-1)
 		}
-		out = append(out, threeDigits(low*pow(high/low, share)))
+		out = append(out, threeDigits(low*math.Pow(high/low, share)))
 	}
 	return out
 }

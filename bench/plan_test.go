@@ -42,7 +42,7 @@ func TestTurnsTakeEveryLockOnceInEachSetting(t *testing.T) {
 	})
 }
 
-// TestOrderIsDrawnAnewForEachRepetition: a lock that always followed the same other one would inherit its garbage.
+// TestOrderIsDrawnAnewForEachRepetition: a lock that always followed the same lock would always collect its garbage.
 func TestOrderIsDrawnAnewForEachRepetition(t *testing.T) {
 	first := map[int]bool{}
 	for _, turn := range planTurns(1, 30, 3, planned([]int{1}, []int{1}, []time.Duration{0}, nil)) {

@@ -63,7 +63,7 @@ type Config struct {
 	Failed func(lock string, err error)
 }
 
-// Progress is how far a bench has come.
+// Progress is the state of a bench under way.
 type Progress struct {
 	Turn, Turns int // of all; Turn from 1
 	Lock        string
@@ -83,7 +83,7 @@ func (c Config) warmUp() time.Duration  { return c.WarmUp / time.Duration(c.Repe
 const (
 	crashLease  = 2 * time.Second
 	crashClient = faults.CrashClient
-	leastCrowd  = 2 // somebody must wait for the dead holder's lock
+	leastCrowd  = 2 // another client must wait for the dead holder's lock
 )
 
 // crashSetting returns the setting with crashes: with the greatest number of clients in the bench.
@@ -127,7 +127,7 @@ func (b *bench) unmeasured() error {
 // bench is a bench under way.
 type bench struct {
 	Config
-	servers  *held
+	servers  *reused
 	begun    time.Time
 	taken    []taken
 	knees    []results.Knee
@@ -189,8 +189,7 @@ func (b *bench) over(ctx context.Context) bool {
 	return b.stopped || ctx.Err() != nil
 }
 
-// hopeless reports whether an earlier repetition showed that the lock cannot be measured in this setting: it could not be run, or was never
-// granted.
+// hopeless reports whether the lock could not be run, or was never granted, in an earlier repetition of this setting.
 func (b *bench) hopeless(t turn) bool {
 	for _, done := range b.taken {
 		if done.Lock == t.Lock && done.Setting == t.Setting && (done.Err != nil || done.Figures["throughput"].Count == 0) {
@@ -204,7 +203,7 @@ func (b *bench) hopeless(t turn) bool {
 func (b *bench) take(ctx context.Context, t turn, length time.Duration) taken {
 	b.turn++
 	v := b.Locks[t.Lock]
-	b.tell(t, v.Name)
+	b.progress(t, v.Name)
 	out := taken{turn: t}
 	if v.Name == bareName {
 		v = bareVariant(newTurnstile())
@@ -224,7 +223,7 @@ func (b *bench) take(ctx context.Context, t turn, length time.Duration) taken {
 	if err != nil || o == nil || o.Verdict == nil {
 		out.Err = errors.Join(err, b.servers.end()) // whatever state the servers are in
 		if out.Err == nil {
-			out.Err = errors.New("the run came to no verdict")
+			out.Err = errors.New("the run has no verdict")
 		}
 		return out
 	}
@@ -279,8 +278,7 @@ func (b *bench) isChild(lock int) bool { return b.Subject.Exec != "" && lock == 
 // crashAt is the number of the hold in which the client dies: its second, so that all clients are connected.
 const crashAt = 2
 
-// workload returns the workload of hand-overs between waiting clients if clients compete for one key as fast as they can, and otherwise plain
-// rounds.
+// workload returns the workload whose releases are all hand-overs if clients compete for one key in a closed loop, and otherwise plain rounds.
 func (b *bench) workload(s results.BenchSetting) string {
 	if s.Keys == 1 && s.Rate == 0 && !s.Crash && !b.Greedy && len(b.Faults) == 0 {
 		return "handoff"
@@ -290,7 +288,7 @@ func (b *bench) workload(s results.BenchSetting) string {
 
 // meter reads processor times and bytes when the measured time begins and ends.
 type meter struct {
-	held  *held
+	held  *reused
 	ctx   context.Context // of the bench: the harness's callback has none
 	marks [2]mark
 	seen  int
@@ -329,7 +327,7 @@ func (m *meter) fill(s *slice) {
 	}
 }
 
-func (b *bench) tell(t turn, lock string) {
+func (b *bench) progress(t turn, lock string) {
 	if b.Progress == nil {
 		return
 	}
@@ -372,7 +370,7 @@ func (b *bench) result() results.Bench {
 	}
 	if len(b.pipes) > 0 {
 		slices.Sort(b.pipes)
-		out.Notes = append(out.Notes, fmt.Sprintf("%s is another process: each of its calls crosses a pipe, of which a call that does nothing takes %v (the longest of a turn, in the median turn), "+
+		out.Notes = append(out.Notes, fmt.Sprintf("%s is another process: each of its calls crosses a pipe, whose round trip is %v (the longest of a turn, in the median turn), "+
 			"and its commands cross a proxy; both are in its figures, and the processor time of that process is not", names[len(names)-1], time.Duration(b.pipes[len(b.pipes)/2]).Round(time.Microsecond)))
 	}
 	if b.Slow > 0 {

@@ -71,7 +71,7 @@ func TestRunMeasures(t *testing.T) {
 	}
 }
 
-// TestRunChecks: a lock that admits two clients says so beside its figures.
+// TestRunChecks: the cell of a lock that admits two clients has its violations.
 func TestRunChecks(t *testing.T) {
 	c := short(t, "exists-set")
 	c.Clients, c.Greedy, c.Repetitions, c.Duration, c.Holds = []int{8}, true, 1, 2*time.Second, []time.Duration{time.Millisecond}
@@ -80,7 +80,7 @@ func TestRunChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := cellOf(t, b, "exists-set"); c.Verdict != checker.Fail || len(c.Breaks) == 0 || b.Verdict != checker.Fail {
-		t.Errorf("exists-set: %s %+v, want it caught", c.Verdict, c.Breaks)
+		t.Errorf("exists-set: %s %+v, want it to fail", c.Verdict, c.Breaks)
 	}
 }
 
@@ -144,8 +144,8 @@ func TestRunStops(t *testing.T) {
 	}
 }
 
-// TestALockThatCannotBeRunSaysWhy: the other locks are measured all the same.
-func TestALockThatCannotBeRunSaysWhy(t *testing.T) {
+// TestALockThatCannotBeRun: its cell says why, and the other locks are measured.
+func TestALockThatCannotBeRun(t *testing.T) {
 	c := short(t, "token")
 	broken := impls.Variant{Name: "broken", Kind: "mutex", Topology: "no such topology", New: func(impls.Env) (impls.Lock, error) { return nil, impls.ErrUnsupported }}
 	c.Locks = append(c.Locks, broken)
@@ -174,7 +174,7 @@ func TestRunWithoutAServer(t *testing.T) {
 	}
 }
 
-// TestSearchRange: the rates of a search lie between those that were asked for, and give enough samples for the percentile.
+// TestSearchRange: the rates of a search lie between the given ones and give enough samples for the percentile.
 func TestSearchRange(t *testing.T) {
 	g, err := results.ParseGate("acquire.p99<=1h")
 	if err != nil {
@@ -212,7 +212,7 @@ func TestRunRepeatsUntilEnough(t *testing.T) {
 	}
 	got := cellOf(t, b, "token").Figures["throughput"]
 	if !slices.Equal(asked, []int{2, 4}) || b.Plan.Repetitions != 4 || b.Plan.Measure != each || len(got.Values) != 4 || slices.Contains(got.Values, nil) {
-		t.Errorf("asked after %v repetitions; the plan says %d of %v, and throughput has %d values", asked, b.Plan.Repetitions, b.Plan.Measure, len(got.Values))
+		t.Errorf("Enough was called after %v repetitions; the plan says %d of %v, and throughput has %d values", asked, b.Plan.Repetitions, b.Plan.Measure, len(got.Values))
 	}
 	c.Enough = func(results.Bench) bool { return false }
 	if b, err = Run(t.Context(), c); err != nil || b.Plan.Repetitions != mostRounds*c.Repetitions {

@@ -11,7 +11,7 @@ import (
 // compared lists the metrics of a comparison; the gated ones decide its outcome. The others help to explain it.
 //
 // In a closed loop the number of clients fixes how many rounds are under way, so the throughput is that number divided by the mean time of a round,
-// in which acquire, hand-over and release are included; a median of one of them adds noise to that, and misses no less. In an open loop the plan fixes
+// which includes acquire, hand-over and release; a median of one of these is noisier and shows no more. In an open loop the plan fixes
 // the throughput, and the wait shows what a lock costs.
 var compared = []struct {
 	metric string

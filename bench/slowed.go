@@ -36,7 +36,7 @@ type slowed struct {
 
 	got   time.Time     // when the lock gave the last grant
 	half  time.Duration // the cost to add to it, and again to its release
-	added time.Duration // what was added to it, which is more on a busy machine
+	added time.Duration // what was really added, more on a busy machine
 	rest  time.Duration // from the grant to the end of its release, without what was added
 }
 
@@ -74,8 +74,8 @@ func (l *slowed) Release(ctx context.Context) error {
 // spun is the last part of a cost, spent as processor time because a timer is too coarse.
 const spun = 2 * time.Millisecond
 
-// spend waits until the cost has passed, and returns how long that took. What it took beyond the cost must not count as the lock's own time: the next cost
-// would be a share of that, too, and grow from hold to hold.
+// spend waits until the cost has passed, and returns how long that took. The excess must not count as the lock's own time: the next cost would be a share
+// of it, too, and grow from hold to hold.
 func (l *slowed) spend(ctx context.Context, cost time.Duration) time.Duration {
 	from := l.clock.Now()
 	if cost > spun && l.clock.Sleep(ctx, cost-spun) != nil {

@@ -18,7 +18,7 @@ func (c *steps) Sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// coarse is a clock whose sleeps, and whose machine at times, take longer than asked for.
+// coarse is a clock on a busy machine: sleeps, and some other steps, take too long.
 type coarse struct {
 	steps
 	read int
@@ -89,7 +89,7 @@ func TestSlowedTakesTheShareLonger(t *testing.T) {
 	}
 }
 
-// TestSlowedDoesNotGrow: a cost that takes longer than it should, because the processor was busy, makes no later cost longer.
+// TestSlowedDoesNotGrow: a cost that took too long, because the processor was busy, makes no later cost longer.
 func TestSlowedDoesNotGrow(t *testing.T) {
 	clock := &coarse{}
 	lock := &timed{clock: &clock.steps, acquire: 200 * time.Microsecond, release: 200 * time.Microsecond}
@@ -119,9 +119,9 @@ func TestHoldCostUnderContention(t *testing.T) {
 		rest, wantAdding time.Duration
 	}{
 		{"the first grant of a key: the acquire alone", "a", 10, 0, 0, 2 * time.Millisecond},
-		{"asked at 5, while the first held: 12 after it, of which 2 were added", "a", 22, 5, 99 * time.Millisecond, 2 * time.Millisecond},
-		{"asked when nobody held: its acquire of 4 and the rest of 6", "a", 104, 100, 6 * time.Millisecond, 2 * time.Millisecond},
-		{"another key knows nothing of it", "b", 150, 145, 0, time.Millisecond},
+		{"called at 5, while the first held: 12 after its grant, of which 2 were added", "a", 22, 5, 99 * time.Millisecond, 2 * time.Millisecond},
+		{"called when the key was free: its acquire of 4 and the rest of 6", "a", 104, 100, 6 * time.Millisecond, 2 * time.Millisecond},
+		{"another key is independent", "b", 150, 145, 0, time.Millisecond},
 	} {
 		got := c.granted(step.key, at(step.granted), at(step.call), step.rest, 0.2)
 		if got != step.wantAdding {

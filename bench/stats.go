@@ -12,8 +12,6 @@ import (
 // confidence is the level of every interval.
 const confidence = 0.95
 
-func pow(x, y float64) float64 { return math.Pow(x, y) }
-
 // threeDigits rounds to three significant digits.
 func threeDigits(v float64) float64 {
 	if v == 0 {

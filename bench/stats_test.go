@@ -39,8 +39,8 @@ func TestLeastSamples(t *testing.T) {
 	}
 }
 
-// TestNeedIsMoreThanThereIs: a figure that is not shown names more samples than were taken, however these are spread over the repetitions.
-func TestNeedIsMoreThanThereIs(t *testing.T) {
+// TestNeedExceedsSamples: a figure without a value needs more samples than were taken, whatever their distribution over the repetitions.
+func TestNeedExceedsSamples(t *testing.T) {
 	for _, row := range []struct {
 		why    string
 		counts []int64
@@ -171,12 +171,12 @@ func TestCompareBenches(t *testing.T) {
 		{"the reference is a twelfth quicker, the lock a twentieth slower", bench(10, 1000, 900), bench(10, 1080, 860), CompareOptions{}, results.ComparePass, results.MarkSmall},
 		{"the reference is a twelfth quicker, the lock a fifth slower", bench(10, 1000, 900), bench(10, 1080, 720), CompareOptions{}, results.CompareSlower, results.MarkWorse},
 		{"only the reference is noisy", shaky(10, 1000, 900), shaky(10, 1000, 901), CompareOptions{}, results.ComparePass, results.MarkNone},
-		{"the same, as it was measured", bench(10, 1000, 900), bench(10, 660, 594), CompareOptions{Raw: true}, results.CompareSlower, results.MarkWorse},
+		{"the same, raw", bench(10, 1000, 900), bench(10, 660, 594), CompareOptions{Raw: true}, results.CompareSlower, results.MarkWorse},
 		{"noise that could hide a fifth", loud(10, 1000, 900), loud(10, 1000, 901), CompareOptions{}, results.CompareInconclusive, results.MarkHidden},
-		{"what is clearly slower is so in spite of noise", loud(10, 1000, 900), loud(10, 1000, 200), CompareOptions{}, results.CompareSlower, results.MarkWorse},
-		{"three repetitions show nothing", bench(3, 1000, 900), bench(3, 1000, 450), CompareOptions{}, results.CompareInconclusive, results.MarkFewer},
-		{"it lets two in now", bench(10, 1000, 900), fails(bench(10, 1000, 900)), CompareOptions{}, results.CompareUnsafe, results.MarkNone},
-		{"it let two in before", fails(bench(10, 1000, 900)), fails(bench(10, 1000, 900)), CompareOptions{}, results.ComparePass, results.MarkNone},
+		{"clearly slower in spite of noise", loud(10, 1000, 900), loud(10, 1000, 200), CompareOptions{}, results.CompareSlower, results.MarkWorse},
+		{"three repetitions are too few", bench(3, 1000, 900), bench(3, 1000, 450), CompareOptions{}, results.CompareInconclusive, results.MarkFewer},
+		{"it admits two now", bench(10, 1000, 900), fails(bench(10, 1000, 900)), CompareOptions{}, results.CompareUnsafe, results.MarkNone},
+		{"it admitted two before", fails(bench(10, 1000, 900)), fails(bench(10, 1000, 900)), CompareOptions{}, results.ComparePass, results.MarkNone},
 		{"another machine", bench(10, 1000, 900), elsewhere(bench(10, 1000, 900)), CompareOptions{}, results.CompareInconclusive, results.MarkNone},
 		{"another machine, allowed", bench(10, 1000, 900), elsewhere(bench(10, 1000, 900)), CompareOptions{AllowEnvironments: true}, results.ComparePass, results.MarkNone},
 		{"safety goes before the environment", bench(10, 1000, 900), fails(elsewhere(bench(10, 1000, 900))), CompareOptions{}, results.CompareUnsafe, results.MarkNone},

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestFilesThatAreTooMuchForTheParser(t *testing.T) {
+func TestFilesOutOfBounds(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
 		{"a sequence in a sequence, 200,000 deep", "faults: " + strings.Repeat("[", 200_000), "f.yaml:1:73: nested more than 64 deep"},
 		{"mappings likewise", "faults: " + strings.Repeat("{a: ", 10_000), "nested more than 64 deep"},
@@ -29,11 +29,11 @@ func TestFilesThatAreTooMuchForTheParser(t *testing.T) {
 func TestAFileFullOfErrors(t *testing.T) {
 	_, err := Parse("f.yaml", []byte("faults:\n"+strings.Repeat("- {fault: nothing}\n", 10_000)))
 	if err == nil || len(err.Error()) > 10_000 || !strings.HasSuffix(err.Error(), " more errors") {
-		t.Errorf("%.300v, want 20 errors and how many more there are", err)
+		t.Errorf("%.300v, want 20 errors and the number of others", err)
 	}
 }
 
-func TestOverridesThatAreTooMuchForTheParser(t *testing.T) {
+func TestOverridesOutOfBounds(t *testing.T) {
 	steady, ok := Find("steady")
 	if !ok {
 		t.Fatal("no scenario steady")
@@ -52,7 +52,7 @@ func TestOverridesThatAreTooMuchForTheParser(t *testing.T) {
 	}
 }
 
-func TestNamesAreShortEnoughForADirectory(t *testing.T) {
+func TestNameLength(t *testing.T) {
 	text := "name: " + strings.Repeat("a", 65) + "\nabout: x\nworkload: counter\nclients: 2\nops: 2\nlease: 300ms\n"
 	if _, err := Parse("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "f.yaml:1:7: the name has 65 letters") {
 		t.Errorf("a name of 65 letters: %v", err)

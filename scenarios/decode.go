@@ -18,8 +18,8 @@ import (
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
-// decoder decodes the syntax tree of one file into a Scenario. The YAML library parses and converts; what goes where is decided here, because the
-// library's own strict decoder reads 2.5 as 2, "2" as 2 and nothing as 0, ends with the first error, and has no position for a span that is none.
+// decoder decodes the syntax tree of one file into a Scenario. The YAML library parses and converts; the decoder assigns the values to fields, because the
+// library's own strict decoder reads 2.5 as 2, "2" as 2 and nothing as 0, stops at the first error, and has no position for an invalid span.
 type decoder struct {
 	file  string
 	lines []string
@@ -170,13 +170,13 @@ func (d *decoder) sequence(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// form is what a single value looks like in a file.
+// form is the syntax of a single value.
 type form struct {
 	want  string
 	nodes []ast.NodeType
 }
 
-// forms are those of the kinds of field that a scenario has. To YAML, the span 0 is a number.
+// forms has the syntax of each type of field. To YAML, the span 0 is a number.
 var (
 	textForm = form{"text", []ast.NodeType{ast.StringType, ast.IntegerType, ast.FloatType}}
 	forms    = map[reflect.Kind]form{
@@ -187,7 +187,7 @@ var (
 	}
 )
 
-// exponential is a number of YAML that the library takes for text, though it writes large ones so.
+// exponential matches numbers such as 1e+06, which the library reads as text although it writes large numbers so.
 var exponential = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$`)
 
 func isExponential(n ast.Node) bool {

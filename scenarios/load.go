@@ -102,7 +102,7 @@ func (s Scenario) with(set string) (Scenario, error) {
 	return s.reload(set, path, tree)
 }
 
-// reload parses the changed tree; its errors are blamed on the override.
+// reload parses the changed tree; errors have the position of the override.
 func (s Scenario) reload(set, path string, tree any) (Scenario, error) {
 	data, err := yaml.Marshal(tree)
 	if err != nil {

@@ -24,19 +24,19 @@ faults:
   for: 1.5 lease
 `
 
-// Each row changes one thing of a good file and tells the first error in full.
+// Each row changes one thing of a good file and has the whole first error.
 func TestParseErrors(t *testing.T) {
 	for _, tt := range []struct{ name, old, new, want string }{
 		{"an unknown field", "lease:", "leese:", "f.yaml:6:1: unknown field \"leese\"; did you mean \"lease\"?\n  6 | leese: 300ms\n    | ^"},
-		{"an unknown field like none", "about:", "zzzzzzzzzz:", "f.yaml:2:1: unknown field \"zzzzzzzzzz\"; known are about, amounts, clients, duration, faults, keys, lease, maxmemory, name, nodes, ops, pace, pause, permits, persistence, poll, rate, slo, think, topology, wait, warmup, workload\n  2 | zzzzzzzzzz: for tests\n    | ^"},
+		{"an unknown field without a similar name", "about:", "zzzzzzzzzz:", "f.yaml:2:1: unknown field \"zzzzzzzzzz\"; known are about, amounts, clients, duration, faults, keys, lease, maxmemory, name, nodes, ops, pace, pause, permits, persistence, poll, rate, slo, think, topology, wait, warmup, workload\n  2 | zzzzzzzzzz: for tests\n    | ^"},
 		{"an unknown field of a fault", "for:", "four:", "f.yaml:10:3: unknown field \"four\"; did you mean \"for\"?\n  10 |   four: 1.5 lease\n     |   ^"},
-		{"a span that is none", "300ms", "300 parsec", "f.yaml:6:8: \"300 parsec\": a span looks like \"250ms\", \"1.5 lease\" or \"1 lease + 20ms\"\n  6 | lease: 300 parsec\n    |        ^"},
+		{"an invalid span", "300ms", "300 parsec", "f.yaml:6:8: \"300 parsec\": a span looks like \"250ms\", \"1.5 lease\" or \"1 lease + 20ms\"\n  6 | lease: 300 parsec\n    |        ^"},
 		{"a lease in leases", "300ms", "2 lease", "f.yaml:6:8: 2 lease: the lease itself is not given in leases\n  6 | lease: 2 lease\n    |        ^"},
 		{"no lease", "lease: 300ms\n", "", "f.yaml:1:1: lease: must be more than 0\n  1 | name: mine\n    | ^"},
 		{"text for a number", "clients: 2", "clients: two", "f.yaml:4:10: want a whole number, got \"two\"\n  4 | clients: two\n    |          ^"},
 		{"a quoted number for a number", "clients: 2", `clients: "2"`, "f.yaml:4:10: want a whole number, got \"2\"\n  4 | clients: \"2\"\n    |          ^"},
 		{"a fraction for a whole number", "clients: 2", "clients: 2.5", "f.yaml:4:10: want a whole number, got \"2.5\"\n  4 | clients: 2.5\n    |          ^"},
-		{"a quoted number for a number, likewise", "ops: 3", `rate: "1e6"`, "f.yaml:5:7: want a number, got \"1e6\"\n  5 | rate: \"1e6\"\n    |       ^"},
+		{"a quoted rate", "ops: 3", `rate: "1e6"`, "f.yaml:5:7: want a number, got \"1e6\"\n  5 | rate: \"1e6\"\n    |       ^"},
 		{"a whole number that is too large", "clients: 2", "clients: 99999999999999999999", "f.yaml:4:10: want a whole number, got \"99999999999999999999\"\n  4 | clients: 99999999999999999999\n    |          ^"},
 		{"a number for text", "name: mine", "name: 7", "f.yaml:1:7: want text, got \"7\"\n  1 | name: 7\n    |       ^"},
 		{"a long line", "name: mine", "name: " + strings.Repeat("x", 40) + " " + strings.Repeat("y", 60), "f.yaml:1:7: \"" + strings.Repeat("x", 40) + " " + strings.Repeat("y", 60) + "\": a name is letters and digits, joined by hyphens\n  1 | name: " + strings.Repeat("x", 40) + " " + strings.Repeat("y", 23) + "\n    |       ^"},
@@ -49,9 +49,9 @@ func TestParseErrors(t *testing.T) {
 		{"two triggers", "entered}", "entered, after: 1s}", "f.yaml:9:9: want exactly one of moment, request, reply, after and within\n  9 |   when: {moment: entered, after: 1s}\n    |         ^"},
 		{"a fault that needs a trigger", "  when: {moment: entered}\n", "", "f.yaml:8:3: faults.0.when: pause-client needs one of moment, request, reply, after and within\n  8 | - fault: pause-client\n    |   ^"},
 		{"a fault that needs a time", "  for: 1.5 lease\n", "", "f.yaml:8:3: faults.0.for: pause-client needs it\n  8 | - fault: pause-client\n    |   ^"},
-		{"a field that the fault has no use for", "for: 1.5 lease", "for: 1s\n  by: 3s", "f.yaml:11:7: pause-client does not use it\n  11 |   by: 3s\n     |       ^"},
+		{"a field that the fault does not use", "for: 1.5 lease", "for: 1s\n  by: 3s", "f.yaml:11:7: pause-client does not use it\n  11 |   by: 3s\n     |       ^"},
 		{"a negative time", "1.5 lease", "-1 lease", "f.yaml:10:8: -1 lease is negative\n  10 |   for: -1 lease\n     |        ^"},
-		{"a client that is not there", "  for:", "  client: 3\n  for:", "f.yaml:10:11: 3 is not between 0 and 2\n  10 |   client: 3\n     |           ^"},
+		{"a client beyond the last", "  for:", "  client: 3\n  for:", "f.yaml:10:11: 3 is not between 0 and 2\n  10 |   client: 3\n     |           ^"},
 		{"an unknown operation", "moment: entered", "reply: aquire SET", "f.yaml:9:17: unknown operation \"aquire\"; known are acquire, any, extend, release, use\n  9 |   when: {reply: aquire SET}\n    |                 ^"},
 		{"two commands", "moment: entered", "reply: acquire SET NX", "f.yaml:9:17: \"acquire SET NX\": after the operation comes one command, or *w for all that write\n  9 |   when: {reply: acquire SET NX}\n    |                 ^"},
 		{"a list for a mapping", "when: {moment: entered}", "when: [entered]", "f.yaml:9:9: want a mapping, got a list\n  9 |   when: [entered]\n    |         ^"},
@@ -79,7 +79,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// Numbers and text, as YAML has them, and as a large rate is written.
+// Numbers and text in YAML's forms, and a large rate as the library writes it.
 func TestSingleValues(t *testing.T) {
 	for _, tt := range []struct {
 		old, new string
@@ -107,7 +107,7 @@ func TestSingleValues(t *testing.T) {
 	}
 }
 
-func TestParseTellsAllErrors(t *testing.T) {
+func TestParseReturnsAllErrors(t *testing.T) {
 	_, err := Parse("f.yaml", []byte(strings.NewReplacer("clients: 2", "clients: x", "1.5 lease", "soon").Replace(good)))
 	if err == nil || strings.Count(err.Error(), "f.yaml:") != 2 {
 		t.Errorf("want both errors, got %v", err)

@@ -51,7 +51,7 @@ func nodes(s Scenario) int {
 	return 1
 }
 
-// grants returns how many of the nodes, counted from the first, grant the lock: of a pair the primary alone.
+// grants returns how many of the nodes, counted from the first, grant the lock: one of a pair, its primary.
 func (s Scenario) grants() int {
 	if s.Topology == impls.Replicated {
 		return 1

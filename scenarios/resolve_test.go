@@ -24,7 +24,7 @@ func TestBuiltin(t *testing.T) {
 	for _, s := range all {
 		names = append(names, s.Name)
 		if s.About == "" || strings.Contains(s.About, "\n") {
-			t.Errorf("%s: about is to be one line: %q", s.Name, s.About)
+			t.Errorf("%s: about must be one line: %q", s.Name, s.About)
 		}
 	}
 	found, err := fs.Glob(files, "builtin/*.yaml")
@@ -42,7 +42,7 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// A resolved scenario, written and read again, is the same plan, and nothing in it is left to choose.
+// A resolved scenario, written and read again, is the same plan and has no open choice.
 func TestResolvedIsFixed(t *testing.T) {
 	for _, s := range Builtin() {
 		first := s.Resolve(7, impls.Standalone)
@@ -74,7 +74,7 @@ func checkDrawn(t *testing.T, s Scenario, f faults.Spec) {
 	t.Helper()
 	kind, _ := faults.FindKind(f.Fault)
 	if kind.On == faults.OneClient && f.Client == 0 && !f.When.OfClient() || kind.On == faults.OneNode && f.Node == 0 || f.Client > s.Clients || f.Node > s.Nodes {
-		t.Errorf("%s: not drawn, or beyond what there is: %+v", s.Name, f)
+		t.Errorf("%s: not drawn, or out of range: %+v", s.Name, f)
 	}
 	if f.For.Leases != 0 || f.By.Leases != 0 || f.When.After.Leases != 0 || f.When.Within != (faults.Span{}) {
 		t.Errorf("%s: a span is still in leases: %+v", s.Name, f)
@@ -133,21 +133,21 @@ func TestResolveDraws(t *testing.T) {
 	}
 }
 
-// A fault of one node strikes a node that grants: the replica of a pair grants nothing. A scenario may name it.
+// The seed draws only nodes that grant, so never the replica of a pair. A scenario may name the replica.
 func TestResolveDrawsANodeThatGrants(t *testing.T) {
 	for _, s := range append(Builtin(), Scenario{Faults: []faults.Spec{{Fault: faults.KillServer, Node: 2}}}) {
 		for seed := range uint64(20) {
 			for i, f := range s.Resolve(seed, impls.Replicated).Faults {
 				if kind, _ := faults.FindKind(f.Fault); kind.On == faults.OneNode && s.Topology != impls.Independent && f.Node != max(s.Faults[i].Node, 1) {
-					t.Fatalf("%s, seed %d: %s strikes node %d", s.Name, seed, f.Fault, f.Node)
+					t.Fatalf("%s, seed %d: %s hits node %d", s.Name, seed, f.Fault, f.Node)
 				}
 			}
 		}
 	}
 }
 
-// More faults of a name than there are clients still have somebody to be done to.
-func TestResolveDrawsMoreThanThereAre(t *testing.T) {
+// If there are more faults of a name than clients, a client is drawn twice.
+func TestResolveDrawsAClientTwice(t *testing.T) {
 	s := Scenario{Clients: 2, Lease: ms(1)}
 	for range 5 {
 		s.Faults = append(s.Faults, faults.Spec{Fault: faults.CrashClient, When: faults.Trigger{After: ms(1)}})

@@ -37,23 +37,23 @@ type swept struct {
 	set      func(f *faults.Spec, size faults.Span)
 }
 
-// lasts sets how long a fault lasts, and removes Until, which could prolong it.
-func lasts(f *faults.Spec, size faults.Span) { f.For, f.Until = size, "" }
+// setLength sets how long a fault lasts, and removes Until, which could prolong it.
+func setLength(f *faults.Spec, size faults.Span) { f.For, f.Until = size, "" }
 
-func by(f *faults.Spec, size faults.Span) { f.By = size }
+func setBy(f *faults.Spec, size faults.Span) { f.By = size }
 
 func parameters() []swept {
 	return []swept{
-		{"pause", faults.PauseClient, true, lasts},
-		{"work", faults.SlowWork, true, lasts},
-		{"reply-delay", faults.DelayReply, true, lasts},
-		{"request-delay", faults.DelayRequest, true, lasts},
-		{"server-pause", faults.PauseServer, true, lasts},
-		{"restart-delay", faults.KillServer, true, lasts},
-		{"failover-lag", faults.Failover, true, lasts},
-		{"clock-jump", faults.JumpClock, false, by},
-		{"clock-skew", faults.SkewClient, false, by},
-		{"network-delay", faults.SlowNetwork, false, by},
+		{"pause", faults.PauseClient, true, setLength},
+		{"work", faults.SlowWork, true, setLength},
+		{"reply-delay", faults.DelayReply, true, setLength},
+		{"request-delay", faults.DelayRequest, true, setLength},
+		{"server-pause", faults.PauseServer, true, setLength},
+		{"restart-delay", faults.KillServer, true, setLength},
+		{"failover-lag", faults.Failover, true, setLength},
+		{"clock-jump", faults.JumpClock, false, setBy},
+		{"clock-skew", faults.SkewClient, false, setBy},
+		{"network-delay", faults.SlowNetwork, false, setBy},
 	}
 }
 

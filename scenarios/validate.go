@@ -104,7 +104,7 @@ func (s Scenario) validateNumbers(bad problems) {
 	}
 }
 
-// validatePace: a closed loop has no pace, and a ramp rises in the run's time.
+// validatePace: a closed loop has no pace, and a ramp needs a duration.
 func (s Scenario) validatePace(bad problems) {
 	if s.Pace == "" {
 		return
