@@ -82,7 +82,7 @@ func gateLines(gates []results.GateResult, s Style) []string {
 	return lines
 }
 
-// gatePlace is what of a bench a gate is about; "" of a run.
+// gatePlace names the lock and setting of a bench's gate; "" for a run's.
 func gatePlace(g results.GateResult) string {
 	return strings.TrimPrefix(strings.TrimSuffix(g.Lock+" × "+g.Setting, " × "), " × ")
 }
@@ -111,7 +111,7 @@ func lockCell(c results.BenchCell, width int) string {
 	return fmt.Sprintf("%-*s", width, Short(c.Lock, width-len(mark))+mark)
 }
 
-// titled is a setting's name before the heads of its columns, or on a line of its own where there is no room.
+// titled returns a setting's name before the heads of its columns, or on a line of its own if it is too long.
 func titled(cells []results.BenchCell, heads string, s Style) []string {
 	title := cells[0].Setting.String()
 	if len(title) < lockColumn {
@@ -207,7 +207,7 @@ func faultTable(cells []results.BenchCell) []string {
 	return lines
 }
 
-// KneeNote says what a search for the highest rate came to, where that is no rate between two others.
+// KneeNote describes a search without a highest rate: the first rate exceeded the limit, or none did.
 func KneeNote(k results.Knee) string {
 	switch {
 	case k.Rate.Value != nil && *k.Rate.Value == 0 && len(k.Steps) > 0:
@@ -325,7 +325,7 @@ func storyStart(story []string) (lines []string) {
 	return lines
 }
 
-// benchFeet explains the marks shown instead of figures.
+// benchFeet explains the marks that replace figures.
 func benchFeet(b results.Bench) []string {
 	var lines []string
 	notShown, fewer := false, map[string]bool{}

@@ -16,7 +16,7 @@ func figure(unit results.Unit, value, ratio float64, differs bool) results.Figur
 	return results.Figure{Unit: unit, Value: at(1), Low: at(.9), High: at(1.1), Samples: 5000, Ratio: &results.Ratio{Value: ratio, Low: at(0), High: at(0), Differs: differs}}
 }
 
-// aBench has a lock that holds, one that lets two in, too few samples, gates that are missed and kept, and a baseline that was quicker.
+// aBench has a lock that holds, one that admits two, too few samples, gates that are missed and kept, and a quicker baseline.
 func aBench() results.Bench {
 	b := results.Bench{Server: "process", Seed: 7, Start: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Duration: 107 * time.Second, Rerun: "lockbench bench --locks token,exists-set --seed 7",
 		Nodes: []results.Node{{Version: "7.0.15"}}, Environment: results.Environment{CPUs: 2}, RoundTrip: figure(results.Nanoseconds, 42e3, 1, false), Notes: []string{"a note"},

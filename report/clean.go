@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/internal/plain"
 )
 
-// Clean returns a deep copy of a record in which unprintable characters of every string, also of map keys, are escaped. Whatever shows a
+// Clean returns a deep copy of a record in which unprintable characters of every string, also of map keys, are escaped. Every function that shows a
 // record cleans it first, so that no new field is forgotten.
 func Clean[T any](v T) T {
 	out := reflect.New(reflect.TypeOf(&v).Elem()).Elem()

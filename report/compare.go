@@ -80,8 +80,7 @@ func compareRow(r results.ComparisonRow, s Style) string {
 	return text + deltaCell(r, s)
 }
 
-// deltaCell formats a change: "~" if it is not significant, "≈" before one below the threshold, and how likely chance alone makes one as large,
-// and the samples on each side.
+// deltaCell formats a change ("~" if it is not significant, "≈" before one below the threshold), its p-value, and the samples on each side.
 func deltaCell(r results.ComparisonRow, s Style) string {
 	delta := ""
 	if r.Delta != nil {
@@ -124,7 +123,7 @@ func chance(r results.ComparisonRow) string {
 	return "p=" + strings.TrimPrefix(strconv.FormatFloat(*r.P, 'f', 3, 64), "0") + " "
 }
 
-// Delta formats what a row's figure changed by, and what that comes to.
+// Delta formats the change of a row's figure and its significance.
 func Delta(r results.ComparisonRow) string { return deltaCell(r, Style{}) }
 
 func compareFeet(c results.Comparison) []string {

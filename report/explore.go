@@ -93,7 +93,7 @@ func exhausted(x results.Exploration) string {
 	return "no: the search ended before all schedules were run"
 }
 
-// cleanCode escapes the unprintable characters of a Go program, but for its lines and their indents.
+// cleanCode escapes the unprintable characters of a Go program except newlines and indents.
 func cleanCode(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		body := strings.TrimLeft(line, "\t")

@@ -14,7 +14,7 @@ func TestFigures(t *testing.T) {
 		{"thousands", count(48213), "48,213"},
 		{"three digits need no comma", count(999), "999"},
 		{"below zero", count(-1234567), "-1,234,567"},
-		{"nothing lasts no time", Span(time.Duration(0)), "0ns"},
+		{"zero", Span(time.Duration(0)), "0ns"},
 		{"nanoseconds", Span(999 * time.Nanosecond), "999ns"},
 		{"three digits", Span(3144 * time.Microsecond), "3.14ms"},
 		{"two before the point", Span(31440 * time.Microsecond), "31.4ms"},

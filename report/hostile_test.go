@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// hostile is a name that would do harm where it is printed raw.
+// hostile is a name that does harm if it is printed raw.
 const hostile = "evil\x1b[2J\u009b2J</script><script>alert(1)</script>\u202e\n::error::%0A\x00]]>"
 
 // filled returns a record with the hostile name in every string, key and element that it can have, so that a new field is tested as
@@ -66,7 +66,7 @@ func fill(v reflect.Value, depth int) {
 	}
 }
 
-// TestHostileNames: nothing that a record holds reaches a terminal, a log or a page raw.
+// TestHostileNames: no text of a record reaches a terminal, a log or a page raw.
 func TestHostileNames(t *testing.T) {
 	result := filled(func(r *results.Result) { r.Verdict = checker.Fail; r.Properties[0].Verdict = checker.Fail })
 	suite := filled(func(s *results.Suite) {
@@ -149,7 +149,7 @@ func TestCellsAreNoFormulas(t *testing.T) {
 	}
 }
 
-// TestLongNames: names that somebody else chose do not widen the lines.
+// TestLongNames: long names do not widen the lines.
 func TestLongNames(t *testing.T) {
 	long := strings.Repeat("n", 300)
 	r := results.Result{Lock: long, Scenario: long, Verdict: checker.Fail, Properties: []checker.Property{{Name: "mutual-exclusion", Verdict: checker.Fail,

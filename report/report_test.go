@@ -144,8 +144,8 @@ func TestRunFitsTheScreen(t *testing.T) {
 	}
 }
 
-// TestColoursAreAskedFor: no escape byte by itself, and colours change nothing else.
-func TestColoursAreAskedFor(t *testing.T) {
+// TestColours: no escape byte by default, and colours do not change the text.
+func TestColours(t *testing.T) {
 	plain, dressed := runText(t, failing(5), "x", report.Style{}), runText(t, failing(5), "x", report.Style{Colour: true})
 	if strings.Contains(plain, "\x1b") {
 		t.Error("escape bytes in plain text")

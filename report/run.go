@@ -17,7 +17,7 @@ const MaxLines = 40
 // minStory is the number of a story's lines that are shown even if the text exceeds MaxLines.
 const minStory = 13
 
-// Kept says where a record is kept: its directory and its page. A part is "" if there is none.
+// Kept has the paths of a record: its directory and its page. A part is "" if there is none.
 type Kept struct{ Dir, Page string }
 
 // lines returns a line for each part, behind the word for the directory.

@@ -43,7 +43,7 @@ func noted(column int, text string, s Style) []string {
 	return labelled("note", column, text, s)
 }
 
-// labelled wraps a text behind an magenta word, in a column of its own.
+// labelled wraps a text behind a magenta word, in a column of its own.
 func labelled(word string, column int, text string, s Style) []string {
 	lines := wrapped(fmt.Sprintf("%-*s", column, word), text)
 	lines[0] = s.paint(magenta, word) + strings.TrimPrefix(lines[0], word)

@@ -47,7 +47,7 @@ func Runs(w io.Writer, rows []RunsRow, s Style) error {
 	return write(w, lines)
 }
 
-// endings formats the verdicts of a row's runs.
+// endings formats the numbers of a row's verdicts.
 func endings(r RunsRow) string {
 	var words []string
 	for _, v := range []checker.Result{checker.Fail, checker.Inconclusive, checker.Pass} {

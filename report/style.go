@@ -11,7 +11,7 @@ type Style struct {
 	Colour bool // write escape sequences
 }
 
-// The colours are legible on dark and on light terminals (yellow is not). No meaning rests on them alone: each paints a word.
+// The colours are legible on dark and on light terminals (yellow is not). A colour only paints a word that says the same.
 const (
 	blue    = "\x1b[1;34m"
 	red     = "\x1b[1;31m"

@@ -45,7 +45,7 @@ func FuzzShellWords(f *testing.F) {
 	})
 }
 
-// TestResultsOfSearchesFit: what a search or a reproduction says fits a terminal of 80 columns, but for the story, paths and the Go test.
+// TestResultsOfSearchesFit: the text of a search or a reproduction fits a terminal of 80 columns, but for the story, paths and the Go test.
 func TestResultsOfSearchesFit(t *testing.T) {
 	long := strings.Repeat("some words of a note, ", 12)
 	faults := []string{"cancel-client", "crash-client", "delay-reply", "delay-request", "flush-scripts", "lose-reply", "pause-client", "slow-work"}
@@ -70,7 +70,7 @@ func TestResultsOfSearchesFit(t *testing.T) {
 	}
 }
 
-// TestTheGoTestKeepsItsLines: what is to be pasted into a file compiles, whatever names it has.
+// TestTheGoTestKeepsItsLines: the Go test compiles when pasted into a file, whatever names it has.
 func TestTheGoTestKeepsItsLines(t *testing.T) {
 	var b strings.Builder
 	x := results.Exploration{First: &results.Finding{}, GoTest: "func Test(t *testing.T) {\n\tconst text = `a\x1b[2J\u202eb`\n}\n"}

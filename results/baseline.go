@@ -22,7 +22,7 @@ type ChangeKind string
 
 // The kinds of change.
 const (
-	Broken ChangeKind = "newly broken" // it was as expected and is not any more, or a planted bug is missed now
+	Broken ChangeKind = "newly broken" // it was as expected and no longer is, or a planted bug is missed now
 	Fixed  ChangeKind = "newly fixed"
 	Added  ChangeKind = "new"
 	Gone   ChangeKind = "gone" // it had a verdict, and has none now or was not run
@@ -53,8 +53,8 @@ func LoadSuite(path string) (Suite, error) {
 	return s, nil
 }
 
-// Stored finds a file of a suite's or a bench's directory: in the directory path, in the latest one below it, or as path itself, which ok
-// then says of its name.
+// Stored finds the file name of a suite's or a bench's directory: in the directory path, in the latest one below it, or path itself; ok reports
+// whether the file has that name.
 func Stored(path, name string) (file string, ok bool) {
 	for _, try := range []string{filepath.Join(path, name), filepath.Join(path, latest, name)} {
 		if _, err := os.Stat(try); err == nil {
@@ -146,7 +146,7 @@ func change(was, is Cell, known bool) ChangeKind {
 	return ""
 }
 
-// How good a cell is. A lock that breaks as expected ranks below one that holds as expected, so that a lowered expectation is a change for
+// The rank of a cell. A lock that breaks as expected ranks below one that holds as expected, so that a lowered expectation is a change for
 // the worse.
 const (
 	unknown = iota

@@ -31,16 +31,16 @@ func TestAgainstABaseline(t *testing.T) {
 		verdict checker.Result
 	}{
 		{"nothing has changed", cell(safe, checker.Pass), cell(safe, checker.Pass), false, "", checker.Pass},
-		{"it differs now", cell(safe, checker.Pass), cell(safe, checker.Fail), false, results.Broken, checker.Fail},
-		{"it differed and does not", cell(safe, checker.Fail), cell(safe, checker.Pass), false, results.Fixed, checker.Pass},
-		{"the expectation was lowered to what is seen", cell(safe, checker.Pass), cell(broken, checker.Pass), false, results.Broken, checker.Fail},
+		{"it no longer is as expected", cell(safe, checker.Pass), cell(safe, checker.Fail), false, results.Broken, checker.Fail},
+		{"it is as expected again", cell(safe, checker.Fail), cell(safe, checker.Pass), false, results.Fixed, checker.Pass},
+		{"the expectation was lowered to the observation", cell(safe, checker.Pass), cell(broken, checker.Pass), false, results.Broken, checker.Fail},
 		{"the lock holds now, and is expected to", cell(broken, checker.Pass), cell(safe, checker.Pass), false, results.Fixed, checker.Pass},
 		{"a planted bug is missed", caught, missed, false, results.Broken, checker.Fail},
 		{"a planted bug is caught", missed, caught, false, results.Fixed, checker.Pass},
 		{"a new cell", nil, cell(safe, checker.Pass), false, results.Added, checker.Pass},
 		{"a cell is gone", cell(safe, checker.Pass), nil, false, results.Gone, checker.Fail},
-		{"a cell was not asked for", cell(safe, checker.Pass), nil, true, "", checker.Pass},
-		{"a cell came to no verdict", cell(safe, checker.Pass), cell(safe, checker.Inconclusive), false, results.Gone, checker.Fail},
+		{"a cell was left out on purpose", cell(safe, checker.Pass), nil, true, "", checker.Pass},
+		{"a cell has no verdict", cell(safe, checker.Pass), cell(safe, checker.Inconclusive), false, results.Gone, checker.Fail},
 		{"a cell that never applied is gone", cell(safe, checker.NotApplicable), nil, false, "", checker.Pass},
 	}
 	for _, tt := range tests {

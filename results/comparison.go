@@ -75,7 +75,7 @@ func (r ComparisonRow) Decided() bool {
 	return r.Mark != MarkFewer && r.Mark != MarkOnlyBase && r.Mark != MarkOnlyNew
 }
 
-// Noisy reports whether no figure was shown to be worse, and one of those that decide could be all the same: more samples may tell.
+// Noisy reports whether no figure is significantly worse but a gated one could be: more samples may decide.
 func (c Comparison) Noisy() bool {
 	noisy := false
 	for _, r := range c.Rows {
@@ -101,7 +101,7 @@ func WorstSafety(all []checker.Result) checker.Result {
 	return verdict
 }
 
-// Judge sets the verdict of a bench from its cells. Cells with one client show nothing about safety: a bench of such cells alone passes. An
+// Judge sets the verdict of a bench from its cells. Cells with one client have no hand-overs: a bench of such cells alone passes. An
 // interrupted bench never passes.
 func (b *Bench) Judge() {
 	var all []checker.Result

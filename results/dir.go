@@ -91,7 +91,7 @@ func plain(name string) string {
 func linkLatest(base, name string) error {
 	link := filepath.Join(base, latest)
 	if info, err := os.Lstat(link); err == nil && info.Mode()&fs.ModeSymlink == 0 {
-		return fmt.Errorf("%s is there and is not a link; move it away", link)
+		return fmt.Errorf("%s exists and is not a link; move it away", link)
 	}
 	beside := filepath.Join(base, "."+latest+"-"+name)
 	if err := os.Symlink(name, beside); err != nil {

@@ -29,7 +29,7 @@ func create(t *testing.T, base, id string) *results.Dir {
 	return d
 }
 
-func TestThreeSavesReadBack(t *testing.T) {
+func TestSaveAndLoadInEachPhase(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "results", "runs")
 	d := create(t, base, "0a1b2c")
 	if got := filepath.Base(d.Path()); got != "pause-holder-set-nx-ex-20260301T120000Z-0a1b2c" {
@@ -73,11 +73,11 @@ func TestLatestFollowsTheNewestRun(t *testing.T) {
 		create(t, base, id)
 		target, err := os.Readlink(filepath.Join(base, "latest"))
 		if err != nil || !strings.HasSuffix(target, "-"+id) || filepath.IsAbs(target) {
-			t.Errorf("latest leads to %q (%v), want the run %s, relative", target, err, id)
+			t.Errorf("latest links to %q (%v), want the run %s, relative", target, err, id)
 		}
 	}
 	if _, err := results.Create(base, "pause-holder", "set-nx-ex", noon, "bbb"); !errors.Is(err, os.ErrExist) {
-		t.Errorf("same directory again: %v, want that it exists", err)
+		t.Errorf("same directory again: %v, want ErrExist", err)
 	}
 	left, err := filepath.Glob(filepath.Join(base, ".*"))
 	if err != nil || len(left) > 0 {
@@ -85,7 +85,7 @@ func TestLatestFollowsTheNewestRun(t *testing.T) {
 	}
 }
 
-func TestLatestIsNotTakenFromSomebody(t *testing.T) {
+func TestLatestDoesNotReplaceAFile(t *testing.T) {
 	base := t.TempDir()
 	if err := os.WriteFile(filepath.Join(base, "latest"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestLatestIsNotTakenFromSomebody(t *testing.T) {
 		t.Errorf("error %v, want one that says what to do", err)
 	}
 	if data, _ := os.ReadFile(filepath.Join(base, "latest")); string(data) != "mine" {
-		t.Errorf("the file now says %q", data)
+		t.Errorf("the file now has %q", data)
 	}
 }
 
@@ -133,11 +133,11 @@ func TestSaveIsAllOrNothing(t *testing.T) {
 	}
 }
 
-func TestSaveRefusesWhatCouldNotBeTold(t *testing.T) {
+func TestSaveRunRefusesInvalidRecords(t *testing.T) {
 	d := create(t, t.TempDir(), "x")
 	for name, change := range map[string]func(*results.Run){
-		"a phase that is none": func(r *results.Run) { r.Phase = "done" },
-		"no lock":              func(r *results.Run) { r.Lock = "" },
+		"an unknown phase": func(r *results.Run) { r.Phase = "done" },
+		"no lock":          func(r *results.Run) { r.Lock = "" },
 	} {
 		run := aRun()
 		change(&run)
@@ -151,7 +151,7 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 	tests := []struct {
 		name, file, text, want string
 	}{
-		{"no run at all", "other", "", "no run here"},
+		{"a directory without a run", "other", "", "no run here"},
 		{"broken JSON", results.RunFile, "{\n \"schema\": ,\n}", "line 2, column"},
 		{"another schema", results.RunFile, `{"schema":"lockbench/run/v9"}`, `want "lockbench/run/v1"`},
 		{"wrong type", results.RunFile, "{\n\"seed\": \"x\"}", "line 2"},

@@ -151,7 +151,7 @@ func firstLine(root fs.FS, name string) string {
 	return strings.TrimSpace(line)
 }
 
-// checkout asks git for the commit of the working directory: "go run" puts no revision into the binary.
+// checkout gets the commit of the working directory from git, because "go run" puts no revision into the binary.
 func (e *Environment) checkout(ctx context.Context, dir string) {
 	head, err := git(ctx, dir, "rev-parse", "HEAD")
 	if err != nil {

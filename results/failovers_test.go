@@ -13,7 +13,7 @@ func TestFailoversAreCounted(t *testing.T) {
 	lacked.Replica, unknown.Replica, unconfirmed.Confirmed = history.LackedKey, "", false
 	none := results.CountFailovers([]history.Window{unknown, unconfirmed, {Fault: "kill-server", Confirmed: true}})
 	if none != nil {
-		t.Errorf("of nothing that is known: %+v", none)
+		t.Errorf("without a known failover: %+v", none)
 	}
 	some := results.CountFailovers([]history.Window{had, unknown, lacked, had, unconfirmed})
 	sum := results.SumFailovers(none, some, results.CountFailovers([]history.Window{lacked}))

@@ -107,11 +107,11 @@ func TestJudgeABench(t *testing.T) {
 		cells []results.BenchCell
 		want  checker.Result
 	}{
-		{"one client meets nobody: figures only", []results.BenchCell{cell(1, checker.Inconclusive)}, checker.Pass},
-		{"two that never met show nothing", []results.BenchCell{cell(2, checker.Inconclusive)}, checker.Inconclusive},
+		{"one client has no hand-overs: figures only", []results.BenchCell{cell(1, checker.Inconclusive)}, checker.Pass},
+		{"two without a hand-over", []results.BenchCell{cell(2, checker.Inconclusive)}, checker.Inconclusive},
 		{"nothing was measured", []results.BenchCell{cell(1, checker.NotApplicable)}, checker.Inconclusive},
-		{"a break of one is a break of all", []results.BenchCell{cell(8, checker.Pass), cell(8, checker.Fail)}, checker.Fail},
-		{"a single client can break a promise", []results.BenchCell{cell(1, checker.Fail)}, checker.Fail},
+		{"one cell of two broke", []results.BenchCell{cell(8, checker.Pass), cell(8, checker.Fail)}, checker.Fail},
+		{"a single client broke a property", []results.BenchCell{cell(1, checker.Fail)}, checker.Fail},
 		{"the reference is not judged", []results.BenchCell{bare, cell(8, checker.Pass)}, checker.Pass},
 	} {
 		b := results.Bench{Cells: row.cells}

@@ -45,7 +45,7 @@ type Repro struct {
 	Server     string   `json:"server"`
 	Expected   []string `json:"expected"`         // one of them must be observed, "property/cause"
 	Observed   []string `json:"observed"`         // "property/cause"
-	Spared     string   `json:"spared,omitempty"` // control lock that survived, as expected
+	Spared     string   `json:"spared,omitempty"` // control lock that held, as expected
 	Reproduced bool     `json:"reproduced"`       // the bug was observed, and the control lock, if any, survived
 	Attempts   int      `json:"attempts"`         // runs of the lock, or schedules of a search
 	Why        string   `json:"why,omitempty"`    // why it was not reproduced

@@ -21,7 +21,7 @@ const (
 type Result struct {
 	Schema     string               `json:"schema"`
 	Verdict    checker.Result       `json:"verdict"`
-	Reason     string               `json:"reason,omitempty"` // why the run shows little of the lock: errors, a missed rate
+	Reason     string               `json:"reason,omitempty"` // why the run says little about the lock: errors, a missed rate
 	Lock       string               `json:"lock"`
 	Scenario   string               `json:"scenario"`
 	Server     string               `json:"server"`

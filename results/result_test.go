@@ -43,8 +43,8 @@ func aSet(windows ...history.Window) *latency.Set {
 	return latency.Merge(windows, r)
 }
 
-// TestResultKeepsTheContract: every possible result fits the published schema, which lists every field written.
-func TestResultKeepsTheContract(t *testing.T) {
+// TestResultFitsItsSchema: every possible result fits the published schema, which lists every field written.
+func TestResultFitsItsSchema(t *testing.T) {
 	full := results.NewResult(aRun(), aVerdict())
 	full.SetLatency(aSet(history.Window{Start: 50 * ms, End: 500 * ms, Confirmed: true}), "")
 	full.Damage = &checker.Damage{LostUpdates: 2, Expected: 100, Final: 98, Missing: 2}

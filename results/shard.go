@@ -150,16 +150,16 @@ func joinedBench(parts []Bench, rerun string, notes []string) Bench {
 	slices.SortStableFunc(knees, func(a, b Knee) int { return place(a.Setting) - place(b.Setting) })
 	out.Cells, out.Knees = cells, knees
 	if len(parts) > 1 {
-		out.Notes = append(out.Notes, "each setting was measured on a machine of its own shard: figures of two settings are not of one machine, and the round trip is the first's")
+		out.Notes = append(out.Notes, "each shard measured its settings on its own machine: do not compare figures of two settings; the round trip is the first shard's")
 	}
 	out.Judge()
 	return out
 }
 
-// complete checks that the shards are of one plan and that each is there once.
+// complete checks that the shards are of one plan and that each is given once.
 func complete(shards []*Shard) error {
 	if len(shards) == 0 {
-		return fmt.Errorf("%w: there are none", ErrShards)
+		return fmt.Errorf("%w: no shards", ErrShards)
 	}
 	seen := map[int]bool{}
 	for _, s := range shards {
@@ -169,7 +169,7 @@ func complete(shards []*Shard) error {
 		case s.Count != shards[0].Count || s.Of != shards[0].Of || s.Plan != shards[0].Plan:
 			return fmt.Errorf("%w: %v and %v are of different plans; all must come from the same command and the same version", ErrShards, shards[0], s)
 		case seen[s.Index]:
-			return fmt.Errorf("%w: %v comes twice", ErrShards, s)
+			return fmt.Errorf("%w: %v is given twice", ErrShards, s)
 		}
 		seen[s.Index] = true
 	}

@@ -53,9 +53,9 @@ func TestMergeRefuses(t *testing.T) {
 		parts []results.Suite
 		says  string
 	}{
-		{"nothing", nil, "there are none"},
+		{"nothing", nil, "no shards"},
 		{"one is missing", []results.Suite{part(1, 3), part(3, 3)}, "2/3 missing"},
-		{"one comes twice", []results.Suite{part(1, 2), part(1, 2)}, "1/2 comes twice"},
+		{"one is given twice", []results.Suite{part(1, 2), part(1, 2)}, "1/2 is given twice"},
 		{"of another split", []results.Suite{part(1, 2), part(2, 3)}, "different plans"},
 		{"of another plan", []results.Suite{part(1, 2), other(func(s *results.Suite) { s.Shard.Plan = "q" })}, "different plans"},
 		{"with another seed", []results.Suite{part(1, 2), other(func(s *results.Suite) { s.Seed = 2 })}, "seed 2"},

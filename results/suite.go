@@ -80,8 +80,8 @@ func NewCell(r Result, want verdicts.Expectation) Cell {
 	return c
 }
 
-// allowed returns a function that reports whether a break was expected. Where a rule of order may break by a cause, the lack of a linearization by
-// the same cause is the same break, in a run too short for the rule to prove it alone.
+// allowed returns a function that reports whether a break was expected. Where a property of order may break by a cause, a linearizability violation by
+// the same cause is the same break: the run was too short for the property alone to show it.
 func allowed(want verdicts.Expectation) func(verdicts.Break) bool {
 	all := slices.Concat(want.Breaks, want.May)
 	return func(b verdicts.Break) bool {

@@ -56,23 +56,23 @@ func TestNewCell(t *testing.T) {
 			"mutual-exclusion/unknown", "not expected: mutual-exclusion/unknown"},
 		{"an optional break alone is not enough", showing(checker.Fail, ex), verdicts.Breaks(me).Or(ex), checker.Fail, ex, "not seen: " + me},
 		{"broken though expected safe", showing(checker.Fail, ex), verdicts.Safe(), checker.Fail, ex, "not expected: " + ex},
-		{"inconclusive is no pass", showing(checker.Inconclusive), verdicts.Safe(), checker.Inconclusive, "safe", ""},
+		{"inconclusive is not a pass", showing(checker.Inconclusive), verdicts.Safe(), checker.Inconclusive, "safe", ""},
 		{"most acquires failed", failing(showing(checker.Inconclusive)), verdicts.Safe(), checker.Inconclusive, "safe", "39 of 40 acquires failed: OOM"},
-		{"inconclusive excuses a break that was not seen", showing(checker.Inconclusive), verdicts.Breaks(me), checker.Inconclusive, "safe", ""},
-		{"inconclusive excuses no break that was", showing(checker.Inconclusive, ex), verdicts.Safe(), checker.Fail, ex, "not expected: " + ex},
-		{"the search says the same", showing(checker.Fail, me, "linearizability/mis-unlock"), verdicts.Breaks(me), checker.Pass, me, ""},
-		{"the search says more", showing(checker.Fail, "linearizability/unknown"), verdicts.Safe(), checker.Fail,
+		{"inconclusive, and the expected break was not seen", showing(checker.Inconclusive), verdicts.Breaks(me), checker.Inconclusive, "safe", ""},
+		{"inconclusive, and another break was seen", showing(checker.Inconclusive, ex), verdicts.Safe(), checker.Fail, ex, "not expected: " + ex},
+		{"linearizability by the same cause", showing(checker.Fail, me, "linearizability/mis-unlock"), verdicts.Breaks(me), checker.Pass, me, ""},
+		{"linearizability alone", showing(checker.Fail, "linearizability/unknown"), verdicts.Safe(), checker.Fail,
 			"linearizability/unknown", "not expected: linearizability/unknown"},
-		{"the search alone proves what a rule may show", showing(checker.Fail, "linearizability/mis-unlock"), verdicts.Safe().Or(me), checker.Pass,
+		{"linearizability alone, by the cause of an optional break", showing(checker.Fail, "linearizability/mis-unlock"), verdicts.Safe().Or(me), checker.Pass,
 			"linearizability/mis-unlock", ""},
-		{"the search proves it by another cause", showing(checker.Fail, "linearizability/orphan"), verdicts.Safe().Or(me), checker.Fail,
+		{"linearizability alone, by another cause", showing(checker.Fail, "linearizability/orphan"), verdicts.Safe().Or(me), checker.Fail,
 			"linearizability/orphan", "not expected: linearizability/orphan"},
-		{"no rule of order may break", showing(checker.Fail, "linearizability/lease-overrun"), verdicts.Safe().Or(ex), checker.Fail,
+		{"linearizability alone, and no optional break of order", showing(checker.Fail, "linearizability/lease-overrun"), verdicts.Safe().Or(ex), checker.Fail,
 			"linearizability/lease-overrun", "not expected: linearizability/lease-overrun"},
 		{"a failure without a cause", showing(checker.Fail, "progress"), verdicts.Safe(), checker.Fail, "progress/unknown", "not expected: progress/unknown"},
-		{"a machine that stalls is no finding", stalled(showing(checker.Fail, ex)), verdicts.Safe(), checker.Inconclusive, ex,
+		{"another break while the machine stalled", stalled(showing(checker.Fail, ex)), verdicts.Safe(), checker.Inconclusive, ex,
 			"unplanned stall of the host for 120ms; not expected: " + ex},
-		{"a machine that stalls misses moments", stalled(showing(checker.Pass)), verdicts.Breaks(me), checker.Inconclusive, "safe",
+		{"no break while the machine stalled", stalled(showing(checker.Pass)), verdicts.Breaks(me), checker.Inconclusive, "safe",
 			"unplanned stall of the host for 120ms; not seen: " + me},
 		{"as expected, though the machine stalled", stalled(showing(checker.Fail, me)), verdicts.Breaks(me), checker.Pass, me, ""},
 		{"does not apply", showing(checker.Pass), verdicts.NotApplicable("no lease"), checker.NotApplicable, "safe", "no lease"},
@@ -95,13 +95,13 @@ func TestPlantedCell(t *testing.T) {
 		want    verdicts.Expectation
 		verdict checker.Result
 	}{
-		{"what must show does", showing(checker.Fail, me), verdicts.Breaks(me), checker.Pass},
-		{"by any cause", showing(checker.Fail, me), verdicts.Breaks("mutual-exclusion"), checker.Pass},
-		{"what shows besides is no matter", showing(checker.Fail, me, "progress/orphan"), verdicts.Breaks(me), checker.Pass},
-		{"something else shows", showing(checker.Fail, "progress/orphan"), verdicts.Breaks(me), checker.Fail},
+		{"the expected break", showing(checker.Fail, me), verdicts.Breaks(me), checker.Pass},
+		{"of any cause", showing(checker.Fail, me), verdicts.Breaks("mutual-exclusion"), checker.Pass},
+		{"the expected break and another", showing(checker.Fail, me, "progress/orphan"), verdicts.Breaks(me), checker.Pass},
+		{"another break", showing(checker.Fail, "progress/orphan"), verdicts.Breaks(me), checker.Fail},
 		{"another cause", showing(checker.Fail, "mutual-exclusion/double-grant"), verdicts.Breaks(me), checker.Fail},
-		{"nothing shows", showing(checker.Pass), verdicts.Breaks(me), checker.Fail},
-		{"nothing was shown", showing(checker.Inconclusive), verdicts.Breaks(me), checker.Inconclusive},
+		{"no break", showing(checker.Pass), verdicts.Breaks(me), checker.Fail},
+		{"inconclusive", showing(checker.Inconclusive), verdicts.Breaks(me), checker.Inconclusive},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -112,8 +112,8 @@ func TestPlantedCell(t *testing.T) {
 	}
 }
 
-// What the simulator cannot show is not excused there.
-func TestCellOfAWorld(t *testing.T) {
+// A stall is an excuse on a real server and not in the simulator.
+func TestCellOfAStalledRun(t *testing.T) {
 	const asleep = "progress/lost-wakeup"
 	for server, verdict := range map[string]checker.Result{"sim": checker.Fail, "process": checker.Pass, "docker": checker.Pass} {
 		r := showing(checker.Fail, asleep)
@@ -151,12 +151,12 @@ func TestSuiteVerdictAndSensitivity(t *testing.T) {
 	}{
 		{"all as expected", []results.Cell{ok, broke, results.NACell("a", "s", "why")}, checker.Pass, 0, []string{}},
 		{"one differs", []results.Cell{ok, {Lock: "c", Verdict: checker.Fail}}, checker.Fail, 0, []string{}},
-		{"one came to nothing", []results.Cell{ok, results.ErrorCell("c", "s", verdicts.Safe(), errors.New("no server"))}, checker.Inconclusive, 0, []string{}},
+		{"one without a verdict", []results.Cell{ok, results.ErrorCell("c", "s", verdicts.Safe(), errors.New("no server"))}, checker.Inconclusive, 0, []string{}},
 		{"nothing was run", []results.Cell{results.NACell("a", "s", "why")}, checker.Inconclusive, 0, []string{}},
 		{"no cells", nil, checker.Inconclusive, 0, []string{}},
 		{"a planted bug is caught in one of its cells", []results.Cell{planted("p", "safe", checker.Pass), planted("p", "renewal/orphan", checker.Pass)},
 			checker.Pass, 1, []string{}},
-		{"a bug that shows twice is caught once", []results.Cell{planted("p", "renewal/orphan", checker.Pass), planted("p", "renewal/orphan", checker.Pass)},
+		{"a bug caught in two cells counts once", []results.Cell{planted("p", "renewal/orphan", checker.Pass), planted("p", "renewal/orphan", checker.Pass)},
 			checker.Pass, 1, []string{}},
 		{"a planted bug is missed", []results.Cell{planted("p", "safe", checker.Pass), planted("q", "renewal/orphan", checker.Pass)},
 			checker.Fail, 1, []string{"p"}},

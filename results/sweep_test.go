@@ -34,7 +34,7 @@ func TestSweepIsJudgedByItsWorstPoint(t *testing.T) {
 	}
 }
 
-func TestSweepPointKeepsRatesAndLeavesStories(t *testing.T) {
+func TestSweepPointKeepsRatesWithoutStories(t *testing.T) {
 	v := &checker.Verdict{Verdict: checker.Fail, Properties: []checker.Property{
 		{Name: verdicts.ExclusiveUse, Verdict: checker.Fail, Violations: 3, Opportunities: 10, First: &checker.Violation{}},
 		{Name: verdicts.Progress, Verdict: checker.Pass},

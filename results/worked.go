@@ -11,7 +11,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Limits beyond which a run shows nothing of the lock.
+// Limits beyond which a run says nothing about the lock.
 const (
 	mostErrors  = 0.10 // largest share of acquires that end in an error
 	leastOfRate = 0.90 // least share of the offered rate that is achieved
@@ -60,7 +60,7 @@ func (e AcquireErrors) Add(other AcquireErrors) AcquireErrors {
 	return out
 }
 
-// Reason returns why a run shows nothing: "39 of 40 acquires failed: OOM command not allowed … (30 times)"; "" if few failed.
+// Reason returns why a run says nothing about the lock: "39 of 40 acquires failed: OOM command not allowed … (30 times)"; "" if few failed.
 func (e AcquireErrors) Reason() string {
 	failed, texts := 0, slices.Sorted(maps.Keys(e.Failed))
 	for _, n := range e.Failed {

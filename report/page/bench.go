@@ -13,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// benchView is what the template of a bench shows.
+// benchView is the data of a bench's template.
 type benchView struct {
 	Bench    results.Bench
 	Verdict  checker.Result // of safety and of the gates
@@ -42,14 +42,14 @@ type benchRow struct {
 	Figures   []figureView
 }
 
-// figureView is one figure as text, and where it lies between the smallest and the largest of its column, in percent.
+// figureView is one figure as text, and its position in its column's range, in percent.
 type figureView struct {
 	Text, CI, Ratio string
 	Dot, Low, Width float64
 	Drawn, Interval bool
 }
 
-// unsafeView is a lock that broke a property in a setting: which and why, and the story of the first.
+// unsafeView is a lock that broke properties in a setting: names, causes, and the first story.
 type unsafeView struct {
 	Lock, Setting, Why string
 	Property           verdicts.Property
@@ -75,7 +75,7 @@ type gateView struct {
 	Verdict              checker.Result
 }
 
-// columns are the metrics of the table, in the order in which one asks for them. Those that no lock has are left out.
+// columns are the metrics of the table, the most important first. The table omits a metric that no lock has.
 var columns = []string{"throughput", "acquire.p50", "acquire.p99", "acquire.p99.9", "hand-over.p50", "hand-over.trips.p50", "release.p50", "requests", "bytes", "client-cpu",
 	"server-cpu", "jain", "longest-wait", "bypasses", "achieved", "errors", "recovery", "fault.throughput", "fault.recovery"}
 
@@ -103,7 +103,7 @@ func Bench(w io.Writer, b results.Bench) error {
 	return write(w, "Bench on "+b.Server, "bench", v, d)
 }
 
-// breaksText lists what broke, how often and why.
+// breaksText lists the violated properties with counts and causes.
 func breaksText(c results.BenchCell) string {
 	texts := make([]string, len(c.Breaks))
 	for i, br := range c.Breaks {
@@ -173,7 +173,7 @@ func unitName(u results.Unit) string {
 	return string(u)
 }
 
-// column lays the figures of one metric on one axis that begins with 0.
+// column places the figures of one metric on an axis from 0.
 func column(cells []results.BenchCell, metric string) []figureView {
 	most := 0.0
 	for _, c := range cells {
@@ -254,7 +254,7 @@ func kneeText(k results.Knee) string {
 	return strings.TrimSuffix(text+" "+note, " ")
 }
 
-// curves draws latency against throughput: a line for each lock, a point for each setting that differs in clients or in rate alone.
+// curves draws latency against throughput: a line for each lock, a point for each setting; the settings of a curve differ only in clients or rate.
 func (v *benchView) curves(d data) {
 	type group struct {
 		keys int

@@ -72,7 +72,7 @@ func (b *browser) close(t *testing.T) {
 	b.kill()
 }
 
-// patience is how long the browser may take for one call, on a busy machine, too.
+// patience bounds one call of the browser, even on a busy machine.
 const patience = time.Minute
 
 // call sends a request and waits for its reply.
@@ -97,7 +97,7 @@ func (b *browser) call(session, method string, params map[string]any, result any
 	return json.Unmarshal(reply.Result, result)
 }
 
-// await reads messages up to the one that is wanted, and keeps the events among them.
+// await reads messages up to the wanted one, and keeps the events before it.
 func (b *browser) await(wanted func(message) bool) (m message, err error) {
 	if err = b.from.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return m, err
@@ -127,7 +127,7 @@ type tab struct {
 	target, session string
 }
 
-// open opens a file in a tab of its own. DevTools puts the probe into it, which the page's policy does not stop.
+// open opens a file in a new tab. DevTools adds the probe, which the page's policy does not block.
 func (b *browser) open(t *testing.T, file string) *tab {
 	t.Helper()
 	var made struct{ TargetID, SessionID string }
@@ -156,7 +156,7 @@ func (p *tab) do(method string, params map[string]any, result any) {
 	must(p.t, p.browser.call(p.session, method, params, result))
 }
 
-// ask evaluates an expression in the page, and waits for what it promises.
+// ask evaluates an expression in the page, and waits for its promise.
 func (p *tab) ask(expression string, value any) {
 	p.t.Helper()
 	var out struct {
@@ -170,7 +170,7 @@ func (p *tab) ask(expression string, value any) {
 	must(p.t, json.Unmarshal(out.Result.Value, value))
 }
 
-// resize gives the window a width, and the scheme light or dark.
+// resize sets the window's width and the scheme, light or dark.
 func (p *tab) resize(width int, scheme string) {
 	p.t.Helper()
 	p.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
@@ -188,7 +188,7 @@ func (p *tab) picture(width int) []byte {
 	return shot.Data
 }
 
-// complaints returns what the browser said of the page, and what the page asked for besides itself.
+// complaints returns the browser's errors and the page's requests for other resources.
 func (p *tab) complaints() (errs, requests []string) {
 	for _, e := range p.browser.events {
 		text, _ := json.Marshal(e.Params)

@@ -17,17 +17,17 @@ import (
 //go:embed testdata/probe.js
 var probe string
 
-// layout is how a page lies in a window.
+// layout is the probe's measurement of a page in a window.
 type layout struct {
 	Overlaps          []string
 	Texts, Wide, Svgs int
 }
 
-// well complains of what is not well in a layout.
+// well reports errors of a layout.
 func (l layout) well(t *testing.T, texts int) {
 	t.Helper()
 	if len(l.Overlaps) > 0 {
-		t.Errorf("texts over each other: %q", l.Overlaps)
+		t.Errorf("texts overlap: %q", l.Overlaps)
 	}
 	if l.Wide > 0 {
 		t.Errorf("the page is %d pixels wider than its window", l.Wide)
@@ -37,7 +37,7 @@ func (l layout) well(t *testing.T, texts int) {
 	}
 }
 
-// used is what came of a page's keys and buttons.
+// used is the effect of a page's keys and buttons.
 type used struct {
 	Zoomed         bool
 	Stepped, Title string
@@ -54,8 +54,8 @@ func render(t testing.TB, write func(io.Writer) error) string {
 // widths of windows: a phone, a tablet, a laptop, and the widest that the pages are made for.
 var widths = []int{390, 768, 1280, 1600}
 
-// TestPagesInABrowser: no error, no request, nothing over each other and nothing beside the window, whatever its width; the picture can be zoomed and
-// stepped through with keys. LOCKBENCH_PICTURES names a folder for pictures of the pages, light and dark.
+// TestPagesInABrowser: no error, no request, no overlap and nothing outside the window, at every width; keys zoom and step through the
+// picture. LOCKBENCH_PICTURES names a folder for pictures of the pages, light and dark.
 func TestPagesInABrowser(t *testing.T) {
 	browser := startBrowser(t)
 	run, suite, bench := aRun(t, "", 200), aSuite(""), aBench("")
@@ -70,7 +70,7 @@ func TestPagesInABrowser(t *testing.T) {
 		{"index", func(w io.Writer) error {
 			return Index(w, []Entry{{Kind: "run", What: "token × steady", Name: "a b?c#d"}})
 		}, 5, 0, 1},
-		// What would be a script of the record's, were it not text.
+		// A hostile name must not run as a script.
 		{"hostile", func(w io.Writer) error { return Run(w, aRun(t, hostile, 30), ".") }, 50, 1, 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestPagesInABrowser(t *testing.T) {
 				t.Errorf("zoomed: %v, stepped to %q", u.Zoomed, u.Stepped)
 			}
 			if strings.HasPrefix(u.Title, "pwned") {
-				t.Error("a script of the record's was run")
+				t.Error("a script from the record ran")
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func saved(t *testing.T, page string) string {
 	return file
 }
 
-// fits complains of how the page lies in a window, light and dark.
+// fits checks the layout in a window, light and dark.
 func (p *tab) fits(t *testing.T, width, texts int) (l layout) {
 	t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
@@ -118,7 +118,7 @@ func (p *tab) fits(t *testing.T, width, texts int) (l layout) {
 	return l
 }
 
-// use presses all keys and buttons, and complains of every error and request since the page was opened.
+// use presses all keys and buttons, and reports every error and request since the page was opened.
 func (p *tab) use(t *testing.T) (u used) {
 	t.Helper()
 	p.ask("probe.use()", &u)
@@ -129,8 +129,8 @@ func (p *tab) use(t *testing.T) (u used) {
 	return u
 }
 
-// TestTheProbeSees keeps the test above honest: a page with each fault is found out.
-func TestTheProbeSees(t *testing.T) {
+// TestProbeFindsErrors: the probe of the test above finds each kind of error.
+func TestProbeFindsErrors(t *testing.T) {
 	browser := startBrowser(t)
 	page := render(t, func(w io.Writer) error { return Index(w, nil) })
 	wide := strings.Replace(style, "table { border-collapse", "table { min-width: 3000px; border-collapse", 1)
@@ -150,7 +150,7 @@ func TestTheProbeSees(t *testing.T) {
 	}
 }
 
-// TestNothingIsRaw: what a record holds is text, wherever it stands.
+// TestNothingIsRaw: every string of a record is on the page as text only.
 func TestNothingIsRaw(t *testing.T) {
 	run, suite, bench := aRun(t, hostile, 30), aSuite(hostile), aBench(hostile)
 	for name, write := range map[string]func(io.Writer) error{
@@ -171,14 +171,14 @@ func TestNothingIsRaw(t *testing.T) {
 				t.Errorf("%d scripts, want ours alone", n)
 			}
 			if !strings.Contains(page, "evil") {
-				t.Error("the name is not on the page: nothing was tested")
+				t.Error("the name is not on the page, so the test checks nothing")
 			}
 		})
 	}
 }
 
-// TestPagesStaySmall: what a page shows of a long run is summed up or cut, so that its size does not follow the run's. LOCKBENCH_SOAK is how many
-// rounds the long one has; 3,000,000 are ten million operations.
+// TestPagesStaySmall: a page summarizes or cuts a long run, so its size does not grow with the run. LOCKBENCH_SOAK is the number of rounds of the
+// long run; 3,000,000 are ten million operations.
 func TestPagesStaySmall(t *testing.T) {
 	long := 30_000
 	if n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK")); err == nil && n > long {
@@ -195,7 +195,7 @@ func TestPagesStaySmall(t *testing.T) {
 	}
 }
 
-// TestPageOfARunWithoutAResult: a run that was killed has a page, too, and it says so.
+// TestPageOfARunWithoutAResult: the page of a run that was killed says so.
 func TestPageOfARunWithoutAResult(t *testing.T) {
 	d := aRun(t, "", 20)
 	must(t, os.Remove(d.File(results.ResultFile)))

@@ -14,16 +14,16 @@ import (
 type Entry struct {
 	Kind, What, Server string
 	When               time.Time
-	Verdict            checker.Result // "" when it was not judged
+	Verdict            checker.Result // "" if it was not judged
 	Name               string         // of its directory
 }
 
-// Link is where its page lies, as seen from the list.
+// Link returns the path of its page relative to the list.
 func (e Entry) Link() string {
 	return (&url.URL{Path: e.Name + "/" + results.ReportFile}).EscapedPath()
 }
 
-// Index writes a page that lists what was kept.
+// Index writes a page that lists runs, suites and benches.
 func Index(w io.Writer, entries []Entry) error {
 	return write(w, "lockbench runs", "index", report.Clean(entries), data{Charts: map[string]chart{}})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/report"
 )
 
-// How many rows are drawn.
+// The most rows that are drawn.
 const (
 	maxClients   = 24
 	maxFaultRows = 10
@@ -25,7 +25,7 @@ type lanes struct {
 	Focus [2]int64 `json:"focus"`
 	Rows  []row    `json:"rows"`
 	Marks []mark   `json:"marks"`
-	left  []string // what was left out, in words
+	left  []string // descriptions of what was left out
 }
 
 // row is a fault with its windows, or a client.
@@ -33,14 +33,14 @@ type row struct {
 	Kind     string `json:"kind"` // fault or client
 	Name     string `json:"name"`
 	Spans    []item `json:"spans,omitempty"`
-	Shade    []item `json:"shade,omitempty"` // faults that were done to this client
+	Shade    []item `json:"shade,omitempty"` // faults that hit this client
 	Waits    []item `json:"waits,omitempty"`
 	Holds    []hold `json:"holds,omitempty"`
 	Lost     []item `json:"lost,omitempty"`
 	Commands []item `json:"commands,omitempty"`
 }
 
-// item is a stretch or an instant, what it is in words, and details that depend on the kind of thing.
+// item is an interval or an instant, its description, and details that depend on the kind of item.
 type item []any
 
 type hold struct {
@@ -61,7 +61,7 @@ type drawing struct {
 	first map[string]bool // clients of violations
 }
 
-// newLanes draws the window of a digest; nil when there is nothing in it.
+// newLanes draws the window of a digest; nil if it is empty.
 func newLanes(g *digest, holds []checker.Hold, violations []*checker.Violation) *lanes {
 	from, to := g.window.span()
 	if from > to {
@@ -82,11 +82,11 @@ func newLanes(g *digest, holds []checker.Hold, violations []*checker.Violation) 
 	d.setFocus(holds, violations)
 	d.faultRows()
 	d.clientRows(holds)
-	d.say()
+	d.listOmitted()
 	return d.lanes
 }
 
-// setFocus picks the first view: what led to the first violation, or the beginning.
+// setFocus picks the first view: before the first violation, or the beginning.
 func (d *drawing) setFocus(holds []checker.Hold, violations []*checker.Violation) {
 	d.Focus = [2]int64{d.From, d.To}
 	lease := d.g.header.Lease
@@ -104,7 +104,7 @@ func (d *drawing) setFocus(holds []checker.Hold, violations []*checker.Violation
 		return
 	}
 	from, to := at-lease, at+lease*3/4
-	for _, h := range holds { // the holds that are about it, whole
+	for _, h := range holds { // the whole holds around it
 		if d.first[h.Client] && h.Acquire.Call < at && end(h) > at && h.Acquire.Call > at-10*lease {
 			from = min(from, h.Acquire.Call-lease/10)
 		}
@@ -112,7 +112,7 @@ func (d *drawing) setFocus(holds []checker.Hold, violations []*checker.Violation
 	d.Focus = [2]int64{max(d.From, from), min(d.To, to)}
 }
 
-// end is when a hold's belief ended for the last time.
+// end returns the end of a hold's last belief.
 func end(h checker.Hold) int64 {
 	if n := len(h.Belief); n > 0 {
 		return h.Belief[n-1].To
@@ -120,7 +120,7 @@ func end(h checker.Hold) int64 {
 	return h.Acquire.Return
 }
 
-// faultRows makes a row for each fault and whom it struck.
+// faultRows makes a row for each fault and client or node that it hit.
 func (d *drawing) faultRows() {
 	rows, left := map[string]int{}, 0
 	for _, f := range d.g.faults {
@@ -173,10 +173,10 @@ func faultText(f history.Window) string {
 	return text
 }
 
-// within keeps an instant inside what can be drawn.
+// within clamps an instant to the drawn window.
 func (d *drawing) within(at int64) int64 { return min(max(at, d.From), d.To) }
 
-// clientRows makes a row for each client that did something, those of violations in any case.
+// clientRows makes a row for each client that did something, and always for those of violations.
 func (d *drawing) clientRows(holds []checker.Hold) {
 	byClient := map[string]*row{}
 	get := func(name string) *row {
@@ -224,7 +224,7 @@ func (d *drawing) clientRows(holds []checker.Hold) {
 	}
 }
 
-// everywhere returns the stretches in which a fault was in force that was not done to one client: those that overlap are one.
+// everywhere returns the intervals in which a fault that hits no single client was active; it joins overlapping ones.
 func (d *drawing) everywhere() (out []item) {
 	all := slices.DeleteFunc(slices.Clone(d.g.faults), func(f history.Window) bool { return f.Client != "" || f.Start > d.To || f.Last() < d.From })
 	slices.SortFunc(all, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
@@ -256,10 +256,10 @@ func (d *drawing) operation(r *row, op *history.Operation) {
 	took := " (" + report.Span(op.Return-op.Call) + ")"
 	switch op.Op {
 	case history.Acquire:
-		text := fmt.Sprintf("%s asked at %s: %s%s", op.Client, report.Instant(op.Call), outcome(op), took)
+		text := fmt.Sprintf("%s called acquire at %s: %s%s", op.Client, report.Instant(op.Call), outcome(op), took)
 		r.Waits = append(r.Waits, item{op.Call, op.Return, text, op.Outcome.String()})
 	case history.Lost:
-		r.Lost = append(r.Lost, item{op.Call, fmt.Sprintf("%s got notice at %s that its hold is gone", op.Client, report.Instant(op.Call))})
+		r.Lost = append(r.Lost, item{op.Call, fmt.Sprintf("the lock notified %s at %s of a lost hold", op.Client, report.Instant(op.Call))})
 	}
 }
 
@@ -298,28 +298,28 @@ func (d *drawing) hold(h checker.Hold) hold {
 		out.Belief = append(out.Belief, [2]int64{b.From, d.within(b.To)})
 	}
 	if n := len(h.Belief); n > 0 {
-		words = append(words, "counts on it until "+until(h.Belief[n-1].To))
+		words = append(words, "believes in it until "+until(h.Belief[n-1].To))
 	}
 	if h.Possible.To > h.Possible.From {
 		out.Possible = &[2]int64{h.Possible.From, d.within(h.Possible.To)}
-		out.Kept = fmt.Sprintf("the server can have kept %s's hold until %s", h.Client, until(h.Possible.To))
+		out.Kept = fmt.Sprintf("the server may have kept %s's hold until %s", h.Client, until(h.Possible.To))
 	}
 	out.Text = h.Client + " holds: " + strings.Join(words, ", ")
 	for _, u := range h.Uses {
 		out.Uses = append(out.Uses, item{u.Call, u.Return, fmt.Sprintf("%s is inside the critical section from %s to %s", h.Client, report.Instant(u.Call), report.Instant(u.Return))})
 	}
 	for _, g := range h.Extends {
-		out.Grants = append(out.Grants, item{g.Return, fmt.Sprintf("%s: %s answered %s at %s", h.Client, g.Op, outcome(&g), report.Instant(g.Return))})
+		out.Grants = append(out.Grants, item{g.Return, fmt.Sprintf("%s: %s returned %s at %s", h.Client, g.Op, outcome(&g), report.Instant(g.Return))})
 	}
 	if r := h.Release; r != nil {
-		out.Release = item{r.Call, r.Return, fmt.Sprintf("%s releases at %s: %s", h.Client, report.Instant(r.Call), cmp.Or(r.Outcome.String(), "no answer"))}
+		out.Release = item{r.Call, r.Return, fmt.Sprintf("%s releases at %s: %s", h.Client, report.Instant(r.Call), cmp.Or(r.Outcome.String(), "no reply"))}
 	}
 	return out
 }
 
 func until(at int64) string {
 	if at == math.MaxInt64 {
-		return "further notice"
+		return "a notice of loss"
 	}
 	return report.Instant(at)
 }
@@ -331,7 +331,7 @@ func (d *drawing) command(c *history.Command) item {
 	}
 	ends, reply := c.Replied, report.Short(c.Reply, 60)
 	if c.Replied == 0 {
-		ends, reply = d.To, "no reply was seen"
+		ends, reply = d.To, "no reply"
 	}
 	text := fmt.Sprintf("%s → node %d at %s: %s → %s", c.Client, c.Node, report.Instant(c.Sent), strings.Join(words, " "), reply)
 	if c.Replied > 0 {
@@ -344,8 +344,8 @@ func (d *drawing) command(c *history.Command) item {
 	return item{c.Sent, ends, text, c.Replied == 0 || strings.HasPrefix(c.Reply, "-"), short + " → " + report.Short(reply, 12)}
 }
 
-// say lists what is not in the picture.
-func (d *drawing) say() {
+// listOmitted lists what is not in the picture.
+func (d *drawing) listOmitted() {
 	w := d.g.window
 	if w.left > 0 {
 		d.left = append(d.left, fmt.Sprintf("%s operations on the same key further away", report.Count(w.left)))

@@ -27,7 +27,7 @@ var script string
 //go:embed assets/*.html
 var templates embed.FS
 
-// data is what the script draws.
+// data is the input of the script.
 type data struct {
 	Charts map[string]chart `json:"charts"`
 	Lanes  *lanes           `json:"lanes,omitempty"`
@@ -57,13 +57,13 @@ type series struct {
 // band is from, to and a name.
 type band [3]any
 
-// mark is an instant and what happened.
+// mark is an instant and its description.
 type mark [2]any
 
 // The lines, distinguished by colour and dash.
 var classes = []string{"s-blue", "s-orange dash", "s-pink dots", "s-grey", "s-blue dash", "s-orange", "s-pink", "s-grey dash"}
 
-// write composes a page: the body from a template, the data for the script, and the policy that allows nothing else.
+// write composes a page: the body from a template, the data for the script, and a policy that forbids all else.
 func write(w io.Writer, title, body string, view any, d data) error {
 	t, err := template.New("").Funcs(functions).ParseFS(templates, "assets/*.html")
 	if err != nil {
@@ -94,13 +94,13 @@ func write(w io.Writer, title, body string, view any, d data) error {
 	return err
 }
 
-// digestOf names an inline text in the content security policy.
+// digestOf returns the digest of an inline text for the content security policy.
 func digestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// functions are what the templates call.
+// functions are the functions of the templates.
 var functions = template.FuncMap{
 	"verdict": verdictClass, "headline": report.Headline, "span": func(ns int64) string { return report.Span(ns) },
 	"dur": func(d time.Duration) string { return report.Span(d) }, "count": func(n any) string { return report.Count(n) },
@@ -108,7 +108,7 @@ var functions = template.FuncMap{
 	"when": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }, "secs": func(ns int64) string { return report.Instant(ns) },
 }
 
-// verdictClass is the colour of a verdict in the style.
+// verdictClass returns the style class of a verdict.
 func verdictClass(v checker.Result) string {
 	if v == checker.NotApplicable {
 		return "na"

@@ -20,14 +20,14 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// runView is what the template of a run shows.
+// runView is the data of a run's template.
 type runView struct {
 	Run                   results.Run
 	Verdict               checker.Result
 	Sections              [][2]string
 	Summary, Damage       string
 	Notes                 []string
-	First                 *checker.Violation   // its story is shown, and drawn
+	First                 *checker.Violation   // with its story and drawing
 	Others                []*checker.Violation // the first of each other property
 	Drawn, Marked         bool
 	Key, LanesAbout, Left string
@@ -83,8 +83,8 @@ type (
 	}
 )
 
-// Run writes the page of a run from its directory alone. files is the path from where the page will lie to the directory, "." for a page in
-// it, and "" when its files are not to be linked.
+// Run writes the page of a run from its directory alone. files is the path from the page to the directory: "." for a page in it, ""
+// for no links to files.
 func Run(w io.Writer, d *results.Dir, files string) error {
 	run, err := d.LoadRun()
 	if err != nil {
@@ -108,7 +108,7 @@ func Run(w io.Writer, d *results.Dir, files string) error {
 	return write(w, fmt.Sprintf("%s: %s × %s", report.Headline(v.Verdict), v.Run.Lock, v.Run.Scenario), "run", v, v.data)
 }
 
-// linked lists the files of a directory as seen from elsewhere.
+// linked lists the files of a directory under a prefix.
 func linked(dir, prefix string) (out []string) {
 	_ = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error { // what cannot be listed is not linked
 		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".") {
@@ -131,7 +131,7 @@ func newRunView(run results.Run, result *results.Result, g *digest) *runView {
 		v.Summary = "This run was not judged" + strings.TrimSuffix(": "+v.Run.Failure, ": ") + "."
 	}
 	if g.cut {
-		v.Notes = append(v.Notes, "The end of the history is missing; what is there is shown.")
+		v.Notes = append(v.Notes, "The end of the history is missing; the page shows the rest.")
 	}
 	v.picture(result, g)
 	v.charts(result, g)
@@ -165,7 +165,7 @@ func (v *runView) judged(r results.Result) {
 			}
 		}
 		if p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass {
-			v.Summary = "The lock kept its promise: " + report.Strength(p) + "."
+			v.Summary = "The lock held: " + report.Strength(p) + "."
 		}
 		v.Properties = append(v.Properties, row)
 	}
@@ -219,7 +219,7 @@ func (v *runView) load(r results.Result) {
 	}
 }
 
-// shownOps are the operations whose latencies are shown, most telling first.
+// shownOps are the operations whose latencies are shown, the most important first.
 var shownOps = []string{latency.Acquire, latency.HandOver, latency.Release, latency.Extend}
 
 func (v *runView) latencies(r results.Result) {
@@ -248,7 +248,7 @@ func (v *runView) waits(w latency.Wait) {
 	for _, part := range []struct {
 		name string
 		ns   int64
-	}{{"behind a holder", w.BehindHolder}, {"round trips to the server", w.RoundTrips}, {"asleep between tries, or a wake-up that was missed", w.RetrySleep},
+	}{{"behind a holder", w.BehindHolder}, {"round trips to the server", w.RoundTrips}, {"asleep between tries, or a missed wake-up", w.RetrySleep},
 		{"late start of the generator", w.GeneratorLag}} {
 		share := float64(part.ns) / float64(total)
 		v.Wait = append(v.Wait, waitRow{part.name, report.Percent(share), report.Span(part.ns), int(share*120 + .5)})
@@ -314,7 +314,7 @@ func (v *runView) commands(g *digest) {
 	}
 }
 
-// sections lists what the page has, for its head.
+// sections lists the page's sections for its head.
 func (v *runView) sections() {
 	add := func(there bool, id, title string) {
 		if there {

@@ -26,7 +26,7 @@ func (v *runView) picture(result *results.Result, g *digest) {
 	v.Left = strings.Join(l.left, ", ")
 	switch {
 	case v.Marked:
-		v.LanesAbout = "What led to the violation above; the buttons go to the others."
+		v.LanesAbout = "The time before the violation above; the buttons go to the others."
 	case len(g.window.at) > 0:
 		v.LanesAbout = "Around the first fault."
 	default:
@@ -67,7 +67,7 @@ func (v *runView) charts(result *results.Result, g *digest) {
 	}
 }
 
-// chart adds a figure's lines to the page, with the fault windows and the first violations; one without points is left out.
+// chart adds a figure's lines to the page, with the fault windows and the first violations; it omits a figure without points.
 func (v *runView) chart(f figure, g *digest, result *results.Result, c chart) {
 	c.Series = slices.DeleteFunc(c.Series, func(s series) bool { return len(s.Points) == 0 })
 	if len(c.Series) == 0 {
@@ -108,7 +108,7 @@ func (v *runView) spectrum(op string, g *digest) {
 	v.Spectra = append(v.Spectra, figure{ID: id, Title: op, About: "Latency by percentile.", Legend: c.Series})
 }
 
-// spectrumOf returns points of 1/(1-p) and the value at p, up to the percentile that one sample lies beyond.
+// spectrumOf returns points of 1/(1-p) and the value at p, up to the percentile with one sample above it.
 func spectrumOf(h *hdr.Histogram) [][]float64 {
 	points, most := [][]float64{}, float64(h.TotalCount())
 	for _, b := range h.CumulativeDistributionWithTicks(5) {

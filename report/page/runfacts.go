@@ -10,7 +10,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// environment lists where the run was made.
+// environment lists the machine, the build and the servers of the run.
 func (v *runView) environment() {
 	v.Facts = environmentFacts(v.Run.Environment)
 	if v.Run.Chosen != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/lockbench/lockbench/results/latency"
 )
 
-// digest is what a page keeps of a record. Its size does not grow with the record.
+// digest is the part of a record that a page needs. Its size does not grow with the record.
 type digest struct {
 	header    history.Header
 	total     int64
@@ -31,7 +31,7 @@ type digest struct {
 	cut       bool                      // the end of the history is missing
 }
 
-// client is how one client fared.
+// client sums up one client.
 type client struct {
 	name                      string
 	granted, refused, unknown int64
@@ -45,7 +45,7 @@ type commandCount struct {
 	trips *hdr.Histogram // nanoseconds
 }
 
-// scan reads the record of a run once. A file that is not there is left out: a run may have been ended at any moment.
+// scan reads the record of a run once. It skips missing files: a run may have been killed at any moment.
 func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	out := &digest{time: newTimeline(), window: newWindow(focus(result)), clients: map[string]*client{}, byCommand: map[string]*commandCount{}}
 	var err error
@@ -88,7 +88,7 @@ func focus(r *results.Result) (key string, at []int64) {
 	return key, at
 }
 
-// firsts lists the first violation of each property, in the order of the properties: the one whose story a run tells comes first.
+// firsts lists the first violation of each property, in the order of the properties; the page tells the story of the first.
 func firsts(r *results.Result) (out []*checker.Violation) {
 	if r == nil {
 		return nil
@@ -101,7 +101,7 @@ func firsts(r *results.Result) (out []*checker.Violation) {
 	return out
 }
 
-// firstFault is what is looked at when nothing was violated.
+// firstFault returns the start of the first fault, the focus of a run without violations.
 func firstFault(faults []history.Window) []int64 {
 	for _, f := range faults {
 		if f.Confirmed && f.Start > 0 {
@@ -111,7 +111,7 @@ func firstFault(faults []history.Window) []int64 {
 	return nil
 }
 
-// read takes every operation, from the history or, of a run that was killed, from the recording.
+// read takes every operation from the history, or from the recording if the run was killed.
 func (g *digest) read(d *results.Dir) error {
 	if _, err := os.Stat(d.File(results.RecordingFile)); err == nil {
 		r, err := history.LoadRecording(d.File(results.RecordingFile))

@@ -13,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// suiteView is what the template of a suite shows.
+// suiteView is the data of a suite's template.
 type suiteView struct {
 	Suite     results.Suite
 	Summary   string
@@ -29,14 +29,13 @@ type matrixRow struct {
 	Cells []matrixCell
 }
 
-// matrixCell is one cell of the matrix; Mark is "" where there is none.
+// matrixCell is one cell of the matrix; Mark is "" if the suite has no such cell.
 type matrixCell struct {
 	results.Cell
 	Mark, Class, Tell, Link string
 }
 
-// Suite writes the page of a suite that lies in a directory. files is the path from where the page will lie to that directory; "" when runs are
-// not to be linked.
+// Suite writes the page of a suite that lies in a directory. files is the path from the page to that directory; "" for no links to runs.
 func Suite(w io.Writer, s results.Suite, dir, files string) error {
 	v := &suiteView{Summary: report.Clean(report.SuiteSummary(s)), Facts: [][2]string{}}
 	if s.Environment != nil {
@@ -47,11 +46,11 @@ func Suite(w io.Writer, s results.Suite, dir, files string) error {
 		links[i] = linkTo(c, dir, files)
 	}
 	v.Suite = report.Clean(s)
-	v.lay(links)
+	v.arrange(links)
 	return write(w, report.Headline(s.Verdict)+": suite on "+v.Suite.Server, "suite", v, data{Charts: map[string]chart{}})
 }
 
-// linkTo is where the page of a cell's run lies, as seen from the page of the suite.
+// linkTo returns the path of the page of a cell's run relative to the suite's page.
 func linkTo(c results.Cell, dir, files string) string {
 	if c.Run == "" || files == "" {
 		return ""
@@ -63,8 +62,8 @@ func linkTo(c results.Cell, dir, files string) string {
 	return path.Join(filepath.ToSlash(files), filepath.ToSlash(rel), results.ReportFile)
 }
 
-// lay makes the matrix, in the order in which locks and scenarios come, and lists what is not as expected.
-func (v *suiteView) lay(links []string) {
+// arrange makes the matrix, in the order of the cells, and lists the cells that are not as expected.
+func (v *suiteView) arrange(links []string) {
 	rows, columns := map[string]int{}, map[string]int{}
 	for _, c := range v.Suite.Cells {
 		if _, ok := columns[c.Scenario]; !ok && !c.Planted {
@@ -92,7 +91,7 @@ func (v *suiteView) lay(links []string) {
 	}
 }
 
-// look is a cell's mark and its colour.
+// look returns a cell's mark and style class.
 func look(c results.Cell) (mark, class string) {
 	switch c.Verdict {
 	case checker.Pass:
@@ -108,7 +107,7 @@ func look(c results.Cell) (mark, class string) {
 	return "?", "c-unclear"
 }
 
-// tell is a cell in words.
+// tell describes a cell.
 func tell(c results.Cell) string {
 	words := []string{fmt.Sprintf("%s × %s: ", c.Lock, c.Scenario)}
 	switch {

@@ -16,7 +16,7 @@ import (
 
 const ms = int64(time.Millisecond)
 
-// hostile is a name that would do harm where it is printed raw.
+// hostile is a name that does harm if it is printed raw.
 const hostile = "evil\x1b[2J</script><script>document.title='pwned'</script><img src=http://192.0.2.1/x onerror=alert(1)>\u202e\n'\"`"
 
 // aRun makes the directory of a run of several clients with a fault and a violation. Names begin with prefix.
@@ -85,7 +85,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// aSuite is a suite with a cell of every look. Names begin with prefix.
+// aSuite is a suite with a cell of every mark. Names begin with prefix.
 func aSuite(prefix string) results.Suite {
 	s := results.Suite{Server: prefix + "sim", Seed: 7, Start: time.Unix(1e9, 0), Notes: []string{prefix + "a note"}, Rerun: "lockbench suite " + prefix}
 	verdicts := []checker.Result{checker.Pass, checker.Pass, checker.Fail, checker.Inconclusive, checker.NotApplicable}

@@ -9,10 +9,10 @@ import (
 	"github.com/lockbench/lockbench/results/latency"
 )
 
-// maxBuckets is how many points a line over time has at most.
+// maxBuckets is the most points of a line over time.
 const maxBuckets = 240
 
-// timeline counts what happened over time, in buckets that grow with the run: whenever there would be more than maxBuckets, two become one.
+// timeline counts operations over time in buckets whose width grows with the run: beyond maxBuckets, each two become one.
 type timeline struct {
 	width   int64 // nanoseconds
 	buckets map[int64]*bucket
@@ -20,7 +20,7 @@ type timeline struct {
 	high    int64
 }
 
-// bucket is what ended in one stretch of time.
+// bucket counts the operations that ended in one interval.
 type bucket struct {
 	granted, refused, failed, unknown int64
 	acquire, release                  *hdr.Histogram // nil: none; nanoseconds from the call
@@ -28,7 +28,7 @@ type bucket struct {
 
 func newTimeline() *timeline { return &timeline{width: 1 << 20, buckets: map[int64]*bucket{}} }
 
-// at returns the bucket of an instant, and joins buckets until it is one of at most maxBuckets.
+// at returns the bucket of an instant. It joins buckets while there are more than maxBuckets.
 func (t *timeline) at(when int64) *bucket {
 	n := floorDiv(when, t.width)
 	if len(t.buckets) == 0 {
@@ -61,8 +61,7 @@ func (t *timeline) double() {
 	}
 }
 
-// A line over time has enough grants in a bucket, on average, to show a rate and percentiles rather than single grants, unless it would have fewer than
-// leastBuckets points.
+// The buckets have enough grants, on average, to show a rate and percentiles, unless the line would have fewer than leastBuckets points.
 const (
 	enough       = 20
 	leastBuckets = 24
@@ -97,7 +96,7 @@ func joinHistograms(a, b *hdr.Histogram) *hdr.Histogram {
 	return a
 }
 
-// take counts an operation where it ended.
+// take counts an operation in the bucket of its return.
 func (t *timeline) take(op *history.Operation) {
 	if op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost {
 		return
@@ -123,7 +122,7 @@ func sample(h *hdr.Histogram, op *history.Operation) *hdr.Histogram {
 	if h == nil {
 		h = hdr.New(latency.Lowest, latency.Highest, 2)
 	}
-	_ = h.RecordValue(min(op.Return-op.Call, latency.Highest)) // clamped, and so in range; a negative one is refused by the decoder
+	_ = h.RecordValue(min(op.Return-op.Call, latency.Highest)) // clamped, so in range; the decoder refuses negative ones
 	return h
 }
 
@@ -153,7 +152,7 @@ func quantile(of func(*bucket) *hdr.Histogram, percentile float64) func(*bucket)
 	}
 }
 
-// rate returns a count as so many per second.
+// rate converts a count of a bucket to a rate per second.
 func (t *timeline) rate(of func(*bucket) int64) func(*bucket) (float64, bool) {
 	return func(b *bucket) (float64, bool) { return float64(of(b)) * 1e9 / float64(t.width), true }
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// maxDrawn is how many operations are drawn at most, and maxCommands how many commands.
+// maxDrawn and maxCommands are the most operations and commands that are drawn.
 const (
 	maxDrawn    = 4000
 	maxCommands = 6000
 )
 
-// window keeps the operations around the instants that matter. When there are too many, it draws closer to them.
+// window keeps the operations near the instants of interest. If there are too many, it keeps only nearer ones.
 type window struct {
 	key   string  // "" until the first operation, when no violation names one
-	at    []int64 // what matters, by time; empty: the beginning of the record
+	at    []int64 // instants of interest, in order; empty: the beginning of the record
 	reach int64   // nanoseconds on either side
 	ops   []history.Operation
 	left  int64 // operations of the key that were not kept
@@ -24,7 +24,7 @@ type window struct {
 	other int64 // operations of other keys
 }
 
-// inForce is what is known of a client before the window: whether it came in holding the lock is seen at the end.
+// inForce is the state of a client before the window; finish derives from it whether the client held the lock at the window's start.
 type inForce struct {
 	acquire, extend history.Operation // the last that were granted before it
 	released        int64             // call of the last release before it; math.MinInt64: none
@@ -34,7 +34,7 @@ func newWindow(key string, at []int64) *window {
 	return &window{key: key, at: slices.Sorted(slices.Values(at)), reach: math.MaxInt64, held: map[string]*inForce{}}
 }
 
-// distance is how far an operation is from what matters; 0 when it is under way then.
+// distance returns the time between an operation and the nearest instant of interest; 0 if it was under way then.
 func (w *window) distance(op *history.Operation) int64 {
 	if len(w.at) == 0 {
 		return max(op.Call, 0)
@@ -90,7 +90,7 @@ func (w *window) shrink() {
 	w.ops = kept
 }
 
-// leave remembers of an operation that is not drawn what reports whether its client held the lock when the window begins.
+// leave drops an operation, and keeps what finish needs to know whether its client held the lock at the window's start.
 func (w *window) leave(op *history.Operation) {
 	w.left++
 	if len(w.at) == 0 || op.Return > w.at[0] {
@@ -111,7 +111,7 @@ func (w *window) leave(op *history.Operation) {
 	}
 }
 
-// finish returns the operations in order of their calls, those included by which clients came in holding the lock.
+// finish returns the operations in order of their calls, with the grants of the holds that were open at the window's start.
 func (w *window) finish() []history.Operation {
 	if len(w.ops) > maxDrawn {
 		w.shrink()
@@ -130,7 +130,7 @@ func (w *window) finish() []history.Operation {
 	return w.ops
 }
 
-// span is what the window covers: all that was kept and began near enough.
+// span returns the interval of the window: all operations that were kept and began near enough.
 func (w *window) span() (from, to int64) {
 	from, to = math.MaxInt64, math.MinInt64
 	for i := range w.ops {

@@ -1,5 +1,5 @@
-// Package explored defines the record of a search through schedules. It is separate from package results so that libraries whose tests search do
-// not import what only records of runs need.
+// Package explored defines the record of a search through schedules. It is separate from package results so that the tests of libraries do not
+// import the packages that only records of runs need.
 package explored
 
 import (
@@ -61,7 +61,7 @@ type Finding struct {
 type Bounds struct {
 	Faults    []string      `json:"faults,omitempty"`     // names of the faults it may place
 	MaxFaults int           `json:"max_faults"`           // in one schedule
-	MaxWaits  int           `json:"max_waits"`            // how often it may let time pass while messages are on their way
+	MaxWaits  int           `json:"max_waits"`            // how often time may pass while messages are under way
 	MaxDelay  time.Duration `json:"max_delay,omitempty"`  // longest such time, nanoseconds; 0 means a twentieth of the lease
 	MaxSteps  int           `json:"max_steps,omitempty"`  // after which the default is always chosen; 0 means 2,000
 	Clients   int           `json:"clients,omitempty"`    // of the program, for the reader

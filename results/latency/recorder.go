@@ -25,7 +25,7 @@ type Recorder struct {
 	// packed has, for each sample, as varints: op number, return - previous return, return - intended start, call - intended start. Chunks
 	// avoid copies.
 	packed [][]byte
-	filed  *Set // samples already added by Fold
+	folded *Set // samples already added by Fold
 }
 
 const (
@@ -34,7 +34,7 @@ const (
 )
 
 // NewRecorder returns the recorder of one client.
-func NewRecorder() *Recorder { return &Recorder{filed: NewSet()} }
+func NewRecorder() *Recorder { return &Recorder{folded: NewSet()} }
 
 // Record adds a sample: intended start, call and return of an operation. In a closed loop intended equals call.
 func (r *Recorder) Record(op string, intended, call, ret int64) {
@@ -77,7 +77,7 @@ func (r *Recorder) fold(faults spans, before int64) {
 			r.put(op, s.intended, s.call, s.ret)
 			return
 		}
-		r.filed.add(r.ops[op], s, faults)
+		r.folded.add(r.ops[op], s, faults)
 	})
 }
 
@@ -117,6 +117,6 @@ func (s *Set) take(r *Recorder, faults spans) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	each(r.packed, func(op uint64, one sample) { s.add(r.ops[op], one, faults) })
-	s.merge(r.filed)
-	r.packed, r.last, r.filed = nil, 0, NewSet()
+	s.merge(r.folded)
+	r.packed, r.last, r.folded = nil, 0, NewSet()
 }

@@ -52,7 +52,7 @@ func TestStallCountsFromTheIntendedStart(t *testing.T) {
 		t.Errorf("service p99 = %d ns, want 100 µs: the call itself was quick", got)
 	}
 	if got := response.ValueAtPercentile(50); got < 400*ms {
-		t.Errorf("response p50 = %d ns, want more than 400 ms: half of the operations started that late", got)
+		t.Errorf("response p50 = %d ns, want more than 400 ms, because half of the operations started that late", got)
 	}
 	if got := response.Max(); !within(got, 1000*ms) {
 		t.Errorf("response max = %d ns, want 1 s", got)
@@ -109,7 +109,7 @@ func TestFaultWindowsSplitTheSamples(t *testing.T) {
 		{"touches the end of the second", 300, 300, 310, latency.Inside},
 		{"between", 301, 301, 899, latency.Outside},
 		{"spans one", 50, 50, 400, latency.Inside},
-		{"was due in one, and called after it", 290, 305, 310, latency.Inside},
+		{"intended in one, called after it", 290, 305, 310, latency.Inside},
 		{"in the one that never ends", 5000, 5000, 5001, latency.Inside},
 	}
 	for _, tt := range tests {

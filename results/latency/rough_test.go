@@ -25,15 +25,15 @@ func TestRoughQuantilesAreWithinAnEighth(t *testing.T) {
 		want := float64(all[max(int(q*float64(len(all))), 1)-1])
 		got := float64(latency.Live(latency.Acquire, a, b).Quantile(q))
 		if got > want || want-got > want/8 {
-			t.Fatalf("quantile %g of %v: %v, want %v less an eighth at most", q, all, got, want)
+			t.Fatalf("quantile %g of %v: %v, want %v, at most an eighth less", q, all, got, want)
 		}
 	})
 	if got := latency.Live(latency.Acquire).Quantile(0.5); got != 0 {
-		t.Errorf("of nothing: %v", got)
+		t.Errorf("without samples: %v", got)
 	}
 	r := latency.NewRecorder()
 	r.Record(latency.Acquire, 10, 0, 0) // a clock that ran backwards
 	if got := latency.Live(latency.Acquire, r).Quantile(1); got != 0*time.Second {
-		t.Errorf("of less than nothing: %v", got)
+		t.Errorf("of a negative sample: %v", got)
 	}
 }

@@ -13,7 +13,7 @@ type spans []span
 
 type span struct{ from, to int64 }
 
-// newSpans returns the union of the confirmed fault windows. An unconfirmed fault would flatter the latencies outside.
+// newSpans returns the union of the confirmed fault windows. An unconfirmed fault may have had no effect, so its samples belong outside.
 func newSpans(windows []history.Window) spans {
 	var all spans
 	for _, w := range windows {

@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Wait is what the time of the granted acquires was spent on, in nanoseconds, summed over all of them. The four parts add up to the time from
+// Wait splits the time of the granted acquires, in nanoseconds, summed over all of them. The four parts add up to the time from
 // intended start to return. At each instant the first that applies counts: the generator was late; another client held the lock; a command
 // of this client was under way; the client slept between attempts or missed a notification.
 type Wait struct {

@@ -22,7 +22,7 @@ func TestSplitWait(t *testing.T) {
 		lease    int64
 		want     latency.Wait
 	}{
-		{"alone: the round trip and nothing else",
+		{"alone: one round trip",
 			[]history.Operation{op("c1", history.Acquire, 100, 200)},
 			[]history.Command{{Client: "c1", Sent: 110, Replied: 190}}, 1000,
 			latency.Wait{Acquires: 1, RoundTrips: 80, RetrySleep: 20}},
@@ -36,7 +36,7 @@ func TestSplitWait(t *testing.T) {
 		{"the holder extended",
 			[]history.Operation{op("c1", history.Acquire, 0, 10), op("c1", history.Extend, 190, 200), op("c2", history.Acquire, 100, 700)}, nil, 300,
 			latency.Wait{Acquires: 2, BehindHolder: 400, RetrySleep: 200 + 10}},
-		{"a reply that was never seen is no round trip",
+		{"a command without a reply is no round trip",
 			[]history.Operation{op("c1", history.Acquire, 0, 100)},
 			[]history.Command{{Client: "c1", Sent: 10}, {Client: "c1", Sent: 50, Replied: 100}}, 300,
 			latency.Wait{Acquires: 1, RoundTrips: 50, RetrySleep: 50}},
@@ -87,7 +87,7 @@ func TestHandOvers(t *testing.T) {
 		want []int64 // milliseconds
 	}{
 		{"to a client that waited", []history.Operation{op("c1", history.Release, 500, 510), op("c2", history.Acquire, 100, 700)}, []int64{200}},
-		{"granted before the release's reply was there", []history.Operation{op("c1", history.Release, 500, 900), op("c2", history.Acquire, 100, 700)}, []int64{200}},
+		{"granted before the release returned", []history.Operation{op("c1", history.Release, 500, 900), op("c2", history.Acquire, 100, 700)}, []int64{200}},
 		{"to a client that came later: nobody waited", []history.Operation{op("c1", history.Release, 500, 510), op("c2", history.Acquire, 505, 700)}, nil},
 		{"back to oneself", []history.Operation{op("c1", history.Release, 500, 510), op("c1", history.Acquire, 520, 700)}, nil},
 		{"only the next grant counts", []history.Operation{op("c1", history.Release, 500, 510), op("c1", history.Acquire, 520, 600),
