@@ -18,7 +18,7 @@ var (
 	ErrBusy = errors.New("busy")
 	// ErrNotHeld means that the handle, or the caller according to the server, does not hold the lock.
 	ErrNotHeld = errors.New("not held")
-	// ErrLost means that the handle held the lock, and the server replied that it does not any more.
+	// ErrLost means that the handle held the lock, and the server replied that it no longer does.
 	ErrLost = errors.New("lost")
 	// ErrUnavailable means that the server was not reached or replied with an error; the call had no effect.
 	ErrUnavailable = errors.New("unavailable")

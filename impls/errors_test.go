@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sentinels are the outcomes of which every error matches one, but for cancelled calls.
+// sentinels are the outcomes; every error matches exactly one, except after a cancelled call.
 var sentinels = []error{ErrBusy, ErrNotHeld, ErrLost, ErrUnavailable, ErrCancelled, ErrUnknownOutcome, ErrUnsupported}
 
 func TestClassifyIn(t *testing.T) {

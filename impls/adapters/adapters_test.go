@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // lease is short enough for real time and long beside one round trip; redsync gives a node a twentieth of it.
 const lease = 400 * time.Millisecond
 
-// join opens a handle for a client of its own, on a key of the variant's own.
+// join opens a handle for a new client, on the variant's own key.
 func join(t *testing.T, s *redistest.Server, v impls.Variant, owner string) redistest.Party {
 	t.Helper()
 	c := s.Client(t)
@@ -30,7 +30,7 @@ func join(t *testing.T, s *redistest.Server, v impls.Variant, owner string) redi
 
 func isRueidis(v impls.Variant) bool { return strings.HasPrefix(v.Name, "rueidislock") }
 
-// each runs a test for every variant that is in, on both servers.
+// each runs a test for every selected variant, on both servers.
 func each(t *testing.T, in func(impls.Variant) bool, test func(t *testing.T, s *redistest.Server, v impls.Variant)) {
 	t.Helper()
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
@@ -86,7 +86,7 @@ func late(t *testing.T, extend bool) {
 			a.Hold(t)
 			time.Sleep(lease)
 			b.Hold(t)
-			if extend { // one or the other: a hold that is found lost is forgotten
+			if extend { // not both: the handle drops a lost hold
 				_, err := a.Extend(t.Context())
 				redistest.WantErr(t, v.Name+": late extend", err, impls.ErrLost)
 			} else {
@@ -155,7 +155,7 @@ func TestRueidislockRenewsAndOutlivesTheCallersContext(t *testing.T) {
 	})
 }
 
-func TestRueidislockTellsTheLoss(t *testing.T) {
+func TestRueidislockReportsTheLoss(t *testing.T) {
 	each(t, isRueidis, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a := join(t, s, v, "a")
 		g := a.Hold(t)
@@ -186,7 +186,7 @@ func TestKeysStayUnderTheLocksKey(t *testing.T) {
 	})
 }
 
-// TestScriptNames: every digest that has a name is that of a script which its library sends, and no library sends one without.
+// TestScriptNames: the named digests are exactly those of the scripts that the libraries send.
 func TestScriptNames(t *testing.T) {
 	redistest.Real(t, func(t *testing.T, s *redistest.Server) {
 		for _, v := range Variants() {
@@ -202,12 +202,12 @@ func TestScriptNames(t *testing.T) {
 		c := s.Client(t).Redis
 		for digest, name := range ScriptNames() {
 			if known, err := c.ScriptExists(t.Context(), digest).Result(); err != nil || !known[0] {
-				t.Errorf("%s: the server has not been sent %s (%v)", name, digest, err)
+				t.Errorf("%s: no client sent %s (%v)", name, digest, err)
 			}
 		}
 		info := c.Info(t.Context(), "memory").Val()
 		if want := fmt.Sprintf("number_of_cached_scripts:%d\r", len(ScriptNames())); !strings.Contains(info, want) {
-			t.Errorf("the server has been sent scripts without a name: want %s in\n%s", want, info)
+			t.Errorf("a client sent a script without a name: want %s in\n%s", want, info)
 		}
 	})
 }

@@ -16,7 +16,7 @@ func exclusive(env impls.Env, mode history.Mode) error {
 	return nil
 }
 
-// named wraps a sentinel, and the library's own words, with what failed.
+// named wraps a sentinel and the library's error text with the failed call.
 func named(what string, sentinel, err error) error {
 	return fmt.Errorf("%s: %w: %v", what, sentinel, err)
 }

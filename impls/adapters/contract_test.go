@@ -9,10 +9,10 @@ import (
 // exceptions are the rules of the conformance kit that variants break as their sources print them.
 var exceptions = kit.Exceptions{
 	Breaks: map[string][]string{
-		// By default it asks once and does not wait.
+		// By default it tries once and does not wait.
 		"redislock": {"clean", "dead-waiter", "deadline", "keys-deleted", "no-lost-update", "waits", "two-waits", "released-between"},
 		// Three keys without a tag by default; the context reports the loss of a hold, the release does not; a lost
-		// reply is "held by others"; a release does not say whether it worked; and of a loss it learns late.
+		// reply is "held by others"; a release does not report whether it worked; and it learns late of a loss.
 		"rueidislock":            {"late-release-fails", "lost-grant", "one-slot", "no-answer"},
 		"rueidislock-normalised": {"late-release-fails", "lost-grant", "no-answer"},
 	},

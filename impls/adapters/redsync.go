@@ -88,8 +88,8 @@ func (l *redsyncLock) grant() impls.Grant {
 	return impls.Grant{Token: l.mutex.Value(), ValidUntil: byClientsClock(l.env, l.mutex.Until())}
 }
 
-// redsyncRefusal reads the error of a lock. ErrFailed is said of a context that ended between two tries, and of a grant that
-// came when its validity was over.
+// redsyncRefusal classifies the error of a lock. The library returns ErrFailed for a context that ended between two tries, and for a grant
+// that came after its validity.
 func redsyncRefusal(ctx context.Context, what string, err error) error {
 	var trouble *redsync.RedisError
 	switch {
@@ -103,7 +103,7 @@ func redsyncRefusal(ctx context.Context, what string, err error) error {
 	return named(what, impls.ErrUnavailable, err)
 }
 
-// taken reports whether a quorum of nodes was taken, or the nodes that were not granted were all taken and none in trouble.
+// taken reports whether a quorum of nodes was taken, or all nodes that did not grant were taken and none failed.
 func taken(err error) bool {
 	var quorum *redsync.ErrTaken
 	var node *redsync.ErrNodeTaken
@@ -111,7 +111,7 @@ func taken(err error) bool {
 	return errors.As(err, &quorum) || errors.As(err, &node) && !errors.As(err, &trouble)
 }
 
-// Extend is the library's Extend. One that came when its validity was over has restarted the lease, and may be late.
+// Extend is the library's Extend. An extend that came after its validity has restarted the lease, and may be late.
 func (l *redsyncLock) Extend(ctx context.Context) (impls.Grant, error) {
 	what := "extend " + l.env.Key
 	if !l.held {
@@ -141,7 +141,7 @@ func (l *redsyncLock) Release(ctx context.Context) error {
 	return l.ended(ctx, what, err)
 }
 
-// ended reads the error of an extend or an unlock that fewer than a quorum of nodes answered with yes.
+// ended classifies the error of an extend or an unlock that less than a quorum of nodes granted.
 func (l *redsyncLock) ended(ctx context.Context, what string, err error) error {
 	var trouble *redsync.RedisError
 	if errors.As(err, &trouble) && !taken(err) {

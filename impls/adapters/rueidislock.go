@@ -26,7 +26,7 @@ type rueidisLock struct {
 	held     *rueidisHold
 }
 
-// rueidisHold is one hold: the library's context, which ends with it, and what ends it.
+// rueidisHold is one hold: the library's context, which ends with it, and its cancel function.
 type rueidisHold struct {
 	ctx       context.Context
 	end       context.CancelFunc
@@ -77,10 +77,10 @@ func (l *rueidisLock) option(noCache bool) rueidislock.LockerOption {
 		KeyPrefix: l.env.Key, KeyValidity: l.env.Lease, KeyMajority: l.majority,
 		ClientOption: rueidis.ClientOption{
 			InitAddress: addrs, ForceSingleClient: single, DisableCache: noCache,
-			// With client-side caching the library's connection always works in the background; so it does without.
+			// With client-side caching the library's connection always works in the background; do the same without.
 			AlwaysPipelining: noCache,
 			RetryDelay:       l.retryDelay,
-			// The library dials without a deadline and leaves it to the dialer to give a node up that does not answer.
+			// The library dials without a deadline and leaves it to the dialer to give up a node that does not answer.
 			DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 				ctx, cancel := context.WithTimeout(ctx, d.Timeout)
 				defer cancel()
@@ -95,7 +95,7 @@ func (l *rueidisLock) option(noCache bool) rueidislock.LockerOption {
 func (l *rueidisLock) retryDelay(attempts int, cmd rueidis.Completed, _ error) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(l.env.Owner))                                 // a hash takes everything
-	for _, word := range cmd.Commands()[:min(len(cmd.Commands()), 4)] { // behind the key comes a token
+	for _, word := range cmd.Commands()[:min(len(cmd.Commands()), 4)] { // a token follows the key
 		_, _ = h.Write([]byte(word))
 	}
 	base := uint64(1) << min(attempts, 20)
@@ -156,8 +156,8 @@ func newRueidisHold(ctx context.Context, end context.CancelFunc) *rueidisHold {
 	return h
 }
 
-// rueidisRefusal reads the error of an acquire. The library takes back what an attempt may have written before it returns,
-// yet does not report whether that worked; its own time-out for one request looks like the caller's.
+// rueidisRefusal classifies the error of an acquire. The library undoes the writes of a failed attempt before it returns,
+// but does not report whether that worked; its own time-out for one request looks like the caller's.
 func rueidisRefusal(ctx context.Context, what string, err error) error {
 	switch {
 	case errors.Is(err, rueidislock.ErrNotLocked):
@@ -170,7 +170,7 @@ func rueidisRefusal(ctx context.Context, what string, err error) error {
 	return named(what, impls.ErrUnknownOutcome, err)
 }
 
-// Extend is not offered by the library, which extends by itself.
+// Extend is unsupported: the library extends by itself.
 func (l *rueidisLock) Extend(context.Context) (impls.Grant, error) {
 	return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrUnsupported)
 }

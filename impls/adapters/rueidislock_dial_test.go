@@ -14,10 +14,10 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// A node that no packet reaches is given up: the library itself would dial it for ever.
+// The adapter gives up an unreachable node; the library alone would dial it for ever.
 func TestRueidislockGivesUpDialling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		unused := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // tells that the server is no cluster
+		unused := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // a client that is not a cluster
 		defer unused.Close()
 		lock := &rueidisLock{majority: 1, env: impls.Env{Key: "job", Addrs: []string{"127.0.0.1:1"}, Lease: time.Second,
 			Nodes: []redis.UniversalClient{unused},

@@ -28,7 +28,7 @@ func Variants() []impls.Variant {
 	}
 }
 
-// as is a variant under another name and with other settings.
+// as returns a variant with another name and other settings.
 func as(v impls.Variant, name, summary string, open func(impls.Env) (impls.Lock, error)) impls.Variant {
 	claims := slices.Clone(v.Claims)
 	for i, c := range claims {
@@ -83,8 +83,8 @@ func rueidislockVariant() impls.Variant {
 	}
 }
 
-// expectRedislockDefaults: a client that finds the lock taken does not wait, and has usually given up when the lock becomes free. Whether
-// there are two holders, or a hand-over at a given moment, is a matter of timing.
+// expectRedislockDefaults: a client that finds the lock taken does not wait, and has usually given up when the lock becomes free. Two holders,
+// or a hand-over at a given moment, depend on timing.
 func expectRedislockDefaults() expect.Table {
 	const noQueue = "does not wait: eight clients that ask once each hand nothing over"
 	const noTurn = "does not wait: whether a given client gets in twice is luck"
@@ -121,7 +121,7 @@ func expectRedsync() expect.Table {
 		Luck([]string{"progress/unknown", "refusal/unknown"}, "slow-network")
 }
 
-// expectRedsyncQuorum: one node out of five changes nothing, unless others are missing already.
+// expectRedsyncQuorum: the loss of one node of five has no effect, unless others are missing already.
 func expectRedsyncQuorum() expect.Table {
 	erosion := slices.Concat(expect.TwoHolders("quorum-erosion"), expect.TwoHolders("restart-loss"), expect.TwoHolders("clock-jump"),
 		expect.TwoHolders(expect.Evicted))

@@ -15,7 +15,7 @@ import (
 	"github.com/lockbench/lockbench/impls/rw"
 )
 
-// Making the variants means parsing each expectation and planting each bug, some milliseconds in all; once is enough. Nobody changes them.
+// Making the variants takes milliseconds, because it parses each expectation and plants each bug; so it is done once. The variants are read-only.
 var (
 	locks = sync.OnceValue(func() []impls.Variant {
 		return slices.Concat(mutex.Variants(), reentrant.Variants(), quorum.Variants(), rw.Variants(), beyond.Variants(), mutex.ServerVariants(), adapters.Variants())

@@ -19,7 +19,7 @@ func TestEveryEntryIsFilledIn(t *testing.T) {
 			t.Errorf("%s: summary (a sentence), kind, topology and New are required: %+v", v.Name, v)
 		}
 		if v.Source.Article == "" || v.Source.Where == "" {
-			t.Errorf("%s: where does it come from? %+v", v.Name, v.Source)
+			t.Errorf("%s: the source is missing: %+v", v.Name, v.Source)
 		}
 		if v.Planted == nil && len(v.Claims) == 0 {
 			t.Errorf("%s: no claim", v.Name)
@@ -44,7 +44,7 @@ func TestNamesAreUnique(t *testing.T) {
 		}
 	}
 	if _, ok := Find("no such lock"); ok {
-		t.Error("Find finds what is not there")
+		t.Error("Find finds a lock that does not exist")
 	}
 }
 
@@ -129,7 +129,7 @@ func TestScriptsHaveHeaders(t *testing.T) {
 	}
 }
 
-// TestVotes: the locks that may refuse a client because of an attempt of another that is not granted.
+// TestVotes: which locks may refuse an attempt because of another attempt that was not granted.
 func TestVotes(t *testing.T) {
 	rows := []struct {
 		lock string

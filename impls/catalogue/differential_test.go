@@ -30,7 +30,7 @@ func TestScriptsAnswerAlike(t *testing.T) {
 		}
 		trial.load(t, v)
 		for _, lease := range longLeases {
-			told[v.Name] = append(told[v.Name], speakable(story(t, v, lease))...)
+			told[v.Name] = append(told[v.Name], withoutHandshake(story(t, v, lease))...)
 		}
 		trial.compare(t, v.Name, told[v.Name])
 	}
@@ -50,13 +50,13 @@ func TestScriptsAnswerAlike(t *testing.T) {
 
 func all() []impls.Variant { return append(catalogue.Locks(), catalogue.Planted()...) }
 
-// speakable leaves out a handshake, which tells the server's version, and WAIT, which miniredis answers at once.
-func speakable(story [][]any) [][]any {
+// withoutHandshake leaves out a handshake, whose reply has the server's version, and WAIT, to which miniredis replies at once.
+func withoutHandshake(story [][]any) [][]any {
 	return slices.DeleteFunc(story, func(args []any) bool { return args[0] == "hello" || args[0] == "wait" })
 }
 
-// shuffled draws a story from the commands of another. Arguments behind the keys of a script change places with those of other calls
-// of the same script.
+// shuffled draws a story from the commands of another. It swaps the arguments after a script's keys with those of other calls of
+// the script.
 func shuffled(r *rapid.T, told [][]any) [][]any {
 	out := make([][]any, rapid.IntRange(1, 12).Draw(r, "commands"))
 	for i := range out {
@@ -81,7 +81,7 @@ type trial struct {
 	spread   time.Duration     // the longest time from the first party's beginning of a command to the last one's end
 }
 
-// load makes a lock's scripts known to all parties.
+// load loads a lock's scripts into all parties.
 func (x *trial) load(t *testing.T, v impls.Variant) {
 	t.Helper()
 	for _, p := range x.parties {
@@ -115,13 +115,13 @@ func (x *trial) compare(t tester, lock string, story [][]any) {
 				t.Fatalf("%s: %s\n%s answers %s\nRedis answers %s", lock, brief(args), x.parties[i].name, got, replies[0])
 			}
 		}
-		if x.note(args) { // plain commands are for the servers to get right
+		if x.note(args) { // plain commands are not compared
 			x.compareData(t, lock, args)
 		}
 	}
 }
 
-// ask sends a command to all parties, and notes how far apart they did it.
+// ask sends a command to all parties, and measures how far apart they executed it.
 func (x *trial) ask(args []any) []string {
 	begin := time.Now()
 	replies := make([]string, len(x.parties))
@@ -132,7 +132,7 @@ func (x *trial) ask(args []any) []string {
 	return replies
 }
 
-// known is what of a reply of Redis a party can be expected to know: miniredis does not keep the codes of errors.
+// known returns the part of a Redis reply that a party can reproduce: miniredis does not keep the codes of errors.
 func (p party) known(reply string) string {
 	if !p.codes && strings.HasPrefix(reply, failed) && reply != failed+"NOSCRIPT" {
 		return failed + "ERR"
@@ -173,7 +173,7 @@ func brief(args []any) string {
 	return text[:min(len(text), 300)]
 }
 
-// alike compares two lines word by word, exactly but for times. A time is a number above a thousand; two may differ by as much as
+// alike compares two lines word by word, exactly except for times. A time is a number above a thousand; two may differ by as much as
 // the parties were apart when it was made and when it was read, and by a millisecond of rounding each time.
 func (x *trial) alike(one, two string) bool {
 	return slices.EqualFunc(strings.Fields(one), strings.Fields(two), func(a, b string) bool {

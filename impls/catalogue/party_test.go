@@ -28,7 +28,7 @@ type party struct {
 	codes bool
 }
 
-// parties are redis-server, miniredis, and the simulator's node, which runs scripts by itself. The first is right.
+// parties are redis-server, miniredis, and the simulator's node, which runs scripts by itself. The first is the reference.
 func parties(t *testing.T) []party {
 	t.Helper()
 	mini := miniredis.RunT(t)
@@ -90,7 +90,7 @@ func serve(c net.Conn, node *sim.Server) {
 	}
 }
 
-// reply is what a party answers: types and values, and of an error its code.
+// reply returns a party's reply: types and values, and the code of an error.
 func (p party) reply(args []any) string {
 	v, err := p.redis.Do(context.Background(), args...).Result()
 	switch {
@@ -111,7 +111,7 @@ const (
 	failed         = "error "
 )
 
-// show writes a reply so that no two values look alike.
+// show formats a reply so that different values have different texts.
 func show(v any) string {
 	switch v := v.(type) {
 	case nil:

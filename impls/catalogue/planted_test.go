@@ -7,13 +7,13 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestPlantedBugsBreakWhatTheirLockKeeps: what a scenario must show of a planted bug, it must not show of the lock without the bug, or a bug
-// that nothing detected would count as caught. A cell of its own in the suite shows that the lock keeps the property.
+// TestPlantedBugsBreakWhatTheirLockKeeps: a scenario must not show for the correct lock what it must show for the planted bug; otherwise an
+// undetected bug would count as caught. The suite checks in another cell that the lock keeps the property.
 func TestPlantedBugsBreakWhatTheirLockKeeps(t *testing.T) {
 	for _, v := range Planted() {
 		of, _ := Find(v.Planted.Of)
 		if len(v.Expect) == 0 {
-			t.Errorf("%s: no scenario is to show it", v.Name)
+			t.Errorf("%s: no scenario must show it", v.Name)
 		}
 		for scenario, bug := range v.Expect {
 			correct, known := of.Expect[scenario]
@@ -22,7 +22,7 @@ func TestPlantedBugsBreakWhatTheirLockKeeps(t *testing.T) {
 			}
 			for _, b := range bug.Breaks {
 				if slices.ContainsFunc(slices.Concat(correct.Breaks, correct.May), func(c verdicts.Break) bool { return b.Covers(c) }) {
-					t.Errorf("%s in %s: %s is what %s shows, too: %s", v.Name, scenario, b, of.Name, correct)
+					t.Errorf("%s in %s: %s is also expected of %s: %s", v.Name, scenario, b, of.Name, correct)
 				}
 			}
 		}

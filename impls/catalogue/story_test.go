@@ -48,8 +48,8 @@ func story(t *testing.T, v impls.Variant, lease time.Duration) [][]any {
 	return sent.TakeArgs()
 }
 
-// act tries twice: what a second try by the holder means differs from lock to lock. Refusals and what a lock cannot do are
-// part of the story.
+// act tries twice: the effect of a holder's second try differs from lock to lock. Refusals and unsupported calls are part of
+// the story.
 func act(t *testing.T, l impls.Lock, mode history.Mode) {
 	t.Helper()
 	for range 2 {
@@ -67,7 +67,7 @@ func wait(t *testing.T, l impls.Lock, mode history.Mode) {
 	_, _ = l.Acquire(ctx, mode)
 }
 
-// stage is what the clients of a story have in common.
+// stage has the settings that the clients of a story share.
 type stage struct {
 	servers []*redistest.Server
 	sent    *redistest.Commands

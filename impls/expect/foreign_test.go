@@ -18,11 +18,11 @@ func TestForeign(t *testing.T) {
 		seen     verdicts.Break
 		may      bool
 	}{
-		{"a lease can end under a stalled holder", impls.Variant{}, "pause-holder", verdicts.Break{Property: verdicts.ExclusiveUse, Cause: "lease-overrun"}, true},
-		{"and its late write does damage", impls.Variant{}, "pause-holder", damage, true},
-		{"which fences prevent", impls.Variant{Traits: impls.Traits{Fenced: true}}, "pause-holder", damage, false},
-		{"nothing excuses a release of another's lock", impls.Variant{}, "pause-holder", verdicts.Break{Property: verdicts.MutualExclusion, Cause: "mis-unlock"}, false},
-		{"or two holders without a fault", impls.Variant{}, "contended", verdicts.Break{Property: verdicts.MutualExclusion, Cause: "double-grant"}, false},
+		{"the lease of a stalled holder ends", impls.Variant{}, "pause-holder", verdicts.Break{Property: verdicts.ExclusiveUse, Cause: "lease-overrun"}, true},
+		{"its late write does damage", impls.Variant{}, "pause-holder", damage, true},
+		{"fences prevent the damage", impls.Variant{Traits: impls.Traits{Fenced: true}}, "pause-holder", damage, false},
+		{"a release of another's lock", impls.Variant{}, "pause-holder", verdicts.Break{Property: verdicts.MutualExclusion, Cause: "mis-unlock"}, false},
+		{"two holders without a fault", impls.Variant{}, "contended", verdicts.Break{Property: verdicts.MutualExclusion, Cause: "double-grant"}, false},
 	} {
 		e, ok := expect.Foreign(row.variant)[row.scenario]
 		if !ok || len(e.Breaks) > 0 {

@@ -55,7 +55,7 @@ func Leased() Table {
 	}
 }
 
-// Causes of a deleted key that are no fault of a client.
+// Causes of a deleted key other than a client.
 const (
 	KeyDeleted = "key-deleted"
 	Evicted    = "eviction"

@@ -9,21 +9,21 @@ import (
 // exceptions are the rules of the conformance kit that variants break as their sources print them.
 var exceptions = kit.Exceptions{
 	Breaks: map[string][]string{
-		// Nothing is compared at the release, so that a late or repeated one ends the next client's hold.
+		// The release compares nothing, so a late or repeated one ends the next client's hold.
 		"setnx":            {"loss-returns"},
 		"exists-set":       {"loss-returns", "between-requests"}, // EXISTS, and then SET
 		"lua-setnx-expire": {"late-release", "lost-release", "loss-returns"},
 		"set-nx-ex":        {"late-release", "lost-release", "loss-returns"},
-		// And the lease comes in a second command, which may never be sent; getset-timestamp frees such a key by the
+		// A second command, which may never be sent, sets the lease; getset-timestamp frees such a key by the
 		// deadline in its value, a second later.
 		"setnx-expire":     {"late-release", "lost-release", "loss-returns", "died-on-the-way", "lost-grant", "cancelled-request", "second-attempt"},
 		"getset-timestamp": {"late-release", "lost-release", "loss-returns", "died-on-the-way", "lost-grant", "cancelled-request", "second-attempt"},
 		// GET, and then DEL.
 		"token-get-del": {"between-requests"},
-		// The pattern does not read the clock when the reply is there.
+		// The pattern does not read the clock after the reply.
 		"token":        {"slow-reply"},
 		"token-native": {"slow-reply"},
-		// What the release script answers is dropped.
+		// The handle ignores the reply of the release script.
 		"token-session": {"late-release-fails"},
 		// No writer is ever granted the lock.
 		"lua-nil": append(neverGranted(), "closes", "dead-waiter", "waits-long", "two-waits", "second-attempt", "died-on-the-way", "keys-deleted", "late-release", "late-release-fails", "lease-ends", "lease-lasts", "lost-grant", "skewed-clock", "cancelled-request", "unanswered", "released-between", "late-entry"),
@@ -37,7 +37,7 @@ func TestContract(t *testing.T) { kit.Run(t, Variants(), exceptions) }
 
 func TestContractOnRedis(t *testing.T) { kit.OnRedis(t, Variants(), exceptions) }
 
-// neverGranted are the rules that ask for a grant, of every lock.
+// neverGranted are the rules that need a grant.
 func neverGranted() []string {
 	return []string{"busy-is-busy", "clean", "deadline", "excludes", "lost-release", "no-lost-update", "one-slot", "one-wins",
 		"release-needs-a-hold", "release-once", "scripts-forgotten", "waits",

@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
-// Each test shows one defect that the sources print, at the very step where it lies.
+// Each test shows one defect of the sources, at its step.
 
 func TestExistsSetLetsTwoInBetweenItsCommands(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
@@ -36,7 +36,7 @@ func TestCrashBetweenSetnxAndExpire(t *testing.T) {
 		free time.Duration // when another client is granted; 0: never
 	}{
 		{"setnx-expire", 0},
-		// The deadline in the value must lie in the past, not in the present: one millisecond more.
+		// The deadline in the value must be past: one millisecond more.
 		{"getset-timestamp", lease + clockTolerance + time.Millisecond},
 	} {
 		redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
@@ -98,7 +98,7 @@ func TestGetsetLoserMovesTheWinnersDeadline(t *testing.T) {
 		b.Before("getset", func() { a.Hold(t); time.Sleep(100 * time.Millisecond) })
 		before := time.Now()
 		_, err := b.Ask(t)
-		redistest.WantErr(t, "the one who came second", err, impls.ErrBusy)
+		redistest.WantErr(t, "the second client", err, impls.ErrBusy)
 		want := strconv.FormatInt(before.Add(lease+clockTolerance).UnixMilli(), 10)
 		if got := b.Redis.Get(t.Context(), b.In.Key).Val(); got != want {
 			t.Errorf("the key holds %s, want the loser's deadline %s", got, want)
@@ -143,10 +143,10 @@ func TestTokenExtend(t *testing.T) {
 		_, err = a.Extend(t.Context())
 		redistest.WantErr(t, "extend after the end", err, impls.ErrLost)
 		if n := a.Redis.Exists(t.Context(), a.In.Key).Val(); n != 0 {
-			t.Errorf("extend made the lost key again")
+			t.Errorf("extend created the lost key")
 		}
 		_, err = a.Extend(t.Context())
-		redistest.WantErr(t, "extend of what is lost", err, impls.ErrNotHeld)
+		redistest.WantErr(t, "extend of a lost hold", err, impls.ErrNotHeld)
 	})
 }
 
@@ -170,7 +170,7 @@ func TestSessionFlag(t *testing.T) {
 		_, err := a.Ask(t)
 		redistest.WantErr(t, "locking twice", err, impls.ErrBusy)
 		if lines := sent.Take(); len(lines) != 0 {
-			t.Errorf("locking twice asked the server: %q", lines)
+			t.Errorf("locking twice sent a request: %q", lines)
 		}
 		a.LoseRequest("eval")
 		redistest.WantErr(t, "release whose request is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)

@@ -7,22 +7,22 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// expectExistsSet: two clients find the key missing and both write it; everything else that a lock without a lease
-// suffers comes on top.
+// expectExistsSet: two clients find the key missing and both write it; it also has the defects of a lock without a
+// lease.
 func expectExistsSet() expect.Table {
 	race := slices.Concat(expect.TwoHolders("double-grant"), expect.AnyMisUnlock())
 	stuck := slices.Concat(expect.Stuck(), expect.StuckLuck())
 	return expect.Unleased().
 		With(expect.Table{
 			"contended": verdicts.Breaks("mutual-exclusion/double-grant", "exclusive-use/double-grant"),
-			// Dead between EXISTS and SET nothing was written; dead behind SET the key stays.
+			// After a crash between EXISTS and SET there is no key; after a crash behind SET the key stays.
 			"crash-mid-acquire": verdicts.Safe().Or(stuck...),
 			"crash-holder":      verdicts.Safe().Or(stuck...),
 			// The reply may be that of EXISTS.
 			"lost-reply-acquire": verdicts.Safe().Or(stuck...),
 			// The waiter may die behind its SET.
 			"crash-waiter": verdicts.Safe().Or(stuck...),
-			// Two may hold from the start, so that it is not the fault that let the second in.
+			// Two clients may hold before the fault, which is then not the cause.
 			"kill-server": verdicts.Safe().Or(expect.TwoHolders("restart-loss")...),
 			"failover":    verdicts.Safe().Or(expect.TwoHolders("failover-loss")...),
 			"key-deleted": verdicts.Safe().Or(expect.TwoHolders(expect.KeyDeleted)...),
@@ -67,7 +67,7 @@ func expectLuaSetnxExpire() expect.Table {
 	return expect.Blind().With(expect.Table{"script-flush": verdicts.Safe()})
 }
 
-// expectTokenGetDel: the comparison keeps a late client from deleting another's key, unless the key passes on between
+// expectTokenGetDel: the comparison keeps a late client from deleting another's key, unless the holder changes between
 // its GET and its DEL.
 func expectTokenGetDel() expect.Table {
 	return expect.Leased().

@@ -53,7 +53,7 @@ func TestLostReplyIsUnknownNeverBusy(t *testing.T) {
 			_, err := a.Acquire(t.Context(), history.Exclusive)
 			redistest.WantErr(t, v.Name+": acquire whose reply is lost", err, impls.ErrUnknownOutcome)
 			if errors.Is(err, impls.ErrBusy) || errors.Is(err, impls.ErrUnavailable) {
-				t.Errorf("%s: acquire whose reply is lost says more than it knows: %v", v.Name, err)
+				t.Errorf("%s: acquire whose reply is lost is more than unknown: %v", v.Name, err)
 			}
 			left := a.Redis.Exists(t.Context(), a.In.Key).Val() == 1
 			if left != (v.Name != "lua-nil") {

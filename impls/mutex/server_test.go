@@ -37,9 +37,9 @@ func TestTokenWaitIsGrantedWhenTheReplicaHasTheKey(t *testing.T) {
 	env.NodeTimeout = 20 * time.Second // the replica acknowledges once a second, later on a busy machine
 	a := open(t, c, "token-wait", env)
 	a.Hold(t)
-	// No waiting here: that the key has arrived is what the grant says.
+	// No wait here: the grant means that the replica has the key.
 	if n := replica.Client(t).Redis.Exists(t.Context(), env.Key).Val(); n != 1 {
-		t.Error("granted, and the replica does not have the key")
+		t.Error("granted although the replica does not have the key")
 	}
 	_, err := a.Extend(t.Context())
 	redistest.WantErr(t, "extend", err, nil)
@@ -99,7 +99,7 @@ func TestTokenNativeWithoutScripts(t *testing.T) {
 			}
 		}
 		if probes != 1 {
-			t.Errorf("asked the server %d times what it can, want once", probes)
+			t.Errorf("probed the server's commands %d times, want once", probes)
 		}
 		_, err = b.Extend(t.Context())
 		redistest.WantErr(t, "extend", err, nil)

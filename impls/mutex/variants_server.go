@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// ServerVariants lists the forms of token that lean on more of the server than one old node has: replicas that confirm,
-// commands that compare.
+// ServerVariants lists the forms of token that need more than one old node: replicas that confirm, or commands that
+// compare.
 func ServerVariants() []impls.Variant {
 	return []impls.Variant{waitVariant(), nativeVariant()}
 }

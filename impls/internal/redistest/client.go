@@ -22,7 +22,7 @@ import (
 type Client struct {
 	Redis  redis.UniversalClient
 	server *Server
-	mu     sync.Mutex // protects rules: a lock's background may send while the test arranges
+	mu     sync.Mutex // protects rules: a lock's background goroutine may send while the test adds one
 	rules  []rule
 }
 
@@ -92,7 +92,7 @@ type wire struct {
 	lost   string
 }
 
-// Write passes a request on, unless it is to be lost.
+// Write sends a request, unless a rule loses it.
 func (w *wire) Write(b []byte) (int, error) {
 	r := w.client.take(b)
 	if r.do != nil {
@@ -107,7 +107,7 @@ func (w *wire) Write(b []byte) (int, error) {
 	return w.Conn.Write(b)
 }
 
-// Read passes a reply on, unless it is to be lost; a reply that is lost has been sent by the server.
+// Read returns a reply, unless a rule loses it after the server has sent it.
 func (w *wire) Read(b []byte) (int, error) {
 	w.mu.Lock()
 	lost := w.lost

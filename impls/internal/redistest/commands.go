@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Commands remembers what clients send, in the order in which it was sent.
+// Commands records the commands of clients in the order in which they were sent.
 type Commands struct {
 	mu   sync.Mutex // protects sent
 	sent [][]any
@@ -18,17 +18,17 @@ type Commands struct {
 
 var _ redis.Hook = (*Commands)(nil)
 
-// Record starts remembering what the client sends.
+// Record starts recording the client's commands.
 func (c *Client) Record() *Commands {
 	r := &Commands{}
 	c.RecordIn(r)
 	return r
 }
 
-// RecordIn starts remembering what the client sends together with what others send.
+// RecordIn starts recording the client's commands together with those of others.
 func (c *Client) RecordIn(r *Commands) { c.Redis.AddHook(r) }
 
-// Take returns the commands so far, one line for each, and forgets them.
+// Take returns the commands so far, one line for each, and removes them.
 func (r *Commands) Take() []string {
 	var lines []string
 	for _, args := range r.TakeArgs() {
@@ -54,12 +54,12 @@ func (r *Commands) add(cmds ...redis.Cmder) {
 	}
 }
 
-// DialHook passes on.
+// DialHook records nothing.
 func (r *Commands) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
 }
 
-// ProcessHook remembers a command.
+// ProcessHook records a command.
 func (r *Commands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		r.add(cmd)
@@ -67,7 +67,7 @@ func (r *Commands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook remembers the commands of a pipeline.
+// ProcessPipelineHook records the commands of a pipeline.
 func (r *Commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		r.add(cmds...)

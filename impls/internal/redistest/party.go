@@ -12,10 +12,10 @@ import (
 // Lease is short enough for real time and much longer than a round trip.
 const Lease = 300 * time.Millisecond
 
-// Handle is a lock as one client of a test uses it.
+// Handle is a test client's lock.
 type Handle struct {
 	impls.Lock
-	In impls.Env // what the lock was opened in
+	In impls.Env // environment of the lock
 }
 
 // Open opens a handle, which is closed with the test.
@@ -69,7 +69,7 @@ type Party struct {
 	Handle
 }
 
-// Join opens a handle for a client of its own.
+// Join opens a handle for a new client.
 func (s *Server) Join(t testing.TB, v impls.Variant, owner string, lease time.Duration) Party {
 	t.Helper()
 	c := s.Client(t)

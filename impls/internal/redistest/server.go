@@ -111,7 +111,7 @@ func ready(lines *bufio.Scanner) bool {
 // timeout is how long a client waits for one reply.
 const timeout = 2 * time.Second
 
-// Client opens a client of the server with connections of its own, closed with the test.
+// Client opens a client of the server with its own connections; the test's end closes it.
 func (s *Server) Client(t testing.TB) *Client {
 	t.Helper()
 	c := &Client{server: s}
