@@ -63,7 +63,7 @@ type Traits struct {
 	NotifiesLoss bool // closes Grant.Lost
 	Wakeups      bool // waiters are notified, instead of only polling
 	FIFO         bool // grants in order of arrival
-	FromAsking   bool // a waiter is granted what is left of the lease of its last asking
+	FromAsking   bool // a waiter is granted the rest of the lease that began with its last request
 	NeedsReplica bool // grants only what a replica has confirmed
 	WritersFirst bool // a waiting writer keeps new readers out
 	Repeatable   bool // an acquire that reaches the server twice is granted twice, so a client may resend it
@@ -111,7 +111,7 @@ type Planted struct {
 	LooseStore bool
 }
 
-// Persistence is which data a server keeps when it is killed and restarted.
+// Persistence is the data that a server keeps when it is killed and restarted.
 type Persistence string
 
 // The persistence settings.

@@ -20,8 +20,8 @@ var exceptions = kit.Exceptions{
 		"rueidislock":            {"release-frees", "loss-in-time"},
 		"rueidislock-normalised": {"release-frees", "loss-in-time"},
 	},
-	// What a library's own times decide, and how busy the machine is: redsync polls every 50 to 250 ms, rueidislock gives a request up after 20 ms, and with
-	// one key each of its renewals may set off the next and wake the waiter, when the notice of it comes before the reply.
+	// These depend on the library's own times and on the load of the machine: redsync polls every 50 to 250 ms, rueidislock gives up a request after 20 ms,
+	// and with one key each renewal may cause the next and wake the waiter, if its invalidation arrives before the reply.
 	May: map[string][]string{
 		"redsync":                {"died-on-the-way", "lost-grant", "dead-waiter", "lease-ends", "keys-deleted", "deadline"},
 		"redislock":              {"died-on-the-way", "lost-grant"},

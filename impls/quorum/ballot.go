@@ -23,7 +23,7 @@ type request func(ctx context.Context, node redis.UniversalClient) (bool, error)
 // ballot is one request to all nodes. Votes are in the order of arrival.
 type ballot struct {
 	votes   chan vote     // buffers all votes, so that a late one does not block
-	settled chan struct{} // one for each node whose reply came, with a late grant withdrawn, or whose reply is not waited for any more
+	settled chan struct{} // one for each node that replied, with a late grant withdrawn, or that is given up
 
 	mu   sync.Mutex // protects over
 	over bool       // counting has ended: a late grant must be withdrawn
@@ -95,7 +95,7 @@ func (t tally) majority() int { return t.nodes/2 + 1 }
 // won reports whether a majority said yes.
 func (t tally) won() bool { return t.yes >= t.majority() }
 
-// refused reports whether so many said no that a majority of yes is impossible.
+// refused reports whether too many said no for a majority of yes.
 func (t tally) refused() bool { return t.no > t.nodes-t.majority() }
 
 // decided reports whether missing votes cannot change the outcome.

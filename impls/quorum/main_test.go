@@ -55,7 +55,7 @@ func joinWith(t *testing.T, servers []*redistest.Server, owner string, change fu
 	return p
 }
 
-// keys says for each node whether the lock's key is there.
+// keys reports for each node whether it has the lock's key.
 func (p party) keys(t *testing.T, servers []*redistest.Server) []bool {
 	t.Helper()
 	out := make([]bool, len(servers))

@@ -19,7 +19,7 @@ var (
 	extendScript  = impls.EmbeddedScript(lua, "redlock_extend.lua")
 )
 
-// drift is the part of a lease that Redlock gives away for clocks of different rate and for the granularity of expiry: one
+// drift is the part of a lease that Redlock subtracts for clocks of different rates and the granularity of expiry: one
 // hundredth and two milliseconds.
 func drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
@@ -30,7 +30,7 @@ type lock struct {
 	background sync.WaitGroup // requests under way; Close waits for them
 }
 
-// hold is a grant with its ballot, whose late votes belong to it.
+// hold is a grant with its ballot, which late votes still reach.
 type hold struct {
 	token  string
 	ballot *ballot
@@ -60,14 +60,14 @@ func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) 
 		return impls.Grant{}, fmt.Errorf("%s: %w: %w", what, impls.ErrUnavailable, err)
 	}
 	start := l.env.Clock.Now()
-	h := &hold{token, poll(ctx, l.env, &l.background, l.set(token), func(node int) { l.takeBack(node, token) })}
+	h := &hold{token, poll(ctx, l.env, &l.background, l.set(token), func(node int) { l.withdraw(node, token) })}
 	t, err := h.ballot.count(ctx, tally.decided)
 	validUntil := start.Add(l.env.Lease - drift(l.env.Lease))
 	if err == nil && t.won() && l.env.Clock.Now().Before(validUntil) {
 		l.held = h
 		return impls.Grant{Token: token, ValidUntil: validUntil}, nil
 	}
-	l.takeBackEverywhere(ctx, h)
+	l.withdrawAll(ctx, h)
 	return impls.Grant{}, fmt.Errorf("%s: %w", what, notGranted(t, err))
 }
 
@@ -84,14 +84,14 @@ func notGranted(t tally, cancelled error) error {
 	return fmt.Errorf("%w: %d of %d nodes answered: %v", impls.ErrUnavailable, t.yes+t.no, t.nodes, t.err)
 }
 
-// set asks a node for the lock.
+// set sets the key on a node.
 func (l *lock) set(token string) request {
 	return func(ctx context.Context, node redis.UniversalClient) (bool, error) {
 		return impls.Yes(node.Do(ctx, "set", l.env.Key, token, "nx", "px", l.env.Lease.Milliseconds()))
 	}
 }
 
-// delete asks a node to give the lock up.
+// delete deletes the key on a node.
 func (l *lock) delete(token string) request {
 	return func(ctx context.Context, node redis.UniversalClient) (bool, error) {
 		return impls.Yes(releaseScript.Run(ctx, node, []string{l.env.Key}, token))
@@ -120,13 +120,13 @@ func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, err
 func (l *lock) delay() time.Duration {
 	var b [4]byte
 	if _, err := l.env.Rand.Read(b[:]); err != nil {
-		return l.env.PollInterval() // without randomness the clients may split the vote again; the next try will tell
+		return l.env.PollInterval() // without randomness the clients may only split the vote again
 	}
 	share := float64(binary.LittleEndian.Uint32(b[:])) / (1 << 32)
 	return time.Duration((0.5 + share) * float64(l.env.PollInterval()))
 }
 
-// Extend restarts the lease on a majority, by the same rule as an acquire. Found lost, the hold is taken back where it is left.
+// Extend restarts the lease on a majority, by the same rule as an acquire. If the hold is lost, it is released on the other nodes.
 func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 	what := "extend " + l.env.Key
 	if l.held == nil {
@@ -142,7 +142,7 @@ func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 	}
 	if err == nil && t.refused() {
 		l.held = nil
-		l.takeBackEverywhere(ctx, h)
+		l.withdrawAll(ctx, h)
 		return impls.Grant{}, fmt.Errorf("%s: %w", what, impls.ErrLost)
 	}
 	return impls.Grant{}, fmt.Errorf("%s: %w", what, undecided(t, err))
@@ -162,8 +162,8 @@ func undecided(t tally, cancelled error) error {
 	return fmt.Errorf("%w: %d of %d nodes answered: %v", impls.ErrUnknownOutcome, t.yes+t.no, t.nodes, t.err)
 }
 
-// Release takes the lock back on all nodes and returns when a majority has given it up, or cannot any more: the rest goes
-// on in the background. While its outcome is unknown the hold is remembered, so that the caller may try again.
+// Release deletes the key on all nodes and returns when a majority has done so, or a majority is impossible; the rest goes
+// on in the background. It keeps the hold while the outcome is unknown, so that the caller may try again.
 func (l *lock) Release(ctx context.Context) error {
 	what := "release " + l.env.Key
 	if l.held == nil {
@@ -183,24 +183,24 @@ func (l *lock) Release(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", what, undecided(t, err))
 }
 
-// takeBackEverywhere releases a token on all nodes, those believed unlocked included, and waits for the answers as
-// long as a node may take: a try that follows at once would else find the minority that this one took. A request of the
-// acquire that a release overtakes is withdrawn by itself, and waited for, too.
-func (l *lock) takeBackEverywhere(ctx context.Context, h *hold) {
+// withdrawAll releases a token on all nodes, even those that refused, and waits for the replies up to a node's timeout:
+// otherwise the next try would find the minority that this one took. It also waits for late requests of the acquire, which
+// withdraw themselves.
+func (l *lock) withdrawAll(ctx context.Context, h *hold) {
 	h.ballot.end()
 	b := poll(ctx, l.env, &l.background, l.delete(h.token), func(int) {})
 	_, _ = b.count(ctx, func(tally) bool { return false }) // what is not taken back ends with its lease
 	h.ballot.settle(ctx)
 }
 
-// takeBack releases a token on one node that answered too late. It runs in that node's goroutine.
-func (l *lock) takeBack(node int, token string) {
+// withdraw releases a token on one node that replied too late. It runs in that node's goroutine.
+func (l *lock) withdraw(node int, token string) {
 	ctx, cancel := context.WithTimeout(context.Background(), nodeTimeout(l.env)) // the caller has gone
 	defer cancel()
 	_, _ = l.delete(token)(ctx, l.env.Nodes[node]) // what is not taken back ends with its lease
 }
 
-// Close waits for what is under way to the nodes.
+// Close waits for the requests under way.
 func (l *lock) Close() error {
 	l.background.Wait()
 	return nil

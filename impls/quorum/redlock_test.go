@@ -39,8 +39,8 @@ func TestOneHolderAtATime(t *testing.T) {
 	})
 }
 
-// TestEveryMask goes through every way in which some of 1 to 5 nodes are locked by another client or down. The lock must be granted
-// exactly when a majority is left, and a failed attempt must leave nothing behind.
+// TestEveryMask tries every subset of 1 to 5 nodes as locked by another client or down. The lock must be granted exactly if a
+// majority is free, and a failed attempt must leave no key.
 func TestEveryMask(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		for mask := range uint(1) << n {
@@ -107,8 +107,8 @@ func TestValidity(t *testing.T) {
 	})
 }
 
-// TestStalledBetweenAskingAndLearning: every node granted, and the client learns it when the lease is over.
-func TestStalledBetweenAskingAndLearning(t *testing.T) {
+// TestStalledBetweenRequestAndReply: every node granted, and the client reads the replies after the lease.
+func TestStalledBetweenRequestAndReply(t *testing.T) {
 	for _, row := range []struct {
 		stall time.Duration
 		want  error
@@ -124,7 +124,7 @@ func TestStalledBetweenAskingAndLearning(t *testing.T) {
 			a := joinWith(t, servers, "a", func(e *impls.Env) { e.Clock = clock })
 			_, err := a.Ask(t)
 			redistest.WantErr(t, "stalled for "+row.stall.String(), err, row.want)
-			synctest.Wait() // what is given back may be on its way still
+			synctest.Wait() // releases may be under way
 			if left := slices.Contains(a.keys(t, servers), true); left != (row.want == nil) {
 				t.Errorf("stalled for %v: keys left: %v", row.stall, left)
 			}
@@ -147,7 +147,7 @@ func (s *stalling) Now() time.Time {
 	return time.Now().Add(s.by)
 }
 
-func TestAHungMinorityIsNotWaitedFor(t *testing.T) {
+func TestDoesNotWaitForAHungMinority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := nodes(t, 5)
 		a := join(t, servers, "a")
@@ -171,9 +171,9 @@ func TestAHungMinorityIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// TestLateGrantsAreTakenBack: three nodes are slow beyond their time-out, so the attempt fails and is taken back; then they
-// apply the request after all.
-func TestLateGrantsAreTakenBack(t *testing.T) {
+// TestLateGrantsAreWithdrawn: three nodes exceed their timeout, so the attempt fails and releases its token; then they execute
+// the request after all.
+func TestLateGrantsAreWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := nodes(t, 5)
 		a := join(t, servers, "a")
@@ -191,7 +191,7 @@ func TestLateGrantsAreTakenBack(t *testing.T) {
 	})
 }
 
-// TestARefusedTryLeavesNothingUnderWay: the requests to a free minority are slower than the refusals, and than what takes them back.
+// TestARefusedTryLeavesNothingUnderWay: the requests to a free minority are slower than the refusals and the releases.
 func TestARefusedTryLeavesNothingUnderWay(t *testing.T) {
 	const slow = 5 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestExtendAndReleaseAfterTheLease(t *testing.T) {
 		b.Hold(t)
 		_, err = a.Extend(t.Context())
 		redistest.WantErr(t, "extend after the lease", err, impls.ErrLost)
-		redistest.WantErr(t, "release of what is lost", a.Release(t.Context()), impls.ErrNotHeld)
+		redistest.WantErr(t, "release of a lost hold", a.Release(t.Context()), impls.ErrNotHeld)
 		_, err = join(t, servers, "c").Ask(t)
 		redistest.WantErr(t, "a third client", err, impls.ErrBusy)
 		redistest.WantErr(t, "the second's release", b.Release(t.Context()), nil)
@@ -256,8 +256,8 @@ func TestReleaseWithoutAMajorityIsUnknown(t *testing.T) {
 	})
 }
 
-// TestQuorumErosion is how Redlock fails: two of the holder's five nodes are out of reach, and one of the three that it holds
-// forgets (K4), or lets the lease run out early (K3).
+// TestQuorumErosion is how Redlock fails: two of five nodes are unreachable for the holder, and one of its other three
+// loses its data (K4) or ends the lease early (K3).
 func TestQuorumErosion(t *testing.T) {
 	for name, erode := range map[string]func(s *redistest.Server){
 		"restart without data": func(s *redistest.Server) { s.Mini.FlushAll() },

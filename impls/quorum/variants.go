@@ -35,8 +35,8 @@ func redlockVariant() impls.Variant {
 	}
 }
 
-// expectRedlock: one node out of five changes nothing, whatever happens to it, unless others are missing already; the second
-// clock read saves the client that learns too late; work past the validity is as unsafe as with any lease.
+// expectRedlock: a fault of one node of five has no effect, unless others are missing already; the second clock reading refuses a
+// grant that arrives too late; work past the validity is as unsafe as with any lease.
 func expectRedlock() expect.Table {
 	erosion := slices.Concat(expect.TwoHolders("quorum-erosion"), expect.TwoHolders("restart-loss"))
 	return expect.Leased().With(expect.Table{

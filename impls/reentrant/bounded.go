@@ -13,10 +13,10 @@ const maxRenewals = 4
 // object is the state of the source's lock object, one flag for all its keys. Unlocking any key clears it and ends the renewals of all.
 type object struct{ renewing atomic.Bool }
 
-// renewBounded is the source's loop: renew at once, then sleep a whole lease, so that the renewal comes when the lease is
-// over. It looks at the flag only between two sleeps, so a loop may outlive its hold and see the flag of the next.
+// renewBounded is the source's loop: renew at once, then sleep a whole lease, so that the renewal comes after the lease.
+// It reads the flag only between two sleeps, so a loop may outlive its hold and see the flag of the next.
 //
-// Where a renewal fails the source tries again at once, without end; here one poll interval lies between.
+// After a failed renewal the source tries again at once, without end; here it waits for one poll interval.
 func (l *localLock) renewBounded(ctx context.Context, value string) {
 	for n := 0; n < maxRenewals && l.object.renewing.Load(); {
 		pause := l.env.PollInterval()

@@ -7,21 +7,21 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// halfReleased is what a hash of counts shows when a reply or a request is lost: the owner's count stays one too high, the
-// owner enters again for ever, and the others wait until it stays away for a lease.
+// halfReleased has the breaks of a hash of counts after a lost reply or request: the owner's count stays one too high, the
+// owner enters again for ever, and the others wait until it is idle for a lease.
 func halfReleased() []string {
 	return []string{"progress/ambiguous-reply", "progress/orphan", "refusal/ambiguous-reply", "refusal/orphan",
 		"reentrancy/ambiguous-reply", "hygiene/ambiguous-reply", "hygiene/orphan"}
 }
 
-// collide expects two clients with one owner id to be let in together.
+// collide expects two clients with one owner id to hold together.
 func collide() verdicts.Expectation {
 	return verdicts.Breaks("mutual-exclusion/double-grant", "exclusive-use/double-grant").
 		Or("store-integrity/double-grant", "release-safety/mis-unlock", "reentrancy/double-grant",
 			"mutual-exclusion/mis-unlock", "exclusive-use/mis-unlock", "store-integrity/mis-unlock")
 }
 
-// expectHash is a leased lock whose scripts ask for the owner, and take two clients of one name for one.
+// expectHash is a leased lock whose scripts compare the owner, and do not distinguish two clients of one name.
 func expectHash() expect.Table {
 	return expect.Leased().
 		With(expect.Table{"owner-collision": collide()}).
@@ -39,7 +39,7 @@ func expectTimer() expect.Table {
 			"slow-work": verdicts.Safe(),
 			// The client learns of its loss when it resumes, and usually leaves without writing.
 			"pause-holder": verdicts.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun"),
-			// The watchdog of a hold that is over finds the owner's field, which a later hold of the same owner made, and reports no loss.
+			// The watchdog of a hold that has ended finds the field of a later hold of the same owner, and reports no loss.
 			"late-outer-grant": verdicts.Breaks("exclusive-use/own-release").Or("mutual-exclusion/own-release", "store-integrity/own-release",
 				"store-integrity/lease-overrun", "exclusive-use/lease-overrun"),
 		}).
@@ -65,8 +65,7 @@ func expectLocal() expect.Table {
 		Luck([]string{"hygiene/orphan"}, "lost-request", "blackhole-client", "pause-server", "kill-server")
 }
 
-// expectBounded: the renewal comes when the lease has just ended, so that work longer than the lease is no safer than
-// without it.
+// expectBounded: the renewal comes just after the lease, so work longer than the lease is as unsafe as without renewal.
 func expectBounded() expect.Table {
 	gap := slices.Concat(expect.TwoHolders("renewal-gap"), expect.Overrun(), []string{"renewal/renewal-gap"})
 	return expectLocal().
@@ -83,7 +82,7 @@ func expectBounded() expect.Table {
 			"kill-server", "restart-delayed", "failover", "clock-jump", "key-deleted", "eviction", "slow-network")
 }
 
-// usesOn is a client that is in its section beside another, whether or not it knows.
+// usesOn expects a client in its critical section beside another, whether or not it knows.
 func usesOn(cause string) verdicts.Expectation {
 	return verdicts.Breaks("exclusive-use/" + cause).Or(expect.TwoHolders(cause)...)
 }

@@ -23,7 +23,7 @@ type hashProtocol struct {
 	woken bool
 }
 
-// released is what a release found.
+// released is the result of a release.
 type released int
 
 const (
@@ -50,8 +50,8 @@ func (p hashProtocol) open(env impls.Env) (impls.Lock, error) {
 	return p.openAs(env, env.Owner)
 }
 
-// openUnique makes handles whose owner is unique even where two clients have one id: a random prefix, as the source's
-// library returns each of its instances.
+// openUnique makes handles whose owner is unique even if two clients have one id, by a random prefix, as the source's
+// library gives each of its instances.
 func (p hashProtocol) openUnique(env impls.Env) (impls.Lock, error) {
 	instance, err := impls.NewToken(env.Rand)
 	if err != nil {
@@ -67,7 +67,7 @@ func (p hashProtocol) openAs(env impls.Env, owner string) (impls.Lock, error) {
 	return &hashLock{env: env, how: p, owner: owner}, nil
 }
 
-// Try asks once.
+// Try makes one attempt.
 func (l *hashLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	g, _, err := l.ask(ctx, mode)
 	return g, err
@@ -102,7 +102,7 @@ func (l *hashLock) guard() <-chan struct{} {
 	return l.watch.lost
 }
 
-// Acquire polls, or listens.
+// Acquire polls, or waits for published releases.
 func (l *hashLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	if l.how.woken {
 		return l.acquireWoken(ctx, mode)
@@ -168,7 +168,7 @@ func (l *hashLock) unreleased(err error) error {
 	return err
 }
 
-// forget drops what was held.
+// forget drops the hold.
 func (l *hashLock) forget() {
 	l.depth, l.unsure = 0, false
 	l.stopWatch()

@@ -43,7 +43,7 @@ func newLocal(env impls.Env, o *object) (impls.Lock, error) {
 	return l, nil
 }
 
-// Try increments a positive count, and asks the server otherwise.
+// Try increments a positive count, and otherwise sends a request.
 func (l *localLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	if mode == history.Shared {
 		return impls.Grant{}, fmt.Errorf("acquire %s shared: %w", l.env.Key, impls.ErrUnsupported)
@@ -57,7 +57,7 @@ func (l *localLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, er
 	return impls.Grant{Token: l.value}, nil
 }
 
-// take asks the server for the outermost hold.
+// take acquires the outermost hold on the server.
 func (l *localLock) take(ctx context.Context) error {
 	value, err := impls.NewToken(l.env.Rand)
 	if err != nil {

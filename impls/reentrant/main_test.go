@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const lease = redistest.Lease
 
-// party is one client with its handle and what its lock reported.
+// party is one client with its handle and the renewals that its lock reported.
 type party struct {
 	redistest.Party
 	seen *renewals
@@ -40,7 +40,7 @@ func (r *renewals) take() []impls.Renewal {
 	return list
 }
 
-// join opens a handle for a client of its own.
+// join opens a handle for a new client.
 func join(t *testing.T, s *redistest.Server, name, owner string) party {
 	t.Helper()
 	c := s.Client(t)

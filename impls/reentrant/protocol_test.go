@@ -37,7 +37,7 @@ func TestTraitsAreTrue(t *testing.T) {
 }
 
 func TestEnteringAgainResetsTheLease(t *testing.T) {
-	// reentrant-local does not ask the server, so its lease runs on.
+	// reentrant-local sends no request, so its lease runs on.
 	for name, left := range map[string]time.Duration{"reentrant-hash": lease, "reentrant-local": lease / 2} {
 		redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 			a := join(t, s, name, "a")
@@ -96,9 +96,9 @@ func TestOwnersThatCollide(t *testing.T) {
 	})
 }
 
-// TestReleaseThatIsLostIsCountedAsDone: the owner's count stays one too high on the server, its next hold ends in an inner
-// release, and the lease must end what is left, which a watchdog that went on renewing would prevent.
-func TestReleaseThatIsLostIsCountedAsDone(t *testing.T) {
+// TestALostReleaseCountsAsDone: the owner's count stays one too high on the server, and its next hold ends in an inner release.
+// The lease must end the rest, which a running watchdog would prevent.
+func TestALostReleaseCountsAsDone(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		for _, name := range []string{"reentrant-hash", "watchdog-timer", "redisson"} {
 			a, b := join(t, s, name, "a"), join(t, s, name, "b")
@@ -129,7 +129,7 @@ func TestReleaseMayBeRepeatedWhileItsOutcomeIsUnknown(t *testing.T) {
 			a.LoseRequest("eval")
 			redistest.WantErr(t, name+": release whose request is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)
 			redistest.WantErr(t, name+": release again", a.Release(t.Context()), nil)
-			redistest.WantErr(t, name+": and a third time", a.Release(t.Context()), impls.ErrNotHeld)
+			redistest.WantErr(t, name+": release a third time", a.Release(t.Context()), impls.ErrNotHeld)
 		}
 	})
 }

@@ -35,14 +35,14 @@ func TestRedissonWakesItsWaiters(t *testing.T) {
 		if err := a.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// The poll interval is a millisecond: a waiter that polled could be this quick, but would have asked dozens of times.
+		// The poll interval is a millisecond: a polling waiter could be as quick, but would send dozens of requests.
 		if d := <-took; d != lease/10 {
-			t.Errorf("the waiter was granted %v after it began, want at the release, %v", d, lease/10)
+			t.Errorf("the waiter was granted after %v, want at the release, after %v", d, lease/10)
 		}
 	})
 }
 
-func TestRedissonAsksOnceWhileTheHolderHolds(t *testing.T) {
+func TestRedissonSendsOneRequestWhileItWaits(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
 		a.Hold(t)
@@ -58,7 +58,7 @@ func TestRedissonAsksOnceWhileTheHolderHolds(t *testing.T) {
 		}
 		// Once at first, once more when the subscription has begun; a script that is not known yet costs one more each.
 		if asked > 3 {
-			t.Errorf("the waiter asked %d times in half a lease", asked)
+			t.Errorf("the waiter sent %d requests in half a lease", asked)
 		}
 		_ = a.Release(t.Context())
 		<-took
@@ -69,7 +69,7 @@ func TestRedissonWaiterOutlivesADeadHolderAndADeadChannel(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "redisson", "a"), join(t, s, "redisson", "b")
 		a.Hold(t)
-		if err := a.Close(); err != nil { // its watchdog dies with it, and nobody publishes
+		if err := a.Close(); err != nil { // ends its watchdog, and nobody publishes
 			t.Fatal(err)
 		}
 		if d := <-acquireAsync(t, b); d < lease || d > lease+2*time.Millisecond {

@@ -15,7 +15,7 @@ const renewalsPerLease = 3
 type watchdog struct {
 	env   impls.Env
 	renew func(ctx context.Context) (bool, error)
-	lost  chan struct{} // closed when the server said that the hold is gone
+	lost  chan struct{} // closed when a reply says that the hold is gone
 	ctx   context.Context
 	stop  context.CancelFunc
 }
@@ -66,7 +66,7 @@ func (w *watchdog) report(r impls.Renewal) {
 	}
 }
 
-// renewal describes one renewal: a lease from the moment it was sent, or why not.
+// renewal describes one renewal: valid for a lease from its sending, or its error.
 func renewal(env impls.Env, call time.Time, ok bool, err error) impls.Renewal {
 	r := impls.Renewal{Call: call, Return: env.Clock.Now(), Err: impls.Classify("renew "+env.Key, err)}
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
-// watched are the variants with a watchdog that works.
+// watched lists the variants with a working watchdog.
 var watched = []string{"watchdog-timer", "redisson"}
 
 func closed(c <-chan struct{}) bool {
@@ -83,7 +83,7 @@ func TestWatchdogSurvivesAFailedRenewal(t *testing.T) {
 	})
 }
 
-func TestWatchdogTellsTheLossAndLeavesTheNextHolderAlone(t *testing.T) {
+func TestWatchdogReportsTheLossAndLeavesTheNextHolderAlone(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		for _, name := range watched {
 			a, b := join(t, s, name, "a"), join(t, s, name, "b")
@@ -145,7 +145,7 @@ func TestBoundedWatchdogRenewsWhenTheLeaseIsOver(t *testing.T) {
 			t.Errorf("renewals after one lease: %v, want one that found the lock lost", list)
 		}
 		b.Hold(t)
-		redistest.WantErr(t, "the first holder's release, which notices nothing", a.Release(t.Context()), nil)
+		redistest.WantErr(t, "the first holder's release, which succeeds", a.Release(t.Context()), nil)
 	})
 }
 
@@ -155,7 +155,7 @@ func TestBoundedWatchdogStopsAfterFour(t *testing.T) {
 		a.Hold(t)
 		for range 2 * maxRenewals {
 			synctest.Wait()
-			a.Redis.PExpire(t.Context(), a.In.Key, 10*lease) // somebody keeps the key alive, so that only the count can end it
+			a.Redis.PExpire(t.Context(), a.In.Key, 10*lease) // keeps the key alive, so that only the count ends the renewals
 			time.Sleep(lease)
 		}
 		if n := len(a.seen.take()); n != maxRenewals {
@@ -179,7 +179,7 @@ func TestUnlockingOneKeyStopsRenewingTheOthers(t *testing.T) {
 		redistest.WantErr(t, "unlock of the one key", one.Release(t.Context()), nil)
 		time.Sleep(3 * lease)
 		if list := other.seen.take(); len(list) != 0 {
-			t.Errorf("the other key was renewed: %v; want that its renewal has ended", list)
+			t.Errorf("the other key was renewed: %v; want no renewal", list)
 		}
 	})
 }
@@ -190,6 +190,6 @@ func TestStaleReentry(t *testing.T) {
 		a.Hold(t)
 		time.Sleep(lease)
 		b.Hold(t)
-		a.Hold(t) // on the strength of its own count
+		a.Hold(t) // by its own count
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
-// The rows of the comparison table in article 004 for its two editions, each with what the server did. A row's test fails
-// when the variant's Claim says otherwise.
+// The rows of the comparison table in article 004 for its two editions, each with a function that observes it. A row's test fails
+// if the variant's Claim differs.
 var rows = map[string]func(t *testing.T, s *redistest.Server, name string) bool{
 	"A client that reads may acquire for reading again.": func(t *testing.T, s *redistest.Server, name string) bool {
 		a := join(t, s, name, "a")
@@ -49,7 +49,7 @@ var rows = map[string]func(t *testing.T, s *redistest.Server, name string) bool{
 	},
 }
 
-// strangerEnds reports whether a reader's hold is over when another reader, who came later, has left.
+// strangerEnds reports whether the release of a later reader ends an earlier reader's hold.
 func strangerEnds(t *testing.T, s *redistest.Server, name string) bool {
 	a, b, w := join(t, s, name, "a"), join(t, s, name, "b"), join(t, s, name, "w")
 	a.Asks(t, "first reader", read, nil)
@@ -77,8 +77,8 @@ func TestTheRowsOf004(t *testing.T) {
 	}
 }
 
-// Two readers of the same millisecond have the same mark, and the first to leave takes it from the other.
-func TestTheSameMillisecondIsTheSameOwner(t *testing.T) {
+// Two readers of the same millisecond have the same mark: the first to release deletes it.
+func TestReadersOfAMillisecondShareAMark(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b, w := join(t, s, "rw-hash", "a"), join(t, s, "rw-hash", "b"), join(t, s, "rw-hash", "w")
 		a.Asks(t, "first reader", read, nil)

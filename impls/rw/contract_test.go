@@ -11,7 +11,7 @@ var exceptions = kit.Exceptions{
 	Breaks: map[string][]string{
 		// No writer is ever granted the lock.
 		"rw-owner": append(neverGranted(), "readers-share", "two-waits", "readers-wake", "mixed-modes", "unanswered", "released-between"),
-		// The names of its keys are made inside the script.
+		// The script computes the names of its keys.
 		"rw-owner-fixed": {"one-slot"},
 		// One mark for all readers, two keys without a tag, DEL as a release.
 		"rw-pair": {"late-release", "lost-release", "loss-returns", "one-slot", "reader-leaves-alone", "readers-share", "mixed-modes", "reader-lasts"},
@@ -28,7 +28,7 @@ func TestContract(t *testing.T) { kit.Run(t, Variants(), exceptions) }
 
 func TestContractOnRedis(t *testing.T) { kit.OnRedis(t, Variants(), exceptions) }
 
-// neverGranted are the rules that ask for a grant, of every lock.
+// neverGranted are the rules that need a grant.
 func neverGranted() []string {
 	return []string{"busy-is-busy", "clean", "deadline", "excludes", "lost-release", "no-lost-update", "one-slot", "one-wins",
 		"release-needs-a-hold", "release-once", "scripts-forgotten", "waits",

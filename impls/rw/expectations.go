@@ -7,12 +7,12 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// evicted is what follows when a reader's release deletes the mark that stands for other readers too.
+// evicted has the breaks when a reader's release deletes the mark that it shares with other readers.
 func evicted() []string {
 	return append(expect.TwoHolders("reader-evicted"), "release-safety/reader-evicted", "release-safety/mis-unlock")
 }
 
-// left is what a hold that no client ends causes.
+// left has the breaks of a hold that no client ends.
 func left() []string { return slices.Concat(expect.Stuck(), expect.StuckLuck()) }
 
 // expectOwner: readers come and go, writers are never granted the lock, and a reader that repeats an acquire after a lost reply is refused.

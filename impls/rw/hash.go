@@ -54,8 +54,8 @@ func newHash(acquire, release byMode) func(impls.Env) (impls.Lock, error) {
 	}
 }
 
-// take marks the hash with the client's time. What others respect is that time plus the mode's time-out, so this is until
-// when the lock promises anything.
+// take marks the hash with the client's time. Others respect the mark until that time plus the mode's time-out, which is
+// therefore the hold's validity.
 func (h hash) take(ctx context.Context, mode history.Mode) (hold, bool, error) {
 	now, t := h.env.Clock.Now().Truncate(time.Millisecond), h.timeouts
 	mark := strconv.FormatInt(now.UnixMilli(), 10)
@@ -68,7 +68,7 @@ func (h hash) take(ctx context.Context, mode history.Mode) (hold, bool, error) {
 	return hold{mode: mode, mark: mark, until: now.Add(limit)}, n == 1, err
 }
 
-// give answers that it released whatever the server did: the article's scripts reply nothing.
+// give always returns that it released: the article's scripts have no reply.
 func (h hash) give(ctx context.Context, held hold) (bool, error) {
 	err := h.release.of(held.mode).Run(ctx, h.env.Redis(), []string{h.env.Key}, held.mark).Err()
 	if errors.Is(err, redis.Nil) {

@@ -47,7 +47,7 @@ func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) 
 	return impls.Grant{ValidUntil: h.until}, nil
 }
 
-// Acquire polls: the articles say nothing of waiting.
+// Acquire polls: the articles do not describe waiting.
 func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	return impls.PollUntilGranted(ctx, l.env, func(ctx context.Context) (impls.Grant, error) { return l.Try(ctx, mode) })
 }

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// lease is what the tests open with; rw-hash respects a reader for a third of it.
+// lease is the tests' lease; rw-hash respects a reader for a third of it.
 const lease = redistest.Lease
 
 // join opens a handle for a client of its own.

@@ -26,7 +26,7 @@ func ownerRelease() byMode {
 	return byMode{impls.EmbeddedScript(lua, "owner_read_release.lua"), impls.EmbeddedScript(lua, "owner_write_release.lua")}
 }
 
-// ownerKeys are the names that the scripts make up.
+// ownerKeys derives the keys that the scripts compute.
 type ownerKeys struct{}
 
 // Derived returns them for any of the scripts.
@@ -37,7 +37,7 @@ func (ownerKeys) Derived(keys, _ []string) (all []string) {
 	return all
 }
 
-// newOwner refuses a cluster on which the keys that the scripts make up lie elsewhere than the key they are given.
+// newOwner refuses a cluster if the keys that the scripts compute have another slot than the given key.
 func newOwner(name string, acquire byMode) func(impls.Env) (impls.Lock, error) {
 	release := ownerRelease()
 	return func(env impls.Env) (impls.Lock, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// pair keeps one mark for all readers and one for the writer, under two unrelated names; whoever leaves deletes the mark.
+// pair keeps one mark for all readers and one for the writer, under two unrelated names; every release deletes the mark.
 type pair struct {
 	env         impls.Env
 	acquire     byMode
@@ -36,7 +36,7 @@ func newPair(scripts byMode) func(impls.Env) (impls.Lock, error) {
 	}
 }
 
-// pairKeys makes the article's two plain names. Braces are left out: a hash tag would be a cure that the article does not have.
+// pairKeys makes the article's two plain names. It removes braces: a hash tag would mend a defect of the article.
 func pairKeys(key string) (read, write string) {
 	plain := strings.NewReplacer("{", "", "}", "").Replace(key)
 	return plain + ":read", plain + ":write"

@@ -19,11 +19,11 @@ const (
 	write = history.Exclusive
 )
 
-// The variants that let a writer in at all.
+// The variants that grant a writer.
 var granting = []string{"rw-owner-fixed", "rw-pair", "rw-hash"}
 
-// rw-owner as printed: HLEN's 0 is true, so that no writer ever gets in, and HSET's 0 tells a reader that reads again
-// that it failed.
+// rw-owner as printed: in Lua HLEN's 0 is true, so no writer is ever granted; and HSET replies 0 to a reader that reads again,
+// which means a refusal.
 func TestTheOwnerScriptsAsPrinted(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		a := join(t, s, "rw-owner", "a")
@@ -45,7 +45,7 @@ func TestAnOwnerThatReadsMayReadAgain(t *testing.T) {
 	})
 }
 
-// A dead owner of the locks without a lease is for ever.
+// Without a lease, the hold of a dead owner never ends.
 func TestNoLeaseMeansForEver(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		join(t, s, "rw-owner-fixed", "a").Asks(t, "writer that dies", write, nil)
@@ -63,7 +63,7 @@ func TestPairIsRefusedOnACluster(t *testing.T) {
 		refused      bool
 	}{
 		{"rw-pair", "job", true},
-		{"rw-pair", "{job}", true}, // the article's names have no tag, so ours must not profit from one
+		{"rw-pair", "{job}", true}, // the article's names have no tag, so a tag must not help
 		{"rw-owner", "job", true},
 		{"rw-owner", "{job}", false}, // the names are made by appending, and a tag is kept
 		{"rw-hash", "job", false},    // one key

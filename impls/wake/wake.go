@@ -16,7 +16,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Subscriber is the part of a Redis client that is used.
+// Subscriber is the part of a Redis client that a Listener uses.
 type Subscriber interface {
 	Subscribe(ctx context.Context, channels ...string) *redis.PubSub
 }
@@ -30,11 +30,11 @@ type Listener struct {
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
 
-	mu        sync.Mutex // the receiving goroutine against the client's own
+	mu        sync.Mutex // guards the fields below: the receiving goroutine and the client use them
 	current   *redis.PubSub
 	connected bool
 	closed    bool
-	pending   bool               // a wake-up that nobody has slept on yet
+	pending   bool               // a wake-up since the last Sleep
 	alert     context.CancelFunc // ends the sleep under way
 }
 
@@ -56,7 +56,7 @@ func (l *Listener) Sleep(ctx context.Context, limit time.Duration) error {
 	if woken {
 		return ctx.Err()
 	}
-	_ = l.clock.Sleep(sleeping, limit) // ended by the alert or by ctx: the latter is asked below
+	_ = l.clock.Sleep(sleeping, limit) // ended by the alert, or by ctx, which the next lines check
 	l.endSleep()
 	return ctx.Err()
 }
@@ -94,7 +94,7 @@ func (l *Listener) endSleep() {
 	l.alert, l.pending = nil, false
 }
 
-// wake ends the sleep under way, or the next one. connected is what is now known of the subscription.
+// wake ends the sleep under way, or the next one. connected reports whether the subscription is up.
 func (l *Listener) wake(connected bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +111,7 @@ func (l *Listener) run(ctx context.Context) {
 			receive(p, l.wake)
 		}
 		l.offer(nil)
-		_ = p.Close() // a second close is of no matter
+		_ = p.Close() // a second close has no effect
 		if ctx.Err() != nil {
 			return
 		}
@@ -122,7 +122,7 @@ func (l *Listener) run(ctx context.Context) {
 	}
 }
 
-// offer makes p the subscription that Close ends. false: the listener is closed already, and p is the caller's to close.
+// offer makes p the subscription that Close ends. It returns false if the listener is closed; then the caller closes p.
 func (l *Listener) offer(p *redis.PubSub) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,8 +132,8 @@ func (l *Listener) offer(p *redis.PubSub) bool {
 
 // receive wakes at every message, the confirmation of the subscription first, until the connection is lost or closed.
 //
-// It reads under a context that has ended. The Redis client asks the context only when it connects, and it would otherwise
-// connect anew inside Receive, under the mutex that Close needs.
+// It reads under a context that has ended, because the Redis client checks the context only when it connects, and would
+// otherwise reconnect inside Receive, under the mutex that Close needs.
 func receive(p *redis.PubSub, wake func(connected bool)) {
 	ended, end := context.WithCancel(context.Background())
 	end()

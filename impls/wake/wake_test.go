@@ -143,7 +143,7 @@ func TestTheEndOfTheContextEndsTheSleep(t *testing.T) {
 	})
 }
 
-// Close must not hang, whatever the listener is at: connecting, refused, subscribed, cut.
+// Close must not hang in any state: connecting, refused, subscribed, cut.
 func TestCloseAtAnyTime(t *testing.T) {
 	for _, delay := range []time.Duration{0, time.Microsecond, time.Millisecond, 100 * time.Millisecond} {
 		for _, refuse := range []bool{false, true} {
@@ -162,13 +162,13 @@ func TestCloseAtAnyTime(t *testing.T) {
 	}
 }
 
-// dead is the clock of a client that was killed: it sleeps no more.
+// dead is the clock of a killed client.
 type dead struct{ impls.SystemClock }
 
 // Sleep fails at once.
 func (dead) Sleep(context.Context, time.Duration) error { return impls.ErrCrashed }
 
-func TestADeadClientListensNoMore(t *testing.T) {
+func TestADeadClientStopsListening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.refuse = true
