@@ -83,10 +83,10 @@ func (r *run) order(index int) *node {
 	n := &node{index: index, byOp: map[uint64][]int{}}
 	r.m.load(map[string]*Value{}, clock{})
 	o := &orderer{node: n, m: r.m, scripts: r.Scripts, ops: r.ops}
-	turns := true
+	turns, lost := true, r.neverArrived(index)
 	for i := range r.Commands {
 		c := &r.Commands[i]
-		if c.Node != index {
+		if c.Node != index || slices.Contains(lost, c) {
 			continue
 		}
 		o.cmds = append(o.cmds, c)
@@ -108,6 +108,30 @@ func (r *run) order(index int) *node {
 		}
 	}
 	return n
+}
+
+// neverArrived returns the commands that did not reach a node: the latest without a reply that the client had sent when a confirmed fault lost a request, and
+// what it sent behind it on that connection, which was cut.
+func (r *run) neverArrived(index int) (all []*history.Command) {
+	for _, w := range r.confirmed(func(w *history.Window) bool {
+		kind, known := faults.FindKind(w.Fault)
+		return known && kind.Loses && (w.Node < 0 || w.Node == index)
+	}) {
+		var met *history.Command
+		for i := range r.Commands {
+			c := &r.Commands[i]
+			if c.Client == w.Client && c.Node == index && c.Replied == 0 && c.Sent <= w.Last() && (met == nil || c.Sent > met.Sent) {
+				met = c
+			}
+		}
+		for i := range r.Commands {
+			c := &r.Commands[i]
+			if met != nil && (c == met || c.Client == met.Client && c.Conn == met.Conn && c.Conn != 0 && c.Sent >= met.Sent && c.Replied == 0) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
 }
 
 // confirmed returns the faults of a kind that are known to have had an effect.

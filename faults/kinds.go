@@ -98,6 +98,7 @@ type Kind struct {
 	instant bool // it is over at once, unless Spec gives a length
 	mustEnd bool // it must not outlive the run: a stopped server cannot be closed, a blocked link cannot be drained
 	Hinders bool // a client that meets it may fail to get even a correct lock
+	Loses   bool // the request that it meets never reaches the node
 	Harms   bool // it harms the server and its other data
 	Clock   bool // the servers must be started with clocks that can be set
 	Placed  Placing
@@ -159,7 +160,7 @@ var kinds = []Kind{
 	{Name: LoseRequest, About: "a request never reaches the node, and the connection is cut",
 		InSim: "the message is dropped, the connection breaks", OnServers: "the proxy drops it and cuts the connection",
 		On: OneClient, In: InMessage, At: AtRequest,
-		instant: true, Hinders: true, Placed: AtStep, do: loseMessage},
+		instant: true, Hinders: true, Loses: true, Placed: AtStep, do: loseMessage},
 	{Name: LoseReply, About: "a request is applied, its reply is lost, and the connection is cut",
 		InSim: "the same, for the reply", OnServers: "the proxy passes the request, drops the reply and cuts the connection",
 		On: OneClient, In: InMessage, At: AtReply,
