@@ -92,7 +92,7 @@ var notCompared = map[string]string{
 	"EVAL":    "drawn by inPlace", "EVALSHA": "", "EVAL_RO": "", "SCRIPT": "", "TIME": "", "MULTI": "", "EXEC": "", "DISCARD": "", "NOSUCH": "",
 }
 
-// TestFormsAnswerAsRedisDoes sends valid requests of every command, with up to two words changed, to a simulated server and to redis-server: as they
+// TestFormsAnswerAsRedisDoes sends valid requests, with up to two words changed, to a simulated server and to redis-server: as they
 // are, in a transaction and from a script. The replies are the same, or the server refuses the request by name. LOCKBENCH_SOAK sets the number of
 // sequences.
 func TestFormsAnswerAsRedisDoes(t *testing.T) {
