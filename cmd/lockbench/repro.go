@@ -130,6 +130,9 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 		}
 		err = errors.Join(err, runErr)
 		if runErr == nil {
+			if f.exec.given() { // the bug's own command runs the lock of the catalogue
+				r.Command = results.CommandLine(a.argv)
+			}
 			all = append(all, r)
 			err = errors.Join(err, reproduced(r))
 		}
