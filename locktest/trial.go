@@ -197,10 +197,10 @@ func (c *trial) keysOf(n *node) []string {
 		return n.mini.Keys()
 	}
 	conn, err := c.conn(n)
-	defer conn.Close()
 	if err != nil {
 		return nil
 	}
+	defer conn.Close()
 	return conn.Keys(context.Background(), "*").Val()
 }
 
@@ -230,7 +230,9 @@ func (c *trial) ends() (all []time.Duration) {
 func (c *trial) conn(n *node) (*redis.Conn, error) {
 	conn := n.admin.Conn()
 	if n.mini == nil && c.db > 0 {
-		return conn, conn.Select(context.Background(), c.db).Err()
+		if err := conn.Select(context.Background(), c.db).Err(); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
 	}
 	return conn, nil
 }
@@ -238,10 +240,10 @@ func (c *trial) conn(n *node) (*redis.Conn, error) {
 // number returns the value of a numeric key; false for any other.
 func (c *trial) number(n *node, key string) (int64, bool) {
 	conn, err := c.conn(n)
-	defer conn.Close()
 	if err != nil {
 		return 0, false
 	}
+	defer conn.Close()
 	v, err := conn.Get(context.Background(), key).Int64()
 	return v, err == nil
 }
@@ -254,10 +256,10 @@ func (c *trial) numbers(n *node, key string) map[string]int64 {
 		return out
 	}
 	conn, err := c.conn(n)
-	defer conn.Close()
 	if err != nil {
 		return out
 	}
+	defer conn.Close()
 	for field, text := range conn.HGetAll(context.Background(), key).Val() {
 		if v, err := strconv.ParseInt(text, 10, 64); err == nil {
 			out[field] = v
@@ -269,8 +271,11 @@ func (c *trial) numbers(n *node, key string) map[string]int64 {
 // put sets a key and reports whether the server has done so.
 func (c *trial) put(n *node, key string, value uint64) bool {
 	conn, err := c.conn(n)
+	if err != nil {
+		return false
+	}
 	defer conn.Close()
-	return err == nil && conn.Set(context.Background(), key, value, redis.KeepTTL).Err() == nil
+	return conn.Set(context.Background(), key, value, redis.KeepTTL).Err() == nil
 }
 
 func (c *trial) pttl(n *node, key string) time.Duration {
@@ -281,10 +286,10 @@ func (c *trial) pttl(n *node, key string) time.Duration {
 		return -1
 	}
 	conn, err := c.conn(n)
-	defer conn.Close()
 	if err != nil {
 		return 0
 	}
+	defer conn.Close()
 	d := conn.PTTL(context.Background(), key).Val()
 	if d == -2 {
 		return 0
