@@ -86,7 +86,7 @@ func (r *run) order(index int) *node {
 	turns, lost := true, r.neverArrived(index)
 	for i := range r.Commands {
 		c := &r.Commands[i]
-		if c.Node != index || slices.Contains(lost, c) {
+		if c.Node != index || c.Replied == 0 && slices.Contains(lost, c) {
 			continue
 		}
 		o.cmds = append(o.cmds, c)
@@ -113,20 +113,28 @@ func (r *run) order(index int) *node {
 // neverArrived returns the commands that did not reach a node: the latest without a reply that the client had sent when a confirmed fault lost a request, and
 // what it sent behind it on that connection, which was cut.
 func (r *run) neverArrived(index int) (all []*history.Command) {
-	for _, w := range r.confirmed(func(w *history.Window) bool {
+	windows := r.confirmed(func(w *history.Window) bool {
 		kind, known := faults.FindKind(w.Fault)
 		return known && kind.Loses && (w.Node < 0 || w.Node == index)
-	}) {
+	})
+	if len(windows) == 0 {
+		return nil
+	}
+	unanswered := map[string][]*history.Command{} // by client
+	for i := range r.Commands {
+		if c := &r.Commands[i]; c.Node == index && c.Replied == 0 {
+			unanswered[c.Client] = append(unanswered[c.Client], c)
+		}
+	}
+	for _, w := range windows {
 		var met *history.Command
-		for i := range r.Commands {
-			c := &r.Commands[i]
-			if c.Client == w.Client && c.Node == index && c.Replied == 0 && c.Sent <= w.Last() && (met == nil || c.Sent > met.Sent) {
+		for _, c := range unanswered[w.Client] {
+			if c.Sent <= w.Last() && (met == nil || c.Sent > met.Sent) {
 				met = c
 			}
 		}
-		for i := range r.Commands {
-			c := &r.Commands[i]
-			if met != nil && (c == met || c.Client == met.Client && c.Conn == met.Conn && c.Conn != 0 && c.Sent >= met.Sent && c.Replied == 0) {
+		for _, c := range unanswered[w.Client] {
+			if met != nil && (c == met || c.Conn == met.Conn && c.Conn != 0 && c.Sent >= met.Sent) {
 				all = append(all, c)
 			}
 		}

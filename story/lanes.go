@@ -157,9 +157,7 @@ func (d *drawing) lane(label string, row []byte) {
 func (d *drawing) finish(t *narrator) []string {
 	width := 0
 	for i, l := range d.labels {
-		if r := []rune(l); len(r) > labelWidth {
-			d.labels[i] = string(r[:labelWidth-3]) + "..."
-		}
+		d.labels[i] = cut(l, labelWidth)
 		width = max(width, utf8.RuneCountInString(d.labels[i]))
 	}
 	start, end := t.ms(d.from), t.ms(d.to)

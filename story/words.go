@@ -172,7 +172,7 @@ func command(c *history.Command) string {
 	}
 	reply := "no reply"
 	if c.Replied != 0 {
-		reply = cut(c.Reply)
+		reply = cut(c.Reply, mostOfReply)
 	}
 	return strings.Join(words, " ") + " -> " + reply
 }
@@ -197,9 +197,11 @@ func quoted(word string) string {
 	return strconv.Quote(word) + end
 }
 
-// cut shortens a text of several words, a reply, at its end.
-func cut(text string) string {
-	const most = 80
+// mostOfReply is how many characters of a reply are shown.
+const mostOfReply = 80
+
+// cut shortens a text of several words to so many characters, at its end.
+func cut(text string, most int) string {
 	if r := []rune(text); len(r) > most {
 		return plain.Text(string(r[:most-3])) + "..."
 	}
