@@ -246,25 +246,42 @@ func (x *executions) refusing(s state, e *effectOf) (n int) {
 	return n
 }
 
-// hopeless reports whether a refusal still to come can't meet enough holds, whatever is granted before it.
+// hopeless reports whether an answer still to come can't be, whatever is granted before it: a refusal can't meet enough holds, or an extend can't find
+// its own.
 func (x *executions) hopeless(s state) bool {
 	for i := range x.effects {
 		e := &x.effects[i]
-		if s.placed&(1<<i) != 0 || e.r.outcome != history.Busy || e.free || !x.obeys(i, ruleRefusals) {
+		if s.placed&(1<<i) != 0 || !e.must {
 			continue
 		}
-		n := x.refusing(s, e)
-		for j := range x.effects {
-			a := &x.effects[j]
-			if s.placed&(1<<j) == 0 && a.r.op == history.Acquire && a.changes() && a.from <= plus(e.to, x.h.ClockError) && mayRefuse(x.h.Kind, a.r.mode, e.r.mode) {
-				n++
+		switch {
+		case e.r.outcome == history.Busy && !e.free && x.obeys(i, ruleRefusals):
+			n := x.refusing(s, e)
+			for j := range x.effects {
+				if a := &x.effects[j]; x.toCome(s, j, e) && mayRefuse(x.h.Kind, a.r.mode, e.r.mode) {
+					n++
+				}
 			}
-		}
-		if n < permits(x.h) {
-			return true
+			if n < permits(x.h) {
+				return true
+			}
+		case e.r.op == history.Extend && e.changes() && x.obeys(i, ruleClaims):
+			found := slices.ContainsFunc(s.holds, func(h inForce) bool { return x.means(e, h.effect) })
+			for j := 0; j < len(x.effects) && !found; j++ {
+				found = x.toCome(s, j, e) && x.means(e, j)
+			}
+			if !found {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// toCome reports whether effect j is an acquire that may still be granted before e.
+func (x *executions) toCome(s state, j int, e *effectOf) bool {
+	a := &x.effects[j]
+	return s.placed&(1<<j) == 0 && a.r.op == history.Acquire && a.changes() && a.from <= plus(e.to, x.h.ClockError)
 }
 
 func (x *executions) grant(s state, i, v int) bool {
@@ -320,8 +337,8 @@ func (e *effectOf) mayMean(grant *record, token uint32) bool {
 // mayMean is the same for an operation and an acquire, each with its token; 0: none.
 func mayMean(r *record, token uint32, grant *record, its uint32) bool {
 	switch {
-	case grant.client != r.client:
-		return false
+	case grant.client != r.client, r.op == history.Release && byInstant(*grant, *r) > 0:
+		return false // a client that releases does one thing after the other, at one instant too
 	case token != 0 && its != 0:
 		return token == its
 	}

@@ -199,13 +199,17 @@ func (r *record) cannotHaveBeen(i int) bool {
 		named := slices.ContainsFunc(r.ops, func(o history.Operation) bool { // a token that a grant returned means that grant
 			return o.Op == history.Acquire && o.Outcome == history.OK && o.Token == op.Token && op.Token != ""
 		})
-		return !slices.ContainsFunc(r.ops, func(o history.Operation) bool { // it may belong to an acquire of unknown outcome
+		asked := r.ops
+		if op.Op == history.Release { // one thing after the other, at one instant too
+			asked = r.ops[:i]
+		}
+		return !slices.ContainsFunc(asked, func(o history.Operation) bool { // it may belong to an acquire of unknown outcome
 			same := o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && op.Op == history.Extend && o.Call < max(op.Return, op.Call+1)
 			early := o.Outcome == history.OK && same && o.Return > op.Call // a watchdog may extend before its acquire returns
 			return o.Client == op.Client && o.Op == history.Acquire && (o.Outcome == history.Unknown && !named || early) && o.Call <= op.Return
 		})
 	}
-	if r.meansPending(op, h) {
+	if op.Op == history.Extend && r.meansPending(op, h) {
 		return false
 	}
 	for k, o := range r.ops { // a reply said that it is gone

@@ -224,6 +224,8 @@ func (s *server) belongs(op history.Operation, by int) bool {
 	switch {
 	case a.Client != op.Client:
 		return false
+	case op.Op == history.Release && (a.Call > op.Call || a.Call == op.Call && a.Return > op.Return):
+		return false // its client called the acquire later, perhaps at the same instant
 	case a.Token != "" && op.Token != "":
 		return a.Token == op.Token
 	case a.Call > op.Call && a.Call >= op.Return:

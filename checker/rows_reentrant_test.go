@@ -130,4 +130,14 @@ var reentrantRows = []row{
 		c acquire 4 4 ok
 		b acquire 4 4 ok
 		b release 4 4 ok token=x`, want: "mutual-exclusion×1"},
+	// Three acquires of unknown outcome leave many executions to try, but the key was gone when the extend was called.
+	{name: "an extend is accepted after another was told that its hold is gone", head: reentrant, ops: `
+		b acquire 49 52 unknown
+		b acquire 149 153 unknown
+		b acquire 154 156 ok fence=1 token=tb
+		b acquire 156 158 unknown
+		b acquire 252 256 busy
+		a acquire 254 259 ok fence=2 token=ta
+		b extend 256 259 lost token=tb
+		b extend 259 262 ok token=tb`, want: "mutual-exclusion×1 release-safety×1"},
 }

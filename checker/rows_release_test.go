@@ -115,9 +115,20 @@ var releaseRows = []row{
 	{name: "an extend that was answered before its hold began", rule: "mis-unlock", head: forever, ops: `
 		a extend 9 10 ok
 		a acquire 11 12 ok`, want: "release-safety×1 renewal×1"},
-	// Both may have taken effect at 12 ms, the acquire first.
-	{name: "a release that returned when its client was granted the hold with its token", head: history.Header{Kind: history.Reentrant}, ops: `
+	// A client does one thing after the other: the release was answered before the acquire was called, though at one instant.
+	{name: "a release that returned when its client asked for the hold with its token", head: history.Header{Kind: history.Reentrant}, ops: `
 		w acquire 8 9 ok
 		c release 10 12 ok token=x
-		c acquire 12 14 ok token=x`, want: "mutual-exclusion×1 reentrancy×1"},
+		c acquire 12 14 ok token=x`, want: "mutual-exclusion×1 release-safety×1 reentrancy×1"},
+	{name: "a release that took no time, before its client asked at the same instant", rule: "mis-unlock", head: leasedAs(history.RW), ops: `
+		c acquire 4 8 ok
+		b release 8 8 ok token=x
+		b acquire 8 15 unknown shared
+		b acquire 15 18 ok shared token=y`, want: "mutual-exclusion×1 release-safety×1"},
+	// Of two that took no time the acquire comes first.
+	{name: "a release at the instant of an acquire of unknown outcome", head: leasedAs(history.RW), ops: `
+		c acquire 4 8 ok
+		b acquire 8 8 unknown shared
+		b release 8 8 ok token=x
+		b acquire 15 18 ok shared token=y`, want: "mutual-exclusion×1"},
 }
