@@ -3,6 +3,7 @@ package checker
 import (
 	"testing"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -51,6 +52,15 @@ func TestOpportunities(t *testing.T) {
 			c acquire 0 101 ok asked=1 token=x
 			c extend 105 105 ok token=x
 			a acquire 206 206 ok`}, verdicts.MutualExclusion, 1},
+		{row{name: "a belief that resumes is no grant", head: history.Header{Kind: history.Mutex, Lease: 10 * msec}, ops: `
+			a acquire 0 0 ok
+			a release 1 2 ok
+			b acquire 3 3 ok
+			b extend 13.5 13.6 ok`}, verdicts.MutualExclusion, 1},
+		{row{name: "a belief that resumes and conflicts is judged", head: history.Header{Kind: history.Mutex, Lease: 10 * msec}, ops: `
+			b acquire 3 3 ok
+			a acquire 13.2 13.3 ok
+			b extend 13.5 13.6 ok`}, verdicts.MutualExclusion, 2},
 		{row{name: "an acquire before it is no re-entry", head: reentrant, ops: `
 			a acquire 0 1 ok
 			a extend 106 109 lost

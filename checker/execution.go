@@ -246,31 +246,21 @@ func (x *executions) refusing(s state, e *effectOf) (n int) {
 	return n
 }
 
-// hopeless reports whether an answer still to come can't be, whatever is granted before it: a refusal can't meet enough holds, or an extend can't find
-// its own.
+// hopeless reports whether an answer still to come can't be, whatever comes before it: a refusal can't meet enough holds, or an extend can't find its
+// own.
 func (x *executions) hopeless(s state) bool {
 	for i := range x.effects {
 		e := &x.effects[i]
-		if s.placed&(1<<i) != 0 || !e.must {
-			continue
-		}
 		switch {
+		case s.placed&(1<<i) != 0 || !e.must:
 		case e.r.outcome == history.Busy && !e.free && x.obeys(i, ruleRefusals):
-			n := x.refusing(s, e)
-			for j := range x.effects {
-				if a := &x.effects[j]; x.toCome(s, j, e) && mayRefuse(x.h.Kind, a.r.mode, e.r.mode) {
-					n++
-				}
-			}
-			if n < permits(x.h) {
+			refuse := func(acquire int) bool { return mayRefuse(x.h.Kind, x.effects[acquire].r.mode, e.r.mode) }
+			if x.refusing(s, e)+x.toCome(s, e, refuse) < permits(x.h) {
 				return true
 			}
 		case e.r.op == history.Extend && e.changes() && x.obeys(i, ruleClaims):
-			found := slices.ContainsFunc(s.holds, func(h inForce) bool { return x.means(e, h.effect) })
-			for j := 0; j < len(x.effects) && !found; j++ {
-				found = x.toCome(s, j, e) && x.means(e, j)
-			}
-			if !found {
+			its := func(acquire int) bool { return x.means(e, acquire) }
+			if !slices.ContainsFunc(s.holds, func(h inForce) bool { return its(h.effect) }) && x.toCome(s, e, its) == 0 {
 				return true
 			}
 		}
@@ -278,10 +268,16 @@ func (x *executions) hopeless(s state) bool {
 	return false
 }
 
-// toCome reports whether effect j is an acquire that may still be granted before e.
-func (x *executions) toCome(s state, j int, e *effectOf) bool {
-	a := &x.effects[j]
-	return s.placed&(1<<j) == 0 && a.r.op == history.Acquire && a.changes() && a.from <= plus(e.to, x.h.ClockError)
+// toCome returns how many of the effects still to come may put a hold in force before e: acquires that fit, and extends that may make their hold again.
+func (x *executions) toCome(s state, e *effectOf, fits func(acquire int) bool) (n int) {
+	for j := range x.effects {
+		a := &x.effects[j]
+		again := a.r.op == history.Extend && !x.obeys(j, ruleClaims)
+		if s.placed&(1<<j) == 0 && a.changes() && a.from <= plus(e.to, x.h.ClockError) && (again || a.r.op == history.Acquire && fits(j)) {
+			n++
+		}
+	}
+	return n
 }
 
 func (x *executions) grant(s state, i, v int) bool {
@@ -390,7 +386,17 @@ func (x *executions) extend(s state, i, v int) bool {
 			return true
 		}
 	}
-	return !x.obeys(i, ruleClaims) && x.search(s)
+	return !x.obeys(i, ruleClaims) && (x.search(s) || e.must && x.resurrect(s, i, v))
+}
+
+// resurrect searches on after an extend, wrongly accepted, that made a hold again which had ended.
+func (x *executions) resurrect(s state, i, v int) bool {
+	open, _ := x.elsewhere(s, &x.effects[i])
+	return slices.ContainsFunc(open, func(acquire int) bool {
+		to := s
+		to.holds = append(x.renewed(s, i, v), inForce{effect: acquire, last: v, by: i})
+		return x.search(to)
+	})
 }
 
 func (x *executions) release(s state, i, v int) bool {

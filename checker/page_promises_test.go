@@ -275,7 +275,7 @@ func (r *record) promises(out map[verdicts.Property]expected) {
 	}
 	for p, n := range r.opportunities() {
 		e := out[p]
-		e.total, e.summed = n, true
+		e.total, e.summed = n, p != verdicts.MutualExclusion || e.verdict == checker.Pass || !r.resumes()
 		out[p] = e
 	}
 }
@@ -301,13 +301,16 @@ func (r *record) opportunities() map[verdicts.Property]int {
 		}
 	}
 	for _, h := range r.holds {
-		for _, s := range h.spans {
-			if r.meets(h, s) {
-				n[verdicts.MutualExclusion]++
-			}
+		if r.meets(h, h.spans[0]) {
+			n[verdicts.MutualExclusion]++
 		}
 	}
 	return n
+}
+
+// resumes reports whether a belief resumes after a gap; if it then conflicts it counts, too.
+func (r *record) resumes() bool {
+	return slices.ContainsFunc(r.holds, func(h *pageHold) bool { return len(h.spans) > 1 })
 }
 
 // meets reports whether a belief, other than one within another of its client's, began after that in other holds with which it would conflict.

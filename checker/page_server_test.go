@@ -286,7 +286,14 @@ func (s *server) effect(st serverState, i int, t int64) bool {
 				return true
 			}
 		}
-		return !obeys(acceptedRule) && op.Outcome == history.OK && s.from(st)
+		if obeys(acceptedRule) || op.Outcome != history.OK {
+			return false
+		}
+		return s.from(st) || slices.ContainsFunc(gone, func(k int) bool { // accepted wrongly, it may have made the hold again
+			to := st
+			to.holds = append(s.renewed(st.holds, op.Client, t), kept{by: k, last: t})
+			return s.from(to)
+		})
 	}
 	for n := range st.holds {
 		mine := slices.Contains(own, n)
