@@ -18,13 +18,13 @@ import (
 var blamed = map[rule]verdicts.Property{ruleRefusals: verdicts.Refusal, ruleClaims: verdicts.ReleaseSafety, ruleFences: verdicts.FencingOrder}
 
 // decide replaces the sweep's findings for a key by those of its executions, if all of them can be searched.
-func (d *keyInput) decide(judges []tallier) {
+func (d *keyInput) decide(judges []judge) {
 	of := map[verdicts.Property]*tally{}
 	for _, j := range judges {
 		of[j.result().property] = j.result()
 	}
 	suspect := of[verdicts.Refusal].violations > 0 || of[verdicts.FencingOrder].violations > 0
-	if d.opt.Plain || d.opt.Unsearched && !suspect || !d.rules.on("executions") {
+	if d.opt.Plain || d.opt.Unsearched && !suspect || !d.obeys("executions") {
 		return
 	}
 	findings, known := d.searchAll(of, d.parts(true))
@@ -35,7 +35,7 @@ func (d *keyInput) decide(judges []tallier) {
 	}
 	for i := range findings {
 		if !findings[i].known && !d.opt.Unsearched {
-			of[verdicts.Linearizability].unjudged(true, notSearched)
+			of[verdicts.Linearizability].unjudged(1, notSearched)
 			if len(findings) == 1 && len(findings[i].x.effects) <= maxEffects { // a short history is searched exactly, or is not decided
 				of[verdicts.Linearizability].undecided++
 			}
@@ -184,7 +184,7 @@ func (d *keyInput) reportBlamed(t *tally, x *executions, r *record, by rule) {
 		return
 	}
 	v := Violation{At: r.call, Clients: []string{d.clientName(victim), d.clientName(r)}}
-	t.found(d, v, func() Witness { return d.both(victim, r) })
+	t.found(v, func() Witness { return d.both(victim, r) })
 }
 
 // beside returns the grant of another hold than r's that the server may have kept during r: the first whose holder learns that it is gone, or else
@@ -210,13 +210,7 @@ func (x *executions) beside(d *keyInput, r *record) (last *record) {
 }
 
 func (d *keyInput) reportEffect(t *tally, r *record) {
-	v := Violation{At: r.ret, Clients: []string{d.clientName(r)}}
-	d.found(t, v, r)
-}
-
-// found counts a violation shown by operation r.
-func (d *keyInput) found(t *tally, v Violation, r *record) {
-	t.found(d, v, func() Witness { return d.witness(d.grantBefore(r, r.call), r) })
+	t.found(Violation{At: r.ret, Clients: []string{d.clientName(r)}}, func() Witness { return d.witness(d.grantBefore(r, r.call), r) })
 }
 
 // reportSearch reports in how many parts an execution exists. For a part without one it shows the first violation of another property in that part.
@@ -224,7 +218,7 @@ func (d *keyInput) found(t *tally, v Violation, r *record) {
 func (d *keyInput) reportSearch(of map[verdicts.Property]*tally, findings []partFinding, all bool) {
 	t := of[verdicts.Linearizability]
 	if all {
-		*t = tally{property: t.property, applies: true, windowed: len(findings), opportunities: len(findings)}
+		*t = tally{d: d, property: t.property, applies: true, windowed: len(findings), opportunities: len(findings)}
 	}
 	for i := range findings {
 		if f := &findings[i]; f.known && !f.all && !f.breaks(t) {
@@ -250,7 +244,7 @@ func (d *keyInput) reportPart(t *tally, of map[verdicts.Property]*tally, f *part
 	}
 	v := *first
 	v.WithinClockError = false
-	t.found(d, v, func() Witness { return first.Witness })
+	t.found(v, func() Witness { return first.Witness })
 }
 
 // reportUnexplained reports operations without a common execution, if no other property says what is broken.
@@ -270,7 +264,7 @@ func (d *keyInput) reportUnexplained(t *tally, x *executions) {
 		}
 		v.At = max(v.At, r.ret)
 	}
-	t.found(d, v, func() Witness { return d.witness(set, answers...) })
+	t.found(v, func() Witness { return d.witness(set, answers...) })
 }
 
 // maxRemoval is how many effects may be tried to decide whether an operation can be left out of a set without an execution.

@@ -22,24 +22,21 @@ type Input struct {
 // Options configure a check; each zero value is the documented default.
 type Options struct {
 	Plain         bool   // search with Porcupine without windows, for comparison
-	Budget        int64  // nanoseconds that Porcupine may take in total; 0 means 10 s
 	Seed          uint64 // of the random sample of clean windows
 	MaxViolations int    // violations kept with their story, per property; 0 means 20
-	Grace         int64  // nanoseconds beyond the lease within which a free lock must be acquired; 0 means one lease, at least 1 s
 	// HandOver is the time in nanoseconds within which a waiter must be granted a released lock, if the lock promises to wake its waiters; 0 means
 	// one second.
-	HandOver         int64
-	MinOpportunities int                  // with fewer, mutual-exclusion without a violation is inconclusive; 0 means 1
-	Leftovers        []string             // what was left after all clients had finished, in words; nil: not examined
-	Store            map[string]StoreEnds // values of the guarded store before the first write and at the end, by key
+	HandOver  int64
+	Leftovers []string             // what was left after all clients had finished, in words; nil: not examined
+	Store     map[string]StoreEnds // values of the guarded store before the first write and at the end, by key
 	// Bare leaves out the surroundings of violations and the confidence intervals, which take most of the time for a small history. A search that
 	// checks thousands of schedules a second asks for them once it has found something.
 	Bare bool
 	// Unsearched skips the search for an order where the sweep finds nothing that needs it: linearizability is then not judged.
 	Unsearched bool
 
-	rules rules
-	whole int // up to how many operations a key is searched as a whole; 0 means maxEffects
+	without map[string]bool // rules of the checker that are switched off
+	whole   int             // up to how many operations a key is searched as a whole; 0 means maxEffects
 }
 
 // StoreEnds are the values of one guarded key. nil: unknown; the first read then counts as Initial.
@@ -49,21 +46,12 @@ type StoreEnds struct {
 }
 
 // withDefaults sets the zero fields to their defaults.
-func (o Options) withDefaults(h history.Header) Options {
-	if o.Budget == 0 {
-		o.Budget = 10_000_000_000
-	}
+func (o Options) withDefaults() Options {
 	if o.whole == 0 {
 		o.whole = maxEffects
 	}
 	if o.MaxViolations == 0 {
 		o.MaxViolations = 20
-	}
-	if o.Grace == 0 {
-		o.Grace = max(h.Lease, 1_000_000_000)
-	}
-	if o.MinOpportunities == 0 {
-		o.MinOpportunities = 1
 	}
 	return o
 }
@@ -78,7 +66,7 @@ func Check(ctx context.Context, in Input, opt Options) (*Verdict, error) {
 	if in.Header.Permits == 0 {
 		in.Header.Permits = 1
 	}
-	opt = opt.withDefaults(in.Header)
+	opt = opt.withDefaults()
 	a, err := load(ctx, in.Header, in.Ops)
 	if err != nil {
 		return nil, err

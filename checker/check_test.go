@@ -46,9 +46,9 @@ func (r row) check(t *testing.T, off ...string) *Verdict {
 	t.Helper()
 	in := r.extra
 	in.Header = r.head
-	r.opt.rules.off = map[string]bool{}
+	r.opt.without = map[string]bool{}
 	for _, rule := range off {
-		r.opt.rules.off[rule] = true
+		r.opt.without[rule] = true
 	}
 	return verdictOf(t, in, parse(t, r.ops), r.opt)
 }

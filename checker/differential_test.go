@@ -132,16 +132,16 @@ func sweepAndSearch(ctx context.Context, h history.Header, ops []history.Operati
 		if err := a.findHolds(k, ev); err != nil {
 			return opinion{found: " " + err.Error()}
 		}
-		d := &keyInput{a: a, k: k, ev: ev, opt: Options{MaxViolations: 1}.withDefaults(h)}
+		d := &keyInput{a: a, k: k, ev: ev, opt: Options{MaxViolations: 1}.withDefaults()}
 		refused := newRefusal(d)
-		judges := []tallier{newMutualExclusion(d), newFencingOrder(d), refused, newReentrancy(d)}
+		judges := []judge{newMutualExclusion(d), newFencingOrder(d), refused, newReentrancy(d)}
 		searcher := newLinearizability(d, refused)
 		if search {
 			judges = append(judges, searcher)
 		}
 		d.try(judges)
 		out.ordered = searcher.violations == 0
-		out.open += searcher.tally.undecided + searcher.tally.excused
+		out.open += searcher.undecided + searcher.excused
 		for _, j := range judges {
 			if r := j.result(); r.violations > 0 && r != &searcher.tally {
 				out.legal, out.found = false, out.found+" "+string(r.property)

@@ -15,17 +15,12 @@ import (
 // An opportunity is an entry. Limits: what a client does before it enters or after it leaves is not seen.
 type exclusiveUse struct {
 	tally
-	d    *keyInput
 	over *overlaps
 }
 
 func newExclusiveUse(d *keyInput) *exclusiveUse {
-	u := &exclusiveUse{tally: tally{property: verdicts.ExclusiveUse, applies: d.k.count(history.Use, history.None, history.OK, history.Fail, history.Unknown) > 0}, d: d,
-		over: newOverlaps(d.a.header)}
-	if !u.applies {
-		u.note = "no critical sections were recorded"
-	}
-	return u
+	n := d.k.count(history.Use, history.None, history.OK, history.Fail, history.Unknown)
+	return &exclusiveUse{tally: d.tallyOf(verdicts.ExclusiveUse, n > 0, "no critical sections were recorded"), over: newOverlaps(d.a.header)}
 }
 
 func (u *exclusiveUse) called(r *record) {
@@ -38,17 +33,13 @@ func (u *exclusiveUse) called(r *record) {
 	}
 	i := interval{r, hold, r.call, r.ret}
 	with, lasted := u.over.add(i)
-	v := overlapViolation(u.d, i, with, lasted)
-	if len(with) > 0 && u.d.rules.on("use-overlap") {
-		u.found(u.d, v, func() Witness { return u.d.witness(recordsOf(append(with, i))) })
+	v := u.d.overlapViolation(i, with, lasted)
+	if len(with) > 0 && u.d.obeys("use-overlap") {
+		u.found(v, func() Witness { return u.d.witness(recordsOf(append(with, i))) })
 	}
 	if len(with) > 0 && v.WithinClockError {
-		u.unjudged(true, withinClockError)
+		u.unjudged(1, withinClockError)
 		return
 	}
-	u.opportunity(u.d, r.call, r.ret)
+	u.opportunity(r.call, r.ret)
 }
-
-func (u *exclusiveUse) returned(*record) {}
-
-func (u *exclusiveUse) done() {}

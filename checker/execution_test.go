@@ -22,7 +22,7 @@ func executionsOf(t *testing.T, in Input, ops []history.Operation) *executions {
 	if err := a.findHolds(a.keys[0], ev); err != nil {
 		t.Fatal(err)
 	}
-	parts := (&keyInput{a: a, k: a.keys[0], ev: ev, opt: Options{}.withDefaults(in.Header)}).parts(true)
+	parts := (&keyInput{a: a, k: a.keys[0], ev: ev, opt: Options{}.withDefaults()}).parts(true)
 	if len(parts) == 0 {
 		return &executions{}
 	}

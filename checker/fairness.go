@@ -21,16 +21,11 @@ import (
 // Limits: only clients whose commands were recorded, and that were granted in the end, are known to wait.
 type fairness struct {
 	tally
-	d       *keyInput
 	waiting []*record // grants that were called and have not returned, by call
 }
 
 func newFairness(d *keyInput) *fairness {
-	f := &fairness{tally: tally{property: verdicts.Fairness, applies: d.a.header.FIFO && len(d.ev.commands) > 0}, d: d}
-	if !f.applies {
-		f.note = "no order of grants is promised"
-	}
-	return f
+	return &fairness{tally: d.tallyOf(verdicts.Fairness, d.a.header.FIFO && len(d.ev.commands) > 0, "no order of grants is promised")}
 }
 
 func (f *fairness) called(r *record) {
@@ -53,9 +48,9 @@ func (f *fairness) returned(r *record) {
 	if len(kept) == 0 || kept[0].call >= r.call {
 		return
 	}
-	f.opportunity(f.d, kept[0].call, r.ret)
+	f.opportunity(kept[0].call, r.ret)
 	for _, w := range kept {
-		if f.overtaken(w, r) && f.d.rules.on("overtaken") {
+		if f.overtaken(w, r) && f.d.obeys("overtaken") {
 			f.report(w, r)
 			return
 		}
@@ -93,7 +88,5 @@ func (f *fairness) lapsed(from, to int64) bool {
 
 func (f *fairness) report(w, r *record) {
 	v := Violation{At: r.ret, Lasted: w.ret - r.ret, Clients: []string{f.d.clientName(w), f.d.clientName(r)}}
-	f.found(f.d, v, func() Witness { return f.d.witness(nil, w, r) })
+	f.found(v, func() Witness { return f.d.witness(nil, w, r) })
 }
-
-func (f *fairness) done() {}

@@ -19,7 +19,6 @@ import (
 // Limits: grants without a certain order are compared for equality only, and only with grants that overlap them.
 type fencingOrder struct {
 	tally
-	d      *keyInput
 	recent []fenced // by return, with the highest fence up to each
 	before fenced   // the highest fence among the grants dropped from recent
 }
@@ -33,14 +32,8 @@ type fenced struct {
 }
 
 func newFencingOrder(d *keyInput) *fencingOrder {
-	f := &fencingOrder{tally: tally{property: verdicts.FencingOrder, applies: d.k.fenced}, d: d}
-	if !f.applies {
-		f.note = "no fencing tokens were recorded"
-	}
-	return f
+	return &fencingOrder{tally: d.tallyOf(verdicts.FencingOrder, d.k.fenced, "no fencing tokens were recorded")}
 }
-
-func (f *fencingOrder) called(*record) {}
 
 func (f *fencingOrder) returned(r *record) {
 	if !f.applies || !r.granted() || r.mode == history.Shared {
@@ -50,13 +43,13 @@ func (f *fencingOrder) returned(r *record) {
 	if fence == 0 {
 		return
 	}
-	f.opportunity(f.d, r.call, r.ret)
+	f.opportunity(r.call, r.ret)
 	again := func(o *record) bool { // a re-entry of the same hold, or possibly one
 		return f.d.a.header.Kind == history.Reentrant && o.client == r.client && f.d.k.detailOf(o).fence == fence
 	}
-	if earlier := f.highestBefore(r); earlier.highest != nil && fence <= earlier.fence && !again(earlier.highest) && f.d.rules.on("fence-order") {
+	if earlier := f.highestBefore(r); earlier.highest != nil && fence <= earlier.fence && !again(earlier.highest) && f.d.obeys("fence-order") {
 		f.report(earlier.highest, r)
-	} else if twin := f.sameFence(r, fence); twin != nil && !again(twin) && f.d.rules.on("fence-twice") {
+	} else if twin := f.sameFence(r, fence); twin != nil && !again(twin) && f.d.obeys("fence-twice") {
 		f.report(twin, r)
 	}
 	f.remember(r, fence)
@@ -115,10 +108,7 @@ func (f *fencingOrder) report(earlier, r *record) {
 	v := Violation{At: r.ret, Clients: []string{f.d.clientName(earlier), f.d.clientName(r)}}
 	v.WithinClockError = earlier.client != r.client && earlier.ret+f.d.a.header.ClockError >= r.call && f.d.k.detailOf(earlier).fence != f.d.k.detailOf(r).fence && f.d.a.header.ClockError > 0
 	if v.WithinClockError {
-		f.opportunities--
-		f.unjudged(true, withinClockError)
+		f.withdraw(1, withinClockError)
 	}
-	f.found(f.d, v, func() Witness { return f.d.witness([]*record{earlier, r}) })
+	f.found(v, func() Witness { return f.d.witness([]*record{earlier, r}) })
 }
-
-func (f *fencingOrder) done() {}

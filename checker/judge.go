@@ -14,10 +14,12 @@ type judge interface {
 	called(r *record)
 	returned(r *record)
 	done()
+	result() *tally
 }
 
-// tally is the result of a judge.
+// tally is the result of a judge, which embeds it.
 type tally struct {
+	d             *keyInput
 	property      verdicts.Property
 	applies       bool
 	note          string // why it does not apply, or is inconclusive
@@ -34,26 +36,39 @@ type tally struct {
 	kept          []Violation
 }
 
+// These methods of judge do nothing: a judge has those of its own that it needs.
+
+func (t *tally) called(*record)   {}
+func (t *tally) returned(*record) {}
+func (t *tally) done()            {}
+func (t *tally) result() *tally   { return t }
+
+// tallyOf returns an empty tally. otherwise says why, if the property does not apply.
+func (d *keyInput) tallyOf(p verdicts.Property, applies bool, otherwise string) tally {
+	if applies {
+		otherwise = ""
+	}
+	return tally{d: d, property: p, applies: applies, note: otherwise}
+}
+
 // keyInput is what the judges of one key share.
 type keyInput struct {
-	a     *archive
-	k     *keyLog
-	ev    *evidence
-	opt   Options
-	rules rules
+	a   *archive
+	k   *keyLog
+	ev  *evidence
+	opt Options
 
 	suspect *suspect // of the window without an order, if a violation lies in it: the first one
 }
 
-// rules switches single rules of the checker off, so that a test can show what each is needed for.
-type rules struct{ off map[string]bool }
-
-func (r rules) on(name string) bool { return !r.off[name] }
+// obeys reports whether a rule of the checker is in use. A test switches single rules off, to show what each is needed for.
+func (d *keyInput) obeys(rule string) bool { return !d.opt.without[rule] }
 
 // found counts a violation and keeps it if there is room. shown makes its witness.
-func (t *tally) found(d *keyInput, v Violation, shown func() Witness) {
+func (t *tally) found(v Violation, shown func() Witness) {
+	d := t.d
 	v.Property, v.Key, v.Cause = t.property, d.k.name, verdicts.CauseUnknown
-	v.WithinClockError = v.WithinClockError && d.rules.on("clock-error")
+	v.WithinClockError = v.WithinClockError && d.obeys("clock-error")
 	if v.WithinClockError {
 		t.within++
 	} else {
@@ -80,24 +95,29 @@ func searchable(p verdicts.Property) bool {
 }
 
 // opportunity counts something that could have gone wrong in [from, to].
-func (t *tally) opportunity(d *keyInput, from, to int64) {
+func (t *tally) opportunity(from, to int64) {
 	t.opportunities++
-	if d.ev.metFault(from, to) {
+	if t.d.ev.metFault(from, to) {
 		t.met++
 	}
 }
 
-// unjudged counts an opportunity, if it is one, as not judged.
-func (t *tally) unjudged(opportunity bool, why string) {
-	if !opportunity {
-		return
+// unjudged counts n opportunities as not judged.
+func (t *tally) unjudged(n int, why string) {
+	if n > 0 {
+		t.notJudged = increased(t.notJudged, why, n)
 	}
-	t.notJudged = increased(t.notJudged, why, 1)
+}
+
+// withdraw counts n opportunities as not judged that were counted as judged.
+func (t *tally) withdraw(n int, why string) {
+	t.opportunities -= n
+	t.unjudged(n, why)
 }
 
 // leave counts operation r as an opportunity not judged.
 func (t *tally) leave(r *record, why string) {
-	t.unjudged(true, why)
+	t.unjudged(1, why)
 	if len(t.left) < maxParted {
 		if t.left == nil {
 			t.left = map[*record]string{}
@@ -144,7 +164,7 @@ func (k *keyLog) last() (t int64) {
 }
 
 // try feeds the records of the key to the judges.
-func (d *keyInput) try(judges []tallier) {
+func (d *keyInput) try(judges []judge) {
 	open := &pending{order: d.inTurn}
 	for c := d.k.walk(); ; {
 		r := c.next()

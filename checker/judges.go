@@ -63,9 +63,9 @@ func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Opt
 	if f.err = a.findHolds(k, ev); f.err != nil {
 		return f
 	}
-	d := &keyInput{a: a, k: k, ev: ev, opt: opt, rules: opt.rules}
+	d := &keyInput{a: a, k: k, ev: ev, opt: opt}
 	store, refused := newStoreIntegrity(d), newRefusal(d)
-	judges := []tallier{
+	judges := []judge{
 		newMutualExclusion(d), newExclusiveUse(d), store, newReleaseSafety(d), newFencingOrder(d),
 		newProgress(d), refused, newReentrancy(d), newRenewal(d), newFairness(d), newLinearizability(d, refused),
 	}
@@ -78,14 +78,6 @@ func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Opt
 	f.damage, f.stored = store.damage, store.chain.ways[0].started
 	return f
 }
-
-// tallier is a judge with its result.
-type tallier interface {
-	judge
-	result() *tally
-}
-
-func (t *tally) result() *tally { return t }
 
 // join adds up the findings of all keys.
 func join(findings []finding, opt Options) ([]tally, *Damage, error) {
@@ -205,9 +197,8 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 		p.Verdict = Inconclusive
 	case n == 0 && len(t.notJudged) > 0:
 		p.Verdict, p.Note = Inconclusive, "nothing was judged: "+NotJudgedText(t.notJudged)
-	case t.property == verdicts.MutualExclusion && n < opt.MinOpportunities:
-		p.Verdict = Inconclusive
-		p.Note = fmt.Sprintf("nobody met: %d grants after another that they would conflict with, at least %d are needed", n, opt.MinOpportunities)
+	case t.property == verdicts.MutualExclusion && n == 0:
+		p.Verdict, p.Note = Inconclusive, "nobody met: no grant came after another that it would conflict with"
 	case t.windowed > 0 && n == 0:
 		p.Verdict = Inconclusive
 	case n == 0:

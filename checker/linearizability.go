@@ -23,21 +23,22 @@ import (
 // the pass found, so an error there is not found here; the differential tests against models that read the plain operations cover that.
 type linearizability struct {
 	tally
-	windows
+	cutting
+	refused    *refusal // knows which refusals are excused
 	suspicious []window
 	clean      sample
 	moves      int64 // moves left for windows that only the search decides
 }
 
 func newLinearizability(d *keyInput, refused *refusal) *linearizability {
-	l := &linearizability{tally: tally{property: verdicts.Linearizability, applies: true}}
-	l.moves = d.opt.Budget / stepTime / int64(len(d.a.keys))
-	l.windows = windows{d: d, cover: math.MinInt64, refused: refused, keep: l.sort, now: window{from: math.MinInt64}}
-	l.clean = sample{n: max(1, samples/len(d.a.keys)), rand: rand.New(rand.NewPCG(d.opt.Seed, uint64(d.k.number)))}
-	return l
+	keys := len(d.a.keys)
+	return &linearizability{tally: d.tallyOf(verdicts.Linearizability, true, ""), cutting: cutting{cover: math.MinInt64, now: window{from: math.MinInt64}},
+		refused: refused, moves: budget / stepTime / int64(keys),
+		clean: sample{n: max(1, samples/keys), rand: rand.New(rand.NewPCG(d.opt.Seed, uint64(d.k.number)))}}
 }
 
-func (l *linearizability) sort(w window) {
+// keep searches a window now or keeps a copy for the end.
+func (l *linearizability) keep(w window) {
 	switch {
 	case l.d.opt.Unsearched:
 	case w.cause != nil && len(l.suspicious) < suspects:
@@ -57,8 +58,8 @@ func (l *linearizability) decide(w *window) {
 	if l.d.opt.Plain {
 		most = math.MaxInt64
 	}
-	l.moves -= l.judge(w, l.d.opt.Budget, most)
-	l.tally.undecided += l.skipped - before
+	l.moves -= l.judge(w, budget, most)
+	l.undecided += l.skipped - before
 }
 
 func (l *linearizability) done() {
@@ -68,19 +69,13 @@ func (l *linearizability) done() {
 	}
 	l.close(l.now)
 	all := append(l.suspicious, l.clean.kept...)
-	share := l.d.opt.Budget / int64(max(1, len(all))) / int64(len(l.d.a.keys))
+	share := budget / int64(max(1, len(all))) / int64(len(l.d.a.keys))
 	for i := range all {
 		l.judge(&all[i], share, math.MaxInt64)
 	}
 	l.skipped += l.dropped
-	l.tally.undecided += l.windows.undecided
-	l.tally.excused = l.windows.excused
-	for range l.tally.undecided {
-		l.unjudged(true, notSearched)
-	}
-	for range l.tally.excused {
-		l.unjudged(true, unknownOutcomes)
-	}
+	l.unjudged(l.undecided, notSearched)
+	l.unjudged(l.excused, unknownOutcomes)
 	l.applies = l.cuts+l.dropped > 0
 	l.windowed = l.cuts + l.dropped
 	if !l.applies {
@@ -89,23 +84,23 @@ func (l *linearizability) done() {
 }
 
 // judge searches a window and returns how many moves it tried.
-func (l *linearizability) judge(w *window, budget, moves int64) (tried int64) {
-	found, tried := w.search(l.d.a.header, l.d.k, budget, moves)
+func (l *linearizability) judge(w *window, time, moves int64) (tried int64) {
+	found, tried := w.search(l.d.a.header, l.d.k, time, moves)
 	switch found {
 	case porcupine.Unknown:
 		l.skipped++
 	case porcupine.Illegal:
 		if l.d.a.header.ClockError > 0 && (w.cause == nil || w.cause.WithinClockError) { // the order that was searched is that of exact clocks
 			l.within++
-			l.unjudged(true, withinClockError)
+			l.unjudged(1, withinClockError)
 			break
 		}
-		l.opportunity(l.d, w.ops[0].call, w.ops[len(w.ops)-1].ret)
-		if l.d.rules.on("search") {
+		l.opportunity(w.ops[0].call, w.ops[len(w.ops)-1].ret)
+		if l.d.obeys("search") {
 			l.illegal(w)
 		}
 	case porcupine.Ok:
-		l.opportunity(l.d, w.ops[0].call, w.ops[len(w.ops)-1].ret)
+		l.opportunity(w.ops[0].call, w.ops[len(w.ops)-1].ret)
 	}
 	return tried
 }
@@ -113,10 +108,10 @@ func (l *linearizability) judge(w *window, budget, moves int64) (tried int64) {
 // illegal reports a window without an order: by the violation that the sweep found in it, or else by its operations.
 func (l *linearizability) illegal(w *window) {
 	if w.cause != nil {
-		l.found(l.d, w.cause.Violation, w.cause.shown)
+		l.found(w.cause.Violation, w.cause.shown)
 		return
 	}
 	v := Violation{At: w.ops[0].call, Lasted: w.ops[len(w.ops)-1].ret - w.ops[0].call}
 	of := slices.Concat(w.held, w.ops[:min(len(w.ops), maxOfHold)]) // not w itself, which would then be allocated for every window
-	l.found(l.d, v, func() Witness { return l.d.witness(of) })
+	l.found(v, func() Witness { return l.d.witness(of) })
 }

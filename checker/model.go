@@ -208,16 +208,19 @@ func (w *window) endOf(k *keyLog, r *record, in move) porcupine.Operation {
 	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: end, Return: max(gone, end)}
 }
 
+// budget is for how many nanoseconds Porcupine may search a history in all.
+const budget = 10_000_000_000
+
 // leastBudget is the least that a window gets; most need microseconds.
 const leastBudget = 50_000_000
 
 // search asks Porcupine whether the window's operations have an order, within a budget of nanoseconds and a number of moves. It also returns the
 // moves tried.
-func (w *window) search(h history.Header, k *keyLog, budget, moves int64) (porcupine.CheckResult, int64) {
+func (w *window) search(h history.Header, k *keyLog, most, moves int64) (porcupine.CheckResult, int64) {
 	acquires, ops, initial := w.operations(k)
 	m := newModel(h, acquires)
 	m.most = moves
-	found := porcupine.CheckOperationsTimeout(m.porcupine(initial), ops, time.Duration(min(max(budget, leastBudget), math.MaxInt64/2)))
+	found := porcupine.CheckOperationsTimeout(m.porcupine(initial), ops, time.Duration(min(max(most, leastBudget), math.MaxInt64/2)))
 	tried := m.steps.Load()
 	if found == porcupine.Illegal && tried > moves {
 		found = porcupine.Unknown

@@ -17,11 +17,10 @@ import (
 //
 // An opportunity is a grant after another that it would conflict with. It is not judged if its belief, or the end of the one before, depends on a
 // missing time, if the belief was over before its client learnt of it, or if the overlap is within the clock error. Without an opportunity the
-// property is inconclusive. A belief that lies within another of its client's, as a re-entry's does, is judged with that; one that outlasts it, because
+// property is inconclusive. A belief that resumes after a gap is no grant, and counts only if it conflicts. One that lies within another of its client's, as a re-entry's does, is judged with that; one that outlasts it, because
 // the outer hold was lost or released first, is judged itself.
 type mutualExclusion struct {
 	tally
-	d     *keyInput
 	over  *overlaps
 	maybe *overlaps // with each unknown end of a belief as late as possible
 	met   rivalBelief
@@ -41,18 +40,14 @@ const (
 )
 
 func newMutualExclusion(d *keyInput) *mutualExclusion {
-	m := &mutualExclusion{tally: tally{property: verdicts.MutualExclusion, applies: d.k.count(history.Acquire, history.OK, history.Busy, history.Fail, history.Unknown) > 0}, d: d,
+	n := d.k.count(history.Acquire, history.OK, history.Busy, history.Fail, history.Unknown)
+	m := &mutualExclusion{tally: d.tallyOf(verdicts.MutualExclusion, n > 0, "nobody asked for it"),
 		over: newOverlaps(d.a.header), met: newRivalBelief(d.a.header), until: map[uint32]*int64{}}
 	if d.k.doubts {
 		m.maybe = newOverlaps(d.a.header)
 	}
-	if !m.applies {
-		m.note = "nobody asked for it"
-	}
 	return m
 }
-
-func (m *mutualExclusion) called(*record) {}
 
 func (m *mutualExclusion) returned(r *record) {
 	if r.op != history.Acquire && r.op != history.Extend || r.outcome != history.OK {
@@ -65,36 +60,37 @@ func (m *mutualExclusion) returned(r *record) {
 	hold := m.d.a.holdOf[r.line-1]
 	i := interval{r, hold, r.ret, d.end}
 	with, lasted := m.over.add(i)
-	open := false
+	perhaps := false // it conflicts, if a belief ended as late as possible
 	if m.maybe != nil {
 		i.end = m.d.k.latestEnd(d)
 		more, longer := m.maybe.add(i)
-		open = len(more) > 0 && longer > m.d.a.header.ClockError && lasted <= m.d.a.header.ClockError
+		perhaps = len(more) > 0 && longer > m.d.a.header.ClockError && lasted <= m.d.a.header.ClockError
 	}
 	if m.within(r, d.end) {
 		return
 	}
 	since := max(m.last, 0)
 	m.last = r.ret
-	meets := m.met.add(m.d.k, hold, r)
+	meets := m.met.add(m.d.k, hold, r) && m.d.holdOf(r).began == r
+	open := "" // why it is not judged
 	switch {
-	case len(with) > 0 && m.d.rules.on("belief-overlap"):
-		v := overlapViolation(m.d, interval{r, hold, r.ret, d.end}, with, lasted)
-		m.found(m.d, v, func() Witness { return m.d.witness(recordsOf(append(with, i))) })
-		if v.WithinClockError {
-			m.unjudged(meets, withinClockError)
-		} else {
-			m.opportunity(m.d, since, r.ret)
+	case len(with) > 0 && m.d.obeys("belief-overlap"):
+		v := m.d.overlapViolation(interval{r, hold, r.ret, d.end}, with, lasted)
+		m.found(v, func() Witness { return m.d.witness(recordsOf(append(with, i))) })
+		if meets = meets || !v.WithinClockError; v.WithinClockError {
+			open = withinClockError
 		}
-	case open:
-		m.unjudged(meets, endNotKnown)
-	case !meets:
-	case d.end <= r.ret && i.end > r.ret:
-		m.unjudged(true, endNotKnown)
+	case perhaps, d.end <= r.ret && i.end > r.ret:
+		open = endNotKnown
 	case d.end <= r.ret:
-		m.unjudged(true, overWhenGranted)
+		open = overWhenGranted
+	}
+	switch {
+	case !meets:
+	case open != "":
+		m.unjudged(1, open)
 	default:
-		m.opportunity(m.d, since, r.ret)
+		m.opportunity(since, r.ret)
 	}
 }
 
@@ -113,8 +109,6 @@ func (m *mutualExclusion) within(r *record, end int64) bool {
 	*until = max(*until, end)
 	return within
 }
-
-func (m *mutualExclusion) done() {}
 
 // rivalBelief reports whether a belief began after that in other holds with which it would conflict, as many as there are permits. A belief that was
 // over when its client learnt of it counts as none.
@@ -165,7 +159,7 @@ func (m *rivalBelief) add(k *keyLog, hold uint32, r *record) (meets bool) {
 }
 
 // overlapViolation describes interval i, which began while others were in force.
-func overlapViolation(d *keyInput, i interval, with []interval, lasted int64) Violation {
+func (d *keyInput) overlapViolation(i interval, with []interval, lasted int64) Violation {
 	v := Violation{At: i.start, Lasted: lasted, WithinClockError: lasted <= d.a.header.ClockError}
 	for _, w := range with {
 		v.Clients = append(v.Clients, d.clientName(w.r))

@@ -27,7 +27,6 @@ import (
 // is not seen.
 type progress struct {
 	tally
-	d        *keyInput
 	limit    int64
 	taken    int64    // until when the lock counts as taken because of grants
 	undone   []undone // tries that may have been granted
@@ -46,6 +45,9 @@ type undone struct {
 	Span
 }
 
+// grace is how much longer than a lease a free lock may stay free, in nanoseconds; a lock with a longer lease, another lease.
+const grace = 1_000_000_000
+
 // promptly is for how many nanoseconds a lock that wakes its waiters may be free and wanted. A message and a request take far less; even a busy
 // machine runs a ready process sooner.
 const promptly = 1_000_000_000
@@ -59,9 +61,8 @@ func (p *progress) limitFrom(free, now int64) int64 {
 }
 
 func newProgress(d *keyInput) *progress {
-	p := &progress{tally: tally{property: verdicts.Progress, applies: true}, d: d, taken: math.MinInt64}
-	p.limit = plus(d.a.header.Lease, d.opt.Grace)
-	return p
+	lease := d.a.header.Lease
+	return &progress{tally: d.tallyOf(verdicts.Progress, true, ""), taken: math.MinInt64, limit: plus(lease, max(lease, grace))}
 }
 
 func (p *progress) called(r *record) {
@@ -111,9 +112,9 @@ func (p *progress) returned(r *record) {
 func (p *progress) granted(r *record) {
 	if r.op == history.Acquire {
 		p.inFlight--
-		p.opportunity(p.d, r.call, r.ret)
+		p.opportunity(r.call, r.ret)
 		free := max(p.taken, p.undoneUntil(r), r.call)
-		if r.ret-free >= p.limitFrom(free, r.ret) && !p.d.ev.excused(p.d.clientName(r), free, r.ret) && p.d.rules.on("late-grant") {
+		if r.ret-free >= p.limitFrom(free, r.ret) && !p.d.ev.excused(p.d.clientName(r), free, r.ret) && p.d.obeys("late-grant") {
 			p.report(r, r, free)
 		}
 	}
@@ -135,7 +136,7 @@ func (p *progress) takenUntil(r *record) int64 {
 }
 
 func (p *progress) failed(r *record) {
-	p.opportunity(p.d, r.call, r.ret)
+	p.opportunity(r.call, r.ret)
 	if r.outcome == history.Busy {
 		p.tries++
 		if p.first == nil {
@@ -158,7 +159,7 @@ func (p *progress) failed(r *record) {
 	if p.since == nil || p.from < min(p.taken, r.ret) || free < p.from { // the last: it waited longer than those that returned before it
 		p.since, p.from = r, free
 	}
-	if r.ret-p.from >= p.limitFrom(p.from, r.ret) && !p.reported && p.d.rules.on("free-but-refused") {
+	if r.ret-p.from >= p.limitFrom(p.from, r.ret) && !p.reported && p.d.obeys("free-but-refused") {
 		p.reported = true
 		p.report(p.since, r, p.from)
 	}
@@ -183,27 +184,31 @@ func (p *progress) crashedUntil(r *record) (t int64) {
 // report reports the attempts from first to last as failed although the lock was free since an instant.
 func (p *progress) report(first, last *record, since int64) {
 	v := Violation{At: since, Lasted: last.ret - since, Clients: []string{p.d.clientName(last)}}
-	p.found(p.d, v, func() Witness { return p.d.witness(p.d.grantBefore(last, since), first, last) })
+	p.found(v, func() Witness { return p.d.witness(p.d.grantBefore(last, since), first, last) })
 }
 
-// grantBefore returns the last grant other than r that had returned by t; nil if there is none.
+// grantBefore returns the last grant other than r to return by t; nil if there is none.
 func (d *keyInput) grantBefore(r *record, t int64) []*record {
-	var grant *record
-	d.k.records(d.k.chunks[0].records[0].call, t, func(o *record) {
-		if o != r && o.granted() && o.ret <= t && (grant == nil || byCall(*grant, *o) < 0) {
-			grant = o
+	var last *record
+	for span := int64(1_000_000); ; span = plus(span, 3*span) {
+		d.k.records(t-span, t, func(o *record) {
+			if o != r && o.granted() && o.ret <= t && (last == nil || cmp.Or(cmp.Compare(last.ret, o.ret), byCall(*last, *o)) < 0) {
+				last = o
+			}
+		})
+		switch {
+		case last != nil:
+			return []*record{last}
+		case t-span <= d.k.first(), span == never:
+			return nil
 		}
-	})
-	if grant == nil {
-		return nil
 	}
-	return []*record{grant}
 }
 
 // done reports a lock that was never acquired.
 func (p *progress) done() {
 	k := p.d.k
-	if k.count(history.Acquire, history.OK, history.Unknown) > 0 || p.tries < 2 || p.violations > 0 || !p.d.rules.on("never-granted") {
+	if k.count(history.Acquire, history.OK, history.Unknown) > 0 || p.tries < 2 || p.violations > 0 || !p.d.obeys("never-granted") {
 		return
 	}
 	// Votes may split, and a crashed client may have held: then only refusals for the whole limit are proof.

@@ -20,7 +20,6 @@ import (
 // Limits: the server's count is not read, only its effects.
 type reentrancy struct {
 	tally
-	d      *keyInput
 	owner  map[uint32]*owner
 	denied map[*record]*detail
 }
@@ -34,12 +33,8 @@ type owner struct {
 }
 
 func newReentrancy(d *keyInput) *reentrancy {
-	r := &reentrancy{tally: tally{property: verdicts.Reentrancy, applies: d.a.header.Kind == history.Reentrant}, d: d, owner: map[uint32]*owner{}}
-	if !r.applies {
-		r.note = "the lock is not re-entrant"
-		return r
-	}
-	r.denied = map[*record]*detail{}
+	r := &reentrancy{tally: d.tallyOf(verdicts.Reentrancy, d.a.header.Kind == history.Reentrant, "the lock is not re-entrant"),
+		owner: map[uint32]*owner{}, denied: map[*record]*detail{}}
 	for _, x := range d.k.denials {
 		r.denied[x.r] = x.h
 	}
@@ -78,7 +73,7 @@ func (e *reentrancy) acquire(o *owner, r *record) {
 	case history.OK:
 		again := e.d.k.detailOf(r).role == nested
 		if again {
-			e.opportunity(e.d, r.call, r.ret)
+			e.opportunity(r.call, r.ret)
 		}
 		asked := e.d.asked(r)
 		o.lapsed = !asked && (o.lapsed || o.granted && !again)
@@ -107,9 +102,9 @@ func (e *reentrancy) release(o *owner, r *record) {
 	case r.outcome == history.OK && e.d.holdOf(r) == nil && !o.unsure:
 		e.judge("release-of-nothing", o, nil, r)
 	case r.outcome == history.OK && e.d.holdOf(r) == nil:
-		e.unjudged(true, unknownOutcomes)
+		e.unjudged(1, unknownOutcomes)
 	case r.outcome == history.OK || r.saysGone():
-		e.opportunity(e.d, r.call, r.ret)
+		e.opportunity(r.call, r.ret)
 	}
 }
 
@@ -121,18 +116,18 @@ func (e *reentrancy) judge(rule string, o *owner, since, r *record) {
 	}
 	switch {
 	case e.d.ev.excused(e.d.clientName(r), from, r.ret):
-		e.unjudged(true, metAFault)
+		e.unjudged(1, metAFault)
 		return
 	case o.lapsed:
-		e.unjudged(true, "the client went in again after its lease had ended")
+		e.unjudged(1, "the client went in again after its lease had ended")
 		return
 	}
-	e.opportunity(e.d, r.call, r.ret)
-	if !e.d.rules.on(rule) {
+	e.opportunity(r.call, r.ret)
+	if !e.d.obeys(rule) {
 		return
 	}
 	v := Violation{At: r.ret, Clients: []string{e.d.clientName(r)}}
-	e.found(e.d, v, func() Witness {
+	e.found(v, func() Witness {
 		if since == nil {
 			return e.d.witness(nil, r)
 		}
@@ -140,5 +135,4 @@ func (e *reentrancy) judge(rule string, o *owner, since, r *record) {
 	})
 }
 
-func (e *reentrancy) returned(*record) {}
-func (e *reentrancy) done()            {}
+func (e *reentrancy) done() {}

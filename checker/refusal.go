@@ -33,7 +33,6 @@ import (
 // allows; that is reported, and is a clock-jump.
 type refusal struct {
 	tally
-	d       *keyInput
 	shared  witness // possible shared holds: they refuse exclusive attempts
 	writers witness // possible exclusive holds: they refuse every attempt
 	permits *largest
@@ -48,14 +47,11 @@ type refusal struct {
 }
 
 func newRefusal(d *keyInput) *refusal {
-	r := &refusal{tally: tally{property: verdicts.Refusal, applies: d.k.count(history.Acquire, history.Busy) > 0}, d: d, behind: map[uint32]bool{}}
+	r := &refusal{tally: d.tallyOf(verdicts.Refusal, d.k.count(history.Acquire, history.Busy) > 0, "nobody was refused"), behind: map[uint32]bool{}}
 	r.late, r.empty = math.MinInt64, math.MinInt64
 	r.shared, r.writers = witness{gone: math.MinInt64, end: math.MinInt64}, witness{gone: math.MinInt64, end: math.MinInt64}
 	if n := permits(d.a.header); n > 1 {
 		r.permits = &largest{n: n}
-	}
-	if !r.applies {
-		r.note = "nobody was refused"
 	}
 	return r
 }
@@ -129,7 +125,7 @@ func (f *refusal) returned(r *record) {
 	}
 	switch {
 	case r.outcome == history.Busy && r.op == history.Acquire:
-		f.opportunity(f.d, r.call, r.ret)
+		f.opportunity(r.call, r.ret)
 		f.refused(r)
 	case r.outcome == history.OK && f.d.k.detailOf(r).role == starts:
 		f.started(r)
@@ -197,11 +193,10 @@ func (f *refusal) report(b *record) {
 		f.leave(b, unknownOutcomes)
 		return
 	}
-	if !f.d.rules.on("busy-witness") {
+	if !f.d.obeys("busy-witness") {
 		return
 	}
-	v := Violation{At: b.ret, Clients: []string{f.d.clientName(b)}}
-	f.found(f.d, v, func() Witness { return f.d.witness(f.lastGrant(b), b) })
+	f.found(Violation{At: b.ret, Clients: []string{f.d.clientName(b)}}, func() Witness { return f.d.witness(f.d.grantBefore(b, b.call), b) })
 }
 
 func (f *refusal) started(r *record) {
@@ -320,20 +315,6 @@ func (f *refusal) excusedByUnknown(b *record) bool {
 // diedHolding reports whether a crashed client may have held when b was refused.
 func (k *keyLog) diedHolding(b *record) bool {
 	return slices.ContainsFunc(k.crashes, func(g crashHold) bool { return g.from <= b.ret && b.call <= g.to })
-}
-
-// lastGrant returns the last grant requested shortly before a refused attempt; nil if there is none.
-func (f *refusal) lastGrant(b *record) []*record {
-	var last *record
-	f.d.k.records(b.call-4*max(f.d.a.header.Lease, 1_000_000), b.call, func(r *record) {
-		if r.granted() && (last == nil || byCall(*last, *r) < 0) {
-			last = r
-		}
-	})
-	if last == nil {
-		return nil
-	}
-	return []*record{last}
 }
 
 func (f *refusal) done() { f.settle(never) }

@@ -27,9 +27,8 @@ import (
 // exclusion. For semaphores of several permits only the end of the lease shows that a hold was gone.
 type releaseSafety struct {
 	tally
-	d       *keyInput
-	recent  []interval // the latest beliefs, of any client
-	lapsed  map[*record]*detail
+	recent  []interval       // the latest beliefs, of any client
+	lapsed  map[*record]bool // operations whose hold had ended by its lease, or that have none
 	several bool
 }
 
@@ -38,23 +37,15 @@ const maxRecent = 64
 
 func newReleaseSafety(d *keyInput) *releaseSafety {
 	n := d.k.count(history.Release, history.OK) + d.k.count(history.Extend, history.OK)
-	s := &releaseSafety{tally: tally{property: verdicts.ReleaseSafety, applies: n > 0}, d: d, lapsed: map[*record]*detail{}}
-	if !s.applies {
-		s.note = "nothing was released or extended"
-	}
+	s := &releaseSafety{tally: d.tallyOf(verdicts.ReleaseSafety, n > 0, "nothing was released or extended"), lapsed: map[*record]bool{}, several: permits(d.a.header) > 1}
 	for _, c := range d.k.claims {
-		s.lapsed[c.r] = c.h
+		s.lapsed[c.r] = true
 	}
-	s.several = permits(d.a.header) > 1
 	return s
 }
 
-func (s *releaseSafety) called(*record) {}
-
 func (s *releaseSafety) returned(r *record) {
-	switch {
-	case !s.applies:
-	case r.outcome == history.OK && (r.op == history.Release || r.op == history.Extend):
+	if r.outcome == history.OK && (r.op == history.Release || r.op == history.Extend) {
 		s.judge(r)
 	}
 	if r.granted() || r.op == history.Extend && r.outcome == history.OK && s.d.k.detailOf(r).role == starts {
@@ -75,8 +66,8 @@ func (s *releaseSafety) judge(r *record) {
 			victim = s.shownGone(r)
 		}
 	}
-	s.opportunity(s.d, r.call, r.ret)
-	if victim == nil || !s.d.rules.on("mis-unlock") {
+	s.opportunity(r.call, r.ret)
+	if victim == nil || !s.d.obeys("mis-unlock") {
 		return
 	}
 	v := Violation{At: r.call, Clients: []string{s.d.clientName(r)}}
@@ -91,7 +82,7 @@ func (s *releaseSafety) judge(r *record) {
 	if victim != r {
 		v.Clients = []string{s.d.clientName(victim), s.d.clientName(r)}
 	}
-	s.found(s.d, v, func() Witness { return s.d.both(victim, r) })
+	s.found(v, func() Witness { return s.d.both(victim, r) })
 }
 
 // since returns when the hold of operation r was requested: the call of its acquire.
@@ -124,8 +115,7 @@ func (s *releaseSafety) commands(r *record) bool { return len(s.d.ev.commands[s.
 
 // cannotHaveBeen reports whether r's hold was certainly gone by r's call, and r cannot mean another.
 func (s *releaseSafety) cannotHaveBeen(r *record) bool {
-	_, lapsed := s.lapsed[r]
-	return (lapsed || s.later(r) != nil) && !s.meansNext(r)
+	return (s.lapsed[r] || s.later(r) != nil) && !s.meansNext(r)
 }
 
 // meansNext reports whether r may belong to a hold that its client was being granted meanwhile. Both may have taken effect at one instant.
@@ -310,5 +300,3 @@ func (s *releaseSafety) reader(r *record, c *history.Command) *record {
 	}
 	return nil
 }
-
-func (s *releaseSafety) done() {}

@@ -18,27 +18,20 @@ import (
 // of mutual exclusion.
 type renewal struct {
 	tally
-	d *keyInput
 }
 
 func newRenewal(d *keyInput) *renewal {
 	n := d.k.count(history.Extend, history.OK, history.LostHold, history.NotHeld, history.Unknown, history.Fail) +
 		d.k.count(history.Lost, history.None, history.OK)
-	w := &renewal{tally: tally{property: verdicts.Renewal, applies: n > 0}, d: d}
-	if !w.applies {
-		w.note = "nothing was extended or reported lost"
-	}
-	return w
+	return &renewal{tally: d.tallyOf(verdicts.Renewal, n > 0, "nothing was extended or reported lost")}
 }
-
-func (w *renewal) called(*record) {}
 
 func (w *renewal) returned(r *record) {
 	switch {
 	case r.op == history.Extend && (r.outcome == history.Unknown || r.outcome == history.Fail):
-		w.unjudged(true, "not answered")
+		w.unjudged(1, "not answered")
 	case r.op == history.Extend || r.op == history.Lost:
-		w.opportunity(w.d, r.call, r.ret)
+		w.opportunity(r.call, r.ret)
 	}
 }
 
@@ -48,8 +41,7 @@ func (w *renewal) done() {
 			continue
 		}
 		if w.d.ev.excused(w.d.clientName(x.r), x.h.began.call, x.r.ret) {
-			w.opportunities--
-			w.unjudged(true, metAFault)
+			w.withdraw(1, metAFault)
 			continue
 		}
 		w.report("healthy-lost", x.r, x.h.began)
@@ -62,11 +54,11 @@ func (w *renewal) done() {
 }
 
 func (w *renewal) report(rule string, r, began *record) {
-	if !w.d.rules.on(rule) {
+	if !w.d.obeys(rule) {
 		return
 	}
 	v := Violation{At: r.ret, Clients: []string{w.d.clientName(r)}}
-	w.found(w.d, v, func() Witness {
+	w.found(v, func() Witness {
 		of := []*record{began}
 		if began == nil {
 			of = w.d.grantBefore(r, r.call)

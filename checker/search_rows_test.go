@@ -124,7 +124,7 @@ func TestEveryRuleHasARow(t *testing.T) {
 		tested[r.rule] = true
 		broken += " " + r.want
 	}
-	named := regexp.MustCompile(`(?:rules\.on|\.report)\("([a-z-]+)"`)
+	named := regexp.MustCompile(`(?:\.obeys|\.report)\("([a-z-]+)"`)
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)

@@ -19,7 +19,6 @@ import (
 // Limits: when values repeat, a lost update can hide behind a write that happens to restore the value.
 type storeIntegrity struct {
 	tally
-	d       *keyInput
 	chain   *chain
 	lenient *chain           // with the clock error; nil if there is none
 	losses  int              // lost updates that remain with the clock error
@@ -50,13 +49,11 @@ func (l *latest) add(d *keyInput, r *record) {
 
 func newStoreIntegrity(d *keyInput) *storeIntegrity {
 	n := d.k.count(history.Write, history.OK, history.Unknown)
-	s := &storeIntegrity{tally: tally{property: verdicts.StoreIntegrity, applies: n > 0}, d: d, late: map[*record]bool{}, mine: map[uint32]*latest{}, own: map[uint32]*record{}}
-	if !s.applies {
-		s.note = "no writes to a guarded store were recorded"
-	}
+	s := &storeIntegrity{tally: d.tallyOf(verdicts.StoreIntegrity, n > 0, "no writes to a guarded store were recorded"),
+		late: map[*record]bool{}, mine: map[uint32]*latest{}, own: map[uint32]*record{}}
 	s.chain = s.newChain(0)
 	s.chain.lost = s.lost
-	if e := d.a.header.ClockError; e > 0 && d.rules.on("clock-error") {
+	if e := d.a.header.ClockError; e > 0 && d.obeys("clock-error") {
 		s.lenient = s.newChain(e)
 		s.lenient.lost = func(*record, *record) { s.losses++ }
 	}
@@ -91,7 +88,7 @@ func (s *storeIntegrity) called(r *record) {
 	valued := s.d.k.detailOf(r).role == valued
 	if r.outcome == history.Unknown {
 		for _, c := range s.chains() {
-			if s.d.rules.on("unknown-write") {
+			if s.d.obeys("unknown-write") {
 				c.unsure = append(c.unsure, r)
 			}
 		}
@@ -101,7 +98,7 @@ func (s *storeIntegrity) called(r *record) {
 		if s.d.k.sharedWrites && valued {
 			s.leave(r, sharedWrites)
 		} else {
-			s.opportunity(s.d, r.call, r.ret)
+			s.opportunity(r.call, r.ret)
 		}
 		s.checkStale(r)
 	}
@@ -168,10 +165,10 @@ func (s *storeIntegrity) after(w *record, l *latest) (found []staleness) {
 		return r.client != w.client && min(w.call-r.ret, t) <= s.d.a.header.ClockError
 	}
 	fence, h := s.d.k.detailOf(w).fence, s.d.holdOf(w)
-	if f := l.fence; f != nil && fence != 0 && fence < s.d.k.detailOf(f).fence && s.d.rules.on("stale-fence") {
+	if f := l.fence; f != nil && fence != 0 && fence < s.d.k.detailOf(f).fence && s.d.obeys("stale-fence") {
 		found = append(found, staleness{f, within(f, never)})
 	}
-	if n := l.newest; h != nil && n != nil && h.gone < w.call && s.d.holdOf(n).began.call > h.began.ret && s.d.rules.on("stale-write") {
+	if n := l.newest; h != nil && n != nil && h.gone < w.call && s.d.holdOf(n).began.call > h.began.ret && s.d.obeys("stale-write") {
 		found = append(found, staleness{n, within(n, s.d.holdOf(n).began.call-h.began.ret)})
 	}
 	return found
@@ -182,10 +179,9 @@ func (s *storeIntegrity) stale(w *record, by *staleness) {
 	s.take(w)
 	s.damage.StaleWrites++
 	v := Violation{At: w.call, Clients: []string{s.d.clientName(by.earlier), s.d.clientName(w)}, WithinClockError: by.within}
-	s.found(s.d, v, func() Witness { return s.around(by.earlier, w) })
+	s.found(v, func() Witness { return s.around(by.earlier, w) })
 	if s.late[w] = !v.WithinClockError; v.WithinClockError {
-		s.opportunities--
-		s.unjudged(true, withinClockError)
+		s.withdraw(1, withinClockError)
 	}
 }
 
@@ -202,7 +198,7 @@ func (s *storeIntegrity) around(writes ...*record) Witness {
 
 // lost reports a write that overwrote a value which its writer had not read.
 func (s *storeIntegrity) lost(last, w *record) {
-	if s.d.k.sharedWrites || !s.d.rules.on("lost-update") {
+	if s.d.k.sharedWrites || !s.d.obeys("lost-update") {
 		return
 	}
 	s.damage.LostUpdates++
@@ -216,7 +212,7 @@ func (s *storeIntegrity) lost(last, w *record) {
 		v.Clients = []string{s.d.clientName(last), s.d.clientName(w)}
 		records = []*record{last, w}
 	}
-	s.found(s.d, v, func() Witness { return s.around(records...) })
+	s.found(v, func() Witness { return s.around(records...) })
 }
 
 func (s *storeIntegrity) done() {
@@ -227,20 +223,14 @@ func (s *storeIntegrity) done() {
 		c.place(never)
 	}
 	s.finish()
-	for range min(s.chain.gaveUp, s.opportunities) {
-		s.opportunities--
-		s.unjudged(true, notSearched)
-	}
+	s.withdraw(min(s.chain.gaveUp, s.opportunities), notSearched)
 	if s.lenient != nil && s.losses == 0 && s.damage.LostUpdates > 0 {
 		s.within += s.chained
 		s.violations -= s.chained
 		for i := range s.kept {
 			s.kept[i].WithinClockError = s.kept[i].WithinClockError || s.kept[i].shownBy == byChain
 		}
-		for range min(s.chained, s.opportunities) {
-			s.opportunities--
-			s.unjudged(true, withinClockError)
-		}
+		s.withdraw(min(s.chained, s.opportunities), withinClockError)
 		s.damage.LostUpdates = 0
 	}
 }
@@ -255,12 +245,12 @@ func (s *storeIntegrity) finish() {
 	if final := s.d.opt.Store[s.d.k.name].Final; final != nil {
 		found, ok := s.chain.ending(*final)
 		end, s.damage.Final = found, *final
-		if !ok && end.last != nil && s.d.rules.on("final-value") {
+		if !ok && end.last != nil && s.d.obeys("final-value") {
 			s.damage.LostUpdates++
 			s.losses++
 			s.chained++
 			v := Violation{At: end.last.ret, Clients: []string{s.d.clientName(end.last)}, shownBy: byChain}
-			s.found(s.d, v, func() Witness { return s.around(end.last) })
+			s.found(v, func() Witness { return s.around(end.last) })
 		}
 	}
 	s.damage.Expected = end.initial + s.chain.gained + end.gained

@@ -38,7 +38,7 @@ const (
 	samples   = 64      // windows without a violation that are searched, in all
 )
 
-// windows cuts a key's history into windows as it passes. There are two places to cut.
+// cutting is the state while a key's history is cut into windows. There are two places to cut.
 //
 // At a quiet instant: nothing is called, and no hold is possible.
 //
@@ -61,26 +61,20 @@ const (
 //
 // If leases end, or a client cleans up, it may take effect at any later time and be gone at any time after that: it excuses every later refusal, and
 // no grant needs it. So it is left out, and the refusals too. A mutex needs none of this: see refusal.
-type windows struct {
+type cutting struct {
 	maybe   []*record // acquires of unknown outcome so far, if they are searched
-	d       *keyInput
 	now     window
-	belief  []interval     // beliefs that have started and may still be in force
-	flying  []*record      // called and not returned, in the window
-	fence   uint64         // highest of the grants that have returned
-	cover   int64          // until when a hold is possible
-	lost    bool           // the window is too long and was dropped
-	refused *refusal       // knows which refusals are excused
-	keep    func(w window) // the window's operations are overwritten after the call: clone what is kept
+	belief  []interval // beliefs that have started and may still be in force
+	flying  []*record  // called and not returned, in the window
+	fence   uint64     // highest of the grants that have returned
+	cover   int64      // until when a hold is possible
+	lost    bool       // the window is too long and was dropped
 	dropped int
 	cuts    int
-	excused int // refusals left out because too many acquires of unknown outcome may excuse them
-
-	own       map[uint32]int64 // shared and exclusive locks, by client: until when its own holds may last, which no grant to it ends
-	undecided int              // windows with a refusal that the sweep does not decide, which were not searched
+	own     map[uint32]int64 // shared and exclusive locks, by client: until when its own holds may last, which no grant to it ends
 }
 
-func (w *windows) called(r *record) {
+func (w *linearizability) called(r *record) {
 	if r.op == history.Acquire && r.outcome == history.Unknown && w.holdsForever() {
 		w.maybe = append(w.maybe, r)
 		w.now.maybe = w.searchedMaybe()
@@ -107,14 +101,14 @@ func (k *keyLog) matters(r *record) bool {
 	return d.role == starts && d.end >= r.ret
 }
 
-func (w *windows) add(r *record) {
+func (w *linearizability) add(r *record) {
 	if len(w.now.ops) >= maxWindow && !w.d.opt.Plain {
 		w.now.ops, w.lost = w.now.ops[:0], true
 	}
 	w.now.ops = append(w.now.ops, r)
 }
 
-func (w *windows) returned(r *record) {
+func (w *linearizability) returned(r *record) {
 	if r.op != history.Acquire && r.op != history.Extend || !w.d.k.matters(r) {
 		return
 	}
@@ -137,7 +131,7 @@ func (w *windows) returned(r *record) {
 }
 
 // idle reports whether refusal r is excused without a search.
-func (w *windows) idle(r *record) bool {
+func (w *linearizability) idle(r *record) bool {
 	switch {
 	case w.refused.excusedFromSearch(r):
 		return true
@@ -153,20 +147,20 @@ func (w *windows) idle(r *record) bool {
 
 // searchedMaybe returns the acquires of unknown outcome that a search places. A refusal that returned before a further one was called needs no more
 // of them, and no grant needs any.
-func (w *windows) searchedMaybe() []*record { return w.maybe[:min(len(w.maybe), maxMaybe)] }
+func (w *linearizability) searchedMaybe() []*record { return w.maybe[:min(len(w.maybe), maxMaybe)] }
 
 // sweepIsInsufficient reports whether the sweep's test of refusals is necessary but not sufficient: see refusal.
-func (w *windows) sweepIsInsufficient() bool {
-	return w.d.a.header.Kind != history.Mutex && w.d.rules.on("open-windows")
+func (w *linearizability) sweepIsInsufficient() bool {
+	return w.d.a.header.Kind != history.Mutex && w.d.obeys("open-windows")
 }
 
 // holdsForever reports whether an acquire of unknown outcome, if it takes effect, holds for ever, so that the search has to place it.
-func (w *windows) holdsForever() bool {
+func (w *linearizability) holdsForever() bool {
 	return w.sweepIsInsufficient() && w.d.a.header.Lease == 0 && !w.d.k.cleanups
 }
 
 // full reports whether the beliefs at time t refuse r in any order.
-func (w *windows) full(r *record, t int64) bool {
+func (w *linearizability) full(r *record, t int64) bool {
 	n := 0
 	for _, b := range w.belief {
 		conflict := b.r.mode == history.Exclusive || r.mode == history.Exclusive
@@ -178,7 +172,7 @@ func (w *windows) full(r *record, t int64) bool {
 }
 
 // settle leaves out the pending refusals that meet a full lock at time t.
-func (w *windows) settle(t int64) {
+func (w *linearizability) settle(t int64) {
 	w.flying = slices.DeleteFunc(w.flying, func(r *record) bool {
 		idle := r.outcome == history.Busy && w.full(r, t)
 		if idle {
@@ -188,7 +182,7 @@ func (w *windows) settle(t int64) {
 	})
 }
 
-func (w *windows) drop(r *record) {
+func (w *linearizability) drop(r *record) {
 	for i := len(w.now.ops) - 1; i >= 0; i-- { // backwards: it was added recently
 		if w.now.ops[i] == r {
 			w.now.ops = slices.Delete(w.now.ops, i, i+1)
@@ -197,7 +191,7 @@ func (w *windows) drop(r *record) {
 	}
 }
 
-func (w *windows) start(r *record) {
+func (w *linearizability) start(r *record) {
 	d := w.d.k.detailOf(r)
 	lingers := false
 	if w.d.a.header.Kind == history.RW {
@@ -228,7 +222,7 @@ func (w *windows) start(r *record) {
 }
 
 // cut ends the window at an instant at which held are in force, and begins the next.
-func (w *windows) cut(t int64, held []*record) {
+func (w *linearizability) cut(t int64, held []*record) {
 	done := w.now
 	done.stay = held
 	done.ops = slices.DeleteFunc(done.ops, func(r *record) bool { return slices.Contains(w.flying, r) })
@@ -242,7 +236,8 @@ func (w *windows) cut(t int64, held []*record) {
 	w.lost = false
 }
 
-func (w *windows) close(done window) {
+// close ends a window. Its operations are overwritten later: a window that is kept is cloned.
+func (w *linearizability) close(done window) {
 	done.cause, w.d.suspect = w.d.suspect, nil
 	switch {
 	case w.lost:
