@@ -20,8 +20,12 @@ import (
 func (n *node) unlawful(name string, args []string) string {
 	switch name {
 	case "INCR", "INCRBY", "DECR", "DECRBY":
-		if n.noInteger(args[1]) {
+		if text, err := n.redis.Get(args[1]); err == nil && notInteger(text) {
 			return "ERR value is not an integer or out of range"
+		}
+	case "HINCRBY":
+		if notInteger(n.redis.HGet(args[1], args[2])) {
+			return "ERR hash value is not an integer"
 		}
 	case "SET":
 		return n.unlawfulSet(args[3:])
@@ -93,6 +97,12 @@ func isSide(word string) bool {
 	return strings.EqualFold(word, "LEFT") || strings.EqualFold(word, "RIGHT")
 }
 
+// notInteger reports whether a text parses as a whole number here but not in Redis, such as 010.
+func notInteger(text string) bool {
+	number, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && strconv.FormatInt(number, 10) != text
+}
+
 // integers has the arguments that Redis reads as whole numbers, by command: for it 01, +1 and -0 are none.
 var integers = map[string][]int{
 	"EXPIRE": {2}, "PEXPIRE": {2}, "EXPIREAT": {2}, "PEXPIREAT": {2}, "SETEX": {2}, "PSETEX": {2}, "SELECT": {1}, "LINDEX": {2}, "LSET": {2}, "LREM": {2},
@@ -131,9 +141,8 @@ func (n *node) asRedisReads(name string, args []string) []string {
 		if i >= len(args) {
 			continue
 		}
-		number, err := strconv.ParseInt(args[i], 10, 64)
 		word := args[i]
-		if err == nil && strconv.FormatInt(number, 10) != args[i] {
+		if notInteger(word) {
 			word = "none"
 		}
 		if unread {

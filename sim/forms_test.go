@@ -17,7 +17,7 @@ var forms = strings.Split(strings.ReplaceAll(strings.TrimSpace(`
 ECHO V|KEYS *|EXPIRETIME K|PEXPIRETIME K|HKEYS K|HVALS K|GETEX K|GETEX K EX 60|GETEX K PERSIST|TOUCH K K|DBSIZE|SETRANGE K 1 V|RENAMENX K K|HSTRLEN K F|ZREVRANK K F
 EXPIREAT K 1|PEXPIREAT K 1 LT|LPUSHX K V|RPUSHX K V|LPOS K V|LPOS K V RANK -1 COUNT 2 MAXLEN 3|SMISMEMBER K F F|ZMSCORE K F F|SETEX K 60 V|PSETEX K 60000 V|LSET K 0 V|SMOVE K K F
 ZREVRANGE K 0 -1 WITHSCORES|ZREVRANGEBYSCORE K 5 (1 LIMIT 0 1|LINSERT K BEFORE V V|HMSET K F V|DECRBY K N|ZRANGE K 0 -1 REV|ZRANGE K 5 (1 BYSCORE REV LIMIT 0 2|ZADD K INCR S F|ZADD K LT CH S F
-BLMPOP 0.01 2 K K LEFT COUNT 2|PUBSUB NUMSUB c|PUBSUB CHANNELS|PING|PING V|CLUSTER SLOTS|CLUSTER KEYSLOT K|CLIENT SETNAME V|CLIENT GETNAME|COMMAND|FLUSHALL|FLUSHDB|SELECT 0|SETRANGE K 0 V
+HINCRBY K F N|INCRBY K N|BLMPOP 0.01 2 K K LEFT COUNT 2|PUBSUB NUMSUB c|PUBSUB CHANNELS|PING|PING V|CLUSTER SLOTS|CLUSTER KEYSLOT K|CLIENT SETNAME V|CLIENT GETNAME|COMMAND|FLUSHALL|FLUSHDB|SELECT 0|SETRANGE K 0 V
 `), "\n", "|"), "|")
 
 // odd are words that take the place of others.
@@ -25,8 +25,8 @@ var odd = strings.Split("s l h z e m n f0 0 1 2 3 -1 -2 01 +1 1.5 -0 x  1e3 0x10
 	"9223372036854775806 100000000000000000 123456789012345678 1e17 0.1 3.0 1e-7 1e300 17179869184 NX XX GT LT CH INCR EX PX EXAT PXAT KEEPTTL PERSIST GET WITHSCORES LIMIT BYSCORE BYLEX REV "+
 	"LEFT RIGHT BEFORE AFTER COUNT RANK MAXLEN SYNC ASYNC nx withscores left", " ")
 
-// dataOf has a key of each type: s text, n a number, l a list, h a hash, z a sorted set, e a set; m is missing.
-var dataOf = []string{"FLUSHALL", "SET s text PX 600000", "SET n 5", "RPUSH l 1 2 1", "HSET h f0 1 f1 x", "ZADD z 1 f0 2.5 f1 3 f2", "SADD e f0 f1"}
+// dataOf has a key of each type: s text, n a number, o one that is none, l a list, h a hash, z a sorted set, e a set; m is missing.
+var dataOf = []string{"FLUSHALL", "SET s text PX 600000", "SET n 5", "RPUSH l 1 2 1", "HSET h f0 1 f1 x", "ZADD z 1 f0 2.5 f1 3 f2", "SADD e f0 f1", "HSET h f2 010", "SET o 010"}
 
 // drawForm draws a valid request and changes up to two of its words.
 func drawForm(r *rand.Rand, all []string) []string {
@@ -34,7 +34,7 @@ func drawForm(r *rand.Rand, all []string) []string {
 	for i, a := range args {
 		switch a {
 		case "K":
-			args[i] = []string{"s", "l", "h", "z", "e", "m", "n"}[r.IntN(7)]
+			args[i] = []string{"s", "l", "h", "z", "e", "m", "n", "o"}[r.IntN(8)]
 		case "F":
 			args[i] = "f" + strconv.Itoa(r.IntN(3))
 		case "N", "S", "V":

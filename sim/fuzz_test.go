@@ -29,7 +29,7 @@ LPUSH K V V|RPUSH K V|LPOP K|RPOP K|LPOP K N|LLEN K|LRANGE K 0 -1|LINDEX K N|LRE
 SADD K F F|SREM K F|SISMEMBER K F|SMEMBERS K|SCARD K|PUBLISH c V
 BLPOP K K 0.01|BRPOP K 0.01|BLMOVE K K LEFT LEFT 0.01|BRPOPLPUSH K K 0.01|BZPOPMIN K K 0.01|BZPOPMAX K 0.01|BLMPOP 0.01 1 K RIGHT|BLPOP K -1|BLPOP K x
 TIME|PEXPIREAT K T|SET K V NX PX 20|ZRANGE K -1 -1 WITHSCORES|EVAL @lease 1 K 20 F|EVAL @lease 1 K 60000 F|EVAL @ends 1 K T|MULTI|EXEC|EXEC|DISCARD|WATCH K|UNWATCH|SCRIPT EXISTS ffff|SCRIPT LOAD return(1)|GET|NOSUCH K|SCRIPT FLUSH x|SELECT 99|READONLY|PUBSUB CHANNELS a/*|BLMOVE K 0|BLMOVE K K LEFT 0|BRPOPLPUSH K 0|BLMPOP 0 1|BLPOP K 1e300|WAIT x 0|WAIT 0 -1|WAIT 0
-SET K V NX XX|SET K V EX 60 KEEPTTL|SET K V PX 9223372036854775807|PEXPIRE K 9223372036854775807|MSET K V K|LPOP K 1 1|EVAL_RO @get 1 K|EVAL_RO @set 1 K V|EVAL @micros 0 N|EVAL @number 1 K N|EVAL @blocks 1 K F|EVAL @asks 0 blmove|EVAL @asks 0 hello|EVAL @asks 0 get|EVAL @asks 0 nosuch|EVAL @reads 0 0x10|EVAL @reads 0 1e3|EVAL @reads 0 010|EVAL @reads 0 9223372036854775808|EVAL @reads 0 -0x1F|EVAL @reads 0 1_0|EVAL @reads 0 x|EVALSHA ffff 0|EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
+SET K V NX XX|SET K V EX 60 KEEPTTL|SET K V PX 9223372036854775807|PEXPIRE K 9223372036854775807|MSET K V K|LPOP K 1 1|EVAL_RO @get 1 K|EVAL_RO @set 1 K V|EVAL @micros 0 N|EVAL @number 1 K N|EVAL @blocks 1 K F|EVAL @asks 0 blmove|EVAL @asks 0 hello|EVAL @asks 0 get|EVAL @asks 0 nosuch|EVAL @reads 0 0x10|EVAL @reads 0 1e3|EVAL @reads 0 010|EVAL @reads 0 9223372036854775808|EVAL @reads 0 -0x1F|EVAL @reads 0 1_0|EVAL @reads 0 x|EVAL @counts 0 010|EVAL @counts 0 0x10|EVAL @counts 0 1e1|EVAL @counts 0 5|EVAL @counts 0 0b1|EVAL @counts 0 x|EVAL @literal 0|EVALSHA ffff 0|EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0
 EVAL @get 1 K|EVAL @set 1 K V|EVAL @cad 1 K V|EVAL @randoms 0 N|EVAL @zadd 1 K S F|EVAL @fail 1 K|EVAL @types 0|EVAL return(1) x`), "\n")
 
 // scripts replaces the @names of scripts by their sources.
@@ -44,7 +44,12 @@ var scripts = strings.NewReplacer(
 	"@zadd", "redis.call('zadd', KEYS[1], ARGV[1], ARGV[2]) return redis.call('zscore', KEYS[1], ARGV[2])",
 	"@micros", "local us = 1700000000123450 + ARGV[1] return {us .. '', 'until ' .. us / 3, tostring(us), table.concat({us, 0.1}, ','), string.format('%s %d', us, us), us}",
 	"@number", "redis.call('set', KEYS[1], 1700000000123450 + ARGV[1] / 10) return redis.call('get', KEYS[1])",
-	"@blocks", "return redis.call('blmpop', 0, 1, KEYS[1], 'LEFT')", "@reads", "return tostring(tonumber(ARGV[1]))", "@asks", "local r = redis.pcall(ARGV[1]) return r.err",
+	"@blocks", "return redis.call('blmpop', 0, 1, KEYS[1], 'LEFT')", "@reads", "return tostring(tonumber(ARGV[1]))",
+	"@counts", "local a, t, n = ARGV[1], {}, 0 for i = a, a + 2 do n = n + i end for _, f in ipairs({function() return a + 1 end, function() return 2 * a - a / 3 end, "+
+		"function() return -a end, function() return a % 7 end, function() return 2 ^ a end, function() return math.floor(a) + math.max(a, '3') end, "+
+		"function() return string.rep('x', a) .. string.sub('abcdefghijklmnop', a) end, function() return string.format('%d', a) end, function() return table.concat({1, 2, 3}, ',', '02') end, "+
+		"function() return select('02', a, a) end, function() return string.char('65', '066') end}) do local ok, v = pcall(f) t[#t+1] = ok and tostring(v) or 'fails' end t[#t+1] = n return t",
+	"@literal", "return {010, 0x10, 1e2, tostring(010 + 08 * 1), 08}", "@asks", "local r = redis.pcall(ARGV[1]) return r.err",
 	"@fail", "redis.call('incr', KEYS[1]) return redis.call('hget', KEYS[1], 'f')", "@types", "return {1, 2.9, 'x', true, false, {ok = 'fine'}}")
 
 // drawCommand draws a command of a random sequence.

@@ -82,7 +82,6 @@ func (h *luaHost) open() {
 	l.SetGlobal("redis", h.refusing(l, api, "redis", "setresp set_repl breakpoint debug acl_check_cmd REDIS_VERSION_NUM REPL_ALL REPL_AOF REPL_NONE REPL_REPLICA REPL_SLAVE"))
 	h.random.open(l)
 	openText(l)
-	l.SetGlobal("tonumber", l.NewFunction(toNumber(l)))
 	for _, gone := range []string{"dofile", "loadfile", "print", "require", "module", "package", "newproxy"} {
 		l.SetGlobal(gone, lua.LNil)
 	}
@@ -137,7 +136,7 @@ func (h *luaHost) compile(sha, source string) (*lua.FunctionProto, error) {
 	if err != nil {
 		return nil, err
 	}
-	textOperands(reflect.ValueOf(chunk))
+	asInC(reflect.ValueOf(chunk))
 	p, err := lua.Compile(chunk, "user_script")
 	if err != nil {
 		return nil, err

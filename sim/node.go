@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -241,13 +240,6 @@ func (n *node) secondsLeft(key string) int {
 	default:
 		return int((left + time.Second/2) / time.Second)
 	}
-}
-
-// noInteger reports whether the text of a key parses as a number here but not in Redis, such as 01.
-func (n *node) noInteger(key string) bool {
-	text, err := n.redis.DB(0).Get(key)
-	number, bad := strconv.ParseInt(text, 10, 64)
-	return err == nil && bad == nil && strconv.FormatInt(number, 10) != text
 }
 
 // setRate changes the clock's rate from now on, without a jump.
