@@ -76,19 +76,13 @@ func (n *node) misplacedInScript(args []string) string {
 
 // cluster implements CLUSTER SLOTS, with which Redis clients read the map of a cluster, and CLUSTER KEYSLOT.
 func (n *node) cluster(s *session, args []string) {
-	sub := ""
-	if len(args) > 0 {
-		sub = strings.ToUpper(args[0])
-	}
 	switch {
 	case n.shard == nil:
 		s.peer.WriteError("ERR This instance has cluster support disabled")
-	case sub == "SLOTS" && len(args) == 1:
+	case strings.EqualFold(args[0], "SLOTS"):
 		s.peer.Block(n.shard.writeSlots)
-	case sub == "KEYSLOT" && len(args) == 2:
-		s.peer.WriteInt(impls.Slot(args[1]))
 	default:
-		s.peer.WriteError("ERR unknown subcommand or wrong number of arguments for 'cluster' command")
+		s.peer.WriteInt(impls.Slot(args[1]))
 	}
 }
 

@@ -16,46 +16,21 @@ import (
 
 // What a node does not do exactly as Redis does, it refuses; a schedule in which a lock sent such a command is no evidence about the lock.
 
-// form is how many words a command has, its name included: at least -words if that is negative.
-type form struct {
-	words    int
-	noScript bool // scripts may not call it
-}
+// exact lists the commands that nodes execute exactly as Redis does; any other command that Redis, or a newer Redis, knows is refused by name. Those
+// that locks use are compared with redis-server in random sequences.
+var exact = names(`
+	DBSIZE TIME READONLY FLUSHALL FLUSHDB PING COMMAND GET GETDEL INCR DECR STRLEN TYPE KEYS PERSIST TTL PTTL PEXPIRETIME HGETALL HKEYS HLEN
+	HVALS LLEN SCARD SMEMBERS ZCARD ECHO SELECT GETEX MGET DEL UNLINK EXISTS TOUCH LPOP RPOP ZPOPMIN ZPOPMAX SCRIPT PUBSUB CLIENT CLUSTER DELEX
+	SETNX GETSET INCRBY DECRBY APPEND RENAME RENAMENX HGET HEXISTS HSTRLEN LINDEX RPOPLPUSH SISMEMBER ZSCORE ZRANK ZREVRANK PUBLISH SET MSET
+	MSETNX EXPIRE PEXPIRE EXPIREAT PEXPIREAT HMGET HDEL LPUSH LPUSHX RPUSH RPUSHX LPOS SADD SREM SMISMEMBER ZREM ZMSCORE SETEX PSETEX GETRANGE
+	SETRANGE HSETNX HINCRBY LRANGE LREM LSET LTRIM SMOVE ZCOUNT ZINCRBY ZREMRANGEBYSCORE ZREMRANGEBYRANK HSET HMSET LMPOP ZADD ZRANGE
+	ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE LINSERT LMOVE BLMPOP MULTI EXEC DISCARD UNWATCH UNSUBSCRIBE PUNSUBSCRIBE HELLO QUIT WATCH SUBSCRIBE
+	PSUBSCRIBE AUTH WAIT BLPOP BRPOP BZPOPMIN BZPOPMAX EVAL EVALSHA EVAL_RO EVALSHA_RO BRPOPLPUSH BLMOVE
+	CLUSTER|SLOTS PUBSUB|NUMSUB PUBSUB|CHANNELS CLUSTER|KEYSLOT CLIENT|GETNAME SCRIPT|FLUSH CLIENT|SETNAME SCRIPT|LOAD CLIENT|TRACKING
+	SCRIPT|EXISTS`)
 
-// exact lists the commands that nodes execute exactly as Redis does. Those that locks use are compared with redis-server in random sequences.
-var exact = formsOf([]struct {
-	form
-	names string
-}{
-	{form{1, false}, "DBSIZE TIME READONLY"},
-	{form{-1, false}, "FLUSHALL FLUSHDB PING COMMAND"},
-	{form{2, false}, `GET GETDEL INCR DECR STRLEN TYPE KEYS PERSIST TTL PTTL PEXPIRETIME HGETALL HKEYS HLEN HVALS LLEN SCARD SMEMBERS ZCARD
-		ECHO SELECT`},
-	{form{-2, false}, "GETEX MGET DEL UNLINK EXISTS TOUCH LPOP RPOP ZPOPMIN ZPOPMAX SCRIPT PUBSUB CLIENT CLUSTER DELEX"},
-	{form{3, false}, `SETNX GETSET INCRBY DECRBY APPEND RENAME RENAMENX HGET HEXISTS HSTRLEN LINDEX RPOPLPUSH SISMEMBER ZSCORE ZRANK ZREVRANK PUBLISH`},
-	{form{-3, false}, `SET MSET MSETNX EXPIRE PEXPIRE EXPIREAT PEXPIREAT HMGET HDEL LPUSH LPUSHX RPUSH RPUSHX LPOS SADD SREM SMISMEMBER ZREM ZMSCORE`},
-	{form{4, false}, `SETEX PSETEX GETRANGE SETRANGE HSETNX HINCRBY LRANGE LREM LSET LTRIM SMOVE ZCOUNT ZINCRBY ZREMRANGEBYSCORE ZREMRANGEBYRANK`},
-	{form{-4, false}, "HSET HMSET LMPOP ZADD ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE"},
-	{form{5, false}, "LINSERT LMOVE"},
-	{form{-5, false}, "BLMPOP"},
-	{form{1, true}, "MULTI EXEC DISCARD UNWATCH"},
-	{form{-1, true}, "UNSUBSCRIBE PUNSUBSCRIBE HELLO QUIT"},
-	{form{-2, true}, "WATCH SUBSCRIBE PSUBSCRIBE AUTH"},
-	{form{3, true}, "WAIT"},
-	{form{-3, true}, "BLPOP BRPOP BZPOPMIN BZPOPMAX EVAL EVALSHA EVAL_RO EVALSHA_RO"},
-	{form{4, true}, "BRPOPLPUSH"},
-	{form{6, true}, "BLMOVE"},
-	{form{2, false}, "CLUSTER|SLOTS CLUSTER|SHARDS"},
-	{form{-2, false}, "PUBSUB|NUMSUB PUBSUB|CHANNELS"},
-	{form{3, false}, "CLUSTER|KEYSLOT"},
-	{form{2, true}, "CLIENT|GETNAME"},
-	{form{-2, true}, "SCRIPT|FLUSH"},
-	{form{3, true}, "CLIENT|SETNAME SCRIPT|LOAD"},
-	{form{-3, true}, "CLIENT|TRACKING SCRIPT|EXISTS"},
-})
-
-// containers are the commands whose second word names what they do; exact and refused have both words.
-var containers = names("CLIENT CLUSTER PUBSUB SCRIPT")
+// containers are the commands whose second word names what they do; exact has both words.
+var containers = names("CLIENT CLUSTER COMMAND PUBSUB SCRIPT")
 
 // full returns the name of a command, with its second word if that says what it does.
 func full(name string, args []string) string {
@@ -65,40 +40,12 @@ func full(name string, args []string) string {
 	return name
 }
 
-// refused lists the other commands that Redis, a newer Redis or miniredis knows. Redis 7.0 knows no command outside both lists.
-var refused = names(`
-	ACL ASKING BGREWRITEAOF BGSAVE BITCOUNT BITFIELD BITFIELD_RO BITOP BITPOS BZMPOP CONFIG COPY DEBUG DUMP EXPIRETIME FAILOVER FCALL FCALL_RO FUNCTION GEOADD
-	GEODIST GEOHASH GEOPOS GEORADIUS GEORADIUSBYMEMBER GEOSEARCH GEOSEARCHSTORE GETBIT HINCRBYFLOAT HRANDFIELD HSCAN INCRBYFLOAT INFO LASTSAVE LATENCY LCS
-	LOLWUT MEMORY MIGRATE MODULE MONITOR MOVE OBJECT PFADD PFCOUNT PFDEBUG PFMERGE PSYNC RANDOMKEY READWRITE REPLCONF REPLICAOF RESET RESTORE ROLE SAVE
-	SCAN SDIFF SDIFFSTORE SETBIT SHUTDOWN SINTER SINTERCARD SINTERSTORE SLAVEOF SLOWLOG SORT SORT_RO SPOP SPUBLISH SRANDMEMBER SSCAN SSUBSCRIBE SUBSTR
-	SUNION SUNIONSTORE SUNSUBSCRIBE SWAPDB SYNC XACK XADD XAUTOCLAIM XCLAIM XDEL XGROUP XINFO XLEN XPENDING XRANGE XREAD XREADGROUP XREVRANGE XSETID XTRIM
-	ZDIFF ZDIFFSTORE ZINTER ZINTERCARD ZINTERSTORE ZLEXCOUNT ZMPOP ZRANDMEMBER ZRANGEBYLEX ZRANGESTORE ZREMRANGEBYLEX ZREVRANGEBYLEX ZSCAN ZUNION ZUNIONSTORE
-	HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HEXPIRETIME HPEXPIRETIME HTTL HPTTL HPERSIST HSETEX HGETEX HGETDEL
-	CLIENT|CACHING CLIENT|GETREDIR CLIENT|ID CLIENT|INFO CLIENT|KILL CLIENT|LIST CLIENT|NO-EVICT CLIENT|PAUSE CLIENT|REPLY CLIENT|TRACKINGINFO CLIENT|UNBLOCK
-	CLIENT|UNPAUSE CLIENT|HELP CLUSTER|HELP PUBSUB|HELP SCRIPT|HELP SCRIPT|DEBUG SCRIPT|KILL PUBSUB|NUMPAT PUBSUB|SHARDNUMSUB PUBSUB|SHARDCHANNELS
-	CLUSTER|ADDSLOTS CLUSTER|ADDSLOTSRANGE CLUSTER|BUMPEPOCH CLUSTER|COUNT-FAILURE-REPORTS CLUSTER|COUNTKEYSINSLOT CLUSTER|DELSLOTS CLUSTER|DELSLOTSRANGE
-	CLUSTER|FAILOVER CLUSTER|FLUSHSLOTS CLUSTER|FORGET CLUSTER|GETKEYSINSLOT CLUSTER|INFO CLUSTER|LINKS CLUSTER|MEET CLUSTER|MYID CLUSTER|NODES
-	CLUSTER|REPLICAS CLUSTER|REPLICATE CLUSTER|RESET CLUSTER|SAVECONFIG CLUSTER|SET-CONFIG-EPOCH CLUSTER|SETSLOT CLUSTER|SLAVES`)
-
 func names(text string) map[string]bool {
 	set := map[string]bool{}
 	for _, name := range strings.Fields(text) {
 		set[name] = true
 	}
 	return set
-}
-
-func formsOf(groups []struct {
-	form
-	names string
-}) map[string]form {
-	all := map[string]form{}
-	for _, g := range groups {
-		for name := range names(g.names) {
-			all[name] = g.form
-		}
-	}
-	return all
 }
 
 // The errors for commands that are none, or have a wrong number of words, from a connection and from a script.
@@ -113,19 +60,17 @@ func (w wording) of(text, name string) string {
 	return strings.Replace(text, "%s", strings.ToLower(name), 1)
 }
 
-// refusal returns the error for a command that a node does not do, in the words given; "" for one that it does. A command of refused ends the
-// schedule.
+// refusal returns the error for a command that a node does not do, in the words given; "" for one that it does. A command that only Redis does ends
+// the schedule.
 func (n *node) refusal(name string, args []string, w wording) string {
 	name = full(name, args)
-	f, does := exact[name]
+	words := resp.Words(name)
 	switch {
-	case refused[name]:
-		return n.refuse(strings.Replace(name, "|", " ", 1))
-	case name == "COMMAND" && len(args) > 1:
-		return n.refuse("COMMAND " + strings.ToUpper(args[1]))
-	case !does:
+	case words == 0:
 		return w.of(w.unknown, name)
-	case f.words >= 0 && len(args) != f.words, len(args) < -f.words:
+	case !exact[name]:
+		return n.refuse(strings.Replace(name, "|", " ", 1))
+	case words > 0 && len(args) != words, len(args) < -words:
 		return w.of(w.words, name)
 	case name == "SELECT" && otherDatabase(args[1]):
 		return n.refuse("SELECT " + args[1])
@@ -357,11 +302,15 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 		reply = append([]byte(nil), reply...)
 		w.changed(q)
 	}
+	return reply, true
+}
+
+// endRefused ends the schedule if a node was sent a command that it refused by name.
+func (w *world) endRefused(n *node) {
 	if n.refused != "" && w.crash == "" {
 		w.unexplorable = true
 		w.crash = w.program.Variant.Name + " sends " + n.refused + ", which the simulator does not do as Redis does"
 	}
-	return reply, true
 }
 
 // changed informs the replica and blocked requests that a request may have changed data.

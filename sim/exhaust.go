@@ -340,8 +340,9 @@ func (w *world) takes(q *request, args []string) (reply []byte, ok bool) {
 	return reply, ok
 }
 
-// watching runs a command at a connection's node and records its effect for states.
+// watching runs a command at a connection's node and records its effect for states. A command that the node refuses by name ends the schedule.
 func (w *world) watching(cn *conn, args []string, run func() (reply []byte)) {
+	defer w.endRefused(cn.server)
 	if !w.bounds.Instant {
 		run()
 		return

@@ -235,7 +235,7 @@ func (h *luaHost) refusal(name string, args []string) string {
 	switch {
 	case text != "":
 		return text
-	case exact[full(name, args)].noScript:
+	case !resp.InScripts(full(name, args)):
 		return "ERR This Redis command is not allowed from script"
 	case h.readOnly && resp.IsWrite(name):
 		return "ERR Write commands are not allowed from read-only scripts."
@@ -311,7 +311,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 // script implements SCRIPT LOAD, EXISTS and FLUSH.
 func (n *node) script(s *session, args []string) {
 	switch sub := strings.ToUpper(args[0]); {
-	case sub == "LOAD" && len(args) == 2:
+	case sub == "LOAD":
 		sha := digest(args[1])
 		if _, err := n.lua.compile(sha, args[1]); err != nil {
 			s.peer.WriteError("ERR Error compiling script (new function): " + oneLine(err.Error()))
@@ -319,13 +319,13 @@ func (n *node) script(s *session, args []string) {
 		}
 		n.scripts[sha] = args[1]
 		s.peer.WriteBulk(sha)
-	case sub == "EXISTS" && len(args) > 1:
+	case sub == "EXISTS":
 		s.peer.WriteLen(len(args) - 1)
 		for _, sha := range args[1:] {
 			_, known := n.scripts[strings.ToLower(sha)]
 			s.peer.WriteInt(boolInt(known))
 		}
-	case sub == "FLUSH" && (len(args) == 1 || len(args) == 2 && (strings.EqualFold(args[1], "SYNC") || strings.EqualFold(args[1], "ASYNC"))):
+	case len(args) == 1 || len(args) == 2 && (strings.EqualFold(args[1], "SYNC") || strings.EqualFold(args[1], "ASYNC")):
 		clear(n.scripts)
 		s.peer.WriteOK()
 	default:
