@@ -245,10 +245,14 @@ func (t *tally) add(s scheduled) {
 func (t *tally) record(store map[string]checker.StoreEnds) *record {
 	out := t.kept.Outcome
 	history.LinkCommands(out.Ops, out.Commands)
+	notes := []string{fmt.Sprintf("%d simulated schedules; the record kept is of one of them", t.runs)}
+	if out.Lacking != "" {
+		notes = append(notes, sim.Without(out.Header.Lock, out.Lacking))
+	}
 	return &record{
 		Recorded: history.Recorded{Header: out.Header, Ops: out.Ops, Commands: out.Commands, Scripts: maps.Clone(out.Scripts)},
 		windows:  out.Windows, store: store, errors: t.errors, failovers: t.failovers, ended: int64(out.Virtual),
-		notes: []string{fmt.Sprintf("%d simulated schedules; the record kept is of one of them", t.runs)},
+		notes: notes,
 	}
 }
 

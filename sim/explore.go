@@ -282,8 +282,8 @@ func (e *exploration) result() (ExploreResult, error) {
 	if r.Reason = e.short(sum); r.Reason != "" {
 		r.Verdict = checker.Inconclusive
 	}
-	if sum.Lacking != "" {
-		r.Warnings = append(r.Warnings, r.Lock+" asks for "+sum.Lacking+", which the simulator does not have: it was explored as it goes on without")
+	if sum.Lacking != "" && e.first != nil {
+		r.Warnings = append(r.Warnings, Without(e.job.Program.Lock, sum.Lacking))
 	}
 	if sum.Unexplorable != "" {
 		r.Warnings = append(r.Warnings, firstLines(sum.Unexplorable, 12))
@@ -301,10 +301,14 @@ func (e *exploration) short(sum progress) string {
 	elapsed := time.Since(e.started)
 	share := e.shard.of(e.job.Schedules)
 	switch {
-	case e.first != nil, sum.Exhausted:
+	case e.first != nil:
 		return ""
 	case sum.Unexplorable != "":
 		return firstLines(sum.Unexplorable, 1)
+	case sum.Lacking != "":
+		return Without(e.job.Program.Lock, sum.Lacking)
+	case sum.Exhausted:
+		return ""
 	case sum.Schedules == 0 && (e.job.Schedules == 0 || share > 0):
 		return "no schedule was run"
 	case e.job.Schedules > 0 && sum.Schedules < share:
@@ -315,6 +319,11 @@ func (e *exploration) short(sum progress) string {
 		return cmp.Or(sum.Why, "the search ended before all schedules were run")
 	}
 	return ""
+}
+
+// Without says that a lock did without something that it requested; see [Outcome.Lacking]. That is no evidence of how it behaves with it.
+func Without(lock, lacking string) string {
+	return lock + " asks for " + lacking + ", which the simulator does not have: it was run as it goes on without"
 }
 
 // Explore searches in this process, on one core. It is for tests of a lock that is defined in the test; a lock that crashes its process crashes the
