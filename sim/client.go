@@ -44,10 +44,8 @@ type client struct {
 	open          []history.Operation // begun, not yet added; innermost last
 	ops           []history.Operation
 	commands      []history.Command
-	traced        int   // how many of ops are in the trace
-	granted       int   // acquires that it has not released
-	returned      int64 // when its last operation returned
-	commandsSince int   // commands sent since then, or since burstBegan
+	traced        int // how many of ops are in the trace
+	commandsSince int // commands sent since its last operation returned, or since burstBegan
 	burstBegan    time.Duration
 
 	observed, observedNow uint64 // hashes of all that the client has received, and when: before an event, and at it
@@ -113,25 +111,13 @@ func (c *client) record(op history.Operation) {
 		return
 	}
 	op.Client = c.name
-	switch {
-	case op.Op == history.Acquire && op.Outcome == history.OK:
-		c.granted++
-	case op.Op == history.Release && !mayStillHold(c.world.program.Variant.Kind, op):
-		c.granted = max(c.granted-1, 0)
-	}
 	if op.Op != history.Extend {
-		c.returned, c.commandsSince = op.Return, 0
+		c.commandsSince = 0
 	}
 	if c.world.bounds.Instant {
 		c.order = mix(c.order, c.before(op))
 	}
 	c.ops = append(c.ops, op)
-}
-
-// mayStillHold reports whether a release may have left a hold that the client should keep alive: a failed one of a re-entrant lock may have been an
-// inner one, which the server still counts. With other locks a renewal after the release is useless, whatever the outcome.
-func mayStillHold(kind history.Kind, op history.Operation) bool {
-	return kind == history.Reentrant && (op.Outcome == history.Fail || op.Outcome == history.Unknown)
 }
 
 // dial opens a connection to a node. Like a [net.Dialer] it returns at once under a context that has ended: callers that dial under a mutex rely on

@@ -269,7 +269,6 @@ func (n *node) unwatch(s *session) { n.changedSinceWatch(s) }
 
 // execute runs a request at its node. answered is false if the node replies later, or if the request gets no reply of its own now.
 func (w *world) execute(q *request) (reply []byte, answered bool) {
-	n := q.conn.server
 	if _, blocks := blocking[q.name]; (blocks || q.name == "WAIT") && q.conn.session.tx == nil {
 		serve := w.blockingPop
 		if q.name == "WAIT" {
@@ -283,7 +282,6 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 		}
 		return reply, answered
 	}
-	before := w.beforeRenewal(q)
 	reply = w.perform(q.conn, q.args)
 	switch q.name {
 	case "WATCH":
@@ -292,12 +290,6 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 		q.conn.watches = false
 	}
 	w.ran(q)
-	if before != nil { // copy it: reading the dataset reuses the reply's buffer
-		reply = slices.Clone(reply)
-	}
-	if before != nil && n.copy(time.Now()).outlasts(*before) {
-		w.renewed = append(w.renewed, q.conn.client.commands[q.command])
-	}
 	if resp.IsWrite(q.name) || q.name == "EXEC" {
 		reply = append([]byte(nil), reply...)
 		w.changed(q)

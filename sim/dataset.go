@@ -111,26 +111,6 @@ func (d dataset) lostTo(later dataset) (kept, lost []string) {
 	return kept, lost
 }
 
-// outlasts reports whether something in d expires later than it did before: a key, or a member whose score is an instant.
-func (d dataset) outlasts(before dataset) bool {
-	return slices.ContainsFunc(d.entries, func(e entry) bool {
-		i := slices.IndexFunc(before.entries, func(o entry) bool { return o.key == e.key && o.kind == e.kind })
-		if i < 0 {
-			return false
-		}
-		o := before.entries[i]
-		if !o.expires.IsZero() && (e.expires.IsZero() || e.expires.After(o.expires)) {
-			return true
-		}
-		for m, score := range e.scores {
-			if was, there := o.scores[m]; there && score > was {
-				return true
-			}
-		}
-		return false
-	})
-}
-
 // holdsAs reports whether two nodes have the same keys with the same values, whatever their expiry times.
 func (d dataset) holdsAs(other dataset) bool {
 	return slices.EqualFunc(d.entries, other.entries, func(a, b entry) bool {

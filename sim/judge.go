@@ -65,7 +65,11 @@ func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories b
 			stopped: p.Variant.Traits.NotifiesLoss && x.Cause == verdicts.Overbelief && stopped(out.Windows, x),
 			expired: p.Variant.Traits.LooksTwice && x.Property == verdicts.ExclusiveUse && grantedAfterExpiry(out.Ops, x)})
 	}
-	all = append(all, livenessFindings(out, p)...)
+	unshown, err := x.livenessFindings(out, p)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, unshown...)
 	return except(all, out.Windows, p.Variant.Traits.Fenced), nil
 }
 
@@ -180,18 +184,77 @@ func (s *operations) Next(op *history.Operation) error {
 // A client counts as active until a lease divided by idleMargin after its last operation: goroutines of the lock may still be ending.
 const idleMargin = 100
 
-// idle reports whether a client has neither a hold nor an operation under way.
-func (w *world) idle(c *client) bool {
-	return len(c.open) == 0 && c.granted == 0 && w.timeline() > c.returned+int64(w.program.Config.Lease)/idleMargin
+// wasIdle reports whether a client had neither a hold nor an operation under way at an instant, nor shortly before.
+func wasIdle(ops []history.Operation, p Program, client string, at int64) bool {
+	holds := 0
+	for _, op := range ops {
+		switch {
+		case op.Client != client || op.Call > at:
+		case op.Return+int64(p.Config.Lease)/idleMargin >= at && op.Op != history.Extend:
+			return false
+		case op.Op == history.Acquire && op.Outcome == history.OK:
+			holds++
+		case op.Op == history.Release && !mayStillHold(p.Variant.Kind, op):
+			holds = max(holds-1, 0)
+		}
+	}
+	return holds == 0
 }
 
-// beforeRenewal returns the data whose expiry a command of an idle client may postpone; nil if it cannot.
-func (w *world) beforeRenewal(q *request) *dataset {
-	if !q.idle || q.conn.target() < 0 || !resp.IsWrite(q.name) {
-		return nil
+// mayStillHold reports whether a release may have left a hold that the client should keep alive: a failed one of a re-entrant lock may have been an
+// inner one, which the server still counts. With other locks a renewal after the release is useless, whatever the outcome.
+func mayStillHold(kind history.Kind, op history.Operation) bool {
+	return kind == history.Reentrant && (op.Outcome == history.Fail || op.Outcome == history.Unknown)
+}
+
+// renewed returns the commands of clients with neither a hold nor an operation under way by which data expires later than before. A node that executes
+// the recorded commands again shows what they did; it is needed only if one of them may have renewed something.
+func (x *explainer) renewed(out Outcome, p Program) (found []history.Command, err error) {
+	suspect := func(c history.Command) bool {
+		return c.Node != storeNode && resp.IsWrite(c.Name) && (c.Replied != 0 || c.Ran != 0) && wasIdle(out.Ops, p, c.Client, c.Sent)
 	}
-	d := q.conn.server.copy(time.Now())
-	return &d
+	if !slices.ContainsFunc(out.Commands, suspect) {
+		return nil, nil
+	}
+	if err := x.start(); err != nil {
+		return nil, err
+	}
+	rec := explain.Record{Header: out.Header, Ops: out.Ops, Commands: out.Commands, Scripts: out.Scripts, Faults: out.Windows}
+	for _, e := range explain.Replay(rec, x.server).Events {
+		if !slices.ContainsFunc(e.Changes, prolongs) {
+			continue
+		}
+		for _, c := range out.Commands {
+			if c.Node == e.Node && c.Conn == e.Conn && c.Name == e.Name && ranAt(c, e.At) && suspect(c) {
+				c.Ran = e.At
+				found = append(found, c)
+			}
+		}
+	}
+	return found, nil
+}
+
+// ranAt reports whether a node may have executed a command at an instant.
+func ranAt(c history.Command, at int64) bool {
+	return c.Ran == at || c.Ran == 0 && c.Sent <= at && at <= c.Replied
+}
+
+// prolongs reports whether a change lets a key expire later, or raises the score of a member, which may be an instant.
+func prolongs(c history.DataChange) bool {
+	if c.Before == nil || c.After == nil {
+		return false
+	}
+	if c.Before.Until != 0 && (c.After.Until == 0 || c.After.Until > c.Before.Until) {
+		return true
+	}
+	before, _ := c.Before.Value.(map[string]float64)
+	after, _ := c.After.Value.(map[string]float64)
+	for member, score := range after {
+		if was, there := before[member]; there && score > was {
+			return true
+		}
+	}
+	return false
 }
 
 // loopAfter is the number of commands in one operation, within a lease divided by idleMargin, from which a client counts as looping: a client that only
@@ -227,7 +290,7 @@ func period(all []history.Command) []history.Command {
 
 // livenessFindings returns the violations of progress that no operation shows: an acquire that outlasts its context, a client that never ends, a
 // hold that is renewed for a client without a hold.
-func livenessFindings(out Outcome, p Program) (all []broken) {
+func (x *explainer) livenessFindings(out Outcome, p Program) (all []broken, err error) {
 	for _, op := range out.Ops {
 		if b, ok := ignoresContext(out, p, op); ok {
 			all = append(all, b)
@@ -239,12 +302,13 @@ func livenessFindings(out Outcome, p Program) (all []broken) {
 			all = append(all, b)
 		}
 	}
-	if len(out.Renewed) > 0 {
-		c := out.Renewed[0]
+	renewals, err := x.renewed(out, p)
+	if len(renewals) > 0 {
+		c := renewals[0]
 		all = append(all, broken{Property: verdicts.Progress, Cause: verdicts.Orphan, client: c.Client, at: c.Ran, Story: append(lastLines(out.story(c.Ran)),
 			fmt.Sprintf("%s has no hold and asks for none, and this made a hold last longer: %s %s", c.Client, c.Name, strings.Join(c.Args, " ")))})
 	}
-	return all
+	return all, err
 }
 
 // stuckMargin is how long, in leases, the last fault of a client must have ended before the end of the schedule for the client to count as stuck.
@@ -328,14 +392,20 @@ func (x *explainer) explain(v *checker.Verdict, rec explain.Record) (found expla
 	if len(v.Violations) == 0 {
 		return explain.Findings{}, nil
 	}
-	if x.server == nil {
-		if x.server, err = NewServer(); err != nil {
-			return found, err
-		}
+	if err := x.start(); err != nil {
+		return found, err
 	}
 	found = explain.Verdict(v, rec, x.server)
 	story.Tell(v, found.Answers, rec.Commands)
 	return found, nil
+}
+
+// start starts the node, if it does not run.
+func (x *explainer) start() (err error) {
+	if x.server == nil {
+		x.server, err = NewServer()
+	}
+	return err
 }
 
 func (x *explainer) close() {

@@ -67,9 +67,8 @@ type request struct {
 	sent    int64            // on the timeline
 	ready   int              // the step at which it became pending
 	held    time.Time
-	idle    bool // its client had neither a hold nor an operation under way
-	command int  // index into the client's commands
-	noted   int  // its step in the schedule; 0 = none
+	command int // index into the client's commands
+	noted   int // its step in the schedule; 0 = none
 
 	batch     *batch // nil for a request that was sent alone
 	handshake bool   // a handshake, which is not an event

@@ -39,11 +39,10 @@ type Outcome struct {
 	Crash    string   // a panic of a client, or clients that never end, with the stack
 	Left     string   // goroutines that the lock left behind for ever
 
-	Lacking      string            // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
-	Unexplorable bool              // the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
-	Loop         []string          // what a client repeats without end: its name, and commands
-	Renewed      []history.Command // commands that renewed a hold, from clients that had neither a hold nor an operation under way
-	Errors       []string          // of the workloads, by client, except for placed crashes
+	Lacking      string   // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
+	Unexplorable bool     // the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
+	Loop         []string // what a client repeats without end: its name, and commands
+	Errors       []string // of the workloads, by client, except for placed crashes
 }
 
 // host keeps what outlives a schedule: the nodes.
@@ -281,7 +280,7 @@ func (w *world) outcome() Outcome {
 	out := Outcome{
 		Header:  p.Variant.Header(int64(p.Config.Lease)),
 		Windows: w.director.Windows(), Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, tape: w.tape,
-		Stuck: w.stuck, Crash: w.crash, Unexplorable: w.unexplorable, Left: w.left, Loop: w.loop, Renewed: w.renewed, Pruned: w.pruned, Schedule: w.schedule, Scripts: w.sources,
+		Stuck: w.stuck, Crash: w.crash, Unexplorable: w.unexplorable, Left: w.left, Loop: w.loop, Pruned: w.pruned, Schedule: w.schedule, Scripts: w.sources,
 	}
 	out.Header.Permits, out.Header.Epoch = p.Permits, w.start.UnixNano()
 	if f, ok := w.strategy.(*follow); ok {

@@ -34,7 +34,6 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -84,9 +83,8 @@ type world struct {
 	sources       map[string]string // of scripts that clients sent, by digest
 	stuck         []string
 	crash         string
-	loop          []string          // commands that a client repeats while hardly any time passes
-	unexplorable  bool              // crash says why
-	renewed       []history.Command // commands that renewed a hold though their client had none
+	loop          []string // commands that a client repeats while hardly any time passes
+	unexplorable  bool     // crash says why
 	left          string
 	gone          bool // all clients have ended
 	echo          func(Choice)
@@ -159,7 +157,6 @@ func (w *world) enqueue(q *request) {
 	c := q.conn.client
 	c.sent++
 	q.op, q.sent, q.ready = w.director.Plan().Operation(c.index+1, q.conn.target() < 0), w.timeline(), w.step
-	q.idle = w.idle(c)
 	q.command = len(c.commands)
 	c.commands = append(c.commands, commandOf(q))
 	q.conn.requests = append(q.conn.requests, q)
