@@ -6,13 +6,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // withBad has the catalogue and locks that crash or hang their process.
@@ -111,3 +114,11 @@ func (badLock) Extend(context.Context) (impls.Grant, error) {
 }
 func (badLock) Release(context.Context) error { return nil }
 func (badLock) Close() error                  { return nil }
+
+func TestMain(m *testing.M) {
+	if IsWorker() {
+		os.Exit(WorkerMain(os.Stdin, os.Stdout, withBad{}))
+	}
+	upstream.SilenceRedisLog()
+	goleak.VerifyTestMain(m)
+}

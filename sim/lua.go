@@ -6,6 +6,8 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"strconv"
@@ -379,4 +381,110 @@ func (r *luaRandom) open(l *lua.LState) {
 		l.Push(lua.LNumber(math.Floor(f*float64(high-low+1)) + float64(low)))
 		return 1
 	}))
+}
+
+// luaReply is the unread part of the reply to a command that a script called.
+type luaReply struct{ rest []byte }
+
+// value reads one RESP2 reply as the value that redis.call returns to a script: nil is false, a status is a table with ok, an error a table with
+// err.
+func (r *luaReply) value(l *lua.LState) (lua.LValue, error) {
+	kind, text, err := r.line()
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case '+':
+		t := l.CreateTable(0, 1)
+		t.RawSetString("ok", lua.LString(text))
+		return t, nil
+	case '-':
+		return errorTable(l, string(text)), nil
+	case ':':
+		n, err := strconv.ParseInt(string(text), 10, 64)
+		return lua.LNumber(n), err
+	case '$':
+		return r.bulk(text)
+	case '*':
+		return r.array(l, text)
+	}
+	return nil, fmt.Errorf("reply type %q", kind)
+}
+
+func (r *luaReply) line() (kind byte, text []byte, err error) {
+	end := bytes.IndexByte(r.rest, '\n')
+	if end < 2 {
+		return 0, nil, fmt.Errorf("reply line %q: %w", r.rest, io.ErrUnexpectedEOF)
+	}
+	line := r.rest[:end-1]
+	r.rest = r.rest[end+1:]
+	return line[0], line[1:], nil
+}
+
+func (r *luaReply) bulk(size []byte) (lua.LValue, error) {
+	n, err := strconv.Atoi(string(size))
+	if err != nil || n < 0 {
+		return lua.LFalse, err
+	}
+	if n+2 > len(r.rest) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	text := lua.LString(r.rest[:n])
+	r.rest = r.rest[n+2:]
+	return text, nil
+}
+
+func (r *luaReply) array(l *lua.LState, size []byte) (lua.LValue, error) {
+	n, err := strconv.Atoi(string(size))
+	if err != nil || n < 0 {
+		return lua.LFalse, err
+	}
+	t := l.CreateTable(n, 0)
+	for range n {
+		v, err := r.value(l)
+		if err != nil {
+			return nil, err
+		}
+		t.Append(v)
+	}
+	return t, nil
+}
+
+// writeLua writes the result of a script by Redis' rules: true is 1, false and nil are null, numbers are truncated, an array ends at the first nil.
+func writeLua(out *server.Peer, v lua.LValue) {
+	switch v := v.(type) {
+	case lua.LBool:
+		if v {
+			out.WriteInt(1)
+			return
+		}
+		out.WriteNull()
+	case lua.LNumber:
+		out.WriteInt(int(v))
+	case lua.LString:
+		out.WriteBulk(string(v))
+	case *lua.LTable:
+		writeLuaTable(out, v)
+	default:
+		out.WriteNull()
+	}
+}
+
+func writeLuaTable(out *server.Peer, t *lua.LTable) {
+	if e := t.RawGetString("err"); e != lua.LNil {
+		out.WriteError(e.String())
+		return
+	}
+	if s := t.RawGetString("ok"); s != lua.LNil {
+		out.WriteInline(s.String())
+		return
+	}
+	n := 0
+	for t.RawGetInt(n+1) != lua.LNil {
+		n++
+	}
+	out.WriteLen(n)
+	for i := range n {
+		writeLua(out, t.RawGetInt(i+1))
+	}
 }

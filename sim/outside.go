@@ -2,9 +2,14 @@ package sim
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"time"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // World is a world outside the simulator, such as processes on real servers, in which a search orders the messages.
@@ -72,3 +77,151 @@ func ShrinkIn(ctx context.Context, w World, known Catalogue, t Tape) (Tape, erro
 	h := &shrinker{host: worldRunner{context.WithoutCancel(ctx), w, known}, ctx: ctx, best: t, tries: triesOutside}
 	return h.shrink()
 }
+
+// Lead applies a strategy to one schedule of a world outside the simulator. It chooses what happens next, and keeps the tape.
+type Lead struct {
+	chooser chooser
+	program Program
+	bounds  Bounds
+	waits   int // so far
+	placed  int // number of faults so far
+	tape    []deviation
+}
+
+// Scene describes what could happen next in a world outside the simulator.
+type Scene struct {
+	Step    int
+	Held    []Held       // messages that wait for their turn; at least one
+	Clients []LiveClient // in order of their indices
+}
+
+// Held is a message that waits for its turn.
+type Held struct {
+	Client int // index
+	Node   int // -1: the guarded store's server
+	Reply  bool
+	Since  int // the step at which it arrived
+}
+
+// String identifies the message by client and node, as in the simulator.
+func (h *Held) String() string {
+	if h.Node < 0 {
+		return workloads.ClientName(h.Client) + "-store"
+	}
+	return fmt.Sprintf("%s-n%d", workloads.ClientName(h.Client), h.Node+1)
+}
+
+// LiveClient is a client that has not ended.
+type LiveClient struct {
+	Index     int
+	Acquiring bool // it has an acquire under way
+}
+
+// Move is the choice of a Lead.
+type Move struct {
+	Held  int           // index in the scene of the message that passes or that the fault strikes; -1: none
+	Fault faults.Spec   // the fault that strikes; without a name: none
+	Wait  time.Duration // time that passes; 0: none
+}
+
+func newLead(p Program, s chooser, b Bounds) *Lead {
+	return &Lead{chooser: s, program: p, bounds: b.withDefaults(p)}
+}
+
+// Next chooses. It returns false when the next choice of a tape is not available yet; with last set there is nothing more to wait for.
+func (l *Lead) Next(s Scene, last bool) (Move, bool) {
+	v := &sceneView{Lead: l, scene: s, options: optionsOf(s.Held)}
+	usual := oldest(v.options)
+	if s.Step >= l.bounds.MaxSteps {
+		return Move{Held: slices.Index(v.options, usual)}, true
+	}
+	if f, ok := l.chooser.(*follow); ok && !last && f.misses(s.Step, v.options) {
+		return Move{}, false
+	}
+	o := l.chooser.choose(moves{step: s.Step, options: v.options, wait: l.waits < l.bounds.MaxWaits, view: v})
+	if o != usual {
+		l.tape = append(l.tape, deviation{named: &Choice{At: s.Step, Do: o.event().name()}})
+	}
+	switch o.kind {
+	case waitForTime:
+		l.waits++
+		return Move{Held: -1, Wait: l.bounds.MaxDelay}, true
+	case placeFault:
+		l.placed++
+		return v.specs[o.fault], true
+	}
+	return Move{Held: slices.Index(v.options, o)}, true
+}
+
+// optionsOf converts messages to options, and ranks those of one kind between the same two ends.
+func optionsOf(held []Held) []option {
+	out := make([]option, len(held))
+	for i := range held {
+		out[i] = option{kind: deliverRequest, held: &held[i], ready: held[i].Since}
+		if held[i].Reply {
+			out[i].kind = deliverReply
+		}
+		for _, before := range out[:i] {
+			if before.kind == out[i].kind && before.held.Client == held[i].Client && before.held.Node == held[i].Node {
+				out[i].rank++
+			}
+		}
+	}
+	return out
+}
+
+// misses reports whether the choice that is due at a step is a message that has not arrived.
+func (f *follow) misses(step int, options []option) bool {
+	i := slices.IndexFunc(f.choices, func(c Choice) bool { return c.Before == "" && c.At == step })
+	if i < 0 {
+		return false
+	}
+	if _, placed := f.choices[i].fault(); placed || f.choices[i].Do == (event{kind: waitForTime}).name() {
+		return false
+	}
+	return !slices.ContainsFunc(options, func(o option) bool { return o.event().name() == f.choices[i].Do })
+}
+
+// sceneView is a strategy's view of a scene.
+type sceneView struct {
+	*Lead
+	scene   Scene
+	options []option
+	specs   map[*placeableFault]Move // by the fault that may strike
+}
+
+var _ view = (*sceneView)(nil)
+
+// faults lists the faults that may strike now.
+func (v *sceneView) faults() (out []option) {
+	v.specs = map[*placeableFault]Move{}
+	if v.placed >= v.bounds.MaxFaults {
+		return nil
+	}
+	at := -1
+	add := func(s faults.Spec, _ func() faults.Message, format string, args ...any) {
+		p := &placeableFault{format: format, args: args}
+		v.specs[p] = Move{Held: at, Fault: s}
+		out = append(out, option{kind: placeFault, fault: p})
+	}
+	long := v.program.Config.Lease * 3 / 2
+	for _, fault := range v.bounds.Faults {
+		at = -1
+		for _, c := range v.scene.Clients {
+			faultsOfClient(fault, c.Index, c.Acquiring, long, add)
+		}
+		if fault == faults.FlushScripts || fault == faults.DeleteKey {
+			add(faults.Spec{Fault: fault, Node: 1}, nil, "%s n1", fault)
+		}
+		for i, o := range v.options {
+			at = i
+			faultsOfMessage(fault, o, nil, long, add)
+		}
+	}
+	return out
+}
+
+// state returns false: the state of processes is not known.
+func (v *sceneView) state() (uint64, bool) { return 0, false }
+
+func (v *sceneView) traceHash() uint64 { return 1 }

@@ -352,3 +352,148 @@ func (s directStore) Read(_ context.Context, key string, _ uint64) (int64, error
 func (s directStore) Write(_ context.Context, key string, value int64, _ uint64) error {
 	return s.node.redis.DB(0).Set(s.name(key), strconv.FormatInt(value, 10))
 }
+
+// Program describes a run: a lock, what its clients do, the servers, and the faults placed in advance. Together with a tape it determines a run
+// completely.
+//
+// Lock and Load are the names by which the variant and the workload are found when a program is read from a file or sent to a worker process; a
+// program that stays in its process does not need them. Durations are in nanoseconds in files.
+type Program struct {
+	Lock     string             `json:"lock"`
+	Load     string             `json:"workload"`
+	Also     []string           `json:"also,omitempty"`  // workloads that a schedule of a random search may run instead
+	Hasty    bool               `json:"hasty,omitempty"` // in a third of those, clients use Try, to expose refusals without reason
+	Rests    bool               `json:"rests,omitempty"` // in a third of those, clients idle five leases after each round, to expose leaked holds
+	Variant  impls.Variant      `json:"-"`
+	Workload workloads.Workload `json:"-"`
+	Config   workloads.Config   `json:"config"`
+	Clients  int                `json:"clients"` // 1 to 64; 0 means 2
+
+	Topology impls.Topology `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
+	Nodes    int            `json:"nodes,omitempty"`    // of independent masters; 0 means 5; a cluster has three
+	Poll     time.Duration  `json:"poll,omitempty"`     // between attempts of waiters that poll; 0 means a fifth of the lease
+	Permits  int            `json:"permits,omitempty"`  // of a semaphore; 0 means 1
+	Timeout  time.Duration  `json:"timeout,omitempty"`  // for one reply; 0 means three seconds
+
+	Persistence impls.Persistence `json:"persistence,omitempty"` // "" means none
+	Faults      []faults.Spec     `json:"faults,omitempty"`      // placed in advance; those that a strategy may add are in its Bounds
+	Length      time.Duration     `json:"length,omitempty"`      // after which no new round begins; 0 means never
+	Enough      int               `json:"enough,omitempty"`      // commands, of all clients, after which no new round begins once no fault is under way; 0 means never
+	Horizon     time.Duration     `json:"horizon,omitempty"`     // of virtual time, after which clients that still run are stuck; 0 means 60 leases, at least a minute
+	Seed        uint64            `json:"seed"`                  // of tokens, jitter and what faults leave open
+}
+
+// PollsPerLease is the default number of polls per lease.
+const PollsPerLease = 5
+
+// maxClients is the greatest number of clients of a program.
+const maxClients = 64
+
+// withDefaults fills in the defaults.
+func (p Program) withDefaults() Program {
+	if p.Clients == 0 {
+		p.Clients = 2
+	}
+	if p.Topology == "" {
+		p.Topology = p.Variant.Topology
+	}
+	if p.Topology == "" {
+		p.Topology = impls.Standalone
+	}
+	switch {
+	case p.Topology == impls.Cluster:
+		p.Nodes = clusterNodes
+	case p.Topology != impls.Independent:
+		p.Nodes = 1
+	case p.Nodes == 0:
+		p.Nodes = 5
+	}
+	if p.Poll == 0 {
+		p.Poll = p.Config.Lease / PollsPerLease
+	}
+	if p.Permits == 0 {
+		p.Permits = 1
+	}
+	if p.Horizon == 0 {
+		p.Horizon = max(60*p.Config.Lease, time.Minute)
+	}
+	return p
+}
+
+// Catalogue finds locks by name, for programs read from a file or sent to a worker, and names the scripts of recorded commands.
+// impls/catalogue.Known is lockbench's own; a nil Catalogue is empty, which is enough for a program that carries its Variant.
+type Catalogue interface {
+	Find(name string) (impls.Variant, bool)
+	ScriptNames() map[string]string // by SHA-1 digest
+}
+
+// empty is a Catalogue without entries.
+type empty struct{}
+
+func (empty) Find(string) (impls.Variant, bool) { return impls.Variant{}, false }
+func (empty) ScriptNames() map[string]string    { return map[string]string{} }
+
+// resolve finds the variant and the workload by their names.
+func (p Program) resolve(known Catalogue) (Program, error) {
+	if p.Variant.New == nil {
+		v, ok := known.Find(p.Lock)
+		if !ok {
+			return p, fmt.Errorf("program: no lock is called %q", p.Lock)
+		}
+		p.Variant = v
+	}
+	if p.Workload == nil {
+		w, ok := workloads.Find(p.Load)
+		if !ok {
+			return p, fmt.Errorf("program: no workload is called %q", p.Load)
+		}
+		p.Workload = w
+	}
+	p.Lock, p.Load = p.Variant.Name, p.Workload.Name()
+	return p.withDefaults(), p.check()
+}
+
+// check returns an error for an invalid program.
+func (p Program) check() error {
+	switch {
+	case p.Variant.New == nil:
+		return fmt.Errorf("program: no lock")
+	case p.Workload == nil:
+		return fmt.Errorf("program: no workload")
+	case p.Clients < 1 || p.Clients > maxClients:
+		return fmt.Errorf("program: %d clients, want 1 to %d", p.Clients, maxClients)
+	case p.Config.Lease <= 0:
+		return fmt.Errorf("program: lease %v, want more than 0", p.Config.Lease)
+	}
+	return nil
+}
+
+// DefaultProgram returns a small program that exercises a lock of this kind: two clients, three rounds each, a lease of a second, work of a fifth
+// of it, and polls often enough to acquire soon after the lease ends. A lock that can extend is also held for longer than its lease, by readers if
+// it has them, and tried without waiting; one that renews itself is also held for longer than its lease without extends; a queue has three clients,
+// so that one can wait behind another.
+func DefaultProgram(v impls.Variant) Program {
+	lease := time.Second
+	p := Program{Lock: v.Name, Load: "counter", Variant: v, Clients: 2, Config: workloads.Config{
+		Ops: 3, Lease: lease, Think: lease / 5, Pause: lease / 50, AcquireWait: 3 * lease,
+	}}
+	switch v.Kind {
+	case history.RW:
+		p.Load, p.Clients, p.Config.Ops = "read-mostly", 3, 2
+	case history.Reentrant:
+		p.Load = "nested"
+	case history.Semaphore:
+		p.Load, p.Clients, p.Permits = "hot", 3, 2
+	}
+	if v.Traits.Extends && v.Kind == history.Mutex {
+		p.Also = []string{"long-hold"}
+	}
+	if v.Traits.Extends && v.Kind == history.RW {
+		p.Also, p.Hasty = []string{"long-reads"}, true
+	}
+	p.Rests = v.Traits.SelfRenewing
+	if v.Traits.FIFO {
+		p.Clients = 3
+	}
+	return p
+}

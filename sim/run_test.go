@@ -1,10 +1,17 @@
 package sim
 
 import (
+	"fmt"
+	"hash/fnv"
+	"os"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -107,4 +114,92 @@ func TestCommandsAreRecordedWithScriptNames(t *testing.T) {
 			t.Errorf("command %d: %s, want %s", i, names[i], want[i])
 		}
 	}
+}
+
+// everyFault lists all that a search may place on a single node.
+var everyFault = []string{
+	faults.PauseClient, faults.CrashClient, faults.CancelClient, faults.BlackholeClient, faults.LoseRequest, faults.LoseReply,
+	faults.DelayRequest, faults.DelayReply, faults.KillServer, faults.PauseServer, faults.JumpClock, faults.FlushScripts, faults.DeleteKey,
+}
+
+// seeds is the number of seeds per lock: LOCKBENCH_SOAK sets it. With 16, the seeds of all locks are more than 1,000.
+func seeds(t *testing.T) int {
+	t.Helper()
+	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
+	if err != nil {
+		return 16
+	}
+	return n
+}
+
+// TestSameSeedSameTrace runs every seed of every lock, library and planted bug twice, on different nodes and in another order, and expects the same
+// trace and the same history, byte for byte. Every other seed uses all faults instead of those that the lock must survive.
+func TestSameSeedSameTrace(t *testing.T) {
+	n, ran, different := seeds(t), 0, 0
+	locks := slices.DeleteFunc(append(catalogue.Locks(), catalogue.Planted()...), func(v impls.Variant) bool { return v.Topology == impls.Cluster })
+	for _, v := range locks {
+		t.Run(v.Name, func(t *testing.T) { different += repeats(t, v, n); ran += n })
+	}
+	t.Logf("%d seeds twice, %d different", ran, different)
+	if n*len(locks) < 1000 && os.Getenv("LOCKBENCH_SOAK") == "" {
+		t.Errorf("%d seeds, want 1,000 at least", n*len(locks))
+	}
+}
+
+// repeats runs n seeds of a lock twice and returns how many differ. It shows the first.
+func repeats(t *testing.T, v impls.Variant, n int) (different int) {
+	one, two := newTestHost(t), newTestHost(t)
+	prints := make([]uint64, n)
+	for seed := range n {
+		prints[seed] = fingerprint(seeded(t, one, v, seed))
+	}
+	for seed := n - 1; seed >= 0; seed-- {
+		if fingerprint(seeded(t, two, v, seed)) == prints[seed] {
+			continue
+		}
+		if different++; different == 1 {
+			showDifference(t, seed, seeded(t, one, v, seed), seeded(t, two, v, seed))
+		}
+	}
+	if different > 0 {
+		t.Errorf("%d of %d seeds gave two traces", different, n)
+	}
+	return different
+}
+
+// seeded runs one seed of a lock, in the setting of an exploration.
+func seeded(t *testing.T, h *host, v impls.Variant, seed int) Outcome {
+	t.Helper()
+	bounds := Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}
+	if seed%4 >= 2 { // random and PCT schedules take turns
+		bounds.Faults = slices.Compact(slices.Sorted(slices.Values(append(bounds.Faults, everyFault...))))
+	}
+	s := searchJob{Program: DefaultProgram(v), Bounds: bounds, Strategy: Mixed}.settle(seed, 60)
+	return simulate(t, h, s.program, s.strategy, s.bounds)
+}
+
+// fingerprint returns a hash of everything that a schedule shows.
+func fingerprint(out Outcome) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintln(h, out.Hash, out.Trace, out.Header, out.Ops, out.Commands, out.Windows, out.Schedule, out.choices(), out.Stuck, out.Errors, out.Left)
+	return h.Sum64()
+}
+
+// showDifference shows where two runs diverge.
+func showDifference(t *testing.T, seed int, a, b Outcome) {
+	t.Helper()
+	for i := range max(len(a.Trace), len(b.Trace)) {
+		if x, y := at(a.Trace, i), at(b.Trace, i); x != y {
+			t.Logf("seed %d, event %d:\n%s\n%s", seed, i, x, y)
+			return
+		}
+	}
+	t.Logf("seed %d: the same lines; hashes %x and %x\n%v\n%v\n%v\n%v\n%v\n%v\n%v\n%v", seed, a.Hash, b.Hash, a.Ops, b.Ops, a.Commands, b.Commands, a.Schedule, b.Schedule, a.Errors, b.Errors)
+}
+
+func at(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return ""
 }
