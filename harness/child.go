@@ -151,7 +151,7 @@ func (b childBody) Pause(ctx context.Context) (faults.Undo, error) {
 		return nil, err
 	}
 	if !b.child.Stop() {
-		err = errors.New("the child was not seen to stop")
+		err = errors.New("it is not confirmed that the child stopped")
 	}
 	return func(ctx context.Context) error {
 		gone := b.child.Continue()
@@ -165,7 +165,7 @@ func (b childBody) Pause(ctx context.Context) (faults.Undo, error) {
 // Crash kills both halves of the client.
 func (b childBody) Crash(ctx context.Context) error {
 	if !b.child.Kill() {
-		return errors.Join(errors.New("the child was not seen to die"), b.Goroutine.Crash(ctx))
+		return errors.Join(errors.New("it is not confirmed that the child died"), b.Goroutine.Crash(ctx))
 	}
 	return b.Goroutine.Crash(ctx)
 }

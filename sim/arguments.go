@@ -16,8 +16,8 @@ import (
 // Redis and miniredis read the arguments of a command in different ways. A node passes them on as Redis reads them, answers itself where Redis refuses
 // them, and refuses by name what it cannot do.
 
-// unlawful returns the error for arguments that miniredis accepts and Redis does not; "" if there are none.
-func (n *node) unlawful(name string, args []string) string {
+// argumentError returns the error for arguments that miniredis accepts and Redis does not; "" if there are none.
+func (n *node) argumentError(name string, args []string) string {
 	switch name {
 	case "INCR", "INCRBY", "DECR", "DECRBY":
 		if text, err := n.redis.Get(args[1]); err == nil && notInteger(text) {
@@ -28,7 +28,7 @@ func (n *node) unlawful(name string, args []string) string {
 			return "ERR hash value is not an integer"
 		}
 	case "SET":
-		return n.unlawfulSet(args[3:])
+		return n.setError(args[3:])
 	case "SETEX", "PSETEX", "EXPIRE", "PEXPIRE", "EXPIREAT":
 		if tooLong(name[0] != 'P', args[2]) {
 			return "ERR invalid expire time in '" + strings.ToLower(name) + "' command"
@@ -201,8 +201,8 @@ func (n *node) checkScores(args []string) {
 	}
 }
 
-// unlawfulSet is unlawful for the options of SET.
-func (n *node) unlawfulSet(options []string) string {
+// setError is argumentError for the options of SET.
+func (n *node) setError(options []string) string {
 	given := map[string]bool{} // an option may be there twice, but not two of a kind
 	for i, word := range options {
 		switch word = strings.ToUpper(word); word {

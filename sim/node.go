@@ -214,7 +214,7 @@ func (n *node) command(s *session, name string, args []string) {
 // native runs a command of miniredis, unless Redis would not accept its arguments.
 func (n *node) native(to *server.Peer, name string, args []string) {
 	args = n.asRedisReads(name, args)
-	if text := n.unlawful(name, args); text != "" {
+	if text := n.argumentError(name, args); text != "" {
 		to.WriteError(text)
 		return
 	}

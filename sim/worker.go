@@ -189,12 +189,12 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob) (died *death, 
 				continue
 			}
 			now.silent = true
-			now.why = "the worker has not answered for " + limit.String() + ": an endless loop that time does not end\n" + now.where
+			now.why = "the worker has not answered for " + limit.String() + ": an endless loop in which no virtual time passes\n" + now.where
 			return &now, nil
 		case l, ok := <-w.lines:
 			if !ok {
 				<-w.Ended() // and all its output has been read
-				now.why = cmp.Or(w.LastWords(), "the worker ended without a word")
+				now.why = cmp.Or(w.LastWords(), "the worker ended without any output")
 				return &now, nil
 			}
 			if l.Where != "" {
