@@ -197,9 +197,13 @@ func (r *run) heldAgain(holds []*history.Operation) Answer {
 	return Answer{}
 }
 
-// apart reports whether a hold was released, or its client was done, before another was granted.
+// apart reports whether a hold was released, or its client was done, before another was granted. Who gave back an inner hold goes on under the outer.
 func (r *run) apart(first, second *history.Operation) bool {
-	return min(r.releasedAt(first), r.workedUntil(first)) <= r.grantedAt(second)
+	granted := r.grantedAt(second)
+	over := func(acquire *history.Operation) bool {
+		return min(r.releasedAt(acquire), r.workedUntil(acquire)) <= granted
+	}
+	return over(first) && !(r.Header.Kind == history.Reentrant && slices.ContainsFunc(r.outer(first), func(o *history.Operation) bool { return !over(o) }))
 }
 
 // noOrder explains a key whose operations have no linearization.

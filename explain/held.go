@@ -133,14 +133,22 @@ func (r *run) held(client, key string, at int64) (last *history.Operation) {
 }
 
 // heldBefore returns the acquire of the innermost hold that a client had when it called an operation; nil: none.
-func (r *run) heldBefore(op *history.Operation) (innermost *history.Operation) {
+func (r *run) heldBefore(op *history.Operation) *history.Operation {
+	if all := r.outer(op); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return nil
+}
+
+// outer returns the acquires of the holds that a client had when it called an operation, the innermost last.
+func (r *run) outer(op *history.Operation) (all []*history.Operation) {
 	for i := range r.holds {
 		h := &r.holds[i]
 		if h.Client == op.Client && h.Acquire.ID != op.ID && h.Acquire.Key == op.Key && h.Start() <= op.Call && (h.Release == nil || h.Release.Return > op.Call) {
-			innermost = r.ops[h.Acquire.ID]
+			all = append(all, r.ops[h.Acquire.ID])
 		}
 	}
-	return innermost
+	return all
 }
 
 // under returns the acquire on which what a server keeps of a client rests when the client calls an operation: of its latest hold, also of an inner one

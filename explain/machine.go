@@ -117,17 +117,21 @@ func (m *machine) tick(t int64) (ended []change) {
 	return ended
 }
 
-// do executes a command and returns its reply on one line, what it changed, and the keys that it named.
-func (m *machine) do(args []string, t int64) (reply string, changes []change, touched []string) {
+// do executes a request and returns its reply on one line, what it changed, and the keys that it named.
+func (m *machine) do(r request, t int64) (reply string, changes []change, touched []string) {
 	at := time.Unix(0, m.ownTime(t))
 	if !m.loaded {
 		m.srv.Load(at, m.values)
 		m.loaded = true
 	}
-	r, _ := resp.ParseReply(m.srv.Do(at, args))
-	reply = r.Line(history.MaxReply)
+	var raw []byte
+	for _, args := range r {
+		raw = m.srv.Do(at, args)
+	}
+	got, _ := resp.ParseReply(raw)
+	reply = got.Line(history.MaxReply)
 	touched = m.srv.Touched()
-	if len(touched) == 0 && resp.IsWrite(args[0]) { // FLUSHALL names no key and may change each
+	if len(touched) == 0 && slices.ContainsFunc(r, func(args []string) bool { return resp.IsWrite(args[0]) }) { // FLUSHALL names no key and may change each
 		touched = slices.Collect(maps.Keys(m.values))
 	}
 	touched = slices.Compact(slices.Sorted(slices.Values(touched)))
@@ -151,7 +155,7 @@ var instead = []func(v Value) *Value{
 
 // idle reports whether the reply to a command that changed nothing proves that it would not have, whatever the values were. It does not if the command
 // gets the same reply, and changes something, with something else there: it may have written what was there already.
-func (m *machine) idle(e *event, args []string) bool {
+func (m *machine) idle(e *event, r request) bool {
 	values := m.values
 	defer func() { m.values, m.loaded = values, false }()
 	for _, other := range instead {
@@ -161,7 +165,7 @@ func (m *machine) idle(e *event, args []string) bool {
 				m.set(key, other(*v))
 			}
 		}
-		if reply, changes, _ := m.do(args, e.at); len(changes) > 0 && same(e.cmd, answerOf(e.cmd, reply)) {
+		if reply, changes, _ := m.do(r, e.at); len(changes) > 0 && same(e.cmd, answerOf(e.cmd, reply)) {
 			return false
 		}
 	}

@@ -39,11 +39,36 @@ func (m *meeting) finding(p pairing, i int) finding {
 	case e.effect != nil:
 		f.rank, f.name = byFault, faultNames[e.effect.What]
 	case e.ended():
+		if shortened, renewal := m.shortened(p, i); renewal != nil {
+			f = m.finding(p, shortened)
+			f.text = sentence(f.text, ", which made ", words(renewal), " too late")
+			return f
+		}
 		f.rank, f.name = byTime, m.lease(p, e.at)
 	default:
 		f.rank, f.name = m.causeOf(p, i)
 	}
 	return f
+}
+
+// shortened returns the command that moved the end of the first's lease to an earlier time, and the renewal that came too late for that reason: without
+// the command, it finds the hold. No renewal: the lease ended when it would have ended anyway.
+func (m *meeting) shortened(p pairing, end int) (by int, renewal *event) {
+	n := p.first.node
+	key := n.events[end].changes[0].key
+	for i := end + 1; i < n.by(m.seen); i++ {
+		e := &n.events[i]
+		if e.cmd == nil || e.cmd.Client != m.first.Client || e.op != nil && e.op.Op != history.Extend || e.open || refusedByServer(e.cmd.Reply) || !slices.Contains(e.touched, key) {
+			continue
+		}
+		for by := end - 1; by >= p.from(); by-- {
+			if n.events[by].cmd != nil && n.events[by].hastens(key) && m.finds(&attempt{op: e.op, node: n, events: []int{i}, grant: i}, by) {
+				return by, e
+			}
+		}
+		break // the client knows that its hold is gone
+	}
+	return 0, nil
 }
 
 // causeOf names the cause for a command.
@@ -103,8 +128,8 @@ func (m *meeting) renewedLate(p pairing, ended int64) verdicts.Cause {
 			return ""
 		}
 		made := slices.ContainsFunc(e.changes, change.made)
-		extend := e.cmd != nil && e.cmd.Client == m.first.Client && (e.op == nil || e.op.Op == history.Extend && e.op.Outcome == history.OK ||
-			e.op.Op == history.Release && made) // a renewal that was under way with a release
+		extend := e.cmd != nil && e.cmd.Client == m.first.Client && (made && (e.op == nil || e.op.Op == history.Release) || // a renewal, perhaps beside a release
+			e.op != nil && e.op.Op == history.Extend && e.op.Outcome == history.OK) // who renews another's hold and does not say so tells its client nothing
 		if !extend || !changesAny(e, keys) {
 			continue
 		}

@@ -24,6 +24,8 @@ type event struct {
 	touched []string // keys that cmd named
 	clock   clock    // the node's, before the event
 	open    bool     // the replayed reply differs from the recorded one
+
+	judged, idle bool // whether its reply proves that it changed nothing, and whether that was asked
 }
 
 // ended reports whether an event is the end of a lease.
@@ -87,7 +89,7 @@ const (
 type orderer struct {
 	*node
 	m       *machine
-	scripts map[string]string
+	asks    *requests
 	ops     map[uint64]*history.Operation
 	cmds    []*history.Command
 	effects []dated
@@ -168,14 +170,14 @@ func (o *orderer) push(e event) {
 // execute adds a command and reports whether its reply equals the recorded one.
 func (o *orderer) execute(c *history.Command, at int64) bool {
 	e := event{cmd: c, at: at, ran: at, op: o.ops[c.Op], clock: o.m.clock}
-	args := request(c, o.scripts)
-	if args == nil {
+	r := o.asks.of(c)
+	if r == nil {
 		e.open = c.Cut
 		o.push(e)
 		return !e.open
 	}
 	var reply string
-	reply, e.changes, e.touched = o.m.do(args, at)
+	reply, e.changes, e.touched = o.m.do(r, at)
 	reply = answerOf(c, reply)
 	if left, by := timeLeft(c, reply); by != 0 {
 		o.m.undo(e.changes)
@@ -183,11 +185,11 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 			by = o.shift(c, e.touched, at, left, by)
 		}
 		o.m.loaded = false // the server's time cannot go back
-		reply, e.changes, e.touched = o.m.do(args, at+by)
+		reply, e.changes, e.touched = o.m.do(r, at+by)
 		reply, o.m.loaded = answerOf(c, reply), false
 		e.ran = at + by
 	}
-	if len(e.changes) == 0 && o.endsNow(c, args, reply, at) {
+	if len(e.changes) == 0 && o.endsNow(c, r, reply, at) {
 		reply = c.Reply
 	}
 	o.loosen(c, at, e.changes)
@@ -223,59 +225,6 @@ func (o *orderer) loosen(c *history.Command, at int64, changes []change) {
 			ch.after.early, ch.after.late = max(at-o.from(c), 0), max(c.Replied-at, 0)
 		}
 	}
-}
-
-// request returns the command to execute on the embedded server; nil if it touches no key or can't be executed again.
-func request(c *history.Command, scripts map[string]string) []string {
-	if c.Cut {
-		return nil
-	}
-	args := append([]string{c.Name}, c.Args...)
-	switch c.Name {
-	case "EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO":
-		source, ok := scriptOf(c, scripts)
-		if !ok || len(c.Args) < 2 {
-			return nil
-		}
-		args[0], args[1] = "EVAL", source
-		return args
-	case "BLPOP", "BRPOP":
-		if c.Reply == "(nil)" || len(c.Args) < 2 {
-			return nil
-		}
-		return []string{c.Name[1:], c.Args[0]}
-	}
-	if quiet[c.Name] {
-		return nil
-	}
-	return args
-}
-
-// scriptOf returns the source of the script that a command ran. A record of another tool may have it, or its digest, as the first argument alone.
-func scriptOf(c *history.Command, scripts map[string]string) (source string, ok bool) {
-	if c.Script == "" && len(c.Args) > 0 {
-		if strings.HasPrefix(c.Name, "EVALSHA") {
-			source, ok = scripts[strings.ToLower(c.Args[0])]
-			return source, ok
-		}
-		return c.Args[0], true
-	}
-	source, ok = scripts[c.Script]
-	return source, ok
-}
-
-// quiet are commands that neither change nor read a key.
-var quiet = map[string]bool{"HELLO": true, "AUTH": true, "CLIENT": true, "PING": true, "SELECT": true, "SUBSCRIBE": true, "UNSUBSCRIBE": true,
-	"PSUBSCRIBE": true, "PUNSUBSCRIBE": true, "SSUBSCRIBE": true, "SUNSUBSCRIBE": true, "PUBLISH": true, "SPUBLISH": true, "WAIT": true, "WAITAOF": true,
-	"ROLE": true, "INFO": true, "CONFIG": true, "CLUSTER": true, "COMMAND": true, "SCRIPT": true, "ECHO": true, "TIME": true, "READONLY": true,
-	"ASKING": true, "QUIT": true, "RESET": true, "WATCH": true, "UNWATCH": true, "DISCARD": true, "PUBSUB": true, "REPLCONF": true}
-
-// answerOf turns the reply to a substituted command into a reply to the original.
-func answerOf(c *history.Command, reply string) string {
-	if (c.Name == "BLPOP" || c.Name == "BRPOP") && reply != "(nil)" {
-		return `["` + c.Args[0] + `", ` + reply + "]"
-	}
-	return reply
 }
 
 // refusedByServer reports whether a reply is an error: the server did not run the command.
@@ -357,7 +306,7 @@ func (o *orderer) shorten(keys []string, at, left, by int64, ends checker.Span) 
 // endsNow reports whether a command was executed in the millisecond in which a key ends. Redis keeps the key until that millisecond is over and
 // replies that 0 ms are left; the embedded server ends it when the millisecond begins, and replies that 1 is left until then. That 0 and 1 are times
 // shows an execution a millisecond earlier, with one more left.
-func (o *orderer) endsNow(c *history.Command, args []string, reply string, at int64) bool {
+func (o *orderer) endsNow(c *history.Command, r request, reply string, at int64) bool {
 	i := 0
 	for i < min(len(reply), len(c.Reply)) && reply[i] == c.Reply[i] {
 		i++
@@ -366,7 +315,7 @@ func (o *orderer) endsNow(c *history.Command, args []string, reply string, at in
 		return false
 	}
 	o.m.loaded = false // the server's time cannot go back
-	earlier, changes, _ := o.m.do(args, at-1_000_000)
+	earlier, changes, _ := o.m.do(r, at-1_000_000)
 	o.m.undo(changes)
 	o.m.loaded = false
 	return answerOf(c, earlier) == reply[:i]+"2"+reply[i+1:]

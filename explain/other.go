@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,12 +53,12 @@ func (r *run) wrote(a *attempt, later change) bool {
 	if len(e.changes) > 0 {
 		return slices.ContainsFunc(e.changes, func(c change) bool { return c.meets(later) })
 	}
-	args := request(e.cmd, r.Scripts)
-	if args == nil || !slices.Contains(e.touched, later.key) {
+	again := r.asks.of(e.cmd)
+	if again == nil || !slices.Contains(e.touched, later.key) {
 		return false
 	}
 	r.m.load(a.node.state(a.grant), e.clock)
-	return !r.m.idle(e, args)
+	return !r.m.idle(e, again)
 }
 
 // hit returns the answer for a command that changed what another client had written, or had found already as it would have written it.
@@ -165,7 +164,7 @@ func (r *run) taken(op *history.Operation) Answer {
 				continue
 			}
 			for _, c := range m.candidates(p) {
-				if r.differs(p.second, c) {
+				if r.finds(p.second, c) {
 					found = append(found, m.finding(p, c))
 				}
 			}
@@ -177,11 +176,30 @@ func (r *run) taken(op *history.Operation) Answer {
 	return nearest(found).because("the hold of ", Name(op.Client), " would have been there")
 }
 
-// differs reports whether a command has another reply, or another effect on parts of keys, when an event is left out.
-func (r *run) differs(a *attempt, out int) bool {
+// finds reports whether an operation's command finds its hold when an event is left out, and did not in the record: an operation that was refused is
+// not, or one that succeeded has another effect on what is there.
+func (r *run) finds(a *attempt, out int) bool {
 	e := &a.node.events[a.events[0]]
 	reply, changes := r.answered(a, out, without{events: []int{out}})
-	return !same(e.cmd, reply) || !slices.EqualFunc(e.changes, changes, func(a, b change) bool {
-		return a.key == b.key && maps.Equal(a.parts(), b.parts())
+	switch {
+	case a.op == nil || a.op.Outcome == history.OK: // of a command in the background only its effect is known
+	case a.op.Op == history.Acquire:
+		return r.accepts(e, reply, changes)
+	case !same(e.cmd, reply):
+		return true
+	}
+	return slices.ContainsFunc(changes, func(c change) bool {
+		recorded := map[string]Hit{}
+		for _, was := range e.changes {
+			if was.key == c.key {
+				recorded = was.parts()
+			}
+		}
+		for part, hit := range c.parts() {
+			if hit != Made && hit != recorded[part] {
+				return true
+			}
+		}
+		return false
 	})
 }

@@ -35,7 +35,7 @@ func (r *run) granted(a *attempt, from int, left without) (granted bool, reply s
 	granted = true
 	r.again(a, from, left, func(e *event, got string, changes []change) bool {
 		reply = got
-		granted = !r.refuses(e, got, changes)
+		granted = !r.refuses(a, e, got, changes)
 		return granted
 	})
 	return granted, reply
@@ -56,7 +56,7 @@ func (r *run) again(a *attempt, from int, left without, visit func(e *event, rep
 	p := r.newReplay(a, from, left)
 	p.through(a, func(i int) bool {
 		e := &a.node.events[i]
-		got, changes, ok := p.send(e.cmd, e.at, p.args(e.cmd))
+		got, changes, ok := p.send(e.cmd, e.at, p.by(e.cmd))
 		return !ok || visit(e, got, changes)
 	})
 }
@@ -72,7 +72,7 @@ func (r *run) instead(a, refused *attempt, from int, left without) bool {
 	}
 	for _, i := range refused.events {
 		e := &a.node.events[i]
-		if got, changes, ok := p.send(e.cmd, a.time(), p.args(e.cmd)); ok && r.accepts(e, got, changes) {
+		if got, changes, ok := p.send(e.cmd, a.time(), p.by(e.cmd)); ok && r.accepts(e, got, changes) {
 			return true
 		}
 	}
@@ -102,29 +102,30 @@ func (p *replay) through(a *attempt, visit func(i int) (more bool)) {
 	}
 }
 
-// send executes a command, at an instant, with the given arguments; without any it can't be executed again, and is not ok.
-func (r *run) send(c *history.Command, at int64, args []string) (reply string, changes []change, ok bool) {
+// send executes the request of a command at an instant; one without a request can't be executed again, and is not ok.
+func (r *run) send(c *history.Command, at int64, again request) (reply string, changes []change, ok bool) {
 	r.m.tick(at)
-	if args == nil {
+	if again == nil {
 		return "", nil, false
 	}
-	reply, changes, _ = r.m.do(args, at)
+	reply, changes, _ = r.m.do(again, at)
 	return answerOf(c, reply), changes, true
 }
 
-// args returns the request to repeat, by the clock that the experiment gives to the client.
-func (p *replay) args(c *history.Command) []string {
-	args := request(c, p.Scripts)
-	if p.left.clock == 0 || args == nil {
-		return args
+// by returns the request to repeat, by the clock that the experiment gives to the client.
+func (p *replay) by(c *history.Command) request {
+	again := p.asks.of(c)
+	if p.left.clock == 0 {
+		return again
 	}
-	args = slices.Clone(args)
-	for i, arg := range args {
-		if _, unit := p.timeIn(arg, c.Sent); unit != 0 {
-			args[i] = strconv.FormatFloat(float64(p.left.clock)/unit, 'f', decimals(arg), 64)
+	for _, args := range again {
+		for i, arg := range args {
+			if _, unit := p.timeIn(arg, c.Sent); unit != 0 {
+				args[i] = strconv.FormatFloat(float64(p.left.clock)/unit, 'f', decimals(arg), 64)
+			}
 		}
 	}
-	return args
+	return again
 }
 
 // timeIn reads an argument as a time near the instant at which its command was sent, in any unit. It returns the time since 1970 and the unit in
@@ -219,7 +220,7 @@ func (p *replay) end(e *event) {
 }
 
 // skips reports whether the replay omits a command. A command that changed nothing in the record changes nothing in the replay, unless a grant
-// depended on it. A client refused in the replay sends nothing until its next acquire.
+// depended on it, or it may have written what was there already. A client refused in the replay sends nothing until its next acquire.
 func (p *replay) skips(i int) bool {
 	e := &p.node.events[i]
 	if e.op != nil && slices.Contains(p.left.ops, e.op.ID) {
@@ -231,21 +232,38 @@ func (p *replay) skips(i int) bool {
 		}
 		delete(p.out, e.cmd.Client)
 	}
-	return len(e.changes) == 0 && !p.decides(i) && (p.waiter == nil || e.op != p.waiter)
+	return len(e.changes) == 0 && p.granting(i) == nil && (p.waiter == nil || e.op != p.waiter) && p.idle(i)
 }
 
-// decides reports whether a command belongs to the attempt that granted its operation.
-func (p *replay) decides(i int) bool {
+// idle reports whether the reply to a command that changed nothing proves that; that of an acquire proves at least that it was refused.
+func (p *replay) idle(i int) bool {
+	e := &p.node.events[i]
+	again := p.asks.of(e.cmd)
+	if again == nil || e.op != nil && e.op.Op == history.Acquire {
+		return true
+	}
+	if !e.judged {
+		now := *p.m
+		p.m.load(p.node.state(i), e.clock)
+		e.idle, e.judged = p.m.idle(e, again), true
+		*p.m = now
+		p.m.loaded = false
+	}
+	return e.idle
+}
+
+// granting returns the attempt that granted a command's operation, if the command belongs to it; nil: none.
+func (p *replay) granting(i int) *attempt {
 	op := p.node.events[i].op
 	if op == nil || op.Op != history.Acquire || op.Outcome != history.OK {
-		return false
+		return nil
 	}
 	for _, a := range p.attempts(op) {
 		if a.node == p.node && slices.Contains(a.events, i) {
-			return true
+			return a
 		}
 	}
-	return false
+	return nil
 }
 
 // repeat executes a command again. A client whose grant is now refused sends no more. A try that was refused in the record and is granted now changes
@@ -255,11 +273,11 @@ func (p *replay) repeat(i int) {
 	if refusedByServer(e.cmd.Reply) && len(e.changes) == 0 {
 		return
 	}
-	reply, changes, ok := p.send(e.cmd, e.at, request(e.cmd, p.Scripts))
-	switch {
+	reply, changes, ok := p.send(e.cmd, e.at, p.asks.of(e.cmd))
+	switch a := p.granting(i); {
 	case !ok || e.op == nil || e.op.Op != history.Acquire:
-	case p.decides(i):
-		if e.op.Outcome == history.OK && p.refuses(e, reply, changes) {
+	case a != nil:
+		if p.refuses(a, e, reply, changes) {
 			p.m.undo(changes)
 			p.out[e.cmd.Client] = e.op.ID
 		}
@@ -271,17 +289,25 @@ func (p *replay) repeat(i int) {
 
 // refuses reports whether the reply to a command of a granted attempt now refuses its client. The record teaches which replies refuse; for an unknown
 // reply, what the command changes decides.
-func (r *run) refuses(e *event, reply string, changes []change) bool {
+func (r *run) refuses(a *attempt, e *event, reply string, changes []change) bool {
 	if same(e.cmd, reply) {
 		return false
 	}
 	if refused, known := r.seen.refuse(shapeOf(e.cmd), reply); known {
 		return refused
 	}
+	if a.clears(e) {
+		return false
+	}
 	if len(e.changes) == 0 && len(changes) == 0 { // the command reads, and its client decides
 		return empty(e.cmd.Reply) != empty(reply)
 	}
 	return !does(e.changes, changes)
+}
+
+// clears reports whether a command of an attempt only deletes keys before another sets some: if it finds nothing to delete, that refuses nobody.
+func (a *attempt) clears(e *event) bool {
+	return a.grant >= 0 && len(e.changes) > 0 && len(keysOf(e.changes, true)) == 0 && len(keysOf(a.node.events[a.grant].changes, true)) > 0
 }
 
 // does reports whether a command does in the replay what it did in the record: it sets the same keys. What it clears away beside, such as its client's

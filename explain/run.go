@@ -24,6 +24,7 @@ type Record struct {
 type run struct {
 	Record
 	m      *machine
+	asks   *requests
 	ops    map[uint64]*history.Operation
 	holds  []checker.Hold           // by start
 	holdOf map[uint64]*checker.Hold // by operation
@@ -51,6 +52,7 @@ func shapeOf(c *history.Command) shape {
 // newRun orders a record.
 func newRun(rec Record, srv Server) *run {
 	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{seen: map[shape]map[answer]tally{}}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, unseen: map[uint64][]*history.Command{}}
+	r.asks = newRequests(&r.Record)
 	r.m = &machine{srv: srv, epoch: rec.Header.Epoch}
 	for i := range rec.Ops {
 		r.ops[rec.Ops[i].ID] = &rec.Ops[i]
@@ -60,8 +62,8 @@ func newRun(rec Record, srv Server) *run {
 		r.nodes = append(r.nodes, r.order(n))
 	}
 	r.failed, r.votes = len(r.nodes) == 0, 1
-	for i := range rec.Commands {
-		if c := &rec.Commands[i]; c.Replied == 0 && c.Node >= 0 && !refusedByServer(c.Reply) {
+	for i := range r.Commands {
+		if c := &r.Commands[i]; c.Replied == 0 && c.Node >= 0 && !refusedByServer(c.Reply) {
 			r.unseen[c.Op] = append(r.unseen[c.Op], c)
 		}
 	}
@@ -82,7 +84,7 @@ func (r *run) indexes() (nodes []int) {
 func (r *run) order(index int) *node {
 	n := &node{index: index, byOp: map[uint64][]int{}}
 	r.m.load(map[string]*Value{}, clock{})
-	o := &orderer{node: n, m: r.m, scripts: r.Scripts, ops: r.ops}
+	o := &orderer{node: n, m: r.m, asks: r.asks, ops: r.ops}
 	turns, lost := true, r.neverArrived(index)
 	for i := range r.Commands {
 		c := &r.Commands[i]

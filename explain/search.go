@@ -204,11 +204,11 @@ func (s *search) forward(picks []pick) bool {
 // idle reports whether the reply to a command proves that it changed nothing. It does not if the command may have written what was there already:
 // if, with something else there, it gets the same reply and changes that.
 func (s *search) idle(e *event) bool {
-	args := request(e.cmd, s.scripts)
-	if len(e.changes) > 0 || args == nil {
+	r := s.asks.of(e.cmd)
+	if len(e.changes) > 0 || r == nil {
 		return len(e.changes) == 0
 	}
-	return s.m.idle(e, args)
+	return s.m.idle(e, r)
 }
 
 // take executes a command and reports whether its reply is explained.
@@ -277,15 +277,15 @@ func (s *search) leases(c *history.Command, at int64, other bool) (found bool) {
 
 // named returns the keys that a command names if all keys with a lease still exist.
 func (s *search) named(c *history.Command, at int64) []string {
-	args := request(c, s.scripts)
-	if args == nil {
+	r := s.asks.of(c)
+	if r == nil {
 		return nil
 	}
 	values := maps.Clone(s.m.values)
 	for key := range s.m.values {
 		s.m.persist(key)
 	}
-	_, _, touched := s.m.do(args, at)
+	_, _, touched := s.m.do(r, at)
 	s.m.values, s.m.loaded = values, false
 	return touched
 }

@@ -38,7 +38,7 @@ func judged(t *testing.T, s *story, rec explain.Record) *checker.Verdict {
 func TestStories(t *testing.T) {
 	told := []string{"mis-unlock/set-nx-ex-pause", "mis-unlock/set-nx-ex-damage", "mis-unlock/heartbeat-of-another", "lease-overrun/token-pause",
 		"double-grant/exists-set", "reader-evicted/rw-hash", "stale-reentry/reentrant-local", "failover-loss/token-pair", "restart-loss/redlock-node-restarts-empty",
-		"clock-jump/token", "no-expiry/setnx-crash", "lost-wakeup/redisson", "orphan/token-session-lost-release",
+		"clock-jump/token", "no-expiry/setnx-crash", "lost-wakeup/redisson", "orphan/token-session-lost-release", "orphan/kept-by-others-renewals",
 		"quorum-erosion/half", "unknown/no-commands", "mis-unlock/no-commands"}
 	var got strings.Builder
 	for _, s := range corpus(t) {

@@ -226,16 +226,15 @@ func (w *wait) blocked(at int, others string) Answer {
 	return Answer{}
 }
 
-// makers returns the commands that may have made the key in the way: the last of each operation that changed what the waiter asked for, the latest
-// first.
+// makers returns the commands that may have made the key in the way, the latest first: of each operation the last that wrote what the waiter found,
+// which nobody has written over since, or that created a part of it.
 func (w *wait) makers() (out []int) {
 	const most = 32
 	n, first := w.attempt.node, w.attempt.events[0]
-	seen := map[uint64]bool{}
+	values, seen, written := n.state(first), map[uint64]bool{}, map[string]bool{}
 	for i := first - 1; i >= 0 && len(out) < most; i-- {
 		e := &n.events[i]
-		if e.cmd == nil || e.open || e.op != nil && seen[e.op.ID] || !changesAny(e, w.attempt.keys()) ||
-			!slices.ContainsFunc(e.changes, func(c change) bool { return c.after != nil && !c.renewed() && !c.freed() }) {
+		if e.cmd == nil || e.open || !changesAny(e, w.attempt.keys()) || !w.wrote(e, values, written) || e.op != nil && seen[e.op.ID] {
 			continue
 		}
 		if e.op != nil {
@@ -244,6 +243,22 @@ func (w *wait) makers() (out []int) {
 		out = append(out, i)
 	}
 	return out
+}
+
+// wrote reports whether a command created a part of the given values, or wrote one that is not yet in written, and adds what it wrote.
+func (w *wait) wrote(e *event, values map[string]*Value, written map[string]bool) (found bool) {
+	for _, c := range e.changes {
+		now := values[c.key].parts()
+		for part, hit := range c.parts() {
+			name := c.key + "\x00" + part
+			if _, there := now[part]; !there || hit == Freed || hit == Renewed {
+				continue
+			}
+			found = found || hit == Made || !written[name]
+			written[name] = true
+		}
+	}
+	return found
 }
 
 // early returns what the node held when the client had waited as long as is allowed; an expiry may have been set later.
@@ -331,7 +346,7 @@ func (r *run) asked(n *node, i int, c *history.Command, at int64) (reply string,
 		own = n.events[min(i, last)].clock
 	}
 	r.m.load(n.state(i), own)
-	return r.send(c, at, request(c, r.Scripts))
+	return r.send(c, at, r.asks.of(c))
 }
 
 // withoutReply explains a wait whose command is not in the order of the commands because its reply was lost: executed when it was sent, it would have

@@ -1,0 +1,138 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// request is what a node executes at once: one command, with its name, or those from MULTI to EXEC.
+type request [][]string
+
+// requests turns recorded commands into requests to the embedded server.
+type requests struct {
+	scripts      map[string]string // sources by digest
+	transactions map[*history.Command][]*history.Command
+}
+
+// newRequests returns the commands of a record with each transaction as one command, MULTI, which the node executed when it received the EXEC.
+func newRequests(rec *Record) *requests {
+	q := &requests{scripts: rec.Scripts, transactions: map[*history.Command][]*history.Command{}}
+	if !slices.ContainsFunc(rec.Commands, func(c history.Command) bool { return c.Name == "MULTI" }) {
+		return q
+	}
+	type connection struct {
+		client string
+		node   int
+		number uint64
+	}
+	begun := map[connection][]*history.Command{} // MULTI and what was queued since
+	all := make([]history.Command, 0, len(rec.Commands))
+	for i := range rec.Commands {
+		c := &rec.Commands[i]
+		on := connection{c.Client, c.Node, c.Conn}
+		queued, within := begun[on]
+		switch {
+		case !within && c.Name == "MULTI":
+			begun[on] = []*history.Command{}
+		case !within:
+			all = append(all, *c)
+		case c.Name == "EXEC" || c.Name == "DISCARD":
+			delete(begun, on)
+			all = append(all, transaction(queued, c))
+			q.transactions[&all[len(all)-1]] = queued
+		default:
+			begun[on] = append(queued, c)
+		}
+	}
+	rec.Commands = all
+	return q
+}
+
+// transaction returns the one command that stands for a transaction: it is called MULTI, and otherwise what ended the transaction.
+func transaction(queued []*history.Command, end *history.Command) history.Command {
+	whole := *end
+	whole.Name, whole.Args = "MULTI", nil
+	for _, c := range queued {
+		whole.Args = append(append(whole.Args, c.Name), c.Args...)
+		whole.Cut = whole.Cut || c.Cut
+	}
+	whole.Args = append(whole.Args, end.Name)
+	return whole
+}
+
+// of returns the request to execute on the embedded server; nil if it touches no key or can't be executed again.
+func (q *requests) of(c *history.Command) (r request) {
+	queued, several := q.transactions[c]
+	switch {
+	case c.Cut:
+		return nil
+	case !several:
+		if args := q.one(c); args != nil {
+			r = request{args}
+		}
+		return r
+	case c.Reply == "(nil)" || c.Args[len(c.Args)-1] == "DISCARD": // nothing of it was executed
+		return nil
+	}
+	r = request{{"MULTI"}}
+	for _, c := range queued {
+		args := q.one(c)
+		if args == nil {
+			return nil
+		}
+		r = append(r, args)
+	}
+	return append(r, []string{"EXEC"})
+}
+
+// one returns a single command to execute; nil if it touches no key or can't be executed again.
+func (q *requests) one(c *history.Command) []string {
+	args := append([]string{c.Name}, c.Args...)
+	switch c.Name {
+	case "EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO":
+		source, ok := q.scriptOf(c)
+		if !ok || len(c.Args) < 2 {
+			return nil
+		}
+		args[0], args[1] = "EVAL", source
+		return args
+	case "BLPOP", "BRPOP":
+		if c.Reply == "(nil)" || len(c.Args) < 2 {
+			return nil
+		}
+		return []string{c.Name[1:], c.Args[0]}
+	}
+	if quiet[c.Name] {
+		return nil
+	}
+	return args
+}
+
+// scriptOf returns the source of the script that a command ran. A record of another tool may have it, or its digest, as the first argument alone.
+func (q *requests) scriptOf(c *history.Command) (source string, ok bool) {
+	if c.Script == "" && len(c.Args) > 0 {
+		if strings.HasPrefix(c.Name, "EVALSHA") {
+			source, ok = q.scripts[strings.ToLower(c.Args[0])]
+			return source, ok
+		}
+		return c.Args[0], true
+	}
+	source, ok = q.scripts[c.Script]
+	return source, ok
+}
+
+// quiet are commands that neither change nor read a key.
+var quiet = map[string]bool{"HELLO": true, "AUTH": true, "CLIENT": true, "PING": true, "SELECT": true, "SUBSCRIBE": true, "UNSUBSCRIBE": true,
+	"PSUBSCRIBE": true, "PUNSUBSCRIBE": true, "SSUBSCRIBE": true, "SUNSUBSCRIBE": true, "PUBLISH": true, "SPUBLISH": true, "WAIT": true, "WAITAOF": true,
+	"ROLE": true, "INFO": true, "CONFIG": true, "CLUSTER": true, "COMMAND": true, "SCRIPT": true, "ECHO": true, "TIME": true, "READONLY": true,
+	"ASKING": true, "QUIT": true, "RESET": true, "WATCH": true, "UNWATCH": true, "DISCARD": true, "PUBSUB": true, "REPLCONF": true}
+
+// answerOf turns the reply to a substituted command into a reply to the original.
+func answerOf(c *history.Command, reply string) string {
+	if (c.Name == "BLPOP" || c.Name == "BRPOP") && reply != "(nil)" {
+		return `["` + c.Args[0] + `", ` + reply + "]"
+	}
+	return reply
+}
