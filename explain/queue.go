@@ -25,7 +25,7 @@ func (r *run) overtaken(v *checker.Violation) Answer {
 		if a.grant < 0 {
 			continue
 		}
-		w := a.node.askedBefore(waiting, a.grant)
+		w := r.askedBefore(waiting, a.node, a.grant)
 		if w == nil || (pairing{w, a}).doubtful() {
 			continue
 		}

@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
@@ -210,7 +211,7 @@ func (a *attempt) first() int {
 // attempt was in vain and a new one begins.
 func (r *run) attempts(op *history.Operation) (out []*attempt) {
 	for _, n := range r.nodes {
-		out = append(out, r.ballots(op, n, n.lastTry(op, len(n.events)))...)
+		out = append(out, r.ballots(op, n, r.lastTry(op, n, len(n.events)))...)
 	}
 	return out
 }
@@ -245,8 +246,25 @@ func (n *node) requests(op *history.Operation) []int {
 	})
 }
 
+// begins returns what an operation asked a node for first, whether or not the server knew the script or answered at all.
+func (r *run) begins(op *history.Operation, n *node) (first asked) {
+	var earliest int64 = math.MaxInt64
+	note := func(e *event) {
+		if e.cmd.Node == n.index && e.cmd.Sent < earliest && e.key() != "" {
+			first, earliest = e.asks(), e.cmd.Sent
+		}
+	}
+	for _, i := range n.byOp[op.ID] {
+		note(&n.events[i])
+	}
+	for _, c := range r.unseen[op.ID] {
+		note(&event{cmd: c})
+	}
+	return first
+}
+
 // lastTry returns the commands of the last attempt of an operation at a node before an event: it begins with the same command as the first attempt.
-func (n *node) lastTry(op *history.Operation, end int) (try []int) {
+func (r *run) lastTry(op *history.Operation, n *node, end int) (try []int) {
 	all := slices.DeleteFunc(n.requests(op), func(i int) bool { return i >= end })
 	slices.SortStableFunc(all, func(i, j int) int { return cmp.Compare(n.events[i].cmd.Sent, n.events[j].cmd.Sent) })
 	var seen []asked
@@ -261,7 +279,7 @@ func (n *node) lastTry(op *history.Operation, end int) (try []int) {
 		seen, try = append(seen, e.asks()), append(try, i)
 	}
 	if len(try) > 0 {
-		if at := slices.Index(seen, n.events[all[0]].asks()); at >= 0 {
+		if at := slices.Index(seen, r.begins(op, n)); at >= 0 {
 			try = try[:at+1]
 		}
 	}
@@ -300,14 +318,14 @@ func (r *run) ballots(op *history.Operation, n *node, try []int) (out []*attempt
 	return out
 }
 
-// grantedBy returns the last command of an attempt whose reply is one that votes have more often than refusals; without votes, the last; -1: none.
+// grantedBy returns the last command of an attempt whose reply was a vote elsewhere: a try that was refused has votes, too; without votes, the last; -1: none.
 func (r *run) grantedBy(a *attempt) int {
 	if r.votes == 1 {
 		return a.last()
 	}
 	for _, i := range slices.Backward(a.events) {
 		c := a.node.events[i].cmd
-		if t := r.seen.of(shapeOf(c), c.Reply); t.granted > t.refused {
+		if r.seen.of(shapeOf(c), c.Reply).granted > 0 {
 			return i
 		}
 	}

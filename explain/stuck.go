@@ -74,7 +74,7 @@ func (r *run) waiter(v *checker.Violation) *wait {
 		}
 	}
 	for _, n := range r.nodes {
-		if a := n.askedBefore(w.op, n.by(w.until)); a != nil && (w.attempt == nil || a.time() >= w.attempt.time()) {
+		if a := w.run.askedBefore(w.op, n, n.by(w.until)); a != nil && (w.attempt == nil || a.time() >= w.attempt.time()) {
 			w.attempt = a
 		}
 	}
@@ -82,8 +82,8 @@ func (r *run) waiter(v *checker.Violation) *wait {
 }
 
 // askedBefore returns the last attempt of an operation before an event; nil: none.
-func (n *node) askedBefore(op *history.Operation, end int) *attempt {
-	if try := n.lastTry(op, end); len(try) > 0 {
+func (r *run) askedBefore(op *history.Operation, n *node, end int) *attempt {
+	if try := r.lastTry(op, n, end); len(try) > 0 {
 		return &attempt{op: op, node: n, events: try, grant: -1}
 	}
 	return nil
