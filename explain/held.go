@@ -174,8 +174,8 @@ func (r *run) until(acquire *history.Operation, by int64) (until int64) {
 		}
 	}
 	if h.Release != nil && until == h.Release.Call {
-		outer := r.heldBefore(&history.Operation{Client: h.Client, Key: h.Acquire.Key, Call: by})
-		if r.Header.Kind == history.Reentrant && outer != nil && outer.Return <= acquire.Call {
+		outer := r.heldBefore(&history.Operation{ID: acquire.ID, Client: h.Client, Key: h.Acquire.Key, Call: by})
+		if r.Header.Kind == history.Reentrant && outer != nil && cmp.Or(cmp.Compare(outer.Return, acquire.Call), cmp.Compare(outer.ID, acquire.ID)) < 0 {
 			return r.until(outer, by)
 		}
 		return math.MaxInt64
