@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/compact"
 )
 
 // errAssumption: a record breaks an assumption on which every judgement rests, and the history did not come from a file whose line could be named: a
@@ -19,13 +20,13 @@ type archive struct {
 	header  history.Header
 	file    string // "" = not read from a file
 	named   bool   // the source can name lines
-	clients dictionary
-	tokens  dictionary
-	grantee paged[uint32] // by token number: number+1 of the key on which it was granted last
+	clients compact.Strings
+	tokens  compact.Strings
+	grantee compact.List[uint32] // by token: number+1 of the key on which it was granted last
 	keys    []*keyLog
 	byName  map[string]*keyLog
 	lines   uint32
-	holdOf  []uint32 // by position: index+1, among the details of its key, of the hold to which the operation belongs or which it begins; 0 = none
+	holdOf  []uint32 // by position: number, among the details of its key, of the hold to which the operation belongs or which it begins; 0 = none
 	ids     []uint64 // by position, from the first operation whose id is not its position; nil before that
 }
 
@@ -55,7 +56,7 @@ func load(ctx context.Context, header history.Header, src Source) (*archive, err
 			return nil, err
 		}
 	}
-	rank := a.clients.sort()
+	rank := a.clients.Sort()
 	for _, k := range a.keys {
 		k.finish(a, rank)
 	}
@@ -69,7 +70,7 @@ func (a *archive) add(op *history.Operation) error {
 		return a.broken(a.lines, "return %d is before call %d", op.Return, op.Call)
 	}
 	k := a.key(op.Key)
-	r := record{call: op.Call, ret: op.Return, client: a.clients.number(op.Client), line: a.lines,
+	r := record{call: op.Call, ret: op.Return, client: a.clients.Number(op.Client), line: a.lines,
 		op: op.Op, outcome: op.Outcome, mode: op.Mode,
 		modeNamed: op.ModeNamed || op.Mode == history.Shared}
 	if err := a.addDetail(k, &r, op); err != nil {
@@ -105,7 +106,7 @@ func (a *archive) key(name string) *keyLog {
 func (a *archive) addDetail(k *keyLog, r *record, op *history.Operation) error {
 	var token uint32
 	if op.Token != "" {
-		token = a.tokens.number(op.Token) + 1
+		token = a.tokens.Number(op.Token)
 	}
 	if !r.detailed() {
 		r.detail = token
@@ -116,9 +117,9 @@ func (a *archive) addDetail(k *keyLog, r *record, op *history.Operation) error {
 		d.role, d.until, d.end = valued, op.Read, op.Wrote
 	}
 	if op.Asked != 0 && r.granted() {
-		d.rare = uint32(k.rares.add(rare{asked: op.Asked}))
+		d.rare = k.rares.Add(rare{asked: op.Asked})
 	}
-	r.detail = uint32(k.details.add(d))
+	r.detail = k.details.Add(d)
 	if !r.granted() {
 		return nil
 	}
@@ -134,10 +135,10 @@ func (a *archive) checkToken(k *keyLog, token uint32, op *history.Operation) err
 	if token == 0 || a.header.Kind == history.Reentrant {
 		return nil
 	}
-	for a.grantee.n < int(token) {
-		a.grantee.add(0)
+	for a.grantee.Len() < token {
+		a.grantee.Add(0)
 	}
-	last := a.grantee.at(int(token) - 1)
+	last := a.grantee.At(token)
 	if *last == uint32(k.number)+1 {
 		return a.broken(a.lines, "token %q is granted a second time on key %q; a token names one grant", op.Token, op.Key)
 	}
@@ -157,8 +158,8 @@ func (a *archive) broken(line uint32, format string, args ...any) error {
 // clientNames returns the clients with an operation.
 func (a *archive) clientNames() map[string]bool {
 	all := map[string]bool{}
-	for n := range uint32(a.clients.where.n) {
-		all[a.clients.text(n)] = true
+	for n := range a.clients.Len() {
+		all[a.clients.Text(n+1)] = true
 	}
 	return all
 }
@@ -173,7 +174,7 @@ func (a *archive) id(r *record) uint64 {
 
 // operation restores the operation of a record, except error texts, which are not kept.
 func (a *archive) operation(k *keyLog, r *record) history.Operation {
-	op := history.Operation{ID: a.id(r), Client: a.clients.text(r.client), Op: r.op, Key: k.name, Mode: r.mode, ModeNamed: r.modeNamed && r.mode == history.Exclusive && r.op != history.Acquire,
+	op := history.Operation{ID: a.id(r), Client: a.clients.Text(r.client), Op: r.op, Key: k.name, Mode: r.mode, ModeNamed: r.modeNamed && r.mode == history.Exclusive && r.op != history.Acquire,
 		Call: r.call, Return: r.ret, Outcome: r.outcome}
 	token := r.detail
 	if r.detailed() {
@@ -188,7 +189,7 @@ func (a *archive) operation(k *keyLog, r *record) history.Operation {
 		}
 	}
 	if token != 0 {
-		op.Token = a.tokens.text(token - 1)
+		op.Token = a.tokens.Text(token)
 	}
 	return op
 }

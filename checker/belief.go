@@ -157,7 +157,7 @@ type rare struct {
 
 func (k *keyLog) asked(r *record) int64 {
 	if d := k.detailOf(r); d.rare != 0 {
-		return k.rares.at(int(d.rare) - 1).asked
+		return k.rares.At(d.rare).asked
 	}
 	return 0
 }
@@ -165,9 +165,9 @@ func (k *keyLog) asked(r *record) int64 {
 // doubt notes that a belief may have lasted until t.
 func (k *keyLog) doubt(d *detail, t int64) {
 	if d.rare == 0 {
-		d.rare = uint32(k.rares.add(rare{}))
+		d.rare = k.rares.Add(rare{})
 	}
-	k.rares.at(int(d.rare) - 1).doubt = t
+	k.rares.At(d.rare).doubt = t
 	k.doubts = true
 }
 
@@ -176,5 +176,5 @@ func (k *keyLog) latestEnd(d *detail) int64 {
 	if d.rare == 0 {
 		return d.end
 	}
-	return max(d.end, k.rares.at(int(d.rare)-1).doubt)
+	return max(d.end, k.rares.At(d.rare).doubt)
 }

@@ -6,7 +6,7 @@
 // # How a history flows through
 //
 //  1. load reads the source once into an archive: 32 bytes for each operation (record), about 40 more for each grant, extend and
-//     write (detail), strings as numbers (dictionary), sorted in chunks by call. Operations may come in any order.
+//     write (detail), strings as numbers, sorted in chunks by call. Operations may come in any order.
 //  2. findHolds goes once over the records of a key in order of time and finds its holds: where the belief in each ended, until when the
 //     server can have kept it, and which operations belong to it. It checks that each client does one thing at a time.
 //  3. try goes over the records again and feeds each of them to the judges, once at its call and once at its return. Each judge checks one

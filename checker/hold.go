@@ -96,7 +96,7 @@ func (a *archive) holds(k *keyLog, records []*record) (out []Hold) {
 
 // hold returns hold number n as the pass found it, without its operations.
 func (a *archive) hold(k *keyLog, n uint32) Hold {
-	d := k.details.at(int(n) - 1)
+	d := k.details.At(n)
 	began := a.operation(k, d.began)
 	h := Hold{Client: began.Client, Token: began.Token, Mode: began.Mode, Fence: began.Fence, Acquire: began,
 		Belief: []Span{{d.began.ret, max(d.end, d.began.ret)}}, LatestEnd: k.latestEnd(d), Possible: Span{k.from(d.began), d.gone}}

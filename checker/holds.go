@@ -109,7 +109,7 @@ func (p *holdPass) step(r *record) error {
 	if !r.spanning() {
 		if r.call < who.idleAt {
 			return p.a.broken(r.line, "client %q calls %s at %d while its operation of line %d on the same key is not over before %d; one client does one thing at a time",
-				p.a.clients.text(r.client), r.op, r.call, who.lastLine+1, who.idleAt)
+				p.a.clients.Text(r.client), r.op, r.call, who.lastLine+1, who.idleAt)
 		}
 		who.idleAt, who.lastLine = r.ret, r.line
 	}
@@ -408,13 +408,13 @@ func (p *holdPass) leave(client uint32, who *clientHolds, ev *evidence) {
 	}
 	for _, at := range p.crashes[client] {
 		// What it was doing when it died was not recorded; if its commands show any activity, that may have been an acquire.
-		if sent := ev.commandsOf(p.a.clients.text(client), who.idleAt, at); len(sent) > 0 {
+		if sent := ev.commandsOf(p.a.clients.Text(client), who.idleAt, at); len(sent) > 0 {
 			p.k.crashes = append(p.k.crashes, crashHold{min(who.idleAt, at), at, plus(at, p.keep)})
 		}
 	}
 }
 
-// tokenOf returns number+1 of an operation's token in the dictionary; 0 if it has none.
+// tokenOf returns the number of an operation's token; 0 if it has none.
 func (k *keyLog) tokenOf(r *record) uint32 {
 	if r.detailed() {
 		return k.detailOf(r).token
@@ -425,7 +425,7 @@ func (k *keyLog) tokenOf(r *record) uint32 {
 // holdOf returns the detail of the hold to which an operation belongs or which it begins, nil if there is none.
 func (d *keyInput) holdOf(r *record) *detail {
 	if n := d.a.holdOf[r.line-1]; n != 0 {
-		return d.k.details.at(int(n) - 1)
+		return d.k.details.At(n)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/binomial"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -207,7 +208,7 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 		p.Verdict = Pass
 	}
 	if !opt.Bare {
-		p.CI95 = Confidence(p.Violations, p.Opportunities)
+		p.CI95 = binomial.Interval(p.Violations, p.Opportunities)
 	}
 	if p.Opportunities > 0 {
 		p.Rate = float64(p.Violations) / float64(p.Opportunities)

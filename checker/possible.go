@@ -52,7 +52,7 @@ func (p *holdPass) behind(h *openHold, before int64) (out []history.Command) {
 	if p.keep == never {
 		return nil
 	}
-	client := p.a.clients.text(h.r.client)
+	client := p.a.clients.Text(h.r.client)
 	var keys []string // of the hold
 	for _, c := range p.ev.commandsOf(client, h.r.ret, before) {
 		if c.Op != 0 && p.a.header.Kind != history.Reentrant || !c.MayRenew() {
@@ -124,9 +124,9 @@ func (e *evidence) crashes(a *archive) map[uint32][]int64 {
 	if len(at) == 0 {
 		return out
 	}
-	for n := range uint32(a.clients.where.n) {
-		if list := at[a.clients.text(n)]; list != nil {
-			out[n] = list
+	for n := range a.clients.Len() {
+		if list := at[a.clients.Text(n+1)]; list != nil {
+			out[n+1] = list
 		}
 	}
 	return out

@@ -128,7 +128,7 @@ func (p *progress) takenUntil(r *record) int64 {
 	if t, ok := p.d.k.orphans[hold]; ok {
 		return plus(t, p.d.a.header.Lease+slack(p.d.a.header))
 	}
-	d := p.d.k.details.at(int(hold) - 1)
+	d := p.d.k.details.At(hold)
 	if r.op == history.Extend && d.gone < never {
 		return d.gone
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/compact"
 )
 
 // record is an operation in 32 bytes without pointers. A detail has the fields that only grants, extends and writes have.
@@ -13,7 +14,7 @@ type record struct {
 	call, ret int64
 	client    uint32
 	line      uint32 // its position among the operations of the history, from 1
-	detail    uint32 // index+1 into the key's details where detailed, else number+1 of the token; 0 = none
+	detail    uint32 // number of its detail where detailed, else of the token; 0 = none
 	op        history.Op
 	outcome   history.Outcome
 	mode      history.Mode
@@ -72,8 +73,8 @@ var rank = [...]int{history.Acquire: 1, history.Use: 2, history.Write: 3, histor
 // detail is the rest of a record. Which fields are used depends on the operation. The detail of the operation that began a hold stands for the hold.
 type detail struct {
 	fence uint64
-	token uint32 // number+1 in the dictionary; 0 = none
-	rare  uint32 // index+1 of the rare fields
+	token uint32 // its number; 0 = none
+	rare  uint32 // number of the rare fields
 	role  role
 	// released: an operation of the hold had a reply by which it is gone. Otherwise it ends by its lease, or never.
 	released bool
@@ -109,8 +110,8 @@ type keyLog struct {
 	name         string
 	number       int
 	chunks       []chunk
-	details      paged[detail]
-	rares        paged[rare]
+	details      compact.List[detail]
+	rares        compact.List[rare]
 	sharedWrites bool // there is a write under a hold that may be one of several
 	doubts       bool // the end of some belief is unknown
 	counts       [history.Lost + 1][history.Unknown + 1]int
@@ -169,7 +170,7 @@ func (k *keyLog) finish(a *archive, clients []uint32) {
 }
 
 // detailOf returns the detail of a record that has one.
-func (k *keyLog) detailOf(r *record) *detail { return k.details.at(int(r.detail) - 1) }
+func (k *keyLog) detailOf(r *record) *detail { return k.details.At(r.detail) }
 
 // count returns how many operations had one of the given outcomes.
 func (k *keyLog) count(op history.Op, outcomes ...history.Outcome) (n int) {

@@ -147,7 +147,7 @@ func (s *releaseSafety) later(r *record) *record {
 // shownGone returns a hold with another token that existed throughout release r and is shown to be gone before its lease can have ended.
 func (s *releaseSafety) shownGone(r *record) *record {
 	for _, i := range s.recent {
-		v := s.d.k.details.at(int(i.hold) - 1)
+		v := s.d.k.details.At(i.hold)
 		if own := s.d.holdOf(r); own == v || own != nil && own.token != 0 && own.token == v.token || i.start > r.call || i.end < r.ret {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/lockbench/lockbench/internal/binomial"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -65,7 +66,7 @@ func sumProperty(a, b Property) Property {
 	if out.Opportunities > 0 {
 		out.Rate = float64(min(out.Violations, out.Opportunities)) / float64(out.Opportunities)
 	}
-	out.CI95 = Confidence(out.Violations, out.Opportunities)
+	out.CI95 = binomial.Interval(out.Violations, out.Opportunities)
 	return out
 }
 

@@ -48,7 +48,7 @@ const maxOfHold = 32
 
 // recordsOfHold returns the records of a hold from the one that began it up to its release or its client's next grant.
 func (d *keyInput) recordsOfHold(n uint32) []*record {
-	began := d.k.details.at(int(n) - 1).began
+	began := d.k.details.At(n).began
 	span := max(2*(began.ret-began.call), 1_000_000) // most holds end soon, although a lease may span a million operations
 	for {
 		until := plus(began.ret, span)

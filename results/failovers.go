@@ -1,8 +1,8 @@
 package results
 
 import (
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/binomial"
 )
 
 // Failovers counts how often a promoted replica had the lock's key, among the failovers where that is known.
@@ -42,7 +42,7 @@ func (f Failovers) orNil() *Failovers {
 	if f.Count == 0 {
 		return nil
 	}
-	f.CI95 = checker.Confidence(f.Had, f.Count)
+	f.CI95 = binomial.Interval(f.Had, f.Count)
 	return &f
 }
 

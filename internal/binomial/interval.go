@@ -1,11 +1,12 @@
-package checker
+// Package binomial says how precisely a rate is known that was counted.
+package binomial
 
 import "math"
 
-// Confidence returns the Clopper–Pearson interval for a rate at 95 %: the rates at which k or more, and k or fewer, violations among
+// Interval returns the Clopper–Pearson interval for a rate at 95 %: the rates at which k or more, and k or fewer, violations among
 // n opportunities have a chance of 2.5 %. With k = 0 the interval is one-sided, at 5 %, so that the upper bound is close
 // to 3/n. C. J. Clopper, E. S. Pearson: The use of confidence or fiducial limits, Biometrika 26 (1934).
-func Confidence(k, n int) [2]float64 {
+func Interval(k, n int) [2]float64 {
 	k = min(k, n)
 	switch {
 	case n == 0:

@@ -1,11 +1,11 @@
-package checker
+package binomial
 
 import (
 	"math"
 	"testing"
 )
 
-func TestConfidence(t *testing.T) {
+func TestInterval(t *testing.T) {
 	rows := []struct {
 		k, n int
 		want [2]float64
@@ -19,7 +19,7 @@ func TestConfidence(t *testing.T) {
 		{7, 3, [2]float64{math.Exp(math.Log(.05) / 3), 1}}, // more violations than opportunities count as all
 	}
 	for _, r := range rows {
-		got := Confidence(r.k, r.n)
+		got := Interval(r.k, r.n)
 		for i := range got {
 			if math.Abs(got[i]-r.want[i]) > 2e-4*max(r.want[i], 1e-9) {
 				t.Errorf("%d of %d: got %v, want %v", r.k, r.n, got, r.want)

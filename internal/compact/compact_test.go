@@ -1,0 +1,44 @@
+package compact
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestList adds across a page's border and changes elements on both sides of it.
+func TestList(t *testing.T) {
+	var l List[uint32]
+	for i := range uint32(2*pageSize + 1) {
+		if n := l.Add(i); n != i+1 || l.Len() != n {
+			t.Fatalf("element %d has number %d", i, n)
+		}
+	}
+	*l.At(pageSize + 1) = 7
+	for number, want := range map[uint32]uint32{1: 0, pageSize: pageSize - 1, pageSize + 1: 7, 2*pageSize + 1: 2 * pageSize} {
+		if got := *l.At(number); got != want {
+			t.Errorf("element %d is %d, want %d", number, got, want)
+		}
+	}
+}
+
+// TestStrings numbers more strings than the table and the first block begin with, and an empty and a long one, and then sorts them.
+func TestStrings(t *testing.T) {
+	var d Strings
+	words := []string{"", string(make([]byte, 2*nameBlock))}
+	for i := range 50_000 {
+		words = append(words, fmt.Sprint("token-", i))
+	}
+	for range 2 { // the second time, all are known
+		for i, w := range words {
+			if got := d.Number(w); got != uint32(i)+1 {
+				t.Fatalf("string %d has number %d", i, got)
+			}
+		}
+	}
+	rank := d.Sort()
+	for i, w := range words {
+		if n := rank[i+1]; d.Text(n) != w || n > 1 && d.Text(n-1) >= w {
+			t.Fatalf("string %d is not in order", i)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package compact
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+)
+
+// Strings numbers distinct strings. Ten million tokens would take close to a gigabyte as a map of strings; here they take their bytes and
+// about 25 more each, and the garbage collector need not scan them.
+type Strings struct {
+	blocks [][]byte     // each string as its length (uvarint) and its bytes; blocks never move
+	where  List[uint64] // block<<32 | offset
+	table  []uint64     // open addressing: high half of the hash << 32 | number; 0 = empty; its length is a power of two
+	seed   maphash.Seed // random, so that no file can be made whose strings collide; numbers don't depend on it
+}
+
+const nameBlock = 1 << 18
+
+// Number returns the number of s.
+func (n *Strings) Number(s string) uint32 {
+	if 4*int(n.where.n) >= 3*len(n.table) {
+		n.grow()
+	}
+	h := maphash.String(n.seed, s)
+	slot := n.slot(uint32(h >> 32))
+	for ; n.table[slot] != 0; slot = (slot + 1) & (len(n.table) - 1) {
+		// Reading the bytes costs a cache miss: compare them only if half of the hash is the same.
+		if e := n.table[slot]; e>>32 == h>>32 && string(n.bytes(uint32(e))) == s {
+			return uint32(e)
+		}
+	}
+	number := n.where.Add(n.store(s))
+	n.table[slot] = h>>32<<32 | uint64(number)
+	return number
+}
+
+// Sort renumbers the strings in sorted order, and returns the new numbers by the old. After that no string can be looked up or added.
+func (n *Strings) Sort() []uint32 {
+	byText := make([]uint32, n.where.n)
+	for i := range byText {
+		byText[i] = uint32(i) + 1
+	}
+	slices.SortFunc(byText, func(a, b uint32) int { return bytes.Compare(n.bytes(a), n.bytes(b)) })
+	var where List[uint64]
+	rank := make([]uint32, len(byText)+1)
+	for _, old := range byText {
+		rank[old] = where.Add(*n.where.At(old))
+	}
+	n.where, n.table = where, nil
+	return rank
+}
+
+// Len returns how many strings there are.
+func (n *Strings) Len() uint32 { return n.where.n }
+
+// slot is where the search for a string starts.
+func (n *Strings) slot(hash uint32) int { return int(hash) & (len(n.table) - 1) }
+
+// Text returns the string of a number.
+func (n *Strings) Text(id uint32) string { return string(n.bytes(id)) }
+
+func (n *Strings) bytes(id uint32) []byte {
+	at := *n.where.At(id)
+	b := n.blocks[at>>32][uint32(at):]
+	size, w := binary.Uvarint(b)
+	return b[w : w+int(size)]
+}
+
+func (n *Strings) store(s string) uint64 {
+	last := len(n.blocks) - 1
+	if last < 0 || len(n.blocks[last])+len(s)+binary.MaxVarintLen32 > cap(n.blocks[last]) {
+		size := nameBlock
+		if last < 0 {
+			size = 1 << 10 // most histories are small
+		}
+		n.blocks = append(n.blocks, make([]byte, 0, max(size, len(s)+binary.MaxVarintLen32)))
+		last++
+	}
+	at := uint64(last)<<32 | uint64(len(n.blocks[last]))
+	n.blocks[last] = append(binary.AppendUvarint(n.blocks[last], uint64(len(s))), s...)
+	return at
+}
+
+func (n *Strings) grow() {
+	old := n.table
+	if old == nil {
+		n.seed = maphash.MakeSeed()
+	}
+	n.table = make([]uint64, max(16, 2*len(old)))
+	for _, e := range old {
+		if e == 0 {
+			continue
+		}
+		slot := n.slot(uint32(e >> 32))
+		for n.table[slot] != 0 {
+			slot = (slot + 1) & (len(n.table) - 1)
+		}
+		n.table[slot] = e
+	}
+}
