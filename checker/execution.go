@@ -234,7 +234,7 @@ func (x *executions) take(s state, i int) bool {
 }
 
 // refuses reports whether the state refuses an acquire.
-func (x *executions) refuses(s state, e *effectOf) bool { return x.refusing(s, e) >= permits(x.h) }
+func (x *executions) refuses(s state, e *effectOf) bool { return x.refusing(s, e) >= Permits(x.h) }
 
 // refusing returns how many holds in force may refuse an acquire.
 func (x *executions) refusing(s state, e *effectOf) (n int) {
@@ -255,7 +255,7 @@ func (x *executions) hopeless(s state) bool {
 		case s.placed&(1<<i) != 0 || !e.must:
 		case e.r.outcome == history.Busy && !e.free && x.obeys(i, ruleRefusals):
 			refuse := func(acquire int) bool { return mayRefuse(x.h.Kind, x.effects[acquire].r.mode, e.r.mode) }
-			if x.refusing(s, e)+x.toCome(s, e, refuse) < permits(x.h) {
+			if x.refusing(s, e)+x.toCome(s, e, refuse) < Permits(x.h) {
 				return true
 			}
 		case e.r.op == history.Extend && e.changes() && x.obeys(i, ruleClaims):
@@ -285,12 +285,12 @@ func (x *executions) grant(s state, i, v int) bool {
 	n, again := 0, false
 	for _, h := range s.holds {
 		held := &x.effects[h.effect]
-		if conflict(x.h.Kind, held.client == e.client, held.r.mode, e.r.mode) {
+		if Conflict(x.h.Kind, held.client == e.client, held.r.mode, e.r.mode) {
 			n++
 		}
 		again = again || x.h.Kind == history.Reentrant && held.client == e.client
 	}
-	if n >= permits(x.h) && (x.obeys(i, ruleGrants) || !e.must) {
+	if n >= Permits(x.h) && (x.obeys(i, ruleGrants) || !e.must) {
 		return false
 	}
 	if e.fence != 0 {

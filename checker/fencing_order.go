@@ -58,7 +58,7 @@ func (f *fencingOrder) returned(r *record) {
 // highestBefore returns the highest fence among the grants that certainly came before r.
 func (f *fencingOrder) highestBefore(r *record) fenced {
 	by := r.call // returned before this instant
-	if h := f.d.a.header; permits(h) == 1 {
+	if h := f.d.a.header; Permits(h) == 1 {
 		by = r.ret
 		if h.Lease > 0 {
 			by = min(by, plus(f.d.k.from(r), h.Lease))

@@ -364,7 +364,7 @@ func (p *holdPass) use(who *clientHolds, r *record) {
 
 // manyMayHold reports whether a hold of the mode may be one of several.
 func manyMayHold(h history.Header, m history.Mode) bool {
-	return h.Kind == history.RW && m == history.Shared || permits(h) > 1
+	return h.Kind == history.RW && m == history.Shared || Permits(h) > 1
 }
 
 // close stores a hold to which no further operation can belong.

@@ -3,7 +3,6 @@ package checker
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"hash/fnv"
 	"math"
 	"sync/atomic"
@@ -41,23 +40,12 @@ type move struct {
 	mode   history.Mode
 	client uint32
 	fence  uint64
-
-	start, end int64 // of acquires: the belief
 }
 
 // lockState is the set of holds in force and the highest fence granted. It is comparable.
 type lockState struct {
 	holds string // numbers of the holds, four bytes each, ascending
 	fence uint64
-}
-
-// leaseModel returns the model for one window. acquires has the window's acquires by number of their hold.
-func leaseModel(h history.Header, acquires []move, initial lockState) porcupine.Model {
-	return newModel(h, acquires).porcupine(initial)
-}
-
-func newModel(h history.Header, acquires []move) *modelOf {
-	return &modelOf{kind: h.Kind, permits: permits(h), acquires: acquires, most: math.MaxInt64}
 }
 
 func (m *modelOf) porcupine(initial lockState) porcupine.Model {
@@ -71,10 +59,6 @@ func (m *modelOf) porcupine(initial lockState) porcupine.Model {
 		},
 		Equal: func(a, b any) bool { return a.(lockState) == b.(lockState) },
 		Hash:  func(state any) uint64 { return state.(lockState).hash() },
-		DescribeOperation: func(input, _ any) string {
-			in := input.(move)
-			return fmt.Sprintf("%s hold %d", [...]string{"acquire", "end of", "busy beside", "perhaps acquire"}[in.act], in.hold)
-		},
 	}
 }
 
@@ -119,7 +103,7 @@ func (m *modelOf) taken(s lockState, in move) bool {
 		other := m.acquires[binary.BigEndian.Uint32([]byte(s.holds[i:i+4]))]
 		counts := mayRefuse(m.kind, other.mode, in.mode)
 		if in.act != actBusy {
-			counts = conflict(m.kind, in.client == other.client, other.mode, in.mode)
+			counts = Conflict(m.kind, in.client == other.client, other.mode, in.mode)
 		}
 		if counts {
 			n++
@@ -162,7 +146,7 @@ func (w *window) operations(k *keyLog) (acquires []move, ops []porcupine.Operati
 		}
 	}
 	for _, r := range w.maybe {
-		in := move{act: actMaybe, hold: uint32(len(acquires)), mode: r.mode, client: r.client, end: never}
+		in := move{act: actMaybe, hold: uint32(len(acquires)), mode: r.mode, client: r.client}
 		acquires = append(acquires, in)
 		ops = append(ops, porcupine.Operation{ClientId: int(r.client), Input: in, Call: max(r.call, w.from), Return: never})
 	}
@@ -183,7 +167,7 @@ func (w *window) operations(k *keyLog) (acquires []move, ops []porcupine.Operati
 
 func moveOf(k *keyLog, r *record, hold uint32) move {
 	d := k.detailOf(r)
-	in := move{act: actAcquire, hold: hold, mode: r.mode, client: r.client, start: r.ret, end: d.end}
+	in := move{act: actAcquire, hold: hold, mode: r.mode, client: r.client}
 	if r.mode == history.Exclusive {
 		in.fence = d.fence
 	}
@@ -218,8 +202,7 @@ const leastBudget = 50_000_000
 // moves tried.
 func (w *window) search(h history.Header, k *keyLog, most, moves int64) (porcupine.CheckResult, int64) {
 	acquires, ops, initial := w.operations(k)
-	m := newModel(h, acquires)
-	m.most = moves
+	m := &modelOf{kind: h.Kind, permits: Permits(h), acquires: acquires, most: moves}
 	found := porcupine.CheckOperationsTimeout(m.porcupine(initial), ops, time.Duration(min(max(most, leastBudget), math.MaxInt64/2)))
 	tried := m.steps.Load()
 	if found == porcupine.Illegal && tried > moves {

@@ -120,7 +120,7 @@ type rivalBelief struct {
 }
 
 func newRivalBelief(h history.Header) rivalBelief {
-	return rivalBelief{h, parties{most: permits(h)}, parties{most: 1}, parties{most: 1}}
+	return rivalBelief{h, parties{most: Permits(h)}, parties{most: 1}, parties{most: 1}}
 }
 
 // parties are the owners of some beliefs, as far as needed to know whether at least so many are others than a given one.

@@ -33,11 +33,11 @@ type overlaps struct {
 }
 
 func newOverlaps(h history.Header) *overlaps {
-	return &overlaps{kind: h.Kind, permits: permits(h)}
+	return &overlaps{kind: h.Kind, permits: Permits(h)}
 }
 
-// conflict reports whether two holds, of the same client or of two, exclude each other (VERDICTS §1).
-func conflict(kind history.Kind, same bool, a, b history.Mode) bool {
+// Conflict reports whether two holds, of the same client or of two, exclude each other (VERDICTS §1).
+func Conflict(kind history.Kind, same bool, a, b history.Mode) bool {
 	switch {
 	case kind == history.Reentrant:
 		return !same
@@ -53,8 +53,8 @@ func mayRefuse(kind history.Kind, held, asked history.Mode) bool {
 	return kind != history.RW || held == history.Exclusive || asked == history.Exclusive
 }
 
-// permits returns how many holds that conflict may be in force at once.
-func permits(h history.Header) int {
+// Permits returns how many holds that conflict may be in force at once.
+func Permits(h history.Header) int {
 	if h.Kind == history.Semaphore {
 		return max(h.Permits, 1)
 	}

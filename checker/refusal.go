@@ -50,7 +50,7 @@ func newRefusal(d *keyInput) *refusal {
 	r := &refusal{tally: d.tallyOf(verdicts.Refusal, d.k.count(history.Acquire, history.Busy) > 0, "nobody was refused"), behind: map[uint32]bool{}}
 	r.late, r.empty = math.MinInt64, math.MinInt64
 	r.shared, r.writers = witness{gone: math.MinInt64, end: math.MinInt64}, witness{gone: math.MinInt64, end: math.MinInt64}
-	if n := permits(d.a.header); n > 1 {
+	if n := Permits(d.a.header); n > 1 {
 		r.permits = &largest{n: n}
 	}
 	return r

@@ -37,7 +37,7 @@ const maxRecent = 64
 
 func newReleaseSafety(d *keyInput) *releaseSafety {
 	n := d.k.count(history.Release, history.OK) + d.k.count(history.Extend, history.OK)
-	s := &releaseSafety{tally: d.tallyOf(verdicts.ReleaseSafety, n > 0, "nothing was released or extended"), lapsed: map[*record]bool{}, several: permits(d.a.header) > 1}
+	s := &releaseSafety{tally: d.tallyOf(verdicts.ReleaseSafety, n > 0, "nothing was released or extended"), lapsed: map[*record]bool{}, several: Permits(d.a.header) > 1}
 	for _, c := range d.k.claims {
 		s.lapsed[c.r] = true
 	}

@@ -168,7 +168,7 @@ func (w *linearizability) full(r *record, t int64) bool {
 			n++
 		}
 	}
-	return n >= permits(w.d.a.header)
+	return n >= Permits(w.d.a.header)
 }
 
 // settle leaves out the pending refusals that meet a full lock at time t.
@@ -204,13 +204,13 @@ func (w *linearizability) start(r *record) {
 	if r.mode == history.Exclusive {
 		w.fence = max(w.fence, d.fence)
 	}
-	if r.mode == history.Exclusive && permits(w.d.a.header) == 1 && !lingers && !slices.ContainsFunc(w.belief, func(b interval) bool { return b.end > r.ret }) {
+	if r.mode == history.Exclusive && Permits(w.d.a.header) == 1 && !lingers && !slices.ContainsFunc(w.belief, func(b interval) bool { return b.end > r.ret }) {
 		w.cover = min(w.cover, r.ret) // what was possible before has ended
 	}
 	w.cover = max(w.cover, w.d.holdOf(r).gone, r.ret)
 	w.belief = append(slices.DeleteFunc(w.belief, func(b interval) bool { return b.end <= r.ret }), interval{r: r, start: r.ret, end: d.end})
 	w.settle(r.ret)
-	full := !lingers && d.end > r.ret && len(w.belief) == permits(w.d.a.header) && (r.mode == history.Exclusive || w.d.a.header.Kind != history.RW)
+	full := !lingers && d.end > r.ret && len(w.belief) == Permits(w.d.a.header) && (r.mode == history.Exclusive || w.d.a.header.Kind != history.RW)
 	// Pending operations are carried over: with twice as many finished, carrying costs less than searching.
 	if full && len(w.now.ops) >= minWindow+2*len(w.flying) && !w.d.opt.Plain {
 		var held []*record

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/story/visual"
 )
 
 // saveViews writes the reports into the run directory. A run that failed before it was judged has none.
@@ -38,8 +38,8 @@ func (a *app) savePictures(out *harness.Outcome) {
 	d, err := results.Open(out.Dir)
 	for i := 0; err == nil && i < min(pictures, len(out.Verdict.Violations)); i++ {
 		v := &out.Verdict.Violations[i]
-		err = d.SaveFunc(fmt.Sprintf("%s/%03d.html", results.ViolationsPath, i+1), func(w io.Writer) error { return checker.WritePicture(w, v) })
-		if errors.Is(err, checker.ErrNoPicture) {
+		err = d.SaveFunc(fmt.Sprintf("%s/%03d.html", results.ViolationsPath, i+1), func(w io.Writer) error { return visual.Write(w, v) })
+		if errors.Is(err, visual.ErrNone) {
 			err = nil
 		}
 	}

@@ -1,4 +1,4 @@
-package checker
+package visual
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -13,12 +14,11 @@ import (
 // picture is the input for Porcupine's drawing. Times are from the first operation.
 type picture struct {
 	header   history.Header
-	v        *Violation
+	v        *checker.Violation
 	base     int64
 	end      int64 // end of intervals without one
 	clients  []string
-	holders  []string // by number of the hold
-	acquires []move
+	acquires []move // by number of the hold
 	ops      []porcupine.Operation
 	notes    []porcupine.Annotation
 }
@@ -32,7 +32,7 @@ const (
 	colourOther     = "#E0E0E0"
 )
 
-func newPicture(v *Violation) *picture {
+func newPicture(v *checker.Violation) *picture {
 	a := v.Around
 	p := &picture{header: a.Header, v: v, base: a.Operations[0].Call}
 	for _, op := range a.Operations {
@@ -68,12 +68,12 @@ func (p *picture) client(name string) int {
 func (p *picture) at(t int64) int64 { return min(max(t, p.base), p.end+1) - p.base }
 
 // addHold adds a grant and the end of its hold, as operations of the model, and the hold as annotations.
-func (p *picture) addHold(h *Hold) {
-	in := move{act: actAcquire, hold: uint32(len(p.acquires)), mode: h.Mode, client: uint32(p.client(h.Client)), fence: h.Fence}
-	if h.Mode == history.Shared {
-		in.fence = 0
+func (p *picture) addHold(h *checker.Hold) {
+	in := move{act: acquire, hold: len(p.acquires), mode: h.Mode, client: h.Client}
+	if h.Mode == history.Exclusive {
+		in.fence = h.Fence
 	}
-	p.acquires, p.holders = append(p.acquires, in), append(p.holders, h.Client)
+	p.acquires = append(p.acquires, in)
 	granted := fmt.Sprintf("%s acquire → granted", h.Client)
 	if h.Fence > 0 {
 		granted += fmt.Sprintf(", fence %d", h.Fence)
@@ -92,12 +92,12 @@ func (p *picture) addHold(h *Hold) {
 	if h.Release != nil && h.Release.Call <= end {
 		over, how = h.Release.Return, " released: "+h.Release.Outcome.String()
 	}
-	in.act, in.fence = actEnd, 0
+	in.act = leave
 	p.operation(in, end, max(end, over), h.Client+how)
 }
 
 func (p *picture) operation(in move, from, to int64, text string) {
-	p.ops = append(p.ops, porcupine.Operation{ClientId: int(in.client), Input: in, Output: text, Call: p.at(from), Return: p.at(to)})
+	p.ops = append(p.ops, porcupine.Operation{ClientId: p.client(in.client), Input: in, Output: text, Call: p.at(from), Return: p.at(to)})
 }
 
 // addOperation adds an operation that is neither a grant nor the end of a hold. A refusal is checked if the violation is about refusals; otherwise,
@@ -107,9 +107,8 @@ func (p *picture) addOperation(op *history.Operation) {
 		return
 	}
 	text := fmt.Sprintf("%s %s → %s", op.Client, op.Op, op.Outcome)
-	refused := op.Op == history.Acquire && op.Outcome == history.Busy
-	if refused && (p.v.Property == verdicts.Refusal || p.v.Property == verdicts.Progress) {
-		p.operation(move{act: actBusy, mode: op.Mode, client: uint32(p.client(op.Client))}, op.Call, op.Return, text)
+	if op.Op == history.Acquire && op.Outcome == history.Busy && (p.v.Property == verdicts.Refusal || p.v.Property == verdicts.Progress) {
+		p.operation(move{act: refused, mode: op.Mode, client: op.Client}, op.Call, op.Return, text)
 		return
 	}
 	if op.Op == history.Write && op.HasValue {
@@ -161,22 +160,4 @@ func joinLines(lines []string) string {
 		}
 	}
 	return out
-}
-
-// describeState says which clients hold.
-func (p *picture) describeState(state any) string {
-	s := state.(lockState)
-	if s.holds == "" {
-		return "free"
-	}
-	text := "held by"
-	for i := range p.acquires {
-		if _, found := s.without(uint32(i)); found {
-			text += " " + p.holders[i]
-		}
-	}
-	if s.fence > 0 {
-		text += fmt.Sprintf(", highest fence %d", s.fence)
-	}
-	return text
 }

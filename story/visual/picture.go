@@ -1,4 +1,5 @@
-package checker
+// Package visual draws a violation as an HTML page: its story, and Porcupine's view of what lies around it.
+package visual
 
 import (
 	"bytes"
@@ -11,19 +12,21 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/lockbench/lockbench/checker"
 )
 
 // pictureTime bounds the search for the longest orders.
 const pictureTime = 200 * time.Millisecond
 
-// ErrNoPicture: a violation does not come from a check of this process, or concerns no key.
-var ErrNoPicture = errors.New("no picture: the violation does not carry what lies around it")
+// ErrNone: a violation does not come from a check of this process, or concerns no key.
+var ErrNone = errors.New("no picture: the violation does not carry what lies around it")
 
-// WritePicture writes an HTML page that shows a violation: its story, and below it Porcupine's view of the operations around it with the holds, the
+// Write writes an HTML page that shows a violation: its story, and below it Porcupine's view of the operations around it with the holds, the
 // uses and the faults as annotations. The page needs no network. An error means that there is no picture, never that there is no violation.
-func WritePicture(w io.Writer, v *Violation) (err error) {
+func Write(w io.Writer, v *checker.Violation) (err error) {
 	if v.Around == nil || len(v.Around.Operations) == 0 {
-		return ErrNoPicture
+		return ErrNone
 	}
 	defer func() { // Porcupine panics if a replay disagrees with its search; that must not cost the verdict
 		if p := recover(); p != nil {
@@ -31,9 +34,7 @@ func WritePicture(w io.Writer, v *Violation) (err error) {
 		}
 	}()
 	p := newPicture(v)
-	model := leaseModel(p.header, p.acquires, lockState{})
-	model.DescribeOperation = func(_, text any) string { return text.(string) }
-	model.DescribeState = p.describeState
+	model := p.model()
 	_, info := porcupine.CheckOperationsVerbose(model, p.ops, pictureTime)
 	info.AddAnnotations(p.notes)
 	var page bytes.Buffer
@@ -45,7 +46,7 @@ func WritePicture(w io.Writer, v *Violation) (err error) {
 }
 
 // withStory puts the story and the lanes at the top of a page.
-func withStory(page []byte, v *Violation) []byte {
+func withStory(page []byte, v *checker.Violation) []byte {
 	text := strings.Join(slices.Concat(v.Story, []string{""}, v.Lanes), "\n")
 	block := "<pre style=\"font-size: 13px; margin: 1em; white-space: pre-wrap\">" + html.EscapeString(text) + "</pre>"
 	return bytes.Replace(page, []byte("<body>"), []byte("<body>"+block), 1)
