@@ -138,7 +138,7 @@ func (w *wait) fault() Answer {
 // last of them.
 func (w *wait) blocker() Answer {
 	n := w.attempt.node
-	makers := w.makers()
+	makers := w.makers(w.wrote())
 	if len(makers) == 0 || w.would(w.attempt, makers[len(makers)-1], without{}) { // the record does not explain the refusal
 		return Answer{}
 	}
@@ -149,6 +149,9 @@ func (w *wait) blocker() Answer {
 			}
 		}
 	}
+	makers = w.makers(func(e *event) bool { // what it wrote may have ended since, and others what rests on it
+		return slices.ContainsFunc(e.changes, func(c change) bool { return c.after != nil && !c.renewed() && !c.freed() })
+	})
 	needed := w.needed(makers[len(makers)-1])
 	for _, at := range makers {
 		if op := n.events[at].op; op != nil && len(needed) > 0 && op.ID == needed[0] {
@@ -226,15 +229,15 @@ func (w *wait) blocked(at int, others string) Answer {
 	return Answer{}
 }
 
-// makers returns the commands that may have made the key in the way, the latest first: of each operation the last that wrote what the waiter found,
-// which nobody has written over since, or that created a part of it.
-func (w *wait) makers() (out []int) {
+// makers returns the commands that may have made the key in the way, the latest first: of each operation the last that changed what the waiter asked
+// for, and made what counts.
+func (w *wait) makers(made func(*event) bool) (out []int) {
 	const most = 32
 	n, first := w.attempt.node, w.attempt.events[0]
-	values, seen, written := n.state(first), map[uint64]bool{}, map[string]bool{}
+	seen := map[uint64]bool{}
 	for i := first - 1; i >= 0 && len(out) < most; i-- {
 		e := &n.events[i]
-		if e.cmd == nil || e.open || !changesAny(e, w.attempt.keys()) || !w.wrote(e, values, written) || e.op != nil && seen[e.op.ID] {
+		if e.cmd == nil || e.open || !changesAny(e, w.attempt.keys()) || !made(e) || e.op != nil && seen[e.op.ID] {
 			continue
 		}
 		if e.op != nil {
@@ -245,20 +248,24 @@ func (w *wait) makers() (out []int) {
 	return out
 }
 
-// wrote reports whether a command created a part of the given values, or wrote one that is not yet in written, and adds what it wrote.
-func (w *wait) wrote(e *event, values map[string]*Value, written map[string]bool) (found bool) {
-	for _, c := range e.changes {
-		now := values[c.key].parts()
-		for part, hit := range c.parts() {
-			name := c.key + "\x00" + part
-			if _, there := now[part]; !there || hit == Freed || hit == Renewed {
-				continue
+// wrote returns a function that reports, of commands that it is asked about from the latest back, whether one wrote what the waiter found: a part
+// that nobody has written over since, or that it created.
+func (w *wait) wrote() func(*event) bool {
+	values, written := w.attempt.node.state(w.attempt.events[0]), map[string]bool{}
+	return func(e *event) (found bool) {
+		for _, c := range e.changes {
+			now := values[c.key].parts()
+			for part, hit := range c.parts() {
+				name := c.key + "\x00" + part
+				if _, there := now[part]; !there || hit == Freed || hit == Renewed {
+					continue
+				}
+				found = found || hit == Made || !written[name]
+				written[name] = true
 			}
-			found = found || hit == Made || !written[name]
-			written[name] = true
 		}
+		return found
 	}
-	return found
 }
 
 // early returns what the node held when the client had waited as long as is allowed; an expiry may have been set later.
