@@ -56,6 +56,14 @@ type Fault struct {
 // Window returns the window as measured so far.
 func (f *Fault) Window() history.Window { return f.window }
 
+// BySearch is the moment in the windows of faults that a search placed.
+const BySearch = "chosen by the search"
+
+// Standing reports whether the fault belongs to a program, which has it from the start, and not to the schedule of a run.
+func (f *Fault) Standing() bool {
+	return f.kind.In == InClient && f.When.Form() == AtStart && f.window.Moment != BySearch
+}
+
 // settleTime is how long a fault that ends when another client enters outlasts that entry, so that what follows is clearly inside the other client's
 // section.
 const settleTime = time.Millisecond

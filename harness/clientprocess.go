@@ -114,7 +114,7 @@ func (c *clientProcess) connect(ctx context.Context) (*workloads.Client, func() 
 	}
 	access := workloads.Access{
 		Addrs: j.Addrs, StoreAddr: storeAddr, Dial: wire.Open, Clock: c.body.Clock(time.Duration(j.SkewNS)), Timeline: c.base.now,
-		Record: c.out, Seed: clientSeed(j.Seed, j.Index), Timeout: replyTimeout(time.Duration(j.LeaseNS)),
+		Record: c.out, Seed: workloads.ClientSeed(j.Seed, j.Index), Timeout: replyTimeout(time.Duration(j.LeaseNS)),
 		At: func(_ context.Context, m history.Moment, _ string) error { return c.moment(ctx, m) },
 	}
 	client, end := workloads.Connect(access, workloads.Setup{

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -84,7 +83,7 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 	d.watchChild(index, wire, rec)
 	access := workloads.Access{
 		Addrs: d.servers.addrs(), StoreAddr: storeAddr, Dial: wire.Open, Clock: body.Clock(d.world.Skew(index + 1)),
-		Timeline: d.timeline, Record: rec, Seed: clientSeed(d.Seed, index), Timeout: replyTimeout(d.lease()),
+		Timeline: d.timeline, Record: rec, Seed: workloads.ClientSeed(d.Seed, index), Timeout: replyTimeout(d.lease()),
 		At: d.moments(index, body),
 	}
 	setup := d.setup(index)
@@ -139,14 +138,6 @@ func (d *serverDriver) setup(index int) workloads.Setup {
 
 // replyTimeout bounds the wait for one reply: long enough for a stalled server to resume, short enough for a run to end.
 func replyTimeout(lease time.Duration) time.Duration { return max(2*lease, time.Second) }
-
-// clientSeed derives a separate seed for each client from the run's.
-func clientSeed(seed uint64, index int) [32]byte {
-	var s [32]byte
-	binary.LittleEndian.PutUint64(s[:], seed)
-	binary.LittleEndian.PutUint64(s[8:], uint64(index)+1)
-	return s
-}
 
 // usedScripts returns what makes clients send the sources of scripts that a user's server may know from before; nil on a server of the run's own.
 func usedScripts(users bool) *inject.Scripts {

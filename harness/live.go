@@ -118,14 +118,8 @@ func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 // led returns the outcome of a run that a Sequencer led.
 func (r *record) led(c *inject.Sequencer) sim.Outcome {
 	took := nanoseconds(r.ended)
-	out := sim.Outcome{Header: r.Header, Ops: r.Ops, Commands: r.Commands, Scripts: r.Scripts, Windows: r.windows, Steps: c.Steps(),
-		Virtual: took, Waited: took, Schedule: c.Schedule()}
-	if len(r.store) == 1 {
-		for _, ends := range r.store {
-			out.Initial, out.Final = ends.Initial, ends.Final
-		}
-	}
-	return out
+	return sim.Outcome{Header: r.Header, Ops: r.Ops, Commands: r.Commands, Scripts: r.Scripts, Windows: r.windows, Steps: c.Steps(),
+		Virtual: took, Waited: took, Schedule: c.Schedule(), Store: r.store}
 }
 
 // LiveFaults returns those of the faults that a search can place with children.

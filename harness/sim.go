@@ -126,7 +126,7 @@ func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 	if d.total.runs == 0 {
 		return nil, context.Canceled
 	}
-	return d.total.record(d.ends(d.total.kept.Outcome)), nil
+	return d.total.record(), nil
 }
 
 // stopped reports whether the run must end early.
@@ -153,7 +153,7 @@ func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error
 	if out.Crash != "" {
 		return scheduled{}, fmt.Errorf("simulate %s × %s, seed %d: %s", d.Variant.Name, d.Scenario.Name, seed, out.Crash)
 	}
-	v, _, err := out.Check(ctx, checker.Options{Seed: seed, Store: d.ends(out), Bare: true})
+	v, _, err := out.Check(ctx, checker.Options{Seed: seed, Store: out.Store, Bare: true})
 	if err != nil {
 		return scheduled{}, fmt.Errorf("check the history: %w", err)
 	}
@@ -204,18 +204,6 @@ func (d *simDriver) program(seed uint64) sim.Program {
 	}
 }
 
-// ends returns the values of the guarded store, if the workload guards one.
-func (d *simDriver) ends(out sim.Outcome) map[string]checker.StoreEnds {
-	w, _ := workloads.Find(d.Scenario.Workload)
-	ends := map[string]checker.StoreEnds{}
-	if keys := w.Guarded(d.config()); len(keys) == 1 && out.Final != nil {
-		for key := range keys {
-			ends[key] = checker.StoreEnds{Initial: out.Initial, Final: out.Final}
-		}
-	}
-	return ends
-}
-
 // tally sums up schedules.
 type tally struct {
 	runs      int
@@ -242,7 +230,7 @@ func (t *tally) add(s scheduled) {
 }
 
 // record returns the kept schedule's record, with the counts of all schedules.
-func (t *tally) record(store map[string]checker.StoreEnds) *record {
+func (t *tally) record() *record {
 	out := t.kept.Outcome
 	history.LinkCommands(out.Ops, out.Commands)
 	notes := []string{fmt.Sprintf("%d simulated schedules; the record kept is of one of them", t.runs)}
@@ -251,7 +239,7 @@ func (t *tally) record(store map[string]checker.StoreEnds) *record {
 	}
 	return &record{
 		Recorded: history.Recorded{Header: out.Header, Ops: out.Ops, Commands: out.Commands, Scripts: maps.Clone(out.Scripts)},
-		windows:  out.Windows, store: store, errors: t.errors, failovers: t.failovers, ended: int64(out.Virtual),
+		windows:  out.Windows, store: out.Store, errors: t.errors, failovers: t.failovers, ended: int64(out.Virtual),
 		notes: notes,
 	}
 }

@@ -3,7 +3,6 @@ package sim
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/hex"
 	"net"
 	"strings"
@@ -58,7 +57,7 @@ func (c *client) access() workloads.Access {
 	w := c.world
 	return workloads.Access{
 		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: c.dial, Clock: c, Timeline: w.timeline,
-		At: c.at, Record: c, Seed: w.seedOf(c.index), Timeout: w.program.Timeout, Buffer: connBuffer, Pool: upstream.NobodyWaits(w.program.Topology == impls.Independent),
+		At: c.at, Record: c, Seed: workloads.ClientSeed(w.program.Seed, c.index), Timeout: w.program.Timeout, Buffer: connBuffer, Pool: upstream.NobodyWaits(w.program.Topology == impls.Independent),
 	}
 }
 
@@ -258,13 +257,6 @@ func (c *client) die() {
 			cn.wake()
 		}
 	}
-}
-
-// seedOf derives one client's seed from the program's.
-func (w *world) seedOf(index int) (seed [32]byte) {
-	binary.LittleEndian.PutUint64(seed[:], w.program.Seed)
-	binary.LittleEndian.PutUint64(seed[8:], uint64(index)+1)
-	return seed
 }
 
 // setup returns what all clients share, and the client's index.

@@ -24,7 +24,7 @@ func (w *world) newDirector() *faults.Director {
 
 // began records a fault in the schedule, and in the trace unless the search chose it: then it is there already.
 func (w *world) began(f *faults.Fault) {
-	if moment := f.Window().Moment; moment != bySearch {
+	if moment := f.Window().Moment; moment != faults.BySearch {
 		w.trace.event(w.now(), placeFault, 0, []byte(f.Fault), func() string { return "!! " + f.Fault + ", " + moment })
 	}
 	w.noteFault(f)

@@ -145,10 +145,7 @@ func (x *explainer) checkWith(ctx context.Context, o Outcome, opt checker.Option
 }
 
 func (x *explainer) check(ctx context.Context, out Outcome, p Program, stories bool) (*checker.Verdict, error) {
-	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out, p))}
-	if out.Final != nil {
-		opt.Store = map[string]checker.StoreEnds{guardedKey(p): {Initial: out.Initial, Final: out.Final}}
-	}
+	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out, p)), Store: out.Store}
 	v, _, err := x.checkWith(ctx, out, opt)
 	if err != nil {
 		return nil, fmt.Errorf("judge a schedule: %w", err)

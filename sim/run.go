@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -24,14 +24,13 @@ type Outcome struct {
 	Commands []history.Command
 	Scripts  map[string]string // sources of the scripts that clients sent, by digest; a caller that keeps them copies them
 	Windows  []history.Window
-	Initial  *int64 // of the guarded store, for workloads that define it
-	Final    *int64
-	Steps    int             // events that the scheduler released
-	Virtual  time.Duration   // duration in virtual time
-	Waited   time.Duration   // of that, what the strategy let pass while messages were on their way
-	Hash     uint64          // of the trace
-	Trace    []string        // if requested
-	Schedule faults.Schedule // if requested
+	Store    map[string]checker.StoreEnds // the guarded store before and after, by key
+	Steps    int                          // events that the scheduler released
+	Virtual  time.Duration                // duration in virtual time
+	Waited   time.Duration                // of that, what the strategy let pass while messages were on their way
+	Hash     uint64                       // of the trace
+	Trace    []string                     // if requested
+	Schedule faults.Schedule              // if requested
 	tape     []deviation
 	Missed   int      // choices of a tape that were not possible
 	Pruned   bool     // abandoned early: its state was known
@@ -116,7 +115,7 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 		return out, h.lookForTimers(p, b, &out)
 	}
 	out = w.outcome()
-	out.Initial, out.Final = w.audit()
+	out.Store = w.audit()
 	return out, nil
 }
 
@@ -161,7 +160,7 @@ func (w *world) begin() {
 	}
 	if p.Variant.Traits.OwnRandom {
 		for i, c := range w.clients {
-			c.tokens = newTokens(w.seedOf(i))
+			c.tokens = newTokens(workloads.ClientSeed(p.Seed, i))
 		}
 	}
 	if p.Length > 0 {
@@ -318,26 +317,23 @@ func (w *world) commands() []history.Command {
 	return all
 }
 
-// audit reads the guarded store before and after, if the workload guards one value.
-func (w *world) audit() (initial, final *int64) {
-	guarded := w.program.Workload.Guarded(w.program.Config)
-	if len(guarded) != 1 {
-		return nil, nil
-	}
-	for key := range maps.Keys(guarded) {
-		first := guarded[key]
-		last, err := directStore{w.nodes[w.storeIndex()]}.Read(context.Background(), key, 0)
-		if err == nil {
-			initial, final = &first, &last
+// audit reads the guarded store at the end.
+func (w *world) audit() map[string]checker.StoreEnds {
+	ends := map[string]checker.StoreEnds{}
+	for key, initial := range w.program.Workload.Guarded(w.program.Config) {
+		if final, err := (directStore{w.nodes[w.storeIndex()]}).Read(context.Background(), key, 0); err == nil {
+			ends[key] = checker.StoreEnds{Initial: &initial, Final: &final}
 		}
 	}
-	return initial, final
+	return ends
 }
 
 // directStore accesses the guarded store without the network, for filling and auditing it.
 type directStore struct{ node *node }
 
-func (s directStore) name(key string) string { return keyPrefix + "store:{" + key + "}" }
+func (s directStore) name(key string) string {
+	return workloads.StorePrefix(keyPrefix) + "{" + key + "}"
+}
 
 // Read returns the value of a key; 0 when there is none.
 func (s directStore) Read(_ context.Context, key string, _ uint64) (int64, error) {

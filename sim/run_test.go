@@ -73,8 +73,13 @@ func TestTwoClientsTakeTurnsByDefault(t *testing.T) {
 	if got := count(out, history.Release, history.OK); got != 4 {
 		t.Errorf("%d releases, want 4", got)
 	}
-	if out.Final == nil || *out.Final != 4 {
-		t.Errorf("the counter ends at %v, want 4", out.Final)
+	for key, ends := range out.Store {
+		if *ends.Final != 4 {
+			t.Errorf("%s ends at %d, want 4", key, *ends.Final)
+		}
+	}
+	if len(out.Store) != 1 {
+		t.Errorf("%d keys are guarded, want 1", len(out.Store))
 	}
 	if len(out.tape) != 0 || len(out.Stuck) != 0 || len(out.Errors) != 0 {
 		t.Errorf("tape %v, stuck %v, errors %v; want none", out.tape, out.Stuck, out.Errors)

@@ -76,14 +76,6 @@ func newSearch(j searchJob, h runner) (*search, error) {
 	return s, nil
 }
 
-// guardedKey returns the key of the guarded store, for workloads that use one.
-func guardedKey(p Program) string {
-	for key := range p.Workload.Guarded(p.Config) {
-		return key
-	}
-	return ""
-}
-
 // run searches until the job is done, a finding ends it, or ctx ends.
 func (s *search) run(ctx context.Context) error {
 	defer s.causes.close()

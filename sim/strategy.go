@@ -225,14 +225,11 @@ func (w *world) place(s faults.Spec, message func() faults.Message) {
 			return
 		}
 	}
-	w.director.Place(context.Background(), s, bySearch, m)
+	w.director.Place(context.Background(), s, faults.BySearch, m)
 }
 
 // untilOther marks in an option's name that the fault ends when another client has entered its critical section.
 const untilOther = "until " + faults.OtherEntered
-
-// bySearch is the moment recorded in the windows of faults that a search placed.
-const bySearch = "chosen by the search"
 
 // placer adds an option for a fault, named by format and args. With message set, the fault does nothing if the message is gone by then: a client's
 // timer may end the connection between the choice of a fault and its effect.

@@ -15,6 +15,7 @@ import (
 	"github.com/lockbench/lockbench/internal/jsonat"
 	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/verdicts"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // tapeSchema is the schema name of a tape file.
@@ -271,22 +272,18 @@ func (q *request) step(s faults.Step) faults.Step {
 	return s
 }
 
-// noteFault records that a fault begins. Faults of clients in force from the start are in the tape's program, not in the schedule.
+// noteFault records that a fault begins. A standing one is in the tape's program, not in the schedule.
 func (w *world) noteFault(f *faults.Fault) {
-	kind, _ := faults.FindKind(f.Fault)
-	if !w.trace.keep || kind.In == faults.InClient && f.Window().Moment != bySearch && f.When.Form() == faults.AtStart {
+	if !w.trace.keep || f.Standing() {
 		return
 	}
-	spec, at := faults.Spec{Fault: f.Fault, Client: clientNumber(f.Window().Client), By: f.By, Rate: f.Rate}, f.Window()
+	kind, _ := faults.FindKind(f.Fault)
+	at := f.Window()
+	spec := faults.Spec{Fault: f.Fault, Client: workloads.ClientIndex(at.Client) + 1, By: f.By, Rate: f.Rate}
 	if at.Node >= 0 && (kind.On == faults.OneNode || kind.In == faults.InMessage || f.Node > 0) {
 		spec.Node = at.Node + 1
 	}
 	f.ID = w.note(faults.Step{Kind: faults.StepBegin, Client: at.Client, Node: at.Node, Fault: spec})
-}
-
-func clientNumber(name string) (n int) {
-	_, _ = fmt.Sscanf(name, "c%d", &n) // 0, any client, if it is not a client's name
-	return n
 }
 
 // Schedule runs a tape and returns what happened, step by step, for replaying it on real servers. It returns ErrDiverged if the tape does not

@@ -3,6 +3,7 @@ package workloads
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -74,6 +75,14 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 
 // ClientName returns the name of the client with an index: c1, c2, …
 func ClientName(index int) string { return "c" + strconv.Itoa(index+1) }
+
+// ClientSeed derives a separate seed for each client from the run's.
+func ClientSeed(seed uint64, index int) [32]byte {
+	var s [32]byte
+	binary.LittleEndian.PutUint64(s[:], seed)
+	binary.LittleEndian.PutUint64(s[8:], uint64(index)+1)
+	return s
+}
 
 // ClientIndex returns the index of the client with a name; -1 for a name that ClientName does not return.
 func ClientIndex(name string) int {

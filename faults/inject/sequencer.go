@@ -103,15 +103,11 @@ func (c *Sequencer) Moment(_ context.Context, client string, m history.Moment) {
 
 // Began records that a fault begins. Faults in force from the start belong to the program, not to the schedule.
 func (c *Sequencer) Began(f *faults.Fault) {
-	kind, _ := faults.FindKind(f.Fault)
-	if kind.In == faults.InClient && f.When.Form() == faults.AtStart && f.Window().Moment != chosen {
+	if f.Standing() {
 		return
 	}
 	f.ID = c.note(faults.Step{Kind: faults.StepBegin, Client: f.Window().Client, Node: f.Window().Node, Fault: f.Spec})
 }
-
-// chosen is the moment recorded in the windows of faults that a search placed.
-const chosen = "chosen by the search"
 
 // Ended records that a fault ends.
 func (c *Sequencer) Ended(f *faults.Fault) {
@@ -222,7 +218,7 @@ func (c *Sequencer) place(ctx context.Context, director *faults.Director, t Turn
 	if t.Held != nil {
 		m = t.Held.Message
 	}
-	director.Place(ctx, t.Fault, chosen, m)
+	director.Place(ctx, t.Fault, faults.BySearch, m)
 	if t.Held != nil && t.Held.lost {
 		c.pass(ctx, t.Held)
 	}
