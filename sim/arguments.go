@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -23,9 +24,16 @@ func (n *node) argumentError(name string, args []string) string {
 		if text, err := n.redis.Get(args[1]); err == nil && notInteger(text) {
 			return "ERR value is not an integer or out of range"
 		}
+		if name == "DECRBY" && args[2] == strconv.Itoa(math.MinInt64) {
+			return "ERR decrement would overflow"
+		}
 	case "HINCRBY":
-		if notInteger(n.redis.HGet(args[1], args[2])) {
+		value := n.redis.HGet(args[1], args[2])
+		if notInteger(value) {
 			return "ERR hash value is not an integer"
+		}
+		if overflows(value, args[3]) {
+			return "ERR increment or decrement would overflow"
 		}
 	case "SET":
 		return n.setError(args[3:])
@@ -62,7 +70,12 @@ func (n *node) argumentError(name string, args []string) string {
 		if persists := twice(args[2:], "PERSIST"); persists || len(args) == 4 && strings.HasSuffix(strings.ToUpper(args[2]), "XAT") {
 			return n.refuse("GETEX " + strings.ToUpper(args[2]))
 		}
-	case "ZADD":
+	case "ZADD", "ZINCRBY":
+		for i := len(args) - 2; i > 1; i -= 2 {
+			if f, ok := decimal(args[i]); ok && f == 0 && math.Signbit(f) {
+				return n.refuse("a score of -0")
+			}
+		}
 		if hasWord(args[2:], "INCR") && (hasWord(args[2:], "GT") || hasWord(args[2:], "LT")) {
 			return n.refuse("ZADD INCR with GT or LT")
 		}
@@ -101,6 +114,13 @@ func isSide(word string) bool {
 func notInteger(text string) bool {
 	number, err := strconv.ParseInt(text, 10, 64)
 	return err == nil && strconv.FormatInt(number, 10) != text
+}
+
+// overflows reports whether a whole number, or none for 0, leaves the numbers of 64 bits when another is added.
+func overflows(value, by string) bool {
+	old, err := strconv.ParseInt(cmp.Or(value, "0"), 10, 64)
+	delta, none := strconv.ParseInt(by, 10, 64)
+	return err == nil && none == nil && (delta > 0 && old > math.MaxInt64-delta || delta < 0 && old < math.MinInt64-delta)
 }
 
 // integers has the arguments that Redis reads as whole numbers, by command: for it 01, +1 and -0 are none.
