@@ -38,12 +38,7 @@ func (n *node) argumentError(name string, args []string) string {
 	case "SET":
 		return n.setError(args[3:])
 	case "SETEX", "PSETEX", "EXPIRE", "PEXPIRE", "EXPIREAT":
-		if tooLong(name[0] != 'P', args[2]) {
-			return "ERR invalid expire time in '" + strings.ToLower(name) + "' command"
-		}
-		if beyond(name[0] != 'P', args[2]) {
-			return n.refuse("a lease of 292 years")
-		}
+		return n.leaseError(name, name[0] != 'P', args[2])
 	case "LMOVE":
 		if !isSide(args[3]) || !isSide(args[4]) {
 			return "ERR syntax error"
@@ -69,6 +64,9 @@ func (n *node) argumentError(name string, args []string) string {
 		}
 		if persists := twice(args[2:], "PERSIST"); persists || len(args) == 4 && strings.HasSuffix(strings.ToUpper(args[2]), "XAT") {
 			return n.refuse("GETEX " + strings.ToUpper(args[2]))
+		}
+		if len(args) == 4 && n.redis.Exists(args[1]) {
+			return n.leaseError(name, strings.EqualFold(args[2], "EX"), args[3])
 		}
 	case "ZADD", "ZINCRBY":
 		for i := len(args) - 2; i > 1; i -= 2 {
@@ -155,6 +153,10 @@ func (n *node) asRedisReads(name string, args []string) []string {
 		}
 	}
 	args = scoresAsRead(name, args)
+	if name == "LREM" && args[2] == strconv.Itoa(math.MinInt64) {
+		args = slices.Clone(args)
+		args[2] = strconv.Itoa(-math.MaxInt64) // all of them, too
+	}
 	want, looks := looksFirst[name]
 	unread := looks && n.redis.DB(0).Type(args[1]) != want
 	for _, i := range at {
@@ -230,20 +232,31 @@ func (n *node) setError(options []string) string {
 			given[word] = true
 		case "EX", "PX", "EXAT", "PXAT":
 			given[word] = true
-			if i+1 < len(options) && tooLong(word[0] == 'E', options[i+1]) {
-				if word == "PXAT" {
-					return n.refuse("SET PXAT " + options[i+1])
-				}
-				return "ERR invalid expire time in 'set' command"
+			if i+1 == len(options) {
+				continue
 			}
-			if i+1 < len(options) && beyond(word[0] == 'E', options[i+1]) {
-				return n.refuse("a lease of 292 years")
+			if word == "PXAT" && tooLong(false, options[i+1]) {
+				return n.refuse("SET PXAT " + options[i+1])
+			}
+			if text := n.leaseError("SET", word[0] == 'E', options[i+1]); text != "" {
+				return text
 			}
 		}
 	}
 	conditions := boolInt(given["NX"]) + boolInt(given["XX"])
 	if conditions > 1 || len(given)-conditions > 1 {
 		return "ERR syntax error"
+	}
+	return ""
+}
+
+// leaseError returns the error for a lease in seconds or milliseconds that is too long; "" if it is not.
+func (n *node) leaseError(name string, seconds bool, lease string) string {
+	switch {
+	case tooLong(seconds, lease):
+		return "ERR invalid expire time in '" + strings.ToLower(name) + "' command"
+	case beyond(seconds, lease):
+		return n.refuse("a lease of 292 years")
 	}
 	return ""
 }

@@ -357,7 +357,7 @@ func TestFormsAnswerAsRedisDoes(t *testing.T) {
 	different, refusals := map[string]int{}, map[string]int{}
 	for seed := from; seed < from+n; seed++ {
 		var story, name string
-		for range 3 { // a lease of a millisecond does not end between the two replies three times
+		for range 10 { // a lease of a millisecond does not end between the two replies ten times
 			if story, name = formsDiffer(seed, all, simulated, real, one, refusals); story == "" {
 				break
 			}

@@ -218,6 +218,10 @@ func (n *node) native(to *server.Peer, name string, args []string) {
 		to.WriteError(text)
 		return
 	}
+	if (name == "ZPOPMIN" || name == "ZPOPMAX") && len(args) == 3 && args[2] == "0" && n.redis.DB(0).Type(args[1]) == "zset" {
+		to.WriteLen(0) // miniredis pops all
+		return
+	}
 	var left time.Duration
 	rotates := (name == "LMOVE" || name == "RPOPLPUSH") && args[1] == args[2]
 	if rotates {
