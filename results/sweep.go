@@ -1,7 +1,10 @@
 package results
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
+	"strconv"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/verdicts"
@@ -62,14 +65,52 @@ func (s *Sweep) Judge() {
 	var all []checker.Result
 	for _, p := range s.Points {
 		all = append(all, p.Verdict)
-		for _, n := range p.Notes {
-			if !slices.Contains(s.Notes, n) {
-				s.Notes = append(s.Notes, n)
-			}
-		}
+		s.Notes = append(s.Notes, p.Notes...)
 	}
+	s.Notes = joinNotes(s.Notes)
 	if len(all) < s.Asked {
 		all = slices.DeleteFunc(all, func(v checker.Result) bool { return v == checker.Pass })
 	}
 	s.Verdict = WorstSafety(all)
+}
+
+var numeral = regexp.MustCompile(`\b\d+(\.\d+)?\b`)
+
+// joinNotes joins notes that differ only in their numbers: "10 schedules" and "14 schedules" become "10 to 14 schedules".
+func joinNotes(notes []string) (out []string) {
+	alike := map[string][]string{}
+	var forms []string
+	for _, n := range notes {
+		form := numeral.ReplaceAllString(n, "0")
+		if alike[form] == nil {
+			forms = append(forms, form)
+		}
+		alike[form] = append(alike[form], n)
+	}
+	for _, form := range forms {
+		at := -1
+		out = append(out, numeral.ReplaceAllStringFunc(alike[form][0], func(string) string {
+			at++
+			return between(alike[form], at)
+		}))
+	}
+	return out
+}
+
+// between returns the range of the i-th numbers of notes.
+func between(notes []string, i int) string {
+	var all []string
+	for _, n := range notes {
+		all = append(all, numeral.FindAllString(n, -1)[i])
+	}
+	value := func(a, b string) int {
+		x, _ := strconv.ParseFloat(a, 64) // a numeral
+		y, _ := strconv.ParseFloat(b, 64)
+		return cmp.Compare(x, y)
+	}
+	low, high := slices.MinFunc(all, value), slices.MaxFunc(all, value)
+	if low == high {
+		return low
+	}
+	return low + " to " + high
 }

@@ -47,3 +47,14 @@ func TestSweepPointKeepsRatesWithoutStories(t *testing.T) {
 		t.Error("a sweep shows no mutual exclusion")
 	}
 }
+
+// TestSweepJoinsNotes: notes that differ only in their numbers are one.
+func TestSweepJoinsNotes(t *testing.T) {
+	s := results.Sweep{Points: []results.SweepPoint{
+		{Notes: []string{"14 schedules; 1 is kept", "c1 was late"}}, {Notes: []string{"9.5 schedules; 1 is kept", "c2 was late"}}, {Notes: []string{"10 schedules; 1 is kept"}},
+	}}
+	s.Judge()
+	if want := []string{"9.5 to 14 schedules; 1 is kept", "c1 was late", "c2 was late"}; !slices.Equal(s.Notes, want) {
+		t.Errorf("notes %q, want %q", s.Notes, want)
+	}
+}

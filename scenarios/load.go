@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ func Load(nameOrPath string) (Scenario, error) {
 	if s, ok := Find(nameOrPath); ok {
 		return s, nil
 	}
-	return Scenario{}, fmt.Errorf("%w %q%s", errUnknown, nameOrPath, suggest.Hint(nameOrPath, order))
+	return Scenario{}, fmt.Errorf("%w %q%s", errUnknown, nameOrPath, cmp.Or(suggest.Hint(nameOrPath, order), "; 'lockbench list scenarios' shows them"))
 }
 
 func isPath(s string) bool {

@@ -95,7 +95,7 @@ func (s Scenario) validateNumbers(bad problems) {
 		value float64
 	}{{"ops", float64(s.Ops)}, {"rate", s.Rate}, {"keys", float64(s.Keys)}, {"permits", float64(s.Permits)}, {"maxmemory", float64(s.MaxMemory)}} {
 		if !(n.value >= 0 && n.value <= 1e15) {
-			bad(n.path, "%v is not between 0 and 1e15", n.value)
+			bad(n.path, "must be between 0 and 1e15")
 		}
 	}
 	s.validatePace(bad)
@@ -132,7 +132,7 @@ func (s Scenario) validateGates(bad problems) {
 
 func between(bad problems, path string, n, low, high int) {
 	if n < low || n > high {
-		bad(path, "%d is not between %d and %d", n, low, high)
+		bad(path, "must be between %d and %d", low, high)
 	}
 }
 
@@ -152,6 +152,6 @@ func (s Scenario) validateSpans(bad problems) {
 
 func notNegative(bad problems, path string, span faults.Span, s Scenario) {
 	if span.Of(s.Lease.Fixed) < 0 {
-		bad(path, "%s is negative", span)
+		bad(path, "must not be negative")
 	}
 }

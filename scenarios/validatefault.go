@@ -28,7 +28,7 @@ func validateFault(f faults.Spec, s Scenario, bad problems) {
 		bad("node", "%s does not act on a node", f.Fault)
 	}
 	if f.Times < 0 {
-		bad("times", "%d is negative", f.Times)
+		bad("times", "must not be negative")
 	}
 	if why := kind.Refusal("", s.Topology); why != "" && s.Topology != "" {
 		bad("fault", "%s on topology %s: %s", f.Fault, s.Topology, why)
@@ -94,10 +94,10 @@ func validateSizes(f faults.Spec, s Scenario, bad problems) {
 		notNegative(bad, "by", f.By, s)
 	}
 	if f.Rate < 0 {
-		bad("rate", "%v is negative", f.Rate)
+		bad("rate", "must not be negative")
 	}
 	if f.Fault == faults.DriftClock && f.Rate != 0 && (f.Rate < faults.SlowestClock || f.Rate > faults.FastestClock) {
-		bad("rate", "%v is not between %v and %v", f.Rate, faults.SlowestClock, faults.FastestClock)
+		bad("rate", "must be between %v and %v", faults.SlowestClock, faults.FastestClock)
 	}
 }
 

@@ -25,8 +25,8 @@ func TestInvalidFaults(t *testing.T) {
 		{"a length of a crash", "", "{fault: crash-client, when: {moment: entered}, for: 1s}", "8:55: crash-client does not use it"},
 		{"until of a server's fault", "", "{fault: kill-server, when: {moment: entered}, for: 1s, until: other-entered}", "8:65: kill-server does not use it"},
 		{"an unknown until", "", "{fault: pause-client, when: {moment: entered}, for: 1s, until: other-enterd}", "8:66: unknown until \"other-enterd\"; did you mean \"other-entered\"?"},
-		{"a delay that is negative", "", "{fault: slow-network, by: -1ms}", "8:29: -1ms is negative"},
-		{"a clock that stands still", "", "{fault: drift-clock, rate: 0.001}", "8:30: 0.001 is not between 0.01 and 100"},
+		{"a delay that is negative", "", "{fault: slow-network, by: -1ms}", "8:29: must not be negative"},
+		{"a clock that stands still", "", "{fault: drift-clock, rate: 0.001}", "8:30: must be between 0.01 and 100"},
 		{"a jump without a size", "", "{fault: jump-clock, when: {moment: entered}}", "8:3: faults.0.by: jump-clock needs it"},
 		// How often.
 		{"the third of an instant", "", "{fault: kill-server, when: {after: 1s, nth: 3}}", "8:47: there is no moment, request or reply to count"},
@@ -34,9 +34,9 @@ func TestInvalidFaults(t *testing.T) {
 		{"a second failover of a pair", "topology: replicated\n", "{fault: failover, when: {moment: entered}, times: 2}", "9:53: a pair fails over once"},
 		// Which client or node.
 		{"another client of one", "clients: 1\n", "{fault: pause-client, when: {moment: entered}, for: 1s, until: other-entered}", "8:66: there is no other client"},
-		{"a node beyond a single server", "topology: standalone\n", "{fault: kill-server, node: 2, when: {after: 1s}}", "9:30: 2 is not between 0 and 1"},
-		{"a node beyond the pair", "topology: replicated\n", "{fault: pause-server, node: 3, when: {after: 1s}, for: 1s}", "9:31: 3 is not between 0 and 2"},
-		{"a node beyond three masters", "topology: independent\nnodes: 3\n", "{fault: kill-server, node: 4, when: {after: 1s}}", "10:30: 4 is not between 0 and 3"},
+		{"a node beyond a single server", "topology: standalone\n", "{fault: kill-server, node: 2, when: {after: 1s}}", "9:30: must be between 0 and 1"},
+		{"a node beyond the pair", "topology: replicated\n", "{fault: pause-server, node: 3, when: {after: 1s}, for: 1s}", "9:31: must be between 0 and 2"},
+		{"a node beyond three masters", "topology: independent\nnodes: 3\n", "{fault: kill-server, node: 4, when: {after: 1s}}", "10:30: must be between 0 and 3"},
 		{"a failover without a replica", "topology: standalone\n", "{fault: failover}", "9:11: failover on topology standalone: there is no replica to promote"},
 		{"a client of a network fault", "", "{fault: slow-network, client: 1, by: 1ms}", "8:33: slow-network does not act on one client"},
 		{"a node of a client's fault", "", "{fault: pause-client, node: 1, when: {moment: entered}, for: 1s}", "8:31: pause-client does not act on a node"},

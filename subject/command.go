@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/lockbench/lockbench/internal/plain"
 )
 
 // Command is how to start a child. sh executes it on the machine where the child runs.
@@ -22,8 +24,8 @@ var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 // HasPlaceholder reports whether a launch prefix names a host.
 func HasPlaceholder(launch string) bool { return placeholder.MatchString(launch) }
 
-// String returns the command as one would type it.
-func (c Command) String() string { return strings.TrimSpace(c.prefix() + " " + c.Exec) }
+// String returns the command as one would type it, for messages: a long one without its middle.
+func (c Command) String() string { return plain.Ends(strings.TrimSpace(c.prefix()+" "+c.Exec), 200) }
 
 // prefix returns Launch with the host filled in.
 func (c Command) prefix() string {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,7 +55,11 @@ func nothing(c *cobra.Command, args []string) error {
 }
 
 func wrongArgs(c *cobra.Command, want string, args []string) error {
-	return fmt.Errorf("%w: %s %s, got %s", errUsage, c.Name(), want, cmp.Or(strings.Join(args, " "), "nothing"))
+	got := "nothing"
+	if len(args) > 0 {
+		got = strings.TrimSuffix(fmt.Sprintf("%q", args)[1:], "]")
+	}
+	return fmt.Errorf("%w: %s %s, got %s", errUsage, c.Name(), want, got)
 }
 
 const clientsAsUsage = "what a client is; processes can really be stopped and killed"

@@ -232,7 +232,12 @@ func exists(path string) bool {
 }
 
 // asInput marks an error as one of the input: a file that is missing, unreadable or invalid.
-func asInput(err error) error { return fmt.Errorf("%w: %w", errUsage, inWords(err)) }
+func asInput(err error) error {
+	if errors.Is(err, errUsage) {
+		return err // it says so already
+	}
+	return fmt.Errorf("%w: %w", errUsage, inWords(err))
+}
 
 // inWords leaves out which system call failed on a path.
 func inWords(err error) error {

@@ -125,15 +125,11 @@ func loadCompared(path string) (c comparable, err error) {
 }
 
 func loadComparedFile(path string) (c comparable, err error) {
-	data, err := os.ReadFile(path)
+	schema, err := schemaOf(path)
 	if err != nil {
-		return c, asInput(err)
+		return c, err
 	}
-	var head struct{ Schema string }
-	if err := jsonat.Unmarshal(data, &head); err != nil {
-		return c, fmt.Errorf("%w: %s: %w", errUsage, path, err)
-	}
-	switch head.Schema {
+	switch schema {
 	case results.BenchSchema:
 		b, err := stored(path, results.LoadBench)
 		return comparable{bench: b}, err
@@ -143,7 +139,20 @@ func loadComparedFile(path string) (c comparable, err error) {
 	case results.RunSchema, results.ResultSchema:
 		return loadCompared(filepath.Dir(path))
 	}
-	return c, fmt.Errorf("%w: %s: its schema is %q, want %s, %s or %s", errUsage, path, head.Schema, results.BenchSchema, results.SuiteSchema, results.RunSchema)
+	return c, fmt.Errorf("%w: %s: its schema is %q, want %s, %s or %s", errUsage, path, schema, results.BenchSchema, results.SuiteSchema, results.RunSchema)
+}
+
+// schemaOf returns the schema of a file of JSON. An error says where the file is cut off or wrong.
+func schemaOf(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", asInput(err)
+	}
+	var head struct{ Schema string }
+	if err := jsonat.Unmarshal(data, &head); err != nil {
+		return "", fmt.Errorf("%w: %s: %w", errUsage, path, err)
+	}
+	return head.Schema, nil
 }
 
 // loadRuns reads the run of a directory, or all runs in it.

@@ -59,7 +59,7 @@ func (f execFlags) server(word string, flags *pflag.FlagSet) (string, error) {
 	case !flags.Changed("server"):
 		return "auto", nil
 	case word == "sim":
-		return "", fmt.Errorf("%w: --exec --server sim: a process runs in real time; use process, docker or a redis:// URL", errUsage)
+		return "", fmt.Errorf("%w: --exec with --server sim: a process needs real time; use process, docker or a redis:// URL", errUsage)
 	}
 	return word, nil
 }

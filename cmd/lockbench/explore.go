@@ -189,7 +189,7 @@ func (f exploreFlags) placed(v impls.Variant, named bool) ([]string, error) {
 	for _, name := range f.faults {
 		switch {
 		case !slices.Contains(sim.Placeable(), name):
-			return nil, fmt.Errorf("%w: --faults %s: no such fault ('lockbench list faults' shows them, and %s means none)%s", errUsage, name, noFaults, suggest.Hint(name, sim.Placeable()))
+			return nil, fmt.Errorf("%w: --faults: unknown fault %q%s", errUsage, name, cmp.Or(suggest.Hint(name, sim.Placeable()), "; 'lockbench list faults' shows them, and "+noFaults+" means none"))
 		case exhaustive && sim.IsStanding(name):
 			return nil, fmt.Errorf("%w: --faults %s: an exhaustive search cannot place what is there from the start", errUsage, name)
 		}

@@ -34,7 +34,7 @@ type mergeFlags struct{ out, store, baseline string }
 
 func (a *app) merge(paths []string, f mergeFlags) error {
 	if len(paths) == 0 {
-		return fmt.Errorf("%w: lockbench merge takes the directories of the shards, and was given none", errUsage)
+		return fmt.Errorf("%w: merge needs the directories or files of the shards", errUsage)
 	}
 	first, err := loadCompared(paths[0])
 	switch {

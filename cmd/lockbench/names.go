@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -36,8 +37,8 @@ func variant(name string, groups ...string) (impls.Variant, error) {
 	}
 	v, ok := catalogue.Find(name)
 	if !ok {
-		return impls.Variant{}, fmt.Errorf("%w: there is no lock %q ('lockbench list locks' shows them)%s", errUsage, name,
-			suggest.Hint(name, slices.Concat(lockNames(), plantedNames(), groups)))
+		return impls.Variant{}, fmt.Errorf("%w: unknown lock %q%s", errUsage, name,
+			cmp.Or(suggest.Hint(name, slices.Concat(lockNames(), plantedNames(), groups)), "; 'lockbench list locks' shows them"))
 	}
 	return v, nil
 }

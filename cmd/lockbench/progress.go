@@ -51,9 +51,10 @@ func (s *statusLine) clear() {
 	}
 }
 
-// print prints a text above the line. It escapes what the text quotes from servers, files and other processes.
+// print prints a text above the line, wrapped on a terminal; in a pipe each line stays whole, for programs that search it. It escapes what the text
+// quotes from servers, files and other processes.
 func (s *statusLine) print(text string) {
-	line := strings.Join(report.Lines(text), "\n")
+	line := strings.Join(report.Message(s.wide, text), "\n")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.text == "" {

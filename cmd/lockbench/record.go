@@ -149,8 +149,14 @@ func (a *app) summarize(summary func(io.Writer) error) error {
 
 // openRecord opens the suite, bench or run at a path.
 func openRecord(path string) (record, error) {
-	if _, err := os.Stat(path); err != nil {
+	info, err := os.Stat(path)
+	if err != nil {
 		return record{}, err
+	}
+	if !info.IsDir() && filepath.Ext(path) == ".json" {
+		if _, err := schemaOf(path); err != nil {
+			return record{}, err
+		}
 	}
 	if s, file, err := openStored(path, results.SuiteFile, results.LoadSuite); !errors.Is(err, errAbsent) {
 		r := suiteRecord(s, filepath.Dir(file))

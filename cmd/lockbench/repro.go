@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ func bugs(name string) ([]repro.Bug, error) {
 	}
 	b, ok := repro.Find(name)
 	if !ok {
-		return nil, fmt.Errorf("%w: there is no bug %q ('lockbench repro' lists them)%s", errUsage, name, suggest.Hint(name, bugNames()))
+		return nil, fmt.Errorf("%w: unknown bug %q%s", errUsage, name, cmp.Or(suggest.Hint(name, bugNames()), "; 'lockbench repro' lists them"))
 	}
 	return []repro.Bug{b}, nil
 }

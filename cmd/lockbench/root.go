@@ -52,7 +52,7 @@ type app struct {
 
 // execute runs one command line to its exit code.
 func execute(ctx context.Context, argv []string, w world) (code int) {
-	a := &app{world: w, argv: argv, line: &statusLine{w: w.err}, format: choice{value: "text", allowed: []string{"text", "json"}}}
+	a := &app{world: w, argv: argv, line: &statusLine{w: w.err, wide: w.columns}, format: choice{value: "text", allowed: []string{"text", "json"}}}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(w.err, "lockbench: internal error: %v\n%s", p, debug.Stack())
@@ -203,9 +203,9 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &missing):
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-		return fmt.Errorf("%w: %s: %w%s", errUsage, c.CommandPath(), err, suggest.Hint("--"+missing.GetSpecifiedName(), known))
+		return fmt.Errorf("%w: %s: %w%s", errUsage, c.Name(), err, suggest.Hint("--"+missing.GetSpecifiedName(), known))
 	}
-	return fmt.Errorf("%w: %s: %w", errUsage, c.CommandPath(), err)
+	return fmt.Errorf("%w: %s: %w", errUsage, c.Name(), err)
 }
 
 // begin wraps a verb. Errors from then on are none of usage: cobra has parsed flags and arguments.
@@ -213,7 +213,6 @@ func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Comma
 	return func(c *cobra.Command, args []string) error {
 		a.ran = true
 		a.line.live = a.errTerminal && !a.quiet && a.env("TERM") != "dumb"
-		a.line.wide = a.columns
 		return verb(c, args)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -30,17 +31,20 @@ func (f runFlags) scenarioOf(flags *pflag.FlagSet) (s scenarios.Scenario, err er
 
 // change is a change of a scenario by a flag.
 type change struct {
-	flag string // as it was given, such as --clients -3
-	sets []string
+	flag, value string // as given; no flag for --set
+	sets        []string
 }
 
-// blame names the flag in the error of its change. Errors of --set have their own caret.
+// blame names the flag, and its value if the message does not, in the error of its change. Errors of --set have their own caret.
 func (c change) blame(err error) error {
 	var wrong *scenarios.Error
-	if c.flag != "" && errors.As(err, &wrong) {
+	switch {
+	case c.flag == "" || !errors.As(err, &wrong):
+		return err
+	case strings.Contains(wrong.Message, strconv.Quote(c.value)):
 		return fmt.Errorf("%s: %s", c.flag, wrong.Message)
 	}
-	return err
+	return fmt.Errorf("%s %s: %s", c.flag, c.value, wrong.Message)
 }
 
 // changes turns flags into changes of the scenario, --set last. A length by time takes the place of one by rounds, and the other way
@@ -52,7 +56,7 @@ func (f runFlags) changes(flags *pflag.FlagSet) (all []change) {
 			continue
 		}
 		value := flags.Lookup(name).Value.String()
-		c := change{flag: "--" + name + " " + value, sets: []string{name + "=" + value}}
+		c := change{flag: "--" + name, value: value, sets: []string{name + "=" + value}}
 		if other, ok := also[name]; ok {
 			c.sets = append(c.sets, other)
 		}

@@ -2,9 +2,11 @@
 package jsonat
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 )
 
 // Unmarshal decodes data into v. Its errors wrap those of [json.Unmarshal] and begin with line and column, which count from 1, where the decoder knows
@@ -27,6 +29,9 @@ func Unmarshal(data []byte, v any) error {
 		if column++; b == '\n' {
 			line, column = line+1, 1
 		}
+	}
+	if errors.Is(json.NewDecoder(bytes.NewReader(data)).Decode(&json.RawMessage{}), io.ErrUnexpectedEOF) {
+		return fmt.Errorf("line %d, column %d: it is cut off here: %w", line, column, err)
 	}
 	return fmt.Errorf("line %d, column %d: %w", line, column, err)
 }

@@ -13,7 +13,7 @@ func TestUnmarshalSaysWhere(t *testing.T) {
 		{"the first byte", `x`, "line 1, column 1: "},
 		{"a later line", "{\n \"n\": x}", "line 2, column 7: "},
 		{"of another type", "{\n \"n\": \"x\"}", "line 2, column 9: "},
-		{"cut off: at the last byte", "{\n", "line 1, column 2: "},
+		{"cut off: at the last byte", "{\n", "line 1, column 2: it is cut off here: "},
 		{"empty", "", "line 1, column 1: "},
 	} {
 		var v struct{ N int }

@@ -40,6 +40,16 @@ func Text(text string) string {
 	return b.String()
 }
 
+// Ends shortens a text to at most most characters: its beginning and its end.
+func Ends(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	head := most / 2
+	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
+}
+
 // Lines escapes each line of a text as Text does. Line breaks stay; those of Windows become plain ones.
 func Lines(text string) string {
 	lines := strings.Split(text, "\n")

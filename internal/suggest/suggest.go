@@ -2,13 +2,32 @@
 // all errors suggest alike. It suggests nothing when no known word is near.
 package suggest
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// near returns the known word that is nearest to an unknown one, at most a third of its letters and one away; "" when none is.
+// near returns the known word that is nearest to an unknown one, at most a third of the letters of either and one away, or else the first known word that begins
+// like it: "pause-client" for "puase"; "" when none is.
 func near(word string, known []string) string {
-	best, at := "", 1+len(word)/3
+	if best := nearest(word, known, strings.Clone); best != "" || word == "" {
+		return best
+	}
+	return nearest(word, known, func(k string) string {
+		const least = 4 // shorter beginnings are near to everything
+		if end := strings.IndexAny(k, "-."); end >= least {
+			return k[:end]
+		}
+		return ""
+	})
+}
+
+// nearest compares a word with a part of each known one.
+func nearest(word string, known []string, part func(string) string) string {
+	best, at := "", len(word)
 	for _, k := range known {
-		if d := distance(word, k); d <= at {
+		p := part(k)
+		if d := distance(word, p); d <= min(at, 1+min(len(word), len(p))/3) {
 			best, at = k, d-1
 		}
 	}

@@ -3,13 +3,15 @@ package suggest
 import "testing"
 
 func TestNear(t *testing.T) {
-	known := []string{"acquire.p50", "acquire.p99", "throughput", "token"}
+	known := []string{"acquire.p50", "acquire.p99", "throughput", "token", "one-look"}
 	for _, row := range []struct{ word, want string }{
 		{"throughputs", "throughput"},  // one letter too many
 		{"aquire.p99", "acquire.p99"},  // one too few
 		{"acquire.p98", "acquire.p99"}, // one changed
 		{"tokne", "token"},             // two that changed places count as two changes
 		{"latency", ""},                // nothing similar
+		{"aquire", "acquire.p50"},      // its beginning
+		{"nope", ""},                   // a short beginning
 		{"", ""},                       // an empty word
 	} {
 		if got := near(row.word, known); got != row.want {

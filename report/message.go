@@ -1,0 +1,71 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lockbench/lockbench/internal/plain"
+)
+
+// longestWord is how many characters of one word a message shows: more than a name or a path has.
+const longestWord = 600
+
+// Message splits a message into lines, escapes each, shortens words that are longer than any name, and breaks lines wider than columns; with 0 none.
+// Lines that begin with a space, which quote a file or another process, are never broken, and nothing is broken within a word or within quotes, so
+// that it can be copied.
+func Message(columns int, text string) (out []string) {
+	for _, line := range Lines(text) {
+		words := slices.Collect(quotedWords(line))
+		for i, w := range words {
+			words[i] = plain.Ends(w, longestWord)
+		}
+		switch {
+		case strings.HasPrefix(line, " "):
+			out = append(out, line)
+		case columns == 0 || utf8.RuneCountInString(line) <= columns:
+			out = append(out, strings.Join(words, " "))
+		default:
+			lines := wrapWords(columns, "  ", words)
+			lines[0] = strings.TrimPrefix(lines[0], "  ")
+			out = append(out, lines...)
+		}
+	}
+	return out
+}
+
+// quotedWords yields the words of a line. Words within quotes are one.
+func quotedWords(line string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for rest := line; rest != ""; {
+			n := quotedWord(rest)
+			if !yield(rest[:n]) {
+				return
+			}
+			rest = strings.TrimPrefix(rest[n:], " ")
+		}
+	}
+}
+
+// quotedWord returns the length of the first word. A quote begins a quotation only before a word: the one in "lock's" does not.
+func quotedWord(text string) int {
+	end := before(text, " ")
+	open := strings.IndexAny(text[:end], `'"`)
+	if open < 0 || open > 0 && text[open-1] != '(' && text[open-1] != '=' {
+		return end
+	}
+	closed := strings.IndexByte(text[open+1:], text[open])
+	if closed < 0 {
+		return end
+	}
+	from := open + 1 + closed
+	return from + before(text[from:], " ")
+}
+
+// before returns the length of the text before a separator, or of all.
+func before(text, separator string) int {
+	if at := strings.Index(text, separator); at >= 0 {
+		return at
+	}
+	return len(text)
+}
