@@ -12,7 +12,7 @@ type step struct {
 	call func(a *client) // nil: the lock calls it
 }
 
-// steps are those after which a hold may be another's.
+// steps returns the calls during which a lease can end and another client be granted the lock.
 func (c *trial) steps() []step {
 	if c.cfg.Traits.NoLease {
 		return nil
@@ -70,7 +70,7 @@ func (c *trial) heldBack(a *client, n int, call func()) (goOn func(), reached bo
 	return nil, false
 }
 
-// goesOnLate lets a hold end while a reply of a step is on its way, and another client begin one.
+// goesOnLate delays a reply of a step until the hold has ended and another client holds the lock.
 func (c *trial) goesOnLate(s step, n int) bool {
 	a, b, other := c.client("a"), c.client("b"), c.client("other")
 	defer func() { a.close(); b.close(); other.close() }()
@@ -102,7 +102,7 @@ func (c *trial) goesOnLate(s step, n int) bool {
 	return true
 }
 
-// asksLate lets another client ask while a reply to an acquire is on its way.
+// asksLate delays a reply to an acquire while another client tries the lock.
 func (c *trial) asksLate(n int) bool {
 	a, b := c.client("a"), c.client("b")
 	defer a.close()

@@ -46,7 +46,7 @@ func fencesGrow(c *trial) {
 	}
 }
 
-// manyInASecond: fences may be made of a time and a count.
+// manyInASecond checks fences that a lock may make of the time and a counter.
 func (c *trial) manyInASecond(a *client, next func(*client, string)) {
 	many := 1100
 	if c.slack > 0 {
@@ -73,7 +73,7 @@ func (c *trial) recount(from, to uint64) (found bool) {
 	return found
 }
 
-// outliveCount waits until every key with an end is gone: a count of grants must not be among them.
+// outliveCount waits until every key with an expiry is gone: the counter of fences must not be one of them.
 func (c *trial) outliveCount() bool {
 	for range 2 {
 		ends := c.ends()

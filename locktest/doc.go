@@ -51,7 +51,7 @@
 //   - valid-until (C19): ValidUntil is never later than the end of the lease on the server.
 //   - slow-reply (C19): An acquire whose reply comes after the end of the lease fails, and leaves no key.
 //   - lost-grant (C20): An acquire whose reply is lost never returns ErrBusy, and keeps others out for a lease at most.
-//   - second-attempt (C3 C20): An acquire that follows one without an answer gives a hold that stays.
+//   - second-attempt (C3 C20): An acquire after one that got no answer gives a hold that lasts.
 //   - unanswered (C3 C20): An acquire that gets no reply while another client holds leaves that hold alone.
 //   - retried-grant (C20): An acquire that the Redis client repeats by itself never returns ErrBusy while nobody else holds, and its release frees the lock.
 //   - lost-release (C20): A release whose reply is lost has freed the lock, and may be repeated.
@@ -67,7 +67,7 @@
 //   - deadline (C7 C25): A waiting acquire returns an error when its context ends, and leaves no key and no subscription.
 //   - dead-waiter (C9): A waiter that died delays the others by a lease at most.
 //   - waits-long (C7): A waiter that others keep out for many leases is granted the lock within a lease of the last release.
-//   - two-waits (C7 C11): A client that waits for two locks, and for one no longer, is granted the other as soon as ever.
+//   - two-waits (C7 C11): When one of a client's two waits ends, it is granted the other lock as soon as any waiter.
 //   - keys-deleted (C10): When the keys are deleted, a waiter is granted the lock within a lease.
 //   - released-between (C7 C11): A release between two requests of a waiter is noticed as soon as any other.
 //   - woken (C11): A release wakes a waiter at once, every time.

@@ -149,7 +149,7 @@ func (c *trial) afterCancel(a, b *client, begin time.Time, late bool, err error)
 	c.mustGetIn(b, begin, what)
 }
 
-// contextEnded: when the context of a returned acquire ends, that may end the hold but must not prevent a release.
+// contextEnded: the end of a successful acquire's context may end the hold, but must not prevent its release.
 func contextEnded(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	ctx, cancel := context.WithTimeout(context.Background(), 10*c.lease)
@@ -189,7 +189,7 @@ func leavesNothingRunning(c *trial) {
 	}
 }
 
-// closes closes a lock whose hold is another's, and one that holds.
+// closes closes a lock whose hold has passed to another client, and one that still holds.
 func closes(c *trial) {
 	a, b, other, next := c.client("a"), c.client("b"), c.client("other"), c.client("next")
 	a.mustHold("the lock is free", exclusive)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// line is a way for replies that takes time: each leaves it a delay after it has entered, however many are on the way.
+// line delays replies: each leaves it a delay after it entered, however many are queued.
 type line struct {
 	in, out net.Conn
 	way     chan reply
@@ -22,7 +22,7 @@ type reply struct {
 	end  bool
 }
 
-// onTheWay is how many replies have room on a line.
+// onTheWay is how many replies a line can queue.
 const onTheWay = 1 << 10
 
 func newLine() *line {
@@ -45,7 +45,7 @@ func (l *line) send(at time.Time, data []byte, err error) {
 	}
 }
 
-// expect forgets the replies that have arrived so far.
+// expect discards the replies that have arrived so far.
 func (l *line) expect() {
 	select {
 	case <-l.arrived:

@@ -159,7 +159,7 @@ func (l *requestLog) granted(client string) {
 	}
 }
 
-// keyEvents says which client deleted the keys of a client's hold; "" if they exist or expired. Requests of the client but are ignored.
+// keyEvents says which client deleted the keys of a client's hold; "" if they exist or expired. It ignores the requests of the client that but names.
 func (l *requestLog) keyEvents(client, but string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,10 +209,10 @@ func (l *requestLog) lastOf(client string) string {
 	return ""
 }
 
-// spelling is how a lock makes a key of its name: with this before and that behind.
+// spelling is the prefix and suffix with which a lock makes a key from its name.
 type spelling struct{ before, behind string }
 
-// spellings returns how keys contain a name that more than one client has sent: a key with a token in it is of one client.
+// spellings returns the prefixes and suffixes around a name in keys that more than one client has sent: a key with a token belongs to one client.
 func (l *requestLog) spellings(name string) (all []spelling) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,10 +29,10 @@ var alike = []pair{
 	{"1" + longName, "2" + longName, "the last 2,000 bytes"},
 }
 
-// separators are what a lock may take for the end of a part of a name.
+// separators are characters at which a lock may split a name.
 const separators = " \t\n!\"#$%&'()*+,-./:;<=>?@[\\]^_`|~"
 
-// separated returns pairs that a lock confuses which takes a part of a name, or tidies it.
+// separated returns pairs of names that are one to a lock that uses only a part of a name, or cleans it.
 func separated(separator string) []pair {
 	s := separator
 	return []pair{
@@ -141,7 +141,7 @@ func (c *trial) borrowed(a, b *client) (out []pair) {
 	return out
 }
 
-// holdMany lets one client hold many names at once. It would wait for itself if names shared a mutex in the process.
+// holdMany lets one client hold many names at once. If names shared a mutex in the process, it would block itself.
 func (c *trial) holdMany(a *client) {
 	n := manyNames
 	if c.slack > 0 || c.cfg.Variant { // an adapter has one Redis client for each
@@ -159,7 +159,7 @@ func (c *trial) holdMany(a *client) {
 	}
 }
 
-// mustBothHold checks that two clients can hold locks of different names at once, and that b's release leaves a's hold, for which other asks. how is
+// mustBothHold checks that two clients can hold locks of different names at once, and that other is still refused a's lock after b's release. how is
 // what could confuse the names.
 func (c *trial) mustBothHold(a, b, other namedLock, how string) {
 	switch err := a.try(); {

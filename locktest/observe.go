@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// look finds out what the lock can do, adds it to the rule's config, and tells: first what its methods show, and then what it does when it is used,
-// which may end the process.
+// look finds out what the lock can do, adds it to the rule's config and reports it: first what its methods show, and then how it behaves, which may
+// crash the process.
 func (c *trial) look(newLock factory, tell func(message)) {
 	shaped, problem := c.methods(newLock)
 	if problem != "" {
@@ -26,7 +26,7 @@ func (c *trial) look(newLock factory, tell func(message)) {
 	tell(message{Seen: &c.cfg.seen})
 }
 
-// methods makes one lock and returns the rule's config with what its methods show; or why it is not a lock.
+// methods makes one lock and returns the rule's config with what its methods show, or why it is not a lock.
 func (c *trial) methods(newLock factory) (shaped config, problem string) {
 	cl := c.bare("first")
 	err := errPanicked

@@ -72,7 +72,7 @@ func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// mustShowEnd looks for a key that expires with the lease. Other keys of the lock may last longer, or for ever; if all do, the end may be in a value.
+// mustShowEnd looks for a key that expires with the lease. Other keys of the lock may last longer, or for ever; if all do, a value may hold the expiry.
 func (c *trial) mustShowEnd(a *client, d time.Duration) {
 	kept := c.cfg.kept(d)
 	ends := c.ends()

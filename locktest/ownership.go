@@ -247,7 +247,7 @@ func lateExtend(c *trial) {
 	}
 }
 
-// extendLate: an extend that is refused must not move the end of another's lease either.
+// extendLate: a refused extend must not move the end of another client's lease.
 func (c *trial) extendLate(how string, end func(*client)) {
 	a, b, other := c.client("a"), c.client("b"), c.client("other")
 	a.mustHold("the lock is free", exclusive)

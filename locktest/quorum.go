@@ -141,7 +141,7 @@ func replicaMissing(c *trial) {
 	for _, n := range c.nodes {
 		for _, r := range n.replicas {
 			if err := r.admin.ReplicaOf(context.Background(), "NO", "ONE").Err(); err != nil {
-				c.fatalf("the replica at %s cannot be parted: %v", r.addr, err)
+				c.fatalf("the replica at %s cannot be disconnected: %v", r.addr, err)
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func leases() []rule {
 		{"valid-until", "C19", "ValidUntil is never later than the end of the lease on the server.", validity, validUntil},
 		{"slow-reply", "C19", "An acquire whose reply comes after the end of the lease fails, and leaves no key.", validity, slowReply},
 		{"lost-grant", "C20", "An acquire whose reply is lost never returns ErrBusy, and keeps others out for a lease at most.", leased, lostGrant},
-		{"second-attempt", "C3 C20", "An acquire that follows one without an answer gives a hold that stays.", leased, secondAttempt},
+		{"second-attempt", "C3 C20", "An acquire after one that got no answer gives a hold that lasts.", leased, secondAttempt},
 		{"unanswered", "C3 C20", "An acquire that gets no reply while another client holds leaves that hold alone.", nil, unanswered},
 		{"retried-grant", "C20", "An acquire that the Redis client repeats by itself never returns ErrBusy while nobody else holds, and its release frees the lock.", has(func(t impls.Traits) bool { return t.Repeatable }, "its acquire may not be sent twice"), retriedGrant},
 		{"lost-release", "C20", "A release whose reply is lost has freed the lock, and may be repeated.", leased, lostRelease},
@@ -68,11 +68,11 @@ func waiters() []rule {
 		{"deadline", "C7 C25", "A waiting acquire returns an error when its context ends, and leaves no key and no subscription.", waitsItself, deadline},
 		{"dead-waiter", "C9", "A waiter that died delays the others by a lease at most.", leased, deadWaiter},
 		{"waits-long", "C7", "A waiter that others keep out for many leases is granted the lock within a lease of the last release.", both(waitsItself, leased), waitsLong},
-		{"two-waits", "C7 C11", "A client that waits for two locks, and for one no longer, is granted the other as soon as ever.", waitsItself, twoWaits},
+		{"two-waits", "C7 C11", "When one of a client's two waits ends, it is granted the other lock as soon as any waiter.", waitsItself, twoWaits},
 		{"keys-deleted", "C10", "When the keys are deleted, a waiter is granted the lock within a lease.", leased, keysDeleted},
 		{"released-between", "C7 C11", "A release between two requests of a waiter is noticed as soon as any other.", nil, releasedBetween},
-		{"woken", "C11", "A release wakes a waiter at once, every time.", has(func(t impls.Traits) bool { return t.Wakeups }, "waiters poll"), woken},
-		{"subscription-cut", "C11", "A waiter whose subscription is cut is granted the lock soon after the release.", has(func(t impls.Traits) bool { return t.Wakeups }, "waiters poll"), subscriptionCut},
+		{"woken", "C11", "A release wakes a waiter at once, every time.", wakes, woken},
+		{"subscription-cut", "C11", "A waiter whose subscription is cut is granted the lock soon after the release.", wakes, subscriptionCut},
 		{"fifo", "C16", "Waiters are granted the lock in the order in which they came.", fifoOnly, fifo},
 		{"no-drift", "C9 C16", "Dead waiters delay the others by one lease in total, however many they are.", fifoOnly, noDrift},
 		{"bounded-requests", "C7 C11", "An acquire, its release and a waiter send a bounded number of requests.", nil, boundedRequests},
@@ -86,9 +86,9 @@ func waiters() []rule {
 // Rules for locks with additional capabilities.
 func capabilities() []rule {
 	return []rule{
-		{"fences-grow", "C17", "Every grant has a higher fence than every grant before it.", has(func(t impls.Traits) bool { return t.Fenced }, "it has no fences"), fencesGrow},
-		{"fences-race", "C17", "Fences grow in the order of the holds when many clients contend.", has(func(t impls.Traits) bool { return t.Fenced }, "it has no fences"), fencesRace},
-		{"fences-late", "C17 C19", "A client whose reply comes when its lease has ended and another has been granted the lock has no higher fence than that one.", both(has(func(t impls.Traits) bool { return t.Fenced }, "it has no fences"), both(leased, unwatched)), fencesLate},
+		{"fences-grow", "C17", "Every grant has a higher fence than every grant before it.", fenced, fencesGrow},
+		{"fences-race", "C17", "Fences grow in the order of the holds when many clients contend.", fenced, fencesRace},
+		{"fences-late", "C17 C19", "A client whose reply comes when its lease has ended and another has been granted the lock has no higher fence than that one.", both(fenced, both(leased, unwatched)), fencesLate},
 		{"counts-entries", "C13", "A holder that acquires again keeps the lock until its last release; one release more returns ErrNotHeld.", reentrant, countsEntries},
 		{"inner-release", "C13", "An inner release leaves the outer hold a whole lease.", both(reentrant, leased), innerRelease},
 		{"lost-entry", "C13", "An entry whose reply is lost leaves the outer hold alone, and keeps others out for a lease at most.", both(reentrant, leased), lostEntry},
@@ -104,8 +104,8 @@ func capabilities() []rule {
 		{"downgrade", "C14", "A writer that continues as a reader lets waiting readers in at once, and no writer.", both(sharing, notOfContract), downgrade},
 		{"readers-wake", "C14", "Readers that wait for a writer are granted the lock together.", sharing, readersWake},
 		{"writer-first", "C14", "A waiting writer keeps new readers out, and is granted the lock when the present readers have left.", has(func(t impls.Traits) bool { return t.WritersFirst }, "it does not promise that writers come first"), writerFirst},
-		{"permits", "C15", "There are never more holders than permits, and one release too many adds none.", has(func(t impls.Traits) bool { return t.Permits }, "it has one permit"), permits},
-		{"permits-wake", "C15", "Permits that are released at once let as many waiters in.", has(func(t impls.Traits) bool { return t.Permits }, "it has one permit"), permitsWake},
+		{"permits", "C15", "There are never more holders than permits, and one release too many adds none.", permitted, permits},
+		{"permits-wake", "C15", "Permits that are released at once let as many waiters in.", permitted, permitsWake},
 		{"renews", "C12", "A watchdog keeps the lock for as long as the work takes, and stops at the release.", watched, renews},
 		{"renews-own", "C10 C12", "A watchdog whose hold is gone reports the loss, of each hold anew, and neither renews another's hold nor takes the lock again.", watched, renewsOwn},
 		{"renewal-fails", "C12", "A watchdog survives one renewal whose reply is lost.", watched, renewalFails},
@@ -140,6 +140,18 @@ func both(a, b need) need {
 		}
 		return b(cfg)
 	}
+}
+
+func fenced(cfg config) string {
+	return has(func(t impls.Traits) bool { return t.Fenced }, "it has no fences")(cfg)
+}
+
+func wakes(cfg config) string {
+	return has(func(t impls.Traits) bool { return t.Wakeups }, "waiters poll")(cfg)
+}
+
+func permitted(cfg config) string {
+	return has(func(t impls.Traits) bool { return t.Permits }, "it has one permit")(cfg)
 }
 
 func closing(cfg config) string {

@@ -46,7 +46,7 @@ func (s *shim) accept() {
 	}
 }
 
-// lead copies in both directions until either side ends.
+// lead copies in both directions until one side ends.
 func (s *shim) lead(in net.Conn) {
 	defer in.Close()
 	out, err := s.cl.wires.dial(context.Background(), s.node)

@@ -197,7 +197,7 @@ func (s *supervisor) result(name string) result {
 	return result{Rule: name, Problems: []string{"the rule was not checked"}}
 }
 
-// again repeats one rule in real time, alone.
+// again repeats one rule alone, in real time.
 func (s *supervisor) again(name string) result {
 	w := wall
 	if s.servers != nil {

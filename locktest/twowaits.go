@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// twoWaits: the waits of a client may share a subscription, whether the first ends with the lock or without.
+// twoWaits ends one of a client's two waits, with the lock or without it: the other wait may share its subscription.
 func twoWaits(c *trial) {
 	limit := c.twoPolls(exclusive)
 	for _, granted := range []bool{false, true} {
@@ -33,7 +33,7 @@ func twoWaits(c *trial) {
 	}
 }
 
-// mustBeGranted ends the hold for which a client waits that waits no longer for another.
+// mustBeGranted releases the second lock and checks that its waiter is granted it, now that the wait for the first is over.
 func (c *trial) mustBeGranted(second namedWait, how string, limit time.Duration) {
 	c.sleep(c.lease / 10)
 	begin := time.Now()

@@ -46,7 +46,7 @@ func (c *trial) grantedAfterWait(a *client) (impls.Grant, error) {
 	return w.grant, err
 }
 
-// errNotWaited: the lock was granted to a waiter while another client held it, or the waiter gave up.
+// errNotWaited means that the lock was granted to a waiter while another client held it, or the waiter gave up.
 var errNotWaited = errors.New("it did not wait")
 
 // validUntil: when a reply arrives that took a time, the lease has been going on for that time at least.

@@ -139,7 +139,7 @@ func (c *trial) noSubscription() {
 	for _, n := range c.nodes {
 		for _, channel := range n.admin.PubSubChannels(context.Background(), "*").Val() {
 			if c.ofLock(channel) {
-				c.errorf("still listened to: %s", channel)
+				c.errorf("channel %s still has a subscriber", channel)
 			}
 		}
 	}
@@ -243,7 +243,7 @@ func woken(c *trial) {
 	}
 }
 
-// wakesAnother: a waiter that gave up must not take a wake-up along, whether the server wakes who came first or who came last.
+// wakesAnother: a waiter that gave up must not consume a wake-up, whether the server wakes the first waiter or the last.
 func (c *trial) wakesAnother(holder, gone, next *client) {
 	giveUp := func() {
 		w := gone.waits(exclusive)
@@ -308,7 +308,7 @@ func fifo(c *trial) {
 	for i := range all {
 		holder.mustRelease("it holds")
 		if _, err := barger.try(exclusive); err == nil {
-			c.errorf("with %d waiters a client that has just come is granted the lock", waiters-i)
+			c.errorf("with %d waiters a newcomer was granted the lock", waiters-i)
 			_ = barger.release()
 		}
 		if got[i].result() != nil {
@@ -329,7 +329,7 @@ func fifo(c *trial) {
 	_ = gone.result()
 	holder.mustRelease("it holds")
 	if _, err := barger.try(exclusive); err == nil {
-		c.errorf("a waiter stands first, and a client that has just come is granted the lock")
+		c.errorf("a newcomer was granted the lock ahead of the first waiter")
 	}
 }
 

@@ -218,7 +218,7 @@ func renewedAgain(c *trial) {
 	b.mustHold("a has released", exclusive)
 }
 
-// oneOfTwo: locks may share what renews them, whichever of them is released first.
+// oneOfTwo releases either of two locks of one client, which may share a watchdog.
 func oneOfTwo(c *trial) {
 	names := []string{c.key, c.key + "two"}
 	for _, released := range names {

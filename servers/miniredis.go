@@ -30,7 +30,7 @@ func (Miniredis) Available(context.Context) error { return nil }
 func (Miniredis) found(context.Context) (string, error) { return miniredisVersion, nil }
 
 func (Miniredis) ability(_ context.Context, name string) error {
-	return miniFaults().only(name, string(impls.Standalone), string(impls.Independent), CanFlush, CanDelete)
+	return miniFaults().only(name, string(impls.Standalone), string(impls.Independent), canFlush, canDelete)
 }
 
 // Start starts standalone or independent servers on 127.0.0.1.

@@ -12,15 +12,15 @@ import (
 const (
 	CanServe       = "serve" // start or reach servers; Detail says what was found
 	CanKill        = "kill-server"
-	CanPause       = "pause-server"
-	CanFailover    = "failover"
-	CanJumpClock   = "jump-clock"
-	CanDriftClock  = "drift-clock"
-	CanFlush       = "flush-scripts"
-	CanDelete      = "delete-key"
-	CanEvict       = "evict-keys"
-	CanPersist     = "persistence"
-	CanLimitMemory = "max-memory"
+	canPause       = "pause-server"
+	canFailover    = "failover"
+	canJumpClock   = "jump-clock"
+	canDriftClock  = "drift-clock"
+	canFlush       = "flush-scripts"
+	canDelete      = "delete-key"
+	canEvict       = "evict-keys"
+	canPersist     = "persistence"
+	canLimitMemory = "max-memory"
 )
 
 // Capability is one ability that a provider has or lacks on this machine.
@@ -49,7 +49,7 @@ type describer interface{ Describe() string }
 func Abilities() []string {
 	return []string{
 		CanServe, string(impls.Standalone), string(impls.Replicated), string(impls.Independent), string(impls.Cluster),
-		CanPersist, CanLimitMemory, CanKill, CanPause, CanFailover, CanJumpClock, CanDriftClock, CanFlush, CanDelete, CanEvict,
+		canPersist, canLimitMemory, CanKill, canPause, canFailover, canJumpClock, canDriftClock, canFlush, canDelete, canEvict,
 	}
 }
 
@@ -98,7 +98,7 @@ func capability(p Provider, name, detail string, err error) Capability {
 }
 
 // isClock reports whether an ability needs the clock shim.
-func isClock(name string) bool { return name == CanJumpClock || name == CanDriftClock }
+func isClock(name string) bool { return name == canJumpClock || name == canDriftClock }
 
 // only refuses every ability except able.
 func (r refuser) only(name string, able ...string) error {

@@ -54,7 +54,7 @@ func TestSurveyWithoutCompiler(t *testing.T) {
 	t.Setenv("CC", "")
 	all := servers.Survey(t.Context(), p)
 	for _, c := range all {
-		clock := c.Ability == servers.CanJumpClock || c.Ability == servers.CanDriftClock
+		clock := c.Ability == "jump-clock" || c.Ability == "drift-clock"
 		if c.OK == clock {
 			t.Errorf("%+v", c)
 		}

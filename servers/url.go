@@ -76,7 +76,7 @@ func (u *URL) ability(_ context.Context, name string) error {
 	if len(u.targets) > 1 {
 		topology = string(impls.Independent)
 	}
-	return u.refuser().only(name, topology, CanDelete)
+	return u.refuser().only(name, topology, canDelete)
 }
 
 // Start sends PING to every server. The servers need not be empty.

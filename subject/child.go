@@ -27,8 +27,8 @@ var (
 
 // Limits of a child.
 const (
-	// DefaultPatience is how long a child may take to start, and to reply beyond the wait that a request allows.
-	DefaultPatience = 20 * time.Second
+	// defaultPatience is how long a child may take to start, and to reply beyond the wait that a request allows.
+	defaultPatience = 20 * time.Second
 	maxLine         = 1 << 20 // bytes of one reply
 	endLimit        = 2 * time.Second
 )
@@ -54,13 +54,13 @@ type Child struct {
 // Options configure a child.
 type Options struct {
 	Client   string        // its name in the run: c1, c2, …
-	Patience time.Duration // 0 means DefaultPatience
+	Patience time.Duration // 0 means defaultPatience
 }
 
 // Start starts a child and asks it to describe itself. It returns after the child's first reply, whatever that is; without one the error is ErrGone
 // or ErrProtocol. Close must be called.
 func Start(ctx context.Context, command Command, o Options) (*Child, error) {
-	c := &Child{command: command, client: o.Client, patience: cmp.Or(o.Patience, DefaultPatience), locks: map[string]*remote{}}
+	c := &Child{command: command, client: o.Client, patience: cmp.Or(o.Patience, defaultPatience), locks: map[string]*remote{}}
 	hello := make(chan error, 1) // the first line, or why there is none
 	c.local = subprocess.New(exec.Command("sh", "-c", command.shell()), subprocess.Listener{Max: maxLine, End: func(err error) { c.over(err, hello) },
 		Line: func(n int, line []byte) error {
@@ -197,7 +197,7 @@ func (c *Child) explain() error {
 
 // describe asks the child what it can do. A child that does not know the request has no special features.
 func (c *Child) describe(ctx context.Context) error {
-	r, err := c.call(ctx, Request{Op: OpDescribe})
+	r, err := c.call(ctx, Request{Op: opDescribe})
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (c *Child) Ended() bool {
 func (c *Child) Echo(ctx context.Context, n int) (longest time.Duration, err error) {
 	for range n {
 		start := time.Now()
-		if _, err := c.call(ctx, Request{Op: OpDescribe}); err != nil {
+		if _, err := c.call(ctx, Request{Op: opDescribe}); err != nil {
 			return 0, err
 		}
 		longest = max(longest, time.Since(start))
@@ -262,8 +262,8 @@ func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
 			return Reply{}, c.lastWords(q)
 		case <-done:
 			done = nil
-			if q.Op == OpAcquire && c.about.CanCancel() {
-				_ = c.local.Send(Request{ID: c.calls.Number(), Op: OpCancel, Key: q.Key, Of: q.ID}) // if the child is gone, the select above sees it
+			if q.Op == opAcquire && c.about.CanCancel() {
+				_ = c.local.Send(Request{ID: c.calls.Number(), Op: opCancel, Key: q.Key, Of: q.ID}) // if the child is gone, the select above sees it
 			}
 			patience.Reset(c.patience)
 		case <-patience.C:

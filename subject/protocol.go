@@ -10,14 +10,14 @@ import (
 
 // Operations of a Request.
 const (
-	OpDescribe = "describe" // return a Description; also used to measure the round trip
-	OpNew      = "new"      // make the client's handle on Key, replacing an older one
-	OpTry      = "try"      // try once to acquire the lock
-	OpAcquire  = "acquire"  // wait for the lock, for Wait at most
-	OpExtend   = "extend"   // restart the lease
-	OpRelease  = "release"  // release the lock
-	OpClose    = "close"    // end the handle's background work, without a release
-	OpCancel   = "cancel"   // cancel the acquire Of; sent only to a child that supports it, and has no reply
+	opDescribe = "describe" // return a Description; also used to measure the round trip
+	opNew      = "new"      // make the client's handle on Key, replacing an older one
+	opTry      = "try"      // try once to acquire the lock
+	opAcquire  = "acquire"  // wait for the lock, for Wait at most
+	opExtend   = "extend"   // restart the lease
+	opRelease  = "release"  // release the lock
+	opClose    = "close"    // end the handle's background work, without a release
+	opCancel   = "cancel"   // cancel the acquire Of; sent only to a child that supports it, and has no reply
 )
 
 // Request is a line to a child. Replies may come in any order; for one key the caller sends a request, other than cancel, only after the reply to the

@@ -45,7 +45,7 @@ func (l *remote) open(ctx context.Context) error {
 		return nil
 	}
 	c, env := l.child, l.env
-	r, err := c.call(ctx, Request{Op: OpNew, Key: env.Key, Client: c.client, Owner: env.Owner, Servers: env.Addrs, Lease: millis(env.Lease),
+	r, err := c.call(ctx, Request{Op: opNew, Key: env.Key, Client: c.client, Owner: env.Owner, Servers: env.Addrs, Lease: millis(env.Lease),
 		Poll: millis(env.PollInterval()), Permits: env.Permits})
 	if err != nil {
 		return err
@@ -71,12 +71,12 @@ func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisec
 
 // Try makes one attempt.
 func (l *remote) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
-	return l.ask(ctx, Request{Op: OpTry}, mode)
+	return l.ask(ctx, Request{Op: opTry}, mode)
 }
 
 // Acquire waits until the lock is granted or ctx ends.
 func (l *remote) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
-	q := Request{Op: OpAcquire}
+	q := Request{Op: opAcquire}
 	if deadline, ok := ctx.Deadline(); ok {
 		q.Wait = max(millis(time.Until(deadline)), 1)
 	}
@@ -155,7 +155,7 @@ func (l *remote) notify(r Reply) {
 
 // Extend restarts the lease.
 func (l *remote) Extend(ctx context.Context) (impls.Grant, error) {
-	r, err := l.request(ctx, Request{Op: OpExtend})
+	r, err := l.request(ctx, Request{Op: opExtend})
 	if err == nil {
 		err = r.outcome("extend " + l.env.Key)
 	}
@@ -167,7 +167,7 @@ func (l *remote) Extend(ctx context.Context) (impls.Grant, error) {
 
 // Release releases the lock.
 func (l *remote) Release(ctx context.Context) error {
-	r, err := l.request(ctx, Request{Op: OpRelease})
+	r, err := l.request(ctx, Request{Op: opRelease})
 	if err == nil {
 		err = r.outcome("release " + l.env.Key)
 	}
@@ -182,7 +182,7 @@ func (l *remote) Close() error {
 	if l.child.Ended() || !l.made {
 		return nil
 	}
-	r, err := l.child.call(context.Background(), Request{Op: OpClose, Key: l.env.Key})
+	r, err := l.child.call(context.Background(), Request{Op: opClose, Key: l.env.Key})
 	if errors.Is(err, impls.ErrCrashed) {
 		return nil
 	}

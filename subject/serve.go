@@ -74,7 +74,7 @@ func (s *server) read(ctx context.Context, in io.Reader) error {
 		if err := lines.Decode(&q); err != nil {
 			return err
 		}
-		if q.Op == OpCancel {
+		if q.Op == opCancel {
 			s.cancel(q.Of)
 			continue
 		}
@@ -121,9 +121,9 @@ func (s *server) answer(id int64, r Reply) {
 // do executes one request.
 func (s *server) do(ctx context.Context, q Request) Reply {
 	switch q.Op {
-	case OpDescribe:
+	case opDescribe:
 		return Reply{OK: true, Description: s.about()}
-	case OpNew:
+	case opNew:
 		return s.open(q)
 	}
 	s.mu.Lock()
@@ -133,15 +133,15 @@ func (s *server) do(ctx context.Context, q Request) Reply {
 		return Reply{Error: "unsupported", Text: fmt.Sprintf("%s %q without new", q.Op, q.Key)}
 	}
 	switch q.Op {
-	case OpTry, OpAcquire:
+	case opTry, opAcquire:
 		return s.acquire(ctx, q, l)
-	case OpExtend:
+	case opExtend:
 		g, err := l.Extend(ctx)
 		return replyTo(g, err)
-	case OpRelease:
+	case opRelease:
 		l.unwatch()
 		return replyTo(impls.Grant{}, l.Release(ctx))
-	case OpClose:
+	case opClose:
 		l.unwatch()
 		return replyTo(impls.Grant{}, l.Close())
 	}
@@ -153,7 +153,7 @@ func (s *server) acquire(ctx context.Context, q Request, l *served) Reply {
 	if q.Mode == "shared" {
 		mode = history.Shared
 	}
-	if q.Op == OpTry {
+	if q.Op == opTry {
 		call = l.Try
 	}
 	g, err := call(ctx, mode)

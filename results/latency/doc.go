@@ -2,8 +2,7 @@
 // fault windows.
 //
 // Each client has its own [Recorder], so clients share nothing on the hot path. A recorder keeps packed samples (about 9 bytes each), because
-// whether a sample overlaps a fault is known only after the fault was measured. [Merge] adds all samples to histograms at the end;
-// [Recorder.Fold] adds older ones earlier, in long runs.
+// whether a sample overlaps a fault is known only after the fault was measured. [Merge] adds all samples to histograms at the end.
 //
 // Samples are not clamped: one outside [0, Highest] is counted as dropped, and the worst is reported.
 //

@@ -25,7 +25,6 @@ type Recorder struct {
 	// packed has, for each sample, as varints: op number, return - previous return, return - intended start, call - intended start. Chunks
 	// avoid copies.
 	packed [][]byte
-	folded *Set // samples already added by Fold
 }
 
 const (
@@ -34,7 +33,7 @@ const (
 )
 
 // NewRecorder returns the recorder of one client.
-func NewRecorder() *Recorder { return &Recorder{folded: NewSet()} }
+func NewRecorder() *Recorder { return &Recorder{} }
 
 // Record adds a sample: intended start, call and return of an operation. In a closed loop intended equals call.
 func (r *Recorder) Record(op string, intended, call, ret int64) {
@@ -59,26 +58,6 @@ func (r *Recorder) put(op uint64, intended, call, ret int64) {
 	b = binary.AppendVarint(b, ret-intended)
 	b = binary.AppendVarint(b, call-intended)
 	*end, r.last = b, ret
-}
-
-// Fold adds the samples that returned before a time to the histograms and frees their memory. windows must have all fault windows that began
-// before it; one with End 0 is still open.
-func (r *Recorder) Fold(windows []history.Window, before int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.fold(newSpans(windows), before)
-}
-
-func (r *Recorder) fold(faults spans, before int64) {
-	old := r.packed
-	r.packed, r.last = nil, 0
-	each(old, func(op uint64, s sample) {
-		if s.ret >= before {
-			r.put(op, s.intended, s.call, s.ret)
-			return
-		}
-		r.folded.add(r.ops[op], s, faults)
-	})
 }
 
 // sample is one measured call.
@@ -117,6 +96,5 @@ func (s *Set) take(r *Recorder, faults spans) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	each(r.packed, func(op uint64, one sample) { s.add(r.ops[op], one, faults) })
-	s.merge(r.folded)
-	r.packed, r.last, r.folded = nil, 0, NewSet()
+	r.packed, r.last = nil, 0
 }

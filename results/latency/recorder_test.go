@@ -9,7 +9,6 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
-	"pgregory.net/rapid"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results/latency"
@@ -125,36 +124,6 @@ func TestFaultWindowsSplitTheSamples(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestFoldingChangesNothing: folding early, in any number of steps, gives the same result as merging at the end.
-func TestFoldingChangesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		windows := []history.Window{{Start: 2000, End: 4000, Confirmed: true}}
-		early, late := latency.NewRecorder(), latency.NewRecorder()
-		for range rapid.IntRange(0, 40).Draw(t, "n") {
-			op := rapid.SampledFrom([]string{latency.Acquire, latency.Release}).Draw(t, "op")
-			intended := rapid.Int64Range(0, 10_000).Draw(t, "intended")
-			call := intended + rapid.Int64Range(0, 50).Draw(t, "lag")
-			ret := call + rapid.Int64Range(-10, 5000).Draw(t, "took")
-			early.Record(op, intended, call, ret)
-			late.Record(op, intended, call, ret)
-			if rapid.Bool().Draw(t, "fold") {
-				early.Fold(windows, rapid.Int64Range(0, 12_000).Draw(t, "before"))
-			}
-		}
-		a, b := latency.Merge(windows, early), latency.Merge(windows, late)
-		var x, y bytes.Buffer
-		if err := a.WriteLog(&x, time.Unix(0, 0), time.Unix(1, 0)); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.WriteLog(&y, time.Unix(0, 0), time.Unix(1, 0)); err != nil {
-			t.Fatal(err)
-		}
-		if x.String() != y.String() || a.Dropped() != b.Dropped() {
-			t.Fatalf("folded:\n%s\nat the end:\n%s", x.String(), y.String())
-		}
-	})
 }
 
 func TestRecorderServesTheWatchdogToo(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 const (
 	Lowest  = 1_000
 	Highest = 3_600_000_000_000
-	Digits  = 3
+	digits  = 3
 )
 
 // Series is one distribution: a histogram, and the samples outside its range.
@@ -21,7 +21,7 @@ type Series struct {
 	Worst   int64 // the dropped sample furthest out of range, in nanoseconds; 0 if none
 }
 
-func newSeries() *Series { return &Series{Hist: hdr.New(Lowest, Highest, Digits)} }
+func newSeries() *Series { return &Series{Hist: hdr.New(Lowest, Highest, digits)} }
 
 func (s *Series) add(v int64) {
 	if v >= 0 && v <= Highest && s.Hist.RecordValue(v) == nil {
@@ -139,10 +139,4 @@ func (s *Set) at(t Tag) *Series {
 		s.series[t] = one
 	}
 	return one
-}
-
-func (s *Set) merge(o *Set) {
-	for t, one := range o.series {
-		s.at(t).merge(one)
-	}
 }
