@@ -26,7 +26,7 @@ func (v *runView) picture(result *results.Result, g *digest) {
 	v.Left = strings.Join(l.left, ", ")
 	switch {
 	case v.Marked:
-		v.LanesAbout = "The time before the violation above; the buttons go to the others."
+		v.LanesAbout = "The picture shows the time around the violation above; the buttons go to the others."
 	case len(g.window.at) > 0:
 		v.LanesAbout = "Around the first fault."
 	default:
