@@ -61,6 +61,10 @@ func TestOpportunities(t *testing.T) {
 			b acquire 3 3 ok
 			a acquire 13.2 13.3 ok
 			b extend 13.5 13.6 ok`}, verdicts.MutualExclusion, 2},
+		{row{name: "one long acquire is one permit", head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: 100 * msec}, ops: `
+			b acquire 50 60 unknown
+			c acquire 75 205 ok
+			a acquire 200 209 busy`}, verdicts.Refusal, 0},
 		{row{name: "an acquire before it is no re-entry", head: reentrant, ops: `
 			a acquire 0 1 ok
 			a extend 106 109 lost

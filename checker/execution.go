@@ -47,6 +47,7 @@ type effectOf struct {
 	promised int64 // until when its client believes in its hold; 0 = unknown
 	free     bool  // a refusal that needs no hold: votes split, or another client was ahead in the queue
 	upset    *upset
+	before   uint64 // effects of its client that, if they must happen, come before it
 }
 
 // changes reports whether an operation can change the state; otherwise its reply only shows the state.
@@ -96,6 +97,19 @@ type state struct {
 	t      instants
 }
 
+// before returns the effects that came before effect i, which was called when they had returned: a client does one thing after the other. Those that
+// took no time at one instant have any order.
+func (x *executions) before(i int) (before uint64) {
+	e := &x.effects[i]
+	for j := range x.effects {
+		o := &x.effects[j]
+		if o.client == e.client && !o.r.spanning() && !e.r.spanning() && o.r.ret <= e.r.call && (o.r.call < e.r.call || o.r.ret < e.r.ret) {
+			before |= 1 << j
+		}
+	}
+	return before
+}
+
 // excused reports whether the header allows a refusal without a hold. Which of two clients' attempts came first is known but for the clock error.
 func (x *executions) excused(b *effectOf) bool {
 	if b.r.outcome != history.Busy {
@@ -125,18 +139,18 @@ func (x *executions) existWithout(rules rule, exempt uint64) (found, known bool)
 func (x *executions) obeys(i int, r rule) bool { return x.rules&r != 0 && x.exempt&(1<<i) == 0 }
 
 func (x *executions) search(s state) bool {
-	urgent, left := never, false
+	urgent, due := never, uint64(0)
 	for i := range x.effects {
 		if e := &x.effects[i]; e.must && s.placed&(1<<i) == 0 {
-			urgent, left = min(urgent, e.to), true
+			urgent, due = min(urgent, e.to), due|1<<i
 		}
 	}
-	if !left || x.hopeless(s) {
-		return !left
+	if due == 0 || x.hopeless(s) {
+		return due == 0
 	}
 	var next []int
 	for i := range x.effects {
-		if e := &x.effects[i]; s.placed&(1<<i) == 0 && e.from <= plus(urgent, x.h.ClockError) && (e.must || e.changes()) {
+		if e := &x.effects[i]; s.placed&(1<<i) == 0 && e.from <= plus(urgent, x.h.ClockError) && (e.must || e.changes()) && due&e.before == 0 {
 			next = append(next, i)
 		}
 	}

@@ -177,7 +177,7 @@ func (s *server) from(st serverState) bool {
 	s.seen[key] = true
 	for i, op := range s.ops {
 		late := op.Outcome != history.Unknown && op.Return+s.ahead[op.Client] < t
-		if st.done&(1<<i) == 0 && s.earliest(op) <= t && !late && s.effect(st, i, t) {
+		if st.done&(1<<i) == 0 && s.earliest(op) <= t && !late && !s.awaits(st, op) && s.effect(st, i, t) {
 			return true
 		}
 	}
@@ -207,6 +207,18 @@ func (s *server) from(st serverState) bool {
 	}
 	st.at++
 	return s.from(st)
+}
+
+// awaits reports whether something that a client did before an operation has had no effect yet: it does one thing after the other. A watchdog's extends
+// may overlap the rest.
+func (s *server) awaits(st serverState, op history.Operation) bool {
+	for k, o := range s.ops {
+		over := o.Return <= op.Call && (o.Call < op.Call || o.Return < op.Return)
+		if st.done&(1<<k) == 0 && o.Client == op.Client && o.Outcome != history.Unknown && over && o.Op != history.Extend && op.Op != history.Extend {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *server) allDone(st serverState) bool {

@@ -100,7 +100,7 @@ func (f *refusal) called(r *record) {
 	switch {
 	case r.granted() && f.d.k.detailOf(r).role == starts:
 		f.of(r.mode).inFlight++
-		if f.d.k.detailOf(r).end < r.ret {
+		if f.permits == nil && f.d.k.detailOf(r).end < r.ret { // of several permits it is one, as it is in flight and then possible
 			f.late = max(f.late, r.ret)
 		}
 	case r.outcome == history.Unknown:

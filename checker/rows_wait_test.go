@@ -32,6 +32,10 @@ var waitRows = []row{
 		a extend 4100 4101 ok until=5100
 		b acquire 1570 4570 fail
 		a release 4600 4601 ok`},
+	// A client does one thing after the other, though it asked again at the instant of the refusal.
+	{name: "refused by its own later hold", head: leased, ops: `
+		a acquire 1 2 busy
+		a acquire 2 3 ok`, want: "refusal×1"},
 	{name: "refused by an unknown acquire", head: forever, ops: `
 		a acquire 0 1 unknown
 		b acquire 4 5 busy`},
