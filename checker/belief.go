@@ -23,6 +23,7 @@ type notice struct {
 	at           int64
 	kind         noticeKind
 	atOnce       bool    // the operation that it answers took no time
+	late         bool    // renewals: asked when the server can't have kept the hold any more
 	until, doubt int64   // renewals
 	r            *record // renewals by an extend, and losses
 }
@@ -36,8 +37,10 @@ func (n *notice) turn() noticeKind {
 	return n.kind
 }
 
-// renews reports whether a notice answers an operation that renewed the server's key.
-func (n *notice) renews() bool { return n.kind == noticeRenewal || n.kind == noticeReentry }
+// renews reports whether a notice answers an operation that may have renewed the server's key.
+func (n *notice) renews() bool {
+	return (n.kind == noticeRenewal || n.kind == noticeReentry) && !n.late
+}
 
 type noticeKind uint8
 

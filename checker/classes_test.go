@@ -301,15 +301,15 @@ func TestWhatIsNotJudgedDoesNotPass(t *testing.T) {
 func TestWhatIsGivenUpIsNotJudged(t *testing.T) {
 	p := (row{head: history.Header{Kind: history.RW, Lease: 20 * msec, ClockError: 20 * msec}, ops: `
 		c acquire 1.25 1.5 ok shared token=t1
-		c acquire 1.5 1.5 unknown
+		f acquire 1.5 1.5 unknown
 		d acquire 1.5 1.6 unknown shared
 		e acquire 1.5 1.6 unknown shared
-		c acquire 1.75 1.75 busy
+		g acquire 1.75 1.75 busy
 		a acquire 2 2.25 ok shared token=t2
 		b acquire 3.25 3.75 busy
 		c release 4 4.75 not_held token=t1
 		c acquire 5 5 ok shared token=t3
-		c acquire 10.75 10.75 busy`}).check(t).property(verdicts.Refusal)
+		g acquire 10.75 10.75 busy`}).check(t).property(verdicts.Refusal)
 	if p.Verdict != Inconclusive || p.Judged != 0 || p.NotJudged[notSearched] != 3 {
 		t.Errorf("%+v", p)
 	}

@@ -65,6 +65,15 @@ func TestOpportunities(t *testing.T) {
 			b acquire 50 60 unknown
 			c acquire 75 205 ok
 			a acquire 200 209 busy`}, verdicts.Refusal, 0},
+		{row{name: "an extend of unknown outcome does not bring back what had ended", head: history.Header{Kind: history.Mutex, Lease: 2 * msec}, ops: `
+			a acquire 1 2 ok
+			b acquire 5.2 5.3 unknown
+			b acquire 6 6.1 busy
+			a extend 12 13 unknown`}, verdicts.Refusal, 0},
+		{row{name: "a grant that was asked for after the refusal", head: history.Header{Kind: history.Mutex, Lease: 5 * msec}, ops: `
+			b acquire 8 9 unknown
+			a acquire 10 20 busy
+			c acquire 15 45 ok asked=40`}, verdicts.Refusal, 0},
 		{row{name: "an acquire before it is no re-entry", head: reentrant, ops: `
 			a acquire 0 1 ok
 			a extend 106 109 lost

@@ -171,7 +171,7 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 	if r.outcome == history.Unknown && reentrant {
 		who.entries++
 		for _, h := range who.open {
-			h.maybe++
+			p.perhaps(h, r)
 		}
 	}
 	if !r.granted() {
@@ -182,7 +182,8 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 	until, doubt := p.protectedUntil(r)
 	for _, h := range who.open {
 		if reentrant {
-			h.addNotice(notice{at: r.ret, kind: noticeReentry, atOnce: r.call == r.ret, until: until, doubt: doubt})
+			late := p.keptUntil(h, r.call) < p.k.from(r)
+			h.addNotice(notice{at: r.ret, kind: noticeReentry, atOnce: r.call == r.ret, late: late, until: until, doubt: doubt})
 		}
 	}
 	h := p.begin(who, r, until, doubt)
@@ -289,11 +290,11 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 			p.k.detailOf(r).role = nested
 			n := notice{at: r.ret, kind: noticeRenewal, atOnce: r.call == r.ret, until: until, doubt: doubt, r: r}
 			if o != h {
-				n.r = nil
+				n.r, n.late = nil, p.keptUntil(o, r.call) < r.call
 			}
 			o.addNotice(n)
 		case history.Unknown:
-			o.maybe++
+			p.perhaps(o, r)
 		case history.LostHold, history.NotHeld:
 			if o == h {
 				o.addNotice(notice{at: r.ret, kind: noticeLost, atOnce: r.call == r.ret, r: r})
@@ -328,10 +329,12 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 		}
 		switch r.outcome {
 		case history.OK:
-			o.effect = max(o.effect, r.ret)
+			if p.keptUntil(o, r.call) >= r.call {
+				o.effect = max(o.effect, r.ret)
+			}
 			p.k.reentries++
 		case history.Unknown:
-			o.maybe++
+			p.perhaps(o, r)
 		}
 	}
 	switch {

@@ -176,7 +176,8 @@ func (r *record) replaced(old, h *pageHold) bool {
 	return false
 }
 
-// possible finds the last instant at which the server can have kept a hold.
+// possible finds the last instant at which the server can have kept a hold. What was asked later renews nothing of it, but for an extend of it that was
+// accepted all the same.
 func (r *record) possible(h *pageHold) {
 	latest, unsure, limit := r.ops[h.acquire].Return, int64(0), always
 	for i, op := range r.ops {
@@ -186,6 +187,7 @@ func (r *record) possible(h *pageHold) {
 		other := r.h.Kind == history.Reentrant && op.Client == h.client && of != h && (entry || op.Call >= r.ops[h.acquire].Return) && h.openBefore(i, op) && op.Op != history.Use && op.Op != history.Write && op.Op != history.Lost
 		switch {
 		case !own && !other:
+		case op.Call >= r.ops[h.acquire].Return && asked(op) > r.kept(latest, unsure) && !(own && op.Outcome == history.OK):
 		case own && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold):
 			limit = min(limit, op.Return)
 		case own && op.Op == history.Release && op.Outcome == history.OK:
@@ -196,8 +198,21 @@ func (r *record) possible(h *pageHold) {
 			unsure++
 		}
 	}
-	h.gone = limit
-	if r.h.Lease > 0 {
-		h.gone = min(limit, latest+r.keep()*(1+unsure))
+	h.gone = min(limit, r.kept(latest, unsure))
+}
+
+// kept returns until when the server may keep what had an effect at an instant, and perhaps others after it.
+func (r *record) kept(latest, unsure int64) int64 {
+	if r.h.Lease == 0 {
+		return always
 	}
+	return latest + r.keep()*(1+unsure)
+}
+
+// asked returns the earliest instant at which an operation can have had its effect.
+func asked(op history.Operation) int64 {
+	if op.Asked == 0 {
+		return op.Call
+	}
+	return max(op.Call, op.Asked)
 }

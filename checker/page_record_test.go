@@ -229,6 +229,9 @@ func (r *record) cannotHaveBeen(i int) bool {
 		if o.Op == history.Release && r.of[k] == h { // its own release renews nothing
 			continue
 		}
+		if r.of[k] != h && o.Call >= a.Return && asked(o) > r.kept(last, unsure) { // it found nothing to renew
+			continue
+		}
 		if o.Outcome == history.OK {
 			last = max(last, o.Return)
 		}

@@ -8,6 +8,7 @@ import "github.com/lockbench/lockbench/history"
 //
 // Where VERDICTS leaves a choice: a notice (op lost) ends the belief and not the possible, because it may be the client's own conclusion. The answer to
 // an inner operation of a re-entrant client says nothing of its outer hold. An acquire of unknown outcome may renew any later hold of such a client.
+// What was asked when the server can't have kept a hold any more renews nothing of it, except an extend of it that was accepted all the same.
 
 // slack returns by how much a server may keep a lease too long: drift, and the resolution of its clock.
 func slack(h history.Header) int64 { return h.Drift + clockGrain }
@@ -24,10 +25,36 @@ func keep(h history.Header) int64 {
 const clockGrain = 1_000_000
 
 // from returns the earliest instant at which the server can have granted r.
-func (k *keyLog) from(r *record) int64 { return max(r.call, k.asked(r)) }
+func (k *keyLog) from(r *record) int64 {
+	if asked := k.asked(r); asked != 0 { // times may be negative
+		return max(r.call, asked)
+	}
+	return r.call
+}
 
 // renew records an effect that renews the server's key.
-func (h *openHold) renew(n notice) { h.effect = max(h.effect, n.at) }
+func (h *openHold) renew(n notice) {
+	if n.renews() {
+		h.effect = max(h.effect, n.at)
+	}
+}
+
+// keptUntil returns the last instant at which the server can have kept a hold by what was called before an instant, whatever the outcome of what is
+// under way.
+func (p *holdPass) keptUntil(h *openHold, before int64) int64 {
+	last := *h
+	for _, n := range h.notices {
+		last.renew(n)
+	}
+	return last.gone(p, before)
+}
+
+// perhaps counts an operation of unknown outcome that may renew a hold.
+func (p *holdPass) perhaps(h *openHold, r *record) {
+	if p.keptUntil(h, r.call) >= r.call {
+		h.maybe++
+	}
+}
 
 // gone returns the last instant at which the server can have kept a hold, as far as requests called before an instant show.
 func (h *openHold) gone(p *holdPass, before int64) int64 {
@@ -98,13 +125,7 @@ type claim struct {
 
 // claim records r if the lease of its hold had certainly ended by its call, whatever else was under way.
 func (p *holdPass) claim(h *openHold, r *record) {
-	last := *h
-	for _, n := range h.notices {
-		if n.renews() {
-			last.renew(n)
-		}
-	}
-	if last.gone(p, r.call) < r.call {
+	if p.keptUntil(h, r.call) < r.call {
 		p.k.claims = append(p.k.claims, claim{r, h.d})
 	}
 }

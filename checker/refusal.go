@@ -69,7 +69,7 @@ func takenBack(d *keyInput, r *record) bool {
 
 // witness has the possible holds that refuse a mode, at an instant of the walk.
 type witness struct {
-	inFlight int              // grants that were called and have not returned
+	inFlight []int64          // grants that were called and have not returned: from when on each can have held
 	gone     int64            // until when the holds that have started may last
 	end      int64            // until when the last of them certainly does
 	own      map[uint32]int64 // shared and exclusive locks, by client: until when its own hold may last, which no grant to it ends
@@ -80,6 +80,16 @@ func (w *witness) cut(client uint32, now int64) {
 	if own, held := w.own[client]; w.end <= now && (!held || own <= now) {
 		w.gone = min(w.gone, now)
 	}
+}
+
+// pending counts the grants that have not returned and can have held by an instant.
+func (w *witness) pending(by int64) (n int) {
+	for _, from := range w.inFlight {
+		if from <= by {
+			n++
+		}
+	}
+	return n
 }
 
 // start adds a hold that has started.
@@ -99,7 +109,8 @@ func (f *refusal) called(r *record) {
 	}
 	switch {
 	case r.granted() && f.d.k.detailOf(r).role == starts:
-		f.of(r.mode).inFlight++
+		w := f.of(r.mode)
+		w.inFlight = append(w.inFlight, f.d.k.from(r))
 		if f.permits == nil && f.d.k.detailOf(r).end < r.ret { // of several permits it is one, as it is in flight and then possible
 			f.late = max(f.late, r.ret)
 		}
@@ -136,7 +147,7 @@ func (f *refusal) returned(r *record) {
 func (f *refusal) refused(b *record) {
 	switch {
 	case f.witnessed(b):
-	case f.single() && f.writers.inFlight > 0:
+	case f.single() && f.writers.pending(b.ret) > 0:
 		f.open = append(f.open, b)
 	default:
 		f.report(b)
@@ -146,10 +157,10 @@ func (f *refusal) refused(b *record) {
 // single reports whether holds follow one another, so that of the pending grants only the first to return can have held.
 func (f *refusal) single() bool { return f.permits == nil && f.d.a.header.Kind != history.RW }
 
-// settle judges the refusals that wait for a grant: it may have been granted before they were refused, or not.
-func (f *refusal) settle(call int64) {
+// settle judges the refusals that wait for a grant, by when it can have held at the earliest.
+func (f *refusal) settle(from int64) {
 	for _, b := range f.open {
-		if call > b.ret {
+		if from > b.ret {
 			f.report(b)
 		}
 	}
@@ -201,9 +212,11 @@ func (f *refusal) report(b *record) {
 
 func (f *refusal) started(r *record) {
 	d := f.d.k.detailOf(r)
-	f.settle(r.call)
-	if r.op == history.Acquire {
-		f.of(r.mode).inFlight--
+	from := f.d.k.from(r)
+	f.settle(from)
+	if w := f.of(r.mode); r.op == history.Acquire {
+		i := slices.Index(w.inFlight, from)
+		w.inFlight = slices.Delete(w.inFlight, i, i+1)
 	}
 	f.writers.cut(r.client, r.ret)
 	if r.mode == history.Exclusive {
@@ -237,13 +250,13 @@ func (f *refusal) witnessed(b *record) bool {
 	}
 	from := b.call - f.d.a.header.ClockError
 	if f.permits != nil {
-		return f.writers.inFlight+f.permits.atLeast(from) >= f.permits.n
+		return f.writers.pending(b.ret)+f.permits.atLeast(from) >= f.permits.n
 	}
 	w := &f.writers
-	if b.mode == history.Exclusive && (f.shared.inFlight > 0 || f.shared.gone >= from) {
+	if b.mode == history.Exclusive && (f.shared.pending(b.ret) > 0 || f.shared.gone >= from) {
 		return true
 	}
-	return !f.single() && w.inFlight > 0 || w.gone >= from
+	return !f.single() && w.pending(b.ret) > 0 || w.gone >= from
 }
 
 // excusedByRecord reports whether a grant whose reply came late, a crash or a split vote excuses refusal b.

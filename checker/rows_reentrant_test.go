@@ -6,6 +6,13 @@ var reentrant = history.Header{Kind: history.Reentrant, Lease: 100 * msec}
 
 // reentrantRows are about the entries of one owner.
 var reentrantRows = []row{
+	// The client enters again 24 ms after its hold had ended: that renews nothing which was there at the write.
+	{name: "a stale write before the next entry", head: history.Header{Kind: history.Reentrant, Lease: 5 * msec}, ops: `
+		a acquire 6 6.1 ok
+		b acquire 16 16.1 ok
+		b write 20 20.1 ok read=0 wrote=1
+		a write 25 25.1 ok read=1 wrote=2
+		a acquire 30 30.1 ok`, want: "store-integrity×1"},
 	{name: "in and out twice", head: reentrant, ops: `
 		a acquire 0 1 ok
 		a acquire 2 3 ok
