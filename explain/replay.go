@@ -235,11 +235,12 @@ func (p *replay) skips(i int) bool {
 	return len(e.changes) == 0 && p.granting(i) == nil && (p.waiter == nil || e.op != p.waiter) && p.idle(i)
 }
 
-// idle reports whether the reply to a command that changed nothing proves that; that of an acquire proves at least that it was refused.
+// idle reports whether the reply to a command that changed nothing proves that; that of an acquire proves at least that it was refused. One without a
+// reply may not have been executed, and shows nothing else.
 func (p *replay) idle(i int) bool {
 	e := &p.node.events[i]
 	again := p.asks.of(e.cmd)
-	if again == nil || e.op != nil && e.op.Op == history.Acquire {
+	if again == nil || e.cmd.Replied == 0 || e.op != nil && e.op.Op == history.Acquire {
 		return true
 	}
 	if !e.judged {
