@@ -127,18 +127,24 @@ func (m *meeting) renewedLate(p pairing, ended int64) verdicts.Cause {
 		if e.op != nil && e.op.Client == m.first.Client && e.op.Op == history.Acquire && e.op.ID != m.first.ID && changesAny(e, keys) {
 			return ""
 		}
-		made := slices.ContainsFunc(e.changes, change.made)
-		extend := e.cmd != nil && e.cmd.Client == m.first.Client && (made && (e.op == nil || e.op.Op == history.Release) || // a renewal, perhaps beside a release
-			e.op != nil && e.op.Op == history.Extend && e.op.Outcome == history.OK) // who renews another's hold and does not say so tells its client nothing
-		if !extend || !changesAny(e, keys) {
+		if e.cmd == nil || e.cmd.Client != m.first.Client || !e.claims() || !changesAny(e, keys) {
 			continue
 		}
-		if made {
+		if slices.ContainsFunc(e.changes, change.made) {
 			return verdicts.Resurrection
 		}
 		return verdicts.MisUnlock
 	}
 	return ""
+}
+
+// claims reports whether a command takes a hold for its client's own: that of an extend that succeeded, of a renewal in the background that wrote more
+// than the end of a lease, or of one beside a release that made what was gone. Who renews another's hold and does not report it tells its client nothing.
+func (e *event) claims() bool {
+	if e.op == nil {
+		return slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() })
+	}
+	return e.op.Op == history.Release && slices.ContainsFunc(e.changes, change.made) || e.op.Op == history.Extend && e.op.Outcome == history.OK
 }
 
 // renews reports whether clients of the lock renew leases by themselves.
