@@ -290,7 +290,7 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 			p.k.detailOf(r).role = nested
 			n := notice{at: r.ret, kind: noticeRenewal, atOnce: r.call == r.ret, until: until, doubt: doubt, r: r}
 			if o != h {
-				n.r, n.late = nil, p.keptUntil(o, r.call) < r.call
+				n.r, n.late = nil, !p.kept(o, r)
 			}
 			o.addNotice(n)
 		case history.Unknown:
@@ -329,7 +329,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 		}
 		switch r.outcome {
 		case history.OK:
-			if p.keptUntil(o, r.call) >= r.call {
+			if p.kept(o, r) {
 				o.effect = max(o.effect, r.ret)
 			}
 			p.k.reentries++

@@ -49,9 +49,12 @@ func (p *holdPass) keptUntil(h *openHold, before int64) int64 {
 	return last.gone(p, before)
 }
 
+// kept reports whether the server can have kept a hold until an operation was called.
+func (p *holdPass) kept(h *openHold, r *record) bool { return p.keptUntil(h, r.call) >= r.call }
+
 // perhaps counts an operation of unknown outcome that may renew a hold.
 func (p *holdPass) perhaps(h *openHold, r *record) {
-	if p.keptUntil(h, r.call) >= r.call {
+	if p.kept(h, r) {
 		h.maybe++
 	}
 }
@@ -125,7 +128,7 @@ type claim struct {
 
 // claim records r if the lease of its hold had certainly ended by its call, whatever else was under way.
 func (p *holdPass) claim(h *openHold, r *record) {
-	if p.keptUntil(h, r.call) < r.call {
+	if !p.kept(h, r) {
 		p.k.claims = append(p.k.claims, claim{r, h.d})
 	}
 }

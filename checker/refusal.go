@@ -211,10 +211,9 @@ func (f *refusal) report(b *record) {
 }
 
 func (f *refusal) started(r *record) {
-	d := f.d.k.detailOf(r)
-	from := f.d.k.from(r)
+	d, w, from := f.d.k.detailOf(r), f.of(r.mode), f.d.k.from(r)
 	f.settle(from)
-	if w := f.of(r.mode); r.op == history.Acquire {
+	if r.op == history.Acquire {
 		i := slices.Index(w.inFlight, from)
 		w.inFlight = slices.Delete(w.inFlight, i, i+1)
 	}
@@ -223,7 +222,6 @@ func (f *refusal) started(r *record) {
 		f.shared.cut(r.client, r.ret)
 	}
 	h := f.d.holdOf(r)
-	w := f.of(r.mode)
 	w.start(d, h)
 	if f.d.a.header.Kind == history.RW {
 		if w.own == nil {

@@ -239,17 +239,19 @@ func (p *replay) skips(i int) bool {
 // reply may not have been executed, and shows nothing else.
 func (p *replay) idle(i int) bool {
 	e := &p.node.events[i]
+	if e.judged {
+		return e.idle
+	}
+	e.idle, e.judged = true, true
 	again := p.asks.of(e.cmd)
 	if again == nil || e.cmd.Replied == 0 || e.op != nil && e.op.Op == history.Acquire {
 		return true
 	}
-	if !e.judged {
-		now := *p.m
-		p.m.load(p.node.state(i), e.clock)
-		e.idle, e.judged = p.m.idle(e, again), true
-		*p.m = now
-		p.m.loaded = false
-	}
+	now := *p.m
+	p.m.load(p.node.state(i), e.clock)
+	e.idle = p.m.idle(e, again)
+	*p.m = now
+	p.m.loaded = false
 	return e.idle
 }
 

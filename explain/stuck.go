@@ -74,7 +74,7 @@ func (r *run) waiter(v *checker.Violation) *wait {
 		}
 	}
 	for _, n := range r.nodes {
-		if a := w.run.askedBefore(w.op, n, n.by(w.until)); a != nil && (w.attempt == nil || a.time() >= w.attempt.time()) {
+		if a := w.askedBefore(w.op, n, n.by(w.until)); a != nil && (w.attempt == nil || a.time() >= w.attempt.time()) {
 			w.attempt = a
 		}
 	}

@@ -49,7 +49,7 @@ func quotedWords(line string) func(yield func(string) bool) {
 
 // quotedWord returns the length of the first word. A quote begins a quotation only before a word: the one in "lock's" does not.
 func quotedWord(text string) int {
-	end := before(text, " ")
+	end := firstWord(text)
 	open := strings.IndexAny(text[:end], `'"`)
 	if open < 0 || open > 0 && text[open-1] != '(' && text[open-1] != '=' {
 		return end
@@ -59,13 +59,11 @@ func quotedWord(text string) int {
 		return end
 	}
 	from := open + 1 + closed
-	return from + before(text[from:], " ")
+	return from + firstWord(text[from:])
 }
 
-// before returns the length of the text before a separator, or of all.
-func before(text, separator string) int {
-	if at := strings.Index(text, separator); at >= 0 {
-		return at
-	}
-	return len(text)
+// firstWord returns the length of the text before the first space.
+func firstWord(text string) int {
+	word, _, _ := strings.Cut(text, " ")
+	return len(word)
 }

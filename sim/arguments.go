@@ -20,21 +20,8 @@ import (
 // argumentError returns the error for arguments that miniredis accepts and Redis does not; "" if there are none.
 func (n *node) argumentError(name string, args []string) string {
 	switch name {
-	case "INCR", "INCRBY", "DECR", "DECRBY":
-		if text, err := n.redis.Get(args[1]); err == nil && notInteger(text) {
-			return "ERR value is not an integer or out of range"
-		}
-		if name == "DECRBY" && args[2] == strconv.Itoa(math.MinInt64) {
-			return "ERR decrement would overflow"
-		}
-	case "HINCRBY":
-		value := n.redis.HGet(args[1], args[2])
-		if notInteger(value) {
-			return "ERR hash value is not an integer"
-		}
-		if overflows(value, args[3]) {
-			return "ERR increment or decrement would overflow"
-		}
+	case "INCR", "INCRBY", "DECR", "DECRBY", "HINCRBY":
+		return n.counterError(name, args)
 	case "SET":
 		return n.setError(args[3:])
 	case "SETEX", "PSETEX", "EXPIRE", "PEXPIRE", "EXPIREAT":
@@ -56,18 +43,7 @@ func (n *node) argumentError(name string, args []string) string {
 			return n.refuse("PING with an empty text")
 		}
 	case "GETEX":
-		if kind := n.redis.DB(0).Type(args[1]); kind != "" && kind != "string" { // miniredis sets the lease all the same
-			if r, _ := resp.ParseReply(n.alone(slices.Concat([]string{name, missing}, args[2:]))); r.IsError() {
-				return "ERR syntax error"
-			}
-			return msgWrongType
-		}
-		if persists := twice(args[2:], "PERSIST"); persists || len(args) == 4 && strings.HasSuffix(strings.ToUpper(args[2]), "XAT") {
-			return n.refuse("GETEX " + strings.ToUpper(args[2]))
-		}
-		if len(args) == 4 && n.redis.Exists(args[1]) {
-			return n.leaseError(name, strings.EqualFold(args[2], "EX"), args[3])
-		}
+		return n.getexError(args)
 	case "ZADD", "ZINCRBY":
 		for i := len(args) - 2; i > 1; i -= 2 {
 			if f, ok := decimal(args[i]); ok && f == 0 && math.Signbit(f) {
@@ -81,6 +57,43 @@ func (n *node) argumentError(name string, args []string) string {
 		if twice(args[4:], "REV") || twice(args[4:], "BYSCORE") || twice(args[4:], "BYLEX") {
 			return "ERR syntax error"
 		}
+	}
+	return ""
+}
+
+// counterError is argumentError for commands that add to a whole number.
+func (n *node) counterError(name string, args []string) string {
+	if name == "HINCRBY" {
+		switch value := n.redis.HGet(args[1], args[2]); {
+		case notInteger(value):
+			return "ERR hash value is not an integer"
+		case overflows(value, args[3]):
+			return "ERR increment or decrement would overflow"
+		}
+		return ""
+	}
+	if text, err := n.redis.Get(args[1]); err == nil && notInteger(text) {
+		return "ERR value is not an integer or out of range"
+	}
+	if name == "DECRBY" && args[2] == strconv.Itoa(math.MinInt64) {
+		return "ERR decrement would overflow"
+	}
+	return ""
+}
+
+// getexError is argumentError for GETEX.
+func (n *node) getexError(args []string) string {
+	if kind := n.redis.DB(0).Type(args[1]); kind != "" && kind != "string" { // miniredis sets the lease all the same
+		if r, _ := resp.ParseReply(n.alone(slices.Concat([]string{"GETEX", missing}, args[2:]))); r.IsError() {
+			return "ERR syntax error"
+		}
+		return msgWrongType
+	}
+	if persists := twice(args[2:], "PERSIST"); persists || len(args) == 4 && strings.HasSuffix(strings.ToUpper(args[2]), "XAT") {
+		return n.refuse("GETEX " + strings.ToUpper(args[2]))
+	}
+	if len(args) == 4 && n.redis.Exists(args[1]) {
+		return n.leaseError("GETEX", strings.EqualFold(args[2], "EX"), args[3])
 	}
 	return ""
 }
