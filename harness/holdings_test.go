@@ -3,7 +3,6 @@ package harness
 import (
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,11 @@ import (
 // held counts the resources that this process uses.
 type held struct {
 	goroutines, files, children, containers, directories int
+	heap                                                 int // MiB that a collection leaves
 }
+
+// heapRoom is how much of the heap, in MiB, pools and caches may take; an experiment that is kept takes more in a few rounds.
+const heapRoom = 16
 
 // holdings counts them; containers and directories are those of deployments under a directory.
 func holdings(t *testing.T, under string) held {
@@ -28,7 +31,17 @@ func holdings(t *testing.T, under string) held {
 	if err != nil {
 		t.Skip(err)
 	}
-	return held{runtime.NumGoroutine(), len(files), len(children(t)), containers, len(directories)}
+	return held{runtime.NumGoroutine(), len(files), len(children(t)), containers, len(directories), liveHeap()}
+}
+
+// liveHeap returns the size of what is still in use, in MiB.
+func liveHeap() int {
+	for range 2 { // a sync.Pool keeps its objects for one collection
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc >> 20)
 }
 
 // children lists this process's child processes.
@@ -70,7 +83,8 @@ func containers(t *testing.T, under string) (n int) {
 const settleTime = 5 * time.Second
 
 func (h held) exceeds(before held) bool {
-	return h.goroutines > before.goroutines || h.files > before.files || h.children > before.children || h.containers > before.containers || h.directories > before.directories
+	return h.goroutines > before.goroutines || h.files > before.files || h.children > before.children || h.containers > before.containers || h.directories > before.directories ||
+		h.heap > before.heap+heapRoom
 }
 
 func (h held) expectNoMore(t *testing.T, under string) {
@@ -84,42 +98,3 @@ func (h held) expectNoMore(t *testing.T, under string) {
 		t.Errorf("left behind: %+v, there was %+v; children %v", now, h, children(t))
 	}
 }
-
-// heap lists the live heap, in bytes, at regular intervals.
-type heap []uint64
-
-// heapLooks is the number of heap measurements.
-const heapLooks = 60
-
-// heapUntil measures the heap until an instant.
-func heapUntil(end time.Time) (h heap) {
-	every := time.NewTicker(max(time.Until(end)/heapLooks, time.Millisecond))
-	defer every.Stop()
-	for time.Now().Before(end) {
-		<-every.C
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		h = append(h, m.HeapAlloc)
-	}
-	return h
-}
-
-// heapRoom is how much the heap of a soak may grow, in bytes: pools and caches, not experiments.
-const heapRoom = 16 << 20
-
-// expectFlat compares the minimum of the last third with that of the first: in between experiments come and go.
-func (h heap) expectFlat(t *testing.T) {
-	t.Helper()
-	third := len(h) / 3
-	if third == 0 {
-		t.Fatal("the heap was not looked at")
-	}
-	first, last := slices.Min(h[:third]), slices.Min(h[2*third:])
-	t.Logf("least heap: %.1f MiB in the first third, %.1f in the last; most %.1f", mib(first), mib(last), mib(slices.Max(h)))
-	if last > first+heapRoom {
-		t.Errorf("the heap grew from %.1f to %.1f MiB", mib(first), mib(last))
-	}
-}
-
-func mib(n uint64) float64 { return float64(n) / (1 << 20) }
