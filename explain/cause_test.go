@@ -113,6 +113,20 @@ var rows = []struct{ what, text string }{
 		effect n0 100 deleted lost=fence
 		c2 acquire 110-112 ok fence=1 : EVALSHA take 1 job b -> 1
 		violation fencing-order 112 c2 c1 = key-deleted`},
+	// The fence counter was deleted twice. Without either deletion alone c4's fence would not be larger than c2's, without both it would be.
+	{"a fence counter that was deleted twice", `
+		lock mutex 0
+		script take : if redis.call('set', KEYS[1], ARGV[1], 'nx') then return redis.call('incr', 'fence') end return 0
+		c1 acquire 0-2 ok fence=1 : EVALSHA take 1 job a -> 1
+		c1 release 50-52 ok : DEL job -> 1
+		c2 acquire 60-62 ok fence=2 : EVALSHA take 1 job b -> 2
+		c2 release 70-72 ok : DEL job -> 1
+		effect n0 100 deleted lost=fence
+		c3 acquire 110-112 ok fence=1 : EVALSHA take 1 job c -> 1
+		c3 release 120-122 ok : DEL job -> 1
+		effect n0 150 deleted lost=fence
+		c4 acquire 160-162 ok fence=1 : EVALSHA take 1 job d -> 1
+		violation fencing-order 162 c4 c2 = key-deleted`},
 	// The key holds its expiry, and every client compares that with its own clock: c2's is 5 s ahead.
 	{"a lease judged by a clock that is off", `
 		lock mutex 1000
@@ -194,6 +208,15 @@ var rows = []struct{ what, text string }{
 		c2 acquire 100-5000 busy : SETNX job b -> 0 @100-101 | SETNX job b -> 0 @4000-4001
 		c3 acquire 3-4 busy : SETNX job c -> 0
 		violation progress 400-4500 c2 = no-expiry`},
+	// Two wrote the same, none deleted it: whichever SET is left out, the other makes the key. Both left out, c1 would be granted.
+	{"a key that two have written", `
+		lock mutex 0
+		c1 acquire 0-6 ok : EXISTS job -> 0 @0-1 | SET job 1 -> OK @4-5
+		c2 acquire 0-4 ok : EXISTS job -> 0 @1-2 | SET job 1 -> OK @2-3
+		c1 release 30-32 fail
+		c2 release 30-32 fail
+		c1 acquire 50-2050 fail : EXISTS job -> 1 @50-51
+		violation progress 50-2050 c1 = no-expiry`},
 	// c2 is refused by the key that its own request made, whose reply it never saw.
 	{"a grant that its client did not hear of", `
 		lock mutex 9000
@@ -374,6 +397,18 @@ var searched = []struct{ what, text string }{
 		c1 background 100-400 : DEL job -> 0
 		c2 acquire 398-402 ok valid=998 : SET job b NX PX 300 -> OK
 		violation mutual-exclusion 402-600 c1 c2 = overbelief`},
+	// c4 found no key: c3's SET was executed before c1's DEL, although it was sent later. That c3's own DEL of 50, which got no reply, came as late
+	// as this would explain the replies, too.
+	{"an order without a request that got no reply", `
+		lock mutex 0
+		c1 acquire 0-2 ok : SET job 1 -> OK
+		c3 acquire 10-12 ok : SET job 1 -> OK
+		c5 acquire 20-22 busy : EXISTS job -> 1
+		c3 release 50-60 unknown : DEL job -> ?
+		c1 release 95-111 ok : DEL job -> 1
+		c3 acquire 102-106 ok : SET job 1 -> OK
+		c4 acquire 107-114 ok : EXISTS job -> 0 @107-112 | SET job 1 -> OK @113-114
+		violation mutual-exclusion 114-200 c3 c4 = mis-unlock`},
 }
 
 func TestOrdersAreSearchedFor(t *testing.T) {
@@ -382,7 +417,7 @@ func TestOrdersAreSearchedFor(t *testing.T) {
 			s := parsed(t, row.text)
 			for i, v := range explained(t, s, s.Record) {
 				if v.Cause != s.want[i] {
-					t.Errorf("%s: %s, want %s (%s)", v.Property, v.Cause, s.want[i], v.Story[1])
+					t.Errorf("%s: %s, want %s (%q)", v.Property, v.Cause, s.want[i], v.Story)
 				}
 			}
 		})

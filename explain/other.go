@@ -82,7 +82,7 @@ func (r *run) hit(n *node, i int, wronged *event) Answer {
 	return Answer{}
 }
 
-// fence explains a fence that is not larger than an earlier one: by the event between the two grants without which the later grant would have got a
+// fence explains a fence that is not larger than an earlier one: by the events between the two grants without which the later grant would have got a
 // larger one, or else by the reason why the two holds overlap.
 func (r *run) fence(v *checker.Violation) Answer {
 	holds := r.shownBy(v)
@@ -95,26 +95,49 @@ func (r *run) fence(v *checker.Violation) Answer {
 		if p.doubtful() || p.second.time() < p.first.time() {
 			continue
 		}
-		var found []finding
-		for _, i := range m.candidates(p) {
-			if e := &p.first.node.events[i]; e.op != nil && e.op.Op == history.Acquire {
-				continue
-			}
-			granted, reply := r.granted(p.second, i, without{events: []int{i}})
-			lost := p.first.node.events[i].effect != nil // a release left out refuses the second as well, and says nothing about fences
-			if !granted && lost || granted && largest(reply) > first.Fence {
-				f := m.finding(p, i)
-				if p.first.node.events[i].ended() { // it kept no hold: the second would have been granted all the same
-					f.name = verdicts.CountExpired
-				}
-				found = append(found, f)
-			}
-		}
-		if len(found) > 0 {
+		if found := m.lowered(p); len(found) > 0 {
 			return nearest(found).because(Name(second.Client), " would have been refused, or given a fence larger than ", strconv.FormatUint(first.Fence, 10))
 		}
 	}
 	return r.overlap(v, holds, r.apart) // of holds that did not meet, the end of one does not explain the fence of the other
+}
+
+// lowered leaves out each event between the two grants alone, or else the fewest together without which the second's fence would have been larger than
+// the first's. An acquire counts up, and is none of them.
+func (m *meeting) lowered(p pairing) (found []finding) {
+	larger := func(left []int) bool {
+		granted, reply := m.granted(p.second, left[0], without{events: left})
+		return granted && largest(reply) > m.first.Fence
+	}
+	var all []int
+	for _, i := range m.candidates(p) {
+		e := &p.first.node.events[i]
+		if e.op != nil && e.op.Op == history.Acquire {
+			continue
+		}
+		switch refused := m.lacks(p, i, without{events: []int{i}}); {
+		case refused && e.effect == nil: // a release left out refuses the second, and says nothing about fences
+		case refused, larger([]int{i}):
+			found = append(found, m.fenceFinding(p, i))
+		default:
+			all = append(all, i)
+		}
+	}
+	if len(found) > 0 || len(all) == 0 || !larger(all) {
+		return found
+	}
+	for _, i := range fewest(all, larger) {
+		found = append(found, m.fenceFinding(p, i))
+	}
+	return jointly(found)
+}
+
+func (m *meeting) fenceFinding(p pairing, i int) finding {
+	f := m.finding(p, i)
+	if p.first.node.events[i].ended() { // it kept no hold: the second would have been granted all the same
+		f.name = verdicts.CountExpired
+	}
+	return f
 }
 
 // largest returns the largest number in a reply.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
@@ -218,7 +219,7 @@ func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 		all := m.others(p)
 		if len(all) > 0 && m.lacks(p, all[0], without{events: all}) {
 			refusing = append(refusing, p)
-			left[p.first.node] = m.fewest(p, all)
+			left[p.first.node] = fewest(all, func(left []int) bool { return m.lacks(p, left[0], without{events: left}) })
 		}
 	}
 	if len(refusing) <= spare {
@@ -229,14 +230,29 @@ func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 			found = append(found, m.finding(p, i))
 		}
 	}
-	return found
+	return jointly(found)
 }
 
-// fewest removes from a set the events that need not be left out for the second to be refused.
-func (m *meeting) fewest(p pairing, all []int) []int {
+// jointly adds to what each finding left out that the others were left out with it.
+func jointly(found []finding) (out []finding) {
+	for i, f := range found {
+		switch others := len(found) - 1; others {
+		case 0:
+		case 1:
+			f.text = sentence(f.text, " and ", found[1-i].text)
+		default:
+			f.text = sentence(f.text, " and ", strconv.Itoa(others), " other events")
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// fewest removes from a set the events that need not be left out for an experiment to succeed.
+func fewest(all []int, succeeds func(left []int) bool) []int {
 	const most = 64
 	for i := len(all) - 1; i >= 0 && len(all) <= most; i-- {
-		if fewer := slices.Delete(slices.Clone(all), i, i+1); len(fewer) > 0 && m.lacks(p, fewer[0], without{events: fewer}) {
+		if fewer := slices.Delete(slices.Clone(all), i, i+1); len(fewer) > 0 && succeeds(fewer) {
 			all = fewer
 		}
 	}

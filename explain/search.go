@@ -24,6 +24,7 @@ type search struct {
 	failed map[uint64]bool // states from which no order was found
 	tries  int             // backtracks since the last commit
 	best   []pick          // the longest order found before the search went back
+	lossy  int             // commands without a reply are tried while as many with one are left: no order passes without them
 	given  int             // replies that count as unexplained
 }
 
@@ -60,7 +61,7 @@ func (o *orderer) ordered() {
 	slices.SortStableFunc(o.cmds, func(a, b *history.Command) int {
 		return cmp.Or(cmp.Compare(likely[a], likely[b]), cmp.Compare(a.Sent, b.Sent))
 	})
-	s := &search{orderer: o, done: make([]bool, len(o.cmds)), failed: map[uint64]bool{}}
+	s := &search{orderer: o, done: make([]bool, len(o.cmds)), failed: map[uint64]bool{}, lossy: math.MaxInt}
 	for _, c := range o.cmds {
 		if c.Replied != 0 {
 			s.left++
@@ -97,7 +98,7 @@ func middle(sent, replied int64) int64 {
 
 func (s *search) run() {
 	for s.left > 0 {
-		if s.forward(s.candidates()) || s.backtrack() {
+		if s.forward(s.candidates()) || s.backtrack() || s.admitLost() {
 			continue
 		}
 		s.acceptUnexplained()
@@ -127,6 +128,7 @@ func (s *search) candidates() (picks []pick) {
 		conn := connection{c.Client, c.Conn}
 		switch {
 		case c.Sent > limit || c.Conn != 0 && slices.Contains(conns, conn):
+		case c.Replied == 0 && s.left < s.lossy:
 		case c.Replied == 0:
 			lost = append(lost, pick{cmd: i})
 			if s.meetsEnd(i, limit) {
@@ -340,17 +342,29 @@ func (s *search) commit() {
 	clear(s.failed)
 }
 
+// admitLost searches again, now also with commands that got no reply, up to the place that no order has passed without them. It comes second because
+// a request that arrived long after it was sent explains nearly everything.
+func (s *search) admitLost() bool {
+	s.restart()
+	left := s.left
+	for _, p := range s.best {
+		if s.cmds[p.cmd].Replied != 0 {
+			left--
+		}
+	}
+	if left >= s.lossy {
+		return false
+	}
+	s.lossy, s.best = left, s.best[:0]
+	return true
+}
+
 // acceptUnexplained repeats the longest order found and counts the reply after it as unexplained.
 func (s *search) acceptUnexplained() {
-	for i := len(s.stack) - 1; i >= 0; i-- {
-		s.revert(&s.stack[i])
-	}
-	s.stack = s.stack[:0]
 	for _, p := range s.best {
 		s.take(p)
 	}
-	s.best, s.tries = s.best[:0], 0
-	clear(s.failed)
+	s.best = s.best[:0]
 	for i := s.low; i < len(s.cmds); i++ {
 		if !s.done[i] && s.cmds[i].Replied != 0 {
 			s.take(pick{cmd: i})
@@ -359,6 +373,15 @@ func (s *search) acceptUnexplained() {
 		}
 	}
 	s.given++
+}
+
+// restart undoes all choices that can be undone.
+func (s *search) restart() {
+	for i := len(s.stack) - 1; i >= 0; i-- {
+		s.revert(&s.stack[i])
+	}
+	s.stack, s.tries = s.stack[:0], 0
+	clear(s.failed)
 }
 
 // hash identifies which commands are ordered and what the node holds.

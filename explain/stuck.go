@@ -153,8 +153,8 @@ func (w *wait) blocker() Answer {
 		return slices.ContainsFunc(e.changes, func(c change) bool { return c.after != nil && !c.renewed() && !c.freed() })
 	})
 	needed := w.needed(makers[len(makers)-1])
-	for _, at := range makers {
-		if op := n.events[at].op; op != nil && len(needed) > 0 && op.ID == needed[0] {
+	for _, at := range slices.Backward(makers) { // the first to write it: what others wrote over it may have changed nothing
+		if op := n.events[at].op; op != nil && slices.Contains(needed, op.ID) {
 			return w.blocked(at, " and those who asked for the same")
 		}
 	}
