@@ -113,6 +113,16 @@ var rows = []struct{ what, text string }{
 		effect n0 100 deleted lost=fence
 		c2 acquire 110-112 ok fence=1 : EVALSHA take 1 job b -> 1
 		violation fencing-order 112 c2 c1 = key-deleted`},
+	// The replica that took over had the deletion, too: it lost nothing.
+	{"a fence counter that was deleted before a promotion", `
+		lock mutex 0
+		script take : if redis.call('set', KEYS[1], ARGV[1], 'nx') then return redis.call('incr', 'fence') end return 0
+		c1 acquire 0-2 ok fence=1 : EVALSHA take 1 job a -> 1
+		c1 release 10-12 ok : DEL job -> 1
+		effect n0 100 deleted turn=2 lost=fence
+		effect n0 200 promoted turn=2
+		c2 acquire 210-212 ok fence=1 : EVALSHA take 1 job b -> 1
+		violation fencing-order 212 c2 c1 = key-deleted`},
 	// The fence counter was deleted twice. Without either deletion alone c4's fence would not be larger than c2's, without both it would be.
 	{"a fence counter that was deleted twice", `
 		lock mutex 0

@@ -66,10 +66,13 @@ func (n *node) state(i int) map[string]*Value {
 	return values
 }
 
-// after returns the number of events up to and including the given command; 0: none.
+// after returns the number of events up to and including the last command or deletion with at most the given turn; 0: none.
 func (n *node) after(turn uint64) int {
 	for i := len(n.events) - 1; i >= 0; i-- {
-		if c := n.events[i].cmd; c != nil && c.Turn != 0 && c.Turn <= turn {
+		switch e := &n.events[i]; {
+		case e.cmd != nil && e.cmd.Turn != 0 && e.cmd.Turn <= turn:
+			return i + 1
+		case e.effect != nil && e.effect.Known && e.effect.Turn <= turn && (e.effect.What == history.Deleted || e.effect.What == history.Evicted):
 			return i + 1
 		}
 	}

@@ -19,7 +19,7 @@ type Command struct {
 	Op      uint64   `json:"op,omitempty"`     // operation that sent it; 0 = background
 	Sent    int64    `json:"sent"`             // nanoseconds on the run's base
 	Replied int64    `json:"replied"`          // 0 = no reply
-	Turn    uint64   `json:"turn,omitempty"`   // position, from 1, among the commands that the node executed; 0 = not executed or not known
+	Turn    uint64   `json:"turn,omitempty"`   // position, from 1, among the commands and deletions (Effect) that the node executed; 0 = not executed or not known
 	Ran     int64    `json:"ran,omitempty"`    // when the node executed it, if Turn is set
 	Name    string   `json:"name"`             // upper case: SET, DEL, EVALSHA
 	Script  string   `json:"script,omitempty"` // digest of the script that it ran
@@ -142,7 +142,8 @@ type Effect struct {
 	PPM int64 `json:"ppm,omitempty"`
 	// Known reports whether Turn is known.
 	Known bool `json:"known,omitempty"`
-	// Turn is the Command.Turn of the last command that the node executed before; of a restart or promotion, of the last in the data. 0 = none.
+	// Turn is the position, as in Command, of the last command or deletion that the node executed before; of a restart or promotion, of the last in
+	// the data; of a deletion or eviction, its own. 0 = none.
 	Turn uint64 `json:"turn,omitempty"`
 	// Kept and Lost are the keys that survived the fault, and those that did not.
 	Kept []string `json:"kept,omitempty"`

@@ -512,6 +512,7 @@ func (w *world) DeleteKeys(_ context.Context, node int) (e history.Effect, err e
 	for _, key := range keys {
 		db.Del(key)
 	}
+	n.turn++
 	w.written(n)
 	return history.Effect{Node: w.address(node), What: history.Deleted, Lost: keys, Turn: n.turn, Known: true}, nil
 }

@@ -360,7 +360,7 @@ func (s *Server) Value(key string) *explain.Value {
 type dataset struct {
 	entries []entry // in order of key
 	at      time.Time
-	turn    uint64 // of the last command that the node had executed
+	turn    uint64 // of the last command or deletion that the node had executed
 }
 
 type entry struct {
