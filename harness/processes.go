@@ -23,7 +23,7 @@ import (
 func (d *serverDriver) runProcesses(ctx context.Context) error {
 	all := make([]*processClient, d.Scenario.Clients)
 	for i := range all {
-		all[i] = &processClient{driver: d, index: i, rec: d.newRecord(i)}
+		all[i] = &processClient{driver: d, index: i, rec: d.newRecord(i), started: make(chan struct{})}
 		d.world.Enlist(i+1, all[i])
 	}
 	errs := make([]error, len(all))
@@ -49,6 +49,8 @@ type processClient struct {
 	index   int
 	rec     clientRecord
 	process *subprocess.Process
+	started chan struct{}  // closed once the process runs or could not be started
+	runs    bool           // set before that
 	failed  error          // why it failed, or its violation of the protocol
 	work    sync.WaitGroup // events and dial requests being handled
 
@@ -63,7 +65,10 @@ type processClient struct {
 func (p *processClient) run(ctx context.Context, j job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := p.start(ctx, j); err != nil {
+	err := p.start(ctx, j)
+	p.runs = err == nil
+	close(p.started)
+	if err != nil {
 		return fmt.Errorf("client process c%d: %w", p.index+1, err)
 	}
 	quit := p.watch(ctx)
@@ -212,10 +217,13 @@ func (p *processClient) event(ctx context.Context, e faults.Event) {
 var _ inject.Client = (*processClient)(nil)
 
 // Pause stops the process.
-func (p *processClient) Pause(context.Context) (faults.Undo, error) {
+func (p *processClient) Pause(ctx context.Context) (faults.Undo, error) {
+	if err := p.await(ctx); err != nil {
+		return nil, err
+	}
 	err := p.process.Stop()
 	if errors.Is(err, os.ErrProcessDone) {
-		return nil, err
+		return nil, fmt.Errorf("%w: the client has ended", faults.ErrNothing)
 	}
 	return func(context.Context) error {
 		if err := p.process.Continue(); !errors.Is(err, os.ErrProcessDone) { // an abandoned run may have killed it
@@ -225,8 +233,24 @@ func (p *processClient) Pause(context.Context) (faults.Undo, error) {
 	}, err
 }
 
+// await waits until the process runs: a fault at an instant of the run may come before. It returns faults.ErrNothing if the process never will.
+func (p *processClient) await(ctx context.Context) error {
+	select {
+	case <-p.started:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if !p.runs {
+		return fmt.Errorf("%w: the client did not start", faults.ErrNothing)
+	}
+	return nil
+}
+
 // Crash kills the process.
-func (p *processClient) Crash(context.Context) error {
+func (p *processClient) Crash(ctx context.Context) error {
+	if err := p.await(ctx); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	p.dead = true
 	p.mu.Unlock()

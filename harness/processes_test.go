@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
@@ -148,5 +150,30 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A fault at an instant of the run may come before its client's process has started, or for one that never does.
+func TestFaultsWaitForTheProcess(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	coming := &processClient{started: make(chan struct{})}
+	failed := &processClient{started: make(chan struct{})}
+	close(failed.started)
+	for _, row := range []struct {
+		what string
+		p    *processClient
+		ctx  context.Context
+		want error
+	}{
+		{"the run ends first", coming, cancelled, context.Canceled},
+		{"it could not be started", failed, t.Context(), faults.ErrNothing},
+	} {
+		if err := row.p.Crash(row.ctx); !errors.Is(err, row.want) {
+			t.Errorf("%s: crash: %v, want %v", row.what, err, row.want)
+		}
+		if _, err := row.p.Pause(row.ctx); !errors.Is(err, row.want) {
+			t.Errorf("%s: pause: %v, want %v", row.what, err, row.want)
+		}
 	}
 }

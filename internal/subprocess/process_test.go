@@ -135,6 +135,9 @@ func TestStopContinueKill(t *testing.T) {
 		t.Errorf("killed: %v, dead %v", err, isDead(p.PID()))
 	}
 	seen(t, "dead", func() bool { return isDead(other) })
+	if err := p.Stop(); !errors.Is(err, os.ErrProcessDone) { // before it was waited for
+		t.Errorf("stop a dead one: %v, want %v", err, os.ErrProcessDone)
+	}
 	p.End(0)
 	for name, do := range map[string]func() error{"stop": p.Stop, "continue": p.Continue} {
 		if err := do(); !errors.Is(err, os.ErrProcessDone) {

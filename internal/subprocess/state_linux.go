@@ -14,17 +14,17 @@ func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// isStopped reports whether every thread of a process is stopped.
+// isStopped reports whether every thread of a process is stopped; os.ErrProcessDone if it has ended.
 func isStopped(pid int) (bool, error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil || len(files) == 0 {
-		return false, fmt.Errorf("process %d is gone", pid)
+		return false, fmt.Errorf("process %d: %w", pid, os.ErrProcessDone)
 	}
 	for _, file := range files {
 		switch state(file) {
 		case 0, 'T', 't': // 0: the thread ended since the listing
 		case 'Z', 'X':
-			return false, fmt.Errorf("process %d is gone", pid)
+			return false, fmt.Errorf("process %d: %w", pid, os.ErrProcessDone)
 		default:
 			return false, nil
 		}

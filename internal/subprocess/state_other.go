@@ -4,6 +4,7 @@ package subprocess
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -14,11 +15,11 @@ import (
 // started.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// isStopped reports whether a process is stopped.
+// isStopped reports whether a process is stopped; os.ErrProcessDone if it has ended.
 func isStopped(pid int) (bool, error) {
 	s := state(pid)
 	if s == "" {
-		return false, fmt.Errorf("process %d is gone", pid)
+		return false, fmt.Errorf("process %d: %w", pid, os.ErrProcessDone)
 	}
 	return strings.HasPrefix(s, "T"), nil
 }
