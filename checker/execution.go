@@ -97,13 +97,13 @@ type state struct {
 	t      instants
 }
 
-// before returns the effects that came before effect i, which was called when they had returned: a client does one thing after the other. Those that
-// took no time at one instant have any order.
+// before returns the effects that came before effect i, which was called when they had returned: a client does one thing after the other. An extend may
+// overlap the rest, but follows the grants that its client had. Those that took no time at one instant have any order.
 func (x *executions) before(i int) (before uint64) {
 	e := &x.effects[i]
 	for j := range x.effects {
 		o := &x.effects[j]
-		if o.client == e.client && !o.r.spanning() && !e.r.spanning() && o.r.ret <= e.r.call && (o.r.call < e.r.call || o.r.ret < e.r.ret) {
+		if o.client == e.client && !o.r.spanning() && (!e.r.spanning() || o.r.granted()) && o.r.ret <= e.r.call && (o.r.call < e.r.call || o.r.ret < e.r.ret) {
 			before |= 1 << j
 		}
 	}

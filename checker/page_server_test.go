@@ -210,11 +210,12 @@ func (s *server) from(st serverState) bool {
 }
 
 // awaits reports whether something that a client did before an operation has had no effect yet: it does one thing after the other. A watchdog's extends
-// may overlap the rest.
+// may overlap the rest, but follow the grants that the client had.
 func (s *server) awaits(st serverState, op history.Operation) bool {
 	for k, o := range s.ops {
 		over := o.Return <= op.Call && (o.Call < op.Call || o.Return < op.Return)
-		if st.done&(1<<k) == 0 && o.Client == op.Client && o.Outcome != history.Unknown && over && o.Op != history.Extend && op.Op != history.Extend {
+		if st.done&(1<<k) == 0 && o.Client == op.Client && o.Outcome != history.Unknown && over && o.Op != history.Extend &&
+			(op.Op != history.Extend || o.Op == history.Acquire && o.Outcome == history.OK) {
 			return true
 		}
 	}

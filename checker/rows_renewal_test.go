@@ -19,6 +19,14 @@ var renewalRows = []row{
 	{name: "an extend without a token while the acquire is under way", head: leased, ops: `
 		a acquire 0 20 ok
 		a extend 10 11 ok`},
+	{name: "an extend is refused that begins as its grant returns", head: forever, ops: `
+		a acquire 0 1 ok token=t1
+		a extend 1 2 not_held token=t1`, unordered: true},
+	// The hold of a explains the refusal: the extend comes after the grant.
+	{name: "a refusal beside an extend that begins as its grant returns", head: forever, ops: `
+		a acquire 0 2 ok token=t1
+		b acquire 1 1 busy
+		a extend 2 3 not_held token=t1`, unordered: true},
 	{name: "an extend of an entry whose release was not answered", head: reentrant, ops: `
 		a acquire 0 1 ok
 		a acquire 2 3 ok
