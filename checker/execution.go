@@ -92,7 +92,7 @@ type state struct {
 	ended  uint64 // acquires whose hold a release closed
 	holds  []inForce
 	fence  uint64
-	fencer int // the client that was granted the fence; -1 = in an earlier part
+	fencer int // the client that was granted the fence; -1 = its hold is gone, or in an earlier part
 	last   int // the latest time variable; -1 = none
 	t      instants
 }
@@ -306,6 +306,9 @@ func (x *executions) grant(s state, i, v int) bool {
 	}
 	if n >= Permits(x.h) && (x.obeys(i, ruleGrants) || !e.must) {
 		return false
+	}
+	if !again && s.fencer == e.client {
+		s.fencer = -1 // the hold with that fence is gone: a re-entry of this one may not repeat it
 	}
 	if e.fence != 0 {
 		if x.obeys(i, ruleFences) && (e.fence < s.fence || e.fence == s.fence && !(again && s.fencer == e.client)) {

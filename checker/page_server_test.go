@@ -56,7 +56,7 @@ type serverState struct {
 	ended   uint32 // acquires whose hold a release closed
 	holds   []kept
 	fence   uint64
-	fencer  string // the client that was granted it
+	fencer  string // the client that was granted it; "" = its hold is gone
 }
 
 // explains reports whether an execution that obeys the rules explains the record; known is false if the search was given up.
@@ -398,6 +398,9 @@ func (s *server) grant(st serverState, i int, t int64) bool {
 	}
 	if n >= s.permits() && (s.rules&grantRule != 0 || op.Outcome == history.Unknown) {
 		return false
+	}
+	if !again && st.fencer == op.Client {
+		st.fencer = "" // another hold than that with the fence
 	}
 	if op.Outcome == history.OK && op.Fence != 0 && op.Mode == history.Exclusive {
 		if s.rules&fenceRule != 0 && (op.Fence < st.fence || op.Fence == st.fence && !(again && st.fencer == op.Client)) {

@@ -4,6 +4,16 @@ import "github.com/lockbench/lockbench/history"
 
 // fenceRows are about the order of the fences.
 var fenceRows = []row{
+	// The entry of unknown outcome may have begun a new hold, of which the last is a re-entry. The fence is that of a hold before.
+	{name: "a re-entry repeats the fence of a hold that is gone", head: reentrant, ops: `
+		a acquire 0 1 ok token=x fence=1
+		a release 101 102 not_held token=x
+		a acquire 110 111 unknown token=y
+		a acquire 112 113 ok token=z fence=1`, want: "fencing-order×1"},
+	{name: "a re-entry repeats the fence of its hold", head: reentrant, ops: `
+		a acquire 0 1 ok token=x fence=1
+		a acquire 2 3 unknown token=y
+		a acquire 4 5 ok token=z fence=1`},
 	{name: "fences grow", head: forever, ops: `
 		a acquire 0 1 ok fence=1
 		a release 2 3 ok
