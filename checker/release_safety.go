@@ -137,7 +137,7 @@ func (s *releaseSafety) later(r *record) *record {
 	for i := len(s.recent) - 1; i >= 0; i-- {
 		g := s.recent[i]
 		conflict := own.began.mode == history.Exclusive || g.r.mode == history.Exclusive
-		if conflict && g.r.client != r.client && g.start+s.d.a.header.ClockError < r.call && s.d.k.from(g.r) > own.began.ret+s.d.a.header.ClockError {
+		if g.r.granted() && conflict && g.r.client != r.client && g.start+s.d.a.header.ClockError < r.call && s.d.k.from(g.r) > own.began.ret+s.d.a.header.ClockError {
 			return g.r
 		}
 	}

@@ -4,6 +4,12 @@ import "github.com/lockbench/lockbench/history"
 
 // releaseRows are about which hold a release ended.
 var releaseRows = []row{
+	// That a's belief resumes is no grant to a: b extends the hold that it was granted.
+	{name: "an extend after another's that came too late", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 102 103 ok
+		a extend 104 105 ok
+		b extend 110 111 ok`, want: "mutual-exclusion×1 release-safety×1"},
 	{name: "a release of another's hold", rule: "mis-unlock", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 110 111 ok
